@@ -1,0 +1,334 @@
+// The IR: small, closed, immutable, shared.
+//
+// Fourteen expression kinds and seven statement kinds. A node's fields are written once, in fields(); printing, hashing,
+// equality and traversal are derived from it. Handles (Expr, Stmt, Var, Buffer) are values; they share immutable nodes and
+// may be used from several threads. Identity of a Var or Buffer is its id; its name is for people.
+//
+// Two kinds of integers, never mixed:
+//   index   TypeCode::kIndex, 64 bits, over integers that do not overflow: loop variables, extents, subscripts. Division of
+//           indices is kFloorDiv / kFloorMod (or the truncating forms where the user wrote them).
+//   data    bool, int8..64, uint8..64, float16, bfloat16, float32, float64: two's-complement wrap, IEEE arithmetic.
+// Cast is the only way from one to the other.
+//
+// Meaning that every consumer (interpreter, simplifier, LLVM) shares:
+//   x / 0 and x % 0 of integers are 0;  MIN / -1 wraps to MIN, MIN % -1 is 0.
+//   min(a, b) = a < b ? a : b,  max(a, b) = a > b ? a : b   (so a NaN in either operand yields b).
+//   Shift amounts are taken modulo the width.  And / Or / Select evaluate no load of an operand that they do not need.
+//   Float to integer casts truncate, saturate at the ends of the type, and give 0 for NaN. Integer narrowing wraps.
+//   float16 and bfloat16 arithmetic rounds (nearest, ties to even) after each operation computed in float32.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "tensorwright/error.h"
+
+namespace tw::ir {
+
+// ---------------------------------------------------------------------------------------------------------------- types
+
+enum class TypeCode : uint8_t { kBool, kInt, kUInt, kFloat, kBFloat, kIndex };
+
+struct Type {
+  TypeCode code = TypeCode::kFloat;
+  uint8_t bits = 32;
+  uint16_t lanes = 1;
+
+  auto operator<=>(const Type&) const = default;
+
+  static constexpr Type boolean(int lanes = 1) { return {TypeCode::kBool, 1, static_cast<uint16_t>(lanes)}; }
+  static constexpr Type index(int lanes = 1) { return {TypeCode::kIndex, 64, static_cast<uint16_t>(lanes)}; }
+  static constexpr Type i(int bits, int lanes = 1) { return {TypeCode::kInt, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}; }
+  static constexpr Type u(int bits, int lanes = 1) { return {TypeCode::kUInt, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}; }
+  static constexpr Type f(int bits, int lanes = 1) { return {TypeCode::kFloat, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}; }
+  static constexpr Type bf16(int lanes = 1) { return {TypeCode::kBFloat, 16, static_cast<uint16_t>(lanes)}; }
+
+  constexpr bool is_bool() const { return code == TypeCode::kBool; }
+  constexpr bool is_index() const { return code == TypeCode::kIndex; }
+  constexpr bool is_int() const { return code == TypeCode::kInt; }
+  constexpr bool is_uint() const { return code == TypeCode::kUInt; }
+  constexpr bool is_float() const { return code == TypeCode::kFloat || code == TypeCode::kBFloat; }
+  constexpr bool is_half() const { return is_float() && bits == 16; }
+  constexpr bool is_integer() const { return !is_float() && !is_bool(); }  // index included
+  constexpr bool is_scalar() const { return lanes == 1; }
+  constexpr Type with_lanes(int n) const { return {code, bits, static_cast<uint16_t>(n)}; }
+  constexpr Type element() const { return with_lanes(1); }
+  constexpr int bytes() const { return (bits + 7) / 8; }  // of one lane in memory; bool is one byte holding 0 or 1
+};
+
+// "bool", "int8", "uint64", "float16", "bfloat16", "float32", "index"; with lanes "float32x16".
+std::string to_string(Type);
+std::optional<Type> parse_type(std::string_view);
+
+// -------------------------------------------------------------------------------------------------------------- handles
+
+class Expr;
+class Stmt;
+struct ExprNode;
+struct StmtNode;
+
+struct VarNode {
+  uint64_t id;
+  std::string name;
+  Type type;
+};
+
+// A scalar variable: a loop variable (index), a Let, or a scalar parameter.
+class Var {
+ public:
+  Var() = default;
+  Var(std::string name, Type type = Type::index());  // a fresh id
+  uint64_t id() const { return node_->id; }
+  const std::string& name() const { return node_->name; }
+  Type type() const { return node_->type; }
+  explicit operator bool() const { return node_ != nullptr; }
+  bool operator==(const Var& other) const { return node_ == other.node_ || (node_ && other.node_ && id() == other.id()); }
+
+ private:
+  std::shared_ptr<const VarNode> node_;
+};
+
+class Expr {
+ public:
+  Expr() = default;  // empty: "no predicate", "no else"
+  Expr(int value);   // an index constant
+  Expr(int64_t value);
+  Expr(const Var& var);
+  explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
+  ~Expr();
+  Expr(const Expr&) = default;
+  Expr(Expr&&) noexcept = default;
+  Expr& operator=(const Expr&) = default;
+  Expr& operator=(Expr&&) noexcept = default;
+
+  explicit operator bool() const { return node_ != nullptr; }
+  const ExprNode& operator*() const { return *node_; }
+  const ExprNode* operator->() const { return node_.get(); }
+  const ExprNode* get() const { return node_.get(); }
+  Type type() const;
+  uint64_t hash() const;                                              // structural; variables by id
+  bool same_as(const Expr& other) const { return node_ == other.node_; }  // identity; structural equality is ir::equal
+
+ private:
+  friend struct ExprNode;
+  std::shared_ptr<const ExprNode> node_;
+};
+
+class Stmt {
+ public:
+  Stmt() = default;
+  explicit Stmt(std::shared_ptr<const StmtNode> node) : node_(std::move(node)) {}
+  explicit operator bool() const { return node_ != nullptr; }
+  const StmtNode& operator*() const { return *node_; }
+  const StmtNode* operator->() const { return node_.get(); }
+  const StmtNode* get() const { return node_.get(); }
+  uint64_t hash() const;
+  bool same_as(const Stmt& other) const { return node_ == other.node_; }
+
+ private:
+  std::shared_ptr<const StmtNode> node_;
+};
+
+// Where a buffer lives. kArgument: memory of the caller. kGlobal: scratch from the context (any size, shared by the threads
+// of a parallel loop that stands inside the allocation). kLocal: private to one thread; registers or stack while small.
+enum class Scope : uint8_t { kArgument, kGlobal, kLocal };
+
+struct BufferNode {
+  uint64_t id;
+  std::string name;
+  Type element;                  // lanes == 1
+  std::vector<Expr> shape;       // index expressions
+  std::vector<Expr> strides;     // in elements; empty means compact row-major
+  Scope scope = Scope::kArgument;
+  std::shared_ptr<const void> origin;  // the te operation that defines it, kept alive; null below te
+};
+
+class Buffer {
+ public:
+  Buffer() = default;
+  // A fresh id.
+  Buffer(std::string name, Type element, std::vector<Expr> shape, Scope scope, std::vector<Expr> strides = {});
+  // A handle with a given identity (te rebuilds handles to its outputs; the parser and renaming use it too).
+  explicit Buffer(BufferNode node) : node_(std::make_shared<const BufferNode>(std::move(node))) {}
+  static uint64_t fresh_id();
+
+  uint64_t id() const { return node_->id; }
+  const std::string& name() const { return node_->name; }
+  Type element() const { return node_->element; }
+  const std::vector<Expr>& shape() const { return node_->shape; }
+  const std::vector<Expr>& strides() const { return node_->strides; }
+  Scope scope() const { return node_->scope; }
+  size_t rank() const { return node_->shape.size(); }
+  const BufferNode* operator->() const { return node_.get(); }
+  explicit operator bool() const { return node_ != nullptr; }
+  bool operator==(const Buffer& other) const { return node_ == other.node_ || (node_ && other.node_ && id() == other.id()); }
+
+ private:
+  std::shared_ptr<const BufferNode> node_;
+};
+
+// ---------------------------------------------------------------------------------------------------------- expressions
+
+enum class BinOp : uint8_t {
+  kAdd, kSub, kMul,
+  kDiv,                   // floats only
+  kFloorDiv, kFloorMod,   // integers: rounds towards minus infinity; the result of mod has the divisor's sign
+  kTruncDiv, kTruncMod,   // integers: C's / and %
+  kMin, kMax,
+  kEq, kNe, kLt, kLe, kGt, kGe,        // -> bool
+  kAnd, kOr,                           // bool
+  kBitAnd, kBitOr, kBitXor, kShl, kShr // data integers; kShr is arithmetic for int, logical for uint
+};
+
+// Functions of data values. The transcendental ones are gone after the pass `intrinsics`.
+enum class Fn : uint8_t {
+  kExp, kLog, kTanh, kSigmoid, kErf, kPow,
+  kSqrt, kRsqrt, kAbs, kFloor, kCeil, kRound /* nearest, ties to even */, kTrunc,
+  kFma,          // fma(a, b, c), one rounding; formed by lowering only
+  kReinterpret,  // same width, other type
+};
+
+enum class ReduceOp : uint8_t { kSum, kProd, kMin, kMax };
+
+struct IntImm   { int64_t value;                            auto fields() const { return std::tie(value); } };  // of any integer type or bool; uint64 by bit pattern
+struct FloatImm { double value;                             auto fields() const { return std::tie(value); } };  // already rounded to the node's type
+struct VarRef   { Var var;                                  auto fields() const { return std::tie(var); } };
+struct Cast     { Expr value;                               auto fields() const { return std::tie(value); } };  // to the node's type
+struct Binary   { BinOp op; Expr a, b;                      auto fields() const { return std::tie(op, a, b); } };
+struct Not      { Expr a;                                   auto fields() const { return std::tie(a); } };
+struct Select   { Expr cond, yes, no;                       auto fields() const { return std::tie(cond, yes, no); } };
+struct Load     { Buffer buffer; std::vector<Expr> at; Expr pred;  // pred: empty, or lanes that are false read nothing and give 0
+                                                            auto fields() const { return std::tie(buffer, at, pred); } };
+struct Call     { Fn fn; std::vector<Expr> args;            auto fields() const { return std::tie(fn, args); } };
+struct Ramp     { Expr base, stride; int lanes;             auto fields() const { return std::tie(base, stride, lanes); } };
+struct Broadcast{ Expr value; int lanes;                    auto fields() const { return std::tie(value, lanes); } };
+struct Let      { Var var; Expr value, body;                auto fields() const { return std::tie(var, value, body); } };
+
+struct ReduceAxis { Var var; Expr min, extent;              auto fields() const { return std::tie(var, min, extent); } };
+// Only in te and in the naive program that the interpreter runs as the reference; scheduling turns it into init and update.
+struct Reduce   { ReduceOp op; Expr source; std::vector<ReduceAxis> axes;
+                                                            auto fields() const { return std::tie(op, source, axes); } };
+
+using ExprKind = std::variant<IntImm, FloatImm, VarRef, Cast, Binary, Not, Select, Load, Call, Ramp, Broadcast, Let, Reduce>;
+
+struct ExprNode {
+  Type type;
+  uint64_t hash;
+  ExprKind kind;
+  ExprNode(Type t, ExprKind k);  // computes the hash
+};
+
+// ----------------------------------------------------------------------------------------------------------- statements
+
+enum class ForKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled };
+
+// What the pass `tails` does with the guards that a loop's split brought about. kNone: this loop came from no uneven split.
+enum class Tail : uint8_t { kNone, kGuard, kMask, kPeel, kShiftInward, kAuto };
+
+struct Store    { Buffer buffer; std::vector<Expr> at; Expr value; Expr pred;  // pred: empty, or lanes that are false write nothing
+                                                            auto fields() const { return std::tie(buffer, at, value, pred); } };
+struct For      { Var var; Expr extent; ForKind kind; Tail tail; Stmt body;     // var runs over 0..extent
+                                                            auto fields() const { return std::tie(var, extent, kind, tail, body); } };
+struct If       { Expr cond; Stmt then, otherwise;          auto fields() const { return std::tie(cond, then, otherwise); } };  // otherwise may be empty
+struct Seq      { std::vector<Stmt> stmts;                  auto fields() const { return std::tie(stmts); } };  // no statement: nothing happens
+struct Allocate { Buffer buffer; Stmt body;                 auto fields() const { return std::tie(buffer, body); } };  // contents unwritten at entry
+struct LetStmt  { Var var; Expr value; Stmt body;           auto fields() const { return std::tie(var, value, body); } };
+
+using StmtKind = std::variant<Store, For, If, Seq, Allocate, LetStmt>;
+
+struct StmtNode {
+  uint64_t hash;
+  StmtKind kind;
+  explicit StmtNode(StmtKind k);
+};
+
+// A kernel. Parameters are the caller's buffers, in the order of the argument list; `written` ones are outputs.
+struct Param { Buffer buffer; bool written = false;         auto fields() const { return std::tie(buffer, written); } };
+struct Program {
+  std::string name;
+  std::vector<Param> params;
+  Stmt body;
+};
+
+// ---------------------------------------------------------------------------------------------------------------- match
+
+template <class... Fs> struct Overload : Fs... { using Fs::operator()...; };
+template <class... Fs> Overload(Fs...) -> Overload<Fs...>;
+
+// match(e, [&](const Binary& b) {...}, [&](const Load& l) {...}, ...);   a forgotten kind does not compile.
+template <class... Fs> decltype(auto) match(const Expr& e, Fs&&... fs) { return std::visit(Overload{std::forward<Fs>(fs)...}, e->kind); }
+template <class... Fs> decltype(auto) match(const Stmt& s, Fs&&... fs) { return std::visit(Overload{std::forward<Fs>(fs)...}, s->kind); }
+
+// as<Binary>(e): a pointer, or null when e is empty or of another kind.
+template <class K> const K* as(const Expr& e) { return e ? std::get_if<K>(&e->kind) : nullptr; }
+template <class K> const K* as(const Stmt& s) { return s ? std::get_if<K>(&s->kind) : nullptr; }
+
+// --------------------------------------------------------------------------------------------------------- construction
+//
+// These build exactly the node that is asked for (no folding: that is simplify's business) and TW_CHECK the typing rules of
+// verify.h. Promotion of mixed operands is te's business (te/promote.h).
+
+Expr int_imm(Type, int64_t value);      // wraps to the type; broadcasts when lanes > 1
+Expr float_imm(Type, double value);     // rounds to the type
+Expr imm(Type, double value);           // whichever fits the type
+Expr boolean(bool value);
+Expr cast(Type, Expr);                  // the same expression when it has that type already
+Expr binary(BinOp, Expr a, Expr b);
+Expr logical_not(Expr);
+Expr select(Expr cond, Expr yes, Expr no);
+Expr load(Buffer, std::vector<Expr> at, Expr pred = {});   // lanes: the widest of the subscripts'
+Expr call(Fn, std::vector<Expr> args);                     // type of the first argument
+Expr reinterpret(Type, Expr);
+Expr ramp(Expr base, Expr stride, int lanes);
+Expr broadcast(Expr value, int lanes);                     // the same expression when lanes == 1
+Expr let(Var, Expr value, Expr body);
+Expr reduce(ReduceOp, Expr source, std::vector<ReduceAxis>);
+Expr identity_of(ReduceOp, Type);       // 0, 1, +inf or the largest value, -inf or the smallest value
+Expr combine(ReduceOp, Expr a, Expr b);
+Expr type_min(Type);                    // the smallest finite value of a data type (bool: false)
+Expr type_max(Type);
+
+Stmt store(Buffer, std::vector<Expr> at, Expr value, Expr pred = {});
+Stmt loop(Var, Expr extent, Stmt body, ForKind = ForKind::kSerial, Tail = Tail::kNone);
+Stmt if_then(Expr cond, Stmt then, Stmt otherwise = {});
+Stmt seq(std::vector<Stmt>);            // flattens nested sequences; one statement stays itself
+Stmt allocate(Buffer, Stmt body);
+Stmt let_stmt(Var, Expr value, Stmt body);
+
+// Operators for code inside the compiler: operands must have one type (an int literal takes the other's type).
+Expr operator+(Expr a, Expr b);
+Expr operator-(Expr a, Expr b);
+Expr operator*(Expr a, Expr b);
+Expr operator<(Expr a, Expr b);
+Expr operator<=(Expr a, Expr b);
+Expr operator>(Expr a, Expr b);
+Expr operator>=(Expr a, Expr b);
+Expr operator&&(Expr a, Expr b);
+Expr operator||(Expr a, Expr b);
+Expr operator!(Expr a);
+Expr floordiv(Expr a, Expr b);
+Expr floormod(Expr a, Expr b);
+Expr min(Expr a, Expr b);
+Expr max(Expr a, Expr b);
+Expr eq(Expr a, Expr b);
+Expr ne(Expr a, Expr b);
+
+std::optional<int64_t> as_int(const Expr&);   // the value of an integer constant (scalar, or a broadcast of one)
+inline bool is_int(const Expr& e, int64_t value) { return as_int(e) == value; }
+
+// Rounds a double to the nearest value of a float type (ties to even), as every consumer of the IR does.
+double round_to(Type, double);
+
+// The text of an expression, statement or program, as GRAMMAR.md defines it; parse gives it back.
+std::string to_string(const Expr&);
+std::string to_string(const Stmt&);
+std::string to_string(const Program&);
+
+}  // namespace tw::ir

@@ -1,0 +1,104 @@
+// Schedules are data: a std::vector<Step> is the one form that Python issues, the tuner mutates, the log stores and the
+// builder replays. A Step names a stage by its unique name and an axis by how it came about (i.o, i.o.i, i*j), never by position.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tensorwright/te.h"
+
+namespace tw::schedule {
+
+using ir::Scope;
+using ir::Tail;
+
+// A positive integer, or a reference to a value of a tuner's knob that the candidate fills in ("tile_j"[1]).
+// A Step whose Factor is still a reference cannot be applied.
+struct Factor {
+  int64_t value = 0;
+  std::string knob;   // empty: `value` is meant
+  int part = 0;       // which of the knob's values
+  Factor() = default;
+  Factor(int64_t v) : value(v) {}
+  Factor(std::string k, int p, int64_t v) : value(v), knob(std::move(k)), part(p) {}
+  bool is_reference() const { return !knob.empty(); }
+  bool operator==(const Factor&) const = default;
+};
+
+// fields() lists what JSON stores, in order; kName is the Step's name there and in Python.
+struct Split {
+  static constexpr const char* kName = "split";
+  std::string stage, axis;
+  std::optional<Factor> factor, nparts;   // exactly one
+  Tail tail = Tail::kAuto;
+  auto fields() const { return std::tie(stage, axis, factor, nparts, tail); }
+};
+struct Tile {
+  static constexpr const char* kName = "tile";
+  std::string stage, x, y;
+  Factor x_factor, y_factor;
+  Tail tail = Tail::kAuto;
+  auto fields() const { return std::tie(stage, x, y, x_factor, y_factor, tail); }
+};
+struct Fuse        { static constexpr const char* kName = "fuse";            std::string stage; std::vector<std::string> axes;  auto fields() const { return std::tie(stage, axes); } };
+struct Reorder     { static constexpr const char* kName = "reorder";         std::string stage; std::vector<std::string> axes;  auto fields() const { return std::tie(stage, axes); } };
+struct Vectorize   { static constexpr const char* kName = "vectorize";       std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
+struct Unroll      { static constexpr const char* kName = "unroll";          std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
+struct Parallel    { static constexpr const char* kName = "parallel";        std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
+struct ComputeAt   { static constexpr const char* kName = "compute_at";      std::string stage, consumer, axis;                 auto fields() const { return std::tie(stage, consumer, axis); } };
+struct ComputeRoot { static constexpr const char* kName = "compute_root";    std::string stage;                                 auto fields() const { return std::tie(stage); } };
+struct ComputeInline { static constexpr const char* kName = "compute_inline"; std::string stage;                                auto fields() const { return std::tie(stage); } };
+struct CacheRead   { static constexpr const char* kName = "cache_read";      std::string stage; Scope scope; std::vector<std::string> readers; auto fields() const { return std::tie(stage, scope, readers); } };  // new stage: "<stage>.<scope>"
+struct CacheWrite  { static constexpr const char* kName = "cache_write";     std::string stage; Scope scope;                    auto fields() const { return std::tie(stage, scope); } };  // new stage: "<stage>.<scope>"
+struct SetScope    { static constexpr const char* kName = "set_scope";       std::string stage; Scope scope;                    auto fields() const { return std::tie(stage, scope); } };
+struct Pragma      { static constexpr const char* kName = "pragma";          std::string stage, axis, key; int64_t value = 1;   auto fields() const { return std::tie(stage, axis, key, value); } };
+
+using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline, CacheRead, CacheWrite, SetScope, Pragma>;
+
+struct Step {
+  StepKind kind;
+  SourceLine where;  // the user's line; neither compared nor stored
+  template <class K> requires(!std::is_same_v<std::decay_t<K>, Step>)
+  Step(K k, SourceLine w = {}) : kind(std::move(k)), where(std::move(w)) {}
+};
+bool operator==(const Step&, const Step&);
+std::string to_string(const Step&);                        // B.split(i, factor=16, tail=mask)
+std::string to_json(const std::vector<Step>&);             // one line
+Result<std::vector<Step>> steps_from_json(std::string_view);
+
+class LoopNest;  // schedule/loop_nest.h: the state that Steps act on; an immutable value
+
+// A tensor expression with the Steps applied so far. A value: copies are independent and cheap.
+class Schedule {
+ public:
+  explicit Schedule(std::vector<te::Tensor> outputs);
+
+  // Applies a Step or throws ScheduleError; a refused Step leaves the schedule as it was.
+  void apply(Step step);
+  Status try_apply(Step step);
+
+  // The rules of the whole nest (placement, tails, races). Lowering checks them too.
+  Status check() const;
+
+  const std::vector<te::Tensor>& outputs() const;
+  const std::vector<Step>& steps() const { return steps_; }
+  const LoopNest& nest() const { return *nest_; }
+  static Result<Schedule> from_steps(std::vector<te::Tensor> outputs, const std::vector<Step>& steps);
+
+ private:
+  std::shared_ptr<const LoopNest> nest_;
+  std::vector<Step> steps_;
+};
+
+// The loop nest as it now stands, for people.
+std::string to_string(const Schedule&);
+
+// Derives the loop program: bounds inference, guards, init and update of reductions, allocations. Parameters are `args`
+// (placeholders and outputs, in this order; an intermediate in the list is written out). Refuses what check() refuses.
+Result<ir::Program> to_ir(const Schedule&, const std::vector<te::Tensor>& args, std::string name = "kernel");
+
+}  // namespace tw::schedule

@@ -1,0 +1,39 @@
+// Targets: what code is made for.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensorwright/error.h"
+
+namespace tw {
+
+// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "interp". The default constructor is "llvm -mcpu=native", or
+// "interp" in a build without LLVM.
+struct Target {
+  std::string kind;                    // "llvm" or "interp"
+  std::string triple;                  // "x86_64-pc-linux-gnu"
+  std::string cpu;                     // resolved: never "native"
+  std::vector<std::string> features;   // resolved, sorted: {"avx2", "avx512f", "fma", ...}
+  int vector_bits = 128;               // the widest register that this CPU should use
+  int vector_registers = 16;
+  bool has(std::string_view feature) const;
+  int lanes(int element_bits) const { return vector_bits / element_bits; }
+  std::string to_string() const;       // canonical; parse(to_string()) gives the same target on any machine
+  bool operator==(const Target&) const = default;
+
+  static Result<Target> parse(std::string_view text);  // kTarget errors name the nearest valid names
+  static Target host();
+};
+
+// Of the machine we run on: for keys of tuning records and for bounds.
+struct HardwareDescription {
+  std::string cpu_model;
+  int cores = 1;
+  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 0;
+  std::string to_string() const;
+};
+const HardwareDescription& host_hardware();
+
+}  // namespace tw

@@ -1,0 +1,146 @@
+// Tensor expressions: what to compute. Names and meaning follow tvm.te 0.19; te/promote.h has the typing rules.
+//
+//   Tensor A = placeholder({n, m}, "float32", "A");
+//   IterVar k = reduce_axis(0, m, "k");
+//   Tensor C = compute({n}, [&](Var i) { return sum(A(i, k), {k}); }, "C");
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tensorwright/ir.h"
+
+namespace tw::te {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Type;
+using ir::Var;
+
+struct OpNode;
+class Tensor;
+
+// An axis of a computation. Index expressions take `var`.
+struct IterVar {
+  Var var;
+  Expr min = 0;      // of a data axis always 0
+  Expr extent = 1;
+  bool reduction = false;
+  operator Expr() const { return var; }
+};
+
+class Operation {
+ public:
+  Operation() = default;
+  explicit Operation(std::shared_ptr<const OpNode> node) : node_(std::move(node)) {}
+  const OpNode* operator->() const { return node_.get(); }
+  const OpNode& operator*() const { return *node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+  Tensor output(size_t i = 0) const;
+  bool operator==(const Operation& other) const { return node_ == other.node_; }
+
+ private:
+  friend class Tensor;
+  std::shared_ptr<const OpNode> node_;
+};
+
+// One output of an operation.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Operation op, size_t value_index) : op_(std::move(op)), value_index_(value_index) {}
+  const Operation& op() const { return op_; }
+  size_t value_index() const { return value_index_; }
+  const std::string& name() const;
+  Type dtype() const;
+  const std::vector<Expr>& shape() const;
+  size_t rank() const { return shape().size(); }
+  Buffer buffer() const;  // always the same id; loads of it inside bodies mean this tensor
+  explicit operator bool() const { return static_cast<bool>(op_); }
+  bool operator==(const Tensor& other) const { return op_ == other.op_ && value_index_ == other.value_index_; }
+
+  // A read. The number of subscripts is the rank; a subscript that is provably outside throws.
+  Expr operator()(std::vector<Expr> at, SourceLine where = {}) const;
+  template <class... E> requires(sizeof...(E) > 0 && (std::is_convertible_v<E, Expr> && ...))
+  Expr operator()(E... at) const { return (*this)(std::vector<Expr>{Expr(at)...}); }
+
+ private:
+  Operation op_;
+  size_t value_index_ = 0;
+};
+
+struct Placeholder {
+  std::vector<Expr> strides;  // in elements; empty: compact
+};
+struct Compute {
+  std::vector<IterVar> axis;         // data axes, one per dimension
+  std::vector<IterVar> reduce_axis;  // of the Reduce at the root of the body, if there is one
+  Expr body;                         // of type Operation.dtype; a Reduce only at the root
+};
+struct OpNode {
+  uint64_t id;
+  std::string name;
+  Type dtype;
+  std::vector<Expr> shape;
+  uint64_t buffer_id;
+  std::variant<Placeholder, Compute> kind;
+  std::vector<Tensor> inputs;  // tensors that the body reads, in order of first use
+  SourceLine where;            // of the call that declared it
+
+  const Compute* compute() const { return std::get_if<Compute>(&kind); }
+  bool is_placeholder() const { return std::holds_alternative<Placeholder>(kind); }
+};
+
+// The operation that defines a buffer which occurs in a body; empty for buffers from below te.
+Operation producer(const Buffer&);
+
+Tensor placeholder(std::vector<Expr> shape, std::string_view dtype = "float32", std::string name = "placeholder",
+                   std::vector<Expr> strides = {}, SourceLine where = std::source_location::current());
+
+// `body` receives one variable per dimension, named by `axis_names` (default i, j, k, l, ... as ax0..).
+Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name = "compute",
+               std::vector<std::string> axis_names = {}, SourceLine where = std::source_location::current());
+template <class F> requires std::is_invocable_r_v<Expr, F, Var>
+Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute", SourceLine where = std::source_location::current()) {
+  return compute(std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0)); }, std::move(name), {"i"}, where);
+}
+template <class F> requires std::is_invocable_r_v<Expr, F, Var, Var>
+Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute", SourceLine where = std::source_location::current()) {
+  return compute(std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1)); }, std::move(name), {"i", "j"}, where);
+}
+template <class F> requires std::is_invocable_r_v<Expr, F, Var, Var, Var>
+Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute", SourceLine where = std::source_location::current()) {
+  return compute(std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1), v.at(2)); }, std::move(name), {"i", "j", "k"}, where);
+}
+template <class F> requires std::is_invocable_r_v<Expr, F, Var, Var, Var, Var>
+Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute", SourceLine where = std::source_location::current()) {
+  return compute(std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1), v.at(2), v.at(3)); }, std::move(name), {"i", "j", "k", "l"}, where);
+}
+
+IterVar reduce_axis(Expr min, Expr end, std::string name = "rv", SourceLine where = std::source_location::current());  // min..end
+
+Expr sum(Expr source, std::vector<IterVar> axis);
+Expr prod(Expr source, std::vector<IterVar> axis);
+Expr max(Expr source, std::vector<IterVar> axis);
+Expr min(Expr source, std::vector<IterVar> axis);
+
+// Elementwise functions promote as te/promote.h says; integer arguments of exp, log, ... are errors of kind kDType as in tvm.
+Expr max(Expr a, Expr b);
+Expr min(Expr a, Expr b);
+Expr exp(Expr), log(Expr), tanh(Expr), sigmoid(Expr), erf(Expr), sqrt(Expr), rsqrt(Expr), abs(Expr), floor(Expr), ceil(Expr),
+    round(Expr), trunc(Expr), power(Expr, Expr);
+Expr if_then_else(Expr cond, Expr yes, Expr no);  // evaluates no load of the arm that is not taken
+Expr select(Expr cond, Expr yes, Expr no);        // the same here
+Expr all(std::vector<Expr>), any(std::vector<Expr>);
+Expr constant(double value, std::string_view dtype);
+Expr min_value(std::string_view dtype), max_value(std::string_view dtype);
+
+// The unscheduled program: every stage once, in order, each element by its definition with Reduce left inside the expressions.
+// The interpreter runs it as the reference. `args` in the order of the parameters; tensors that are not in it become scratch.
+ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, std::string name = "naive");
+
+// All operations that `outputs` need, producers first, each once, in a deterministic order.
+std::vector<Operation> topological_order(const std::vector<Tensor>& outputs);
+
+}  // namespace tw::te

@@ -1,0 +1,28 @@
+// The interpreter: the reference for meaning, never for speed. Runs any stage of lowering: the naive program of an unscheduled
+// tensor expression (Reduce inside expressions), scheduled loops, vectorised and predicated loads and stores.
+//
+// It checks every access against its buffer, reports reads of memory that nothing wrote, and in parallel loops reports data
+// races (two iterations touch one element and at least one writes).
+#pragma once
+
+#include <span>
+
+#include "tensorwright/ir.h"
+
+namespace tw::ir {
+
+struct InterpBuffer {
+  void* data;            // elements of the parameter's type, compact row-major (or by the buffer's strides)
+  size_t bytes;
+};
+
+struct InterpOptions {
+  bool check_unwritten = true;   // outputs count as unwritten at entry
+  bool check_races = true;
+  int64_t max_steps = 0;         // stop with a Diagnostic after so many stores; 0: no limit
+};
+
+// One buffer per parameter. ok, or what went wrong where (kind kInternal: a wrong program; kArgument: a wrong buffer).
+Status interpret(const Program&, std::span<const InterpBuffer>, const InterpOptions& = {});
+
+}  // namespace tw::ir

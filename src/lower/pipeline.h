@@ -1,0 +1,21 @@
+// The list of lowering passes: pipeline.cc is a table, and the table is the documentation of the order.
+#pragma once
+
+#include "tensorwright/ir.h"
+#include "tensorwright/target.h"
+
+namespace tw::lower {
+
+using PassFn = ir::Program (*)(const ir::Program&, const Target&);
+struct Pass {
+  const char* name;
+  PassFn function;
+  const char* why_here;
+};
+const std::vector<Pass>& passes();
+
+// Runs all passes (or up to and including `until`). Verifies after each in debug builds and with TW_VERIFY=1, dumps the passes
+// named by TW_DUMP=<pass|all> to stderr, prints times with TW_TIME=1.
+ir::Program run_pipeline(const ir::Program&, const Target&, std::string_view until = {});
+
+}  // namespace tw::lower

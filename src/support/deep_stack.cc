@@ -1,0 +1,46 @@
+#include "src/support/deep_stack.h"
+
+#include <pthread.h>
+
+#include <exception>
+#include <system_error>
+
+namespace tw::support {
+namespace {
+
+constexpr size_t kStackBytes = size_t{1} << 30;
+thread_local bool on_deep_stack_now = false;
+
+struct Job {
+  const std::function<void()>& f;
+  std::exception_ptr error;
+};
+
+void* run(void* argument) {
+  Job& job = *static_cast<Job*>(argument);
+  on_deep_stack_now = true;
+  try {
+    job.f();
+  } catch (...) {
+    job.error = std::current_exception();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void on_deep_stack(const std::function<void()>& f) {
+  if (on_deep_stack_now) return f();
+  Job job{f, nullptr};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread;
+  const int failed = pthread_create(&thread, &attributes, run, &job);
+  pthread_attr_destroy(&attributes);
+  if (failed != 0) throw std::system_error(failed, std::generic_category(), "a thread with a deep stack");
+  pthread_join(thread, nullptr);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace tw::support

@@ -21,8 +21,8 @@ class Module {
   virtual const Target& target() const = 0;
 };
 
-// te + Steps -> loop program (schedule::to_ir) -> lowered program. What `tw.lower` shows before code generation.
-ir::Program lower(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&, const std::string& name = "kernel");
+// te + Steps -> loop program (schedule::to_ir) -> lowered program. Python: tw.lower.
+ir::Program loop_program(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&, const std::string& name = "kernel");
 
 std::shared_ptr<const Module> build(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
                                     const std::string& name = "kernel");

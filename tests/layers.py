@@ -1,0 +1,58 @@
+"""An include may only point down: checks the layers of HACKING.md over every #include of the tree.
+
+Run by ctest (`layers`); exits 1 and names each include that points up.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# folder -> the folders that its files may include from, besides itself and include/tensorwright.
+USES = {
+    "src/support": [],
+    "src/target": ["src/support"],
+    "src/ir": ["src/support"],
+    "src/runtime": ["src/ir", "src/target", "src/support"],
+    "te": ["src/ir", "src/support"],
+    "src/lower": ["src/ir", "src/target", "src/support"],
+    "rpc": ["src/runtime", "src/ir", "src/support"],
+    "schedule": ["te", "src/ir", "src/support"],
+    "codegen": ["schedule", "te", "src/lower", "src/runtime", "src/ir", "src/target", "src/support"],
+    "autotune": ["schedule", "te", "codegen", "src/runtime", "src/ir", "src/target", "src/support"],
+}
+FOREIGN = {  # headers that only one folder may see
+    r"llvm/|lld/|llvm-c/": "codegen/llvm",
+    r"xgboost/": "autotune",
+    r"pybind11/": "python/bind",
+}
+
+
+def folder_of(path: str) -> str | None:
+    return next((f for f in sorted(USES, key=len, reverse=True) if path.startswith(f + "/")), None)
+
+
+def main() -> int:
+    wrong = []
+    files = [f for top in ("src", "te", "schedule", "codegen", "autotune", "rpc", "python") for f in (ROOT / top).rglob("*")]
+    for file in (f for f in files if f.suffix in (".cc", ".h")):
+        name = file.relative_to(ROOT).as_posix()
+        own = folder_of(name)
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            found = re.match(r'\s*#include\s+["<]([^">]+)[">]', line)
+            if not found:
+                continue
+            used = folder_of(found[1])
+            if own and used and used != own and used not in USES[own]:
+                wrong.append(f"{name}:{number}: {own} may not include {found[1]}")
+            # Of codegen, only build.cc and what it is made of knows schedules.
+            if name.startswith("codegen/llvm/") and used in ("schedule", "te"):
+                wrong.append(f"{name}:{number}: codegen/llvm sees loop programs only, not {found[1]}")
+            for pattern, home in FOREIGN.items():
+                if re.match(pattern, found[1]) and not name.startswith(home + "/"):
+                    wrong.append(f"{name}:{number}: {found[1]} is for {home} alone")
+    print("\n".join(wrong) if wrong else f"layers: {len(files)} files, no include points up")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

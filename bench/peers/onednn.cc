@@ -1,0 +1,75 @@
+// oneDNN's matmul behind three C functions, so that one Python process can interleave it with everything else.
+// bench/peers/onednn.py compiles this file once against the PyPI packages onednn-cpu-gomp and onednn-devel-cpu-gomp.
+#include <omp.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
+#include <string>
+#include <unordered_map>
+
+using dnnl::memory;
+
+namespace {
+
+struct Matmul {
+  dnnl::matmul primitive;
+  dnnl::stream stream;
+  std::unordered_map<int, memory> arguments;
+};
+
+dnnl::engine& engine() {
+  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* tw_peer_version() {
+  static const std::string text = [] {
+    const dnnl_version_t* v = dnnl_version();
+    return std::to_string(v->major) + "." + std::to_string(v->minor) + "." + std::to_string(v->patch);
+  }();
+  return text.c_str();
+}
+
+void tw_peer_threads(int n) { omp_set_num_threads(n); }
+
+// C[m,n] = A[m,k] B[k,n] (+ bias[n], ReLU), float32 row-major ("plain"); with `packed` B is brought into oneDNN's own layout
+// here, outside the clock. The arrays must outlive the handle. The thread count is the one set before.
+void* tw_peer_matmul(long m, long n, long k, float* a, float* b, float* c, float* bias, int relu, int packed) {
+  using tag = memory::format_tag;
+  const auto f32 = memory::data_type::f32;
+  memory::desc a_desc({m, k}, f32, tag::ab), b_plain({k, n}, f32, tag::ab), c_desc({m, n}, f32, tag::ab);
+  memory::desc b_desc = packed ? memory::desc({k, n}, f32, tag::any) : b_plain;
+  memory::desc bias_desc = bias ? memory::desc({1, n}, f32, tag::ab) : memory::desc();
+  dnnl::primitive_attr attributes;
+  if (relu) {
+    dnnl::post_ops post;
+    post.append_eltwise(dnnl::algorithm::eltwise_relu, 0.f, 0.f);
+    attributes.set_post_ops(post);
+  }
+  auto primitive_desc = bias ? dnnl::matmul::primitive_desc(engine(), a_desc, b_desc, bias_desc, c_desc, attributes)
+                             : dnnl::matmul::primitive_desc(engine(), a_desc, b_desc, c_desc, attributes);
+  auto* out = new Matmul{dnnl::matmul(primitive_desc), dnnl::stream(engine()), {}};
+  memory b_memory(b_plain, engine(), b);
+  if (packed) {
+    memory own(primitive_desc.weights_desc(), engine());
+    dnnl::reorder(b_memory, own).execute(out->stream, b_memory, own);
+    out->stream.wait();
+    b_memory = own;
+  }
+  out->arguments = {{DNNL_ARG_SRC, memory(a_desc, engine(), a)}, {DNNL_ARG_WEIGHTS, b_memory}, {DNNL_ARG_DST, memory(c_desc, engine(), c)}};
+  if (bias) out->arguments[DNNL_ARG_BIAS] = memory(bias_desc, engine(), bias);
+  return out;
+}
+
+void tw_peer_run(void* handle) {
+  auto* matmul = static_cast<Matmul*>(handle);
+  matmul->primitive.execute(matmul->stream, matmul->arguments);
+  matmul->stream.wait();
+}
+
+void tw_peer_free(void* handle) { delete static_cast<Matmul*>(handle); }
+
+}  // extern "C"

@@ -1,0 +1,52 @@
+"""oneDNN as a peer: compiles bench/peers/onednn.cc once, loads it with ctypes."""
+import ctypes
+import pathlib
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).with_name("onednn.cc")
+
+
+class Missing(Exception):
+    """Why this peer cannot be measured here."""
+
+
+def load() -> ctypes.CDLL:
+    prefix = pathlib.Path(sys.prefix)
+    if not (prefix / "include/oneapi/dnnl/dnnl.hpp").exists():
+        raise Missing("oneDNN is not installed: ./dev setup --peers")
+    library = pathlib.Path(__file__).resolve().parents[2] / "build/peers/libtw_onednn.so"
+    if not library.exists() or library.stat().st_mtime < SOURCE.stat().st_mtime:
+        library.parent.mkdir(parents=True, exist_ok=True)
+        command = ["g++", "-O2", "-std=c++17", "-fopenmp", "-shared", "-fPIC", str(SOURCE), f"-I{prefix}/include",
+                   f"-L{prefix}/lib", "-ldnnl", f"-Wl,-rpath,{prefix}/lib", "-o", str(library)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise Missing(f"oneDNN's shim does not compile: {done.stderr.strip().splitlines()[0]}")
+    try:
+        lib = ctypes.CDLL(str(library))
+    except OSError as error:
+        raise Missing(f"oneDNN does not load: {error}") from error
+    lib.tw_peer_version.restype = ctypes.c_char_p
+    lib.tw_peer_matmul.restype = ctypes.c_void_p
+    lib.tw_peer_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 4 + [ctypes.c_int] * 2
+    lib.tw_peer_run.argtypes = [ctypes.c_void_p]
+    lib.tw_peer_free.argtypes = [ctypes.c_void_p]
+    return lib
+
+
+class Matmul:
+    """C = A @ B (+ bias, ReLU) by oneDNN; `packed` lets it choose B's layout outside the clock."""
+
+    def __init__(self, lib, a, b, c, bias=None, relu=False, packed=False):
+        m, k = a.shape
+        n = b.shape[1]
+        pointer = lambda x: None if x is None else x.ctypes.data
+        self.lib, self.arrays = lib, (a, b, c, bias)
+        self.handle = lib.tw_peer_matmul(m, n, k, pointer(a), pointer(b), pointer(c), pointer(bias), int(relu), int(packed))
+
+    def __call__(self):
+        self.lib.tw_peer_run(self.handle)
+
+    def __del__(self):
+        self.lib.tw_peer_free(self.handle)

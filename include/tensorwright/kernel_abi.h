@@ -39,7 +39,10 @@ typedef struct tw_context {
 
 #define TW_ERROR_OUT_OF_MEMORY 1
 
-/* One parameter in the descriptor symbol `<name>_descriptor`. */
+/* The symbol of a kernel called `dense` is `tw_dense`, so that names such as `exp` or `main` collide with nothing. */
+#define TW_KERNEL_PREFIX "tw_"
+
+/* One parameter in the descriptor symbol `tw_<name>_descriptor`. */
 typedef struct tw_param_descriptor {
   const char* name;
   uint8_t type_code;     /* 0 bool, 1 int, 2 uint, 3 float, 4 bfloat */

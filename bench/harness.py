@@ -21,7 +21,7 @@ class Contestant:
         return statistics.median(self.seconds)
 
 
-def interleave(contestants: list[Contestant], rounds: int = 21, target: float = 0.02, pause: float = 0.004) -> None:
+def interleave(contestants: list[Contestant], rounds: int = 21, target: float = 0.02, pause: float = 0.03) -> None:
     """Fills `seconds` (per call) of every contestant; a round's sample lasts about `target` seconds."""
     calls = {}
     for c in contestants:

@@ -1,0 +1,87 @@
+"""Matmul by hand, from public primitives: 1024^3 and 257x513x1025 float32, weights row-major, packing inside the clock.
+
+The same schedule for both: a panel of 64 columns a task; B's panel is packed by the thread that uses it; 6 x 64 accumulators stay
+in registers over the whole of k.
+"""
+import argparse
+import sys
+
+import numpy as np
+
+import tensorwright as tw
+from tensorwright import te
+from bench.harness import Contestant, interleave, report
+from bench.peers import onednn, openblas
+
+SHAPES = [(1024, 1024, 1024), (257, 513, 1025)]
+
+
+def dense(m, n, k, rows=6, columns=64):
+    """(schedule, arguments) of C = A @ B."""
+    a = te.placeholder((m, k), name="A")
+    b = te.placeholder((k, n), name="B")
+    kk = te.reduce_axis((0, k), name="k")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, kk] * b[kk, j], axis=kk), name="C")
+    s = te.create_schedule(c)
+    packed = s.cache_read(b, "global", [c])
+    i, j = s[c].op.axis
+    jo, ji = s[c].split(j, factor=columns)
+    io, ii = s[c].split(i, factor=rows)
+    s[c].reorder(jo, io, kk, ii, ji)
+    s[c].parallel(jo)
+    s[c].unroll(ii)
+    s[c].vectorize(ji)
+    s[packed].compute_at(s[c], jo)
+    s[packed].vectorize(s[packed].op.axis[1])
+    return s, [a, b, c]
+
+
+def contestants(m, n, k, threads, peers):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n)))
+    ours, theirs = np.empty((m, n), np.float32), np.empty((m, n), np.float32)
+    tw.set_num_threads(threads)
+    schedule, arguments = dense(m, n, k)
+    f = tw.build(schedule, arguments, name="dense")
+    default = tw.build(arguments, name="dense_default")
+    f(a, b, ours)
+    np.testing.assert_allclose(ours, a @ b, rtol=1e-3, atol=1e-3)
+    out = [Contestant("tensorwright (bench/matmul.py:dense)", lambda: f(a, b, ours)),
+           Contestant("tensorwright, no schedule given", lambda: default(a, b, ours))]
+    if "onednn" in peers:
+        lib = peers["onednn"]
+        lib.tw_peer_threads(threads)
+        version = lib.tw_peer_version().decode()
+        out += [Contestant(f"oneDNN {version} plain", onednn.Matmul(lib, a, b, theirs)),
+                Contestant(f"oneDNN {version} packed", onednn.Matmul(lib, a, b, theirs, packed=True))]
+    if "openblas" in peers:
+        lib = peers["openblas"]
+        openblas.set_threads(lib, threads)
+        out.append(Contestant(f"OpenBLAS {openblas.version(lib)}", openblas.matmul(lib, a, b, theirs)))
+    return out
+
+
+def load_peers() -> dict:
+    peers = {}
+    for name, module in (("onednn", onednn), ("openblas", openblas)):
+        try:
+            peers[name] = module.load()
+        except onednn.Missing as why:
+            print(f"peer missing: {why}", file=sys.stderr)
+    return peers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=21)
+    rounds = parser.parse_args().rounds
+    peers = load_peers()
+    for threads in (1, 2):
+        for m, n, k in SHAPES:
+            rows = contestants(m, n, k, threads, peers)
+            interleave(rows, rounds)
+            report(f"matmul {m}x{n}x{k} f32, {threads} thread(s)", rows, 2 * m * n * k / 1e9)
+
+
+if __name__ == "__main__":
+    main()

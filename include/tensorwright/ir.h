@@ -100,6 +100,7 @@ class Expr {
   Expr() = default;  // empty: "no predicate", "no else"
   Expr(int value);   // an index constant
   Expr(int64_t value);
+  Expr(bool) = delete;  // boolean(value); and `!e` asks whether a handle is empty, logical_not(e) negates
   Expr(const Var& var);
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
   ~Expr();
@@ -113,8 +114,9 @@ class Expr {
   const ExprNode* operator->() const { return node_.get(); }
   const ExprNode* get() const { return node_.get(); }
   Type type() const;
-  uint64_t hash() const;                                              // structural; variables by id
+  uint64_t hash() const;                                              // structural: free variables by id, bound ones nameless
   bool same_as(const Expr& other) const { return node_ == other.node_; }  // identity; structural equality is ir::equal
+  bool shared() const { return node_.use_count() > 1; }                   // somebody else may hold this node too
 
  private:
   friend struct ExprNode;
@@ -125,12 +127,19 @@ class Stmt {
  public:
   Stmt() = default;
   explicit Stmt(std::shared_ptr<const StmtNode> node) : node_(std::move(node)) {}
+  ~Stmt();
+  Stmt(const Stmt&) = default;
+  Stmt(Stmt&&) noexcept = default;
+  Stmt& operator=(const Stmt&) = default;
+  Stmt& operator=(Stmt&&) noexcept = default;
+
   explicit operator bool() const { return node_ != nullptr; }
   const StmtNode& operator*() const { return *node_; }
   const StmtNode* operator->() const { return node_.get(); }
   const StmtNode* get() const { return node_.get(); }
   uint64_t hash() const;
   bool same_as(const Stmt& other) const { return node_ == other.node_; }
+  bool shared() const { return node_.use_count() > 1; }
 
  private:
   std::shared_ptr<const StmtNode> node_;
@@ -221,8 +230,9 @@ using ExprKind = std::variant<IntImm, FloatImm, VarRef, Cast, Binary, Not, Selec
 struct ExprNode {
   Type type;
   uint64_t hash;
+  uint64_t skeleton;  // the hash with every variable and buffer known by its type only: the same after renaming
   ExprKind kind;
-  ExprNode(Type t, ExprKind k);  // computes the hash
+  ExprNode(Type t, ExprKind k);  // computes the hashes
 };
 
 // ----------------------------------------------------------------------------------------------------------- statements
@@ -245,6 +255,7 @@ using StmtKind = std::variant<Store, For, If, Seq, Allocate, LetStmt>;
 
 struct StmtNode {
   uint64_t hash;
+  uint64_t skeleton;
   StmtKind kind;
   explicit StmtNode(StmtKind k);
 };
@@ -312,7 +323,6 @@ Expr operator>(Expr a, Expr b);
 Expr operator>=(Expr a, Expr b);
 Expr operator&&(Expr a, Expr b);
 Expr operator||(Expr a, Expr b);
-Expr operator!(Expr a);
 Expr floordiv(Expr a, Expr b);
 Expr floormod(Expr a, Expr b);
 Expr min(Expr a, Expr b);

@@ -1,0 +1,29 @@
+// The typing rules, once: constructors TW_CHECK them, the verifier and the parser report them. Each answers what is wrong
+// with a node that would be built so, or nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensorwright/ir.h"
+
+namespace tw::ir {
+
+bool is_comparison(BinOp);                     // kEq .. kGe: bool, whatever the operands
+BinOp operator_of(ReduceOp);
+int lanes_of(const std::vector<Expr>& at);     // the widest
+std::string name_of(BinOp);                    // as the text form writes it: "+", "min", "floormod"
+std::string name_of(Fn);
+size_t arity_of(Fn);
+
+std::string cast_fault(Type to, const Expr& value);
+std::string binary_fault(BinOp, const Expr& a, const Expr& b);
+std::string select_fault(const Expr& cond, const Expr& yes, const Expr& no);
+std::string access_fault(const Buffer&, const std::vector<Expr>& at, const Expr& pred);
+std::string call_fault(Fn, const std::vector<Expr>& args);
+std::string reinterpret_fault(Type to, const Expr& value);
+std::string ramp_fault(const Expr& base, const Expr& stride, int lanes);
+std::string broadcast_fault(const Expr& value, int lanes);
+std::string reduce_fault(ReduceOp, const Expr& source, const std::vector<ReduceAxis>& axes);
+
+}  // namespace tw::ir

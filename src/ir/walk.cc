@@ -1,0 +1,372 @@
+#include "src/ir/walk.h"
+
+#include "src/ir/fields.h"
+
+namespace tw::ir {
+namespace {
+
+// Distinct nodes, each once. A node with one holder is reached on one path only and needs no memory.
+template <class Handle>
+class Once {
+ public:
+  bool first(const Handle& h) { return !h.shared() || seen_.insert(h.get()).second; }
+
+ private:
+  std::unordered_set<const void*> seen_;
+};
+
+class Walk {
+ public:
+  using VisitStmt = std::function<bool(const Stmt&)>;
+  using VisitExpr = std::function<bool(const Expr&)>;
+  Walk(const VisitStmt* on_stmt, const VisitExpr* on_expr) : on_stmt_(on_stmt), on_expr_(on_expr) {}
+
+  void run(const Expr& root) {
+    std::vector<const Expr*> waiting{&root};
+    while (!waiting.empty()) {
+      const Expr& e = *waiting.back();
+      waiting.pop_back();
+      if (!exprs_.first(e) || !(*on_expr_)(e)) continue;
+      const size_t base = waiting.size();
+      for_each_child(*e, [&](const Expr& child) { waiting.push_back(&child); });
+      std::reverse(waiting.begin() + static_cast<ptrdiff_t>(base), waiting.end());
+    }
+  }
+
+  void run(const Stmt& root) {
+    std::vector<std::variant<const Expr*, const Stmt*>> waiting{&root};
+    while (!waiting.empty()) {
+      const auto next = waiting.back();
+      waiting.pop_back();
+      if (const auto* e = std::get_if<const Expr*>(&next)) {
+        run(**e);
+        continue;
+      }
+      const Stmt& s = *std::get<const Stmt*>(next);
+      if (!stmts_.first(s) || !(*on_stmt_)(s)) continue;
+      const size_t base = waiting.size();
+      for_each_child(*s, [&](const auto& child) { keep(waiting, child); });
+      std::reverse(waiting.begin() + static_cast<ptrdiff_t>(base), waiting.end());
+    }
+  }
+
+ private:
+  template <class List> void keep(List& waiting, const Stmt& s) { waiting.push_back(&s); }
+  template <class List> void keep(List& waiting, const Expr& e) {
+    if (on_expr_ != nullptr && *on_expr_) waiting.push_back(&e);
+  }
+
+  const VisitStmt* on_stmt_;
+  const VisitExpr* on_expr_;
+  Once<Expr> exprs_;
+  Once<Stmt> stmts_;
+};
+
+// The node again with other children. Types follow from them: a wider operand makes a wider result.
+Expr rebuild(const Expr& e, const std::function<Expr(const Expr&)>& f, bool& changed) {
+  const auto at = [&](const Expr& child) {
+    Expr mapped = child ? f(child) : child;
+    changed |= !mapped.same_as(child);
+    return mapped;
+  };
+  const auto all = [&](const std::vector<Expr>& list) {
+    std::vector<Expr> mapped;
+    mapped.reserve(list.size());
+    for (const Expr& child : list) mapped.push_back(at(child));
+    return mapped;
+  };
+  const auto or_same = [&](auto&& make) { return changed ? make() : e; };
+  return match(
+      e, [&](const IntImm&) { return e; }, [&](const FloatImm&) { return e; }, [&](const VarRef&) { return e; },
+      [&](const Cast& c) {
+        Expr value = at(c.value);
+        return or_same([&] { return cast(e.type().with_lanes(value.type().lanes), value); });
+      },
+      [&](const Binary& b) {
+        Expr x = at(b.a), y = at(b.b);
+        return or_same([&] { return binary(b.op, x, y); });
+      },
+      [&](const Not& n) {
+        Expr x = at(n.a);
+        return or_same([&] { return logical_not(x); });
+      },
+      [&](const Select& s) {
+        Expr cond = at(s.cond), yes = at(s.yes), no = at(s.no);
+        return or_same([&] { return select(cond, yes, no); });
+      },
+      [&](const Load& l) {
+        std::vector<Expr> subscripts = all(l.at);
+        Expr pred = at(l.pred);
+        return or_same([&] { return load(l.buffer, subscripts, pred); });
+      },
+      [&](const Call& c) {
+        std::vector<Expr> args = all(c.args);
+        if (c.fn != Fn::kReinterpret) return or_same([&] { return call(c.fn, args); });
+        return or_same([&] { return reinterpret(e.type().with_lanes(args[0].type().lanes), args[0]); });
+      },
+      [&](const Ramp& r) {
+        Expr base = at(r.base), stride = at(r.stride);
+        return or_same([&] { return ramp(base, stride, r.lanes); });
+      },
+      [&](const Broadcast& b) {
+        Expr value = at(b.value);
+        return or_same([&] { return broadcast(value, b.lanes); });
+      },
+      [&](const Let& l) {
+        Expr value = at(l.value), body = at(l.body);
+        return or_same([&] { return let(l.var, value, body); });
+      },
+      [&](const Reduce& r) {
+        std::vector<ReduceAxis> axes = r.axes;
+        for (ReduceAxis& axis : axes) axis.min = at(axis.min), axis.extent = at(axis.extent);
+        Expr source = at(r.source);
+        return or_same([&] { return reduce(r.op, source, axes); });
+      });
+}
+
+class Rewrite {
+ public:
+  using OnStmt = std::function<Stmt(const Stmt&)>;
+  using OnExpr = std::function<Expr(const Expr&)>;
+  Rewrite(const OnStmt& on_stmt, const OnExpr& on_expr) : on_stmt_(on_stmt), on_expr_(on_expr) {}
+
+  Expr operator()(const Expr& e) {
+    if (!on_expr_) return e;
+    if (!e.shared()) return on_expr_(map_children(e, self_));
+    if (const auto known = exprs_.find(e.get()); known != exprs_.end()) return known->second.second;
+    const Expr result = on_expr_(map_children(e, self_));
+    exprs_.emplace(e.get(), std::pair(e, result));  // the handle keeps the address taken
+    return result;
+  }
+
+  Stmt operator()(const Stmt& s) {
+    if (s.shared()) {
+      if (const auto known = stmts_.find(s.get()); known != stmts_.end()) return known->second.second;
+    }
+    Stmt result = map_children(s, stmt_self_, self_);
+    if (on_stmt_) result = on_stmt_(result);
+    if (s.shared()) stmts_.emplace(s.get(), std::pair(s, result));
+    return result;
+  }
+
+ private:
+  const OnStmt& on_stmt_;
+  const OnExpr& on_expr_;
+  const OnExpr self_ = [this](const Expr& e) { return (*this)(e); };
+  const OnStmt stmt_self_ = [this](const Stmt& s) { return (*this)(s); };
+  std::unordered_map<const void*, std::pair<Expr, Expr>> exprs_;
+  std::unordered_map<const void*, std::pair<Stmt, Stmt>> stmts_;
+};
+
+const std::function<Stmt(const Stmt&)> kKeepStmt;
+
+auto replacing(const Substitution& by) {
+  return [&by](const Expr& e) {
+    const VarRef* ref = as<VarRef>(e);
+    if (ref == nullptr) return e;
+    const auto found = by.find(ref->var.id());
+    return found == by.end() ? e : found->second;
+  };
+}
+
+Buffer mapped(const Buffer& buffer, const BufferMap& by) {
+  const auto found = by.find(buffer.id());
+  return found == by.end() ? buffer : found->second;
+}
+
+auto rebuffering(const BufferMap& by) {
+  return [&by](const Expr& e) {
+    const Load* l = as<Load>(e);
+    return l && by.contains(l->buffer.id()) ? load(mapped(l->buffer, by), l->at, l->pred) : e;
+  };
+}
+
+// Variables bound by statements, lets and reductions.
+template <class F>
+void for_bound(const Stmt& s, F&& f) {
+  if (const For* loop = as<For>(s)) f(loop->var);
+  if (const LetStmt* let = as<LetStmt>(s)) f(let->var);
+}
+template <class F>
+void for_bound(const Expr& e, F&& f) {
+  if (const Let* let = as<Let>(e)) f(let->var);
+  if (const Reduce* r = as<Reduce>(e)) {
+    for (const ReduceAxis& axis : r->axes) f(axis.var);
+  }
+}
+
+struct Uses {
+  std::unordered_set<uint64_t> used, bound;
+  std::vector<Var> order;
+  void note(const Expr& e) {
+    if (const VarRef* ref = as<VarRef>(e); ref && used.insert(ref->var.id()).second) order.push_back(ref->var);
+    for_bound(e, [&](const Var& v) { bound.insert(v.id()); });
+  }
+  void note(const Stmt& s) { for_bound(s, [&](const Var& v) { bound.insert(v.id()); }); }
+};
+
+template <class Root>
+Uses uses_of(const Root& root) {
+  Uses uses;
+  const auto on_expr = [&](const Expr& e) { return uses.note(e), true; };
+  if constexpr (std::is_same_v<Root, Stmt>) {
+    walk(root, [&](const Stmt& s) { return uses.note(s), true; }, on_expr);
+  } else {
+    walk(root, on_expr);
+  }
+  return uses;
+}
+
+}  // namespace
+
+void walk(const Expr& root, const std::function<bool(const Expr&)>& visit) {
+  if (root) Walk(nullptr, &visit).run(root);
+}
+
+void walk(const Stmt& root, const std::function<bool(const Stmt&)>& visit_stmt, const std::function<bool(const Expr&)>& visit_expr) {
+  if (root) Walk(&visit_stmt, &visit_expr).run(root);
+}
+
+std::vector<Expr> children(const Expr& e) {
+  std::vector<Expr> all;
+  for_each_child(*e, [&](const Expr& child) { all.push_back(child); });
+  return all;
+}
+
+Expr map_children(const Expr& e, const std::function<Expr(const Expr&)>& f) {
+  bool changed = false;
+  return rebuild(e, f, changed);
+}
+
+Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt, const std::function<Expr(const Expr&)>& on_expr) {
+  bool changed = false;
+  const auto child = [&](const auto& handle) {
+    auto mapped = handle;
+    if constexpr (std::is_same_v<std::decay_t<decltype(handle)>, Stmt>) {
+      if (handle && on_stmt) mapped = on_stmt(handle);
+    } else {
+      if (handle && on_expr) mapped = on_expr(handle);
+    }
+    changed |= !mapped.same_as(handle);
+    return mapped;
+  };
+  const auto or_same = [&](auto&& make) { return changed ? make() : s; };
+  return match(
+      s,
+      [&](const Store& st) {
+        std::vector<Expr> at;
+        for (const Expr& e : st.at) at.push_back(child(e));
+        Expr value = child(st.value), pred = child(st.pred);
+        return or_same([&] { return store(st.buffer, at, value, pred); });
+      },
+      [&](const For& f) {
+        Expr extent = child(f.extent);
+        Stmt body = child(f.body);
+        return or_same([&] { return loop(f.var, extent, body, f.kind, f.tail); });
+      },
+      [&](const If& i) {
+        Expr cond = child(i.cond);
+        Stmt then = child(i.then), otherwise = child(i.otherwise);
+        return or_same([&] { return if_then(cond, then, otherwise); });
+      },
+      [&](const Seq& q) {
+        std::vector<Stmt> stmts;
+        for (const Stmt& inner : q.stmts) stmts.push_back(child(inner));
+        return or_same([&] { return seq(stmts); });
+      },
+      [&](const Allocate& a) {
+        Stmt body = child(a.body);
+        return or_same([&] { return allocate(a.buffer, body); });
+      },
+      [&](const LetStmt& l) {
+        Expr value = child(l.value);
+        Stmt body = child(l.body);
+        return or_same([&] { return let_stmt(l.var, value, body); });
+      });
+}
+
+Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& f) { return e ? Rewrite(kKeepStmt, f)(e) : e; }
+
+Stmt rewrite(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt, const std::function<Expr(const Expr&)>& on_expr) {
+  return s ? Rewrite(on_stmt, on_expr)(s) : s;
+}
+
+Expr substitute(const Expr& e, const Substitution& by) { return by.empty() ? e : rewrite(e, replacing(by)); }
+Stmt substitute(const Stmt& s, const Substitution& by) { return by.empty() ? s : rewrite(s, kKeepStmt, replacing(by)); }
+
+Expr replace_buffers(const Expr& e, const BufferMap& by) { return rewrite(e, rebuffering(by)); }
+
+Stmt replace_buffers(const Stmt& s, const BufferMap& by) {
+  const auto on_stmt = [&](const Stmt& inner) {
+    const Store* st = as<Store>(inner);
+    return st && by.contains(st->buffer.id()) ? store(mapped(st->buffer, by), st->at, st->value, st->pred) : inner;
+  };
+  return rewrite(s, on_stmt, rebuffering(by));
+}
+
+bool uses_var(const Expr& e, const Var& var) {
+  bool found = false;
+  walk(e, [&](const Expr& x) {
+    const VarRef* ref = as<VarRef>(x);
+    found |= ref && ref->var == var;
+    return !found;
+  });
+  return found;
+}
+
+bool uses_var(const Stmt& s, const Var& var) {
+  bool found = false;
+  const auto on_expr = [&](const Expr& x) {
+    const VarRef* ref = as<VarRef>(x);
+    found |= ref && ref->var == var;
+    return !found;
+  };
+  walk(s, [&](const Stmt&) { return !found; }, on_expr);
+  return found;
+}
+
+std::unordered_set<uint64_t> used_vars(const Expr& e) {
+  Uses uses = uses_of(e);
+  uses.used.merge(uses.bound);
+  return std::move(uses.used);
+}
+
+std::unordered_set<uint64_t> used_vars(const Stmt& s) {
+  Uses uses = uses_of(s);
+  uses.used.merge(uses.bound);
+  return std::move(uses.used);
+}
+
+std::vector<Var> free_vars(const Stmt& s) {
+  Uses uses = uses_of(s);
+  std::erase_if(uses.order, [&](const Var& v) { return uses.bound.contains(v.id()); });
+  return std::move(uses.order);
+}
+
+std::vector<Buffer> free_buffers(const Stmt& s) {
+  std::vector<Buffer> order;
+  std::unordered_set<uint64_t> used, allocated;
+  const auto use = [&](const Buffer& b) {
+    if (used.insert(b.id()).second) order.push_back(b);
+  };
+  const auto on_stmt = [&](const Stmt& inner) {
+    if (const Store* st = as<Store>(inner)) use(st->buffer);
+    if (const Allocate* a = as<Allocate>(inner)) allocated.insert(a->buffer.id());
+    return true;
+  };
+  const auto on_expr = [&](const Expr& e) {
+    if (const Load* l = as<Load>(e)) use(l->buffer);
+    return true;
+  };
+  walk(s, on_stmt, on_expr);
+  std::erase_if(order, [&](const Buffer& b) { return allocated.contains(b.id()); });
+  return order;
+}
+
+bool has_load(const Expr& e) {
+  bool found = false;
+  walk(e, [&](const Expr& x) { return !(found |= as<Load>(x) != nullptr); });
+  return found;
+}
+
+}  // namespace tw::ir

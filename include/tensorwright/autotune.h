@@ -1,0 +1,261 @@
+// Tuning: search a space of schedules, measure candidates on this machine, keep every measurement in a log.
+//
+//   Space       a list of knobs, each with finitely many values. A candidate is one value per knob, or its index in the
+//   space. Template    a function that declares a computation and schedules it with knobs. It runs once: its Steps
+//   refer to knobs, and
+//               a candidate's Steps are made from that trace without calling it again. A template that looks at a
+//               knob's value (Config::value) runs again for every candidate: the slow path.
+//   Task        a template with its arguments and a target. Its key in the log is the computation itself, not its name.
+//   tune        proposes, builds and runs candidates in worker processes, checks outputs, and appends one JSON line for
+//   each
+//               measurement. Running it again on the same log continues; nothing is measured twice. The same seed and
+//               the same log give the same decisions.
+//   best, build read a log and measure nothing.
+//
+// C++:
+//   Task task("scale", "[1000]", [](Config& cfg) {
+//     Tensor A = placeholder({1000}, "float32", "A");
+//     Tensor B = compute({1000}, [&](Var i) { return A(i) * 2.0f; }, "B");
+//     Schedule s({B});
+//     cfg.define_split("tile", 1000, {.outputs = 2});
+//     auto axes = cfg.apply_split("tile", s, "B", "i");          // {"i.o", "i.i"}
+//     s.apply(Vectorize{"B", axes[1]});
+//     return Scheduled{s, {A, B}};
+//   }, Target::host());
+//   TuneResult r = tune(task, {.trials = 64, .log = "scale.jsonl"});
+//   auto module = build(task, "scale.jsonl");
+//
+// Thread-safety: Space and Task are immutable after construction and may be shared; a template is called by one thread
+// at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensorwright/build.h"
+#include "tensorwright/runtime.h"
+#include "tensorwright/schedule.h"
+#include "tensorwright/target.h"
+
+namespace tw::autotune {
+
+// ----------------------------------------------------------------------------------------------------------------
+// space
+
+enum class KnobKind : uint8_t { kSplit, kValue, kReorder, kAnnotate };
+enum class Annotation : uint8_t { kNone, kUnroll, kVectorize };
+
+// One value that a knob can take.
+struct KnobValue {
+  // kSplit: the extents that result, outermost first; kValue: the number; kReorder: the permutation; kAnnotate: one
+  // Annotation per axis.
+  std::vector<int64_t> numbers;
+  ir::Tail tail = ir::Tail::kAuto;  // kSplit
+  std::string text;                 // kValue that is no integer: its JSON
+  bool operator==(const KnobValue&) const = default;
+};
+
+struct Knob {
+  std::string name;
+  KnobKind kind = KnobKind::kValue;
+  std::vector<std::string> axes;  // labels of the axes that it splits, orders or annotates; for people
+  std::vector<KnobValue> values;  // at least one, all different
+};
+std::string to_json(const Knob&, const KnobValue&);  // what prints and what the log stores: [9, 2, 32], "fast", ...
+
+// The digits of a candidate: for each knob the position of its value.
+using Digits = std::vector<uint32_t>;
+
+// The product of the knobs. Indices are mixed radix, the first knob being the fastest digit.
+class Space {
+ public:
+  Space() = default;
+  explicit Space(std::vector<Knob> knobs);  // more than 2^62 points are refused
+  const std::vector<Knob>& knobs() const { return knobs_; }
+  uint64_t size() const { return size_; }
+  Digits digits(uint64_t index) const;
+  uint64_t index(const Digits&) const;
+  const KnobValue& value(uint64_t index, size_t knob) const;
+  std::string describe(uint64_t index) const;                  // {"tile_j": [9, 2, 32], "unroll": 4}
+  Result<uint64_t> find(const std::string& knobs_json) const;  // the inverse of describe
+  bool operator==(const Space&) const;
+
+ private:
+  std::vector<Knob> knobs_;
+  uint64_t size_ = 1;
+};
+std::string to_string(const Space&);
+
+// -------------------------------------------------------------------------------------------------------------
+// templates
+
+enum class SplitPolicy : uint8_t {
+  kFactors,  // the divisors of the extent, and sizes that do not divide but fit registers: small ones and multiples of
+             // a vector
+  kPower2,   // powers of two
+  kVerbose,  // both, and everything up to 32
+  kCandidate,  // those that are given
+};
+struct SplitOptions {
+  int outputs = 2;
+  SplitPolicy policy = SplitPolicy::kFactors;
+  int64_t max_factor = 0;                                        // of the inner axes; 0: no limit
+  std::function<bool(const std::vector<int64_t>&)> filter = {};  // keeps the extents for which it is true
+  std::vector<ir::Tail> tails = {ir::Tail::kAuto};               // tried where a factor does not divide
+  std::vector<std::vector<int64_t>> candidates = {};             // of kCandidate: extents; the outermost is derived
+};
+
+// What a template receives. The first run collects knobs; further runs find them fixed.
+class Config {
+ public:
+  Config();
+  Config(const Space& space, Digits digits);
+
+  // Define a knob; a second definition under one name must be the same, and the name must not be empty.
+  void define_split(const std::string& name, int64_t extent, const SplitOptions& = {}, const std::string& axis = "");
+  void define_knob(const std::string& name, const std::vector<int64_t>& values);
+  void define_knob_json(const std::string& name, const std::vector<std::string>& values);  // each value as JSON
+  void define_reorder(const std::string& name, const std::vector<std::string>& axes,
+                      const std::vector<std::vector<int>>& orders = {});
+  void define_annotate(const std::string& name, const std::vector<std::string>& axes,
+                       const std::string& policy = "try_unroll_vec");
+
+  // Issue the knob's Steps. Split: returns the axes, outermost first.
+  std::vector<std::string> apply_split(const std::string& name, schedule::Schedule&, const std::string& stage,
+                                       const std::string& axis);
+  void apply_reorder(const std::string& name, schedule::Schedule&, const std::string& stage,
+                     const std::vector<std::string>& axes);
+  void apply_annotate(const std::string& name, schedule::Schedule&, const std::string& stage,
+                      const std::vector<std::string>& axes);
+
+  // A reference to one of a knob's numbers, for Steps; and its value, which makes the template one that runs for each
+  // candidate.
+  schedule::Factor factor(const std::string& name, int part = 0) const;
+  int64_t value(const std::string& name, int part = 0);
+  std::string value_json(const std::string& name);
+
+  // For front ends that issue the Steps themselves: steps[first, last) of the schedule came from this knob.
+  const Knob& knob(const std::string& name) const;
+  const KnobValue& chosen(const std::string& name) const;
+  void mark_steps(const std::string& name, size_t first, size_t last, const std::string& stage,
+                  const std::vector<std::string>& axes);
+  void mark_branching() { branching_ = true; }
+  bool branching() const { return branching_; }
+
+  struct Mark {  // steps [first, last) are what knob `knob` stands for
+    size_t first = 0, last = 0, knob = 0;
+    std::string stage;
+    std::vector<std::string> axes;
+  };
+  const std::vector<Mark>& marks() const { return marks_; }
+  const std::vector<Knob>& knobs() const { return knobs_; }
+  const Digits& digits() const { return digits_; }
+
+ private:
+  void define(Knob knob);
+  size_t position(const std::string& name) const;
+
+  std::vector<Knob> knobs_;
+  Digits digits_;
+  std::vector<Mark> marks_;
+  bool fixed_ = false, branching_ = false;
+};
+
+struct Scheduled {
+  schedule::Schedule schedule;
+  std::vector<te::Tensor> args;
+};
+using Template = std::function<Scheduled(Config&)>;
+
+class Task {
+ public:
+  // `args` is a JSON array, for the log and for messages. Runs the template (twice: one that gives two different
+  // answers is refused). Throws TuneError when it raises, or when what it returns cannot be lowered.
+  Task(std::string name, std::string args_json, Template, Target);
+
+  const std::string& name() const;
+  const std::string& args() const;
+  const Target& target() const;
+  const Space& space() const;
+  const std::string& hash() const;          // of the computation, the same in every process
+  bool branching() const;                   // the template runs for each candidate
+  std::vector<te::Tensor> outputs() const;  // of the first run
+  const std::vector<te::Tensor>& arguments() const;
+  Result<std::vector<schedule::Step>> steps(uint64_t index) const;
+  Result<Scheduled> candidate(uint64_t index) const;  // legal on the whole nest, or why not
+  Result<Scheduled> replay(uint64_t index,
+                           const std::vector<schedule::Step>&) const;  // recorded Steps on this computation
+
+ private:
+  struct State;
+  std::shared_ptr<const State> state_;
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// tuning
+
+// One measured configuration.
+struct Trial {
+  uint64_t index = 0;
+  std::string knobs;  // Space::describe
+  std::vector<schedule::Step> steps;
+  std::string status;  // ok, beaten, wrong_answer, crashed, timeout, too_fast, build_failed, ...
+  double seconds = 0;  // median of one call; a lower bound when `beaten`
+  double spread = 0;
+  int runs = 0;
+  std::string detail;
+  bool ok() const { return status == "ok"; }
+};
+
+struct Progress {
+  int trials = 0, total = 0, failures = 0;
+  double best_seconds = 0;  // 0: none yet
+  double elapsed_s = 0, left_s = 0;
+  const Trial* current = nullptr;
+};
+
+struct TuneOptions {
+  int trials = 128;      // configurations measured, those of the log included
+  std::string log = {};  // empty: nothing is kept
+  uint64_t seed = 0;
+  std::string search = "evolutionary";  // random, grid, evolutionary
+  std::string model = "auto";           // none, xgb; auto: xgb where it was built in
+  int early_stop = 0;                   // stop after so many trials without a better one; 0: never
+  double timeout_s = 10;                // of one run or build
+  int number = 0, repeat = 0;           // calls per repeat and repeats; 0: adaptive
+  int batch = 16;                       // proposals between two updates of the model
+  int confirm = 4;                      // leaders that are timed again at the end
+  double explore = 0.1;                 // share of proposals drawn at random
+  std::function<void(const Progress&)> on_trial = {};
+  std::function<void(const std::vector<Trial>&)> on_batch = {};
+  std::function<bool()> should_stop = {};  // polled; true keeps what was measured and returns
+};
+
+struct TuneResult {
+  std::optional<Trial> best;
+  std::vector<Trial> trials;  // in order of measurement, those of the log first
+  std::vector<double> curve;  // best seconds after each trial; infinity while there is none
+  std::vector<Trial> failures;
+  double elapsed_s = 0;
+  int measured = 0;      // by this call
+  bool stopped = false;  // by should_stop
+  std::string note;      // e.g. that there is no learned model in this build
+};
+
+// Throws TuneError when nothing can be tuned or every candidate failed (with the commonest reason), LogError for a log
+// that is not ours. The overload takes the Runner that measures: a board behind rpc, or a stub.
+TuneResult tune(const Task&, const TuneOptions& = {});
+TuneResult tune(const Task&, const TuneOptions&, runtime::Runner&);
+
+// The best recorded candidate for the task's computation and target. Throws LogError, or NoRecord, which names the
+// task, its arguments, the target and the call that tunes it.
+Trial best(const Task&, const std::string& log);
+std::shared_ptr<const Module> build(const Task&, const std::string& log, const std::string& name = "");
+
+// Whether model = "xgb" is part of this build.
+bool has_xgboost();
+
+}  // namespace tw::autotune

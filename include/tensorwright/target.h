@@ -1,6 +1,7 @@
 // Targets: what code is made for.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,19 +10,23 @@
 
 namespace tw {
 
-// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "interp". The default constructor is "llvm -mcpu=native", or
-// "interp" in a build without LLVM.
+// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "interp". Target::host() is "llvm -mcpu=native", or "interp" in
+// a build without LLVM. "llvm" alone means the oldest CPU of the architecture, as in TVM.
 struct Target {
-  std::string kind;                    // "llvm" or "interp"
-  std::string triple;                  // "x86_64-pc-linux-gnu"
-  std::string cpu;                     // resolved: never "native"
-  std::vector<std::string> features;   // resolved, sorted: {"avx2", "avx512f", "fma", ...}
-  int vector_bits = 128;               // the widest register that this CPU should use
+  std::string kind;                     // "llvm" or "interp"
+  std::string triple;                   // "x86_64-pc-linux-gnu"
+  std::string cpu;                      // resolved: never "native"
+  std::vector<std::string> features;    // resolved, sorted: {"avx2", "avx512f", "fma", ...}
+  std::vector<std::string> attributes;  // how the features differ from the CPU's, sorted: {"+fma", "-avx512f"}
+  int vector_bits = 128;                // the widest register that this CPU should use
   int vector_registers = 16;
   bool has(std::string_view feature) const;
   int lanes(int element_bits) const { return vector_bits / element_bits; }
-  std::string to_string() const;       // canonical; parse(to_string()) gives the same target on any machine
+  std::string to_string() const;        // canonical; parse(to_string()) gives the same target on any machine
   bool operator==(const Target&) const = default;
+
+  // The features that generated code may use and the CPU that we run on does not have; empty: this target's code runs here.
+  std::vector<std::string> missing_here() const;
 
   static Result<Target> parse(std::string_view text);  // kTarget errors name the nearest valid names
   static Target host();

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <utility>
 
 namespace tw::support {
 
@@ -16,12 +18,9 @@ auto with_deep_stack(F&& f) {
   if constexpr (std::is_void_v<R>) {
     on_deep_stack([&] { f(); });
   } else {
-    R* out = nullptr;
-    alignas(R) unsigned char storage[sizeof(R)];
-    on_deep_stack([&] { out = new (storage) R(f()); });
-    R result = std::move(*out);
-    out->~R();
-    return result;
+    std::optional<R> result;
+    on_deep_stack([&] { result.emplace(f()); });
+    return std::move(*result);
   }
 }
 

@@ -1,0 +1,32 @@
+// The LLVM back end as the rest of codegen sees it: lowered programs in, bytes out. No LLVM header is needed to use it.
+//
+// One position-independent ELF object is made of a program. load_object maps those bytes for direct calls; link_shared makes
+// the shared object that is measured and deployed of the same bytes. All functions may be called from several threads.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tensorwright/ir.h"
+#include "tensorwright/target.h"
+
+namespace tw::codegen {
+
+enum class Output { kObject, kAssembly, kLlvm };
+
+// `program` is lowered: no Reduce, subscripts flat, no transcendental function, no half arithmetic. The object has no
+// undefined symbol; it defines tw_<name> and tw_<name>_descriptor. Errors are kBuild.
+Result<std::string> compile(const ir::Program& program, const Target& target, int opt_level, Output output);
+
+// Code in this process. The symbols live as long as the object does.
+class LoadedCode {
+ public:
+  virtual ~LoadedCode() = default;
+  virtual void* symbol(std::string_view name) const = 0;  // null when there is none
+};
+Result<std::shared_ptr<const LoadedCode>> load_object(std::string_view object, std::string_view first_symbol);
+
+Status link_shared(std::string_view object, const std::string& path);
+
+}  // namespace tw::codegen

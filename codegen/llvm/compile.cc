@@ -1,0 +1,72 @@
+// Lowered program -> LLVM module -> ELF object, assembly or the module's text.
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdlib>
+
+#include "codegen/llvm/backend.h"
+#include "codegen/llvm/compat.h"
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/machine.h"
+#include "codegen/llvm/passes.h"
+#include "codegen/symbol.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::codegen {
+
+namespace {
+
+void check_module(const llvm::Module& module) {
+#ifdef NDEBUG
+  if (!std::getenv("TW_VERIFY")) return;
+#endif
+  std::string errors;
+  llvm::raw_string_ostream out(errors);
+  TW_CHECK(!llvm::verifyModule(module, &out), errors);
+}
+
+std::string emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  llvm::legacy::PassManager passes;
+  llvm::TargetLibraryInfoImpl library(llvm::Triple(module.getTargetTriple()));
+  library.disableAllFunctions();
+  passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
+  TW_CHECK(!machine.addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true), "no emitter for this target");
+  passes.run(module);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string text_of(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, nullptr);
+  return text;
+}
+
+std::string compile_on_deep_stack(const ir::Program& program, const Target& target, int opt_level, Output output) {
+  MachineLease machine(target, opt_level);
+  llvm::LLVMContext context;
+  context.setDiscardValueNames(output == Output::kObject);
+  std::unique_ptr<llvm::Module> module = emit_module(context, program, target, machine->createDataLayout());
+  check_module(*module);
+  optimize(*module, *machine, opt_level);
+  switch (output) {
+    case Output::kLlvm: return text_of(*module);
+    case Output::kAssembly: return emit_file(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
+    case Output::kObject: return emit_file(*module, *machine, llvm::CodeGenFileType::ObjectFile);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> compile(const ir::Program& program, const Target& target, int opt_level, Output output) {
+  TW_TRY([[maybe_unused]] Unit valid, check_kernel_name(program.name));
+  return support::with_deep_stack([&] { return compile_on_deep_stack(program, target, opt_level, output); });
+}
+
+}  // namespace tw::codegen

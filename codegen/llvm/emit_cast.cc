@@ -1,0 +1,43 @@
+// Conversions between types, as ir.h defines them: integers wrap, floats saturate on the way to integers and NaN gives 0.
+#include "codegen/llvm/compat.h"
+#include "codegen/llvm/emitter.h"
+
+namespace tw::codegen {
+
+using ir::Type;
+using llvm::Value;
+
+Value* Emitter::emit_cast(Type to, const ir::Expr& expr) {
+  const Type from = expr.type();
+  Value* value = emit(expr);
+  if (from == to) return value;
+  if (from.is_half() || to.is_half()) return emit_half_cast(to, from, value);
+
+  llvm::Type* result = value_type(to);
+  const bool has_sign = from.is_int() || from.is_index();
+  if (to.is_bool()) {
+    if (from.is_float()) return b_.CreateFCmpUNE(value, llvm::ConstantFP::get(value->getType(), 0.0));
+    return b_.CreateICmpNE(value, llvm::ConstantInt::get(value->getType(), 0));
+  }
+  if (from.is_float() && to.is_float()) return b_.CreateFPCast(value, result);
+  if (to.is_float()) return has_sign ? b_.CreateSIToFP(value, result) : b_.CreateUIToFP(value, result);
+  if (from.is_float()) {
+    const auto id = to.is_uint() ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
+    return b_.CreateCall(compat::intrinsic(module_, id, {result, value->getType()}), {value});
+  }
+  return has_sign ? b_.CreateSExtOrTrunc(value, result) : b_.CreateZExtOrTrunc(value, result);
+}
+
+// Only the pair that the target has instructions for; lowering expands the others into integer arithmetic.
+Value* Emitter::emit_half_cast(Type to, Type from, Value* value) {
+  const Type half = to.is_half() ? to : from;
+  const Type other = to.is_half() ? from : to;
+  TW_CHECK(other == Type::f(32, other.lanes) && half.code == ir::TypeCode::kFloat && target_.has("f16c"),
+           "cast from " + ir::to_string(from) + " to " + ir::to_string(to) + " reached code generation");
+  llvm::Type* half_type = b_.getHalfTy();
+  if (half.lanes > 1) half_type = llvm::FixedVectorType::get(half_type, half.lanes);
+  if (from.is_half()) return b_.CreateFPExt(b_.CreateBitCast(value, half_type), value_type(to));
+  return b_.CreateBitCast(b_.CreateFPTrunc(value, half_type), value_type(to));
+}
+
+}  // namespace tw::codegen

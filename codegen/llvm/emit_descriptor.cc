@@ -1,0 +1,62 @@
+// The constant data beside a kernel: what kernel_abi.h calls tw_kernel_descriptor.
+#include "codegen/llvm/emitter.h"
+#include "codegen/symbol.h"
+#include "tensorwright/kernel_abi.h"
+
+namespace tw::codegen {
+
+namespace {
+
+class DescriptorWriter {
+ public:
+  explicit DescriptorWriter(llvm::Module& module) : module_(module), c_(module.getContext()) {}
+
+  llvm::Constant* u8(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt8Ty(c_), v); }
+  llvm::Constant* u32(uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt32Ty(c_), v); }
+  llvm::PointerType* pointer() { return llvm::PointerType::get(c_, 0); }
+
+  llvm::Constant* data(llvm::Constant* value) {
+    return new llvm::GlobalVariable(module_, value->getType(), true, llvm::GlobalValue::PrivateLinkage, value);
+  }
+  llvm::Constant* text(const std::string& s) { return data(llvm::ConstantDataArray::getString(c_, s)); }
+  llvm::Constant* numbers(const std::vector<ir::Expr>& values) {
+    if (values.empty()) return llvm::ConstantPointerNull::get(pointer());
+    std::vector<uint64_t> constants;
+    for (const ir::Expr& value : values) constants.push_back(static_cast<uint64_t>(ir::as_int(value).value_or(-1)));
+    return data(llvm::ConstantDataArray::get(c_, constants));
+  }
+  llvm::Constant* param(const ir::Param& p) {
+    const ir::Type type = p.buffer.element();
+    return llvm::ConstantStruct::getAnon({text(p.buffer.name()), u8(static_cast<uint64_t>(type.code)), u8(type.bits),
+                                          u8(p.written), u8(p.buffer.rank()), numbers(p.buffer.shape()),
+                                          numbers(p.buffer.strides())});
+  }
+
+ private:
+  llvm::Module& module_;
+  llvm::LLVMContext& c_;
+};
+
+std::string joined(const std::vector<std::string>& features) {
+  std::string text;
+  for (const std::string& feature : features) text += (text.empty() ? "" : ",") + feature;
+  return text;
+}
+
+}  // namespace
+
+void Emitter::emit_descriptor(const ir::Program& program) {
+  DescriptorWriter write(module_);
+  std::vector<llvm::Constant*> rows;
+  for (const ir::Param& param : program.params) rows.push_back(write.param(param));
+  llvm::Constant* params = llvm::ConstantPointerNull::get(write.pointer());
+  if (!rows.empty()) params = write.data(llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()), rows));
+  llvm::Constant* descriptor = llvm::ConstantStruct::getAnon(
+      {write.u32(sizeof(tw_kernel_descriptor)), write.u32(TW_ABI_VERSION), write.text(program.name),
+       write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), params});
+  auto* global = new llvm::GlobalVariable(module_, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage,
+                                          descriptor, descriptor_symbol(program.name));
+  global->setDSOLocal(true);
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,212 @@
+// Loads and stores. The form of the subscript decides:
+//
+//   a scalar                    one element; a predicate becomes a branch
+//   ramp(b, 1, L)               one vector, masked when there is a predicate
+//   ramp(b, -1, L)              the vector below it, reversed
+//   broadcast(x, L)             one element in all lanes
+//   anything else               gather or scatter
+//
+// The mask of a load is its own predicate together with the guard that the select, and, or around it gives it.
+#include <numeric>
+
+#include "codegen/llvm/emitter.h"
+
+namespace tw::codegen {
+
+using ir::Expr;
+using ir::Type;
+using llvm::Value;
+
+namespace {
+
+// A power of two that divides every value of an index expression.
+int64_t multiple_of(const Expr& e) {
+  constexpr int64_t kEnough = 4096;
+  const auto low_bit = [=](int64_t v) { return v == 0 ? kEnough : std::min(v & -v, kEnough); };
+  if (auto value = ir::as_int(e)) return low_bit(*value);
+  if (const auto* binary = ir::as<ir::Binary>(e)) {
+    if (binary->op == ir::BinOp::kMul)
+      return std::min(multiple_of(binary->a) * multiple_of(binary->b), kEnough);
+    if (binary->op == ir::BinOp::kAdd || binary->op == ir::BinOp::kSub)
+      return std::min(multiple_of(binary->a), multiple_of(binary->b));
+  }
+  return 1;
+}
+
+llvm::Align block_alignment(const Memory& memory, Type type, int64_t base_multiple) {
+  const int64_t element = type.bytes();
+  return llvm::Align(std::min<int64_t>(static_cast<int64_t>(memory.align.value()), (element & -element) * base_multiple));
+}
+
+}  // namespace
+
+Value* Emitter::from_memory(Type type, Value* value) {
+  if (!type.is_bool()) return value;
+  return b_.CreateICmpNE(value, llvm::ConstantInt::get(value->getType(), 0));
+}
+
+Value* Emitter::to_memory(Type type, Value* value) {
+  return type.is_bool() ? b_.CreateZExt(value, memory_type(type)) : value;
+}
+
+void Emitter::mark(llvm::Instruction* access, const Memory& memory) {
+  if (!memory.scope) return;
+  access->setMetadata(llvm::LLVMContext::MD_alias_scope, memory.scope);
+  if (memory.noalias) access->setMetadata(llvm::LLVMContext::MD_noalias, memory.noalias);
+}
+
+Value* Emitter::address(const Memory& memory, Type element, Value* at) {
+  return b_.CreateInBoundsGEP(memory_type(element.element()), memory.address, at);
+}
+
+// One address per lane. Offsets that fit are computed in 32 bits: gathers and scatters then take half the registers.
+Value* Emitter::addresses(const Memory& memory, Type element, const Expr& at) {
+  Value* offsets = emit(at);
+  const ir::Interval range = ir::interval_of(at, bounds_);
+  if (range.lo >= INT32_MIN && range.hi <= INT32_MAX)
+    offsets = b_.CreateTrunc(offsets, llvm::FixedVectorType::get(b_.getInt32Ty(), at.type().lanes));
+  return b_.CreateGEP(memory_type(element.element()), memory.address, offsets);
+}
+
+Value* Emitter::any_lane(Value* mask) { return mask->getType()->isVectorTy() ? b_.CreateOrReduce(mask) : mask; }
+
+// Null when every lane is wanted. One lane is wanted when any lane of the guard is.
+Value* Emitter::load_mask(const Expr& pred, int lanes) {
+  Value* mask = pred ? emit(pred) : nullptr;
+  if (mask && lanes > 1 && !mask->getType()->isVectorTy()) mask = splat(mask, lanes);
+  if (!guard_) return mask;
+  Value* guard = lanes == 1 ? any_lane(guard_) : guard_;
+  TW_CHECK(lanes == 1 || llvm::cast<llvm::FixedVectorType>(guard->getType())->getNumElements() == unsigned(lanes),
+           "a guard of other lanes than the load's");
+  return mask ? b_.CreateAnd(mask, guard) : guard;
+}
+
+Value* Emitter::emit_load(const ir::Load& load, Type type) {
+  const auto found = frame_.buffers.find(load.buffer.id());
+  TW_CHECK(found != frame_.buffers.end(), "buffer " + load.buffer.name() + " is not in scope");
+  TW_CHECK(load.at.size() <= 1, "a subscript that is not flat reached code generation");
+  const Memory& memory = found->second;
+  const Expr at = load.at.empty() ? Expr(0) : load.at[0];
+  if (at.type().is_scalar() && type.is_scalar())
+    return emit_scalar_load(memory, type, at, load_mask(load.pred, 1));
+
+  Value* mask = load_mask(load.pred, type.lanes);
+  const auto* same = ir::as<ir::Broadcast>(at);
+  if (same || at.type().is_scalar()) {
+    Value* one = emit_scalar_load(memory, type.element(), same ? same->value : at, mask ? any_lane(mask) : nullptr);
+    Value* all = splat(one, type.lanes);
+    return mask ? b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
+  }
+  const auto* ramp = ir::as<ir::Ramp>(at);
+  if (ramp && ir::is_int(ramp->stride, 1))
+    return emit_block_load(memory, type, emit(ramp->base), multiple_of(ramp->base), mask);
+  if (ramp && ir::is_int(ramp->stride, -1)) {
+    Value* base = b_.CreateSub(emit(ramp->base), index(type.lanes - 1), "", false, true);
+    Value* value = emit_block_load(memory, type, base, 1, mask ? b_.CreateVectorReverse(mask) : nullptr);
+    return b_.CreateVectorReverse(value);
+  }
+  return emit_gather(memory, type, at, mask);
+}
+
+Value* Emitter::emit_scalar_load(const Memory& memory, Type type, const Expr& at, Value* mask) {
+  Value* offset = emit(at);
+  const auto read = [&] {
+    llvm::Type* stored = memory_type(type);
+    auto* access = b_.CreateAlignedLoad(stored, address(memory, type, offset), block_alignment(memory, type, 1));
+    mark(access, memory);
+    return from_memory(type, access);
+  };
+  if (!mask) return read();
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* wanted = block("wanted");
+  llvm::BasicBlock* after = block("read");
+  b_.CreateCondBr(mask, wanted, after);
+  b_.SetInsertPoint(wanted);
+  Value* value = read();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* phi = b_.CreatePHI(value->getType(), 2);
+  phi->addIncoming(value, wanted);
+  phi->addIncoming(llvm::Constant::getNullValue(value->getType()), before);
+  return phi;
+}
+
+Value* Emitter::emit_block_load(const Memory& memory, Type type, Value* base, int64_t base_multiple, Value* mask) {
+  llvm::Type* stored = memory_type(type);
+  Value* at = address(memory, type, base);
+  const llvm::Align align = block_alignment(memory, type, base_multiple);
+  llvm::Instruction* access = nullptr;
+  if (mask)
+    access = b_.CreateMaskedLoad(stored, at, align, mask, llvm::Constant::getNullValue(stored));
+  else
+    access = b_.CreateAlignedLoad(stored, at, align);
+  mark(access, memory);
+  return from_memory(type, access);
+}
+
+Value* Emitter::emit_gather(const Memory& memory, Type type, const Expr& at, Value* mask) {
+  llvm::Type* stored = memory_type(type);
+  Value* places = addresses(memory, type, at);
+  if (!mask) mask = llvm::Constant::getAllOnesValue(value_type(Type::boolean(type.lanes)));
+  llvm::CallInst* access = b_.CreateMaskedGather(stored, places, block_alignment(memory, type, 1), mask,
+                                                 llvm::Constant::getNullValue(stored));
+  mark(access, memory);
+  return from_memory(type, access);
+}
+
+void Emitter::emit_store(const ir::Store& store) {
+  const auto found = frame_.buffers.find(store.buffer.id());
+  TW_CHECK(found != frame_.buffers.end(), "buffer " + store.buffer.name() + " is not in scope");
+  TW_CHECK(store.at.size() <= 1, "a subscript that is not flat reached code generation");
+  CacheLevel level(*this);
+  const Memory& memory = found->second;
+  const Expr at = store.at.empty() ? Expr(0) : store.at[0];
+  const Type type = store.value.type();
+  if (type.is_scalar() && at.type().is_scalar()) return emit_scalar_store(memory, store);
+
+  const int lanes = std::max(type.lanes, at.type().lanes);
+  const Type vector = type.with_lanes(lanes);
+  Value* mask = store.pred ? emit(store.pred) : nullptr;
+  Value* value = to_memory(type, emit(store.value));
+  if (type.is_scalar()) value = splat(value, lanes);
+  const auto* ramp = ir::as<ir::Ramp>(at);
+  if (ramp && ir::is_int(ramp->stride, 1))
+    return emit_block_store(memory, vector, emit(ramp->base), multiple_of(ramp->base), value, mask);
+  if (ramp && ir::is_int(ramp->stride, -1)) {
+    Value* base = b_.CreateSub(emit(ramp->base), index(lanes - 1), "", false, true);
+    return emit_block_store(memory, vector, base, 1, b_.CreateVectorReverse(value),
+                            mask ? b_.CreateVectorReverse(mask) : nullptr);
+  }
+  if (!mask) mask = llvm::Constant::getAllOnesValue(value_type(Type::boolean(lanes)));
+  Value* places = addresses(memory, vector, at);
+  mark(b_.CreateMaskedScatter(value, places, block_alignment(memory, type, 1), mask), memory);
+}
+
+void Emitter::emit_scalar_store(const Memory& memory, const ir::Store& store) {
+  const Type type = store.value.type();
+  llvm::BasicBlock* after = nullptr;
+  if (store.pred) {
+    llvm::BasicBlock* wanted = block("wanted");
+    after = block("written");
+    b_.CreateCondBr(emit(store.pred), wanted, after);
+    b_.SetInsertPoint(wanted);
+  }
+  Value* offset = store.at.empty() ? index(0) : emit(store.at[0]);
+  Value* value = to_memory(type, emit(store.value));
+  mark(b_.CreateAlignedStore(value, address(memory, type, offset), block_alignment(memory, type, 1)), memory);
+  if (!after) return;
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+void Emitter::emit_block_store(const Memory& memory, Type type, Value* base, int64_t base_multiple, Value* value,
+                               Value* mask) {
+  Value* at = address(memory, type, base);
+  const llvm::Align align = block_alignment(memory, type, base_multiple);
+  if (mask)
+    mark(b_.CreateMaskedStore(value, at, align, mask), memory);
+  else
+    mark(b_.CreateAlignedStore(value, at, align), memory);
+}
+
+}  // namespace tw::codegen

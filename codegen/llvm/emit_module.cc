@@ -1,0 +1,69 @@
+// A program becomes a module: the kernel function and its descriptor.
+#include <utility>
+
+#include "codegen/llvm/compat.h"
+#include "codegen/llvm/emitter.h"
+#include "codegen/symbol.h"
+
+namespace tw::codegen {
+
+using llvm::Value;
+
+namespace {
+
+// Bytes that a parameter's memory surely spans; 0 when unknown.
+int64_t known_bytes(const ir::Buffer& buffer) {
+  if (!buffer.strides().empty()) return 0;
+  int64_t bytes = buffer.element().bytes();
+  for (const ir::Expr& extent : buffer.shape()) bytes *= ir::as_int(extent).value_or(0);
+  return bytes;
+}
+
+}  // namespace
+
+Emitter::Emitter(llvm::Module& module, const Target& target)
+    : module_(module), c_(module.getContext()), b_(c_), target_(target) {}
+
+void Emitter::emit_kernel(const ir::Program& program) {
+  kernel_name_ = program.name;
+  llvm::Type* pointer = b_.getPtrTy();
+  auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer}, false);
+  auto* kernel = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kernel_symbol(program.name), module_);
+  kernel->setDSOLocal(true);
+  kernel->setDoesNotThrow();
+  frame_ = Frame{};
+  frame_.function = kernel;
+  frame_.context = kernel->getArg(1);
+  b_.SetInsertPoint(block("entry"));
+
+  auto* args = llvm::StructType::get(c_, {b_.getInt32Ty(), b_.getInt32Ty(), pointer});
+  Value* data = b_.CreateLoad(pointer, b_.CreateStructGEP(args, kernel->getArg(0), 2));
+  declare_alias_scopes(program.body);
+  llvm::MDNode* nothing = llvm::MDNode::get(c_, {});
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    const ir::Buffer& buffer = program.params[i].buffer;
+    llvm::LoadInst* address = b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(pointer, data, i), buffer.name());
+    address->setMetadata(llvm::LLVMContext::MD_invariant_load, nothing);
+    if (const int64_t bytes = known_bytes(buffer); bytes > 0) {
+      auto* count = llvm::ConstantAsMetadata::get(b_.getInt64(static_cast<uint64_t>(bytes)));
+      address->setMetadata(llvm::LLVMContext::MD_dereferenceable, llvm::MDNode::get(c_, count));
+    }
+    frame_.buffers[buffer.id()] = memory_of(buffer, address, llvm::Align(static_cast<uint64_t>(buffer.element().bytes())));
+  }
+  emit(program.body);
+  b_.CreateRet(b_.getInt32(0));
+}
+
+std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, const ir::Program& program, const Target& target,
+                                          const llvm::DataLayout& layout) {
+  auto module = std::make_unique<llvm::Module>(program.name, context);
+  compat::set_triple(*module, target.triple);
+  module->setDataLayout(layout);
+  module->setPICLevel(llvm::PICLevel::SmallPIC);
+  Emitter emitter(*module, target);
+  emitter.emit_kernel(program);
+  emitter.emit_descriptor(program);
+  return module;
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,92 @@
+// Scratch memory and the way out of a kernel that fails.
+//
+//   allocate acc: float32[6, 64] local     a slot in the entry block, which LLVM turns into registers when subscripts are constants
+//   allocate pack: float32[...] global     context->alloc before the body, context->release after it, in reverse order
+//
+// Whoever returns early (no memory, a parallel body that failed) first releases what this function holds.
+#include "codegen/llvm/emitter.h"
+#include "tensorwright/kernel_abi.h"
+
+namespace tw::codegen {
+
+using llvm::Value;
+
+namespace {
+
+constexpr int64_t kMaxSlotBytes = 64 << 10;
+constexpr int64_t kMaxStackBytes = 256 << 10;
+constexpr int64_t kScratchAlign = 64;
+enum ContextField { kAllocField = 3, kReleaseField = 4 };
+
+std::optional<int64_t> constant_elements(const ir::Buffer& buffer) {
+  int64_t elements = 1;
+  for (const ir::Expr& extent : buffer.shape()) {
+    const auto value = ir::as_int(extent);
+    if (!value || __builtin_mul_overflow(elements, *value, &elements)) return std::nullopt;
+  }
+  return elements;
+}
+
+}  // namespace
+
+Value* Emitter::context_field(int field, llvm::Type* type) {
+  auto* context = llvm::StructType::get(c_, {b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy(),
+                                             b_.getPtrTy(), b_.getPtrTy()});
+  return b_.CreateLoad(type, b_.CreateStructGEP(context, frame_.context, field));
+}
+
+void Emitter::emit_allocate(const ir::Allocate& alloc) {
+  const ir::Buffer& buffer = alloc.buffer;
+  const auto elements = constant_elements(buffer);
+  const int64_t bytes = elements ? *elements * buffer.element().bytes() : 0;
+  const bool fits = elements && bytes <= kMaxSlotBytes && frame_.stack_bytes + bytes <= kMaxStackBytes;
+  if (buffer.scope() == ir::Scope::kLocal && fits) {
+    llvm::BasicBlock& entry = frame_.function->getEntryBlock();
+    llvm::IRBuilder<> at_entry(&entry, entry.begin());
+    auto* slot = at_entry.CreateAlloca(
+        llvm::ArrayType::get(memory_type(buffer.element()), static_cast<uint64_t>(std::max<int64_t>(*elements, 1))),
+        nullptr, buffer.name());
+    slot->setAlignment(llvm::Align(kScratchAlign));
+    frame_.stack_bytes += bytes;
+    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlign), nullptr, nullptr};
+    return emit(alloc.body);
+  }
+  Value* size = index(buffer.element().bytes());
+  {
+    CacheLevel level(*this);
+    for (const ir::Expr& extent : buffer.shape()) size = b_.CreateMul(size, emit(extent), "", true, true);
+  }
+  emit_heap_scratch(alloc, size);
+}
+
+void Emitter::emit_heap_scratch(const ir::Allocate& alloc, Value* bytes) {
+  llvm::Type* pointer = b_.getPtrTy();
+  auto* alloc_type = llvm::FunctionType::get(pointer, {pointer, b_.getInt64Ty()}, false);
+  auto* release_type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer}, false);
+  Value* memory = b_.CreateCall(alloc_type, context_field(kAllocField, pointer), {frame_.context, bytes});
+  return_if(b_.CreateIsNull(memory), b_.getInt32(TW_ERROR_OUT_OF_MEMORY));
+  frame_.buffers[alloc.buffer.id()] = memory_of(alloc.buffer, memory, llvm::Align(kScratchAlign));
+  frame_.held.push_back(memory);
+  emit(alloc.body);
+  frame_.held.pop_back();
+  b_.CreateCall(release_type, context_field(kReleaseField, pointer), {frame_.context, memory});
+}
+
+void Emitter::release_all() {
+  llvm::Type* pointer = b_.getPtrTy();
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer}, false);
+  for (auto memory = frame_.held.rbegin(); memory != frame_.held.rend(); ++memory)
+    b_.CreateCall(type, context_field(kReleaseField, pointer), {frame_.context, *memory});
+}
+
+void Emitter::return_if(Value* failed, Value* code) {
+  llvm::BasicBlock* leave = block("leave");
+  llvm::BasicBlock* go_on = block("ok");
+  b_.CreateCondBr(failed, leave, go_on);
+  b_.SetInsertPoint(leave);
+  release_all();
+  b_.CreateRet(code);
+  b_.SetInsertPoint(go_on);
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,141 @@
+// The emitter's state: IR of one program -> one llvm::Module. Private to codegen/llvm.
+//
+// How to read it: emit_module.cc drives; emit_stmt.cc, emit_parallel.cc and emit_scratch.cc make control flow; emit_expr.cc,
+// emit_cast.cc and emit_integer.cc make values; emit_memory.cc makes loads and stores; emit_descriptor.cc makes the constant
+// data beside the code. Values: index is i64, bool is i1 (i8 in memory), float16 and bfloat16 are their 16 bits.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/interval.h"
+#include "tensorwright/ir.h"
+#include "tensorwright/target.h"
+
+namespace tw::codegen {
+
+// The name is valid (emit_descriptor.h checks it) and the program is verified and lowered.
+std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, const ir::Program& program, const Target& target,
+                                          const llvm::DataLayout& layout);
+
+struct Memory {
+  llvm::Value* address = nullptr;
+  llvm::Align align{1};             // of the address
+  llvm::MDNode* scope = nullptr;    // alias facts; null for memory that LLVM sees to be private
+  llvm::MDNode* noalias = nullptr;
+};
+
+class Emitter {
+ public:
+  Emitter(llvm::Module& module, const Target& target);
+  void emit_kernel(const ir::Program& program);
+  void emit_descriptor(const ir::Program& program);
+
+ private:
+  // What belongs to the function under construction; a parallel body has its own.
+  struct Frame {
+    llvm::Function* function = nullptr;
+    llvm::Value* context = nullptr;                     // const tw_context*
+    std::unordered_map<uint64_t, llvm::Value*> vars;
+    std::unordered_map<uint64_t, Memory> buffers;
+    std::unordered_map<uint64_t, std::pair<llvm::MDNode*, llvm::MDNode*>> alias;  // scope and noalias lists by buffer
+    std::vector<llvm::Value*> held;                     // scratch to release on the way out
+    int64_t stack_bytes = 0;
+    bool in_parallel = false;
+  };
+
+  // Types (emit_expr.cc).
+  llvm::Type* value_type(ir::Type type);
+  llvm::Type* memory_type(ir::Type type);
+  llvm::Value* index(int64_t value) { return b_.getInt64(value); }
+
+  // Statements.
+  void emit(const ir::Stmt& stmt);
+  void emit_for(const ir::For& loop);
+  void emit_if(const ir::If& branch);
+  void emit_let(const ir::LetStmt& let);
+  void emit_counted_loop(llvm::Value* begin, llvm::Value* end, bool known_nonempty, const ir::Var& var,
+                         const ir::Stmt& body);
+  void emit_parallel(const ir::For& loop);
+  llvm::Function* outline(const ir::For& loop, const std::vector<ir::Var>& vars, const std::vector<ir::Buffer>& buffers,
+                          llvm::StructType* closure);
+  void emit_allocate(const ir::Allocate& alloc);
+  void emit_heap_scratch(const ir::Allocate& alloc, llvm::Value* bytes);
+  void return_if(llvm::Value* failed, llvm::Value* code);
+  void release_all();
+  void declare_alias_scopes(const ir::Stmt& body);
+  Memory memory_of(const ir::Buffer& buffer, llvm::Value* address, llvm::Align align);
+  llvm::Value* context_field(int field, llvm::Type* type);
+
+  // Values.
+  llvm::Value* emit(const ir::Expr& expr);
+  llvm::Value* emit_uncached(const ir::Expr& expr);
+  llvm::Value* emit_constant(ir::Type type, int64_t value);
+  llvm::Value* emit_float(ir::Type type, double value);
+  llvm::Value* emit_binary(const ir::Binary& binary);
+  llvm::Value* emit_arithmetic(ir::BinOp op, ir::Type type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* emit_bits(ir::BinOp op, ir::Type type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* emit_compare(ir::BinOp op, ir::Type type, llvm::Value* a, llvm::Value* b);
+  llvm::Value* emit_lane_mask(const ir::Binary& compare);  // null when the comparison has another form
+  llvm::Value* emit_logical(const ir::Binary& binary);
+  llvm::Value* emit_select(const ir::Select& select);
+  llvm::Value* emit_branches(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no);
+  llvm::Value* emit_guarded(llvm::Value* mask, const ir::Expr& expr);
+  llvm::Value* emit_call(const ir::Call& call, ir::Type type);
+  llvm::Value* emit_ramp(const ir::Ramp& ramp);
+  llvm::Value* emit_cast(ir::Type to, const ir::Expr& value);
+  llvm::Value* emit_half_cast(ir::Type to, ir::Type from, llvm::Value* value);
+  llvm::Value* emit_division(const ir::Binary& binary);
+  llvm::Value* emit_nonnegative_division(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
+  llvm::Value* emit_constant_division(const ir::Binary& binary, llvm::Value* a, int64_t divisor);
+  llvm::Value* emit_checked_division(const ir::Binary& binary, llvm::Value* a, llvm::Value* b);
+
+  // Memory.
+  llvm::Value* emit_load(const ir::Load& load, ir::Type type);
+  void emit_store(const ir::Store& store);
+  llvm::Value* emit_scalar_load(const Memory& memory, ir::Type type, const ir::Expr& at, llvm::Value* mask);
+  llvm::Value* emit_block_load(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,
+                               llvm::Value* mask);
+  llvm::Value* emit_gather(const Memory& memory, ir::Type type, const ir::Expr& at, llvm::Value* mask);
+  void emit_scalar_store(const Memory& memory, const ir::Store& store);
+  void emit_block_store(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,
+                        llvm::Value* value, llvm::Value* mask);
+  llvm::Value* address(const Memory& memory, ir::Type element, llvm::Value* at);
+  llvm::Value* addresses(const Memory& memory, ir::Type element, const ir::Expr& at);
+  llvm::Value* load_mask(const ir::Expr& pred, int lanes);
+  llvm::Value* from_memory(ir::Type type, llvm::Value* value);
+  llvm::Value* to_memory(ir::Type type, llvm::Value* value);
+  llvm::Value* any_lane(llvm::Value* mask);
+  void mark(llvm::Instruction* access, const Memory& memory);
+  bool loads_inside(const ir::Expr& expr);
+
+  llvm::Value* splat(llvm::Value* scalar, int lanes) { return b_.CreateVectorSplat(lanes, scalar); }
+  llvm::BasicBlock* block(const char* name);
+
+  // Values of the statement that is being emitted, by node. A branch arm and a guard open a level that ends with them.
+  struct CacheLevel {
+    Emitter& emitter;
+    size_t mark;
+    explicit CacheLevel(Emitter& e) : emitter(e), mark(e.cached_.size()) {}
+    ~CacheLevel() { emitter.forget(mark); }
+  };
+  void forget(size_t mark);
+
+  llvm::Module& module_;
+  llvm::LLVMContext& c_;
+  llvm::IRBuilder<> b_;
+  const Target& target_;
+  Frame frame_;
+  ir::Bounds bounds_;
+  llvm::Value* guard_ = nullptr;  // vector of i1: lanes whose loads are wanted; null: all
+  std::unordered_map<const ir::ExprNode*, llvm::Value*> cache_;
+  std::vector<const ir::ExprNode*> cached_;
+  std::unordered_map<const ir::ExprNode*, bool> has_load_;
+  std::string kernel_name_;
+};
+
+}  // namespace tw::codegen

@@ -1,0 +1,58 @@
+// Links an object into a shared object with lld, inside this process.
+#include <lld/Common/Driver.h>
+#include <llvm/Support/raw_ostream.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "codegen/llvm/backend.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace tw::codegen {
+
+namespace {
+
+std::mutex linker_lock;  // lld keeps its state in globals
+
+// The object as a file that needs no folder.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("kernel.o", MFD_CLOEXEC)) {
+    while (descriptor_ >= 0 && !bytes.empty()) {
+      const ssize_t n = write(descriptor_, bytes.data(), bytes.size());
+      if (n <= 0) break;
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+    complete_ = descriptor_ >= 0 && bytes.empty();
+  }
+  ~MemoryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  bool complete() const { return complete_; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+  bool complete_ = false;
+};
+
+}  // namespace
+
+Status link_shared(std::string_view object, const std::string& path) {
+  MemoryFile input(object);
+  if (!input.complete()) return Diagnostic{ErrorKind::kBuild, "build: no memory for the linker's input", {}, {}};
+  const std::string source = input.path();
+  const char* arguments[] = {"ld.lld",       "-shared",  "--no-undefined", "-z",         "relro",        "-z",
+                             "now",          "--threads=1", "--hash-style=gnu", "--build-id=none", "-o", path.c_str(),
+                             source.c_str()};
+  std::string errors;
+  llvm::raw_string_ostream out(errors);
+  std::lock_guard lock(linker_lock);
+  const lld::Result result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode == 0) return Unit{};
+  return Diagnostic{ErrorKind::kBuild, "build: cannot link " + path, {}, {errors}};
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,29 @@
+#include "codegen/symbol.h"
+
+#include <algorithm>
+
+#include "tensorwright/kernel_abi.h"
+
+namespace tw::codegen {
+
+namespace {
+
+constexpr size_t kMaxName = 128;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+
+}  // namespace
+
+std::string kernel_symbol(const std::string& name) { return TW_KERNEL_PREFIX + name; }
+std::string descriptor_symbol(const std::string& name) { return kernel_symbol(name) + "_descriptor"; }
+
+Status check_kernel_name(const std::string& name) {
+  const bool valid = !name.empty() && name.size() <= kMaxName && is_letter(name[0]) &&
+                     std::all_of(name.begin(), name.end(), is_letter_or_digit);
+  if (valid) return Unit{};
+  const std::string shown = name.size() <= kMaxName ? "\"" + name + "\"" : std::to_string(name.size()) + " characters";
+  return Diagnostic{ErrorKind::kArgument, "build: name must be an identifier of at most 128 letters, digits and _, not " + shown, {}, {}};
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,184 @@
+// Target strings: parsing, resolving, printing.
+#include "tensorwright/target.h"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "src/support/nearest.h"
+#include "src/target/catalog.h"
+
+namespace tw {
+
+namespace {
+
+#if defined(__aarch64__)
+constexpr const char* kHostTriple = "aarch64-unknown-linux-gnu";
+#else
+constexpr const char* kHostTriple = "x86_64-pc-linux-gnu";
+#endif
+
+const std::vector<std::string> kKinds = {"llvm", "interp"};
+const std::vector<std::string> kOptions = {"-mcpu", "-mattr", "-mtriple"};
+
+struct Words {
+  std::string kind, cpu, triple = kHostTriple;
+  std::vector<std::string> attributes;
+};
+
+Diagnostic bad_target(std::string what, std::vector<std::string> notes) {
+  std::erase(notes, "");
+  return Diagnostic{ErrorKind::kTarget, "target: " + std::move(what), {}, std::move(notes)};
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);)
+    if (!part.empty()) parts.push_back(part);
+  return parts;
+}
+
+Result<Words> read_words(std::string_view text) {
+  Words words;
+  std::istringstream stream{std::string(text)};
+  stream >> words.kind;
+  if (std::find(kKinds.begin(), kKinds.end(), words.kind) == kKinds.end())
+    return bad_target("the kind must be llvm or interp, not \"" + words.kind + "\"",
+                      {support::did_you_mean(words.kind, kKinds), "for example: llvm -mcpu=native"});
+  for (std::string word; stream >> word;) {
+    const size_t equals = word.find('=');
+    const std::string option = word.substr(0, equals);
+    if (std::find(kOptions.begin(), kOptions.end(), option) == kOptions.end() || equals == std::string::npos)
+      return bad_target("an option must be -mcpu=, -mattr= or -mtriple=, not \"" + word + "\"",
+                        {support::did_you_mean(option, kOptions)});
+    const std::string value = word.substr(equals + 1);
+    if (value.empty()) return bad_target(option + " needs a value", {"for example: llvm -mcpu=native -mattr=-avx512f"});
+    if (option == "-mcpu") words.cpu = value;
+    if (option == "-mtriple") words.triple = value;
+    if (option == "-mattr") words.attributes = split(value, ',');
+  }
+  return words;
+}
+
+Status check_attributes(const Words& words) {
+  const std::vector<std::string> known = target::catalog().features(words.triple);
+  for (const std::string& attribute : words.attributes) {
+    if (attribute[0] != '+' && attribute[0] != '-')
+      return bad_target("an attribute must begin with + or -, not \"" + attribute + "\"", {"for example: -mattr=+fma,-avx512f"});
+    const std::string name = attribute.substr(1);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return bad_target("unknown attribute \"" + name + "\" of " + words.triple, {support::did_you_mean(name, known)});
+  }
+  return Unit{};
+}
+
+Status check_cpu(const Words& words) {
+  const std::vector<std::string> known = target::catalog().cpus(words.triple);
+  if (std::find(known.begin(), known.end(), words.cpu) != known.end()) return Unit{};
+  return bad_target("unknown CPU \"" + words.cpu + "\" of " + words.triple,
+                    {support::did_you_mean(words.cpu, known), "\"native\" means the CPU of this machine"});
+}
+
+// What in `features` differs from what the CPU's name implies, as attributes.
+std::vector<std::string> differences(const std::vector<std::string>& implied, const std::vector<std::string>& features) {
+  std::vector<std::string> more, less, result;
+  std::set_difference(features.begin(), features.end(), implied.begin(), implied.end(), std::back_inserter(more));
+  std::set_difference(implied.begin(), implied.end(), features.begin(), features.end(), std::back_inserter(less));
+  for (const std::string& name : more) result.push_back("+" + name);
+  for (const std::string& name : less) result.push_back("-" + name);
+  return result;
+}
+
+void choose_registers(Target& target) {
+  if (target.triple.starts_with("aarch64")) {
+    target.vector_registers = 32;
+  } else if (target.has("avx512f")) {
+    target.vector_bits = 512;
+    target.vector_registers = 32;
+  } else if (target.has("avx")) {
+    target.vector_bits = 256;
+  }
+}
+
+Result<Target> resolve(Words words) {
+  const target::CpuCatalog& catalog = target::catalog();
+  if (!catalog.knows_triple(words.triple))
+    return bad_target("unknown triple \"" + words.triple + "\"", {"for example: " + std::string(kHostTriple)});
+  const bool native = words.cpu == "native";
+  if (native && words.triple != kHostTriple)
+    return bad_target("-mcpu=native means this machine, which is not " + words.triple, {"name the CPU"});
+  if (native) words.cpu = catalog.host_cpu();
+  if (words.cpu.empty()) words.cpu = words.triple.starts_with("x86_64") ? "x86-64" : "generic";
+  TW_TRY([[maybe_unused]] Unit cpu, check_cpu(words));
+  TW_TRY([[maybe_unused]] Unit attributes, check_attributes(words));
+  std::vector<std::string> all = native ? catalog.host_attributes() : std::vector<std::string>{};
+  all.insert(all.end(), words.attributes.begin(), words.attributes.end());
+
+  Target target;
+  target.kind = "llvm";
+  target.triple = words.triple;
+  target.cpu = words.cpu;
+  target.features = catalog.resolve(words.triple, words.cpu, all);
+  target.attributes = differences(catalog.resolve(words.triple, words.cpu, {}), target.features);
+  choose_registers(target);
+  return target;
+}
+
+// Whether compiled code of ours may contain instructions of the feature; the others matter to kernels and hypervisors.
+bool used_by_code(const std::string& feature) {
+  for (const char* family : {"sse", "ssse", "avx", "bmi", "fma", "f16c", "lzcnt", "popcnt", "movbe"})
+    if (feature.starts_with(family)) return true;
+  return false;
+}
+
+}  // namespace
+
+bool Target::has(std::string_view feature) const {
+  return std::binary_search(features.begin(), features.end(), feature);
+}
+
+std::string Target::to_string() const {
+  if (kind != "llvm") return kind;
+  std::string text = "llvm -mcpu=" + cpu;
+  if (triple != kHostTriple) text += " -mtriple=" + triple;
+  for (size_t i = 0; i < attributes.size(); ++i) text += (i == 0 ? " -mattr=" : ",") + attributes[i];
+  return text;
+}
+
+std::vector<std::string> Target::missing_here() const {
+  std::vector<std::string> missing;
+  if (kind == "llvm" && triple.substr(0, triple.find('-')) != std::string_view(kHostTriple).substr(0, triple.find('-')))
+    return {triple};
+  for (const std::string& feature : features)
+    if (used_by_code(feature) && !target::host_has(feature)) missing.push_back(feature);
+  return missing;
+}
+
+Result<Target> Target::parse(std::string_view text) {
+  TW_TRY(Words words, read_words(text));
+  if (words.kind == "interp") {
+    if (!words.cpu.empty() || !words.attributes.empty())
+      return bad_target("interp takes no options", {"the interpreter runs the program as it is"});
+    Target target;
+    target.kind = "interp";
+    return target;
+  }
+#if TW_LLVM
+  return resolve(std::move(words));
+#else
+  return bad_target("llvm is not part of this build", {"it was configured with TW_LLVM=OFF; use target \"interp\", or "
+                                                       "install llvm-19-dev and build again"});
+#endif
+}
+
+Target Target::host() {
+#if TW_LLVM
+  static const Target target = parse("llvm -mcpu=native").value_or_throw();
+#else
+  static const Target target = parse("interp").value_or_throw();
+#endif
+  return target;
+}
+
+}  // namespace tw

@@ -1,0 +1,75 @@
+// The table of passes and its runner.
+
+#include "src/lower/pipeline.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "src/ir/verify.h"
+#include "src/lower/flatten.h"
+#include "src/lower/fma.h"
+#include "src/lower/simplify.h"
+#include "src/lower/unroll.h"
+#include "src/lower/vectorize.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::lower {
+namespace {
+
+bool flag(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value && std::string_view(value) != "0";
+}
+
+bool verifies() {
+#ifdef NDEBUG
+  return flag("TW_VERIFY");
+#else
+  return true;
+#endif
+}
+
+bool dumps(std::string_view pass) {
+  const char* value = std::getenv("TW_DUMP");
+  return value && (std::string_view(value) == "all" || std::string_view(value) == pass);
+}
+
+ir::Program run_pass(const Pass& pass, const ir::Program& p, const Target& target) {
+  const auto begin = std::chrono::steady_clock::now();
+  ir::Program out = pass.function(p, target);
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+  if (flag("TW_TIME")) std::fprintf(stderr, "%-14s %8.0f us\n", pass.name, took.count());
+  if (dumps(pass.name)) std::fprintf(stderr, "# after %s\n%s\n", pass.name, ir::to_string(out).c_str());
+  if (verifies()) {
+    const Status status = ir::verify(out);
+    TW_CHECK(status.ok(), std::string("after the pass ") + pass.name + ": " + status.error().render());
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::vector<Pass>& passes() {
+  static const std::vector<Pass> table = {
+      {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
+      {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
+      {"unroll", unroll, "after vectorize: what is repeated is vectors"},
+      {"flatten", flatten, "after unroll: subscripts of register tiles are constants and stay so"},
+      {"simplify", simplify, "last and once, over everything that the passes above have left"},
+  };
+  return table;
+}
+
+ir::Program run_pipeline(const ir::Program& program, const Target& target, std::string_view until) {
+  return support::with_deep_stack([&] {
+    ir::Program p = program;
+    for (const Pass& pass : passes()) {
+      p = run_pass(pass, p, target);
+      if (pass.name == until) break;
+    }
+    return p;
+  });
+}
+
+}  // namespace tw::lower

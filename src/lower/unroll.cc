@@ -1,0 +1,76 @@
+// Unrolled loops become sequences.
+
+#include "src/lower/unroll.h"
+
+#include <cstdlib>
+
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+int64_t limit() {
+  const char* text = std::getenv("TW_MAX_UNROLL");
+  const int64_t value = text ? std::atoll(text) : 0;
+  return value > 0 ? value : 4096;
+}
+
+int64_t statements(const Stmt& s) {
+  return match(
+      s, [](const Store&) -> int64_t { return 1; }, [](const For& f) { return 1 + statements(f.body); },
+      [](const If& i) { return 1 + statements(i.then) + (i.otherwise ? statements(i.otherwise) : 0); },
+      [](const Seq& all) {
+        int64_t sum = 0;
+        for (const Stmt& child : all.stmts) sum += statements(child);
+        return sum;
+      },
+      [](const Allocate& a) { return 1 + statements(a.body); },
+      [](const LetStmt& l) { return 1 + statements(l.body); });
+}
+
+// Whether copies would bind an id twice.
+bool binds(const Stmt& s) {
+  bool found = false;
+  walk(
+      s,
+      [&](const Stmt& at) {
+        found = found || as<For>(at) || as<Allocate>(at) || as<LetStmt>(at);
+        return !found;
+      },
+      [&](const Expr& e) {
+        found = found || as<Let>(e);
+        return !found;
+      });
+  return found;
+}
+
+Stmt visit(const Stmt& s, int64_t max_statements) {
+  const auto* f = as<For>(s);
+  if (!f || f->kind != ForKind::kUnrolled)
+    return map_children(
+        s, [&](const Stmt& child) { return visit(child, max_statements); }, [](const Expr& e) { return e; });
+  const Stmt body = visit(f->body, max_statements);
+  const auto extent = as_int(f->extent);
+  if (!extent || *extent * statements(body) > max_statements) return loop(f->var, f->extent, body);
+  const bool fresh_ids = binds(body);
+  std::vector<Stmt> copies;
+  for (int64_t i = 0; i < *extent; ++i) {
+    const Stmt copy = substitute(body, {{f->var.id(), Expr(i)}});
+    copies.push_back(fresh_ids && i > 0 ? refresh(copy) : copy);
+  }
+  return seq(std::move(copies));
+}
+
+}  // namespace
+
+Program unroll(const Program& p, const Target&) {
+  Program out = p;
+  out.body = visit(p.body, limit());
+  return out;
+}
+
+}  // namespace tw::lower

@@ -1,0 +1,258 @@
+// The vector form of statements and expressions.
+
+#include "src/lower/vector_body.h"
+
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+#include "src/lower/index_math.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+// Which lanes are active. `any` is a scalar condition that holds exactly when some lane is; empty when none is known.
+struct Mask {
+  Expr lanes;  // empty: all of them
+  Expr any;
+};
+
+bool has_lanes(const Expr& e) { return e ? !e.type().is_scalar() : false; }
+
+// The first active lane decides for conditions of the form  ramp < uniform  (ramp rising) and  uniform < ramp  (ramp
+// falling).
+Expr any_lane(const Expr& condition) {
+  const auto* compare = as<Binary>(condition);
+  if (!compare) return {};
+  const auto uniform = [](const Expr& e) -> Expr {
+    const auto* b = as<Broadcast>(e);
+    return b ? b->value : Expr();
+  };
+  const bool less = compare->op == BinOp::kLt || compare->op == BinOp::kLe;
+  const bool greater = compare->op == BinOp::kGt || compare->op == BinOp::kGe;
+  if (!less && !greater) return {};
+  const auto* left = as<Ramp>(compare->a);
+  const auto* right = as<Ramp>(compare->b);
+  const auto* r = left ? left : right;
+  const Expr other = left ? uniform(compare->b) : uniform(compare->a);
+  if (!r || !other || !as_int(r->stride)) return {};
+  const bool rising = *as_int(r->stride) > 0;
+  const bool ramp_is_smaller = less == (left != nullptr);
+  const Expr lane = rising == ramp_is_smaller ? r->base : add(r->base, multiply(r->stride, r->lanes - 1));
+  return left ? binary(compare->op, lane, other) : binary(compare->op, other, lane);
+}
+
+class VectorBody {
+ public:
+  VectorBody(const VectorSite& site, const PrivateBuffers& shared, const Expr& base, int lanes, int count)
+      : site_(site), bounds_(site.bounds), private_(shared), base_(base), lanes_(lanes), count_(count) {
+    values_[site.var.id()] = ramp(base, 1, lanes);
+    if (count < lanes) mask_ = {binary(BinOp::kLt, ramp(0, 1, lanes), broadcast(count, lanes)), boolean(true)};
+  }
+
+  Stmt visit(const Stmt& s) {
+    return match(
+        s, [&](const Store& st) { return visit(st); },
+        [&](const For& f) {
+          if (const auto n = as_int(f.extent)) bounds_[f.var.id()] = {0, *n - 1};
+          return loop(f.var, visit(f.extent), visit(f.body), f.kind == ForKind::kVectorized ? ForKind::kSerial : f.kind,
+                      f.tail);
+        },
+        [&](const If& i) { return visit(i); },
+        [&](const Seq& all) {
+          std::vector<Stmt> out;
+          for (const Stmt& child : all.stmts) out.push_back(visit(child));
+          return seq(std::move(out));
+        },
+        [&](const Allocate& a) {
+          const Buffer buffer = with_lane_dimension(a.buffer, lanes_);
+          private_[a.buffer.id()] = {buffer, base_};
+          return allocate(buffer, visit(a.body));
+        },
+        [&](const LetStmt& l) {
+          const Expr value = visit(l.value);
+          return let_stmt(bind(l.var, value.type()), value, visit(l.body));
+        });
+  }
+
+ private:
+  // Runs `f` where only the lanes of `condition` are active.
+  template <class F>
+  auto under(const Expr& condition, F f) {
+    const Mask outer = mask_;
+    const bool first = !outer.lanes;
+    mask_ = {both(outer.lanes, condition), first ? any_lane(condition) : Expr()};
+    auto out = f();
+    mask_ = outer;
+    return out;
+  }
+
+  // A variable for a value that may have become a vector.
+  Var bind(const Var& var, Type type) {
+    if (type == var.type()) return var;
+    const Var vector(var.name(), type);
+    values_[var.id()] = vector;
+    return vector;
+  }
+
+  Stmt visit(const Store& st) {
+    Buffer buffer = st.buffer;
+    const std::vector<Expr> at = subscripts(buffer, st.at);
+    const Expr pred = both(mask_.lanes, visit(st.pred));
+    return store(buffer, at, with_lanes(visit(st.value), lanes_), pred ? with_lanes(pred, lanes_) : pred);
+  }
+
+  Stmt visit(const If& i) {
+    const Expr cond = visit(i.cond);
+    if (cond.type().is_scalar()) return if_then(cond, visit(i.then), i.otherwise ? visit(i.otherwise) : Stmt());
+    std::vector<Stmt> parts;
+    parts.push_back(under(cond, [&] { return visit(i.then); }));
+    if (i.otherwise) parts.push_back(under(logical_not(cond), [&] { return visit(i.otherwise); }));
+    return seq(std::move(parts));
+  }
+
+  Expr visit(const Expr& e) {
+    if (!e) return e;
+    const auto key = std::make_pair(e.get(), mask_.lanes.get());
+    if (const auto it = done_.find(key); it != done_.end()) return it->second;
+    keep_.push_back(mask_.lanes);
+    return done_[key] = rebuild(e);
+  }
+
+  Expr rebuild(const Expr& e) {
+    return match(
+        e, [&](const IntImm&) { return e; }, [&](const FloatImm&) { return e; },
+        [&](const VarRef& v) {
+          const auto it = values_.find(v.var.id());
+          return it == values_.end() ? e : it->second;
+        },
+        [&](const Cast& c) {
+          const Expr value = visit(c.value);
+          return cast(e.type().with_lanes(value.type().lanes), value);
+        },
+        [&](const Binary& b) { return rebuild(b, e); }, [&](const Not& n) { return logical_not(visit(n.a)); },
+        [&](const Select& s) { return rebuild(s); }, [&](const Load& l) { return rebuild(l); },
+        [&](const Call& c) { return rebuild(c, e.type()); },
+        [&](const Let& l) {
+          const Expr value = visit(l.value);
+          return let(bind(l.var, value.type()), value, visit(l.body));
+        },
+        [&](const Ramp&) { return vector_inside(e); }, [&](const Broadcast&) { return vector_inside(e); },
+        [&](const Reduce&) { return vector_inside(e); });
+  }
+
+  Expr vector_inside(const Expr& e) {
+    TW_CHECK(false, "no vectors or reductions inside a vectorized loop: " + to_string(e));
+    return e;
+  }
+
+  Expr rebuild(const Binary& b, const Expr& e) {
+    const Expr x = visit(b.a);
+    const bool logic = b.op == BinOp::kAnd || b.op == BinOp::kOr;
+    const Expr y = logic && has_load(b.b) && !x.type().is_scalar()
+                       ? under(b.op == BinOp::kAnd ? x : logical_not(x), [&] { return visit(b.b); })
+                       : visit(b.b);
+    if (x.same_as(b.a) && y.same_as(b.b)) return e;
+    if (x.type().is_index()) {
+      if (b.op == BinOp::kAdd) return add(x, y);
+      if (b.op == BinOp::kSub) return subtract(x, y);
+      if (b.op == BinOp::kMul) return multiply(x, y);
+    }
+    const int lanes = std::max(x.type().lanes, y.type().lanes);
+    const Expr out = binary(b.op, with_lanes(x, lanes), with_lanes(y, lanes));
+    return x.type().is_index() ? simplify(out, bounds_) : out;
+  }
+
+  Expr rebuild(const Select& s) {
+    const Expr cond = visit(s.cond);
+    const bool split = !cond.type().is_scalar();
+    Expr yes = split && has_load(s.yes) ? under(cond, [&] { return visit(s.yes); }) : visit(s.yes);
+    Expr no = split && has_load(s.no) ? under(logical_not(cond), [&] { return visit(s.no); }) : visit(s.no);
+    const int lanes = std::max({cond.type().lanes, yes.type().lanes, no.type().lanes});
+    return select(with_lanes(cond, lanes), with_lanes(yes, lanes), with_lanes(no, lanes));
+  }
+
+  Expr rebuild(const Call& c, Type type) {
+    std::vector<Expr> args;
+    int lanes = 1;
+    for (const Expr& a : c.args) {
+      args.push_back(visit(a));
+      lanes = std::max<int>(lanes, args.back().type().lanes);
+    }
+    for (Expr& a : args) a = with_lanes(a, lanes);
+    return c.fn == Fn::kReinterpret ? reinterpret(type.with_lanes(lanes), args[0]) : call(c.fn, std::move(args));
+  }
+
+  Expr rebuild(const Load& l) {
+    Buffer buffer = l.buffer;
+    std::vector<Expr> at = subscripts(buffer, l.at);
+    Expr pred = visit(l.pred);
+    bool vector = has_lanes(pred);
+    for (const Expr& i : at) vector = vector || has_lanes(i);
+    if (vector) {
+      pred = both(mask_.lanes, pred);
+    } else if (mask_.lanes.get() && !always_readable(buffer, at)) {
+      if (!mask_.any)
+        pred = both(mask_.lanes, pred);  // a gather from one place
+      else if (!is_int(mask_.any, 1))
+        pred = both(mask_.any, pred);
+      vector = !mask_.any;
+    }
+    if (!vector) return load(buffer, at, pred);
+    bool wide = at.empty();
+    for (const Expr& i : at) wide = wide || has_lanes(i);
+    if (!wide) at[0] = with_lanes(at[0], lanes_);
+    if (at.empty()) return with_lanes(load(buffer, at), lanes_);
+    return load(buffer, at, pred ? with_lanes(pred, lanes_) : pred);
+  }
+
+  // Reads what was written before the kernel began, and inside its bounds for all iterations around.
+  bool always_readable(const Buffer& buffer, const std::vector<Expr>& at) const {
+    if (!site_.constant_buffers->count(buffer.id())) return false;
+    for (size_t d = 0; d < at.size(); ++d)
+      if (!can_prove(Expr(0) <= at[d], bounds_) || !can_prove(at[d] < buffer.shape()[d], bounds_)) return false;
+    return true;
+  }
+
+  std::vector<Expr> subscripts(Buffer& buffer, const std::vector<Expr>& at) {
+    std::vector<Expr> out;
+    for (const Expr& i : at) out.push_back(visit(i));
+    if (const auto it = private_.find(buffer.id()); it != private_.end()) {
+      buffer = it->second.buffer;
+      out.push_back(simplify(ramp(subtract(base_, it->second.first_lane), 1, lanes_), bounds_));
+    }
+    return out;
+  }
+
+  struct KeyHash {
+    size_t operator()(const std::pair<const ExprNode*, const ExprNode*>& key) const {
+      return std::hash<const void*>()(key.first) * 31 + std::hash<const void*>()(key.second);
+    }
+  };
+
+  const VectorSite& site_;
+  Bounds bounds_;
+  PrivateBuffers private_;
+  Expr base_;
+  int lanes_, count_;
+  Mask mask_;
+  std::unordered_map<uint64_t, Expr> values_;  // variables that became vectors
+  std::unordered_map<std::pair<const ExprNode*, const ExprNode*>, Expr, KeyHash> done_;
+  std::vector<Expr> keep_;  // masks that keys of done_ point to
+};
+
+}  // namespace
+
+Buffer with_lane_dimension(const Buffer& buffer, int64_t lanes) {
+  std::vector<Expr> shape = buffer.shape();
+  shape.push_back(lanes);
+  return Buffer(buffer.name(), buffer.element(), std::move(shape), buffer.scope());
+}
+
+Stmt vector_body(const Stmt& body, const VectorSite& site, const PrivateBuffers& shared, const Expr& base, int lanes,
+                 int count) {
+  return VectorBody(site, shared, base, lanes, count).visit(body);
+}
+
+}  // namespace tw::lower

@@ -1,0 +1,236 @@
+// Strip-mining of vectorised loops: groups of full vectors, then what is left over.
+
+#include "src/lower/vectorize.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "src/ir/equal.h"
+#include "src/ir/walk.h"
+#include "src/lower/index_math.h"
+#include "src/lower/vector_body.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+// Vectors of one group are written out (and live in registers together); a longer loop is a serial loop over groups.
+constexpr int64_t kVectorsPerGroup = 16;
+constexpr int64_t kVectorsPerLongGroup = 4;
+
+bool has_loop(const Stmt& s) {
+  bool found = false;
+  walk(s, [&](const Stmt& at) {
+    found = found || as<For>(at) || as<Allocate>(at);
+    return !found;
+  });
+  return found;
+}
+
+// Bits of the widest element that a vector of this loop holds; halves are computed in float32.
+int widest_bits(const Stmt& body) {
+  int bits = 8;
+  const auto see = [&](Type t) {
+    if (!t.is_index()) bits = std::max(bits, t.is_half() ? 32 : static_cast<int>(t.bits));
+  };
+  walk(
+      body,
+      [&](const Stmt& s) {
+        if (const auto* st = as<Store>(s)) see(st->buffer.element());
+        return true;
+      },
+      [&](const Expr& e) {
+        see(e.type());
+        return true;
+      });
+  return bits;
+}
+
+// The variables inside `body` whose values differ between iterations of the loop over `var`.
+class LaneVariables {
+ public:
+  LaneVariables(const Var& var, const Stmt& body) {
+    ids_.insert(var.id());
+    walk(body, [&](const Stmt& s) {
+      if (const auto* l = as<LetStmt>(s); l && varies(l->value)) ids_.insert(l->var.id());
+      return true;
+    });
+  }
+  bool varies(const Expr& e) const {
+    for (uint64_t id : used_vars(e))
+      if (ids_.count(id)) return true;
+    return false;
+  }
+
+ private:
+  std::unordered_set<uint64_t> ids_;
+};
+
+struct Access {
+  std::vector<Expr> at;
+  bool is_store;
+};
+
+bool same_subscripts(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return equal(x, y); });
+}
+
+bool has_vector_form(const Var& var, const Stmt& body) {
+  const LaneVariables lane(var, body);
+  const auto varies = [&](const Expr& e) { return lane.varies(e); };
+  std::unordered_set<uint64_t> inside;  // buffers allocated in the body: one copy per lane
+  std::unordered_map<uint64_t, std::vector<Access>> accesses;
+  bool ok = true;
+  walk(
+      body,
+      [&](const Stmt& s) {
+        if (const auto* f = as<For>(s)) ok = ok && f->kind != ForKind::kParallel && !varies(f->extent);
+        if (const auto* a = as<Allocate>(s)) {
+          inside.insert(a->buffer.id());
+          for (const Expr& extent : a->buffer.shape()) ok = ok && as_int(extent);
+        }
+        if (const auto* st = as<Store>(s)) {
+          ok = ok && (inside.count(st->buffer.id()) || std::any_of(st->at.begin(), st->at.end(), varies));
+          accesses[st->buffer.id()].push_back({st->at, true});
+        }
+        return ok;
+      },
+      [&](const Expr& e) {
+        if (const auto* l = as<Load>(e)) accesses[l->buffer.id()].push_back({l->at, false});
+        return ok;
+      });
+  for (const auto& [id, list] : accesses) {
+    const bool stored = std::any_of(list.begin(), list.end(), [](const Access& a) { return a.is_store; });
+    if (!stored || inside.count(id)) continue;
+    for (const Access& a : list) ok = ok && same_subscripts(a.at, list[0].at);
+  }
+  return ok;
+}
+
+class Vectorizer {
+ public:
+  Vectorizer(const Program& p, const Target& target) : target_(target) {
+    for (const Param& param : p.params) constant_buffers_[param.buffer.id()] = true;
+    walk(p.body, [&](const Stmt& s) {
+      if (const auto* st = as<Store>(s)) constant_buffers_.erase(st->buffer.id());
+      return true;
+    });
+  }
+
+  Stmt visit(const Stmt& s) {
+    const auto* f = as<For>(s);
+    if (!f) return map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
+    const auto extent = as_int(f->extent);
+    if (f->kind == ForKind::kVectorized && extent && *extent > 0 && has_vector_form(f->var, f->body))
+      return vectorized(*f, *extent);
+    if (extent) bounds_[f->var.id()] = {0, *extent - 1};
+    const ForKind kind = f->kind == ForKind::kVectorized ? ForKind::kSerial : f->kind;
+    return loop(f->var, f->extent, visit(f->body), kind, f->tail);
+  }
+
+ private:
+  Stmt vectorized(const For& f, int64_t extent) {
+    lanes_ = std::max(1, target_.lanes(widest_bits(f.body)));
+    var_ = f.var;
+    const int64_t vectors = extent / lanes_;
+    if (vectors <= kVectorsPerGroup) return emit(f.body, 0, extent);
+    const int64_t group = kVectorsPerLongGroup * lanes_, groups = extent / group;
+    Var g(f.var.name() + ".o");
+    bounds_[g.id()] = {0, groups - 1};
+    std::vector<Stmt> parts{loop(g, groups, emit(f.body, multiply(g, group), group))};
+    if (extent % group) parts.push_back(emit(refresh(f.body), groups * group, extent % group));
+    return seq(std::move(parts));
+  }
+
+  // Iterations first .. first + count - 1. Iterations don't see each other, so the vectors of a group may go through
+  // the body side by side: inside its serial loops, where their accumulators stay in registers.
+  Stmt emit(const Stmt& s, const Expr& first, int64_t count) {
+    if (!has_loop(s)) return vectors(s, first, count);
+    if (const auto* f = as<For>(s)) {
+      if (const auto n = as_int(f->extent)) bounds_[f->var.id()] = {0, *n - 1};
+      return loop(f->var, f->extent, emit(f->body, first, count),
+                  f->kind == ForKind::kVectorized ? ForKind::kSerial : f->kind, f->tail);
+    }
+    if (const auto* all = as<Seq>(s)) {
+      std::vector<Stmt> out;
+      for (const Stmt& child : all->stmts) out.push_back(emit(child, first, count));
+      return seq(std::move(out));
+    }
+    if (const auto* a = as<Allocate>(s)) {
+      const Buffer buffer = with_lane_dimension(a->buffer, count);
+      private_[a->buffer.id()] = {buffer, first};
+      return allocate(buffer, emit(a->body, first, count));
+    }
+    if (const auto* i = as<If>(s); i && !uses_var(i->cond, var_))
+      return if_then(i->cond, emit(i->then, first, count), i->otherwise ? emit(i->otherwise, first, count) : Stmt());
+    return vectors(s, first, count);
+  }
+
+  Stmt vectors(const Stmt& s, const Expr& first, int64_t count) {
+    const int64_t full = count / lanes_;
+    std::vector<Stmt> parts;
+    if (full == 1) parts.push_back(vector(s, first, lanes_, lanes_));
+    if (full > 1) {
+      Var c(var_.name() + ".v");
+      bounds_[c.id()] = {0, full - 1};
+      parts.push_back(loop(c, full, vector(s, add(first, multiply(c, lanes_)), lanes_, lanes_), ForKind::kUnrolled));
+    }
+    for (int64_t done = full * lanes_; done < count;) {
+      const int left = static_cast<int>(count - done);
+      const int lanes = static_cast<int>(has_masks() ? std::bit_ceil<unsigned>(left) : std::bit_floor<unsigned>(left));
+      parts.push_back(vector(done ? refresh(s) : s, add(first, done), lanes, std::min(lanes, left)));
+      done += lanes;
+    }
+    return seq(std::move(parts));
+  }
+
+  Stmt vector(const Stmt& s, const Expr& base, int lanes, int count) {
+    if (lanes > 1) return vector_body(s, {var_, bounds_, &constant_buffers_}, private_, base, lanes, count);
+    return scalar(s, base);
+  }
+
+  // A single lane: the body itself, with subscripts of the private buffers completed.
+  Stmt scalar(const Stmt& s, const Expr& lane) {
+    const auto completed = [&](Buffer& buffer, std::vector<Expr>& at) {
+      const auto it = private_.find(buffer.id());
+      if (it == private_.end()) return false;
+      buffer = it->second.buffer;
+      at.push_back(subtract(lane, it->second.first_lane));
+      return true;
+    };
+    const auto on_expr = [&](const Expr& e) {
+      const auto* l = as<Load>(e);
+      if (!l) return e;
+      Load copy = *l;
+      return completed(copy.buffer, copy.at) ? load(copy.buffer, copy.at, copy.pred) : e;
+    };
+    const auto on_stmt = [&](const Stmt& at) {
+      const auto* st = as<Store>(at);
+      if (!st) return at;
+      Store copy = *st;
+      return completed(copy.buffer, copy.at) ? store(copy.buffer, copy.at, copy.value, copy.pred) : at;
+    };
+    return rewrite(substitute(s, {{var_.id(), lane}}), on_stmt, on_expr);
+  }
+
+  bool has_masks() const { return target_.has("avx512f") || target_.kind == "interp"; }
+
+  const Target& target_;
+  std::unordered_map<uint64_t, bool> constant_buffers_;
+  Bounds bounds_;
+  PrivateBuffers private_;
+  Var var_;
+  int lanes_ = 1;
+};
+
+}  // namespace
+
+Program vectorize(const Program& p, const Target& target) {
+  Program out = p;
+  out.body = Vectorizer(p, target).visit(p.body);
+  return out;
+}
+
+}  // namespace tw::lower

@@ -46,7 +46,6 @@ class Flattener {
  public:
   Program run(const Program& p) {
     Program out = p;
-    for (Param& param : out.params) param.buffer = flat(param.buffer).buffer;
     out.body = visit(p.body);
     return out;
   }

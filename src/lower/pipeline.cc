@@ -7,9 +7,12 @@
 #include <cstdlib>
 
 #include "src/ir/verify.h"
+#include "src/lower/accumulators.h"
 #include "src/lower/flatten.h"
 #include "src/lower/fma.h"
+#include "src/lower/partition.h"
 #include "src/lower/simplify.h"
+#include "src/lower/tails.h"
 #include "src/lower/unroll.h"
 #include "src/lower/vectorize.h"
 #include "src/support/deep_stack.h"
@@ -52,6 +55,11 @@ ir::Program run_pass(const Pass& pass, const ir::Program& p, const Target& targe
 
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table = {
+      {"tails", tails, "predicates become peeled loops or exact extents while loops are still scalar"},
+      {"partition", partition,
+       "padding conditions leave the loops where they can be proved; after tails, which has first call on copies"},
+      {"accumulators", accumulators,
+       "reduction tiles become private while their loops still show; masks are formed after it"},
       {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
       {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
       {"unroll", unroll, "after vectorize: what is repeated is vectors"},

@@ -1,0 +1,135 @@
+// Hoisting guards and tightening extents.
+
+#include "src/lower/loop_extent.h"
+
+#include <algorithm>
+
+#include "src/ir/equal.h"
+#include "src/ir/interval_arith.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+#include "src/lower/index_math.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+// factor * v + rest < 0
+struct OnVariable {
+  int64_t factor;
+  Linear rest;
+};
+
+std::optional<OnVariable> solve(const Expr& condition, const Var& var) {
+  GuardReader reader;
+  const Guard* guard = reader.read(condition);
+  if (!guard) return std::nullopt;
+  OnVariable out{0, Linear::point(guard->form.constant)};
+  for (const Term& t : guard->form.terms) {
+    const auto* v = as<VarRef>(t.atom);
+    if (v && v->var == var)
+      out.factor = t.factor;
+    else if (uses_var(t.atom, var))
+      return std::nullopt;
+    else
+      out.rest.add(t.atom, t.factor);
+  }
+  if (out.factor == 0) return std::nullopt;
+  return out;
+}
+
+// The loop first .. first + extent - 1 while conditions on its variable are taken in.
+struct Span {
+  Expr extent;
+  int64_t first = 0;
+};
+
+bool take_in(const Expr& condition, const For& f, const Ranges& ranges, Span& span) {
+  const auto solved = solve(condition, f.var);
+  if (!solved) return false;
+  const auto extent = as_int(span.extent);
+  if (solved->rest.is_constant() && extent) {
+    const int64_t rest = solved->rest.constant, end = span.first + *extent;
+    if (solved->factor > 0) {
+      const int64_t new_end = std::min(end, floor_div(-rest - 1, solved->factor) + 1);
+      span.extent = std::max<int64_t>(0, new_end - span.first);
+    } else {
+      const int64_t first = std::max(span.first, floor_div(rest, -solved->factor) + 1);
+      span.extent = std::max<int64_t>(0, end - first);
+      span.first = first;
+    }
+    return true;
+  }
+  if (f.kind != ForKind::kSerial || solved->factor < 0 || span.first != 0) return false;
+  const Linear room = Linear::point(-1) - solved->rest;
+  Expr end = add(floordiv(build(room, 1), solved->factor), 1);
+  if (ranges.of(solved->rest).hi >= solved->factor) end = max(end, 0);
+  span.extent = simplify(min(span.extent, end), ranges.vars());
+  return true;
+}
+
+const If* guarded(const Stmt& s) {
+  const auto* i = as<If>(s);
+  return i && !i->otherwise ? i : nullptr;
+}
+
+Stmt guarded_sequence(const Seq& all) {
+  std::vector<Expr> common;
+  for (size_t n = 0; n < all.stmts.size(); ++n) {
+    const If* i = guarded(all.stmts[n]);
+    if (!i) return seq(all.stmts);
+    const std::vector<Expr> here = conjuncts(i->cond);
+    if (n == 0) {
+      std::copy_if(here.begin(), here.end(), std::back_inserter(common), [](const Expr& c) { return !has_load(c); });
+      continue;
+    }
+    std::erase_if(common, [&](const Expr& c) {
+      return std::none_of(here.begin(), here.end(), [&](const Expr& h) { return equal(c, h); });
+    });
+  }
+  if (common.empty()) return seq(all.stmts);
+  std::vector<Stmt> inside;
+  for (const Stmt& s : all.stmts) {
+    std::vector<Expr> left = conjuncts(guarded(s)->cond);
+    std::erase_if(left, [&](const Expr& c) {
+      return std::any_of(common.begin(), common.end(), [&](const Expr& h) { return equal(c, h); });
+    });
+    inside.push_back(left.empty() ? guarded(s)->then : if_then(conjunction(left), guarded(s)->then));
+  }
+  return if_then(conjunction(common), seq(std::move(inside)));
+}
+
+}  // namespace
+
+Stmt with_common_guard(const Stmt& s) {
+  if (const auto* all = as<Seq>(s)) return all->stmts.size() > 1 ? guarded_sequence(*all) : s;
+  if (const auto* a = as<Allocate>(s)) {
+    const If* i = guarded(a->body);
+    return i && !has_load(i->cond) ? if_then(i->cond, allocate(a->buffer, i->then)) : s;
+  }
+  if (const If* outer = guarded(s))
+    if (const If* inner = guarded(outer->then)) return if_then(both(outer->cond, inner->cond), inner->then);
+  return s;
+}
+
+Stmt with_exact_extent(const For& f, const Stmt& body, const Ranges& ranges) {
+  const If* i = guarded(body);
+  if (!i) return loop(f.var, f.extent, body, f.kind);
+  const bool keeps = f.tail == Tail::kGuard || f.tail == Tail::kMask;
+  std::vector<Expr> outside, inside;
+  Span span{f.extent};
+  for (const Expr& c : conjuncts(i->cond)) {
+    if (!has_load(c) && !uses_var(c, f.var))
+      outside.push_back(c);
+    else if (keeps || !take_in(c, f, ranges, span))
+      inside.push_back(c);
+  }
+  Stmt inner = inside.empty() ? i->then : if_then(conjunction(inside), i->then);
+  if (span.first) inner = substitute(inner, {{f.var.id(), add(f.var, span.first)}});
+  const Stmt out = is_int(span.extent, 0) ? seq({}) : loop(f.var, span.extent, inner, f.kind);
+  return outside.empty() ? out : if_then(conjunction(outside), out);
+}
+
+}  // namespace tw::lower

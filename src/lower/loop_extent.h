@@ -1,0 +1,20 @@
+// Guards that stand around the whole body of a loop: out of the loop, or into its extent.
+#pragma once
+
+#include "src/lower/guard.h"
+#include "tensorwright/ir.h"
+
+namespace tw::lower {
+
+//   for v in 0..e:                      if a:
+//     if a && v + b < c:        ==>       for v in 0..min(e, c - b):
+//       body                                body
+//
+// Only a serial loop gets an extent that is not constant. A loop with kGuard or kMask keeps conditions on its variable.
+// The result carries no Tail.
+ir::Stmt with_exact_extent(const ir::For& f, const ir::Stmt& body, const Ranges&);
+
+// The conditions that all statements of a sequence stand under, around the sequence; nested Ifs as one.
+ir::Stmt with_common_guard(const ir::Stmt&);
+
+}  // namespace tw::lower

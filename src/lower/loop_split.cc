@@ -1,0 +1,187 @@
+// The recursion over loops, from the outside in: cut, then look inside the parts with what is known there.
+
+#include "src/lower/loop_split.h"
+
+#include "src/ir/equal.h"
+#include "src/ir/walk.h"
+#include "src/lower/index_math.h"
+#include "src/lower/loop_extent.h"
+#include "src/lower/split_point.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+class LoopSplitter {
+ public:
+  LoopSplitter(SplitAt at, int max_copies) : at_(at), max_copies_(max_copies) {}
+
+  Stmt visit(const Stmt& s, int copies) {
+    return match(
+        s, [&](const Store& st) { return at_ == SplitAt::kSelects ? without_decided_selects(s) : s; },
+        [&](const For& f) { return visit(f, copies); }, [&](const If& i) { return visit(i, copies); },
+        [&](const Seq& all) {
+          std::vector<Stmt> out;
+          for (const Stmt& child : all.stmts) out.push_back(visit(child, copies));
+          return lifted(seq(std::move(out)));
+        },
+        [&](const Allocate& a) { return lifted(allocate(a.buffer, visit(a.body, copies))); },
+        [&](const LetStmt& l) { return let_stmt(l.var, l.value, visit(l.body, copies)); });
+  }
+
+ private:
+  Stmt visit(const For& f, int copies) {
+    const auto extent = as_int(f.extent);
+    if (extent == 1) return visit(substitute(f.body, {{f.var.id(), Expr(0)}}), copies);
+    if (extent) ranges_.set(f.var, {0, *extent - 1});
+    if (extent && *extent > 1)
+      if (const auto split = split_point(f)) {
+        const bool pieces = f.kind != ForKind::kParallel && as<VarRef>(split->atom);
+        const int parts = pieces ? 1 + (split->first > split->all.lo) + (split->last < split->all.hi) : 2;
+        if (copies * parts <= max_copies_)
+          return pieces ? in_pieces(f, *split, copies * parts)
+                        : loop(f.var, f.extent, chosen(f, *split, copies * parts), f.kind, f.tail);
+      }
+    return finished(f, visit(f.body, copies));
+  }
+
+  Stmt lifted(const Stmt& s) const { return at_ == SplitAt::kGuards ? with_common_guard(s) : s; }
+
+  Stmt finished(const For& f, const Stmt& body) {
+    if (at_ == SplitAt::kSelects) return loop(f.var, f.extent, body, f.kind, f.tail);
+    return with_exact_extent(f, body, ranges_);
+  }
+
+  // One loop after the other: below, inside and above the range where the guards hold.
+  Stmt in_pieces(const For& f, const SplitPoint& split, int copies) {
+    std::vector<Stmt> out;
+    bool copied = false;
+    const auto piece = [&](int64_t lo, int64_t hi, bool guarded) {
+      if (lo > hi) return;
+      const Stmt body = copied ? refresh(f.body) : f.body;
+      copied = true;
+      const int left = guarded ? copies_left_over(copies) : copies;
+      if (lo == hi) {
+        out.push_back(visit(substitute(body, {{f.var.id(), Expr(lo)}}), left));
+        return;
+      }
+      const Var var = lo == 0 ? f.var : Var(f.var.name());
+      const Stmt moved = lo == 0 ? body : substitute(body, {{f.var.id(), add(var, lo)}});
+      out.push_back(visit(For{var, hi - lo + 1, f.kind, f.tail, moved}, left));
+    };
+    piece(split.all.lo, split.first - 1, true);
+    piece(split.first, split.last, false);
+    piece(split.last + 1, split.all.hi, true);
+    return seq(std::move(out));
+  }
+
+  // Inside one loop: if the guards hold, the body without them, else the body as narrow as it is there.
+  Stmt chosen(const For& f, const SplitPoint& split, int copies) {
+    std::vector<Expr> holds;
+    if (split.first > split.all.lo) holds.push_back(Expr(split.first) <= split.atom);
+    if (split.last < split.all.hi) holds.push_back(split.atom <= Expr(split.last));
+    const Stmt main = inside(f, f.body, split.atom, {split.first, split.last}, copies);
+    const Stmt rest = refresh(f.body);
+    const bool one_sided = holds.size() == 1;
+    const Interval others = !one_sided                   ? split.all
+                            : split.first > split.all.lo ? Interval{split.all.lo, split.first - 1}
+                                                         : Interval{split.last + 1, split.all.hi};
+    const int left = copies_left_over(copies);
+    return if_then(conjunction(holds), main,
+                   others.is_point() ? inside(f, replaced(rest, split.atom, others.lo), split.atom, others, left)
+                                     : inside(f, rest, split.atom, others, left));
+  }
+
+  // The body where an atom's values are known; other atoms of the same loop may split it further.
+  Stmt inside(const For& f, const Stmt& body, const Expr& atom, Interval values, int copies) {
+    ranges_.set_atom(atom, values);
+    const For here{f.var, f.extent, f.kind, f.tail, body};
+    const auto split = split_point(here);
+    const Stmt out = split && copies * 2 <= max_copies_ ? chosen(here, *split, copies * 2) : visit(body, copies);
+    ranges_.forget_last_atom();
+    return out;
+  }
+
+  Stmt replaced(const Stmt& s, const Expr& atom, int64_t value) {
+    return rewrite(
+        s, [](const Stmt& at) { return at; }, [&](const Expr& e) { return equal(e, atom) ? Expr(value) : e; });
+  }
+
+  int copies_left_over(int copies) const { return at_ == SplitAt::kGuards ? copies : max_copies_; }
+
+  std::optional<SplitPoint> split_point(const For& f) {
+    if (at_ == SplitAt::kGuards && (f.tail == Tail::kGuard || f.tail == Tail::kMask)) return std::nullopt;
+    if (f.kind == ForKind::kVectorized) return std::nullopt;
+    guards_.clear();
+    inner_.clear();
+    gather(f.body);
+    return find_split(guards_, f.var, ranges_, inner_);
+  }
+
+  // Conditions below a loop, with the ranges of the variables bound there.
+  void gather(const Stmt& body) {
+    const auto note = [&](const Expr& condition) {
+      for (const Expr& c : conjuncts(condition))
+        if (const Guard* guard = reader_.read(c)) guards_.push_back(guard);
+    };
+    walk(
+        body,
+        [&](const Stmt& s) {
+          if (const auto* f = as<For>(s)) {
+            const auto n = as_int(f->extent);
+            inner_[f->var.id()] = n ? Interval{0, *n - 1} : Interval::everything();
+          }
+          if (const auto* l = as<LetStmt>(s)) inner_[l->var.id()] = Interval::everything();
+          if (const auto* i = as<If>(s); i && at_ == SplitAt::kGuards) note(i->cond);
+          return true;
+        },
+        [&](const Expr& e) {
+          if (at_ != SplitAt::kSelects) return false;
+          if (const auto* s = as<Select>(e)) note(s->cond);
+          return true;
+        });
+  }
+
+  Stmt visit(const If& i, int copies) {
+    std::vector<Expr> open;
+    bool fails = false;
+    for (const Expr& c : conjuncts(i.cond)) {
+      const auto known = decide(c, reader_, ranges_);
+      if (!known) open.push_back(c);
+      fails = fails || known == false;
+    }
+    if (fails) return i.otherwise ? visit(i.otherwise, copies) : seq({});
+    if (open.empty()) return visit(i.then, copies);
+    return lifted(if_then(conjunction(open), visit(i.then, copies), i.otherwise ? visit(i.otherwise, copies) : Stmt()));
+  }
+
+  Stmt without_decided_selects(const Stmt& s) {
+    const auto on_expr = [&](const Expr& e) {
+      const auto* choice = as<Select>(e);
+      if (!choice) return e;
+      std::vector<Expr> open;
+      for (const Expr& c : conjuncts(choice->cond)) {
+        const auto known = decide(c, reader_, ranges_);
+        if (known == false) return choice->no;
+        if (!known) open.push_back(c);
+      }
+      return open.empty() ? choice->yes : select(conjunction(open), choice->yes, choice->no);
+    };
+    return rewrite(s, [](const Stmt& at) { return at; }, on_expr);
+  }
+
+  const SplitAt at_;
+  const int max_copies_;
+  Ranges ranges_;
+  GuardReader reader_;
+  std::vector<const Guard*> guards_;
+  Bounds inner_;
+};
+
+}  // namespace
+
+Stmt split_loops(const Stmt& s, SplitAt at, int max_copies) { return LoopSplitter(at, max_copies).visit(s, 1); }
+
+}  // namespace tw::lower

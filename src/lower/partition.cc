@@ -1,0 +1,16 @@
+// Padding conditions into loops: see loop_split.
+
+#include "src/lower/partition.h"
+
+#include "src/lower/loop_split.h"
+#include "src/lower/tails.h"
+
+namespace tw::lower {
+
+ir::Program partition(const ir::Program& p, const Target&) {
+  ir::Program out = p;
+  out.body = split_loops(p.body, SplitAt::kSelects, kMaxCopies);
+  return out;
+}
+
+}  // namespace tw::lower

@@ -1,0 +1,20 @@
+// Cuts loops where padding conditions hold throughout the middle, so that the middle computes without them.
+//
+//   for i in 0..64:                                   B[0] = A[0]
+//     B[i] = select(1 <= i, A[i-1], 0) + A[i]  ==>    for i in 0..63:
+//                                                       B[i+1] = A[i] + A[i+1]
+//
+// Requires: nothing; stands after `tails`, whose remainders are cut less often.
+// Establishes: a Select whose condition the loops around decide is gone. A body is copied at most kMaxCopies times.
+// Leaves alone: conditions that are not conjunctions of affine comparisons; vectorised loops (their lanes become
+// masks).
+#pragma once
+
+#include "tensorwright/ir.h"
+#include "tensorwright/target.h"
+
+namespace tw::lower {
+
+ir::Program partition(const ir::Program&, const Target&);
+
+}  // namespace tw::lower

@@ -1,0 +1,203 @@
+// Analysis of updates.
+
+#include "src/lower/reduction_tile.h"
+
+#include <algorithm>
+
+#include "src/ir/equal.h"
+#include "src/ir/interval_arith.h"
+#include "src/ir/simplify.h"
+#include "src/ir/simplify_linear.h"
+#include "src/ir/walk.h"
+#include "src/lower/index_math.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+bool reads(const Expr& e, const Buffer& buffer) {
+  bool found = false;
+  if (!e) return false;
+  walk(e, [&](const Expr& at) {
+    const auto* l = as<Load>(at);
+    found = found || (l && l->buffer == buffer);
+    return !found;
+  });
+  return found;
+}
+
+bool touches(const Stmt& s, const Buffer& buffer) {
+  bool found = false;
+  walk(
+      s,
+      [&](const Stmt& at) {
+        const auto* st = as<Store>(at);
+        found = found || (st && st->buffer == buffer);
+        return !found;
+      },
+      [&](const Expr& e) {
+        const auto* l = as<Load>(e);
+        found = found || (l && l->buffer == buffer);
+        return !found;
+      });
+  return found;
+}
+
+class AccessCollector {
+ public:
+  explicit AccessCollector(const Buffer& buffer) : buffer_(buffer) {}
+
+  // False when the buffer cannot have an accumulator.
+  bool visit(const Stmt& s) {
+    if (!touches(s, buffer_)) return true;
+    return match(
+        s, [&](const Store& st) { return visit(st); }, [&](const For& f) { return visit(f); },
+        [&](const If& i) {
+          if (i.otherwise || reads(i.cond, buffer_) || has_load(i.cond)) return false;
+          conditions_.push_back(i.cond);
+          const bool ok = visit(i.then);
+          conditions_.pop_back();
+          return ok;
+        },
+        [&](const Seq& all) {
+          return std::all_of(all.stmts.begin(), all.stmts.end(), [&](const Stmt& child) { return visit(child); });
+        },
+        [&](const Allocate& a) { return visit(a.body); },
+        [&](const LetStmt& l) {
+          lets_.push_back(l.var);
+          const bool ok = !reads(l.value, buffer_) && visit(l.body);
+          lets_.pop_back();
+          return ok;
+        });
+  }
+
+  std::vector<TileAccess> found;
+
+ private:
+  bool visit(const For& f) {
+    if (f.kind == ForKind::kParallel || reads(f.extent, buffer_)) return false;
+    const auto extent = as_int(f.extent);
+    loops_.push_back({f.var, extent.value_or(-1), f.kind});
+    const bool ok = visit(f.body);
+    loops_.pop_back();
+    return ok;
+  }
+
+  bool in_subscripts(const Store& st, const Var& var) const {
+    return std::any_of(st.at.begin(), st.at.end(), [&](const Expr& e) { return uses_var(e, var); });
+  }
+
+  bool visit(const Store& st) {
+    if (!(st.buffer == buffer_)) return false;  // another buffer's store that reads this one
+    if (st.pred) return false;
+    TileAccess access;
+    access.at = st.at;
+    std::vector<Var> reductions;
+    bool serial_data_loop = false;
+    for (const TileLoop& l : loops_) {
+      if (in_subscripts(st, l.var)) {
+        if (l.extent < 0) return false;
+        serial_data_loop = serial_data_loop || (l.kind == ForKind::kSerial && l.extent > 1);
+        access.loops.push_back(l);
+      } else {
+        if (serial_data_loop || l.kind == ForKind::kVectorized) return false;  // unrolling it would copy the reduction
+        access.reduces = true;
+        reductions.push_back(l.var);
+      }
+    }
+    for (const Var& let : lets_)
+      if (in_subscripts(st, let)) return false;
+    return classify_guards(access, reductions) && reads_only_here(st, access);
+  }
+
+  bool classify_guards(TileAccess& access, const std::vector<Var>& reductions) const {
+    const auto uses_one = [](const Expr& e, const auto& vars) {
+      return std::any_of(vars.begin(), vars.end(), [&](const Var& v) { return uses_var(e, v); });
+    };
+    std::vector<Var> tile;
+    for (const TileLoop& l : access.loops) tile.push_back(l.var);
+    for (const Expr& condition : conditions_)
+      for (const Expr& c : conjuncts(condition)) {
+        if (uses_one(c, lets_)) return false;
+        if (!uses_one(c, reductions)) {
+          access.guards.push_back(c);
+          continue;
+        }
+        if (uses_one(c, tile)) return false;
+        access.conditional = true;
+      }
+    return true;
+  }
+
+  bool reads_only_here(const Store& st, TileAccess& access) {
+    bool ok = true;
+    walk(st.value, [&](const Expr& e) {
+      const auto* l = as<Load>(e);
+      if (!l || !(l->buffer == buffer_)) return ok;
+      access.reads = true;
+      ok = ok && !l->pred && std::equal(l->at.begin(), l->at.end(), st.at.begin(), st.at.end(), ExprEqual());
+      return ok;
+    });
+    for (const Expr& i : st.at) ok = ok && !reads(i, buffer_);
+    if (ok) found.push_back(std::move(access));
+    return ok;
+  }
+
+  const Buffer& buffer_;
+  std::vector<TileLoop> loops_;
+  std::vector<Expr> conditions_;
+  std::vector<Var> lets_;
+};
+
+}  // namespace
+
+std::optional<std::vector<TileAccess>> tile_accesses(const Stmt& s, const Buffer& buffer) {
+  AccessCollector collector(buffer);
+  if (!collector.visit(s)) return std::nullopt;
+  return std::move(collector.found);
+}
+
+bool same_tile(const TileAccess& a, const TileAccess& b) {
+  if (a.loops.size() != b.loops.size() || a.guards.size() != b.guards.size() || a.at.size() != b.at.size())
+    return false;
+  Substitution rename;
+  for (size_t n = 0; n < a.loops.size(); ++n) {
+    const bool vector_a = a.loops[n].kind == ForKind::kVectorized, vector_b = b.loops[n].kind == ForKind::kVectorized;
+    if (a.loops[n].extent != b.loops[n].extent || vector_a != vector_b) return false;
+    rename[b.loops[n].var.id()] = a.loops[n].var;
+  }
+  const auto same = [&](const Expr& x, const Expr& y) { return equal(x, substitute(y, rename)); };
+  return std::equal(a.at.begin(), a.at.end(), b.at.begin(), same) &&
+         std::equal(a.guards.begin(), a.guards.end(), b.guards.begin(), same);
+}
+
+std::optional<TileShape> tile_shape(const TileAccess& access) {
+  Bounds tile;
+  for (const TileLoop& l : access.loops) tile[l.var.id()] = {0, l.extent - 1};
+  TileShape out;
+  for (const Expr& subscript : access.at) {
+    Linear base, offset;
+    Interval range = Interval::point(0);
+    const Linear form = decompose(simplify(subscript));
+    base.constant = form.constant;
+    for (const Term& t : form.terms) {
+      const auto used = used_vars(t.atom);
+      const bool inside = std::any_of(used.begin(), used.end(), [&](uint64_t id) { return tile.count(id) > 0; });
+      if (inside && !std::all_of(used.begin(), used.end(), [&](uint64_t id) { return tile.count(id) > 0; }))
+        return std::nullopt;
+      (inside ? offset : base).add(t.atom, t.factor);
+      if (inside) range = range + scaled(interval_of(t.atom, tile), t.factor);
+    }
+    if (!range.bounded()) return std::nullopt;
+    base.add_constant(range.lo);
+    offset.add_constant(-range.lo);
+    out.base.push_back(build(base, 1));
+    out.offset.push_back(build(offset, 1));
+    out.shape.push_back(range.hi - range.lo + 1);
+  }
+  return out;
+}
+
+}  // namespace tw::lower

@@ -23,7 +23,10 @@ Status check_kernel_name(const std::string& name) {
                      std::all_of(name.begin(), name.end(), is_letter_or_digit);
   if (valid) return Unit{};
   const std::string shown = name.size() <= kMaxName ? "\"" + name + "\"" : std::to_string(name.size()) + " characters";
-  return Diagnostic{ErrorKind::kArgument, "build: name must be an identifier of at most 128 letters, digits and _, not " + shown, {}, {}};
+  return Diagnostic{ErrorKind::kArgument,
+                    "build: name must be an identifier of at most 128 letters, digits and _, not " + shown,
+                    {},
+                    {}};
 }
 
 }  // namespace tw::codegen

@@ -1,13 +1,15 @@
 // The LLVM back end as the rest of codegen sees it: lowered programs in, bytes out. No LLVM header is needed to use it.
 //
-// One position-independent ELF object is made of a program. load_object maps those bytes for direct calls; link_shared makes
-// the shared object that is measured and deployed of the same bytes. All functions may be called from several threads.
+// One position-independent ELF object is made of a program. load_object maps those bytes for direct calls; link_shared
+// makes the shared object that is measured and deployed of the same bytes. All functions may be called from several
+// threads.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "tensorwright/build.h"
 #include "tensorwright/ir.h"
 #include "tensorwright/target.h"
 
@@ -28,5 +30,8 @@ class LoadedCode {
 Result<std::shared_ptr<const LoadedCode>> load_object(std::string_view object, std::string_view first_symbol);
 
 Status link_shared(std::string_view object, const std::string& path);
+
+// Compiles and, where this machine can run the code, loads it. Throws tw::Error.
+std::shared_ptr<const Module> make_llvm_module(const ir::Program& lowered, const Target& target, int opt_level);
 
 }  // namespace tw::codegen

@@ -1,4 +1,6 @@
 // LLVM's knowledge of CPUs, for Target::parse.
+#include "src/target/catalog.h"
+
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/TargetParser/Host.h>
 
@@ -8,7 +10,6 @@
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/machine.h"
-#include "src/target/catalog.h"
 
 namespace tw::codegen {
 

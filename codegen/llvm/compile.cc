@@ -35,7 +35,8 @@ std::string emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::
   llvm::TargetLibraryInfoImpl library(llvm::Triple(module.getTargetTriple()));
   library.disableAllFunctions();
   passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
-  TW_CHECK(!machine.addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true), "no emitter for this target");
+  TW_CHECK(!machine.addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true),
+           "no emitter for this target");
   passes.run(module);
   return {bytes.begin(), bytes.end()};
 }
@@ -55,9 +56,12 @@ std::string compile_on_deep_stack(const ir::Program& program, const Target& targ
   check_module(*module);
   optimize(*module, *machine, opt_level);
   switch (output) {
-    case Output::kLlvm: return text_of(*module);
-    case Output::kAssembly: return emit_file(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
-    case Output::kObject: return emit_file(*module, *machine, llvm::CodeGenFileType::ObjectFile);
+    case Output::kLlvm:
+      return text_of(*module);
+    case Output::kAssembly:
+      return emit_file(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
+    case Output::kObject:
+      return emit_file(*module, *machine, llvm::CodeGenFileType::ObjectFile);
   }
   return {};
 }

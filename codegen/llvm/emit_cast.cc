@@ -1,4 +1,5 @@
-// Conversions between types, as ir.h defines them: integers wrap, floats saturate on the way to integers and NaN gives 0.
+// Conversions between types, as ir.h defines them: integers wrap, floats saturate on the way to integers and NaN gives
+// 0.
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
 

@@ -50,7 +50,8 @@ void Emitter::emit_descriptor(const ir::Program& program) {
   std::vector<llvm::Constant*> rows;
   for (const ir::Param& param : program.params) rows.push_back(write.param(param));
   llvm::Constant* params = llvm::ConstantPointerNull::get(write.pointer());
-  if (!rows.empty()) params = write.data(llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()), rows));
+  if (!rows.empty())
+    params = write.data(llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()), rows));
   llvm::Constant* descriptor = llvm::ConstantStruct::getAnon(
       {write.u32(sizeof(tw_kernel_descriptor)), write.u32(TW_ABI_VERSION), write.text(program.name),
        write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), params});

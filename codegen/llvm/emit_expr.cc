@@ -1,6 +1,7 @@
 // Values: every kind of expression but casts, division and loads.
 //
-// Nothing here may contract or reassociate: no fast-math flag is ever set, and a fused multiply-add comes only from Fn::kFma.
+// Nothing here may contract or reassociate: no fast-math flag is ever set, and a fused multiply-add comes only from
+// Fn::kFma.
 #include <llvm/ADT/APFloat.h>
 #include <llvm/IR/Constants.h>
 
@@ -64,22 +65,22 @@ void Emitter::forget(size_t mark) {
 Value* Emitter::emit_uncached(const Expr& expr) {
   const Type type = expr.type();
   return ir::match(
-      expr,                                                                                   //
-      [&](const ir::IntImm& c) -> Value* { return emit_constant(type, c.value); },            //
-      [&](const ir::FloatImm& c) -> Value* { return emit_float(type, c.value); },             //
+      expr,                                                                         //
+      [&](const ir::IntImm& c) -> Value* { return emit_constant(type, c.value); },  //
+      [&](const ir::FloatImm& c) -> Value* { return emit_float(type, c.value); },   //
       [&](const ir::VarRef& v) -> Value* {
         auto found = frame_.vars.find(v.var.id());
         TW_CHECK(found != frame_.vars.end(), "variable " + v.var.name() + " is not in scope");
         return found->second;
       },
-      [&](const ir::Cast& cast) -> Value* { return emit_cast(type, cast.value); },            //
-      [&](const ir::Binary& binary) -> Value* { return emit_binary(binary); },                //
-      [&](const ir::Not& n) -> Value* { return b_.CreateNot(emit(n.a)); },                    //
-      [&](const ir::Select& select) -> Value* { return emit_select(select); },                //
-      [&](const ir::Load& load) -> Value* { return emit_load(load, type); },                  //
-      [&](const ir::Call& call) -> Value* { return emit_call(call, type); },                  //
-      [&](const ir::Ramp& ramp) -> Value* { return emit_ramp(ramp); },                        //
-      [&](const ir::Broadcast& c) -> Value* { return splat(emit(c.value), c.lanes); },        //
+      [&](const ir::Cast& cast) -> Value* { return emit_cast(type, cast.value); },      //
+      [&](const ir::Binary& binary) -> Value* { return emit_binary(binary); },          //
+      [&](const ir::Not& n) -> Value* { return b_.CreateNot(emit(n.a)); },              //
+      [&](const ir::Select& select) -> Value* { return emit_select(select); },          //
+      [&](const ir::Load& load) -> Value* { return emit_load(load, type); },            //
+      [&](const ir::Call& call) -> Value* { return emit_call(call, type); },            //
+      [&](const ir::Ramp& ramp) -> Value* { return emit_ramp(ramp); },                  //
+      [&](const ir::Broadcast& c) -> Value* { return splat(emit(c.value), c.lanes); },  //
       [&](const ir::Let& let) -> Value* {
         frame_.vars[let.var.id()] = emit(let.value);
         if (let.var.type().is_index()) bounds_[let.var.id()] = ir::interval_of(let.value, bounds_);
@@ -142,22 +143,35 @@ Value* Emitter::emit_arithmetic(BinOp op, Type type, Value* a, Value* b) {
   const bool real = type.is_float();
   const bool no_wrap = type.is_index();
   switch (op) {
-    case BinOp::kAdd: return real ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b, "", false, no_wrap);
-    case BinOp::kSub: return real ? b_.CreateFSub(a, b) : b_.CreateSub(a, b, "", false, no_wrap);
-    case BinOp::kMul: return real ? b_.CreateFMul(a, b) : b_.CreateMul(a, b, "", false, no_wrap);
-    case BinOp::kDiv: TW_CHECK(real); return b_.CreateFDiv(a, b);
-    case BinOp::kMin: return b_.CreateSelect(emit_compare(BinOp::kLt, type, a, b), a, b);
-    case BinOp::kMax: return b_.CreateSelect(emit_compare(BinOp::kGt, type, a, b), a, b);
-    default: TW_CHECK(false, "not arithmetic"); return nullptr;
+    case BinOp::kAdd:
+      return real ? b_.CreateFAdd(a, b) : b_.CreateAdd(a, b, "", false, no_wrap);
+    case BinOp::kSub:
+      return real ? b_.CreateFSub(a, b) : b_.CreateSub(a, b, "", false, no_wrap);
+    case BinOp::kMul:
+      return real ? b_.CreateFMul(a, b) : b_.CreateMul(a, b, "", false, no_wrap);
+    case BinOp::kDiv:
+      TW_CHECK(real);
+      return b_.CreateFDiv(a, b);
+    case BinOp::kMin:
+      return b_.CreateSelect(emit_compare(BinOp::kLt, type, a, b), a, b);
+    case BinOp::kMax:
+      return b_.CreateSelect(emit_compare(BinOp::kGt, type, a, b), a, b);
+    default:
+      TW_CHECK(false, "not arithmetic");
+      return nullptr;
   }
 }
 
 Value* Emitter::emit_bits(BinOp op, Type type, Value* a, Value* b) {
   switch (op) {
-    case BinOp::kBitAnd: return b_.CreateAnd(a, b);
-    case BinOp::kBitOr: return b_.CreateOr(a, b);
-    case BinOp::kBitXor: return b_.CreateXor(a, b);
-    default: break;
+    case BinOp::kBitAnd:
+      return b_.CreateAnd(a, b);
+    case BinOp::kBitOr:
+      return b_.CreateOr(a, b);
+    case BinOp::kBitXor:
+      return b_.CreateXor(a, b);
+    default:
+      break;
   }
   Value* amount = b_.CreateAnd(b, llvm::ConstantInt::get(b->getType(), type.bits - 1));
   if (op == BinOp::kShl) return b_.CreateShl(a, amount);
@@ -166,22 +180,29 @@ Value* Emitter::emit_bits(BinOp op, Type type, Value* a, Value* b) {
 
 Value* Emitter::emit_compare(BinOp op, Type type, Value* a, Value* b) {
   using P = llvm::CmpInst::Predicate;
-  struct Row { BinOp op; P real, with_sign, without; };
+  struct Row {
+    BinOp op;
+    P real, with_sign, without;
+  };
   static constexpr Row kRows[] = {
-      {BinOp::kEq, P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},  {BinOp::kNe, P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE},
+      {BinOp::kEq, P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ},   {BinOp::kNe, P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE},
       {BinOp::kLt, P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT}, {BinOp::kLe, P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE},
       {BinOp::kGt, P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT}, {BinOp::kGe, P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE},
   };
   TW_CHECK(!type.is_half(), "half comparison reached code generation");
   for (const Row& row : kRows)
     if (row.op == op)
-      return b_.CreateCmp(type.is_float() ? row.real : type.is_int() || type.is_index() ? row.with_sign : row.without, a, b);
+      return b_.CreateCmp(type.is_float()                    ? row.real
+                          : type.is_int() || type.is_index() ? row.with_sign
+                                                             : row.without,
+                          a, b);
   TW_CHECK(false, "not a comparison");
   return nullptr;
 }
 
-// ramp(b, 1, L) < broadcast(n)  ==>  iota(L) < splat(clamp(n - b, 0, L)) in lanes just wide enough to hold L: one broadcast
-// and one compare, instead of vectors of 64-bit indices. The other comparisons differ by one or by a negation.
+// ramp(b, 1, L) < broadcast(n)  ==>  iota(L) < splat(clamp(n - b, 0, L)) in lanes just wide enough to hold L: one
+// broadcast and one compare, instead of vectors of 64-bit indices. The other comparisons differ by one or by a
+// negation.
 Value* Emitter::emit_lane_mask(const ir::Binary& compare) {
   BinOp op = compare.op;
   const ir::Ramp* ramp = ir::as<ir::Ramp>(compare.a);
@@ -200,7 +221,8 @@ Value* Emitter::emit_lane_mask(const ir::Binary& compare) {
   const int lanes = ramp->lanes;
   const bool strict = op == BinOp::kLt || op == BinOp::kGe;  // ramp < n, or its negation
   Value* end = emit(limit->value);
-  Value* count = b_.CreateSub(strict ? end : b_.CreateAdd(end, index(1), "", false, true), emit(ramp->base), "", false, true);
+  Value* count =
+      b_.CreateSub(strict ? end : b_.CreateAdd(end, index(1), "", false, true), emit(ramp->base), "", false, true);
   count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, index(0));
   count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, index(lanes));
   auto* lane = b_.getIntNTy(lanes <= 16 ? 32 : lanes <= 32 ? 16 : lanes <= 64 ? 8 : 32);
@@ -283,18 +305,26 @@ Value* Emitter::emit_call(const ir::Call& call, Type type) {
   }
   TW_CHECK(type.is_float() && !type.is_half(), "a function of floats on " + ir::to_string(type));
   switch (call.fn) {
-    case Fn::kSqrt: return intrinsic(llvm::Intrinsic::sqrt);
+    case Fn::kSqrt:
+      return intrinsic(llvm::Intrinsic::sqrt);
     case Fn::kRsqrt:
       return b_.CreateFDiv(llvm::ConstantFP::get(value_type(type), 1.0), intrinsic(llvm::Intrinsic::sqrt));
-    case Fn::kAbs: return intrinsic(llvm::Intrinsic::fabs);
-    case Fn::kFloor: return intrinsic(llvm::Intrinsic::floor);
-    case Fn::kCeil: return intrinsic(llvm::Intrinsic::ceil);
-    case Fn::kTrunc: return intrinsic(llvm::Intrinsic::trunc);
-    case Fn::kRound: return intrinsic(llvm::Intrinsic::roundeven);
+    case Fn::kAbs:
+      return intrinsic(llvm::Intrinsic::fabs);
+    case Fn::kFloor:
+      return intrinsic(llvm::Intrinsic::floor);
+    case Fn::kCeil:
+      return intrinsic(llvm::Intrinsic::ceil);
+    case Fn::kTrunc:
+      return intrinsic(llvm::Intrinsic::trunc);
+    case Fn::kRound:
+      return intrinsic(llvm::Intrinsic::roundeven);
     case Fn::kFma:
       TW_CHECK(target_.has("fma") || target_.triple.starts_with("aarch64"), "fma for a target without it");
       return intrinsic(llvm::Intrinsic::fma);
-    default: TW_CHECK(false, "a function that lowering should have expanded"); return nullptr;
+    default:
+      TW_CHECK(false, "a function that lowering should have expanded");
+      return nullptr;
   }
 }
 

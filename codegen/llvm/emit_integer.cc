@@ -1,7 +1,7 @@
 // Integer division. x / 0 and x % 0 are 0, MIN / -1 wraps to MIN and MIN % -1 is 0; nothing traps.
 //
-// Three forms, cheapest first: operands that are known not to be negative (most subscripts), a constant divisor, and the
-// general case, which replaces the divisors 0 and -1 before it divides.
+// Three forms, cheapest first: operands that are known not to be negative (most subscripts), a constant divisor, and
+// the general case, which replaces the divisors 0 and -1 before it divides.
 #include "codegen/llvm/emitter.h"
 
 namespace tw::codegen {

@@ -25,8 +25,7 @@ int64_t multiple_of(const Expr& e) {
   const auto low_bit = [=](int64_t v) { return v == 0 ? kEnough : std::min(v & -v, kEnough); };
   if (auto value = ir::as_int(e)) return low_bit(*value);
   if (const auto* binary = ir::as<ir::Binary>(e)) {
-    if (binary->op == ir::BinOp::kMul)
-      return std::min(multiple_of(binary->a) * multiple_of(binary->b), kEnough);
+    if (binary->op == ir::BinOp::kMul) return std::min(multiple_of(binary->a) * multiple_of(binary->b), kEnough);
     if (binary->op == ir::BinOp::kAdd || binary->op == ir::BinOp::kSub)
       return std::min(multiple_of(binary->a), multiple_of(binary->b));
   }
@@ -35,7 +34,8 @@ int64_t multiple_of(const Expr& e) {
 
 llvm::Align block_alignment(const Memory& memory, Type type, int64_t base_multiple) {
   const int64_t element = type.bytes();
-  return llvm::Align(std::min<int64_t>(static_cast<int64_t>(memory.align.value()), (element & -element) * base_multiple));
+  return llvm::Align(
+      std::min<int64_t>(static_cast<int64_t>(memory.align.value()), (element & -element) * base_multiple));
 }
 
 }  // namespace
@@ -87,8 +87,7 @@ Value* Emitter::emit_load(const ir::Load& load, Type type) {
   TW_CHECK(load.at.size() <= 1, "a subscript that is not flat reached code generation");
   const Memory& memory = found->second;
   const Expr at = load.at.empty() ? Expr(0) : load.at[0];
-  if (at.type().is_scalar() && type.is_scalar())
-    return emit_scalar_load(memory, type, at, load_mask(load.pred, 1));
+  if (at.type().is_scalar() && type.is_scalar()) return emit_scalar_load(memory, type, at, load_mask(load.pred, 1));
 
   Value* mask = load_mask(load.pred, type.lanes);
   const auto* same = ir::as<ir::Broadcast>(at);

@@ -48,7 +48,8 @@ void Emitter::emit_kernel(const ir::Program& program) {
       auto* count = llvm::ConstantAsMetadata::get(b_.getInt64(static_cast<uint64_t>(bytes)));
       address->setMetadata(llvm::LLVMContext::MD_dereferenceable, llvm::MDNode::get(c_, count));
     }
-    frame_.buffers[buffer.id()] = memory_of(buffer, address, llvm::Align(static_cast<uint64_t>(buffer.element().bytes())));
+    frame_.buffers[buffer.id()] =
+        memory_of(buffer, address, llvm::Align(static_cast<uint64_t>(buffer.element().bytes())));
   }
   emit(program.body);
   b_.CreateRet(b_.getInt32(0));

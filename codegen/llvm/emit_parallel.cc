@@ -46,7 +46,8 @@ void Emitter::emit_parallel(const ir::For& loop) {
   llvm::Function* body = outline(loop, vars, buffers, closure);
   llvm::Type* pointer = b_.getPtrTy();
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, b_.getInt64Ty(), pointer, pointer}, false);
-  Value* code = b_.CreateCall(type, context_field(kParallelForField, pointer), {frame_.context, extent, body, captured});
+  Value* code =
+      b_.CreateCall(type, context_field(kParallelForField, pointer), {frame_.context, extent, body, captured});
   return_if(b_.CreateICmpNE(code, b_.getInt32(0)), code);
 }
 

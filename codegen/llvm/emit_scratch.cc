@@ -1,7 +1,8 @@
 // Scratch memory and the way out of a kernel that fails.
 //
-//   allocate acc: float32[6, 64] local     a slot in the entry block, which LLVM turns into registers when subscripts are constants
-//   allocate pack: float32[...] global     context->alloc before the body, context->release after it, in reverse order
+//   allocate acc: float32[6, 64] local     a slot in the entry block, which LLVM turns into registers when subscripts
+//   are constants allocate pack: float32[...] global     context->alloc before the body, context->release after it, in
+//   reverse order
 //
 // Whoever returns early (no memory, a parallel body that failed) first releases what this function holds.
 #include "codegen/llvm/emitter.h"
@@ -30,8 +31,8 @@ std::optional<int64_t> constant_elements(const ir::Buffer& buffer) {
 }  // namespace
 
 Value* Emitter::context_field(int field, llvm::Type* type) {
-  auto* context = llvm::StructType::get(c_, {b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy(),
-                                             b_.getPtrTy(), b_.getPtrTy()});
+  auto* context = llvm::StructType::get(
+      c_, {b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy()});
   return b_.CreateLoad(type, b_.CreateStructGEP(context, frame_.context, field));
 }
 

@@ -11,14 +11,14 @@ BasicBlock* Emitter::block(const char* name) { return BasicBlock::Create(c_, nam
 
 void Emitter::emit(const Stmt& stmt) {
   ir::match(
-      stmt,                                                       //
-      [&](const ir::Store& store) { emit_store(store); },         //
-      [&](const ir::For& loop) { emit_for(loop); },               //
-      [&](const ir::If& branch) { emit_if(branch); },             //
+      stmt,                                                //
+      [&](const ir::Store& store) { emit_store(store); },  //
+      [&](const ir::For& loop) { emit_for(loop); },        //
+      [&](const ir::If& branch) { emit_if(branch); },      //
       [&](const ir::Seq& seq) {
         for (const Stmt& s : seq.stmts) emit(s);
       },
-      [&](const ir::Allocate& alloc) { emit_allocate(alloc); },   //
+      [&](const ir::Allocate& alloc) { emit_allocate(alloc); },  //
       [&](const ir::LetStmt& let) { emit_let(let); });
 }
 
@@ -50,8 +50,8 @@ void Emitter::emit_if(const ir::If& branch) {
   b_.SetInsertPoint(after);
 }
 
-// Vectorized and unrolled loops that lowering left alone run one iteration after the other, and so do parallel loops inside
-// a parallel loop: the pool would run them on one thread anyway.
+// Vectorized and unrolled loops that lowering left alone run one iteration after the other, and so do parallel loops
+// inside a parallel loop: the pool would run them on one thread anyway.
 void Emitter::emit_for(const ir::For& loop) {
   const auto extent = ir::as_int(loop.extent);
   if (extent && *extent <= 0) return;

@@ -1,8 +1,9 @@
 // The emitter's state: IR of one program -> one llvm::Module. Private to codegen/llvm.
 //
-// How to read it: emit_module.cc drives; emit_stmt.cc, emit_parallel.cc and emit_scratch.cc make control flow; emit_expr.cc,
-// emit_cast.cc and emit_integer.cc make values; emit_memory.cc makes loads and stores; emit_descriptor.cc makes the constant
-// data beside the code. Values: index is i64, bool is i1 (i8 in memory), float16 and bfloat16 are their 16 bits.
+// How to read it: emit_module.cc drives; emit_stmt.cc, emit_parallel.cc and emit_scratch.cc make control flow;
+// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc makes loads and stores; emit_descriptor.cc
+// makes the constant data beside the code. Values: index is i64, bool is i1 (i8 in memory), float16 and bfloat16 are
+// their 16 bits.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -24,8 +25,8 @@ std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, const ir::
 
 struct Memory {
   llvm::Value* address = nullptr;
-  llvm::Align align{1};             // of the address
-  llvm::MDNode* scope = nullptr;    // alias facts; null for memory that LLVM sees to be private
+  llvm::Align align{1};           // of the address
+  llvm::MDNode* scope = nullptr;  // alias facts; null for memory that LLVM sees to be private
   llvm::MDNode* noalias = nullptr;
 };
 
@@ -39,11 +40,11 @@ class Emitter {
   // What belongs to the function under construction; a parallel body has its own.
   struct Frame {
     llvm::Function* function = nullptr;
-    llvm::Value* context = nullptr;                     // const tw_context*
+    llvm::Value* context = nullptr;  // const tw_context*
     std::unordered_map<uint64_t, llvm::Value*> vars;
     std::unordered_map<uint64_t, Memory> buffers;
     std::unordered_map<uint64_t, std::pair<llvm::MDNode*, llvm::MDNode*>> alias;  // scope and noalias lists by buffer
-    std::vector<llvm::Value*> held;                     // scratch to release on the way out
+    std::vector<llvm::Value*> held;                                               // scratch to release on the way out
     int64_t stack_bytes = 0;
     bool in_parallel = false;
   };

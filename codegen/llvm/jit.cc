@@ -1,5 +1,5 @@
-// Maps an object's bytes into this process with JITLink. One session for all kernels; each kernel has a library of its own,
-// so that two kernels of one name never meet.
+// Maps an object's bytes into this process with JITLink. One session for all kernels; each kernel has a library of its
+// own, so that two kernels of one name never meet.
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/Core.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
@@ -61,10 +61,13 @@ Result<std::shared_ptr<const LoadedCode>> load_object(std::string_view object, s
   auto code = std::make_shared<JitCode>(library);
   auto bytes = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(object.data(), object.size()), "kernel");
   if (llvm::Error error = s.layer.add(library, std::move(bytes)))
-    return Diagnostic{ErrorKind::kBuild, "build: the object cannot be loaded: " + llvm::toString(std::move(error)), {}, {}};
-  auto found = s.session.lookup({&library}, s.session.intern(llvm::StringRef(first_symbol.data(), first_symbol.size())));
+    return Diagnostic{
+        ErrorKind::kBuild, "build: the object cannot be loaded: " + llvm::toString(std::move(error)), {}, {}};
+  auto found =
+      s.session.lookup({&library}, s.session.intern(llvm::StringRef(first_symbol.data(), first_symbol.size())));
   if (!found)
-    return Diagnostic{ErrorKind::kBuild, "build: the object cannot be linked: " + llvm::toString(found.takeError()), {}, {}};
+    return Diagnostic{
+        ErrorKind::kBuild, "build: the object cannot be linked: " + llvm::toString(found.takeError()), {}, {}};
   return std::shared_ptr<const LoadedCode>(std::move(code));
 }
 

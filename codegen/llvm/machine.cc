@@ -40,8 +40,8 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_
                      : opt_level == 2 ? llvm::CodeGenOptLevel::Default
                                       : llvm::CodeGenOptLevel::Aggressive;
   std::unique_ptr<llvm::TargetMachine> machine(
-      llvm_target->createTargetMachine(compat::triple_argument(target.triple), target.cpu, feature_string(target), options,
-                                       llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
+      llvm_target->createTargetMachine(compat::triple_argument(target.triple), target.cpu, feature_string(target),
+                                       options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
   TW_CHECK(machine, "no TargetMachine for " + target.to_string());
   return machine;
 }

@@ -6,8 +6,9 @@
 
 namespace tw::codegen {
 
-// Lowering has tiled, vectorised and unrolled; LLVM cleans up. Left out on purpose: the vectorisers and the unroller (they
-// would undo the schedule), loop idioms (they call memset and memcpy), everything that contracts or reassociates floats.
+// Lowering has tiled, vectorised and unrolled; LLVM cleans up. Left out on purpose: the vectorisers and the unroller
+// (they would undo the schedule), loop idioms (they call memset and memcpy), everything that contracts or reassociates
+// floats.
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level);
 
 }  // namespace tw::codegen

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensorwright/runtime.h"
@@ -11,24 +12,30 @@
 
 namespace tw {
 
-// A built kernel with the views of its making.
+// A built kernel with the views of its making. Immutable; may be used from several threads.
 class Module {
  public:
   virtual ~Module() = default;
+  // Code for a CPU that this machine is not throws TargetError here; save and source still work.
   virtual std::shared_ptr<const runtime::Kernel> kernel() const = 0;
   virtual std::string source(std::string_view kind) const = 0;  // "ir", "llvm", "asm"; kArgument otherwise
   virtual void save(const std::string& path) const = 0;         // .o or .so, and a C header beside it
   virtual const Target& target() const = 0;
 };
 
-// te + Steps -> loop program (schedule::to_ir) -> lowered program. Python: tw.lower.
-ir::Program loop_program(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&, const std::string& name = "kernel");
+// te + Steps -> loop program (schedule::to_ir), the loops as scheduled. Python: tw.lower(s, args).
+ir::Program loop_program(const schedule::Schedule&, const std::vector<te::Tensor>& args,
+                         const std::string& name = "kernel");
+// The loop program after all passes of src/lower: what `build` compiles. Python: tw.lower(s, args, target).
+ir::Program lowered_program(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
+                            const std::string& name = "kernel");
 
+// All of these throw tw::Error. A name is a C identifier; kernels of equal names do not meet.
 std::shared_ptr<const Module> build(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
                                     const std::string& name = "kernel");
 std::shared_ptr<const Module> build(const ir::Program& lowered, const Target&, int opt_level = 3);
 
-// The schedule that `build(args)` without one uses: public Steps that can be printed.
+// The schedule that `tw.build(args)` without one uses: public Steps that can be printed.
 schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target&);
 
 }  // namespace tw

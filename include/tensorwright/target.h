@@ -10,8 +10,8 @@
 
 namespace tw {
 
-// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "interp". Target::host() is "llvm -mcpu=native", or "interp" in
-// a build without LLVM. "llvm" alone means the oldest CPU of the architecture, as in TVM.
+// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "interp". Target::host() is "llvm -mcpu=native", or
+// "interp" in a build without LLVM. "llvm" alone means the oldest CPU of the architecture, as in TVM.
 struct Target {
   std::string kind;                     // "llvm" or "interp"
   std::string triple;                   // "x86_64-pc-linux-gnu"
@@ -22,10 +22,11 @@ struct Target {
   int vector_registers = 16;
   bool has(std::string_view feature) const;
   int lanes(int element_bits) const { return vector_bits / element_bits; }
-  std::string to_string() const;        // canonical; parse(to_string()) gives the same target on any machine
+  std::string to_string() const;  // canonical; parse(to_string()) gives the same target on any machine
   bool operator==(const Target&) const = default;
 
-  // The features that generated code may use and the CPU that we run on does not have; empty: this target's code runs here.
+  // The features that generated code may use and the CPU that we run on does not have; empty: this target's code runs
+  // here.
   std::vector<std::string> missing_here() const;
 
   static Result<Target> parse(std::string_view text);  // kTarget errors name the nearest valid names

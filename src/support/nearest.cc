@@ -30,7 +30,8 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
   name = name.substr(0, kLongest);
   const size_t limit = std::max<size_t>(2, name.size() / 2);
   for (const std::string& candidate : candidates)
-    if (const size_t distance = edit_distance(name, candidate); distance <= limit) ranked.emplace_back(distance, candidate);
+    if (const size_t distance = edit_distance(name, candidate); distance <= limit)
+      ranked.emplace_back(distance, candidate);
   std::sort(ranked.begin(), ranked.end());
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(at_most, ranked.size()); ++i) names.push_back(ranked[i].second);

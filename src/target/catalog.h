@@ -1,7 +1,8 @@
 // What is known of CPUs: their names, their features, and which name stands for which features.
 //
-// The code generator knows best and registers its catalog when it is part of the process (codegen/llvm/catalog.cc). A process
-// without one (tests of the lower layers, tw-worker) knows the levels of x86-64 and what the kernel says of this machine.
+// The code generator knows best and registers its catalog when it is part of the process (codegen/llvm/catalog.cc). A
+// process without one (tests of the lower layers, tw-worker) knows the levels of x86-64 and what the kernel says of
+// this machine.
 #pragma once
 
 #include <string>
@@ -19,7 +20,8 @@ class CpuCatalog {
   virtual std::vector<std::string> resolve(const std::string& triple, const std::string& cpu,
                                            const std::vector<std::string>& attributes) const = 0;
   virtual std::string host_cpu() const = 0;
-  virtual std::vector<std::string> host_attributes() const = 0;  // "+x" or "-x" for every feature that could be asked about
+  virtual std::vector<std::string> host_attributes()
+      const = 0;  // "+x" or "-x" for every feature that could be asked about
 };
 
 void register_catalog(const CpuCatalog* catalog);  // before main

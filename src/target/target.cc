@@ -65,7 +65,8 @@ Status check_attributes(const Words& words) {
   const std::vector<std::string> known = target::catalog().features(words.triple);
   for (const std::string& attribute : words.attributes) {
     if (attribute[0] != '+' && attribute[0] != '-')
-      return bad_target("an attribute must begin with + or -, not \"" + attribute + "\"", {"for example: -mattr=+fma,-avx512f"});
+      return bad_target("an attribute must begin with + or -, not \"" + attribute + "\"",
+                        {"for example: -mattr=+fma,-avx512f"});
     const std::string name = attribute.substr(1);
     if (std::find(known.begin(), known.end(), name) == known.end())
       return bad_target("unknown attribute \"" + name + "\" of " + words.triple, {support::did_you_mean(name, known)});
@@ -81,7 +82,8 @@ Status check_cpu(const Words& words) {
 }
 
 // What in `features` differs from what the CPU's name implies, as attributes.
-std::vector<std::string> differences(const std::vector<std::string>& implied, const std::vector<std::string>& features) {
+std::vector<std::string> differences(const std::vector<std::string>& implied,
+                                     const std::vector<std::string>& features) {
   std::vector<std::string> more, less, result;
   std::set_difference(features.begin(), features.end(), implied.begin(), implied.end(), std::back_inserter(more));
   std::set_difference(implied.begin(), implied.end(), features.begin(), features.end(), std::back_inserter(less));

@@ -1,0 +1,132 @@
+#include "codegen/c_header.h"
+
+#include <set>
+#include <sstream>
+
+#include "codegen/symbol.h"
+
+namespace tw::codegen {
+
+namespace {
+
+const char* const kAbiText =
+#include "kernel_abi_text.inc"
+    ;
+
+const char* const kDefaultContext = R"(
+#ifndef TENSORWRIGHT_DEFAULT_CONTEXT
+#define TENSORWRIGHT_DEFAULT_CONTEXT
+#include <stdlib.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+static int32_t tw_default_parallel_for(const tw_context* self, int64_t n, tw_parallel_body body, void* closure) {
+#ifdef _OPENMP
+  int32_t code = 0;
+  (void)self;
+#pragma omp parallel
+  {
+    const int64_t count = omp_get_num_threads(), i = omp_get_thread_num();
+    const int64_t each = n / count, more = n % count;
+    const int64_t begin = i * each + (i < more ? i : more), end = begin + each + (i < more);
+    const int32_t mine = begin < end ? body(begin, end, closure) : 0;
+    if (mine != 0) {
+#pragma omp critical
+      code = mine;
+    }
+  }
+  return code;
+#else
+  (void)self;
+  return n > 0 ? body(0, n, closure) : 0;
+#endif
+}
+static void* tw_default_alloc(const tw_context* self, size_t bytes) {
+  char* whole = (char*)malloc(bytes + 128);
+  (void)self;
+  if (whole == NULL) return NULL;
+  char* aligned = (char*)(((uintptr_t)whole + 128) & ~(uintptr_t)63);
+  ((void**)aligned)[-1] = whole;
+  return aligned;
+}
+static void tw_default_release(const tw_context* self, void* memory) {
+  (void)self;
+  free(((void**)memory)[-1]);
+}
+static inline tw_context tw_default_context(void) {
+  tw_context context;
+  context.size = sizeof(tw_context);
+  context.version = TW_ABI_VERSION;
+  context.parallel_for = tw_default_parallel_for;
+  context.alloc = tw_default_alloc;
+  context.release = tw_default_release;
+  context.state = NULL;
+  return context;
+}
+#endif
+)";
+
+const char* c_type(ir::Type type) {
+  switch (type.code) {
+    case ir::TypeCode::kBool:
+      return "uint8_t";
+    case ir::TypeCode::kInt:
+    case ir::TypeCode::kIndex:
+      return type.bits == 8 ? "int8_t" : type.bits == 16 ? "int16_t" : type.bits == 32 ? "int32_t" : "int64_t";
+    case ir::TypeCode::kUInt:
+      return type.bits == 8 ? "uint8_t" : type.bits == 16 ? "uint16_t" : type.bits == 32 ? "uint32_t" : "uint64_t";
+    case ir::TypeCode::kFloat:
+      return type.bits == 16 ? "uint16_t" : type.bits == 32 ? "float" : "double";
+    case ir::TypeCode::kBFloat:
+      return "uint16_t";
+  }
+  return "void";
+}
+
+// Names for C: one each, no keyword, no clash with the wrapper's own.
+std::vector<std::string> c_names(const ir::Program& program) {
+  std::set<std::string> used;
+  std::vector<std::string> names;
+  for (const ir::Param& param : program.params) {
+    std::string name = "p_";
+    for (char c : param.buffer.name()) name += isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    std::string unique = name;
+    for (int i = 1; !used.insert(unique).second; ++i) unique = name + "_" + std::to_string(i);
+    names.push_back(unique);
+  }
+  return names;
+}
+
+std::string shape_text(const ir::Buffer& buffer) {
+  std::string text = to_string(buffer.element()) + "[";
+  for (size_t d = 0; d < buffer.rank(); ++d) text += (d ? ", " : "") + ir::to_string(buffer.shape()[d]);
+  return text + "]";
+}
+
+}  // namespace
+
+std::string c_header(const ir::Program& program, const Target& target) {
+  const std::vector<std::string> names = c_names(program);
+  const std::string symbol = kernel_symbol(program.name);
+  std::ostringstream out;
+  out << "/* Kernel " << program.name << " for " << target.to_string() << ".\n";
+  for (size_t i = 0; i < names.size(); ++i)
+    out << " *   " << names[i] << ": " << shape_text(program.params[i].buffer)
+        << (program.params[i].written ? ", written" : "") << "\n";
+  out << " * " << program.name << "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
+  out << kAbiText << kDefaultContext << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+  out << "int32_t " << symbol << "(const tw_args* args, const tw_context* context);\n";
+  out << "extern const tw_kernel_descriptor " << descriptor_symbol(program.name) << ";\n";
+  out << "#ifdef __cplusplus\n}\n#endif\n\nstatic inline int32_t " << program.name << "_run(";
+  for (size_t i = 0; i < names.size(); ++i)
+    out << (i ? ", " : "") << (program.params[i].written ? "" : "const ") << c_type(program.params[i].buffer.element())
+        << "* " << names[i];
+  out << (names.empty() ? "void" : "") << ") {\n  const tw_context context = tw_default_context();\n  void* data["
+      << names.size() + 1 << "] = {";
+  for (const std::string& name : names) out << "(void*)" << name << ", ";
+  out << "NULL};\n  tw_args args;\n  args.size = sizeof args;\n  args.version = TW_ABI_VERSION;\n  args.data = data;\n";
+  out << "  return " << symbol << "(&args, &context);\n}\n";
+  return out.str();
+}
+
+}  // namespace tw::codegen

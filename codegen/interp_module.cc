@@ -1,0 +1,60 @@
+#include "codegen/interp_module.h"
+
+#include "codegen/arg_specs.h"
+#include "src/ir/interp.h"
+
+namespace tw::codegen {
+
+namespace {
+
+class InterpKernel : public runtime::Kernel {
+ public:
+  explicit InterpKernel(const ir::Program& program) : program_(program), args_(arg_specs(program)) {}
+  const std::string& name() const override { return program_.name; }
+  const std::vector<runtime::ArgSpec>& args() const override { return args_; }
+
+  int32_t run(void* const* data) const override {
+    std::vector<ir::InterpBuffer> buffers;
+    for (size_t i = 0; i < args_.size(); ++i) buffers.push_back({data[i], args_[i].bytes()});
+    ir::interpret(program_, buffers).value_or_throw();
+    return 0;
+  }
+
+ private:
+  ir::Program program_;
+  std::vector<runtime::ArgSpec> args_;
+};
+
+class InterpModule : public Module {
+ public:
+  InterpModule(const ir::Program& program, const Target& target)
+      : program_(program), target_(target), kernel_(std::make_shared<InterpKernel>(program)) {}
+
+  std::shared_ptr<const runtime::Kernel> kernel() const override { return kernel_; }
+  const Target& target() const override { return target_; }
+
+  std::string source(std::string_view kind) const override {
+    if (kind == "ir") return to_string(program_);
+    throw Error({ErrorKind::kArgument,
+                 "source: kind must be \"ir\" for target interp, not \"" + std::string(kind) + "\"",
+                 {},
+                 {}});
+  }
+
+  void save(const std::string&) const override {
+    throw Error({ErrorKind::kArgument, "save: target interp makes no code", {}, {"build with target \"llvm\""}});
+  }
+
+ private:
+  ir::Program program_;
+  Target target_;
+  std::shared_ptr<const runtime::Kernel> kernel_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Module> make_interp_module(const ir::Program& program, const Target& target) {
+  return std::make_shared<InterpModule>(program, target);
+}
+
+}  // namespace tw::codegen

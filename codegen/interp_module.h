@@ -1,0 +1,10 @@
+// Modules of the target "interp": the interpreter runs the loop program, with all its checks.
+#pragma once
+
+#include "tensorwright/build.h"
+
+namespace tw::codegen {
+
+std::shared_ptr<const Module> make_interp_module(const ir::Program& program, const Target& target);
+
+}  // namespace tw::codegen

@@ -1,0 +1,85 @@
+// Modules of the target "llvm": one object, loaded for direct calls and written by save.
+#include <algorithm>
+#include <fstream>
+
+#include "codegen/arg_specs.h"
+#include "codegen/c_header.h"
+#include "codegen/llvm/backend.h"
+#include "codegen/symbol.h"
+#include "src/runtime/kernel.h"
+
+namespace tw::codegen {
+
+namespace {
+
+Diagnostic cannot_save(const std::string& path, const std::string& reason) {
+  return Diagnostic{ErrorKind::kArgument, "save: cannot write \"" + path + "\": " + reason, {}, {}};
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) throw Error(cannot_save(path, "is the folder there, and writable?"));
+}
+
+class LlvmModule : public Module {
+ public:
+  LlvmModule(const ir::Program& program, const Target& target, int opt_level)
+      : program_(program), target_(target), opt_level_(opt_level) {
+    object_ = compile(program_, target_, opt_level_, Output::kObject).value_or_throw();
+    if (!target_.missing_here().empty()) return;
+    const std::string symbol = kernel_symbol(program_.name);
+    std::shared_ptr<const LoadedCode> code = load_object(object_, symbol).value_or_throw();
+    auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(symbol));
+    kernel_ = runtime::make_kernel(function, arg_specs(program_), program_.name, code);
+  }
+
+  std::shared_ptr<const runtime::Kernel> kernel() const override {
+    if (kernel_) return kernel_;
+    std::string missing;
+    for (const std::string& feature : target_.missing_here()) missing += (missing.empty() ? "" : ", ") + feature;
+    throw Error({ErrorKind::kTarget,
+                 "run: this machine cannot run code for " + target_.to_string(),
+                 {},
+                 {"it lacks " + missing, "save() writes the kernel for the machine that has it"}});
+  }
+
+  std::string source(std::string_view kind) const override {
+    if (kind == "ir") return to_string(program_);
+    if (kind == "llvm") return compile(program_, target_, opt_level_, Output::kLlvm).value_or_throw();
+    if (kind == "asm") return compile(program_, target_, opt_level_, Output::kAssembly).value_or_throw();
+    throw Error({ErrorKind::kArgument,
+                 "source: kind must be \"ir\", \"llvm\" or \"asm\", not \"" + std::string(kind) + "\"",
+                 {},
+                 {}});
+  }
+
+  void save(const std::string& path) const override {
+    const bool object = path.ends_with(".o");
+    if (!object && !path.ends_with(".so"))
+      throw Error({ErrorKind::kArgument, "save: path must end in .o or .so, not \"" + path + "\"", {}, {}});
+    if (object)
+      write_file(path, object_);
+    else
+      link_shared(object_, path).value_or_throw();
+    write_file(path.substr(0, path.rfind('.')) + ".h", c_header(program_, target_));
+  }
+
+  const Target& target() const override { return target_; }
+
+ private:
+  ir::Program program_;
+  Target target_;
+  int opt_level_;
+  std::string object_;
+  std::shared_ptr<const runtime::Kernel> kernel_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Module> make_llvm_module(const ir::Program& lowered, const Target& target, int opt_level) {
+  return std::make_shared<LlvmModule>(lowered, target, opt_level);
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,134 @@
+// The simplifier's way through expressions: each node once, children before parents.
+
+#include "src/ir/simplify.h"
+
+#include "src/ir/equal.h"
+#include "src/ir/interval_arith.h"
+#include "src/ir/simplify_context.h"
+#include "src/ir/walk.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::ir {
+namespace {
+
+constexpr int kPlainDepth = 400;  // deeper trees go on on the deep stack
+
+bool is_leaf(const Expr& e) {
+  const auto* b = as<Broadcast>(e);
+  const Expr& inner = b ? b->value : e;
+  return as<IntImm>(inner) || as<FloatImm>(inner);
+}
+
+}  // namespace
+
+Expr Simplifier::expr(const Expr& e) {
+  if (!e || is_leaf(e)) return e;
+  if (const auto* v = as<VarRef>(e)) {
+    if (auto it = replacements_.find(v->var.id()); it != replacements_.end()) return it->second;
+    const Interval range = range_of_variable(v->var);
+    return range.is_point() && e.type().is_integer() ? int_imm(e.type(), range.lo) : e;
+  }
+  if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second.value;
+  Expr out;
+  if (++depth_ % kPlainDepth == 0) {
+    support::on_deep_stack([&] { out = simplify(e); });
+  } else {
+    out = simplify(e);
+  }
+  --depth_;
+  if (out.type().is_bool() && !as_int(out)) {
+    for (const Fact& fact : holds_)
+      if (equal(fact.condition, out)) out = int_imm(out.type(), fact.holds);
+  }
+  if (equal(out, e)) out = e;
+  memo_.insert({e.get(), {e, out}});
+  return out;
+}
+
+Expr Simplifier::simplify(const Expr& e) {
+  if (e.type().is_index()) {
+    const auto* b = as<Binary>(e);
+    const bool sum =
+        b ? b->op == BinOp::kAdd || b->op == BinOp::kSub || b->op == BinOp::kMul : as<Ramp>(e) || as<Broadcast>(e);
+    if (sum) {
+      const Linear form = linear(e);
+      return form.overflow ? simplify_children(e) : build(form, e.type().lanes);
+    }
+  }
+  return match(
+      e, [&](const IntImm&) { return e; }, [&](const FloatImm&) { return e; }, [&](const VarRef&) { return e; },
+      [&](const Cast& c) { return make_cast(e.type(), expr(c.value)); },
+      [&](const Binary& b) {
+        const Expr left = expr(b.a);
+        return make(b.op, left, expr(b.b));
+      },
+      [&](const Not& n) { return make_not(expr(n.a)); },
+      [&](const Select& s) {
+        const Expr cond = expr(s.cond);
+        if (is_int(cond, 1)) return expr(s.yes);
+        if (is_int(cond, 0)) return expr(s.no);
+        const Expr yes = expr(s.yes);
+        return make_select(cond, yes, expr(s.no));
+      },
+      [&](const Load& l) { return simplify_load(e, l); }, [&](const Call& c) { return make_call(e, c); },
+      [&](const Ramp&) { return simplify_children(e); }, [&](const Broadcast&) { return simplify_children(e); },
+      [&](const Let& l) { return simplify_let(e, l); }, [&](const Reduce& r) { return simplify_reduce(e, r); });
+}
+
+Expr Simplifier::simplify_children(const Expr& e) {
+  return map_children(e, [&](const Expr& child) { return expr(child); });
+}
+
+Expr Simplifier::simplify_load(const Expr& e, const Load& l) {
+  const Expr pred = expr(l.pred);
+  if (is_int(pred, 0)) return imm(e.type(), 0);
+  std::vector<Expr> at;
+  at.reserve(l.at.size());
+  bool changed = !pred.same_as(l.pred);
+  for (const Expr& subscript : l.at) {
+    at.push_back(expr(subscript));
+    changed |= !at.back().same_as(subscript);
+  }
+  if (!changed) return e;
+  return load(l.buffer, std::move(at), is_int(pred, 1) ? Expr() : pred);
+}
+
+Expr Simplifier::simplify_let(const Expr& e, const Let& l) {
+  const Expr value = expr(l.value);
+  if (is_leaf(value) || as<VarRef>(value)) {
+    replacements_[l.var.id()] = value;
+    return expr(l.body);
+  }
+  ranges_[l.var.id()] = interval(value);
+  const Expr body = expr(l.body);
+  return value.same_as(l.value) && body.same_as(l.body) ? e : let(l.var, value, body);
+}
+
+Expr Simplifier::simplify_reduce(const Expr& e, const Reduce& r) {
+  std::vector<ReduceAxis> axes;
+  bool changed = false;
+  for (const ReduceAxis& axis : r.axes) {
+    const Expr first = expr(axis.min), extent = expr(axis.extent);
+    changed |= !first.same_as(axis.min) || !extent.same_as(axis.extent);
+    axes.push_back({axis.var, first, extent});
+    ranges_[axis.var.id()] = {interval(first).lo, shifted(interval(first) + interval(extent), -1).hi};
+  }
+  const Expr source = expr(r.source);
+  return !changed && source.same_as(r.source) ? e : reduce(r.op, source, std::move(axes));
+}
+
+Expr Simplifier::make(BinOp op, const Expr& a, const Expr& b) {
+  return a.type().is_index() ? make_index(op, a, b) : make_data(op, a, b);
+}
+
+Interval Simplifier::range_of_variable(const Var& v) const {
+  if (auto it = ranges_.find(v.id()); it != ranges_.end()) return it->second;
+  if (auto it = bounds_.find(v.id()); it != bounds_.end()) return it->second;
+  return range_of(v.type());
+}
+
+Expr simplify(const Expr& e, const Bounds& bounds) { return Simplifier(bounds).expr(e); }
+
+Stmt simplify(const Stmt& s, const Bounds& bounds) { return Simplifier(bounds).stmt(s); }
+
+}  // namespace tw::ir

@@ -1,0 +1,115 @@
+// The simplifier's state: what is known about variables and conditions at one place of a program, and what was
+// simplified there.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/interval.h"
+#include "src/ir/simplify_linear.h"
+#include "tensorwright/ir.h"
+
+namespace tw::ir {
+
+class Simplifier {
+ public:
+  explicit Simplifier(const Bounds& bounds) : bounds_(bounds) {}
+
+  Expr expr(const Expr&);
+  Stmt stmt(const Stmt&);
+
+  // The same for nodes whose operands are simplified already.
+  Expr make(BinOp, const Expr& a, const Expr& b);
+  Expr make_not(const Expr&);
+  Expr make_select(const Expr& cond, const Expr& yes, const Expr& no);
+
+  // Of simplified expressions; for vectors over all lanes.
+  Interval interval(const Expr&);
+  Interval interval(const Linear&);
+  Linear linear(const Expr&);  // the normal form of any index expression
+  // form < 0, by its interval or by what holds here.
+  bool is_negative(const Linear& form);
+
+ private:
+  struct Known {  // an expression kept alive as the key of what is known about it
+    Expr key;
+    Expr value;
+  };
+  struct KnownInterval {
+    Expr key;
+    Interval value;
+  };
+  // What an enclosing condition adds while its body is simplified.
+  struct Scope {
+    std::unordered_map<const ExprNode*, Known> memo;
+    std::unordered_map<const ExprNode*, KnownInterval> intervals;
+    std::unordered_map<uint64_t, Interval> ranges;
+    size_t negative, holds;
+  };
+
+  // simplify.cc: dispatch
+  Expr simplify(const Expr&);
+  Expr simplify_children(const Expr&);
+  Expr simplify_load(const Expr&, const Load&);
+  Expr simplify_let(const Expr&, const Let&);
+  Expr simplify_reduce(const Expr&, const Reduce&);
+  Interval range_of_variable(const Var&) const;
+
+  // simplify_index.cc: sums, quotients, minima and comparisons of index expressions
+  struct Multiples {  // unit * multiples + rest, with 0 <= rest < unit
+    Linear multiples, rest;
+    int64_t unit;
+  };
+  void accumulate(const Expr&, int64_t scale, Linear& out, int& budget);
+  Expr product(const Expr& a, const Expr& b);
+  Expr make_index(BinOp, const Expr& a, const Expr& b);
+  Linear quotient(const Linear& n, int64_t divisor);
+  Linear remainder(const Linear& n, int64_t divisor);
+  std::optional<Multiples> split_multiples(const Linear& n, int64_t divisor);
+  Expr divided(BinOp, const Expr& a, const Expr& b);
+  void recombine(Linear&);
+  bool recombine_term(Linear&, size_t remainder);
+  Expr extremum(BinOp, const Linear& a, const Linear& b, const Expr& left, const Expr& right);
+  Expr compare_index(BinOp, const Expr& a, const Expr& b);
+  Expr build_comparison(BinOp, const Linear& form, int lanes);
+
+  // simplify_data.cc: everything else with an operator
+  Expr make_data(BinOp, const Expr& a, const Expr& b);
+  Expr make_cast(Type, const Expr&);
+  Expr make_call(const Expr&, const Call&);
+  Expr without_implied(const Expr& conjunction);
+  bool covers_all(const Expr& a, const Expr& b);
+
+  // interval_of.cc: intervals of simplified nodes
+  Interval compute_interval(const Expr&);
+  Interval interval_of_sum(const Linear&, int substitutions);
+
+  // simplify_stmt.cc
+  Stmt simplify(const For&, const Stmt& original);
+  Stmt simplify(const If&, const Stmt& original);
+  Stmt simplify(const Seq&, const Stmt& original);
+  Stmt simplify(const Store&, const Stmt& original);
+  Stmt simplify(const Allocate&, const Stmt& original);
+  Stmt simplify(const LetStmt&, const Stmt& original);
+  Scope enter(const Expr& condition, bool holds);
+  void leave(Scope);
+  void assume(const Expr& condition, bool holds);
+  void assume_negative(const Linear&);
+
+  struct Fact {
+    Expr condition;
+    bool holds;
+  };
+
+  const Bounds& bounds_;
+  std::unordered_map<uint64_t, Interval> ranges_;  // loops, lets and reductions on the way here; narrowed by conditions
+  std::unordered_map<uint64_t, Expr> replacements_;  // variables that have one value
+  std::vector<Linear> negative_;                     // forms that are below 0 here
+  std::vector<Fact> holds_;                          // other conditions that hold, or do not hold, here
+  std::unordered_map<const ExprNode*, Known> memo_;
+  std::unordered_map<const ExprNode*, KnownInterval> intervals_;
+  int depth_ = 0;
+};
+
+}  // namespace tw::ir

@@ -1,0 +1,185 @@
+// Statements: loops give their variables ranges, conditions hold inside their bodies, what does nothing goes.
+
+#include "src/ir/interval_arith.h"
+#include "src/ir/simplify.h"
+#include "src/ir/simplify_context.h"
+#include "src/ir/walk.h"
+
+namespace tw::ir {
+namespace {
+
+const Stmt& nothing() {
+  static const Stmt empty = seq({});
+  return empty;
+}
+
+bool is_nothing(const Stmt& s) {
+  const auto* q = as<Seq>(s);
+  return !s || (q && q->stmts.empty());
+}
+
+}  // namespace
+
+Stmt Simplifier::stmt(const Stmt& s) {
+  return match(
+      s, [&](const Store& n) { return simplify(n, s); }, [&](const For& n) { return simplify(n, s); },
+      [&](const If& n) { return simplify(n, s); }, [&](const Seq& n) { return simplify(n, s); },
+      [&](const Allocate& n) { return simplify(n, s); }, [&](const LetStmt& n) { return simplify(n, s); });
+}
+
+Stmt Simplifier::simplify(const Store& n, const Stmt& original) {
+  const Expr pred = expr(n.pred);
+  if (is_int(pred, 0)) return nothing();
+  std::vector<Expr> at;
+  at.reserve(n.at.size());
+  const Expr value = expr(n.value);
+  bool changed = !pred.same_as(n.pred) || !value.same_as(n.value);
+  for (const Expr& subscript : n.at) {
+    at.push_back(expr(subscript));
+    changed |= !at.back().same_as(subscript);
+  }
+  return changed ? store(n.buffer, std::move(at), value, is_int(pred, 1) ? Expr() : pred) : original;
+}
+
+Stmt Simplifier::simplify(const For& n, const Stmt& original) {
+  const Expr extent = expr(n.extent);
+  const Interval times = interval(extent);
+  if (times.hi <= 0) return nothing();
+  if (times == Interval::point(1)) {
+    replacements_[n.var.id()] = Expr(0);
+    return stmt(n.body);
+  }
+  ranges_[n.var.id()] = {0, shifted(times, -1).hi};
+  Stmt body;
+  if (as_int(extent)) {
+    body = stmt(n.body);
+  } else {
+    Scope outside = enter(Expr(n.var) < extent, true);
+    body = stmt(n.body);
+    leave(std::move(outside));
+  }
+  if (is_nothing(body)) return nothing();
+  const bool changed = !extent.same_as(n.extent) || !body.same_as(n.body);
+  return changed ? loop(n.var, extent, body, n.kind, n.tail) : original;
+}
+
+Stmt Simplifier::simplify(const If& n, const Stmt& original) {
+  const Expr cond = expr(n.cond);
+  if (auto value = as_int(cond)) return *value ? stmt(n.then) : n.otherwise ? stmt(n.otherwise) : nothing();
+  auto inside = [&](const Stmt& body, bool holds) {
+    if (!body) return nothing();
+    Scope outside = enter(cond, holds);
+    const Stmt out = stmt(body);
+    leave(std::move(outside));
+    return out;
+  };
+  const Stmt then = inside(n.then, true), otherwise = inside(n.otherwise, false);
+  if (is_nothing(then)) return is_nothing(otherwise) ? nothing() : if_then(make_not(cond), otherwise);
+  const bool same_else = n.otherwise ? otherwise.same_as(n.otherwise) : true;
+  if (cond.same_as(n.cond) && then.same_as(n.then) && same_else) return original;
+  return if_then(cond, then, is_nothing(otherwise) ? Stmt() : otherwise);
+}
+
+Stmt Simplifier::simplify(const Seq& n, const Stmt& original) {
+  std::vector<Stmt> out;
+  out.reserve(n.stmts.size());
+  bool changed = false;
+  for (const Stmt& s : n.stmts) {
+    Stmt simplified = stmt(s);
+    changed |= !simplified.same_as(s);
+    if (!is_nothing(simplified)) out.push_back(std::move(simplified));
+  }
+  return changed || out.size() != n.stmts.size() ? seq(std::move(out)) : original;
+}
+
+Stmt Simplifier::simplify(const Allocate& n, const Stmt& original) {
+  std::vector<Expr> shape;
+  bool changed = false;
+  for (const Expr& extent : n.buffer.shape()) {
+    shape.push_back(expr(extent));
+    changed |= !shape.back().same_as(extent);
+  }
+  const Stmt body = stmt(n.body);
+  if (is_nothing(body)) return nothing();
+  if (!changed) return body.same_as(n.body) ? original : allocate(n.buffer, body);
+  BufferNode node = *n.buffer.operator->();
+  node.shape = std::move(shape);
+  const Buffer buffer(std::move(node));
+  return allocate(buffer, replace_buffers(body, {{buffer.id(), buffer}}));
+}
+
+Stmt Simplifier::simplify(const LetStmt& n, const Stmt& original) {
+  const Expr value = expr(n.value);
+  if (as<IntImm>(value) || as<FloatImm>(value) || as<VarRef>(value)) {
+    replacements_[n.var.id()] = value;
+    return stmt(n.body);
+  }
+  ranges_[n.var.id()] = interval(value);
+  const Stmt body = stmt(n.body);
+  if (is_nothing(body)) return nothing();
+  return value.same_as(n.value) && body.same_as(n.body) ? original : let_stmt(n.var, value, body);
+}
+
+// What was simplified outside stays valid inside, but not the other way round: inside, everything is looked at anew.
+Simplifier::Scope Simplifier::enter(const Expr& condition, bool holds) {
+  Scope outside{std::move(memo_), std::move(intervals_), ranges_, negative_.size(), holds_.size()};
+  memo_.clear();
+  intervals_.clear();
+  assume(condition, holds);
+  return outside;
+}
+
+void Simplifier::leave(Scope outside) {
+  memo_ = std::move(outside.memo);
+  intervals_ = std::move(outside.intervals);
+  ranges_ = std::move(outside.ranges);
+  negative_.resize(outside.negative);
+  holds_.resize(outside.holds);
+}
+
+void Simplifier::assume(const Expr& condition, bool holds) {
+  if (const auto* n = as<Not>(condition)) return assume(n->a, !holds);
+  const auto* b = as<Binary>(condition);
+  if (b && b->op == (holds ? BinOp::kAnd : BinOp::kOr)) {
+    assume(b->a, holds);
+    return assume(b->b, holds);
+  }
+  const bool index = b && b->a.type().is_index();
+  if (index && b->op == BinOp::kLt) {
+    Linear form = decompose(b->a) - decompose(b->b);
+    if (holds) return assume_negative(form);
+    Linear opposite = Linear::point(-1);
+    opposite.add(form, -1);
+    return assume_negative(opposite);
+  }
+  if (index && b->op == (holds ? BinOp::kEq : BinOp::kNe)) {
+    const Linear form = decompose(b->a) - decompose(b->b);
+    for (int64_t sign : {1, -1}) {
+      Linear below = Linear::point(-1);
+      below.add(form, sign);
+      assume_negative(below);
+    }
+    return;
+  }
+  if (!has_load(condition)) holds_.push_back({condition, holds});  // memory may change inside the body
+}
+
+void Simplifier::assume_negative(const Linear& form) {
+  if (form.overflow) return;
+  for (const Term& t : form.terms) {
+    const auto* v = as<VarRef>(t.atom);
+    if (!v) continue;
+    Linear rest = form;
+    rest.add(t.atom, -t.factor);
+    rest.normalise();
+    const Interval most = shifted(scaled(interval(rest), -1), -1);  // factor * v <= -rest - 1
+    if (most.hi == Interval::kPosInf) continue;
+    const Interval narrowed = t.factor > 0 ? Interval{Interval::kNegInf, floor_div(most.hi, t.factor)}
+                                           : Interval{ceil_div(most.hi, t.factor), Interval::kPosInf};
+    ranges_[v->var.id()] = intersect(range_of_variable(v->var), narrowed);
+    intervals_.clear();
+  }
+  negative_.push_back(form);
+}
+
+}  // namespace tw::ir

@@ -1,0 +1,57 @@
+#include "src/runtime/elf_symbols.h"
+
+#include <elf.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+namespace tw::runtime {
+namespace {
+
+template <class T>
+std::optional<T> read_at(std::string_view file, size_t offset) {
+  if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, file.data() + offset, sizeof(T));
+  return value;
+}
+
+std::string_view slice(std::string_view file, size_t offset, size_t bytes) {
+  if (offset > file.size() || file.size() - offset < bytes) return {};
+  return file.substr(offset, bytes);
+}
+
+std::vector<std::string> names_in(std::string_view symbols, std::string_view strings) {
+  std::vector<std::string> names;
+  for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
+    const Elf64_Sym symbol = *read_at<Elf64_Sym>(symbols, at);
+    if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= strings.size()) continue;
+    const std::string_view rest = strings.substr(symbol.st_name);
+    names.emplace_back(rest.substr(0, rest.find('\0')));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> defined_symbols(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const auto header = read_at<Elf64_Ehdr>(file, 0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64)
+    return {};
+  const auto section = [&](size_t i) { return read_at<Elf64_Shdr>(file, header->e_shoff + i * sizeof(Elf64_Shdr)); };
+  for (size_t i = 0; i < header->e_shnum; ++i) {
+    const auto table = section(i);
+    if (!table || table->sh_type != SHT_DYNSYM) continue;
+    const auto strings = section(table->sh_link);
+    if (!strings) return {};
+    return names_in(slice(file, table->sh_offset, table->sh_size), slice(file, strings->sh_offset, strings->sh_size));
+  }
+  return {};
+}
+
+}  // namespace tw::runtime

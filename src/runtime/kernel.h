@@ -1,0 +1,33 @@
+// Kernels from machine code: what codegen's modules and the loader of shared objects have in common.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorwright/runtime.h"
+
+namespace tw::runtime {
+
+// A Kernel that calls `fn` with the host's context and keeps `keepalive`, which owns the code, until the last call is
+// over.
+std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
+                                          std::shared_ptr<const void> keepalive);
+
+// The arguments that a descriptor states; kBuild for one that makes no sense (another ABI, an unknown type).
+Result<std::vector<ArgSpec>> arg_specs(const tw_kernel_descriptor&);
+
+// "tw_dense" and "tw_dense_descriptor" for "dense".
+std::string kernel_symbol(const std::string& name);
+std::string descriptor_symbol(const std::string& name);
+
+// Elements that a view with this shape and these strides spans from its first to its last; 0 when it has none.
+int64_t spanned_elements(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides);
+
+// Throws kTune when TW_MEASURE=forbid: the promise that a build from a log measures nothing.
+void require_measuring_allowed(const std::string& who);
+
+// Throws what a non-zero return code of a kernel means.
+[[noreturn]] void throw_kernel_failed(const Kernel&, int32_t code);
+
+}  // namespace tw::runtime

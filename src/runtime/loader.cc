@@ -1,0 +1,71 @@
+// Loads a kernel from a shared object: its descriptor symbol says what it takes and which CPU it needs.
+
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "src/runtime/elf_symbols.h"
+#include "src/runtime/kernel.h"
+#include "src/support/nearest.h"
+#include "tensorwright/target.h"
+
+namespace tw::runtime {
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why, std::vector<std::string> notes = {}) {
+  throw Error(Diagnostic{ErrorKind::kBuild, "load: " + path + " " + why, {}, std::move(notes)});
+}
+
+std::vector<std::string> kernels_in(const std::string& path) {
+  const std::string prefix = TW_KERNEL_PREFIX, suffix = "_descriptor";
+  std::vector<std::string> names;
+  for (const std::string& symbol : defined_symbols(path))
+    if (symbol.starts_with(prefix) && symbol.ends_with(suffix) && symbol.size() > prefix.size() + suffix.size())
+      names.push_back(symbol.substr(prefix.size(), symbol.size() - prefix.size() - suffix.size()));
+  return names;
+}
+
+std::string choose(const std::string& path, const std::string& wanted, const std::vector<std::string>& names) {
+  if (names.empty()) refuse(path, "has no kernel", {"expected a shared object that f.save(\"name.so\") wrote"});
+  std::string listed;
+  for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
+  if (wanted.empty() && names.size() > 1)
+    refuse(path, "has several kernels: " + listed, {"say which: load(path, name)"});
+  if (wanted.empty()) return names[0];
+  for (const std::string& name : names)
+    if (name == wanted) return name;
+  refuse(path, "has no kernel " + wanted, {"it has " + listed, support::did_you_mean(wanted, names)});
+}
+
+void require_cpu(const std::string& path, const tw_kernel_descriptor& descriptor) {
+  const Result<Target> target = Target::parse(descriptor.target);
+  if (!target.ok()) return;  // made by somebody else; what it needs is not known
+  std::string missing;
+  for (const std::string& feature : target->missing_here()) missing += (missing.empty() ? "" : ", ") + feature;
+  if (missing.empty()) return;
+  refuse(path, "was built for " + std::string(descriptor.target), {"this CPU does not have " + missing});
+}
+
+}  // namespace
+
+std::shared_ptr<const Kernel> load(const std::string& path, const std::string& name) {
+  // A path without a slash would be searched for in the system's folders.
+  const std::string file = std::filesystem::absolute(path).string();
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) refuse(path, "is not a file");
+  const std::string chosen = choose(path, name, kernels_in(file));
+
+  const std::shared_ptr<void> library(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL), [](void* handle) {
+    if (handle) dlclose(handle);
+  });
+  if (!library) refuse(path, "cannot be loaded", {dlerror()});
+  const auto* descriptor =
+      static_cast<const tw_kernel_descriptor*>(dlsym(library.get(), descriptor_symbol(chosen).c_str()));
+  const auto fn = reinterpret_cast<KernelFn>(dlsym(library.get(), kernel_symbol(chosen).c_str()));
+  if (!descriptor || !fn) refuse(path, "has a descriptor of " + chosen + " but no code for it");
+  std::vector<ArgSpec> specs = arg_specs(*descriptor).value_or_throw();
+  require_cpu(path, *descriptor);
+  return make_kernel(fn, std::move(specs), descriptor->name, library);
+}
+
+}  // namespace tw::runtime

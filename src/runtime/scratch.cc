@@ -1,0 +1,76 @@
+#include "src/runtime/scratch.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+namespace tw::runtime {
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kKeptBytes = size_t{256} << 20;  // of one thread
+constexpr size_t kMostBytes = size_t{1} << 46;    // larger requests are arithmetic gone wrong
+
+// Stands in the 64 bytes before the memory that the kernel gets.
+struct alignas(kAlignment) Block {
+  size_t bytes;  // of the memory after the header
+  void* memory() { return this + 1; }
+  static Block* of(void* memory) { return static_cast<Block*>(memory) - 1; }
+};
+
+struct Cache {
+  std::vector<Block*> blocks;
+  size_t bytes = 0;
+
+  ~Cache() {
+    for (Block* block : blocks) std::free(block);
+  }
+  // The smallest block that is large enough, unless it would waste more than it serves.
+  Block* take(size_t wanted) {
+    size_t best = blocks.size();
+    for (size_t i = 0; i < blocks.size(); ++i)
+      if (blocks[i]->bytes >= wanted && (best == blocks.size() || blocks[i]->bytes < blocks[best]->bytes)) best = i;
+    if (best == blocks.size() || blocks[best]->bytes > 2 * wanted + 4096) return nullptr;
+    Block* block = blocks[best];
+    blocks[best] = blocks.back();
+    blocks.pop_back();
+    bytes -= block->bytes;
+    return block;
+  }
+  void keep(Block* block) {
+    if (bytes + block->bytes > kKeptBytes) return std::free(block);
+    bytes += block->bytes;
+    blocks.push_back(block);
+  }
+};
+
+thread_local Cache cache;
+
+size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+void* scratch_alloc(size_t bytes) try {
+  if (bytes > kMostBytes) return nullptr;
+  bytes = round_up(std::max<size_t>(bytes, 1), kAlignment);
+  if (Block* kept = cache.take(bytes)) return kept->memory();
+  const bool huge = bytes >= kHugePage;
+  const size_t alignment = huge ? kHugePage : kAlignment;
+  const size_t total = round_up(bytes + sizeof(Block), alignment);
+  void* memory = std::aligned_alloc(alignment, total);
+  if (!memory) return nullptr;
+  if (huge) madvise(memory, total, MADV_HUGEPAGE);
+  Block* block = new (memory) Block{total - sizeof(Block)};
+  return block->memory();
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void scratch_release(void* memory) {
+  if (memory) cache.keep(Block::of(memory));
+}
+
+}  // namespace tw::runtime

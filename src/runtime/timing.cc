@@ -1,0 +1,92 @@
+#include "src/runtime/timing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "src/runtime/kernel.h"
+
+namespace tw::runtime {
+namespace {
+
+constexpr int kFewestRepeats = 5;
+constexpr int kMostRepeats = 1000;
+constexpr int kMostCalls = 1 << 20;
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const size_t below = static_cast<size_t>(at), above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+int calls_for(double one, double repeat_s) {
+  return static_cast<int>(std::clamp(std::ceil(repeat_s / std::max(one, 1e-9)), 1.0, static_cast<double>(kMostCalls)));
+}
+
+}  // namespace
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void summarise(Timing& timing) {
+  if (timing.runs.empty()) return;
+  std::vector<double> sorted = timing.runs;
+  std::sort(sorted.begin(), sorted.end());
+  timing.median = quantile(sorted, 0.5);
+  timing.spread = timing.median > 0 ? (quantile(sorted, 0.9) - quantile(sorted, 0.1)) / timing.median : 0;
+}
+
+double median_uncertainty(std::vector<double> runs) {
+  std::sort(runs.begin(), runs.end());
+  const double n = static_cast<double>(runs.size());
+  // The ranks n/2 -+ 0.98 sqrt(n) bound the median with 95 % confidence (binomial, normal approximation).
+  const double low = std::floor(n / 2 - 0.98 * std::sqrt(n)), high = std::ceil(n / 2 + 0.98 * std::sqrt(n));
+  if (low < 0 || high > n - 1) return INFINITY;
+  return (runs[static_cast<size_t>(high)] - runs[static_cast<size_t>(low)]) / 2 / quantile(runs, 0.5);
+}
+
+Timing measure(const std::function<bool()>& once, double one, const TimingPolicy& policy) {
+  const int number = policy.number > 0 ? policy.number : calls_for(one, policy.repeat_s);
+  Timing timing;
+  const double begin = seconds_now();
+  for (int repeat = 0; repeat < (policy.repeat > 0 ? policy.repeat : kMostRepeats); ++repeat) {
+    const double start = seconds_now();
+    for (int i = 0; i < number; ++i)
+      if (!once()) {
+        summarise(timing);
+        return timing;
+      }
+    const double end = seconds_now();
+    timing.runs.push_back((end - start) / number);
+    if (policy.repeat > 0 || repeat + 1 < kFewestRepeats) continue;
+    if (end - begin > policy.budget_s || median_uncertainty(timing.runs) < policy.tightness) break;
+  }
+  summarise(timing);
+  return timing;
+}
+
+Timing time(const Kernel& kernel, std::span<const ArrayView> views, const TimingOptions& options) {
+  require_measuring_allowed("time");
+  if (options.number < 0 || options.repeat < 1) {
+    throw Error(Diagnostic{ErrorKind::kArgument,
+                           "time: number must not be negative and repeat must be positive, not " +
+                               std::to_string(options.number) + " and " + std::to_string(options.repeat),
+                           {},
+                           {}});
+  }
+  check_args(kernel, views).value_or_throw();
+  std::vector<void*> data;
+  for (const ArrayView& view : views) data.push_back(view.data);
+  const auto once = [&] {
+    if (const int32_t code = kernel.run(data.data()); code != 0) throw_kernel_failed(kernel, code);
+    return true;
+  };
+  once();
+  const double start = seconds_now();
+  once();
+  TimingPolicy policy{.number = options.number, .repeat = options.repeat, .repeat_s = options.min_repeat_ms * 1e-3};
+  return measure(once, seconds_now() - start, policy);
+}
+
+}  // namespace tw::runtime

@@ -1,0 +1,29 @@
+// How many times to run something until its median is known.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tensorwright/runtime.h"
+
+namespace tw::runtime {
+
+struct TimingPolicy {
+  int number = 0;  // calls per repeat; 0: as many as make a repeat last `repeat_s`
+  int repeat = 0;  // 0: until the confidence interval of the median is tight, or `budget_s` is spent
+  double repeat_s = 200e-6;
+  double budget_s = 40e-3;  // of an adaptive measurement, once it has kFewestRepeats
+  double tightness = 0.01;  // half-width of the 95 % interval, relative to the median
+};
+
+double seconds_now();
+
+// Fills in median and spread from runs.
+void summarise(Timing&);
+// Half the width of the 95 % confidence interval of the median, from order statistics, relative to the median.
+double median_uncertainty(std::vector<double> runs);
+
+// Times `once`, which returns false to stop early (its time then does not count). `one` is roughly what one call takes.
+Timing measure(const std::function<bool()>& once, double one, const TimingPolicy&);
+
+}  // namespace tw::runtime

@@ -17,6 +17,12 @@ Config::Config(const Space& space, Digits digits) : knobs_(space.knobs()), digit
   TW_CHECK(digits_.size() == knobs_.size());
 }
 
+Config Config::with_choices(const Space& known, Digits digits) {
+  Config config(known, std::move(digits));
+  config.fixed_ = false;
+  return config;
+}
+
 void Config::define(Knob knob) {
   if (knob.name.empty()) tune_error("a knob must have a name");
   const auto at = std::find_if(knobs_.begin(), knobs_.end(), [&](const Knob& k) { return k.name == knob.name; });

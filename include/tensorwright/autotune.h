@@ -42,8 +42,7 @@
 
 namespace tw::autotune {
 
-// ----------------------------------------------------------------------------------------------------------------
-// space
+// --------------------------------------------------------------------------------------------------------------- space
 
 enum class KnobKind : uint8_t { kSplit, kValue, kReorder, kAnnotate };
 enum class Annotation : uint8_t { kNone, kUnroll, kVectorize };
@@ -89,8 +88,7 @@ class Space {
 };
 std::string to_string(const Space&);
 
-// -------------------------------------------------------------------------------------------------------------
-// templates
+// ----------------------------------------------------------------------------------------------------------- templates
 
 enum class SplitPolicy : uint8_t {
   kFactors,  // the divisors of the extent, and sizes that do not divide but fit registers: small ones and multiples of
@@ -112,7 +110,8 @@ struct SplitOptions {
 class Config {
  public:
   Config();
-  Config(const Space& space, Digits digits);
+  Config(const Space& space, Digits digits);                      // one candidate; other knobs are refused
+  static Config with_choices(const Space& known, Digits digits);  // collects; knobs that are known have these values
 
   // Define a knob; a second definition under one name must be the same, and the name must not be empty.
   void define_split(const std::string& name, int64_t extent, const SplitOptions& = {}, const std::string& axis = "");
@@ -170,6 +169,19 @@ struct Scheduled {
 };
 using Template = std::function<Scheduled(Config&)>;
 
+// One measured configuration.
+struct Trial {
+  uint64_t index = 0;
+  std::string knobs;  // Space::describe
+  std::vector<schedule::Step> steps;
+  std::string status;  // ok, beaten, wrong_answer, crashed, timeout, too_fast, build_failed, ...
+  double seconds = 0;  // median of one call; a lower bound when `beaten`
+  double spread = 0;
+  int runs = 0;
+  std::string detail;
+  bool ok() const { return status == "ok"; }
+};
+
 class Task {
  public:
   // `args` is a JSON array, for the log and for messages. Runs the template (twice: one that gives two different
@@ -186,29 +198,14 @@ class Task {
   const std::vector<te::Tensor>& arguments() const;
   Result<std::vector<schedule::Step>> steps(uint64_t index) const;
   Result<Scheduled> candidate(uint64_t index) const;  // legal on the whole nest, or why not
-  Result<Scheduled> replay(uint64_t index,
-                           const std::vector<schedule::Step>&) const;  // recorded Steps on this computation
+  Result<Scheduled> replay(const Trial&) const;       // a recorded trial's Steps on this computation
 
  private:
   struct State;
   std::shared_ptr<const State> state_;
 };
 
-// ---------------------------------------------------------------------------------------------------------------
-// tuning
-
-// One measured configuration.
-struct Trial {
-  uint64_t index = 0;
-  std::string knobs;  // Space::describe
-  std::vector<schedule::Step> steps;
-  std::string status;  // ok, beaten, wrong_answer, crashed, timeout, too_fast, build_failed, ...
-  double seconds = 0;  // median of one call; a lower bound when `beaten`
-  double spread = 0;
-  int runs = 0;
-  std::string detail;
-  bool ok() const { return status == "ok"; }
-};
+// -------------------------------------------------------------------------------------------------------------- tuning
 
 struct Progress {
   int trials = 0, total = 0, failures = 0;

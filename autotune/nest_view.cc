@@ -1,0 +1,249 @@
+// Loops, ranges and accesses of the stages of a nest.
+#include "autotune/nest_view.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "src/ir/walk.h"
+
+namespace tw::autotune {
+
+using schedule::Axis;
+using schedule::AxisId;
+using schedule::LoopNest;
+using schedule::StageNest;
+
+double StageView::trips() const {
+  double trips = 1;
+  for (const LoopView& loop : loops) trips *= static_cast<double>(loop.extent);
+  return trips;
+}
+
+std::vector<int64_t> StageView::ranges(size_t depth) const {
+  std::vector<int64_t> ranges(root_extents.size(), 1);
+  for (size_t l = depth; l < loops.size(); ++l) {
+    const LoopView& loop = loops[l];
+    for (int root : loop.roots) {
+      int64_t& range = ranges[static_cast<size_t>(root)];
+      const int64_t full = root_extents[static_cast<size_t>(root)];
+      range = loop.roots.size() > 1 ? full : std::min(full, range + (loop.extent - 1) * loop.step);
+    }
+  }
+  return ranges;
+}
+
+namespace {
+
+// e as a sum of coefficient * root axis + anything else without them; false where it is not affine.
+bool add_affine(const ir::Expr& e, int64_t scale, const StageNest& stage, std::vector<int64_t>& coefficients) {
+  if (const auto* v = ir::as<ir::VarRef>(e)) {
+    for (size_t a = 0; a < coefficients.size(); ++a) {
+      if (stage.axes[a].var && stage.axes[a].var == v->var) coefficients[a] += scale;
+    }
+    return true;
+  }
+  if (ir::as<ir::IntImm>(e)) return true;
+  const auto* b = ir::as<ir::Binary>(e);
+  if (b == nullptr) return false;
+  if (b->op == ir::BinOp::kAdd)
+    return add_affine(b->a, scale, stage, coefficients) && add_affine(b->b, scale, stage, coefficients);
+  if (b->op == ir::BinOp::kSub)
+    return add_affine(b->a, scale, stage, coefficients) && add_affine(b->b, -scale, stage, coefficients);
+  if (b->op != ir::BinOp::kMul) return false;
+  if (const auto c = ir::as_int(b->b)) return add_affine(b->a, scale * *c, stage, coefficients);
+  if (const auto c = ir::as_int(b->a)) return add_affine(b->b, scale * *c, stage, coefficients);
+  return false;
+}
+
+size_t root_count(const StageNest& stage) { return static_cast<size_t>(stage.data_rank + stage.reduce_rank); }
+
+std::vector<int64_t> constant_shape(const ir::Buffer& buffer) {
+  std::vector<int64_t> shape;
+  for (const ir::Expr& e : buffer.shape()) shape.push_back(ir::as_int(e).value_or(1));
+  return shape;
+}
+
+AccessView access_of(const ir::Load& load, const StageNest& stage) {
+  AccessView access{load.buffer.id(), load.buffer.element().bytes(), {}, constant_shape(load.buffer), true, false};
+  for (const ir::Expr& at : load.at) {
+    std::vector<int64_t> coefficients(root_count(stage), 0);
+    access.affine = add_affine(at, 1, stage, coefficients) && access.affine;
+    access.coefficients.push_back(std::move(coefficients));
+  }
+  return access;
+}
+
+AccessView store_of(const StageNest& stage) {
+  AccessView access{stage.buffer.id(), stage.buffer.element().bytes(), {}, constant_shape(stage.buffer), true, true};
+  for (int d = 0; d < stage.data_rank; ++d) {
+    std::vector<int64_t> coefficients(root_count(stage), 0);
+    coefficients[static_cast<size_t>(d)] = 1;
+    access.coefficients.push_back(std::move(coefficients));
+  }
+  return access;
+}
+
+double cost_of_call(ir::Fn fn) {
+  switch (fn) {
+    case ir::Fn::kExp:
+    case ir::Fn::kLog:
+    case ir::Fn::kSigmoid:
+      return 12;
+    case ir::Fn::kTanh:
+    case ir::Fn::kErf:
+      return 16;
+    case ir::Fn::kPow:
+      return 30;
+    case ir::Fn::kSqrt:
+    case ir::Fn::kRsqrt:
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+void read_body(const StageNest& stage, StageView& view) {
+  ir::walk(stage.body, [&](const ir::Expr& e) {
+    if (const auto* load = ir::as<ir::Load>(e)) view.accesses.push_back(access_of(*load, stage));
+    if (e.type().is_index()) return true;
+    if (const auto* c = ir::as<ir::Call>(e)) view.operations += cost_of_call(c->fn);
+    if (ir::as<ir::Binary>(e) || ir::as<ir::Select>(e) || ir::as<ir::Cast>(e) || ir::as<ir::Reduce>(e))
+      view.operations += 1;
+    return true;
+  });
+  view.accesses.push_back(store_of(stage));
+  view.element_bytes = stage.buffer.element().bytes();
+}
+
+// How much of the stage's data axes the subscripts of one access need while the reader's root axes run over `ranges`.
+void join_region(const AccessView& access, const std::vector<int64_t>& ranges, std::vector<int64_t>& region) {
+  for (size_t d = 0; d < region.size() && d < access.coefficients.size(); ++d) {
+    int64_t extent = 1;
+    for (size_t a = 0; a < ranges.size(); ++a) extent += std::abs(access.coefficients[d][a]) * (ranges[a] - 1);
+    if (!access.affine) extent = access.shape[d];
+    region[d] = std::max(region[d], std::min(extent, access.shape[d]));
+  }
+}
+
+class Viewer {
+ public:
+  explicit Viewer(const LoopNest& nest) : nest_(nest), views_(static_cast<size_t>(nest.size())) {
+    for (int i = 0; i < nest.size(); ++i) {
+      if (nest.stage(i).is_placeholder()) continue;
+      views_[static_cast<size_t>(i)].stage = i;
+      read_body(nest.stage(i), views_[static_cast<size_t>(i)]);
+    }
+  }
+
+  std::vector<StageView> run() {
+    for (int i = nest_.size(); i-- > 0;) {
+      if (has_loops(i)) view(i);
+    }
+    std::vector<StageView> out;
+    for (int i = 0; i < nest_.size(); ++i) {
+      if (has_loops(i)) out.push_back(std::move(views_[static_cast<size_t>(i)]));
+    }
+    return out;
+  }
+
+ private:
+  bool has_loops(int i) const {
+    return !nest_.stage(i).is_placeholder() && nest_.stage(i).attach.kind != schedule::AttachKind::kInline;
+  }
+
+  // The extents of stage i's data axes that its readers need below loop `depth` of the stage `host`.
+  std::vector<int64_t> region(int i, int host, size_t depth) const {
+    const StageNest& stage = nest_.stage(i);
+    std::vector<int64_t> region(static_cast<size_t>(stage.data_rank), 1);
+    for (int r = i + 1; r < nest_.size(); ++r) {
+      const StageNest& reader = nest_.stage(r);
+      if (reader.is_placeholder()) continue;
+      const StageView& view = views_[static_cast<size_t>(r)];
+      std::optional<std::vector<int64_t>> ranges;
+      for (const AccessView& access : view.accesses) {
+        if (access.store || access.buffer != stage.buffer.id()) continue;
+        if (!ranges) ranges = ranges_of_reader(r, host, depth);
+        join_region(access, *ranges, region);
+      }
+    }
+    return region;
+  }
+
+  std::vector<int64_t> ranges_of_reader(int r, int host, size_t depth) const {
+    const StageView& view = views_[static_cast<size_t>(r)];
+    if (r == host) return view.ranges(depth);
+    if (has_loops(r)) return view.root_extents;
+    std::vector<int64_t> ranges = region(r, host, depth);
+    ranges.resize(root_count(nest_.stage(r)), 1);
+    return ranges;
+  }
+
+  void view(int i) {
+    const StageNest& stage = nest_.stage(i);
+    StageView& view = views_[static_cast<size_t>(i)];
+    for (size_t a = 0; a < root_count(stage); ++a) view.root_extents.push_back(stage.axes[a].extent);
+    if (stage.attach.kind == schedule::AttachKind::kAt) place_inside(stage, i, view);
+    make_loops(stage, view);
+  }
+
+  void place_inside(const StageNest& stage, int i, StageView& view) {
+    const int host = nest_.find_stage(stage.attach.stage);
+    if (host == schedule::kNone) return;
+    const StageView& outer = views_[static_cast<size_t>(host)];
+    const int position = nest_.stage(host).position(stage.attach.axis);
+    if (position == schedule::kNone || outer.loops.empty()) return;
+    const size_t depth = static_cast<size_t>(position) + 1;
+    const std::vector<int64_t> needed = region(i, host, depth);
+    for (size_t d = 0; d < needed.size(); ++d) view.root_extents[d] = std::min(view.root_extents[d], needed[d]);
+    view.enclosing = outer.enclosing;
+    view.parallel_around = outer.parallel_around;
+    for (size_t l = 0; l < depth; ++l) {
+      view.enclosing *= static_cast<double>(outer.loops[l].extent);
+      if (outer.loops[l].annotation == schedule::Annotation::kParallel) view.parallel_around *= outer.loops[l].extent;
+    }
+  }
+
+  static void make_loops(const StageNest& stage, StageView& view) {
+    std::vector<LoopView> axes(stage.axes.size());
+    for (size_t a = 0; a < axes.size(); ++a) {
+      if (a < view.root_extents.size()) axes[a].extent = view.root_extents[a], axes[a].roots = {static_cast<int>(a)};
+      axes[a].reduction = stage.axes[a].reduction;
+      axes[a].annotation = stage.axes[a].annotation;
+    }
+    const auto at = [&](AxisId id) -> LoopView& { return axes[static_cast<size_t>(id)]; };
+    for (const schedule::Relation& relation : stage.relations) {
+      if (const auto* split = std::get_if<schedule::SplitRelation>(&relation)) {
+        const LoopView& parent = at(split->parent);
+        const int64_t n = std::max<int64_t>(parent.extent, 1);
+        const int64_t factor =
+            split->factor > 0 ? split->factor : (n + split->parts - 1) / std::max<int64_t>(split->parts, 1);
+        LoopView &outer = at(split->outer), &inner = at(split->inner);
+        inner.extent = factor;
+        outer.extent = (n + factor - 1) / factor;
+        inner.roots = outer.roots = parent.roots;
+        inner.step = parent.step;
+        outer.step = parent.step * factor;
+        view.waste *= static_cast<double>(outer.extent * factor) / static_cast<double>(n);
+      } else {
+        const auto& fuse = std::get<schedule::FuseRelation>(relation);
+        LoopView& fused = at(fuse.fused);
+        fused.extent = at(fuse.outer).extent * at(fuse.inner).extent;
+        fused.roots = at(fuse.outer).roots;
+        for (int root : at(fuse.inner).roots) {
+          if (std::find(fused.roots.begin(), fused.roots.end(), root) == fused.roots.end()) fused.roots.push_back(root);
+        }
+      }
+    }
+    for (AxisId leaf : stage.leaves) view.loops.push_back(at(leaf));
+  }
+
+  const LoopNest& nest_;
+  std::vector<StageView> views_;
+};
+
+}  // namespace
+
+std::vector<StageView> view_stages(const LoopNest& nest) { return Viewer(nest).run(); }
+
+}  // namespace tw::autotune

@@ -1,0 +1,48 @@
+// A stage's loops as they will run, with bounds: what features are computed from.
+//
+// Extents of an attached stage are those of the region that its consumer needs, estimated from affine subscripts.
+#pragma once
+
+#include <vector>
+
+#include "schedule/loop_nest.h"
+
+namespace tw::autotune {
+
+struct LoopView {
+  int64_t extent = 1;
+  std::vector<int> roots;  // the root axes it walks along: one, or several where axes were fused
+  int64_t step = 1;        // how far along a single root axis one iteration goes
+  bool reduction = false;
+  schedule::Annotation annotation = schedule::Annotation::kNone;
+};
+
+// A subscript as a sum over root axes of the stage; unknown where it is not affine.
+struct AccessView {
+  uint64_t buffer = 0;
+  int element_bytes = 4;
+  std::vector<std::vector<int64_t>> coefficients;  // per dimension, per root axis
+  std::vector<int64_t> shape;
+  bool affine = true;
+  bool store = false;
+};
+
+struct StageView {
+  int stage = 0;
+  double enclosing = 1;         // how often the loops below run: iterations of the consumers' loops around
+  int64_t parallel_around = 1;  // of these, parallel ones
+  std::vector<LoopView> loops;  // outermost first
+  std::vector<int64_t> root_extents;
+  std::vector<AccessView> accesses;
+  double operations = 0;  // arithmetic nodes of one element's body
+  double waste = 1;       // visited / needed, from splits that do not divide
+  int element_bytes = 4;
+  double trips() const;
+  // How far each root axis ranges while the loops from `depth` inwards run.
+  std::vector<int64_t> ranges(size_t depth) const;
+};
+
+// One view per stage that has loops of its own (neither inlined nor a placeholder), producers first.
+std::vector<StageView> view_stages(const schedule::LoopNest&);
+
+}  // namespace tw::autotune

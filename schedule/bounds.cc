@@ -1,0 +1,98 @@
+// From a stage's region to its loops: extents through splits and fuses, and back from loop variables to the values of
+// axes.
+#include "schedule/bounds.h"
+
+#include <algorithm>
+
+#include "schedule/check.h"
+#include "src/ir/simplify.h"
+
+namespace tw::schedule {
+
+bool is_uneven(const StageBounds& bounds, const SplitRelation& split) {
+  return bounds.extent[split.outer] * bounds.extent[split.inner] != bounds.extent[split.parent];
+}
+
+bool is_shifted(const StageNest& stage, const StageBounds& bounds, const SplitRelation& split) {
+  return split.tail == Tail::kShiftInward && is_uneven(bounds, split) &&
+         bounds.extent[split.parent] >= bounds.extent[split.inner] && check_shift(stage, split, {}).ok();
+}
+
+namespace {
+
+void derive_extents(const StageNest& stage, StageBounds& bounds) {
+  auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  for (const Relation& relation : stage.relations) {
+    if (const auto* split = std::get_if<SplitRelation>(&relation)) {
+      int64_t n = bounds.extent[split->parent];
+      bounds.extent[split->outer] = split->parts ? split->parts : ceil_div(n, split->factor);
+      bounds.extent[split->inner] = split->parts ? ceil_div(n, split->parts) : split->factor;
+    } else {
+      const auto& fuse = std::get<FuseRelation>(relation);
+      bounds.extent[fuse.fused] = bounds.extent[fuse.outer] * bounds.extent[fuse.inner];
+    }
+  }
+}
+
+std::string loop_name(std::string name) {
+  std::replace(name.begin(), name.end(), '*', '_');
+  return name;
+}
+
+void make_loops(const StageNest& stage, StageBounds& bounds, ir::Bounds& ranges) {
+  bounds.loop.resize(stage.axes.size());
+  bounds.value.resize(stage.axes.size());
+  for (AxisId leaf : stage.leaves) {
+    bounds.value[leaf] = 0;
+    if (bounds.extent[leaf] == 1) continue;
+    ir::Var var(loop_name(stage.axes[leaf].name));
+    ranges[var.id()] = {0, std::max<int64_t>(bounds.extent[leaf] - 1, 0)};
+    bounds.loop[leaf] = var;
+    bounds.value[leaf] = var;
+  }
+}
+
+void derive_values(const StageNest& stage, StageBounds& bounds, const ir::Bounds& ranges) {
+  for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
+    if (const auto* split = std::get_if<SplitRelation>(&*relation)) {
+      int64_t factor = bounds.extent[split->inner];
+      ir::Expr base = bounds.value[split->outer] * ir::Expr(factor);
+      if (is_shifted(stage, bounds, *split)) base = ir::min(base, ir::Expr(bounds.extent[split->parent] - factor));
+      bounds.value[split->parent] = ir::simplify(base + bounds.value[split->inner], ranges);
+    } else {
+      const auto& fuse = std::get<FuseRelation>(*relation);
+      ir::Expr fused = bounds.value[fuse.fused], inner = std::max<int64_t>(bounds.extent[fuse.inner], 1);
+      bounds.value[fuse.outer] = ir::simplify(ir::floordiv(fused, inner), ranges);
+      bounds.value[fuse.inner] = ir::simplify(ir::floormod(fused, inner), ranges);
+    }
+  }
+  int roots = stage.data_rank + stage.reduce_rank;
+  for (int axis = 0; axis < roots; ++axis) {
+    ir::Expr from = axis < stage.data_rank ? bounds.lo[axis] : ir::Expr(stage.axes[axis].min);
+    bounds.index.push_back(ir::simplify(from + bounds.value[axis], ranges));
+  }
+}
+
+}  // namespace
+
+NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
+  NestBounds all;
+  all.stages.resize(nest.size());
+  for (int i = nest.size(); i-- > 0;) {  // readers first: a region is what they read
+    if (!placed.live(i)) continue;
+    const StageNest& stage = nest.stage(i);
+    StageBounds bounds;
+    bounds.extent.resize(stage.axes.size());
+    for (int axis = 0; axis < stage.data_rank + stage.reduce_rank; ++axis)
+      bounds.extent[axis] = stage.axes[axis].extent;
+    bounds.lo.assign(stage.data_rank, 0);
+    if (placed.parent[i] != kNone) infer_region(nest, placed, all, i, bounds.lo, bounds.extent);
+    derive_extents(stage, bounds);
+    make_loops(stage, bounds, all.ranges);
+    derive_values(stage, bounds, all.ranges);
+    all.stages[i] = std::move(bounds);
+  }
+  return all;
+}
+
+}  // namespace tw::schedule

@@ -1,0 +1,42 @@
+// Bounds inference: how much of each stage is computed where it stands, and the values of its axes in terms of loop
+// variables.
+//
+//   C at root:          for io, for ii: C[io*4 + ii] = P[io*4 + ii] + P[io*4 + ii + 1]
+//   P at C's loop io:   C reads P over io*4 .. io*4 + 4, so P has lo = io*4 and runs over 0..5 there
+//
+// The contract: every element is written at least once, always with the same value, before any read of it. A region may
+// be larger than what is read, never smaller; what of it lies outside of the stage's own domain is left out by guards.
+#pragma once
+
+#include <vector>
+
+#include "schedule/placement.h"
+#include "src/ir/interval.h"
+
+namespace tw::schedule {
+
+struct StageBounds {
+  std::vector<ir::Expr> lo;     // per data axis: where the region begins, in terms of the loops outside of the stage
+  std::vector<int64_t> extent;  // per axis, over the region
+  std::vector<ir::Var> loop;    // per axis: the variable of its loop; empty unless a leaf of an extent other than 1
+  std::vector<ir::Expr> value;  // per axis: its value in terms of loop variables; of root axes counted from lo
+  std::vector<ir::Expr> index;  // per root axis: its value in the stage's definition
+};
+
+struct NestBounds {
+  std::vector<StageBounds> stages;  // of live stages
+  ir::Bounds ranges;                // of all loop variables
+};
+
+NestBounds infer_bounds(const LoopNest&, const Placement&);
+
+// Whether this split moves its last part inwards over these extents: `min(outer * f, n - f) + inner` instead of a
+// guard.
+bool is_shifted(const StageNest&, const StageBounds&, const SplitRelation&);
+bool is_uneven(const StageBounds&, const SplitRelation&);
+
+// The required region of an attached stage, from its readers' bounds.
+void infer_region(const LoopNest&, const Placement&, const NestBounds&, int stage, std::vector<ir::Expr>& lo,
+                  std::vector<int64_t>& extent);
+
+}  // namespace tw::schedule

@@ -1,0 +1,69 @@
+//   P[i] = A[i] * 2
+//   C[i] = P[i] + P[i+1]      ==>      C[i] = A[i] * 2 + A[i+1] * 2
+//
+// Definitions are expanded from the reader's side, one read at a time, and equal reads share one expansion: a diamond
+// of inlined stages costs as many nodes as it has different reads, and a chain costs its length.
+#include <unordered_map>
+
+#include "schedule/placement.h"
+#include "src/ir/equal.h"
+#include "src/ir/walk.h"
+
+namespace tw::schedule {
+
+namespace {
+
+class Inliner {
+ public:
+  explicit Inliner(const LoopNest& nest) {
+    for (int i = 0; i < nest.size(); ++i)
+      if (nest.stage(i).attach.kind == AttachKind::kInline) inlined_[nest.stage(i).buffer.id()] = &nest.stage(i);
+  }
+
+  bool idle() const { return inlined_.empty(); }
+
+  ir::Expr expand(const ir::Expr& e) {
+    if (auto found = done_.find(e.get()); found != done_.end()) return found->second;
+    ir::Expr result = ir::map_children(e, [&](const ir::Expr& child) { return expand(child); });
+    if (const auto* load = ir::as<ir::Load>(result))
+      if (auto stage = inlined_.find(load->buffer.id()); stage != inlined_.end())
+        result = definition(*stage->second, result, *load);
+    keep_.push_back(e);
+    done_[e.get()] = result;
+    return result;
+  }
+
+ private:
+  ir::Expr definition(const StageNest& stage, const ir::Expr& read, const ir::Load& load) {
+    if (auto found = reads_.find(read); found != reads_.end()) return found->second;
+    ir::Substitution at;
+    for (int d = 0; d < stage.data_rank; ++d) {
+      at[stage.axes[d].var.id()] = load.at[d];
+      keep_.push_back(load.at[d]);
+      done_[load.at[d].get()] = load.at[d];  // already expanded
+    }
+    ir::Expr body = expand(ir::substitute(stage.body, at));
+    reads_[read] = body;
+    return body;
+  }
+
+  std::unordered_map<uint64_t, const StageNest*> inlined_;
+  std::unordered_map<const ir::ExprNode*, ir::Expr> done_;
+  std::unordered_map<ir::Expr, ir::Expr, ir::ExprHash, ir::ExprEqual> reads_;
+  std::vector<ir::Expr> keep_;  // nodes named by done_ stay alive, so that no address is used twice
+};
+
+}  // namespace
+
+std::vector<ir::Expr> inline_bodies(const LoopNest& nest) {
+  Inliner inliner(nest);
+  std::vector<ir::Expr> bodies(nest.size());
+  for (int i = 0; i < nest.size(); ++i) {
+    const StageNest& stage = nest.stage(i);
+    if (stage.is_placeholder() || stage.attach.kind == AttachKind::kInline) continue;
+    bodies[i] = inliner.idle() ? stage.body : inliner.expand(stage.body);
+  }
+  return bodies;
+}
+
+}  // namespace tw::schedule

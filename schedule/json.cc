@@ -1,0 +1,146 @@
+// Steps as JSON: one array per Step, its name and then its fields in the order of fields():
+//
+//   [["split","C","i",16,null,"mask"],["reorder","C",["i.o","j","i.i"]]]
+//
+// A factor is a number, or {"knob":"tile_j","part":1,"value":8} when it refers to a tuner's knob.
+#include <nlohmann/json.hpp>
+
+#include "schedule/loop_nest.h"
+
+namespace tw::schedule {
+
+using nlohmann::json;
+
+namespace {
+
+// ----------------------------------------------------------------------------------------------------------------
+// writing
+
+json write(const std::string& text) { return text; }
+json write(int64_t value) { return value; }
+json write(Tail tail) { return to_string(tail); }
+json write(Scope scope) { return to_string(scope); }
+json write(const std::vector<std::string>& names) { return names; }
+json write(const Factor& factor) {
+  if (!factor.is_reference()) return factor.value;
+  return {{"knob", factor.knob}, {"part", factor.part}, {"value", factor.value}};
+}
+json write(const std::optional<Factor>& factor) { return factor ? write(*factor) : json(nullptr); }
+
+// ----------------------------------------------------------------------------------------------------------------
+// reading
+
+struct Malformed {
+  std::string what;
+};
+
+template <class E>
+E one_of(const json& from, std::initializer_list<E> values) {
+  std::string expected;
+  for (E value : values) {
+    if (from.is_string() && from.get_ref<const std::string&>() == to_string(value)) return value;
+    expected += (expected.empty() ? "" : ", ") + to_string(value);
+  }
+  throw Malformed{"one of " + expected + ", not " + from.dump()};
+}
+
+void read(const json& from, std::string& to) {
+  if (!from.is_string()) throw Malformed{"a string, not " + from.dump()};
+  to = from.get<std::string>();
+}
+void read(const json& from, int64_t& to) {
+  if (!from.is_number_integer()) throw Malformed{"an integer, not " + from.dump()};
+  to = from.get<int64_t>();
+}
+void read(const json& from, Tail& to) {
+  to = one_of(from, {Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward, Tail::kAuto});
+}
+void read(const json& from, Scope& to) { to = one_of(from, {Scope::kLocal, Scope::kGlobal}); }
+void read(const json& from, std::vector<std::string>& to) {
+  if (!from.is_array()) throw Malformed{"an array of strings, not " + from.dump()};
+  for (const json& item : from) read(item, to.emplace_back());
+}
+void read(const json& from, Factor& to) {
+  if (!from.is_object()) return read(from, to.value);
+  int64_t part = 0;
+  if (!from.contains("knob") || !from.contains("part"))
+    throw Malformed{"a number or an object with knob, part and value, not " + from.dump()};
+  read(from["knob"], to.knob);
+  read(from["part"], part);
+  to.part = static_cast<int>(part);
+  if (from.contains("value")) read(from["value"], to.value);
+}
+void read(const json& from, std::optional<Factor>& to) {
+  if (!from.is_null()) read(from, to.emplace());
+}
+
+// fields() is a tuple of references to const members; a Step under construction is ours to fill.
+template <class T>
+void read_field(const json& from, const T& field) {
+  read(from, const_cast<T&>(field));
+}
+
+template <class K>
+Step read_step(const json& from) {
+  K step;
+  constexpr size_t fields = std::tuple_size_v<decltype(step.fields())>;
+  if (from.size() != fields + 1)
+    throw Malformed{std::to_string(fields) + " fields after \"" + K::kName + "\", not " +
+                    std::to_string(from.size() - 1)};
+  size_t next = 1;
+  std::apply([&](const auto&... field) { (read_field(from[next++], field), ...); }, step.fields());
+  return step;
+}
+
+template <size_t I = 0>
+Step read_any(const std::string& name, const json& from) {
+  if constexpr (I == std::variant_size_v<StepKind>) {
+    throw Malformed{"the name of a Step, not \"" + name + "\""};
+  } else {
+    using K = std::variant_alternative_t<I, StepKind>;
+    return name == K::kName ? read_step<K>(from) : read_any<I + 1>(name, from);
+  }
+}
+
+Diagnostic malformed(const std::string& where, const std::string& what) {
+  Diagnostic d;
+  d.kind = ErrorKind::kParse;
+  d.what = "steps: " + where + " must be " + what;
+  d.notes.push_back(R"(Steps are written as [["split","C","i",16,null,"auto"],...])");
+  return d;
+}
+
+}  // namespace
+
+std::string to_json(const std::vector<Step>& steps) {
+  json all = json::array();
+  for (const Step& step : steps)
+    std::visit(
+        [&]<class K>(const K& kind) {
+          json one = json::array({K::kName});
+          std::apply([&](const auto&... field) { (one.push_back(write(field)), ...); }, kind.fields());
+          all.push_back(std::move(one));
+        },
+        step.kind);
+  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<std::vector<Step>> steps_from_json(std::string_view text) {
+  json all = json::parse(text, nullptr, false);
+  if (all.is_discarded()) return malformed("the text", "JSON");
+  if (!all.is_array()) return malformed("the text", "an array of Steps, not " + all.dump().substr(0, 60));
+  std::vector<Step> steps;
+  for (const json& one : all) {
+    std::string where = "Step " + std::to_string(steps.size());
+    if (!one.is_array() || one.empty() || !one[0].is_string())
+      return malformed(where, "an array that begins with the name of a Step, not " + one.dump().substr(0, 60));
+    try {
+      steps.push_back(read_any(one[0].get<std::string>(), one));
+    } catch (const Malformed& problem) {
+      return malformed(where + ", " + one.dump().substr(0, 60) + ",", problem.what);
+    }
+  }
+  return steps;
+}
+
+}  // namespace tw::schedule

@@ -1,0 +1,134 @@
+// LoopNest: what the Steps applied so far have made of a tensor expression. An immutable value: primitives take one and
+// give another; the stages that a Step does not touch are shared.
+//
+// Invariants: stages stand producers first and have unique names; a stage's leaves are its loops from the outside in;
+// an axis is either a leaf or the input of exactly one relation; relations stand in the order in which they were made.
+// Extents are those of the whole domain: a stage that is computed inside another's loop runs over less, which only
+// to_ir knows.
+//
+// Facts that a Step brought in keep its number, so that an error about the whole nest can name the Step at fault.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tensorwright/schedule.h"
+
+namespace tw::schedule {
+
+enum class Annotation : uint8_t { kNone, kVectorized, kUnrolled, kParallel };
+
+using AxisId = int;  // position in StageNest::axes
+inline constexpr int kNone = -1;
+
+struct Axis {
+  std::string name;  // i, i.o, i*j: unique in its stage
+  ir::Var var;       // of the stage's definition; empty for axes that a Step made
+  int64_t min = 0;   // where a root reduction axis starts
+  int64_t extent = 1;
+  bool reduction = false;
+  Annotation annotation = Annotation::kNone;
+  int annotated_by = kNone;  // Step
+};
+
+// parent = outer * f + inner. f is `factor`, or ceil(extent of parent / parts).
+struct SplitRelation {
+  AxisId parent, outer, inner;
+  int64_t factor = 0;  // 0: by parts
+  int64_t parts = 0;
+  Tail tail = Tail::kAuto;
+  int step = kNone;
+};
+// outer = fused / extent of inner, inner = fused % extent of inner.
+struct FuseRelation {
+  AxisId outer, inner, fused;
+  int step = kNone;
+};
+using Relation = std::variant<SplitRelation, FuseRelation>;
+
+enum class AttachKind : uint8_t { kRoot, kInline, kAt };
+struct Attach {
+  AttachKind kind = AttachKind::kRoot;
+  std::string stage;    // kAt: in this stage
+  AxisId axis = kNone;  // kAt: inside this loop of it
+  int step = kNone;
+};
+
+struct PragmaNote {
+  AxisId axis;
+  std::string key;
+  int64_t value;
+};
+
+struct StageNest {
+  std::string name;
+  te::Operation op;   // for its axes, shape and type; what is computed is `body`, in which cache_read redirects loads
+  ir::Expr body;      // one element in terms of the root axes; a Reduce only at the root; empty for a placeholder
+  ir::Buffer buffer;  // loads of it, in any body, read this stage
+  bool output = false;
+  int data_rank = 0, reduce_rank = 0;  // the first axes are the data axes, then come the reduction axes
+  std::vector<Axis> axes;
+  std::vector<Relation> relations;
+  std::vector<AxisId> leaves;
+  Attach attach;
+  std::optional<Scope>
+      scope;  // as set_scope or a cache primitive asked; empty: kLocal inside another stage, kGlobal at root
+  std::vector<PragmaNote> pragmas;
+  std::vector<std::pair<uint64_t, AxisId>>
+      aliases;  // variables of the stage that this one was split off from (cache_write)
+
+  bool is_placeholder() const { return !body; }
+  bool is_reduction() const { return reduce_rank > 0 || ir::as<ir::Reduce>(body) != nullptr; }
+  AxisId find_axis(std::string_view name) const;  // kNone when there is none
+  AxisId axis_of(const ir::Var& var) const;       // by the variable of a root axis, or its alias
+  int position(AxisId) const;                     // among the leaves, from the outside; kNone when not a leaf
+  const Relation* relation_from(AxisId) const;    // the relation that consumed the axis; null for a leaf
+};
+
+class LoopNest {
+ public:
+  // The nest before any Step: every stage at root, loops in the order of its definition. Throws where an extent isn't a
+  // number.
+  explicit LoopNest(std::vector<te::Tensor> outputs);
+
+  const std::vector<te::Tensor>& outputs() const { return *outputs_; }
+  int size() const { return static_cast<int>(stages_.size()); }
+  const StageNest& stage(int i) const { return *stages_[static_cast<size_t>(i)]; }
+  int find_stage(std::string_view name) const;  // kNone when there is none
+  int find_stage(uint64_t buffer_id) const;
+  int steps_applied() const { return steps_applied_; }
+
+  // For primitives, which work on a copy.
+  StageNest& edit(int i);  // the stage, no longer shared with other nests
+  void insert(int before, StageNest stage);
+  std::string unique_name(const std::string& wanted) const;
+  void count_step() { ++steps_applied_; }
+
+ private:
+  std::shared_ptr<const std::vector<te::Tensor>> outputs_;
+  std::vector<std::shared_ptr<const StageNest>> stages_;
+  int steps_applied_ = 0;
+};
+
+// A Step applied, or why not. The Diagnostic carries the Step's line.
+Result<LoopNest> apply(const LoopNest&, const Step&);
+
+// The axes over which another relation-free stage would run: used by the constructor and by the cache primitives.
+StageNest make_stage(std::string name, const te::Operation& op);
+
+// The leaves that came from `axis` by splits and fuses, in no particular order.
+std::vector<AxisId> leaves_from(const StageNest&, AxisId axis);
+
+// The stages whose bodies read stage `i`.
+std::vector<int> readers_of(const LoopNest&, int i);
+
+std::string to_string(Annotation);
+std::string to_string(Scope);
+std::string to_string(Tail);
+
+}  // namespace tw::schedule

@@ -1,0 +1,122 @@
+// Who reads whom, and whether every reader stands inside the loop at which its producer is computed.
+#include "schedule/placement.h"
+
+#include <unordered_map>
+
+#include "schedule/refuse.h"
+#include "src/ir/walk.h"
+
+namespace tw::schedule {
+
+Diagnostic blame(Diagnostic d, const std::vector<Step>& steps, int step) {
+  if (step >= 0 && step < static_cast<int>(steps.size())) d.where = steps[step].where;
+  return d;
+}
+
+namespace {
+
+class Placer {
+ public:
+  Placer(const LoopNest& nest, const std::vector<Step>& steps) : nest_(nest), steps_(steps) {}
+
+  Result<Placement> run(const std::vector<int>& wanted) {
+    find_reads(wanted);
+    placed_.parent.assign(nest_.size(), kNone);
+    placed_.level.assign(nest_.size(), kNone);
+    for (int i = nest_.size(); i-- > 0;) {  // readers first: their places are known when a producer asks
+      if (!placed_.live(i) || nest_.stage(i).attach.kind != AttachKind::kAt) continue;
+      TW_TRY([[maybe_unused]] Unit attached, attach(i));
+    }
+    return std::move(placed_);
+  }
+
+ private:
+  // Reads of the stages that are needed; the bodies of the others are dropped.
+  void find_reads(const std::vector<int>& wanted) {
+    placed_.bodies = inline_bodies(nest_);
+    placed_.reads.resize(nest_.size());
+    placed_.readers.resize(nest_.size());
+    std::unordered_map<uint64_t, int> stage_of;
+    std::vector<char> needed(nest_.size(), 0);
+    for (int i = 0; i < nest_.size(); ++i) {
+      stage_of[nest_.stage(i).buffer.id()] = i;
+      needed[i] = nest_.stage(i).output;
+    }
+    for (int i : wanted) needed[i] = 1;
+    for (int i = nest_.size(); i-- > 0;) {
+      if (!needed[i]) placed_.bodies[i] = {};
+      if (!placed_.bodies[i]) continue;
+      ir::walk(placed_.bodies[i], [&](const ir::Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        if (!load) return true;
+        int source = stage_of.at(load->buffer.id());
+        placed_.reads[i].push_back({source, e});
+        std::vector<int>& readers = placed_.readers[source];
+        if (readers.empty() || readers.back() != i) readers.push_back(i);
+        needed[source] = 1;
+        return true;
+      });
+    }
+  }
+
+  Status attach(int i) {
+    const StageNest& stage = nest_.stage(i);
+    int parent = nest_.find_stage(stage.attach.stage);
+    TW_CHECK(parent != kNone);
+    const StageNest& at = nest_.stage(parent);
+    int level = at.position(stage.attach.axis);
+    if (level == kNone) return lost_loop(stage, at);
+    if (at.attach.kind == AttachKind::kInline)
+      return blame(refuse("compute_at", "stage " + stage.name + " must be computed inside a stage that has loops; " +
+                                            at.name + " is inlined")
+                       << "compute_at a stage that reads " + at.name + " instead",
+                   steps_, stage.attach.step);
+    for (int reader : placed_.readers[i])
+      if (!stands_inside(reader, parent, level)) return outside(stage, at, nest_.stage(reader));
+    placed_.parent[i] = parent;
+    placed_.level[i] = level;
+    return Unit{};
+  }
+
+  bool stands_inside(int reader, int parent, int level) const {
+    if (reader == parent) return true;
+    for (int stage = reader; placed_.parent[stage] != kNone; stage = placed_.parent[stage])
+      if (placed_.parent[stage] == parent) return placed_.level[stage] >= level;
+    return false;
+  }
+
+  Diagnostic lost_loop(const StageNest& stage, const StageNest& at) {
+    const Axis& axis = at.axes[stage.attach.axis];
+    const Relation* relation = at.relation_from(stage.attach.axis);
+    const auto* split = std::get_if<SplitRelation>(relation);
+    std::string became = split ? "was split into " + at.axes[split->outer].name + " and " + at.axes[split->inner].name
+                               : "was fused into " + at.axes[std::get<FuseRelation>(*relation).fused].name;
+    return blame(
+        refuse("compute_at", "axis must be a loop of stage " + at.name + ", not " + axis.name + ", which " + became)
+            << describe(at) << "call compute_at with one of these loops",
+        steps_, stage.attach.step);
+  }
+
+  Diagnostic outside(const StageNest& stage, const StageNest& at, const StageNest& reader) {
+    const std::string& loop = at.axes[stage.attach.axis].name;
+    return blame(refuse("compute_at", "the loop " + loop + " of " + at.name + " must enclose everything that reads " +
+                                          stage.name + "; " + reader.name + " reads it outside of that loop")
+                     << describe(at, stage.attach.axis)
+                     << reader.name + " would find values of " + stage.name + " that nothing has written"
+                     << "compute " + reader.name + " at or inside this loop too, or compute " + stage.name +
+                            " further out, or at root",
+                 steps_, stage.attach.step);
+  }
+
+  const LoopNest& nest_;
+  const std::vector<Step>& steps_;
+  Placement placed_;
+};
+
+}  // namespace
+
+Result<Placement> place(const LoopNest& nest, const std::vector<Step>& steps, const std::vector<int>& wanted) {
+  return Placer(nest, steps).run(wanted);
+}
+
+}  // namespace tw::schedule

@@ -1,0 +1,63 @@
+//                                   for ax0 in 0..n:
+//   for i in 0..n:                    A.local[ax0] = A[ax0]
+//     C[i] = f(A[i])      ==>       for i in 0..n:
+//                                     C[i] = f(A.local[i])
+//
+// A new stage "A.local" (or "A.global") copies A, and the named readers read the copy. compute_at then places the copy
+// inside a reader's loops, where it packs the block that is read there.
+
+#include <algorithm>
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+#include "src/ir/walk.h"
+
+namespace tw::schedule::primitives {
+
+namespace {
+
+te::Operation copy_of(const StageNest& source, const std::string& name) {
+  const te::Operation& op = source.op;
+  te::Compute compute;
+  std::vector<ir::Expr> at;
+  for (size_t d = 0; d < op->shape.size(); ++d) {
+    ir::Var var("ax" + std::to_string(d));
+    compute.axis.push_back({var, 0, op->shape[d], false});
+    at.push_back(var);
+  }
+  compute.body = ir::load(source.buffer, at);
+  te::OpNode node{ir::Buffer::fresh_id(), name,    op->dtype,     op->shape,
+                  ir::Buffer::fresh_id(), compute, {op.output()}, op->where};
+  return te::Operation(std::make_shared<const te::OpNode>(std::move(node)));
+}
+
+}  // namespace
+
+Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
+  TW_TRY(int source, any_stage(nest, step.kName, step.stage));
+  if (step.scope == Scope::kArgument) return refuse(step.kName, "scope must be local or global, not argument");
+  if (step.readers.empty()) return refuse(step.kName, "readers must name at least one stage that reads " + step.stage);
+  std::vector<int> actual = readers_of(nest, source), readers;
+  for (const std::string& name : step.readers) {
+    TW_TRY(int reader, any_stage(nest, step.kName, name));
+    if (std::find(actual.begin(), actual.end(), reader) == actual.end()) {
+      std::vector<std::string> names;
+      for (int i : actual) names.push_back(nest.stage(i).name);
+      return refuse(step.kName, "readers must be stages that read " + step.stage + "; " + name + " doesn't")
+             << step.stage + " is read by " + (names.empty() ? "no stage" : join(names));
+    }
+    readers.push_back(reader);
+  }
+  LoopNest next = nest;
+  std::string name = nest.unique_name(step.stage + "." + to_string(step.scope));
+  StageNest copy = make_stage(name, copy_of(nest.stage(source), name));
+  copy.scope = step.scope;
+  for (int reader : readers) {
+    StageNest& changed = next.edit(reader);
+    changed.body = ir::replace_buffers(changed.body, {{nest.stage(source).buffer.id(), copy.buffer}});
+  }
+  next.insert(source + 1, std::move(copy));
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

@@ -1,0 +1,85 @@
+//   for i in 0..n:                  for i in 0..n:
+//     C[i] = f(A[i])      ==>         C.local[i] = f(A[i])
+//                                   for i in 0..n:
+//                                     C[i] = C.local[i]
+//
+// The computation, reduction included, moves to a new stage "C.local" (or "C.global"); C becomes its copy. C.op.axis
+// stays valid: its data axes are C's loops (and name those of C.local when asked there), its reduction axes are
+// C.local's.
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+#include "src/ir/walk.h"
+
+namespace tw::schedule::primitives {
+
+namespace {
+
+te::Operation with_definition(const te::Operation& op, std::string name, uint64_t buffer_id, te::Compute compute,
+                              std::vector<te::Tensor> inputs) {
+  te::OpNode node{ir::Buffer::fresh_id(), std::move(name),   op->dtype, op->shape, buffer_id,
+                  std::move(compute),     std::move(inputs), op->where};
+  return te::Operation(std::make_shared<const te::OpNode>(std::move(node)));
+}
+
+// The computing stage: fresh data axes of the same names, the old reduction axes.
+StageNest computing(const StageNest& stage, const std::string& name) {
+  const te::Compute& old = *stage.op->compute();
+  te::Compute compute;
+  ir::Substitution renamed;
+  for (const te::IterVar& axis : old.axis) {
+    ir::Var var(axis.var.name());
+    renamed[axis.var.id()] = var;
+    compute.axis.push_back({var, axis.min, axis.extent, false});
+  }
+  compute.reduce_axis = old.reduce_axis;
+  compute.body = ir::substitute(stage.body, renamed);
+  StageNest made = make_stage(name, with_definition(stage.op, name, ir::Buffer::fresh_id(), compute, stage.op->inputs));
+  for (size_t d = 0; d < old.axis.size(); ++d) made.aliases.emplace_back(old.axis[d].var.id(), static_cast<AxisId>(d));
+  return made;
+}
+
+// What is left of the stage: a copy of `source` into the old buffer.
+StageNest copying(const StageNest& stage, const StageNest& source) {
+  te::Compute compute;
+  compute.axis = stage.op->compute()->axis;
+  std::vector<ir::Expr> at;
+  for (const te::IterVar& axis : compute.axis) at.push_back(axis.var);
+  compute.body = ir::load(source.buffer, at);
+  StageNest made = make_stage(
+      stage.name, with_definition(stage.op, stage.op->name, stage.op->buffer_id, compute, {source.op.output()}));
+  made.buffer = stage.buffer;
+  made.output = stage.output;
+  made.attach = stage.attach;
+  made.scope = stage.scope;
+  made.aliases = stage.aliases;
+  return made;
+}
+
+}  // namespace
+
+Result<LoopNest> apply(const LoopNest& nest, const CacheWrite& step) {
+  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  const StageNest& before = nest.stage(stage);
+  if (step.scope == Scope::kArgument) return refuse(step.kName, "scope must be local or global, not argument");
+  if (before.attach.kind == AttachKind::kInline)
+    return refuse(step.kName, "stage must be stored, not inlined as " + step.stage + " is")
+           << "compute_root undoes compute_inline";
+  bool touched = !before.relations.empty() || !before.pragmas.empty();
+  for (size_t i = 0; i < before.leaves.size(); ++i)
+    touched |= before.leaves[i] != static_cast<AxisId>(i) || before.axes[i].annotation != Annotation::kNone;
+  if (touched)
+    return refuse(step.kName, "stage must not have been scheduled yet, as " + step.stage + " has")
+           << describe(before)
+           << "its loops are shared out between " + step.stage +
+                  " and the new stage; call cache_write before split, reorder and the like";
+
+  LoopNest next = nest;
+  StageNest computed = computing(before, nest.unique_name(step.stage + "." + to_string(step.scope)));
+  computed.scope = step.scope;
+  next.edit(stage) = copying(before, computed);
+  next.insert(stage, std::move(computed));
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

@@ -1,0 +1,29 @@
+//   for i in 0..n:                  for i in 0..n:
+//     P[i] = ...                      P[0] = ...            // the part of P that this iteration reads
+//   for i in 0..n:        ==>         C[i] = f(P[0])
+//     C[i] = f(P[i])
+//
+// The stage is computed inside a loop of another one, each time only the region that is read there. Whether the loop
+// encloses all consumers is a question to the whole nest, which check.h answers.
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+
+namespace tw::schedule::primitives {
+
+Result<LoopNest> apply(const LoopNest& nest, const ComputeAt& step) {
+  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  TW_TRY(int consumer, computed_stage(nest, step.kName, step.consumer));
+  TW_TRY(AxisId axis, leaf(nest.stage(consumer), step.kName, step.axis));
+  if (stage == consumer)
+    return refuse(step.kName, "consumer must be another stage, not " + step.stage + " itself")
+           << describe(nest.stage(stage));
+  if (nest.stage(stage).output)
+    return refuse(step.kName, "stage must not be an output, as " + step.stage + " is")
+           << "an output is computed whole, at root; compute its producers inside its loops instead";
+  LoopNest next = nest;
+  next.edit(stage).attach = {AttachKind::kAt, step.consumer, axis, nest.steps_applied()};
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

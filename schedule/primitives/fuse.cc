@@ -1,0 +1,71 @@
+//   for i in 0..n:
+//     for j in 0..m:      ==>       for i*j in 0..n*m:
+//       body(i, j)                    body(i*j / m, i*j % m)
+//
+// The loops stand one directly inside the other, in the order given, so the values come in the same order as before.
+// More than two axes are fused from the left. One axis stays as it is.
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+
+namespace tw::schedule::primitives {
+
+namespace {
+
+Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
+  const Axis &a = stage.axes[outer], &b = stage.axes[inner];
+  if (stage.position(inner) != stage.position(outer) + 1)
+    return refuse(Fuse::kName,
+                  "axes must stand directly inside each other; " + b.name + " is not the next loop inside " + a.name)
+           << describe(stage) << "reorder them next to each other first";
+  if (a.reduction != b.reduction)
+    return refuse(Fuse::kName, "axes must be all data axes or all reduction axes, not " + a.name + " and " + b.name)
+           << describe(stage) << "a loop over both would have to begin a new sum in its middle";
+  for (AxisId axis : {outer, inner})
+    if (stage.axes[axis].annotation != Annotation::kNone)
+      return refuse(Fuse::kName, "axis must be a plain loop, not a " + to_string(stage.axes[axis].annotation) + " one")
+             << describe(stage, axis) << "fuse before you annotate";
+  int64_t product;
+  if (__builtin_mul_overflow(a.extent, b.extent, &product))
+    return refuse(Fuse::kName,
+                  "the extent of the fused loop must fit in 64 bits; " + a.name + " and " + b.name + " make it larger")
+           << describe(stage);
+  return Unit{};
+}
+
+AxisId fuse_pair(StageNest& stage, AxisId outer, AxisId inner, int step) {
+  const Axis a = stage.axes[outer], b = stage.axes[inner];
+  Axis fused;
+  fused.name = a.name + "*" + b.name;
+  fused.extent = a.extent * b.extent;
+  fused.reduction = a.reduction;
+  AxisId id = static_cast<AxisId>(stage.axes.size());
+  stage.axes.push_back(fused);
+  stage.relations.push_back(FuseRelation{outer, inner, id, step});
+  auto at = stage.leaves.begin() + stage.position(outer);
+  *at = id;
+  stage.leaves.erase(at + 1);
+  return id;
+}
+
+}  // namespace
+
+Result<LoopNest> apply(const LoopNest& nest, const Fuse& step) {
+  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  if (step.axes.empty()) return refuse(step.kName, "axes must name at least one loop") << describe(nest.stage(stage));
+  std::vector<AxisId> axes;
+  for (const std::string& name : step.axes) {
+    TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, name));
+    axes.push_back(axis);
+  }
+  LoopNest next = nest;
+  StageNest& changed = next.edit(stage);
+  AxisId fused = axes[0];
+  for (size_t i = 1; i < axes.size(); ++i) {
+    TW_TRY([[maybe_unused]] Unit fine, check_pair(changed, fused, axes[i]));
+    fused = fuse_pair(changed, fused, axes[i], nest.steps_applied());
+  }
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

@@ -1,0 +1,40 @@
+// One function per kind of Step; each has a file of its own, which opens with the loops before and after.
+//
+// They judge what a single Step can be judged by. Rules of the whole nest (placement, tails, races), which a later Step
+// may break or mend, are check.h's.
+#pragma once
+
+#include "schedule/loop_nest.h"
+
+namespace tw::schedule::primitives {
+
+Result<LoopNest> apply(const LoopNest&, const Split&);
+Result<LoopNest> apply(const LoopNest&, const Tile&);
+Result<LoopNest> apply(const LoopNest&, const Fuse&);
+Result<LoopNest> apply(const LoopNest&, const Reorder&);
+Result<LoopNest> apply(const LoopNest&, const Vectorize&);
+Result<LoopNest> apply(const LoopNest&, const Unroll&);
+Result<LoopNest> apply(const LoopNest&, const Parallel&);
+Result<LoopNest> apply(const LoopNest&, const ComputeAt&);
+Result<LoopNest> apply(const LoopNest&, const ComputeRoot&);
+Result<LoopNest> apply(const LoopNest&, const ComputeInline&);
+Result<LoopNest> apply(const LoopNest&, const CacheRead&);
+Result<LoopNest> apply(const LoopNest&, const CacheWrite&);
+Result<LoopNest> apply(const LoopNest&, const SetScope&);
+Result<LoopNest> apply(const LoopNest&, const Pragma&);
+
+// The change that split and tile make: `axis` is a plain leaf, and exactly one of factor and parts is positive.
+struct SplitAxes {
+  AxisId outer, inner;
+};
+SplitAxes split_leaf(StageNest&, AxisId axis, int64_t factor, int64_t parts, Tail, int step);
+
+// The change that reorder and tile make: the leaves in `order` keep their places, taken in that order.
+void permute_leaves(StageNest&, const std::vector<AxisId>& order);
+
+// The largest number of lanes of a vectorized loop: TW_MAX_LANES, or 1024.
+int64_t max_lanes();
+// The largest number of copies of a body that unrolled loops may make together: TW_MAX_UNROLL, or 4096.
+int64_t max_unroll();
+
+}  // namespace tw::schedule::primitives

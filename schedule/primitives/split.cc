@@ -1,0 +1,58 @@
+//   for i in 0..n:                  for i.o in 0..ceildiv(n, f):
+//     body(i)             ==>         for i.i in 0..f:
+//                                       body(i.o*f + i.i)      // guarded, masked, peeled or shifted: see Tail
+//
+// With nparts = p the outer loop has p iterations and f is ceildiv(n, p).
+//
+// Meaning never changes: i.o*f + i.i takes each value in 0..n once; the tail says what happens to those past n. Whether
+// the tail is legal depends on the whole nest (a reduction outside it, a parallel loop), so check.h decides.
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+
+namespace tw::schedule::primitives {
+
+SplitAxes split_leaf(StageNest& stage, AxisId axis, int64_t factor, int64_t parts, Tail tail, int step) {
+  const Axis parent = stage.axes[axis];
+  auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  Axis outer, inner;
+  outer.name = parent.name + ".o";
+  inner.name = parent.name + ".i";
+  outer.reduction = inner.reduction = parent.reduction;
+  outer.extent = parts ? parts : ceil_div(parent.extent, factor);
+  inner.extent = parts ? ceil_div(parent.extent, parts) : factor;
+
+  SplitAxes made{static_cast<AxisId>(stage.axes.size()), static_cast<AxisId>(stage.axes.size()) + 1};
+  stage.axes.push_back(outer);
+  stage.axes.push_back(inner);
+  stage.relations.push_back(SplitRelation{axis, made.outer, made.inner, factor, parts, tail, step});
+  auto at = stage.leaves.begin() + stage.position(axis);
+  *at = made.outer;
+  stage.leaves.insert(at + 1, made.inner);
+  return made;
+}
+
+Result<LoopNest> apply(const LoopNest& nest, const Split& step) {
+  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
+  if (step.factor.has_value() == step.nparts.has_value())
+    return refuse(step.kName, std::string("exactly one of factor and nparts must be given, not ") +
+                                  (step.factor ? "both" : "neither"))
+           << describe(nest.stage(stage), axis);
+  const char* field = step.factor ? "factor" : "nparts";
+  auto given = number(step.kName, field, step.factor ? *step.factor : *step.nparts);
+  if (!given.ok()) return std::move(given).error() << describe(nest.stage(stage), axis);
+  Annotation annotation = nest.stage(stage).axes[axis].annotation;
+  if (annotation != Annotation::kNone)
+    return refuse(step.kName, "axis must be a plain loop, not a " + to_string(annotation) + " one")
+           << describe(nest.stage(stage), axis) << "split before you annotate";
+  if (step.tail == Tail::kNone)
+    return refuse(step.kName, "tail must be auto, guard, mask, peel or shift_inward, not none");
+
+  LoopNest next = nest;
+  split_leaf(next.edit(stage), axis, step.factor ? *given : 0, step.nparts ? *given : 0, step.tail,
+             nest.steps_applied());
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

@@ -1,0 +1,37 @@
+//   for x in 0..n:                  for x.o in 0..ceildiv(n, fx):
+//     for y in 0..m:      ==>         for y.o in 0..ceildiv(m, fy):
+//       body(x, y)                      for x.i in 0..fx:
+//                                         for y.i in 0..fy:
+//                                           body(x.o*fx + x.i, y.o*fy + y.i)
+//
+// Two splits and a reorder as one Step. Loops between x and y stay where they are.
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+
+namespace tw::schedule::primitives {
+
+Result<LoopNest> apply(const LoopNest& nest, const Tile& step) {
+  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  const StageNest& before = nest.stage(stage);
+  TW_TRY(AxisId x, leaf(before, step.kName, step.x));
+  TW_TRY(AxisId y, leaf(before, step.kName, step.y));
+  if (x == y) return refuse(step.kName, "x and y must be two loops, not " + step.x + " twice") << describe(before);
+  TW_TRY(int64_t x_factor, number(step.kName, "x_factor", step.x_factor));
+  TW_TRY(int64_t y_factor, number(step.kName, "y_factor", step.y_factor));
+  for (AxisId axis : {x, y})
+    if (before.axes[axis].annotation != Annotation::kNone)
+      return refuse(step.kName, "axis must be a plain loop, not a " + to_string(before.axes[axis].annotation) + " one")
+             << describe(before, axis) << "tile before you annotate";
+  if (step.tail == Tail::kNone)
+    return refuse(step.kName, "tail must be auto, guard, mask, peel or shift_inward, not none");
+
+  LoopNest next = nest;
+  StageNest& changed = next.edit(stage);
+  SplitAxes xs = split_leaf(changed, x, x_factor, 0, step.tail, nest.steps_applied());
+  SplitAxes ys = split_leaf(changed, y, y_factor, 0, step.tail, nest.steps_applied());
+  permute_leaves(changed, {xs.outer, ys.outer, xs.inner, ys.inner});
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

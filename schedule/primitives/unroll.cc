@@ -1,0 +1,38 @@
+//   for i in 0..3:                  body(0)
+//     body(i)             ==>       body(1)
+//                                   body(2)
+//
+// Any axis may be unrolled; the order of the iterations stays. How many copies all unrolled loops of a stage make
+// together is limited (max_unroll), by check.h for loops inside each other.
+
+#include <cstdlib>
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+
+namespace tw::schedule::primitives {
+
+int64_t max_unroll() {
+  const char* text = std::getenv("TW_MAX_UNROLL");
+  int64_t limit = text ? std::atoll(text) : 0;
+  return limit > 0 ? limit : 4096;
+}
+
+Result<LoopNest> apply(const LoopNest& nest, const Unroll& step) {
+  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
+  int64_t extent = nest.stage(stage).axes[axis].extent;
+  if (extent > max_unroll())
+    return refuse(step.kName, "axis must have at most " + std::to_string(max_unroll()) + " iterations, not " +
+                                  std::to_string(extent))
+           << describe(nest.stage(stage), axis)
+           << "code of that size would take very long to compile; split the axis and unroll the inner part. "
+              "TW_MAX_UNROLL lifts the limit";
+  LoopNest next = nest;
+  Axis& changed = next.edit(stage).axes[axis];
+  changed.annotation = Annotation::kUnrolled;
+  changed.annotated_by = nest.steps_applied();
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

@@ -70,6 +70,10 @@ bool take_in(const Expr& condition, const For& f, const Ranges& ranges, Span& sp
   return true;
 }
 
+bool among(const Expr& e, const std::vector<Expr>& list) {
+  return std::any_of(list.begin(), list.end(), [&](const Expr& other) { return equal(e, other); });
+}
+
 const If* guarded(const Stmt& s) {
   const auto* i = as<If>(s);
   return i && !i->otherwise ? i : nullptr;
@@ -85,23 +89,54 @@ Stmt guarded_sequence(const Seq& all) {
       std::copy_if(here.begin(), here.end(), std::back_inserter(common), [](const Expr& c) { return !has_load(c); });
       continue;
     }
-    std::erase_if(common, [&](const Expr& c) {
-      return std::none_of(here.begin(), here.end(), [&](const Expr& h) { return equal(c, h); });
-    });
+    std::erase_if(common, [&](const Expr& c) { return !among(c, here); });
   }
   if (common.empty()) return seq(all.stmts);
   std::vector<Stmt> inside;
   for (const Stmt& s : all.stmts) {
     std::vector<Expr> left = conjuncts(guarded(s)->cond);
-    std::erase_if(left, [&](const Expr& c) {
-      return std::any_of(common.begin(), common.end(), [&](const Expr& h) { return equal(c, h); });
-    });
+    std::erase_if(left, [&](const Expr& c) { return among(c, common); });
     inside.push_back(left.empty() ? guarded(s)->then : if_then(conjunction(left), guarded(s)->then));
   }
   return if_then(conjunction(common), seq(std::move(inside)));
 }
 
+// The conditions under which everything in `s` stands.
+std::vector<Expr> whole_guards(const Stmt& s) {
+  if (const If* i = guarded(s)) {
+    std::vector<Expr> all = conjuncts(i->cond), inner = whole_guards(i->then);
+    all.insert(all.end(), inner.begin(), inner.end());
+    return all;
+  }
+  if (const auto* f = as<For>(s)) return whole_guards(f->body);
+  if (const auto* a = as<Allocate>(s)) return whole_guards(a->body);
+  const auto* all = as<Seq>(s);
+  if (!all || all->stmts.empty()) return {};
+  std::vector<Expr> common = whole_guards(all->stmts[0]);
+  for (size_t n = 1; n < all->stmts.size() && !common.empty(); ++n) {
+    const std::vector<Expr> here = whole_guards(all->stmts[n]);
+    std::erase_if(common, [&](const Expr& c) { return !among(c, here); });
+  }
+  return common;
+}
+
 }  // namespace
+
+For tightened(const For& f, const Ranges& ranges) {
+  if (f.tail == Tail::kGuard || f.tail == Tail::kMask) return f;
+  Span span{f.extent};
+  For constant = f;
+  constant.kind = ForKind::kVectorized;  // constant extents only
+  for (const Expr& c : whole_guards(f.body)) take_in(c, constant, ranges, span);
+  if (span.extent.same_as(f.extent) || (span.first == 0 && as_int(span.extent) == as_int(f.extent))) return f;
+  For out = f;
+  out.extent = span.extent;
+  if (span.first) {
+    out.var = Var(f.var.name());
+    out.body = substitute(f.body, {{f.var.id(), add(out.var, span.first)}});
+  }
+  return out;
+}
 
 Stmt with_common_guard(const Stmt& s) {
   if (const auto* all = as<Seq>(s)) return all->stmts.size() > 1 ? guarded_sequence(*all) : s;
@@ -116,6 +151,7 @@ Stmt with_common_guard(const Stmt& s) {
 
 Stmt with_exact_extent(const For& f, const Stmt& body, const Ranges& ranges) {
   const If* i = guarded(body);
+  if (const auto* all = as<Seq>(body); all && all->stmts.empty()) return body;
   if (!i) return loop(f.var, f.extent, body, f.kind);
   const bool keeps = f.tail == Tail::kGuard || f.tail == Tail::kMask;
   std::vector<Expr> outside, inside;

@@ -32,18 +32,19 @@ class LoopSplitter {
   }
 
  private:
-  Stmt visit(const For& f, int copies) {
+  Stmt visit(const For& given, int copies) {
+    const For f = at_ == SplitAt::kGuards ? tightened(given, ranges_) : given;
     const auto extent = as_int(f.extent);
+    if (extent == 0) return seq({});
     if (extent == 1) return visit(substitute(f.body, {{f.var.id(), Expr(0)}}), copies);
-    if (extent) ranges_.set(f.var, {0, *extent - 1});
-    if (extent && *extent > 1)
-      if (const auto split = split_point(f)) {
-        const bool pieces = f.kind != ForKind::kParallel && as<VarRef>(split->atom);
-        const int parts = pieces ? 1 + (split->first > split->all.lo) + (split->last < split->all.hi) : 2;
-        if (copies * parts <= max_copies_)
-          return pieces ? in_pieces(f, *split, copies * parts)
-                        : loop(f.var, f.extent, chosen(f, *split, copies * parts), f.kind, f.tail);
-      }
+    if (!extent) return finished(f, visit(f.body, copies));
+    ranges_.set(f.var, {0, *extent - 1});
+    if (const auto split = split_point(f)) {
+      const bool pieces = f.kind != ForKind::kParallel && as<VarRef>(split->atom);
+      const int parts = pieces ? 1 + (split->first > split->all.lo) + (split->last < split->all.hi) : 2;
+      if (copies * parts <= max_copies_)
+        return pieces ? in_pieces(f, *split, copies * parts) : finished(f, chosen(f, *split, copies * parts));
+    }
     return finished(f, visit(f.body, copies));
   }
 

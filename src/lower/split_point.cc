@@ -34,7 +34,9 @@ std::optional<OneAtom> isolate(const Guard& guard, const Var& var, const Ranges&
     if (uses_any(t.atom, inner)) {
       rest = rest + scaled(interval_of(t.atom, inner), t.factor);
     } else if (!uses_var(t.atom, var)) {
-      rest = rest + scaled(around.of(t.atom), t.factor);
+      const Interval values = around.of(t.atom);
+      if (!values.is_point()) return std::nullopt;  // decided by a loop further out as well
+      rest = rest + scaled(values, t.factor);
     } else {
       if (found) return std::nullopt;
       found = OneAtom{t.atom, t.factor, 0};

@@ -125,12 +125,17 @@ class Vectorizer {
     const auto extent = as_int(f->extent);
     if (f->kind == ForKind::kVectorized && extent && *extent > 0 && has_vector_form(f->var, f->body))
       return vectorized(*f, *extent);
-    if (extent) bounds_[f->var.id()] = {0, *extent - 1};
+    bound(*f);
     const ForKind kind = f->kind == ForKind::kVectorized ? ForKind::kSerial : f->kind;
     return loop(f->var, f->extent, visit(f->body), kind, f->tail);
   }
 
  private:
+  void bound(const For& f) {
+    const Interval extent = interval_of(f.extent, bounds_);
+    if (extent.hi != Interval::kPosInf) bounds_[f.var.id()] = {0, extent.hi - 1};
+  }
+
   Stmt vectorized(const For& f, int64_t extent) {
     lanes_ = std::max(1, target_.lanes(widest_bits(f.body)));
     var_ = f.var;
@@ -149,7 +154,7 @@ class Vectorizer {
   Stmt emit(const Stmt& s, const Expr& first, int64_t count) {
     if (!has_loop(s)) return vectors(s, first, count);
     if (const auto* f = as<For>(s)) {
-      if (const auto n = as_int(f->extent)) bounds_[f->var.id()] = {0, *n - 1};
+      bound(*f);
       return loop(f->var, f->extent, emit(f->body, first, count),
                   f->kind == ForKind::kVectorized ? ForKind::kSerial : f->kind, f->tail);
     }

@@ -1,0 +1,308 @@
+// The schedule for those who give none: decent on any CPU, never clever.
+//
+//   cheap elementwise producers     inlined
+//   elementwise stages              outer loops fused and parallel, the innermost split and vectorised
+//   reductions                      a register tile: for jo, io parallel: for k: for ii unrolled: for ji vectorised
+//   elementwise after a reduction   the tile of the reduction is computed inside the tile of its reader
+//
+// Every Step is tried; one that is refused is left out, and if the whole is refused the plain loops remain. A schedule
+// never changes the meaning, so the worst that can happen here is a slow kernel.
+#include <algorithm>
+#include <unordered_map>
+
+#include "schedule/loop_nest.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+#include "src/support/deep_stack.h"
+#include "tensorwright/build.h"
+
+namespace tw {
+
+namespace {
+
+using schedule::Schedule;
+using schedule::StageNest;
+
+constexpr int64_t kInlineNodes = 64;        // a body larger than this is not repeated in its readers
+constexpr int64_t kParallelWork = 100'000;  // operations below which threads cost more than they give
+constexpr int64_t kChunkVectors = 64;       // vectors that one thread takes at a time from a flat elementwise stage
+constexpr int64_t kRows = 6;                // of a register tile
+constexpr int64_t kScalarRows = 8;          // independent sums where nothing can be vectorised
+
+// A tile of a reduction: i and j are positions of data axes; i is -1 when there is only one.
+struct Tile {
+  int i = -1, j = -1;
+  int64_t rows = 1, columns = 1;
+  bool vector = false;
+};
+
+class DefaultScheduler {
+ public:
+  DefaultScheduler(const std::vector<te::Tensor>& outputs, const Target& target) : s_(outputs), target_(target) {}
+
+  Schedule run() {
+    inline_producers();
+    std::vector<std::string> names;
+    for (int i = 0; i < s_.nest().size(); ++i)
+      if (!stage(i).is_placeholder() && stage(i).attach.kind == schedule::AttachKind::kRoot)
+        names.push_back(stage(i).name);
+    for (const std::string& name : names) {
+      if (fused_.contains(name)) continue;
+      if (const std::string reader = epilogue_of(name); !reader.empty())
+        schedule_with_epilogue(name, reader);
+      else if (at(name).is_reduction())
+        schedule_reduction(name);
+      else if (!is_epilogue(name))
+        schedule_elementwise(name);
+    }
+    return std::move(s_);
+  }
+
+ private:
+  const StageNest& stage(int i) const { return s_.nest().stage(i); }
+  const StageNest& at(const std::string& name) const { return stage(s_.nest().find_stage(name)); }
+  template <class K>
+  bool step(K k) {
+    return s_.try_apply(schedule::Step(std::move(k))).ok();
+  }
+
+  int64_t elements(const StageNest& st) const {
+    int64_t product = 1;
+    for (int d = 0; d < st.data_rank; ++d) product *= st.axes[static_cast<size_t>(d)].extent;
+    return product;
+  }
+  int64_t work(const StageNest& st) const {
+    double product = static_cast<double>(cost_.at(st.buffer.id()));
+    for (int d = 0; d < st.data_rank + st.reduce_rank; ++d)
+      product *= static_cast<double>(st.axes[static_cast<size_t>(d)].extent);
+    return static_cast<int64_t>(std::min(product, 1e18));
+  }
+
+  void inline_producers();
+  bool worth_inlining(int i) const;
+  std::string epilogue_of(const std::string& name) const;
+  bool is_epilogue(const std::string& name) const;
+  bool reads_in_place(const StageNest& reader, const StageNest& read) const;
+  Tile choose_tile(const StageNest& st) const;
+  bool contiguous_along(const ir::Load& load, const ir::Var& axis) const;
+  std::string split(const std::string& name, const std::string& axis, int64_t extent, int64_t factor,
+                    std::string* outer);
+  void parallelise(const std::string& name, std::vector<std::string> outer, int64_t work);
+  void schedule_elementwise(const std::string& name);
+  void schedule_reduction(const std::string& name);
+  void schedule_with_epilogue(const std::string& name, const std::string& reader);
+  std::vector<std::string> tile_stage(const std::string& name, const Tile& tile);
+  std::vector<std::string> outer_axes(const StageNest& st, const Tile& tile) const;
+
+  Schedule s_;
+  const Target& target_;
+  std::unordered_map<uint64_t, int64_t> cost_;  // nodes of a stage's body with inlined producers expanded, by buffer
+  std::unordered_map<std::string, bool> fused_;
+};
+
+bool is_expensive(const ir::Expr& body) {
+  bool expensive = false;
+  ir::walk(body, [&](const ir::Expr& e) {
+    const auto* call = ir::as<ir::Call>(e);
+    expensive = expensive || (call && call->fn <= ir::Fn::kRsqrt);
+    return !expensive;
+  });
+  return expensive;
+}
+
+// An elementwise producer whose repetition costs less than a trip through memory.
+bool DefaultScheduler::worth_inlining(int i) const {
+  const StageNest& st = stage(i);
+  if (st.is_placeholder() || st.output || st.is_reduction()) return false;
+  if (cost_.at(st.buffer.id()) > kInlineNodes) return false;
+  if (!is_expensive(st.body)) return true;
+  const std::vector<int> readers = readers_of(s_.nest(), i);
+  return readers.size() == 1 && !stage(readers[0]).is_reduction() && elements(stage(readers[0])) <= elements(st);
+}
+
+void DefaultScheduler::inline_producers() {
+  std::unordered_map<uint64_t, bool> inlined;
+  for (int i = 0; i < s_.nest().size(); ++i) {
+    const StageNest& st = stage(i);
+    if (st.is_placeholder()) continue;
+    int64_t nodes = 0;
+    ir::walk(st.body, [&](const ir::Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      nodes += load && inlined.contains(load->buffer.id()) ? cost_.at(load->buffer.id()) : 1;
+      return true;
+    });
+    cost_[st.buffer.id()] = nodes;
+    if (worth_inlining(i) && step(schedule::ComputeInline{st.name})) inlined[st.buffer.id()] = true;
+  }
+}
+
+bool DefaultScheduler::reads_in_place(const StageNest& reader, const StageNest& read) const {
+  if (reader.is_reduction() || reader.data_rank != read.data_rank) return false;
+  bool in_place = true;
+  ir::walk(reader.body, [&](const ir::Expr& e) {
+    const auto* load = ir::as<ir::Load>(e);
+    if (!load || load->buffer.id() != read.buffer.id()) return true;
+    for (size_t d = 0; d < load->at.size(); ++d) {
+      const auto* var = ir::as<ir::VarRef>(load->at[d]);
+      in_place = in_place && var && var->var == reader.axes[d].var;
+    }
+    return true;
+  });
+  return in_place;
+}
+
+// The only reader of a reduction, through inlined stages, when each reads an element where it makes its own.
+std::string DefaultScheduler::epilogue_of(const std::string& name) const {
+  int i = s_.nest().find_stage(name);
+  if (!stage(i).is_reduction() || stage(i).output || stage(i).data_rank == 0) return "";
+  for (;;) {
+    const std::vector<int> readers = readers_of(s_.nest(), i);
+    if (readers.size() != 1 || !reads_in_place(stage(readers[0]), stage(i))) return "";
+    i = readers[0];
+    if (stage(i).attach.kind == schedule::AttachKind::kRoot) return stage(i).name;
+  }
+}
+
+bool DefaultScheduler::is_epilogue(const std::string& name) const {
+  for (int i = 0; i < s_.nest().size(); ++i)
+    if (!stage(i).is_placeholder() && epilogue_of(stage(i).name) == name) return true;
+  return false;
+}
+
+bool DefaultScheduler::contiguous_along(const ir::Load& load, const ir::Var& axis) const {
+  for (size_t d = 0; d + 1 < load.at.size(); ++d)
+    if (ir::uses_var(load.at[d], axis)) return false;
+  if (load.at.empty() || !ir::uses_var(load.at.back(), axis)) return false;
+  const ir::Expr next = ir::substitute(load.at.back(), {{axis.id(), ir::Expr(axis) + ir::Expr(1)}});
+  return ir::is_int(ir::simplify(next - load.at.back()), 1);
+}
+
+// The last data axis is vectorised when some load runs along it, or when rows of the tile share what has to be
+// gathered.
+Tile DefaultScheduler::choose_tile(const StageNest& st) const {
+  Tile tile;
+  for (int d = st.data_rank - 1; d >= 0; --d) {
+    if (st.axes[static_cast<size_t>(d)].extent <= 1) continue;
+    if (tile.j < 0)
+      tile.j = d;
+    else if (tile.i < 0)
+      tile.i = d;
+  }
+  if (tile.j < 0) return tile;
+  const schedule::Axis& j = st.axes[static_cast<size_t>(tile.j)];
+  bool contiguous = false, strided = false;
+  ir::walk(st.body, [&](const ir::Expr& e) {
+    const auto* load = ir::as<ir::Load>(e);
+    if (!load) return true;
+    if (contiguous_along(*load, j.var)) contiguous = true;
+    for (const ir::Expr& at : load->at)
+      strided = strided || (ir::uses_var(at, j.var) && !contiguous_along(*load, j.var));
+    return true;
+  });
+  const int64_t rows = tile.i < 0 ? 1 : st.axes[static_cast<size_t>(tile.i)].extent;
+  tile.vector = contiguous || !strided || rows >= 4;
+  const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype.bits)));
+  const int64_t vectors = target_.vector_registers >= 32 ? 4 : 2;
+  tile.columns = tile.vector ? std::min(j.extent, lanes * vectors) : std::min(j.extent, kScalarRows);
+  tile.rows = tile.vector ? std::min(rows, kRows) : 1;
+  return tile;
+}
+
+// Splits unless one part would have all; gives the inner axis and names the outer (empty when there is none).
+std::string DefaultScheduler::split(const std::string& name, const std::string& axis, int64_t extent, int64_t factor,
+                                    std::string* outer) {
+  outer->clear();
+  if (factor >= extent || !step(schedule::Split{name, axis, schedule::Factor(factor), {}, ir::Tail::kAuto}))
+    return axis;
+  *outer = axis + ".o";
+  return axis + ".i";
+}
+
+void DefaultScheduler::parallelise(const std::string& name, std::vector<std::string> outer, int64_t work) {
+  if (outer.empty() || work < kParallelWork) return;
+  std::string axis = outer[0];
+  if (outer.size() > 1) {
+    if (step(schedule::Fuse{name, outer})) {
+      axis.clear();
+      for (const std::string& part : outer) axis += (axis.empty() ? "" : "*") + part;
+    }
+  }
+  step(schedule::Parallel{name, axis});
+}
+
+void DefaultScheduler::schedule_elementwise(const std::string& name) {
+  const StageNest st = at(name);
+  if (elements(st) <= 1) return;
+  const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype.bits)));
+  const schedule::Axis& last = st.axes[static_cast<size_t>(st.data_rank - 1)];
+  std::vector<std::string> outer;
+  for (int d = 0; d + 1 < st.data_rank; ++d) outer.push_back(st.axes[static_cast<size_t>(d)].name);
+  std::string chunk, vectors;
+  std::string inner = last.name;
+  int64_t extent = last.extent;
+  if (outer.empty() && work(st) >= kParallelWork) {
+    inner = split(name, inner, extent, lanes * kChunkVectors, &chunk);
+    if (!chunk.empty()) extent = lanes * kChunkVectors;
+  }
+  inner = split(name, inner, extent, lanes, &vectors);
+  if (extent > 1) step(schedule::Vectorize{name, inner});
+  if (!chunk.empty()) outer.push_back(chunk);
+  parallelise(name, outer, work(st));
+}
+
+std::vector<std::string> DefaultScheduler::outer_axes(const StageNest& st, const Tile& tile) const {
+  std::vector<std::string> names;
+  for (int d = 0; d < st.data_rank; ++d)
+    if (d != tile.i && d != tile.j) names.push_back(st.axes[static_cast<size_t>(d)].name);
+  return names;
+}
+
+// Splits, orders and annotates a stage by a tile; the reduction axes come between the loops over tiles, which it gives
+// from the outside in, and the tile.
+std::vector<std::string> DefaultScheduler::tile_stage(const std::string& name, const Tile& tile) {
+  const StageNest st = at(name);
+  std::vector<std::string> loops = outer_axes(st, tile);
+  std::string i_outer, j_outer, i_inner, j_inner;
+  const auto& axis = [&](int d) -> const schedule::Axis& { return st.axes[static_cast<size_t>(d)]; };
+  if (tile.j >= 0) j_inner = split(name, axis(tile.j).name, axis(tile.j).extent, tile.columns, &j_outer);
+  if (tile.i >= 0) i_inner = split(name, axis(tile.i).name, axis(tile.i).extent, tile.rows, &i_outer);
+  for (const std::string& loop : {j_outer, i_outer})
+    if (!loop.empty()) loops.push_back(loop);
+  std::vector<std::string> order = loops;
+  for (int d = 0; d < st.reduce_rank; ++d) order.push_back(axis(st.data_rank + d).name);
+  for (const std::string& loop : {i_inner, j_inner})
+    if (!loop.empty()) order.push_back(loop);
+  if (order.size() > 1) step(schedule::Reorder{name, order});
+  if (!i_inner.empty()) step(schedule::Unroll{name, i_inner});
+  if (!j_inner.empty() && tile.vector) step(schedule::Vectorize{name, j_inner});
+  if (!j_inner.empty() && !tile.vector) step(schedule::Unroll{name, j_inner});
+  return loops;
+}
+
+void DefaultScheduler::schedule_reduction(const std::string& name) {
+  const StageNest st = at(name);
+  if (elements(st) <= 1) return;
+  parallelise(name, tile_stage(name, choose_tile(st)), work(st));
+}
+
+void DefaultScheduler::schedule_with_epilogue(const std::string& name, const std::string& reader) {
+  const StageNest st = at(name);
+  fused_[reader] = true;
+  const Tile tile = choose_tile(st);
+  std::vector<std::string> loops = tile_stage(reader, tile);
+  tile_stage(name, tile);
+  if (!loops.empty()) step(schedule::ComputeAt{name, reader, loops.back()});
+  if (loops.size() > 1) loops.pop_back();  // the loop that the tile of the reduction stands in keeps its name
+  parallelise(reader, loops, work(st));
+}
+
+}  // namespace
+
+schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target& target) {
+  return support::with_deep_stack([&] {
+    Schedule chosen = DefaultScheduler(outputs, target).run();
+    return chosen.check().ok() ? chosen : Schedule(outputs);
+  });
+}
+
+}  // namespace tw

@@ -110,7 +110,8 @@ Expr broadcast(Expr value, int lanes) {
 }
 
 Expr let(Var var, Expr value, Expr body) {
-  TW_CHECK(var.type() == value.type(), "let " + var.name() + ": " + to_string(var.type()) + " = " + to_string(value.type()));
+  TW_CHECK(var.type() == value.type(),
+           "let " + var.name() + ": " + to_string(var.type()) + " = " + to_string(value.type()));
   const Type type = body.type();
   return make(type, Let{std::move(var), std::move(value), std::move(body)});
 }
@@ -124,14 +125,16 @@ Expr reduce(ReduceOp op, Expr source, std::vector<ReduceAxis> axes) {
 Expr type_min(Type type) {
   if (type.is_bool() || type.is_uint()) return int_imm(type, 0);
   if (type.code == TypeCode::kBFloat) return float_imm(type, -0x1.fep127);
-  if (type.is_float()) return float_imm(type, type.bits == 16 ? -65504.0 : type.bits == 32 ? -0x1.fffffep127 : -0x1.fffffffffffffp1023);
+  if (type.is_float())
+    return float_imm(type, type.bits == 16 ? -65504.0 : type.bits == 32 ? -0x1.fffffep127 : -0x1.fffffffffffffp1023);
   return int_imm(type, type.bits == 64 ? std::numeric_limits<int64_t>::min() : -(int64_t{1} << (type.bits - 1)));
 }
 
 Expr type_max(Type type) {
   if (type.is_bool()) return int_imm(type, 1);
   if (type.code == TypeCode::kBFloat) return float_imm(type, 0x1.fep127);
-  if (type.is_float()) return float_imm(type, type.bits == 16 ? 65504.0 : type.bits == 32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023);
+  if (type.is_float())
+    return float_imm(type, type.bits == 16 ? 65504.0 : type.bits == 32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023);
   if (type.is_uint()) return int_imm(type, -1);
   return int_imm(type, type.bits == 64 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << (type.bits - 1)) - 1);
 }
@@ -139,10 +142,14 @@ Expr type_max(Type type) {
 Expr identity_of(ReduceOp op, Type type) {
   const double infinity = std::numeric_limits<double>::infinity();
   switch (op) {
-    case ReduceOp::kSum: return imm(type, 0);
-    case ReduceOp::kProd: return imm(type, 1);
-    case ReduceOp::kMin: return type.is_float() ? float_imm(type, infinity) : type_max(type);
-    case ReduceOp::kMax: return type.is_float() ? float_imm(type, -infinity) : type_min(type);
+    case ReduceOp::kSum:
+      return imm(type, 0);
+    case ReduceOp::kProd:
+      return imm(type, 1);
+    case ReduceOp::kMin:
+      return type.is_float() ? float_imm(type, infinity) : type_max(type);
+    case ReduceOp::kMax:
+      return type.is_float() ? float_imm(type, -infinity) : type_min(type);
   }
   TW_CHECK(false, "a reduction that identity_of does not know");
 }
@@ -158,7 +165,8 @@ Stmt store(Buffer buffer, std::vector<Expr> at, Expr value, Expr pred) {
 }
 
 Stmt loop(Var var, Expr extent, Stmt body, ForKind kind, Tail tail) {
-  TW_CHECK(var.type() == Type::index() && extent.type() == Type::index(), "loop " + var.name() + " over " + to_string(extent.type()));
+  TW_CHECK(var.type() == Type::index() && extent.type() == Type::index(),
+           "loop " + var.name() + " over " + to_string(extent.type()));
   TW_CHECK(static_cast<bool>(body), "loop " + var.name() + " without a body");
   return make(For{std::move(var), std::move(extent), kind, tail, std::move(body)});
 }
@@ -192,7 +200,8 @@ Stmt allocate(Buffer buffer, Stmt body) {
 }
 
 Stmt let_stmt(Var var, Expr value, Stmt body) {
-  TW_CHECK(var.type() == value.type(), "let " + var.name() + ": " + to_string(var.type()) + " = " + to_string(value.type()));
+  TW_CHECK(var.type() == value.type(),
+           "let " + var.name() + ": " + to_string(var.type()) + " = " + to_string(value.type()));
   TW_CHECK(static_cast<bool>(body), "let " + var.name() + " without a body");
   return make(LetStmt{std::move(var), std::move(value), std::move(body)});
 }

@@ -11,8 +11,8 @@ namespace tw::ir {
 namespace {
 
 // Ids of the left side are matched with ids of the right side: a bound id with its partner, a free one with itself.
-// Pairs of nodes found equal are remembered, so that shared subtrees cost nothing; what was remembered under one matching is
-// forgotten when an id is matched otherwise (a program that binds an id twice).
+// Pairs of nodes found equal are remembered, so that shared subtrees cost nothing; what was remembered under one
+// matching is forgotten when an id is matched otherwise (a program that binds an id twice).
 class Comparison {
  public:
   bool operator()(const Expr& a, const Expr& b) {
@@ -33,7 +33,9 @@ class Comparison {
            descend([&] { return same_kind(a->kind, b->kind); });
   }
 
-  bool operator()(const Program& a, const Program& b) { return a.name == b.name && (*this)(a.params, b.params, a, b, 0); }
+  bool operator()(const Program& a, const Program& b) {
+    return a.name == b.name && (*this)(a.params, b.params, a, b, 0);
+  }
 
  private:
   struct PairHash {
@@ -42,7 +44,8 @@ class Comparison {
     }
   };
 
-  bool operator()(const std::vector<Param>& a, const std::vector<Param>& b, const Program& p, const Program& q, size_t i) {
+  bool operator()(const std::vector<Param>& a, const std::vector<Param>& b, const Program& p, const Program& q,
+                  size_t i) {
     if (a.size() != b.size()) return false;
     if (i == a.size()) return (*this)(p.body, q.body);
     const Buffer &x = a[i].buffer, &y = b[i].buffer;
@@ -55,8 +58,13 @@ class Comparison {
   bool operator()(double a, double b) {
     return (std::isnan(a) && std::isnan(b)) || std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
   }
-  template <class T> requires(std::is_integral_v<T> || std::is_enum_v<T>) bool operator()(T a, T b) { return a == b; }
-  template <class T> bool operator()(const std::vector<T>& a, const std::vector<T>& b) {
+  template <class T>
+    requires(std::is_integral_v<T> || std::is_enum_v<T>)
+  bool operator()(T a, T b) {
+    return a == b;
+  }
+  template <class T>
+  bool operator()(const std::vector<T>& a, const std::vector<T>& b) {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); ++i) {
       if (!(*this)(a[i], b[i])) return false;
@@ -64,17 +72,23 @@ class Comparison {
     return true;
   }
 
-  template <class Kind> bool same_kind(const Kind& a, const Kind& b) {
+  template <class Kind>
+  bool same_kind(const Kind& a, const Kind& b) {
     return std::visit([&](const auto& x) { return same_fields(x, std::get<std::decay_t<decltype(x)>>(b)); }, a);
   }
-  template <class K> bool same_fields(const K& a, const K& b) {
-    return std::apply([&](const auto&... x) {
-      return std::apply([&](const auto&... y) { return ((*this)(x, y) && ...); }, b.fields());
-    }, a.fields());
+  template <class K>
+  bool same_fields(const K& a, const K& b) {
+    return std::apply(
+        [&](const auto&... x) {
+          return std::apply([&](const auto&... y) { return ((*this)(x, y) && ...); }, b.fields());
+        },
+        a.fields());
   }
   bool same_fields(const Let& a, const Let& b) { return same_let(a, b); }
   bool same_fields(const LetStmt& a, const LetStmt& b) { return same_let(a, b); }
-  bool same_fields(const Reduce& a, const Reduce& b) { return a.op == b.op && a.axes.size() == b.axes.size() && same_axes(a, b, 0); }
+  bool same_fields(const Reduce& a, const Reduce& b) {
+    return a.op == b.op && a.axes.size() == b.axes.size() && same_axes(a, b, 0);
+  }
   bool same_fields(const For& a, const For& b) {
     return a.kind == b.kind && a.tail == b.tail && (*this)(a.extent, b.extent) &&
            bind(a.var.id(), b.var.id(), [&] { return (*this)(a.body, b.body); });
@@ -84,7 +98,8 @@ class Comparison {
            bind(a.buffer.id(), b.buffer.id(), [&] { return (*this)(a.body, b.body); });
   }
 
-  template <class L> bool same_let(const L& a, const L& b) {
+  template <class L>
+  bool same_let(const L& a, const L& b) {
     return a.var.type() == b.var.type() && (*this)(a.value, b.value) &&
            bind(a.var.id(), b.var.id(), [&] { return (*this)(a.body, b.body); });
   }
@@ -101,7 +116,8 @@ class Comparison {
   bool same_id(uint64_t a, uint64_t b) { return partner(left_, a) == b && partner(right_, b) == a; }
 
   // Hash tables compare small expressions all the time: only a deep one pays for a deep stack.
-  template <class F> bool descend(F&& f) {
+  template <class F>
+  bool descend(F&& f) {
     ++depth_;
     const bool same = depth_ == kShallow ? support::with_deep_stack(f) : f();
     --depth_;
@@ -109,9 +125,12 @@ class Comparison {
   }
 
   // The partner is looked up for good: should the id be matched with another one later, known_ is stale.
-  static uint64_t partner(std::unordered_map<uint64_t, uint64_t>& side, uint64_t id) { return side.try_emplace(id, id).first->second; }
+  static uint64_t partner(std::unordered_map<uint64_t, uint64_t>& side, uint64_t id) {
+    return side.try_emplace(id, id).first->second;
+  }
 
-  template <class F> bool bind(uint64_t a, uint64_t b, F&& body) {
+  template <class F>
+  bool bind(uint64_t a, uint64_t b, F&& body) {
     const bool was_left = match(left_, a, b), was_right = match(right_, b, a);
     if (!was_left || !was_right) known_.clear();
     renamed_ += a != b;

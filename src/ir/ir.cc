@@ -44,11 +44,14 @@ struct Hashes {
   }
   void operator()(double value) { add(std::isnan(value) ? 1 : std::bit_cast<uint64_t>(value)); }
   void operator()(const ReduceAxis& axis) { bound(axis.var), (*this)(axis.min), (*this)(axis.extent); }
-  template <class T> void operator()(const std::vector<T>& list) {
+  template <class T>
+  void operator()(const std::vector<T>& list) {
     add(list.size());
     for (const T& item : list) (*this)(item);
   }
-  template <class T> requires(std::is_integral_v<T> || std::is_enum_v<T>) void operator()(T value) {
+  template <class T>
+    requires(std::is_integral_v<T> || std::is_enum_v<T>)
+  void operator()(T value) {
     add(static_cast<uint64_t>(value));
   }
 
@@ -62,7 +65,8 @@ struct Hashes {
   void node(const For& f) { bound(f.var), (*this)(f.extent), (*this)(f.kind), (*this)(f.tail), scoped(f.body); }
   void node(const LetStmt& let) { bound(let.var), (*this)(let.value), scoped(let.body); }
   void node(const Allocate& a) { add(type_bits(a.buffer.element())), (*this)(a.buffer.shape()), scoped(a.body); }
-  template <class K> void node(const K& kind) {
+  template <class K>
+  void node(const K& kind) {
     std::apply([&](const auto&... field) { ((*this)(field), ...); }, kind.fields());
   }
 };
@@ -98,8 +102,10 @@ struct Graveyard {
     --depth;
   }
 };
-template <class Node> thread_local int Graveyard<Node>::depth = 0;
-template <class Node> thread_local std::vector<std::shared_ptr<const Node>>* Graveyard<Node>::waiting = nullptr;
+template <class Node>
+thread_local int Graveyard<Node>::depth = 0;
+template <class Node>
+thread_local std::vector<std::shared_ptr<const Node>>* Graveyard<Node>::waiting = nullptr;
 
 constexpr int64_t kSmallest = -8, kLargest = 128;  // index constants that are made once
 
@@ -107,7 +113,8 @@ Expr make_index(int64_t value) { return Expr(std::make_shared<const ExprNode>(Ty
 
 }  // namespace
 
-Var::Var(std::string name, Type type) : node_(std::make_shared<const VarNode>(VarNode{Buffer::fresh_id(), std::move(name), type})) {}
+Var::Var(std::string name, Type type)
+    : node_(std::make_shared<const VarNode>(VarNode{Buffer::fresh_id(), std::move(name), type})) {}
 
 uint64_t Buffer::fresh_id() { return next_id.fetch_add(1, std::memory_order_relaxed); }
 

@@ -23,7 +23,8 @@ class Refresh {
       forget_unless_first(buffers_.insert_or_assign(a->buffer.id(), copy.id).second);
       return allocate(Buffer(copy), (*this)(a->body));
     }
-    Stmt result = map_children(s, [this](const Stmt& inner) { return (*this)(inner); }, [this](const Expr& e) { return (*this)(e); });
+    Stmt result = map_children(
+        s, [this](const Stmt& inner) { return (*this)(inner); }, [this](const Expr& e) { return (*this)(e); });
     const Store* st = as<Store>(result);
     return st && buffers_.contains(st->buffer.id()) ? store(renamed(st->buffer), st->at, st->value, st->pred) : result;
   }

@@ -14,9 +14,9 @@ struct NamedType {
 };
 
 constexpr NamedType kNamedTypes[] = {
-    {"bool", Type::boolean()}, {"index", Type::index()}, {"int8", Type::i(8)},       {"int16", Type::i(16)},
-    {"int32", Type::i(32)},    {"int64", Type::i(64)},   {"uint8", Type::u(8)},      {"uint16", Type::u(16)},
-    {"uint32", Type::u(32)},   {"uint64", Type::u(64)},  {"float16", Type::f(16)},   {"bfloat16", Type::bf16()},
+    {"bool", Type::boolean()}, {"index", Type::index()}, {"int8", Type::i(8)},     {"int16", Type::i(16)},
+    {"int32", Type::i(32)},    {"int64", Type::i(64)},   {"uint8", Type::u(8)},    {"uint16", Type::u(16)},
+    {"uint32", Type::u(32)},   {"uint64", Type::u(64)},  {"float16", Type::f(16)}, {"bfloat16", Type::bf16()},
     {"float32", Type::f(32)},  {"float64", Type::f(64)},
 };
 
@@ -43,7 +43,8 @@ std::string to_string(Type type) {
 
 std::optional<Type> parse_type(std::string_view text) {
   const size_t digit = text.find_first_of("0123456789");
-  const size_t mark = text.starts_with("index") ? text.find('x', 5) : text.find('x', digit == text.npos ? 0 : digit - 1);
+  const size_t mark =
+      text.starts_with("index") ? text.find('x', 5) : text.find('x', digit == text.npos ? 0 : digit - 1);
   int lanes = 1;
   std::string_view element = text;
   if (mark != std::string_view::npos) {

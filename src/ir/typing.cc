@@ -14,12 +14,15 @@ bool takes(BinOp op, Type t) {
   switch (op) {
     case BinOp::kAdd:
     case BinOp::kSub:
-    case BinOp::kMul: return !t.is_bool();
-    case BinOp::kDiv: return t.is_float();
+    case BinOp::kMul:
+      return !t.is_bool();
+    case BinOp::kDiv:
+      return t.is_float();
     case BinOp::kFloorDiv:
     case BinOp::kFloorMod:
     case BinOp::kTruncDiv:
-    case BinOp::kTruncMod: return t.is_integer();
+    case BinOp::kTruncMod:
+      return t.is_integer();
     case BinOp::kMin:
     case BinOp::kMax:
     case BinOp::kEq:
@@ -27,14 +30,17 @@ bool takes(BinOp op, Type t) {
     case BinOp::kLt:
     case BinOp::kLe:
     case BinOp::kGt:
-    case BinOp::kGe: return true;
+    case BinOp::kGe:
+      return true;
     case BinOp::kAnd:
-    case BinOp::kOr: return t.is_bool();
+    case BinOp::kOr:
+      return t.is_bool();
     case BinOp::kBitAnd:
     case BinOp::kBitOr:
     case BinOp::kBitXor:
     case BinOp::kShl:
-    case BinOp::kShr: return t.is_int() || t.is_uint();
+    case BinOp::kShr:
+      return t.is_int() || t.is_uint();
   }
   return false;
 }
@@ -45,10 +51,14 @@ bool is_comparison(BinOp op) { return op >= BinOp::kEq && op <= BinOp::kGe; }
 
 BinOp operator_of(ReduceOp op) {
   switch (op) {
-    case ReduceOp::kSum: return BinOp::kAdd;
-    case ReduceOp::kProd: return BinOp::kMul;
-    case ReduceOp::kMin: return BinOp::kMin;
-    case ReduceOp::kMax: return BinOp::kMax;
+    case ReduceOp::kSum:
+      return BinOp::kAdd;
+    case ReduceOp::kProd:
+      return BinOp::kMul;
+    case ReduceOp::kMin:
+      return BinOp::kMin;
+    case ReduceOp::kMax:
+      return BinOp::kMax;
   }
   TW_CHECK(false, "a reduction without an operator");
 }
@@ -60,14 +70,15 @@ int lanes_of(const std::vector<Expr>& at) {
 }
 
 std::string name_of(BinOp op) {
-  static constexpr const char* kNames[] = {"+",   "-",   "*",  "/",  "//", "%",  "truncdiv", "truncmod", "min", "max", "==", "!=",
-                                           "<",   "<=",  ">",  ">=", "and", "or", "&",        "|",        "^",   "<<",  ">>"};
+  static constexpr const char* kNames[] = {"+",   "-",   "*",  "/",  "//", "%",  "truncdiv", "truncmod",
+                                           "min", "max", "==", "!=", "<",  "<=", ">",        ">=",
+                                           "and", "or",  "&",  "|",  "^",  "<<", ">>"};
   return kNames[static_cast<size_t>(op)];
 }
 
 std::string name_of(Fn fn) {
-  static constexpr const char* kNames[] = {"exp",   "log", "tanh",  "sigmoid", "erf",   "pow",   "sqrt", "rsqrt",
-                                           "abs",   "floor", "ceil", "round",   "trunc", "fma", "reinterpret"};
+  static constexpr const char* kNames[] = {"exp", "log",   "tanh", "sigmoid", "erf",   "pow", "sqrt",       "rsqrt",
+                                           "abs", "floor", "ceil", "round",   "trunc", "fma", "reinterpret"};
   return kNames[static_cast<size_t>(fn)];
 }
 
@@ -93,15 +104,18 @@ std::string select_fault(const Expr& cond, const Expr& yes, const Expr& no) {
 
 std::string access_fault(const Buffer& buffer, const std::vector<Expr>& at, const Expr& pred) {
   if (at.size() != buffer.rank()) {
-    return buffer.name() + ": " + std::to_string(buffer.rank()) + " subscripts expected, not " + std::to_string(at.size());
+    return buffer.name() + ": " + std::to_string(buffer.rank()) + " subscripts expected, not " +
+           std::to_string(at.size());
   }
   const int lanes = lanes_of(at);
   for (const Expr& e : at) {
     if (!e.type().is_index()) return buffer.name() + ": subscripts of type index expected, not " + to_string(e.type());
-    if (e.type().lanes != 1 && e.type().lanes != lanes) return buffer.name() + ": subscripts of one lane count expected";
+    if (e.type().lanes != 1 && e.type().lanes != lanes)
+      return buffer.name() + ": subscripts of one lane count expected";
   }
   if (pred.get() != nullptr && pred.type() != Type::boolean(lanes)) {
-    return buffer.name() + ": a predicate of type " + to_string(Type::boolean(lanes)) + " expected, not " + to_string(pred.type());
+    return buffer.name() + ": a predicate of type " + to_string(Type::boolean(lanes)) + " expected, not " +
+           to_string(pred.type());
   }
   return {};
 }
@@ -109,10 +123,12 @@ std::string access_fault(const Buffer& buffer, const std::vector<Expr>& at, cons
 std::string call_fault(Fn fn, const std::vector<Expr>& args) {
   if (fn == Fn::kReinterpret) return "reinterpret: needs the type that it gives";
   if (args.size() != arity_of(fn)) {
-    return name_of(fn) + ": " + std::to_string(arity_of(fn)) + " arguments expected, not " + std::to_string(args.size());
+    return name_of(fn) + ": " + std::to_string(arity_of(fn)) + " arguments expected, not " +
+           std::to_string(args.size());
   }
   for (const Expr& arg : args) {
-    if (arg.type() != args[0].type()) return name_of(fn) + ": arguments of one type expected, not " + both(args[0], arg);
+    if (arg.type() != args[0].type())
+      return name_of(fn) + ": arguments of one type expected, not " + both(args[0], arg);
   }
   const Type type = args[0].type();
   if (type.is_float() || (fn == Fn::kAbs && (type.is_int() || type.is_uint()))) return {};
@@ -128,17 +144,23 @@ std::string reinterpret_fault(Type to, const Expr& value) {
 
 std::string ramp_fault(const Expr& base, const Expr& stride, int lanes) {
   if (base.type() != stride.type()) return "ramp: base and stride of one type expected, not " + both(base, stride);
-  if (!base.type().is_integer() || !base.type().is_scalar()) return "ramp: does not start from " + to_string(base.type());
-  return lanes < 2 || lanes > kMaxLanes ? "ramp: 2.." + std::to_string(kMaxLanes) + " lanes expected, not " + std::to_string(lanes) : "";
+  if (!base.type().is_integer() || !base.type().is_scalar())
+    return "ramp: does not start from " + to_string(base.type());
+  return lanes < 2 || lanes > kMaxLanes
+             ? "ramp: 2.." + std::to_string(kMaxLanes) + " lanes expected, not " + std::to_string(lanes)
+             : "";
 }
 
 std::string broadcast_fault(const Expr& value, int lanes) {
   if (!value.type().is_scalar()) return "broadcast: a scalar expected, not " + to_string(value.type());
-  return lanes < 2 || lanes > kMaxLanes ? "broadcast: 2.." + std::to_string(kMaxLanes) + " lanes expected, not " + std::to_string(lanes) : "";
+  return lanes < 2 || lanes > kMaxLanes
+             ? "broadcast: 2.." + std::to_string(kMaxLanes) + " lanes expected, not " + std::to_string(lanes)
+             : "";
 }
 
 std::string reduce_fault(ReduceOp op, const Expr& source, const std::vector<ReduceAxis>& axes) {
-  if (!takes(operator_of(op), source.type()) || !source.type().is_scalar()) return "reduction: does not take " + to_string(source.type());
+  if (!takes(operator_of(op), source.type()) || !source.type().is_scalar())
+    return "reduction: does not take " + to_string(source.type());
   for (const ReduceAxis& axis : axes) {
     if (axis.var.type() != Type::index() || axis.min.type() != Type::index() || axis.extent.type() != Type::index()) {
       return "reduction: axis " + axis.var.name() + " must be an index, as its ends";

@@ -1,5 +1,5 @@
-// The typing rules, once: constructors TW_CHECK them, the verifier and the parser report them. Each answers what is wrong
-// with a node that would be built so, or nothing.
+// The typing rules, once: constructors TW_CHECK them, the verifier and the parser report them. Each answers what is
+// wrong with a node that would be built so, or nothing.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace tw::ir {
 
-bool is_comparison(BinOp);                     // kEq .. kGe: bool, whatever the operands
+bool is_comparison(BinOp);  // kEq .. kGe: bool, whatever the operands
 BinOp operator_of(ReduceOp);
-int lanes_of(const std::vector<Expr>& at);     // the widest
-std::string name_of(BinOp);                    // as the text form writes it: "+", "min", "floormod"
+int lanes_of(const std::vector<Expr>& at);  // the widest
+std::string name_of(BinOp);                 // as the text form writes it: "+", "min", "floormod"
 std::string name_of(Fn);
 size_t arity_of(Fn);
 

@@ -51,8 +51,12 @@ class Walk {
   }
 
  private:
-  template <class List> void keep(List& waiting, const Stmt& s) { waiting.push_back(&s); }
-  template <class List> void keep(List& waiting, const Expr& e) {
+  template <class List>
+  void keep(List& waiting, const Stmt& s) {
+    waiting.push_back(&s);
+  }
+  template <class List>
+  void keep(List& waiting, const Expr& e) {
     if (on_expr_ != nullptr && *on_expr_) waiting.push_back(&e);
   }
 
@@ -202,7 +206,9 @@ struct Uses {
     if (const VarRef* ref = as<VarRef>(e); ref && used.insert(ref->var.id()).second) order.push_back(ref->var);
     for_bound(e, [&](const Var& v) { bound.insert(v.id()); });
   }
-  void note(const Stmt& s) { for_bound(s, [&](const Var& v) { bound.insert(v.id()); }); }
+  void note(const Stmt& s) {
+    for_bound(s, [&](const Var& v) { bound.insert(v.id()); });
+  }
 };
 
 template <class Root>
@@ -223,7 +229,8 @@ void walk(const Expr& root, const std::function<bool(const Expr&)>& visit) {
   if (root) Walk(nullptr, &visit).run(root);
 }
 
-void walk(const Stmt& root, const std::function<bool(const Stmt&)>& visit_stmt, const std::function<bool(const Expr&)>& visit_expr) {
+void walk(const Stmt& root, const std::function<bool(const Stmt&)>& visit_stmt,
+          const std::function<bool(const Expr&)>& visit_expr) {
   if (root) Walk(&visit_stmt, &visit_expr).run(root);
 }
 
@@ -238,7 +245,8 @@ Expr map_children(const Expr& e, const std::function<Expr(const Expr&)>& f) {
   return rebuild(e, f, changed);
 }
 
-Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt, const std::function<Expr(const Expr&)>& on_expr) {
+Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt,
+                  const std::function<Expr(const Expr&)>& on_expr) {
   bool changed = false;
   const auto child = [&](const auto& handle) {
     auto mapped = handle;
@@ -287,7 +295,8 @@ Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt
 
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& f) { return e ? Rewrite(kKeepStmt, f)(e) : e; }
 
-Stmt rewrite(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt, const std::function<Expr(const Expr&)>& on_expr) {
+Stmt rewrite(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt,
+             const std::function<Expr(const Expr&)>& on_expr) {
   return s ? Rewrite(on_stmt, on_expr)(s) : s;
 }
 

@@ -11,11 +11,13 @@ namespace tw::ir {
 namespace {
 
 TEST(IrType, TextRoundTrip) {
-  for (const char* name : {"bool", "index", "int8", "uint64", "float16", "bfloat16", "float64", "float32x16", "boolx8", "indexx4", "bfloat16x2"}) {
+  for (const char* name : {"bool", "index", "int8", "uint64", "float16", "bfloat16", "float64", "float32x16", "boolx8",
+                           "indexx4", "bfloat16x2"}) {
     ASSERT_TRUE(parse_type(name)) << name;
     EXPECT_EQ(to_string(*parse_type(name)), name);
   }
-  for (const char* name : {"", "x", "int", "int7", "float32x", "float32x1", "float32x0", "float32x70000", "float32x-2", "boolx", "float32x4x4"}) {
+  for (const char* name : {"", "x", "int", "int7", "float32x", "float32x1", "float32x0", "float32x70000", "float32x-2",
+                           "boolx", "float32x4x4"}) {
     EXPECT_FALSE(parse_type(name)) << name;
   }
 }

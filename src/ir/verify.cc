@@ -1,0 +1,263 @@
+#include "src/ir/verify.h"
+
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "src/ir/fields.h"
+#include "src/ir/typing.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::ir {
+namespace {
+
+struct Fault {
+  Diagnostic diagnostic;
+};
+
+class Verifier {
+ public:
+  void program(const Program& p) {
+    for (const Param& param : p.params) {
+      declare(param.buffer);
+      if (param.buffer.scope() != Scope::kArgument)
+        fail(param.buffer.name() + ": a parameter of scope argument expected");
+      buffers_.at(param.buffer.id()).written = param.written;
+    }
+    if (!p.body) fail("kernel " + p.name + ": a body expected");
+    statement(p.body);
+  }
+
+ private:
+  struct Declared {
+    Buffer buffer;
+    bool written = true;
+  };
+
+  void statement(const Stmt& s) {
+    here_ = &s;
+    match(
+        s, [&](const Store& st) { store(st); }, [&](const For& f) { loop(f); }, [&](const If& i) { branch(i); },
+        [&](const Seq& q) { sequence(q); }, [&](const Allocate& a) { allocation(a); },
+        [&](const LetStmt& l) { let(l); });
+  }
+
+  void store(const Store& st) {
+    for (const Expr& e : st.at) expression(e);
+    expression(st.value);
+    if (st.pred) expression(st.pred);
+    access(st.buffer, st.at, st.pred);
+    if (!buffers_.at(st.buffer.id()).written)
+      fail(st.buffer.name() + ": a parameter that is not an output is stored to");
+    const Type type = st.buffer.element().with_lanes(lanes_of(st.at));
+    if (st.value.type() != type)
+      fail(st.buffer.name() + ": a value of type " + to_string(type) + " expected, not " + to_string(st.value.type()));
+  }
+
+  void loop(const For& f) {
+    expression(f.extent);
+    if (!(f.extent.type() == Type::index() && f.var.type() == Type::index()))
+      fail(f.var.name() + ": a loop over an index expected");
+    const std::optional<int64_t> extent = as_int(f.extent);
+    if (f.kind == ForKind::kVectorized && !extent)
+      fail(f.var.name() + ": a constant extent expected in a vectorized loop");
+    if (extent.value_or(0) < 0)
+      fail(f.var.name() + ": an extent from 0 on expected, not " + std::to_string(extent.value_or(0)));
+    if (!f.body) fail(f.var.name() + ": a loop without a body");
+    in_scope(f.var, f.body);
+  }
+
+  void branch(const If& i) {
+    expression(i.cond);
+    if (i.cond.type() != Type::boolean())
+      fail("if: a condition of type bool expected, not " + to_string(i.cond.type()));
+    if (!i.then) fail("if: without a body");
+    statement(i.then);
+    if (i.otherwise) statement(i.otherwise);
+  }
+
+  void sequence(const Seq& q) {
+    if (q.stmts.size() == 1) fail("a sequence of one statement");
+    for (const Stmt& s : q.stmts)
+      if (!s || as<Seq>(s)) fail("a sequence inside a sequence");
+    for (const Stmt& s : q.stmts) statement(s);
+  }
+
+  void allocation(const Allocate& a) {
+    if (a.buffer.scope() == Scope::kArgument)
+      fail(a.buffer.name() + ": an allocation of scope global or local expected");
+    if (!a.body) fail(a.buffer.name() + ": an allocation without a body");
+    declare(a.buffer);
+    const size_t mark = checked_.size();
+    statement(a.body);
+    buffers_.erase(a.buffer.id());
+    forget(mark);
+  }
+
+  void let(const LetStmt& l) {
+    expression(l.value);
+    if (l.value.type() != l.var.type())
+      fail(l.var.name() + ": a value of type " + to_string(l.var.type()) + " expected, not " +
+           to_string(l.value.type()));
+    if (!l.body) fail(l.var.name() + ": a let without a body");
+    in_scope(l.var, l.body);
+  }
+
+  void in_scope(const Var& var, const Stmt& body) {
+    if (!bound_.insert(var.id()).second) fail(var.name() + ": a variable that is bound twice");
+    const size_t mark = checked_.size();
+    vars_.emplace(var.id(), var.type());
+    statement(body);
+    vars_.erase(var.id());
+    forget(mark);
+  }
+
+  void declare(const Buffer& b) {
+    if (!bound_.insert(b.id()).second) fail(b.name() + ": a buffer that is declared twice");
+    if (!(b.element().is_scalar() && !b.element().is_index()))
+      fail(b.name() + ": elements of a scalar data type expected, not " + to_string(b.element()));
+    for (const Expr& extent : b.shape()) {
+      if (!(extent.type() == Type::index() && as_int(extent).value_or(-1) >= 0))
+        fail(b.name() + ": a constant extent from 0 on expected, not " + to_string(extent));
+    }
+    if (!(b.strides().empty() || b.strides().size() == b.rank()))
+      fail(b.name() + ": as many strides as extents expected");
+    for (const Expr& stride : b.strides()) {
+      if (!(stride.type() == Type::index() && as_int(stride)))
+        fail(b.name() + ": a constant stride expected, not " + to_string(stride));
+    }
+    buffers_.insert_or_assign(b.id(), Declared{b});
+  }
+
+  void access(const Buffer& b, const std::vector<Expr>& at, const Expr& pred) {
+    const auto found = buffers_.find(b.id());
+    if (found == buffers_.end()) fail(b.name() + ": a buffer that is accessed outside its scope");
+    const Buffer& declared = found->second.buffer;
+    if (b.element() != declared.element())
+      fail(b.name() + ": elements of " + to_string(declared.element()) + " expected, not " + to_string(b.element()));
+    const bool linear = b.rank() == 1 && b.strides().empty();
+    if (!(linear || b.rank() == declared.rank()))
+      fail(b.name() + ": " + std::to_string(declared.rank()) + " subscripts expected, not " + std::to_string(b.rank()));
+    require(access_fault(b, at, pred));
+  }
+
+  // Each node once within the scopes in which it was met: what holds there holds further in.
+  void expression(const Expr& e) {
+    if (!e) fail("an expression that is missing");
+    if (e.shared() && !seen_.insert(e.get()).second) return;
+    if (e.shared()) checked_.push_back(e.get());
+    if (const Let* l = as<Let>(e)) return let(*l, e);
+    if (const Reduce* r = as<Reduce>(e)) return reduction(*r);
+    for_each_child(*e, [&](const Expr& child) { expression(child); });
+    require(fault_of(e));
+  }
+
+  void let(const Let& l, const Expr& e) {
+    expression(l.value);
+    if (!(l.value.type() == l.var.type() && l.body.get() != nullptr && l.body.type() == e.type()))
+      fail(l.var.name() + ": a let whose types differ");
+    const size_t mark = checked_.size();
+    enter(l.var);
+    expression(l.body);
+    leave(l.var);
+    forget(mark);
+  }
+
+  void reduction(const Reduce& r) {
+    if (r.axes.empty()) fail("a reduction without an axis");
+    const size_t mark = checked_.size();
+    for (const ReduceAxis& axis : r.axes) {
+      expression(axis.min);
+      expression(axis.extent);
+    }
+    for (const ReduceAxis& axis : r.axes) enter(axis.var);
+    expression(r.source);
+    require(reduce_fault(r.op, r.source, r.axes));
+    for (const ReduceAxis& axis : r.axes) leave(axis.var);
+    forget(mark);
+  }
+
+  std::string fault_of(const Expr& e) {
+    const Type type = e.type();
+    return match(
+        e, [&](const IntImm& i) { return constant_fault(type, i.value); },
+        [&](const FloatImm& f) { return constant_fault(type, f.value); },
+        [&](const VarRef& v) {
+          const auto found = vars_.find(v.var.id());
+          if (found == vars_.end()) return v.var.name() + ": a variable that is used outside its scope";
+          return found->second == type ? ""
+                                       : v.var.name() + ": a variable of type " + to_string(found->second) +
+                                             " used as " + to_string(type);
+        },
+        [&](const Cast& c) { return cast_fault(type, c.value); },
+        [&](const Binary& b) { return binary_fault(b.op, b.a, b.b); },
+        [&](const Not& n) { return std::string(n.a.type().is_bool() ? "" : "not: a bool expected"); },
+        [&](const Select& s) { return select_fault(s.cond, s.yes, s.no); },
+        [&](const Load& l) { return access(l.buffer, l.at, l.pred), std::string(); },
+        [&](const Call& c) {
+          return c.fn == Fn::kReinterpret ? reinterpret_fault(type, c.args.at(0)) : call_fault(c.fn, c.args);
+        },
+        [&](const Ramp& r) { return ramp_fault(r.base, r.stride, r.lanes); },
+        [&](const Broadcast& b) { return broadcast_fault(b.value, b.lanes); },
+        [&](const Let&) { return std::string(); }, [&](const Reduce&) { return std::string(); });
+  }
+
+  static std::string constant_fault(Type type, int64_t value) {
+    const bool fits = !type.is_float() && type.is_scalar() && as_int(int_imm(type, value)) == value;
+    return fits ? "" : std::to_string(value) + ": not a value of " + to_string(type);
+  }
+  static std::string constant_fault(Type type, double value) {
+    const bool fits = type.is_float() && type.is_scalar() && (std::isnan(value) || round_to(type, value) == value);
+    return fits ? "" : std::to_string(value) + ": not a value of " + to_string(type);
+  }
+
+  void enter(const Var& var) {
+    if (!(vars_.emplace(var.id(), var.type()).second))
+      fail(var.name() + ": a variable that is bound inside its own scope");
+  }
+  void leave(const Var& var) { vars_.erase(var.id()); }
+
+  void forget(size_t mark) {
+    for (size_t i = mark; i < checked_.size(); ++i) seen_.erase(checked_[i]);
+    checked_.resize(mark);
+  }
+
+  void require(const std::string& fault) {
+    if (!fault.empty()) fail(fault);
+  }
+
+  [[noreturn]] void fail(const std::string& what) {
+    Diagnostic d;
+    d.kind = ErrorKind::kInternal;
+    d.what = what;
+    if (here_ != nullptr) d.notes.push_back("in " + first_line(*here_));
+    throw Fault{std::move(d)};
+  }
+
+  static std::string first_line(const Stmt& s) {
+    const std::string text = to_string(s);
+    return text.substr(0, std::min(text.find('\n'), size_t{200}));
+  }
+
+  const Stmt* here_ = nullptr;
+  std::unordered_set<uint64_t> bound_;
+  std::unordered_map<uint64_t, Declared> buffers_;
+  std::unordered_map<uint64_t, Type> vars_;
+  std::unordered_set<const ExprNode*> seen_;
+  std::vector<const ExprNode*> checked_;  // what is in seen_, in order: scopes forget what they met
+};
+
+}  // namespace
+
+Status verify(const Program& p) {
+  return support::with_deep_stack([&]() -> Status {
+    try {
+      Verifier().program(p);
+      return Unit{};
+    } catch (Fault& fault) {
+      return std::move(fault.diagnostic);
+    }
+  });
+}
+
+}  // namespace tw::ir

@@ -1,0 +1,146 @@
+// parse(print(p)) == p for random programs of every construct; every text ends in a program or a Diagnostic.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+
+#include "src/ir/equal.h"
+#include "src/ir/parse.h"
+#include "tests/unit/random_ir.h"
+
+namespace tw::ir {
+namespace {
+
+std::string error_of(std::string_view text) {
+  const Result<Program> p = parse_program(text);
+  return p ? "" : p.error().render();
+}
+
+void expect_round_trip(const Program& p) {
+  const std::string text = to_string(p);
+  const Result<Program> back = parse_program(text);
+  ASSERT_TRUE(back.ok()) << back.error().render() << "\n" << text;
+  ASSERT_TRUE(equal(*back, p)) << text << "\nbecame\n" << to_string(*back);
+  ASSERT_EQ(to_string(*back), text);
+}
+
+TEST(IrParse, RandomProgramsRoundTrip) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    expect_round_trip(RandomProgram(seed).make());
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(IrParse, HandWrittenTextMayBeLoose) {
+  const Result<Program> p = parse_program(
+      "# a comment\n"
+      "kernel f(A: float32[8],\n"
+      "         C: out float32[8]):   # parameters on two lines\n"
+      "\n"
+      "    for i in 0..8 serial:\n"
+      "          C[i] = (A[i] + 1) * 2\n");
+  ASSERT_TRUE(p.ok()) << p.error().render();
+  EXPECT_EQ(to_string(*p),
+            "kernel f(A: float32[8], C: out float32[8]):\n  for i in 0..8:\n    C[i] = (A[i] + 1.0) * 2.0\n");
+}
+
+TEST(IrParse, ErrorsNameTheirPlace) {
+  EXPECT_EQ(error_of("kernel f(C: out float32[8]):\n  for i in 0..8:\n    C[i] = = 2\n"),
+            "IR text, line 3, column 12: an expression expected, not '='\n"
+            "        C[i] = = 2\n"
+            "               ^");
+  const auto expect_error = [](std::string_view body, std::string_view error) {
+    const std::string text = "kernel f(A: float32[8], C: out float32[8]):\n" + std::string(body);
+    EXPECT_NE(error_of(text).find(error), std::string::npos) << body << "\n" << error_of(text);
+  };
+  expect_error("  C[j] = 1\n", "line 2, column 5: j: no variable or buffer");
+  expect_error("  C[0, 1] = 1\n", "column 3: C: 1 subscripts expected, not 2");
+  expect_error("  C[0] = A[0] + 2.0f64\n", "+: operands of one type expected, not float32 and float64");
+  expect_error("  A[0] = 1.0\n", "A: a parameter that is not an output is stored to");
+  expect_error("  for i in 1..8:\n    C[i] = 1\n", "column 12: a loop from 0 expected");
+  expect_error("  for i in 0..8:\n  C[i] = 1\n", "line 3, column 3: an indented statement expected");
+  expect_error("  for i in 0..8:\n    C[i] = 1\n   C[0] = 1\n", "line 4, column 4");
+  expect_error("  C[0] = select(1, 2.0, 3.0)\n", "select: a condition of type bool expected");
+  expect_error("  C[0] = exp(3i32)\n", "exp: does not take int32");
+  expect_error("  C[0] = float32(300u8)\n", "a value of uint8 expected, not 300");
+  expect_error("  C[0 : 8] = broadcast(1.0, 4)\n", "C: a value of type float32x8 expected, not float32x4");
+  expect_error("  C[0] = %1\n", "the number of a definition above expected");
+  expect_error("  if 0 < 1 < 2:\n    pass\n", "a comparison of comparisons needs parentheses");
+  expect_error("", "an indented statement expected");
+  expect_error("  C[0] = 1.0 3\n", "the end of the line expected, not '3'");
+  expect_error("\tC[0] = 1.0\n", "not a tab");
+  expect_error("  let x = 1.0\n", "a statement expected");
+  expect_error("  alloc t: float32[8] argument\n  pass\n", "local or global expected");
+  expect_error("  for i in 0..8 vectorised:\n    pass\n", "':' expected, not 'vectorised'");
+}
+
+TEST(IrParse, NoTextCrashes) {
+  const std::string text = to_string(RandomProgram(7).make());
+  std::mt19937_64 rng(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::string broken = text;
+    for (int edits = 1 + static_cast<int>(rng() % 4); edits > 0; --edits) {
+      const size_t at = rng() % broken.size();
+      const char c = "()[]:,=%.\n\" ix09-e_#@\\\0\x80"[rng() % 24];
+      switch (rng() % 4) {
+        case 0:
+          broken[at] = c;
+          break;
+        case 1:
+          broken.insert(at, 1, c);
+          break;
+        case 2:
+          broken.erase(at, 1 + rng() % 8);
+          break;
+        default:
+          broken.insert(at, broken.substr(rng() % broken.size(), 12));
+          break;
+      }
+      if (broken.empty()) broken = " ";
+    }
+    if (const Result<Program> p = parse_program(broken)) expect_round_trip(*p);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(IrParse, DepthIsBounded) {
+  const std::string head = "kernel f(C: out float32[]):\n  C[] = ";
+  const auto repeat = [](std::string_view piece, size_t times) {
+    std::string all;
+    for (size_t i = 0; i < times; ++i) all += piece;
+    return all;
+  };
+  EXPECT_NE(error_of(head + repeat("(", 200000)).find("levels of nesting"), std::string::npos);
+  EXPECT_NE(error_of(head + repeat("1.0 + ", 2000000)).find("words and signs"), std::string::npos);
+  EXPECT_EQ(error_of(head + repeat("(1.0 + ", 20000) + "1.0" + repeat(")", 20000) + "\n"), "");
+  const Result<Program> sum = parse_program(head + repeat("1.0 + ", 400000) + "1.0\n");
+  ASSERT_TRUE(sum.ok()) << sum.error().render();
+  EXPECT_GT(to_string(*sum).size(), 2000000u);
+  std::string lets = "kernel f(C: out float32[]):\n";
+  for (int i = 0; i < 10000; ++i) lets += "  let x" + std::to_string(i) + " = 1.0\n";
+  EXPECT_EQ(error_of(lets + "  C[] = x9999\n"), "");
+}
+
+TEST(IrParse, FiveThousandStatementsInTwentyMilliseconds) {
+  const Buffer a("A", Type::f(32), {4096, 64}, Scope::kArgument), c("C", Type::f(32), {4096, 64}, Scope::kArgument);
+  const Var io("io");
+  std::vector<Stmt> stmts;
+  for (int i = 0; i < 5000; ++i) {
+    const std::vector<Expr> at = {Expr(io) * 6 + i % 6, ramp(i, 1, 16)};
+    stmts.push_back(store(c, at, call(Fn::kFma, {load(a, at), broadcast(load(a, {io, Expr(i)}), 16), load(c, at)})));
+  }
+  const std::string text = to_string(Program{"f", {{a, false}, {c, true}}, loop(io, 8, seq(stmts))});
+  double best = 1e9;
+  for (int round = 0; round < 5; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(parse_program(text).ok());
+    best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+  }
+  RecordProperty("milliseconds", std::to_string(best));
+  std::printf("%zu bytes of IR text parsed and verified in %.1f ms\n", text.size(), best);
+  EXPECT_LT(best, 200);  // 20 on a quiet machine; sanitizers and loaded machines get room
+}
+
+}  // namespace
+}  // namespace tw::ir

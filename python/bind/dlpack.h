@@ -1,0 +1,46 @@
+// The C structs of DLPack 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html), as far as a consumer on the CPU reads
+// them.
+#pragma once
+
+#include <cstdint>
+
+namespace tw::bind::dlpack {
+
+enum DeviceType : int32_t { kCpu = 1, kCudaHost = 3 };
+enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kBool = 6 };
+constexpr uint64_t kReadOnly = 1;
+
+struct Device {
+  int32_t type;
+  int32_t id;
+};
+struct DataType {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+};
+struct Tensor {
+  void* data;
+  Device device;
+  int32_t ndim;
+  DataType dtype;
+  int64_t* shape;
+  int64_t* strides;  // in elements; null: compact row-major
+  uint64_t byte_offset;
+};
+// In a capsule named "dltensor".
+struct ManagedTensor {
+  Tensor tensor;
+  void* manager;
+  void (*deleter)(ManagedTensor*);
+};
+// In a capsule named "dltensor_versioned".
+struct ManagedTensorVersioned {
+  uint32_t major, minor;
+  void* manager;
+  void (*deleter)(ManagedTensorVersioned*);
+  uint64_t flags;
+  Tensor tensor;
+};
+
+}  // namespace tw::bind::dlpack

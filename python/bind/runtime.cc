@@ -1,0 +1,126 @@
+// Kernels, timing and threads.
+
+#include "tensorwright/runtime.h"
+
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include "python/bind/bind.h"
+#include "python/bind/function.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+namespace {
+
+using runtime::ArgSpec;
+using runtime::Timing;
+
+py::tuple tuple(const std::vector<int64_t>& values) {
+  py::tuple result(values.size());
+  for (size_t i = 0; i < values.size(); ++i) result[i] = values[i];
+  return result;
+}
+
+std::string text(const ArgSpec& spec) {
+  return spec.name + ": " + ir::to_string(spec.dtype) + std::string(py::str(tuple(spec.shape))) +
+         (spec.written ? " (output)" : "");
+}
+
+std::string text(const Function& f) {
+  std::string out = "<tensorwright.Function " + f.kernel().name() + "(";
+  for (size_t i = 0; i < f.kernel().args().size(); ++i) out += (i ? ", " : "") + text(f.kernel().args()[i]);
+  return out + ")>";
+}
+
+std::string text(const Timing& timing) {
+  char buffer[96];
+  std::snprintf(buffer, sizeof(buffer), "TimingResult(median=%.4g s, spread=%.1f %%, runs=%zu)", timing.median,
+                100 * timing.spread, timing.runs.size());
+  return buffer;
+}
+
+const Module& module_of(const Function& f, const char* what) {
+  if (f.module()) return *f.module();
+  throw Error(Diagnostic{ErrorKind::kArgument,
+                         std::string(what) + ": " + f.kernel().name() +
+                             " was loaded from a file, only a function that tw.build made has this",
+                         {},
+                         {}});
+}
+
+Timing time(const Function& f, const py::args& arrays, int number, int repeat, double min_repeat_ms) {
+  return f.time(arrays, {.number = number, .repeat = repeat, .min_repeat_ms = min_repeat_ms});
+}
+
+void bind_results(py::module_& m) {
+  py::class_<ArgSpec>(m, "ArgSpec", "What a kernel expects of one argument.")
+      .def_readonly("name", &ArgSpec::name)
+      .def_property_readonly("dtype", [](const ArgSpec& s) { return ir::to_string(s.dtype); })
+      .def_property_readonly("shape", [](const ArgSpec& s) { return tuple(s.shape); })
+      .def_property_readonly(
+          "strides",
+          [](const ArgSpec& s) -> py::object {
+            return s.strides.empty() ? py::object(py::none()) : py::object(tuple(s.strides));
+          },
+          "In elements; None for compact row-major.")
+      .def_property_readonly("is_output", [](const ArgSpec& s) { return s.written; })
+      .def("__repr__", [](const ArgSpec& s) { return text(s); });
+  py::class_<Timing>(m, "TimingResult", "Seconds per call: the median, the spread around it, and every repeat.")
+      .def_readonly("median", &Timing::median)
+      .def_readonly("spread", &Timing::spread, "(90th - 10th percentile) / median.")
+      .def_readonly("runs", &Timing::runs)
+      .def("__repr__", [](const Timing& t) { return text(t); });
+}
+
+void bind_function(py::module_& m) {
+  py::class_<Function>(m, "Function", R"(A compiled kernel.
+
+``f(a, b, out)`` runs it on NumPy arrays, PyTorch CPU tensors or anything with ``__dlpack__``, in place and without copies;
+outputs are among the arguments.)")
+      .def("__call__", &Function::call)
+      .def("time", &time, py::arg("number") = 0, py::arg("repeat") = 5, py::arg("min_repeat_ms") = 1.0,
+           R"(Run the kernel on these arrays and time it.
+
+Parameters: the arrays of a call; number, calls per repeat (0: as many as last min_repeat_ms); repeat, how many times.
+Returns: TimingResult, in seconds per call.
+Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
+      .def_property_readonly("name", [](const Function& f) { return f.kernel().name(); })
+      .def_property_readonly(
+          "args", [](const Function& f) { return f.kernel().args(); }, "ArgSpec of each argument.")
+      .def(
+          "source", [](const Function& f, const std::string& kind) { return module_of(f, "source").source(kind); },
+          py::arg("kind") = "ir", "The code as text: \"ir\" (the lowered loop program), \"llvm\" or \"asm\".")
+      .def(
+          "save",
+          [](const Function& f, const std::filesystem::path& path) {
+            const Module& module = module_of(f, "save");
+            const py::gil_scoped_release released;
+            module.save(path.string());
+          },
+          py::arg("path"), "Write a .o or .so with a C header beside it.")
+      .def_property_readonly("target", [](const Function& f) { return module_of(f, "target").target().to_string(); })
+      .def("__repr__", [](const Function& f) { return text(f); });
+}
+
+}  // namespace
+
+void bind_runtime(py::module_& m) {
+  bind_results(m);
+  bind_function(m);
+  m.def(
+      "load",
+      [](const std::filesystem::path& path, const std::string& name) {
+        return Function(runtime::load(path.string(), name));
+      },
+      py::arg("path"), py::arg("name") = "", R"(Load a kernel from a shared object that f.save("name.so") wrote.
+
+Parameters: path; name, which kernel, when there are several.
+Raises: BuildError when there is no such kernel or this CPU cannot run it.)");
+  m.def("num_threads", &runtime::num_threads,
+        "Threads that a parallel loop uses: set_num_threads, TW_NUM_THREADS, or the cores.");
+  m.def("set_num_threads", &runtime::set_num_threads, py::arg("n"), "Use n threads from the next kernel on.");
+  m.def("park_threads", &runtime::park_threads, "Let idle threads sleep at once instead of after a short spin.");
+}
+
+}  // namespace tw::bind

@@ -2,7 +2,7 @@
 #include "tensorwright/build.h"
 
 #include "codegen/interp_module.h"
-#include "codegen/symbol.h"
+#include "codegen/kernel_name.h"
 #include "src/lower/pipeline.h"
 #include "src/support/deep_stack.h"
 #if TW_LLVM

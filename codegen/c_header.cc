@@ -3,7 +3,7 @@
 #include <set>
 #include <sstream>
 
-#include "codegen/symbol.h"
+#include "src/runtime/kernel.h"
 
 namespace tw::codegen {
 
@@ -107,7 +107,7 @@ std::string shape_text(const ir::Buffer& buffer) {
 
 std::string c_header(const ir::Program& program, const Target& target) {
   const std::vector<std::string> names = c_names(program);
-  const std::string symbol = kernel_symbol(program.name);
+  const std::string symbol = runtime::kernel_symbol(program.name);
   std::ostringstream out;
   out << "/* Kernel " << program.name << " for " << target.to_string() << ".\n";
   for (size_t i = 0; i < names.size(); ++i)
@@ -116,7 +116,7 @@ std::string c_header(const ir::Program& program, const Target& target) {
   out << " * " << program.name << "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
   out << kAbiText << kDefaultContext << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   out << "int32_t " << symbol << "(const tw_args* args, const tw_context* context);\n";
-  out << "extern const tw_kernel_descriptor " << descriptor_symbol(program.name) << ";\n";
+  out << "extern const tw_kernel_descriptor " << runtime::descriptor_symbol(program.name) << ";\n";
   out << "#ifdef __cplusplus\n}\n#endif\n\nstatic inline int32_t " << program.name << "_run(";
   for (size_t i = 0; i < names.size(); ++i)
     out << (i ? ", " : "") << (program.params[i].written ? "" : "const ") << c_type(program.params[i].buffer.element())

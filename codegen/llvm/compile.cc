@@ -7,12 +7,12 @@
 
 #include <cstdlib>
 
+#include "codegen/kernel_name.h"
 #include "codegen/llvm/backend.h"
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
 #include "codegen/llvm/passes.h"
-#include "codegen/symbol.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::codegen {

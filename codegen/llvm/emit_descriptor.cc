@@ -1,6 +1,6 @@
 // The constant data beside a kernel: what kernel_abi.h calls tw_kernel_descriptor.
 #include "codegen/llvm/emitter.h"
-#include "codegen/symbol.h"
+#include "src/runtime/kernel.h"
 #include "tensorwright/kernel_abi.h"
 
 namespace tw::codegen {
@@ -56,7 +56,7 @@ void Emitter::emit_descriptor(const ir::Program& program) {
       {write.u32(sizeof(tw_kernel_descriptor)), write.u32(TW_ABI_VERSION), write.text(program.name),
        write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), params});
   auto* global = new llvm::GlobalVariable(module_, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage,
-                                          descriptor, descriptor_symbol(program.name));
+                                          descriptor, runtime::descriptor_symbol(program.name));
   global->setDSOLocal(true);
 }
 

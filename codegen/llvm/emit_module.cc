@@ -3,7 +3,7 @@
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
-#include "codegen/symbol.h"
+#include "src/runtime/kernel.h"
 
 namespace tw::codegen {
 
@@ -28,7 +28,8 @@ void Emitter::emit_kernel(const ir::Program& program) {
   kernel_name_ = program.name;
   llvm::Type* pointer = b_.getPtrTy();
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer}, false);
-  auto* kernel = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, kernel_symbol(program.name), module_);
+  auto* kernel =
+      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, runtime::kernel_symbol(program.name), module_);
   kernel->setDSOLocal(true);
   kernel->setDoesNotThrow();
   frame_ = Frame{};

@@ -5,7 +5,6 @@
 #include "codegen/arg_specs.h"
 #include "codegen/c_header.h"
 #include "codegen/llvm/backend.h"
-#include "codegen/symbol.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -29,7 +28,7 @@ class LlvmModule : public Module {
       : program_(program), target_(target), opt_level_(opt_level) {
     object_ = compile(program_, target_, opt_level_, Output::kObject).value_or_throw();
     if (!target_.missing_here().empty()) return;
-    const std::string symbol = kernel_symbol(program_.name);
+    const std::string symbol = runtime::kernel_symbol(program_.name);
     std::shared_ptr<const LoadedCode> code = load_object(object_, symbol).value_or_throw();
     auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(symbol));
     kernel_ = runtime::make_kernel(function, arg_specs(program_), program_.name, code);

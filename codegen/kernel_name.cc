@@ -1,8 +1,6 @@
-#include "codegen/symbol.h"
+#include "codegen/kernel_name.h"
 
 #include <algorithm>
-
-#include "tensorwright/kernel_abi.h"
 
 namespace tw::codegen {
 
@@ -14,9 +12,6 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
 
 }  // namespace
-
-std::string kernel_symbol(const std::string& name) { return TW_KERNEL_PREFIX + name; }
-std::string descriptor_symbol(const std::string& name) { return kernel_symbol(name) + "_descriptor"; }
 
 Status check_kernel_name(const std::string& name) {
   const bool valid = !name.empty() && name.size() <= kMaxName && is_letter(name[0]) &&

@@ -1,0 +1,13 @@
+// Which names a kernel may have.
+#pragma once
+
+#include <string>
+
+#include "tensorwright/error.h"
+
+namespace tw::codegen {
+
+// A C identifier of at most 128 characters. Names such as `exp` or `main` are fine: symbols carry a prefix.
+Status check_kernel_name(const std::string& name);
+
+}  // namespace tw::codegen

@@ -1,0 +1,129 @@
+// Golden tests: every tests/golden/**/*.txt is one test, a page of text.
+//
+//   # what it shows, in one line
+//   input
+//   ---
+//   expected output
+//
+// An input that begins with `pass: vectorize, unroll` is IR text; the output is the IR after these passes (`print`: as
+// parsed, `all`: the whole pipeline), or the error. `target: ...` may follow on a line of its own. Any other input is a
+// tensor expression with its schedule (te_text.h).
+//
+// UPDATE_GOLDEN=1 writes the output into the file.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "src/ir/parse.h"
+#include "src/lower/pipeline.h"
+#include "tests/golden/te_text.h"
+
+namespace tw::golden {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Page {
+  std::string before, input, expected;  // comment lines at the top; up to ---; after it
+  std::vector<Line> lines;              // of the input
+};
+
+Page read_page(const fs::path& path) {
+  std::ifstream in(path);
+  Page page;
+  std::string line;
+  bool after = false;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (after) {
+      page.expected += line + "\n";
+    } else if (line == "---") {
+      after = true;
+    } else {
+      page.before += line + "\n";
+      if (line.starts_with("#") || line.find_first_not_of(' ') == line.npos) continue;
+      page.input += line + "\n";
+      page.lines.push_back({number, line});
+    }
+  }
+  return page;
+}
+
+std::string after_prefix(const std::string& line, std::string_view prefix) {
+  const size_t begin = line.find_first_not_of(' ', prefix.size());
+  return begin == line.npos ? "" : line.substr(begin);
+}
+
+ir::Program run_passes(ir::Program program, const std::string& names, const Target& target) {
+  std::istringstream list(names);
+  for (std::string name; std::getline(list >> std::ws, name, ',');) {
+    if (name == "print") continue;
+    if (name == "all") {
+      program = lower::run_pipeline(program, target);
+      continue;
+    }
+    const auto& passes = lower::passes();
+    const auto pass = std::find_if(passes.begin(), passes.end(), [&](const lower::Pass& p) { return p.name == name; });
+    if (pass == passes.end()) throw std::runtime_error("no pass " + name);
+    program = pass->function(program, target);
+  }
+  return program;
+}
+
+std::string run_ir(const Page& page) {
+  std::string names = after_prefix(page.lines[0].text, "pass:"), target = "llvm -mcpu=x86-64-v3", text;
+  for (size_t i = 1; i < page.lines.size(); ++i) {
+    if (page.lines[i].text.starts_with("target:")) {
+      target = after_prefix(page.lines[i].text, "target:");
+    } else {
+      text += page.lines[i].text + "\n";
+    }
+  }
+  try {
+    return ir::to_string(
+        run_passes(ir::parse_program(text).value_or_throw(), names, Target::parse(target).value_or_throw()));
+  } catch (const Error& error) {
+    return error.diagnostic().render() + "\n";
+  }
+}
+
+class GoldenTest : public testing::Test {
+ public:
+  explicit GoldenTest(fs::path path) : path_(std::move(path)) {}
+
+  void TestBody() override {
+    const Page page = read_page(path_);
+    ASSERT_FALSE(page.lines.empty()) << path_ << " has no input";
+    EXPECT_TRUE(page.before.starts_with("# ")) << "the first line of " << path_ << " says what it shows";
+    const bool is_ir = page.lines[0].text.starts_with("pass:");
+    const std::string actual = is_ir ? run_ir(page) : run_te(path_.filename().string(), page.lines);
+    if (std::getenv("UPDATE_GOLDEN") != nullptr) {
+      std::ofstream(path_) << page.before << "---\n" << actual;
+      return;
+    }
+    EXPECT_EQ(actual, page.expected) << "of " << path_ << "; UPDATE_GOLDEN=1 accepts the new text";
+  }
+
+ private:
+  fs::path path_;
+};
+
+const bool kRegistered = [] {
+  const fs::path root = fs::path(TW_SOURCE_DIR) / "tests" / "golden";
+  std::vector<fs::path> pages;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+    if (entry.path().extension() == ".txt") pages.push_back(entry.path());
+  }
+  std::sort(pages.begin(), pages.end());
+  for (const fs::path& page : pages) {
+    const std::string name = fs::relative(page, root).replace_extension().string();
+    testing::RegisterTest("Golden", name.c_str(), nullptr, nullptr, page.c_str(), 1,
+                          [page] { return new GoldenTest(page); });
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace tw::golden

@@ -44,7 +44,8 @@ Interval Simplifier::compute_interval(const Expr& e) {
       [&](const Ramp& r) {
         return wrapped(interval(r.base) + interval(r.stride) * Interval{0, r.lanes - 1}, e.type());
       },
-      [&](const Broadcast& b) { return interval(b.value); }, [&](const Let& l) { return interval(l.body); },
+      [&](const Broadcast& b) { return interval(b.value); },
+      [&](const Let&) { return all; } /* the variable's range is known inside only */,
       [&](const Reduce&) { return all; });
 }
 

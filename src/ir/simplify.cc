@@ -93,27 +93,44 @@ Expr Simplifier::simplify_load(const Expr& e, const Load& l) {
   return load(l.buffer, std::move(at), is_int(pred, 1) ? Expr() : pred);
 }
 
+// An id may be bound again elsewhere, to something else, around nodes that both places share.
+bool Simplifier::rebinds(const Var& v, const Expr& replacement, Interval range) const {
+  if (auto it = replacements_.find(v.id()); it != replacements_.end())
+    return !replacement || !equal(it->second, replacement);
+  if (auto it = ranges_.find(v.id()); it != ranges_.end()) return static_cast<bool>(replacement) || it->second != range;
+  return false;
+}
+
 Expr Simplifier::simplify_let(const Expr& e, const Let& l) {
   const Expr value = expr(l.value);
-  if (is_leaf(value) || as<VarRef>(value)) {
-    replacements_[l.var.id()] = value;
-    return expr(l.body);
-  }
-  ranges_[l.var.id()] = interval(value);
+  const Expr replacement = is_leaf(value) || as<VarRef>(value) ? value : Expr();
+  const Interval range = interval(value);
+  const bool rebound = rebinds(l.var, replacement, range);
+  Scope outside = rebound ? enter(boolean(true), true) : Scope();
+  replacements_.erase(l.var.id());
+  if (replacement) replacements_[l.var.id()] = replacement;
+  ranges_[l.var.id()] = range;
   const Expr body = expr(l.body);
+  if (rebound) leave(std::move(outside));
+  if (static_cast<bool>(replacement)) return body;
   return value.same_as(l.value) && body.same_as(l.body) ? e : let(l.var, value, body);
 }
 
 Expr Simplifier::simplify_reduce(const Expr& e, const Reduce& r) {
   std::vector<ReduceAxis> axes;
-  bool changed = false;
+  std::vector<Interval> ranges;
+  bool changed = false, rebound = false;
   for (const ReduceAxis& axis : r.axes) {
     const Expr first = expr(axis.min), extent = expr(axis.extent);
     changed |= !first.same_as(axis.min) || !extent.same_as(axis.extent);
     axes.push_back({axis.var, first, extent});
-    ranges_[axis.var.id()] = {interval(first).lo, shifted(interval(first) + interval(extent), -1).hi};
+    ranges.push_back({interval(first).lo, shifted(interval(first) + interval(extent), -1).hi});
+    rebound |= rebinds(axis.var, {}, ranges.back());
   }
+  Scope outside = rebound ? enter(boolean(true), true) : Scope();
+  for (size_t i = 0; i < axes.size(); ++i) ranges_[axes[i].var.id()] = ranges[i];
   const Expr source = expr(r.source);
+  if (rebound) leave(std::move(outside));
   return !changed && source.same_as(r.source) ? e : reduce(r.op, source, std::move(axes));
 }
 

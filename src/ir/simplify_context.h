@@ -45,7 +45,8 @@ class Simplifier {
     std::unordered_map<const ExprNode*, Known> memo;
     std::unordered_map<const ExprNode*, KnownInterval> intervals;
     std::unordered_map<uint64_t, Interval> ranges;
-    size_t negative, holds;
+    std::unordered_map<uint64_t, Expr> replacements;
+    size_t negative = 0, holds = 0;
   };
 
   // simplify.cc: dispatch
@@ -55,6 +56,7 @@ class Simplifier {
   Expr simplify_let(const Expr&, const Let&);
   Expr simplify_reduce(const Expr&, const Reduce&);
   Interval range_of_variable(const Var&) const;
+  bool rebinds(const Var&, const Expr& replacement, Interval range) const;
 
   // simplify_index.cc: sums, quotients, minima and comparisons of index expressions
   struct Multiples {  // unit * multiples + rest, with 0 <= rest < unit

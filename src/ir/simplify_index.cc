@@ -98,7 +98,7 @@ void Simplifier::accumulate(const Expr& e, int64_t scale, Linear& out, int& budg
 
 // a * b, neither of which was written as a constant.
 Expr Simplifier::product(const Expr& a, const Expr& b) {
-  if (as_int(a)) return product(b, a);
+  if (as_int(a) && !as_int(b)) return product(b, a);
   if (auto factor = as_int(b)) {
     Linear out;
     out.add(decompose(a), *factor);

@@ -122,7 +122,7 @@ Stmt Simplifier::simplify(const LetStmt& n, const Stmt& original) {
 
 // What was simplified outside stays valid inside, but not the other way round: inside, everything is looked at anew.
 Simplifier::Scope Simplifier::enter(const Expr& condition, bool holds) {
-  Scope outside{std::move(memo_), std::move(intervals_), ranges_, negative_.size(), holds_.size()};
+  Scope outside{std::move(memo_), std::move(intervals_), ranges_, replacements_, negative_.size(), holds_.size()};
   memo_.clear();
   intervals_.clear();
   assume(condition, holds);
@@ -133,6 +133,7 @@ void Simplifier::leave(Scope outside) {
   memo_ = std::move(outside.memo);
   intervals_ = std::move(outside.intervals);
   ranges_ = std::move(outside.ranges);
+  replacements_ = std::move(outside.replacements);
   negative_.resize(outside.negative);
   holds_.resize(outside.holds);
 }

@@ -1,0 +1,333 @@
+// Expressions of the interpreter: one small node per operation.
+
+#include <map>
+
+#include "src/ir/fields.h"
+#include "src/ir/interp_program.h"
+#include "src/ir/typing.h"
+
+namespace tw::ir::interp {
+namespace {
+
+struct ConstantCode final : ExprCode {
+  Value value;
+  explicit ConstantCode(Value v) : value(v) {}
+  Value eval(State&) const override { return value; }
+};
+
+struct VariableCode final : ExprCode {
+  size_t slot;
+  bool vector;
+  VariableCode(size_t s, bool v) : slot(s), vector(v) {}
+  Value eval(State& s) const override { return s.slots[vector ? slot + static_cast<size_t>(s.lane) : slot]; }
+};
+
+// A sum of scalar index variables and a constant: what most subscripts are.
+struct AffineCode final : ExprCode {
+  struct Part {
+    size_t slot;
+    int64_t factor;
+  };
+  std::vector<Part> parts;
+  int64_t constant = 0;
+  Value eval(State& s) const override {
+    Value out{};
+    out.i = constant;
+    for (const Part& p : parts) out.i += s.slots[p.slot].i * p.factor;
+    return out;
+  }
+};
+
+struct UnaryCode final : ExprCode {
+  UnaryFn fn;
+  ExprPtr a;
+  UnaryCode(UnaryFn f, ExprPtr x) : fn(f), a(std::move(x)) {}
+  Value eval(State& s) const override { return fn(a->eval(s)); }
+};
+
+struct BinaryCode final : ExprCode {
+  BinaryFn fn;
+  ExprPtr a, b;
+  BinaryCode(BinaryFn f, ExprPtr x, ExprPtr y) : fn(f), a(std::move(x)), b(std::move(y)) {}
+  Value eval(State& s) const override {
+    const Value left = a->eval(s);
+    return fn(left, b->eval(s));
+  }
+};
+
+struct TernaryCode final : ExprCode {
+  TernaryFn fn;
+  ExprPtr a, b, c;
+  TernaryCode(TernaryFn f, ExprPtr x, ExprPtr y, ExprPtr z)
+      : fn(f), a(std::move(x)), b(std::move(y)), c(std::move(z)) {}
+  Value eval(State& s) const override {
+    const Value first = a->eval(s), second = b->eval(s);
+    return fn(first, second, c->eval(s));
+  }
+};
+
+// cond ? yes : no; and, or and not are selects as well.
+struct SelectCode final : ExprCode {
+  ExprPtr cond, yes, no;
+  SelectCode(ExprPtr c, ExprPtr y, ExprPtr n) : cond(std::move(c)), yes(std::move(y)), no(std::move(n)) {}
+  Value eval(State& s) const override { return cond->eval(s).i ? yes->eval(s) : no->eval(s); }
+};
+
+struct LoadCode final : ExprCode {
+  Subscripts at;
+  ExprPtr pred;
+  LoadCode(Subscripts subscripts, ExprPtr p) : at(std::move(subscripts)), pred(std::move(p)) {}
+  Value eval(State& s) const override {
+    if (pred && !pred->eval(s).i) return Value{};
+    const int64_t offset = at.offset(s);
+    return s.memories[at.memory()].load(offset, s.tasks);
+  }
+};
+
+struct RampCode final : ExprCode {
+  ExprPtr base, stride;
+  BinaryFn add, multiply;
+  UnaryFn from_index;
+  RampCode(ExprPtr b, ExprPtr st, Type t)
+      : base(std::move(b)),
+        stride(std::move(st)),
+        add(binary_function(BinOp::kAdd, t)),
+        multiply(binary_function(BinOp::kMul, t)),
+        from_index(cast_function(Type::index(), t)) {}
+  Value eval(State& s) const override {
+    Value lane{};
+    lane.i = s.lane;
+    const Value first = base->eval(s);
+    return add(first, multiply(stride->eval(s), from_index(lane)));
+  }
+};
+
+struct LetCode final : ExprCode {
+  size_t slot;
+  bool vector;
+  ExprPtr value, body;
+  LetCode(size_t at, bool v, ExprPtr x, ExprPtr in) : slot(at), vector(v), value(std::move(x)), body(std::move(in)) {}
+  Value eval(State& s) const override {
+    const Value v = value->eval(s);
+    s.slots[vector ? slot + static_cast<size_t>(s.lane) : slot] = v;
+    s.forget();  // the same id may have stood for something else a moment ago
+    return body->eval(s);
+  }
+};
+
+struct ReduceCode final : ExprCode {
+  struct Axis {
+    size_t slot;
+    ExprPtr min, extent;
+  };
+  std::vector<Axis> axes;
+  ExprPtr source;
+  BinaryFn combine;
+  Value identity;
+
+  Value eval(State& s) const override {
+    Value acc = identity;
+    accumulate(s, 0, acc);
+    s.forget();
+    return acc;
+  }
+  void accumulate(State& s, size_t depth, Value& acc) const {
+    if (depth == axes.size()) {
+      s.forget();
+      acc = combine(acc, source->eval(s));
+      return;
+    }
+    const Axis& axis = axes[depth];
+    const int64_t first = axis.min->eval(s).i, extent = axis.extent->eval(s).i;
+    for (int64_t n = 0; n < extent; ++n) {
+      s.slots[axis.slot].i = first + n;
+      accumulate(s, depth + 1, acc);
+    }
+  }
+};
+
+// A node with several users keeps its value until the statement, the lane or a reduction moves on.
+struct SharedCode final : ExprCode {
+  ExprPtr code;
+  bool vector;
+  mutable uint64_t epoch = 0;
+  mutable Value value{};
+  SharedCode(ExprPtr c, bool v) : code(std::move(c)), vector(v) {}
+  Value eval(State& s) const override {
+    if (epoch == (vector ? s.lane_epoch : s.statement)) return value;
+    value = code->eval(s);
+    epoch = vector ? s.lane_epoch : s.statement;
+    return value;
+  }
+};
+
+Value truth(bool b) {
+  Value out{};
+  out.i = b;
+  return out;
+}
+
+// The sum as variable * factor + ... + constant, when it is one.
+bool as_affine(const Expr& e, int64_t scale, std::map<uint64_t, std::pair<Var, int64_t>>& parts, int64_t& constant) {
+  if (const auto* c = as<IntImm>(e)) {
+    int64_t part;
+    return !__builtin_mul_overflow(scale, c->value, &part) && !__builtin_add_overflow(constant, part, &constant);
+  }
+  if (const auto* v = as<VarRef>(e)) {
+    auto& part = parts.insert({v->var.id(), {v->var, 0}}).first->second;
+    part.second += scale;
+    return true;
+  }
+  const auto* b = as<Binary>(e);
+  if (!b) return false;
+  if (b->op == BinOp::kAdd) return as_affine(b->a, scale, parts, constant) && as_affine(b->b, scale, parts, constant);
+  if (b->op == BinOp::kSub) return as_affine(b->a, scale, parts, constant) && as_affine(b->b, -scale, parts, constant);
+  const auto factor = b->op == BinOp::kMul ? as_int(b->b) : std::nullopt;
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  if (!factor || *factor > kLargest || *factor < -kLargest || scale > kLargest || scale < -kLargest) return false;
+  return as_affine(b->a, scale * *factor, parts, constant);
+}
+
+}  // namespace
+
+size_t Preparation::slot_of(const Var& v, int lanes) {
+  auto [it, fresh] = slot_ids_.insert({v.id(), slots_});
+  if (fresh) slots_ += static_cast<size_t>(lanes);
+  return it->second;
+}
+
+size_t Preparation::memory_of(const Buffer& b) {
+  auto [it, fresh] = memory_ids_.insert({b.id(), buffers_.size()});
+  if (fresh) buffers_.push_back(b);
+  return it->second;
+}
+
+void Preparation::count(const Expr& e) {
+  if (++uses_[e.get()] == 1) for_each_child(*e, [&](const Expr& child) { count(child); });
+}
+
+void Preparation::count_uses(const Stmt& s) {
+  for_each_child(*s, [&](const auto& child) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(child)>, Stmt>) {
+      count_uses(child);
+    } else {
+      count(child);
+    }
+  });
+}
+
+ExprPtr Preparation::shared(ExprPtr code, Type type) const {
+  const bool cheap = dynamic_cast<const ConstantCode*>(code.get()) || dynamic_cast<const VariableCode*>(code.get()) ||
+                     dynamic_cast<const AffineCode*>(code.get()) || dynamic_cast<const SharedCode*>(code.get());
+  return cheap ? code : std::make_shared<SharedCode>(std::move(code), !type.is_scalar());
+}
+
+ExprPtr Preparation::expr(const Expr& e) {
+  if (!e) return nullptr;
+  if (auto it = prepared_.find(e.get()); it != prepared_.end()) return it->second;
+  ExprPtr out = prepare(e);
+  if (uses_[e.get()] > 1) out = shared(std::move(out), e.type());
+  prepared_.insert({e.get(), out});
+  return out;
+}
+
+ExprPtr Preparation::prepare(const Expr& e) {
+  const Type t = e.type();
+  if (t.is_index() && t.is_scalar() && as<Binary>(e)) {
+    std::map<uint64_t, std::pair<Var, int64_t>> parts;
+    auto affine = std::make_shared<AffineCode>();
+    if (as_affine(e, 1, parts, affine->constant)) {
+      for (const auto& [id, part] : parts) affine->parts.push_back({slot_of(part.first, 1), part.second});
+      return affine;
+    }
+  }
+  return match(
+      e, [&](const IntImm& c) -> ExprPtr { return std::make_shared<ConstantCode>(value_of(c)); },
+      [&](const FloatImm& c) -> ExprPtr { return std::make_shared<ConstantCode>(value_of(c, t)); },
+      [&](const VarRef& v) -> ExprPtr {
+        return std::make_shared<VariableCode>(slot_of(v.var, t.lanes), !t.is_scalar());
+      },
+      [&](const Cast& c) -> ExprPtr {
+        return std::make_shared<UnaryCode>(cast_function(c.value.type(), t), expr(c.value));
+      },
+      [&](const Binary& b) -> ExprPtr {
+        const ExprPtr left = expr(b.a), right = expr(b.b);
+        if (b.op == BinOp::kAnd)
+          return std::make_shared<SelectCode>(left, right, std::make_shared<ConstantCode>(truth(false)));
+        if (b.op == BinOp::kOr)
+          return std::make_shared<SelectCode>(left, std::make_shared<ConstantCode>(truth(true)), right);
+        return std::make_shared<BinaryCode>(binary_function(b.op, b.a.type()), left, right);
+      },
+      [&](const Not& n) -> ExprPtr {
+        return std::make_shared<SelectCode>(expr(n.a), std::make_shared<ConstantCode>(truth(false)),
+                                            std::make_shared<ConstantCode>(truth(true)));
+      },
+      [&](const Select& s) -> ExprPtr {
+        const ExprPtr cond = expr(s.cond), yes = expr(s.yes);
+        return std::make_shared<SelectCode>(cond, yes, expr(s.no));
+      },
+      [&](const Load& l) -> ExprPtr {
+        return std::make_shared<LoadCode>(Subscripts(*this, l.buffer, l.at), expr(l.pred));
+      },
+      [&](const Call& c) -> ExprPtr {
+        const ExprPtr first = expr(c.args[0]);
+        if (c.fn == Fn::kReinterpret)
+          return std::make_shared<UnaryCode>(reinterpret_function(c.args[0].type(), t), first);
+        if (c.fn == Fn::kPow) return std::make_shared<BinaryCode>(pow_function(t), first, expr(c.args[1]));
+        if (c.fn == Fn::kFma)
+          return std::make_shared<TernaryCode>(fma_function(t), first, expr(c.args[1]), expr(c.args[2]));
+        return std::make_shared<UnaryCode>(unary_function(c.fn, t), first);
+      },
+      [&](const Ramp& r) -> ExprPtr { return std::make_shared<RampCode>(expr(r.base), expr(r.stride), t); },
+      [&](const Broadcast& b) -> ExprPtr { return shared(expr(b.value), b.value.type()); },
+      [&](const Let& l) -> ExprPtr {
+        const int lanes = l.var.type().lanes;
+        const size_t slot = slot_of(l.var, lanes);
+        const ExprPtr value = expr(l.value);
+        return std::make_shared<LetCode>(slot, lanes > 1, value, expr(l.body));
+      },
+      [&](const Reduce& r) -> ExprPtr {
+        auto code = std::make_shared<ReduceCode>();
+        for (const ReduceAxis& axis : r.axes)
+          code->axes.push_back({slot_of(axis.var, 1), expr(axis.min), expr(axis.extent)});
+        code->source = expr(r.source);
+        code->combine = binary_function(operator_of(r.op), t);
+        State nothing;
+        code->identity = prepare(identity_of(r.op, t))->eval(nothing);
+        return code;
+      });
+}
+
+Subscripts::Subscripts(Preparation& preparation, const Buffer& buffer, const std::vector<Expr>& at)
+    : memory_(preparation.memory_of(buffer)) {
+  for (const Expr& subscript : at) at_.push_back(preparation.expr(subscript));
+}
+
+int64_t Subscripts::offset(State& s) const {
+  const Memory& memory = s.memories[memory_];
+  if (at_.size() != memory.rank()) {  // one subscript for the whole buffer: the offset itself
+    const int64_t offset = at_[0]->eval(s).i;
+    if (offset < 0 || offset >= memory.span()) outside(s, 0, offset);
+    return offset;
+  }
+  int64_t offset = 0;
+  for (size_t d = 0; d < at_.size(); ++d) {
+    const int64_t subscript = at_[d]->eval(s).i;
+    if (subscript < 0 || subscript >= memory.extent(d)) outside(s, d, subscript);
+    offset += subscript * memory.stride(d);
+  }
+  return offset;
+}
+
+void Subscripts::outside(State& s, size_t d, int64_t subscript) const {
+  const Memory& memory = s.memories[memory_];
+  std::string text = memory.name() + "[";
+  for (size_t i = 0; i < at_.size(); ++i) text += (i ? ", " : "") + std::to_string(at_[i]->eval(s).i);
+  const int64_t extent = at_.size() == memory.rank() ? memory.extent(d) : memory.span();
+  throw Fault{ErrorKind::kInternal,
+              "interpret: " + text + "] is outside of the buffer",
+              {"subscript " + std::to_string(d) + " is " + std::to_string(subscript) + ", the extent is " +
+               std::to_string(extent)}};
+}
+
+}  // namespace tw::ir::interp

@@ -1,0 +1,104 @@
+// Buffers, layouts and the two shadows.
+
+#include "src/ir/interp_memory.h"
+
+#include <cstring>
+
+namespace tw::ir::interp {
+namespace {
+
+constexpr int64_t kLargestBytes = int64_t{1} << 36;
+constexpr unsigned char kPoison = 0xa5;
+
+}  // namespace
+
+Memory::Memory(std::string name, Type element, bool check_unwritten, bool check_races)
+    : name_(std::move(name)),
+      element_(element),
+      read_(read_function(element)),
+      write_(write_function(element)),
+      check_unwritten_(check_unwritten),
+      check_races_(check_races) {}
+
+void Memory::bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written) {
+  lay_out(std::move(shape), std::move(strides), written);
+  data_ = data;
+}
+
+void Memory::allocate(std::vector<int64_t> shape) {
+  lay_out(std::move(shape), {}, false);
+  const int64_t bytes = span_ * element_.bytes();
+  if (bytes > own_bytes_) {
+    own_ = std::make_unique<char[]>(static_cast<size_t>(bytes));
+    own_bytes_ = bytes;
+  }
+  data_ = own_.get();
+  if (bytes > 0) std::memset(data_, kPoison, static_cast<size_t>(bytes));
+}
+
+void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, bool written) {
+  shape_ = std::move(shape);
+  strides_ = std::move(strides);
+  bool empty = false, too_large = false;
+  __int128 elements = 1;
+  for (int64_t extent : shape_) {
+    empty |= extent <= 0;
+    elements *= extent;
+    too_large |= elements > kLargestBytes;
+    if (too_large) elements = 1;
+  }
+  if (strides_.empty()) {
+    strides_.resize(shape_.size());
+    int64_t stride = 1;
+    for (size_t d = shape_.size(); d-- > 0 && !empty && !too_large;) {
+      strides_[d] = stride;
+      stride *= shape_[d];
+    }
+  }
+  __int128 span = empty ? 0 : 1;
+  for (size_t d = 0; d < shape_.size() && !empty; ++d) span += static_cast<__int128>(shape_[d] - 1) * strides_[d];
+  if (!empty && (too_large || span > kLargestBytes / element_.bytes() || span < 0))
+    throw Fault{ErrorKind::kInternal, "interpret: buffer " + name_ + " is larger than memory", {}};
+  span_ = static_cast<int64_t>(span);
+  if (check_unwritten_) written_.assign(static_cast<size_t>(span_), written);
+  if (check_races_) accesses_.assign(static_cast<size_t>(span_), {});
+}
+
+void Memory::note_read(int64_t at, const Tasks& tasks) {
+  Accesses& seen = accesses_[static_cast<size_t>(at)];
+  if (tasks.races(seen.write)) race(at, "one writes it and another reads it");
+  if (seen.read == tasks.now()) return;
+  seen.earlier_read = seen.read;
+  seen.read = tasks.now();
+}
+
+void Memory::note_write(int64_t at, const Tasks& tasks) {
+  Accesses& seen = accesses_[static_cast<size_t>(at)];
+  if (tasks.races(seen.write)) race(at, "both write it");
+  if (tasks.races(seen.read) || tasks.races(seen.earlier_read)) race(at, "one reads it and another writes it");
+  seen.write = tasks.now();
+}
+
+std::string Memory::element(int64_t at) const {
+  std::string out = name_ + "[";
+  int64_t rest = at;
+  for (size_t d = 0; d < shape_.size(); ++d) {
+    const bool moves = strides_[d] != 0 && shape_[d] > 1;
+    const int64_t subscript = moves ? rest / strides_[d] : 0;
+    rest -= subscript * strides_[d];
+    out += (d ? ", " : "") + std::to_string(subscript);
+  }
+  return out + "]";
+}
+
+void Memory::unwritten(int64_t at) const {
+  throw Fault{ErrorKind::kInternal, "interpret: " + element(at) + " is read before anything was written there", {}};
+}
+
+void Memory::race(int64_t at, const char* how) const {
+  throw Fault{ErrorKind::kInternal,
+              "interpret: data race on " + element(at),
+              {std::string("two iterations of a parallel loop touch this element: ") + how}};
+}
+
+}  // namespace tw::ir::interp

@@ -1,0 +1,101 @@
+// The interpreter's memory: buffers with a shadow that knows which elements were written, and by which parallel
+// iteration.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/ir/interp_value.h"
+#include "tensorwright/ir.h"
+
+namespace tw::ir::interp {
+
+// A mistake of the program, thrown through the interpreter and turned into a Diagnostic at its entry.
+struct Fault {
+  ErrorKind kind;
+  std::string what;
+  std::vector<std::string> notes;
+};
+
+// Where in the nest of parallel loops the program is. Each iteration of each parallel loop gets a number when it
+// begins, and so does what follows a parallel loop; numbers grow with time. Something that happened under number t is
+// not ordered before now if some enclosing parallel loop began before t and its present iteration after t.
+class Tasks {
+ public:
+  void begin_loop() { open_.push_back({last_, last_}); }
+  void begin_iteration() { open_.back().iteration = ++last_; }
+  void end_loop() {
+    open_.pop_back();
+    ++last_;
+  }
+  uint32_t now() const { return last_; }
+  bool races(uint32_t then) const {
+    for (const Level& level : open_)
+      if (then > level.loop && then < level.iteration) return true;
+    return false;
+  }
+
+ private:
+  struct Level {
+    uint32_t loop, iteration;
+  };
+  std::vector<Level> open_;
+  uint32_t last_ = 0;
+};
+
+class Memory {
+ public:
+  Memory(std::string name, Type element, bool check_unwritten, bool check_races);
+
+  // Memory of the caller, or fresh memory whose contents count as unwritten.
+  void bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
+  void allocate(std::vector<int64_t> shape);
+
+  const std::string& name() const { return name_; }
+  size_t rank() const { return shape_.size(); }
+  int64_t extent(size_t d) const { return shape_[d]; }
+  int64_t stride(size_t d) const { return strides_[d]; }
+  int64_t span() const { return span_; }  // elements from the first to the last, gaps of strides included
+
+  // `at` is within the span.
+  Value load(int64_t at, const Tasks& tasks) {
+    if (check_unwritten_ && !written_[at]) unwritten(at);
+    if (check_races_) note_read(at, tasks);
+    return read_(data_, at);
+  }
+  void store(int64_t at, Value v, const Tasks& tasks) {
+    if (check_unwritten_) written_[at] = 1;
+    if (check_races_) note_write(at, tasks);
+    write_(data_, at, v);
+  }
+
+  std::string element(int64_t at) const;  // "A[3, 4]"
+
+ private:
+  struct Accesses {  // task numbers; 0: none
+    uint32_t write = 0, read = 0, earlier_read = 0;
+  };
+
+  void lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
+  void note_read(int64_t at, const Tasks& tasks);
+  void note_write(int64_t at, const Tasks& tasks);
+  [[noreturn]] void unwritten(int64_t at) const;
+  [[noreturn]] void race(int64_t at, const char* how) const;
+
+  std::string name_;
+  Type element_;
+  ReadFn read_;
+  WriteFn write_;
+  bool check_unwritten_, check_races_;
+  void* data_ = nullptr;
+  std::vector<int64_t> shape_, strides_;
+  int64_t span_ = 0;
+  std::unique_ptr<char[]> own_;
+  int64_t own_bytes_ = 0;
+  std::vector<uint8_t> written_;
+  std::vector<Accesses> accesses_;
+};
+
+}  // namespace tw::ir::interp

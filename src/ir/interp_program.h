@@ -1,0 +1,91 @@
+// A program prepared for running: trees of small nodes with variables and buffers resolved to numbers.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "src/ir/interp_memory.h"
+#include "src/ir/interp_value.h"
+#include "tensorwright/ir.h"
+
+namespace tw::ir::interp {
+
+// Everything that changes while a program runs.
+struct State {
+  std::vector<Value> slots;  // of variables; a vector variable has one slot per lane
+  std::vector<Memory> memories;
+  Tasks tasks;
+  int lane = 0;
+  // Values of shared nodes are kept while these do not change: `statement` for scalars, `lane_epoch` for vectors.
+  uint64_t clock = 1, statement = 1, lane_epoch = 1;
+  int64_t stores = 0, max_stores = 0;
+  std::vector<const struct ForNode*> loops;  // those that run, outermost first
+
+  void forget() { statement = lane_epoch = ++clock; }
+  void next_lane(int to) {
+    lane = to;
+    lane_epoch = ++clock;
+  }
+};
+
+struct ExprCode {
+  virtual ~ExprCode() = default;
+  virtual Value eval(State&) const = 0;  // of the lane that the state names
+};
+using ExprPtr = std::shared_ptr<const ExprCode>;
+
+struct StmtCode {
+  virtual ~StmtCode() = default;
+  virtual void run(State&) const = 0;
+};
+using StmtPtr = std::unique_ptr<const StmtCode>;
+
+struct ForNode {
+  std::string name;
+  size_t slot;
+};
+
+// Resolves names while trees are made.
+class Preparation {
+ public:
+  size_t slot_of(const Var&, int lanes);
+  size_t memory_of(const Buffer&);  // the same for all handles of one id
+  ExprPtr expr(const Expr&);
+  StmtPtr stmt(const Stmt&);
+  // Counts how often each node is used, so that shared ones are evaluated once.
+  void count_uses(const Stmt&);
+
+  size_t slots() const { return slots_; }
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  bool has_parallel() const { return has_parallel_; }
+
+ private:
+  ExprPtr prepare(const Expr&);
+  ExprPtr shared(ExprPtr, Type) const;
+  ExprPtr subscripts(const Load&, Type);
+  void count(const Expr&);
+
+  std::unordered_map<uint64_t, size_t> slot_ids_, memory_ids_;
+  std::unordered_map<const ExprNode*, ExprPtr> prepared_;
+  std::unordered_map<const ExprNode*, int> uses_;
+  std::vector<Buffer> buffers_;
+  size_t slots_ = 0;
+  bool has_parallel_ = false;
+};
+
+// The element offset of an access: subscripts checked against the buffer, one dimension after the other.
+class Subscripts {
+ public:
+  Subscripts(Preparation&, const Buffer&, const std::vector<Expr>& at);
+  int64_t offset(State&) const;
+  size_t memory() const { return memory_; }
+
+ private:
+  [[noreturn]] void outside(State&, size_t d, int64_t subscript) const;
+
+  std::vector<ExprPtr> at_;
+  size_t memory_;
+};
+
+}  // namespace tw::ir::interp

@@ -1,0 +1,175 @@
+// Statements of the interpreter.
+
+#include "src/ir/interp_program.h"
+
+namespace tw::ir::interp {
+namespace {
+
+void count_store(State& s) {
+  if (s.max_stores > 0 && ++s.stores > s.max_stores)
+    throw Fault{ErrorKind::kInternal, "interpret: stopped after " + std::to_string(s.max_stores) + " stores", {}};
+}
+
+struct StoreCode final : StmtCode {
+  Subscripts at;
+  ExprPtr value, pred;
+  StoreCode(Subscripts subscripts, ExprPtr v, ExprPtr p)
+      : at(std::move(subscripts)), value(std::move(v)), pred(std::move(p)) {}
+  void run(State& s) const override {
+    s.forget();
+    if (pred && !pred->eval(s).i) return;
+    const Value v = value->eval(s);
+    const int64_t offset = at.offset(s);
+    s.memories[at.memory()].store(offset, v, s.tasks);
+    count_store(s);
+  }
+};
+
+// All lanes are evaluated before the first one is written.
+struct VectorStoreCode final : StmtCode {
+  Subscripts at;
+  ExprPtr value, pred;
+  int lanes;
+  VectorStoreCode(Subscripts subscripts, ExprPtr v, ExprPtr p, int n)
+      : at(std::move(subscripts)), value(std::move(v)), pred(std::move(p)), lanes(n) {}
+  void run(State& s) const override {
+    s.forget();
+    struct Lane {
+      int64_t offset;
+      Value value;
+    };
+    std::vector<Lane> writes;
+    writes.reserve(static_cast<size_t>(lanes));
+    for (int lane = 0; lane < lanes; ++lane) {
+      s.next_lane(lane);
+      if (pred && !pred->eval(s).i) continue;
+      const Value v = value->eval(s);
+      writes.push_back({at.offset(s), v});
+    }
+    s.lane = 0;
+    for (const Lane& w : writes) s.memories[at.memory()].store(w.offset, w.value, s.tasks);
+    count_store(s);
+  }
+};
+
+struct ForCode final : StmtCode {
+  ForNode loop;
+  ExprPtr extent;
+  bool parallel;
+  StmtPtr body;
+  void run(State& s) const override {
+    s.forget();
+    const int64_t times = extent->eval(s).i;
+    s.loops.push_back(&loop);
+    if (parallel) s.tasks.begin_loop();
+    for (int64_t n = 0; n < times; ++n) {
+      if (parallel) s.tasks.begin_iteration();
+      s.slots[loop.slot].i = n;
+      body->run(s);
+    }
+    if (parallel) s.tasks.end_loop();
+    s.loops.pop_back();
+  }
+};
+
+struct IfCode final : StmtCode {
+  ExprPtr cond;
+  StmtPtr then, otherwise;
+  void run(State& s) const override {
+    s.forget();
+    if (cond->eval(s).i) {
+      then->run(s);
+    } else if (otherwise) {
+      otherwise->run(s);
+    }
+  }
+};
+
+struct SeqCode final : StmtCode {
+  std::vector<StmtPtr> stmts;
+  void run(State& s) const override {
+    for (const StmtPtr& stmt : stmts) stmt->run(s);
+  }
+};
+
+struct AllocateCode final : StmtCode {
+  size_t memory;
+  std::vector<ExprPtr> shape;
+  StmtPtr body;
+  void run(State& s) const override {
+    s.forget();
+    std::vector<int64_t> extents;
+    for (const ExprPtr& e : shape) extents.push_back(e->eval(s).i);
+    s.memories[memory].allocate(std::move(extents));
+    body->run(s);
+  }
+};
+
+struct LetStmtCode final : StmtCode {
+  size_t slot;
+  int lanes;
+  ExprPtr value;
+  StmtPtr body;
+  void run(State& s) const override {
+    s.forget();
+    for (int lane = 0; lane < lanes; ++lane) {
+      s.next_lane(lane);
+      const Value v = value->eval(s);
+      s.slots[slot + static_cast<size_t>(lane)] = v;
+    }
+    s.lane = 0;
+    body->run(s);
+  }
+};
+
+}  // namespace
+
+StmtPtr Preparation::stmt(const Stmt& stmt_) {
+  return match(
+      stmt_,
+      [&](const Store& n) -> StmtPtr {
+        Subscripts at(*this, n.buffer, n.at);
+        const ExprPtr value = expr(n.value), pred = expr(n.pred);
+        const int lanes = n.value.type().lanes;
+        if (lanes == 1) return std::make_unique<StoreCode>(std::move(at), value, pred);
+        return std::make_unique<VectorStoreCode>(std::move(at), value, pred, lanes);
+      },
+      [&](const For& n) -> StmtPtr {
+        auto code = std::make_unique<ForCode>();
+        code->loop = {n.var.name(), slot_of(n.var, 1)};
+        code->extent = expr(n.extent);
+        code->parallel = n.kind == ForKind::kParallel;
+        has_parallel_ |= code->parallel;
+        code->body = stmt(n.body);
+        return code;
+      },
+      [&](const If& n) -> StmtPtr {
+        auto code = std::make_unique<IfCode>();
+        code->cond = expr(n.cond);
+        code->then = stmt(n.then);
+        if (n.otherwise) code->otherwise = stmt(n.otherwise);
+        return code;
+      },
+      [&](const Seq& n) -> StmtPtr {
+        auto code = std::make_unique<SeqCode>();
+        for (const Stmt& s : n.stmts) code->stmts.push_back(stmt(s));
+        return code;
+      },
+      [&](const Allocate& n) -> StmtPtr {
+        auto code = std::make_unique<AllocateCode>();
+        code->memory = memory_of(n.buffer);
+        for (const Expr& extent : n.buffer.shape()) code->shape.push_back(expr(extent));
+        code->body = stmt(n.body);
+        return code;
+      },
+      [&](const LetStmt& n) -> StmtPtr {
+        auto code = std::make_unique<LetStmtCode>();
+        code->lanes = n.var.type().lanes;
+        code->slot = slot_of(n.var, code->lanes);
+        code->value = expr(n.value);
+        code->body = stmt(n.body);
+        return code;
+      });
+}
+
+}  // namespace tw::ir::interp

@@ -307,8 +307,6 @@ Value* Emitter::emit_call(const ir::Call& call, Type type) {
   switch (call.fn) {
     case Fn::kSqrt:
       return intrinsic(llvm::Intrinsic::sqrt);
-    case Fn::kRsqrt:
-      return b_.CreateFDiv(llvm::ConstantFP::get(value_type(type), 1.0), intrinsic(llvm::Intrinsic::sqrt));
     case Fn::kAbs:
       return intrinsic(llvm::Intrinsic::fabs);
     case Fn::kFloor:

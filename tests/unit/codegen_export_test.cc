@@ -1,0 +1,128 @@
+// What leaves the process: objects, shared objects and their C headers.
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "src/runtime/kernel.h"
+#include "tests/unit/run_program.h"
+
+namespace tw {
+namespace {
+
+// Uses what tempts a compiler to call a library: copies, fills, divisions, wide and narrow casts.
+constexpr const char* kTempting =
+    R"(kernel NAME(A: float32[4096], B: int64[4096], C: out float32[4096], D: out int64[4096]):
+  for i in 0..4096:
+    C[i] = 0.0
+  for i in 0..4096:
+    C[i] = A[i]
+  for i in 0..256:
+    C[i * 16 : 16] = sqrt(abs(A[i * 16 : 16])) + float32(B[i * 16 : 16])
+  for i in 0..4096 parallel:
+    alloc t: int64[64] global
+    for j in 0..64:
+      t[j] = B[j] // (B[i] + 3i64)
+    D[i] = t[i % 64] + int64(A[i])
+)";
+
+ir::Program named(const std::string& name) {
+  std::string text = kTempting;
+  return parse(text.replace(text.find("NAME"), 4, name));
+}
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) text += buffer;
+  const int status = pclose(pipe);
+  return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
+}
+
+std::string in_temp(const std::string& name) { return testing::TempDir() + "tw_export_" + name; }
+
+TEST(CodegenExport, NoUndefinedSymbolForAnyCpu) {
+  for (const char* cpu : {"x86-64", "x86-64-v2", "x86-64-v3", "znver5"})
+    for (int opt_level : {0, 3}) {
+      const std::string path = in_temp(cpu) + ".o";
+      build(named("k"), target(std::string("llvm -mcpu=") + cpu), opt_level)->save(path);
+      EXPECT_EQ(output_of("nm -u " + path), "") << cpu << " O" << opt_level;
+    }
+}
+
+TEST(CodegenExport, NamesOfTheLibraryCollideWithNothing) {
+  for (const char* name : {"exp", "main", "malloc", "k", "_start", "int"}) {
+    const std::string path = in_temp(name) + ".so";
+    build(named(name), native())->save(path);
+    EXPECT_EQ(runtime::load(path)->name(), name);
+  }
+  const auto first = build(named("k"), native()), second = build(named("k"), native());
+  EXPECT_NE(first->kernel(), second->kernel());
+}
+
+TEST(CodegenExport, BadNamesAndPathsAreRefused) {
+  ir::Program p = named("k");
+  for (const char* name : {"", "two words", "1st", "a-b", "caf\xc3\xa9"}) {
+    p.name = name;
+    EXPECT_THROW(build(p, native()), Error) << name;
+  }
+  const auto module = build(named("k"), native());
+  EXPECT_THROW(module->save(in_temp("k.dll")), Error);
+  EXPECT_THROW(module->save("/nowhere/at/all/k.o"), Error);
+  EXPECT_THROW(module->save("/nowhere/at/all/k.so"), Error);
+  EXPECT_THROW(module->source("wasm"), Error);
+  module->save(in_temp("after.so"));  // a linker that failed once still links
+}
+
+TEST(CodegenExport, DescriptorSaysWhatTheProgramSays) {
+  const std::string path = in_temp("described.so");
+  build(parse("kernel k(A: float32[3, 5], C: out bool[]):\n  C[] = A@[7] > 1.0\n"), native())->save(path);
+  const auto kernel = runtime::load(path);
+  ASSERT_EQ(kernel->args().size(), 2u);
+  EXPECT_EQ(kernel->args()[0].name, "A");
+  EXPECT_EQ(kernel->args()[0].shape, (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(kernel->args()[1].dtype, ir::Type::boolean());
+  EXPECT_TRUE(kernel->args()[1].written);
+  EXPECT_TRUE(kernel->args()[1].shape.empty());
+}
+
+// The generated header and the object, with a C compiler and nothing of ours.
+TEST(CodegenExport, HeaderRunsTheKernelFromPlainC) {
+  if (output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
+  build(named("dense"), native())->save(in_temp("dense.o"));
+  std::ofstream(in_temp("main.c"))
+      << "#include \"tw_export_dense.h\"\n"
+         "#include <stdio.h>\n"
+         "static float a[4096], c[4096];\nstatic int64_t b[4096], d[4096];\n"
+         "int main(void) {\n"
+         "  for (int i = 0; i < 4096; ++i) { a[i] = 4; b[i] = 7; }\n"
+         "  int32_t code = dense_run(a, b, c, d);\n"
+         "  printf(\"%d %g %g %d %d\", (int)code, c[0], c[4095], (int)d[0], (int)d[4095]);\n"
+         "  return 0;\n}\n";
+  for (const char* how : {"gcc -std=c99 -Wall -Wextra -Werror", "gcc -fopenmp", "g++ -x c++ -Wall"}) {
+    const std::string program = in_temp("main");
+    const std::string source =
+        std::string(how).starts_with("g++") ? in_temp("main.c") + " -x none " : in_temp("main.c") + " ";
+    ASSERT_EQ(output_of(std::string(how) + " -o " + program + " " + source + in_temp("dense.o")), "") << how;
+    EXPECT_EQ(output_of(program), "0 9 9 4 4") << how;
+  }
+}
+
+TEST(CodegenExport, ForeignCpusCompileButDoNotRun) {
+  const auto module = build(named("k"), target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1"));
+  EXPECT_THROW(module->kernel(), Error);
+  module->save(in_temp("arm.o"));
+  EXPECT_NE(module->source("asm").find("ret"), std::string::npos);
+}
+
+TEST(CodegenExport, SourcesShowTheirKind) {
+  const auto module = build(named("k"), native());
+  EXPECT_TRUE(module->source("ir").starts_with("kernel k("));
+  EXPECT_NE(module->source("llvm").find("@tw_k("), std::string::npos);
+  EXPECT_NE(module->source("asm").find("tw_k:"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,188 @@
+// Loads, stores, masks, branches, scratch and parallel loops, as text programs.
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <numeric>
+
+#include "tests/unit/run_program.h"
+
+namespace tw {
+namespace {
+
+std::vector<float> counting(int n) {
+  std::vector<float> values(static_cast<size_t>(n));
+  std::iota(values.begin(), values.end(), 1.0f);
+  return values;
+}
+
+void agree(std::string_view text, int in, int out) {
+  expect_all_agree(parse(text), {bytes_of(counting(in)), bytes_of(std::vector<float>(static_cast<size_t>(out), -1))});
+}
+
+TEST(CodegenMemory, MaskedVectorsStopAtTheEnd) {
+  agree(R"(kernel k(A: float32[70], C: out float32[70]):
+  for io in 0..5:
+    C[io * 16 : 16] = A[io * 16 : 16 where lanes(16) < 70 - io * 16] * 2.0 where lanes(16) < 70 - io * 16
+)",
+        70, 70);
+}
+
+TEST(CodegenMemory, EveryComparisonMakesAMask) {
+  for (const char* mask : {"ramp(i * 8, 1, 8) < 13", "ramp(i * 8, 1, 8) <= 13", "ramp(i * 8, 1, 8) > 13",
+                           "ramp(i * 8, 1, 8) >= 13", "13 > ramp(i * 8, 1, 8)", "13 <= ramp(i * 8, 1, 8)",
+                           "ramp(i * 8, 1, 8) == 13", "ramp(i * 8, 1, 8) < 13 and ramp(i * 8, 1, 8) > 2"}) {
+    agree(
+        "kernel k(A: float32[32], C: out float32[32]):\n  for i in 0..4:\n    C[i * 8 : 8] = 0.0\n"
+        "    C[i * 8 : 8] = A[i * 8 : 8] where " +
+            std::string(mask) + "\n",
+        32, 32);
+  }
+}
+
+TEST(CodegenMemory, ReversedStridedAndGathered) {
+  agree(R"(kernel k(A: float32[64], C: out float32[64]):
+  for i in 0..4:
+    C[ramp(15 - i, 4, 4)] = A[ramp(i, 16, 4)]
+  for i in 0..4:
+    C[ramp(i * 16 + 15, -1, 16)] = A[ramp(63 - i * 16, -1, 16)] + A[i * 16 : 16]
+)",
+        64, 64);
+}
+
+TEST(CodegenMemory, OnlyTheArmThatIsTakenReads) {
+  agree(R"(kernel k(A: float32[16], C: out float32[20]):
+  for i in 0..20:
+    C[i] = select(i < 2 or i > 17, 0.0, A[i - 2])
+)",
+        16, 20);
+  agree(R"(kernel k(A: float32[16], C: out float32[20]):
+  C[0 : 20] = select(ramp(0, 1, 20) >= 2 and ramp(0, 1, 20) < 18, A[ramp(-2, 1, 20)], 0.0 - A[ramp(0, 0, 20)])
+)",
+        16, 20);
+  agree(R"(kernel k(A: float32[16], C: out float32[20]):
+  for i in 0..20:
+    if i < 16 and A[i] > 4.0:
+      C[i] = A[i]
+    else:
+      C[i] = 0.0
+)",
+        16, 20);
+}
+
+TEST(CodegenMemory, PredicatedScalars) {
+  agree(R"(kernel k(A: float32[16], C: out float32[20]):
+  for i in 0..20:
+    C[i] = 0.0
+  for i in 0..40:
+    C[i] = A[i where i < 16] + 1.0 where i < 20
+)",
+        16, 20);
+}
+
+TEST(CodegenMemory, ScratchOfEveryKind) {
+  agree(R"(kernel k(A: float32[64], C: out float32[64]):
+  for i in 0..4 parallel:
+    alloc t: float32[16] local
+    alloc g: float32[16] global
+    t[0 : 16] = A[i * 16 : 16] * 2.0
+    for j in 0..16:
+      g[15 - j] = t[j]
+    C[i * 16 : 16] = g[0 : 16]
+)",
+        64, 64);
+  agree(R"(kernel k(A: float32[64], C: out float32[64]):
+  alloc big: float32[40000] local
+  for i in 0..40000:
+    big[i] = A[i % 64]
+  for i in 0..64:
+    C[i] = big[i * 600]
+)",
+        64, 64);
+}
+
+TEST(CodegenMemory, ParallelBodiesSeeWhatStandsOutside) {
+  agree(R"(kernel k(A: float32[64], C: out float32[64]):
+  alloc g: float32[64] global
+  for i in 0..64 parallel:
+    g[i] = A[63 - i]
+  for o in 0..2:
+    let x = A[o]
+    for i in 0..32 parallel:
+      for j in 0..1 parallel:
+        C[o * 32 + i + j] = g[o * 32 + i] * x
+)",
+        64, 64);
+}
+
+TEST(CodegenMemory, LoopsWithoutIterationsAndVariableExtents) {
+  agree(R"(kernel k(A: float32[16], C: out float32[16]):
+  for i in 0..0:
+    C[i] = 7.0
+  for i in 0..16:
+    C[i] = 0.0
+    for j in 0..min(i, 4):
+      C[i] = C[i] + A[j]
+)",
+        16, 16);
+}
+
+TEST(CodegenMemory, BoolsAreBytes) {
+  const ir::Program p = parse(R"(kernel k(A: bool[16], C: out bool[16]):
+  C[0 : 16] = not A[0 : 16]
+  for i in 0..4:
+    C[i] = A[i] and A[i + 1]
+)");
+  Bytes in(16);
+  for (size_t i = 0; i < 16; ++i) in[i] = i % 3 == 0;
+  expect_all_agree(p, {in, Bytes(16)});
+}
+
+TEST(CodegenMemory, RankZeroAndNoElements) {
+  expect_all_agree(parse("kernel k(A: float32[], C: out float32[]):\n  C[] = A[] + 1.0\n"),
+                   {bytes_of<float>({2}), bytes_of<float>({0})});
+  expect_all_agree(parse("kernel k(A: float32[0], C: out float32[0]):\n  for i in 0..0:\n    C[i] = A[i]\n"),
+                   {Bytes(), Bytes()});
+}
+
+// Scratch that is not to be had ends the kernel with a code, and what it held is given back.
+TEST(CodegenMemory, NoMemoryIsACode) {
+  const ir::Program p = parse(R"(kernel k(A: float32[64], C: out float32[64]):
+  alloc a: float32[64] global
+  for i in 0..2:
+    alloc b: float32[64] global
+    b[i] = A[i]
+    a[i] = b[i]
+    C[i] = a[i]
+)");
+  const auto module = build(p, native());
+  module->save(testing::TempDir() + "no_memory.so");
+  struct Counter {
+    int wanted, live;
+  } counter{2, 0};
+  tw_context context{sizeof(tw_context),
+                     TW_ABI_VERSION,
+                     nullptr,
+                     [](const tw_context* self, size_t bytes) -> void* {
+                       auto* c = static_cast<Counter*>(self->state);
+                       if (c->wanted-- == 0) return nullptr;
+                       ++c->live;
+                       return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+                     },
+                     [](const tw_context* self, void* memory) {
+                       --static_cast<Counter*>(self->state)->live;
+                       std::free(memory);
+                     },
+                     &counter};
+  std::vector<float> a(64), c(64);
+  void* data[] = {a.data(), c.data()};
+  const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data};
+  void* library = dlopen((testing::TempDir() + "no_memory.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto kernel = reinterpret_cast<runtime::KernelFn>(dlsym(library, "tw_k"));
+  EXPECT_EQ(kernel(&args, &context), TW_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(counter.live, 0);
+  dlclose(library);
+}
+
+}  // namespace
+}  // namespace tw

@@ -1,0 +1,51 @@
+// Target strings with LLVM's knowledge of CPUs.
+#include <gtest/gtest.h>
+
+#include "tensorwright/target.h"
+
+namespace tw {
+namespace {
+
+std::string error_of(std::string_view text) {
+  const Result<Target> target = Target::parse(text);
+  EXPECT_FALSE(target.ok()) << text;
+  return target.ok() ? "" : target.error().render();
+}
+
+TEST(CodegenTarget, KnowsCpusByName) {
+  const Target zen5 = Target::parse("llvm -mcpu=znver5").value_or_throw();
+  EXPECT_EQ(zen5.vector_bits, 512);
+  EXPECT_TRUE(zen5.has("avx512f") && zen5.has("fma") && zen5.has("f16c"));
+  EXPECT_EQ(zen5.to_string(), "llvm -mcpu=znver5");
+  EXPECT_EQ(Target::parse("llvm -mcpu=haswell").value_or_throw().vector_bits, 256);
+  EXPECT_EQ(Target::parse("llvm -mcpu=nehalem").value_or_throw().vector_bits, 128);
+}
+
+TEST(CodegenTarget, SwitchingAFeatureOffTakesItsDependentsAlong) {
+  const Target target = Target::parse("llvm -mcpu=znver4 -mattr=-avx512f").value_or_throw();
+  EXPECT_EQ(target.vector_bits, 256);
+  EXPECT_FALSE(target.has("avx512bw"));
+  EXPECT_EQ(Target::parse(target.to_string()).value_or_throw(), target);
+}
+
+TEST(CodegenTarget, NativeResolvesAndComesBackFromItsText) {
+  const Target host = Target::host();
+  EXPECT_NE(host.cpu, "native");
+  EXPECT_TRUE(host.missing_here().empty());
+  EXPECT_EQ(Target::parse(host.to_string()).value_or_throw(), host);
+}
+
+TEST(CodegenTarget, NamesTheNearest) {
+  EXPECT_NE(error_of("llvm -mcpu=znver9").find("did you mean znver"), std::string::npos);
+  EXPECT_NE(error_of("llvm -mcpu=znver4 -mattr=+avx512").find("did you mean avx"), std::string::npos);
+  EXPECT_NE(error_of("llvm -mtriple=riscv64-linux-gnu").find("unknown triple"), std::string::npos);
+}
+
+TEST(CodegenTarget, OtherArchitecturesResolve) {
+  const Target arm = Target::parse("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1").value_or_throw();
+  EXPECT_EQ(arm.vector_registers, 32);
+  EXPECT_FALSE(arm.missing_here().empty());
+}
+
+}  // namespace
+}  // namespace tw

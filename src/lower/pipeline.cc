@@ -10,6 +10,7 @@
 #include "src/lower/accumulators.h"
 #include "src/lower/flatten.h"
 #include "src/lower/fma.h"
+#include "src/lower/intrinsics.h"
 #include "src/lower/partition.h"
 #include "src/lower/simplify.h"
 #include "src/lower/tails.h"
@@ -62,6 +63,8 @@ const std::vector<Pass>& passes() {
        "reduction tiles become private while their loops still show; masks are formed after it"},
       {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
       {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
+      {"intrinsics", intrinsics,
+       "after vectorize, so that a function is expanded once per vector; before unroll copies it"},
       {"unroll", unroll, "after vectorize: what is repeated is vectors"},
       {"flatten", flatten, "after unroll: subscripts of register tiles are constants and stay so"},
       {"simplify", simplify, "last and once, over everything that the passes above have left"},

@@ -54,8 +54,8 @@ inline ir::Program matmul_program(const MatmulSchedule& s) {
   };
   const auto outer = [&](const std::function<Stmt(Expr, Expr)>& body) {
     Var io("io"), jo("jo");
-    return loop(io, ceil_of(s.m, s.tile_m), loop(jo, ceil_of(s.n, s.tile_n), body(io, jo), ForKind::kSerial, s.tail), s.outer,
-                s.tail);
+    return loop(io, ceil_of(s.m, s.tile_m), loop(jo, ceil_of(s.n, s.tile_n), body(io, jo), ForKind::kSerial, s.tail),
+                s.outer, s.tail);
   };
   Stmt body;
   if (s.block_k == 0) {

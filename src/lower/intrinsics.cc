@@ -1,0 +1,71 @@
+// Calls of functions become arithmetic.
+
+#include "src/lower/intrinsics.h"
+
+#include "src/ir/walk.h"
+#include "src/lower/math/functions.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+Expr without_rounding_calls(const Expr& e, bool fused) {
+  const auto* c = as<Call>(e);
+  if (!c) return e;
+  math::Computation m(e.type(), fused);
+  const auto arithmetic = [&](auto function) { return m.finish(function(m, m.name("x", c->args[0]))); };
+  switch (c->fn) {
+    case Fn::kFloor:
+      return arithmetic(math::floor);
+    case Fn::kCeil:
+      return arithmetic(math::ceil);
+    case Fn::kRound:
+      return arithmetic(math::round);
+    case Fn::kTrunc:
+      return arithmetic(math::trunc);
+    default:
+      return e;
+  }
+}
+
+Expr expanded(const Expr& e, bool fused) {
+  const auto* c = as<Call>(e);
+  if (!c) return e;
+  math::Computation m(e.type(), fused);
+  const auto arithmetic = [&](auto function) { return m.finish(function(m, m.name("x", c->args[0]))); };
+  switch (c->fn) {
+    case Fn::kExp:
+      return arithmetic(math::exp);
+    case Fn::kLog:
+      return arithmetic(math::log);
+    case Fn::kTanh:
+      return arithmetic(math::tanh);
+    case Fn::kSigmoid:
+      return arithmetic(math::sigmoid);
+    case Fn::kErf:
+      return arithmetic(math::erf);
+    case Fn::kPow: {
+      const Expr x = m.name("x", c->args[0]), y = m.name("y", c->args[1]);
+      return m.finish(math::pow(m, x, y));
+    }
+    case Fn::kRsqrt:
+      return binary(BinOp::kDiv, m.value(1), call(Fn::kSqrt, {c->args[0]}));
+    default:
+      return e;
+  }
+}
+
+}  // namespace
+
+Program intrinsics(const Program& p, const Target& target) {
+  const bool fused = target.has("fma"), rounds = target.has("sse4.1");
+  const auto same = [](const Stmt& s) { return s; };
+  Program out = p;
+  out.body = rewrite(p.body, same, [&](const Expr& e) { return expanded(e, fused); });
+  if (!rounds) out.body = rewrite(out.body, same, [&](const Expr& e) { return without_rounding_calls(e, fused); });
+  return out;
+}
+
+}  // namespace tw::lower

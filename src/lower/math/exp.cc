@@ -1,0 +1,74 @@
+// exp, and what is made of it: sigmoid and tanh.
+//
+//   n = round(x / ln 2),  r = x - n*ln 2,  e^x = 2^n * e^r,  |r| <= ln(2)/2
+//
+// e^r - 1 = r + r^2 * P(r). float32: P minimax of degree 4 for the relative error of e^r, 2^-28. float64: Taylor's
+// series to r^13, whose remainder is below 2^-57. Rounding r takes two steps with ln 2 split in two, the first part
+// short enough that n times it is exact.
+
+#include "src/lower/math/functions.h"
+
+namespace tw::lower::math {
+
+using namespace ir;
+
+namespace {
+
+// x + kMagic rounds x to an integer, which then stands in the lowest bits.
+double magic(const Computation& c) { return c.is_double() ? 0x1.8p52 : 0x1.8p23; }
+
+// 2^n for the n that was rounded by the magic number, as long as it is a normal number.
+Expr power_of_two(const Computation& c, const Expr& n_plus_magic) {
+  const int mantissa = c.is_double() ? 52 : 23, bias = c.is_double() ? 1023 : 127;
+  return c.from_pattern(shift_left(c.pattern(n_plus_magic) + c.integer(bias), mantissa));
+}
+
+Expr exp_minus_one(Computation& c, const Expr& r) {
+  const Expr p = c.is_double()
+                     ? c.polynomial(r, {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
+                                        1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5})
+                     : c.polynomial(r, {0.0013951704604551196, 0.008369576185941696, 0.0416661836206913,
+                                        0.16666513681411743, 0.5});
+  return c.fma(r * r, p, r);
+}
+
+}  // namespace
+
+ExpParts exp_parts(Computation& c, const Expr& x) {
+  const Expr shift = c.value(magic(c));
+  const Expr t = c.name("t", c.fma(x, c.value(1.4426950408889634), shift));
+  const Expr n = c.name("n", t - shift);
+  // 0.693359375 has 9 bits, 0x1.62e42feep-1 has 30.
+  const double ln2_high = c.is_double() ? 0x1.62e42feep-1 : 0.693359375;
+  const double ln2_low = c.is_double() ? 0x1.a39ef35793c76p-33 : -2.12194440054690583e-4;
+  const Expr r = c.name("r", c.fma(n, c.value(-ln2_low), c.fma(n, c.value(-ln2_high), x)));
+  const Expr half = c.name("half", n * c.value(0.5) + shift);
+  const Expr rest = c.name("rest", (n - (half - shift)) + shift);
+  return {c.name("p", exp_minus_one(c, r)), power_of_two(c, half), power_of_two(c, rest)};
+}
+
+Expr exp(Computation& c, const Expr& x) {
+  // Beyond these ends the result is infinity and 0 anyway; min and max as written keep a NaN.
+  const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
+  const ExpParts e = exp_parts(c, c.name("x", max(low, min(high, x))));
+  return (e.p + c.value(1)) * e.scale_a * e.scale_b;
+}
+
+//   x >= 0:  1 / (1 + e^-x)       x < 0:  e^x / (1 + e^x)       so that neither end loses digits
+Expr sigmoid(Computation& c, const Expr& x) {
+  const Expr one = c.value(1);
+  const Expr e = c.name("e", exp(c, c.name("a", c.value(0) - c.absolute(x))));
+  return binary(BinOp::kDiv, select(x < c.value(0), e, one), one + e);
+}
+
+//   u = e^(2|x|) - 1,   tanh |x| = u / (u + 2),   1 from where it rounds to it
+Expr tanh(Computation& c, const Expr& x) {
+  const Expr bound = c.value(c.is_double() ? 20 : 10);
+  const Expr a = c.name("a", min(bound, c.absolute(x)));
+  const ExpParts e = exp_parts(c, c.name("y", a + a));
+  const Expr scale = c.name("s", e.scale_a * e.scale_b);
+  const Expr u = c.name("u", c.fma(scale, e.p, scale - c.value(1)));
+  return c.with_sign_of(binary(BinOp::kDiv, u, u + c.value(2)), x);
+}
+
+}  // namespace tw::lower::math

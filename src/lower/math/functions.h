@@ -1,0 +1,30 @@
+// The functions that the IR knows, as arithmetic. docs/math.md states what each promises.
+#pragma once
+
+#include "src/lower/math/computation.h"
+
+namespace tw::lower::math {
+
+// Each takes a named value of the computation's type and gives an expression of the same type.
+ir::Expr exp(Computation&, const ir::Expr& x);
+ir::Expr log(Computation&, const ir::Expr& x);
+ir::Expr tanh(Computation&, const ir::Expr& x);
+ir::Expr sigmoid(Computation&, const ir::Expr& x);
+ir::Expr erf(Computation&, const ir::Expr& x);
+ir::Expr pow(Computation&, const ir::Expr& x, const ir::Expr& y);
+
+// Rounding to integers without SSE4.1's instruction.
+ir::Expr round(Computation&, const ir::Expr& x);
+ir::Expr trunc(Computation&, const ir::Expr& x);
+ir::Expr floor(Computation&, const ir::Expr& x);
+ir::Expr ceil(Computation&, const ir::Expr& x);
+
+// e^x = 2^n * (1 + p) with |ln(2^n)| at most near |x|: what exp and tanh share. 2^n is given as two factors, each of
+// which is a normal number, because n may leave the range of exponents.
+struct ExpParts {
+  ir::Expr p;                 // e^r - 1, |r| <= ln(2)/2
+  ir::Expr scale_a, scale_b;  // 2^n = scale_a * scale_b
+};
+ExpParts exp_parts(Computation&, const ir::Expr& x);
+
+}  // namespace tw::lower::math

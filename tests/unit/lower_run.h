@@ -1,0 +1,65 @@
+// Running programs in the interpreter on random inputs, to compare them before and after passes.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "src/ir/interp.h"
+#include "src/ir/verify.h"
+#include "tensorwright/ir.h"
+
+namespace tw::lower {
+
+inline size_t span_of(const ir::Buffer& b) {
+  size_t elements = 1;
+  for (const ir::Expr& e : b.shape()) elements *= static_cast<size_t>(*ir::as_int(e));
+  return elements;
+}
+
+// The contents of the written parameters after a run on inputs that `seed` determines.
+inline std::vector<std::vector<uint8_t>> run(const ir::Program& p, uint32_t seed, float scale = 4) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> floats(-scale, scale);
+  std::vector<std::vector<uint8_t>> data;
+  std::vector<ir::InterpBuffer> buffers;
+  for (const ir::Param& param : p.params) {
+    const ir::Type t = param.buffer.element();
+    std::vector<uint8_t>& bytes = data.emplace_back(span_of(param.buffer) * t.bytes());
+    for (size_t n = 0; n < bytes.size(); ++n) bytes[n] = static_cast<uint8_t>(t.is_bool() ? random() % 2 : random());
+    const auto fill = [&](auto zero) {
+      for (size_t n = 0; n * sizeof(zero) < bytes.size(); ++n) {
+        const auto value = static_cast<decltype(zero)>(floats(random));
+        std::memcpy(bytes.data() + n * sizeof(zero), &value, sizeof(zero));
+      }
+    };
+    if (t == ir::Type::f(32)) fill(float());
+    if (t == ir::Type::f(64)) fill(double());
+    if (t.is_half())  // small finite values of either sign
+      for (size_t n = 0; n + 1 < bytes.size(); n += 2)
+        bytes[n + 1] = static_cast<uint8_t>((bytes[n + 1] & 0x81) | 0x3c);
+    if (param.written) std::fill(bytes.begin(), bytes.end(), uint8_t{0xa5});
+  }
+  for (auto& bytes : data) buffers.push_back({bytes.data(), bytes.size()});
+  const Status status = ir::interpret(p, buffers);
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().render()) << "\n" << ir::to_string(p);
+  std::vector<std::vector<uint8_t>> out;
+  for (size_t n = 0; n < p.params.size(); ++n)
+    if (p.params[n].written) out.push_back(std::move(data[n]));
+  return out;
+}
+
+inline void expect_verified(const ir::Program& p) {
+  const Status status = ir::verify(p);
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().render()) << "\n" << ir::to_string(p);
+}
+
+// Bit for bit.
+inline void expect_same(const ir::Program& before, const ir::Program& after, uint32_t seed) {
+  expect_verified(after);
+  EXPECT_TRUE(run(before, seed) == run(after, seed)) << ir::to_string(before) << "\n==>\n" << ir::to_string(after);
+}
+
+}  // namespace tw::lower

@@ -7,6 +7,7 @@
 #include "schedule/refuse.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/support/deep_stack.h"
 
 namespace tw::schedule {
 
@@ -124,7 +125,13 @@ std::string LoopNest::unique_name(const std::string& wanted) const {
 }
 
 Result<LoopNest> apply(const LoopNest& nest, const Step& step) {
-  Result<LoopNest> next = std::visit([&](const auto& kind) { return primitives::apply(nest, kind); }, step.kind);
+  auto dispatch = [&] {
+    return std::visit([&](const auto& kind) { return primitives::apply(nest, kind); }, step.kind);
+  };
+  // The cache primitives rewrite bodies, which are as deep as the user likes; the others only touch loops, and are
+  // quick.
+  bool rewrites = std::holds_alternative<CacheRead>(step.kind) || std::holds_alternative<CacheWrite>(step.kind);
+  Result<LoopNest> next = rewrites ? support::with_deep_stack(dispatch) : dispatch();
   if (!next.ok()) {
     Diagnostic d = std::move(next).error();
     if (!d.where.known()) d.where = step.where;

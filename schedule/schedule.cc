@@ -19,12 +19,10 @@ Schedule::Schedule(std::vector<te::Tensor> outputs) {
 void Schedule::apply(Step step) { (void)try_apply(std::move(step)).value_or_throw(); }
 
 Status Schedule::try_apply(Step step) {
-  return support::with_deep_stack([&]() -> Status {
-    TW_TRY(LoopNest next, schedule::apply(*nest_, step));
-    nest_ = std::make_shared<const LoopNest>(std::move(next));
-    steps_.push_back(std::move(step));
-    return Unit{};
-  });
+  TW_TRY(LoopNest next, schedule::apply(*nest_, step));
+  nest_ = std::make_shared<const LoopNest>(std::move(next));
+  steps_.push_back(std::move(step));
+  return Unit{};
 }
 
 Status Schedule::check() const {

@@ -1,0 +1,196 @@
+// Schedules in Python: _core.Schedule takes Steps by stage and axis names; schedule.py puts s[C].split(i, 16) in front
+// of it.
+#include "tensorwright/schedule.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bind.h"
+#include "schedule/loop_nest.h"
+#include "schedule/refuse.h"
+
+namespace py = pybind11;
+
+namespace {
+
+using namespace tw::schedule;
+using tw::SourceLine;
+
+using Names = std::vector<std::string>;
+using Line = std::pair<std::string, int>;
+
+SourceLine source_line(const Line& at) { return {at.first, at.second}; }
+
+[[noreturn]] void refused(tw::Diagnostic d, const Line& at) {
+  d.where = source_line(at);
+  throw tw::Error(std::move(d));
+}
+
+Tail tail_named(const char* step, const std::string& name, const Line& at) {
+  for (Tail tail : {Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward})
+    if (to_string(tail) == name) return tail;
+  refused(with_hint(refuse(step, "tail must be auto, guard, mask, peel or shift_inward, not " + name), name,
+                    {"auto", "guard", "mask", "peel", "shift_inward"}),
+          at);
+}
+
+Scope scope_named(const char* step, const std::string& name, const Line& at) {
+  if (name == "local") return Scope::kLocal;
+  if (name == "global") return Scope::kGlobal;
+  tw::Diagnostic d = refuse(step, "scope must be local or global, not " + name);
+  if (name.starts_with("shared") || name.starts_with("warp"))
+    d.notes.push_back(name + " is memory of a GPU, for which there is no target yet");
+  refused(std::move(d), at);
+}
+
+int stage_of(const Schedule& schedule, const tw::te::Operation& op) {
+  int stage = schedule.nest().find_stage(op->buffer_id);
+  if (stage != kNone) return stage;
+  Names names;
+  for (int i = 0; i < schedule.nest().size(); ++i) names.push_back(schedule.nest().stage(i).name);
+  throw tw::Error(refuse("s[...]", "tensor must be part of the schedule; " + op->name + " is not")
+                  << "its stages are " + join(names));
+}
+
+std::string axis_named(const Schedule& schedule, const std::string& stage, const tw::te::IterVar& iter) {
+  int found = schedule.nest().find_stage(stage);
+  AxisId axis = found == kNone ? kNone : schedule.nest().stage(found).axis_of(iter.var);
+  return axis == kNone ? iter.var.name() + " of another stage" : schedule.nest().stage(found).axes[axis].name;
+}
+
+struct AxisFacts {
+  std::string name;
+  int64_t extent;
+  bool reduction;
+  std::string annotation;
+};
+
+AxisFacts axis_facts(const Schedule& schedule, const std::string& stage, const std::string& name) {
+  const StageNest& nest = schedule.nest().stage(schedule.nest().find_stage(stage));
+  const Axis& axis = nest.axes[nest.find_axis(name)];
+  return {axis.name, axis.extent, axis.reduction, to_string(axis.annotation)};
+}
+
+Names leaf_names(const Schedule& schedule, const std::string& stage) {
+  const StageNest& nest = schedule.nest().stage(schedule.nest().find_stage(stage));
+  Names names;
+  for (AxisId leaf : nest.leaves) names.push_back(nest.axes[leaf].name);
+  return names;
+}
+
+// The stage that a cache primitive has just made: the newest name.
+std::string cache_stage(Schedule& schedule, Step step, const std::string& wanted) {
+  std::string name = schedule.nest().unique_name(wanted);
+  schedule.apply(std::move(step));
+  return name;
+}
+
+void bind_primitives(py::class_<Schedule>& c) {
+  using OptionalFactor = std::optional<Factor>;
+  c.def("_split", [](Schedule& s, const std::string& stage, const std::string& axis, OptionalFactor factor,
+                     OptionalFactor nparts, const std::string& tail, const Line& at) {
+    s.apply({Split{stage, axis, factor, nparts, tail_named("split", tail, at)}, source_line(at)});
+  });
+  c.def("_tile", [](Schedule& s, const std::string& stage, const std::string& x, const std::string& y,
+                    const Factor& x_factor, const Factor& y_factor, const std::string& tail, const Line& at) {
+    s.apply({Tile{stage, x, y, x_factor, y_factor, tail_named("tile", tail, at)}, source_line(at)});
+  });
+  c.def("_fuse", [](Schedule& s, const std::string& stage, const Names& axes, const Line& at) {
+    s.apply({Fuse{stage, axes}, source_line(at)});
+  });
+  c.def("_reorder", [](Schedule& s, const std::string& stage, const Names& axes, const Line& at) {
+    s.apply({Reorder{stage, axes}, source_line(at)});
+  });
+  c.def("_vectorize", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
+    s.apply({Vectorize{stage, axis}, source_line(at)});
+  });
+  c.def("_unroll", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
+    s.apply({Unroll{stage, axis}, source_line(at)});
+  });
+  c.def("_parallel", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
+    s.apply({Parallel{stage, axis}, source_line(at)});
+  });
+  c.def("_compute_at", [](Schedule& s, const std::string& stage, const std::string& consumer, const std::string& axis,
+                          const Line& at) { s.apply({ComputeAt{stage, consumer, axis}, source_line(at)}); });
+  c.def("_compute_root",
+        [](Schedule& s, const std::string& stage, const Line& at) { s.apply({ComputeRoot{stage}, source_line(at)}); });
+  c.def("_compute_inline", [](Schedule& s, const std::string& stage, const Line& at) {
+    s.apply({ComputeInline{stage}, source_line(at)});
+  });
+  c.def("_set_scope", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
+    s.apply({SetScope{stage, scope_named("set_scope", scope, at)}, source_line(at)});
+  });
+  c.def("_pragma", [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& key,
+                      int64_t value, const Line& at) { s.apply({Pragma{stage, axis, key, value}, source_line(at)}); });
+  c.def("_cache_read",
+        [](Schedule& s, const std::string& stage, const std::string& scope, const Names& readers, const Line& at) {
+          return cache_stage(s, {CacheRead{stage, scope_named("cache_read", scope, at), readers}, source_line(at)},
+                             stage + "." + scope);
+        });
+  c.def("_cache_write", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
+    return cache_stage(s, {CacheWrite{stage, scope_named("cache_write", scope, at)}, source_line(at)},
+                       stage + "." + scope);
+  });
+}
+
+void bind_questions(py::class_<Schedule>& c) {
+  c.def("_stage_of",
+        [](const Schedule& s, const tw::te::Operation& op) { return s.nest().stage(stage_of(s, op)).name; });
+  c.def("_stage_of",
+        [](const Schedule& s, const tw::te::Tensor& t) { return s.nest().stage(stage_of(s, t.op())).name; });
+  c.def("_op",
+        [](const Schedule& s, const std::string& stage) { return s.nest().stage(s.nest().find_stage(stage)).op; });
+  c.def("_axis_named", &axis_named);
+  c.def("_axis_facts", &axis_facts);
+  c.def("_leaf_names", &leaf_names);
+  c.def("_stage_names", [](const Schedule& s) {
+    Names names;
+    for (int i = 0; i < s.nest().size(); ++i) names.push_back(s.nest().stage(i).name);
+    return names;
+  });
+  c.def("_attach_of", [](const Schedule& s, const std::string& stage) {
+    const Attach& attach = s.nest().stage(s.nest().find_stage(stage)).attach;
+    return attach.kind == AttachKind::kAt ? "at" : attach.kind == AttachKind::kInline ? "inline" : "root";
+  });
+}
+
+}  // namespace
+
+void bind_schedule(py::module_& m) {
+  py::class_<Factor>(m, "Factor",
+                     "A split factor that refers to a tuner's knob: value `value` of part `part` of knob `knob`.")
+      .def(py::init<int64_t>())
+      .def(py::init<std::string, int, int64_t>(), py::arg("knob"), py::arg("part"), py::arg("value"))
+      .def_readonly("knob", &Factor::knob)
+      .def_readonly("part", &Factor::part)
+      .def_readonly("value", &Factor::value);
+
+  py::class_<AxisFacts>(m, "AxisFacts")
+      .def_readonly("name", &AxisFacts::name)
+      .def_readonly("extent", &AxisFacts::extent)
+      .def_readonly("reduction", &AxisFacts::reduction)
+      .def_readonly("annotation", &AxisFacts::annotation);
+
+  py::class_<Schedule> schedule(m, "Schedule");
+  schedule.def(py::init<std::vector<tw::te::Tensor>>())
+      .def(py::init<const Schedule&>())
+      .def_property_readonly("outputs", [](const Schedule& s) { return s.outputs(); })
+      .def("_check", [](const Schedule& s) { (void)s.check().value_or_throw(); })
+      .def("_steps_json", [](const Schedule& s) { return to_json(s.steps()); })
+      .def("_step_texts",
+           [](const Schedule& s) {
+             Names texts;
+             for (const Step& step : s.steps()) texts.push_back(to_string(step));
+             return texts;
+           })
+      .def_static(
+          "_from_json",
+          [](std::vector<tw::te::Tensor> outputs, const std::string& json) {
+            return Schedule::from_steps(std::move(outputs), steps_from_json(json).value_or_throw()).value_or_throw();
+          })
+      .def("__str__", [](const Schedule& s) { return to_string(s); });
+  bind_primitives(schedule);
+  bind_questions(schedule);
+  m.def("_refuse_step",
+        [](const std::string& step, const std::string& rule, const Line& at) { refused(refuse(step, rule), at); });
+}

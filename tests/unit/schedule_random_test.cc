@@ -1,0 +1,58 @@
+// Random expressions with random legal schedules: the scheduled loop program gives what the definition gives.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "src/ir/verify.h"
+#include "tests/diff/sampler.h"
+
+namespace tw::diff {
+namespace {
+
+// What is wrong with the loop program of a sample, or "".
+std::string fault(const Sample& sample) {
+  auto schedule = schedule::Schedule::from_steps(sample.outputs, sample.steps);
+  if (!schedule.ok()) return "replay: " + schedule.error().render();
+  auto program = schedule::to_ir(*schedule, sample.args);
+  if (!program.ok()) return "refused: " + program.error().render();
+  if (Status valid = ir::verify(*program); !valid.ok()) return "verify: " + valid.error().render();
+  Memory inputs = random_inputs(sample);
+  auto expected = interpret(te::naive_program(sample.outputs, sample.args), inputs);
+  if (!expected.ok()) return "definition: " + expected.error().render();
+  auto got = interpret(*program, inputs);
+  if (!got.ok()) return "schedule: " + got.error().render();
+  return difference(sample, *expected, *got);
+}
+
+std::string report(const Sample& sample) {
+  Sample smallest = minimise(sample, [](const Sample& s) { return !fault(s).empty(); });
+  auto schedule = schedule::Schedule::from_steps(smallest.outputs, smallest.steps);
+  auto program = schedule::to_ir(*schedule, smallest.args);
+  return fault(smallest) + "\n" + describe(smallest) + (program.ok() ? ir::to_string(*program) : "");
+}
+
+TEST(ScheduleRandom, MeaningIsKept) {
+  const char* count = std::getenv("TW_SAMPLES");
+  const char* first = std::getenv("TW_SEED");
+  uint64_t from = first ? std::strtoull(first, nullptr, 10) : 1;
+  uint64_t samples = count ? std::strtoull(count, nullptr, 10) : 1500;
+  std::map<std::string, int> features;
+  int proposed = 0, refused = 0, failures = 0;
+  for (uint64_t seed = from; seed < from + samples && failures < 5; ++seed) {
+    Sample sample = draw(seed);
+    proposed += sample.proposed;
+    refused += sample.refused;
+    for (const std::string& feature : sample.features) ++features[feature];
+    for (const std::string& refusal : sample.refusals) ADD_FAILURE() << "seed " << seed << ": " << refusal;
+    if (!fault(sample).empty()) {
+      ++failures;
+      ADD_FAILURE() << report(sample);
+    }
+  }
+  for (const auto& [feature, n] : features) std::printf("%-20s %d\n", feature.c_str(), n);
+  std::printf("%d Steps proposed, %d refused\n", proposed, refused);
+}
+
+}  // namespace
+}  // namespace tw::diff

@@ -1,250 +1,18 @@
 #include "tests/golden/te_text.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <stdexcept>
+#include <optional>
 
 #include "src/lower/pipeline.h"
-#include "te/promote.h"
 #include "tensorwright/schedule.h"
+#include "tests/golden/te_expr.h"
 
 namespace tw::golden {
 namespace {
 
-using ir::BinOp;
 using ir::Expr;
 using ir::Var;
-
-// ----------------------------------------------------------------------------------------------------------------
-// reading
-
-class Cursor {
- public:
-  explicit Cursor(const Line& line, std::string text) : line_(line), text_(std::move(text)) {}
-
-  bool accept(std::string_view sign) {
-    skip();
-    if (text_.compare(at_, sign.size(), sign) != 0) return false;
-    const bool is_word = std::isalpha(static_cast<unsigned char>(sign[0]));
-    if (is_word && at_ + sign.size() < text_.size() && is_name(text_[at_ + sign.size()])) return false;
-    at_ += sign.size();
-    return true;
-  }
-  void expect(std::string_view sign) {
-    if (!accept(sign)) fail("'" + std::string(sign) + "' expected");
-  }
-  char peek() {
-    skip();
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  // Letters, digits and what `more` holds: dots and stars in names of axes and stages.
-  std::string word(std::string_view more = "") {
-    skip();
-    const size_t begin = at_;
-    while (at_ < text_.size() && (is_name(text_[at_]) || more.find(text_[at_]) != more.npos)) ++at_;
-    if (begin == at_) fail("a name expected");
-    return text_.substr(begin, at_ - begin);
-  }
-  std::string until(char end) {
-    const size_t begin = at_;
-    at_ = std::min(text_.find(end, at_), text_.size());
-    return text_.substr(begin, at_ - begin);
-  }
-  [[noreturn]] void fail(const std::string& problem) {
-    throw std::runtime_error("line " + std::to_string(line_.number) + ": " + problem + " before: " + text_.substr(at_));
-  }
-
- private:
-  static bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-  void skip() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-  }
-
-  const Line& line_;
-  std::string text_;
-  size_t at_ = 0;
-};
-
-std::string trimmed(const std::string& s) {
-  const size_t begin = s.find_first_not_of(' ');
-  return begin == s.npos ? "" : s.substr(begin, s.find_last_not_of(' ') - begin + 1);
-}
-
-std::vector<std::string> split_list(const std::string& s, char by) {
-  std::vector<std::string> parts;
-  int depth = 0;
-  std::string part;
-  for (const char c : s) {
-    depth += (c == '(' || c == '[') - (c == ')' || c == ']');
-    if (c == by && depth == 0) {
-      parts.push_back(trimmed(std::exchange(part, {})));
-    } else {
-      part += c;
-    }
-  }
-  if (!trimmed(part).empty()) parts.push_back(trimmed(part));
-  return parts;
-}
-
-std::string dtype_named(const std::string& name) {
-  static const std::map<std::string, std::string> kShort = {
-      {"f16", "float16"}, {"bf16", "bfloat16"}, {"f32", "float32"}, {"f64", "float64"},
-      {"i8", "int8"},     {"i16", "int16"},     {"i32", "int32"},   {"i64", "int64"},
-      {"u8", "uint8"},    {"u16", "uint16"},    {"u32", "uint32"},  {"u64", "uint64"}};
-  const auto found = kShort.find(name);
-  return found == kShort.end() ? name : found->second;
-}
-
-// ------------------------------------------------------------------------------------------------------------
-// declarations
-
-struct Declarations {
-  std::map<std::string, te::Tensor> tensors;
-  std::map<std::string, te::IterVar> axes;
-  std::map<std::string, Var> variables;  // of the lambda being read
-  std::vector<te::Tensor> order;
-};
-
-class Expressions {
- public:
-  Expressions(Cursor& in, Declarations& known, const SourceLine& where) : in_(in), known_(known), where_(where) {}
-
-  Expr read() { return any(); }
-
- private:
-  Expr any() {
-    Expr left = both();
-    while (in_.accept("or")) left = te::any({left, both()});
-    return left;
-  }
-  Expr both() {
-    Expr left = negation();
-    while (in_.accept("and")) left = te::all({left, negation()});
-    return left;
-  }
-  Expr negation() { return in_.accept("not") ? ir::logical_not(negation()) : comparison(); }
-  Expr comparison() {
-    static const std::pair<const char*, BinOp> kOps[] = {{"<=", BinOp::kLe}, {">=", BinOp::kGe}, {"==", BinOp::kEq},
-                                                         {"!=", BinOp::kNe}, {"<", BinOp::kLt},  {">", BinOp::kGt}};
-    Expr left = sum();
-    for (const auto& [text, op] : kOps) {
-      if (in_.accept(text)) return te::arith(op, left, sum());
-    }
-    return left;
-  }
-  Expr sum() {
-    Expr left = product();
-    for (;;) {
-      if (in_.accept("+")) {
-        left = te::arith(BinOp::kAdd, left, product());
-      } else if (in_.peek() == '-' && in_.accept("-")) {
-        left = te::arith(BinOp::kSub, left, product());
-      } else {
-        return left;
-      }
-    }
-  }
-  Expr product() {
-    static const std::pair<const char*, BinOp> kOps[] = {
-        {"*", BinOp::kMul}, {"//", BinOp::kFloorDiv}, {"/", BinOp::kDiv}, {"%", BinOp::kFloorMod}};
-    Expr left = factor();
-    for (bool more = true; more;) {
-      more = false;
-      for (const auto& [text, op] : kOps) {
-        if (!in_.accept(text)) continue;
-        left = te::arith(op, left, factor());
-        more = true;
-        break;
-      }
-    }
-    return left;
-  }
-  Expr factor() {
-    if (in_.accept("-")) return te::arith(BinOp::kSub, Expr(0), factor());
-    if (in_.accept("(")) {
-      Expr inner = read();
-      in_.expect(")");
-      return inner;
-    }
-    const std::string word = in_.word(std::isdigit(static_cast<unsigned char>(in_.peek())) ? "." : "");
-    if (std::isdigit(static_cast<unsigned char>(word[0]))) {
-      return word.find('.') == word.npos ? Expr(static_cast<int64_t>(std::stoll(word)))
-                                         : te::constant(std::stod(word), "float32");
-    }
-    if (const auto var = known_.variables.find(word); var != known_.variables.end()) return var->second;
-    if (const auto axis = known_.axes.find(word); axis != known_.axes.end()) return axis->second;
-    if (const auto tensor = known_.tensors.find(word); tensor != known_.tensors.end()) return read_of(tensor->second);
-    if (in_.peek() == '(') return function(word);
-    in_.fail("no tensor, axis or variable " + word);
-  }
-  Expr read_of(const te::Tensor& tensor) {
-    in_.expect("[");
-    std::vector<Expr> at;
-    while (in_.peek() != ']') {
-      at.push_back(read());
-      if (!in_.accept(",")) break;
-    }
-    in_.expect("]");
-    return tensor(std::move(at), where_);
-  }
-
-  Expr function(const std::string& name) {
-    using One = Expr (*)(Expr);
-    static const std::map<std::string, One> kOne = {
-        {"exp", te::exp},     {"log", te::log},   {"tanh", te::tanh},   {"sigmoid", te::sigmoid},
-        {"erf", te::erf},     {"sqrt", te::sqrt}, {"rsqrt", te::rsqrt}, {"abs", te::abs},
-        {"floor", te::floor}, {"ceil", te::ceil}, {"round", te::round}, {"trunc", te::trunc}};
-    in_.expect("(");
-    std::vector<Expr> args;
-    std::vector<te::IterVar> axes;
-    bool reduces = false;
-    while (in_.peek() != ')') {
-      if (in_.accept("axis")) {
-        in_.expect("=");
-        axes = reduced_axes();
-        reduces = true;
-      } else {
-        args.push_back(read());
-      }
-      if (!in_.accept(",")) break;
-    }
-    in_.expect(")");
-    if (reduces) return reduction(name, args.at(0), axes);
-    if (const auto one = kOne.find(name); one != kOne.end()) return one->second(args.at(0));
-    if (name == "max") return te::max(args.at(0), args.at(1));
-    if (name == "min") return te::min(args.at(0), args.at(1));
-    if (name == "power") return te::power(args.at(0), args.at(1));
-    if (name == "select") return te::select(args.at(0), args.at(1), args.at(2));
-    if (name == "if_then_else") return te::if_then_else(args.at(0), args.at(1), args.at(2));
-    if (const auto type = ir::parse_type(dtype_named(name))) return ir::cast(*type, te::as_data(args.at(0)));
-    in_.fail("no function " + name);
-  }
-  std::vector<te::IterVar> reduced_axes() {
-    std::vector<te::IterVar> axes;
-    if (!in_.accept("[")) return {known_.axes.at(in_.word())};
-    while (in_.peek() != ']') {
-      axes.push_back(known_.axes.at(in_.word()));
-      if (!in_.accept(",")) break;
-    }
-    in_.expect("]");
-    return axes;
-  }
-  Expr reduction(const std::string& name, const Expr& source, const std::vector<te::IterVar>& axes) {
-    if (name == "sum") return te::sum(source, axes);
-    if (name == "prod") return te::prod(source, axes);
-    if (name == "max") return te::max(source, axes);
-    if (name == "min") return te::min(source, axes);
-    in_.fail("no reduction " + name);
-  }
-
-  Cursor& in_;
-  Declarations& known_;
-  const SourceLine& where_;
-};
-
-// -------------------------------------------------------------------------------------------------------------------
-// Steps
 
 struct Arguments {
   std::vector<std::string> plain;
@@ -321,9 +89,9 @@ class Script {
     const std::string what = in.word();
     in.expect("(");
     if (what == "reduce_axis") {
-      Expr begin = Expressions(in, known_, where_).read();
+      Expr begin = read_expression(in, known_, where_);
       in.expect(",");
-      Expr end = Expressions(in, known_, where_).read();
+      Expr end = read_expression(in, known_, where_);
       known_.axes.insert_or_assign(name, te::reduce_axis(begin, end, name, where_));
       return;
     }
@@ -363,7 +131,7 @@ class Script {
     const auto body = [&](const std::vector<Var>& vars) {
       known_.variables.clear();
       for (size_t i = 0; i < vars.size() && i < variables.size(); ++i) known_.variables.emplace(variables[i], vars[i]);
-      return Expressions(in, known_, where_).read();
+      return read_expression(in, known_, where_);
     };
     return te::compute(shape, body, name, variables, where_);
   }
@@ -373,7 +141,7 @@ class Script {
     known_.variables.clear();
     in.expect("(");
     while (in.peek() != ')') {
-      all.push_back(Expressions(in, known_, where_).read());
+      all.push_back(read_expression(in, known_, where_));
       if (!in.accept(",")) break;
     }
     in.expect(")");
@@ -417,7 +185,7 @@ class Script {
     const std::string callee = in.word(".*");
     const size_t dot = callee.rfind('.');
     if (dot == callee.npos) in.fail("STAGE.primitive(...) expected");
-    const std::string stage = stage_named(callee.substr(0, dot)), primitive = callee.substr(dot + 1);
+    const std::string stage = aliased(callee.substr(0, dot)), primitive = callee.substr(dot + 1);
     in.expect("(");
     Arguments args;
     for (const std::string& arg : split_list(in.until(')'), ',')) {
@@ -431,16 +199,11 @@ class Script {
     in.expect(")");
     std::vector<std::string> made;
     const schedule::StepKind kind = step_of(in, stage, primitive, args, made);
-    schedule().apply(schedule::Step{schedule_step(kind)});
+    schedule().apply(std::visit([&](const auto& k) { return schedule::Step(k, where_); }, kind));
     if (!in.accept("->")) return;
     for (size_t i = 0; i == 0 || in.accept(","); ++i) aliases_[in.word()] = made.at(i);
   }
 
-  schedule::Step schedule_step(const schedule::StepKind& kind) {
-    return std::visit([&](const auto& k) { return schedule::Step(k, where_); }, kind);
-  }
-
-  std::string stage_named(const std::string& name) { return aliased(name); }
   std::string aliased(const std::string& name) const {
     const auto found = aliases_.find(name);
     return found == aliases_.end() ? name : found->second;

@@ -1,0 +1,110 @@
+// Each invariant of verify.h, broken once.
+#include <gtest/gtest.h>
+
+#include "src/ir/verify.h"
+
+namespace tw::ir {
+namespace {
+
+const Type kF32 = Type::f(32);
+
+struct IrVerify : testing::Test {
+  Buffer a{"A", kF32, {8, 8}, Scope::kArgument}, c{"C", kF32, {8}, Scope::kArgument};
+  Var i{"i"}, j{"j"};
+  Expr zero = float_imm(kF32, 0);
+
+  Stmt fill(const Var& v) { return loop(v, 8, store(c, {v}, zero)); }
+  std::string fault(const Stmt& body) { return fault(Program{"f", {{a, false}, {c, true}}, body}); }
+  static std::string fault(const Program& p) {
+    const Status status = verify(p);
+    return status ? "" : status.error().what;
+  }
+  // Nodes that the constructors refuse.
+  static Expr raw(Type type, ExprKind kind) { return Expr(std::make_shared<const ExprNode>(type, std::move(kind))); }
+  static Stmt raw(StmtKind kind) { return Stmt(std::make_shared<const StmtNode>(std::move(kind))); }
+};
+
+TEST_F(IrVerify, WellFormed) { EXPECT_EQ(fault(seq({fill(i), fill(j)})), ""); }
+
+TEST_F(IrVerify, IdentitiesAreBoundOnce) {
+  EXPECT_EQ(fault(seq({fill(i), fill(i)})), "i: a variable that is bound twice");
+  EXPECT_EQ(fault(loop(i, 8, fill(i))), "i: a variable that is bound twice");
+  EXPECT_EQ(fault(Program{"f", {{c, true}, {c, true}}, fill(i)}), "C: a buffer that is declared twice");
+  const Expr shadow = reduce(ReduceOp::kSum, load(c, {i}), {{i, 0, 8}});
+  EXPECT_EQ(fault(loop(i, 8, store(c, {0}, shadow))), "i: a variable that is bound inside its own scope");
+  EXPECT_EQ(fault(seq({store(c, {0}, shadow), store(c, {1}, shadow + 1)})), "");
+}
+
+TEST_F(IrVerify, UsesStandInScope) {
+  const Buffer t("t", kF32, {8}, Scope::kLocal);
+  EXPECT_EQ(fault(store(c, {i}, zero)), "i: a variable that is used outside its scope");
+  EXPECT_EQ(fault(loop(i, i, store(c, {0}, zero))), "i: a variable that is used outside its scope");
+  EXPECT_EQ(fault(seq({fill(i), store(c, {i}, zero)})), "i: a variable that is used outside its scope");
+  EXPECT_EQ(fault(seq({allocate(t, store(t, {0}, zero)), store(c, {0}, load(t, {0}))})),
+            "t: a buffer that is accessed outside its scope");
+  const Expr shared = Expr(i) * 2 + 1;  // seen inside the loop first
+  EXPECT_EQ(fault(seq({loop(i, 8, store(c, {shared}, zero)), store(c, {shared}, zero)})),
+            "i: a variable that is used outside its scope");
+}
+
+TEST_F(IrVerify, Types) {
+  EXPECT_EQ(fault(store(c, {0}, raw(kF32, Binary{BinOp::kAdd, zero, float_imm(Type::f(64), 0)}))),
+            "+: operands of one type expected, not float32 and float64");
+  EXPECT_EQ(fault(raw(Store{c, {0}, float_imm(Type::f(64), 0), {}})),
+            "C: a value of type float32 expected, not float64");
+  EXPECT_EQ(fault(raw(If{Expr(1), fill(i), {}})), "if: a condition of type bool expected, not index");
+  EXPECT_EQ(fault(raw(Store{c, {ramp(0, 1, 4)}, broadcast(zero, 4), boolean(true)})),
+            "C: a predicate of type boolx4 expected, not bool");
+}
+
+TEST_F(IrVerify, Constants) {
+  EXPECT_EQ(fault(store(c, {0}, cast(kF32, raw(Type::u(8), IntImm{256})))), "256: not a value of uint8");
+  EXPECT_EQ(fault(store(c, {0}, raw(kF32, FloatImm{0.1}))), "0.100000: not a value of float32");
+}
+
+TEST_F(IrVerify, Buffers) {
+  const auto with = [&](const Buffer& t) { return fault(allocate(t, fill(i))); };
+  EXPECT_EQ(with(Buffer("t", kF32, {-1}, Scope::kLocal)), "t: a constant extent from 0 on expected, not -1");
+  EXPECT_EQ(with(Buffer("t", kF32, {j}, Scope::kLocal)), "t: a constant extent from 0 on expected, not j");
+  EXPECT_EQ(with(Buffer("t", kF32, {4, 4}, Scope::kLocal, {1})), "t: as many strides as extents expected");
+  EXPECT_EQ(with(Buffer("t", kF32, {4}, Scope::kArgument)), "t: an allocation of scope global or local expected");
+  EXPECT_EQ(with(Buffer("t", Type::index(), {4}, Scope::kLocal)),
+            "t: elements of a scalar data type expected, not index");
+  const Buffer local("L", kF32, {4}, Scope::kLocal);
+  EXPECT_EQ(fault(Program{"f", {{local, true}, {c, true}}, fill(i)}), "L: a parameter of scope argument expected");
+}
+
+TEST_F(IrVerify, Accesses) {
+  BufferNode other = *c.operator->();
+  other.shape = {2, 4};
+  EXPECT_EQ(fault(store(Buffer(other), {0, 0}, zero)), "C: 1 subscripts expected, not 2");
+  other = *a.operator->();
+  other.shape = {64};
+  EXPECT_EQ(fault(store(c, {0}, load(Buffer(other), {63}))), "");
+  EXPECT_EQ(fault(store(a, {0, 0}, zero)), "A: a parameter that is not an output is stored to");
+}
+
+TEST_F(IrVerify, LoopsAndSequences) {
+  const Expr some = cast(Type::index(), load(c, {0}));
+  EXPECT_EQ(fault(loop(i, some, store(c, {i}, zero), ForKind::kVectorized)),
+            "i: a constant extent expected in a vectorized loop");
+  EXPECT_EQ(fault(loop(i, -1, store(c, {i}, zero))), "i: an extent from 0 on expected, not -1");
+  EXPECT_EQ(fault(raw(Seq{{fill(i)}})), "a sequence of one statement");
+  EXPECT_EQ(fault(raw(Seq{{fill(i), seq({})}})), "a sequence inside a sequence");
+  EXPECT_EQ(fault(store(c, {0}, raw(kF32, Reduce{ReduceOp::kSum, zero, {}}))), "a reduction without an axis");
+}
+
+TEST_F(IrVerify, TheStatementIsNamed) {
+  const Status status = verify(Program{"f", {{c, true}}, loop(i, 8, store(c, {j}, zero))});
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().render(), "internal error: j: a variable that is used outside its scope\n    in C[j] = 0.0");
+}
+
+TEST_F(IrVerify, DiamondsAreCheap) {
+  Expr e = cast(kF32, Expr(i));
+  for (int n = 0; n < 1000; ++n) e = e * e;
+  EXPECT_EQ(fault(loop(i, 8, store(c, {i}, e))), "");
+}
+
+}  // namespace
+}  // namespace tw::ir

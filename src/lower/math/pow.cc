@@ -85,7 +85,9 @@ Pair long_log(Computation& c, const Expr& a) {
 Expr exp_of(Computation& c, const Pair& x) {
   const ExpParts e = exp_parts(c, c.name("x", max(c.value(-746), min(c.value(710), x.high))));
   const Expr near_one = c.name("r", e.p + c.value(1));
-  return (near_one + near_one * x.low) * e.scale_a * e.scale_b;
+  // Where `high` is inside its ends, `low` is far below this bound; beyond them it must not turn the sign.
+  const Expr low = max(c.value(-0x1p-30), min(c.value(0x1p-30), x.low));
+  return (near_one + near_one * low) * e.scale_a * e.scale_b;
 }
 
 // |x|^y for finite positive |x|, in float64.

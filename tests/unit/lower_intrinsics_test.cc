@@ -1,0 +1,151 @@
+// The expansions keep their promise of docs/math.md, with and without fused multiply-adds, and scalars agree with
+// vectors.
+
+#include "src/ir/walk.h"
+#include "src/lower/intrinsics.h"
+#include "src/lower/vectorize.h"
+#include "tests/unit/lower_programs.h"
+#include "tests/unit/lower_run.h"
+#include "tests/unit/ulp.h"
+
+namespace tw::lower {
+namespace {
+
+using namespace ir;
+
+// Y[i] = fn(X[i]) or fn(X[i], Z[i])
+Program elementwise(Fn fn, Type t, int64_t n) {
+  const Buffer X("X", t, {n}, Scope::kArgument), Z("Z", t, {n}, Scope::kArgument), Y("Y", t, {n}, Scope::kArgument);
+  Var i("i");
+  std::vector<Expr> args{load(X, {i})};
+  if (fn == Fn::kPow) args.push_back(load(Z, {i}));
+  return {"f", {{X}, {Z}, {Y, true}}, loop(i, n, store(Y, {i}, call(fn, args)), ForKind::kVectorized)};
+}
+
+template <class Float>
+std::vector<Float> evaluate(const Program& p, std::vector<Float> x, std::vector<Float> z) {
+  std::vector<Float> y(x.size());
+  const size_t bytes = x.size() * sizeof(Float);
+  const InterpBuffer buffers[] = {{x.data(), bytes}, {z.data(), bytes}, {y.data(), bytes}};
+  const Status status = interpret(p, buffers);
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().render());
+  return y;
+}
+
+template <class Float>
+struct Inputs {
+  std::vector<Float> x, z;
+};
+
+// Patterns spread over all floats, all special values, and the ranges where the functions bend.
+template <class Float>
+Inputs<Float> inputs(Fn fn, size_t count) {
+  using Bits = std::conditional_t<sizeof(Float) == 4, uint32_t, uint64_t>;
+  const Float inf = std::numeric_limits<Float>::infinity(), nan = std::numeric_limits<Float>::quiet_NaN();
+  const std::vector<Float> special{0,
+                                   Float(-0.0),
+                                   1,
+                                   -1,
+                                   inf,
+                                   -inf,
+                                   nan,
+                                   Float(0.5),
+                                   Float(-0.5),
+                                   2,
+                                   -2,
+                                   3,
+                                   -3,
+                                   Float(1e30),
+                                   Float(-1e30),
+                                   std::numeric_limits<Float>::denorm_min(),
+                                   std::numeric_limits<Float>::min(),
+                                   std::numeric_limits<Float>::max()};
+  Inputs<Float> in;
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<double> narrow(-2, 2), middle(-12, 12), wide(-800, 800);
+  for (size_t n = 0; n < count; ++n) {
+    const Bits bits = static_cast<Bits>(random());
+    Float x;
+    std::memcpy(&x, &bits, sizeof x);
+    if (n % 4 == 1) x = static_cast<Float>(narrow(random));
+    if (n % 4 == 2) x = static_cast<Float>(middle(random));
+    if (n % 4 == 3) x = static_cast<Float>(wide(random));
+    in.x.push_back(x);
+    double z = n % 3 == 0 ? std::floor(middle(random)) : middle(random);
+    if (fn == Fn::kPow && n % 2) {  // results over the whole range
+      in.x.back() = std::abs(x);
+      z = wide(random) / std::max(std::abs(std::log(std::abs(static_cast<double>(x)))), 1e-6);
+    }
+    in.z.push_back(static_cast<Float>(z));
+  }
+  for (Float a : special)
+    for (Float b : special) in.x.push_back(a), in.z.push_back(b);
+  return in;
+}
+
+template <class Float>
+double worst(Fn fn, const Target& target, size_t count) {
+  using Wide = std::conditional_t<sizeof(Float) == 4, double, long double>;
+  const Inputs<Float> in = inputs<Float>(fn, count);
+  const Type t = Type::f(8 * sizeof(Float));
+  const Program p = intrinsics(elementwise(fn, t, static_cast<int64_t>(in.x.size())), target);
+  const std::vector<Float> y = evaluate<Float>(p, in.x, in.z);
+  double worst = 0;
+  size_t where = 0;
+  for (size_t n = 0; n < y.size(); ++n) {
+    const double d = ulps(y[n], exact_value<Wide>(fn, in.x[n], in.z[n]));
+    if (d > worst) worst = d, where = n;
+  }
+  if (worst > 4)
+    ADD_FAILURE() << "f(" << in.x[where] << ", " << in.z[where] << ") = " << y[where] << ", " << worst << " ulp from "
+                  << static_cast<double>(exact_value<Wide>(fn, in.x[where], in.z[where]));
+  return worst;
+}
+
+const std::pair<const char*, Fn> kFunctions[] = {{"exp", Fn::kExp},         {"log", Fn::kLog}, {"tanh", Fn::kTanh},
+                                                 {"sigmoid", Fn::kSigmoid}, {"erf", Fn::kErf}, {"pow", Fn::kPow},
+                                                 {"rsqrt", Fn::kRsqrt}};
+
+TEST(LowerIntrinsics, AtMostFourUlps) {
+  for (const Target& target : {avx512_target(), sse_target()})
+    for (const auto& [name, fn] : kFunctions) {
+      SCOPED_TRACE(name);
+      const double single = worst<float>(fn, target, 100000), twice = worst<double>(fn, target, 30000);
+      std::printf("%-8s %-4s float32 %.3f  float64 %.3f\n", name, target.has("fma") ? "fma" : "", single, twice);
+    }
+}
+
+TEST(LowerIntrinsics, RoundingWithoutAnInstructionIsExact) {
+  for (Fn fn : {Fn::kFloor, Fn::kCeil, Fn::kRound, Fn::kTrunc}) {
+    EXPECT_EQ(worst<float>(fn, sse_target(), 20000), 0);
+    EXPECT_EQ(worst<double>(fn, sse_target(), 20000), 0);
+  }
+}
+
+TEST(LowerIntrinsics, VectorsComputeWhatScalarsCompute) {
+  const Target target = avx512_target();
+  for (const auto& [name, fn] : kFunctions) {
+    const Inputs<float> in = inputs<float>(fn, 1000);
+    const Program p = elementwise(fn, Type::f(32), static_cast<int64_t>(in.x.size()));
+    const Program vector = intrinsics(vectorize(p, target), target);
+    expect_verified(vector);
+    const std::vector<float> a = evaluate(intrinsics(p, target), in.x, in.z), b = evaluate(vector, in.x, in.z);
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0) << name;
+  }
+}
+
+TEST(LowerIntrinsics, NoFunctionOfAMathLibraryIsLeft) {
+  for (const auto& [name, fn] : kFunctions) {
+    const Program p = intrinsics(elementwise(fn, Type::f(32), 8), sse_target());
+    walk(
+        p.body, [](const Stmt&) { return true; },
+        [&](const Expr& e) {
+          const auto* c = as<Call>(e);
+          EXPECT_TRUE(!c || c->fn == Fn::kSqrt || c->fn == Fn::kAbs || c->fn == Fn::kReinterpret) << name;
+          return true;
+        });
+  }
+}
+
+}  // namespace
+}  // namespace tw::lower

@@ -1,0 +1,60 @@
+// From schedules to functions in Python. build.py and target.py put checked arguments in front of these.
+#include "tensorwright/build.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bind.h"
+#include "function.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+namespace {
+
+using Tensors = std::vector<te::Tensor>;
+
+Function build_function(const schedule::Schedule& schedule, const Tensors& args, const Target& target,
+                        const std::string& name) {
+  std::shared_ptr<const Module> module;
+  {
+    py::gil_scoped_release released;
+    module = build(schedule, args, target, name);
+  }
+  return make_function(std::move(module));
+}
+
+void bind_target(py::module_& m) {
+  py::class_<Target>(m, "Target")
+      .def(py::init([](const std::string& text) { return Target::parse(text).value_or_throw(); }), py::arg("text"))
+      .def_static("host", &Target::host)
+      .def_readonly("kind", &Target::kind)
+      .def_readonly("triple", &Target::triple)
+      .def_readonly("cpu", &Target::cpu)
+      .def_readonly("features", &Target::features)
+      .def_readonly("vector_bits", &Target::vector_bits)
+      .def_readonly("vector_registers", &Target::vector_registers)
+      .def("has", &Target::has, py::arg("feature"))
+      .def("__str__", &Target::to_string)
+      .def(
+          "__eq__", [](const Target& a, const Target& b) { return a == b; }, py::is_operator())
+      .def("__hash__", [](const Target& t) { return std::hash<std::string>{}(t.to_string()); });
+}
+
+}  // namespace
+
+void bind_build(py::module_& m) {
+  bind_target(m);
+  py::class_<ir::Program>(m, "Program", "A loop program; str() shows it as text.")
+      .def_readonly("name", &ir::Program::name)
+      .def("__str__", [](const ir::Program& p) { return ir::to_string(p); })
+      .def("__repr__", [](const ir::Program& p) { return ir::to_string(p); });
+  const auto released = py::call_guard<py::gil_scoped_release>();
+  m.def("_build", &build_function);
+  m.def("_loop_program", &loop_program, released);
+  m.def("_lowered_program", &lowered_program, released);
+  m.def("_default_schedule", &default_schedule, released);
+  m.def("_host_hardware", [] { return host_hardware().to_string(); });
+}
+
+}  // namespace tw::bind

@@ -1,0 +1,108 @@
+"""From a schedule to a function that runs."""
+from . import _core
+from .errors import ArgumentError
+from .schedule import Schedule
+from .target import as_target
+
+__all__ = ["build", "default_schedule", "lower"]
+
+
+def _tensors(call, args):
+    if isinstance(args, _core.Tensor):
+        args = [args]
+    if not isinstance(args, (list, tuple)):
+        raise ArgumentError(f"{call}: args must be a list of tensors, not {type(args).__name__}")
+    for i, arg in enumerate(args):
+        if not isinstance(arg, _core.Tensor):
+            raise ArgumentError(
+                f"{call}: args[{i}] must be a tensor of te, not {type(arg).__name__}",
+                "arrays are passed when the built function is called",
+            )
+    return list(args)
+
+
+def _schedule(call, schedule):
+    if not isinstance(schedule, _core.Schedule):
+        raise ArgumentError(
+            f"{call}: the first argument must be a schedule or a list of tensors, not {type(schedule).__name__}",
+            "s = te.create_schedule(C); tw.build(s, [A, B, C])",
+        )
+    return schedule
+
+
+def _name(call, name):
+    if name is None:
+        return "kernel"
+    if not isinstance(name, str):
+        raise ArgumentError(f"{call}: name must be a string, not {type(name).__name__}")
+    return name
+
+
+def _outputs(call, tensors):
+    outputs = [tensor for tensor in tensors if tensor.op.body]
+    if not outputs:
+        raise ArgumentError(f"{call}: at least one of args must be computed, not a placeholder")
+    return outputs
+
+
+def build(schedule, args=None, target=None, name=None, *, log=None):
+    """Compile a schedule to a function.
+
+    Parameters: schedule, of ``te.create_schedule``, or in its place the list of arguments, which is then scheduled by
+    ``tw.default_schedule``, or an ``autotune.Task``, which is built from its log; args, the tensors that the function takes,
+    in this order: placeholders and outputs, and intermediates that should be written out; target, a ``tw.Target`` or its
+    text, by default the current one; name, a C identifier.
+    Returns: a function that takes one array per argument and writes the outputs in place.
+    Raises: ScheduleError when the schedule as a whole is not legal, ArgumentError for bad arguments, TargetError.
+
+    >>> import numpy as np
+    >>> import tensorwright as tw
+    >>> from tensorwright import te
+    >>> A = te.placeholder((4,), name="A")
+    >>> B = te.compute((4,), lambda i: A[i] + 1, name="B")
+    >>> f = tw.build([A, B])
+    >>> b = np.zeros(4, "float32")
+    >>> f(np.arange(4, dtype="float32"), b)
+    >>> b.tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
+    if hasattr(schedule, "__tw_build__"):
+        return schedule.__tw_build__(target=target, name=name, log=log)
+    if log is not None:
+        raise ArgumentError("build: log needs an autotune.Task as its first argument", "tw.build(task, log=...)")
+    target = as_target(target)
+    if isinstance(schedule, (list, tuple)):
+        if args is not None:
+            raise ArgumentError("build: args must be left out when the first argument is the list of them")
+        args = _tensors("build", schedule)
+        schedule = _core._default_schedule(_outputs("build", args), target)
+    elif args is None:
+        _schedule("build", schedule)
+        raise ArgumentError("build: args is missing: the tensors that the function takes", "tw.build(s, [A, B, C])")
+    return _core._build(_schedule("build", schedule), _tensors("build", args), target, _name("build", name))
+
+
+def lower(schedule, args, target=None, name=None):
+    """The loop program of a schedule; ``print`` shows it. With a target: after all passes for it, as it is compiled.
+
+    >>> from tensorwright import te
+    >>> A = te.placeholder((8,), name="A")
+    >>> B = te.compute((8,), lambda i: A[i] + 1, name="B")
+    >>> print(lower(te.create_schedule(B), [A, B]))
+    kernel kernel(A: float32[8], B: out float32[8]):
+      for i in 0..8:
+        B[i] = A[i] + 1.0
+    """
+    schedule, args, name = _schedule("lower", schedule), _tensors("lower", args), _name("lower", name)
+    if target is None:
+        return _core._loop_program(schedule, args, name)
+    return _core._lowered_program(schedule, args, as_target(target), name)
+
+
+def default_schedule(tensors, target=None):
+    """The schedule that ``tw.build(tensors)`` uses. Its steps are public: ``print(s)``, ``s.steps``.
+
+    Parameters: tensors, outputs or a whole argument list (placeholders are ignored).
+    """
+    tensors = _tensors("default_schedule", tensors)
+    return Schedule(_core._default_schedule(_outputs("default_schedule", tensors), as_target(target)))

@@ -1,0 +1,61 @@
+"""Targets: what code is made for."""
+import contextvars
+
+from . import _core
+
+__all__ = ["Target"]
+
+_entered = contextvars.ContextVar("tensorwright_targets", default=())
+
+
+class Target(_core.Target):
+    """What code is made for: ``llvm``, with options ``-mcpu=``, ``-mattr=`` and ``-mtriple=``, or ``interp``.
+
+    ``Target("llvm -mcpu=native")`` asks the machine; ``str(target)`` is what that was resolved to, and means the same target
+    anywhere. ``llvm`` alone is the oldest CPU of the architecture. ``interp`` runs the loop program in the interpreter, which
+    checks every access. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else is said.
+
+    Attributes: kind, triple, cpu, features (all that the CPU has, sorted), vector_bits, vector_registers.
+    Raises: TargetError for an unknown kind, option, CPU or attribute, with the nearest names.
+
+    >>> t = Target("interp")
+    >>> with t:
+    ...     Target.current() == t
+    True
+    """
+
+    @staticmethod
+    def current():
+        """The target of the innermost ``with``, else the machine that we run on."""
+        entered = _entered.get()
+        return entered[-1] if entered else Target.host()
+
+    @classmethod
+    def host(cls):
+        """The machine that we run on: ``llvm -mcpu=native``, or ``interp`` in a build without LLVM."""
+        return cls(str(_core.Target.host()))
+
+    def __enter__(self):
+        _entered.set((*_entered.get(), self))
+        return self
+
+    def __exit__(self, *exc):
+        _entered.set(_entered.get()[:-1])
+
+    def __repr__(self):
+        if self.kind == "interp":
+            return "Target('interp')"
+        return f"Target('{self}': {self.vector_bits}-bit vectors, {self.vector_registers} vector registers)"
+
+
+def as_target(target):
+    """What a ``target=`` argument means: a Target, its text, or None for the current one."""
+    from .errors import TargetError
+
+    if target is None:
+        return Target.current()
+    if isinstance(target, _core.Target):
+        return target
+    if isinstance(target, str):
+        return Target(target)
+    raise TargetError(f"target must be a string or a tw.Target, not {type(target).__name__}", 'for example "llvm -mcpu=native"')

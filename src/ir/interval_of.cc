@@ -20,9 +20,9 @@ Interval Simplifier::interval(const Expr& e) {
   }
   if (const auto* v = as<VarRef>(e)) return range_of_variable(v->var);
   if (e.type().is_float()) return Interval::everything();
-  if (auto it = intervals_.find(e.get()); it != intervals_.end()) return it->second.value;
+  if (const Interval* known = intervals_.find(e)) return *known;
   const Interval out = compute_interval(e);
-  intervals_.insert({e.get(), {e, out}});
+  intervals_.insert(e, out);
   return out;
 }
 

@@ -24,19 +24,14 @@ class Symbolic {
   SymbolicInterval of(const Expr& e) {
     if (!runs(e)) return {e, e, true};
     if (!e.type().is_index() || !e.type().is_scalar()) return numeric(e);
-    if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second.ends;
+    if (const SymbolicInterval* known = memo_.find(e)) return *known;
     SymbolicInterval ends = sum(decompose(e));
     if (!ends.known) ends = numeric(e);
-    memo_.insert({e.get(), {e, ends}});
+    memo_.insert(e, ends);
     return ends;
   }
 
  private:
-  struct Known {
-    Expr key;
-    SymbolicInterval ends;
-  };
-
   bool runs(const Expr& e) {
     if (as<IntImm>(e)) return false;
     if (const auto* v = as<VarRef>(e)) return extents_.count(v->var.id()) != 0;
@@ -147,7 +142,7 @@ class Symbolic {
 
   const Extents& extents_;
   Simplifier& simplifier_;
-  std::unordered_map<const ExprNode*, Known> memo_;
+  Memo<SymbolicInterval> memo_;
 };
 
 }  // namespace

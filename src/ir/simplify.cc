@@ -2,7 +2,6 @@
 
 #include "src/ir/simplify.h"
 
-#include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify_context.h"
 #include "src/ir/walk.h"
@@ -28,7 +27,7 @@ Expr Simplifier::expr(const Expr& e) {
     const Interval range = range_of_variable(v->var);
     return range.is_point() && e.type().is_integer() ? int_imm(e.type(), range.lo) : e;
   }
-  if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second.value;
+  if (const Expr* known = memo_.find(e)) return *known;
   Expr out;
   if (++depth_ % kPlainDepth == 0) {
     support::on_deep_stack([&] { out = simplify(e); });
@@ -38,10 +37,10 @@ Expr Simplifier::expr(const Expr& e) {
   --depth_;
   if (out.type().is_bool() && !as_int(out)) {
     for (const Fact& fact : holds_)
-      if (equal(fact.condition, out)) out = int_imm(out.type(), fact.holds);
+      if (identical(fact.condition, out)) out = int_imm(out.type(), fact.holds);
   }
-  if (equal(out, e)) out = e;
-  memo_.insert({e.get(), {e, out}});
+  if (identical(out, e)) out = e;
+  memo_.insert(e, out);
   return out;
 }
 
@@ -96,7 +95,7 @@ Expr Simplifier::simplify_load(const Expr& e, const Load& l) {
 // An id may be bound again elsewhere, to something else, around nodes that both places share.
 bool Simplifier::rebinds(const Var& v, const Expr& replacement, Interval range) const {
   if (auto it = replacements_.find(v.id()); it != replacements_.end())
-    return !replacement || !equal(it->second, replacement);
+    return !replacement || !identical(it->second, replacement);
   if (auto it = ranges_.find(v.id()); it != ranges_.end()) return static_cast<bool>(replacement) || it->second != range;
   return false;
 }

@@ -8,6 +8,7 @@
 
 #include "src/ir/interval.h"
 #include "src/ir/simplify_linear.h"
+#include "src/ir/simplify_memo.h"
 #include "tensorwright/ir.h"
 
 namespace tw::ir {
@@ -32,18 +33,10 @@ class Simplifier {
   bool is_negative(const Linear& form);
 
  private:
-  struct Known {  // an expression kept alive as the key of what is known about it
-    Expr key;
-    Expr value;
-  };
-  struct KnownInterval {
-    Expr key;
-    Interval value;
-  };
   // What an enclosing condition adds while its body is simplified.
   struct Scope {
-    std::unordered_map<const ExprNode*, Known> memo;
-    std::unordered_map<const ExprNode*, KnownInterval> intervals;
+    Memo<Expr> memo;
+    Memo<Interval> intervals;
     std::unordered_map<uint64_t, Interval> ranges;
     std::unordered_map<uint64_t, Expr> replacements;
     size_t negative = 0, holds = 0;
@@ -109,8 +102,8 @@ class Simplifier {
   std::unordered_map<uint64_t, Expr> replacements_;  // variables that have one value
   std::vector<Linear> negative_;                     // forms that are below 0 here
   std::vector<Fact> holds_;                          // other conditions that hold, or do not hold, here
-  std::unordered_map<const ExprNode*, Known> memo_;
-  std::unordered_map<const ExprNode*, KnownInterval> intervals_;
+  Memo<Expr> memo_;
+  Memo<Interval> intervals_;
   int depth_ = 0;
 };
 

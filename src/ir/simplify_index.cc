@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify_context.h"
 #include "src/ir/simplify_pattern.h"
@@ -269,10 +268,10 @@ bool Simplifier::recombine_term(Linear& form, size_t i) {
   for (size_t j = 0; j < form.terms.size(); ++j) {
     if (j == i) continue;
     const Term& t = form.terms[j];
-    if (q.is_atom() && t.factor == mod.factor * c && equal(t.atom, q.terms[0].atom))
+    if (q.is_atom() && t.factor == mod.factor * c && identical(t.atom, q.terms[0].atom))
       return replace(j, whole, mod.factor);
     const Binary* low = inner ? division(t.atom, BinOp::kFloorMod) : nullptr;
-    if (low && equal(low->a, inner->a) && equal(low->b, inner->b) && mod.factor == t.factor * *as_int(low->b))
+    if (low && identical(low->a, inner->a) && identical(low->b, inner->b) && mod.factor == t.factor * *as_int(low->b))
       return replace(j, remainder(decompose(low->a), c * *as_int(low->b)), t.factor);
   }
   return false;
@@ -286,12 +285,12 @@ Expr Simplifier::extremum(BinOp op, const Linear& a, const Linear& b, const Expr
   Linear common, only_a = Linear::point(a.constant), only_b = Linear::point(b.constant);
   for (const Term& t : a.terms) {
     const bool shared = std::any_of(b.terms.begin(), b.terms.end(),
-                                    [&](const Term& u) { return t.factor == u.factor && equal(t.atom, u.atom); });
+                                    [&](const Term& u) { return t.factor == u.factor && identical(t.atom, u.atom); });
     (shared ? common : only_a).add(t.atom, t.factor);
   }
   for (const Term& t : b.terms) {
     const bool shared =
-        std::any_of(common.terms.begin(), common.terms.end(), [&](const Term& u) { return equal(t.atom, u.atom); });
+        std::any_of(common.terms.begin(), common.terms.end(), [&](const Term& u) { return identical(t.atom, u.atom); });
     if (!shared) only_b.add(t.atom, t.factor);
   }
   const int lanes = std::max(lanes_of(only_a), lanes_of(only_b));

@@ -129,7 +129,35 @@ Expr build_vector(const Linear& form, int lanes) {
   return build_sum(others, 0, lanes);
 }
 
+bool identical_within(const Expr& a, const Expr& b, int depth) {
+  if (a.same_as(b)) return true;
+  if (!a || !b || a.hash() != b.hash()) return false;
+  if (depth == 0) return equal(a, b);
+  const auto *x = as<Binary>(a), *y = as<Binary>(b);
+  if (x && y)
+    return x->op == y->op && identical_within(x->a, y->a, depth - 1) && identical_within(x->b, y->b, depth - 1);
+  const auto *p = as<Broadcast>(a), *q = as<Broadcast>(b);
+  if (p && q) return p->lanes == q->lanes && identical_within(p->value, q->value, depth - 1);
+  const auto *v = as<VarRef>(a), *w = as<VarRef>(b);
+  if (v && w) return v->var == w->var;
+  const auto *c = as<IntImm>(a), *d = as<IntImm>(b);
+  if (c && d) return c->value == d->value && a.type() == b.type();
+  const auto *r = as<Ramp>(a), *s = as<Ramp>(b);
+  if (r && s) {
+    return r->lanes == s->lanes && identical_within(r->base, s->base, depth - 1) &&
+           identical_within(r->stride, s->stride, depth - 1);
+  }
+  const auto *l = as<Load>(a), *m = as<Load>(b);
+  const bool plain = l && m && !l->pred && !m->pred && l->buffer == m->buffer && l->at.size() == m->at.size();
+  if (!plain) return equal(a, b);
+  for (size_t i = 0; i < l->at.size(); ++i)
+    if (!identical_within(l->at[i], m->at[i], depth - 1)) return false;
+  return a.type() == b.type();
+}
+
 }  // namespace
+
+bool identical(const Expr& a, const Expr& b) { return identical_within(a, b, 6); }
 
 int compare_atoms(const Expr& a, const Expr& b) {
   if (a.same_as(b)) return 0;

@@ -37,6 +37,9 @@ Linear operator+(const Linear& a, const Linear& b);
 // A total order on expressions that does not depend on addresses: by the first variable's id, then by structure.
 int compare_atoms(const Expr& a, const Expr& b);
 
+// equal() for the common case, a small tree with equal hashes, without its bookkeeping.
+bool identical(const Expr& a, const Expr& b);
+
 // Takes a simplified expression apart, adding scale times it to `out`; the inverse of build.
 void decompose(const Expr& simplified, int64_t scale, Linear& out);
 Linear decompose(const Expr& simplified);

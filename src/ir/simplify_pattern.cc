@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify_context.h"
 
@@ -36,7 +35,7 @@ bool matches(const Pattern& p, const Expr& e, Match& m) {
         m.any[p->value] = &e;
         return true;
       }
-      return equal(*m.any[p->value], e);
+      return identical(*m.any[p->value], e);
     case Kind::kConstant: {
       const auto value = as_int(e);
       if (!value || (m.constants[p->value] && m.constants[p->value] != value)) return false;

@@ -10,6 +10,7 @@
 #include "src/lower/accumulators.h"
 #include "src/lower/flatten.h"
 #include "src/lower/fma.h"
+#include "src/lower/halves.h"
 #include "src/lower/intrinsics.h"
 #include "src/lower/partition.h"
 #include "src/lower/simplify.h"
@@ -63,6 +64,7 @@ const std::vector<Pass>& passes() {
        "reduction tiles become private while their loops still show; masks are formed after it"},
       {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
       {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
+      {"halves", halves, "16-bit floats are computed in float32; before intrinsics, which knows no others"},
       {"intrinsics", intrinsics,
        "after vectorize, so that a function is expanded once per vector; before unroll copies it"},
       {"unroll", unroll, "after vectorize: what is repeated is vectors"},

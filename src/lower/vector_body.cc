@@ -72,7 +72,8 @@ class VectorBody {
         },
         [&](const LetStmt& l) {
           const Expr value = visit(l.value);
-          return let_stmt(bind(l.var, value.type()), value, visit(l.body));
+          const Var var = bind(l.var, value.type());
+          return let_stmt(var, value, visit(l.body));
         });
   }
 
@@ -136,7 +137,8 @@ class VectorBody {
         [&](const Call& c) { return rebuild(c, e.type()); },
         [&](const Let& l) {
           const Expr value = visit(l.value);
-          return let(bind(l.var, value.type()), value, visit(l.body));
+          const Var var = bind(l.var, value.type());
+          return let(var, value, visit(l.body));
         },
         [&](const Ramp&) { return vector_inside(e); }, [&](const Broadcast&) { return vector_inside(e); },
         [&](const Reduce&) { return vector_inside(e); });

@@ -1,0 +1,156 @@
+// Half arithmetic in float32.
+
+#include "src/lower/halves.h"
+
+#include <unordered_map>
+
+#include "src/ir/walk.h"
+#include "src/lower/math/half_bits.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+Type float32_like(Type t) { return Type::f(32, t.lanes); }
+
+// The value as it is computed: halves as float32 that hold a half's value exactly, everything else as it was.
+class Widener {
+ public:
+  explicit Widener(bool has_f16c) : has_f16c_(has_f16c) {}
+
+  Expr visit(const Expr& e) {
+    if (!e) return e;
+    auto [it, fresh] = done_.try_emplace(e.get());
+    if (!fresh) return it->second;
+    const Expr out = e.type().is_half() ? half(e) : other(e);
+    return done_[e.get()] = out;
+  }
+
+  Stmt visit(const Stmt& s) {
+    if (const auto* st = as<Store>(s); st && st->buffer.element().is_half()) {
+      std::vector<Expr> at;
+      for (const Expr& i : st->at) at.push_back(visit(i));
+      return store(st->buffer, std::move(at), narrowed(st->value), visit(st->pred));
+    }
+    if (const auto* l = as<LetStmt>(s); l && l->var.type().is_half()) {
+      const Expr value = visit(l->value);
+      return let_stmt(widened(l->var), value, visit(l->body));
+    }
+    return map_children(
+        s, [&](const Stmt& child) { return visit(child); }, [&](const Expr& child) { return visit(child); });
+  }
+
+ private:
+  Var widened(const Var& var) {
+    return vars_.try_emplace(var.id(), Var(var.name(), float32_like(var.type()))).first->second;
+  }
+
+  Expr wide(const Expr& half) const {
+    if (has_f16c_ && half.type().code == TypeCode::kFloat) return cast(float32_like(half.type()), half);
+    return math::widen(half);
+  }
+  Expr narrow(Type half_type, const Expr& x) const {
+    if (has_f16c_ && half_type.code == TypeCode::kFloat) return cast(half_type, x);
+    return math::narrow(half_type, x);
+  }
+  Expr rounded(Type half_type, const Expr& x) const { return wide(narrow(half_type, x)); }
+
+  // A half expression as 16 bits, without rounding twice where its last operation rounds anyway.
+  Expr narrowed(const Expr& e) {
+    if (const auto* l = as<Load>(e)) return load_of(*l);
+    if (const auto* c = as<Cast>(e)) return narrow(e.type(), source(*c));
+    const Expr exact = unrounded(e);
+    return narrow(e.type(), exact ? exact : visit(e));
+  }
+
+  // Of a rounding operation, the float32 value before it is rounded; empty for others.
+  Expr unrounded(const Expr& e) {
+    const Type type = float32_like(e.type());
+    if (const auto* b = as<Binary>(e); b && b->op != BinOp::kMin && b->op != BinOp::kMax)
+      return binary(b->op, visit(b->a), visit(b->b));
+    const auto* c = as<Call>(e);
+    if (!c || c->fn == Fn::kReinterpret) return {};
+    const bool exact =
+        c->fn == Fn::kAbs || c->fn == Fn::kFloor || c->fn == Fn::kCeil || c->fn == Fn::kRound || c->fn == Fn::kTrunc;
+    if (exact) return {};
+    std::vector<Expr> args;
+    for (const Expr& a : c->args) args.push_back(visit(a));
+    const Expr out = call(c->fn, std::move(args));
+    TW_CHECK(out.type() == type);
+    return out;
+  }
+
+  // The float32 that a cast to a half starts from.
+  Expr source(const Cast& c) {
+    const Type from = c.value.type();
+    const Expr value = visit(c.value);
+    if (from.is_half() || from == float32_like(from)) return value;
+    if (from == Type::f(64, from.lanes)) return math::to_odd_float32(value);
+    if (from.is_bool() || from.bits <= 16) return cast(float32_like(from), value);
+    return math::to_odd_float32(cast(Type::f(64, from.lanes), value));
+  }
+
+  Expr load_of(const Load& l) {
+    std::vector<Expr> at;
+    for (const Expr& i : l.at) at.push_back(visit(i));
+    return load(l.buffer, std::move(at), visit(l.pred));
+  }
+
+  Expr half(const Expr& e) {
+    const Type type = float32_like(e.type());
+    if (const Expr exact = unrounded(e)) return rounded(e.type(), exact);
+    return match(
+        e, [&](const FloatImm& f) { return float_imm(type, f.value); }, [&](const Load& l) { return wide(load_of(l)); },
+        [&](const VarRef& v) { return Expr(widened(v.var)); },
+        [&](const Cast& c) {
+          return c.value.type().is_half() && c.value.type() == e.type() ? visit(c.value) : rounded(e.type(), source(c));
+        },
+        [&](const Call& c) {
+          if (c.fn == Fn::kReinterpret) return wide(reinterpret(e.type(), visit(c.args[0])));
+          return call(c.fn, {visit(c.args[0])});
+        },
+        [&](const Binary& b) { return binary(b.op, visit(b.a), visit(b.b)); },
+        [&](const Select& s) { return select(visit(s.cond), visit(s.yes), visit(s.no)); },
+        [&](const Broadcast& b) { return broadcast(visit(b.value), b.lanes); },
+        [&](const Let& l) {
+          if (!l.var.type().is_half()) return let(l.var, visit(l.value), visit(l.body));
+          const Expr value = visit(l.value);
+          return let(widened(l.var), value, visit(l.body));
+        },
+        [&](const IntImm&) { return unexpected(e); }, [&](const Not&) { return unexpected(e); },
+        [&](const Ramp&) { return unexpected(e); }, [&](const Reduce&) { return unexpected(e); });
+  }
+
+  Expr unexpected(const Expr& e) const {
+    TW_CHECK(false, "no half can be " + to_string(e));
+    return e;
+  }
+
+  // An expression that is no half; parts of it may be.
+  Expr other(const Expr& e) {
+    if (const auto* c = as<Cast>(e); c && c->value.type().is_half()) return cast(e.type(), visit(c->value));
+    if (const auto* c = as<Call>(e); c && c->fn == Fn::kReinterpret && c->args[0].type().is_half())
+      return reinterpret(e.type(), narrowed(c->args[0]));
+    if (const auto* l = as<Let>(e); l && l->var.type().is_half()) {
+      const Expr value = visit(l->value);
+      return let(widened(l->var), value, visit(l->body));
+    }
+    return map_children(e, [&](const Expr& child) { return visit(child); });
+  }
+
+  const bool has_f16c_;
+  std::unordered_map<const ExprNode*, Expr> done_;
+  std::unordered_map<uint64_t, Var> vars_;
+};
+
+}  // namespace
+
+Program halves(const Program& p, const Target& target) {
+  Program out = p;
+  out.body = Widener(target.has("f16c")).visit(p.body);
+  return out;
+}
+
+}  // namespace tw::lower

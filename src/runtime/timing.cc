@@ -59,6 +59,7 @@ Timing measure(const std::function<bool()>& once, double one, const TimingPolicy
       }
     const double end = seconds_now();
     timing.runs.push_back((end - start) / number);
+    if (end - begin > policy.stop_after_s) break;
     if (policy.repeat > 0 || repeat + 1 < kFewestRepeats) continue;
     if (end - begin > policy.budget_s || median_uncertainty(timing.runs) < policy.tightness) break;
   }

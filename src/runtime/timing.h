@@ -12,8 +12,9 @@ struct TimingPolicy {
   int number = 0;  // calls per repeat; 0: as many as make a repeat last `repeat_s`
   int repeat = 0;  // 0: until the confidence interval of the median is tight, or `budget_s` is spent
   double repeat_s = 200e-6;
-  double budget_s = 40e-3;  // of an adaptive measurement, once it has kFewestRepeats
-  double tightness = 0.01;  // half-width of the 95 % interval, relative to the median
+  double budget_s = 40e-3;    // of an adaptive measurement, once it has kFewestRepeats
+  double stop_after_s = 1e9;  // whatever else was asked for
+  double tightness = 0.01;    // half-width of the 95 % interval, relative to the median
 };
 
 double seconds_now();

@@ -1,0 +1,114 @@
+#include "src/runtime/compare.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+namespace tw::runtime {
+namespace {
+
+// float16 and bfloat16 by their bits.
+struct Half {
+  uint16_t bits;
+};
+struct BFloat {
+  uint16_t bits;
+};
+
+double value(float x) { return x; }
+double value(double x) { return x; }
+double value(BFloat x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
+double value(Half x) {
+  const int exponent = x.bits >> 10 & 31, fraction = x.bits & 1023;
+  double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  if (exponent == 31) magnitude = fraction ? NAN : INFINITY;
+  return x.bits >> 15 ? -magnitude : magnitude;
+}
+
+struct Tolerance {
+  double rtol, atol;
+};
+
+template <class T>
+bool same(T got, T expected, Tolerance tolerance) {
+  if constexpr (std::is_integral_v<T>) {
+    return got == expected;
+  } else {
+    const double g = value(got), e = value(expected);
+    // The comparison is false for NaN and for the difference of two infinities.
+    if (std::abs(g - e) <= tolerance.atol + tolerance.rtol * std::abs(e)) return std::isfinite(e) || g == e;
+    return g == e || (std::isnan(g) && std::isnan(e));
+  }
+}
+
+template <class T>
+std::string text(T x) {
+  if constexpr (std::is_integral_v<T>) {
+    return std::to_string(x);
+  } else {
+    char buffer[40];
+    std::snprintf(buffer, sizeof(buffer), "%.9g", value(x));
+    return buffer;
+  }
+}
+
+// Offset in elements of the n-th element in row-major order.
+int64_t offset_of(const ArgSpec& spec, int64_t n) {
+  if (spec.strides.empty()) return n;
+  int64_t offset = 0;
+  for (size_t d = spec.shape.size(); d-- > 0; n /= spec.shape[d]) offset += n % spec.shape[d] * spec.strides[d];
+  return offset;
+}
+
+template <class T>
+std::string compare(const ArgSpec& spec, const void* got, const void* expected, Tolerance tolerance) {
+  const T* g = static_cast<const T*>(got);
+  const T* e = static_cast<const T*>(expected);
+  int64_t count = 1, wrong = 0, first = -1;
+  for (const int64_t extent : spec.shape) count *= extent;
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t at = offset_of(spec, n);
+    if (same(g[at], e[at], tolerance)) continue;
+    if (wrong++ == 0) first = n;
+  }
+  if (wrong == 0) return {};
+  const int64_t at = offset_of(spec, first);
+  return "element " + subscripts(spec.shape, first) + " is " + text(g[at]) + ", expected " + text(e[at]) + "; " +
+         std::to_string(wrong) + " of " + std::to_string(count) + " differ";
+}
+
+}  // namespace
+
+std::string subscripts(const std::vector<int64_t>& shape, int64_t n) {
+  std::string out;
+  for (size_t d = shape.size(); d-- > 0; n /= shape[d])
+    out = std::to_string(n % shape[d]) + (out.empty() ? "" : ", ") + out;
+  return "[" + out + "]";
+}
+
+std::string difference(const ArgSpec& spec, const void* got, const void* expected, double rtol, double atol) {
+  const Tolerance tolerance{rtol, atol};
+  const ir::Type type = spec.dtype;
+  if (type == ir::Type::f(32)) return compare<float>(spec, got, expected, tolerance);
+  if (type == ir::Type::f(64)) return compare<double>(spec, got, expected, tolerance);
+  if (type == ir::Type::f(16)) return compare<Half>(spec, got, expected, tolerance);
+  if (type == ir::Type::bf16()) return compare<BFloat>(spec, got, expected, tolerance);
+  const bool is_signed = type.is_int();
+  switch (type.bytes()) {
+    case 1:
+      return is_signed ? compare<int8_t>(spec, got, expected, tolerance)
+                       : compare<uint8_t>(spec, got, expected, tolerance);
+    case 2:
+      return is_signed ? compare<int16_t>(spec, got, expected, tolerance)
+                       : compare<uint16_t>(spec, got, expected, tolerance);
+    case 4:
+      return is_signed ? compare<int32_t>(spec, got, expected, tolerance)
+                       : compare<uint32_t>(spec, got, expected, tolerance);
+    default:
+      return is_signed ? compare<int64_t>(spec, got, expected, tolerance)
+                       : compare<uint64_t>(spec, got, expected, tolerance);
+  }
+}
+
+}  // namespace tw::runtime

@@ -1,0 +1,17 @@
+// Whether an output is the reference's: the check without which no time is recorded.
+#pragma once
+
+#include <string>
+
+#include "tensorwright/runtime.h"
+
+namespace tw::runtime {
+
+// "" when each element is: exact for integers and bool; |got - expected| <= atol + rtol * |expected| for floats, NaN
+// equal to NaN. Else the first element that is not, with both values and how many differ.
+std::string difference(const ArgSpec&, const void* got, const void* expected, double rtol, double atol);
+
+// The subscripts of the n-th element in row-major order: "[0, 5]".
+std::string subscripts(const std::vector<int64_t>& shape, int64_t n);
+
+}  // namespace tw::runtime

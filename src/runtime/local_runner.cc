@@ -1,0 +1,126 @@
+#include "src/runtime/local_runner.h"
+
+#include <signal.h>
+
+#include <system_error>
+
+#include "src/runtime/kernel.h"
+#include "src/runtime/messages.h"
+#include "src/runtime/run_worker.h"
+#include "src/runtime/timing.h"
+#include "src/runtime/tool_path.h"
+#include "src/support/subprocess.h"
+#include "tensorwright/target.h"
+
+namespace tw::runtime {
+namespace {
+
+constexpr int kAttempts = 3;                        // of a run whose worker was lost
+constexpr double kStartupS = 60;                    // for exec, threads and inputs, on a machine however busy
+constexpr double kGraceS = 0.05;                    // between SIGTERM and SIGKILL
+constexpr double kEndingS = 1;                      // between the end of the conversation and the end of the process
+constexpr uint64_t kRoomBytes = uint64_t{4} << 30;  // for scratch and stacks, besides the arguments
+constexpr uint64_t kFileBytes = uint64_t{1} << 20;  // only stderr is written to
+
+uint64_t address_space_for(const RunRequest& request) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 0;  // their shadow memory is larger than any limit
+#else
+  uint64_t bytes = 0;
+  for (const ArgSpec& spec : request.args) bytes += spec.bytes();
+  return kRoomBytes + 4 * bytes;
+#endif
+}
+
+RunResult ended(RunStatus status, std::string detail) { return {status, 0, 0, 0, std::move(detail)}; }
+
+bool from_outside(int signal) { return signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP; }
+
+std::string with_error_text(std::string detail, const support::Subprocess& worker) {
+  const std::string text = worker.error_text();
+  return text.empty() ? detail : detail + ": " + text;
+}
+
+}  // namespace
+
+std::string_view to_string(RunStatus status) {
+  constexpr std::string_view kNames[] = {"ok",      "beaten",   "wrong_answer", "crashed",
+                                         "timeout", "too_fast", "load_failed",  "device_lost"};
+  return kNames[static_cast<size_t>(status)];
+}
+
+LocalRunner::LocalRunner() : worker_((require_measuring_allowed("tune"), tool_path("tw-worker", "TW_WORKER"))) {}
+
+std::string LocalRunner::describe() const { return host_hardware().to_string(); }
+
+void LocalRunner::cancel() {
+  cancelled_.store(true);
+  std::lock_guard lock(current_mutex_);
+  if (current_) current_->kill();
+}
+
+RunResult LocalRunner::run(const RunRequest& request) {
+  require_measuring_allowed("tune");
+  std::lock_guard one(one_run_);
+  RunResult result;
+  for (int i = 0; i < kAttempts; ++i) {
+    if (cancelled_) return ended(RunStatus::kDeviceLost, "cancelled");
+    bool lost = false;
+    result = attempt(request, lost);
+    if (!lost) return result;
+  }
+  return cancelled_ ? ended(RunStatus::kDeviceLost, "cancelled") : result;
+}
+
+RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
+  support::Subprocess worker({worker_, {"--serve"}, address_space_for(request), kFileBytes});
+  {
+    std::lock_guard lock(current_mutex_);
+    current_ = &worker;
+  }
+  // Cancelling before the line above found nobody to kill.
+  if (cancelled_) worker.kill();
+  struct Leave {
+    LocalRunner& self;
+    ~Leave() {
+      std::lock_guard lock(self.current_mutex_);
+      self.current_ = nullptr;
+    }
+  } leave{*this};
+  return converse(worker, request, lost);
+} catch (const std::system_error& e) {
+  throw Error(Diagnostic{ErrorKind::kTune, std::string("measuring: a worker process: ") + e.what(), {}, {}});
+}
+
+RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& request, bool& lost) {
+  send_frame(worker.channel(), encode(request));
+  bool started = false;
+  double deadline = seconds_now() + kStartupS;
+  std::string bytes;
+  for (;;) {
+    const Received received = receive_frame(worker.channel(), deadline, bytes);
+    if (received == Received::kDeadline) {
+      lost = !started;
+      worker.terminate(kGraceS);
+      return started ? ended(RunStatus::kTimeout, "did not end within " + std::to_string(request.timeout_s) + " s")
+                     : ended(RunStatus::kDeviceLost, "the worker did not start");
+    }
+    if (received == Received::kClosed) break;
+    const auto said = received == Received::kFrame ? decode_stage(bytes) : std::nullopt;
+    if (!said) return ended(RunStatus::kCrashed, "corrupted the process that ran it");
+    if (said->first == Stage::kResult) return said->second;
+    started = true;
+    deadline = seconds_now() + request.timeout_s;
+  }
+  const support::ExitStatus status = worker.wait(kEndingS);
+  if (!started && status.signal == 0 && status.code == kWorkerFault)
+    throw Error(
+        Diagnostic{ErrorKind::kTune, with_error_text("measuring: a worker process could not begin", worker), {}, {}});
+  lost = !started || !status.known || status.ours || from_outside(status.signal);
+  if (lost) return ended(RunStatus::kDeviceLost, with_error_text("the worker was lost: " + to_string(status), worker));
+  if (status.signal == SIGSYS) return ended(RunStatus::kCrashed, "tried to start a process or a thread");
+  const std::string how = status.signal == 0 ? "ended without a result, " + to_string(status) : to_string(status);
+  return ended(RunStatus::kCrashed, with_error_text(how, worker));
+}
+
+}  // namespace tw::runtime

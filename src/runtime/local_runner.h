@@ -1,0 +1,42 @@
+// Measures candidates on this machine, each in a process of its own (tw-worker) that may crash, hang or corrupt itself.
+//
+// What ends a run is judged as follows. The candidate's own: a signal that it raised (SEGV, ILL, FPE, ABRT, SYS for
+// starting a process, XFSZ for a limit), an exit without a result, and a deadline that passes (SIGTERM, then SIGKILL to
+// the group). Not the candidate's: a SIGKILL, SIGTERM, SIGINT or SIGHUP that we did not send; the run is repeated twice
+// and is then kDeviceLost. The deadline runs from when the candidate is loaded, and anew from when its first output was
+// right.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "tensorwright/runtime.h"
+
+namespace tw::support {
+class Subprocess;
+}
+
+namespace tw::runtime {
+
+class LocalRunner final : public Runner {
+ public:
+  LocalRunner();  // throws tw::Error when tw-worker is missing or measuring is forbidden
+  // One run at a time; a second caller waits. Throws tw::Error when a worker cannot begin (a missing input file).
+  RunResult run(const RunRequest&) override;
+  std::string describe() const override;
+  // From any thread: ends the run in flight, which returns kDeviceLost, and all later ones at once.
+  void cancel();
+
+ private:
+  RunResult attempt(const RunRequest&, bool& lost);
+  RunResult converse(support::Subprocess&, const RunRequest&, bool& lost);
+
+  std::string worker_;
+  std::mutex one_run_;
+  std::mutex current_mutex_;
+  support::Subprocess* current_ = nullptr;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace tw::runtime

@@ -1,0 +1,198 @@
+#include "src/runtime/run_worker.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "src/runtime/argument_file.h"
+#include "src/runtime/compare.h"
+#include "src/runtime/guarded_buffer.h"
+#include "src/runtime/kernel.h"
+#include "src/runtime/messages.h"
+#include "src/runtime/sandbox.h"
+#include "src/runtime/thread_pool.h"
+#include "src/runtime/timing.h"
+
+namespace tw::runtime {
+namespace {
+
+// Outputs hold one of these before a run. The first is NaN in every float type; the second is not, for references that
+// are NaN themselves.
+constexpr uint8_t kFirstPoison = 0xFF, kSecondPoison = 0x5A;
+constexpr double kLongRun = 0.1;        // seconds from which the checked run serves as the warm-up
+constexpr double kTooFastShare = 0.75;  // of the lower bound
+
+class Measurement {
+ public:
+  explicit Measurement(const RunRequest& request)
+      : request_(request),
+        inputs_(request.inputs_path, request.args),
+        reference_(request.reference_path, request.args) {
+    for (size_t i = 0; i < request.args.size(); ++i) {
+      buffers_.push_back(std::make_unique<GuardedBuffer>(request.args[i].bytes(), i));
+      if (!request.args[i].written) buffers_.back()->fill(inputs_.argument(i));
+      data_.push_back(buffers_.back()->data());
+    }
+    poison(kFirstPoison);
+  }
+
+  // Runs the candidate's code from here on.
+  bool load();
+  bool check_first_run();
+  void time();
+  const RunResult& result() const { return result_; }
+
+ private:
+  bool fail(RunStatus status, std::string detail) {
+    result_.status = status;
+    result_.detail = std::move(detail);
+    return false;
+  }
+  std::string place(size_t i) const { return "argument " + std::to_string(i + 1) + " (" + request_.args[i].name + ")"; }
+  void poison(uint8_t byte);
+  bool run_once();
+  double timed_run();
+  bool check(uint8_t poisoned_with);
+  bool check_output(size_t i, uint8_t poisoned_with);
+  double warm_up();
+
+  const RunRequest& request_;
+  ArgumentFile inputs_, reference_;
+  std::vector<std::unique_ptr<GuardedBuffer>> buffers_;
+  std::vector<void*> data_;
+  KernelFn fn_ = nullptr;
+  double first_s_ = 0;
+  RunResult result_{.status = RunStatus::kOk, .seconds = 0, .spread = 0, .runs = 0, .detail = {}};
+};
+
+void Measurement::poison(uint8_t byte) {
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    if (request_.args[i].written) buffers_[i]->poison(byte);
+}
+
+bool Measurement::load() {
+  void* library = dlopen(request_.shared_object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return fail(RunStatus::kLoadFailed, dlerror());
+  fn_ = reinterpret_cast<KernelFn>(dlsym(library, kernel_symbol(request_.kernel).c_str()));
+  return fn_ || fail(RunStatus::kLoadFailed, "no symbol " + kernel_symbol(request_.kernel));
+}
+
+bool Measurement::run_once() {
+  const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data_.data()};
+  const int32_t code = fn_(&args, host_context());
+  if (code == 0) return true;
+  return fail(RunStatus::kCrashed,
+              code == TW_ERROR_OUT_OF_MEMORY ? "no memory for its scratch" : "returned code " + std::to_string(code));
+}
+
+double Measurement::timed_run() {
+  const double start = seconds_now();
+  return run_once() ? seconds_now() - start : -1;
+}
+
+bool Measurement::check_output(size_t i, uint8_t poisoned_with) {
+  const ArgSpec& spec = request_.args[i];
+  const std::string wrong = difference(spec, data_[i], reference_.argument(i), request_.rtol[i], request_.atol[i]);
+  if (wrong.empty()) return true;
+  const auto* bytes = static_cast<const uint8_t*>(data_[i]);
+  const bool untouched = std::all_of(bytes, bytes + spec.bytes(), [&](uint8_t byte) { return byte == poisoned_with; });
+  return fail(RunStatus::kWrongAnswer, place(i) + (untouched ? " was not written" : ": " + wrong));
+}
+
+bool Measurement::check(uint8_t poisoned_with) {
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    if (const std::string damage = buffers_[i]->damage(); !damage.empty())
+      return fail(RunStatus::kWrongAnswer, place(i) + ": memory outside it was written, " + damage);
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    if (!request_.args[i].written && std::memcmp(data_[i], inputs_.argument(i), buffers_[i]->bytes()) != 0)
+      return fail(RunStatus::kWrongAnswer, place(i) + " is an input and was written");
+  for (size_t i = 0; i < buffers_.size(); ++i)
+    if (request_.args[i].written && !check_output(i, poisoned_with)) return false;
+  return true;
+}
+
+bool Measurement::check_first_run() {
+  first_s_ = timed_run();
+  return first_s_ >= 0 && check(kFirstPoison);
+}
+
+// Roughly what one run takes; negative when it failed. A long one is not run again for it.
+double Measurement::warm_up() {
+  if (first_s_ > kLongRun) return first_s_;
+  double best = timed_run();
+  for (int again = 0; again < 2 && best >= 0 && request_.give_up_above_s > 0 && best > request_.give_up_above_s;
+       ++again) {
+    const double seconds = timed_run();
+    best = seconds < 0 ? seconds : std::min(best, seconds);
+  }
+  return best;
+}
+
+void Measurement::time() {
+  poison(kSecondPoison);
+  const double one = warm_up();
+  if (one < 0) return;
+  if (request_.give_up_above_s > 0 && one > request_.give_up_above_s) {
+    result_ = {RunStatus::kBeaten, one, 0, 1, "one run took longer than what is given up at"};
+    return;
+  }
+  TimingPolicy policy{.number = request_.number, .repeat = request_.repeat};
+  policy.stop_after_s = 0.5 * request_.timeout_s;
+  const Timing timing = measure([&] { return run_once(); }, one, policy);
+  if (result_.status != RunStatus::kOk) return;
+  result_.seconds = timing.median;
+  result_.spread = timing.spread;
+  result_.runs = static_cast<int>(timing.runs.size());
+  // What the timed runs left, and whether it was they that wrote it: one that stops working once it was right is found
+  // out.
+  bool right = check(kSecondPoison);
+  if (right && one < kLongRun) {
+    poison(kFirstPoison);
+    right = run_once() && check(kFirstPoison);
+  }
+  if (!right) {
+    result_.detail += " (after the timed runs)";
+    return;
+  }
+  if (timing.median < kTooFastShare * request_.lower_bound_s) fail(RunStatus::kTooFast, "faster than the work allows");
+}
+
+bool sound(const RunRequest& request) {
+  return request.rtol.size() == request.args.size() && request.atol.size() == request.args.size() &&
+         request.threads >= 1;
+}
+
+int serve(int channel) {
+  std::string bytes;
+  if (receive_frame(channel, std::numeric_limits<double>::infinity(), bytes) != Received::kFrame) return 0;
+  const std::optional<RunRequest> request = decode_run_request(bytes);
+  if (!request || !sound(*request)) {
+    std::fprintf(stderr, "malformed request\n");
+    return kWorkerFault;
+  }
+  const auto say = [&](Stage stage, const RunResult& result) { send_frame(channel, encode(stage, result)); };
+  start_pinned(request->threads);
+  Measurement measurement(*request);
+  forbid_new_processes();
+  say(Stage::kStarted, measurement.result());
+  if (measurement.load() && measurement.check_first_run()) {
+    say(Stage::kChecked, measurement.result());
+    measurement.time();
+  }
+  say(Stage::kResult, measurement.result());
+  _exit(0);  // destructors would walk over what the candidate may have damaged
+}
+
+}  // namespace
+
+int run_worker(int channel) try { return serve(channel); } catch (const std::exception& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return kWorkerFault;
+}
+
+}  // namespace tw::runtime

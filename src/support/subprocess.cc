@@ -1,0 +1,244 @@
+#include "src/support/subprocess.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <future>
+#include <system_error>
+#include <thread>
+
+extern char** environ;
+
+namespace tw::support {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+
+// Descriptors stay clear of 0..3, which the child arranges anew.
+int above_standard(int fd) {
+  if (fd < 0) return fd;
+  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 16);
+  close(fd);
+  return moved;
+}
+
+// Runs jobs on one thread that never ends.
+class Spawner {
+ public:
+  Spawner() {
+    std::thread([this] { loop(); }).detach();
+  }
+  void run(const std::function<void()>& job) {
+    std::promise<void> done;
+    {
+      std::lock_guard lock(mutex_);
+      jobs_.push_back([&] {
+        job();
+        done.set_value();
+      });
+    }
+    ready_.notify_one();
+    done.get_future().wait();
+  }
+
+ private:
+  void loop() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);  // signals are for the user's threads
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      ready_.wait(lock, [&] { return !jobs_.empty(); });
+      const std::function<void()> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job();
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::deque<std::function<void()>> jobs_;
+};
+
+std::atomic<Spawner*> the_spawner{nullptr};
+
+// Never destroyed; a forked child makes its own, for threads do not survive fork.
+Spawner& spawner() {
+  static std::mutex making;
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, [] { the_spawner.store(nullptr); }); });
+  std::lock_guard lock(making);
+  if (!the_spawner.load()) the_spawner.store(new Spawner);
+  return *the_spawner.load();
+}
+
+// Everything the child needs, made before vfork: between vfork and exec it may only make system calls.
+struct Plan {
+  const char* path;
+  std::vector<char*> argv;
+  int null, errors, channel;
+  uint64_t address_space, file_bytes;
+  pid_t parent;
+  volatile int error = 0;  // written by the child, which shares our memory until exec
+};
+
+void limit(int resource, uint64_t value) {
+  const rlimit both{value, value};
+  setrlimit(static_cast<__rlimit_resource>(resource), &both);
+}
+
+[[noreturn]] void become(Plan& plan) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != plan.parent) _exit(127);  // it died before the line above
+  limit(RLIMIT_CORE, 0);
+  if (plan.address_space) limit(RLIMIT_AS, plan.address_space);
+  if (plan.file_bytes) limit(RLIMIT_FSIZE, plan.file_bytes);
+  dup2(plan.null, 0);
+  dup2(plan.null, 1);
+  dup2(plan.errors, 2);
+  dup2(plan.channel, kChannel);
+#ifdef SYS_close_range
+  syscall(SYS_close_range, kChannel + 1, ~0u, 0);
+#endif
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < 32; ++signal) sigaction(signal, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve(plan.path, plan.argv.data(), environ);
+  plan.error = errno;
+  _exit(127);
+}
+
+__attribute__((noinline)) pid_t start(Plan& plan) {
+  const pid_t pid = vfork();
+  if (pid == 0) become(plan);
+  return pid;
+}
+
+}  // namespace
+
+Subprocess::Subprocess(const Command& command) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) fail("socketpair");
+  channel_ = above_standard(pair[0]);
+  errors_ = above_standard(memfd_create("stderr", MFD_CLOEXEC));
+  Plan plan{command.path.c_str(),
+            {},
+            above_standard(open("/dev/null", O_RDWR | O_CLOEXEC)),
+            errors_,
+            above_standard(pair[1]),
+            command.address_space_bytes,
+            command.file_bytes,
+            getpid()};
+  plan.argv.push_back(const_cast<char*>(plan.path));
+  for (const std::string& arg : command.args) plan.argv.push_back(const_cast<char*>(arg.c_str()));
+  plan.argv.push_back(nullptr);
+  int start_error = 0;
+  spawner().run([&] {
+    pid_ = start(plan);
+    start_error = pid_ < 0 ? errno : 0;
+  });
+  close(plan.null);
+  close(plan.channel);
+  if (pid_ > 0 && plan.error == 0) return;
+  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+  close(channel_);
+  close(errors_);
+  errno = pid_ > 0 ? plan.error : start_error;
+  fail("cannot start " + command.path);
+}
+
+Subprocess::~Subprocess() {
+  kill();
+  reap(1e9);
+  close(channel_);
+  close(errors_);
+}
+
+void Subprocess::signal_group(int signal) {
+  std::lock_guard lock(mutex_);
+  if (reaped_) return;
+  signalled_ = true;
+  // The child makes its group itself; before that only its own id is known.
+  if (::kill(-pid_, signal) != 0) ::kill(pid_, signal);
+}
+
+void Subprocess::kill() { signal_group(SIGKILL); }
+
+void Subprocess::terminate(double grace_s) {
+  signal_group(SIGTERM);
+  if (!reap(grace_s)) kill();
+}
+
+bool Subprocess::reap(double patience_s) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
+  for (int round = 0;; ++round) {
+    {
+      std::lock_guard lock(mutex_);
+      if (reaped_) return true;
+      siginfo_t info = {};
+      // Looked at first and reaped after the rest of its group is gone, so that the group's number is still its own.
+      const int got = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+      if (got == 0 ? info.si_pid == pid_ : errno != EINTR) {
+        ::kill(-pid_, SIGKILL);
+        int raw = 0;
+        status_.known = waitpid(pid_, &raw, 0) == pid_;
+        if (status_.known && WIFEXITED(raw)) status_.code = WEXITSTATUS(raw);
+        if (status_.known && WIFSIGNALED(raw)) status_.signal = WTERMSIG(raw);
+        status_.ours = signalled_;
+        reaped_ = true;
+        return true;
+      }
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(round < 20 ? 100 : 2000));
+  }
+}
+
+ExitStatus Subprocess::wait(double patience_s) {
+  if (!reap(patience_s)) {
+    kill();
+    reap(1e9);
+  }
+  return status_;
+}
+
+std::string Subprocess::error_text() const {
+  constexpr off_t kMost = 4096;
+  const off_t size = lseek(errors_, 0, SEEK_END);
+  if (size <= 0) return {};
+  std::string text(static_cast<size_t>(std::min(size, kMost)), '\0');
+  const ssize_t got = pread(errors_, text.data(), text.size(), size - static_cast<off_t>(text.size()));
+  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+std::string to_string(const ExitStatus& status) {
+  if (!status.known) return "unknown exit status";
+  if (status.signal == 0) return "exit code " + std::to_string(status.code);
+  const char* name = sigabbrev_np(status.signal);
+  const char* words = sigdescr_np(status.signal);
+  return std::string("SIG") + (name ? name : std::to_string(status.signal).c_str()) +
+         (words ? " (" + std::string(words) + ")" : "");
+}
+
+}  // namespace tw::support

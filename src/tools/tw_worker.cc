@@ -1,0 +1,13 @@
+// tw-worker: measures one candidate in a process that may die of it. Started by LocalRunner; no LLVM, no compiler.
+
+#include <cstdio>
+#include <cstring>
+
+#include "src/runtime/run_worker.h"
+#include "src/support/subprocess.h"
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--serve") == 0) return tw::runtime::run_worker(tw::support::kChannel);
+  std::fprintf(stderr, "tw-worker is started by Tensorwright's tuner, not by hand\n");
+  return 2;
+}

@@ -1,0 +1,305 @@
+// Candidates that crash, hang, cheat or write where they should not, each for real in a worker process.
+
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "src/runtime/argument_file.h"
+#include "src/runtime/local_runner.h"
+#include "src/runtime/timing.h"
+#include "tests/unit/compile_c.h"
+
+namespace tw::runtime {
+namespace {
+
+constexpr int kElements = 1000;
+
+// Processes whose parent or command line says that they are workers of ours, by /proc.
+std::vector<pid_t> workers_of(pid_t parent) {
+  std::vector<pid_t> found;
+  DIR* proc = opendir("/proc");
+  while (const dirent* entry = readdir(proc)) {
+    const pid_t pid = static_cast<pid_t>(std::atoi(entry->d_name));
+    if (pid <= 0) continue;
+    std::ifstream stat("/proc/" + std::string(entry->d_name) + "/stat");
+    std::string line;
+    std::getline(stat, line);
+    const size_t close = line.rfind(')');
+    if (close == std::string::npos) continue;
+    char state = 0;
+    int of = 0;
+    std::sscanf(line.c_str() + close + 1, " %c %d", &state, &of);
+    if (of == parent && state != 'Z' && line.find("(tw-worker") != std::string::npos) found.push_back(pid);
+  }
+  closedir(proc);
+  return found;
+}
+
+class RunnerFaults : public testing::Test {
+ protected:
+  RunnerFaults() {
+    request_.kernel = "k";
+    request_.args = {{"x", ir::Type::f(32), {kElements}, {}, false}, {"y", ir::Type::f(32), {kElements}, {}, true}};
+    std::vector<float> x(kElements), y(kElements);
+    for (int i = 0; i < kElements; ++i) y[i] = 2 * (x[i] = static_cast<float>(i) + 0.5f);
+    request_.inputs_path = folder_ / "inputs";
+    request_.reference_path = folder_ / "reference";
+    write_argument_file(request_.inputs_path, request_.args, {x.data(), y.data()});
+    write_argument_file(request_.reference_path, request_.args, {x.data(), y.data()});
+    request_.rtol = request_.atol = {1e-5, 1e-5};
+    request_.threads = 2;
+    request_.timeout_s = 20;
+  }
+  ~RunnerFaults() override { EXPECT_TRUE(workers_of(getpid()).empty()) << "a worker was left behind"; }
+
+  RunResult run(const std::string& body, const std::string& before = "") {
+    request_.shared_object = test::compile_c(folder_, test::vector_kernel("k", kElements, body, before));
+    return runner_.run(request_);
+  }
+  void expect(const RunResult& result, RunStatus status, const std::string& detail) {
+    EXPECT_EQ(to_string(result.status), to_string(status)) << result.detail;
+    EXPECT_NE(result.detail.find(detail), std::string::npos) << result.detail;
+  }
+
+  test::Folder folder_;
+  RunRequest request_;
+  LocalRunner runner_;
+};
+
+const std::string kRight = "for (int i = 0; i < n; ++i) y[i] = 2 * x[i];";
+
+TEST_F(RunnerFaults, ARightCandidateIsTimed) {
+  const double start = seconds_now();
+  const RunResult result = run(kRight);
+  expect(result, RunStatus::kOk, "");
+  EXPECT_GT(result.seconds, 0);
+  EXPECT_LT(result.seconds, 1e-3);
+  EXPECT_GE(result.runs, 5);
+  std::printf("a right candidate: %.3g s a run, %d runs, compiled, checked and timed in %.0f ms\n", result.seconds,
+              result.runs, 1e3 * (seconds_now() - start));
+}
+
+TEST_F(RunnerFaults, NumberAndRepeatAsAsked) {
+  request_.number = 3;
+  request_.repeat = 4;
+  EXPECT_EQ(run(kRight).runs, 4);
+}
+
+TEST_F(RunnerFaults, Segfault) { expect(run("*(volatile int*)8 = 1;"), RunStatus::kCrashed, "SIGSEGV"); }
+TEST_F(RunnerFaults, IllegalInstruction) { expect(run("__builtin_trap();"), RunStatus::kCrashed, "SIGILL"); }
+TEST_F(RunnerFaults, Abort) { expect(run("abort();", "#include <stdlib.h>"), RunStatus::kCrashed, "SIGABRT"); }
+TEST_F(RunnerFaults, ReturnsACode) { expect(run("return 5;"), RunStatus::kCrashed, "returned code 5"); }
+TEST_F(RunnerFaults, ExitWithoutAResult) {
+  expect(run("exit(0);", "#include <stdlib.h>"), RunStatus::kCrashed, "ended without a result, exit code 0");
+}
+TEST_F(RunnerFaults, CrashesAfterTheCheck) {
+  expect(run("static int calls; if (++calls > 3) *(volatile int*)8 = 1;" + kRight), RunStatus::kCrashed, "SIGSEGV");
+}
+
+TEST_F(RunnerFaults, InfiniteLoop) {
+  request_.timeout_s = 0.3;
+  const double start = seconds_now();
+  const std::string loop = "for (volatile int i = 0;; ++i) {}";
+  expect(run(loop), RunStatus::kTimeout, "did not end within 0.3");
+  EXPECT_LT(seconds_now() - start, 10);
+}
+
+TEST_F(RunnerFaults, SigtermIgnored) {
+  request_.timeout_s = 0.3;
+  expect(run("signal(SIGTERM, SIG_IGN); for (volatile int i = 0;; ++i) {}", "#include <signal.h>"), RunStatus::kTimeout,
+         "");
+}
+
+TEST_F(RunnerFaults, ClosesEverythingAndHangs) {
+  request_.timeout_s = 0.3;
+  const RunResult result =
+      run("for (int i = 0; i < 100; ++i) close(i); for (volatile int i = 0;; ++i) {}", "#include <unistd.h>");
+  EXPECT_NE(result.status, RunStatus::kOk);
+}
+
+TEST_F(RunnerFaults, WritesBeforeAndPastItsOutput) {
+  expect(run(kRight + "((char*)y)[-1] = 1;"), RunStatus::kWrongAnswer,
+         "argument 2 (y): memory outside it was written, 1 bytes before its first");
+  expect(run(kRight + "((char*)y)[4 * n] = 1;"), RunStatus::kWrongAnswer, "1 bytes after its last");
+  expect(run(kRight + "((char*)x)[4 * n + 100] = 1;"), RunStatus::kWrongAnswer, "argument 1 (x)");
+}
+
+TEST_F(RunnerFaults, WritesFarOutside) { expect(run(kRight + "y[1 << 16] = 1;"), RunStatus::kCrashed, "SIGSEGV"); }
+
+TEST_F(RunnerFaults, WritesAnInput) {
+  expect(run(kRight + "((float*)x)[7] = 0;"), RunStatus::kWrongAnswer, "argument 1 (x) is an input and was written");
+}
+
+TEST_F(RunnerFaults, OutputUntouched) { expect(run(""), RunStatus::kWrongAnswer, "argument 2 (y) was not written"); }
+TEST_F(RunnerFaults, OutputPartlyWritten) {
+  expect(run("for (int i = 0; i < n - 1; ++i) y[i] = 2 * x[i];"), RunStatus::kWrongAnswer, "element [999] is ");
+}
+TEST_F(RunnerFaults, WrongAnswer) {
+  expect(run(kRight + "y[5] += 1;"), RunStatus::kWrongAnswer,
+         "argument 2 (y): element [5] is 12, expected 11; 1 of 1000 differ");
+}
+TEST_F(RunnerFaults, RightThenWrong) {
+  expect(run("static int calls; if (++calls > 4) return 0;" + kRight), RunStatus::kWrongAnswer,
+         "was not written (after the timed runs)");
+  expect(run("static int calls; ++calls;" + kRight + "if (calls > 4) y[0] = 9;"), RunStatus::kWrongAnswer,
+         "after the timed runs");
+  expect(run("static int calls; if (++calls > 1) return 0;" + kRight), RunStatus::kWrongAnswer,
+         "was not written (after the timed runs)");
+}
+
+TEST_F(RunnerFaults, ANaNIsEqualToANaNOnlyWhenItWasWritten) {
+  std::vector<float> x(kElements, 0.5f), y(kElements, NAN);
+  write_argument_file(request_.reference_path, request_.args, {x.data(), y.data()});
+  expect(run("for (int i = 0; i < n; ++i) y[i] = __builtin_nanf(\"\");"), RunStatus::kOk, "");
+  expect(run(""), RunStatus::kWrongAnswer, "was not written (after the timed runs)");
+}
+
+TEST_F(RunnerFaults, ForkBomb) {
+  expect(run("for (;;) fork();", "#include <unistd.h>"), RunStatus::kCrashed, "tried to start a process or a thread");
+  expect(run("system(\"true\");", "#include <stdlib.h>"), RunStatus::kCrashed, "tried to start a process or a thread");
+}
+
+TEST_F(RunnerFaults, EightGigabytes) {
+  expect(
+      run("volatile char* p = malloc(8ull << 30); for (long i = 0; i < 8l << 30; i += 4096) p[i] = 1;", "#include <stdlib.h>"),
+      RunStatus::kCrashed, "SIGSEGV");
+  expect(run("if (!context->alloc(context, 8ull << 30)) return TW_ERROR_OUT_OF_MEMORY;"), RunStatus::kCrashed,
+         "no memory for its scratch");
+}
+
+TEST_F(RunnerFaults, WritesAHugeFile) {
+  expect(run("FILE* f = fopen(\"/dev/shm/tw_fault\", \"w\"); remove(\"/dev/shm/tw_fault\");"
+             "for (int i = 0; i < 1 << 20; ++i) fwrite(x, 4, n, f);",
+             "#include <stdio.h>"),
+         RunStatus::kCrashed, "SIGXFSZ");
+}
+
+TEST_F(RunnerFaults, NoSuchSymbolAndNoSuchFile) {
+  request_.kernel = "other";
+  expect(run(kRight), RunStatus::kLoadFailed, "no symbol tw_other");
+  request_.shared_object = folder_ / "none.so";
+  expect(runner_.run(request_), RunStatus::kLoadFailed, "none.so");
+}
+
+TEST_F(RunnerFaults, ConstructorsRunInTheWorkerToo) {
+  expect(run(kRight, "__attribute__((constructor)) void f(void) { *(volatile int*)8 = 1; }"), RunStatus::kCrashed,
+         "SIGSEGV");
+}
+
+TEST_F(RunnerFaults, ClearlyBeaten) {
+  request_.give_up_above_s = 1e-9;
+  const RunResult result = run(kRight);
+  expect(result, RunStatus::kBeaten, "");
+  EXPECT_GT(result.seconds, 1e-9);
+}
+
+TEST_F(RunnerFaults, TooFast) {
+  request_.lower_bound_s = 10;
+  expect(run(kRight), RunStatus::kTooFast, "faster than the work allows");
+}
+
+TEST_F(RunnerFaults, AFakedClockChangesNothing) {
+  // The worker takes the time itself, from a clock that the candidate's own symbols do not reach.
+  const RunResult result =
+      run("usleep(2000);" + kRight,
+          "#include <time.h>\n#include <unistd.h>\n"
+          "int clock_gettime(clockid_t c, struct timespec* t) { t->tv_sec = 0; t->tv_nsec = 0; return 0; }");
+  expect(result, RunStatus::kOk, "");
+  EXPECT_GT(result.seconds, 1e-3);
+}
+
+TEST_F(RunnerFaults, WritingToTheChannelIsNoResult) {
+  const RunResult result = run("char junk[64]; memset(junk, 255, 64); write(3, junk, 64);" + kRight,
+                               "#include <string.h>\n#include <unistd.h>");
+  expect(result, RunStatus::kCrashed, "corrupted the process that ran it");
+}
+
+TEST_F(RunnerFaults, AWorkerKilledFromOutsideIsLostNotTheCandidates) {
+  std::atomic<bool> done{false};
+  std::atomic<int> kills{0};
+  std::thread killer([&] {
+    while (!done) {
+      for (const pid_t pid : workers_of(getpid())) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        if (kill(pid, SIGKILL) == 0) ++kills;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  const RunResult result = run("for (volatile int i = 0;; ++i) {}");
+  done = true;
+  killer.join();
+  expect(result, RunStatus::kDeviceLost, "SIGKILL");
+  EXPECT_GE(kills, 3);
+}
+
+TEST_F(RunnerFaults, AWorkerKilledOnceIsReplaced) {
+  std::thread killer([&] {
+    std::vector<pid_t> found;
+    while ((found = workers_of(getpid())).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    kill(found[0], SIGKILL);
+  });
+  const RunResult result = run("usleep(20000);" + kRight, "#include <unistd.h>");
+  killer.join();
+  expect(result, RunStatus::kOk, "");
+}
+
+TEST_F(RunnerFaults, Cancelled) {
+  std::thread user([&] {
+    while (workers_of(getpid()).empty()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    runner_.cancel();
+  });
+  expect(run("for (volatile int i = 0;; ++i) {}"), RunStatus::kDeviceLost, "cancelled");
+  user.join();
+  expect(runner_.run(request_), RunStatus::kDeviceLost, "cancelled");
+}
+
+TEST_F(RunnerFaults, AMissingInputFileIsAnErrorOfOurs) {
+  request_.inputs_path = folder_ / "none";
+  try {
+    run(kRight);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("No such file"), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(RunnerFaults, MeasuringCanBeForbidden) {
+  setenv("TW_MEASURE", "forbid", 1);
+  EXPECT_THROW(LocalRunner(), Error);
+  EXPECT_THROW(runner_.run(request_), Error);
+  unsetenv("TW_MEASURE");
+}
+
+// The tuner dies of SIGKILL while its worker is stuck: the worker must go too.
+TEST_F(RunnerFaults, NoWorkerOutlivesItsParent) {
+  request_.shared_object =
+      test::compile_c(folder_, test::vector_kernel("k", kElements, "for (volatile int i = 0;; ++i) {}"));
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans come to us, so that we see them
+  const pid_t tuner = fork();
+  if (tuner == 0) {
+    LocalRunner().run(request_);
+    _exit(0);
+  }
+  std::vector<pid_t> workers;
+  for (int i = 0; i < 1000 && workers.empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    workers = workers_of(tuner);
+  }
+  ASSERT_FALSE(workers.empty());
+  kill(tuner, SIGKILL);
+  waitpid(tuner, nullptr, 0);
+  int status = 0;
+  EXPECT_EQ(waitpid(workers[0], &status, 0), workers[0]);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+}  // namespace
+}  // namespace tw::runtime

@@ -2,6 +2,8 @@
 #include "schedule/loop_nest.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
@@ -88,8 +90,12 @@ StageNest make_stage(std::string name, const te::Operation& op) {
 
 LoopNest::LoopNest(std::vector<te::Tensor> outputs)
     : outputs_(std::make_shared<const std::vector<te::Tensor>>(std::move(outputs))) {
+  std::unordered_set<std::string> taken;
+  std::unordered_map<std::string, int> suffix;
   for (const te::Operation& op : te::topological_order(*outputs_)) {
-    StageNest stage = make_stage(unique_name(plain(op->name, "stage")), op);
+    std::string wanted = plain(op->name, "stage"), name = wanted;
+    while (!taken.insert(name).second) name = wanted + "_" + std::to_string(++suffix[wanted]);
+    StageNest stage = make_stage(name, op);
     for (const te::Tensor& output : *outputs_) stage.output |= output.op() == op;
     stages_.push_back(std::make_shared<const StageNest>(std::move(stage)));
   }

@@ -1,0 +1,153 @@
+// Schedules as values, Steps as data.
+#include <gtest/gtest.h>
+
+#include "schedule/loop_nest.h"
+#include "tensorwright/schedule.h"
+
+namespace tw::schedule {
+namespace {
+
+using ir::Expr;
+using te::IterVar;
+using te::Tensor;
+using te::Var;
+
+struct Matmul {
+  Tensor a = te::placeholder({24, 16}, "float32", "A");
+  Tensor b = te::placeholder({16, 32}, "float32", "B");
+  IterVar k = te::reduce_axis(0, 16, "k");
+  Tensor c = te::compute({24, 32}, [&](Var i, Var j) { return te::sum(a(i, k) * b(k, j), {k}); }, "C");
+};
+
+std::vector<Step> one_of_each() {
+  return {CacheWrite{"C", Scope::kLocal},
+          CacheRead{"B", Scope::kGlobal, {"C.local"}},
+          Tile{"C", "i", "j", 6, Factor("tile_j", 1, 16), Tail::kPeel},
+          Split{"C.local", "k", Factor(4), {}, Tail::kMask},
+          Split{"C.local", "i", {}, Factor(3), Tail::kGuard},
+          Reorder{"C", {"j.o", "i.o"}},
+          Fuse{"C", {"j.o", "i.o"}},
+          Parallel{"C", "j.o*i.o"},
+          Vectorize{"C", "j.i"},
+          Unroll{"C", "i.i"},
+          ComputeAt{"C.local", "C", "j.o*i.o"},
+          ComputeRoot{"B.global"},
+          SetScope{"C.local", Scope::kGlobal},
+          Pragma{"C.local", "k.o", "auto_unroll_max_step", 16}};
+}
+
+TEST(ScheduleSteps, JsonGivesThemBack) {
+  std::vector<Step> steps = one_of_each();
+  steps.push_back(ComputeInline{"D"});
+  auto read = steps_from_json(to_json(steps));
+  ASSERT_TRUE(read.ok()) << read.error().render();
+  EXPECT_EQ(*read, steps);
+}
+
+TEST(ScheduleSteps, KnobReferencesSurviveJson) {
+  std::vector<Step> steps = {Split{"C", "i", Factor("tile_i", 2, 0), {}}};
+  auto read = steps_from_json(to_json(steps));
+  ASSERT_TRUE(read.ok());
+  const Factor& factor = *std::get<Split>((*read)[0].kind).factor;
+  EXPECT_TRUE(factor.is_reference());
+  EXPECT_EQ(factor, Factor("tile_i", 2, 0));
+}
+
+TEST(ScheduleSteps, AStepThatWaitsForItsKnobIsRefused) {
+  Matmul m;
+  Schedule s({m.c});
+  Status applied = s.try_apply(Split{"C", "i", Factor("tile_i", 2, 0), {}});
+  ASSERT_FALSE(applied.ok());
+  EXPECT_EQ(applied.error().what, "split: factor must have a value, not only the knob tile_i[2]");
+}
+
+TEST(ScheduleSteps, MalformedJsonIsAParseError) {
+  for (const char* text :
+       {"", "{", "3", "{}", "[3]", "[[]]", "[[3]]", R"([["splat","C"]])", R"([["split","C"]])",
+        R"([["split","C","i","four",null,"auto"]])", R"([["split","C","i",4,null,"sideways"]])",
+        R"([["split","C","i",{"knob":"x"},null,"auto"]])", R"([["fuse","C","i"]])",
+        R"([["cache_read","A","shared",["C"]]])", R"([["vectorize","C","i","j"]])", R"([["unroll",null,"i"]])",
+        R"([["pragma","C","i","key",1.5]])", "[[\"unroll\",\"\xff\",\"i\"]]"}) {
+    auto read = steps_from_json(text);
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_EQ(read.error().kind, ErrorKind::kParse) << text;
+  }
+}
+
+TEST(ScheduleSteps, ReplayMakesTheSameNest) {
+  Matmul m;
+  auto s = Schedule::from_steps({m.c}, one_of_each());
+  ASSERT_TRUE(s.ok()) << s.error().render();
+  auto again = Schedule::from_steps({m.c}, s->steps());
+  EXPECT_EQ(to_string(*s), to_string(*again));
+  EXPECT_TRUE(s->check().ok());
+}
+
+TEST(ScheduleSteps, ARefusedStepLeavesTheScheduleAsItWas) {
+  Matmul m;
+  Schedule s({m.c});
+  s.apply(Split{"C", "i", Factor(5), {}});
+  std::string before = to_string(s);
+  for (const Step& step : std::vector<Step>{Tile{"C", "j", "j", 2, 2}, Tile{"C", "j", "k", 4, 0},
+                                            Fuse{"C", {"i.o", "i.i", "k"}}, Fuse{"C", {"i.o", "i.i", "j", "k"}},
+                                            Reorder{"C", {"j", "i"}}, CacheRead{"A", Scope::kLocal, {"C", "B"}}}) {
+    EXPECT_FALSE(s.try_apply(step).ok());
+    EXPECT_EQ(to_string(s), before);
+    EXPECT_EQ(s.steps().size(), 1u);
+  }
+}
+
+TEST(ScheduleSteps, CopiesAreIndependent) {
+  Matmul m;
+  Schedule s({m.c});
+  Schedule copy = s;
+  copy.apply(Fuse{"C", {"i", "j"}});
+  EXPECT_EQ(s.nest().stage(2).leaves.size(), 3u);
+  EXPECT_EQ(copy.nest().stage(2).leaves.size(), 2u);
+  EXPECT_EQ(&s.nest().stage(0), &copy.nest().stage(0)) << "stages that a Step does not touch are shared";
+}
+
+TEST(ScheduleSteps, ErrorsCarryTheLineOfTheStep) {
+  Matmul m;
+  Schedule s({m.c});
+  s.apply({Split{"C", "k", Factor(3), {}, Tail::kShiftInward}, SourceLine{"tune_me.py", 31, "s[C].split(k, 3)"}});
+  Status checked = s.check();
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().where.line, 31);
+  EXPECT_EQ(to_ir(s, {m.a, m.b, m.c}).error().where.line, 31);
+  s.apply({Unroll{"C", "i"}, SourceLine{"tune_me.py", 32, ""}});
+  EXPECT_EQ(s.check().error().where.line, 31) << "the Step at fault, not the last one";
+}
+
+TEST(ScheduleSteps, EqualNamesAreTold) {
+  Tensor a = te::placeholder({4}, "float32", "T"),
+         b = te::compute({4}, [&](Var i) { return a(i) + te::constant(1, "float32"); }, "T");
+  Tensor c =
+      te::compute({4, 4}, [&](const std::vector<Var>& v) -> Expr { return b(v[0]) + b(v[1]); }, "a.b*c", {"i", "i"});
+  Schedule s({c});
+  EXPECT_EQ(s.nest().stage(0).name, "T");
+  EXPECT_EQ(s.nest().stage(1).name, "T_1");
+  EXPECT_EQ(s.nest().stage(2).name, "a_b_c");
+  EXPECT_EQ(s.nest().stage(2).axes[1].name, "i_1");
+}
+
+TEST(ScheduleSteps, AxesStayValidAcrossCacheWrite) {
+  Matmul m;
+  Schedule s({m.c});
+  s.apply(CacheWrite{"C", Scope::kLocal});
+  const StageNest& local = s.nest().stage(s.nest().find_stage("C.local"));
+  const StageNest& copy = s.nest().stage(s.nest().find_stage("C"));
+  const te::Compute& op = *m.c.op()->compute();
+  EXPECT_EQ(copy.axis_of(op.axis[1].var), 1);
+  EXPECT_EQ(local.axis_of(op.axis[1].var), 1);
+  EXPECT_EQ(copy.axis_of(m.k.var), kNone);
+  EXPECT_EQ(local.axis_of(m.k.var), 2);
+}
+
+TEST(ScheduleSteps, AnExtentHasToBeANumber) {
+  EXPECT_THROW(Schedule({}), Error);
+  EXPECT_THROW(Schedule({Tensor()}), Error);
+}
+
+}  // namespace
+}  // namespace tw::schedule

@@ -1,0 +1,132 @@
+// Loop programs at the edges: long chains, diamonds, building twice, time.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "src/ir/interp.h"
+#include "src/ir/verify.h"
+#include "src/ir/walk.h"
+#include "tensorwright/schedule.h"
+
+namespace tw::schedule {
+namespace {
+
+using ir::Expr;
+using te::IterVar;
+using te::Tensor;
+using te::Var;
+
+Expr one() { return te::constant(1, "int32"); }
+
+int64_t nodes(const ir::Program& program) {
+  int64_t count = 0;
+  ir::walk(program.body, [](const ir::Stmt&) { return true; }, [&](const Expr&) { return ++count, true; });
+  return count;
+}
+
+TEST(ScheduleToIr, TwoThousandInlinedStages) {
+  Tensor a = te::placeholder({8}, "int32", "A"), t = a;
+  for (int n = 0; n < 2000; ++n) t = te::compute({8}, [&](Var i) { return t(i) + one(); }, "t");
+  Schedule s({t});
+  for (int n = 0; n < 1999; ++n) s.apply(ComputeInline{n == 0 ? "t" : "t_" + std::to_string(n)});
+  auto program = to_ir(s, {a, t});
+  ASSERT_TRUE(program.ok()) << program.error().render();
+  std::vector<int32_t> in(8, 5), out(8);
+  ASSERT_TRUE(ir::interpret(*program, std::vector<ir::InterpBuffer>{{in.data(), 32}, {out.data(), 32}}).ok());
+  EXPECT_EQ(out[7], 2005);
+}
+
+TEST(ScheduleToIr, TwoThousandStagesAtRootAndInsideEachOther) {
+  for (bool attached : {false, true}) {
+    Tensor a = te::placeholder({8}, "int32", "A"), t = a;
+    int stages = attached ? 500 : 2000;
+    for (int n = 0; n < stages; ++n) t = te::compute({8}, [&](Var i) { return t(i) + one(); }, "t");
+    Schedule s({t});
+    auto name = [](int n) { return n == 0 ? std::string("t") : "t_" + std::to_string(n); };
+    for (int n = 0; attached && n + 1 < stages; ++n) s.apply(ComputeAt{name(n), name(n + 1), "i"});
+    auto program = to_ir(s, {a, t});
+    ASSERT_TRUE(program.ok()) << program.error().render();
+    std::vector<int32_t> in(8, 5), out(8);
+    Status ran = ir::interpret(*program, std::vector<ir::InterpBuffer>{{in.data(), 32}, {out.data(), 32}});
+    ASSERT_TRUE(ran.ok()) << ran.error().render();
+    EXPECT_EQ(out[7], 5 + stages);
+  }
+}
+
+TEST(ScheduleToIr, DiamondsOfInlinedStagesStaySmall) {
+  Tensor a = te::placeholder({8}, "int32", "A"), t = a;
+  for (int n = 0; n < 60; ++n) t = te::compute({8}, [&](Var i) { return t(i) * t(i) + t(i); }, "t");
+  Schedule s({t});
+  for (int n = 0; n < 59; ++n) s.apply(ComputeInline{n == 0 ? "t" : "t_" + std::to_string(n)});
+  auto program = to_ir(s, {a, t});
+  ASSERT_TRUE(program.ok());
+  EXPECT_LT(nodes(*program), 1000);
+}
+
+TEST(ScheduleToIr, ASumOfFiveThousandTerms) {
+  Tensor a = te::placeholder({8}, "int32", "A");
+  Tensor c = te::compute(
+      {8},
+      [&](Var i) {
+        Expr total = a(i);
+        for (int n = 1; n < 5000; ++n) total = total + a(i);
+        return total;
+      },
+      "C");
+  Schedule s({c});
+  s.apply(CacheWrite{"C", Scope::kLocal});
+  s.apply(ComputeAt{"C.local", "C", "i"});
+  auto program = to_ir(s, {a, c});
+  ASSERT_TRUE(program.ok());
+  std::vector<int32_t> in(8, 3), out(8);
+  ASSERT_TRUE(ir::interpret(*program, std::vector<ir::InterpBuffer>{{in.data(), 32}, {out.data(), 32}}).ok());
+  EXPECT_EQ(out[0], 15000);
+}
+
+TEST(ScheduleToIr, AScheduleIsBuiltScheduledFurtherAndBuiltAgain) {
+  Tensor a = te::placeholder({16}, "int32", "A");
+  Tensor c = te::compute({16}, [&](Var i) { return a(i) + one(); }, "C");
+  Schedule s({c});
+  std::string first = ir::to_string(*to_ir(s, {a, c}));
+  EXPECT_EQ(ir::to_string(*to_ir(s, {a, c})), first);
+  s.apply(Split{"C", "i", Factor(4), {}});
+  EXPECT_NE(ir::to_string(*to_ir(s, {a, c})), first);
+}
+
+TEST(ScheduleToIr, AReduceAxisOfTwoStages) {
+  Tensor a = te::placeholder({4, 6}, "int32", "A");
+  IterVar k = te::reduce_axis(0, 6, "k");
+  Tensor p = te::compute({4}, [&](Var i) { return te::sum(a(i, k), {k}); }, "P");
+  Tensor c = te::compute({4}, [&](Var i) { return te::max(a(i, k) + p(i), std::vector<IterVar>{k}); }, "C");
+  Schedule s({c});
+  s.apply(Split{"P", "k", Factor(4), {}, Tail::kGuard});
+  s.apply(ComputeAt{"P", "C", "i"});
+  auto program = to_ir(s, {a, c});
+  ASSERT_TRUE(program.ok()) << program.error().render();
+  Status valid = ir::verify(*program);
+  EXPECT_TRUE(valid.ok()) << valid.error().render();
+}
+
+TEST(ScheduleToIr, ATiledMatmulTakesMicroseconds) {
+  Tensor a = te::placeholder({257, 1025}, "float32", "A"), b = te::placeholder({1025, 513}, "float32", "B");
+  IterVar k = te::reduce_axis(0, 1025, "k");
+  Tensor c = te::compute({257, 513}, [&](Var i, Var j) { return te::sum(a(i, k) * b(k, j), {k}); }, "C");
+  Schedule s({c});
+  for (const Step& step : std::vector<Step>{
+           CacheWrite{"C", Scope::kLocal}, Tile{"C", "i", "j", 6, 64, Tail::kPeel}, Parallel{"C", "i.o"},
+           ComputeAt{"C.local", "C", "j.o"}, Reorder{"C.local", {"k", "i", "j"}}, Unroll{"C.local", "i"},
+           Vectorize{"C.local", "j"}, CacheRead{"B", Scope::kLocal, {"C.local"}}, ComputeAt{"B.local", "C", "j.o"}})
+    s.apply(step);
+  double best = 1;
+  for (int round = 0; round < 20; ++round) {
+    auto start = std::chrono::steady_clock::now();
+    ASSERT_TRUE(to_ir(s, {a, b, c}).ok());
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+#ifdef NDEBUG
+  EXPECT_LT(best, 1e-3);
+#endif
+}
+
+}  // namespace
+}  // namespace tw::schedule

@@ -1,40 +1,68 @@
 // compute: a tensor by its definition.
 #include <unordered_set>
 
-#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/support/deep_stack.h"
+#include "te/check_body.h"
+#include "te/operation.h"
 #include "te/promote.h"
+#include "te/refuse.h"
 #include "tensorwright/te.h"
 
 namespace tw::te {
+namespace {
 
-Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name,
-               std::vector<std::string> axis_names, SourceLine where) {
-  auto node = std::make_shared<OpNode>();
-  node->id = ir::Buffer::fresh_id();
-  node->buffer_id = ir::Buffer::fresh_id();
-  node->name = std::move(name);
-  node->where = std::move(where);
-  Compute c;
-  std::vector<Var> vars;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    node->shape.push_back(ir::simplify(as_index(shape[d])));
-    vars.emplace_back(d < axis_names.size() ? axis_names[d] : "ax" + std::to_string(d));
-    c.axis.push_back({vars.back(), 0, node->shape.back(), false});
+// An error inside the body that knows no line of its own stands at the compute.
+Expr definition(const std::function<Expr(const std::vector<Var>&)>& body, const std::vector<Var>& axes,
+                const SourceLine& where) {
+  try {
+    return body(axes);
+  } catch (const Error& e) {
+    if (e.diagnostic().where.known()) throw;
+    Diagnostic placed = e.diagnostic();
+    placed.where = where;
+    throw Error(std::move(placed));
   }
-  c.body = as_data(body(vars));
-  if (const auto* r = ir::as<ir::Reduce>(c.body)) {
-    for (const ir::ReduceAxis& a : r->axes) c.reduce_axis.push_back({a.var, a.min, a.extent, true});
-  }
-  node->dtype = c.body.type();
+}
+
+std::vector<Tensor> tensors_read(const Expr& body) {
+  std::vector<Tensor> inputs;
   std::unordered_set<uint64_t> seen;
-  ir::walk(c.body, [&](const Expr& e) {
-    if (const auto* l = ir::as<ir::Load>(e)) {
-      Operation op = producer(l->buffer);
-      if (op && seen.insert(l->buffer.id()).second) node->inputs.push_back(op.output());
+  ir::walk(body, [&](const Expr& e) {
+    if (const auto* load = ir::as<ir::Load>(e)) {
+      const Operation op = producer(load->buffer);
+      if (op && seen.insert(load->buffer.id()).second) inputs.push_back(op.output());
     }
     return true;
   });
+  return inputs;
+}
+
+}  // namespace
+
+Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name,
+               std::vector<std::string> axis_names, SourceLine where) {
+  if (name.empty()) name = "compute";
+  const std::string what = "compute " + name;
+  auto node = make_operation(name, checked_shape(what, shape, where), where);
+  static const char* const kAxisNames[] = {"i", "j", "k", "l", "m", "n"};
+  Compute c;
+  std::vector<Var> axes;
+  for (size_t d = 0; d < node->shape.size(); ++d) {
+    axes.emplace_back(d < axis_names.size() ? axis_names[d] : kAxisNames[d]);
+    c.axis.push_back({axes.back(), 0, node->shape[d], false});
+  }
+  c.body = definition(body, axes, where);
+  if (!c.body) refuse(ErrorKind::kExpr, what + ": the function must return an expression", {}, where);
+  c.body = as_data(std::move(c.body));
+  if (const auto* r = ir::as<ir::Reduce>(c.body)) {
+    for (const ir::ReduceAxis& a : r->axes) c.reduce_axis.push_back({a.var, a.min, a.extent, true});
+  }
+  support::with_deep_stack([&] {
+    check_body(what, c, where);
+    node->inputs = tensors_read(c.body);
+  });
+  node->dtype = c.body.type();
   node->kind = std::move(c);
   return Tensor(Operation(std::move(node)), 0);
 }

@@ -1,7 +1,10 @@
 // The graph of operations, and the naive program that runs it as written.
+#include <unordered_map>
 #include <unordered_set>
 
-#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+#include "src/support/deep_stack.h"
+#include "te/refuse.h"
 #include "tensorwright/te.h"
 
 namespace tw::te {
@@ -27,35 +30,71 @@ std::vector<Operation> topological_order(const std::vector<Tensor>& outputs) {
   return order;
 }
 
-ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, std::string name) {
-  ir::Program p;
-  p.name = std::move(name);
-  std::unordered_set<uint64_t> params;
+namespace {
+
+// A handle to the tensor's buffer as the program declares it; programs know nothing of te.
+Buffer declared(const Operation& op, ir::Scope scope) {
+  ir::BufferNode node = *op.output().buffer().operator->();
+  node.scope = scope;
+  node.origin = nullptr;
+  return Buffer(std::move(node));
+}
+
+ir::Stmt stage(const Compute& c, const Buffer& to, const ir::BufferMap& buffers) {
+  std::vector<Expr> at;
+  for (const IterVar& a : c.axis) at.push_back(a.var);
+  ir::Stmt s = ir::store(to, std::move(at), ir::replace_buffers(c.body, buffers));
+  for (size_t d = c.axis.size(); d-- > 0;) s = ir::loop(c.axis[d].var, c.axis[d].extent, std::move(s));
+  return s;
+}
+
+std::vector<ir::Param> parameters(const std::vector<Tensor>& args, ir::BufferMap& buffers) {
+  std::vector<ir::Param> params;
   for (const Tensor& t : args) {
-    p.params.push_back({t.buffer(), !t.op()->is_placeholder()});
-    params.insert(t.buffer().id());
+    const Buffer buffer = declared(t.op(), ir::Scope::kArgument);
+    if (!buffers.emplace(buffer.id(), buffer).second)
+      refuse(ErrorKind::kArgument, "args: each tensor must be named once, not " + t.name() + " twice");
+    params.push_back({buffer, !t.op()->is_placeholder()});
   }
-  std::vector<ir::Stmt> stmts;
-  std::vector<Buffer> scratch;
-  for (const Operation& op : topological_order(outputs)) {
-    const Compute* c = op->compute();
-    if (!c) continue;
-    Buffer b = op.output().buffer();
-    if (!params.contains(b.id())) scratch.push_back(b);
-    std::vector<Expr> at;
-    for (const IterVar& a : c->axis) at.push_back(a.var);
-    ir::Stmt s = ir::store(b, at, c->body);
-    for (size_t d = c->axis.size(); d-- > 0;) s = ir::loop(c->axis[d].var, c->axis[d].extent, s);
-    stmts.push_back(s);
-  }
-  ir::Stmt body = ir::seq(std::move(stmts));
-  for (size_t i = scratch.size(); i-- > 0;) {
-    ir::BufferNode node = *scratch[i].operator->();
-    node.scope = ir::Scope::kGlobal;
-    body = ir::allocate(Buffer(std::move(node)), body);
-  }
-  p.body = body;
-  return p;
+  return params;
+}
+
+void check_arguments(const std::vector<Operation>& order, const std::vector<Tensor>& outputs,
+                     const ir::BufferMap& params) {
+  const auto missing = [&](const OpNode& op) { return !params.contains(op.buffer_id); };
+  for (const Tensor& t : outputs)
+    if (missing(*t.op())) refuse(ErrorKind::kArgument, "args: output " + t.name() + " must be among them");
+  for (const Operation& op : order)
+    if (op->is_placeholder() && missing(*op))
+      refuse(ErrorKind::kArgument, "args: placeholder " + op->name + " must be among them", {}, op->where);
+}
+
+}  // namespace
+
+ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, std::string name) {
+  return support::with_deep_stack([&] {
+    ir::Program program{std::move(name), {}, {}};
+    ir::BufferMap buffers;
+    program.params = parameters(args, buffers);
+    std::vector<Tensor> roots = outputs;  // an intermediate or unrelated tensor in args is written out too
+    roots.insert(roots.end(), args.begin(), args.end());
+    const std::vector<Operation> order = topological_order(roots);
+    check_arguments(order, outputs, buffers);
+    std::vector<Buffer> scratch;
+    std::vector<ir::Stmt> stages;
+    for (const Operation& op : order) {
+      const Compute* c = op->compute();
+      if (c == nullptr) continue;
+      if (!buffers.contains(op->buffer_id)) {
+        scratch.push_back(declared(op, ir::Scope::kGlobal));
+        buffers.emplace(op->buffer_id, scratch.back());
+      }
+      stages.push_back(stage(*c, buffers.at(op->buffer_id), buffers));
+    }
+    program.body = ir::seq(std::move(stages));
+    for (size_t i = scratch.size(); i-- > 0;) program.body = ir::allocate(scratch[i], std::move(program.body));
+    return program;
+  });
 }
 
 }  // namespace tw::te

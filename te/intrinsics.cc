@@ -1,47 +1,119 @@
 // Elementwise functions.
+#include <cmath>
+
+#include "src/ir/typing.h"
+#include "te/dtype.h"
 #include "te/promote.h"
+#include "te/refuse.h"
 #include "tensorwright/te.h"
 
 namespace tw::te {
 
+using ir::BinOp;
 using ir::Fn;
 
-Expr max(Expr a, Expr b) { return arith(ir::BinOp::kMax, std::move(a), std::move(b)); }
-Expr min(Expr a, Expr b) { return arith(ir::BinOp::kMin, std::move(a), std::move(b)); }
-static Expr unary(Fn fn, Expr e) { return ir::call(fn, {as_data(std::move(e))}); }
-Expr exp(Expr e) { return unary(Fn::kExp, e); }
-Expr log(Expr e) { return unary(Fn::kLog, e); }
-Expr tanh(Expr e) { return unary(Fn::kTanh, e); }
-Expr sigmoid(Expr e) { return unary(Fn::kSigmoid, e); }
-Expr erf(Expr e) { return unary(Fn::kErf, e); }
-Expr sqrt(Expr e) { return unary(Fn::kSqrt, e); }
-Expr rsqrt(Expr e) { return unary(Fn::kRsqrt, e); }
-Expr abs(Expr e) { return unary(Fn::kAbs, e); }
-Expr floor(Expr e) { return unary(Fn::kFloor, e); }
-Expr ceil(Expr e) { return unary(Fn::kCeil, e); }
-Expr round(Expr e) { return unary(Fn::kRound, e); }
-Expr trunc(Expr e) { return unary(Fn::kTrunc, e); }
+namespace {
+
+Expr of_float(Fn fn, Expr e) {
+  e = as_data(std::move(e));
+  if (!e.type().is_float()) {
+    refuse(ErrorKind::kDType, ir::name_of(fn) + ": expected a float, not " + dtype_name(e.type()),
+           {"e.astype(\"float32\") converts: " + short_text(e)});
+  }
+  return ir::call(fn, {std::move(e)});
+}
+
+// Integers are whole already.
+Expr rounding(Fn fn, Expr e) { return e.type().is_integer() ? std::move(e) : of_float(fn, std::move(e)); }
+
+void check_condition(const char* what, const Expr& e) {
+  if (e.type().is_bool()) return;
+  refuse(ErrorKind::kDType, std::string(what) + ": condition must be bool, not " + dtype_name(e.type()),
+         {"compare it: " + short_text(e) + " != 0"});
+}
+
+Expr choose(const char* what, Expr cond, Expr yes, Expr no) {
+  check_condition(what, cond);
+  promote(yes, no);
+  if (const auto* known = ir::as<ir::IntImm>(cond)) return known->value != 0 ? yes : no;
+  return ir::select(std::move(cond), std::move(yes), std::move(no));
+}
+
+Expr combine(const char* what, BinOp op, const std::vector<Expr>& conditions) {
+  if (conditions.empty()) refuse(ErrorKind::kExpr, std::string(what) + ": expected at least one condition");
+  for (const Expr& c : conditions) check_condition(what, c);
+  Expr result = conditions[0];
+  for (size_t i = 1; i < conditions.size(); ++i) result = arith(op, std::move(result), conditions[i]);
+  return result;
+}
+
+}  // namespace
+
+Expr max(Expr a, Expr b) { return arith(BinOp::kMax, std::move(a), std::move(b)); }
+Expr min(Expr a, Expr b) { return arith(BinOp::kMin, std::move(a), std::move(b)); }
+Expr exp(Expr e) { return of_float(Fn::kExp, std::move(e)); }
+Expr log(Expr e) { return of_float(Fn::kLog, std::move(e)); }
+Expr tanh(Expr e) { return of_float(Fn::kTanh, std::move(e)); }
+Expr sigmoid(Expr e) { return of_float(Fn::kSigmoid, std::move(e)); }
+Expr erf(Expr e) { return of_float(Fn::kErf, std::move(e)); }
+Expr sqrt(Expr e) { return of_float(Fn::kSqrt, std::move(e)); }
+Expr rsqrt(Expr e) { return of_float(Fn::kRsqrt, std::move(e)); }
+Expr floor(Expr e) { return rounding(Fn::kFloor, std::move(e)); }
+Expr ceil(Expr e) { return rounding(Fn::kCeil, std::move(e)); }
+Expr trunc(Expr e) { return rounding(Fn::kTrunc, std::move(e)); }
+
+// Halves go away from zero, as in tvm; the IR's round is to even. x - trunc(x) is exact, and so is trunc(x) +- 1
+// wherever x has a fraction; NaN, infinities and -0.0 come out of the last arm as they are.
+Expr round(Expr e) {
+  if (e.type().is_integer()) return e;
+  const Expr whole = trunc(e);
+  const Type type = whole.type();
+  const Expr away =
+      ir::select(e < ir::float_imm(type, 0), whole - ir::float_imm(type, 1), whole + ir::float_imm(type, 1));
+  return ir::select(abs(e - whole) >= ir::float_imm(type, 0.5), away, whole);
+}
+
+Expr abs(Expr e) {
+  e = as_data(std::move(e));
+  if (e.type().is_uint()) return e;
+  return e.type().is_int() ? ir::call(Fn::kAbs, {std::move(e)}) : of_float(Fn::kAbs, std::move(e));
+}
+
 Expr power(Expr a, Expr b) {
   promote(a, b);
-  return ir::call(Fn::kPow, {a, b});
+  if (!a.type().is_float()) {
+    refuse(ErrorKind::kDType, "power: expected a float, not " + dtype_name(a.type()),
+           {"multiply integers, or convert: e.astype(\"float32\")"});
+  }
+  return ir::call(Fn::kPow, {std::move(a), std::move(b)});
 }
-Expr if_then_else(Expr c, Expr y, Expr n) {
-  promote(y, n);
-  return ir::select(c, y, n);
+
+Expr divide(Expr a, Expr b) {
+  const bool floats = a.type().is_float() || b.type().is_float();
+  return arith(floats ? BinOp::kDiv : BinOp::kTruncDiv, std::move(a), std::move(b));
 }
-Expr select(Expr c, Expr y, Expr n) { return if_then_else(c, y, n); }
-Expr all(std::vector<Expr> v) {
-  Expr out = v.at(0);
-  for (size_t i = 1; i < v.size(); ++i) out = ir::binary(ir::BinOp::kAnd, out, v[i]);
-  return out;
+
+Expr if_then_else(Expr cond, Expr yes, Expr no) {
+  return choose("if_then_else", std::move(cond), std::move(yes), std::move(no));
 }
-Expr any(std::vector<Expr> v) {
-  Expr out = v.at(0);
-  for (size_t i = 1; i < v.size(); ++i) out = ir::binary(ir::BinOp::kOr, out, v[i]);
-  return out;
+Expr select(Expr cond, Expr yes, Expr no) { return choose("select", std::move(cond), std::move(yes), std::move(no)); }
+Expr all(std::vector<Expr> conditions) { return combine("all", BinOp::kAnd, conditions); }
+Expr any(std::vector<Expr> conditions) { return combine("any", BinOp::kOr, conditions); }
+
+Expr constant(double value, std::string_view dtype) {
+  const Type type = dtype_named(dtype);
+  const Expr e = ir::imm(type, value);
+  const auto* f = ir::as<ir::FloatImm>(e);
+  const bool held = f ? std::isfinite(f->value) == std::isfinite(value)
+                      : value == std::floor(value) && std::abs(value) < 0x1p63 &&
+                            static_cast<double>(ir::as<ir::IntImm>(e)->value) == value;
+  if (held) return e;
+  std::ostringstream text;
+  text << value;
+  refuse(ErrorKind::kDType, "const: value must be one that " + dtype_name(type) + " holds, not " + text.str());
 }
-Expr constant(double v, std::string_view dtype) { return ir::imm(*ir::parse_type(dtype), v); }
-Expr min_value(std::string_view dtype) { return ir::type_min(*ir::parse_type(dtype)); }
-Expr max_value(std::string_view dtype) { return ir::type_max(*ir::parse_type(dtype)); }
+
+Expr min_value(std::string_view dtype) { return ir::type_min(dtype_named(dtype)); }
+Expr max_value(std::string_view dtype) { return ir::type_max(dtype_named(dtype)); }
 
 }  // namespace tw::te

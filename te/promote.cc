@@ -1,47 +1,132 @@
 #include "te/promote.h"
 
-#include <cmath>
+#include <limits>
 
+#include "src/ir/simplify_fold.h"
 #include "src/ir/typing.h"
+#include "te/dtype.h"
+#include "te/refuse.h"
 
 namespace tw::te {
 
-using namespace ir;
+using ir::BinOp;
+using ir::Expr;
+using ir::Type;
 
-Expr as_data(Expr e) { return e.type().is_index() ? cast(Type::i(32, e.type().lanes), e) : e; }
+namespace {
+
+bool is_constant(const Expr& e) { return ir::as<ir::IntImm>(e) || ir::as<ir::FloatImm>(e); }
+
+// What an index is where it meets data: int32, and int64 for constants that int32 does not hold.
+Type data_type(const Expr& e) {
+  if (!e.type().is_index()) return e.type();
+  const auto value = ir::as_int(e);
+  using Limits = std::numeric_limits<int32_t>;
+  return value && (*value < Limits::min() || *value > Limits::max()) ? Type::i(64) : Type::i(32);
+}
+
+Type wider(Type a, Type b) { return a.bits >= b.bits ? a : b; }
+
+// The table of docs/dtypes.md. tvm's bool is an unsigned integer of one bit, so everything wins over it.
+Type common_type(Type a, Type b) {
+  if (a == b) return a;
+  if (a.is_float() && b.is_float()) return a.bits == b.bits ? Type::f(a.bits) : wider(a, b);
+  if (a.is_float()) return a;
+  if (b.is_float()) return b;
+  if (a.is_bool()) return b;
+  if (b.is_bool()) return a;
+  if (a.code == b.code || a.bits != b.bits) return wider(a, b);
+  return Type::u(a.bits);
+}
+
+bool is_int_constant(const Expr& e) { return ir::as<ir::IntImm>(e) && e.type().is_int() && e.type().bits >= 32; }
+
+std::string both(Type a, Type b) { return dtype_name(a) + " and " + dtype_name(b); }
+
+[[noreturn]] void refuse_operands(BinOp op, const std::string& expected, Type a, Type b, std::string way) {
+  refuse(ErrorKind::kDType, ir::name_of(op) + ": expected " + expected + ", not " + both(a, b), {std::move(way)});
+}
+
+void check_operands(BinOp op, const Expr& a, const Expr& b) {
+  const Type ta = a.type(), tb = b.type();
+  switch (op) {
+    case BinOp::kAnd:
+    case BinOp::kOr:
+      if (!ta.is_bool() || !tb.is_bool())
+        refuse_operands(op, "bool conditions", ta, tb, "a comparison gives one: x != 0");
+      return;
+    case BinOp::kAdd:
+    case BinOp::kSub:
+    case BinOp::kMul:
+      if (ta.is_bool() && tb.is_bool())
+        refuse_operands(op, "numbers", ta, tb,
+                        "convert one: c.astype(\"int32\"); conditions combine with te.all and te.any");
+      return;
+    case BinOp::kDiv:
+      if (!ta.is_float() && !tb.is_float())
+        refuse_operands(op, "a float operand", ta, tb,
+                        "integers divide with //, te.truncdiv, or as floats: a.astype(\"float32\") / b");
+      return;
+    case BinOp::kFloorDiv:
+    case BinOp::kFloorMod:
+    case BinOp::kTruncDiv:
+    case BinOp::kTruncMod:
+      if (ta.is_float() || tb.is_float() || (ta.is_bool() && tb.is_bool()))
+        refuse_operands(op, "integers", ta, tb, "floats divide with /; te.floor(a / b) rounds down");
+      if (ir::is_int(b, 0))
+        refuse(ErrorKind::kExpr, ir::name_of(op) + ": divisor must not be 0", {"dividend: " + short_text(a)});
+      return;
+    case BinOp::kBitAnd:
+    case BinOp::kBitOr:
+    case BinOp::kBitXor:
+    case BinOp::kShl:
+    case BinOp::kShr:
+      if (ta.is_float() || tb.is_float() || (ta.is_bool() && tb.is_bool()))
+        refuse_operands(op, "integers", ta, tb, "conditions combine with & | ~ or te.all and te.any");
+      return;
+    default:
+      return;
+  }
+}
+
+bool on_bits(BinOp op) { return op >= BinOp::kBitAnd && op <= BinOp::kShr; }
+
+}  // namespace
+
+Expr as_data(Expr e) { return convert(data_type(e), std::move(e)); }
 
 Expr as_index(Expr e) {
-  if (e.type().is_index()) return e;
-  if (!e.type().is_integer()) {
-    throw Error(Diagnostic{ErrorKind::kDType, "a subscript or extent must be an integer, not " + to_string(e.type()), {}, {}});
+  const Type type = e.type();
+  if (type.is_index()) return e;
+  if (type.is_float() || type.is_bool()) {
+    refuse(ErrorKind::kDType, "an index or extent must be an integer, not " + dtype_name(type) + ": " + short_text(e),
+           {"e.astype(\"int32\") converts"});
   }
-  if (auto value = as_int(e)) return int_imm(Type::index(), *value);
-  return cast(Type::index(), e);
+  // An index that a wide cast made data is that index again: subscripts lie inside their tensor.
+  if (const auto* c = ir::as<ir::Cast>(e); c && type.bits >= 32 && c->value.type().is_index()) return c->value;
+  return convert(Type::index(), std::move(e));
 }
 
 void promote(Expr& a, Expr& b) {
+  if (a.type().is_index() && is_int_constant(b)) b = as_index(b);
+  if (b.type().is_index() && is_int_constant(a)) a = as_index(a);
   if (a.type() == b.type()) return;
-  a = as_data(a);
-  b = as_data(b);
-  const Type ta = a.type(), tb = b.type();
-  Type to = ta;
-  if (ta.is_float() || tb.is_float()) {
-    to = !tb.is_float() ? ta : !ta.is_float() ? tb : (ta.bits >= tb.bits ? ta : tb);
-  } else if (ta.is_bool() || tb.is_bool()) {
-    to = ta.is_bool() ? tb : ta;
-  } else if (ta.code == tb.code || ta.bits != tb.bits) {
-    to = ta.bits >= tb.bits ? ta : tb;
-  } else {
-    to = Type::u(ta.bits);
-  }
-  a = cast(to, a);
-  b = cast(to, b);
+  const Type type = common_type(data_type(a), data_type(b));
+  a = convert(type, std::move(a));
+  b = convert(type, std::move(b));
 }
 
 Expr arith(BinOp op, Expr a, Expr b) {
-  if (op == BinOp::kAnd || op == BinOp::kOr) return binary(op, a, b);
+  check_operands(op, a, b);
   promote(a, b);
-  return binary(op, a, b);
+  if (on_bits(op)) {
+    a = as_data(std::move(a));
+    b = as_data(std::move(b));
+  }
+  if (is_constant(a) && is_constant(b)) {
+    if (Expr folded = ir::fold(op, a, b)) return folded;
+  }
+  return ir::binary(op, std::move(a), std::move(b));
 }
 
 }  // namespace tw::te

@@ -1,24 +1,122 @@
 // Operations and their outputs.
-#include "src/ir/interval.h"
 #include "src/ir/simplify.h"
+#include "te/dtype.h"
+#include "te/operation.h"
 #include "te/promote.h"
+#include "te/refuse.h"
 #include "tensorwright/te.h"
 
 namespace tw::te {
+namespace {
 
-Tensor Operation::output(size_t i) const { return Tensor(*this, i); }
+constexpr size_t kMaxRank = 6;
+constexpr int64_t kMaxElements = int64_t{1} << 56;  // offsets in bytes stay far from the ends of 64 bits
+
+// Deleting the last user of a chain deletes the chain: nodes whose turn it is wait in a list instead of on the stack.
+void delete_operation(OpNode* node) {
+  thread_local std::vector<OpNode*> waiting;
+  thread_local bool busy = false;
+  waiting.push_back(node);
+  if (busy) return;
+  busy = true;
+  while (!waiting.empty()) {
+    OpNode* next = waiting.back();
+    waiting.pop_back();
+    delete next;
+  }
+  busy = false;
+}
+
+int64_t checked_extent(const std::string& what, size_t dimension, const Expr& given, const SourceLine& where) {
+  const std::string name = what + ": extent " + std::to_string(dimension);
+  if (!given) refuse(ErrorKind::kExpr, name + " is missing", {}, where);
+  if (given.type().is_float() || given.type().is_bool()) {
+    refuse(ErrorKind::kDType,
+           name + " must be an integer, not " + short_text(given) + " of " + dtype_name(given.type()),
+           {"n // 2 divides integers"}, where);
+  }
+  const auto extent = ir::as_int(ir::simplify(as_index(given)));
+  if (!extent) {
+    refuse(ErrorKind::kExpr, name + " must be a known integer, not " + short_text(given),
+           {"extents that are only known when the kernel runs are not supported yet"}, where);
+  }
+  if (*extent < 0) refuse(ErrorKind::kExpr, name + " must not be negative, not " + std::to_string(*extent), {}, where);
+  return *extent;
+}
+
+std::string shape_text(const Tensor& t) {
+  std::string text = "(";
+  for (size_t i = 0; i < t.rank(); ++i) text += (i ? ", " : "") + ir::to_string(t.shape()[i]);
+  return text + (t.rank() == 1 ? ",)" : ")");
+}
+
+Expr checked_subscript(const Tensor& t, size_t dimension, Expr e, const SourceLine& where) {
+  const std::string name = t.name() + "[...]: subscript " + std::to_string(dimension);
+  if (!e) refuse(ErrorKind::kExpr, name + " is missing", {}, where);
+  if (e.type().is_float() || e.type().is_bool()) {
+    refuse(ErrorKind::kDType, name + " must be an integer, not " + short_text(e) + " of " + dtype_name(e.type()),
+           {"e.astype(\"int32\") converts"}, where);
+  }
+  e = as_index(std::move(e));
+  if (const auto value = ir::as_int(e); value && *value < 0) {
+    const std::string extent = ir::to_string(t.shape()[dimension]);
+    refuse(ErrorKind::kExpr, name + " must not be negative, not " + std::to_string(*value),
+           {t.name() + " has shape " + shape_text(t) + "; a negative index does not count from the end",
+            "the last element is " + t.name() + "[..., " + extent + " - 1]"},
+           where);
+  }
+  return e;
+}
+
+}  // namespace
+
+std::string short_text(const Expr& e) {
+  constexpr size_t kLongest = 72;
+  std::string text = ir::to_string(e);
+  return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
+}
+
+std::shared_ptr<OpNode> make_operation(std::string name, std::vector<Expr> shape, SourceLine where) {
+  std::shared_ptr<OpNode> node(new OpNode{}, &delete_operation);
+  node->id = Buffer::fresh_id();
+  node->buffer_id = Buffer::fresh_id();
+  node->name = std::move(name);
+  node->shape = std::move(shape);
+  node->where = std::move(where);
+  return node;
+}
+
+std::vector<Expr> checked_shape(const std::string& what, const std::vector<Expr>& shape, const SourceLine& where) {
+  if (shape.size() > kMaxRank) {
+    refuse(ErrorKind::kExpr,
+           what + ": a tensor has at most " + std::to_string(kMaxRank) + " dimensions, not " +
+               std::to_string(shape.size()),
+           {"fold neighbouring dimensions into one: (n * m,), read as A[i * m + j]"}, where);
+  }
+  std::vector<Expr> extents;
+  int64_t elements = 1;
+  bool too_large = false;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t extent = checked_extent(what, d, shape[d], where);
+    too_large |= __builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) || elements > kMaxElements;
+    extents.push_back(Expr(extent));
+  }
+  if (too_large) refuse(ErrorKind::kExpr, what + ": a tensor has at most 2**56 elements", {}, where);
+  return extents;
+}
+
+Tensor Operation::output(size_t i) const {
+  TW_CHECK(i == 0, "operations have one output");
+  return Tensor(*this, i);
+}
+
 const std::string& Tensor::name() const { return op_->name; }
 Type Tensor::dtype() const { return op_->dtype; }
 const std::vector<Expr>& Tensor::shape() const { return op_->shape; }
 
 Buffer Tensor::buffer() const {
-  ir::BufferNode node;
-  node.id = op_->buffer_id;
-  node.name = op_->name;
-  node.element = op_->dtype;
-  node.shape = op_->shape;
+  ir::BufferNode node{op_->buffer_id, op_->name, op_->dtype, op_->shape, {}, ir::Scope::kArgument, op_.node_};
   if (const auto* p = std::get_if<Placeholder>(&op_->kind)) node.strides = p->strides;
-  node.origin = std::shared_ptr<const void>(op_.node_);
   return Buffer(std::move(node));
 }
 
@@ -28,23 +126,28 @@ Operation producer(const Buffer& buffer) {
 
 Expr Tensor::operator()(std::vector<Expr> at, SourceLine where) const {
   if (at.size() != rank()) {
-    throw Error(Diagnostic{ErrorKind::kExpr, "tensor " + name() + " has " + std::to_string(rank()) + " dimensions and is read with " + std::to_string(at.size()) + " subscripts", where, {}});
+    refuse(ErrorKind::kExpr,
+           name() + "[...]: expected " + std::to_string(rank()) + (rank() == 1 ? " subscript" : " subscripts") +
+               ", not " + std::to_string(at.size()),
+           {name() + " has shape " + shape_text(*this)}, where);
   }
-  for (Expr& e : at) e = as_index(e);
+  for (size_t d = 0; d < at.size(); ++d) at[d] = checked_subscript(*this, d, std::move(at[d]), where);
   return ir::load(buffer(), std::move(at));
 }
 
-Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string name, std::vector<Expr> strides, SourceLine where) {
-  auto type = ir::parse_type(dtype);
-  if (!type || type->is_index()) throw Error(Diagnostic{ErrorKind::kDType, "placeholder " + name + ": unknown dtype '" + std::string(dtype) + "'", where, {}});
-  auto node = std::make_shared<OpNode>();
-  node->id = ir::Buffer::fresh_id();
-  node->buffer_id = ir::Buffer::fresh_id();
-  node->name = std::move(name);
-  node->dtype = *type;
-  for (Expr& e : shape) node->shape.push_back(ir::simplify(as_index(e)));
-  node->kind = Placeholder{std::move(strides)};
-  node->where = std::move(where);
+Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string name, std::vector<Expr> strides,
+                   SourceLine where) {
+  if (name.empty()) name = "placeholder";
+  const std::string what = "placeholder " + name;
+  auto node = make_operation(name, checked_shape(what, shape, where), where);
+  node->dtype = dtype_named(dtype);
+  if (!strides.empty() && strides.size() != shape.size()) {
+    refuse(ErrorKind::kExpr,
+           what + ": strides must be one for each of the " + std::to_string(shape.size()) + " dimensions, not " +
+               std::to_string(strides.size()),
+           {}, where);
+  }
+  node->kind = Placeholder{checked_shape(what + ": strides", strides, where)};
   return Tensor(Operation(std::move(node)), 0);
 }
 

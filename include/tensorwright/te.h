@@ -129,9 +129,11 @@ Expr min(Expr source, std::vector<IterVar> axis);
 Expr max(Expr a, Expr b);
 Expr min(Expr a, Expr b);
 Expr exp(Expr), log(Expr), tanh(Expr), sigmoid(Expr), erf(Expr), sqrt(Expr), rsqrt(Expr), abs(Expr), floor(Expr), ceil(Expr),
-    round(Expr), trunc(Expr), power(Expr, Expr);
+    round(Expr) /* halves go away from zero */, trunc(Expr), power(Expr, Expr);
 Expr if_then_else(Expr cond, Expr yes, Expr no);  // evaluates no load of the arm that is not taken
 Expr select(Expr cond, Expr yes, Expr no);        // the same here
+Expr divide(Expr a, Expr b);                      // of floats; unsigned integers round towards zero
+Expr astype(Expr, std::string_view dtype);
 Expr all(std::vector<Expr>), any(std::vector<Expr>);
 Expr constant(double value, std::string_view dtype);
 Expr min_value(std::string_view dtype), max_value(std::string_view dtype);

@@ -1,0 +1,41 @@
+#include "te/dtype.h"
+
+#include "src/ir/simplify_fold.h"
+#include "src/support/nearest.h"
+#include "te/promote.h"
+#include "te/refuse.h"
+#include "tensorwright/te.h"
+
+namespace tw::te {
+
+using ir::Expr;
+using ir::Type;
+
+Type dtype_named(std::string_view name) {
+  if (name == "int") return Type::i(32);
+  if (name == "uint") return Type::u(32);
+  if (name == "float") return Type::f(32);
+  const auto type = ir::parse_type(name);
+  if (type && type->is_scalar() && !type->is_index()) return *type;
+  static const std::vector<std::string> kNames = {"bool",     "int8",    "int16",  "int32",  "int64",
+                                                  "uint8",    "uint16",  "uint32", "uint64", "float16",
+                                                  "bfloat16", "float32", "float64"};
+  std::vector<std::string> notes;
+  if (std::string meant = support::did_you_mean(name, kNames); !meant.empty()) notes.push_back(std::move(meant));
+  notes.push_back("bool, int8..int64, uint8..uint64, float16, bfloat16, float32 and float64 are dtypes");
+  refuse(ErrorKind::kDType, "dtype must be one that tensors have, not '" + std::string(name) + "'", std::move(notes));
+}
+
+std::string dtype_name(Type type) { return type.is_index() ? "int32" : ir::to_string(type); }
+
+Expr convert(Type type, Expr e) {
+  if (e.type() == type) return e;
+  if (ir::as<ir::IntImm>(e) || ir::as<ir::FloatImm>(e)) {
+    if (Expr folded = ir::fold_cast(type, e)) return folded;
+  }
+  return ir::cast(type, std::move(e));
+}
+
+Expr astype(Expr e, std::string_view dtype) { return convert(dtype_named(dtype), as_data(std::move(e))); }
+
+}  // namespace tw::te

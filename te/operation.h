@@ -1,0 +1,18 @@
+// Making operations: what placeholder and compute have in common.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensorwright/te.h"
+
+namespace tw::te {
+
+// A node with fresh ids. Chains of any length are freed without recursion.
+std::shared_ptr<OpNode> make_operation(std::string name, std::vector<Expr> shape, SourceLine where);
+
+// The extents as index constants: at most 6 of them, integers from 0 on, of a tensor that memory can address. `what`
+// names the tensor: "compute C".
+std::vector<Expr> checked_shape(const std::string& what, const std::vector<Expr>& shape, const SourceLine& where);
+
+}  // namespace tw::te

@@ -1,0 +1,205 @@
+// The parts of measuring: messages, the comparison with the reference, fenced memory, and when a median is known.
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "src/runtime/argument_file.h"
+#include "src/runtime/compare.h"
+#include "src/runtime/guarded_buffer.h"
+#include "src/runtime/messages.h"
+#include "src/runtime/timing.h"
+#include "tests/unit/compile_c.h"
+
+namespace tw::runtime {
+namespace {
+
+const ir::Type kF32 = ir::Type::f(32);
+
+TEST(Messages, RoundTrip) {
+  RunRequest request;
+  request.shared_object = "/tmp/a.so";
+  request.kernel = "dense";
+  request.args = {
+      {"A", kF32, {2, 3}, {}, false}, {"D", ir::Type::bf16(), {}, {}, true}, {"v", ir::Type::i(8), {4}, {2}, false}};
+  request.rtol = {1e-5, 0, 0};
+  request.atol = {0, 1, 2};
+  request.timeout_s = 3.5;
+  request.repeat = 7;
+  const auto back = decode_run_request(encode(request));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(encode(*back), encode(request));
+  EXPECT_EQ(back->args[2].strides, std::vector<int64_t>{2});
+  EXPECT_EQ(back->args[1].dtype, ir::Type::bf16());
+
+  const auto stage = decode_stage(encode(Stage::kResult, {RunStatus::kBeaten, 1.5, 0.1, 3, "why"}));
+  ASSERT_TRUE(stage);
+  EXPECT_EQ(stage->second.status, RunStatus::kBeaten);
+  EXPECT_EQ(stage->second.detail, "why");
+
+  EXPECT_EQ(decode_build_request(encode(BuildRequest{"ir", "llvm", "/tmp/x", 0}))->opt_level, 0);
+  EXPECT_EQ(decode_build_reply(encode(BuildReply{false, "no", 0.5, 0.25}))->message, "no");
+}
+
+TEST(Messages, DamagedOnesAreRefused) {
+  RunRequest request;
+  request.args = {{"A", kF32, {2, 3}, {}, false}};
+  const std::string good = encode(request);
+  for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(decode_run_request(good.substr(0, size))) << size;
+  EXPECT_FALSE(decode_run_request(good + "x"));
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::string damaged = good;
+    damaged[at] = static_cast<char>(0xFF);
+    decode_run_request(damaged);  // whatever it gives: no crash, no huge allocation
+  }
+  std::string stage = encode(Stage::kResult, {});
+  stage[8] = 99;
+  EXPECT_FALSE(decode_stage(stage));
+}
+
+class Frames : public testing::Test {
+ protected:
+  Frames() { socketpair(AF_UNIX, SOCK_STREAM, 0, ends_); }
+  ~Frames() override {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  int ends_[2];
+  std::string got_;
+};
+
+TEST_F(Frames, Arrive) {
+  EXPECT_TRUE(send_frame(ends_[0], "hello"));
+  EXPECT_TRUE(send_frame(ends_[0], ""));
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_), Received::kFrame);
+  EXPECT_EQ(got_, "hello");
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_), Received::kFrame);
+  EXPECT_EQ(got_, "");
+}
+
+TEST_F(Frames, NothingComes) {
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 0.01, got_), Received::kDeadline);
+  EXPECT_EQ(write(ends_[0], "\5\0\0", 3), 3);
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 0.01, got_), Received::kDeadline);
+}
+
+TEST_F(Frames, TheOtherSideIsGone) {
+  shutdown(ends_[0], SHUT_RDWR);
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_), Received::kClosed);
+  EXPECT_FALSE(send_frame(ends_[1], "x"));  // and no SIGPIPE
+}
+
+TEST_F(Frames, AnAbsurdLengthIsNotAllocated) {
+  const uint64_t size = ~0ull;
+  EXPECT_EQ(write(ends_[0], &size, 8), 8);
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_), Received::kMalformed);
+}
+
+TEST(Compare, Floats) {
+  const ArgSpec spec{"y", kF32, {2, 2}, {}, true};
+  const float nan = NAN, inf = INFINITY;
+  const auto compare = [&](std::vector<float> got, std::vector<float> expected, double rtol = 0, double atol = 0) {
+    return difference(spec, got.data(), expected.data(), rtol, atol);
+  };
+  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2, 3, 4}), "");
+  EXPECT_EQ(compare({1, 2, 3, 4.5}, {1, 2, 3, 4}), "element [1, 1] is 4.5, expected 4; 1 of 4 differ");
+  EXPECT_EQ(compare({1, 2, 3, 4.5}, {1, 2, 3, 4}, 0.125), "");
+  EXPECT_EQ(compare({1, 2, 3, 4.5}, {1, 2, 3, 4}, 0, 0.5), "");
+  EXPECT_EQ(compare({nan, inf, -inf, 0}, {nan, inf, -inf, -0.0f}), "");
+  EXPECT_NE(compare({nan, 0, 0, 0}, {0, 0, 0, 0}, 1, 1), "");
+  EXPECT_NE(compare({0, 0, 0, 0}, {nan, 0, 0, 0}, 1, 1), "");
+  EXPECT_NE(compare({inf, 0, 0, 0}, {-inf, 0, 0, 0}, 1, 1), "");
+  EXPECT_NE(compare({1e30f, 0, 0, 0}, {inf, 0, 0, 0}, 1, 1), "");
+  EXPECT_NE(compare({inf, 0, 0, 0}, {1e30f, 0, 0, 0}, 1, 1), "");
+}
+
+TEST(Compare, HalvesByTheirBits) {
+  const ArgSpec half{"y", ir::Type::f(16), {4}, {}, true}, bfloat{"y", ir::Type::bf16(), {2}, {}, true};
+  const std::vector<uint16_t> got = {0x3C01, 0x0001, 0x7C00, 0x7E00}, expected = {0x3C00, 0x0001, 0x7C00, 0xFE01};
+  EXPECT_EQ(difference(half, got.data(), expected.data(), 0, 0),
+            "element [0] is 1.00097656, expected 1; 1 of 4 differ");
+  EXPECT_EQ(difference(half, got.data(), expected.data(), 1e-3, 0), "");
+  const std::vector<uint16_t> g = {0x3F81, 0x4000}, e = {0x3F80, 0x4000};
+  EXPECT_EQ(difference(bfloat, g.data(), e.data(), 0, 0), "element [0] is 1.0078125, expected 1; 1 of 2 differ");
+}
+
+TEST(Compare, IntegersExactlyAndStridedElementsOnly) {
+  const ArgSpec spec{"y", ir::Type::i(8), {2}, {3}, true};
+  const std::vector<int8_t> got = {1, 9, 9, -2}, expected = {1, 0, 0, -1};
+  EXPECT_EQ(difference(spec, got.data(), expected.data(), 10, 10), "element [1] is -2, expected -1; 1 of 2 differ");
+  const ArgSpec flags{"y", ir::Type::boolean(), {1}, {}, true};
+  EXPECT_NE(difference(flags, "\1", "\0", 0, 0), "");
+  const ArgSpec scalar{"y", ir::Type::u(64), {}, {}, true};
+  const uint64_t a = 1, b = 2;
+  EXPECT_EQ(difference(scalar, &a, &b, 0, 0), "element [] is 1, expected 2; 1 of 1 differ");
+}
+
+TEST(GuardedBuffer, ShowsStrayWrites) {
+  for (const size_t bytes : {size_t{0}, size_t{1}, size_t{4096}, size_t{5} << 20}) {
+    GuardedBuffer buffer(bytes, 3);
+    auto* data = static_cast<unsigned char*>(buffer.data());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+    std::memset(data, 1, bytes);
+    EXPECT_EQ(buffer.damage(), "");
+    data[-5] ^= 1;
+    EXPECT_EQ(buffer.damage(), "5 bytes before its first");
+    data[-5] ^= 1;
+    data[bytes] ^= 1;
+    EXPECT_EQ(buffer.damage(), "1 bytes after its last");
+  }
+}
+
+TEST(ArgumentFile, RoundTrip) {
+  const test::Folder folder;
+  const std::vector<ArgSpec> specs = {
+      {"a", kF32, {3}, {}, false}, {"e", kF32, {0}, {}, false}, {"b", ir::Type::f(64), {}, {}, true}};
+  EXPECT_EQ(argument_offsets(specs), (std::vector<size_t>{0, 64, 64, 128}));
+  const float a[3] = {1, 2, 3};
+  const double b = 4;
+  write_argument_file(folder / "args", specs, {a, nullptr, &b});
+  const ArgumentFile file(folder / "args", specs);
+  EXPECT_EQ(static_cast<const float*>(file.argument(0))[2], 3);
+  EXPECT_EQ(*static_cast<const double*>(file.argument(2)), 4);
+  std::vector<ArgSpec> larger = specs;
+  larger.push_back({"c", kF32, {100}, {}, false});
+  EXPECT_THROW(ArgumentFile(folder / "args", larger), Error);
+  EXPECT_THROW(ArgumentFile(folder / "none", specs), Error);
+}
+
+TEST(Timing, MedianAndSpread) {
+  Timing timing;
+  for (int i = 1; i <= 11; ++i) timing.runs.push_back(i);
+  summarise(timing);
+  EXPECT_EQ(timing.median, 6);
+  EXPECT_NEAR(timing.spread, 8.0 / 6, 1e-9);
+}
+
+TEST(Timing, TheIntervalNarrowsWithMoreRuns) {
+  std::vector<double> runs;
+  for (int i = 0; i < 3; ++i) runs.push_back(1 + 0.01 * i);
+  EXPECT_EQ(median_uncertainty(runs), INFINITY);
+  for (int i = 0; i < 30; ++i) runs.push_back(1 + 0.001 * (i % 7));
+  const double some = median_uncertainty(runs);
+  for (int i = 0; i < 300; ++i) runs.push_back(1 + 0.001 * (i % 7));
+  EXPECT_LT(median_uncertainty(runs), some);
+}
+
+TEST(Timing, CountsAndEarlyEnd) {
+  int calls = 0;
+  Timing timing = measure([&] { return ++calls > 0; }, 1, {.number = 4, .repeat = 3});
+  EXPECT_EQ(calls, 12);
+  EXPECT_EQ(timing.runs.size(), 3u);
+  calls = 0;
+  timing = measure([&] { return ++calls < 6; }, 1, {.number = 4, .repeat = 3});
+  EXPECT_EQ(calls, 6);
+  EXPECT_EQ(timing.runs.size(), 1u);
+  timing = measure([] { return usleep(2000) == 0; }, 2e-3, {.number = 1, .repeat = 1000, .stop_after_s = 0.02});
+  EXPECT_LT(timing.runs.size(), 20u);
+}
+
+}  // namespace
+}  // namespace tw::runtime

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <system_error>
+
+#include "src/support/subprocess.h"
+
+namespace tw::support {
+namespace {
+
+Command shell(const std::string& script) { return {"/bin/sh", {"-c", script}, 0, 0}; }
+
+TEST(Subprocess, ExitCodesAndSignals) {
+  Subprocess code(shell("exit 3"));
+  EXPECT_EQ(to_string(code.wait(30)), "exit code 3");
+  Subprocess signal(shell("kill -SEGV $$"));
+  EXPECT_EQ(to_string(signal.wait(30)), "SIGSEGV (Segmentation fault)");
+}
+
+TEST(Subprocess, SpeaksOverItsChannelAndStderr) {
+  Subprocess child(shell("read line <&3; echo got $line >&3; echo complaint >&2"));
+  ASSERT_EQ(send(child.channel(), "hello\n", 6, 0), 6);
+  char text[32] = {};
+  EXPECT_EQ(recv(child.channel(), text, sizeof(text), MSG_WAITALL), 10);
+  EXPECT_STREQ(text, "got hello\n");
+  child.wait(30);
+  EXPECT_EQ(child.error_text(), "complaint");
+}
+
+TEST(Subprocess, HasNoDescriptorOfOurs) {
+  const int leak = dup(1);  // without close-on-exec
+  Subprocess child(shell("ls /proc/self/fd | wc -l >&3"));
+  char text[8] = {};
+  EXPECT_GT(recv(child.channel(), text, sizeof(text) - 1, 0), 0);
+  EXPECT_LE(std::atoi(text), 5) << "0, 1, 2, 3 and the folder that ls reads";
+  close(leak);
+}
+
+TEST(Subprocess, IsAGroupOfItsOwnAndDiesWithEverythingInIt) {
+  pid_t grandchild = 0;
+  {
+    Subprocess child(shell("sleep 1000 & echo $! >&3; wait"));
+    char text[16] = {};
+    ASSERT_GT(recv(child.channel(), text, sizeof(text) - 1, 0), 0);
+    grandchild = static_cast<pid_t>(std::atoi(text));
+    EXPECT_EQ(getpgid(grandchild), child.pid());
+    EXPECT_NE(getpgid(grandchild), getpgid(0));
+  }
+  for (int i = 0; i < 1000 && kill(grandchild, 0) == 0; ++i) usleep(1000);
+  EXPECT_NE(kill(grandchild, 0), 0);
+}
+
+TEST(Subprocess, TerminateComesToSigkill) {
+  Subprocess child(shell("trap '' TERM; echo ready >&3; while :; do sleep 0.01; done"));
+  char text[8] = {};
+  ASSERT_GT(recv(child.channel(), text, sizeof(text) - 1, 0), 0);
+  child.terminate(0.05);
+  const ExitStatus status = child.wait(30);
+  EXPECT_EQ(status.signal, SIGKILL);
+  EXPECT_TRUE(status.ours);
+}
+
+TEST(Subprocess, LimitsHold) {
+  Subprocess child({"/bin/sh", {"-c", "ulimit -v >&3"}, uint64_t{1} << 30, 0});
+  char text[16] = {};
+  ASSERT_GT(recv(child.channel(), text, sizeof(text) - 1, 0), 0);
+  EXPECT_EQ(std::atoi(text), 1 << 20);
+}
+
+TEST(Subprocess, AProgramThatIsNotThere) {
+  try {
+    Subprocess child({"/nowhere/program", {}, 0, 0});
+    FAIL() << "nothing was thrown";
+  } catch (const std::system_error& e) {
+    EXPECT_NE(std::string(e.what()).find("cannot start /nowhere/program"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace tw::support

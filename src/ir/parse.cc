@@ -75,7 +75,7 @@ class Parser : ExprParser {
     const Token token = now();
     if (token.kind == Token::kWord) {
       advance();
-      return std::string(token.text);
+      return std::string(token.text());
     }
     if (token.kind != Token::kQuoted) expected("a name");
     advance();
@@ -83,7 +83,7 @@ class Parser : ExprParser {
   }
 
   std::string unquoted(const Token& token) {
-    const std::string_view inner = token.text.substr(1, token.text.size() - 2);
+    const std::string_view inner = token.text().substr(1, token.text().size() - 2);
     std::string out;
     for (size_t i = 0; i < inner.size(); ++i) {
       if (inner[i] != '\\') {
@@ -104,7 +104,7 @@ class Parser : ExprParser {
 
   // float32[8, 8] strides [16, 1] local
   Buffer declare(const std::string& spelled, const std::string& real, std::optional<Scope> scope) {
-    const std::optional<Type> element = parse_type(now().text);
+    const std::optional<Type> element = parse_type(now().text());
     if (!element || !element->is_scalar()) expected("the type of an element");
     advance();
     expect("[");
@@ -114,7 +114,7 @@ class Parser : ExprParser {
       strides = expressions("]");
     }
     if (!scope) {
-      const auto known = index_of(kScopes, now().text);
+      const auto known = index_of(kScopes, now().text());
       if (!known || *known == 0) expected("local or global");
       scope = static_cast<Scope>(*known);
       advance();
@@ -130,16 +130,16 @@ class Parser : ExprParser {
   Stmt indented(uint32_t outer) {
     expect(":");
     if (now().kind != Token::kNewline) expected("the end of the line");
-    if (now().indent <= outer) refuse(next(), "an indented statement expected, not " + describe(next()));
-    return block(now().indent);
+    if (now().indent() <= outer) refuse(next(), "an indented statement expected, not " + describe(next()));
+    return block(now().indent());
   }
 
   // Statements up to the first line that stands further to the left. `now()` is the kNewline before each.
   Stmt block(uint32_t indent) {
     const Deeper deeper(*this);
     std::vector<Stmt> stmts;
-    while (now().kind == Token::kNewline && next().kind != Token::kEnd && now().indent >= indent) {
-      if (now().indent > indent) refuse(next(), "a statement at column " + std::to_string(indent + 1) + " expected");
+    while (now().kind == Token::kNewline && next().kind != Token::kEnd && now().indent() >= indent) {
+      if (now().indent() > indent) refuse(next(), "a statement at column " + std::to_string(indent + 1) + " expected");
       advance();
       if (at("%")) {
         define();
@@ -158,7 +158,7 @@ class Parser : ExprParser {
     if (accept("alloc")) return allocation(indent);
     if (accept("let")) return let_statement(indent);
     if (accept("pass")) return seq({});
-    if (now().kind != Token::kWord || is_reserved(now().text)) expected("a statement");
+    if (now().kind != Token::kWord || is_reserved(now().text())) expected("a statement");
     return store_statement();
   }
 
@@ -170,12 +170,12 @@ class Parser : ExprParser {
     expect("..");
     Expr extent = expression(kSum);
     if (extent.type() != Type::index()) refuse(where, "an index expected after 0.., not " + to_string(extent.type()));
-    const auto kind = index_of(kForKinds, now().text);
+    const auto kind = index_of(kForKinds, now().text());
     if (kind) advance();
     Tail tail = Tail::kNone;
     if (accept("tail")) {
       expect("=");
-      const auto known = index_of(kTails, now().text);
+      const auto known = index_of(kTails, now().text());
       if (!known) expected("guard, mask, peel, shift_inward or auto");
       tail = static_cast<Tail>(*known);
       advance();
@@ -193,7 +193,7 @@ class Parser : ExprParser {
     if (cond.type() != Type::boolean())
       refuse(where, "a condition of type bool expected, not " + to_string(cond.type()));
     Stmt then = indented(indent), otherwise;
-    if (now().kind == Token::kNewline && now().indent == indent && next().is("else")) {
+    if (now().kind == Token::kNewline && now().indent() == indent && next().is("else")) {
       advance();
       advance();
       otherwise = indented(indent);

@@ -13,7 +13,7 @@ namespace {
 const Infix* infix_at(const Token& token) {
   if (token.kind != Token::kSign && token.kind != Token::kWord) return nullptr;
   for (const Infix& infix : kInfixes) {
-    if (infix.text == token.text) return &infix;
+    if (token.is(infix.text)) return &infix;
   }
   return nullptr;
 }
@@ -26,10 +26,14 @@ std::optional<Type> suffix_type(std::string_view suffix) {
 }
 
 std::optional<Fn> function_named(std::string_view name) {
-  for (int fn = 0; fn < static_cast<int>(Fn::kReinterpret); ++fn) {
-    if (name_of(static_cast<Fn>(fn)) == name) return static_cast<Fn>(fn);
-  }
-  return std::nullopt;
+  static const auto named = [] {
+    std::unordered_map<std::string, Fn> all;
+    for (int fn = 0; fn < static_cast<int>(Fn::kReinterpret); ++fn)
+      all.emplace(name_of(static_cast<Fn>(fn)), static_cast<Fn>(fn));
+    return all;
+  }();
+  const auto found = named.find(std::string(name));
+  return found == named.end() ? std::nullopt : std::optional(found->second);
 }
 
 // An index literal beside data is a constant of that type.
@@ -54,7 +58,7 @@ void ExprParser::expect(std::string_view sign) {
 
 void ExprParser::expected(const std::string& what) { refuse(now(), what + " expected, not " + describe(now())); }
 
-void ExprParser::refuse(const Token& where, const std::string& why) { syntax_error(text_, where.text.data(), why); }
+void ExprParser::refuse(const Token& where, const std::string& why) { syntax_error(text_, where.text().data(), why); }
 
 void ExprParser::check(const Token& where, const std::string& fault) {
   if (!fault.empty()) refuse(where, fault);
@@ -115,14 +119,14 @@ Expr ExprParser::operand() {
   }
   if (accept("-")) {
     if (now().kind == Token::kInteger || now().kind == Token::kReal) return number(true);
-    if (now().text.starts_with("inf")) return special_float(true);
+    if (now().text().starts_with("inf")) return special_float(true);
     expected("a number");
   }
   if (at("%")) return definition();
   if (!accept("(")) expected("an expression");
   if (at("let")) return let_expression();
   if (at("%") && tokens_[std::min(at_ + 2, tokens_.size() - 1)].is("=")) {
-    const std::string key(next().text);
+    const std::string key(next().text());
     define();
     expect(")");
     return defined_.at(key);
@@ -136,14 +140,14 @@ Expr ExprParser::number(bool negative) {
   const Token token = now();
   advance();
   const Type plain = token.kind == Token::kReal ? Type::f(32) : Type::index();
-  const std::optional<Type> type = token.suffix.empty() ? plain : suffix_type(token.suffix);
-  if (!type) refuse(token, "a suffix such as i32, u8 or f64 expected, not '" + std::string(token.suffix) + "'");
+  const std::optional<Type> type = token.suffix().empty() ? plain : suffix_type(token.suffix());
+  if (!type) refuse(token, "a suffix such as i32, u8 or f64 expected, not '" + std::string(token.suffix()) + "'");
   if (!type->is_float()) {
-    if (token.kind == Token::kReal) refuse(token, "a whole number expected before " + std::string(token.suffix));
+    if (token.kind == Token::kReal) refuse(token, "a whole number expected before " + std::string(token.suffix()));
     return integer_constant(token, *type, negative);
   }
   // Digits are read in the precision in which they were printed; the nearest value of 16 bits follows from float32.
-  const std::string_view digits = token.text;
+  const std::string_view digits = token.text();
   double value = 0;
   if (type->bits == 64) {
     std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -157,23 +161,23 @@ Expr ExprParser::number(bool negative) {
 
 Expr ExprParser::integer_constant(const Token& digits, Type type, bool negative) {
   uint64_t magnitude = 0;
-  const auto read = std::from_chars(digits.text.data(), digits.text.data() + digits.text.size(), magnitude);
+  const auto read = std::from_chars(digits.text().data(), digits.text().data() + digits.text().size(), magnitude);
   const uint64_t half = uint64_t{1} << (type.bits - 1);
   const uint64_t largest = !type.is_uint() ? half - !negative : negative ? 0 : half - 1 + half;
   if (read.ec != std::errc() || magnitude > largest)
     refuse(digits,
-           "a value of " + to_string(type) + " expected, not " + (negative ? "-" : "") + std::string(digits.text));
+           "a value of " + to_string(type) + " expected, not " + (negative ? "-" : "") + std::string(digits.text()));
   return int_imm(type, static_cast<int64_t>(negative ? 0 - magnitude : magnitude));
 }
 
 Expr ExprParser::special_float(bool negative) {
   const Token token = now();
   advance();
-  const std::string_view kind = token.text.substr(0, 3);
+  const std::string_view kind = token.text().substr(0, 3);
   Type type = Type::f(32);
-  if (token.text.size() > 3) {
-    const auto suffix = suffix_type(token.text.substr(token.text[3] == '_' ? 4 : 3));
-    if (token.text[3] != '_' || !suffix || !suffix->is_float())
+  if (token.text().size() > 3) {
+    const auto suffix = suffix_type(token.text().substr(token.text()[3] == '_' ? 4 : 3));
+    if (token.text()[3] != '_' || !suffix || !suffix->is_float())
       refuse(token, "inf, nan or inf_f64 expected, not " + describe(token));
     type = *suffix;
   }
@@ -184,7 +188,7 @@ Expr ExprParser::special_float(bool negative) {
 void ExprParser::define() {
   expect("%");
   if (now().kind != Token::kInteger) expected("the number of a definition");
-  const std::string key(now().text);
+  const std::string key(now().text());
   advance();
   expect("=");
   defined_[key] = expression();
@@ -192,7 +196,7 @@ void ExprParser::define() {
 
 Expr ExprParser::definition() {
   expect("%");
-  const auto known = now().kind == Token::kInteger ? defined_.find(std::string(now().text)) : defined_.end();
+  const auto known = now().kind == Token::kInteger ? defined_.find(std::string(now().text())) : defined_.end();
   if (known == defined_.end()) expected("the number of a definition above");
   advance();
   return known->second;
@@ -215,7 +219,7 @@ Expr ExprParser::let_expression() {
 
 Expr ExprParser::word() {
   const Token& token = now();
-  if (const auto found = names_.find(std::string(token.text)); found != names_.end() && !found->second.empty()) {
+  if (const auto found = names_.find(std::string(token.text())); found != names_.end() && !found->second.empty()) {
     if (const Var& var = found->second.back().var) {
       advance();
       return var;
@@ -223,7 +227,7 @@ Expr ExprParser::word() {
     Access a = access();
     return load(std::move(a.buffer), std::move(a.at), std::move(a.pred));
   }
-  const std::string_view text = token.text;
+  const std::string_view text = token.text();
   if (text == "true" || text == "false") {
     advance();
     return boolean(text == "true");
@@ -237,7 +241,7 @@ Expr ExprParser::word() {
 }
 
 Expr ExprParser::function(const Token& word) {
-  const std::string_view name = word.text;
+  const std::string_view name = word.text();
   if (tokens_[at_ + 1].kind == Token::kWord && tokens_[std::min(at_ + 2, tokens_.size() - 1)].is("in")) {
     for (const ReduceName& reduce : kReduceNames) {
       if (reduce.text == name) return reduction(word, reduce.op);
@@ -270,9 +274,9 @@ Expr ExprParser::function(const Token& word) {
 Expr ExprParser::ramp_call(const Token& word) {
   expect("(");
   Expr result;
-  if (word.text == "lanes") {
+  if (word.text() == "lanes") {
     result = ramp(0, 1, lanes());
-  } else if (word.text == "ramp") {
+  } else if (word.text() == "ramp") {
     Expr base = expression();
     expect(",");
     Expr stride = expression();
@@ -280,14 +284,14 @@ Expr ExprParser::ramp_call(const Token& word) {
     const int count = lanes();
     check(word, ramp_fault(base, stride, count));
     result = ramp(base, stride, count);
-  } else if (word.text == "broadcast") {
+  } else if (word.text() == "broadcast") {
     Expr value = expression();
     expect(",");
     const int count = lanes();
     check(word, broadcast_fault(value, count));
     result = broadcast(value, count);
-  } else if (word.text == "reinterpret") {
-    const std::optional<Type> type = parse_type(now().text);
+  } else if (word.text() == "reinterpret") {
+    const std::optional<Type> type = parse_type(now().text());
     if (!type) expected("a type");
     advance();
     expect(",");
@@ -335,13 +339,13 @@ std::vector<Expr> ExprParser::arguments(size_t count, const Token& word) {
   expect("(");
   std::vector<Expr> args = expressions(")");
   if (args.size() != count) {
-    refuse(word, std::string(word.text) + ": " + std::to_string(count) + " arguments expected, not " +
+    refuse(word, std::string(word.text()) + ": " + std::to_string(count) + " arguments expected, not " +
                      std::to_string(args.size()));
   }
   if (count > 1) {
     std::vector<Expr*> all;
     for (Expr& arg : args) all.push_back(&arg);
-    if (word.text != "select") adopt(args[0], args[1]), adopt(args[1], args[0]);
+    if (word.text() != "select") adopt(args[0], args[1]), adopt(args[1], args[0]);
     fit(all);
   }
   return args;
@@ -358,8 +362,8 @@ std::vector<Expr> ExprParser::expressions(std::string_view closing) {
 
 int64_t ExprParser::integer(const std::string& what) {
   int64_t value = 0;
-  const std::string_view digits = now().text;
-  if (now().kind != Token::kInteger || !now().suffix.empty() ||
+  const std::string_view digits = now().text();
+  if (now().kind != Token::kInteger || !now().suffix().empty() ||
       std::from_chars(digits.data(), digits.data() + digits.size(), value).ec != std::errc()) {
     expected(what);
   }
@@ -381,7 +385,7 @@ ExprParser::Access ExprParser::access() {
   advance();
   Access a;
   a.buffer = accept("@") ? what.linear : what.buffer;
-  if (!a.buffer) refuse(token, std::string(token.text) + ": a buffer expected, not a variable");
+  if (!a.buffer) refuse(token, std::string(token.text()) + ": a buffer expected, not a variable");
   expect("[");
   while (!at("]") && !at("where")) {
     a.at.push_back(subscript());
@@ -409,8 +413,8 @@ Expr ExprParser::subscript() {
 
 std::string ExprParser::name() {
   if (now().kind != Token::kWord) expected("a name");
-  if (is_reserved(now().text)) refuse(now(), "a name expected, not the word " + describe(now()));
-  std::string text(now().text);
+  if (is_reserved(now().text())) refuse(now(), "a name expected, not the word " + describe(now()));
+  std::string text(now().text());
   advance();
   return text;
 }
@@ -420,9 +424,9 @@ void ExprParser::bind(const std::string& name, Meaning meaning) { names_[name].p
 void ExprParser::release(const std::string& name) { names_.at(name).pop_back(); }
 
 ExprParser::Meaning& ExprParser::meaning(const Token& word) {
-  const auto found = names_.find(std::string(word.text));
+  const auto found = names_.find(std::string(word.text()));
   if (word.kind != Token::kWord || found == names_.end() || found->second.empty()) {
-    refuse(word, std::string(word.text) + ": no variable or buffer of this name here");
+    refuse(word, std::string(word.text()) + ": no variable or buffer of this name here");
   }
   return found->second.back();
 }

@@ -33,8 +33,8 @@ class Lexer {
       }
     }
     if (tokens_.empty() || tokens_.back().kind != Token::kNewline)
-      tokens_.push_back({Token::kNewline, 0, text_.substr(at_), {}});
-    tokens_.push_back({Token::kEnd, 0, text_.substr(at_), {}});
+      tokens_.push_back({Token::kNewline, 0, 0, text_.data() + at_});
+    tokens_.push_back({Token::kEnd, 0, 0, text_.data() + at_});
     return std::move(tokens_);
   }
 
@@ -47,7 +47,7 @@ class Lexer {
 
   // Blank lines and lines of comment do not count.
   void start_line() {
-    const std::string_view line_end = text_.substr(at_ > 0 ? at_ - 1 : 0, 0);
+    const char* line_end = text_.data() + (at_ > 0 ? at_ - 1 : 0);
     for (;;) {
       const size_t begin = at_;
       while (peek() == ' ') ++at_;
@@ -61,7 +61,7 @@ class Lexer {
         continue;
       }
       const uint32_t at_end = at_ >= text_.size() ? 0 : static_cast<uint32_t>(std::min<size_t>(indent, UINT32_MAX));
-      tokens_.push_back({Token::kNewline, at_end, line_end, {}});
+      tokens_.push_back({Token::kNewline, 0, at_end, line_end});
       line_begin_ = tokens_.size();
       return;
     }
@@ -103,7 +103,7 @@ class Lexer {
     push(kind, begin);
     const size_t suffix = at_;
     while (is_word(peek())) ++at_;
-    tokens_.back().suffix = text_.substr(suffix, at_ - suffix);
+    tokens_.back().suffix_size = static_cast<uint32_t>(at_ - suffix);
   }
   void digits() {
     while (is_digit(peek())) ++at_;
@@ -118,21 +118,23 @@ class Lexer {
   }
 
   void sign() {
-    static constexpr std::string_view kTwo[] = {"==", "!=", "<=", ">=", "<<", ">>", "//", ".."};
     static constexpr std::string_view kOne = "()[]:,=<>+-*/%&|^@";
-    const std::string_view two = text_.substr(at_, 2);
-    const bool pair = std::find(std::begin(kTwo), std::end(kTwo), two) != std::end(kTwo);
-    const char c = text_[at_];
+    const char c = text_[at_], d = peek(1);
+    const bool pair = (d == '=' && (c == '=' || c == '!' || c == '<' || c == '>')) ||
+                      (c == d && (c == '<' || c == '>' || c == '/' || c == '.'));
     if (!pair && kOne.find(c) == kOne.npos)
       syntax_error(text_, text_.data() + at_, "a word, a number or a sign expected");
-    if (c == '(' || c == '[') ++brackets_;
-    if ((c == ')' || c == ']') && brackets_ > 0) --brackets_;
+    brackets_ += c == '(' || c == '[';
+    brackets_ -= (c == ')' || c == ']') && brackets_ > 0;
     const size_t begin = at_;
     at_ += pair ? 2 : 1;
     push(Token::kSign, begin);
+    tokens_.back().sign = Token::code(text_.substr(begin, at_ - begin));
   }
 
-  void push(Token::Kind kind, size_t begin) { tokens_.push_back({kind, 0, text_.substr(begin, at_ - begin), {}}); }
+  void push(Token::Kind kind, size_t begin) {
+    tokens_.push_back({kind, 0, static_cast<uint32_t>(at_ - begin), text_.data() + begin});
+  }
 
   std::string_view text_;
   size_t at_ = 0, line_begin_ = 0;
@@ -165,7 +167,7 @@ std::vector<Token> tokens_of(std::string_view text) { return Lexer(text).run(); 
 std::string describe(const Token& token) {
   if (token.kind == Token::kNewline) return "the end of the line";
   if (token.kind == Token::kEnd) return "the end of the text";
-  return "'" + std::string(token.text.substr(0, 40)) + std::string(token.suffix.substr(0, 40)) + "'";
+  return "'" + std::string(token.text().substr(0, 40)) + std::string(token.suffix().substr(0, 40)) + "'";
 }
 
 }  // namespace tw::ir

@@ -82,8 +82,17 @@ std::string float_text(Type type, double value) {
     return suffix.empty() ? word : word + "_" + suffix;
   }
   char digits[64];
-  const auto end = type.bits == 64 ? std::to_chars(digits, digits + sizeof digits, value).ptr
-                                   : std::to_chars(digits, digits + sizeof digits, static_cast<float>(value)).ptr;
+  char* end = type.bits == 64 ? std::to_chars(digits, digits + sizeof digits, value).ptr
+                              : std::to_chars(digits, digits + sizeof digits, static_cast<float>(value)).ptr;
+  for (int precision = 1; type.is_half() && precision < 6; ++precision) {
+    char fewer[64];
+    char* fewer_end = std::to_chars(fewer, fewer + sizeof fewer, value, std::chars_format::general, precision).ptr;
+    double back = 0;
+    std::from_chars(fewer, fewer_end, back);
+    if (round_to(type, back) != value) continue;
+    end = std::copy(fewer, fewer_end, digits);
+    break;
+  }
   std::string text(digits, end);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + suffix;

@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
   tw::Options options;
   CLI::App app("Runs lowering passes on the text of a loop program (src/ir/GRAMMAR.md).");
   app.add_option("--pass", options.passes, "passes in the order in which they run; `all` is the whole pipeline")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--target", options.target, "what to lower for; the host by default");
   app.add_flag("--list", options.list, "list the passes in pipeline order, and why each stands where it stands");
   app.add_flag("--verify", options.verify, "verify the program after each pass");

@@ -99,6 +99,11 @@ class GoldenTest : public testing::Test {
     EXPECT_TRUE(page.before.starts_with("# ")) << "the first line of " << path_ << " says what it shows";
     const bool is_ir = page.lines[0].text.starts_with("pass:");
     const std::string actual = is_ir ? run_ir(page) : run_te(path_.filename().string(), page.lines);
+    if (actual.starts_with("kernel ")) {
+      const Result<ir::Program> back = ir::parse_program(actual);
+      ASSERT_TRUE(back.ok()) << back.error().render();
+      EXPECT_EQ(ir::to_string(*back), actual) << "does not come back from its text";
+    }
     if (std::getenv("UPDATE_GOLDEN") != nullptr) {
       std::ofstream(path_) << page.before << "---\n" << actual;
       return;

@@ -147,6 +147,8 @@ class Expressions {
     if (const auto one = kOne.find(name); one != kOne.end()) return one->second(args.at(0));
     if (name == "max") return te::max(args.at(0), args.at(1));
     if (name == "min") return te::min(args.at(0), args.at(1));
+    if (name == "all") return te::all(args);
+    if (name == "any") return te::any(args);
     if (name == "power") return te::power(args.at(0), args.at(1));
     if (name == "select") return te::select(args.at(0), args.at(1), args.at(2));
     if (name == "if_then_else") return te::if_then_else(args.at(0), args.at(1), args.at(2));

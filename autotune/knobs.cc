@@ -24,8 +24,8 @@ constexpr std::array<std::pair<std::string_view, ir::Tail>, 5> kTails = {{{"auto
                                                                           {"peel", ir::Tail::kPeel},
                                                                           {"shift_inward", ir::Tail::kShiftInward}}};
 // Register-tile heights, then multiples of a vector and cache-block sizes.
-constexpr int64_t kUsefulFactors[] = {2,  3,  4,  5,  6,   8,   10,  12,  14,  16,  24,
-                                      32, 48, 64, 96, 128, 192, 256, 384, 512, 1024};
+constexpr int64_t kUsefulFactors[] = {2,  3,  4,  5,  6,  8,   9,   10,  12,  14,  16,  24,
+                                      32, 48, 64, 80, 96, 128, 192, 256, 384, 512, 1024};
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -121,7 +121,8 @@ Result<Record> parse_line(std::string_view line) {
   if (schema > kSchema)
     return refuse("schema " + std::to_string(schema) + " is newer than this release's " + std::to_string(kSchema));
   const size_t at = line.rfind(kChecksum);
-  if (at == std::string_view::npos || line.size() != at + kChecksum.size() + 18) return refuse("cut off");
+  if (at == std::string_view::npos || line.size() != at + kChecksum.size() + 18 || !line.ends_with("\"}"))
+    return refuse("cut off");
   if (line.substr(at + kChecksum.size(), 16) != checksum(line.substr(0, at)))
     return refuse("damaged: the checksum differs");
   try {

@@ -170,11 +170,12 @@ std::unique_ptr<Search> make_search(std::string_view name) {
 }
 
 Proposer::Proposer(const Space& space, std::unique_ptr<Search> search, std::unique_ptr<CostModel> model,
-                   Features features, uint64_t seed, double explore)
+                   Features features, Legal legal, uint64_t seed, double explore)
     : space_(space),
       search_(std::move(search)),
       model_(std::move(model)),
       features_of_(std::move(features)),
+      legal_(std::move(legal)),
       seed_(seed),
       explore_(explore) {
   state_.space = &space_;
@@ -238,6 +239,11 @@ void Proposer::take(const std::vector<uint64_t>& from, size_t until, std::vector
   for (uint64_t i : from) {
     if (batch.size() >= until) return;
     if (state_.excluded.contains(i) || taken.contains(i) || features(i) == nullptr) continue;
+    if (!legal_(i)) {
+      state_.excluded.insert(i);
+      ++refused_;
+      continue;
+    }
     taken.insert(i);
     batch.push_back(i);
   }
@@ -264,7 +270,7 @@ std::vector<uint64_t> Proposer::propose(size_t count, uint64_t batch_number) {
   take(pool, count - explored, batch, taken);
   // What the pool did not fill: drawn at random, until the batch is full or the space is exhausted. Refused candidates
   // are excluded as they are met; a space of which almost nothing is legal stops after many of them.
-  constexpr size_t kMaxRefusals = 100'000;
+  constexpr size_t kMaxRefusals = 20'000;
   const size_t refused_before = refused_;
   while (batch.size() < count && refused_ - refused_before < kMaxRefusals) {
     const std::vector<uint64_t> more = draw(state_, 4 * count, rng, taken);

@@ -36,9 +36,12 @@ std::unique_ptr<Search> make_search(std::string_view name);  // random, grid, ev
 // Search, model and exploration together: ask for a batch, tell what was measured.
 class Proposer {
  public:
-  // A candidate's features, or nothing if it is not legal.
+  // A candidate's features, or nothing if it is refused.
   using Features = std::function<std::optional<std::vector<float>>(uint64_t)>;
-  Proposer(const Space&, std::unique_ptr<Search>, std::unique_ptr<CostModel>, Features, uint64_t seed, double explore);
+  // The last word on a candidate: dearer than its features, so asked of proposals only.
+  using Legal = std::function<bool(uint64_t)>;
+  Proposer(const Space&, std::unique_ptr<Search>, std::unique_ptr<CostModel>, Features, Legal, uint64_t seed,
+           double explore);
 
   // The next batch: at most `count` distinct legal candidates that were not told yet, fewer only at the end of the
   // space.
@@ -57,6 +60,7 @@ class Proposer {
   std::unique_ptr<Search> search_;
   std::unique_ptr<CostModel> model_;
   Features features_of_;
+  Legal legal_;
   uint64_t seed_;
   double explore_;
   SearchState state_;

@@ -23,6 +23,7 @@ struct Task::State {
   std::string hash;
   bool branching = false;
   std::optional<Scheduled> first;
+  std::optional<Schedule> plain;  // of the same tensors, without Steps
   Trace trace;
   mutable std::mutex template_lock;  // a template is called by one thread at a time
 };
@@ -111,6 +112,7 @@ Task::Task(std::string name, std::string args_json, Template run, Target target)
   else
     state->branching = true;
   state->first = first;
+  state->plain.emplace(first.schedule.outputs());
 
   Rng rng(2);
   const uint64_t other = state->space.size() > 1 ? rng.below(state->space.size()) : 0;
@@ -165,17 +167,23 @@ Status same_signature(const Scheduled& a, const Scheduled& b) {
 
 }  // namespace
 
-Result<Scheduled> Task::candidate(uint64_t index) const {
+Result<Scheduled> Task::applied(uint64_t index) const {
   if (!state_->branching) {
-    TW_TRY(Schedule s,
-           Schedule::from_steps(outputs(), instantiate(state_->trace, state_->space, state_->space.digits(index))));
-    TW_TRY([[maybe_unused]] Unit legal, s.check());
+    Schedule s = *state_->plain;
+    for (Step& step : instantiate(state_->trace, state_->space, state_->space.digits(index))) {
+      TW_TRY([[maybe_unused]] Unit done, s.try_apply(std::move(step)));
+    }
     return Scheduled{std::move(s), state_->first->args};
   }
   std::lock_guard lock(state_->template_lock);
   Config config(state_->space, state_->space.digits(index));
   TW_TRY(Scheduled s, try_run(state_->run, config));
   TW_TRY([[maybe_unused]] Unit same, same_signature(*state_->first, s));
+  return s;
+}
+
+Result<Scheduled> Task::candidate(uint64_t index) const {
+  TW_TRY(Scheduled s, applied(index));
   TW_TRY([[maybe_unused]] Unit legal, s.schedule.check());
   return s;
 }
@@ -184,7 +192,7 @@ Result<Scheduled> Task::replay(const Trial& trial) const {
   Scheduled base = *state_->first;
   if (state_->branching) {
     TW_TRY(uint64_t index, state_->space.find(trial.knobs));
-    TW_TRY(base, candidate(index));
+    TW_TRY(base, applied(index));
   }
   TW_TRY(Schedule s, Schedule::from_steps(base.schedule.outputs(), trial.steps));
   TW_TRY([[maybe_unused]] Unit legal, s.check());

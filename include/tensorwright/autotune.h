@@ -197,6 +197,7 @@ class Task {
   std::vector<te::Tensor> outputs() const;  // of the first run
   const std::vector<te::Tensor>& arguments() const;
   Result<std::vector<schedule::Step>> steps(uint64_t index) const;
+  Result<Scheduled> applied(uint64_t index) const;    // its Steps applied, the rules of the whole nest not asked
   Result<Scheduled> candidate(uint64_t index) const;  // legal on the whole nest, or why not
   Result<Scheduled> replay(const Trial&) const;       // a recorded trial's Steps on this computation
 

@@ -116,6 +116,7 @@ class Runner {
   virtual ~Runner() = default;
   virtual RunResult run(const RunRequest&) = 0;
   virtual std::string describe() const = 0;     // the hardware's own description, part of a record's key
+  virtual void cancel() {}                      // from another thread: the run under way ends soon, with any status
 };
 
 }  // namespace tw::runtime

@@ -47,7 +47,7 @@ bool reaches_top(const Space& space, const std::string& search, const std::strin
   const double threshold = all[19];  // the top 0.2 %
   Proposer proposer(
       space, make_search(search), make_cost_model(model, seed), [&](uint64_t i) { return digit_features(space, i); },
-      seed, 0.1);
+      [](uint64_t) { return true; }, seed, 0.1);
   double best = INFINITY;
   for (uint64_t batch = 0; batch < 8; ++batch) {
     for (uint64_t i : proposer.propose(16, batch)) {
@@ -77,7 +77,8 @@ TEST(Search, EveryKindVisitsEachPointOnceAndThenEnds) {
   const Space space({number_knob("a", 5), number_knob("b", 7)});
   for (const char* search : {"random", "grid", "evolutionary"}) {
     Proposer proposer(
-        space, make_search(search), nullptr, [&](uint64_t i) { return digit_features(space, i); }, 3, 0.1);
+        space, make_search(search), nullptr, [&](uint64_t i) { return digit_features(space, i); },
+        [](uint64_t) { return true; }, 3, 0.1);
     std::set<uint64_t> seen;
     for (uint64_t batch = 0; batch < 20; ++batch) {
       for (uint64_t i : proposer.propose(4, batch)) {
@@ -92,24 +93,27 @@ TEST(Search, EveryKindVisitsEachPointOnceAndThenEnds) {
 
 TEST(Search, GridIsInOrder) {
   const Space space({number_knob("a", 5)});
-  Proposer proposer(space, make_search("grid"), nullptr, [&](uint64_t i) { return digit_features(space, i); }, 0, 0);
+  Proposer proposer(
+      space, make_search("grid"), nullptr, [&](uint64_t i) { return digit_features(space, i); },
+      [](uint64_t) { return true; }, 0, 0);
   EXPECT_EQ(proposer.propose(3, 0), (std::vector<uint64_t>{0, 1, 2}));
 }
 
 TEST(Search, RefusedCandidatesAreNeverProposed) {
   const Space space({number_knob("a", 50)});
   const auto features = [&](uint64_t i) { return i % 3 == 0 ? digit_features(space, i) : std::nullopt; };
-  Proposer proposer(space, make_search("evolutionary"), nullptr, features, 1, 0.1);
+  Proposer proposer(
+      space, make_search("evolutionary"), nullptr, features, [](uint64_t i) { return i % 2 == 0; }, 1, 0.1);
   std::set<uint64_t> seen;
   for (uint64_t batch = 0; batch < 8; ++batch) {
     for (uint64_t i : proposer.propose(4, batch)) {
-      EXPECT_EQ(i % 3, 0u);
+      EXPECT_EQ(i % 6, 0u);
       seen.insert(i);
       proposer.tell(i, 1.0);
     }
   }
-  EXPECT_EQ(seen.size(), 17u);
-  EXPECT_EQ(proposer.refused(), 33u);
+  EXPECT_EQ(seen.size(), 9u);
+  EXPECT_EQ(proposer.refused(), 41u);
 }
 
 TEST(Search, SameSeedAndMeasurementsGiveTheSameProposals) {
@@ -118,7 +122,7 @@ TEST(Search, SameSeedAndMeasurementsGiveTheSameProposals) {
   for (int run = 0; run < 2; ++run) {
     Proposer proposer(
         space, make_search("evolutionary"), make_cost_model("auto", 5),
-        [&](uint64_t i) { return digit_features(space, i); }, 5, 0.1);
+        [&](uint64_t i) { return digit_features(space, i); }, [](uint64_t) { return true; }, 5, 0.1);
     std::vector<uint64_t> all;
     for (uint64_t batch = 0; batch < 4; ++batch) {
       for (uint64_t i : proposer.propose(8, batch)) {

@@ -1,0 +1,298 @@
+// Random inputs, expected outputs, and the proof that these are right.
+#include "autotune/check_data.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+#include "autotune/features.h"
+#include "autotune/knobs.h"
+#include "autotune/nest_view.h"
+#include "autotune/rng.h"
+#include "src/ir/interp.h"
+#include "src/ir/walk.h"
+
+namespace tw::autotune {
+
+using runtime::ArgSpec;
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr int kProbes = 8;
+
+uint16_t half_bits(double value) {  // of a value that float16 holds exactly
+  if (value == 0) return 0;
+  int exponent = 0;
+  const double fraction = std::frexp(std::fabs(value), &exponent);  // 0.5 <= fraction < 1
+  const int biased = exponent + 14;
+  const uint16_t sign = value < 0 ? 0x8000 : 0;
+  if (biased <= 0) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::ldexp(fraction, 10 + biased)));
+  return static_cast<uint16_t>(sign | (biased << 10) | (static_cast<uint16_t>(std::ldexp(fraction, 11)) & 0x3ff));
+}
+
+double half_value(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31, fraction = bits & 0x3ff;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
+  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
+}
+
+template <class T>
+void put(std::byte* to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
+template <class T>
+T get(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+void write_value(ir::Type type, std::byte* to, double value) {
+  if (type.is_half()) {
+    value = ir::round_to(type, value);
+    const bool bf16 = type.code == ir::TypeCode::kBFloat;
+    return put(
+        to, bf16 ? static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16) : half_bits(value));
+  }
+  if (type.is_float()) return type.bits == 32 ? put(to, static_cast<float>(value)) : put(to, value);
+  const auto integer = static_cast<int64_t>(value);
+  std::memcpy(to, &integer, static_cast<size_t>(type.bytes()));  // little endian
+}
+
+double read_value(ir::Type type, const std::byte* from) {
+  if (type.code == ir::TypeCode::kBFloat) return std::bit_cast<float>(static_cast<uint32_t>(get<uint16_t>(from)) << 16);
+  if (type.is_float())
+    return type.bits == 16 ? half_value(get<uint16_t>(from)) : type.bits == 32 ? get<float>(from) : get<double>(from);
+  uint64_t bits = 0;
+  std::memcpy(&bits, from, static_cast<size_t>(type.bytes()));
+  if (type.is_int() && type.bits < 64) {
+    const int shift = 64 - type.bits;
+    return static_cast<double>(static_cast<int64_t>(bits << shift) >> shift);
+  }
+  return type.is_int() ? static_cast<double>(static_cast<int64_t>(bits)) : static_cast<double>(bits);
+}
+
+// Floats in -1..1, integers in -8..8 or 0..8, both values of bool.
+double random_value(ir::Type type, Rng& rng) {
+  if (type.is_float()) return 2 * rng.uniform() - 1;
+  if (type.is_bool()) return static_cast<double>(rng.below(2));
+  return type.is_int() ? static_cast<double>(rng.below(17)) - 8 : static_cast<double>(rng.below(9));
+}
+
+// All arguments in one block, each at an aligned offset.
+class Block {
+ public:
+  explicit Block(const std::vector<ArgSpec>& args) : args_(args) {
+    size_t size = 0;
+    for (const ArgSpec& arg : args) {
+      offsets_.push_back(size);
+      size += (arg.bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    bytes_.resize(size + kAlignment);
+    const size_t misaligned = reinterpret_cast<uintptr_t>(bytes_.data()) % kAlignment;
+    start_ = misaligned == 0 ? 0 : kAlignment - misaligned;
+    size_ = size;
+  }
+  std::byte* data(size_t arg) { return bytes_.data() + start_ + offsets_[arg]; }
+  void save(const std::string& path) const {
+    std::ofstream out(path, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes_.data() + start_), static_cast<std::streamsize>(size_));
+    if (!out.flush()) tune_error("the inputs of the candidates cannot be written to " + path);
+  }
+  std::vector<void*> pointers() {
+    std::vector<void*> all;
+    for (size_t a = 0; a < args_.size(); ++a) all.push_back(data(a));
+    return all;
+  }
+
+ private:
+  const std::vector<ArgSpec>& args_;
+  std::vector<size_t> offsets_;
+  std::vector<std::byte> bytes_;
+  size_t start_ = 0, size_ = 0;
+};
+
+void fill_inputs(const std::vector<ArgSpec>& args, Block& block) {
+  Rng rng(2024);
+  for (size_t a = 0; a < args.size(); ++a) {
+    const auto bytes = static_cast<size_t>(args[a].dtype.bytes());
+    for (size_t i = 0; i * bytes < args[a].bytes() && !args[a].written; ++i) {
+      write_value(args[a].dtype, block.data(a) + i * bytes, random_value(args[a].dtype, rng));
+    }
+  }
+}
+
+double largest_magnitude(const ArgSpec& arg, const std::byte* data) {
+  const auto bytes = static_cast<size_t>(arg.dtype.bytes());
+  double largest = 0;
+  for (size_t i = 0; i * bytes < arg.bytes(); ++i) {
+    const double v = std::fabs(read_value(arg.dtype, data + i * bytes));
+    if (std::isfinite(v)) largest = std::max(largest, v);
+  }
+  return largest;
+}
+
+double reduction_length(const std::vector<te::Tensor>& outputs) {
+  double length = 1;
+  for (const te::Operation& op : te::topological_order(outputs)) {
+    const te::Compute* compute = op->compute();
+    double here = compute && !compute->reduce_axis.empty() ? 1 : 0;
+    for (size_t a = 0; compute && a < compute->reduce_axis.size(); ++a) {
+      here *= static_cast<double>(ir::as_int(compute->reduce_axis[a].extent).value_or(1));
+    }
+    length += here;
+  }
+  return length;
+}
+
+// The coarsest float type of any stage decides.
+ir::Type coarsest(const std::vector<te::Tensor>& outputs, ir::Type type) {
+  for (const te::Operation& op : te::topological_order(outputs)) {
+    if (op->dtype.is_float() && (!type.is_float() || op->dtype.bits < type.bits || op->dtype.is_half()))
+      type = op->dtype;
+  }
+  return type;
+}
+
+// A program that computes one element of `output` by its definition, with what it needs and no more.
+Result<ir::Program> probe_program(const te::Tensor& output, const std::vector<int64_t>& at,
+                                  const std::vector<te::Tensor>& inputs) {
+  std::vector<ir::Expr> subscripts(at.begin(), at.end());
+  const te::Tensor probe = te::compute({1}, [&](ir::Var) { return output(subscripts); }, "probe");
+  schedule::Schedule s({probe});
+  const schedule::LoopNest& nest = s.nest();
+  std::string name;
+  std::vector<std::string> producers;
+  for (int i = 0; i < nest.size(); ++i) {
+    if (nest.stage(i).output)
+      name = nest.stage(i).name;
+    else if (!nest.stage(i).is_placeholder())
+      producers.push_back(nest.stage(i).name);
+  }
+  const std::string axis = nest.stage(nest.find_stage(name)).axes[0].name;
+  for (const std::string& producer : producers) {
+    TW_TRY([[maybe_unused]] Unit placed, s.try_apply(schedule::ComputeAt{producer, name, axis}));
+  }
+  double work = 0;
+  for (const StageView& view : view_stages(s.nest())) work += view.trips() * view.enclosing;
+  constexpr double kMostWork = 1e7;  // about a second in the interpreter
+  if (work > kMostWork) return Diagnostic{ErrorKind::kTune, "one element is too much work for the interpreter", {}, {}};
+  std::vector<te::Tensor> args = inputs;
+  args.push_back(probe);
+  return schedule::to_ir(s, args);
+}
+
+struct Checked {
+  const std::vector<te::Tensor>& args;
+  const std::vector<ArgSpec>& specs;
+  const CheckData& data;
+  Block& block;
+};
+
+// The placeholders that an output needs, with their memory.
+std::vector<size_t> inputs_of(const te::Tensor& output, const Checked& c) {
+  std::vector<size_t> inputs;
+  const std::vector<te::Operation> ops = te::topological_order({output});
+  for (size_t a = 0; a < c.args.size(); ++a) {
+    const bool needed = std::find(ops.begin(), ops.end(), c.args[a].op()) != ops.end();
+    if (needed && c.args[a].op()->is_placeholder()) inputs.push_back(a);
+  }
+  return inputs;
+}
+
+// One random element computed from the declaration, compared with the default schedule's result.
+bool check_element(size_t a, const Checked& c, Rng& rng) {
+  const ArgSpec& spec = c.specs[a];
+  std::vector<int64_t> at;
+  int64_t offset = 0;
+  for (size_t d = 0; d < spec.shape.size(); ++d) {
+    at.push_back(static_cast<int64_t>(rng.below(static_cast<uint64_t>(spec.shape[d]))));
+    int64_t stride = 1;
+    for (size_t e = d + 1; e < spec.shape.size(); ++e) stride *= spec.shape[e];
+    offset += at.back() * (spec.strides.empty() ? stride : spec.strides[d]);
+  }
+  std::vector<te::Tensor> inputs;
+  std::vector<ir::InterpBuffer> buffers;
+  for (size_t i : inputs_of(c.args[a], c)) {
+    inputs.push_back(c.args[i]);
+    buffers.push_back({c.block.data(i), c.specs[i].bytes()});
+  }
+  const auto program = probe_program(c.args[a], at, inputs);
+  if (!program) return false;
+  std::byte memory[8] = {};
+  buffers.push_back({memory, static_cast<size_t>(spec.dtype.bytes())});
+  ir::InterpOptions options;
+  options.check_races = false;
+  const Status ran = ir::interpret(*program, buffers, options);
+  if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
+  const double expected = read_value(spec.dtype, memory);
+  const double got = read_value(spec.dtype, c.block.data(a) + offset * spec.dtype.bytes());
+  const bool same = expected == got || (std::isnan(expected) && std::isnan(got));
+  if (!same && !(std::fabs(got - expected) <= c.data.atol[a] + c.data.rtol[a] * std::fabs(expected))) {
+    std::string index;
+    for (int64_t i : at) index += (index.empty() ? "" : ", ") + std::to_string(i);
+    throw Error(Diagnostic{
+        ErrorKind::kInternal,
+        "the default schedule gives a wrong result",
+        {},
+        {spec.name + "[" + index + "] should be " + std::to_string(expected) + " and is " + std::to_string(got)}});
+  }
+  return true;
+}
+
+}  // namespace
+
+double tolerance(ir::Type type, double length) {
+  if (!type.is_float()) return 0;
+  const int precision = type.code == ir::TypeCode::kBFloat ? 8 : type.bits == 16 ? 11 : type.bits == 32 ? 24 : 53;
+  return std::ldexp(16 + 2 * std::sqrt(length), 1 - precision);
+}
+
+CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
+                          const runtime::Kernel& kernel, const std::string& folder) {
+  CheckData data;
+  data.args = kernel.args();
+  data.inputs_path = folder + "/inputs.bin";
+  data.reference_path = folder + "/reference.bin";
+  Block block(data.args);
+  fill_inputs(data.args, block);
+  block.save(data.inputs_path);
+  if (const int32_t code = kernel.run(block.pointers().data())) {
+    tune_error("the default schedule of this computation fails with code " + std::to_string(code));
+  }
+  block.save(data.reference_path);
+  const double length = reduction_length(outputs);
+  for (size_t a = 0; a < data.args.size(); ++a) {
+    const double r = data.args[a].dtype.is_float() ? tolerance(coarsest(outputs, data.args[a].dtype), length) : 0;
+    data.rtol.push_back(r);
+    data.atol.push_back(r == 0 ? 0 : r * largest_magnitude(data.args[a], block.data(a)));
+  }
+  Rng rng(7);
+  const Checked checked{args, data.args, data, block};
+  for (size_t a = 0; a < args.size(); ++a) {
+    if (!data.args[a].written || data.args[a].bytes() == 0) continue;
+    for (int probe = 0; probe < kProbes && check_element(a, checked, rng); ++probe) continue;
+  }
+  return data;
+}
+
+double lower_bound_seconds(const std::vector<te::Tensor>& outputs, const Target& target, int threads) {
+  constexpr double kFastestClock = 6.5e9;
+  for (const te::Operation& op : te::topological_order(outputs)) {
+    if (!op->compute()) continue;
+    bool depends = false;
+    ir::walk(op->compute()->body, [&](const ir::Expr& e) {
+      depends = depends || ir::as<ir::Select>(e) != nullptr;
+      return true;
+    });
+    if (depends) return 0;
+  }
+  const double per_cycle = 2.0 * 2 * std::max(1, target.lanes(16));
+  return arithmetic_of(outputs) / (kFastestClock * per_cycle * threads);
+}
+
+}  // namespace tw::autotune

@@ -1,0 +1,31 @@
+// What candidates are checked against: random inputs, and the outputs that they must give.
+//
+// The expected outputs come from the default schedule, whose result is itself checked: random elements are computed
+// again by the interpreter from the declaration. The files have the layout of runtime::RunRequest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensorwright/autotune.h"
+
+namespace tw::autotune {
+
+struct CheckData {
+  std::vector<runtime::ArgSpec> args;
+  std::vector<double> rtol, atol;
+  std::string inputs_path, reference_path;
+};
+
+// `kernel` is the default schedule's. Throws TuneError when it fails or its result is not what was declared.
+CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
+                          const runtime::Kernel& kernel, const std::string& folder);
+
+// The least time that the computation could take on `threads` cores of a CPU like this: an optimistic clock, every
+// instruction a full-width fused multiply-add. 0 where the work depends on data.
+double lower_bound_seconds(const std::vector<te::Tensor>& outputs, const Target&, int threads);
+
+// Relative tolerance after summing `length` terms in another order, for values of `type`; 0 for integers.
+double tolerance(ir::Type type, double length);
+
+}  // namespace tw::autotune

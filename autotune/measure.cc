@@ -1,0 +1,153 @@
+// Builds and runs candidates.
+#include "autotune/measure.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "autotune/knobs.h"
+#include "autotune/trace.h"
+
+namespace tw::autotune {
+
+namespace {
+
+constexpr const char* kKernel = "candidate";
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+}  // namespace
+
+ScratchFolder::ScratchFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "tensorwright-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) tune_error("no folder for candidates can be made at " + name);
+  path_ = name;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
+    : task_(task), options_(options), runner_(runner) {
+  const schedule::Schedule plain = default_schedule(task.outputs(), task.target());
+  Built reference;
+  compile(Scheduled{plain, task.arguments()}, reference);
+  if (!reference.ok()) tune_error("the default schedule of this computation cannot be built", {reference.trial.detail});
+  data_ = make_check_data(task.outputs(), task.arguments(), *runtime::load(reference.shared_object, kKernel),
+                          folder_.path());
+  lower_bound_ = lower_bound_seconds(task.outputs(), task.target(), runtime::num_threads());
+}
+
+Measurer::~Measurer() = default;
+
+void Measurer::compile(const Scheduled& s, Built& built) {
+  const auto fail = [&](std::string why) {
+    built.trial.status = "build_failed";
+    built.trial.detail = one_line(std::move(why));
+  };
+  try {
+    runtime::BuildRequest request;
+    request.ir_text = ir::to_string(lowered_program(s.schedule, s.args, task_.target(), kKernel));
+    request.target = task_.target().to_string();
+    request.out_path = folder_.path() + "/" + std::to_string(objects_++) + ".so";
+    const runtime::BuildResult result = builder_.build(request, options_.timeout_s);
+    if (!result.ok()) return fail(std::string(to_string(result.status)) + ": " + result.message);
+    built.shared_object = request.out_path;
+  } catch (const Error& e) {
+    fail(e.diagnostic().what);
+  }
+}
+
+Built Measurer::start(uint64_t index) const {
+  Built built;
+  built.trial.index = index;
+  built.trial.knobs = task_.space().describe(index);
+  return built;
+}
+
+std::vector<Built> Measurer::build(std::span<const uint64_t> indices) {
+  std::vector<Built> all(indices.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < indices.size() && !stopped_; i = next++) {
+      all[i] = start(indices[i]);
+      const Result<Scheduled> s = task_.candidate(indices[i]);
+      if (!s) {
+        all[i].trial.status = "refused";
+        all[i].trial.detail = s.error().what;
+        continue;
+      }
+      all[i].trial.steps = resolved(s->schedule.steps());
+      compile(*s, all[i]);
+    }
+  };
+  const size_t builders = std::min<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), indices.size());
+  std::vector<std::exception_ptr> thrown(builders);  // by a template that runs for each candidate
+  {
+    std::vector<std::jthread> workers;
+    for (size_t w = 0; w < builders; ++w) {
+      workers.emplace_back([&, w] {
+        try {
+          work();
+        } catch (...) {
+          thrown[w] = std::current_exception();
+        }
+      });
+    }
+  }
+  for (const std::exception_ptr& e : thrown) {
+    if (e) std::rethrow_exception(e);
+  }
+  if (stopped_) std::erase_if(all, [](const Built& b) { return b.trial.status.empty() && !b.ok(); });
+  return all;
+}
+
+Built Measurer::rebuild(const Trial& recorded) {
+  Built built;
+  built.trial = recorded;
+  const Result<Scheduled> s = task_.replay(recorded);
+  if (s) compile(*s, built);
+  return built;
+}
+
+void Measurer::run(Built& built, double give_up_above) {
+  runtime::RunRequest request;
+  request.shared_object = built.shared_object;
+  request.kernel = kKernel;
+  request.args = data_.args;
+  request.inputs_path = data_.inputs_path;
+  request.reference_path = data_.reference_path;
+  request.rtol = data_.rtol;
+  request.atol = data_.atol;
+  request.threads = runtime::num_threads();
+  request.timeout_s = options_.timeout_s;
+  request.give_up_above_s = give_up_above;
+  request.lower_bound_s = lower_bound_;
+  request.number = options_.number;
+  request.repeat = options_.repeat;
+  const runtime::RunResult result = runner_.run(request);
+  built.trial.status = to_string(result.status);
+  built.trial.seconds = result.seconds;
+  built.trial.spread = result.spread;
+  built.trial.runs = result.runs;
+  built.trial.detail = one_line(result.detail);
+}
+
+void Measurer::forget(const Built& built) {
+  std::error_code ignored;
+  if (built.ok()) std::filesystem::remove(built.shared_object, ignored);
+}
+
+void Measurer::stop() {
+  stopped_ = true;
+  builder_.cancel();
+}
+
+}  // namespace tw::autotune

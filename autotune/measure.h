@@ -1,0 +1,69 @@
+// Measuring: candidates become shared objects in builder processes, then run, checked and timed, in a worker.
+//
+// Builds and runs alternate: no compiler shares a core with a kernel that is being timed.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autotune/check_data.h"
+#include "src/runtime/builder.h"
+#include "tensorwright/autotune.h"
+
+namespace tw::autotune {
+
+// A folder for shared objects and data, removed at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+struct Built {
+  Trial trial;  // index, knobs and steps; status "build_failed" when there is no object
+  std::string shared_object;
+  bool ok() const { return !shared_object.empty(); }
+};
+
+class Measurer {
+ public:
+  // Builds and checks the reference. Throws TuneError.
+  Measurer(const Task&, const TuneOptions&, runtime::Runner&);
+  ~Measurer();
+
+  // As many at once as there are cores. Candidates after a stop are left out.
+  std::vector<Built> build(std::span<const uint64_t> indices);
+  Built rebuild(const Trial& recorded);
+  // Fills in status, seconds and so on. `give_up_above` as in RunRequest.
+  void run(Built&, double give_up_above);
+  void forget(const Built&);  // its shared object is no longer needed
+
+  // From another thread: ends what is under way; build and run return soon.
+  void stop();
+  bool stopped() const { return stopped_; }
+
+ private:
+  Built start(uint64_t index) const;
+  void compile(const Scheduled&, Built&);
+
+  const Task& task_;
+  const TuneOptions& options_;
+  runtime::Runner& runner_;
+  ScratchFolder folder_;
+  runtime::Builder builder_;
+  CheckData data_;
+  double lower_bound_ = 0;
+  std::atomic<bool> stopped_ = false;
+  std::atomic<int> objects_ = 0;
+};
+
+}  // namespace tw::autotune

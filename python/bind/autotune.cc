@@ -1,0 +1,268 @@
+// Tuning in Python: the tuner runs on a thread of its own, while the caller's thread waits for it and for Ctrl-C.
+#include "tensorwright/autotune.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "autotune/features.h"
+#include "autotune/history.h"
+#include "autotune/knobs.h"
+#include "python/bind/bind.h"
+#include "python/bind/function.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+namespace {
+
+using namespace tw::autotune;
+
+using Scheduled2 = std::pair<schedule::Schedule, std::vector<te::Tensor>>;
+
+std::vector<ir::Tail> tails_of(const std::vector<std::string>& names) {
+  std::vector<ir::Tail> tails;
+  for (const std::string& name : names) {
+    const auto tail = parse_tail(name);
+    if (!tail) tune_error("define_split: tails must be of auto, guard, mask, peel, shift_inward, not " + name);
+    tails.push_back(*tail);
+  }
+  return tails;
+}
+
+void bind_config(py::module_& m) {
+  constexpr const char* kKinds[] = {"split", "knob", "reorder", "annotate"};
+  py::class_<Config>(m, "TuneConfig")
+      .def("define_split",
+           [](Config& c, const std::string& name, int64_t extent, int outputs, int policy, int64_t max_factor,
+              std::function<bool(std::vector<int64_t>)> filter, const std::vector<std::string>& tails,
+              std::vector<std::vector<int64_t>> candidates, const std::string& axis) {
+             c.define_split(name, extent,
+                            {.outputs = outputs,
+                             .policy = static_cast<SplitPolicy>(policy),
+                             .max_factor = max_factor,
+                             .filter = std::move(filter),
+                             .tails = tails_of(tails),
+                             .candidates = std::move(candidates)},
+                            axis);
+           })
+      .def("define_knob", &Config::define_knob_json)
+      .def("define_reorder", &Config::define_reorder)
+      .def("define_annotate", &Config::define_annotate)
+      .def("kind",
+           [=](const Config& c, const std::string& name) { return kKinds[static_cast<int>(c.knob(name).kind)]; })
+      .def("numbers", [](const Config& c, const std::string& name) { return c.chosen(name).numbers; })
+      .def("tail", [](const Config& c, const std::string& name) { return std::string(tail_name(c.chosen(name).tail)); })
+      .def("value_json", &Config::value_json)
+      .def("mark_branching", &Config::mark_branching)
+      .def("mark_steps", &Config::mark_steps)
+      .def("names", [](const Config& c) {
+        std::vector<std::string> names;
+        for (const Knob& knob : c.knobs()) names.push_back(knob.name);
+        return names;
+      });
+}
+
+// Errors of primitives inside a template are the candidate's: the core decides what they mean. Others pass through.
+[[noreturn]] void rethrow(py::error_already_set& raised) {
+  const py::object schedule_error = py::module_::import("tensorwright.errors").attr("ScheduleError");
+  if (!raised.matches(schedule_error)) throw;
+  Diagnostic d{ErrorKind::kSchedule, py::str(raised.value()), {}, {}};
+  const py::object e = raised.value();
+  if (py::hasattr(e, "what") && py::hasattr(e, "file") && py::hasattr(e, "line")) {
+    d.what = py::str(e.attr("what"));
+    if (py::isinstance<py::str>(e.attr("file")) && py::isinstance<py::int_>(e.attr("line"))) {
+      d.where = SourceLine(py::cast<std::string>(e.attr("file")), py::cast<int>(e.attr("line")));
+    }
+    for (py::handle note : e.attr("notes")) d.notes.push_back(py::str(note));
+  }
+  throw Error(std::move(d));
+}
+
+Template python_template(py::object function) {
+  // The last reference may go on any thread.
+  const std::shared_ptr<py::object> held(new py::object(std::move(function)), [](py::object* f) {
+    const py::gil_scoped_acquire gil;
+    delete f;
+  });
+  return [held](Config& config) {
+    const py::gil_scoped_acquire gil;
+    try {
+      const py::tuple result = (*held)(py::cast(&config, py::return_value_policy::reference));
+      return Scheduled{py::cast<schedule::Schedule>(result[0]), py::cast<std::vector<te::Tensor>>(result[1])};
+    } catch (py::error_already_set& raised) {
+      rethrow(raised);
+    }
+  };
+}
+
+Scheduled2 pair_of(Result<Scheduled> s) {
+  Scheduled value = std::move(s).value_or_throw();
+  return {std::move(value.schedule), std::move(value.args)};
+}
+
+// The fastest record of several logs; a log without one is no error as long as another has one.
+Scheduled2 replay_best(const Task& task, const std::vector<std::string>& logs) {
+  std::optional<Trial> fastest;
+  std::optional<Error> missing;
+  for (const std::string& log : logs) {
+    try {
+      Trial trial = best(task, log);
+      if (!fastest || trial.seconds < fastest->seconds) fastest = std::move(trial);
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::kNoRecord) throw;
+      missing = e;
+    }
+  }
+  if (!fastest) throw *missing;
+  return pair_of(task.replay(*fastest));
+}
+
+void bind_task(py::module_& m) {
+  const auto unlocked = py::call_guard<py::gil_scoped_release>();
+  py::class_<Task>(m, "TuneTask")
+      .def(py::init([](const std::string& name, const std::string& args, py::object function, const Target& target) {
+        Template run = python_template(std::move(function));
+        const py::gil_scoped_release release;
+        return Task(name, args, std::move(run), target);
+      }))
+      .def("space_size", [](const Task& t) { return t.space().size(); })
+      .def("space_text", [](const Task& t) { return to_string(t.space()); })
+      .def("describe", [](const Task& t, uint64_t i) { return t.space().describe(i); })
+      .def(
+          "steps", [](const Task& t, uint64_t i) { return schedule::to_json(t.steps(i).value_or_throw()); }, unlocked)
+      .def(
+          "candidate", [](const Task& t, uint64_t i) { return pair_of(t.candidate(i)); }, unlocked)
+      .def("replay_best", &replay_best, unlocked)
+      .def(
+          "features",
+          [](const Task& t, uint64_t i) {
+            return nest_features(t.candidate(i).value_or_throw().schedule,
+                                 describe_machine(t.target(), runtime::num_threads()));
+          },
+          unlocked)
+      .def("branching", &Task::branching)
+      .def("hash", &Task::hash)
+      .def("arithmetic", [](const Task& t) { return arithmetic_of(t.outputs()); })
+      .def("build", [](const Task& t, const std::string& log, const std::string& name) {
+        const auto module = [&] {
+          const py::gil_scoped_release release;
+          return build(t, log, name);
+        }();
+        return py::cast(make_function(module));
+      });
+}
+
+void bind_results(py::module_& m) {
+  py::class_<Trial>(m, "TuneTrial")
+      .def_readonly("index", &Trial::index)
+      .def_readonly("knobs", &Trial::knobs)
+      .def_property_readonly("steps", [](const Trial& t) { return schedule::to_json(t.steps); })
+      .def_readonly("status", &Trial::status)
+      .def_readonly("seconds", &Trial::seconds)
+      .def_readonly("spread", &Trial::spread)
+      .def_readonly("runs", &Trial::runs)
+      .def_readonly("detail", &Trial::detail)
+      .def_property_readonly("ok", &Trial::ok);
+  py::class_<TuneResult>(m, "TuneResult")
+      .def_readonly("best", &TuneResult::best)
+      .def_readonly("trials", &TuneResult::trials)
+      .def_readonly("failures", &TuneResult::failures)
+      .def_readonly("curve", &TuneResult::curve)
+      .def_readonly("measured", &TuneResult::measured)
+      .def_readonly("elapsed_s", &TuneResult::elapsed_s)
+      .def_readonly("note", &TuneResult::note);
+  py::class_<TuneOptions>(m, "TuneOptions")
+      .def(py::init<>())
+      .def_readwrite("trials", &TuneOptions::trials)
+      .def_readwrite("log", &TuneOptions::log)
+      .def_readwrite("seed", &TuneOptions::seed)
+      .def_readwrite("search", &TuneOptions::search)
+      .def_readwrite("model", &TuneOptions::model)
+      .def_readwrite("early_stop", &TuneOptions::early_stop)
+      .def_readwrite("timeout_s", &TuneOptions::timeout_s)
+      .def_readwrite("number", &TuneOptions::number)
+      .def_readwrite("repeat", &TuneOptions::repeat)
+      .def_readwrite("batch", &TuneOptions::batch)
+      .def_readwrite("confirm", &TuneOptions::confirm);
+}
+
+// Runs `work` on another thread while this one looks for Ctrl-C every few milliseconds. After one, `stop` is set and
+// the work finishes as soon as it can; then KeyboardInterrupt is raised.
+template <class F>
+void interruptible(std::atomic<bool>& stop, F work) {
+  std::mutex mutex;
+  std::condition_variable done;
+  bool finished = false;
+  std::exception_ptr thrown;
+  std::thread worker([&] {
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    finished = true;
+    done.notify_one();
+  });
+  bool interrupted = false;
+  for (bool waiting = true; waiting;) {
+    {
+      const py::gil_scoped_release release;
+      std::unique_lock lock(mutex);
+      waiting = !done.wait_for(lock, std::chrono::milliseconds(20), [&] { return finished; });
+    }
+    if (waiting && !interrupted && PyErr_CheckSignals() != 0) {
+      interrupted = true;
+      stop = true;
+      PyErr_Clear();
+    }
+  }
+  {
+    const py::gil_scoped_release release;
+    worker.join();
+  }
+  if (interrupted) {
+    thrown = nullptr;
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw py::error_already_set();
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+TuneResult python_tune(const Task& task, TuneOptions options, const py::object& on_trial, const py::object& on_batch) {
+  std::atomic<bool> stop = false;
+  options.should_stop = [&] { return stop.load(); };
+  if (!on_trial.is_none()) {
+    options.on_trial = [&](const Progress& p) {
+      const py::gil_scoped_acquire gil;
+      on_trial(p.trials, p.failures, p.best_seconds, p.current->seconds);
+    };
+  }
+  if (!on_batch.is_none()) {
+    options.on_batch = [&](const std::vector<Trial>& batch) {
+      const py::gil_scoped_acquire gil;
+      on_batch(batch);
+    };
+  }
+  TuneResult result;
+  interruptible(stop, [&] { result = tune(task, options); });
+  return result;
+}
+
+}  // namespace
+}  // namespace tw::bind
+
+void bind_autotune(py::module_& m) {
+  using namespace tw::bind;
+  bind_config(m);
+  bind_task(m);
+  bind_results(m);
+  m.def("tune", &python_tune);
+  m.def("has_xgboost", &tw::autotune::has_xgboost);
+  m.def("_check_log", [](const std::string& path) { tw::autotune::load_log(path); });
+}

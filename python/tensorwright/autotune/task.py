@@ -1,0 +1,78 @@
+"""Tasks: a template with its arguments and a target."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from .. import _core
+from ..errors import TuneError
+from ..schedule import Schedule
+from ..target import Target
+from . import template as templates
+from .space import Space
+
+__all__ = ["Task"]
+
+
+def _json_args(args):
+    if isinstance(args, str) or not isinstance(args, (tuple, list)):
+        raise TuneError(f"Task: args must be a tuple of the template's arguments, not {args!r}")
+    try:
+        return json.dumps([_plain(a) for a in args], allow_nan=False)
+    except (TypeError, ValueError):
+        raise TuneError(f"Task: args must be numbers, strings, bools, None, or tuples of them, not {args!r}") from None
+
+
+def _plain(value):
+    """NumPy's numbers as Python's."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+class Task:
+    """A template to be tuned for these arguments and this target.
+
+    Parameters: template, one that ``@template`` made, its name, or a function (cfg, *args); args, a tuple; target, a string or
+    tw.Target, by default the current one.
+    Attributes: name, args, target, space.
+    Raises: TuneError if the template raises, returns something else than (schedule, [tensors]), or is not deterministic.
+    """
+
+    def __init__(self, template, args=(), target=None):
+        self.template = templates.find(template)
+        self.args = tuple(args) if isinstance(args, (list, tuple)) else args
+        text = _json_args(args)
+        self.target = target if isinstance(target, Target) else Target.current() if target is None else Target(target)
+        self._core = _core.TuneTask(self.template.name, text, lambda cfg: templates.run(self.template, cfg, self.args), self.target)
+
+    @property
+    def name(self):
+        return self.template.name
+
+    @property
+    def space(self):
+        """All candidates; ``len``, index and print it."""
+        return Space(self)
+
+    @property
+    def branching(self):
+        """Whether the template looks at knobs' values and so runs again for each candidate."""
+        return self._core.branching()
+
+    def _best_of(self, logs):
+        schedule, tensors = self._core.replay_best([os.fspath(log) for log in logs])
+        return Schedule(schedule), tensors
+
+    def __tw_build__(self, target=None, name=None, log=None):
+        if log is None:
+            raise TuneError(
+                f"build: a task is built from a log of measurements; pass log=...",
+            )
+        if target is not None:
+            return Task(self.template, self.args, target).__tw_build__(name=name, log=log)
+        return self._core.build(os.fspath(log), name or "")
+
+    def __repr__(self):
+        return f"Task({self.name}, args={self.args}, target={str(self.target)!r}, {len(self.space)} candidates)"

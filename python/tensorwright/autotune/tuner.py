@@ -1,0 +1,189 @@
+"""``tune`` and what it returns."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+
+from .. import _core
+from ..errors import ArgumentError
+from .space import Candidate
+from .task import Task
+
+__all__ = ["MeasureInput", "MeasureResult", "TuneResult", "Tuner", "tune"]
+
+
+class Trial:
+    """One measured configuration: ``candidate``, ``index``, ``knobs``, ``steps``, ``status`` ("ok", "beaten", "wrong_answer",
+    "crashed", ...), ``seconds`` (median of one call; a lower bound when beaten), ``spread``, ``runs``, ``detail``."""
+
+    def __init__(self, task, core):
+        self._core = core
+        self._task = task
+        for name in ("index", "status", "seconds", "spread", "runs", "detail", "ok"):
+            setattr(self, name, getattr(core, name))
+        self.knobs = json.loads(core.knobs)
+
+    @property
+    def candidate(self):
+        return Candidate(self._task, self.index)
+
+    config = candidate
+
+    @property
+    def steps(self):
+        return json.loads(self._core.steps)
+
+    @property
+    def gflops(self):
+        """Arithmetic of the declared computation per second, in 10^9."""
+        return self._task._core.arithmetic() / self.seconds / 1e9 if self.ok else 0.0
+
+    def __repr__(self):
+        time = f"{self.seconds * 1e3:.4g} ms" if self.seconds else ""
+        return f"Trial({self.index}, {self.status}{', ' + time if time else ''}, {json.dumps(self.knobs)})"
+
+
+class TuneResult:
+    """``best`` (a Trial, or None when tuning was stopped before one succeeded), ``trials`` in order, ``curve`` (seconds of the
+    best after each trial, inf while there is none), ``failures`` (Trials), ``measured`` (by this call), ``elapsed`` (seconds)."""
+
+    def __init__(self, task, core):
+        self.best = Trial(task, core.best) if core.best is not None else None
+        self.trials = [Trial(task, t) for t in core.trials]
+        self.failures = [Trial(task, t) for t in core.failures]
+        self.curve = list(core.curve)
+        self.measured = core.measured
+        self.elapsed = core.elapsed_s
+        self.note = core.note
+
+    def __repr__(self):
+        return f"TuneResult(best={self.best}, {len(self.trials)} trials, {len(self.failures)} failures, {self.elapsed:.1f} s)"
+
+
+class MeasureInput:
+    """What was measured: ``task``, ``config``."""
+
+    def __init__(self, trial):
+        self.task = trial._task
+        self.target = trial._task.target
+        self.config = trial.candidate
+
+
+class MeasureResult:
+    """``costs`` (seconds), ``error_no`` (0: ok), ``all_cost``, ``status``, ``trial``."""
+
+    def __init__(self, trial):
+        self.trial = trial
+        self.status = trial.status
+        self.costs = (trial.seconds if trial.ok else math.inf,)
+        self.error_no = 0 if trial.ok or trial.status == "beaten" else 1
+        self.all_cost = trial.seconds
+
+    def __repr__(self):
+        return f"MeasureResult(costs={self.costs}, status={self.status})"
+
+
+class Tuner:
+    """The tuning under way, as callbacks see it: ``task``, ``n_trial``, ``best`` (a Trial or None), ``trials``."""
+
+    def __init__(self, task, n_trial):
+        self.task = task
+        self.n_trial = n_trial
+        self.trials = []
+        self.best = None
+
+    def _add(self, trials):
+        self.trials += trials
+        for trial in trials:
+            if trial.ok and (self.best is None or trial.seconds < self.best.seconds):
+                self.best = trial
+
+    best_config = property(lambda self: self.best and self.best.candidate)
+    best_flops = property(lambda self: self.best.gflops * 1e9 if self.best else 0.0)
+
+
+class _Bar:
+    """A tqdm bar; silent where tqdm is missing."""
+
+    def __init__(self, task, trials):
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            self.bar = None
+            return
+        self.bar = tqdm(total=trials, desc=task.name, unit="trial", file=sys.stderr, dynamic_ncols=True)
+
+    def __call__(self, done, failures, best, current):
+        if self.bar is None:
+            return
+        self.bar.update(done - self.bar.n)
+        self.bar.set_postfix_str(f"best {_ms(best)}, current {_ms(current)}, failed {failures}", refresh=True)
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _ms(seconds):
+    return f"{seconds * 1e3:.3g} ms" if seconds > 0 else "none"
+
+
+def _count(name, value, least=1):
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ArgumentError(f"tune: {name} must be a positive integer, not {value!r}")
+    return value
+
+
+def tune(task, trials=128, log=None, seed=0, *, search="evolutionary", model="auto", early_stop=None, callbacks=(), timeout=10,
+         number=None, repeat=None, progress=True):
+    """Measure candidates of a task and keep the best.
+
+    Runs on the same log continue: nothing is measured twice, and ``trials`` counts what the log holds already. Ctrl-C keeps what
+    was measured.
+
+    Parameters: task, a Task; trials, how many configurations are measured at most; log, a path to append one JSON line per
+    measurement to; seed; search, "random", "grid" or "evolutionary"; model, "xgb" (learned while tuning), None, or "auto"
+    (xgb where it was built in); early_stop, stop after so many trials without a better one; callbacks, each called as
+    ``callback(tuner, inputs, results)`` after a batch; timeout, seconds for one build or run; number and repeat, calls per
+    repeat and repeats (by default as many as a steady median takes); progress, whether a bar is shown on stderr.
+    Returns: TuneResult.
+    Raises: TuneError if every candidate fails or measuring is forbidden, LogError for a log that is not ours, ArgumentError.
+    """
+    if not isinstance(task, Task):
+        raise ArgumentError(f"tune: task must be a tw.autotune.Task, not {task!r}")
+    if model is not None and not isinstance(model, str):
+        raise ArgumentError(f"tune: model must be None or \"xgb\", not {model!r}")
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise ArgumentError(f"tune: timeout must be seconds, not {timeout!r}")
+    callbacks = [callbacks] if callable(callbacks) else list(callbacks or ())
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise ArgumentError(f"tune: seed must be an integer that is not negative, not {seed!r}")
+    options = _core.TuneOptions()
+    options.trials = _count("trials", trials)
+    options.log = "" if log is None else os.fspath(log)
+    options.seed = seed
+    options.search = search
+    options.model = "none" if model is None else model
+    options.early_stop = 0 if early_stop is None else _count("early_stop", early_stop)
+    options.timeout_s = timeout
+    options.number = 0 if number is None else _count("number", number)
+    options.repeat = 0 if repeat is None else _count("repeat", repeat)
+
+    tuner = Tuner(task, trials)
+    bar = _Bar(task, trials) if progress else None
+
+    def on_batch(batch):
+        new = [Trial(task, t) for t in batch]
+        tuner._add(new)
+        for callback in callbacks:
+            callback(tuner, [MeasureInput(t) for t in new], [MeasureResult(t) for t in new])
+
+    try:
+        core = _core.tune(task._core, options, bar, on_batch if callbacks else None)
+    finally:
+        if bar is not None:
+            bar.close()
+    return TuneResult(task, core)

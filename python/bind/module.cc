@@ -1,0 +1,12 @@
+// tensorwright._core: the compiled half of the Python package.
+#include "python/bind/bind.h"
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The compiled half of tensorwright; its names are reached through the package.";
+  tw::bind::bind_errors(m);
+  tw::bind::bind_te(m);
+  bind_schedule(m);
+  tw::bind::bind_runtime(m);
+  tw::bind::bind_build(m);
+  bind_autotune(m);
+}

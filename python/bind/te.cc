@@ -1,0 +1,263 @@
+// Tensor expressions in Python: tensors, axes and operations. The operators of expressions are in te_expr.cc.
+#include "tensorwright/te.h"
+
+#include <pybind11/stl.h>
+
+#include "python/bind/te_expr.h"
+#include "te/promote.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+namespace {
+
+using ir::Expr;
+using ir::Var;
+using te::IterVar;
+using te::Operation;
+using te::Tensor;
+
+// A[i] of a tensor with more dimensions: waits for the other subscripts.
+struct Slice {
+  Tensor tensor;
+  std::vector<Expr> at;
+};
+
+[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes) {
+  throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
+}
+
+void append_subscript(const Tensor& tensor, py::handle subscript, std::vector<Expr>& at) {
+  if (py::isinstance<py::slice>(subscript) || py::isinstance<py::ellipsis>(subscript)) {
+    refuse(ErrorKind::kExpr, tensor.name() + "[...]: a subscript must be one index, not a slice",
+           {"a tensor expression names one element at a time",
+            "declare the part as a stage: te.compute((n,), lambda i: " + tensor.name() + "[i + start])"});
+  }
+  at.push_back(to_expr(subscript, "a subscript"));
+}
+
+py::object read(const Tensor& tensor, std::vector<Expr> at) {
+  if (at.size() < tensor.rank()) return py::cast(Slice{tensor, std::move(at)});
+  return py::cast(tensor(std::move(at)));
+}
+
+py::object subscript(const Tensor& tensor, std::vector<Expr> at, py::handle key) {
+  if (py::isinstance<py::tuple>(key)) {
+    for (const py::handle item : py::reinterpret_borrow<py::tuple>(key)) append_subscript(tensor, item, at);
+  } else {
+    append_subscript(tensor, key, at);
+  }
+  return read(tensor, std::move(at));
+}
+
+py::object call(const Tensor& tensor, const py::args& key) {
+  std::vector<Expr> at;
+  const bool packed = key.size() == 1 && (py::isinstance<py::tuple>(key[0]) || py::isinstance<py::list>(key[0]));
+  const py::object all = packed ? py::object(key[0]) : py::object(key);
+  for (const py::handle item : all) append_subscript(tensor, item, at);
+  return py::cast(tensor(std::move(at)));
+}
+
+py::object number_or_expr(const Expr& e) {
+  if (const auto value = ir::as_int(e)) return py::cast(*value);
+  return py::cast(e);
+}
+
+py::tuple numbers_or_exprs(const std::vector<Expr>& list) {
+  py::tuple result(list.size());
+  for (size_t i = 0; i < list.size(); ++i) result[i] = number_or_expr(list[i]);
+  return result;
+}
+
+std::string describe(const Tensor& tensor) {
+  std::string text = "Tensor(" + tensor.name() + ": " + ir::to_string(tensor.dtype()) + "[";
+  for (size_t i = 0; i < tensor.rank(); ++i) text += (i ? ", " : "") + ir::to_string(tensor.shape()[i]);
+  return text + "])";
+}
+
+std::string describe(const IterVar& axis) {
+  const std::string ends = ir::to_string(axis.min) + ".." +
+                           (ir::as_int(axis.min) && ir::as_int(axis.extent)
+                                ? std::to_string(*ir::as_int(axis.min) + *ir::as_int(axis.extent))
+                                : ir::to_string(axis.min) + " + " + ir::to_string(axis.extent));
+  return std::string(axis.reduction ? "reduce_axis(" : "axis(") + axis.var.name() + ": " + ends + ")";
+}
+
+std::vector<Expr> shape_of(py::handle shape) {
+  std::vector<Expr> extents;
+  const bool several = py::isinstance<py::tuple>(shape) || py::isinstance<py::list>(shape);
+  if (!several) return {to_expr(shape, "an extent")};
+  for (const py::handle extent : shape) extents.push_back(to_expr(extent, "an extent"));
+  return extents;
+}
+
+Tensor compute(py::handle shape, const std::vector<std::string>& axis_names, const py::function& body,
+               const std::string& name) {
+  const auto call_body = [&](const std::vector<Var>& axes) {
+    py::tuple arguments(axes.size());
+    for (size_t i = 0; i < axes.size(); ++i) arguments[i] = py::cast(axes[i]);
+    return to_expr(body(*arguments), "the value of a compute's function");
+  };
+  return te::compute(shape_of(shape), call_body, name, axis_names, user_line());
+}
+
+Tensor placeholder(py::handle shape, const std::string& dtype, const std::string& name, py::handle strides) {
+  std::vector<Expr> steps;
+  if (!strides.is_none()) steps = shape_of(strides);
+  return te::placeholder(shape_of(shape), dtype, name, std::move(steps), user_line());
+}
+
+void bind_tensor(py::module_& m) {
+  py::class_<Operation>(m, "Operation", "What defines a tensor: ``C.op``.")
+      .def_property_readonly("name", [](const Operation& op) { return op->name; })
+      .def_property_readonly(
+          "axis", [](const Operation& op) { return op->compute() ? op->compute()->axis : std::vector<IterVar>(); },
+          "The data axes, one per dimension; empty for a placeholder.")
+      .def_property_readonly(
+          "reduce_axis",
+          [](const Operation& op) { return op->compute() ? op->compute()->reduce_axis : std::vector<IterVar>(); },
+          "The axes of the reduction, in the order in which it names them.")
+      .def_property_readonly(
+          "input_tensors", [](const Operation& op) { return op->inputs; },
+          "The tensors that the definition reads, in order of first use.")
+      .def_property_readonly(
+          "body",
+          [](const Operation& op) {
+            return op->compute() ? std::vector<Expr>{op->compute()->body} : std::vector<Expr>();
+          },
+          "The value of an element, as a list of one expression; empty for a placeholder.")
+      .def_property_readonly("num_outputs", [](const Operation&) { return 1; })
+      .def("output",
+           [](const Operation& op, size_t i) {
+             if (i != 0)
+               refuse(ErrorKind::kExpr,
+                      op->name + ".output: an operation has one output, number 0, not " + std::to_string(i), {});
+             return op.output(i);
+           })
+      .def(
+          "__eq__", [](const Operation& a, const Operation& b) { return a == b; }, py::is_operator())
+      .def("__hash__", [](const Operation& op) { return op->id; })
+      .def("__repr__", [](const Operation& op) {
+        return std::string(op->is_placeholder() ? "placeholder(" : "compute(") + op->name + ")";
+      });
+
+  py::class_<Tensor> tensor(m, "Tensor",
+                            "A tensor: ``A[i, j]``, ``A[i][j]`` or ``A(*i)`` reads one element in an expression.");
+  tensor.def_property_readonly("name", [](const Tensor& t) { return t.name(); })
+      .def_property_readonly("dtype", [](const Tensor& t) { return ir::to_string(t.dtype()); })
+      .def_property_readonly("shape", [](const Tensor& t) { return numbers_or_exprs(t.shape()); })
+      .def_property_readonly("ndim", [](const Tensor& t) { return t.rank(); })
+      .def_property_readonly("op", [](const Tensor& t) { return t.op(); })
+      .def_property_readonly("value_index", [](const Tensor& t) { return t.value_index(); })
+      .def("__getitem__", [](const Tensor& t, py::object key) { return subscript(t, {}, key); })
+      .def("__call__", &call)
+      .def("__iter__", [](const Tensor& t) -> py::object {
+        refuse(ErrorKind::kDType, t.name() + ": a tensor cannot be iterated",
+               {"it has no values before it is built and run",
+                "te.compute with a lambda over its indices says what each element is"});
+      });
+  bind_operators(tensor);
+  tensor.def(
+            "__eq__", [](const Tensor& a, const Tensor& b) { return a == b; }, py::is_operator())
+      .def(
+          "__ne__", [](const Tensor& a, const Tensor& b) { return !(a == b); }, py::is_operator())
+      .def("__hash__", [](const Tensor& t) { return t.op()->id; })
+      .def("__bool__", [](const Tensor&) { return true; })
+      .def("__repr__", [](const Tensor& t) { return describe(t); });
+
+  py::class_<Slice> slice(m, "TensorSlice", "``A[i]`` of a tensor with more dimensions: takes the other subscripts.");
+  slice.def("__getitem__", [](const Slice& s, py::object key) { return subscript(s.tensor, s.at, key); })
+      .def_property_readonly("dtype", [](const Slice& s) { return ir::to_string(s.tensor.dtype()); })
+      .def("__iter__", [](const Slice& s) -> py::object {
+        refuse(ErrorKind::kDType, s.tensor.name() + "[...]: a part of a tensor cannot be iterated",
+               {"te.compute with a lambda over its indices says what each element is"});
+      });
+  bind_operators(slice);
+}
+
+struct Range {
+  Expr min, extent;
+};
+
+void bind_axes(py::module_& m) {
+  py::class_<Range>(m, "Range", "The values of an axis: extent values from min on.")
+      .def_property_readonly("min", [](const Range& r) { return number_or_expr(r.min); })
+      .def_property_readonly("extent", [](const Range& r) { return number_or_expr(r.extent); });
+  py::class_<IterVar> axis(m, "IterVar", "An axis of a computation, usable as an index expression.");
+  axis.def_property_readonly("var", [](const IterVar& a) { return a.var; })
+      .def_property_readonly("dom", [](const IterVar& a) { return Range{a.min, a.extent}; })
+      .def_property_readonly("extent", [](const IterVar& a) { return number_or_expr(a.extent); })
+      .def_property_readonly("min", [](const IterVar& a) { return number_or_expr(a.min); })
+      .def_property_readonly("name", [](const IterVar& a) { return a.var.name(); })
+      .def_property_readonly("reduction", [](const IterVar& a) { return a.reduction; });
+  bind_operators(axis);
+  axis.def("__eq__",
+           [](const IterVar& a, py::object b) -> py::object {
+             if (py::isinstance<IterVar>(b)) return py::cast(AxisEquality{a.var, py::cast<IterVar>(b).var, true});
+             return py::cast(compare(ir::BinOp::kEq, Expr(a.var), b));
+           })
+      .def("__ne__",
+           [](const IterVar& a, py::object b) -> py::object {
+             if (py::isinstance<IterVar>(b)) return py::cast(AxisEquality{a.var, py::cast<IterVar>(b).var, false});
+             return py::cast(compare(ir::BinOp::kNe, Expr(a.var), b));
+           })
+      .def("__hash__", [](const IterVar& a) { return a.var.id(); })
+      .def("same_as", [](const IterVar& a, const IterVar& b) { return a.var == b.var; })
+      .def("__repr__", [](const IterVar& a) { return describe(a); });
+  py::class_<AxisEquality> equality(m, "AxisEquality",
+                                    "Whether two axes are the same, or, in an expression, whether their values are.");
+  bind_operators(equality);
+  equality.def("__bool__", [](const AxisEquality& e) { return (e.a == e.b) == e.equal; })
+      .def("__repr__", [](const AxisEquality& e) { return ir::to_string(e.expr()); });
+}
+
+Expr reduce(const std::string& op, py::handle source, const std::vector<IterVar>& axes, py::handle where) {
+  using Reducer = Expr (*)(Expr, std::vector<IterVar>);
+  static const std::pair<const char*, std::pair<Reducer, ir::ReduceOp>> kReducers[] = {
+      {"sum", {&te::sum, ir::ReduceOp::kSum}},
+      {"prod", {&te::prod, ir::ReduceOp::kProd}},
+      {"min", {static_cast<Reducer>(&te::min), ir::ReduceOp::kMin}},
+      {"max", {static_cast<Reducer>(&te::max), ir::ReduceOp::kMax}}};
+  for (const auto& [name, reducer] : kReducers) {
+    if (op != name) continue;
+    Expr value = te::as_data(to_expr(source));
+    if (!where.is_none())
+      value = te::if_then_else(to_expr(where), value, ir::identity_of(reducer.second, value.type()));
+    return reducer.first(std::move(value), axes);
+  }
+  TW_CHECK(false, "no reduction " + op);
+}
+
+}  // namespace
+
+Expr tensor_value(py::handle value, const char* role) {
+  if (py::isinstance<Tensor>(value)) {
+    const Tensor tensor = py::cast<Tensor>(value);
+    if (tensor.rank() == 0) return tensor(std::vector<Expr>{});
+    refuse(
+        ErrorKind::kDType, std::string(role) + " must be a value, not the whole tensor " + tensor.name(),
+        {tensor.name() + " has " + std::to_string(tensor.rank()) + " dimensions",
+         "read one element of it: " + tensor.name() + "[i" + (tensor.rank() > 1 ? ", j" : "") + "] inside te.compute"});
+  }
+  if (!py::isinstance<Slice>(value)) return {};
+  const auto& slice = value.cast<const Slice&>();
+  refuse(ErrorKind::kExpr,
+         slice.tensor.name() + ": expected " + std::to_string(slice.tensor.rank()) + " subscripts, not " +
+             std::to_string(slice.at.size()),
+         {});
+}
+
+void bind_te(py::module_& m) {
+  bind_expr(m);
+  bind_axes(m);
+  bind_tensor(m);
+  m.def("placeholder", &placeholder);
+  m.def("compute", &compute);
+  m.def("reduce_axis", [](const py::object& min, const py::object& end, const std::string& name) {
+    return te::reduce_axis(to_expr(min, "an end of a reduce axis"), to_expr(end, "an end of a reduce axis"), name,
+                           user_line());
+  });
+  m.def("reduce", &reduce);
+}
+
+}  // namespace tw::bind

@@ -1,0 +1,300 @@
+// Expressions in Python: conversion from numbers, the operators, and the functions of te.
+#include "python/bind/te_expr.h"
+
+#include <pybind11/stl.h>
+
+#include <cmath>
+#include <limits>
+
+#include "te/dtype.h"
+#include "te/promote.h"
+#include "te/refuse.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+namespace {
+
+using ir::BinOp;
+using ir::Expr;
+using ir::Type;
+using ir::Var;
+using te::IterVar;
+
+[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
+  throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
+}
+
+std::string type_name(py::handle value) { return py::cast<std::string>(py::type::handle_of(value).attr("__name__")); }
+
+Expr from_int(py::handle value) {
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  if (overflow != 0) {
+    refuse(ErrorKind::kDType,
+           "a Python int in an expression must fit into 64 bits, not " + py::cast<std::string>(py::str(value)),
+           {"te.const(value, \"uint64\") holds values up to 2**64 - 1"});
+  }
+  return Expr(static_cast<int64_t>(number));
+}
+
+Expr from_float(double value) {
+  if (std::isfinite(value) && std::abs(value) > std::numeric_limits<float>::max()) {
+    refuse(ErrorKind::kDType,
+           "a Python float in an expression is a float32, which does not hold " + std::to_string(value),
+           {"te.const(value, \"float64\") does"});
+  }
+  return ir::float_imm(Type::f(32), value);
+}
+
+// NumPy's scalars and arrays of rank 0 count as the Python numbers that they hold.
+py::object numpy_item(py::handle value, const char* role) {
+  if (!py::hasattr(value, "item") || !py::hasattr(value, "ndim")) return {};
+  if (py::cast<int>(value.attr("ndim")) != 0) {
+    refuse(ErrorKind::kDType, std::string(role) + " must be a value, not an array",
+           {"declare an input with te.placeholder(shape, dtype) and pass the array when you call the kernel"});
+  }
+  return value.attr("item")();
+}
+
+Expr from_object(py::handle value, const char* role) {
+  if (Expr element = tensor_value(value, role)) return element;
+  if (const py::object item = numpy_item(value, role)) return to_expr(item, role);
+  if (PyIndex_Check(value.ptr())) return from_int(py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr())));
+  std::vector<std::string> notes;
+  if (value.is_none()) notes.push_back("a function without `return` gives None");
+  if (py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value))
+    notes.push_back("several values take one te.compute each");
+  refuse(ErrorKind::kDType, std::string(role) + " must be an expression or a number, not " + type_name(value), notes);
+}
+
+using Operator = Expr (*)(Expr, Expr);
+
+template <BinOp op>
+Expr apply(Expr a, Expr b) {
+  return te::arith(op, std::move(a), std::move(b));
+}
+
+Expr divide(Expr a, Expr b) {
+  const Type ta = a.type(), tb = b.type();
+  const auto ambiguous = [](Type t) { return t.is_int() || t.is_index(); };
+  if (ambiguous(ta) && ambiguous(tb)) {
+    refuse(ErrorKind::kDType, "/: expected a float operand, not " + te::dtype_name(ta) + " / " + te::dtype_name(tb),
+           {"integers divide with // (floor), te.truncdiv (towards zero), or as floats: a.astype(\"float32\") / b"});
+  }
+  return te::divide(std::move(a), std::move(b));
+}
+
+Expr logical(BinOp on_bool, BinOp on_integer, Expr a, Expr b) {
+  const bool bools = a.type().is_bool() && b.type().is_bool();
+  return te::arith(bools ? on_bool : on_integer, std::move(a), std::move(b));
+}
+Expr bit_and(Expr a, Expr b) { return logical(BinOp::kAnd, BinOp::kBitAnd, std::move(a), std::move(b)); }
+Expr bit_or(Expr a, Expr b) { return logical(BinOp::kOr, BinOp::kBitOr, std::move(a), std::move(b)); }
+Expr bit_xor(Expr a, Expr b) { return logical(BinOp::kNe, BinOp::kBitXor, std::move(a), std::move(b)); }
+
+struct Binary {
+  const char *name, *mirrored;
+  Operator apply;
+};
+const Binary kBinaries[] = {
+    {"__add__", "__radd__", &apply<BinOp::kAdd>},
+    {"__sub__", "__rsub__", &apply<BinOp::kSub>},
+    {"__mul__", "__rmul__", &apply<BinOp::kMul>},
+    {"__truediv__", "__rtruediv__", &divide},
+    {"__floordiv__", "__rfloordiv__", &apply<BinOp::kFloorDiv>},
+    {"__mod__", "__rmod__", &apply<BinOp::kFloorMod>},
+    {"__pow__", "__rpow__", &te::power},
+    {"__and__", "__rand__", &bit_and},
+    {"__or__", "__ror__", &bit_or},
+    {"__xor__", "__rxor__", &bit_xor},
+    {"__lshift__", "__rlshift__", &apply<BinOp::kShl>},
+    {"__rshift__", "__rrshift__", &apply<BinOp::kShr>},
+};
+
+struct Comparison {
+  const char* name;
+  BinOp op;
+};
+const Comparison kComparisons[] = {{"__lt__", BinOp::kLt}, {"__le__", BinOp::kLe}, {"__gt__", BinOp::kGt},
+                                   {"__ge__", BinOp::kGe}, {"__eq__", BinOp::kEq}, {"__ne__", BinOp::kNe}};
+
+template <class F>
+void define(const py::object& cls, const char* name, F f) {
+  py::setattr(cls, name, py::cpp_function(std::move(f), py::name(name), py::is_method(cls)));
+}
+
+bool truth(py::object self) {
+  const Expr e = to_expr(self);
+  const auto* equality = ir::as<ir::Binary>(e);
+  if (equality && equality->op == BinOp::kEq && equality->a.same_as(equality->b)) return true;
+  const std::string text = te::short_text(e);
+  refuse(ErrorKind::kExpr, "an expression has no truth value: " + text + " is known only when the kernel runs",
+         {"if c: a else: b       ->  te.if_then_else(c, a, b)",
+          "0 < i < n, and, or    ->  te.all(0 < i, i < n), te.any(c, d); not c is ~c",
+          "max(i, j), min(i, j)  ->  te.max(i, j), te.min(i, j)"});
+}
+
+[[noreturn]] void refuse_number(py::object self, const char* asked, const char* way) {
+  refuse(ErrorKind::kDType,
+         std::string(asked) + ": an expression is not a number: " + te::short_text(to_expr(self)) +
+             " is known only when the kernel runs",
+         {way});
+}
+
+void bind_refusals(const py::object& cls) {
+  struct Refusal {
+    const char *method, *asked, *way;
+  };
+  static const Refusal kRefusals[] = {
+      {"__float__", "float or a function of math",
+       "math.exp(e) -> te.exp(e), and so for log, tanh, erf, sqrt, pow; float(e) -> e.astype(\"float32\")"},
+      {"__int__", "int", "e.astype(\"int32\") converts inside an expression"},
+      {"__index__", "range or a Python index",
+       "a loop over a range that depends on an index is a reduction: te.sum(..., axis=te.reduce_axis((0, n)))"},
+      {"__floor__", "math.floor", "te.floor(e)"},
+      {"__ceil__", "math.ceil", "te.ceil(e)"},
+      {"__trunc__", "math.trunc", "te.trunc(e)"},
+  };
+  for (const Refusal& r : kRefusals)
+    define(cls, r.method, [&r](py::object self) -> py::object { refuse_number(self, r.asked, r.way); });
+  define(cls, "__round__",
+         [](py::object self, py::args) -> py::object { refuse_number(self, "round", "te.round(e)"); });
+}
+
+Expr invert(py::object self) {
+  const Expr e = to_expr(self);
+  if (e.type().is_bool()) return ir::logical_not(e);
+  return te::arith(BinOp::kBitXor, e,
+                   ir::int_imm(te::as_data(e).type().is_float() ? Type::i(32) : te::as_data(e).type(), -1));
+}
+
+Expr negate(py::object self) {
+  const Expr e = to_expr(self);
+  return te::arith(BinOp::kMul, e, e.type().is_bool() ? Expr(-1) : ir::imm(e.type(), -1));
+}
+
+// The exact value of a Python number, whole or not, as a constant of a type.
+Expr constant(py::handle value, const std::string& dtype) {
+  const Type type = te::dtype_named(dtype);
+  if (const py::object item = numpy_item(value, "a constant")) return constant(item, dtype);
+  const bool whole = py::isinstance<py::int_>(value) || py::isinstance<py::bool_>(value);
+  if (!whole && !py::isinstance<py::float_>(value))
+    refuse(ErrorKind::kDType, "te.const: value must be a number, not " + type_name(value));
+  if (type.is_uint() && type.bits == 64 && whole) {
+    const unsigned long long number = PyLong_AsUnsignedLongLong(value.ptr());
+    if (PyErr_Occurred() == nullptr) return ir::int_imm(type, static_cast<int64_t>(number));
+    PyErr_Clear();
+  } else if (!type.is_float() && whole) {
+    const Expr number = from_int(value);
+    const Expr wrapped = ir::int_imm(type, *ir::as_int(number));
+    if (ir::as_int(wrapped) == ir::as_int(number)) return wrapped;
+  } else {
+    return te::constant(py::cast<double>(value), dtype);
+  }
+  refuse(ErrorKind::kDType,
+         "te.const: value must be one that " + dtype + " holds, not " + py::cast<std::string>(py::str(value)));
+}
+
+Var variable(const std::string& name, const std::string& dtype) {
+  const Type type = te::dtype_named(dtype);
+  return Var(name, type.is_int() && type.bits >= 32 ? Type::index() : type);
+}
+
+std::vector<Expr> exprs(const py::args& values) {
+  std::vector<Expr> list;
+  for (const py::handle value : values) list.push_back(to_expr(value, "a condition"));
+  return list;
+}
+
+void bind_functions(py::module_& m) {
+  using Unary = Expr (*)(Expr);
+  static const std::pair<const char*, Unary> kUnaries[] = {
+      {"exp", &te::exp},     {"log", &te::log},   {"tanh", &te::tanh},   {"sigmoid", &te::sigmoid},
+      {"erf", &te::erf},     {"sqrt", &te::sqrt}, {"rsqrt", &te::rsqrt}, {"abs", &te::abs},
+      {"floor", &te::floor}, {"ceil", &te::ceil}, {"round", &te::round}, {"trunc", &te::trunc}};
+  for (const auto& [name, f] : kUnaries) m.def(name, [f = f](py::handle x) { return f(to_expr(x)); });
+  static const std::pair<const char*, Operator> kOperators[] = {{"max2", static_cast<Operator>(&te::max)},
+                                                                {"min2", static_cast<Operator>(&te::min)},
+                                                                {"add", &apply<BinOp::kAdd>},
+                                                                {"multiply", &apply<BinOp::kMul>},
+                                                                {"power", &te::power},
+                                                                {"floordiv", &apply<BinOp::kFloorDiv>},
+                                                                {"floormod", &apply<BinOp::kFloorMod>},
+                                                                {"truncdiv", &apply<BinOp::kTruncDiv>},
+                                                                {"truncmod", &apply<BinOp::kTruncMod>},
+                                                                {"divide", &te::divide},
+                                                                {"subtract", &apply<BinOp::kSub>}};
+  for (const auto& [name, f] : kOperators)
+    m.def(name, [f = f](py::handle a, py::handle b) { return f(to_expr(a), to_expr(b)); });
+  m.def("if_then_else", [](py::handle c, py::handle yes, py::handle no) {
+    return te::if_then_else(to_expr(c, "a condition"), to_expr(yes), to_expr(no));
+  });
+  m.def("select", [](py::handle c, py::handle yes, py::handle no) {
+    return te::select(to_expr(c, "a condition"), to_expr(yes), to_expr(no));
+  });
+  m.def("all", [](const py::args& conditions) { return te::all(exprs(conditions)); });
+  m.def("any", [](const py::args& conditions) { return te::any(exprs(conditions)); });
+  m.def("const", &constant);
+  m.def("var", &variable);
+  m.def("min_value", [](const std::string& dtype) { return te::min_value(dtype); });
+  m.def("max_value", [](const std::string& dtype) { return te::max_value(dtype); });
+}
+
+}  // namespace
+
+Expr to_expr(py::handle value, const char* role) {
+  if (py::isinstance<Expr>(value)) return value.cast<const Expr&>();
+  if (py::isinstance<Var>(value)) return value.cast<const Var&>();
+  if (py::isinstance<IterVar>(value)) return value.cast<const IterVar&>().var;
+  if (PyBool_Check(value.ptr())) return ir::boolean(value.ptr() == Py_True);
+  if (PyLong_Check(value.ptr())) return from_int(value);
+  if (PyFloat_Check(value.ptr())) return from_float(PyFloat_AS_DOUBLE(value.ptr()));
+  if (py::isinstance<AxisEquality>(value)) return value.cast<const AxisEquality&>().expr();
+  return from_object(value, role);
+}
+
+Expr compare(BinOp op, Expr a, py::handle b) { return te::arith(op, std::move(a), to_expr(b)); }
+
+void bind_operators(py::object cls) {
+  for (const Binary& op : kBinaries) {
+    define(cls, op.name, [f = op.apply](py::object a, py::object b) { return f(to_expr(a), to_expr(b)); });
+    define(cls, op.mirrored, [f = op.apply](py::object a, py::object b) { return f(to_expr(b), to_expr(a)); });
+  }
+  for (const Comparison& c : kComparisons) {
+    define(cls, c.name, [op = c.op](py::object a, py::object b) -> py::object {
+      if (b.is_none() || py::isinstance<py::str>(b)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+      return py::cast(compare(op, to_expr(a), b));
+    });
+  }
+  define(cls, "__neg__", &negate);
+  define(cls, "__pos__", [](py::object self) { return to_expr(self); });
+  define(cls, "__invert__", &invert);
+  define(cls, "__abs__", [](py::object self) { return te::abs(to_expr(self)); });
+  define(cls, "__bool__", &truth);
+  define(cls, "astype", [](py::object self, const py::object& dtype) {
+    return te::astype(to_expr(self),
+                      py::cast<std::string>(py::module_::import("tensorwright.te").attr("_dtype")(dtype)));
+  });
+  bind_refusals(cls);
+  py::setattr(cls, "__array_ufunc__", py::none());  // NumPy's scalars leave `np.float32(2) * e` to __rmul__
+}
+
+void bind_expr(py::module_& m) {
+  py::class_<Expr> expr(m, "Expr", "A value in a tensor expression. ``str`` shows it as the IR text does.");
+  bind_operators(expr);
+  expr.def("__hash__", [](const Expr& e) { return e.hash(); })
+      .def_property_readonly("dtype", [](const Expr& e) { return te::dtype_name(e.type()); })
+      .def("same_as", [](const Expr& a, const Expr& b) { return a.same_as(b); })
+      .def("__repr__", [](const Expr& e) { return ir::to_string(e); });
+  py::class_<Var> var(m, "Var", "The variable of an axis.");
+  bind_operators(var);
+  var.def("__hash__", [](const Var& v) { return v.id(); })
+      .def_property_readonly("dtype", [](const Var& v) { return te::dtype_name(v.type()); })
+      .def_property_readonly("name", [](const Var& v) { return v.name(); })
+      .def("same_as", [](const Var& a, const Var& b) { return a == b; })
+      .def("__repr__", [](const Var& v) { return v.name(); });
+  bind_functions(m);
+}
+
+}  // namespace tw::bind

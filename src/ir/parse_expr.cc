@@ -202,19 +202,25 @@ Expr ExprParser::definition() {
   return known->second;
 }
 
-// (let x = value in body)
+// (let x = value, y = value in body)
 Expr ExprParser::let_expression() {
   expect("let");
-  const std::string variable = name();
-  expect("=");
-  Expr value = expression();
+  std::vector<std::pair<Var, Expr>> chain;
+  do {
+    const std::string variable = name();
+    expect("=");
+    Expr value = expression();
+    chain.emplace_back(Var(variable, value.type()), value);
+    bind(variable, {chain.back().first, {}, {}});
+  } while (accept(","));
   expect("in");
-  const Var var(variable, value.type());
-  bind(variable, {var, {}, {}});
   Expr body = expression();
-  release(variable);
   expect(")");
-  return let(var, std::move(value), std::move(body));
+  for (; !chain.empty(); chain.pop_back()) {
+    release(chain.back().first.name());
+    body = let(chain.back().first, chain.back().second, std::move(body));
+  }
+  return body;
 }
 
 Expr ExprParser::word() {

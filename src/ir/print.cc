@@ -306,7 +306,7 @@ class Printer {
           print(b.value, kLoosest);
           out_ += ", " + std::to_string(b.lanes) + ")";
         },
-        [&](const Let& l) { print(l, level); }, [&](const Reduce& r) { print(r); });
+        [&](const Let& l) { print(l); }, [&](const Reduce& r) { print(r); });
   }
 
   void print(const Binary& b, int level) {
@@ -334,15 +334,22 @@ class Printer {
     out_ += ", " + std::to_string(r.lanes) + ")";
   }
 
-  void print(const Let& l, int level) {
-    out_ += '(';
-    std::string before = std::exchange(out_, {});
-    print(l.value, kLoosest);
-    const std::string value = std::exchange(out_, std::move(before));
-    out_ += "let " + names_.bind(l.var.id(), l.var.name()) + " = " + value + " in ";
-    print(l.body, kLoosest);
+  // A chain of lets is one list: (let x = 1.0, y = x + x in x * y)
+  void print(const Let& first) {
+    std::vector<const Let*> chain;
+    Expr rest;
+    for (const Let* l = &first; l != nullptr; l = sharing_.named(rest) ? nullptr : as<Let>(rest)) {
+      std::string before = std::exchange(out_, {});
+      print(l->value, kLoosest);
+      const std::string value = std::exchange(out_, std::move(before));
+      out_ += (chain.empty() ? "(let " : ", ") + names_.bind(l->var.id(), l->var.name()) + " = " + value;
+      chain.push_back(l);
+      rest = l->body;
+    }
+    out_ += " in ";
+    print(rest, kLoosest);
     out_ += ')';
-    names_.release(l.var.id());
+    for (const Let* l : chain) names_.release(l->var.id());
   }
 
   void print(const Reduce& r) {

@@ -21,7 +21,7 @@ void Sharing::plan(const std::vector<Expr>& roots) {
   }
   for (const Expr& e : order_) {
     const Use& use = uses_.at(e.get());
-    if (use.times < 2 || terms(e) < kWorthNaming) continue;
+    if (use.times < 2 || terms(e) < kWorthNaming || as<Ramp>(e)) continue;  // a ramp is shorter as base : lanes
     named_.insert(e.get());
     if (!use.local) before_.push_back(e);
   }

@@ -93,7 +93,10 @@ bool on_bits(BinOp op) { return op >= BinOp::kBitAnd && op <= BinOp::kShr; }
 
 }  // namespace
 
-Expr as_data(Expr e) { return convert(data_type(e), std::move(e)); }
+Expr as_data(Expr e) {
+  const Type type = data_type(e);  // before the move: arguments are evaluated in any order
+  return convert(type, std::move(e));
+}
 
 Expr as_index(Expr e) {
   const Type type = e.type();

@@ -191,6 +191,8 @@ Value convert(Value v) {
   const Wide<From> x = get<From>(v);
   if constexpr (std::is_same_v<To, bool>)
     return truth(x != 0);
+  else if constexpr (kIsHalf<To>)
+    return put<float>(static_cast<float>(round_to(To::kType, static_cast<double>(x))));  // once, not by way of float
   else if constexpr (kIsFloat<To>)
     return put<To>(static_cast<Wide<To>>(x));
   else if constexpr (!kIsFloat<From>)

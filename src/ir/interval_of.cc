@@ -8,7 +8,7 @@
 namespace tw::ir {
 namespace {
 
-constexpr int kSubstitutions = 2;    // how many minima and quotients of one sum are looked into at once
+constexpr int kSubstitutions = 5;    // how many minima and quotients of one sum are looked into, one after the other
 constexpr size_t kLargestForm = 12;  // of the sums for which that is tried
 
 }  // namespace
@@ -50,42 +50,86 @@ Interval Simplifier::compute_interval(const Expr& e) {
 }
 
 Interval Simplifier::interval(const Linear& form) {
-  return form.overflow ? Interval::everything() : interval_of_sum(form, kSubstitutions);
+  if (form.overflow) return Interval::everything();
+  if (form.terms.size() == 1) return shifted(scaled(interval(form.terms[0].atom), form.terms[0].factor), form.constant);
+  Linear negated;
+  negated.add(form, -1);
+  const int64_t below = upper_end(negated, kSubstitutions);
+  return {below == Interval::kPosInf ? Interval::kNegInf : -below, upper_end(form, kSubstitutions)};
 }
 
-// The sum of the terms' intervals, cut with what follows when a minimum, maximum or select is replaced by its arms, or
-// a quotient x / c by (x - x % c) / c: there the terms of x cancel against the rest of the sum.
-Interval Simplifier::interval_of_sum(const Linear& form, int substitutions) {
-  Interval out = Interval::point(form.constant);
-  for (const Term& t : form.terms) out = out + scaled(interval(t.atom), t.factor);
-  if (substitutions == 0 || form.terms.size() < 2 || form.terms.size() > kLargestForm) return out;
+namespace {
+
+const Binary* division_by_constant(const Expr& e, BinOp op) {
+  const auto* b = as<Binary>(e);
+  const auto by = b && b->op == op ? as_int(b->b) : std::nullopt;
+  return by && *by > 1 && *by < (int64_t{1} << 31) ? b : nullptr;
+}
+
+// What a term of a sum is for the sum's upper end.
+enum class Role { kPlain, kRemainder, kQuotient, kSmallerOf, kEitherOf };
+
+Role role_of(const Term& t) {
+  const auto* b = as<Binary>(t.atom);
+  if (as<Select>(t.atom)) return Role::kEitherOf;
+  if (b && (b->op == BinOp::kMin || b->op == BinOp::kMax))
+    return (b->op == BinOp::kMin) == (t.factor > 0) ? Role::kSmallerOf : Role::kEitherOf;
+  if (division_by_constant(t.atom, BinOp::kFloorDiv)) return Role::kQuotient;
+  return division_by_constant(t.atom, BinOp::kFloorMod) && t.factor > 0 ? Role::kRemainder : Role::kPlain;
+}
+
+}  // namespace
+
+// The sum of the terms' ends, cut with what follows when a term is looked into, so that its parts cancel against the
+// rest: either arm of a choice is covered; each arm of a minimum is a bound, and which one to try first matters where a
+// choice hides in an arm; x / c is at most x / c without rounding, and x % c at most x.
+int64_t Simplifier::upper_end(const Linear& form, int substitutions) {
+  Interval plain = Interval::point(form.constant);
+  Role role = Role::kPlain;
   for (const Term& t : form.terms) {
-    const auto* b = as<Binary>(t.atom);
-    const auto* s = as<Select>(t.atom);
-    auto with = [&](const Expr& arm, int64_t times) {  // times * (form - t) + factor * arm
-      Linear replaced;
-      replaced.add(form, times);
-      replaced.add(t.atom, -t.factor * times);
-      decompose(arm, t.factor, replaced);
-      replaced.normalise();
-      return replaced.overflow ? Interval::everything() : interval_of_sum(replaced, substitutions - 1);
-    };
-    if (s) out = intersect(out, join(with(s->yes, 1), with(s->no, 1)));
-    if (b && (b->op == BinOp::kMin || b->op == BinOp::kMax)) {
-      const Interval left = with(b->a, 1), right = with(b->b, 1);
-      const bool from_above =
-          (b->op == BinOp::kMin) == (t.factor > 0);  // the sum is at most, else at least, each arm's
-      out = intersect(out, from_above ? Interval{std::min(left.lo, right.lo), std::min(left.hi, right.hi)}
-                                      : Interval{std::max(left.lo, right.lo), std::max(left.hi, right.hi)});
-    }
-    const auto by = b && b->op == BinOp::kFloorDiv ? as_int(b->b) : std::nullopt;
-    if (by && *by > 1 && *by < (int64_t{1} << 31)) {
-      const Interval times = with(b->a, *by) - scaled({0, *by - 1}, t.factor);
-      if (times.lo != Interval::kNegInf) out.lo = std::max(out.lo, ceil_div(times.lo, *by));
-      if (times.hi != Interval::kPosInf) out.hi = std::min(out.hi, floor_div(times.hi, *by));
-    }
+    plain = plain + scaled(interval(t.atom), t.factor);
+    role = std::max(role, role_of(t));
+  }
+  if (substitutions == 0 || role == Role::kPlain || form.terms.size() < 2 || form.terms.size() > kLargestForm)
+    return plain.hi;
+  int64_t out = plain.hi;
+  for (const Term& t : form.terms) {
+    if (role_of(t) != role) continue;
+    out = std::min(out, upper_end_inside(form, t, substitutions - 1));
+    if (role != Role::kSmallerOf) break;
   }
   return out;
+}
+
+int64_t Simplifier::upper_end_inside(const Linear& form, const Term& term, int substitutions) {
+  const auto& [atom, factor] = term;
+  auto with = [&](const Expr& arm, int64_t times) {  // of times * (form - term) + factor * arm
+    Linear replaced;
+    replaced.add(form, times);
+    replaced.add(atom, -factor * times);
+    decompose(arm, factor, replaced);
+    replaced.normalise();
+    return replaced.overflow ? Interval::kPosInf : upper_end(replaced, substitutions);
+  };
+  const auto* s = as<Select>(atom);
+  const auto* b = as<Binary>(atom);
+  switch (role_of(term)) {
+    case Role::kPlain:
+      return Interval::kPosInf;
+    case Role::kEitherOf:
+      return std::max(with(s ? s->yes : b->a, 1), with(s ? s->no : b->b, 1));
+    case Role::kSmallerOf:
+      return std::min(with(b->a, 1), with(b->b, 1));
+    case Role::kQuotient: {
+      // by * form = by * rest + factor * (x - x % by), where -factor * (x % by) is at most 0 or -factor * (by - 1).
+      const int64_t by = *as_int(b->b), times = with(b->a, by);
+      if (times == Interval::kPosInf) return times;
+      return floor_div(shifted(scaled({0, by - 1}, -factor), times).hi, by);
+    }
+    case Role::kRemainder:
+      return interval(b->a).lo >= 0 ? with(b->a, 1) : Interval::kPosInf;
+  }
+  return Interval::kPosInf;
 }
 
 Interval interval_of(const Expr& e, const Bounds& bounds) {

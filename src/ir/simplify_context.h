@@ -78,7 +78,8 @@ class Simplifier {
 
   // interval_of.cc: intervals of simplified nodes
   Interval compute_interval(const Expr&);
-  Interval interval_of_sum(const Linear&, int substitutions);
+  int64_t upper_end(const Linear&, int substitutions);
+  int64_t upper_end_inside(const Linear&, const Term&, int substitutions);
 
   // simplify_stmt.cc
   Stmt simplify(const For&, const Stmt& original);

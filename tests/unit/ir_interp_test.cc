@@ -102,6 +102,11 @@ TEST_F(Interpreter, CastsSaturate) {
   EXPECT_EQ(value<int8_t>(cast(Type::i(8), int_imm(Type::i(32), 300))), 44);
 }
 
+TEST_F(Interpreter, WideValuesRoundToHalvesOnce) {
+  const double just_below_a_tie = 0x1.bdbfffffffff9p-15;
+  EXPECT_EQ(value<uint16_t>(cast(Type::f(16), float_imm(Type::f(64), just_below_a_tie))), 891);
+}
+
 TEST_F(Interpreter, MinAndMaxYieldTheSecondOperandForNaN) {
   EXPECT_EQ(value<float>(min(f32(std::nan("")), f32(1))), 1.0f);
   EXPECT_TRUE(std::isnan(value<float>(max(f32(1), f32(std::nan(""))))));

@@ -45,6 +45,8 @@ TEST_F(Proofs, CommonTermsCancel) {
   EXPECT_TRUE(can_prove(Expr(x) - floordiv(x, 4) * 4 < 4, bounds));
   EXPECT_TRUE(can_prove(floordiv(Expr(x) + 3, 4) <= floordiv(x, 4) + 1, bounds));
   EXPECT_TRUE(can_prove(max(Expr(x) - 1, 0) >= Expr(x) - 1, bounds));
+  EXPECT_TRUE(can_prove(floormod(io, 8) <= Expr(io), bounds));
+  EXPECT_TRUE(can_prove(select(Expr(x) < y, Expr(io) + 1, Expr(io)) - io < 2, bounds));
   EXPECT_TRUE(can_prove(Expr(x) < 5 || Expr(x) >= 5, bounds));
 }
 
@@ -87,6 +89,17 @@ TEST_F(SymbolicEnds, ClampsKeepANumber) {
   const SymbolicInterval clamped = symbolic_interval(min(Expr(o) * 16 + i, 256), inner, outer);
   ASSERT_TRUE(clamped.known);
   EXPECT_EQ(interval_of(clamped.hi - clamped.lo, outer).hi, 15);
+  const SymbolicInterval padded = symbolic_interval(max(min(Expr(o) * 16 + i + j - 1, 256), 0), inner, outer);
+  ASSERT_TRUE(padded.known);
+  EXPECT_EQ(interval_of(padded.hi - padded.lo, outer).hi, 17);
+}
+
+TEST_F(SymbolicEnds, FusedAxes) {
+  const Expr f = Expr(o) * 16 + i;  // of rows of 513
+  expect(floordiv(f, 513), floordiv(Expr(o) * 16, 513), 1);
+  expect(floormod(f, 513), 0, 512);
+  const Expr aligned = Expr(o) * 16 + i;  // of rows of 64
+  expect(floordiv(aligned, 64) * 64 + floormod(aligned, 64), Expr(o) * 16, 15);
 }
 
 TEST_F(SymbolicEnds, ExtentsMayBeSymbolic) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "src/ir/equal.h"
+#include "src/ir/interp.h"
 #include "src/ir/simplify.h"
 #include "tests/unit/random_index.h"
 
@@ -225,6 +226,71 @@ TEST(Random, VectorExpressionsKeepTheirValue) {
             << to_string(e) << "\nbecame " << to_string(got) << "\nat " << random.point();
     }
   }
+}
+
+// Loops over the variables of a RandomIndex, some with extents that depend on outer ones, with conditions and lets
+// between; each statement mixes an index into an element, so that order, count and subscripts of all stores show in the
+// result.
+class RandomNest {
+ public:
+  explicit RandomNest(uint64_t seed) : random_(seed) {}
+
+  Program program() {
+    Stmt body = level(0);
+    const Stmt clear = loop(at_, 16, store(out_, {at_}, int_imm(Type::i(64), 1)));
+    return {"nest", {{out_, true}}, seq({clear, body})};
+  }
+
+ private:
+  Stmt put() {
+    const Expr at = floormod(random_.expression(Type::index(), 3), 16);
+    const Expr mixed =
+        load(out_, {at}) * int_imm(Type::i(64), 3) + cast(Type::i(64), random_.expression(Type::index(), 3));
+    return store(out_, {at}, mixed);
+  }
+
+  Stmt level(size_t depth) {
+    if (depth == random_.vars().size()) return put();
+    const Var& v = random_.vars()[depth];
+    Expr extent = random_.between(0, 4);
+    if (depth > 0 && random_.between(0, 2) == 0)
+      extent = min(Expr(random_.vars()[depth - 1]) + random_.between(-1, 2), 3);
+    Stmt body = level(depth + 1);
+    if (random_.between(0, 2) == 0) body = seq({put_closed(depth), body});
+    // Conditions mention variables of inner loops only where those are bound: above, all of them.
+    if (depth + 1 == random_.vars().size()) {
+      for (int64_t n = random_.between(0, 2); n > 0; --n) {
+        const Expr cond = random_.expression(Type::boolean(), 2);
+        body = random_.between(0, 1) ? if_then(cond, body) : if_then(cond, body, seq({put(), put()}));
+      }
+    }
+    return loop(v, extent, body, random_.between(0, 1) ? ForKind::kSerial : ForKind::kUnrolled);
+  }
+
+  Stmt put_closed(size_t depth) {
+    const Expr at = floormod(Expr(random_.vars()[depth]) * 7 + random_.between(0, 9), 16);
+    return store(out_, {at}, load(out_, {at}) + int_imm(Type::i(64), 5));
+  }
+
+  RandomIndex random_;
+  Buffer out_{"out", Type::i(64), {16}, Scope::kArgument};
+  Var at_{"at"};
+};
+
+TEST(Random, ProgramsKeepTheirMeaning) {
+  int smaller = 0;
+  for (uint64_t n = 0; n < 3000; ++n) {
+    const Program p = RandomNest(n).program();
+    const Program q{p.name, p.params, simplify(p.body)};
+    std::vector<int64_t> before(16), after(16);
+    const InterpBuffer first{before.data(), 128}, second{after.data(), 128};
+    const Status ran = interpret(p, {&first, 1}), again = interpret(q, {&second, 1});
+    ASSERT_TRUE(ran.ok()) << ran.error().render() << to_string(p);
+    ASSERT_TRUE(again.ok()) << again.error().render() << to_string(p) << to_string(q);
+    ASSERT_EQ(before, after) << to_string(p) << to_string(q);
+    smaller += to_string(q).size() < to_string(p).size();
+  }
+  EXPECT_GT(smaller, 2000);
 }
 
 TEST(Random, EqualPolynomialsAreEqualTrees) {

@@ -163,7 +163,10 @@ class VectorBody {
     }
     const int lanes = std::max(x.type().lanes, y.type().lanes);
     const Expr out = binary(b.op, with_lanes(x, lanes), with_lanes(y, lanes));
-    return x.type().is_index() ? simplify(out, bounds_) : out;
+    if (!x.type().is_index()) return out;
+    const Expr simple = simplify(out, bounds_);
+    const auto* same_in_all = as<Broadcast>(simple);  // a quotient that the lanes don't change
+    return same_in_all ? same_in_all->value : simple;
   }
 
   Expr rebuild(const Select& s) {

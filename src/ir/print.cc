@@ -230,6 +230,7 @@ class Printer {
   void statement(const std::vector<Expr>& roots) {
     sharing_.plan(roots);
     defined_.clear();
+    definitions_ = 0;
     for (const Expr& e : sharing_.before()) {
       line();
       define(e);
@@ -239,7 +240,7 @@ class Printer {
   }
 
   void define(const Expr& e) {
-    const std::string name = "%" + std::to_string(defined_.size() + 1);
+    const std::string name = "%" + std::to_string(++definitions_);  // before those that stand inside `e`
     out_ += name + " = ";
     print_node(e, kLoosest);
     defined_.emplace(e.get(), name);
@@ -416,7 +417,7 @@ class Printer {
   }
 
   std::string out_;
-  int indent_ = 0;
+  int indent_ = 0, definitions_ = 0;
   Names names_;
   Sharing sharing_;
   std::unordered_map<const ExprNode*, std::string> defined_;

@@ -25,11 +25,19 @@ void expect_round_trip(const Program& p) {
 }
 
 TEST(IrParse, RandomProgramsRoundTrip) {
-  for (uint64_t seed = 0; seed < 500; ++seed) {
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     expect_round_trip(RandomProgram(seed).make());
     if (HasFatalFailure()) return;
   }
+}
+
+TEST(IrParse, SharedNodesInsideALetComeBackAsSharedNodes) {
+  const Buffer c("C", Type::f(32), {}, Scope::kArgument);
+  const Var t("t", Type::f(32));
+  Expr e = t;
+  for (int i = 0; i < 60; ++i) e = e * e + 1;  // 2^60 terms: only names keep the text short
+  expect_round_trip({"f", {{c, true}}, store(c, {}, let(t, float_imm(Type::f(32), 0.5), e))});
 }
 
 TEST(IrParse, HandWrittenTextMayBeLoose) {

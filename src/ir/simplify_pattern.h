@@ -65,6 +65,10 @@ struct Rule {
 const std::vector<Rule>& index_rules(const ExprNode& root);
 const std::vector<Rule>& data_rules(const ExprNode& root);
 
+// The whole tables, for their proof.
+std::vector<Rule> all_index_rules();
+std::vector<Rule> all_data_rules();
+
 // `e` with the first rule that fits applied and the result simplified; empty when none fits. The operands of `e` are
 // simplified.
 Expr apply_first(const std::vector<Rule>& rules, const Expr& e, Simplifier& simplifier);

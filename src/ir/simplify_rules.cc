@@ -1,4 +1,4 @@
-// The rules of the simplifier, one a line. Each is proved over random values in ir_simplify_test.cc.
+// The rules of the simplifier, one a line. Each is proved over all small values in ir_simplify_rules_test.cc.
 //
 // index_rule: integers that do not overflow. Sums, multiples, and sums under / and % are not here: simplify_linear.h
 // puts them into normal form before any rule is asked. data_rule: two's-complement integers that wrap, IEEE floats,
@@ -25,6 +25,11 @@ struct Table {
                                                           : static_cast<size_t>(r.from->op);
       by_root[slot].push_back(r);
     }
+  }
+  std::vector<Rule> all() const {
+    std::vector<Rule> out;
+    for (const auto& rules : by_root) out.insert(out.end(), rules.begin(), rules.end());
+    return out;
   }
   const std::vector<Rule>& of(const ExprNode& root) const {
     if (const auto* b = std::get_if<Binary>(&root.kind)) return by_root[static_cast<size_t>(b->op)];
@@ -163,5 +168,8 @@ const Table& data_table() {
 
 const std::vector<Rule>& index_rules(const ExprNode& root) { return index_table().of(root); }
 const std::vector<Rule>& data_rules(const ExprNode& root) { return data_table().of(root); }
+
+std::vector<Rule> all_index_rules() { return index_table().all(); }
+std::vector<Rule> all_data_rules() { return data_table().all(); }
 
 }  // namespace tw::ir

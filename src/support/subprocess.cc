@@ -92,10 +92,12 @@ struct Plan {
   const char* path;
   std::vector<char*> argv;
   int null, errors, channel;
+  int failure;  // a pipe: the reason why exec failed, or nothing
   uint64_t address_space, file_bytes;
   pid_t parent;
-  volatile int error = 0;  // written by the child, which shares our memory until exec
 };
+
+constexpr int kFailure = kChannel + 1;
 
 void limit(int resource, uint64_t value) {
   const rlimit both{value, value};
@@ -113,8 +115,9 @@ void limit(int resource, uint64_t value) {
   dup2(plan.null, 1);
   dup2(plan.errors, 2);
   dup2(plan.channel, kChannel);
+  dup3(plan.failure, kFailure, O_CLOEXEC);
 #ifdef SYS_close_range
-  syscall(SYS_close_range, kChannel + 1, ~0u, 0);
+  syscall(SYS_close_range, kFailure + 1, ~0u, 0);
 #endif
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
@@ -123,7 +126,8 @@ void limit(int resource, uint64_t value) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   execve(plan.path, plan.argv.data(), environ);
-  plan.error = errno;
+  const int reason = errno;
+  if (write(kFailure, &reason, sizeof(reason)) < 0) _exit(126);
   _exit(127);
 }
 
@@ -136,8 +140,9 @@ __attribute__((noinline)) pid_t start(Plan& plan) {
 }  // namespace
 
 Subprocess::Subprocess(const Command& command) {
-  int pair[2];
+  int pair[2], failure[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) fail("socketpair");
+  if (pipe2(failure, O_CLOEXEC) != 0) fail("pipe");
   channel_ = above_standard(pair[0]);
   errors_ = above_standard(memfd_create("stderr", MFD_CLOEXEC));
   Plan plan{command.path.c_str(),
@@ -145,24 +150,27 @@ Subprocess::Subprocess(const Command& command) {
             above_standard(open("/dev/null", O_RDWR | O_CLOEXEC)),
             errors_,
             above_standard(pair[1]),
+            above_standard(failure[1]),
             command.address_space_bytes,
             command.file_bytes,
             getpid()};
   plan.argv.push_back(const_cast<char*>(plan.path));
   for (const std::string& arg : command.args) plan.argv.push_back(const_cast<char*>(arg.c_str()));
   plan.argv.push_back(nullptr);
-  int start_error = 0;
+  int reason = 0;
   spawner().run([&] {
     pid_ = start(plan);
-    start_error = pid_ < 0 ? errno : 0;
+    if (pid_ < 0) reason = errno;
   });
   close(plan.null);
   close(plan.channel);
-  if (pid_ > 0 && plan.error == 0) return;
-  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+  close(plan.failure);
+  if (pid_ > 0 && read(failure[0], &reason, sizeof(reason)) == sizeof(reason)) waitpid(pid_, nullptr, 0);
+  close(failure[0]);
+  if (reason == 0) return;
   close(channel_);
   close(errors_);
-  errno = pid_ > 0 ? plan.error : start_error;
+  errno = reason;
   fail("cannot start " + command.path);
 }
 

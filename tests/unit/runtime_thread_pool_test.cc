@@ -88,6 +88,9 @@ TEST(ThreadPool, SeveralUserThreadsAtOnce) {
 }
 
 TEST(ThreadPool, WorksAfterFork) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no threads after fork";
+#endif
   const Threads use(4);
   Counts before(100);
   parallel_for(100, Counts::body, &before);

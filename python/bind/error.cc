@@ -1,7 +1,5 @@
-// tw::Error as the exception classes of tensorwright/errors.py, with the user's line filled in.
-#include "tensorwright/error.h"
-
-#include <pybind11/stl.h>
+// tw::Error in Python: one exception class for each ErrorKind, with the user's own line filled in.
+#include <string>
 
 #include "python/bind/bind.h"
 
@@ -10,7 +8,9 @@ namespace py = pybind11;
 namespace tw::bind {
 namespace {
 
-const char* class_name(ErrorKind kind) {
+std::string package_dir;  // ends in a slash; set once, when the package is imported
+
+const char* class_of(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kDType:
       return "DTypeError";
@@ -33,49 +33,70 @@ const char* class_name(ErrorKind kind) {
     case ErrorKind::kParse:
       return "ParseError";
     case ErrorKind::kInternal:
-      return "InternalError";
+      break;
   }
   return "InternalError";
 }
 
-// Where nothing is known, the innermost frame outside the package; the text through linecache, which knows notebook
-// cells.
-void locate(SourceLine& where) {
-  py::module_ location = py::module_::import("tensorwright._location");
-  if (!where.known()) {
-    auto [file, line] = location.attr("user_line")().cast<std::pair<std::string, int>>();
-    where.file = file;
-    where.line = line;
-  }
-  if (where.text.empty()) where.text = location.attr("line_text")(where.file, where.line).cast<std::string>();
+void set_python_error(const Diagnostic& d) {
+  const SourceLine where = d.where.known() ? d.where : user_line();
+  const py::object type = py::module_::import("tensorwright.errors").attr(class_of(d.kind));
+  py::list arguments;
+  arguments.append(d.what);
+  for (const std::string& note : d.notes) arguments.append(note);
+  const py::object error = type(*py::tuple(arguments), py::arg("file") = where.file, py::arg("line") = where.line,
+                                py::arg("text") = where.text);
+  PyErr_SetObject(type.ptr(), error.ptr());
 }
 
-void raise(const Error& error) {
-  Diagnostic d = error.diagnostic();
-  locate(d.where);
-  py::object type = py::module_::import("tensorwright.errors").attr(class_name(d.kind));
-  py::object value = type(d.render());
-  value.attr("what") = d.what;
-  value.attr("notes") = d.notes;
-  value.attr("file") = d.where.file;
-  value.attr("line") = d.where.line;
-  PyErr_SetObject(type.ptr(), value.ptr());
+void translate(std::exception_ptr thrown) {
+  try {
+    if (thrown) std::rethrow_exception(thrown);
+  } catch (const Error& e) {
+    try {
+      set_python_error(e.diagnostic());
+    } catch (py::error_already_set& broken) {
+      broken.restore();
+    }
+  }
+}
+
+std::string render(const std::string& what, const py::tuple& notes, const std::string& file, int line,
+                   const std::string& text, bool internal) {
+  Diagnostic d{internal ? ErrorKind::kInternal : ErrorKind::kExpr, what, {file, line, text}, {}};
+  for (const py::handle note : notes) d.notes.push_back(py::cast<std::string>(py::str(note)));
+  return d.render();
 }
 
 }  // namespace
 
-void bind_errors(py::module_&) {
-  py::register_exception_translator([](std::exception_ptr p) {
-    try {
-      if (p) std::rethrow_exception(p);
-    } catch (const Error& error) {
-      try {
-        raise(error);
-      } catch (py::error_already_set& inner) {
-        inner.restore();
-      }
+SourceLine user_line() {
+  PyFrameObject* frame = PyEval_GetFrame();
+  Py_XINCREF(reinterpret_cast<PyObject*>(frame));
+  SourceLine where;
+  while (frame != nullptr && !where.known()) {
+    const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
+    std::string file = py::cast<std::string>(code.attr("co_filename"));
+    if (package_dir.empty() || !file.starts_with(package_dir)) {
+      where.file = std::move(file);
+      where.line = PyFrame_GetLineNumber(frame);
     }
+    PyFrameObject* outer = PyFrame_GetBack(frame);
+    Py_DECREF(reinterpret_cast<PyObject*>(frame));
+    frame = outer;
+  }
+  Py_XDECREF(reinterpret_cast<PyObject*>(frame));
+  return where;
+}
+
+void bind_errors(py::module_& m) {
+  py::register_exception_translator(&translate);
+  m.def("_set_package_dir", [](const std::string& dir) { package_dir = dir + "/"; });
+  m.def("_user_line", [] {
+    const SourceLine where = user_line();
+    return py::make_tuple(where.file, where.line);
   });
+  m.def("_render", &render);
 }
 
 }  // namespace tw::bind

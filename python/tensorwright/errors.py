@@ -1,21 +1,48 @@
-"""The exceptions. ``str(e)`` names the user's line, the rule, what was expected and what came; ``e.what`` is the rule alone,
-``e.notes`` the explanation, ``e.file`` and ``e.line`` the place."""
+"""The errors that Tensorwright raises. Each is a ``tensorwright.Error`` and what Python people expect besides."""
 
-__all__ = ["ArgumentError", "BuildError", "DTypeError", "Error", "ExprError", "InternalError", "LogError", "NoRecord",
-           "ParseError", "ScheduleError", "TargetError", "TuneError"]
+from . import _core
+from ._location import line_text, user_line
+
+__all__ = [
+    "ArgumentError",
+    "BuildError",
+    "DTypeError",
+    "Error",
+    "ExprError",
+    "InternalError",
+    "LogError",
+    "NoRecord",
+    "ParseError",
+    "ScheduleError",
+    "TargetError",
+    "TuneError",
+]
 
 
 class Error(Exception):
-    """What every error of this package is."""
+    """What all errors of Tensorwright have in common.
 
-    what = ""
-    notes: list = []
-    file = ""
-    line = 0
+    ``str(e)`` is the whole message: where, the rule, what was expected and what came, the user's line, the reason and the way
+    out. ``e.what`` is the rule alone, ``e.notes`` the explanation, ``e.file`` and ``e.line`` the place.
+    """
+
+    def __init__(self, what, *notes, file=None, line=0, text=""):
+        if file is None:
+            file, line = user_line()
+        self.what, self.notes, self.file, self.line = what, list(notes), file, line
+        self.text = text or line_text(file, line)
+        super().__init__(_core._render(what, notes, file, line, self.text, isinstance(self, InternalError)))
+
+    def __reduce__(self):
+        return _restore, (type(self), self.what, self.notes, self.file, self.line, self.text)
+
+
+def _restore(kind, what, notes, file, line, text):
+    return kind(what, *notes, file=file, line=line, text=text)
 
 
 class DTypeError(Error, TypeError):
-    """A dtype that the operation does not take."""
+    """A dtype, or a kind of value, that the operation does not take."""
 
 
 class ExprError(Error, ValueError, TypeError):
@@ -31,7 +58,7 @@ class ArgumentError(Error, ValueError, TypeError):
 
 
 class TargetError(Error, ValueError):
-    """An unknown target, CPU or attribute."""
+    """An unknown target, CPU or attribute, or one that cannot do what is asked."""
 
 
 class BuildError(Error, RuntimeError):
@@ -55,4 +82,4 @@ class ParseError(Error, ValueError):
 
 
 class InternalError(Error, RuntimeError):
-    """A bug of Tensorwright."""
+    """A bug of Tensorwright's."""

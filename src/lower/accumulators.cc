@@ -60,7 +60,8 @@ class Promoter {
   }
 
   Stmt in_sequence(std::vector<Stmt> members) {
-    for (size_t n = 0; n < members.size(); ++n)
+    for (size_t n = 0; n < members.size(); ++n) {
+      if (as<Allocate>(members[n])) continue;  // its own statements come first
       for (const Buffer& buffer : stored_buffers(members[n])) {
         if (done_.count(buffer.id())) continue;
         const auto run = find_run(members, n, buffer);
@@ -70,6 +71,7 @@ class Promoter {
         members.erase(members.begin() + run->first + 1, members.begin() + run->last + 1);
         return in_sequence(std::move(members));
       }
+    }
     std::vector<Stmt> out;
     for (const Stmt& m : members) out.push_back(inside(m));
     return seq(std::move(out));
@@ -90,11 +92,11 @@ class Promoter {
       return std::all_of(list.begin(), list.end(), [&](const TileAccess& a) { return same_tile(tile, a); });
     };
     const auto reduces = [](const std::vector<TileAccess>& list) {
-      return std::any_of(list.begin(), list.end(), [](const TileAccess& a) { return a.reduces; });
+      return std::any_of(list.begin(), list.end(), [](const TileAccess& a) { return a.reduces && a.reads; });
     };
     if (!fits(*accesses)) return std::nullopt;
     Run run{n, n, false, {}};
-    const bool writes_all = accesses->size() == 1 && !tile.reads && !tile.reduces && !tile.conditional;
+    const bool writes_all = accesses->size() == 1 && !tile.reads && !tile.repeats && !tile.conditional;
     run.initialised = writes_all;
     bool reduction = reduces(*accesses);
     for (size_t next = n + 1; next < members.size(); ++next) {

@@ -14,7 +14,8 @@ namespace tw::lower {
 // The result carries no Tail.
 ir::Stmt with_exact_extent(const ir::For& f, const ir::Stmt& body, const Ranges&);
 
-// Takes conditions that guard the whole body at any depth into a constant extent. The same loop when there is nothing to take.
+// Takes conditions that guard the whole body at any depth into a constant extent. The same loop when there is nothing
+// to take.
 ir::For tightened(const ir::For&, const Ranges&);
 
 // The conditions that all statements of a sequence stand under, around the sequence; nested Ifs as one.

@@ -103,7 +103,8 @@ class AccessCollector {
         access.loops.push_back(l);
       } else {
         if (serial_data_loop || l.kind == ForKind::kVectorized) return false;  // unrolling it would copy the reduction
-        access.reduces = true;
+        access.repeats = true;
+        access.reduces = access.reduces || access.loops.empty();
         reductions.push_back(l.var);
       }
     }

@@ -19,7 +19,8 @@ struct TileAccess {
   std::vector<TileLoop> loops;   // whose variables occur in the subscripts, from the outside in
   std::vector<ir::Expr> guards;  // conditions around that don't mention a reduction variable
   std::vector<ir::Expr> at;
-  bool reduces = false;      // a loop on the way does not occur in the subscripts
+  bool reduces = false;      // the outermost loop on the way does not occur in the subscripts
+  bool repeats = false;      // some loop on the way does not
   bool reads = false;        // the stored value reads the buffer
   bool conditional = false;  // under a condition on a reduction variable
 };

@@ -9,6 +9,7 @@ namespace tw::ir {
 namespace {
 
 constexpr int kSubstitutions = 5;    // how many minima and quotients of one sum are looked into, one after the other
+constexpr int kEffort = 100;         // and how often, for one end
 constexpr size_t kLargestForm = 12;  // of the sums for which that is tried
 
 }  // namespace
@@ -54,8 +55,9 @@ Interval Simplifier::interval(const Linear& form) {
   if (form.terms.size() == 1) return shifted(scaled(interval(form.terms[0].atom), form.terms[0].factor), form.constant);
   Linear negated;
   negated.add(form, -1);
-  const int64_t below = upper_end(negated, kSubstitutions);
-  return {below == Interval::kPosInf ? Interval::kNegInf : -below, upper_end(form, kSubstitutions)};
+  int below_effort = kEffort, above_effort = kEffort;
+  const int64_t below = upper_end(negated, kSubstitutions, below_effort);
+  return {below == Interval::kPosInf ? Interval::kNegInf : -below, upper_end(form, kSubstitutions, above_effort)};
 }
 
 namespace {
@@ -83,25 +85,26 @@ Role role_of(const Term& t) {
 // The sum of the terms' ends, cut with what follows when a term is looked into, so that its parts cancel against the
 // rest: either arm of a choice is covered; each arm of a minimum is a bound, and which one to try first matters where a
 // choice hides in an arm; x / c is at most x / c without rounding, and x % c at most x.
-int64_t Simplifier::upper_end(const Linear& form, int substitutions) {
+int64_t Simplifier::upper_end(const Linear& form, int substitutions, int& effort) {
   Interval plain = Interval::point(form.constant);
   Role role = Role::kPlain;
   for (const Term& t : form.terms) {
     plain = plain + scaled(interval(t.atom), t.factor);
     role = std::max(role, role_of(t));
   }
-  if (substitutions == 0 || role == Role::kPlain || form.terms.size() < 2 || form.terms.size() > kLargestForm)
+  if (substitutions == 0 || --effort < 0 || role == Role::kPlain || form.terms.size() < 2 ||
+      form.terms.size() > kLargestForm)
     return plain.hi;
   int64_t out = plain.hi;
   for (const Term& t : form.terms) {
     if (role_of(t) != role) continue;
-    out = std::min(out, upper_end_inside(form, t, substitutions - 1));
+    out = std::min(out, upper_end_inside(form, t, substitutions - 1, effort));
     if (role != Role::kSmallerOf) break;
   }
   return out;
 }
 
-int64_t Simplifier::upper_end_inside(const Linear& form, const Term& term, int substitutions) {
+int64_t Simplifier::upper_end_inside(const Linear& form, const Term& term, int substitutions, int& effort) {
   const auto& [atom, factor] = term;
   auto with = [&](const Expr& arm, int64_t times) {  // of times * (form - term) + factor * arm
     Linear replaced;
@@ -109,7 +112,7 @@ int64_t Simplifier::upper_end_inside(const Linear& form, const Term& term, int s
     replaced.add(atom, -factor * times);
     decompose(arm, factor, replaced);
     replaced.normalise();
-    return replaced.overflow ? Interval::kPosInf : upper_end(replaced, substitutions);
+    return replaced.overflow ? Interval::kPosInf : upper_end(replaced, substitutions, effort);
   };
   const auto* s = as<Select>(atom);
   const auto* b = as<Binary>(atom);

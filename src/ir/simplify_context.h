@@ -78,8 +78,8 @@ class Simplifier {
 
   // interval_of.cc: intervals of simplified nodes
   Interval compute_interval(const Expr&);
-  int64_t upper_end(const Linear&, int substitutions);
-  int64_t upper_end_inside(const Linear&, const Term&, int substitutions);
+  int64_t upper_end(const Linear&, int substitutions, int& effort);
+  int64_t upper_end_inside(const Linear&, const Term&, int substitutions, int& effort);
 
   // simplify_stmt.cc
   Stmt simplify(const For&, const Stmt& original);

@@ -50,6 +50,12 @@ TEST_F(Proofs, CommonTermsCancel) {
   EXPECT_TRUE(can_prove(Expr(x) < 5 || Expr(x) >= 5, bounds));
 }
 
+TEST_F(Proofs, ManyMinimaCostLittle) {
+  Expr sum = x;
+  for (int n = 0; n < 5; ++n) sum = sum + min(Expr(x) * n, Expr(y) * (n + 1)) - max(Expr(x) - n, Expr(io) * n);
+  for (int n = 0; n < 100; ++n) EXPECT_FALSE(can_prove(sum < Expr(x) - 1000 - n, bounds));
+}
+
 struct SymbolicEnds : testing::Test {
   Var o{"o"}, i{"i"}, j{"j"};
   Bounds outer{{o.id(), {0, 100}}};

@@ -306,6 +306,7 @@ Subscripts::Subscripts(Preparation& preparation, const Buffer& buffer, const std
 int64_t Subscripts::offset(State& s) const {
   const Memory& memory = s.memories[memory_];
   if (at_.size() != memory.rank()) {  // one subscript for the whole buffer: the offset itself
+    TW_CHECK(at_.size() == 1, memory.name());
     const int64_t offset = at_[0]->eval(s).i;
     if (offset < 0 || offset >= memory.span()) outside(s, 0, offset);
     return offset;

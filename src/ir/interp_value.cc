@@ -274,6 +274,8 @@ Value function(Value v) {
   else if constexpr (!kIsFloat<T>) {
     if (fn != Fn::kAbs || v.i >= 0 || std::is_unsigned_v<T>) return v;
     return put<T>(static_cast<T>(0 - static_cast<uint64_t>(v.i)));
+  } else if constexpr (fn == Fn::kSqrt) {
+    return put<T>(std::sqrt(get<T>(v)));  // IEEE rounds it itself; a detour would round twice
   } else {
     return put<T>(static_cast<Wide<T>>(transcendental<fn, Precise<T>>(get<T>(v))));
   }

@@ -215,6 +215,9 @@ struct Progress {
   const Trial* current = nullptr;
 };
 
+// One line on stderr, rewritten: trials, best, current, failures, time left. For TuneOptions::on_trial.
+void print_progress(const Progress&);
+
 struct TuneOptions {
   int trials = 128;      // configurations measured, those of the log included
   std::string log = {};  // empty: nothing is kept

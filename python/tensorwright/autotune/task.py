@@ -8,7 +8,7 @@ import os
 from .. import _core
 from ..errors import TuneError
 from ..schedule import Schedule
-from ..target import Target
+from ..target import as_target
 from . import template as templates
 from .space import Space
 
@@ -44,7 +44,7 @@ class Task:
         self.template = templates.find(template)
         self.args = tuple(args) if isinstance(args, (list, tuple)) else args
         text = _json_args(args)
-        self.target = target if isinstance(target, Target) else Target.current() if target is None else Target(target)
+        self.target = as_target(target)
         self._core = _core.TuneTask(self.template.name, text, lambda cfg: templates.run(self.template, cfg, self.args), self.target)
 
     @property

@@ -119,8 +119,8 @@ class _Bar:
     def __call__(self, done, failures, best, current):
         if self.bar is None:
             return
+        self.bar.set_postfix_str(f"best {_ms(best)}, current {_ms(current)}, failed {failures}", refresh=False)
         self.bar.update(done - self.bar.n)
-        self.bar.set_postfix_str(f"best {_ms(best)}, current {_ms(current)}, failed {failures}", refresh=True)
 
     def close(self):
         if self.bar is not None:

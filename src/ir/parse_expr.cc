@@ -146,16 +146,14 @@ Expr ExprParser::number(bool negative) {
     if (token.kind == Token::kReal) refuse(token, "a whole number expected before " + std::string(token.suffix()));
     return integer_constant(token, *type, negative);
   }
-  // Digits are read in the precision in which they were printed; the nearest value of 16 bits follows from float32.
-  const std::string_view digits = token.text();
+  // float32 is read as such: by way of float64 it would be rounded twice.
+  const char *begin = token.begin, *end = begin + token.size;
+  float narrow = 0;
   double value = 0;
-  if (type->bits == 64) {
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  } else {
-    float narrow = 0;
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), narrow);
-    value = read.ec == std::errc() ? narrow : round_to(Type::f(32), std::strtod(std::string(digits).c_str(), nullptr));
-  }
+  const std::errc failed =
+      type->bits == 32 ? std::from_chars(begin, end, narrow).ec : std::from_chars(begin, end, value).ec;
+  if (type->bits == 32) value = narrow;
+  if (failed != std::errc()) value = std::strtod(std::string(token.text()).c_str(), nullptr);  // too large or too small
   return float_imm(*type, negative ? -value : value);
 }
 

@@ -63,7 +63,7 @@ class ExprParser {
   };
 
  private:
-  static constexpr int kDeepest = 50'000;
+  static constexpr int kDeepest = 500'000;  // brackets, not's, blocks and the operators between them
 
   Expr operand();
   Expr number(bool negative);

@@ -7,6 +7,7 @@ namespace {
 
 // Bounds the depth of what is parsed: each level of a tree costs a token of one line.
 constexpr size_t kTokensPerLine = 1'000'000;
+constexpr int64_t kBrackets = 50'000;  // refused here, where the stack is still shallow
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -125,6 +126,8 @@ class Lexer {
     if (!pair && kOne.find(c) == kOne.npos)
       syntax_error(text_, text_.data() + at_, "a word, a number or a sign expected");
     brackets_ += c == '(' || c == '[';
+    if (brackets_ > kBrackets)
+      syntax_error(text_, text_.data() + at_, "at most " + std::to_string(kBrackets) + " levels of nesting expected");
     brackets_ -= (c == ')' || c == ']') && brackets_ > 0;
     const size_t begin = at_;
     at_ += pair ? 2 : 1;

@@ -337,3 +337,44 @@ def test_a_call_is_cheap(add):
         best = min(best, (time.perf_counter() - start) / 1000)
     print(f"a call with three arrays: {best * 1e6:.2f} us")
     assert best < 50e-6
+
+
+SMALL = """
+import numpy as np, tensorwright as tw
+from tensorwright import te
+A = te.placeholder((8,), name="A")
+f = tw.build([A, te.compute((8,), lambda i: te.exp(A[i]), name="B")])
+x, y = np.arange(8, dtype="float32"), np.zeros(8, "float32")
+f(x, y)
+np.testing.assert_allclose(y, np.exp(x), rtol=1e-5)
+"""
+
+
+@pytest.mark.parametrize("order", ["import torch\n" + SMALL, SMALL + "import torch\n" + SMALL, SMALL + "import torch\n" + SMALL + "torch.ones(64, 64) @ torch.ones(64, 64)\n"])
+def test_torch_imported_before_or_after(order):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    run = subprocess.run([sys.executable, "-c", order], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_data_loader_worker_calls_a_kernel(twice):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+    class Doubled(torch.utils.data.Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, i):
+            y = np.zeros(1000, np.float32)
+            twice(np.full(1000, i, np.float32), y)
+            return y
+
+    assert twice_is_right(twice)
+    loader = torch.utils.data.DataLoader(Doubled(), num_workers=2, multiprocessing_context="fork")
+    assert [float(batch.sum()) for batch in loader] == [0.0, 2000.0, 4000.0, 6000.0]
+
+
+def test_docstrings():
+    import doctest
+    result = doctest.testmod(tw.runtime, optionflags=doctest.ELLIPSIS)
+    assert result.attempted > 5 and result.failed == 0

@@ -43,6 +43,31 @@ Result<Arguments> bind(const LoopNest& nest, const std::vector<te::Tensor>& args
   return bound;
 }
 
+// Whether a stage that is computed inside another's loops is computed whole nevertheless: a stage at root reads it once
+// per element of its own, with different axes as subscripts. Threads would write what their regions share at the same
+// time.
+bool covers_all(const LoopNest& nest, const Placement& placed, int stage) {
+  int parent = placed.parent[stage];
+  if (placed.parent[parent] != kNone) return false;
+  const StageNest& reader = nest.stage(parent);
+  for (int position = 0; position <= placed.level[stage]; ++position)
+    if (reader.axes[reader.leaves[position]].annotation == Annotation::kParallel) return false;
+  for (int axis = 0; axis < reader.data_rank + reader.reduce_rank; ++axis)
+    if (reader.axes[axis].extent == 0) return false;
+  return std::any_of(placed.reads[parent].begin(), placed.reads[parent].end(), [&](const Read& read) {
+    const auto& at = ir::as<ir::Load>(read.load)->at;
+    std::vector<AxisId> used;
+    for (size_t d = 0; read.source == stage && d < at.size(); ++d) {
+      const auto* var = ir::as<ir::VarRef>(at[d]);
+      AxisId axis = var ? reader.axis_of(var->var) : kNone;
+      if (axis == kNone || std::find(used.begin(), used.end(), axis) != used.end()) return false;
+      if (reader.axes[axis].min != 0 || reader.axes[axis].extent < nest.stage(stage).axes[d].extent) return false;
+      used.push_back(axis);
+    }
+    return read.source == stage;
+  });
+}
+
 // Everything that the kernel reads or gives back is there, and what is given back is computed whole.
 Status complete(const LoopNest& nest, const Placement& placed, const Arguments& bound) {
   for (int i = 0; i < nest.size(); ++i) {
@@ -55,7 +80,8 @@ Status complete(const LoopNest& nest, const Placement& placed, const Arguments& 
       return bad_argument("every placeholder that is read must be an argument; " + stage.name + " is missing")
              << stage.name + " is read by " + nest.stage(placed.readers[i][0]).name
              << "add " + stage.name + " to the list";
-    if (given && !stage.is_placeholder() && stage.attach.kind != AttachKind::kRoot)
+    bool whole = stage.attach.kind == AttachKind::kRoot || (placed.parent[i] != kNone && covers_all(nest, placed, i));
+    if (given && !stage.is_placeholder() && !whole)
       return bad_argument(
                  "a tensor that is written out must be computed whole; " + stage.name + " is " +
                  (stage.attach.kind == AttachKind::kInline ? "inlined" : "computed inside " + stage.attach.stage))

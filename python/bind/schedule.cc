@@ -5,7 +5,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "bind.h"
+#include "python/bind/bind.h"
 #include "schedule/loop_nest.h"
 #include "schedule/refuse.h"
 
@@ -52,10 +52,15 @@ int stage_of(const Schedule& schedule, const tw::te::Operation& op) {
                   << "its stages are " + join(names));
 }
 
+// The name of an axis in a stage; for an axis of another stage a name that the refusal then shows.
 std::string axis_named(const Schedule& schedule, const std::string& stage, const tw::te::IterVar& iter) {
-  int found = schedule.nest().find_stage(stage);
-  AxisId axis = found == kNone ? kNone : schedule.nest().stage(found).axis_of(iter.var);
-  return axis == kNone ? iter.var.name() + " of another stage" : schedule.nest().stage(found).axes[axis].name;
+  const LoopNest& nest = schedule.nest();
+  int wanted = nest.find_stage(stage);
+  AxisId axis = wanted == kNone ? kNone : nest.stage(wanted).axis_of(iter.var);
+  if (axis != kNone) return nest.stage(wanted).axes[axis].name;
+  for (int i = 0; i < nest.size(); ++i)
+    if (nest.stage(i).axis_of(iter.var) != kNone) return iter.var.name() + " of stage " + nest.stage(i).name;
+  return iter.var.name() + " of another schedule";
 }
 
 struct AxisFacts {
@@ -172,8 +177,8 @@ void bind_schedule(py::module_& m) {
       .def_readonly("annotation", &AxisFacts::annotation);
 
   py::class_<Schedule> schedule(m, "Schedule");
-  schedule.def(py::init<std::vector<tw::te::Tensor>>())
-      .def(py::init<const Schedule&>())
+  schedule.def(py::init<const Schedule&>())  // before the list: s[...] makes a schedule look like a sequence
+      .def(py::init<std::vector<tw::te::Tensor>>())
       .def_property_readonly("outputs", [](const Schedule& s) { return s.outputs(); })
       .def("_check", [](const Schedule& s) { (void)s.check().value_or_throw(); })
       .def("_steps_json", [](const Schedule& s) { return to_json(s.steps()); })

@@ -75,6 +75,10 @@ def _factor(step, field, value):
     return _refuse(step, f"{field} must be a positive integer, not {value!r}")
 
 
+def _word(step, field, value):
+    return value if isinstance(value, str) else _refuse(step, f"{field} must be a string, not {value!r}")
+
+
 class Stage:
     """The loops of one tensor in a schedule: ``s[C]``. Every method appends a Step to the schedule, or raises ScheduleError and
     leaves the schedule as it was."""
@@ -130,7 +134,7 @@ class Stage:
         (4, 'i.i')
         """
         name = self._name_of("split", axis)
-        self._schedule._split(self.name, name, _factor("split", "factor", factor), _factor("split", "nparts", nparts), tail, user_line())
+        self._schedule._split(self.name, name, _factor("split", "factor", factor), _factor("split", "nparts", nparts), _word("split", "tail", tail), user_line())
         return self._axis(name + ".o"), self._axis(name + ".i")
 
     def tile(self, x, y, x_factor, y_factor, *, tail="auto"):
@@ -149,7 +153,7 @@ class Stage:
         for field, factor in zip(("x_factor", "y_factor"), factors):
             if factor is None:
                 _refuse("tile", f"{field} must be a positive integer, not None")
-        self._schedule._tile(self.name, x, y, *factors, tail, user_line())
+        self._schedule._tile(self.name, x, y, *factors, _word("tile", "tail", tail), user_line())
         return tuple(self._axis(name) for name in (x + ".o", y + ".o", x + ".i", y + ".i"))
 
     def fuse(self, *axes):
@@ -247,7 +251,7 @@ class Stage:
         >>> s = te.create_schedule(C)
         >>> s[B].set_scope("global")
         """
-        self._schedule._set_scope(self.name, scope, user_line())
+        self._schedule._set_scope(self.name, _word("set_scope", "scope", scope), user_line())
 
     def pragma(self, axis, key, value=None):
         """Attach a hint to a loop: "auto_unroll_max_step" (unroll the loops at and inside it while that makes at most so many
@@ -259,7 +263,7 @@ class Stage:
         >>> s[B].pragma(i, "auto_unroll_max_step", 16)
         """
         value = 1 if value is None else _factor("pragma", "value", int(value) if isinstance(value, bool) else value).value
-        self._schedule._pragma(self.name, self._name_of("pragma", axis), key, value, user_line())
+        self._schedule._pragma(self.name, self._name_of("pragma", axis), _word("pragma", "key", key), value, user_line())
 
     def __repr__(self):
         return f"Stage({self.name})"
@@ -300,6 +304,7 @@ class Schedule(_core.Schedule):
         >>> s[AA].compute_at(s[B], s[B].op.axis[0])
         """
         readers = readers if isinstance(readers, (list, tuple)) else [readers]
+        scope = _word("cache_read", "scope", scope)
         name = self._cache_read(self[tensor].name, scope, [self[reader].name for reader in readers], user_line())
         return self._op(name).output(0)
 
@@ -315,7 +320,7 @@ class Schedule(_core.Schedule):
         """
         if isinstance(tensor, (list, tuple)) and len(tensor) == 1:
             tensor = tensor[0]
-        name = self._cache_write(self[tensor].name, scope, user_line())
+        name = self._cache_write(self[tensor].name, _word("cache_write", "scope", scope), user_line())
         return self._op(name).output(0)
 
     @property

@@ -31,8 +31,8 @@ std::shared_ptr<const Module> elementwise(Fn fn, const Target& target) {
   const te::Tensor z =
       te::compute({n}, [&](ir::Var i) { return fn == Fn::kPow ? te::power(x(i), y(i)) : ir::call(fn, {x(i)}); }, "Z");
   schedule::Schedule s({z});
-  schedule::Split split{"Z", "i"};
-  split.factor = 256;
+  schedule::Split split;
+  split.stage = "Z", split.axis = "i", split.factor = 256;
   s.apply(split);
   s.apply(schedule::Vectorize{"Z", "i.i"});
   return fn == Fn::kPow ? build(s, {x, y, z}, target, "f") : build(s, {x, z}, target, "f");

@@ -33,9 +33,8 @@ void Emitter::emit_kernel(const ir::Program& program) {
   kernel->setDSOLocal(true);
   kernel->setDoesNotThrow();
   frame_ = Frame{};
-  frame_.function = kernel;
   frame_.context = kernel->getArg(1);
-  b_.SetInsertPoint(block("entry"));
+  begin_function(kernel);
 
   auto* args = llvm::StructType::get(c_, {b_.getInt32Ty(), b_.getInt32Ty(), pointer});
   Value* data = b_.CreateLoad(pointer, b_.CreateStructGEP(args, kernel->getArg(0), 2));
@@ -53,7 +52,7 @@ void Emitter::emit_kernel(const ir::Program& program) {
         memory_of(buffer, address, llvm::Align(static_cast<uint64_t>(buffer.element().bytes())));
   }
   emit(program.body);
-  b_.CreateRet(b_.getInt32(0));
+  end_function();
 }
 
 std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, const ir::Program& program, const Target& target,

@@ -17,6 +17,8 @@ using llvm::Value;
 namespace {
 
 constexpr int kParallelForField = 2;
+constexpr size_t kMaxAliasScopes =
+    24;  // each access lists all the others: more would make LLVM slow, not the code fast
 
 }  // namespace
 
@@ -48,7 +50,7 @@ void Emitter::emit_parallel(const ir::For& loop) {
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, b_.getInt64Ty(), pointer, pointer}, false);
   Value* code =
       b_.CreateCall(type, context_field(kParallelForField, pointer), {frame_.context, extent, body, captured});
-  return_if(b_.CreateICmpNE(code, b_.getInt32(0)), code);
+  leave_if(b_.CreateICmpNE(code, b_.getInt32(0)), code);
 }
 
 llvm::Function* Emitter::outline(const ir::For& loop, const std::vector<ir::Var>& vars,
@@ -59,9 +61,8 @@ llvm::Function* Emitter::outline(const ir::For& loop, const std::vector<ir::Var>
   function->setDoesNotThrow();
   const auto outer_point = b_.saveIP();
   const Frame outer = std::exchange(frame_, Frame{});
-  frame_.function = function;
   frame_.in_parallel = true;
-  b_.SetInsertPoint(block("entry"));
+  begin_function(function);
   Value* captured = function->getArg(2);
   unsigned field = 0;
   const auto next = [&](llvm::Type* t) { return b_.CreateLoad(t, b_.CreateStructGEP(closure, captured, field++)); };
@@ -71,7 +72,7 @@ llvm::Function* Emitter::outline(const ir::For& loop, const std::vector<ir::Var>
   for (const ir::Buffer& buffer : buffers)
     frame_.buffers[buffer.id()] = memory_of(buffer, next(b_.getPtrTy()), outer.buffers.at(buffer.id()).align);
   emit_counted_loop(function->getArg(0), function->getArg(1), false, loop.var, loop.body);
-  b_.CreateRet(b_.getInt32(0));
+  end_function();
   frame_ = outer;
   b_.restoreIP(outer_point);
   return function;
@@ -84,6 +85,7 @@ void Emitter::declare_alias_scopes(const ir::Stmt& body) {
     if (const auto* alloc = ir::as<ir::Allocate>(s)) buffers.push_back(alloc->buffer);
     return true;
   });
+  if (buffers.size() > kMaxAliasScopes) return;
   llvm::MDBuilder metadata(c_);
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> scopes;

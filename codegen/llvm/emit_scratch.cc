@@ -65,29 +65,51 @@ void Emitter::emit_heap_scratch(const ir::Allocate& alloc, Value* bytes) {
   auto* alloc_type = llvm::FunctionType::get(pointer, {pointer, b_.getInt64Ty()}, false);
   auto* release_type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer}, false);
   Value* memory = b_.CreateCall(alloc_type, context_field(kAllocField, pointer), {frame_.context, bytes});
-  return_if(b_.CreateIsNull(memory), b_.getInt32(TW_ERROR_OUT_OF_MEMORY));
+  leave_if(b_.CreateIsNull(memory), b_.getInt32(TW_ERROR_OUT_OF_MEMORY));
   frame_.buffers[alloc.buffer.id()] = memory_of(alloc.buffer, memory, llvm::Align(kScratchAlign));
-  frame_.held.push_back(memory);
+  llvm::BasicBlock* outer_way_out = frame_.way_out;
+  frame_.way_out = release_on_the_way_out(memory, outer_way_out);
   emit(alloc.body);
-  frame_.held.pop_back();
+  frame_.way_out = outer_way_out;
   b_.CreateCall(release_type, context_field(kReleaseField, pointer), {frame_.context, memory});
 }
 
-void Emitter::release_all() {
+// The blocks that a failure runs through, innermost scratch first: each releases one and goes on to the next.
+llvm::BasicBlock* Emitter::release_on_the_way_out(Value* memory, llvm::BasicBlock* next) {
+  llvm::IRBuilder<>::InsertPointGuard stay(b_);
+  llvm::BasicBlock* way_out = block("release");
+  b_.SetInsertPoint(way_out);
   llvm::Type* pointer = b_.getPtrTy();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer}, false);
-  for (auto memory = frame_.held.rbegin(); memory != frame_.held.rend(); ++memory)
-    b_.CreateCall(type, context_field(kReleaseField, pointer), {frame_.context, *memory});
+  b_.CreateCall(type, context_field(kReleaseField, pointer), {frame_.context, memory});
+  b_.CreateBr(next);
+  return way_out;
 }
 
-void Emitter::return_if(Value* failed, Value* code) {
+void Emitter::leave_if(Value* failed, Value* code) {
   llvm::BasicBlock* leave = block("leave");
   llvm::BasicBlock* go_on = block("ok");
   b_.CreateCondBr(failed, leave, go_on);
   b_.SetInsertPoint(leave);
-  release_all();
-  b_.CreateRet(code);
+  b_.CreateStore(code, frame_.code);
+  b_.CreateBr(frame_.way_out);
   b_.SetInsertPoint(go_on);
+}
+
+// The end of every function: whoever comes here without a failure brings 0.
+void Emitter::begin_function(llvm::Function* function) {
+  frame_.function = function;
+  b_.SetInsertPoint(block("entry"));
+  frame_.code = b_.CreateAlloca(b_.getInt32Ty(), nullptr, "code");
+  b_.CreateStore(b_.getInt32(0), frame_.code);
+  frame_.way_out = block("way_out");
+}
+
+void Emitter::end_function() {
+  b_.CreateBr(frame_.way_out);
+  frame_.way_out->moveAfter(&frame_.function->back());
+  b_.SetInsertPoint(frame_.way_out);
+  b_.CreateRet(b_.CreateLoad(b_.getInt32Ty(), frame_.code));
 }
 
 }  // namespace tw::codegen

@@ -44,7 +44,8 @@ class Emitter {
     std::unordered_map<uint64_t, llvm::Value*> vars;
     std::unordered_map<uint64_t, Memory> buffers;
     std::unordered_map<uint64_t, std::pair<llvm::MDNode*, llvm::MDNode*>> alias;  // scope and noalias lists by buffer
-    std::vector<llvm::Value*> held;                                               // scratch to release on the way out
+    llvm::Value* code = nullptr;                                                  // where the code to return is kept
+    llvm::BasicBlock* way_out = nullptr;  // releases what is held, innermost first, and returns the code
     int64_t stack_bytes = 0;
     bool in_parallel = false;
   };
@@ -66,8 +67,10 @@ class Emitter {
                           llvm::StructType* closure);
   void emit_allocate(const ir::Allocate& alloc);
   void emit_heap_scratch(const ir::Allocate& alloc, llvm::Value* bytes);
-  void return_if(llvm::Value* failed, llvm::Value* code);
-  void release_all();
+  llvm::BasicBlock* release_on_the_way_out(llvm::Value* memory, llvm::BasicBlock* next);
+  void leave_if(llvm::Value* failed, llvm::Value* code);
+  void begin_function(llvm::Function* function);
+  void end_function();
   void declare_alias_scopes(const ir::Stmt& body);
   Memory memory_of(const ir::Buffer& buffer, llvm::Value* address, llvm::Align align);
   llvm::Value* context_field(int field, llvm::Type* type);

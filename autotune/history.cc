@@ -26,15 +26,14 @@ std::vector<const Record*> records_for(const Log& log, const Task& task, int thr
   return out;
 }
 
-namespace {
-
-// "[257,513]" as "(257, 513)".
-std::string python_tuple(const std::string& json_array) {
-  const auto values = nlohmann::json::parse(json_array, nullptr, false);
+std::string call_text(const std::string& name, const std::string& args_json) {
+  const auto values = nlohmann::json::parse(args_json, nullptr, false);
   std::string text;
   for (const auto& v : values) text += (text.empty() ? "" : ", ") + v.dump();
-  return "(" + text + (values.size() == 1 ? ",)" : ")");
+  return name + "(" + text + ")";
 }
+
+namespace {
 
 // Why a log has nothing for a task: what it does have comes first, since a wrong target or shape is the usual reason.
 [[noreturn]] void no_record(const Task& task, const std::string& path, const Log& log) {
@@ -54,17 +53,19 @@ std::string python_tuple(const std::string& json_array) {
   for (const std::string& target : other_targets)
     notes.push_back("the log has this computation for another target: " + target);
   for (const std::string& args : other_args) {
-    notes.push_back("the log has " + task.name() + args + (args == task.args() ? ", but the computation differs" : ""));
+    notes.push_back("the log has " + call_text(task.name(), args) +
+                    (args == task.args() ? ", but the computation differs" : ""));
   }
   if (log.records.empty()) notes.push_back("the log is empty");
-  notes.push_back("tune it with: tw.autotune.tune(tw.autotune.Task(" + task.name() +
-                  ", args=" + python_tuple(task.args()) + ", target=\"" + task.target().to_string() +
-                  "\"), trials=128, log=\"" + path + "\")");
-  throw Error(Diagnostic{
-      ErrorKind::kNoRecord,
-      "no tuning record for " + task.name() + task.args() + " on " + task.target().to_string() + " in " + path,
-      {},
-      std::move(notes)});
+  std::string args = call_text("", task.args());
+  if (args.size() > 2 && args.find(',') == std::string::npos) args.insert(args.size() - 1, ",");
+  notes.push_back("tune it with: tw.autotune.tune(tw.autotune.Task(" + task.name() + ", args=" + args + ", target=\"" +
+                  task.target().to_string() + "\"), trials=128, log=\"" + path + "\")");
+  throw Error(Diagnostic{ErrorKind::kNoRecord,
+                         "no tuning record for " + call_text(task.name(), task.args()) + " on " +
+                             task.target().to_string() + " in " + path,
+                         {},
+                         std::move(notes)});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // way that we could not see, and is run for each candidate from then on, or it is not deterministic and refused.
 #include <algorithm>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "autotune/knobs.h"
 #include "autotune/rng.h"
@@ -98,7 +99,9 @@ bool same_run(const Scheduled& a, const Scheduled& b) {
 Task::Task(std::string name, std::string args_json, Template run, Target target) {
   auto state = std::make_shared<State>();
   state->name = name;
-  state->args_json = std::move(args_json);
+  const auto args = nlohmann::json::parse(args_json, nullptr, false);
+  if (!args.is_array()) tune_error("the arguments of task " + name + " must be a JSON array, not " + args_json);
+  state->args_json = args.dump();
   state->run = std::move(run);
   state->target = std::move(target);
   auto [first, config] = first_run(name, state->run);

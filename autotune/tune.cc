@@ -310,7 +310,7 @@ class Tuner {
     const std::map<std::string, int>& counts = reasons.empty() ? refusals_ : reasons;
     const auto commonest = std::max_element(counts.begin(), counts.end(),
                                             [](const auto& a, const auto& b) { return a.second < b.second; });
-    std::vector<std::string> notes = {"task " + task_.name() + task_.args() + ", a space of " +
+    std::vector<std::string> notes = {"task " + call_text(task_.name(), task_.args()) + ", a space of " +
                                       std::to_string(task_.space().size()) + " points"};
     if (commonest != counts.end()) {
       notes.push_back("the commonest reason, " + std::to_string(commonest->second) + " times: " + commonest->first);

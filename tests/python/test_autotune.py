@@ -204,7 +204,7 @@ class TestHistory:
 
     def test_no_record(self, log):
         tune(small_task(), log, trials=2)
-        with tw.autotune.apply_history_best(log), pytest.raises(tw.NoRecord, match=r"test_matmul\[4,5,6\]") as e:
+        with tw.autotune.apply_history_best(log), pytest.raises(tw.NoRecord, match=r"test_matmul\(4, 5, 6\)") as e:
             matmul(4, 5, 6)
         assert "tw.autotune.tune(" in str(e.value) and "(4, 5, 6)" in str(e.value) and isinstance(e.value, LookupError)
         with tw.autotune.apply_history_best(log), tw.Target("llvm -mcpu=x86-64-v2"), pytest.raises(tw.NoRecord, match="another target"):

@@ -8,10 +8,10 @@
 #include <fstream>
 #include <set>
 
+#include "autotune/check_data.h"
 #include "autotune/history.h"
 #include "autotune/record.h"
 #include "autotune/rng.h"
-#include "autotune/check_data.h"
 #include "tests/unit/autotune_templates.h"
 
 namespace tw::autotune {
@@ -98,14 +98,21 @@ TEST_F(Tune, AKilledRunContinuesWithTheSameDecisions) {
   StubRunner runner;
   const TuneResult whole = tune(task, options(24), runner);
   std::string text;
-  { std::ifstream in(log_, std::ios::binary); text.assign(std::istreambuf_iterator<char>(in), {}); }
+  {
+    std::ifstream in(log_, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
   for (int lines : {3, 8, 13}) {
     size_t end = 0;
     for (int i = 0; i < lines; ++i) end = text.find('\n', end) + 1;
-    { std::ofstream out(log_, std::ios::binary | std::ios::trunc); out << text.substr(0, end + 60); }  // and half a line
+    {
+      std::ofstream out(log_, std::ios::binary | std::ios::trunc);
+      out << text.substr(0, end + 60);
+    }  // and half a line
     const TuneResult resumed = tune(task, options(24), runner);
     ASSERT_EQ(resumed.trials.size(), whole.trials.size());
-    for (size_t i = 0; i < whole.trials.size(); ++i) EXPECT_EQ(resumed.trials[i].index, whole.trials[i].index) << lines << " " << i;
+    for (size_t i = 0; i < whole.trials.size(); ++i)
+      EXPECT_EQ(resumed.trials[i].index, whole.trials[i].index) << lines << " " << i;
   }
 }
 
@@ -127,13 +134,17 @@ TEST_F(Tune, StopsEarlyAndOnRequest) {
 }
 
 TEST_F(Tune, ASpaceSmallerThanTheBudgetEnds) {
-  const Task task("small", "[]", [](Config& cfg) {
-    const testing::Dense d = testing::declare_dense(9, 17, 5);
-    schedule::Schedule s({d.D});
-    cfg.define_split("tile", 17, {.outputs = 2, .policy = SplitPolicy::kCandidate, .candidates = {{-1, 4}, {-1, 8}, {-1, 16}}});
-    cfg.apply_split("tile", s, "D", "j");
-    return Scheduled{s, {d.A, d.B, d.bias, d.D}};
-  }, Target::host());
+  const Task task(
+      "small", "[]",
+      [](Config& cfg) {
+        const testing::Dense d = testing::declare_dense(9, 17, 5);
+        schedule::Schedule s({d.D});
+        cfg.define_split("tile", 17,
+                         {.outputs = 2, .policy = SplitPolicy::kCandidate, .candidates = {{-1, 4}, {-1, 8}, {-1, 16}}});
+        cfg.apply_split("tile", s, "D", "j");
+        return Scheduled{s, {d.A, d.B, d.bias, d.D}};
+      },
+      Target::host());
   StubRunner runner;
   EXPECT_EQ(tune(task, options(100), runner).trials.size(), 3u);
 }
@@ -180,8 +191,9 @@ TEST_F(Tune, AMissingRecordSaysHowToTune) {
   const Task task = dense_task(9, 17, 5), other = dense_task(9, 17, 6);
   StubRunner runner;
   tune(other, options(2), runner);
-  expect_error(ErrorKind::kNoRecord, "tw.autotune.tune(tw.autotune.Task(dense, args=(9, 17, 5)", [&] { best(task, log_); });
-  expect_error(ErrorKind::kNoRecord, "[9,17,6]", [&] { best(task, log_); });
+  expect_error(ErrorKind::kNoRecord, "tw.autotune.tune(tw.autotune.Task(dense, args=(9, 17, 5)",
+               [&] { best(task, log_); });
+  expect_error(ErrorKind::kNoRecord, "dense(9, 17, 6)", [&] { best(task, log_); });
   expect_error(ErrorKind::kLog, "no tuning log", [&] { best(task, log_ + ".missing"); });
 }
 

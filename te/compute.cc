@@ -43,7 +43,7 @@ std::vector<Tensor> tensors_read(const Expr& body) {
 Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name,
                std::vector<std::string> axis_names, SourceLine where) {
   if (name.empty()) name = "compute";
-  const std::string what = "compute " + name;
+  const std::string what = name == "compute" ? name : "compute " + name;
   auto node = make_operation(name, checked_shape(what, shape, where), where);
   static const char* const kAxisNames[] = {"i", "j", "k", "l", "m", "n"};
   Compute c;

@@ -15,10 +15,10 @@ using ir::Fn;
 namespace {
 
 Expr of_float(Fn fn, Expr e) {
-  e = as_data(std::move(e));
   if (!e.type().is_float()) {
-    refuse(ErrorKind::kDType, ir::name_of(fn) + ": expected a float, not " + dtype_name(e.type()),
-           {"e.astype(\"float32\") converts: " + short_text(e)});
+    refuse(ErrorKind::kDType,
+           ir::name_of(fn) + ": expected a float, not " + short_text(e) + " of " + dtype_name(e.type()),
+           {"e.astype(\"float32\") converts"});
   }
   return ir::call(fn, {std::move(e)});
 }

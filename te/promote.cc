@@ -39,7 +39,11 @@ Type common_type(Type a, Type b) {
   return Type::u(a.bits);
 }
 
-bool is_int_constant(const Expr& e) { return ir::as<ir::IntImm>(e) && e.type().is_int() && e.type().bits >= 32; }
+// An int32 constant beside an index is one of its numbers: te.min(i, te.const(5)) stays an index.
+bool joins_index(const Expr& index, const Expr& constant) {
+  return index.type().is_index() && !is_constant(index) && ir::as<ir::IntImm>(constant) &&
+         constant.type() == Type::i(32);
+}
 
 std::string both(Type a, Type b) { return dtype_name(a) + " and " + dtype_name(b); }
 
@@ -111,8 +115,8 @@ Expr as_index(Expr e) {
 }
 
 void promote(Expr& a, Expr& b) {
-  if (a.type().is_index() && is_int_constant(b)) b = as_index(b);
-  if (b.type().is_index() && is_int_constant(a)) a = as_index(a);
+  if (joins_index(a, b)) b = as_index(b);
+  if (joins_index(b, a)) a = as_index(a);
   if (a.type() == b.type()) return;
   const Type type = common_type(data_type(a), data_type(b));
   a = convert(type, std::move(a));

@@ -138,7 +138,7 @@ Expr Tensor::operator()(std::vector<Expr> at, SourceLine where) const {
 Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string name, std::vector<Expr> strides,
                    SourceLine where) {
   if (name.empty()) name = "placeholder";
-  const std::string what = "placeholder " + name;
+  const std::string what = name == "placeholder" ? name : "placeholder " + name;
   auto node = make_operation(name, checked_shape(what, shape, where), where);
   node->dtype = dtype_named(dtype);
   if (!strides.empty() && strides.size() != shape.size()) {

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "python/bind/te_expr.h"
+#include "te/dtype.h"
 #include "te/promote.h"
 
 namespace py = pybind11;
@@ -107,7 +108,7 @@ Tensor placeholder(py::handle shape, const std::string& dtype, const std::string
   return te::placeholder(shape_of(shape), dtype, name, std::move(steps), user_line());
 }
 
-void bind_tensor(py::module_& m) {
+void bind_operation(py::module_& m) {
   py::class_<Operation>(m, "Operation", "What defines a tensor: ``C.op``.")
       .def_property_readonly("name", [](const Operation& op) { return op->name; })
       .def_property_readonly(
@@ -140,7 +141,9 @@ void bind_tensor(py::module_& m) {
       .def("__repr__", [](const Operation& op) {
         return std::string(op->is_placeholder() ? "placeholder(" : "compute(") + op->name + ")";
       });
+}
 
+void bind_tensor(py::module_& m) {
   py::class_<Tensor> tensor(m, "Tensor",
                             "A tensor: ``A[i, j]``, ``A[i][j]`` or ``A(*i)`` reads one element in an expression.");
   tensor.def_property_readonly("name", [](const Tensor& t) { return t.name(); })
@@ -157,13 +160,13 @@ void bind_tensor(py::module_& m) {
                 "te.compute with a lambda over its indices says what each element is"});
       });
   bind_operators(tensor);
-  tensor.def(
-            "__eq__", [](const Tensor& a, const Tensor& b) { return a == b; }, py::is_operator())
-      .def(
-          "__ne__", [](const Tensor& a, const Tensor& b) { return !(a == b); }, py::is_operator())
-      .def("__hash__", [](const Tensor& t) { return t.op()->id; })
-      .def("__bool__", [](const Tensor&) { return true; })
-      .def("__repr__", [](const Tensor& t) { return describe(t); });
+  tensor.def("__repr__", [](const Tensor& t) { return describe(t); });
+  define(tensor, "__eq__",
+         [](const Tensor& a, py::object b) { return py::isinstance<Tensor>(b) && a == b.cast<Tensor>(); });
+  define(tensor, "__ne__",
+         [](const Tensor& a, py::object b) { return !py::isinstance<Tensor>(b) || !(a == b.cast<Tensor>()); });
+  define(tensor, "__hash__", [](const Tensor& t) { return t.op()->id; });
+  define(tensor, "__bool__", [](const Tensor&) { return true; });
 
   py::class_<Slice> slice(m, "TensorSlice", "``A[i]`` of a tensor with more dimensions: takes the other subscripts.");
   slice.def("__getitem__", [](const Slice& s, py::object key) { return subscript(s.tensor, s.at, key); })
@@ -179,6 +182,11 @@ struct Range {
   Expr min, extent;
 };
 
+py::object axis_equality(const IterVar& a, const py::object& b, bool equal) {
+  if (py::isinstance<IterVar>(b)) return py::cast(AxisEquality{a.var, b.cast<IterVar>().var, equal});
+  return compare(equal ? ir::BinOp::kEq : ir::BinOp::kNe, a.var, b);
+}
+
 void bind_axes(py::module_& m) {
   py::class_<Range>(m, "Range", "The values of an axis: extent values from min on.")
       .def_property_readonly("min", [](const Range& r) { return number_or_expr(r.min); })
@@ -191,24 +199,17 @@ void bind_axes(py::module_& m) {
       .def_property_readonly("name", [](const IterVar& a) { return a.var.name(); })
       .def_property_readonly("reduction", [](const IterVar& a) { return a.reduction; });
   bind_operators(axis);
-  axis.def("__eq__",
-           [](const IterVar& a, py::object b) -> py::object {
-             if (py::isinstance<IterVar>(b)) return py::cast(AxisEquality{a.var, py::cast<IterVar>(b).var, true});
-             return py::cast(compare(ir::BinOp::kEq, Expr(a.var), b));
-           })
-      .def("__ne__",
-           [](const IterVar& a, py::object b) -> py::object {
-             if (py::isinstance<IterVar>(b)) return py::cast(AxisEquality{a.var, py::cast<IterVar>(b).var, false});
-             return py::cast(compare(ir::BinOp::kNe, Expr(a.var), b));
-           })
-      .def("__hash__", [](const IterVar& a) { return a.var.id(); })
-      .def("same_as", [](const IterVar& a, const IterVar& b) { return a.var == b.var; })
-      .def("__repr__", [](const IterVar& a) { return describe(a); });
+  axis.def("same_as", [](const IterVar& a, const IterVar& b) { return a.var == b.var; })
+      .def("__repr__", [](const IterVar& a) { return describe(a); })
+      .def_property_readonly("dtype", [](const IterVar& a) { return te::dtype_name(a.var.type()); });
+  define(axis, "__hash__", [](const IterVar& a) { return a.var.id(); });
+  define(axis, "__eq__", [](const IterVar& a, py::object b) { return axis_equality(a, b, true); });
+  define(axis, "__ne__", [](const IterVar& a, py::object b) { return axis_equality(a, b, false); });
   py::class_<AxisEquality> equality(m, "AxisEquality",
                                     "Whether two axes are the same, or, in an expression, whether their values are.");
   bind_operators(equality);
-  equality.def("__bool__", [](const AxisEquality& e) { return (e.a == e.b) == e.equal; })
-      .def("__repr__", [](const AxisEquality& e) { return ir::to_string(e.expr()); });
+  equality.def("__repr__", [](const AxisEquality& e) { return ir::to_string(e.expr()); });
+  define(equality, "__bool__", [](const AxisEquality& e) { return (e.a == e.b) == e.equal; });
 }
 
 Expr reduce(const std::string& op, py::handle source, const std::vector<IterVar>& axes, py::handle where) {
@@ -222,7 +223,7 @@ Expr reduce(const std::string& op, py::handle source, const std::vector<IterVar>
     if (op != name) continue;
     Expr value = te::as_data(to_expr(source));
     if (!where.is_none())
-      value = te::if_then_else(to_expr(where), value, ir::identity_of(reducer.second, value.type()));
+      value = te::if_then_else(to_expr(where, "a condition"), value, ir::identity_of(reducer.second, value.type()));
     return reducer.first(std::move(value), axes);
   }
   TW_CHECK(false, "no reduction " + op);
@@ -250,6 +251,7 @@ Expr tensor_value(py::handle value, const char* role) {
 void bind_te(py::module_& m) {
   bind_expr(m);
   bind_axes(m);
+  bind_operation(m);
   bind_tensor(m);
   m.def("placeholder", &placeholder);
   m.def("compute", &compute);

@@ -119,11 +119,6 @@ struct Comparison {
 const Comparison kComparisons[] = {{"__lt__", BinOp::kLt}, {"__le__", BinOp::kLe}, {"__gt__", BinOp::kGt},
                                    {"__ge__", BinOp::kGe}, {"__eq__", BinOp::kEq}, {"__ne__", BinOp::kNe}};
 
-template <class F>
-void define(const py::object& cls, const char* name, F f) {
-  py::setattr(cls, name, py::cpp_function(std::move(f), py::name(name), py::is_method(cls)));
-}
-
 bool truth(py::object self) {
   const Expr e = to_expr(self);
   const auto* equality = ir::as<ir::Binary>(e);
@@ -254,7 +249,10 @@ Expr to_expr(py::handle value, const char* role) {
   return from_object(value, role);
 }
 
-Expr compare(BinOp op, Expr a, py::handle b) { return te::arith(op, std::move(a), to_expr(b)); }
+py::object compare(BinOp op, Expr a, py::handle b) {
+  if (b.is_none() || py::isinstance<py::str>(b)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+  return py::cast(te::arith(op, std::move(a), to_expr(b)));
+}
 
 void bind_operators(py::object cls) {
   for (const Binary& op : kBinaries) {
@@ -262,10 +260,7 @@ void bind_operators(py::object cls) {
     define(cls, op.mirrored, [f = op.apply](py::object a, py::object b) { return f(to_expr(b), to_expr(a)); });
   }
   for (const Comparison& c : kComparisons) {
-    define(cls, c.name, [op = c.op](py::object a, py::object b) -> py::object {
-      if (b.is_none() || py::isinstance<py::str>(b)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-      return py::cast(compare(op, to_expr(a), b));
-    });
+    define(cls, c.name, [op = c.op](py::object a, py::object b) { return compare(op, to_expr(a), b); });
   }
   define(cls, "__neg__", &negate);
   define(cls, "__pos__", [](py::object self) { return to_expr(self); });
@@ -286,6 +281,11 @@ void bind_expr(py::module_& m) {
   expr.def("__hash__", [](const Expr& e) { return e.hash(); })
       .def_property_readonly("dtype", [](const Expr& e) { return te::dtype_name(e.type()); })
       .def("same_as", [](const Expr& a, const Expr& b) { return a.same_as(b); })
+      .def("__getitem__",
+           [](const Expr& e, py::handle) -> Expr {
+             refuse(ErrorKind::kExpr, "an expression takes no subscripts: " + te::short_text(e) + " is one value",
+                    {"a tensor takes one subscript per dimension"});
+           })
       .def("__repr__", [](const Expr& e) { return ir::to_string(e); });
   py::class_<Var> var(m, "Var", "The variable of an axis.");
   bind_operators(var);

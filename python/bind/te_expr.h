@@ -15,7 +15,14 @@ struct AxisEquality {
   ir::Expr expr() const { return ir::binary(equal ? ir::BinOp::kEq : ir::BinOp::kNe, a, b); }
 };
 
-ir::Expr compare(ir::BinOp, ir::Expr a, pybind11::handle b);
+// a == b and its like; NotImplemented for what is neither an expression nor a number, so that Python says False.
+pybind11::object compare(ir::BinOp, ir::Expr a, pybind11::handle b);
+
+// A method in the place of whatever the class has under that name (class_::def would add an overload).
+template <class F>
+void define(const pybind11::object& cls, const char* name, F f) {
+  pybind11::setattr(cls, name, pybind11::cpp_function(std::move(f), pybind11::name(name), pybind11::is_method(cls)));
+}
 
 // Defines the operators of Python as methods of a class: + - * / // % ** and their mirror images, comparisons, & | ^ <<
 // >> ~, abs; .astype and .dtype; and refusals that name the te way for bool(), float(), int() and the like.

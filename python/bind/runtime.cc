@@ -49,6 +49,16 @@ const Module& module_of(const Function& f, const char* what) {
                          {}});
 }
 
+void call(const Function& f, const py::args& arrays, const py::kwargs& named) {
+  if (!named.empty()) {
+    throw Error(Diagnostic{ErrorKind::kArgument,
+                           f.kernel().name() + ": arguments have positions, not names",
+                           {},
+                           {"call it as " + text(f)}});
+  }
+  f.call(arrays);
+}
+
 Timing time(const Function& f, const py::args& arrays, int number, int repeat, double min_repeat_ms) {
   return f.time(arrays, {.number = number, .repeat = repeat, .min_repeat_ms = min_repeat_ms});
 }
@@ -78,7 +88,7 @@ void bind_function(py::module_& m) {
 
 ``f(a, b, out)`` runs it on NumPy arrays, PyTorch CPU tensors or anything with ``__dlpack__``, in place and without copies;
 outputs are among the arguments.)")
-      .def("__call__", &Function::call)
+      .def("__call__", &call)
       .def("time", &time, py::arg("number") = 0, py::arg("repeat") = 5, py::arg("min_repeat_ms") = 1.0,
            R"(Run the kernel on these arrays and time it.
 

@@ -116,7 +116,7 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
   if (!started && status.signal == 0 && status.code == kWorkerFault)
     throw Error(
         Diagnostic{ErrorKind::kTune, with_error_text("measuring: a worker process could not begin", worker), {}, {}});
-  lost = !started || !status.known || status.ours || from_outside(status.signal);
+  lost = !started || status.ours || from_outside(status.signal);
   if (lost) return ended(RunStatus::kDeviceLost, with_error_text("the worker was lost: " + to_string(status), worker));
   if (status.signal == SIGSYS) return ended(RunStatus::kCrashed, "tried to start a process or a thread");
   const std::string how = status.signal == 0 ? "ended without a result, " + to_string(status) : to_string(status);

@@ -93,6 +93,11 @@ def test_count(add):
     refused("add: takes 3 arguments (a, b, out), not 0", add)
 
 
+def test_names(add):
+    a, b, out = vectors()
+    refused("add: arguments have positions, not names", lambda: add(a, b, out=out), error=tw.ArgumentError)
+
+
 def test_dtype(add):
     a, b, out = vectors()
     refused("argument 2 (b): dtype must be float32, not float64", add, a, b.astype("float64"), out, error=tw.DTypeError)

@@ -120,9 +120,30 @@ struct Tally {
   }
 };
 
+// The first pass after which the interpreter does not give the definition's result any more; "to_ir" when no pass is at
+// fault.
+std::string culprit(const Sample& sample) try {
+  auto schedule = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
+  ir::Program program = schedule::to_ir(schedule, sample.args).value_or_throw();
+  const Memory inputs = random_inputs(sample);
+  const Memory expected = interpret(te::naive_program(sample.outputs, sample.args), inputs).value_or_throw();
+  auto wrong = [&] {
+    auto got = interpret(program, inputs);
+    return !got.ok() || !difference(sample, expected, *got).empty();
+  };
+  if (wrong()) return "to_ir";
+  for (const lower::Pass& pass : lower::passes()) {
+    program = pass.function(program, Target::host());
+    if (wrong()) return pass.name;
+  }
+  return "code generation";
+} catch (const std::exception& e) {
+  return std::string("an exception: ") + e.what();
+}
+
 std::string report(const Sample& sample) {
   const Sample smallest = minimise(sample, [](const Sample& s) { return !fault(s).empty(); });
-  return fault(smallest) + "\n" + describe(smallest);
+  return "at fault: " + culprit(smallest) + "\n" + fault(smallest) + "\n" + describe(smallest);
 }
 
 uint64_t number_from(const char* name, uint64_t otherwise) {

@@ -24,6 +24,13 @@ Function build_function(const schedule::Schedule& schedule, const Tensors& args,
   return make_function(std::move(module));
 }
 
+// Without the last line's end: print adds one.
+std::string text_of(const ir::Program& program) {
+  std::string text = ir::to_string(program);
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 void bind_target(py::module_& m) {
   py::class_<Target>(m, "Target")
       .def(py::init([](const std::string& text) { return Target::parse(text).value_or_throw(); }), py::arg("text"))
@@ -47,8 +54,8 @@ void bind_build(py::module_& m) {
   bind_target(m);
   py::class_<ir::Program>(m, "Program", "A loop program; str() shows it as text.")
       .def_readonly("name", &ir::Program::name)
-      .def("__str__", [](const ir::Program& p) { return ir::to_string(p); })
-      .def("__repr__", [](const ir::Program& p) { return ir::to_string(p); });
+      .def("__str__", &text_of)
+      .def("__repr__", &text_of);
   const auto released = py::call_guard<py::gil_scoped_release>();
   m.def("_build", &build_function);
   m.def("_loop_program", &loop_program, released);

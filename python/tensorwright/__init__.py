@@ -11,7 +11,7 @@ from . import _core
 _core._set_package_dir(_os.path.dirname(_os.path.abspath(__file__)))
 
 from . import autotune, te  # noqa: E402
-from .build import build, default_schedule, lower  # noqa: E402
+from .building import build, default_schedule, lower  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
     BuildError,

@@ -66,7 +66,7 @@ void with_type(ir::Type type, F f) {
 template <class T>
 std::string first_difference(const std::string& name, const std::vector<std::byte>& a, const std::vector<std::byte>& b,
                              bool exact) {
-  double largest = 0;
+  double largest = 1;  // of the inputs at least: terms may cancel
   auto at = [](const std::vector<std::byte>& bytes, size_t i) {
     T value;
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));

@@ -1,6 +1,5 @@
 // Candidates that crash, hang, cheat or write where they should not, each for real in a worker process.
 
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -13,6 +12,7 @@
 #include "src/runtime/argument_file.h"
 #include "src/runtime/local_runner.h"
 #include "src/runtime/timing.h"
+#include "tests/faults/processes.h"
 #include "tests/unit/compile_c.h"
 
 namespace tw::runtime {
@@ -20,26 +20,7 @@ namespace {
 
 constexpr int kElements = 1000;
 
-// Processes whose parent or command line says that they are workers of ours, by /proc.
-std::vector<pid_t> workers_of(pid_t parent) {
-  std::vector<pid_t> found;
-  DIR* proc = opendir("/proc");
-  while (const dirent* entry = readdir(proc)) {
-    const pid_t pid = static_cast<pid_t>(std::atoi(entry->d_name));
-    if (pid <= 0) continue;
-    std::ifstream stat("/proc/" + std::string(entry->d_name) + "/stat");
-    std::string line;
-    std::getline(stat, line);
-    const size_t close = line.rfind(')');
-    if (close == std::string::npos) continue;
-    char state = 0;
-    int of = 0;
-    std::sscanf(line.c_str() + close + 1, " %c %d", &state, &of);
-    if (of == parent && state != 'Z' && line.find("(tw-worker") != std::string::npos) found.push_back(pid);
-  }
-  closedir(proc);
-  return found;
-}
+using test::workers_of;
 
 class RunnerFaults : public testing::Test {
  protected:

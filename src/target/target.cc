@@ -103,7 +103,7 @@ void choose_registers(Target& target) {
   }
 }
 
-Result<Target> resolve(Words words) {
+[[maybe_unused]] Result<Target> resolve(Words words) {  // not in a build without LLVM
   const target::CpuCatalog& catalog = target::catalog();
   if (!catalog.knows_triple(words.triple))
     return bad_target("unknown triple \"" + words.triple + "\"", {"for example: " + std::string(kHostTriple)});

@@ -60,8 +60,7 @@ class Promoter {
   }
 
   Stmt in_sequence(std::vector<Stmt> members) {
-    for (size_t n = 0; n < members.size(); ++n) {
-      if (as<Allocate>(members[n])) continue;  // its own statements come first
+    for (size_t n = 0; n < members.size(); ++n)
       for (const Buffer& buffer : stored_buffers(members[n])) {
         if (done_.count(buffer.id())) continue;
         const auto run = find_run(members, n, buffer);
@@ -71,7 +70,6 @@ class Promoter {
         members.erase(members.begin() + run->first + 1, members.begin() + run->last + 1);
         return in_sequence(std::move(members));
       }
-    }
     std::vector<Stmt> out;
     for (const Stmt& m : members) out.push_back(inside(m));
     return seq(std::move(out));
@@ -88,15 +86,18 @@ class Promoter {
     const auto accesses = tile_accesses(members[n], buffer);
     if (!accesses || accesses->empty()) return std::nullopt;
     const TileAccess& tile = accesses->front();
+    // A repeated store that does not read begins anew: the loop around it is no reduction.
     const auto fits = [&](const std::vector<TileAccess>& list) {
-      return std::all_of(list.begin(), list.end(), [&](const TileAccess& a) { return same_tile(tile, a); });
+      return std::all_of(list.begin(), list.end(),
+                         [&](const TileAccess& a) { return same_tile(tile, a) && (a.reads || !a.repeats); });
     };
     const auto reduces = [](const std::vector<TileAccess>& list) {
-      return std::any_of(list.begin(), list.end(), [](const TileAccess& a) { return a.reduces && a.reads; });
+      return std::any_of(list.begin(), list.end(), [](const TileAccess& a) { return a.reduces; });
     };
     if (!fits(*accesses)) return std::nullopt;
     Run run{n, n, false, {}};
     const bool writes_all = accesses->size() == 1 && !tile.reads && !tile.repeats && !tile.conditional;
+    if (!writes_all && !as<For>(members[n]) && !as<Store>(members[n])) return std::nullopt;  // first what is inside
     run.initialised = writes_all;
     bool reduction = reduces(*accesses);
     for (size_t next = n + 1; next < members.size(); ++next) {

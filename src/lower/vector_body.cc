@@ -2,6 +2,8 @@
 
 #include "src/lower/vector_body.h"
 
+#include <algorithm>
+
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
@@ -19,6 +21,8 @@ struct Mask {
 };
 
 bool has_lanes(const Expr& e) { return e ? !e.type().is_scalar() : false; }
+
+bool any_has_lanes(const std::vector<Expr>& list) { return std::any_of(list.begin(), list.end(), has_lanes); }
 
 // The first active lane decides for conditions of the form  ramp < uniform  (ramp rising) and  uniform < ramp  (ramp
 // falling).
@@ -99,7 +103,10 @@ class VectorBody {
 
   Stmt visit(const Store& st) {
     Buffer buffer = st.buffer;
-    const std::vector<Expr> at = subscripts(buffer, st.at);
+    std::vector<Expr> at = subscripts(buffer, st.at);
+    // All lanes may meet in one place where a shifted loop visits it again: the last lane's value stays, as in the
+    // loop.
+    if (!any_has_lanes(at)) at[0] = with_lanes(at[0], lanes_);
     const Expr pred = both(mask_.lanes, visit(st.pred));
     return store(buffer, at, with_lanes(visit(st.value), lanes_), pred ? with_lanes(pred, lanes_) : pred);
   }
@@ -193,8 +200,7 @@ class VectorBody {
     Buffer buffer = l.buffer;
     std::vector<Expr> at = subscripts(buffer, l.at);
     Expr pred = visit(l.pred);
-    bool vector = has_lanes(pred);
-    for (const Expr& i : at) vector = vector || has_lanes(i);
+    bool vector = has_lanes(pred) || any_has_lanes(at);
     if (vector) {
       pred = both(mask_.lanes, pred);
     } else if (mask_.lanes.get() && !always_readable(buffer, at)) {
@@ -205,9 +211,7 @@ class VectorBody {
       vector = !mask_.any;
     }
     if (!vector) return load(buffer, at, pred);
-    bool wide = at.empty();
-    for (const Expr& i : at) wide = wide || has_lanes(i);
-    if (!wide) at[0] = with_lanes(at[0], lanes_);
+    if (!at.empty() && !any_has_lanes(at)) at[0] = with_lanes(at[0], lanes_);
     if (at.empty()) return with_lanes(load(buffer, at), lanes_);
     return load(buffer, at, pred ? with_lanes(pred, lanes_) : pred);
   }

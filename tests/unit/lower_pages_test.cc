@@ -160,6 +160,22 @@ kernel f(A: float16[5, 33], B: bfloat16[33], C: out float16[33], D: out bfloat16
     for k in 0..5:
       C[j] = C[j] + A[k, j] * float16(B[j])
 )",
+    // A loop that computes one thing twice is no reduction: it begins anew each time.
+    R"(
+kernel f(A: float32[8], C: out float32[1]):
+  for o in 0..3:
+    if o < 2:
+      C[0] = 0.0
+      for k in 0..8:
+        C[0] = C[0] + A[k]
+)",
+    // Lanes that meet in one place, with one value.
+    R"(
+kernel f(A: float32[8], C: out float32[3]):
+  C[0] = 1.0
+  for i in 0..6 vectorized:
+    C[min(i, 2)] = A[min(i, 2)]
+)",
     // Extents of 0 and 1, and a loop inside that never runs.
     R"(
 kernel f(C: out float32[3]):

@@ -2,7 +2,6 @@
 #include <unordered_set>
 
 #include "src/ir/walk.h"
-#include "src/support/deep_stack.h"
 #include "te/check_body.h"
 #include "te/operation.h"
 #include "te/promote.h"
@@ -58,10 +57,8 @@ Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vect
   if (const auto* r = ir::as<ir::Reduce>(c.body)) {
     for (const ir::ReduceAxis& a : r->axes) c.reduce_axis.push_back({a.var, a.min, a.extent, true});
   }
-  support::with_deep_stack([&] {
-    check_body(what, c, where);
-    node->inputs = tensors_read(c.body);
-  });
+  check_body(what, c, where);
+  node->inputs = tensors_read(c.body);
   node->dtype = c.body.type();
   node->kind = std::move(c);
   return Tensor(Operation(std::move(node)), 0);

@@ -2,7 +2,6 @@
 
 #include "src/ir/simplify_fold.h"
 #include "src/support/nearest.h"
-#include "te/promote.h"
 #include "te/refuse.h"
 #include "tensorwright/te.h"
 
@@ -36,6 +35,6 @@ Expr convert(Type type, Expr e) {
   return ir::cast(type, std::move(e));
 }
 
-Expr astype(Expr e, std::string_view dtype) { return convert(dtype_named(dtype), as_data(std::move(e))); }
+Expr astype(Expr e, std::string_view dtype) { return convert(dtype_named(dtype), std::move(e)); }
 
 }  // namespace tw::te

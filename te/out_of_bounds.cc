@@ -9,6 +9,7 @@
 #include "src/ir/interval.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/walk.h"
+#include "src/support/deep_stack.h"
 #include "te/check_body.h"
 #include "te/refuse.h"
 
@@ -20,6 +21,8 @@ using Values = std::unordered_map<uint64_t, int64_t>;
 
 constexpr size_t kMaxExamples = 4096;   // tried for one subscript
 constexpr size_t kMaxVisits = 100'000;  // nested conditions over shared parts multiply; what is beyond stays unchecked
+
+constexpr int kShallow = 400;
 
 struct Condition {
   Expr test;
@@ -75,7 +78,19 @@ class ReadChecker {
     }
   }
 
+  // Only deep expressions pay for a deep stack.
   void visit(const Expr& e, const Condition* around) {
+    ++depth_;
+    if (depth_ == kShallow) {
+      support::on_deep_stack([&] { visit_node(e, around); });
+    } else {
+      visit_node(e, around);
+    }
+    --depth_;
+  }
+
+ private:
+  void visit_node(const Expr& e, const Condition* around) {
     if (++visits_ > kMaxVisits || unconditional_.contains(e.get()) || !visited_.insert({e.get(), around}).second)
       return;
     if (around == nullptr) unconditional_.insert(e.get());
@@ -94,7 +109,6 @@ class ReadChecker {
     if (const auto* load = ir::as<ir::Load>(e)) check(e, *load, around);
   }
 
- private:
   void visit_under(const Expr& e, const Expr& test, bool holds, const Condition* around) {
     conditions_.push_back(std::make_unique<Condition>(Condition{test, holds, around}));
     visit(e, conditions_.back().get());
@@ -199,6 +213,7 @@ class ReadChecker {
   std::set<const ir::ExprNode*> unconditional_;
   std::set<std::pair<const ir::ExprNode*, const Condition*>> visited_;
   size_t visits_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace

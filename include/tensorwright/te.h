@@ -124,6 +124,8 @@ Expr sum(Expr source, std::vector<IterVar> axis);
 Expr prod(Expr source, std::vector<IterVar> axis);
 Expr max(Expr source, std::vector<IterVar> axis);
 Expr min(Expr source, std::vector<IterVar> axis);
+inline Expr max(Expr source, std::initializer_list<IterVar> axis) { return max(std::move(source), std::vector(axis)); }
+inline Expr min(Expr source, std::initializer_list<IterVar> axis) { return min(std::move(source), std::vector(axis)); }
 
 // Elementwise functions promote as te/promote.h says; integer arguments of exp, log, ... are errors of kind kDType as in tvm.
 Expr max(Expr a, Expr b);

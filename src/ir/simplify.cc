@@ -10,7 +10,7 @@
 namespace tw::ir {
 namespace {
 
-constexpr int kPlainDepth = 400;  // deeper trees go on on the deep stack
+constexpr int kPlainDepth = 40;  // deeper trees go on on the deep stack; a level may hold a sum of kNodesPerForm terms
 
 bool is_leaf(const Expr& e) {
   const auto* b = as<Broadcast>(e);
@@ -40,7 +40,7 @@ Expr Simplifier::expr(const Expr& e) {
       if (identical(fact.condition, out)) out = int_imm(out.type(), fact.holds);
   }
   if (identical(out, e)) out = e;
-  memo_.insert(e, out);
+  if (!memo_.find(e)) memo_.insert(e, out);
   return out;
 }
 
@@ -51,7 +51,7 @@ Expr Simplifier::simplify(const Expr& e) {
         b ? b->op == BinOp::kAdd || b->op == BinOp::kSub || b->op == BinOp::kMul : as<Ramp>(e) || as<Broadcast>(e);
     if (sum) {
       const Linear form = linear(e);
-      return form.overflow ? simplify_children(e) : build(form, e.type().lanes);
+      return form.overflow ? simplify_children(e) : built(form, e.type().lanes);
     }
   }
   return match(

@@ -57,6 +57,8 @@ class Simplifier {
     int64_t unit;
   };
   void accumulate(const Expr&, int64_t scale, Linear& out, int& budget);
+  Expr interned(const Expr& simplified);
+  Expr built(const Linear&, int lanes);
   Expr product(const Expr& a, const Expr& b);
   Expr make_index(BinOp, const Expr& a, const Expr& b);
   Linear quotient(const Linear& n, int64_t divisor);

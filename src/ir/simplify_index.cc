@@ -18,7 +18,8 @@ namespace tw::ir {
 namespace {
 
 constexpr int kNodesPerForm = 64;  // a sum larger than this is built from the simplified forms of its parts
-constexpr int kRounds = 16;        // of putting quotients and remainders together
+constexpr size_t kLargestRecombined = 24;
+constexpr int kRounds = 16;  // of putting quotients and remainders together
 
 int lanes_of(const Linear& form) {
   for (const Term& t : form.terms)
@@ -95,13 +96,25 @@ void Simplifier::accumulate(const Expr& e, int64_t scale, Linear& out, int& budg
   decompose(product(left, expr(b->b)), scale, out);
 }
 
+// One node for each simplified expression: equal atoms are then the same, however deep they are.
+Expr Simplifier::interned(const Expr& simplified) {
+  if (const Expr* known = memo_.find(simplified)) return *known;
+  memo_.insert(simplified, simplified);
+  return simplified;
+}
+
+Expr Simplifier::built(const Linear& form, int lanes) {
+  const Expr e = build(form, lanes);
+  return as<Binary>(e) ? interned(e) : e;
+}
+
 // a * b, neither of which was written as a constant.
 Expr Simplifier::product(const Expr& a, const Expr& b) {
   if (as_int(a) && !as_int(b)) return product(b, a);
   if (auto factor = as_int(b)) {
     Linear out;
     out.add(decompose(a), *factor);
-    if (!out.overflow) return build(out, a.type().lanes);
+    if (!out.overflow) return built(out, a.type().lanes);
     return binary(BinOp::kMul, a, b);
   }
   const auto *ba = as<Broadcast>(a), *bb = as<Broadcast>(b);
@@ -152,7 +165,7 @@ Expr Simplifier::make_index(BinOp op, const Expr& a, const Expr& b) {
       return binary(op, a, b);
   }
   recombine(form);
-  return form.overflow ? binary(op, a, b) : build(form, lanes);
+  return form.overflow ? binary(op, a, b) : built(form, lanes);
 }
 
 Linear Simplifier::quotient(const Linear& n, int64_t d) {
@@ -168,7 +181,7 @@ Linear Simplifier::quotient(const Linear& n, int64_t d) {
     out.add(quotient(split->multiples, d / split->unit));
   } else {
     const int lanes = lanes_of(rest);
-    decompose(divided(BinOp::kFloorDiv, build(rest, lanes), int_imm(Type::index(lanes), d)), 1, out);
+    decompose(divided(BinOp::kFloorDiv, built(rest, lanes), int_imm(Type::index(lanes), d)), 1, out);
   }
   out.overflow |= n.overflow;
   out.normalise();
@@ -192,7 +205,7 @@ Linear Simplifier::remainder(const Linear& n, int64_t d) {
     out.add(split->rest);
   } else {
     const int lanes = lanes_of(rest);
-    decompose(divided(BinOp::kFloorMod, build(rest, lanes), int_imm(Type::index(lanes), d)), 1, out);
+    decompose(divided(BinOp::kFloorMod, built(rest, lanes), int_imm(Type::index(lanes), d)), 1, out);
   }
   out.overflow |= n.overflow;
   out.normalise();
@@ -235,14 +248,14 @@ Expr Simplifier::divided(BinOp op, const Expr& a, const Expr& b) {
   }
   const auto *ba = as<Broadcast>(a), *bb = as<Broadcast>(b);
   if (ba && bb) return broadcast(divided(op, ba->value, bb->value), ba->lanes);
-  const Expr e = binary(op, a, b);
+  const Expr e = interned(binary(op, a, b));
   const Expr ruled = apply_first(index_rules(*e), e, *this);
   return ruled ? ruled : e;
 }
 
 // Puts x / c and x % c together again where a sum has both.
 void Simplifier::recombine(Linear& form) {
-  bool again = form.terms.size() > 1;
+  bool again = form.terms.size() > 1 && form.terms.size() <= kLargestRecombined;
   for (int round = 0; again && round < kRounds; ++round) {
     again = false;
     for (size_t i = 0; i < form.terms.size() && !again; ++i) {
@@ -294,14 +307,14 @@ Expr Simplifier::extremum(BinOp op, const Linear& a, const Linear& b, const Expr
     if (!shared) only_b.add(t.atom, t.factor);
   }
   const int lanes = std::max(lanes_of(only_a), lanes_of(only_b));
-  Expr x = build(only_a, lanes), y = build(only_b, lanes);
+  Expr x = built(only_a, lanes), y = built(only_b, lanes);
   if (as_int(x) || (!as_int(y) && compare_atoms(x, y) > 0)) std::swap(x, y);
-  const Expr e = binary(op, x, y), flipped = binary(op, y, x);
+  const Expr e = interned(binary(op, x, y)), flipped = binary(op, y, x);
   Expr ruled = apply_first(index_rules(*e), e, *this);
   if (!ruled) ruled = apply_first(index_rules(*flipped), flipped, *this);
   decompose(ruled ? ruled : e, 1, common);
   common.normalise();
-  return build(common, left.type().lanes);
+  return built(common, left.type().lanes);
 }
 
 bool Simplifier::is_negative(const Linear& form) {
@@ -357,7 +370,7 @@ Expr Simplifier::build_comparison(BinOp op, const Linear& form, int lanes) {
                              : right.terms.empty() ? false
                                                    : left.terms.empty() || form.constant > 0;
   (constant_left ? left : right).constant = constant_left ? form.constant : -form.constant;
-  const Expr e = binary(op, build(left, vector), build(right, vector));
+  const Expr e = binary(op, built(left, vector), built(right, vector));
   return vector == lanes ? e : broadcast(e, lanes);
 }
 

@@ -63,20 +63,29 @@ int compare_field(const Expr& a, const Expr& b) {
 
 constexpr uint64_t kNoVariable = std::numeric_limits<uint64_t>::max();
 
-// The id of the leftmost variable below `e`: outer loops come first in a sum, as people write it.
+constexpr int kLeftmostDepth = 16;
+
+// The id of the leftmost variable below `e`, not too deep: outer loops come first in a sum, as people write it.
 uint64_t first_variable(const Expr& e) {
   const Expr* at = &e;
-  for (;;) {
-    if (const auto* v = as<VarRef>(*at)) return v->var.id();
+  for (int depth = 0; depth < kLeftmostDepth; ++depth) {
     const Expr* next = nullptr;
-    if (const auto* b = as<Binary>(*at)) next = as_int(b->a) ? &b->b : &b->a;
-    if (const auto* c = as<Cast>(*at)) next = &c->value;
-    if (const auto* c = as<Broadcast>(*at)) next = &c->value;
-    if (const auto* s = as<Select>(*at)) next = &s->yes;
-    if (const auto* l = as<Load>(*at)) next = l->at.empty() ? nullptr : &l->at[0];
-    if (!next) return kNoVariable;
+    if (const auto* v = as<VarRef>(*at)) return v->var.id();
+    if (const auto* b = as<Binary>(*at)) {
+      next = as<IntImm>(b->a) ? &b->b : &b->a;
+    } else if (const auto* c = as<Cast>(*at)) {
+      next = &c->value;
+    } else if (const auto* w = as<Broadcast>(*at)) {
+      next = &w->value;
+    } else if (const auto* s = as<Select>(*at)) {
+      next = &s->yes;
+    } else if (const auto* l = as<Load>(*at)) {
+      next = l->at.empty() ? nullptr : &l->at[0];
+    }
+    if (!next) break;
     at = next;
   }
+  return kNoVariable;
 }
 
 Expr multiple(const Expr& atom, int64_t factor, int lanes) {
@@ -162,6 +171,10 @@ bool identical(const Expr& a, const Expr& b) { return identical_within(a, b, 6);
 int compare_atoms(const Expr& a, const Expr& b) {
   if (a.same_as(b)) return 0;
   if (int order = three_way(first_variable(a), first_variable(b))) return order;
+  if (int order = three_way(a->kind.index(), b->kind.index())) return order;
+  const auto *x = as<Binary>(a), *y = as<Binary>(b);
+  if (x && y && x->op != y->op) return three_way(x->op, y->op);
+  if (int order = three_way(a->skeleton, b->skeleton)) return order;  // of the shape: the same in each run
   return compare_field(a, b);
 }
 

@@ -104,6 +104,19 @@ TEST_F(IndexRules, DeepTreesSimplify) {
   EXPECT_TRUE(simplify(data).same_as(data));
 }
 
+// Each level mentions the one below several times: equal atoms have to be recognised without walking down.
+TEST_F(IndexRules, DeepDiamondsSimplify) {
+  Expr clamped = i, chosen = i, divided = i;
+  for (int n = 0; n < 500; ++n) {
+    clamped = max(min(clamped + 1, 100 + n), 0);
+    chosen = select(chosen < Expr(5), chosen, chosen - 1);
+    divided = floordiv(divided * 3 + x, 7) + floormod(divided, 5);
+  }
+  EXPECT_EQ(interval_of(clamped, bounds), (Interval{500, 507}));
+  EXPECT_EQ(interval_of(chosen, bounds).hi, 7);
+  EXPECT_TRUE(static_cast<bool>(simplify(divided, bounds)));
+}
+
 struct DataRules : testing::Test {
   Type i8 = Type::i(8), f32 = Type::f(32);
   Var n{"n", Type::i(32)}, f{"f", Type::f(32)}, x{"x"};

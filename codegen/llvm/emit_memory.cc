@@ -130,11 +130,21 @@ Value* Emitter::emit_scalar_load(const Memory& memory, Type type, const Expr& at
   return phi;
 }
 
+// Masked accesses would keep a register tile in memory. In a slot all lanes may be touched: nobody else sees them.
+bool Emitter::inside_slot(const Memory& memory, Value* base, int lanes) const {
+  const auto* at = llvm::dyn_cast<llvm::ConstantInt>(base);
+  return at && at->getSExtValue() >= 0 && at->getSExtValue() + lanes <= memory.slot_elements;
+}
+
 Value* Emitter::emit_block_load(const Memory& memory, Type type, Value* base, int64_t base_multiple, Value* mask) {
   llvm::Type* stored = memory_type(type);
   Value* at = address(memory, type, base);
   const llvm::Align align = block_alignment(memory, type, base_multiple);
   llvm::Instruction* access = nullptr;
+  if (mask && inside_slot(memory, base, type.lanes)) {
+    Value* all = from_memory(type, b_.CreateAlignedLoad(stored, at, align));
+    return b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType()));
+  }
   if (mask)
     access = b_.CreateMaskedLoad(stored, at, align, mask, llvm::Constant::getNullValue(stored));
   else
@@ -202,6 +212,10 @@ void Emitter::emit_block_store(const Memory& memory, Type type, Value* base, int
                                Value* mask) {
   Value* at = address(memory, type, base);
   const llvm::Align align = block_alignment(memory, type, base_multiple);
+  if (mask && inside_slot(memory, base, type.lanes)) {
+    value = b_.CreateSelect(mask, value, b_.CreateAlignedLoad(value->getType(), at, align));
+    mask = nullptr;
+  }
   if (mask)
     mark(b_.CreateMaskedStore(value, at, align, mask), memory);
   else

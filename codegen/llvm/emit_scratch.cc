@@ -49,7 +49,7 @@ void Emitter::emit_allocate(const ir::Allocate& alloc) {
         nullptr, buffer.name());
     slot->setAlignment(llvm::Align(kScratchAlign));
     frame_.stack_bytes += bytes;
-    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlign), nullptr, nullptr};
+    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlign), nullptr, nullptr, *elements};
     return emit(alloc.body);
   }
   Value* size = index(buffer.element().bytes());

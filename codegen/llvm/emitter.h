@@ -28,6 +28,7 @@ struct Memory {
   llvm::Align align{1};           // of the address
   llvm::MDNode* scope = nullptr;  // alias facts; null for memory that LLVM sees to be private
   llvm::MDNode* noalias = nullptr;
+  int64_t slot_elements = 0;  // of a slot in the entry block; 0 for other memory
 };
 
 class Emitter {
@@ -114,6 +115,7 @@ class Emitter {
   llvm::Value* from_memory(ir::Type type, llvm::Value* value);
   llvm::Value* to_memory(ir::Type type, llvm::Value* value);
   llvm::Value* any_lane(llvm::Value* mask);
+  bool inside_slot(const Memory& memory, llvm::Value* base, int lanes) const;
   void mark(llvm::Instruction* access, const Memory& memory);
   bool loads_inside(const ir::Expr& expr);
 

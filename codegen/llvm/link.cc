@@ -1,6 +1,7 @@
 // Links an object into a shared object with lld, inside this process.
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -38,6 +39,25 @@ class MemoryFile {
   bool complete_ = false;
 };
 
+// lld installs handlers for most signals of the process and leaves them there; a library has no business doing that.
+class SignalHandlersKept {
+ public:
+  SignalHandlersKept() {
+    for (int signal = 1; signal < kSignals; ++signal)
+      known_[signal] = sigaction(signal, nullptr, &actions_[signal]) == 0;
+  }
+  ~SignalHandlersKept() {
+    for (int signal = 1; signal < kSignals; ++signal)
+      if (known_[signal]) sigaction(signal, &actions_[signal], nullptr);
+  }
+  SignalHandlersKept(const SignalHandlersKept&) = delete;
+
+ private:
+  static constexpr int kSignals = 32;
+  struct sigaction actions_[kSignals];
+  bool known_[kSignals] = {};
+};
+
 }  // namespace
 
 Status link_shared(std::string_view object, const std::string& path) {
@@ -50,6 +70,7 @@ Status link_shared(std::string_view object, const std::string& path) {
   std::string errors;
   llvm::raw_string_ostream out(errors);
   std::lock_guard lock(linker_lock);
+  const SignalHandlersKept kept;
   const lld::Result result = lld::lldMain(arguments, out, out, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode == 0) return Unit{};
   return Diagnostic{ErrorKind::kBuild, "build: cannot link " + path, {}, {errors}};

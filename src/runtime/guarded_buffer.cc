@@ -9,7 +9,7 @@ namespace tw::runtime {
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kZone = kPage;  // at least, on each side
+constexpr size_t kZone = kPage;             // at least, on each side
 constexpr size_t kFence = size_t{1} << 20;  // unreadable, on each side; address space only
 constexpr size_t kStagger = 320;
 constexpr size_t kHugeFrom = size_t{4} << 20;  // as NumPy does

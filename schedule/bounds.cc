@@ -25,8 +25,9 @@ void derive_extents(const StageNest& stage, StageBounds& bounds) {
   for (const Relation& relation : stage.relations) {
     if (const auto* split = std::get_if<SplitRelation>(&relation)) {
       int64_t n = bounds.extent[split->parent];
-      bounds.extent[split->outer] = split->parts ? split->parts : ceil_div(n, split->factor);
-      bounds.extent[split->inner] = split->parts ? ceil_div(n, split->parts) : split->factor;
+      int64_t inner = split->parts ? ceil_div(n, split->parts) : split->factor;
+      bounds.extent[split->outer] = n == 0 ? 0 : ceil_div(n, inner);  // more parts than that would be empty
+      bounds.extent[split->inner] = inner;
     } else {
       const auto& fuse = std::get<FuseRelation>(relation);
       bounds.extent[fuse.fused] = bounds.extent[fuse.outer] * bounds.extent[fuse.inner];

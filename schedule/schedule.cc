@@ -13,7 +13,7 @@ Schedule::Schedule(std::vector<te::Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!outputs[i])
       throw Error(refuse("create_schedule", "output " + std::to_string(i) + " must be a tensor, not an empty handle"));
-  nest_ = support::with_deep_stack([&] { return std::make_shared<const LoopNest>(std::move(outputs)); });
+  nest_ = std::make_shared<const LoopNest>(std::move(outputs));
 }
 
 void Schedule::apply(Step step) { (void)try_apply(std::move(step)).value_or_throw(); }

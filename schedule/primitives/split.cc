@@ -2,7 +2,7 @@
 //     body(i)             ==>         for i.i in 0..f:
 //                                       body(i.o*f + i.i)      // guarded, masked, peeled or shifted: see Tail
 //
-// With nparts = p the outer loop has p iterations and f is ceildiv(n, p).
+// With nparts = p, f is ceildiv(n, p), and the outer loop has p iterations, less those that would be empty.
 //
 // Meaning never changes: i.o*f + i.i takes each value in 0..n once; the tail says what happens to those past n. Whether
 // the tail is legal depends on the whole nest (a reduction outside it, a parallel loop), so check.h decides.
@@ -19,8 +19,8 @@ SplitAxes split_leaf(StageNest& stage, AxisId axis, int64_t factor, int64_t part
   outer.name = parent.name + ".o";
   inner.name = parent.name + ".i";
   outer.reduction = inner.reduction = parent.reduction;
-  outer.extent = parts ? parts : ceil_div(parent.extent, factor);
   inner.extent = parts ? ceil_div(parent.extent, parts) : factor;
+  outer.extent = parent.extent == 0 ? 0 : ceil_div(parent.extent, inner.extent);
 
   SplitAxes made{static_cast<AxisId>(stage.axes.size()), static_cast<AxisId>(stage.axes.size()) + 1};
   stage.axes.push_back(outer);

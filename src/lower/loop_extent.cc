@@ -122,8 +122,12 @@ std::vector<Expr> whole_guards(const Stmt& s) {
 
 }  // namespace
 
+bool keeps_guards(const For& f) {
+  return f.tail == Tail::kGuard || (f.tail == Tail::kMask && f.kind == ForKind::kVectorized);
+}
+
 For tightened(const For& f, const Ranges& ranges) {
-  if (f.tail == Tail::kGuard || f.tail == Tail::kMask) return f;
+  if (keeps_guards(f)) return f;
   Span span{f.extent};
   For constant = f;
   constant.kind = ForKind::kVectorized;  // constant extents only
@@ -153,13 +157,12 @@ Stmt with_exact_extent(const For& f, const Stmt& body, const Ranges& ranges) {
   const If* i = guarded(body);
   if (const auto* all = as<Seq>(body); all && all->stmts.empty()) return body;
   if (!i) return loop(f.var, f.extent, body, f.kind);
-  const bool keeps = f.tail == Tail::kGuard || f.tail == Tail::kMask;
   std::vector<Expr> outside, inside;
   Span span{f.extent};
   for (const Expr& c : conjuncts(i->cond)) {
     if (!has_load(c) && !uses_var(c, f.var))
       outside.push_back(c);
-    else if (keeps || !take_in(c, f, ranges, span))
+    else if (keeps_guards(f) || !take_in(c, f, ranges, span))
       inside.push_back(c);
   }
   Stmt inner = inside.empty() ? i->then : if_then(conjunction(inside), i->then);

@@ -10,9 +10,12 @@ namespace tw::lower {
 //     if a && v + b < c:        ==>       for v in 0..min(e, c - b):
 //       body                                body
 //
-// Only a serial loop gets an extent that is not constant. A loop with kGuard or kMask keeps conditions on its variable.
-// The result carries no Tail.
+// Only a serial loop gets an extent that is not constant. A loop that keeps its guards keeps conditions on its
+// variable. The result carries no Tail.
 ir::Stmt with_exact_extent(const ir::For& f, const ir::Stmt& body, const Ranges&);
+
+// kGuard, and kMask where the loop has lanes to mask.
+bool keeps_guards(const ir::For&);
 
 // Takes conditions that guard the whole body at any depth into a constant extent. The same loop when there is nothing
 // to take.

@@ -2,6 +2,8 @@
 
 #include "src/lower/loop_split.h"
 
+#include <algorithm>
+
 #include "src/ir/equal.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
@@ -113,12 +115,21 @@ class LoopSplitter {
   int copies_left_over(int copies) const { return at_ == SplitAt::kGuards ? copies : max_copies_; }
 
   std::optional<SplitPoint> split_point(const For& f) {
-    if (at_ == SplitAt::kGuards && (f.tail == Tail::kGuard || f.tail == Tail::kMask)) return std::nullopt;
-    if (f.kind == ForKind::kVectorized) return std::nullopt;
+    if (f.kind == ForKind::kVectorized || (at_ == SplitAt::kGuards && f.tail == Tail::kGuard)) return std::nullopt;
     guards_.clear();
     inner_.clear();
+    lanes_.clear();
     gather(f.body);
+    if (at_ == SplitAt::kGuards && f.tail == Tail::kMask)
+      std::erase_if(guards_, [&](const Guard* guard) { return on_lanes(*guard); });
     return find_split(guards_, f.var, ranges_, inner_);
+  }
+
+  // Of a guard that lanes decide, a mask can be made.
+  bool on_lanes(const Guard& guard) const {
+    return std::any_of(guard.form.terms.begin(), guard.form.terms.end(), [&](const Term& t) {
+      return std::any_of(lanes_.begin(), lanes_.end(), [&](const Var& lane) { return uses_var(t.atom, lane); });
+    });
   }
 
   // Conditions below a loop, with the ranges of the variables bound there.
@@ -133,6 +144,7 @@ class LoopSplitter {
           if (const auto* f = as<For>(s)) {
             const auto n = as_int(f->extent);
             inner_[f->var.id()] = n ? Interval{0, *n - 1} : Interval::everything();
+            if (f->kind == ForKind::kVectorized) lanes_.push_back(f->var);
           }
           if (const auto* l = as<LetStmt>(s)) inner_[l->var.id()] = Interval::everything();
           if (const auto* i = as<If>(s); i && at_ == SplitAt::kGuards) note(i->cond);
@@ -179,6 +191,7 @@ class LoopSplitter {
   GuardReader reader_;
   std::vector<const Guard*> guards_;
   Bounds inner_;
+  std::vector<Var> lanes_;  // variables of vectorised loops below
 };
 
 }  // namespace

@@ -14,7 +14,8 @@ using namespace ir;
 
 namespace {
 
-// Which lanes are active. `any` is a scalar condition that holds exactly when some lane is; empty when none is known.
+// Which lanes are active, besides those that the count leaves out. `any` is a scalar condition that holds exactly when
+// some lane is; empty when none is known.
 struct Mask {
   Expr lanes;  // empty: all of them
   Expr any;
@@ -26,7 +27,8 @@ bool any_has_lanes(const std::vector<Expr>& list) { return std::any_of(list.begi
 
 // The first active lane decides for conditions of the form  ramp < uniform  (ramp rising) and  uniform < ramp  (ramp
 // falling).
-Expr any_lane(const Expr& condition) {
+// `only_first`: of the lanes only the first is known to be counted.
+Expr any_lane(const Expr& condition, bool only_first) {
   const auto* compare = as<Binary>(condition);
   if (!compare) return {};
   const auto uniform = [](const Expr& e) -> Expr {
@@ -43,6 +45,7 @@ Expr any_lane(const Expr& condition) {
   if (!r || !other || !as_int(r->stride)) return {};
   const bool rising = *as_int(r->stride) > 0;
   const bool ramp_is_smaller = less == (left != nullptr);
+  if (only_first && rising != ramp_is_smaller) return {};
   const Expr lane = rising == ramp_is_smaller ? r->base : add(r->base, multiply(r->stride, r->lanes - 1));
   return left ? binary(compare->op, lane, other) : binary(compare->op, other, lane);
 }
@@ -50,9 +53,9 @@ Expr any_lane(const Expr& condition) {
 class VectorBody {
  public:
   VectorBody(const VectorSite& site, const PrivateBuffers& shared, const Expr& base, int lanes, int count)
-      : site_(site), bounds_(site.bounds), private_(shared), base_(base), lanes_(lanes), count_(count) {
+      : site_(site), bounds_(site.bounds), private_(shared), base_(base), lanes_(lanes) {
     values_[site.var.id()] = ramp(base, 1, lanes);
-    if (count < lanes) mask_ = {binary(BinOp::kLt, ramp(0, 1, lanes), broadcast(count, lanes)), boolean(true)};
+    if (count < lanes) count_ = binary(BinOp::kLt, ramp(0, 1, lanes), broadcast(count, lanes));
   }
 
   Stmt visit(const Stmt& s) {
@@ -86,8 +89,7 @@ class VectorBody {
   template <class F>
   auto under(const Expr& condition, F f) {
     const Mask outer = mask_;
-    const bool first = !outer.lanes;
-    mask_ = {both(outer.lanes, condition), first ? any_lane(condition) : Expr()};
+    mask_ = {both(outer.lanes, condition), outer.lanes ? Expr() : any_lane(condition, static_cast<bool>(count_))};
     auto out = f();
     mask_ = outer;
     return out;
@@ -107,7 +109,7 @@ class VectorBody {
     // All lanes may meet in one place where a shifted loop visits it again: the last lane's value stays, as in the
     // loop.
     if (!any_has_lanes(at)) at[0] = with_lanes(at[0], lanes_);
-    const Expr pred = both(mask_.lanes, visit(st.pred));
+    const Expr pred = both(active(st.buffer, st.at), visit(st.pred));
     return store(buffer, at, with_lanes(visit(st.value), lanes_), pred ? with_lanes(pred, lanes_) : pred);
   }
 
@@ -202,11 +204,11 @@ class VectorBody {
     Expr pred = visit(l.pred);
     bool vector = has_lanes(pred) || any_has_lanes(at);
     if (vector) {
-      pred = both(mask_.lanes, pred);
+      pred = both(active(l.buffer, l.at), pred);
     } else if (mask_.lanes.get() && !always_readable(buffer, at)) {
       if (!mask_.any)
-        pred = both(mask_.lanes, pred);  // a gather from one place
-      else if (!is_int(mask_.any, 1))
+        pred = both(both(count_, mask_.lanes), pred);  // a gather from one place
+      else
         pred = both(mask_.any, pred);
       vector = !mask_.any;
     }
@@ -234,6 +236,13 @@ class VectorBody {
     return out;
   }
 
+  // The lanes that may touch `buffer`. Where it has room for all lanes of the loop, those that don't count do no harm.
+  Expr active(const Buffer& buffer, const std::vector<Expr>& at) const {
+    const auto* last = at.empty() ? nullptr : as<VarRef>(at.back());
+    const bool roomy = last && last->var == site_.var && site_.padded->count(buffer.id());
+    return roomy || private_.count(buffer.id()) ? mask_.lanes : both(count_, mask_.lanes);
+  }
+
   struct KeyHash {
     size_t operator()(const std::pair<const ExprNode*, const ExprNode*>& key) const {
       return std::hash<const void*>()(key.first) * 31 + std::hash<const void*>()(key.second);
@@ -244,7 +253,8 @@ class VectorBody {
   Bounds bounds_;
   PrivateBuffers private_;
   Expr base_;
-  int lanes_, count_;
+  int lanes_;
+  Expr count_;  // the lanes that are iterations; empty: all
   Mask mask_;
   std::unordered_map<uint64_t, Expr> values_;  // variables that became vectors
   std::unordered_map<std::pair<const ExprNode*, const ExprNode*>, Expr, KeyHash> done_;

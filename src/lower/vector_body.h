@@ -3,6 +3,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <unordered_set>
 
 #include "src/ir/interval.h"
 #include "tensorwright/ir.h"
@@ -11,12 +12,13 @@ namespace tw::lower {
 
 // Facts about the place where the vectors stand.
 struct VectorSite {
-  ir::Var var;                                                 // the vectorised loop's
-  ir::Bounds bounds;                                           // of the variables around
-  const std::unordered_map<uint64_t, bool>* constant_buffers;  // parameters that the program never writes
+  ir::Var var;                                           // the vectorised loop's
+  ir::Bounds bounds;                                     // of the variables around
+  const std::unordered_set<uint64_t>* constant_buffers;  // parameters that the program never writes
+  const std::unordered_set<uint64_t>* padded;  // private buffers whose last dimension has room for whole vectors
 };
 
-// A buffer that was allocated inside the loop, with a last dimension for the lanes added.
+// A buffer that was allocated inside the loop, with a last dimension for the lanes added: room for whole vectors.
 struct PrivateBuffer {
   ir::Buffer buffer;
   ir::Expr first_lane;  // the value of the loop variable that has subscript 0 there

@@ -112,7 +112,7 @@ bool has_vector_form(const Var& var, const Stmt& body) {
 class Vectorizer {
  public:
   Vectorizer(const Program& p, const Target& target) : target_(target) {
-    for (const Param& param : p.params) constant_buffers_[param.buffer.id()] = true;
+    for (const Param& param : p.params) constant_buffers_.insert(param.buffer.id());
     walk(p.body, [&](const Stmt& s) {
       if (const auto* st = as<Store>(s)) constant_buffers_.erase(st->buffer.id());
       return true;
@@ -120,6 +120,7 @@ class Vectorizer {
   }
 
   Stmt visit(const Stmt& s) {
+    if (const auto* a = as<Allocate>(s); a && wants_padding(*a)) return padded(*a);
     const auto* f = as<For>(s);
     if (!f) return map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
     const auto extent = as_int(f->extent);
@@ -149,6 +150,50 @@ class Vectorizer {
     return seq(std::move(parts));
   }
 
+  // A row of a private buffer that a vectorised loop runs along gets room for whole vectors, so that what is left over
+  // of the loop needs no mask there (masked accesses would keep it out of registers).
+  bool wants_padding(const Allocate& a) const {
+    if (a.buffer.scope() != Scope::kLocal || a.buffer.rank() == 0 || !has_masks()) return false;
+    const auto row = as_int(a.buffer.shape().back());
+    if (!row || *row <= 0) return false;
+    const uint64_t left = static_cast<uint64_t>(*row % row_lanes(a.buffer));
+    if (left == 0 || std::has_single_bit(left)) return false;
+    std::unordered_set<uint64_t> along;
+    bool found = false;
+    const auto see = [&](const Buffer& buffer, const std::vector<Expr>& at) {
+      const auto* last = as<VarRef>(at.back());
+      found = found || (last && along.count(last->var.id()) && buffer == a.buffer);
+    };
+    walk(
+        a.body,
+        [&](const Stmt& s) {
+          if (const auto* f = as<For>(s); f && f->kind == ForKind::kVectorized && as_int(f->extent) == row)
+            along.insert(f->var.id());
+          if (const auto* st = as<Store>(s); st && !st->at.empty()) see(st->buffer, st->at);
+          return !found;
+        },
+        [&](const Expr& e) {
+          if (const auto* l = as<Load>(e); l && !l->at.empty()) see(l->buffer, l->at);
+          return !found;
+        });
+    return found;
+  }
+
+  Stmt padded(const Allocate& a) {
+    std::vector<Expr> shape = a.buffer.shape();
+    shape.back() = rounded_up(*as_int(shape.back()), row_lanes(a.buffer));
+    const Buffer roomy(a.buffer.name(), a.buffer.element(), std::move(shape), a.buffer.scope());
+    padded_.insert(roomy.id());
+    return allocate(roomy, visit(replace_buffers(a.body, {{a.buffer.id(), roomy}})));
+  }
+
+  // At least the lanes of any loop that touches the buffer.
+  int row_lanes(const Buffer& buffer) const {
+    const Type t = buffer.element();
+    return std::max(1, target_.lanes(std::max<int>(8, t.is_half() ? 32 : t.bits)));
+  }
+  static int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
   // Iterations first .. first + count - 1. Iterations don't see each other, so the vectors of a group may go through
   // the body side by side: inside its serial loops, where their accumulators stay in registers.
   Stmt emit(const Stmt& s, const Expr& first, int64_t count) {
@@ -164,7 +209,7 @@ class Vectorizer {
       return seq(std::move(out));
     }
     if (const auto* a = as<Allocate>(s)) {
-      const Buffer buffer = with_lane_dimension(a->buffer, count);
+      const Buffer buffer = with_lane_dimension(a->buffer, rounded_up(count, lanes_));
       private_[a->buffer.id()] = {buffer, first};
       return allocate(buffer, emit(a->body, first, count));
     }
@@ -192,7 +237,7 @@ class Vectorizer {
   }
 
   Stmt vector(const Stmt& s, const Expr& base, int lanes, int count) {
-    if (lanes > 1) return vector_body(s, {var_, bounds_, &constant_buffers_}, private_, base, lanes, count);
+    if (lanes > 1) return vector_body(s, {var_, bounds_, &constant_buffers_, &padded_}, private_, base, lanes, count);
     return scalar(s, base);
   }
 
@@ -223,7 +268,7 @@ class Vectorizer {
   bool has_masks() const { return target_.has("avx512f") || target_.kind == "interp"; }
 
   const Target& target_;
-  std::unordered_map<uint64_t, bool> constant_buffers_;
+  std::unordered_set<uint64_t> constant_buffers_, padded_;
   Bounds bounds_;
   PrivateBuffers private_;
   Var var_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "te/promote.h"
+
 namespace tw::diff {
 
 namespace {
@@ -86,9 +88,9 @@ class Maker {
     Tensor t = source();
     using Kind = void (Maker::*)(const Tensor&);
     static const std::vector<Kind> kKinds = {
-        &Maker::elementwise, &Maker::elementwise, &Maker::diamond, &Maker::halo,      &Maker::halo,
-        &Maker::pad,         &Maker::transpose,   &Maker::strided, &Maker::broadcast, &Maker::reduce,
-        &Maker::reduce,      &Maker::matmul,      &Maker::matmul,  &Maker::convolve,  &Maker::flatten};
+        &Maker::elementwise, &Maker::elementwise, &Maker::diamond,   &Maker::halo,   &Maker::halo,   &Maker::pad,
+        &Maker::transpose,   &Maker::strided,     &Maker::broadcast, &Maker::reduce, &Maker::reduce, &Maker::matmul,
+        &Maker::matmul,      &Maker::convolve,    &Maker::flatten,   &Maker::gather};
     (this->*random_.pick(kKinds))(t);
   }
 
@@ -200,7 +202,8 @@ class Maker {
     if (t.rank() == 0) return elementwise(t);
     size_t d = dimension(t);
     bool both = t.rank() > 1 && random_.chance(25);
-    std::vector<IterVar> axes = {te::reduce_axis(0, t.shape()[d], "k")};
+    int64_t from = size(t, d) > 2 && random_.chance(20) ? 2 : 0;
+    std::vector<IterVar> axes = {te::reduce_axis(from, t.shape()[d], "k")};
     if (both) axes.push_back(te::reduce_axis(0, t.shape()[d == 0 ? 1 : 0], "r"));
     std::vector<Expr> shape;
     for (size_t e = 0; e < t.rank(); ++e)
@@ -247,6 +250,21 @@ class Maker {
     int64_t columns = size(t, 1);
     define({elements(t)}, [&](const Vars& v) {
       return t(ir::floordiv(v[0], Expr(columns)), ir::floormod(v[0], Expr(columns))) + constant(1);
+    });
+  }
+
+  // Subscripts that are data: nobody knows what is read.
+  void gather(const Tensor& t) {
+    if (t.rank() == 0 || elements(t) == 0) return elementwise(t);
+    size_t d = dimension(t);
+    int64_t n = size(t, d);
+    std::vector<Expr> shape = t.shape();
+    shape[d] = random_.below(9) + 1;
+    Tensor index = te::placeholder({shape[d]}, "int32", "I" + std::to_string(inputs_.size()));
+    define(shape, [&](const Vars& v) {
+      std::vector<Expr> at = exprs(v);
+      at[d] = te::arith(ir::BinOp::kFloorMod, index(v[d]), te::constant(static_cast<double>(n), "int32"));
+      return t(at) + constant(1);
     });
   }
 

@@ -12,7 +12,7 @@ struct Expression {
 };
 
 // One to four stages over one to three placeholders: elementwise, halos, padding, strides, transposes, reshapes,
-// broadcasts, reductions, matrix products and convolutions, with the sizes that don't divide.
+// broadcasts, reductions, matrix products, convolutions and gathers, with the sizes that don't divide.
 Expression random_expression(Random&);
 
 }  // namespace tw::diff

@@ -125,7 +125,10 @@ PROGRAMS = {f.__name__: f for f in (conv2d, softmax, layer_norm, integer_matmul,
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("target", ["interp", "llvm -mcpu=native"])
+needs_llvm = pytest.mark.skipif(tw.Target.current().kind != "llvm", reason="built without LLVM")
+
+
+@pytest.mark.parametrize("target", ["interp", pytest.param("llvm -mcpu=native", marks=needs_llvm)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, target):
     tensor, inputs, expected = PROGRAMS[name]()

@@ -251,7 +251,7 @@ class Stepper {
       const StageNest& at = stage(place.stage);
       if (propose(ComputeAt{name, place.stage, at.axes[at.leaves[place.position]].name}, "compute_at"))
         attached_[name] = place;
-      if (attached_.contains(name) && random_.chance(5) && propose(ComputeRoot{name}, "compute_root"))
+      if (attached_.contains(name) && random_.chance(8) && propose(ComputeRoot{name}, "compute_root"))
         attached_.erase(name);
     }
   }

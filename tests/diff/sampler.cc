@@ -126,7 +126,8 @@ Sample minimise(const Sample& sample, const std::function<bool(const Sample&)>& 
   for (size_t i = smallest.steps.size(); i-- > 0;) {
     Sample fewer = smallest;
     fewer.steps.erase(fewer.steps.begin() + static_cast<int64_t>(i));
-    if (schedule::Schedule::from_steps(fewer.outputs, fewer.steps).ok() && fails(fewer)) smallest = fewer;
+    auto replayed = schedule::Schedule::from_steps(fewer.outputs, fewer.steps);
+    if (replayed.ok() && replayed->check().ok() && fails(fewer)) smallest = fewer;
   }
   return smallest;
 }

@@ -105,13 +105,18 @@ Factor Config::factor(const std::string& name, int part) const {
   return Factor(name, part, value.numbers[static_cast<size_t>(part)]);
 }
 
+void Config::mark_read(const std::string& name) {
+  const size_t knob = position(name);
+  if (std::find(read_.begin(), read_.end(), knob) == read_.end()) read_.push_back(knob);
+}
+
 int64_t Config::value(const std::string& name, int part) {
-  mark_branching();
+  mark_read(name);
   return factor(name, part).value;
 }
 
 std::string Config::value_json(const std::string& name) {
-  mark_branching();
+  mark_read(name);
   return to_json(knob(name), chosen(name));
 }
 

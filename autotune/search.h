@@ -46,7 +46,8 @@ class Proposer {
   // The next batch: at most `count` distinct legal candidates that were not told yet, fewer only at the end of the
   // space.
   std::vector<uint64_t> propose(size_t count, uint64_t batch);
-  void tell(uint64_t index, double seconds);  // infinity for a failure
+  void tell(uint64_t index, double seconds);                       // infinity for a failure
+  void exclude(uint64_t index) { state_.excluded.insert(index); }  // measured without a verdict
   size_t refused() const { return refused_; }
 
  private:

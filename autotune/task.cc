@@ -1,8 +1,12 @@
 // Tasks: the first runs of a template, and the Steps of any candidate.
 //
-// The template runs once with the knobs' first values, which gives the trace, and once more with others as a test of
-// the trace: what it gives then must be what the trace says. If not, the template either looks at knobs' values in a
-// way that we could not see, and is run for each candidate from then on, or it is not deterministic and refused.
+// A run with certain knob values gives a trace. A template that looks at a knob's value may do something else for
+// another value: its traces form a tree of the values that were looked at, and the template runs once for each path
+// that is met.
+//
+// One more run is a test of the first trace: with the same values where the template looked, and others elsewhere, it
+// must give what the trace says. If not, the template either looks at knobs in a way that cannot be seen, and is run
+// for each candidate from then on, or it is not deterministic and refused.
 #include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -16,20 +20,33 @@ namespace tw::autotune {
 using schedule::Schedule;
 using schedule::Step;
 
+// What a run gave, for all candidates that agree with it where the template looked.
+struct Path {
+  std::vector<std::pair<size_t, uint32_t>> looked_at;  // knob, digit
+  Trace trace;
+  Schedule plain;  // of its tensors, without Steps
+  std::vector<te::Tensor> args;
+  bool covers(const Digits& digits) const {
+    return std::all_of(looked_at.begin(), looked_at.end(), [&](const auto& l) { return digits[l.first] == l.second; });
+  }
+};
+
 struct Task::State {
   std::string name, args_json;
   Template run;
   Target target;
   Space space;
   std::string hash;
-  bool branching = false;
   std::optional<Scheduled> first;
-  std::optional<Schedule> plain;  // of the same tensors, without Steps
-  Trace trace;
-  mutable std::mutex template_lock;  // a template is called by one thread at a time
+  bool opaque = false;  // traces cannot be trusted: the template runs for each candidate
+
+  mutable std::mutex lock;  // of the paths; a template is called by one thread at a time
+  mutable std::vector<std::shared_ptr<const Path>> paths;
 };
 
 namespace {
+
+constexpr size_t kMaxPaths = 1000;
 
 std::string fnv_hex(const std::string& text) {
   uint64_t h = 0xcbf29ce484222325ull;
@@ -89,6 +106,39 @@ bool same_run(const Scheduled& a, const Scheduled& b) {
   return resolved(a.schedule.steps()) == resolved(b.schedule.steps()) && computation(a) == computation(b);
 }
 
+std::vector<std::pair<size_t, uint32_t>> looked_at(const Config& config) {
+  std::vector<std::pair<size_t, uint32_t>> out;
+  for (size_t knob : config.read()) out.emplace_back(knob, config.digits()[knob]);
+  return out;
+}
+
+// Nothing for a run that has no trace: the template is opaque.
+std::shared_ptr<const Path> make_path(const Config& config, const Scheduled& s) {
+  if (config.opaque()) return nullptr;
+  Result<Trace> trace = make_trace(config, s.schedule.steps());
+  if (!trace) return nullptr;
+  return std::make_shared<const Path>(
+      Path{looked_at(config), *std::move(trace), Schedule(s.schedule.outputs()), s.args});
+}
+
+// Random digits, but those of the path where the template looked.
+Digits others(const Space& space, const Path& path, Rng& rng) {
+  Digits digits = space.digits(rng.below(space.size()));
+  for (const auto& [knob, digit] : path.looked_at) digits[knob] = digit;
+  return digits;
+}
+
+// Whether a second run, with other values where the template did not look, gives what the trace says.
+bool confirms(const Path& path, const Scheduled& first, const Space& space, const Template& run) {
+  Rng rng(2);
+  const Digits digits = others(space, path, rng);
+  Config test(space, digits);
+  const Result<Scheduled> second = try_run(run, test);
+  if (!second) return true;  // these values are refused; that they are is the candidate's affair
+  return !test.opaque() && looked_at(test) == path.looked_at && computation(*second) == computation(first) &&
+         resolved(second->schedule.steps()) == instantiate(path.trace, space, digits);
+}
+
 [[noreturn]] void not_deterministic(const std::string& name) {
   tune_error("the template " + name + " must give the same schedule each time it runs with the same knobs; it gave two",
              {"chance, time or state outside the template must not decide what it declares or schedules"});
@@ -107,32 +157,17 @@ Task::Task(std::string name, std::string args_json, Template run, Target target)
   auto [first, config] = first_run(name, state->run);
   check_arguments(name, first);
   state->space = Space(config.knobs());
-  state->branching = config.branching();
-  const std::string text = computation(first);
-  state->hash = fnv_hex(text);
-  if (Result<Trace> trace = make_trace(config, first.schedule.steps()))
-    state->trace = *std::move(trace);
-  else
-    state->branching = true;
+  state->hash = fnv_hex(computation(first));
   state->first = first;
-  state->plain.emplace(first.schedule.outputs());
 
-  Rng rng(2);
-  const uint64_t other = state->space.size() > 1 ? rng.below(state->space.size()) : 0;
-  if (!state->branching) {
-    Config test(state->space, state->space.digits(other));
-    Result<Scheduled> second = try_run(state->run, test);
-    if (second && test.branching()) state->branching = true;
-    if (second &&
-        (computation(*second) != text ||
-         resolved(second->schedule.steps()) != instantiate(state->trace, state->space, state->space.digits(other)))) {
-      state->branching = true;
-    }
-  }
-  if (state->branching) {
+  const std::shared_ptr<const Path> path = make_path(config, first);
+  state->opaque = path == nullptr || !confirms(*path, first, state->space, state->run);
+  if (state->opaque) {
     Config again(state->space, config.digits());
-    Result<Scheduled> second = try_run(state->run, again);
+    const Result<Scheduled> second = try_run(state->run, again);
     if (!second || !same_run(first, *second)) not_deterministic(name);
+  } else {
+    state->paths.push_back(path);
   }
   state_ = std::move(state);
 }
@@ -142,13 +177,12 @@ const std::string& Task::args() const { return state_->args_json; }
 const Target& Task::target() const { return state_->target; }
 const Space& Task::space() const { return state_->space; }
 const std::string& Task::hash() const { return state_->hash; }
-bool Task::branching() const { return state_->branching; }
+bool Task::branching() const { return state_->opaque || !state_->paths.front()->looked_at.empty(); }
 std::vector<te::Tensor> Task::outputs() const { return state_->first->schedule.outputs(); }
 const std::vector<te::Tensor>& Task::arguments() const { return state_->first->args; }
 
 Result<std::vector<Step>> Task::steps(uint64_t index) const {
-  if (!state_->branching) return instantiate(state_->trace, state_->space, state_->space.digits(index));
-  TW_TRY(Scheduled s, candidate(index));
+  TW_TRY(Scheduled s, applied(index));
   return resolved(s.schedule.steps());
 }
 
@@ -171,18 +205,28 @@ Status same_signature(const Scheduled& a, const Scheduled& b) {
 }  // namespace
 
 Result<Scheduled> Task::applied(uint64_t index) const {
-  if (!state_->branching) {
-    Schedule s = *state_->plain;
-    for (Step& step : instantiate(state_->trace, state_->space, state_->space.digits(index))) {
-      TW_TRY([[maybe_unused]] Unit done, s.try_apply(std::move(step)));
+  const Digits digits = state_->space.digits(index);
+  std::shared_ptr<const Path> path;
+  {
+    std::lock_guard lock(state_->lock);
+    const auto known =
+        std::find_if(state_->paths.begin(), state_->paths.end(), [&](const auto& p) { return p->covers(digits); });
+    if (known != state_->paths.end()) {
+      path = *known;
+    } else {
+      Config config(state_->space, digits);
+      TW_TRY(Scheduled s, try_run(state_->run, config));
+      TW_TRY([[maybe_unused]] Unit same, same_signature(*state_->first, s));
+      if (!state_->opaque && state_->paths.size() < kMaxPaths) path = make_path(config, s);
+      if (path == nullptr) return s;
+      state_->paths.push_back(path);
     }
-    return Scheduled{std::move(s), state_->first->args};
   }
-  std::lock_guard lock(state_->template_lock);
-  Config config(state_->space, state_->space.digits(index));
-  TW_TRY(Scheduled s, try_run(state_->run, config));
-  TW_TRY([[maybe_unused]] Unit same, same_signature(*state_->first, s));
-  return s;
+  Schedule s = path->plain;
+  for (Step& step : instantiate(path->trace, state_->space, digits)) {
+    TW_TRY([[maybe_unused]] Unit done, s.try_apply(std::move(step)));
+  }
+  return Scheduled{std::move(s), path->args};
 }
 
 Result<Scheduled> Task::candidate(uint64_t index) const {
@@ -193,7 +237,7 @@ Result<Scheduled> Task::candidate(uint64_t index) const {
 
 Result<Scheduled> Task::replay(const Trial& trial) const {
   Scheduled base = *state_->first;
-  if (state_->branching) {
+  if (branching()) {
     TW_TRY(uint64_t index, state_->space.find(trial.knobs));
     TW_TRY(base, applied(index));
   }

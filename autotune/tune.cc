@@ -25,6 +25,7 @@ namespace tw::autotune {
 namespace {
 
 constexpr int kConfirmRounds = 3;
+const std::string kDeviceLost(to_string(runtime::RunStatus::kDeviceLost));
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -131,7 +132,7 @@ class Tuner {
     const RecordKey key = key_of(task_, runtime::num_threads());
     std::unordered_map<uint64_t, bool> seen;
     for (const Record& r : log_.records) {
-      if (!(r.key == key)) continue;
+      if (!(r.key == key) || r.trial.status == kDeviceLost) continue;
       const Result<uint64_t> index = task_.space().find(r.trial.knobs);
       if (!index) continue;
       Trial trial = r.trial;
@@ -175,11 +176,18 @@ class Tuner {
     return *measurer_;
   }
 
+  // A lost worker says nothing about the candidate.
+  void tell(const Trial& t) {
+    if (t.status == kDeviceLost)
+      proposer_.exclude(t.index);
+    else
+      proposer_.tell(t.index, seconds_or_infinity(t));
+  }
+
   // False when the space holds nothing more.
   bool next_batch() {
     const size_t batch = static_cast<size_t>(options_.batch), number = result_.trials.size() / batch;
-    for (; told_ < number * batch; ++told_)
-      proposer_.tell(result_.trials[told_].index, seconds_or_infinity(result_.trials[told_]));
+    for (; told_ < number * batch; ++told_) tell(result_.trials[told_]);
     std::vector<uint64_t> proposal = proposer_.propose(batch, number);
     const auto known = [&](uint64_t i) {
       return std::any_of(result_.trials.begin() + static_cast<ptrdiff_t>(told_), result_.trials.end(),

@@ -1,7 +1,7 @@
 """A template: relu(A @ B + bias) in register tiles, with the sizes left to the tuner.
 
-Tiles of D are walked by the threads; inside one, C's accumulators stay in registers over the whole of k, and the tile's panel of B
-is packed so that it is read in a straight line.
+A task of the threads is a panel of columns and a share of the rows: it packs the panel of B, then walks its tiles, whose
+accumulators stay in registers over the whole of k.
 """
 
 import tensorwright as tw
@@ -22,10 +22,13 @@ def dense(cfg, M, N, K):
     i, j = s[D].op.axis
     cfg.define_split("tile_i", i, num_outputs=2, max_factor=14)
     cfg.define_split("tile_j", j, num_outputs=2, max_factor=96, filter=lambda tile: tile.size[1] >= 16)
+    cfg.define_knob("shares", [1, 2, 3, 4])
     io, ii = cfg["tile_i"].apply(s, D, i)
     jo, ji = cfg["tile_j"].apply(s, D, j)
-    s[D].reorder(jo, io, ii, ji)
-    s[D].parallel(jo)
+    share, io = s[D].split(io, nparts=cfg["shares"].val)
+    s[D].reorder(jo, share, io, ii, ji)
+    task = s[D].fuse(jo, share)
+    s[D].parallel(task)
     s[D].vectorize(ji)
 
     s[C].compute_at(s[D], io)
@@ -34,6 +37,6 @@ def dense(cfg, M, N, K):
     s[C].unroll(ci)
     s[C].vectorize(cj)
 
-    s[packed].compute_at(s[D], jo)
+    s[packed].compute_at(s[D], task)
     s[packed].vectorize(s[packed].op.axis[1])
     return s, [A, B, bias, D]

@@ -28,8 +28,8 @@ Matmul declare(Shape shape) {
   const te::Tensor A = te::placeholder({shape.m, shape.k}, "float32", "A");
   const te::Tensor B = te::placeholder({shape.k, shape.n}, "float32", "B");
   const te::IterVar k = te::reduce_axis(0, shape.k, "k");
-  const te::Tensor C = te::compute(
-      {shape.m, shape.n}, [&](te::Var i, te::Var j) { return te::sum(A(i, k) * B(k, j), {k}); }, "C");
+  const te::Tensor C =
+      te::compute({shape.m, shape.n}, [&](te::Var i, te::Var j) { return te::sum(A(i, k) * B(k, j), {k}); }, "C");
   return {A, B, C};
 }
 
@@ -100,7 +100,8 @@ void run(Shape shape, int trials) {
 
   const std::string log = (std::filesystem::temp_directory_path() / "tensorwright_matmul.jsonl").string();
   std::filesystem::remove(log);
-  const std::string args = "[" + std::to_string(shape.m) + "," + std::to_string(shape.n) + "," + std::to_string(shape.k) + "]";
+  const std::string args =
+      "[" + std::to_string(shape.m) + "," + std::to_string(shape.n) + "," + std::to_string(shape.k) + "]";
   const tw::autotune::Task task("matmul", args, [=](Config& cfg) { return tunable(cfg, shape); }, target);
   tw::autotune::TuneOptions options{.trials = trials, .log = log};
   options.on_trial = tw::autotune::print_progress;

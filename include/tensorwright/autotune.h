@@ -1,15 +1,13 @@
 // Tuning: search a space of schedules, measure candidates on this machine, keep every measurement in a log.
 //
-//   Space       a list of knobs, each with finitely many values. A candidate is one value per knob, or its index in the
-//   space. Template    a function that declares a computation and schedules it with knobs. It runs once: its Steps
-//   refer to knobs, and
-//               a candidate's Steps are made from that trace without calling it again. A template that looks at a
-//               knob's value (Config::value) runs again for every candidate: the slow path.
-//   Task        a template with its arguments and a target. Its key in the log is the computation itself, not its name.
+//   Space       knobs, each with finitely many values. A candidate is one value per knob, or its index in the space.
+//   Template    a function that declares a computation and schedules it with knobs. It runs once, its Steps refer to
+//               knobs, and a candidate's Steps are made from that trace. A template that looks at a knob's value
+//               (Config::value) runs again for each value that it looks at.
+//   Task        a template with its arguments and a target. Its key in the log is the computation itself.
 //   tune        proposes, builds and runs candidates in worker processes, checks outputs, and appends one JSON line for
-//   each
-//               measurement. Running it again on the same log continues; nothing is measured twice. The same seed and
-//               the same log give the same decisions.
+//               each measurement. Running it again on the same log continues; nothing is measured twice. The same seed
+//               and the same log give the same decisions.
 //   best, build read a log and measure nothing.
 //
 // C++:
@@ -130,8 +128,7 @@ class Config {
   void apply_annotate(const std::string& name, schedule::Schedule&, const std::string& stage,
                       const std::vector<std::string>& axes);
 
-  // A reference to one of a knob's numbers, for Steps; and its value, which makes the template one that runs for each
-  // candidate.
+  // A reference to one of a knob's numbers, for Steps; and its value, which makes the template run again for others.
   schedule::Factor factor(const std::string& name, int part = 0) const;
   int64_t value(const std::string& name, int part = 0);
   std::string value_json(const std::string& name);
@@ -141,8 +138,10 @@ class Config {
   const KnobValue& chosen(const std::string& name) const;
   void mark_steps(const std::string& name, size_t first, size_t last, const std::string& stage,
                   const std::vector<std::string>& axes);
-  void mark_branching() { branching_ = true; }
-  bool branching() const { return branching_; }
+  void mark_read(const std::string& name);  // the template looked at this knob's value
+  void mark_opaque() { opaque_ = true; }    // it looks at knobs in a way that cannot be seen
+  const std::vector<size_t>& read() const { return read_; }
+  bool opaque() const { return opaque_; }
 
   struct Mark {  // steps [first, last) are what knob `knob` stands for
     size_t first = 0, last = 0, knob = 0;
@@ -160,7 +159,8 @@ class Config {
   std::vector<Knob> knobs_;
   Digits digits_;
   std::vector<Mark> marks_;
-  bool fixed_ = false, branching_ = false;
+  std::vector<size_t> read_;  // knobs, in the order in which they were looked at
+  bool fixed_ = false, opaque_ = false;
 };
 
 struct Scheduled {
@@ -193,7 +193,7 @@ class Task {
   const Target& target() const;
   const Space& space() const;
   const std::string& hash() const;          // of the computation, the same in every process
-  bool branching() const;                   // the template runs for each candidate
+  bool branching() const;                   // the template looks at knobs' values
   std::vector<te::Tensor> outputs() const;  // of the first run
   const std::vector<te::Tensor>& arguments() const;
   Result<std::vector<schedule::Step>> steps(uint64_t index) const;

@@ -58,7 +58,8 @@ void bind_config(py::module_& m) {
       .def("numbers", [](const Config& c, const std::string& name) { return c.chosen(name).numbers; })
       .def("tail", [](const Config& c, const std::string& name) { return std::string(tail_name(c.chosen(name).tail)); })
       .def("value_json", &Config::value_json)
-      .def("mark_branching", &Config::mark_branching)
+      .def("mark_read", &Config::mark_read)
+      .def("mark_opaque", &Config::mark_opaque)
       .def("mark_steps", &Config::mark_steps)
       .def("names", [](const Config& c) {
         std::vector<std::string> names;

@@ -52,12 +52,31 @@ TEST(Task, ATemplateThatLooksAtAValueRunsForEachCandidate) {
     const testing::Dense d = testing::declare_dense(32, 48, 16);
     schedule::Schedule s({d.D});
     cfg.define_knob("inline", {0, 1});
-    if (cfg.value("inline")) s.apply(schedule::Parallel{"D", "i"});
+    if (cfg.value("inline") == 1) s.apply(schedule::Parallel{"D", "i"});
     return Scheduled{s, {d.A, d.B, d.bias, d.D}};
   });
   EXPECT_TRUE(task.branching());
   EXPECT_EQ(task.steps(0).value_or_throw().size(), 0u);
   EXPECT_EQ(task.steps(1).value_or_throw().size(), 1u);
+}
+
+TEST(Task, ATemplateThatLooksAtAValueRunsOncePerValue) {
+  int runs = 0;
+  const Task task = simple([&](Config& cfg) {
+    ++runs;
+    cfg.define_knob("parallel", {0, 1, 2});
+    Scheduled s = dense_template(cfg, 32, 48, 16);
+    if (cfg.value("parallel") == 1) s.schedule.apply(schedule::Parallel{"D", "i.o"});
+    return s;
+  });
+  Rng rng(1);
+  for (int n = 0; n < 200; ++n) {
+    const uint64_t i = rng.below(task.space().size());
+    const auto s = task.steps(i);
+    if (!s) continue;
+    EXPECT_EQ(std::holds_alternative<schedule::Parallel>(s->back().kind), task.space().value(i, 0).numbers[0] == 1);
+  }
+  EXPECT_LT(runs, 12);
 }
 
 TEST(Task, BranchingThatCannotBeSeenIsFoundByTheSecondRun) {

@@ -49,14 +49,14 @@ def _label(axis):
 
 class KnobValue(_core.Factor):
     """A number of a knob. As a split factor it stays a reference, and the template's trace fits every candidate. Any other use
-    (comparing, computing, ``int()``) makes the template one that runs again for each candidate."""
+    (comparing, computing, ``int()``) makes the template run again for each value that it looks at."""
 
     def __init__(self, config, knob, part, value):
         super().__init__(knob, part, value)
         self._config = config
 
     def __index__(self):
-        self._config.mark_branching()
+        self._config.mark_read(self.knob)
         return self.value
 
     __int__ = __index__
@@ -135,7 +135,7 @@ class SplitEntity(_Entity):
 
     @property
     def tail(self):
-        self._config._core.mark_branching()
+        self._config._core.mark_read(self._name)
         return self._config._core.tail(self._name)
 
     def apply(self, s, op, axis):
@@ -177,7 +177,7 @@ class ReorderEntity(_Entity):
 
     @property
     def perm(self):
-        self._config._core.mark_branching()
+        self._config._core.mark_read(self._name)
         return list(self._config._core.numbers(self._name))
 
     def apply(self, s, op, axes):
@@ -202,7 +202,7 @@ class AnnotateEntity(_Entity):
 
     @property
     def anns(self):
-        self._config._core.mark_branching()
+        self._config._core.mark_read(self._name)
         return [self._NAMES[n] for n in self._config._core.numbers(self._name)]
 
     def apply(self, s, op, axes, **unused):
@@ -294,9 +294,9 @@ class Config:
     def add_flop(self, flop):
         """Accepted for templates written for other tuners; the work is counted from the declaration."""
 
-    def mark_branching(self):
+    def mark_opaque(self):
         """Run the template again for every candidate: for templates that look at knobs in a way that cannot be seen."""
-        self._core.mark_branching()
+        self._core.mark_opaque()
 
     def __repr__(self):
         return "\n".join(f"{name}: {self._core.value_json(name)}" for name in self._core.names())

@@ -58,7 +58,7 @@ class Task:
 
     @property
     def branching(self):
-        """Whether the template looks at knobs' values and so runs again for each candidate."""
+        """Whether the template looks at knobs' values, and so runs again for each value that it looks at."""
         return self._core.branching()
 
     def _best_of(self, logs):

@@ -38,7 +38,8 @@ def template(name=None):
     """Register a template: ``@tw.autotune.template("dense")`` above ``def dense(cfg, M, N, K)``.
 
     The function gets a Config and the task's arguments, and returns ``(schedule, [tensors])``. It must give the same each time
-    it runs with the same knobs. It runs twice when a Task is made, and not while tuning, unless it looks at a knob's value.
+    it runs with the same knobs. It runs twice when a Task is made, and not while tuning, unless it looks at a knob's value:
+    then once for each value that it looks at.
     """
     if callable(name):
         return template()(name)

@@ -5,7 +5,7 @@
 #include <llvm/ADT/APFloat.h>
 #include <llvm/IR/Constants.h>
 
-#include <numeric>
+#include <algorithm>
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
@@ -200,6 +200,13 @@ Value* Emitter::emit_compare(BinOp op, Type type, Value* a, Value* b) {
   return nullptr;
 }
 
+Value* Emitter::clamped(Value* count, int lanes) {
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count))
+    return index(std::clamp<int64_t>(known->getSExtValue(), 0, lanes));
+  count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, index(0));
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, index(lanes));
+}
+
 // ramp(b, 1, L) < broadcast(n)  ==>  iota(L) < splat(clamp(n - b, 0, L)) in lanes just wide enough to hold L: one
 // broadcast and one compare, instead of vectors of 64-bit indices. The other comparisons differ by one or by a
 // negation.
@@ -223,8 +230,7 @@ Value* Emitter::emit_lane_mask(const ir::Binary& compare) {
   Value* end = emit(limit->value);
   Value* count =
       b_.CreateSub(strict ? end : b_.CreateAdd(end, index(1), "", false, true), emit(ramp->base), "", false, true);
-  count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, index(0));
-  count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, index(lanes));
+  count = clamped(count, lanes);
   auto* lane = b_.getIntNTy(lanes <= 16 ? 32 : lanes <= 32 ? 16 : lanes <= 64 ? 8 : 32);
   std::vector<llvm::Constant*> iota;
   for (int i = 0; i < lanes; ++i) iota.push_back(llvm::ConstantInt::get(lane, i));

@@ -38,6 +38,29 @@ llvm::Align block_alignment(const Memory& memory, Type type, int64_t base_multip
       std::min<int64_t>(static_cast<int64_t>(memory.align.value()), (element & -element) * base_multiple));
 }
 
+// The number of lanes when a mask is known to let just the first ones through; 0 otherwise.
+int prefix_lanes(Value* mask) {
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(mask);
+  const auto lanes = llvm::cast<llvm::FixedVectorType>(mask->getType())->getNumElements();
+  unsigned wanted = 0, first_unwanted = lanes;
+  for (unsigned i = 0; constant && i < lanes; ++i) {
+    const llvm::Constant* lane = constant->getAggregateElement(i);
+    if (!lane || !llvm::isa<llvm::ConstantInt>(lane)) return 0;
+    if (lane->isZeroValue())
+      first_unwanted = std::min(first_unwanted, i);
+    else
+      ++wanted;
+  }
+  return constant && wanted == first_unwanted ? static_cast<int>(wanted) : 0;
+}
+
+// 0, 1, ... count - 1, and from there on `rest`.
+std::vector<int> lane_numbers(int count, int lanes, int rest) {
+  std::vector<int> numbers(static_cast<size_t>(lanes), rest);
+  std::iota(numbers.begin(), numbers.begin() + count, 0);
+  return numbers;
+}
+
 }  // namespace
 
 Value* Emitter::from_memory(Type type, Value* value) {
@@ -130,7 +153,35 @@ Value* Emitter::emit_scalar_load(const Memory& memory, Type type, const Expr& at
   return phi;
 }
 
-// Masked accesses would keep a register tile in memory. In a slot all lanes may be touched: nobody else sees them.
+// Masked accesses would keep a register tile in memory, so in a slot they become plain ones: of as many lanes as the
+// mask lets through, or, when that is not known, of all, since nobody else sees a slot. Null when neither will do.
+Value* Emitter::emit_slot_load(const Memory& memory, Type type, Value* base, Value* at, llvm::Align align,
+                               Value* mask) {
+  if (memory.slot_elements == 0) return nullptr;
+  if (const int count = prefix_lanes(mask)) {
+    Value* some =
+        from_memory(type.with_lanes(count), b_.CreateAlignedLoad(memory_type(type.with_lanes(count)), at, align));
+    return b_.CreateShuffleVector(some, llvm::Constant::getNullValue(some->getType()),
+                                  lane_numbers(count, type.lanes, count));
+  }
+  if (!inside_slot(memory, base, type.lanes)) return nullptr;
+  Value* all = from_memory(type, b_.CreateAlignedLoad(memory_type(type), at, align));
+  return b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType()));
+}
+
+bool Emitter::emit_slot_store(const Memory& memory, Value* base, Value* at, llvm::Align align, Value* value,
+                              Value* mask) {
+  const int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
+  if (memory.slot_elements == 0) return false;
+  if (const int count = prefix_lanes(mask)) {
+    b_.CreateAlignedStore(b_.CreateShuffleVector(value, lane_numbers(count, count, 0)), at, align);
+    return true;
+  }
+  if (!inside_slot(memory, base, lanes)) return false;
+  b_.CreateAlignedStore(b_.CreateSelect(mask, value, b_.CreateAlignedLoad(value->getType(), at, align)), at, align);
+  return true;
+}
+
 bool Emitter::inside_slot(const Memory& memory, Value* base, int lanes) const {
   const auto* at = llvm::dyn_cast<llvm::ConstantInt>(base);
   return at && at->getSExtValue() >= 0 && at->getSExtValue() + lanes <= memory.slot_elements;
@@ -141,10 +192,7 @@ Value* Emitter::emit_block_load(const Memory& memory, Type type, Value* base, in
   Value* at = address(memory, type, base);
   const llvm::Align align = block_alignment(memory, type, base_multiple);
   llvm::Instruction* access = nullptr;
-  if (mask && inside_slot(memory, base, type.lanes)) {
-    Value* all = from_memory(type, b_.CreateAlignedLoad(stored, at, align));
-    return b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType()));
-  }
+  if (Value* value = mask ? emit_slot_load(memory, type, base, at, align, mask) : nullptr) return value;
   if (mask)
     access = b_.CreateMaskedLoad(stored, at, align, mask, llvm::Constant::getNullValue(stored));
   else
@@ -212,10 +260,7 @@ void Emitter::emit_block_store(const Memory& memory, Type type, Value* base, int
                                Value* mask) {
   Value* at = address(memory, type, base);
   const llvm::Align align = block_alignment(memory, type, base_multiple);
-  if (mask && inside_slot(memory, base, type.lanes)) {
-    value = b_.CreateSelect(mask, value, b_.CreateAlignedLoad(value->getType(), at, align));
-    mask = nullptr;
-  }
+  if (mask && emit_slot_store(memory, base, at, align, value, mask)) return;
   if (mask)
     mark(b_.CreateMaskedStore(value, at, align, mask), memory);
   else

@@ -86,6 +86,7 @@ class Emitter {
   llvm::Value* emit_bits(ir::BinOp op, ir::Type type, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_compare(ir::BinOp op, ir::Type type, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_lane_mask(const ir::Binary& compare);  // null when the comparison has another form
+  llvm::Value* clamped(llvm::Value* count, int lanes);     // to 0..lanes
   llvm::Value* emit_logical(const ir::Binary& binary);
   llvm::Value* emit_select(const ir::Select& select);
   llvm::Value* emit_branches(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no);
@@ -115,6 +116,10 @@ class Emitter {
   llvm::Value* from_memory(ir::Type type, llvm::Value* value);
   llvm::Value* to_memory(ir::Type type, llvm::Value* value);
   llvm::Value* any_lane(llvm::Value* mask);
+  llvm::Value* emit_slot_load(const Memory& memory, ir::Type type, llvm::Value* base, llvm::Value* at,
+                              llvm::Align align, llvm::Value* mask);
+  bool emit_slot_store(const Memory& memory, llvm::Value* base, llvm::Value* at, llvm::Align align, llvm::Value* value,
+                       llvm::Value* mask);
   bool inside_slot(const Memory& memory, llvm::Value* base, int lanes) const;
   void mark(llvm::Instruction* access, const Memory& memory);
   bool loads_inside(const ir::Expr& expr);

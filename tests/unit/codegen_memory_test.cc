@@ -102,6 +102,33 @@ TEST(CodegenMemory, ScratchOfEveryKind) {
         64, 64);
 }
 
+TEST(CodegenMemory, MaskedTilesInSlots) {
+  const char* const text = R"(kernel k(A: float32[64], C: out float32[64]):
+  for i in 0..4:
+    alloc t: float32[25] local
+    t[0 : 16] = A[i * 16 : 16]
+    t[16 : 16] = A[i * 16 : 16] where lanes(16) < 9
+    t[9 : 16] = t[8 : 16 where lanes(16) < 7 + i] + 1.0 where lanes(16) < 4 * i
+    for j in 0..3:
+      t[16 : 16] = t[16 : 16 where lanes(16) < 9] * 2.0 where lanes(16) < 9
+    C[i * 16 : 16] = t[9 : 16]
+)";
+  agree(text, 64, 64);
+  const char* const apart = R"(kernel k(A: float32[64], C: out float32[64]):
+  for i in 0..4:
+    alloc t: float32[50] local
+    t[0 : 16] = A[i * 16 : 16]
+    t[16 : 16] = A[i * 16 : 16] where lanes(16) < 9
+    t[25 : 16] = A[i * 16 : 16]
+    for j in 0..3:
+      t[16 : 16] = t[16 : 16 where lanes(16) < 9] * t[25 : 16] where lanes(16) < 9
+      t[0 : 16] = t[0 : 16] + t[16 : 16 where lanes(16) < 9]
+    C[i * 16 : 16] = t[0 : 16]
+)";
+  agree(apart, 64, 64);
+  EXPECT_EQ(build(parse(apart), native())->source("llvm").find("alloca"), std::string::npos);
+}
+
 TEST(CodegenMemory, ParallelBodiesSeeWhatStandsOutside) {
   agree(R"(kernel k(A: float32[64], C: out float32[64]):
   alloc g: float32[64] global

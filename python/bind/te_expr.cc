@@ -228,6 +228,7 @@ void bind_functions(py::module_& m) {
   m.def("select", [](py::handle c, py::handle yes, py::handle no) {
     return te::select(to_expr(c, "a condition"), to_expr(yes), to_expr(no));
   });
+  m.def("expr", [](py::handle value) { return to_expr(value); });
   m.def("all", [](const py::args& conditions) { return te::all(exprs(conditions)); });
   m.def("any", [](const py::args& conditions) { return te::any(exprs(conditions)); });
   m.def("const", &constant);
@@ -272,7 +273,6 @@ void bind_operators(py::object cls) {
                       py::cast<std::string>(py::module_::import("tensorwright.te").attr("_dtype")(dtype)));
   });
   bind_refusals(cls);
-  py::setattr(cls, "__array_ufunc__", py::none());  // NumPy's scalars leave `np.float32(2) * e` to __rmul__
 }
 
 void bind_expr(py::module_& m) {

@@ -13,9 +13,10 @@ Which dtype an expression has is in docs/dtypes.md.
 from __future__ import annotations
 
 import inspect
+import operator
 
 from . import _core
-from ._core import Expr, IterVar, Operation, Tensor, TensorSlice, Var
+from ._core import AxisEquality, Expr, IterVar, Operation, Tensor, TensorSlice, Var
 from .errors import DTypeError, ExprError, TargetError
 from .schedule import Schedule, Stage, create_schedule
 
@@ -85,6 +86,42 @@ def _dtype(dtype):
         raise DTypeError(f"dtype must be a name such as 'float32', not {dtype!r}") from None
 
 
+_NUMPY_OPERATORS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "power": operator.pow,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+
+def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
+    """``np.float32(2) * e`` arrives here as np.multiply; NumPy's functions are refused with te's name for them."""
+    apply = _NUMPY_OPERATORS.get(ufunc.__name__)
+    if apply is None or method != "__call__" or kwargs:
+        way = f"te.{ufunc.__name__}(e)" if ufunc.__name__ in __all__ else "the functions of te make expressions"
+        raise DTypeError(f"np.{ufunc.__name__}: expected numbers or arrays, not an expression", way)
+    return apply(*(x.item() if getattr(x, "ndim", None) == 0 and hasattr(x, "item") else _core.expr(x) for x in inputs))
+
+
+for _class in (AxisEquality, Expr, IterVar, Tensor, TensorSlice, Var):
+    _class.__array_ufunc__ = _array_ufunc
+
+
+def _named(what, name):
+    if not isinstance(name, str):
+        raise DTypeError(f"{what}: name must be a string, not {type(name).__name__}")
+    return name
+
+
 def placeholder(shape, dtype=None, name="placeholder", *, strides=None):
     """An input of a kernel.
 
@@ -96,7 +133,7 @@ def placeholder(shape, dtype=None, name="placeholder", *, strides=None):
     >>> A.shape, A.dtype
     ((128, 64), 'float32')
     """
-    return _core.placeholder(shape, _dtype("float32" if dtype is None else dtype), name, strides)
+    return _core.placeholder(shape, _dtype("float32" if dtype is None else dtype), _named("placeholder", name), strides)
 
 
 def compute(shape, fcompute, name="compute", tag="", attrs=None):
@@ -115,6 +152,7 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None):
     >>> te.compute(A.shape, lambda *i: te.exp(A(*i))).op.body[0]
     exp(A[i0, i1])
     """
+    _named("compute", name)
     rank = len(shape) if isinstance(shape, (tuple, list)) else 1
     return _core.compute(shape, _axis_names(fcompute, rank, name), fcompute, name)
 
@@ -149,6 +187,7 @@ def reduce_axis(dom, name="rv", thread_tag="", span=None):
     >>> te.reduce_axis((0, 16), name="k")
     reduce_axis(k: 0..16)
     """
+    _named("reduce_axis", name)
     if hasattr(dom, "min") and hasattr(dom, "extent"):
         dom = (dom.min, dom.min + dom.extent)
     if not isinstance(dom, (tuple, list)) or len(dom) != 2:
@@ -179,7 +218,7 @@ def var(name="tindex", dtype="int32", span=None):
     >>> n + 1
     n + 1
     """
-    return _core.var(name, _dtype(dtype))
+    return _core.var(_named("var", name), _dtype(dtype))
 
 
 size_var = var
@@ -230,6 +269,8 @@ _ABSENT = object()
 def _reduce(op, combine, expr, axis, where, init, args):
     if isinstance(axis, IterVar):
         axis = [axis]
+    if isinstance(axis, str):
+        raise ExprError(f"{op}: axis must be a reduce axis, not {axis!r}", "k = te.reduce_axis((0, n)) makes one")
     if isinstance(axis, (list, tuple)):
         if init is not None:
             raise ExprError(f"{op}: init is not supported", f"combine it in a compute of its own: C(*i) {op} init")

@@ -249,6 +249,8 @@ def test_te_var_is_a_variable():
 def test_numpy_scalars_on_the_left(A):
     body = te.compute((N,), lambda i: np.float32(2) * A[i, 0] + np.int64(1)).op.body[0]
     assert str(body) == "2.0 * A[i, 0] + 1.0"
+    i = te.var("i")
+    assert [str(e) for e in (np.int64(7) - i, np.int32(7) // i, np.int64(3) < i, np.array(2) * i)] == ["7 - i", "7 // i", "i > 3", "2 * i"]
 
 
 # --------------------------------------------------------------------------------------------------------- what is refused
@@ -309,7 +311,11 @@ refused = {
     "select condition": (lambda A, i: te.select(i, 1, 0), "condition must be bool, not int32"),
     "exp of an integer": (lambda A, i: te.exp(i), "expected a float"),
     "division by 0": (lambda A, i: i // 0, "divisor must not be 0"),
-    "np.exp": (lambda A, i: te.compute((2,), lambda j: te.exp("x")), "str"),
+    "exp of a string": (lambda A, i: te.exp("x"), "str"),
+    "np.exp": (lambda A, i: np.exp(A[i, 0]), "np.exp.*\n.*\n.*te.exp"),
+    "np.maximum": (lambda A, i: np.maximum(A[i, 0], 0), "functions of te"),
+    "array times a value": (lambda A, i: np.ones(3) * A[i, 0], "te.placeholder"),
+    "axis by name": (lambda A, i: te.sum(A[i, K], axis="k"), "must be a reduce axis, not 'k'"),
 }
 
 
@@ -340,6 +346,10 @@ outside = {
     "too few parameters": (lambda: te.compute((4, 4), lambda i: i), "must take 2 indices, one per dimension, not 1"),
     "too many before *": (lambda: te.compute((4,), lambda i, j, *k: i), "must take 1 index"),
     "keyword": (lambda: te.compute((4,), lambda i, *, j: i), "by position"),
+    "name": (lambda: te.placeholder((4,), name=5), "name must be a string, not int"),
+    "name of a compute": (lambda: te.compute((4,), lambda i: i, name=None), "name must be a string"),
+    "name of an axis": (lambda: te.reduce_axis((0, 4), name=1), "name must be a string"),
+    "name of a variable": (lambda: te.var(1), "name must be a string"),
     "no function": (lambda: te.compute((4,), 3), "function of the indices"),
     "reduce_axis of one number": (lambda: te.reduce_axis(4), "start, end"),
     "reduce_axis backwards": (lambda: te.reduce_axis((4, 2)), "4..2"),

@@ -1,7 +1,13 @@
 # What is built. LLVM and XGBoost default to "on when found"; asking for one that is missing is an error with the way out.
-find_package(LLVM 19.1 QUIET CONFIG HINTS $ENV{TW_LLVM_DIR} /usr/lib/llvm-19/lib/cmake/llvm /usr/lib/llvm-22/lib/cmake/llvm)
-if(NOT LLVM_FOUND)
-  find_package(LLVM 22.1 QUIET CONFIG HINTS /usr/lib/llvm-22/lib/cmake/llvm)
+# LLVM 19 is what is tested; TW_LLVM_DIR=/usr/lib/llvm-22/lib/cmake/llvm picks another.
+set(TW_LLVM_DIR "" CACHE PATH "The folder of LLVMConfig.cmake, when it shall not be LLVM 19's")
+if(TW_LLVM_DIR)
+  find_package(LLVM QUIET CONFIG PATHS ${TW_LLVM_DIR} NO_DEFAULT_PATH)
+else()
+  find_package(LLVM 19.1 QUIET CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+  if(NOT LLVM_FOUND)
+    find_package(LLVM 22.1 QUIET CONFIG HINTS /usr/lib/llvm-22/lib/cmake/llvm)
+  endif()
 endif()
 find_library(TW_XGBOOST_LIBRARY xgboost)
 

@@ -240,7 +240,7 @@ Value* Emitter::emit_lane_mask(const ir::Binary& compare) {
 
 Value* Emitter::emit_logical(const ir::Binary& binary) {
   const bool conjunction = binary.op == BinOp::kAnd;
-  if (loads_inside(binary.b)) {
+  if (may_fault(binary.b)) {
     const bool scalar = binary.a.type().is_scalar();
     if (scalar && conjunction) return emit_branches(binary.a, binary.b, ir::boolean(false));
     if (scalar) return emit_branches(binary.a, ir::boolean(true), binary.b);
@@ -254,7 +254,7 @@ Value* Emitter::emit_logical(const ir::Binary& binary) {
 }
 
 Value* Emitter::emit_select(const ir::Select& select) {
-  const bool plain = !loads_inside(select.yes) && !loads_inside(select.no);
+  const bool plain = !may_fault(select.yes) && !may_fault(select.no);
   if (!plain && select.cond.type().is_scalar()) return emit_branches(select.cond, select.yes, select.no);
   Value* cond = emit(select.cond);
   if (plain) {
@@ -268,7 +268,7 @@ Value* Emitter::emit_select(const ir::Select& select) {
 
 // A value whose loads are wanted only where `mask` is true.
 Value* Emitter::emit_guarded(Value* mask, const Expr& expr) {
-  if (!loads_inside(expr)) return emit(expr);
+  if (!may_fault(expr)) return emit(expr);
   CacheLevel level(*this);
   Value* outer = guard_;
   guard_ = outer ? b_.CreateAnd(outer, mask) : mask;
@@ -332,13 +332,17 @@ Value* Emitter::emit_call(const ir::Call& call, Type type) {
   }
 }
 
-bool Emitter::loads_inside(const Expr& expr) {
-  auto found = has_load_.find(expr.get());
-  if (found != has_load_.end()) return found->second;
-  bool result = ir::as<ir::Load>(expr) != nullptr;
-  if (!result)
-    for (const Expr& child : ir::children(expr)) result = loads_inside(child) || result;
-  has_load_[expr.get()] = result;
+// Whether the expression reads a place that may not be there. What cannot fault needs no branch and no guard.
+bool Emitter::may_fault(const Expr& expr) {
+  auto found = may_fault_.find(expr.get());
+  if (found != may_fault_.end()) return found->second;
+  bool result = false;
+  if (const auto* load = ir::as<ir::Load>(expr)) {
+    const auto memory = frame_.buffers.find(load->buffer.id());
+    result = memory == frame_.buffers.end() || load->at.empty() || !surely_inside(memory->second, load->at[0]);
+  }
+  for (const Expr& child : ir::children(expr)) result = result || may_fault(child);
+  may_fault_[expr.get()] = result;
   return result;
 }
 

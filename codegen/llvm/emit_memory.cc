@@ -93,6 +93,12 @@ Value* Emitter::addresses(const Memory& memory, Type element, const Expr& at) {
 
 Value* Emitter::any_lane(Value* mask) { return mask->getType()->isVectorTy() ? b_.CreateOrReduce(mask) : mask; }
 
+bool Emitter::surely_inside(const Memory& memory, const Expr& at) const {
+  if (memory.elements == 0) return false;
+  const ir::Interval range = ir::interval_of(at, bounds_);
+  return range.lo >= 0 && range.hi < memory.elements;
+}
+
 // Null when every lane is wanted. One lane is wanted when any lane of the guard is.
 Value* Emitter::load_mask(const Expr& pred, int lanes) {
   Value* mask = pred ? emit(pred) : nullptr;
@@ -110,12 +116,17 @@ Value* Emitter::emit_load(const ir::Load& load, Type type) {
   TW_CHECK(load.at.size() <= 1, "a subscript that is not flat reached code generation");
   const Memory& memory = found->second;
   const Expr at = load.at.empty() ? Expr(0) : load.at[0];
-  if (at.type().is_scalar() && type.is_scalar()) return emit_scalar_load(memory, type, at, load_mask(load.pred, 1));
-
+  const bool safe = surely_inside(memory, at);
+  if (at.type().is_scalar() && type.is_scalar()) {
+    if (!safe) return emit_scalar_load(memory, type, at, load_mask(load.pred, 1));
+    Value* value = emit_scalar_load(memory, type, at, nullptr);
+    return load.pred ? b_.CreateSelect(emit(load.pred), value, llvm::Constant::getNullValue(value->getType())) : value;
+  }
   Value* mask = load_mask(load.pred, type.lanes);
   const auto* same = ir::as<ir::Broadcast>(at);
   if (same || at.type().is_scalar()) {
-    Value* one = emit_scalar_load(memory, type.element(), same ? same->value : at, mask ? any_lane(mask) : nullptr);
+    Value* one =
+        emit_scalar_load(memory, type.element(), same ? same->value : at, mask && !safe ? any_lane(mask) : nullptr);
     Value* all = splat(one, type.lanes);
     return mask ? b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
   }
@@ -157,10 +168,11 @@ Value* Emitter::emit_scalar_load(const Memory& memory, Type type, const Expr& at
 // mask lets through, or, when that is not known, of all, since nobody else sees a slot. Null when neither will do.
 Value* Emitter::emit_slot_load(const Memory& memory, Type type, Value* base, Value* at, llvm::Align align,
                                Value* mask) {
-  if (memory.slot_elements == 0) return nullptr;
+  if (!memory.slot) return nullptr;
   if (const int count = prefix_lanes(mask)) {
     Value* some =
         from_memory(type.with_lanes(count), b_.CreateAlignedLoad(memory_type(type.with_lanes(count)), at, align));
+    if (count == 1) return b_.CreateInsertElement(llvm::Constant::getNullValue(value_type(type)), some, uint64_t{0});
     return b_.CreateShuffleVector(some, llvm::Constant::getNullValue(some->getType()),
                                   lane_numbers(count, type.lanes, count));
   }
@@ -172,7 +184,7 @@ Value* Emitter::emit_slot_load(const Memory& memory, Type type, Value* base, Val
 bool Emitter::emit_slot_store(const Memory& memory, Value* base, Value* at, llvm::Align align, Value* value,
                               Value* mask) {
   const int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
-  if (memory.slot_elements == 0) return false;
+  if (!memory.slot) return false;
   if (const int count = prefix_lanes(mask)) {
     b_.CreateAlignedStore(b_.CreateShuffleVector(value, lane_numbers(count, count, 0)), at, align);
     return true;
@@ -184,7 +196,7 @@ bool Emitter::emit_slot_store(const Memory& memory, Value* base, Value* at, llvm
 
 bool Emitter::inside_slot(const Memory& memory, Value* base, int lanes) const {
   const auto* at = llvm::dyn_cast<llvm::ConstantInt>(base);
-  return at && at->getSExtValue() >= 0 && at->getSExtValue() + lanes <= memory.slot_elements;
+  return at && at->getSExtValue() >= 0 && at->getSExtValue() + lanes <= memory.elements;
 }
 
 Value* Emitter::emit_block_load(const Memory& memory, Type type, Value* base, int64_t base_multiple, Value* mask) {

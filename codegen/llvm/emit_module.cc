@@ -9,18 +9,6 @@ namespace tw::codegen {
 
 using llvm::Value;
 
-namespace {
-
-// Bytes that a parameter's memory surely spans; 0 when unknown.
-int64_t known_bytes(const ir::Buffer& buffer) {
-  if (!buffer.strides().empty()) return 0;
-  int64_t bytes = buffer.element().bytes();
-  for (const ir::Expr& extent : buffer.shape()) bytes *= ir::as_int(extent).value_or(0);
-  return bytes;
-}
-
-}  // namespace
-
 Emitter::Emitter(llvm::Module& module, const Target& target)
     : module_(module), c_(module.getContext()), b_(c_), target_(target) {}
 
@@ -44,8 +32,9 @@ void Emitter::emit_kernel(const ir::Program& program) {
     const ir::Buffer& buffer = program.params[i].buffer;
     llvm::LoadInst* address = b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(pointer, data, i), buffer.name());
     address->setMetadata(llvm::LLVMContext::MD_invariant_load, nothing);
-    if (const int64_t bytes = known_bytes(buffer); bytes > 0) {
-      auto* count = llvm::ConstantAsMetadata::get(b_.getInt64(static_cast<uint64_t>(bytes)));
+    if (const int64_t elements = known_elements(buffer).value_or(0); elements > 0) {
+      auto* count =
+          llvm::ConstantAsMetadata::get(b_.getInt64(static_cast<uint64_t>(elements * buffer.element().bytes())));
       address->setMetadata(llvm::LLVMContext::MD_dereferenceable, llvm::MDNode::get(c_, count));
     }
     frame_.buffers[buffer.id()] =

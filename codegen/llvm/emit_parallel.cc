@@ -7,6 +7,9 @@
 // A code other than 0 ends the kernel with it.
 #include <llvm/IR/MDBuilder.h>
 
+#include <tuple>
+#include <utility>
+
 #include "codegen/llvm/emitter.h"
 #include "src/ir/walk.h"
 
@@ -99,9 +102,11 @@ void Emitter::declare_alias_scopes(const ir::Stmt& body) {
 }
 
 Memory Emitter::memory_of(const ir::Buffer& buffer, Value* address, llvm::Align align) {
-  const auto found = frame_.alias.find(buffer.id());
-  if (found == frame_.alias.end()) return {address, align, nullptr, nullptr};
-  return {address, align, found->second.first, found->second.second};
+  Memory memory{address, align};
+  memory.elements = known_elements(buffer).value_or(0);
+  if (const auto found = frame_.alias.find(buffer.id()); found != frame_.alias.end())
+    std::tie(memory.scope, memory.noalias) = found->second;
+  return memory;
 }
 
 }  // namespace tw::codegen

@@ -19,16 +19,17 @@ constexpr int64_t kMaxStackBytes = 256 << 10;
 constexpr int64_t kScratchAlign = 64;
 enum ContextField { kAllocField = 3, kReleaseField = 4 };
 
-std::optional<int64_t> constant_elements(const ir::Buffer& buffer) {
+}  // namespace
+
+std::optional<int64_t> Emitter::known_elements(const ir::Buffer& buffer) {
   int64_t elements = 1;
+  if (!buffer.strides().empty()) return std::nullopt;
   for (const ir::Expr& extent : buffer.shape()) {
     const auto value = ir::as_int(extent);
     if (!value || __builtin_mul_overflow(elements, *value, &elements)) return std::nullopt;
   }
   return elements;
 }
-
-}  // namespace
 
 Value* Emitter::context_field(int field, llvm::Type* type) {
   auto* context = llvm::StructType::get(
@@ -38,7 +39,7 @@ Value* Emitter::context_field(int field, llvm::Type* type) {
 
 void Emitter::emit_allocate(const ir::Allocate& alloc) {
   const ir::Buffer& buffer = alloc.buffer;
-  const auto elements = constant_elements(buffer);
+  const auto elements = known_elements(buffer);
   const int64_t bytes = elements ? *elements * buffer.element().bytes() : 0;
   const bool fits = elements && bytes <= kMaxSlotBytes && frame_.stack_bytes + bytes <= kMaxStackBytes;
   if (buffer.scope() == ir::Scope::kLocal && fits) {
@@ -49,7 +50,7 @@ void Emitter::emit_allocate(const ir::Allocate& alloc) {
         nullptr, buffer.name());
     slot->setAlignment(llvm::Align(kScratchAlign));
     frame_.stack_bytes += bytes;
-    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlign), nullptr, nullptr, *elements};
+    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlign), nullptr, nullptr, *elements, true};
     return emit(alloc.body);
   }
   Value* size = index(buffer.element().bytes());

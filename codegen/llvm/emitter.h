@@ -28,7 +28,8 @@ struct Memory {
   llvm::Align align{1};           // of the address
   llvm::MDNode* scope = nullptr;  // alias facts; null for memory that LLVM sees to be private
   llvm::MDNode* noalias = nullptr;
-  int64_t slot_elements = 0;  // of a slot in the entry block; 0 for other memory
+  int64_t elements = 0;  // that are surely there; 0 when unknown
+  bool slot = false;     // in the entry block, private to the function
 };
 
 class Emitter {
@@ -73,6 +74,8 @@ class Emitter {
   void begin_function(llvm::Function* function);
   void end_function();
   void declare_alias_scopes(const ir::Stmt& body);
+  // Of a compact buffer of constant shape.
+  static std::optional<int64_t> known_elements(const ir::Buffer& buffer);
   Memory memory_of(const ir::Buffer& buffer, llvm::Value* address, llvm::Align align);
   llvm::Value* context_field(int field, llvm::Type* type);
 
@@ -122,7 +125,8 @@ class Emitter {
                        llvm::Value* mask);
   bool inside_slot(const Memory& memory, llvm::Value* base, int lanes) const;
   void mark(llvm::Instruction* access, const Memory& memory);
-  bool loads_inside(const ir::Expr& expr);
+  bool may_fault(const ir::Expr& expr);
+  bool surely_inside(const Memory& memory, const ir::Expr& at) const;
 
   llvm::Value* splat(llvm::Value* scalar, int lanes) { return b_.CreateVectorSplat(lanes, scalar); }
   llvm::BasicBlock* block(const char* name);
@@ -145,7 +149,7 @@ class Emitter {
   llvm::Value* guard_ = nullptr;  // vector of i1: lanes whose loads are wanted; null: all
   std::unordered_map<const ir::ExprNode*, llvm::Value*> cache_;
   std::vector<const ir::ExprNode*> cached_;
-  std::unordered_map<const ir::ExprNode*, bool> has_load_;
+  std::unordered_map<const ir::ExprNode*, bool> may_fault_;
   std::string kernel_name_;
 };
 

@@ -5,6 +5,7 @@
 #include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
+#include "src/ir/walk.h"
 
 namespace tw::lower {
 
@@ -27,7 +28,7 @@ namespace {
 
 std::optional<Guard> guard_of(const Expr& condition) {
   const auto* c = as<Binary>(condition);
-  if (!c || !c->a.type().is_index() || !c->a.type().is_scalar()) return std::nullopt;
+  if (!c || !c->a.type().is_index() || !c->a.type().is_scalar() || has_load(condition)) return std::nullopt;
   const auto less = [](const Expr& a, const Expr& b, int64_t slack) -> std::optional<Guard> {
     Linear form = decompose(simplify(a)) - decompose(simplify(b));
     form.add_constant(-slack);

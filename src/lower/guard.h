@@ -10,7 +10,7 @@
 
 namespace tw::lower {
 
-// A comparison of index expressions, as `form < 0`.
+// A comparison of index expressions without loads, as `form < 0`.
 struct Guard {
   ir::Linear form;
 };

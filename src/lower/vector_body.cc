@@ -74,7 +74,7 @@ class VectorBody {
         },
         [&](const Allocate& a) {
           const Buffer buffer = with_lane_dimension(a.buffer, lanes_);
-          private_[a.buffer.id()] = {buffer, base_};
+          private_[a.buffer.id()] = {buffer, base_, false};
           return allocate(buffer, visit(a.body));
         },
         [&](const LetStmt& l) {
@@ -238,9 +238,17 @@ class VectorBody {
 
   // The lanes that may touch `buffer`. Where it has room for all lanes of the loop, those that don't count do no harm.
   Expr active(const Buffer& buffer, const std::vector<Expr>& at) const {
+    const auto own = private_.find(buffer.id());
     const auto* last = at.empty() ? nullptr : as<VarRef>(at.back());
-    const bool roomy = last && last->var == site_.var && site_.padded->count(buffer.id());
-    return roomy || private_.count(buffer.id()) ? mask_.lanes : both(count_, mask_.lanes);
+    const bool row = last && last->var == site_.var && site_.padded->count(buffer.id());
+    const size_t others = row ? at.size() - 1 : at.size();
+    const bool roomy = row || (own != private_.end() && own->second.padded);
+    const bool elsewhere =
+        std::any_of(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(others), [&](const Expr& e) {
+          const auto used = used_vars(e);
+          return std::any_of(used.begin(), used.end(), [&](uint64_t id) { return values_.count(id) > 0; });
+        });
+    return roomy && !elsewhere ? mask_.lanes : both(count_, mask_.lanes);
   }
 
   struct KeyHash {

@@ -18,10 +18,11 @@ struct VectorSite {
   const std::unordered_set<uint64_t>* padded;  // private buffers whose last dimension has room for whole vectors
 };
 
-// A buffer that was allocated inside the loop, with a last dimension for the lanes added: room for whole vectors.
+// A buffer that was allocated inside the loop, with a last dimension for the lanes added.
 struct PrivateBuffer {
   ir::Buffer buffer;
   ir::Expr first_lane;  // the value of the loop variable that has subscript 0 there
+  bool padded = false;  // has room for whole vectors, all of whose lanes are written before they are read
 };
 using PrivateBuffers = std::unordered_map<uint64_t, PrivateBuffer>;
 

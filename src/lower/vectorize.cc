@@ -109,6 +109,53 @@ bool has_vector_form(const Var& var, const Stmt& body) {
   return ok;
 }
 
+// Whether all stores to a private buffer write its rows by vectorised loops of one width: then the lanes past the end
+// of a row are written before they are read, like the others.
+class RowUse {
+ public:
+  RowUse(const Buffer& buffer, int64_t row, int lanes, const Target& target)
+      : buffer_(buffer), row_(row), lanes_(lanes), target_(target) {}
+
+  bool whole_vectors(const Stmt& body) {
+    visit(body, false);
+    return found_ && ok_;
+  }
+
+ private:
+  void visit(const Stmt& s, bool guarded) {
+    if (const auto* f = as<For>(s)) {
+      const bool along =
+          f->kind == ForKind::kVectorized && as_int(f->extent) == row_ && target_.lanes(widest_bits(f->body)) == lanes_;
+      if (along) along_.push_back(f->var);
+      visit(f->body, guarded);
+      if (along) along_.pop_back();
+    } else if (const auto* i = as<If>(s)) {
+      const bool on_lanes =
+          guarded || std::any_of(along_.begin(), along_.end(), [&](const Var& v) { return uses_var(i->cond, v); });
+      visit(i->then, on_lanes);
+      if (i->otherwise) visit(i->otherwise, on_lanes);
+    } else if (const auto* all = as<Seq>(s)) {
+      for (const Stmt& child : all->stmts) visit(child, guarded);
+    } else if (const auto* a = as<Allocate>(s)) {
+      visit(a->body, guarded);
+    } else if (const auto* l = as<LetStmt>(s)) {
+      visit(l->body, guarded);
+    } else if (const auto* st = as<Store>(s); st && st->buffer == buffer_) {
+      const auto* last = as<VarRef>(st->at.back());
+      const bool along = last && std::find(along_.begin(), along_.end(), last->var) != along_.end();
+      found_ = true;
+      ok_ = ok_ && along && !guarded && !st->pred;
+    }
+  }
+
+  const Buffer& buffer_;
+  const int64_t row_;
+  const int lanes_;
+  const Target& target_;
+  std::vector<Var> along_;
+  bool found_ = false, ok_ = true;
+};
+
 class Vectorizer {
  public:
   Vectorizer(const Program& p, const Target& target) : target_(target) {
@@ -158,25 +205,7 @@ class Vectorizer {
     if (!row || *row <= 0) return false;
     const uint64_t left = static_cast<uint64_t>(*row % row_lanes(a.buffer));
     if (left == 0 || std::has_single_bit(left)) return false;
-    std::unordered_set<uint64_t> along;
-    bool found = false;
-    const auto see = [&](const Buffer& buffer, const std::vector<Expr>& at) {
-      const auto* last = as<VarRef>(at.back());
-      found = found || (last && along.count(last->var.id()) && buffer == a.buffer);
-    };
-    walk(
-        a.body,
-        [&](const Stmt& s) {
-          if (const auto* f = as<For>(s); f && f->kind == ForKind::kVectorized && as_int(f->extent) == row)
-            along.insert(f->var.id());
-          if (const auto* st = as<Store>(s); st && !st->at.empty()) see(st->buffer, st->at);
-          return !found;
-        },
-        [&](const Expr& e) {
-          if (const auto* l = as<Load>(e); l && !l->at.empty()) see(l->buffer, l->at);
-          return !found;
-        });
-    return found;
+    return RowUse(a.buffer, *row, row_lanes(a.buffer), target_).whole_vectors(a.body);
   }
 
   Stmt padded(const Allocate& a) {
@@ -210,12 +239,27 @@ class Vectorizer {
     }
     if (const auto* a = as<Allocate>(s)) {
       const Buffer buffer = with_lane_dimension(a->buffer, rounded_up(count, lanes_));
-      private_[a->buffer.id()] = {buffer, first};
+      private_[a->buffer.id()] = {buffer, first, !guarded_store(a->body, a->buffer)};
       return allocate(buffer, emit(a->body, first, count));
     }
     if (const auto* i = as<If>(s); i && !uses_var(i->cond, var_))
       return if_then(i->cond, emit(i->then, first, count), i->otherwise ? emit(i->otherwise, first, count) : Stmt());
     return vectors(s, first, count);
+  }
+
+  // Whether a store to `buffer` stands under a condition on lanes.
+  bool guarded_store(const Stmt& s, const Buffer& buffer, bool guarded = false) const {
+    if (const auto* st = as<Store>(s)) return guarded && st->buffer == buffer;
+    if (const auto* i = as<If>(s)) guarded = guarded || uses_var(i->cond, var_);
+    bool found = false;
+    map_children(
+        s,
+        [&](const Stmt& child) {
+          found = found || guarded_store(child, buffer, guarded);
+          return child;
+        },
+        [](const Expr& e) { return e; });
+    return found;
   }
 
   Stmt vectors(const Stmt& s, const Expr& first, int64_t count) {

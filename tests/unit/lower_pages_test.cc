@@ -176,6 +176,32 @@ kernel f(A: float32[8], C: out float32[3]):
   for i in 0..6 vectorized:
     C[min(i, 2)] = A[min(i, 2)]
 )",
+    // Private rows of an odd width: written by a scalar loop; under a guard; read across lanes.
+    R"(
+kernel f(A: float32[7], C: out float32[7], D: out float32[7]):
+  alloc t: float32[7] local
+  for k in 0..7:
+    t[k] = A[k]
+  for k in 0..7 vectorized:
+    C[k] = t[k] + t[k]
+  for i in 0..7 vectorized:
+    alloc u: float32[3] local
+    alloc v: float32[7] local
+    for x in 0..3:
+      if i + x < 7:
+        u[x] = A[i + x]
+    for x in 0..7:
+      v[x] = A[x]
+    D[i] = u[0] + v[i]
+)",
+    // A select that depends on a load which a guard protects.
+    R"(
+kernel f(I: int32[2], A: float32[15], C: out float32[4]):
+  for i in 0..4:
+    C[i] = 0.0
+    if i < 2:
+      C[i] = select(2 <= index(I[i]) % 15, A[index(I[i]) % 15], 3.0)
+)",
     // Extents of 0 and 1, and a loop inside that never runs.
     R"(
 kernel f(C: out float32[3]):

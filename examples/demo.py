@@ -68,7 +68,8 @@ def contestants(tuned, arrays):
 def table(rows, missing):
     m, n, k = SHAPE
     work = 2 * m * n * k / 1e9
-    print(f"\nrelu(A @ B + bias), {m}x{n}x{k} float32, {tw.num_threads()} threads, {len(rows[0].seconds)} interleaved rounds, medians")
+    rounds = len(rows[0].seconds)
+    print(f"\nrelu(A @ B + bias), {m}x{n}x{k} float32, {tw.num_threads()} threads, {rounds} interleaved rounds, medians")
     for row in rows:
         line = f"  {row.name:<44} {row.median * 1e3:8.3f} ms {work / row.median:8.1f} GFLOP/s"
         if row is not rows[0]:

@@ -93,7 +93,7 @@ class TestSpace:
             return s, [A, B]
 
         task = tw.autotune.Task(f, ())
-        knobs = [c.knobs for c in task.space[: len(task.space)]] if False else [c.knobs for c in task.space]
+        knobs = [c.knobs for c in task.space]
         assert {k["p"][1] for k in knobs} == {1, 2, 4, 8, 16}
         assert {k["v"][2] for k in knobs} == {7}
         assert {json.dumps(k["c"]) for k in knobs} == {

@@ -117,7 +117,8 @@ class _Entity:
         self._name = name
 
     def _mark(self, schedule, first, stage, axes):
-        self._config._core.mark_steps(self._name, first, _step_count(schedule), stage.name, [stage._name_of("apply", a) for a in axes])
+        names = [stage._name_of("apply", axis) for axis in axes]
+        self._config._core.mark_steps(self._name, first, _step_count(schedule), stage.name, names)
 
 
 def _step_count(schedule):
@@ -229,8 +230,8 @@ class Config:
     def __init__(self, core):
         self._core = core
 
-    def define_split(self, name, axis, num_outputs=2, policy="factors", *, max_factor=None, filter=None, tails=("auto",), candidate=None,
-                     **unknown):
+    def define_split(self, name, axis, num_outputs=2, policy="factors", *, max_factor=None, filter=None, tails=("auto",),
+                     candidate=None, **unknown):
         """A knob that splits ``axis`` into num_outputs loops.
 
         Parameters: name; axis, of te, of a schedule, or an extent; policy, where the inner extents come from: "factors"
@@ -260,7 +261,8 @@ class Config:
         try:
             texts = [json.dumps(value) for value in candidate]
         except TypeError as e:
-            raise TuneError(f"define_knob: values of {name!r} must be numbers, strings, bools, None or lists of them: {e}") from None
+            allowed = "numbers, strings, bools, None or lists of them"
+            raise TuneError(f"define_knob: values of {name!r} must be {allowed}: {e}") from None
         self._core.define_knob(name, texts)
 
     def define_reorder(self, name, axes, policy="all", candidate=None):

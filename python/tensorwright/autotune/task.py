@@ -21,7 +21,8 @@ def _json_args(args):
     try:
         return json.dumps([_plain(a) for a in args], allow_nan=False)
     except (TypeError, ValueError):
-        raise TuneError(f"Task: args must be numbers, strings, bools, None, or tuples of them, not {args!r}") from None
+        allowed = "numbers, strings, bools, None, or tuples of them"
+        raise TuneError(f"Task: args must be {allowed}, not {args!r}") from None
 
 
 def _plain(value):
@@ -45,7 +46,8 @@ class Task:
         self.args = tuple(args) if isinstance(args, (list, tuple)) else args
         text = _json_args(args)
         self.target = as_target(target)
-        self._core = _core.TuneTask(self.template.name, text, lambda cfg: templates.run(self.template, cfg, self.args), self.target)
+        run = lambda cfg: templates.run(self.template, cfg, self.args)  # noqa: E731
+        self._core = _core.TuneTask(self.template.name, text, run, self.target)
 
     @property
     def name(self):
@@ -67,9 +69,7 @@ class Task:
 
     def __tw_build__(self, target=None, name=None, log=None):
         if log is None:
-            raise TuneError(
-                f"build: a task is built from a log of measurements; pass log=...",
-            )
+            raise TuneError("build: a task is built from a log of measurements; pass log=...")
         if target is not None:
             return Task(self.template, self.args, target).__tw_build__(name=name, log=log)
         return self._core.build(os.fspath(log), name or "")

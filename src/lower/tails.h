@@ -12,8 +12,9 @@
 // and one whose guard looks at a quotient of its variable (a fused loop), gets an If inside instead. One body is copied
 // at most kMaxCopies times. Guards stand as far out as they can: outside of every loop that they do not mention. A loop
 // whose whole body is guarded by a condition on its variable has a smaller extent instead. No loop carries a Tail.
-// Leaves alone: guards of loops that asked for kGuard, and those of kMask that lanes decide; `vectorize` makes predicates of
-// what it meets. (A kMask that has no lanes to mask is taken as kAuto: a branch in the inner loop is what nobody asked for.)
+// Leaves alone: guards of loops that asked for kGuard, and those of kMask that lanes decide; `vectorize` makes
+// predicates of what it meets. (A kMask that has no lanes to mask is taken as kAuto: a branch in the inner loop is what
+// nobody asked for.)
 #pragma once
 
 #include "tensorwright/ir.h"

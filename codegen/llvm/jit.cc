@@ -2,13 +2,13 @@
 // own, so that two kernels of one name never meet.
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/Core.h>
-#include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <atomic>
 
 #include "codegen/llvm/backend.h"
+#include "codegen/llvm/compat.h"
 #include "codegen/llvm/machine.h"
 
 namespace tw::codegen {

@@ -177,7 +177,8 @@ void bind_schedule(py::module_& m) {
       .def_readonly("annotation", &AxisFacts::annotation);
 
   py::class_<Schedule> schedule(m, "Schedule");
-  schedule.def(py::init<const Schedule&>())  // before the list: s[...] makes a schedule look like a sequence
+  schedule
+      .def(py::init<const Schedule&>())  // before the list: s[...] makes a schedule look like a sequence
       .def(py::init<std::vector<tw::te::Tensor>>())
       .def_property_readonly("outputs", [](const Schedule& s) { return s.outputs(); })
       .def("_check", [](const Schedule& s) { (void)s.check().value_or_throw(); })

@@ -134,7 +134,8 @@ class Stage:
         (4, 'i.i')
         """
         name = self._name_of("split", axis)
-        self._schedule._split(self.name, name, _factor("split", "factor", factor), _factor("split", "nparts", nparts), _word("split", "tail", tail), user_line())
+        sizes = _factor("split", "factor", factor), _factor("split", "nparts", nparts)
+        self._schedule._split(self.name, name, *sizes, _word("split", "tail", tail), user_line())
         return self._axis(name + ".o"), self._axis(name + ".i")
 
     def tile(self, x, y, x_factor, y_factor, *, tail="auto"):

@@ -35,6 +35,9 @@ Ran run(const std::string& arguments, const std::string& input) {
 }
 
 TEST(TwOpt, RunsPassesInTheOrderGiven) {
+#ifndef TW_LLVM
+  GTEST_SKIP() << "built without LLVM";
+#endif
   const Ran ran = run("--pass vectorize,flatten --target 'llvm -mcpu=x86-64-v3' --verify -", kText);
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.output, "kernel f(C: out float32[8]):\n  C[0 : 8] = 1.0\n");

@@ -8,6 +8,7 @@ import pytest
 import tensorwright as tw
 from tensorwright import te
 
+pytestmark = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="built without LLVM")
 README = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
 
 

@@ -72,8 +72,9 @@ double check_and_time(const tw::runtime::Kernel& kernel, Shape shape) {
   const auto m = static_cast<size_t>(shape.m), n = static_cast<size_t>(shape.n), k = static_cast<size_t>(shape.k);
   std::vector<float> a = random_values(m * k), b = random_values(k * n), c(m * n);
   const tw::ir::Type f32 = tw::ir::Type::f(32);
-  const std::vector<tw::runtime::ArrayView> arrays = {
-      {a.data(), f32, {shape.m, shape.k}}, {b.data(), f32, {shape.k, shape.n}}, {c.data(), f32, {shape.m, shape.n}}};
+  const std::vector<tw::runtime::ArrayView> arrays = {{a.data(), f32, {shape.m, shape.k}, {}},
+                                                      {b.data(), f32, {shape.k, shape.n}, {}},
+                                                      {c.data(), f32, {shape.m, shape.n}, {}}};
   tw::runtime::call(kernel, arrays);
   for (size_t e = 0; e < c.size(); e += 1 + c.size() / 97) {
     double sum = 0;

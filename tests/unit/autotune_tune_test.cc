@@ -89,7 +89,8 @@ TEST_F(Tune, ContinuesWithoutMeasuringTwice) {
   EXPECT_GT(second, first);
   std::set<std::string> knobs;
   for (const Record& r : load_log(log_).records) {
-    if (r.kind == "trial") EXPECT_TRUE(knobs.insert(r.trial.knobs).second);
+    if (r.kind != "trial") continue;
+    EXPECT_TRUE(knobs.insert(r.trial.knobs).second);
   }
 }
 

@@ -2,10 +2,18 @@
 if(NOT TW_LLVM)
   return()
 endif()
+if(DEFINED ENV{TW_LLVM_DIR})
+  find_package(LLVM REQUIRED CONFIG PATHS $ENV{TW_LLVM_DIR} NO_DEFAULT_PATH)
+else()
+  find_package(LLVM 19.1 QUIET CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
+endif()
 if(NOT LLVM_FOUND)
-  message(FATAL_ERROR "LLVM 19 was not found. On Debian 12 (backports.debian or apt.llvm packages) and Ubuntu 24.04:\n"
-    "    apt-get install llvm-19-dev liblld-19-dev\n"
-    "or ask for a build without it (interpreter only): -DTW_LLVM=OFF")
+  find_package(LLVM 22.1 QUIET CONFIG HINTS /usr/lib/llvm-22/lib/cmake/llvm)
+endif()
+if(NOT LLVM_FOUND)
+  message(FATAL_ERROR "LLVM 19 was not found. On Debian 12 and Ubuntu 24.04:\n"
+    "    apt-get install llvm-19-dev liblld-19-dev lld-19 libpolly-19-dev libz3-dev libzstd-dev zlib1g-dev libxml2-dev libcurl4-openssl-dev libedit-dev\n"
+    "or ask for a build without it (interpreter only): -DTW_LLVM=OFF (pip install . -C cmake.define.TW_LLVM=OFF)")
 endif()
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 add_library(tw_llvm_headers INTERFACE)

@@ -1,26 +1,26 @@
-# What is built. LLVM and XGBoost default to "on when found"; asking for one that is missing is an error with the way out.
-# LLVM 19 is what is tested; TW_LLVM_DIR=/usr/lib/llvm-22/lib/cmake/llvm picks another.
-set(TW_LLVM_DIR "" CACHE PATH "The folder of LLVMConfig.cmake, when it shall not be LLVM 19's")
-if(TW_LLVM_DIR)
-  find_package(LLVM QUIET CONFIG PATHS ${TW_LLVM_DIR} NO_DEFAULT_PATH)
-else()
-  find_package(LLVM 19.1 QUIET CONFIG HINTS /usr/lib/llvm-19/lib/cmake/llvm)
-  if(NOT LLVM_FOUND)
-    find_package(LLVM 22.1 QUIET CONFIG HINTS /usr/lib/llvm-22/lib/cmake/llvm)
+# What is built. A part whose library is missing stops the configuration with the way out: nothing is left out unless that
+# was asked for, with -DTW_...=OFF or, for pip, with the same name in the environment.
+function(tw_option name text default)
+  if(DEFINED ENV{${name}})
+    set(default $ENV{${name}})
   endif()
-endif()
-find_library(TW_XGBOOST_LIBRARY xgboost)
+  option(${name} "${text}" ${default})
+endfunction()
 
-option(TW_LLVM "The LLVM back end" ON)
-if(TW_XGBOOST_LIBRARY)
-  set(found ON)
-else()
-  set(found OFF)
-endif()
-option(TW_XGBOOST "The learned cost model" ${found})
-option(TW_CUDA "The CUDA back end (reached by dlopen; nothing is linked)" ON)
+tw_option(TW_LLVM "The LLVM back end" ON)
+tw_option(TW_XGBOOST "The learned cost model" ON)
+tw_option(TW_CUDA "The CUDA back end (reached by dlopen; nothing is linked)" ON)
 option(TW_PYTHON "The Python package" ON)
 option(TW_TESTS "Unit, golden, differential and fault tests" ON)
 option(TW_BENCH "Benchmarks" ON)
 option(TW_WERROR "Warnings are errors" OFF)
 set(TW_SANITIZE "" CACHE STRING "Sanitizers: address, thread or empty (address brings undefined along)")
+
+if(TW_XGBOOST)
+  find_library(TW_XGBOOST_LIBRARY xgboost)
+  if(NOT TW_XGBOOST_LIBRARY)
+    message(FATAL_ERROR "XGBoost was not found. On Debian 12 and Ubuntu 24.04:\n"
+      "    apt-get install libxgboost-dev\n"
+      "or ask for a build without the learned cost model: -DTW_XGBOOST=OFF (pip install . -C cmake.define.TW_XGBOOST=OFF)")
+  endif()
+endif()

@@ -1,0 +1,50 @@
+"""Reads JUnit files (of ctest and of pytest), prints why tests were skipped, and the line with which ./dev test ends.
+
+    tests/summary.py ctest.xml pytest.xml
+
+Exit status 1 when a test failed or no test ran. A file that is missing counts as no tests.
+"""
+import os
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+
+def reason(case, skipped):
+    """What the test said; ctest knows only that it was skipped, the text of GTEST_SKIP is in the output."""
+    said = re.search(r": Skipped\n(.*)", case.findtext("system-out") or "")
+    text = said[1] if said else skipped.get("message") or "no reason given"
+    return text.removeprefix("skipped: ").strip()
+
+
+def read(path):
+    """Yields (name, "passed" | "failed" | "skipped", reason) for each test of a file."""
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        skipped = case.find("skipped")
+        name = case.get("name")
+        if skipped is not None:
+            yield name, "skipped", reason(case, skipped)
+        elif case.find("failure") is not None or case.find("error") is not None or case.get("status") == "fail":
+            yield name, "failed", ""
+        else:
+            yield name, "passed", ""
+
+
+def main(paths):
+    results = [result for path in paths if os.path.exists(path) for result in read(path)]
+    reasons = {}
+    for name, outcome, why in results:
+        if outcome == "skipped":
+            reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        print(f"skipped: {why}: {', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}")
+    for name, outcome, _ in results:
+        if outcome == "failed":
+            print(f"failed: {name}")
+    count = {kind: sum(outcome == kind for _, outcome, _ in results) for kind in ("passed", "failed", "skipped")}
+    print(f"tests: {count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped")
+    return 1 if count["failed"] or not results else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -51,10 +51,20 @@ if(TW_PYTHON)
     set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TW_PACKAGE_DIR} BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
     install(TARGETS _core DESTINATION tensorwright)
   endif()
-  # The package as the build tree shows it: links to the sources beside the compiled parts.
+  # The package as the build tree shows it: links to the sources beside the compiled parts. Those of files that went go too.
+  file(GLOB_RECURSE links LIST_DIRECTORIES false ${TW_PACKAGE_DIR}/*.py ${TW_PACKAGE_DIR}/*.pyi)
+  foreach(link ${links})
+    if(IS_SYMLINK ${link} AND NOT EXISTS ${link})
+      file(REMOVE ${link})
+    endif()
+  endforeach()
   file(GLOB_RECURSE python_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/tensorwright
        ${PROJECT_SOURCE_DIR}/python/tensorwright/*.py ${PROJECT_SOURCE_DIR}/python/tensorwright/*.pyi
        ${PROJECT_SOURCE_DIR}/python/tensorwright/py.typed)
+  file(GLOB_RECURSE old_links ${TW_PACKAGE_DIR}/*.py ${TW_PACKAGE_DIR}/*.pyi)
+  if(old_links)
+    file(REMOVE ${old_links})  # of sources that are gone
+  endif()
   foreach(file ${python_sources})
     get_filename_component(folder ${TW_PACKAGE_DIR}/${file} DIRECTORY)
     file(MAKE_DIRECTORY ${folder})

@@ -1,6 +1,7 @@
-"""The stubs of tensor expressions name what is there, with the parameters that are there."""
+"""The stubs name what is there, with the parameters that are there, and leave out nothing that is public."""
 
 import ast
+import importlib
 import inspect
 import pathlib
 
@@ -45,3 +46,58 @@ def test_classes(name):
 
 def test_package_says_that_it_is_typed():
     assert (PACKAGE / "py.typed").exists()
+
+
+MODULES = ["__init__", "building", "errors", "runtime", "schedule", "target", "te", "autotune/__init__"]
+
+
+def module_of(name):
+    return importlib.import_module(f"tensorwright.{name}".replace("/", ".").removesuffix(".__init__"))
+
+
+def stub_names(body):
+    """The names that a stub gives to its readers, and the definition of each."""
+    names = {}
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            names[statement.name] = statement
+        elif isinstance(statement, ast.AnnAssign):
+            names[statement.target.id] = statement
+        elif isinstance(statement, ast.ImportFrom) and statement.level:
+            names |= {alias.asname or alias.name: statement for alias in statement.names}
+    return {name: definition for name, definition in names.items() if not name.startswith("_") or name.startswith("__")}
+
+
+def public(members):
+    return {name for name in members if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_and_stubs_agree(name):
+    module, names = module_of(name), stub_names(stub(name))
+    assert public(getattr(module, "__all__", names)) <= set(names)
+    for member, definition in names.items():
+        if isinstance(definition, ast.FunctionDef) and inspect.isfunction(getattr(module, member)) and not definition.decorator_list:
+            a = definition.args
+            written = [x.arg for x in a.posonlyargs + a.args + a.kwonlyargs] + [x.arg for x in (a.vararg, a.kwarg) if x]
+            assert sorted(written) == sorted(inspect.signature(getattr(module, member)).parameters), member
+        if not isinstance(definition, ast.ImportFrom) and name != "autotune/__init__":
+            assert hasattr(module, member), member
+
+
+@pytest.mark.parametrize("name", ["_core", "schedule", "target", "autotune/__init__"])
+def test_classes_and_stubs_agree(name):
+    module = module_of(name)
+    for definition in stub(name):
+        if not isinstance(definition, ast.ClassDef) or definition.name.startswith("_"):
+            continue
+        cls = getattr(module, definition.name, None) or getattr(module_of("autotune/tuner"), definition.name)
+        bases = {b for base in definition.bases for b in ([base.id] if isinstance(base, ast.Name) else [])}
+        written = public(stub_names(definition.body))
+        for base in stub(name):
+            if isinstance(base, ast.ClassDef) and base.name in bases:
+                written |= public(stub_names(base.body))
+        assert public(vars(cls)) <= written, cls
+        for member in definition.body:
+            if isinstance(member, ast.FunctionDef):
+                assert hasattr(cls, member.name), f"{definition.name}.{member.name}"

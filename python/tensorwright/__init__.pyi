@@ -1,0 +1,30 @@
+from . import autotune as autotune
+from . import te as te
+from .building import build as build
+from .building import default_schedule as default_schedule
+from .building import lower as lower
+from .errors import ArgumentError as ArgumentError
+from .errors import BuildError as BuildError
+from .errors import DTypeError as DTypeError
+from .errors import Error as Error
+from .errors import ExprError as ExprError
+from .errors import InternalError as InternalError
+from .errors import LogError as LogError
+from .errors import NoRecord as NoRecord
+from .errors import ParseError as ParseError
+from .errors import ScheduleError as ScheduleError
+from .errors import TargetError as TargetError
+from .errors import TuneError as TuneError
+from .runtime import ArgSpec as ArgSpec
+from .runtime import Function as Function
+from .runtime import TimingResult as TimingResult
+from .runtime import load as load
+from .runtime import num_threads as num_threads
+from .runtime import park_threads as park_threads
+from .runtime import set_num_threads as set_num_threads
+from .schedule import Schedule as Schedule
+from .schedule import create_schedule as create_schedule
+from .target import Target as Target
+
+__all__: list[str]
+__version__: str

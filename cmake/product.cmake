@@ -61,10 +61,6 @@ if(TW_PYTHON)
   file(GLOB_RECURSE python_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/tensorwright
        ${PROJECT_SOURCE_DIR}/python/tensorwright/*.py ${PROJECT_SOURCE_DIR}/python/tensorwright/*.pyi
        ${PROJECT_SOURCE_DIR}/python/tensorwright/py.typed)
-  file(GLOB_RECURSE old_links ${TW_PACKAGE_DIR}/*.py ${TW_PACKAGE_DIR}/*.pyi)
-  if(old_links)
-    file(REMOVE ${old_links})  # of sources that are gone
-  endif()
   foreach(file ${python_sources})
     get_filename_component(folder ${TW_PACKAGE_DIR}/${file} DIRECTORY)
     file(MAKE_DIRECTORY ${folder})

@@ -24,4 +24,7 @@ llvm_map_components_to_libnames(TW_LLVM_COMPONENTS X86CodeGen X86AsmParser X86De
 find_library(TW_LLD_ELF lldELF HINTS ${LLVM_LIBRARY_DIRS} NO_DEFAULT_PATH REQUIRED)
 find_library(TW_LLD_COMMON lldCommon HINTS ${LLVM_LIBRARY_DIRS} NO_DEFAULT_PATH REQUIRED)
 llvm_map_components_to_libnames(TW_LLD_COMPONENTS lto option debuginfodwarf demangle bitreader bitwriter windowsmanifest)
+if(TARGET LLVMDTLTO)  # since LLVM 22 lld asks for it
+  list(APPEND TW_LLD_COMPONENTS LLVMDTLTO)
+endif()
 set(TW_LLVM_LIBS ${TW_LLD_ELF} ${TW_LLD_COMMON} ${TW_LLVM_COMPONENTS} ${TW_LLD_COMPONENTS})

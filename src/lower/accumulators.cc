@@ -43,9 +43,25 @@ std::vector<Buffer> stored_buffers(const Stmt& s) {
   return out;
 }
 
+// The buffers that some store updates: no others can need an accumulator.
+std::unordered_set<uint64_t> updated_buffers(const Stmt& s) {
+  std::unordered_set<uint64_t> out;
+  walk(s, [&](const Stmt& at) {
+    const auto* st = as<Store>(at);
+    if (st && !out.count(st->buffer.id()))
+      walk(st->value, [&](const Expr& e) {
+        const auto* l = as<Load>(e);
+        if (l && l->buffer == st->buffer) out.insert(st->buffer.id());
+        return true;
+      });
+    return true;
+  });
+  return out;
+}
+
 class Promoter {
  public:
-  explicit Promoter(const Target& target) : target_(target) {}
+  Promoter(const Stmt& body, const Target& target) : target_(target), updated_(updated_buffers(body)) {}
 
   Stmt visit(const Stmt& s) {
     if (const auto* all = as<Seq>(s)) return in_sequence(all->stmts);
@@ -62,7 +78,7 @@ class Promoter {
   Stmt in_sequence(std::vector<Stmt> members) {
     for (size_t n = 0; n < members.size(); ++n)
       for (const Buffer& buffer : stored_buffers(members[n])) {
-        if (done_.count(buffer.id())) continue;
+        if (done_.count(buffer.id()) || !updated_.count(buffer.id())) continue;
         const auto run = find_run(members, n, buffer);
         if (!run) continue;
         std::vector<Stmt> part(members.begin() + run->first, members.begin() + run->last + 1);
@@ -258,6 +274,7 @@ class Promoter {
   }
 
   const Target& target_;
+  const std::unordered_set<uint64_t> updated_;
   std::unordered_set<uint64_t> done_;
 };
 
@@ -265,7 +282,7 @@ class Promoter {
 
 Program accumulators(const Program& p, const Target& target) {
   Program out = p;
-  out.body = Promoter(target).visit(p.body);
+  out.body = Promoter(p.body, target).visit(p.body);
   return out;
 }
 

@@ -3,8 +3,10 @@
 #include "src/lower/reduction_tile.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "src/ir/equal.h"
+#include "src/ir/fields.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
@@ -28,30 +30,35 @@ bool reads(const Expr& e, const Buffer& buffer) {
   return found;
 }
 
-bool touches(const Stmt& s, const Buffer& buffer) {
-  bool found = false;
-  walk(
-      s,
-      [&](const Stmt& at) {
-        const auto* st = as<Store>(at);
-        found = found || (st && st->buffer == buffer);
-        return !found;
-      },
-      [&](const Expr& e) {
-        const auto* l = as<Load>(e);
-        found = found || (l && l->buffer == buffer);
-        return !found;
-      });
-  return found;
-}
+// The statements at or below which a buffer is read or written, found in one walk: programs may be deeply nested.
+class Touched {
+ public:
+  explicit Touched(const Buffer& buffer) : buffer_(buffer) {}
+
+  bool operator()(const Stmt& s) {
+    const auto known = found_.find(s.get());
+    if (known != found_.end()) return known->second;
+    const auto* st = as<Store>(s);
+    bool touched = st && st->buffer == buffer_;
+    for_each_child(*s, [&](const auto& child) { touched = in(child) || touched; });
+    return found_[s.get()] = touched;
+  }
+
+ private:
+  bool in(const Stmt& s) { return (*this)(s); }
+  bool in(const Expr& e) const { return reads(e, buffer_); }
+
+  const Buffer& buffer_;
+  std::unordered_map<const void*, bool> found_;
+};
 
 class AccessCollector {
  public:
-  explicit AccessCollector(const Buffer& buffer) : buffer_(buffer) {}
+  explicit AccessCollector(const Buffer& buffer) : buffer_(buffer), touches_(buffer) {}
 
   // False when the buffer cannot have an accumulator.
   bool visit(const Stmt& s) {
-    if (!touches(s, buffer_)) return true;
+    if (!touches_(s)) return true;
     return match(
         s, [&](const Store& st) { return visit(st); }, [&](const For& f) { return visit(f); },
         [&](const If& i) {
@@ -147,6 +154,7 @@ class AccessCollector {
   }
 
   const Buffer& buffer_;
+  Touched touches_;
   std::vector<TileLoop> loops_;
   std::vector<Expr> conditions_;
   std::vector<Var> lets_;

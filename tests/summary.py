@@ -37,7 +37,8 @@ def main(paths):
         if outcome == "skipped":
             reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        print(f"skipped: {why}: {', '.join(names[:4])}{f' and {len(names) - 4} more' if len(names) > 4 else ''}")
+        shown = list(dict.fromkeys(name.split("[")[0] for name in names))
+        print(f"skipped: {why}: {len(names)} ({', '.join(shown[:4])}{', ...' if len(shown) > 4 else ''})")
     for name, outcome, _ in results:
         if outcome == "failed":
             print(f"failed: {name}")

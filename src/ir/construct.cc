@@ -33,6 +33,9 @@ void adopt_literal(Expr& literal, const Expr& other) {
 Expr operate(BinOp op, Expr a, Expr b) {
   adopt_literal(a, b);
   adopt_literal(b, a);
+  // These operators are also what users of te write in C++: mixed operands are their error, not a bug of ours.
+  if (const std::string fault = binary_fault(op, a, b); !fault.empty())
+    throw Error(Diagnostic{ErrorKind::kDType, fault, {}, {"te::astype(e, dtype) converts"}});
   return binary(op, std::move(a), std::move(b));
 }
 

@@ -30,4 +30,4 @@ def matmul(lib, a, b, c):
     n = b.shape[1]
     row_major, no_trans = 101, 111
     arguments = (row_major, no_trans, no_trans, m, n, k, 1.0, a.ctypes.data, k, b.ctypes.data, n, 0.0, c.ctypes.data, n)
-    return lambda: lib.scipy_cblas_sgemm64_(*arguments)
+    return lambda arrays=(a, b, c): lib.scipy_cblas_sgemm64_(*arguments)  # the arrays live as long as their addresses

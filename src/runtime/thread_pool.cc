@@ -55,6 +55,19 @@ ThreadPool::ThreadPool(int threads, const std::vector<int>& cores) : shares_(sta
     workers_.emplace_back([this, t] { serve(t); });
     if (!cores.empty()) bind_to_core(workers_.back().native_handle(), cores[t % cores.size()]);
   }
+  if (cores.empty() && allowed_cores().size() == shares_.size()) spread_over_ = allowed_cores();
+}
+
+// A worker that is woken is often put on the waker's core and waits there for the scheduler's next balancing, which is
+// longer than most kernels run. Where each thread has a core of its own, the workers may run on all but the caller's.
+void ThreadPool::keep_off(int core) {
+  if (spread_over_.size() < 2 || core == caller_core_) return;
+  caller_core_ = core;
+  cpu_set_t others;
+  CPU_ZERO(&others);
+  for (int other : spread_over_)
+    if (other != core) CPU_SET(other, &others);
+  for (std::thread& worker : workers_) pthread_setaffinity_np(worker.native_handle(), sizeof(others), &others);
 }
 
 ThreadPool::~ThreadPool() {
@@ -79,6 +92,7 @@ void ThreadPool::cut(int64_t n) {
 
 int32_t ThreadPool::run(int64_t n, tw_parallel_body body, void* closure) {
   cut(n);
+  keep_off(sched_getcpu());
   body_ = body;
   closure_ = closure;
   code_.store(0, std::memory_order_relaxed);

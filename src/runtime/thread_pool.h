@@ -44,9 +44,12 @@ class ThreadPool {
   bool enter();
   void leave();
   void cut(int64_t n);
+  void keep_off(int core);
 
   std::vector<Share> shares_;
   std::vector<std::thread> workers_;
+  std::vector<int> spread_over_;  // the cores, where there is just one for each thread; else empty
+  int caller_core_ = -1;          // where the caller ran when the workers were last told to keep off
 
   tw_parallel_body body_ = nullptr;
   void* closure_ = nullptr;

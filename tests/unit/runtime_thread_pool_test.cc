@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +136,33 @@ TEST(ThreadPool, ARegionCostsMicroseconds) {
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / kRounds;
   std::printf("a parallel loop of 2 empty iterations on 2 threads: %.2f us\n", us);
   EXPECT_LT(us, 100);
+}
+
+// Each iteration waits until all are under way, so each runs on a thread of its own; no two of them may share a core.
+struct Meeting {
+  int wanted;
+  std::atomic<int> arrived{0};
+  std::vector<int> cores;
+  explicit Meeting(int n) : wanted(n), cores(static_cast<size_t>(n), -1) {}
+  static int32_t body(int64_t begin, int64_t, void* self) {
+    auto& meeting = *static_cast<Meeting*>(self);
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    meeting.arrived++;
+    while (meeting.arrived < meeting.wanted && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+    meeting.cores[static_cast<size_t>(begin)] = sched_getcpu();
+    return 0;
+  }
+};
+
+TEST(ThreadPool, TwoThreadsOnTwoCoresDoNotShareOne) {
+  if (allowed_cores().size() != 2) GTEST_SKIP() << "needs a machine of two cores";
+  const Threads use(2);
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // the worker sleeps and has to be woken
+    Meeting meeting(2);
+    parallel_for(2, Meeting::body, &meeting);
+    EXPECT_NE(meeting.cores[0], meeting.cores[1]);
+  }
 }
 
 TEST(Scratch, IsAlignedAndKept) {

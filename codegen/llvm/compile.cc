@@ -48,6 +48,17 @@ std::string text_of(const llvm::Module& module) {
   return text;
 }
 
+// LLVM's scheduler takes time quadratic in the length of a block: a loop unrolled thousands of times took minutes. Such
+// blocks are as good unscheduled, as they don't fit the instruction cache.
+constexpr size_t kLongestScheduledBlock = 8000;
+
+bool has_huge_block(const llvm::Module& module) {
+  for (const llvm::Function& function : module)
+    for (const llvm::BasicBlock& block : function)
+      if (block.size() > kLongestScheduledBlock) return true;
+  return false;
+}
+
 std::string compile_on_deep_stack(const ir::Program& program, const Target& target, int opt_level, Output output) {
   MachineLease machine(target, opt_level);
   llvm::LLVMContext context;
@@ -55,15 +66,12 @@ std::string compile_on_deep_stack(const ir::Program& program, const Target& targ
   std::unique_ptr<llvm::Module> module = emit_module(context, program, target, machine->createDataLayout());
   check_module(*module);
   optimize(*module, *machine, opt_level);
-  switch (output) {
-    case Output::kLlvm:
-      return text_of(*module);
-    case Output::kAssembly:
-      return emit_file(*module, *machine, llvm::CodeGenFileType::AssemblyFile);
-    case Output::kObject:
-      return emit_file(*module, *machine, llvm::CodeGenFileType::ObjectFile);
-  }
-  return {};
+  if (output == Output::kLlvm) return text_of(*module);
+  const auto type =
+      output == Output::kAssembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+  if (!has_huge_block(*module)) return emit_file(*module, *machine, type);
+  MachineLease unscheduled(target, 0);
+  return emit_file(*module, *unscheduled, type);
 }
 
 }  // namespace

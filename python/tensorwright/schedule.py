@@ -25,6 +25,7 @@ import operator
 
 from . import _core
 from ._location import user_line
+from .errors import ParseError
 
 __all__ = ["Axis", "Schedule", "Stage", "Step", "create_schedule"]
 
@@ -349,7 +350,10 @@ class Schedule(_core.Schedule):
         >>> tw.Schedule.from_steps(B, s.steps).steps == s.steps
         True
         """
-        text = steps if isinstance(steps, str) else json.dumps(steps)
+        try:
+            text = steps if isinstance(steps, str) else json.dumps(steps)
+        except (TypeError, ValueError) as e:
+            raise ParseError(f"steps: expected what s.steps gives, or its JSON text: {e}") from None
         return cls(cls._from_json(_tensors(outputs), text))
 
     def check(self):

@@ -2,6 +2,7 @@
 import contextvars
 
 from . import _core
+from .errors import TargetError
 
 __all__ = ["Target"]
 
@@ -23,6 +24,11 @@ class Target(_core.Target):
     ...     Target.current() == t
     True
     """
+
+    def __init__(self, text):
+        if not isinstance(text, (str, _core.Target)):
+            raise TargetError(f"target must be a string, not {type(text).__name__}", 'for example "llvm -mcpu=native"')
+        super().__init__(str(text))
 
     @staticmethod
     def current():
@@ -50,8 +56,6 @@ class Target(_core.Target):
 
 def as_target(target):
     """What a ``target=`` argument means: a Target, its text, or None for the current one."""
-    from .errors import TargetError
-
     if target is None:
         return Target.current()
     if isinstance(target, _core.Target):

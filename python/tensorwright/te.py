@@ -78,6 +78,8 @@ def _dtype(dtype):
     """The name of a dtype given as a string, a NumPy dtype or a NumPy scalar type."""
     if isinstance(dtype, str):
         return dtype
+    if dtype is None:  # NumPy's default would be float64
+        raise DTypeError("dtype must be a name such as 'float32', not None")
     import numpy as np  # only for NumPy's own names
 
     try:

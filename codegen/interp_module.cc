@@ -1,7 +1,10 @@
 #include "codegen/interp_module.h"
 
+#include <algorithm>
+
 #include "codegen/arg_specs.h"
 #include "src/ir/interp.h"
+#include "src/ir/walk.h"
 
 namespace tw::codegen {
 
@@ -16,11 +19,30 @@ class InterpKernel : public runtime::Kernel {
   int32_t run(void* const* data) const override {
     std::vector<ir::InterpBuffer> buffers;
     for (size_t i = 0; i < args_.size(); ++i) buffers.push_back({data[i], args_[i].bytes()});
-    ir::interpret(program_, buffers).value_or_throw();
+    const Status status = ir::interpret(program_, buffers);
+    if (!status.ok()) throw Error(gathers(program_) ? of_the_data(status.error()) : status.error());
     return 0;
   }
 
  private:
+  static bool gathers(const ir::Program& program) {
+    bool found = false;
+    ir::walk(
+        program.body, [&](const ir::Stmt&) { return !found; },
+        [&](const ir::Expr& e) {
+          const auto* l = ir::as<ir::Load>(e);
+          found = found || (l && std::any_of(l->at.begin(), l->at.end(), ir::has_load));
+          return !found;
+        });
+    return found;
+  }
+
+  // Where subscripts are data, a read outside of a buffer is a wrong argument.
+  static Diagnostic of_the_data(Diagnostic fault) {
+    fault.kind = ErrorKind::kArgument;
+    return fault;
+  }
+
   ir::Program program_;
   std::vector<runtime::ArgSpec> args_;
 };

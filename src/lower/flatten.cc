@@ -57,10 +57,19 @@ class Flattener {
     return it->second;
   }
 
-  std::vector<Expr> offset(const Flat& flat, const std::vector<Expr>& at) {
+  std::vector<Expr> offset(const Flat& flat, const Buffer& buffer, const std::vector<Expr>& at) {
     Expr sum = 0;
-    for (size_t d = 0; d < at.size(); ++d) sum = add(sum, multiply(visit(at[d]), flat.strides[d]));
+    for (size_t d = 0; d < at.size(); ++d) {
+      const Expr subscript = visit(at[d]);
+      sum = add(sum, multiply(has_load(at[d]) ? inside(subscript, buffer.shape()[d]) : subscript, flat.strides[d]));
+    }
     return {sum};
+  }
+
+  // A subscript that is data may have any value: it is moved into the buffer.
+  static Expr inside(const Expr& subscript, const Expr& extent) {
+    const int lanes = subscript.type().lanes;
+    return max(min(subscript, with_lanes(subtract(extent, 1), lanes)), with_lanes(0, lanes));
   }
 
   Expr visit(const Expr& e) {
@@ -68,7 +77,7 @@ class Flattener {
     auto [it, fresh] = done_.try_emplace(e.get());
     if (!fresh) return it->second;
     const auto* l = as<Load>(e);
-    Expr out = l ? load(flat(l->buffer).buffer, offset(flat(l->buffer), l->at), visit(l->pred))
+    Expr out = l ? load(flat(l->buffer).buffer, offset(flat(l->buffer), l->buffer, l->at), visit(l->pred))
                  : map_children(e, [&](const Expr& child) { return visit(child); });
     return done_[e.get()] = out;
   }
@@ -76,7 +85,7 @@ class Flattener {
   Stmt visit(const Stmt& s) {
     if (const auto* st = as<Store>(s)) {
       const Flat& to = flat(st->buffer);
-      return store(to.buffer, offset(to, st->at), visit(st->value), visit(st->pred));
+      return store(to.buffer, offset(to, st->buffer, st->at), visit(st->value), visit(st->pred));
     }
     if (const auto* a = as<Allocate>(s)) return allocate(flat(a->buffer).buffer, visit(a->body));
     return map_children(

@@ -4,8 +4,8 @@
 //
 // Requires: shapes and strides are constants or expressions over parameters.
 // Establishes: every buffer has one dimension and no strides (same id, as many elements as it spans); every subscript
-// is the offset of the element, a Ramp where neighbouring lanes are a constant stride apart. Leaves alone: everything
-// but buffers and subscripts.
+// is the offset of the element, a Ramp where neighbouring lanes are a constant stride apart; no subscript that is data
+// (A[at[i]]) leaves the buffer: it is clamped. Leaves alone: everything but buffers and subscripts.
 #pragma once
 
 #include "tensorwright/ir.h"

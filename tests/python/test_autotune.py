@@ -224,6 +224,12 @@ class TestHistory:
         with pytest.raises(tw.LogError, match="newer"):
             tw.build(small_task(), log=str(tmp_path / "newer.jsonl"))
 
+    def test_the_line_of_a_bad_log_is_the_users(self, tmp_path):
+        for log in (str(tmp_path / "missing.jsonl"), 3):
+            with pytest.raises(tw.LogError) as error, tw.autotune.apply_history_best(log):
+                pass
+            assert error.value.file == __file__
+
     def test_a_truncated_log_loses_its_last_line_only(self, log):
         tune(small_task(), log, trials=5)
         text = open(log).read()
@@ -237,7 +243,8 @@ class TestHistory:
 
 class TestRefusals:
     @pytest.mark.parametrize("options", [dict(trials=0), dict(trials=-3), dict(trials=2.5), dict(early_stop=0), dict(timeout=0),
-                                         dict(timeout="a"), dict(number=0), dict(repeat=-1), dict(seed=-1), dict(model=3)])
+                                         dict(timeout="a"), dict(number=0), dict(repeat=-1), dict(seed=-1), dict(model=3),
+                                         dict(callbacks=3), dict(callbacks=[3]), dict(log=3)])
     def test_bad_options(self, log, options):
         with pytest.raises(tw.Error, match=next(iter(options))):
             tw.autotune.tune(small_task(), **{"trials": 4, "log": log, "progress": False, **options})

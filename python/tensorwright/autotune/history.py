@@ -7,6 +7,7 @@ import contextvars
 import os
 
 from .. import _core
+from ..errors import LogError
 
 __all__ = ["apply_history_best"]
 
@@ -17,7 +18,14 @@ def current_logs():
     return _logs.get()
 
 
-@contextlib.contextmanager
+def log_path(log):
+    """The path of a log given as a string or a path."""
+    try:
+        return os.fspath(log)
+    except TypeError:
+        raise LogError(f"a tuning log must be named by a path, not {type(log).__name__} {log!r}") from None
+
+
 def apply_history_best(*logs):
     """Inside, a template called with arguments returns its best recorded ``(s, tensors)`` for the current target.
 
@@ -25,9 +33,15 @@ def apply_history_best(*logs):
     Raises: LogError for a log that is missing or not ours; inside, NoRecord for a task that no log holds.
     """
     flat = [log for group in logs for log in (group if isinstance(group, (list, tuple)) else [group])]
-    for log in flat:
-        _core._check_log(os.fspath(log))
-    token = _logs.set(tuple(flat))
+    paths = tuple(log_path(log) for log in flat)
+    for path in paths:
+        _core._check_log(path)
+    return _applied(paths)
+
+
+@contextlib.contextmanager
+def _applied(paths):
+    token = _logs.set(paths)
     try:
         yield
     finally:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 
 from .. import _core
 from ..errors import TuneError
 from ..schedule import Schedule
 from ..target import as_target
 from . import template as templates
+from .history import log_path
 from .space import Space
 
 __all__ = ["Task"]
@@ -64,7 +64,7 @@ class Task:
         return self._core.branching()
 
     def _best_of(self, logs):
-        schedule, tensors = self._core.replay_best([os.fspath(log) for log in logs])
+        schedule, tensors = self._core.replay_best(list(logs))
         return Schedule(schedule), tensors
 
     def __tw_build__(self, target=None, name=None, log=None):
@@ -72,7 +72,7 @@ class Task:
             raise TuneError("build: a task is built from a log of measurements; pass log=...")
         if target is not None:
             return Task(self.template, self.args, target).__tw_build__(name=name, log=log)
-        return self._core.build(os.fspath(log), name or "")
+        return self._core.build(log_path(log), name or "")
 
     def __repr__(self):
         return f"Task({self.name}, args={self.args}, target={str(self.target)!r}, {len(self.space)} candidates)"

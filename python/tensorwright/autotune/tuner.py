@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 
 from .. import _core
 from ..errors import ArgumentError
+from .history import log_path
 from .space import Candidate
 from .task import Task
 
@@ -158,12 +158,14 @@ def tune(task, trials=128, log=None, seed=0, *, search="evolutionary", model="au
         raise ArgumentError(f"tune: model must be None or \"xgb\", not {model!r}")
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise ArgumentError(f"tune: timeout must be seconds, not {timeout!r}")
-    callbacks = [callbacks] if callable(callbacks) else list(callbacks or ())
+    callbacks = [callbacks] if callable(callbacks) else callbacks or ()
+    if not isinstance(callbacks, (list, tuple)) or not all(callable(c) for c in callbacks):
+        raise ArgumentError(f"tune: callbacks must be functions of (tuner, inputs, results), not {callbacks!r}")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
         raise ArgumentError(f"tune: seed must be an integer that is not negative, not {seed!r}")
     options = _core.TuneOptions()
     options.trials = _count("trials", trials)
-    options.log = "" if log is None else os.fspath(log)
+    options.log = "" if log is None else log_path(log)
     options.seed = seed
     options.search = search
     options.model = "none" if model is None else model

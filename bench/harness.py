@@ -1,7 +1,7 @@
 """Interleaved rounds of several contestants; medians and the spread of their ratios.
 
-One round times each contestant once, in turn, with a pause in between so that the other's threads are parked (OpenMP's and
-ours spin for a while after a region). A ratio is taken round by round, and its median is printed: it holds when the
+One round times each contestant once, in turn, with a pause in between so that the other's threads are parked (ours spin for
+microseconds after a region, OpenMP's for milliseconds, OpenBLAS's for tens of them). A ratio is taken round by round, and its median is printed: it holds when the
 machine's speed drifts.
 """
 import dataclasses
@@ -21,7 +21,7 @@ class Contestant:
         return statistics.median(self.seconds)
 
 
-def interleave(contestants: list[Contestant], rounds: int = 21, target: float = 0.02, pause: float = 0.03) -> None:
+def interleave(contestants: list[Contestant], rounds: int = 21, target: float = 0.02, pause: float = 0.12) -> None:
     """Fills `seconds` (per call) of every contestant; a round's sample lasts about `target` seconds."""
     calls = {}
     for c in contestants:

@@ -82,6 +82,8 @@ void require_cpu(const std::string& place, py::handle object) {
     const auto device = object.attr("__dlpack_device__")().cast<std::pair<int, int>>();
     if (device.first == dlpack::kCpu || device.first == dlpack::kCudaHost) return;
     name = device_name(object, "DLPack type " + std::to_string(device.first));
+  } catch (const py::cast_error&) {
+    refuse(place, "must be an array; its __dlpack_device__ gave no (type, number)");
   } catch (const py::error_already_set& e) {  // PyTorch has devices that DLPack does not
     name = device_name(object, e.what());
   }

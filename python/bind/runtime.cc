@@ -83,6 +83,16 @@ void bind_results(py::module_& m) {
       .def("__repr__", [](const Timing& t) { return text(t); });
 }
 
+// The overload for arguments of other types than the one before takes.
+auto otherwise(const char* rule) {
+  return [rule](const py::args& given, const py::kwargs&) {
+    std::vector<std::string> notes;
+    if (!given.empty())
+      notes.push_back("the last one given: " + py::cast<std::string>(py::repr(given[given.size() - 1])));
+    throw Error(Diagnostic{ErrorKind::kArgument, rule, {}, std::move(notes)});
+  };
+}
+
 void bind_function(py::module_& m) {
   py::class_<Function>(m, "Function", R"(A compiled kernel.
 
@@ -95,12 +105,14 @@ outputs are among the arguments.)")
 Parameters: the arrays of a call; number, calls per repeat (0: as many as last min_repeat_ms); repeat, how many times.
 Returns: TimingResult, in seconds per call.
 Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
+      .def("time", otherwise("time: number and repeat must be integers, min_repeat_ms a number"))
       .def_property_readonly("name", [](const Function& f) { return f.kernel().name(); })
       .def_property_readonly(
           "args", [](const Function& f) { return f.kernel().args(); }, "ArgSpec of each argument.")
       .def(
           "source", [](const Function& f, const std::string& kind) { return module_of(f, "source").source(kind); },
           py::arg("kind") = "ir", "The code as text: \"ir\" (the lowered loop program), \"llvm\" or \"asm\".")
+      .def("source", otherwise("source: kind must be one string"))
       .def(
           "save",
           [](const Function& f, const std::filesystem::path& path) {
@@ -109,6 +121,7 @@ Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
             module.save(path.string());
           },
           py::arg("path"), "Write a .o or .so with a C header beside it.")
+      .def("save", otherwise("save: path must be one string or path"))
       .def_property_readonly("target", [](const Function& f) { return module_of(f, "target").target().to_string(); })
       .def("__repr__", [](const Function& f) { return text(f); });
 }
@@ -127,9 +140,11 @@ void bind_runtime(py::module_& m) {
 
 Parameters: path; name, which kernel, when there are several.
 Raises: BuildError when there is no such kernel or this CPU cannot run it.)");
+  m.def("load", otherwise("load: path must be a string or path, name a string"));
   m.def("num_threads", &runtime::num_threads,
         "Threads that a parallel loop uses: set_num_threads, TW_NUM_THREADS, or the cores.");
   m.def("set_num_threads", &runtime::set_num_threads, py::arg("n"), "Use n threads from the next kernel on.");
+  m.def("set_num_threads", otherwise("set_num_threads: n must be one integer"));
   m.def("park_threads", &runtime::park_threads, "Let idle threads sleep at once instead of after a short spin.");
 }
 

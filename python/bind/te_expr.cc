@@ -54,7 +54,11 @@ py::object numpy_item(py::handle value, const char* role) {
     refuse(ErrorKind::kDType, std::string(role) + " must be a value, not an array",
            {"declare an input with te.placeholder(shape, dtype) and pass the array when you call the kernel"});
   }
-  return value.attr("item")();
+  py::object item = value.attr("item")();
+  if (py::hasattr(item, "item"))  // an np.longdouble's is an np.longdouble again
+    refuse(ErrorKind::kDType, std::string(role) + " must be at most 64 bits wide, not " + type_name(value),
+           {"float(x) converts"});
+  return item;
 }
 
 Expr from_object(py::handle value, const char* role) {

@@ -111,7 +111,14 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
     if apply is None or method != "__call__" or kwargs:
         way = f"te.{ufunc.__name__}(e)" if ufunc.__name__ in __all__ else "the functions of te make expressions"
         raise DTypeError(f"np.{ufunc.__name__}: expected numbers or arrays, not an expression", way)
-    return apply(*(x.item() if getattr(x, "ndim", None) == 0 and hasattr(x, "item") else _core.expr(x) for x in inputs))
+    return apply(*(_python_number(x) if getattr(x, "ndim", None) == 0 and hasattr(x, "item") else _core.expr(x) for x in inputs))
+
+
+def _python_number(scalar):
+    value = scalar.item()
+    if not isinstance(value, (bool, int, float)):  # np.longdouble's item is an np.longdouble
+        raise DTypeError(f"a number must be at most 64 bits wide, not {type(scalar).__name__}", "float(x) converts")
+    return value
 
 
 for _class in (AxisEquality, Expr, IterVar, Tensor, TensorSlice, Var):

@@ -274,7 +274,7 @@ void bind_operators(py::object cls) {
   define(cls, "__bool__", &truth);
   define(cls, "astype", [](py::object self, const py::object& dtype) {
     return te::astype(to_expr(self),
-                      py::cast<std::string>(py::module_::import("tensorwright.te").attr("_dtype")(dtype)));
+                      py::cast<std::string>(py::module_::import("tensorwright.te._numpy").attr("dtype_name")(dtype)));
   });
   bind_refusals(cls);
 }

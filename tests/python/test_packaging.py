@@ -137,5 +137,5 @@ def test_pip_install(tmp_path):
     assert used.returncode == 0, used.stderr
     assert used.stdout.strip() == str(site / "tensorwright/__init__.py")
     files = {path.name for path in (site / "tensorwright").iterdir()}
-    assert {"libtensorwright.so", "tw-worker", "tw-worker-build", "py.typed", "te.pyi"} <= files
+    assert {"libtensorwright.so", "tw-worker", "tw-worker-build", "py.typed", "errors.pyi"} <= files
     assert not any(name.startswith(("test", "bench", "tw-opt")) for name in files)

@@ -1,7 +1,6 @@
 """Tensor expressions in Python: what they mean to tvm people, and what each mistake is told."""
 
 import copy
-import doctest
 import math
 import pathlib
 import pickle
@@ -28,14 +27,6 @@ def run(tensor, *inputs):
     out = np.empty(tensor.shape, tensor.dtype)
     tw.build([*(t for t, _ in inputs), tensor], target="interp")(*(a for _, a in inputs), out)
     return out
-
-
-def test_doctests(A):
-    results = [doctest.testmod(module, extraglobs={"te": te, "tw": tw, "A": te.placeholder((4, 8), name="A")},
-                               optionflags=doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS)
-               for module in (te, sys.modules["tensorwright.errors"])]
-    assert sum(r.attempted for r in results) > 35
-    assert sum(r.failed for r in results) == 0
 
 
 def test_public_functions_have_docstrings():

@@ -1,8 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ._core import AxisEquality as AxisEquality, Expr as Expr, IterVar as IterVar, Operation as Operation, Tensor as Tensor, TensorSlice as TensorSlice, Var as Var
-from .schedule import Schedule as Schedule, Stage as Stage, create_schedule as create_schedule
+from .._core import AxisEquality as AxisEquality, Expr as Expr, IterVar as IterVar, Operation as Operation, Tensor as Tensor, TensorSlice as TensorSlice, Var as Var
+from ..schedule import Schedule as Schedule, Stage as Stage, create_schedule as create_schedule
 
 __all__: list[str]
 

@@ -1,0 +1,117 @@
+"""Declaring what is computed: placeholders, computes, axes and variables."""
+
+import inspect
+
+from .. import _core
+from ..errors import DTypeError, ExprError, TargetError
+from ._numpy import dtype_name
+
+__all__ = ["compute", "placeholder", "reduce_axis", "size_var", "thread_axis", "var"]
+
+
+def _named(what, name):
+    if not isinstance(name, str):
+        raise DTypeError(f"{what}: name must be a string, not {type(name).__name__}")
+    return name
+
+
+def placeholder(shape, dtype=None, name="placeholder", *, strides=None):
+    """An input of a kernel.
+
+    Parameters: shape, up to 6 extents (one int counts as a shape of rank 1); dtype, default "float32"; name, for messages and
+    printed code; strides, in elements, for arrays that are not compact.
+    Raises: ExprError for extents that are negative, unknown or too many, DTypeError for an unknown dtype.
+
+    >>> A = te.placeholder((128, 64), name="A")
+    >>> A.shape, A.dtype
+    ((128, 64), 'float32')
+    """
+    return _core.placeholder(shape, dtype_name("float32" if dtype is None else dtype), _named("placeholder", name), strides)
+
+
+def compute(shape, fcompute, name="compute", tag="", attrs=None):
+    """A tensor by its definition.
+
+    Parameters: shape, up to 6 extents; fcompute, a function of one index per dimension (or of ``*i``) that returns the value of
+    an element; name. tag and attrs are taken for the sake of tvm programs and mean nothing here.
+    Returns: the tensor. Its axes are ``C.op.axis``, named after fcompute's parameters.
+    Raises: ExprError if fcompute takes another number of indices, if the definition uses a variable that is no axis of it,
+    reads outside a tensor, or holds a reduction inside a larger expression.
+
+    >>> A = te.placeholder((4, 8), name="A")
+    >>> B = te.compute((8, 4), lambda i, j: A[j, i] + 1, name="B")
+    >>> B.op.body[0]
+    A[j, i] + 1.0
+    >>> te.compute(A.shape, lambda *i: te.exp(A(*i))).op.body[0]
+    exp(A[i0, i1])
+    """
+    _named("compute", name)
+    rank = len(shape) if isinstance(shape, (tuple, list)) else 1
+    return _core.compute(shape, _axis_names(fcompute, rank, name), fcompute, name)
+
+
+def _axis_names(fcompute, rank, name):
+    if not callable(fcompute):
+        raise ExprError(f"compute {name}: fcompute must be a function of the indices, not {type(fcompute).__name__}")
+    try:
+        parameters = inspect.signature(fcompute).parameters.values()
+    except (TypeError, ValueError):  # a callable written in C
+        return []
+    if unfit := [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]:
+        raise ExprError(f"compute {name}: fcompute must take indices by position, not by the keyword {unfit[0]}")
+    required = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
+    rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    if rest and len(required) <= rank:
+        return required + [f"{rest[0]}{i}" for i in range(rank - len(required))]
+    if len(required) != rank:
+        raise ExprError(
+            f"compute {name}: fcompute must take {rank} {'index' if rank == 1 else 'indices'}, one per dimension, not {len(required)}",
+            f"its parameters: {', '.join(required) or 'none'}",
+            "lambda *i: ... takes any number",
+        )
+    return required
+
+
+def reduce_axis(dom, name="rv", thread_tag="", span=None):
+    """An axis to reduce over.
+
+    Parameters: dom, ``(start, end)``; name. Several computes may share one.
+
+    >>> te.reduce_axis((0, 16), name="k")
+    reduce_axis(k: 0..16)
+    """
+    _named("reduce_axis", name)
+    if hasattr(dom, "min") and hasattr(dom, "extent"):
+        dom = (dom.min, dom.min + dom.extent)
+    if not isinstance(dom, (tuple, list)) or len(dom) != 2:
+        raise ExprError(f"reduce_axis {name}: dom must be (start, end), not {dom!r}", "te.reduce_axis((0, n))")
+    if thread_tag:
+        _no_gpu("reduce_axis with a thread_tag")
+    return _core.reduce_axis(dom[0], dom[1], name)
+
+
+def thread_axis(dom=None, tag="", name="", span=None):
+    """A GPU thread or block: an error until there is a GPU target.
+
+    >>> te.thread_axis("threadIdx.x")
+    Traceback (most recent call last):
+    tensorwright.errors.TargetError: ...
+    """
+    _no_gpu("thread_axis")
+
+
+def _no_gpu(what):
+    raise TargetError(f"{what}: expected a GPU target, and there is none yet", "on a CPU, s[C].parallel(axis) spreads a loop over threads")
+
+
+def var(name="tindex", dtype="int32", span=None):
+    """A variable by itself. An expression that uses it is refused until something defines it: extents are known integers so far.
+
+    >>> n = te.var("n")
+    >>> n + 1
+    n + 1
+    """
+    return _core.var(_named("var", name), dtype_name(dtype))
+
+
+size_var = var

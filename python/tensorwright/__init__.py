@@ -12,20 +12,8 @@ _core._set_package_dir(_os.path.dirname(_os.path.abspath(__file__)))
 
 from . import autotune, te  # noqa: E402
 from .building import build, default_schedule, lower  # noqa: E402
-from .errors import (  # noqa: E402
-    ArgumentError,
-    BuildError,
-    DTypeError,
-    Error,
-    ExprError,
-    InternalError,
-    LogError,
-    NoRecord,
-    ParseError,
-    ScheduleError,
-    TargetError,
-    TuneError,
-)
+from .errors import *  # noqa: E402, F403
+from .errors import __all__ as _error_names  # noqa: E402
 from .runtime import *  # noqa: E402, F403
 from .runtime import __all__ as _runtime_names  # noqa: E402
 from .schedule import Schedule, create_schedule  # noqa: E402
@@ -33,25 +21,14 @@ from .target import Target  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = [
-    "ArgumentError",
-    "BuildError",
-    "DTypeError",
-    "Error",
-    "ExprError",
-    "InternalError",
-    "LogError",
-    "NoRecord",
-    "ParseError",
     "Schedule",
-    "ScheduleError",
     "Target",
-    "TargetError",
-    "TuneError",
     "autotune",
     "build",
     "create_schedule",
     "default_schedule",
     "lower",
     "te",
+    *_error_names,
     *_runtime_names,
 ]

@@ -3,18 +3,7 @@ from . import te as te
 from .building import build as build
 from .building import default_schedule as default_schedule
 from .building import lower as lower
-from .errors import ArgumentError as ArgumentError
-from .errors import BuildError as BuildError
-from .errors import DTypeError as DTypeError
-from .errors import Error as Error
-from .errors import ExprError as ExprError
-from .errors import InternalError as InternalError
-from .errors import LogError as LogError
-from .errors import NoRecord as NoRecord
-from .errors import ParseError as ParseError
-from .errors import ScheduleError as ScheduleError
-from .errors import TargetError as TargetError
-from .errors import TuneError as TuneError
+from .errors import *
 from .runtime import ArgSpec as ArgSpec
 from .runtime import Function as Function
 from .runtime import TimingResult as TimingResult

@@ -3,21 +3,6 @@
 from . import _core
 from ._location import line_text, user_line
 
-__all__ = [
-    "ArgumentError",
-    "BuildError",
-    "DTypeError",
-    "Error",
-    "ExprError",
-    "InternalError",
-    "LogError",
-    "NoRecord",
-    "ParseError",
-    "ScheduleError",
-    "TargetError",
-    "TuneError",
-]
-
 
 class Error(Exception):
     """What all errors of Tensorwright have in common.
@@ -83,3 +68,6 @@ class ParseError(Error, ValueError):
 
 class InternalError(Error, RuntimeError):
     """A bug of Tensorwright's."""
+
+
+__all__ = sorted(kind.__name__ for kind in (Error, *Error.__subclasses__()))

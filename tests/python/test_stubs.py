@@ -64,7 +64,8 @@ def stub_names(body):
         elif isinstance(statement, ast.AnnAssign):
             names[statement.target.id] = statement
         elif isinstance(statement, ast.ImportFrom) and statement.level:
-            names |= {alias.asname or alias.name: statement for alias in statement.names}
+            whole = statement.names[0].name == "*"
+            names |= {n: statement for n in stub_names(stub(statement.module))} if whole else {a.asname or a.name: statement for a in statement.names}
     return {name: definition for name, definition in names.items() if not name.startswith("_") or name.startswith("__")}
 
 

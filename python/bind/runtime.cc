@@ -142,7 +142,7 @@ Parameters: path; name, which kernel, when there are several.
 Raises: BuildError when there is no such kernel or this CPU cannot run it.)");
   m.def("load", otherwise("load: path must be a string or path, name a string"));
   m.def("num_threads", &runtime::num_threads,
-        "Threads that a parallel loop uses: set_num_threads, TW_NUM_THREADS, or the cores.");
+        "Threads that a parallel loop uses: set_num_threads, TW_NUM_THREADS, or the cores and the cgroup's quota.");
   m.def("set_num_threads", &runtime::set_num_threads, py::arg("n"), "Use n threads from the next kernel on.");
   m.def("set_num_threads", otherwise("set_num_threads: n must be one integer"));
   m.def("park_threads", &runtime::park_threads, "Let idle threads sleep at once instead of after a short spin.");

@@ -13,6 +13,7 @@
 #include <string>
 #include <system_error>
 
+#include "src/runtime/cpu_quota.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::runtime {
@@ -190,13 +191,15 @@ ProcessPool& the_pool() {
   return *process_pool.load(std::memory_order_acquire);
 }
 
+// A pool that is larger than the quota would use it up early in each period and then stand still.
 int threads_from_environment() {
   if (const char* text = std::getenv("TW_NUM_THREADS")) {
     char* end = nullptr;
     const long n = std::strtol(text, &end, 10);
     if (end != text && *end == 0 && n >= 1) return static_cast<int>(std::min<long>(n, kMostThreads));
   }
-  return static_cast<int>(allowed_cores().size());
+  const double cores = static_cast<double>(allowed_cores().size());
+  return std::max(1, static_cast<int>(std::min(cores, cpu_quota())));
 }
 
 // Expects busy to be held. Null when threads cannot be had.

@@ -9,8 +9,8 @@
 
 #include "autotune/features.h"
 #include "autotune/knobs.h"
-#include "autotune/nest_view.h"
 #include "autotune/rng.h"
+#include "schedule/nest_view.h"
 #include "src/ir/interp.h"
 #include "src/ir/walk.h"
 
@@ -178,7 +178,7 @@ Result<ir::Program> probe_program(const te::Tensor& output, const std::vector<in
     TW_TRY([[maybe_unused]] Unit placed, s.try_apply(schedule::ComputeAt{producer, name, axis}));
   }
   double work = 0;
-  for (const StageView& view : view_stages(s.nest())) work += view.trips() * view.enclosing;
+  for (const schedule::StageView& view : schedule::view_stages(s.nest())) work += view.trips() * view.enclosing;
   constexpr double kMostWork = 1e7;  // about a second in the interpreter
   if (work > kMostWork) return Diagnostic{ErrorKind::kTune, "one element is too much work for the interpreter", {}, {}};
   std::vector<te::Tensor> args = inputs;

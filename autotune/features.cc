@@ -5,11 +5,15 @@
 #include <array>
 #include <cmath>
 
-#include "autotune/nest_view.h"
+#include "schedule/traffic.h"
 
 namespace tw::autotune {
 
 using LoopKind = schedule::Annotation;
+using schedule::AccessView;
+using schedule::LoopView;
+using schedule::StageView;
+using schedule::view_stages;
 
 namespace {
 
@@ -65,54 +69,6 @@ constexpr size_t kBlocks = 2;
 constexpr double kHertz = 4e9;
 
 double log2p(double x) { return std::log2(1 + std::max(x, 0.0)); }
-
-// Bytes that one access touches while the root axes range so far; a row counts at least one cache line.
-double footprint(const AccessView& access, const std::vector<int64_t>& ranges) {
-  double bytes = access.element_bytes;
-  for (size_t d = 0; d < access.coefficients.size(); ++d) {
-    int64_t extent = 1;
-    for (size_t a = 0; a < ranges.size(); ++a) extent += std::abs(access.coefficients[d][a]) * (ranges[a] - 1);
-    if (!access.affine) extent = access.shape[d];
-    bytes *= static_cast<double>(std::min(extent, access.shape[d]));
-    if (d + 1 == access.coefficients.size()) {
-      const double row = static_cast<double>(std::min<int64_t>(extent, access.shape[d])) * access.element_bytes;
-      bytes *= std::max(1.0, 64.0 / std::max(row, 1.0));
-    }
-  }
-  return bytes;
-}
-
-bool touches(const AccessView& access, const LoopView& loop) {
-  for (const auto& coefficients : access.coefficients) {
-    for (int root : loop.roots) {
-      if (coefficients[static_cast<size_t>(root)] != 0) return true;
-    }
-  }
-  return !access.affine;
-}
-
-// Bytes that move into a cache of `capacity`: the working set of the outermost loops whose set fits, once for each
-// iteration around them that touches other data.
-double traffic(const StageView& view, const std::vector<std::vector<int64_t>>& ranges, double capacity) {
-  const auto total = [&](size_t depth) {
-    double bytes = 0;
-    for (const AccessView& access : view.accesses) bytes += footprint(access, ranges[depth]);
-    return bytes;
-  };
-  size_t depth = 0;
-  while (depth < view.loops.size() && total(depth) > 0.75 * capacity) ++depth;
-  double bytes = 0;
-  for (const AccessView& access : view.accesses) {
-    double moved = footprint(access, ranges[depth]);
-    bool resident = true;  // in the loops next to the working set, data that does not change stays
-    for (size_t l = depth; l-- > 0;) {
-      resident = resident && !touches(access, view.loops[l]);
-      if (!resident) moved *= static_cast<double>(view.loops[l].extent);
-    }
-    bytes += moved;
-  }
-  return bytes * view.enclosing;
-}
 
 void describe_vectors(const StageView& view, const Machine& machine, StageFeatures& f) {
   const int lanes = std::max(1, machine.vector_bits / (8 * view.element_bytes));
@@ -172,19 +128,18 @@ void describe_parallelism(const StageView& view, const Machine& machine, StageFe
 }
 
 void describe_memory(const StageView& view, const Machine& machine, StageFeatures& f) {
-  std::vector<std::vector<int64_t>> ranges;
-  for (size_t depth = 0; depth <= view.loops.size(); ++depth) ranges.push_back(view.ranges(depth));
-  f.l1_traffic = traffic(view, ranges, static_cast<double>(machine.l1_bytes));
-  f.l2_traffic = traffic(view, ranges, static_cast<double>(machine.l2_bytes));
-  f.l3_traffic = traffic(view, ranges, static_cast<double>(machine.l3_bytes));
+  f.l1_traffic = traffic(view, static_cast<double>(machine.l1_bytes));
+  f.l2_traffic = traffic(view, static_cast<double>(machine.l2_bytes));
+  f.l3_traffic = traffic(view, static_cast<double>(machine.l3_bytes));
   size_t serial = view.loops.size(), reduction = view.loops.size();
   for (size_t l = 0; l < view.loops.size(); ++l) {
     if (view.loops[l].annotation == LoopKind::kNone && view.loops[l].extent > 1) serial = l;
     if (view.loops[l].reduction && view.loops[l].extent > 1 && reduction == view.loops.size()) reduction = l;
   }
+  const std::vector<int64_t> in_serial = view.ranges(serial), in_reduction = view.ranges(reduction);
   for (const AccessView& access : view.accesses) {
-    f.inner_footprint += footprint(access, ranges[serial]);
-    f.reduction_footprint += footprint(access, ranges[reduction]);
+    f.inner_footprint += footprint(access, in_serial);
+    f.reduction_footprint += footprint(access, in_reduction);
   }
   f.intensity = f.operations / std::max(1.0, f.l2_traffic);
 }

@@ -1,5 +1,5 @@
 // Loops, ranges and accesses of the stages of a nest.
-#include "autotune/nest_view.h"
+#include "schedule/nest_view.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,12 +7,7 @@
 
 #include "src/ir/walk.h"
 
-namespace tw::autotune {
-
-using schedule::Axis;
-using schedule::AxisId;
-using schedule::LoopNest;
-using schedule::StageNest;
+namespace tw::schedule {
 
 double StageView::trips() const {
   double trips = 1;
@@ -149,7 +144,7 @@ class Viewer {
 
  private:
   bool has_loops(int i) const {
-    return !nest_.stage(i).is_placeholder() && nest_.stage(i).attach.kind != schedule::AttachKind::kInline;
+    return !nest_.stage(i).is_placeholder() && nest_.stage(i).attach.kind != AttachKind::kInline;
   }
 
   // The extents of stage i's data axes that its readers need below loop `depth` of the stage `host`.
@@ -183,16 +178,16 @@ class Viewer {
     const StageNest& stage = nest_.stage(i);
     StageView& view = views_[static_cast<size_t>(i)];
     for (size_t a = 0; a < root_count(stage); ++a) view.root_extents.push_back(stage.axes[a].extent);
-    if (stage.attach.kind == schedule::AttachKind::kAt) place_inside(stage, i, view);
+    if (stage.attach.kind == AttachKind::kAt) place_inside(stage, i, view);
     make_loops(stage, view);
   }
 
   void place_inside(const StageNest& stage, int i, StageView& view) {
     const int host = nest_.find_stage(stage.attach.stage);
-    if (host == schedule::kNone) return;
+    if (host == kNone) return;
     const StageView& outer = views_[static_cast<size_t>(host)];
     const int position = nest_.stage(host).position(stage.attach.axis);
-    if (position == schedule::kNone || outer.loops.empty()) return;
+    if (position == kNone || outer.loops.empty()) return;
     const size_t depth = static_cast<size_t>(position) + 1;
     const std::vector<int64_t> needed = region(i, host, depth);
     for (size_t d = 0; d < needed.size(); ++d) view.root_extents[d] = std::min(view.root_extents[d], needed[d]);
@@ -200,7 +195,7 @@ class Viewer {
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {
       view.enclosing *= static_cast<double>(outer.loops[l].extent);
-      if (outer.loops[l].annotation == schedule::Annotation::kParallel) view.parallel_around *= outer.loops[l].extent;
+      if (outer.loops[l].annotation == Annotation::kParallel) view.parallel_around *= outer.loops[l].extent;
     }
   }
 
@@ -212,8 +207,8 @@ class Viewer {
       axes[a].annotation = stage.axes[a].annotation;
     }
     const auto at = [&](AxisId id) -> LoopView& { return axes[static_cast<size_t>(id)]; };
-    for (const schedule::Relation& relation : stage.relations) {
-      if (const auto* split = std::get_if<schedule::SplitRelation>(&relation)) {
+    for (const Relation& relation : stage.relations) {
+      if (const auto* split = std::get_if<SplitRelation>(&relation)) {
         const LoopView& parent = at(split->parent);
         const int64_t n = std::max<int64_t>(parent.extent, 1);
         const int64_t factor =
@@ -226,7 +221,7 @@ class Viewer {
         outer.step = parent.step * factor;
         view.waste *= static_cast<double>(outer.extent * factor) / static_cast<double>(n);
       } else {
-        const auto& fuse = std::get<schedule::FuseRelation>(relation);
+        const auto& fuse = std::get<FuseRelation>(relation);
         LoopView& fused = at(fuse.fused);
         fused.extent = at(fuse.outer).extent * at(fuse.inner).extent;
         fused.roots = at(fuse.outer).roots;
@@ -246,4 +241,4 @@ class Viewer {
 
 std::vector<StageView> view_stages(const LoopNest& nest) { return Viewer(nest).run(); }
 
-}  // namespace tw::autotune
+}  // namespace tw::schedule

@@ -1,4 +1,4 @@
-// A stage's loops as they will run, with bounds: what features are computed from.
+// A stage's loops as they will run, and what they touch: for explanations and for the tuner's features.
 //
 // Extents of an attached stage are those of the region that its consumer needs, estimated from affine subscripts.
 #pragma once
@@ -7,14 +7,14 @@
 
 #include "schedule/loop_nest.h"
 
-namespace tw::autotune {
+namespace tw::schedule {
 
 struct LoopView {
   int64_t extent = 1;
   std::vector<int> roots;  // the root axes it walks along: one, or several where axes were fused
   int64_t step = 1;        // how far along a single root axis one iteration goes
   bool reduction = false;
-  schedule::Annotation annotation = schedule::Annotation::kNone;
+  Annotation annotation = Annotation::kNone;
 };
 
 // A subscript as a sum over root axes of the stage; unknown where it is not affine.
@@ -43,6 +43,6 @@ struct StageView {
 };
 
 // One view per stage that has loops of its own (neither inlined nor a placeholder), producers first.
-std::vector<StageView> view_stages(const schedule::LoopNest&);
+std::vector<StageView> view_stages(const LoopNest&);
 
-}  // namespace tw::autotune
+}  // namespace tw::schedule

@@ -152,8 +152,8 @@ double reduction_length(const std::vector<te::Tensor>& outputs) {
 // The coarsest float type of any stage decides.
 ir::Type coarsest(const std::vector<te::Tensor>& outputs, ir::Type type) {
   for (const te::Operation& op : te::topological_order(outputs)) {
-    if (op->dtype.is_float() && (!type.is_float() || op->dtype.bits < type.bits || op->dtype.is_half()))
-      type = op->dtype;
+    if (op->dtype().is_float() && (!type.is_float() || op->dtype().bits < type.bits || op->dtype().is_half()))
+      type = op->dtype();
   }
   return type;
 }
@@ -285,7 +285,7 @@ double lower_bound_seconds(const std::vector<te::Tensor>& outputs, const Target&
   for (const te::Operation& op : te::topological_order(outputs)) {
     if (!op->compute()) continue;
     bool depends = false;
-    ir::walk(op->compute()->body, [&](const ir::Expr& e) {
+    ir::walk(op->compute()->body(), [&](const ir::Expr& e) {
       depends = depends || ir::as<ir::Select>(e) != nullptr;
       return true;
     });

@@ -79,6 +79,11 @@ const char* c_type(ir::Type type) {
       return type.bits == 16 ? "uint16_t" : type.bits == 32 ? "float" : "double";
     case ir::TypeCode::kBFloat:
       return "uint16_t";
+    case ir::TypeCode::kE4M3:
+    case ir::TypeCode::kE5M2:
+      return "uint8_t";
+    case ir::TypeCode::kHandle:
+      break;
   }
   return "void";
 }

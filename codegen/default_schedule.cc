@@ -72,7 +72,7 @@ class DefaultScheduler {
     return product;
   }
   int64_t work(const StageNest& st) const {
-    double product = static_cast<double>(cost_.at(st.buffer.id()));
+    double product = static_cast<double>(cost_.at(st.buffer().id()));
     for (int d = 0; d < st.data_rank + st.reduce_rank; ++d)
       product *= static_cast<double>(st.axes[static_cast<size_t>(d)].extent);
     return static_cast<int64_t>(std::min(product, 1e18));
@@ -114,8 +114,8 @@ bool is_expensive(const ir::Expr& body) {
 bool DefaultScheduler::worth_inlining(int i) const {
   const StageNest& st = stage(i);
   if (st.is_placeholder() || st.output || st.is_reduction()) return false;
-  if (cost_.at(st.buffer.id()) > kInlineNodes) return false;
-  if (!is_expensive(st.body)) return true;
+  if (cost_.at(st.buffer().id()) > kInlineNodes) return false;
+  if (!std::any_of(st.bodies.begin(), st.bodies.end(), is_expensive)) return true;
   const std::vector<int> readers = readers_of(s_.nest(), i);
   return readers.size() == 1 && !stage(readers[0]).is_reduction() && elements(stage(readers[0])) <= elements(st);
 }
@@ -126,28 +126,31 @@ void DefaultScheduler::inline_producers() {
     const StageNest& st = stage(i);
     if (st.is_placeholder()) continue;
     int64_t nodes = 0;
-    ir::walk(st.body, [&](const ir::Expr& e) {
-      const auto* load = ir::as<ir::Load>(e);
-      nodes += load && inlined.contains(load->buffer.id()) ? cost_.at(load->buffer.id()) : 1;
-      return true;
-    });
-    cost_[st.buffer.id()] = nodes;
-    if (worth_inlining(i) && step(schedule::ComputeInline{st.name})) inlined[st.buffer.id()] = true;
+    for (const ir::Expr& body : st.bodies)
+      ir::walk(body, [&](const ir::Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        nodes += load && inlined.contains(load->buffer.id()) ? cost_.at(load->buffer.id()) : 1;
+        return true;
+      });
+    const uint64_t buffer = st.buffer().id();  // the Step replaces the stage
+    cost_[buffer] = nodes;
+    if (worth_inlining(i) && step(schedule::ComputeInline{st.name})) inlined[buffer] = true;
   }
 }
 
 bool DefaultScheduler::reads_in_place(const StageNest& reader, const StageNest& read) const {
   if (reader.is_reduction() || reader.data_rank != read.data_rank) return false;
   bool in_place = true;
-  ir::walk(reader.body, [&](const ir::Expr& e) {
-    const auto* load = ir::as<ir::Load>(e);
-    if (!load || load->buffer.id() != read.buffer.id()) return true;
-    for (size_t d = 0; d < load->at.size(); ++d) {
-      const auto* var = ir::as<ir::VarRef>(load->at[d]);
-      in_place = in_place && var && var->var == reader.axes[d].var;
-    }
-    return true;
-  });
+  for (const ir::Expr& body : reader.bodies)
+    ir::walk(body, [&](const ir::Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      if (!load || load->buffer.id() != read.buffer().id()) return true;
+      for (size_t d = 0; d < load->at.size(); ++d) {
+        const auto* var = ir::as<ir::VarRef>(load->at[d]);
+        in_place = in_place && var && var->var == reader.axes[d].var;
+      }
+      return true;
+    });
   return in_place;
 }
 
@@ -191,19 +194,20 @@ Tile DefaultScheduler::choose_tile(const StageNest& st) const {
   if (tile.j < 0) return tile;
   const schedule::Axis& j = st.axes[static_cast<size_t>(tile.j)];
   bool contiguous = false, strided = false;
-  ir::walk(st.body, [&](const ir::Expr& e) {
-    const auto* load = ir::as<ir::Load>(e);
-    if (!load) return true;
-    if (contiguous_along(*load, j.var)) contiguous = true;
-    for (const ir::Expr& at : load->at)
-      strided = strided || (ir::uses_var(at, j.var) && !contiguous_along(*load, j.var));
-    return true;
-  });
-  const int64_t rows = tile.i < 0 ? 1 : st.axes[static_cast<size_t>(tile.i)].extent;
+  for (const ir::Expr& body : st.bodies)
+    ir::walk(body, [&](const ir::Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      if (!load) return true;
+      if (contiguous_along(*load, j.var)) contiguous = true;
+      for (const ir::Expr& at : load->at)
+        strided = strided || (ir::uses_var(at, j.var) && !contiguous_along(*load, j.var));
+      return true;
+    });
+  const int64_t rows = tile.i < 0 ? 1 : st.axes[static_cast<size_t>(tile.i)].extent.value();
   tile.vector = contiguous || !strided || rows >= 4;
-  const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype.bits)));
+  const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype().bits)));
   const int64_t vectors = target_.vector_registers >= 32 ? 4 : 2;
-  tile.columns = tile.vector ? std::min(j.extent, lanes * vectors) : std::min(j.extent, kScalarRows);
+  tile.columns = tile.vector ? std::min(j.extent.value(), lanes * vectors) : std::min(j.extent.value(), kScalarRows);
   tile.rows = tile.vector ? std::min(rows, kRows) : 1;
   return tile;
 }
@@ -233,7 +237,7 @@ void DefaultScheduler::parallelise(const std::string& name, std::vector<std::str
 void DefaultScheduler::schedule_elementwise(const std::string& name) {
   const StageNest st = at(name);
   if (elements(st) <= 1) return;
-  const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype.bits)));
+  const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype().bits)));
   const schedule::Axis& last = st.axes[static_cast<size_t>(st.data_rank - 1)];
   std::vector<std::string> outer;
   for (int d = 0; d + 1 < st.data_rank; ++d) outer.push_back(st.axes[static_cast<size_t>(d)].name);

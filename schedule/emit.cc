@@ -28,21 +28,20 @@ struct Condition {
 
 class Emitter {
  public:
-  Emitter(const LoopNest& nest, const Placement& placed, const NestBounds& all,
-          const std::unordered_map<int, ir::Buffer>& arguments)
-      : nest_(nest), placed_(placed), all_(all), buffers_(nest.size()), attached_(nest.size()) {
+  Emitter(const LoopNest& nest, const Placement& placed, const NestBounds& all, const Arguments& arguments)
+      : nest_(nest), placed_(placed), all_(all), arguments_(arguments), buffers_(nest.size()), attached_(nest.size()) {
     for (int i = 0; i < nest.size(); ++i) {
-      auto argument = arguments.find(i);
-      if (argument != arguments.end()) buffers_[i] = argument->second;
+      if (auto given = arguments.find(i); given != arguments.end()) buffers_[i] = given->second;
       if (!placed.live(i)) continue;
-      if (argument == arguments.end()) buffers_[i] = scratch(i);
+      buffers_[i].resize(nest.stage(i).buffers.size());
+      for (size_t output = 0; output < buffers_[i].size(); ++output)
+        if (!buffers_[i][output]) buffers_[i][output] = scratch(i, output);
       if (placed.parent[i] == kNone) {
         roots_.push_back(i);
       } else {
         attached_[placed.parent[i]].push_back(i);
       }
     }
-    arguments_ = &arguments;
   }
 
   ir::Stmt program() {
@@ -61,25 +60,33 @@ class Emitter {
     bool in_vector;
   };
 
-  ir::Buffer scratch(int i) const {
+  // Whether the stage is kept whole, so that its root axes are its subscripts.
+  bool whole(int i) const { return nest_.stage(i).is_placeholder() || arguments_.contains(i); }
+
+  ir::Buffer scratch(int i, size_t output) const {
     const StageNest& stage = nest_.stage(i);
-    std::vector<ir::Expr> shape;
-    for (int d = 0; d < stage.data_rank; ++d) shape.push_back(all_.stages[i].extent[d]);
+    const te::Output& kept = stage.op->outputs[output];
+    std::vector<ir::Expr> shape = kept.shape;
+    for (int d = 0; d < stage.data_rank && !whole(i); ++d) shape[d] = all_.stages[i].extent[d];
     Scope scope = stage.scope.value_or(placed_.parent[i] == kNone ? Scope::kGlobal : Scope::kLocal);
-    return ir::Buffer(stage.name, stage.op->dtype, shape, scope);
+    std::string name = buffers_[i].size() == 1 ? stage.name : stage.name + ".v" + std::to_string(output);
+    return ir::Buffer(name, kept.dtype, shape, scope);
   }
 
   // The stage, then `rest`, which reads it.
   ir::Stmt produce(int i, ir::Stmt rest, bool in_vector) {
     ir::Stmt both = ir::seq({emit_stage(i, in_vector), std::move(rest)});
-    if (arguments_->contains(i)) return both;
-    if (buffers_[i].scope() == Scope::kLocal && has_parallel_loop(both)) {
-      // Threads that share values find them in memory, not in one thread's registers.
-      ir::Buffer shared(buffers_[i].name(), buffers_[i].element(), buffers_[i].shape(), Scope::kGlobal);
-      both = ir::replace_buffers(both, {{buffers_[i].id(), shared}});
-      return ir::allocate(shared, both);
+    for (const ir::Buffer& buffer : buffers_[i]) {
+      if (buffer.scope() == Scope::kArgument) continue;
+      if (buffer.scope() == Scope::kLocal && has_parallel_loop(both)) {
+        // Threads that share values find them in memory, not in one thread's registers.
+        ir::Buffer shared(buffer.name(), buffer.element(), buffer.shape(), Scope::kGlobal);
+        both = ir::allocate(shared, ir::replace_buffers(both, {{buffer.id(), shared}}));
+      } else {
+        both = ir::allocate(buffer, both);
+      }
     }
-    return ir::allocate(buffers_[i], both);
+    return both;
   }
 
   static bool has_parallel_loop(const ir::Stmt& stmt) {
@@ -210,23 +217,38 @@ class Emitter {
   // ------------------------------------------------------------------------------------------------------ elements
 
   std::vector<ir::Expr> subscripts(const Stage& stage) const {
-    const std::vector<ir::Expr>& at = arguments_->contains(stage.id) ? stage.bounds.index : stage.bounds.value;
+    const std::vector<ir::Expr>& at = whole(stage.id) ? stage.bounds.index : stage.bounds.value;
     return {at.begin(), at.begin() + stage.nest.data_rank};
   }
 
   ir::Stmt element(const Stage& stage) {
-    ir::Expr body = placed_.bodies[stage.id];
-    const ir::Buffer& buffer = buffers_[stage.id];
-    const auto* reduce = ir::as<ir::Reduce>(body);
-    if (!reduce) return ir::store(buffer, subscripts(stage), rewrite(stage, body));
-    ir::Expr old = ir::load(buffer, subscripts(stage));
-    return ir::store(buffer, subscripts(stage), ir::combine(reduce->op, old, rewrite(stage, reduce->source)));
+    const auto* reduce = ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
+    if (!reduce) return stored(stage, rewrite(stage, placed_.bodies[stage.id]));
+    std::vector<ir::Expr> old;
+    for (const ir::Buffer& buffer : buffers_[stage.id]) old.push_back(ir::load(buffer, subscripts(stage)));
+    ir::Stmt update = stored(stage, ir::combine(*reduce, old, rewrite(stage, reduce->sources)));
+    return reduce->where ? ir::if_then(rewrite(stage, {reduce->where})[0], update) : update;
+  }
+
+  // One value for each output. Those of a tuple are all there before the first of them is written.
+  ir::Stmt stored(const Stage& stage, const std::vector<ir::Expr>& values) const {
+    const std::vector<ir::Buffer>& buffers = buffers_[stage.id];
+    if (values.size() == 1) return ir::store(buffers[0], subscripts(stage), values[0]);
+    std::vector<ir::Var> vars;
+    std::vector<ir::Stmt> stores;
+    for (size_t i = 0; i < values.size(); ++i) {
+      vars.emplace_back("v" + std::to_string(i), values[i].type());
+      stores.push_back(ir::store(buffers[i], subscripts(stage), vars[i]));
+    }
+    ir::Stmt all = ir::seq(std::move(stores));
+    for (size_t i = values.size(); i-- > 0;) all = ir::let_stmt(vars[i], values[i], all);
+    return all;
   }
 
   // The identity, over the data loops that stand inside the outermost reduction loop.
-  ir::Stmt init_part(const Stage& stage, int level, bool in_vector) const {
-    const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id]);
-    ir::Stmt body = ir::store(buffers_[stage.id], subscripts(stage), ir::identity_of(reduce.op, stage.nest.op->dtype));
+  ir::Stmt init_part(const Stage& stage, int level, bool in_vector) {
+    const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
+    ir::Stmt body = stored(stage, reduce.init.empty() ? ir::identity_of(reduce) : rewrite(stage, reduce.init));
     for (int position = static_cast<int>(stage.nest.leaves.size()); position-- > level;) {
       AxisId leaf = stage.nest.leaves[position];
       body = guarded(stage, position + 1, std::move(body), true);
@@ -236,43 +258,43 @@ class Emitter {
   }
 
   // The definition over loop variables, its loads from where the values are kept.
-  ir::Expr rewrite(const Stage& stage, const ir::Expr& body) {
+  std::vector<ir::Expr> rewrite(const Stage& stage, std::vector<ir::Expr> bodies) const {
     std::unordered_map<uint64_t, ir::Expr> index;
     for (size_t axis = 0; axis < stage.bounds.index.size(); ++axis)
       index[stage.nest.axes[axis].var.id()] = stage.bounds.index[axis];
     std::unordered_map<uint64_t, int> sources;
     for (const Read& read : placed_.reads[stage.id]) sources[ir::as<ir::Load>(read.load)->buffer.id()] = read.source;
-    return ir::rewrite(body, [&](const ir::Expr& e) {
-      if (const auto* var = ir::as<ir::VarRef>(e)) {
-        auto found = index.find(var->var.id());
-        return found == index.end() ? e : found->second;
-      }
-      const auto* load = ir::as<ir::Load>(e);
-      return load ? redirected(*load, sources.at(load->buffer.id())) : e;
-    });
+    for (ir::Expr& body : bodies)
+      body = ir::rewrite(body, [&](const ir::Expr& e) {
+        if (const auto* var = ir::as<ir::VarRef>(e)) {
+          auto found = index.find(var->var.id());
+          return found == index.end() ? e : found->second;
+        }
+        const auto* load = ir::as<ir::Load>(e);
+        return load ? redirected(*load, sources.at(load->buffer.id())) : e;
+      });
+    return bodies;
   }
 
   ir::Expr redirected(const ir::Load& load, int source) const {
     std::vector<ir::Expr> at;
-    bool whole = nest_.stage(source).is_placeholder() || arguments_->contains(source);
     for (size_t d = 0; d < load.at.size(); ++d)
-      at.push_back(ir::simplify(whole ? load.at[d] : load.at[d] - all_.stages[source].lo[d], all_.ranges));
-    return ir::load(buffers_[source], at);
+      at.push_back(ir::simplify(whole(source) ? load.at[d] : load.at[d] - all_.stages[source].lo[d], all_.ranges));
+    return ir::load(buffers_[source][nest_.stage(source).output_of(load.buffer.id())], at);
   }
 
   const LoopNest& nest_;
   const Placement& placed_;
   const NestBounds& all_;
-  const std::unordered_map<int, ir::Buffer>* arguments_ = nullptr;
-  std::vector<ir::Buffer> buffers_;
-  std::vector<std::vector<int>> attached_;  // by parent, producers first
+  const Arguments& arguments_;
+  std::vector<std::vector<ir::Buffer>> buffers_;  // of each stage, one for each output
+  std::vector<std::vector<int>> attached_;        // by parent, producers first
   std::vector<int> roots_;
 };
 
 }  // namespace
 
-ir::Stmt emit(const LoopNest& nest, const Placement& placed, const NestBounds& all,
-              const std::unordered_map<int, ir::Buffer>& arguments) {
+ir::Stmt emit(const LoopNest& nest, const Placement& placed, const NestBounds& all, const Arguments& arguments) {
   return Emitter(nest, placed, all, arguments).program();
 }
 

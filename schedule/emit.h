@@ -7,10 +7,12 @@
 
 namespace tw::schedule {
 
-// `arguments`: the caller's buffer of each stage that is in the argument list, by stage. Other live stages get scratch
-// of the size of their region, allocated where they are computed.
-ir::Stmt emit(const LoopNest&, const Placement&, const NestBounds&,
-              const std::unordered_map<int, ir::Buffer>& arguments);
+// The caller's buffers, by stage: one for each output, empty for those that are not in the argument list.
+using Arguments = std::unordered_map<int, std::vector<ir::Buffer>>;
+
+// Live stages that are not among the arguments get scratch of the size of their region, allocated where they are
+// computed.
+ir::Stmt emit(const LoopNest&, const Placement&, const NestBounds&, const Arguments&);
 
 // Marks the serial loops at and inside `loop` as unrolled while that makes at most `limit` statements.
 ir::Stmt auto_unroll(const ir::Stmt& loop, int64_t limit);

@@ -17,7 +17,8 @@ class Inliner {
  public:
   explicit Inliner(const LoopNest& nest) {
     for (int i = 0; i < nest.size(); ++i)
-      if (nest.stage(i).attach.kind == AttachKind::kInline) inlined_[nest.stage(i).buffer.id()] = &nest.stage(i);
+      if (nest.stage(i).attach.kind == AttachKind::kInline)
+        for (const ir::Buffer& buffer : nest.stage(i).buffers) inlined_[buffer.id()] = &nest.stage(i);
   }
 
   bool idle() const { return inlined_.empty(); }
@@ -42,7 +43,7 @@ class Inliner {
       keep_.push_back(load.at[d]);
       done_[load.at[d].get()] = load.at[d];  // already expanded
     }
-    ir::Expr body = expand(ir::substitute(stage.body, at));
+    ir::Expr body = expand(ir::substitute(stage.bodies[stage.output_of(load.buffer.id())], at));
     reads_[read] = body;
     return body;
   }
@@ -55,13 +56,15 @@ class Inliner {
 
 }  // namespace
 
-std::vector<ir::Expr> inline_bodies(const LoopNest& nest) {
+std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest& nest) {
   Inliner inliner(nest);
-  std::vector<ir::Expr> bodies(nest.size());
+  std::vector<std::vector<ir::Expr>> bodies(nest.size());
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
     if (stage.is_placeholder() || stage.attach.kind == AttachKind::kInline) continue;
-    bodies[i] = inliner.idle() ? stage.body : inliner.expand(stage.body);
+    bodies[i] = stage.bodies;
+    if (inliner.idle()) continue;
+    for (ir::Expr& body : bodies[i]) body = inliner.expand(body);
   }
   return bodies;
 }

@@ -44,6 +44,26 @@ Axis root_axis(const te::IterVar& iter, const te::OpNode& op, const StageNest& s
 
 }  // namespace
 
+Extent::Extent(const ir::Expr& e) {
+  ir::Expr simple = ir::simplify(e);
+  if (auto number = ir::as_int(simple)) {
+    value_ = *number;
+  } else {
+    symbolic_ = simple;
+  }
+}
+
+int64_t Extent::value() const {
+  TW_CHECK(known(), "the extent " + ir::to_string(symbolic_) + " is no number");
+  return value_;
+}
+
+int StageNest::output_of(uint64_t buffer_id) const {
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (buffers[i].id() == buffer_id) return static_cast<int>(i);
+  return kNone;
+}
+
 AxisId StageNest::find_axis(std::string_view axis) const {
   for (size_t i = 0; i < axes.size(); ++i)
     if (axes[i].name == axis) return static_cast<AxisId>(i);
@@ -76,10 +96,10 @@ StageNest make_stage(std::string name, const te::Operation& op) {
   StageNest stage;
   stage.name = std::move(name);
   stage.op = op;
-  stage.buffer = op.output().buffer();
+  for (size_t i = 0; i < op->outputs.size(); ++i) stage.buffers.push_back(op.output(i).buffer());
   const te::Compute* compute = op->compute();
   if (!compute) return stage;
-  stage.body = compute->body;
+  stage.bodies = compute->bodies;
   stage.data_rank = static_cast<int>(compute->axis.size());
   stage.reduce_rank = static_cast<int>(compute->reduce_axis.size());
   for (const te::IterVar& iter : compute->axis) stage.axes.push_back(root_axis(iter, *op, stage));
@@ -109,7 +129,7 @@ int LoopNest::find_stage(std::string_view name) const {
 
 int LoopNest::find_stage(uint64_t buffer_id) const {
   for (size_t i = 0; i < stages_.size(); ++i)
-    if (stages_[i]->buffer.id() == buffer_id) return static_cast<int>(i);
+    if (stages_[i]->output_of(buffer_id) != kNone) return static_cast<int>(i);
   return kNone;
 }
 
@@ -166,14 +186,14 @@ std::vector<AxisId> leaves_from(const StageNest& stage, AxisId axis) {
 }
 
 std::vector<int> readers_of(const LoopNest& nest, int i) {
-  uint64_t id = nest.stage(i).buffer.id();
+  const StageNest& read = nest.stage(i);
   std::vector<int> readers;
   for (int reader = i + 1; reader < nest.size(); ++reader) {
     bool reads = false;
-    if (nest.stage(reader).body)
-      ir::walk(nest.stage(reader).body, [&](const ir::Expr& e) {
+    for (const ir::Expr& body : nest.stage(reader).bodies)
+      ir::walk(body, [&](const ir::Expr& e) {
         const auto* load = ir::as<ir::Load>(e);
-        reads |= load && load->buffer.id() == id;
+        reads |= load && read.output_of(load->buffer.id()) != kNone;
         return !reads;
       });
     if (reads) readers.push_back(reader);
@@ -221,6 +241,8 @@ std::string to_string(Tail tail) {
       return "shift_inward";
     case Tail::kAuto:
       return "auto";
+    case Tail::kPad:
+      return "pad";
   }
   return "";
 }

@@ -26,11 +26,26 @@ enum class Annotation : uint8_t { kNone, kVectorized, kUnrolled, kParallel };
 using AxisId = int;  // position in StageNest::axes
 inline constexpr int kNone = -1;
 
+// How often a loop runs: a number, or an expression over the symbolic extents of the tensor expression.
+class Extent {
+ public:
+  Extent(int64_t n = 1) : value_(n) {}
+  explicit Extent(const ir::Expr& e);  // a number when it simplifies to one
+  bool known() const { return !symbolic_; }
+  int64_t value() const;  // of a known one
+  ir::Expr expr() const { return symbolic_ ? symbolic_ : ir::Expr(value_); }
+  operator int64_t() const { return value(); }
+
+ private:
+  int64_t value_ = 1;
+  ir::Expr symbolic_;
+};
+
 struct Axis {
   std::string name;  // i, i.o, i*j: unique in its stage
   ir::Var var;       // of the stage's definition; empty for axes that a Step made
   int64_t min = 0;   // where a root reduction axis starts
-  int64_t extent = 1;
+  Extent extent;
   bool reduction = false;
   Annotation annotation = Annotation::kNone;
   int annotated_by = kNone;  // Step
@@ -67,9 +82,12 @@ struct PragmaNote {
 
 struct StageNest {
   std::string name;
-  te::Operation op;   // for its axes, shape and type; what is computed is `body`, in which cache_read redirects loads
-  ir::Expr body;      // one element in terms of the root axes; a Reduce only at the root; empty for a placeholder
-  ir::Buffer buffer;  // loads of it, in any body, read this stage
+  te::Operation
+      op;  // for its axes, shapes and types; what is computed is `bodies`, in which cache_read redirects loads
+  // One element of each output in terms of the root axes; a Reduce only at the root, then of all of them. Empty for a
+  // placeholder and for an extern. Of a scan: select(t < first, init[t, ...], update[t, ...]).
+  std::vector<ir::Expr> bodies;
+  std::vector<ir::Buffer> buffers;  // of the outputs: loads of them, in any body, read this stage
   bool output = false;
   int data_rank = 0, reduce_rank = 0;  // the first axes are the data axes, then come the reduction axes
   std::vector<Axis> axes;
@@ -82,12 +100,15 @@ struct StageNest {
   std::vector<std::pair<uint64_t, AxisId>>
       aliases;  // variables of the stage that this one was split off from (cache_write)
 
-  bool is_placeholder() const { return !body; }
-  bool is_reduction() const { return reduce_rank > 0 || ir::as<ir::Reduce>(body) != nullptr; }
-  AxisId find_axis(std::string_view name) const;  // kNone when there is none
-  AxisId axis_of(const ir::Var& var) const;       // by the variable of a root axis, or its alias
-  int position(AxisId) const;                     // among the leaves, from the outside; kNone when not a leaf
-  const Relation* relation_from(AxisId) const;    // the relation that consumed the axis; null for a leaf
+  bool is_placeholder() const { return op->is_placeholder(); }
+  const ir::Reduce* reduction() const { return bodies.empty() ? nullptr : ir::as<ir::Reduce>(bodies[0]); }
+  bool is_reduction() const { return reduction() != nullptr; }
+  const ir::Buffer& buffer() const { return buffers.front(); }  // of the first output
+  int output_of(uint64_t buffer_id) const;                      // kNone when it is none of them
+  AxisId find_axis(std::string_view name) const;                // kNone when there is none
+  AxisId axis_of(const ir::Var& var) const;                     // by the variable of a root axis, or its alias
+  int position(AxisId) const;                   // among the leaves, from the outside; kNone when not a leaf
+  const Relation* relation_from(AxisId) const;  // the relation that consumed the axis; null for a leaf
 };
 
 class LoopNest {
@@ -100,7 +121,7 @@ class LoopNest {
   int size() const { return static_cast<int>(stages_.size()); }
   const StageNest& stage(int i) const { return *stages_[static_cast<size_t>(i)]; }
   int find_stage(std::string_view name) const;  // kNone when there is none
-  int find_stage(uint64_t buffer_id) const;
+  int find_stage(uint64_t buffer_id) const;     // of any of its outputs
   int steps_applied() const { return steps_applied_; }
 
   // For primitives, which work on a copy.

@@ -70,7 +70,8 @@ AccessView access_of(const ir::Load& load, const StageNest& stage) {
 }
 
 AccessView store_of(const StageNest& stage) {
-  AccessView access{stage.buffer.id(), stage.buffer.element().bytes(), {}, constant_shape(stage.buffer), true, true};
+  AccessView access{
+      stage.buffer().id(), stage.buffer().element().bytes(), {}, constant_shape(stage.buffer()), true, true};
   for (int d = 0; d < stage.data_rank; ++d) {
     std::vector<int64_t> coefficients(root_count(stage), 0);
     coefficients[static_cast<size_t>(d)] = 1;
@@ -99,16 +100,17 @@ double cost_of_call(ir::Fn fn) {
 }
 
 void read_body(const StageNest& stage, StageView& view) {
-  ir::walk(stage.body, [&](const ir::Expr& e) {
-    if (const auto* load = ir::as<ir::Load>(e)) view.accesses.push_back(access_of(*load, stage));
-    if (e.type().is_index()) return true;
-    if (const auto* c = ir::as<ir::Call>(e)) view.operations += cost_of_call(c->fn);
-    if (ir::as<ir::Binary>(e) || ir::as<ir::Select>(e) || ir::as<ir::Cast>(e) || ir::as<ir::Reduce>(e))
-      view.operations += 1;
-    return true;
-  });
+  for (const ir::Expr& body : stage.bodies)
+    ir::walk(body, [&](const ir::Expr& e) {
+      if (const auto* load = ir::as<ir::Load>(e)) view.accesses.push_back(access_of(*load, stage));
+      if (e.type().is_index()) return true;
+      if (const auto* c = ir::as<ir::Call>(e)) view.operations += cost_of_call(c->fn);
+      if (ir::as<ir::Binary>(e) || ir::as<ir::Select>(e) || ir::as<ir::Cast>(e) || ir::as<ir::Reduce>(e))
+        view.operations += 1;
+      return true;
+    });
   view.accesses.push_back(store_of(stage));
-  view.element_bytes = stage.buffer.element().bytes();
+  view.element_bytes = stage.buffer().element().bytes();
 }
 
 // How much of the stage's data axes the subscripts of one access need while the reader's root axes run over `ranges`.
@@ -157,7 +159,7 @@ class Viewer {
       const StageView& view = views_[static_cast<size_t>(r)];
       std::optional<std::vector<int64_t>> ranges;
       for (const AccessView& access : view.accesses) {
-        if (access.store || access.buffer != stage.buffer.id()) continue;
+        if (access.store || access.buffer != stage.buffer().id()) continue;
         if (!ranges) ranges = ranges_of_reader(r, host, depth);
         join_region(access, *ranges, region);
       }

@@ -39,23 +39,23 @@ class Placer {
     std::unordered_map<uint64_t, int> stage_of;
     std::vector<char> needed(nest_.size(), 0);
     for (int i = 0; i < nest_.size(); ++i) {
-      stage_of[nest_.stage(i).buffer.id()] = i;
+      for (const ir::Buffer& buffer : nest_.stage(i).buffers) stage_of[buffer.id()] = i;
       needed[i] = nest_.stage(i).output;
     }
     for (int i : wanted) needed[i] = 1;
     for (int i = nest_.size(); i-- > 0;) {
       if (!needed[i]) placed_.bodies[i] = {};
-      if (!placed_.bodies[i]) continue;
-      ir::walk(placed_.bodies[i], [&](const ir::Expr& e) {
-        const auto* load = ir::as<ir::Load>(e);
-        if (!load) return true;
-        int source = stage_of.at(load->buffer.id());
-        placed_.reads[i].push_back({source, e});
-        std::vector<int>& readers = placed_.readers[source];
-        if (readers.empty() || readers.back() != i) readers.push_back(i);
-        needed[source] = 1;
-        return true;
-      });
+      for (const ir::Expr& body : placed_.bodies[i])
+        ir::walk(body, [&](const ir::Expr& e) {
+          const auto* load = ir::as<ir::Load>(e);
+          if (!load) return true;
+          int source = stage_of.at(load->buffer.id());
+          placed_.reads[i].push_back({source, e});
+          std::vector<int>& readers = placed_.readers[source];
+          if (readers.empty() || readers.back() != i) readers.push_back(i);
+          needed[source] = 1;
+          return true;
+        });
     }
   }
 

@@ -13,12 +13,13 @@ struct Read {
 };
 
 struct Placement {
-  std::vector<ir::Expr> bodies;  // with inlined stages substituted; empty for placeholders and stages that nobody needs
+  // Of each stage, with inlined stages substituted; empty for placeholders and stages that nobody needs.
+  std::vector<std::vector<ir::Expr>> bodies;
   std::vector<std::vector<Read>> reads;   // of each live stage
   std::vector<std::vector<int>> readers;  // live stages that read each stage
   std::vector<int> parent;                // the stage in whose loops it is computed; kNone at root
   std::vector<int> level;                 // and the position of that loop among its parent's leaves
-  bool live(int stage) const { return static_cast<bool>(bodies[stage]); }
+  bool live(int stage) const { return !bodies[stage].empty(); }
 };
 
 // `wanted`: stages that are needed besides the outputs (intermediates in the argument list). The Diagnostic names the
@@ -26,7 +27,7 @@ struct Placement {
 Result<Placement> place(const LoopNest&, const std::vector<Step>& steps, const std::vector<int>& wanted = {});
 
 // The bodies of all computed stages, with the definitions of inlined ones in place of their reads.
-std::vector<ir::Expr> inline_bodies(const LoopNest&);
+std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest&);
 
 // A refusal that Step number `step` is to blame for.
 Diagnostic blame(Diagnostic, const std::vector<Step>& steps, int step);

@@ -101,8 +101,8 @@ class Printer {
 
   static std::string shape(const StageNest& stage) {
     std::vector<std::string> extents;
-    for (const ir::Expr& extent : stage.op->shape) extents.push_back(ir::to_string(extent));
-    return " " + ir::to_string(stage.op->dtype) + "[" + join(extents) + "]";
+    for (const ir::Expr& extent : stage.op->shape()) extents.push_back(ir::to_string(extent));
+    return " " + ir::to_string(stage.op->dtype()) + "[" + join(extents) + "]";
   }
 
   static std::string loop(const StageNest& stage, AxisId leaf) {
@@ -120,13 +120,14 @@ class Printer {
     std::vector<std::string> at;
     for (int d = 0; d < stage.data_rank; ++d) at.push_back(stage.axes[d].name);
     std::vector<std::string> reads;
-    ir::walk(stage.body, [&](const ir::Expr& e) {
-      const auto* load = ir::as<ir::Load>(e);
-      int source = load ? nest_.find_stage(load->buffer.id()) : kNone;
-      if (source != kNone && std::find(reads.begin(), reads.end(), nest_.stage(source).name) == reads.end())
-        reads.push_back(nest_.stage(source).name);
-      return true;
-    });
+    for (const ir::Expr& body : stage.bodies)
+      ir::walk(body, [&](const ir::Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        int source = load ? nest_.find_stage(load->buffer.id()) : kNone;
+        if (source != kNone && std::find(reads.begin(), reads.end(), nest_.stage(source).name) == reads.end())
+          reads.push_back(nest_.stage(source).name);
+        return true;
+      });
     return stage.name + "[" + join(at) + "] " + (stage.is_reduction() ? "reduces" : "=") +
            (reads.empty() ? " constant" : " f(" + join(reads) + ")");
   }

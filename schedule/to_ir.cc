@@ -17,28 +17,29 @@ Diagnostic bad_argument(const std::string& rule) {
   return d;
 }
 
-struct Arguments {
+struct BoundArguments {
   std::vector<ir::Param> params;
   std::vector<int> stages;  // by parameter
-  std::unordered_map<int, ir::Buffer> buffers;
+  Arguments buffers;
 };
 
-Result<Arguments> bind(const LoopNest& nest, const std::vector<te::Tensor>& args) {
-  Arguments bound;
+Result<BoundArguments> bind(const LoopNest& nest, const std::vector<te::Tensor>& args) {
+  BoundArguments bound;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i]) return bad_argument("argument " + std::to_string(i) + " must be a tensor, not an empty handle");
-    int stage = nest.find_stage(args[i].op()->buffer_id);
+    int stage = nest.find_stage(args[i].op()->buffer_id());
     if (stage == kNone)
       return bad_argument("every tensor must be part of the schedule; " + args[i].name() + " (argument " +
                           std::to_string(i) + ") is not")
              << "no output of this schedule depends on it";
-    if (bound.buffers.contains(stage))
+    std::vector<ir::Buffer>& given = bound.buffers[stage];
+    given.resize(nest.stage(stage).buffers.size());
+    if (given[args[i].value_index()])
       return bad_argument("every tensor must be given once; " + args[i].name() + " (argument " + std::to_string(i) +
                           ") is there twice");
-    ir::Buffer buffer = nest.stage(stage).buffer;
-    bound.params.push_back({buffer, !nest.stage(stage).is_placeholder()});
+    given[args[i].value_index()] = nest.stage(stage).buffers[args[i].value_index()];
+    bound.params.push_back({given[args[i].value_index()], !nest.stage(stage).is_placeholder()});
     bound.stages.push_back(stage);
-    bound.buffers.emplace(stage, buffer);
   }
   return bound;
 }
@@ -69,7 +70,7 @@ bool covers_all(const LoopNest& nest, const Placement& placed, int stage) {
 }
 
 // Everything that the kernel reads or gives back is there, and what is given back is computed whole.
-Status complete(const LoopNest& nest, const Placement& placed, const Arguments& bound) {
+Status complete(const LoopNest& nest, const Placement& placed, const BoundArguments& bound) {
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
     bool given = bound.buffers.contains(i);
@@ -92,7 +93,7 @@ Status complete(const LoopNest& nest, const Placement& placed, const Arguments& 
 
 Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tensor>& args, std::string name) {
   const LoopNest& nest = schedule.nest();
-  TW_TRY(Arguments bound, bind(nest, args));
+  TW_TRY(BoundArguments bound, bind(nest, args));
   TW_TRY(Placement placed, place(nest, schedule.steps(), bound.stages));
   TW_TRY([[maybe_unused]] Unit all, complete(nest, placed, bound));
   for (int i = 0; i < nest.size(); ++i) {

@@ -33,9 +33,9 @@ void check_body(const std::string& what, const Compute& c, const SourceLine& whe
   std::unordered_set<uint64_t> defined;
   for (const IterVar& a : c.axis) defined.insert(a.var.id());
   for (const IterVar& a : c.reduce_axis) defined.insert(a.var.id());
-  ir::walk(c.body, [&](const Expr& e) {
+  ir::walk(c.body(), [&](const Expr& e) {
     if (const auto* v = ir::as<ir::VarRef>(e)) check_variable(what, c, v->var, defined, where);
-    if (ir::as<ir::Reduce>(e) && !e.same_as(c.body)) {
+    if (ir::as<ir::Reduce>(e) && !e.same_as(c.body())) {
       refuse(
           ErrorKind::kExpr, what + ": a reduction must be the whole value of a compute, not a part of one",
           {"reduction: " + short_text(e), "make the reduction a compute of its own and use its tensor in a second one:",

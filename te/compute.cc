@@ -30,7 +30,7 @@ std::vector<Tensor> tensors_read(const Expr& body) {
   ir::walk(body, [&](const Expr& e) {
     if (const auto* load = ir::as<ir::Load>(e)) {
       const Operation op = producer(load->buffer);
-      if (op && seen.insert(load->buffer.id()).second) inputs.push_back(op.output());
+      if (op && seen.insert(load->buffer.id()).second) inputs.push_back(tensor_of(load->buffer));
     }
     return true;
   });
@@ -43,23 +43,24 @@ Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vect
                std::vector<std::string> axis_names, SourceLine where) {
   if (name.empty()) name = "compute";
   const std::string what = name == "compute" ? name : "compute " + name;
-  auto node = make_operation(name, checked_shape(what, shape, where), where);
+  auto node = make_operation(name, where);
+  const std::vector<Expr> extents = checked_shape(what, shape, where);
   static const char* const kAxisNames[] = {"i", "j", "k", "l", "m", "n"};
   Compute c;
   std::vector<Var> axes;
-  for (size_t d = 0; d < node->shape.size(); ++d) {
+  for (size_t d = 0; d < extents.size(); ++d) {
     axes.emplace_back(d < axis_names.size() ? axis_names[d] : kAxisNames[d]);
-    c.axis.push_back({axes.back(), 0, node->shape[d], false});
+    c.axis.push_back({axes.back(), 0, extents[d], false});
   }
-  c.body = definition(body, axes, where);
-  if (!c.body) refuse(ErrorKind::kExpr, what + ": the function must return an expression", {}, where);
-  c.body = as_data(std::move(c.body));
-  if (const auto* r = ir::as<ir::Reduce>(c.body)) {
+  Expr value = definition(body, axes, where);
+  if (!value) refuse(ErrorKind::kExpr, what + ": the function must return an expression", {}, where);
+  c.bodies = {as_data(std::move(value))};
+  if (const auto* r = ir::as<ir::Reduce>(c.body())) {
     for (const ir::ReduceAxis& a : r->axes) c.reduce_axis.push_back({a.var, a.min, a.extent, true});
   }
   check_body(what, c, where);
-  node->inputs = tensors_read(c.body);
-  node->dtype = c.body.type();
+  node->inputs = tensors_read(c.body());
+  node->outputs = {{c.body().type(), extents, Buffer::fresh_id(), node->name}};
   node->kind = std::move(c);
   return Tensor(Operation(std::move(node)), 0);
 }

@@ -43,7 +43,7 @@ Buffer declared(const Operation& op, ir::Scope scope) {
 ir::Stmt stage(const Compute& c, const Buffer& to, const ir::BufferMap& buffers) {
   std::vector<Expr> at;
   for (const IterVar& a : c.axis) at.push_back(a.var);
-  ir::Stmt s = ir::store(to, std::move(at), ir::replace_buffers(c.body, buffers));
+  ir::Stmt s = ir::store(to, std::move(at), ir::replace_buffers(c.body(), buffers));
   for (size_t d = c.axis.size(); d-- > 0;) s = ir::loop(c.axis[d].var, c.axis[d].extent, std::move(s));
   return s;
 }
@@ -61,7 +61,7 @@ std::vector<ir::Param> parameters(const std::vector<Tensor>& args, ir::BufferMap
 
 void check_arguments(const std::vector<Operation>& order, const std::vector<Tensor>& outputs,
                      const ir::BufferMap& params) {
-  const auto missing = [&](const OpNode& op) { return !params.contains(op.buffer_id); };
+  const auto missing = [&](const OpNode& op) { return !params.contains(op.buffer_id()); };
   for (const Tensor& t : outputs)
     if (missing(*t.op())) refuse(ErrorKind::kArgument, "args: output " + t.name() + " must be among them");
   for (const Operation& op : order)
@@ -85,11 +85,11 @@ ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<
     for (const Operation& op : order) {
       const Compute* c = op->compute();
       if (c == nullptr) continue;
-      if (!buffers.contains(op->buffer_id)) {
+      if (!buffers.contains(op->buffer_id())) {
         scratch.push_back(declared(op, ir::Scope::kGlobal));
-        buffers.emplace(op->buffer_id, scratch.back());
+        buffers.emplace(op->buffer_id(), scratch.back());
       }
-      stages.push_back(stage(*c, buffers.at(op->buffer_id), buffers));
+      stages.push_back(stage(*c, buffers.at(op->buffer_id()), buffers));
     }
     program.body = ir::seq(std::move(stages));
     for (size_t i = scratch.size(); i-- > 0;) program.body = ir::allocate(scratch[i], std::move(program.body));

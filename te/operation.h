@@ -8,8 +8,8 @@
 
 namespace tw::te {
 
-// A node with fresh ids. Chains of any length are freed without recursion.
-std::shared_ptr<OpNode> make_operation(std::string name, std::vector<Expr> shape, SourceLine where);
+// A node with a fresh id, without outputs. Chains of any length are freed without recursion.
+std::shared_ptr<OpNode> make_operation(std::string name, SourceLine where);
 
 // The extents as index constants: at most 6 of them, integers from 0 on, of a tensor that memory can address. `what`
 // names the tensor: "compute C".

@@ -224,7 +224,7 @@ void check_reads(const std::string& what, const Compute& c, const SourceLine& wh
   const bool never_runs =
       std::any_of(axes.begin(), axes.end(), [](const IterVar& a) { return ir::is_int(a.extent, 0); });
   if (never_runs) return;
-  ReadChecker(what, where, axes).visit(c.body, nullptr);
+  ReadChecker(what, where, axes).visit(c.body(), nullptr);
 }
 
 }  // namespace tw::te

@@ -76,12 +76,10 @@ std::string short_text(const Expr& e) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest - 3) + "...";
 }
 
-std::shared_ptr<OpNode> make_operation(std::string name, std::vector<Expr> shape, SourceLine where) {
+std::shared_ptr<OpNode> make_operation(std::string name, SourceLine where) {
   std::shared_ptr<OpNode> node(new OpNode{}, &delete_operation);
   node->id = Buffer::fresh_id();
-  node->buffer_id = Buffer::fresh_id();
   node->name = std::move(name);
-  node->shape = std::move(shape);
   node->where = std::move(where);
   return node;
 }
@@ -106,22 +104,30 @@ std::vector<Expr> checked_shape(const std::string& what, const std::vector<Expr>
 }
 
 Tensor Operation::output(size_t i) const {
-  TW_CHECK(i == 0, "operations have one output");
+  TW_CHECK(i < node_->outputs.size(), node_->name + " has no output " + std::to_string(i));
   return Tensor(*this, i);
 }
 
-const std::string& Tensor::name() const { return op_->name; }
-Type Tensor::dtype() const { return op_->dtype; }
-const std::vector<Expr>& Tensor::shape() const { return op_->shape; }
+const std::string& Tensor::name() const { return op_->outputs[value_index_].name; }
+Type Tensor::dtype() const { return op_->outputs[value_index_].dtype; }
+const std::vector<Expr>& Tensor::shape() const { return op_->outputs[value_index_].shape; }
 
 Buffer Tensor::buffer() const {
-  ir::BufferNode node{op_->buffer_id, op_->name, op_->dtype, op_->shape, {}, ir::Scope::kArgument, op_.node_};
+  const Output& output = op_->outputs[value_index_];
+  ir::BufferNode node{output.buffer_id, output.name, output.dtype, output.shape, {}, ir::Scope::kArgument, op_.node_};
   if (const auto* p = std::get_if<Placeholder>(&op_->kind)) node.strides = p->strides;
   return Buffer(std::move(node));
 }
 
 Operation producer(const Buffer& buffer) {
   return buffer->origin ? Operation(std::static_pointer_cast<const OpNode>(buffer->origin)) : Operation();
+}
+
+Tensor tensor_of(const Buffer& buffer) {
+  const Operation op = producer(buffer);
+  for (size_t i = 0; op && i < op->outputs.size(); ++i)
+    if (op->outputs[i].buffer_id == buffer.id()) return op.output(i);
+  return {};
 }
 
 Expr Tensor::operator()(std::vector<Expr> at, SourceLine where) const {
@@ -139,15 +145,15 @@ Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string 
                    SourceLine where) {
   if (name.empty()) name = "placeholder";
   const std::string what = name == "placeholder" ? name : "placeholder " + name;
-  auto node = make_operation(name, checked_shape(what, shape, where), where);
-  node->dtype = dtype_named(dtype);
+  auto node = make_operation(name, where);
+  node->outputs = {{dtype_named(dtype), checked_shape(what, shape, where), Buffer::fresh_id(), name}};
   if (!strides.empty() && strides.size() != shape.size()) {
     refuse(ErrorKind::kExpr,
            what + ": strides must be one for each of the " + std::to_string(shape.size()) + " dimensions, not " +
                std::to_string(strides.size()),
            {}, where);
   }
-  node->kind = Placeholder{checked_shape(what + ": strides", strides, where)};
+  node->kind = Placeholder{checked_shape(what + ": strides", strides, where), false};
   return Tensor(Operation(std::move(node)), 0);
 }
 

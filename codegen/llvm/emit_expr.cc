@@ -89,6 +89,14 @@ Value* Emitter::emit_uncached(const Expr& expr) {
       [&](const ir::Reduce&) -> Value* {
         TW_CHECK(false, "a Reduce reached code generation");
         return nullptr;
+      },
+      [&](const ir::CallExtern& c) -> Value* {
+        TW_CHECK(false, "a call of " + c.symbol + " reached code generation");
+        return nullptr;
+      },
+      [&](const ir::Address& a) -> Value* {
+        TW_CHECK(false, "an address in " + a.buffer.name() + " reached code generation");
+        return nullptr;
       });
 }
 

@@ -19,7 +19,8 @@ void Emitter::emit(const Stmt& stmt) {
         for (const Stmt& s : seq.stmts) emit(s);
       },
       [&](const ir::Allocate& alloc) { emit_allocate(alloc); },  //
-      [&](const ir::LetStmt& let) { emit_let(let); });
+      [&](const ir::LetStmt& let) { emit_let(let); },            //
+      [&](const ir::Evaluate& e) { emit(e.value); });
 }
 
 void Emitter::emit_let(const ir::LetStmt& let) {

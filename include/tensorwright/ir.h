@@ -1,6 +1,6 @@
 // The IR: small, closed, immutable, shared.
 //
-// Fourteen expression kinds and seven statement kinds. A node's fields are written once, in fields(); printing, hashing,
+// Fifteen expression kinds and seven statement kinds. A node's fields are written once, in fields(); printing, hashing,
 // equality and traversal are derived from it. Handles (Expr, Stmt, Var, Buffer) are values; they share immutable nodes and
 // may be used from several threads. Identity of a Var or Buffer is its id; its name is for people.
 //
@@ -34,7 +34,9 @@ namespace tw::ir {
 
 // ---------------------------------------------------------------------------------------------------------------- types
 
-enum class TypeCode : uint8_t { kBool, kInt, kUInt, kFloat, kBFloat, kIndex };
+// kE4M3 (float8_e4m3fn), kE5M2 (float8_e5m2), kInt and kUInt of 4 bits are storage types: values of them are converted, never
+// calculated with. kHandle is the type of Address: what an extern function takes as a pointer.
+enum class TypeCode : uint8_t { kBool, kInt, kUInt, kFloat, kBFloat, kIndex, kE4M3, kE5M2, kHandle };
 
 struct Type {
   TypeCode code = TypeCode::kFloat;
@@ -49,14 +51,19 @@ struct Type {
   static constexpr Type u(int bits, int lanes = 1) { return {TypeCode::kUInt, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}; }
   static constexpr Type f(int bits, int lanes = 1) { return {TypeCode::kFloat, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}; }
   static constexpr Type bf16(int lanes = 1) { return {TypeCode::kBFloat, 16, static_cast<uint16_t>(lanes)}; }
+  static constexpr Type e4m3(int lanes = 1) { return {TypeCode::kE4M3, 8, static_cast<uint16_t>(lanes)}; }
+  static constexpr Type e5m2(int lanes = 1) { return {TypeCode::kE5M2, 8, static_cast<uint16_t>(lanes)}; }
+  static constexpr Type handle() { return {TypeCode::kHandle, 64, 1}; }
 
   constexpr bool is_bool() const { return code == TypeCode::kBool; }
   constexpr bool is_index() const { return code == TypeCode::kIndex; }
   constexpr bool is_int() const { return code == TypeCode::kInt; }
   constexpr bool is_uint() const { return code == TypeCode::kUInt; }
   constexpr bool is_float() const { return code == TypeCode::kFloat || code == TypeCode::kBFloat; }
+  constexpr bool is_float8() const { return code == TypeCode::kE4M3 || code == TypeCode::kE5M2; }
+  constexpr bool is_handle() const { return code == TypeCode::kHandle; }
   constexpr bool is_half() const { return is_float() && bits == 16; }
-  constexpr bool is_integer() const { return !is_float() && !is_bool(); }  // index included
+  constexpr bool is_integer() const { return is_int() || is_uint() || is_index(); }
   constexpr bool is_scalar() const { return lanes == 1; }
   constexpr Type with_lanes(int n) const { return {code, bits, static_cast<uint16_t>(n)}; }
   constexpr Type element() const { return with_lanes(1); }
@@ -200,11 +207,27 @@ enum class BinOp : uint8_t {
 enum class Fn : uint8_t {
   kExp, kLog, kTanh, kSigmoid, kErf, kPow,
   kSqrt, kRsqrt, kAbs, kFloor, kCeil, kRound /* nearest, ties to even */, kTrunc,
-  kFma,          // fma(a, b, c), one rounding; formed by lowering only
+  kFma,          // fma(a, b, c), one rounding; formed by the user or by the pass fma
   kReinterpret,  // same width, other type
+  kSin, kCos, kTan, kAtan, kLog2, kExp2, kLog10, kExpm1, kLog1p, kCbrt,
+  kPopcount, kClz,   // of data integers, of their own type; clz(0) is the width
+  kIsNan, kIsInf,    // -> bool
+  // Dot products of a `tensorize` intrinsic: f(c, a, b) with n lanes of c and 4n (2n) of a and b.
+  kDotU8I8,      // int32 c, uint8 a, int8 b:  c[i] + sum over j of a[4i+j] * b[4i+j], wraps           (vpdpbusd)
+  kDotU8I8Sat,   // the same where each sum of two neighbouring products saturates to int16            (vpmaddubsw, vpmaddwd)
+  kDotBF16,      // float32 c, bfloat16 a, b:  c[i] + a[2i+1] * b[2i+1] + a[2i] * b[2i] (vdpbf16ps); its rounding stands in docs/semantics.md
+  kPrefetch,     // kPrefetch(Address): no value; only in Evaluate
 };
 
-enum class ReduceOp : uint8_t { kSum, kProd, kMin, kMax };
+// kCustom: by the Combiner of the node.
+enum class ReduceOp : uint8_t { kSum, kProd, kMin, kMax, kCustom };
+
+// An associative and commutative function of tuples (argmax, Welford, ...): results over the components lhs and rhs.
+struct Combiner {
+  std::string name;
+  std::vector<Var> lhs, rhs;
+  std::vector<Expr> result, identity;
+};
 
 struct IntImm   { int64_t value;                            auto fields() const { return std::tie(value); } };  // of any integer type or bool; uint64 by bit pattern
 struct FloatImm { double value;                             auto fields() const { return std::tie(value); } };  // already rounded to the node's type
@@ -221,11 +244,20 @@ struct Broadcast{ Expr value; int lanes;                    auto fields() const 
 struct Let      { Var var; Expr value, body;                auto fields() const { return std::tie(var, value, body); } };
 
 struct ReduceAxis { Var var; Expr min, extent;              auto fields() const { return std::tie(var, min, extent); } };
-// Only in te and in the naive program that the interpreter runs as the reference; scheduling turns it into init and update.
-struct Reduce   { ReduceOp op; Expr source; std::vector<ReduceAxis> axes;
-                                                            auto fields() const { return std::tie(op, source, axes); } };
+// Only in te; naive_program and scheduling turn it into init and update. Component `value` of a reduction of tuples: the
+// bodies of one operation hold the same reduction with different components. Points where `where` (may be empty) is false are
+// left out; `init` (may be empty, else one for each component) stands in the identity's place.
+struct Reduce   { ReduceOp op; std::vector<Expr> sources; std::vector<ReduceAxis> axes; Expr where; std::vector<Expr> init; int value = 0;
+                  std::shared_ptr<const Combiner> combiner; // of kCustom
+                                                            auto fields() const { return std::tie(op, sources, axes, where, init, value); } };
+// A C function, by symbol, of scalar arguments and addresses. Not pure: it may write through the addresses that are `written`.
+struct CallExtern { std::string symbol; std::vector<Expr> args; bool pure;
+                                                            auto fields() const { return std::tie(symbol, args, pure); } };
+// The address of an element; only as an argument of CallExtern and kPrefetch. What the callee may do with the buffer from there on.
+struct Address  { Buffer buffer; std::vector<Expr> at; bool read, written;
+                                                            auto fields() const { return std::tie(buffer, at, read, written); } };
 
-using ExprKind = std::variant<IntImm, FloatImm, VarRef, Cast, Binary, Not, Select, Load, Call, Ramp, Broadcast, Let, Reduce>;
+using ExprKind = std::variant<IntImm, FloatImm, VarRef, Cast, Binary, Not, Select, Load, Call, Ramp, Broadcast, Let, Reduce, CallExtern, Address>;
 
 struct ExprNode {
   Type type;
@@ -240,7 +272,7 @@ struct ExprNode {
 enum class ForKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled };
 
 // What the pass `tails` does with the guards that a loop's split brought about. kNone: this loop came from no uneven split.
-enum class Tail : uint8_t { kNone, kGuard, kMask, kPeel, kShiftInward, kAuto };
+enum class Tail : uint8_t { kNone, kGuard, kMask, kPeel, kShiftInward, kAuto, kPad };
 
 struct Store    { Buffer buffer; std::vector<Expr> at; Expr value; Expr pred;  // pred: empty, or lanes that are false write nothing
                                                             auto fields() const { return std::tie(buffer, at, value, pred); } };
@@ -250,8 +282,9 @@ struct If       { Expr cond; Stmt then, otherwise;          auto fields() const 
 struct Seq      { std::vector<Stmt> stmts;                  auto fields() const { return std::tie(stmts); } };  // no statement: nothing happens
 struct Allocate { Buffer buffer; Stmt body;                 auto fields() const { return std::tie(buffer, body); } };  // contents unwritten at entry
 struct LetStmt  { Var var; Expr value; Stmt body;           auto fields() const { return std::tie(var, value, body); } };
+struct Evaluate { Expr value;                               auto fields() const { return std::tie(value); } };  // a CallExtern or a prefetch, for its effect
 
-using StmtKind = std::variant<Store, For, If, Seq, Allocate, LetStmt>;
+using StmtKind = std::variant<Store, For, If, Seq, Allocate, LetStmt, Evaluate>;
 
 struct StmtNode {
   uint64_t hash;
@@ -260,12 +293,15 @@ struct StmtNode {
   explicit StmtNode(StmtKind k);
 };
 
-// A kernel. Parameters are the caller's buffers, in the order of the argument list; `written` ones are outputs.
+// A kernel. Parameters are the caller's buffers, in the order of the argument list; `written` ones are outputs. Scalars come
+// after them in the ABI, by address: those that the user passes, then the variables of symbolic extents (index), whose values
+// the caller's shapes give.
 struct Param { Buffer buffer; bool written = false;         auto fields() const { return std::tie(buffer, written); } };
 struct Program {
   std::string name;
   std::vector<Param> params;
   Stmt body;
+  std::vector<Var> scalars = {};
 };
 
 // ---------------------------------------------------------------------------------------------------------------- match
@@ -301,8 +337,13 @@ Expr ramp(Expr base, Expr stride, int lanes);
 Expr broadcast(Expr value, int lanes);                     // the same expression when lanes == 1
 Expr let(Var, Expr value, Expr body);
 Expr reduce(ReduceOp, Expr source, std::vector<ReduceAxis>);
-Expr identity_of(ReduceOp, Type);       // 0, 1, +inf or the largest value, -inf or the smallest value
+Expr reduce(Reduce);
+Expr identity_of(ReduceOp, Type);       // 0, 1, +inf or the largest value, -inf or the smallest value; not of kCustom
 Expr combine(ReduceOp, Expr a, Expr b);
+std::vector<Expr> identity_of(const Reduce&);  // one for each component, `init` not asked
+std::vector<Expr> combine(const Reduce&, const std::vector<Expr>& a, const std::vector<Expr>& b);
+Expr call_extern(Type, std::string symbol, std::vector<Expr> args, bool pure = false);
+Expr address_of(Buffer, std::vector<Expr> at, bool read, bool written);
 Expr type_min(Type);                    // the smallest finite value of a data type (bool: false)
 Expr type_max(Type);
 
@@ -312,6 +353,7 @@ Stmt if_then(Expr cond, Stmt then, Stmt otherwise = {});
 Stmt seq(std::vector<Stmt>);            // flattens nested sequences; one statement stays itself
 Stmt allocate(Buffer, Stmt body);
 Stmt let_stmt(Var, Expr value, Stmt body);
+Stmt evaluate(Expr);
 
 // Operators for code inside the compiler: operands must have one type (an int literal takes the other's type).
 Expr operator+(Expr a, Expr b);

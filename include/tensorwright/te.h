@@ -72,28 +72,52 @@ class Tensor {
 
 struct Placeholder {
   std::vector<Expr> strides;  // in elements; empty: compact
+  bool param = false;         // a weight, that may be packed once outside of the kernel
 };
 struct Compute {
   std::vector<IterVar> axis;         // data axes, one per dimension
-  std::vector<IterVar> reduce_axis;  // of the Reduce at the root of the body, if there is one
-  Expr body;                         // of type Operation.dtype; a Reduce only at the root
+  std::vector<IterVar> reduce_axis;  // of the Reduce at the root of the bodies, if there is one
+  std::vector<Expr> bodies;          // one for each output; a Reduce only at the root, then of all of them
+  const Expr& body() const { return bodies.front(); }
+};
+// out[t] = init[t] for the first t, then update[t], which reads out at smaller t through the placeholders `state`.
+// One of each for each output; shapes agree but for the number of first t.
+struct Scan {
+  std::vector<IterVar> axis;  // time, then one per further dimension
+  std::vector<Tensor> init, update, state;
+};
+// A statement that the user wrote: loops and stores of a builder, or calls of C functions. Loads, stores and addresses in it
+// mean the inputs and the outputs by their buffers.
+struct Extern {
+  ir::Stmt body;
+};
+struct Output {
+  Type dtype;
+  std::vector<Expr> shape;
+  uint64_t buffer_id;
+  std::string name;  // of the operation; of several outputs with .v0, .v1, ...
 };
 struct OpNode {
   uint64_t id;
   std::string name;
-  Type dtype;
-  std::vector<Expr> shape;
-  uint64_t buffer_id;
-  std::variant<Placeholder, Compute> kind;
-  std::vector<Tensor> inputs;  // tensors that the body reads, in order of first use
+  std::vector<Output> outputs;
+  std::variant<Placeholder, Compute, Scan, Extern> kind;
+  std::vector<Tensor> inputs;  // tensors that the body reads, in order of first use; of a scan init and update
   SourceLine where;            // of the call that declared it
 
   const Compute* compute() const { return std::get_if<Compute>(&kind); }
+  const Scan* scan() const { return std::get_if<Scan>(&kind); }
+  const Extern* external() const { return std::get_if<Extern>(&kind); }
   bool is_placeholder() const { return std::holds_alternative<Placeholder>(kind); }
+  // Of the first output.
+  Type dtype() const { return outputs.front().dtype; }
+  const std::vector<Expr>& shape() const { return outputs.front().shape; }
+  uint64_t buffer_id() const { return outputs.front().buffer_id; }
 };
 
 // The operation that defines a buffer which occurs in a body; empty for buffers from below te.
 Operation producer(const Buffer&);
+Tensor tensor_of(const Buffer&);  // which of its outputs
 
 Tensor placeholder(std::vector<Expr> shape, std::string_view dtype = "float32", std::string name = "placeholder",
                    std::vector<Expr> strides = {}, SourceLine where = std::source_location::current());

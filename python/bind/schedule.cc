@@ -44,7 +44,7 @@ Scope scope_named(const char* step, const std::string& name, const Line& at) {
 }
 
 int stage_of(const Schedule& schedule, const tw::te::Operation& op) {
-  int stage = schedule.nest().find_stage(op->buffer_id);
+  int stage = schedule.nest().find_stage(op->buffer_id());
   if (stage != kNone) return stage;
   Names names;
   for (int i = 0; i < schedule.nest().size(); ++i) names.push_back(schedule.nest().stage(i).name);

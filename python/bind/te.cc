@@ -122,10 +122,7 @@ void bind_operation(py::module_& m) {
           "input_tensors", [](const Operation& op) { return op->inputs; },
           "The tensors that the definition reads, in order of first use.")
       .def_property_readonly(
-          "body",
-          [](const Operation& op) {
-            return op->compute() ? std::vector<Expr>{op->compute()->body} : std::vector<Expr>();
-          },
+          "body", [](const Operation& op) { return op->compute() ? op->compute()->bodies : std::vector<Expr>(); },
           "The value of an element, as a list of one expression; empty for a placeholder.")
       .def_property_readonly("num_outputs", [](const Operation&) { return 1; })
       .def("output",

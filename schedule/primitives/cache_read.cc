@@ -20,14 +20,13 @@ te::Operation copy_of(const StageNest& source, const std::string& name) {
   const te::Operation& op = source.op;
   te::Compute compute;
   std::vector<ir::Expr> at;
-  for (size_t d = 0; d < op->shape.size(); ++d) {
+  for (size_t d = 0; d < op->shape().size(); ++d) {
     ir::Var var("ax" + std::to_string(d));
-    compute.axis.push_back({var, 0, op->shape[d], false});
+    compute.axis.push_back({var, 0, op->shape()[d], false});
     at.push_back(var);
   }
-  compute.body = ir::load(source.buffer, at);
-  te::OpNode node{ir::Buffer::fresh_id(), name,    op->dtype,     op->shape,
-                  ir::Buffer::fresh_id(), compute, {op.output()}, op->where};
+  for (const ir::Buffer& buffer : source.buffers) compute.bodies.push_back(ir::load(buffer, at));
+  te::OpNode node{ir::Buffer::fresh_id(), name, renewed(op->outputs, name), compute, outputs_of(op), op->where};
   return te::Operation(std::make_shared<const te::OpNode>(std::move(node)));
 }
 
@@ -52,9 +51,11 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
   std::string name = nest.unique_name(step.stage + "." + to_string(step.scope));
   StageNest copy = make_stage(name, copy_of(nest.stage(source), name));
   copy.scope = step.scope;
+  ir::BufferMap replaced;
+  for (size_t i = 0; i < copy.buffers.size(); ++i) replaced[nest.stage(source).buffers[i].id()] = copy.buffers[i];
   for (int reader : readers) {
     StageNest& changed = next.edit(reader);
-    changed.body = ir::replace_buffers(changed.body, {{nest.stage(source).buffer.id(), copy.buffer}});
+    for (ir::Expr& body : changed.bodies) body = ir::replace_buffers(body, replaced);
   }
   next.insert(source + 1, std::move(copy));
   return next;

@@ -15,9 +15,9 @@ namespace tw::schedule::primitives {
 
 namespace {
 
-te::Operation with_definition(const te::Operation& op, std::string name, uint64_t buffer_id, te::Compute compute,
-                              std::vector<te::Tensor> inputs) {
-  te::OpNode node{ir::Buffer::fresh_id(), std::move(name),   op->dtype, op->shape, buffer_id,
+te::Operation with_definition(const te::Operation& op, std::string name, std::vector<te::Output> outputs,
+                              te::Compute compute, std::vector<te::Tensor> inputs) {
+  te::OpNode node{ir::Buffer::fresh_id(), std::move(name),   std::move(outputs),
                   std::move(compute),     std::move(inputs), op->where};
   return te::Operation(std::make_shared<const te::OpNode>(std::move(node)));
 }
@@ -33,8 +33,9 @@ StageNest computing(const StageNest& stage, const std::string& name) {
     compute.axis.push_back({var, axis.min, axis.extent, false});
   }
   compute.reduce_axis = old.reduce_axis;
-  compute.body = ir::substitute(stage.body, renamed);
-  StageNest made = make_stage(name, with_definition(stage.op, name, ir::Buffer::fresh_id(), compute, stage.op->inputs));
+  for (const ir::Expr& body : stage.bodies) compute.bodies.push_back(ir::substitute(body, renamed));
+  StageNest made =
+      make_stage(name, with_definition(stage.op, name, renewed(stage.op->outputs, name), compute, stage.op->inputs));
   for (size_t d = 0; d < old.axis.size(); ++d) made.aliases.emplace_back(old.axis[d].var.id(), static_cast<AxisId>(d));
   return made;
 }
@@ -45,10 +46,10 @@ StageNest copying(const StageNest& stage, const StageNest& source) {
   compute.axis = stage.op->compute()->axis;
   std::vector<ir::Expr> at;
   for (const te::IterVar& axis : compute.axis) at.push_back(axis.var);
-  compute.body = ir::load(source.buffer, at);
+  for (const ir::Buffer& buffer : source.buffers) compute.bodies.push_back(ir::load(buffer, at));
   StageNest made = make_stage(
-      stage.name, with_definition(stage.op, stage.op->name, stage.op->buffer_id, compute, {source.op.output()}));
-  made.buffer = stage.buffer;
+      stage.name, with_definition(stage.op, stage.op->name, stage.op->outputs, compute, outputs_of(source.op)));
+  made.buffers = stage.buffers;
   made.output = stage.output;
   made.attach = stage.attach;
   made.scope = stage.scope;

@@ -26,7 +26,7 @@ Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
       return refuse(Fuse::kName, "axis must be a plain loop, not a " + to_string(stage.axes[axis].annotation) + " one")
              << describe(stage, axis) << "fuse before you annotate";
   int64_t product;
-  if (__builtin_mul_overflow(a.extent, b.extent, &product))
+  if (__builtin_mul_overflow(a.extent.value(), b.extent.value(), &product))
     return refuse(Fuse::kName,
                   "the extent of the fused loop must fit in 64 bits; " + a.name + " and " + b.name + " make it larger")
            << describe(stage);

@@ -23,6 +23,10 @@ Result<LoopNest> apply(const LoopNest&, const CacheWrite&);
 Result<LoopNest> apply(const LoopNest&, const SetScope&);
 Result<LoopNest> apply(const LoopNest&, const Pragma&);
 
+// Fresh outputs of the same types and shapes, for a stage of that name; and the tensors of an operation.
+std::vector<te::Output> renewed(std::vector<te::Output>, const std::string& name);
+std::vector<te::Tensor> outputs_of(const te::Operation&);
+
 // The change that split and tile make: `axis` is a plain leaf, and exactly one of factor and parts is positive.
 struct SplitAxes {
   AxisId outer, inner;

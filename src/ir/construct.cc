@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "src/ir/typing.h"
+#include "src/ir/walk.h"
 #include "tensorwright/ir.h"
 
 namespace tw::ir {
@@ -89,7 +90,7 @@ Expr load(Buffer buffer, std::vector<Expr> at, Expr pred) {
 
 Expr call(Fn fn, std::vector<Expr> args) {
   check(call_fault(fn, args));
-  const Type type = args[0].type();
+  const Type type = result_of(fn, args[0].type());
   return make(type, Call{fn, std::move(args)});
 }
 
@@ -120,9 +121,22 @@ Expr let(Var var, Expr value, Expr body) {
 }
 
 Expr reduce(ReduceOp op, Expr source, std::vector<ReduceAxis> axes) {
-  check(reduce_fault(op, source, axes));
-  const Type type = source.type();
-  return make(type, Reduce{op, std::move(source), std::move(axes)});
+  return reduce(Reduce{op, {std::move(source)}, std::move(axes), {}, {}, 0, nullptr});
+}
+
+Expr reduce(Reduce r) {
+  check(reduce_fault(r));
+  const Type type = r.sources[static_cast<size_t>(r.value)].type();
+  return make(type, std::move(r));
+}
+
+Expr call_extern(Type type, std::string symbol, std::vector<Expr> args, bool pure) {
+  return make(type, CallExtern{std::move(symbol), std::move(args), pure});
+}
+
+Expr address_of(Buffer buffer, std::vector<Expr> at, bool read, bool written) {
+  check(access_fault(buffer, at, {}));
+  return make(Type::handle(), Address{std::move(buffer), std::move(at), read, written});
 }
 
 Expr type_min(Type type) {
@@ -153,11 +167,30 @@ Expr identity_of(ReduceOp op, Type type) {
       return type.is_float() ? float_imm(type, infinity) : type_max(type);
     case ReduceOp::kMax:
       return type.is_float() ? float_imm(type, -infinity) : type_min(type);
+    case ReduceOp::kCustom:
+      break;
   }
   TW_CHECK(false, "a reduction that identity_of does not know");
 }
 
 Expr combine(ReduceOp op, Expr a, Expr b) { return binary(operator_of(op), std::move(a), std::move(b)); }
+
+std::vector<Expr> identity_of(const Reduce& r) {
+  if (r.combiner) return r.combiner->identity;
+  return {identity_of(r.op, r.sources[0].type())};
+}
+
+std::vector<Expr> combine(const Reduce& r, const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  if (!r.combiner) return {combine(r.op, a.at(0), b.at(0))};
+  Substitution with;
+  for (size_t i = 0; i < r.sources.size(); ++i) {
+    with[r.combiner->lhs[i].id()] = a.at(i);
+    with[r.combiner->rhs[i].id()] = b.at(i);
+  }
+  std::vector<Expr> both;
+  for (const Expr& result : r.combiner->result) both.push_back(substitute(result, with));
+  return both;
+}
 
 Stmt store(Buffer buffer, std::vector<Expr> at, Expr value, Expr pred) {
   check(access_fault(buffer, at, pred));
@@ -207,6 +240,11 @@ Stmt let_stmt(Var var, Expr value, Stmt body) {
            "let " + var.name() + ": " + to_string(var.type()) + " = " + to_string(value.type()));
   TW_CHECK(static_cast<bool>(body), "let " + var.name() + " without a body");
   return make(LetStmt{std::move(var), std::move(value), std::move(body)});
+}
+
+Stmt evaluate(Expr value) {
+  TW_CHECK(static_cast<bool>(value), "evaluate without a call");
+  return make(Evaluate{std::move(value)});
 }
 
 Expr operator+(Expr a, Expr b) { return operate(BinOp::kAdd, std::move(a), std::move(b)); }

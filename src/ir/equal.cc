@@ -63,6 +63,7 @@ class Comparison {
   bool operator()(T a, T b) {
     return a == b;
   }
+  bool operator()(const std::string& a, const std::string& b) { return a == b; }
   template <class T>
   bool operator()(const std::vector<T>& a, const std::vector<T>& b) {
     if (a.size() != b.size()) return false;
@@ -87,7 +88,8 @@ class Comparison {
   bool same_fields(const Let& a, const Let& b) { return same_let(a, b); }
   bool same_fields(const LetStmt& a, const LetStmt& b) { return same_let(a, b); }
   bool same_fields(const Reduce& a, const Reduce& b) {
-    return a.op == b.op && a.axes.size() == b.axes.size() && same_axes(a, b, 0);
+    return a.op == b.op && a.value == b.value && a.axes.size() == b.axes.size() && (*this)(a.init, b.init) &&
+           same_combiner(a, b) && same_axes(a, b, 0);
   }
   bool same_fields(const For& a, const For& b) {
     return a.kind == b.kind && a.tail == b.tail && (*this)(a.extent, b.extent) &&
@@ -104,10 +106,20 @@ class Comparison {
            bind(a.var.id(), b.var.id(), [&] { return (*this)(a.body, b.body); });
   }
   bool same_axes(const Reduce& a, const Reduce& b, size_t i) {
-    if (i == a.axes.size()) return (*this)(a.source, b.source);
+    if (i == a.axes.size()) return (*this)(a.sources, b.sources) && (*this)(a.where, b.where);
     const ReduceAxis &x = a.axes[i], &y = b.axes[i];
     return (*this)(x.min, y.min) && (*this)(x.extent, y.extent) &&
            bind(x.var.id(), y.var.id(), [&] { return same_axes(a, b, i + 1); });
+  }
+  bool same_combiner(const Reduce& a, const Reduce& b) {
+    if (a.combiner == b.combiner) return true;
+    if (!a.combiner || !b.combiner || a.combiner->lhs.size() != b.combiner->lhs.size()) return false;
+    return (*this)(a.combiner->identity, b.combiner->identity) && same_results(*a.combiner, *b.combiner, 0);
+  }
+  bool same_results(const Combiner& a, const Combiner& b, size_t i) {
+    if (i == a.lhs.size()) return (*this)(a.result, b.result);
+    return bind(a.lhs[i].id(), b.lhs[i].id(),
+                [&] { return bind(a.rhs[i].id(), b.rhs[i].id(), [&] { return same_results(a, b, i + 1); }); });
   }
   bool same_layout(const Buffer& a, const Buffer& b) {
     return a.element() == b.element() && (*this)(a.shape(), b.shape()) && (*this)(a.strides(), b.strides());

@@ -26,6 +26,8 @@ template <class T, class F>
   requires(!std::is_class_v<T>)
 void visit_field(const T&, F&&) {}
 template <class F>
+void visit_field(const std::string&, F&&) {}
+template <class F>
 void visit_field(const Var&, F&&) {}
 template <class F>
 void visit_field(const Buffer&, F&&) {}

@@ -290,11 +290,18 @@ ExprPtr Preparation::prepare(const Expr& e) {
         auto code = std::make_shared<ReduceCode>();
         for (const ReduceAxis& axis : r.axes)
           code->axes.push_back({slot_of(axis.var, 1), expr(axis.min), expr(axis.extent)});
-        code->source = expr(r.source);
+        TW_CHECK(!r.combiner && !r.where && r.init.empty(), "a reduction of tuples in a program");
+        code->source = expr(r.sources[0]);
         code->combine = binary_function(operator_of(r.op), t);
         State nothing;
         code->identity = prepare(identity_of(r.op, t))->eval(nothing);
         return code;
+      },
+      [&](const CallExtern& c) -> ExprPtr {
+        throw Fault{ErrorKind::kArgument, "interpret: calls no extern function, such as " + c.symbol, {}};
+      },
+      [&](const Address& a) -> ExprPtr {
+        throw Fault{ErrorKind::kArgument, "interpret: takes no address, such as that of " + a.buffer.name(), {}};
       });
 }
 

@@ -122,6 +122,14 @@ struct LetStmtCode final : StmtCode {
   }
 };
 
+struct EvaluateCode final : StmtCode {
+  ExprPtr value;
+  void run(State& s) const override {
+    s.lane = 0;
+    value->eval(s);
+  }
+};
+
 }  // namespace
 
 StmtPtr Preparation::stmt(const Stmt& stmt_) {
@@ -168,6 +176,11 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         code->slot = slot_of(n.var, code->lanes);
         code->value = expr(n.value);
         code->body = stmt(n.body);
+        return code;
+      },
+      [&](const Evaluate& n) -> StmtPtr {
+        auto code = std::make_unique<EvaluateCode>();
+        code->value = expr(n.value);
         return code;
       });
 }

@@ -100,6 +100,9 @@ auto with_type(Type t, F&& f) {
       return t.bits == 8 ? f(uint8_t{}) : t.bits == 16 ? f(uint16_t{}) : t.bits == 32 ? f(uint32_t{}) : f(uint64_t{});
     case TypeCode::kBFloat:
       return f(BFloat{});
+    case TypeCode::kE4M3:
+    case TypeCode::kE5M2:
+    case TypeCode::kHandle:
     case TypeCode::kFloat:
       break;
   }
@@ -419,9 +422,7 @@ UnaryFn unary_function(Fn fn, Type t) {
       return of_type<Fn::kRound>(t);
     case Fn::kTrunc:
       return of_type<Fn::kTrunc>(t);
-    case Fn::kPow:
-    case Fn::kFma:
-    case Fn::kReinterpret:
+    default:
       break;
   }
   TW_CHECK(false, "a function of one argument");

@@ -47,7 +47,7 @@ Interval Simplifier::compute_interval(const Expr& e) {
       },
       [&](const Broadcast& b) { return interval(b.value); },
       [&](const Let&) { return all; } /* the variable's range is known inside only */,
-      [&](const Reduce&) { return all; });
+      [&](const Reduce&) { return all; }, [&](const CallExtern&) { return all; }, [&](const Address&) { return all; });
 }
 
 Interval Simplifier::interval(const Linear& form) {

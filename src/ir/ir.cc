@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <functional>
 
 namespace tw::ir {
 namespace {
@@ -42,6 +43,7 @@ struct Hashes {
     full = mix(full, b.id());
     skeleton = mix(skeleton, type_bits(b.element()));
   }
+  void operator()(const std::string& text) { add(std::hash<std::string>()(text)); }
   void operator()(double value) { add(std::isnan(value) ? 1 : std::bit_cast<uint64_t>(value)); }
   void operator()(const ReduceAxis& axis) { bound(axis.var), (*this)(axis.min), (*this)(axis.extent); }
   template <class T>
@@ -61,7 +63,14 @@ struct Hashes {
   void scoped(const Stmt& s) { add(s->skeleton); }
 
   void node(const Let& let) { bound(let.var), (*this)(let.value), scoped(let.body); }
-  void node(const Reduce& r) { (*this)(r.op), (*this)(r.axes), scoped(r.source); }
+  void node(const Reduce& r) {
+    (*this)(r.op), (*this)(r.axes), (*this)(r.init), add(static_cast<uint64_t>(r.value));
+    for (const Expr& source : r.sources) scoped(source);
+    if (r.where) scoped(r.where);
+    if (!r.combiner) return;
+    for (const Expr& result : r.combiner->result) scoped(result);
+    (*this)(r.combiner->identity);
+  }
   void node(const For& f) { bound(f.var), (*this)(f.extent), (*this)(f.kind), (*this)(f.tail), scoped(f.body); }
   void node(const LetStmt& let) { bound(let.var), (*this)(let.value), scoped(let.body); }
   void node(const Allocate& a) { add(type_bits(a.buffer.element())), (*this)(a.buffer.shape()), scoped(a.body); }

@@ -28,8 +28,9 @@ std::optional<Type> suffix_type(std::string_view suffix) {
 std::optional<Fn> function_named(std::string_view name) {
   static const auto named = [] {
     std::unordered_map<std::string, Fn> all;
-    for (int fn = 0; fn < static_cast<int>(Fn::kReinterpret); ++fn)
+    for (int fn = 0; fn <= static_cast<int>(Fn::kPrefetch); ++fn)
       all.emplace(name_of(static_cast<Fn>(fn)), static_cast<Fn>(fn));
+    all.erase(name_of(Fn::kReinterpret));  // a form of its own
     return all;
   }();
   const auto found = named.find(std::string(name));
@@ -335,8 +336,9 @@ Expr ExprParser::reduction(const Token& word, ReduceOp op) {
   Expr source = expression();
   expect(")");
   for (const std::string& axis : bound) release(axis);
-  check(word, reduce_fault(op, source, axes));
-  return reduce(op, std::move(source), std::move(axes));
+  Reduce made{op, {std::move(source)}, std::move(axes), {}, {}, 0, nullptr};
+  check(word, reduce_fault(made));
+  return reduce(std::move(made));
 }
 
 std::vector<Expr> ExprParser::arguments(size_t count, const Token& word) {

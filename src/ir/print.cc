@@ -134,7 +134,12 @@ class Printer {
     match(
         s, [&](const Store& st) { print(st); }, [&](const For& f) { print(f); }, [&](const If& i) { print(i); },
         [&](const Seq& q) { print(q); }, [&](const Allocate& a) { scope(a, true); },
-        [&](const LetStmt& l) { scope(l, true); });
+        [&](const LetStmt& l) { scope(l, true); },
+        [&](const Evaluate& v) {
+          statement({v.value});
+          print(v.value, kLoosest);
+          out_ += "\n";
+        });
   }
 
   void print(const Store& st) {
@@ -307,7 +312,22 @@ class Printer {
           print(b.value, kLoosest);
           out_ += ", " + std::to_string(b.lanes) + ")";
         },
-        [&](const Let& l) { print(l); }, [&](const Reduce& r) { print(r); });
+        [&](const Let& l) { print(l); }, [&](const Reduce& r) { print(r); },
+        [&](const CallExtern& c) {
+          out_ += c.pure ? "call_pure(" : "call(";
+          out_ += to_string(e.type()) + ", \"" + c.symbol + "\"";
+          for (const Expr& arg : c.args) {
+            out_ += ", ";
+            print(arg, kLoosest);
+          }
+          out_ += ')';
+        },
+        [&](const Address& a) {
+          out_ += "address(";
+          out_ += a.read && a.written ? "inout " : a.written ? "out " : "in ";
+          access(a.buffer, a.at, {});
+          out_ += ')';
+        });
   }
 
   void print(const Binary& b, int level) {
@@ -371,7 +391,14 @@ class Printer {
       out_ += (i > 0 ? ", " : "") + names_.bind(axis.var.id(), axis.var.name()) + " in " + range;
     }
     out_ += ": ";
-    print(r.source, kLoosest);
+    for (size_t i = 0; i < r.sources.size(); ++i) {
+      if (i > 0) out_ += ", ";
+      print(r.sources[i], kLoosest);
+    }
+    if (r.where) {
+      out_ += " where ";
+      print(r.where, kLoosest);
+    }
     out_ += ')';
     for (const ReduceAxis& axis : r.axes) names_.release(axis.var.id());
   }

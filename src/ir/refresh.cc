@@ -55,9 +55,15 @@ class Refresh {
         Expr min = (*this)(axis.min), extent = (*this)(axis.extent);
         axes.push_back({fresh(axis.var), min, extent});
       }
-      return reduce(r->op, (*this)(r->source), axes);
+      Reduce made{r->op, {}, std::move(axes), {}, {}, r->value, r->combiner};
+      for (const Expr& source : r->sources) made.sources.push_back((*this)(source));
+      for (const Expr& init : r->init) made.init.push_back((*this)(init));
+      if (r->where) made.where = (*this)(r->where);
+      return reduce(std::move(made));
     }
     Expr result = map_children(e, [this](const Expr& child) { return (*this)(child); });
+    if (const Address* a = as<Address>(result); a && buffers_.contains(a->buffer.id()))
+      return address_of(renamed(a->buffer), a->at, a->read, a->written);
     const Load* l = as<Load>(result);
     return l && buffers_.contains(l->buffer.id()) ? load(renamed(l->buffer), l->at, l->pred) : result;
   }

@@ -71,7 +71,8 @@ Expr Simplifier::simplify(const Expr& e) {
       },
       [&](const Load& l) { return simplify_load(e, l); }, [&](const Call& c) { return make_call(e, c); },
       [&](const Ramp&) { return simplify_children(e); }, [&](const Broadcast&) { return simplify_children(e); },
-      [&](const Let& l) { return simplify_let(e, l); }, [&](const Reduce& r) { return simplify_reduce(e, r); });
+      [&](const Let& l) { return simplify_let(e, l); }, [&](const Reduce& r) { return simplify_reduce(e, r); },
+      [&](const CallExtern&) { return simplify_children(e); }, [&](const Address&) { return simplify_children(e); });
 }
 
 Expr Simplifier::simplify_children(const Expr& e) {
@@ -128,9 +129,19 @@ Expr Simplifier::simplify_reduce(const Expr& e, const Reduce& r) {
   }
   Scope outside = rebound ? enter(boolean(true), true) : Scope();
   for (size_t i = 0; i < axes.size(); ++i) ranges_[axes[i].var.id()] = ranges[i];
-  const Expr source = expr(r.source);
+  Reduce out{r.op, {}, std::move(axes), {}, {}, r.value, r.combiner};
+  for (const Expr& source : r.sources) {
+    out.sources.push_back(expr(source));
+    changed |= !out.sources.back().same_as(source);
+  }
+  if (r.where) out.where = expr(r.where);
+  changed |= !out.where.same_as(r.where);
   if (rebound) leave(std::move(outside));
-  return !changed && source.same_as(r.source) ? e : reduce(r.op, source, std::move(axes));
+  for (const Expr& init : r.init) {
+    out.init.push_back(expr(init));
+    changed |= !out.init.back().same_as(init);
+  }
+  return changed ? reduce(std::move(out)) : e;
 }
 
 Expr Simplifier::make(BinOp op, const Expr& a, const Expr& b) {

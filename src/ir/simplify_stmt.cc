@@ -24,7 +24,11 @@ Stmt Simplifier::stmt(const Stmt& s) {
   return match(
       s, [&](const Store& n) { return simplify(n, s); }, [&](const For& n) { return simplify(n, s); },
       [&](const If& n) { return simplify(n, s); }, [&](const Seq& n) { return simplify(n, s); },
-      [&](const Allocate& n) { return simplify(n, s); }, [&](const LetStmt& n) { return simplify(n, s); });
+      [&](const Allocate& n) { return simplify(n, s); }, [&](const LetStmt& n) { return simplify(n, s); },
+      [&](const Evaluate& n) {
+        const Expr value = expr(n.value);
+        return value.same_as(n.value) ? s : evaluate(value);
+      });
 }
 
 Stmt Simplifier::simplify(const Store& n, const Stmt& original) {

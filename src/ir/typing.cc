@@ -59,6 +59,8 @@ BinOp operator_of(ReduceOp op) {
       return BinOp::kMin;
     case ReduceOp::kMax:
       return BinOp::kMax;
+    case ReduceOp::kCustom:
+      break;
   }
   TW_CHECK(false, "a reduction without an operator");
 }
@@ -76,13 +78,26 @@ std::string name_of(BinOp op) {
   return kNames[static_cast<size_t>(op)];
 }
 
+bool is_dot(Fn fn) { return fn == Fn::kDotU8I8 || fn == Fn::kDotU8I8Sat || fn == Fn::kDotBF16; }
+
 std::string name_of(Fn fn) {
-  static constexpr const char* kNames[] = {"exp", "log",   "tanh", "sigmoid", "erf",   "pow", "sqrt",       "rsqrt",
-                                           "abs", "floor", "ceil", "round",   "trunc", "fma", "reinterpret"};
+  static constexpr const char* kNames[] = {
+      "exp",   "log",   "tanh",     "sigmoid",      "erf",      "pow",         "sqrt", "rsqrt",    "abs",
+      "floor", "ceil",  "round",    "trunc",        "fma",      "reinterpret", "sin",  "cos",      "tan",
+      "atan",  "log2",  "exp2",     "log10",        "expm1",    "log1p",       "cbrt", "popcount", "clz",
+      "isnan", "isinf", "dot_u8i8", "dot_u8i8_sat", "dot_bf16", "prefetch"};
   return kNames[static_cast<size_t>(fn)];
 }
 
-size_t arity_of(Fn fn) { return fn == Fn::kFma ? 3 : fn == Fn::kPow ? 2 : 1; }
+size_t arity_of(Fn fn) {
+  if (fn == Fn::kFma || is_dot(fn)) return 3;
+  return fn == Fn::kPow ? 2 : 1;
+}
+
+Type result_of(Fn fn, Type first) {
+  if (fn == Fn::kIsNan || fn == Fn::kIsInf) return Type::boolean(first.lanes);
+  return fn == Fn::kPrefetch ? Type::i(32) : first;
+}
 
 std::string cast_fault(Type to, const Expr& value) {
   if (to.lanes == value.type().lanes) return {};
@@ -120,18 +135,39 @@ std::string access_fault(const Buffer& buffer, const std::vector<Expr>& at, cons
   return {};
 }
 
+namespace {
+
+std::string dot_fault(Fn fn, const std::vector<Expr>& args) {
+  const bool bytes = fn != Fn::kDotBF16;
+  const Type c = args[0].type();
+  const int lanes = c.lanes * (bytes ? 4 : 2);
+  const Type wanted[] = {bytes ? Type::i(32, c.lanes) : Type::f(32, c.lanes),
+                         bytes ? Type::u(8, lanes) : Type::bf16(lanes), bytes ? Type::i(8, lanes) : Type::bf16(lanes)};
+  for (size_t i = 0; i < 3; ++i) {
+    if (args[i].type() != wanted[i])
+      return name_of(fn) + ": " + to_string(wanted[i]) + " expected, not " + to_string(args[i].type());
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string call_fault(Fn fn, const std::vector<Expr>& args) {
   if (fn == Fn::kReinterpret) return "reinterpret: needs the type that it gives";
   if (args.size() != arity_of(fn)) {
     return name_of(fn) + ": " + std::to_string(arity_of(fn)) + " arguments expected, not " +
            std::to_string(args.size());
   }
+  if (is_dot(fn)) return dot_fault(fn, args);
   for (const Expr& arg : args) {
     if (arg.type() != args[0].type())
       return name_of(fn) + ": arguments of one type expected, not " + both(args[0], arg);
   }
   const Type type = args[0].type();
-  if (type.is_float() || (fn == Fn::kAbs && (type.is_int() || type.is_uint()))) return {};
+  if (fn == Fn::kPrefetch) return as<Address>(args[0]) ? "" : "prefetch: an address expected, not " + to_string(type);
+  const bool integers = fn == Fn::kAbs || fn == Fn::kPopcount || fn == Fn::kClz;
+  const bool floats = fn != Fn::kPopcount && fn != Fn::kClz;
+  if ((floats && type.is_float()) || (integers && (type.is_int() || type.is_uint()))) return {};
   return name_of(fn) + ": does not take " + to_string(type);
 }
 
@@ -158,10 +194,20 @@ std::string broadcast_fault(const Expr& value, int lanes) {
              : "";
 }
 
-std::string reduce_fault(ReduceOp op, const Expr& source, const std::vector<ReduceAxis>& axes) {
-  if (!takes(operator_of(op), source.type()) || !source.type().is_scalar())
-    return "reduction: does not take " + to_string(source.type());
-  for (const ReduceAxis& axis : axes) {
+std::string reduce_fault(const Reduce& r) {
+  if (r.value < 0 || static_cast<size_t>(r.value) >= r.sources.size())
+    return "reduction: no component " + std::to_string(r.value);
+  if (!r.init.empty() && r.init.size() != r.sources.size()) return "reduction: one init for each component expected";
+  if (r.combiner && r.combiner->lhs.size() != r.sources.size())
+    return "reduction: " + std::to_string(r.combiner->lhs.size()) + " sources expected";
+  if (!r.combiner && r.sources.size() != 1) return "reduction: one source expected";
+  for (const Expr& source : r.sources) {
+    if ((!r.combiner && !takes(operator_of(r.op), source.type())) || !source.type().is_scalar())
+      return "reduction: does not take " + to_string(source.type());
+  }
+  if (static_cast<bool>(r.where) && r.where.type() != Type::boolean())
+    return "reduction: a condition expected, not " + to_string(r.where.type());
+  for (const ReduceAxis& axis : r.axes) {
     if (axis.var.type() != Type::index() || axis.min.type() != Type::index() || axis.extent.type() != Type::index()) {
       return "reduction: axis " + axis.var.name() + " must be an index, as its ends";
     }

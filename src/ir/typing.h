@@ -15,6 +15,7 @@ int lanes_of(const std::vector<Expr>& at);  // the widest
 std::string name_of(BinOp);                 // as the text form writes it: "+", "min", "floormod"
 std::string name_of(Fn);
 size_t arity_of(Fn);
+Type result_of(Fn, Type first);  // of a call, from its first argument
 
 std::string cast_fault(Type to, const Expr& value);
 std::string binary_fault(BinOp, const Expr& a, const Expr& b);
@@ -24,6 +25,6 @@ std::string call_fault(Fn, const std::vector<Expr>& args);
 std::string reinterpret_fault(Type to, const Expr& value);
 std::string ramp_fault(const Expr& base, const Expr& stride, int lanes);
 std::string broadcast_fault(const Expr& value, int lanes);
-std::string reduce_fault(ReduceOp, const Expr& source, const std::vector<ReduceAxis>& axes);
+std::string reduce_fault(const Reduce&);
 
 }  // namespace tw::ir

@@ -39,7 +39,7 @@ class Verifier {
     match(
         s, [&](const Store& st) { store(st); }, [&](const For& f) { loop(f); }, [&](const If& i) { branch(i); },
         [&](const Seq& q) { sequence(q); }, [&](const Allocate& a) { allocation(a); },
-        [&](const LetStmt& l) { let(l); });
+        [&](const LetStmt& l) { let(l); }, [&](const Evaluate& v) { expression(v.value); });
   }
 
   void store(const Store& st) {
@@ -171,8 +171,10 @@ class Verifier {
       expression(axis.extent);
     }
     for (const ReduceAxis& axis : r.axes) enter(axis.var);
-    expression(r.source);
-    require(reduce_fault(r.op, r.source, r.axes));
+    for (const Expr& source : r.sources) expression(source);
+    if (r.where) expression(r.where);
+    for (const Expr& init : r.init) expression(init);
+    require(reduce_fault(r));
     for (const ReduceAxis& axis : r.axes) leave(axis.var);
     forget(mark);
   }
@@ -199,7 +201,9 @@ class Verifier {
         },
         [&](const Ramp& r) { return ramp_fault(r.base, r.stride, r.lanes); },
         [&](const Broadcast& b) { return broadcast_fault(b.value, b.lanes); },
-        [&](const Let&) { return std::string(); }, [&](const Reduce&) { return std::string(); });
+        [&](const Let&) { return std::string(); }, [&](const Reduce&) { return std::string(); },
+        [&](const CallExtern&) { return std::string(); },
+        [&](const Address& a) { return access(a.buffer, a.at, {}), std::string(); });
   }
 
   static std::string constant_fault(Type type, int64_t value) {

@@ -123,8 +123,16 @@ Expr rebuild(const Expr& e, const std::function<Expr(const Expr&)>& f, bool& cha
       [&](const Reduce& r) {
         std::vector<ReduceAxis> axes = r.axes;
         for (ReduceAxis& axis : axes) axis.min = at(axis.min), axis.extent = at(axis.extent);
-        Expr source = at(r.source);
-        return or_same([&] { return reduce(r.op, source, axes); });
+        Reduce copy{r.op, all(r.sources), std::move(axes), at(r.where), all(r.init), r.value, r.combiner};
+        return or_same([&] { return reduce(std::move(copy)); });
+      },
+      [&](const CallExtern& c) {
+        std::vector<Expr> args = all(c.args);
+        return or_same([&] { return call_extern(e.type(), c.symbol, args, c.pure); });
+      },
+      [&](const Address& a) {
+        std::vector<Expr> subscripts = all(a.at);
+        return or_same([&] { return address_of(a.buffer, subscripts, a.read, a.written); });
       });
 }
 
@@ -180,6 +188,8 @@ Buffer mapped(const Buffer& buffer, const BufferMap& by) {
 
 auto rebuffering(const BufferMap& by) {
   return [&by](const Expr& e) {
+    if (const Address* a = as<Address>(e); a && by.contains(a->buffer.id()))
+      return address_of(mapped(a->buffer, by), a->at, a->read, a->written);
     const Load* l = as<Load>(e);
     return l && by.contains(l->buffer.id()) ? load(mapped(l->buffer, by), l->at, l->pred) : e;
   };
@@ -290,6 +300,10 @@ Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt
         Expr value = child(l.value);
         Stmt body = child(l.body);
         return or_same([&] { return let_stmt(l.var, value, body); });
+      },
+      [&](const Evaluate& v) {
+        Expr value = child(v.value);
+        return or_same([&] { return evaluate(value); });
       });
 }
 

@@ -120,7 +120,8 @@ class Widener {
           return let(widened(l.var), value, visit(l.body));
         },
         [&](const IntImm&) { return unexpected(e); }, [&](const Not&) { return unexpected(e); },
-        [&](const Ramp&) { return unexpected(e); }, [&](const Reduce&) { return unexpected(e); });
+        [&](const Ramp&) { return unexpected(e); }, [&](const Reduce&) { return unexpected(e); },
+        [&](const CallExtern&) { return unexpected(e); }, [&](const Address&) { return unexpected(e); });
   }
 
   Expr unexpected(const Expr& e) const {

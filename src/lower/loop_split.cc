@@ -30,7 +30,8 @@ class LoopSplitter {
           return lifted(seq(std::move(out)));
         },
         [&](const Allocate& a) { return lifted(allocate(a.buffer, visit(a.body, copies))); },
-        [&](const LetStmt& l) { return let_stmt(l.var, l.value, visit(l.body, copies)); });
+        [&](const LetStmt& l) { return let_stmt(l.var, l.value, visit(l.body, copies)); },
+        [&](const Evaluate&) { return s; });
   }
 
  private:

@@ -77,7 +77,8 @@ class AccessCollector {
           const bool ok = !reads(l.value, buffer_) && visit(l.body);
           lets_.pop_back();
           return ok;
-        });
+        },
+        [&](const Evaluate&) { return false; });
   }
 
   std::vector<TileAccess> found;

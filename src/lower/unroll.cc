@@ -28,8 +28,8 @@ int64_t statements(const Stmt& s) {
         for (const Stmt& child : all.stmts) sum += statements(child);
         return sum;
       },
-      [](const Allocate& a) { return 1 + statements(a.body); },
-      [](const LetStmt& l) { return 1 + statements(l.body); });
+      [](const Allocate& a) { return 1 + statements(a.body); }, [](const LetStmt& l) { return 1 + statements(l.body); },
+      [](const Evaluate&) -> int64_t { return 1; });
 }
 
 // Whether copies would bind an id twice.

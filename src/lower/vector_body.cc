@@ -81,7 +81,8 @@ class VectorBody {
           const Expr value = visit(l.value);
           const Var var = bind(l.var, value.type());
           return let_stmt(var, value, visit(l.body));
-        });
+        },
+        [&](const Evaluate&) { return s; });
   }
 
  private:
@@ -150,7 +151,8 @@ class VectorBody {
           return let(var, value, visit(l.body));
         },
         [&](const Ramp&) { return vector_inside(e); }, [&](const Broadcast&) { return vector_inside(e); },
-        [&](const Reduce&) { return vector_inside(e); });
+        [&](const Reduce&) { return vector_inside(e); }, [&](const CallExtern&) { return vector_inside(e); },
+        [&](const Address&) { return vector_inside(e); });
   }
 
   Expr vector_inside(const Expr& e) {

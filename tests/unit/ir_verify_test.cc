@@ -91,7 +91,8 @@ TEST_F(IrVerify, LoopsAndSequences) {
   EXPECT_EQ(fault(loop(i, -1, store(c, {i}, zero))), "i: an extent from 0 on expected, not -1");
   EXPECT_EQ(fault(raw(Seq{{fill(i)}})), "a sequence of one statement");
   EXPECT_EQ(fault(raw(Seq{{fill(i), seq({})}})), "a sequence inside a sequence");
-  EXPECT_EQ(fault(store(c, {0}, raw(kF32, Reduce{ReduceOp::kSum, zero, {}}))), "a reduction without an axis");
+  EXPECT_EQ(fault(store(c, {0}, raw(kF32, Reduce{ReduceOp::kSum, {zero}, {}, {}, {}, 0, nullptr}))),
+            "a reduction without an axis");
 }
 
 TEST_F(IrVerify, TheStatementIsNamed) {

@@ -39,7 +39,7 @@ TEST(Compute, AxesInputsAndType) {
   EXPECT_EQ(C.op()->compute()->axis[0].var.name(), "i");
   ASSERT_EQ(C.op()->compute()->reduce_axis.size(), 1u);
   EXPECT_EQ(C.op()->compute()->reduce_axis[0].var, k.var);
-  EXPECT_EQ(ir::to_string(C.op()->compute()->body), "sum(k in 0..8: float32(A[i, k]) * B[k])");
+  EXPECT_EQ(ir::to_string(C.op()->compute()->body()), "sum(k in 0..8: float32(A[i, k]) * B[k])");
 }
 
 TEST(Compute, TheErrorNamesTheLineOfTheCall) {

@@ -57,7 +57,8 @@ Interval Simplifier::interval(const Linear& form) {
   negated.add(form, -1);
   int below_effort = kEffort, above_effort = kEffort;
   const int64_t below = upper_end(negated, kSubstitutions, below_effort);
-  return {below == Interval::kPosInf ? Interval::kNegInf : -below, upper_end(form, kSubstitutions, above_effort)};
+  const bool unknown = below == Interval::kPosInf || below == Interval::kNegInf;
+  return {unknown ? Interval::kNegInf : -below, upper_end(form, kSubstitutions, above_effort)};
 }
 
 namespace {
@@ -108,8 +109,10 @@ int64_t Simplifier::upper_end_inside(const Linear& form, const Term& term, int s
   const auto& [atom, factor] = term;
   auto with = [&](const Expr& arm, int64_t times) {  // of times * (form - term) + factor * arm
     Linear replaced;
+    int64_t without;
+    if (__builtin_mul_overflow(-factor, times, &without)) return Interval::kPosInf;
     replaced.add(form, times);
-    replaced.add(atom, -factor * times);
+    replaced.add(atom, without);
     decompose(arm, factor, replaced);
     replaced.normalise();
     return replaced.overflow ? Interval::kPosInf : upper_end(replaced, substitutions, effort);

@@ -14,29 +14,6 @@ namespace {
 
 bool is_constant(const Expr& e) { return as<IntImm>(e) || as<FloatImm>(e); }
 
-bool is_constant_in_all_lanes(const Expr& e) {
-  const auto* b = as<Broadcast>(e);
-  return is_constant(b ? b->value : e);
-}
-
-bool is_commutative(BinOp op, Type t) {
-  switch (op) {
-    case BinOp::kAdd:
-    case BinOp::kMul:
-    case BinOp::kEq:
-    case BinOp::kNe:
-    case BinOp::kBitAnd:
-    case BinOp::kBitOr:
-    case BinOp::kBitXor:
-      return true;
-    case BinOp::kMin:
-    case BinOp::kMax:
-      return !t.is_float();  // NaN and the sign of zero tell the operands of floats apart
-    default:
-      return false;
-  }
-}
-
 void flatten(const Expr& e, std::vector<Expr>& conjuncts) {
   const auto* b = as<Binary>(e);
   if (!b || b->op != BinOp::kAnd) return conjuncts.push_back(e);
@@ -54,23 +31,15 @@ std::optional<Linear> as_negative(const Expr& e) {
 }  // namespace
 
 Expr Simplifier::make_data(BinOp op, const Expr& a, const Expr& b) {
-  if (op == BinOp::kGt) return make_data(BinOp::kLt, b, a);
-  if (op == BinOp::kGe) return make_data(BinOp::kLe, b, a);
   const auto *ba = as<Broadcast>(a), *bb = as<Broadcast>(b);
   if (ba && bb && ba->lanes == bb->lanes) return broadcast(make(op, ba->value, bb->value), ba->lanes);
   if (is_constant(a) && is_constant(b)) {
     if (Expr folded = fold(op, a, b)) return folded;
   }
-  if (is_commutative(op, a.type()) && is_constant_in_all_lanes(a) && !is_constant_in_all_lanes(b))
-    return make_data(op, b, a);
   const Expr e = binary(op, a, b);
   const auto& rules = data_rules(*e);
   if (!rules.empty()) {
     if (Expr ruled = apply_first(rules, e, *this)) return ruled;
-  }
-  if (e.type().is_bool() && a.type().is_integer()) {
-    const Interval decided = compare(op, interval(a), interval(b));
-    if (decided.is_point()) return int_imm(e.type(), decided.lo);
   }
   if (op == BinOp::kOr && covers_all(a, b)) return int_imm(e.type(), 1);
   return op == BinOp::kAnd ? without_implied(e) : e;

@@ -29,7 +29,14 @@ int lanes_of(const Linear& form) {
 
 const Binary* division(const Expr& e, BinOp op) {
   const auto* b = as<Binary>(e);
-  return b && b->op == op && as_int(b->b) ? b : nullptr;
+  const auto by = b && b->op == op ? as_int(b->b) : std::nullopt;
+  return by && *by > 0 ? b : nullptr;
+}
+
+// Whether a * b is exactly `product`.
+bool is_product(int64_t product, int64_t a, int64_t b) {
+  int64_t exact;
+  return !__builtin_mul_overflow(a, b, &exact) && exact == product;
 }
 
 Linear negated(const Linear& form) {
@@ -140,7 +147,7 @@ Expr Simplifier::make_index(BinOp op, const Expr& a, const Expr& b) {
       return product(a, b);
     case BinOp::kFloorDiv:
     case BinOp::kFloorMod:
-      if (divisor) {
+      if (divisor && *divisor > 0) {
         form = op == BinOp::kFloorDiv ? quotient(decompose(a), *divisor) : remainder(decompose(a), *divisor);
         form.normalise();
         break;
@@ -168,10 +175,8 @@ Expr Simplifier::make_index(BinOp op, const Expr& a, const Expr& b) {
   return form.overflow ? binary(op, a, b) : built(form, lanes);
 }
 
+// By d > 0; other divisors have rules.
 Linear Simplifier::quotient(const Linear& n, int64_t d) {
-  if (d == 0) return Linear::point(0);
-  if (d == Interval::kNegInf) return {{}, 0, true};
-  if (d < 0) return quotient(negated(n), -d);
   if (d == 1) return n;
   Linear out;
   const Linear rest = reduce_by(n, d, out);
@@ -189,9 +194,7 @@ Linear Simplifier::quotient(const Linear& n, int64_t d) {
 }
 
 Linear Simplifier::remainder(const Linear& n, int64_t d) {
-  if (d == 0 || d == 1) return Linear::point(0);
-  if (d == Interval::kNegInf) return {{}, 0, true};
-  if (d < 0) return negated(remainder(negated(n), -d));
+  if (d == 1) return Linear::point(0);
   Linear multiples, out;
   const Linear rest = reduce_by(n, d, multiples);
   if (rest.terms.empty()) return rest;
@@ -248,9 +251,9 @@ Expr Simplifier::divided(BinOp op, const Expr& a, const Expr& b) {
   }
   const auto *ba = as<Broadcast>(a), *bb = as<Broadcast>(b);
   if (ba && bb) return broadcast(divided(op, ba->value, bb->value), ba->lanes);
-  const Expr e = interned(binary(op, a, b));
+  const Expr e = binary(op, a, b);
   const Expr ruled = apply_first(index_rules(*e), e, *this);
-  return ruled ? ruled : e;
+  return ruled ? ruled : interned(e);
 }
 
 // Puts x / c and x % c together again where a sum has both.
@@ -281,11 +284,14 @@ bool Simplifier::recombine_term(Linear& form, size_t i) {
   for (size_t j = 0; j < form.terms.size(); ++j) {
     if (j == i) continue;
     const Term& t = form.terms[j];
-    if (q.is_atom() && t.factor == mod.factor * c && identical(t.atom, q.terms[0].atom))
+    if (q.is_atom() && is_product(t.factor, mod.factor, c) && identical(t.atom, q.terms[0].atom))
       return replace(j, whole, mod.factor);
     const Binary* low = inner ? division(t.atom, BinOp::kFloorMod) : nullptr;
-    if (low && identical(low->a, inner->a) && identical(low->b, inner->b) && mod.factor == t.factor * *as_int(low->b))
-      return replace(j, remainder(decompose(low->a), c * *as_int(low->b)), t.factor);
+    if (!low || !identical(low->a, inner->a) || !identical(low->b, inner->b)) continue;
+    int64_t both;
+    const int64_t unit = *as_int(low->b);
+    if (is_product(mod.factor, t.factor, unit) && !__builtin_mul_overflow(c, unit, &both))
+      return replace(j, remainder(decompose(low->a), both), t.factor);
   }
   return false;
 }
@@ -309,10 +315,10 @@ Expr Simplifier::extremum(BinOp op, const Linear& a, const Linear& b, const Expr
   const int lanes = std::max(lanes_of(only_a), lanes_of(only_b));
   Expr x = built(only_a, lanes), y = built(only_b, lanes);
   if (as_int(x) || (!as_int(y) && compare_atoms(x, y) > 0)) std::swap(x, y);
-  const Expr e = interned(binary(op, x, y)), flipped = binary(op, y, x);
+  const Expr e = binary(op, x, y), flipped = binary(op, y, x);
   Expr ruled = apply_first(index_rules(*e), e, *this);
   if (!ruled) ruled = apply_first(index_rules(*flipped), flipped, *this);
-  decompose(ruled ? ruled : e, 1, common);
+  decompose(ruled ? ruled : interned(e), 1, common);
   common.normalise();
   return built(common, left.type().lanes);
 }

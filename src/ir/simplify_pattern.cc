@@ -6,6 +6,7 @@
 
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify_context.h"
+#include "src/ir/typing.h"
 
 namespace tw::ir {
 namespace {
@@ -20,6 +21,11 @@ struct Match {
 const Expr& without_broadcast(const Expr& e) {
   const auto* b = as<Broadcast>(e);
   return b ? b->value : e;
+}
+
+bool is_constant_in_all_lanes(const Expr& e) {
+  const Expr& scalar = without_broadcast(e);
+  return as<IntImm>(scalar) || as<FloatImm>(scalar);
 }
 
 bool is_literal(const Expr& e, int value) {
@@ -88,6 +94,10 @@ class Evaluator {
         return match_.any[p->value]->type().is_integer();
       case Kind::kIsExact:
         return !match_.any[p->value]->type().is_float();
+      case Kind::kIsConstant:
+        return is_constant_in_all_lanes(*match_.any[p->value]);
+      case Kind::kNot:
+        return (*this)(p->children[0]) == 0;
       case Kind::kBinary:
         return evaluate(*p.operator->());
       default:
@@ -174,6 +184,7 @@ Pattern operator/(Pattern a, Pattern b) { return pair(BinOp::kFloorDiv, a, b); }
 Pattern operator%(Pattern a, Pattern b) { return pair(BinOp::kFloorMod, a, b); }
 Pattern operator<(Pattern a, Pattern b) { return pair(BinOp::kLt, a, b); }
 Pattern operator<=(Pattern a, Pattern b) { return pair(BinOp::kLe, a, b); }
+Pattern operator>(Pattern a, Pattern b) { return pair(BinOp::kGt, a, b); }
 Pattern operator>=(Pattern a, Pattern b) { return pair(BinOp::kGe, a, b); }
 Pattern operator==(Pattern a, Pattern b) { return pair(BinOp::kEq, a, b); }
 Pattern operator!=(Pattern a, Pattern b) { return pair(BinOp::kNe, a, b); }
@@ -188,6 +199,42 @@ Pattern lo(Pattern x) { return about(Kind::kLow, x); }
 Pattern hi(Pattern x) { return about(Kind::kHigh, x); }
 Pattern is_integer(Pattern x) { return about(Kind::kIsInteger, x); }
 Pattern is_exact(Pattern x) { return about(Kind::kIsExact, x); }
+
+Pattern is_constant(Pattern x) { return about(Kind::kIsConstant, x); }
+
+std::string to_string(const Pattern& p) {
+  const auto list = [&](const std::string& head) {
+    std::string out = "(" + head;
+    for (const Pattern& child : p->children) out += " " + to_string(child);
+    return out + ")";
+  };
+  const std::string wildcard(1, "xyz"[p->kind == Kind::kLiteral ? 0 : p->value]);
+  switch (p->kind) {
+    case Kind::kAny:
+      return wildcard;
+    case Kind::kConstant:
+      return "c" + std::to_string(p->value + 1);
+    case Kind::kLiteral:
+      return std::to_string(p->value);
+    case Kind::kBinary:
+      return list(name_of(p->op));
+    case Kind::kNot:
+      return list("not");
+    case Kind::kSelect:
+      return list("select");
+    case Kind::kLow:
+      return "(lo " + wildcard + ")";
+    case Kind::kHigh:
+      return "(hi " + wildcard + ")";
+    case Kind::kIsInteger:
+      return "(is_integer " + wildcard + ")";
+    case Kind::kIsExact:
+      return "(is_exact " + wildcard + ")";
+    case Kind::kIsConstant:
+      return "(is_constant " + wildcard + ")";
+  }
+  return {};
+}
 
 Expr apply_first(const std::vector<Rule>& rules, const Expr& e, Simplifier& simplifier) {
   for (const Rule& rule : rules) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "src/ir/interval.h"
@@ -19,7 +20,19 @@ struct PatternNode;
 
 class Pattern {
  public:
-  enum class Kind : uint8_t { kAny, kConstant, kLiteral, kBinary, kNot, kSelect, kLow, kHigh, kIsInteger, kIsExact };
+  enum class Kind : uint8_t {
+    kAny,
+    kConstant,
+    kLiteral,
+    kBinary,
+    kNot,
+    kSelect,
+    kLow,
+    kHigh,
+    kIsInteger,
+    kIsExact,
+    kIsConstant
+  };
   Pattern(int literal);  // also matches the float of that value; 0 is +0.0, not -0.0
   Pattern(Kind kind, int slot, BinOp op = BinOp::kAdd, std::vector<Pattern> children = {});
   Pattern(const Pattern&) = default;
@@ -43,6 +56,7 @@ Pattern operator/(Pattern, Pattern);  // floordiv
 Pattern operator%(Pattern, Pattern);  // floormod
 Pattern operator<(Pattern, Pattern);
 Pattern operator<=(Pattern, Pattern);
+Pattern operator>(Pattern, Pattern);
 Pattern operator>=(Pattern, Pattern);
 Pattern operator==(Pattern, Pattern);
 Pattern operator!=(Pattern, Pattern);
@@ -55,8 +69,10 @@ Pattern lo(Pattern x);
 Pattern hi(Pattern x);
 Pattern is_integer(Pattern x);  // wraps or does not overflow
 Pattern is_exact(Pattern x);    // not a float: x == x, and the order is total
+Pattern is_constant(Pattern x);
 
 struct Rule {
+  const char* name;
   Pattern from, to;
   Pattern when = 1;
 };
@@ -65,9 +81,10 @@ struct Rule {
 const std::vector<Rule>& index_rules(const ExprNode& root);
 const std::vector<Rule>& data_rules(const ExprNode& root);
 
-// The whole tables, for their proof.
+// The whole tables, for their proof; and a pattern in prefix form: (floordiv (floordiv x c1) c2).
 std::vector<Rule> all_index_rules();
 std::vector<Rule> all_data_rules();
+std::string to_string(const Pattern&);
 
 // `e` with the first rule that fits applied and the result simplified; empty when none fits. The operands of `e` are
 // simplified.

@@ -2,6 +2,7 @@
 //
 //   tw-opt --pass vectorize,unroll --target "llvm -mcpu=x86-64-v3" kernel.ir
 //   tw-opt --list
+//   tw-opt --rules
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <sstream>
 
 #include "src/ir/parse.h"
+#include "src/ir/simplify_pattern.h"
 #include "src/ir/verify.h"
 #include "src/lower/pipeline.h"
 #include "src/support/nearest.h"
@@ -44,10 +46,21 @@ void list_passes() {
   for (const lower::Pass& pass : lower::passes()) std::printf("%-14s %s\n", pass.name, pass.why_here);
 }
 
+// A line per rule, for those that prove them: table, name, from, to, when; a tab between two.
+void list_rules() {
+  const auto print = [](const char* table, const std::vector<ir::Rule>& rules) {
+    for (const ir::Rule& r : rules)
+      std::printf("%s\t%s\t%s\t%s\t%s\n", table, r.name, ir::to_string(r.from).c_str(), ir::to_string(r.to).c_str(),
+                  ir::to_string(r.when).c_str());
+  };
+  print("index", ir::all_index_rules());
+  print("data", ir::all_data_rules());
+}
+
 struct Options {
   std::vector<std::string> passes;
   std::string target, file = "-";
-  bool list = false, verify = false;
+  bool list = false, rules = false, verify = false;
 };
 
 void run(const Options& options) {
@@ -71,11 +84,16 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--target", options.target, "what to lower for; the host by default");
   app.add_flag("--list", options.list, "list the passes in pipeline order, and why each stands where it stands");
+  app.add_flag("--rules", options.rules, "list the simplifier's rules: table, name, from, to, when");
   app.add_flag("--verify", options.verify, "verify the program after each pass");
   app.add_option("FILE", options.file, "the text; - or nothing for standard input");
   CLI11_PARSE(app, argc, argv);
   if (options.list) {
     tw::list_passes();
+    return 0;
+  }
+  if (options.rules) {
+    tw::list_rules();
     return 0;
   }
   try {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
@@ -85,6 +86,9 @@ int64_t holds(const Pattern& p, const Values& v) {
       return v.any[p->value].type().is_integer();
     case Kind::kIsExact:
       return !v.any[p->value].type().is_float();
+    case Kind::kIsConstant:  // of the form, which decides nothing about values
+    case Kind::kNot:
+      return 1;
     default:
       break;
   }
@@ -153,13 +157,19 @@ size_t prove(const Rule& rule, Type t, const std::vector<Expr>& domain, const st
   return proved;
 }
 
+TEST(Rules, HaveOneNameEach) {
+  std::set<std::string> names;
+  for (const Rule& rule : all_index_rules()) EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
+  names.clear();
+  for (const Rule& rule : all_data_rules()) EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
+}
+
 TEST(Rules, IndexRulesHoldForSmallIntegers) {
   std::vector<Expr> domain;
   std::vector<int64_t> constants;
   for (int64_t n = -13; n <= 13; ++n) domain.push_back(Expr(n)), constants.push_back(n);
-  int number = 0;
   for (const Rule& rule : all_index_rules()) {
-    SCOPED_TRACE(number++);
+    SCOPED_TRACE(rule.name);
     EXPECT_GT(prove(rule, Type::index(), domain, constants), 0u);
   }
 }
@@ -177,12 +187,12 @@ TEST(Rules, DataRulesHoldForAllBytes) {
       constants.push_back(*as_int(few.back()));
     }
     for (size_t n = 0; n < rules.size(); ++n) {
-      SCOPED_TRACE(to_string(t) + " " + std::to_string(n));
+      SCOPED_TRACE(to_string(t) + " " + rules[n].name);
       if (applies(rules[n], t))
         proved[n] += prove(rules[n], t, mentions(rules[n].from, Kind::kAny, 2) ? few : all, constants);
     }
   }
-  for (size_t n = 0; n < rules.size(); ++n) EXPECT_TRUE(proved[n] > 0 || has_op(rules[n].from, BinOp::kDiv)) << n;
+  for (size_t n = 0; n < rules.size(); ++n) EXPECT_TRUE(proved[n] > 0 || has_op(rules[n].from, BinOp::kDiv)) << rules[n].name;
 }
 
 TEST(Rules, DataRulesHoldForFloats) {
@@ -191,9 +201,8 @@ TEST(Rules, DataRulesHoldForFloats) {
     std::vector<Expr> domain;
     for (double v : {0.0, -0.0, 1.0, -1.0, 2.5, 1e-7, -6e-8, 60000.0, infinity, -infinity, std::nan("")})
       domain.push_back(float_imm(t, v));
-    int number = 0;
-    for (const Rule& rule : all_data_rules()) {
-      SCOPED_TRACE(to_string(t) + " " + std::to_string(number++));
+      for (const Rule& rule : all_data_rules()) {
+      SCOPED_TRACE(to_string(t) + " " + rule.name);
       const bool constants = mentions(rule.from, Kind::kConstant, 0);  // integers only
       if (applies(rule, t) && !constants) prove(rule, t, domain, {});
     }

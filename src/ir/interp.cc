@@ -2,7 +2,13 @@
 
 #include "src/ir/interp.h"
 
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "src/ir/equal.h"
 #include "src/ir/interp_program.h"
+#include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::ir {
@@ -34,6 +40,30 @@ void bind(interp::Memory& memory, const Param& param, const InterpBuffer& given)
   }
 }
 
+// The buffers with a store whose value, lets looked through, reads the element that it writes.
+std::unordered_set<uint64_t> updated_buffers(const Stmt& body) {
+  std::unordered_set<uint64_t> out;
+  std::unordered_map<uint64_t, Expr> lets;
+  const auto reads = [&](const auto& self, const Expr& value, const Store& st) -> bool {
+    bool found = false;
+    walk(value, [&](const Expr& e) {
+      const auto* v = as<VarRef>(e);
+      if (v && lets.contains(v->var.id())) found = found || self(self, lets.at(v->var.id()), st);
+      const auto* l = as<Load>(e);
+      found = found || (l && l->buffer == st.buffer && std::ranges::equal(l->at, st.at, ExprEqual()));
+      return !found;
+    });
+    return found;
+  };
+  walk(body, [&](const Stmt& s) {
+    if (const auto* l = as<LetStmt>(s)) lets.emplace(l->var.id(), l->value);
+    if (const auto* st = as<Store>(s); st && !out.contains(st->buffer.id()) && reads(reads, st->value, *st))
+      out.insert(st->buffer.id());
+    return true;
+  });
+  return out;
+}
+
 void execute(const Program& program, std::span<const InterpBuffer> buffers, const InterpOptions& options,
              interp::State& state, interp::StmtPtr& body) {
   if (buffers.size() != program.params.size()) {
@@ -49,10 +79,17 @@ void execute(const Program& program, std::span<const InterpBuffer> buffers, cons
   state.slots.resize(preparation.slots());
   state.max_stores = options.max_steps;
   const bool races = options.check_races && preparation.has_parallel();
-  for (const Buffer& b : preparation.buffers())
-    state.memories.emplace_back(b.name(), b.element(), options.check_unwritten, races);
+  const std::unordered_set<uint64_t> updated =
+      options.check_one_value ? updated_buffers(program.body) : std::unordered_set<uint64_t>();
+  for (const Buffer& b : preparation.buffers()) {
+    const bool one_value = options.check_one_value && !updated.contains(b.id());
+    state.memories.emplace_back(b.name(), b.element(), options.check_unwritten, races, one_value);
+  }
   for (size_t i = 0; i < buffers.size(); ++i) bind(state.memories[i], program.params[i], buffers[i]);
   body->run(state);
+  if (!options.check_one_value || !options.check_unwritten) return;
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (program.params[i].written) state.memories[i].expect_whole();
 }
 
 // "at io = 3, ii = 5"

@@ -19,6 +19,10 @@ struct InterpBuffer {
 struct InterpOptions {
   bool check_unwritten = true;   // outputs count as unwritten at entry
   bool check_races = true;
+  // The contract of bounds inference, for programs as to_ir gives them: outputs are written whole, and an element is given
+  // one value only. A buffer that some store updates (its value reads the element that it writes) may change; what the
+  // passes from `accumulators` on make of a reduction does not show that any more.
+  bool check_one_value = false;
   int64_t max_steps = 0;         // stop with a Diagnostic after so many stores; 0: no limit
 };
 

@@ -2,6 +2,7 @@
 
 #include "src/ir/interp_memory.h"
 
+#include <bit>
 #include <cstring>
 
 namespace tw::ir::interp {
@@ -12,13 +13,14 @@ constexpr unsigned char kPoison = 0xa5;
 
 }  // namespace
 
-Memory::Memory(std::string name, Type element, bool check_unwritten, bool check_races)
+Memory::Memory(std::string name, Type element, bool check_unwritten, bool check_races, bool one_value)
     : name_(std::move(name)),
       element_(element),
       read_(read_function(element)),
       write_(write_function(element)),
       check_unwritten_(check_unwritten),
-      check_races_(check_races) {}
+      check_races_(check_races),
+      one_value_(one_value && check_unwritten) {}
 
 void Memory::bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written) {
   lay_out(std::move(shape), std::move(strides), written);
@@ -93,6 +95,27 @@ std::string Memory::element(int64_t at) const {
 
 void Memory::unwritten(int64_t at) const {
   throw Fault{ErrorKind::kInternal, "interpret: " + element(at) + " is read before anything was written there", {}};
+}
+
+bool Memory::same(Value a, Value b) const {
+  if (!element_.is_float()) return a.i == b.i;
+  if (element_.bits == 64) return std::bit_cast<uint64_t>(a.d) == std::bit_cast<uint64_t>(b.d);
+  return std::bit_cast<uint32_t>(a.f) == std::bit_cast<uint32_t>(b.f);
+}
+
+void Memory::expect_whole() const {
+  int64_t elements = 1;
+  for (int64_t extent : shape_) elements *= extent;
+  if (elements != span_) return;  // strides leave gaps
+  for (int64_t at = 0; at < span_; ++at)
+    if (!written_[static_cast<size_t>(at)])
+      throw Fault{ErrorKind::kInternal, "interpret: " + element(at) + " of an output is never written", {}};
+}
+
+void Memory::rewritten(int64_t at) const {
+  throw Fault{ErrorKind::kInternal,
+              "interpret: " + element(at) + " is written twice, with different values",
+              {"only a store that updates the element itself may change what was written"}};
 }
 
 void Memory::race(int64_t at, const char* how) const {

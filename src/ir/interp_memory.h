@@ -47,7 +47,7 @@ class Tasks {
 
 class Memory {
  public:
-  Memory(std::string name, Type element, bool check_unwritten, bool check_races);
+  Memory(std::string name, Type element, bool check_unwritten, bool check_races, bool one_value);
 
   // Memory of the caller, or fresh memory whose contents count as unwritten.
   void bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
@@ -66,12 +66,14 @@ class Memory {
     return read_(data_, at);
   }
   void store(int64_t at, Value v, const Tasks& tasks) {
-    if (check_unwritten_) written_[at] = 1;
     if (check_races_) note_write(at, tasks);
+    if (one_value_ && written_[at] && !same(read_(data_, at), v)) rewritten(at);
+    if (check_unwritten_) written_[at] = 1;
     write_(data_, at, v);
   }
 
   std::string element(int64_t at) const;  // "A[3, 4]"
+  void expect_whole() const;              // a fault when some element of the layout was never written
 
  private:
   struct Accesses {  // task numbers; 0: none
@@ -81,14 +83,16 @@ class Memory {
   void lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
   void note_read(int64_t at, const Tasks& tasks);
   void note_write(int64_t at, const Tasks& tasks);
+  bool same(Value a, Value b) const;  // bit for bit
   [[noreturn]] void unwritten(int64_t at) const;
+  [[noreturn]] void rewritten(int64_t at) const;
   [[noreturn]] void race(int64_t at, const char* how) const;
 
   std::string name_;
   Type element_;
   ReadFn read_;
   WriteFn write_;
-  bool check_unwritten_, check_races_;
+  bool check_unwritten_, check_races_, one_value_;
   void* data_ = nullptr;
   std::vector<int64_t> shape_, strides_;
   int64_t span_ = 0;

@@ -251,6 +251,21 @@ TEST_F(Interpreter, FindsRacesBetweenNestedLoops) {
   EXPECT_FAULT(run_ab(loop(i, 2, inner, ForKind::kParallel)), "data race on B[0]");
 }
 
+TEST_F(Interpreter, FindsElementsThatAreGivenTwoValues) {
+  const auto checked = [&](const Stmt& body) {
+    return run(program({{A}, {B, true}}, body), {bytes_of(a), bytes_of(b)}, {.check_one_value = true});
+  };
+  const Stmt twice = loop(i, 2, loop(j, 8, store(B, {j}, load(A, {j}))));
+  EXPECT_EQ(message(checked(twice)), "");
+  EXPECT_FAULT(checked(loop(i, 2, loop(j, 8, store(B, {j}, load(A, {i}))))), "B[0] is written twice");
+  EXPECT_FAULT(checked(loop(j, 7, store(B, {j}, f32(1)))), "B[7] of an output is never written");
+  const Stmt sum = loop(i, 8, seq({store(B, {i}, f32(0)), loop(j, 8, store(B, {i}, load(B, {i}) + load(A, {j})))}));
+  EXPECT_EQ(message(checked(sum)), "");
+  const Stmt scan = loop(i, 8, store(B, {i}, select(Expr(i) < 1, f32(0), load(B, {max(Expr(i) - 1, 0)}) + f32(1))));
+  EXPECT_EQ(message(checked(seq({store(B, {0}, f32(0)), scan}))), "");
+  EXPECT_FAULT(checked(seq({store(B, {0}, f32(3)), scan})), "B[0] is written twice");
+}
+
 TEST_F(Interpreter, ChecksItsArguments) {
   const Status s = run(program({{A}, {B, true}}, seq({})), {bytes_of(a)});
   ASSERT_FALSE(s.ok());

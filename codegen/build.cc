@@ -1,6 +1,7 @@
 // schedule -> loop program -> lowered program -> module.
 #include "tensorwright/build.h"
 
+#include "codegen/c/backend.h"
 #include "codegen/interp_module.h"
 #include "codegen/kernel_name.h"
 #include "src/lower/pipeline.h"
@@ -31,6 +32,7 @@ std::shared_ptr<const Module> build(const schedule::Schedule& s, const std::vect
 std::shared_ptr<const Module> build(const ir::Program& lowered, const Target& target, int opt_level) {
   codegen::check_kernel_name(lowered.name).value_or_throw();
   if (target.kind == "interp") return codegen::make_interp_module(lowered, target);
+  if (target.kind == "c") return codegen::make_c_module(lowered, target, opt_level);
 #if TW_LLVM
   if (target.kind == "llvm") return codegen::make_llvm_module(lowered, target, opt_level);
 #endif

@@ -1,26 +1,14 @@
 // Modules of the target "llvm": one object, loaded for direct calls and written by save.
-#include <algorithm>
-#include <fstream>
-
 #include "codegen/arg_specs.h"
+#include "codegen/c/source.h"
 #include "codegen/c_header.h"
+#include "codegen/files.h"
 #include "codegen/llvm/backend.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
 
 namespace {
-
-Diagnostic cannot_save(const std::string& path, const std::string& reason) {
-  return Diagnostic{ErrorKind::kArgument, "save: cannot write \"" + path + "\": " + reason, {}, {}};
-}
-
-void write_file(const std::string& path, std::string_view bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) throw Error(cannot_save(path, "is the folder there, and writable?"));
-}
 
 class LlvmModule : public Module {
  public:
@@ -35,21 +23,17 @@ class LlvmModule : public Module {
   }
 
   std::shared_ptr<const runtime::Kernel> kernel() const override {
-    if (kernel_) return kernel_;
-    std::string missing;
-    for (const std::string& feature : target_.missing_here()) missing += (missing.empty() ? "" : ", ") + feature;
-    throw Error({ErrorKind::kTarget,
-                 "run: this machine cannot run code for " + target_.to_string(),
-                 {},
-                 {"it lacks " + missing, "save() writes the kernel for the machine that has it"}});
+    if (!kernel_) throw Error(cannot_run(target_));
+    return kernel_;
   }
 
   std::string source(std::string_view kind) const override {
     if (kind == "ir") return to_string(program_);
     if (kind == "llvm") return compile(program_, target_, opt_level_, Output::kLlvm).value_or_throw();
+    if (kind == "c") return c_source({program_}, target_);
     if (kind == "asm") return compile(program_, target_, opt_level_, Output::kAssembly).value_or_throw();
     throw Error({ErrorKind::kArgument,
-                 "source: kind must be \"ir\", \"llvm\" or \"asm\", not \"" + std::string(kind) + "\"",
+                 "source: kind must be \"ir\", \"c\", \"llvm\" or \"asm\", not \"" + std::string(kind) + "\"",
                  {},
                  {}});
   }

@@ -18,7 +18,8 @@ Type float32_like(Type t) { return Type::f(32, t.lanes); }
 // The value as it is computed: halves as float32 that hold a half's value exactly, everything else as it was.
 class Widener {
  public:
-  explicit Widener(bool has_f16c) : has_f16c_(has_f16c) {}
+  Widener(bool converts_float16, bool converts_bfloat16)
+      : converts_float16_(converts_float16), converts_bfloat16_(converts_bfloat16) {}
 
   Expr visit(const Expr& e) {
     if (!e) return e;
@@ -48,13 +49,14 @@ class Widener {
   }
 
   Expr wide(const Expr& half) const {
-    if (has_f16c_ && half.type().code == TypeCode::kFloat) return cast(float32_like(half.type()), half);
+    if (converts(half.type())) return cast(float32_like(half.type()), half);
     return math::widen(half);
   }
   Expr narrow(Type half_type, const Expr& x) const {
-    if (has_f16c_ && half_type.code == TypeCode::kFloat) return cast(half_type, x);
+    if (converts(half_type)) return cast(half_type, x);
     return math::narrow(half_type, x);
   }
+  bool converts(Type half) const { return half.code == TypeCode::kFloat ? converts_float16_ : converts_bfloat16_; }
   Expr rounded(Type half_type, const Expr& x) const { return wide(narrow(half_type, x)); }
 
   // A half expression as 16 bits, without rounding twice where its last operation rounds anyway.
@@ -141,7 +143,7 @@ class Widener {
     return map_children(e, [&](const Expr& child) { return visit(child); });
   }
 
-  const bool has_f16c_;
+  const bool converts_float16_, converts_bfloat16_;
   std::unordered_map<const ExprNode*, Expr> done_;
   std::unordered_map<uint64_t, Var> vars_;
 };
@@ -150,7 +152,8 @@ class Widener {
 
 Program halves(const Program& p, const Target& target) {
   Program out = p;
-  out.body = Widener(target.has("f16c")).visit(p.body);
+  const bool in_c = target.kind == "c";  // small functions of their own, which read better
+  out.body = Widener(in_c || target.has("f16c"), in_c).visit(p.body);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "src/support/nearest.h"
+#include "src/target/c_compiler.h"
 #include "src/target/catalog.h"
 
 namespace tw {
@@ -18,7 +19,7 @@ constexpr const char* kHostTriple = "aarch64-unknown-linux-gnu";
 constexpr const char* kHostTriple = "x86_64-pc-linux-gnu";
 #endif
 
-const std::vector<std::string> kKinds = {"llvm", "interp"};
+const std::vector<std::string> kKinds = {"llvm", "c", "interp"};
 const std::vector<std::string> kOptions = {"-mcpu", "-mattr", "-mtriple"};
 
 struct Words {
@@ -44,7 +45,7 @@ Result<Words> read_words(std::string_view text) {
   std::istringstream stream{std::string(text)};
   stream >> words.kind;
   if (std::find(kKinds.begin(), kKinds.end(), words.kind) == kKinds.end())
-    return bad_target("the kind must be llvm or interp, not \"" + words.kind + "\"",
+    return bad_target("the kind must be llvm, c or interp, not \"" + words.kind + "\"",
                       {support::did_you_mean(words.kind, kKinds), "for example: llvm -mcpu=native"});
   for (std::string word; stream >> word;) {
     const size_t equals = word.find('=');
@@ -103,7 +104,7 @@ void choose_registers(Target& target) {
   }
 }
 
-[[maybe_unused]] Result<Target> resolve(Words words) {  // not in a build without LLVM
+Result<Target> resolve(Words words) {
   const target::CpuCatalog& catalog = target::catalog();
   if (!catalog.knows_triple(words.triple))
     return bad_target("unknown triple \"" + words.triple + "\"", {"for example: " + std::string(kHostTriple)});
@@ -118,7 +119,7 @@ void choose_registers(Target& target) {
   all.insert(all.end(), words.attributes.begin(), words.attributes.end());
 
   Target target;
-  target.kind = "llvm";
+  target.kind = words.kind;
   target.triple = words.triple;
   target.cpu = words.cpu;
   target.features = catalog.resolve(words.triple, words.cpu, all);
@@ -141,8 +142,8 @@ bool Target::has(std::string_view feature) const {
 }
 
 std::string Target::to_string() const {
-  if (kind != "llvm") return kind;
-  std::string text = "llvm -mcpu=" + cpu;
+  if (kind == "interp") return kind;
+  std::string text = kind + " -mcpu=" + cpu;
   if (triple != kHostTriple) text += " -mtriple=" + triple;
   for (size_t i = 0; i < attributes.size(); ++i) text += (i == 0 ? " -mattr=" : ",") + attributes[i];
   return text;
@@ -150,7 +151,7 @@ std::string Target::to_string() const {
 
 std::vector<std::string> Target::missing_here() const {
   std::vector<std::string> missing;
-  if (kind == "llvm" && triple.substr(0, triple.find('-')) != std::string_view(kHostTriple).substr(0, triple.find('-')))
+  if (kind != "interp" && triple.substr(0, triple.find('-')) != std::string_view(kHostTriple).substr(0, triple.find('-')))
     return {triple};
   for (const std::string& feature : features)
     if (used_by_code(feature) && !target::host_has(feature)) missing.push_back(feature);
@@ -166,19 +167,19 @@ Result<Target> Target::parse(std::string_view text) {
     target.kind = "interp";
     return target;
   }
-#if TW_LLVM
-  return resolve(std::move(words));
-#else
-  return bad_target("llvm is not part of this build", {"it was configured with TW_LLVM=OFF; use target \"interp\", or "
-                                                       "install llvm-19-dev and build again"});
+#if !TW_LLVM
+  if (words.kind == "llvm")
+    return bad_target("llvm is not part of this build", {"it was configured with TW_LLVM=OFF; use target \"c\", or "
+                                                         "install llvm-19-dev and build again"});
 #endif
+  return resolve(std::move(words));
 }
 
 Target Target::host() {
 #if TW_LLVM
   static const Target target = parse("llvm -mcpu=native").value_or_throw();
 #else
-  static const Target target = parse("interp").value_or_throw();
+  static const Target target = parse(target::c_compiler().empty() ? "interp" : "c -mcpu=native").value_or_throw();
 #endif
   return target;
 }

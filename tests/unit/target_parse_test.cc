@@ -26,7 +26,7 @@ TEST(TargetParse, InterpTakesNoOptions) {
 
 TEST(TargetParse, UnknownKindsAndOptionsNameTheNearest) {
   contains(error_of("lvm -mcpu=native"), "did you mean llvm?");
-  contains(error_of(""), "must be llvm or interp");
+  contains(error_of(""), "must be llvm, c or interp");
 #if TW_LLVM
   contains(error_of("llvm -mpcu=native"), "did you mean -mcpu");
   contains(error_of("llvm native"), "an option must be");

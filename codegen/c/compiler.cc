@@ -1,0 +1,121 @@
+#include "codegen/c/compiler.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "src/support/subprocess.h"
+#include "src/target/c_compiler.h"
+
+namespace tw::codegen {
+
+namespace {
+
+constexpr double kPatience = 600;  // seconds; thousands of unrolled statements take long
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code none;
+    std::string name = (std::filesystem::temp_directory_path(none) / "tensorwright_c_XXXXXX").string();
+    if (mkdtemp(name.data())) path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  bool usable() const { return !path_.empty(); }
+  std::string operator/(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+Diagnostic cannot_compile(const std::string& what, std::vector<std::string> notes) {
+  return Diagnostic{ErrorKind::kBuild, "build: " + what, {}, std::move(notes)};
+}
+
+// The instructions that the target has, one flag each: compilers know features longer than they know CPUs.
+void add_features(const Target& target, std::vector<std::string>& flags) {
+  if (!target.triple.starts_with("x86_64")) return;
+  for (const char* feature : {"sse3",     "ssse3",    "sse4.1",   "sse4.2",   "popcnt",     "avx",       "avx2",
+                              "bmi",      "bmi2",     "f16c",     "fma",      "lzcnt",      "movbe",     "avx512f",
+                              "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni", "avx512bf16"})
+    if (target.has(feature)) flags.push_back(std::string("-m") + feature);
+  if (target.vector_bits == 512) flags.push_back("-mprefer-vector-width=512");
+}
+
+std::vector<std::string> flags_for(const Target& target, int opt_level) {
+  // -O2, not -O3: gcc unrolls loops over lanes before it makes vectors of them. Values without optimisation are those
+  // of -O1, which differs in that functions such as sqrt are instructions.
+  std::vector<std::string> flags = {"-std=c99", opt_level == 0 ? "-O1" : "-O2", "-w", "-fPIC"};
+  for (const char* meaning : {"-fwrapv", "-fno-math-errno", "-ffp-contract=off"}) flags.push_back(meaning);
+  // Loops that copy or fill stay loops, and nothing is added that a C library would have to bring.
+  for (const char* alone :
+       {"-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-tree-loop-distribute-patterns", "-fno-stack-protector"})
+    flags.push_back(alone);
+  add_features(target, flags);
+  return flags;
+}
+
+std::string last_lines(const std::string& text, int count) {
+  size_t at = text.size();
+  while (at != std::string::npos && at > 0 && count-- > 0) at = text.rfind('\n', at - 1);
+  return at == std::string::npos || at == 0 ? text : text.substr(at + 1);
+}
+
+Status run(const std::vector<std::string>& compiler, std::vector<std::string> args) {
+  args.insert(args.begin(), compiler.begin() + 1, compiler.end());
+  try {
+    support::Subprocess process({compiler[0], std::move(args)});
+    const support::ExitStatus status = process.wait(kPatience);
+    if (status.known && status.signal == 0 && status.code == 0) return Unit{};
+    return cannot_compile("the C compiler " + compiler[0] + " failed: " + support::to_string(status),
+                          {last_lines(process.error_text(), 12), "the variable CC names another compiler"});
+  } catch (const std::system_error& e) {
+    return cannot_compile("the C compiler " + compiler[0] + " cannot be started: " + e.what(), {});
+  }
+}
+
+}  // namespace
+
+Status compile_c(const std::string& source, const Target& target, int opt_level, COutput output,
+                 const std::string& path, const std::vector<std::string>& more) {
+  const std::vector<std::string> compiler = target::c_compiler();
+  if (compiler.empty())
+    return cannot_compile("no C compiler was found",
+                          {"target c needs cc, gcc or clang on the PATH, or its name in CC"});
+  const TemporaryFolder folder;
+  if (!folder.usable()) return cannot_compile("no temporary folder for the C compiler", {"TMPDIR may name one"});
+  const std::string text = folder / "kernel.c";
+  std::ofstream(text) << source;
+  std::vector<std::string> args = flags_for(target, opt_level);
+  args.insert(args.end(), more.begin(), more.end());
+  if (output == COutput::kShared)
+    args.insert(args.end(), {"-shared", "-nostdlib", "-Wl,-z,defs", "-Wl,-z,now"});
+  else
+    args.push_back("-c");
+  args.insert(args.end(), {"-o", path, text});
+  return run(compiler, std::move(args));
+}
+
+Result<std::shared_ptr<void>> load_c(const std::string& source, const Target& target, int opt_level,
+                                     const std::vector<std::string>& more) {
+  const TemporaryFolder folder;
+  if (!folder.usable()) return cannot_compile("no temporary folder for the C compiler", {"TMPDIR may name one"});
+  const std::string path = folder / "kernel.so";
+  TW_TRY([[maybe_unused]] Unit compiled, compile_c(source, target, opt_level, COutput::kShared, path, more));
+  std::shared_ptr<void> library(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), [](void* handle) {
+    if (handle) dlclose(handle);
+  });
+  if (!library) return cannot_compile("the compiled C cannot be loaded", {dlerror()});
+  return library;
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,225 @@
+// One C file: what the kernels need, the kernels, and their descriptors.
+#include <algorithm>
+#include <set>
+
+#include "codegen/c/emitter.h"
+#include "codegen/c/lanes.h"
+#include "codegen/c/source.h"
+#include "codegen/c/tiles.h"
+#include "src/ir/walk.h"
+#include "src/runtime/kernel.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::codegen {
+
+namespace {
+
+const char* const kAbiText =
+#include "kernel_abi_text.inc"
+    ;
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+}
+
+// The interface without its comments, which stand in kernel_abi.h, and without its typedefs: a kernel may be called
+// `context`, and tw_context is then its symbol.
+std::string bare_abi() {
+  std::string text = kAbiText;
+  const std::string body = "(int64_t begin, int64_t end, void* closure)";
+  replace_all(text, "typedef int32_t (*tw_parallel_body)" + body + ";", "");
+  replace_all(text, "int64_t n, tw_parallel_body body,",
+              "int64_t n,\n                          int32_t (*body)" + body + ",");
+  for (const char* type : {"tw_args", "tw_context", "tw_param_descriptor", "tw_kernel_descriptor"}) {
+    const std::string name = type;
+    replace_all(text, "typedef struct " + name + " {", "struct " + name + " {");
+    replace_all(text, "} " + name + ";", "};");
+    replace_all(text, "const " + name + "*", "const struct " + name + "*");
+  }
+  std::string out, line;
+  for (size_t at = 0; at < text.size();) {
+    if (text.compare(at, 2, "/*") == 0) {
+      at = text.find("*/", at) + 2;
+    } else if (text[at] == '\n') {
+      while (line.ends_with(' ')) line.pop_back();
+      const bool for_cpp =
+          line.starts_with("#if") || line.starts_with("#endif") || line == "extern \"C\" {" || line == "}";
+      const bool for_us = line.starts_with("#define TENSORWRIGHT_") || line.starts_with("#define TW_KERNEL_PREFIX");
+      if (!line.empty() && !for_cpp && !for_us) out += line + "\n";
+      line.clear();
+      ++at;
+    } else {
+      line += text[at++];
+    }
+  }
+  return out;
+}
+
+std::string shape_text(const ir::Buffer& buffer) {
+  std::string text = to_string(buffer.element()) + "[";
+  for (size_t d = 0; d < buffer.rank(); ++d) text += (d ? ", " : "") + ir::to_string(buffer.shape()[d]);
+  return text + "]";
+}
+
+// In a comment, whatever it is.
+std::string plain(std::string text) {
+  for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* ");
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      (out += '\\') += c;
+    } else if (byte < 32 || byte > 126 || c == '?') {
+      const char octal[] = {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
+                            static_cast<char>('0' + (byte & 7))};
+      out.append(octal, sizeof octal);
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string numbers(const std::vector<ir::Expr>& values) {
+  std::string text;
+  for (const ir::Expr& value : values)
+    text += (text.empty() ? "" : ", ") + std::to_string(ir::as_int(value).value_or(-1));
+  return text;
+}
+
+constexpr const char* kLanes = " * A loop over l, the lanes, is one vector statement of the schedule.\n";
+constexpr const char* kHowToCompile = " * Compile with -std=c99 -O2 -fwrapv -fno-math-errno -ffp-contract=off. */\n";
+
+constexpr const char* kVectors = R"(
+#ifndef TW_VECTORS
+#ifdef __GNUC__
+#define TW_VECTORS 1
+#else
+#define TW_VECTORS 0
+#endif
+#endif
+)";
+
+}  // namespace
+
+std::string CEmitter::vector_type(ir::Type element, int lanes) {
+  const std::string name = type_suffix(element) + "x" + std::to_string(lanes);
+  const std::string type = c_type(element), bytes = std::to_string(element.bytes() * lanes);
+  const std::pair<std::string, std::string> row{
+      "typedef " + type + " " + name + " __attribute__((vector_size(" + bytes + ")));\n",
+      "typedef " + type + " " + name + "[" + std::to_string(lanes) + "];\n"};
+  if (std::find(vector_types_.begin(), vector_types_.end(), row) == vector_types_.end()) vector_types_.push_back(row);
+  return name;
+}
+
+void CEmitter::find_written(const ir::Program& program) {
+  written_.clear();
+  ir::walk(program.body, [&](const ir::Stmt& s) {
+    if (const auto* store = ir::as<ir::Store>(s)) written_.insert(store->buffer.id());
+    return true;
+  });
+}
+
+void CEmitter::emit_kernel(const ir::Program& program) {
+  kernel_name_ = runtime::kernel_symbol(program.name);
+  find_written(program);
+  frame_ = Frame{};
+  lines_.clear();
+  indent_ = 1;
+  const CNames::Block block(names_);
+  const std::vector<ir::Buffer> used = ir::free_buffers(program.body);
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    const ir::Buffer& buffer = program.params[i].buffer;
+    declare_elements(buffer);
+    if (std::find(used.begin(), used.end(), buffer) == used.end()) continue;
+    const std::string name = names_.bind(buffer.id(), buffer.name());
+    line(pointer(buffer) + " restrict " + name + " = args->data[" + std::to_string(i) + "];");
+  }
+  const size_t opening = lines_.size();
+  emit(program.body);
+  const auto mentions = [&](const char* word) {
+    return std::any_of(lines_.begin(), lines_.end(), [&](auto& text) { return text.find(word) != std::string::npos; });
+  };
+  const auto unused = [&](const char* word) { lines_.insert(lines_.begin(), "  (void)" + std::string(word) + ";"); };
+  const bool context_used = mentions("context");
+  if (opening == 0) unused("args");
+  if (!context_used) unused("context");
+  functions_ += "int32_t " + kernel_name_ + "(const struct tw_args* args, const struct tw_context* context) {\n";
+  for (const std::string& text : lines_) functions_ += text + "\n";
+  functions_ += "  return 0;\n}\n";
+}
+
+void CEmitter::emit_descriptor(const ir::Program& program, const Target& target) {
+  const std::string symbol = runtime::kernel_symbol(program.name);
+  std::string rows;
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    const ir::Buffer& buffer = program.params[i].buffer;
+    const ir::Type type = buffer.element();
+    const auto array = [&](const char* what, const std::vector<ir::Expr>& values) -> std::string {
+      if (values.empty()) return "NULL";
+      const std::string name = function_names_.symbol(symbol + "_" + what + "_" + std::to_string(i));
+      functions_ += "static const int64_t " + name + "[] = {" + numbers(values) + "};\n";
+      return name;
+    };
+    const std::string shape = array("shape", buffer.shape()), strides = array("strides", buffer.strides());
+    rows += "    {" + quoted(buffer.name()) + ", " + std::to_string(static_cast<int>(type.code)) + ", " +
+            std::to_string(type.bits) + ", " + (program.params[i].written ? "1" : "0") + ", " +
+            std::to_string(buffer.rank()) + ", " + shape + ", " + strides + "},\n";
+  }
+  std::string params = "NULL";
+  if (!rows.empty()) {
+    params = function_names_.symbol(symbol + "_params");
+    functions_ += "static const struct tw_param_descriptor " + params + "[] = {\n" + rows + "};\n";
+  }
+  std::string features;  // in pieces, one a line
+  size_t start = 0;
+  for (const std::string& feature : target.features) {
+    features += (features.empty() ? "" : ",") + feature;
+    if (features.size() - start < 90) continue;
+    features += "\"\n    \"";
+    start = features.size();
+  }
+  functions_ += "const struct tw_kernel_descriptor " + runtime::descriptor_symbol(program.name) +
+                " = {\n    sizeof(struct tw_kernel_descriptor), TW_ABI_VERSION, " + quoted(program.name) + ", " +
+                quoted(target.to_string()) + ",\n    \"" + features + "\",\n    " +
+                std::to_string(program.params.size()) + ", " + params + "};\n";
+}
+
+std::string CEmitter::file(const std::vector<ir::Program>& programs, const Target& target) {
+  std::string head;
+  for (const ir::Program& program : programs) {
+    head += (head.empty() ? "/* Kernel " : " * Kernel ") + program.name + " for " + target.to_string() + ".\n";
+    for (const ir::Param& param : program.params)
+      head += " *   " + plain(param.buffer.name()) + ": " + plain(shape_text(param.buffer)) +
+              (param.written ? ", written" : "") + "\n";
+    functions_ += "\n";
+    emit_kernel(tiles_of_vectors(lanes_as_loops(program)));
+    functions_ += "\n";
+    emit_descriptor(program, target);
+  }
+  std::string out = head + (int_vars_.empty() ? "" : kLanes) + kHowToCompile;
+  if (helpers_.math()) out += "#include <math.h>\n";
+  out += bare_abi();
+  out += "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n";
+  if (!vector_types_.empty()) {
+    out += kVectors + std::string("#if TW_VECTORS\n");
+    for (const auto& [vector, array] : vector_types_) out += vector;
+    out += "#else\n";
+    for (const auto& [vector, array] : vector_types_) out += array;
+    out += "#endif\n";
+  }
+  for (const std::string& helper : helpers_.texts()) out += "\n" + helper;
+  return out + functions_;
+}
+
+std::string c_source(const std::vector<ir::Program>& programs, const Target& target) {
+  return support::with_deep_stack([&] { return CEmitter().file(programs, target); });
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,85 @@
+// Integers: shifts, divisions, and casts between all types.
+//
+// Where C's own operator has the meaning of ir.h (a divisor that is known not to be 0 or -1, operands that are known
+// not to be negative) it is written; elsewhere a helper function is called.
+#include "codegen/c/emitter.h"
+
+namespace tw::codegen {
+
+using ir::BinOp;
+using ir::Expr;
+using ir::Type;
+
+namespace {
+
+bool narrow(Type type) { return !type.is_bool() && type.is_integer() && type.bits < 32; }
+
+// Whether an int in C can stand for every value of `from`, when `to` is asked for.
+bool same_value_as_int(Type from, Type to) {
+  const bool has_sign = from.is_int();
+  const int bits = from.is_bool() ? 1 : from.bits;
+  if (to.is_uint()) return !has_sign && bits < to.bits && to.bits < 32;
+  return has_sign ? bits <= to.bits && bits <= 32 : bits < to.bits && bits < 32;
+}
+
+}  // namespace
+
+CText CEmitter::emit_shift(const ir::Binary& binary, Need need) {
+  const Type type = binary.a.type();
+  const bool left = binary.op == BinOp::kShl;
+  CText value = emit(binary.a, left && narrow(type) ? Need::kLow : Need::kValue);
+  if (type.bits == 64) value = widened(type, value);
+  const std::string shifted = value.level < kUnary ? "(" + value.text + ")" : value.text;
+  const auto constant = ir::as_int(binary.b);
+  const std::string amount = constant ? std::to_string(static_cast<uint64_t>(*constant) % type.bits)
+                                      : "(" + in(binary.b, kUnary, narrow(type) ? Need::kLow : Need::kValue) + " & " +
+                                            std::to_string(type.bits - 1) + ")";
+  const CText out{shifted + (left ? " << " : " >> ") + amount, kShifts};
+  return left ? narrowed(type, out, need) : out;
+}
+
+CText CEmitter::emit_division(const ir::Binary& binary) {
+  const Type type = binary.a.type();
+  const auto divisor = ir::as_int(binary.b);
+  const bool floors = binary.op == BinOp::kFloorDiv || binary.op == BinOp::kFloorMod;
+  const bool modulo = binary.op == BinOp::kFloorMod || binary.op == BinOp::kTruncMod;
+  const bool dividend_positive = !type.is_uint() && ir::interval_of(binary.a, bounds_).lo >= 0;
+  const bool divisor_positive = divisor ? *divisor > 0 : !type.is_uint() && ir::interval_of(binary.b, bounds_).lo > 0;
+  const bool as_in_c = type.is_uint() ? divisor.value_or(0) != 0
+                       : floors       ? divisor_positive && dividend_positive
+                                      : divisor_positive || divisor.value_or(-1) < -1;
+  if (!as_in_c) return {call_text(helpers_.division(binary.op, type), {binary.a, binary.b})};
+  CText a = emit(binary.a);
+  const CText b = emit(binary.b);
+  if (type.bits == 64 && !a.wide && !b.wide) a = widened(type, a);
+  const std::string dividend = a.level < kMultiplicative ? "(" + a.text + ")" : a.text;
+  const std::string by = b.level <= kMultiplicative ? "(" + b.text + ")" : b.text;
+  return {dividend + (modulo ? " % " : " / ") + by, kMultiplicative};
+}
+
+CText CEmitter::emit_cast(Type to, const Expr& expr, Need need) {
+  const Type from = expr.type();
+  const auto explicitly = [&](Need operand) {
+    return CText{"(" + c_type(to) + ")" + in(expr, kUnary, operand), kUnary};
+  };
+  if (from == to) return emit(expr, need);
+  if (from.is_half() || to.is_half()) {
+    const Type other = to.is_half() ? from : to;
+    TW_CHECK(other == Type::f(32), "cast from " + ir::to_string(from) + " to " + ir::to_string(to));
+    return {call_text(helpers_.half_cast(from, to), {expr})};
+  }
+  if (to.is_bool()) return {in(expr, kAdditive) + " != 0", kEquality};
+  if (to.is_float()) return explicitly(Need::kValue);
+  if (from.is_float()) return {call_text(helpers_.float_to_integer(from, to), {expr})};
+
+  if (from.bits == 64 && to.bits == 64 && !from.is_uint() && !to.is_uint()) return emit(expr, need);  // index
+  if (same_value_as_int(from, to)) {
+    CText value = emit(expr);
+    value.wide = to.bits < 64;
+    return value;
+  }
+  if (narrow(to) && need == Need::kLow) return emit(expr, narrow(from) ? Need::kLow : Need::kValue);
+  return explicitly(narrow(from) && narrow(to) && to.bits <= from.bits ? Need::kLow : Need::kValue);
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,110 @@
+#include "codegen/c/helpers.h"
+
+namespace tw::codegen {
+
+using ir::BinOp;
+using ir::Type;
+using ir::TypeCode;
+
+std::string c_type(Type type) {
+  if (type.is_bool()) return "uint8_t";
+  if (type.is_half()) return "uint16_t";
+  if (type.is_float()) return type.bits == 32 ? "float" : type.bits == 64 ? "double" : "uint8_t";
+  return (type.is_uint() ? "uint" : "int") + std::to_string(type.bits) + "_t";
+}
+
+std::string type_suffix(Type type) {
+  if (type.is_bool()) return "bool";
+  const char* letter = type.code == TypeCode::kBFloat ? "bf" : type.is_float() ? "f" : type.is_uint() ? "u" : "i";
+  return letter + std::to_string(type.bits);
+}
+
+std::string Helpers::add(const std::string& name, Type result, const std::string& parameters, const std::string& body) {
+  if (known_.emplace(name, true).second)
+    texts_.push_back("static inline " + c_type(result) + " " + name + "(" + parameters + ") {\n" + body + "}\n");
+  return name;
+}
+
+std::string Helpers::min_max(BinOp op, Type type) {
+  const bool min = op == BinOp::kMin;
+  const std::string t = c_type(type);
+  return add((min ? "min_" : "max_") + type_suffix(type), type, t + " a, " + t + " b",
+             std::string("  return a ") + (min ? "<" : ">") + " b ? a : b;\n");
+}
+
+// x / 0 and x % 0 are 0, MIN / -1 wraps to MIN and MIN % -1 is 0.
+std::string Helpers::division(BinOp op, Type type) {
+  const std::string t = c_type(type), pair = t + " a, " + t + " b";
+  const bool modulo = op == BinOp::kFloorMod || op == BinOp::kTruncMod;
+  const bool floors = op == BinOp::kFloorDiv || op == BinOp::kFloorMod;
+  const std::string suffix = type_suffix(type);
+  if (type.is_uint())
+    return add((modulo ? "mod_" : "div_") + suffix, type, pair,
+               std::string("  return b == 0 ? 0 : a ") + (modulo ? "%" : "/") + " b;\n");
+  if (!floors && modulo) return add("truncmod_" + suffix, type, pair, "  return b == 0 || b == -1 ? 0 : a % b;\n");
+  if (!floors)
+    return add("truncdiv_" + suffix, type, pair, "  if (b == 0) return 0;\n  return b == -1 ? -a : a / b;\n");
+  if (modulo)
+    return add("floormod_" + suffix, type, pair,
+               "  if (b == 0 || b == -1) return 0;\n  const " + t +
+                   " r = a % b;\n  return r != 0 && (r < 0) != (b < 0) ? r + b : r;\n");
+  return add("floordiv_" + suffix, type, pair,
+             "  if (b == 0) return 0;\n  if (b == -1) return -a;\n"
+             "  return a / b - (a % b != 0 && (a < 0) != (b < 0));\n");
+}
+
+std::string Helpers::integer_abs(Type type) {
+  return add("abs_" + type_suffix(type), type, c_type(type) + " a", "  return a < 0 ? -a : a;\n");
+}
+
+// Truncates, saturates at the ends of the type, 0 for NaN. The bounds are exact in `from`, or round away from 0.
+std::string Helpers::float_to_integer(Type from, Type to) {
+  const std::string t = c_type(to);
+  const std::string prefix = to.is_uint() ? "UINT" : "INT", bits = std::to_string(to.bits);
+  const std::string lowest = to.is_uint() ? "0" : "INT" + bits + "_MIN", highest = prefix + bits + "_MAX";
+  const std::string real = c_type(from), bound = to.is_uint() ? "0" : "(" + real + ")" + lowest;
+  return add(type_suffix(from) + "_to_" + type_suffix(to), to, real + " x",
+             "  if (x != x) return 0;\n  if (x <= " + bound + ") return " + lowest + ";\n  return x >= (" + real + ")" +
+                 highest + " ? " + highest + " : (" + t + ")x;\n");
+}
+
+std::string Helpers::half_cast(Type from, Type to) {
+  const std::string bits = "  union { float f; uint32_t u; } x;\n";
+  const bool bfloat = (from.is_half() ? from : to).code == TypeCode::kBFloat;
+  const std::string name = type_suffix(from) + "_to_" + type_suffix(to);
+  if (bfloat && to.is_half())
+    return add(name, to, "float value",
+               bits +
+                   "  x.f = value;\n"
+                   "  if (value != value) return 0x7fc0;\n"
+                   "  return (uint16_t)((x.u + 0x7fff + ((x.u >> 16) & 1)) >> 16); /* to nearest, ties to even */\n");
+  if (bfloat) return add(name, to, "uint16_t half", bits + "  x.u = (uint32_t)half << 16;\n  return x.f;\n");
+  if (to.is_half())
+    return add(name, to, "float value",
+               bits +
+                   "  x.f = value;\n"
+                   "  const uint32_t sign = (x.u >> 16) & 0x8000;\n"
+                   "  x.u &= 0x7fffffff;\n"
+                   "  if (x.u > 0x7f800000) return (uint16_t)(sign | 0x7e00); /* NaN */\n"
+                   "  if (x.u >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* too large */\n"
+                   "  if (x.u < 0x38800000) { /* subnormal: the sum rounds */\n"
+                   "    x.f += 0.5f;\n"
+                   "    return (uint16_t)(sign | (x.u - 0x3f000000));\n"
+                   "  }\n"
+                   "  return (uint16_t)(sign | ((x.u - 0x38000000 + 0xfff + ((x.u >> 13) & 1)) >> 13));\n");
+  return add(name, to, "uint16_t half",
+             bits +
+                 "  const uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff;\n"
+                 "  x.u = 0x38800000 + ((rest & 0x3ff) << 13);\n"
+                 "  if (rest < 0x400) x.f -= 0x1p-14f; /* subnormal */\n"
+                 "  else x.u = (rest << 13) + (rest < 0x7c00 ? 0x38000000 : 0x70000000);\n"
+                 "  x.u |= sign;\n"
+                 "  return x.f;\n");
+}
+
+std::string Helpers::reinterpret(Type from, Type to) {
+  return add(type_suffix(from) + "_as_" + type_suffix(to), to, c_type(from) + " value",
+             "  union { " + c_type(from) + " from; " + c_type(to) + " to; } bits = {value};\n  return bits.to;\n");
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,37 @@
+// The little functions that C needs to mean what ir.h says: a file gets those that its kernels call.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensorwright/ir.h"
+
+namespace tw::codegen {
+
+std::string c_type(ir::Type type);       // of a scalar in memory and as a value: "int32_t", "float", "uint8_t" for bool
+std::string type_suffix(ir::Type type);  // "i32", "f64", "bf16", "bool"; index is "i64"
+
+class Helpers {
+ public:
+  // Each returns the name of the function and has its text emitted.
+  std::string min_max(ir::BinOp op, ir::Type type);
+  std::string division(ir::BinOp op, ir::Type type);
+  std::string integer_abs(ir::Type type);
+  std::string float_to_integer(ir::Type from, ir::Type to);
+  std::string half_cast(ir::Type from, ir::Type to);
+  std::string reinterpret(ir::Type from, ir::Type to);
+  void uses_math() { math_ = true; }
+
+  bool math() const { return math_; }
+  const std::vector<std::string>& texts() const { return texts_; }  // in the order of first use
+
+ private:
+  std::string add(const std::string& name, ir::Type result, const std::string& parameters, const std::string& body);
+
+  std::map<std::string, bool> known_;
+  std::vector<std::string> texts_;
+  bool math_ = false;
+};
+
+}  // namespace tw::codegen

@@ -1,0 +1,176 @@
+#include "codegen/c/lanes.h"
+
+#include <functional>
+#include <unordered_map>
+
+#include "src/ir/equal.h"
+#include "src/ir/interval.h"
+#include "src/ir/typing.h"
+#include "src/ir/walk.h"
+
+namespace tw::codegen {
+
+using namespace ir;
+
+namespace {
+
+Expr sum(const Expr& base, const Expr& offset) { return is_int(base, 0) ? offset : base + offset; }
+
+// The loops over lanes of one program.
+class LaneWriter {
+ public:
+  Stmt visit(const Stmt& s) {
+    if (const auto* st = as<Store>(s)) return store_of(*st, s);
+    if (const auto* let = as<LetStmt>(s); let && !let->var.type().is_scalar()) return vector_of(*let);
+    if (const auto* loop = as<For>(s); loop && loop->kind == ForKind::kVectorized)
+      return ir::loop(loop->var, loop->extent, visit(loop->body), ForKind::kSerial, loop->tail);
+    return map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
+  }
+
+ private:
+  Stmt store_of(const Store& st, const Stmt& whole) {
+    const int lanes = std::max<int>(st.value.type().lanes, lanes_of(st.at));
+    if (lanes == 1) return whole;
+    if (hazard(st)) return in_two_steps(st, lanes);
+    return over_lanes(lanes, [&] { return lane_store(st); });
+  }
+
+  template <class Body>
+  Stmt over_lanes(int lanes, const Body& body) {
+    lane_ = Var("l");
+    done_.clear();
+    return loop(lane_, lanes, body(), ForKind::kVectorized);
+  }
+
+  Stmt lane_store(const Store& st) {
+    std::vector<Expr> at;
+    for (const Expr& e : st.at) at.push_back(lane(e));
+    return store(st.buffer, std::move(at), lane(st.value), st.pred ? lane(st.pred) : Expr());
+  }
+
+  using Kept = std::function<Expr()>;  // the value of the lane at hand
+
+  // x = value of every lane, then C[at] = x: subscripts and predicate are part of what is read first.
+  Stmt in_two_steps(const Store& st, int lanes) {
+    std::vector<std::pair<Buffer, Expr>> kept;
+    const auto keep = [&](const char* name, const Expr& e) -> Kept {
+      const Buffer buffer(name, e.type().element(), {Expr(lanes)}, Scope::kLocal);
+      kept.emplace_back(buffer, e);
+      return [=, this] { return load(buffer, {Expr(lane_)}); };
+    };
+    const Kept value = keep("value", st.value);
+    const Kept pred = st.pred ? keep("wanted", st.pred) : [] { return Expr(); };
+    const Expr at = st.at[0];
+    const Kept place = has_load(at) ? keep("place", at) : [this, at] { return lane(at); };
+    std::vector<Stmt> steps;
+    for (const auto& [buffer, e] : kept)
+      steps.push_back(over_lanes(lanes, [&] { return store(buffer, {Expr(lane_)}, lane(e)); }));
+    steps.push_back(over_lanes(lanes, [&] { return store(st.buffer, {place()}, value(), pred()); }));
+    Stmt out = seq(std::move(steps));
+    for (const auto& [buffer, e] : kept) out = allocate(buffer, out);
+    return out;
+  }
+
+  Stmt vector_of(const LetStmt& let) {
+    const Type type = let.var.type();
+    const Buffer buffer(let.var.name(), type.element(), {Expr(type.lanes)}, Scope::kLocal);
+    const Stmt fill = over_lanes(type.lanes, [&] { return store(buffer, {Expr(lane_)}, lane(let.value)); });
+    vectors_.emplace(let.var.id(), buffer);
+    return allocate(buffer, seq({fill, visit(let.body)}));
+  }
+
+  // One lane of an expression.
+  Expr lane(const Expr& e) {
+    if (e.type().is_scalar()) return e;
+    auto [at, fresh] = done_.try_emplace(e.get());
+    if (!fresh) return at->second;
+    const Expr out = lane_of(e);
+    return done_[e.get()] = out;
+  }
+
+  std::vector<Expr> lanes(const std::vector<Expr>& list) {
+    std::vector<Expr> out;
+    for (const Expr& e : list) out.push_back(lane(e));
+    return out;
+  }
+
+  Expr lane_of(const Expr& e) {
+    if (const auto* r = as<Ramp>(e)) return ramp_lane(*r);
+    if (const auto* b = as<Broadcast>(e)) return b->value;
+    if (const auto* v = as<VarRef>(e)) {
+      const auto kept = vectors_.find(v->var.id());
+      return kept == vectors_.end() ? Expr(scalar(v->var)) : load(kept->second, {Expr(lane_)});
+    }
+    if (const auto* l = as<Let>(e)) {
+      const Expr value = lane(l->value);
+      return let(l->var.type().is_scalar() ? l->var : scalar(l->var), value, lane(l->body));
+    }
+    if (const auto* l = as<Load>(e)) return load(l->buffer, lanes(l->at), l->pred ? lane(l->pred) : Expr());
+    if (const auto* c = as<Cast>(e)) return cast(e.type().element(), lane(c->value));
+    if (const auto* c = as<Call>(e)) {
+      if (c->fn == Fn::kReinterpret) return reinterpret(e.type().element(), lane(c->args[0]));
+      return call(c->fn, lanes(c->args));
+    }
+    if (const auto* b = as<Binary>(e)) return binary(b->op, lane(b->a), lane(b->b));
+    if (const auto* n = as<Not>(e)) return logical_not(lane(n->a));
+    if (const auto* s = as<Select>(e)) return select(lane(s->cond), lane(s->yes), lane(s->no));
+    TW_CHECK(false, "no lane of " + to_string(e));
+    return e;
+  }
+
+  Expr ramp_lane(const Ramp& r) {
+    const Type type = r.base.type();
+    const Expr number = type.is_index() ? Expr(lane_) : cast(type, Expr(lane_));
+    if (is_int(r.stride, 1)) return sum(r.base, number);
+    if (is_int(r.stride, -1)) return r.base - number;
+    return sum(r.base, number * r.stride);
+  }
+
+  Var scalar(const Var& var) {
+    return scalars_.try_emplace(var.id(), Var(var.name(), var.type().element())).first->second;
+  }
+
+  // Whether a lane may write what a later lane reads.
+  static bool hazard(const Store& st) {
+    bool found = false;
+    const auto look = [&](const Expr& e) {
+      const auto* l = as<Load>(e);
+      found = found || (l && l->buffer == st.buffer && !harmless(st, *l));
+      return !found;
+    };
+    for (const Expr& e : st.at) walk(e, look);
+    walk(st.value, look);
+    if (st.pred) walk(st.pred, look);
+    return found;
+  }
+
+  static bool harmless(const Store& st, const Load& l) {
+    const Ramp* to = st.at.empty() ? nullptr : as<Ramp>(st.at[0]);
+    if (!to || l.at.empty()) return false;
+    const auto stride = as_int(to->stride);
+    if (stride.value_or(0) != 0 && equal(st.at[0], l.at[0])) return true;
+    if (stride != 1) return false;
+    const Ramp* from = as<Ramp>(l.at[0]);
+    const auto* all = as<Broadcast>(l.at[0]);
+    if (from && is_int(from->stride, 1))  // later lanes are read from further on, or all from further below
+      return can_prove(from->base >= to->base, {}) || can_prove(from->base + Expr(to->lanes) <= to->base, {});
+    const Expr one = all ? all->value : l.at[0];
+    if (!one.type().is_scalar()) return false;
+    return can_prove(one < to->base, {}) || can_prove(one >= to->base + Expr(to->lanes), {});
+  }
+
+  Var lane_;
+  std::unordered_map<const ExprNode*, Expr> done_;
+  std::unordered_map<uint64_t, Var> scalars_;
+  std::unordered_map<uint64_t, Buffer> vectors_;
+};
+
+}  // namespace
+
+Program lanes_as_loops(const Program& program) {
+  Program out = program;
+  out.body = LaneWriter().visit(program.body);
+  return out;
+}
+
+}  // namespace tw::codegen

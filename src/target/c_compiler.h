@@ -1,0 +1,13 @@
+// Where the system's C compiler is, for the target "c".
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tw::target {
+
+// The program, with its path, and the arguments that $CC has for it; empty when there is none. $CC if it is set, else
+// the first of cc, gcc and clang on the PATH.
+std::vector<std::string> c_compiler();
+
+}  // namespace tw::target

@@ -1,18 +1,84 @@
-// Random tensor expressions.
+// Random tensor expressions: the table of stage kinds, and what a kind draws with.
+//
+// A kind is one line of the table in sample_te.cc: its name, how often it is drawn, and a function that defines one
+// more stage on top of a tensor, or says that it does not apply to that one. A new kind counts itself.
 #pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "tensorwright/te.h"
 #include "tests/diff/random.h"
+#include "tests/diff/sampler.h"
 
 namespace tw::diff {
 
-struct Expression {
-  std::vector<te::Tensor> outputs, args;
-  bool exact = true;  // integers: the order of a sum does not matter
+using ir::Expr;
+using ir::Type;
+using te::IterVar;
+using te::Tensor;
+using Vars = std::vector<ir::Var>;
+using Body = std::function<Expr(const Vars&)>;
+
+class Maker;
+struct StageKind {
+  const char* name;
+  int weight;
+  bool (*draw)(Maker&, const Tensor&);  // false: does not apply, and nothing was defined
+};
+const std::vector<StageKind>& stage_kinds();
+
+class Maker {
+ public:
+  explicit Maker(const Recipe&);
+  Sample run();
+
+  // Drawing.
+  Random& random() { return random_; }
+  Type type() const { return type_; }  // of most tensors
+  int64_t extent();
+  Tensor placeholder(std::vector<int64_t> shape, Type type, Facts facts = {});  // an extent of -1 is drawn
+  Tensor like(const Tensor&);  // of the same shape and dtype: maybe itself
+  size_t dimension(const Tensor& t) { return static_cast<size_t>(random_.below(static_cast<int64_t>(t.rank()))); }
+
+  // Defining. `facts` are those of the exact result; rounding to the dtype is added here.
+  // False, and nothing is defined, where it might overflow or has too many elements.
+  bool define(std::vector<Expr> shape, const Facts& facts, const Body& body);
+
+  // Asking.
+  const Facts& facts(const Tensor& t) const { return facts_.at(t.buffer().id()); }
+  static int64_t size(const Tensor& t, size_t d) { return *ir::as_int(t.shape()[d]); }
+  static int64_t elements(const Tensor&);
+  const Tensor& last() const { return made_.back(); }
+
+ private:
+  Tensor source();
+  void add_stage();
+  bool is_read(const Tensor&) const;
+  void add_argument(Sample&, const Tensor&);
+  Sample finish();
+
+  Recipe recipe_;
+  Random random_, extents_;
+  std::vector<int64_t> drawn_extents_;
+  Type type_;
+  std::vector<Tensor> inputs_, made_;
+  std::map<uint64_t, Facts> facts_;  // by buffer
+  std::set<std::string> features_;
 };
 
-// One to four stages over one to three placeholders: elementwise, halos, padding, strides, transposes, reshapes,
-// broadcasts, reductions, matrix products, convolutions and gathers, with the sizes that don't divide.
-Expression random_expression(Random&);
+inline Expr constant(double value, Type type) { return te::constant(value, to_string(type)); }
+inline std::vector<Expr> exprs(const Vars& vars) { return {vars.begin(), vars.end()}; }
+
+// The kinds, by file.
+bool pointwise(Maker&, const Tensor&), compare(Maker&, const Tensor&), rounding(Maker&, const Tensor&),
+    math(Maker&, const Tensor&), bits(Maker&, const Tensor&), division(Maker&, const Tensor&),
+    cast(Maker&, const Tensor&), diamond(Maker&, const Tensor&);  // stages_pointwise.cc
+bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker&, const Tensor&),
+    strided(Maker&, const Tensor&), broadcast(Maker&, const Tensor&), flatten(Maker&, const Tensor&),
+    gather(Maker&, const Tensor&);                                                                   // stages_index.cc
+bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), convolve(Maker&, const Tensor&);  // stages_reduce.cc
 
 }  // namespace tw::diff

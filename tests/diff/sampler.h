@@ -1,45 +1,46 @@
-// Random tensor expressions with random legal schedules, for differential tests: the same seed gives the same sample.
+// Random tensor expressions with random legal schedules, for differential tests: the same recipe gives the same sample.
 //
 // Steps are legal by construction, judged here by the rules of docs/schedule.md and not by asking the schedule; what
-// the schedule then refuses is counted, and is a fault of one of the two.
+// the schedule then refuses is counted, and is a fault of one of the two. Some proposals may be refused (the rule would
+// be as long as the primitive): they are counted apart.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tensorwright/schedule.h"
+#include "tests/diff/facts.h"
 
 namespace tw::diff {
 
-struct Sample {
+// What a sample is drawn from, and what minimising it makes smaller.
+struct Recipe {
   uint64_t seed = 0;
+  int stages = 0;                // draw no more than these; 0: as many as the seed says
+  std::vector<int64_t> extents;  // instead of those that the seed draws, in their order
+  std::set<int> cut;             // these stages become placeholders
+};
+
+struct Sample {
+  Recipe recipe;
   std::vector<te::Tensor> outputs, args;
+  std::vector<Facts> facts;  // of the args
+  int stages = 0;            // drawn
   std::vector<schedule::Step> steps;
-  std::set<std::string> features;  // "split", "tail mask", "compute_at", "uneven", ...: what the counts are made of
-  bool exact = true;               // integers: results must agree bit for bit
-  int proposed = 0, refused = 0;
-  std::vector<std::string> refusals;
+  std::set<std::string> features;     // "split", "tail mask", "dtype float16", "stage stencil", ...: what is counted
+  int proposed = 0, refused = 0;      // Steps; refused ones that might be are not a fault
+  std::vector<std::string> refusals;  // of Steps that are legal by the rules here
 };
 
 Sample draw(uint64_t seed);
+Sample draw_expression(const Recipe&);  // no Steps; recipe.extents is what was drawn
 
-// The expression and the Steps, enough to replay the sample by hand.
+// The expression and the Steps, for people.
 std::string describe(const Sample&);
 
-// One block of bytes per argument, in the order of `args`.
-using Memory = std::vector<std::vector<std::byte>>;
-Memory random_inputs(const Sample&);  // outputs hold a poison
-
-// What differs between two results, or "".
-std::string difference(const Sample&, const Memory& expected, const Memory& got);
-
-// Runs a program over a copy of `inputs` in the interpreter.
-Result<Memory> interpret(const ir::Program&, const Memory& inputs);
-
-// The sample with the fewest Steps, taken away one by one, for which `fails` still holds.
+// The smallest sample that still fails: first fewer Steps, then fewer stages, then smaller extents.
 Sample minimise(const Sample&, const std::function<bool(const Sample&)>& fails);
 
 }  // namespace tw::diff

@@ -1,0 +1,179 @@
+#include "tests/diff/script.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/diff/te_python.h"
+
+namespace tw::diff {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kMark = "# tw-fuzz ";
+
+// The same numbers as values.cc draws.
+constexpr const char* kPythonData = R"(
+def numpy_dtype(name):
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def mix(z):
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & (2**64 - 1)
+    return z ^ (z >> 31)
+
+
+def data(shape, dtype, position, bound, grid):
+    """The inputs of the sample: multiples of `grid` up to `bound`."""
+    state, values = mix((SEED * 64 + position) & (2**64 - 1)), []
+    steps = int(bound / grid)
+    for _ in range(int(np.prod(shape, dtype=int))):
+        state = (state + 0x9E3779B97F4A7C15) & (2**64 - 1)
+        if dtype == "bool":
+            values.append(mix(state) % 2)
+        elif dtype.startswith("uint"):
+            values.append(mix(state) % (steps + 1))
+        else:
+            values.append((mix(state) % (2 * steps + 1) - steps) * grid)
+    return np.array(values).reshape(shape).astype(numpy_dtype(dtype))
+
+)";
+
+constexpr const char* kPythonRun = R"(
+
+def run(schedule, target):
+    arrays = [a.copy() for a in inputs]
+    tw.build(schedule, args, target=target)(*arrays)
+    return arrays
+
+
+expected = run(te.create_schedule(outputs), "interp")
+print(tw.lower(s, args))
+wrong = False
+for target in ["interp", tw.Target.host()]:
+    for tensor, a, b, error in zip(args, expected, run(s, target), errors):
+        apart = ~((a == b) | (a != a) & (b != b))
+        if error > 0:
+            apart &= ~(np.abs(a.astype("float64") - b.astype("float64")) <= error)
+        if apart.any():
+            at = tuple(int(i) for i in np.argwhere(apart)[0])
+            print(f"{target}: {tensor.name}{list(at)} is {b[at]}, not {a[at]}")
+            wrong = True
+sys.exit(wrong)
+)";
+
+std::string commented(const std::string& text) {
+  std::istringstream lines(text);
+  std::string all;
+  for (std::string line; std::getline(lines, line);) all += "# " + line + "\n";
+  return all;
+}
+
+std::string names(const std::vector<te::Tensor>& tensors) {
+  std::string text;
+  for (const te::Tensor& t : tensors) text += (text.empty() ? "" : ", ") + python_name(t.name());
+  return "[" + text + "]";
+}
+
+std::string python_json(const std::string& text) {  // null, true and false outside of strings
+  std::string out;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"' && (i == 0 || text[i - 1] != '\\')) quoted = !quoted;
+    const auto word = [&](std::string_view w) { return !quoted && text.compare(i, w.size(), w) == 0; };
+    if (word("null")) {
+      out += "None";
+      i += 3;
+    } else if (word("true")) {
+      out += "True";
+      i += 3;
+    } else if (word("false")) {
+      out += "False";
+      i += 4;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::string arguments(const Sample& sample) {
+  std::ostringstream text;
+  text << "inputs = [\n";
+  for (size_t i = 0; i < sample.args.size(); ++i) {
+    const te::Tensor& t = sample.args[i];
+    text << "    ";
+    std::string shape;
+    for (const ir::Expr& e : t.shape()) shape += ir::to_string(e) + ", ";
+    if (t.op()->is_placeholder())
+      text << "data((" << shape << "), \"" << to_string(t.dtype()) << "\", " << i << ", " << sample.facts[i].bound
+           << ", " << (sample.facts[i].grid > 0 ? sample.facts[i].grid : 1) << "),\n";
+    else
+      text << "np.zeros((" << shape << "), numpy_dtype(\"" << to_string(t.dtype()) << "\")),\n";
+  }
+  text << "]\nerrors = [";
+  for (size_t i = 0; i < sample.facts.size(); ++i) text << (i ? ", " : "") << sample.facts[i].error;
+  text << "]\n";
+  return text.str();
+}
+
+json recipe_json(const Sample& sample) {
+  return {{"seed", sample.recipe.seed},
+          {"stages", sample.recipe.stages},
+          {"extents", sample.recipe.extents},
+          {"cut", sample.recipe.cut},
+          {"steps", json::parse(schedule::to_json(sample.steps))}};
+}
+
+}  // namespace
+
+std::string python_script(const Sample& sample, const Finding& finding) {
+  std::ostringstream text;
+  text << "# " << finding.oracle << "\n"
+       << commented(finding.text) << "import sys\n\nimport ml_dtypes\nimport numpy as np\n\nimport tensorwright as tw\n"
+       << "from tensorwright import te\n\nSEED = " << sample.recipe.seed << "\n\n"
+       << kPythonData << "\n"
+       << te_python(sample.outputs) << "\noutputs = " << names(sample.outputs) << "\nargs = " << names(sample.args)
+       << "\n"
+       << arguments(sample) << "\n";
+  text << "s = tw.Schedule.from_steps(outputs, [\n";
+  for (const schedule::Step& step : sample.steps) {
+    const std::string one = schedule::to_json({step});
+    text << "    " << python_json(one.substr(1, one.size() - 2)) << ",  # " << schedule::to_string(step) << "\n";
+  }
+  text << "])\n" << kPythonRun << "\n" << kMark << recipe_json(sample).dump() << "\n";
+  return text.str();
+}
+
+std::string write_script(const std::string& folder, uint64_t seed, const std::string& script) {
+  std::filesystem::create_directories(folder);
+  const std::string path = (std::filesystem::path(folder) / ("seed-" + std::to_string(seed) + ".py")).string();
+  std::ofstream(path) << script;
+  return path;
+}
+
+Result<Sample> read_script(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream all;
+  all << in.rdbuf();
+  const std::string text = all.str();
+  const size_t mark = text.rfind(kMark);
+  const auto refuse = [&](const std::string& why) {
+    return Diagnostic{ErrorKind::kParse, "replay: " + path + " " + why, {}, {}};
+  };
+  if (!in || mark == std::string::npos) return refuse("has no line that begins with \"" + std::string(kMark) + "\"");
+  const json saved = json::parse(text.substr(mark + std::string_view(kMark).size()), nullptr, false);
+  if (!saved.is_object() || !saved.contains("steps")) return refuse("has a recipe that cannot be read");
+  Sample sample = draw_expression({saved["seed"], saved["stages"], saved["extents"], saved["cut"]});
+  if (text.find(te_python(sample.outputs)) == std::string::npos)
+    return refuse(
+        "was made by another version of the fuzzer: the recipe now gives another expression. Run it with Python");
+  TW_TRY(sample.steps, schedule::steps_from_json(saved["steps"].dump()));
+  return sample;
+}
+
+}  // namespace tw::diff

@@ -1,0 +1,82 @@
+// Stages that reduce.
+#include <algorithm>
+
+#include "tests/diff/sample_te.h"
+
+namespace tw::diff {
+
+namespace {
+
+// One to three of the dimensions, at random.
+std::vector<bool> reduced_dimensions(Maker& m, const Tensor& t) {
+  std::vector<bool> reduced(t.rank(), false);
+  reduced[m.dimension(t)] = true;
+  if (m.random().chance(40)) reduced[m.dimension(t)] = true;
+  if (m.random().chance(20)) reduced[m.dimension(t)] = true;
+  return reduced;
+}
+
+}  // namespace
+
+bool reduce(Maker& m, const Tensor& t) {
+  if (t.rank() == 0 || t.dtype().is_bool()) return false;
+  const std::vector<bool> reduced = reduced_dimensions(m, t);
+  std::vector<IterVar> axes;
+  std::vector<Expr> shape;
+  int64_t terms = 1;
+  for (size_t d = 0; d < t.rank(); ++d) {
+    if (!reduced[d]) {
+      shape.push_back(t.shape()[d]);
+      continue;
+    }
+    const int64_t from = Maker::size(t, d) > 2 && m.random().chance(15) ? 2 : 0;
+    axes.push_back(te::reduce_axis(from, t.shape()[d], "k" + std::to_string(d)));
+    terms *= Maker::size(t, d) - from;
+  }
+  const int kind = static_cast<int>(m.random().below(5));
+  if (terms == 0 && t.dtype().is_float() && kind < 2) return false;  // infinities
+  const Facts x = m.facts(t), square = settle(mul(x, x), t.dtype());
+  const Facts facts = kind < 2    ? (terms == 0 ? Facts{1e300, 1, 0} : x)
+                      : kind == 2 ? sum_of(x, terms, t.dtype())
+                      : kind == 3 ? sum_of(square, terms, t.dtype())
+                                  : prod_of(x, terms, t.dtype());
+  return m.define(shape, facts, [&](const Vars& v) {
+    std::vector<Expr> at;
+    size_t next = 0, axis = 0;
+    for (size_t d = 0; d < t.rank(); ++d) at.push_back(reduced[d] ? Expr(axes[axis++]) : Expr(v[next++]));
+    const Expr a = t(at);
+    if (kind == 0) return te::max(a, axes);
+    if (kind == 1) return te::min(a, axes);
+    if (kind == 4) return te::prod(a, axes);
+    return te::sum(kind == 2 ? a : a * a, axes);
+  });
+}
+
+bool matmul(Maker& m, const Tensor& t) {
+  if (t.rank() != 2 || t.dtype().is_bool()) return false;
+  const bool transposed = m.random().chance(50);  // T * T^T
+  const Tensor w = transposed ? t : m.placeholder({Maker::size(t, 1), -1}, t.dtype());
+  const IterVar k = te::reduce_axis(0, t.shape()[1], "k");
+  const Facts term = settle(mul(m.facts(t), m.facts(w)), t.dtype());
+  return m.define({t.shape()[0], transposed ? w.shape()[0] : w.shape()[1]}, sum_of(term, Maker::size(t, 1), t.dtype()),
+                  [&](const Vars& v) { return te::sum(t(v[0], k) * (transposed ? w(v[1], k) : w(k, v[1])), {k}); });
+}
+
+bool convolve(Maker& m, const Tensor& t) {
+  if (t.rank() == 0 || t.dtype().is_bool()) return false;
+  const size_t d = m.dimension(t);
+  const int64_t taps = m.random().below(3) + 2;
+  if (Maker::size(t, d) < taps) return false;
+  const Tensor w = m.placeholder({taps}, t.dtype());
+  const IterVar k = te::reduce_axis(0, taps, "k");
+  std::vector<Expr> shape = t.shape();
+  shape[d] = Maker::size(t, d) - taps + 1;
+  const Facts term = settle(mul(m.facts(t), m.facts(w)), t.dtype());
+  return m.define(shape, sum_of(term, taps, t.dtype()), [&](const Vars& v) {
+    std::vector<Expr> at = exprs(v);
+    at[d] = at[d] + Expr(k);
+    return te::sum(t(at) * w(k), {k});
+  });
+}
+
+}  // namespace tw::diff

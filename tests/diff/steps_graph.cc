@@ -1,0 +1,23 @@
+// Proposals that make stages or take them away.
+#include "tests/diff/sample_steps.h"
+
+namespace tw::diff {
+
+void cache_write(Stepper& s, const std::string& name) {
+  if (!s.stage(name).is_placeholder()) s.must(CacheWrite{name, s.scope()});
+}
+
+void cache_read(Stepper& s, const std::string& name) {
+  std::vector<std::string> readers = s.direct_readers(name);
+  if (readers.empty()) return;
+  if (readers.size() > 1 && s.random().chance(50)) readers.resize(1);
+  s.must(CacheRead{name, s.scope(), readers});
+}
+
+void compute_inline(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  if (stage.is_placeholder() || stage.output || stage.is_reduction()) return;
+  if (s.must(ComputeInline{name})) s.inlined.insert(name);
+}
+
+}  // namespace tw::diff

@@ -1,0 +1,89 @@
+// Proposals that change a stage's loops, and those that say how a loop runs.
+#include <algorithm>
+
+#include "tests/diff/sample_steps.h"
+
+namespace tw::diff {
+
+namespace {
+
+// Revisited values are harmless while nothing is added to what is there: no reduction outside, so no reordering later.
+Tail tail_for(Stepper& s, const std::string& name, bool reduction) {
+  const bool in_order = !s.reordered.contains(name);
+  const Tail tail = s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward});
+  if (tail == Tail::kShiftInward && (reduction || !in_order)) return Tail::kGuard;
+  if (tail == Tail::kShiftInward) s.shifted.insert(name);
+  return tail;
+}
+
+}  // namespace
+
+void split(Stepper& s, const std::string& name) {
+  const Axis axis = s.stage(name).axes[s.random().pick(s.stage(name).leaves)];
+  const Factor f = s.factor(axis.extent);
+  const Tail tail = tail_for(s, name, axis.reduction);
+  Split step{name, axis.name, {}, {}, tail};
+  (s.random().chance(75) ? step.factor : step.nparts) = f;
+  if (s.must(step)) s.count_tail(tail, axis.extent, f.value);
+}
+
+void tile(Stepper& s, const std::string& name) {
+  const std::vector<std::string> names = s.loop_names(name);
+  // A tile reorders, so a reduction may come to stand outside of a loop that revisits values.
+  if (names.size() < 2 || s.shifted.contains(name)) return;
+  const size_t x = static_cast<size_t>(s.random().below(static_cast<int64_t>(names.size()) - 1));
+  const StageNest& nest = s.stage(name);
+  const Tail tail = s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel});
+  const int64_t ex = nest.axes[nest.leaves[x]].extent, ey = nest.axes[nest.leaves[x + 1]].extent;
+  const Factor fx = s.factor(ex), fy = s.factor(ey);
+  s.reordered.insert(name);
+  if (!s.must(Tile{name, names[x], names[x + 1], fx, fy, tail})) return;
+  s.count_tail(tail, ex, fx.value);
+  s.count_tail(tail, ey, fy.value);
+}
+
+void fuse(Stepper& s, const std::string& name) {
+  const StageNest& nest = s.stage(name);
+  if (nest.leaves.size() < 2) return;
+  const size_t first = static_cast<size_t>(s.random().below(static_cast<int64_t>(nest.leaves.size()) - 1));
+  std::vector<std::string> names = {nest.axes[nest.leaves[first]].name};
+  for (size_t next = first + 1; next < nest.leaves.size() && (next == first + 1 || s.random().chance(30)); ++next) {
+    if (nest.axes[nest.leaves[next]].reduction != nest.axes[nest.leaves[first]].reduction) break;
+    names.push_back(nest.axes[nest.leaves[next]].name);
+  }
+  if (names.size() > 1) s.must(Fuse{name, names});
+}
+
+void reorder(Stepper& s, const std::string& name) {
+  if (s.shifted.contains(name)) return;
+  std::vector<std::string> names = s.loop_names(name);
+  for (size_t i = names.size(); i > 1; --i) std::swap(names[i - 1], names[s.random().below(static_cast<int64_t>(i))]);
+  if (names.size() > 2 && s.random().chance(40)) names.pop_back();
+  s.reordered.insert(name);
+  s.must(Reorder{name, names});
+}
+
+void annotate(Stepper& s, const std::string& name) {
+  const std::vector<AxisId> leaves = s.stage(name).leaves;
+  Random& random = s.random();
+  int64_t copies = 1;
+  size_t serial_from = leaves.size();  // loops from here on stand inside a vectorized one
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const Axis axis = s.stage(name).axes[leaves[i]];
+    const bool inside_vector = i > serial_from;
+    if (!axis.reduction && !inside_vector && !s.shifted.contains(name) && i < 2 && random.chance(25)) {
+      s.must(Parallel{name, axis.name});
+    } else if (!axis.reduction && !inside_vector && axis.extent <= 1024 &&
+               random.chance(i + 1 == leaves.size() ? 60 : 15)) {
+      if (s.must(Vectorize{name, axis.name})) serial_from = i;
+    } else if (axis.extent * copies <= 32 && random.chance(25)) {
+      copies *= std::max<int64_t>(axis.extent, 1);
+      s.must(Unroll{name, axis.name});
+    } else if (random.chance(5)) {
+      const bool explicitly = random.chance(70);
+      s.must(Pragma{name, axis.name, explicitly ? "auto_unroll_max_step" : "unroll_explicit", random.below(20)});
+    }
+  }
+}
+
+}  // namespace tw::diff

@@ -1,0 +1,203 @@
+#include "tests/diff/te_python.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "src/ir/simplify.h"
+#include "src/ir/typing.h"
+
+namespace tw::diff {
+
+namespace {
+
+using ir::BinOp;
+using ir::Expr;
+
+std::string print(const Expr& e);
+
+std::string list(const std::vector<Expr>& exprs) {
+  std::string text;
+  for (const Expr& e : exprs) text += (text.empty() ? "" : ", ") + print(e);
+  return text;
+}
+
+std::string shape_text(const std::vector<Expr>& shape) { return "(" + list(shape) + (shape.size() == 1 ? ",)" : ")"); }
+
+std::string quoted(ir::Type type) { return "\"" + to_string(type) + "\""; }
+
+std::string constant(const Expr& e, const std::string& value) {
+  return e.type().is_index() ? value : "te.const(" + value + ", " + quoted(e.type()) + ")";
+}
+
+std::string number(double value) {
+  if (value != value) return "float(\"nan\")";
+  if (value - value != 0) return value > 0 ? "float(\"inf\")" : "float(\"-inf\")";
+  std::ostringstream text;
+  text.precision(17);
+  text << value;
+  return text.str().find_first_of(".e") == std::string::npos ? text.str() + ".0" : text.str();
+}
+
+std::string binary(const ir::Binary& b) {
+  const auto infix = [&](const char* op) { return "(" + print(b.a) + " " + op + " " + print(b.b) + ")"; };
+  const auto function = [&](const char* name) {
+    return std::string(name) + "(" + print(b.a) + ", " + print(b.b) + ")";
+  };
+  switch (b.op) {
+    case BinOp::kAdd:
+      return infix("+");
+    case BinOp::kSub:
+      return infix("-");
+    case BinOp::kMul:
+      return infix("*");
+    case BinOp::kDiv:
+      return infix("/");
+    case BinOp::kFloorDiv:
+      return function("te.floordiv");
+    case BinOp::kFloorMod:
+      return function("te.floormod");
+    case BinOp::kTruncDiv:
+      return function("te.truncdiv");
+    case BinOp::kTruncMod:
+      return function("te.truncmod");
+    case BinOp::kMin:
+      return function("te.min");
+    case BinOp::kMax:
+      return function("te.max");
+    case BinOp::kEq:
+      return infix("==");
+    case BinOp::kNe:
+      return infix("!=");
+    case BinOp::kLt:
+      return infix("<");
+    case BinOp::kLe:
+      return infix("<=");
+    case BinOp::kGt:
+      return infix(">");
+    case BinOp::kGe:
+      return infix(">=");
+    case BinOp::kAnd:
+      return function("te.all");
+    case BinOp::kOr:
+      return function("te.any");
+    case BinOp::kBitAnd:
+      return infix("&");
+    case BinOp::kBitOr:
+      return infix("|");
+    case BinOp::kBitXor:
+      return infix("^");
+    case BinOp::kShl:
+      return infix("<<");
+    case BinOp::kShr:
+      return infix(">>");
+  }
+  return "";
+}
+
+// (lambda x, y: ..., lambda: identity) of a user's reduction.
+std::string combiner(const ir::Combiner& c) {
+  const auto names = [](const std::vector<ir::Var>& vars) {
+    std::string text;
+    for (const ir::Var& v : vars) text += (text.empty() ? "" : ", ") + v.name();
+    return text;
+  };
+  const auto lambda = [&](const std::vector<ir::Var>& vars, int of) {  // a component, or a tuple of them
+    return vars.size() == 1 ? names(vars) : "c" + std::to_string(of);
+  };
+  if (c.lhs.size() == 1)
+    return "te.comm_reducer(lambda " + names(c.lhs) + ", " + names(c.rhs) + ": " + print(c.result[0]) +
+           ", lambda t: " + print(c.identity[0]) + ")";
+  return "te.comm_reducer(lambda " + lambda(c.lhs, 0) + ", " + lambda(c.rhs, 1) + ": (lambda " + names(c.lhs) + ", " +
+         names(c.rhs) + ": (" + list(c.result) + "))(*c0, *c1), lambda *t: (" + list(c.identity) + "))";
+}
+
+std::string reduction(const ir::Reduce& r) {
+  static const char* const kNames[] = {"te.sum", "te.prod", "te.min", "te.max"};
+  std::string axes;
+  for (const ir::ReduceAxis& axis : r.axes) axes += (axes.empty() ? "" : ", ") + axis.var.name();
+  const std::string sources = r.sources.size() == 1 ? print(r.sources[0]) : "(" + list(r.sources) + ")";
+  return (r.combiner ? combiner(*r.combiner) : kNames[static_cast<size_t>(r.op)]) + "(" + sources + ", axis=[" + axes +
+         "]" + (r.where ? ", where=" + print(r.where) : "") +
+         (r.init.empty() ? "" : ", init=" + (r.init.size() == 1 ? print(r.init[0]) : "(" + list(r.init) + ")")) + ")";
+}
+
+std::string print(const Expr& e) {
+  return ir::match(
+      e,
+      [&](const ir::IntImm& c) {
+        const bool large = e.type().is_uint() && c.value < 0;
+        const std::string value = large ? std::to_string(static_cast<uint64_t>(c.value)) : std::to_string(c.value);
+        return constant(e, e.type().is_bool() ? (c.value ? "True" : "False") : value);
+      },
+      [&](const ir::FloatImm& c) { return constant(e, number(c.value)); },
+      [](const ir::VarRef& v) { return v.var.name(); },
+      [&](const ir::Cast& c) {
+        return e.type().is_index() ? print(c.value) : print(c.value) + ".astype(" + quoted(e.type()) + ")";
+      },
+      [](const ir::Binary& b) { return binary(b); }, [](const ir::Not& n) { return "(~" + print(n.a) + ")"; },
+      [](const ir::Select& s) { return "te.select(" + print(s.cond) + ", " + print(s.yes) + ", " + print(s.no) + ")"; },
+      [](const ir::Load& l) { return python_name(l.buffer.name()) + "[" + (l.at.empty() ? "()" : list(l.at)) + "]"; },
+      [](const ir::Call& c) {
+        const std::string name = c.fn == ir::Fn::kPow ? "power" : std::string(ir::name_of(c.fn));
+        return "te." + name + "(" + list(c.args) + ")";
+      },
+      [](const ir::Ramp&) { return std::string("vectors_do_not_occur_in_te"); },
+      [](const ir::Broadcast&) { return std::string("vectors_do_not_occur_in_te"); },
+      [](const ir::Let& l) { return "(lambda " + l.var.name() + ": " + print(l.body) + ")(" + print(l.value) + ")"; },
+      [](const ir::Reduce& r) { return reduction(r); },
+      [&](const ir::CallExtern& c) {
+        return "te.call_extern(" + quoted(e.type()) + ", \"" + c.symbol + "\", " + list(c.args) + ")";
+      },
+      [](const ir::Address& a) { return a.buffer.name() + ".access_ptr()"; });
+}
+
+std::string results(const te::Operation& op) {
+  std::string text;
+  for (const te::Output& output : op->outputs) text += (text.empty() ? "" : ", ") + python_name(output.name);
+  return text;
+}
+
+std::string computation(const te::Operation& op, const te::Compute& c) {
+  std::string text, axes;
+  for (const te::IterVar& k : c.reduce_axis)
+    text += k.var.name() + " = te.reduce_axis((" + print(k.min) + ", " + print(ir::simplify(k.min + k.extent)) +
+            "), name=\"" + k.var.name() + "\")\n";
+  for (const te::IterVar& axis : c.axis) axes += (axes.empty() ? " " : ", ") + axis.var.name();
+  const bool of_tuples = c.bodies.size() > 1 && ir::as<ir::Reduce>(c.body());
+  const std::string body = c.bodies.size() == 1 || of_tuples ? print(c.body()) : "(" + list(c.bodies) + ")";
+  return text + results(op) + " = te.compute(" + shape_text(op->shape()) + ", lambda" + axes + ": " + body +
+         ", name=\"" + op->name + "\")\n";
+}
+
+std::string scan(const te::Operation& op, const te::Scan& s) {
+  const auto names = [](const std::vector<te::Tensor>& tensors) {
+    std::string text;
+    for (const te::Tensor& t : tensors) text += (text.empty() ? "" : ", ") + python_name(t.name());
+    return "[" + text + "]";
+  };
+  return results(op) + " = te.scan(" + names(s.init) + ", " + names(s.update) + ", " + names(s.state) + ", name=\"" +
+         op->name + "\")\n";
+}
+
+std::string declaration(const te::Operation& op) {
+  if (const te::Compute* c = op->compute()) return computation(op, *c);
+  if (const te::Scan* s = op->scan()) return scan(op, *s);
+  if (!op->is_placeholder()) return "# " + op->name + " is an extern stage\n";
+  return python_name(op->name) + " = te.placeholder(" + shape_text(op->shape()) + ", dtype=" + quoted(op->dtype()) +
+         ", name=\"" + op->name + "\")\n";
+}
+
+}  // namespace
+
+std::string python_name(std::string name) {
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+std::string te_python(const std::vector<te::Tensor>& outputs) {
+  std::string text;
+  for (const te::Operation& op : te::topological_order(outputs)) text += declaration(op);
+  return text;
+}
+
+}  // namespace tw::diff

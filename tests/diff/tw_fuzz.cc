@@ -1,0 +1,72 @@
+// tw-fuzz: random pairs of an expression and a schedule, judged by all oracles.
+//
+//   tw-fuzz --pairs 100000 --seed 7
+//   tw-fuzz --replay build/fuzz/seed-7000000123.py
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "tests/diff/fuzz.h"
+#include "tests/diff/script.h"
+
+namespace tw::diff {
+namespace {
+
+int replay(const std::string& path) {
+  const Sample sample = read_script(path).value_or_throw();
+  std::cout << describe(sample);
+  const Finding finding = check_isolated(sample);
+  std::cout << (finding.wrong() ? "wrong: " + finding.oracle + ": " + finding.text : "all oracles agree") << "\n";
+  return finding.wrong();
+}
+
+// The sample of one seed as a script, whether it fails or not.
+int print_script(uint64_t seed) {
+  const Sample sample = draw(seed);
+  std::cout << python_script(sample, check_isolated(sample));
+  return 0;
+}
+
+int run(const FuzzOptions& options) {
+  const FuzzResult result = fuzz(options, true);
+  for (const Found& f : result.found) {
+    if (!f.report.empty()) std::cout << f.report << "\n";
+    std::cout << "found by " << f.finding.oracle << " after " << f.after << " pairs, seed " << f.seed << "\n";
+  }
+  std::cout << coverage_table(result.tally);
+  for (const std::string& name : rarely_met(result.tally)) std::cout << "rarely met: " << name << "\n";
+  std::printf("%.0f s, %.0f pairs/s with %d workers\n", result.seconds,
+              static_cast<double>(result.tally.pairs) / result.seconds, options.workers);
+  std::printf("%lld pairs, %zu wrong\n", static_cast<long long>(result.tally.pairs), result.found.size());
+  return result.found.empty() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tw::diff
+
+int main(int argc, char** argv) {
+  tw::diff::FuzzOptions options;
+  options.folder = "build/fuzz";
+  std::string file;
+  std::optional<uint64_t> script;
+  bool first = false;
+  CLI::App app("Random tensor expressions under random schedules: every oracle must agree.");
+  app.add_option("--pairs", options.pairs, "how many pairs")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--seed", options.seed, "which pairs")->capture_default_str();
+  app.add_option("--seconds", options.seconds, "stop after so many")->check(CLI::NonNegativeNumber);
+  app.add_option("--workers", options.workers, "processes")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--folder", options.folder, "where scripts of failures go")->capture_default_str();
+  app.add_option("--replay", file, "judge the sample of such a script again")->check(CLI::ExistingFile);
+  app.add_option("--script", script, "print the script of one pair's seed");
+  app.add_flag("--first", first, "stop at the first failure, and do not minimise it");
+  CLI11_PARSE(app, argc, argv);
+  if (first) {
+    options.findings = 1;
+    options.minimise = false;
+  }
+  try {
+    return !file.empty() ? tw::diff::replay(file) : script ? tw::diff::print_script(*script) : tw::diff::run(options);
+  } catch (const tw::Error& e) {
+    std::cerr << e.diagnostic().render() << "\n";
+    return 2;
+  }
+}

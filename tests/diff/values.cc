@@ -1,0 +1,143 @@
+#include "tests/diff/values.h"
+
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "src/ir/interp.h"
+#include "src/ir/interp_value.h"
+#include "tests/diff/random.h"
+
+namespace tw::diff {
+
+namespace {
+
+using ir::interp::Value;
+
+size_t elements(const te::Tensor& t) {
+  size_t n = 1;
+  for (const ir::Expr& extent : t.shape()) n *= static_cast<size_t>(*ir::as_int(extent));
+  return n;
+}
+
+Value value_of(ir::Type type, double x) {
+  Value v{};
+  if (!type.is_float())
+    v.i = static_cast<int64_t>(x);
+  else if (type.bits == 64)
+    v.d = x;
+  else
+    v.f = static_cast<float>(x);
+  return v;
+}
+
+double number(ir::Type type, Value v) {
+  if (type.is_uint() && type.bits == 64) return static_cast<double>(static_cast<uint64_t>(v.i));
+  return !type.is_float() ? static_cast<double>(v.i) : type.bits == 64 ? v.d : static_cast<double>(v.f);
+}
+
+void fill(std::vector<std::byte>& bytes, ir::Type type, const Facts& facts, Random& random) {
+  const ir::interp::WriteFn write = ir::interp::write_function(type);
+  const int64_t steps = static_cast<int64_t>(facts.bound / (facts.grid > 0 ? facts.grid : 1));
+  const size_t n = bytes.size() / static_cast<size_t>(type.bytes());
+  for (size_t at = 0; at < n; ++at) {
+    const int64_t k = type.is_bool()   ? random.below(2)
+                      : type.is_uint() ? random.below(steps + 1)
+                                       : random.below(2 * steps + 1) - steps;
+    write(bytes.data(), static_cast<int64_t>(at),
+          value_of(type, static_cast<double>(k) * (type.is_float() ? facts.grid : 1)));
+  }
+}
+
+void fill_wild(std::vector<std::byte>& bytes, ir::Type type, Random& random) {
+  if (type.is_bool()) return fill(bytes, type, {1, 1, 0}, random);
+  const size_t width = static_cast<size_t>(type.bytes());
+  static constexpr uint64_t kSpecial[] = {0,
+                                          0x8000000000000000u,
+                                          0x7FF0000000000000u,
+                                          0xFFF0000000000000u,
+                                          0x7FF8000000000000u,
+                                          0x7F80000080000000u,
+                                          0xFF80FF807F807F80u,
+                                          0x7C00FC007E000001u,
+                                          0x7FFFFFFFFFFFFFFFu,
+                                          0x0000000100010001u};
+  for (size_t at = 0; at + width <= bytes.size(); at += width) {
+    const uint64_t bits = random.chance(40) ? kSpecial[random.below(std::size(kSpecial))] : random.next();
+    std::memcpy(&bytes[at], reinterpret_cast<const char*>(&bits) + (8 - width), width);
+  }
+}
+
+template <class Fill>
+Memory filled(const Sample& sample, Fill fill) {
+  Memory memory;
+  for (size_t i = 0; i < sample.args.size(); ++i) {
+    const te::Tensor& t = sample.args[i];
+    std::vector<std::byte> bytes(elements(t) * static_cast<size_t>(t.dtype().bytes()), std::byte{0xA5});
+    if (t.op()->is_placeholder()) fill(bytes, i);
+    memory.push_back(std::move(bytes));
+  }
+  return memory;
+}
+
+// `same(a, b)` judges two elements.
+template <class Same>
+std::string first_difference(const Sample& sample, const Memory& expected, const Memory& got, Same same) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (expected[i] == got[i]) continue;
+    const ir::Type type = sample.args[i].dtype();
+    const ir::interp::ReadFn read = ir::interp::read_function(type);
+    const size_t n = expected[i].size() / static_cast<size_t>(type.bytes());
+    for (size_t at = 0; at < n; ++at) {
+      const Value a = read(expected[i].data(), static_cast<int64_t>(at)),
+                  b = read(got[i].data(), static_cast<int64_t>(at));
+      if (same(type, a, b, i)) continue;
+      std::ostringstream text;
+      text.precision(17);
+      text << sample.args[i].name() << "[" << at << "] is " << number(type, b) << ", not " << number(type, a);
+      return text.str();
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Memory random_inputs(const Sample& sample) {
+  return filled(sample, [&](std::vector<std::byte>& bytes, size_t i) {
+    Random random(sample.recipe.seed * 64 + i);
+    fill(bytes, sample.args[i].dtype(), sample.facts[i], random);
+  });
+}
+
+Memory wild_inputs(const Sample& sample) {
+  Random random(sample.recipe.seed ^ 0x31D);
+  return filled(sample,
+                [&](std::vector<std::byte>& bytes, size_t i) { fill_wild(bytes, sample.args[i].dtype(), random); });
+}
+
+std::string difference(const Sample& sample, const Memory& expected, const Memory& got) {
+  return first_difference(sample, expected, got, [&](ir::Type type, Value a, Value b, size_t i) {
+    if (!type.is_float()) return a.i == b.i;
+    const double x = number(type, a), y = number(type, b);
+    return x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= sample.facts[i].error;
+  });
+}
+
+std::string bit_difference(const Sample& sample, const Memory& expected, const Memory& got) {
+  return first_difference(sample, expected, got, [&](ir::Type type, Value a, Value b, size_t) {
+    if (!type.is_float()) return a.i == b.i;
+    const double x = number(type, a), y = number(type, b);
+    return (x == y && std::signbit(x) == std::signbit(y)) || (std::isnan(x) && std::isnan(y));
+  });
+}
+
+Result<Memory> interpret(const ir::Program& program, const Memory& inputs, const ir::InterpOptions& options) {
+  Memory memory = inputs;
+  std::vector<ir::InterpBuffer> buffers;
+  for (std::vector<std::byte>& bytes : memory) buffers.push_back({bytes.data(), bytes.size()});
+  TW_TRY([[maybe_unused]] Unit ran, ir::interpret(program, buffers, options));
+  return memory;
+}
+
+}  // namespace tw::diff

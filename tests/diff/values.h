@@ -1,0 +1,29 @@
+// The data of a sample: one block of bytes per argument, drawn from its seed, and how two results are compared.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "src/ir/interp.h"
+#include "tests/diff/sampler.h"
+
+namespace tw::diff {
+
+using Memory = std::vector<std::vector<std::byte>>;
+
+// What Facts say of the placeholders; outputs hold a poison. Python's `data` in script.cc gives the same.
+Memory random_inputs(const Sample&);
+// Any bits: NaNs, infinities, subnormal numbers, the ends of the integers. Nothing is known of the result, but that all
+// back ends agree on it.
+Memory wild_inputs(const Sample&);
+
+// What differs between two results of different schedules, or "": exact where the facts are.
+std::string difference(const Sample&, const Memory& expected, const Memory& got);
+// Bit for bit, but any NaN equals any other.
+std::string bit_difference(const Sample&, const Memory& expected, const Memory& got);
+
+// Runs a program over a copy of `inputs` in the interpreter.
+Result<Memory> interpret(const ir::Program&, const Memory& inputs, const ir::InterpOptions& = {});
+
+}  // namespace tw::diff

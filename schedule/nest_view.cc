@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "schedule/placement.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
 namespace tw::schedule {
@@ -30,24 +32,38 @@ std::vector<int64_t> StageView::ranges(size_t depth) const {
 
 namespace {
 
-// e as a sum of coefficient * root axis + anything else without them; false where it is not affine.
-bool add_affine(const ir::Expr& e, int64_t scale, const StageNest& stage, std::vector<int64_t>& coefficients) {
+// An extent, with kAssumedExtent in the place of variables.
+int64_t assumed(const ir::Expr& extent) {
+  if (const auto n = ir::as_int(extent)) return *n;
+  ir::Substitution sizes;
+  ir::walk(extent, [&](const ir::Expr& e) {
+    if (const auto* v = ir::as<ir::VarRef>(e)) sizes[v->var.id()] = ir::Expr(kAssumedExtent);
+    return true;
+  });
+  return ir::as_int(ir::simplify(ir::substitute(extent, sizes))).value_or(kAssumedExtent);
+}
+
+// e as a sum of coefficient * root axis + offset + anything else without them; false where it is not affine.
+bool add_affine(const ir::Expr& e, int64_t scale, const StageNest& stage, std::vector<int64_t>& coefficients,
+                int64_t& offset) {
   if (const auto* v = ir::as<ir::VarRef>(e)) {
     for (size_t a = 0; a < coefficients.size(); ++a) {
       if (stage.axes[a].var && stage.axes[a].var == v->var) coefficients[a] += scale;
     }
     return true;
   }
-  if (ir::as<ir::IntImm>(e)) return true;
+  if (const auto c = ir::as_int(e)) {
+    offset += scale * *c;
+    return true;
+  }
   const auto* b = ir::as<ir::Binary>(e);
   if (b == nullptr) return false;
-  if (b->op == ir::BinOp::kAdd)
-    return add_affine(b->a, scale, stage, coefficients) && add_affine(b->b, scale, stage, coefficients);
-  if (b->op == ir::BinOp::kSub)
-    return add_affine(b->a, scale, stage, coefficients) && add_affine(b->b, -scale, stage, coefficients);
+  const auto add = [&](const ir::Expr& term, int64_t by) { return add_affine(term, by, stage, coefficients, offset); };
+  if (b->op == ir::BinOp::kAdd) return add(b->a, scale) && add(b->b, scale);
+  if (b->op == ir::BinOp::kSub) return add(b->a, scale) && add(b->b, -scale);
   if (b->op != ir::BinOp::kMul) return false;
-  if (const auto c = ir::as_int(b->b)) return add_affine(b->a, scale * *c, stage, coefficients);
-  if (const auto c = ir::as_int(b->a)) return add_affine(b->b, scale * *c, stage, coefficients);
+  if (const auto c = ir::as_int(b->b)) return add(b->a, scale * *c);
+  if (const auto c = ir::as_int(b->a)) return add(b->b, scale * *c);
   return false;
 }
 
@@ -55,27 +71,29 @@ size_t root_count(const StageNest& stage) { return static_cast<size_t>(stage.dat
 
 std::vector<int64_t> constant_shape(const ir::Buffer& buffer) {
   std::vector<int64_t> shape;
-  for (const ir::Expr& e : buffer.shape()) shape.push_back(ir::as_int(e).value_or(1));
+  for (const ir::Expr& e : buffer.shape()) shape.push_back(assumed(e));
   return shape;
 }
 
 AccessView access_of(const ir::Load& load, const StageNest& stage) {
-  AccessView access{load.buffer.id(), load.buffer.element().bytes(), {}, constant_shape(load.buffer), true, false};
+  AccessView access{load.buffer.id(), load.buffer.element().bytes(), {}, {}, constant_shape(load.buffer)};
   for (const ir::Expr& at : load.at) {
     std::vector<int64_t> coefficients(root_count(stage), 0);
-    access.affine = add_affine(at, 1, stage, coefficients) && access.affine;
+    int64_t offset = 0;
+    access.affine = add_affine(at, 1, stage, coefficients, offset) && access.affine;
     access.coefficients.push_back(std::move(coefficients));
+    access.offsets.push_back(offset);
   }
   return access;
 }
 
-AccessView store_of(const StageNest& stage) {
-  AccessView access{
-      stage.buffer().id(), stage.buffer().element().bytes(), {}, constant_shape(stage.buffer()), true, true};
+AccessView store_of(const StageNest& stage, const ir::Buffer& buffer) {
+  AccessView access{buffer.id(), buffer.element().bytes(), {}, {}, constant_shape(buffer), true, true};
   for (int d = 0; d < stage.data_rank; ++d) {
     std::vector<int64_t> coefficients(root_count(stage), 0);
     coefficients[static_cast<size_t>(d)] = 1;
     access.coefficients.push_back(std::move(coefficients));
+    access.offsets.push_back(0);
   }
   return access;
 }
@@ -99,37 +117,68 @@ double cost_of_call(ir::Fn fn) {
   }
 }
 
-void read_body(const StageNest& stage, StageView& view) {
-  for (const ir::Expr& body : stage.bodies)
+bool is_product(const ir::Expr& e) {
+  const auto* b = ir::as<ir::Binary>(e);
+  return b && b->op == ir::BinOp::kMul && e.type().is_float();
+}
+
+bool takes_product_along(const ir::Expr& e) {
+  if (const auto* reduce = ir::as<ir::Reduce>(e))
+    return reduce->op == ir::ReduceOp::kSum && is_product(reduce->sources[0]);
+  const auto* b = ir::as<ir::Binary>(e);
+  return b && (b->op == ir::BinOp::kAdd || b->op == ir::BinOp::kSub) && (is_product(b->a) || is_product(b->b));
+}
+
+void read_bodies(const StageNest& stage, const std::vector<ir::Expr>& bodies, StageView& view) {
+  for (const ir::Expr& body : bodies) {
+    if (stage.is_reduction() && &body != &bodies[0]) break;  // components of one reduction hold the same
     ir::walk(body, [&](const ir::Expr& e) {
       if (const auto* load = ir::as<ir::Load>(e)) view.accesses.push_back(access_of(*load, stage));
       if (e.type().is_index()) return true;
       if (const auto* c = ir::as<ir::Call>(e)) view.operations += cost_of_call(c->fn);
       if (ir::as<ir::Binary>(e) || ir::as<ir::Select>(e) || ir::as<ir::Cast>(e) || ir::as<ir::Reduce>(e))
         view.operations += 1;
+      if (takes_product_along(e)) view.fused += 1;
       return true;
     });
-  view.accesses.push_back(store_of(stage));
+  }
+  for (const ir::Buffer& buffer : stage.buffers) view.accesses.push_back(store_of(stage, buffer));
   view.element_bytes = stage.buffer().element().bytes();
 }
 
-// How much of the stage's data axes the subscripts of one access need while the reader's root axes run over `ranges`.
-void join_region(const AccessView& access, const std::vector<int64_t>& ranges, std::vector<int64_t>& region) {
-  for (size_t d = 0; d < region.size() && d < access.coefficients.size(); ++d) {
-    int64_t extent = 1;
-    for (size_t a = 0; a < ranges.size(); ++a) extent += std::abs(access.coefficients[d][a]) * (ranges[a] - 1);
-    if (!access.affine) extent = access.shape[d];
-    region[d] = std::max(region[d], std::min(extent, access.shape[d]));
+// A box of a stage's data axes, whose position does not matter but for the distance of the accesses that make it.
+struct Box {
+  std::vector<std::optional<std::pair<int64_t, int64_t>>> sides;  // begin, end
+  explicit Box(size_t rank) : sides(rank) {}
+
+  // What one access needs while the reader's root axes run over `ranges`.
+  void join(const AccessView& access, const std::vector<int64_t>& ranges) {
+    for (size_t d = 0; d < sides.size() && d < access.coefficients.size(); ++d) {
+      int64_t begin = access.offsets[d], end = begin + 1;
+      for (size_t a = 0; a < ranges.size(); ++a) {
+        const int64_t walk = access.coefficients[d][a] * (ranges[a] - 1);
+        (walk < 0 ? begin : end) += walk;
+      }
+      if (!access.affine) begin = 0, end = access.shape[d];
+      if (sides[d]) begin = std::min(begin, sides[d]->first), end = std::max(end, sides[d]->second);
+      sides[d] = {begin, end};
+    }
   }
-}
+  int64_t extent(size_t d) const { return sides[d] ? sides[d]->second - sides[d]->first : 1; }
+};
 
 class Viewer {
  public:
   explicit Viewer(const LoopNest& nest) : nest_(nest), views_(static_cast<size_t>(nest.size())) {
+    bool inlined = false;
+    for (int i = 0; i < nest.size(); ++i) inlined |= nest.stage(i).attach.kind == AttachKind::kInline;
+    std::vector<std::vector<ir::Expr>> bodies;
+    if (inlined) bodies = inline_bodies(nest);
     for (int i = 0; i < nest.size(); ++i) {
-      if (nest.stage(i).is_placeholder()) continue;
-      views_[static_cast<size_t>(i)].stage = i;
-      read_body(nest.stage(i), views_[static_cast<size_t>(i)]);
+      if (!has_loops(i)) continue;
+      StageView& view = views_[static_cast<size_t>(i)];
+      view.stage = i;
+      read_bodies(nest.stage(i), inlined ? bodies[static_cast<size_t>(i)] : nest.stage(i).bodies, view);
     }
   }
 
@@ -137,6 +186,8 @@ class Viewer {
     for (int i = nest_.size(); i-- > 0;) {
       if (has_loops(i)) view(i);
     }
+    for (StageView& view : views_)
+      for (AccessView& access : view.accesses) access.scratch_bytes = scratch_bytes(access);
     std::vector<StageView> out;
     for (int i = 0; i < nest_.size(); ++i) {
       if (has_loops(i)) out.push_back(std::move(views_[static_cast<size_t>(i)]));
@@ -149,37 +200,36 @@ class Viewer {
     return !nest_.stage(i).is_placeholder() && nest_.stage(i).attach.kind != AttachKind::kInline;
   }
 
+  double scratch_bytes(const AccessView& access) const {
+    const int i = nest_.find_stage(access.buffer);
+    if (i == kNone || !has_loops(i) || nest_.stage(i).output) return 0;
+    double bytes = access.element_bytes;
+    for (int d = 0; d < nest_.stage(i).data_rank; ++d)
+      bytes *= static_cast<double>(views_[static_cast<size_t>(i)].root_extents[static_cast<size_t>(d)]);
+    return bytes;
+  }
+
   // The extents of stage i's data axes that its readers need below loop `depth` of the stage `host`.
-  std::vector<int64_t> region(int i, int host, size_t depth) const {
+  Box region(int i, int host, size_t depth) const {
     const StageNest& stage = nest_.stage(i);
-    std::vector<int64_t> region(static_cast<size_t>(stage.data_rank), 1);
+    Box region(static_cast<size_t>(stage.data_rank));
     for (int r = i + 1; r < nest_.size(); ++r) {
-      const StageNest& reader = nest_.stage(r);
-      if (reader.is_placeholder()) continue;
+      if (!has_loops(r)) continue;
       const StageView& view = views_[static_cast<size_t>(r)];
       std::optional<std::vector<int64_t>> ranges;
       for (const AccessView& access : view.accesses) {
-        if (access.store || access.buffer != stage.buffer().id()) continue;
-        if (!ranges) ranges = ranges_of_reader(r, host, depth);
-        join_region(access, *ranges, region);
+        if (access.store || stage.output_of(access.buffer) == kNone) continue;
+        if (!ranges) ranges = r == host ? view.ranges(depth) : view.root_extents;
+        region.join(access, *ranges);
       }
     }
     return region;
   }
 
-  std::vector<int64_t> ranges_of_reader(int r, int host, size_t depth) const {
-    const StageView& view = views_[static_cast<size_t>(r)];
-    if (r == host) return view.ranges(depth);
-    if (has_loops(r)) return view.root_extents;
-    std::vector<int64_t> ranges = region(r, host, depth);
-    ranges.resize(root_count(nest_.stage(r)), 1);
-    return ranges;
-  }
-
   void view(int i) {
     const StageNest& stage = nest_.stage(i);
     StageView& view = views_[static_cast<size_t>(i)];
-    for (size_t a = 0; a < root_count(stage); ++a) view.root_extents.push_back(stage.axes[a].extent);
+    for (size_t a = 0; a < root_count(stage); ++a) view.root_extents.push_back(assumed(stage.axes[a].extent.expr()));
     if (stage.attach.kind == AttachKind::kAt) place_inside(stage, i, view);
     make_loops(stage, view);
   }
@@ -191,8 +241,9 @@ class Viewer {
     const int position = nest_.stage(host).position(stage.attach.axis);
     if (position == kNone || outer.loops.empty()) return;
     const size_t depth = static_cast<size_t>(position) + 1;
-    const std::vector<int64_t> needed = region(i, host, depth);
-    for (size_t d = 0; d < needed.size(); ++d) view.root_extents[d] = std::min(view.root_extents[d], needed[d]);
+    const Box needed = region(i, host, depth);
+    for (size_t d = 0; d < needed.sides.size(); ++d)
+      view.root_extents[d] = std::min(view.root_extents[d], needed.extent(d));
     view.enclosing = outer.enclosing;
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {

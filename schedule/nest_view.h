@@ -1,6 +1,7 @@
 // A stage's loops as they will run, and what they touch: for explanations and for the tuner's features.
 //
 // Extents of an attached stage are those of the region that its consumer needs, estimated from affine subscripts.
+// Bodies have the definitions of inlined stages in them.
 #pragma once
 
 #include <vector>
@@ -8,6 +9,8 @@
 #include "schedule/loop_nest.h"
 
 namespace tw::schedule {
+
+inline constexpr int64_t kAssumedExtent = 1024;  // where extents are symbolic
 
 struct LoopView {
   int64_t extent = 1;
@@ -17,14 +20,16 @@ struct LoopView {
   Annotation annotation = Annotation::kNone;
 };
 
-// A subscript as a sum over root axes of the stage; unknown where it is not affine.
+// Subscripts as sums over root axes of the stage; unknown where they are not affine.
 struct AccessView {
   uint64_t buffer = 0;
   int element_bytes = 4;
   std::vector<std::vector<int64_t>> coefficients;  // per dimension, per root axis
+  std::vector<int64_t> offsets;                    // per dimension
   std::vector<int64_t> shape;
   bool affine = true;
   bool store = false;
+  double scratch_bytes = 0;  // of an intermediate: all that is kept of it where it is computed
 };
 
 struct StageView {
@@ -35,6 +40,7 @@ struct StageView {
   std::vector<int64_t> root_extents;
   std::vector<AccessView> accesses;
   double operations = 0;  // arithmetic nodes of one element's body
+  double fused = 0;       // of these, multiplications that become part of a fused multiply-add
   double waste = 1;       // visited / needed, from splits that do not divide
   int element_bytes = 4;
   double trips() const;

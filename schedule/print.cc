@@ -4,9 +4,10 @@
 //     parallel i.o in 0..17  (i = i.o*4 + i.i, tail peel)
 //       for k in 0..64  reduction
 //         vectorized j.i in 0..16
+#include "schedule/print.h"
+
 #include <algorithm>
 
-#include "schedule/loop_nest.h"
 #include "schedule/refuse.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
@@ -54,6 +55,12 @@ std::string relation_text(const StageNest& stage, const Relation& relation) {
          fused + ") % " + extent;
 }
 
+std::string shape_text(const StageNest& stage) {
+  std::vector<std::string> extents;
+  for (const ir::Expr& extent : stage.op->shape()) extents.push_back(ir::to_string(extent));
+  return " " + ir::to_string(stage.op->dtype()) + "[" + join(extents) + "]";
+}
+
 class Printer {
  public:
   explicit Printer(const LoopNest& nest) : nest_(nest), attached_(nest.size()) {
@@ -78,13 +85,9 @@ class Printer {
 
   void stage(int i, int indent) {
     const StageNest& stage = nest_.stage(i);
-    if (stage.is_placeholder()) return line(indent, stage.name + ": placeholder" + shape(stage));
+    if (stage.is_placeholder()) return line(indent, stage.name + ": placeholder" + shape_text(stage));
     if (stage.attach.kind == AttachKind::kInline) return line(indent, stage.name + ": inlined");
-    std::string head = stage.name + ": " + (stage.output ? "output" : "computed") + shape(stage);
-    if (stage.attach.kind == AttachKind::kAt)
-      head += ", at " + stage.attach.stage + "'s loop " + nest_axis(stage.attach);
-    if (stage.scope) head += ", " + to_string(*stage.scope);
-    line(indent, head);
+    line(indent, headline(nest_, stage));
     for (const Relation& relation : stage.relations) line(indent + 1, "# " + relation_text(stage, relation));
     for (size_t level = 0; level < stage.leaves.size(); ++level) {
       line(indent + 1 + static_cast<int>(level), loop(stage, stage.leaves[level]));
@@ -93,16 +96,6 @@ class Printer {
           this->stage(inside, indent + 2 + static_cast<int>(level));
     }
     line(indent + 1 + static_cast<int>(stage.leaves.size()), body(stage));
-  }
-
-  std::string nest_axis(const Attach& attach) {
-    return nest_.stage(nest_.find_stage(attach.stage)).axes[attach.axis].name;
-  }
-
-  static std::string shape(const StageNest& stage) {
-    std::vector<std::string> extents;
-    for (const ir::Expr& extent : stage.op->shape()) extents.push_back(ir::to_string(extent));
-    return " " + ir::to_string(stage.op->dtype()) + "[" + join(extents) + "]";
   }
 
   static std::string loop(const StageNest& stage, AxisId leaf) {
@@ -148,6 +141,15 @@ bool operator==(const Step& a, const Step& b) {
 std::string to_string(const Step& step) {
   return std::visit([]<class K>(const K& kind) { return kind.stage + "." + K::kName + "(" + arguments(kind) + ")"; },
                     step.kind);
+}
+
+std::string headline(const LoopNest& nest, const StageNest& stage) {
+  std::string head = stage.name + ": " + (stage.output ? "output" : "computed") + shape_text(stage);
+  if (stage.attach.kind == AttachKind::kAt) {
+    const StageNest& parent = nest.stage(nest.find_stage(stage.attach.stage));
+    head += ", at " + parent.name + "'s loop " + parent.axes[stage.attach.axis].name;
+  }
+  return stage.scope ? head + ", " + to_string(*stage.scope) : head;
 }
 
 std::string to_string(const Schedule& schedule) {

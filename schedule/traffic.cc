@@ -5,7 +5,7 @@
 
 namespace tw::schedule {
 
-double footprint(const AccessView& access, const std::vector<int64_t>& ranges) {
+double footprint(const AccessView& access, const std::vector<int64_t>& ranges, double line) {
   double bytes = access.element_bytes;
   for (size_t d = 0; d < access.coefficients.size(); ++d) {
     int64_t extent = 1;
@@ -14,7 +14,7 @@ double footprint(const AccessView& access, const std::vector<int64_t>& ranges) {
     bytes *= static_cast<double>(std::min(extent, access.shape[d]));
     if (d + 1 == access.coefficients.size()) {
       const double row = static_cast<double>(std::min<int64_t>(extent, access.shape[d])) * access.element_bytes;
-      bytes *= std::max(1.0, 64.0 / std::max(row, 1.0));
+      bytes *= std::max(1.0, line / std::max(row, 1.0));
     }
   }
   return bytes;
@@ -29,26 +29,55 @@ bool touches(const AccessView& access, const LoopView& loop) {
   return !access.affine;
 }
 
-double traffic(const StageView& view, double capacity) {
-  std::vector<int64_t> ranges = view.ranges(0);
-  const auto working_set = [&] {
-    double bytes = 0;
-    for (const AccessView& access : view.accesses) bytes += footprint(access, ranges);
-    return bytes;
-  };
-  size_t depth = 0;
-  while (depth < view.loops.size() && working_set() > 0.75 * capacity) ranges = view.ranges(++depth);
+namespace {
+
+double working_set(const StageView& view, size_t depth, double line) {
+  const std::vector<int64_t> ranges = view.ranges(depth);
   double bytes = 0;
-  for (const AccessView& access : view.accesses) {
-    double moved = footprint(access, ranges);
-    bool resident = true;  // in the loops next to the working set, data that does not change stays
-    for (size_t l = depth; l-- > 0;) {
-      resident = resident && !touches(access, view.loops[l]);
-      if (!resident) moved *= static_cast<double>(view.loops[l].extent);
-    }
-    bytes += moved;
+  for (const AccessView& access : view.accesses) bytes += footprint(access, ranges, line);
+  return bytes;
+}
+
+// What is brought in when the working set of the loops from `depth` inwards stays.
+double moved(const StageView& view, const AccessView& access, size_t depth, double line) {
+  double bytes = footprint(access, view.ranges(depth), line);
+  bool resident = true;  // in the loops next to the working set, data that does not change stays
+  for (size_t l = depth; l-- > 0;) {
+    if (resident && !touches(access, view.loops[l])) continue;
+    const double each = bytes * static_cast<double>(view.loops[l].extent);
+    // What neighbours share, lines and the overlap of a stencil, comes once while one loop walks along.
+    bytes = resident ? std::min(each, footprint(access, view.ranges(l), line)) : each;
+    resident = false;
   }
   return bytes * view.enclosing;
+}
+
+double moved(const StageView& view, size_t depth, double line, double capacity) {
+  double bytes = 0;
+  for (const AccessView& access : view.accesses) {
+    const bool stays = access.scratch_bytes > 0 && access.scratch_bytes <= capacity;
+    bytes += stays ? access.scratch_bytes : moved(view, access, depth, line);
+  }
+  return bytes;
+}
+
+bool is_repeated(const LoopView& loop) {
+  return loop.extent == 1 || loop.annotation == Annotation::kVectorized || loop.annotation == Annotation::kUnrolled;
+}
+
+}  // namespace
+
+double traffic(const StageView& view, double capacity) {
+  size_t depth = 0;
+  while (depth < view.loops.size() && working_set(view, depth, kCacheLine) > 0.75 * capacity) ++depth;
+  return moved(view, depth, kCacheLine, 0.75 * capacity);
+}
+
+double register_traffic(const StageView& view, double capacity) {
+  size_t depth = view.loops.size();
+  while (depth > 0 && is_repeated(view.loops[depth - 1])) --depth;
+  while (depth < view.loops.size() && working_set(view, depth, 0) > capacity) ++depth;
+  return moved(view, depth, 0, 0);
 }
 
 }  // namespace tw::schedule

@@ -1,6 +1,6 @@
 // Bytes: what accesses of a stage touch while some of its loops run, and what moves between the levels of memory.
 //
-// Estimates from boxes: an access touches all of the box that its subscripts span, each row at least one cache line.
+// Estimates from boxes: an access touches all of the box that its subscripts span.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,10 @@
 
 namespace tw::schedule {
 
-// What the access touches while the root axes range so far (StageView::ranges).
-double footprint(const AccessView&, const std::vector<int64_t>& ranges);
+inline constexpr double kCacheLine = 64;
+
+// What the access touches while the root axes range so far (StageView::ranges); a row counts at least `line`.
+double footprint(const AccessView&, const std::vector<int64_t>& ranges, double line = kCacheLine);
 
 // Whether the access moves when the loop takes a step.
 bool touches(const AccessView&, const LoopView&);
@@ -18,5 +20,9 @@ bool touches(const AccessView&, const LoopView&);
 // What moves into a cache of `capacity` bytes: the working set of the outermost loops whose set fits into three
 // quarters of it, once for each iteration around them that touches other data.
 double traffic(const StageView&, double capacity);
+
+// What moves into registers of `capacity` bytes: what the innermost loops that are repeated in the code (vectorized,
+// unrolled) hold, or as many of them as fit, stays while the loops around leave it alone.
+double register_traffic(const StageView&, double capacity);
 
 }  // namespace tw::schedule

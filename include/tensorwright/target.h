@@ -38,6 +38,7 @@ struct HardwareDescription {
   std::string cpu_model;
   int cores = 1;
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 0;
+  double hertz = 3e9;  // of a busy core, as far as the system says; not part of to_string, which is a key
   std::string to_string() const;
 };
 const HardwareDescription& host_hardware();

@@ -24,4 +24,5 @@ ir::Expr to_expr(pybind11::handle value, const char* role = "an operand");
 }  // namespace tw::bind
 
 void bind_schedule(pybind11::module_&);
+void bind_explain(pybind11::module_&);
 void bind_autotune(pybind11::module_&);

@@ -8,5 +8,6 @@ PYBIND11_MODULE(_core, m) {
   bind_schedule(m);
   tw::bind::bind_runtime(m);
   tw::bind::bind_build(m);
+  bind_explain(m);  // after Target
   bind_autotune(m);
 }

@@ -41,9 +41,20 @@ int64_t read_size(const std::string& text) {  // "32K", "1M"
   return value;
 }
 
+// The highest that the system promises; in a virtual machine there is only what it says about now.
+double hertz_or(double unknown) {
+  double kilohertz = 0, megahertz = 0;
+  if (std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq") >> kilohertz) return kilohertz * 1e3;
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line) && megahertz == 0;)
+    if (line.starts_with("cpu MHz")) std::istringstream(line.substr(line.find(": ") + 2)) >> megahertz;
+  return megahertz > 0 ? megahertz * 1e6 : unknown;
+}
+
 HardwareDescription describe() {
   HardwareDescription hardware;
   hardware.cpu_model = cpu_model();
+  hardware.hertz = hertz_or(hardware.hertz);
   hardware.cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   for (int i = 0; i < 8; ++i) {
     const std::string cache = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "schedule/explain.h"
 #include "src/lower/pipeline.h"
 #include "tensorwright/schedule.h"
 #include "tests/golden/te_expr.h"
@@ -43,6 +44,8 @@ ir::Tail tail_of(const std::string& text) {
 }
 ir::Scope scope_of(const std::string& text) { return named(text, {"argument", "global", "local"}, ir::Scope::kLocal); }
 
+const schedule::Machine kMachine{2, 512, 32, 32 << 10, 1 << 20, 32 << 20, 4e9};  // of `show: explain`
+
 class Script {
  public:
   explicit Script(std::string file) : file_(std::move(file)) {}
@@ -67,6 +70,7 @@ class Script {
     schedule();
     const std::string show = settings_["show"];
     if (show == "schedule") return to_string(*schedule_);
+    if (show == "explain") return to_string(explain(*schedule_, kMachine));
     if (show == "json") return to_json(schedule_->steps()) + "\n";
     if (show == "steps") {
       std::string all;

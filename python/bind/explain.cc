@@ -1,0 +1,51 @@
+// Explanations in Python: _core.Explanation, which s.explain() returns.
+#include "schedule/explain.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "python/bind/bind.h"
+#include "tensorwright/runtime.h"
+
+namespace py = pybind11;
+using namespace tw::schedule;
+
+namespace {
+
+py::dict by_level(const std::array<double, kLevels>& values, int first) {
+  py::dict out;
+  for (int level = first; level < kLevels; ++level)
+    out[to_string(static_cast<Level>(level))] = values[static_cast<size_t>(level)];
+  return out;
+}
+
+}  // namespace
+
+void bind_explain(py::module_& m) {
+  py::class_<LoopExplanation>(m, "LoopExplanation")
+      .def_readonly("name", &LoopExplanation::name)
+      .def_readonly("kind", &LoopExplanation::kind)
+      .def_readonly("extent", &LoopExplanation::extent)
+      .def_readonly("lanes", &LoopExplanation::lanes)
+      .def_readonly("bytes", &LoopExplanation::bytes)
+      .def_property_readonly("fits", [](const LoopExplanation& loop) { return to_string(loop.fits); })
+      .def_readonly("reuse", &LoopExplanation::reuse);
+  py::class_<NestExplanation>(m, "NestExplanation")
+      .def_readonly("headline", &NestExplanation::headline)
+      .def_readonly("loops", &NestExplanation::loops)
+      .def_readonly("runs", &NestExplanation::runs)
+      .def_readonly("operations", &NestExplanation::operations)
+      .def_readonly("waste", &NestExplanation::waste)
+      .def_readonly("cores", &NestExplanation::cores)
+      .def_readonly("chains", &NestExplanation::chains)
+      .def_property_readonly("moved", [](const NestExplanation& nest) { return by_level(nest.moved, kL1); })
+      .def_property_readonly("seconds", [](const NestExplanation& nest) { return by_level(nest.seconds, kCompute); })
+      .def_property_readonly("bound", [](const NestExplanation& nest) { return to_string(nest.bound); });
+  py::class_<Explanation>(m, "Explanation")
+      .def_readonly("nests", &Explanation::nests)
+      .def("__str__", [](const Explanation& all) { return to_string(all); })
+      .def("__repr__", [](const Explanation& all) { return to_string(all); });
+  m.def("_explain", [](const Schedule& schedule, const tw::Target& target) {
+    return explain(schedule, describe_machine(target, tw::host_hardware(), tw::runtime::num_threads()));
+  });
+}

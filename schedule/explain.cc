@@ -1,0 +1,150 @@
+#include "schedule/explain.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/print.h"
+#include "schedule/traffic.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::schedule {
+
+namespace {
+
+// Of one core and cycle. Two vector instructions; two vectors from L1; what cores of the last ten years sustain from L2
+// and L3. Memory's rate is that of two channels, for all cores together.
+constexpr double kIssue = 2, kL2Bytes = 32, kL3Bytes = 12, kDramBytesPerSecond = 40e9;
+constexpr double kAdderLatency = 4;  // cycles until a sum can take its next term
+
+std::string kind_of(const Axis& axis) {
+  std::string kind = axis.annotation == Annotation::kNone ? "for" : to_string(axis.annotation);
+  return axis.reduction ? kind + " reduction" : kind;
+}
+
+Level smallest_that_holds(double bytes, const Machine& machine) {
+  if (bytes <= static_cast<double>(machine.l1_bytes)) return kL1;
+  if (bytes <= static_cast<double>(machine.l2_bytes)) return kL2;
+  return bytes <= static_cast<double>(machine.l3_bytes) ? kL3 : kDram;
+}
+
+// Accesses that a stencil makes side by side touch one box: one of each buffer and stride stands for them.
+std::vector<AccessView> distinct(const std::vector<AccessView>& accesses) {
+  std::vector<AccessView> out;
+  for (const AccessView& access : accesses) {
+    const auto same = [&](const AccessView& other) {
+      return other.buffer == access.buffer && other.coefficients == access.coefficients;
+    };
+    if (std::none_of(out.begin(), out.end(), same)) out.push_back(access);
+  }
+  return out;
+}
+
+const LoopView* vector_loop(const StageView& view) {
+  for (const LoopView& loop : view.loops)
+    if (loop.annotation == Annotation::kVectorized) return &loop;
+  return nullptr;
+}
+
+int lanes_of(const StageView& view, const Machine& machine) {
+  const LoopView* loop = vector_loop(view);
+  const int64_t most = std::max(1, machine.vector_bits / (8 * view.element_bytes));
+  return loop ? static_cast<int>(std::min<int64_t>(most, loop->extent)) : 1;
+}
+
+// Sums that grow side by side: the vectors of all loops that are repeated in the code and do not reduce.
+double chains_of(const StageView& view, const Machine& machine) {
+  double elements = 1;
+  for (const LoopView& loop : view.loops) {
+    const bool repeated = loop.annotation == Annotation::kVectorized || loop.annotation == Annotation::kUnrolled;
+    if (repeated && !loop.reduction) elements *= static_cast<double>(loop.extent);
+  }
+  return std::max(1.0, elements / lanes_of(view, machine));
+}
+
+// Whether each iteration of the innermost loop that is a loop in the code adds to the sum of the one before.
+bool sums_in_a_row(const StageView& view) {
+  for (auto loop = view.loops.rbegin(); loop != view.loops.rend(); ++loop)
+    if (loop->extent > 1 && (loop->annotation == Annotation::kNone || loop->reduction)) return loop->reduction;
+  return false;
+}
+
+std::vector<LoopExplanation> explain_loops(const StageNest& stage, const StageView& view, const StageView& boxes,
+                                           const Machine& machine) {
+  double used = 0;  // bytes by all accesses of one element
+  for (const AccessView& access : view.accesses) used += access.element_bytes;
+  std::vector<LoopExplanation> loops(view.loops.size());
+  double iterations = 1;
+  for (size_t l = loops.size(); l-- > 0;) {
+    const Axis& axis = stage.axes[static_cast<size_t>(stage.leaves[l])];
+    const bool vectorized = view.loops[l].annotation == Annotation::kVectorized;
+    iterations *= static_cast<double>(view.loops[l].extent);
+    double bytes = 0;
+    for (const AccessView& access : boxes.accesses) bytes += footprint(access, boxes.ranges(l));
+    loops[l] = {axis.name, view.loops[l].extent, kind_of(axis), vectorized ? lanes_of(view, machine) : 0, bytes, kL1,
+                0};
+    loops[l].fits = smallest_that_holds(bytes, machine);
+    loops[l].reuse = bytes > 0 ? used * iterations / bytes : 0;
+  }
+  return loops;
+}
+
+void explain_bound(const StageView& view, const StageView& boxes, const Machine& machine, NestExplanation& nest) {
+  double parallel = static_cast<double>(view.parallel_around);
+  for (const LoopView& loop : view.loops)
+    if (loop.annotation == Annotation::kParallel) parallel *= static_cast<double>(loop.extent);
+  nest.cores = parallel / std::max(1.0, std::ceil(parallel / machine.threads));
+  const double cycles = machine.hertz * nest.cores;  // in a second
+  const LoopView* vector = vector_loop(view);
+  const int lanes = lanes_of(view, machine);
+  const double n = vector ? static_cast<double>(vector->extent) : 1;
+  const double vectors = std::ceil(n / lanes) / n;  // per element
+  const double points = view.trips() * view.enclosing;
+  nest.operations = points * view.operations;
+  double busy = points * std::max(1.0, view.operations - view.fused) * vectors / kIssue;
+  if (sums_in_a_row(view)) {
+    nest.chains = chains_of(view, machine);
+    busy = std::max(busy, points * vectors * kAdderLatency / nest.chains);
+  }
+  nest.moved[kL1] = register_traffic(boxes, machine.vector_registers * machine.vector_bits / 8);
+  nest.moved[kL2] = traffic(boxes, static_cast<double>(machine.l1_bytes));
+  nest.moved[kL3] = traffic(boxes, static_cast<double>(machine.l2_bytes));
+  nest.moved[kDram] = traffic(boxes, static_cast<double>(std::max(machine.l3_bytes, machine.l2_bytes)));
+  if (machine.l3_bytes <= 0) nest.moved[kL3] = 0;
+  const double l1_bytes = vector ? kIssue * machine.vector_bits / 8 : kIssue * view.element_bytes;
+  nest.seconds = {busy / cycles, nest.moved[kL1] / (l1_bytes * cycles), nest.moved[kL2] / (kL2Bytes * cycles),
+                  nest.moved[kL3] / (kL3Bytes * cycles), nest.moved[kDram] / kDramBytesPerSecond};
+  const auto longest = std::max_element(nest.seconds.begin(), nest.seconds.end());
+  nest.bound = static_cast<Level>(longest - nest.seconds.begin());
+}
+
+}  // namespace
+
+Machine describe_machine(const Target& target, const HardwareDescription& hardware, int threads) {
+  return {threads,           target.vector_bits, target.vector_registers, hardware.l1_bytes,
+          hardware.l2_bytes, hardware.l3_bytes,  hardware.hertz};
+}
+
+const char* to_string(Level level) {
+  constexpr const char* kNames[] = {"compute", "L1", "L2", "L3", "DRAM"};
+  return kNames[level];
+}
+
+Explanation explain(const Schedule& schedule, const Machine& machine) {
+  return support::with_deep_stack([&] {
+    Explanation all{machine, {}};
+    for (const StageView& view : view_stages(schedule.nest())) {
+      const StageNest& stage = schedule.nest().stage(view.stage);
+      StageView boxes = view;
+      boxes.accesses = distinct(view.accesses);
+      NestExplanation& nest = all.nests.emplace_back();
+      nest.headline = headline(schedule.nest(), stage);
+      nest.runs = view.enclosing;
+      nest.waste = view.waste;
+      nest.loops = explain_loops(stage, view, boxes, machine);
+      explain_bound(view, boxes, machine, nest);
+    }
+    return all;
+  });
+}
+
+}  // namespace tw::schedule

@@ -1,0 +1,72 @@
+// What a schedule means for a machine: per loop nest what its loops touch and use again, what moves between the levels
+// of memory, and which level bounds it.
+//
+//   C: output float32[1024, 1024]
+//     loop     kind           extent  lanes  touches  fits  reuse
+//     j.o      parallel           16          12 MiB    L3   1026
+//      i.o     for               171         4.5 MiB    L3    171
+//       k      for reduction    1024         282 KiB    L2     16
+//        i.i   unrolled            6         2.1 KiB    L1    2.1
+//         j.i  vectorized         64     16    576 B    L1    1.3
+//     work    2.2 billion operations, 1 run, on 2 cores, 24 sums side by side
+//     moves   L1 752 MiB, L2 752 MiB, L3 68 MiB, DRAM 8.2 MiB
+//     takes   compute 4.2 ms, L1 770 us, L2 3.1 ms, L3 745 us, DRAM 216 us
+//     bound   compute, 4.2 ms
+//
+// From the loop nest alone, without lowering: boxes instead of exact sets of elements, full caches of three quarters,
+// and the rates in explain.cc. Good for seeing why a schedule is slow, not for predicting its time.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tensorwright/schedule.h"
+#include "tensorwright/target.h"
+
+namespace tw::schedule {
+
+// The machine as far as bounds care. l3_bytes may be 0.
+struct Machine {
+  int threads = 1;
+  int vector_bits = 128, vector_registers = 16;
+  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
+  double hertz = 3e9;
+};
+Machine describe_machine(const Target&, const HardwareDescription&, int threads);
+
+enum Level { kCompute, kL1, kL2, kL3, kDram, kLevels };
+const char* to_string(Level);
+
+struct LoopExplanation {
+  std::string name;
+  int64_t extent;
+  std::string kind;  // for, parallel, vectorized, unrolled; with " reduction" where it is one
+  int lanes;         // of a vectorized loop, else 0
+  double bytes;      // that one run of the loop touches
+  Level fits;        // the smallest cache that holds them
+  double reuse;      // how often one run of the loop uses a byte that it touches
+};
+
+struct NestExplanation {
+  std::string headline;  // "P: computed float32[8, 8], at C's loop i.o"
+  std::vector<LoopExplanation> loops;
+  double runs = 1;        // how often the loops run: iterations of the loops around the place
+  double operations = 0;  // arithmetic, of all runs
+  double waste = 1;       // iterations / those that are not past an end
+  double cores = 1;       // that have work
+  double chains = 0;      // of a reduction: sums that grow side by side; too few leave the adder's latency in sight
+  std::array<double, kLevels> moved{};    // bytes out of each level towards the core, of all runs; none for kCompute
+  std::array<double, kLevels> seconds{};  // that each level would take alone
+  Level bound = kCompute;                 // the one that takes longest
+};
+
+struct Explanation {
+  Machine machine;
+  std::vector<NestExplanation> nests;  // producers first; neither placeholders nor inlined stages
+};
+
+Explanation explain(const Schedule&, const Machine&);
+std::string to_string(const Explanation&);
+
+}  // namespace tw::schedule

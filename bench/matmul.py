@@ -4,14 +4,13 @@ The same schedule for both: a panel of 64 columns a task; B's panel is packed by
 in registers over the whole of k.
 """
 import argparse
-import sys
 
 import numpy as np
 
 import tensorwright as tw
 from tensorwright import te
+from bench import peers
 from bench.harness import Contestant, interleave, report
-from bench.peers import onednn, openblas
 
 SHAPES = [(1024, 1024, 1024), (257, 513, 1025)]
 
@@ -36,7 +35,7 @@ def dense(m, n, k, rows=6, columns=64):
     return s, [a, b, c]
 
 
-def contestants(m, n, k, threads, peers):
+def contestants(m, n, k, threads):
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n)))
     ours, theirs = np.empty((m, n), np.float32), np.empty((m, n), np.float32)
@@ -46,39 +45,18 @@ def contestants(m, n, k, threads, peers):
     default = tw.build(arguments, name="dense_default")
     f(a, b, ours)
     np.testing.assert_allclose(ours, a @ b, rtol=1e-3, atol=1e-3)
-    out = [Contestant("tensorwright (bench/matmul.py:dense)", lambda: f(a, b, ours)),
-           Contestant("tensorwright, no schedule given", lambda: default(a, b, ours))]
-    if "onednn" in peers:
-        lib = peers["onednn"]
-        lib.tw_peer_threads(threads)
-        version = lib.tw_peer_version().decode()
-        out += [Contestant(f"oneDNN {version} plain", onednn.Matmul(lib, a, b, theirs)),
-                Contestant(f"oneDNN {version} packed", onednn.Matmul(lib, a, b, theirs, packed=True))]
-    if "openblas" in peers:
-        lib = peers["openblas"]
-        openblas.set_threads(lib, threads)
-        out.append(Contestant(f"OpenBLAS {openblas.version(lib)}", openblas.matmul(lib, a, b, theirs)))
-    return out
-
-
-def load_peers() -> dict:
-    peers = {}
-    for name, module in (("onednn", onednn), ("openblas", openblas)):
-        try:
-            peers[name] = module.load()
-        except onednn.Missing as why:
-            print(f"peer missing: {why}", file=sys.stderr)
-    return peers
+    return [Contestant("tensorwright (bench/matmul.py:dense)", lambda: f(a, b, ours)),
+            Contestant("tensorwright, no schedule given", lambda: default(a, b, ours)),
+            *peers.matmul(threads, a, b, theirs, packed=True)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=21)
     rounds = parser.parse_args().rounds
-    peers = load_peers()
     for threads in (1, 2):
         for m, n, k in SHAPES:
-            rows = contestants(m, n, k, threads, peers)
+            rows = contestants(m, n, k, threads)
             interleave(rows, rounds)
             report(f"matmul {m}x{n}x{k} f32, {threads} thread(s)", rows, 2 * m * n * k / 1e9)
 

@@ -7,9 +7,8 @@ import tempfile
 import numpy as np
 
 import tensorwright as tw
+from bench import peers
 from bench.harness import Contestant, interleave, report
-from bench.matmul import load_peers
-from bench.peers import onednn, openblas
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "examples"))
 from dense_template import dense  # noqa: E402
@@ -29,23 +28,15 @@ def tune(threads: int, trials: int, seed: int):
         return tw.build(task, log=log)
 
 
-def contestants(tuned, threads: int, peers: dict):
+def contestants(tuned, threads: int):
     m, n, k = SHAPE
     rng = np.random.default_rng(0)
     a, b, bias = (rng.standard_normal(s, dtype=np.float32) for s in ((m, k), (k, n), (n,)))
     ours, theirs = np.empty((m, n), np.float32), np.empty((m, n), np.float32)
     tuned(a, b, bias, ours)
     np.testing.assert_allclose(ours, np.maximum(a @ b + bias, 0), rtol=1e-3, atol=1e-3)
-    out = [Contestant("tensorwright, tuned", lambda: tuned(a, b, bias, ours))]
-    if "onednn" in peers:
-        lib = peers["onednn"]
-        lib.tw_peer_threads(threads)
-        out.append(Contestant(f"oneDNN {lib.tw_peer_version().decode()} plain + bias + ReLU", onednn.Matmul(lib, a, b, theirs, bias, relu=True)))
-    if "openblas" in peers:
-        lib = peers["openblas"]
-        openblas.set_threads(lib, threads)
-        out.append(Contestant(f"OpenBLAS {openblas.version(lib)} (the product alone)", openblas.matmul(lib, a, b, theirs)))
-    return out
+    return [Contestant("tensorwright, tuned", lambda: tuned(a, b, bias, ours)),
+            *peers.matmul(threads, a, b, theirs, bias, relu=True)]
 
 
 def main() -> None:
@@ -54,10 +45,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    peers = load_peers()
     m, n, k = SHAPE
     for threads in (1, 2):
-        rows = contestants(tune(threads, options.trials, options.seed), threads, peers)
+        rows = contestants(tune(threads, options.trials, options.seed), threads)
         interleave(rows, options.rounds)
         report(f"relu(A @ B + bias) {m}x{n}x{k} f32, {threads} thread(s)", rows, 2 * m * n * k / 1e9)
 

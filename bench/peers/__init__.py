@@ -1,0 +1,35 @@
+"""Libraries that benches compare with, as contestants. One that is missing here says why on stderr and is left out."""
+import functools
+import sys
+
+from bench.harness import Contestant
+from bench.peers import onednn, openblas
+
+
+@functools.cache
+def load() -> dict:
+    """The peers that are here, by module name."""
+    peers = {}
+    for name, module in (("onednn", onednn), ("openblas", openblas)):
+        try:
+            peers[name] = module.load()
+        except onednn.Missing as why:
+            print(f"peer missing: {why}", file=sys.stderr)
+    return peers
+
+
+def matmul(threads, a, b, out, bias=None, relu=False, packed=False) -> list[Contestant]:
+    """out = a @ b by every peer; with bias and relu where the peer can. `packed`: also with b's layout chosen outside the clock."""
+    contestants = []
+    if lib := load().get("onednn"):
+        lib.tw_peer_threads(threads)
+        version = f"oneDNN {lib.tw_peer_version().decode()}"
+        fused = (" + bias" if bias is not None else "") + (" + ReLU" if relu else "")
+        contestants.append(Contestant(f"{version} plain{fused}", onednn.Matmul(lib, a, b, out, bias, relu)))
+        if packed:
+            contestants.append(Contestant(f"{version} packed{fused}", onednn.Matmul(lib, a, b, out, bias, relu, packed=True)))
+    if lib := load().get("openblas"):
+        openblas.set_threads(lib, threads)
+        alone = " (the product alone)" if bias is not None or relu else ""
+        contestants.append(Contestant(f"OpenBLAS {openblas.version(lib)}{alone}", openblas.matmul(lib, a, b, out)))
+    return contestants

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tensorwright/build.h"
 #include "tensorwright/ir.h"
@@ -20,6 +22,8 @@ enum class Output { kObject, kAssembly, kLlvm };
 // `program` is lowered: no Reduce, subscripts flat, no transcendental function, no half arithmetic. The object has no
 // undefined symbol; it defines tw_<name> and tw_<name>_descriptor. Errors are kBuild.
 Result<std::string> compile(const ir::Program& program, const Target& target, int opt_level, Output output);
+// Several programs of different names, as one object.
+Result<std::string> compile(std::span<const ir::Program> programs, const Target& target, int opt_level, Output output);
 
 // Code in this process. The symbols live as long as the object does.
 class LoadedCode {
@@ -33,5 +37,9 @@ Status link_shared(std::string_view object, const std::string& path);
 
 // Compiles and, where this machine can run the code, loads it. Throws tw::Error.
 std::shared_ptr<const Module> make_llvm_module(const ir::Program& lowered, const Target& target, int opt_level);
+
+// Several programs as one module, as c_kernels makes them: for tests, which have many small ones.
+Result<std::vector<std::shared_ptr<const runtime::Kernel>>> llvm_kernels(const std::vector<ir::Program>& programs,
+                                                                         const Target& target, int opt_level);
 
 }  // namespace tw::codegen

@@ -59,11 +59,12 @@ bool has_huge_block(const llvm::Module& module) {
   return false;
 }
 
-std::string compile_on_deep_stack(const ir::Program& program, const Target& target, int opt_level, Output output) {
+std::string compile_on_deep_stack(std::span<const ir::Program> programs, const Target& target, int opt_level,
+                                  Output output) {
   MachineLease machine(target, opt_level);
   llvm::LLVMContext context;
   context.setDiscardValueNames(output == Output::kObject);
-  std::unique_ptr<llvm::Module> module = emit_module(context, program, target, machine->createDataLayout());
+  std::unique_ptr<llvm::Module> module = emit_module(context, programs, target, machine->createDataLayout());
   check_module(*module);
   optimize(*module, *machine, opt_level);
   if (output == Output::kLlvm) return text_of(*module);
@@ -76,9 +77,15 @@ std::string compile_on_deep_stack(const ir::Program& program, const Target& targ
 
 }  // namespace
 
+Result<std::string> compile(std::span<const ir::Program> programs, const Target& target, int opt_level, Output output) {
+  for (const ir::Program& program : programs) {
+    TW_TRY([[maybe_unused]] Unit valid, check_kernel_name(program.name));
+  }
+  return support::with_deep_stack([&] { return compile_on_deep_stack(programs, target, opt_level, output); });
+}
+
 Result<std::string> compile(const ir::Program& program, const Target& target, int opt_level, Output output) {
-  TW_TRY([[maybe_unused]] Unit valid, check_kernel_name(program.name));
-  return support::with_deep_stack([&] { return compile_on_deep_stack(program, target, opt_level, output); });
+  return compile(std::span(&program, 1), target, opt_level, output);
 }
 
 }  // namespace tw::codegen

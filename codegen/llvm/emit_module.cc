@@ -44,15 +44,17 @@ void Emitter::emit_kernel(const ir::Program& program) {
   end_function();
 }
 
-std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, const ir::Program& program, const Target& target,
-                                          const llvm::DataLayout& layout) {
-  auto module = std::make_unique<llvm::Module>(program.name, context);
+std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, std::span<const ir::Program> programs,
+                                          const Target& target, const llvm::DataLayout& layout) {
+  auto module = std::make_unique<llvm::Module>(programs.front().name, context);
   compat::set_triple(*module, target.triple);
   module->setDataLayout(layout);
   module->setPICLevel(llvm::PICLevel::SmallPIC);
-  Emitter emitter(*module, target);
-  emitter.emit_kernel(program);
-  emitter.emit_descriptor(program);
+  for (const ir::Program& program : programs) {
+    Emitter emitter(*module, target);
+    emitter.emit_kernel(program);
+    emitter.emit_descriptor(program);
+  }
   return module;
 }
 

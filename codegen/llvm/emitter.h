@@ -10,6 +10,7 @@
 #include <llvm/IR/Module.h>
 
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -19,9 +20,9 @@
 
 namespace tw::codegen {
 
-// The name is valid (emit_descriptor.h checks it) and the program is verified and lowered.
-std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, const ir::Program& program, const Target& target,
-                                          const llvm::DataLayout& layout);
+// The names are valid (emit_descriptor.h checks them) and differ; the programs are verified and lowered.
+std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, std::span<const ir::Program> programs,
+                                          const Target& target, const llvm::DataLayout& layout);
 
 struct Memory {
   llvm::Value* address = nullptr;

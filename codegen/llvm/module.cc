@@ -65,4 +65,18 @@ std::shared_ptr<const Module> make_llvm_module(const ir::Program& lowered, const
   return std::make_shared<LlvmModule>(lowered, target, opt_level);
 }
 
+Result<std::vector<std::shared_ptr<const runtime::Kernel>>> llvm_kernels(const std::vector<ir::Program>& programs,
+                                                                         const Target& target, int opt_level) {
+  std::vector<ir::Program> named = programs;
+  for (size_t i = 0; i < named.size(); ++i) named[i].name = "k" + std::to_string(i);
+  TW_TRY(const std::string object, compile(named, target, opt_level, Output::kObject));
+  TW_TRY(const std::shared_ptr<const LoadedCode> code, load_object(object, runtime::kernel_symbol("k0")));
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels;
+  for (const ir::Program& program : named) {
+    auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(runtime::kernel_symbol(program.name)));
+    kernels.push_back(runtime::make_kernel(function, arg_specs(program), program.name, code));
+  }
+  return kernels;
+}
+
 }  // namespace tw::codegen

@@ -2,15 +2,24 @@
 
 #include <cstring>
 
+#include "codegen/c/backend.h"
+#include "codegen/llvm/backend.h"
 #include "src/runtime/guarded_buffer.h"
-#include "tensorwright/build.h"
 
 namespace tw::diff {
 
-Kernels compile_llvm(std::span<const ir::Program> lowered, int opt_level) {
-  Kernels kernels;
-  for (const ir::Program& program : lowered) kernels.push_back(build(program, Target::host(), opt_level)->kernel());
-  return kernels;
+#if TW_LLVM
+Kernels compile_llvm(const std::vector<ir::Program>& lowered, int opt_level) {
+  return codegen::llvm_kernels(lowered, Target::host(), opt_level).value_or_throw();
+}
+#endif
+
+bool has_c_compiler() { return codegen::has_c_compiler(); }
+
+Kernels compile_c(const std::vector<ir::Program>& lowered, bool vectors) {
+  Target target = Target::host();
+  target.kind = "c";
+  return codegen::c_kernels(lowered, target, 2, {vectors ? "-DTW_VECTORS=1" : "-DTW_VECTORS=0"}).value_or_throw();
 }
 
 Ran run(const runtime::Kernel& kernel, const Sample& sample, const Memory& inputs) {

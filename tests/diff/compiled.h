@@ -13,8 +13,10 @@ namespace tw::diff {
 
 using Kernels = std::vector<std::shared_ptr<const runtime::Kernel>>;
 
-// All programs as one module.
-Kernels compile_llvm(std::span<const ir::Program> lowered, int opt_level);
+// All programs as one module; as one C file. With vectors of the compiler, or without.
+Kernels compile_llvm(const std::vector<ir::Program>& lowered, int opt_level);
+Kernels compile_c(const std::vector<ir::Program>& lowered, bool vectors);
+bool has_c_compiler();
 
 struct Ran {
   Memory memory;

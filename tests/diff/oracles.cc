@@ -1,6 +1,7 @@
 #include "tests/diff/oracles.h"
 
 #include <chrono>
+#include <cstdio>
 
 #include "src/ir/equal.h"
 #include "src/ir/parse.h"
@@ -110,14 +111,21 @@ constexpr Interpreted kInterpreted[] = {
 struct Compiled {
   const char* name;
   int percent;  // of the samples
-  Kernels (*compile)(std::span<const ir::Program>);
+  Kernels (*compile)(const std::vector<ir::Program>&);
 };
 constexpr Compiled kCompiled[] = {
 #ifdef TW_LLVM
-    {"LLVM O0", 100, [](std::span<const ir::Program> p) { return compile_llvm(p, 0); }},
-    {"LLVM O3", 100, [](std::span<const ir::Program> p) { return compile_llvm(p, 3); }},
+    {"LLVM O0", 100, [](const std::vector<ir::Program>& p) { return compile_llvm(p, 0); }},
+    {"LLVM O3", 100, [](const std::vector<ir::Program>& p) { return compile_llvm(p, 3); }},
 #endif
+    {"C with vectors", 2, [](const std::vector<ir::Program>& p) { return compile_c(p, true); }},
+    {"C", 1, [](const std::vector<ir::Program>& p) { return compile_c(p, false); }},
 };
+
+bool available(const Compiled& oracle) {
+  static const bool c = has_c_compiler();
+  return c || oracle.name[0] != 'C';
+}
 
 class Clock {
  public:
@@ -168,7 +176,12 @@ const std::vector<std::string>& oracle_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const Interpreted& oracle : kInterpreted) all.push_back(oracle.name);
-    for (const Compiled& oracle : kCompiled) all.push_back(oracle.name);
+    for (const Compiled& oracle : kCompiled) {
+      if (available(oracle))
+        all.push_back(oracle.name);
+      else
+        std::printf("%s skipped: no C compiler in $CC or on the PATH\n", oracle.name);
+    }
     return all;
   }();
   return names;
@@ -179,6 +192,7 @@ std::vector<Finding> check(std::span<const Sample> samples, Usages& usages) {
   for (const Sample& sample : samples) trials.push_back({sample, {}, {}, {}, {}, {}, {}, {}, {}});
   for (Trial& t : trials) interpret_all(t, usages);
   for (const Compiled& oracle : kCompiled) {
+    if (!available(oracle)) continue;
     std::vector<Trial*> chosen;
     for (Trial& t : trials)
       if (!t.finding.wrong() && static_cast<int>(t.sample.recipe.seed % 100) < oracle.percent) chosen.push_back(&t);

@@ -18,6 +18,10 @@ const std::vector<Proposal>& proposals() {
       {"annotate", Phase::kAnnotate, 100, annotate},
       {"compute_at", Phase::kPlace, 100, compute_at},
       {"set_scope", Phase::kStorage, 10, set_scope},
+      {"storage_align", Phase::kStorage, 8, storage_align},
+      {"rolling_buffer", Phase::kStorage, 25, rolling_buffer},
+      {"double_buffer", Phase::kStorage, 8, double_buffer},
+      {"set_store_predicate", Phase::kStorage, 8, set_store_predicate},
   };
   return table;
 }

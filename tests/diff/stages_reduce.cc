@@ -30,7 +30,7 @@ bool reduce(Maker& m, const Tensor& t) {
       continue;
     }
     const int64_t from = Maker::size(t, d) > 2 && m.random().chance(15) ? 2 : 0;
-    axes.push_back(te::reduce_axis(from, t.shape()[d], "k" + std::to_string(d)));
+    axes.push_back(te::reduce_axis(from, t.shape()[d], "r" + std::to_string(d)));
     terms *= Maker::size(t, d) - from;
   }
   const int kind = static_cast<int>(m.random().below(5));
@@ -56,7 +56,7 @@ bool matmul(Maker& m, const Tensor& t) {
   if (t.rank() != 2 || t.dtype().is_bool()) return false;
   const bool transposed = m.random().chance(50);  // T * T^T
   const Tensor w = transposed ? t : m.placeholder({Maker::size(t, 1), -1}, t.dtype());
-  const IterVar k = te::reduce_axis(0, t.shape()[1], "k");
+  const IterVar k = te::reduce_axis(0, t.shape()[1], "r");
   const Facts term = settle(mul(m.facts(t), m.facts(w)), t.dtype());
   return m.define({t.shape()[0], transposed ? w.shape()[0] : w.shape()[1]}, sum_of(term, Maker::size(t, 1), t.dtype()),
                   [&](const Vars& v) { return te::sum(t(v[0], k) * (transposed ? w(v[1], k) : w(k, v[1])), {k}); });
@@ -68,7 +68,7 @@ bool convolve(Maker& m, const Tensor& t) {
   const int64_t taps = m.random().below(3) + 2;
   if (Maker::size(t, d) < taps) return false;
   const Tensor w = m.placeholder({taps}, t.dtype());
-  const IterVar k = te::reduce_axis(0, taps, "k");
+  const IterVar k = te::reduce_axis(0, taps, "r");
   std::vector<Expr> shape = t.shape();
   shape[d] = Maker::size(t, d) - taps + 1;
   const Facts term = settle(mul(m.facts(t), m.facts(w)), t.dtype());

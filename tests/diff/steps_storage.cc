@@ -1,0 +1,33 @@
+// Proposals that say how the values of a stage are laid out and how long they are kept.
+#include "tests/diff/sample_steps.h"
+
+namespace tw::diff {
+
+void storage_align(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  if (stage.is_placeholder() || stage.output || stage.data_rank == 0) return;
+  const int64_t factor = 1 + s.random().below(40);
+  const auto axis = static_cast<size_t>(s.random().below(stage.data_rank));
+  s.must(schedule::StorageAlign{name, stage.axes[axis].name, factor, s.random().below(factor)});
+}
+
+// The region must move along one dimension with the loop, which it often doesn't.
+void rolling_buffer(Stepper& s, const std::string& name) {
+  if (s.attached.contains(name)) s.may(schedule::RollingBuffer{name});
+}
+
+void double_buffer(Stepper& s, const std::string& name) {
+  if (s.attached.contains(name)) s.may(schedule::DoubleBuffer{name});
+}
+
+// Not all of a stage may be read: then the elements beyond are left out.
+void set_store_predicate(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  if (stage.is_placeholder() || stage.data_rank == 0) return;
+  const auto axis = static_cast<size_t>(s.random().below(stage.data_rank));
+  const int64_t extent = stage.axes[axis].extent;
+  const int64_t kept = s.random().chance(50) ? extent : std::max<int64_t>(extent - s.random().below(3), 0);
+  s.may(schedule::SetStorePredicate{name, stage.axes[axis].name + " < " + std::to_string(kept)});
+}
+
+}  // namespace tw::diff

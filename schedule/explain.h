@@ -32,6 +32,7 @@ struct Machine {
   int vector_bits = 128, vector_registers = 16;
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
   double hertz = 3e9;
+  double issue = 2;  // vector instructions that a core starts in a cycle
 };
 Machine describe_machine(const Target&, const HardwareDescription&, int threads);
 

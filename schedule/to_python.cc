@@ -1,0 +1,196 @@
+#include "schedule/to_python.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "schedule/loop_nest.h"
+#include "schedule/refuse.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::schedule {
+
+namespace {
+
+const std::set<std::string> kTaken{"False",   "None",     "True",     "and",    "as",   "assert", "async",  "await",
+                                   "break",   "class",    "continue", "def",    "del",  "elif",   "else",   "except",
+                                   "finally", "for",      "from",     "global", "if",   "import", "in",     "is",
+                                   "lambda",  "nonlocal", "not",      "or",     "pass", "raise",  "return", "try",
+                                   "while",   "with",     "yield",    "s",      "te",   "tw",     "np"};
+
+// i.o -> io, i*j -> ij, C.local -> C_local
+std::string identifier(const std::string& name, bool is_tensor) {
+  std::string out;
+  for (char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_')
+      out += c;
+    else if (is_tensor)
+      out += '_';
+  }
+  return out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) ? "_" + out : out;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+class Writer {
+ public:
+  explicit Writer(const Schedule& schedule) : nest_(schedule.outputs()) {
+    for (int i = 0; i < nest_.size(); ++i) name_stage(i);
+    std::vector<std::string> outputs;
+    for (const te::Tensor& output : schedule.outputs()) outputs.push_back(identifier(output.name(), true));
+    line("s = te.create_schedule(" + (outputs.size() == 1 ? outputs[0] : "[" + join(outputs) + "]") + ")");
+    for (const Step& step : schedule.steps()) write(step);
+  }
+
+  std::string text() && { return std::move(text_); }
+
+ private:
+  void line(const std::string& text) { text_ += text + "\n"; }
+
+  // ----------------------------------------------------------------------------------------------------------- names
+
+  std::string unique(const std::string& wanted, const std::string& otherwise) {
+    std::string name = wanted;
+    for (int n = 1; kTaken.contains(name) || !used_.insert(name).second; ++n)
+      name = n == 1 ? otherwise : otherwise + "_" + std::to_string(n);
+    return name;
+  }
+
+  // A tensor of the user's is in a variable of its name; one that a Step makes is in a new one.
+  void name_stage(int i) {
+    const StageNest& stage = nest_.stage(i);
+    const bool several = stage.op->outputs.size() > 1;
+    const std::string name = identifier(several ? stage.op->outputs[0].name : stage.name, true);
+    tensors_[stage.name] = name;
+    used_.insert(name);
+  }
+
+  std::string tensor(const std::string& stage) const { return tensors_.at(stage); }
+  std::string subject(const std::string& stage) const { return "s[" + tensor(stage) + "]"; }
+
+  std::string name_axis(const std::string& stage, const std::string& axis) {
+    const std::string plain = identifier(axis, false);
+    return axes_[{stage, axis}] = unique(plain, tensor(stage) + "_" + plain);
+  }
+
+  static std::string targets(const std::vector<std::string>& names) {
+    return names.size() == 1 ? "(" + names[0] + ",)" : join(names);
+  }
+
+  // The variable of an axis; those of the definition get theirs at their first use.
+  std::string axis(const std::string& stage_name, const std::string& name) {
+    if (auto found = axes_.find({stage_name, name}); found != axes_.end()) return found->second;
+    const StageNest& stage = nest_.stage(nest_.find_stage(stage_name));
+    const AxisId id = stage.find_axis(name);
+    if (id == kNone || id >= stage.data_rank + stage.reduce_rank) return quoted(name);
+    const bool reduction = id >= stage.data_rank;
+    std::vector<std::string> names;
+    for (int a = reduction ? stage.data_rank : 0; a < stage.data_rank + (reduction ? stage.reduce_rank : 0); ++a)
+      names.push_back(name_axis(stage_name, stage.axes[a].name));
+    line(targets(names) + " = " + subject(stage_name) + ".op." + (reduction ? "reduce_axis" : "axis"));
+    return axes_.at({stage_name, name});
+  }
+
+  std::vector<std::string> axes(const std::string& stage, const std::vector<std::string>& names) {
+    std::vector<std::string> out;
+    for (const std::string& name : names) out.push_back(axis(stage, name));
+    return out;
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ Steps
+
+  void write(const Step& step) {
+    std::string call = std::visit([&](const auto& kind) { return this->call(kind); }, step.kind);
+    const LoopNest before = nest_;
+    nest_ = apply(nest_, step).value_or_throw();
+    std::vector<std::string> made;
+    for (int i = 0; i < nest_.size(); ++i)
+      if (before.find_stage(nest_.stage(i).name) == kNone) made.push_back(name_new_stage(i));
+    if (made.empty()) made = name_new_axes(before, step);
+    line((made.empty() ? "" : join(made) + " = ") + call);
+  }
+
+  std::string name_new_stage(int i) {
+    const std::string& stage = nest_.stage(i).name;
+    return tensors_[stage] = unique(identifier(stage, true), identifier(stage, true));
+  }
+
+  std::vector<std::string> name_new_axes(const LoopNest& before, const Step& step) {
+    const std::string stage = std::visit([](const auto& kind) { return kind.stage; }, step.kind);
+    const StageNest &then = before.stage(before.find_stage(stage)), &now = nest_.stage(nest_.find_stage(stage));
+    std::vector<std::string> made;
+    for (AxisId leaf : now.leaves)
+      if (then.find_axis(now.axes[leaf].name) == kNone) made.push_back(name_axis(stage, now.axes[leaf].name));
+    return made;
+  }
+
+  static std::string tail_text(Tail tail) { return tail == Tail::kAuto ? "" : ", tail=" + quoted(to_string(tail)); }
+  static std::string text_of(const Factor& factor) { return std::to_string(factor.value); }
+
+  std::string call(const Split& s) {
+    const std::string size = s.factor ? "factor=" + text_of(*s.factor) : "nparts=" + text_of(*s.nparts);
+    return subject(s.stage) + ".split(" + axis(s.stage, s.axis) + ", " + size + tail_text(s.tail) + ")";
+  }
+  std::string call(const Tile& s) {
+    const std::vector<std::string> both = axes(s.stage, {s.x, s.y});
+    return subject(s.stage) + ".tile(" + join(both) + ", " + text_of(s.x_factor) + ", " + text_of(s.y_factor) +
+           tail_text(s.tail) + ")";
+  }
+  std::string call(const Fuse& s) { return subject(s.stage) + ".fuse(" + join(axes(s.stage, s.axes)) + ")"; }
+  std::string call(const Reorder& s) { return subject(s.stage) + ".reorder(" + join(axes(s.stage, s.axes)) + ")"; }
+  std::string call(const ComputeAt& s) {
+    return subject(s.stage) + ".compute_at(" + subject(s.consumer) + ", " + axis(s.consumer, s.axis) + ")";
+  }
+  std::string call(const CacheRead& s) {
+    std::vector<std::string> readers;
+    for (const std::string& reader : s.readers) readers.push_back(tensor(reader));
+    return "s.cache_read(" + tensor(s.stage) + ", " + quoted(to_string(s.scope)) + ", [" + join(readers) + "])";
+  }
+  std::string call(const CacheWrite& s) {
+    return "s.cache_write(" + tensor(s.stage) + ", " + quoted(to_string(s.scope)) + ")";
+  }
+
+  // Any other Step is a method of its stage that takes the other fields in their order.
+  template <class K>
+  std::string call(const K& step) {
+    std::vector<std::string> arguments;
+    std::apply([&](const auto& stage, const auto&... fields) { (arguments.push_back(argument(stage, fields)), ...); },
+               step.fields());
+    return subject(step.stage) + "." + K::kName + "(" + join(arguments) + ")";
+  }
+
+  std::string argument(const std::string& stage, const std::string& word) {
+    if (nest_.stage(nest_.find_stage(stage)).find_axis(word) != kNone) return axis(stage, word);
+    return nest_.find_stage(word) != kNone ? tensor(word) : quoted(word);
+  }
+  std::string argument(const std::string& stage, const std::vector<std::string>& words) {
+    std::vector<std::string> items;
+    for (const std::string& word : words) items.push_back(argument(stage, word));
+    return "[" + join(items) + "]";
+  }
+  static std::string argument(const std::string&, const Factor& factor) { return text_of(factor); }
+  static std::string argument(const std::string&, int64_t value) { return std::to_string(value); }
+  static std::string argument(const std::string&, Scope scope) { return quoted(to_string(scope)); }
+  static std::string argument(const std::string&, Tail tail) { return quoted(to_string(tail)); }
+
+  LoopNest nest_;
+  std::map<std::string, std::string> tensors_;                       // stage -> variable
+  std::map<std::pair<std::string, std::string>, std::string> axes_;  // stage, axis -> variable
+  std::set<std::string> used_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string to_python(const Schedule& schedule) {
+  return support::with_deep_stack([&] { return Writer(schedule).text(); });
+}
+
+}  // namespace tw::schedule

@@ -13,7 +13,7 @@ endif()
 if(NOT LLVM_FOUND)
   message(FATAL_ERROR "LLVM 19 was not found. On Debian 12 and Ubuntu 24.04:\n"
     "    apt-get install llvm-19-dev liblld-19-dev lld-19 libpolly-19-dev libz3-dev libzstd-dev zlib1g-dev libxml2-dev libcurl4-openssl-dev libedit-dev\n"
-    "or ask for a build without it (interpreter only): -DTW_LLVM=OFF (pip install . -C cmake.define.TW_LLVM=OFF)")
+    "or ask for a build without it (C and the interpreter remain): -DTW_LLVM=OFF (pip install . -C cmake.define.TW_LLVM=OFF)")
 endif()
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 add_library(tw_llvm_headers INTERFACE)

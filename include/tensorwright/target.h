@@ -10,10 +10,12 @@
 
 namespace tw {
 
-// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "interp". Target::host() is "llvm -mcpu=native", or
-// "interp" in a build without LLVM. "llvm" alone means the oldest CPU of the architecture, as in TVM.
+// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "c", "c -mcpu=native", "interp". "c" is C99 text for the
+// system's compiler and takes the options of llvm. Target::host() is "llvm -mcpu=native"; in a build without LLVM
+// "c -mcpu=native", or "interp" where there is no C compiler. A kind alone means the oldest CPU of the architecture, as
+// in TVM.
 struct Target {
-  std::string kind;                     // "llvm" or "interp"
+  std::string kind;                     // "llvm", "c" or "interp"
   std::string triple;                   // "x86_64-pc-linux-gnu"
   std::string cpu;                      // resolved: never "native"
   std::vector<std::string> features;    // resolved, sorted: {"avx2", "avx512f", "fma", ...}

@@ -111,7 +111,7 @@ Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
           "args", [](const Function& f) { return f.kernel().args(); }, "ArgSpec of each argument.")
       .def(
           "source", [](const Function& f, const std::string& kind) { return module_of(f, "source").source(kind); },
-          py::arg("kind") = "ir", "The code as text: \"ir\" (the lowered loop program), \"llvm\" or \"asm\".")
+          py::arg("kind") = "ir", "The code as text: \"ir\" (the lowered loop program), \"c\" (the same as C99), \"llvm\" or \"asm\".")
       .def("source", otherwise("source: kind must be one string"))
       .def(
           "save",
@@ -120,7 +120,7 @@ Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
             const py::gil_scoped_release released;
             module.save(path.string());
           },
-          py::arg("path"), "Write a .o or .so with a C header beside it.")
+          py::arg("path"), "Write a .o or .so (target c: or .c) with a C header beside it.")
       .def("save", otherwise("save: path must be one string or path"))
       .def_property_readonly("target", [](const Function& f) { return module_of(f, "target").target().to_string(); })
       .def("__repr__", [](const Function& f) { return text(f); });

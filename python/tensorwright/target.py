@@ -10,11 +10,13 @@ _entered = contextvars.ContextVar("tensorwright_targets", default=())
 
 
 class Target(_core.Target):
-    """What code is made for: ``llvm``, with options ``-mcpu=``, ``-mattr=`` and ``-mtriple=``, or ``interp``.
+    """What code is made for: ``llvm`` or ``c``, with options ``-mcpu=``, ``-mattr=`` and ``-mtriple=``, or ``interp``.
 
     ``Target("llvm -mcpu=native")`` asks the machine; ``str(target)`` is what that was resolved to, and means the same target
-    anywhere. ``llvm`` alone is the oldest CPU of the architecture. ``interp`` runs the loop program in the interpreter, which
-    checks every access. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else is said.
+    anywhere. ``llvm`` alone is the oldest CPU of the architecture. ``c`` writes C99, compiled by the system's compiler (``$CC``,
+    or cc, gcc or clang): ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the loop program in
+    the interpreter, which checks every access. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else
+    is said.
 
     Attributes: kind, triple, cpu, features (all that the CPU has, sorted), vector_bits, vector_registers.
     Raises: TargetError for an unknown kind, option, CPU or attribute, with the nearest names.
@@ -38,7 +40,7 @@ class Target(_core.Target):
 
     @classmethod
     def host(cls):
-        """The machine that we run on: ``llvm -mcpu=native``, or ``interp`` in a build without LLVM."""
+        """The machine that we run on: ``llvm -mcpu=native``; in a build without LLVM ``c -mcpu=native``, or ``interp``."""
         return cls(str(_core.Target.host()))
 
     def __enter__(self):

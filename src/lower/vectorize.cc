@@ -124,8 +124,8 @@ class RowUse {
  private:
   void visit(const Stmt& s, bool guarded) {
     if (const auto* f = as<For>(s)) {
-      const bool along =
-          f->kind == ForKind::kVectorized && as_int(f->extent) == row_ && target_.lanes(widest_bits(f->body)) == lanes_;
+      const bool along = f->kind == ForKind::kVectorized && as_int(f->extent) == row_ &&
+                         target_.lanes(widest_bits(f->body)) == lanes_ && has_vector_form(f->var, f->body);
       if (along) along_.push_back(f->var);
       visit(f->body, guarded);
       if (along) along_.pop_back();

@@ -40,6 +40,17 @@ std::optional<OnVariable> solve(const Expr& condition, const Var& var) {
   return out;
 }
 
+// Asked before a condition is solved: in a deep nest each loop stands around conditions on many.
+bool mentions_others(const Expr& condition, const Var& var) {
+  bool others = false;
+  walk(condition, [&](const Expr& e) {
+    const auto* v = as<VarRef>(e);
+    others = others || (v && !(v->var == var));
+    return !others;
+  });
+  return others;
+}
+
 // The loop first .. first + extent - 1 while conditions on its variable are taken in.
 struct Span {
   Expr extent;
@@ -131,7 +142,8 @@ For tightened(const For& f, const Ranges& ranges) {
   Span span{f.extent};
   For constant = f;
   constant.kind = ForKind::kVectorized;  // constant extents only
-  for (const Expr& c : whole_guards(f.body)) take_in(c, constant, ranges, span);
+  for (const Expr& c : whole_guards(f.body))
+    if (!mentions_others(c, f.var)) take_in(c, constant, ranges, span);
   if (span.extent.same_as(f.extent) || (span.first == 0 && as_int(span.extent) == as_int(f.extent))) return f;
   For out = f;
   out.extent = span.extent;

@@ -4,9 +4,12 @@
 //   tw-fuzz --replay build/fuzz/seed-7000000123.py
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
+#include "schedule/to_python.h"
 #include "tests/diff/fuzz.h"
 #include "tests/diff/script.h"
+#include "tests/diff/te_python.h"
 
 namespace tw::diff {
 namespace {
@@ -23,6 +26,19 @@ int replay(const std::string& path) {
 int print_script(uint64_t seed) {
   const Sample sample = draw(seed);
   std::cout << python_script(sample, check_isolated(sample));
+  return 0;
+}
+
+// Expressions and schedules as Python, and the Steps that running it should make: lines of JSON.
+int print_schedules(uint64_t seed, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const Sample sample = draw(seed + static_cast<uint64_t>(i));
+    const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
+    const nlohmann::json line{{"te", te_python(sample.outputs)},
+                              {"schedule", schedule::to_python(s)},
+                              {"steps", nlohmann::json::parse(schedule::to_json(sample.steps))}};
+    std::cout << line.dump() << "\n";
+  }
   return 0;
 }
 
@@ -48,7 +64,7 @@ int main(int argc, char** argv) {
   options.folder = "build/fuzz";
   std::string file;
   std::optional<uint64_t> script;
-  bool first = false;
+  bool first = false, schedules = false;
   CLI::App app("Random tensor expressions under random schedules: every oracle must agree.");
   app.add_option("--pairs", options.pairs, "how many pairs")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--seed", options.seed, "which pairs")->capture_default_str();
@@ -57,6 +73,7 @@ int main(int argc, char** argv) {
   app.add_option("--folder", options.folder, "where scripts of failures go")->capture_default_str();
   app.add_option("--replay", file, "judge the sample of such a script again")->check(CLI::ExistingFile);
   app.add_option("--script", script, "print the script of one pair's seed");
+  app.add_flag("--schedules", schedules, "judge nothing: print the pairs as Python");
   app.add_flag("--first", first, "stop at the first failure, and do not minimise it");
   CLI11_PARSE(app, argc, argv);
   if (first) {
@@ -64,6 +81,7 @@ int main(int argc, char** argv) {
     options.minimise = false;
   }
   try {
+    if (schedules) return tw::diff::print_schedules(options.seed, options.pairs);
     return !file.empty() ? tw::diff::replay(file) : script ? tw::diff::print_script(*script) : tw::diff::run(options);
   } catch (const tw::Error& e) {
     std::cerr << e.diagnostic().render() << "\n";

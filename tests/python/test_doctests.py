@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 
+import numpy as np
 import pytest
 
 import tensorwright as tw
@@ -19,7 +20,7 @@ def test_docstrings(name):
     A = te.placeholder((64, 64), name="A")
     B = te.compute((64, 64), lambda i, j: A[i, j] * 2, name="B")
     i, j = B.op.axis
-    names = {"te": te, "tw": tw, "A": A, "B": B, "i": i, "j": j}
+    names = {"te": te, "tw": tw, "np": np, "A": A, "B": B, "i": i, "j": j}
     if name.startswith("tensorwright.te"):
         names["A"] = te.placeholder((4, 8), name="A")
     result = doctest.testmod(importlib.import_module(name), extraglobs=names, optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)

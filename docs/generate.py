@@ -1,0 +1,65 @@
+"""Writes docs/schedule.md: schedule.template.md, with a table and a section for each method that makes Steps.
+
+    ./dev docs
+
+The sections are the methods' docstrings (python/tensorwright/schedule.py): a sentence, the loops before and after, then
+"Parameters:", "Returns:" and "Raises:", then an example. {{table}} and {{steps}} in the template are where they go.
+"""
+import inspect
+import pathlib
+import re
+
+from tensorwright.schedule import Schedule, Stage
+
+DOCS = pathlib.Path(__file__).resolve().parent
+NO_STEP = {"check", "copy", "explain", "from_steps", "to_python"}  # methods of Schedule that only look at it
+
+
+def primitives():
+    """(how it is called, the method) of each, those of stages first, in the order of the source."""
+    for subject, owner in (("s[C]", Stage), ("s", Schedule)):
+        for name, method in vars(owner).items():
+            if inspect.isfunction(method) and not name.startswith("_") and name not in NO_STEP:
+                yield f"{subject}.{name}", method
+
+
+def signature(call, method):
+    text = str(inspect.signature(method)).replace("(self, ", "(").replace("(self)", "()").replace("'", '"')
+    return call + text
+
+
+def markdown(text):
+    return text.replace("``", "`")
+
+
+def paragraph(text):
+    """A paragraph of a docstring; examples become code, Parameters and the like a list."""
+    if text.startswith(">>>"):
+        return f"```python\n{text}\n```"
+    items = re.split(r"^(?=(?:Parameters|Returns|Raises): )", text, flags=re.M)
+    listed = [re.sub(r"^(\w+):", r"- **\1:**", item.strip()) for item in items if item.strip()]
+    return markdown("\n".join(line.replace("\n", "\n  ") if line.startswith("- ") else line for line in listed))
+
+
+def section(call, method):
+    head = f"### {method.__name__}\n\n`{signature(call, method)}`"
+    return "\n\n".join([head, *(paragraph(p) for p in inspect.getdoc(method).split("\n\n"))])
+
+
+def table():
+    rows = ["| Step | what it does |", "|---|---|"]
+    for call, method in primitives():
+        first = inspect.getdoc(method).split("\n\n")[0].replace("\n", " ")
+        rows.append(f"| [`{call}`](#{method.__name__}) | {markdown(first)} |")
+    return "\n".join(rows)
+
+
+def page():
+    text = (DOCS / "schedule.template.md").read_text()
+    note = "<!-- Written by ./dev docs from schedule.template.md and the docstrings: edit those. -->\n"
+    steps = "\n\n".join(section(call, method) for call, method in primitives())
+    return note + text.replace("{{table}}", table()).replace("{{steps}}", steps)
+
+
+if __name__ == "__main__":
+    (DOCS / "schedule.md").write_text(page())

@@ -25,7 +25,7 @@ void set_store_predicate(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   if (stage.is_placeholder() || stage.data_rank == 0) return;
   const auto axis = static_cast<size_t>(s.random().below(stage.data_rank));
-  const int64_t extent = stage.axes[axis].extent;
+  const int64_t extent = stage.axes[axis].extent.value_or(1);
   const int64_t kept = s.random().chance(50) ? extent : std::max<int64_t>(extent - s.random().below(3), 0);
   s.may(schedule::SetStorePredicate{name, stage.axes[axis].name + " < " + std::to_string(kept)});
 }

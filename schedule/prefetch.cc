@@ -1,0 +1,97 @@
+#include "schedule/prefetch.h"
+
+#include <algorithm>
+
+#include "schedule/refuse.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+
+namespace tw::schedule {
+
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+
+// Whether `reader` is the stage, or computed inside its loops at or below `level`.
+bool stands_at(const Placement& placed, int reader, int stage, int level) {
+  if (reader == stage) return true;
+  for (; placed.parent[reader] != kNone; reader = placed.parent[reader])
+    if (placed.parent[reader] == stage) return placed.level[reader] >= level;
+  return false;
+}
+
+std::vector<int> readers_at(const Placement& placed, int source, int stage, int level) {
+  std::vector<int> readers;
+  for (int reader : placed.readers[source])
+    if (stands_at(placed, reader, stage, level)) readers.push_back(reader);
+  return readers;
+}
+
+}  // namespace
+
+Status check_prefetches(const LoopNest& nest, const Placement& placed, const std::vector<Step>& steps) {
+  for (int i = 0; i < nest.size(); ++i) {
+    if (!placed.live(i)) continue;
+    const StageNest& stage = nest.stage(i);
+    for (const PrefetchNote& note : stage.prefetches) {
+      auto wrong = [&](const std::string& rule, const std::string& why) {
+        return blame(refuse(Prefetch::kName, rule) << describe(stage) << why, steps, note.step);
+      };
+      int source = nest.find_stage(note.source), level = stage.position(note.axis);
+      if (level == kNone)
+        return wrong("axis must be a loop of stage " + stage.name + ", not " + stage.axes[note.axis].name,
+                     "it was split or fused afterwards");
+      if (stage.axes[note.axis].annotation == Annotation::kVectorized)
+        return wrong("axis must not be vectorized, as " + stage.axes[note.axis].name + " is",
+                     "its iterations run all at once; prefetch at a loop around it");
+      bool whole = nest.stage(source).is_placeholder() || (placed.live(source) && placed.parent[source] == kNone);
+      if (!whole)
+        return wrong("source must lie in memory whole, which " + note.source + " does not",
+                     "it is inlined, or computed where it is read and in the cache already");
+      if (readers_at(placed, source, i, level).empty())
+        return wrong(
+            "source must be read inside the loop " + stage.axes[note.axis].name + "; " + note.source + " is not",
+            "what is not read need not be fetched");
+    }
+  }
+  return Unit{};
+}
+
+ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBounds& all, const PrefetchSite& site,
+                  const std::vector<ir::Buffer>& from) {
+  const StageNest& stage = nest.stage(site.stage);
+  Placement there = placed;
+  there.parent[site.source] = site.stage;
+  there.level[site.source] = site.level;
+  there.readers[site.source] = readers_at(placed, site.source, site.stage, site.level);
+  AxisId leaf = stage.leaves[site.level];
+  ir::Substitution ahead;
+  if (const ir::Var& var = all.stages[site.stage].loop[leaf])
+    ahead[var.id()] =
+        ir::min(ir::Expr(var) + ir::Expr(site.offset), all.stages[site.stage].extent[leaf].expr() - ir::Expr(1));
+  std::vector<ir::Stmt> fetches;
+  for (const ir::Buffer& buffer : from) {
+    std::vector<ir::Expr> lo(buffer.rank(), 0), at;
+    std::vector<Extent> extent;
+    for (const ir::Expr& dimension : buffer.shape()) extent.emplace_back(dimension);
+    infer_region(nest, there, all, site.source, lo, extent);
+    std::vector<std::pair<ir::Var, ir::Expr>> loops;
+    ir::Bounds ranges = all.ranges;
+    for (size_t d = 0; d < buffer.rank(); ++d) {
+      const bool last = d + 1 == buffer.rank();
+      const int64_t line = last ? std::max<int64_t>(kLineBytes / buffer.element().bytes(), 1) : 1;
+      ir::Var step("p" + std::to_string(d));
+      loops.emplace_back(step, ceil_div(extent[d], line).expr());
+      ir::Expr value = ir::substitute(lo[d], ahead) + ir::Expr(step) * ir::Expr(line);
+      ranges[step.id()] = {0, ir::interval_of(loops.back().second - ir::Expr(1), all.ranges).hi};
+      at.push_back(ir::simplify(ir::max(ir::min(value, buffer.shape()[d] - ir::Expr(1)), ir::Expr(0)), ranges));
+    }
+    ir::Stmt fetch = ir::evaluate(ir::call(ir::Fn::kPrefetch, {ir::address_of(buffer, at, true, false)}));
+    for (size_t d = loops.size(); d-- > 0;)
+      if (!ir::is_int(loops[d].second, 1)) fetch = ir::loop(loops[d].first, loops[d].second, fetch);
+    fetches.push_back(fetch);
+  }
+  return ir::seq(std::move(fetches));
+}
+
+}  // namespace tw::schedule

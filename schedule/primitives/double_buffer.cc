@@ -1,0 +1,29 @@
+//   for x in 0..n:                  alloc P: [2, ..]
+//     alloc P: [..]                 P[0] = part(0)
+//     P = part(x)          ==>      for x in 0..n:
+//     C[x] = f(P)                     if x + 1 < n: P[(x + 1) % 2] = part(x + 1)
+//                                     C[x] = f(P[x % 2])
+//
+// The part that the next iteration reads is computed before this one uses its own: two buffers take turns. What the
+// stage reads must be there before the loop. Where the stage is computed, and in which loop, is judged with the whole
+// nest.
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+
+namespace tw::schedule::primitives {
+
+Result<LoopNest> apply(const LoopNest& nest, const DoubleBuffer& step) {
+  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  if (nest.stage(stage).output)
+    return refuse(step.kName,
+                  "stage must be computed inside a loop of its reader, not be an output, as " + step.stage + " is");
+  if (nest.stage(stage).rolling != kNone)
+    return refuse(step.kName, "stage must not be a rolling buffer, as " + step.stage + " is")
+           << "a rolling buffer keeps what earlier iterations computed; two buffers that take turns do not";
+  LoopNest next = nest;
+  next.edit(stage).double_buffered = nest.steps_applied();
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

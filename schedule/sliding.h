@@ -1,0 +1,28 @@
+// Stages whose buffers outlive one iteration of the loop in which they are computed.
+//
+//   rolling   each iteration computes only what is new in the region, which moves along one dimension
+//   double    each iteration computes the region of the next one; two buffers take turns
+#pragma once
+
+#include "schedule/bounds.h"
+
+namespace tw::schedule {
+
+enum class SlideKind : uint8_t { kNone, kRolling, kDouble };
+
+struct Slide {
+  SlideKind kind = SlideKind::kNone;
+  ir::Var loop;        // of the stage in which it is computed
+  ir::Expr trips;      // how often that loop runs
+  int dim = kNone;     // rolling: the dimension along which the region moves,
+  int64_t step = 0;    // and how far in one iteration
+  int64_t extent = 0;  // of the region along it
+};
+
+// For each stage. The Diagnostic names the Step that asked for what the nest does not allow.
+Result<std::vector<Slide>> infer_slides(const LoopNest&, const Placement&, const NestBounds&, const std::vector<Step>&);
+
+// Whether the nest asks for any slide, so that bounds must be known to judge it.
+bool has_slides(const LoopNest&);
+
+}  // namespace tw::schedule

@@ -132,9 +132,10 @@ const char* to_string(Level level) {
 
 Explanation explain(const Schedule& schedule, const Machine& machine) {
   return support::with_deep_stack([&] {
-    Explanation all{machine, {}};
+    Explanation all{machine, false, {}};
     for (const StageView& view : view_stages(schedule.nest())) {
       const StageNest& stage = schedule.nest().stage(view.stage);
+      for (const Axis& axis : stage.axes) all.assumed |= !axis.extent.known();
       StageView boxes = view;
       boxes.accesses = distinct(view.accesses);
       NestExplanation& nest = all.nests.emplace_back();

@@ -64,6 +64,7 @@ struct NestExplanation {
 
 struct Explanation {
   Machine machine;
+  bool assumed = false;                // extents are symbolic, and stand in the numbers as kAssumedExtent (nest_view.h)
   std::vector<NestExplanation> nests;  // producers first; neither placeholders nor inlined stages
 };
 

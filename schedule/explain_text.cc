@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "schedule/explain.h"
+#include "schedule/nest_view.h"
 #include "schedule/refuse.h"
 
 namespace tw::schedule {
@@ -88,6 +89,7 @@ std::string to_string(const Explanation& all) {
   const Machine& m = all.machine;
   std::string out;
   for (const NestExplanation& nest : all.nests) out += nest_text(nest) + "\n";
+  if (all.assumed) out += "symbolic extents are taken as " + std::to_string(kAssumedExtent) + "\n";
   return out + "for " + counted(m.threads, "core") + " at " + number(m.hertz / 1e9) + " GHz, vectors of " +
          std::to_string(m.vector_bits) + " bits, L1 " + bytes_text(static_cast<double>(m.l1_bytes)) + ", L2 " +
          bytes_text(static_cast<double>(m.l2_bytes)) + ", L3 " + bytes_text(static_cast<double>(m.l3_bytes)) + "\n";

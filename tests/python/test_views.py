@@ -85,6 +85,17 @@ def test_explain_reads_inlined_definitions_as_the_readers():
     assert nest.operations == 2 * 4096 and nest.loops[0].bytes == 2 * 4096 * 4
 
 
+def test_explain_takes_symbolic_extents_as_1024():
+    n = te.size_var("n")
+    A = te.placeholder((n,), name="A")
+    C = te.compute((n,), lambda i: A[i] * 2.0, name="C")
+    s = te.create_schedule(C)
+    s[C].split(C.op.axis[0], factor=16)
+    assert [loop.extent for loop in s.explain().nests[0].loops] == [64, 16]
+    assert "symbolic extents are taken as 1024" in str(s.explain())
+    assert run(s.to_python(), C=C).steps == s.steps
+
+
 def test_explain_refuses_an_unknown_target():
     A, B, C = matmul(4, 4, 4)
     with pytest.raises(tw.TargetError):
@@ -176,4 +187,4 @@ def test_the_page_shows_loops_before_and_after_and_refusals():
         if method.__name__ in ("create_group", "normalize"):  # no Steps of their own
             continue
         text = " ".join(method.__doc__.split())
-        assert "Before ``" in text and "; after " in text and "Raises: " in text and ">>> " in text, call
+        assert "Before ``" in text and "; after" in text and "Raises: " in text and ">>> " in text, call

@@ -265,15 +265,48 @@ P transcendental(P x) {
       return std::nearbyint(x);
     case Fn::kTrunc:
       return std::trunc(x);
+    case Fn::kSin:
+      return std::sin(x);
+    case Fn::kCos:
+      return std::cos(x);
+    case Fn::kTan:
+      return std::tan(x);
+    case Fn::kAtan:
+      return std::atan(x);
+    case Fn::kLog2:
+      return std::log2(x);
+    case Fn::kExp2:
+      return std::exp2(x);
+    case Fn::kLog10:
+      return std::log10(x);
+    case Fn::kExpm1:
+      return std::expm1(x);
+    case Fn::kLog1p:
+      return std::log1p(x);
+    case Fn::kCbrt:
+      return std::cbrt(x);
     default:
       return x;
   }
+}
+
+// Of the bits of an integer.
+template <Fn fn, class T>
+Value of_bits(Value v) {
+  const auto bits = static_cast<Unsigned<T>>(v.i);
+  return put<T>(static_cast<T>(fn == Fn::kPopcount ? std::popcount(bits) : std::countl_zero(bits)));
 }
 
 template <Fn fn, class T>
 Value function(Value v) {
   if constexpr (std::is_same_v<T, bool>)
     return v;
+  else if constexpr (fn == Fn::kIsNan && kIsFloat<T>)
+    return truth(std::isnan(get<T>(v)));
+  else if constexpr (fn == Fn::kIsInf && kIsFloat<T>)
+    return truth(std::isinf(get<T>(v)));
+  else if constexpr ((fn == Fn::kPopcount || fn == Fn::kClz) && !kIsFloat<T>)
+    return of_bits<fn, T>(v);
   else if constexpr (!kIsFloat<T>) {
     if (fn != Fn::kAbs || v.i >= 0 || std::is_unsigned_v<T>) return v;
     return put<T>(static_cast<T>(0 - static_cast<uint64_t>(v.i)));
@@ -422,6 +455,34 @@ UnaryFn unary_function(Fn fn, Type t) {
       return of_type<Fn::kRound>(t);
     case Fn::kTrunc:
       return of_type<Fn::kTrunc>(t);
+    case Fn::kSin:
+      return of_type<Fn::kSin>(t);
+    case Fn::kCos:
+      return of_type<Fn::kCos>(t);
+    case Fn::kTan:
+      return of_type<Fn::kTan>(t);
+    case Fn::kAtan:
+      return of_type<Fn::kAtan>(t);
+    case Fn::kLog2:
+      return of_type<Fn::kLog2>(t);
+    case Fn::kExp2:
+      return of_type<Fn::kExp2>(t);
+    case Fn::kLog10:
+      return of_type<Fn::kLog10>(t);
+    case Fn::kExpm1:
+      return of_type<Fn::kExpm1>(t);
+    case Fn::kLog1p:
+      return of_type<Fn::kLog1p>(t);
+    case Fn::kCbrt:
+      return of_type<Fn::kCbrt>(t);
+    case Fn::kPopcount:
+      return of_type<Fn::kPopcount>(t);
+    case Fn::kClz:
+      return of_type<Fn::kClz>(t);
+    case Fn::kIsNan:
+      return of_type<Fn::kIsNan>(t);
+    case Fn::kIsInf:
+      return of_type<Fn::kIsInf>(t);
     default:
       break;
   }

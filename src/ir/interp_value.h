@@ -23,9 +23,12 @@ using TernaryFn = Value (*)(Value, Value, Value);
 BinaryFn binary_function(BinOp, Type operand);
 UnaryFn cast_function(Type from, Type to);
 UnaryFn reinterpret_function(Type from, Type to);
-UnaryFn unary_function(Fn, Type);
+UnaryFn unary_function(Fn, Type operand);
 BinaryFn pow_function(Type);
 TernaryFn fma_function(Type);
+
+// c with the products of one group added, as ir.h says of the kDot functions.
+Value dot(Fn, Value c, const Value* a, const Value* b);
 
 Value value_of(const IntImm&);
 Value value_of(const FloatImm&, Type);

@@ -30,31 +30,25 @@ Expr without_rounding_calls(const Expr& e, bool fused) {
   }
 }
 
+constexpr std::pair<Fn, Expr (*)(math::Computation&, const Expr&)> kUnary[] = {
+    {Fn::kExp, math::exp},     {Fn::kLog, math::log},     {Fn::kTanh, math::tanh}, {Fn::kSigmoid, math::sigmoid},
+    {Fn::kErf, math::erf},     {Fn::kSin, math::sin},     {Fn::kCos, math::cos},   {Fn::kTan, math::tan},
+    {Fn::kAtan, math::atan},   {Fn::kLog2, math::log2},   {Fn::kExp2, math::exp2}, {Fn::kLog10, math::log10},
+    {Fn::kExpm1, math::expm1}, {Fn::kLog1p, math::log1p}, {Fn::kCbrt, math::cbrt}};
+
 Expr expanded(const Expr& e, bool fused) {
   const auto* c = as<Call>(e);
   if (!c) return e;
   math::Computation m(e.type(), fused);
-  const auto arithmetic = [&](auto function) { return m.finish(function(m, m.name("x", c->args[0]))); };
-  switch (c->fn) {
-    case Fn::kExp:
-      return arithmetic(math::exp);
-    case Fn::kLog:
-      return arithmetic(math::log);
-    case Fn::kTanh:
-      return arithmetic(math::tanh);
-    case Fn::kSigmoid:
-      return arithmetic(math::sigmoid);
-    case Fn::kErf:
-      return arithmetic(math::erf);
-    case Fn::kPow: {
-      const Expr x = m.name("x", c->args[0]), y = m.name("y", c->args[1]);
-      return m.finish(math::pow(m, x, y));
-    }
-    case Fn::kRsqrt:
-      return binary(BinOp::kDiv, m.value(1), call(Fn::kSqrt, {c->args[0]}));
-    default:
-      return e;
+  if (c->fn == Fn::kPow) {
+    const Expr x = m.name("x", c->args[0]), y = m.name("y", c->args[1]);
+    return m.finish(math::pow(m, x, y));
   }
+  if (c->fn == Fn::kRsqrt) return binary(BinOp::kDiv, m.value(1), call(Fn::kSqrt, {c->args[0]}));
+  for (const auto& [fn, expansion] : kUnary) {
+    if (fn == c->fn) return m.finish(expansion(m, m.name("x", c->args[0])));
+  }
+  return e;
 }
 
 }  // namespace

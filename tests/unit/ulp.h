@@ -56,6 +56,26 @@ Wide exact_value(ir::Fn fn, Wide x, Wide y) {
       return std::nearbyint(x);
     case ir::Fn::kTrunc:
       return std::trunc(x);
+    case ir::Fn::kSin:
+      return std::sin(x);
+    case ir::Fn::kCos:
+      return std::cos(x);
+    case ir::Fn::kTan:
+      return std::tan(x);
+    case ir::Fn::kAtan:
+      return std::atan(x);
+    case ir::Fn::kLog2:
+      return std::log2(x);
+    case ir::Fn::kExp2:
+      return std::exp2(x);
+    case ir::Fn::kLog10:
+      return std::log10(x);
+    case ir::Fn::kExpm1:
+      return std::expm1(x);
+    case ir::Fn::kLog1p:
+      return std::log1p(x);
+    case ir::Fn::kCbrt:
+      return std::cbrt(x);
     default:
       return x;
   }

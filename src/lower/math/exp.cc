@@ -1,4 +1,4 @@
-// exp, and what is made of it: sigmoid and tanh.
+// exp, and what is made of it: exp2, expm1, sigmoid and tanh.
 //
 //   n = round(x / ln 2),  r = x - n*ln 2,  e^x = 2^n * e^r,  |r| <= ln(2)/2
 //
@@ -32,6 +32,14 @@ Expr exp_minus_one(Computation& c, const Expr& r) {
   return c.fma(r * r, p, r);
 }
 
+// n is whole; half of it, rounded, and the rest.
+ExpParts parts_of(Computation& c, const Expr& n, const Expr& p) {
+  const Expr shift = c.value(magic(c));
+  const Expr half = c.name("half", n * c.value(0.5) + shift);
+  const Expr rest = c.name("rest", (n - (half - shift)) + shift);
+  return {p, power_of_two(c, half), power_of_two(c, rest), power_of_two(c, c.value(2 * magic(c)) - rest)};
+}
+
 }  // namespace
 
 ExpParts exp_parts(Computation& c, const Expr& x) {
@@ -42,9 +50,7 @@ ExpParts exp_parts(Computation& c, const Expr& x) {
   const double ln2_high = c.is_double() ? 0x1.62e42feep-1 : 0.693359375;
   const double ln2_low = c.is_double() ? 0x1.a39ef35793c76p-33 : -2.12194440054690583e-4;
   const Expr r = c.name("r", c.fma(n, c.value(-ln2_low), c.fma(n, c.value(-ln2_high), x)));
-  const Expr half = c.name("half", n * c.value(0.5) + shift);
-  const Expr rest = c.name("rest", (n - (half - shift)) + shift);
-  return {c.name("p", exp_minus_one(c, r)), power_of_two(c, half), power_of_two(c, rest)};
+  return parts_of(c, n, c.name("p", exp_minus_one(c, r)));
 }
 
 Expr exp(Computation& c, const Expr& x) {
@@ -52,6 +58,26 @@ Expr exp(Computation& c, const Expr& x) {
   const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
   const ExpParts e = exp_parts(c, c.name("x", max(low, min(high, x))));
   return (e.p + c.value(1)) * e.scale_a * e.scale_b;
+}
+
+//   2^x = 2^n * e^((x - n) ln 2), exact where x is whole
+Expr exp2(Computation& c, const Expr& x) {
+  const Expr low = c.value(c.is_double() ? -1076 : -151), high = c.value(c.is_double() ? 1025 : 129);
+  const Expr bounded = c.name("x", max(low, min(high, x)));
+  const Expr shift = c.value(magic(c));
+  const Expr n = c.name("n", (bounded + shift) - shift);
+  const Expr r = c.name("r", (bounded - n) * c.value(0.6931471805599453));
+  const ExpParts e = parts_of(c, n, c.name("p", exp_minus_one(c, r)));
+  return (e.p + c.value(1)) * e.scale_a * e.scale_b;
+}
+
+//   e^x - 1 = (a * p + (a - 1/b)) * b   for 2^n = a * b: nothing overflows before the result does
+Expr expm1(Computation& c, const Expr& x) {
+  const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
+  const ExpParts e = exp_parts(c, c.name("bounded", max(low, min(high, x))));
+  const Expr a = c.name("a", e.scale_a);
+  const Expr value = c.fma(a, e.p, a - e.inverse_b) * e.scale_b;
+  return select(eq(x, c.value(0)), x, value);
 }
 
 //   x >= 0:  1 / (1 + e^-x)       x < 0:  e^x / (1 + e^x)       so that neither end loses digits

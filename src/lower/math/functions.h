@@ -7,7 +7,17 @@ namespace tw::lower::math {
 
 // Each takes a named value of the computation's type and gives an expression of the same type.
 ir::Expr exp(Computation&, const ir::Expr& x);
+ir::Expr exp2(Computation&, const ir::Expr& x);
+ir::Expr expm1(Computation&, const ir::Expr& x);
 ir::Expr log(Computation&, const ir::Expr& x);
+ir::Expr log2(Computation&, const ir::Expr& x);
+ir::Expr log10(Computation&, const ir::Expr& x);
+ir::Expr log1p(Computation&, const ir::Expr& x);
+ir::Expr sin(Computation&, const ir::Expr& x);
+ir::Expr cos(Computation&, const ir::Expr& x);
+ir::Expr tan(Computation&, const ir::Expr& x);
+ir::Expr atan(Computation&, const ir::Expr& x);
+ir::Expr cbrt(Computation&, const ir::Expr& x);
 ir::Expr tanh(Computation&, const ir::Expr& x);
 ir::Expr sigmoid(Computation&, const ir::Expr& x);
 ir::Expr erf(Computation&, const ir::Expr& x);
@@ -24,6 +34,7 @@ ir::Expr ceil(Computation&, const ir::Expr& x);
 struct ExpParts {
   ir::Expr p;                 // e^r - 1, |r| <= ln(2)/2
   ir::Expr scale_a, scale_b;  // 2^n = scale_a * scale_b
+  ir::Expr inverse_b;         // 1 / scale_b
 };
 ExpParts exp_parts(Computation&, const ir::Expr& x);
 

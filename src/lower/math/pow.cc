@@ -4,36 +4,13 @@
 // by log(m) = 2s + 2/3 s^3 + s^5 * T(s^2), the first two terms with 2^-64.
 
 #include "src/lower/math/functions.h"
+#include "src/lower/math/pair.h"
 
 namespace tw::lower::math {
 
 using namespace ir;
 
 namespace {
-
-// high + low, |low| below half a unit of high's last place.
-struct Pair {
-  Expr high, low;
-};
-
-// a + b for |a| >= |b| or a = 0.
-Pair sum(Computation& c, const Expr& a, const Expr& b) {
-  const Expr high = c.name("h", a + b);
-  return {high, c.name("l", b - (high - a))};
-}
-
-// a * b; without a fused multiply-add by Dekker's splitting into halves of 26 bits.
-Pair product(Computation& c, const Expr& a, const Expr& b) {
-  const Expr high = c.name("h", a * b);
-  if (c.fused()) return {high, c.name("l", c.fma(a, b, c.value(0) - high))};
-  const auto split = [&](const Expr& x) {
-    const Expr t = c.name("t", x * c.value(134217729));
-    const Expr top = c.name("top", t - (t - x));
-    return Pair{top, c.name("rest", x - top)};
-  };
-  const Pair x = split(a), y = split(b);
-  return {high, c.name("l", ((x.high * y.high - high) + x.high * y.low + x.low * y.high) + x.low * y.low)};
-}
 
 // a = 2^e * m, sqrt(1/2) <= m < sqrt(2), for positive finite a.
 struct Split {
@@ -61,24 +38,24 @@ Expr short_log(Computation& c, const Expr& a) {
 Pair long_log(Computation& c, const Expr& a) {
   const Split x = split(c, a);
   const Expr two = c.value(2);
-  const Pair d = sum(c, two, x.f);
+  const Pair d = fast_two_sum(c, two, x.f);
   const Expr s = c.name("s", binary(BinOp::kDiv, x.f, d.high));
-  const Pair back = product(c, s, d.high);
+  const Pair back = two_product(c, s, d.high);
   const Expr s_low = c.name("sl", binary(BinOp::kDiv, ((x.f - back.high) - back.low) - s * d.low, d.high));
-  const Pair z = product(c, s, s);
+  const Pair z = two_product(c, s, s);
   const Expr z_low = c.name("zl", z.low + two * s * s_low);
-  const Pair w = product(c, z.high, s);
+  const Pair w = two_product(c, z.high, s);
   const Expr w_low = c.name("wl", w.low + z.high * s_low + z_low * s);
   const Expr third = c.value(0x1.5555555555555p-1);
-  const Pair cube = product(c, third, w.high);
+  const Pair cube = two_product(c, third, w.high);
   const Expr cube_low = cube.low + third * w_low + c.value(0x1.5555555555555p-55) * w.high;
   const Expr tail = w.high * z.high *
                     c.polynomial(z.high, {2.0 / 25, 2.0 / 23, 2.0 / 21, 2.0 / 19, 2.0 / 17, 2.0 / 15, 2.0 / 13,
                                           2.0 / 11, 2.0 / 9, 2.0 / 7, 2.0 / 5});
-  const Pair of_m = sum(c, two * s, cube.high);
+  const Pair of_m = fast_two_sum(c, two * s, cube.high);
   const Expr m_low = of_m.low + (cube_low + two * s_low + tail);
-  const Pair all = sum(c, x.e * c.value(kLn2High), of_m.high);
-  return sum(c, all.high, c.name("low", all.low + (m_low + x.e * c.value(kLn2Low))));
+  const Pair all = fast_two_sum(c, x.e * c.value(kLn2High), of_m.high);
+  return fast_two_sum(c, all.high, c.name("low", all.low + (m_low + x.e * c.value(kLn2Low))));
 }
 
 // e^(high + low) for a small `low`; infinity and 0 beyond the exponents.
@@ -95,7 +72,7 @@ Expr power_of_magnitude(Computation& c, const Expr& a, const Expr& y) {
   // Beyond 2^70 every power overflows or vanishes; products stay finite up to there. The order keeps a NaN.
   const Expr bounded = c.name("yb", max(c.value(-0x1p70), min(c.value(0x1p70), y)));
   const Pair log = long_log(c, a);
-  const Pair p = product(c, bounded, log.high);
+  const Pair p = two_product(c, bounded, log.high);
   return exp_of(c, {p.high, c.name("pl", p.low + bounded * log.low)});
 }
 

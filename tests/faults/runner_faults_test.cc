@@ -81,7 +81,12 @@ TEST_F(RunnerFaults, IllegalInstruction) { expect(run("__builtin_trap();"), RunS
 TEST_F(RunnerFaults, Abort) { expect(run("abort();", "#include <stdlib.h>"), RunStatus::kCrashed, "SIGABRT"); }
 TEST_F(RunnerFaults, ReturnsACode) { expect(run("return 5;"), RunStatus::kCrashed, "returned code 5"); }
 TEST_F(RunnerFaults, ExitWithoutAResult) {
-  expect(run("exit(0);", "#include <stdlib.h>"), RunStatus::kCrashed, "ended without a result, exit code 0");
+#ifdef __SANITIZE_ADDRESS__
+  const char* const ended = "tried to start a process or a thread";  // its leak check does, at exit
+#else
+  const char* const ended = "ended without a result, exit code 0";
+#endif
+  expect(run("exit(0);", "#include <stdlib.h>"), RunStatus::kCrashed, ended);
 }
 TEST_F(RunnerFaults, CrashesAfterTheCheck) {
   expect(run("static int calls; if (++calls > 3) *(volatile int*)8 = 1;" + kRight), RunStatus::kCrashed, "SIGSEGV");

@@ -105,12 +105,12 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
     nest.chains = chains_of(view, machine);
     busy = std::max(busy, points * vectors * kAdderLatency / nest.chains);
   }
-  nest.moved[kL1] = register_traffic(boxes, machine.vector_registers * machine.vector_bits / 8);
+  nest.moved[kL1] = register_traffic(boxes, machine.vector_registers * machine.vector_bits / 8.0);
   nest.moved[kL2] = traffic(boxes, static_cast<double>(machine.l1_bytes));
   nest.moved[kL3] = traffic(boxes, static_cast<double>(machine.l2_bytes));
   nest.moved[kDram] = traffic(boxes, static_cast<double>(std::max(machine.l3_bytes, machine.l2_bytes)));
   if (machine.l3_bytes <= 0) nest.moved[kL3] = 0;
-  const double l1_bytes = kL1Loads * (vector ? machine.vector_bits / 8 : view.element_bytes);
+  const double l1_bytes = kL1Loads * (vector ? machine.vector_bits / 8.0 : view.element_bytes);
   nest.seconds = {busy / cycles, nest.moved[kL1] / (l1_bytes * cycles), nest.moved[kL2] / (kL2Bytes * cycles),
                   nest.moved[kL3] / (kL3Bytes * cycles), nest.moved[kDram] / kDramBytesPerSecond};
   const auto longest = std::max_element(nest.seconds.begin(), nest.seconds.end());

@@ -12,6 +12,7 @@
 #include "autotune/rng.h"
 #include "schedule/nest_view.h"
 #include "src/ir/interp.h"
+#include "src/ir/interp_value.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune {
@@ -52,6 +53,11 @@ T get(const std::byte* from) {
 }
 
 void write_value(ir::Type type, std::byte* to, double value) {
+  if (type.is_float8()) {
+    ir::interp::Value number{};
+    number.f = static_cast<float>(ir::round_to(type, value));
+    return ir::interp::write_function(type)(to, 0, number);
+  }
   if (type.is_half()) {
     value = ir::round_to(type, value);
     const bool bf16 = type.code == ir::TypeCode::kBFloat;
@@ -64,6 +70,7 @@ void write_value(ir::Type type, std::byte* to, double value) {
 }
 
 double read_value(ir::Type type, const std::byte* from) {
+  if (type.is_float8()) return ir::interp::read_function(type)(from, 0).f;
   if (type.code == ir::TypeCode::kBFloat) return std::bit_cast<float>(static_cast<uint32_t>(get<uint16_t>(from)) << 16);
   if (type.is_float())
     return type.bits == 16 ? half_value(get<uint16_t>(from)) : type.bits == 32 ? get<float>(from) : get<double>(from);
@@ -247,7 +254,9 @@ bool check_element(size_t a, const Checked& c, Rng& rng) {
 }  // namespace
 
 double tolerance(ir::Type type, double length) {
-  if (!type.is_float()) return 0;
+  if (!type.is_float() && !type.is_float8()) return 0;
+  if (type.is_float8())
+    return type.code == ir::TypeCode::kE4M3 ? 0x1p-3 : 0x1p-2;  // the value before may fall on either side
   const int precision = type.code == ir::TypeCode::kBFloat ? 8 : type.bits == 16 ? 11 : type.bits == 32 ? 24 : 53;
   return std::ldexp(16 + 2 * std::sqrt(length), 1 - precision);
 }

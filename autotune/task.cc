@@ -77,6 +77,12 @@ void check_arguments(const std::string& name, const Scheduled& s) {
     }
   }
   for (const te::Operation& op : te::topological_order(s.schedule.outputs())) {
+    for (const ir::Expr& extent : op->shape()) {
+      if (ir::as_int(extent)) continue;
+      tune_error(
+          "the template " + name + " must have known extents; one of " + op->name + " is " + ir::to_string(extent),
+          {"what is measured has a size: tune for typical ones, and build the best schedule for all"});
+    }
     if (op->is_placeholder() && !given(op.output())) {
       tune_error("the template " + name + " must return all placeholders among its tensors; " + op->name +
                  " is missing");

@@ -12,21 +12,23 @@
 
 namespace tw {
 
-ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const std::string& name) {
+ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const std::string& name,
+                         const std::vector<te::ScalarArgument>& scalars) {
   codegen::check_kernel_name(name).value_or_throw();
-  return support::with_deep_stack([&] { return schedule::to_ir(s, args, name); }).value_or_throw();
+  return support::with_deep_stack([&] { return schedule::to_ir(s, args, name, scalars); }).value_or_throw();
 }
 
 ir::Program lowered_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const Target& target,
-                            const std::string& name) {
-  const ir::Program program = loop_program(s, args, name);
+                            const std::string& name, const std::vector<te::ScalarArgument>& scalars) {
+  const ir::Program program = loop_program(s, args, name, scalars);
   if (target.kind == "interp") return program;
   return support::with_deep_stack([&] { return lower::run_pipeline(program, target); });
 }
 
 std::shared_ptr<const Module> build(const schedule::Schedule& s, const std::vector<te::Tensor>& args,
-                                    const Target& target, const std::string& name) {
-  return build(lowered_program(s, args, target, name), target);
+                                    const Target& target, const std::string& name,
+                                    const std::vector<te::ScalarArgument>& scalars) {
+  return build(lowered_program(s, args, target, name, scalars), target);
 }
 
 std::shared_ptr<const Module> build(const ir::Program& lowered, const Target& target, int opt_level) {

@@ -88,18 +88,41 @@ const char* c_type(ir::Type type) {
   return "void";
 }
 
-// Names for C: one each, no keyword, no clash with the wrapper's own.
+// Names for C: one each, no keyword, no clash with the wrapper's own. First of the parameters, then of the scalars.
 std::vector<std::string> c_names(const ir::Program& program) {
   std::set<std::string> used;
   std::vector<std::string> names;
-  for (const ir::Param& param : program.params) {
+  const auto add = [&](const std::string& given) {
     std::string name = "p_";
-    for (char c : param.buffer.name()) name += isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    for (char c : given) name += isalnum(static_cast<unsigned char>(c)) ? c : '_';
     std::string unique = name;
     for (int i = 1; !used.insert(unique).second; ++i) unique = name + "_" + std::to_string(i);
     names.push_back(unique);
-  }
+  };
+  for (const ir::Param& param : program.params) add(param.buffer.name());
+  for (const ir::Var& scalar : program.scalars) add(scalar.name());
   return names;
+}
+
+// The wrapper's parameters: arrays and scalars in the order of the argument list, then the extents that shapes give.
+std::string c_parameters(const ir::Program& program, const std::vector<std::string>& names) {
+  std::string text;
+  size_t scalar = 0;
+  const auto add_scalars = [&](size_t params, bool all) {
+    for (; scalar < program.scalars.size(); ++scalar) {
+      const bool placed = scalar < program.places.size() && program.places[scalar] <= static_cast<int>(params);
+      if (!placed && !all) return;
+      text += (text.empty() ? "" : ", ") + std::string(c_type(program.scalars[scalar].type())) + " " +
+              names[program.params.size() + scalar];
+    }
+  };
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    add_scalars(i, false);
+    text += (text.empty() ? "" : ", ") + std::string(program.params[i].written ? "" : "const ") +
+            c_type(program.params[i].buffer.element()) + "* " + names[i];
+  }
+  add_scalars(program.params.size(), true);
+  return text.empty() ? "void" : text;
 }
 
 std::string shape_text(const ir::Buffer& buffer) {
@@ -115,20 +138,21 @@ std::string c_header(const ir::Program& program, const Target& target) {
   const std::string symbol = runtime::kernel_symbol(program.name);
   std::ostringstream out;
   out << "/* Kernel " << program.name << " for " << target.to_string() << ".\n";
-  for (size_t i = 0; i < names.size(); ++i)
+  for (size_t i = 0; i < program.params.size(); ++i)
     out << " *   " << names[i] << ": " << shape_text(program.params[i].buffer)
         << (program.params[i].written ? ", written" : "") << "\n";
   out << " * " << program.name << "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
   out << kAbiText << kDefaultContext << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   out << "int32_t " << symbol << "(const tw_args* args, const tw_context* context);\n";
-  out << "extern const tw_kernel_descriptor " << runtime::descriptor_symbol(program.name) << ";\n";
+  const std::string descriptor = runtime::descriptor_symbol(program.name);
+  if (descriptor != "tw_kernel_descriptor" && descriptor != "tw_param_descriptor" &&
+      descriptor != "tw_scalar_descriptor")  // of which C has a type
+    out << "extern const tw_kernel_descriptor " << descriptor << ";\n";
   out << "#ifdef __cplusplus\n}\n#endif\n\nstatic inline int32_t " << program.name << "_run(";
+  out << c_parameters(program, names);
+  out << ") {\n  const tw_context context = tw_default_context();\n  void* data[" << names.size() + 1 << "] = {";
   for (size_t i = 0; i < names.size(); ++i)
-    out << (i ? ", " : "") << (program.params[i].written ? "" : "const ") << c_type(program.params[i].buffer.element())
-        << "* " << names[i];
-  out << (names.empty() ? "void" : "") << ") {\n  const tw_context context = tw_default_context();\n  void* data["
-      << names.size() + 1 << "] = {";
-  for (const std::string& name : names) out << "(void*)" << name << ", ";
+    out << "(void*)" << (i < program.params.size() ? "" : "&") << names[i] << ", ";
   out << "NULL};\n  tw_args args;\n  args.size = sizeof args;\n  args.version = TW_ABI_VERSION;\n  args.data = data;\n";
   out << "  return " << symbol << "(&args, &context);\n}\n";
   return out.str();

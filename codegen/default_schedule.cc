@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "schedule/loop_nest.h"
+#include "schedule/nest_view.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
@@ -29,6 +30,8 @@ constexpr int64_t kChunkVectors = 64;       // vectors that one thread takes at 
 constexpr int64_t kRows = 6;                // of a register tile
 constexpr int64_t kScalarRows = 8;          // independent sums where nothing can be vectorised
 
+int64_t assumed(const schedule::Axis& axis) { return axis.extent.value_or(schedule::kAssumedExtent); }
+
 // A tile of a reduction: i and j are positions of data axes; i is -1 when there is only one.
 struct Tile {
   int i = -1, j = -1;
@@ -44,7 +47,7 @@ class DefaultScheduler {
     inline_producers();
     std::vector<std::string> names;
     for (int i = 0; i < s_.nest().size(); ++i)
-      if (!stage(i).is_placeholder() && stage(i).attach.kind == schedule::AttachKind::kRoot)
+      if (stage(i).op->compute() && stage(i).attach.kind == schedule::AttachKind::kRoot)
         names.push_back(stage(i).name);
     for (const std::string& name : names) {
       if (fused_.contains(name)) continue;
@@ -68,13 +71,13 @@ class DefaultScheduler {
 
   int64_t elements(const StageNest& st) const {
     int64_t product = 1;
-    for (int d = 0; d < st.data_rank; ++d) product *= st.axes[static_cast<size_t>(d)].extent;
+    for (int d = 0; d < st.data_rank; ++d) product *= assumed(st.axes[static_cast<size_t>(d)]);
     return product;
   }
   int64_t work(const StageNest& st) const {
     double product = static_cast<double>(cost_.at(st.buffer().id()));
     for (int d = 0; d < st.data_rank + st.reduce_rank; ++d)
-      product *= static_cast<double>(st.axes[static_cast<size_t>(d)].extent);
+      product *= static_cast<double>(assumed(st.axes[static_cast<size_t>(d)]));
     return static_cast<int64_t>(std::min(product, 1e18));
   }
 
@@ -185,7 +188,7 @@ bool DefaultScheduler::contiguous_along(const ir::Load& load, const ir::Var& axi
 Tile DefaultScheduler::choose_tile(const StageNest& st) const {
   Tile tile;
   for (int d = st.data_rank - 1; d >= 0; --d) {
-    if (st.axes[static_cast<size_t>(d)].extent <= 1) continue;
+    if (assumed(st.axes[static_cast<size_t>(d)]) <= 1) continue;
     if (tile.j < 0)
       tile.j = d;
     else if (tile.i < 0)
@@ -203,11 +206,11 @@ Tile DefaultScheduler::choose_tile(const StageNest& st) const {
         strided = strided || (ir::uses_var(at, j.var) && !contiguous_along(*load, j.var));
       return true;
     });
-  const int64_t rows = tile.i < 0 ? 1 : st.axes[static_cast<size_t>(tile.i)].extent.value();
+  const int64_t rows = tile.i < 0 ? 1 : assumed(st.axes[static_cast<size_t>(tile.i)]);
   tile.vector = contiguous || !strided || rows >= 4;
   const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype().bits)));
   const int64_t vectors = target_.vector_registers >= 32 ? 4 : 2;
-  tile.columns = tile.vector ? std::min(j.extent.value(), lanes * vectors) : std::min(j.extent.value(), kScalarRows);
+  tile.columns = tile.vector ? std::min(assumed(j), lanes * vectors) : std::min(assumed(j), kScalarRows);
   tile.rows = tile.vector ? std::min(rows, kRows) : 1;
   return tile;
 }
@@ -243,7 +246,7 @@ void DefaultScheduler::schedule_elementwise(const std::string& name) {
   for (int d = 0; d + 1 < st.data_rank; ++d) outer.push_back(st.axes[static_cast<size_t>(d)].name);
   std::string chunk, vectors;
   std::string inner = last.name;
-  int64_t extent = last.extent;
+  int64_t extent = assumed(last);
   if (outer.empty() && work(st) >= kParallelWork) {
     inner = split(name, inner, extent, lanes * kChunkVectors, &chunk);
     if (!chunk.empty()) extent = lanes * kChunkVectors;
@@ -268,8 +271,8 @@ std::vector<std::string> DefaultScheduler::tile_stage(const std::string& name, c
   std::vector<std::string> loops = outer_axes(st, tile);
   std::string i_outer, j_outer, i_inner, j_inner;
   const auto& axis = [&](int d) -> const schedule::Axis& { return st.axes[static_cast<size_t>(d)]; };
-  if (tile.j >= 0) j_inner = split(name, axis(tile.j).name, axis(tile.j).extent, tile.columns, &j_outer);
-  if (tile.i >= 0) i_inner = split(name, axis(tile.i).name, axis(tile.i).extent, tile.rows, &i_outer);
+  if (tile.j >= 0) j_inner = split(name, axis(tile.j).name, assumed(axis(tile.j)), tile.columns, &j_outer);
+  if (tile.i >= 0) i_inner = split(name, axis(tile.i).name, assumed(axis(tile.i)), tile.rows, &i_outer);
   for (const std::string& loop : {j_outer, i_outer})
     if (!loop.empty()) loops.push_back(loop);
   std::vector<std::string> order = loops;

@@ -1,10 +1,12 @@
 #include "codegen/interp_module.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "codegen/arg_specs.h"
 #include "src/ir/interp.h"
 #include "src/ir/walk.h"
+#include "src/runtime/extents.h"
 
 namespace tw::codegen {
 
@@ -12,14 +14,22 @@ namespace {
 
 class InterpKernel : public runtime::Kernel {
  public:
-  explicit InterpKernel(const ir::Program& program) : program_(program), args_(arg_specs(program)) {}
+  explicit InterpKernel(const ir::Program& program)
+      : program_(program), args_(arg_specs(program)), scalars_(scalar_specs(program)) {}
   const std::string& name() const override { return program_.name; }
   const std::vector<runtime::ArgSpec>& args() const override { return args_; }
+  const std::vector<runtime::ScalarSpec>& scalars() const override { return scalars_; }
 
   int32_t run(void* const* data) const override {
     std::vector<ir::InterpBuffer> buffers;
-    for (size_t i = 0; i < args_.size(); ++i) buffers.push_back({data[i], args_[i].bytes()});
-    const Status status = ir::interpret(program_, buffers);
+    const std::vector<runtime::ArgSpec> specs = runtime::specialised(*this, data + args_.size());
+    for (size_t i = 0; i < specs.size(); ++i) buffers.push_back({data[i], specs[i].bytes()});
+    ir::InterpOptions options;
+    for (size_t s = 0; s < scalars_.size(); ++s) {
+      options.scalars.push_back(0);
+      std::memcpy(&options.scalars.back(), data[args_.size() + s], static_cast<size_t>(scalars_[s].var.type().bytes()));
+    }
+    const Status status = ir::interpret(program_, buffers, options);
     if (!status.ok()) throw Error(gathers(program_) ? of_the_data(status.error()) : status.error());
     return 0;
   }
@@ -45,6 +55,7 @@ class InterpKernel : public runtime::Kernel {
 
   ir::Program program_;
   std::vector<runtime::ArgSpec> args_;
+  std::vector<runtime::ScalarSpec> scalars_;
 };
 
 class InterpModule : public Module {

@@ -9,24 +9,29 @@
 
 namespace tw::schedule {
 
+std::pair<Extent, Extent> split_extents(const Extent& n, const SplitRelation& split) {
+  const Extent inner = split.parts ? ceil_div(n, split.parts) : Extent(split.factor);
+  const bool all_parts = split.parts && !n.known();
+  return {all_parts ? Extent(split.parts) : ceil_div(n, inner), inner};
+}
+
 bool is_uneven(const StageBounds& bounds, const SplitRelation& split) {
-  return bounds.extent[split.outer] * bounds.extent[split.inner] != bounds.extent[split.parent];
+  return !(bounds.extent[split.outer] * bounds.extent[split.inner] == bounds.extent[split.parent]);
 }
 
 bool is_shifted(const StageNest& stage, const StageBounds& bounds, const SplitRelation& split) {
-  return split.tail == Tail::kShiftInward && is_uneven(bounds, split) &&
-         bounds.extent[split.parent] >= bounds.extent[split.inner] && check_shift(stage, split, {}).ok();
+  const Extent &n = bounds.extent[split.parent], &factor = bounds.extent[split.inner];
+  return split.tail == Tail::kShiftInward && n.known() && factor.known() && n.value() >= factor.value() &&
+         is_uneven(bounds, split) && check_shift(stage, split, {}).ok();
 }
 
 namespace {
 
 void derive_extents(const StageNest& stage, StageBounds& bounds) {
-  auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   for (const Relation& relation : stage.relations) {
     if (const auto* split = std::get_if<SplitRelation>(&relation)) {
-      int64_t n = bounds.extent[split->parent];
-      int64_t inner = split->parts ? ceil_div(n, split->parts) : split->factor;
-      bounds.extent[split->outer] = n == 0 ? 0 : ceil_div(n, inner);  // more parts than that would be empty
+      const auto [outer, inner] = split_extents(bounds.extent[split->parent], *split);
+      bounds.extent[split->outer] = outer;
       bounds.extent[split->inner] = inner;
     } else {
       const auto& fuse = std::get<FuseRelation>(relation);
@@ -40,14 +45,17 @@ std::string loop_name(std::string name) {
   return name;
 }
 
-void make_loops(const StageNest& stage, StageBounds& bounds, ir::Bounds& ranges) {
+void make_loops(const StageNest& stage, StageBounds& bounds, NestBounds& all) {
   bounds.loop.resize(stage.axes.size());
   bounds.value.resize(stage.axes.size());
   for (AxisId leaf : stage.leaves) {
     bounds.value[leaf] = 0;
-    if (bounds.extent[leaf] == 1) continue;
+    const Extent& extent = bounds.extent[leaf];
+    if (extent == 1) continue;
     ir::Var var(loop_name(stage.axes[leaf].name));
-    ranges[var.id()] = {0, std::max<int64_t>(bounds.extent[leaf] - 1, 0)};
+    const ir::Interval times = ir::interval_of(extent.expr(), all.ranges);
+    all.ranges[var.id()] = {0, times.hi == ir::Interval::kPosInf ? times.hi : std::max<int64_t>(times.hi - 1, 0)};
+    if (!extent.known()) all.facts.push_back(ir::Expr(var) < extent.expr());
     bounds.loop[leaf] = var;
     bounds.value[leaf] = var;
   }
@@ -56,20 +64,21 @@ void make_loops(const StageNest& stage, StageBounds& bounds, ir::Bounds& ranges)
 void derive_values(const StageNest& stage, StageBounds& bounds, const ir::Bounds& ranges) {
   for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
     if (const auto* split = std::get_if<SplitRelation>(&*relation)) {
-      int64_t factor = bounds.extent[split->inner];
-      ir::Expr base = bounds.value[split->outer] * ir::Expr(factor);
-      if (is_shifted(stage, bounds, *split)) base = ir::min(base, ir::Expr(bounds.extent[split->parent] - factor));
+      ir::Expr factor = bounds.extent[split->inner].expr();
+      ir::Expr base = bounds.value[split->outer] * factor;
+      if (is_shifted(stage, bounds, *split)) base = ir::min(base, bounds.extent[split->parent].expr() - factor);
       bounds.value[split->parent] = ir::simplify(base + bounds.value[split->inner], ranges);
     } else {
       const auto& fuse = std::get<FuseRelation>(*relation);
-      ir::Expr fused = bounds.value[fuse.fused], inner = std::max<int64_t>(bounds.extent[fuse.inner], 1);
+      ir::Expr fused = bounds.value[fuse.fused], inner = bounds.extent[fuse.inner].expr();
+      if (ir::is_int(inner, 0)) inner = 1;
       bounds.value[fuse.outer] = ir::simplify(ir::floordiv(fused, inner), ranges);
       bounds.value[fuse.inner] = ir::simplify(ir::floormod(fused, inner), ranges);
     }
   }
   int roots = stage.data_rank + stage.reduce_rank;
   for (int axis = 0; axis < roots; ++axis) {
-    ir::Expr from = axis < stage.data_rank ? bounds.lo[axis] : ir::Expr(stage.axes[axis].min);
+    ir::Expr from = axis < stage.data_rank ? bounds.lo[axis] : stage.axes[axis].min.expr();
     bounds.index.push_back(ir::simplify(from + bounds.value[axis], ranges));
   }
 }
@@ -78,6 +87,7 @@ void derive_values(const StageNest& stage, StageBounds& bounds, const ir::Bounds
 
 NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
   NestBounds all;
+  all.ranges = nest.scalars();
   all.stages.resize(nest.size());
   for (int i = nest.size(); i-- > 0;) {  // readers first: a region is what they read
     if (!placed.live(i)) continue;
@@ -89,7 +99,7 @@ NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
     bounds.lo.assign(stage.data_rank, 0);
     if (placed.parent[i] != kNone) infer_region(nest, placed, all, i, bounds.lo, bounds.extent);
     derive_extents(stage, bounds);
-    make_loops(stage, bounds, all.ranges);
+    make_loops(stage, bounds, all);
     derive_values(stage, bounds, all.ranges);
     all.stages[i] = std::move(bounds);
   }

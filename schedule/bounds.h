@@ -17,7 +17,7 @@ namespace tw::schedule {
 
 struct StageBounds {
   std::vector<ir::Expr> lo;     // per data axis: where the region begins, in terms of the loops outside of the stage
-  std::vector<int64_t> extent;  // per axis, over the region
+  std::vector<Extent> extent;   // per axis, over the region
   std::vector<ir::Var> loop;    // per axis: the variable of its loop; empty unless a leaf of an extent other than 1
   std::vector<ir::Expr> value;  // per axis: its value in terms of loop variables; of root axes counted from lo
   std::vector<ir::Expr> index;  // per root axis: its value in the stage's definition
@@ -25,10 +25,14 @@ struct StageBounds {
 
 struct NestBounds {
   std::vector<StageBounds> stages;  // of live stages
-  ir::Bounds ranges;                // of all loop variables
+  ir::Bounds ranges;                // of all loop variables and of the variables of extents
+  std::vector<ir::Expr> facts;      // loop variables against extents that are no numbers
 };
 
 NestBounds infer_bounds(const LoopNest&, const Placement&);
+
+// Outer and inner extent of n iterations in two. Parts that would be empty are left out where n is known.
+std::pair<Extent, Extent> split_extents(const Extent& n, const SplitRelation&);
 
 // Whether this split moves its last part inwards over these extents: `min(outer * f, n - f) + inner` instead of a
 // guard.
@@ -37,6 +41,6 @@ bool is_uneven(const StageBounds&, const SplitRelation&);
 
 // The required region of an attached stage, from its readers' bounds.
 void infer_region(const LoopNest&, const Placement&, const NestBounds&, int stage, std::vector<ir::Expr>& lo,
-                  std::vector<int64_t>& extent);
+                  std::vector<Extent>& extent);
 
 }  // namespace tw::schedule

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
-#include "schedule/placement.h"
+#include "schedule/match_intrin.h"
+#include "schedule/prefetch.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "schedule/sliding.h"
 
 namespace tw::schedule {
 
@@ -34,7 +36,7 @@ Status check_unrolling(const StageNest& stage, const std::vector<Step>& steps) {
   for (AxisId leaf : stage.leaves) {
     const Axis& axis = stage.axes[leaf];
     if (axis.annotation != Annotation::kUnrolled || axis.extent == 0) continue;
-    copies *= axis.extent;  // each at most the limit, and stopped below at once: no overflow
+    copies *= axis.extent.value();  // each at most the limit, and stopped below at once: no overflow
     if (copies > primitives::max_unroll())
       return blame(refuse("unroll", "the unrolled loops of a stage must make at most " +
                                         std::to_string(primitives::max_unroll()) + " copies of its body, not " +
@@ -47,7 +49,7 @@ Status check_unrolling(const StageNest& stage, const std::vector<Step>& steps) {
 }
 
 bool uneven(const StageNest& stage, const SplitRelation& split) {
-  return stage.axes[split.outer].extent * stage.axes[split.inner].extent != stage.axes[split.parent].extent;
+  return !(stage.axes[split.outer].extent * stage.axes[split.inner].extent == stage.axes[split.parent].extent);
 }
 
 }  // namespace
@@ -94,6 +96,15 @@ Status check(const LoopNest& nest, const std::vector<Step>& steps) {
   for (int i = 0; i < nest.size(); ++i) {
     if (!placed.live(i)) continue;
     TW_TRY([[maybe_unused]] Unit fine, check_loops(nest.stage(i), steps));
+  }
+  TW_TRY([[maybe_unused]] Unit unread, check_predicates(nest, placed, steps));
+  TW_TRY([[maybe_unused]] Unit reachable, check_prefetches(nest, placed, steps));
+  if (has_slides(nest)) {
+    TW_TRY([[maybe_unused]] std::vector<Slide> slides, infer_slides(nest, placed, infer_bounds(nest, placed), steps));
+  }
+  if (has_intrins(nest)) {
+    TW_TRY([[maybe_unused]] std::vector<BoundIntrin> intrins,
+           match_intrins(nest, placed, infer_bounds(nest, placed), steps));
   }
   return Unit{};
 }

@@ -2,7 +2,7 @@
 // there.
 #pragma once
 
-#include "schedule/loop_nest.h"
+#include "schedule/placement.h"
 
 namespace tw::schedule {
 
@@ -12,6 +12,9 @@ Status check(const LoopNest&, const std::vector<Step>& steps);
 
 // The same for the loops of one stage, without placement.
 Status check_loops(const StageNest&, const std::vector<Step>& steps);
+
+// Whether every element that is read, of outputs every one, satisfies its stage's store predicate.
+Status check_predicates(const LoopNest&, const Placement&, const std::vector<Step>& steps);
 
 // Whether shift_inward may move the last part of this split inwards.
 Status check_shift(const StageNest&, const SplitRelation&, const std::vector<Step>& steps);

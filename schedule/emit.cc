@@ -13,8 +13,11 @@
 
 #include <algorithm>
 
+#include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/lower/index_math.h"
+#include "te/statements.h"
 
 namespace tw::schedule {
 
@@ -28,9 +31,18 @@ struct Condition {
 
 class Emitter {
  public:
-  Emitter(const LoopNest& nest, const Placement& placed, const NestBounds& all, const Arguments& arguments)
-      : nest_(nest), placed_(placed), all_(all), arguments_(arguments), buffers_(nest.size()), attached_(nest.size()) {
+  Emitter(const LoopNest& nest, const Placement& placed, const NestBounds& all, std::vector<Slide> slides,
+          const Arguments& arguments, const std::vector<BoundIntrin>& intrins)
+      : nest_(nest),
+        intrins_(intrins),
+        placed_(placed),
+        all_(all),
+        slides_(std::move(slides)),
+        arguments_(arguments),
+        buffers_(nest.size()),
+        attached_(nest.size()) {
     for (int i = 0; i < nest.size(); ++i) {
+      if (whole(i)) slides_[i] = {};
       if (auto given = arguments.find(i); given != arguments.end()) buffers_[i] = given->second;
       if (!placed.live(i)) continue;
       buffers_[i].resize(nest.stage(i).buffers.size());
@@ -61,26 +73,52 @@ class Emitter {
   };
 
   // Whether the stage is kept whole, so that its root axes are its subscripts.
-  bool whole(int i) const { return nest_.stage(i).is_placeholder() || arguments_.contains(i); }
+  bool whole(int i) const {
+    return nest_.stage(i).is_placeholder() || nest_.stage(i).op->external() || arguments_.contains(i);
+  }
 
   ir::Buffer scratch(int i, size_t output) const {
     const StageNest& stage = nest_.stage(i);
     const te::Output& kept = stage.op->outputs[output];
     std::vector<ir::Expr> shape = kept.shape;
-    for (int d = 0; d < stage.data_rank && !whole(i); ++d) shape[d] = all_.stages[i].extent[d];
+    for (int d = 0; d < stage.data_rank && !whole(i); ++d) shape[d] = all_.stages[i].extent[d].expr();
+    std::vector<ir::Expr> strides = aligned_strides(stage, shape);
+    if (slides_[i].kind == SlideKind::kDouble) {
+      if (!strides.empty()) strides.insert(strides.begin(), strides.empty() ? ir::Expr(1) : strides[0] * shape[0]);
+      shape.insert(shape.begin(), 2);
+    }
     Scope scope = stage.scope.value_or(placed_.parent[i] == kNone ? Scope::kGlobal : Scope::kLocal);
     std::string name = buffers_[i].size() == 1 ? stage.name : stage.name + ".v" + std::to_string(output);
-    return ir::Buffer(name, kept.dtype, shape, scope);
+    return ir::Buffer(name, kept.dtype, shape, scope, strides);
+  }
+
+  // What storage_align asks for; empty when it asks for nothing.
+  static std::vector<ir::Expr> aligned_strides(const StageNest& stage, const std::vector<ir::Expr>& shape) {
+    std::vector<ir::Expr> strides;
+    if (stage.alignments.empty()) return strides;
+    ir::Expr stride = 1;
+    for (int d = stage.data_rank; d-- > 0;) {
+      for (const Alignment& alignment : stage.alignments)
+        if (alignment.axis == d)
+          stride = stride + ir::floormod(ir::Expr(alignment.offset) - stride, ir::Expr(alignment.factor));
+      stride = ir::simplify(stride);
+      strides.insert(strides.begin(), stride);
+      stride = stride * shape[d];
+    }
+    return strides;
   }
 
   // The stage, then `rest`, which reads it.
   ir::Stmt produce(int i, ir::Stmt rest, bool in_vector) {
-    ir::Stmt both = ir::seq({emit_stage(i, in_vector), std::move(rest)});
+    return allocated(i, ir::seq({emit_stage(i, in_vector), std::move(rest)}));
+  }
+
+  ir::Stmt allocated(int i, ir::Stmt both) const {
     for (const ir::Buffer& buffer : buffers_[i]) {
       if (buffer.scope() == Scope::kArgument) continue;
       if (buffer.scope() == Scope::kLocal && has_parallel_loop(both)) {
         // Threads that share values find them in memory, not in one thread's registers.
-        ir::Buffer shared(buffer.name(), buffer.element(), buffer.shape(), Scope::kGlobal);
+        ir::Buffer shared(buffer.name(), buffer.element(), buffer.shape(), Scope::kGlobal, buffer.strides());
         both = ir::allocate(shared, ir::replace_buffers(both, {{buffer.id(), shared}}));
       } else {
         both = ir::allocate(buffer, both);
@@ -100,6 +138,7 @@ class Emitter {
   }
 
   ir::Stmt emit_stage(int i, bool in_vector) {
+    if (const te::Extern* written = nest_.stage(i).op->external()) return by_user(i, *written);
     Stage stage{i, nest_.stage(i), all_.stages[i], {}, 0, in_vector};
     for (int d = 0; d < stage.nest.data_rank; ++d)
       if (stage.bounds.extent[d] == 0) return ir::seq({});
@@ -116,19 +155,31 @@ class Emitter {
     for (const Relation& relation : stage.nest.relations) {
       const auto* split = std::get_if<SplitRelation>(&relation);
       if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
-      add_condition(stage, stage.bounds.value[split->parent] < ir::Expr(stage.bounds.extent[split->parent]),
+      add_condition(stage, stage.bounds.value[split->parent] < stage.bounds.extent[split->parent].expr(),
                     !stage.nest.axes[split->parent].reduction);
     }
     for (int d = 0; d < stage.nest.data_rank; ++d) {
       if (ir::is_int(stage.bounds.lo[d], 0) && stage.bounds.extent[d] == stage.nest.axes[d].extent) continue;
       add_condition(stage, stage.bounds.index[d] >= ir::Expr(0), true);
-      add_condition(stage, stage.bounds.index[d] < ir::Expr(stage.nest.axes[d].extent), true);
+      add_condition(stage, stage.bounds.index[d] < stage.nest.axes[d].extent.expr(), true);
+    }
+    if (int scan = placed_.scan[stage.id]; scan != kNone)  // what depends on a state begins after the given states
+      add_condition(stage, stage.bounds.index[0] >= te::first_time(*nest_.stage(scan).op->scan()), true);
+    if (const Slide& slide = slides_[stage.id]; slide.kind == SlideKind::kRolling)
+      add_condition(
+          stage,
+          stage.bounds.value[slide.dim] >= ir::Expr(slide.extent - slide.step) || ir::eq(slide.loop, ir::Expr(0)),
+          true);
+    if (stage.nest.store_predicate) {
+      ir::Substitution index;
+      for (int d = 0; d < stage.nest.data_rank; ++d) index[stage.nest.axes[d].var.id()] = stage.bounds.index[d];
+      add_condition(stage, ir::substitute(stage.nest.store_predicate, index), true);
     }
   }
 
   void add_condition(Stage& stage, const ir::Expr& holds, bool data) const {
-    if (ir::can_prove(holds, all_.ranges)) return;
     Condition condition{ir::simplify(holds, all_.ranges), 0, data};
+    if (ir::is_int(condition.holds, 1) || ir::can_prove(condition.holds, all_.ranges, all_.facts)) return;
     auto used = ir::used_vars(condition.holds);
     for (size_t position = 0; position < stage.nest.leaves.size(); ++position) {
       const ir::Var& var = stage.bounds.loop[stage.nest.leaves[position]];
@@ -148,30 +199,129 @@ class Emitter {
 
   // What stands inside the first `level` loops of the stage.
   ir::Stmt inside(const Stage& stage, int level, bool in_vector) {
+    if (level == intrins_[stage.id].level) return by_intrin(stage, in_vector);
     bool innermost = level == static_cast<int>(stage.nest.leaves.size());
     ir::Stmt body = innermost ? element(stage) : open_loop(stage, level, in_vector);
     if (level == stage.first_reduction && stage.nest.is_reduction()) {
       ir::Stmt init = init_part(stage, level, in_vector);
       body = ir::seq({init, body});
     }
-    const std::vector<int>& attached = attached_[stage.id];
-    for (size_t i = attached.size(); i-- > 0;)
-      if (placed_.level[attached[i]] == level - 1) body = produce(attached[i], body, in_vector);
     return body;
+  }
+
+  // What the user wrote of an extern stage; everything that it touches is kept whole.
+  ir::Stmt by_user(int i, const te::Extern& written) const {
+    ir::BufferMap kept;
+    for (int source = 0; source <= i; ++source)
+      for (size_t output = 0; output < buffers_[source].size(); ++output)
+        kept[nest_.stage(source).buffers[output].id()] = buffers_[source][output];
+    return te::statement(written, kept);
+  }
+
+  // The statement that stands for all loops from here on.
+  ir::Stmt by_intrin(const Stage& stage, bool in_vector) {
+    const BoundIntrin& intrin = intrins_[stage.id];
+    if (intrin.does.body) return relocated(stage, intrin.does.body);
+    ir::Stmt update = relocated(stage, intrin.does.update);
+    const bool begins = stage.nest.is_reduction() && stage.first_reduction >= intrin.level;
+    return begins ? ir::seq({init_part(stage, intrin.level, in_vector), update}) : update;
+  }
+
+  // A statement over whole tensors, over what is kept of them.
+  ir::Stmt relocated(const Stage& stage, const ir::Stmt& statement) const {
+    const auto place = [&](const ir::Buffer& tensor, const std::vector<ir::Expr>& at) {
+      int kept = nest_.find_stage(tensor.id());
+      TW_CHECK(kept != kNone, "an intrinsic of another nest");
+      std::vector<ir::Expr> moved;
+      for (size_t d = 0; d < at.size(); ++d)
+        moved.push_back(
+            ir::simplify(whole(kept) ? at[d] : lower::subtract(at[d], all_.stages[kept].lo[d]), all_.ranges));
+      return std::pair(buffers_[kept][nest_.stage(kept).output_of(tensor.id())], std::move(moved));
+    };
+    TW_CHECK(std::none_of(stage.conditions.begin(), stage.conditions.end(),
+                          [&](const Condition& c) { return c.level > intrins_[stage.id].level; }),
+             "a guard inside of an intrinsic");
+    return ir::refresh(ir::rewrite(
+        statement,
+        [&](const ir::Stmt& s) {
+          const auto* st = ir::as<ir::Store>(s);
+          if (!st || nest_.find_stage(st->buffer.id()) == kNone) return s;
+          auto [buffer, at] = place(st->buffer, st->at);
+          return ir::store(buffer, at, st->value, st->pred);
+        },
+        [&](const ir::Expr& e) {
+          if (const auto* l = ir::as<ir::Load>(e); l && nest_.find_stage(l->buffer.id()) != kNone) {
+            auto [buffer, at] = place(l->buffer, l->at);
+            return ir::load(buffer, at, l->pred);
+          }
+          if (const auto* a = ir::as<ir::Address>(e); a && nest_.find_stage(a->buffer.id()) != kNone) {
+            auto [buffer, at] = place(a->buffer, a->at);
+            return ir::address_of(buffer, at, a->read, a->written);
+          }
+          return e;
+        }));
+  }
+
+  // The stages that are computed inside the loop at `level`, producers first.
+  std::vector<int> attached_at(const Stage& stage, int level) const {
+    std::vector<int> here;
+    for (int i : attached_[stage.id])
+      if (placed_.level[i] == level) here.push_back(i);
+    return here;
   }
 
   ir::Stmt open_loop(const Stage& stage, int level, bool in_vector) {
     AxisId leaf = stage.nest.leaves[level];
     bool vector = stage.nest.axes[leaf].annotation == Annotation::kVectorized && stage.bounds.loop[leaf];
-    ir::Stmt body = guarded(stage, level + 1, inside(stage, level + 1, in_vector || vector));
-    return with_pragmas(stage, leaf, loop_around(stage, leaf, body, in_vector));
+    std::vector<int> here = attached_at(stage, level);
+    bool slides = std::any_of(here.begin(), here.end(), [&](int i) { return slides_[i].kind != SlideKind::kNone; });
+    ir::Stmt body = inside(stage, level + 1, in_vector || vector);
+    // What a later iteration finds is computed also where this one computes nothing of the stage itself.
+    if (slides) body = guarded(stage, level + 1, body);
+    for (size_t i = here.size(); i-- > 0;) body = with_producer(here[i], body, in_vector || vector);
+    if (!slides) body = guarded(stage, level + 1, body);
+    body = ir::seq({prefetches(stage, level), body});
+    ir::Stmt loop = with_pragmas(stage, leaf, loop_around(stage, leaf, body, in_vector));
+    for (size_t i = here.size(); i-- > 0;) loop = around_slide(here[i], loop);
+    return loop;
+  }
+
+  // One iteration, with what it needs of a stage that is computed in it.
+  ir::Stmt with_producer(int i, const ir::Stmt& body, bool in_vector) {
+    const Slide& slide = slides_[i];
+    if (slide.kind == SlideKind::kNone) return produce(i, body, in_vector);
+    if (slide.kind == SlideKind::kRolling) return ir::seq({emit_stage(i, in_vector), body});
+    ir::Expr next = ir::Expr(slide.loop) + ir::Expr(1);
+    return ir::seq({ir::if_then(next < slide.trips, iteration(i, next)), body});
+  }
+
+  // The loop, with the memory that outlives its iterations.
+  ir::Stmt around_slide(int i, const ir::Stmt& loop) {
+    const Slide& slide = slides_[i];
+    if (slide.kind == SlideKind::kNone) return loop;
+    if (slide.kind == SlideKind::kRolling) return allocated(i, loop);
+    return allocated(i, ir::seq({iteration(i, 0), loop}));
+  }
+
+  ir::Stmt iteration(int i, const ir::Expr& of) {
+    return ir::refresh(ir::simplify(ir::substitute(emit_stage(i, false), {{slides_[i].loop.id(), of}}), all_.ranges));
+  }
+
+  ir::Stmt prefetches(const Stage& stage, int level) const {
+    std::vector<ir::Stmt> all;
+    for (const PrefetchNote& note : stage.nest.prefetches) {
+      if (note.axis != stage.nest.leaves[level] || stage.in_vector) continue;
+      int source = nest_.find_stage(note.source);
+      all.push_back(prefetch(nest_, placed_, all_, {stage.id, level, source, note.offset}, buffers_[source]));
+    }
+    return ir::seq(std::move(all));
   }
 
   ir::Stmt loop_around(const Stage& stage, AxisId leaf, const ir::Stmt& body, bool in_vector) const {
     const ir::Var& var = stage.bounds.loop[leaf];
     if (!var) return body;
     if (stage.bounds.extent[leaf] == 0) return ir::seq({});
-    return ir::loop(var, stage.bounds.extent[leaf], body, kind(stage.nest.axes[leaf].annotation, in_vector),
+    return ir::loop(var, stage.bounds.extent[leaf].expr(), body, kind(stage.nest.axes[leaf].annotation, in_vector),
                     tail_of(stage, leaf));
   }
 
@@ -198,7 +348,8 @@ class Emitter {
       if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
       auto leaves = leaves_from(stage.nest, split->parent);
       if (std::find(leaves.begin(), leaves.end(), leaf) == leaves.end()) continue;
-      tail = split->tail == Tail::kShiftInward ? Tail::kGuard : split->tail;
+      const bool fewer = split->tail == Tail::kShiftInward;  // than one part has, or nobody knows how many
+      tail = !fewer ? split->tail : stage.bounds.extent[split->parent].known() ? Tail::kGuard : Tail::kAuto;
     }
     return tail;
   }
@@ -218,7 +369,17 @@ class Emitter {
 
   std::vector<ir::Expr> subscripts(const Stage& stage) const {
     const std::vector<ir::Expr>& at = whole(stage.id) ? stage.bounds.index : stage.bounds.value;
-    return {at.begin(), at.begin() + stage.nest.data_rank};
+    return kept_at(stage.id, {at.begin(), at.begin() + stage.nest.data_rank});
+  }
+
+  // Where an element that is `at` in the region of a stage stands in its buffer.
+  std::vector<ir::Expr> kept_at(int stage, std::vector<ir::Expr> at) const {
+    const Slide& slide = slides_[stage];
+    if (slide.kind == SlideKind::kRolling)
+      at[slide.dim] = ir::simplify(
+          ir::floormod(all_.stages[stage].lo[slide.dim] + at[slide.dim], ir::Expr(slide.extent)), all_.ranges);
+    if (slide.kind == SlideKind::kDouble) at.insert(at.begin(), ir::floormod(slide.loop, ir::Expr(2)));
+    return at;
   }
 
   ir::Stmt element(const Stage& stage) {
@@ -226,33 +387,39 @@ class Emitter {
     if (!reduce) return stored(stage, rewrite(stage, placed_.bodies[stage.id]));
     std::vector<ir::Expr> old;
     for (const ir::Buffer& buffer : buffers_[stage.id]) old.push_back(ir::load(buffer, subscripts(stage)));
-    ir::Stmt update = stored(stage, ir::combine(*reduce, old, rewrite(stage, reduce->sources)));
-    return reduce->where ? ir::if_then(rewrite(stage, {reduce->where})[0], update) : update;
+    std::vector<ir::Expr> values = ir::combine(*reduce, old, rewrite(stage, reduce->sources));
+    if (reduce->where) {  // a select, which has a vector form and keeps the tile in registers
+      ir::Expr counts = rewrite(stage, {reduce->where})[0];
+      for (size_t i = 0; i < values.size(); ++i) values[i] = ir::select(counts, values[i], old[i]);
+    }
+    return stored(stage, values);
   }
 
-  // One value for each output. Those of a tuple are all there before the first of them is written.
   ir::Stmt stored(const Stage& stage, const std::vector<ir::Expr>& values) const {
-    const std::vector<ir::Buffer>& buffers = buffers_[stage.id];
-    if (values.size() == 1) return ir::store(buffers[0], subscripts(stage), values[0]);
-    std::vector<ir::Var> vars;
-    std::vector<ir::Stmt> stores;
-    for (size_t i = 0; i < values.size(); ++i) {
-      vars.emplace_back("v" + std::to_string(i), values[i].type());
-      stores.push_back(ir::store(buffers[i], subscripts(stage), vars[i]));
-    }
-    ir::Stmt all = ir::seq(std::move(stores));
-    for (size_t i = values.size(); i-- > 0;) all = ir::let_stmt(vars[i], values[i], all);
-    return all;
+    return te::store_all(buffers_[stage.id], subscripts(stage), values);
   }
 
   // The identity, over the data loops that stand inside the outermost reduction loop.
   ir::Stmt init_part(const Stage& stage, int level, bool in_vector) {
     const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
     ir::Stmt body = stored(stage, reduce.init.empty() ? ir::identity_of(reduce) : rewrite(stage, reduce.init));
-    for (int position = static_cast<int>(stage.nest.leaves.size()); position-- > level;) {
+    const BoundIntrin& intrin = intrins_[stage.id];
+    int from = static_cast<int>(stage.nest.leaves.size());
+    if (intrin.does.reset) {
+      body = relocated(stage, intrin.does.reset);
+      from = intrin.level;
+    }
+    bool lanes = false;  // the innermost of the loops that an intrinsic replaces
+    for (int position = from; position-- > level;) {
       AxisId leaf = stage.nest.leaves[position];
       body = guarded(stage, position + 1, std::move(body), true);
-      if (!stage.nest.axes[leaf].reduction) body = loop_around(stage, leaf, body, in_vector);
+      if (stage.nest.axes[leaf].reduction) continue;
+      body = loop_around(stage, leaf, body, in_vector);
+      const auto* loop = ir::as<ir::For>(body);
+      if (intrin.level == kNone || position < intrin.level || !loop || in_vector) continue;
+      body = ir::loop(loop->var, loop->extent, loop->body,
+                      lanes ? ir::ForKind::kUnrolled : ir::ForKind::kVectorized, loop->tail);
+      lanes = true;
     }
     return ir::refresh(body);
   }
@@ -280,13 +447,15 @@ class Emitter {
     std::vector<ir::Expr> at;
     for (size_t d = 0; d < load.at.size(); ++d)
       at.push_back(ir::simplify(whole(source) ? load.at[d] : load.at[d] - all_.stages[source].lo[d], all_.ranges));
-    return ir::load(buffers_[source][nest_.stage(source).output_of(load.buffer.id())], at);
+    return ir::load(buffers_[source][nest_.stage(source).output_of(load.buffer.id())], kept_at(source, std::move(at)));
   }
 
   const LoopNest& nest_;
   const Placement& placed_;
   const NestBounds& all_;
+  std::vector<Slide> slides_;  // of each stage
   const Arguments& arguments_;
+  const std::vector<BoundIntrin>& intrins_;       // of each stage
   std::vector<std::vector<ir::Buffer>> buffers_;  // of each stage, one for each output
   std::vector<std::vector<int>> attached_;        // by parent, producers first
   std::vector<int> roots_;
@@ -294,8 +463,9 @@ class Emitter {
 
 }  // namespace
 
-ir::Stmt emit(const LoopNest& nest, const Placement& placed, const NestBounds& all, const Arguments& arguments) {
-  return Emitter(nest, placed, all, arguments).program();
+ir::Stmt emit(const LoopNest& nest, const Placement& placed, const NestBounds& all, const std::vector<Slide>& slides,
+              const Arguments& arguments, const std::vector<BoundIntrin>& intrins) {
+  return Emitter(nest, placed, all, slides, arguments, intrins).program();
 }
 
 }  // namespace tw::schedule

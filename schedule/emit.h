@@ -3,7 +3,9 @@
 
 #include <unordered_map>
 
-#include "schedule/bounds.h"
+#include "schedule/match_intrin.h"
+#include "schedule/prefetch.h"
+#include "schedule/sliding.h"
 
 namespace tw::schedule {
 
@@ -12,7 +14,8 @@ using Arguments = std::unordered_map<int, std::vector<ir::Buffer>>;
 
 // Live stages that are not among the arguments get scratch of the size of their region, allocated where they are
 // computed.
-ir::Stmt emit(const LoopNest&, const Placement&, const NestBounds&, const Arguments&);
+ir::Stmt emit(const LoopNest&, const Placement&, const NestBounds&, const std::vector<Slide>&, const Arguments&,
+              const std::vector<BoundIntrin>&);
 
 // Marks the serial loops at and inside `loop` as unrolled while that makes at most `limit` statements.
 ir::Stmt auto_unroll(const ir::Stmt& loop, int64_t limit);

@@ -7,9 +7,11 @@
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
+#include "te/scan.h"
 
 namespace tw::schedule {
 
@@ -21,25 +23,54 @@ std::string plain(std::string name, const char* fallback) {
   return name.empty() ? fallback : name;
 }
 
-int64_t constant_extent(const ir::Expr& extent, const te::OpNode& op, const std::string& axis) {
-  auto value = ir::as_int(ir::simplify(extent));
-  if (value) return *value;
-  Diagnostic d = refuse("create_schedule", "the extent of axis " + axis + " of " + op.name + " must be a number, not " +
-                                               ir::to_string(extent));
-  d.where = op.where;
-  throw Error(std::move(d));
+// Less than nothing is nothing.
+Extent not_negative(const ir::Expr& extent, const ir::Bounds& scalars) {
+  return Extent(ir::can_prove(extent >= ir::Expr(0), scalars) ? extent : ir::simplify(ir::max(extent, 0), scalars));
 }
 
-Axis root_axis(const te::IterVar& iter, const te::OpNode& op, const StageNest& stage) {
+Axis root_axis(const te::IterVar& iter, const StageNest& stage, const ir::Bounds& scalars) {
   Axis axis;
   std::string name = plain(iter.var.name(), "ax");
   axis.name = name;
   for (int n = 1; stage.find_axis(axis.name) != kNone; ++n) axis.name = name + "_" + std::to_string(n);
   axis.var = iter.var;
   axis.reduction = iter.reduction;
-  axis.extent = constant_extent(iter.extent, op, axis.name);
-  if (iter.reduction) axis.min = constant_extent(iter.min, op, axis.name);
+  axis.extent = ir::as_int(iter.extent) ? Extent(iter.extent) : not_negative(iter.extent, scalars);
+  if (iter.reduction) axis.min = Extent(iter.min);
   return axis;
+}
+
+// An extern stage has no loops of ours. Its inputs stand in a body that is never computed, where all that asks who reads
+// a stage finds them.
+void add_reads(StageNest& stage) {
+  std::vector<ir::Expr> reads;
+  for (const te::Tensor& input : stage.op->inputs)
+    reads.push_back(ir::load(input.buffer(), std::vector<ir::Expr>(input.rank(), ir::Expr(0))));
+  for (const te::Output& output : stage.op->outputs)
+    stage.bodies.push_back(ir::call_extern(output.dtype, stage.name, reads, true));
+}
+
+// Time first, then the other dimensions: select(t < first, init[t, ...], update[t, ...]).
+void add_definition(StageNest& stage, const te::Scan& scan, const ir::Bounds& scalars) {
+  stage.data_rank = static_cast<int>(scan.axis.size());
+  std::vector<ir::Expr> at;
+  for (const te::IterVar& iter : scan.axis) {
+    at.push_back(iter.var);
+    stage.axes.push_back(root_axis(iter, stage, scalars));
+    stage.leaves.push_back(static_cast<AxisId>(stage.leaves.size()));
+  }
+  for (size_t i = 0; i < scan.state.size(); ++i)
+    stage.bodies.push_back(ir::select(at[0] < te::first_time(scan), ir::load(scan.init[i].buffer(), at),
+                                      ir::load(scan.update[i].buffer(), at)));
+}
+
+// The extents of what the caller has.
+std::vector<ir::Expr> given_extents(const std::vector<te::Operation>& order, const std::vector<te::Tensor>& outputs) {
+  std::vector<ir::Expr> given;
+  for (const te::Operation& op : order)
+    if (op->is_placeholder()) given.insert(given.end(), op->shape().begin(), op->shape().end());
+  for (const te::Tensor& output : outputs) given.insert(given.end(), output.shape().begin(), output.shape().end());
+  return given;
 }
 
 }  // namespace
@@ -57,6 +88,26 @@ int64_t Extent::value() const {
   TW_CHECK(known(), "the extent " + ir::to_string(symbolic_) + " is no number");
   return value_;
 }
+
+bool Extent::operator==(const Extent& other) const {
+  if (known() && other.known()) return value_ == other.value_;
+  return known() == other.known() && ir::is_int(ir::simplify(symbolic_ - other.symbolic_), 0);
+}
+
+Extent operator*(const Extent& a, const Extent& b) {
+  return a.known() && b.known() ? Extent(a.value() * b.value()) : Extent(a.expr() * b.expr());
+}
+
+Extent operator+(const Extent& a, const Extent& b) {
+  return a.known() && b.known() ? Extent(a.value() + b.value()) : Extent(a.expr() + b.expr());
+}
+
+Extent ceil_div(const Extent& a, const Extent& b) {
+  if (!a.known() || !b.known()) return Extent(ir::floordiv(a.expr() + b.expr() - ir::Expr(1), b.expr()));
+  return b.value() == 0 ? 0 : (a.value() + b.value() - 1) / b.value();
+}
+
+std::string to_string(const Extent& extent) { return ir::to_string(extent.expr()); }
 
 int StageNest::output_of(uint64_t buffer_id) const {
   for (size_t i = 0; i < buffers.size(); ++i)
@@ -92,18 +143,20 @@ const Relation* StageNest::relation_from(AxisId axis) const {
   return nullptr;
 }
 
-StageNest make_stage(std::string name, const te::Operation& op) {
+StageNest make_stage(std::string name, const te::Operation& op, const ir::Bounds& scalars) {
   StageNest stage;
   stage.name = std::move(name);
   stage.op = op;
   for (size_t i = 0; i < op->outputs.size(); ++i) stage.buffers.push_back(op.output(i).buffer());
+  if (op->scan()) add_definition(stage, *op->scan(), scalars);
+  if (op->external()) add_reads(stage);
   const te::Compute* compute = op->compute();
   if (!compute) return stage;
   stage.bodies = compute->bodies;
   stage.data_rank = static_cast<int>(compute->axis.size());
   stage.reduce_rank = static_cast<int>(compute->reduce_axis.size());
-  for (const te::IterVar& iter : compute->axis) stage.axes.push_back(root_axis(iter, *op, stage));
-  for (const te::IterVar& iter : compute->reduce_axis) stage.axes.push_back(root_axis(iter, *op, stage));
+  for (const te::IterVar& iter : compute->axis) stage.axes.push_back(root_axis(iter, stage, scalars));
+  for (const te::IterVar& iter : compute->reduce_axis) stage.axes.push_back(root_axis(iter, stage, scalars));
   for (size_t i = 0; i < stage.axes.size(); ++i) stage.leaves.push_back(static_cast<AxisId>(i));
   return stage;
 }
@@ -112,12 +165,34 @@ LoopNest::LoopNest(std::vector<te::Tensor> outputs)
     : outputs_(std::make_shared<const std::vector<te::Tensor>>(std::move(outputs))) {
   std::unordered_set<std::string> taken;
   std::unordered_map<std::string, int> suffix;
-  for (const te::Operation& op : te::topological_order(*outputs_)) {
+  const std::vector<te::Operation> order = te::topological_order(*outputs_);
+  scalars_ = std::make_shared<const ir::Bounds>(ir::bounds_of_extents(given_extents(order, *outputs_)));
+  for (const te::Operation& op : order) {
     std::string wanted = plain(op->name, "stage"), name = wanted;
     while (!taken.insert(name).second) name = wanted + "_" + std::to_string(++suffix[wanted]);
-    StageNest stage = make_stage(name, op);
+    StageNest stage = make_stage(name, op, *scalars_);
     for (const te::Tensor& output : *outputs_) stage.output |= output.op() == op;
     stages_.push_back(std::make_shared<const StageNest>(std::move(stage)));
+  }
+  for (const te::ScanBody& body : te::scan_bodies(order)) place_inside(body);
+}
+
+// What depends on a state reads it from the scan's own buffers, and is computed inside of its time loop.
+void LoopNest::place_inside(const te::ScanBody& body) {
+  const te::Scan& scan = *body.scan->scan();
+  ir::BufferMap states;
+  for (size_t i = 0; i < scan.state.size(); ++i) states[scan.state[i].buffer().id()] = body.scan.output(i).buffer();
+  int around = find_stage(body.scan->buffer_id());
+  for (const te::Operation& op : body.stages) {
+    StageNest& stage = edit(find_stage(op->buffer_id()));
+    if (stage.output) {
+      Diagnostic d = refuse("create_schedule", stage.name + " must not be an output: it exists inside of the scan " +
+                                                   body.scan->name + " only");
+      d.where = op->where;
+      throw Error(std::move(d));
+    }
+    for (ir::Expr& value : stage.bodies) value = ir::replace_buffers(value, states);
+    stage.attach = {AttachKind::kAt, stages_[around]->name, 0, kNone};
   }
 }
 
@@ -156,7 +231,8 @@ Result<LoopNest> apply(const LoopNest& nest, const Step& step) {
   };
   // The cache primitives rewrite bodies, which are as deep as the user likes; the others only touch loops, and are
   // quick.
-  bool rewrites = std::holds_alternative<CacheRead>(step.kind) || std::holds_alternative<CacheWrite>(step.kind);
+  bool rewrites = std::holds_alternative<CacheRead>(step.kind) || std::holds_alternative<CacheWrite>(step.kind) ||
+                  std::holds_alternative<Rfactor>(step.kind);
   Result<LoopNest> next = rewrites ? support::with_deep_stack(dispatch) : dispatch();
   if (!next.ok()) {
     Diagnostic d = std::move(next).error();
@@ -165,6 +241,25 @@ Result<LoopNest> apply(const LoopNest& nest, const Step& step) {
   }
   next->count_step();
   return next;
+}
+
+int scan_around(const LoopNest& nest, int stage) {
+  bool any = false;
+  for (int i = stage + 1; i < nest.size(); ++i) any |= nest.stage(i).op->scan() != nullptr;
+  if (!any) return kNone;
+  std::vector<int> scans(nest.size(), kNone);
+  for (int i = 0; i <= stage; ++i) {
+    if (nest.stage(i).op->scan()) continue;
+    for (const ir::Expr& value : nest.stage(i).bodies)
+      ir::walk(value, [&](const ir::Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        int source = load ? nest.find_stage(load->buffer.id()) : kNone;
+        if (source == kNone) return true;
+        if (int scan = source > i ? source : scans[source]; scan != kNone) scans[i] = scan;
+        return true;
+      });
+  }
+  return scans[stage];
 }
 
 std::vector<AxisId> leaves_from(const StageNest& stage, AxisId axis) {

@@ -17,7 +17,13 @@
 #include <variant>
 #include <vector>
 
+#include "src/ir/interval.h"
 #include "tensorwright/schedule.h"
+#include "tensorwright/tensor_intrin.h"
+
+namespace tw::te {
+struct ScanBody;
+}
 
 namespace tw::schedule {
 
@@ -33,18 +39,23 @@ class Extent {
   explicit Extent(const ir::Expr& e);  // a number when it simplifies to one
   bool known() const { return !symbolic_; }
   int64_t value() const;  // of a known one
+  int64_t value_or(int64_t otherwise) const { return symbolic_ ? otherwise : value_; }
   ir::Expr expr() const { return symbolic_ ? symbolic_ : ir::Expr(value_); }
-  operator int64_t() const { return value(); }
+  bool operator==(const Extent&) const;  // for all values of the variables
 
  private:
   int64_t value_ = 1;
   ir::Expr symbolic_;
 };
+Extent operator*(const Extent&, const Extent&);
+Extent operator+(const Extent&, const Extent&);
+Extent ceil_div(const Extent&, const Extent&);  // 0 where the divisor is
+std::string to_string(const Extent&);
 
 struct Axis {
   std::string name;  // i, i.o, i*j: unique in its stage
   ir::Var var;       // of the stage's definition; empty for axes that a Step made
-  int64_t min = 0;   // where a root reduction axis starts
+  Extent min = 0;    // where a root reduction axis starts
   Extent extent;
   bool reduction = false;
   Annotation annotation = Annotation::kNone;
@@ -80,6 +91,27 @@ struct PragmaNote {
   int64_t value;
 };
 
+// The stride of a data axis leaves `offset` when divided by `factor`.
+struct Alignment {
+  AxisId axis;
+  int64_t factor, offset;
+};
+
+// What `source` needs `offset` iterations of the axis ahead is fetched into the cache.
+struct PrefetchNote {
+  std::string source;
+  AxisId axis;
+  int64_t offset;
+  int step;
+};
+
+// The loops from `axis` on are one statement of the intrinsic.
+struct TensorizeNote {
+  AxisId axis = kNone;
+  te::TensorIntrinPtr intrin;
+  int step = kNone;
+};
+
 struct StageNest {
   std::string name;
   te::Operation
@@ -97,6 +129,12 @@ struct StageNest {
   std::optional<Scope>
       scope;  // as set_scope or a cache primitive asked; empty: kLocal inside another stage, kGlobal at root
   std::vector<PragmaNote> pragmas;
+  std::vector<Alignment> alignments;
+  std::vector<PrefetchNote> prefetches;
+  TensorizeNote tensorized;  // of no axis: not at all
+  int double_buffered = kNone, rolling = kNone;  // the Step that asked for it
+  ir::Expr store_predicate;                      // over the data axes; empty: every element is stored
+  int predicated_by = kNone;                     // Step
   std::vector<std::pair<uint64_t, AxisId>>
       aliases;  // variables of the stage that this one was split off from (cache_write)
 
@@ -113,11 +151,12 @@ struct StageNest {
 
 class LoopNest {
  public:
-  // The nest before any Step: every stage at root, loops in the order of its definition. Throws where an extent isn't a
-  // number.
+  // The nest before any Step: every stage at root, loops in the order of its definition.
   explicit LoopNest(std::vector<te::Tensor> outputs);
 
   const std::vector<te::Tensor>& outputs() const { return *outputs_; }
+  // Of the variables of symbolic extents: the shapes of placeholders and outputs are not negative.
+  const ir::Bounds& scalars() const { return *scalars_; }
   int size() const { return static_cast<int>(stages_.size()); }
   const StageNest& stage(int i) const { return *stages_[static_cast<size_t>(i)]; }
   int find_stage(std::string_view name) const;  // kNone when there is none
@@ -131,7 +170,10 @@ class LoopNest {
   void count_step() { ++steps_applied_; }
 
  private:
+  void place_inside(const te::ScanBody&);
+
   std::shared_ptr<const std::vector<te::Tensor>> outputs_;
+  std::shared_ptr<const ir::Bounds> scalars_;
   std::vector<std::shared_ptr<const StageNest>> stages_;
   int steps_applied_ = 0;
 };
@@ -140,7 +182,11 @@ class LoopNest {
 Result<LoopNest> apply(const LoopNest&, const Step&);
 
 // The axes over which another relation-free stage would run: used by the constructor and by the cache primitives.
-StageNest make_stage(std::string name, const te::Operation& op);
+// An extent that may be negative for some values of `scalars` counts as 0 there.
+StageNest make_stage(std::string name, const te::Operation& op, const ir::Bounds& scalars);
+
+// The scan whose state, at earlier times, the stage depends on: it is computed inside of its time loop; else kNone.
+int scan_around(const LoopNest&, int stage);
 
 // The leaves that came from `axis` by splits and fuses, in no particular order.
 std::vector<AxisId> leaves_from(const StageNest&, AxisId axis);

@@ -23,10 +23,15 @@ class Placer {
     find_reads(wanted);
     placed_.parent.assign(nest_.size(), kNone);
     placed_.level.assign(nest_.size(), kNone);
+    find_scans();
+    TW_TRY([[maybe_unused]] Unit whole, check_externs());
     for (int i = nest_.size(); i-- > 0;) {  // readers first: their places are known when a producer asks
       if (!placed_.live(i) || nest_.stage(i).attach.kind != AttachKind::kAt) continue;
       TW_TRY([[maybe_unused]] Unit attached, attach(i));
     }
+    for (int i = 0; i < nest_.size(); ++i)
+      if (int scan = placed_.scan[i]; placed_.live(i) && scan != kNone && !stands_inside(i, scan, 0))
+        return too_early(nest_.stage(i), nest_.stage(scan));
     return std::move(placed_);
   }
 
@@ -51,12 +56,52 @@ class Placer {
           if (!load) return true;
           int source = stage_of.at(load->buffer.id());
           placed_.reads[i].push_back({source, e});
+          if (source >= i) return true;  // the state of a scan, at an earlier time: nothing has to be computed for it
           std::vector<int>& readers = placed_.readers[source];
           if (readers.empty() || readers.back() != i) readers.push_back(i);
           needed[source] = 1;
           return true;
         });
     }
+  }
+
+  // An extern stage finds its inputs in memory, compact, as it declares them.
+  Status check_externs() const {
+    for (int i = 0; i < nest_.size(); ++i) {
+      if (!nest_.stage(i).op->external()) continue;
+      for (const te::Tensor& input : nest_.stage(i).op->inputs) {
+        const int source = nest_.find_stage(input.op()->buffer_id());
+        if (source == kNone) continue;
+        const StageNest& stage = nest_.stage(source);
+        if (stage.attach.kind == AttachKind::kInline)
+          return blame(refuse("compute_inline", "stage must not be read by an extern stage, as " + stage.name +
+                                                    " is by " + nest_.stage(i).name)
+                           << "the function finds its inputs in memory",
+                       steps_, stage.attach.step);
+        if (!stage.alignments.empty())
+          return refuse("storage_align", "stage must not be read by an extern stage, as " + stage.name + " is by " +
+                                             nest_.stage(i).name)
+                 << "the function finds its inputs without gaps";
+      }
+    }
+    return Unit{};
+  }
+
+  // A state is written after what reads it: it was, at earlier times.
+  void find_scans() {
+    placed_.scan.assign(nest_.size(), kNone);
+    for (int i = 0; i < nest_.size(); ++i) {
+      if (nest_.stage(i).op->scan()) continue;
+      for (const Read& read : placed_.reads[i])
+        if (int scan = read.source > i ? read.source : placed_.scan[read.source]; scan != kNone) placed_.scan[i] = scan;
+    }
+  }
+
+  Diagnostic too_early(const StageNest& stage, const StageNest& scan) {
+    return blame(refuse("compute_at", "stage " + stage.name + " must be computed inside the time loop of the scan " +
+                                          scan.name + ", whose state it depends on")
+                     << describe(scan, 0) << "compute_at " + scan.name + " or a stage that is computed inside of it",
+                 steps_, stage.attach.step);
   }
 
   Status attach(int i) {

@@ -19,6 +19,7 @@ struct Placement {
   std::vector<std::vector<int>> readers;  // live stages that read each stage
   std::vector<int> parent;                // the stage in whose loops it is computed; kNone at root
   std::vector<int> level;                 // and the position of that loop among its parent's leaves
+  std::vector<int> scan;                  // whose state, at earlier times, the stage depends on; kNone for most
   bool live(int stage) const { return !bodies[stage].empty(); }
 };
 

@@ -37,8 +37,22 @@ std::string arguments(const ComputeRoot&) { return ""; }
 std::string arguments(const ComputeInline&) { return ""; }
 std::string arguments(const CacheRead& s) { return to_string(s.scope) + ", [" + join(s.readers) + "]"; }
 std::string arguments(const CacheWrite& s) { return to_string(s.scope); }
+std::string arguments(const Rfactor& s) { return s.axis + ", " + std::to_string(s.factor_axis); }
+std::string arguments(const Tensorize& s) { return s.axis + ", " + s.intrin; }
 std::string arguments(const SetScope& s) { return to_string(s.scope); }
+std::string arguments(const StorageAlign& s) {
+  return s.axis + ", factor=" + std::to_string(s.factor) + ", offset=" + std::to_string(s.offset);
+}
+std::string arguments(const DoubleBuffer&) { return ""; }
+std::string arguments(const RollingBuffer&) { return ""; }
+std::string arguments(const Prefetch& s) { return s.source + ", " + s.axis + ", offset=" + std::to_string(s.offset); }
+std::string arguments(const SetStorePredicate& s) { return s.condition; }
 std::string arguments(const Pragma& s) { return s.axis + ", " + s.key + ", " + std::to_string(s.value); }
+
+// Inside a product or quotient.
+std::string text_of(const Extent& extent) {
+  return extent.known() || ir::as<ir::VarRef>(extent.expr()) ? to_string(extent) : "(" + to_string(extent) + ")";
+}
 
 // How root axes come from loops: "i = i.o*4 + i.i".
 std::string relation_text(const StageNest& stage, const Relation& relation) {
@@ -46,11 +60,11 @@ std::string relation_text(const StageNest& stage, const Relation& relation) {
     const Axis &parent = stage.axes[split->parent], &outer = stage.axes[split->outer],
                &inner = stage.axes[split->inner];
     bool even = outer.extent * inner.extent == parent.extent;
-    return parent.name + " = " + outer.name + "*" + std::to_string(inner.extent) + " + " + inner.name +
+    return parent.name + " = " + outer.name + "*" + text_of(inner.extent) + " + " + inner.name +
            (even ? "" : ", tail " + to_string(split->tail));
   }
   const auto& fuse = std::get<FuseRelation>(relation);
-  std::string fused = stage.axes[fuse.fused].name, extent = std::to_string(stage.axes[fuse.inner].extent);
+  std::string fused = stage.axes[fuse.fused].name, extent = text_of(stage.axes[fuse.inner].extent);
   return stage.axes[fuse.outer].name + " = (" + fused + ") / " + extent + ", " + stage.axes[fuse.inner].name + " = (" +
          fused + ") % " + extent;
 }
@@ -102,7 +116,7 @@ class Printer {
     const Axis& axis = stage.axes[leaf];
     std::string kind = axis.annotation == Annotation::kNone ? "for" : to_string(axis.annotation);
     std::string text =
-        kind + " " + axis.name + " in " + std::to_string(axis.min) + ".." + std::to_string(axis.min + axis.extent);
+        kind + " " + axis.name + " in " + to_string(axis.min) + ".." + to_string(axis.min + axis.extent);
     if (axis.reduction) text += "  reduction";
     for (const PragmaNote& note : stage.pragmas)
       if (note.axis == leaf) text += "  " + note.key + "=" + std::to_string(note.value);

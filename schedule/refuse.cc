@@ -17,8 +17,7 @@ Diagnostic refuse(const std::string& step, const std::string& rule) {
 namespace {
 
 std::string range(const Axis& axis) {
-  return (axis.reduction ? "reduction over " : "") + std::to_string(axis.min) + ".." +
-         std::to_string(axis.min + axis.extent);
+  return (axis.reduction ? "reduction over " : "") + to_string(axis.min) + ".." + to_string(axis.min + axis.extent);
 }
 
 std::vector<std::string> leaf_names(const StageNest& stage) {
@@ -86,6 +85,15 @@ Result<AxisId> leaf(const StageNest& stage, const char* step, const std::string&
     return refuse(step, "axis must be a loop of stage " + stage.name + ", not " + axis + ", which " +
                             what_became_of(stage, found))
            << describe(stage);
+  return found;
+}
+
+Result<AxisId> free_leaf(const StageNest& stage, const char* step, const std::string& axis) {
+  TW_TRY(AxisId found, leaf(stage, step, axis));
+  if (stage.op->scan() && found == 0)
+    return refuse(step, "axis must not be the time of a scan, as " + axis + " of " + stage.name + " is")
+           << describe(stage, found)
+           << "each time needs the ones before it: time stays the outermost loop, serial and whole";
   return found;
 }
 

@@ -22,6 +22,8 @@ Result<int> computed_stage(const LoopNest&, const char* step, const std::string&
 Result<int> any_stage(const LoopNest&, const char* step, const std::string& name);
 // The loop of that name.
 Result<AxisId> leaf(const StageNest&, const char* step, const std::string& axis);
+// The same, but for the time of a scan, which stays the outermost loop and serial.
+Result<AxisId> free_leaf(const StageNest&, const char* step, const std::string& axis);
 // The number that a Factor stands for.
 Result<int64_t> number(const char* step, const char* field, const Factor&);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "schedule/bounds.h"
 #include "src/ir/simplify.h"
@@ -15,12 +16,15 @@ namespace tw::schedule {
 
 namespace {
 
+// A size beyond this is what the variables of extents allow, not what anybody has.
+constexpr int64_t kLargestKnown = int64_t{1} << 31;
+
 using Running = std::unordered_map<uint64_t, ir::Expr>;
 
 // base .. base + count - 1
 struct Span {
   ir::Expr base;
-  int64_t count = 1;
+  Extent count = 1;
 };
 
 class Spans {
@@ -50,37 +54,59 @@ class Spans {
   }
   ir::Expr simple(const ir::Expr& e) const { return ir::simplify(e, ranges_); }
 
+  // The smaller of two sizes where both are known, else the one that may be less than the whole.
+  static Extent at_most(const Extent& part, const Extent& whole) {
+    return part.known() && whole.known() ? Extent(std::min(part.value(), whole.value())) : part;
+  }
+
   void join(const SplitRelation& split) {
-    int64_t n = bounds_.extent[split.parent], factor = bounds_.extent[split.inner];
+    const Extent &n = bounds_.extent[split.parent], &factor = bounds_.extent[split.inner];
     const Span &outer = spans_[split.outer], &inner = spans_[split.inner];
     if (full(split.outer) && full(split.inner)) {
       spans_[split.parent] = {0, n};
       return;
     }
-    ir::Expr base = outer.base * ir::Expr(factor);
-    if (is_shifted(stage_, bounds_, split)) base = ir::min(base, ir::Expr(n - factor));
-    Span joined{simple(base + inner.base), std::min(n, (outer.count - 1) * factor + inner.count)};
-    if (auto start = ir::as_int(joined.base)) joined.count = std::min(joined.count, n - *start);
+    ir::Expr base = outer.base * factor.expr();
+    if (is_shifted(stage_, bounds_, split)) base = ir::min(base, n.expr() - factor.expr());
+    const Extent parts = (outer.count + Extent(-1)) * factor + inner.count;
+    Span joined{simple(base + inner.base), at_most(parts, n)};
+    if (auto start = ir::as_int(joined.base); start && n.known())
+      joined.count = at_most(joined.count, n.value() - *start);
     spans_[split.parent] = joined;
   }
 
   void part(const FuseRelation& fuse) {
     const Span& fused = spans_[fuse.fused];
-    int64_t inner = std::max<int64_t>(bounds_.extent[fuse.inner], 1), count = fused.count;
-    ir::Expr quotient = simple(ir::floordiv(fused.base, ir::Expr(inner)));
-    ir::Expr remainder = simple(ir::floormod(fused.base, ir::Expr(inner)));
-    auto aligned = [&](int64_t to) { return to > 0 && ir::is_int(simple(ir::floormod(fused.base, ir::Expr(to))), 0); };
+    const Extent &rows = bounds_.extent[fuse.outer], &columns = bounds_.extent[fuse.inner];
+    const ir::Expr inner = columns == 0 ? 1 : columns.expr();
+    ir::Expr quotient = simple(ir::floordiv(fused.base, inner)), remainder = simple(ir::floormod(fused.base, inner));
     if (full(fuse.fused)) {
-      spans_[fuse.outer] = {0, bounds_.extent[fuse.outer]};
-      spans_[fuse.inner] = {0, bounds_.extent[fuse.inner]};
-    } else if (count == 1 || (inner % std::max<int64_t>(count, 1) == 0 && aligned(count))) {
+      spans_[fuse.outer] = {0, rows};
+      spans_[fuse.inner] = {0, columns};
+    } else if (fused.count == 1) {
+      spans_[fuse.outer] = {quotient, 1};
+      spans_[fuse.inner] = {remainder, 1};
+    } else if (rows.known() && columns.known() && fused.count.known()) {
+      part_of_known(fuse, quotient, remainder);
+    } else {
+      spans_[fuse.outer] = {0, rows};
+      spans_[fuse.inner] = {0, columns};
+    }
+  }
+
+  void part_of_known(const FuseRelation& fuse, const ir::Expr& quotient, const ir::Expr& remainder) {
+    const Span& fused = spans_[fuse.fused];
+    const Extent &rows = bounds_.extent[fuse.outer], &columns = bounds_.extent[fuse.inner];
+    const int64_t inner = std::max<int64_t>(columns.value(), 1), count = fused.count.value();
+    auto aligned = [&](int64_t to) { return to > 0 && ir::is_int(simple(ir::floormod(fused.base, ir::Expr(to))), 0); };
+    if (inner % std::max<int64_t>(count, 1) == 0 && aligned(count)) {
       spans_[fuse.outer] = {quotient, 1};
       spans_[fuse.inner] = {remainder, count};
     } else {
       bool whole_rows = count % inner == 0 && aligned(inner);
-      int64_t rows = whole_rows ? count / inner : (count + inner - 2) / inner + 1;
-      spans_[fuse.outer] = {quotient, std::min(rows, bounds_.extent[fuse.outer])};
-      spans_[fuse.inner] = {0, bounds_.extent[fuse.inner]};
+      int64_t touched = whole_rows ? count / inner : (count + inner - 2) / inner + 1;
+      spans_[fuse.outer] = {quotient, at_most(touched, rows)};
+      spans_[fuse.inner] = {0, columns};
     }
   }
 
@@ -101,10 +127,10 @@ class Region {
         placed_(placed),
         all_(all),
         stage_(stage),
-        ends_(nest.stage(stage).data_rank),
+        ends_(nest.stage(stage).buffer().rank()),
         known_(ends_.size(), true) {}
 
-  void infer(std::vector<ir::Expr>& lo, std::vector<int64_t>& extent) {
+  void infer(std::vector<ir::Expr>& lo, std::vector<Extent>& extent) {
     for (int reader : placed_.readers[stage_]) add_reader(reader);
     for (size_t d = 0; d < ends_.size(); ++d)
       if (known_[d] && static_cast<bool>(ends_[d].lo)) settle(ends_[d], lo[d], extent[d]);
@@ -118,11 +144,11 @@ class Region {
     int fixed = reader == placed_.parent[stage_] ? placed_.level[stage_] : kNone;
     Spans spans(nest, all_.stages[reader], fixed, all_.ranges);
     for (int axis = 0; axis < nest.data_rank + nest.reduce_rank; ++axis) {
-      ir::Expr from = axis < nest.data_rank ? all_.stages[reader].lo[axis] : ir::Expr(nest.axes[axis].min);
+      ir::Expr from = axis < nest.data_rank ? all_.stages[reader].lo[axis] : nest.axes[axis].min.expr();
       ir::Expr value = from + spans.of(axis).base;
-      if (spans.of(axis).count > 1) {
+      if (!(spans.of(axis).count == 1)) {
         ir::Var offset(nest.axes[axis].name);
-        running[offset.id()] = spans.of(axis).count;
+        running[offset.id()] = spans.of(axis).count.expr();
         value = value + offset;
       }
       index[nest.axes[axis].var.id()] = value;
@@ -140,7 +166,8 @@ class Region {
       int first = around == parent ? placed_.level[stage_] + 1 : 0;
       for (int position = first; position <= placed_.level[stage]; ++position) {
         AxisId leaf = nest_.stage(around).leaves[position];
-        if (const ir::Var& var = all_.stages[around].loop[leaf]) running[var.id()] = all_.stages[around].extent[leaf];
+        if (const ir::Var& var = all_.stages[around].loop[leaf])
+          running[var.id()] = all_.stages[around].extent[leaf].expr();
       }
     }
     return running;
@@ -172,10 +199,11 @@ class Region {
   }
 
   // lo and extent come in as the whole dimension, and stay so unless the box is smaller.
-  void settle(const Ends& ends, ir::Expr& lo, int64_t& extent) const {
+  void settle(const Ends& ends, ir::Expr& lo, Extent& extent) const {
+    const int64_t whole = extent.value_or(ir::Interval::kPosInf);
     auto first = ir::as_int(ends.lo), last = ir::as_int(ends.hi);
     if (first && last) {
-      int64_t from = std::max<int64_t>(*first, 0), to = std::min(*last, extent - 1);
+      int64_t from = std::max<int64_t>(*first, 0), to = std::min(*last, whole - 1);
       if (from > to) return;
       lo = from;
       extent = to - from + 1;
@@ -183,9 +211,20 @@ class Region {
     }
     ir::Expr size = simple(ends.hi - ends.lo + ir::Expr(1));
     ir::Interval sizes = ir::interval_of(size, all_.ranges);
-    if (sizes.hi == ir::Interval::kPosInf || sizes.hi < 1 || sizes.hi >= extent) return;
+    if (sizes.hi > kLargestKnown) return settle_symbolic(ends.lo, size, lo, extent);
+    if (sizes.hi < 1 || sizes.hi >= whole) return;
     lo = ends.lo;
     extent = sizes.hi;
+  }
+
+  // A size over the variables of extents alone; loop variables would make it another one in each iteration.
+  void settle_symbolic(const ir::Expr& from, const ir::Expr& size, ir::Expr& lo, Extent& extent) const {
+    if (extent.known() || ir::is_int(from, 0)) return;
+    for (uint64_t id : ir::used_vars(size))
+      if (!scalars_.contains(id)) return;
+    const bool positive = ir::can_prove(size >= ir::Expr(0), all_.ranges);
+    lo = from;
+    extent = Extent(positive ? size : simple(ir::max(size, 0)));
   }
 
   const LoopNest& nest_;
@@ -194,12 +233,13 @@ class Region {
   int stage_;
   std::vector<Ends> ends_;
   std::vector<char> known_;
+  std::unordered_set<uint64_t> scalars_;  // that extents of the stage are made of
 };
 
 }  // namespace
 
 void infer_region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage,
-                  std::vector<ir::Expr>& lo, std::vector<int64_t>& extent) {
+                  std::vector<ir::Expr>& lo, std::vector<Extent>& extent) {
   Region(nest, placed, all, stage).infer(lo, extent);
 }
 

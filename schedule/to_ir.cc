@@ -4,6 +4,7 @@
 #include "schedule/check.h"
 #include "schedule/emit.h"
 #include "schedule/refuse.h"
+#include "src/ir/contract.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::schedule {
@@ -44,6 +45,8 @@ Result<BoundArguments> bind(const LoopNest& nest, const std::vector<te::Tensor>&
   return bound;
 }
 
+bool at_least(const Extent& a, const Extent& b) { return a == b || (a.known() && b.known() && a.value() >= b.value()); }
+
 // Whether a stage that is computed inside another's loops is computed whole nevertheless: a stage at root reads it once
 // per element of its own, with different axes as subscripts. Threads would write what their regions share at the same
 // time.
@@ -51,10 +54,9 @@ bool covers_all(const LoopNest& nest, const Placement& placed, int stage) {
   int parent = placed.parent[stage];
   if (placed.parent[parent] != kNone) return false;
   const StageNest& reader = nest.stage(parent);
+  if (placed.scan[stage] != kNone) return false;
   for (int position = 0; position <= placed.level[stage]; ++position)
     if (reader.axes[reader.leaves[position]].annotation == Annotation::kParallel) return false;
-  for (int axis = 0; axis < reader.data_rank + reader.reduce_rank; ++axis)
-    if (reader.axes[axis].extent == 0) return false;
   return std::any_of(placed.reads[parent].begin(), placed.reads[parent].end(), [&](const Read& read) {
     const auto& at = ir::as<ir::Load>(read.load)->at;
     std::vector<AxisId> used;
@@ -62,10 +64,15 @@ bool covers_all(const LoopNest& nest, const Placement& placed, int stage) {
       const auto* var = ir::as<ir::VarRef>(at[d]);
       AxisId axis = var ? reader.axis_of(var->var) : kNone;
       if (axis == kNone || std::find(used.begin(), used.end(), axis) != used.end()) return false;
-      if (reader.axes[axis].min != 0 || reader.axes[axis].extent < nest.stage(stage).axes[d].extent) return false;
+      if (!(reader.axes[axis].min == 0) || !at_least(reader.axes[axis].extent, nest.stage(stage).axes[d].extent))
+        return false;
       used.push_back(axis);
     }
-    return read.source == stage;
+    if (read.source != stage) return false;
+    for (int axis = 0; axis < reader.data_rank + reader.reduce_rank; ++axis)  // a loop that never runs covers nothing
+      if (std::find(used.begin(), used.end(), axis) == used.end() && !at_least(reader.axes[axis].extent, 1))
+        return false;
+    return true;
   });
 }
 
@@ -91,7 +98,35 @@ Status complete(const LoopNest& nest, const Placement& placed, const BoundArgume
   return Unit{};
 }
 
-Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tensor>& args, std::string name) {
+// The scalars of the kernel; the tensors that it computes need values for all that they use.
+Status bind_scalars(ir::Program& program, const Schedule& schedule, const std::vector<te::Tensor>& args,
+                    const std::vector<te::ScalarArgument>& scalars) {
+  std::vector<te::Tensor> roots = schedule.outputs();
+  roots.insert(roots.end(), args.begin(), args.end());
+  try {
+    te::bind_scalars(program, roots, scalars);
+    return Unit{};
+  } catch (const Error& e) {
+    return e.diagnostic();
+  }
+}
+
+// A program that breaks the contract of bounds inference is a bug of ours.
+void keeps_contract(const LoopNest& nest, const ir::Program& program) {
+  std::vector<std::string> reused;
+  bool whole = true;
+  for (int i = 0; i < nest.size(); ++i) {
+    const StageNest& stage = nest.stage(i);
+    if (stage.rolling != kNone || stage.double_buffered != kNone) reused.push_back(stage.name);
+    whole = whole && !stage.store_predicate;
+  }
+  const auto stage = whole ? ir::Stage::kScheduled : ir::Stage::kLowered;
+  const Status kept = ir::check_contract(program, stage, reused);
+  TW_CHECK(kept.ok(), "bounds inference: " + kept.error().render() + ir::to_string(program));
+}
+
+Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tensor>& args, std::string name,
+                           const std::vector<te::ScalarArgument>& scalars) {
   const LoopNest& nest = schedule.nest();
   TW_TRY(BoundArguments bound, bind(nest, args));
   TW_TRY(Placement placed, place(nest, schedule.steps(), bound.stages));
@@ -101,13 +136,21 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
     TW_TRY([[maybe_unused]] Unit fine, check_loops(nest.stage(i), schedule.steps()));
   }
   NestBounds bounds = infer_bounds(nest, placed);
-  return ir::Program{std::move(name), std::move(bound.params), emit(nest, placed, bounds, bound.buffers)};
+  TW_TRY(std::vector<Slide> slides, infer_slides(nest, placed, bounds, schedule.steps()));
+  TW_TRY([[maybe_unused]] Unit unread, check_predicates(nest, placed, schedule.steps()));
+  TW_TRY([[maybe_unused]] Unit reachable, check_prefetches(nest, placed, schedule.steps()));
+  TW_TRY(std::vector<BoundIntrin> intrins, match_intrins(nest, placed, bounds, schedule.steps()));
+  ir::Program program{std::move(name), std::move(bound.params), emit(nest, placed, bounds, slides, bound.buffers, intrins)};
+  TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
+  if (ir::verifies()) keeps_contract(nest, program);
+  return program;
 }
 
 }  // namespace
 
-Result<ir::Program> to_ir(const Schedule& schedule, const std::vector<te::Tensor>& args, std::string name) {
-  return support::with_deep_stack([&] { return derive(schedule, args, std::move(name)); });
+Result<ir::Program> to_ir(const Schedule& schedule, const std::vector<te::Tensor>& args, std::string name,
+                          const std::vector<te::ScalarArgument>& scalars) {
+  return support::with_deep_stack([&] { return derive(schedule, args, std::move(name), scalars); });
 }
 
 }  // namespace tw::schedule

@@ -6,6 +6,7 @@
 
 #include "schedule/loop_nest.h"
 #include "schedule/refuse.h"
+#include "src/ir/parse.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::schedule {
@@ -37,6 +38,14 @@ std::string quoted(const std::string& text) {
     out += c;
   }
   return out + "\"";
+}
+
+// "i < 4 and j < 2" -> te.all(i < 4, j < 2)
+std::string condition_text(const ir::Expr& e) {
+  if (const auto* n = ir::as<ir::Not>(e)) return "~(" + condition_text(n->a) + ")";
+  const auto* b = ir::as<ir::Binary>(e);
+  if (b == nullptr || (b->op != ir::BinOp::kAnd && b->op != ir::BinOp::kOr)) return ir::to_string(e);
+  return (b->op == ir::BinOp::kAnd ? "te.all(" : "te.any(") + condition_text(b->a) + ", " + condition_text(b->b) + ")";
 }
 
 class Writer {
@@ -117,9 +126,16 @@ class Writer {
     line((made.empty() ? "" : join(made) + " = ") + call);
   }
 
+  // A call that makes a stage of several outputs returns a tuple of tensors; any of them names the stage.
   std::string name_new_stage(int i) {
-    const std::string& stage = nest_.stage(i).name;
-    return tensors_[stage] = unique(identifier(stage, true), identifier(stage, true));
+    const StageNest& stage = nest_.stage(i);
+    std::vector<std::string> names;
+    for (const te::Output& output : stage.op->outputs) {
+      const std::string name = identifier(stage.op->outputs.size() > 1 ? output.name : stage.name, true);
+      names.push_back(unique(name, name));
+    }
+    tensors_[stage.name] = names[0];
+    return join(names);
   }
 
   std::vector<std::string> name_new_axes(const LoopNest& before, const Step& step) {
@@ -155,6 +171,21 @@ class Writer {
   }
   std::string call(const CacheWrite& s) {
     return "s.cache_write(" + tensor(s.stage) + ", " + quoted(to_string(s.scope)) + ")";
+  }
+  std::string call(const Rfactor& s) {
+    return "s.rfactor(" + tensor(s.stage) + ", " + axis(s.stage, s.axis) + ", " + std::to_string(s.factor_axis) + ")";
+  }
+
+  std::string call(const SetStorePredicate& s) {
+    const StageNest& stage = nest_.stage(nest_.find_stage(s.stage));
+    std::vector<std::string> names;
+    std::vector<ir::Var> variables;
+    for (int d = 0; d < stage.data_rank; ++d) {
+      names.push_back(stage.axes[d].name);
+      variables.emplace_back(axis(s.stage, names.back()), stage.axes[d].var.type());
+    }
+    const ir::Expr condition = ir::parse_expr(s.condition, names, variables).value_or_throw();
+    return subject(s.stage) + ".set_store_predicate(" + condition_text(condition) + ")";
   }
 
   // Any other Step is a method of its stage that takes the other fields in their order.

@@ -8,10 +8,13 @@
 
 namespace tw::te {
 
-// Throws ExprError. `what` names the tensor: "compute C".
-void check_body(const std::string& what, const Compute&, const SourceLine& where);
+// Throws ExprError, or sets reads_before. `what` names the tensor: "compute C".
+void check_body(const std::string& what, Compute&, const SourceLine& where);
 
-// The second half, in out_of_bounds.cc.
-void check_reads(const std::string& what, const Compute&, const SourceLine& where);
+// The last part, in out_of_bounds.cc. A read A[t - c, ...] of a placeholder, t the first axis and c > 0, is outside in
+// the first iterations, unless A turns out to be the state of a scan: kBefore. With `strict` it is refused like the
+// others.
+enum class Reads { kInside, kBefore };
+Reads check_reads(const std::string& what, const Compute&, const SourceLine& where, bool strict = false);
 
 }  // namespace tw::te

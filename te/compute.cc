@@ -11,9 +11,10 @@
 namespace tw::te {
 namespace {
 
+using Definition = std::function<std::vector<Expr>(const std::vector<Var>&)>;
+
 // An error inside the body that knows no line of its own stands at the compute.
-Expr definition(const std::function<Expr(const std::vector<Var>&)>& body, const std::vector<Var>& axes,
-                const SourceLine& where) {
+std::vector<Expr> definition(const Definition& body, const std::vector<Var>& axes, const SourceLine& where) {
   try {
     return body(axes);
   } catch (const Error& e) {
@@ -24,23 +25,22 @@ Expr definition(const std::function<Expr(const std::vector<Var>&)>& body, const 
   }
 }
 
-std::vector<Tensor> tensors_read(const Expr& body) {
+std::vector<Tensor> tensors_read(const std::vector<Expr>& bodies) {
   std::vector<Tensor> inputs;
   std::unordered_set<uint64_t> seen;
-  ir::walk(body, [&](const Expr& e) {
-    if (const auto* load = ir::as<ir::Load>(e)) {
-      const Operation op = producer(load->buffer);
-      if (op && seen.insert(load->buffer.id()).second) inputs.push_back(tensor_of(load->buffer));
-    }
-    return true;
-  });
+  for (const Expr& body : bodies)
+    ir::walk(body, [&](const Expr& e) {
+      if (const auto* load = ir::as<ir::Load>(e)) {
+        const Operation op = producer(load->buffer);
+        if (op && seen.insert(load->buffer.id()).second) inputs.push_back(tensor_of(load->buffer));
+      }
+      return true;
+    });
   return inputs;
 }
 
-}  // namespace
-
-Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name,
-               std::vector<std::string> axis_names, SourceLine where) {
+std::vector<Tensor> define(std::vector<Expr> shape, const Definition& body, std::string name,
+                           const std::vector<std::string>& axis_names, const SourceLine& where) {
   if (name.empty()) name = "compute";
   const std::string what = name == "compute" ? name : "compute " + name;
   auto node = make_operation(name, where);
@@ -52,17 +52,39 @@ Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vect
     axes.emplace_back(d < axis_names.size() ? axis_names[d] : kAxisNames[d]);
     c.axis.push_back({axes.back(), 0, extents[d], false});
   }
-  Expr value = definition(body, axes, where);
-  if (!value) refuse(ErrorKind::kExpr, what + ": the function must return an expression", {}, where);
-  c.bodies = {as_data(std::move(value))};
+  c.bodies = definition(body, axes, where);
+  if (c.bodies.empty())
+    refuse(ErrorKind::kExpr, what + ": the function must return at least one expression", {}, where);
+  for (Expr& value : c.bodies) {
+    if (!value) refuse(ErrorKind::kExpr, what + ": the function must return an expression", {}, where);
+    value = as_data(std::move(value));
+  }
   if (const auto* r = ir::as<ir::Reduce>(c.body())) {
     for (const ir::ReduceAxis& a : r->axes) c.reduce_axis.push_back({a.var, a.min, a.extent, true});
   }
   check_body(what, c, where);
-  node->inputs = tensors_read(c.body());
-  node->outputs = {{c.body().type(), extents, Buffer::fresh_id(), node->name}};
+  node->inputs = tensors_read(c.bodies);
+  for (size_t i = 0; i < c.bodies.size(); ++i)
+    node->outputs.push_back({c.bodies[i].type(), extents, Buffer::fresh_id(),
+                             c.bodies.size() == 1 ? node->name : node->name + ".v" + std::to_string(i)});
   node->kind = std::move(c);
-  return Tensor(Operation(std::move(node)), 0);
+  const Operation op(std::move(node));
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < op->outputs.size(); ++i) outputs.push_back(op.output(i));
+  return outputs;
+}
+
+}  // namespace
+
+Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name,
+               std::vector<std::string> axis_names, SourceLine where) {
+  const auto one = [&](const std::vector<Var>& axes) { return std::vector<Expr>{body(axes)}; };
+  return define(std::move(shape), one, std::move(name), axis_names, where)[0];
+}
+
+std::vector<Tensor> compute_tuple(std::vector<Expr> shape, const Definition& body, std::string name,
+                                  std::vector<std::string> axis_names, SourceLine where) {
+  return define(std::move(shape), body, std::move(name), axis_names, where);
 }
 
 }  // namespace tw::te

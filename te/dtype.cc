@@ -16,12 +16,14 @@ Type dtype_named(std::string_view name) {
   if (name == "float") return Type::f(32);
   const auto type = ir::parse_type(name);
   if (type && type->is_scalar() && !type->is_index()) return *type;
-  static const std::vector<std::string> kNames = {"bool",     "int8",    "int16",  "int32",  "int64",
-                                                  "uint8",    "uint16",  "uint32", "uint64", "float16",
-                                                  "bfloat16", "float32", "float64"};
+  static const std::vector<std::string> kNames = {"bool",     "int8",    "int16",   "int32",         "int64",
+                                                  "uint8",    "uint16",  "uint32",  "uint64",        "float16",
+                                                  "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"};
   std::vector<std::string> notes;
   if (std::string meant = support::did_you_mean(name, kNames); !meant.empty()) notes.push_back(std::move(meant));
-  notes.push_back("bool, int8..int64, uint8..uint64, float16, bfloat16, float32 and float64 are dtypes");
+  notes.push_back(
+      "bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64, float8_e4m3fn and float8_e5m2 are "
+      "dtypes");
   refuse(ErrorKind::kDType, "dtype must be one that tensors have, not '" + std::string(name) + "'", std::move(notes));
 }
 

@@ -1,10 +1,13 @@
 // The graph of operations, and the naive program that runs it as written.
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "te/refuse.h"
+#include "te/scan.h"
+#include "te/statements.h"
 #include "tensorwright/te.h"
 
 namespace tw::te {
@@ -13,14 +16,19 @@ std::vector<Operation> topological_order(const std::vector<Tensor>& outputs) {
   std::vector<Operation> order;
   std::unordered_set<const OpNode*> seen;
   std::vector<std::pair<Operation, size_t>> stack;
+  const auto visit = [&](const Operation& op) {
+    if (!seen.insert(&*op).second) return;
+    if (const Scan* scan = op->scan())  // its states are names of its own outputs
+      for (const Tensor& state : scan->state) seen.insert(&*state.op());
+    stack.push_back({op, 0});
+  };
   for (const Tensor& t : outputs) {
-    if (!seen.insert(&*t.op()).second) continue;
-    stack.push_back({t.op(), 0});
+    visit(t.op());
     while (!stack.empty()) {
       auto& [op, next] = stack.back();
       if (next < op->inputs.size()) {
-        Operation in = op->inputs[next++].op();
-        if (seen.insert(&*in).second) stack.push_back({in, 0});
+        const Operation in = op->inputs[next++].op();
+        visit(in);
       } else {
         order.push_back(op);
         stack.pop_back();
@@ -33,25 +41,17 @@ std::vector<Operation> topological_order(const std::vector<Tensor>& outputs) {
 namespace {
 
 // A handle to the tensor's buffer as the program declares it; programs know nothing of te.
-Buffer declared(const Operation& op, ir::Scope scope) {
-  ir::BufferNode node = *op.output().buffer().operator->();
+Buffer declared(const Tensor& t, ir::Scope scope) {
+  ir::BufferNode node = *t.buffer().operator->();
   node.scope = scope;
   node.origin = nullptr;
   return Buffer(std::move(node));
 }
 
-ir::Stmt stage(const Compute& c, const Buffer& to, const ir::BufferMap& buffers) {
-  std::vector<Expr> at;
-  for (const IterVar& a : c.axis) at.push_back(a.var);
-  ir::Stmt s = ir::store(to, std::move(at), ir::replace_buffers(c.body(), buffers));
-  for (size_t d = c.axis.size(); d-- > 0;) s = ir::loop(c.axis[d].var, c.axis[d].extent, std::move(s));
-  return s;
-}
-
 std::vector<ir::Param> parameters(const std::vector<Tensor>& args, ir::BufferMap& buffers) {
   std::vector<ir::Param> params;
   for (const Tensor& t : args) {
-    const Buffer buffer = declared(t.op(), ir::Scope::kArgument);
+    const Buffer buffer = declared(t, ir::Scope::kArgument);
     if (!buffers.emplace(buffer.id(), buffer).second)
       refuse(ErrorKind::kArgument, "args: each tensor must be named once, not " + t.name() + " twice");
     params.push_back({buffer, !t.op()->is_placeholder()});
@@ -61,7 +61,10 @@ std::vector<ir::Param> parameters(const std::vector<Tensor>& args, ir::BufferMap
 
 void check_arguments(const std::vector<Operation>& order, const std::vector<Tensor>& outputs,
                      const ir::BufferMap& params) {
-  const auto missing = [&](const OpNode& op) { return !params.contains(op.buffer_id()); };
+  const auto missing = [&](const OpNode& op) {  // of several outputs, those that nobody asked for are scratch
+    return std::none_of(op.outputs.begin(), op.outputs.end(),
+                        [&](const Output& output) { return params.contains(output.buffer_id); });
+  };
   for (const Tensor& t : outputs)
     if (missing(*t.op())) refuse(ErrorKind::kArgument, "args: output " + t.name() + " must be among them");
   for (const Operation& op : order)
@@ -69,9 +72,37 @@ void check_arguments(const std::vector<Operation>& order, const std::vector<Tens
       refuse(ErrorKind::kArgument, "args: placeholder " + op->name + " must be among them", {}, op->where);
 }
 
+bool inside(const std::vector<ScanBody>& scans, const Operation& op) {
+  return std::any_of(scans.begin(), scans.end(), [&](const ScanBody& body) {
+    return std::find(body.stages.begin(), body.stages.end(), op) != body.stages.end();
+  });
+}
+
+void check_written_whole(const std::vector<ScanBody>& scans, const ir::BufferMap& params) {
+  for (const ScanBody& body : scans)
+    for (const Operation& op : body.stages)
+      for (const Output& output : op->outputs)
+        if (params.contains(output.buffer_id))
+          refuse(ErrorKind::kArgument, "args: " + output.name + " must not be among them",
+                 {"it exists inside of the scan " + body.scan->name + " only, from its first update on"}, op->where);
+}
+
+ir::Stmt defined(const Operation& op, const std::vector<ScanBody>& scans, const ir::BufferMap& buffers) {
+  if (const Compute* c = op->compute()) {
+    std::vector<Buffer> to;
+    for (const Output& output : op->outputs) to.push_back(buffers.at(output.buffer_id));
+    return statement(*c, to, buffers);
+  }
+  if (const Extern* e = op->external()) return statement(*e, buffers);
+  for (const ScanBody& body : scans)
+    if (body.scan == op) return statement(body, buffers);
+  return ir::seq({});
+}
+
 }  // namespace
 
-ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, std::string name) {
+ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, std::string name,
+                          const std::vector<ScalarArgument>& scalars) {
   return support::with_deep_stack([&] {
     ir::Program program{std::move(name), {}, {}};
     ir::BufferMap buffers;
@@ -80,17 +111,18 @@ ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<
     roots.insert(roots.end(), args.begin(), args.end());
     const std::vector<Operation> order = topological_order(roots);
     check_arguments(order, outputs, buffers);
+    bind_scalars(program, roots, scalars);
+    const std::vector<ScanBody> scans = scan_bodies(order);
+    check_written_whole(scans, buffers);
     std::vector<Buffer> scratch;
+    for (const Operation& op : order)
+      for (size_t i = 0; i < op->outputs.size() && !op->is_placeholder(); ++i)
+        if (const Buffer buffer = declared(op.output(i), ir::Scope::kGlobal);
+            buffers.emplace(buffer.id(), buffer).second)
+          scratch.push_back(buffer);
     std::vector<ir::Stmt> stages;
-    for (const Operation& op : order) {
-      const Compute* c = op->compute();
-      if (c == nullptr) continue;
-      if (!buffers.contains(op->buffer_id())) {
-        scratch.push_back(declared(op, ir::Scope::kGlobal));
-        buffers.emplace(op->buffer_id(), scratch.back());
-      }
-      stages.push_back(stage(*c, buffers.at(op->buffer_id()), buffers));
-    }
+    for (const Operation& op : order)
+      if (!op->is_placeholder() && !inside(scans, op)) stages.push_back(defined(op, scans, buffers));
     program.body = ir::seq(std::move(stages));
     for (size_t i = scratch.size(); i-- > 0;) program.body = ir::allocate(scratch[i], std::move(program.body));
     return program;

@@ -23,6 +23,16 @@ Expr of_float(Fn fn, Expr e) {
   return ir::call(fn, {std::move(e)});
 }
 
+Expr of_bits(Fn fn, Expr e) {
+  e = as_data(std::move(e));
+  if (!e.type().is_int() && !e.type().is_uint()) {
+    refuse(ErrorKind::kDType,
+           ir::name_of(fn) + ": expected an integer, not " + short_text(e) + " of " + dtype_name(e.type()),
+           {"te.reinterpret(\"int32\", e) gives the bits of a float32"});
+  }
+  return ir::call(fn, {std::move(e)});
+}
+
 // Integers are whole already.
 Expr rounding(Fn fn, Expr e) { return e.type().is_integer() ? std::move(e) : of_float(fn, std::move(e)); }
 
@@ -58,6 +68,20 @@ Expr sigmoid(Expr e) { return of_float(Fn::kSigmoid, std::move(e)); }
 Expr erf(Expr e) { return of_float(Fn::kErf, std::move(e)); }
 Expr sqrt(Expr e) { return of_float(Fn::kSqrt, std::move(e)); }
 Expr rsqrt(Expr e) { return of_float(Fn::kRsqrt, std::move(e)); }
+Expr sin(Expr e) { return of_float(Fn::kSin, std::move(e)); }
+Expr cos(Expr e) { return of_float(Fn::kCos, std::move(e)); }
+Expr tan(Expr e) { return of_float(Fn::kTan, std::move(e)); }
+Expr atan(Expr e) { return of_float(Fn::kAtan, std::move(e)); }
+Expr log2(Expr e) { return of_float(Fn::kLog2, std::move(e)); }
+Expr exp2(Expr e) { return of_float(Fn::kExp2, std::move(e)); }
+Expr log10(Expr e) { return of_float(Fn::kLog10, std::move(e)); }
+Expr expm1(Expr e) { return of_float(Fn::kExpm1, std::move(e)); }
+Expr log1p(Expr e) { return of_float(Fn::kLog1p, std::move(e)); }
+Expr cbrt(Expr e) { return of_float(Fn::kCbrt, std::move(e)); }
+Expr popcount(Expr e) { return of_bits(Fn::kPopcount, std::move(e)); }
+Expr clz(Expr e) { return convert(Type::i(32), of_bits(Fn::kClz, std::move(e))); }
+Expr isnan(Expr e) { return e.type().is_float() ? ir::call(Fn::kIsNan, {std::move(e)}) : ir::boolean(false); }
+Expr isinf(Expr e) { return e.type().is_float() ? ir::call(Fn::kIsInf, {std::move(e)}) : ir::boolean(false); }
 Expr floor(Expr e) { return rounding(Fn::kFloor, std::move(e)); }
 Expr ceil(Expr e) { return rounding(Fn::kCeil, std::move(e)); }
 Expr trunc(Expr e) { return rounding(Fn::kTrunc, std::move(e)); }
@@ -77,6 +101,35 @@ Expr abs(Expr e) {
   e = as_data(std::move(e));
   if (e.type().is_uint()) return e;
   return e.type().is_int() ? ir::call(Fn::kAbs, {std::move(e)}) : of_float(Fn::kAbs, std::move(e));
+}
+
+Expr isfinite(Expr e) {
+  if (!e.type().is_float()) return ir::boolean(true);
+  return ir::logical_not(ir::binary(BinOp::kOr, isnan(e), isinf(e)));
+}
+
+Expr fma(Expr a, Expr b, Expr c) {
+  promote(a, b);
+  promote(a, c);
+  promote(a, b);
+  if (!a.type().is_float()) {
+    refuse(ErrorKind::kDType, "fma: expected floats, not " + dtype_name(a.type()),
+           {"integers round nothing: a * b + c"});
+  }
+  return ir::call(Fn::kFma, {std::move(a), std::move(b), std::move(c)});
+}
+
+Expr reinterpret(std::string_view dtype, Expr e) {
+  const Type to = dtype_named(dtype);
+  e = as_data(std::move(e));
+  const Type from = e.type();
+  if (to == from) return e;
+  if (to.is_bool() || from.is_bool() || to.bits != from.bits) {
+    refuse(ErrorKind::kDType,
+           "reinterpret: dtype must be a number as wide as " + dtype_name(from) + ", not " + dtype_name(to),
+           {"the value: " + short_text(e), "e.astype(dtype) converts values"});
+  }
+  return ir::reinterpret(to, std::move(e));
 }
 
 Expr power(Expr a, Expr b) {
@@ -102,6 +155,7 @@ Expr any(std::vector<Expr> conditions) { return combine("any", BinOp::kOr, condi
 
 Expr constant(double value, std::string_view dtype) {
   const Type type = dtype_named(dtype);
+  if (type.is_float8()) return ir::cast(type, constant(ir::round_to(type, value), "float32"));
   const Expr e = ir::imm(type, value);
   const auto* f = ir::as<ir::FloatImm>(e);
   const bool held = f ? std::isfinite(f->value) == std::isfinite(value)
@@ -113,7 +167,13 @@ Expr constant(double value, std::string_view dtype) {
   refuse(ErrorKind::kDType, "const: value must be one that " + dtype_name(type) + " holds, not " + text.str());
 }
 
-Expr min_value(std::string_view dtype) { return ir::type_min(dtype_named(dtype)); }
-Expr max_value(std::string_view dtype) { return ir::type_max(dtype_named(dtype)); }
+Expr min_value(std::string_view dtype) {
+  const Type type = dtype_named(dtype);
+  return type.is_float8() ? constant(type.code == ir::TypeCode::kE4M3 ? -448 : -57344, dtype) : ir::type_min(type);
+}
+Expr max_value(std::string_view dtype) {
+  const Type type = dtype_named(dtype);
+  return type.is_float8() ? constant(type.code == ir::TypeCode::kE4M3 ? 448 : 57344, dtype) : ir::type_max(type);
+}
 
 }  // namespace tw::te

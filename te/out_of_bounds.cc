@@ -8,6 +8,7 @@
 
 #include "src/ir/interval.h"
 #include "src/ir/interval_arith.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "te/check_body.h"
@@ -69,11 +70,12 @@ std::optional<int64_t> evaluate(const Expr& e, const Values& values) {
 
 class ReadChecker {
  public:
-  ReadChecker(const std::string& what, const SourceLine& where, const std::vector<IterVar>& axes)
-      : what_(what), where_(where) {
+  ReadChecker(const std::string& what, const SourceLine& where, const std::vector<IterVar>& axes, bool strict)
+      : what_(what), where_(where), strict_(strict), first_(axes.empty() ? Var() : axes[0].var) {
     for (const IterVar& a : axes) {
-      const int64_t min = *ir::as_int(a.min), extent = *ir::as_int(a.extent);
-      bounds_[a.var.id()] = {min, min + extent - 1};
+      const auto min = ir::as_int(a.min), extent = ir::as_int(a.extent);
+      if (!min || !extent) continue;  // no example can be given
+      bounds_[a.var.id()] = {*min, *min + *extent - 1};
       names_[a.var.id()] = a.var.name();
     }
   }
@@ -88,6 +90,8 @@ class ReadChecker {
     }
     --depth_;
   }
+
+  bool before() const { return before_; }
 
  private:
   void visit_node(const Expr& e, const Condition* around) {
@@ -105,6 +109,12 @@ class ReadChecker {
       visit_under(b->b, b->a, b->op == BinOp::kAnd, around);
       return;
     }
+    if (const auto* r = ir::as<ir::Reduce>(e); r && static_cast<bool>(r->where)) {
+      visit(r->where, around);
+      for (const Expr& source : r->sources) visit_under(source, r->where, true, around);
+      for (const Expr& init : r->init) visit(init, around);
+      return;
+    }
     for (const Expr& child : ir::children(e)) visit(child, around);
     if (const auto* load = ir::as<ir::Load>(e)) check(e, *load, around);
   }
@@ -119,8 +129,19 @@ class ReadChecker {
       const auto extent = ir::as_int(load.buffer.shape()[d]);
       const ir::Interval range = ir::interval_of(load.at[d], bounds_);
       if (!extent || (range.lo >= 0 && range.hi < *extent)) continue;
-      if (const auto example = find_example(load.at[d], *extent, around)) report(read, load, d, *example);
+      const auto example = find_example(load.at[d], *extent, around);
+      if (!example) continue;
+      if (d > 0 || !is_before(load)) report(read, load, d, *example);
+      before_ = true;
     }
+  }
+
+  // A[t - c, ...] of a placeholder: in a scan, a state of an earlier time.
+  bool is_before(const ir::Load& load) const {
+    const Operation op = producer(load.buffer);
+    if (strict_ || !first_ || !op || !op->is_placeholder()) return false;
+    const auto back = ir::as_int(ir::simplify(Expr(first_) - load.at[0]));
+    return back && *back > 0;
   }
 
   // The numbers that decide: ends of the axes, and what subscript and conditions compare with.
@@ -207,6 +228,9 @@ class ReadChecker {
 
   const std::string& what_;
   const SourceLine& where_;
+  const bool strict_;
+  const Var first_;
+  bool before_ = false;
   ir::Bounds bounds_;
   std::unordered_map<uint64_t, std::string> names_;
   std::vector<std::unique_ptr<Condition>> conditions_;
@@ -218,13 +242,15 @@ class ReadChecker {
 
 }  // namespace
 
-void check_reads(const std::string& what, const Compute& c, const SourceLine& where) {
+Reads check_reads(const std::string& what, const Compute& c, const SourceLine& where, bool strict) {
   std::vector<IterVar> axes = c.axis;
   axes.insert(axes.end(), c.reduce_axis.begin(), c.reduce_axis.end());
   const bool never_runs =
       std::any_of(axes.begin(), axes.end(), [](const IterVar& a) { return ir::is_int(a.extent, 0); });
-  if (never_runs) return;
-  ReadChecker(what, where, axes).visit(c.body(), nullptr);
+  if (never_runs) return Reads::kInside;
+  ReadChecker checker(what, where, axes, strict);
+  for (const Expr& value : c.bodies) checker.visit(value, nullptr);
+  return checker.before() ? Reads::kBefore : Reads::kInside;
 }
 
 }  // namespace tw::te

@@ -27,7 +27,7 @@ void delete_operation(OpNode* node) {
   busy = false;
 }
 
-int64_t checked_extent(const std::string& what, size_t dimension, const Expr& given, const SourceLine& where) {
+Expr checked_extent(const std::string& what, size_t dimension, const Expr& given, const SourceLine& where) {
   const std::string name = what + ": extent " + std::to_string(dimension);
   if (!given) refuse(ErrorKind::kExpr, name + " is missing", {}, where);
   if (given.type().is_float() || given.type().is_bool()) {
@@ -35,13 +35,14 @@ int64_t checked_extent(const std::string& what, size_t dimension, const Expr& gi
            name + " must be an integer, not " + short_text(given) + " of " + dtype_name(given.type()),
            {"n // 2 divides integers"}, where);
   }
-  const auto extent = ir::as_int(ir::simplify(as_index(given)));
-  if (!extent) {
-    refuse(ErrorKind::kExpr, name + " must be a known integer, not " + short_text(given),
-           {"extents that are only known when the kernel runs are not supported yet"}, where);
+  const Expr extent = ir::simplify(as_index(given));
+  if (!is_extent(extent)) {
+    refuse(ErrorKind::kExpr, name + " must be an integer or an expression of te.var, not " + short_text(given),
+           {"n = te.var(\"n\"); + - * // % te.min and te.max of such variables and integers are extents"}, where);
   }
-  if (*extent < 0) refuse(ErrorKind::kExpr, name + " must not be negative, not " + std::to_string(*extent), {}, where);
-  return *extent;
+  if (ir::as_int(extent).value_or(0) < 0)
+    refuse(ErrorKind::kExpr, name + " must not be negative, not " + ir::to_string(extent), {}, where);
+  return extent;
 }
 
 std::string shape_text(const Tensor& t) {
@@ -95,9 +96,9 @@ std::vector<Expr> checked_shape(const std::string& what, const std::vector<Expr>
   int64_t elements = 1;
   bool too_large = false;
   for (size_t d = 0; d < shape.size(); ++d) {
-    const int64_t extent = checked_extent(what, d, shape[d], where);
-    too_large |= __builtin_mul_overflow(elements, std::max<int64_t>(extent, 1), &elements) || elements > kMaxElements;
-    extents.push_back(Expr(extent));
+    extents.push_back(checked_extent(what, d, shape[d], where));
+    const int64_t known = std::max<int64_t>(ir::as_int(extents.back()).value_or(1), 1);
+    too_large |= __builtin_mul_overflow(elements, known, &elements) || elements > kMaxElements;
   }
   if (too_large) refuse(ErrorKind::kExpr, what + ": a tensor has at most 2**56 elements", {}, where);
   return extents;
@@ -153,7 +154,7 @@ Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string 
                std::to_string(strides.size()),
            {}, where);
   }
-  node->kind = Placeholder{checked_shape(what + ": strides", strides, where), false};
+  node->kind = Placeholder{checked_shape(what + ": strides", strides, where), false, std::nullopt};
   return Tensor(Operation(std::move(node)), 0);
 }
 

@@ -64,7 +64,8 @@ CText CEmitter::emit_uncached(const Expr& expr, Need need) {
       [&](const ir::Call& call) { return emit_call(call, type); },
       [&](const ir::Let& let) { return emit_let(let, need); }, [&](const ir::Ramp&) { return unexpected(expr); },
       [&](const ir::Broadcast&) { return unexpected(expr); }, [&](const ir::Reduce&) { return unexpected(expr); },
-      [&](const ir::CallExtern&) { return unexpected(expr); }, [&](const ir::Address&) { return unexpected(expr); });
+      [&](const ir::CallExtern& call) { return emit_extern(call, type); },
+      [&](const ir::Address&) { return unexpected(expr); });
 }
 
 void CEmitter::declare(Type type, const std::string& name, const std::string& value) {
@@ -237,11 +238,14 @@ std::string CEmitter::call_text(const std::string& function, const std::vector<E
 CText CEmitter::emit_call(const ir::Call& call, Type type) {
   const Type from = call.args[0].type();
   if (call.fn == Fn::kReinterpret) {
-    const auto bits = [](Type t) { return t.is_half() ? Type::u(16) : t; };
+    const auto bits = [](Type t) { return t.is_half() || t.is_float8() ? Type::u(t.bits) : t; };
     if (bits(from).is_float() || bits(type).is_float()) return {call_text(helpers_.reinterpret(from, type), call.args)};
     if (bits(from) == bits(type)) return emit(call.args[0]);
     return {"(" + c_type(type) + ")" + in(call.args[0], kUnary), kUnary};
   }
+  if (call.fn == Fn::kIsNan || call.fn == Fn::kIsInf) return {call_text(helpers_.classify(call.fn, from), call.args)};
+  if (call.fn == Fn::kPopcount || call.fn == Fn::kClz)
+    return {call_text(helpers_.count_bits(call.fn, type), call.args)};
   if (call.fn == Fn::kAbs && type.is_integer())
     return type.is_uint() ? emit(call.args[0]) : CText{call_text(helpers_.integer_abs(type), call.args)};
   TW_CHECK(type.is_float() && type.bits >= 32, "a function of floats on " + ir::to_string(type));
@@ -302,7 +306,7 @@ bool CEmitter::may_fault(const Expr& expr) {
   const auto known = may_fault_.find(expr.get());
   if (known != may_fault_.end()) return known->second;
   const auto* load = ir::as<ir::Load>(expr);
-  bool result = load && (load->at.empty() || !surely_inside(*load));
+  bool result = ir::as<ir::CallExtern>(expr) || (load && (load->at.empty() || !surely_inside(*load)));
   for (const Expr& child : ir::children(expr)) result = result || may_fault(child);
   may_fault_[expr.get()] = result;
   return result;

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/arg_specs.h"
 #include "codegen/c/emitter.h"
 #include "codegen/c/lanes.h"
 #include "codegen/c/source.h"
 #include "codegen/c/tiles.h"
+#include "src/ir/scalars.h"
 #include "src/ir/walk.h"
 #include "src/runtime/kernel.h"
 #include "src/support/deep_stack.h"
@@ -31,7 +33,8 @@ std::string bare_abi() {
   replace_all(text, "typedef int32_t (*tw_parallel_body)" + body + ";", "");
   replace_all(text, "int64_t n, tw_parallel_body body,",
               "int64_t n,\n                          int32_t (*body)" + body + ",");
-  for (const char* type : {"tw_args", "tw_context", "tw_param_descriptor", "tw_kernel_descriptor"}) {
+  for (const char* type :
+       {"tw_args", "tw_context", "tw_param_descriptor", "tw_scalar_descriptor", "tw_kernel_descriptor"}) {
     const std::string name = type;
     replace_all(text, "typedef struct " + name + " {", "struct " + name + " {");
     replace_all(text, "} " + name + ";", "};");
@@ -62,13 +65,6 @@ std::string shape_text(const ir::Buffer& buffer) {
   return text + "]";
 }
 
-// In a comment, whatever it is.
-std::string plain(std::string text) {
-  for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* ");
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
-  return text;
-}
-
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -97,12 +93,16 @@ constexpr const char* kLanes = " * A loop over l, the lanes, is one vector state
 constexpr const char* kHowToCompile = " * Compile with -std=c99 -O2 -fwrapv -fno-math-errno -ffp-contract=off. */\n";
 
 constexpr const char* kVectors = R"(
-#ifndef TW_VECTORS
-#ifdef __GNUC__
+#if !defined TW_VECTORS && defined __GNUC__
 #define TW_VECTORS 1
-#else
-#define TW_VECTORS 0
 #endif
+)";
+
+constexpr const char* kPrefetch = R"(
+#ifdef __GNUC__
+#define TW_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define TW_PREFETCH(address) ((void)0)
 #endif
 )";
 
@@ -120,15 +120,23 @@ std::string CEmitter::vector_type(ir::Type element, int lanes) {
 
 void CEmitter::find_written(const ir::Program& program) {
   written_.clear();
-  ir::walk(program.body, [&](const ir::Stmt& s) {
-    if (const auto* store = ir::as<ir::Store>(s)) written_.insert(store->buffer.id());
-    return true;
-  });
+  ir::walk(
+      program.body,
+      [&](const ir::Stmt& s) {
+        if (const auto* store = ir::as<ir::Store>(s)) written_.insert(store->buffer.id());
+        return true;
+      },
+      [&](const ir::Expr& e) {
+        if (const auto* address = ir::as<ir::Address>(e); address && address->written)
+          written_.insert(address->buffer.id());
+        return true;
+      });
 }
 
 void CEmitter::emit_kernel(const ir::Program& program) {
   kernel_name_ = runtime::kernel_symbol(program.name);
   find_written(program);
+  number_externs(program);
   frame_ = Frame{};
   lines_.clear();
   indent_ = 1;
@@ -141,11 +149,20 @@ void CEmitter::emit_kernel(const ir::Program& program) {
     const std::string name = names_.bind(buffer.id(), buffer.name());
     line(pointer(buffer) + " restrict " + name + " = args->data[" + std::to_string(i) + "];");
   }
+  for (size_t s = 0; s < program.scalars.size(); ++s) {
+    const ir::Var& var = program.scalars[s];
+    const std::string type = c_type(var.type()), name = names_.bind(var.id(), var.name());
+    const std::string at = "*(const " + type + "*)args->data[" + std::to_string(program.params.size() + s) + "]";
+    if (ir::uses_var(program.body, var))
+      line("const " + type + " " + name + " = " + at + (var.type().is_bool() ? " != 0;" : ";"));
+  }
+  for (const auto& [id, range] : ir::scalar_bounds(program)) bounds_[id] = range;
   const size_t opening = lines_.size();
   emit(program.body);
   const auto mentions = [&](const char* word) {
     return std::any_of(lines_.begin(), lines_.end(), [&](auto& text) { return text.find(word) != std::string::npos; });
   };
+  for (const auto& [name, declaration] : frame_.externs) lines_.insert(lines_.begin(), declaration);
   const auto unused = [&](const char* word) { lines_.insert(lines_.begin(), "  (void)" + std::string(word) + ";"); };
   const bool context_used = mentions("context");
   if (opening == 0) unused("args");
@@ -172,23 +189,40 @@ void CEmitter::emit_descriptor(const ir::Program& program, const Target& target)
             std::to_string(type.bits) + ", " + (program.params[i].written ? "1" : "0") + ", " +
             std::to_string(buffer.rank()) + ", " + shape + ", " + strides + "},\n";
   }
-  std::string params = "NULL";
-  if (!rows.empty()) {
-    params = function_names_.symbol(symbol + "_params");
-    functions_ += "static const struct tw_param_descriptor " + params + "[] = {\n" + rows + "};\n";
-  }
+  const auto table = [&](const std::string& type, const char* what, const std::string& lines) -> std::string {
+    if (lines.empty()) return "NULL";
+    const std::string name = function_names_.symbol(symbol + "_" + what);
+    functions_ += "static const " + type + " " + name + "[] = {\n" + lines + "};\n";
+    return name;
+  };
+  const std::vector<runtime::ScalarSpec> scalars = scalar_specs(program);
+  std::string scalar_rows, extent_rows;
+  for (const runtime::ScalarSpec& scalar : scalars)
+    scalar_rows += "    {" + quoted(scalar.var.name()) + ", " +
+                   std::to_string(static_cast<int>(scalar.var.type().code)) + ", " +
+                   std::to_string(scalar.var.type().bits) + ", " + std::to_string(scalar.place) + "},\n";
+  for (const std::string& extent : extent_texts(program))
+    extent_rows += "    " + (extent.empty() ? "NULL" : quoted(extent)) + ",\n";
+  std::string extern_rows;
+  for (const std::string& symbol_name : externs_) extern_rows += "    " + quoted(symbol_name) + ",\n";
+  const std::string params = table("struct tw_param_descriptor", "params", rows);
+  const std::string scalar_table = table("struct tw_scalar_descriptor", "scalars", scalar_rows);
+  const std::string extents = table("char* const", "extents", extent_rows);
+  const std::string externs = table("char* const", "externs", extern_rows);
   std::string features;  // in pieces, one a line
   size_t start = 0;
   for (const std::string& feature : target.features) {
-    features += (features.empty() ? "" : ",") + feature;
-    if (features.size() - start < 90) continue;
-    features += "\"\n    \"";
-    start = features.size();
+    if (features.size() - start + feature.size() > 100) {
+      features += "\"\n    \"";
+      start = features.size();
+    }
+    features += feature + (&feature == &target.features.back() ? "" : ",");
   }
   functions_ += "const struct tw_kernel_descriptor " + runtime::descriptor_symbol(program.name) +
                 " = {\n    sizeof(struct tw_kernel_descriptor), TW_ABI_VERSION, " + quoted(program.name) + ", " +
                 quoted(target.to_string()) + ",\n    \"" + features + "\",\n    " +
-                std::to_string(program.params.size()) + ", " + params + "};\n";
+                std::to_string(program.params.size()) + ", " + params + ", " + std::to_string(scalars.size()) + ", " +
+                scalar_table + ", " + extents + ", " + std::to_string(externs_.size()) + ", " + externs + "};\n";
 }
 
 std::string CEmitter::file(const std::vector<ir::Program>& programs, const Target& target) {
@@ -196,7 +230,7 @@ std::string CEmitter::file(const std::vector<ir::Program>& programs, const Targe
   for (const ir::Program& program : programs) {
     head += (head.empty() ? "/* Kernel " : " * Kernel ") + program.name + " for " + target.to_string() + ".\n";
     for (const ir::Param& param : program.params)
-      head += " *   " + plain(param.buffer.name()) + ": " + plain(shape_text(param.buffer)) +
+      head += " *   " + c_comment(param.buffer.name()) + ": " + c_comment(shape_text(param.buffer)) +
               (param.written ? ", written" : "") + "\n";
     functions_ += "\n";
     emit_kernel(tiles_of_vectors(lanes_as_loops(program)));
@@ -207,6 +241,7 @@ std::string CEmitter::file(const std::vector<ir::Program>& programs, const Targe
   if (helpers_.math()) out += "#include <math.h>\n";
   out += bare_abi();
   out += "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n";
+  if (helpers_.prefetch()) out += kPrefetch;
   if (!vector_types_.empty()) {
     out += kVectors + std::string("#if TW_VECTORS\n");
     for (const auto& [vector, array] : vector_types_) out += vector;

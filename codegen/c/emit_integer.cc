@@ -49,12 +49,10 @@ CText CEmitter::emit_division(const ir::Binary& binary) {
                        : floors       ? divisor_positive && dividend_positive
                                       : divisor_positive || divisor.value_or(-1) < -1;
   if (!as_in_c) return {call_text(helpers_.division(binary.op, type), {binary.a, binary.b})};
-  CText a = emit(binary.a);
-  const CText b = emit(binary.b);
-  if (type.bits == 64 && !a.wide && !b.wide) a = widened(type, a);
+  const CText a = emit(binary.a), b = emit(binary.b);
   const std::string dividend = a.level < kMultiplicative ? "(" + a.text + ")" : a.text;
   const std::string by = b.level <= kMultiplicative ? "(" + b.text + ")" : b.text;
-  return {dividend + (modulo ? " % " : " / ") + by, kMultiplicative};
+  return {dividend + (modulo ? " % " : " / ") + by, kMultiplicative, a.wide || b.wide};
 }
 
 CText CEmitter::emit_cast(Type to, const Expr& expr, Need need) {

@@ -68,8 +68,11 @@ void CEmitter::emit_parallel_body(const ir::For& loop, const std::string& functi
   std::string head = "struct " + function + " {\n" + fields + "};\n\n";
   head += "static int32_t " + function + "(int64_t begin, int64_t end, void* closure) {\n";
   head += "  const struct " + function + "* captured = closure;\n";
-  if (body.find("context") != std::string::npos) head += "  const struct tw_context* context = captured->context;\n";
-  functions_ += head + joined(opening) + body + "  return 0;\n}\n\n";
+  if (body.find("context") != std::string::npos || !frame_.externs.empty())
+    head += "  const struct tw_context* context = captured->context;\n";
+  std::vector<std::string> declared;
+  for (const auto& [name, declaration] : frame_.externs) declared.push_back(declaration);
+  functions_ += head + joined(opening) + joined(declared) + body + "  return 0;\n}\n\n";
   lines_ = std::move(outer_lines);
   indent_ = outer_indent;
   frame_ = outer;

@@ -51,10 +51,23 @@ void CEmitter::emit_allocate(const ir::Allocate& alloc) {
     frame_.stack_bytes += bytes;
     return emit(alloc.body);
   }
-  ir::Expr count(1);
-  for (const ir::Expr& extent : buffer.shape()) count = ir::is_int(count, 1) ? extent : count * extent;
-  begin_statement({count});
-  emit_heap_scratch(alloc, in(count, kMultiplicative) + " * sizeof(" + element + ")");
+  begin_statement(buffer.shape());
+  const std::string size = "sizeof(" + element + ")";
+  if (elements) return emit_heap_scratch(alloc, std::to_string(*elements) + " * " + size);
+  std::string count;
+  for (const ir::Expr& extent : buffer.shape())
+    count = count.empty() ? emit_extent(extent) : helpers_.size("mul") + "(" + count + ", " + emit_extent(extent) + ")";
+  emit_heap_scratch(alloc, helpers_.size("mul") + "(" + count + ", " + size + ")");
+}
+
+// Sums and products, whatever the numbers are.
+std::string CEmitter::emit_extent(const ir::Expr& extent) {
+  const auto* b = ir::as<ir::Binary>(extent);
+  const bool product = b && b->op == ir::BinOp::kMul, sum = b && b->op == ir::BinOp::kAdd;
+  if (!product && !sum) return argument(extent);
+  const std::string function = helpers_.size(product ? "mul" : "add");
+  const std::string left = emit_extent(b->a);
+  return function + "(" + left + ", " + emit_extent(b->b) + ")";
 }
 
 void CEmitter::emit_heap_scratch(const ir::Allocate& alloc, const std::string& bytes) {

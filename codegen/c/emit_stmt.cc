@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "codegen/c/emitter.h"
+#include "src/ir/walk.h"
 
 namespace tw::codegen {
 
@@ -16,24 +17,45 @@ constexpr size_t kLineLength = 118;
 // Of the constants and variables that a loop's end is compared with each time round, none changes inside.
 bool is_fixed(const Expr& e) { return ir::as<ir::IntImm>(e) || ir::as<ir::VarRef>(e); }
 
-// The space where a line is best continued on the next one: outside as many parentheses as can be had, after a comma or
-// before an operator; the last of those.
+// The space where a line is best continued on the next one: outside as many parentheses as can be had, before an
+// operator that binds as little as can be had or after a comma; the last of those.
 size_t break_point(const std::string& text, size_t from) {
   size_t best = std::string::npos;
-  int depth = 0, best_depth = 0;
-  for (size_t i = from; i < text.size() && (i <= kLineLength || best == std::string::npos); ++i) {
+  int depth = 0, best_cost = 0;
+  for (size_t i = from; i + 2 < text.size() && (i <= kLineLength || best == std::string::npos); ++i) {
     depth +=
         (text[i] == '(' || text[i] == '[' || text[i] == '{') - (text[i] == ')' || text[i] == ']' || text[i] == '}');
-    if (text[i] != ' ' || (i < kLineLength / 2 && text.size() > kLineLength)) continue;
-    const bool good =
-        text[i - 1] == ',' || (i + 2 < text.size() && std::ispunct(static_cast<unsigned char>(text[i + 1])) &&
-                               text[i + 1] != '(' && text[i + 1] != '-' && text[i + 1] != '_');
-    const bool minus = i + 2 < text.size() && text[i + 1] == '-' && text[i + 2] == ' ';
-    if (!(good || minus) || (best != std::string::npos && depth > best_depth)) continue;
+    if (text[i] != ' ' || i < kLineLength / 2) continue;
+    const bool spaced = text[i + 2] == ' ' || text[i + 3] == ' ';  // what follows is an operator of one or two letters
+    const bool weak =
+        text[i - 1] == ',' || (spaced && std::string_view("+-?:&|^<>=").find(text[i + 1]) != std::string::npos);
+    const bool strong = spaced && std::string_view("*/%").find(text[i + 1]) != std::string::npos;
+    const int cost = 2 * depth + strong;
+    if (!(weak || strong) || (best != std::string::npos && cost > best_cost)) continue;
     best = i;
-    best_depth = depth;
+    best_cost = cost;
   }
   return best;
+}
+
+// The stages that a loop nest computes, by the names of their buffers; nothing for other statements. Declarations
+// belong to the nest that they stand before.
+std::string stages_of(const Stmt& nest) {
+  if (const auto* alloc = ir::as<ir::Allocate>(nest)) return stages_of(alloc->body);
+  if (const auto* let = ir::as<ir::LetStmt>(nest)) return stages_of(let->body);
+  if (const auto* seq = ir::as<ir::Seq>(nest)) return seq->stmts.empty() ? "" : stages_of(seq->stmts[0]);
+  const auto* loop = ir::as<ir::For>(nest);
+  if (!loop || loop->kind == ir::ForKind::kVectorized) return "";
+  std::vector<std::string> names;
+  ir::walk(nest, [&](const Stmt& s) {
+    const auto* store = ir::as<ir::Store>(s);
+    if (store && std::find(names.begin(), names.end(), store->buffer.name()) == names.end())
+      names.push_back(store->buffer.name());
+    return true;
+  });
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + c_comment(name);
+  return text;
 }
 
 }  // namespace
@@ -66,7 +88,16 @@ void CEmitter::emit(const Stmt& stmt) {
       stmt, [&](const ir::Store& store) { emit_store(store, false); }, [&](const ir::For& loop) { emit_for(loop); },
       [&](const ir::If& branch) { emit_if(branch); }, [&](const ir::Seq& seq) { emit_seq(seq); },
       [&](const ir::Allocate& alloc) { emit_allocate(alloc); }, [&](const ir::LetStmt& let) { emit_let(let); },
-      [&](const ir::Evaluate& e) { emit(e.value); });
+      [&](const ir::Evaluate& e) { emit_evaluate(e.value); });
+}
+
+void CEmitter::emit_evaluate(const Expr& value) {
+  begin_statement({value});
+  const auto* call = ir::as<ir::Call>(value);
+  if (!call || call->fn != ir::Fn::kPrefetch) return line(emit(value).text + ";");
+  const auto* address = ir::as<ir::Address>(call->args[0]);
+  helpers_.uses_prefetch();
+  line("TW_PREFETCH(&" + access(address->buffer, address->at) + ");");
 }
 
 void CEmitter::emit_block(const Stmt& stmt) {
@@ -185,7 +216,14 @@ void CEmitter::emit_let(const ir::LetStmt& let) {
 
 // The declarations of a let or an allocation reach to the end of the block that it stands in, unless more follows.
 void CEmitter::emit_seq(const ir::Seq& seq) {
-  for (const Stmt& s : seq.stmts) {
+  std::vector<std::string> stages;
+  for (const Stmt& s : seq.stmts) stages.push_back(stages_of(s));
+  const bool several = std::any_of(stages.begin(), stages.end(), [&](const std::string& names) {
+    return !names.empty() && !stages[0].empty() && names != stages[0];
+  });
+  for (size_t i = 0; i < seq.stmts.size(); ++i) {
+    const Stmt& s = seq.stmts[i];
+    if (several && !stages[i].empty() && (i == 0 || stages[i] != stages[i - 1])) line("/* " + stages[i] + " */");
     const bool declares = ir::as<ir::Allocate>(s) || ir::as<ir::LetStmt>(s);
     const bool last = s.same_as(seq.stmts.back());
     if (!declares || last) {

@@ -9,6 +9,7 @@
 // must not be evaluated when its arm is not taken gets an `if` there.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -76,6 +77,7 @@ class CEmitter {
   CText emit_choice(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no, Need need);
   CText emit_cast(ir::Type to, const ir::Expr& value, Need need);
   CText emit_call(const ir::Call& call, ir::Type type);
+  CText emit_extern(const ir::CallExtern& call, ir::Type type);
   CText emit_load(const ir::Load& load, ir::Type type, Need need);
   CText emit_let(const ir::Let& let, Need need);
   std::string access(const ir::Buffer& buffer, const std::vector<ir::Expr>& at);
@@ -100,6 +102,8 @@ class CEmitter {
   void emit_parallel_body(const ir::For& loop, const std::string& function, const std::string& fields,
                           const std::vector<std::string>& opening);
   void declare_elements(const ir::Buffer& buffer);
+  std::string emit_extent(const ir::Expr& extent);
+  void emit_evaluate(const ir::Expr& value);
   void emit_allocate(const ir::Allocate& alloc);
   void emit_heap_scratch(const ir::Allocate& alloc, const std::string& bytes);
   void leave_if(const std::string& failed, const std::string& code);
@@ -111,6 +115,7 @@ class CEmitter {
   std::string vector_type(ir::Type element, int lanes);
   std::string pointer(const ir::Buffer& buffer) const;  // to it: "const float*"
   void find_written(const ir::Program& program);
+  void number_externs(const ir::Program& program);
 
   // Lines of the function under construction.
   void line(const std::string& text);
@@ -123,7 +128,8 @@ class CEmitter {
 
   // What belongs to the function under construction; a parallel body has its own.
   struct Frame {
-    std::vector<std::string> held;  // scratch to be released when the function is left, innermost last
+    std::vector<std::string> held;               // scratch to be released when the function is left, innermost last
+    std::map<std::string, std::string> externs;  // C functions that it calls: name and declaration
     int64_t stack_bytes = 0;
     bool in_parallel = false;
   };
@@ -155,6 +161,8 @@ class CEmitter {
   std::vector<ir::Expr> kept_;                      // made here; the maps above know nodes by address
   ir::Bounds bounds_;
   std::string kernel_name_;
+  std::vector<std::string>
+      externs_;  // the symbols of the C functions that the program calls, in the order of the table
 };
 
 }  // namespace tw::codegen

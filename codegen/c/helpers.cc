@@ -7,14 +7,15 @@ using ir::Type;
 using ir::TypeCode;
 
 std::string c_type(Type type) {
-  if (type.is_bool()) return "uint8_t";
+  if (type.is_bool() || type.is_float8()) return "uint8_t";
   if (type.is_half()) return "uint16_t";
-  if (type.is_float()) return type.bits == 32 ? "float" : type.bits == 64 ? "double" : "uint8_t";
+  if (type.is_float()) return type.bits == 32 ? "float" : "double";
   return (type.is_uint() ? "uint" : "int") + std::to_string(type.bits) + "_t";
 }
 
 std::string type_suffix(Type type) {
   if (type.is_bool()) return "bool";
+  if (type.is_float8()) return type.code == TypeCode::kE4M3 ? "e4m3" : "e5m2";
   const char* letter = type.code == TypeCode::kBFloat ? "bf" : type.is_float() ? "f" : type.is_uint() ? "u" : "i";
   return letter + std::to_string(type.bits);
 }
@@ -100,6 +101,29 @@ std::string Helpers::half_cast(Type from, Type to) {
                  "  else x.u = (rest << 13) + (rest < 0x7c00 ? 0x38000000 : 0x70000000);\n"
                  "  x.u |= sign;\n"
                  "  return x.f;\n");
+}
+
+std::string Helpers::count_bits(ir::Fn fn, Type type) {
+  const bool zeros = fn == ir::Fn::kClz;
+  const std::string bits = c_type(Type::u(type.bits)), start = zeros ? std::to_string(type.bits) : "0";
+  return add((zeros ? "clz_" : "popcount_") + type_suffix(type), type, c_type(type) + " value",
+             "  int n = " + start + ";\n  for (" + bits + " x = (" + bits + ")value; x != 0; " +
+                 (zeros ? "x >>= 1) --n" : "x &= x - 1) ++n") + ";\n  return n;\n");
+}
+
+std::string Helpers::classify(ir::Fn fn, Type type) {
+  const bool nan = fn == ir::Fn::kIsNan;
+  if (!nan) math_ = true;
+  return add((nan ? "isnan_" : "isinf_") + type_suffix(type), Type::boolean(), c_type(type) + " x",
+             nan ? "  return x != x;\n" : "  return x == INFINITY || x == -INFINITY;\n");
+}
+
+std::string Helpers::size(const std::string& operation) {
+  if (operation == "mul")
+    return add("size_mul_i64", Type::i(64), "int64_t a, int64_t b",
+               "  if (a <= 0 || b <= 0) return 0;\n  return a > INT64_MAX / b ? INT64_MAX : a * b;\n");
+  return add("size_add_i64", Type::i(64), "int64_t a, int64_t b",
+             "  return b > 0 && a > INT64_MAX - b ? INT64_MAX : a + b;\n");
 }
 
 std::string Helpers::reinterpret(Type from, Type to) {

@@ -21,9 +21,14 @@ class Helpers {
   std::string float_to_integer(ir::Type from, ir::Type to);
   std::string half_cast(ir::Type from, ir::Type to);
   std::string reinterpret(ir::Type from, ir::Type to);
+  std::string count_bits(ir::Fn fn, ir::Type type);  // kPopcount, kClz
+  std::string classify(ir::Fn fn, ir::Type type);    // kIsNan, kIsInf
+  std::string size(const std::string& operation);    // "mul" or "add" of sizes; more than there is memory, not overflow
   void uses_math() { math_ = true; }
+  void uses_prefetch() { prefetch_ = true; }
 
   bool math() const { return math_; }
+  bool prefetch() const { return prefetch_; }
   const std::vector<std::string>& texts() const { return texts_; }  // in the order of first use
 
  private:
@@ -31,7 +36,7 @@ class Helpers {
 
   std::map<std::string, bool> known_;
   std::vector<std::string> texts_;
-  bool math_ = false;
+  bool math_ = false, prefetch_ = false;
 };
 
 }  // namespace tw::codegen

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <unordered_map>
+#include <utility>
 
 #include "src/ir/equal.h"
 #include "src/ir/interval.h"
@@ -37,9 +38,11 @@ class LaneWriter {
 
   template <class Body>
   Stmt over_lanes(int lanes, const Body& body) {
-    lane_ = Var("l");
+    const Var l("l");
+    number_ = l;
+    lanes_ = lanes;
     done_.clear();
-    return loop(lane_, lanes, body(), ForKind::kVectorized);
+    return loop(l, lanes, body(), ForKind::kVectorized);
   }
 
   Stmt lane_store(const Store& st) {
@@ -56,7 +59,7 @@ class LaneWriter {
     const auto keep = [&](const char* name, const Expr& e) -> Kept {
       const Buffer buffer(name, e.type().element(), {Expr(lanes)}, Scope::kLocal);
       kept.emplace_back(buffer, e);
-      return [=, this] { return load(buffer, {Expr(lane_)}); };
+      return [=, this] { return load(buffer, {number_}); };
     };
     const Kept value = keep("value", st.value);
     const Kept pred = st.pred ? keep("wanted", st.pred) : [] { return Expr(); };
@@ -64,7 +67,7 @@ class LaneWriter {
     const Kept place = has_load(at) ? keep("place", at) : [this, at] { return lane(at); };
     std::vector<Stmt> steps;
     for (const auto& [buffer, e] : kept)
-      steps.push_back(over_lanes(lanes, [&] { return store(buffer, {Expr(lane_)}, lane(e)); }));
+      steps.push_back(over_lanes(lanes, [&] { return store(buffer, {number_}, lane(e)); }));
     steps.push_back(over_lanes(lanes, [&] { return store(st.buffer, {place()}, value(), pred()); }));
     Stmt out = seq(std::move(steps));
     for (const auto& [buffer, e] : kept) out = allocate(buffer, out);
@@ -74,7 +77,7 @@ class LaneWriter {
   Stmt vector_of(const LetStmt& let) {
     const Type type = let.var.type();
     const Buffer buffer(let.var.name(), type.element(), {Expr(type.lanes)}, Scope::kLocal);
-    const Stmt fill = over_lanes(type.lanes, [&] { return store(buffer, {Expr(lane_)}, lane(let.value)); });
+    const Stmt fill = over_lanes(type.lanes, [&] { return store(buffer, {number_}, lane(let.value)); });
     vectors_.emplace(let.var.id(), buffer);
     return allocate(buffer, seq({fill, visit(let.body)}));
   }
@@ -99,16 +102,24 @@ class LaneWriter {
     if (const auto* b = as<Broadcast>(e)) return b->value;
     if (const auto* v = as<VarRef>(e)) {
       const auto kept = vectors_.find(v->var.id());
-      return kept == vectors_.end() ? Expr(scalar(v->var)) : load(kept->second, {Expr(lane_)});
+      if (kept != vectors_.end()) return load(kept->second, {number_});
+      const auto wider = wider_.find(v->var.id());
+      return wider == wider_.end() ? Expr(scalar(v->var)) : lane(wider->second);
     }
     if (const auto* l = as<Let>(e)) {
+      const int lanes = l->var.type().lanes;
+      if (lanes != 1 && lanes != lanes_) {  // an operand of a dot product: no lane of ours is the only one
+        wider_.emplace(l->var.id(), l->value);
+        return lane(l->body);
+      }
       const Expr value = lane(l->value);
-      return let(l->var.type().is_scalar() ? l->var : scalar(l->var), value, lane(l->body));
+      return let(lanes == 1 ? l->var : scalar(l->var), value, lane(l->body));
     }
     if (const auto* l = as<Load>(e)) return load(l->buffer, lanes(l->at), l->pred ? lane(l->pred) : Expr());
     if (const auto* c = as<Cast>(e)) return cast(e.type().element(), lane(c->value));
     if (const auto* c = as<Call>(e)) {
       if (c->fn == Fn::kReinterpret) return reinterpret(e.type().element(), lane(c->args[0]));
+      if (is_dot(c->fn)) return dot(*c);
       return call(c->fn, lanes(c->args));
     }
     if (const auto* b = as<Binary>(e)) return binary(b->op, lane(b->a), lane(b->b));
@@ -118,9 +129,49 @@ class LaneWriter {
     return e;
   }
 
+  // c[l] and the products that belong to it.
+  Expr dot(const Call& call) {
+    const int group = call.args[2].type().lanes / call.args[0].type().lanes;
+    const bool same_for_all = call.args[1].type().lanes == group;
+    std::vector<Expr> a, b;
+    const Expr outer = number_;
+    auto outer_done = std::exchange(done_, {});
+    const int outer_lanes = lanes_;
+    const auto lane_number = [&](const Expr& call_arg, const Expr& number) {
+      number_ = number;
+      lanes_ = call_arg.type().lanes;
+      done_.clear();
+      return lane(call_arg);
+    };
+    for (int j = 0; j < group; ++j) {
+      const Expr number = j == 0 ? outer * Expr(group) : outer * Expr(group) + Expr(j);
+      a.push_back(lane_number(call.args[1], same_for_all ? Expr(j) : number));
+      b.push_back(lane_number(call.args[2], number));
+    }
+    number_ = outer;
+    lanes_ = outer_lanes;
+    done_ = std::move(outer_done);
+    return dot_of(call.fn, lane(call.args[0]), a, b);
+  }
+
+  static Expr dot_of(Fn fn, Expr c, const std::vector<Expr>& a, const std::vector<Expr>& b) {
+    const Type wide = Type::i(32);
+    std::vector<Expr> products;
+    for (size_t j = 0; j < a.size(); ++j) products.push_back(cast(wide, a[j]) * cast(wide, b[j]));
+    if (fn == Fn::kDotU8I8) {
+      for (const Expr& product : products) c = c + product;
+      return c;
+    }
+    TW_CHECK(fn == Fn::kDotU8I8Sat, "a dot product that lowering should have expanded");
+    const Expr lowest = int_imm(wide, INT16_MIN), highest = int_imm(wide, INT16_MAX);
+    for (size_t j = 0; j < products.size(); j += 2)
+      c = c + ir::max(ir::min(products[j] + products[j + 1], highest), lowest);
+    return c;
+  }
+
   Expr ramp_lane(const Ramp& r) {
     const Type type = r.base.type();
-    const Expr number = type.is_index() ? Expr(lane_) : cast(type, Expr(lane_));
+    const Expr number = type.is_index() ? number_ : cast(type, number_);
     if (is_int(r.stride, 1)) return sum(r.base, number);
     if (is_int(r.stride, -1)) return r.base - number;
     return sum(r.base, number * r.stride);
@@ -153,16 +204,18 @@ class LaneWriter {
     const Ramp* from = as<Ramp>(l.at[0]);
     const auto* all = as<Broadcast>(l.at[0]);
     if (from && is_int(from->stride, 1))  // later lanes are read from further on, or all from further below
-      return can_prove(from->base >= to->base, {}) || can_prove(from->base + Expr(to->lanes) <= to->base, {});
+      return can_prove(from->base >= to->base, {}) || can_prove(from->base + Expr(from->lanes) <= to->base, {});
     const Expr one = all ? all->value : l.at[0];
     if (!one.type().is_scalar()) return false;
     return can_prove(one < to->base, {}) || can_prove(one >= to->base + Expr(to->lanes), {});
   }
 
-  Var lane_;
+  Expr number_;    // of the lane at hand
+  int lanes_ = 1;  // of the vectors whose lanes are numbered so
   std::unordered_map<const ExprNode*, Expr> done_;
   std::unordered_map<uint64_t, Var> scalars_;
   std::unordered_map<uint64_t, Buffer> vectors_;
+  std::unordered_map<uint64_t, Expr> wider_;
 };
 
 }  // namespace

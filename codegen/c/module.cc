@@ -7,6 +7,7 @@
 #include "codegen/c/source.h"
 #include "codegen/c_header.h"
 #include "codegen/files.h"
+#include "src/ir/externs.h"
 #include "src/runtime/kernel.h"
 #include "src/target/c_compiler.h"
 
@@ -17,7 +18,8 @@ namespace {
 std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<void>& library, const ir::Program& program) {
   void* symbol = dlsym(library.get(), runtime::kernel_symbol(program.name).c_str());
   TW_CHECK(symbol, "the compiled C has no kernel " + program.name);
-  return runtime::make_kernel(reinterpret_cast<runtime::KernelFn>(symbol), arg_specs(program), program.name, library);
+  return runtime::make_kernel(reinterpret_cast<runtime::KernelFn>(symbol), arg_specs(program), program.name, library,
+                              scalar_specs(program), ir::extern_symbols(program));
 }
 
 class CModule : public Module {
@@ -45,6 +47,7 @@ class CModule : public Module {
   void save(const std::string& path) const override {
     if (!path.ends_with(".c") && !path.ends_with(".o") && !path.ends_with(".so"))
       throw Error({ErrorKind::kArgument, "save: path must end in .c, .o or .so, not \"" + path + "\"", {}, {}});
+    require_saveable(program_);
     if (path.ends_with(".c")) {
       write_file(path, source_);
     } else {

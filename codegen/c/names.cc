@@ -46,6 +46,12 @@ std::string c_identifier(const std::string& name) {
   return reserved(out) ? out + "_" : out;
 }
 
+std::string c_comment(std::string text) {
+  for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/", at)) text.replace(at, 2, "* ");
+  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 32; }, ' ');
+  return text;
+}
+
 const std::string& CNames::bind(uint64_t id, const std::string& wanted) { return names_[id] = fresh(wanted); }
 
 std::string CNames::fresh(const std::string& wanted) { return unique(c_identifier(wanted)); }

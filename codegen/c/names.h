@@ -12,6 +12,9 @@ namespace tw::codegen {
 // Letters, digits and _, never a keyword or a name that generated code uses itself: i.o -> i_o, int -> int_.
 std::string c_identifier(const std::string& name);
 
+// The text as it may stand in a comment.
+std::string c_comment(std::string text);
+
 // Names in nested blocks. A block's names are free again when it ends.
 class CNames {
  public:

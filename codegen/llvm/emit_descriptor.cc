@@ -1,4 +1,5 @@
 // The constant data beside a kernel: what kernel_abi.h calls tw_kernel_descriptor.
+#include "codegen/arg_specs.h"
 #include "codegen/llvm/emitter.h"
 #include "src/runtime/kernel.h"
 #include "tensorwright/kernel_abi.h"
@@ -25,6 +26,22 @@ class DescriptorWriter {
     for (const ir::Expr& value : values) constants.push_back(static_cast<uint64_t>(ir::as_int(value).value_or(-1)));
     return data(llvm::ConstantDataArray::get(c_, constants));
   }
+  llvm::Constant* null() { return llvm::ConstantPointerNull::get(pointer()); }
+  llvm::Constant* array(const std::vector<llvm::Constant*>& rows) {
+    if (rows.empty()) return null();
+    return data(llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()), rows));
+  }
+  llvm::Constant* scalar(const runtime::ScalarSpec& s) {
+    const ir::Type type = s.var.type();
+    return llvm::ConstantStruct::getAnon(
+        {text(s.var.name()), u8(static_cast<uint64_t>(type.code)), u8(type.bits),
+         llvm::ConstantInt::get(llvm::Type::getInt16Ty(c_), static_cast<uint64_t>(s.place), true)});
+  }
+  llvm::Constant* texts(const std::vector<std::string>& list) {
+    std::vector<llvm::Constant*> rows;
+    for (const std::string& s : list) rows.push_back(s.empty() ? null() : text(s));
+    return array(rows);
+  }
   llvm::Constant* param(const ir::Param& p) {
     const ir::Type type = p.buffer.element();
     return llvm::ConstantStruct::getAnon({text(p.buffer.name()), u8(static_cast<uint64_t>(type.code)), u8(type.bits),
@@ -49,12 +66,13 @@ void Emitter::emit_descriptor(const ir::Program& program) {
   DescriptorWriter write(module_);
   std::vector<llvm::Constant*> rows;
   for (const ir::Param& param : program.params) rows.push_back(write.param(param));
-  llvm::Constant* params = llvm::ConstantPointerNull::get(write.pointer());
-  if (!rows.empty())
-    params = write.data(llvm::ConstantArray::get(llvm::ArrayType::get(rows[0]->getType(), rows.size()), rows));
+  std::vector<llvm::Constant*> scalars;
+  for (const runtime::ScalarSpec& scalar : scalar_specs(program)) scalars.push_back(write.scalar(scalar));
   llvm::Constant* descriptor = llvm::ConstantStruct::getAnon(
       {write.u32(sizeof(tw_kernel_descriptor)), write.u32(TW_ABI_VERSION), write.text(program.name),
-       write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), params});
+       write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), write.array(rows),
+       write.u32(scalars.size()), write.array(scalars), write.texts(extent_texts(program)),
+       write.u32(externs_.size()), write.texts(externs_)});
   auto* global = new llvm::GlobalVariable(module_, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage,
                                           descriptor, runtime::descriptor_symbol(program.name));
   global->setDSOLocal(true);

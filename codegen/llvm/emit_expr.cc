@@ -9,6 +9,7 @@
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
+#include "src/ir/typing.h"
 #include "src/ir/walk.h"
 
 namespace tw::codegen {
@@ -90,14 +91,8 @@ Value* Emitter::emit_uncached(const Expr& expr) {
         TW_CHECK(false, "a Reduce reached code generation");
         return nullptr;
       },
-      [&](const ir::CallExtern& c) -> Value* {
-        TW_CHECK(false, "a call of " + c.symbol + " reached code generation");
-        return nullptr;
-      },
-      [&](const ir::Address& a) -> Value* {
-        TW_CHECK(false, "an address in " + a.buffer.name() + " reached code generation");
-        return nullptr;
-      });
+      [&](const ir::CallExtern& c) -> Value* { return emit_extern(c, type); },  //
+      [&](const ir::Address& a) -> Value* { return emit_address(a); });
 }
 
 Value* Emitter::emit_ramp(const ir::Ramp& ramp) {
@@ -309,6 +304,8 @@ Value* Emitter::emit_branches(const Expr& cond, const Expr& yes, const Expr& no)
 
 Value* Emitter::emit_call(const ir::Call& call, Type type) {
   using I = llvm::Intrinsic::ID;
+  if (call.fn == Fn::kPrefetch) return emit_prefetch(call.args[0]);
+  if (ir::is_dot(call.fn)) return emit_dot(call);
   std::vector<Value*> args;
   for (const Expr& arg : call.args) args.push_back(emit(arg));
   auto intrinsic = [&](I id) { return b_.CreateCall(compat::intrinsic(module_, id, {value_type(type)}), args); };
@@ -317,6 +314,7 @@ Value* Emitter::emit_call(const ir::Call& call, Type type) {
     if (type.is_uint()) return args[0];
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, args[0], b_.getFalse());
   }
+  if (type.is_integer() || type.is_bool()) return emit_bit_call(call.fn, args[0]);
   TW_CHECK(type.is_float() && !type.is_half(), "a function of floats on " + ir::to_string(type));
   switch (call.fn) {
     case Fn::kSqrt:
@@ -340,11 +338,31 @@ Value* Emitter::emit_call(const ir::Call& call, Type type) {
   }
 }
 
+// popcount and clz of integers, isnan and isinf of floats.
+Value* Emitter::emit_bit_call(Fn fn, Value* value) {
+  switch (fn) {
+    case Fn::kPopcount:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, value);
+    case Fn::kClz:
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, value, b_.getFalse());
+    case Fn::kIsNan:
+      return b_.CreateFCmpUNO(value, value);
+    case Fn::kIsInf: {
+      Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
+      return b_.CreateFCmpOEQ(size, llvm::ConstantFP::getInfinity(value->getType()));
+    }
+    default:
+      TW_CHECK(false, "not a function of bits");
+      return nullptr;
+  }
+}
+
 // Whether the expression reads a place that may not be there. What cannot fault needs no branch and no guard.
 bool Emitter::may_fault(const Expr& expr) {
   auto found = may_fault_.find(expr.get());
   if (found != may_fault_.end()) return found->second;
-  bool result = false;
+  const auto* call = ir::as<ir::CallExtern>(expr);
+  bool result = call != nullptr;
   if (const auto* load = ir::as<ir::Load>(expr)) {
     const auto memory = frame_.buffers.find(load->buffer.id());
     result = memory == frame_.buffers.end() || load->at.empty() || !surely_inside(memory->second, load->at[0]);

@@ -3,6 +3,8 @@
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
+#include "src/ir/externs.h"
+#include "src/ir/scalars.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -14,6 +16,7 @@ Emitter::Emitter(llvm::Module& module, const Target& target)
 
 void Emitter::emit_kernel(const ir::Program& program) {
   kernel_name_ = program.name;
+  externs_ = ir::extern_symbols(program);
   llvm::Type* pointer = b_.getPtrTy();
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer}, false);
   auto* kernel =
@@ -40,6 +43,16 @@ void Emitter::emit_kernel(const ir::Program& program) {
     frame_.buffers[buffer.id()] =
         memory_of(buffer, address, llvm::Align(static_cast<uint64_t>(buffer.element().bytes())));
   }
+  for (size_t s = 0; s < program.scalars.size(); ++s) {
+    const ir::Var& var = program.scalars[s];
+    llvm::LoadInst* address =
+        b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(pointer, data, program.params.size() + s));
+    llvm::LoadInst* value = b_.CreateLoad(memory_type(var.type()), address, var.name());
+    address->setMetadata(llvm::LLVMContext::MD_invariant_load, nothing);
+    value->setMetadata(llvm::LLVMContext::MD_invariant_load, nothing);
+    frame_.vars[var.id()] = from_memory(var.type(), value);
+  }
+  for (const auto& [id, range] : ir::scalar_bounds(program)) bounds_[id] = range;
   emit(program.body);
   end_function();
 }

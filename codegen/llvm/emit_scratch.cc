@@ -5,6 +5,10 @@
 //   reverse order
 //
 // Whoever returns early (no memory, a parallel body that failed) first releases what this function holds.
+#include <llvm/IR/Intrinsics.h>
+
+#include <limits>
+
 #include "codegen/llvm/emitter.h"
 #include "tensorwright/kernel_abi.h"
 
@@ -33,7 +37,7 @@ std::optional<int64_t> Emitter::known_elements(const ir::Buffer& buffer) {
 
 Value* Emitter::context_field(int field, llvm::Type* type) {
   auto* context = llvm::StructType::get(
-      c_, {b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy()});
+      c_, {b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy()});
   return b_.CreateLoad(type, b_.CreateStructGEP(context, frame_.context, field));
 }
 
@@ -53,12 +57,35 @@ void Emitter::emit_allocate(const ir::Allocate& alloc) {
     frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlign), nullptr, nullptr, *elements, true};
     return emit(alloc.body);
   }
-  Value* size = index(buffer.element().bytes());
-  {
-    CacheLevel level(*this);
-    for (const ir::Expr& extent : buffer.shape()) size = b_.CreateMul(size, emit(extent), "", true, true);
-  }
-  emit_heap_scratch(alloc, size);
+  emit_heap_scratch(alloc, emit_bytes(buffer));
+}
+
+// The bytes of a buffer; more than there is memory where the number leaves 64 bits. None of less than no elements.
+Value* Emitter::emit_bytes(const ir::Buffer& buffer) {
+  CacheLevel level(*this);
+  Value* too_large = b_.getFalse();
+  Value* bytes = index(buffer.element().bytes());
+  for (const ir::Expr& extent : buffer.shape())
+    bytes = checked(llvm::Intrinsic::smul_with_overflow, bytes, emit_extent(extent, too_large), too_large);
+  bytes = b_.CreateSelect(b_.CreateICmpSGT(bytes, index(0)), bytes, index(1));  // of none: null would mean failure
+  return b_.CreateSelect(too_large, b_.getInt64(std::numeric_limits<int64_t>::max()), bytes);
+}
+
+// Sums and products, whatever the numbers are.
+Value* Emitter::emit_extent(const ir::Expr& extent, Value*& too_large) {
+  const auto* b = ir::as<ir::Binary>(extent);
+  const bool product = b && b->op == ir::BinOp::kMul, sum = b && b->op == ir::BinOp::kAdd;
+  if (!product && !sum) return emit(extent);
+  Value* left = emit_extent(b->a, too_large);
+  Value* right = emit_extent(b->b, too_large);
+  const auto operation = product ? llvm::Intrinsic::smul_with_overflow : llvm::Intrinsic::sadd_with_overflow;
+  return checked(operation, left, right, too_large);
+}
+
+Value* Emitter::checked(llvm::Intrinsic::ID operation, Value* a, Value* b, Value*& too_large) {
+  Value* both = b_.CreateBinaryIntrinsic(operation, a, b);
+  too_large = b_.CreateOr(too_large, b_.CreateExtractValue(both, 1));
+  return b_.CreateExtractValue(both, 0);
 }
 
 void Emitter::emit_heap_scratch(const ir::Allocate& alloc, Value* bytes) {

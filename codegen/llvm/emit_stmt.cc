@@ -20,7 +20,10 @@ void Emitter::emit(const Stmt& stmt) {
       },
       [&](const ir::Allocate& alloc) { emit_allocate(alloc); },  //
       [&](const ir::LetStmt& let) { emit_let(let); },            //
-      [&](const ir::Evaluate& e) { emit(e.value); });
+      [&](const ir::Evaluate& e) {
+        CacheLevel level(*this);
+        emit(e.value);
+      });
 }
 
 void Emitter::emit_let(const ir::LetStmt& let) {

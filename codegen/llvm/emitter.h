@@ -69,6 +69,9 @@ class Emitter {
   llvm::Function* outline(const ir::For& loop, const std::vector<ir::Var>& vars, const std::vector<ir::Buffer>& buffers,
                           llvm::StructType* closure);
   void emit_allocate(const ir::Allocate& alloc);
+  llvm::Value* emit_bytes(const ir::Buffer& buffer);
+  llvm::Value* emit_extent(const ir::Expr& extent, llvm::Value*& too_large);
+  llvm::Value* checked(llvm::Intrinsic::ID operation, llvm::Value* a, llvm::Value* b, llvm::Value*& too_large);
   void emit_heap_scratch(const ir::Allocate& alloc, llvm::Value* bytes);
   llvm::BasicBlock* release_on_the_way_out(llvm::Value* memory, llvm::BasicBlock* next);
   void leave_if(llvm::Value* failed, llvm::Value* code);
@@ -96,6 +99,16 @@ class Emitter {
   llvm::Value* emit_branches(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no);
   llvm::Value* emit_guarded(llvm::Value* mask, const ir::Expr& expr);
   llvm::Value* emit_call(const ir::Call& call, ir::Type type);
+  llvm::Value* emit_bit_call(ir::Fn fn, llvm::Value* value);
+  llvm::Value* emit_dot(const ir::Call& call);  // emit_dot.cc
+  llvm::Value* emit_dot_instruction(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
+  llvm::Value* emit_dot_bytes(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
+  llvm::Value* emit_dot_bfloats(llvm::Value* c, llvm::Value* a, llvm::Value* b);
+  llvm::Value* every(llvm::Value* vector, int group, int first);
+  llvm::Value* flushed(llvm::Value* floats);
+  llvm::Value* emit_extern(const ir::CallExtern& call, ir::Type type);  // emit_extern.cc
+  llvm::Value* emit_address(const ir::Address& address);
+  llvm::Value* emit_prefetch(const ir::Expr& address);
   llvm::Value* emit_ramp(const ir::Ramp& ramp);
   llvm::Value* emit_cast(ir::Type to, const ir::Expr& value);
   llvm::Value* emit_half_cast(ir::Type to, ir::Type from, llvm::Value* value);
@@ -152,6 +165,7 @@ class Emitter {
   std::vector<const ir::ExprNode*> cached_;
   std::unordered_map<const ir::ExprNode*, bool> may_fault_;
   std::string kernel_name_;
+  std::vector<std::string> externs_;  // of the kernel, in the order of its table
 };
 
 }  // namespace tw::codegen

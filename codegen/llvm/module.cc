@@ -4,6 +4,7 @@
 #include "codegen/c_header.h"
 #include "codegen/files.h"
 #include "codegen/llvm/backend.h"
+#include "src/ir/externs.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -19,7 +20,8 @@ class LlvmModule : public Module {
     const std::string symbol = runtime::kernel_symbol(program_.name);
     std::shared_ptr<const LoadedCode> code = load_object(object_, symbol).value_or_throw();
     auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(symbol));
-    kernel_ = runtime::make_kernel(function, arg_specs(program_), program_.name, code);
+    kernel_ = runtime::make_kernel(function, arg_specs(program_), program_.name, code, scalar_specs(program_),
+                                   ir::extern_symbols(program_));
   }
 
   std::shared_ptr<const runtime::Kernel> kernel() const override {
@@ -42,6 +44,7 @@ class LlvmModule : public Module {
     const bool object = path.ends_with(".o");
     if (!object && !path.ends_with(".so"))
       throw Error({ErrorKind::kArgument, "save: path must end in .o or .so, not \"" + path + "\"", {}, {}});
+    require_saveable(program_);
     if (object)
       write_file(path, object_);
     else
@@ -74,7 +77,8 @@ Result<std::vector<std::shared_ptr<const runtime::Kernel>>> llvm_kernels(const s
   std::vector<std::shared_ptr<const runtime::Kernel>> kernels;
   for (const ir::Program& program : named) {
     auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(runtime::kernel_symbol(program.name)));
-    kernels.push_back(runtime::make_kernel(function, arg_specs(program), program.name, code));
+    kernels.push_back(runtime::make_kernel(function, arg_specs(program), program.name, code, scalar_specs(program),
+                                           ir::extern_symbols(program)));
   }
   return kernels;
 }

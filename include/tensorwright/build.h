@@ -25,14 +25,15 @@ class Module {
 
 // te + Steps -> loop program (schedule::to_ir), the loops as scheduled. Python: tw.lower(s, args).
 ir::Program loop_program(const schedule::Schedule&, const std::vector<te::Tensor>& args,
-                         const std::string& name = "kernel");
+                         const std::string& name = "kernel", const std::vector<te::ScalarArgument>& scalars = {});
 // The loop program after all passes of src/lower: what `build` compiles. Python: tw.lower(s, args, target).
 ir::Program lowered_program(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
-                            const std::string& name = "kernel");
+                            const std::string& name = "kernel", const std::vector<te::ScalarArgument>& scalars = {});
 
 // All of these throw tw::Error. A name is a C identifier; kernels of equal names do not meet.
 std::shared_ptr<const Module> build(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
-                                    const std::string& name = "kernel");
+                                    const std::string& name = "kernel",
+                                    const std::vector<te::ScalarArgument>& scalars = {});
 std::shared_ptr<const Module> build(const ir::Program& lowered, const Target&, int opt_level = 3);
 
 // The schedule that `tw.build(args)` without one uses: public Steps that can be printed.

@@ -302,6 +302,7 @@ struct Program {
   std::vector<Param> params;
   Stmt body;
   std::vector<Var> scalars = {};
+  std::vector<int> places = {};  // of the scalars that the user passes, which come first: how many params stand before each
 };
 
 // ---------------------------------------------------------------------------------------------------------------- match

@@ -20,7 +20,8 @@ extern "C" {
 typedef struct tw_args {
   uint32_t size;        /* sizeof(tw_args) */
   uint32_t version;     /* TW_ABI_VERSION */
-  void* const* data;    /* one pointer per parameter: the address of its first element, aligned to the element */
+  void* const* data;    /* one pointer per parameter: the address of its first element, aligned to the element; then one per
+                           scalar: the address of its value (an int64_t for an extent) */
 } tw_args;
 
 /* Runs iterations begin..end of a parallel loop; returns 0 or an error code. */
@@ -35,6 +36,9 @@ typedef struct tw_context {
   void* (*alloc)(const struct tw_context* self, size_t bytes);
   void (*release)(const struct tw_context* self, void* memory);
   void* state;          /* of whoever provides the context */
+  /* Since `size` reaches here: the C functions that the kernel calls, in the order of its descriptor's `externs`. Null for
+   * a kernel that calls none. */
+  void (*const* externs)(void);
 } tw_context;
 
 #define TW_ERROR_OUT_OF_MEMORY 1
@@ -49,9 +53,17 @@ typedef struct tw_param_descriptor {
   uint8_t bits;
   uint8_t written;       /* an output */
   uint8_t rank;
-  const int64_t* shape;
+  const int64_t* shape;   /* -1 where it is symbolic: see tw_kernel_descriptor.extents */
   const int64_t* strides; /* in elements; null: compact row-major */
 } tw_param_descriptor;
+
+/* A value that the kernel takes besides its parameters. */
+typedef struct tw_scalar_descriptor {
+  const char* name;
+  uint8_t type_code;     /* as of a parameter; 5: an extent or index, int64_t */
+  uint8_t bits;
+  int16_t place;         /* how many parameters stand before it in the argument list; -1: the parameters' shapes give it */
+} tw_scalar_descriptor;
 
 typedef struct tw_kernel_descriptor {
   uint32_t size;
@@ -61,6 +73,15 @@ typedef struct tw_kernel_descriptor {
   const char* cpu_features; /* comma separated: what the CPU must have */
   uint32_t param_count;
   const tw_param_descriptor* params;
+  /* Since `size` reaches here: */
+  uint32_t scalar_count;
+  const tw_scalar_descriptor* scalars;
+  /* Of each parameter its extents, then its strides if it has any: an expression over the scalars s0, s1, ..., or null where
+   * the number in the parameter's row is right. Null when no parameter is symbolic. */
+  const char* const* extents;
+  /* Since `size` reaches here: the symbols of the C functions that tw_context.externs must hold. */
+  uint32_t extern_count;
+  const char* const* externs;
 } tw_kernel_descriptor;
 
 #ifdef __cplusplus

@@ -18,12 +18,23 @@ namespace tw::runtime {
 struct ArgSpec {
   std::string name;
   ir::Type dtype;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape;    // -1 where it is symbolic
   std::vector<int64_t> strides;  // in elements; empty: compact row-major
   bool written = false;
-  int64_t elements() const;      // that the memory must span
+  // Of symbolic shapes and strides, else empty: one expression over the kernel's scalars for each dimension.
+  std::vector<ir::Expr> symbolic_shape = {}, symbolic_strides = {};
+  bool symbolic() const { return !symbolic_shape.empty() || !symbolic_strides.empty(); }
+  int64_t elements() const;      // that the memory must span; not of a symbolic one
   size_t bytes() const { return static_cast<size_t>(elements()) * dtype.bytes(); }
 };
+
+// A scalar that a kernel takes besides its arrays.
+struct ScalarSpec {
+  ir::Var var;     // in symbolic shapes; its type is what the kernel reads (an index: 64 bits)
+  int place = -1;  // how many arrays stand before it in the argument list; -1: the arrays' shapes give it
+};
+// The value of one: its low bytes hold a value of the scalar's type.
+using ScalarValue = uint64_t;
 
 // A view of the caller's memory, as DLPack or NumPy describe it.
 struct ArrayView {
@@ -50,15 +61,16 @@ class Kernel {
   virtual ~Kernel() = default;
   virtual const std::string& name() const = 0;
   virtual const std::vector<ArgSpec>& args() const = 0;
-  // Runs on raw pointers, one per argument, unchecked. 0 or an error code.
+  virtual const std::vector<ScalarSpec>& scalars() const;  // none, unless overridden
+  // Runs on raw pointers, one per argument and then one per scalar, unchecked. 0 or an error code.
   virtual int32_t run(void* const* data) const = 0;
 };
 
 // Shape, dtype, strides, alignment, read-only outputs, overlap of outputs with anything: ok or a kArgument / kDType Diagnostic
-// that names the argument by position and name, what was expected and what came.
-Status check_args(const Kernel&, std::span<const ArrayView>);
+// that names the argument by position and name, what was expected and what came. `scalars` are those with a place.
+Status check_args(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> scalars = {});
 // check_args, then run. Throws tw::Error.
-void call(const Kernel&, std::span<const ArrayView>);
+void call(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> scalars = {});
 
 struct Timing {
   std::vector<double> runs;  // seconds per call, one per repeat
@@ -70,7 +82,7 @@ struct TimingOptions {
   int repeat = 5;
   double min_repeat_ms = 1;
 };
-Timing time(const Kernel&, std::span<const ArrayView>, const TimingOptions& = {});
+Timing time(const Kernel&, std::span<const ArrayView>, const TimingOptions& = {}, std::span<const ScalarValue> scalars = {});
 
 // Loads a shared object that `Module::save` wrote (or any that follows the ABI and has a descriptor).
 std::shared_ptr<const Kernel> load(const std::string& path, const std::string& name = "");

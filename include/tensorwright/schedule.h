@@ -54,10 +54,18 @@ struct ComputeRoot { static constexpr const char* kName = "compute_root";    std
 struct ComputeInline { static constexpr const char* kName = "compute_inline"; std::string stage;                                auto fields() const { return std::tie(stage); } };
 struct CacheRead   { static constexpr const char* kName = "cache_read";      std::string stage; Scope scope; std::vector<std::string> readers; auto fields() const { return std::tie(stage, scope, readers); } };  // new stage: "<stage>.<scope>"
 struct CacheWrite  { static constexpr const char* kName = "cache_write";     std::string stage; Scope scope;                    auto fields() const { return std::tie(stage, scope); } };  // new stage: "<stage>.<scope>"
+struct Rfactor     { static constexpr const char* kName = "rfactor";         std::string stage, axis; int64_t factor_axis = 0;  auto fields() const { return std::tie(stage, axis, factor_axis); } };  // new stage: "<stage>.rf"
+struct Tensorize   { static constexpr const char* kName = "tensorize";       std::string stage, axis, intrin;                   auto fields() const { return std::tie(stage, axis, intrin); } };  // intrin: a key of tensor_intrin.h
 struct SetScope    { static constexpr const char* kName = "set_scope";       std::string stage; Scope scope;                    auto fields() const { return std::tie(stage, scope); } };
 struct Pragma      { static constexpr const char* kName = "pragma";          std::string stage, axis, key; int64_t value = 1;   auto fields() const { return std::tie(stage, axis, key, value); } };
+struct StorageAlign { static constexpr const char* kName = "storage_align"; std::string stage, axis; int64_t factor = 1, offset = 0; auto fields() const { return std::tie(stage, axis, factor, offset); } };
+struct DoubleBuffer { static constexpr const char* kName = "double_buffer"; std::string stage;                                  auto fields() const { return std::tie(stage); } };
+struct RollingBuffer { static constexpr const char* kName = "rolling_buffer"; std::string stage;                                auto fields() const { return std::tie(stage); } };
+struct Prefetch    { static constexpr const char* kName = "prefetch";        std::string stage, source, axis; int64_t offset = 1; auto fields() const { return std::tie(stage, source, axis, offset); } };
+struct SetStorePredicate { static constexpr const char* kName = "set_store_predicate"; std::string stage, condition;            auto fields() const { return std::tie(stage, condition); } };  // over the names of the data axes, as GRAMMAR.md writes expressions
 
-using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline, CacheRead, CacheWrite, SetScope, Pragma>;
+using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline, CacheRead, CacheWrite, Rfactor, Tensorize, SetScope, Pragma, StorageAlign, DoubleBuffer,
+                              RollingBuffer, Prefetch, SetStorePredicate>;
 
 struct Step {
   StepKind kind;
@@ -99,6 +107,7 @@ std::string to_string(const Schedule&);
 
 // Derives the loop program: bounds inference, guards, init and update of reductions, allocations. Parameters are `args`
 // (placeholders and outputs, in this order; an intermediate in the list is written out). Refuses what check() refuses.
-Result<ir::Program> to_ir(const Schedule&, const std::vector<te::Tensor>& args, std::string name = "kernel");
+Result<ir::Program> to_ir(const Schedule&, const std::vector<te::Tensor>& args, std::string name = "kernel",
+                          const std::vector<te::ScalarArgument>& scalars = {});
 
 }  // namespace tw::schedule

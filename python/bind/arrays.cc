@@ -53,6 +53,8 @@ std::optional<ir::Type> type_of(const dlpack::DataType& type) {
   if (type.code == dlpack::kUInt) known = ir::Type::u(type.bits);
   if (type.code == dlpack::kFloat) known = ir::Type::f(type.bits);
   if (type.code == dlpack::kBFloat && type.bits == 16) known = ir::Type::bf16();
+  if (type.code == dlpack::kE4M3) known = ir::Type::e4m3();
+  if (type.code == dlpack::kE5M2) known = ir::Type::e5m2();
   if (type.code == dlpack::kBool && type.bits == 8) known = ir::Type::boolean();
   return known && ir::parse_type(ir::to_string(*known)) == known ? known : std::nullopt;
 }

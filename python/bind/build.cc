@@ -14,12 +14,21 @@ namespace {
 
 using Tensors = std::vector<te::Tensor>;
 
+// Scalars among the arguments, each with the number of tensors before it.
+using Scalars = std::vector<std::pair<ir::Var, int>>;
+
+std::vector<te::ScalarArgument> scalar_arguments(const Scalars& scalars) {
+  std::vector<te::ScalarArgument> result;
+  for (const auto& [var, place] : scalars) result.push_back({var, place});
+  return result;
+}
+
 Function build_function(const schedule::Schedule& schedule, const Tensors& args, const Target& target,
-                        const std::string& name) {
+                        const std::string& name, const Scalars& scalars) {
   std::shared_ptr<const Module> module;
   {
     py::gil_scoped_release released;
-    module = build(schedule, args, target, name);
+    module = build(schedule, args, target, name, scalar_arguments(scalars));
   }
   return make_function(std::move(module));
 }
@@ -58,8 +67,17 @@ void bind_build(py::module_& m) {
       .def("__repr__", &text_of);
   const auto released = py::call_guard<py::gil_scoped_release>();
   m.def("_build", &build_function);
-  m.def("_loop_program", &loop_program, released);
-  m.def("_lowered_program", &lowered_program, released);
+  m.def(
+      "_loop_program",
+      [](const schedule::Schedule& s, const Tensors& args, const std::string& name, const Scalars& scalars) {
+        return loop_program(s, args, name, scalar_arguments(scalars));
+      },
+      released);
+  m.def(
+      "_lowered_program",
+      [](const schedule::Schedule& s, const Tensors& args, const Target& target, const std::string& name,
+         const Scalars& scalars) { return lowered_program(s, args, target, name, scalar_arguments(scalars)); },
+      released);
   m.def("_default_schedule", &default_schedule, released);
   m.def("_host_hardware", [] { return host_hardware().to_string(); });
 }

@@ -7,7 +7,7 @@
 namespace tw::bind::dlpack {
 
 enum DeviceType : int32_t { kCpu = 1, kCudaHost = 3 };
-enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kBool = 6 };
+enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kBool = 6, kE4M3 = 10, kE5M2 = 12 };
 constexpr uint64_t kReadOnly = 1;
 
 struct Device {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "python/bind/arrays.h"
+#include "python/bind/scalars.h"
 #include "src/runtime/kernel.h"
 
 namespace py = pybind11;
@@ -26,17 +27,6 @@ std::vector<int> numpy_type_numbers(ir::Type type) {
   return numbers;
 }
 
-std::vector<BorrowedArray> borrow_all(const runtime::Kernel& kernel, const py::args& arrays) {
-  std::vector<BorrowedArray> borrowed;
-  const std::vector<runtime::ArgSpec>& specs = kernel.args();
-  for (size_t i = 0; i < arrays.size(); ++i) {
-    std::string place = kernel.name() + ": argument " + std::to_string(i + 1);
-    if (i < specs.size()) place += " (" + specs[i].name + ")";
-    borrowed.push_back(borrow(place, arrays[i]));
-  }
-  return borrowed;
-}
-
 std::vector<runtime::ArrayView> views_of(const std::vector<BorrowedArray>& borrowed) {
   std::vector<runtime::ArrayView> views;
   for (const BorrowedArray& array : borrowed) views.push_back(array.view);
@@ -47,6 +37,21 @@ std::vector<runtime::ArrayView> views_of(const std::vector<BorrowedArray>& borro
 
 Function::Function(std::shared_ptr<const runtime::Kernel> kernel, std::shared_ptr<const Module> module)
     : kernel_(std::move(kernel)), module_(std::move(module)) {
+  size_t scalar = 0;
+  const auto place_scalars = [&](size_t arrays) {
+    const std::vector<runtime::ScalarSpec>& scalars = kernel_->scalars();
+    for (; scalar < scalars.size() && scalars[scalar].place >= 0; ++scalar) {
+      if (scalars[scalar].place > static_cast<int>(arrays)) return;
+      slots_.push_back(~static_cast<int>(scalar));
+    }
+  };
+  for (size_t i = 0; i < kernel_->args().size(); ++i) {
+    place_scalars(i);
+    slots_.push_back(static_cast<int>(i));
+  }
+  place_scalars(kernel_->args().size());
+  symbolic_ = !kernel_->scalars().empty();
+  if (symbolic_) return;
   for (const runtime::ArgSpec& spec : kernel_->args()) {
     Expected expected;
     expected.type_numbers = numpy_type_numbers(spec.dtype);
@@ -91,10 +96,32 @@ bool Function::outputs_apart(void* const* data) const {
 }
 
 bool Function::take_all(const py::args& arrays, void** data) const {
-  if (arrays.size() != expected_.size() || expected_.size() > kFastArguments) return false;
+  if (symbolic_ || arrays.size() != expected_.size() || expected_.size() > kFastArguments) return false;
   for (size_t i = 0; i < expected_.size(); ++i)
     if (!take(expected_[i], PyTuple_GET_ITEM(arrays.ptr(), static_cast<py::ssize_t>(i)), &data[i])) return false;
   return outputs_apart(data);
+}
+
+Function::Taken Function::take_checked(const py::args& given) const {
+  Taken taken;
+  if (given.size() != slots_.size()) {
+    throw Error(Diagnostic{ErrorKind::kArgument,
+                           kernel_->name() + ": takes " + std::to_string(slots_.size()) + " arguments (" +
+                               runtime::argument_names(*kernel_) + "), not " + std::to_string(given.size()),
+                           {},
+                           {}});
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    const bool array = slots_[i] >= 0;
+    const auto at = static_cast<size_t>(array ? slots_[i] : ~slots_[i]);
+    const std::string& name = array ? kernel_->args()[at].name : kernel_->scalars()[at].var.name();
+    const std::string place = kernel_->name() + ": argument " + std::to_string(i + 1) + " (" + name + ")";
+    if (array)
+      taken.arrays.push_back(borrow(place, given[i]));
+    else
+      taken.scalars.push_back(scalar_value(place, kernel_->scalars()[at].var.type(), given[i]));
+  }
+  return taken;
 }
 
 void Function::call(const py::args& arrays) const {
@@ -109,17 +136,17 @@ void Function::call(const py::args& arrays) const {
 }
 
 void Function::call_checked(const py::args& arrays) const {
-  const std::vector<BorrowedArray> borrowed = borrow_all(*kernel_, arrays);
-  const std::vector<runtime::ArrayView> views = views_of(borrowed);
+  const Taken taken = take_checked(arrays);
+  const std::vector<runtime::ArrayView> views = views_of(taken.arrays);
   const py::gil_scoped_release released;
-  runtime::call(*kernel_, views);
+  runtime::call(*kernel_, views, taken.scalars);
 }
 
 runtime::Timing Function::time(const py::args& arrays, const runtime::TimingOptions& options) const {
-  const std::vector<BorrowedArray> borrowed = borrow_all(*kernel_, arrays);
-  const std::vector<runtime::ArrayView> views = views_of(borrowed);
+  const Taken taken = take_checked(arrays);
+  const std::vector<runtime::ArrayView> views = views_of(taken.arrays);
   const py::gil_scoped_release released;
-  return runtime::time(*kernel_, views, options);
+  return runtime::time(*kernel_, views, options, taken.scalars);
 }
 
 }  // namespace tw::bind

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "python/bind/arrays.h"
 #include "tensorwright/build.h"
 #include "tensorwright/runtime.h"
 
@@ -30,6 +31,12 @@ class Function {
     size_t alignment = 1;
     bool written = false;
   };
+  // A call taken apart: arrays, which are borrowed, and the bits of the scalars.
+  struct Taken {
+    std::vector<BorrowedArray> arrays;
+    std::vector<runtime::ScalarValue> scalars;
+  };
+  Taken take_checked(const pybind11::args& given) const;
   bool take(const Expected&, PyObject* object, void** data) const;
   bool take_all(const pybind11::args& arrays, void** data) const;
   bool outputs_apart(void* const* data) const;
@@ -38,6 +45,8 @@ class Function {
   std::shared_ptr<const runtime::Kernel> kernel_;
   std::shared_ptr<const Module> module_;
   std::vector<Expected> expected_;
+  std::vector<int> slots_;  // of each argument: which array, or ~ which scalar
+  bool symbolic_ = false;   // shapes give scalars, or scalars are passed: the checked path
 };
 
 inline Function make_function(std::shared_ptr<const Module> module) {

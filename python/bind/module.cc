@@ -5,6 +5,7 @@ PYBIND11_MODULE(_core, m) {
   m.doc() = "The compiled half of tensorwright; its names are reached through the package.";
   tw::bind::bind_errors(m);
   tw::bind::bind_te(m);
+  tw::bind::bind_statements(m);
   bind_schedule(m);
   tw::bind::bind_runtime(m);
   tw::bind::bind_build(m);

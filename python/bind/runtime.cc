@@ -22,8 +22,20 @@ py::tuple tuple(const std::vector<int64_t>& values) {
   return result;
 }
 
+// Numbers, and text where an extent is symbolic.
+py::tuple tuple(const std::vector<int64_t>& values, const std::vector<ir::Expr>& symbols) {
+  py::tuple result = tuple(values);
+  for (size_t i = 0; i < symbols.size(); ++i)
+    if (!ir::as_int(symbols[i])) result[i] = ir::to_string(symbols[i]);
+  return result;
+}
+
 std::string text(const ArgSpec& spec) {
-  return spec.name + ": " + ir::to_string(spec.dtype) + std::string(py::str(tuple(spec.shape))) +
+  std::string shape = "(";
+  for (size_t d = 0; d < spec.shape.size(); ++d)
+    shape += (d ? ", " : "") +
+             (spec.symbolic_shape.empty() ? std::to_string(spec.shape[d]) : ir::to_string(spec.symbolic_shape[d]));
+  return spec.name + ": " + ir::to_string(spec.dtype) + shape + (spec.shape.size() == 1 ? ",)" : ")") +
          (spec.written ? " (output)" : "");
 }
 
@@ -67,11 +79,13 @@ void bind_results(py::module_& m) {
   py::class_<ArgSpec>(m, "ArgSpec", "What a kernel expects of one argument.")
       .def_readonly("name", &ArgSpec::name)
       .def_property_readonly("dtype", [](const ArgSpec& s) { return ir::to_string(s.dtype); })
-      .def_property_readonly("shape", [](const ArgSpec& s) { return tuple(s.shape); })
+      .def_property_readonly(
+          "shape", [](const ArgSpec& s) { return tuple(s.shape, s.symbolic_shape); },
+          "A symbolic extent is shown as text.")
       .def_property_readonly(
           "strides",
           [](const ArgSpec& s) -> py::object {
-            return s.strides.empty() ? py::object(py::none()) : py::object(tuple(s.strides));
+            return s.strides.empty() ? py::object(py::none()) : py::object(tuple(s.strides, s.symbolic_strides));
           },
           "In elements; None for compact row-major.")
       .def_property_readonly("is_output", [](const ArgSpec& s) { return s.written; })
@@ -111,7 +125,8 @@ Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
           "args", [](const Function& f) { return f.kernel().args(); }, "ArgSpec of each argument.")
       .def(
           "source", [](const Function& f, const std::string& kind) { return module_of(f, "source").source(kind); },
-          py::arg("kind") = "ir", "The code as text: \"ir\" (the lowered loop program), \"c\" (the same as C99), \"llvm\" or \"asm\".")
+          py::arg("kind") = "ir",
+          "The code as text: \"ir\" (the lowered loop program), \"c\" (the same as C99), \"llvm\" or \"asm\".")
       .def("source", otherwise("source: kind must be one string"))
       .def(
           "save",

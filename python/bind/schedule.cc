@@ -8,6 +8,8 @@
 #include "python/bind/bind.h"
 #include "schedule/loop_nest.h"
 #include "schedule/refuse.h"
+#include "schedule/to_python.h"
+#include "src/ir/walk.h"
 
 namespace py = pybind11;
 
@@ -65,7 +67,7 @@ std::string axis_named(const Schedule& schedule, const std::string& stage, const
 
 struct AxisFacts {
   std::string name;
-  int64_t extent;
+  Extent extent;
   bool reduction;
   std::string annotation;
 };
@@ -81,6 +83,15 @@ Names leaf_names(const Schedule& schedule, const std::string& stage) {
   Names names;
   for (AxisId leaf : nest.leaves) names.push_back(nest.axes[leaf].name);
   return names;
+}
+
+// A condition over the stage's axes, with the names that they have there.
+std::string condition_text(const Schedule& s, const std::string& name, const tw::ir::Expr& condition) {
+  const StageNest& stage = s.nest().stage(s.nest().find_stage(name));
+  tw::ir::Substitution named;
+  for (int d = 0; d < stage.data_rank; ++d)
+    named[stage.axes[d].var.id()] = tw::ir::Var(stage.axes[d].name, stage.axes[d].var.type());
+  return tw::ir::to_string(tw::ir::substitute(condition, named));
 }
 
 // The stage that a cache primitive has just made: the newest name.
@@ -127,11 +138,32 @@ void bind_primitives(py::class_<Schedule>& c) {
   });
   c.def("_pragma", [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& key,
                       int64_t value, const Line& at) { s.apply({Pragma{stage, axis, key, value}, source_line(at)}); });
+  c.def("_storage_align",
+        [](Schedule& s, const std::string& stage, const std::string& axis, int64_t factor, int64_t offset,
+           const Line& at) { s.apply({StorageAlign{stage, axis, factor, offset}, source_line(at)}); });
+  c.def("_double_buffer",
+        [](Schedule& s, const std::string& stage, const Line& at) { s.apply({DoubleBuffer{stage}, source_line(at)}); });
+  c.def("_rolling_buffer", [](Schedule& s, const std::string& stage, const Line& at) {
+    s.apply({RollingBuffer{stage}, source_line(at)});
+  });
+  c.def("_prefetch",
+        [](Schedule& s, const std::string& stage, const std::string& source, const std::string& axis, int64_t offset,
+           const Line& at) { s.apply({Prefetch{stage, source, axis, offset}, source_line(at)}); });
+  c.def("_tensorize", [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& intrin,
+                         const Line& at) { s.apply({Tensorize{stage, axis, intrin}, source_line(at)}); });
+  c.def("_set_store_predicate",
+        [](Schedule& s, const std::string& stage, const tw::ir::Expr& condition, const Line& at) {
+          s.apply({SetStorePredicate{stage, condition_text(s, stage, condition)}, source_line(at)});
+        });
   c.def("_cache_read",
         [](Schedule& s, const std::string& stage, const std::string& scope, const Names& readers, const Line& at) {
           return cache_stage(s, {CacheRead{stage, scope_named("cache_read", scope, at), readers}, source_line(at)},
                              stage + "." + scope);
         });
+  c.def("_rfactor", [](Schedule& s, const std::string& stage, const std::string& axis, int64_t factor_axis,
+                       const Line& at) {
+    return cache_stage(s, {Rfactor{stage, axis, factor_axis}, source_line(at)}, stage + ".rf");
+  });
   c.def("_cache_write", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
     return cache_stage(s, {CacheWrite{stage, scope_named("cache_write", scope, at)}, source_line(at)},
                        stage + "." + scope);
@@ -153,6 +185,14 @@ void bind_questions(py::class_<Schedule>& c) {
     for (int i = 0; i < s.nest().size(); ++i) names.push_back(s.nest().stage(i).name);
     return names;
   });
+  c.def("_reads_of", [](const Schedule& s, const std::string& stage) {
+    Names names;
+    for (int i = 0, reader = s.nest().find_stage(stage); i < reader; ++i) {
+      std::vector<int> readers = readers_of(s.nest(), i);
+      if (std::find(readers.begin(), readers.end(), reader) != readers.end()) names.push_back(s.nest().stage(i).name);
+    }
+    return names;
+  });
   c.def("_attach_of", [](const Schedule& s, const std::string& stage) {
     const Attach& attach = s.nest().stage(s.nest().find_stage(stage)).attach;
     return attach.kind == AttachKind::kAt ? "at" : attach.kind == AttachKind::kInline ? "inline" : "root";
@@ -172,7 +212,10 @@ void bind_schedule(py::module_& m) {
 
   py::class_<AxisFacts>(m, "AxisFacts")
       .def_readonly("name", &AxisFacts::name)
-      .def_readonly("extent", &AxisFacts::extent)
+      .def_property_readonly("extent",
+                             [](const AxisFacts& axis) -> py::object {
+                               return axis.extent.known() ? py::cast(axis.extent.value()) : py::cast(axis.extent.expr());
+                             })
       .def_readonly("reduction", &AxisFacts::reduction)
       .def_readonly("annotation", &AxisFacts::annotation);
 
@@ -194,6 +237,7 @@ void bind_schedule(py::module_& m) {
           [](std::vector<tw::te::Tensor> outputs, const std::string& json) {
             return Schedule::from_steps(std::move(outputs), steps_from_json(json).value_or_throw()).value_or_throw();
           })
+      .def("_to_python", [](const Schedule& s) { return to_python(s); })
       .def("__str__", [](const Schedule& s) { return to_string(s); });
   bind_primitives(schedule);
   bind_questions(schedule);

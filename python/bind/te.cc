@@ -13,6 +13,7 @@ namespace tw::bind {
 namespace {
 
 using ir::Expr;
+using ir::Type;
 using ir::Var;
 using te::IterVar;
 using te::Operation;
@@ -92,14 +93,31 @@ std::vector<Expr> shape_of(py::handle shape) {
   return extents;
 }
 
-Tensor compute(py::handle shape, const std::vector<std::string>& axis_names, const py::function& body,
-               const std::string& name) {
+bool several(py::handle value) { return py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value); }
+
+std::vector<Expr> values_of(py::handle value, const char* role) {
+  if (!several(value)) return {to_expr(value, role)};
+  std::vector<Expr> all;
+  for (const py::handle one : value) all.push_back(to_expr(one, role));
+  return all;
+}
+
+// One tensor, or a tuple of them.
+py::object one_or_all(const std::vector<Tensor>& tensors) {
+  if (tensors.size() == 1) return py::cast(tensors[0]);
+  py::tuple all(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) all[i] = py::cast(tensors[i]);
+  return all;
+}
+
+py::object compute(py::handle shape, const std::vector<std::string>& axis_names, const py::function& body,
+                   const std::string& name) {
   const auto call_body = [&](const std::vector<Var>& axes) {
     py::tuple arguments(axes.size());
     for (size_t i = 0; i < axes.size(); ++i) arguments[i] = py::cast(axes[i]);
-    return to_expr(body(*arguments), "the value of a compute's function");
+    return values_of(body(*arguments), "the value of a compute's function");
   };
-  return te::compute(shape_of(shape), call_body, name, axis_names, user_line());
+  return one_or_all(te::compute_tuple(shape_of(shape), call_body, name, axis_names, user_line()));
 }
 
 Tensor placeholder(py::handle shape, const std::string& dtype, const std::string& name, py::handle strides) {
@@ -108,12 +126,28 @@ Tensor placeholder(py::handle shape, const std::string& dtype, const std::string
   return te::placeholder(shape_of(shape), dtype, name, std::move(steps), user_line());
 }
 
+const te::Scan& scan_of(const Operation& op) {
+  if (!op->scan()) refuse(ErrorKind::kExpr, op->name + " is no scan: only a scan has a time", {"op.axis are its axes"});
+  return *op->scan();
+}
+
 void bind_operation(py::module_& m) {
   py::class_<Operation>(m, "Operation", "What defines a tensor: ``C.op``.")
       .def_property_readonly("name", [](const Operation& op) { return op->name; })
       .def_property_readonly(
-          "axis", [](const Operation& op) { return op->compute() ? op->compute()->axis : std::vector<IterVar>(); },
-          "The data axes, one per dimension; empty for a placeholder.")
+          "axis",
+          [](const Operation& op) {
+            return op->compute() ? op->compute()->axis : op->scan() ? op->scan()->axis : std::vector<IterVar>();
+          },
+          "The data axes, one per dimension; of a scan time comes first; empty for a placeholder.")
+      .def_property_readonly(
+          "scan_axis", [](const Operation& op) { return scan_of(op).axis[0]; }, "The time of a scan.")
+      .def_property_readonly(
+          "spatial_axis_",
+          [](const Operation& op) {
+            return std::vector<IterVar>(scan_of(op).axis.begin() + 1, scan_of(op).axis.end());
+          },
+          "The other axes of a scan.")
       .def_property_readonly(
           "reduce_axis",
           [](const Operation& op) { return op->compute() ? op->compute()->reduce_axis : std::vector<IterVar>(); },
@@ -123,20 +157,28 @@ void bind_operation(py::module_& m) {
           "The tensors that the definition reads, in order of first use.")
       .def_property_readonly(
           "body", [](const Operation& op) { return op->compute() ? op->compute()->bodies : std::vector<Expr>(); },
-          "The value of an element, as a list of one expression; empty for a placeholder.")
-      .def_property_readonly("num_outputs", [](const Operation&) { return 1; })
+          "The value of an element, one expression for each output; empty for a placeholder.")
+      .def_property_readonly("num_outputs", [](const Operation& op) { return op->outputs.size(); })
       .def("output",
-           [](const Operation& op, size_t i) {
-             if (i != 0)
+           [](const Operation& op, int64_t i) {
+             const auto n = static_cast<int64_t>(op->outputs.size());
+             if (i < 0 || i >= n)
                refuse(ErrorKind::kExpr,
-                      op->name + ".output: an operation has one output, number 0, not " + std::to_string(i), {});
-             return op.output(i);
+                      op->name + ".output: the operation has " +
+                          (n == 1 ? "one output, number 0" : "outputs 0.." + std::to_string(n)) + ", not " +
+                          std::to_string(i),
+                      {});
+             return op.output(static_cast<size_t>(i));
            })
       .def(
           "__eq__", [](const Operation& a, const Operation& b) { return a == b; }, py::is_operator())
       .def("__hash__", [](const Operation& op) { return op->id; })
       .def("__repr__", [](const Operation& op) {
-        return std::string(op->is_placeholder() ? "placeholder(" : "compute(") + op->name + ")";
+        return std::string(op->is_placeholder() ? "placeholder("
+                           : op->scan()         ? "scan("
+                           : op->external()     ? "extern("
+                                                : "compute(") +
+               op->name + ")";
       });
 }
 
@@ -209,21 +251,43 @@ void bind_axes(py::module_& m) {
   define(equality, "__bool__", [](const AxisEquality& e) { return (e.a == e.b) == e.equal; });
 }
 
-Expr reduce(const std::string& op, py::handle source, const std::vector<IterVar>& axes, py::handle where) {
-  using Reducer = Expr (*)(Expr, std::vector<IterVar>);
-  static const std::pair<const char*, std::pair<Reducer, ir::ReduceOp>> kReducers[] = {
-      {"sum", {&te::sum, ir::ReduceOp::kSum}},
-      {"prod", {&te::prod, ir::ReduceOp::kProd}},
-      {"min", {static_cast<Reducer>(&te::min), ir::ReduceOp::kMin}},
-      {"max", {static_cast<Reducer>(&te::max), ir::ReduceOp::kMax}}};
-  for (const auto& [name, reducer] : kReducers) {
-    if (op != name) continue;
-    Expr value = te::as_data(to_expr(source));
-    if (!where.is_none())
-      value = te::if_then_else(to_expr(where, "a condition"), value, ir::identity_of(reducer.second, value.type()));
-    return reducer.first(std::move(value), axes);
-  }
+Expr reduce(const std::string& op, py::handle source, const std::vector<IterVar>& axes, py::handle where,
+            py::handle init) {
+  using Function = Expr (*)(Expr, std::vector<IterVar>, Expr, Expr);
+  static const std::pair<const char*, Function> kReducers[] = {
+      {"sum", &te::sum}, {"prod", &te::prod}, {"min", &te::min}, {"max", &te::max}};
+  for (const auto& [name, reducer] : kReducers)
+    if (op == name)
+      return reducer(to_expr(source), axes, where.is_none() ? Expr() : to_expr(where, "a condition"),
+                     init.is_none() ? Expr() : to_expr(init, "an init"));
   TW_CHECK(false, "no reduction " + op);
+}
+
+// The arguments of the user's function: a variable each where one value is reduced, else a tuple each.
+py::object component(const std::vector<Var>& vars) {
+  if (vars.size() == 1) return py::cast(vars[0]);
+  return py::cast(vars).cast<py::tuple>();
+}
+
+// A reduction by the user's functions, called as tvm calls them: combine(x, y) of values or tuples, identity(*dtypes).
+py::object reduce_custom(const std::pair<std::string, std::vector<std::string>>& names, const py::function& combine,
+                         const py::function& identity, py::handle sources, const std::vector<IterVar>& axes,
+                         py::handle where, py::handle init) {
+  te::Reducer reducer;
+  reducer.name = names.first;
+  if (names.second.size() == 2) reducer.lhs = names.second[0], reducer.rhs = names.second[1];
+  reducer.combine = [&](const std::vector<Var>& x, const std::vector<Var>& y) {
+    return values_of(combine(component(x), component(y)), "the value of a reducer's function");
+  };
+  reducer.identity = [&](const std::vector<Type>& types) {
+    py::tuple dtypes(types.size());
+    for (size_t i = 0; i < types.size(); ++i) dtypes[i] = te::dtype_name(types[i]);
+    return values_of(identity(*dtypes), "the identity of a reducer");
+  };
+  const std::vector<Expr> values = reducer(values_of(sources, "what is reduced"), axes,
+                                           where.is_none() ? Expr() : to_expr(where, "a condition"),
+                                           init.is_none() ? std::vector<Expr>() : values_of(init, "an init"));
+  return several(sources) && values.size() > 1 ? py::cast(values).cast<py::tuple>() : py::cast(values[0]);
 }
 
 }  // namespace
@@ -257,6 +321,11 @@ void bind_te(py::module_& m) {
                            user_line());
   });
   m.def("reduce", &reduce);
+  m.def("reduce_custom", &reduce_custom);
+  m.def("scan", [](const std::vector<Tensor>& init, const std::vector<Tensor>& update,
+                   const std::vector<Tensor>& state, const std::string& name) {
+    return one_or_all(te::scan(init, update, state, name, user_line()));
+  });
 }
 
 }  // namespace tw::bind

@@ -195,11 +195,6 @@ Expr constant(py::handle value, const std::string& dtype) {
          "te.const: value must be one that " + dtype + " holds, not " + py::cast<std::string>(py::str(value)));
 }
 
-Var variable(const std::string& name, const std::string& dtype) {
-  const Type type = te::dtype_named(dtype);
-  return Var(name, type.is_int() && type.bits >= 32 ? Type::index() : type);
-}
-
 std::vector<Expr> exprs(const py::args& values) {
   std::vector<Expr> list;
   for (const py::handle value : values) list.push_back(to_expr(value, "a condition"));
@@ -209,9 +204,13 @@ std::vector<Expr> exprs(const py::args& values) {
 void bind_functions(py::module_& m) {
   using Unary = Expr (*)(Expr);
   static const std::pair<const char*, Unary> kUnaries[] = {
-      {"exp", &te::exp},     {"log", &te::log},   {"tanh", &te::tanh},   {"sigmoid", &te::sigmoid},
-      {"erf", &te::erf},     {"sqrt", &te::sqrt}, {"rsqrt", &te::rsqrt}, {"abs", &te::abs},
-      {"floor", &te::floor}, {"ceil", &te::ceil}, {"round", &te::round}, {"trunc", &te::trunc}};
+      {"exp", &te::exp},           {"log", &te::log},           {"tanh", &te::tanh},   {"sigmoid", &te::sigmoid},
+      {"erf", &te::erf},           {"sqrt", &te::sqrt},         {"rsqrt", &te::rsqrt}, {"abs", &te::abs},
+      {"floor", &te::floor},       {"ceil", &te::ceil},         {"round", &te::round}, {"trunc", &te::trunc},
+      {"sin", &te::sin},           {"cos", &te::cos},           {"tan", &te::tan},     {"atan", &te::atan},
+      {"log2", &te::log2},         {"exp2", &te::exp2},         {"log10", &te::log10}, {"expm1", &te::expm1},
+      {"log1p", &te::log1p},       {"cbrt", &te::cbrt},         {"isnan", &te::isnan}, {"isinf", &te::isinf},
+      {"isfinite", &te::isfinite}, {"popcount", &te::popcount}, {"clz", &te::clz}};
   for (const auto& [name, f] : kUnaries) m.def(name, [f = f](py::handle x) { return f(to_expr(x)); });
   static const std::pair<const char*, Operator> kOperators[] = {{"max2", static_cast<Operator>(&te::max)},
                                                                 {"min2", static_cast<Operator>(&te::min)},
@@ -226,6 +225,8 @@ void bind_functions(py::module_& m) {
                                                                 {"subtract", &apply<BinOp::kSub>}};
   for (const auto& [name, f] : kOperators)
     m.def(name, [f = f](py::handle a, py::handle b) { return f(to_expr(a), to_expr(b)); });
+  m.def("fma", [](py::handle a, py::handle b, py::handle c) { return te::fma(to_expr(a), to_expr(b), to_expr(c)); });
+  m.def("reinterpret", [](const std::string& dtype, py::handle x) { return te::reinterpret(dtype, to_expr(x)); });
   m.def("if_then_else", [](py::handle c, py::handle yes, py::handle no) {
     return te::if_then_else(to_expr(c, "a condition"), to_expr(yes), to_expr(no));
   });
@@ -236,7 +237,7 @@ void bind_functions(py::module_& m) {
   m.def("all", [](const py::args& conditions) { return te::all(exprs(conditions)); });
   m.def("any", [](const py::args& conditions) { return te::any(exprs(conditions)); });
   m.def("const", &constant);
-  m.def("var", &variable);
+  m.def("var", [](const std::string& name, const std::string& dtype) { return te::var(name, dtype); });
   m.def("min_value", [](const std::string& dtype) { return te::min_value(dtype); });
   m.def("max_value", [](const std::string& dtype) { return te::max_value(dtype); });
 }

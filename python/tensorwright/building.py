@@ -13,12 +13,18 @@ def _tensors(call, args):
     if not isinstance(args, (list, tuple)):
         raise ArgumentError(f"{call}: args must be a list of tensors, not {type(args).__name__}")
     for i, arg in enumerate(args):
-        if not isinstance(arg, _core.Tensor):
+        if not isinstance(arg, (_core.Tensor, _core.Var)):
             raise ArgumentError(
-                f"{call}: args[{i}] must be a tensor of te, not {type(arg).__name__}",
+                f"{call}: args[{i}] must be a tensor of te or a te.var, not {type(arg).__name__}",
                 "arrays are passed when the built function is called",
             )
-    return list(args)
+    return [arg for arg in args if isinstance(arg, _core.Tensor)]
+
+
+def _scalars(args):
+    """The variables among the arguments, each with the number of tensors before it."""
+    args = args if isinstance(args, (list, tuple)) else [args]
+    return [(arg, sum(isinstance(a, _core.Tensor) for a in args[:i])) for i, arg in enumerate(args) if isinstance(arg, _core.Var)]
 
 
 def _schedule(call, schedule):
@@ -51,8 +57,9 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
     Parameters: schedule, of ``te.create_schedule``, or in its place the list of arguments, which is then scheduled by
     ``tw.default_schedule``, or an ``autotune.Task``, which is built from its log; args, the tensors that the function takes,
     in this order: placeholders and outputs, and intermediates that should be written out; target, a ``tw.Target`` or its
-    text, by default the current one; name, a C identifier.
-    Returns: a function that takes one array per argument and writes the outputs in place.
+    text, by default the current one; name, a C identifier. A ``te.var`` among the args is a scalar argument; the extents
+    that are variables are read off the arrays' shapes at each call.
+    Returns: a function that takes one array per tensor, a number per variable, and writes the outputs in place.
     Raises: ScheduleError when the schedule as a whole is not legal, ArgumentError for bad arguments, TargetError.
 
     >>> import numpy as np
@@ -74,12 +81,12 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
     if isinstance(schedule, (list, tuple)):
         if args is not None:
             raise ArgumentError("build: args must be left out when the first argument is the list of them")
-        args = _tensors("build", schedule)
-        schedule = _core._default_schedule(_outputs("build", args), target)
+        args = schedule
+        schedule = _core._default_schedule(_outputs("build", _tensors("build", args)), target)
     elif args is None:
         _schedule("build", schedule)
         raise ArgumentError("build: args is missing: the tensors that the function takes", "tw.build(s, [A, B, C])")
-    return _core._build(_schedule("build", schedule), _tensors("build", args), target, _name("build", name))
+    return _core._build(_schedule("build", schedule), _tensors("build", args), target, _name("build", name), _scalars(args))
 
 
 def lower(schedule, args, target=None, name=None):
@@ -93,10 +100,10 @@ def lower(schedule, args, target=None, name=None):
       for i in 0..8:
         B[i] = A[i] + 1.0
     """
-    schedule, args, name = _schedule("lower", schedule), _tensors("lower", args), _name("lower", name)
+    schedule, tensors, name = _schedule("lower", schedule), _tensors("lower", args), _name("lower", name)
     if target is None:
-        return _core._loop_program(schedule, args, name)
-    return _core._lowered_program(schedule, args, as_target(target), name)
+        return _core._loop_program(schedule, tensors, name, _scalars(args))
+    return _core._lowered_program(schedule, tensors, as_target(target), name, _scalars(args))
 
 
 def default_schedule(tensors, target=None):

@@ -45,12 +45,16 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
       return refuse(step.kName, "readers must be stages that read " + step.stage + "; " + name + " doesn't")
              << step.stage + " is read by " + (names.empty() ? "no stage" : join(names));
     }
+    if (nest.stage(reader).op->external())
+      return refuse(step.kName, "readers must not be extern stages, as " + name + " is")
+             << "what it reads is written in its statement";
     readers.push_back(reader);
   }
   LoopNest next = nest;
   std::string name = nest.unique_name(step.stage + "." + to_string(step.scope));
-  StageNest copy = make_stage(name, copy_of(nest.stage(source), name));
+  StageNest copy = make_stage(name, copy_of(nest.stage(source), name), nest.scalars());
   copy.scope = step.scope;
+  if (scan_around(nest, source) != kNone) copy.attach = nest.stage(source).attach;
   ir::BufferMap replaced;
   for (size_t i = 0; i < copy.buffers.size(); ++i) replaced[nest.stage(source).buffers[i].id()] = copy.buffers[i];
   for (int reader : readers) {

@@ -23,7 +23,7 @@ te::Operation with_definition(const te::Operation& op, std::string name, std::ve
 }
 
 // The computing stage: fresh data axes of the same names, the old reduction axes.
-StageNest computing(const StageNest& stage, const std::string& name) {
+StageNest computing(const StageNest& stage, const std::string& name, const ir::Bounds& scalars) {
   const te::Compute& old = *stage.op->compute();
   te::Compute compute;
   ir::Substitution renamed;
@@ -34,21 +34,22 @@ StageNest computing(const StageNest& stage, const std::string& name) {
   }
   compute.reduce_axis = old.reduce_axis;
   for (const ir::Expr& body : stage.bodies) compute.bodies.push_back(ir::substitute(body, renamed));
-  StageNest made =
-      make_stage(name, with_definition(stage.op, name, renewed(stage.op->outputs, name), compute, stage.op->inputs));
+  StageNest made = make_stage(
+      name, with_definition(stage.op, name, renewed(stage.op->outputs, name), compute, stage.op->inputs), scalars);
   for (size_t d = 0; d < old.axis.size(); ++d) made.aliases.emplace_back(old.axis[d].var.id(), static_cast<AxisId>(d));
   return made;
 }
 
 // What is left of the stage: a copy of `source` into the old buffer.
-StageNest copying(const StageNest& stage, const StageNest& source) {
+StageNest copying(const StageNest& stage, const StageNest& source, const ir::Bounds& scalars) {
   te::Compute compute;
   compute.axis = stage.op->compute()->axis;
   std::vector<ir::Expr> at;
   for (const te::IterVar& axis : compute.axis) at.push_back(axis.var);
   for (const ir::Buffer& buffer : source.buffers) compute.bodies.push_back(ir::load(buffer, at));
-  StageNest made = make_stage(
-      stage.name, with_definition(stage.op, stage.op->name, stage.op->outputs, compute, outputs_of(source.op)));
+  StageNest made =
+      make_stage(stage.name,
+                 with_definition(stage.op, stage.op->name, stage.op->outputs, compute, outputs_of(source.op)), scalars);
   made.buffers = stage.buffers;
   made.output = stage.output;
   made.attach = stage.attach;
@@ -66,6 +67,9 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheWrite& step) {
   if (before.attach.kind == AttachKind::kInline)
     return refuse(step.kName, "stage must be stored, not inlined as " + step.stage + " is")
            << "compute_root undoes compute_inline";
+  if (!before.op->compute())
+    return refuse(step.kName, "stage must be a compute, not a scan or an extern stage as " + step.stage + " is")
+           << "what such a stage computes cannot move to another one; cache_read makes a copy for its readers";
   bool touched = !before.relations.empty() || !before.pragmas.empty();
   for (size_t i = 0; i < before.leaves.size(); ++i)
     touched |= before.leaves[i] != static_cast<AxisId>(i) || before.axes[i].annotation != Annotation::kNone;
@@ -76,9 +80,10 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheWrite& step) {
                   " and the new stage; call cache_write before split, reorder and the like";
 
   LoopNest next = nest;
-  StageNest computed = computing(before, nest.unique_name(step.stage + "." + to_string(step.scope)));
+  StageNest computed = computing(before, nest.unique_name(step.stage + "." + to_string(step.scope)), nest.scalars());
   computed.scope = step.scope;
-  next.edit(stage) = copying(before, computed);
+  if (scan_around(nest, stage) != kNone) computed.attach = before.attach;
+  next.edit(stage) = copying(before, computed, nest.scalars());
   next.insert(stage, std::move(computed));
   return next;
 }

@@ -18,6 +18,12 @@ Result<LoopNest> apply(const LoopNest& nest, const ComputeAt& step) {
   if (stage == consumer)
     return refuse(step.kName, "consumer must be another stage, not " + step.stage + " itself")
            << describe(nest.stage(stage));
+  if (nest.stage(stage).op->external())
+    return refuse(step.kName, "stage must not be extern, as " + step.stage + " is")
+           << "its statement writes its outputs as a whole, at root";
+  if (nest.stage(stage).op->scan())
+    return refuse(step.kName, "stage must not be a scan, as " + step.stage + " is")
+           << "each time needs the ones before it, so a scan is computed whole, at root";
   if (nest.stage(stage).output)
     return refuse(step.kName, "stage must not be an output, as " + step.stage + " is")
            << "an output is computed whole, at root; compute its producers inside its loops instead";

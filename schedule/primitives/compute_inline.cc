@@ -16,6 +16,12 @@ Result<LoopNest> apply(const LoopNest& nest, const ComputeInline& step) {
   if (nest.stage(stage).output)
     return refuse(step.kName, "stage must not be an output, as " + step.stage + " is")
            << "its values are asked for, so they have to be stored";
+  if (nest.stage(stage).op->external())
+    return refuse(step.kName, "stage must be elementwise, not extern as " + step.stage + " is")
+           << "its statement writes its outputs as a whole";
+  if (nest.stage(stage).op->scan())
+    return refuse(step.kName, "stage must be elementwise, not a scan as " + step.stage + " is")
+           << "each time needs the ones before it, so they have to be stored";
   if (nest.stage(stage).is_reduction())
     return refuse(step.kName, "stage must be elementwise, not a reduction as " + step.stage + " is")
            << describe(nest.stage(stage)) << "compute_at computes it where it is needed";

@@ -26,7 +26,7 @@ Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
       return refuse(Fuse::kName, "axis must be a plain loop, not a " + to_string(stage.axes[axis].annotation) + " one")
              << describe(stage, axis) << "fuse before you annotate";
   int64_t product;
-  if (__builtin_mul_overflow(a.extent.value(), b.extent.value(), &product))
+  if (a.extent.known() && b.extent.known() && __builtin_mul_overflow(a.extent.value(), b.extent.value(), &product))
     return refuse(Fuse::kName,
                   "the extent of the fused loop must fit in 64 bits; " + a.name + " and " + b.name + " make it larger")
            << describe(stage);
@@ -55,7 +55,7 @@ Result<LoopNest> apply(const LoopNest& nest, const Fuse& step) {
   if (step.axes.empty()) return refuse(step.kName, "axes must name at least one loop") << describe(nest.stage(stage));
   std::vector<AxisId> axes;
   for (const std::string& name : step.axes) {
-    TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, name));
+    TW_TRY(AxisId axis, free_leaf(nest.stage(stage), step.kName, name));
     axes.push_back(axis);
   }
   LoopNest next = nest;

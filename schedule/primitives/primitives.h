@@ -20,8 +20,15 @@ Result<LoopNest> apply(const LoopNest&, const ComputeRoot&);
 Result<LoopNest> apply(const LoopNest&, const ComputeInline&);
 Result<LoopNest> apply(const LoopNest&, const CacheRead&);
 Result<LoopNest> apply(const LoopNest&, const CacheWrite&);
+Result<LoopNest> apply(const LoopNest&, const Rfactor&);
+Result<LoopNest> apply(const LoopNest&, const Tensorize&);
 Result<LoopNest> apply(const LoopNest&, const SetScope&);
 Result<LoopNest> apply(const LoopNest&, const Pragma&);
+Result<LoopNest> apply(const LoopNest&, const StorageAlign&);
+Result<LoopNest> apply(const LoopNest&, const DoubleBuffer&);
+Result<LoopNest> apply(const LoopNest&, const RollingBuffer&);
+Result<LoopNest> apply(const LoopNest&, const Prefetch&);
+Result<LoopNest> apply(const LoopNest&, const SetStorePredicate&);
 
 // Fresh outputs of the same types and shapes, for a stage of that name; and the tensors of an operation.
 std::vector<te::Output> renewed(std::vector<te::Output>, const std::string& name);
@@ -35,6 +42,9 @@ SplitAxes split_leaf(StageNest&, AxisId axis, int64_t factor, int64_t parts, Tai
 
 // The change that reorder and tile make: the leaves in `order` keep their places, taken in that order.
 void permute_leaves(StageNest&, const std::vector<AxisId>& order);
+
+inline constexpr int64_t kLargestAlignment = int64_t{1} << 20;  // elements
+inline constexpr int64_t kFarthestPrefetch = int64_t{1} << 20;  // iterations
 
 // The largest number of lanes of a vectorized loop: TW_MAX_LANES, or 1024.
 int64_t max_lanes();

@@ -23,7 +23,7 @@ Result<LoopNest> apply(const LoopNest& nest, const Reorder& step) {
   const StageNest& before = nest.stage(stage);
   std::vector<AxisId> order;
   for (const std::string& name : step.axes) {
-    TW_TRY(AxisId axis, leaf(before, step.kName, name));
+    TW_TRY(AxisId axis, free_leaf(before, step.kName, name));
     if (std::find(order.begin(), order.end(), axis) != order.end())
       return refuse(step.kName, "axes must be different loops, not " + name + " twice") << describe(before);
     order.push_back(axis);

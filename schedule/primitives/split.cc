@@ -7,6 +7,9 @@
 // Meaning never changes: i.o*f + i.i takes each value in 0..n once; the tail says what happens to those past n. Whether
 // the tail is legal depends on the whole nest (a reduction outside it, a parallel loop), so check.h decides.
 
+#include <tuple>
+
+#include "schedule/bounds.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 
@@ -14,18 +17,16 @@ namespace tw::schedule::primitives {
 
 SplitAxes split_leaf(StageNest& stage, AxisId axis, int64_t factor, int64_t parts, Tail tail, int step) {
   const Axis parent = stage.axes[axis];
-  auto ceil_div = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   Axis outer, inner;
   outer.name = parent.name + ".o";
   inner.name = parent.name + ".i";
   outer.reduction = inner.reduction = parent.reduction;
-  inner.extent = parts ? ceil_div(parent.extent, parts) : factor;
-  outer.extent = parent.extent == 0 ? 0 : ceil_div(parent.extent, inner.extent);
-
   SplitAxes made{static_cast<AxisId>(stage.axes.size()), static_cast<AxisId>(stage.axes.size()) + 1};
+  const SplitRelation relation{axis, made.outer, made.inner, factor, parts, tail, step};
+  std::tie(outer.extent, inner.extent) = split_extents(parent.extent, relation);
   stage.axes.push_back(outer);
   stage.axes.push_back(inner);
-  stage.relations.push_back(SplitRelation{axis, made.outer, made.inner, factor, parts, tail, step});
+  stage.relations.push_back(relation);
   auto at = stage.leaves.begin() + stage.position(axis);
   *at = made.outer;
   stage.leaves.insert(at + 1, made.inner);
@@ -34,7 +35,7 @@ SplitAxes split_leaf(StageNest& stage, AxisId axis, int64_t factor, int64_t part
 
 Result<LoopNest> apply(const LoopNest& nest, const Split& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
-  TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
+  TW_TRY(AxisId axis, free_leaf(nest.stage(stage), step.kName, step.axis));
   if (step.factor.has_value() == step.nparts.has_value())
     return refuse(step.kName, std::string("exactly one of factor and nparts must be given, not ") +
                                   (step.factor ? "both" : "neither"))

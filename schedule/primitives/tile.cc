@@ -14,8 +14,8 @@ namespace tw::schedule::primitives {
 Result<LoopNest> apply(const LoopNest& nest, const Tile& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   const StageNest& before = nest.stage(stage);
-  TW_TRY(AxisId x, leaf(before, step.kName, step.x));
-  TW_TRY(AxisId y, leaf(before, step.kName, step.y));
+  TW_TRY(AxisId x, free_leaf(before, step.kName, step.x));
+  TW_TRY(AxisId y, free_leaf(before, step.kName, step.y));
   if (x == y) return refuse(step.kName, "x and y must be two loops, not " + step.x + " twice") << describe(before);
   TW_TRY(int64_t x_factor, number(step.kName, "x_factor", step.x_factor));
   TW_TRY(int64_t y_factor, number(step.kName, "y_factor", step.y_factor));

@@ -21,7 +21,12 @@ int64_t max_unroll() {
 Result<LoopNest> apply(const LoopNest& nest, const Unroll& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
-  int64_t extent = nest.stage(stage).axes[axis].extent;
+  const Extent& times = nest.stage(stage).axes[axis].extent;
+  if (!times.known())
+    return refuse(step.kName, "axis must have a known number of iterations, not " + to_string(times))
+           << describe(nest.stage(stage), axis)
+           << "each iteration is written out: split the axis and unroll the inner part";
+  const int64_t extent = times.value();
   if (extent > max_unroll())
     return refuse(step.kName, "axis must have at most " + std::to_string(max_unroll()) + " iterations, not " +
                                   std::to_string(extent))

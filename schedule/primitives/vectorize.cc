@@ -21,15 +21,19 @@ int64_t max_lanes() {
 
 Result<LoopNest> apply(const LoopNest& nest, const Vectorize& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
-  TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
+  TW_TRY(AxisId axis, free_leaf(nest.stage(stage), step.kName, step.axis));
   const Axis& loop = nest.stage(stage).axes[axis];
   if (loop.reduction)
     return refuse(step.kName, "axis must be a data axis, not the reduction axis " + loop.name)
            << describe(nest.stage(stage), axis)
            << "the lanes would all add to one element; vectorize a data axis inside the reduction";
-  if (loop.extent > max_lanes())
+  if (!loop.extent.known())
+    return refuse(step.kName, "axis must have a known number of iterations, not " + to_string(loop.extent))
+           << describe(nest.stage(stage), axis)
+           << "a vector has a fixed number of lanes: split the axis and vectorize the inner part";
+  if (loop.extent.value() > max_lanes())
     return refuse(step.kName, "axis must have at most " + std::to_string(max_lanes()) + " iterations, not " +
-                                  std::to_string(loop.extent))
+                                  to_string(loop.extent))
            << describe(nest.stage(stage), axis)
            << "split it and vectorize the inner part; TW_MAX_LANES lifts the limit";
   LoopNest next = nest;

@@ -34,7 +34,7 @@ class Comparison {
   }
 
   bool operator()(const Program& a, const Program& b) {
-    return a.name == b.name && (*this)(a.params, b.params, a, b, 0);
+    return a.name == b.name && a.places == b.places && a.scalars.size() == b.scalars.size() && scalars(a, b, 0);
   }
 
  private:
@@ -43,6 +43,12 @@ class Comparison {
       return std::hash<const void*>()(p.first) * 31 + std::hash<const void*>()(p.second);
     }
   };
+
+  bool scalars(const Program& p, const Program& q, size_t i) {
+    if (i == p.scalars.size()) return (*this)(p.params, q.params, p, q, 0);
+    const Var &x = p.scalars[i], &y = q.scalars[i];
+    return x.type() == y.type() && bind(x.id(), y.id(), [&] { return scalars(p, q, i + 1); });
+  }
 
   bool operator()(const std::vector<Param>& a, const std::vector<Param>& b, const Program& p, const Program& q,
                   size_t i) {

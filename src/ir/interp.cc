@@ -16,21 +16,34 @@ namespace {
 
 using interp::Fault;
 
-std::vector<int64_t> constants(const std::vector<Expr>& extents, const Buffer& buffer) {
+// The values of extents or strides, which are constants or expressions over the scalars.
+std::vector<int64_t> numbers(const std::vector<Expr>& extents, interp::Preparation& preparation, interp::State& state) {
   std::vector<int64_t> out;
   for (const Expr& e : extents) {
-    const auto value = as_int(e);
-    if (!value)
-      throw Fault{
-          ErrorKind::kInternal, "interpret: parameter " + buffer.name() + " has no constant shape", {to_string(e)}};
-    out.push_back(*value);
+    state.forget();
+    out.push_back(preparation.expr(e)->eval(state).i);
   }
   return out;
 }
 
-void bind(interp::Memory& memory, const Param& param, const InterpBuffer& given) {
-  memory.bind(given.data, constants(param.buffer.shape(), param.buffer),
-              constants(param.buffer.strides(), param.buffer), !param.written);
+// As the caller has them in memory.
+void set_scalars(const Program& program, const InterpOptions& options, interp::Preparation& preparation,
+                 interp::State& state) {
+  if (options.scalars.size() != program.scalars.size())
+    throw Fault{ErrorKind::kArgument,
+                "interpret: " + program.name + " takes " + std::to_string(program.scalars.size()) + " scalars, not " +
+                    std::to_string(options.scalars.size()),
+                {}};
+  for (size_t s = 0; s < program.scalars.size(); ++s) {
+    const Var& var = program.scalars[s];
+    const Type held = var.type().is_index() ? Type::i(64) : var.type();
+    state.slots[preparation.slot_of(var, 1)] = interp::read_function(held)(&options.scalars[s], 0);
+  }
+}
+
+void bind(interp::Memory& memory, const Param& param, const InterpBuffer& given, std::vector<int64_t> shape,
+          std::vector<int64_t> strides) {
+  memory.bind(given.data, std::move(shape), std::move(strides), !param.written);
   const size_t needed = static_cast<size_t>(memory.span()) * static_cast<size_t>(param.buffer.element().bytes());
   if (given.bytes < needed) {
     throw Fault{ErrorKind::kArgument,
@@ -57,8 +70,9 @@ std::unordered_set<uint64_t> updated_buffers(const Stmt& body) {
   };
   walk(body, [&](const Stmt& s) {
     if (const auto* l = as<LetStmt>(s)) lets.emplace(l->var.id(), l->value);
-    if (const auto* st = as<Store>(s); st && !out.contains(st->buffer.id()) && reads(reads, st->value, *st))
-      out.insert(st->buffer.id());
+    const auto* st = as<Store>(s);
+    if (!st || out.contains(st->buffer.id())) return true;
+    if (reads(reads, st->value, *st)) out.insert(st->buffer.id());
     return true;
   });
   return out;
@@ -74,18 +88,25 @@ void execute(const Program& program, std::span<const InterpBuffer> buffers, cons
   }
   interp::Preparation preparation;
   for (const Param& p : program.params) preparation.memory_of(p.buffer);
+  for (const Var& scalar : program.scalars) preparation.slot_of(scalar, 1);
   preparation.count_uses(program.body);
   body = preparation.stmt(program.body);
   state.slots.resize(preparation.slots());
   state.max_stores = options.max_steps;
+  set_scalars(program, options, preparation, state);
   const bool races = options.check_races && preparation.has_parallel();
   const std::unordered_set<uint64_t> updated =
       options.check_one_value ? updated_buffers(program.body) : std::unordered_set<uint64_t>();
   for (const Buffer& b : preparation.buffers()) {
-    const bool one_value = options.check_one_value && !updated.contains(b.id());
+    const bool one_value = options.check_one_value && !updated.contains(b.id()) &&
+                           std::ranges::find(options.reused, b.name()) == options.reused.end();
     state.memories.emplace_back(b.name(), b.element(), options.check_unwritten, races, one_value);
   }
-  for (size_t i = 0; i < buffers.size(); ++i) bind(state.memories[i], program.params[i], buffers[i]);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const Buffer& declared = program.params[i].buffer;
+    bind(state.memories[i], program.params[i], buffers[i], numbers(declared.shape(), preparation, state),
+         numbers(declared.strides(), preparation, state));
+  }
   body->run(state);
   if (!options.check_one_value || !options.check_unwritten) return;
   for (size_t i = 0; i < buffers.size(); ++i)

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "src/ir/fields.h"
+#include "src/ir/interp_extern.h"
 #include "src/ir/interp_program.h"
 #include "src/ir/typing.h"
 
@@ -146,6 +147,32 @@ struct ReduceCode final : ExprCode {
   }
 };
 
+// c[lane] and the products that belong to it. A short `a` is the same for all lanes.
+struct DotCode final : ExprCode {
+  Fn fn;
+  int group, a_lanes;
+  ExprPtr c, a, b;
+  Value eval(State& s) const override {
+    const int lane = s.lane;
+    const Value sum = c->eval(s);
+    Value left[4], right[4];
+    for (int j = 0; j < group; ++j) {
+      const int at = lane * group + j;
+      s.next_lane(at % a_lanes);
+      left[j] = a->eval(s);
+      s.next_lane(at);
+      right[j] = b->eval(s);
+    }
+    s.next_lane(lane);
+    return dot(fn, sum, left, right);
+  }
+};
+
+// Changes no value.
+struct PrefetchCode final : ExprCode {
+  Value eval(State&) const override { return Value{}; }
+};
+
 // A node with several users keeps its value until the statement, the lane or a reduction moves on.
 struct SharedCode final : ExprCode {
   ExprPtr code;
@@ -270,13 +297,24 @@ ExprPtr Preparation::prepare(const Expr& e) {
         return std::make_shared<LoadCode>(Subscripts(*this, l.buffer, l.at), expr(l.pred));
       },
       [&](const Call& c) -> ExprPtr {
+        if (c.fn == Fn::kPrefetch) return std::make_shared<PrefetchCode>();
         const ExprPtr first = expr(c.args[0]);
+        if (is_dot(c.fn)) {
+          auto code = std::make_shared<DotCode>();
+          code->fn = c.fn;
+          code->group = c.fn == Fn::kDotBF16 ? 2 : 4;
+          code->a_lanes = c.args[1].type().lanes;
+          code->c = first;
+          code->a = expr(c.args[1]);
+          code->b = expr(c.args[2]);
+          return code;
+        }
         if (c.fn == Fn::kReinterpret)
           return std::make_shared<UnaryCode>(reinterpret_function(c.args[0].type(), t), first);
         if (c.fn == Fn::kPow) return std::make_shared<BinaryCode>(pow_function(t), first, expr(c.args[1]));
         if (c.fn == Fn::kFma)
           return std::make_shared<TernaryCode>(fma_function(t), first, expr(c.args[1]), expr(c.args[2]));
-        return std::make_shared<UnaryCode>(unary_function(c.fn, t), first);
+        return std::make_shared<UnaryCode>(unary_function(c.fn, c.args[0].type()), first);
       },
       [&](const Ramp& r) -> ExprPtr { return std::make_shared<RampCode>(expr(r.base), expr(r.stride), t); },
       [&](const Broadcast& b) -> ExprPtr { return shared(expr(b.value), b.value.type()); },
@@ -297,9 +335,7 @@ ExprPtr Preparation::prepare(const Expr& e) {
         code->identity = prepare(identity_of(r.op, t))->eval(nothing);
         return code;
       },
-      [&](const CallExtern& c) -> ExprPtr {
-        throw Fault{ErrorKind::kArgument, "interpret: calls no extern function, such as " + c.symbol, {}};
-      },
+      [&](const CallExtern& c) -> ExprPtr { return extern_code(*this, c, t); },
       [&](const Address& a) -> ExprPtr {
         throw Fault{ErrorKind::kArgument, "interpret: takes no address, such as that of " + a.buffer.name(), {}};
       });

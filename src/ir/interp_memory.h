@@ -72,6 +72,15 @@ class Memory {
     write_(data_, at, v);
   }
 
+  // For a function that may write from `at` on.
+  void mark_written(int64_t at, const Tasks& tasks) {
+    for (; at < span_; ++at) {
+      if (check_races_) note_write(at, tasks);
+      if (check_unwritten_) written_[at] = 1;
+    }
+  }
+  void* address(int64_t at) const { return static_cast<char*>(data_) + at * element_.bytes(); }
+
   std::string element(int64_t at) const;  // "A[3, 4]"
   void expect_whole() const;              // a fault when some element of the layout was never written
 

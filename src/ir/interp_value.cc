@@ -2,6 +2,7 @@
 
 #include "src/ir/interp_value.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -19,8 +20,22 @@ struct BFloat {
   static constexpr Type kType = Type::bf16();
   uint16_t bits;
 };
+// float8_e4m3fn and float8_e5m2, likewise.
+struct E4M3 {
+  static constexpr Type kType = Type::e4m3();
+  static constexpr int kFraction = 3, kBias = 7, kNan = 0x7f;
+  uint8_t bits;
+};
+struct E5M2 {
+  static constexpr Type kType = Type::e5m2();
+  static constexpr int kFraction = 2, kBias = 15, kNan = 0x7e, kInfinity = 0x7c;
+  uint8_t bits;
+};
 template <class T>
-constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat>;
+constexpr bool kIsFloat8 = std::is_same_v<T, E4M3> || std::is_same_v<T, E5M2>;
+// Smaller than a float32.
+template <class T>
+constexpr bool kIsHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat> || kIsFloat8<T>;
 template <class T>
 constexpr bool kIsFloat = kIsHalf<T> || std::is_floating_point_v<T>;
 
@@ -31,6 +46,36 @@ float from_bits(Half h) {
     return fraction ? std::numeric_limits<float>::quiet_NaN() : sign * std::numeric_limits<float>::infinity();
   if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
   return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+}
+
+template <class T>
+  requires kIsFloat8<T>
+float from_bits(T b) {
+  const int magnitude = b.bits & 0x7f, exponent = magnitude >> T::kFraction, one = 1 << T::kFraction;
+  const float sign = b.bits >> 7 ? -1.0f : 1.0f;
+  if constexpr (std::is_same_v<T, E5M2>) {
+    if (magnitude == T::kInfinity) return sign * std::numeric_limits<float>::infinity();
+    if (magnitude > T::kInfinity) return std::copysign(std::numeric_limits<float>::quiet_NaN(), sign);
+  } else {
+    if (magnitude == T::kNan) return std::copysign(std::numeric_limits<float>::quiet_NaN(), sign);
+  }
+  const int fraction = (magnitude & (one - 1)) + (exponent == 0 ? 0 : one);
+  return sign * std::ldexp(static_cast<float>(fraction), std::max(exponent, 1) - T::kBias - T::kFraction);
+}
+
+// Of a value that the type holds.
+template <class T>
+  requires kIsFloat8<T>
+T to_bits(T, float v) {
+  const uint32_t sign = std::bit_cast<uint32_t>(v) >> 31 << 7;
+  const auto with = [&](int magnitude) { return T{static_cast<uint8_t>(sign | static_cast<uint32_t>(magnitude))}; };
+  if (std::isnan(v)) return with(T::kNan);
+  if constexpr (std::is_same_v<T, E5M2>) {
+    if (std::isinf(v)) return with(T::kInfinity);
+  }
+  const int exponent = v == 0 ? 0 : std::max(std::ilogb(v) + T::kBias, 0);
+  const auto steps = static_cast<int>(std::ldexp(std::fabs(v), T::kFraction + T::kBias - std::max(exponent, 1)));
+  return with(exponent == 0 ? steps : (exponent << T::kFraction) + steps - (1 << T::kFraction));
 }
 
 float from_bits(BFloat b) { return std::bit_cast<float>(static_cast<uint32_t>(b.bits) << 16); }
@@ -101,7 +146,9 @@ auto with_type(Type t, F&& f) {
     case TypeCode::kBFloat:
       return f(BFloat{});
     case TypeCode::kE4M3:
+      return f(E4M3{});
     case TypeCode::kE5M2:
+      return f(E5M2{});
     case TypeCode::kHandle:
     case TypeCode::kFloat:
       break;
@@ -229,7 +276,7 @@ Value from_raw(uint64_t bits) {
   else if constexpr (std::is_same_v<T, float>)
     return put<T>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   else if constexpr (kIsHalf<T>)
-    return put<float>(from_bits(T{static_cast<uint16_t>(bits)}));
+    return put<float>(from_bits(T{static_cast<decltype(T::bits)>(bits)}));
   else
     return put<T>(static_cast<T>(bits));
 }

@@ -2,6 +2,7 @@
 #include "src/ir/parse.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "src/ir/parse_expr.h"
 #include "src/ir/typing.h"
@@ -37,17 +38,32 @@ class Parser : ExprParser {
  public:
   using ExprParser::ExprParser;
 
-  // kernel name(A: float32[8, 8], C: out float32[8]):
+  // kernel name(A: float32[n, 8], alpha: float32, C: out float32[n], n: size):
   Program program() {
     Program p;
     if (now().kind == Token::kNewline) advance();
     expect("kernel");
     p.name = any_name();
     expect("(");
+    declare_scalars();
+    std::vector<Var> sizes;
     while (!at(")")) {
-      p.params.push_back(parameter());
+      if (const auto scalar = scalars_.find(place()); scalar != scalars_.end()) {
+        advance();
+        expect(":");
+        if (at("size")) {
+          sizes.push_back(scalar->second);
+        } else {
+          p.scalars.push_back(scalar->second);
+          p.places.push_back(static_cast<int>(p.params.size()));
+        }
+        advance();
+      } else {
+        p.params.push_back(parameter());
+      }
       if (!accept(",")) break;
     }
+    p.scalars.insert(p.scalars.end(), sizes.begin(), sizes.end());
     expect(")");
     p.body = indented(0);
     if (now().kind == Token::kNewline) advance();
@@ -56,6 +72,27 @@ class Parser : ExprParser {
   }
 
  private:
+  // The scalars of a kernel, which shapes before them may use: `alpha: float32`, `n: index`, and `n: size` of a
+  // variable that shapes give.
+  void declare_scalars() {
+    const size_t begin = place();
+    while (now().kind == Token::kWord || now().kind == Token::kSign || now().kind == Token::kInteger ||
+           now().kind == Token::kQuoted) {
+      const size_t at_name = place();
+      const Token word = now();
+      advance();
+      if (word.kind != Token::kWord || !at(":")) continue;
+      advance();
+      const std::optional<Type> type = at("size") ? std::optional(Type::index()) : parse_type(now().text());
+      if (!type || !type->is_scalar() || next().is("[")) continue;
+      if (!is_identifier(word.text()) || is_reserved(word.text())) refuse(word, "a plain name expected");
+      const Var var(std::string(word.text()), *type);
+      bind(var.name(), {var, {}, {}});
+      scalars_.emplace(at_name, var);
+    }
+    go_back(begin);
+  }
+
   Param parameter() {
     const Token& first = now();
     const std::string real = any_name();
@@ -158,6 +195,7 @@ class Parser : ExprParser {
     if (accept("alloc")) return allocation(indent);
     if (accept("let")) return let_statement(indent);
     if (accept("pass")) return seq({});
+    if (at("call") || at("call_pure") || at("prefetch")) return evaluate(expression());
     if (now().kind != Token::kWord || is_reserved(now().text())) expected("a statement");
     return store_statement();
   }
@@ -251,6 +289,8 @@ class Parser : ExprParser {
                           : int_imm(type.element(), *as_int(e));
     return e.type().is_scalar() ? broadcast(std::move(e), type.lanes) : e;
   }
+
+  std::unordered_map<size_t, Var> scalars_;  // by the place of the name in the header
 };
 
 Result<Program> parse(std::string_view text) {
@@ -268,7 +308,31 @@ Result<Program> parse(std::string_view text) {
   }
 }
 
+class LoneExpr : ExprParser {
+ public:
+  explicit LoneExpr(std::string_view text) : ExprParser(text) {}
+
+  Expr expr(const std::vector<std::string>& names, const std::vector<Var>& vars) {
+    for (size_t i = 0; i < names.size(); ++i) bind(names[i], {vars[i], {}, {}});
+    while (now().kind == Token::kNewline) advance();
+    Expr e = expression();
+    while (now().kind == Token::kNewline) advance();
+    if (now().kind != Token::kEnd) expected("the end of the expression");
+    return e;
+  }
+};
+
 }  // namespace
+
+Result<Expr> parse_expr(std::string_view text, const std::vector<std::string>& names, const std::vector<Var>& vars) {
+  return support::with_deep_stack([&]() -> Result<Expr> {
+    try {
+      return LoneExpr(text).expr(names, vars);
+    } catch (SyntaxError& error) {
+      return std::move(error.diagnostic);
+    }
+  });
+}
 
 Result<Program> parse_program(std::string_view text) {
   return support::with_deep_stack([&] { return parse(text); });

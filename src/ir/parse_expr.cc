@@ -303,11 +303,39 @@ Expr ExprParser::ramp_call(const Token& word) {
     Expr value = expression();
     check(word, reinterpret_fault(type->with_lanes(value.type().lanes), value));
     result = reinterpret(type->with_lanes(value.type().lanes), value);
+  } else if (word.text() == "call" || word.text() == "call_pure") {
+    result = extern_call(word.text() == "call_pure");
+  } else if (word.text() == "address") {
+    result = address();
   } else {
     refuse(word, "an expression expected, not " + describe(word));
   }
   expect(")");
   return result;
+}
+
+// call(int32, "f", address(in A[i]), n
+Expr ExprParser::extern_call(bool pure) {
+  const std::optional<Type> type = parse_type(now().text());
+  if (!type || !type->is_scalar() || type->is_handle()) expected("the type of what the function returns");
+  advance();
+  expect(",");
+  const std::string_view symbol = now().text();
+  if (now().kind != Token::kQuoted) expected("the symbol of a function in quotes");
+  check(now(), symbol_fault(symbol.substr(1, symbol.size() - 2)));
+  advance();
+  std::vector<Expr> args;
+  while (accept(",")) args.push_back(expression());
+  return call_extern(*type, std::string(symbol.substr(1, symbol.size() - 2)), std::move(args), pure);
+}
+
+// address(in A[i]), out, inout
+Expr ExprParser::address() {
+  const bool both = accept("inout"), out = !both && accept("out");
+  if (!both && !out) expect("in");
+  Access a = access();
+  if (a.pred) refuse(now(), "an address has no predicate");
+  return address_of(std::move(a.buffer), std::move(a.at), !out, both || out);
 }
 
 // sum(k in 0..513, l in m..m + 3: source)

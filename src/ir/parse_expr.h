@@ -28,6 +28,8 @@ class ExprParser {
   bool accept(std::string_view sign);
   void expect(std::string_view sign);
   void advance() { at_ += at_ + 1 < tokens_.size(); }
+  size_t place() const { return at_; }
+  void go_back(size_t place) { at_ = place; }
   [[noreturn]] void expected(const std::string& what);  // ..., not what came
   [[noreturn]] void refuse(const Token& where, const std::string& why);
   void check(const Token& where, const std::string& fault);
@@ -75,6 +77,8 @@ class ExprParser {
   Expr function(const Token& word);
   Expr reduction(const Token& word, ReduceOp op);
   Expr ramp_call(const Token& word);
+  Expr extern_call(bool pure);
+  Expr address();
   Expr subscript();
   std::vector<Expr> arguments(size_t count, const Token& word);
   Expr infix(const Token& where, BinOp op, Expr a, Expr b);

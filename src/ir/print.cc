@@ -113,14 +113,28 @@ class Printer {
     out_ += "kernel ";
     out_ += is_identifier(p.name) ? p.name : quoted(p.name);
     out_ += "(";
+    for (const Var& scalar : p.scalars) names_.bind(scalar.id(), scalar.name());
+    size_t given = 0;
+    const auto scalars = [&](size_t params) {  // those that the user passes, in their places
+      for (; given < p.places.size() && p.places[given] <= static_cast<int>(params); ++given) {
+        if (out_.back() != '(') out_ += ", ";
+        out_ += names_.of(p.scalars[given].id(), p.scalars[given].name()) + ": " + to_string(p.scalars[given].type());
+      }
+    };
     for (size_t i = 0; i < p.params.size(); ++i) {
-      if (i > 0) out_ += ", ";
+      scalars(i);
+      if (out_.back() != '(') out_ += ", ";
       const Buffer& buffer = p.params[i].buffer;
       const std::string& name = names_.bind(buffer.id(), buffer.name());
       if (name != buffer.name())
         out_ += (is_identifier(buffer.name()) ? buffer.name() : quoted(buffer.name())) + " as ";
       out_ += name + (p.params[i].written ? ": out " : ": ");
       layout(buffer);
+    }
+    scalars(p.params.size());
+    for (size_t s = given; s < p.scalars.size(); ++s) {
+      if (out_.back() != '(') out_ += ", ";
+      out_ += names_.of(p.scalars[s].id(), p.scalars[s].name()) + ": size";
     }
     out_ += "):\n";
     ++indent_;

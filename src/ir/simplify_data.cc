@@ -103,7 +103,7 @@ Expr Simplifier::make_cast(Type to, const Expr& value) {
   const auto* inner = as<Cast>(value);
   if (!inner) return cast(to, value);
   const Type middle = value.type(), from = inner->value.type();
-  if (!from.is_float() && middle.is_integer() && !to.is_bool()) {
+  if (!from.is_float() && !from.is_float8() && middle.is_integer() && !to.is_bool()) {
     const Interval values = interval(inner->value), held = range_of(middle);
     const bool fits = middle.is_index() || (values.bounded() && values.lo >= held.lo && values.hi <= held.hi);
     const bool sign_kept = !(from.is_uint() && from.bits == 64);

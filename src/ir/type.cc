@@ -14,10 +14,12 @@ struct NamedType {
 };
 
 constexpr NamedType kNamedTypes[] = {
-    {"bool", Type::boolean()}, {"index", Type::index()}, {"int8", Type::i(8)},     {"int16", Type::i(16)},
-    {"int32", Type::i(32)},    {"int64", Type::i(64)},   {"uint8", Type::u(8)},    {"uint16", Type::u(16)},
-    {"uint32", Type::u(32)},   {"uint64", Type::u(64)},  {"float16", Type::f(16)}, {"bfloat16", Type::bf16()},
-    {"float32", Type::f(32)},  {"float64", Type::f(64)},
+    {"bool", Type::boolean()},     {"index", Type::index()}, {"int8", Type::i(8)},
+    {"int16", Type::i(16)},        {"int32", Type::i(32)},   {"int64", Type::i(64)},
+    {"uint8", Type::u(8)},         {"uint16", Type::u(16)},  {"uint32", Type::u(32)},
+    {"uint64", Type::u(64)},       {"float16", Type::f(16)}, {"bfloat16", Type::bf16()},
+    {"float32", Type::f(32)},      {"float64", Type::f(64)}, {"float8_e4m3fn", Type::e4m3()},
+    {"float8_e5m2", Type::e5m2()},
 };
 
 // Nearest value with `precision` significant bits and exponents from `min_exponent` on (below it: denormal steps).
@@ -61,6 +63,11 @@ std::optional<Type> parse_type(std::string_view text) {
 }
 
 double round_to(Type type, double value) {
+  if (type.code == TypeCode::kE4M3) {
+    const double rounded = round_mantissa(value, 4, -6, 448);
+    return std::isinf(rounded) ? std::copysign(std::numeric_limits<double>::quiet_NaN(), value) : rounded;
+  }
+  if (type.code == TypeCode::kE5M2) return round_mantissa(value, 3, -14, 57344);
   if (type.code == TypeCode::kBFloat) return round_mantissa(value, 8, -126, 0x1.fep127);
   if (type.bits == 16) return round_mantissa(value, 11, -14, 65504);
   if (type.bits == 32) return static_cast<double>(static_cast<float>(value));

@@ -1,6 +1,7 @@
 #include "src/ir/typing.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 
 namespace tw::ir {
@@ -11,6 +12,7 @@ constexpr int kMaxLanes = std::numeric_limits<uint16_t>::max();
 std::string both(const Expr& a, const Expr& b) { return to_string(a.type()) + " and " + to_string(b.type()); }
 
 bool takes(BinOp op, Type t) {
+  if (t.is_float8() || t.is_handle()) return false;  // of storage
   switch (op) {
     case BinOp::kAdd:
     case BinOp::kSub:
@@ -143,14 +145,22 @@ std::string dot_fault(Fn fn, const std::vector<Expr>& args) {
   const int lanes = c.lanes * (bytes ? 4 : 2);
   const Type wanted[] = {bytes ? Type::i(32, c.lanes) : Type::f(32, c.lanes),
                          bytes ? Type::u(8, lanes) : Type::bf16(lanes), bytes ? Type::i(8, lanes) : Type::bf16(lanes)};
+  const bool same = args[1].type() == wanted[1].with_lanes(bytes ? 4 : 2);  // a of one group: it belongs to all of c
   for (size_t i = 0; i < 3; ++i) {
-    if (args[i].type() != wanted[i])
+    if (args[i].type() != wanted[i] && !(i == 1 && same))
       return name_of(fn) + ": " + to_string(wanted[i]) + " expected, not " + to_string(args[i].type());
   }
   return {};
 }
 
 }  // namespace
+
+std::string symbol_fault(std::string_view symbol) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const bool fine = !symbol.empty() && std::all_of(symbol.begin(), symbol.end(), plain) &&
+                    !std::isdigit(static_cast<unsigned char>(symbol[0]));
+  return fine ? "" : "call: the symbol of a C function expected, not " + std::string(symbol);
+}
 
 std::string call_fault(Fn fn, const std::vector<Expr>& args) {
   if (fn == Fn::kReinterpret) return "reinterpret: needs the type that it gives";

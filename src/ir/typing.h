@@ -10,6 +10,7 @@
 namespace tw::ir {
 
 bool is_comparison(BinOp);  // kEq .. kGe: bool, whatever the operands
+bool is_dot(Fn);            // the kDot functions
 BinOp operator_of(ReduceOp);
 int lanes_of(const std::vector<Expr>& at);  // the widest
 std::string name_of(BinOp);                 // as the text form writes it: "+", "min", "floormod"
@@ -21,6 +22,8 @@ std::string cast_fault(Type to, const Expr& value);
 std::string binary_fault(BinOp, const Expr& a, const Expr& b);
 std::string select_fault(const Expr& cond, const Expr& yes, const Expr& no);
 std::string access_fault(const Buffer&, const std::vector<Expr>& at, const Expr& pred);
+// Of the name of a C function.
+std::string symbol_fault(std::string_view symbol);
 std::string call_fault(Fn, const std::vector<Expr>& args);
 std::string reinterpret_fault(Type to, const Expr& value);
 std::string ramp_fault(const Expr& base, const Expr& stride, int lanes);

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "src/ir/fields.h"
 #include "src/ir/typing.h"
+#include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::ir {
@@ -18,6 +20,12 @@ struct Fault {
 class Verifier {
  public:
   void program(const Program& p) {
+    if (p.places.size() > p.scalars.size()) fail("kernel " + p.name + ": no more places than scalars expected");
+    for (const Var& scalar : p.scalars) {
+      if (!scalar.type().is_scalar()) fail(scalar.name() + ": a scalar of one lane expected");
+      if (!bound_.insert(scalar.id()).second) fail(scalar.name() + ": a scalar that is declared twice");
+      vars_.emplace(scalar.id(), scalar.type());
+    }
     for (const Param& param : p.params) {
       declare(param.buffer);
       if (param.buffer.scope() != Scope::kArgument)
@@ -39,7 +47,7 @@ class Verifier {
     match(
         s, [&](const Store& st) { store(st); }, [&](const For& f) { loop(f); }, [&](const If& i) { branch(i); },
         [&](const Seq& q) { sequence(q); }, [&](const Allocate& a) { allocation(a); },
-        [&](const LetStmt& l) { let(l); }, [&](const Evaluate& v) { expression(v.value); });
+        [&](const LetStmt& l) { let(l); }, [&](const Evaluate& v) { effect(v.value); });
   }
 
   void store(const Store& st) {
@@ -103,6 +111,11 @@ class Verifier {
     in_scope(l.var, l.body);
   }
 
+  void effect(const Expr& call) {
+    expression(call);
+    if (!as<CallExtern>(call) && !is_prefetch(call)) fail("a call of an extern function or a prefetch expected");
+  }
+
   void in_scope(const Var& var, const Stmt& body) {
     if (!bound_.insert(var.id()).second) fail(var.name() + ": a variable that is bound twice");
     const size_t mark = checked_.size();
@@ -114,19 +127,27 @@ class Verifier {
 
   void declare(const Buffer& b) {
     if (!bound_.insert(b.id()).second) fail(b.name() + ": a buffer that is declared twice");
-    if (!(b.element().is_scalar() && !b.element().is_index()))
+    if (!(b.element().is_scalar() && !b.element().is_index() && !b.element().is_handle()))
       fail(b.name() + ": elements of a scalar data type expected, not " + to_string(b.element()));
     for (const Expr& extent : b.shape()) {
-      if (!(extent.type() == Type::index() && as_int(extent).value_or(-1) >= 0))
-        fail(b.name() + ": a constant extent from 0 on expected, not " + to_string(extent));
+      if (!(extent.type() == Type::index() && as_int(extent).value_or(0) >= 0))
+        fail(b.name() + ": an extent from 0 on expected, not " + to_string(extent));
+      over_scalars(extent);
     }
     if (!(b.strides().empty() || b.strides().size() == b.rank()))
       fail(b.name() + ": as many strides as extents expected");
     for (const Expr& stride : b.strides()) {
-      if (!(stride.type() == Type::index() && as_int(stride)))
-        fail(b.name() + ": a constant stride expected, not " + to_string(stride));
+      if (stride.type() != Type::index()) fail(b.name() + ": an index as stride expected, not " + to_string(stride));
+      over_scalars(stride);
     }
     buffers_.insert_or_assign(b.id(), Declared{b});
+  }
+
+  // Constant, or known where the buffer is declared.
+  void over_scalars(const Expr& e) {
+    if (as_int(e)) return;
+    if (has_load(e)) fail("an extent that is read from memory: " + to_string(e));
+    expression(e);
   }
 
   void access(const Buffer& b, const std::vector<Expr>& at, const Expr& pred) {
@@ -148,8 +169,17 @@ class Verifier {
     if (e.shared()) checked_.push_back(e.get());
     if (const Let* l = as<Let>(e)) return let(*l, e);
     if (const Reduce* r = as<Reduce>(e)) return reduction(*r);
-    for_each_child(*e, [&](const Expr& child) { expression(child); });
+    const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
+    for_each_child(*e, [&](const Expr& child) {
+      expression(child);
+      if (!takes_addresses && static_cast<bool>(child) && child.type().is_handle()) fail("an address that is no argument of a call");
+    });
     require(fault_of(e));
+  }
+
+  static bool is_prefetch(const Expr& e) {
+    const auto* call = as<Call>(e);
+    return call && call->fn == Fn::kPrefetch;
   }
 
   void let(const Let& l, const Expr& e) {
@@ -176,7 +206,29 @@ class Verifier {
     for (const Expr& init : r.init) expression(init);
     require(reduce_fault(r));
     for (const ReduceAxis& axis : r.axes) leave(axis.var);
+    if (r.combiner) combiner(*r.combiner, r.sources);
     forget(mark);
+  }
+
+  // Its identity stands alone; its results see nothing but the two tuples.
+  void combiner(const Combiner& c, const std::vector<Expr>& sources) {
+    const size_t n = sources.size();
+    if (c.lhs.size() != n || c.rhs.size() != n || c.result.size() != n || c.identity.size() != n)
+      fail(c.name + ": as many components as sources expected");
+    auto outside = std::exchange(vars_, {});
+    for (const Expr& identity : c.identity) expression(identity);
+    for (size_t i = 0; i < n; ++i) {
+      enter(c.lhs[i]);
+      enter(c.rhs[i]);
+    }
+    for (const Expr& result : c.result) expression(result);
+    vars_ = std::move(outside);
+    for (size_t i = 0; i < n; ++i) {
+      const Type type = sources[i].type();
+      if (c.lhs[i].type() != type || c.rhs[i].type() != type || c.result[i].type() != type ||
+          c.identity[i].type() != type)
+        fail(c.name + ": " + to_string(type) + " expected throughout component " + std::to_string(i));
+    }
   }
 
   std::string fault_of(const Expr& e) {
@@ -197,13 +249,26 @@ class Verifier {
         [&](const Select& s) { return select_fault(s.cond, s.yes, s.no); },
         [&](const Load& l) { return access(l.buffer, l.at, l.pred), std::string(); },
         [&](const Call& c) {
-          return c.fn == Fn::kReinterpret ? reinterpret_fault(type, c.args.at(0)) : call_fault(c.fn, c.args);
+          return c.fn == Fn::kReinterpret ? reinterpret_fault(type, c.args.at(0)) : ir::call_fault(c.fn, c.args);
         },
         [&](const Ramp& r) { return ramp_fault(r.base, r.stride, r.lanes); },
         [&](const Broadcast& b) { return broadcast_fault(b.value, b.lanes); },
         [&](const Let&) { return std::string(); }, [&](const Reduce&) { return std::string(); },
-        [&](const CallExtern&) { return std::string(); },
-        [&](const Address& a) { return access(a.buffer, a.at, {}), std::string(); });
+        [&](const CallExtern& c) { return call_fault(c); }, [&](const Address& a) { return address_fault(a); });
+  }
+
+  static std::string call_fault(const CallExtern& c) {
+    if (c.symbol.empty()) return "call: the name of a function expected";
+    for (const Expr& arg : c.args)
+      if (!arg.type().is_scalar()) return c.symbol + ": scalar arguments expected, not " + to_string(arg.type());
+    return {};
+  }
+
+  std::string address_fault(const Address& a) {
+    access(a.buffer, a.at, {});
+    if (a.written && !buffers_.at(a.buffer.id()).written)
+      return a.buffer.name() + ": a parameter that is not an output is written through its address";
+    return lanes_of(a.at) == 1 ? "" : a.buffer.name() + ": the address of one element expected";
   }
 
   static std::string constant_fault(Type type, int64_t value) {

@@ -8,7 +8,8 @@
 // Types       Every node keeps the rules of typing.h: operands of one type, conditions and predicates of bool, subscripts and
 //             extents of index, the lanes of operands equal. A variable's use has the type of its binding.
 // Constants   An integer lies in the range of its type, a bool is 0 or 1, a float is a value of its type.
-// Buffers     Extents are constants from 0 on, strides are constants, one for each dimension. Elements have one lane.
+// Buffers     Extents are constants from 0 on, or expressions over the scalars of the program (of an allocation also over
+//             what is bound around it) that read no memory; strides likewise, one for each dimension. Elements have one lane.
 //             Parameters have the scope argument, allocations global or local.
 // Access      An access has the element type of the declaration, and either one subscript for each dimension, or one for the
 //             whole buffer: the offset in elements (after `flatten`; the handle then has one dimension and no strides).
@@ -16,7 +17,10 @@
 //             subscripts and of its predicate agree.
 // Loops       Run from 0. A vectorized loop has a constant extent.
 // Sequences   Have none or at least two statements, and no sequence among them.
-// Reductions  Have at least one axis and a scalar source. (Only naive programs hold any.)
+// Reductions  Have at least one axis and scalar sources. A combiner has a component for each source, all of that type; its results
+//             see the two tuples only. (Only naive programs hold any.)
+// Calls       An extern function takes scalars and addresses of single elements. Addresses stand nowhere else but in a prefetch;
+//             through one that is `written` only what may be stored to is changed. A statement that evaluates is one of the two.
 #pragma once
 
 #include "tensorwright/ir.h"

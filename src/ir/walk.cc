@@ -379,6 +379,7 @@ std::vector<Buffer> free_buffers(const Stmt& s) {
   };
   const auto on_expr = [&](const Expr& e) {
     if (const Load* l = as<Load>(e)) use(l->buffer);
+    if (const Address* a = as<Address>(e)) use(a->buffer);
     return true;
   };
   walk(s, on_stmt, on_expr);

@@ -3,6 +3,7 @@
 #include "src/lower/accumulators.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "src/ir/equal.h"
@@ -43,25 +44,51 @@ std::vector<Buffer> stored_buffers(const Stmt& s) {
   return out;
 }
 
-// The buffers that some store updates: no others can need an accumulator.
-std::unordered_set<uint64_t> updated_buffers(const Stmt& s) {
-  std::unordered_set<uint64_t> out;
-  walk(s, [&](const Stmt& at) {
-    const auto* st = as<Store>(at);
-    if (st && !out.count(st->buffer.id()))
-      walk(st->value, [&](const Expr& e) {
-        const auto* l = as<Load>(e);
-        if (l && l->buffer == st->buffer) out.insert(st->buffer.id());
-        return true;
-      });
-    return true;
-  });
-  return out;
-}
+// Which buffers some store updates: no others can need an accumulator. And where, in the order of a walk, statements
+// stand and buffers are stored to last: what follows may be all the rest of a long program.
+struct Overview {
+  std::unordered_set<uint64_t> updated;
+  std::unordered_map<const StmtNode*, int> position;
+  std::unordered_map<uint64_t, int> last_store;
+
+  explicit Overview(const Stmt& s) {
+    walk(s, [&](const Stmt& at) {
+      const int here = static_cast<int>(position.size());
+      position.emplace(at.get(), here);
+      if (const auto* st = as<Store>(at)) note(*st, here);
+      if (const auto* let = as<LetStmt>(at)) note_loads(let->value);
+      return true;
+    });
+  }
+  bool stored_from(const Buffer& buffer, const Stmt& s) const {
+    const auto at = position.find(s.get());
+    const auto last = last_store.find(buffer.id());
+    return at == position.end() || last == last_store.end() || last->second >= at->second;
+  }
+
+ private:
+  // The old values of a tuple are bound before its stores.
+  void note_loads(const Expr& bound) {
+    walk(bound, [&](const Expr& e) {
+      if (const auto* l = as<Load>(e)) updated.insert(l->buffer.id());
+      return true;
+    });
+  }
+
+  void note(const Store& st, int here) {
+    last_store[st.buffer.id()] = here;
+    if (updated.count(st.buffer.id())) return;
+    walk(st.value, [&](const Expr& e) {
+      const auto* l = as<Load>(e);
+      if (l && l->buffer == st.buffer) updated.insert(st.buffer.id());
+      return true;
+    });
+  }
+};
 
 class Promoter {
  public:
-  Promoter(const Stmt& body, const Target& target) : target_(target), updated_(updated_buffers(body)) {}
+  Promoter(const Stmt& body, const Target& target) : target_(target), overview_(body) {}
 
   Stmt visit(const Stmt& s) {
     if (const auto* all = as<Seq>(s)) return in_sequence(all->stmts);
@@ -76,9 +103,10 @@ class Promoter {
   }
 
   Stmt in_sequence(std::vector<Stmt> members) {
-    for (size_t n = 0; n < members.size(); ++n)
+    for (size_t n = 0; n < members.size(); ++n) {
+      if (n + 1 == members.size() && as<Allocate>(members[n])) break;  // no tile of its own, and nothing follows
       for (const Buffer& buffer : stored_buffers(members[n])) {
-        if (done_.count(buffer.id()) || !updated_.count(buffer.id())) continue;
+        if (done_.count(buffer.id()) || !overview_.updated.count(buffer.id())) continue;
         const auto run = find_run(members, n, buffer);
         if (!run) continue;
         std::vector<Stmt> part(members.begin() + run->first, members.begin() + run->last + 1);
@@ -86,6 +114,7 @@ class Promoter {
         members.erase(members.begin() + run->first + 1, members.begin() + run->last + 1);
         return in_sequence(std::move(members));
       }
+    }
     std::vector<Stmt> out;
     for (const Stmt& m : members) out.push_back(inside(m));
     return seq(std::move(out));
@@ -117,6 +146,7 @@ class Promoter {
     run.initialised = writes_all;
     bool reduction = reduces(*accesses);
     for (size_t next = n + 1; next < members.size(); ++next) {
+      if (!overview_.stored_from(buffer, members[next])) break;
       const auto more = tile_accesses(members[next], buffer);
       if (!more || !fits(*more)) break;
       if (more->empty()) continue;
@@ -205,21 +235,32 @@ class Promoter {
       return stay.empty() ? body : if_then(conjunction(stay), body);
     }
     if (const auto* st = as<Store>(s)) return st->buffer == acc.original ? rewritten(*st, acc, loops, lanes) : s;
+    if (const auto* l = as<LetStmt>(s))
+      return let_stmt(l->var, redirected(l->value, acc, loops, lanes), rewritten(l->body, acc, loops, lanes));
     return map_children(
         s, [&](const Stmt& child) { return rewritten(child, acc, loops, lanes); }, [](const Expr& e) { return e; });
   }
 
   Stmt rewritten(const Store& st, const Accumulator& acc, const std::vector<TileLoop>& loops, const Expr& lanes) {
+    return store(acc.buffer, place(acc, loops), redirected(st.value, acc, loops, lanes));
+  }
+
+  static std::vector<Expr> place(const Accumulator& acc, const std::vector<TileLoop>& loops) {
     Substitution rename;
     for (size_t n = 0; n < loops.size(); ++n) rename[acc.access.loops[n].var.id()] = loops[n].var;
-    const std::vector<Expr> at = acc.at(rename);
-    const Expr value = rewrite(st.value, [&](const Expr& e) {
+    return acc.at(rename);
+  }
+
+  // A value with its loads of the tile from the accumulator.
+  static Expr redirected(const Expr& value, const Accumulator& acc, const std::vector<TileLoop>& loops,
+                         const Expr& lanes) {
+    const std::vector<Expr> at = place(acc, loops);
+    return rewrite(value, [&](const Expr& e) {
       const auto* l = as<Load>(e);
       if (!l) return e;
       if (l->buffer == acc.original) return load(acc.buffer, at);
       return lanes ? load(l->buffer, l->at, both(l->pred, lanes)) : e;
     });
-    return store(acc.buffer, at, value);
   }
 
   // Whether a loop on the way to the tile's stores is one of the tile's.
@@ -274,7 +315,7 @@ class Promoter {
   }
 
   const Target& target_;
-  const std::unordered_set<uint64_t> updated_;
+  const Overview overview_;
   std::unordered_set<uint64_t> done_;
 };
 

@@ -76,6 +76,11 @@ class Flattener {
     if (!e) return e;
     auto [it, fresh] = done_.try_emplace(e.get());
     if (!fresh) return it->second;
+    if (const auto* a = as<Address>(e)) {
+      const Flat& to = flat(a->buffer);
+      const Expr out = address_of(to.buffer, offset(to, a->buffer, a->at), a->read, a->written);
+      return done_[e.get()] = out;
+    }
     const auto* l = as<Load>(e);
     Expr out = l ? load(flat(l->buffer).buffer, offset(flat(l->buffer), l->buffer, l->at), visit(l->pred))
                  : map_children(e, [&](const Expr& child) { return visit(child); });

@@ -21,6 +21,7 @@ class Ranges {
  public:
   // Until the returned scope ends.
   void set(const ir::Var& var, ir::Interval values) { vars_[var.id()] = values; }
+  void set(const ir::Bounds& all) { vars_.insert(all.begin(), all.end()); }
   void set_atom(const ir::Expr& atom, ir::Interval values) { atoms_.emplace_back(atom, values); }
   void forget_last_atom() { atoms_.pop_back(); }
   ir::Interval of(const ir::Expr& atom) const;

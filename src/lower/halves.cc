@@ -136,6 +136,8 @@ class Widener {
     if (const auto* c = as<Cast>(e); c && c->value.type().is_half()) return cast(e.type(), visit(c->value));
     if (const auto* c = as<Call>(e); c && c->fn == Fn::kReinterpret && c->args[0].type().is_half())
       return reinterpret(e.type(), narrowed(c->args[0]));
+    if (const auto* c = as<Call>(e); c && c->fn == Fn::kDotBF16)
+      return call(c->fn, {visit(c->args[0]), narrowed(c->args[1]), narrowed(c->args[2])});
     if (const auto* l = as<Let>(e); l && l->var.type().is_half()) {
       const Expr value = visit(l->value);
       return let(widened(l->var), value, visit(l->body));

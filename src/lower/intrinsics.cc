@@ -36,6 +36,17 @@ constexpr std::pair<Fn, Expr (*)(math::Computation&, const Expr&)> kUnary[] = {
     {Fn::kAtan, math::atan},   {Fn::kLog2, math::log2},   {Fn::kExp2, math::exp2}, {Fn::kLog10, math::log10},
     {Fn::kExpm1, math::expm1}, {Fn::kLog1p, math::log1p}, {Fn::kCbrt, math::cbrt}};
 
+Expr without_instruction(math::Computation& m, const Call& fma) {
+  if (m.is_double()) {
+    throw Error({ErrorKind::kTarget,
+                 "fma: the target must have fused multiply-adds for float64",
+                 {},
+                 {"write a * b + c, or choose a target with the attribute: -mattr=+fma"}});
+  }
+  const Expr a = m.name("a", fma.args[0]), b = m.name("b", fma.args[1]);
+  return m.finish(math::fma(m, a, b, m.name("c", fma.args[2])));
+}
+
 Expr expanded(const Expr& e, bool fused) {
   const auto* c = as<Call>(e);
   if (!c) return e;
@@ -45,6 +56,7 @@ Expr expanded(const Expr& e, bool fused) {
     return m.finish(math::pow(m, x, y));
   }
   if (c->fn == Fn::kRsqrt) return binary(BinOp::kDiv, m.value(1), call(Fn::kSqrt, {c->args[0]}));
+  if (c->fn == Fn::kFma && !fused) return without_instruction(m, *c);
   for (const auto& [fn, expansion] : kUnary) {
     if (fn == c->fn) return m.finish(expansion(m, m.name("x", c->args[0])));
   }

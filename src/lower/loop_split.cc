@@ -5,10 +5,13 @@
 #include <algorithm>
 
 #include "src/ir/equal.h"
+#include "src/ir/interval_arith.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
 #include "src/lower/loop_extent.h"
 #include "src/lower/split_point.h"
+#include "src/lower/symbolic_split.h"
 
 namespace tw::lower {
 
@@ -18,7 +21,10 @@ namespace {
 
 class LoopSplitter {
  public:
-  LoopSplitter(SplitAt at, int max_copies) : at_(at), max_copies_(max_copies) {}
+  LoopSplitter(SplitAt at, int max_copies, const Bounds& scalars)
+      : at_(at), max_copies_(max_copies), scalars_(scalars) {
+    ranges_.set(scalars);
+  }
 
   Stmt visit(const Stmt& s, int copies) {
     return match(
@@ -40,7 +46,7 @@ class LoopSplitter {
     const auto extent = as_int(f.extent);
     if (extent == 0) return seq({});
     if (extent == 1) return visit(substitute(f.body, {{f.var.id(), Expr(0)}}), copies);
-    if (!extent) return finished(f, visit(f.body, copies));
+    if (!extent) return visit_symbolic(f, copies);
     ranges_.set(f.var, {0, *extent - 1});
     if (const auto split = split_point(f)) {
       const bool pieces = f.kind != ForKind::kParallel && as<VarRef>(split->atom);
@@ -49,6 +55,66 @@ class LoopSplitter {
         return pieces ? in_pieces(f, *split, copies * parts) : finished(f, chosen(f, *split, copies * parts));
     }
     return finished(f, visit(f.body, copies));
+  }
+
+  // A loop whose extent is no number.
+  Stmt visit_symbolic(const For& f, int copies) {
+    const Interval times = interval_of(f.extent, ranges_.vars());
+    ranges_.set(f.var, {0, shifted(times, -1).hi});
+    find_guards(f);
+    const auto split =
+        is_open(f) ? find_symbolic_split(guards_, f.var, f.extent, ranges_, inner_, scalars_) : std::nullopt;
+    if (!split) return finished(f, visit(f.body, copies));
+    const bool below = !proved(split->first <= Expr(0)), above = !proved(f.extent <= split->end);
+    const Stmt main = without_guards(f.body, split->guards, reader_, at_ == SplitAt::kSelects);
+    if (!below && !above) return visit(For{f.var, f.extent, f.kind, f.tail, main}, copies);
+    const int parts = copies * (1 + below + above);
+    if (parts > max_copies_) return finished(f, visit(f.body, copies));
+    if (f.kind == ForKind::kParallel) return finished(f, chosen(f, *split, below, above, main, parts));
+    std::vector<Stmt> out;
+    const Expr start = below                           ? max(split->first, split->end)
+                       : proved(split->end >= Expr(0)) ? split->end
+                                                       : max(split->end, 0);
+    if (below) out.push_back(part(f, 0, min(split->first, f.extent), refresh(f.body), copies_left_over(parts)));
+    out.push_back(part(f, split->first, split->end, main, parts));
+    if (above) out.push_back(part(f, start, f.extent, refresh(f.body), copies_left_over(parts)));
+    return seq(std::move(out));
+  }
+
+  // The iterations first .. end - 1 of a loop, by themselves; none where end <= first.
+  Stmt part(const For& f, const Expr& first, const Expr& end, const Stmt& body, int copies) {
+    const Expr times = simplify(subtract(end, first), ranges_.vars());
+    const Expr begin = simplify(first, ranges_.vars());
+    if (interval_of(times, ranges_.vars()).hi <= 0) return seq({});
+    if (interval_of(times, ranges_.vars()).hi == 1)
+      return if_then(begin < end, visit(substitute(body, {{f.var.id(), begin}}), copies));
+    const Var var(f.var.name());
+    return visit(For{var, times, f.kind, f.tail, substitute(body, {{f.var.id(), add(var, begin)}})}, copies);
+  }
+
+  // Inside one loop, whose iterations run at the same time.
+  Stmt chosen(const For& f, const SymbolicSplit& split, bool below, bool above, const Stmt& main, int copies) {
+    std::vector<Expr> holds;
+    if (below) holds.push_back(split.first <= Expr(f.var));
+    if (above) holds.push_back(Expr(f.var) < split.end);
+    const Stmt with = visit(main, copies);
+    return if_then(conjunction(holds), with, visit(refresh(f.body), copies_left_over(copies)));
+  }
+
+  bool proved(const Expr& condition) const { return can_prove(condition, ranges_.vars()); }
+
+  bool is_open(const For& f) const {
+    return f.kind != ForKind::kVectorized && !(at_ == SplitAt::kGuards && f.tail == Tail::kGuard);
+  }
+
+  // The guards below a loop at which it may be cut.
+  void find_guards(const For& f) {
+    guards_.clear();
+    inner_.clear();
+    lanes_.clear();
+    gather(f.body);
+    if (at_ == SplitAt::kGuards && f.tail == Tail::kMask)
+      std::erase_if(guards_, [&](const Guard* guard) { return on_lanes(*guard); });
   }
 
   Stmt lifted(const Stmt& s) const { return at_ == SplitAt::kGuards ? with_common_guard(s) : s; }
@@ -116,13 +182,8 @@ class LoopSplitter {
   int copies_left_over(int copies) const { return at_ == SplitAt::kGuards ? copies : max_copies_; }
 
   std::optional<SplitPoint> split_point(const For& f) {
-    if (f.kind == ForKind::kVectorized || (at_ == SplitAt::kGuards && f.tail == Tail::kGuard)) return std::nullopt;
-    guards_.clear();
-    inner_.clear();
-    lanes_.clear();
-    gather(f.body);
-    if (at_ == SplitAt::kGuards && f.tail == Tail::kMask)
-      std::erase_if(guards_, [&](const Guard* guard) { return on_lanes(*guard); });
+    if (!is_open(f)) return std::nullopt;
+    find_guards(f);
     return find_split(guards_, f.var, ranges_, inner_);
   }
 
@@ -188,6 +249,7 @@ class LoopSplitter {
 
   const SplitAt at_;
   const int max_copies_;
+  const Bounds& scalars_;
   Ranges ranges_;
   GuardReader reader_;
   std::vector<const Guard*> guards_;
@@ -197,6 +259,8 @@ class LoopSplitter {
 
 }  // namespace
 
-Stmt split_loops(const Stmt& s, SplitAt at, int max_copies) { return LoopSplitter(at, max_copies).visit(s, 1); }
+Stmt split_loops(const Stmt& s, SplitAt at, int max_copies, const Bounds& scalars) {
+  return LoopSplitter(at, max_copies, scalars).visit(s, 1);
+}
 
 }  // namespace tw::lower

@@ -2,6 +2,7 @@
 
 #include "src/lower/partition.h"
 
+#include "src/ir/scalars.h"
 #include "src/lower/loop_split.h"
 #include "src/lower/tails.h"
 
@@ -9,7 +10,7 @@ namespace tw::lower {
 
 ir::Program partition(const ir::Program& p, const Target&) {
   ir::Program out = p;
-  out.body = split_loops(p.body, SplitAt::kSelects, kMaxCopies);
+  out.body = split_loops(p.body, SplitAt::kSelects, kMaxCopies, ir::scalar_bounds(p));
   return out;
 }
 

@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "src/ir/contract.h"
 #include "src/ir/verify.h"
 #include "src/lower/accumulators.h"
 #include "src/lower/flatten.h"
+#include "src/lower/float8.h"
 #include "src/lower/fma.h"
 #include "src/lower/halves.h"
 #include "src/lower/intrinsics.h"
@@ -27,14 +29,6 @@ bool flag(const char* name) {
   return value && *value && std::string_view(value) != "0";
 }
 
-bool verifies() {
-#ifdef NDEBUG
-  return flag("TW_VERIFY");
-#else
-  return true;
-#endif
-}
-
 bool dumps(std::string_view pass) {
   const char* value = std::getenv("TW_DUMP");
   return value && (std::string_view(value) == "all" || std::string_view(value) == pass);
@@ -46,7 +40,7 @@ ir::Program run_pass(const Pass& pass, const ir::Program& p, const Target& targe
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
   if (flag("TW_TIME")) std::fprintf(stderr, "%-14s %8.0f us\n", pass.name, took.count());
   if (dumps(pass.name)) std::fprintf(stderr, "# after %s\n%s\n", pass.name, ir::to_string(out).c_str());
-  if (verifies()) {
+  if (ir::verifies()) {
     const Status status = ir::verify(out);
     TW_CHECK(status.ok(), std::string("after the pass ") + pass.name + ": " + status.error().render());
   }
@@ -64,6 +58,7 @@ const std::vector<Pass>& passes() {
        "reduction tiles become private while their loops still show; masks are formed after it"},
       {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
       {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
+      {"float8", float8, "8-bit floats are converted by way of float32; before halves, to which it leaves float32"},
       {"halves", halves, "16-bit floats are computed in float32; before intrinsics, which knows no others"},
       {"intrinsics", intrinsics,
        "after vectorize, so that a function is expanded once per vector; before unroll copies it"},
@@ -79,7 +74,11 @@ ir::Program run_pipeline(const ir::Program& program, const Target& target, std::
     ir::Program p = program;
     for (const Pass& pass : passes()) {
       p = run_pass(pass, p, target);
-      if (pass.name == until) break;
+      if (pass.name == until) return p;
+    }
+    if (ir::verifies() && ir::check_contract(program, ir::Stage::kLowered).ok()) {
+      const Status kept = ir::check_contract(p, ir::Stage::kLowered);
+      TW_CHECK(kept.ok(), "lowering: " + kept.error().render());
     }
     return p;
   });

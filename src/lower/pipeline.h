@@ -14,8 +14,8 @@ struct Pass {
 };
 const std::vector<Pass>& passes();
 
-// Runs all passes (or up to and including `until`). Verifies after each in debug builds and with TW_VERIFY=1, dumps the
-// passes named by TW_DUMP=<pass|all> to stderr, prints times with TW_TIME=1.
+// Runs all passes (or up to and including `until`). Verifies after each in debug builds and with TW_VERIFY=1 (after the
+// last also what contract.h says), dumps the passes named by TW_DUMP=<pass|all> to stderr, prints times with TW_TIME=1.
 ir::Program run_pipeline(const ir::Program&, const Target&, std::string_view until = {});
 
 }  // namespace tw::lower

@@ -10,6 +10,7 @@
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
+#include "src/ir/typing.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
 
@@ -24,7 +25,8 @@ bool reads(const Expr& e, const Buffer& buffer) {
   if (!e) return false;
   walk(e, [&](const Expr& at) {
     const auto* l = as<Load>(at);
-    found = found || (l && l->buffer == buffer);
+    const auto* a = as<Address>(at);
+    found = found || (l && l->buffer == buffer) || (a && a->buffer == buffer);
     return !found;
   });
   return found;
@@ -73,8 +75,9 @@ class AccessCollector {
         },
         [&](const Allocate& a) { return visit(a.body); },
         [&](const LetStmt& l) {
-          lets_.push_back(l.var);
-          const bool ok = !reads(l.value, buffer_) && visit(l.body);
+          lets_.push_back({l.var, l.value, loops_.size()});
+          const size_t before = found.size();
+          const bool ok = visit(l.body) && (found.size() > before || !reads(l.value, buffer_));
           lets_.pop_back();
           return ok;
         },
@@ -99,7 +102,7 @@ class AccessCollector {
 
   bool visit(const Store& st) {
     if (!(st.buffer == buffer_)) return false;  // another buffer's store that reads this one
-    if (st.pred) return false;
+    if (static_cast<bool>(st.pred) || !st.value.type().is_scalar()) return false;  // an intrinsic's, which chooses its registers itself
     TileAccess access;
     access.at = st.at;
     std::vector<Var> reductions;
@@ -116,8 +119,8 @@ class AccessCollector {
         reductions.push_back(l.var);
       }
     }
-    for (const Var& let : lets_)
-      if (in_subscripts(st, let)) return false;
+    for (const Binding& let : lets_)
+      if (in_subscripts(st, let.var)) return false;
     return classify_guards(access, reductions) && reads_only_here(st, access);
   }
 
@@ -129,7 +132,7 @@ class AccessCollector {
     for (const TileLoop& l : access.loops) tile.push_back(l.var);
     for (const Expr& condition : conditions_)
       for (const Expr& c : conjuncts(condition)) {
-        if (uses_one(c, lets_)) return false;
+        if (std::any_of(lets_.begin(), lets_.end(), [&](const Binding& l) { return uses_var(c, l.var); })) return false;
         if (!uses_one(c, reductions)) {
           access.guards.push_back(c);
           continue;
@@ -142,13 +145,21 @@ class AccessCollector {
 
   bool reads_only_here(const Store& st, TileAccess& access) {
     bool ok = true;
-    walk(st.value, [&](const Expr& e) {
-      const auto* l = as<Load>(e);
-      if (!l || !(l->buffer == buffer_)) return ok;
-      access.reads = true;
-      ok = ok && !l->pred && std::equal(l->at.begin(), l->at.end(), st.at.begin(), st.at.end(), ExprEqual());
-      return ok;
-    });
+    const auto reads_tile = [&](const Expr& value) {
+      walk(value, [&](const Expr& e) {
+        const auto* l = as<Load>(e);
+        if (!l || !(l->buffer == buffer_)) return ok;
+        access.reads = true;
+        ok = ok && !l->pred && std::equal(l->at.begin(), l->at.end(), st.at.begin(), st.at.end(), ExprEqual());
+        return ok;
+      });
+    };
+    reads_tile(st.value);
+    for (const Binding& let : lets_)  // the old values of a tuple
+      if (reads(let.value, buffer_)) {
+        ok = ok && let.loops == loops_.size();
+        reads_tile(let.value);
+      }
     for (const Expr& i : st.at) ok = ok && !reads(i, buffer_);
     if (ok) found.push_back(std::move(access));
     return ok;
@@ -158,7 +169,12 @@ class AccessCollector {
   Touched touches_;
   std::vector<TileLoop> loops_;
   std::vector<Expr> conditions_;
-  std::vector<Var> lets_;
+  struct Binding {
+    Var var;
+    Expr value;
+    size_t loops;  // how many are around it
+  };
+  std::vector<Binding> lets_;
 };
 
 }  // namespace

@@ -2,13 +2,14 @@
 
 #include "src/lower/simplify.h"
 
+#include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 
 namespace tw::lower {
 
 ir::Program simplify(const ir::Program& p, const Target&) {
   ir::Program out = p;
-  out.body = ir::simplify(p.body);
+  out.body = ir::simplify(p.body, ir::scalar_bounds(p));
   return out;
 }
 

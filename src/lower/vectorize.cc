@@ -86,6 +86,7 @@ bool has_vector_form(const Var& var, const Stmt& body) {
   walk(
       body,
       [&](const Stmt& s) {
+        ok = ok && !as<Evaluate>(s);  // a call has effects, in the order of the iterations
         if (const auto* f = as<For>(s)) ok = ok && f->kind != ForKind::kParallel && !varies(f->extent);
         if (const auto* a = as<Allocate>(s)) {
           inside.insert(a->buffer.id());
@@ -98,6 +99,7 @@ bool has_vector_form(const Var& var, const Stmt& body) {
         return ok;
       },
       [&](const Expr& e) {
+        ok = ok && !as<CallExtern>(e) && e.type().is_scalar();
         if (const auto* l = as<Load>(e)) accesses[l->buffer.id()].push_back({l->at, false});
         return ok;
       });

@@ -8,12 +8,19 @@
 namespace tw::runtime {
 namespace {
 
-// float16 and bfloat16 by their bits.
+// The small floats by their bits.
 struct Half {
   uint16_t bits;
 };
 struct BFloat {
   uint16_t bits;
+};
+
+struct E4M3 {
+  uint8_t bits;
+};
+struct E5M2 {
+  uint8_t bits;
 };
 
 double value(float x) { return x; }
@@ -24,6 +31,13 @@ double value(Half x) {
   double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
   if (exponent == 31) magnitude = fraction ? NAN : INFINITY;
   return x.bits >> 15 ? -magnitude : magnitude;
+}
+double value(E5M2 x) { return value(Half{static_cast<uint16_t>(x.bits << 8)}); }  // its upper half
+double value(E4M3 x) {
+  const int exponent = x.bits >> 3 & 15, fraction = x.bits & 7;
+  double magnitude = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
+  if ((x.bits & 127) == 127) magnitude = NAN;
+  return x.bits >> 7 ? -magnitude : magnitude;
 }
 
 struct Tolerance {
@@ -94,6 +108,8 @@ std::string difference(const ArgSpec& spec, const void* got, const void* expecte
   if (type == ir::Type::f(64)) return compare<double>(spec, got, expected, tolerance);
   if (type == ir::Type::f(16)) return compare<Half>(spec, got, expected, tolerance);
   if (type == ir::Type::bf16()) return compare<BFloat>(spec, got, expected, tolerance);
+  if (type == ir::Type::e4m3()) return compare<E4M3>(spec, got, expected, tolerance);
+  if (type == ir::Type::e5m2()) return compare<E5M2>(spec, got, expected, tolerance);
   const bool is_signed = type.is_int();
   switch (type.bytes()) {
     case 1:

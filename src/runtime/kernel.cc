@@ -1,58 +1,119 @@
 #include "src/runtime/kernel.h"
 
+#include <cstddef>
 #include <cstdlib>
 #include <utility>
+
+#include "src/ir/parse.h"
+#include "tensorwright/externs.h"
 
 namespace tw::runtime {
 namespace {
 
 class CompiledKernel final : public Kernel {
  public:
-  CompiledKernel(KernelFn fn, std::vector<ArgSpec> args, std::string name, std::shared_ptr<const void> keepalive)
-      : fn_(fn), args_(std::move(args)), name_(std::move(name)), keepalive_(std::move(keepalive)) {}
+  CompiledKernel(KernelFn fn, std::vector<ArgSpec> args, std::string name, std::shared_ptr<const void> keepalive,
+                 std::vector<ScalarSpec> scalars, std::vector<void (*)()> externs)
+      : fn_(fn),
+        args_(std::move(args)),
+        scalars_(std::move(scalars)),
+        externs_(std::move(externs)),
+        name_(std::move(name)),
+        keepalive_(std::move(keepalive)) {}
   const std::string& name() const override { return name_; }
   const std::vector<ArgSpec>& args() const override { return args_; }
+  const std::vector<ScalarSpec>& scalars() const override { return scalars_; }
   int32_t run(void* const* data) const override {
     const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data};
-    return fn_(&args, host_context());
+    if (externs_.empty()) return fn_(&args, host_context());
+    tw_context context = *host_context();
+    context.externs = externs_.data();
+    return fn_(&args, &context);
   }
 
  private:
   KernelFn fn_;
   std::vector<ArgSpec> args_;
+  std::vector<ScalarSpec> scalars_;
+  std::vector<void (*)()> externs_;
   std::string name_;
   std::shared_ptr<const void> keepalive_;
 };
 
-Result<ir::Type> type_of(const tw_param_descriptor& param) {
+template <class Row>  // of a parameter or of a scalar
+Result<ir::Type> type_of(const Row& param) {
   using ir::TypeCode;
-  constexpr TypeCode kCodes[] = {TypeCode::kBool, TypeCode::kInt, TypeCode::kUInt, TypeCode::kFloat, TypeCode::kBFloat};
+  constexpr TypeCode kCodes[] = {TypeCode::kBool,  TypeCode::kInt,    TypeCode::kUInt,
+                                 TypeCode::kFloat, TypeCode::kBFloat, TypeCode::kIndex,
+                                 TypeCode::kE4M3,  TypeCode::kE5M2};
   if (param.type_code < std::size(kCodes)) {
     const ir::Type type{kCodes[param.type_code], param.bits, 1};
     if (ir::parse_type(ir::to_string(type)) == type) return type;
   }
   return Diagnostic{ErrorKind::kBuild,
-                    std::string("load: parameter ") + param.name + " has an unknown type (code " +
+                    std::string("load: argument ") + param.name + " has an unknown type (code " +
                         std::to_string(param.type_code) + ", " + std::to_string(param.bits) + " bits)",
                     {},
                     {}};
 }
 
-}  // namespace
-
-std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
-                                          std::shared_ptr<const void> keepalive) {
-  return std::make_shared<CompiledKernel>(fn, std::move(args), std::move(name), std::move(keepalive));
+// The symbolic shapes of a descriptor, as text.
+Status read_extents(const char* const* texts, KernelSpecs& specs) {
+  std::vector<std::string> names;
+  std::vector<ir::Var> vars;
+  for (const ScalarSpec& scalar : specs.scalars) {
+    names.push_back("s" + std::to_string(vars.size()));
+    vars.push_back(scalar.var);
+  }
+  const auto read = [&](const std::vector<int64_t>& numbers, std::vector<ir::Expr>& symbols) -> Status {
+    bool any = false;
+    for (const int64_t number : numbers) {
+      const char* text = *texts++;
+      symbols.emplace_back(number);
+      if (!text) continue;
+      any = true;
+      TW_TRY(symbols.back(), ir::parse_expr(text, names, vars));
+    }
+    if (!any) symbols.clear();
+    return Unit{};
+  };
+  for (ArgSpec& spec : specs.args) {
+    TW_TRY([[maybe_unused]] Unit shape, read(spec.shape, spec.symbolic_shape));
+    TW_TRY([[maybe_unused]] Unit strides, read(spec.strides, spec.symbolic_strides));
+  }
+  return Unit{};
 }
 
-Result<std::vector<ArgSpec>> arg_specs(const tw_kernel_descriptor& descriptor) {
-  if (descriptor.version != TW_ABI_VERSION || descriptor.size < sizeof(tw_kernel_descriptor))
+}  // namespace
+
+const std::vector<ScalarSpec>& Kernel::scalars() const {
+  static const std::vector<ScalarSpec> none;
+  return none;
+}
+
+std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
+                                          std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars,
+                                          const std::vector<std::string>& externs) {
+  std::vector<void (*)()> functions;
+  for (const std::string& symbol : externs) {
+    functions.push_back(reinterpret_cast<void (*)()>(find_extern(symbol)));
+    if (!functions.back())
+      throw Error(Diagnostic{ErrorKind::kBuild, name + ": calls " + symbol + ", which is not known", {},
+                             {"register_extern gives a function, or load the library that has it for all"}});
+  }
+  return std::make_shared<CompiledKernel>(fn, std::move(args), std::move(name), std::move(keepalive),
+                                          std::move(scalars), std::move(functions));
+}
+
+Result<KernelSpecs> specs_of(const tw_kernel_descriptor& descriptor) {
+  constexpr uint32_t kFirstSize = offsetof(tw_kernel_descriptor, scalar_count);  // before there were scalars
+  if (descriptor.version != TW_ABI_VERSION || descriptor.size < kFirstSize)
     return Diagnostic{ErrorKind::kBuild,
                       "load: the kernel was built for version " + std::to_string(descriptor.version) +
                           " of the kernel ABI, this library has version " + std::to_string(TW_ABI_VERSION),
                       {},
                       {"build it again with this release"}};
-  std::vector<ArgSpec> specs;
+  KernelSpecs specs;
   for (uint32_t i = 0; i < descriptor.param_count; ++i) {
     const tw_param_descriptor& param = descriptor.params[i];
     ArgSpec spec;
@@ -61,8 +122,19 @@ Result<std::vector<ArgSpec>> arg_specs(const tw_kernel_descriptor& descriptor) {
     spec.written = param.written != 0;
     spec.shape.assign(param.shape, param.shape + param.rank);
     if (param.strides) spec.strides.assign(param.strides, param.strides + param.rank);
-    specs.push_back(std::move(spec));
+    specs.args.push_back(std::move(spec));
   }
+  if (descriptor.size < offsetof(tw_kernel_descriptor, extern_count)) return specs;  // before there were scalars
+  for (uint32_t s = 0; s < descriptor.scalar_count; ++s) {
+    const tw_scalar_descriptor& scalar = descriptor.scalars[s];
+    TW_TRY(const ir::Type type, type_of(scalar));
+    specs.scalars.push_back({ir::Var(scalar.name, type), scalar.place});
+  }
+  if (descriptor.extents) {
+    TW_TRY([[maybe_unused]] Unit read, read_extents(descriptor.extents, specs));
+  }
+  if (descriptor.size < sizeof(tw_kernel_descriptor)) return specs;
+  specs.externs.assign(descriptor.externs, descriptor.externs + descriptor.extern_count);
   return specs;
 }
 

@@ -10,12 +10,21 @@
 namespace tw::runtime {
 
 // A Kernel that calls `fn` with the host's context and keeps `keepalive`, which owns the code, until the last call is
-// over.
+// over. `externs`: the C functions that it calls, which have to be found (kBuild).
 std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
-                                          std::shared_ptr<const void> keepalive);
+                                          std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars = {},
+                                          const std::vector<std::string>& externs = {});
 
-// The arguments that a descriptor states; kBuild for one that makes no sense (another ABI, an unknown type).
-Result<std::vector<ArgSpec>> arg_specs(const tw_kernel_descriptor&);
+// What a descriptor states; kBuild for one that makes no sense (another ABI, an unknown type).
+struct KernelSpecs {
+  std::vector<ArgSpec> args;
+  std::vector<ScalarSpec> scalars;
+  std::vector<std::string> externs;
+};
+Result<KernelSpecs> specs_of(const tw_kernel_descriptor&);
+
+// Of arrays and scalars, in the order in which a call has them: "A, alpha, C".
+std::string argument_names(const Kernel&);
 
 // "tw_dense" and "tw_dense_descriptor" for "dense".
 std::string kernel_symbol(const std::string& name);

@@ -63,9 +63,10 @@ std::shared_ptr<const Kernel> load(const std::string& path, const std::string& n
       static_cast<const tw_kernel_descriptor*>(dlsym(library.get(), descriptor_symbol(chosen).c_str()));
   const auto fn = reinterpret_cast<KernelFn>(dlsym(library.get(), kernel_symbol(chosen).c_str()));
   if (!descriptor || !fn) refuse(path, "has a descriptor of " + chosen + " but no code for it");
-  std::vector<ArgSpec> specs = arg_specs(*descriptor).value_or_throw();
+  KernelSpecs specs = specs_of(*descriptor).value_or_throw();
   require_cpu(path, *descriptor);
-  return make_kernel(fn, std::move(specs), descriptor->name, library);
+  return make_kernel(fn, std::move(specs.args), descriptor->name, library, std::move(specs.scalars),
+                     specs.externs);
 }
 
 }  // namespace tw::runtime

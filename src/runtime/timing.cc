@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "src/runtime/extents.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::runtime {
@@ -67,7 +68,8 @@ Timing measure(const std::function<bool()>& once, double one, const TimingPolicy
   return timing;
 }
 
-Timing time(const Kernel& kernel, std::span<const ArrayView> views, const TimingOptions& options) {
+Timing time(const Kernel& kernel, std::span<const ArrayView> views, const TimingOptions& options,
+            std::span<const ScalarValue> scalars) {
   require_measuring_allowed("time");
   if (options.number < 0 || options.repeat < 1) {
     throw Error(Diagnostic{ErrorKind::kArgument,
@@ -76,9 +78,8 @@ Timing time(const Kernel& kernel, std::span<const ArrayView> views, const Timing
                            {},
                            {}});
   }
-  check_args(kernel, views).value_or_throw();
-  std::vector<void*> data;
-  for (const ArrayView& view : views) data.push_back(view.data);
+  BoundCall call = checked_call(kernel, views, scalars).value_or_throw();
+  const std::vector<void*> data = addresses(views, call);
   const auto once = [&] {
     if (const int32_t code = kernel.run(data.data()); code != 0) throw_kernel_failed(kernel, code);
     return true;

@@ -45,19 +45,25 @@ const std::vector<Level>& levels() {
   return table;
 }
 
+// Of aarch64 it knows that there is one, so that C is written for it.
 class LevelCatalog : public CpuCatalog {
  public:
-  bool knows_triple(const std::string& triple) const override { return triple.starts_with("x86_64"); }
-  std::vector<std::string> cpus(const std::string&) const override {
+  bool knows_triple(const std::string& triple) const override {
+    return triple.starts_with("x86_64") || triple.starts_with("aarch64");
+  }
+  std::vector<std::string> cpus(const std::string& triple) const override {
+    if (!triple.starts_with("x86_64")) return {"generic"};
     std::vector<std::string> names;
     for (const Level& level : levels()) names.push_back(level.name);
     return names;
   }
   std::vector<std::string> features(const std::string& triple) const override {
+    if (!triple.starts_with("x86_64")) return {};
     return resolve(triple, levels().back().name, {});
   }
-  std::vector<std::string> resolve(const std::string&, const std::string& cpu,
+  std::vector<std::string> resolve(const std::string& triple, const std::string& cpu,
                                    const std::vector<std::string>& attributes) const override {
+    if (!triple.starts_with("x86_64")) return {};
     std::set<std::string> on;
     for (const Level& level : levels()) {
       on.insert(level.adds.begin(), level.adds.end());
@@ -71,6 +77,9 @@ class LevelCatalog : public CpuCatalog {
     return {on.begin(), on.end()};
   }
   std::string host_cpu() const override {
+#if defined(__aarch64__)
+    return "generic";
+#endif
     std::string best = levels().front().name;
     for (const Level& level : levels()) {
       if (!std::all_of(level.adds.begin(), level.adds.end(), host_has)) break;

@@ -22,7 +22,7 @@ Kernels compile_c(const std::vector<ir::Program>& lowered, bool vectors) {
   return codegen::c_kernels(lowered, target, 2, {vectors ? "-DTW_VECTORS=1" : "-DTW_VECTORS=0"}).value_or_throw();
 }
 
-Ran run(const runtime::Kernel& kernel, const Sample& sample, const Memory& inputs) {
+Ran run(const runtime::Kernel& kernel, const Sample& sample, const Memory& inputs, std::vector<uint64_t> scalars) {
   std::vector<std::unique_ptr<runtime::GuardedBuffer>> buffers;
   std::vector<void*> pointers;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -30,6 +30,7 @@ Ran run(const runtime::Kernel& kernel, const Sample& sample, const Memory& input
     buffers.back()->fill(inputs[i].data());
     pointers.push_back(buffers.back()->data());
   }
+  for (uint64_t& scalar : scalars) pointers.push_back(&scalar);
   Ran ran;
   if (const int32_t code = kernel.run(pointers.data()); code != 0)
     ran.damage = "the kernel returned " + std::to_string(code);

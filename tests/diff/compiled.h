@@ -22,6 +22,6 @@ struct Ran {
   Memory memory;
   std::string damage;  // what was written outside of the arguments, or to inputs; or ""
 };
-Ran run(const runtime::Kernel&, const Sample&, const Memory& inputs);
+Ran run(const runtime::Kernel&, const Sample&, const Memory& inputs, std::vector<uint64_t> scalars);
 
 }  // namespace tw::diff

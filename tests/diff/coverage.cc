@@ -55,7 +55,8 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
       {"dtypes", prefixed("dtype ", {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
                                      "float16", "bfloat16", "float32", "float64"})},
       {"stage kinds", prefixed("stage ", kinds)},
-      {"extents", {"uneven", "extent 0", "extent 1"}},
+      {"extents, arguments, reductions",
+       {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "scalar argument", "init=", "where="}},
   };
 }
 

@@ -2,27 +2,33 @@
 
 #include <chrono>
 #include <cstdio>
+#include <functional>
 
 #include "src/ir/equal.h"
 #include "src/ir/parse.h"
 #include "src/ir/verify.h"
 #include "src/lower/pipeline.h"
 #include "tests/diff/compiled.h"
+#include "tests/diff/reference.h"
 
 namespace tw::diff {
 
 namespace {
 
+// One set of sizes of a sample's symbols.
+struct Run {
+  std::vector<int64_t> sizes;
+  Memory inputs, expected, got;  // got: by the lowered program
+  Memory wild, wild_got;         // on any bits; empty for most samples
+};
+
 // A sample on its way through the oracles.
 struct Trial {
   const Sample& sample;
   ir::Program scheduled, lowered;
-  Memory inputs, expected, got;  // got: by the lowered program
-  Memory wild, wild_got;         // on any bits; empty for most samples
+  std::vector<Run> runs;
   Finding finding;
 };
-
-constexpr int kWildPercent = 25;
 
 std::string text_fault(const ir::Program& program) {
   const auto back = ir::parse_program(ir::to_string(program));
@@ -36,7 +42,7 @@ std::string made(Trial& t) {
   if (!steps.ok()) return "JSON: " + steps.error().render();
   auto schedule = schedule::Schedule::from_steps(t.sample.outputs, *steps);
   if (!schedule.ok()) return "replay: " + schedule.error().render();
-  auto program = schedule::to_ir(*schedule, t.sample.args);
+  auto program = schedule::to_ir(*schedule, t.sample.args, "kernel", t.sample.scalars);
   if (!program.ok()) return "refused: " + program.error().render();
   t.scheduled = *program;
   t.lowered = lower::run_pipeline(*program, Target::host());
@@ -54,58 +60,98 @@ std::string survives_text(Trial& t) {
   return found.empty() ? text_fault(t.lowered) : found;
 }
 
-std::string defined(Trial& t) {
-  t.inputs = random_inputs(t.sample);
-  const auto expected = interpret(te::naive_program(t.sample.outputs, t.sample.args), t.inputs);
-  if (!expected.ok()) return expected.error().render();
-  t.expected = *expected;
-  return "";
-}
-
-std::string scheduled(Trial& t) {
-  const auto got = interpret(t.scheduled, t.inputs, {.check_one_value = true});
-  return got.ok() ? difference(t.sample, t.expected, *got) : got.error().render();
-}
-
-std::string lowered(Trial& t) {
-  const auto got = interpret(t.lowered, t.inputs);
-  if (!got.ok()) return got.error().render();
-  t.got = *got;
-  return difference(t.sample, t.expected, *got);
-}
-
-std::string lowered_wild(Trial& t) {
-  if (static_cast<int>(t.sample.recipe.seed % 100) >= kWildPercent) return "";
-  t.wild = wild_inputs(t.sample);
-  const auto got = interpret(t.lowered, t.wild);
-  if (!got.ok()) return got.error().render();
-  t.wild_got = *got;
-  return "";
-}
-
-std::string runs_alike(const Trial& t, const runtime::Kernel& kernel) {
-  for (const auto& [inputs, expected] : {std::pair{&t.inputs, &t.got}, std::pair{&t.wild, &t.wild_got}}) {
-    if (inputs->empty()) continue;
-    const Ran ran = run(kernel, t.sample, *inputs);
-    if (!ran.damage.empty()) return ran.damage;
-    if (const std::string found = bit_difference(t.sample, *expected, ran.memory); !found.empty())
-      return (inputs == &t.wild ? "any bits: " : "") + found;
+std::string each_run(Trial& t, const std::function<std::string(Run&)>& judge) {
+  for (Run& run : t.runs) {
+    const std::string found = judge(run);
+    if (found.empty()) continue;
+    std::string sizes;
+    for (size_t i = 0; i < run.sizes.size(); ++i)
+      sizes += t.sample.symbols[i].name() + " = " + std::to_string(run.sizes[i]) + ", ";
+    return sizes + found;
   }
   return "";
 }
 
+Result<Memory> interpret(const Trial& t, const ir::Program& program, const Run& run, const Memory& inputs,
+                         ir::InterpOptions options = {}) {
+  options.scalars = scalar_values(t.sample, program.scalars, run.sizes);
+  return diff::interpret(program, inputs, options);
+}
+
+std::string defined(Trial& t) {
+  const ir::Program naive = te::naive_program(t.sample.outputs, t.sample.args, "naive", t.sample.scalars);
+  for (const std::vector<int64_t>& sizes : t.sample.sizes) t.runs.push_back({sizes, {}, {}, {}, {}, {}});
+  return each_run(t, [&](Run& run) -> std::string {
+    run.inputs = random_inputs(t.sample, run.sizes);
+    const auto expected = interpret(t, naive, run, run.inputs);
+    if (!expected.ok()) return expected.error().render();
+    run.expected = *expected;
+    return "";
+  });
+}
+
+std::string read_off(Trial& t) {
+  return each_run(t, [&](Run& run) {
+    const std::optional<Memory> expected = reference(t.sample, run.inputs, run.sizes);
+    return expected ? difference(t.sample, *expected, run.expected) : "";
+  });
+}
+
+std::string scheduled(Trial& t) {
+  return each_run(t, [&](Run& run) {
+    const auto got = interpret(t, t.scheduled, run, run.inputs, contract(t.sample.steps));
+    return got.ok() ? difference(t.sample, run.expected, *got) : got.error().render();
+  });
+}
+
+std::string lowered(Trial& t) {
+  return each_run(t, [&](Run& run) {
+    const auto got = interpret(t, t.lowered, run, run.inputs);
+    if (!got.ok()) return got.error().render();
+    run.got = *got;
+    return difference(t.sample, run.expected, *got);
+  });
+}
+
+std::string lowered_wild(Trial& t) {
+  return each_run(t, [&](Run& run) -> std::string {
+    run.wild = wild_inputs(t.sample, run.sizes);
+    const auto got = interpret(t, t.lowered, run, run.wild);
+    if (!got.ok()) return got.error().render();
+    run.wild_got = *got;
+    return "";
+  });
+}
+
+std::string runs_alike(Trial& t, const runtime::Kernel& kernel) {
+  const std::vector<ir::Var>& scalars = t.lowered.scalars;
+  return each_run(t, [&](Run& run) -> std::string {
+    for (const auto& [inputs, expected] : {std::pair{&run.inputs, &run.got}, std::pair{&run.wild, &run.wild_got}}) {
+      if (inputs->empty()) continue;
+      const Ran ran = diff::run(kernel, t.sample, *inputs, scalar_values(t.sample, scalars, run.sizes));
+      if (!ran.damage.empty()) return ran.damage;
+      if (const std::string found = bit_difference(t.sample, *expected, ran.memory); !found.empty())
+        return (inputs == &run.wild ? "any bits: " : "") + found;
+    }
+    return "";
+  });
+}
+
 struct Interpreted {
   const char* name;
+  int percent;  // of the samples
   std::string (*judge)(Trial&);
 };
 constexpr Interpreted kInterpreted[] = {
-    {"schedule", made},           // legal Steps are accepted, survive JSON, and lower
-    {"verify", verified},         // invariants of the loop program and the lowered program
-    {"text", survives_text},      // both survive printing and parsing
-    {"definition", defined},      // the interpreter runs the unscheduled expression
-    {"loop program", scheduled},  // = the definition; each element is given one value
-    {"lowered", lowered},         // = the definition
-    {"any bits", lowered_wild},   // the lowered program on NaNs and the like: what the compiled ones are compared with
+    {"schedule", 100, made},           // legal Steps are accepted, survive JSON, and lower
+    {"verify", 100, verified},         // invariants of the loop program and the lowered program
+    {"text", 100, survives_text},      // both survive printing and parsing
+    {"definition", 100, defined},      // the interpreter runs the unscheduled expression
+    {"reference", 20, read_off},       // the definition = the expression, evaluated without any program
+    {"loop program", 100, scheduled},  // = the definition; each element is given one value
+    {"lowered", 100, lowered},         // = the definition
+    {"any bits", 25,
+     lowered_wild},  // the lowered program on NaNs and the like: what the compiled ones are compared with
 };
 
 struct Compiled {
@@ -137,8 +183,11 @@ class Clock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+bool takes_part(const Sample& sample, int percent) { return static_cast<int>(sample.recipe.seed % 100) < percent; }
+
 void interpret_all(Trial& t, Usages& usages) {
   for (const Interpreted& oracle : kInterpreted) {
+    if (!takes_part(t.sample, oracle.percent)) continue;
     const Clock clock(usages, oracle.name, 1);
     std::string text;
     try {
@@ -189,13 +238,13 @@ const std::vector<std::string>& oracle_names() {
 
 std::vector<Finding> check(std::span<const Sample> samples, Usages& usages) {
   std::vector<Trial> trials;
-  for (const Sample& sample : samples) trials.push_back({sample, {}, {}, {}, {}, {}, {}, {}, {}});
+  for (const Sample& sample : samples) trials.push_back({sample, {}, {}, {}, {}});
   for (Trial& t : trials) interpret_all(t, usages);
   for (const Compiled& oracle : kCompiled) {
     if (!available(oracle)) continue;
     std::vector<Trial*> chosen;
     for (Trial& t : trials)
-      if (!t.finding.wrong() && static_cast<int>(t.sample.recipe.seed % 100) < oracle.percent) chosen.push_back(&t);
+      if (!t.finding.wrong() && takes_part(t.sample, oracle.percent)) chosen.push_back(&t);
     if (chosen.empty()) continue;
     const Clock clock(usages, oracle.name, static_cast<int64_t>(chosen.size()));
     compile_and_run(chosen, oracle);
@@ -212,12 +261,14 @@ Finding check(const Sample& sample) {
 
 std::string culprit(const Sample& sample) try {
   const auto schedule = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
-  ir::Program program = schedule::to_ir(schedule, sample.args).value_or_throw();
-  const Memory inputs = random_inputs(sample);
-  const Memory expected = interpret(te::naive_program(sample.outputs, sample.args), inputs).value_or_throw();
+  ir::Program program = schedule::to_ir(schedule, sample.args, "kernel", sample.scalars).value_or_throw();
+  Trial t{sample, {}, {}, {}, {}};
+  if (!defined(t).empty()) return "the definition";
   const auto wrong = [&] {
-    const auto got = interpret(program, inputs);
-    return !got.ok() || !difference(sample, expected, *got).empty();
+    return !each_run(t, [&](Run& run) {
+              const auto got = interpret(t, program, run, run.inputs);
+              return got.ok() ? difference(sample, run.expected, *got) : got.error().render();
+            }).empty();
   };
   if (wrong()) return "to_ir";
   for (const lower::Pass& pass : lower::passes()) {

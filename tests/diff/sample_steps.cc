@@ -11,6 +11,7 @@ const std::vector<Proposal>& proposals() {
       {"cache_write", Phase::kGraph, 15, cache_write},
       {"cache_read", Phase::kGraph, 12, cache_read},
       {"compute_inline", Phase::kGraph, 15, compute_inline},
+      {"rfactor", Phase::kGraph, 20, rfactor},
       {"split", Phase::kLoops, 50, split},
       {"tile", Phase::kLoops, 12, tile},
       {"fuse", Phase::kLoops, 16, fuse},
@@ -22,6 +23,7 @@ const std::vector<Proposal>& proposals() {
       {"rolling_buffer", Phase::kStorage, 25, rolling_buffer},
       {"double_buffer", Phase::kStorage, 8, double_buffer},
       {"set_store_predicate", Phase::kStorage, 8, set_store_predicate},
+      {"prefetch", Phase::kStorage, 10, prefetch},
   };
   return table;
 }
@@ -66,7 +68,15 @@ void Stepper::draw_loops(const std::string& name) {
   }
 }
 
+// The rules for what stands around a scan or an extern stage are theirs alone.
+bool Stepper::has_free_rules() const {
+  for (int i = 0; i < nest().size(); ++i)
+    if (nest().stage(i).op->scan() || nest().stage(i).op->external()) return true;
+  return false;
+}
+
 bool Stepper::must(Step step) {
+  if (has_free_rules()) return may(std::move(step));
   ++sample_.proposed;
   const std::string text = to_string(step);
   const char* name = std::visit([](const auto& kind) { return kind.kName; }, step.kind);
@@ -116,14 +126,14 @@ std::set<std::string> Stepper::readers(const std::string& name) const {
   return found;
 }
 
-Factor Stepper::factor(int64_t extent) {
-  return random_.chance(30) ? Factor(std::max<int64_t>(extent / 2, 1))
-                            : Factor(random_.one_of<int64_t>({1, 2, 3, 4, 4, 5, 6, 8, 8, 16, 19}));
+Factor Stepper::factor(const Extent& extent) {
+  return extent.known() && random_.chance(30) ? Factor(std::max<int64_t>(extent.value() / 2, 1))
+                                              : Factor(random_.one_of<int64_t>({1, 2, 3, 4, 4, 5, 6, 8, 8, 16, 19}));
 }
 
-void Stepper::count_tail(Tail tail, int64_t extent, int64_t factor) {
-  if (extent % factor == 0) return;
-  count("uneven");
+void Stepper::count_tail(Tail tail, const Extent& extent, int64_t factor) {
+  if (extent.known() && extent.value() % factor == 0) return;
+  count(extent.known() ? "uneven" : "symbolic tail");
   count("tail " + to_string(tail));
 }
 

@@ -53,9 +53,9 @@ class Stepper {
   std::vector<std::string> direct_readers(const std::string& stage) const;
   // Stages that read the values, reads through inlined stages included.
   std::set<std::string> readers(const std::string& stage) const;
-  Factor factor(int64_t extent);
+  Factor factor(const Extent& extent);
   Scope scope() { return random_.chance(60) ? Scope::kLocal : Scope::kGlobal; }
-  void count_tail(Tail, int64_t extent, int64_t factor);
+  void count_tail(Tail, const Extent& extent, int64_t factor);
 
   // What the proposals made so far mean for later ones.
   std::set<std::string> inlined, shifted, reordered;
@@ -68,6 +68,7 @@ class Stepper {
 
  private:
   std::vector<std::string> names(Phase) const;
+  bool has_free_rules() const;
   void draw_loops(const std::string& stage);
   void draw(Phase);
 
@@ -82,8 +83,12 @@ void random_steps(Random&, Sample&);
 // The proposals, by file.
 void cache_read(Stepper&, const std::string&), cache_write(Stepper&, const std::string&),
     compute_inline(Stepper&, const std::string&);  // steps_graph.cc
+void rfactor(Stepper&, const std::string&);        // steps_rfactor.cc
 void split(Stepper&, const std::string&), tile(Stepper&, const std::string&), fuse(Stepper&, const std::string&),
-    reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);       // steps_loops.cc
-void compute_at(Stepper&, const std::string&), set_scope(Stepper&, const std::string&);  // steps_place.cc
+    reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);               // steps_loops.cc
+void compute_at(Stepper&, const std::string&), set_scope(Stepper&, const std::string&);          // steps_place.cc
+void storage_align(Stepper&, const std::string&), rolling_buffer(Stepper&, const std::string&),  // steps_storage.cc
+    double_buffer(Stepper&, const std::string&), set_store_predicate(Stepper&, const std::string&),
+    prefetch(Stepper&, const std::string&);
 
 }  // namespace tw::diff

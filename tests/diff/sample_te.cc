@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "src/ir/equal.h"
+#include "tests/diff/values.h"
+
 namespace tw::diff {
 
 const std::vector<StageKind>& stage_kinds() {
@@ -23,6 +26,10 @@ const std::vector<StageKind>& stage_kinds() {
       {"flatten", 5, flatten},
       {"gather", 5, gather},
       {"reduce", 10, reduce},
+      {"scaled", 4, scaled},
+      {"tuple reduction", 7, tuple_reduction},
+      {"two values", 3, two_values},
+      {"scan", 5, scan},
       {"matmul", 10, matmul},
       {"convolve", 6, convolve},
   };
@@ -56,25 +63,55 @@ Maker::Maker(const Recipe& recipe)
     : recipe_(recipe), random_(recipe.seed), extents_(recipe.seed ^ 0xE47E27), type_(random_.pick(main_types())) {}
 
 Sample Maker::run() {
+  if (random_.chance(15)) draw_symbols();
   const int rank = static_cast<int>(random_.below(3)) + 1;
-  placeholder(std::vector<int64_t>(static_cast<size_t>(rank), -1), type_);
+  placeholder(std::vector<Expr>(static_cast<size_t>(rank)), type_);
   int stages = static_cast<int>(random_.one_of({1, 2, 2, 3, 3, 4, 5, kMostStages}));
   if (recipe_.stages > 0) stages = std::min(stages, recipe_.stages);
   while (static_cast<int>(made_.size()) < stages) add_stage();
   return finish();
 }
 
-int64_t Maker::extent() {
+int64_t Maker::recorded(int64_t drawn) {
   const size_t at = drawn_extents_.size();
-  const int64_t drawn = extents_.chance(5) ? extents_.one_of<int64_t>({0, 1, 1})
-                                           : extents_.one_of<int64_t>({2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 17});
   drawn_extents_.push_back(at < recipe_.extents.size() ? recipe_.extents[at] : drawn);
   return drawn_extents_.back();
 }
 
-Tensor Maker::placeholder(std::vector<int64_t> shape, Type type, Facts facts) {
-  std::vector<Expr> extents;
-  for (int64_t e : shape) extents.push_back(e < 0 ? extent() : e);
+// One or two symbols, and three runs: one without elements or with a single one, and two others.
+void Maker::draw_symbols() {
+  const int64_t symbols = 1 + random_.below(2);
+  for (int64_t i = 0; i < symbols; ++i) symbols_.push_back(te::var(i == 0 ? "n" : "m"));
+  sizes_.assign(3, std::vector<int64_t>(symbols_.size()));
+  for (size_t i = 0; i < symbols_.size(); ++i) {
+    sizes_[0][i] = recorded(extents_.below(2));
+    sizes_[1][i] = recorded(extents_.one_of<int64_t>({2, 3, 5, 7, 8}));
+    sizes_[2][i] = recorded(extents_.one_of<int64_t>({11, 13, 16, 17, 19}));
+  }
+  features_.insert("symbolic extents");
+}
+
+ir::Var Maker::scalar(Type type) {
+  const ir::Var var = te::var("s" + std::to_string(scalars_.size()), to_string(type));
+  scalars_.push_back({var, 0});
+  features_.insert("scalar argument");
+  return var;
+}
+
+int64_t Maker::extent() {
+  const int64_t drawn = extents_.chance(5) ? extents_.one_of<int64_t>({0, 1, 1})
+                                           : extents_.one_of<int64_t>({2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 17});
+  return recorded(drawn);
+}
+
+Tensor Maker::placeholder(std::vector<Expr> extents, Type type, Facts facts) {
+  for (Expr& e : extents) {
+    if (e) continue;
+    if (!symbols_.empty() && random_.chance(60))
+      e = random_.pick(symbols_);
+    else
+      e = extent();
+  }
   if (type.is_float() && random_.chance(40)) facts.grid = random_.one_of({0.5, 0.25});
   Tensor t = te::placeholder(extents, to_string(type), "A" + std::to_string(inputs_.size()));
   inputs_.push_back(t);
@@ -82,9 +119,15 @@ Tensor Maker::placeholder(std::vector<int64_t> shape, Type type, Facts facts) {
   return t;
 }
 
-int64_t Maker::elements(const Tensor& t) {
+int64_t Maker::most(const Expr& extent) const {
+  int64_t most = 0;
+  for (const std::vector<int64_t>& sizes : sizes_) most = std::max(most, evaluate(extent, symbols_, sizes));
+  return most;
+}
+
+int64_t Maker::most_elements(const Tensor& t) const {
   int64_t n = 1;
-  for (size_t d = 0; d < t.rank(); ++d) n *= size(t, d);
+  for (const Expr& extent : t.shape()) n *= most(extent);
   return n;
 }
 
@@ -98,7 +141,7 @@ Tensor Maker::like(const Tensor& t) {
   for (const auto& pool : {inputs_, made_})
     for (const Tensor& other : pool) {
       bool same = other.rank() == t.rank() && other.dtype() == t.dtype();
-      for (size_t d = 0; same && d < t.rank(); ++d) same = size(other, d) == size(t, d);
+      for (size_t d = 0; same && d < t.rank(); ++d) same = ir::equal(other.shape()[d], t.shape()[d]);
       if (same) found.push_back(other);
     }
   return random_.pick(found);
@@ -115,16 +158,28 @@ void Maker::add_stage() {
 }
 
 bool Maker::define(std::vector<Expr> shape, const Facts& facts, const Body& body) {
-  int64_t elements = 1;
-  for (const Expr& e : shape) elements *= *ir::as_int(e);
-  if (elements > kLargest) return false;
-  const std::string name = "T" + std::to_string(made_.size());
-  Tensor t = te::compute(shape, body, name);
-  if (!fits(facts, t.dtype())) return false;
-  if (recipe_.cut.contains(static_cast<int>(made_.size()))) t = te::placeholder(shape, to_string(t.dtype()), name);
-  made_.push_back(t);
-  facts_[t.buffer().id()] = settle(facts, t.dtype());
+  return adopt({te::compute(std::move(shape), body, "T" + std::to_string(made_.size()))}, {facts});
+}
+
+bool Maker::define_tuple(std::vector<Expr> shape, const std::vector<Facts>& facts, const TupleBody& body) {
+  return adopt(te::compute_tuple(std::move(shape), body, "T" + std::to_string(made_.size())), facts);
+}
+
+bool Maker::adopt(const std::vector<Tensor>& results, const std::vector<Facts>& facts) {
+  for (size_t i = 0; i < results.size(); ++i)
+    if (most_elements(results[i]) > kLargest || !fits(facts[i], results[i].dtype())) return false;
+  const bool cut = recipe_.cut.contains(static_cast<int>(made_.size()));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Tensor& t = results[i];
+    made_.push_back(cut ? te::placeholder(t.shape(), to_string(t.dtype()), t.name()) : t);
+    facts_[last().buffer().id()] = settle(facts[i], t.dtype());
+  }
   return true;
+}
+
+Tensor Maker::state(std::vector<Expr> shape, Type type, const std::string& name) {
+  states_.push_back(te::placeholder(std::move(shape), to_string(type), name));
+  return states_.back();
 }
 
 bool Maker::is_read(const Tensor& t) const {
@@ -137,9 +192,10 @@ bool Maker::is_read(const Tensor& t) const {
 void Maker::add_argument(Sample& sample, const Tensor& t) {
   features_.insert("dtype " + to_string(t.dtype()));
   for (size_t d = 0; d < t.rank(); ++d)
-    if (size(t, d) <= 1) features_.insert("extent " + std::to_string(size(t, d)));
+    if (size(t, d).value_or(2) <= 1) features_.insert("extent " + std::to_string(*size(t, d)));
   const bool output = std::find(sample.outputs.begin(), sample.outputs.end(), t) != sample.outputs.end();
   if (!t.op()->is_placeholder() && !output) return;
+  if (std::find(states_.begin(), states_.end(), t) != states_.end()) return;
   sample.args.push_back(t);
   sample.facts.push_back(facts_.at(t.buffer().id()));
 }
@@ -155,6 +211,13 @@ Sample Maker::finish() {
   }
   for (const te::Operation& op : te::topological_order(sample.outputs)) {
     for (size_t i = 0; i < op->outputs.size(); ++i) add_argument(sample, op.output(i));
+  }
+  sample.symbols = symbols_;
+  sample.sizes = sizes_;
+  for (te::ScalarArgument scalar : scalars_) {
+    scalar.place = static_cast<int>(sample.args.size());
+    sample.scalars.push_back(scalar);
+    sample.values.push_back(static_cast<double>(random_.below(4)));
   }
   sample.features = features_;
   return sample;

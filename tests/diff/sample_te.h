@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ using te::IterVar;
 using te::Tensor;
 using Vars = std::vector<ir::Var>;
 using Body = std::function<Expr(const Vars&)>;
+using TupleBody = std::function<std::vector<Expr>(const Vars&)>;
 
 class Maker;
 struct StageKind {
@@ -39,21 +41,31 @@ class Maker {
   Random& random() { return random_; }
   Type type() const { return type_; }  // of most tensors
   int64_t extent();
-  Tensor placeholder(std::vector<int64_t> shape, Type type, Facts facts = {});  // an extent of -1 is drawn
+  Tensor placeholder(std::vector<Expr> shape, Type type, Facts facts = {});  // an empty extent is drawn
+  ir::Var scalar(Type type);                                                 // an argument of the kernel, at most 3
   Tensor like(const Tensor&);  // of the same shape and dtype: maybe itself
   size_t dimension(const Tensor& t) { return static_cast<size_t>(random_.below(static_cast<int64_t>(t.rank()))); }
 
   // Defining. `facts` are those of the exact result; rounding to the dtype is added here.
   // False, and nothing is defined, where it might overflow or has too many elements.
   bool define(std::vector<Expr> shape, const Facts& facts, const Body& body);
+  bool define_tuple(std::vector<Expr> shape, const std::vector<Facts>& facts, const TupleBody& body);
+  bool adopt(const std::vector<Tensor>& results, const std::vector<Facts>& facts);  // of one operation
+  Tensor state(std::vector<Expr> shape, Type type, const std::string& name);        // of a scan; no argument
 
-  // Asking.
+  void note(const std::string& feature) { features_.insert(feature); }
+
+  // Asking. An extent may be symbolic: a kind whose body needs a number asks for `size` and may not get one.
   const Facts& facts(const Tensor& t) const { return facts_.at(t.buffer().id()); }
-  static int64_t size(const Tensor& t, size_t d) { return *ir::as_int(t.shape()[d]); }
-  static int64_t elements(const Tensor&);
+  static std::optional<int64_t> size(const Tensor& t, size_t d) { return ir::as_int(t.shape()[d]); }
+  int64_t most(const Expr& extent) const;  // of all sizes that are run
+  int64_t most_elements(const Tensor&) const;
   const Tensor& last() const { return made_.back(); }
+  size_t count() const { return made_.size(); }
 
  private:
+  int64_t recorded(int64_t drawn);
+  void draw_symbols();
   Tensor source();
   void add_stage();
   bool is_read(const Tensor&) const;
@@ -64,7 +76,10 @@ class Maker {
   Random random_, extents_;
   std::vector<int64_t> drawn_extents_;
   Type type_;
-  std::vector<Tensor> inputs_, made_;
+  std::vector<Tensor> inputs_, made_, states_;
+  std::vector<ir::Var> symbols_;
+  std::vector<std::vector<int64_t>> sizes_ = {{}};
+  std::vector<te::ScalarArgument> scalars_;
   std::map<uint64_t, Facts> facts_;  // by buffer
   std::set<std::string> features_;
 };
@@ -78,7 +93,9 @@ bool pointwise(Maker&, const Tensor&), compare(Maker&, const Tensor&), rounding(
     cast(Maker&, const Tensor&), diamond(Maker&, const Tensor&);  // stages_pointwise.cc
 bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker&, const Tensor&),
     strided(Maker&, const Tensor&), broadcast(Maker&, const Tensor&), flatten(Maker&, const Tensor&),
-    gather(Maker&, const Tensor&);                                                                   // stages_index.cc
+    gather(Maker&, const Tensor&), scaled(Maker&, const Tensor&);                                    // stages_index.cc
+bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);                      // stages_tuple.cc
+bool scan(Maker&, const Tensor&);                                                                    // stages_scan.cc
 bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), convolve(Maker&, const Tensor&);  // stages_reduce.cc
 
 }  // namespace tw::diff

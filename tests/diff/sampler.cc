@@ -20,7 +20,7 @@ Sample draw(uint64_t seed) {
 std::string describe(const Sample& sample) {
   std::ostringstream text;
   text << "seed " << sample.recipe.seed << "\n"
-       << ir::to_string(te::naive_program(sample.outputs, sample.args)) << "\n";
+       << ir::to_string(te::naive_program(sample.outputs, sample.args, "naive", sample.scalars)) << "\n";
   for (const schedule::Step& step : sample.steps) text << schedule::to_string(step) << "\n";
   text << schedule::to_json(sample.steps) << "\n";
   return text.str();

@@ -19,15 +19,19 @@ namespace tw::diff {
 struct Recipe {
   uint64_t seed = 0;
   int stages = 0;                // draw no more than these; 0: as many as the seed says
-  std::vector<int64_t> extents;  // instead of those that the seed draws, in their order
+  std::vector<int64_t> extents;  // and sizes of symbols, instead of those that the seed draws, in their order
   std::set<int> cut;             // these stages become placeholders
 };
 
 struct Sample {
   Recipe recipe;
   std::vector<te::Tensor> outputs, args;
-  std::vector<Facts> facts;  // of the args
-  int stages = 0;            // drawn
+  std::vector<Facts> facts;                        // of the args
+  std::vector<te::ScalarArgument> scalars;         // behind the args
+  std::vector<double> values;                      // of the scalars
+  std::vector<ir::Var> symbols;                    // in shapes
+  std::vector<std::vector<int64_t>> sizes = {{}};  // values of the symbols, run by run
+  int stages = 0;                                  // drawn
   std::vector<schedule::Step> steps;
   std::set<std::string> features;     // "split", "tail mask", "dtype float16", "stage stencil", ...: what is counted
   int proposed = 0, refused = 0;      // Steps; refused ones that might be are not a fault

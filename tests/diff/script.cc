@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "schedule/to_python.h"
 #include "tests/diff/te_python.h"
 
 namespace tw::diff {
@@ -45,24 +46,25 @@ def data(shape, dtype, position, bound, grid):
 
 constexpr const char* kPythonRun = R"(
 
-def run(schedule, target):
-    arrays = [a.copy() for a in inputs]
-    tw.build(schedule, args, target=target)(*arrays)
+def run(schedule, target, sizes):
+    arrays = inputs(*sizes)
+    tw.build(schedule, args, target=target)(*arrays, *scalars)
     return arrays
 
 
-expected = run(te.create_schedule(outputs), "interp")
 print(tw.lower(s, args))
 wrong = False
-for target in ["interp", tw.Target.host()]:
-    for tensor, a, b, error in zip(args, expected, run(s, target), errors):
-        apart = ~((a == b) | (a != a) & (b != b))
-        if error > 0:
-            apart &= ~(np.abs(a.astype("float64") - b.astype("float64")) <= error)
-        if apart.any():
-            at = tuple(int(i) for i in np.argwhere(apart)[0])
-            print(f"{target}: {tensor.name}{list(at)} is {b[at]}, not {a[at]}")
-            wrong = True
+for values in sizes:
+    expected = run(te.create_schedule(outputs), "interp", values)
+    for target in ["interp", tw.Target.host()]:
+        for tensor, a, b, error in zip(args, expected, run(s, target, values), errors):
+            apart = ~((a == b) | (a != a) & (b != b))
+            if error > 0:
+                apart &= ~(np.abs(a.astype("float64") - b.astype("float64")) <= error)
+            if apart.any():
+                at = tuple(int(i) for i in np.argwhere(apart)[0])
+                print(f"{target}, sizes {values}: {tensor.name}{list(at)} is {b[at]}, not {a[at]}")
+                wrong = True
 sys.exit(wrong)
 )";
 
@@ -73,9 +75,10 @@ std::string commented(const std::string& text) {
   return all;
 }
 
-std::string names(const std::vector<te::Tensor>& tensors) {
+std::string names(const std::vector<te::Tensor>& tensors, const std::vector<te::ScalarArgument>& scalars = {}) {
   std::string text;
   for (const te::Tensor& t : tensors) text += (text.empty() ? "" : ", ") + python_name(t.name());
+  for (const te::ScalarArgument& scalar : scalars) text += ", " + scalar.var.name();
   return "[" + text + "]";
 }
 
@@ -101,24 +104,55 @@ std::string python_json(const std::string& text) {  // null, true and false outs
   return out;
 }
 
+// As a person would write it; Steps that are refused stand as they are.
+std::string schedule_text(const Sample& sample) {
+  if (const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps); s.ok())
+    return schedule::to_python(*s);
+  std::string text = "s = tw.Schedule.from_steps(outputs, [\n";
+  for (const schedule::Step& step : sample.steps) {
+    const std::string one = schedule::to_json({step});
+    text += "    " + python_json(one.substr(1, one.size() - 2)) + ",  # " + schedule::to_string(step) + "\n";
+  }
+  return text + "])\n";
+}
+
+template <class T>
+std::string list(const std::vector<T>& values) {
+  std::ostringstream text;
+  for (size_t i = 0; i < values.size(); ++i) text << (i ? ", " : "") << values[i];
+  return text.str();
+}
+
+// def inputs(n, m): one array for each argument. Names of symbols are numbers there.
 std::string arguments(const Sample& sample) {
   std::ostringstream text;
-  text << "inputs = [\n";
+  std::string parameters, sizes;
+  for (const ir::Var& symbol : sample.symbols) parameters += (parameters.empty() ? "" : ", ") + symbol.name();
+  for (const std::vector<int64_t>& values : sample.sizes)
+    sizes += (sizes.empty() ? "(" : ", (") + list(values) + (values.size() == 1 ? ",)" : ")");
+  text << "sizes = [" << sizes << "]  # of " << (parameters.empty() ? "nothing" : parameters) << "\nscalars = ["
+       << list(sample.values) << "]\nerrors = [";
+  for (size_t i = 0; i < sample.facts.size(); ++i) text << (i ? ", " : "") << sample.facts[i].error;
+  text << "]\n\n\ndef inputs(" << parameters << "):\n    return [\n";
   for (size_t i = 0; i < sample.args.size(); ++i) {
     const te::Tensor& t = sample.args[i];
-    text << "    ";
     std::string shape;
-    for (const ir::Expr& e : t.shape()) shape += ir::to_string(e) + ", ";
+    for (const ir::Expr& e : t.shape())
+      shape += (shape.empty() ? "" : ", ") + python_text(e) + (t.rank() == 1 ? "," : "");
     if (t.op()->is_placeholder())
-      text << "data((" << shape << "), \"" << to_string(t.dtype()) << "\", " << i << ", " << sample.facts[i].bound
-           << ", " << (sample.facts[i].grid > 0 ? sample.facts[i].grid : 1) << "),\n";
+      text << "        data((" << shape << "), \"" << to_string(t.dtype()) << "\", " << i << ", "
+           << sample.facts[i].bound << ", " << (sample.facts[i].grid > 0 ? sample.facts[i].grid : 1) << "),\n";
     else
-      text << "np.zeros((" << shape << "), numpy_dtype(\"" << to_string(t.dtype()) << "\")),\n";
+      text << "        np.zeros((" << shape << "), numpy_dtype(\"" << to_string(t.dtype()) << "\")),\n";
   }
-  text << "]\nerrors = [";
-  for (size_t i = 0; i < sample.facts.size(); ++i) text << (i ? ", " : "") << sample.facts[i].error;
-  text << "]\n";
+  text << "    ]\n\n\n";
   return text.str();
+}
+
+std::vector<ir::Var> variables(const Sample& sample) {
+  std::vector<ir::Var> all = sample.symbols;
+  for (const te::ScalarArgument& scalar : sample.scalars) all.push_back(scalar.var);
+  return all;
 }
 
 json recipe_json(const Sample& sample) {
@@ -137,15 +171,10 @@ std::string python_script(const Sample& sample, const Finding& finding) {
        << commented(finding.text) << "import sys\n\nimport ml_dtypes\nimport numpy as np\n\nimport tensorwright as tw\n"
        << "from tensorwright import te\n\nSEED = " << sample.recipe.seed << "\n\n"
        << kPythonData << "\n"
-       << te_python(sample.outputs) << "\noutputs = " << names(sample.outputs) << "\nargs = " << names(sample.args)
-       << "\n"
+       << te_python(sample.outputs, variables(sample)) << "\noutputs = " << names(sample.outputs)
+       << "\nargs = " << names(sample.args, sample.scalars) << "\n"
        << arguments(sample) << "\n";
-  text << "s = tw.Schedule.from_steps(outputs, [\n";
-  for (const schedule::Step& step : sample.steps) {
-    const std::string one = schedule::to_json({step});
-    text << "    " << python_json(one.substr(1, one.size() - 2)) << ",  # " << schedule::to_string(step) << "\n";
-  }
-  text << "])\n" << kPythonRun << "\n" << kMark << recipe_json(sample).dump() << "\n";
+  text << schedule_text(sample) << kPythonRun << "\n" << kMark << recipe_json(sample).dump() << "\n";
   return text.str();
 }
 
@@ -168,8 +197,13 @@ Result<Sample> read_script(const std::string& path) {
   if (!in || mark == std::string::npos) return refuse("has no line that begins with \"" + std::string(kMark) + "\"");
   const json saved = json::parse(text.substr(mark + std::string_view(kMark).size()), nullptr, false);
   if (!saved.is_object() || !saved.contains("steps")) return refuse("has a recipe that cannot be read");
-  Sample sample = draw_expression({saved["seed"], saved["stages"], saved["extents"], saved["cut"]});
-  if (text.find(te_python(sample.outputs)) == std::string::npos)
+  Sample sample;
+  try {
+    sample = draw_expression({saved["seed"], saved["stages"], saved["extents"], saved["cut"]});
+  } catch (const json::exception&) {
+    return refuse("has a recipe that cannot be read");
+  }
+  if (text.find(te_python(sample.outputs, variables(sample))) == std::string::npos)
     return refuse(
         "was made by another version of the fuzzer: the recipe now gives another expression. Run it with Python");
   TW_TRY(sample.steps, schedule::steps_from_json(saved["steps"].dump()));

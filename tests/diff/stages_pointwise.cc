@@ -121,6 +121,14 @@ bool cast(Maker& m, const Tensor& t) {
   return m.define(t.shape(), x, [&](const Vars& v) { return te::astype(t(exprs(v)), to_string(to)); });
 }
 
+// By an argument of the kernel.
+bool scaled(Maker& m, const Tensor& t) {
+  if (t.dtype().is_bool() || t.dtype().is_half()) return false;
+  const Expr s = te::astype(Expr(m.scalar(t.dtype())), to_string(t.dtype()));
+  return m.define(t.shape(), add(mul(m.facts(t), {3, 1, 0}), {3, 1, 0}),
+                  [&](const Vars& v) { return t(exprs(v)) * s + s; });
+}
+
 bool diamond(Maker& m, const Tensor& t) {
   if (!pointwise(m, t)) return false;
   const Tensor a = m.last();

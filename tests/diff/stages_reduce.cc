@@ -1,6 +1,7 @@
 // Stages that reduce.
 #include <algorithm>
 
+#include "te/promote.h"
 #include "tests/diff/sample_te.h"
 
 namespace tw::diff {
@@ -24,41 +25,49 @@ bool reduce(Maker& m, const Tensor& t) {
   std::vector<IterVar> axes;
   std::vector<Expr> shape;
   int64_t terms = 1;
+  bool may_be_empty = false;
   for (size_t d = 0; d < t.rank(); ++d) {
     if (!reduced[d]) {
       shape.push_back(t.shape()[d]);
       continue;
     }
-    const int64_t from = Maker::size(t, d) > 2 && m.random().chance(15) ? 2 : 0;
+    const int64_t from = Maker::size(t, d).value_or(0) > 2 && m.random().chance(15) ? 2 : 0;
     axes.push_back(te::reduce_axis(from, t.shape()[d], "r" + std::to_string(d)));
-    terms *= Maker::size(t, d) - from;
+    terms *= m.most(t.shape()[d]) - from;
+    may_be_empty = may_be_empty || Maker::size(t, d).value_or(0) == from;
   }
   const int kind = static_cast<int>(m.random().below(5));
-  if (terms == 0 && t.dtype().is_float() && kind < 2) return false;  // infinities
+  if (may_be_empty && t.dtype().is_float() && kind < 2) return false;  // infinities
   const Facts x = m.facts(t), square = settle(mul(x, x), t.dtype());
-  const Facts facts = kind < 2    ? (terms == 0 ? Facts{1e300, 1, 0} : x)
+  const Facts facts = kind < 2    ? (may_be_empty ? Facts{1e300, 1, 0} : x)
                       : kind == 2 ? sum_of(x, terms, t.dtype())
                       : kind == 3 ? sum_of(square, terms, t.dtype())
                                   : prod_of(x, terms, t.dtype());
-  return m.define(shape, facts, [&](const Vars& v) {
+  const Facts three{3, 1, 0};
+  const bool init = m.random().chance(20), where = m.random().chance(20);
+  return m.define(shape, init ? add(join(facts, three), mul(facts, three)) : facts, [&](const Vars& v) {
     std::vector<Expr> at;
     size_t next = 0, axis = 0;
     for (size_t d = 0; d < t.rank(); ++d) at.push_back(reduced[d] ? Expr(axes[axis++]) : Expr(v[next++]));
-    const Expr a = t(at);
-    if (kind == 0) return te::max(a, axes);
-    if (kind == 1) return te::min(a, axes);
-    if (kind == 4) return te::prod(a, axes);
-    return te::sum(kind == 2 ? a : a * a, axes);
+    const Expr a = t(at), from = init ? constant(3, t.dtype()) : Expr();
+    const Expr some = where ? te::arith(ir::BinOp::kNe, ir::floormod(Expr(axes[0]), Expr(3)), Expr(1)) : Expr();
+    if (init) m.note("init=");
+    if (where) m.note("where=");
+    if (kind == 0) return te::max(a, axes, some, from);
+    if (kind == 1) return te::min(a, axes, some, from);
+    if (kind == 4) return te::prod(a, axes, some, from);
+    return te::sum(kind == 2 ? a : a * a, axes, some, from);
   });
 }
 
 bool matmul(Maker& m, const Tensor& t) {
   if (t.rank() != 2 || t.dtype().is_bool()) return false;
   const bool transposed = m.random().chance(50);  // T * T^T
-  const Tensor w = transposed ? t : m.placeholder({Maker::size(t, 1), -1}, t.dtype());
+  const Tensor w = transposed ? t : m.placeholder({t.shape()[1], Expr()}, t.dtype());
   const IterVar k = te::reduce_axis(0, t.shape()[1], "r");
   const Facts term = settle(mul(m.facts(t), m.facts(w)), t.dtype());
-  return m.define({t.shape()[0], transposed ? w.shape()[0] : w.shape()[1]}, sum_of(term, Maker::size(t, 1), t.dtype()),
+  return m.define({t.shape()[0], transposed ? w.shape()[0] : w.shape()[1]},
+                  sum_of(term, m.most(t.shape()[1]), t.dtype()),
                   [&](const Vars& v) { return te::sum(t(v[0], k) * (transposed ? w(v[1], k) : w(k, v[1])), {k}); });
 }
 
@@ -66,11 +75,11 @@ bool convolve(Maker& m, const Tensor& t) {
   if (t.rank() == 0 || t.dtype().is_bool()) return false;
   const size_t d = m.dimension(t);
   const int64_t taps = m.random().below(3) + 2;
-  if (Maker::size(t, d) < taps) return false;
+  if (Maker::size(t, d).value_or(0) < taps) return false;
   const Tensor w = m.placeholder({taps}, t.dtype());
   const IterVar k = te::reduce_axis(0, taps, "r");
   std::vector<Expr> shape = t.shape();
-  shape[d] = Maker::size(t, d) - taps + 1;
+  shape[d] = *Maker::size(t, d) - taps + 1;
   const Facts term = settle(mul(m.facts(t), m.facts(w)), t.dtype());
   return m.define(shape, sum_of(term, taps, t.dtype()), [&](const Vars& v) {
     std::vector<Expr> at = exprs(v);

@@ -34,7 +34,7 @@ void tile(Stepper& s, const std::string& name) {
   const size_t x = static_cast<size_t>(s.random().below(static_cast<int64_t>(names.size()) - 1));
   const StageNest& nest = s.stage(name);
   const Tail tail = s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel});
-  const int64_t ex = nest.axes[nest.leaves[x]].extent, ey = nest.axes[nest.leaves[x + 1]].extent;
+  const Extent ex = nest.axes[nest.leaves[x]].extent, ey = nest.axes[nest.leaves[x + 1]].extent;
   const Factor fx = s.factor(ex), fy = s.factor(ey);
   s.reordered.insert(name);
   if (!s.must(Tile{name, names[x], names[x + 1], fx, fy, tail})) return;
@@ -73,11 +73,11 @@ void annotate(Stepper& s, const std::string& name) {
     const bool inside_vector = i > serial_from;
     if (!axis.reduction && !inside_vector && !s.shifted.contains(name) && i < 2 && random.chance(25)) {
       s.must(Parallel{name, axis.name});
-    } else if (!axis.reduction && !inside_vector && axis.extent <= 1024 &&
+    } else if (!axis.reduction && !inside_vector && axis.extent.known() && axis.extent.value() <= 1024 &&
                random.chance(i + 1 == leaves.size() ? 60 : 15)) {
       if (s.must(Vectorize{name, axis.name})) serial_from = i;
-    } else if (axis.extent * copies <= 32 && random.chance(25)) {
-      copies *= std::max<int64_t>(axis.extent, 1);
+    } else if (axis.extent.known() && axis.extent.value() * copies <= 32 && random.chance(25)) {
+      copies *= std::max<int64_t>(axis.extent.value(), 1);
       s.must(Unroll{name, axis.name});
     } else if (random.chance(5)) {
       const bool explicitly = random.chance(70);

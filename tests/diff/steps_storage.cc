@@ -30,4 +30,15 @@ void set_store_predicate(Stepper& s, const std::string& name) {
   s.may(schedule::SetStorePredicate{name, stage.axes[axis].name + " < " + std::to_string(kept)});
 }
 
+// Any tensor before the stage: it may be read elsewhere only, or not be kept whole.
+void prefetch(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  const int at = s.nest().find_stage(name);
+  if (stage.is_placeholder() || stage.leaves.empty() || at == 0) return;
+  const auto leaf = static_cast<size_t>(s.random().below(static_cast<int64_t>(stage.leaves.size())));
+  const int source = static_cast<int>(s.random().below(at));
+  s.may(
+      schedule::Prefetch{name, s.nest().stage(source).name, stage.axes[stage.leaves[leaf]].name, s.random().below(4)});
+}
+
 }  // namespace tw::diff

@@ -194,10 +194,15 @@ std::string python_name(std::string name) {
   return name;
 }
 
-std::string te_python(const std::vector<te::Tensor>& outputs) {
+std::string te_python(const std::vector<te::Tensor>& outputs, const std::vector<ir::Var>& scalars) {
   std::string text;
+  for (const ir::Var& v : scalars)
+    text += v.name() + " = te.var(\"" + v.name() + "\", " + quoted(v.type().is_index() ? ir::Type::i(32) : v.type()) +
+            ")\n";
   for (const te::Operation& op : te::topological_order(outputs)) text += declaration(op);
   return text;
 }
+
+std::string python_text(const ir::Expr& e) { return print(e); }
 
 }  // namespace tw::diff

@@ -6,6 +6,8 @@
 
 #include "src/ir/interp.h"
 #include "src/ir/interp_value.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
 #include "tests/diff/random.h"
 
 namespace tw::diff {
@@ -14,9 +16,9 @@ namespace {
 
 using ir::interp::Value;
 
-size_t elements(const te::Tensor& t) {
+size_t elements(const Sample& sample, const te::Tensor& t, const std::vector<int64_t>& sizes) {
   size_t n = 1;
-  for (const ir::Expr& extent : t.shape()) n *= static_cast<size_t>(*ir::as_int(extent));
+  for (const ir::Expr& extent : t.shape()) n *= static_cast<size_t>(evaluate(extent, sample.symbols, sizes));
   return n;
 }
 
@@ -69,11 +71,11 @@ void fill_wild(std::vector<std::byte>& bytes, ir::Type type, Random& random) {
 }
 
 template <class Fill>
-Memory filled(const Sample& sample, Fill fill) {
+Memory filled(const Sample& sample, const std::vector<int64_t>& sizes, Fill fill) {
   Memory memory;
   for (size_t i = 0; i < sample.args.size(); ++i) {
     const te::Tensor& t = sample.args[i];
-    std::vector<std::byte> bytes(elements(t) * static_cast<size_t>(t.dtype().bytes()), std::byte{0xA5});
+    std::vector<std::byte> bytes(elements(sample, t, sizes) * static_cast<size_t>(t.dtype().bytes()), std::byte{0xA5});
     if (t.op()->is_placeholder()) fill(bytes, i);
     memory.push_back(std::move(bytes));
   }
@@ -103,16 +105,41 @@ std::string first_difference(const Sample& sample, const Memory& expected, const
 
 }  // namespace
 
-Memory random_inputs(const Sample& sample) {
-  return filled(sample, [&](std::vector<std::byte>& bytes, size_t i) {
+int64_t evaluate(const ir::Expr& extent, const std::vector<ir::Var>& symbols, const std::vector<int64_t>& sizes) {
+  if (const auto known = ir::as_int(extent)) return *known;
+  ir::Substitution numbers;
+  for (size_t i = 0; i < symbols.size(); ++i) numbers[symbols[i].id()] = ir::Expr(sizes[i]);
+  const auto value = ir::as_int(ir::simplify(ir::substitute(extent, numbers)));
+  TW_CHECK(value, "an extent over unknown symbols: " + ir::to_string(extent));
+  return *value;
+}
+
+std::vector<uint64_t> scalar_values(const Sample& sample, const std::vector<ir::Var>& scalars,
+                                    const std::vector<int64_t>& sizes) {
+  std::vector<uint64_t> values;
+  for (const ir::Var& var : scalars) {
+    double value = 0;
+    for (size_t i = 0; i < sample.scalars.size(); ++i)
+      if (sample.scalars[i].var == var) value = sample.values[i];
+    for (size_t i = 0; i < sample.symbols.size(); ++i)
+      if (sample.symbols[i] == var) value = static_cast<double>(sizes[i]);
+    values.push_back(0);
+    const ir::Type held = var.type().is_index() ? ir::Type::i(64) : var.type();
+    ir::interp::write_function(held)(&values.back(), 0, value_of(held, value));
+  }
+  return values;
+}
+
+Memory random_inputs(const Sample& sample, const std::vector<int64_t>& sizes) {
+  return filled(sample, sizes, [&](std::vector<std::byte>& bytes, size_t i) {
     Random random(sample.recipe.seed * 64 + i);
     fill(bytes, sample.args[i].dtype(), sample.facts[i], random);
   });
 }
 
-Memory wild_inputs(const Sample& sample) {
+Memory wild_inputs(const Sample& sample, const std::vector<int64_t>& sizes) {
   Random random(sample.recipe.seed ^ 0x31D);
-  return filled(sample,
+  return filled(sample, sizes,
                 [&](std::vector<std::byte>& bytes, size_t i) { fill_wild(bytes, sample.args[i].dtype(), random); });
 }
 
@@ -138,6 +165,16 @@ Result<Memory> interpret(const ir::Program& program, const Memory& inputs, const
   for (std::vector<std::byte>& bytes : memory) buffers.push_back({bytes.data(), bytes.size()});
   TW_TRY([[maybe_unused]] Unit ran, ir::interpret(program, buffers, options));
   return memory;
+}
+
+ir::InterpOptions contract(const std::vector<schedule::Step>& steps) {
+  ir::InterpOptions options{.check_one_value = true};
+  for (const schedule::Step& step : steps) {
+    if (const auto* rolling = std::get_if<schedule::RollingBuffer>(&step.kind))
+      options.reused.push_back(rolling->stage);
+    if (const auto* twice = std::get_if<schedule::DoubleBuffer>(&step.kind)) options.reused.push_back(twice->stage);
+  }
+  return options;
 }
 
 }  // namespace tw::diff

@@ -12,11 +12,19 @@ namespace tw::diff {
 
 using Memory = std::vector<std::vector<std::byte>>;
 
+// An extent, with numbers for the symbols in it.
+int64_t evaluate(const ir::Expr& extent, const std::vector<ir::Var>& symbols, const std::vector<int64_t>& sizes);
+
+// The functions below take one of sample.sizes.
+
 // What Facts say of the placeholders; outputs hold a poison. Python's `data` in script.cc gives the same.
-Memory random_inputs(const Sample&);
+Memory random_inputs(const Sample&, const std::vector<int64_t>& sizes);
 // Any bits: NaNs, infinities, subnormal numbers, the ends of the integers. Nothing is known of the result, but that all
 // back ends agree on it.
-Memory wild_inputs(const Sample&);
+Memory wild_inputs(const Sample&, const std::vector<int64_t>& sizes);
+// Of the program's scalars, in its order: the low bytes hold a value of the scalar's type.
+std::vector<uint64_t> scalar_values(const Sample&, const std::vector<ir::Var>& scalars,
+                                    const std::vector<int64_t>& sizes);
 
 // What differs between two results of different schedules, or "": exact where the facts are.
 std::string difference(const Sample&, const Memory& expected, const Memory& got);
@@ -25,5 +33,8 @@ std::string bit_difference(const Sample&, const Memory& expected, const Memory& 
 
 // Runs a program over a copy of `inputs` in the interpreter.
 Result<Memory> interpret(const ir::Program&, const Memory& inputs, const ir::InterpOptions& = {});
+
+// Checks the contract of bounds inference too, on a program as to_ir gives it for these Steps.
+ir::InterpOptions contract(const std::vector<schedule::Step>&);
 
 }  // namespace tw::diff

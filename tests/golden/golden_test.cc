@@ -6,8 +6,9 @@
 //   expected output
 //
 // An input that begins with `pass: vectorize, unroll` is IR text; the output is the IR after these passes (`print`: as
-// parsed, `all`: the whole pipeline), or the error. `target: ...` may follow on a line of its own. Any other input is a
-// tensor expression with its schedule (te_text.h).
+// parsed, `all`: the whole pipeline), or the error; after `c`, which comes last, the C text without the interface and
+// the descriptor that every file has. `target: ...` may follow on a line of its own. Any other input is a tensor
+// expression with its schedule (te_text.h).
 //
 // UPDATE_GOLDEN=1 writes the output into the file.
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "codegen/c/source.h"
 #include "src/ir/parse.h"
 #include "src/lower/pipeline.h"
 #include "tests/golden/te_text.h"
@@ -59,7 +61,7 @@ std::string after_prefix(const std::string& line, std::string_view prefix) {
 ir::Program run_passes(ir::Program program, const std::string& names, const Target& target) {
   std::istringstream list(names);
   for (std::string name; std::getline(list >> std::ws, name, ',');) {
-    if (name == "print") continue;
+    if (name == "print" || name == "c") continue;
     if (name == "all") {
       program = lower::run_pipeline(program, target);
       continue;
@@ -84,6 +86,12 @@ bool needs_llvm(const Page& page) {
 }
 #endif
 
+std::string c_text(const ir::Program& program, const Target& target) {
+  const std::string text = codegen::c_source({program}, target), last_of_interface = "FP_CONTRACT OFF\n#endif\n\n";
+  const size_t begin = text.find(last_of_interface) + last_of_interface.size();
+  return text.substr(begin, text.find("\nstatic const int64_t tw_", begin) - begin);
+}
+
 std::string run_ir(const Page& page) {
   std::string names = after_prefix(page.lines[0].text, "pass:"), target = kDefaultTarget, text;
   for (size_t i = 1; i < page.lines.size(); ++i) {
@@ -94,8 +102,9 @@ std::string run_ir(const Page& page) {
     }
   }
   try {
-    return ir::to_string(
-        run_passes(ir::parse_program(text).value_or_throw(), names, Target::parse(target).value_or_throw()));
+    const Target on = Target::parse(target).value_or_throw();
+    const ir::Program program = run_passes(ir::parse_program(text).value_or_throw(), names, on);
+    return names.ends_with(", c") ? c_text(program, on) : ir::to_string(program);
   } catch (const Error& error) {
     return error.diagnostic().render() + "\n";
   }

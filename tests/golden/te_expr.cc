@@ -106,6 +106,7 @@ class Expressions {
                                          : te::constant(std::stod(word), "float32");
     }
     if (const auto var = known_.variables.find(word); var != known_.variables.end()) return var->second;
+    if (const auto var = known_.scalars.find(word); var != known_.scalars.end()) return var->second;
     if (const auto axis = known_.axes.find(word); axis != known_.axes.end()) return axis->second;
     if (const auto tensor = known_.tensors.find(word); tensor != known_.tensors.end()) return read_of(tensor->second);
     if (in_.peek() == '(') return function(word);
@@ -125,25 +126,33 @@ class Expressions {
   Expr function(const std::string& name) {
     using One = Expr (*)(Expr);
     static const std::map<std::string, One> kOne = {
-        {"exp", te::exp},     {"log", te::log},   {"tanh", te::tanh},   {"sigmoid", te::sigmoid},
-        {"erf", te::erf},     {"sqrt", te::sqrt}, {"rsqrt", te::rsqrt}, {"abs", te::abs},
-        {"floor", te::floor}, {"ceil", te::ceil}, {"round", te::round}, {"trunc", te::trunc}};
+        {"exp", te::exp},     {"log", te::log},     {"tanh", te::tanh}, {"sigmoid", te::sigmoid},   {"erf", te::erf},
+        {"sqrt", te::sqrt},   {"rsqrt", te::rsqrt}, {"abs", te::abs},   {"floor", te::floor},       {"ceil", te::ceil},
+        {"round", te::round}, {"trunc", te::trunc}, {"sin", te::sin},   {"popcount", te::popcount}, {"clz", te::clz},
+        {"isnan", te::isnan}, {"cbrt", te::cbrt}};
     in_.expect("(");
     std::vector<Expr> args;
     std::vector<te::IterVar> axes;
     bool reduces = false;
+    Expr where, init;
     while (in_.peek() != ')') {
       if (in_.accept("axis")) {
         in_.expect("=");
         axes = reduced_axes();
         reduces = true;
+      } else if (in_.accept("where")) {
+        in_.expect("=");
+        where = read();
+      } else if (in_.accept("init")) {
+        in_.expect("=");
+        init = read();
       } else {
         args.push_back(read());
       }
       if (!in_.accept(",")) break;
     }
     in_.expect(")");
-    if (reduces) return reduction(name, args.at(0), axes);
+    if (reduces) return reduction(name, args.at(0), axes, where, init);
     if (const auto one = kOne.find(name); one != kOne.end()) return one->second(args.at(0));
     if (name == "max") return te::max(args.at(0), args.at(1));
     if (name == "min") return te::min(args.at(0), args.at(1));
@@ -165,11 +174,12 @@ class Expressions {
     in_.expect("]");
     return axes;
   }
-  Expr reduction(const std::string& name, const Expr& source, const std::vector<te::IterVar>& axes) {
-    if (name == "sum") return te::sum(source, axes);
-    if (name == "prod") return te::prod(source, axes);
-    if (name == "max") return te::max(source, axes);
-    if (name == "min") return te::min(source, axes);
+  Expr reduction(const std::string& name, const Expr& source, const std::vector<te::IterVar>& axes, const Expr& where,
+                 const Expr& init) {
+    if (name == "sum") return te::sum(source, axes, where, init);
+    if (name == "prod") return te::prod(source, axes, where, init);
+    if (name == "max") return te::max(source, axes, where, init);
+    if (name == "min") return te::min(source, axes, where, init);
     in_.fail("no reduction " + name);
   }
 

@@ -68,6 +68,7 @@ struct Declarations {
   std::map<std::string, te::Tensor> tensors;
   std::map<std::string, te::IterVar> axes;
   std::map<std::string, te::Var> variables;  // of the lambda being read
+  std::map<std::string, te::Var> scalars;
   std::vector<te::Tensor> order;
 };
 

@@ -61,7 +61,7 @@ class Script {
       }
     }
     if (text.find(" = placeholder(") == text.npos && text.find(" = compute(") == text.npos &&
-        text.find(" = reduce_axis(") == text.npos)
+        text.find(" = reduce_axis(") == text.npos && text.find(" = var(") == text.npos)
       return step(line, text);
     for (const std::string& definition : split_list(text, ';')) define(line, definition);
   }
@@ -97,6 +97,10 @@ class Script {
       in.expect(",");
       Expr end = read_expression(in, known_, where_);
       known_.axes.insert_or_assign(name, te::reduce_axis(begin, end, name, where_));
+      return;
+    }
+    if (what == "var") {
+      known_.scalars.insert_or_assign(name, te::var(name, dtype_named(in.word())));
       return;
     }
     const std::vector<Expr> shape = tuple(in);
@@ -252,7 +256,20 @@ class Script {
       return ComputeAt{stage, aliased(args.at(0, "consumer")), aliased(args.at(1, "axis"))};
     if (primitive == "compute_root") return ComputeRoot{stage};
     if (primitive == "compute_inline") return ComputeInline{stage};
+    if (primitive == "rfactor") {
+      made = {stage + ".rf"};
+      const std::string position = args.at(1, "factor_axis");
+      return Rfactor{stage, axis, position.empty() ? 0 : std::stoll(position)};
+    }
     if (primitive == "set_scope") return SetScope{stage, scope_of(args.at(0, "scope"))};
+    if (primitive == "storage_align")
+      return StorageAlign{stage, axis, std::stoll(args.at(1, "factor")),
+                          args.at(2, "offset").empty() ? 0 : std::stoll(args.at(2, "offset"))};
+    if (primitive == "double_buffer") return DoubleBuffer{stage};
+    if (primitive == "rolling_buffer") return RollingBuffer{stage};
+    if (primitive == "prefetch")
+      return Prefetch{stage, args.at(0, "source"), aliased(args.at(1, "axis")), std::stoll(args.at(2, "offset"))};
+    if (primitive == "set_store_predicate") return SetStorePredicate{stage, args.at(0, "condition")};
     if (primitive == "pragma")
       return Pragma{stage, axis, args.at(1, "key"), args.at(2, "value").empty() ? 1 : std::stoll(args.at(2, "value"))};
     if (primitive != "cache_read" && primitive != "cache_write") in.fail("no primitive " + primitive);

@@ -199,12 +199,14 @@ TEST(CodegenAgreement, CastsBetweenAllTypes) {
 TEST(CodegenAgreement, Functions) {
   Cases cases;
   for (Type type : kFloats) {
-    for (Fn fn : {Fn::kSqrt, Fn::kRsqrt, Fn::kAbs, Fn::kFloor, Fn::kCeil, Fn::kRound, Fn::kTrunc, Fn::kExp, Fn::kLog,
-                  Fn::kTanh, Fn::kSigmoid, Fn::kErf})
+    for (Fn fn : {Fn::kSqrt, Fn::kRsqrt, Fn::kAbs,     Fn::kFloor, Fn::kCeil,  Fn::kRound, Fn::kTrunc, Fn::kExp,
+                  Fn::kLog,  Fn::kTanh,  Fn::kSigmoid, Fn::kErf,   Fn::kSin,   Fn::kCos,   Fn::kTan,   Fn::kAtan,
+                  Fn::kLog2, Fn::kExp2,  Fn::kLog10,   Fn::kExpm1, Fn::kLog1p, Fn::kCbrt,  Fn::kIsNan, Fn::kIsInf})
       cases.add(type, [&](Expr a, Expr) { return ir::call(fn, {a}); });
     cases.add(type, [&](Expr a, Expr b) { return ir::call(Fn::kPow, {a, b}); });
   }
-  for (Type type : kIntegers) cases.add(type, [](Expr a, Expr) { return ir::call(Fn::kAbs, {a}); });
+  for (Type type : kIntegers)
+    for (Fn fn : {Fn::kAbs, Fn::kPopcount, Fn::kClz}) cases.add(type, [&](Expr a, Expr) { return ir::call(fn, {a}); });
   for (const auto& [from, to] : {std::pair{Type::f(32), Type::i(32)},
                                  {Type::u(32), Type::f(32)},
                                  {Type::f(64), Type::u(64)},

@@ -64,8 +64,8 @@ TEST_F(IrVerify, Constants) {
 
 TEST_F(IrVerify, Buffers) {
   const auto with = [&](const Buffer& t) { return fault(allocate(t, fill(i))); };
-  EXPECT_EQ(with(Buffer("t", kF32, {-1}, Scope::kLocal)), "t: a constant extent from 0 on expected, not -1");
-  EXPECT_EQ(with(Buffer("t", kF32, {j}, Scope::kLocal)), "t: a constant extent from 0 on expected, not j");
+  EXPECT_EQ(with(Buffer("t", kF32, {-1}, Scope::kLocal)), "t: an extent from 0 on expected, not -1");
+  EXPECT_EQ(with(Buffer("t", kF32, {j}, Scope::kLocal)), "j: a variable that is used outside its scope");
   EXPECT_EQ(with(Buffer("t", kF32, {4, 4}, Scope::kLocal, {1})), "t: as many strides as extents expected");
   EXPECT_EQ(with(Buffer("t", kF32, {4}, Scope::kArgument)), "t: an allocation of scope global or local expected");
   EXPECT_EQ(with(Buffer("t", Type::index(), {4}, Scope::kLocal)),
@@ -93,6 +93,33 @@ TEST_F(IrVerify, LoopsAndSequences) {
   EXPECT_EQ(fault(raw(Seq{{fill(i), seq({})}})), "a sequence inside a sequence");
   EXPECT_EQ(fault(store(c, {0}, raw(kF32, Reduce{ReduceOp::kSum, {zero}, {}, {}, {}, 0, nullptr}))),
             "a reduction without an axis");
+}
+
+TEST_F(IrVerify, CallsAndAddresses) {
+  const Type i32 = Type::i(32);
+  const Expr in = address_of(a, {0, 0}, true, false), out = address_of(c, {0}, false, true);
+  EXPECT_EQ(fault(evaluate(call_extern(i32, "f", {in, out, zero}))), "");
+  EXPECT_EQ(fault(evaluate(call(Fn::kPrefetch, {in}))), "");
+  EXPECT_EQ(fault(evaluate(zero)), "a call of an extern function or a prefetch expected");
+  EXPECT_EQ(fault(evaluate(call_extern(i32, "", {in}))), "call: the name of a function expected");
+  EXPECT_EQ(fault(evaluate(call_extern(i32, "f", {broadcast(zero, 4)}))),
+            "f: scalar arguments expected, not float32x4");
+  EXPECT_EQ(fault(evaluate(call_extern(i32, "f", {address_of(a, {0, 0}, true, true)}))),
+            "A: a parameter that is not an output is written through its address");
+  EXPECT_EQ(fault(evaluate(call_extern(i32, "f", {select(boolean(true), in, in)}))),
+            "an address that is no argument of a call");
+}
+
+TEST_F(IrVerify, Combiners) {
+  const Var left("left", kF32), right("right", kF32), foreign("foreign", kF32), k("k");
+  const auto with = [&](Expr result, Expr identity) {
+    auto combiner = std::make_shared<Combiner>(Combiner{"pick", {left}, {right}, {result}, {identity}});
+    return fault(store(
+        c, {0}, reduce(Reduce{ReduceOp::kCustom, {load(a, {k, 0})}, {{k, 0, 4}}, {}, {}, 0, std::move(combiner)})));
+  };
+  EXPECT_EQ(with(max(left, right), zero), "");
+  EXPECT_EQ(with(max(left, foreign), zero), "foreign: a variable that is used outside its scope");
+  EXPECT_EQ(with(left, int_imm(Type::i(32), 0)), "pick: float32 expected throughout component 0");
 }
 
 TEST_F(IrVerify, TheStatementIsNamed) {

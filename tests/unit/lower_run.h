@@ -8,26 +8,43 @@
 #include <random>
 
 #include "src/ir/interp.h"
+#include "src/ir/simplify.h"
 #include "src/ir/verify.h"
+#include "src/ir/walk.h"
 #include "tensorwright/ir.h"
 
 namespace tw::lower {
 
-inline size_t span_of(const ir::Buffer& b) {
+// With the index scalars of a program having the value `size`, the others 0.
+inline ir::Substitution sizes(const ir::Program& p, int64_t size) {
+  ir::Substitution out;
+  for (const ir::Var& v : p.scalars)
+    if (v.type().is_index()) out[v.id()] = ir::Expr(size);
+  return out;
+}
+
+inline ir::InterpOptions options(const ir::Program& p, int64_t size) {
+  ir::InterpOptions out;
+  for (const ir::Var& v : p.scalars) out.scalars.push_back(v.type().is_index() ? static_cast<uint64_t>(size) : 0);
+  return out;
+}
+
+inline size_t span_of(const ir::Buffer& b, const ir::Substitution& values = {}) {
   size_t elements = 1;
-  for (const ir::Expr& e : b.shape()) elements *= static_cast<size_t>(*ir::as_int(e));
+  for (const ir::Expr& e : b.shape())
+    elements *= static_cast<size_t>(ir::as_int(ir::simplify(ir::substitute(e, values))).value());
   return elements;
 }
 
 // The contents of the written parameters after a run on inputs that `seed` determines.
-inline std::vector<std::vector<uint8_t>> run(const ir::Program& p, uint32_t seed, float scale = 4) {
+inline std::vector<std::vector<uint8_t>> run(const ir::Program& p, uint32_t seed, float scale = 4, int64_t size = 37) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> floats(-scale, scale);
   std::vector<std::vector<uint8_t>> data;
   std::vector<ir::InterpBuffer> buffers;
   for (const ir::Param& param : p.params) {
     const ir::Type t = param.buffer.element();
-    std::vector<uint8_t>& bytes = data.emplace_back(span_of(param.buffer) * t.bytes());
+    std::vector<uint8_t>& bytes = data.emplace_back(span_of(param.buffer, sizes(p, size)) * t.bytes());
     for (size_t n = 0; n < bytes.size(); ++n) bytes[n] = static_cast<uint8_t>(t.is_bool() ? random() % 2 : random());
     const auto fill = [&](auto zero) {
       for (size_t n = 0; n * sizeof(zero) < bytes.size(); ++n) {
@@ -43,7 +60,7 @@ inline std::vector<std::vector<uint8_t>> run(const ir::Program& p, uint32_t seed
     if (param.written) std::fill(bytes.begin(), bytes.end(), uint8_t{0xa5});
   }
   for (auto& bytes : data) buffers.push_back({bytes.data(), bytes.size()});
-  const Status status = ir::interpret(p, buffers);
+  const Status status = ir::interpret(p, buffers, options(p, size));
   EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().render()) << "\n" << ir::to_string(p);
   std::vector<std::vector<uint8_t>> out;
   for (size_t n = 0; n < p.params.size(); ++n)
@@ -59,7 +76,12 @@ inline void expect_verified(const ir::Program& p) {
 // Bit for bit.
 inline void expect_same(const ir::Program& before, const ir::Program& after, uint32_t seed) {
   expect_verified(after);
-  EXPECT_TRUE(run(before, seed) == run(after, seed)) << ir::to_string(before) << "\n==>\n" << ir::to_string(after);
+  const std::vector<int64_t> all =
+      before.scalars.empty() ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 1, 2, 15, 16, 17, 37, 64};
+  for (int64_t size : all)
+    EXPECT_TRUE(run(before, seed, 4, size) == run(after, seed, 4, size)) << "size " << size << "\n"
+                                                                         << ir::to_string(before) << "\n==>\n"
+                                                                         << ir::to_string(after);
 }
 
 }  // namespace tw::lower

@@ -15,21 +15,27 @@ namespace {
 std::string fault(const Sample& sample) {
   auto schedule = schedule::Schedule::from_steps(sample.outputs, sample.steps);
   if (!schedule.ok()) return "replay: " + schedule.error().render();
-  auto program = schedule::to_ir(*schedule, sample.args);
+  auto program = schedule::to_ir(*schedule, sample.args, "kernel", sample.scalars);
   if (!program.ok()) return "refused: " + program.error().render();
   if (Status valid = ir::verify(*program); !valid.ok()) return "verify: " + valid.error().render();
-  Memory inputs = random_inputs(sample);
-  auto expected = interpret(te::naive_program(sample.outputs, sample.args), inputs);
-  if (!expected.ok()) return "definition: " + expected.error().render();
-  auto got = interpret(*program, inputs, {.check_one_value = true});
-  if (!got.ok()) return "schedule: " + got.error().render();
-  return difference(sample, *expected, *got);
+  const ir::Program naive = te::naive_program(sample.outputs, sample.args, "naive", sample.scalars);
+  for (const std::vector<int64_t>& sizes : sample.sizes) {
+    Memory inputs = random_inputs(sample, sizes);
+    auto expected = interpret(naive, inputs, {.scalars = scalar_values(sample, naive.scalars, sizes)});
+    if (!expected.ok()) return "definition: " + expected.error().render();
+    ir::InterpOptions options = contract(sample.steps);
+    options.scalars = scalar_values(sample, program->scalars, sizes);
+    auto got = interpret(*program, inputs, options);
+    if (!got.ok()) return "schedule: " + got.error().render();
+    if (std::string found = difference(sample, *expected, *got); !found.empty()) return found;
+  }
+  return "";
 }
 
 std::string report(const Sample& sample) {
   Sample smallest = minimise(sample, [](const Sample& s) { return !fault(s).empty(); });
   auto schedule = schedule::Schedule::from_steps(smallest.outputs, smallest.steps);
-  auto program = schedule::to_ir(*schedule, smallest.args);
+  auto program = schedule::to_ir(*schedule, smallest.args, "kernel", smallest.scalars);
   return fault(smallest) + "\n" + describe(smallest) + (program.ok() ? ir::to_string(*program) : "");
 }
 

@@ -42,7 +42,9 @@ TEST(NaiveProgram, StagesInOrderScratchForIntermediates) {
             "  alloc C: float32[2, 2] global\n"
             "  for i in 0..2:\n"
             "    for j in 0..2:\n"
-            "      C[i, j] = sum(k in 0..3: A[i, k] * B[k, j])\n"
+            "      C[i, j] = 0.0\n"
+            "      for k in 0..3:\n"
+            "        C[i, j] = C[i, j] + A[i, k] * B[k, j]\n"
             "  for i in 0..2:\n"
             "    for j in 0..2:\n"
             "      D[i, j] = max(C[i, j] + 1.0, 0.0)\n");

@@ -2,11 +2,42 @@
 
 from .. import _core
 
-__all__ = ["abs", "ceil", "erf", "exp", "floor", "log", "power", "round", "rsqrt", "sigmoid", "sqrt", "tanh", "trunc"]
+__all__ = [
+    "abs",
+    "atan",
+    "cbrt",
+    "ceil",
+    "clz",
+    "cos",
+    "erf",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "fma",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "popcount",
+    "power",
+    "reinterpret",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+]
 
 
 def exp(x):
-    """e to the power of x, of floats; <= 4 ulp in float32, as log, tanh, sigmoid, erf and power."""
+    """e to the power of x, of floats; <= 4 ulp, as the other functions of real numbers here."""
     return _core.exp(x)
 
 
@@ -68,3 +99,96 @@ def trunc(x, span=None):
 def power(x, y, span=None):
     """x to the power of y, of floats: ``x ** y``."""
     return _core.power(x, y)
+
+
+def sin(x):
+    """The sine of a float, in radians; all its values, however large, are reduced exactly."""
+    return _core.sin(x)
+
+
+def cos(x):
+    """The cosine of a float, in radians."""
+    return _core.cos(x)
+
+
+def tan(x):
+    """The tangent of a float, in radians."""
+    return _core.tan(x)
+
+
+def atan(x):
+    """The arc tangent of a float, in -pi/2 .. pi/2."""
+    return _core.atan(x)
+
+
+def log2(x):
+    """The logarithm to base 2 of a float; exact for powers of two."""
+    return _core.log2(x)
+
+
+def exp2(x):
+    """2 to the power of x, of floats; exact for whole x."""
+    return _core.exp2(x)
+
+
+def log10(x):
+    """The logarithm to base 10 of a float."""
+    return _core.log10(x)
+
+
+def expm1(x):
+    """exp(x) - 1 of a float, without cancellation near 0."""
+    return _core.expm1(x)
+
+
+def log1p(x):
+    """log(1 + x) of a float, without cancellation near 0."""
+    return _core.log1p(x)
+
+
+def cbrt(x):
+    """The cube root of a float, of any sign."""
+    return _core.cbrt(x)
+
+
+def fma(x, y, z):
+    """x * y + z of floats, rounded once; operands of several dtypes are promoted.
+
+    >>> te.fma(te.const(2.0), 3.0, 1.0)
+    fma(2f32, 3f32, 1f32)
+    """
+    return _core.fma(x, y, z)
+
+
+def isnan(x, span=None):
+    """Whether a float is NaN: a bool. Integers never are."""
+    return _core.isnan(x)
+
+
+def isinf(x, span=None):
+    """Whether a float is an infinity: a bool."""
+    return _core.isinf(x)
+
+
+def isfinite(x, span=None):
+    """Whether a float is neither NaN nor an infinity: a bool."""
+    return _core.isfinite(x)
+
+
+def popcount(x):
+    """The number of ones in the bits of an integer, of its dtype."""
+    return _core.popcount(x)
+
+
+def clz(x):
+    """The number of zeros above the highest one in the bits of an integer, as an int32; of 0 the width."""
+    return _core.clz(x)
+
+
+def reinterpret(dtype, value, span=None):
+    """The bits of a number as another dtype of the same width.
+
+    >>> te.reinterpret("int32", te.const(1.0)).dtype
+    'int32'
+    """
+    return _core.reinterpret(dtype, value)

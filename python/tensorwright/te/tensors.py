@@ -33,8 +33,9 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None):
     """A tensor by its definition.
 
     Parameters: shape, up to 6 extents; fcompute, a function of one index per dimension (or of ``*i``) that returns the value of
-    an element; name. tag and attrs are taken for the sake of tvm programs and mean nothing here.
-    Returns: the tensor. Its axes are ``C.op.axis``, named after fcompute's parameters.
+    an element, or a tuple of values for several outputs of one shape; name. tag and attrs are taken for the sake of tvm programs
+    and mean nothing here.
+    Returns: the tensor, or a tuple of them, named C.v0, C.v1, .... Its axes are ``C.op.axis``, named after fcompute's parameters.
     Raises: ExprError if fcompute takes another number of indices, if the definition uses a variable that is no axis of it,
     reads outside a tensor, or holds a reduction inside a larger expression.
 
@@ -42,6 +43,8 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None):
     >>> B = te.compute((8, 4), lambda i, j: A[j, i] + 1, name="B")
     >>> B.op.body[0]
     A[j, i] + 1.0
+    >>> [t.name for t in te.compute((4,), lambda i: (A[i, 0], A[i, 1] > 0), name="C")]
+    ['C.v0', 'C.v1']
     >>> te.compute(A.shape, lambda *i: te.exp(A(*i))).op.body[0]
     exp(A[i0, i1])
     """
@@ -105,11 +108,20 @@ def _no_gpu(what):
 
 
 def var(name="tindex", dtype="int32", span=None):
-    """A variable by itself. An expression that uses it is refused until something defines it: extents are known integers so far.
+    """A scalar: the extent of dimensions, or a value that the kernel takes as an argument.
 
-    >>> n = te.var("n")
-    >>> n + 1
-    n + 1
+    Parameters: name; dtype, "int32" for extents and subscripts (64 bits inside), or that of the value.
+    As an extent it is read off the arrays' shapes at each call, and one kernel runs for every value, 0 included. What no shape
+    gives is named among the args of ``tw.build`` and passed as a number.
+
+    >>> n, alpha = te.var("n"), te.var("alpha", "float32")
+    >>> A = te.placeholder((n,), name="A")
+    >>> C = te.compute((n,), lambda i: A[i] * alpha, name="C")
+    >>> f = tw.build([A, alpha, C])
+    >>> a, c = np.arange(3, dtype="float32"), np.zeros(3, "float32")
+    >>> f(a, 2.0, c)
+    >>> c.tolist()
+    [0.0, 2.0, 4.0]
     """
     return _core.var(_named("var", name), dtype_name(dtype))
 

@@ -18,6 +18,8 @@ ir::Expr cos(Computation&, const ir::Expr& x);
 ir::Expr tan(Computation&, const ir::Expr& x);
 ir::Expr atan(Computation&, const ir::Expr& x);
 ir::Expr cbrt(Computation&, const ir::Expr& x);
+// a * b + x of float32, rounded once.
+ir::Expr fma(Computation&, const ir::Expr& a, const ir::Expr& b, const ir::Expr& x);
 ir::Expr tanh(Computation&, const ir::Expr& x);
 ir::Expr sigmoid(Computation&, const ir::Expr& x);
 ir::Expr erf(Computation&, const ir::Expr& x);

@@ -1,0 +1,126 @@
+// Dot products of groups of lanes: one instruction where the target has it for this many lanes, else arithmetic that
+// gives the same bits.
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "codegen/llvm/compat.h"
+#include "codegen/llvm/emitter.h"
+#include "src/ir/typing.h"
+
+namespace tw::codegen {
+
+using ir::Fn;
+using llvm::Value;
+
+namespace {
+
+int lanes_of(Value* v) {
+  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
+}
+
+}  // namespace
+
+Value* Emitter::emit_dot(const ir::Call& call) {
+  const int lanes = call.args[0].type().lanes, group = call.fn == Fn::kDotBF16 ? 2 : 4;
+  Value* c = emit(call.args[0]);
+  Value* a = emit(call.args[1]);
+  Value* b = emit(call.args[2]);
+  if (lanes == 1) c = splat(c, 1);
+  if (lanes > 1 && call.args[1].type().lanes == group) {  // one group for all lanes
+    Value* word = b_.CreateBitCast(a, b_.getInt32Ty());
+    a = b_.CreateBitCast(splat(word, lanes), b->getType());
+  }
+  Value* sum = emit_dot_instruction(call.fn, c, a, b);
+  if (!sum) sum = call.fn == Fn::kDotBF16 ? emit_dot_bfloats(c, a, b) : emit_dot_bytes(call.fn, c, a, b);
+  return lanes == 1 ? b_.CreateExtractElement(sum, uint64_t{0}) : sum;
+}
+
+Value* Emitter::emit_dot_instruction(Fn fn, Value* c, Value* a, Value* b) {
+  namespace I = llvm::Intrinsic;
+  const int lanes = lanes_of(c);
+  I::ID id = I::not_intrinsic;
+  const bool wide = lanes == 16;
+  const bool narrow = lanes == 8 && target_.has("avx512vl");
+  if (fn == Fn::kDotU8I8 && target_.has("avx512vnni"))
+    id = wide ? I::x86_avx512_vpdpbusd_512 : narrow ? I::x86_avx512_vpdpbusd_256 : I::not_intrinsic;
+  if (fn == Fn::kDotBF16 && target_.has("avx512bf16"))
+    id = wide ? I::x86_avx512bf16_dpbf16ps_512 : narrow ? I::x86_avx512bf16_dpbf16ps_256 : I::not_intrinsic;
+  if (fn == Fn::kDotU8I8Sat && lanes == 8 && target_.has("avx2")) {
+    Value* pairs = b_.CreateCall(compat::intrinsic(module_, I::x86_avx2_pmadd_ub_sw, {}), {a, b});
+    Value* ones = splat(b_.getInt16(1), 16);
+    return b_.CreateAdd(c, b_.CreateCall(compat::intrinsic(module_, I::x86_avx2_pmadd_wd, {}), {pairs, ones}));
+  }
+  if (id == I::not_intrinsic) return nullptr;
+  llvm::Function* instruction = compat::intrinsic(module_, id, {});
+  llvm::FunctionType* type = instruction->getFunctionType();
+  return b_.CreateCall(instruction, {c, b_.CreateBitCast(a, type->getParamType(1)),
+                                     b_.CreateBitCast(b, type->getParamType(2))});
+}
+
+// Lanes first, first + group, ...
+Value* Emitter::every(Value* vector, int group, int first) {
+  std::vector<int> lanes;
+  for (int lane = first; lane < lanes_of(vector); lane += group) lanes.push_back(lane);
+  return b_.CreateShuffleVector(vector, lanes);
+}
+
+Value* Emitter::emit_dot_bytes(Fn fn, Value* c, Value* a, Value* b) {
+  llvm::Type* type = c->getType();
+  const auto product = [&](int j) {
+    return b_.CreateMul(b_.CreateZExt(every(a, 4, j), type), b_.CreateSExt(every(b, 4, j), type));
+  };
+  for (int j = 0; j < 4; j += 2) {
+    Value* both = b_.CreateAdd(product(j), product(j + 1));
+    if (fn == Fn::kDotU8I8Sat) {
+      both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, both, llvm::ConstantInt::get(type, INT16_MAX));
+      both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, both,
+                                      llvm::ConstantInt::getSigned(type, INT16_MIN));
+    }
+    c = b_.CreateAdd(c, both);
+  }
+  return c;
+}
+
+// A zero of the same sign for a denormal number.
+Value* Emitter::flushed(Value* floats) {
+  llvm::Type* bits = floats->getType()->getWithNewType(b_.getInt32Ty());
+  Value* word = b_.CreateBitCast(floats, bits);
+  Value* small = b_.CreateICmpEQ(b_.CreateAnd(word, llvm::ConstantInt::get(bits, 0x7F800000)),
+                                 llvm::ConstantInt::get(bits, 0));
+  Value* zero = b_.CreateAnd(word, llvm::ConstantInt::get(bits, 0x80000000));
+  return b_.CreateBitCast(b_.CreateSelect(small, zero, word), floats->getType());
+}
+
+// A product of two bfloat16 is exact in float64, and so is what the sum with c leaves over; a sum that is not exact is
+// given an odd last bit, so that rounding it to float32 rounds once.
+Value* Emitter::emit_dot_bfloats(Value* c, Value* a, Value* b) {
+  llvm::Type* type = c->getType();
+  llvm::Type* bits = type->getWithNewType(b_.getInt32Ty());
+  llvm::Type* wide = type->getWithNewType(b_.getDoubleTy());
+  llvm::Type* wide_bits = type->getWithNewType(b_.getInt64Ty());
+  const auto floats = [&](Value* v, int j) {
+    Value* word = b_.CreateShl(b_.CreateZExt(every(v, 2, j), bits), 16);
+    return b_.CreateFPExt(flushed(b_.CreateBitCast(word, type)), wide);
+  };
+  c = flushed(c);
+  for (int j : {1, 0}) {
+    Value* product = b_.CreateFMul(floats(a, j), floats(b, j));
+    Value* before = b_.CreateFPExt(c, wide);
+    Value* sum = b_.CreateFAdd(before, product);
+    Value* rest = b_.CreateFSub(sum, before);
+    Value* error = b_.CreateFAdd(b_.CreateFSub(before, b_.CreateFSub(sum, rest)), b_.CreateFSub(product, rest));
+    Value* word = b_.CreateBitCast(sum, wide_bits);
+    Value* inexact = b_.CreateFCmpONE(error, llvm::Constant::getNullValue(wide));
+    Value* even = b_.CreateICmpEQ(b_.CreateAnd(word, llvm::ConstantInt::get(wide_bits, 1)),
+                                  llvm::ConstantInt::get(wide_bits, 0));
+    // Towards the exact sum: away from zero where what is left over has the sum's sign.
+    Value* outwards = b_.CreateICmpSGE(b_.CreateXor(word, b_.CreateBitCast(error, wide_bits)),
+                                       llvm::ConstantInt::get(wide_bits, 0));
+    Value* step = b_.CreateSelect(outwards, llvm::ConstantInt::get(wide_bits, 1),
+                                  llvm::ConstantInt::getSigned(wide_bits, -1));
+    Value* odd = b_.CreateBitCast(b_.CreateAdd(word, step), wide);
+    c = flushed(b_.CreateFPTrunc(b_.CreateSelect(b_.CreateAnd(inexact, even), odd, sum), type));
+  }
+  return c;
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,40 @@
+// Tensor intrinsics: statements that compute a small tensor expression at once, for the Step Tensorize.
+//
+//   C[j] = sum over k of A[k] * B[j, k], 16 by 4   <->   C[0 : 16] = dot_u8i8(C[0 : 16], A[0 : 4], B[...])
+//
+// A Step names an intrinsic by its key: the name of a shipped one, or name@hash of what was declared in this process, so
+// that a log which means another declaration is refused. The table is one for the process and safe to use from threads.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorwright/te.h"
+
+namespace tw::te {
+
+// What the statements of an intrinsic do. Each may be empty, but not body and update together.
+struct IntrinBodies {
+  ir::Stmt body;    // computes the whole expression, all of its reductions
+  ir::Stmt reset;   // gives the output the values from which a reduction starts; empty: stores of the identity
+  ir::Stmt update;  // adds what is reduced in one tile to the output
+};
+
+struct TensorIntrin {
+  std::string key;
+  Operation op;  // a compute over placeholders, of one output
+  IntrinBodies does;
+};
+using TensorIntrinPtr = std::shared_ptr<const TensorIntrin>;
+
+// The statements mean the inputs (op->inputs) and the output by their buffers. Throws tw::Error where the operation is no
+// compute over placeholders of known extents, reads anything but single axes, where the statements touch other buffers, or
+// where they do not compute the operation: they are run on small integers.
+TensorIntrinPtr declare_tensor_intrin(Operation op, IntrinBodies does, std::string name, SourceLine where = {});
+
+// By key, or by the name of the last one that was declared so; null when there is none.
+TensorIntrinPtr find_tensor_intrin(const std::string& key);
+std::vector<std::string> tensor_intrin_keys();
+
+}  // namespace tw::te

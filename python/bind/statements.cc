@@ -1,0 +1,229 @@
+// Statements in Python: what the builder and extern stages are made of, tensor intrinsics, C functions by symbol.
+#include <pybind11/functional.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+
+#include "python/bind/te_expr.h"
+#include "src/ir/walk.h"
+#include "te/dtype.h"
+#include "te/promote.h"
+#include "tensorwright/externs.h"
+#include "tensorwright/te_extern.h"
+#include "tensorwright/tensor_intrin.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+namespace {
+
+using ir::Buffer;
+using ir::Expr;
+using ir::Stmt;
+using ir::Type;
+using ir::Var;
+
+[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
+  throw Error(Diagnostic{kind, std::move(what), user_line(), std::move(notes)});
+}
+
+std::vector<Expr> indices(py::handle list, const char* role) {
+  std::vector<Expr> out;
+  for (const py::handle one : list) out.push_back(te::as_index(to_expr(one, role)));
+  return out;
+}
+
+// The subscripts of an element of a compact buffer: one for each dimension, or its number in memory.
+std::vector<Expr> place(const Buffer& buffer, std::vector<Expr> at) {
+  if (at.size() == buffer.rank()) return at;
+  if (at.size() != 1)
+    refuse(ErrorKind::kExpr, buffer.name() + "[...]: expected " + std::to_string(buffer.rank()) +
+                                 " subscripts, or one that counts elements, not " + std::to_string(at.size()));
+  std::vector<Expr> out(buffer.rank());
+  Expr rest = at[0];
+  for (size_t d = buffer.rank(); d-- > 0;) {
+    out[d] = d == 0 ? rest : ir::floormod(rest, buffer.shape()[d]);
+    rest = ir::floordiv(rest, buffer.shape()[d]);
+  }
+  return out;
+}
+
+Stmt store(const Buffer& buffer, py::handle at, py::handle given) {
+  Expr value = to_expr(given, "a value that is stored");
+  const bool constant = ir::as<ir::IntImm>(value) || ir::as<ir::FloatImm>(value);
+  if (value.type() != buffer.element() && (constant || value.type().is_index()))
+    value = te::convert(buffer.element(), value);
+  if (value.type() != buffer.element())
+    refuse(ErrorKind::kDType, buffer.name() + "[...]: a value of " + te::dtype_name(buffer.element()) +
+                                  " expected, not of " + te::dtype_name(value.type()),
+           {".astype converts"});
+  return ir::store(buffer, place(buffer, indices(at, "a subscript")), value);
+}
+
+Expr load(const Buffer& buffer, py::handle at) {
+  return ir::load(buffer, place(buffer, indices(at, "a subscript")));
+}
+
+// As tvm counts: "r", "w", "rw"; the offset in elements.
+Expr access_ptr(const Buffer& buffer, const std::string& mask, py::handle offset) {
+  const bool read = mask.find('r') != mask.npos, written = mask.find('w') != mask.npos;
+  if (mask.empty() || mask.find_first_not_of("rw") != mask.npos)
+    refuse(ErrorKind::kArgument, "access_ptr: mask must be \"r\", \"w\" or \"rw\", not \"" + mask + "\"");
+  const Expr first = te::as_index(to_expr(offset, "an offset"));
+  std::vector<Expr> at(buffer.rank(), Expr(0));
+  if (!ir::is_int(first, 0)) at = place(buffer, {first});
+  return ir::address_of(buffer, at, read, written);
+}
+
+Expr call_extern(const std::string& dtype, const std::string& symbol, const py::args& given) {
+  std::vector<Expr> args;
+  bool pure = true;
+  for (const py::handle one : given) {
+    Expr arg = to_expr(one, "an argument of call_extern");
+    if (arg.type().is_index()) arg = te::convert(Type::i(32), arg);
+    pure = pure && !arg.type().is_handle();
+    args.push_back(arg);
+  }
+  const bool plain = !symbol.empty() && std::all_of(symbol.begin(), symbol.end(), [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }) && !(symbol[0] >= '0' && symbol[0] <= '9');
+  if (!plain) refuse(ErrorKind::kArgument, "call_extern: the symbol of a C function expected, not \"" + symbol + "\"");
+  const Type type = te::dtype_named(dtype);
+  if (type.is_half() || type.is_float8() || (type.bits != 1 && type.bits < 8))
+    refuse(ErrorKind::kDType, "call_extern: C has no values of " + dtype, {"int8 to int64, float32 and float64"});
+  return ir::call_extern(type, symbol, std::move(args), pure);
+}
+
+Stmt loop(const Var& var, py::handle extent, const Stmt& body, const std::string& kind) {
+  static const std::pair<const char*, ir::ForKind> kKinds[] = {{"serial", ir::ForKind::kSerial},
+                                                              {"parallel", ir::ForKind::kParallel},
+                                                              {"vectorize", ir::ForKind::kVectorized},
+                                                              {"unroll", ir::ForKind::kUnrolled}};
+  for (const auto& [name, value] : kKinds)
+    if (kind == name) return ir::loop(var, te::as_index(to_expr(extent, "an extent")), body, value);
+  refuse(ErrorKind::kArgument,
+         "for_range: kind must be \"serial\", \"parallel\", \"vectorize\" or \"unroll\", not \"" + kind + "\"");
+}
+
+Expr condition(py::handle given) {
+  const Expr cond = to_expr(given, "a condition");
+  if (cond.type() != Type::boolean()) refuse(ErrorKind::kDType, "if_scope: a condition expected, not " + ir::to_string(cond));
+  return cond;
+}
+
+Buffer declared(py::handle shape, const std::string& dtype, const std::string& name, const std::string& scope) {
+  const ir::Scope where = scope == "local" ? ir::Scope::kLocal : scope == "global" ? ir::Scope::kGlobal : ir::Scope::kArgument;
+  return Buffer(name, te::dtype_named(dtype), indices(shape, "an extent"), where);
+}
+
+// What the user's function returned, over the buffers that stand for those that it was given.
+Stmt statement(py::handle made, const ir::BufferMap& real) {
+  if (made.is_none()) return {};
+  if (py::isinstance<Stmt>(made)) return ir::replace_buffers(made.cast<Stmt>(), real);
+  const Expr call = to_expr(made, "what the function returns");
+  if (!ir::as<ir::CallExtern>(call))
+    refuse(ErrorKind::kExpr, "the function must return a statement, not " + ir::to_string(call),
+           {"te.call_extern calls a C function; ib.get() is what a builder has made"});
+  return ir::replace_buffers(ir::evaluate(call), real);
+}
+
+// The user's buffers, where there are any, in the place of the tensors'.
+std::vector<Buffer> stand_ins(const std::vector<Buffer>& real, py::handle given, ir::BufferMap& back) {
+  if (given.is_none()) return real;
+  std::vector<Buffer> own;
+  for (const py::handle one : given) own.push_back(one.cast<Buffer>());
+  if (own.size() != real.size())
+    refuse(ErrorKind::kArgument, "expected " + std::to_string(real.size()) + " buffers, not " + std::to_string(own.size()));
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (own[i].element() != real[i].element() || own[i].rank() != real[i].rank())
+      refuse(ErrorKind::kArgument, "the buffer " + own[i].name() + " must have the dtype and the rank of " + real[i].name());
+    back[own[i].id()] = real[i];
+  }
+  return own;
+}
+
+py::object external(const std::vector<std::pair<std::string, py::object>>& outputs, const std::vector<te::Tensor>& inputs,
+                    const py::function& body, const std::string& name, py::handle in_buffers, py::handle out_buffers) {
+  std::vector<te::ExternOutput> made;
+  for (const auto& [dtype, shape] : outputs) made.push_back({te::dtype_named(dtype), indices(shape, "an extent")});
+  const auto call = [&](const std::vector<Buffer>& in, const std::vector<Buffer>& out) {
+    ir::BufferMap back;
+    const std::vector<Buffer> first = stand_ins(in, in_buffers, back), second = stand_ins(out, out_buffers, back);
+    return statement(body(first, second), back);
+  };
+  const std::vector<te::Tensor> tensors = te::external(made, inputs, call, name, user_line());
+  if (tensors.size() == 1) return py::cast(tensors[0]);
+  return py::cast(tensors);
+}
+
+te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, const std::string& name) {
+  std::vector<Buffer> in;
+  for (const te::Tensor& t : op->inputs) in.push_back(t.buffer());
+  const py::object made = body(in, std::vector<Buffer>{op.output().buffer()});
+  te::IntrinBodies does;
+  if (py::isinstance<py::tuple>(made) || py::isinstance<py::list>(made)) {
+    const py::sequence parts = made;
+    if (parts.size() != 3)
+      refuse(ErrorKind::kSchedule, "decl_tensor_intrin: the function must return a statement or (body, reset, update)");
+    does = {statement(parts[0], {}), statement(parts[1], {}), statement(parts[2], {})};
+  } else {
+    does.body = statement(made, {});
+  }
+  return te::declare_tensor_intrin(op, does, name, user_line());
+}
+
+void bind_buffers(py::module_& m) {
+  py::class_<Stmt>(m, "Stmt", "A statement, as a builder makes it.").def("__repr__", [](const Stmt& s) {
+    return ir::to_string(s);
+  });
+  py::class_<Buffer>(m, "Buffer", "The memory of a tensor, as statements see it: compact, by rows.")
+      .def_property_readonly("name", [](const Buffer& b) { return b.name(); })
+      .def_property_readonly("dtype", [](const Buffer& b) { return te::dtype_name(b.element()); })
+      .def_property_readonly("shape",
+                             [](const Buffer& b) {
+                               py::tuple shape(b.rank());
+                               for (size_t d = 0; d < b.rank(); ++d) {
+                                 const auto known = ir::as_int(b.shape()[d]);
+                                 shape[d] = known ? py::object(py::cast(*known)) : py::cast(b.shape()[d]);
+                               }
+                               return shape;
+                             })
+      .def("access_ptr", &access_ptr, py::arg("mask"), py::arg("offset") = 0)
+      .def("__repr__", [](const Buffer& b) {
+        std::string shape;
+        for (const Expr& extent : b.shape()) shape += (shape.empty() ? "" : ", ") + ir::to_string(extent);
+        return "Buffer(" + b.name() + ": " + te::dtype_name(b.element()) + "[" + shape + "])";
+      });
+  m.def("_buffer", &declared);
+  m.def("_load", &load);
+}
+
+}  // namespace
+
+void bind_statements(py::module_& m) {
+  bind_buffers(m);
+  m.def("_store", &store);
+  m.def("_loop", &loop);
+  m.def("_loop_var", [](const std::string& name) { return Var(name); });
+  m.def("_if", [](py::handle cond, const Stmt& then, const std::optional<Stmt>& otherwise) {
+    return ir::if_then(condition(cond), then, otherwise.value_or(Stmt()));
+  });
+  m.def("_sequence", [](std::vector<Stmt> all) { return ir::seq(std::move(all)); });
+  m.def("_allocate", [](const Buffer& b, const Stmt& body) { return ir::allocate(b, body); });
+  m.def("_evaluate", [](py::handle made) { return statement(made, {}); });
+  m.def("call_extern", &call_extern);
+  m.def("_extern", &external);
+  py::class_<te::TensorIntrin, std::shared_ptr<te::TensorIntrin>>(m, "TensorIntrin",
+                                                                  "What ``te.decl_tensor_intrin`` gives: ``s[C].tensorize(axis, it)``.")
+      .def_property_readonly("key", [](const te::TensorIntrin& t) { return t.key; })
+      .def_property_readonly("op", [](const te::TensorIntrin& t) { return t.op; })
+      .def("__repr__", [](const te::TensorIntrin& t) { return "TensorIntrin(" + t.key + ")"; });
+  m.def("_declare_intrin", [](const te::Operation& op, const py::function& body, const std::string& name) {
+    return std::const_pointer_cast<te::TensorIntrin>(declare(op, body, name));
+  });
+  m.def("_register_extern", [](const std::string& symbol, uintptr_t function) {
+    tw::register_extern(symbol, reinterpret_cast<void*>(function));
+  });
+}
+
+}  // namespace tw::bind

@@ -1,0 +1,125 @@
+"""Statements of one's own: extern stages, the builder, C functions by symbol, tensor intrinsics."""
+
+import ctypes as _ctypes
+
+from .. import _core
+from .._core import Buffer, Stmt, Tensor, TensorIntrin
+from ..errors import ArgumentError, DTypeError, ExprError
+from . import builder as ir_builder
+
+__all__ = ["Buffer", "Stmt", "TensorIntrin", "call_extern", "decl_buffer", "decl_tensor_intrin", "extern", "ir_builder",
+           "register_extern"]
+
+
+def decl_buffer(shape, dtype="float32", name="buffer"):
+    """A buffer to write statements over: stands for a tensor in ``te.extern(..., in_buffers=, out_buffers=)``.
+
+    Parameters: shape, extents; dtype; name, of the text form. It is compact, by rows.
+
+    >>> te.decl_buffer((4, 8), name="Ab").shape
+    (4, 8)
+    """
+    shape = shape if isinstance(shape, (list, tuple)) else (shape,)
+    return _core._buffer(shape, dtype, name, "argument")
+
+
+def call_extern(dtype, func_name, *args):
+    """A call of a C function: a value inside ``te.compute``, or, with addresses among its arguments, a statement.
+
+    Parameters: dtype, what it returns; func_name, its symbol; args, scalars (an index is passed as an int32) and
+    ``buffer.access_ptr(...)``. The function is found when the kernel is built: ``te.register_extern`` gives one, else the process
+    and the libraries that it has loaded with ctypes.RTLD_GLOBAL are searched. In a compute it must be pure: how often and in
+    which order it is called depends on the schedule.
+    Raises: DTypeError for dtypes that C has not, ArgumentError for a name that is no symbol.
+
+    >>> x = te.placeholder((4,), name="x")
+    >>> te.compute((4,), lambda i: te.call_extern("float32", "fabsf", x[i]), name="y").op.body[0]
+    call_pure(float32, "fabsf", x[i])
+    """
+    return _core.call_extern(dtype, func_name, *args)
+
+
+def register_extern(name, function):
+    """Give kernels a C function: from now on ``call_extern`` of this name means it.
+
+    Parameters: name, the symbol; function, a ctypes function (kept alive), its address, or None to take it back. Kernels that
+    call what is known by its address only are neither saved nor tuned.
+    Raises: ArgumentError for anything else.
+    """
+    if function is None:
+        address = 0
+    elif isinstance(function, int):
+        address = function
+    else:
+        try:
+            address = _ctypes.cast(function, _ctypes.c_void_p).value
+        except _ctypes.ArgumentError:
+            raise ArgumentError(f"register_extern: function must be a ctypes function or an address, not {function!r}") from None
+    _REGISTERED[name] = function
+    _core._register_extern(name, address or 0)
+
+
+_REGISTERED = {}
+
+
+def _outputs(name, shape, inputs, dtype):
+    several = bool(shape) and isinstance(shape[0], (list, tuple)) if isinstance(shape, (list, tuple)) else False
+    shapes = list(shape) if several else [shape if isinstance(shape, (list, tuple)) else (shape,)]
+    if dtype is None:
+        known = {t.dtype for t in inputs}
+        if len(known) != 1:
+            raise DTypeError(f"extern {name}: dtype must be given, for the inputs have {len(known)} different ones")
+        dtype = known.pop()
+    dtypes = list(dtype) if isinstance(dtype, (list, tuple)) else [dtype] * len(shapes)
+    if len(dtypes) != len(shapes):
+        raise ArgumentError(f"extern {name}: expected one dtype for each of the {len(shapes)} outputs, not {len(dtypes)}")
+    return list(zip(dtypes, shapes))
+
+
+def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, out_buffers=None, tag="", attrs=None):
+    """A stage that the function's statement computes: calls of C functions, or loops of a builder.
+
+    Parameters: shape, of the output, or a list of shapes; inputs, tensors; fcompute, ``(ins, outs) -> statement`` over the
+    buffers of the inputs and the outputs; dtype, of the output or one for each, by default that of the inputs; in_buffers and
+    out_buffers, ``te.decl_buffer`` to be given to the function instead. tag and attrs mean nothing here.
+    Returns: the tensor, or a list of them. The stage is computed whole, at root; what it reads is kept whole in memory.
+    Raises: ExprError if the statement writes an input, touches other buffers or breaks a rule of types; DTypeError; ArgumentError.
+
+    >>> A = te.placeholder((8,), name="A")
+    >>> def double(ins, outs):
+    ...     ib = te.ir_builder.create()
+    ...     a, b = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+    ...     with ib.for_range(0, 8, name="i") as i:
+    ...         b[i] = a[i] * 2.0
+    ...     return ib.get()
+    >>> te.extern((8,), [A], double, name="B")
+    Tensor(B: float32[8])
+    """
+    inputs = list(inputs)
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor):
+            raise ExprError(f"extern {name}: inputs must be tensors, not {tensor!r}")
+    return _core._extern(_outputs(name, shape, inputs, dtype), inputs, fcompute, name, in_buffers, out_buffers)
+
+
+def decl_tensor_intrin(op, fcompute, name="tensor_intrin"):
+    """Declare a tensor intrinsic: a statement that computes a small expression, for ``s[C].tensorize(axis, intrin)``.
+
+    Parameters: op, the operation of a compute over placeholders that reads single axes; fcompute, ``(ins, outs) -> body`` or
+    ``-> (body, reset, update)``: the whole expression; the values from which a reduction starts (None: the identity); a tile's
+    worth added to the output. A loop of a reduction outside of the tile needs the update.
+    Returns: the intrinsic. It is known by its content: replaying a log needs the same declaration.
+    Raises: ScheduleError if op is of another kind, or if the statements, run on small integers, do not compute it.
+
+    >>> a, b = te.placeholder((8,), name="a"), te.placeholder((8,), name="b")
+    >>> c = te.compute((8,), lambda i: a[i] + b[i], name="c")
+    >>> def add(ins, outs):
+    ...     ib = te.ir_builder.create()
+    ...     x, y, z = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+    ...     with ib.for_range(0, 8, name="i", kind="vectorize") as i:
+    ...         z[i] = x[i] + y[i]
+    ...     return ib.get()
+    >>> te.decl_tensor_intrin(c.op, add, name="add_8").op.name
+    'c'
+    """
+    return _core._declare_intrin(op, fcompute, name)

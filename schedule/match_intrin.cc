@@ -1,0 +1,360 @@
+#include "schedule/match_intrin.h"
+
+#include <algorithm>
+#include <map>
+
+#include "schedule/refuse.h"
+#include "src/ir/equal.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+#include "src/lower/index_math.h"
+
+namespace tw::schedule {
+
+namespace {
+
+// Where an element of an intrinsic's buffer stands: subscript s is base[s] + sum over d of factor[s][d] * at[d].
+struct Region {
+  ir::Buffer buffer;
+  std::vector<ir::Expr> base;
+  std::vector<std::vector<int64_t>> factor;
+
+  std::vector<ir::Expr> at(const std::vector<ir::Expr>& inner) const {
+    std::vector<ir::Expr> out;
+    for (size_t s = 0; s < base.size(); ++s) {
+      ir::Expr sum = base[s];
+      for (size_t d = 0; d < inner.size(); ++d)
+        if (factor[s][d] != 0) sum = lower::add(sum, lower::multiply(inner[d], ir::Expr(factor[s][d])));
+      out.push_back(sum);
+    }
+    return out;
+  }
+  bool operator==(const Region& other) const {
+    return buffer == other.buffer && factor == other.factor && std::ranges::equal(base, other.base, ir::ExprEqual());
+  }
+};
+using Regions = std::map<uint64_t, Region>;  // by the id of the intrinsic's buffer
+
+class Matcher {
+ public:
+  Matcher(const LoopNest& nest, const Placement& placed, const NestBounds& all, const std::vector<Step>& steps, int id)
+      : nest_(nest),
+        placed_(placed),
+        all_(all),
+        steps_(steps),
+        id_(id),
+        stage_(nest.stage(id)),
+        bounds_(all.stages[id]),
+        intrin_(*stage_.tensorized.intrin),
+        level_(stage_.position(stage_.tensorized.axis)) {}
+
+  Result<BoundIntrin> run() {
+    TW_TRY([[maybe_unused]] Unit plain, check_loops());
+    TW_TRY([[maybe_unused]] Unit around, check_surroundings());
+    TW_TRY([[maybe_unused]] Unit paired, pair_loops());
+    TW_TRY([[maybe_unused]] Unit matched, match_values());
+    return bound();
+  }
+
+ private:
+  Diagnostic wrong(const std::string& rule) const {
+    return blame(refuse(Tensorize::kName, rule), steps_, stage_.tensorized.step);
+  }
+
+  // ------------------------------------------------------------------------------------------------------ the nest
+
+  Status check_loops() const {
+    if (level_ == kNone)
+      return wrong("axis must be a loop of stage " + stage_.name + ", not " +
+                   stage_.axes[stage_.tensorized.axis].name)
+             << describe(stage_) << "it was split or fused afterwards";
+    for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position) {
+      const Axis& axis = stage_.axes[stage_.leaves[position]];
+      if (axis.annotation != Annotation::kNone)
+        return wrong("the loops from " + stage_.axes[stage_.tensorized.axis].name + " on must be plain, and " +
+                     axis.name + " is " + to_string(axis.annotation))
+               << describe(stage_) << "they are one statement of " + intrin_.key;
+    }
+    for (const Relation& relation : stage_.relations) {
+      const auto* split = std::get_if<SplitRelation>(&relation);
+      if (!split || !is_uneven(bounds_, *split)) continue;
+      for (AxisId leaf : leaves_from(stage_, split->inner))
+        if (stage_.position(leaf) >= level_)
+          return wrong("the loops from " + stage_.axes[stage_.tensorized.axis].name + " on must have no tail, as " +
+                       stage_.axes[split->parent].name + " has")
+                 << describe(stage_, split->parent)
+                 << "a part of " + intrin_.key + " cannot be left out; pad the tensor, or split off a part that divides";
+    }
+    return Unit{};
+  }
+
+  Status check_surroundings() const {
+    const auto nothing = [&](const std::string& what) {
+      return wrong("stage " + stage_.name + " must not be " + what)
+             << describe(stage_) << "its innermost loops are one statement of " + intrin_.key;
+    };
+    if (stage_.store_predicate) return nothing("stored under a predicate");
+    if (stage_.double_buffered != kNone || stage_.rolling != kNone) return nothing("kept in a buffer that turns");
+    if (placed_.scan[id_] != kNone) return nothing("part of a scan");
+    if (stage_.buffers.size() != 1) return nothing("a stage of several outputs");
+    for (int i = 0; i < nest_.size(); ++i)
+      if (placed_.live(i) && placed_.parent[i] == id_ && placed_.level[i] >= level_)
+        return wrong("nothing may be computed inside the loops from " + stage_.axes[stage_.tensorized.axis].name +
+                     " on, as " + nest_.stage(i).name + " is")
+               << describe(stage_) << "compute it at a loop around them";
+    for (const PrefetchNote& note : stage_.prefetches)
+      if (stage_.position(note.axis) >= level_) return nothing("prefetched for inside them");
+    int level = level_ - 1;
+    for (int at = id_; at != kNone; level = placed_.level[at], at = placed_.parent[at])
+      for (int position = 0; position <= level; ++position)
+        if (nest_.stage(at).axes[nest_.stage(at).leaves[position]].annotation == Annotation::kVectorized)
+          return nothing("computed in a vectorized loop");
+    return Unit{};
+  }
+
+  // ------------------------------------------------------------------------------------------------------ the loops
+
+  std::string loops_text(const std::vector<std::string>& data, const std::vector<std::string>& reductions) const {
+    return "data " + (data.empty() ? "none" : join(data)) + "; reductions " +
+           (reductions.empty() ? "none" : join(reductions));
+  }
+
+  Status pair_loops() {
+    const te::Compute& c = *intrin_.op->compute();
+    std::vector<std::string> wanted[2], found[2];
+    std::vector<ir::Var> wanted_vars[2];
+    std::vector<int64_t> wanted_extents[2], found_extents[2];
+    for (const auto* axes : {&c.axis, &c.reduce_axis})
+      for (const te::IterVar& axis : *axes) {
+        const int64_t extent = *ir::as_int(axis.extent);
+        loops_[axis.var.id()] = 0;
+        if (extent == 1) continue;
+        wanted[axes == &c.reduce_axis].push_back(axis.var.name() + " of " + std::to_string(extent));
+        wanted_vars[axes == &c.reduce_axis].push_back(axis.var);
+        wanted_extents[axes == &c.reduce_axis].push_back(extent);
+      }
+    std::vector<ir::Var> found_vars[2];
+    for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position) {
+      const AxisId leaf = stage_.leaves[position];
+      const bool reduction = stage_.axes[leaf].reduction;
+      if (!bounds_.loop[leaf]) continue;
+      found[reduction].push_back(stage_.axes[leaf].name + " of " + to_string(bounds_.extent[leaf]));
+      found_vars[reduction].push_back(bounds_.loop[leaf]);
+      found_extents[reduction].push_back(bounds_.extent[leaf].value_or(-1));
+    }
+    if (wanted_extents[0] != found_extents[0] || wanted_extents[1] != found_extents[1])
+      return wrong("the loops must be those of " + intrin_.key)
+             << "expected: " + loops_text(wanted[0], wanted[1]) << "found: " + loops_text(found[0], found[1])
+             << "in " + describe(stage_);
+    for (int kind : {0, 1})
+      for (size_t i = 0; i < wanted_vars[kind].size(); ++i) {
+        loops_[wanted_vars[kind][i].id()] = found_vars[kind][i];
+        inner_.push_back(found_vars[kind][i]);
+      }
+    return Unit{};
+  }
+
+  // ------------------------------------------------------------------------------------------------------ the values
+
+  ir::Expr simple(const ir::Expr& e) const { return ir::simplify(e, all_.ranges); }
+
+  ir::Expr over_loops(const ir::Expr& e) const {
+    ir::Substitution index;
+    for (size_t axis = 0; axis < bounds_.index.size(); ++axis)
+      index[stage_.axes[axis].var.id()] = bounds_.index[axis];
+    return ir::substitute(e, index);
+  }
+
+  Status match_values() {
+    const ir::Expr& wanted = intrin_.op->compute()->body();
+    const ir::Expr& found = placed_.bodies[id_][0];
+    const auto* wanted_sum = ir::as<ir::Reduce>(wanted);
+    const auto* found_sum = ir::as<ir::Reduce>(found);
+    const auto differs = [&](const std::string& why) {
+      const std::string shown = ir::to_string(found_sum ? over_loops(found_sum->sources[0]) : over_loops(found));
+      return wrong("the stage must compute what " + intrin_.key + " computes")
+             << "expected: " + ir::to_string(wanted) << "found: " + shown + (found_sum ? ", reduced" : "")
+             << why;
+    };
+    const std::string shapes = "the expressions have to agree but for the order of the operands of +, *, min and max";
+    if (!wanted_sum != !found_sum) return differs("one is a reduction, the other is not");
+    if (wanted_sum && (wanted_sum->op != found_sum->op || static_cast<bool>(found_sum->where) || found_sum->combiner))
+      return differs("they reduce in other ways");
+    sum_ = found_sum;
+    const ir::Expr from = over_loops(found_sum ? found_sum->sources[0] : found);
+    if (!same(from, ir::substitute(wanted_sum ? wanted_sum->sources[0] : wanted, loops_)))
+      return differs(why_.empty() ? shapes : why_);
+    std::vector<ir::Expr> to(bounds_.index.begin(), bounds_.index.begin() + stage_.data_rank), at;
+    for (const te::IterVar& axis : intrin_.op->compute()->axis) at.push_back(loops_.at(axis.var.id()));
+    if (!bind(intrin_.op.output().buffer(), at, stage_.buffer(), to)) return differs(why_);
+    return check_sources();
+  }
+
+  Status check_sources() const {
+    for (const auto& [id, region] : regions_) {
+      const int source = nest_.find_stage(region.buffer.id());
+      if (source != kNone && (nest_.stage(source).double_buffered != kNone || nest_.stage(source).rolling != kNone))
+        return wrong("the operand " + nest_.stage(source).name + " must not be kept in a buffer that turns")
+               << "its rows do not lie side by side";
+    }
+    return check_ranges();
+  }
+
+  // Two neighbouring products of kDotU8I8Sat must fit into 16 bits.
+  Status check_ranges() const {
+    bool saturates = false;
+    for (const ir::Stmt& s : {intrin_.does.body, intrin_.does.update})
+      if (s)
+        ir::walk(s, [](const ir::Stmt&) { return true; }, [&](const ir::Expr& e) {
+          const auto* call = ir::as<ir::Call>(e);
+          saturates = saturates || (call && call->fn == ir::Fn::kDotU8I8Sat);
+          return true;
+        });
+    if (!saturates) return Unit{};
+    int64_t product = 1;
+    for (const auto& [id, region] : regions_) {
+      if (region.buffer == stage_.buffer()) continue;
+      const te::Operation op = te::producer(region.buffer);
+      const auto* given = op ? std::get_if<te::Placeholder>(&op->kind) : nullptr;
+      const bool unsigned_ = region.buffer.element().is_uint();
+      const auto range = given && given->range ? *given->range : std::pair<int64_t, int64_t>(unsigned_ ? 0 : -128, unsigned_ ? 255 : 127);
+      product *= std::max(std::abs(range.first), std::abs(range.second));
+    }
+    if (2 * product <= 32767) return Unit{};
+    return wrong("the operands of " + intrin_.key + " must be known to be small; two products may be as large as " +
+                 std::to_string(2 * product))
+           << "it adds them in 16 bits, which saturate at 32767"
+           << "te.placeholder(..., range=(-64, 63)) promises what the weights are; avx512_vnni_dot_16x4 needs no promise";
+  }
+
+  // Whether x over the stage's loops is y over the same loops; binds the buffers of y on the way.
+  bool same(const ir::Expr& x, const ir::Expr& y) {
+    if (const auto* to = ir::as<ir::Load>(y)) {
+      const auto* from = ir::as<ir::Load>(x);
+      return from && !from->pred && from->buffer.element() == to->buffer.element() &&
+             bind(to->buffer, to->at, from->buffer, from->at);
+    }
+    if (x.type() != y.type() || x->kind.index() != y->kind.index()) return false;
+    if (const auto* b = ir::as<ir::Binary>(x)) {
+      const auto& c = *ir::as<ir::Binary>(y);
+      if (b->op != c.op) return false;
+      const Regions before = regions_;
+      if (same(b->a, c.a) && same(b->b, c.b)) return true;
+      using ir::BinOp;
+      if (b->op != BinOp::kAdd && b->op != BinOp::kMul && !(x.type().is_integer() && (b->op == BinOp::kMin || b->op == BinOp::kMax)))
+        return false;
+      regions_ = before;
+      return same(b->a, c.b) && same(b->b, c.a);
+    }
+    if (const auto* c = ir::as<ir::Call>(x); c && c->fn != ir::as<ir::Call>(y)->fn) return false;
+    const std::vector<ir::Expr> from = ir::children(x), to = ir::children(y);
+    if (from.empty() || from.size() != to.size()) return from.empty() && ir::equal(x, y);
+    for (size_t i = 0; i < from.size(); ++i)
+      if (!same(from[i], to[i])) return false;
+    return true;
+  }
+
+  // inner[i] of the intrinsic is outer[at] of the stage.
+  bool bind(const ir::Buffer& inner, const std::vector<ir::Expr>& i, const ir::Buffer& outer,
+            const std::vector<ir::Expr>& at) {
+    Region region{outer, {}, {}};
+    ir::Substitution zero;
+    for (const ir::Var& var : inner_) zero[var.id()] = 0;
+    for (const ir::Expr& subscript : at) {
+      region.base.push_back(simple(ir::substitute(subscript, zero)));
+      region.factor.emplace_back();
+      ir::Expr rest = subscript - region.base.back();
+      for (const ir::Expr& dimension : i) {
+        const auto* var = ir::as<ir::VarRef>(dimension);
+        ir::Substitution one = zero;
+        if (var) one[var->var.id()] = 1;
+        const auto factor = ir::as_int(simple(ir::substitute(subscript, one) - region.base.back()));
+        if (!factor) return not_affine(outer, subscript);
+        region.factor.back().push_back(*factor);
+        rest = rest - dimension * ir::Expr(*factor);
+      }
+      if (!ir::is_int(simple(rest), 0)) return not_affine(outer, subscript);
+    }
+    const auto [known, fresh] = regions_.emplace(inner.id(), region);
+    return fresh || known->second == region;
+  }
+
+  bool not_affine(const ir::Buffer& buffer, const ir::Expr& subscript) {
+    why_ = "the subscript " + ir::to_string(simple(subscript)) + " of " + buffer.name() +
+           " must grow by the same step with each of these loops";
+    return false;
+  }
+
+  // ------------------------------------------------------------------------------------------------------ the statement
+
+  Result<BoundIntrin> bound() const {
+    bool reduces_outside = false;
+    for (int position = 0; position < level_; ++position)
+      reduces_outside |= stage_.axes[stage_.leaves[position]].reduction;
+    const te::IntrinBodies& does = intrin_.does;
+    if (!does.update && (reduces_outside || (sum_ && !sum_->init.empty())))
+      return wrong(intrin_.key + " must have an update, for " + stage_.name + " reduces outside of it too")
+             << describe(stage_) << "its function returns (body, reset, update)";
+    BoundIntrin out{level_, {}};
+    const bool fresh = sum_ && sum_->init.empty();
+    if (does.body && !reduces_outside && (!sum_ || fresh)) out.does.body = over_tensors(does.body);
+    if (does.update && !out.does.body) out.does.update = over_tensors(does.update);
+    if (does.reset && fresh && !out.does.body) out.does.reset = over_tensors(does.reset);
+    return out;
+  }
+
+  ir::Stmt over_tensors(const ir::Stmt& s) const {
+    return ir::refresh(ir::rewrite(
+        s,
+        [&](const ir::Stmt& inner) {
+          const auto* st = ir::as<ir::Store>(inner);
+          const auto region = st ? regions_.find(st->buffer.id()) : regions_.end();
+          if (region == regions_.end()) return inner;
+          return ir::store(region->second.buffer, region->second.at(st->at), st->value, st->pred);
+        },
+        [&](const ir::Expr& e) {
+          if (const auto* l = ir::as<ir::Load>(e))
+            if (const auto region = regions_.find(l->buffer.id()); region != regions_.end())
+              return ir::load(region->second.buffer, region->second.at(l->at), l->pred);
+          if (const auto* a = ir::as<ir::Address>(e))
+            if (const auto region = regions_.find(a->buffer.id()); region != regions_.end())
+              return ir::address_of(region->second.buffer, region->second.at(a->at), a->read, a->written);
+          return e;
+        }));
+  }
+
+  const LoopNest& nest_;
+  const Placement& placed_;
+  const NestBounds& all_;
+  const std::vector<Step>& steps_;
+  const int id_;
+  const StageNest& stage_;
+  const StageBounds& bounds_;
+  const te::TensorIntrin& intrin_;
+  const int level_;
+  ir::Substitution loops_;      // the intrinsic's axes over the stage's loops
+  std::vector<ir::Var> inner_;  // of the loops that are replaced
+  Regions regions_;
+  const ir::Reduce* sum_ = nullptr;
+  std::string why_;
+};
+
+}  // namespace
+
+bool has_intrins(const LoopNest& nest) {
+  for (int i = 0; i < nest.size(); ++i)
+    if (nest.stage(i).tensorized.axis != kNone) return true;
+  return false;
+}
+
+Result<std::vector<BoundIntrin>> match_intrins(const LoopNest& nest, const Placement& placed, const NestBounds& all,
+                                               const std::vector<Step>& steps) {
+  std::vector<BoundIntrin> out(static_cast<size_t>(nest.size()));
+  for (int i = 0; i < nest.size(); ++i) {
+    if (!placed.live(i) || nest.stage(i).tensorized.axis == kNone) continue;
+    TW_TRY(out[static_cast<size_t>(i)], Matcher(nest, placed, all, steps, i).run());
+  }
+  return out;
+}
+
+}  // namespace tw::schedule

@@ -1,0 +1,27 @@
+// Whether the loops that Tensorize replaces compute what the intrinsic computes, and its statements over their values.
+//
+//   C[i, jo*16 + ji] += A[i, ko*4 + ki] * B[jo, ko, ji, ki]   over ji, ki
+//   c[j]             += a[k]            * b[j, k]             over j in 0..16, k in 0..4
+//
+//   ==>  a[x] is A[i, ko*4 + x],  b[x, y] is B[jo, ko, x, y],  c[x] is C[i, jo*16 + x]
+//
+// The loops pair up in their order, data with data and reductions with reductions, those of one iteration left out.
+// Where they pair up, every read has to be affine in them.
+#pragma once
+
+#include "schedule/bounds.h"
+
+namespace tw::schedule {
+
+struct BoundIntrin {
+  int level = kNone;      // of the first loop that is replaced; kNone: the stage is not tensorized
+  te::IntrinBodies does;  // over the loops outside of it; buffers mean whole tensors
+};
+
+// Of each stage.
+Result<std::vector<BoundIntrin>> match_intrins(const LoopNest&, const Placement&, const NestBounds&,
+                                               const std::vector<Step>& steps);
+
+bool has_intrins(const LoopNest&);
+
+}  // namespace tw::schedule

@@ -1,0 +1,34 @@
+//   for i in 0..64:                          for i in 0..64:
+//     for j.i in 0..16:                ==>     C[i, 0 : 16] = fma_16(C[i, 0 : 16], A[i, k], B[k, 0 : 16])
+//       C[i, j.i] = C[i, j.i] + A[i, k] * B[k, j.i]
+//
+// The loops from the axis on become the statement of an intrinsic that computes the same. That they do is judged on the
+// whole nest (schedule/match_intrin.h), since regions depend on where a stage stands: expression, extents and reads have
+// to agree.
+
+#include "schedule/primitives/primitives.h"
+#include "schedule/refuse.h"
+
+namespace tw::schedule::primitives {
+
+Result<LoopNest> apply(const LoopNest& nest, const Tensorize& step) {
+  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
+  const te::TensorIntrinPtr intrin = te::find_tensor_intrin(step.intrin);
+  if (!intrin)
+    return with_hint(refuse(step.kName, "intrin must be one that is declared here, not " + step.intrin),
+                     step.intrin, te::tensor_intrin_keys())
+           << "te.decl_tensor_intrin declares one; after the @ of a name stands the hash of what was declared";
+  if (nest.stage(stage).tensorized.axis != kNone)
+    return refuse(step.kName, "stage must not be tensorized twice, which " + step.stage + " is at " +
+                                  nest.stage(stage).axes[nest.stage(stage).tensorized.axis].name)
+           << describe(nest.stage(stage));
+  if (nest.stage(stage).axes[axis].annotation != Annotation::kNone)
+    return refuse(step.kName, "axis must be a plain loop, not " + to_string(nest.stage(stage).axes[axis].annotation))
+           << describe(nest.stage(stage), axis) << "the loops from the axis on are replaced by one statement";
+  LoopNest next = nest;
+  next.edit(stage).tensorized = {axis, intrin, nest.steps_applied()};
+  return next;
+}
+
+}  // namespace tw::schedule::primitives

@@ -1,0 +1,22 @@
+#include "src/ir/externs.h"
+
+#include <algorithm>
+
+#include "src/ir/walk.h"
+
+namespace tw::ir {
+
+std::vector<std::string> extern_symbols(const Program& p) {
+  std::vector<std::string> symbols;
+  walk(
+      p.body, [](const Stmt&) { return true; },
+      [&](const Expr& e) {
+        const auto* call = as<CallExtern>(e);
+        if (call && std::find(symbols.begin(), symbols.end(), call->symbol) == symbols.end())
+          symbols.push_back(call->symbol);
+        return true;
+      });
+  return symbols;
+}
+
+}  // namespace tw::ir

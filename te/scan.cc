@@ -1,0 +1,222 @@
+// scan: states over time.
+#include "te/scan.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "src/ir/equal.h"
+#include "src/ir/interval.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+#include "te/check_body.h"
+#include "te/dtype.h"
+#include "te/operation.h"
+#include "te/refuse.h"
+
+namespace tw::te {
+namespace {
+
+using Ids = std::unordered_set<uint64_t>;  // of operations
+
+bool reads_one_of(const Operation& op, const Ids& ids) {
+  return std::any_of(op->inputs.begin(), op->inputs.end(), [&](const Tensor& t) { return ids.contains(t.op()->id); });
+}
+
+Ids ids_of(const std::vector<Tensor>& tensors) {
+  Ids ids;
+  for (const Tensor& t : tensors) ids.insert(t.op()->id);
+  return ids;
+}
+
+// The stages that the updates need and that depend on a state.
+std::vector<Operation> stages_between(const Scan& scan) {
+  Ids dependent = ids_of(scan.state);
+  std::vector<Operation> stages;
+  for (const Operation& op : topological_order(scan.update)) {
+    if (dependent.contains(op->id) || !reads_one_of(op, dependent)) continue;
+    dependent.insert(op->id);
+    stages.push_back(op);
+  }
+  return stages;
+}
+
+std::string shape_text(const std::vector<Expr>& shape) {
+  std::string text;
+  for (const Expr& e : shape) text += (text.empty() ? "" : ", ") + short_text(e);
+  return "(" + text + ")";
+}
+
+bool same_shape(const std::vector<Expr>& a, const std::vector<Expr>& b, size_t from) {
+  return std::equal(a.begin() + std::min(from, a.size()), a.end(), b.begin() + std::min(from, b.size()), b.end(),
+                    [](const Expr& x, const Expr& y) { return ir::equal(x, y); });
+}
+
+class Checker {
+ public:
+  Checker(const std::string& name, const Scan& scan, const SourceLine& where)
+      : what_(name == "scan" ? name : "scan " + name), scan_(scan), where_(where) {}
+
+  void tensors() const {
+    const size_t n = scan_.state.size();
+    if (n == 0) fail("expected at least one state", {});
+    if (scan_.init.size() != n || scan_.update.size() != n)
+      fail("init and update must have one tensor for each of the " + std::to_string(n) + " states, not " +
+               std::to_string(scan_.init.size()) + " and " + std::to_string(scan_.update.size()),
+           {});
+    if (ids_of(scan_.state).size() != n) fail("each state must be a placeholder of its own", {});
+    for (size_t i = 0; i < n; ++i) state(i);
+  }
+
+  void body(const std::vector<Operation>& stages) const {
+    const Ids states = ids_of(scan_.state);
+    const auto first = ir::as_int(first_time(scan_)), end = ir::as_int(scan_.state[0].shape()[0]);
+    for (const Tensor& init : scan_.init)
+      for (const Operation& op : topological_order({init}))
+        if (states.contains(op->id))
+          fail("init must not depend on the state, as " + init.name() + " does", {"it is what the first state is"});
+    Ids inside;
+    for (const Operation& op : stages) inside.insert(op->id);
+    for (const Operation& op : stages) {
+      const Compute* c = op->compute();
+      if (!c)
+        fail("what depends on the state must be a compute, not " + op->name,
+             {"a scan or an extern stage inside of a scan is not supported"});
+      if (c->axis.empty() || !same_shape({c->axis[0].extent}, {scan_.state[0].shape()[0]}, 0))
+        fail("what depends on the state must have time as its first axis; " + op->name + " has not",
+             {op->name + " has shape " + shape_text(op->shape()) + ", " + scan_.state[0].name() + " " +
+              shape_text(scan_.state[0].shape())});
+      ir::Bounds times;
+      times[c->axis[0].var.id()] = {first.value_or(1), end ? *end - 1 : ir::Interval::kPosInf};
+      if (first && end && *first >= *end) continue;  // init gives all there is
+      for (const Expr& value : c->bodies) reads(op, value, states, inside, times);
+      Compute later = *c;
+      later.axis[0].min = first_time(scan_);
+      later.axis[0].extent = ir::simplify(scan_.state[0].shape()[0] - first_time(scan_));
+      check_reads("compute " + op->name, later, op->where, true);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& rule, std::vector<std::string> notes) const {
+    refuse(ErrorKind::kExpr, what_ + ": " + rule, std::move(notes), where_);
+  }
+
+  void state(size_t i) const {
+    const Tensor &init = scan_.init[i], &update = scan_.update[i], &state = scan_.state[i];
+    if (!state.op()->is_placeholder()) fail("a state must be a placeholder, not " + state.name(), {});
+    if (state.rank() == 0) fail("a state must have time as its first dimension; " + state.name() + " has rank 0", {});
+    if (update.op()->is_placeholder())
+      fail("update must be computed, not the placeholder " + update.name(),
+           {"te.compute over the state at earlier times makes one"});
+    const std::string shape = shape_text(state.shape());
+    if (!same_shape(state.shape(), scan_.state[0].shape(), 0))
+      fail("states must have one shape, not " + shape_text(scan_.state[0].shape()) + " and " + shape, {});
+    if (!same_shape(update.shape(), state.shape(), 0))
+      fail("update must have the shape of the state, " + shape + ", not " + shape_text(update.shape()), {});
+    if (init.rank() != state.rank() || !same_shape(init.shape(), state.shape(), 1) ||
+        !same_shape({init.shape()[0]}, {first_time(scan_)}, 0))
+      fail("init must have the shape of the state, " + shape + ", but for the number of first times, not " +
+               shape_text(init.shape()),
+           {});
+    const auto first = ir::as_int(init.shape()[0]), times = ir::as_int(state.shape()[0]);
+    if (!first || *first < 1 || (times && *first > *times))
+      fail("init must give at least one time and no more than there are, not " + short_text(init.shape()[0]), {});
+    for (const Tensor& other : {init, update})
+      if (other.dtype() != state.dtype())
+        refuse(ErrorKind::kDType,
+               what_ + ": " + other.name() + " must be " + dtype_name(state.dtype()) + " as the state, not " +
+                   dtype_name(other.dtype()),
+               {}, where_);
+  }
+
+  // The state at earlier times, other stages of the body at this time.
+  void reads(const Operation& op, const Expr& value, const Ids& states, const Ids& inside,
+             const ir::Bounds& times) const {
+    const Var t = op->compute()->axis[0].var;
+    ir::walk(value, [&](const Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      const Operation from = load ? producer(load->buffer) : Operation();
+      if (!from) return true;
+      if (inside.contains(from->id) && !ir::equal(ir::simplify(load->at[0]), Expr(t)))
+        fail(op->name + " must read " + from->name + " at its own time, not at " + short_text(load->at[0]),
+             {"what depends on the state is computed anew at each time; earlier values are in the state only"});
+      if (!states.contains(from->id)) return true;
+      const Expr at = ir::simplify(load->at[0], times);
+      if (!ir::can_prove(at < Expr(t), times) || !ir::can_prove(Expr(0) <= at, times))
+        fail(op->name + " must read the state " + from->name + " at earlier times, from 0 on, not at " +
+                 short_text(load->at[0]),
+             {t.name() + " is at least " + short_text(first_time(scan_)) + ", for init gives the times before",
+              from->name + "[" + t.name() + " - 1, ...] is the state before"});
+      return true;
+    });
+  }
+
+  const std::string what_;
+  const Scan& scan_;
+  const SourceLine& where_;
+};
+
+// Who else reads what exists inside of a scan only.
+void refuse_outsiders(const std::vector<Operation>& order, const std::vector<ScanBody>& bodies) {
+  std::unordered_map<uint64_t, const ScanBody*> only;  // by operation
+  for (const ScanBody& body : bodies) {
+    for (const Tensor& state : body.scan->scan()->state)
+      if (!only.emplace(state.op()->id, &body).second)
+        refuse(ErrorKind::kExpr, "scan " + body.scan->name + ": the state " + state.name() + " belongs to another scan",
+               {"make a placeholder for each scan"}, body.scan->where);
+    for (const Operation& stage : body.stages) only.emplace(stage->id, &body);
+  }
+  for (const Operation& op : order) {
+    const auto own = only.find(op->id);
+    for (const Tensor& input : op->inputs) {
+      const auto of = only.find(input.op()->id);
+      if (of == only.end() || op == of->second->scan || (own != only.end() && own->second == of->second)) continue;
+      refuse(ErrorKind::kExpr,
+             op->name + ": " + input.name() + " exists inside of the scan " + of->second->scan->name + " only",
+             {"outside of it, read " + of->second->scan->name + " itself"}, op->where);
+    }
+    if (op->compute() && op->compute()->reads_before && own == only.end())
+      check_reads("compute " + op->name, *op->compute(), op->where, true);
+  }
+}
+
+}  // namespace
+
+Expr first_time(const Scan& scan) { return scan.init[0].shape().empty() ? Expr(0) : scan.init[0].shape()[0]; }
+
+std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order) {
+  std::vector<ScanBody> bodies;
+  bool before = false;
+  for (const Operation& op : order) {
+    if (op->scan()) bodies.push_back({op, stages_between(*op->scan())});
+    before |= op->compute() && op->compute()->reads_before;
+  }
+  if (before || !bodies.empty()) refuse_outsiders(order, bodies);
+  return bodies;
+}
+
+std::vector<Tensor> scan(std::vector<Tensor> init, std::vector<Tensor> update, std::vector<Tensor> state,
+                         std::string name, SourceLine where) {
+  if (name.empty()) name = "scan";
+  Scan made{{}, std::move(init), std::move(update), std::move(state)};
+  const Checker checker(name, made, where);
+  checker.tensors();
+  checker.body(stages_between(made));
+  auto node = make_operation(name, where);
+  const Tensor& first = made.state[0];
+  for (size_t d = 0; d < first.rank(); ++d)
+    made.axis.push_back({Var(d == 0 ? "t" : "i" + std::to_string(d)), 0, first.shape()[d], false});
+  for (size_t i = 0; i < made.state.size(); ++i)
+    node->outputs.push_back({made.state[i].dtype(), first.shape(), Buffer::fresh_id(),
+                             made.state.size() == 1 ? name : name + ".v" + std::to_string(i)});
+  node->inputs = made.init;
+  node->inputs.insert(node->inputs.end(), made.update.begin(), made.update.end());
+  node->kind = std::move(made);
+  const Operation op(std::move(node));
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < op->outputs.size(); ++i) outputs.push_back(op.output(i));
+  return outputs;
+}
+
+}  // namespace tw::te

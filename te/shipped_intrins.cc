@@ -1,0 +1,50 @@
+// A matrix-vector tile each: the output lies along the lanes, one group of the reduction is a product of the instruction.
+//
+//   fma_16                  c[j] += a[k] * b[k, j]     16 x 1   float32
+//   avx512_vnni_dot_16x4    c[j] += a[k] * b[j, k]     16 x 4   int32 += uint8 * int8                      vpdpbusd
+//   avx2_maddubs_8x4        c[j] += a[k] * b[j, k]      8 x 4   int32 += uint8 * int8, sums of two in int16 vpmaddubsw
+//   avx512_bf16_dot_16x2    c[j] += a[k] * b[j, k]     16 x 2   float32 += bfloat16 * bfloat16              vdpbf16ps
+//
+// They are known by the instruction that they are made for, and run on every target.
+#include "te/shipped_intrins.h"
+
+namespace tw::te {
+namespace {
+
+Expr lanes(int n) { return ir::ramp(0, 1, n); }
+Expr all(int64_t value, int n) { return ir::broadcast(Expr(value), n); }
+
+TensorIntrin made(const char* key, const Tensor& c, ir::Stmt update) {
+  return {key, c.op(), {{}, {}, std::move(update)}};
+}
+
+TensorIntrin fma(const char* key, int n) {
+  const Tensor a = placeholder({1}, "float32", "a"), b = placeholder({1, n}, "float32", "b");
+  const IterVar k = reduce_axis(0, 1, "k");
+  const Tensor c = compute({n}, [&](Var j) { return sum(a(Expr(k)) * b(Expr(k), Expr(j)), {k}); }, "c");
+  const Expr old = ir::load(c.buffer(), {lanes(n)});
+  const Expr product = ir::broadcast(ir::load(a.buffer(), {0}), n) * ir::load(b.buffer(), {0, lanes(n)});
+  return made(key, c, ir::store(c.buffer(), {lanes(n)}, old + product));
+}
+
+TensorIntrin dot(const char* key, ir::Fn fn, int n, int group, const char* left, const char* right, const char* out) {
+  const Tensor a = placeholder({group}, left, "a"), b = placeholder({n, group}, right, "b");
+  const IterVar k = reduce_axis(0, group, "k");
+  const Tensor c = compute(
+      {n}, [&](Var j) { return sum(astype(a(Expr(k)), out) * astype(b(Expr(j), Expr(k)), out), {k}); }, "c");
+  const int width = n * group;
+  const Expr row = ir::floordiv(lanes(width), all(group, width)), column = ir::floormod(lanes(width), all(group, width));
+  const Expr value = ir::call(fn, {ir::load(c.buffer(), {lanes(n)}), ir::load(a.buffer(), {lanes(group)}),
+                                   ir::load(b.buffer(), {row, column})});
+  return made(key, c, ir::store(c.buffer(), {lanes(n)}, value));
+}
+
+}  // namespace
+
+std::vector<TensorIntrin> shipped_intrins() {
+  return {fma("fma_16", 16), dot("avx512_vnni_dot_16x4", ir::Fn::kDotU8I8, 16, 4, "uint8", "int8", "int32"),
+          dot("avx2_maddubs_8x4", ir::Fn::kDotU8I8Sat, 8, 4, "uint8", "int8", "int32"),
+          dot("avx512_bf16_dot_16x2", ir::Fn::kDotBF16, 16, 2, "bfloat16", "bfloat16", "float32")};
+}
+
+}  // namespace tw::te

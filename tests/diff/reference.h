@@ -1,0 +1,14 @@
+// What a tensor expression means, read off the expression itself: no program, no identity, no code of the compiler's
+// but the arithmetic on single values. The definition that all the others are compared with is compared with this.
+#pragma once
+
+#include <optional>
+
+#include "tests/diff/values.h"
+
+namespace tw::diff {
+
+// Of the outputs; inputs come back as they were. Nothing where the expression has an extern or a scan.
+std::optional<Memory> reference(const Sample&, const Memory& inputs, const std::vector<int64_t>& sizes);
+
+}  // namespace tw::diff

@@ -1,0 +1,39 @@
+// States over time: prefix sums, running maxima, and two states of which one reads the other.
+#include "tests/diff/sample_te.h"
+
+namespace tw::diff {
+
+bool scan(Maker& m, const Tensor& t) {
+  const Type type = t.dtype();
+  if (t.rank() == 0 || type.is_bool() || Maker::size(t, 0).value_or(0) < 2) return false;
+  const int kind = static_cast<int>(m.random().below(3));
+  const bool two = kind == 2;
+  const Facts x = m.facts(t), sum = sum_of(x, *Maker::size(t, 0), type);
+  const std::string name = "S" + std::to_string(m.count());
+  std::vector<Expr> first = t.shape();
+  first[0] = 1;
+  std::vector<Tensor> state, init, update;
+  for (size_t i = 0; i < (two ? 2u : 1u); ++i) {
+    const std::string which = name + (two ? std::to_string(i) : "");
+    state.push_back(m.state(t.shape(), type, which + "state"));
+    init.push_back(te::compute(first, [&](const Vars& v) { return t(exprs(v)); }, which + "init"));
+  }
+  const auto before = [&](size_t i, const Vars& v) {
+    std::vector<Expr> at = exprs(v);
+    at[0] = at[0] - Expr(1);
+    return state[i](at);
+  };
+  for (size_t i = 0; i < state.size(); ++i) {
+    const Body body = [&](const Vars& v) -> Expr {
+      if (two && i == 1) return te::max(before(1, v), t(exprs(v)));
+      if (two) return before(0, v) + before(1, v);
+      return kind == 0 ? before(0, v) + t(exprs(v)) : te::max(before(0, v), t(exprs(v)));
+    };
+    update.push_back(te::compute(t.shape(), body, name + (two ? std::to_string(i) : "") + "update"));
+  }
+  std::vector<Facts> facts = {kind == 1 ? x : sum};
+  if (two) facts.push_back(x);
+  return m.adopt(te::scan(init, update, state, name), facts);
+}
+
+}  // namespace tw::diff

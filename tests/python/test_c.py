@@ -1,0 +1,83 @@
+"""The target "c": C99 text, compiled by the system's compiler."""
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+
+def dense(m=19, n=37, k=23):
+    A, B = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    r = te.reduce_axis((0, k), "k")
+    C = te.compute((m, n), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
+    return [A, B, te.compute((m, n), lambda i, j: te.exp(C[i, j] / 8), name="D")]
+
+
+def run(f, m=19, n=37, k=23):
+    random = np.random.default_rng(1)
+    a, b, out = random.random((m, k), "float32"), random.random((k, n), "float32"), np.zeros((m, n), "float32")
+    f(a, b, out)
+    np.testing.assert_allclose(out, np.exp(a @ b / 8), rtol=1e-5)
+    return out
+
+
+@pytest.mark.parametrize("target", ["c", "c -mcpu=native", "c -mcpu=x86-64-v3"])
+def test_runs(target):
+    if tw.Target(target).vector_bits > tw.Target.host().vector_bits:
+        pytest.skip(f"this machine is older than {target}")
+    f = tw.build(dense(), target=target)
+    run(f)
+    assert f.target == str(tw.Target(target))
+
+
+def test_same_bits_as_llvm():
+    if tw.Target.host().kind != "llvm":
+        pytest.skip("built without LLVM")
+    llvm = tw.build(dense(), target="llvm -mcpu=x86-64-v3")
+    c = tw.build(dense(), target="c -mcpu=x86-64-v3")
+    assert (run(llvm) == run(c)).all()
+    assert "tw_kernel(" in llvm.source("c")
+
+
+def test_text_names_loops_and_stages():
+    A = te.placeholder((64, 60), name="A")
+    B = te.compute((64, 60), lambda i, j: A[i, j] + 1, name="B")
+    C = te.compute((64, 60), lambda i, j: B[i, j] * 2, name="C")
+    s = te.create_schedule(C)
+    _, inner = s[C].split(C.op.axis[1], factor=8, tail="peel")
+    s[C].vectorize(inner)
+    f = tw.build(s, [A, C], target="c", name="twice")
+    text = f.source("c")
+    for part in ("int32_t tw_twice(", "for (int64_t j_o = 0;", "for (int l = 0; l < 8; ++l)", "/* B */", "/* C */"):
+        assert part in text, text
+    with pytest.raises(tw.ArgumentError, match="kind must be"):
+        f.source("llvm")
+
+
+def test_save_and_load(tmp_path):
+    f = tw.build(dense(), target="c", name="dense")
+    for suffix in ("c", "o", "so"):
+        f.save(tmp_path / f"dense.{suffix}")
+    run(tw.load(tmp_path / "dense.so"))
+    assert (tmp_path / "dense.c").read_text() == f.source("c")
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "dense.c"], cwd=tmp_path, check=True)
+    with pytest.raises(tw.ArgumentError, match=".c, .o or .so"):
+        f.save(tmp_path / "dense.txt")
+
+
+def test_a_missing_compiler_is_named(monkeypatch):
+    monkeypatch.setenv("CC", "/nowhere/cc")
+    with pytest.raises(tw.BuildError, match="no C compiler"):
+        tw.build(dense(), target="c")
+
+
+def test_target_text():
+    assert tw.Target("c").kind == "c"
+    assert tw.Target(str(tw.Target("c -mcpu=native"))) == tw.Target("c -mcpu=native")
+    with pytest.raises(tw.TargetError, match="llvm, c or interp"):
+        tw.Target("rust")

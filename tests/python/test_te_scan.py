@@ -1,0 +1,181 @@
+"""Scans: prefix sums, a recurrent cell, two states; their schedules and refusals."""
+
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+RNG = np.random.default_rng(2)
+TARGETS = ["interp", "llvm"]
+
+
+def prefix_sum(m=20, n=24, first=1):
+    X = te.placeholder((m, n), name="X")
+    state = te.placeholder((m, n), name="state")
+    init = te.compute((first, n), lambda t, i: X[t, i], name="init")
+    update = te.compute((m, n), lambda t, i: state[t - first, i] + X[t, i], name="update")
+    return X, init, update, te.scan(init, update, state, inputs=[X], name="S")
+
+
+def call(s, args, inputs, target):
+    out = np.zeros(args[-1].shape, args[-1].dtype)
+    tw.build(s, args, target=target)(*inputs, out)
+    return out
+
+
+def as_it_is(s, init, update, S):
+    pass
+
+
+def free_axes(s, init, update, S):
+    io, ii = s[S].split(S.op.spatial_axis_[0], 8)
+    s[S].parallel(io)
+    s[S].vectorize(ii)
+    s[update].vectorize(s[update].split(update.op.axis[1], 16)[1])
+
+
+def tiled_together(s, init, update, S):
+    io, ii = s[S].split(S.op.spatial_axis_[0], 5)
+    s[update].compute_at(s[S], io)
+    s[init].compute_at(s[S], S.op.scan_axis)
+    s[update].vectorize(update.op.axis[1])
+
+
+def inlined(s, init, update, S):
+    s[update].compute_inline()
+    s[init].compute_inline()
+    s[S].vectorize(S.op.spatial_axis_[0])
+
+
+def cached(s, init, update, S):
+    L = s.cache_write(update, "local")
+    s[L].vectorize(L.op.axis[1])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("first", [1, 3])
+@pytest.mark.parametrize("schedule", [as_it_is, free_axes, tiled_together, inlined, cached])
+def test_prefix_sum(schedule, first, target):
+    X, init, update, S = prefix_sum(first=first)
+    s = te.create_schedule(S)
+    schedule(s, init, update, S)
+    x = RNG.integers(-9, 9, X.shape).astype("float32")
+    expected = x.copy()
+    for t in range(first, len(x)):
+        expected[t] += expected[t - first]
+    np.testing.assert_array_equal(call(s, [X, S], [x], target), expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("schedule", [False, True])
+def test_recurrent_cell(schedule, target):
+    steps, batch, hidden = 7, 3, 19
+    X, W = te.placeholder((steps, batch, hidden), name="X"), te.placeholder((hidden, hidden), name="W")
+    state = te.placeholder((steps, batch, hidden), name="state")
+    k = te.reduce_axis((0, hidden), name="k")
+    init = te.compute((1, batch, hidden), lambda t, b, j: X[0, b, j], name="init")
+    matmul = te.compute((steps, batch, hidden), lambda t, b, j: te.sum(state[t - 1, b, k] * W[k, j], axis=k), name="matmul")
+    update = te.compute((steps, batch, hidden), lambda t, b, j: te.max(matmul[t, b, j] * 0.25 + X[t, b, j], 0.0), name="update")
+    H = te.scan(init, update, state, name="H")
+    Y = te.compute((batch, hidden), lambda b, j: H[steps - 1, b, j] + 1, name="Y")
+    s = te.create_schedule(Y)
+    if schedule:
+        jo, ji = s[matmul].split(matmul.op.axis[2], 8)
+        s[matmul].reorder(matmul.op.axis[1], jo, k, ji)
+        s[matmul].vectorize(ji)
+        s[update].compute_inline()
+        s[H].parallel(H.op.spatial_axis_[0])
+    x, w = (RNG.integers(-3, 4, t.shape).astype("float32") for t in (X, W))
+    h = x[0]
+    for t in range(1, steps):
+        h = np.maximum((h.astype("float64") @ w) * 0.25 + x[t], 0)
+    np.testing.assert_allclose(call(s, [X, W, Y], [x, w], target), h + 1, rtol=1e-4)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_two_states(target):
+    m, n = 9, 6
+    X = te.placeholder((m, n), name="X")
+    a, b = te.placeholder((m, n), name="a"), te.placeholder((m, n), name="b")
+    a0 = te.compute((1, n), lambda _, i: X[0, i], name="a0")
+    b0 = te.compute((1, n), lambda _, i: 1.0, name="b0")
+    gate = te.compute((m, n), lambda t, i: a[t - 1, i] + b[t - 1, (i + 1) % n], name="gate")
+    a1 = te.compute((m, n), lambda t, i: gate[t, i] * 0.5, name="a1")
+    b1 = te.compute((m, n), lambda t, i: gate[t, n - 1 - i] + X[t, i], name="b1")
+    P, Q = te.scan([a0, b0], [a1, b1], [a, b], name="PQ")
+    assert (P.name, Q.name, P.op.num_outputs) == ("PQ.v0", "PQ.v1", 2)
+    s = te.create_schedule([P, Q])
+    s[gate].vectorize(gate.op.axis[1])
+    x = RNG.integers(-3, 4, (m, n)).astype("float32")
+    p, q = np.zeros((m, n), "float32"), np.zeros((m, n), "float32")
+    tw.build(s, [X, P, Q], target=target)(x, p, q)
+    ea, eb = [x[0]], [np.ones(n, "float32")]
+    for t in range(1, m):
+        g = ea[-1] + np.roll(eb[-1], -1)
+        ea.append(g * 0.5)
+        eb.append(g[::-1] + x[t])
+    np.testing.assert_array_equal(p, ea)
+    np.testing.assert_array_equal(q, eb)
+
+
+def refused(error, text, f):
+    with pytest.raises(error) as caught:
+        f()
+    assert text in str(caught.value), str(caught.value)
+
+
+def test_time_stays_the_outermost_loop():
+    X, init, update, S = prefix_sum()
+    s = te.create_schedule(S)
+    t, i = S.op.axis
+    for step in (
+        lambda: s[S].split(t, 4),
+        lambda: s[S].fuse(t, i),
+        lambda: s[S].reorder(i, t),
+        lambda: s[S].tile(t, i, 4, 4),
+        lambda: s[S].parallel(t),
+        lambda: s[S].vectorize(t),
+    ):
+        refused(tw.errors.ScheduleError, "axis must not be the time of a scan, as t of S is", step)
+    refused(tw.errors.ScheduleError, "stage must be a compute, not a scan", lambda: s.cache_write(S, "local"))
+    refused(tw.errors.ScheduleError, "not a scan as S is", lambda: s[S].compute_inline())
+    s[update].compute_root()
+    refused(tw.errors.ScheduleError, "update must be computed inside the time loop of the scan S", s.check)
+
+
+def test_what_depends_on_the_state_stays_inside():
+    X, init, update, S = prefix_sum()
+    outside = te.compute((4,), lambda i: update[1, i], name="outside")
+    refused(tw.errors.ScheduleError, "update must not be an output", lambda: te.create_schedule([S, update]))
+    refused(tw.errors.ExprError, "update exists inside of the scan S only", lambda: te.create_schedule([S, outside]))
+    s = te.create_schedule(S)
+    refused(tw.errors.ArgumentError, "update", lambda: tw.lower(s, [X, update, S]))
+
+
+def test_refusals():
+    n = 8
+    X, state = te.placeholder((6, n), name="X"), te.placeholder((6, n), name="state")
+    init = te.compute((1, n), lambda _, i: 0.0, name="init")
+    fine = te.compute((6, n), lambda t, i: state[t - 1, i], name="fine")
+    E, D = tw.errors.ExprError, tw.errors.DTypeError
+
+    def updated(f, shape=(6, n)):
+        return lambda: te.scan(init, te.compute(shape, f, name="u"), state, name="S")
+
+    refused(E, "must read the state state at earlier times", updated(lambda t, i: state[t, i]))
+    refused(E, "must read the state state at earlier times", updated(lambda t, i: state[t - 2, i]))
+    refused(E, "update must have the shape of the state", updated(lambda t, i: state[t, i], (5, n)))
+    refused(E, "init must have the shape of the state", lambda: te.scan(te.compute((1, 3), lambda _, i: 0.0), fine, state))
+    refused(E, "init must give at least one time", lambda: te.scan(te.compute((0, n), lambda _, i: 0.0), fine, state))
+    refused(D, "must be float32 as the state", lambda: te.scan(te.compute((1, n), lambda _, i: 0), fine, state))
+    refused(E, "one tensor for each of the 2 states", lambda: te.scan(init, fine, [state, X]))
+    refused(E, "a state must be a placeholder", lambda: te.scan(init, fine, fine))
+    refused(E, "must be a tensor", lambda: te.scan(init, 3, state))
+    late = te.compute((6, n), lambda t, i: fine[te.max(t - 1, 0), i], name="late")
+    refused(E, "late must read fine at its own time", lambda: te.scan(init, late, state))
+    flat = te.compute((n,), lambda i: state[0, i], name="flat")
+    refused(E, "must have time as its first axis; flat has not", updated(lambda t, i: flat[i]))
+    bad = te.compute((1, n), lambda _, i: state[0, i], name="bad")
+    refused(E, "init must not depend on the state", lambda: te.scan(bad, fine, state))
+    refused(E, "index out of bounds", lambda: te.create_schedule(te.compute((6, n), lambda t, i: X[t - 1, i])))

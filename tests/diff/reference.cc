@@ -169,8 +169,10 @@ class Reference {
   }
 
   std::optional<Memory> run(Memory memory) {
-    for (const te::Operation& op : te::topological_order(sample_.outputs)) {
+    const std::vector<te::Operation> all = te::topological_order(sample_.outputs);
+    for (const te::Operation& op : all)
       if (!op->is_placeholder() && !op->compute()) return std::nullopt;
+    for (const te::Operation& op : all) {
       for (size_t i = 0; i < op->outputs.size(); ++i) compute(op, op.output(i), memory);
     }
     return memory;

@@ -3,7 +3,8 @@
 
 namespace tw::diff {
 
-// Legal while the loops are plain, as they are before any other phase: any loop of a reduction, most often a part of one.
+// Legal while the loops are plain, as they are before any other phase: any loop of a reduction, most often a part of
+// one.
 void rfactor(Stepper& s, const std::string& name) {
   if (!s.stage(name).is_reduction()) return;
   const auto reductions = [&] {

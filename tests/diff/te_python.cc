@@ -199,7 +199,11 @@ std::string te_python(const std::vector<te::Tensor>& outputs, const std::vector<
   for (const ir::Var& v : scalars)
     text += v.name() + " = te.var(\"" + v.name() + "\", " + quoted(v.type().is_index() ? ir::Type::i(32) : v.type()) +
             ")\n";
-  for (const te::Operation& op : te::topological_order(outputs)) text += declaration(op);
+  const std::vector<te::Operation> all = te::topological_order(outputs);
+  for (const te::Operation& op : all)  // what updates read is declared before them
+    if (const te::Scan* s = op->scan())
+      for (const te::Tensor& state : s->state) text += declaration(state.op());
+  for (const te::Operation& op : all) text += declaration(op);
   return text;
 }
 

@@ -10,7 +10,6 @@
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
-#include "src/ir/typing.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
 

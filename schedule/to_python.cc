@@ -123,7 +123,18 @@ class Writer {
     for (int i = 0; i < nest_.size(); ++i)
       if (before.find_stage(nest_.stage(i).name) == kNone) made.push_back(name_new_stage(i));
     if (made.empty()) made = name_new_axes(before, step);
+    forget_old_axes(before);
     line((made.empty() ? "" : join(made) + " = ") + call);
+  }
+
+  // Where a Step gave a stage another operation, op.axis and op.reduce_axis are others from here on.
+  void forget_old_axes(const LoopNest& before) {
+    for (int i = 0; i < before.size(); ++i) {
+      const StageNest& then = before.stage(i);
+      const int now = nest_.find_stage(then.name);
+      if (now == kNone || nest_.stage(now).op == then.op) continue;
+      for (int a = 0; a < then.data_rank + then.reduce_rank; ++a) axes_.erase({then.name, then.axes[a].name});
+    }
   }
 
   // A call that makes a stage of several outputs returns a tuple of tensors; any of them names the stage.

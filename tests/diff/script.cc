@@ -149,12 +149,6 @@ std::string arguments(const Sample& sample) {
   return text.str();
 }
 
-std::vector<ir::Var> variables(const Sample& sample) {
-  std::vector<ir::Var> all = sample.symbols;
-  for (const te::ScalarArgument& scalar : sample.scalars) all.push_back(scalar.var);
-  return all;
-}
-
 json recipe_json(const Sample& sample) {
   return {{"seed", sample.recipe.seed},
           {"stages", sample.recipe.stages},
@@ -164,6 +158,12 @@ json recipe_json(const Sample& sample) {
 }
 
 }  // namespace
+
+std::vector<ir::Var> variables(const Sample& sample) {
+  std::vector<ir::Var> all = sample.symbols;
+  for (const te::ScalarArgument& scalar : sample.scalars) all.push_back(scalar.var);
+  return all;
+}
 
 std::string python_script(const Sample& sample, const Finding& finding) {
   std::ostringstream text;

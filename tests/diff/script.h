@@ -7,6 +7,9 @@
 
 namespace tw::diff {
 
+// What is declared before the tensors: symbolic extents and scalar arguments.
+std::vector<ir::Var> variables(const Sample&);
+
 std::string python_script(const Sample&, const Finding&);
 
 // The path of folder/seed-N.py; the folder is made.

@@ -34,7 +34,7 @@ int print_schedules(uint64_t seed, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const Sample sample = draw(seed + static_cast<uint64_t>(i));
     const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
-    const nlohmann::json line{{"te", te_python(sample.outputs)},
+    const nlohmann::json line{{"te", te_python(sample.outputs, variables(sample))},
                               {"schedule", schedule::to_python(s)},
                               {"steps", nlohmann::json::parse(schedule::to_json(sample.steps))}};
     std::cout << line.dump() << "\n";
@@ -46,7 +46,8 @@ int run(const FuzzOptions& options) {
   const FuzzResult result = fuzz(options, true);
   for (const Found& f : result.found) {
     if (!f.report.empty()) std::cout << f.report << "\n";
-    std::cout << "found by " << f.finding.oracle << " after " << f.after << " pairs, seed " << f.seed << "\n";
+    std::cout << "found by " << f.finding.oracle << " after " << f.after << " pairs, seed " << f.seed << "\n    "
+              << f.finding.text.substr(0, f.finding.text.find('\n')) << "\n";
   }
   std::cout << coverage_table(result.tally);
   for (const std::string& name : rarely_met(result.tally)) std::cout << "rarely met: " << name << "\n";
@@ -74,6 +75,8 @@ int main(int argc, char** argv) {
   app.add_option("--replay", file, "judge the sample of such a script again")->check(CLI::ExistingFile);
   app.add_option("--script", script, "print the script of one pair's seed");
   app.add_flag("--schedules", schedules, "judge nothing: print the pairs as Python");
+  app.add_option("--findings", options.findings, "stop after so many failures")->capture_default_str();
+  app.add_flag("!--raw", options.minimise, "do not minimise failures");
   app.add_flag("--first", first, "stop at the first failure, and do not minimise it");
   CLI11_PARSE(app, argc, argv);
   if (first) {

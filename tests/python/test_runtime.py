@@ -158,7 +158,7 @@ def test_no_array(add):
 
 
 def test_rank_0_and_empty(tmp_path):
-    scalar = compile_kernel(tmp_path, "scalar", [("x", "int64", (), False), ("y", "int64", (), True)],
+    scalar = compile_kernel(tmp_path, "rank_0", [("x", "int64", (), False), ("y", "int64", (), True)],
                             "*(int64_t*)p1 = 2 * *(int64_t*)p0;")
     x, y = np.array(21, np.int64), np.array(0, np.int64)
     scalar(x, y)

@@ -300,7 +300,9 @@ class Emitter {
     const Slide& slide = slides_[i];
     if (slide.kind == SlideKind::kNone) return loop;
     if (slide.kind == SlideKind::kRolling) return allocated(i, loop);
-    return allocated(i, ir::seq({iteration(i, 0), loop}));
+    ir::Stmt first = iteration(i, 0);
+    if (!ir::as_int(slide.trips)) first = ir::if_then(slide.trips > ir::Expr(0), first);
+    return allocated(i, ir::seq({first, loop}));
   }
 
   ir::Stmt iteration(int i, const ir::Expr& of) {

@@ -24,6 +24,7 @@ const std::vector<Proposal>& proposals() {
       {"double_buffer", Phase::kStorage, 8, double_buffer},
       {"set_store_predicate", Phase::kStorage, 8, set_store_predicate},
       {"prefetch", Phase::kStorage, 10, prefetch},
+      {"tensorize", Phase::kStorage, 60, tensorize},
   };
   return table;
 }

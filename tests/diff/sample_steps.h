@@ -84,6 +84,7 @@ void random_steps(Random&, Sample&);
 void cache_read(Stepper&, const std::string&), cache_write(Stepper&, const std::string&),
     compute_inline(Stepper&, const std::string&);  // steps_graph.cc
 void rfactor(Stepper&, const std::string&);        // steps_rfactor.cc
+void tensorize(Stepper&, const std::string&);      // steps_tensorize.cc
 void split(Stepper&, const std::string&), tile(Stepper&, const std::string&), fuse(Stepper&, const std::string&),
     reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);               // steps_loops.cc
 void compute_at(Stepper&, const std::string&), set_scope(Stepper&, const std::string&);          // steps_place.cc

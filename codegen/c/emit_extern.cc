@@ -4,21 +4,8 @@
 #include <algorithm>
 
 #include "codegen/c/emitter.h"
-#include "src/ir/walk.h"
 
 namespace tw::codegen {
-
-void CEmitter::number_externs(const ir::Program& program) {
-  externs_.clear();
-  ir::walk(
-      program.body, [](const ir::Stmt&) { return true; },
-      [&](const ir::Expr& e) {
-        const auto* call = ir::as<ir::CallExtern>(e);
-        if (call && std::find(externs_.begin(), externs_.end(), call->symbol) == externs_.end())
-          externs_.push_back(call->symbol);
-        return true;
-      });
-}
 
 CText CEmitter::emit_extern(const ir::CallExtern& call, ir::Type type) {
   std::string types, values;

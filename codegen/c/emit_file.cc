@@ -7,6 +7,7 @@
 #include "codegen/c/lanes.h"
 #include "codegen/c/source.h"
 #include "codegen/c/tiles.h"
+#include "src/ir/externs.h"
 #include "src/ir/scalars.h"
 #include "src/ir/walk.h"
 #include "src/runtime/kernel.h"
@@ -136,7 +137,7 @@ void CEmitter::find_written(const ir::Program& program) {
 void CEmitter::emit_kernel(const ir::Program& program) {
   kernel_name_ = runtime::kernel_symbol(program.name);
   find_written(program);
-  number_externs(program);
+  externs_ = ir::extern_symbols(program);
   frame_ = Frame{};
   lines_.clear();
   indent_ = 1;

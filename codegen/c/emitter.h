@@ -115,7 +115,6 @@ class CEmitter {
   std::string vector_type(ir::Type element, int lanes);
   std::string pointer(const ir::Buffer& buffer) const;  // to it: "const float*"
   void find_written(const ir::Program& program);
-  void number_externs(const ir::Program& program);
 
   // Lines of the function under construction.
   void line(const std::string& text);

@@ -273,6 +273,11 @@ TEST(CodegenAgreement, LoopsMasksAndScratch) {
   C[0 : 16] = t[32 : 16]
   for j in 0..54:
     C[j + 16] = A[j]
+)",
+      R"(kernel k(A: float32[70], C: out float32[70]):
+  for i in 0..70 parallel:
+    prefetch(address(in A[i]))
+    C[i] = call_pure(float32, "fminf", A[i], 2.0) + call_pure(float32, "fmaxf", A[69 - i], 1.0)
 )"};
   Cases cases;
   for (const char* text : texts) cases.add(parse(text), {quarters(70), quarters(70)});

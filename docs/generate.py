@@ -2,7 +2,7 @@
 
     ./dev docs
 
-The sections are the methods' docstrings (python/tensorwright/schedule.py): a sentence, the loops before and after, then
+The sections are the methods' docstrings (python/tensorwright/stage.py and schedule.py): a sentence, the loops before and after, then
 "Parameters:", "Returns:" and "Raises:", then an example. {{table}} and {{steps}} in the template are where they go.
 """
 import inspect

@@ -1,0 +1,439 @@
+"""The loops of one tensor in a schedule, and the Steps on them: what ``s[C]`` is."""
+
+from __future__ import annotations
+
+import operator
+
+from . import _core
+from ._location import user_line
+
+__all__ = ["Axis", "Group", "Stage"]
+
+
+class Axis:
+    """A loop of a stage, as ``split``, ``fuse`` and ``tile`` return it: ``name``, ``stage``, ``extent``, ``reduction``."""
+
+    __slots__ = ("_facts", "stage")
+
+    def __init__(self, schedule, stage, name):
+        self._facts = schedule._axis_facts(stage, name)
+        self.stage = stage
+
+    name = property(lambda self: self._facts.name)
+    extent = property(lambda self: self._facts.extent)
+    reduction = property(lambda self: self._facts.reduction)
+
+    def __repr__(self):
+        kind = "reduction over " if self.reduction else ""
+        return f"Axis({self.stage}: {self.name}, {kind}0..{self.extent})"
+
+
+def refuse(step, rule):
+    _core._refuse_step(step, rule, user_line())
+
+
+def _factor(step, field, value):
+    if value is None or isinstance(value, _core.Factor):
+        return value
+    if not isinstance(value, bool):
+        try:
+            number = operator.index(value)
+            if -(2**63) <= number < 2**63:
+                return _core.Factor(number)
+        except TypeError:
+            pass
+    return refuse(step, f"{field} must be a positive integer, not {value!r}")
+
+
+def integer(step, field, value):
+    if not isinstance(value, bool):
+        try:
+            number = operator.index(value)
+            if -(2**63) <= number < 2**63:
+                return number
+        except TypeError:
+            pass
+    return refuse(step, f"{field} must be an integer, not {value!r}")
+
+
+def word(step, field, value):
+    return value if isinstance(value, str) else refuse(step, f"{field} must be a string, not {value!r}")
+
+
+class Stage:
+    """The loops of one tensor in a schedule: ``s[C]``. Every method appends a Step to the schedule, or raises ScheduleError and
+    leaves the schedule as it was."""
+
+    __slots__ = ("_schedule", "name")
+
+    def __init__(self, schedule, name):
+        self._schedule = schedule
+        self.name = name
+
+    @property
+    def op(self):
+        """The operation of this stage: ``s[C].op.axis`` and ``s[C].op.reduce_axis`` are its axes."""
+        return self._schedule._op(self.name)
+
+    @property
+    def leaf_iter_vars(self):
+        """The loops as they now stand, from the outside in.
+
+        >>> s = te.create_schedule(B)
+        >>> [axis.name for axis in s[B].leaf_iter_vars]
+        ['i', 'j']
+        """
+        return [self._axis(name) for name in self._schedule._leaf_names(self.name)]
+
+    def _axis(self, name):
+        return Axis(self._schedule, self.name, name)
+
+    def _name_of(self, step, axis):
+        if isinstance(axis, str):
+            return axis
+        if isinstance(axis, Axis):
+            return axis.name if axis.stage == self.name else f"{axis.name} of stage {axis.stage}"
+        if isinstance(axis, _core.IterVar):
+            return self._schedule._axis_named(self.name, axis)
+        return refuse(step, f"axis must be an axis of stage {self.name}, not {axis!r}")
+
+    def split(self, axis, factor=None, nparts=None, *, tail="auto"):
+        """Split a loop in two: ``axis`` becomes ``outer`` (extent ceil(n / factor)) and ``inner`` (extent factor).
+
+        Before ``for i in range(n)``; after ``for io in range(ceil(n / f)): for ii in range(f)`` with ``i = io * f + ii``.
+
+        Parameters: axis, a loop of this stage; exactly one of factor (the extent of the inner loop) or nparts (that of the
+        outer one), a positive int; tail, what happens to the values past n when the sizes don't divide, one of "auto", "guard",
+        "mask", "peel", "shift_inward" (see docs/schedule.md#tails).
+        Returns: (outer, inner).
+        Raises: ScheduleError if axis is not a loop of this stage or is annotated, if both or neither of factor and nparts are
+        given, or one that is not positive or too large, or for an unknown tail. Judged with the whole nest: shift_inward on a
+        reduction axis, inside a reduction loop or in a parallel loop, where visiting a value twice would change the result.
+
+        >>> s = te.create_schedule(B)
+        >>> io, ii = s[B].split(i, factor=16, tail="mask")
+        >>> io.extent, ii.name
+        (4, 'i.i')
+        """
+        name = self._name_of("split", axis)
+        sizes = _factor("split", "factor", factor), _factor("split", "nparts", nparts)
+        self._schedule._split(self.name, name, *sizes, word("split", "tail", tail), user_line())
+        return self._axis(name + ".o"), self._axis(name + ".i")
+
+    def tile(self, x, y, x_factor, y_factor, *, tail="auto"):
+        """Split two loops and put the inner ones inside: x, y become x.o, y.o, x.i, y.i.
+
+        Before ``for x: for y: body``; after ``for xo: for yo: for xi: for yi: body``, the new loops in the places of the old ones.
+
+        Parameters: x and y, loops of this stage; x_factor and y_factor, the extents of the inner loops; tail as in split.
+        Returns: (x_outer, y_outer, x_inner, y_inner).
+        Raises: ScheduleError if x and y are one loop, and as split does.
+
+        >>> s = te.create_schedule(B)
+        >>> [axis.name for axis in s[B].tile(i, j, 4, 16)]
+        ['i.o', 'j.o', 'i.i', 'j.i']
+        """
+        x, y = self._name_of("tile", x), self._name_of("tile", y)
+        factors = _factor("tile", "x_factor", x_factor), _factor("tile", "y_factor", y_factor)
+        for field, factor in zip(("x_factor", "y_factor"), factors):
+            if factor is None:
+                refuse("tile", f"{field} must be a positive integer, not None")
+        self._schedule._tile(self.name, x, y, *factors, word("tile", "tail", tail), user_line())
+        return tuple(self._axis(name) for name in (x + ".o", y + ".o", x + ".i", y + ".i"))
+
+    def fuse(self, *axes):
+        """Make one loop of several that stand directly inside each other, given from the outside in.
+
+        Before ``for i in range(n): for j in range(m)``; after ``for f in range(n * m)`` with ``i = f // m, j = f % m``.
+
+        Returns: the fused axis, named after its parts.
+        Raises: ScheduleError if no loop is named, if they are not directly inside each other, are annotated, mix data and
+        reduction axes, or have more than 2**63 - 1 iterations together.
+
+        >>> s = te.create_schedule(B)
+        >>> s[B].fuse(i, j)
+        Axis(B: i*j, 0..4096)
+        """
+        if len(axes) == 1 and isinstance(axes[0], (list, tuple)):
+            axes = axes[0]
+        names = [self._name_of("fuse", axis) for axis in axes]
+        self._schedule._fuse(self.name, names, user_line())
+        return self._axis("*".join(names))
+
+    def reorder(self, *axes):
+        """Put the named loops in the order given; they take each other's places and the other loops stay.
+
+        Before ``for i: for j: for k: body``; after ``reorder(k, i)``: ``for k: for j: for i: body``.
+
+        Raises: ScheduleError if one of them is not a loop of this stage, or is there twice.
+
+        >>> s = te.create_schedule(B)
+        >>> s[B].reorder(j, i)
+        >>> [axis.name for axis in s[B].leaf_iter_vars]
+        ['j', 'i']
+        """
+        self._schedule._reorder(self.name, [self._name_of("reorder", axis) for axis in axes], user_line())
+
+    def vectorize(self, axis):
+        """Compute all values of a loop at once, in vector lanes.
+
+        Before ``for j in range(16): B[j] = f(A[j])``; after ``B[0:16] = f(A[0:16])``. Serial and unrolled loops may stand inside it.
+
+        Raises: ScheduleError if axis is a reduction axis, or has more than 1024 iterations (TW_MAX_LANES). Judged with the whole
+        nest: a vectorized or parallel loop inside it.
+
+        >>> s = te.create_schedule(B)
+        >>> s[B].vectorize(j)
+        """
+        self._schedule._vectorize(self.name, self._name_of("vectorize", axis), user_line())
+
+    def unroll(self, axis, factor=None):
+        """Repeat the body of a loop in the code.
+
+        Before ``for i in range(4): body(i)``; after ``body(0); body(1); body(2); body(3)``.
+
+        Parameters: axis, a loop; factor, how many copies to make: the loop is split by it first, and the inner one unrolled.
+        Returns: None, or with factor the two loops (outer, inner).
+        Raises: ScheduleError if axis has more than 4096 iterations (TW_MAX_UNROLL). Judged with the whole nest: unrolled loops of
+        a stage that make more copies than that together.
+
+        >>> s = te.create_schedule(B)
+        >>> io, ii = s[B].unroll(i, factor=4)
+        """
+        if factor is not None:
+            outer, axis = self.split(axis, factor)
+        self._schedule._unroll(self.name, self._name_of("unroll", axis), user_line())
+        return None if factor is None else (outer, axis)
+
+    def parallel(self, axis, chunk=None):
+        """Spread the iterations of a loop over the threads. What is computed inside is private to an iteration.
+
+        Before ``for i in range(n)``; after ``parallel for i in range(n)``, in any order, several at a time.
+
+        Parameters: axis, a loop; chunk, how many neighbouring iterations a thread takes at a time: the loop is split by it
+        first, and the outer one is parallel.
+        Returns: None, or with chunk the two loops (outer, inner).
+        Raises: ScheduleError if axis is a reduction axis: threads would race for one element.
+
+        >>> s = te.create_schedule(B)
+        >>> io, ii = s[B].parallel(i, chunk=8)
+        """
+        inner = None
+        if chunk is not None:
+            axis, inner = self.split(axis, chunk)
+        self._schedule._parallel(self.name, self._name_of("parallel", axis), user_line())
+        return None if chunk is None else (axis, inner)
+
+    def compute_at(self, parent, scope):
+        """Compute this stage inside a loop of another one, each time only the region that is read there.
+
+        Before ``for i: P[i] = ...; for i: C[i] = P[i] + P[i + 1]``; after ``for i: { for p in i..i+2: P[p] = ...; C[i] = ... }``.
+
+        Parameters: parent, a stage (``s[C]``, or C itself); scope, a loop of it that encloses everything that reads this stage.
+        Raises: ScheduleError if scope is not a loop of parent, if parent is this stage, or if this stage is an output. Judged with
+        the whole nest: a reader outside of that loop, a loop that was split or fused since, a parent that is inlined.
+
+        >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[B].compute_at(s[C], s[C].op.axis[0])
+        >>> s.check()
+        """
+        if not isinstance(parent, Stage):
+            parent = self._schedule[parent]
+        self._schedule._compute_at(self.name, parent.name, parent._name_of("compute_at", scope), user_line())
+
+    def compute_root(self):
+        """Compute this stage whole, before everything that reads it: undoes compute_at and compute_inline.
+
+        Before ``for i: { P[i] = ...; C[i] = f(P[i]) }``; after ``for i: P[i] = ...; for i: C[i] = f(P[i])``.
+
+        Raises: ScheduleError if this stage is a placeholder.
+
+        >>> s = te.create_schedule(B)
+        >>> s[B].compute_root()
+        """
+        self._schedule._compute_root(self.name, user_line())
+
+    def compute_inline(self):
+        """Put the definition of this stage in the place of every read of it.
+
+        Before ``for i: P[i] = A[i] * 2; for i: C[i] = P[i] + 1``; after ``for i: C[i] = A[i] * 2 + 1``.
+
+        Raises: ScheduleError if this stage is an output or a reduction.
+
+        >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[B].compute_inline()
+        """
+        self._schedule._compute_inline(self.name, user_line())
+
+    def set_scope(self, scope):
+        """Where the values of this stage live: "local" (registers or stack of one thread) or "global" (memory).
+
+        Before ``alloc P: float32[64] global``; after ``alloc P: float32[64] local``. The loops stay as they are. Without it, a stage at
+        root is global and one inside another's loops is local; what several threads read is kept in memory in any case.
+
+        Raises: ScheduleError for another scope, or if an output, which lives in the caller's memory, is made local.
+
+        >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[B].set_scope("global")
+        """
+        self._schedule._set_scope(self.name, word("set_scope", "scope", scope), user_line())
+
+    def pragma(self, axis, key, value=None):
+        """Attach a hint to a loop: "auto_unroll_max_step" or "unroll_explicit".
+
+        Before ``for i: for j: body``; after ``pragma(i, "auto_unroll_max_step", 16)``: the loops at and inside i are unrolled while that
+        makes at most 16 statements. "unroll_explicit" of 0 leaves that unrolling to the code generator.
+
+        Raises: ScheduleError for other keys, a negative value, or more than 4096 statements (TW_MAX_UNROLL).
+
+        >>> s = te.create_schedule(B)
+        >>> s[B].pragma(i, "auto_unroll_max_step", 16)
+        """
+        value = 1 if value is None else _factor("pragma", "value", int(value) if isinstance(value, bool) else value).value
+        self._schedule._pragma(self.name, self._name_of("pragma", axis), word("pragma", "key", key), value, user_line())
+
+    def storage_align(self, axis, factor, offset=0):
+        """Lay out this stage in memory so that the stride of a dimension leaves ``offset`` when divided by ``factor``.
+
+        Before ``alloc P: float32[64, 64]``; after ``alloc P: float32[64, 64] strides [80, 1]`` with
+        ``storage_align(i, factor=32, offset=16)``: rows of a power of two would fall into the same sets of the cache.
+
+        Parameters: axis, a data axis of the definition; factor, elements, 1..2**20; offset, 0..factor - 1.
+        Raises: ScheduleError if axis is not a data axis, the stage is an output (the caller lays it out), or the numbers are out
+        of range.
+
+        >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[B].storage_align(s[B].op.axis[0], factor=32, offset=16)
+        """
+        factor, offset = integer("storage_align", "factor", factor), integer("storage_align", "offset", offset)
+        self._schedule._storage_align(self.name, self._name_of("storage_align", axis), factor, offset, user_line())
+
+    def double_buffer(self):
+        """Compute the part of this stage that the next iteration reads before this iteration uses its own; two buffers take turns.
+
+        Before ``for x: P = part(x); C[x] = f(P)``; after ``P[0] = part(0)``, then
+        ``for x: if x + 1 < n: P[(x + 1) % 2] = part(x + 1); C[x] = f(P[x % 2])``.
+
+        The stage must be computed at a serial loop of its reader, and what it reads must be there before that loop.
+        Raises: ScheduleError for an output or a rolling buffer; the placement is judged with the whole nest.
+
+        >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[B].compute_at(s[C], s[C].op.axis[0])
+        >>> s[B].double_buffer()
+        >>> s.check()
+        """
+        self._schedule._double_buffer(self.name, user_line())
+
+    def rolling_buffer(self):
+        """Keep what earlier iterations computed of this stage: each iteration adds what is new in its region.
+
+        Before ``for y: for r in range(3): P[r] = row(y + r); C[y] = P[0] + P[1] + P[2]``; after the rows stay in a window of three,
+        and an iteration but the first computes one: ``if r >= 2 or y == 0: P[(y + r) % 3] = row(y + r)``.
+
+        The stage must be computed at a serial loop of its reader, along which its region moves in one dimension by the same
+        distance in each iteration.
+        Raises: ScheduleError for an output or a double buffer; placement and motion are judged with the whole nest.
+
+        >>> C = te.compute((62, 64), lambda i, j: B[i, j] + B[i + 1, j] + B[i + 2, j], name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[B].compute_at(s[C], s[C].op.axis[0])
+        >>> s[B].rolling_buffer()
+        >>> s.check()
+        """
+        self._schedule._rolling_buffer(self.name, user_line())
+
+    def prefetch(self, tensor, axis, offset=1):
+        """Fetch into the cache what a loop will read of a tensor ``offset`` iterations later.
+
+        Before ``for i: C[i] = f(A[i, 0..m])``; after ``for i: prefetch A[i + offset, 0..m]; C[i] = f(A[i, 0..m])``, one prefetch a
+        line of the cache. No value depends on it.
+
+        Parameters: tensor, an input or a stage that is computed whole, which the loop reads; axis, a loop of this stage; offset,
+        iterations, 0..2**20.
+        Raises: ScheduleError if the tensor is not read inside the loop or not kept whole, or the loop is vectorized.
+
+        >>> s = te.create_schedule(B)
+        >>> s[B].prefetch(A, i, 2)
+        """
+        source, offset = self._schedule[tensor].name, integer("prefetch", "offset", offset)
+        self._schedule._prefetch(self.name, source, self._name_of("prefetch", axis), offset, user_line())
+
+    def tensorize(self, axis, intrin):
+        """Replace the loops from ``axis`` inwards by one statement of a tensor intrinsic that computes the same.
+
+        Before ``for j.i in range(16): C[i, j.i] += A[i, k] * B[k, j.i]``; after ``C[i, 0 : 16] = C[i, 0 : 16] + A[i, k] * B[k, 0 : 16]``.
+
+        Parameters: axis, a plain leaf axis of this stage; intrin, what ``te.decl_tensor_intrin`` gave, or the name of a shipped
+        one: "fma_16" (float32, 16 columns), "avx512_vnni_dot_16x4" (int32 += uint8 * int8, 16 columns of 4), "avx2_maddubs_8x4"
+        (the same over 8 columns, sums of two products in int16), "avx512_bf16_dot_16x2" (float32 += bfloat16 * bfloat16, 16
+        columns of 2). They run on every target.
+        Raises: ScheduleError if the intrinsic is not declared, the axis is annotated or the stage tensorized already; judged with
+        the whole nest: if the loops from the axis on are not those of the intrinsic in number, order and extent, have a tail, are
+        annotated or hold another stage, if the stage does not compute the same expression, if a read does not advance by
+        the same step with each loop, if a reduction outside of the axis finds no update, if the stage is predicated, kept in
+        a buffer that turns, part of a scan or inside a vectorized loop, or if products may saturate.
+
+        >>> x = te.placeholder((8, 32), name="x")
+        >>> y = te.placeholder((32, 16), name="y")
+        >>> k = te.reduce_axis((0, 32), name="k")
+        >>> z = te.compute((8, 16), lambda i, j: te.sum(x[i, k] * y[k, j], axis=k), name="z")
+        >>> s = te.create_schedule(z)
+        >>> i, j = s[z].op.axis
+        >>> s[z].reorder(i, s[z].op.reduce_axis[0], j)
+        >>> s[z].tensorize(j, "fma_16")
+        >>> s.check()
+        """
+        key = getattr(intrin, "key", intrin)
+        if not isinstance(key, str):
+            refuse("tensorize", f"intrin must be a tensor intrinsic or the name of one, not {intrin!r}")
+        self._schedule._tensorize(self.name, self._name_of("tensorize", axis), key, user_line())
+
+    def set_store_predicate(self, predicate):
+        """Leave out the elements of this stage for which the condition is false: nobody may read them.
+
+        Before ``for i: P[i] = ...``; after ``for i: if i < 10: P[i] = ...``.
+
+        Parameters: predicate, a condition over the axes of the stage's definition.
+        Raises: ScheduleError if it is no condition over these axes, or if it isn't proved that it holds wherever the stage is
+        read (an output is read everywhere); judged with the whole nest.
+
+        >>> C = te.compute((10, 64), lambda i, j: B[i, j] + 1, name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[B].set_store_predicate(s[B].op.axis[0] < 10)
+        >>> s.check()
+        """
+        if not isinstance(predicate, _core.Expr):
+            refuse("set_store_predicate", f"condition must be an expression over the axes of {self.name}, not {predicate!r}")
+        self._schedule._set_store_predicate(self.name, predicate, user_line())
+
+    def __repr__(self):
+        return f"Stage({self.name})"
+
+
+class Group:
+    """Stages between some inputs and some outputs that are placed together: ``s.create_group(outputs, inputs)``."""
+
+    __slots__ = ("_schedule", "stages")
+
+    def __init__(self, schedule, stages):
+        self._schedule = schedule
+        self.stages = stages
+
+    def compute_at(self, parent, scope):
+        """Compute all stages of the group at a loop of another stage: ``compute_at`` of each that isn't placed inside the group."""
+        for stage in self.stages:
+            if self._schedule._attach_of(stage.name) == "root":
+                stage.compute_at(parent, scope)
+
+    def compute_root(self):
+        """Compute all stages of the group whole: ``compute_root`` of each."""
+        for stage in self.stages:
+            stage.compute_root()
+
+    def __repr__(self):
+        return f"Group({', '.join(stage.name for stage in self.stages)})"

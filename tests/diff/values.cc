@@ -169,10 +169,13 @@ Result<Memory> interpret(const ir::Program& program, const Memory& inputs, const
 
 ir::InterpOptions contract(const std::vector<schedule::Step>& steps) {
   ir::InterpOptions options{.check_one_value = true};
+  const auto reused = [&](const std::string& stage) {
+    options.reused.push_back(stage);
+    for (int output = 0; output < 4; ++output) options.reused.push_back(stage + ".v" + std::to_string(output));
+  };
   for (const schedule::Step& step : steps) {
-    if (const auto* rolling = std::get_if<schedule::RollingBuffer>(&step.kind))
-      options.reused.push_back(rolling->stage);
-    if (const auto* twice = std::get_if<schedule::DoubleBuffer>(&step.kind)) options.reused.push_back(twice->stage);
+    if (const auto* rolling = std::get_if<schedule::RollingBuffer>(&step.kind)) reused(rolling->stage);
+    if (const auto* twice = std::get_if<schedule::DoubleBuffer>(&step.kind)) reused(twice->stage);
   }
   return options;
 }

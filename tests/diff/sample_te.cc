@@ -32,6 +32,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"scan", 5, scan},
       {"matmul", 10, matmul},
       {"convolve", 6, convolve},
+      {"tile", 6, tensor_tile},
   };
   return table;
 }

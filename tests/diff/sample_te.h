@@ -95,6 +95,7 @@ bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker
     strided(Maker&, const Tensor&), broadcast(Maker&, const Tensor&), flatten(Maker&, const Tensor&),
     gather(Maker&, const Tensor&), scaled(Maker&, const Tensor&);                                    // stages_index.cc
 bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);                      // stages_tuple.cc
+bool tensor_tile(Maker&, const Tensor&);                                                             // stages_tile.cc
 bool scan(Maker&, const Tensor&);                                                                    // stages_scan.cc
 bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), convolve(Maker&, const Tensor&);  // stages_reduce.cc
 

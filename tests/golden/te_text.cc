@@ -269,6 +269,7 @@ class Script {
     if (primitive == "rolling_buffer") return RollingBuffer{stage};
     if (primitive == "prefetch")
       return Prefetch{stage, args.at(0, "source"), aliased(args.at(1, "axis")), std::stoll(args.at(2, "offset"))};
+    if (primitive == "tensorize") return Tensorize{stage, axis, args.at(1, "intrin")};
     if (primitive == "set_store_predicate") return SetStorePredicate{stage, args.at(0, "condition")};
     if (primitive == "pragma")
       return Pragma{stage, axis, args.at(1, "key"), args.at(2, "value").empty() ? 1 : std::stoll(args.at(2, "value"))};

@@ -1,0 +1,34 @@
+// Stages whose innermost loops are those of a shipped tensor intrinsic, for the Step tensorize.
+#include <algorithm>
+
+#include "tests/diff/sample_te.h"
+
+namespace tw::diff {
+
+// C[i, j] = sum over k of A[i, k] * B[j, k] over 16 columns of 4 (or 8 of 4, 16 of 2), or B[k, j] over 16 columns.
+bool tensor_tile(Maker& m, const Tensor&) {
+  struct Shape {
+    int64_t columns, group;
+    Type a, b, c;
+  };
+  static const Shape kShapes[] = {{16, 4, Type::u(8), Type::i(8), Type::i(32)},
+                                  {8, 4, Type::u(8), Type::i(8), Type::i(32)},
+                                  {16, 2, Type::bf16(), Type::bf16(), Type::f(32)},
+                                  {16, 0, Type::f(32), Type::f(32), Type::f(32)}};
+  const Shape& shape = kShapes[m.random().below(4)];
+  const int64_t depth = shape.group > 0 ? shape.group : 1 + m.random().below(5);
+  const Facts small{4, 1, 0};
+  const Tensor a = m.placeholder({Expr(), depth}, shape.a, small);
+  const std::vector<Expr> sides = {shape.columns, depth};
+  const Tensor b = m.placeholder(shape.group > 0 ? sides : std::vector<Expr>{depth, shape.columns}, shape.b, small);
+  const IterVar k = te::reduce_axis(0, depth, "k");
+  const Facts facts = sum_of(mul(m.facts(a), m.facts(b)), depth, shape.c);
+  return m.define({a.shape()[0], shape.columns}, facts, [&](const Vars& v) {
+    const Expr left = a(Expr(v[0]), Expr(k));
+    const Expr right = shape.group > 0 ? b(Expr(v[1]), Expr(k)) : b(Expr(k), Expr(v[1]));
+    const std::string out = to_string(shape.c);
+    return te::sum(te::astype(left, out) * te::astype(right, out), {k});
+  });
+}
+
+}  // namespace tw::diff

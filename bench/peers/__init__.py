@@ -33,3 +33,12 @@ def matmul(threads, a, b, out, bias=None, relu=False, packed=False) -> list[Cont
         alone = " (the product alone)" if bias is not None or relu else ""
         contestants.append(Contestant(f"OpenBLAS {openblas.version(lib)}{alone}", openblas.matmul(lib, a, b, out)))
     return contestants
+
+
+def narrow_matmul(threads, a, b, out) -> list[Contestant]:
+    """out = a @ b of uint8 and int8, or of bfloat16, b's layout chosen outside the clock."""
+    lib = load().get("onednn")
+    if not lib:
+        return []
+    lib.tw_peer_threads(threads)
+    return [Contestant(f"oneDNN {lib.tw_peer_version().decode()} packed", onednn.NarrowMatmul(lib, a, b, out))]

@@ -64,6 +64,22 @@ void* tw_peer_matmul(long m, long n, long k, float* a, float* b, float* c, float
   return out;
 }
 
+// C[m,n] = A[m,k] B[k,n] of narrow operands: uint8 * int8 into int32, or with `bf16` bfloat16 * bfloat16 into float32. B is
+// brought into oneDNN's own layout here, outside the clock.
+void* tw_peer_narrow_matmul(long m, long n, long k, void* a, void* b, void* c, int bf16) {
+  using tag = memory::format_tag;
+  using type = memory::data_type;
+  const type left = bf16 ? type::bf16 : type::u8, right = bf16 ? type::bf16 : type::s8, sum = bf16 ? type::f32 : type::s32;
+  memory::desc a_desc({m, k}, left, tag::ab), b_plain({k, n}, right, tag::ab), c_desc({m, n}, sum, tag::ab);
+  dnnl::matmul::primitive_desc chosen(engine(), a_desc, memory::desc({k, n}, right, tag::any), c_desc);
+  auto* out = new Matmul{dnnl::matmul(chosen), dnnl::stream(engine()), {}};
+  memory b_memory(b_plain, engine(), b), own(chosen.weights_desc(), engine());
+  dnnl::reorder(b_memory, own).execute(out->stream, b_memory, own);
+  out->stream.wait();
+  out->arguments = {{DNNL_ARG_SRC, memory(a_desc, engine(), a)}, {DNNL_ARG_WEIGHTS, own}, {DNNL_ARG_DST, memory(c_desc, engine(), c)}};
+  return out;
+}
+
 void tw_peer_run(void* handle) {
   auto* matmul = static_cast<Matmul*>(handle);
   matmul->primitive.execute(matmul->stream, matmul->arguments);

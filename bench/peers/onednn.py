@@ -30,6 +30,8 @@ def load() -> ctypes.CDLL:
     lib.tw_peer_version.restype = ctypes.c_char_p
     lib.tw_peer_matmul.restype = ctypes.c_void_p
     lib.tw_peer_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 4 + [ctypes.c_int] * 2
+    lib.tw_peer_narrow_matmul.restype = ctypes.c_void_p
+    lib.tw_peer_narrow_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 3 + [ctypes.c_int]
     lib.tw_peer_run.argtypes = [ctypes.c_void_p]
     lib.tw_peer_free.argtypes = [ctypes.c_void_p]
     return lib
@@ -50,3 +52,12 @@ class Matmul:
 
     def __del__(self):
         self.lib.tw_peer_free(self.handle)
+
+
+class NarrowMatmul(Matmul):
+    """C = A @ B of uint8 and int8 into int32, or of bfloat16 (ml_dtypes) into float32; B in oneDNN's layout outside the clock."""
+
+    def __init__(self, lib, a, b, c):
+        self.lib, self.arrays = lib, (a, b, c)
+        (m, k), n = a.shape, b.shape[1]
+        self.handle = lib.tw_peer_narrow_matmul(m, n, k, a.ctypes.data, b.ctypes.data, c.ctypes.data, int(a.dtype.name == "bfloat16"))

@@ -3,6 +3,7 @@
 #include <set>
 #include <sstream>
 
+#include "src/ir/externs.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -61,6 +62,7 @@ static inline tw_context tw_default_context(void) {
   context.alloc = tw_default_alloc;
   context.release = tw_default_release;
   context.state = NULL;
+  context.externs = NULL;
   return context;
 }
 #endif
@@ -141,6 +143,8 @@ std::string c_header(const ir::Program& program, const Target& target) {
   for (size_t i = 0; i < program.params.size(); ++i)
     out << " *   " << names[i] << ": " << shape_text(program.params[i].buffer)
         << (program.params[i].written ? ", written" : "") << "\n";
+  const std::vector<std::string> externs = ir::extern_symbols(program);
+  for (const std::string& function : externs) out << " *   externs: " << function << "\n";
   out << " * " << program.name << "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
   out << kAbiText << kDefaultContext << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
   out << "int32_t " << symbol << "(const tw_args* args, const tw_context* context);\n";
@@ -149,8 +153,12 @@ std::string c_header(const ir::Program& program, const Target& target) {
       descriptor != "tw_scalar_descriptor")  // of which C has a type
     out << "extern const tw_kernel_descriptor " << descriptor << ";\n";
   out << "#ifdef __cplusplus\n}\n#endif\n\nstatic inline int32_t " << program.name << "_run(";
-  out << c_parameters(program, names);
-  out << ") {\n  const tw_context context = tw_default_context();\n  void* data[" << names.size() + 1 << "] = {";
+  std::string parameters = c_parameters(program, names);
+  if (!externs.empty())  // in the order of the comment
+    parameters = (parameters == "void" ? "" : parameters + ", ") + "void (*const* externs)(void)";
+  out << parameters << ") {\n  " << (externs.empty() ? "const " : "") << "tw_context context = tw_default_context();\n";
+  if (!externs.empty()) out << "  context.externs = externs;\n";
+  out << "  void* data[" << names.size() + 1 << "] = {";
   for (size_t i = 0; i < names.size(); ++i)
     out << "(void*)" << (i < program.params.size() ? "" : "&") << names[i] << ", ";
   out << "NULL};\n  tw_args args;\n  args.size = sizeof args;\n  args.version = TW_ABI_VERSION;\n  args.data = data;\n";

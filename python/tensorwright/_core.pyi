@@ -122,6 +122,23 @@ class Tensor(_Operators):
     def __ne__(self, other: object) -> bool: ...  # type: ignore[override]
     def __bool__(self) -> bool: ...  # type: ignore[override]
 
+class Stmt: ...
+
+class Buffer:
+    @property
+    def name(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int | Expr, ...]: ...
+    def access_ptr(self, mask: str, offset: int | Expr = 0) -> Expr: ...
+
+class TensorIntrin:
+    @property
+    def key(self) -> str: ...
+    @property
+    def op(self) -> Operation: ...
+
 class Factor:
     knob: str
     part: int

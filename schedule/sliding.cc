@@ -70,6 +70,12 @@ class Slider {
   }
 
   Status check_sources(int i, int step) const {
+    if (int scan = placed_.scan[i]; scan != kNone && placed_.parent[i] == scan && placed_.level[i] == 0)
+      return blame(refuse(DoubleBuffer::kName, "what " + nest_.stage(i).name +
+                                                   " reads must be there before the loop; it depends on the state of " +
+                                                   nest_.stage(scan).name + ", which each time makes for the next")
+                       << describe(nest_.stage(scan), 0) << "compute_at a loop inside of the time loop",
+                   steps_, step);
     for (int source = 0; source < nest_.size(); ++source) {
       if (!placed_.live(source) || source == i || placed_.parent[source] != placed_.parent[i] ||
           placed_.level[source] != placed_.level[i])

@@ -140,6 +140,9 @@ def test_time_stays_the_outermost_loop():
         refused(tw.errors.ScheduleError, "axis must not be the time of a scan, as t of S is", step)
     refused(tw.errors.ScheduleError, "stage must be a compute, not a scan", lambda: s.cache_write(S, "local"))
     refused(tw.errors.ScheduleError, "not a scan as S is", lambda: s[S].compute_inline())
+    s[update].double_buffer()
+    refused(tw.errors.ScheduleError, "it depends on the state of S", lambda: tw.lower(s, [X, S]))
+    s = te.create_schedule(S)
     s[update].compute_root()
     refused(tw.errors.ScheduleError, "update must be computed inside the time loop of the scan S", s.check)
 

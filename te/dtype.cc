@@ -21,6 +21,8 @@ Type dtype_named(std::string_view name) {
                                                   "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"};
   std::vector<std::string> notes;
   if (std::string meant = support::did_you_mean(name, kNames); !meant.empty()) notes.push_back(std::move(meant));
+  if (name == "int4" || name == "uint4")
+    notes.push_back("4-bit integers are stored two to a byte in uint8 tensors: te.unpack_int4, te.pack_int4");
   notes.push_back(
       "bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64, float8_e4m3fn and float8_e5m2 are "
       "dtypes");

@@ -22,6 +22,13 @@ Program elementwise(Fn fn, Type t, int64_t n) {
   return {"f", {{X}, {Z}, {Y, true}}, loop(i, n, store(Y, {i}, call(fn, args)), ForKind::kVectorized)};
 }
 
+Program elementwise_fma64() {
+  const Buffer X("X", Type::f(64), {4}, Scope::kArgument), Y("Y", Type::f(64), {4}, Scope::kArgument);
+  Var i("i");
+  const Expr x = load(X, {i});
+  return {"f", {{X}, {Y, true}}, loop(i, 4, store(Y, {i}, call(Fn::kFma, {x, x, x})))};
+}
+
 template <class Float>
 std::vector<Float> evaluate(const Program& p, std::vector<Float> x, std::vector<Float> z) {
   std::vector<Float> y(x.size());
@@ -122,6 +129,31 @@ TEST(LowerIntrinsics, RoundingWithoutAnInstructionIsExact) {
     EXPECT_EQ(worst<float>(fn, sse_target(), 20000), 0);
     EXPECT_EQ(worst<double>(fn, sse_target(), 20000), 0);
   }
+}
+
+// Cancelling sums, ties, denormals and infinities: the library's fma of the host decides.
+TEST(LowerIntrinsics, FmaWithoutAnInstructionRoundsOnce) {
+  const Buffer A("A", Type::f(32), {30000}, Scope::kArgument), B("B", Type::f(32), {30000}, Scope::kArgument),
+      Y("Y", Type::f(32), {30000}, Scope::kArgument);
+  Var i("i");
+  const Expr a = load(A, {i}), b = load(B, {i});
+  const Expr c = float_imm(Type::f(32), -1);
+  const Program p{"f", {{A}, {B}, {Y, true}}, loop(i, 30000, store(Y, {i}, call(Fn::kFma, {a, b, c})))};
+  std::mt19937 random(4);
+  std::vector<float> x, z;
+  for (int n = 0; n < 30000; ++n) {
+    const uint32_t bits = random();
+    x.push_back(0), z.push_back(0);
+    std::memcpy(&x.back(), &bits, 4);
+    z.back() = n % 2 ? 1 / x.back() : std::ldexp(1.0f + static_cast<float>(random() % 4096) / 4096, n % 300 - 150);
+    if (n % 3 == 0) x.back() = std::ldexp(1.0f + static_cast<float>(random() % 4096) / 4096, n % 200 - 100);
+  }
+  const std::vector<float> y = evaluate(intrinsics(p, sse_target()), x, z);
+  for (size_t n = 0; n < y.size(); ++n) {
+    const float exact = std::fma(x[n], z[n], -1.0f);
+    ASSERT_TRUE(y[n] == exact || (std::isnan(y[n]) && std::isnan(exact))) << x[n] << " * " << z[n] << " - 1";
+  }
+  EXPECT_THROW(intrinsics(elementwise_fma64(), sse_target()), Error);
 }
 
 TEST(LowerIntrinsics, VectorsComputeWhatScalarsCompute) {

@@ -1,0 +1,149 @@
+"""Functions of values: against NumPy, special values as C99's Annex F has them, on every target."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+INF, NAN = math.inf, math.nan
+TARGETS = ["interp", "llvm", "llvm -mcpu=x86-64", "c"]
+
+
+def apply(function, *arrays, target="llvm"):
+    """function of the elements of arrays, vectorized."""
+    n = len(arrays[0])
+    tensors = [te.placeholder((n,), a.dtype, name=f"A{k}") for k, a in enumerate(arrays)]
+    C = te.compute((n,), lambda i: function(*(A[i] for A in tensors)), name="C")
+    s = te.create_schedule(C)
+    inner = s[C].split(C.op.axis[0], factor=8)[1]
+    s[C].vectorize(inner)
+    out = np.zeros(n, C.dtype)
+    tw.build(s, [*tensors, C], target=target)(*arrays, out)
+    return out
+
+
+SPECIAL = {
+    "exp2": [(3.0, 8.0), (-1074.0, 5e-324), (0.0, 1.0), (-INF, 0.0), (INF, INF), (NAN, NAN)],
+    "expm1": [(0.0, 0.0), (-0.0, -0.0), (-INF, -1.0), (INF, INF), (NAN, NAN), (1000.0, INF), (-1000.0, -1.0)],
+    "log": [(1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (INF, INF), (NAN, NAN)],
+    "log2": [(8.0, 3.0), (5e-324, -1074.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (INF, INF), (NAN, NAN), (1.0, 0.0)],
+    "log10": [(1.0, 0.0), (0.0, -INF), (-0.0, -INF), (-1.0, NAN), (INF, INF), (NAN, NAN)],
+    "log1p": [(0.0, 0.0), (-0.0, -0.0), (-1.0, -INF), (-2.0, NAN), (INF, INF), (-INF, NAN), (NAN, NAN), (1e-300, 1e-300)],
+    "sin": [(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (NAN, NAN), (5e-324, 5e-324)],
+    "cos": [(0.0, 1.0), (-0.0, 1.0), (INF, NAN), (-INF, NAN), (NAN, NAN)],
+    "tan": [(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (NAN, NAN)],
+    "atan": [(0.0, 0.0), (-0.0, -0.0), (INF, math.pi / 2), (-INF, -math.pi / 2), (NAN, NAN), (1.0, math.pi / 4)],
+    "cbrt": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (NAN, NAN), (27.0, 3.0), (-8.0, -2.0)],
+    "exp": [(0.0, 1.0), (-0.0, 1.0), (-INF, 0.0), (INF, INF), (NAN, NAN)],
+    "tanh": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (NAN, NAN)],
+    "erf": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (NAN, NAN)],
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", sorted(SPECIAL))
+def test_special_values(name, target):
+    x, expected = (np.array(column) for column in zip(*SPECIAL[name]))
+    got = apply(getattr(te, name), x, target=target)
+    np.testing.assert_array_equal(got, expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(expected[numbers]))
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_the_hardest_arguments(name):
+    """The float64 next to a multiple of pi/2, and neighbours of large multiples."""
+    x = np.array([6381956970095103.0 * 2.0**797, 2.0**1023, 1e22, 3 * math.pi / 4, math.pi, math.pi / 2, 710.0, -1e300])
+    got = apply(getattr(te, name), x)
+    exact = getattr(np, name)(x.astype("longdouble"))  # glibc's own float64 is 8 units off at the first
+    np.testing.assert_allclose(got, exact.astype("float64"), rtol=6e-16)
+    single = np.array([16367173.0 * 2.0**72, 1e38, 1e10, math.pi, math.pi / 2], "float32")
+    exact = [getattr(math, name)(float(v)) for v in single]
+    np.testing.assert_allclose(apply(getattr(te, name), single), exact, rtol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "exp2", "expm1", "cbrt", "log1p", "log2", "log10", "atan"])
+def test_every_float(name, dtype):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = np.random.default_rng(2).uniform(0.1, 8, 200).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    numpy_name = {"atan": "arctan"}.get(name, name)
+    exact = getattr(np, numpy_name)(x.astype("float64"))
+    ulps = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-21, "float64": 2**-50}[dtype]
+    np.testing.assert_allclose(apply(getattr(te, name), x).astype("float64"), exact, rtol=ulps)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_bits(dtype, target):
+    info = np.iinfo(dtype)
+    x = np.array([0, 1, 2, 3, 64, 100, info.max, info.max // 2 + 1, info.min, 85], dtype)
+    bits = [bin(int(v) & (2**info.bits - 1))[2:] for v in x]
+    ones = apply(te.popcount, x, target=target)
+    assert ones.dtype == dtype and ones.tolist() == [b.count("1") for b in bits]
+    zeros = apply(te.clz, x, target=target)
+    assert zeros.dtype == np.int32 and zeros.tolist() == [info.bits - len(b) if b != "0" else info.bits for b in bits]
+    amounts = np.array([0, 1, 2, 3, info.bits - 1, 4, 1, 1, 1, 2], dtype)
+    np.testing.assert_array_equal(apply(lambda a, b: a << b, x, amounts, target=target), x << amounts)
+    np.testing.assert_array_equal(apply(lambda a, b: a >> b, x, amounts, target=target), x >> amounts)
+    np.testing.assert_array_equal(apply(lambda a, b: (a & b) | (a ^ ~b), x, amounts, target=target), (x & amounts) | (x ^ ~amounts))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_kinds_of_floats(dtype, target):
+    x = np.array([0, -0.0, 1, INF, -INF, NAN, -NAN, np.finfo(dtype).max], dtype)
+    np.testing.assert_array_equal(apply(te.isnan, x, target=target), np.isnan(x))
+    np.testing.assert_array_equal(apply(te.isinf, x, target=target), np.isinf(x))
+    np.testing.assert_array_equal(apply(te.isfinite, x, target=target), np.isfinite(x))
+
+
+def test_integers_are_finite():
+    x = te.placeholder((), "int32")()
+    assert str(te.isnan(x)) == "false" == str(te.isinf(x)) and str(te.isfinite(x)) == "true"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_fma_rounds_once(target):
+    a = np.array([1 + 2.0**-12, 3.0, 1e38, INF, 2.0**-100], "float32")
+    b = np.array([1 - 2.0**-12, 5.0, 10.0, 0.0, 2.0**-49], "float32")
+    c = np.array([-1.0, 7.0, -INF, 1.0, 2.0**-149], "float32")
+    np.testing.assert_array_equal(apply(te.fma, a, b, c, target=target), np.array([-(2.0**-24), 22.0, -INF, NAN, 2.0**-148], "float32"))
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=x86-64", "c -mcpu=x86-64"])
+def test_fma_of_float64_needs_the_instruction(target):
+    x = te.placeholder((8,), "float64", name="x")
+    C = te.compute((8,), lambda i: te.fma(x[i], x[i], x[i]))
+    with pytest.raises(tw.TargetError, match="fma"):
+        tw.build(te.create_schedule(C), [x, C], target=target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_reinterpret(target):
+    x = np.array([0, 1.5, -2.5, INF], "float32")
+    np.testing.assert_array_equal(apply(lambda a: te.reinterpret("int32", a), x, target=target), x.view("int32"))
+    np.testing.assert_array_equal(apply(lambda a: te.reinterpret("float32", a), x.view("int32"), target=target), x)
+    h = np.array([0, 1.5, -2.5, 7], "float16")
+    np.testing.assert_array_equal(apply(lambda a: te.reinterpret("uint16", a), h, target=target), h.view("uint16"))
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (lambda x: te.sin(x), "sin: expected a float"),
+        (lambda x: te.fma(x, x, x), "fma: expected floats"),
+        (lambda x: te.popcount(x.astype("float32")), "popcount: expected an integer"),
+        (lambda x: te.clz(x > 0), "clz: expected an integer"),
+        (lambda x: te.reinterpret("float64", x), "reinterpret: dtype must be a number as wide as int32"),
+        (lambda x: te.reinterpret("int4", x), "dtype must be one that tensors have"),
+        (lambda x: x.astype("float8_e5m2") + 1, "expected numbers to calculate with"),
+        (lambda x: te.exp(x.astype("float8_e5m2")), "expected a float"),
+    ],
+)
+def test_refusals(function, message):
+    with pytest.raises(tw.DTypeError, match=message):
+        function(te.placeholder((), "int32", name="x")())

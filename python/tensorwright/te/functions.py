@@ -155,7 +155,7 @@ def fma(x, y, z):
     """x * y + z of floats, rounded once; operands of several dtypes are promoted.
 
     >>> te.fma(te.const(2.0), 3.0, 1.0)
-    fma(2f32, 3f32, 1f32)
+    fma(2.0, 3.0, 1.0)
     """
     return _core.fma(x, y, z)
 

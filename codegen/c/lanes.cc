@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "codegen/c/dot.h"
 #include "src/ir/equal.h"
 #include "src/ir/interval.h"
 #include "src/ir/typing.h"
@@ -15,7 +16,11 @@ using namespace ir;
 
 namespace {
 
-Expr sum(const Expr& base, const Expr& offset) { return is_int(base, 0) ? offset : base + offset; }
+Expr sum(const Expr& base, const Expr& offset) {
+  const auto a = as_int(base), b = as_int(offset);
+  if (a && b && base.type().is_index()) return Expr(*a + *b);
+  return a == 0 ? offset : b == 0 ? base : base + offset;
+}
 
 // The loops over lanes of one program.
 class LaneWriter {
@@ -151,22 +156,7 @@ class LaneWriter {
     number_ = outer;
     lanes_ = outer_lanes;
     done_ = std::move(outer_done);
-    return dot_of(call.fn, lane(call.args[0]), a, b);
-  }
-
-  static Expr dot_of(Fn fn, Expr c, const std::vector<Expr>& a, const std::vector<Expr>& b) {
-    const Type wide = Type::i(32);
-    std::vector<Expr> products;
-    for (size_t j = 0; j < a.size(); ++j) products.push_back(cast(wide, a[j]) * cast(wide, b[j]));
-    if (fn == Fn::kDotU8I8) {
-      for (const Expr& product : products) c = c + product;
-      return c;
-    }
-    TW_CHECK(fn == Fn::kDotU8I8Sat, "a dot product that lowering should have expanded");
-    const Expr lowest = int_imm(wide, INT16_MIN), highest = int_imm(wide, INT16_MAX);
-    for (size_t j = 0; j < products.size(); j += 2)
-      c = c + ir::max(ir::min(products[j] + products[j + 1], highest), lowest);
-    return c;
+    return dot_lane(call.fn, lane(call.args[0]), a, b);
   }
 
   Expr ramp_lane(const Ramp& r) {

@@ -223,6 +223,29 @@ Bytes quarters(int count) {
   return bytes_of(values);
 }
 
+TEST(CodegenAgreement, DotProducts) {
+  const ir::Program p = parse(
+      R"(kernel k(A: uint8[64], B: int8[64], P: bfloat16[32], Q: bfloat16[32], C: out int32[32], D: out int32[8], E: out float32[32]):
+  C[0 : 16] = dot_u8i8(broadcast(7i32, 16), A[0 : 64], B[0 : 64])
+  C[16 : 16] = dot_u8i8(C[0 : 16], A[8 : 4], B[0 : 64])
+  D[0 : 8] = dot_u8i8_sat(broadcast(-3i32, 8), A[32 : 32], B[0 : 32])
+  E[0 : 16] = dot_bf16(broadcast(0.125, 16), P[0 : 32], Q[0 : 32])
+  E[16 : 16] = dot_bf16(E[0 : 16], P[4 : 2], Q[0 : 32])
+)");
+  std::mt19937_64 random(3);
+  Cases cases;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<Bytes> data;
+    for (const ir::Param& param : p.params) {
+      Bytes bytes(static_cast<size_t>(*ir::as_int(param.buffer.shape()[0]) * param.buffer.element().bytes()));
+      for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random());
+      data.push_back(std::move(bytes));
+    }
+    cases.add(p, std::move(data));
+  }
+  cases.expect_agreement();
+}
+
 TEST(CodegenAgreement, LoopsMasksAndScratch) {
   const char* const texts[] = {
       R"(kernel k(A: float32[70], C: out float32[70]):

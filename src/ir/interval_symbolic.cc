@@ -40,10 +40,11 @@ class Symbolic {
     return false;
   }
 
-  // Constant ends, from the ranges of all variables.
+  // Constant ends, from the ranges of all variables. Those that say how large an extent may be at all are no ends.
   SymbolicInterval numeric(const Expr& e) {
+    constexpr int64_t kFar = int64_t{1} << 40;
     const Interval range = simplifier_.interval(e);
-    if (!range.bounded()) return {e, e, false};
+    if (range.lo < -kFar || range.hi > kFar) return {e, e, false};
     return {Expr(range.lo), Expr(range.hi), true};
   }
 

@@ -59,7 +59,10 @@ TEST(Compute, Shapes) {
   EXPECT_EQ(with({}), "nothing refused");
   EXPECT_EQ(with({0, 1}), "nothing refused");
   EXPECT_EQ(with({1, 1, 1, 1, 1, 1, 1}), "placeholder A: a tensor has at most 6 dimensions, not 7");
-  EXPECT_EQ(with({Var("n")}), "placeholder A: extent 0 must be a known integer, not n");
+  EXPECT_EQ(with({Var("n")}), "placeholder A: extent 0 must be an integer or an expression of te.var, not n");
+  const Expr n = var("n");
+  EXPECT_EQ(with({n, n * Expr(2) + Expr(1), ir::min(n, Expr(7))}), "nothing refused");
+  EXPECT_EQ(with({var("x", "float32")}), "placeholder A: extent 0 must be an integer, not x of float32");
   EXPECT_EQ(with({ir::float_imm(Type::f(32), 2)}), "placeholder A: extent 0 must be an integer, not 2.0 of float32");
   EXPECT_EQ(with({int64_t{1} << 40, int64_t{1} << 40}), "placeholder A: a tensor has at most 2**56 elements");
   EXPECT_EQ(with({Expr()}), "placeholder A: extent 0 is missing");
@@ -89,8 +92,8 @@ TEST(Compute, Definitions) {
   EXPECT_EQ(with([&](Var i) { return A(i, -1); }), "A[...]: subscript 1 must not be negative, not -1");
 }
 
-// Reads of A (10 elements) in a compute of 10. One before A's first element is refused when the compute is used: A could
-// become the state of a scan.
+// Reads of A (10 elements) in a compute of 10. One before A's first element is refused when the compute is used: A
+// could become the state of a scan.
 std::string read(const std::function<Expr(Var, const Tensor&)>& f) {
   const Tensor A = placeholder({10}, "float32", "A");
   const std::string what = refusal([&] {

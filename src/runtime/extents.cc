@@ -20,7 +20,7 @@ std::optional<int64_t> evaluate(const ir::Expr& extent, const Values& values) {
   if (!x || !y) return std::nullopt;
   if (*y == 0 && b->op >= ir::BinOp::kFloorDiv && b->op <= ir::BinOp::kTruncMod) return 0;
   const ir::Interval result = ir::apply(b->op, ir::Interval::point(*x), ir::Interval::point(*y));
-  return result.is_point() ? std::optional(result.lo) : std::nullopt;
+  return result.is_point() && result.bounded() ? std::optional(result.lo) : std::nullopt;
 }
 
 namespace {

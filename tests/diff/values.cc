@@ -22,6 +22,8 @@ size_t elements(const Sample& sample, const te::Tensor& t, const std::vector<int
   return n;
 }
 
+bool is_real(ir::Type type) { return type.is_float() || type.is_float8(); }
+
 Value value_of(ir::Type type, double x) {
   Value v{};
   if (!type.is_float())
@@ -35,7 +37,7 @@ Value value_of(ir::Type type, double x) {
 
 double number(ir::Type type, Value v) {
   if (type.is_uint() && type.bits == 64) return static_cast<double>(static_cast<uint64_t>(v.i));
-  return !type.is_float() ? static_cast<double>(v.i) : type.bits == 64 ? v.d : static_cast<double>(v.f);
+  return !is_real(type) ? static_cast<double>(v.i) : type.bits == 64 ? v.d : static_cast<double>(v.f);
 }
 
 void fill(std::vector<std::byte>& bytes, ir::Type type, const Facts& facts, Random& random) {
@@ -145,7 +147,7 @@ Memory wild_inputs(const Sample& sample, const std::vector<int64_t>& sizes) {
 
 std::string difference(const Sample& sample, const Memory& expected, const Memory& got) {
   return first_difference(sample, expected, got, [&](ir::Type type, Value a, Value b, size_t i) {
-    if (!type.is_float()) return a.i == b.i;
+    if (!is_real(type)) return a.i == b.i;
     const double x = number(type, a), y = number(type, b);
     return x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= sample.facts[i].error;
   });
@@ -153,7 +155,7 @@ std::string difference(const Sample& sample, const Memory& expected, const Memor
 
 std::string bit_difference(const Sample& sample, const Memory& expected, const Memory& got) {
   return first_difference(sample, expected, got, [&](ir::Type type, Value a, Value b, size_t) {
-    if (!type.is_float()) return a.i == b.i;
+    if (!is_real(type)) return a.i == b.i;
     const double x = number(type, a), y = number(type, b);
     return (x == y && std::signbit(x) == std::signbit(y)) || (std::isnan(x) && std::isnan(y));
   });
@@ -169,13 +171,10 @@ Result<Memory> interpret(const ir::Program& program, const Memory& inputs, const
 
 ir::InterpOptions contract(const std::vector<schedule::Step>& steps) {
   ir::InterpOptions options{.check_one_value = true};
-  const auto reused = [&](const std::string& stage) {
-    options.reused.push_back(stage);
-    for (int output = 0; output < 4; ++output) options.reused.push_back(stage + ".v" + std::to_string(output));
-  };
   for (const schedule::Step& step : steps) {
-    if (const auto* rolling = std::get_if<schedule::RollingBuffer>(&step.kind)) reused(rolling->stage);
-    if (const auto* twice = std::get_if<schedule::DoubleBuffer>(&step.kind)) reused(twice->stage);
+    if (const auto* rolling = std::get_if<schedule::RollingBuffer>(&step.kind))
+      options.reused.push_back(rolling->stage);
+    if (const auto* twice = std::get_if<schedule::DoubleBuffer>(&step.kind)) options.reused.push_back(twice->stage);
   }
   return options;
 }

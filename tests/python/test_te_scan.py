@@ -53,9 +53,16 @@ def cached(s, init, update, S):
     s[L].vectorize(L.op.axis[1])
 
 
+def copied_at_a_split_of_its_own_time(s, init, update, S):
+    s.cache_write(update, "local")
+    R = s.cache_read(update, "local", [S])
+    s[R].split(R.op.axis[0], 8, tail="mask")
+    s[update].compute_at(s[R], s[R].leaf_iter_vars[1])
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("first", [1, 3])
-@pytest.mark.parametrize("schedule", [as_it_is, free_axes, tiled_together, inlined, cached])
+@pytest.mark.parametrize("schedule", [as_it_is, free_axes, tiled_together, inlined, cached, copied_at_a_split_of_its_own_time])
 def test_prefix_sum(schedule, first, target):
     X, init, update, S = prefix_sum(first=first)
     s = te.create_schedule(S)

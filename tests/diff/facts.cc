@@ -7,13 +7,17 @@ namespace tw::diff {
 
 namespace {
 
+bool is_real(ir::Type type) { return type.is_float() || type.is_float8(); }
+
 int precision(ir::Type type) {
+  if (type.is_float8()) return type == ir::Type::e4m3() ? 4 : 3;
   if (type.code == ir::TypeCode::kBFloat) return 8;
   return type.bits == 16 ? 11 : type.bits == 32 ? 24 : 53;
 }
 
 double largest(ir::Type type) {
   if (type.is_bool()) return 1;
+  if (type.is_float8()) return type == ir::Type::e4m3() ? 400 : 5e4;
   if (type.is_float()) return type == ir::Type::f(16) ? 3e4 : type.bits <= 32 ? 1e30 : 1e200;
   return std::ldexp(1.0, type.is_uint() ? type.bits : type.bits - 1);
 }
@@ -22,10 +26,10 @@ double largest(ir::Type type) {
 
 double unit(ir::Type type) { return std::ldexp(1.0, -precision(type)); }
 
-bool fits(const Facts& f, ir::Type type) { return !type.is_float() || f.bound + f.error < largest(type); }
+bool fits(const Facts& f, ir::Type type) { return !is_real(type) || f.bound + f.error < largest(type); }
 
 Facts settle(Facts f, ir::Type type) {
-  if (!type.is_float()) {
+  if (!is_real(type)) {
     // Below zero an unsigned type wraps, and nobody knows who is below zero.
     f.bound = type.is_uint() || f.bound > largest(type) ? largest(type) : f.bound;
     f.grid = 1;

@@ -13,10 +13,10 @@ const std::vector<StageKind>& stage_kinds() {
       {"pointwise", 10, pointwise},
       {"compare", 6, compare},
       {"rounding", 4, rounding},
-      {"math", 5, math},
+      {"math", 7, math},
       {"bits", 4, bits},
       {"division", 4, division},
-      {"cast", 6, cast},
+      {"cast", 8, cast},
       {"diamond", 5, diamond},
       {"stencil", 10, stencil},
       {"pad", 6, pad},
@@ -30,6 +30,8 @@ const std::vector<StageKind>& stage_kinds() {
       {"tuple reduction", 7, tuple_reduction},
       {"two values", 3, two_values},
       {"scan", 5, scan},
+      {"float8", 4, float8},
+      {"unpack", 2, unpack},
       {"matmul", 10, matmul},
       {"convolve", 6, convolve},
       {"tile", 6, tensor_tile},
@@ -132,9 +134,13 @@ int64_t Maker::most_elements(const Tensor& t) const {
   return n;
 }
 
+// Of a dtype that one can calculate with.
 Tensor Maker::source() {
-  if (!made_.empty() && random_.chance(75)) return random_.chance(70) ? made_.back() : random_.pick(made_);
-  return random_.pick(inputs_);
+  for (;;) {
+    Tensor t = random_.pick(inputs_);
+    if (!made_.empty() && random_.chance(75)) t = random_.chance(70) ? made_.back() : random_.pick(made_);
+    if (!t.dtype().is_float8()) return t;
+  }
 }
 
 Tensor Maker::like(const Tensor& t) {

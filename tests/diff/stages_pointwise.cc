@@ -1,6 +1,7 @@
 // Stages that read each element where they write it.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "te/promote.h"
 #include "tests/diff/sample_te.h"
@@ -62,42 +63,112 @@ bool rounding(Maker& m, const Tensor& t) {
   });
 }
 
+namespace {
+
+// A function of floats, with the largest slope and value that it has for operands up to `most`.
+struct Function {
+  Expr (*apply)(const Expr& x);
+  double (*slope)(double most);
+  double (*bound)(double most);
+  double domain = 1e9;
+};
+
+Expr above_one(const Expr& x) { return te::abs(x) + constant(1, x.type()); }
+
+const std::vector<Function>& functions() {
+  constexpr auto one = [](double) { return 1.0; };
+  constexpr auto two = [](double) { return 2.0; };
+  constexpr auto itself = [](double x) { return x; };
+  constexpr auto exponential = [](double x) { return std::exp(x); };
+  constexpr auto logarithm = [](double x) { return 2 * std::log(x + 1) + 1; };
+  static const std::vector<Function> table = {
+      {[](const Expr& x) { return te::exp(x); }, exponential, exponential, 8},
+      {[](const Expr& x) { return te::exp2(x); }, exponential, exponential, 8},
+      {[](const Expr& x) { return te::expm1(x); }, exponential, exponential, 8},
+      {[](const Expr& x) { return te::tanh(x); }, one, one},
+      {[](const Expr& x) { return te::sigmoid(x); }, one, one},
+      {[](const Expr& x) { return te::erf(x); }, two, one},
+      {[](const Expr& x) { return te::sin(x); }, one, one},
+      {[](const Expr& x) { return te::cos(x); }, one, one},
+      {[](const Expr& x) { return te::tan(te::tanh(x)); }, [](double) { return 4.0; }, two},
+      {[](const Expr& x) { return te::atan(x); }, one, two},
+      {[](const Expr& x) { return te::log(above_one(x)); }, two, logarithm},
+      {[](const Expr& x) { return te::log2(above_one(x)); }, two, logarithm},
+      {[](const Expr& x) { return te::log10(above_one(x)); }, two, logarithm},
+      {[](const Expr& x) { return te::log1p(te::abs(x)); }, two, logarithm},
+      {[](const Expr& x) { return te::sqrt(above_one(x)); }, one, [](double x) { return std::sqrt(x + 1); }},
+      {[](const Expr& x) { return te::cbrt(above_one(x)); }, one, [](double x) { return std::cbrt(x + 1); }},
+      {[](const Expr& x) { return te::rsqrt(above_one(x)); }, one, one},
+      {[](const Expr& x) { return te::divide(x, above_one(x)); }, one, one},
+      {[](const Expr& x) { return te::fma(x, x, x); }, [](double x) { return 2 * x + 1; },
+       [](double x) { return x * x + x; }},
+      {[](const Expr& x) { return te::select(te::isnan(x), constant(1, x.type()), te::abs(x)); }, one, itself},
+      {[](const Expr& x) { return te::power(above_one(x), constant(0.5, x.type())); }, one,
+       [](double x) { return std::sqrt(x + 1); }},
+  };
+  return table;
+}
+
+}  // namespace
+
 bool math(Maker& m, const Tensor& t) {
   const Type type = t.dtype();
-  const Facts x = m.facts(t);
   if (!type.is_float()) return false;
-  const int kind = static_cast<int>(m.random().below(8));
-  if (kind == 0 && x.bound > 8) return false;
-  static const double kSlopes[] = {0, 1, 0.5, 0.25, 1.2, 0.5, 1, 1};
-  const double bounds[] = {
-      std::exp(std::min(x.bound, 9.0)), 1, 1, 1, 1, std::sqrt(x.bound + 1), std::log(x.bound + 1), x.bound};
-  const double slope = kind == 0 ? std::exp(std::min(x.bound, 9.0) + x.error) : kSlopes[kind];
-  return m.define(t.shape(), function_of(x, slope, bounds[kind], type), [&](const Vars& v) -> Expr {
-    const Expr a = t(exprs(v)), one = constant(1, type), above = te::abs(a) + one;
-    if (kind == 0) return te::exp(a);
-    if (kind == 1) return te::tanh(a);
-    if (kind == 2) return te::rsqrt(above);
-    if (kind == 3) return te::sigmoid(a);
-    if (kind == 4) return te::erf(a);
-    if (kind == 5) return te::sqrt(above);
-    if (kind == 6) return te::log(above);
-    return te::divide(a, above);
+  const Facts x = m.facts(t);
+  const Function& f = m.random().pick(functions());
+  if (x.bound + x.error > f.domain) return false;
+  const Facts facts = function_of(x, f.slope(x.bound + x.error), f.bound(x.bound), type);
+  return m.define(t.shape(), facts, [&](const Vars& v) { return f.apply(t(exprs(v))); });
+}
+
+// Stored in eight bits, and back: nothing is calculated with those.
+bool float8(Maker& m, const Tensor& t) {
+  const Type type = t.dtype(), small = m.random().chance(50) ? Type::e4m3() : Type::e5m2();
+  if (!type.is_float() || !m.facts(t).exact()) return false;
+  if (!m.define(t.shape(), m.facts(t), [&](const Vars& v) { return te::astype(t(exprs(v)), to_string(small)); }))
+    return false;
+  const Tensor stored = m.last();
+  return m.define(t.shape(), m.facts(stored),
+                  [&](const Vars& v) { return te::astype(stored(exprs(v)), to_string(type)); });
+}
+
+// Four-bit integers, two to a byte, the first in the low half.
+bool unpack(Maker& m, const Tensor& t) {
+  if (t.rank() == 0 || !Maker::size(t, 0)) return false;
+  const int64_t n = 2 * *Maker::size(t, 0) - m.random().below(2);
+  if (n < 1) return false;
+  const Tensor packed = m.placeholder({t.shape()[0]}, Type::u(8), {255, 1, 0});
+  const bool with_sign = m.random().chance(50);
+  const std::string to = with_sign ? "int8" : "uint8";
+  return m.define({n}, {15, 1, 0}, [&](const Vars& v) {
+    const Expr high = te::astype(ir::floormod(v[0], Expr(2)) * Expr(4), "uint8");
+    const Expr four = te::arith(BinOp::kBitAnd, te::arith(BinOp::kShr, packed(ir::floordiv(v[0], Expr(2))), high),
+                                constant(15, Type::u(8)));
+    const Expr wide = te::astype(four, to);
+    return with_sign
+               ? te::arith(BinOp::kShr, te::arith(BinOp::kShl, wide, constant(4, Type::i(8))), constant(4, Type::i(8)))
+               : wide;
   });
 }
 
 bool bits(Maker& m, const Tensor& t) {
   const Type type = t.dtype();
-  if (type.is_float() || type.is_bool()) return false;
+  if (!type.is_integer()) return false;
   const Tensor other = m.like(t);
   const BinOp op = m.random().one_of({BinOp::kBitAnd, BinOp::kBitOr, BinOp::kBitXor, BinOp::kShl, BinOp::kShr});
   const Facts facts{std::ldexp(1.0, type.bits), 1, 0};
+  if (m.random().chance(25)) {
+    const bool count = m.random().chance(50);
+    return m.define(t.shape(), {64, 1, 0},
+                    [&](const Vars& v) { return count ? te::popcount(t(exprs(v))) : te::clz(t(exprs(v))); });
+  }
   return m.define(t.shape(), facts, [&](const Vars& v) { return te::arith(op, t(exprs(v)), other(exprs(v))); });
 }
 
 // Zero is among the divisors.
 bool division(Maker& m, const Tensor& t) {
   const Type type = t.dtype();
-  if (type.is_float() || type.is_bool()) return false;
+  if (!type.is_integer()) return false;
   const Tensor other = m.like(t);
   const BinOp op = m.random().one_of({BinOp::kFloorDiv, BinOp::kFloorMod, BinOp::kTruncDiv, BinOp::kTruncMod});
   const bool by_constant = m.random().chance(40);

@@ -98,7 +98,7 @@ void Memory::unwritten(int64_t at) const {
 }
 
 bool Memory::same(Value a, Value b) const {
-  if (!element_.is_float()) return a.i == b.i;
+  if (!element_.is_float() && !element_.is_float8()) return a.i == b.i;
   if (element_.bits == 64) return std::bit_cast<uint64_t>(a.d) == std::bit_cast<uint64_t>(b.d);
   return std::bit_cast<uint32_t>(a.f) == std::bit_cast<uint32_t>(b.f);
 }

@@ -98,7 +98,7 @@ NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
       bounds.extent[axis] = stage.axes[axis].extent;
     bounds.lo.assign(stage.data_rank, 0);
     if (placed.parent[i] != kNone) infer_region(nest, placed, all, i, bounds.lo, bounds.extent);
-    if (int scan = placed.scan[i]; scan != kNone) {  // no other time than the scan's own: later states are not there yet
+    if (int scan = placed.scan[i]; scan != kNone) {  // its own time only: later states are not there yet
       bounds.lo[0] = all.stages[scan].value[0];
       bounds.extent[0] = 1;
     }

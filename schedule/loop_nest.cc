@@ -40,8 +40,8 @@ Axis root_axis(const te::IterVar& iter, const StageNest& stage, const ir::Bounds
   return axis;
 }
 
-// An extern stage has no loops of ours. Its inputs stand in a body that is never computed, where all that asks who reads
-// a stage finds them.
+// An extern stage has no loops of ours. Its inputs stand in a body that is never computed, where all that asks who
+// reads a stage finds them.
 void add_reads(StageNest& stage) {
   std::vector<ir::Expr> reads;
   for (const te::Tensor& input : stage.op->inputs)
@@ -104,7 +104,7 @@ Extent operator+(const Extent& a, const Extent& b) {
 
 Extent ceil_div(const Extent& a, const Extent& b) {
   if (!a.known() || !b.known()) return Extent(ir::floordiv(a.expr() + b.expr() - ir::Expr(1), b.expr()));
-  return b.value() == 0 ? 0 : (a.value() + b.value() - 1) / b.value();
+  return b.value() == 0 ? 0 : a.value() / b.value() + (a.value() % b.value() > 0);
 }
 
 std::string to_string(const Extent& extent) { return ir::to_string(extent.expr()); }

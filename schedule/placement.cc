@@ -79,8 +79,8 @@ class Placer {
                            << "the function finds its inputs in memory",
                        steps_, stage.attach.step);
         if (!stage.alignments.empty())
-          return refuse("storage_align", "stage must not be read by an extern stage, as " + stage.name + " is by " +
-                                             nest_.stage(i).name)
+          return refuse("storage_align",
+                        "stage must not be read by an extern stage, as " + stage.name + " is by " + nest_.stage(i).name)
                  << "the function finds its inputs without gaps";
       }
     }

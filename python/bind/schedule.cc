@@ -160,10 +160,10 @@ void bind_primitives(py::class_<Schedule>& c) {
           return cache_stage(s, {CacheRead{stage, scope_named("cache_read", scope, at), readers}, source_line(at)},
                              stage + "." + scope);
         });
-  c.def("_rfactor", [](Schedule& s, const std::string& stage, const std::string& axis, int64_t factor_axis,
-                       const Line& at) {
-    return cache_stage(s, {Rfactor{stage, axis, factor_axis}, source_line(at)}, stage + ".rf");
-  });
+  c.def("_rfactor",
+        [](Schedule& s, const std::string& stage, const std::string& axis, int64_t factor_axis, const Line& at) {
+          return cache_stage(s, {Rfactor{stage, axis, factor_axis}, source_line(at)}, stage + ".rf");
+        });
   c.def("_cache_write", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
     return cache_stage(s, {CacheWrite{stage, scope_named("cache_write", scope, at)}, source_line(at)},
                        stage + "." + scope);
@@ -214,7 +214,8 @@ void bind_schedule(py::module_& m) {
       .def_readonly("name", &AxisFacts::name)
       .def_property_readonly("extent",
                              [](const AxisFacts& axis) -> py::object {
-                               return axis.extent.known() ? py::cast(axis.extent.value()) : py::cast(axis.extent.expr());
+                               return axis.extent.known() ? py::cast(axis.extent.value())
+                                                          : py::cast(axis.extent.expr());
                              })
       .def_readonly("reduction", &AxisFacts::reduction)
       .def_readonly("annotation", &AxisFacts::annotation);

@@ -284,9 +284,9 @@ py::object reduce_custom(const std::pair<std::string, std::vector<std::string>>&
     for (size_t i = 0; i < types.size(); ++i) dtypes[i] = te::dtype_name(types[i]);
     return values_of(identity(*dtypes), "the identity of a reducer");
   };
-  const std::vector<Expr> values = reducer(values_of(sources, "what is reduced"), axes,
-                                           where.is_none() ? Expr() : to_expr(where, "a condition"),
-                                           init.is_none() ? std::vector<Expr>() : values_of(init, "an init"));
+  const std::vector<Expr> values =
+      reducer(values_of(sources, "what is reduced"), axes, where.is_none() ? Expr() : to_expr(where, "a condition"),
+              init.is_none() ? std::vector<Expr>() : values_of(init, "an init"));
   return several(sources) && values.size() > 1 ? py::cast(values).cast<py::tuple>() : py::cast(values[0]);
 }
 
@@ -322,10 +322,8 @@ void bind_te(py::module_& m) {
   });
   m.def("reduce", &reduce);
   m.def("reduce_custom", &reduce_custom);
-  m.def("scan", [](const std::vector<Tensor>& init, const std::vector<Tensor>& update,
-                   const std::vector<Tensor>& state, const std::string& name) {
-    return one_or_all(te::scan(init, update, state, name, user_line()));
-  });
+  m.def("scan", [](const std::vector<Tensor>& init, const std::vector<Tensor>& update, const std::vector<Tensor>& state,
+                   const std::string& name) { return one_or_all(te::scan(init, update, state, name, user_line())); });
 }
 
 }  // namespace tw::bind

@@ -101,7 +101,8 @@ class AccessCollector {
 
   bool visit(const Store& st) {
     if (!(st.buffer == buffer_)) return false;  // another buffer's store that reads this one
-    if (static_cast<bool>(st.pred) || !st.value.type().is_scalar()) return false;  // an intrinsic's, which chooses its registers itself
+    if (static_cast<bool>(st.pred) || !st.value.type().is_scalar())
+      return false;  // an intrinsic's, which chooses its registers itself
     TileAccess access;
     access.at = st.at;
     std::vector<Var> reductions;

@@ -13,10 +13,10 @@
 
 #include <algorithm>
 
+#include "schedule/lanes.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
-#include "src/lower/index_math.h"
 #include "te/statements.h"
 
 namespace tw::schedule {
@@ -235,7 +235,7 @@ class Emitter {
       std::vector<ir::Expr> moved;
       for (size_t d = 0; d < at.size(); ++d)
         moved.push_back(
-            ir::simplify(whole(kept) ? at[d] : lower::subtract(at[d], all_.stages[kept].lo[d]), all_.ranges));
+            ir::simplify(whole(kept) ? at[d] : plus(at[d], times(all_.stages[kept].lo[d], -1)), all_.ranges));
       return std::pair(buffers_[kept][nest_.stage(kept).output_of(tensor.id())], std::move(moved));
     };
     TW_CHECK(std::none_of(stage.conditions.begin(), stage.conditions.end(),

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "schedule/lanes.h"
 #include "schedule/refuse.h"
 #include "src/ir/equal.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
-#include "src/lower/index_math.h"
 
 namespace tw::schedule {
 
@@ -24,7 +24,7 @@ struct Region {
     for (size_t s = 0; s < base.size(); ++s) {
       ir::Expr sum = base[s];
       for (size_t d = 0; d < inner.size(); ++d)
-        if (factor[s][d] != 0) sum = lower::add(sum, lower::multiply(inner[d], ir::Expr(factor[s][d])));
+        if (factor[s][d] != 0) sum = plus(sum, times(inner[d], factor[s][d]));
       out.push_back(sum);
     }
     return out;
@@ -65,8 +65,7 @@ class Matcher {
 
   Status check_loops() const {
     if (level_ == kNone)
-      return wrong("axis must be a loop of stage " + stage_.name + ", not " +
-                   stage_.axes[stage_.tensorized.axis].name)
+      return wrong("axis must be a loop of stage " + stage_.name + ", not " + stage_.axes[stage_.tensorized.axis].name)
              << describe(stage_) << "it was split or fused afterwards";
     for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position) {
       const Axis& axis = stage_.axes[stage_.leaves[position]];
@@ -83,7 +82,8 @@ class Matcher {
           return wrong("the loops from " + stage_.axes[stage_.tensorized.axis].name + " on must have no tail, as " +
                        stage_.axes[split->parent].name + " has")
                  << describe(stage_, split->parent)
-                 << "a part of " + intrin_.key + " cannot be left out; pad the tensor, or split off a part that divides";
+                 << "a part of " + intrin_.key +
+                        " cannot be left out; pad the tensor, or split off a part that divides";
     }
     return Unit{};
   }
@@ -160,8 +160,7 @@ class Matcher {
 
   ir::Expr over_loops(const ir::Expr& e) const {
     ir::Substitution index;
-    for (size_t axis = 0; axis < bounds_.index.size(); ++axis)
-      index[stage_.axes[axis].var.id()] = bounds_.index[axis];
+    for (size_t axis = 0; axis < bounds_.index.size(); ++axis) index[stage_.axes[axis].var.id()] = bounds_.index[axis];
     return ir::substitute(e, index);
   }
 
@@ -173,8 +172,7 @@ class Matcher {
     const auto differs = [&](const std::string& why) {
       const std::string shown = ir::to_string(found_sum ? over_loops(found_sum->sources[0]) : over_loops(found));
       return wrong("the stage must compute what " + intrin_.key + " computes")
-             << "expected: " + ir::to_string(wanted) << "found: " + shown + (found_sum ? ", reduced" : "")
-             << why;
+             << "expected: " + ir::to_string(wanted) << "found: " + shown + (found_sum ? ", reduced" : "") << why;
     };
     const std::string shapes = "the expressions have to agree but for the order of the operands of +, *, min and max";
     if (!wanted_sum != !found_sum) return differs("one is a reduction, the other is not");
@@ -205,11 +203,13 @@ class Matcher {
     bool saturates = false;
     for (const ir::Stmt& s : {intrin_.does.body, intrin_.does.update})
       if (s)
-        ir::walk(s, [](const ir::Stmt&) { return true; }, [&](const ir::Expr& e) {
-          const auto* call = ir::as<ir::Call>(e);
-          saturates = saturates || (call && call->fn == ir::Fn::kDotU8I8Sat);
-          return true;
-        });
+        ir::walk(
+            s, [](const ir::Stmt&) { return true; },
+            [&](const ir::Expr& e) {
+              const auto* call = ir::as<ir::Call>(e);
+              saturates = saturates || (call && call->fn == ir::Fn::kDotU8I8Sat);
+              return true;
+            });
     if (!saturates) return Unit{};
     int64_t product = 1;
     for (const auto& [id, region] : regions_) {
@@ -217,14 +217,17 @@ class Matcher {
       const te::Operation op = te::producer(region.buffer);
       const auto* given = op ? std::get_if<te::Placeholder>(&op->kind) : nullptr;
       const bool unsigned_ = region.buffer.element().is_uint();
-      const auto range = given && given->range ? *given->range : std::pair<int64_t, int64_t>(unsigned_ ? 0 : -128, unsigned_ ? 255 : 127);
+      const auto range = given && given->range
+                             ? *given->range
+                             : std::pair<int64_t, int64_t>(unsigned_ ? 0 : -128, unsigned_ ? 255 : 127);
       product *= std::max(std::abs(range.first), std::abs(range.second));
     }
     if (2 * product <= 32767) return Unit{};
     return wrong("the operands of " + intrin_.key + " must be known to be small; two products may be as large as " +
                  std::to_string(2 * product))
            << "it adds them in 16 bits, which saturate at 32767"
-           << "te.placeholder(..., range=(-64, 63)) promises what the weights are; avx512_vnni_dot_16x4 needs no promise";
+           << "te.placeholder(..., range=(-64, 63)) promises what the weights are; avx512_vnni_dot_16x4 needs no "
+              "promise";
   }
 
   // Whether x over the stage's loops is y over the same loops; binds the buffers of y on the way.
@@ -241,7 +244,8 @@ class Matcher {
       const Regions before = regions_;
       if (same(b->a, c.a) && same(b->b, c.b)) return true;
       using ir::BinOp;
-      if (b->op != BinOp::kAdd && b->op != BinOp::kMul && !(x.type().is_integer() && (b->op == BinOp::kMin || b->op == BinOp::kMax)))
+      if (b->op != BinOp::kAdd && b->op != BinOp::kMul &&
+          !(x.type().is_integer() && (b->op == BinOp::kMin || b->op == BinOp::kMax)))
         return false;
       regions_ = before;
       return same(b->a, c.b) && same(b->b, c.a);
@@ -285,12 +289,14 @@ class Matcher {
     return false;
   }
 
-  // ------------------------------------------------------------------------------------------------------ the statement
+  // ------------------------------------------------------------------------------------------------------ the
+  // statement
 
   Result<BoundIntrin> bound() const {
     bool reduces_outside = false;
     for (int position = 0; position < level_; ++position)
-      reduces_outside |= stage_.axes[stage_.leaves[position]].reduction;
+      reduces_outside |=
+          stage_.axes[stage_.leaves[position]].reduction && static_cast<bool>(bounds_.loop[stage_.leaves[position]]);
     const te::IntrinBodies& does = intrin_.does;
     if (!does.update && (reduces_outside || (sum_ && !sum_->init.empty())))
       return wrong(intrin_.key + " must have an update, for " + stage_.name + " reduces outside of it too")

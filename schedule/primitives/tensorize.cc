@@ -3,8 +3,8 @@
 //       C[i, j.i] = C[i, j.i] + A[i, k] * B[k, j.i]
 //
 // The loops from the axis on become the statement of an intrinsic that computes the same. That they do is judged on the
-// whole nest (schedule/match_intrin.h), since regions depend on where a stage stands: expression, extents and reads have
-// to agree.
+// whole nest (schedule/match_intrin.h), since regions depend on where a stage stands: expression, extents and reads
+// have to agree.
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
@@ -16,8 +16,8 @@ Result<LoopNest> apply(const LoopNest& nest, const Tensorize& step) {
   TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
   const te::TensorIntrinPtr intrin = te::find_tensor_intrin(step.intrin);
   if (!intrin)
-    return with_hint(refuse(step.kName, "intrin must be one that is declared here, not " + step.intrin),
-                     step.intrin, te::tensor_intrin_keys())
+    return with_hint(refuse(step.kName, "intrin must be one that is declared here, not " + step.intrin), step.intrin,
+                     te::tensor_intrin_keys())
            << "te.decl_tensor_intrin declares one; after the @ of a name stands the hash of what was declared";
   if (nest.stage(stage).tensorized.axis != kNone)
     return refuse(step.kName, "stage must not be tensorized twice, which " + step.stage + " is at " +

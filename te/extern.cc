@@ -1,12 +1,11 @@
 // external: a stage by a statement of the user's.
-#include "tensorwright/te_extern.h"
-
 #include <algorithm>
 
 #include "src/ir/verify.h"
 #include "src/ir/walk.h"
 #include "te/operation.h"
 #include "te/refuse.h"
+#include "tensorwright/te_extern.h"
 
 namespace tw::te {
 namespace {
@@ -51,8 +50,8 @@ std::vector<Tensor> external(const std::vector<ExternOutput>& outputs, std::vect
     const std::vector<Expr> shape = checked_shape(what, outputs[i].shape, where);
     const std::string label = outputs.size() == 1 ? name : name + ".v" + std::to_string(i);
     node->outputs.push_back({outputs[i].dtype, shape, Buffer::fresh_id(), label});
-    out.emplace_back(ir::BufferNode{node->outputs[i].buffer_id, label, outputs[i].dtype, shape, {},
-                                    ir::Scope::kArgument, nullptr});
+    out.emplace_back(
+        ir::BufferNode{node->outputs[i].buffer_id, label, outputs[i].dtype, shape, {}, ir::Scope::kArgument, nullptr});
   }
   const ir::Stmt made = body(in, out);
   if (!made) refuse(ErrorKind::kExpr, what + ": the function must return a statement", {}, where);

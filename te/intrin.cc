@@ -102,9 +102,9 @@ class Declaration {
   void buffers(const ir::Stmt& s) const {
     if (!s) return;
     for (const Buffer& buffer : ir::free_buffers(s)) {
-      const bool known = buffer == op_.output().buffer() ||
-                         std::any_of(op_->inputs.begin(), op_->inputs.end(),
-                                     [&](const Tensor& t) { return t.buffer() == buffer; });
+      const bool known =
+          buffer == op_.output().buffer() ||
+          std::any_of(op_->inputs.begin(), op_->inputs.end(), [&](const Tensor& t) { return t.buffer() == buffer; });
       if (!known) fail("the statements must touch the tensors of op only, not " + buffer.name(), {});
     }
   }
@@ -198,7 +198,8 @@ TensorIntrinPtr declare_tensor_intrin(Operation op, IntrinBodies does, std::stri
   Table& all = table();
   const std::lock_guard lock(all.mutex);
   if (all.by_key.contains(name))
-    refuse(ErrorKind::kSchedule, "decl_tensor_intrin: name must not be that of a shipped intrinsic, " + name, {}, where);
+    refuse(ErrorKind::kSchedule, "decl_tensor_intrin: name must not be that of a shipped intrinsic, " + name, {},
+           where);
   all.by_name[name] = made;
   return all.by_key[made->key] = made;
 }

@@ -1,4 +1,5 @@
-// A matrix-vector tile each: the output lies along the lanes, one group of the reduction is a product of the instruction.
+// A matrix-vector tile each: the output lies along the lanes, one group of the reduction is a product of the
+// instruction.
 //
 //   fma_16                  c[j] += a[k] * b[k, j]     16 x 1   float32
 //   avx512_vnni_dot_16x4    c[j] += a[k] * b[j, k]     16 x 4   int32 += uint8 * int8                      vpdpbusd
@@ -30,10 +31,11 @@ TensorIntrin fma(const char* key, int n) {
 TensorIntrin dot(const char* key, ir::Fn fn, int n, int group, const char* left, const char* right, const char* out) {
   const Tensor a = placeholder({group}, left, "a"), b = placeholder({n, group}, right, "b");
   const IterVar k = reduce_axis(0, group, "k");
-  const Tensor c = compute(
-      {n}, [&](Var j) { return sum(astype(a(Expr(k)), out) * astype(b(Expr(j), Expr(k)), out), {k}); }, "c");
+  const Tensor c =
+      compute({n}, [&](Var j) { return sum(astype(a(Expr(k)), out) * astype(b(Expr(j), Expr(k)), out), {k}); }, "c");
   const int width = n * group;
-  const Expr row = ir::floordiv(lanes(width), all(group, width)), column = ir::floormod(lanes(width), all(group, width));
+  const Expr row = ir::floordiv(lanes(width), all(group, width)),
+             column = ir::floormod(lanes(width), all(group, width));
   const Expr value = ir::call(fn, {ir::load(c.buffer(), {lanes(n)}), ir::load(a.buffer(), {lanes(group)}),
                                    ir::load(b.buffer(), {row, column})});
   return made(key, c, ir::store(c.buffer(), {lanes(n)}, value));

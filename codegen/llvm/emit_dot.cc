@@ -13,9 +13,7 @@ using llvm::Value;
 
 namespace {
 
-int lanes_of(Value* v) {
-  return static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements());
-}
+int lanes_of(Value* v) { return static_cast<int>(llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements()); }
 
 }  // namespace
 
@@ -52,8 +50,8 @@ Value* Emitter::emit_dot_instruction(Fn fn, Value* c, Value* a, Value* b) {
   if (id == I::not_intrinsic) return nullptr;
   llvm::Function* instruction = compat::intrinsic(module_, id, {});
   llvm::FunctionType* type = instruction->getFunctionType();
-  return b_.CreateCall(instruction, {c, b_.CreateBitCast(a, type->getParamType(1)),
-                                     b_.CreateBitCast(b, type->getParamType(2))});
+  return b_.CreateCall(instruction,
+                       {c, b_.CreateBitCast(a, type->getParamType(1)), b_.CreateBitCast(b, type->getParamType(2))});
 }
 
 // Lanes first, first + group, ...
@@ -72,8 +70,7 @@ Value* Emitter::emit_dot_bytes(Fn fn, Value* c, Value* a, Value* b) {
     Value* both = b_.CreateAdd(product(j), product(j + 1));
     if (fn == Fn::kDotU8I8Sat) {
       both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, both, llvm::ConstantInt::get(type, INT16_MAX));
-      both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, both,
-                                      llvm::ConstantInt::getSigned(type, INT16_MIN));
+      both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, both, llvm::ConstantInt::getSigned(type, INT16_MIN));
     }
     c = b_.CreateAdd(c, both);
   }
@@ -84,8 +81,8 @@ Value* Emitter::emit_dot_bytes(Fn fn, Value* c, Value* a, Value* b) {
 Value* Emitter::flushed(Value* floats) {
   llvm::Type* bits = floats->getType()->getWithNewType(b_.getInt32Ty());
   Value* word = b_.CreateBitCast(floats, bits);
-  Value* small = b_.CreateICmpEQ(b_.CreateAnd(word, llvm::ConstantInt::get(bits, 0x7F800000)),
-                                 llvm::ConstantInt::get(bits, 0));
+  Value* small =
+      b_.CreateICmpEQ(b_.CreateAnd(word, llvm::ConstantInt::get(bits, 0x7F800000)), llvm::ConstantInt::get(bits, 0));
   Value* zero = b_.CreateAnd(word, llvm::ConstantInt::get(bits, 0x80000000));
   return b_.CreateBitCast(b_.CreateSelect(small, zero, word), floats->getType());
 }
@@ -110,13 +107,13 @@ Value* Emitter::emit_dot_bfloats(Value* c, Value* a, Value* b) {
     Value* error = b_.CreateFAdd(b_.CreateFSub(before, b_.CreateFSub(sum, rest)), b_.CreateFSub(product, rest));
     Value* word = b_.CreateBitCast(sum, wide_bits);
     Value* inexact = b_.CreateFCmpONE(error, llvm::Constant::getNullValue(wide));
-    Value* even = b_.CreateICmpEQ(b_.CreateAnd(word, llvm::ConstantInt::get(wide_bits, 1)),
-                                  llvm::ConstantInt::get(wide_bits, 0));
+    Value* even =
+        b_.CreateICmpEQ(b_.CreateAnd(word, llvm::ConstantInt::get(wide_bits, 1)), llvm::ConstantInt::get(wide_bits, 0));
     // Towards the exact sum: away from zero where what is left over has the sum's sign.
-    Value* outwards = b_.CreateICmpSGE(b_.CreateXor(word, b_.CreateBitCast(error, wide_bits)),
-                                       llvm::ConstantInt::get(wide_bits, 0));
-    Value* step = b_.CreateSelect(outwards, llvm::ConstantInt::get(wide_bits, 1),
-                                  llvm::ConstantInt::getSigned(wide_bits, -1));
+    Value* outwards =
+        b_.CreateICmpSGE(b_.CreateXor(word, b_.CreateBitCast(error, wide_bits)), llvm::ConstantInt::get(wide_bits, 0));
+    Value* step =
+        b_.CreateSelect(outwards, llvm::ConstantInt::get(wide_bits, 1), llvm::ConstantInt::getSigned(wide_bits, -1));
     Value* odd = b_.CreateBitCast(b_.CreateAdd(word, step), wide);
     c = flushed(b_.CreateFPTrunc(b_.CreateSelect(b_.CreateAnd(inexact, even), odd, sum), type));
   }

@@ -1,7 +1,8 @@
-// What leaves the kernel: calls of C functions, by way of the context's table so that the object has no undefined symbol;
-// addresses; prefetches.
+// What leaves the kernel: calls of C functions, by way of the context's table so that the object has no undefined
+// symbol; addresses; prefetches.
 //
-// Arguments are passed as C passes int8_t .. int64_t, float, double and pointers; an index is an int64_t, a bool a byte.
+// Arguments are passed as C passes int8_t .. int64_t, float, double and pointers; an index is an int64_t, a bool a
+// byte.
 #include <algorithm>
 
 #include "codegen/llvm/compat.h"

@@ -1,7 +1,7 @@
 // Dot products of the interpreter.
 //
-// kDotBF16, as vdpbf16ps does it: denormals of c, a and b count as zero; c takes the product of the odd pair and then that
-// of the even pair, each with one rounding to nearest; a result that is denormal becomes a zero of its sign.
+// kDotBF16, as vdpbf16ps does it: denormals of c, a and b count as zero; c takes the product of the odd pair and then
+// that of the even pair, each with one rounding to nearest; a result that is denormal becomes a zero of its sign.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

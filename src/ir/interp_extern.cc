@@ -33,9 +33,9 @@ Type held(Type t) { return t.is_index() ? Type::i(64) : t; }
 
 struct ExternCode final : ExprCode {
   struct Argument {
-    ExprPtr value;                  // of a scalar
+    ExprPtr value;  // of a scalar
     WriteFn write = nullptr;
-    std::optional<Subscripts> at;   // of an address
+    std::optional<Subscripts> at;  // of an address
     bool written = false;
   };
   std::string symbol;

@@ -54,15 +54,14 @@ Stmt store(const Buffer& buffer, py::handle at, py::handle given) {
   if (value.type() != buffer.element() && (constant || value.type().is_index()))
     value = te::convert(buffer.element(), value);
   if (value.type() != buffer.element())
-    refuse(ErrorKind::kDType, buffer.name() + "[...]: a value of " + te::dtype_name(buffer.element()) +
-                                  " expected, not of " + te::dtype_name(value.type()),
+    refuse(ErrorKind::kDType,
+           buffer.name() + "[...]: a value of " + te::dtype_name(buffer.element()) + " expected, not of " +
+               te::dtype_name(value.type()),
            {".astype converts"});
   return ir::store(buffer, place(buffer, indices(at, "a subscript")), value);
 }
 
-Expr load(const Buffer& buffer, py::handle at) {
-  return ir::load(buffer, place(buffer, indices(at, "a subscript")));
-}
+Expr load(const Buffer& buffer, py::handle at) { return ir::load(buffer, place(buffer, indices(at, "a subscript"))); }
 
 // As tvm counts: "r", "w", "rw"; the offset in elements.
 Expr access_ptr(const Buffer& buffer, const std::string& mask, py::handle offset) {
@@ -96,9 +95,9 @@ Expr call_extern(const std::string& dtype, const std::string& symbol, const py::
 
 Stmt loop(const Var& var, py::handle extent, const Stmt& body, const std::string& kind) {
   static const std::pair<const char*, ir::ForKind> kKinds[] = {{"serial", ir::ForKind::kSerial},
-                                                              {"parallel", ir::ForKind::kParallel},
-                                                              {"vectorize", ir::ForKind::kVectorized},
-                                                              {"unroll", ir::ForKind::kUnrolled}};
+                                                               {"parallel", ir::ForKind::kParallel},
+                                                               {"vectorize", ir::ForKind::kVectorized},
+                                                               {"unroll", ir::ForKind::kUnrolled}};
   for (const auto& [name, value] : kKinds)
     if (kind == name) return ir::loop(var, te::as_index(to_expr(extent, "an extent")), body, value);
   refuse(ErrorKind::kArgument,
@@ -107,12 +106,15 @@ Stmt loop(const Var& var, py::handle extent, const Stmt& body, const std::string
 
 Expr condition(py::handle given) {
   const Expr cond = to_expr(given, "a condition");
-  if (cond.type() != Type::boolean()) refuse(ErrorKind::kDType, "if_scope: a condition expected, not " + ir::to_string(cond));
+  if (cond.type() != Type::boolean())
+    refuse(ErrorKind::kDType, "if_scope: a condition expected, not " + ir::to_string(cond));
   return cond;
 }
 
 Buffer declared(py::handle shape, const std::string& dtype, const std::string& name, const std::string& scope) {
-  const ir::Scope where = scope == "local" ? ir::Scope::kLocal : scope == "global" ? ir::Scope::kGlobal : ir::Scope::kArgument;
+  const ir::Scope where = scope == "local"    ? ir::Scope::kLocal
+                          : scope == "global" ? ir::Scope::kGlobal
+                                              : ir::Scope::kArgument;
   return Buffer(name, te::dtype_named(dtype), indices(shape, "an extent"), where);
 }
 
@@ -133,17 +135,20 @@ std::vector<Buffer> stand_ins(const std::vector<Buffer>& real, py::handle given,
   std::vector<Buffer> own;
   for (const py::handle one : given) own.push_back(one.cast<Buffer>());
   if (own.size() != real.size())
-    refuse(ErrorKind::kArgument, "expected " + std::to_string(real.size()) + " buffers, not " + std::to_string(own.size()));
+    refuse(ErrorKind::kArgument,
+           "expected " + std::to_string(real.size()) + " buffers, not " + std::to_string(own.size()));
   for (size_t i = 0; i < own.size(); ++i) {
     if (own[i].element() != real[i].element() || own[i].rank() != real[i].rank())
-      refuse(ErrorKind::kArgument, "the buffer " + own[i].name() + " must have the dtype and the rank of " + real[i].name());
+      refuse(ErrorKind::kArgument,
+             "the buffer " + own[i].name() + " must have the dtype and the rank of " + real[i].name());
     back[own[i].id()] = real[i];
   }
   return own;
 }
 
-py::object external(const std::vector<std::pair<std::string, py::object>>& outputs, const std::vector<te::Tensor>& inputs,
-                    const py::function& body, const std::string& name, py::handle in_buffers, py::handle out_buffers) {
+py::object external(const std::vector<std::pair<std::string, py::object>>& outputs,
+                    const std::vector<te::Tensor>& inputs, const py::function& body, const std::string& name,
+                    py::handle in_buffers, py::handle out_buffers) {
   std::vector<te::ExternOutput> made;
   for (const auto& [dtype, shape] : outputs) made.push_back({te::dtype_named(dtype), indices(shape, "an extent")});
   const auto call = [&](const std::vector<Buffer>& in, const std::vector<Buffer>& out) {
@@ -170,6 +175,17 @@ te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, c
     does.body = statement(made, {});
   }
   return te::declare_tensor_intrin(op, does, name, user_line());
+}
+
+// The placeholder again, with a promise about its values.
+te::Tensor promised(const te::Tensor& placeholder, int64_t lowest, int64_t highest) {
+  te::OpNode node = *placeholder.op();
+  if (!placeholder.dtype().is_integer() || lowest > highest)
+    refuse(ErrorKind::kArgument,
+           "placeholder " + node.name + ": range must be two integers (lowest, highest), of integers");
+  node.id = node.outputs[0].buffer_id = Buffer::fresh_id();
+  std::get<te::Placeholder>(node.kind).range = {lowest, highest};
+  return te::Operation(std::make_shared<const te::OpNode>(std::move(node))).output(0);
 }
 
 void bind_buffers(py::module_& m) {
@@ -211,10 +227,11 @@ void bind_statements(py::module_& m) {
   m.def("_sequence", [](std::vector<Stmt> all) { return ir::seq(std::move(all)); });
   m.def("_allocate", [](const Buffer& b, const Stmt& body) { return ir::allocate(b, body); });
   m.def("_evaluate", [](py::handle made) { return statement(made, {}); });
+  m.def("_promise", &promised);
   m.def("call_extern", &call_extern);
   m.def("_extern", &external);
-  py::class_<te::TensorIntrin, std::shared_ptr<te::TensorIntrin>>(m, "TensorIntrin",
-                                                                  "What ``te.decl_tensor_intrin`` gives: ``s[C].tensorize(axis, it)``.")
+  py::class_<te::TensorIntrin, std::shared_ptr<te::TensorIntrin>>(
+      m, "TensorIntrin", "What ``te.decl_tensor_intrin`` gives: ``s[C].tensorize(axis, it)``.")
       .def_property_readonly("key", [](const te::TensorIntrin& t) { return t.key; })
       .def_property_readonly("op", [](const te::TensorIntrin& t) { return t.op; })
       .def("__repr__", [](const te::TensorIntrin& t) { return "TensorIntrin(" + t.key + ")"; });

@@ -50,11 +50,10 @@ def register_extern(name, function):
         address = 0
     elif isinstance(function, int):
         address = function
+    elif isinstance(function, _ctypes._CFuncPtr):
+        address = _ctypes.cast(function, _ctypes.c_void_p).value
     else:
-        try:
-            address = _ctypes.cast(function, _ctypes.c_void_p).value
-        except _ctypes.ArgumentError:
-            raise ArgumentError(f"register_extern: function must be a ctypes function or an address, not {function!r}") from None
+        raise ArgumentError(f"register_extern: function must be a ctypes function or an address, not {function!r}")
     _REGISTERED[name] = function
     _core._register_extern(name, address or 0)
 

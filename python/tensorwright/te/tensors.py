@@ -3,7 +3,7 @@
 import inspect
 
 from .. import _core
-from ..errors import DTypeError, ExprError, TargetError
+from ..errors import ArgumentError, DTypeError, ExprError, TargetError
 from ._numpy import dtype_name
 
 __all__ = ["compute", "placeholder", "reduce_axis", "size_var", "thread_axis", "var"]
@@ -15,18 +15,24 @@ def _named(what, name):
     return name
 
 
-def placeholder(shape, dtype=None, name="placeholder", *, strides=None):
+def placeholder(shape, dtype=None, name="placeholder", *, strides=None, range=None):
     """An input of a kernel.
 
     Parameters: shape, up to 6 extents (one int counts as a shape of rank 1); dtype, default "float32"; name, for messages and
-    printed code; strides, in elements, for arrays that are not compact.
+    printed code; strides, in elements, for arrays that are not compact; range, the caller's promise that every value lies in
+    (lowest, highest), which nobody checks: ``tensorize`` with an intrinsic that saturates asks for it.
     Raises: ExprError for extents that are negative, unknown or too many, DTypeError for an unknown dtype.
 
     >>> A = te.placeholder((128, 64), name="A")
     >>> A.shape, A.dtype
     ((128, 64), 'float32')
     """
-    return _core.placeholder(shape, dtype_name("float32" if dtype is None else dtype), _named("placeholder", name), strides)
+    tensor = _core.placeholder(shape, dtype_name("float32" if dtype is None else dtype), _named("placeholder", name), strides)
+    if range is None:
+        return tensor
+    if not isinstance(range, (tuple, list)) or len(range) != 2 or not all(isinstance(end, int) for end in range):
+        raise ArgumentError(f"placeholder {name}: range must be two integers (lowest, highest), not {range!r}")
+    return _core._promise(tensor, *range)
 
 
 def compute(shape, fcompute, name="compute", tag="", attrs=None):

@@ -14,6 +14,8 @@
 #include "autotune/knobs.h"
 #include "autotune/rng.h"
 #include "autotune/trace.h"
+#include "src/ir/externs.h"
+#include "tensorwright/externs.h"
 
 namespace tw::autotune {
 
@@ -54,6 +56,16 @@ std::string fnv_hex(const std::string& text) {
   char hex[17];
   std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(h));
   return hex;
+}
+
+// Candidates run in other processes, which know functions by their symbols only.
+void require_symbols(const std::string& task, const Scheduled& s) {
+  for (const std::string& symbol : ir::extern_symbols(te::naive_program(s.schedule.outputs(), s.args)))
+    if (extern_is_by_pointer(symbol))
+      throw Error({ErrorKind::kTune,
+                   "task " + task + ": calls " + symbol + ", which was registered by a pointer",
+                   {},
+                   {"a pointer has a meaning in this process only; load a library that has the symbol instead"}});
 }
 
 std::string computation(const Scheduled& s) { return ir::to_string(te::naive_program(s.schedule.outputs(), s.args)); }
@@ -162,6 +174,7 @@ Task::Task(std::string name, std::string args_json, Template run, Target target)
   state->target = std::move(target);
   auto [first, config] = first_run(name, state->run);
   check_arguments(name, first);
+  require_symbols(name, first);
   state->space = Space(config.knobs());
   state->hash = fnv_hex(computation(first));
   state->first = first;

@@ -1,0 +1,205 @@
+"""Tensor intrinsics: shipped and declared ones give what the expression says, on every target; what does not fit is refused."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+TARGETS = ["llvm", "interp", "c", "llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64-v2"]
+
+
+def run(schedule, args, arrays, target):
+    out = np.zeros(tuple(args[-1].shape), args[-1].dtype)
+    tw.build(schedule, args, target=target)(*arrays, out)
+    return out
+
+
+def packed(m, n, k, group, dtypes, columns=16, promise=None):
+    A = te.placeholder((m, k), dtypes[0], name="A")
+    W = te.placeholder((n // columns, k // group, columns, group), dtypes[1], name="W", range=promise)
+    r = te.reduce_axis((0, k), name="k")
+    to = dtypes[2]
+    C = te.compute((m, n), lambda i, j: te.sum(A[i, r].astype(to) * W[j // columns, r // group, j % columns, r % group].astype(to), axis=r), name="C")
+    return A, W, C
+
+
+def in_registers(C, group, intrin, rows, columns=16):
+    s = te.create_schedule(C)
+    sums = s.cache_write(C, "local")
+    i, j = s[C].op.axis
+    io, ii = s[C].split(i, rows)
+    jo, ji = s[C].split(j, columns)
+    s[C].reorder(io, jo, ii, ji)
+    s[C].vectorize(ji)
+    s[sums].compute_at(s[C], jo)
+    i, j = s[sums].op.axis
+    jo, ji = s[sums].split(j, columns)
+    ko, ki = s[sums].split(s[sums].op.reduce_axis[0], group)
+    s[sums].reorder(ko, i, jo, ji, ki)
+    s[sums].tensorize(ji, intrin)
+    return s
+
+
+def dense(w):
+    return w.transpose(1, 3, 0, 2).reshape(w.shape[1] * w.shape[3], -1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rows", [4, 3])
+def test_vnni(target, rows):
+    A, W, C = packed(8, 32, 24, 4, ("uint8", "int8", "int32"))
+    rng = np.random.default_rng(0)
+    a, w = rng.integers(0, 256, (8, 24)).astype(np.uint8), rng.integers(-128, 128, (2, 6, 16, 4)).astype(np.int8)
+    s = in_registers(C, 4, "avx512_vnni_dot_16x4", rows)
+    np.testing.assert_array_equal(run(s, [A, W, C], [a, w], target), a.astype(np.int32) @ dense(w).astype(np.int32))
+
+
+def test_vnni_is_one_instruction():
+    if "avx512vnni" not in tw.Target("llvm -mcpu=native").features:
+        pytest.skip("this CPU lacks avx512vnni")
+    A, W, C = packed(8, 32, 24, 4, ("uint8", "int8", "int32"))
+    assert "vpdpbusd" in tw.build(in_registers(C, 4, "avx512_vnni_dot_16x4", 4), [A, W, C]).source("asm")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_bf16_has_the_bits_of_the_instruction(target):
+    A, W, C = packed(8, 32, 24, 2, ("bfloat16", "bfloat16", "float32"))
+    rng = np.random.default_rng(0)
+    bits = lambda shape: rng.integers(0, 2**16, shape).astype(np.uint16)
+    a, w = bits((8, 24)), bits((2, 12, 16, 2))
+    for values in (a, w):  # finite, over all the range: denormals, sums that overflow and lose all digits
+        values[(values & 0x7F80) == 0x7F80] &= 0xBFFF
+    a, w = a.view(ml_dtypes.bfloat16), w.view(ml_dtypes.bfloat16)
+    s = in_registers(C, 2, "avx512_bf16_dot_16x2", 4)
+    out = run(s, [A, W, C], [a, w], target)
+    reference = run(s, [A, W, C], [a, w], "interp")
+    same = (out.view(np.uint32) == reference.view(np.uint32)) | (np.isnan(out) & np.isnan(reference))
+    assert same.all()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_maddubs_with_a_promise(target):
+    A, W, C = packed(4, 16, 8, 4, ("uint8", "int8", "int32"), columns=8, promise=(-64, 63))
+    rng = np.random.default_rng(0)
+    a, w = rng.integers(0, 256, (4, 8)).astype(np.uint8), rng.integers(-64, 64, (2, 2, 8, 4)).astype(np.int8)
+    s = in_registers(C, 4, "avx2_maddubs_8x4", 2, columns=8)
+    np.testing.assert_array_equal(run(s, [A, W, C], [a, w], target), a.astype(np.int32) @ dense(w).astype(np.int32))
+
+
+def test_maddubs_without_a_promise():
+    _, _, C = packed(4, 16, 8, 4, ("uint8", "int8", "int32"), columns=8)
+    with pytest.raises(tw.ScheduleError, match="must be known to be small"):
+        in_registers(C, 4, "avx2_maddubs_8x4", 2, columns=8).check()
+
+
+def matmul(m=8, n=32, k=12):
+    A, B = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    r = te.reduce_axis((0, k), name="k")
+    return A, B, te.compute((m, n), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_fma_on_rows_of_a_plain_matmul(target):
+    A, B, C = matmul()
+    s = te.create_schedule(C)
+    jo, ji = s[C].split(C.op.axis[1], 16)
+    s[C].reorder(C.op.axis[0], jo, C.op.reduce_axis[0], ji)
+    s[C].tensorize(ji, "fma_16")
+    a, b = np.arange(96, dtype=np.float32).reshape(8, 12), np.arange(384, dtype=np.float32).reshape(12, 32) - 99
+    np.testing.assert_array_equal(run(s, [A, B, C], [a, b], target), a @ b)
+
+
+def gemv(bodies):
+    """4 columns, 3 values each; `bodies` choose among body, reset and update."""
+    a, b = te.placeholder((3,), name="a"), te.placeholder((3, 4), name="b")
+    r = te.reduce_axis((0, 3), name="r")
+    c = te.compute((4,), lambda j: te.sum(a[r] * b[r, j], axis=r), name="c")
+
+    def statements(ins, outs):
+        def made(first, adds):
+            ib = te.ir_builder.create()
+            x, y, z = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+            with ib.for_range(0, 4, name="j", kind="vectorize") as j:
+                if first:
+                    z[j] = 0.0
+            if adds:
+                with ib.for_range(0, 3, name="r") as r:
+                    with ib.for_range(0, 4, name="j", kind="vectorize") as j:
+                        z[j] = z[j] + x[r] * y[r, j]
+            return ib.get()
+
+        parts = {"body": made(True, True), "reset": made(True, False), "update": made(False, True)}
+        return tuple(parts[name] if name in bodies else None for name in parts)
+
+    return te.decl_tensor_intrin(c.op, statements, name="gemv")
+
+
+@pytest.mark.parametrize("target", ["llvm", "interp", "c"])
+@pytest.mark.parametrize("bodies", [("body", "reset", "update"), ("reset", "update"), ("update",), ("body",)], ids="-".join)
+@pytest.mark.parametrize("outside", [False, True], ids=["whole", "outside"])
+def test_declared_intrinsic(bodies, outside, target):
+    A, B, C = matmul(n=8, k=12 if outside else 3)
+    s = te.create_schedule(C)
+    i, j = C.op.axis
+    jo, ji = s[C].split(j, 4)
+    ko, ki = s[C].split(C.op.reduce_axis[0], 3)
+    s[C].reorder(i, jo, ko, ji, ki)
+    s[C].tensorize(ji, gemv(bodies))
+    if outside and "update" not in bodies:
+        with pytest.raises(tw.ScheduleError, match="must have an update"):
+            s.check()
+        return
+    k = 12 if outside else 3
+    a, b = np.arange(8 * k, dtype=np.float32).reshape(8, k), np.arange(8 * k, dtype=np.float32).reshape(k, 8) - 9
+    np.testing.assert_array_equal(run(s, [A, B, C], [a, b], target), a @ b)
+
+
+def test_a_declaration_that_computes_something_else():
+    a = te.placeholder((4,), name="a")
+    c = te.compute((4,), lambda i: a[i] * 2, name="c")
+
+    def triple(ins, outs):
+        ib = te.ir_builder.create()
+        x, y = ib.buffer_ptr(ins[0]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 4) as i:
+            y[i] = x[i] * 3.0
+        return ib.get()
+
+    with pytest.raises(tw.ScheduleError, match="the body must compute the expression"):
+        te.decl_tensor_intrin(c.op, triple)
+
+
+def test_steps_name_what_was_declared():
+    intrin = gemv(("update",))
+    A, B, C = matmul(n=8, k=3)
+    s = te.create_schedule(C)
+    jo, ji = s[C].split(C.op.axis[1], 4)
+    s[C].reorder(C.op.axis[0], jo, ji, C.op.reduce_axis[0])
+    s[C].tensorize(ji, intrin)
+    assert intrin.key in s.to_python() and intrin.key.startswith("gemv@")
+    with pytest.raises(tw.ScheduleError, match="declared here"):
+        te.create_schedule(C)[C].tensorize(C.op.axis[1], intrin.key[:-1] + "?")
+
+
+def test_what_does_not_fit():
+    A, B, C = matmul()
+    i, j = C.op.axis
+    k = C.op.reduce_axis[0]
+
+    def refused(match, schedule):
+        s = te.create_schedule(C)
+        with pytest.raises(tw.ScheduleError, match=match):
+            schedule(s[C])
+            s.check()
+
+    refused("loops must be those", lambda c: c.tensorize(j, "fma_16"))
+    refused("must be a plain loop", lambda c: (c.vectorize(j), c.tensorize(j, "fma_16")))
+    refused("twice", lambda c: (c.tensorize(j, "fma_16"), c.tensorize(k, "fma_16")))
+    refused("no tail", lambda c: (c.reorder(i, k, j), c.tensorize(c.split(j, 20)[1], "fma_16")))
+    refused("split or fused afterwards", lambda c: (c.tensorize(j, "fma_16"), c.split(j, 16)))
+    refused("must be plain", lambda c: (c.reorder(i, j), c.tensorize(j, "fma_16"), c.unroll(k)))
+    refused("vectorized loop", lambda c: (c.reorder(k, i, j), c.vectorize(i), c.tensorize(c.split(j, 16)[1], "fma_16")))
+    with pytest.raises(tw.ScheduleError, match="name of one"):
+        te.create_schedule(C)[C].tensorize(j, 16)

@@ -2,8 +2,8 @@
 // the ranges where the functions bend; computed by compiled kernels and compared with libm, which for float32 works in
 // double and for float64 in long double (64 bits of mantissa): the numbers of docs/math.md.
 //
-//   ulp [TARGET [N]]      e.g.  ulp "llvm -mcpu=x86-64" 16      all inputs take minutes; N takes each N-th block of
-//   65,536
+//   ulp [TARGET [N [FUNCTION]]]      e.g.  ulp "llvm -mcpu=x86-64" 16 sin      all inputs of a function take minutes; N
+//   takes each N-th block of 65,536
 
 #include "tests/unit/ulp.h"
 
@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "tensorwright/build.h"
@@ -152,6 +153,7 @@ int main(int argc, char** argv) try {
               "at");
   bool kept = true;
   for (const auto& [name, fn] : kFunctions) {
+    if (argc > 3 && std::string_view(argv[3]) != name) continue;
     const bool single = measure<float>(name, fn, target, every), twice = measure<double>(name, fn, target, every);
     kept = kept && single && twice;
   }

@@ -1,7 +1,7 @@
 """Largest errors of the functions of real numbers: all float32 inputs (2^28 pairs of power), 10^8 float64 inputs.
 
-The numbers of docs/math.md. Options: --every N takes each N-th block of 65,536 inputs; --target T another target than this machine;
---write puts the table into docs/math.md (of a run over all inputs only).
+The numbers of docs/math.md. Options: --every N takes each N-th block of 65,536 inputs; --target T another target than this machine; --function F one
+of them; --write puts the table into docs/math.md (of a run over all inputs only).
 """
 import argparse
 import pathlib
@@ -31,13 +31,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--target", default="llvm -mcpu=native")
+    parser.add_argument("--function")
     parser.add_argument("--write", action="store_true")
     options, _ = parser.parse_known_args()  # ./dev bench gives the options of all benches
     program = pathlib.Path(tensorwright.__file__).resolve().parents[2] / "bench" / "bench_ulp"
     if not program.exists():
         print("bench ulp: skipped: a build without LLVM")
         return 0
-    process = subprocess.Popen([program, options.target, str(options.every)], stdout=subprocess.PIPE, text=True)
+    command = [program, options.target, str(options.every), *([options.function] if options.function else [])]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     errors = {}
     for line in process.stdout:
         print(line, end="", flush=True)

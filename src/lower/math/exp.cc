@@ -40,9 +40,11 @@ ExpParts parts_of(Computation& c, const Expr& n, const Expr& p) {
   return {p, power_of_two(c, half), power_of_two(c, rest), power_of_two(c, c.value(2 * magic(c)) - rest)};
 }
 
-}  // namespace
-
-ExpParts exp_parts(Computation& c, const Expr& x) {
+struct Steps {
+  Expr t, n;  // n + magic, n
+  Expr p;     // e^r - 1
+};
+Steps steps(Computation& c, const Expr& x) {
   const Expr shift = c.value(magic(c));
   const Expr t = c.name("t", c.fma(x, c.value(1.4426950408889634), shift));
   const Expr n = c.name("n", t - shift);
@@ -50,7 +52,14 @@ ExpParts exp_parts(Computation& c, const Expr& x) {
   const double ln2_high = c.is_double() ? 0x1.62e42feep-1 : 0.693359375;
   const double ln2_low = c.is_double() ? 0x1.a39ef35793c76p-33 : -2.12194440054690583e-4;
   const Expr r = c.name("r", c.fma(n, c.value(-ln2_low), c.fma(n, c.value(-ln2_high), x)));
-  return parts_of(c, n, c.name("p", exp_minus_one(c, r)));
+  return {t, n, c.name("p", exp_minus_one(c, r))};
+}
+
+}  // namespace
+
+ExpParts exp_parts(Computation& c, const Expr& x) {
+  const Steps s = steps(c, x);
+  return parts_of(c, s.n, s.p);
 }
 
 Expr exp(Computation& c, const Expr& x) {
@@ -91,8 +100,8 @@ Expr sigmoid(Computation& c, const Expr& x) {
 Expr tanh(Computation& c, const Expr& x) {
   const Expr bound = c.value(c.is_double() ? 20 : 10);
   const Expr a = c.name("a", min(bound, c.absolute(x)));
-  const ExpParts e = exp_parts(c, c.name("y", a + a));
-  const Expr scale = c.name("s", e.scale_a * e.scale_b);
+  const Steps e = steps(c, c.name("y", a + a));
+  const Expr scale = c.name("s", power_of_two(c, e.t));
   const Expr u = c.name("u", c.fma(scale, e.p, scale - c.value(1)));
   return c.with_sign_of(binary(BinOp::kDiv, u, u + c.value(2)), x);
 }

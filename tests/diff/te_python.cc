@@ -53,7 +53,7 @@ std::string binary(const ir::Binary& b) {
     case BinOp::kDiv:
       return infix("/");
     case BinOp::kFloorDiv:
-      return function("te.floordiv");
+      return b.a.type().is_index() ? infix("//") : function("te.floordiv");  // in shapes also of numbers
     case BinOp::kFloorMod:
       return function("te.floormod");
     case BinOp::kTruncDiv:

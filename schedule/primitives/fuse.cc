@@ -12,6 +12,8 @@ namespace tw::schedule::primitives {
 
 namespace {
 
+constexpr int64_t kLargestExtent = int64_t{1} << 62;  // a split may round it up by a factor below 2^31
+
 Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
   const Axis &a = stage.axes[outer], &b = stage.axes[inner];
   if (stage.position(inner) != stage.position(outer) + 1)
@@ -25,10 +27,11 @@ Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
     if (stage.axes[axis].annotation != Annotation::kNone)
       return refuse(Fuse::kName, "axis must be a plain loop, not a " + to_string(stage.axes[axis].annotation) + " one")
              << describe(stage, axis) << "fuse before you annotate";
-  int64_t product;
-  if (a.extent.known() && b.extent.known() && __builtin_mul_overflow(a.extent.value(), b.extent.value(), &product))
+  const bool known = a.extent.known() && b.extent.known();
+  int64_t product = 0;
+  if (known && (__builtin_mul_overflow(a.extent.value(), b.extent.value(), &product) || product > kLargestExtent))
     return refuse(Fuse::kName,
-                  "the extent of the fused loop must fit in 64 bits; " + a.name + " and " + b.name + " make it larger")
+                  "the extent of the fused loop must be at most 2**62; " + a.name + " and " + b.name + " make it larger")
            << describe(stage);
   return Unit{};
 }

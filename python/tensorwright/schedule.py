@@ -95,7 +95,8 @@ class Schedule(_core.Schedule):
         Parameters: tensor, one that is computed; scope, "local" or "global".
         Returns: the computing stage's tensor, for ``s[...]``. The axes of ``tensor.op`` stay valid: data axes in both stages,
         reduction axes in the new one.
-        Raises: ScheduleError for another scope, if the tensor is inlined, or if its loops have been scheduled already.
+        Raises: ScheduleError for another scope, if the tensor is inlined, a scan or an extern, if its loops have been scheduled
+        already, or a stage is computed inside its reduction.
 
         >>> s = te.create_schedule(B)
         >>> BB = s.cache_write(B, "local")

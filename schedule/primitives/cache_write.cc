@@ -78,6 +78,12 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheWrite& step) {
            << describe(before)
            << "its loops are shared out between " + step.stage +
                   " and the new stage; call cache_write before split, reorder and the like";
+  for (int i = 0; i < nest.size(); ++i)
+    if (const Attach& attach = nest.stage(i).attach;
+        attach.kind == AttachKind::kAt && attach.stage == step.stage && attach.axis >= before.data_rank)
+      return refuse(step.kName, "no stage may be computed inside the reduction of " + step.stage + " yet, as " +
+                                    nest.stage(i).name + " is")
+             << describe(before, attach.axis) << "that loop moves to the new stage: cache_write before compute_at";
 
   LoopNest next = nest;
   StageNest computed = computing(before, nest.unique_name(step.stage + "." + to_string(step.scope)), nest.scalars());

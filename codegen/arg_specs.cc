@@ -1,11 +1,10 @@
 #include "codegen/arg_specs.h"
 
-#include "src/ir/externs.h"
-#include "tensorwright/externs.h"
-
 #include <algorithm>
 
+#include "src/ir/externs.h"
 #include "src/ir/walk.h"
+#include "tensorwright/externs.h"
 
 namespace tw::codegen {
 

@@ -36,8 +36,8 @@ std::optional<int64_t> Emitter::known_elements(const ir::Buffer& buffer) {
 }
 
 Value* Emitter::context_field(int field, llvm::Type* type) {
-  auto* context = llvm::StructType::get(
-      c_, {b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy()});
+  auto* context = llvm::StructType::get(c_, {b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy(),
+                                             b_.getPtrTy(), b_.getPtrTy(), b_.getPtrTy()});
   return b_.CreateLoad(type, b_.CreateStructGEP(context, frame_.context, field));
 }
 

@@ -32,10 +32,13 @@ Status check_predicates(const LoopNest& nest, const Placement& placed, const std
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
     if (!stage.store_predicate || !placed.live(i)) continue;
-    if (stage.output) {
+    std::string whole = stage.output ? "it is an output" : "";  // else who reads it without saying what of it
+    for (int reader : placed.readers[i])
+      if (nest.stage(reader).op->external()) whole = nest.stage(reader).name + " is an extern stage";
+    if (!whole.empty()) {
       ir::Bounds ranges = nest.scalars();
       add_ranges(stage, ranges);
-      if (!ir::can_prove(stage.store_predicate, ranges)) return unproved(stage, "it is an output", steps);
+      if (!ir::can_prove(stage.store_predicate, ranges)) return unproved(stage, whole, steps);
     }
     for (int reader : placed.readers[i]) {
       ir::Bounds ranges = nest.scalars();

@@ -32,6 +32,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"scan", 5, scan},
       {"float8", 4, float8},
       {"unpack", 2, unpack},
+      {"extern", 3, external},
       {"matmul", 10, matmul},
       {"convolve", 6, convolve},
       {"tile", 6, tensor_tile},

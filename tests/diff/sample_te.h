@@ -97,6 +97,7 @@ bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker
     unpack(Maker&, const Tensor&);                                                                   // stages_index.cc
 bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);                      // stages_tuple.cc
 bool tensor_tile(Maker&, const Tensor&);                                                             // stages_tile.cc
+bool external(Maker&, const Tensor&);                                                                // stages_extern.cc
 bool scan(Maker&, const Tensor&);                                                                    // stages_scan.cc
 bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), convolve(Maker&, const Tensor&);  // stages_reduce.cc
 

@@ -19,8 +19,9 @@ def run(*command):
 def test_a_script_declares_and_computes_what_was_drawn(seed, tmp_path):
     script = tmp_path / "pair.py"
     script.write_text(run(TOOL, "--script", seed).stdout)
-    done = run(sys.executable, script)
-    assert done.returncode == 0, done.stdout + script.read_text()
+    if "is an extern stage" not in script.read_text():  # those are statements: only the fuzzer itself replays them
+        done = run(sys.executable, script)
+        assert done.returncode == 0, done.stdout + script.read_text()
     replayed = run(TOOL, "--replay", script)
     assert replayed.returncode == 0 and replayed.stdout.endswith("all oracles agree\n"), replayed.stdout
 

@@ -3,6 +3,7 @@
 
 #include "schedule/loop_nest.h"
 #include "tensorwright/schedule.h"
+#include "tensorwright/te_extern.h"
 
 namespace tw::schedule {
 namespace {
@@ -147,6 +148,22 @@ TEST(ScheduleSteps, AxesStayValidAcrossCacheWrite) {
 TEST(ScheduleSteps, AnExtentHasToBeANumber) {
   EXPECT_THROW(Schedule({}), Error);
   EXPECT_THROW(Schedule({Tensor()}), Error);
+}
+
+// Nobody knows what of it the statement reads.
+TEST(ScheduleSteps, NoPredicateOnWhatAnExternStageReads) {
+  const Tensor a = te::placeholder({4}, "int32", "A");
+  const Tensor t = te::compute({4}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "T");
+  const auto copy = [](const std::vector<ir::Buffer>& in, const std::vector<ir::Buffer>& out) {
+    const Var i("i");
+    return ir::loop(i, 4, ir::store(out[0], {i}, ir::load(in[0], {i})));
+  };
+  Schedule s(te::external({{ir::Type::i(32), {4}}}, {t}, copy, "E"));
+  s.apply(SetStorePredicate{"T", "i < 4"});
+  EXPECT_TRUE(s.check().ok());
+  s.apply(SetStorePredicate{"T", "i < 3"});
+  ASSERT_FALSE(s.check().ok());
+  EXPECT_NE(s.check().error().what.find("E is an extern stage"), std::string::npos) << s.check().error().what;
 }
 
 }  // namespace

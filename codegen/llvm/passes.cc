@@ -1,6 +1,10 @@
 #include "codegen/llvm/passes.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
@@ -11,6 +15,8 @@
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <vector>
 
 namespace tw::codegen {
 
@@ -29,6 +35,35 @@ llvm::FunctionPassManager function_passes() {
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
   return passes;
+}
+
+// A comparison and a choice of scalars, one of which is known not to be NaN, become fmaxf on the way to instructions,
+// and no kernel calls a math library. A freeze hides what is known; it costs nothing.
+void without_library_extrema(llvm::Module& module) {
+  std::vector<llvm::SelectInst*> found;
+  for (llvm::Function& function : module)
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+      auto* select = llvm::dyn_cast<llvm::SelectInst>(&instruction);
+      if (!select || !select->getType()->isFloatingPointTy()) continue;
+      llvm::Value *a = nullptr, *b = nullptr;
+      const auto pattern = llvm::matchSelectPattern(select, a, b);
+      const bool extremum = pattern.Flavor == llvm::SPF_FMAXNUM || pattern.Flavor == llvm::SPF_FMINNUM;
+      const auto* compare = llvm::dyn_cast<llvm::FCmpInst>(select->getCondition());
+      if (!extremum || !compare) continue;
+      const llvm::Value *x = compare->getOperand(0), *y = compare->getOperand(1);
+      const llvm::Value *yes = select->getTrueValue(), *no = select->getFalseValue();
+      if ((yes == x && no == y) || (yes == y && no == x)) found.push_back(select);
+    }
+  for (llvm::SelectInst* select : found) {
+    auto* compare = llvm::cast<llvm::FCmpInst>(select->getCondition());
+    llvm::IRBuilder<> b(select);
+    llvm::Value* x = b.CreateFreeze(compare->getOperand(0));
+    llvm::Value* y = b.CreateFreeze(compare->getOperand(1));
+    const bool in_order = select->getTrueValue() == compare->getOperand(0);
+    llvm::Value* condition = b.CreateFCmp(compare->getPredicate(), x, y);
+    select->replaceAllUsesWith(b.CreateSelect(condition, in_order ? x : y, in_order ? y : x));
+    select->eraseFromParent();
+  }
 }
 
 }  // namespace
@@ -51,6 +86,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level)
   llvm::ModulePassManager all;
   all.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes()));
   all.run(module, modules);
+  without_library_extrema(module);
 }
 
 }  // namespace tw::codegen

@@ -34,11 +34,11 @@ class Emitter {
   Emitter(const LoopNest& nest, const Placement& placed, const NestBounds& all, std::vector<Slide> slides,
           const Arguments& arguments, const std::vector<BoundIntrin>& intrins)
       : nest_(nest),
-        intrins_(intrins),
         placed_(placed),
         all_(all),
         slides_(std::move(slides)),
         arguments_(arguments),
+        intrins_(intrins),
         buffers_(nest.size()),
         attached_(nest.size()) {
     for (int i = 0; i < nest.size(); ++i) {
@@ -419,8 +419,8 @@ class Emitter {
       body = loop_around(stage, leaf, body, in_vector);
       const auto* loop = ir::as<ir::For>(body);
       if (intrin.level == kNone || position < intrin.level || !loop || in_vector) continue;
-      body = ir::loop(loop->var, loop->extent, loop->body,
-                      lanes ? ir::ForKind::kUnrolled : ir::ForKind::kVectorized, loop->tail);
+      body = ir::loop(loop->var, loop->extent, loop->body, lanes ? ir::ForKind::kUnrolled : ir::ForKind::kVectorized,
+                      loop->tail);
       lanes = true;
     }
     return ir::refresh(body);

@@ -38,10 +38,14 @@ Value* Emitter::emit_dot_instruction(Fn fn, Value* c, Value* a, Value* b) {
   I::ID id = I::not_intrinsic;
   const bool wide = lanes == 16;
   const bool narrow = lanes == 8 && target_.has("avx512vl");
+  const auto chosen = [&](I::ID of_16, I::ID of_8) {
+    if (wide) return of_16;
+    return narrow ? of_8 : I::ID{I::not_intrinsic};
+  };
   if (fn == Fn::kDotU8I8 && target_.has("avx512vnni"))
-    id = wide ? I::x86_avx512_vpdpbusd_512 : narrow ? I::x86_avx512_vpdpbusd_256 : I::not_intrinsic;
+    id = chosen(I::x86_avx512_vpdpbusd_512, I::x86_avx512_vpdpbusd_256);
   if (fn == Fn::kDotBF16 && target_.has("avx512bf16"))
-    id = wide ? I::x86_avx512bf16_dpbf16ps_512 : narrow ? I::x86_avx512bf16_dpbf16ps_256 : I::not_intrinsic;
+    id = chosen(I::x86_avx512bf16_dpbf16ps_512, I::x86_avx512bf16_dpbf16ps_256);
   if (fn == Fn::kDotU8I8Sat && lanes == 8 && target_.has("avx2")) {
     Value* pairs = b_.CreateCall(compat::intrinsic(module_, I::x86_avx2_pmadd_ub_sw, {}), {a, b});
     Value* ones = splat(b_.getInt16(1), 16);

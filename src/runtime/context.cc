@@ -14,6 +14,7 @@ const tw_context kHostContext = {
     [](const tw_context*, size_t bytes) { return scratch_alloc(bytes); },
     [](const tw_context*, void* memory) { scratch_release(memory); },
     nullptr,
+    nullptr,
 };
 
 }  // namespace

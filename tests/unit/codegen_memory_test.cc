@@ -201,7 +201,8 @@ TEST(CodegenMemory, NoMemoryIsACode) {
                        --static_cast<Counter*>(self->state)->live;
                        std::free(memory);
                      },
-                     &counter};
+                     &counter,
+                     nullptr};
   std::vector<float> a(64), c(64);
   void* data[] = {a.data(), c.data()};
   const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data};

@@ -87,9 +87,10 @@ TEST(Procedures, CastsFoldToWhatTheInterpreterComputes) {
       const interp::UnaryFn compute = interp::cast_function(from, to);
       for (const Expr& v : values_of(from)) {
         const Expr out = fold_cast(to, v);
-        if (out)
+        if (out) {
           ASSERT_TRUE(same(to, value_of(out), compute(value_of(v))))
               << to_string(from) << " " << to_string(v) << " as " << to_string(to) << " folds to " << to_string(out);
+        }
       }
     }
 }

@@ -192,7 +192,8 @@ TEST(Rules, DataRulesHoldForAllBytes) {
         proved[n] += prove(rules[n], t, mentions(rules[n].from, Kind::kAny, 2) ? few : all, constants);
     }
   }
-  for (size_t n = 0; n < rules.size(); ++n) EXPECT_TRUE(proved[n] > 0 || has_op(rules[n].from, BinOp::kDiv)) << rules[n].name;
+  for (size_t n = 0; n < rules.size(); ++n)
+    EXPECT_TRUE(proved[n] > 0 || has_op(rules[n].from, BinOp::kDiv)) << rules[n].name;
 }
 
 TEST(Rules, DataRulesHoldForFloats) {
@@ -201,7 +202,7 @@ TEST(Rules, DataRulesHoldForFloats) {
     std::vector<Expr> domain;
     for (double v : {0.0, -0.0, 1.0, -1.0, 2.5, 1e-7, -6e-8, 60000.0, infinity, -infinity, std::nan("")})
       domain.push_back(float_imm(t, v));
-      for (const Rule& rule : all_data_rules()) {
+    for (const Rule& rule : all_data_rules()) {
       SCOPED_TRACE(to_string(t) + " " + rule.name);
       const bool constants = mentions(rule.from, Kind::kConstant, 0);  // integers only
       if (applies(rule, t) && !constants) prove(rule, t, domain, {});

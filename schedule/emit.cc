@@ -84,7 +84,7 @@ class Emitter {
     for (int d = 0; d < stage.data_rank && !whole(i); ++d) shape[d] = all_.stages[i].extent[d].expr();
     std::vector<ir::Expr> strides = aligned_strides(stage, shape);
     if (slides_[i].kind == SlideKind::kDouble) {
-      if (!strides.empty()) strides.insert(strides.begin(), strides.empty() ? ir::Expr(1) : strides[0] * shape[0]);
+      if (!strides.empty()) strides.insert(strides.begin(), strides[0] * shape[0]);
       shape.insert(shape.begin(), 2);
     }
     Scope scope = stage.scope.value_or(placed_.parent[i] == kNone ? Scope::kGlobal : Scope::kLocal);

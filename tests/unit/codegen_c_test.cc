@@ -8,6 +8,7 @@
 #include "codegen/c/source.h"
 #include "src/lower/pipeline.h"
 #include "src/runtime/kernel.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 
 namespace tw {
@@ -21,7 +22,10 @@ std::string output_of(const std::string& command) {
   return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
 }
 
-std::string in_temp(const std::string& name) { return testing::TempDir() + "tw_c_" + name; }
+std::string in_temp(const std::string& name) {
+  static const test::Folder folder;
+  return folder / name;
+}
 
 void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
@@ -124,7 +128,7 @@ TEST_F(CodegenC, NamesCollideWithNothing) {
 TEST_F(CodegenC, HeaderOfAKernelWithTheDefaultNameCompiles) {
   build(named("kernel"), target("c"))->save(in_temp("default.c"));
   write(in_temp("main.c"),
-        "#include \"tw_c_default.h\"\n#include <stdio.h>\n"
+        "#include \"default.h\"\n#include <stdio.h>\n"
         "static float a[4096], c[4096];\nstatic int64_t b[4096], d[4096];\n"
         "int main(void) {\n  printf(\"%d\", (int)kernel_run(a, b, c, d));\n  return 0;\n}\n");
   EXPECT_EQ(output_of("cc -std=c99 -o " + in_temp("main ") + in_temp("main.c ") + in_temp("default.c") + " -lm && " +

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "src/runtime/kernel.h"
+#include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 
 namespace tw {
@@ -43,7 +44,10 @@ std::string output_of(const std::string& command) {
   return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
 }
 
-std::string in_temp(const std::string& name) { return testing::TempDir() + "tw_export_" + name; }
+std::string in_temp(const std::string& name) {
+  static const test::Folder folder;
+  return folder / name;
+}
 
 TEST(CodegenExport, NoUndefinedSymbolForAnyCpu) {
   for (const char* cpu : {"x86-64", "x86-64-v2", "x86-64-v3", "znver5"})
@@ -95,7 +99,7 @@ TEST(CodegenExport, HeaderRunsTheKernelFromPlainC) {
   if (output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
   build(named("dense"), native())->save(in_temp("dense.o"));
   std::ofstream(in_temp("main.c"))
-      << "#include \"tw_export_dense.h\"\n"
+      << "#include \"dense.h\"\n"
          "#include <stdio.h>\n"
          "static float a[4096], c[4096];\nstatic int64_t b[4096], d[4096];\n"
          "int main(void) {\n"

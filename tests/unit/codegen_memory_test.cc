@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 
 namespace tw {
@@ -184,7 +185,8 @@ TEST(CodegenMemory, NoMemoryIsACode) {
     C[i] = a[i]
 )");
   const auto module = build(p, native());
-  module->save(testing::TempDir() + "no_memory.so");
+  const test::Folder folder;
+  module->save(folder / "no_memory.so");
   struct Counter {
     int wanted, live;
   } counter{2, 0};
@@ -206,7 +208,7 @@ TEST(CodegenMemory, NoMemoryIsACode) {
   std::vector<float> a(64), c(64);
   void* data[] = {a.data(), c.data()};
   const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data};
-  void* library = dlopen((testing::TempDir() + "no_memory.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen((folder / "no_memory.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
   const auto kernel = reinterpret_cast<runtime::KernelFn>(dlsym(library, "tw_k"));
   EXPECT_EQ(kernel(&args, &context), TW_ERROR_OUT_OF_MEMORY);

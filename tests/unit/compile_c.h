@@ -1,34 +1,14 @@
 // Compiles C at test time into shared objects that follow the kernel ABI: kernels that misbehave as a test needs.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 
+#include "tests/unit/folder.h"
+
 namespace tw::test {
-
-// A folder that goes with the object.
-class Folder {
- public:
-  Folder() {
-    char name[] = "/tmp/tw_test_XXXXXX";
-    if (!mkdtemp(name)) throw std::runtime_error("mkdtemp");
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // C for a kernel `name` over float vectors x (read) and y (written) of n elements; `body` sees x, y, n, args and
 // context.

@@ -1,3 +1,4 @@
+// Quotas are read off a root folder that each test writes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -5,6 +6,7 @@
 #include <fstream>
 
 #include "src/runtime/cpu_quota.h"
+#include "tests/unit/folder.h"
 
 namespace tw::runtime {
 namespace {
@@ -12,13 +14,12 @@ namespace {
 // A root folder with the given files in it.
 class Root : public ::testing::Test {
  protected:
-  Root() : root_(testing::TempDir() + "tw_cpu_quota") { std::filesystem::remove_all(root_); }
-  ~Root() override { std::filesystem::remove_all(root_); }
   void write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  std::string root_;
+  const test::Folder folder_;
+  const std::string root_ = folder_.path();
 };
 
 TEST_F(Root, NoQuotaWhereNoneIsSet) {

@@ -124,19 +124,6 @@ TEST(ThreadPool, RefusesSillyThreadCounts) {
   EXPECT_THROW(set_num_threads(1 << 20), Error);
 }
 
-// Prints; fails only when a region costs what starting a thread would.
-TEST(ThreadPool, ARegionCostsMicroseconds) {
-  const Threads use(2);
-  const auto nothing = [](int64_t, int64_t, void*) -> int32_t { return 0; };
-  constexpr int kRounds = 20000;
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < kRounds; ++i) parallel_for(2, nothing, nullptr);
-  const double us =
-      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / kRounds;
-  std::printf("a parallel loop of 2 empty iterations on 2 threads: %.2f us\n", us);
-  EXPECT_LT(us, 100);
-}
-
 // Two iterations that wait for each other, so that each runs on a thread of its own; the worker notes where it may run.
 struct Meeting {
   std::thread::id caller = std::this_thread::get_id();

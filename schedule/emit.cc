@@ -13,7 +13,6 @@
 
 #include <algorithm>
 
-#include "schedule/lanes.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -36,18 +35,11 @@ class Emitter {
       : nest_(nest),
         placed_(placed),
         all_(all),
-        slides_(std::move(slides)),
-        arguments_(arguments),
+        kept_(nest, placed, all, std::move(slides), arguments),
         intrins_(intrins),
-        buffers_(nest.size()),
         attached_(nest.size()) {
     for (int i = 0; i < nest.size(); ++i) {
-      if (whole(i)) slides_[i] = {};
-      if (auto given = arguments.find(i); given != arguments.end()) buffers_[i] = given->second;
       if (!placed.live(i)) continue;
-      buffers_[i].resize(nest.stage(i).buffers.size());
-      for (size_t output = 0; output < buffers_[i].size(); ++output)
-        if (!buffers_[i][output]) buffers_[i][output] = scratch(i, output);
       if (placed.parent[i] == kNone) {
         roots_.push_back(i);
       } else {
@@ -72,49 +64,13 @@ class Emitter {
     bool in_vector;
   };
 
-  // Whether the stage is kept whole, so that its root axes are its subscripts.
-  bool whole(int i) const {
-    return nest_.stage(i).is_placeholder() || nest_.stage(i).op->external() || arguments_.contains(i);
-  }
-
-  ir::Buffer scratch(int i, size_t output) const {
-    const StageNest& stage = nest_.stage(i);
-    const te::Output& kept = stage.op->outputs[output];
-    std::vector<ir::Expr> shape = kept.shape;
-    for (int d = 0; d < stage.data_rank && !whole(i); ++d) shape[d] = all_.stages[i].extent[d].expr();
-    std::vector<ir::Expr> strides = aligned_strides(stage, shape);
-    if (slides_[i].kind == SlideKind::kDouble) {
-      if (!strides.empty()) strides.insert(strides.begin(), strides[0] * shape[0]);
-      shape.insert(shape.begin(), 2);
-    }
-    Scope scope = stage.scope.value_or(placed_.parent[i] == kNone ? Scope::kGlobal : Scope::kLocal);
-    std::string name = buffers_[i].size() == 1 ? stage.name : stage.name + ".v" + std::to_string(output);
-    return ir::Buffer(name, kept.dtype, shape, scope, strides);
-  }
-
-  // What storage_align asks for; empty when it asks for nothing.
-  static std::vector<ir::Expr> aligned_strides(const StageNest& stage, const std::vector<ir::Expr>& shape) {
-    std::vector<ir::Expr> strides;
-    if (stage.alignments.empty()) return strides;
-    ir::Expr stride = 1;
-    for (int d = stage.data_rank; d-- > 0;) {
-      for (const Alignment& alignment : stage.alignments)
-        if (alignment.axis == d)
-          stride = stride + ir::floormod(ir::Expr(alignment.offset) - stride, ir::Expr(alignment.factor));
-      stride = ir::simplify(stride);
-      strides.insert(strides.begin(), stride);
-      stride = stride * shape[d];
-    }
-    return strides;
-  }
-
   // The stage, then `rest`, which reads it.
   ir::Stmt produce(int i, ir::Stmt rest, bool in_vector) {
     return allocated(i, ir::seq({emit_stage(i, in_vector), std::move(rest)}));
   }
 
   ir::Stmt allocated(int i, ir::Stmt both) const {
-    for (const ir::Buffer& buffer : buffers_[i]) {
+    for (const ir::Buffer& buffer : kept_.buffers(i)) {
       if (buffer.scope() == Scope::kArgument) continue;
       if (buffer.scope() == Scope::kLocal && has_parallel_loop(both)) {
         // Threads that share values find them in memory, not in one thread's registers.
@@ -165,7 +121,7 @@ class Emitter {
     }
     if (int scan = placed_.scan[stage.id]; scan != kNone)  // what depends on a state begins after the given states
       add_condition(stage, stage.bounds.index[0] >= te::first_time(*nest_.stage(scan).op->scan()), true);
-    if (const Slide& slide = slides_[stage.id]; slide.kind == SlideKind::kRolling)
+    if (const Slide& slide = kept_.slide(stage.id); slide.kind == SlideKind::kRolling)
       add_condition(
           stage,
           stage.bounds.value[slide.dim] >= ir::Expr(slide.extent - slide.step) || ir::eq(slide.loop, ir::Expr(0)),
@@ -211,11 +167,11 @@ class Emitter {
 
   // What the user wrote of an extern stage; everything that it touches is kept whole.
   ir::Stmt by_user(int i, const te::Extern& written) const {
-    ir::BufferMap kept;
+    ir::BufferMap buffers;
     for (int source = 0; source <= i; ++source)
-      for (size_t output = 0; output < buffers_[source].size(); ++output)
-        kept[nest_.stage(source).buffers[output].id()] = buffers_[source][output];
-    return te::statement(written, kept);
+      for (size_t output = 0; output < kept_.buffers(source).size(); ++output)
+        buffers[nest_.stage(source).buffers[output].id()] = kept_.buffers(source)[output];
+    return te::statement(written, buffers);
   }
 
   // The statement that stands for all loops from here on.
@@ -227,39 +183,12 @@ class Emitter {
     return begins ? ir::seq({init_part(stage, intrin.level, in_vector), update}) : update;
   }
 
-  // A statement over whole tensors, over what is kept of them.
+  // `statement`, which stands for the loops from the intrinsic's level on.
   ir::Stmt relocated(const Stage& stage, const ir::Stmt& statement) const {
-    const auto place = [&](const ir::Buffer& tensor, const std::vector<ir::Expr>& at) {
-      int kept = nest_.find_stage(tensor.id());
-      TW_CHECK(kept != kNone, "an intrinsic of another nest");
-      std::vector<ir::Expr> moved;
-      for (size_t d = 0; d < at.size(); ++d)
-        moved.push_back(
-            ir::simplify(whole(kept) ? at[d] : plus(at[d], times(all_.stages[kept].lo[d], -1)), all_.ranges));
-      return std::pair(buffers_[kept][nest_.stage(kept).output_of(tensor.id())], std::move(moved));
-    };
     TW_CHECK(std::none_of(stage.conditions.begin(), stage.conditions.end(),
                           [&](const Condition& c) { return c.level > intrins_[stage.id].level; }),
              "a guard inside of an intrinsic");
-    return ir::refresh(ir::rewrite(
-        statement,
-        [&](const ir::Stmt& s) {
-          const auto* st = ir::as<ir::Store>(s);
-          if (!st || nest_.find_stage(st->buffer.id()) == kNone) return s;
-          auto [buffer, at] = place(st->buffer, st->at);
-          return ir::store(buffer, at, st->value, st->pred);
-        },
-        [&](const ir::Expr& e) {
-          if (const auto* l = ir::as<ir::Load>(e); l && nest_.find_stage(l->buffer.id()) != kNone) {
-            auto [buffer, at] = place(l->buffer, l->at);
-            return ir::load(buffer, at, l->pred);
-          }
-          if (const auto* a = ir::as<ir::Address>(e); a && nest_.find_stage(a->buffer.id()) != kNone) {
-            auto [buffer, at] = place(a->buffer, a->at);
-            return ir::address_of(buffer, at, a->read, a->written);
-          }
-          return e;
-        }));
+    return kept_.relocated(statement);
   }
 
   // The stages that are computed inside the loop at `level`, producers first.
@@ -274,7 +203,7 @@ class Emitter {
     AxisId leaf = stage.nest.leaves[level];
     bool vector = stage.nest.axes[leaf].annotation == Annotation::kVectorized && stage.bounds.loop[leaf];
     std::vector<int> here = attached_at(stage, level);
-    bool slides = std::any_of(here.begin(), here.end(), [&](int i) { return slides_[i].kind != SlideKind::kNone; });
+    bool slides = std::any_of(here.begin(), here.end(), [&](int i) { return kept_.slide(i).kind != SlideKind::kNone; });
     ir::Stmt body = inside(stage, level + 1, in_vector || vector);
     // What a later iteration finds is computed also where this one computes nothing of the stage itself.
     if (slides) body = guarded(stage, level + 1, body);
@@ -288,7 +217,7 @@ class Emitter {
 
   // One iteration, with what it needs of a stage that is computed in it.
   ir::Stmt with_producer(int i, const ir::Stmt& body, bool in_vector) {
-    const Slide& slide = slides_[i];
+    const Slide& slide = kept_.slide(i);
     if (slide.kind == SlideKind::kNone) return produce(i, body, in_vector);
     if (slide.kind == SlideKind::kRolling) return ir::seq({emit_stage(i, in_vector), body});
     ir::Expr next = ir::Expr(slide.loop) + ir::Expr(1);
@@ -297,7 +226,7 @@ class Emitter {
 
   // The loop, with the memory that outlives its iterations.
   ir::Stmt around_slide(int i, const ir::Stmt& loop) {
-    const Slide& slide = slides_[i];
+    const Slide& slide = kept_.slide(i);
     if (slide.kind == SlideKind::kNone) return loop;
     if (slide.kind == SlideKind::kRolling) return allocated(i, loop);
     ir::Stmt first = iteration(i, 0);
@@ -306,7 +235,8 @@ class Emitter {
   }
 
   ir::Stmt iteration(int i, const ir::Expr& of) {
-    return ir::refresh(ir::simplify(ir::substitute(emit_stage(i, false), {{slides_[i].loop.id(), of}}), all_.ranges));
+    return ir::refresh(
+        ir::simplify(ir::substitute(emit_stage(i, false), {{kept_.slide(i).loop.id(), of}}), all_.ranges));
   }
 
   ir::Stmt prefetches(const Stage& stage, int level) const {
@@ -314,7 +244,7 @@ class Emitter {
     for (const PrefetchNote& note : stage.nest.prefetches) {
       if (note.axis != stage.nest.leaves[level] || stage.in_vector) continue;
       int source = nest_.find_stage(note.source);
-      all.push_back(prefetch(nest_, placed_, all_, {stage.id, level, source, note.offset}, buffers_[source]));
+      all.push_back(prefetch(nest_, placed_, all_, {stage.id, level, source, note.offset}, kept_.buffers(source)));
     }
     return ir::seq(std::move(all));
   }
@@ -370,25 +300,15 @@ class Emitter {
   // ------------------------------------------------------------------------------------------------------ elements
 
   std::vector<ir::Expr> subscripts(const Stage& stage) const {
-    const std::vector<ir::Expr>& at = whole(stage.id) ? stage.bounds.index : stage.bounds.value;
-    return kept_at(stage.id, {at.begin(), at.begin() + stage.nest.data_rank});
-  }
-
-  // Where an element that is `at` in the region of a stage stands in its buffer.
-  std::vector<ir::Expr> kept_at(int stage, std::vector<ir::Expr> at) const {
-    const Slide& slide = slides_[stage];
-    if (slide.kind == SlideKind::kRolling)
-      at[slide.dim] = ir::simplify(
-          ir::floormod(all_.stages[stage].lo[slide.dim] + at[slide.dim], ir::Expr(slide.extent)), all_.ranges);
-    if (slide.kind == SlideKind::kDouble) at.insert(at.begin(), ir::floormod(slide.loop, ir::Expr(2)));
-    return at;
+    const std::vector<ir::Expr>& at = kept_.whole(stage.id) ? stage.bounds.index : stage.bounds.value;
+    return kept_.position(stage.id, {at.begin(), at.begin() + stage.nest.data_rank});
   }
 
   ir::Stmt element(const Stage& stage) {
     const auto* reduce = ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
     if (!reduce) return stored(stage, rewrite(stage, placed_.bodies[stage.id]));
     std::vector<ir::Expr> old;
-    for (const ir::Buffer& buffer : buffers_[stage.id]) old.push_back(ir::load(buffer, subscripts(stage)));
+    for (const ir::Buffer& buffer : kept_.buffers(stage.id)) old.push_back(ir::load(buffer, subscripts(stage)));
     std::vector<ir::Expr> values = ir::combine(*reduce, old, rewrite(stage, reduce->sources));
     if (reduce->where) {  // a select, which has a vector form and keeps the tile in registers
       ir::Expr counts = rewrite(stage, {reduce->where})[0];
@@ -398,7 +318,7 @@ class Emitter {
   }
 
   ir::Stmt stored(const Stage& stage, const std::vector<ir::Expr>& values) const {
-    return te::store_all(buffers_[stage.id], subscripts(stage), values);
+    return te::store_all(kept_.buffers(stage.id), subscripts(stage), values);
   }
 
   // The identity, over the data loops that stand inside the outermost reduction loop.
@@ -440,26 +360,17 @@ class Emitter {
           return found == index.end() ? e : found->second;
         }
         const auto* load = ir::as<ir::Load>(e);
-        return load ? redirected(*load, sources.at(load->buffer.id())) : e;
+        return load ? kept_.redirected(*load, sources.at(load->buffer.id())) : e;
       });
     return bodies;
-  }
-
-  ir::Expr redirected(const ir::Load& load, int source) const {
-    std::vector<ir::Expr> at;
-    for (size_t d = 0; d < load.at.size(); ++d)
-      at.push_back(ir::simplify(whole(source) ? load.at[d] : load.at[d] - all_.stages[source].lo[d], all_.ranges));
-    return ir::load(buffers_[source][nest_.stage(source).output_of(load.buffer.id())], kept_at(source, std::move(at)));
   }
 
   const LoopNest& nest_;
   const Placement& placed_;
   const NestBounds& all_;
-  std::vector<Slide> slides_;  // of each stage
-  const Arguments& arguments_;
-  const std::vector<BoundIntrin>& intrins_;       // of each stage
-  std::vector<std::vector<ir::Buffer>> buffers_;  // of each stage, one for each output
-  std::vector<std::vector<int>> attached_;        // by parent, producers first
+  Storage kept_;
+  const std::vector<BoundIntrin>& intrins_;  // of each stage
+  std::vector<std::vector<int>> attached_;   // by parent, producers first
   std::vector<int> roots_;
 };
 

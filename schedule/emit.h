@@ -1,16 +1,11 @@
 // The loop program of a placed and bounded nest.
 #pragma once
 
-#include <unordered_map>
-
 #include "schedule/match_intrin.h"
 #include "schedule/prefetch.h"
-#include "schedule/sliding.h"
+#include "schedule/storage.h"
 
 namespace tw::schedule {
-
-// The caller's buffers, by stage: one for each output, empty for those that are not in the argument list.
-using Arguments = std::unordered_map<int, std::vector<ir::Buffer>>;
 
 // Live stages that are not among the arguments get scratch of the size of their region, allocated where they are
 // computed.

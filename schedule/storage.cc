@@ -1,0 +1,111 @@
+// Scratch of the size of a stage's region, and subscripts counted from where the region begins.
+#include "schedule/storage.h"
+
+#include "schedule/lanes.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+
+namespace tw::schedule {
+
+namespace {
+
+// What storage_align asks for; empty when it asks for nothing.
+std::vector<ir::Expr> aligned_strides(const StageNest& stage, const std::vector<ir::Expr>& shape) {
+  std::vector<ir::Expr> strides;
+  if (stage.alignments.empty()) return strides;
+  ir::Expr stride = 1;
+  for (int d = stage.data_rank; d-- > 0;) {
+    for (const Alignment& alignment : stage.alignments)
+      if (alignment.axis == d)
+        stride = stride + ir::floormod(ir::Expr(alignment.offset) - stride, ir::Expr(alignment.factor));
+    stride = ir::simplify(stride);
+    strides.insert(strides.begin(), stride);
+    stride = stride * shape[d];
+  }
+  return strides;
+}
+
+}  // namespace
+
+Storage::Storage(const LoopNest& nest, const Placement& placed, const NestBounds& all, std::vector<Slide> slides,
+                 const Arguments& arguments)
+    : nest_(nest), all_(all), arguments_(arguments), slides_(std::move(slides)), buffers_(nest.size()) {
+  for (int i = 0; i < nest.size(); ++i) {
+    if (whole(i)) slides_[i] = {};
+    if (auto given = arguments.find(i); given != arguments.end()) buffers_[i] = given->second;
+    if (!placed.live(i)) continue;
+    buffers_[i].resize(nest.stage(i).buffers.size());
+    for (size_t output = 0; output < buffers_[i].size(); ++output)
+      if (!buffers_[i][output]) buffers_[i][output] = scratch(i, output, placed.parent[i] == kNone);
+  }
+}
+
+bool Storage::whole(int i) const {
+  return nest_.stage(i).is_placeholder() || nest_.stage(i).op->external() || arguments_.contains(i);
+}
+
+ir::Buffer Storage::scratch(int i, size_t output, bool root) const {
+  const StageNest& stage = nest_.stage(i);
+  const te::Output& kept = stage.op->outputs[output];
+  std::vector<ir::Expr> shape = kept.shape;
+  for (int d = 0; d < stage.data_rank && !whole(i); ++d) shape[d] = all_.stages[i].extent[d].expr();
+  std::vector<ir::Expr> strides = aligned_strides(stage, shape);
+  if (slides_[i].kind == SlideKind::kDouble) {
+    if (!strides.empty()) strides.insert(strides.begin(), strides[0] * shape[0]);
+    shape.insert(shape.begin(), 2);
+  }
+  Scope scope = stage.scope.value_or(root ? Scope::kGlobal : Scope::kLocal);
+  std::string name = buffers_[i].size() == 1 ? stage.name : stage.name + ".v" + std::to_string(output);
+  return ir::Buffer(name, kept.dtype, shape, scope, strides);
+}
+
+std::vector<ir::Expr> Storage::position(int stage, std::vector<ir::Expr> at) const {
+  const Slide& slide = slides_[stage];
+  if (slide.kind == SlideKind::kRolling)
+    at[slide.dim] = ir::simplify(ir::floormod(all_.stages[stage].lo[slide.dim] + at[slide.dim], ir::Expr(slide.extent)),
+                                 all_.ranges);
+  if (slide.kind == SlideKind::kDouble) at.insert(at.begin(), ir::floormod(slide.loop, ir::Expr(2)));
+  return at;
+}
+
+ir::Expr Storage::redirected(const ir::Load& load, int source) const {
+  std::vector<ir::Expr> at;
+  for (size_t d = 0; d < load.at.size(); ++d)
+    at.push_back(ir::simplify(whole(source) ? load.at[d] : load.at[d] - all_.stages[source].lo[d], all_.ranges));
+  return ir::load(buffers_[source][nest_.stage(source).output_of(load.buffer.id())], position(source, std::move(at)));
+}
+
+std::pair<ir::Buffer, std::vector<ir::Expr>> Storage::moved(const ir::Buffer& tensor,
+                                                            const std::vector<ir::Expr>& at) const {
+  int kept = nest_.find_stage(tensor.id());
+  TW_CHECK(slides_[kept].kind == SlideKind::kNone, "vectors of a buffer that turns");
+  std::vector<ir::Expr> moved;
+  for (size_t d = 0; d < at.size(); ++d)
+    moved.push_back(ir::simplify(whole(kept) ? at[d] : plus(at[d], times(all_.stages[kept].lo[d], -1)), all_.ranges));
+  return std::pair(buffers_[kept][nest_.stage(kept).output_of(tensor.id())], std::move(moved));
+}
+
+ir::Stmt Storage::relocated(const ir::Stmt& statement) const {
+  const auto ours = [&](const ir::Buffer& buffer) { return nest_.find_stage(buffer.id()) != kNone; };
+  return ir::refresh(ir::rewrite(
+      statement,
+      [&](const ir::Stmt& s) {
+        const auto* st = ir::as<ir::Store>(s);
+        if (!st || !ours(st->buffer)) return s;
+        auto [buffer, at] = moved(st->buffer, st->at);
+        return ir::store(buffer, at, st->value, st->pred);
+      },
+      [&](const ir::Expr& e) {
+        if (const auto* l = ir::as<ir::Load>(e); l && ours(l->buffer)) {
+          auto [buffer, at] = moved(l->buffer, l->at);
+          return ir::load(buffer, at, l->pred);
+        }
+        if (const auto* a = ir::as<ir::Address>(e); a && ours(a->buffer)) {
+          auto [buffer, at] = moved(a->buffer, a->at);
+          return ir::address_of(buffer, at, a->read, a->written);
+        }
+        return e;
+      }));
+}
+
+}  // namespace tw::schedule

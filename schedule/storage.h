@@ -1,0 +1,47 @@
+// Where the values of each stage are kept, and how an access to a whole tensor becomes one to that place.
+//
+//   P, computed at C's loop io, has lo = io*4 there and is kept in P[5]:     P[io*4 + x]  ==>  P[x]
+//   rolling_buffer keeps the last iterations' too, in turn:                  P[io*4 + x]  ==>  P[(io*4 + x) % 5]
+//   double_buffer keeps two regions:                                         P[io*4 + x]  ==>  P[io % 2, x]
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "schedule/bounds.h"
+#include "schedule/sliding.h"
+
+namespace tw::schedule {
+
+// The caller's buffers, by stage: one for each output, empty for those that are not in the argument list.
+using Arguments = std::unordered_map<int, std::vector<ir::Buffer>>;
+
+class Storage {
+ public:
+  Storage(const LoopNest&, const Placement&, const NestBounds&, std::vector<Slide>, const Arguments&);
+
+  // Whether the stage is kept whole, so that its root axes are its subscripts.
+  bool whole(int stage) const;
+  // One for each output.
+  const std::vector<ir::Buffer>& buffers(int stage) const { return buffers_[stage]; }
+  const Slide& slide(int stage) const { return slides_[stage]; }
+
+  // Where an element that is `at` in the region of a stage stands in its buffers.
+  std::vector<ir::Expr> position(int stage, std::vector<ir::Expr> at) const;
+  // A load from a whole tensor, from where it is kept.
+  ir::Expr redirected(const ir::Load&, int source) const;
+  // A statement over whole tensors, over what is kept of them. Subscripts may be vectors; no stage it touches slides.
+  ir::Stmt relocated(const ir::Stmt&) const;
+
+ private:
+  ir::Buffer scratch(int stage, size_t output, bool root) const;
+  std::pair<ir::Buffer, std::vector<ir::Expr>> moved(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const;
+
+  const LoopNest& nest_;
+  const NestBounds& all_;
+  const Arguments& arguments_;
+  std::vector<Slide> slides_;                     // of each stage
+  std::vector<std::vector<ir::Buffer>> buffers_;  // of each stage
+};
+
+}  // namespace tw::schedule

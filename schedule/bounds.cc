@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "schedule/check.h"
+#include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 
 namespace tw::schedule {
@@ -45,6 +46,11 @@ std::string loop_name(std::string name) {
   return name;
 }
 
+ir::Interval iterations(const Extent& extent, const ir::Bounds& ranges) {
+  const int64_t times = ir::interval_of(extent.expr(), ranges).hi;
+  return {0, times == ir::Interval::kPosInf ? times : std::max<int64_t>(times - 1, 0)};
+}
+
 void make_loops(const StageNest& stage, StageBounds& bounds, NestBounds& all) {
   bounds.loop.resize(stage.axes.size());
   bounds.value.resize(stage.axes.size());
@@ -53,8 +59,8 @@ void make_loops(const StageNest& stage, StageBounds& bounds, NestBounds& all) {
     const Extent& extent = bounds.extent[leaf];
     if (extent == 1) continue;
     ir::Var var(loop_name(stage.axes[leaf].name));
-    const ir::Interval times = ir::interval_of(extent.expr(), all.ranges);
-    all.ranges[var.id()] = {0, times.hi == ir::Interval::kPosInf ? times.hi : std::max<int64_t>(times.hi - 1, 0)};
+    all.ranges[var.id()] = iterations(extent, all.ranges);
+    all.numbers[var.id()] = iterations(extent, all.numbers);
     if (!extent.known()) all.facts.push_back(ir::Expr(var) < extent.expr());
     bounds.loop[leaf] = var;
     bounds.value[leaf] = var;
@@ -87,7 +93,9 @@ void derive_values(const StageNest& stage, StageBounds& bounds, const ir::Bounds
 
 NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
   NestBounds all;
-  all.ranges = nest.scalars();
+  all.ranges = all.numbers = nest.scalars();
+  for (auto& [id, values] : all.numbers)
+    if (values.hi == ir::kLargestExtent) values.hi = ir::Interval::kPosInf;
   all.stages.resize(nest.size());
   for (int i = nest.size(); i-- > 0;) {  // readers first: a region is what they read
     if (!placed.live(i)) continue;

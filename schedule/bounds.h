@@ -26,6 +26,7 @@ struct StageBounds {
 struct NestBounds {
   std::vector<StageBounds> stages;  // of live stages
   ir::Bounds ranges;                // of all loop variables and of the variables of extents
+  ir::Bounds numbers;               // the same without ends that stand for "as large as extents may be"
   std::vector<ir::Expr> facts;      // loop variables against extents that are no numbers
 };
 

@@ -16,9 +16,6 @@ namespace tw::schedule {
 
 namespace {
 
-// A size beyond this is what the variables of extents allow, not what anybody has.
-constexpr int64_t kLargestKnown = int64_t{1} << 31;
-
 using Running = std::unordered_map<uint64_t, ir::Expr>;
 
 // base .. base + count - 1
@@ -210,8 +207,8 @@ class Region {
       return;
     }
     ir::Expr size = simple(ends.hi - ends.lo + ir::Expr(1));
-    ir::Interval sizes = ir::interval_of(size, all_.ranges);
-    if (sizes.hi > kLargestKnown) return settle_symbolic(ends.lo, size, lo, extent);
+    ir::Interval sizes = ir::interval_of(size, all_.numbers);
+    if (sizes.hi == ir::Interval::kPosInf) return settle_symbolic(ends.lo, size, lo, extent);
     if (sizes.hi < 1 || sizes.hi >= whole) return;
     lo = ends.lo;
     extent = sizes.hi;

@@ -3,14 +3,14 @@ import functools
 import sys
 
 from bench.harness import Contestant
-from bench.peers import onednn, openblas
+from bench.peers import onednn, openblas, stream
 
 
 @functools.cache
 def load() -> dict:
     """The peers that are here, by module name."""
     peers = {}
-    for name, module in (("onednn", onednn), ("openblas", openblas)):
+    for name, module in (("onednn", onednn), ("openblas", openblas), ("stream", stream)):
         try:
             peers[name] = module.load()
         except onednn.Missing as why:
@@ -42,3 +42,18 @@ def narrow_matmul(threads, a, b, out) -> list[Contestant]:
         return []
     lib.tw_peer_threads(threads)
     return [Contestant(f"oneDNN {lib.tw_peer_version().decode()} packed", onednn.NarrowMatmul(lib, a, b, out))]
+
+
+def rows(threads, name, *arguments) -> list[Contestant]:
+    """Softmax(x, out) or LayerNorm(x, scale, shift, epsilon, out), over the rows of x."""
+    lib = load().get("onednn")
+    if not lib:
+        return []
+    lib.tw_peer_threads(threads)
+    return [Contestant(f"oneDNN {lib.tw_peer_version().decode()}", getattr(onednn, name)(lib, *arguments))]
+
+
+def read(threads, x) -> list[Contestant]:
+    """Reads x once and does no more than add what it reads."""
+    lib = load().get("stream")
+    return [Contestant("a read of the same memory in C", stream.read(lib, x, threads))] if lib else []

@@ -32,20 +32,19 @@ def load() -> ctypes.CDLL:
     lib.tw_peer_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 4 + [ctypes.c_int] * 2
     lib.tw_peer_narrow_matmul.restype = ctypes.c_void_p
     lib.tw_peer_narrow_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 3 + [ctypes.c_int]
+    lib.tw_peer_softmax.restype = lib.tw_peer_layernorm.restype = ctypes.c_void_p
+    lib.tw_peer_softmax.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2
+    lib.tw_peer_layernorm.argtypes = [ctypes.c_long] * 2 + [ctypes.c_float] + [ctypes.c_void_p] * 4
     lib.tw_peer_run.argtypes = [ctypes.c_void_p]
     lib.tw_peer_free.argtypes = [ctypes.c_void_p]
     return lib
 
 
-class Matmul:
-    """C = A @ B (+ bias, ReLU) by oneDNN; `packed` lets it choose B's layout outside the clock."""
+class Bound:
+    """A call of oneDNN with its arrays, which live as long as it does."""
 
-    def __init__(self, lib, a, b, c, bias=None, relu=False, packed=False):
-        m, k = a.shape
-        n = b.shape[1]
-        pointer = lambda x: None if x is None else x.ctypes.data
-        self.lib, self.arrays = lib, (a, b, c, bias)
-        self.handle = lib.tw_peer_matmul(m, n, k, pointer(a), pointer(b), pointer(c), pointer(bias), int(relu), int(packed))
+    def __init__(self, lib, handle, *arrays):
+        self.lib, self.handle, self.arrays = lib, handle, arrays
 
     def __call__(self):
         self.lib.tw_peer_run(self.handle)
@@ -54,10 +53,36 @@ class Matmul:
         self.lib.tw_peer_free(self.handle)
 
 
-class NarrowMatmul(Matmul):
+class Matmul(Bound):
+    """C = A @ B (+ bias, ReLU) by oneDNN; `packed` lets it choose B's layout outside the clock."""
+
+    def __init__(self, lib, a, b, c, bias=None, relu=False, packed=False):
+        m, k = a.shape
+        n = b.shape[1]
+        pointer = lambda x: None if x is None else x.ctypes.data
+        handle = lib.tw_peer_matmul(m, n, k, pointer(a), pointer(b), pointer(c), pointer(bias), int(relu), int(packed))
+        super().__init__(lib, handle, a, b, c, bias)
+
+
+class NarrowMatmul(Bound):
     """C = A @ B of uint8 and int8 into int32, or of bfloat16 (ml_dtypes) into float32; B in oneDNN's layout outside the clock."""
 
     def __init__(self, lib, a, b, c):
-        self.lib, self.arrays = lib, (a, b, c)
         (m, k), n = a.shape, b.shape[1]
-        self.handle = lib.tw_peer_narrow_matmul(m, n, k, a.ctypes.data, b.ctypes.data, c.ctypes.data, int(a.dtype.name == "bfloat16"))
+        handle = lib.tw_peer_narrow_matmul(m, n, k, a.ctypes.data, b.ctypes.data, c.ctypes.data, int(a.dtype.name == "bfloat16"))
+        super().__init__(lib, handle, a, b, c)
+
+
+class Softmax(Bound):
+    """out = softmax of each row of x, float32, by oneDNN."""
+
+    def __init__(self, lib, x, out):
+        super().__init__(lib, lib.tw_peer_softmax(*x.shape, x.ctypes.data, out.ctypes.data), x, out)
+
+
+class LayerNorm(Bound):
+    """out = (x - mean) / sqrt(variance + epsilon) * scale + shift for each row of x, float32, by oneDNN."""
+
+    def __init__(self, lib, x, scale, shift, epsilon, out):
+        handle = lib.tw_peer_layernorm(*x.shape, epsilon, *(array.ctypes.data for array in (x, scale, shift, out)))
+        super().__init__(lib, handle, x, scale, shift, out)

@@ -7,26 +7,9 @@
 //
 // Whoever leaves early (no memory, a parallel body that failed) first releases what this function holds.
 #include "codegen/c/emitter.h"
+#include "codegen/scratch.h"
 
 namespace tw::codegen {
-
-namespace {
-
-constexpr int64_t kMaxArrayBytes = 64 << 10;
-constexpr int64_t kMaxStackBytes = 256 << 10;
-
-// Of a compact buffer of constant shape.
-std::optional<int64_t> known_elements(const ir::Buffer& buffer) {
-  int64_t elements = 1;
-  if (!buffer.strides().empty()) return std::nullopt;
-  for (const ir::Expr& extent : buffer.shape()) {
-    const auto value = ir::as_int(extent);
-    if (!value || __builtin_mul_overflow(elements, *value, &elements)) return std::nullopt;
-  }
-  return elements;
-}
-
-}  // namespace
 
 void CEmitter::declare_elements(const ir::Buffer& buffer) {
   if (const auto elements = known_elements(buffer); elements && *elements > 0) elements_[buffer.id()] = *elements;
@@ -37,7 +20,7 @@ void CEmitter::emit_allocate(const ir::Allocate& alloc) {
   const std::string element = c_type(buffer.element());
   const auto elements = known_elements(buffer);
   const int64_t bytes = elements ? *elements * buffer.element().bytes() : 0;
-  const bool fits = elements && bytes <= kMaxArrayBytes && frame_.stack_bytes + bytes <= kMaxStackBytes;
+  const bool fits = elements && fits_on_stack(bytes, frame_.stack_bytes);
   declare_elements(buffer);
   if (buffer.scope() == ir::Scope::kLocal && fits) {
     const std::string name = names_.bind(buffer.id(), buffer.name());

@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
+#include "codegen/scratch.h"
 #include "src/ir/externs.h"
 #include "src/ir/scalars.h"
 #include "src/runtime/kernel.h"

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "codegen/llvm/emitter.h"
+#include "codegen/scratch.h"
 #include "src/ir/walk.h"
 
 namespace tw::codegen {

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "codegen/llvm/emitter.h"
+#include "codegen/scratch.h"
 #include "tensorwright/kernel_abi.h"
 
 namespace tw::codegen {
@@ -18,22 +19,10 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kMaxSlotBytes = 64 << 10;
-constexpr int64_t kMaxStackBytes = 256 << 10;
 constexpr int64_t kScratchAlign = 64;
 enum ContextField { kAllocField = 3, kReleaseField = 4 };
 
 }  // namespace
-
-std::optional<int64_t> Emitter::known_elements(const ir::Buffer& buffer) {
-  int64_t elements = 1;
-  if (!buffer.strides().empty()) return std::nullopt;
-  for (const ir::Expr& extent : buffer.shape()) {
-    const auto value = ir::as_int(extent);
-    if (!value || __builtin_mul_overflow(elements, *value, &elements)) return std::nullopt;
-  }
-  return elements;
-}
 
 Value* Emitter::context_field(int field, llvm::Type* type) {
   auto* context = llvm::StructType::get(c_, {b_.getInt32Ty(), b_.getInt32Ty(), b_.getPtrTy(), b_.getPtrTy(),
@@ -45,7 +34,7 @@ void Emitter::emit_allocate(const ir::Allocate& alloc) {
   const ir::Buffer& buffer = alloc.buffer;
   const auto elements = known_elements(buffer);
   const int64_t bytes = elements ? *elements * buffer.element().bytes() : 0;
-  const bool fits = elements && bytes <= kMaxSlotBytes && frame_.stack_bytes + bytes <= kMaxStackBytes;
+  const bool fits = elements && fits_on_stack(bytes, frame_.stack_bytes);
   if (buffer.scope() == ir::Scope::kLocal && fits) {
     llvm::BasicBlock& entry = frame_.function->getEntryBlock();
     llvm::IRBuilder<> at_entry(&entry, entry.begin());

@@ -78,8 +78,6 @@ class Emitter {
   void begin_function(llvm::Function* function);
   void end_function();
   void declare_alias_scopes(const ir::Stmt& body);
-  // Of a compact buffer of constant shape.
-  static std::optional<int64_t> known_elements(const ir::Buffer& buffer);
   Memory memory_of(const ir::Buffer& buffer, llvm::Value* address, llvm::Align align);
   llvm::Value* context_field(int field, llvm::Type* type);
 

@@ -1,5 +1,5 @@
 // What the simplifier does without rules, by exhaustion: constants are folded to what the interpreter computes, casts
-// of casts keep every value, intervals hold every result. (Sums, quotients and conditions: test_simplifier_proofs.py.)
+// of casts keep every value, intervals hold every result. (Sums, quotients and conditions: test_simplifier_procedures.py.)
 
 #include <gtest/gtest.h>
 

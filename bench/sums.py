@@ -30,11 +30,11 @@ def row_sums(s, b, tasks):
     in_vectors(s, total, b, row)
 
 
-def columns(n, tasks=16, together=8):
+def columns(n, tasks=4, streams=8):
     """(schedule, arguments) of B[j] = sum of column j.
 
-    A task sums a share of the rows, in the order of memory; `together` rows at a time, so that its n partial results in the first
-    cache are read and written once for each of them.
+    A task sums a share of the rows, `streams` of them side by side: its n partial results are read and written once for that many
+    rows, and memory gives several streams faster than one, provided that they are far apart.
     """
     a, k = te.placeholder((n, n), name="A"), te.reduce_axis((0, n), name="k")
     b = te.compute((n,), lambda j: te.sum(a[k, j], axis=k), name="B")
@@ -42,10 +42,11 @@ def columns(n, tasks=16, together=8):
     share, _ = s[b].split(k, nparts=tasks)
     partial = s.rfactor(b, share)
     share, j = partial.op.axis
-    row, one = s[partial].split(partial.op.reduce_axis[0], together)
+    stream, row = s[partial].split(partial.op.reduce_axis[0], nparts=streams)
     jo, lane = s[partial].split(j, 64)
-    s[partial].reorder(share, row, jo, one, lane)
+    s[partial].reorder(share, row, jo, stream, lane)
     s[partial].parallel(share)
+    s[partial].unroll(stream)
     s[partial].vectorize(lane)
     jo, lane = s[b].split(b.op.axis[0], 64)
     s[b].reorder(jo, s[b].op.reduce_axis[0], lane)

@@ -1,6 +1,4 @@
 // Reads n floats once, by all threads, as fast as the memory gives them: what a sum is measured against.
-#include <omp.h>
-
 typedef float vector __attribute__((vector_size(64), aligned(4), may_alias));
 
 static float read_part(const float* x, long n) {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "src/ir/equal.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
 #include "src/lower/reduction_tile.h"
@@ -29,6 +30,85 @@ struct Accumulator {
     for (size_t d : dimensions) out.push_back(substitute(offset[d], rename));
     if (out.empty()) out.push_back(0);
     return out;
+  }
+};
+
+// What the loads beside the tile stand under.
+struct LaneGuards {
+  Expr varying;             // those of which each lane has another
+  Expr uniform;             // those that are the same for all lanes,
+  std::vector<Expr> first;  // provided that these hold, which the statement around can ask
+};
+
+// A statement that is rewritten with an accumulator.
+struct Member {
+  std::unordered_set<uint64_t> bound, lets;  // variables that it binds; those of Lets among them
+  bool only_tile = true;                     // it does nothing else
+  std::vector<Expr> needed;                  // where one of these does not hold, no lane counts
+
+  Member(const Stmt& s, const Buffer& tile) {
+    walk(
+        s,
+        [&](const Stmt& at) {
+          if (const auto* f = as<For>(at)) bound.insert(f->var.id());
+          if (const auto* l = as<LetStmt>(at)) lets.insert(l->var.id());
+          const auto* st = as<Store>(at);
+          only_tile = only_tile && !as<Evaluate>(at) && (!st || st->buffer == tile);
+          return true;
+        },
+        [&](const Expr& e) {
+          if (const auto* l = as<Let>(e)) lets.insert(l->var.id());
+          return true;
+        });
+    bound.insert(lets.begin(), lets.end());
+  }
+
+  LaneGuards under(const Expr& guard, const LaneGuards& outer, const std::vector<TileLoop>& loops) const {
+    LaneGuards all = outer;
+    all.varying = both(outer.varying, guard);
+    const auto first = only_tile ? first_lane(guard, loops) : std::nullopt;
+    const auto used = used_vars(first ? *first : guard);
+    const bool outside = first && std::none_of(used.begin(), used.end(), [&](uint64_t id) { return bound.count(id); });
+    if (outside && !outer.uniform) {
+      all.first.push_back(*first);
+    } else {  // no one lane decides for all of the guards together
+      all.uniform = all.varying;
+      all.first.clear();
+    }
+    return all;
+  }
+
+  void need(const std::vector<Expr>& conditions) {
+    for (const Expr& c : conditions)
+      if (std::none_of(needed.begin(), needed.end(), [&](const Expr& e) { return equal(e, c); })) needed.push_back(c);
+  }
+
+  bool varies(const Load& l, const std::vector<TileLoop>& loops) const {
+    const auto on_lane = [&](const Expr& e) {
+      if (!e) return false;
+      const auto used = used_vars(e);
+      return std::any_of(used.begin(), used.end(), [&](uint64_t id) { return lets.count(id); }) ||
+             std::any_of(loops.begin(), loops.end(), [&](const TileLoop& loop) {
+               return loop.kind == ForKind::kVectorized && uses_var(e, loop.var);
+             });
+    };
+    return on_lane(l.pred) || std::any_of(l.at.begin(), l.at.end(), on_lane);
+  }
+
+ private:
+  // `guard` of lane 0, where that is the last lane to be left out: the guard's smaller side rises with the lanes.
+  static std::optional<Expr> first_lane(const Expr& guard, const std::vector<TileLoop>& loops) {
+    const auto* compare = as<Binary>(guard);
+    if (!compare || (compare->op != BinOp::kLt && compare->op != BinOp::kLe)) return std::nullopt;
+    Substitution zero;
+    for (const TileLoop& l : loops) {
+      if (l.kind != ForKind::kVectorized || !uses_var(guard, l.var)) continue;
+      const Expr next = substitute(compare->a, {{l.var.id(), Expr(l.var) + Expr(1)}});
+      const auto rise = as_int(simplify(next - compare->a));
+      if (uses_var(compare->b, l.var) || !rise || *rise <= 0) return std::nullopt;
+      zero[l.var.id()] = 0;
+    }
+    return simplify(substitute(guard, zero));
   }
 };
 
@@ -189,7 +269,11 @@ class Promoter {
     done_.insert(acc.buffer.id());
     std::vector<Stmt> out;
     if (!initialised) out.push_back(copy(acc, true));
-    for (const Stmt& member : part) out.push_back(rewritten(member, acc, {}));
+    for (const Stmt& s : part) {
+      Member member(s, acc.original);
+      const Stmt with_tile = rewritten(s, acc, member, {}, {});
+      out.push_back(member.needed.empty() ? with_tile : if_then(conjunction(member.needed), with_tile));
+    }
     out.push_back(copy(acc, false));
     return allocate(acc.buffer, seq(std::move(out)));
   }
@@ -220,29 +304,38 @@ class Promoter {
   }
 
   // A member of the run with its accesses to the tile rewritten; `loops` are those of the tile around.
-  Stmt rewritten(const Stmt& s, const Accumulator& acc, std::vector<TileLoop> loops, const Expr& lanes = {}) {
+  Stmt rewritten(const Stmt& s, const Accumulator& acc, Member& member, std::vector<TileLoop> loops,
+                 const LaneGuards& guards) {
     if (const auto* f = as<For>(s)) {
       const size_t position = loops.size();
       const bool of_tile = position < acc.access.loops.size() && tile_loop(*f, acc);
       if (of_tile) loops.push_back({f->var, acc.access.loops[position].extent, f->kind});
       const ForKind kind = of_tile && f->kind == ForKind::kSerial ? ForKind::kUnrolled : f->kind;
-      return loop(f->var, f->extent, rewritten(f->body, acc, loops, lanes), kind, f->tail);
+      return loop(f->var, f->extent, rewritten(f->body, acc, member, loops, guards), kind, f->tail);
     }
     if (const auto* i = as<If>(s); i && !i->otherwise && only_stores(i->then, acc.original)) {
-      std::vector<Expr> stay, move;
-      for (const Expr& c : conjuncts(i->cond)) (on_lanes(c, loops) ? move : stay).push_back(c);
-      const Stmt body = rewritten(i->then, acc, loops, both(lanes, conjunction(move)));
+      std::vector<Expr> stay;
+      LaneGuards moved = guards;
+      for (const Expr& c : conjuncts(i->cond)) {
+        if (!on_lanes(c, loops)) {
+          stay.push_back(c);
+          continue;
+        }
+        moved = member.under(c, moved, loops);
+      }
+      const Stmt body = rewritten(i->then, acc, member, loops, moved);
       return stay.empty() ? body : if_then(conjunction(stay), body);
     }
-    if (const auto* st = as<Store>(s)) return st->buffer == acc.original ? rewritten(*st, acc, loops, lanes) : s;
+    if (const auto* st = as<Store>(s)) {
+      if (!(st->buffer == acc.original)) return s;
+      return store(acc.buffer, place(acc, loops), redirected(st->value, acc, member, loops, guards));
+    }
     if (const auto* l = as<LetStmt>(s))
-      return let_stmt(l->var, redirected(l->value, acc, loops, lanes), rewritten(l->body, acc, loops, lanes));
+      return let_stmt(l->var, redirected(l->value, acc, member, loops, guards),
+                      rewritten(l->body, acc, member, loops, guards));
     return map_children(
-        s, [&](const Stmt& child) { return rewritten(child, acc, loops, lanes); }, [](const Expr& e) { return e; });
-  }
-
-  Stmt rewritten(const Store& st, const Accumulator& acc, const std::vector<TileLoop>& loops, const Expr& lanes) {
-    return store(acc.buffer, place(acc, loops), redirected(st.value, acc, loops, lanes));
+        s, [&](const Stmt& child) { return rewritten(child, acc, member, loops, guards); },
+        [](const Expr& e) { return e; });
   }
 
   static std::vector<Expr> place(const Accumulator& acc, const std::vector<TileLoop>& loops) {
@@ -252,14 +345,17 @@ class Promoter {
   }
 
   // A value with its loads of the tile from the accumulator.
-  static Expr redirected(const Expr& value, const Accumulator& acc, const std::vector<TileLoop>& loops,
-                         const Expr& lanes) {
+  static Expr redirected(const Expr& value, const Accumulator& acc, Member& member, const std::vector<TileLoop>& loops,
+                         const LaneGuards& guards) {
     const std::vector<Expr> at = place(acc, loops);
     return rewrite(value, [&](const Expr& e) {
       const auto* l = as<Load>(e);
       if (!l) return e;
       if (l->buffer == acc.original) return load(acc.buffer, at);
-      return lanes ? load(l->buffer, l->at, both(l->pred, lanes)) : e;
+      const bool varies = member.varies(*l, loops);
+      if (!varies) member.need(guards.first);
+      const Expr& guard = varies ? guards.varying : guards.uniform;
+      return guard ? load(l->buffer, l->at, both(l->pred, guard)) : e;
     });
   }
 

@@ -179,12 +179,46 @@ std::string scan(const te::Operation& op, const te::Scan& s) {
          op->name + "\")\n";
 }
 
+// The sampler's statements: loops around branches and stores.
+std::string statement(const ir::Stmt& s, const std::string& indent) {
+  if (const auto* loop = ir::as<ir::For>(s))
+    return indent + "with ib.for_range(0, " + print(loop->extent) + ", name=\"" + loop->var.name() + "\"" +
+           (loop->kind == ir::ForKind::kVectorized ? ", kind=\"vectorize\"" : "") + ") as " + loop->var.name() + ":\n" +
+           statement(loop->body, indent + "    ");
+  if (const auto* branch = ir::as<ir::If>(s))
+    return indent + "with ib.if_scope(" + print(branch->cond) + "):\n" + statement(branch->then, indent + "    ") +
+           indent + "with ib.else_scope():\n" + statement(branch->otherwise, indent + "    ");
+  const auto* store = ir::as<ir::Store>(s);
+  TW_CHECK(store != nullptr, "no Python for " + ir::to_string(s));
+  return indent + python_name(store->buffer.name()) + "[" + list(store->at) + "] = " + print(store->value) + "\n";
+}
+
+std::string external(const te::Operation& op, const te::Extern& e) {
+  const std::string function = python_name(op->name) + "_statement";
+  std::string text = "def " + function + "(ins, outs):\n    ib = te.ir_builder.create()\n", inputs, dtypes, shapes;
+  const auto bind = [&](const std::string& name, const char* which, size_t i) {
+    text += "    " + name + " = ib.buffer_ptr(" + which + "[" + std::to_string(i) + "])\n";
+  };
+  for (size_t i = 0; i < op->inputs.size(); ++i) {
+    bind(python_name(op->inputs[i].name()), "ins", i);
+    inputs += (i ? ", " : "") + python_name(op->inputs[i].name());
+  }
+  for (size_t i = 0; i < op->outputs.size(); ++i) {
+    bind(python_name(op->outputs[i].name), "outs", i);
+    dtypes += (i ? ", " : "") + quoted(op->outputs[i].dtype);
+    shapes += (i ? ", " : "") + shape_text(op->outputs[i].shape);
+  }
+  return text + statement(e.body, "    ") + "    return ib.get()\n" + results(op) + " = te.extern([" + shapes + "], [" +
+         inputs + "], " + function + ", name=\"" + op->name + "\", dtype=[" + dtypes + "])\n";
+}
+
 std::string declaration(const te::Operation& op) {
   if (const te::Compute* c = op->compute()) return computation(op, *c);
   if (const te::Scan* s = op->scan()) return scan(op, *s);
-  if (!op->is_placeholder()) return "# " + op->name + " is an extern stage\n";
+  if (const te::Extern* e = op->external()) return external(op, *e);
+  const bool param = std::get<te::Placeholder>(op->kind).param;
   return python_name(op->name) + " = te.placeholder(" + shape_text(op->shape()) + ", dtype=" + quoted(op->dtype()) +
-         ", name=\"" + op->name + "\")\n";
+         ", name=\"" + op->name + "\"" + (param ? ", param=True" : "") + ")\n";
 }
 
 }  // namespace

@@ -168,8 +168,6 @@ def test_random_schedules_come_back_from_their_python():
     printed = subprocess.run([FUZZ, "--schedules", "--pairs", "400", "--seed", "11"], capture_output=True, text=True, check=True)
     samples = [json.loads(line) for line in printed.stdout.splitlines()]
     assert len(samples) == 400
-    samples = [s for s in samples if "is an extern stage" not in s["te"]]  # a statement: its text is no Python
-    assert len(samples) > 300
     for sample in samples:
         s = run("outputs = None\n" + sample["te"] + "\n" + sample["schedule"])
         assert json.loads(json.dumps(s.steps)) == sample["steps"], sample["te"] + sample["schedule"]

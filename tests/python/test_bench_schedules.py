@@ -38,12 +38,13 @@ def test_softmax(shape, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("together", [1, 4])
 @pytest.mark.parametrize("shape", [(17, 64), (5, 131), (1, 1)])
-def test_layernorm(shape, target):
+def test_layernorm(shape, together, target):
     x, scale, shift = normal(*shape), normal(shape[1]), normal(shape[1])
     exact = x - x.mean(axis=1, keepdims=True, dtype=np.float64)
     exact = exact / np.sqrt((exact**2).mean(axis=1, keepdims=True) + EPSILON) * scale + shift
-    np.testing.assert_allclose(run(*layernorm(*shape), x, scale, shift, target=target), exact, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(run(*layernorm(*shape, together=together), x, scale, shift, target=target), exact, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("target", TARGETS)

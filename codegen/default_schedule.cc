@@ -90,6 +90,7 @@ class DefaultScheduler {
   bool contiguous_along(const ir::Load& load, const ir::Var& axis) const;
   std::string split(const std::string& name, const std::string& axis, int64_t extent, int64_t factor,
                     std::string* outer);
+  static bool whole_bytes(const StageNest& st);
   void parallelise(const std::string& name, std::vector<std::string> outer, int64_t work);
   void schedule_elementwise(const std::string& name);
   void schedule_reduction(const std::string& name);
@@ -225,8 +226,15 @@ std::string DefaultScheduler::split(const std::string& name, const std::string& 
   return axis + ".i";
 }
 
+// Whether threads that share rows, or even parts of them, share no byte.
+bool DefaultScheduler::whole_bytes(const StageNest& st) {
+  if (!st.op->dtype().is_packed() || st.data_rank == 1) return true;
+  const schedule::Extent& last = st.axes[static_cast<size_t>(st.data_rank - 1)].extent;
+  return last.known() && last.value() % 2 == 0;
+}
+
 void DefaultScheduler::parallelise(const std::string& name, std::vector<std::string> outer, int64_t work) {
-  if (outer.empty() || work < kParallelWork) return;
+  if (outer.empty() || work < kParallelWork || !whole_bytes(at(name))) return;
   std::string axis = outer[0];
   if (outer.size() > 1) {
     if (step(schedule::Fuse{name, outer})) {

@@ -16,20 +16,26 @@ Type dtype_named(std::string_view name) {
   if (name == "float") return Type::f(32);
   const auto type = ir::parse_type(name);
   if (type && type->is_scalar() && !type->is_index()) return *type;
-  static const std::vector<std::string> kNames = {"bool",     "int8",    "int16",   "int32",         "int64",
-                                                  "uint8",    "uint16",  "uint32",  "uint64",        "float16",
-                                                  "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"};
+  static const std::vector<std::string> kNames = {
+      "bool",   "int4",   "int8",    "int16",    "int32",   "int64",   "uint4",         "uint8",      "uint16",
+      "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"};
   std::vector<std::string> notes;
   if (std::string meant = support::did_you_mean(name, kNames); !meant.empty()) notes.push_back(std::move(meant));
-  if (name == "int4" || name == "uint4")
-    notes.push_back("4-bit integers are stored two to a byte in uint8 tensors: te.unpack_int4, te.pack_int4");
   notes.push_back(
-      "bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64, float8_e4m3fn and float8_e5m2 are "
+      "bool, int4..int64, uint4..uint64, float16, bfloat16, float32, float64, float8_e4m3fn and float8_e5m2 are "
       "dtypes");
   refuse(ErrorKind::kDType, "dtype must be one that tensors have, not '" + std::string(name) + "'", std::move(notes));
 }
 
 std::string dtype_name(Type type) { return type.is_index() ? "int32" : ir::to_string(type); }
+
+std::string way_out_of_storage(Type type) {
+  return (type.is_float8() ? "float8" : dtype_name(type)) + " is for storage: e.astype(\"" +
+         (type.is_float8() ? "float32"
+          : type.is_int()  ? "int8"
+                           : "uint8") +
+         "\") converts";
+}
 
 Expr convert(Type type, Expr e) {
   if (e.type() == type) return e;

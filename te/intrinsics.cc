@@ -23,8 +23,16 @@ Expr of_float(Fn fn, Expr e) {
   return ir::call(fn, {std::move(e)});
 }
 
+void refuse_storage(const std::string& what, const Expr& e) {
+  if (e.type().is_storage())
+    refuse(ErrorKind::kDType,
+           what + ": expected a number to calculate with, not " + short_text(e) + " of " + dtype_name(e.type()),
+           {way_out_of_storage(e.type())});
+}
+
 Expr of_bits(Fn fn, Expr e) {
   e = as_data(std::move(e));
+  refuse_storage(ir::name_of(fn), e);
   if (!e.type().is_int() && !e.type().is_uint()) {
     refuse(ErrorKind::kDType,
            ir::name_of(fn) + ": expected an integer, not " + short_text(e) + " of " + dtype_name(e.type()),
@@ -99,6 +107,7 @@ Expr round(Expr e) {
 
 Expr abs(Expr e) {
   e = as_data(std::move(e));
+  refuse_storage("abs", e);
   if (e.type().is_uint()) return e;
   return e.type().is_int() ? ir::call(Fn::kAbs, {std::move(e)}) : of_float(Fn::kAbs, std::move(e));
 }
@@ -124,7 +133,7 @@ Expr reinterpret(std::string_view dtype, Expr e) {
   e = as_data(std::move(e));
   const Type from = e.type();
   if (to == from) return e;
-  if (to.is_bool() || from.is_bool() || to.bits != from.bits) {
+  if (to.is_bool() || from.is_bool() || to.is_packed() || to.bits != from.bits) {
     refuse(ErrorKind::kDType,
            "reinterpret: dtype must be a number as wide as " + dtype_name(from) + ", not " + dtype_name(to),
            {"the value: " + short_text(e), "e.astype(dtype) converts values"});

@@ -53,8 +53,8 @@ std::string both(Type a, Type b) { return dtype_name(a) + " and " + dtype_name(b
 
 void check_operands(BinOp op, const Expr& a, const Expr& b) {
   const Type ta = a.type(), tb = b.type();
-  if (ta.is_float8() || tb.is_float8())
-    refuse_operands(op, "numbers to calculate with", ta, tb, "float8 is for storage: e.astype(\"float32\") converts");
+  for (const Type type : {ta, tb})
+    if (type.is_storage()) refuse_operands(op, "numbers to calculate with", ta, tb, way_out_of_storage(type));
   switch (op) {
     case BinOp::kAnd:
     case BinOp::kOr:

@@ -44,6 +44,11 @@ Expr reduce_over(ir::ReduceOp op, Expr source, const std::vector<IterVar>& axis,
     refuse(ErrorKind::kDType, name + ": expected numbers, not bool: " + short_text(source),
            {"convert: e.astype(\"int32\"); te.max of that tells whether any is true, te.min whether all are"});
   }
+  if (source.type().is_storage()) {
+    refuse(ErrorKind::kDType,
+           name + ": expected numbers to calculate with, not " + dtype_name(source.type()) + ": " + short_text(source),
+           {way_out_of_storage(source.type())});
+  }
   r.sources = {std::move(source)};
   if (init) r.init = reduced_init(name, r.sources, {std::move(init)});
   return ir::reduce(std::move(r));

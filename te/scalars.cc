@@ -68,6 +68,9 @@ std::vector<Var> variables_of(const OpNode& op) {
 
 Var var(std::string name, std::string_view dtype) {
   const Type type = dtype_named(dtype);
+  if (type.is_storage())
+    refuse(ErrorKind::kDType, "var: dtype must be one to calculate with, not " + dtype_name(type),
+           {"storage is of tensors; the caller can convert one number"});
   Var v(std::move(name), type.is_int() && type.bits >= 32 ? Type::index() : type);
   made().add(v);
   return v;

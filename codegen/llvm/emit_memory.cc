@@ -4,6 +4,7 @@
 //   ramp(b, 1, L)               one vector, masked when there is a predicate
 //   ramp(b, -1, L)              the vector below it, reversed
 //   broadcast(x, L)             one element in all lanes
+//   x + ramp(0, 1, L) // 2      a load of L / 2, each in two lanes: bytes of 4-bit integers
 //   anything else               gather or scatter
 //
 // The mask of a load is its own predicate together with the guard that the select, and, or around it gives it.
@@ -52,6 +53,25 @@ int prefix_lanes(Value* mask) {
       ++wanted;
   }
   return constant && wanted == first_unwanted ? static_cast<int>(wanted) : 0;
+}
+
+// Of lanes that read x, x, x + 1, x + 1, ...: x. Empty for others.
+Expr pairs_from(const Expr& at) {
+  const auto* sum = ir::as<ir::Binary>(at);
+  if (!sum || at.type().lanes % 2 != 0 || at.type().lanes < 4) return {};
+  if (sum->op == ir::BinOp::kFloorDiv) {
+    const auto* ramp = ir::as<ir::Ramp>(sum->a);
+    const auto first = ramp ? ir::as_int(ramp->base) : std::nullopt;
+    const bool pairs = first && *first % 2 == 0 && ir::is_int(ramp->stride, 1) && ir::is_int(sum->b, 2);
+    return pairs ? Expr(*first / 2) : Expr();
+  }
+  if (sum->op != ir::BinOp::kAdd) return {};
+  for (const auto& [same, rest] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
+    const auto* all = ir::as<ir::Broadcast>(same);
+    const Expr first = all ? pairs_from(rest) : Expr();
+    if (first) return ir::is_int(first, 0) ? all->value : all->value + first;
+  }
+  return {};
 }
 
 // 0, 1, ... count - 1, and from there on `rest`.
@@ -138,7 +158,17 @@ Value* Emitter::emit_load(const ir::Load& load, Type type) {
     Value* value = emit_block_load(memory, type, base, 1, mask ? b_.CreateVectorReverse(mask) : nullptr);
     return b_.CreateVectorReverse(value);
   }
+  const Expr pairs = !mask || safe ? pairs_from(at) : Expr();
+  if (pairs) return emit_pairs_load(memory, type, pairs, mask);
   return emit_gather(memory, type, at, mask);
+}
+
+Value* Emitter::emit_pairs_load(const Memory& memory, Type type, const Expr& first, Value* mask) {
+  Value* some = emit_block_load(memory, type.with_lanes(type.lanes / 2), emit(first), multiple_of(first), nullptr);
+  std::vector<int> lanes;
+  for (int lane = 0; lane < type.lanes; ++lane) lanes.push_back(lane / 2);
+  Value* all = b_.CreateShuffleVector(some, lanes);
+  return mask ? b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
 }
 
 Value* Emitter::emit_scalar_load(const Memory& memory, Type type, const Expr& at, Value* mask) {

@@ -121,6 +121,7 @@ class Emitter {
   llvm::Value* emit_scalar_load(const Memory& memory, ir::Type type, const ir::Expr& at, llvm::Value* mask);
   llvm::Value* emit_block_load(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,
                                llvm::Value* mask);
+  llvm::Value* emit_pairs_load(const Memory& memory, ir::Type type, const ir::Expr& first, llvm::Value* mask);
   llvm::Value* emit_gather(const Memory& memory, ir::Type type, const ir::Expr& at, llvm::Value* mask);
   void emit_scalar_store(const Memory& memory, const ir::Store& store);
   void emit_block_store(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,

@@ -61,6 +61,8 @@ struct Type {
   constexpr bool is_uint() const { return code == TypeCode::kUInt; }
   constexpr bool is_float() const { return code == TypeCode::kFloat || code == TypeCode::kBFloat; }
   constexpr bool is_float8() const { return code == TypeCode::kE4M3 || code == TypeCode::kE5M2; }
+  constexpr bool is_packed() const { return bits == 4; }  // two elements share a byte, the first in its low half
+  constexpr bool is_storage() const { return is_float8() || is_packed(); }
   constexpr bool is_handle() const { return code == TypeCode::kHandle; }
   constexpr bool is_half() const { return is_float() && bits == 16; }
   constexpr bool is_integer() const { return is_int() || is_uint() || is_index(); }
@@ -68,9 +70,10 @@ struct Type {
   constexpr Type with_lanes(int n) const { return {code, bits, static_cast<uint16_t>(n)}; }
   constexpr Type element() const { return with_lanes(1); }
   constexpr int bytes() const { return (bits + 7) / 8; }  // of one lane in memory; bool is one byte holding 0 or 1
+  constexpr int64_t bytes_of(int64_t elements) const { return is_packed() ? (elements + 1) / 2 : elements * bytes(); }
 };
 
-// "bool", "int8", "uint64", "float16", "bfloat16", "float32", "index"; with lanes "float32x16".
+// "bool", "int4", "uint64", "float16", "bfloat16", "float32", "index"; with lanes "float32x16".
 std::string to_string(Type);
 std::optional<Type> parse_type(std::string_view);
 
@@ -296,7 +299,15 @@ struct StmtNode {
 // A kernel. Parameters are the caller's buffers, in the order of the argument list; `written` ones are outputs. Scalars come
 // after them in the ABI, by address: those that the user passes, then the variables of symbolic extents (index), whose values
 // the caller's shapes give.
-struct Param { Buffer buffer; bool written = false;         auto fields() const { return std::tie(buffer, written); } };
+struct Param {
+  Buffer buffer;
+  bool written = false;
+  std::string layout = {};  // of an input that is packed outside of the kernel: how, as text; the buffer has the packed shape
+  std::optional<std::pair<int64_t, int64_t>> range = {};  // the caller's promise: every value is in it
+  Buffer declared = {};  // 4-bit integers of the caller, once the pass int4 has made bytes of them in `buffer`
+  const Buffer& outside() const { return declared ? declared : buffer; }  // as the caller has it
+  auto fields() const { return std::tie(buffer, written, layout, range); }
+};
 struct Program {
   std::string name;
   std::vector<Param> params;

@@ -8,7 +8,7 @@ namespace tw::bind::dlpack {
 
 enum DeviceType : int32_t { kCpu = 1, kCudaHost = 3 };
 enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kBool = 6, kE4M3 = 10, kE5M2 = 12 };
-constexpr uint64_t kReadOnly = 1;
+constexpr uint64_t kReadOnly = 1, kPadded = 4;  // kPadded: elements smaller than a byte have one each
 
 struct Device {
   int32_t type;

@@ -14,6 +14,7 @@ from . import autotune, te  # noqa: E402
 from .building import build, default_schedule, lower  # noqa: E402
 from .errors import *  # noqa: E402, F403
 from .errors import __all__ as _error_names  # noqa: E402
+from .int4 import Int4Array, pack_int4, unpack_int4  # noqa: E402
 from .runtime import *  # noqa: E402, F403
 from .runtime import __all__ as _runtime_names  # noqa: E402
 from .schedule import Schedule, create_schedule  # noqa: E402
@@ -21,6 +22,7 @@ from .target import Target  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = [
+    "Int4Array",
     "Schedule",
     "Target",
     "autotune",
@@ -28,7 +30,9 @@ __all__ = [
     "create_schedule",
     "default_schedule",
     "lower",
+    "pack_int4",
     "te",
+    "unpack_int4",
     *_error_names,
     *_runtime_names,
 ]

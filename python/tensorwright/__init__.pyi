@@ -4,6 +4,9 @@ from .building import build as build
 from .building import default_schedule as default_schedule
 from .building import lower as lower
 from .errors import *
+from .int4 import Int4Array as Int4Array
+from .int4 import pack_int4 as pack_int4
+from .int4 import unpack_int4 as unpack_int4
 from .runtime import ArgSpec as ArgSpec
 from .runtime import Function as Function
 from .runtime import TimingResult as TimingResult

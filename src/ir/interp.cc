@@ -44,7 +44,7 @@ void set_scalars(const Program& program, const InterpOptions& options, interp::P
 void bind(interp::Memory& memory, const Param& param, const InterpBuffer& given, std::vector<int64_t> shape,
           std::vector<int64_t> strides) {
   memory.bind(given.data, std::move(shape), std::move(strides), !param.written);
-  const size_t needed = static_cast<size_t>(memory.span()) * static_cast<size_t>(param.buffer.element().bytes());
+  const size_t needed = static_cast<size_t>(param.buffer.element().bytes_of(memory.span()));
   if (given.bytes < needed) {
     throw Fault{ErrorKind::kArgument,
                 "interpret: buffer " + param.buffer.name() + " must have " + std::to_string(needed) + " bytes, not " +

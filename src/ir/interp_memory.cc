@@ -29,7 +29,7 @@ void Memory::bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> s
 
 void Memory::allocate(std::vector<int64_t> shape) {
   lay_out(std::move(shape), {}, false);
-  const int64_t bytes = span_ * element_.bytes();
+  const int64_t bytes = element_.bytes_of(span_);
   if (bytes > own_bytes_) {
     own_ = std::make_unique<char[]>(static_cast<size_t>(bytes));
     own_bytes_ = bytes;
@@ -62,12 +62,13 @@ void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, b
   if (!empty && (too_large || span > kLargestBytes / element_.bytes() || span < 0))
     throw Fault{ErrorKind::kInternal, "interpret: buffer " + name_ + " is larger than memory", {}};
   span_ = static_cast<int64_t>(span);
+  half_used_ = element_.is_packed() && span_ % 2 == 1 ? span_ - 1 : -1;
   if (check_unwritten_) written_.assign(static_cast<size_t>(span_), written);
-  if (check_races_) accesses_.assign(static_cast<size_t>(span_), {});
+  if (check_races_) accesses_.assign(static_cast<size_t>(shared_by(span_) + 1), {});
 }
 
 void Memory::note_read(int64_t at, const Tasks& tasks) {
-  Accesses& seen = accesses_[static_cast<size_t>(at)];
+  Accesses& seen = accesses_[static_cast<size_t>(shared_by(at))];
   if (tasks.races(seen.write)) race(at, "one writes it and another reads it");
   if (seen.read == tasks.now()) return;
   seen.earlier_read = seen.read;
@@ -75,7 +76,7 @@ void Memory::note_read(int64_t at, const Tasks& tasks) {
 }
 
 void Memory::note_write(int64_t at, const Tasks& tasks) {
-  Accesses& seen = accesses_[static_cast<size_t>(at)];
+  Accesses& seen = accesses_[static_cast<size_t>(shared_by(at))];
   if (tasks.races(seen.write)) race(at, "both write it");
   if (tasks.races(seen.read) || tasks.races(seen.earlier_read)) race(at, "one reads it and another writes it");
   seen.write = tasks.now();
@@ -121,7 +122,8 @@ void Memory::rewritten(int64_t at) const {
 void Memory::race(int64_t at, const char* how) const {
   throw Fault{ErrorKind::kInternal,
               "interpret: data race on " + element(at),
-              {std::string("two iterations of a parallel loop touch this element: ") + how}};
+              {std::string("two iterations of a parallel loop touch this ") +
+               (element_.is_packed() ? "element's byte: " : "element: ") + how}};
 }
 
 }  // namespace tw::ir::interp

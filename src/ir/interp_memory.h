@@ -70,6 +70,7 @@ class Memory {
     if (one_value_ && written_[at] && !same(read_(data_, at), v)) rewritten(at);
     if (check_unwritten_) written_[at] = 1;
     write_(data_, at, v);
+    if (at == half_used_) write_(data_, at + 1, Value{});
   }
 
   // For a function that may write from `at` on.
@@ -79,7 +80,7 @@ class Memory {
       if (check_unwritten_) written_[at] = 1;
     }
   }
-  void* address(int64_t at) const { return static_cast<char*>(data_) + at * element_.bytes(); }
+  void* address(int64_t at) const { return static_cast<char*>(data_) + shared_by(at) * element_.bytes(); }
 
   std::string element(int64_t at) const;  // "A[3, 4]"
   void expect_whole() const;              // a fault when some element of the layout was never written
@@ -90,6 +91,8 @@ class Memory {
   };
 
   void lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
+  // What threads must not share: the element, or the byte of two.
+  int64_t shared_by(int64_t at) const { return element_.is_packed() ? at / 2 : at; }
   void note_read(int64_t at, const Tasks& tasks);
   void note_write(int64_t at, const Tasks& tasks);
   bool same(Value a, Value b) const;  // bit for bit
@@ -105,6 +108,7 @@ class Memory {
   void* data_ = nullptr;
   std::vector<int64_t> shape_, strides_;
   int64_t span_ = 0;
+  int64_t half_used_ = -1;  // the last of an odd number of 4-bit integers: the other half of its byte is 0
   std::unique_ptr<char[]> own_;
   int64_t own_bytes_ = 0;
   std::vector<uint8_t> written_;

@@ -131,7 +131,7 @@ Value truth(bool b) {
   return out;
 }
 
-// Calls f(T{}) with the C++ type that stands for `t`.
+// Calls f(T{}) with the C++ type that stands for `t`; for 4-bit integers, the one that holds their values.
 template <class F>
 auto with_type(Type t, F&& f) {
   switch (t.code) {
@@ -140,9 +140,9 @@ auto with_type(Type t, F&& f) {
     case TypeCode::kIndex:
       return f(int64_t{});
     case TypeCode::kInt:
-      return t.bits == 8 ? f(int8_t{}) : t.bits == 16 ? f(int16_t{}) : t.bits == 32 ? f(int32_t{}) : f(int64_t{});
+      return t.bits <= 8 ? f(int8_t{}) : t.bits == 16 ? f(int16_t{}) : t.bits == 32 ? f(int32_t{}) : f(int64_t{});
     case TypeCode::kUInt:
-      return t.bits == 8 ? f(uint8_t{}) : t.bits == 16 ? f(uint16_t{}) : t.bits == 32 ? f(uint32_t{}) : f(uint64_t{});
+      return t.bits <= 8 ? f(uint8_t{}) : t.bits == 16 ? f(uint16_t{}) : t.bits == 32 ? f(uint32_t{}) : f(uint64_t{});
     case TypeCode::kBFloat:
       return f(BFloat{});
     case TypeCode::kE4M3:
@@ -255,6 +255,33 @@ Value convert(Value v) {
     if (x >= static_cast<Wide<From>>(highest)) return put<To>(highest);
     return put<To>(static_cast<To>(x));
   }
+}
+
+// 4-bit integers, by way of 8 bits: T is int8_t or uint8_t.
+template <class T>
+int64_t wrapped_to_nibble(int64_t v) {
+  return std::is_signed_v<T> ? (v & 15) - ((v & 8) << 1) : v & 15;
+}
+
+template <class T, class From>
+Value convert_to_nibble(Value v) {
+  Value out = convert<T, From>(v);
+  constexpr int64_t lowest = std::is_signed_v<T> ? -8 : 0;
+  out.i = kIsFloat<From> ? std::clamp(out.i, lowest, lowest + 15) : wrapped_to_nibble<T>(out.i);
+  return out;
+}
+
+template <class T>
+Value read_nibble(const void* data, int64_t at) {
+  Value out{};
+  out.i = wrapped_to_nibble<T>(static_cast<const uint8_t*>(data)[at / 2] >> at % 2 * 4);
+  return out;
+}
+
+void write_nibble(void* data, int64_t at, Value v) {
+  uint8_t& byte = static_cast<uint8_t*>(data)[at / 2];
+  const auto shift = static_cast<int>(at % 2 * 4);
+  byte = static_cast<uint8_t>((byte & (0xf0 >> shift)) | (v.i & 15) << shift);
 }
 
 template <class T>
@@ -461,6 +488,11 @@ BinaryFn binary_function(BinOp op, Type t) {
 }
 
 UnaryFn cast_function(Type from, Type to) {
+  if (to.is_packed())
+    return with_type(from, [&](auto tag) -> UnaryFn {
+      using From = decltype(tag);
+      return to.is_int() ? convert_to_nibble<int8_t, From> : convert_to_nibble<uint8_t, From>;
+    });
   return with_type(to, [&](auto to_tag) {
     using To = decltype(to_tag);
     return with_type(from, [](auto from_tag) -> UnaryFn { return convert<To, decltype(from_tag)>; });
@@ -562,10 +594,12 @@ Value value_of(const FloatImm& c, Type t) {
 }
 
 ReadFn read_function(Type t) {
+  if (t.is_packed()) return t.is_int() ? read_nibble<int8_t> : read_nibble<uint8_t>;
   return with_type(t, [](auto tag) -> ReadFn { return read<decltype(tag)>; });
 }
 
 WriteFn write_function(Type t) {
+  if (t.is_packed()) return write_nibble;
   return with_type(t, [](auto tag) -> WriteFn { return write<decltype(tag)>; });
 }
 

@@ -33,7 +33,7 @@ Value dot(Fn, Value c, const Value* a, const Value* b);
 Value value_of(const IntImm&);
 Value value_of(const FloatImm&, Type);
 
-// Element `at` of an array of a type.
+// Element `at` of an array of a type, two to a byte of 4-bit integers.
 using ReadFn = Value (*)(const void* data, int64_t at);
 using WriteFn = void (*)(void* data, int64_t at, Value);
 ReadFn read_function(Type);

@@ -104,8 +104,26 @@ class Parser : ExprParser {
     }
     expect(":");
     const bool written = accept("out");
-    const Buffer buffer = declare(spelled, real, Scope::kArgument);
-    return {buffer, written};
+    Param param{declare(spelled, real, Scope::kArgument), written};
+    if (accept("holding")) param.declared = layout(real, Scope::kArgument);
+    if (accept("packed")) {
+      if (now().kind != Token::kQuoted) expected("a layout in quotes");
+      param.layout = unquoted(now());
+      advance();
+    }
+    if (at("range")) param.range = range();
+    return param;
+  }
+
+  // range [-64, 63]
+  std::pair<int64_t, int64_t> range() {
+    const Token word = now();
+    advance();
+    expect("[");
+    const std::vector<Expr> ends = expressions("]");
+    const auto number = [&](size_t i) { return i < ends.size() ? as_int(ends[i]) : std::nullopt; };
+    if (ends.size() != 2 || !number(0) || !number(1)) refuse(word, "a range has two integers");
+    return {*number(0), *number(1)};
   }
 
   std::string any_name() {
@@ -141,6 +159,16 @@ class Parser : ExprParser {
 
   // float32[8, 8] strides [16, 1] local
   Buffer declare(const std::string& spelled, const std::string& real, std::optional<Scope> scope) {
+    const Buffer buffer = layout(real, scope);
+    const bool is_linear = buffer.rank() == 1 && buffer.strides().empty();
+    const Expr elements(span_of(buffer));
+    const Buffer linear(BufferNode{buffer.id(), real, buffer.element(), {elements}, {}, buffer.scope(), nullptr});
+    bind(spelled, {{}, buffer, is_linear ? buffer : linear});
+    return buffer;
+  }
+
+  // float32[8, n] strides [16, 1] local: the scope stands here unless the caller knows it.
+  Buffer layout(const std::string& name, std::optional<Scope> scope) {
     const std::optional<Type> element = parse_type(now().text());
     if (!element || !element->is_scalar()) expected("the type of an element");
     advance();
@@ -156,11 +184,7 @@ class Parser : ExprParser {
       scope = static_cast<Scope>(*known);
       advance();
     }
-    const Buffer buffer(real, *element, std::move(shape), *scope, std::move(strides));
-    const bool is_linear = buffer.rank() == 1 && buffer.strides().empty();
-    const Buffer linear(BufferNode{buffer.id(), real, *element, {Expr(span_of(buffer))}, {}, *scope, nullptr});
-    bind(spelled, {{}, buffer, is_linear ? buffer : linear});
-    return buffer;
+    return Buffer(name, *element, std::move(shape), *scope, std::move(strides));
   }
 
   // ": \n" and a block that stands further to the right than `outer`.

@@ -130,6 +130,13 @@ class Printer {
         out_ += (is_identifier(buffer.name()) ? buffer.name() : quoted(buffer.name())) + " as ";
       out_ += name + (p.params[i].written ? ": out " : ": ");
       layout(buffer);
+      if (const Buffer& declared = p.params[i].declared) {
+        out_ += " holding ";
+        layout(declared);
+      }
+      if (!p.params[i].layout.empty()) out_ += " packed " + quoted(p.params[i].layout);
+      if (const auto& range = p.params[i].range)
+        out_ += " range [" + std::to_string(range->first) + ", " + std::to_string(range->second) + "]";
     }
     scalars(p.params.size());
     for (size_t s = given; s < p.scalars.size(); ++s) {

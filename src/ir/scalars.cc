@@ -38,7 +38,7 @@ bool can_prove(const Expr& condition, const Bounds& bounds, const std::vector<Ex
 Bounds scalar_bounds(const Program& program) {
   std::vector<Expr> extents;
   for (const Param& param : program.params)
-    extents.insert(extents.end(), param.buffer.shape().begin(), param.buffer.shape().end());
+    extents.insert(extents.end(), param.outside().shape().begin(), param.outside().shape().end());
   Bounds out = bounds_of_extents(extents);
   for (const Var& scalar : program.scalars)
     if (scalar.type().is_index()) out.try_emplace(scalar.id(), Interval::everything());

@@ -60,10 +60,10 @@ struct Suffix {
   std::string_view text;
   Type type;
 };
-inline constexpr Suffix kSuffixes[] = {{"i8", Type::i(8)},     {"i16", Type::i(16)}, {"i32", Type::i(32)},
-                                       {"i64", Type::i(64)},   {"u8", Type::u(8)},   {"u16", Type::u(16)},
-                                       {"u32", Type::u(32)},   {"u64", Type::u(64)}, {"f16", Type::f(16)},
-                                       {"bf16", Type::bf16()}, {"f32", Type::f(32)}, {"f64", Type::f(64)}};
+inline constexpr Suffix kSuffixes[] = {
+    {"i4", Type::i(4)},   {"u4", Type::u(4)},     {"i8", Type::i(8)},   {"i16", Type::i(16)}, {"i32", Type::i(32)},
+    {"i64", Type::i(64)}, {"u8", Type::u(8)},     {"u16", Type::u(16)}, {"u32", Type::u(32)}, {"u64", Type::u(64)},
+    {"f16", Type::f(16)}, {"bf16", Type::bf16()}, {"f32", Type::f(32)}, {"f64", Type::f(64)}};
 
 bool is_identifier(std::string_view);  // letters, digits, _ and inner dots: i, acc_1, A.local, i.o
 bool is_reserved(std::string_view);    // has a meaning of its own, so no name

@@ -14,11 +14,23 @@ struct NamedType {
 };
 
 constexpr NamedType kNamedTypes[] = {
-    {"bool", Type::boolean()},     {"index", Type::index()}, {"int8", Type::i(8)},
-    {"int16", Type::i(16)},        {"int32", Type::i(32)},   {"int64", Type::i(64)},
-    {"uint8", Type::u(8)},         {"uint16", Type::u(16)},  {"uint32", Type::u(32)},
-    {"uint64", Type::u(64)},       {"float16", Type::f(16)}, {"bfloat16", Type::bf16()},
-    {"float32", Type::f(32)},      {"float64", Type::f(64)}, {"float8_e4m3fn", Type::e4m3()},
+    {"bool", Type::boolean()},
+    {"index", Type::index()},
+    {"int4", Type::i(4)},
+    {"uint4", Type::u(4)},
+    {"int8", Type::i(8)},
+    {"int16", Type::i(16)},
+    {"int32", Type::i(32)},
+    {"int64", Type::i(64)},
+    {"uint8", Type::u(8)},
+    {"uint16", Type::u(16)},
+    {"uint32", Type::u(32)},
+    {"uint64", Type::u(64)},
+    {"float16", Type::f(16)},
+    {"bfloat16", Type::bf16()},
+    {"float32", Type::f(32)},
+    {"float64", Type::f(64)},
+    {"float8_e4m3fn", Type::e4m3()},
     {"float8_e5m2", Type::e5m2()},
 };
 

@@ -12,7 +12,7 @@ constexpr int kMaxLanes = std::numeric_limits<uint16_t>::max();
 std::string both(const Expr& a, const Expr& b) { return to_string(a.type()) + " and " + to_string(b.type()); }
 
 bool takes(BinOp op, Type t) {
-  if (t.is_float8() || t.is_handle()) return false;  // of storage
+  if (t.is_storage() || t.is_handle()) return false;  // of storage
   switch (op) {
     case BinOp::kAdd:
     case BinOp::kSub:
@@ -177,13 +177,14 @@ std::string call_fault(Fn fn, const std::vector<Expr>& args) {
   if (fn == Fn::kPrefetch) return as<Address>(args[0]) ? "" : "prefetch: an address expected, not " + to_string(type);
   const bool integers = fn == Fn::kAbs || fn == Fn::kPopcount || fn == Fn::kClz;
   const bool floats = fn != Fn::kPopcount && fn != Fn::kClz;
-  if ((floats && type.is_float()) || (integers && (type.is_int() || type.is_uint()))) return {};
+  const bool whole = (type.is_int() || type.is_uint()) && !type.is_packed();
+  if ((floats && type.is_float()) || (integers && whole)) return {};
   return name_of(fn) + ": does not take " + to_string(type);
 }
 
 std::string reinterpret_fault(Type to, const Expr& value) {
   const Type from = value.type();
-  const bool data = !to.is_bool() && !to.is_index() && !from.is_bool() && !from.is_index();
+  const bool data = !to.is_bool() && !to.is_index() && !from.is_bool() && !from.is_index() && !to.is_packed();
   if (data && to.bits == from.bits && to.lanes == from.lanes) return {};
   return "reinterpret: data of the width of " + to_string(to) + " expected, not " + to_string(from);
 }

@@ -105,4 +105,6 @@ class Flattener {
 
 Program flatten(const Program& p, const Target&) { return Flattener().run(p); }
 
+Buffer flattened(const Buffer& buffer) { return flat_of(buffer).buffer; }
+
 }  // namespace tw::lower

@@ -15,4 +15,7 @@ namespace tw::lower {
 
 ir::Program flatten(const ir::Program&, const Target&);
 
+// The buffer in one dimension, as the pass sees it: same id, as many elements as it spans.
+ir::Buffer flattened(const ir::Buffer&);
+
 }  // namespace tw::lower

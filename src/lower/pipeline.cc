@@ -13,6 +13,7 @@
 #include "src/lower/float8.h"
 #include "src/lower/fma.h"
 #include "src/lower/halves.h"
+#include "src/lower/int4.h"
 #include "src/lower/intrinsics.h"
 #include "src/lower/partition.h"
 #include "src/lower/simplify.h"
@@ -64,6 +65,7 @@ const std::vector<Pass>& passes() {
        "after vectorize, so that a function is expanded once per vector; before unroll copies it"},
       {"unroll", unroll, "after vectorize: what is repeated is vectors"},
       {"flatten", flatten, "after unroll: subscripts of register tiles are constants and stay so"},
+      {"int4", int4, "after flatten: the byte of an element follows from its place in the buffer"},
       {"simplify", simplify, "last and once, over everything that the passes above have left"},
   };
   return table;

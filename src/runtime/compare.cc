@@ -75,6 +75,29 @@ int64_t offset_of(const ArgSpec& spec, int64_t n) {
   return offset;
 }
 
+std::string first_difference(const ArgSpec& spec, int64_t n, const std::string& got, const std::string& expected,
+                             int64_t wrong, int64_t count) {
+  return "element " + subscripts(spec.shape, n) + " is " + got + ", expected " + expected + "; " +
+         std::to_string(wrong) + " of " + std::to_string(count) + " differ";
+}
+
+// 4-bit integers, two to a byte.
+std::string compare_nibbles(const ArgSpec& spec, const void* got, const void* expected) {
+  int64_t count = 1, wrong = 0, first = -1;
+  for (const int64_t extent : spec.shape) count *= extent;
+  const auto element = [&](const void* array, int64_t n) {
+    const int64_t at = offset_of(spec, n);
+    const int value = static_cast<const uint8_t*>(array)[at / 2] >> at % 2 * 4 & 15;
+    return spec.dtype.is_int() && value > 7 ? value - 16 : value;
+  };
+  for (int64_t n = 0; n < count; ++n) {
+    if (element(got, n) == element(expected, n)) continue;
+    if (wrong++ == 0) first = n;
+  }
+  if (wrong == 0) return {};
+  return first_difference(spec, first, text(element(got, first)), text(element(expected, first)), wrong, count);
+}
+
 template <class T>
 std::string compare(const ArgSpec& spec, const void* got, const void* expected, Tolerance tolerance) {
   const T* g = static_cast<const T*>(got);
@@ -88,8 +111,7 @@ std::string compare(const ArgSpec& spec, const void* got, const void* expected, 
   }
   if (wrong == 0) return {};
   const int64_t at = offset_of(spec, first);
-  return "element " + subscripts(spec.shape, first) + " is " + text(g[at]) + ", expected " + text(e[at]) + "; " +
-         std::to_string(wrong) + " of " + std::to_string(count) + " differ";
+  return first_difference(spec, first, text(g[at]), text(e[at]), wrong, count);
 }
 
 }  // namespace
@@ -110,6 +132,7 @@ std::string difference(const ArgSpec& spec, const void* got, const void* expecte
   if (type == ir::Type::bf16()) return compare<BFloat>(spec, got, expected, tolerance);
   if (type == ir::Type::e4m3()) return compare<E4M3>(spec, got, expected, tolerance);
   if (type == ir::Type::e5m2()) return compare<E5M2>(spec, got, expected, tolerance);
+  if (type.is_packed()) return compare_nibbles(spec, got, expected);
   const bool is_signed = type.is_int();
   switch (type.bytes()) {
     case 1:

@@ -1,4 +1,4 @@
-"""Dtypes of storage: float8 as ml_dtypes has it, and 4-bit integers two to a byte."""
+"""Dtypes of storage: float8 as ml_dtypes has it."""
 
 import numpy as np
 import pytest
@@ -58,32 +58,3 @@ def test_float8_weights():
     out = np.zeros(40, "float32")
     tw.build(s, [W, x, y])(w, v, out)
     np.testing.assert_allclose(out, w.astype("float32") @ v, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("dtype, low, high", [("int4", -8, 8), ("uint4", 0, 16)])
-@pytest.mark.parametrize("n", [16, 15])
-@pytest.mark.parametrize("target", TARGETS)
-def test_four_bits(dtype, low, high, n, target):
-    wide = "int8" if dtype == "int4" else "uint8"
-    A = te.placeholder((6, n), wide, name="A")
-    P = te.pack_int4(A)
-    U = te.unpack_int4(P, dtype)
-    s = te.create_schedule(U)
-    s[P].parallel(P.op.axis[0])
-    s[P].vectorize(P.op.axis[1])
-    s[U].vectorize(s[U].split(U.op.axis[1], factor=4)[1])
-    a = np.random.default_rng(6).integers(low, high, (6, n)).astype(wide)
-    packed, unpacked = np.zeros((6, (n + 1) // 2), "uint8"), np.zeros((6, (n + 1) // 2 * 2), wide)
-    tw.build(s, [A, P, U], target=target)(a, packed, unpacked)
-    np.testing.assert_array_equal(unpacked[:, :n], a)
-    assert n % 2 == 0 or not unpacked[:, n].any()
-    assert packed[0, 0] == (a[0, 0] & 15) | (a[0, 1] & 15) << 4
-
-
-def test_four_bits_refused():
-    with pytest.raises(tw.DTypeError, match="unpack_int4: expected a uint8 tensor, not int8"):
-        te.unpack_int4(te.placeholder((4,), "int8"))
-    with pytest.raises(tw.DTypeError, match="pack_int4: expected a tensor of integers, not float32"):
-        te.pack_int4(te.placeholder((4,)))
-    with pytest.raises(tw.DTypeError, match="two to a byte in uint8 tensors"):
-        te.placeholder((4,), "int4")

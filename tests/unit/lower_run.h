@@ -43,8 +43,9 @@ inline std::vector<std::vector<uint8_t>> run(const ir::Program& p, uint32_t seed
   std::vector<std::vector<uint8_t>> data;
   std::vector<ir::InterpBuffer> buffers;
   for (const ir::Param& param : p.params) {
-    const ir::Type t = param.buffer.element();
-    std::vector<uint8_t>& bytes = data.emplace_back(span_of(param.buffer, sizes(p, size)) * t.bytes());
+    const ir::Type t = param.outside().element();
+    const auto elements = static_cast<int64_t>(span_of(param.outside(), sizes(p, size)));
+    std::vector<uint8_t>& bytes = data.emplace_back(static_cast<size_t>(t.bytes_of(elements)));
     for (size_t n = 0; n < bytes.size(); ++n) bytes[n] = static_cast<uint8_t>(t.is_bool() ? random() % 2 : random());
     const auto fill = [&](auto zero) {
       for (size_t n = 0; n * sizeof(zero) < bytes.size(); ++n) {

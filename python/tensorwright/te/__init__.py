@@ -12,17 +12,16 @@ Which dtype an expression has is in docs/dtypes.md.
 
 from .._core import Expr, IterVar, Operation, Tensor, TensorSlice, Var
 from ..schedule import Schedule, Stage, create_schedule
-from . import arithmetic, conditions, constants, externs, functions, packed, reductions, scans, tensors
+from . import arithmetic, conditions, constants, externs, functions, reductions, scans, tensors
 from .arithmetic import *  # noqa: F403
 from .conditions import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .externs import *  # noqa: F403
 from .functions import *  # noqa: F403
-from .packed import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scans import *  # noqa: F403
 from .tensors import *  # noqa: F403
 
 __all__ = ["Expr", "IterVar", "Operation", "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "create_schedule"]
-for _part in (arithmetic, conditions, constants, externs, functions, packed, reductions, scans, tensors):
+for _part in (arithmetic, conditions, constants, externs, functions, reductions, scans, tensors):
     __all__ += _part.__all__

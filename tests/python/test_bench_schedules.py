@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import tensorwright as tw
+from tensorwright import te
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from bench.elementwise import elementwise  # noqa: E402
 from bench.layernorm import EPSILON, layernorm  # noqa: E402
+from bench.matmul import dense  # noqa: E402
 from bench.softmax import softmax  # noqa: E402
 from bench.sums import all_of, columns, rows  # noqa: E402
 
@@ -59,3 +61,12 @@ def test_sums(make, axis, n, target):
 def test_elementwise(n):
     x = normal(n)
     np.testing.assert_allclose(run(*elementwise("tanh", n), x, target="llvm"), np.tanh(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_matmul_of_every_shape(target):
+    kernel = tw.build(*dense(*(te.size_var(name) for name in "mnk")), target=target)
+    for m, n, k in [(13, 70, 9), (6, 64, 1), (1, 1, 5), (7, 65, 0), (0, 3, 2)]:
+        a, b, c = normal(m, k), normal(k, n), np.ones((m, n), np.float32)
+        kernel(a, b, c)
+        np.testing.assert_allclose(c, a @ b, atol=1e-4)

@@ -66,7 +66,7 @@ static_assert(sizeof(StageFeatures) == kStageWidth * sizeof(double));
 constexpr const char* kProgramNames[] = {"stages",        "root_stages",   "total_operations",
                                          "total_seconds", "scratch_bytes", "steps"};
 constexpr size_t kBlocks = 2;
-constexpr double kHertz = 4e9;
+constexpr double kHertz = 4e9;  // not the machine's: what the system says varies, and with it would the tuner's choices
 
 double log2p(double x) { return std::log2(1 + std::max(x, 0.0)); }
 
@@ -130,7 +130,7 @@ void describe_parallelism(const StageView& view, const Machine& machine, StageFe
 void describe_memory(const StageView& view, const Machine& machine, StageFeatures& f) {
   f.l1_traffic = traffic(view, static_cast<double>(machine.l1_bytes));
   f.l2_traffic = traffic(view, static_cast<double>(machine.l2_bytes));
-  f.l3_traffic = traffic(view, static_cast<double>(machine.l3_bytes));
+  f.l3_traffic = traffic(view, static_cast<double>(machine.l3_bytes > 0 ? machine.l3_bytes : 4 * machine.l2_bytes));
   size_t serial = view.loops.size(), reduction = view.loops.size();
   for (size_t l = 0; l < view.loops.size(); ++l) {
     if (view.loops[l].annotation == LoopKind::kNone && view.loops[l].extent > 1) serial = l;
@@ -151,8 +151,10 @@ void estimate_seconds(const StageView& view, const Machine& machine, StageFeatur
   const double chains = std::min(1.0, f.accumulators / 8);  // latency of one accumulator is not hidden
   const double spill = std::max(1.0, f.register_pressure);
   f.compute_seconds = f.operations / (kHertz * 2 * width * chains / spill * cores);
+  const schedule::Rates& rates = machine.rates;
   f.memory_seconds =
-      std::max({f.l1_traffic / (kHertz * 32 * cores), f.l2_traffic / (kHertz * 12 * cores), f.l3_traffic / 40e9});
+      std::max({f.l1_traffic / (kHertz * rates.l2_bytes * cores), f.l2_traffic / (kHertz * rates.l3_bytes * cores),
+                f.l3_traffic / std::min(rates.core_dram * cores, rates.all_dram)});
   f.seconds = std::max(f.compute_seconds, f.memory_seconds) + 0.3 * std::min(f.compute_seconds, f.memory_seconds);
 }
 
@@ -209,14 +211,6 @@ void append(const StageFeatures& f, std::vector<float>& out) {
 }
 
 }  // namespace
-
-Machine describe_machine(const Target& target, int threads) {
-  const HardwareDescription& hardware = host_hardware();
-  Machine machine{threads,           target.vector_bits, target.vector_registers,
-                  hardware.l1_bytes, hardware.l2_bytes,  hardware.l3_bytes};
-  if (machine.l3_bytes <= 0) machine.l3_bytes = 4 * machine.l2_bytes;
-  return machine;
-}
 
 const std::vector<std::string>& nest_feature_names() {
   static const std::vector<std::string> names = [] {

@@ -9,17 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "schedule/machine.h"
 #include "tensorwright/autotune.h"
 
 namespace tw::autotune {
 
-// The machine as far as features care.
-struct Machine {
-  int threads = 1;
-  int vector_bits = 128, vector_registers = 16;
-  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
-};
-Machine describe_machine(const Target&, int threads);
+using schedule::Machine;
 
 std::vector<float> nest_features(const schedule::Schedule&, const Machine&);
 const std::vector<std::string>& nest_feature_names();  // as many as nest_features gives

@@ -87,7 +87,7 @@ class Tuner {
       : task_(task),
         options_(options),
         runner_(runner),
-        machine_(describe_machine(task.target(), runtime::num_threads())),
+        machine_(schedule::describe_machine(task.target(), host_hardware(), runtime::num_threads())),
         proposer_(
             task.space(), make_search(options.search), make_cost_model(options.model, options.seed),
             [this](uint64_t i) { return features_of(i); }, [this](uint64_t i) { return is_legal(i); }, options.seed,

@@ -11,9 +11,6 @@ namespace tw::schedule {
 
 namespace {
 
-// Of one core and cycle: two values or vectors from L1, and what cores of the last ten years sustain from L2 and L3.
-// Memory's rate is that of two channels, for all cores together.
-constexpr double kL1Loads = 2, kL2Bytes = 32, kL3Bytes = 12, kDramBytesPerSecond = 40e9;
 constexpr double kAdderLatency = 4;  // cycles until a sum can take its next term
 
 std::string kind_of(const Axis& axis) {
@@ -100,7 +97,7 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
   const double vectors = std::ceil(n / lanes) / n;  // per element
   const double points = view.trips() * view.enclosing;
   nest.operations = points * view.operations;
-  double busy = points * std::max(1.0, view.operations - view.fused) * vectors / machine.issue;
+  double busy = points * std::max(1.0, view.operations - view.fused) * vectors / machine.rates.issue;
   if (sums_in_a_row(view)) {
     nest.chains = chains_of(view, machine);
     busy = std::max(busy, points * vectors * kAdderLatency / nest.chains);
@@ -110,20 +107,16 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
   nest.moved[kL3] = traffic(boxes, static_cast<double>(machine.l2_bytes));
   nest.moved[kDram] = traffic(boxes, static_cast<double>(std::max(machine.l3_bytes, machine.l2_bytes)));
   if (machine.l3_bytes <= 0) nest.moved[kL3] = 0;
-  const double l1_bytes = kL1Loads * (vector ? machine.vector_bits / 8.0 : view.element_bytes);
-  nest.seconds = {busy / cycles, nest.moved[kL1] / (l1_bytes * cycles), nest.moved[kL2] / (kL2Bytes * cycles),
-                  nest.moved[kL3] / (kL3Bytes * cycles), nest.moved[kDram] / kDramBytesPerSecond};
+  const Rates& rates = machine.rates;
+  const double l1_bytes = rates.l1_loads * (vector ? machine.vector_bits / 8.0 : view.element_bytes);
+  nest.seconds = {busy / cycles, nest.moved[kL1] / (l1_bytes * cycles), nest.moved[kL2] / (rates.l2_bytes * cycles),
+                  nest.moved[kL3] / (rates.l3_bytes * cycles),
+                  nest.moved[kDram] / std::min(rates.core_dram * nest.cores, rates.all_dram)};
   const auto longest = std::max_element(nest.seconds.begin(), nest.seconds.end());
   nest.bound = static_cast<Level>(longest - nest.seconds.begin());
 }
 
 }  // namespace
-
-Machine describe_machine(const Target& target, const HardwareDescription& hardware, int threads) {
-  const double issue = target.cpu == "znver4" && target.vector_bits == 512 ? 1 : 2;  // it works in halves of 256 bits
-  return {threads,           target.vector_bits, target.vector_registers, hardware.l1_bytes,
-          hardware.l2_bytes, hardware.l3_bytes,  hardware.hertz,          issue};
-}
 
 const char* to_string(Level level) {
   constexpr const char* kNames[] = {"compute", "L1", "L2", "L3", "DRAM"};

@@ -14,27 +14,17 @@
 //     bound   compute, 4.2 ms
 //
 // From the loop nest alone, without lowering: boxes instead of exact sets of elements, full caches of three quarters,
-// and the rates in explain.cc. Good for seeing why a schedule is slow, not for predicting its time.
+// and the rates of machine.h. Good for seeing why a schedule is slow, not for predicting its time.
 #pragma once
 
 #include <array>
 #include <string>
 #include <vector>
 
+#include "schedule/machine.h"
 #include "tensorwright/schedule.h"
-#include "tensorwright/target.h"
 
 namespace tw::schedule {
-
-// The machine as far as bounds care. l3_bytes may be 0.
-struct Machine {
-  int threads = 1;
-  int vector_bits = 128, vector_registers = 16;
-  int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
-  double hertz = 3e9;
-  double issue = 2;  // vector instructions that a core starts in a cycle
-};
-Machine describe_machine(const Target&, const HardwareDescription&, int threads);
 
 enum Level { kCompute, kL1, kL2, kL3, kDram, kLevels };
 const char* to_string(Level);

@@ -83,6 +83,13 @@ std::string nest_text(const NestExplanation& nest) {
          line("bound", {std::string(to_string(nest.bound)) + ", " + seconds_text(bound)});
 }
 
+std::string rates_text(const Rates& rates) {
+  return "each core, in a cycle: " + counted(rates.issue, "vector instruction") + ", L1 " +
+         counted(rates.l1_loads, "vector") + ", L2 " + bytes_text(rates.l2_bytes) + ", L3 " +
+         bytes_text(rates.l3_bytes) + "; DRAM " + number(rates.core_dram / 1e9) + " GB/s a core, " +
+         number(rates.all_dram / 1e9) + " GB/s in all\n(rates are " + rates.source + ")\n";
+}
+
 }  // namespace
 
 std::string to_string(const Explanation& all) {
@@ -92,7 +99,8 @@ std::string to_string(const Explanation& all) {
   if (all.assumed) out += "symbolic extents are taken as " + std::to_string(kAssumedExtent) + "\n";
   return out + "for " + counted(m.threads, "core") + " at " + number(m.hertz / 1e9) + " GHz, vectors of " +
          std::to_string(m.vector_bits) + " bits, L1 " + bytes_text(static_cast<double>(m.l1_bytes)) + ", L2 " +
-         bytes_text(static_cast<double>(m.l2_bytes)) + ", L3 " + bytes_text(static_cast<double>(m.l3_bytes)) + "\n";
+         bytes_text(static_cast<double>(m.l2_bytes)) + ", L3 " + bytes_text(static_cast<double>(m.l3_bytes)) + "\n" +
+         rates_text(m.rates);
 }
 
 }  // namespace tw::schedule

@@ -143,7 +143,7 @@ void bind_task(py::module_& m) {
           "features",
           [](const Task& t, uint64_t i) {
             return nest_features(t.candidate(i).value_or_throw().schedule,
-                                 describe_machine(t.target(), runtime::num_threads()));
+                                 schedule::describe_machine(t.target(), host_hardware(), runtime::num_threads()));
           },
           unlocked)
       .def("branching", &Task::branching)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "schedule/check.h"
+#include "schedule/pad.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 
@@ -110,6 +111,7 @@ NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
       bounds.lo[0] = all.stages[scan].value[0];
       bounds.extent[0] = 1;
     }
+    round_up(stage, bounds);
     derive_extents(stage, bounds);
     make_loops(stage, bounds, all);
     derive_values(stage, bounds, all.ranges);

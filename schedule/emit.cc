@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "schedule/pad.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -31,11 +32,11 @@ struct Condition {
 class Emitter {
  public:
   Emitter(const LoopNest& nest, const Placement& placed, const NestBounds& all, std::vector<Slide> slides,
-          const Arguments& arguments, const std::vector<BoundIntrin>& intrins)
+          const IndexMaps& layouts, const Arguments& arguments, const std::vector<BoundIntrin>& intrins)
       : nest_(nest),
         placed_(placed),
         all_(all),
-        kept_(nest, placed, all, std::move(slides), arguments),
+        kept_(nest, placed, all, std::move(slides), layouts, arguments),
         intrins_(intrins),
         attached_(nest.size()) {
     for (int i = 0; i < nest.size(); ++i) {
@@ -62,6 +63,7 @@ class Emitter {
     std::vector<Condition> conditions;
     int first_reduction;  // position among the leaves; their number when there is none
     bool in_vector;
+    ir::Expr defined;  // of a padded stage: where its definition may be computed; empty: everywhere
   };
 
   // The stage, then `rest`, which reads it.
@@ -95,14 +97,14 @@ class Emitter {
 
   ir::Stmt emit_stage(int i, bool in_vector) {
     if (const te::Extern* written = nest_.stage(i).op->external()) return by_user(i, *written);
-    Stage stage{i, nest_.stage(i), all_.stages[i], {}, 0, in_vector};
+    Stage stage{i, nest_.stage(i), all_.stages[i], {}, 0, in_vector, defined_part(nest_, placed_, all_, i)};
     for (int d = 0; d < stage.nest.data_rank; ++d)
       if (stage.bounds.extent[d] == 0) return ir::seq({});
     stage.first_reduction = static_cast<int>(stage.nest.leaves.size());
     for (int position = stage.first_reduction; position-- > 0;)
       if (stage.nest.axes[stage.nest.leaves[position]].reduction) stage.first_reduction = position;
     find_conditions(stage);
-    return guarded(stage, 0, inside(stage, 0, in_vector));
+    return ir::seq({kept_.padding(i), guarded(stage, 0, inside(stage, 0, in_vector))});
   }
 
   // ------------------------------------------------------------------------------------------------------ conditions
@@ -115,6 +117,7 @@ class Emitter {
                     !stage.nest.axes[split->parent].reduction);
     }
     for (int d = 0; d < stage.nest.data_rank; ++d) {
+      if (is_padded(stage.nest, d)) continue;
       if (ir::is_int(stage.bounds.lo[d], 0) && stage.bounds.extent[d] == stage.nest.axes[d].extent) continue;
       add_condition(stage, stage.bounds.index[d] >= ir::Expr(0), true);
       add_condition(stage, stage.bounds.index[d] < stage.nest.axes[d].extent.expr(), true);
@@ -280,8 +283,11 @@ class Emitter {
       if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
       auto leaves = leaves_from(stage.nest, split->parent);
       if (std::find(leaves.begin(), leaves.end(), leaf) == leaves.end()) continue;
-      const bool fewer = split->tail == Tail::kShiftInward;  // than one part has, or nobody knows how many
-      tail = !fewer ? split->tail : stage.bounds.extent[split->parent].known() ? Tail::kGuard : Tail::kAuto;
+      tail = split->tail;
+      if (tail == Tail::kPad) tail = Tail::kAuto;  // nobody knows that it came out even
+      if (tail != Tail::kShiftInward) continue;
+      const bool fewer_than_one_part = stage.bounds.extent[split->parent].known();
+      tail = fewer_than_one_part ? Tail::kGuard : Tail::kAuto;
     }
     return tail;
   }
@@ -353,7 +359,7 @@ class Emitter {
       index[stage.nest.axes[axis].var.id()] = stage.bounds.index[axis];
     std::unordered_map<uint64_t, int> sources;
     for (const Read& read : placed_.reads[stage.id]) sources[ir::as<ir::Load>(read.load)->buffer.id()] = read.source;
-    for (ir::Expr& body : bodies)
+    for (ir::Expr& body : bodies) {
       body = ir::rewrite(body, [&](const ir::Expr& e) {
         if (const auto* var = ir::as<ir::VarRef>(e)) {
           auto found = index.find(var->var.id());
@@ -362,6 +368,8 @@ class Emitter {
         const auto* load = ir::as<ir::Load>(e);
         return load ? kept_.redirected(*load, sources.at(load->buffer.id())) : e;
       });
+      if (stage.defined) body = where_defined(stage.defined, body);
+    }
     return bodies;
   }
 
@@ -377,8 +385,8 @@ class Emitter {
 }  // namespace
 
 ir::Stmt emit(const LoopNest& nest, const Placement& placed, const NestBounds& all, const std::vector<Slide>& slides,
-              const Arguments& arguments, const std::vector<BoundIntrin>& intrins) {
-  return Emitter(nest, placed, all, slides, arguments, intrins).program();
+              const IndexMaps& layouts, const Arguments& arguments, const std::vector<BoundIntrin>& intrins) {
+  return Emitter(nest, placed, all, slides, layouts, arguments, intrins).program();
 }
 
 }  // namespace tw::schedule

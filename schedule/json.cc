@@ -53,7 +53,7 @@ void read(const json& from, int64_t& to) {
   to = from.get<int64_t>();
 }
 void read(const json& from, Tail& to) {
-  to = one_of(from, {Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward, Tail::kAuto});
+  to = one_of(from, {Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward, Tail::kAuto, Tail::kPad});
 }
 void read(const json& from, Scope& to) { to = one_of(from, {Scope::kLocal, Scope::kGlobal}); }
 void read(const json& from, std::vector<std::string>& to) {

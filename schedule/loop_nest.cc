@@ -243,25 +243,6 @@ Result<LoopNest> apply(const LoopNest& nest, const Step& step) {
   return next;
 }
 
-int scan_around(const LoopNest& nest, int stage) {
-  bool any = false;
-  for (int i = stage + 1; i < nest.size(); ++i) any |= nest.stage(i).op->scan() != nullptr;
-  if (!any) return kNone;
-  std::vector<int> scans(nest.size(), kNone);
-  for (int i = 0; i <= stage; ++i) {
-    if (nest.stage(i).op->scan()) continue;
-    for (const ir::Expr& value : nest.stage(i).bodies)
-      ir::walk(value, [&](const ir::Expr& e) {
-        const auto* load = ir::as<ir::Load>(e);
-        int source = load ? nest.find_stage(load->buffer.id()) : kNone;
-        if (source == kNone) return true;
-        if (int scan = source > i ? source : scans[source]; scan != kNone) scans[i] = scan;
-        return true;
-      });
-  }
-  return scans[stage];
-}
-
 std::vector<AxisId> leaves_from(const StageNest& stage, AxisId axis) {
   std::vector<char> reached(stage.axes.size(), 0);
   reached[axis] = 1;

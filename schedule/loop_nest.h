@@ -112,6 +112,14 @@ struct TensorizeNote {
   int step = kNone;
 };
 
+// Where the elements stand in memory: see layout.h.
+struct Layout {
+  std::vector<ir::Var> dimensions;  // of a computed stage the variables of its data axes
+  std::vector<ir::Expr> indices;    // over them, one for each dimension of the memory
+  std::string pad;                  // what places without an element hold; empty: there may be none
+  int step = kNone;
+};
+
 struct StageNest {
   std::string name;
   te::Operation
@@ -130,6 +138,7 @@ struct StageNest {
       scope;  // as set_scope or a cache primitive asked; empty: kLocal inside another stage, kGlobal at root
   std::vector<PragmaNote> pragmas;
   std::vector<Alignment> alignments;
+  std::optional<Layout> layout;  // none: that of the definition
   std::vector<PrefetchNote> prefetches;
   TensorizeNote tensorized;  // of no axis: not at all
   int double_buffered = kNone, rolling = kNone;  // the Step that asked for it
@@ -184,9 +193,6 @@ Result<LoopNest> apply(const LoopNest&, const Step&);
 // The axes over which another relation-free stage would run: used by the constructor and by the cache primitives.
 // An extent that may be negative for some values of `scalars` counts as 0 there.
 StageNest make_stage(std::string name, const te::Operation& op, const ir::Bounds& scalars);
-
-// The scan whose state, at earlier times, the stage depends on: it is computed inside of its time loop; else kNone.
-int scan_around(const LoopNest&, int stage);
 
 // The leaves that came from `axis` by splits and fuses, in no particular order.
 std::vector<AxisId> leaves_from(const StageNest&, AxisId axis);

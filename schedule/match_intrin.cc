@@ -4,6 +4,8 @@
 #include <map>
 
 #include "schedule/lanes.h"
+#include "schedule/layout.h"
+#include "schedule/pad.h"
 #include "schedule/refuse.h"
 #include "src/ir/equal.h"
 #include "src/ir/simplify.h"
@@ -93,6 +95,9 @@ class Matcher {
       return wrong("stage " + stage_.name + " must not be " + what)
              << describe(stage_) << "its innermost loops are one statement of " + intrin_.key;
     };
+    if (defined_part(nest_, placed_, all_, id_))
+      return wrong("stage " + stage_.name + " must not be padded past the end of what it reads")
+             << describe(stage_) << "the intrinsic reads whole vectors; pad what it reads too";
     if (stage_.store_predicate) return nothing("stored under a predicate");
     if (stage_.double_buffered != kNone || stage_.rolling != kNone) return nothing("kept in a buffer that turns");
     if (placed_.scan[id_] != kNone) return nothing("part of a scan");
@@ -261,10 +266,11 @@ class Matcher {
   // inner[i] of the intrinsic is outer[at] of the stage.
   bool bind(const ir::Buffer& inner, const std::vector<ir::Expr>& i, const ir::Buffer& outer,
             const std::vector<ir::Expr>& at) {
-    Region region{outer, {}, {}};
+    const std::vector<ir::Expr> subscripts = in_memory(outer, at);
+    Region region{with_rank(outer, subscripts.size()), {}, {}};
     ir::Substitution zero;
     for (const ir::Var& var : inner_) zero[var.id()] = 0;
-    for (const ir::Expr& subscript : at) {
+    for (const ir::Expr& subscript : subscripts) {
       region.base.push_back(simple(ir::substitute(subscript, zero)));
       region.factor.emplace_back();
       ir::Expr rest = subscript - region.base.back();
@@ -281,6 +287,24 @@ class Matcher {
     }
     const auto [known, fresh] = regions_.emplace(inner.id(), region);
     return fresh || known->second == region;
+  }
+
+  // The subscripts of an element; of a stage that has a layout those of its memory.
+  std::vector<ir::Expr> in_memory(const ir::Buffer& buffer, std::vector<ir::Expr> at) const {
+    const int source = nest_.find_stage(buffer.id());
+    if (source == kNone || !nest_.stage(source).layout) return at;
+    const std::vector<ir::Expr>& lo = all_.stages[source].lo;  // none of a placeholder
+    for (size_t d = 0; d < lo.size(); ++d) at[d] = at[d] - lo[d];
+    return place(*nest_.stage(source).layout, at);
+  }
+
+  // The tensor under its id, for subscripts of its memory.
+  static ir::Buffer with_rank(const ir::Buffer& buffer, size_t rank) {
+    if (buffer.rank() == rank) return buffer;
+    ir::BufferNode node = *buffer.operator->();
+    node.shape.assign(rank, 1);
+    node.strides.clear();
+    return ir::Buffer(std::move(node));
   }
 
   bool not_affine(const ir::Buffer& buffer, const ir::Expr& subscript) {

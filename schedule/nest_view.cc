@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "schedule/layout.h"
 #include "schedule/placement.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -76,7 +77,7 @@ std::vector<int64_t> constant_shape(const ir::Buffer& buffer) {
 }
 
 AccessView access_of(const ir::Load& load, const StageNest& stage) {
-  AccessView access{load.buffer.id(), load.buffer.element().bytes(), {}, {}, constant_shape(load.buffer)};
+  AccessView access{load.buffer.id(), load.buffer.element().bytes(), {}, {}, {}, constant_shape(load.buffer)};
   for (const ir::Expr& at : load.at) {
     std::vector<int64_t> coefficients(root_count(stage), 0);
     int64_t offset = 0;
@@ -88,7 +89,7 @@ AccessView access_of(const ir::Load& load, const StageNest& stage) {
 }
 
 AccessView store_of(const StageNest& stage, const ir::Buffer& buffer) {
-  AccessView access{buffer.id(), buffer.element().bytes(), {}, {}, constant_shape(buffer), true, true};
+  AccessView access{buffer.id(), buffer.element().bytes(), {}, {}, {}, constant_shape(buffer), true, true};
   for (int d = 0; d < stage.data_rank; ++d) {
     std::vector<int64_t> coefficients(root_count(stage), 0);
     coefficients[static_cast<size_t>(d)] = 1;
@@ -146,6 +147,30 @@ void read_bodies(const StageNest& stage, const std::vector<ir::Expr>& bodies, St
   view.element_bytes = stage.buffer().element().bytes();
 }
 
+// A map's digits of single axes, and sums of whole ones, are affine enough: (i + 3) // 16 grows by 1 every 16.
+void in_memory(const IndexMap& map, AccessView& access) {
+  std::vector<std::vector<int64_t>> of = access.coefficients;
+  const auto sum = [&](const std::vector<Digit>& digits) {
+    std::vector<int64_t> total(of.empty() ? 0 : of[0].size(), 0);
+    for (const Digit& digit : digits) {
+      access.affine = access.affine && (digit.lower == 1 || digits.size() == 1);
+      for (size_t a = 0; a < total.size(); ++a)
+        total[a] += (digit.mirrored ? -digit.scale : digit.scale) * of[static_cast<size_t>(digit.of)][a];
+    }
+    return total;
+  };
+  for (size_t s = map.extents.size(); s < map.sources.size(); ++s) of.push_back(sum(map.sources[s].sum));
+  access.coefficients.clear();
+  access.divisors.clear();
+  access.shape.clear();
+  for (size_t q = 0; q < map.indices.size(); ++q) {
+    access.coefficients.push_back(sum(map.indices[q]));
+    access.divisors.push_back(map.indices[q].size() == 1 ? map.indices[q][0].lower : 1);
+    access.shape.push_back(map.shape[q].value_or(kAssumedExtent));
+  }
+  access.offsets.assign(map.indices.size(), 0);
+}
+
 // A box of a stage's data axes, whose position does not matter but for the distance of the accesses that make it.
 struct Box {
   std::vector<std::optional<std::pair<int64_t, int64_t>>> sides;  // begin, end
@@ -187,7 +212,10 @@ class Viewer {
       if (has_loops(i)) view(i);
     }
     for (StageView& view : views_)
-      for (AccessView& access : view.accesses) access.scratch_bytes = scratch_bytes(access);
+      for (AccessView& access : view.accesses) {
+        access.scratch_bytes = scratch_bytes(access);
+        lay_out(access);
+      }
     std::vector<StageView> out;
     for (int i = 0; i < nest_.size(); ++i) {
       if (has_loops(i)) out.push_back(std::move(views_[static_cast<size_t>(i)]));
@@ -207,6 +235,16 @@ class Viewer {
     for (int d = 0; d < nest_.stage(i).data_rank; ++d)
       bytes *= static_cast<double>(views_[static_cast<size_t>(i)].root_extents[static_cast<size_t>(d)]);
     return bytes;
+  }
+
+  // From the dimensions of a tensor to those of its memory.
+  void lay_out(AccessView& access) const {
+    const int i = nest_.find_stage(access.buffer);
+    if (i == kNone || !nest_.stage(i).layout) return;
+    std::vector<Extent> extents;
+    for (size_t d = 0; d < access.shape.size(); ++d)
+      extents.emplace_back(has_loops(i) ? views_[static_cast<size_t>(i)].root_extents[d] : access.shape[d]);
+    if (const auto map = index_map(*nest_.stage(i).layout, extents); map.ok()) in_memory(*map, access);
   }
 
   // The extents of stage i's data axes that its readers need below loop `depth` of the stage `host`.

@@ -24,7 +24,8 @@ struct LoopView {
 struct AccessView {
   uint64_t buffer = 0;
   int element_bytes = 4;
-  std::vector<std::vector<int64_t>> coefficients;  // per dimension, per root axis
+  std::vector<std::vector<int64_t>> coefficients;  // per dimension of the memory, per root axis
+  std::vector<int64_t> divisors = {};              // per dimension: the sum is divided by it; empty: by 1
   std::vector<int64_t> offsets;                    // per dimension
   std::vector<int64_t> shape;
   bool affine = true;

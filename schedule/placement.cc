@@ -15,6 +15,33 @@ Diagnostic blame(Diagnostic d, const std::vector<Step>& steps, int step) {
 
 namespace {
 
+using Reads = std::vector<std::vector<Read>>;
+
+Reads reads_of(const LoopNest& nest, const std::vector<std::vector<ir::Expr>>& bodies) {
+  std::unordered_map<uint64_t, int> stage_of;
+  for (int i = 0; i < nest.size(); ++i)
+    for (const ir::Buffer& buffer : nest.stage(i).buffers) stage_of[buffer.id()] = i;
+  Reads reads(nest.size());
+  for (int i = 0; i < nest.size(); ++i)
+    for (const ir::Expr& body : bodies[i])
+      ir::walk(body, [&](const ir::Expr& e) {
+        if (const auto* load = ir::as<ir::Load>(e)) reads[i].push_back({stage_of.at(load->buffer.id()), e});
+        return true;
+      });
+  return reads;
+}
+
+// A state is written after what reads it: it was, at earlier times.
+std::vector<int> scans_of(const LoopNest& nest, const Reads& reads) {
+  std::vector<int> scans(nest.size(), kNone);
+  for (int i = 0; i < nest.size(); ++i) {
+    if (nest.stage(i).op->scan()) continue;
+    for (const Read& read : reads[i])
+      if (int scan = read.source > i ? read.source : scans[read.source]; scan != kNone) scans[i] = scan;
+  }
+  return scans;
+}
+
 class Placer {
  public:
   Placer(const LoopNest& nest, const std::vector<Step>& steps) : nest_(nest), steps_(steps) {}
@@ -23,7 +50,7 @@ class Placer {
     find_reads(wanted);
     placed_.parent.assign(nest_.size(), kNone);
     placed_.level.assign(nest_.size(), kNone);
-    find_scans();
+    placed_.scan = scans_of(nest_, placed_.reads);
     TW_TRY([[maybe_unused]] Unit whole, check_externs());
     for (int i = nest_.size(); i-- > 0;) {  // readers first: their places are known when a producer asks
       if (!placed_.live(i) || nest_.stage(i).attach.kind != AttachKind::kAt) continue;
@@ -39,29 +66,22 @@ class Placer {
   // Reads of the stages that are needed; the bodies of the others are dropped.
   void find_reads(const std::vector<int>& wanted) {
     placed_.bodies = inline_bodies(nest_);
-    placed_.reads.resize(nest_.size());
     placed_.readers.resize(nest_.size());
-    std::unordered_map<uint64_t, int> stage_of;
+    placed_.reads = reads_of(nest_, placed_.bodies);
     std::vector<char> needed(nest_.size(), 0);
-    for (int i = 0; i < nest_.size(); ++i) {
-      for (const ir::Buffer& buffer : nest_.stage(i).buffers) stage_of[buffer.id()] = i;
-      needed[i] = nest_.stage(i).output;
-    }
+    for (int i = 0; i < nest_.size(); ++i) needed[i] = nest_.stage(i).output;
     for (int i : wanted) needed[i] = 1;
     for (int i = nest_.size(); i-- > 0;) {
-      if (!needed[i]) placed_.bodies[i] = {};
-      for (const ir::Expr& body : placed_.bodies[i])
-        ir::walk(body, [&](const ir::Expr& e) {
-          const auto* load = ir::as<ir::Load>(e);
-          if (!load) return true;
-          int source = stage_of.at(load->buffer.id());
-          placed_.reads[i].push_back({source, e});
-          if (source >= i) return true;  // the state of a scan, at an earlier time: nothing has to be computed for it
-          std::vector<int>& readers = placed_.readers[source];
-          if (readers.empty() || readers.back() != i) readers.push_back(i);
-          needed[source] = 1;
-          return true;
-        });
+      if (!needed[i]) {
+        placed_.bodies[i] = {};
+        placed_.reads[i] = {};
+      }
+      for (const Read& read : placed_.reads[i]) {
+        if (read.source >= i) continue;  // the state of a scan, at an earlier time: nothing has to be computed for it
+        std::vector<int>& readers = placed_.readers[read.source];
+        if (readers.empty() || readers.back() != i) readers.push_back(i);
+        needed[read.source] = 1;
+      }
     }
   }
 
@@ -78,6 +98,11 @@ class Placer {
                                                     " is by " + nest_.stage(i).name)
                            << "the function finds its inputs in memory",
                        steps_, stage.attach.step);
+        if (stage.layout)
+          return blame(refuse(TransformLayout::kName, "stage must not be read by an extern stage, as " + stage.name +
+                                                          " is by " + nest_.stage(i).name)
+                           << "the function finds its inputs as they are declared",
+                       steps_, stage.layout->step);
         if (!stage.alignments.empty())
           return refuse("storage_align",
                         "stage must not be read by an extern stage, as " + stage.name + " is by " + nest_.stage(i).name)
@@ -85,16 +110,6 @@ class Placer {
       }
     }
     return Unit{};
-  }
-
-  // A state is written after what reads it: it was, at earlier times.
-  void find_scans() {
-    placed_.scan.assign(nest_.size(), kNone);
-    for (int i = 0; i < nest_.size(); ++i) {
-      if (nest_.stage(i).op->scan()) continue;
-      for (const Read& read : placed_.reads[i])
-        if (int scan = read.source > i ? read.source : placed_.scan[read.source]; scan != kNone) placed_.scan[i] = scan;
-    }
   }
 
   Diagnostic too_early(const StageNest& stage, const StageNest& scan) {
@@ -159,6 +174,16 @@ class Placer {
 };
 
 }  // namespace
+
+int scan_around(const LoopNest& nest, int stage) {
+  bool any = false;
+  std::vector<std::vector<ir::Expr>> bodies;
+  for (int i = 0; i < nest.size(); ++i) {
+    any |= i > stage && nest.stage(i).op->scan();
+    bodies.push_back(nest.stage(i).bodies);
+  }
+  return any ? scans_of(nest, reads_of(nest, bodies))[stage] : kNone;
+}
 
 Result<Placement> place(const LoopNest& nest, const std::vector<Step>& steps, const std::vector<int>& wanted) {
   return Placer(nest, steps).run(wanted);

@@ -30,6 +30,9 @@ Result<Placement> place(const LoopNest&, const std::vector<Step>& steps, const s
 // The bodies of all computed stages, with the definitions of inlined ones in place of their reads.
 std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest&);
 
+// The scan whose state, at earlier times, the stage depends on: it is computed inside of its time loop; else kNone.
+int scan_around(const LoopNest&, int stage);
+
 // A refusal that Step number `step` is to blame for.
 Diagnostic blame(Diagnostic, const std::vector<Step>& steps, int step);
 

@@ -48,6 +48,9 @@ Status check_prefetches(const LoopNest& nest, const Placement& placed, const std
       if (!whole)
         return wrong("source must lie in memory whole, which " + note.source + " does not",
                      "it is inlined, or computed where it is read and in the cache already");
+      if (nest.stage(source).layout)
+        return wrong("source must lie as it is defined; transform_layout gave " + note.source + " another layout",
+                     "its lines do not follow its dimensions");
       if (readers_at(placed, source, i, level).empty())
         return wrong(
             "source must be read inside the loop " + stage.axes[note.axis].name + "; " + note.source + " is not",

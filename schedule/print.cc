@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "schedule/layout.h"
 #include "schedule/refuse.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
@@ -47,6 +48,9 @@ std::string arguments(const DoubleBuffer&) { return ""; }
 std::string arguments(const RollingBuffer&) { return ""; }
 std::string arguments(const Prefetch& s) { return s.source + ", " + s.axis + ", offset=" + std::to_string(s.offset); }
 std::string arguments(const SetStorePredicate& s) { return s.condition; }
+std::string arguments(const TransformLayout& s) {
+  return "[" + join(s.indices) + "]" + (s.pad_value.empty() ? "" : ", pad_value=" + s.pad_value);
+}
 std::string arguments(const Pragma& s) { return s.axis + ", " + s.key + ", " + std::to_string(s.value); }
 
 // Inside a product or quotient.
@@ -75,6 +79,17 @@ std::string shape_text(const StageNest& stage) {
   return " " + ir::to_string(stage.op->dtype()) + "[" + join(extents) + "]";
 }
 
+// ", kept as [i // 16, j, i % 16]"
+std::string layout_text(const StageNest& stage) {
+  if (!stage.layout) return "";
+  std::vector<std::string> names;
+  for (const ir::Var& dimension : stage.layout->dimensions) {
+    const AxisId axis = stage.axis_of(dimension);
+    names.push_back(axis == kNone ? dimension.name() : stage.axes[axis].name);
+  }
+  return ", kept as " + to_string(*stage.layout, names);
+}
+
 class Printer {
  public:
   explicit Printer(const LoopNest& nest) : nest_(nest), attached_(nest.size()) {
@@ -99,7 +114,8 @@ class Printer {
 
   void stage(int i, int indent) {
     const StageNest& stage = nest_.stage(i);
-    if (stage.is_placeholder()) return line(indent, stage.name + ": placeholder" + shape_text(stage));
+    if (stage.is_placeholder())
+      return line(indent, stage.name + ": placeholder" + shape_text(stage) + layout_text(stage));
     if (stage.attach.kind == AttachKind::kInline) return line(indent, stage.name + ": inlined");
     line(indent, headline(nest_, stage));
     for (const Relation& relation : stage.relations) line(indent + 1, "# " + relation_text(stage, relation));
@@ -163,7 +179,7 @@ std::string headline(const LoopNest& nest, const StageNest& stage) {
     const StageNest& parent = nest.stage(nest.find_stage(stage.attach.stage));
     head += ", at " + parent.name + "'s loop " + parent.axes[stage.attach.axis].name;
   }
-  return stage.scope ? head + ", " + to_string(*stage.scope) : head;
+  return (stage.scope ? head + ", " + to_string(*stage.scope) : head) + layout_text(stage);
 }
 
 std::string to_string(const Schedule& schedule) {

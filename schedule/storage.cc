@@ -27,9 +27,28 @@ std::vector<ir::Expr> aligned_strides(const StageNest& stage, const std::vector<
 
 }  // namespace
 
+std::string buffer_name(const StageNest& stage, size_t output) {
+  return stage.buffers.size() == 1 ? stage.name : stage.name + ".v" + std::to_string(output);
+}
+
+std::vector<std::string> reused_buffers(const LoopNest& nest) {
+  std::vector<std::string> reused;
+  for (int i = 0; i < nest.size(); ++i) {
+    const StageNest& stage = nest.stage(i);
+    if (stage.rolling == kNone && stage.double_buffered == kNone) continue;
+    for (size_t output = 0; output < stage.buffers.size(); ++output) reused.push_back(buffer_name(stage, output));
+  }
+  return reused;
+}
+
 Storage::Storage(const LoopNest& nest, const Placement& placed, const NestBounds& all, std::vector<Slide> slides,
-                 const Arguments& arguments)
-    : nest_(nest), all_(all), arguments_(arguments), slides_(std::move(slides)), buffers_(nest.size()) {
+                 IndexMaps layouts, const Arguments& arguments)
+    : nest_(nest),
+      all_(all),
+      arguments_(arguments),
+      slides_(std::move(slides)),
+      layouts_(std::move(layouts)),
+      buffers_(nest.size()) {
   for (int i = 0; i < nest.size(); ++i) {
     if (whole(i)) slides_[i] = {};
     if (auto given = arguments.find(i); given != arguments.end()) buffers_[i] = given->second;
@@ -50,13 +69,16 @@ ir::Buffer Storage::scratch(int i, size_t output, bool root) const {
   std::vector<ir::Expr> shape = kept.shape;
   for (int d = 0; d < stage.data_rank && !whole(i); ++d) shape[d] = all_.stages[i].extent[d].expr();
   std::vector<ir::Expr> strides = aligned_strides(stage, shape);
+  if (layouts_[i]) {
+    shape.clear();
+    for (const Extent& extent : layouts_[i]->shape) shape.push_back(extent.expr());
+  }
   if (slides_[i].kind == SlideKind::kDouble) {
     if (!strides.empty()) strides.insert(strides.begin(), strides[0] * shape[0]);
     shape.insert(shape.begin(), 2);
   }
   Scope scope = stage.scope.value_or(root ? Scope::kGlobal : Scope::kLocal);
-  std::string name = buffers_[i].size() == 1 ? stage.name : stage.name + ".v" + std::to_string(output);
-  return ir::Buffer(name, kept.dtype, shape, scope, strides);
+  return ir::Buffer(buffer_name(stage, output), kept.dtype, shape, scope, strides);
 }
 
 std::vector<ir::Expr> Storage::position(int stage, std::vector<ir::Expr> at) const {
@@ -64,8 +86,42 @@ std::vector<ir::Expr> Storage::position(int stage, std::vector<ir::Expr> at) con
   if (slide.kind == SlideKind::kRolling)
     at[slide.dim] = ir::simplify(ir::floormod(all_.stages[stage].lo[slide.dim] + at[slide.dim], ir::Expr(slide.extent)),
                                  all_.ranges);
+  return memory(stage, std::move(at));
+}
+
+// The subscripts of an element, from those in the region as it is kept.
+std::vector<ir::Expr> Storage::memory(int stage, std::vector<ir::Expr> at) const {
+  if (layouts_[stage]) {
+    at = place(*nest_.stage(stage).layout, at);
+    for (ir::Expr& subscript : at) subscript = ir::simplify(subscript, all_.ranges);
+  }
+  const Slide& slide = slides_[stage];
   if (slide.kind == SlideKind::kDouble) at.insert(at.begin(), ir::floormod(slide.loop, ir::Expr(2)));
   return at;
+}
+
+// For each dimension that is rounded up: what is past its end, over the elements of those before it and all of those
+// behind it.
+ir::Stmt Storage::padding(int stage) const {
+  std::vector<ir::Stmt> fills;
+  for (size_t d = 0; layouts_[stage] && d < layouts_[stage]->extents.size(); ++d) {
+    const IndexMap& map = *layouts_[stage];
+    if (map.padded[d] == map.extents[d]) continue;
+    std::vector<std::pair<ir::Var, ir::Expr>> loops;
+    std::vector<ir::Expr> at;
+    for (size_t e = 0; e < map.extents.size(); ++e) {
+      const ir::Expr extent = (e < d ? map.extents[e] : map.padded[e]).expr();
+      loops.emplace_back(ir::Var("f" + std::to_string(e)),
+                         e == d ? ir::simplify(extent - map.extents[d].expr()) : extent);
+      at.push_back(e == d ? map.extents[d].expr() + loops.back().first : ir::Expr(loops.back().first));
+    }
+    for (const ir::Buffer& buffer : buffers_[stage]) {
+      ir::Stmt fill = ir::store(buffer, memory(stage, at), pad_of(*nest_.stage(stage).layout, buffer.element()));
+      for (size_t e = loops.size(); e-- > 0;) fill = ir::loop(loops[e].first, loops[e].second, fill);
+      fills.push_back(ir::refresh(ir::simplify(fill, all_.ranges)));
+    }
+  }
+  return ir::seq(std::move(fills));
 }
 
 ir::Expr Storage::redirected(const ir::Load& load, int source) const {
@@ -80,8 +136,9 @@ std::pair<ir::Buffer, std::vector<ir::Expr>> Storage::moved(const ir::Buffer& te
   int kept = nest_.find_stage(tensor.id());
   TW_CHECK(slides_[kept].kind == SlideKind::kNone, "vectors of a buffer that turns");
   std::vector<ir::Expr> moved;
+  const bool as_it_is = whole(kept) || layouts_[kept];
   for (size_t d = 0; d < at.size(); ++d)
-    moved.push_back(ir::simplify(whole(kept) ? at[d] : plus(at[d], times(all_.stages[kept].lo[d], -1)), all_.ranges));
+    moved.push_back(ir::simplify(as_it_is ? at[d] : plus(at[d], times(all_.stages[kept].lo[d], -1)), all_.ranges));
   return std::pair(buffers_[kept][nest_.stage(kept).output_of(tensor.id())], std::move(moved));
 }
 

@@ -3,12 +3,14 @@
 //   P, computed at C's loop io, has lo = io*4 there and is kept in P[5]:     P[io*4 + x]  ==>  P[x]
 //   rolling_buffer keeps the last iterations' too, in turn:                  P[io*4 + x]  ==>  P[(io*4 + x) % 5]
 //   double_buffer keeps two regions:                                         P[io*4 + x]  ==>  P[io % 2, x]
+//   transform_layout keeps P in P[2, 4]:                                     P[io*4 + x]  ==>  P[x // 4, x % 4]
 #pragma once
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "schedule/bounds.h"
+#include "schedule/layout.h"
 #include "schedule/sliding.h"
 
 namespace tw::schedule {
@@ -16,9 +18,15 @@ namespace tw::schedule {
 // The caller's buffers, by stage: one for each output, empty for those that are not in the argument list.
 using Arguments = std::unordered_map<int, std::vector<ir::Buffer>>;
 
+// Of the scratch of an output: the stage's, and of a tuple which component it holds.
+std::string buffer_name(const StageNest&, size_t output);
+
+// The buffers whose elements change their values, since their slots come round again.
+std::vector<std::string> reused_buffers(const LoopNest&);
+
 class Storage {
  public:
-  Storage(const LoopNest&, const Placement&, const NestBounds&, std::vector<Slide>, const Arguments&);
+  Storage(const LoopNest&, const Placement&, const NestBounds&, std::vector<Slide>, IndexMaps, const Arguments&);
 
   // Whether the stage is kept whole, so that its root axes are its subscripts.
   bool whole(int stage) const;
@@ -30,17 +38,22 @@ class Storage {
   std::vector<ir::Expr> position(int stage, std::vector<ir::Expr> at) const;
   // A load from a whole tensor, from where it is kept.
   ir::Expr redirected(const ir::Load&, int source) const;
-  // A statement over whole tensors, over what is kept of them. Subscripts may be vectors; no stage it touches slides.
+  // Gives the places without an element of a stage's buffers the declared value.
+  ir::Stmt padding(int stage) const;
+  // A statement over whole tensors, over what is kept of them; over the memory of those that have a layout. Subscripts
+  // may be vectors; no stage it touches slides.
   ir::Stmt relocated(const ir::Stmt&) const;
 
  private:
   ir::Buffer scratch(int stage, size_t output, bool root) const;
+  std::vector<ir::Expr> memory(int stage, std::vector<ir::Expr> at) const;
   std::pair<ir::Buffer, std::vector<ir::Expr>> moved(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const;
 
   const LoopNest& nest_;
   const NestBounds& all_;
   const Arguments& arguments_;
-  std::vector<Slide> slides_;                     // of each stage
+  std::vector<Slide> slides_;  // of each stage
+  IndexMaps layouts_;
   std::vector<std::vector<ir::Buffer>> buffers_;  // of each stage
 };
 

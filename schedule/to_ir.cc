@@ -3,8 +3,10 @@
 
 #include "schedule/check.h"
 #include "schedule/emit.h"
+#include "schedule/pad.h"
 #include "schedule/refuse.h"
 #include "src/ir/contract.h"
+#include "src/ir/shared_byte.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::schedule {
@@ -24,6 +26,15 @@ struct BoundArguments {
   Arguments buffers;
 };
 
+ir::Param parameter(const StageNest& stage, const ir::Buffer& buffer) {
+  ir::Param param{buffer, !stage.is_placeholder()};
+  const auto* given = std::get_if<te::Placeholder>(&stage.op->kind);
+  if (given) param.range = given->range;
+  const std::vector<ir::Expr>& declared = stage.op->shape();
+  if (given && stage.layout) param.layout = canonical(*stage.layout, {declared.begin(), declared.end()});
+  return param;
+}
+
 Result<BoundArguments> bind(const LoopNest& nest, const std::vector<te::Tensor>& args) {
   BoundArguments bound;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -38,8 +49,9 @@ Result<BoundArguments> bind(const LoopNest& nest, const std::vector<te::Tensor>&
     if (given[args[i].value_index()])
       return bad_argument("every tensor must be given once; " + args[i].name() + " (argument " + std::to_string(i) +
                           ") is there twice");
-    given[args[i].value_index()] = nest.stage(stage).buffers[args[i].value_index()];
-    bound.params.push_back({given[args[i].value_index()], !nest.stage(stage).is_placeholder()});
+    const ir::Buffer& declared = nest.stage(stage).buffers[args[i].value_index()];
+    given[args[i].value_index()] = nest.stage(stage).is_placeholder() ? packed_buffer(nest.stage(stage)) : declared;
+    bound.params.push_back(parameter(nest.stage(stage), given[args[i].value_index()]));
     bound.stages.push_back(stage);
   }
   return bound;
@@ -88,6 +100,10 @@ Status complete(const LoopNest& nest, const Placement& placed, const BoundArgume
       return bad_argument("every placeholder that is read must be an argument; " + stage.name + " is missing")
              << stage.name + " is read by " + nest.stage(placed.readers[i][0]).name
              << "add " + stage.name + " to the list";
+    if (given && !stage.is_placeholder() && stage.layout)
+      return bad_argument("a tensor that is written out must lie as it is declared; transform_layout gave " +
+                          stage.name + " another layout")
+             << "leave " + stage.name + " out of the list, or transform a cache_read of it";
     bool whole = stage.attach.kind == AttachKind::kRoot || (placed.parent[i] != kNone && covers_all(nest, placed, i));
     if (given && !stage.is_placeholder() && !whole)
       return bad_argument(
@@ -113,16 +129,32 @@ Status bind_scalars(ir::Program& program, const Schedule& schedule, const std::v
 
 // A program that breaks the contract of bounds inference is a bug of ours.
 void keeps_contract(const LoopNest& nest, const ir::Program& program) {
-  std::vector<std::string> reused;
   bool whole = true;
-  for (int i = 0; i < nest.size(); ++i) {
-    const StageNest& stage = nest.stage(i);
-    if (stage.rolling != kNone || stage.double_buffered != kNone) reused.push_back(stage.name);
-    whole = whole && !stage.store_predicate;
-  }
+  for (int i = 0; i < nest.size(); ++i) whole = whole && !nest.stage(i).store_predicate;
   const auto stage = whole ? ir::Stage::kScheduled : ir::Stage::kLowered;
-  const Status kept = ir::check_contract(program, stage, reused);
+  const Status kept = ir::check_contract(program, stage, reused_buffers(nest));
   TW_CHECK(kept.ok(), "bounds inference: " + kept.error().render() + ir::to_string(program));
+}
+
+// Iterations of a parallel loop that store to one byte would change it at the same time.
+Status whole_bytes(const LoopNest& nest, const ir::Program& program, const std::vector<Step>& steps) {
+  const std::optional<ir::SharedByte> shared = ir::shared_byte(program);
+  if (!shared) return Unit{};
+  Diagnostic d = refuse("parallel", "each iteration of " + shared->loop.name() + " must store whole bytes of " +
+                                        shared->buffer.name() + ", whose elements are " +
+                                        ir::to_string(shared->buffer.element()) + ": two share a byte")
+                 << "the element that is stored: " + ir::to_string(shared->at)
+                 << "each iteration must begin at an even element, and store an even number of neighbours"
+                 << "split the last axis by an even factor, make its extent even, or leave " + shared->loop.name() +
+                        " serial";
+  for (int i = 0; i < nest.size(); ++i)
+    for (const Axis& axis : nest.stage(i).axes) {
+      std::string name = axis.name;  // as the loop has it
+      std::replace(name.begin(), name.end(), '*', '_');
+      if (axis.annotation == Annotation::kParallel && name == shared->loop.name())
+        return blame(std::move(d), steps, axis.annotated_by);
+    }
+  return d;
 }
 
 Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tensor>& args, std::string name,
@@ -135,13 +167,17 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
     if (!placed.live(i)) continue;
     TW_TRY([[maybe_unused]] Unit fine, check_loops(nest.stage(i), schedule.steps()));
   }
+  TW_TRY([[maybe_unused]] Unit unrolled, check_unrolling(nest, placed, schedule.steps()));
+  TW_TRY([[maybe_unused]] Unit padded, check_pads(nest, placed, bound.stages, schedule.steps()));
   NestBounds bounds = infer_bounds(nest, placed);
   TW_TRY(std::vector<Slide> slides, infer_slides(nest, placed, bounds, schedule.steps()));
   TW_TRY([[maybe_unused]] Unit unread, check_predicates(nest, placed, schedule.steps()));
   TW_TRY([[maybe_unused]] Unit reachable, check_prefetches(nest, placed, schedule.steps()));
+  TW_TRY(IndexMaps layouts, infer_layouts(nest, placed, bounds, schedule.steps()));
   TW_TRY(std::vector<BoundIntrin> intrins, match_intrins(nest, placed, bounds, schedule.steps()));
-  ir::Program program{std::move(name), std::move(bound.params), emit(nest, placed, bounds, slides, bound.buffers, intrins)};
+  ir::Program program{std::move(name), std::move(bound.params), emit(nest, placed, bounds, slides, layouts, bound.buffers, intrins)};
   TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
+  TW_TRY([[maybe_unused]] Unit bytes, whole_bytes(nest, program, schedule.steps()));
   if (ir::verifies()) keeps_contract(nest, program);
   return program;
 }

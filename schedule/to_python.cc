@@ -155,7 +155,11 @@ class Writer {
     std::vector<std::string> made;
     for (AxisId leaf : now.leaves)
       if (then.find_axis(now.axes[leaf].name) == kNone) made.push_back(name_axis(stage, now.axes[leaf].name));
-    return made;
+    if (made.empty() || !std::holds_alternative<TransformLayout>(step.kind)) return made;
+    made.clear();  // it returns all loops over the data
+    for (AxisId leaf : now.leaves)
+      if (!now.axes[leaf].reduction) made.push_back(name_axis(stage, now.axes[leaf].name));
+    return {targets(made)};
   }
 
   static std::string tail_text(Tail tail) { return tail == Tail::kAuto ? "" : ", tail=" + quoted(to_string(tail)); }
@@ -197,6 +201,24 @@ class Writer {
     }
     const ir::Expr condition = ir::parse_expr(s.condition, names, variables).value_or_throw();
     return subject(s.stage) + ".set_store_predicate(" + condition_text(condition) + ")";
+  }
+
+  std::string call(const TransformLayout& s) {
+    const StageNest& stage = nest_.stage(nest_.find_stage(s.stage));
+    std::vector<std::string> names, parameters, indices;
+    std::vector<ir::Var> variables;
+    for (size_t d = 0; d < stage.op->shape().size(); ++d) {
+      names.push_back(stage.is_placeholder() ? "ax" + std::to_string(d) : stage.axes[d].name);
+      parameters.push_back(identifier(names.back(), false));
+      if (kTaken.contains(parameters.back())) parameters.back() += "_";
+      variables.emplace_back(parameters.back());
+    }
+    for (const std::string& text : s.indices)
+      indices.push_back(ir::to_string(ir::parse_expr(text, names, variables).value_or_throw()));
+    const bool number = s.pad_value.find_first_not_of("+-.0123456789e") == std::string::npos;
+    const std::string value = number ? s.pad_value : "float(" + quoted(s.pad_value) + ")";
+    return subject(s.stage) + ".transform_layout(lambda " + join(parameters) + ": [" + join(indices) + "]" +
+           (s.pad_value.empty() ? "" : ", pad_value=" + value) + ")";
   }
 
   // Any other Step is a method of its stage that takes the other fields in their order.

@@ -6,18 +6,18 @@
 namespace tw::schedule {
 
 double footprint(const AccessView& access, const std::vector<int64_t>& ranges, double line) {
-  double bytes = access.element_bytes;
-  for (size_t d = 0; d < access.coefficients.size(); ++d) {
-    int64_t extent = 1;
-    for (size_t a = 0; a < ranges.size(); ++a) extent += std::abs(access.coefficients[d][a]) * (ranges[a] - 1);
-    if (!access.affine) extent = access.shape[d];
-    bytes *= static_cast<double>(std::min(extent, access.shape[d]));
-    if (d + 1 == access.coefficients.size()) {
-      const double row = static_cast<double>(std::min<int64_t>(extent, access.shape[d])) * access.element_bytes;
-      bytes *= std::max(1.0, line / std::max(row, 1.0));
-    }
+  double bytes = access.element_bytes, row = bytes;
+  bool whole = true;  // so far, from the last dimension on: then rows lie side by side
+  for (size_t d = access.coefficients.size(); d-- > 0;) {
+    int64_t walk = 0;
+    for (size_t a = 0; a < ranges.size(); ++a) walk += std::abs(access.coefficients[d][a]) * (ranges[a] - 1);
+    if (!access.divisors.empty()) walk /= access.divisors[d];
+    const int64_t extent = access.affine ? std::min(1 + walk, access.shape[d]) : access.shape[d];
+    bytes *= static_cast<double>(extent);
+    if (whole) row *= static_cast<double>(extent);
+    whole = whole && extent == access.shape[d];
   }
-  return bytes;
+  return access.coefficients.empty() ? bytes : bytes * std::max(1.0, line / std::max(row, 1.0));
 }
 
 bool touches(const AccessView& access, const LoopView& loop) {

@@ -54,7 +54,8 @@ std::vector<ir::Param> parameters(const std::vector<Tensor>& args, ir::BufferMap
     const Buffer buffer = declared(t, ir::Scope::kArgument);
     if (!buffers.emplace(buffer.id(), buffer).second)
       refuse(ErrorKind::kArgument, "args: each tensor must be named once, not " + t.name() + " twice");
-    params.push_back({buffer, !t.op()->is_placeholder()});
+    const auto* input = std::get_if<Placeholder>(&t.op()->kind);
+    params.push_back({buffer, input == nullptr, {}, input ? input->range : std::nullopt});
   }
   return params;
 }

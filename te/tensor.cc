@@ -144,17 +144,31 @@ Expr Tensor::operator()(std::vector<Expr> at, SourceLine where) const {
 
 Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string name, std::vector<Expr> strides,
                    SourceLine where) {
+  return placeholder(std::move(shape), dtype, std::move(name), Placeholder{.strides = std::move(strides)},
+                     std::move(where));
+}
+
+Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string name, Placeholder known,
+                   SourceLine where) {
   if (name.empty()) name = "placeholder";
   const std::string what = name == "placeholder" ? name : "placeholder " + name;
   auto node = make_operation(name, where);
   node->outputs = {{dtype_named(dtype), checked_shape(what, shape, where), Buffer::fresh_id(), name}};
-  if (!strides.empty() && strides.size() != shape.size()) {
+  if (!known.strides.empty() && known.strides.size() != shape.size()) {
     refuse(ErrorKind::kExpr,
            what + ": strides must be one for each of the " + std::to_string(shape.size()) + " dimensions, not " +
-               std::to_string(strides.size()),
+               std::to_string(known.strides.size()),
            {}, where);
   }
-  node->kind = Placeholder{checked_shape(what + ": strides", strides, where), false, std::nullopt};
+  known.strides = checked_shape(what + ": strides", known.strides, where);
+  if (known.range && (!node->dtype().is_integer() || known.range->first > known.range->second)) {
+    refuse(ErrorKind::kArgument,
+           what + ": range must be two integers (lowest, highest), of an integer dtype, not (" +
+               std::to_string(known.range->first) + ", " + std::to_string(known.range->second) + ") of " +
+               dtype_name(node->dtype()),
+           {}, where);
+  }
+  node->kind = std::move(known);
   return Tensor(Operation(std::move(node)), 0);
 }
 

@@ -63,9 +63,10 @@ struct DoubleBuffer { static constexpr const char* kName = "double_buffer"; std:
 struct RollingBuffer { static constexpr const char* kName = "rolling_buffer"; std::string stage;                                auto fields() const { return std::tie(stage); } };
 struct Prefetch    { static constexpr const char* kName = "prefetch";        std::string stage, source, axis; int64_t offset = 1; auto fields() const { return std::tie(stage, source, axis, offset); } };
 struct SetStorePredicate { static constexpr const char* kName = "set_store_predicate"; std::string stage, condition;            auto fields() const { return std::tie(stage, condition); } };  // over the names of the data axes, as GRAMMAR.md writes expressions
+struct TransformLayout { static constexpr const char* kName = "transform_layout"; std::string stage; std::vector<std::string> indices; std::string pad_value; auto fields() const { return std::tie(stage, indices, pad_value); } };  // over the names of the data axes, of a placeholder ax0, ax1, ...; pad_value "": nothing may be padded
 
 using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline, CacheRead, CacheWrite, Rfactor, Tensorize, SetScope, Pragma, StorageAlign, DoubleBuffer,
-                              RollingBuffer, Prefetch, SetStorePredicate>;
+                              RollingBuffer, Prefetch, SetStorePredicate, TransformLayout>;
 
 struct Step {
   StepKind kind;

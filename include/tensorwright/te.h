@@ -72,9 +72,9 @@ class Tensor {
 };
 
 struct Placeholder {
-  std::vector<Expr> strides;  // in elements; empty: compact
-  bool param = false;         // a weight, that may be packed once outside of the kernel
-  std::optional<std::pair<int64_t, int64_t>> range;  // the caller's promise: every value is in it
+  std::vector<Expr> strides = {};  // in elements; empty: compact
+  bool param = false;              // a weight: transform_layout may pack it, once and outside of the kernel
+  std::optional<std::pair<int64_t, int64_t>> range = {};  // the caller's promise: every value, an integer, is in it
 };
 struct Compute {
   std::vector<IterVar> axis;         // data axes, one per dimension
@@ -134,6 +134,9 @@ Tensor tensor_of(const Buffer&);  // which of its outputs
 
 Tensor placeholder(std::vector<Expr> shape, std::string_view dtype = "float32", std::string name = "placeholder",
                    std::vector<Expr> strides = {}, SourceLine where = std::source_location::current());
+// With what else is known: placeholder({n}, "uint8", "A", {.param = true, .range = {{0, 127}}}).
+Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string name, Placeholder known,
+                   SourceLine where = std::source_location::current());
 
 // `body` receives one variable per dimension, named by `axis_names` (default i, j, k, l, ... as ax0..).
 Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name = "compute",

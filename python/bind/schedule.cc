@@ -29,10 +29,10 @@ SourceLine source_line(const Line& at) { return {at.first, at.second}; }
 }
 
 Tail tail_named(const char* step, const std::string& name, const Line& at) {
-  for (Tail tail : {Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward})
+  for (Tail tail : {Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kPad, Tail::kShiftInward})
     if (to_string(tail) == name) return tail;
-  refused(with_hint(refuse(step, "tail must be auto, guard, mask, peel or shift_inward, not " + name), name,
-                    {"auto", "guard", "mask", "peel", "shift_inward"}),
+  refused(with_hint(refuse(step, "tail must be auto, guard, mask, peel, pad or shift_inward, not " + name), name,
+                    {"auto", "guard", "mask", "peel", "pad", "shift_inward"}),
           at);
 }
 
@@ -92,6 +92,17 @@ std::string condition_text(const Schedule& s, const std::string& name, const tw:
   for (int d = 0; d < stage.data_rank; ++d)
     named[stage.axes[d].var.id()] = tw::ir::Var(stage.axes[d].name, stage.axes[d].var.type());
   return tw::ir::to_string(tw::ir::substitute(condition, named));
+}
+
+// The variables over which a layout is written, and their names: the data axes, or ax0, ax1, ... of a placeholder.
+std::vector<std::pair<std::string, tw::ir::Expr>> layout_axes(const Schedule& s, const std::string& name) {
+  const StageNest& stage = s.nest().stage(s.nest().find_stage(name));
+  std::vector<std::pair<std::string, tw::ir::Expr>> axes;
+  for (size_t d = 0; d < stage.op->shape().size(); ++d) {
+    const std::string axis = static_cast<int>(d) < stage.data_rank ? stage.axes[d].name : "ax" + std::to_string(d);
+    axes.emplace_back(axis, tw::ir::Var(axis));
+  }
+  return axes;
 }
 
 // The stage that a cache primitive has just made: the newest name.
@@ -155,6 +166,16 @@ void bind_primitives(py::class_<Schedule>& c) {
         [](Schedule& s, const std::string& stage, const tw::ir::Expr& condition, const Line& at) {
           s.apply({SetStorePredicate{stage, condition_text(s, stage, condition)}, source_line(at)});
         });
+  c.def("_layout_axes", &layout_axes);
+  c.def("_transform_layout", [](Schedule& s, const std::string& stage, const py::list& indices,
+                                const std::string& pad_value, const Line& at) {
+    Names texts;
+    for (const py::handle index : indices)
+      texts.push_back(py::isinstance<py::str>(index)
+                          ? py::cast<std::string>(index)
+                          : tw::ir::to_string(tw::bind::to_expr(index, "an index of transform_layout")));
+    s.apply({TransformLayout{stage, texts, pad_value}, source_line(at)});
+  });
   c.def("_cache_read",
         [](Schedule& s, const std::string& stage, const std::string& scope, const Names& readers, const Line& at) {
           return cache_stage(s, {CacheRead{stage, scope_named("cache_read", scope, at), readers}, source_line(at)},

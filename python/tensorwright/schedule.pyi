@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
@@ -49,6 +49,9 @@ class Stage:
     def prefetch(self, tensor: _TensorLike, axis: _AxisLike, offset: int = 1) -> None: ...
     def tensorize(self, axis: _AxisLike, intrin: str | _core.TensorIntrin) -> None: ...
     def set_store_predicate(self, predicate: _core.Expr) -> None: ...
+    def transform_layout(
+        self, index_map: Callable[..., Sequence[_core.Expr | int]] | Sequence[str], *, pad_value: float | None = None
+    ) -> list[Axis]: ...
 
 class Group:
     stages: list[Stage]

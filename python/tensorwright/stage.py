@@ -60,6 +60,19 @@ def word(step, field, value):
     return value if isinstance(value, str) else refuse(step, f"{field} must be a string, not {value!r}")
 
 
+def _pad_text(value):
+    if value is None:
+        return ""
+    try:
+        return str(operator.index(value))
+    except TypeError:
+        pass
+    try:
+        return repr(float(value))
+    except (TypeError, ValueError):
+        return refuse("transform_layout", f"pad_value must be a number, not {value!r}")
+
+
 class Stage:
     """The loops of one tensor in a schedule: ``s[C]``. Every method appends a Step to the schedule, or raises ScheduleError and
     leaves the schedule as it was."""
@@ -104,11 +117,13 @@ class Stage:
 
         Parameters: axis, a loop of this stage; exactly one of factor (the extent of the inner loop) or nparts (that of the
         outer one), a positive int; tail, what happens to the values past n when the sizes don't divide, one of "auto", "guard",
-        "mask", "peel", "shift_inward" (see docs/schedule.md#tails).
+        "mask", "peel", "pad", "shift_inward" (see docs/schedule.md#tails).
         Returns: (outer, inner).
         Raises: ScheduleError if axis is not a loop of this stage or is annotated, if both or neither of factor and nparts are
-        given, or one that is not positive or too large, or for an unknown tail. Judged with the whole nest: shift_inward on a
-        reduction axis, inside a reduction loop or in a parallel loop, where visiting a value twice would change the result.
+        given, or one that is not positive or too large, or for an unknown tail; pad on a reduction axis, on an output or a scan, on
+        a loop that is not the whole of an axis, or to a size that no memory has. Judged with the whole nest: shift_inward on a
+        reduction axis, inside a reduction loop or in a parallel loop, where visiting a value twice would change the result; pad of
+        a stage that is an argument, that an extern stage reads, that is part of a scan, or that rolling_buffer keeps.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].split(i, factor=16, tail="mask")
@@ -194,8 +209,8 @@ class Stage:
 
         Parameters: axis, a loop; factor, how many copies to make: the loop is split by it first, and the inner one unrolled.
         Returns: None, or with factor the two loops (outer, inner).
-        Raises: ScheduleError if axis has more than 4096 iterations (TW_MAX_UNROLL). Judged with the whole nest: unrolled loops of
-        a stage that make more copies than that together.
+        Raises: ScheduleError if the number of iterations is not known before the kernel runs. Judged with the whole nest: unrolled
+        loops of a stage that make more than 4096 copies of its body (TW_MAX_UNROLL) where it is computed.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].unroll(i, factor=4)
@@ -410,6 +425,42 @@ class Stage:
         if not isinstance(predicate, _core.Expr):
             refuse("set_store_predicate", f"condition must be an expression over the axes of {self.name}, not {predicate!r}")
         self._schedule._set_store_predicate(self.name, predicate, user_line())
+
+    def transform_layout(self, index_map, *, pad_value=None):
+        """Keep this stage, or a parameter, in memory by another map: the element at ``i, j`` stands at ``index_map(i, j)``.
+
+        Before ``P[60, 30]; for i: for j: P[i, j] = ...``; after ``P[4, 30, 16]; for io: for j: for ii: P[io, j, ii] = ...`` for
+        ``lambda i, j: [i // 16, j, i % 16]``, and whoever reads P goes through the map. Values don't change.
+
+        The map gives each element a place of its own and leaves none free but by padding: it is made of splits (``//`` and ``%`` by
+        numbers), fusions (``i * 30 + j``), permutations and mirrors (``29 - j``), in any order. A dimension that is split is rounded
+        up to whole parts, here from 60 to 64, where ``pad_value`` says what the rest holds. A stage computed inside another is laid
+        out over what is kept of it there.
+
+        Loops that no step has changed are made again in the order of the memory: i.o, j, i.i. Others stay as they are.
+
+        A parameter is a placeholder with ``param=True``: the kernel takes it packed, and ``f.pack`` packs it.
+
+        Parameters: index_map, a function of the data axes of the definition that returns the new indices, or a list of texts over
+        their names (of a placeholder ax0, ax1, ...); pad_value, what places without an element hold, None where there are none.
+        Returns: the loops over the data, from the outside in; none of a placeholder.
+        Raises: ScheduleError for an output and for a placeholder that is no parameter (the caller laid them out: ``cache_write`` or
+        ``cache_read`` and transform the copy), for a scan or an extern stage, a stage that has been transformed or aligned
+        already, a map that isn't proved to be such a bijection, padding without a pad_value, and a pad_value that the dtype
+        doesn't hold. Judged with the whole nest: a region, where the stage is computed inside another, that the map doesn't fit;
+        an extern stage that reads it; prefetch of it; the stage among the arguments.
+
+        >>> C = te.compute((64, 64), lambda i, j: B[j, i] + 1, name="C")
+        >>> s = te.create_schedule(C)
+        >>> [axis.name for axis in s[B].transform_layout(lambda i, j: [i // 16, j, i % 16])]
+        ['i.o', 'j', 'i.i']
+        """
+        axes = self._schedule._layout_axes(self.name)
+        indices = index_map(*[axis for _, axis in axes]) if callable(index_map) else index_map
+        if not isinstance(indices, (list, tuple)):
+            refuse("transform_layout", f"index_map must return a list of indices, not {indices!r}")
+        self._schedule._transform_layout(self.name, list(indices), _pad_text(pad_value), user_line())
+        return [axis for axis in self.leaf_iter_vars if not axis.reduction]
 
     def __repr__(self):
         return f"Stage({self.name})"

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "schedule/placement.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 #include "src/ir/walk.h"

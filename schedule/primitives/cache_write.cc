@@ -7,6 +7,7 @@
 // stays valid: its data axes are C's loops (and name those of C.local when asked there), its reduction axes are
 // C.local's.
 
+#include "schedule/placement.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 #include "src/ir/walk.h"
@@ -70,7 +71,7 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheWrite& step) {
   if (!before.op->compute())
     return refuse(step.kName, "stage must be a compute, not a scan or an extern stage as " + step.stage + " is")
            << "what such a stage computes cannot move to another one; cache_read makes a copy for its readers";
-  bool touched = !before.relations.empty() || !before.pragmas.empty();
+  bool touched = !before.relations.empty() || !before.pragmas.empty() || before.layout;
   for (size_t i = 0; i < before.leaves.size(); ++i)
     touched |= before.leaves[i] != static_cast<AxisId>(i) || before.axes[i].annotation != Annotation::kNone;
   if (touched)

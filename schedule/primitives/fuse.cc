@@ -30,11 +30,13 @@ Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
   const bool known = a.extent.known() && b.extent.known();
   int64_t product = 0;
   if (known && (__builtin_mul_overflow(a.extent.value(), b.extent.value(), &product) || product > kLargestExtent))
-    return refuse(Fuse::kName,
-                  "the extent of the fused loop must be at most 2**62; " + a.name + " and " + b.name + " make it larger")
+    return refuse(Fuse::kName, "the extent of the fused loop must be at most 2**62; " + a.name + " and " + b.name +
+                                   " make it larger")
            << describe(stage);
   return Unit{};
 }
+
+}  // namespace
 
 AxisId fuse_pair(StageNest& stage, AxisId outer, AxisId inner, int step) {
   const Axis a = stage.axes[outer], b = stage.axes[inner];
@@ -50,8 +52,6 @@ AxisId fuse_pair(StageNest& stage, AxisId outer, AxisId inner, int step) {
   stage.leaves.erase(at + 1);
   return id;
 }
-
-}  // namespace
 
 Result<LoopNest> apply(const LoopNest& nest, const Fuse& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));

@@ -29,6 +29,7 @@ Result<LoopNest> apply(const LoopNest&, const DoubleBuffer&);
 Result<LoopNest> apply(const LoopNest&, const RollingBuffer&);
 Result<LoopNest> apply(const LoopNest&, const Prefetch&);
 Result<LoopNest> apply(const LoopNest&, const SetStorePredicate&);
+Result<LoopNest> apply(const LoopNest&, const TransformLayout&);
 
 // Fresh outputs of the same types and shapes, for a stage of that name; and the tensors of an operation.
 std::vector<te::Output> renewed(std::vector<te::Output>, const std::string& name);
@@ -39,6 +40,9 @@ struct SplitAxes {
   AxisId outer, inner;
 };
 SplitAxes split_leaf(StageNest&, AxisId axis, int64_t factor, int64_t parts, Tail, int step);
+
+// The change that fuse makes: `inner` is the next leaf inside `outer`.
+AxisId fuse_pair(StageNest&, AxisId outer, AxisId inner, int step);
 
 // The change that reorder and tile make: the leaves in `order` keep their places, taken in that order.
 void permute_leaves(StageNest&, const std::vector<AxisId>& order);

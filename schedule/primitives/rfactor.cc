@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "schedule/placement.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 #include "src/ir/simplify.h"
@@ -164,6 +165,7 @@ void keep_loops(const StageNest& before, AxisId factored, StageNest& made) {
   made.attach = before.attach;
   made.scope = before.scope;
   made.alignments = before.alignments;
+  made.layout = before.layout;
   made.double_buffered = before.double_buffered;
   made.rolling = before.rolling;
   made.store_predicate = before.store_predicate;

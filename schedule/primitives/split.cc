@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "schedule/bounds.h"
+#include "schedule/pad.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 
@@ -48,7 +49,11 @@ Result<LoopNest> apply(const LoopNest& nest, const Split& step) {
     return refuse(step.kName, "axis must be a plain loop, not a " + to_string(annotation) + " one")
            << describe(nest.stage(stage), axis) << "split before you annotate";
   if (step.tail == Tail::kNone)
-    return refuse(step.kName, "tail must be auto, guard, mask, peel or shift_inward, not none");
+    return refuse(step.kName, "tail must be auto, guard, mask, peel, pad or shift_inward, not none");
+  if (step.tail == Tail::kPad) {
+    TW_TRY([[maybe_unused]] Unit padded,
+           check_pad(nest, step.kName, stage, axis, step.factor ? *given : 0, step.nparts ? *given : 0));
+  }
 
   LoopNest next = nest;
   split_leaf(next.edit(stage), axis, step.factor ? *given : 0, step.nparts ? *given : 0, step.tail,

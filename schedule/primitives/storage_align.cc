@@ -26,6 +26,10 @@ Result<LoopNest> apply(const LoopNest& nest, const StorageAlign& step) {
   if (before.output)
     return refuse(step.kName, "stage must be kept in memory of the kernel, not be an output, as " + step.stage + " is")
            << "the caller laid out its memory; cache_write(" + step.stage + ") computes it in a stage of the kernel";
+  if (before.layout)
+    return refuse(step.kName,
+                  "stage must have the dimensions of its definition; transform_layout gave " + step.stage + " others")
+           << describe(before) << "write the gap into the index map";
   if (step.factor < 1 || step.factor > kLargestAlignment)
     return refuse(step.kName,
                   "factor must be in 1.." + std::to_string(kLargestAlignment) + ", not " + std::to_string(step.factor));

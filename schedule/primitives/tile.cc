@@ -6,6 +6,7 @@
 //
 // Two splits and a reorder as one Step. Loops between x and y stay where they are.
 
+#include "schedule/pad.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 
@@ -24,7 +25,11 @@ Result<LoopNest> apply(const LoopNest& nest, const Tile& step) {
       return refuse(step.kName, "axis must be a plain loop, not a " + to_string(before.axes[axis].annotation) + " one")
              << describe(before, axis) << "tile before you annotate";
   if (step.tail == Tail::kNone)
-    return refuse(step.kName, "tail must be auto, guard, mask, peel or shift_inward, not none");
+    return refuse(step.kName, "tail must be auto, guard, mask, peel, pad or shift_inward, not none");
+  if (step.tail == Tail::kPad) {
+    TW_TRY([[maybe_unused]] Unit padded_x, check_pad(nest, step.kName, stage, x, x_factor, 0));
+    TW_TRY([[maybe_unused]] Unit padded_y, check_pad(nest, step.kName, stage, y, y_factor, 0));
+  }
 
   LoopNest next = nest;
   StageNest& changed = next.edit(stage);

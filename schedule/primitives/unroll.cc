@@ -3,7 +3,7 @@
 //                                   body(2)
 //
 // Any axis may be unrolled; the order of the iterations stays. How many copies all unrolled loops of a stage make
-// together is limited (max_unroll), by check.h for loops inside each other.
+// together is limited (max_unroll), by check.h: it depends on where the stage is computed.
 
 #include <cstdlib>
 
@@ -26,13 +26,6 @@ Result<LoopNest> apply(const LoopNest& nest, const Unroll& step) {
     return refuse(step.kName, "axis must have a known number of iterations, not " + to_string(times))
            << describe(nest.stage(stage), axis)
            << "each iteration is written out: split the axis and unroll the inner part";
-  const int64_t extent = times.value();
-  if (extent > max_unroll())
-    return refuse(step.kName, "axis must have at most " + std::to_string(max_unroll()) + " iterations, not " +
-                                  std::to_string(extent))
-           << describe(nest.stage(stage), axis)
-           << "code of that size would take very long to compile; split the axis and unroll the inner part. "
-              "TW_MAX_UNROLL lifts the limit";
   LoopNest next = nest;
   Axis& changed = next.edit(stage).axes[axis];
   changed.annotation = Annotation::kUnrolled;

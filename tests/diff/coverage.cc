@@ -51,10 +51,12 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
   for (const StageKind& kind : stage_kinds()) kinds.push_back(kind.name);
   return {
       {"Steps", step_names(std::make_index_sequence<std::variant_size_v<schedule::StepKind>>{})},
-      {"tails", prefixed("tail ", {"guard", "mask", "peel", "shift_inward", "auto"})},
-      {"dtypes", prefixed("dtype ", {"bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
-                                     "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"})},
+      {"tails", prefixed("tail ", {"guard", "mask", "peel", "shift_inward", "pad", "auto"})},
+      {"dtypes",
+       prefixed("dtype ", {"bool", "int4", "uint4", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
+                           "uint64", "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"})},
       {"stage kinds", prefixed("stage ", kinds)},
+      {"layouts", {"pad_value", "packed parameter"}},
       {"extents, arguments, reductions",
        {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "scalar argument", "init=", "where="}},
   };

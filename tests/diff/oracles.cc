@@ -9,6 +9,7 @@
 #include "src/ir/verify.h"
 #include "src/lower/pipeline.h"
 #include "tests/diff/compiled.h"
+#include "tests/diff/packing.h"
 #include "tests/diff/reference.h"
 
 namespace tw::diff {
@@ -26,6 +27,8 @@ struct Run {
 struct Trial {
   const Sample& sample;
   ir::Program scheduled, lowered;
+  ir::InterpOptions contract;  // of `scheduled`
+  Packing packing;
   std::vector<Run> runs;
   Finding finding;
 };
@@ -45,6 +48,8 @@ std::string made(Trial& t) {
   auto program = schedule::to_ir(*schedule, t.sample.args, "kernel", t.sample.scalars);
   if (!program.ok()) return "refused: " + program.error().render();
   t.scheduled = *program;
+  t.contract = contract(schedule->nest());
+  t.packing = Packing(t.sample, *schedule);
   t.lowered = lower::run_pipeline(*program, Target::host());
   return "";
 }
@@ -99,14 +104,14 @@ std::string read_off(Trial& t) {
 
 std::string scheduled(Trial& t) {
   return each_run(t, [&](Run& run) {
-    const auto got = interpret(t, t.scheduled, run, run.inputs, contract(t.sample.steps));
+    const auto got = t.packing.run(t.scheduled, run.inputs, run.sizes, t.contract);
     return got.ok() ? difference(t.sample, run.expected, *got) : got.error().render();
   });
 }
 
 std::string lowered(Trial& t) {
   return each_run(t, [&](Run& run) {
-    const auto got = interpret(t, t.lowered, run, run.inputs);
+    const auto got = t.packing.run(t.lowered, run.inputs, run.sizes);
     if (!got.ok()) return got.error().render();
     run.got = *got;
     return difference(t.sample, run.expected, *got);
@@ -116,7 +121,7 @@ std::string lowered(Trial& t) {
 std::string lowered_wild(Trial& t) {
   return each_run(t, [&](Run& run) -> std::string {
     run.wild = wild_inputs(t.sample, run.sizes);
-    const auto got = interpret(t, t.lowered, run, run.wild);
+    const auto got = t.packing.run(t.lowered, run.wild, run.sizes);
     if (!got.ok()) return got.error().render();
     run.wild_got = *got;
     return "";
@@ -128,8 +133,10 @@ std::string runs_alike(Trial& t, const runtime::Kernel& kernel) {
   return each_run(t, [&](Run& run) -> std::string {
     for (const auto& [inputs, expected] : {std::pair{&run.inputs, &run.got}, std::pair{&run.wild, &run.wild_got}}) {
       if (inputs->empty()) continue;
-      const Ran ran = diff::run(kernel, t.sample, *inputs, scalar_values(t.sample, scalars, run.sizes));
+      const Memory packed = t.packing.packed(*inputs, run.sizes);
+      Ran ran = diff::run(kernel, t.sample, packed, scalar_values(t.sample, scalars, run.sizes));
       if (!ran.damage.empty()) return ran.damage;
+      ran.memory = t.packing.unpacked(std::move(ran.memory), packed, *inputs);
       if (const std::string found = bit_difference(t.sample, *expected, ran.memory); !found.empty())
         return (inputs == &run.wild ? "any bits: " : "") + found;
     }
@@ -238,7 +245,7 @@ const std::vector<std::string>& oracle_names() {
 
 std::vector<Finding> check(std::span<const Sample> samples, Usages& usages) {
   std::vector<Trial> trials;
-  for (const Sample& sample : samples) trials.push_back({sample, {}, {}, {}, {}});
+  for (const Sample& sample : samples) trials.push_back({sample, {}, {}, {}, {}, {}, {}});
   for (Trial& t : trials) interpret_all(t, usages);
   for (const Compiled& oracle : kCompiled) {
     if (!available(oracle)) continue;
@@ -262,11 +269,12 @@ Finding check(const Sample& sample) {
 std::string culprit(const Sample& sample) try {
   const auto schedule = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
   ir::Program program = schedule::to_ir(schedule, sample.args, "kernel", sample.scalars).value_or_throw();
-  Trial t{sample, {}, {}, {}, {}};
+  Trial t{sample, {}, {}, {}, {}, {}, {}};
   if (!defined(t).empty()) return "the definition";
+  t.packing = Packing(sample, schedule);
   const auto wrong = [&] {
     return !each_run(t, [&](Run& run) {
-              const auto got = interpret(t, program, run, run.inputs);
+              const auto got = t.packing.run(program, run.inputs, run.sizes);
               return got.ok() ? difference(sample, run.expected, *got) : got.error().render();
             }).empty();
   };

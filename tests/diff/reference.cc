@@ -199,6 +199,8 @@ class Reference {
     std::vector<Value> results = elements_of(*op->compute(), t.value_index(), array.shape, elements);
     for (int64_t i = 0; bytes && i < elements; ++i)
       interp::write_function(t.dtype())(bytes->data(), i, results[static_cast<size_t>(i)]);
+    if (bytes && t.dtype().is_packed() && elements % 2 == 1)  // the other half of the last byte
+      interp::write_function(t.dtype())(bytes->data(), elements, Value{});
     evaluator_.arrays[t.buffer().id()].values = std::move(results);
   }
 

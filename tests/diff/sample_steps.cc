@@ -12,6 +12,7 @@ const std::vector<Proposal>& proposals() {
       {"cache_read", Phase::kGraph, 12, cache_read},
       {"compute_inline", Phase::kGraph, 15, compute_inline},
       {"rfactor", Phase::kGraph, 20, rfactor},
+      {"transform_layout", Phase::kGraph, 15, transform_layout},
       {"split", Phase::kLoops, 50, split},
       {"tile", Phase::kLoops, 12, tile},
       {"fuse", Phase::kLoops, 16, fuse},
@@ -20,6 +21,7 @@ const std::vector<Proposal>& proposals() {
       {"compute_at", Phase::kPlace, 100, compute_at},
       {"set_scope", Phase::kStorage, 10, set_scope},
       {"storage_align", Phase::kStorage, 8, storage_align},
+      {"transform_layout", Phase::kStorage, 6, transform_layout},
       {"rolling_buffer", Phase::kStorage, 25, rolling_buffer},
       {"double_buffer", Phase::kStorage, 8, double_buffer},
       {"set_store_predicate", Phase::kStorage, 8, set_store_predicate},
@@ -33,7 +35,27 @@ Stepper::Stepper(Random& random, Sample& sample) : random_(random), sample_(samp
 
 void Stepper::run() {
   for (Phase phase : {Phase::kGraph, Phase::kLoops, Phase::kAnnotate, Phase::kPlace, Phase::kStorage}) draw(phase);
+  if (shares_bytes()) make_serial();
   sample_.steps = schedule_.steps();
+}
+
+// Whether iterations of a parallel loop could store to one byte: not to be proved where loops are drawn. That no
+// accepted schedule does is seen by the interpreter, which knows who wrote which byte.
+bool Stepper::shares_bytes() const {
+  bool packed = false;
+  for (int i = 0; i < nest().size(); ++i)
+    for (const te::Output& output : nest().stage(i).op->outputs) packed = packed || output.dtype.is_packed();
+  if (!packed) return false;
+  const auto program = schedule::to_ir(schedule_, sample_.args, "f", sample_.scalars);
+  return !program.ok() && program.error().what.find("must store whole bytes") != std::string::npos;
+}
+
+void Stepper::make_serial() {
+  std::vector<Step> steps = schedule_.steps();
+  const size_t all = steps.size();
+  std::erase_if(steps, [](const Step& step) { return std::holds_alternative<schedule::Parallel>(step.kind); });
+  sample_.refused += static_cast<int>(all - steps.size());
+  schedule_ = Schedule::from_steps(sample_.outputs, steps).value_or_throw();
 }
 
 std::vector<std::string> Stepper::names(Phase phase) const {
@@ -76,8 +98,14 @@ bool Stepper::has_free_rules() const {
   return false;
 }
 
+// A map that fits a tensor may not fit the part of it, or the rounded whole, that a later Step leaves of it.
+bool Stepper::has_layout(const Step& step) const {
+  const int i = nest().find_stage(std::visit([](const auto& kind) { return kind.stage; }, step.kind));
+  return i != kNone && nest().stage(i).layout;
+}
+
 bool Stepper::must(Step step) {
-  if (has_free_rules()) return may(std::move(step));
+  if (has_free_rules() || has_layout(step)) return may(std::move(step));
   ++sample_.proposed;
   const std::string text = to_string(step);
   const char* name = std::visit([](const auto& kind) { return kind.kName; }, step.kind);

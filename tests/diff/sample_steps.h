@@ -69,8 +69,11 @@ class Stepper {
  private:
   std::vector<std::string> names(Phase) const;
   bool has_free_rules() const;
+  bool has_layout(const Step&) const;
   void draw_loops(const std::string& stage);
   void draw(Phase);
+  bool shares_bytes() const;
+  void make_serial();
 
   Random& random_;
   Sample& sample_;
@@ -82,9 +85,10 @@ void random_steps(Random&, Sample&);
 
 // The proposals, by file.
 void cache_read(Stepper&, const std::string&), cache_write(Stepper&, const std::string&),
-    compute_inline(Stepper&, const std::string&);  // steps_graph.cc
-void rfactor(Stepper&, const std::string&);        // steps_rfactor.cc
-void tensorize(Stepper&, const std::string&);      // steps_tensorize.cc
+    compute_inline(Stepper&, const std::string&);     // steps_graph.cc
+void rfactor(Stepper&, const std::string&);           // steps_rfactor.cc
+void transform_layout(Stepper&, const std::string&);  // steps_layout.cc
+void tensorize(Stepper&, const std::string&);         // steps_tensorize.cc
 void split(Stepper&, const std::string&), tile(Stepper&, const std::string&), fuse(Stepper&, const std::string&),
     reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);               // steps_loops.cc
 void compute_at(Stepper&, const std::string&), set_scope(Stepper&, const std::string&);          // steps_place.cc

@@ -17,6 +17,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"bits", 4, bits},
       {"division", 4, division},
       {"cast", 8, cast},
+      {"halfway", 3, halfway},
       {"diamond", 5, diamond},
       {"stencil", 10, stencil},
       {"pad", 6, pad},
@@ -31,7 +32,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"two values", 3, two_values},
       {"scan", 5, scan},
       {"float8", 4, float8},
-      {"unpack", 2, unpack},
+      {"int4", 5, int4},
       {"extern", 3, external},
       {"matmul", 10, matmul},
       {"convolve", 6, convolve},
@@ -117,7 +118,8 @@ Tensor Maker::placeholder(std::vector<Expr> extents, Type type, Facts facts) {
       e = extent();
   }
   if (type.is_float() && random_.chance(40)) facts.grid = random_.one_of({0.5, 0.25});
-  Tensor t = te::placeholder(extents, to_string(type), "A" + std::to_string(inputs_.size()));
+  Tensor t =
+      te::placeholder(extents, to_string(type), "A" + std::to_string(inputs_.size()), te::Placeholder{.param = true});
   inputs_.push_back(t);
   facts_[t.buffer().id()] = facts;
   return t;
@@ -140,7 +142,7 @@ Tensor Maker::source() {
   for (;;) {
     Tensor t = random_.pick(inputs_);
     if (!made_.empty() && random_.chance(75)) t = random_.chance(70) ? made_.back() : random_.pick(made_);
-    if (!t.dtype().is_float8()) return t;
+    if (!t.dtype().is_storage()) return t;
   }
 }
 

@@ -40,7 +40,16 @@ def data(shape, dtype, position, bound, grid):
             values.append(mix(state) % (steps + 1))
         else:
             values.append((mix(state) % (2 * steps + 1) - steps) * grid)
+    if dtype in ("int4", "uint4"):
+        low = -8 if dtype == "int4" else 0
+        return tw.pack_int4((np.array(values, "int64").reshape(shape) - low) % 16 + low, dtype)
     return np.array(values).reshape(shape).astype(numpy_dtype(dtype))
+
+
+def zeros(shape, dtype):
+    if dtype in ("int4", "uint4"):
+        return tw.pack_int4(np.zeros(shape, "int8"), dtype)
+    return np.zeros(shape, numpy_dtype(dtype))
 
 )";
 
@@ -48,8 +57,9 @@ constexpr const char* kPythonRun = R"(
 
 def run(schedule, target, sizes):
     arrays = inputs(*sizes)
-    tw.build(schedule, args, target=target)(*arrays, *scalars)
-    return arrays
+    f = tw.build(schedule, args, target=target)
+    f(*[f.pack(t.name, a) if t.name in f.packed_params else a for t, a in zip(args, arrays)], *scalars)
+    return [np.asarray(array) for array in arrays]
 
 
 print(tw.lower(s, args))
@@ -143,7 +153,7 @@ std::string arguments(const Sample& sample) {
       text << "        data((" << shape << "), \"" << to_string(t.dtype()) << "\", " << i << ", "
            << sample.facts[i].bound << ", " << (sample.facts[i].grid > 0 ? sample.facts[i].grid : 1) << "),\n";
     else
-      text << "        np.zeros((" << shape << "), numpy_dtype(\"" << to_string(t.dtype()) << "\")),\n";
+      text << "        zeros((" << shape << "), \"" << to_string(t.dtype()) << "\"),\n";
   }
   text << "    ]\n\n\n";
   return text.str();

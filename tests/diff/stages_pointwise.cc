@@ -15,19 +15,20 @@ bool pointwise(Maker& m, const Tensor& t) {
   const Tensor other = m.like(t);
   const Type type = t.dtype();
   const int64_t c = m.random().below(5) + 1;
-  const int kind = static_cast<int>(m.random().below(5));
+  const int kind = static_cast<int>(m.random().below(6));
   const Facts x = m.facts(t), y = m.facts(other), k{static_cast<double>(c), 1, 0};
-  const Facts facts = kind == 0   ? add(x, k)
-                      : kind == 1 ? add(mul(x, k), y)
-                      : kind == 2 ? join(x, y)
-                      : kind == 3 ? add(join(x, k), y)
-                                  : add(mul(x, y), k);
+  const Facts facts = kind == 0                ? add(x, k)
+                      : kind == 1 || kind == 5 ? add(mul(x, k), y)
+                      : kind == 2              ? join(x, y)
+                      : kind == 3              ? add(join(x, k), y)
+                                               : add(mul(x, y), k);
   return m.define(t.shape(), facts, [&](const Vars& v) -> Expr {
     const Expr a = t(exprs(v)), b = other(exprs(v)), n = constant(static_cast<double>(c), type);
     if (kind == 0) return a + n;
     if (kind == 1) return a * n - b;
     if (kind == 2) return te::max(a, b);
     if (kind == 3) return te::min(a, n) + b;
+    if (kind == 5) return b - a * n;
     return a * b + n;
   });
 }
@@ -38,12 +39,13 @@ bool compare(Maker& m, const Tensor& t) {
   if (t.dtype().is_bool() || !m.facts(t).exact() || !m.facts(other).exact()) return false;
   const Type type = t.dtype();
   const BinOp op = m.random().one_of({BinOp::kLt, BinOp::kLe, BinOp::kGt, BinOp::kGe, BinOp::kEq, BinOp::kNe});
-  const bool both = m.random().chance(30);
+  const bool both = m.random().chance(30), opposite = m.random().chance(30);
   const Facts facts = add(join(m.facts(t), m.facts(other)), {2, 1, 0});
   return m.define(t.shape(), facts, [&](const Vars& v) -> Expr {
     const Expr a = t(exprs(v)), b = other(exprs(v)), two = constant(2, type);
     Expr cond = te::arith(op, a, b);
     if (both) cond = te::any({te::all({cond, te::arith(BinOp::kLt, a, two)}), te::arith(BinOp::kEq, b, two)});
+    if (opposite) cond = ir::logical_not(cond);
     return te::select(cond, b, a + two);
   });
 }
@@ -132,23 +134,20 @@ bool float8(Maker& m, const Tensor& t) {
                   [&](const Vars& v) { return te::astype(stored(exprs(v)), to_string(type)); });
 }
 
-// Four-bit integers, two to a byte, the first in the low half.
-bool unpack(Maker& m, const Tensor& t) {
-  if (t.rank() == 0 || !Maker::size(t, 0)) return false;
-  const int64_t n = 2 * *Maker::size(t, 0) - m.random().below(2);
-  if (n < 1) return false;
-  const Tensor packed = m.placeholder({t.shape()[0]}, Type::u(8), {255, 1, 0});
-  const bool with_sign = m.random().chance(50);
-  const std::string to = with_sign ? "int8" : "uint8";
-  return m.define({n}, {15, 1, 0}, [&](const Vars& v) {
-    const Expr high = te::astype(ir::floormod(v[0], Expr(2)) * Expr(4), "uint8");
-    const Expr four = te::arith(BinOp::kBitAnd, te::arith(BinOp::kShr, packed(ir::floordiv(v[0], Expr(2))), high),
-                                constant(15, Type::u(8)));
-    const Expr wide = te::astype(four, to);
-    return with_sign
-               ? te::arith(BinOp::kShr, te::arith(BinOp::kShl, wide, constant(4, Type::i(8))), constant(4, Type::i(8)))
-               : wide;
-  });
+// Stored two to a byte, and back; or read from an argument that is stored so.
+bool int4(Maker& m, const Tensor& t) {
+  const Type type = t.dtype(), small = m.random().chance(50) ? Type::i(4) : Type::u(4);
+  const Facts facts{small.is_int() ? 8.0 : 15.0, 1, 0};
+  const Type back = type.is_bool() ? Type::i(32) : type;
+  if (m.random().chance(30)) {
+    const Tensor packed = m.placeholder(t.shape(), small, facts);
+    return m.define(t.shape(), facts, [&](const Vars& v) { return te::astype(packed(exprs(v)), to_string(back)); });
+  }
+  if (!m.facts(t).exact()) return false;
+  if (!m.define(t.shape(), facts, [&](const Vars& v) { return te::astype(t(exprs(v)), to_string(small)); }))
+    return false;
+  const Tensor stored = m.last();
+  return m.define(t.shape(), facts, [&](const Vars& v) { return te::astype(stored(exprs(v)), to_string(back)); });
 }
 
 bool bits(Maker& m, const Tensor& t) {
@@ -190,6 +189,19 @@ bool cast(Maker& m, const Tensor& t) {
     });
   }
   return m.define(t.shape(), x, [&](const Vars& v) { return te::astype(t(exprs(v)), to_string(to)); });
+}
+
+// To a half and back, with many values half-way between two halves. Operands are exact: what rounding would tip over
+// the middle moves by more than facts say.
+bool halfway(Maker& m, const Tensor& t) {
+  const Type type = t.dtype(), half = m.random().chance(50) ? Type::bf16() : Type::f(16);
+  const Facts x = m.facts(t);
+  if (!type.is_float() || type.is_half() || !x.exact() || x.grid < 1 || x.bound > 500) return false;
+  const double first = half == Type::bf16() ? 257 : 2049;  // above it the halves are two apart
+  return m.define(t.shape(), {37 * x.bound + first + 64, 1, 0}, [&](const Vars& v) {
+    const Expr large = t(exprs(v)) * constant(37, type) + constant(first, type);
+    return te::astype(te::astype(large, to_string(half)), to_string(type));
+  });
 }
 
 // By an argument of the kernel.

@@ -16,12 +16,23 @@ Tail tail_for(Stepper& s, const std::string& name, bool reduction) {
   return tail;
 }
 
+// The axis itself, or the outer loop of splits by factor.
+bool is_padding_legal(const StageNest& stage, const Axis& axis) {
+  if (stage.output || axis.reduction || stage.op->scan()) return false;
+  AxisId at = stage.find_axis(axis.name);
+  for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation)
+    if (const auto* split = std::get_if<SplitRelation>(&*relation); split && split->outer == at && split->parts == 0)
+      at = split->parent;
+  return at < stage.data_rank;
+}
+
 }  // namespace
 
 void split(Stepper& s, const std::string& name) {
   const Axis axis = s.stage(name).axes[s.random().pick(s.stage(name).leaves)];
   const Factor f = s.factor(axis.extent);
-  const Tail tail = tail_for(s, name, axis.reduction);
+  const bool pad = is_padding_legal(s.stage(name), axis) && s.random().chance(20);
+  const Tail tail = pad ? Tail::kPad : tail_for(s, name, axis.reduction);
   Split step{name, axis.name, {}, {}, tail};
   (s.random().chance(75) ? step.factor : step.nparts) = f;
   if (s.must(step)) s.count_tail(tail, axis.extent, f.value);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "schedule/storage.h"
 #include "src/ir/interp.h"
 #include "src/ir/interp_value.h"
 #include "src/ir/simplify.h"
@@ -40,10 +41,15 @@ double number(ir::Type type, Value v) {
   return !is_real(type) ? static_cast<double>(v.i) : type.bits == 64 ? v.d : static_cast<double>(v.f);
 }
 
+// How many elements there is room for; the unused half of a last byte of 4-bit integers counts.
+size_t room(const std::vector<std::byte>& bytes, ir::Type type) {
+  return type.is_packed() ? bytes.size() * 2 : bytes.size() / static_cast<size_t>(type.bytes());
+}
+
 void fill(std::vector<std::byte>& bytes, ir::Type type, const Facts& facts, Random& random) {
   const ir::interp::WriteFn write = ir::interp::write_function(type);
   const int64_t steps = static_cast<int64_t>(facts.bound / (facts.grid > 0 ? facts.grid : 1));
-  const size_t n = bytes.size() / static_cast<size_t>(type.bytes());
+  const size_t n = room(bytes, type);
   for (size_t at = 0; at < n; ++at) {
     const int64_t k = type.is_bool()   ? random.below(2)
                       : type.is_uint() ? random.below(steps + 1)
@@ -77,7 +83,8 @@ Memory filled(const Sample& sample, const std::vector<int64_t>& sizes, Fill fill
   Memory memory;
   for (size_t i = 0; i < sample.args.size(); ++i) {
     const te::Tensor& t = sample.args[i];
-    std::vector<std::byte> bytes(elements(sample, t, sizes) * static_cast<size_t>(t.dtype().bytes()), std::byte{0xA5});
+    const auto count = static_cast<int64_t>(elements(sample, t, sizes));
+    std::vector<std::byte> bytes(static_cast<size_t>(t.dtype().bytes_of(count)), std::byte{0xA5});
     if (t.op()->is_placeholder()) fill(bytes, i);
     memory.push_back(std::move(bytes));
   }
@@ -91,7 +98,7 @@ std::string first_difference(const Sample& sample, const Memory& expected, const
     if (expected[i] == got[i]) continue;
     const ir::Type type = sample.args[i].dtype();
     const ir::interp::ReadFn read = ir::interp::read_function(type);
-    const size_t n = expected[i].size() / static_cast<size_t>(type.bytes());
+    const size_t n = room(expected[i], type);
     for (size_t at = 0; at < n; ++at) {
       const Value a = read(expected[i].data(), static_cast<int64_t>(at)),
                   b = read(got[i].data(), static_cast<int64_t>(at));
@@ -169,14 +176,8 @@ Result<Memory> interpret(const ir::Program& program, const Memory& inputs, const
   return memory;
 }
 
-ir::InterpOptions contract(const std::vector<schedule::Step>& steps) {
-  ir::InterpOptions options{.check_one_value = true};
-  for (const schedule::Step& step : steps) {
-    if (const auto* rolling = std::get_if<schedule::RollingBuffer>(&step.kind))
-      options.reused.push_back(rolling->stage);
-    if (const auto* twice = std::get_if<schedule::DoubleBuffer>(&step.kind)) options.reused.push_back(twice->stage);
-  }
-  return options;
+ir::InterpOptions contract(const schedule::LoopNest& nest) {
+  return {.check_one_value = true, .reused = schedule::reused_buffers(nest)};
 }
 
 }  // namespace tw::diff

@@ -34,7 +34,7 @@ std::string bit_difference(const Sample&, const Memory& expected, const Memory& 
 // Runs a program over a copy of `inputs` in the interpreter.
 Result<Memory> interpret(const ir::Program&, const Memory& inputs, const ir::InterpOptions& = {});
 
-// Checks the contract of bounds inference too, on a program as to_ir gives it for these Steps.
-ir::InterpOptions contract(const std::vector<schedule::Step>&);
+// Checks the contract of bounds inference too, on a program as to_ir gives it for this nest.
+ir::InterpOptions contract(const schedule::LoopNest&);
 
 }  // namespace tw::diff

@@ -7,8 +7,8 @@
 #include "schedule/loop_nest.h"
 #include "src/lower/pipeline.h"
 #include "tensorwright/schedule.h"
+#include "tests/diff/packing.h"
 #include "tests/diff/sampler.h"
-#include "tests/diff/values.h"
 #include "tests/faults/malformed.h"
 
 namespace tw::faults {
@@ -147,11 +147,11 @@ std::string judge(const Sample& sample, const Schedule& s, Counts& counts) {
   const ir::Program lowered = lower::run_pipeline(*program, Target::host());
   for (const std::vector<int64_t>& sizes : sample.sizes) {
     const diff::Memory inputs = diff::random_inputs(sample, sizes);
-    const auto run = [&](const ir::Program& p, ir::InterpOptions options) {
-      options.scalars = diff::scalar_values(sample, p.scalars, sizes);
-      return diff::interpret(p, inputs, options);
-    };
-    const auto expected = run(naive, {}), got = run(*program, diff::contract(s.steps())), last = run(lowered, {});
+    const diff::Packing packing(sample, s);
+    const auto expected =
+        diff::interpret(naive, inputs, {.scalars = diff::scalar_values(sample, naive.scalars, sizes)});
+    const auto got = packing.run(*program, inputs, sizes, diff::contract(s.nest())),
+               last = packing.run(lowered, inputs, sizes);
     if (!expected.ok()) return "definition: " + expected.error().render();
     if (!got.ok()) return "loop program: " + got.error().render();
     if (!last.ok()) return "lowered program: " + last.error().render();

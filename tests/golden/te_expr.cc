@@ -27,9 +27,9 @@ std::vector<std::string> split_list(const std::string& s, char by) {
 
 std::string dtype_named(const std::string& name) {
   static const std::map<std::string, std::string> kShort = {
-      {"f16", "float16"}, {"bf16", "bfloat16"}, {"f32", "float32"}, {"f64", "float64"},
-      {"i8", "int8"},     {"i16", "int16"},     {"i32", "int32"},   {"i64", "int64"},
-      {"u8", "uint8"},    {"u16", "uint16"},    {"u32", "uint32"},  {"u64", "uint64"}};
+      {"i4", "int4"},     {"u4", "uint4"},   {"f16", "float16"}, {"bf16", "bfloat16"}, {"f32", "float32"},
+      {"f64", "float64"}, {"i8", "int8"},    {"i16", "int16"},   {"i32", "int32"},     {"i64", "int64"},
+      {"u8", "uint8"},    {"u16", "uint16"}, {"u32", "uint32"},  {"u64", "uint64"}};
   const auto found = kShort.find(name);
   return found == kShort.end() ? name : found->second;
 }

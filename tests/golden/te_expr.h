@@ -42,7 +42,8 @@ class Cursor {
   }
   std::string until(char end) {
     const size_t begin = at_;
-    at_ = std::min(text_.find(end, at_), text_.size());
+    for (int depth = 0; at_ < text_.size() && (depth > 0 || text_[at_] != end); ++at_)  // outside brackets
+      depth += (text_[at_] == '(') - (text_[at_] == ')');
     return text_.substr(begin, at_ - begin);
   }
   [[noreturn]] void fail(const std::string& problem) {

@@ -40,7 +40,7 @@ E named(const std::string& text, std::initializer_list<const char*> names, E mis
 }
 
 ir::Tail tail_of(const std::string& text) {
-  return named(text, {"none", "guard", "mask", "peel", "shift_inward", "auto"}, ir::Tail::kAuto);
+  return named(text, {"none", "guard", "mask", "peel", "shift_inward", "auto", "pad"}, ir::Tail::kAuto);
 }
 ir::Scope scope_of(const std::string& text) { return named(text, {"argument", "global", "local"}, ir::Scope::kLocal); }
 
@@ -111,16 +111,18 @@ class Script {
 
   te::Tensor placed(Cursor& in, const std::string& name, const std::vector<Expr>& shape) {
     std::string dtype = "float32";
-    std::vector<Expr> strides;
+    te::Placeholder known;
     while (in.accept(",")) {
       if (in.accept("strides")) {
         in.expect("=");
-        strides = tuple(in);
+        known.strides = tuple(in);
+      } else if (in.accept("param")) {
+        known.param = true;
       } else {
         dtype = dtype_named(in.word());
       }
     }
-    return te::placeholder(shape, dtype, name, strides, where_);
+    return te::placeholder(shape, dtype, name, known, where_);
   }
 
   te::Tensor computed(Cursor& in, const std::string& name, const std::vector<Expr>& shape) {
@@ -271,6 +273,10 @@ class Script {
       return Prefetch{stage, args.at(0, "source"), aliased(args.at(1, "axis")), std::stoll(args.at(2, "offset"))};
     if (primitive == "tensorize") return Tensorize{stage, axis, args.at(1, "intrin")};
     if (primitive == "set_store_predicate") return SetStorePredicate{stage, args.at(0, "condition")};
+    if (primitive == "transform_layout") {
+      const std::string map = args.at(0, "index_map");
+      return TransformLayout{stage, split_list(map.substr(1, map.size() - 2), ','), args.at(1, "pad_value")};
+    }
     if (primitive == "pragma")
       return Pragma{stage, axis, args.at(1, "key"), args.at(2, "value").empty() ? 1 : std::stoll(args.at(2, "value"))};
     if (primitive != "cache_read" && primitive != "cache_write") in.fail("no primitive " + primitive);

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "src/ir/verify.h"
+#include "tests/diff/packing.h"
 #include "tests/diff/sampler.h"
-#include "tests/diff/values.h"
 
 namespace tw::diff {
 namespace {
@@ -23,9 +23,7 @@ std::string fault(const Sample& sample) {
     Memory inputs = random_inputs(sample, sizes);
     auto expected = interpret(naive, inputs, {.scalars = scalar_values(sample, naive.scalars, sizes)});
     if (!expected.ok()) return "definition: " + expected.error().render();
-    ir::InterpOptions options = contract(sample.steps);
-    options.scalars = scalar_values(sample, program->scalars, sizes);
-    auto got = interpret(*program, inputs, options);
+    auto got = Packing(sample, *schedule).run(*program, inputs, sizes, contract(schedule->nest()));
     if (!got.ok()) return "schedule: " + got.error().render();
     if (std::string found = difference(sample, *expected, *got); !found.empty()) return found;
   }

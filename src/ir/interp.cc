@@ -98,9 +98,7 @@ void execute(const Program& program, std::span<const InterpBuffer> buffers, cons
   const std::unordered_set<uint64_t> updated =
       options.check_one_value ? updated_buffers(program.body) : std::unordered_set<uint64_t>();
   for (const Buffer& b : preparation.buffers()) {
-    const bool reused = std::ranges::any_of(options.reused, [&](const std::string& stage) {
-      return b.name() == stage || b.name().starts_with(stage + ".v");  // one buffer for each component of a tuple
-    });
+    const bool reused = std::ranges::find(options.reused, b.name()) != options.reused.end();
     const bool one_value = options.check_one_value && !updated.contains(b.id()) && !reused;
     state.memories.emplace_back(b.name(), b.element(), options.check_unwritten, races, one_value);
   }

@@ -14,7 +14,7 @@
 namespace tw::ir {
 
 struct InterpBuffer {
-  void* data;            // elements of the parameter's type, compact row-major (or by the buffer's strides)
+  void* data;            // elements of the parameter's type, compact row-major (or by the buffer's strides), 4-bit integers two to a byte
   size_t bytes;
 };
 
@@ -23,7 +23,7 @@ struct InterpOptions {
   bool check_races = true;
   // The contract of bounds inference, for programs as to_ir gives them: outputs are written whole, and an element is given
   // one value only. A buffer that some store updates (its value reads the element that it writes) may change, and so may
-  // those of these stages: rolling and double buffers, whose slots come round again. What the passes from `accumulators` on
+  // those of these names: rolling and double buffers, whose slots come round again. What the passes from `accumulators` on
   // make of a reduction does not show that any more.
   bool check_one_value = false;
   std::vector<std::string> reused = {};

@@ -52,7 +52,14 @@ T get(const std::byte* from) {
   return value;
 }
 
-void write_value(ir::Type type, std::byte* to, double value) {
+// Element `at` of an array.
+void write_value(ir::Type type, std::byte* array, size_t at, double value) {
+  if (type.is_packed()) {
+    ir::interp::Value number{};
+    number.i = std::clamp<int64_t>(static_cast<int64_t>(value), type.is_int() ? -8 : 0, type.is_int() ? 7 : 15);
+    return ir::interp::write_function(type)(array, static_cast<int64_t>(at), number);
+  }
+  std::byte* const to = array + at * static_cast<size_t>(type.bytes());
   if (type.is_float8()) {
     ir::interp::Value number{};
     number.f = static_cast<float>(ir::round_to(type, value));
@@ -69,7 +76,9 @@ void write_value(ir::Type type, std::byte* to, double value) {
   std::memcpy(to, &integer, static_cast<size_t>(type.bytes()));  // little endian
 }
 
-double read_value(ir::Type type, const std::byte* from) {
+double read_value(ir::Type type, const std::byte* array, size_t at) {
+  if (type.is_packed()) return static_cast<double>(ir::interp::read_function(type)(array, static_cast<int64_t>(at)).i);
+  const std::byte* const from = array + at * static_cast<size_t>(type.bytes());
   if (type.is_float8()) return ir::interp::read_function(type)(from, 0).f;
   if (type.code == ir::TypeCode::kBFloat) return std::bit_cast<float>(static_cast<uint32_t>(get<uint16_t>(from)) << 16);
   if (type.is_float())
@@ -83,8 +92,14 @@ double read_value(ir::Type type, const std::byte* from) {
   return type.is_int() ? static_cast<double>(static_cast<int64_t>(bits)) : static_cast<double>(bits);
 }
 
-// Floats in -1..1, integers in -8..8 or 0..8, both values of bool.
-double random_value(ir::Type type, Rng& rng) {
+using Promise = std::optional<std::pair<int64_t, int64_t>>;
+
+// Floats in -1..1, integers in -8..8 or 0..8, both values of bool; what the caller promises is kept.
+double random_value(ir::Type type, const Promise& range, Rng& rng) {
+  if (range) {
+    const uint64_t values = static_cast<uint64_t>(range->second) - static_cast<uint64_t>(range->first);
+    return static_cast<double>(range->first + static_cast<int64_t>(rng.below(std::min<uint64_t>(values, 254) + 1)));
+  }
   if (type.is_float()) return 2 * rng.uniform() - 1;
   if (type.is_bool()) return static_cast<double>(rng.below(2));
   return type.is_int() ? static_cast<double>(rng.below(17)) - 8 : static_cast<double>(rng.below(9));
@@ -123,21 +138,22 @@ class Block {
   size_t start_ = 0, size_ = 0;
 };
 
-void fill_inputs(const std::vector<ArgSpec>& args, Block& block) {
+void fill_inputs(const std::vector<te::Tensor>& tensors, const std::vector<ArgSpec>& args, Block& block) {
   Rng rng(2024);
   for (size_t a = 0; a < args.size(); ++a) {
-    const auto bytes = static_cast<size_t>(args[a].dtype.bytes());
-    for (size_t i = 0; i * bytes < args[a].bytes() && !args[a].written; ++i) {
-      write_value(args[a].dtype, block.data(a) + i * bytes, random_value(args[a].dtype, rng));
-    }
+    const auto* input = std::get_if<te::Placeholder>(&tensors[a].op()->kind);
+    const Promise range = input ? input->range : std::nullopt;
+    const auto elements = static_cast<size_t>(args[a].elements());
+    for (size_t i = 0; i < elements && !args[a].written; ++i)
+      write_value(args[a].dtype, block.data(a), i, random_value(args[a].dtype, range, rng));
   }
 }
 
 double largest_magnitude(const ArgSpec& arg, const std::byte* data) {
-  const auto bytes = static_cast<size_t>(arg.dtype.bytes());
+  const auto elements = static_cast<size_t>(arg.elements());
   double largest = 0;
-  for (size_t i = 0; i * bytes < arg.bytes(); ++i) {
-    const double v = std::fabs(read_value(arg.dtype, data + i * bytes));
+  for (size_t i = 0; i < elements; ++i) {
+    const double v = std::fabs(read_value(arg.dtype, data, i));
     if (std::isfinite(v)) largest = std::max(largest, v);
   }
   return largest;
@@ -236,8 +252,8 @@ bool check_element(size_t a, const Checked& c, Rng& rng) {
   options.check_races = false;
   const Status ran = ir::interpret(*program, buffers, options);
   if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
-  const double expected = read_value(spec.dtype, memory);
-  const double got = read_value(spec.dtype, c.block.data(a) + offset * spec.dtype.bytes());
+  const double expected = read_value(spec.dtype, memory, 0);
+  const double got = read_value(spec.dtype, c.block.data(a), static_cast<size_t>(offset));
   const bool same = expected == got || (std::isnan(expected) && std::isnan(got));
   if (!same && !(std::fabs(got - expected) <= c.data.atol[a] + c.data.rtol[a] * std::fabs(expected))) {
     std::string index;
@@ -268,7 +284,7 @@ CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vec
   data.inputs_path = folder + "/inputs.bin";
   data.reference_path = folder + "/reference.bin";
   Block block(data.args);
-  fill_inputs(data.args, block);
+  fill_inputs(args, data.args, block);
   block.save(data.inputs_path);
   if (const int32_t code = kernel.run(block.pointers().data())) {
     tune_error("the default schedule of this computation fails with code " + std::to_string(code));

@@ -54,7 +54,10 @@ void Measurer::compile(const Scheduled& s, Built& built) {
   };
   try {
     runtime::BuildRequest request;
-    request.ir_text = ir::to_string(lowered_program(s.schedule, s.args, task_.target(), kKernel));
+    const ir::Program kernel = lowered_program(s.schedule, s.args, task_.target(), kKernel);
+    request.ir_text = ir::to_string(kernel);
+    for (const ir::Program& packer : pack_programs(s.schedule, s.args, task_.target(), kernel))
+      request.packers.push_back(ir::to_string(packer));
     request.target = task_.target().to_string();
     request.out_path = folder_.path() + "/" + std::to_string(objects_++) + ".so";
     const runtime::BuildResult result = builder_.build(request, options_.timeout_s);

@@ -68,7 +68,14 @@ void require_symbols(const std::string& task, const Scheduled& s) {
                    {"a pointer has a meaning in this process only; load a library that has the symbol instead"}});
 }
 
-std::string computation(const Scheduled& s) { return ir::to_string(te::naive_program(s.schedule.outputs(), s.args)); }
+// What is computed, and which inputs may be packed: a schedule that packs is none for the task that may not.
+std::string computation(const Scheduled& s) {
+  std::string text = ir::to_string(te::naive_program(s.schedule.outputs(), s.args));
+  for (const te::Tensor& t : s.args)
+    if (const auto* input = std::get_if<te::Placeholder>(&t.op()->kind); input && input->param)
+      text += "param " + t.name() + "\n";
+  return text;
+}
 
 // Runs the template; errors of schedule primitives are given back, for they may be this candidate's only.
 Result<Scheduled> try_run(const Template& run, Config& config) {

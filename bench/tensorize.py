@@ -1,7 +1,7 @@
 """Matmuls of narrow types by tensor intrinsics: u8s8s32 1024^3 (vpdpbusd) and bf16 512x4096x4096 (vdpbf16ps), weights packed ahead.
 
-The weights come as W[n / 16, k / g, 16, g], g values of k side by side. A tile of rows x 16 * vectors sums stays in registers over
-the whole of k; a task is a panel of columns.
+The schedule packs the weights as [n / 16, k / g, 16, g], g values of k side by side. A tile of rows x 16 * vectors sums stays in
+registers over the whole of k; a task is a panel of columns.
 """
 import argparse
 import sys
@@ -22,10 +22,11 @@ def dense(shape, group, dtypes, intrin, rows, vectors):
     """(schedule, arguments) of C = A @ W."""
     m, n, k = shape
     a = te.placeholder((m, k), dtypes[0], name="A")
-    w = te.placeholder((n // 16, k // group, 16, group), dtypes[1], name="W")
+    w = te.placeholder((k, n), dtypes[1], name="W", param=True)
     kk = te.reduce_axis((0, k), name="k")
-    c = te.compute((m, n), lambda i, j: te.sum(a[i, kk].astype(dtypes[2]) * w[j // 16, kk // group, j % 16, kk % group].astype(dtypes[2]), axis=kk), name="C")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, kk].astype(dtypes[2]) * w[kk, j].astype(dtypes[2]), axis=kk), name="C")
     s = te.create_schedule(c)
+    s[w].transform_layout(lambda i, j: [j // 16, i // group, j % 16, i % group])
     sums = s.cache_write(c, "local")
     i, j = s[c].op.axis
     io, ii = s[c].split(i, rows)
@@ -58,10 +59,10 @@ def contestants(shape, group, dtypes, intrin, rows, vectors, threads):
         import ml_dtypes
 
         a, b = (rng.integers(-3, 4, shape).astype(ml_dtypes.bfloat16) for shape in ((m, k), (k, n)))
-    packed = np.ascontiguousarray(b.reshape(k // group, group, n // 16, 16).transpose(2, 0, 3, 1))
     ours, theirs = np.empty((m, n), dtypes[2]), np.empty((m, n), dtypes[2])
     tw.set_num_threads(threads)
     f = tw.build(*dense(shape, group, dtypes, intrin, rows, vectors), name="dense")
+    packed = f.pack("W", b)
     f(a, packed, ours)
     rows_checked = slice(0, 32)
     np.testing.assert_array_equal(ours[rows_checked], a[rows_checked].astype(np.float64) @ b.astype(np.float64))

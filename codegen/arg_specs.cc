@@ -1,6 +1,7 @@
 #include "codegen/arg_specs.h"
 
 #include <algorithm>
+#include <set>
 
 #include "src/ir/externs.h"
 #include "src/ir/walk.h"
@@ -24,10 +25,12 @@ std::vector<runtime::ArgSpec> arg_specs(const ir::Program& program) {
   for (const ir::Param& param : program.params) {
     runtime::ArgSpec spec;
     spec.name = param.buffer.name();
-    spec.dtype = param.buffer.element();
-    specify(param.buffer.shape(), spec.shape, spec.symbolic_shape);
-    specify(param.buffer.strides(), spec.strides, spec.symbolic_strides);
+    spec.dtype = param.outside().element();
+    specify(param.outside().shape(), spec.shape, spec.symbolic_shape);
+    specify(param.outside().strides(), spec.strides, spec.symbolic_strides);
     spec.written = param.written;
+    spec.layout = param.layout;
+    spec.range = param.range;
     specs.push_back(std::move(spec));
   }
   return specs;
@@ -50,11 +53,43 @@ std::vector<std::string> extent_texts(const ir::Program& program) {
       texts.push_back(ir::as_int(value) ? "" : ir::to_string(ir::substitute(value, names)));
   };
   for (const ir::Param& param : program.params) {
-    add(param.buffer.shape());
-    add(param.buffer.strides());
+    add(param.outside().shape());
+    add(param.outside().strides());
   }
   if (std::all_of(texts.begin(), texts.end(), [](const std::string& text) { return text.empty(); })) texts.clear();
   return texts;
+}
+
+std::vector<std::string> layout_texts(const ir::Program& program) {
+  std::vector<std::string> texts;
+  for (const ir::Param& param : program.params) texts.push_back(param.layout);
+  if (std::all_of(texts.begin(), texts.end(), [](const std::string& text) { return text.empty(); })) texts.clear();
+  return texts;
+}
+
+std::vector<std::string> packer_names(const ir::Program& program) {
+  std::vector<std::string> names = layout_texts(program);
+  std::set<std::string> used;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty()) continue;
+    constexpr size_t kLongestPart = 128;
+    std::string name = program.name + "_pack_";
+    for (const char c : program.params[i].buffer.name().substr(0, kLongestPart))
+      name += isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    names[i] = name;
+    for (int n = 2; !used.insert(names[i]).second; ++n) names[i] = name + "_" + std::to_string(n);
+  }
+  return names;
+}
+
+runtime::Packers packers_among(const std::vector<std::shared_ptr<const runtime::Kernel>>& kernels,
+                               const ir::Program& program) {
+  runtime::Packers packers;
+  for (const std::string& name : packer_names(program)) {
+    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) { return k->name() == name; });
+    packers.push_back(name.empty() || found == kernels.end() ? nullptr : *found);
+  }
+  return packers;
 }
 
 void require_saveable(const ir::Program& program) {

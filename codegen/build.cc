@@ -1,9 +1,13 @@
-// schedule -> loop program -> lowered program -> module.
+// schedule -> loop program -> lowered program -> module, with the kernels that pack its inputs.
 #include "tensorwright/build.h"
 
+#include <algorithm>
+
+#include "codegen/arg_specs.h"
 #include "codegen/c/backend.h"
 #include "codegen/interp_module.h"
 #include "codegen/kernel_name.h"
+#include "schedule/pack.h"
 #include "src/lower/pipeline.h"
 #include "src/support/deep_stack.h"
 #if TW_LLVM
@@ -25,18 +29,37 @@ ir::Program lowered_program(const schedule::Schedule& s, const std::vector<te::T
   return support::with_deep_stack([&] { return lower::run_pipeline(program, target); });
 }
 
+std::vector<ir::Program> pack_programs(const schedule::Schedule& s, const std::vector<te::Tensor>& args,
+                                       const Target& target, const ir::Program& kernel) {
+  std::vector<ir::Program> programs;
+  const std::vector<std::string> names = codegen::packer_names(kernel);
+  for (const schedule::PackedParam& packed : schedule::packed_params(s)) {
+    const size_t at = std::find(args.begin(), args.end(), packed.tensor) - args.begin();
+    if (at >= names.size() || names[at].empty()) continue;
+    programs.push_back(support::with_deep_stack([&] {
+      const ir::Program program = schedule::pack_program(s, packed.placeholder, names[at]).value_or_throw();
+      return target.kind == "interp" ? program : lower::run_pipeline(program, target);
+    }));
+  }
+  return programs;
+}
+
 std::shared_ptr<const Module> build(const schedule::Schedule& s, const std::vector<te::Tensor>& args,
                                     const Target& target, const std::string& name,
                                     const std::vector<te::ScalarArgument>& scalars) {
-  return build(lowered_program(s, args, target, name, scalars), target);
+  const ir::Program kernel = lowered_program(s, args, target, name, scalars);
+  return build(kernel, target, 3, pack_programs(s, args, target, kernel));
 }
 
-std::shared_ptr<const Module> build(const ir::Program& lowered, const Target& target, int opt_level) {
+std::shared_ptr<const Module> build(const ir::Program& lowered, const Target& target, int opt_level,
+                                    const std::vector<ir::Program>& packers) {
   codegen::check_kernel_name(lowered.name).value_or_throw();
-  if (target.kind == "interp") return codegen::make_interp_module(lowered, target);
-  if (target.kind == "c") return codegen::make_c_module(lowered, target, opt_level);
+  std::vector<ir::Program> all = {lowered};
+  all.insert(all.end(), packers.begin(), packers.end());
+  if (target.kind == "interp") return codegen::make_interp_module(all, target);
+  if (target.kind == "c") return codegen::make_c_module(all, target, opt_level);
 #if TW_LLVM
-  if (target.kind == "llvm") return codegen::make_llvm_module(lowered, target, opt_level);
+  if (target.kind == "llvm") return codegen::make_llvm_module(all, target, opt_level);
 #endif
   throw Error({ErrorKind::kTarget,
                "build: no code generator for target \"" + target.to_string() + "\"",

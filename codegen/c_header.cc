@@ -3,16 +3,14 @@
 #include <set>
 #include <sstream>
 
+#include "codegen/arg_specs.h"
+#include "codegen/c_abi.h"
 #include "src/ir/externs.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
 
 namespace {
-
-const char* const kAbiText =
-#include "kernel_abi_text.inc"
-    ;
 
 const char* const kDefaultContext = R"(
 #ifndef TENSORWRIGHT_DEFAULT_CONTEXT
@@ -21,7 +19,8 @@ const char* const kDefaultContext = R"(
 #ifdef _OPENMP
 #include <omp.h>
 #endif
-static int32_t tw_default_parallel_for(const tw_context* self, int64_t n, tw_parallel_body body, void* closure) {
+static int32_t tensorwright_default_parallel_for(const struct tw_context* self, int64_t n,
+                                                 int32_t (*body)(int64_t, int64_t, void*), void* closure) {
 #ifdef _OPENMP
   int32_t code = 0;
   (void)self;
@@ -42,7 +41,7 @@ static int32_t tw_default_parallel_for(const tw_context* self, int64_t n, tw_par
   return n > 0 ? body(0, n, closure) : 0;
 #endif
 }
-static void* tw_default_alloc(const tw_context* self, size_t bytes) {
+static void* tensorwright_default_alloc(const struct tw_context* self, size_t bytes) {
   char* whole = (char*)malloc(bytes + 128);
   (void)self;
   if (whole == NULL) return NULL;
@@ -50,17 +49,17 @@ static void* tw_default_alloc(const tw_context* self, size_t bytes) {
   ((void**)aligned)[-1] = whole;
   return aligned;
 }
-static void tw_default_release(const tw_context* self, void* memory) {
+static void tensorwright_default_release(const struct tw_context* self, void* memory) {
   (void)self;
   free(((void**)memory)[-1]);
 }
-static inline tw_context tw_default_context(void) {
-  tw_context context;
-  context.size = sizeof(tw_context);
+static inline struct tw_context tensorwright_default_context(void) {
+  struct tw_context context;
+  context.size = sizeof(struct tw_context);
   context.version = TW_ABI_VERSION;
-  context.parallel_for = tw_default_parallel_for;
-  context.alloc = tw_default_alloc;
-  context.release = tw_default_release;
+  context.parallel_for = tensorwright_default_parallel_for;
+  context.alloc = tensorwright_default_alloc;
+  context.release = tensorwright_default_release;
   context.state = NULL;
   context.externs = NULL;
   return context;
@@ -74,9 +73,10 @@ const char* c_type(ir::Type type) {
       return "uint8_t";
     case ir::TypeCode::kInt:
     case ir::TypeCode::kIndex:
+      if (type.is_packed()) return "uint8_t";
       return type.bits == 8 ? "int8_t" : type.bits == 16 ? "int16_t" : type.bits == 32 ? "int32_t" : "int64_t";
     case ir::TypeCode::kUInt:
-      return type.bits == 8 ? "uint8_t" : type.bits == 16 ? "uint16_t" : type.bits == 32 ? "uint32_t" : "uint64_t";
+      return type.bits <= 8 ? "uint8_t" : type.bits == 16 ? "uint16_t" : type.bits == 32 ? "uint32_t" : "uint64_t";
     case ir::TypeCode::kFloat:
       return type.bits == 16 ? "uint16_t" : type.bits == 32 ? "float" : "double";
     case ir::TypeCode::kBFloat:
@@ -121,7 +121,7 @@ std::string c_parameters(const ir::Program& program, const std::vector<std::stri
   for (size_t i = 0; i < program.params.size(); ++i) {
     add_scalars(i, false);
     text += (text.empty() ? "" : ", ") + std::string(program.params[i].written ? "" : "const ") +
-            c_type(program.params[i].buffer.element()) + "* " + names[i];
+            c_type(program.params[i].outside().element()) + "* " + names[i];
   }
   add_scalars(program.params.size(), true);
   return text.empty() ? "void" : text;
@@ -133,37 +133,68 @@ std::string shape_text(const ir::Buffer& buffer) {
   return text + "]";
 }
 
+// What the comment says of a kernel, and its wrapper.
+class HeaderPart {
+ public:
+  explicit HeaderPart(const ir::Program& program)
+      : program_(program), names_(c_names(program)), externs_(ir::extern_symbols(program)) {}
+
+  std::string comment(const std::vector<std::string>& packers) const {
+    std::string text;
+    for (size_t i = 0; i < program_.params.size(); ++i) {
+      const ir::Param& param = program_.params[i];
+      text += " *   " + names_[i] + ": " + shape_text(param.outside()) + (param.written ? ", written" : "");
+      if (!param.layout.empty()) text += ", packed " + param.layout + " by " + packers[i] + "_run";
+      text += "\n";
+    }
+    for (const std::string& function : externs_) text += " *   externs: " + function + "\n";
+    return text;
+  }
+
+  std::string declarations() const {
+    return "int32_t " + symbol() + "(const struct tw_args* args, const struct tw_context* context);\n" +
+           "extern const struct tw_kernel_descriptor " + runtime::descriptor_symbol(program_.name) + ";\n";
+  }
+
+  std::string wrapper() const {
+    std::ostringstream out;
+    std::string parameters = c_parameters(program_, names_);
+    if (!externs_.empty())  // in the order of the comment
+      parameters = (parameters == "void" ? "" : parameters + ", ") + "void (*const* externs)(void)";
+    out << "\nstatic inline int32_t " << program_.name << "_run(" << parameters << ") {\n";
+    out << (externs_.empty() ? "  const " : "  ") << "struct tw_context context = tensorwright_default_context();\n";
+    if (!externs_.empty()) out << "  context.externs = externs;\n";
+    out << "  void* data[" << names_.size() + 1 << "] = {";
+    for (size_t i = 0; i < names_.size(); ++i)
+      out << "(void*)" << (i < program_.params.size() ? "" : "&") << names_[i] << ", ";
+    out << "NULL};\n  struct tw_args args;\n  args.size = sizeof args;\n  args.version = TW_ABI_VERSION;\n";
+    out << "  args.data = data;\n  return " << symbol() << "(&args, &context);\n}\n";
+    return out.str();
+  }
+
+ private:
+  std::string symbol() const { return runtime::kernel_symbol(program_.name); }
+  const ir::Program& program_;
+  std::vector<std::string> names_, externs_;
+};
+
 }  // namespace
 
-std::string c_header(const ir::Program& program, const Target& target) {
-  const std::vector<std::string> names = c_names(program);
-  const std::string symbol = runtime::kernel_symbol(program.name);
-  std::ostringstream out;
-  out << "/* Kernel " << program.name << " for " << target.to_string() << ".\n";
-  for (size_t i = 0; i < program.params.size(); ++i)
-    out << " *   " << names[i] << ": " << shape_text(program.params[i].buffer)
-        << (program.params[i].written ? ", written" : "") << "\n";
-  const std::vector<std::string> externs = ir::extern_symbols(program);
-  for (const std::string& function : externs) out << " *   externs: " << function << "\n";
-  out << " * " << program.name << "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
-  out << kAbiText << kDefaultContext << "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
-  out << "int32_t " << symbol << "(const tw_args* args, const tw_context* context);\n";
-  const std::string descriptor = runtime::descriptor_symbol(program.name);
-  if (descriptor != "tw_kernel_descriptor" && descriptor != "tw_param_descriptor" &&
-      descriptor != "tw_scalar_descriptor")  // of which C has a type
-    out << "extern const tw_kernel_descriptor " << descriptor << ";\n";
-  out << "#ifdef __cplusplus\n}\n#endif\n\nstatic inline int32_t " << program.name << "_run(";
-  std::string parameters = c_parameters(program, names);
-  if (!externs.empty())  // in the order of the comment
-    parameters = (parameters == "void" ? "" : parameters + ", ") + "void (*const* externs)(void)";
-  out << parameters << ") {\n  " << (externs.empty() ? "const " : "") << "tw_context context = tw_default_context();\n";
-  if (!externs.empty()) out << "  context.externs = externs;\n";
-  out << "  void* data[" << names.size() + 1 << "] = {";
-  for (size_t i = 0; i < names.size(); ++i)
-    out << "(void*)" << (i < program.params.size() ? "" : "&") << names[i] << ", ";
-  out << "NULL};\n  tw_args args;\n  args.size = sizeof args;\n  args.version = TW_ABI_VERSION;\n  args.data = data;\n";
-  out << "  return " << symbol << "(&args, &context);\n}\n";
-  return out.str();
+std::string c_header(const std::vector<ir::Program>& programs, const Target& target) {
+  std::string comment, declarations, wrappers;
+  for (const ir::Program& program : programs) {
+    const HeaderPart part(program);
+    comment += (comment.empty() ? "/* Kernel " : " * Kernel ") + program.name + " for " + target.to_string() + ".\n" +
+               part.comment(packer_names(program));
+    declarations += part.declarations();
+    wrappers += part.wrapper();
+  }
+  if (programs.size() > 1)
+    comment += " * What is packed is packed once, by the function that is named, and passed to all calls.\n";
+  comment +=
+      " * " + programs[0].name + "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
+  return comment + c_abi() + kDefaultContext + "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + declarations +
+         "#ifdef __cplusplus\n}\n#endif\n" + wrappers;
 }
 
 }  // namespace tw::codegen

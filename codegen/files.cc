@@ -4,6 +4,12 @@
 
 namespace tw::codegen {
 
+std::string texts_of(const std::vector<ir::Program>& programs) {
+  std::string text;
+  for (const ir::Program& program : programs) text += (text.empty() ? "" : "\n") + ir::to_string(program);
+  return text;
+}
+
 void write_file(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

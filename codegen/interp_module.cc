@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "codegen/arg_specs.h"
+#include "codegen/files.h"
 #include "src/ir/interp.h"
 #include "src/ir/walk.h"
 #include "src/runtime/extents.h"
@@ -14,11 +15,14 @@ namespace {
 
 class InterpKernel : public runtime::Kernel {
  public:
-  explicit InterpKernel(const ir::Program& program)
-      : program_(program), args_(arg_specs(program)), scalars_(scalar_specs(program)) {}
+  explicit InterpKernel(const ir::Program& program, runtime::Packers packers = {})
+      : program_(program), args_(arg_specs(program)), scalars_(scalar_specs(program)), packers_(std::move(packers)) {}
   const std::string& name() const override { return program_.name; }
   const std::vector<runtime::ArgSpec>& args() const override { return args_; }
   const std::vector<runtime::ScalarSpec>& scalars() const override { return scalars_; }
+  const runtime::Kernel* packer(size_t argument) const override {
+    return argument < packers_.size() ? packers_[argument].get() : nullptr;
+  }
 
   int32_t run(void* const* data) const override {
     std::vector<ir::InterpBuffer> buffers;
@@ -56,18 +60,24 @@ class InterpKernel : public runtime::Kernel {
   ir::Program program_;
   std::vector<runtime::ArgSpec> args_;
   std::vector<runtime::ScalarSpec> scalars_;
+  runtime::Packers packers_;
 };
 
+// The first program is the kernel, the others pack for it.
 class InterpModule : public Module {
  public:
-  InterpModule(const ir::Program& program, const Target& target)
-      : program_(program), target_(target), kernel_(std::make_shared<InterpKernel>(program)) {}
+  InterpModule(std::vector<ir::Program> programs, const Target& target)
+      : programs_(std::move(programs)), target_(target) {
+    std::vector<std::shared_ptr<const runtime::Kernel>> packers;
+    for (size_t i = 1; i < programs_.size(); ++i) packers.push_back(std::make_shared<InterpKernel>(programs_[i]));
+    kernel_ = std::make_shared<InterpKernel>(programs_[0], packers_among(packers, programs_[0]));
+  }
 
   std::shared_ptr<const runtime::Kernel> kernel() const override { return kernel_; }
   const Target& target() const override { return target_; }
 
   std::string source(std::string_view kind) const override {
-    if (kind == "ir") return to_string(program_);
+    if (kind == "ir") return texts_of(programs_);
     throw Error({ErrorKind::kArgument,
                  "source: kind must be \"ir\" for target interp, not \"" + std::string(kind) + "\"",
                  {},
@@ -79,15 +89,15 @@ class InterpModule : public Module {
   }
 
  private:
-  ir::Program program_;
+  std::vector<ir::Program> programs_;
   Target target_;
   std::shared_ptr<const runtime::Kernel> kernel_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Module> make_interp_module(const ir::Program& program, const Target& target) {
-  return std::make_shared<InterpModule>(program, target);
+std::shared_ptr<const Module> make_interp_module(const std::vector<ir::Program>& programs, const Target& target) {
+  return std::make_shared<InterpModule>(programs, target);
 }
 
 }  // namespace tw::codegen

@@ -5,6 +5,6 @@
 
 namespace tw::codegen {
 
-std::shared_ptr<const Module> make_interp_module(const ir::Program& program, const Target& target);
+std::shared_ptr<const Module> make_interp_module(const std::vector<ir::Program>& programs, const Target& target);
 
 }  // namespace tw::codegen

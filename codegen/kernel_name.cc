@@ -6,20 +6,19 @@ namespace tw::codegen {
 
 namespace {
 
-constexpr size_t kMaxName = 128;
-
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
 
 }  // namespace
 
-Status check_kernel_name(const std::string& name) {
-  const bool valid = !name.empty() && name.size() <= kMaxName && is_letter(name[0]) &&
+Status check_kernel_name(const std::string& name, size_t longest) {
+  const bool valid = !name.empty() && name.size() <= longest && is_letter(name[0]) &&
                      std::all_of(name.begin(), name.end(), is_letter_or_digit);
   if (valid) return Unit{};
-  const std::string shown = name.size() <= kMaxName ? "\"" + name + "\"" : std::to_string(name.size()) + " characters";
+  const std::string shown = name.size() <= longest ? "\"" + name + "\"" : std::to_string(name.size()) + " characters";
   return Diagnostic{ErrorKind::kArgument,
-                    "build: name must be an identifier of at most 128 letters, digits and _, not " + shown,
+                    "build: name must be an identifier of at most " + std::to_string(longest) +
+                        " letters, digits and _, not " + shown,
                     {},
                     {}};
 }

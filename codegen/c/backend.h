@@ -16,8 +16,10 @@ namespace tw::codegen {
 // $CC, or cc, gcc or clang on the PATH.
 bool has_c_compiler();
 
-// Compiles with the system's C compiler and, where this machine can run the code, loads it. Throws tw::Error.
-std::shared_ptr<const Module> make_c_module(const ir::Program& lowered, const Target& target, int opt_level);
+// Compiles a kernel, and behind it those that pack for it, with the system's C compiler and, where this machine can run
+// the code, loads them. Throws tw::Error.
+std::shared_ptr<const Module> make_c_module(const std::vector<ir::Program>& lowered, const Target& target,
+                                            int opt_level);
 
 // Several programs as one C file, with one run of the compiler: for tests, which have many small ones. The kernels are
 // in the order of the programs, whose names may be alike. `more` are flags, such as "-DTW_VECTORS=0".

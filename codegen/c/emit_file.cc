@@ -7,6 +7,7 @@
 #include "codegen/c/lanes.h"
 #include "codegen/c/source.h"
 #include "codegen/c/tiles.h"
+#include "codegen/c_abi.h"
 #include "src/ir/externs.h"
 #include "src/ir/scalars.h"
 #include "src/ir/walk.h"
@@ -16,49 +17,6 @@
 namespace tw::codegen {
 
 namespace {
-
-const char* const kAbiText =
-#include "kernel_abi_text.inc"
-    ;
-
-void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-}
-
-// The interface without its comments, which stand in kernel_abi.h, and without its typedefs: a kernel may be called
-// `context`, and tw_context is then its symbol.
-std::string bare_abi() {
-  std::string text = kAbiText;
-  const std::string body = "(int64_t begin, int64_t end, void* closure)";
-  replace_all(text, "typedef int32_t (*tw_parallel_body)" + body + ";", "");
-  replace_all(text, "int64_t n, tw_parallel_body body,",
-              "int64_t n,\n                          int32_t (*body)" + body + ",");
-  for (const char* type :
-       {"tw_args", "tw_context", "tw_param_descriptor", "tw_scalar_descriptor", "tw_kernel_descriptor"}) {
-    const std::string name = type;
-    replace_all(text, "typedef struct " + name + " {", "struct " + name + " {");
-    replace_all(text, "} " + name + ";", "};");
-    replace_all(text, "const " + name + "*", "const struct " + name + "*");
-  }
-  std::string out, line;
-  for (size_t at = 0; at < text.size();) {
-    if (text.compare(at, 2, "/*") == 0) {
-      at = text.find("*/", at) + 2;
-    } else if (text[at] == '\n') {
-      while (line.ends_with(' ')) line.pop_back();
-      const bool for_cpp =
-          line.starts_with("#if") || line.starts_with("#endif") || line == "extern \"C\" {" || line == "}";
-      const bool for_us = line.starts_with("#define TENSORWRIGHT_") || line.starts_with("#define TW_KERNEL_PREFIX");
-      if (!line.empty() && !for_cpp && !for_us) out += line + "\n";
-      line.clear();
-      ++at;
-    } else {
-      line += text[at++];
-    }
-  }
-  return out;
-}
 
 std::string shape_text(const ir::Buffer& buffer) {
   std::string text = to_string(buffer.element()) + "[";
@@ -177,7 +135,7 @@ void CEmitter::emit_descriptor(const ir::Program& program, const Target& target)
   const std::string symbol = runtime::kernel_symbol(program.name);
   std::string rows;
   for (size_t i = 0; i < program.params.size(); ++i) {
-    const ir::Buffer& buffer = program.params[i].buffer;
+    const ir::Buffer& buffer = program.params[i].outside();
     const ir::Type type = buffer.element();
     const auto array = [&](const char* what, const std::vector<ir::Expr>& values) -> std::string {
       if (values.empty()) return "NULL";
@@ -197,19 +155,22 @@ void CEmitter::emit_descriptor(const ir::Program& program, const Target& target)
     return name;
   };
   const std::vector<runtime::ScalarSpec> scalars = scalar_specs(program);
-  std::string scalar_rows, extent_rows;
+  std::string scalar_rows;
   for (const runtime::ScalarSpec& scalar : scalars)
     scalar_rows += "    {" + quoted(scalar.var.name()) + ", " +
                    std::to_string(static_cast<int>(scalar.var.type().code)) + ", " +
                    std::to_string(scalar.var.type().bits) + ", " + std::to_string(scalar.place) + "},\n";
-  for (const std::string& extent : extent_texts(program))
-    extent_rows += "    " + (extent.empty() ? "NULL" : quoted(extent)) + ",\n";
-  std::string extern_rows;
-  for (const std::string& symbol_name : externs_) extern_rows += "    " + quoted(symbol_name) + ",\n";
+  const auto texts = [](const std::vector<std::string>& list) {
+    std::string lines;
+    for (const std::string& text : list) lines += "    " + (text.empty() ? "NULL" : quoted(text)) + ",\n";
+    return lines;
+  };
   const std::string params = table("struct tw_param_descriptor", "params", rows);
   const std::string scalar_table = table("struct tw_scalar_descriptor", "scalars", scalar_rows);
-  const std::string extents = table("char* const", "extents", extent_rows);
-  const std::string externs = table("char* const", "externs", extern_rows);
+  const std::string extents = table("char* const", "extents", texts(extent_texts(program)));
+  const std::string externs = table("char* const", "externs", texts(externs_));
+  const std::string layouts = table("char* const", "layouts", texts(layout_texts(program)));
+  const std::string packers = table("char* const", "packers", texts(packer_names(program)));
   std::string features;  // in pieces, one a line
   size_t start = 0;
   for (const std::string& feature : target.features) {
@@ -223,7 +184,8 @@ void CEmitter::emit_descriptor(const ir::Program& program, const Target& target)
                 " = {\n    sizeof(struct tw_kernel_descriptor), TW_ABI_VERSION, " + quoted(program.name) + ", " +
                 quoted(target.to_string()) + ",\n    \"" + features + "\",\n    " +
                 std::to_string(program.params.size()) + ", " + params + ", " + std::to_string(scalars.size()) + ", " +
-                scalar_table + ", " + extents + ", " + std::to_string(externs_.size()) + ", " + externs + "};\n";
+                scalar_table + ", " + extents + ", " + std::to_string(externs_.size()) + ", " + externs + ", " +
+                layouts + ", " + packers + "};\n";
 }
 
 std::string CEmitter::file(const std::vector<ir::Program>& programs, const Target& target) {
@@ -231,8 +193,9 @@ std::string CEmitter::file(const std::vector<ir::Program>& programs, const Targe
   for (const ir::Program& program : programs) {
     head += (head.empty() ? "/* Kernel " : " * Kernel ") + program.name + " for " + target.to_string() + ".\n";
     for (const ir::Param& param : program.params)
-      head += " *   " + c_comment(param.buffer.name()) + ": " + c_comment(shape_text(param.buffer)) +
-              (param.written ? ", written" : "") + "\n";
+      head += " *   " + c_comment(param.buffer.name()) + ": " + c_comment(shape_text(param.outside())) +
+              (param.written ? ", written" : "") + (param.layout.empty() ? "" : ", packed " + c_comment(param.layout)) +
+              "\n";
     functions_ += "\n";
     emit_kernel(tiles_of_vectors(lanes_as_loops(program)));
     functions_ += "\n";
@@ -240,7 +203,7 @@ std::string CEmitter::file(const std::vector<ir::Program>& programs, const Targe
   }
   std::string out = head + (int_vars_.empty() ? "" : kLanes) + kHowToCompile;
   if (helpers_.math()) out += "#include <math.h>\n";
-  out += bare_abi();
+  out += bare_c_abi();
   out += "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n";
   if (helpers_.prefetch()) out += kPrefetch;
   if (!vector_types_.empty()) {

@@ -15,19 +15,24 @@ namespace tw::codegen {
 
 namespace {
 
-std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<void>& library, const ir::Program& program) {
+std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<void>& library, const ir::Program& program,
+                                                 runtime::Packers packers = {}) {
   void* symbol = dlsym(library.get(), runtime::kernel_symbol(program.name).c_str());
   TW_CHECK(symbol, "the compiled C has no kernel " + program.name);
   return runtime::make_kernel(reinterpret_cast<runtime::KernelFn>(symbol), arg_specs(program), program.name, library,
-                              scalar_specs(program), ir::extern_symbols(program));
+                              scalar_specs(program), ir::extern_symbols(program), std::move(packers));
 }
 
+// The first program is the kernel, the others pack for it.
 class CModule : public Module {
  public:
-  CModule(const ir::Program& program, const Target& target, int opt_level)
-      : program_(program), target_(target), opt_level_(opt_level), source_(c_source({program}, target)) {
+  CModule(std::vector<ir::Program> programs, const Target& target, int opt_level)
+      : programs_(std::move(programs)), target_(target), opt_level_(opt_level), source_(c_source(programs_, target)) {
     if (!target_.missing_here().empty()) return;
-    kernel_ = kernel_in(load_c(source_, target_, opt_level_).value_or_throw(), program_);
+    const std::shared_ptr<void> library = load_c(source_, target_, opt_level_).value_or_throw();
+    std::vector<std::shared_ptr<const runtime::Kernel>> packers;
+    for (size_t i = 1; i < programs_.size(); ++i) packers.push_back(kernel_in(library, programs_[i]));
+    kernel_ = kernel_in(library, programs_[0], packers_among(packers, programs_[0]));
   }
 
   std::shared_ptr<const runtime::Kernel> kernel() const override {
@@ -36,7 +41,7 @@ class CModule : public Module {
   }
 
   std::string source(std::string_view kind) const override {
-    if (kind == "ir") return to_string(program_);
+    if (kind == "ir") return texts_of(programs_);
     if (kind == "c") return source_;
     throw Error({ErrorKind::kArgument,
                  "source: kind must be \"ir\" or \"c\" for target c, not \"" + std::string(kind) + "\"",
@@ -47,7 +52,7 @@ class CModule : public Module {
   void save(const std::string& path) const override {
     if (!path.ends_with(".c") && !path.ends_with(".o") && !path.ends_with(".so"))
       throw Error({ErrorKind::kArgument, "save: path must end in .c, .o or .so, not \"" + path + "\"", {}, {}});
-    require_saveable(program_);
+    require_saveable(programs_[0]);
     if (path.ends_with(".c")) {
       write_file(path, source_);
     } else {
@@ -55,13 +60,13 @@ class CModule : public Module {
       const COutput output = path.ends_with(".o") ? COutput::kObject : COutput::kShared;
       compile_c(source_, target_, opt_level_, output, path).value_or_throw();
     }
-    write_file(path.substr(0, path.rfind('.')) + ".h", c_header(program_, target_));
+    write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_));
   }
 
   const Target& target() const override { return target_; }
 
  private:
-  ir::Program program_;
+  std::vector<ir::Program> programs_;
   Target target_;
   int opt_level_;
   std::string source_;
@@ -72,7 +77,8 @@ class CModule : public Module {
 
 bool has_c_compiler() { return !target::c_compiler().empty(); }
 
-std::shared_ptr<const Module> make_c_module(const ir::Program& lowered, const Target& target, int opt_level) {
+std::shared_ptr<const Module> make_c_module(const std::vector<ir::Program>& lowered, const Target& target,
+                                            int opt_level) {
   return std::make_shared<CModule>(lowered, target, opt_level);
 }
 

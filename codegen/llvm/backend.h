@@ -35,8 +35,10 @@ Result<std::shared_ptr<const LoadedCode>> load_object(std::string_view object, s
 
 Status link_shared(std::string_view object, const std::string& path);
 
-// Compiles and, where this machine can run the code, loads it. Throws tw::Error.
-std::shared_ptr<const Module> make_llvm_module(const ir::Program& lowered, const Target& target, int opt_level);
+// Compiles a kernel, and behind it those that pack for it, and, where this machine can run the code, loads them. Throws
+// tw::Error.
+std::shared_ptr<const Module> make_llvm_module(const std::vector<ir::Program>& lowered, const Target& target,
+                                               int opt_level);
 
 // Several programs as one module, as c_kernels makes them: for tests, which have many small ones.
 Result<std::vector<std::shared_ptr<const runtime::Kernel>>> llvm_kernels(const std::vector<ir::Program>& programs,

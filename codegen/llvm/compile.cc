@@ -19,6 +19,8 @@ namespace tw::codegen {
 
 namespace {
 
+constexpr size_t kLongestName = 300;  // of a kernel that packs: that of the kernel, and of the parameter
+
 void check_module(const llvm::Module& module) {
 #ifdef NDEBUG
   if (!std::getenv("TW_VERIFY")) return;
@@ -79,7 +81,7 @@ std::string compile_on_deep_stack(std::span<const ir::Program> programs, const T
 
 Result<std::string> compile(std::span<const ir::Program> programs, const Target& target, int opt_level, Output output) {
   for (const ir::Program& program : programs) {
-    TW_TRY([[maybe_unused]] Unit valid, check_kernel_name(program.name));
+    TW_TRY([[maybe_unused]] Unit valid, check_kernel_name(program.name, kLongestName));
   }
   return support::with_deep_stack([&] { return compile_on_deep_stack(programs, target, opt_level, output); });
 }

@@ -43,10 +43,11 @@ class DescriptorWriter {
     return array(rows);
   }
   llvm::Constant* param(const ir::Param& p) {
-    const ir::Type type = p.buffer.element();
-    return llvm::ConstantStruct::getAnon({text(p.buffer.name()), u8(static_cast<uint64_t>(type.code)), u8(type.bits),
-                                          u8(p.written), u8(p.buffer.rank()), numbers(p.buffer.shape()),
-                                          numbers(p.buffer.strides())});
+    const ir::Buffer& buffer = p.outside();
+    const ir::Type type = buffer.element();
+    return llvm::ConstantStruct::getAnon({text(buffer.name()), u8(static_cast<uint64_t>(type.code)), u8(type.bits),
+                                          u8(p.written), u8(buffer.rank()), numbers(buffer.shape()),
+                                          numbers(buffer.strides())});
   }
 
  private:
@@ -71,8 +72,8 @@ void Emitter::emit_descriptor(const ir::Program& program) {
   llvm::Constant* descriptor = llvm::ConstantStruct::getAnon(
       {write.u32(sizeof(tw_kernel_descriptor)), write.u32(TW_ABI_VERSION), write.text(program.name),
        write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), write.array(rows),
-       write.u32(scalars.size()), write.array(scalars), write.texts(extent_texts(program)),
-       write.u32(externs_.size()), write.texts(externs_)});
+       write.u32(scalars.size()), write.array(scalars), write.texts(extent_texts(program)), write.u32(externs_.size()),
+       write.texts(externs_), write.texts(layout_texts(program)), write.texts(packer_names(program))});
   auto* global = new llvm::GlobalVariable(module_, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage,
                                           descriptor, runtime::descriptor_symbol(program.name));
   global->setDSOLocal(true);

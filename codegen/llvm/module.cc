@@ -11,17 +11,25 @@ namespace tw::codegen {
 
 namespace {
 
+std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<const LoadedCode>& code,
+                                                 const ir::Program& program, runtime::Packers packers = {}) {
+  auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(runtime::kernel_symbol(program.name)));
+  return runtime::make_kernel(function, arg_specs(program), program.name, code, scalar_specs(program),
+                              ir::extern_symbols(program), std::move(packers));
+}
+
+// The first program is the kernel, the others pack for it.
 class LlvmModule : public Module {
  public:
-  LlvmModule(const ir::Program& program, const Target& target, int opt_level)
-      : program_(program), target_(target), opt_level_(opt_level) {
-    object_ = compile(program_, target_, opt_level_, Output::kObject).value_or_throw();
+  LlvmModule(std::vector<ir::Program> programs, const Target& target, int opt_level)
+      : programs_(std::move(programs)), target_(target), opt_level_(opt_level) {
+    object_ = compile(programs_, target_, opt_level_, Output::kObject).value_or_throw();
     if (!target_.missing_here().empty()) return;
-    const std::string symbol = runtime::kernel_symbol(program_.name);
-    std::shared_ptr<const LoadedCode> code = load_object(object_, symbol).value_or_throw();
-    auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(symbol));
-    kernel_ = runtime::make_kernel(function, arg_specs(program_), program_.name, code, scalar_specs(program_),
-                                   ir::extern_symbols(program_));
+    const std::shared_ptr<const LoadedCode> code =
+        load_object(object_, runtime::kernel_symbol(programs_[0].name)).value_or_throw();
+    std::vector<std::shared_ptr<const runtime::Kernel>> packers;
+    for (size_t i = 1; i < programs_.size(); ++i) packers.push_back(kernel_in(code, programs_[i]));
+    kernel_ = kernel_in(code, programs_[0], packers_among(packers, programs_[0]));
   }
 
   std::shared_ptr<const runtime::Kernel> kernel() const override {
@@ -30,10 +38,10 @@ class LlvmModule : public Module {
   }
 
   std::string source(std::string_view kind) const override {
-    if (kind == "ir") return to_string(program_);
-    if (kind == "llvm") return compile(program_, target_, opt_level_, Output::kLlvm).value_or_throw();
-    if (kind == "c") return c_source({program_}, target_);
-    if (kind == "asm") return compile(program_, target_, opt_level_, Output::kAssembly).value_or_throw();
+    if (kind == "ir") return texts_of(programs_);
+    if (kind == "llvm") return compile(programs_, target_, opt_level_, Output::kLlvm).value_or_throw();
+    if (kind == "c") return c_source(programs_, target_);
+    if (kind == "asm") return compile(programs_, target_, opt_level_, Output::kAssembly).value_or_throw();
     throw Error({ErrorKind::kArgument,
                  "source: kind must be \"ir\", \"c\", \"llvm\" or \"asm\", not \"" + std::string(kind) + "\"",
                  {},
@@ -44,18 +52,18 @@ class LlvmModule : public Module {
     const bool object = path.ends_with(".o");
     if (!object && !path.ends_with(".so"))
       throw Error({ErrorKind::kArgument, "save: path must end in .o or .so, not \"" + path + "\"", {}, {}});
-    require_saveable(program_);
+    require_saveable(programs_[0]);
     if (object)
       write_file(path, object_);
     else
       link_shared(object_, path).value_or_throw();
-    write_file(path.substr(0, path.rfind('.')) + ".h", c_header(program_, target_));
+    write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_));
   }
 
   const Target& target() const override { return target_; }
 
  private:
-  ir::Program program_;
+  std::vector<ir::Program> programs_;
   Target target_;
   int opt_level_;
   std::string object_;
@@ -64,7 +72,8 @@ class LlvmModule : public Module {
 
 }  // namespace
 
-std::shared_ptr<const Module> make_llvm_module(const ir::Program& lowered, const Target& target, int opt_level) {
+std::shared_ptr<const Module> make_llvm_module(const std::vector<ir::Program>& lowered, const Target& target,
+                                               int opt_level) {
   return std::make_shared<LlvmModule>(lowered, target, opt_level);
 }
 
@@ -75,11 +84,7 @@ Result<std::vector<std::shared_ptr<const runtime::Kernel>>> llvm_kernels(const s
   TW_TRY(const std::string object, compile(named, target, opt_level, Output::kObject));
   TW_TRY(const std::shared_ptr<const LoadedCode> code, load_object(object, runtime::kernel_symbol("k0")));
   std::vector<std::shared_ptr<const runtime::Kernel>> kernels;
-  for (const ir::Program& program : named) {
-    auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(runtime::kernel_symbol(program.name)));
-    kernels.push_back(runtime::make_kernel(function, arg_specs(program), program.name, code, scalar_specs(program),
-                                           ir::extern_symbols(program)));
-  }
+  for (const ir::Program& program : named) kernels.push_back(kernel_in(code, program));
   return kernels;
 }
 

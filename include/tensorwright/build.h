@@ -30,11 +30,17 @@ ir::Program loop_program(const schedule::Schedule&, const std::vector<te::Tensor
 ir::Program lowered_program(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
                             const std::string& name = "kernel", const std::vector<te::ScalarArgument>& scalars = {});
 
+// The kernels NAME_pack_B that pack an input B into the layout that the schedule chose for it, after all passes. `kernel` is
+// the lowered program of the same schedule; inputs that stay as they are need none.
+std::vector<ir::Program> pack_programs(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
+                                       const ir::Program& kernel);
+
 // All of these throw tw::Error. A name is a C identifier; kernels of equal names do not meet.
 std::shared_ptr<const Module> build(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
                                     const std::string& name = "kernel",
                                     const std::vector<te::ScalarArgument>& scalars = {});
-std::shared_ptr<const Module> build(const ir::Program& lowered, const Target&, int opt_level = 3);
+std::shared_ptr<const Module> build(const ir::Program& lowered, const Target&, int opt_level = 3,
+                                    const std::vector<ir::Program>& packers = {});
 
 // The schedule that `tw.build(args)` without one uses: public Steps that can be printed.
 schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target&);

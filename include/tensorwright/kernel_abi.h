@@ -82,6 +82,10 @@ typedef struct tw_kernel_descriptor {
   /* Since `size` reaches here: the symbols of the C functions that tw_context.externs must hold. */
   uint32_t extern_count;
   const char* const* externs;
+  /* Since `size` reaches here: of each parameter null, or the layout in which it is packed, as text, and which kernel of the
+   * same object packs one: from the array as it was declared, into the packed one. Both null when no parameter is packed. */
+  const char* const* layouts;
+  const char* const* packers;
 } tw_kernel_descriptor;
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,9 +24,12 @@ struct ArgSpec {
   bool written = false;
   // Of symbolic shapes and strides, else empty: one expression over the kernel's scalars for each dimension.
   std::vector<ir::Expr> symbolic_shape = {}, symbolic_strides = {};
+  // Of an input that is packed outside of the kernel: how, as text; shape is the packed one. Empty: as it was declared.
+  std::string layout = {};
+  std::optional<std::pair<int64_t, int64_t>> range = {};  // the caller's promise: every value is in it
   bool symbolic() const { return !symbolic_shape.empty() || !symbolic_strides.empty(); }
   int64_t elements() const;      // that the memory must span; not of a symbolic one
-  size_t bytes() const { return static_cast<size_t>(elements()) * dtype.bytes(); }
+  size_t bytes() const { return static_cast<size_t>(dtype.bytes_of(elements())); }
 };
 
 // A scalar that a kernel takes besides its arrays.
@@ -43,6 +47,7 @@ struct ArrayView {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // in elements; empty: compact row-major
   bool read_only = false;
+  std::string layout = {};       // of a packed array, as `pack` gave it
 };
 
 using KernelFn = int32_t (*)(const tw_args*, const tw_context*);
@@ -62,6 +67,8 @@ class Kernel {
   virtual const std::string& name() const = 0;
   virtual const std::vector<ArgSpec>& args() const = 0;
   virtual const std::vector<ScalarSpec>& scalars() const;  // none, unless overridden
+  // Of an argument with a layout: the kernel that makes it, whose arguments are the array as declared and the packed one.
+  virtual const Kernel* packer(size_t argument) const;  // null, unless overridden
   // Runs on raw pointers, one per argument and then one per scalar, unchecked. 0 or an error code.
   virtual int32_t run(void* const* data) const = 0;
 };
@@ -71,6 +78,18 @@ class Kernel {
 Status check_args(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> scalars = {});
 // check_args, then run. Throws tw::Error.
 void call(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> scalars = {});
+
+// An input in the layout that a kernel wants.
+struct Packed {
+  std::shared_ptr<std::byte> memory;  // null where the kernel takes the array as it is, which is then the view
+  ArrayView view;
+};
+// Packs `array`, which is as declared; an argument that the kernel does not pack stays as it is, and so does one that is
+// packed so already. Throws tw::Error for an array that is not what was declared, and for outputs.
+Packed pack(const Kernel&, size_t argument, const ArrayView& array);
+
+// Whether all values of the inputs with a range are in it, packed ones excepted: ok, or which is not.
+Status check_ranges(const Kernel&, std::span<const ArrayView>);
 
 struct Timing {
   std::vector<double> runs;  // seconds per call, one per repeat

@@ -1,6 +1,7 @@
 #include "python/bind/arrays.h"
 
 #include "python/bind/dlpack.h"
+#include "python/bind/packed.h"
 
 namespace py = pybind11;
 
@@ -31,6 +32,9 @@ BorrowedArray borrow_numpy(const std::string& place, const py::array& array) {
   }
   if (!type)
     refuse(place, "has a dtype that no kernel takes: " + std::string(py::str(array.dtype())), {}, ErrorKind::kDType);
+  if (type->is_packed())
+    refuse(place, "must hold two " + ir::to_string(*type) + " in a byte, not one as NumPy does",
+           {"pack it: tw.pack_int4(a)"}, ErrorKind::kDType);
   BorrowedArray borrowed;
   borrowed.owner = array;
   borrowed.view.data = py::detail::array_proxy(array.ptr())->data;
@@ -68,6 +72,9 @@ std::pair<const dlpack::Tensor*, bool> tensor_in(const std::string& place, const
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
     auto* managed =
         static_cast<dlpack::ManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    if ((managed->flags & dlpack::kPadded) != 0 && managed->tensor.dtype.bits < 8)
+      refuse(place, "must have its elements of " + std::to_string(managed->tensor.dtype.bits) +
+                        " bits packed, not one to a byte");
     if (managed->major == 1) return {&managed->tensor, (managed->flags & dlpack::kReadOnly) != 0};
   }
   refuse(place, "its __dlpack__ gave no tensor of DLPack 1");
@@ -106,6 +113,27 @@ py::object export_capsule(const std::string& place, py::handle object) {
   }
 }
 
+// A tw.Int4Array.
+BorrowedArray borrow_int4(const std::string& place, py::handle object) {
+  const py::array bytes = py::reinterpret_borrow<py::object>(object.attr("bytes"));
+  BorrowedArray borrowed = borrow_numpy(place, bytes);
+  const std::optional<ir::Type> type = ir::parse_type(std::string(py::str(object.attr("dtype"))));
+  int64_t elements = 1;
+  borrowed.view.shape.clear();
+  for (const py::handle extent : py::tuple(object.attr("shape"))) {
+    borrowed.view.shape.push_back(extent.cast<int64_t>());
+    elements *= borrowed.view.shape.back();
+  }
+  const bool compact = bytes.ndim() == 1 && (bytes.size() < 2 || bytes.strides(0) == 1);
+  if (!type || !type->is_packed() || borrowed.view.dtype != ir::Type::u(8) || !compact ||
+      bytes.size() != type->bytes_of(elements))
+    refuse(place, "is no whole Int4Array: its bytes must be a uint8 array of half its elements",
+           {"tw.pack_int4(a) makes one"});
+  borrowed.view.dtype = *type;
+  borrowed.view.strides.clear();
+  return borrowed;
+}
+
 BorrowedArray borrow_dlpack(const std::string& place, py::handle object) {
   // PyTorch would refuse to export these; the reason is ours to give.
   if (py::hasattr(object, "requires_grad") && py::bool_(object.attr("requires_grad")))
@@ -139,8 +167,24 @@ std::optional<ir::Type> type_of(const py::dtype& dtype) {
   return type && !type->is_index() ? type : std::nullopt;
 }
 
+std::string described(py::handle object) {
+  constexpr size_t kLongest = 72;
+  if (py::hasattr(object, "shape")) {
+    try {
+      return "an array of shape " + std::string(py::str(py::tuple(object.attr("shape"))));
+    } catch (const py::error_already_set&) {  // a shape of its own kind
+      return "a " + type_name(object);
+    }
+  }
+  const std::string text = py::str(py::repr(object));
+  return text.size() <= kLongest ? text : "a " + type_name(object);
+}
+
 BorrowedArray borrow(const std::string& place, py::handle object) {
+  if (py::isinstance<PackedArray>(object))
+    return {object.cast<const PackedArray&>().view, py::reinterpret_borrow<py::object>(object)};
   if (py::isinstance<py::array>(object)) return borrow_numpy(place, py::reinterpret_borrow<py::array>(object));
+  if (py::hasattr(object, "__tw_int4__")) return borrow_int4(place, object);
   if (py::hasattr(object, "__dlpack__")) return borrow_dlpack(place, object);
   refuse(place, "must be an array (NumPy, or anything with __dlpack__), not " + type_name(object));
 }

@@ -20,6 +20,9 @@ struct BorrowedArray {
 // process' memory, requires grad, is byte-swapped, or has a dtype that no kernel takes.
 BorrowedArray borrow(const std::string& place, pybind11::handle object);
 
+// An argument in a message: "an array of shape (3, 4)", or a short repr.
+std::string described(pybind11::handle object);
+
 // The element type of a NumPy dtype, ml_dtypes.bfloat16 included; nothing for others and for byte-swapped ones.
 std::optional<ir::Type> type_of(const pybind11::dtype& dtype);
 

@@ -7,6 +7,7 @@
 
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
+#include "python/bind/packed.h"
 
 namespace py = pybind11;
 
@@ -36,7 +37,9 @@ std::string text(const ArgSpec& spec) {
     shape += (d ? ", " : "") +
              (spec.symbolic_shape.empty() ? std::to_string(spec.shape[d]) : ir::to_string(spec.symbolic_shape[d]));
   return spec.name + ": " + ir::to_string(spec.dtype) + shape + (spec.shape.size() == 1 ? ",)" : ")") +
-         (spec.written ? " (output)" : "");
+         (spec.written          ? " (output)"
+          : spec.layout.empty() ? ""
+                                : " (packed)");
 }
 
 std::string text(const Function& f) {
@@ -88,6 +91,9 @@ void bind_results(py::module_& m) {
             return s.strides.empty() ? py::object(py::none()) : py::object(tuple(s.strides, s.symbolic_strides));
           },
           "In elements; None for compact row-major.")
+      .def_property_readonly(
+          "layout", [](const ArgSpec& s) { return s.layout; },
+          "How it is packed, as text; \"\" for an array as declared.")
       .def_property_readonly("is_output", [](const ArgSpec& s) { return s.written; })
       .def("__repr__", [](const ArgSpec& s) { return text(s); });
   py::class_<Timing>(m, "TimingResult", "Seconds per call: the median, the spread around it, and every repeat.")
@@ -99,10 +105,10 @@ void bind_results(py::module_& m) {
 
 // The overload for arguments of other types than the one before takes.
 auto otherwise(const char* rule) {
-  return [rule](const py::args& given, const py::kwargs&) {
+  return [rule](const py::args& given, const py::kwargs& named) {
     std::vector<std::string> notes;
-    if (!given.empty())
-      notes.push_back("the last one given: " + py::cast<std::string>(py::repr(given[given.size() - 1])));
+    for (const auto& [name, value] : named) notes.push_back(std::string(py::str(name)) + " was " + described(value));
+    if (named.empty() && !given.empty()) notes.push_back("the last one given: " + described(given[given.size() - 1]));
     throw Error(Diagnostic{ErrorKind::kArgument, rule, {}, std::move(notes)});
   };
 }
@@ -119,6 +125,18 @@ outputs are among the arguments.)")
 Parameters: the arrays of a call; number, calls per repeat (0: as many as last min_repeat_ms); repeat, how many times.
 Returns: TimingResult, in seconds per call.
 Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
+      .def("pack", &Function::pack, py::arg("param"), py::arg("array"),
+           R"(Bring an array into the layout that the kernel wants for a parameter, once and outside of all calls.
+
+``transform_layout`` of a ``te.placeholder(..., param=True)`` gives the kernel another parameter than was declared; ``pack`` makes
+it. Where the schedule packs nothing the array itself comes back, so that code need not know which schedule was found.
+
+Parameters: param, the parameter's name or its number among ``f.args``; array, as declared.
+Returns: a PackedArray, which calls take in the place of that parameter; the array where nothing is packed.
+Raises: ArgumentError for a name that is none, for outputs, and for an array that is not as declared; DTypeError.)")
+      .def_property_readonly("packed_params", &Function::packed_params, "The names of the parameters that are packed.")
+      .def_property("check_ranges", &Function::checks_ranges, &Function::check_ranges,
+                    R"(Whether calls check the ranges that placeholders promise; at first whether TW_CHECK_RANGES=1.)")
       .def("time", otherwise("time: number and repeat must be integers, min_repeat_ms a number"))
       .def_property_readonly("name", [](const Function& f) { return f.kernel().name(); })
       .def_property_readonly(
@@ -144,6 +162,7 @@ Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
 }  // namespace
 
 void bind_runtime(py::module_& m) {
+  bind_packed(m);
   bind_results(m);
   bind_function(m);
   m.def(

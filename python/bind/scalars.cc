@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "python/bind/arrays.h"
 #include "src/ir/interp_value.h"
 
 namespace py = pybind11;
@@ -10,8 +11,7 @@ namespace tw::bind {
 namespace {
 
 [[noreturn]] void refuse(const std::string& place, const std::string& wanted, py::handle number, ErrorKind kind) {
-  throw Error(
-      Diagnostic{kind, place + ": must be " + wanted + ", not " + std::string(py::str(py::repr(number))), {}, {}});
+  throw Error(Diagnostic{kind, place + ": must be " + wanted + ", not " + described(number), {}, {}});
 }
 
 // An index has 64 bits to the caller, though an expression counts it as int32.

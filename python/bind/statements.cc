@@ -80,6 +80,9 @@ Expr call_extern(const std::string& dtype, const std::string& symbol, const py::
   for (const py::handle one : given) {
     Expr arg = to_expr(one, "an argument of call_extern");
     if (arg.type().is_index()) arg = te::convert(Type::i(32), arg);
+    if (arg.type().is_packed())
+      refuse(ErrorKind::kDType, "call_extern: C has no values of " + te::dtype_name(arg.type()),
+             {te::way_out_of_storage(arg.type())});
     pure = pure && !arg.type().is_handle();
     args.push_back(arg);
   }
@@ -177,17 +180,6 @@ te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, c
   return te::declare_tensor_intrin(op, does, name, user_line());
 }
 
-// The placeholder again, with a promise about its values.
-te::Tensor promised(const te::Tensor& placeholder, int64_t lowest, int64_t highest) {
-  te::OpNode node = *placeholder.op();
-  if (!placeholder.dtype().is_integer() || lowest > highest)
-    refuse(ErrorKind::kArgument,
-           "placeholder " + node.name + ": range must be two integers (lowest, highest), of integers");
-  node.id = node.outputs[0].buffer_id = Buffer::fresh_id();
-  std::get<te::Placeholder>(node.kind).range = {lowest, highest};
-  return te::Operation(std::make_shared<const te::OpNode>(std::move(node))).output(0);
-}
-
 void bind_buffers(py::module_& m) {
   py::class_<Stmt>(m, "Stmt", "A statement, as a builder makes it.").def("__repr__", [](const Stmt& s) {
     return ir::to_string(s);
@@ -227,7 +219,6 @@ void bind_statements(py::module_& m) {
   m.def("_sequence", [](std::vector<Stmt> all) { return ir::seq(std::move(all)); });
   m.def("_allocate", [](const Buffer& b, const Stmt& body) { return ir::allocate(b, body); });
   m.def("_evaluate", [](py::handle made) { return statement(made, {}); });
-  m.def("_promise", &promised);
   m.def("call_extern", &call_extern);
   m.def("_extern", &external);
   py::class_<te::TensorIntrin, std::shared_ptr<te::TensorIntrin>>(

@@ -120,10 +120,11 @@ py::object compute(py::handle shape, const std::vector<std::string>& axis_names,
   return one_or_all(te::compute_tuple(shape_of(shape), call_body, name, axis_names, user_line()));
 }
 
-Tensor placeholder(py::handle shape, const std::string& dtype, const std::string& name, py::handle strides) {
-  std::vector<Expr> steps;
-  if (!strides.is_none()) steps = shape_of(strides);
-  return te::placeholder(shape_of(shape), dtype, name, std::move(steps), user_line());
+Tensor placeholder(py::handle shape, const std::string& dtype, const std::string& name, py::handle strides, bool param,
+                   const std::optional<std::pair<int64_t, int64_t>>& range) {
+  te::Placeholder known{.param = param, .range = range};
+  if (!strides.is_none()) known.strides = shape_of(strides);
+  return te::placeholder(shape_of(shape), dtype, name, std::move(known), user_line());
 }
 
 const te::Scan& scan_of(const Operation& op) {

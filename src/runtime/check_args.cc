@@ -104,9 +104,23 @@ Status check_symbolic_shape(const Kernel& kernel, size_t i, const ArrayView& vie
   return Unit{};
 }
 
+// Packed memory is taken only with the layout of its making: shapes may agree by accident.
+Status check_layout(const Kernel& kernel, size_t i, const ArgSpec& spec, const ArrayView& view) {
+  if (view.layout == spec.layout) return Unit{};
+  if (spec.layout.empty())
+    return refuse(kernel, i, "must be the array as declared, not one that is packed as " + view.layout);
+  std::string shape;
+  for (const int64_t extent : spec.shape) shape += (shape.empty() ? "" : "x") + std::to_string(extent);
+  const std::string pass = "pass f.pack(\"" + spec.name + "\", array), made once for all calls";
+  if (view.layout.empty()) return refuse(kernel, i, spec.name + " is packed as " + shape + " by this kernel") << pass;
+  return refuse(kernel, i, "must be packed as " + spec.layout + ", not as " + view.layout)
+         << "it was packed for another kernel; " + pass;
+}
+
 Status check_one(const Kernel& kernel, size_t i, std::span<const ArrayView> views, const BoundCall& call) {
   const ArgSpec& spec = call.args[i];
   const ArrayView& view = views[i];
+  TW_TRY([[maybe_unused]] Unit layout, check_layout(kernel, i, spec, view));
   if (view.dtype != spec.dtype)
     return refuse(kernel, i, "dtype must be " + ir::to_string(spec.dtype) + ", not " + ir::to_string(view.dtype),
                   ErrorKind::kDType);
@@ -151,6 +165,10 @@ Status check_overlap(const Kernel& kernel, std::span<const ArrayView> views, con
 }
 
 }  // namespace
+
+Status check_argument(const Kernel& kernel, size_t i, std::span<const ArrayView> views, const BoundCall& call) {
+  return check_one(kernel, i, views, call);
+}
 
 std::string argument_names(const Kernel& kernel) {
   std::string text;

@@ -24,6 +24,9 @@ struct BoundCall {
 // Whether the shapes are right is checked_call's business.
 Result<BoundCall> bind_call(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> given);
 
+// Whether one argument is what the kernel expects; the rest of the call is not looked at.
+Status check_argument(const Kernel&, size_t argument, std::span<const ArrayView>, const BoundCall&);
+
 // What check_args checks, and the call that it makes.
 Result<BoundCall> checked_call(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> given);
 

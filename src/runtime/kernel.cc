@@ -13,16 +13,20 @@ namespace {
 class CompiledKernel final : public Kernel {
  public:
   CompiledKernel(KernelFn fn, std::vector<ArgSpec> args, std::string name, std::shared_ptr<const void> keepalive,
-                 std::vector<ScalarSpec> scalars, std::vector<void (*)()> externs)
+                 std::vector<ScalarSpec> scalars, std::vector<void (*)()> externs, Packers packers)
       : fn_(fn),
         args_(std::move(args)),
         scalars_(std::move(scalars)),
         externs_(std::move(externs)),
+        packers_(std::move(packers)),
         name_(std::move(name)),
         keepalive_(std::move(keepalive)) {}
   const std::string& name() const override { return name_; }
   const std::vector<ArgSpec>& args() const override { return args_; }
   const std::vector<ScalarSpec>& scalars() const override { return scalars_; }
+  const Kernel* packer(size_t argument) const override {
+    return argument < packers_.size() ? packers_[argument].get() : nullptr;
+  }
   int32_t run(void* const* data) const override {
     const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data};
     if (externs_.empty()) return fn_(&args, host_context());
@@ -36,6 +40,7 @@ class CompiledKernel final : public Kernel {
   std::vector<ArgSpec> args_;
   std::vector<ScalarSpec> scalars_;
   std::vector<void (*)()> externs_;
+  Packers packers_;
   std::string name_;
   std::shared_ptr<const void> keepalive_;
 };
@@ -43,9 +48,8 @@ class CompiledKernel final : public Kernel {
 template <class Row>  // of a parameter or of a scalar
 Result<ir::Type> type_of(const Row& param) {
   using ir::TypeCode;
-  constexpr TypeCode kCodes[] = {TypeCode::kBool,  TypeCode::kInt,    TypeCode::kUInt,
-                                 TypeCode::kFloat, TypeCode::kBFloat, TypeCode::kIndex,
-                                 TypeCode::kE4M3,  TypeCode::kE5M2};
+  constexpr TypeCode kCodes[] = {TypeCode::kBool,   TypeCode::kInt,   TypeCode::kUInt, TypeCode::kFloat,
+                                 TypeCode::kBFloat, TypeCode::kIndex, TypeCode::kE4M3, TypeCode::kE5M2};
   if (param.type_code < std::size(kCodes)) {
     const ir::Type type{kCodes[param.type_code], param.bits, 1};
     if (ir::parse_type(ir::to_string(type)) == type) return type;
@@ -91,18 +95,22 @@ const std::vector<ScalarSpec>& Kernel::scalars() const {
   return none;
 }
 
+const Kernel* Kernel::packer(size_t) const { return nullptr; }
+
 std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
                                           std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars,
-                                          const std::vector<std::string>& externs) {
+                                          const std::vector<std::string>& externs, Packers packers) {
   std::vector<void (*)()> functions;
   for (const std::string& symbol : externs) {
     functions.push_back(reinterpret_cast<void (*)()>(find_extern(symbol)));
     if (!functions.back())
-      throw Error(Diagnostic{ErrorKind::kBuild, name + ": calls " + symbol + ", which is not known", {},
+      throw Error(Diagnostic{ErrorKind::kBuild,
+                             name + ": calls " + symbol + ", which is not known",
+                             {},
                              {"register_extern gives a function, or load the library that has it for all"}});
   }
   return std::make_shared<CompiledKernel>(fn, std::move(args), std::move(name), std::move(keepalive),
-                                          std::move(scalars), std::move(functions));
+                                          std::move(scalars), std::move(functions), std::move(packers));
 }
 
 Result<KernelSpecs> specs_of(const tw_kernel_descriptor& descriptor) {
@@ -133,8 +141,14 @@ Result<KernelSpecs> specs_of(const tw_kernel_descriptor& descriptor) {
   if (descriptor.extents) {
     TW_TRY([[maybe_unused]] Unit read, read_extents(descriptor.extents, specs));
   }
-  if (descriptor.size < sizeof(tw_kernel_descriptor)) return specs;
+  if (descriptor.size < offsetof(tw_kernel_descriptor, layouts)) return specs;
   specs.externs.assign(descriptor.externs, descriptor.externs + descriptor.extern_count);
+  if (descriptor.size < sizeof(tw_kernel_descriptor) || !descriptor.layouts || !descriptor.packers) return specs;
+  for (uint32_t i = 0; i < descriptor.param_count; ++i) {
+    const bool packed = descriptor.layouts[i] && descriptor.packers[i];
+    if (packed) specs.args[i].layout = descriptor.layouts[i];
+    specs.packers.emplace_back(packed ? descriptor.packers[i] : "");
+  }
   return specs;
 }
 

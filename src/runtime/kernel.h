@@ -9,17 +9,22 @@
 
 namespace tw::runtime {
 
+// Of each argument the kernel that packs it, or null; empty when none is packed.
+using Packers = std::vector<std::shared_ptr<const Kernel>>;
+
 // A Kernel that calls `fn` with the host's context and keeps `keepalive`, which owns the code, until the last call is
 // over. `externs`: the C functions that it calls, which have to be found (kBuild).
 std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
                                           std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars = {},
-                                          const std::vector<std::string>& externs = {});
+                                          const std::vector<std::string>& externs = {}, Packers packers = {});
 
 // What a descriptor states; kBuild for one that makes no sense (another ABI, an unknown type).
 struct KernelSpecs {
   std::vector<ArgSpec> args;
   std::vector<ScalarSpec> scalars;
   std::vector<std::string> externs;
+  std::vector<std::string>
+      packers;  // of each argument the name of the kernel that packs it, or ""; empty: none is packed
 };
 Result<KernelSpecs> specs_of(const tw_kernel_descriptor&);
 
@@ -32,6 +37,9 @@ std::string descriptor_symbol(const std::string& name);
 
 // Elements that a view with this shape and these strides spans from its first to its last; 0 when it has none.
 int64_t spanned_elements(const std::vector<int64_t>& shape, const std::vector<int64_t>& strides);
+
+// What check_ranges checks, of one argument, whose shape is right.
+Status check_range(const Kernel&, size_t argument, const ArrayView&);
 
 // Throws kTune when TW_MEASURE=forbid: the promise that a build from a log measures nothing.
 void require_measuring_allowed(const std::string& who);

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "src/runtime/elf_symbols.h"
@@ -25,13 +26,22 @@ std::vector<std::string> kernels_in(const std::string& path) {
   return names;
 }
 
+// A kernel counts as one with those that pack for it.
+std::vector<std::string> without_packers(std::vector<std::string> names) {
+  const std::vector<std::string> all = names;
+  std::erase_if(names, [&](const std::string& name) {
+    return std::any_of(all.begin(), all.end(), [&](const std::string& k) { return name.starts_with(k + "_pack_"); });
+  });
+  return names;
+}
+
 std::string choose(const std::string& path, const std::string& wanted, const std::vector<std::string>& names) {
   if (names.empty()) refuse(path, "has no kernel", {"expected a shared object that f.save(\"name.so\") wrote"});
   std::string listed;
   for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
-  if (wanted.empty() && names.size() > 1)
-    refuse(path, "has several kernels: " + listed, {"say which: load(path, name)"});
-  if (wanted.empty()) return names[0];
+  const std::vector<std::string> callable = without_packers(names);
+  if (wanted.empty() && callable.size() == 1) return callable[0];
+  if (wanted.empty()) refuse(path, "has several kernels: " + listed, {"say which: load(path, name)"});
   for (const std::string& name : names)
     if (name == wanted) return name;
   refuse(path, "has no kernel " + wanted, {"it has " + listed, support::did_you_mean(wanted, names)});
@@ -46,6 +56,30 @@ void require_cpu(const std::string& path, const tw_kernel_descriptor& descriptor
   refuse(path, "was built for " + std::string(descriptor.target), {"this CPU does not have " + missing});
 }
 
+// The kernels of a library by their names.
+class Library {
+ public:
+  Library(std::string path, std::shared_ptr<void> handle) : path_(std::move(path)), handle_(std::move(handle)) {}
+
+  std::shared_ptr<const Kernel> kernel(const std::string& name, bool packs = false) const {
+    const auto* descriptor =
+        static_cast<const tw_kernel_descriptor*>(dlsym(handle_.get(), descriptor_symbol(name).c_str()));
+    const auto fn = reinterpret_cast<KernelFn>(dlsym(handle_.get(), kernel_symbol(name).c_str()));
+    if (!descriptor || !fn) refuse(path_, "has a descriptor of " + name + " but no code for it");
+    KernelSpecs specs = specs_of(*descriptor).value_or_throw();
+    require_cpu(path_, *descriptor);
+    if (packs && !specs.packers.empty()) refuse(path_, "has a kernel that packs and takes packed arrays: " + name);
+    Packers packers;
+    for (const std::string& packer : specs.packers) packers.push_back(packer.empty() ? nullptr : kernel(packer, true));
+    return make_kernel(fn, std::move(specs.args), descriptor->name, handle_, std::move(specs.scalars), specs.externs,
+                       std::move(packers));
+  }
+
+ private:
+  std::string path_;
+  std::shared_ptr<void> handle_;
+};
+
 }  // namespace
 
 std::shared_ptr<const Kernel> load(const std::string& path, const std::string& name) {
@@ -59,14 +93,7 @@ std::shared_ptr<const Kernel> load(const std::string& path, const std::string& n
     if (handle) dlclose(handle);
   });
   if (!library) refuse(path, "cannot be loaded", {dlerror()});
-  const auto* descriptor =
-      static_cast<const tw_kernel_descriptor*>(dlsym(library.get(), descriptor_symbol(chosen).c_str()));
-  const auto fn = reinterpret_cast<KernelFn>(dlsym(library.get(), kernel_symbol(chosen).c_str()));
-  if (!descriptor || !fn) refuse(path, "has a descriptor of " + chosen + " but no code for it");
-  KernelSpecs specs = specs_of(*descriptor).value_or_throw();
-  require_cpu(path, *descriptor);
-  return make_kernel(fn, std::move(specs.args), descriptor->name, library, std::move(specs.scalars),
-                     specs.externs);
+  return Library(path, library).kernel(chosen);
 }
 
 }  // namespace tw::runtime

@@ -80,6 +80,8 @@ std::optional<std::pair<Stage, RunResult>> decode_stage(std::string_view bytes) 
 std::string encode(const BuildRequest& request) {
   FrameWriter w;
   w.text(request.ir_text).text(request.target).text(request.out_path).number(request.opt_level);
+  w.number(static_cast<int64_t>(request.packers.size()));
+  for (const std::string& packer : request.packers) w.text(packer);
   return w.bytes();
 }
 
@@ -90,6 +92,8 @@ std::optional<BuildRequest> decode_build_request(std::string_view bytes) {
   request.target = r.text();
   request.out_path = r.text();
   request.opt_level = static_cast<int>(r.number());
+  const int64_t packers = r.number();
+  for (int64_t i = 0; i < packers && r.ok(); ++i) request.packers.push_back(r.text());
   if (!r.complete()) return std::nullopt;
   return request;
 }

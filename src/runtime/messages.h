@@ -25,6 +25,7 @@ struct BuildRequest {
   std::string target;
   std::string out_path;  // of the shared object
   int opt_level = 3;
+  std::vector<std::string> packers = {};  // the texts of the kernels that pack its inputs
 };
 struct BuildReply {
   bool ok = false;

@@ -43,6 +43,7 @@ class Measurement {
 
   // Runs the candidate's code from here on.
   bool load();
+  bool pack();
   bool check_first_run();
   void time();
   const RunResult& result() const { return result_; }
@@ -61,10 +62,21 @@ class Measurement {
   bool check_output(size_t i, uint8_t poisoned_with);
   double warm_up();
 
+  // An input in the layout that the candidate wants for it.
+  struct PackedInput {
+    size_t argument;
+    std::unique_ptr<GuardedBuffer> buffer;
+    std::vector<std::byte> made;  // what the packing kernel wrote
+  };
+  bool pack(size_t argument, const ArgSpec& packed, const std::string& packer);
+  bool check_packed(const PackedInput& input);
+
   const RunRequest& request_;
   ArgumentFile inputs_, reference_;
   std::vector<std::unique_ptr<GuardedBuffer>> buffers_;
+  std::vector<PackedInput> packed_;
   std::vector<void*> data_;
+  void* library_ = nullptr;
   KernelFn fn_ = nullptr;
   double first_s_ = 0;
   RunResult result_{.status = RunStatus::kOk, .seconds = 0, .spread = 0, .runs = 0, .detail = {}};
@@ -76,10 +88,37 @@ void Measurement::poison(uint8_t byte) {
 }
 
 bool Measurement::load() {
-  void* library = dlopen(request_.shared_object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return fail(RunStatus::kLoadFailed, dlerror());
-  fn_ = reinterpret_cast<KernelFn>(dlsym(library, kernel_symbol(request_.kernel).c_str()));
+  library_ = dlopen(request_.shared_object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library_) return fail(RunStatus::kLoadFailed, dlerror());
+  fn_ = reinterpret_cast<KernelFn>(dlsym(library_, kernel_symbol(request_.kernel).c_str()));
   return fn_ || fail(RunStatus::kLoadFailed, "no symbol " + kernel_symbol(request_.kernel));
+}
+
+// Once, before anything is timed: the caller of the kernel does it as rarely.
+bool Measurement::pack() {
+  const auto* descriptor =
+      static_cast<const tw_kernel_descriptor*>(dlsym(library_, descriptor_symbol(request_.kernel).c_str()));
+  if (!descriptor) return true;  // made by hand
+  const Result<KernelSpecs> specs = specs_of(*descriptor);
+  if (!specs) return fail(RunStatus::kLoadFailed, specs.error().what);
+  for (size_t i = 0; i < std::min(specs->packers.size(), buffers_.size()); ++i)
+    if (!specs->packers[i].empty() && !pack(i, specs->args[i], specs->packers[i])) return false;
+  return true;
+}
+
+bool Measurement::pack(size_t argument, const ArgSpec& packed, const std::string& packer) {
+  const auto fn = reinterpret_cast<KernelFn>(dlsym(library_, kernel_symbol(packer).c_str()));
+  if (!fn) return fail(RunStatus::kLoadFailed, "no symbol " + kernel_symbol(packer));
+  auto buffer = std::make_unique<GuardedBuffer>(packed.bytes(), buffers_.size() + argument);
+  buffer->poison(kFirstPoison);
+  void* const data[] = {buffers_[argument]->data(), buffer->data()};
+  const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data};
+  if (const int32_t code = fn(&args, host_context()); code != 0)
+    return fail(RunStatus::kCrashed, packer + " returned code " + std::to_string(code));
+  const auto* bytes = static_cast<const std::byte*>(buffer->data());
+  data_[argument] = buffer->data();
+  packed_.push_back({argument, std::move(buffer), {bytes, bytes + packed.bytes()}});
+  return true;
 }
 
 bool Measurement::run_once() {
@@ -104,12 +143,21 @@ bool Measurement::check_output(size_t i, uint8_t poisoned_with) {
   return fail(RunStatus::kWrongAnswer, place(i) + (untouched ? " was not written" : ": " + wrong));
 }
 
+bool Measurement::check_packed(const PackedInput& input) {
+  if (const std::string damage = input.buffer->damage(); !damage.empty())
+    return fail(RunStatus::kWrongAnswer, place(input.argument) + ", packed: memory outside it was written, " + damage);
+  return std::equal(input.made.begin(), input.made.end(), static_cast<const std::byte*>(input.buffer->data())) ||
+         fail(RunStatus::kWrongAnswer, place(input.argument) + ", packed, is an input and was written");
+}
+
 bool Measurement::check(uint8_t poisoned_with) {
+  for (const PackedInput& input : packed_)
+    if (!check_packed(input)) return false;
   for (size_t i = 0; i < buffers_.size(); ++i)
     if (const std::string damage = buffers_[i]->damage(); !damage.empty())
       return fail(RunStatus::kWrongAnswer, place(i) + ": memory outside it was written, " + damage);
   for (size_t i = 0; i < buffers_.size(); ++i)
-    if (!request_.args[i].written && std::memcmp(data_[i], inputs_.argument(i), buffers_[i]->bytes()) != 0)
+    if (!request_.args[i].written && std::memcmp(buffers_[i]->data(), inputs_.argument(i), buffers_[i]->bytes()) != 0)
       return fail(RunStatus::kWrongAnswer, place(i) + " is an input and was written");
   for (size_t i = 0; i < buffers_.size(); ++i)
     if (request_.args[i].written && !check_output(i, poisoned_with)) return false;
@@ -180,7 +228,7 @@ int serve(int channel) {
   Measurement measurement(*request);
   forbid_new_processes();
   say(Stage::kStarted, measurement.result());
-  if (measurement.load() && measurement.check_first_run()) {
+  if (measurement.load() && measurement.pack() && measurement.check_first_run()) {
     say(Stage::kChecked, measurement.result());
     measurement.time();
   }

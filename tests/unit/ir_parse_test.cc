@@ -53,6 +53,22 @@ TEST(IrParse, SharedNodesInsideALetComeBackAsSharedNodes) {
   expect_round_trip({"f", {{c, true}}, store(c, {}, let(t, float_imm(Type::f(32), 0.5), e))});
 }
 
+TEST(IrParse, WhatIsKnownOfAParameterComesBack) {
+  const Buffer b("B", Type::i(8), {2, 3}, Scope::kArgument), c("C", Type::i(8), {}, Scope::kArgument);
+  Program p{"f",
+            {{b, false, "[6] -> [i % 2, \"i\" // 2]", std::pair<int64_t, int64_t>{-64, 63}}, {c, true}},
+            store(c, {}, load(b, {0, 1}))};
+  EXPECT_EQ(to_string(p),
+            "kernel f(B: int8[2, 3] packed \"[6] -> [i % 2, \\\"i\\\" // 2]\" range [-64, 63], C: out int8[]):\n"
+            "  C[] = B[0, 1]\n");
+  expect_round_trip(p);
+  const Result<Program> back = parse_program(to_string(p));
+  EXPECT_EQ(back->params[0].layout, p.params[0].layout);
+  EXPECT_EQ(back->params[0].range, p.params[0].range);
+  p.params[0].layout.clear();
+  EXPECT_FALSE(equal(*back, p));
+}
+
 TEST(IrParse, HandWrittenTextMayBeLoose) {
   const Result<Program> p = parse_program(
       "# a comment\n"

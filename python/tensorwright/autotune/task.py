@@ -36,7 +36,8 @@ class Task:
     """A template to be tuned for these arguments and this target.
 
     Parameters: template, one that ``@template`` made, its name, or a function (cfg, *args); args, a tuple; target, a string or
-    tw.Target, by default the current one.
+    tw.Target, by default the current one. A schedule may pack the placeholders that are declared with ``param=True``: they are
+    packed once before a candidate is timed, and ``f.pack`` does it for the function that ``tw.build(task)`` gives.
     Attributes: name, args, target, space.
     Raises: TuneError if the template raises, returns something else than (schedule, [tensors]), or is not deterministic.
     """

@@ -15,24 +15,31 @@ def _named(what, name):
     return name
 
 
-def placeholder(shape, dtype=None, name="placeholder", *, strides=None, range=None):
+def placeholder(shape, dtype=None, name="placeholder", *, strides=None, param=False, range=None):
     """An input of a kernel.
 
     Parameters: shape, up to 6 extents (one int counts as a shape of rank 1); dtype, default "float32"; name, for messages and
-    printed code; strides, in elements, for arrays that are not compact; range, the caller's promise that every value lies in
-    (lowest, highest), which nobody checks: ``tensorize`` with an intrinsic that saturates asks for it.
-    Raises: ExprError for extents that are negative, unknown or too many, DTypeError for an unknown dtype.
+    printed code; strides, in elements, for arrays that are not compact; param, True for a weight that ``transform_layout``
+    may pack: ``f.pack`` makes the packed array once, outside of the kernel; range, of integers, the caller's promise that every
+    value lies in (lowest, highest), for which ``tensorize`` with an intrinsic that saturates asks. A call checks the promise
+    under ``TW_CHECK_RANGES=1`` or when ``f.check_ranges`` is set, and else believes it.
+    Raises: ExprError for extents that are negative, unknown or too many, DTypeError for an unknown dtype, ArgumentError for a
+    range that is none.
 
     >>> A = te.placeholder((128, 64), name="A")
     >>> A.shape, A.dtype
     ((128, 64), 'float32')
     """
-    tensor = _core.placeholder(shape, dtype_name("float32" if dtype is None else dtype), _named("placeholder", name), strides)
-    if range is None:
-        return tensor
-    if not isinstance(range, (tuple, list)) or len(range) != 2 or not all(isinstance(end, int) for end in range):
+    if range is not None and not (isinstance(range, (tuple, list)) and len(range) == 2 and all(map(_fits_int64, range))):
         raise ArgumentError(f"placeholder {name}: range must be two integers (lowest, highest), not {range!r}")
-    return _core._promise(tensor, *range)
+    if not isinstance(param, bool):
+        raise ArgumentError(f"placeholder {name}: param must be True or False, not {param!r}")
+    dtype = dtype_name("float32" if dtype is None else dtype)
+    return _core.placeholder(shape, dtype, _named("placeholder", name), strides, param, None if range is None else tuple(range))
+
+
+def _fits_int64(value):
+    return isinstance(value, int) and -(2**63) <= value < 2**63
 
 
 def compute(shape, fcompute, name="compute", tag="", attrs=None):

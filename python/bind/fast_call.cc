@@ -1,0 +1,201 @@
+#include "python/bind/fast_call.h"
+
+#include <pybind11/numpy.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "python/bind/packed.h"
+#include "src/runtime/extents.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+namespace {
+
+using runtime::ScalarSpec;
+
+std::vector<int> numpy_type_numbers(ir::Type type) {
+  std::vector<int> numbers;
+  // By name, so that NumPy decides which C type has these bits; "longlong" is the other 64-bit integer.
+  const std::string name = ir::to_string(type);
+  if (type == ir::Type::bf16()) return numbers;  // registered by ml_dtypes, if at all: the checked path
+  numbers.push_back(py::dtype(name).num());
+  if (name == "int64") numbers.push_back(py::dtype("longlong").num());
+  if (name == "uint64") numbers.push_back(py::dtype("ulonglong").num());
+  return numbers;
+}
+
+// Arrays, and before each the scalars that have their place there.
+std::vector<int> slots_of(const runtime::Kernel& kernel) {
+  std::vector<int> slots;
+  size_t scalar = 0;
+  const auto place_scalars = [&](size_t arrays) {
+    const std::vector<ScalarSpec>& scalars = kernel.scalars();
+    for (; scalar < scalars.size() && scalars[scalar].place >= 0; ++scalar) {
+      if (scalars[scalar].place > static_cast<int>(arrays)) return;
+      slots.push_back(~static_cast<int>(scalar));
+    }
+  };
+  for (size_t i = 0; i < kernel.args().size(); ++i) {
+    place_scalars(i);
+    slots.push_back(static_cast<int>(i));
+  }
+  place_scalars(kernel.args().size());
+  return slots;
+}
+
+bool holds(ir::Type type, int64_t value) {
+  if (type.bits >= 64) return type.is_int() || value >= 0;
+  return type.is_uint() ? value >= 0 && value >> type.bits == 0
+                        : value >= -(int64_t{1} << (type.bits - 1)) && value < int64_t{1} << (type.bits - 1);
+}
+
+}  // namespace
+
+FastCall::FastCall(const runtime::Kernel& kernel)
+    : kernel_(kernel),
+      slots_(slots_of(kernel)),
+      packed_type_(reinterpret_cast<PyTypeObject*>(py::type::of<PackedArray>().ptr())) {
+  possible_ = kernel.args().size() <= kMost && kernel.scalars().size() <= kMost;
+  for (const runtime::ArgSpec& spec : kernel.args()) {
+    possible_ = possible_ && spec.symbolic_strides.empty() && !spec.dtype.is_packed();
+    if (possible_) expected_.push_back(expected_of(spec));
+  }
+}
+
+FastCall::Expected FastCall::expected_of(const runtime::ArgSpec& spec) const {
+  Expected expected;
+  expected.type_numbers = numpy_type_numbers(spec.dtype);
+  for (const int64_t extent : spec.shape) expected.shape.push_back({extent});
+  for (size_t d = 0; d < spec.symbolic_shape.size(); ++d) expected.shape[d] = extent_of(spec.symbolic_shape[d]);
+  for (const int64_t stride : spec.strides) expected.strides.push_back(stride * spec.dtype.bytes());
+  expected.item = spec.dtype.bytes();
+  expected.written = spec.written;
+  expected.layout = spec.layout;
+  return expected;
+}
+
+FastCall::Extent FastCall::extent_of(const ir::Expr& extent) const {
+  if (const auto number = ir::as_int(extent)) return {*number};
+  const auto* var = ir::as<ir::VarRef>(extent);
+  for (size_t s = 0; var && s < kernel_.scalars().size(); ++s)
+    if (kernel_.scalars()[s].var == var->var) return {0, static_cast<int>(s)};
+  return {0, -1, &extent};
+}
+
+bool FastCall::take_array(const Expected& expected, PyObject* object, Array& array) const {
+  if (!expected.layout.empty()) {
+    if (Py_TYPE(object) != packed_type_) return false;
+    const auto& packed = py::cast<const PackedArray&>(py::handle(object));
+    if (packed.view.layout != expected.layout || packed.view.shape.size() != expected.shape.size()) return false;
+    static_assert(sizeof(py::ssize_t) == sizeof(int64_t));
+    array = {packed.view.data, reinterpret_cast<const py::ssize_t*>(packed.view.shape.data()), nullptr, 0};
+    return true;
+  }
+  if (!py::detail::npy_api::get().PyArray_Check_(object)) return false;
+  const auto* given = py::detail::array_proxy(object);
+  const auto* type = py::detail::array_descriptor_proxy(given->descr);
+  if (type->byteorder == '>') return false;
+  bool known = false;
+  for (const int number : expected.type_numbers) known |= type->type_num == number;
+  if (!known || given->nd != static_cast<int>(expected.shape.size())) return false;
+  if (expected.written && !(given->flags & py::detail::npy_api::NPY_ARRAY_WRITEABLE_)) return false;
+  array = {given->data, given->dimensions, given->strides, 0};
+  return reinterpret_cast<uintptr_t>(given->data) % static_cast<size_t>(expected.item) == 0;
+}
+
+bool FastCall::take_scalar(ir::Type type, PyObject* object, runtime::ScalarValue& value) const {
+  value = 0;
+  if (type.is_bool()) {
+    value = object == Py_True;
+    return PyBool_Check(object);
+  }
+  if (type.is_int() || type.is_uint() || type.is_index()) {
+    if (!PyLong_CheckExact(object)) return false;
+    int overflow = 0;
+    const int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    value = static_cast<runtime::ScalarValue>(number);
+    return overflow == 0 && (type.is_index() || holds(type, number));
+  }
+  if (!PyFloat_CheckExact(object)) return false;
+  const double number = PyFloat_AS_DOUBLE(object);
+  if (type == ir::Type::f(64)) {
+    std::memcpy(&value, &number, sizeof number);
+    return true;
+  }
+  const auto single = static_cast<float>(number);
+  std::memcpy(&value, &single, sizeof single);
+  return type == ir::Type::f(32) && std::isfinite(single) == std::isfinite(number);
+}
+
+// The scalars that are an extent have their value from the first such; all must have one then.
+bool FastCall::read_off_scalars(const Arrays& arrays, Memory& memory, uint32_t known) const {
+  for (size_t i = 0; i < expected_.size(); ++i)
+    for (size_t d = 0; d < expected_[i].shape.size(); ++d) {
+      const int scalar = expected_[i].shape[d].scalar;
+      if (scalar < 0 || (known >> scalar & 1) != 0) continue;
+      memory.scalars[scalar] = static_cast<runtime::ScalarValue>(arrays[i].shape[d]);
+      known |= 1u << scalar;
+    }
+  return known == (1u << kernel_.scalars().size()) - 1;
+}
+
+bool FastCall::has_shape(const Expected& expected, Array& array, const Memory& memory) const {
+  constexpr py::ssize_t kMostBytes = py::ssize_t{1} << 56;
+  const auto value_of = [&](const ir::Expr& extent) {
+    runtime::Values values;
+    for (size_t s = 0; s < kernel_.scalars().size(); ++s)
+      values[kernel_.scalars()[s].var.id()] = static_cast<int64_t>(memory.scalars[s]);
+    return runtime::evaluate(extent, values).value_or(-1);
+  };
+  py::ssize_t stride = expected.item, last = 0;
+  for (size_t d = expected.shape.size(); d-- > 0;) {
+    const Extent& extent = expected.shape[d];
+    const py::ssize_t wanted = extent.value         ? value_of(*extent.value)
+                               : extent.scalar >= 0 ? static_cast<py::ssize_t>(memory.scalars[extent.scalar])
+                                                    : extent.number;
+    const py::ssize_t given = array.shape[d], declared = expected.strides.empty() ? stride : expected.strides[d];
+    if (given != wanted || (given != 1 && array.strides && array.strides[d] != declared)) return false;
+    last += (given - 1) * declared;
+    if (given > 1 && __builtin_mul_overflow(stride, given, &stride)) return false;
+    if (given == 0 || stride > kMostBytes) return false;
+  }
+  array.bytes = last + expected.item;
+  return true;
+}
+
+bool FastCall::outputs_apart(const Arrays& arrays) const {
+  const auto begin = [&](size_t i) { return reinterpret_cast<uintptr_t>(arrays[i].data); };
+  const auto end = [&](size_t i) { return begin(i) + static_cast<size_t>(arrays[i].bytes); };
+  for (size_t out = 0; out < expected_.size(); ++out)
+    for (size_t i = 0; expected_[out].written && i < expected_.size(); ++i)
+      if (i != out && begin(out) < end(i) && begin(i) < end(out)) return false;
+  return true;
+}
+
+bool FastCall::take(const py::args& given, Memory& memory) const {
+  if (!possible_ || given.size() != slots_.size()) return false;
+  Arrays arrays;
+  uint32_t known = 0;
+  const std::vector<ScalarSpec>& scalars = kernel_.scalars();
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    PyObject* object = PyTuple_GET_ITEM(given.ptr(), static_cast<py::ssize_t>(i));
+    if (slots_[i] >= 0) {
+      const auto at = static_cast<size_t>(slots_[i]);
+      if (!take_array(expected_[at], object, arrays[at])) return false;
+      memory.data[at] = arrays[at].data;
+    } else {
+      const auto at = static_cast<size_t>(~slots_[i]);
+      if (!take_scalar(scalars[at].var.type(), object, memory.scalars[at])) return false;
+      known |= 1u << at;
+    }
+  }
+  if (!read_off_scalars(arrays, memory, known)) return false;
+  for (size_t i = 0; i < expected_.size(); ++i)
+    if (!has_shape(expected_[i], arrays[i], memory)) return false;
+  for (size_t s = 0; s < scalars.size(); ++s) memory.data[expected_.size() + s] = &memory.scalars[s];
+  return outputs_apart(arrays);
+}
+
+}  // namespace tw::bind

@@ -1,0 +1,70 @@
+// The fast path of a call: NumPy arrays, packed arrays and plain numbers that are exactly what the kernel expects are
+// taken without an allocation or a Python call.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <array>
+#include <vector>
+
+#include "tensorwright/runtime.h"
+
+namespace tw::bind {
+
+class FastCall {
+ public:
+  static constexpr size_t kMost = 16;  // arrays, and as many scalars
+
+  // What Kernel::run takes. `data` points into `scalars`.
+  struct Memory {
+    std::array<void*, 2 * kMost> data;
+    std::array<runtime::ScalarValue, kMost> scalars;
+  };
+
+  explicit FastCall(const runtime::Kernel& kernel);
+
+  // Of each argument of a call in Python: which array, or ~ which scalar.
+  const std::vector<int>& slots() const { return slots_; }
+
+  // False where anything is not as expected: the checked path knows what.
+  bool take(const pybind11::args& given, Memory& memory) const;
+
+ private:
+  struct Extent {
+    pybind11::ssize_t number = 0;
+    int scalar = -1;                  // that the extent is, or
+    const ir::Expr* value = nullptr;  // an expression over scalars
+  };
+  struct Expected {
+    std::vector<int> type_numbers;  // NumPy has two names for some integers
+    std::vector<Extent> shape;
+    std::vector<pybind11::ssize_t> strides;  // in bytes; empty: compact
+    pybind11::ssize_t item = 1;
+    bool written = false;
+    std::string layout;  // of a packed one
+  };
+  // An array whose type and flags are right.
+  struct Array {
+    void* data = nullptr;
+    const pybind11::ssize_t* shape = nullptr;
+    const pybind11::ssize_t* strides = nullptr;  // null: compact
+    pybind11::ssize_t bytes = 0;
+  };
+  using Arrays = std::array<Array, kMost>;
+
+  Expected expected_of(const runtime::ArgSpec&) const;
+  Extent extent_of(const ir::Expr&) const;
+  bool take_array(const Expected&, PyObject* object, Array& array) const;
+  bool take_scalar(ir::Type, PyObject* object, runtime::ScalarValue& value) const;
+  bool read_off_scalars(const Arrays&, Memory&, uint32_t known) const;
+  bool has_shape(const Expected&, Array&, const Memory&) const;
+  bool outputs_apart(const Arrays&) const;
+
+  const runtime::Kernel& kernel_;
+  std::vector<int> slots_;
+  std::vector<Expected> expected_;
+  PyTypeObject* packed_type_;
+  bool possible_ = true;
+};
+
+}  // namespace tw::bind

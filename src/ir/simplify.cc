@@ -18,6 +18,35 @@ bool is_leaf(const Expr& e) {
   return as<IntImm>(inner) || as<FloatImm>(inner);
 }
 
+const Binary* summed(const Expr& e) {
+  const auto* b = as<Binary>(e);
+  return b && (b->op == BinOp::kAdd || b->op == BinOp::kSub || b->op == BinOp::kMul) ? b : nullptr;
+}
+
+// One more term after a sum.
+const Binary* appended(const Expr& e) {
+  const Binary* b = summed(e);
+  return b && !summed(b->b) ? b : nullptr;
+}
+
+// A sum whose form left 64 bits, as it stands. Its prefixes are no sums of their own here: most of them left 64 bits
+// too, and each would be tried.
+Expr with_simple_terms(Simplifier& simplifier, const Expr& sum) {
+  std::vector<Expr> prefixes;
+  Expr at = sum;
+  for (const Binary* b = appended(at); b; b = appended(at)) {
+    prefixes.push_back(at);
+    at = b->a;
+  }
+  Expr out = simplifier.expr(at);
+  for (size_t i = prefixes.size(); i-- > 0;) {
+    const Binary& b = *as<Binary>(prefixes[i]);
+    const Expr term = simplifier.expr(b.b);
+    out = out.same_as(b.a) && term.same_as(b.b) ? prefixes[i] : binary(b.op, out, term);
+  }
+  return out;
+}
+
 }  // namespace
 
 Expr Simplifier::expr(const Expr& e) {
@@ -46,12 +75,11 @@ Expr Simplifier::expr(const Expr& e) {
 
 Expr Simplifier::simplify(const Expr& e) {
   if (e.type().is_index()) {
-    const auto* b = as<Binary>(e);
-    const bool sum =
-        b ? b->op == BinOp::kAdd || b->op == BinOp::kSub || b->op == BinOp::kMul : as<Ramp>(e) || as<Broadcast>(e);
-    if (sum) {
+    const Binary* b = summed(e);
+    if (b || as<Ramp>(e) || as<Broadcast>(e)) {
       const Linear form = linear(e);
-      return form.overflow ? simplify_children(e) : built(form, e.type().lanes);
+      if (!form.overflow) return built(form, e.type().lanes);
+      return appended(e) ? with_simple_terms(*this, e) : simplify_children(e);
     }
   }
   return match(

@@ -26,6 +26,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"broadcast", 5, broadcast},
       {"flatten", 5, flatten},
       {"gather", 5, gather},
+      {"product", 3, product},
       {"reduce", 10, reduce},
       {"scaled", 4, scaled},
       {"tuple reduction", 7, tuple_reduction},

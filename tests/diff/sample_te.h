@@ -93,8 +93,8 @@ bool pointwise(Maker&, const Tensor&), compare(Maker&, const Tensor&), rounding(
     cast(Maker&, const Tensor&), diamond(Maker&, const Tensor&);  // stages_pointwise.cc
 bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker&, const Tensor&),
     strided(Maker&, const Tensor&), broadcast(Maker&, const Tensor&), flatten(Maker&, const Tensor&),
-    gather(Maker&, const Tensor&), scaled(Maker&, const Tensor&), halfway(Maker&, const Tensor&),
-    float8(Maker&, const Tensor&), int4(Maker&, const Tensor&);                                      // stages_index.cc
+    gather(Maker&, const Tensor&), product(Maker&, const Tensor&), scaled(Maker&, const Tensor&),
+    halfway(Maker&, const Tensor&), float8(Maker&, const Tensor&), int4(Maker&, const Tensor&);      // stages_index.cc
 bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);                      // stages_tuple.cc
 bool tensor_tile(Maker&, const Tensor&);                                                             // stages_tile.cc
 bool external(Maker&, const Tensor&);                                                                // stages_extern.cc

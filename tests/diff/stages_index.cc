@@ -106,4 +106,17 @@ bool gather(Maker& m, const Tensor& t) {
   });
 }
 
+// A subscript that is the product of two axes, each of both signs.
+bool product(Maker& m, const Tensor& t) {
+  if (t.rank() == 0 || !Maker::size(t, 0) || *Maker::size(t, 0) == 0) return false;
+  std::vector<Expr> shape = {m.random().below(7) + 2, m.random().below(7) + 2};
+  shape.insert(shape.end(), t.shape().begin() + 1, t.shape().end());
+  const Expr last = *Maker::size(t, 0) - 1, a = m.random().below(6), b = m.random().below(6);
+  return m.define(shape, m.facts(t), [&](const Vars& v) {
+    std::vector<Expr> at = {ir::max(ir::min((v[0] - a) * (v[1] - b), last), Expr(0))};
+    at.insert(at.end(), v.begin() + 2, v.end());
+    return t(at);
+  });
+}
+
 }  // namespace tw::diff

@@ -83,7 +83,8 @@ class Packer {
   }
 
   Stmt zeros(const Buffer& b) const {
-    const Expr count = b.shape()[0];
+    // Rows that are padded span fewer than no elements where there is none.
+    const Expr span = b.shape()[0], count = as_int(span) ? span : max(span, 0);
     const Var block("block"), rest("rest");
     const Expr whole = quotient(count, lanes_), first = multiply(whole, lanes_), left = subtract(count, first);
     std::vector<Stmt> stmts;

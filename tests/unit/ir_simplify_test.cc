@@ -104,6 +104,15 @@ TEST_F(IndexRules, DeepTreesSimplify) {
   EXPECT_TRUE(simplify(data).same_as(data));
 }
 
+TEST_F(IndexRules, SumsThatLeave64BitsStayAndTheirTermsDoNot) {
+  Expr sum = i, expected = i;
+  for (int n = 0; n < 300; ++n) {
+    sum = sum * 2 + max(Expr(i), Expr(i) - 1);
+    expected = expected * 2 + i;
+  }
+  EXPECT_TRUE(equal(simplify(sum, bounds), expected));
+}
+
 // Each level mentions the one below several times: equal atoms have to be recognised without walking down.
 TEST_F(IndexRules, DeepDiamondsSimplify) {
   Expr clamped = i, chosen = i, divided = i;

@@ -51,8 +51,8 @@ class LoopSplitter {
     if (const auto split = split_point(f)) {
       const bool pieces = f.kind != ForKind::kParallel && as<VarRef>(split->atom);
       const int parts = pieces ? 1 + (split->first > split->all.lo) + (split->last < split->all.hi) : 2;
-      if (copies * parts <= max_copies_)
-        return pieces ? in_pieces(f, *split, copies * parts) : finished(f, chosen(f, *split, copies * parts));
+      if (const int made = with_parts(copies, parts); made <= max_copies_)
+        return pieces ? in_pieces(f, *split, made) : finished(f, chosen(f, *split, made));
     }
     return finished(f, visit(f.body, copies));
   }
@@ -68,7 +68,7 @@ class LoopSplitter {
     const bool below = !proved(split->first <= Expr(0)), above = !proved(f.extent <= split->end);
     const Stmt main = without_guards(f.body, split->guards, reader_, at_ == SplitAt::kSelects);
     if (!below && !above) return visit(For{f.var, f.extent, f.kind, f.tail, main}, copies);
-    const int parts = copies * (1 + below + above);
+    const int parts = with_parts(copies, 1 + below + above);
     if (parts > max_copies_) return finished(f, visit(f.body, copies));
     if (f.kind == ForKind::kParallel) return finished(f, chosen(f, *split, below, above, main, parts));
     std::vector<Stmt> out;
@@ -169,7 +169,8 @@ class LoopSplitter {
     ranges_.set_atom(atom, values);
     const For here{f.var, f.extent, f.kind, f.tail, body};
     const auto split = split_point(here);
-    const Stmt out = split && copies * 2 <= max_copies_ ? chosen(here, *split, copies * 2) : visit(body, copies);
+    const int made = with_parts(copies, 2);
+    const Stmt out = split && made <= max_copies_ ? chosen(here, *split, made) : visit(body, copies);
     ranges_.forget_last_atom();
     return out;
   }
@@ -179,6 +180,8 @@ class LoopSplitter {
         s, [](const Stmt& at) { return at; }, [&](const Expr& e) { return equal(e, atom) ? Expr(value) : e; });
   }
 
+  // How many copies there are of a body once it is cut: of padding, only the main part is cut further.
+  int with_parts(int copies, int parts) const { return at_ == SplitAt::kGuards ? copies * parts : copies + parts - 1; }
   int copies_left_over(int copies) const { return at_ == SplitAt::kGuards ? copies : max_copies_; }
 
   std::optional<SplitPoint> split_point(const For& f) {

@@ -18,10 +18,11 @@ void tune_error(std::string what, std::vector<std::string> notes) {
 namespace {
 
 constexpr size_t kMaxValues = 200'000;
-constexpr std::array<std::pair<std::string_view, ir::Tail>, 5> kTails = {{{"auto", ir::Tail::kAuto},
+constexpr std::array<std::pair<std::string_view, ir::Tail>, 6> kTails = {{{"auto", ir::Tail::kAuto},
                                                                           {"guard", ir::Tail::kGuard},
                                                                           {"mask", ir::Tail::kMask},
                                                                           {"peel", ir::Tail::kPeel},
+                                                                          {"pad", ir::Tail::kPad},
                                                                           {"shift_inward", ir::Tail::kShiftInward}}};
 // Register-tile heights, then multiples of a vector and cache-block sizes.
 constexpr int64_t kUsefulFactors[] = {2,  3,  4,  5,  6,  8,   9,   10,  12,  14,  16,  24,

@@ -162,6 +162,7 @@ def test_limits_name_the_way_to_lift_them(limit, code):
     s = te.create_schedule(Y)
     with pytest.raises(tw.ScheduleError, match=limit):
         getattr(s[Y], code)(Y.op.axis[0])
+        s.check()
 
 
 @pytest.mark.parametrize(

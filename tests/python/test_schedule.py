@@ -153,7 +153,7 @@ def _refused():
         "factor must be a positive integer, not '4'": lambda: s[C].split(i, "4"),
         "not neither": lambda: s[C].split(i),
         "not both": lambda: s[C].split(i, 4, nparts=3),
-        "tail must be auto, guard, mask, peel or shift_inward, not maks": lambda: s[C].split(i, 5, tail="maks"),
+        "tail must be auto, guard, mask, peel, pad or shift_inward, not maks": lambda: s[C].split(i, 5, tail="maks"),
         "tail must be a string, not None": lambda: s[C].split(i, 5, tail=None),
         "y_factor must be a positive integer, not None": lambda: s[C].tile(i, j, 4, None),
         "x and y must be two loops": lambda: s[C].tile(i, i, 4, 4),

@@ -12,10 +12,21 @@ namespace {
 
 constexpr int kPlainDepth = 40;  // deeper trees go on on the deep stack; a level may hold a sum of kNodesPerForm terms
 
+constexpr int kArmNodes = 200;
+
 bool is_leaf(const Expr& e) {
   const auto* b = as<Broadcast>(e);
   const Expr& inner = b ? b->value : e;
   return as<IntImm>(inner) || as<FloatImm>(inner);
+}
+
+bool is_small_and_free_of_lets(const Expr& e) {
+  int nodes = 0;
+  walk(e, [&](const Expr& at) {
+    nodes += as<Let>(at) || as<Reduce>(at) ? kArmNodes : 1;
+    return nodes < kArmNodes;
+  });
+  return nodes < kArmNodes;
 }
 
 const Binary* summed(const Expr& e) {
@@ -94,13 +105,26 @@ Expr Simplifier::simplify(const Expr& e) {
         const Expr cond = expr(s.cond);
         if (is_int(cond, 1)) return expr(s.yes);
         if (is_int(cond, 0)) return expr(s.no);
-        const Expr yes = expr(s.yes);
-        return make_select(cond, yes, expr(s.no));
+        const Expr yes = simplify_arm(s.yes, cond, true);
+        return make_select(cond, yes, simplify_arm(s.no, cond, false));
       },
       [&](const Load& l) { return simplify_load(e, l); }, [&](const Call& c) { return make_call(e, c); },
       [&](const Ramp&) { return simplify_children(e); }, [&](const Broadcast&) { return simplify_children(e); },
       [&](const Let& l) { return simplify_let(e, l); }, [&](const Reduce& r) { return simplify_reduce(e, r); },
       [&](const CallExtern&) { return simplify_children(e); }, [&](const Address&) { return simplify_children(e); });
+}
+
+// An arm is only asked for where the condition holds (or does not): if c implies x == x', then select(c, x, y) and
+// select(c, x', y) are the same, for one value of c at a time; lanes have many. What arms share is simplified anew in
+// each: so only small ones, not within each other, and none that binds a variable.
+Expr Simplifier::simplify_arm(const Expr& value, const Expr& cond, bool holds) {
+  if (in_arm_ || is_leaf(value) || !cond.type().is_scalar() || !is_small_and_free_of_lets(value)) return expr(value);
+  in_arm_ = true;
+  Scope outside = enter(cond, holds);
+  const Expr out = expr(value);
+  leave(std::move(outside));
+  in_arm_ = false;
+  return out;
 }
 
 Expr Simplifier::simplify_children(const Expr& e) {

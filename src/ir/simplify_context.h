@@ -45,6 +45,7 @@ class Simplifier {
   // simplify.cc: dispatch
   Expr simplify(const Expr&);
   Expr simplify_children(const Expr&);
+  Expr simplify_arm(const Expr& value, const Expr& cond, bool holds);
   Expr simplify_load(const Expr&, const Load&);
   Expr simplify_let(const Expr&, const Let&);
   Expr simplify_reduce(const Expr&, const Reduce&);
@@ -108,6 +109,7 @@ class Simplifier {
   Memo<Expr> memo_;
   Memo<Interval> intervals_;
   int depth_ = 0;
+  bool in_arm_ = false;  // of a select
 };
 
 }  // namespace tw::ir

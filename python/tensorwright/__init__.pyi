@@ -9,6 +9,7 @@ from .int4 import pack_int4 as pack_int4
 from .int4 import unpack_int4 as unpack_int4
 from .runtime import ArgSpec as ArgSpec
 from .runtime import Function as Function
+from .runtime import PackedArray as PackedArray
 from .runtime import TimingResult as TimingResult
 from .runtime import load as load
 from .runtime import num_threads as num_threads

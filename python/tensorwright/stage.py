@@ -228,7 +228,9 @@ class Stage:
         Parameters: axis, a loop; chunk, how many neighbouring iterations a thread takes at a time: the loop is split by it
         first, and the outer one is parallel.
         Returns: None, or with chunk the two loops (outer, inner).
-        Raises: ScheduleError if axis is a reduction axis: threads would race for one element.
+        Raises: ScheduleError if axis is a reduction axis: threads would race for one element. Judged with the whole schedule: two
+        iterations may not store to one byte of an int4 or uint4 tensor, so each must begin at an even element and store an even
+        number of neighbours.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].parallel(i, chunk=8)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/layout.h"
 #include "schedule/refuse.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -48,9 +49,6 @@ Status check_prefetches(const LoopNest& nest, const Placement& placed, const std
       if (!whole)
         return wrong("source must lie in memory whole, which " + note.source + " does not",
                      "it is inlined, or computed where it is read and in the cache already");
-      if (nest.stage(source).layout)
-        return wrong("source must lie as it is defined; transform_layout gave " + note.source + " another layout",
-                     "its lines do not follow its dimensions");
       if (readers_at(placed, source, i, level).empty())
         return wrong(
             "source must be read inside the loop " + stage.axes[note.axis].name + "; " + note.source + " is not",
@@ -67,6 +65,10 @@ ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBound
   there.parent[site.source] = site.stage;
   there.level[site.source] = site.level;
   there.readers[site.source] = readers_at(placed, site.source, site.stage, site.level);
+  if (const auto& layout = nest.stage(site.source).layout)  // lines follow the dimensions of the memory
+    for (int reader : there.readers[site.source])
+      for (Read& read : there.reads[reader])
+        if (read.source == site.source) read.load = ir::load(from[0], place(*layout, ir::as<ir::Load>(read.load)->at));
   AxisId leaf = stage.leaves[site.level];
   ir::Substitution ahead;
   if (const ir::Var& var = all.stages[site.stage].loop[leaf])

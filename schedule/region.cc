@@ -119,13 +119,8 @@ struct Ends {
 
 class Region {
  public:
-  Region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage)
-      : nest_(nest),
-        placed_(placed),
-        all_(all),
-        stage_(stage),
-        ends_(nest.stage(stage).buffer().rank()),
-        known_(ends_.size(), true) {}
+  Region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage, size_t rank)
+      : nest_(nest), placed_(placed), all_(all), stage_(stage), ends_(rank), known_(ends_.size(), true) {}
 
   void infer(std::vector<ir::Expr>& lo, std::vector<Extent>& extent) {
     for (int reader : placed_.readers[stage_]) add_reader(reader);
@@ -237,7 +232,7 @@ class Region {
 
 void infer_region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage,
                   std::vector<ir::Expr>& lo, std::vector<Extent>& extent) {
-  Region(nest, placed, all, stage).infer(lo, extent);
+  Region(nest, placed, all, stage, lo.size()).infer(lo, extent);
 }
 
 }  // namespace tw::schedule

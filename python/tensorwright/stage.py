@@ -439,7 +439,7 @@ class Stage:
         up to whole parts, here from 60 to 64, where ``pad_value`` says what the rest holds. A stage computed inside another is laid
         out over what is kept of it there.
 
-        Loops that no step has changed are made again in the order of the memory: i.o, j, i.i. Others stay as they are.
+        Loops of which no step has spoken are made again in the order of the memory: i.o, j, i.i. Others stay as they are.
 
         A parameter is a placeholder with ``param=True``: the kernel takes it packed, and ``f.pack`` packs it.
 
@@ -450,7 +450,7 @@ class Stage:
         ``cache_read`` and transform the copy), for a scan or an extern stage, a stage that has been transformed or aligned
         already, a map that isn't proved to be such a bijection, padding without a pad_value, and a pad_value that the dtype
         doesn't hold. Judged with the whole nest: a region, where the stage is computed inside another, that the map doesn't fit;
-        an extern stage that reads it; prefetch of it; the stage among the arguments.
+        an extern stage that reads it; the stage among the arguments.
 
         >>> C = te.compute((64, 64), lambda i, j: B[j, i] + 1, name="C")
         >>> s = te.create_schedule(C)

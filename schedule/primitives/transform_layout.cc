@@ -6,9 +6,9 @@
 //                                             ... P[x // 16, y, x % 16] ...
 //
 // Only where the elements stand in memory changes: the map gives each a place of its own (layout.h), and every store
-// and load goes through it. Loops that no Step has changed yet are made again in the order of the memory; others stay.
-// Places without an element (rows 60..64 here) get the declared value. Of a placeholder that is a parameter the caller
-// packs the memory (pack.h).
+// and load goes through it. Loops of which no Step has spoken yet are made again in the order of the memory; others
+// stay. Places without an element (rows 60..64 here) get the declared value. Of a placeholder that is a parameter the
+// caller packs the memory (pack.h).
 
 #include <algorithm>
 #include <cmath>
@@ -67,8 +67,13 @@ std::vector<ir::Var> dimensions_of(const StageNest& stage) {
   return dimensions;
 }
 
-bool has_own_loops(const StageNest& stage) {
+// Whether a Step has said anything about the loops.
+bool has_own_loops(const LoopNest& nest, const StageNest& stage) {
   if (!stage.relations.empty() || !stage.pragmas.empty() || !stage.prefetches.empty()) return true;
+  if (stage.tensorized.axis != kNone) return true;
+  for (int i = 0; i < nest.size(); ++i)
+    if (const Attach& attach = nest.stage(i).attach; attach.kind == AttachKind::kAt && attach.stage == stage.name)
+      return true;
   for (size_t i = 0; i < stage.leaves.size(); ++i)
     if (stage.leaves[i] != static_cast<AxisId>(i) || stage.axes[i].annotation != Annotation::kNone) return true;
   return false;
@@ -151,7 +156,7 @@ Result<LoopNest> apply(const LoopNest& nest, const TransformLayout& step) {
   LoopNest next = nest;
   StageNest& changed = next.edit(id);
   changed.layout = std::move(layout);
-  if (!stage.is_placeholder() && !has_own_loops(stage)) LoopMaker(changed, map, nest.steps_applied()).run();
+  if (!stage.is_placeholder() && !has_own_loops(nest, stage)) LoopMaker(changed, map, nest.steps_applied()).run();
   return next;
 }
 

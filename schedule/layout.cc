@@ -1,3 +1,4 @@
+// Takes indices apart into digits, and proves that these cover their dimensions.
 #include "schedule/layout.h"
 
 #include <algorithm>

@@ -155,8 +155,8 @@ TEST(ScheduleLayout, WhatIsProvedIsTrue) {
     const auto map = proved(written);
     if (!map.ok() || product(values_of(map->padded)) > 200) continue;
     ++found;
-    ASSERT_EQ(fault(written, *map), "")
-        << canonical(layout_of(written), {written.extents.begin(), written.extents.end()});
+    ASSERT_EQ(fault(written, *map), "") << canonical(layout_of(written),
+                                                     {written.extents.begin(), written.extents.end()});
   }
   EXPECT_GT(found, 500);
 }

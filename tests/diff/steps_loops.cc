@@ -44,7 +44,9 @@ void tile(Stepper& s, const std::string& name) {
   if (names.size() < 2 || s.shifted.contains(name)) return;
   const size_t x = static_cast<size_t>(s.random().below(static_cast<int64_t>(names.size()) - 1));
   const StageNest& nest = s.stage(name);
-  const Tail tail = s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel});
+  const auto may_pad = [&](size_t loop) { return is_padding_legal(nest, nest.axes[nest.leaves[loop]]); };
+  const bool pad = may_pad(x) && may_pad(x + 1) && s.random().chance(20);
+  const Tail tail = pad ? Tail::kPad : s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel});
   const Extent ex = nest.axes[nest.leaves[x]].extent, ey = nest.axes[nest.leaves[x + 1]].extent;
   const Factor fx = s.factor(ex), fy = s.factor(ey);
   s.reordered.insert(name);

@@ -92,10 +92,10 @@ double read_value(ir::Type type, const std::byte* array, size_t at) {
   return type.is_int() ? static_cast<double>(static_cast<int64_t>(bits)) : static_cast<double>(bits);
 }
 
-using Promise = std::optional<std::pair<int64_t, int64_t>>;
+using Promise = std::pair<int64_t, int64_t>;
 
 // Floats in -1..1, integers in -8..8 or 0..8, both values of bool; what the caller promises is kept.
-double random_value(ir::Type type, const Promise& range, Rng& rng) {
+double random_value(ir::Type type, const Promise* range, Rng& rng) {
   if (range) {
     const uint64_t values = static_cast<uint64_t>(range->second) - static_cast<uint64_t>(range->first);
     return static_cast<double>(range->first + static_cast<int64_t>(rng.below(std::min<uint64_t>(values, 254) + 1)));
@@ -142,7 +142,7 @@ void fill_inputs(const std::vector<te::Tensor>& tensors, const std::vector<ArgSp
   Rng rng(2024);
   for (size_t a = 0; a < args.size(); ++a) {
     const auto* input = std::get_if<te::Placeholder>(&tensors[a].op()->kind);
-    const Promise range = input ? input->range : std::nullopt;
+    const Promise* range = input && input->range ? &*input->range : nullptr;
     const auto elements = static_cast<size_t>(args[a].elements());
     for (size_t i = 0; i < elements && !args[a].written; ++i)
       write_value(args[a].dtype, block.data(a), i, random_value(args[a].dtype, range, rng));

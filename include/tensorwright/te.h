@@ -134,7 +134,7 @@ Tensor tensor_of(const Buffer&);  // which of its outputs
 
 Tensor placeholder(std::vector<Expr> shape, std::string_view dtype = "float32", std::string name = "placeholder",
                    std::vector<Expr> strides = {}, SourceLine where = std::source_location::current());
-// With what else is known: placeholder({n}, "uint8", "A", {.param = true, .range = {{0, 127}}}).
+// With what else is known: placeholder({n}, "uint8", "A", Placeholder{.param = true, .range = {{0, 127}}}).
 Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string name, Placeholder known,
                    SourceLine where = std::source_location::current());
 

@@ -338,3 +338,16 @@ def test_no_name_clashes_with_the_header(target, tmp_path):
     subprocess.run([tmp_path / "main"], check=True)
     if shutil.which("c++"):
         subprocess.run(["c++", "-x", "c++", "-Wall", "-Werror", "-fsyntax-only", "main.c"], cwd=tmp_path, check=True)
+
+
+def test_refusals_say_what_came_and_not_all_of_it():
+    A, alpha = te.placeholder((100, 100), name="A"), te.var("alpha", "float32")
+    C = te.compute((100, 100), lambda i, j: A[i, j] * alpha, name="C")
+    f = tw.build([A, alpha, C], name="scale")
+    a, c = np.ones((100, 100), "float32"), np.zeros((100, 100), "float32")
+    with pytest.raises(tw.DTypeError, match=r"scale: argument 2 \(alpha\): must be a number \(float32\), not an array of shape \(100, 100\)"):
+        f(a, a, c)
+    with pytest.raises(tw.ArgumentError, match=r"(?s)number and repeat must be integers.*number was an array of shape \(100, 100\)"):
+        f.time(a, 1.0, c, number=a)
+    with pytest.raises(tw.ArgumentError, match=r"(?s)number and repeat must be integers.*repeat was 2.5"):
+        f.time(a, 1.0, c, repeat=2.5)

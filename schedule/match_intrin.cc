@@ -5,6 +5,7 @@
 
 #include "schedule/lanes.h"
 #include "schedule/layout.h"
+#include "schedule/memory_strides.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
 #include "src/ir/equal.h"
@@ -39,11 +40,13 @@ using Regions = std::map<uint64_t, Region>;  // by the id of the intrinsic's buf
 
 class Matcher {
  public:
-  Matcher(const LoopNest& nest, const Placement& placed, const NestBounds& all, const std::vector<Step>& steps, int id)
+  Matcher(const LoopNest& nest, const Placement& placed, const NestBounds& all, const std::vector<Step>& steps,
+          const Arguments& arguments, int id)
       : nest_(nest),
         placed_(placed),
         all_(all),
         steps_(steps),
+        arguments_(arguments),
         id_(id),
         stage_(nest.stage(id)),
         bounds_(all.stages[id]),
@@ -200,7 +203,38 @@ class Matcher {
         return wrong("the operand " + nest_.stage(source).name + " must not be kept in a buffer that turns")
                << "its rows do not lie side by side";
     }
+    TW_TRY([[maybe_unused]] Unit compact, check_addresses());
     return check_ranges();
+  }
+
+  // A function that is given an address goes on from there as in the intrinsic's own, compact buffers.
+  Status check_addresses() const {
+    std::map<uint64_t, ir::Buffer> given;
+    for (const ir::Stmt& s : {intrin_.does.body, intrin_.does.reset, intrin_.does.update})
+      if (s)
+        ir::walk(
+            s, [](const ir::Stmt&) { return true; },
+            [&](const ir::Expr& e) {
+              const auto* call = ir::as<ir::CallExtern>(e);
+              for (size_t i = 0; call && i < call->args.size(); ++i)
+                if (const auto* a = ir::as<ir::Address>(call->args[i])) given.emplace(a->buffer.id(), a->buffer);
+              return true;
+            });
+    for (const auto& [id, region] : regions_) {
+      const auto found = given.find(id);
+      const int kept = nest_.find_stage(region.buffer.id());
+      if (found == given.end() || kept == kNone) continue;
+      const StageNest& stage = nest_.stage(kept);
+      const bool whole = stage.is_placeholder() || stage.op->external() || arguments_.contains(kept);
+      if (side_by_side(memory_strides(nest_, all_, kept, whole), found->second.shape(), region.factor)) continue;
+      return wrong("the elements of " + stage.name + " must lie side by side, as those of " + found->second.name() +
+                   " do, whose address " + intrin_.key + " takes")
+             << "its function would read or write others"
+             << "cache_read or cache_write " + stage.name +
+                    " so that a tile is all that is kept, or let the statement " +
+                    "load and store elements by their subscripts";
+    }
+    return Unit{};
   }
 
   // Two neighbouring products of kDotU8I8Sat must fit into 16 bits.
@@ -357,6 +391,7 @@ class Matcher {
   const Placement& placed_;
   const NestBounds& all_;
   const std::vector<Step>& steps_;
+  const Arguments& arguments_;
   const int id_;
   const StageNest& stage_;
   const StageBounds& bounds_;
@@ -378,11 +413,11 @@ bool has_intrins(const LoopNest& nest) {
 }
 
 Result<std::vector<BoundIntrin>> match_intrins(const LoopNest& nest, const Placement& placed, const NestBounds& all,
-                                               const std::vector<Step>& steps) {
+                                               const std::vector<Step>& steps, const Arguments& arguments) {
   std::vector<BoundIntrin> out(static_cast<size_t>(nest.size()));
   for (int i = 0; i < nest.size(); ++i) {
     if (!placed.live(i) || nest.stage(i).tensorized.axis == kNone) continue;
-    TW_TRY(out[static_cast<size_t>(i)], Matcher(nest, placed, all, steps, i).run());
+    TW_TRY(out[static_cast<size_t>(i)], Matcher(nest, placed, all, steps, arguments, i).run());
   }
   return out;
 }

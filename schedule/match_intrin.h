@@ -9,7 +9,7 @@
 // Where they pair up, every read has to be affine in them.
 #pragma once
 
-#include "schedule/bounds.h"
+#include "schedule/storage.h"
 
 namespace tw::schedule {
 
@@ -18,9 +18,9 @@ struct BoundIntrin {
   te::IntrinBodies does;  // over the loops outside of it; buffers mean whole tensors
 };
 
-// Of each stage.
+// Of each stage. Where there are no arguments yet, stages that are computed inside others count as scratch.
 Result<std::vector<BoundIntrin>> match_intrins(const LoopNest&, const Placement&, const NestBounds&,
-                                               const std::vector<Step>& steps);
+                                               const std::vector<Step>& steps, const Arguments& = {});
 
 bool has_intrins(const LoopNest&);
 

@@ -174,7 +174,7 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
   TW_TRY([[maybe_unused]] Unit unread, check_predicates(nest, placed, schedule.steps()));
   TW_TRY([[maybe_unused]] Unit reachable, check_prefetches(nest, placed, schedule.steps()));
   TW_TRY(IndexMaps layouts, infer_layouts(nest, placed, bounds, schedule.steps()));
-  TW_TRY(std::vector<BoundIntrin> intrins, match_intrins(nest, placed, bounds, schedule.steps()));
+  TW_TRY(std::vector<BoundIntrin> intrins, match_intrins(nest, placed, bounds, schedule.steps(), bound.buffers));
   ir::Program program{std::move(name), std::move(bound.params), emit(nest, placed, bounds, slides, layouts, bound.buffers, intrins)};
   TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
   TW_TRY([[maybe_unused]] Unit bytes, whole_bytes(nest, program, schedule.steps()));

@@ -177,7 +177,9 @@ te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, c
   } else {
     does.body = statement(made, {});
   }
-  return te::declare_tensor_intrin(op, does, name, user_line());
+  const SourceLine where = user_line();
+  const py::gil_scoped_release running;  // the statements, and with them functions that may be Python's
+  return te::declare_tensor_intrin(op, does, name, where);
 }
 
 void bind_buffers(py::module_& m) {

@@ -1,5 +1,7 @@
 """Tensor intrinsics: shipped and declared ones give what the expression says, on every target; what does not fit is refused."""
 
+import ctypes
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -203,3 +205,89 @@ def test_what_does_not_fit():
     refused("vectorized loop", lambda c: (c.reorder(k, i, j), c.vectorize(i), c.tensorize(c.split(j, 16)[1], "fma_16")))
     with pytest.raises(tw.ScheduleError, match="name of one"):
         te.create_schedule(C)[C].tensorize(j, 16)
+
+
+# A function in C goes from the address that it is given as through a compact tile.
+
+GEMV = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.POINTER(ctypes.c_float)] * 3)
+
+
+@GEMV
+def tw_test_gemv(c, a, b):
+    for i in range(4):
+        for k in range(8):
+            c[i] += a[k] * b[i * 8 + k]
+    return 0
+
+
+def gemv_by_address():
+    a, b = te.placeholder((8,), name="a"), te.placeholder((4, 8), name="b")
+    k = te.reduce_axis((0, 8), name="k")
+    c = te.compute((4,), lambda i: te.sum(a[k] * b[i, k], axis=k), name="c")
+
+    def statements(ins, outs):
+        update = te.call_extern("int32", "tw_test_gemv", outs[0].access_ptr("rw"), ins[0].access_ptr("r"), ins[1].access_ptr("r"))
+        ib = te.ir_builder.create()
+        z = ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 4, name="i") as i:
+            z[i] = 0.0
+        return None, ib.get(), update
+
+    return te.decl_tensor_intrin(c.op, statements, name="gemv")
+
+
+@pytest.fixture
+def rows_apart():
+    te.register_extern("tw_test_gemv", tw_test_gemv)
+    A, B = te.placeholder((6, 16), name="A"), te.placeholder((8, 16), name="B")
+    k = te.reduce_axis((0, 16), name="k")
+    C = te.compute((6, 8), lambda i, j: te.sum(A[i, k] * B[j, k], axis=k), name="C")
+    s = te.create_schedule(C)
+    i, j = s[C].op.axis
+    jo, ji = s[C].split(j, 4)
+    ko, ki = s[C].split(k, 8)
+    s[C].reorder(i, jo, ko, ji, ki)
+    yield s, A, B, C, ko, ji
+    te.register_extern("tw_test_gemv", None)
+
+
+def test_addresses_of_rows_that_lie_apart_are_refused(rows_apart):
+    s, A, B, C, _, ji = rows_apart
+    s[C].tensorize(ji, gemv_by_address())
+    with pytest.raises(tw.ScheduleError, match="the elements of B must lie side by side, as those of b do") as e:
+        tw.lower(s, [A, B, C])
+    assert "cache_read" in str(e.value)
+
+
+@pytest.mark.parametrize("target", TARGETS[:3])
+def test_addresses_of_a_tile_that_is_kept_alone(rows_apart, target):
+    s, A, B, C, ko, ji = rows_apart
+    tile = s.cache_read(B, "local", [C])
+    s[tile].compute_at(s[C], ko)
+    s[C].tensorize(ji, gemv_by_address())
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((6, 16), "float32"), rng.standard_normal((8, 16), "float32")
+    np.testing.assert_allclose(run(s, [A, B, C], [a, b], target), a @ b.T, rtol=1e-5)
+
+
+def test_binds_of_tvm():
+    a, b = te.placeholder((8,), name="a"), te.placeholder((8,), name="b")
+    c = te.compute((8,), lambda i: a[i] + b[i], name="c")
+
+    def add(ins, outs):
+        ib = te.ir_builder.create()
+        x, y, z = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 8, name="i") as i:
+            z[i] = x[i] + y[i]
+        return ib.get()
+
+    whole = te.decl_buffer((8,), name="A", strides=[1], offset_factor=1)
+    assert te.decl_tensor_intrin(c.op, add, binds={a: whole, c: te.decl_buffer((8,))}).op.name == "c"
+    with pytest.raises(tw.ArgumentError, match=r"the buffer of b must be float32\[8\], not Buffer\(A: float32\[4\]\)"):
+        te.decl_tensor_intrin(c.op, add, binds={b: te.decl_buffer((4,), name="A")})
+    with pytest.raises(tw.ArgumentError, match="binds must be"):
+        te.decl_tensor_intrin(c.op, add, binds={"b": whole})
+    with pytest.raises(tw.ArgumentError, match="scalar_params must be left out"):
+        te.decl_tensor_intrin(c.op, add, scalar_params=[te.var("n")])
+    with pytest.raises(tw.ArgumentError, match="strides must be left out, or those of compact rows"):
+        te.decl_buffer((4, 8), strides=[te.var("s"), 1])

@@ -1,6 +1,7 @@
 """Statements of one's own: extern stages, the builder, C functions by symbol, tensor intrinsics."""
 
 import ctypes as _ctypes
+import math as _math
 
 from .. import _core
 from .._core import Buffer, Stmt, Tensor, TensorIntrin
@@ -11,15 +12,23 @@ __all__ = ["Buffer", "Stmt", "TensorIntrin", "call_extern", "decl_buffer", "decl
            "register_extern"]
 
 
-def decl_buffer(shape, dtype="float32", name="buffer"):
+def decl_buffer(shape, dtype="float32", name="buffer", strides=None, offset_factor=0, data_alignment=-1):
     """A buffer to write statements over: stands for a tensor in ``te.extern(..., in_buffers=, out_buffers=)``.
 
-    Parameters: shape, extents; dtype; name, of the text form. It is compact, by rows.
+    Parameters: shape, extents; dtype; name, of the text form. It is compact, by rows: strides are None, or say so.
+    offset_factor and data_alignment are promises that nothing here needs.
+    Raises: ArgumentError for other strides.
 
     >>> te.decl_buffer((4, 8), name="Ab").shape
     (4, 8)
     """
     shape = shape if isinstance(shape, (list, tuple)) else (shape,)
+    if strides is not None:
+        compact = [_math.prod(shape[d + 1 :]) if all(isinstance(n, int) for n in shape[d + 1 :]) else None for d in range(len(shape))]
+        if None in compact or not all(isinstance(n, int) for n in strides) or list(strides) != compact:
+            raise ArgumentError(f"decl_buffer {name}: strides must be left out, or those of compact rows, not {list(strides)}",
+                                "the schedule decides how far apart rows are; subscripts reach elements wherever they are, and an "
+                                "address is passed on only where the tile is compact")
     return _core._buffer(shape, dtype, name, "argument")
 
 
@@ -101,14 +110,18 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
     return _core._extern(_outputs(name, shape, inputs, dtype), inputs, fcompute, name, in_buffers, out_buffers)
 
 
-def decl_tensor_intrin(op, fcompute, name="tensor_intrin"):
+def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_params=None):
     """Declare a tensor intrinsic: a statement that computes a small expression, for ``s[C].tensorize(axis, intrin)``.
 
     Parameters: op, the operation of a compute over placeholders that reads single axes; fcompute, ``(ins, outs) -> body`` or
     ``-> (body, reset, update)``: the whole expression; the values from which a reduction starts (None: the identity); a tile's
-    worth added to the output. A loop of a reduction outside of the tile needs the update.
+    worth added to the output. A loop of a reduction outside of the tile needs the update. Whoever passes an address on to a C
+    function finds a compact tile there, or the tensorize is refused; elements by subscripts may lie anywhere. binds, tensors and
+    their ``te.decl_buffer``: what tvm needs for strides; here they only have to be of the tensors' shapes, and ins and outs are
+    the tensors' own. scalar_params, None: a number that the function needs stands in the expression or is a constant.
     Returns: the intrinsic. It is known by its content: replaying a log needs the same declaration.
-    Raises: ScheduleError if op is of another kind, or if the statements, run on small integers, do not compute it.
+    Raises: ScheduleError if op is of another kind, or if the statements, run on small integers, do not compute it; ArgumentError
+    for binds of other shapes, and for scalar_params.
 
     >>> a, b = te.placeholder((8,), name="a"), te.placeholder((8,), name="b")
     >>> c = te.compute((8,), lambda i: a[i] + b[i], name="c")
@@ -121,4 +134,14 @@ def decl_tensor_intrin(op, fcompute, name="tensor_intrin"):
     >>> te.decl_tensor_intrin(c.op, add, name="add_8").op.name
     'c'
     """
+    if scalar_params:
+        raise ArgumentError(f"decl_tensor_intrin {name}: scalar_params must be left out", "a tile has no arguments but its tensors: "
+                            "write the number into the statement, or as a tensor of one element into the expression")
+    for tensor, buffer in dict(binds or {}).items():
+        if not isinstance(tensor, Tensor) or not isinstance(buffer, Buffer):
+            raise ArgumentError(f"decl_tensor_intrin {name}: binds must be {{tensor: te.decl_buffer(...)}}, "
+                                f"not {{{tensor!r}: {buffer!r}}}")
+        if (tuple(tensor.shape), tensor.dtype) != (tuple(buffer.shape), buffer.dtype):
+            raise ArgumentError(f"decl_tensor_intrin {name}: the buffer of {tensor.name} must be {tensor.dtype}{list(tensor.shape)}, "
+                                f"not {buffer!r}")
     return _core._declare_intrin(op, fcompute, name)

@@ -49,8 +49,8 @@ typedef struct tw_context {
 /* One parameter in the descriptor symbol `tw_<name>_descriptor`. */
 typedef struct tw_param_descriptor {
   const char* name;
-  uint8_t type_code;     /* 0 bool, 1 int, 2 uint, 3 float, 4 bfloat */
-  uint8_t bits;
+  uint8_t type_code;     /* 0 bool, 1 int, 2 uint, 3 float, 4 bfloat, 6 float8_e4m3fn, 7 float8_e5m2 */
+  uint8_t bits;          /* 4: two elements a byte, the first in the low half; shape and strides count elements */
   uint8_t written;       /* an output */
   uint8_t rank;
   const int64_t* shape;   /* -1 where it is symbolic: see tw_kernel_descriptor.extents */

@@ -47,8 +47,7 @@ class DefaultScheduler {
     inline_producers();
     std::vector<std::string> names;
     for (int i = 0; i < s_.nest().size(); ++i)
-      if (stage(i).op->compute() && stage(i).attach.kind == schedule::AttachKind::kRoot)
-        names.push_back(stage(i).name);
+      if (stage(i).op->compute() && stage(i).attach.kind == schedule::AttachKind::kRoot) names.push_back(stage(i).name);
     for (const std::string& name : names) {
       if (fused_.contains(name)) continue;
       if (const std::string reader = epilogue_of(name); !reader.empty())

@@ -140,7 +140,7 @@ struct StageNest {
   std::vector<Alignment> alignments;
   std::optional<Layout> layout;  // none: that of the definition
   std::vector<PrefetchNote> prefetches;
-  TensorizeNote tensorized;  // of no axis: not at all
+  TensorizeNote tensorized;                      // of no axis: not at all
   int double_buffered = kNone, rolling = kNone;  // the Step that asked for it
   ir::Expr store_predicate;                      // over the data axes; empty: every element is stored
   int predicated_by = kNone;                     // Step

@@ -131,8 +131,7 @@ class Printer {
   static std::string loop(const StageNest& stage, AxisId leaf) {
     const Axis& axis = stage.axes[leaf];
     std::string kind = axis.annotation == Annotation::kNone ? "for" : to_string(axis.annotation);
-    std::string text =
-        kind + " " + axis.name + " in " + to_string(axis.min) + ".." + to_string(axis.min + axis.extent);
+    std::string text = kind + " " + axis.name + " in " + to_string(axis.min) + ".." + to_string(axis.min + axis.extent);
     if (axis.reduction) text += "  reduction";
     for (const PragmaNote& note : stage.pragmas)
       if (note.axis == leaf) text += "  " + note.key + "=" + std::to_string(note.value);

@@ -140,13 +140,13 @@ void keeps_contract(const LoopNest& nest, const ir::Program& program) {
 Status whole_bytes(const LoopNest& nest, const ir::Program& program, const std::vector<Step>& steps) {
   const std::optional<ir::SharedByte> shared = ir::shared_byte(program);
   if (!shared) return Unit{};
-  Diagnostic d = refuse("parallel", "each iteration of " + shared->loop.name() + " must store whole bytes of " +
-                                        shared->buffer.name() + ", whose elements are " +
-                                        ir::to_string(shared->buffer.element()) + ": two share a byte")
-                 << "the element that is stored: " + ir::to_string(shared->at)
-                 << "each iteration must begin at an even element, and store an even number of neighbours"
-                 << "split the last axis by an even factor, make its extent even, or leave " + shared->loop.name() +
-                        " serial";
+  Diagnostic d =
+      refuse("parallel", "each iteration of " + shared->loop.name() + " must store whole bytes of " +
+                             shared->buffer.name() + ", whose elements are " + ir::to_string(shared->buffer.element()) +
+                             ": two share a byte")
+      << "the element that is stored: " + ir::to_string(shared->at)
+      << "each iteration must begin at an even element, and store an even number of neighbours"
+      << "split the last axis by an even factor, make its extent even, or leave " + shared->loop.name() + " serial";
   for (int i = 0; i < nest.size(); ++i)
     for (const Axis& axis : nest.stage(i).axes) {
       std::string name = axis.name;  // as the loop has it
@@ -175,7 +175,8 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
   TW_TRY([[maybe_unused]] Unit reachable, check_prefetches(nest, placed, schedule.steps()));
   TW_TRY(IndexMaps layouts, infer_layouts(nest, placed, bounds, schedule.steps()));
   TW_TRY(std::vector<BoundIntrin> intrins, match_intrins(nest, placed, bounds, schedule.steps(), bound.buffers));
-  ir::Program program{std::move(name), std::move(bound.params), emit(nest, placed, bounds, slides, layouts, bound.buffers, intrins)};
+  ir::Program program{std::move(name), std::move(bound.params),
+                      emit(nest, placed, bounds, slides, layouts, bound.buffers, intrins)};
   TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
   TW_TRY([[maybe_unused]] Unit bytes, whole_bytes(nest, program, schedule.steps()));
   if (ir::verifies()) keeps_contract(nest, program);

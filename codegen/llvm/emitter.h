@@ -98,7 +98,7 @@ class Emitter {
   llvm::Value* emit_guarded(llvm::Value* mask, const ir::Expr& expr);
   llvm::Value* emit_call(const ir::Call& call, ir::Type type);
   llvm::Value* emit_bit_call(ir::Fn fn, llvm::Value* value);
-  llvm::Value* emit_dot(const ir::Call& call);  // emit_dot.cc
+  llvm::Value* emit_dot(const ir::Call& call);                                                   // emit_dot.cc
   llvm::Value* emit_dot_instruction(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
   llvm::Value* emit_dot_bytes(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_dot_bfloats(llvm::Value* c, llvm::Value* a, llvm::Value* b);

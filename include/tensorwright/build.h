@@ -30,8 +30,8 @@ ir::Program loop_program(const schedule::Schedule&, const std::vector<te::Tensor
 ir::Program lowered_program(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
                             const std::string& name = "kernel", const std::vector<te::ScalarArgument>& scalars = {});
 
-// The kernels NAME_pack_B that pack an input B into the layout that the schedule chose for it, after all passes. `kernel` is
-// the lowered program of the same schedule; inputs that stay as they are need none.
+// The kernels NAME_pack_B that pack an input B into the layout that the schedule chose for it, after all passes.
+// `kernel` is the lowered program of the same schedule; inputs that stay as they are need none.
 std::vector<ir::Program> pack_programs(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
                                        const ir::Program& kernel);
 

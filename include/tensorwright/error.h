@@ -117,13 +117,13 @@ using Status = Result<Unit>;
 
 // TW_TRY(Axis axis, nest.leaf(...));  declares `axis`, or returns the Diagnostic from the enclosing function.
 #define TW_TRY(decl, ...) TW_TRY_INNER(TW_CONCAT(tw_try_, __LINE__), decl, __VA_ARGS__)
-#define TW_TRY_INNER(tmp, decl, ...)                  \
-  auto tmp = (__VA_ARGS__);                           \
-  if (!tmp.ok()) return std::move(tmp).error();       \
+#define TW_TRY_INNER(tmp, decl, ...)            \
+  auto tmp = (__VA_ARGS__);                     \
+  if (!tmp.ok()) return std::move(tmp).error(); \
   decl = *std::move(tmp)
 
 // A condition that only a bug of ours can break.
-#define TW_CHECK(condition, ...)                                                                   \
-  do {                                                                                             \
+#define TW_CHECK(condition, ...)                                                                      \
+  do {                                                                                                \
     if (!(condition)) ::tw::throw_internal(__FILE__, __LINE__, #condition, std::string{__VA_ARGS__}); \
   } while (false)

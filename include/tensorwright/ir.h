@@ -1,11 +1,12 @@
 // The IR: small, closed, immutable, shared.
 //
 // Fifteen expression kinds and seven statement kinds. A node's fields are written once, in fields(); printing, hashing,
-// equality and traversal are derived from it. Handles (Expr, Stmt, Var, Buffer) are values; they share immutable nodes and
-// may be used from several threads. Identity of a Var or Buffer is its id; its name is for people.
+// equality and traversal are derived from it. Handles (Expr, Stmt, Var, Buffer) are values; they share immutable nodes
+// and may be used from several threads. Identity of a Var or Buffer is its id; its name is for people.
 //
 // Two kinds of integers, never mixed:
-//   index   TypeCode::kIndex, 64 bits, over integers that do not overflow: loop variables, extents, subscripts. Division of
+//   index   TypeCode::kIndex, 64 bits, over integers that do not overflow: loop variables, extents, subscripts.
+//   Division of
 //           indices is kFloorDiv / kFloorMod (or the truncating forms where the user wrote them).
 //   data    bool, int8..64, uint8..64, float16, bfloat16, float32, float64: two's-complement wrap, IEEE arithmetic.
 // Cast is the only way from one to the other.
@@ -32,10 +33,11 @@
 
 namespace tw::ir {
 
-// ---------------------------------------------------------------------------------------------------------------- types
+// ----------------------------------------------------------------------------------------------------------------
+// types
 
-// kE4M3 (float8_e4m3fn), kE5M2 (float8_e5m2), kInt and kUInt of 4 bits are storage types: values of them are converted, never
-// calculated with. kHandle is the type of Address: what an extern function takes as a pointer.
+// kE4M3 (float8_e4m3fn), kE5M2 (float8_e5m2), kInt and kUInt of 4 bits are storage types: values of them are converted,
+// never calculated with. kHandle is the type of Address: what an extern function takes as a pointer.
 enum class TypeCode : uint8_t { kBool, kInt, kUInt, kFloat, kBFloat, kIndex, kE4M3, kE5M2, kHandle };
 
 struct Type {
@@ -47,9 +49,15 @@ struct Type {
 
   static constexpr Type boolean(int lanes = 1) { return {TypeCode::kBool, 1, static_cast<uint16_t>(lanes)}; }
   static constexpr Type index(int lanes = 1) { return {TypeCode::kIndex, 64, static_cast<uint16_t>(lanes)}; }
-  static constexpr Type i(int bits, int lanes = 1) { return {TypeCode::kInt, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}; }
-  static constexpr Type u(int bits, int lanes = 1) { return {TypeCode::kUInt, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}; }
-  static constexpr Type f(int bits, int lanes = 1) { return {TypeCode::kFloat, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}; }
+  static constexpr Type i(int bits, int lanes = 1) {
+    return {TypeCode::kInt, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)};
+  }
+  static constexpr Type u(int bits, int lanes = 1) {
+    return {TypeCode::kUInt, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)};
+  }
+  static constexpr Type f(int bits, int lanes = 1) {
+    return {TypeCode::kFloat, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)};
+  }
   static constexpr Type bf16(int lanes = 1) { return {TypeCode::kBFloat, 16, static_cast<uint16_t>(lanes)}; }
   static constexpr Type e4m3(int lanes = 1) { return {TypeCode::kE4M3, 8, static_cast<uint16_t>(lanes)}; }
   static constexpr Type e5m2(int lanes = 1) { return {TypeCode::kE5M2, 8, static_cast<uint16_t>(lanes)}; }
@@ -77,7 +85,8 @@ struct Type {
 std::string to_string(Type);
 std::optional<Type> parse_type(std::string_view);
 
-// -------------------------------------------------------------------------------------------------------------- handles
+// --------------------------------------------------------------------------------------------------------------
+// handles
 
 class Expr;
 class Stmt;
@@ -99,7 +108,9 @@ class Var {
   const std::string& name() const { return node_->name; }
   Type type() const { return node_->type; }
   explicit operator bool() const { return node_ != nullptr; }
-  bool operator==(const Var& other) const { return node_ == other.node_ || (node_ && other.node_ && id() == other.id()); }
+  bool operator==(const Var& other) const {
+    return node_ == other.node_ || (node_ && other.node_ && id() == other.id());
+  }
 
  private:
   std::shared_ptr<const VarNode> node_;
@@ -124,7 +135,7 @@ class Expr {
   const ExprNode* operator->() const { return node_.get(); }
   const ExprNode* get() const { return node_.get(); }
   Type type() const;
-  uint64_t hash() const;                                              // structural: free variables by id, bound ones nameless
+  uint64_t hash() const;  // structural: free variables by id, bound ones nameless
   bool same_as(const Expr& other) const { return node_ == other.node_; }  // identity; structural equality is ir::equal
   bool shared() const { return node_.use_count() > 1; }                   // somebody else may hold this node too
 
@@ -155,16 +166,17 @@ class Stmt {
   std::shared_ptr<const StmtNode> node_;
 };
 
-// Where a buffer lives. kArgument: memory of the caller. kGlobal: scratch from the context (any size, shared by the threads
-// of a parallel loop that stands inside the allocation). kLocal: private to one thread; registers or stack while small.
+// Where a buffer lives. kArgument: memory of the caller. kGlobal: scratch from the context (any size, shared by the
+// threads of a parallel loop that stands inside the allocation). kLocal: private to one thread; registers or stack
+// while small.
 enum class Scope : uint8_t { kArgument, kGlobal, kLocal };
 
 struct BufferNode {
   uint64_t id;
   std::string name;
-  Type element;                  // lanes == 1
-  std::vector<Expr> shape;       // index expressions
-  std::vector<Expr> strides;     // in elements; empty means compact row-major
+  Type element;               // lanes == 1
+  std::vector<Expr> shape;    // index expressions
+  std::vector<Expr> strides;  // in elements; empty means compact row-major
   Scope scope = Scope::kArgument;
   std::shared_ptr<const void> origin;  // the te operation that defines it, kept alive; null below te
 };
@@ -187,14 +199,18 @@ class Buffer {
   size_t rank() const { return node_->shape.size(); }
   const BufferNode* operator->() const { return node_.get(); }
   explicit operator bool() const { return node_ != nullptr; }
-  bool operator==(const Buffer& other) const { return node_ == other.node_ || (node_ && other.node_ && id() == other.id()); }
+  bool operator==(const Buffer& other) const {
+    return node_ == other.node_ || (node_ && other.node_ && id() == other.id());
+  }
 
  private:
   std::shared_ptr<const BufferNode> node_;
 };
 
-// ---------------------------------------------------------------------------------------------------------- expressions
+// ----------------------------------------------------------------------------------------------------------
+// expressions
 
+// clang-format off: a table
 enum class BinOp : uint8_t {
   kAdd, kSub, kMul,
   kDiv,                   // floats only
@@ -205,8 +221,10 @@ enum class BinOp : uint8_t {
   kAnd, kOr,                           // bool
   kBitAnd, kBitOr, kBitXor, kShl, kShr // data integers; kShr is arithmetic for int, logical for uint
 };
+// clang-format on
 
 // Functions of data values. The transcendental ones are gone after the pass `intrinsics`.
+// clang-format off: a table
 enum class Fn : uint8_t {
   kExp, kLog, kTanh, kSigmoid, kErf, kPow,
   kSqrt, kRsqrt, kAbs, kFloor, kCeil, kRound /* nearest, ties to even */, kTrunc,
@@ -221,6 +239,7 @@ enum class Fn : uint8_t {
   kDotBF16,      // float32 c, bfloat16 a, b:  c[i] + a[2i+1] * b[2i+1] + a[2i] * b[2i] (vdpbf16ps); its rounding stands in docs/semantics.md
   kPrefetch,     // kPrefetch(Address): no value; only in Evaluate
 };
+// clang-format on
 
 // kCustom: by the Combiner of the node.
 enum class ReduceOp : uint8_t { kSum, kProd, kMin, kMax, kCustom };
@@ -232,6 +251,7 @@ struct Combiner {
   std::vector<Expr> result, identity;
 };
 
+// clang-format off: a table
 struct IntImm   { int64_t value;                            auto fields() const { return std::tie(value); } };  // of any integer type or bool; uint64 by bit pattern
 struct FloatImm { double value;                             auto fields() const { return std::tie(value); } };  // already rounded to the node's type
 struct VarRef   { Var var;                                  auto fields() const { return std::tie(var); } };
@@ -259,8 +279,10 @@ struct CallExtern { std::string symbol; std::vector<Expr> args; bool pure;
 // The address of an element; only as an argument of CallExtern and kPrefetch. What the callee may do with the buffer from there on.
 struct Address  { Buffer buffer; std::vector<Expr> at; bool read, written;
                                                             auto fields() const { return std::tie(buffer, at, read, written); } };
+// clang-format on
 
-using ExprKind = std::variant<IntImm, FloatImm, VarRef, Cast, Binary, Not, Select, Load, Call, Ramp, Broadcast, Let, Reduce, CallExtern, Address>;
+using ExprKind = std::variant<IntImm, FloatImm, VarRef, Cast, Binary, Not, Select, Load, Call, Ramp, Broadcast, Let,
+                              Reduce, CallExtern, Address>;
 
 struct ExprNode {
   Type type;
@@ -270,13 +292,16 @@ struct ExprNode {
   ExprNode(Type t, ExprKind k);  // computes the hashes
 };
 
-// ----------------------------------------------------------------------------------------------------------- statements
+// -----------------------------------------------------------------------------------------------------------
+// statements
 
 enum class ForKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled };
 
-// What the pass `tails` does with the guards that a loop's split brought about. kNone: this loop came from no uneven split.
+// What the pass `tails` does with the guards that a loop's split brought about. kNone: this loop came from no uneven
+// split.
 enum class Tail : uint8_t { kNone, kGuard, kMask, kPeel, kShiftInward, kAuto, kPad };
 
+// clang-format off: a table
 struct Store    { Buffer buffer; std::vector<Expr> at; Expr value; Expr pred;  // pred: empty, or lanes that are false write nothing
                                                             auto fields() const { return std::tie(buffer, at, value, pred); } };
 struct For      { Var var; Expr extent; ForKind kind; Tail tail; Stmt body;     // var runs over 0..extent
@@ -286,6 +311,7 @@ struct Seq      { std::vector<Stmt> stmts;                  auto fields() const 
 struct Allocate { Buffer buffer; Stmt body;                 auto fields() const { return std::tie(buffer, body); } };  // contents unwritten at entry
 struct LetStmt  { Var var; Expr value; Stmt body;           auto fields() const { return std::tie(var, value, body); } };
 struct Evaluate { Expr value;                               auto fields() const { return std::tie(value); } };  // a CallExtern or a prefetch, for its effect
+// clang-format on
 
 using StmtKind = std::variant<Store, For, If, Seq, Allocate, LetStmt, Evaluate>;
 
@@ -296,13 +322,14 @@ struct StmtNode {
   explicit StmtNode(StmtKind k);
 };
 
-// A kernel. Parameters are the caller's buffers, in the order of the argument list; `written` ones are outputs. Scalars come
-// after them in the ABI, by address: those that the user passes, then the variables of symbolic extents (index), whose values
-// the caller's shapes give.
+// A kernel. Parameters are the caller's buffers, in the order of the argument list; `written` ones are outputs. Scalars
+// come after them in the ABI, by address: those that the user passes, then the variables of symbolic extents (index),
+// whose values the caller's shapes give.
 struct Param {
   Buffer buffer;
   bool written = false;
-  std::string layout = {};  // of an input that is packed outside of the kernel: how, as text; the buffer has the packed shape
+  std::string layout =
+      {};  // of an input that is packed outside of the kernel: how, as text; the buffer has the packed shape
   std::optional<std::pair<int64_t, int64_t>> range = {};  // the caller's promise: every value is in it
   Buffer declared = {};  // 4-bit integers of the caller, once the pass int4 has made bytes of them in `buffer`
   const Buffer& outside() const { return declared ? declared : buffer; }  // as the caller has it
@@ -313,56 +340,75 @@ struct Program {
   std::vector<Param> params;
   Stmt body;
   std::vector<Var> scalars = {};
-  std::vector<int> places = {};  // of the scalars that the user passes, which come first: how many params stand before each
+  std::vector<int> places =
+      {};  // of the scalars that the user passes, which come first: how many params stand before each
 };
 
-// ---------------------------------------------------------------------------------------------------------------- match
+// ----------------------------------------------------------------------------------------------------------------
+// match
 
-template <class... Fs> struct Overload : Fs... { using Fs::operator()...; };
-template <class... Fs> Overload(Fs...) -> Overload<Fs...>;
+template <class... Fs>
+struct Overload : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overload(Fs...) -> Overload<Fs...>;
 
 // match(e, [&](const Binary& b) {...}, [&](const Load& l) {...}, ...);   a forgotten kind does not compile.
-template <class... Fs> decltype(auto) match(const Expr& e, Fs&&... fs) { return std::visit(Overload{std::forward<Fs>(fs)...}, e->kind); }
-template <class... Fs> decltype(auto) match(const Stmt& s, Fs&&... fs) { return std::visit(Overload{std::forward<Fs>(fs)...}, s->kind); }
+template <class... Fs>
+decltype(auto) match(const Expr& e, Fs&&... fs) {
+  return std::visit(Overload{std::forward<Fs>(fs)...}, e->kind);
+}
+template <class... Fs>
+decltype(auto) match(const Stmt& s, Fs&&... fs) {
+  return std::visit(Overload{std::forward<Fs>(fs)...}, s->kind);
+}
 
 // as<Binary>(e): a pointer, or null when e is empty or of another kind.
-template <class K> const K* as(const Expr& e) { return e ? std::get_if<K>(&e->kind) : nullptr; }
-template <class K> const K* as(const Stmt& s) { return s ? std::get_if<K>(&s->kind) : nullptr; }
+template <class K>
+const K* as(const Expr& e) {
+  return e ? std::get_if<K>(&e->kind) : nullptr;
+}
+template <class K>
+const K* as(const Stmt& s) {
+  return s ? std::get_if<K>(&s->kind) : nullptr;
+}
 
-// --------------------------------------------------------------------------------------------------------- construction
+// ---------------------------------------------------------------------------------------------------------
+// construction
 //
-// These build exactly the node that is asked for (no folding: that is simplify's business) and TW_CHECK the typing rules of
-// verify.h. Promotion of mixed operands is te's business (te/promote.h).
+// These build exactly the node that is asked for (no folding: that is simplify's business) and TW_CHECK the typing
+// rules of verify.h. Promotion of mixed operands is te's business (te/promote.h).
 
-Expr int_imm(Type, int64_t value);      // wraps to the type; broadcasts when lanes > 1
-Expr float_imm(Type, double value);     // rounds to the type
-Expr imm(Type, double value);           // whichever fits the type
+Expr int_imm(Type, int64_t value);   // wraps to the type; broadcasts when lanes > 1
+Expr float_imm(Type, double value);  // rounds to the type
+Expr imm(Type, double value);        // whichever fits the type
 Expr boolean(bool value);
-Expr cast(Type, Expr);                  // the same expression when it has that type already
+Expr cast(Type, Expr);  // the same expression when it has that type already
 Expr binary(BinOp, Expr a, Expr b);
 Expr logical_not(Expr);
 Expr select(Expr cond, Expr yes, Expr no);
-Expr load(Buffer, std::vector<Expr> at, Expr pred = {});   // lanes: the widest of the subscripts'
-Expr call(Fn, std::vector<Expr> args);                     // type of the first argument
+Expr load(Buffer, std::vector<Expr> at, Expr pred = {});  // lanes: the widest of the subscripts'
+Expr call(Fn, std::vector<Expr> args);                    // type of the first argument
 Expr reinterpret(Type, Expr);
 Expr ramp(Expr base, Expr stride, int lanes);
-Expr broadcast(Expr value, int lanes);                     // the same expression when lanes == 1
+Expr broadcast(Expr value, int lanes);  // the same expression when lanes == 1
 Expr let(Var, Expr value, Expr body);
 Expr reduce(ReduceOp, Expr source, std::vector<ReduceAxis>);
 Expr reduce(Reduce);
-Expr identity_of(ReduceOp, Type);       // 0, 1, +inf or the largest value, -inf or the smallest value; not of kCustom
+Expr identity_of(ReduceOp, Type);  // 0, 1, +inf or the largest value, -inf or the smallest value; not of kCustom
 Expr combine(ReduceOp, Expr a, Expr b);
 std::vector<Expr> identity_of(const Reduce&);  // one for each component, `init` not asked
 std::vector<Expr> combine(const Reduce&, const std::vector<Expr>& a, const std::vector<Expr>& b);
 Expr call_extern(Type, std::string symbol, std::vector<Expr> args, bool pure = false);
 Expr address_of(Buffer, std::vector<Expr> at, bool read, bool written);
-Expr type_min(Type);                    // the smallest finite value of a data type (bool: false)
+Expr type_min(Type);  // the smallest finite value of a data type (bool: false)
 Expr type_max(Type);
 
 Stmt store(Buffer, std::vector<Expr> at, Expr value, Expr pred = {});
 Stmt loop(Var, Expr extent, Stmt body, ForKind = ForKind::kSerial, Tail = Tail::kNone);
 Stmt if_then(Expr cond, Stmt then, Stmt otherwise = {});
-Stmt seq(std::vector<Stmt>);            // flattens nested sequences; one statement stays itself
+Stmt seq(std::vector<Stmt>);  // flattens nested sequences; one statement stays itself
 Stmt allocate(Buffer, Stmt body);
 Stmt let_stmt(Var, Expr value, Stmt body);
 Stmt evaluate(Expr);
@@ -384,7 +430,7 @@ Expr max(Expr a, Expr b);
 Expr eq(Expr a, Expr b);
 Expr ne(Expr a, Expr b);
 
-std::optional<int64_t> as_int(const Expr&);   // the value of an integer constant (scalar, or a broadcast of one)
+std::optional<int64_t> as_int(const Expr&);  // the value of an integer constant (scalar, or a broadcast of one)
 inline bool is_int(const Expr& e, int64_t value) { return as_int(e) == value; }
 
 // Rounds a double to the nearest value of a float type (ties to even), as every consumer of the IR does.

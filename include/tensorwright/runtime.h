@@ -1,4 +1,5 @@
-// Running kernels: argument specifications, modules, timing, the thread pool, and the Runner that measures in a worker process.
+// Running kernels: argument specifications, modules, timing, the thread pool, and the Runner that measures in a worker
+// process.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ struct ArgSpec {
   std::string layout = {};
   std::optional<std::pair<int64_t, int64_t>> range = {};  // the caller's promise: every value is in it
   bool symbolic() const { return !symbolic_shape.empty() || !symbolic_strides.empty(); }
-  int64_t elements() const;      // that the memory must span; not of a symbolic one
+  int64_t elements() const;  // that the memory must span; not of a symbolic one
   size_t bytes() const { return static_cast<size_t>(dtype.bytes_of(elements())); }
 };
 
@@ -47,7 +48,7 @@ struct ArrayView {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // in elements; empty: compact row-major
   bool read_only = false;
-  std::string layout = {};       // of a packed array, as `pack` gave it
+  std::string layout = {};  // of a packed array, as `pack` gave it
 };
 
 using KernelFn = int32_t (*)(const tw_args*, const tw_context*);
@@ -55,8 +56,8 @@ using KernelFn = int32_t (*)(const tw_args*, const tw_context*);
 // The library's own context: the thread pool and an allocator that keeps freed scratch.
 const tw_context* host_context();
 
-int num_threads();               // TW_NUM_THREADS, else the cores this process may use
-void set_num_threads(int n);     // >= 1; takes effect at the next kernel
+int num_threads();            // TW_NUM_THREADS, else the cores this process may use
+void set_num_threads(int n);  // >= 1; takes effect at the next kernel
 // Stops the pool's threads from spinning or waking until the next kernel: benches call it between interleaved rounds.
 void park_threads();
 
@@ -67,14 +68,16 @@ class Kernel {
   virtual const std::string& name() const = 0;
   virtual const std::vector<ArgSpec>& args() const = 0;
   virtual const std::vector<ScalarSpec>& scalars() const;  // none, unless overridden
-  // Of an argument with a layout: the kernel that makes it, whose arguments are the array as declared and the packed one.
+  // Of an argument with a layout: the kernel that makes it, whose arguments are the array as declared and the packed
+  // one.
   virtual const Kernel* packer(size_t argument) const;  // null, unless overridden
   // Runs on raw pointers, one per argument and then one per scalar, unchecked. 0 or an error code.
   virtual int32_t run(void* const* data) const = 0;
 };
 
-// Shape, dtype, strides, alignment, read-only outputs, overlap of outputs with anything: ok or a kArgument / kDType Diagnostic
-// that names the argument by position and name, what was expected and what came. `scalars` are those with a place.
+// Shape, dtype, strides, alignment, read-only outputs, overlap of outputs with anything: ok or a kArgument / kDType
+// Diagnostic that names the argument by position and name, what was expected and what came. `scalars` are those with a
+// place.
 Status check_args(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> scalars = {});
 // check_args, then run. Throws tw::Error.
 void call(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> scalars = {});
@@ -84,8 +87,8 @@ struct Packed {
   std::shared_ptr<std::byte> memory;  // null where the kernel takes the array as it is, which is then the view
   ArrayView view;
 };
-// Packs `array`, which is as declared; an argument that the kernel does not pack stays as it is, and so does one that is
-// packed so already. Throws tw::Error for an array that is not what was declared, and for outputs.
+// Packs `array`, which is as declared; an argument that the kernel does not pack stays as it is, and so does one that
+// is packed so already. Throws tw::Error for an array that is not what was declared, and for outputs.
 Packed pack(const Kernel&, size_t argument, const ArrayView& array);
 
 // Whether all values of the inputs with a range are in it, packed ones excepted: ok, or which is not.
@@ -94,51 +97,53 @@ Status check_ranges(const Kernel&, std::span<const ArrayView>);
 struct Timing {
   std::vector<double> runs;  // seconds per call, one per repeat
   double median = 0;
-  double spread = 0;         // (90th - 10th percentile) / median
+  double spread = 0;  // (90th - 10th percentile) / median
 };
 struct TimingOptions {
-  int number = 0;            // calls per repeat; 0: as many as make a repeat last min_repeat_ms
+  int number = 0;  // calls per repeat; 0: as many as make a repeat last min_repeat_ms
   int repeat = 5;
   double min_repeat_ms = 1;
 };
-Timing time(const Kernel&, std::span<const ArrayView>, const TimingOptions& = {}, std::span<const ScalarValue> scalars = {});
+Timing time(const Kernel&, std::span<const ArrayView>, const TimingOptions& = {},
+            std::span<const ScalarValue> scalars = {});
 
 // Loads a shared object that `Module::save` wrote (or any that follows the ABI and has a descriptor).
 std::shared_ptr<const Kernel> load(const std::string& path, const std::string& name = "");
 
-// ---------------------------------------------------------------------------------------------------- measuring a candidate
+// ---------------------------------------------------------------------------------------------------- measuring a
+// candidate
 
 enum class RunStatus : uint8_t {
   kOk,
-  kBeaten,        // clearly slower than `give_up_above`; seconds is a bound
-  kWrongAnswer,   // an output differs from the reference, was not written, or a guard zone was touched
-  kCrashed,       // SEGV, ILL, FPE, ABRT, exit without a result, rlimit
+  kBeaten,       // clearly slower than `give_up_above`; seconds is a bound
+  kWrongAnswer,  // an output differs from the reference, was not written, or a guard zone was touched
+  kCrashed,      // SEGV, ILL, FPE, ABRT, exit without a result, rlimit
   kTimeout,
-  kTooFast,       // faster than the work allows
+  kTooFast,  // faster than the work allows
   kLoadFailed,
-  kDeviceLost,    // the worker was lost through no fault of the candidate, three times
+  kDeviceLost,  // the worker was lost through no fault of the candidate, three times
 };
 std::string_view to_string(RunStatus);
 
 struct RunRequest {
-  std::string shared_object;              // path of the candidate
-  std::string kernel;                     // its symbol
+  std::string shared_object;  // path of the candidate
+  std::string kernel;         // its symbol
   std::vector<ArgSpec> args;
-  std::string inputs_path;                // file with the initial bytes of every argument, concatenated, each at a 64-byte boundary
-  std::string reference_path;             // same layout, holding the expected outputs
-  std::vector<double> rtol, atol;         // per argument
+  std::string inputs_path;  // file with the initial bytes of every argument, concatenated, each at a 64-byte boundary
+  std::string reference_path;      // same layout, holding the expected outputs
+  std::vector<double> rtol, atol;  // per argument
   int threads = 1;
   double timeout_s = 10;
-  double give_up_above_s = 0;             // one run slower than this ends it (kBeaten); 0: never
-  double lower_bound_s = 0;               // less than 0.75 x this is refused (kTooFast)
-  int number = 0, repeat = 0;             // 0: adaptive, until the median's confidence interval is tight
+  double give_up_above_s = 0;  // one run slower than this ends it (kBeaten); 0: never
+  double lower_bound_s = 0;    // less than 0.75 x this is refused (kTooFast)
+  int number = 0, repeat = 0;  // 0: adaptive, until the median's confidence interval is tight
 };
 struct RunResult {
   RunStatus status = RunStatus::kDeviceLost;
-  double seconds = 0;                     // median
+  double seconds = 0;  // median
   double spread = 0;
   int runs = 0;
-  std::string detail;                     // for people: which argument, which element, expected, got; the signal
+  std::string detail;  // for people: which argument, which element, expected, got; the signal
 };
 
 // Bytes and argument specifications in, times out. Local workers (src/runtime/local_runner.h) or a remote board (rpc).
@@ -146,8 +151,8 @@ class Runner {
  public:
   virtual ~Runner() = default;
   virtual RunResult run(const RunRequest&) = 0;
-  virtual std::string describe() const = 0;     // the hardware's own description, part of a record's key
-  virtual void cancel() {}                      // from another thread: the run under way ends soon, with any status
+  virtual std::string describe() const = 0;  // the hardware's own description, part of a record's key
+  virtual void cancel() {}                   // from another thread: the run under way ends soon, with any status
 };
 
 }  // namespace tw::runtime

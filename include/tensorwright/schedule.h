@@ -1,5 +1,6 @@
 // Schedules are data: a std::vector<Step> is the one form that Python issues, the tuner mutates, the log stores and the
-// builder replays. A Step names a stage by its unique name and an axis by how it came about (i.o, i.o.i, i*j), never by position.
+// builder replays. A Step names a stage by its unique name and an axis by how it came about (i.o, i.o.i, i*j), never by
+// position.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ using ir::Tail;
 // A Step whose Factor is still a reference cannot be applied.
 struct Factor {
   int64_t value = 0;
-  std::string knob;   // empty: `value` is meant
-  int part = 0;       // which of the knob's values
+  std::string knob;  // empty: `value` is meant
+  int part = 0;      // which of the knob's values
   Factor() = default;
   Factor(int64_t v) : value(v) {}
   Factor(std::string k, int p, int64_t v) : value(v), knob(std::move(k)), part(p) {}
@@ -33,7 +34,7 @@ struct Factor {
 struct Split {
   static constexpr const char* kName = "split";
   std::string stage, axis;
-  std::optional<Factor> factor, nparts;   // exactly one
+  std::optional<Factor> factor, nparts;  // exactly one
   Tail tail = Tail::kAuto;
   auto fields() const { return std::tie(stage, axis, factor, nparts, tail); }
 };
@@ -44,6 +45,7 @@ struct Tile {
   Tail tail = Tail::kAuto;
   auto fields() const { return std::tie(stage, x, y, x_factor, y_factor, tail); }
 };
+// clang-format off: a table
 struct Fuse        { static constexpr const char* kName = "fuse";            std::string stage; std::vector<std::string> axes;  auto fields() const { return std::tie(stage, axes); } };
 struct Reorder     { static constexpr const char* kName = "reorder";         std::string stage; std::vector<std::string> axes;  auto fields() const { return std::tie(stage, axes); } };
 struct Vectorize   { static constexpr const char* kName = "vectorize";       std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
@@ -63,20 +65,29 @@ struct DoubleBuffer { static constexpr const char* kName = "double_buffer"; std:
 struct RollingBuffer { static constexpr const char* kName = "rolling_buffer"; std::string stage;                                auto fields() const { return std::tie(stage); } };
 struct Prefetch    { static constexpr const char* kName = "prefetch";        std::string stage, source, axis; int64_t offset = 1; auto fields() const { return std::tie(stage, source, axis, offset); } };
 struct SetStorePredicate { static constexpr const char* kName = "set_store_predicate"; std::string stage, condition;            auto fields() const { return std::tie(stage, condition); } };  // over the names of the data axes, as GRAMMAR.md writes expressions
-struct TransformLayout { static constexpr const char* kName = "transform_layout"; std::string stage; std::vector<std::string> indices; std::string pad_value; auto fields() const { return std::tie(stage, indices, pad_value); } };  // over the names of the data axes, of a placeholder ax0, ax1, ...; pad_value "": nothing may be padded
+// clang-format on
+struct TransformLayout {
+  static constexpr const char* kName = "transform_layout";
+  std::string stage;
+  std::vector<std::string> indices;
+  std::string pad_value;
+  auto fields() const { return std::tie(stage, indices, pad_value); }
+};  // over the names of the data axes, of a placeholder ax0, ax1, ...; pad_value "": nothing may be padded
 
-using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline, CacheRead, CacheWrite, Rfactor, Tensorize, SetScope, Pragma, StorageAlign, DoubleBuffer,
-                              RollingBuffer, Prefetch, SetStorePredicate, TransformLayout>;
+using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot,
+                              ComputeInline, CacheRead, CacheWrite, Rfactor, Tensorize, SetScope, Pragma, StorageAlign,
+                              DoubleBuffer, RollingBuffer, Prefetch, SetStorePredicate, TransformLayout>;
 
 struct Step {
   StepKind kind;
   SourceLine where;  // the user's line; neither compared nor stored
-  template <class K> requires(!std::is_same_v<std::decay_t<K>, Step>)
+  template <class K>
+    requires(!std::is_same_v<std::decay_t<K>, Step>)
   Step(K k, SourceLine w = {}) : kind(std::move(k)), where(std::move(w)) {}
 };
 bool operator==(const Step&, const Step&);
-std::string to_string(const Step&);                        // B.split(i, factor=16, tail=mask)
-std::string to_json(const std::vector<Step>&);             // one line
+std::string to_string(const Step&);             // B.split(i, factor=16, tail=mask)
+std::string to_json(const std::vector<Step>&);  // one line
 Result<std::vector<Step>> steps_from_json(std::string_view);
 
 class LoopNest;  // schedule/loop_nest.h: the state that Steps act on; an immutable value

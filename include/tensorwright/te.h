@@ -25,7 +25,7 @@ class Tensor;
 // An axis of a computation. Index expressions take `var`.
 struct IterVar {
   Var var;
-  Expr min = 0;      // of a data axis always 0
+  Expr min = 0;  // of a data axis always 0
   Expr extent = 1;
   bool reduction = false;
   operator Expr() const { return var; }
@@ -63,8 +63,11 @@ class Tensor {
 
   // A read. The number of subscripts is the rank; a subscript that is provably outside throws.
   Expr operator()(std::vector<Expr> at, SourceLine where = {}) const;
-  template <class... E> requires(sizeof...(E) > 0 && (std::is_convertible_v<E, Expr> && ...))
-  Expr operator()(E... at) const { return (*this)(std::vector<Expr>{Expr(at)...}); }
+  template <class... E>
+    requires(sizeof...(E) > 0 && (std::is_convertible_v<E, Expr> && ...))
+  Expr operator()(E... at) const {
+    return (*this)(std::vector<Expr>{Expr(at)...});
+  }
 
  private:
   Operation op_;
@@ -80,7 +83,7 @@ struct Compute {
   std::vector<IterVar> axis;         // data axes, one per dimension
   std::vector<IterVar> reduce_axis;  // of the Reduce at the root of the bodies, if there is one
   std::vector<Expr> bodies;          // one for each output; a Reduce only at the root, then of all of them
-  bool reads_before = false;         // an element before a placeholder's first: has a meaning in the body of a scan only
+  bool reads_before = false;  // an element before a placeholder's first: has a meaning in the body of a scan only
   const Expr& body() const { return bodies.front(); }
 };
 // out[t] = init[t] for the first t, then update[t], which reads out at smaller t through the placeholders `state`.
@@ -89,8 +92,8 @@ struct Scan {
   std::vector<IterVar> axis;  // time, then one per further dimension
   std::vector<Tensor> init, update, state;
 };
-// A statement that the user wrote: loops and stores of a builder, or calls of C functions. Loads, stores and addresses in it
-// mean the inputs and the outputs by their buffers.
+// A statement that the user wrote: loops and stores of a builder, or calls of C functions. Loads, stores and addresses
+// in it mean the inputs and the outputs by their buffers.
 struct Extern {
   ir::Stmt body;
 };
@@ -118,7 +121,8 @@ struct OpNode {
   uint64_t buffer_id() const { return outputs.front().buffer_id; }
 };
 
-// A scalar by name: the extent of a dimension (an index, "int32" to the user), or a value that the kernel takes as an argument.
+// A scalar by name: the extent of a dimension (an index, "int32" to the user), or a value that the kernel takes as an
+// argument.
 Var var(std::string name = "tindex", std::string_view dtype = "int32");
 bool is_scalar(const Var&);  // made by var, not an axis
 
@@ -139,35 +143,54 @@ Tensor placeholder(std::vector<Expr> shape, std::string_view dtype, std::string 
                    SourceLine where = std::source_location::current());
 
 // `body` receives one variable per dimension, named by `axis_names` (default i, j, k, l, ... as ax0..).
-Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body, std::string name = "compute",
-               std::vector<std::string> axis_names = {}, SourceLine where = std::source_location::current());
-template <class F> requires std::is_invocable_r_v<Expr, F, Var>
-Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute", SourceLine where = std::source_location::current()) {
-  return compute(std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0)); }, std::move(name), {"i"}, where);
+Tensor compute(std::vector<Expr> shape, const std::function<Expr(const std::vector<Var>&)>& body,
+               std::string name = "compute", std::vector<std::string> axis_names = {},
+               SourceLine where = std::source_location::current());
+template <class F>
+  requires std::is_invocable_r_v<Expr, F, Var>
+Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute",
+               SourceLine where = std::source_location::current()) {
+  return compute(
+      std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0)); }, std::move(name), {"i"}, where);
 }
-template <class F> requires std::is_invocable_r_v<Expr, F, Var, Var>
-Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute", SourceLine where = std::source_location::current()) {
-  return compute(std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1)); }, std::move(name), {"i", "j"}, where);
+template <class F>
+  requires std::is_invocable_r_v<Expr, F, Var, Var>
+Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute",
+               SourceLine where = std::source_location::current()) {
+  return compute(
+      std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1)); }, std::move(name),
+      {"i", "j"}, where);
 }
-template <class F> requires std::is_invocable_r_v<Expr, F, Var, Var, Var>
-Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute", SourceLine where = std::source_location::current()) {
-  return compute(std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1), v.at(2)); }, std::move(name), {"i", "j", "k"}, where);
+template <class F>
+  requires std::is_invocable_r_v<Expr, F, Var, Var, Var>
+Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute",
+               SourceLine where = std::source_location::current()) {
+  return compute(
+      std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1), v.at(2)); },
+      std::move(name), {"i", "j", "k"}, where);
 }
-template <class F> requires std::is_invocable_r_v<Expr, F, Var, Var, Var, Var>
-Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute", SourceLine where = std::source_location::current()) {
-  return compute(std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1), v.at(2), v.at(3)); }, std::move(name), {"i", "j", "k", "l"}, where);
+template <class F>
+  requires std::is_invocable_r_v<Expr, F, Var, Var, Var, Var>
+Tensor compute(std::vector<Expr> shape, F f, std::string name = "compute",
+               SourceLine where = std::source_location::current()) {
+  return compute(
+      std::move(shape), [&](const std::vector<Var>& v) -> Expr { return f(v.at(0), v.at(1), v.at(2), v.at(3)); },
+      std::move(name), {"i", "j", "k", "l"}, where);
 }
 
 // Several outputs of one shape: the function returns one value for each. Their names are `name`.v0, .v1, ...
-std::vector<Tensor> compute_tuple(std::vector<Expr> shape, const std::function<std::vector<Expr>(const std::vector<Var>&)>& body, std::string name = "compute",
-                                  std::vector<std::string> axis_names = {}, SourceLine where = std::source_location::current());
+std::vector<Tensor> compute_tuple(std::vector<Expr> shape,
+                                  const std::function<std::vector<Expr>(const std::vector<Var>&)>& body,
+                                  std::string name = "compute", std::vector<std::string> axis_names = {},
+                                  SourceLine where = std::source_location::current());
 
-// States over time (the first dimension of all): out[t] = init[t] for the first t, then update[t], which reads out at smaller
-// t through the placeholders `state`. Gives one tensor for each state.
-std::vector<Tensor> scan(std::vector<Tensor> init, std::vector<Tensor> update, std::vector<Tensor> state, std::string name = "scan",
-                         SourceLine where = std::source_location::current());
+// States over time (the first dimension of all): out[t] = init[t] for the first t, then update[t], which reads out at
+// smaller t through the placeholders `state`. Gives one tensor for each state.
+std::vector<Tensor> scan(std::vector<Tensor> init, std::vector<Tensor> update, std::vector<Tensor> state,
+                         std::string name = "scan", SourceLine where = std::source_location::current());
 
-IterVar reduce_axis(Expr min, Expr end, std::string name = "rv", SourceLine where = std::source_location::current());  // min..end
+IterVar reduce_axis(Expr min, Expr end, std::string name = "rv",
+                    SourceLine where = std::source_location::current());  // min..end
 
 // Points where `where` (may be empty) is false are left out; `init` (may be empty) stands in the identity's place. Over
 // nothing a reduction is its init or identity.
@@ -178,25 +201,29 @@ Expr min(Expr source, std::vector<IterVar> axis, Expr where = {}, Expr init = {}
 inline Expr max(Expr source, std::initializer_list<IterVar> axis) { return max(std::move(source), std::vector(axis)); }
 inline Expr min(Expr source, std::initializer_list<IterVar> axis) { return min(std::move(source), std::vector(axis)); }
 
-// A reduction by a function of tuples, which must be associative and commutative, with `identity` as its neutral element: a
-// schedule chooses the order. The values of a call are those of one compute_tuple (of a compute where there is one).
+// A reduction by a function of tuples, which must be associative and commutative, with `identity` as its neutral
+// element: a schedule chooses the order. The values of a call are those of one compute_tuple (of a compute where there
+// is one).
 struct Reducer {
   std::function<std::vector<Expr>(const std::vector<Var>& lhs, const std::vector<Var>& rhs)> combine;
   std::function<std::vector<Expr>(const std::vector<Type>&)> identity;
   std::string name = "reduce", lhs = "x", rhs = "y";  // the variables, numbered where there are several
-  std::vector<Expr> operator()(std::vector<Expr> sources, std::vector<IterVar> axis, Expr where = {}, std::vector<Expr> init = {}) const;
+  std::vector<Expr> operator()(std::vector<Expr> sources, std::vector<IterVar> axis, Expr where = {},
+                               std::vector<Expr> init = {}) const;
 };
 
-// Elementwise functions promote as te/promote.h says; integer arguments of exp, log, ... are errors of kind kDType as in tvm.
+// Elementwise functions promote as te/promote.h says; integer arguments of exp, log, ... are errors of kind kDType as
+// in tvm.
 Expr max(Expr a, Expr b);
 Expr min(Expr a, Expr b);
-Expr exp(Expr), log(Expr), tanh(Expr), sigmoid(Expr), erf(Expr), sqrt(Expr), rsqrt(Expr), abs(Expr), floor(Expr), ceil(Expr),
-    round(Expr) /* halves go away from zero */, trunc(Expr), power(Expr, Expr);
-Expr sin(Expr), cos(Expr), tan(Expr), atan(Expr), log2(Expr), exp2(Expr), log10(Expr), expm1(Expr), log1p(Expr), cbrt(Expr);
-Expr fma(Expr a, Expr b, Expr c);                  // a * b + c, rounded once
-Expr isnan(Expr), isinf(Expr), isfinite(Expr);     // of integers known
+Expr exp(Expr), log(Expr), tanh(Expr), sigmoid(Expr), erf(Expr), sqrt(Expr), rsqrt(Expr), abs(Expr), floor(Expr),
+    ceil(Expr), round(Expr) /* halves go away from zero */, trunc(Expr), power(Expr, Expr);
+Expr sin(Expr), cos(Expr), tan(Expr), atan(Expr), log2(Expr), exp2(Expr), log10(Expr), expm1(Expr), log1p(Expr),
+    cbrt(Expr);
+Expr fma(Expr a, Expr b, Expr c);               // a * b + c, rounded once
+Expr isnan(Expr), isinf(Expr), isfinite(Expr);  // of integers known
 Expr popcount(Expr), clz(Expr) /* an int32, as tvm's */;
-Expr reinterpret(std::string_view dtype, Expr);    // the same bits
+Expr reinterpret(std::string_view dtype, Expr);   // the same bits
 Expr if_then_else(Expr cond, Expr yes, Expr no);  // evaluates no load of the arm that is not taken
 Expr select(Expr cond, Expr yes, Expr no);        // the same here
 Expr divide(Expr a, Expr b);                      // of floats; unsigned integers round towards zero
@@ -207,11 +234,11 @@ Expr min_value(std::string_view dtype), max_value(std::string_view dtype);
 
 // The unscheduled program: every stage once, in order, each element by its definition. The interpreter runs it as the
 // reference. `args` in the order of the parameters; tensors that are not in it become scratch.
-ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, std::string name = "naive",
-                          const std::vector<ScalarArgument>& scalars = {});
+ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
+                          std::string name = "naive", const std::vector<ScalarArgument>& scalars = {});
 
-// The scalars of a kernel, into `program`, whose params are set: the given ones, then the variables that its shapes give.
-// Throws where a variable of `roots` or of what they are computed from is neither.
+// The scalars of a kernel, into `program`, whose params are set: the given ones, then the variables that its shapes
+// give. Throws where a variable of `roots` or of what they are computed from is neither.
 void bind_scalars(ir::Program& program, const std::vector<Tensor>& roots, const std::vector<ScalarArgument>& given);
 
 // All operations that `outputs` need, producers first, each once, in a deterministic order.

@@ -18,11 +18,12 @@ struct ExternOutput {
   std::vector<Expr> shape;
 };
 
-// The function is given the buffers of the inputs and of the outputs, and returns a statement that writes the outputs and
-// touches nothing else but what it allocates. The stage is computed whole, at root. Throws where the statement breaks the
-// rules of programs (types, scopes), writes an input or touches other buffers.
+// The function is given the buffers of the inputs and of the outputs, and returns a statement that writes the outputs
+// and touches nothing else but what it allocates. The stage is computed whole, at root. Throws where the statement
+// breaks the rules of programs (types, scopes), writes an input or touches other buffers.
 using ExternBody = std::function<ir::Stmt(const std::vector<Buffer>& inputs, const std::vector<Buffer>& outputs)>;
-std::vector<Tensor> external(const std::vector<ExternOutput>& outputs, std::vector<Tensor> inputs, const ExternBody& body,
-                             std::string name = "extern", SourceLine where = std::source_location::current());
+std::vector<Tensor> external(const std::vector<ExternOutput>& outputs, std::vector<Tensor> inputs,
+                             const ExternBody& body, std::string name = "extern",
+                             SourceLine where = std::source_location::current());
 
 }  // namespace tw::te

@@ -2,8 +2,9 @@
 //
 //   C[j] = sum over k of A[k] * B[j, k], 16 by 4   <->   C[0 : 16] = dot_u8i8(C[0 : 16], A[0 : 4], B[...])
 //
-// A Step names an intrinsic by its key: the name of a shipped one, or name@hash of what was declared in this process, so
-// that a log which means another declaration is refused. The table is one for the process and safe to use from threads.
+// A Step names an intrinsic by its key: the name of a shipped one, or name@hash of what was declared in this process,
+// so that a log which means another declaration is refused. The table is one for the process and safe to use from
+// threads.
 #pragma once
 
 #include <memory>
@@ -28,9 +29,9 @@ struct TensorIntrin {
 };
 using TensorIntrinPtr = std::shared_ptr<const TensorIntrin>;
 
-// The statements mean the inputs (op->inputs) and the output by their buffers. Throws tw::Error where the operation is no
-// compute over placeholders of known extents, reads anything but single axes, where the statements touch other buffers, or
-// where they do not compute the operation: they are run on small integers.
+// The statements mean the inputs (op->inputs) and the output by their buffers. Throws tw::Error where the operation is
+// no compute over placeholders of known extents, reads anything but single axes, where the statements touch other
+// buffers, or where they do not compute the operation: they are run on small integers.
 TensorIntrinPtr declare_tensor_intrin(Operation op, IntrinBodies does, std::string name, SourceLine where = {});
 
 // By key, or by the name of the last one that was declared so; null when there is none.

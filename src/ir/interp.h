@@ -1,8 +1,9 @@
-// The interpreter: the reference for meaning, never for speed. Runs any stage of lowering: the naive program of an unscheduled
-// tensor expression (Reduce inside expressions), scheduled loops, vectorised and predicated loads and stores.
+// The interpreter: the reference for meaning, never for speed. Runs any stage of lowering: the naive program of an
+// unscheduled tensor expression (Reduce inside expressions), scheduled loops, vectorised and predicated loads and
+// stores.
 //
-// It checks every access against its buffer, reports reads of memory that nothing wrote, and in parallel loops reports data
-// races (two iterations touch one element and at least one writes).
+// It checks every access against its buffer, reports reads of memory that nothing wrote, and in parallel loops reports
+// data races (two iterations touch one element and at least one writes).
 #pragma once
 
 #include <span>
@@ -14,21 +15,22 @@
 namespace tw::ir {
 
 struct InterpBuffer {
-  void* data;            // elements of the parameter's type, compact row-major (or by the buffer's strides), 4-bit integers two to a byte
+  void* data;  // elements of the parameter's type, compact row-major (or by the buffer's strides), 4-bit integers two
+               // to a byte
   size_t bytes;
 };
 
 struct InterpOptions {
-  bool check_unwritten = true;   // outputs count as unwritten at entry
+  bool check_unwritten = true;  // outputs count as unwritten at entry
   bool check_races = true;
-  // The contract of bounds inference, for programs as to_ir gives them: outputs are written whole, and an element is given
-  // one value only. A buffer that some store updates (its value reads the element that it writes) may change, and so may
-  // those of these names: rolling and double buffers, whose slots come round again. What the passes from `accumulators` on
-  // make of a reduction does not show that any more.
+  // The contract of bounds inference, for programs as to_ir gives them: outputs are written whole, and an element is
+  // given one value only. A buffer that some store updates (its value reads the element that it writes) may change, and
+  // so may those of these names: rolling and double buffers, whose slots come round again. What the passes from
+  // `accumulators` on make of a reduction does not show that any more.
   bool check_one_value = false;
   std::vector<std::string> reused = {};
   std::vector<uint64_t> scalars = {};  // of the program, in order: the low bytes hold a value of the scalar's type
-  int64_t max_steps = 0;         // stop with a Diagnostic after so many stores; 0: no limit
+  int64_t max_steps = 0;               // stop with a Diagnostic after so many stores; 0: no limit
 };
 
 // One buffer per parameter. ok, or what went wrong where (kind kInternal: a wrong program; kArgument: a wrong buffer).

@@ -24,20 +24,24 @@ Interval join(Interval, Interval);
 
 using Bounds = std::unordered_map<uint64_t, Interval>;  // variable id -> values
 
-// The values that an index (or bool: 0..1, or integer data, treated as wrapping: everything unless provable) expression can
-// take. For vectors: over all lanes. Sound always; exact for affine expressions of independent variables.
+// The values that an index (or bool: 0..1, or integer data, treated as wrapping: everything unless provable) expression
+// can take. For vectors: over all lanes. Sound always; exact for affine expressions of independent variables.
 Interval interval_of(const Expr&, const Bounds&);
 
-// True only if the bool expression is true (false) for all values within bounds. Works on differences of the two sides after
-// cancelling common terms, so `i*6 + x < i*6 + 6` is provable.
+// True only if the bool expression is true (false) for all values within bounds. Works on differences of the two sides
+// after cancelling common terms, so `i*6 + x < i*6 + 6` is provable.
 bool can_prove(const Expr& condition, const Bounds&);
 bool can_disprove(const Expr& condition, const Bounds&);
 
-// Symbolic ends: the smallest and largest value of `e` while the variables in `inner` run over 0..extent-1 and all other
-// variables stay fixed. Both ends are expressions over the other variables only. A subexpression without inner variables is
-// an opaque term. floordiv/floormod by positive constants are handled (not just as "unknown"); min, max, select (join of
-// both arms), casts from data (unknown) too. `known` is false when no finite end could be found.
-struct SymbolicInterval { Expr lo, hi; bool known = true; };
-SymbolicInterval symbolic_interval(const Expr& e, const std::unordered_map<uint64_t, Expr>& inner_extents, const Bounds& outer);
+// Symbolic ends: the smallest and largest value of `e` while the variables in `inner` run over 0..extent-1 and all
+// other variables stay fixed. Both ends are expressions over the other variables only. A subexpression without inner
+// variables is an opaque term. floordiv/floormod by positive constants are handled (not just as "unknown"); min, max,
+// select (join of both arms), casts from data (unknown) too. `known` is false when no finite end could be found.
+struct SymbolicInterval {
+  Expr lo, hi;
+  bool known = true;
+};
+SymbolicInterval symbolic_interval(const Expr& e, const std::unordered_map<uint64_t, Expr>& inner_extents,
+                                   const Bounds& outer);
 
 }  // namespace tw::ir

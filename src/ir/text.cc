@@ -9,9 +9,9 @@ namespace tw::ir {
 namespace {
 
 std::unordered_set<std::string> reserved_words() {
-  std::unordered_set<std::string> words = {"kernel", "out",       "as",    "strides", "for",   "in",   "if",
-                                           "else",   "let",       "alloc", "pass",    "where", "true", "false",
-                                           "select", "broadcast", "ramp",  "lanes",   "not",   "inf",  "nan",
+  std::unordered_set<std::string> words = {"kernel", "out",       "as",      "strides", "for",   "in",   "if",
+                                           "else",   "let",       "alloc",   "pass",    "where", "true", "false",
+                                           "select", "broadcast", "ramp",    "lanes",   "not",   "inf",  "nan",
                                            "call",   "call_pure", "address", "inout"};
   for (const Infix& infix : kInfixes) words.emplace(infix.text);
   for (const Prefix& prefix : kPrefixes) words.emplace(prefix.text);

@@ -172,7 +172,8 @@ class Verifier {
     const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
     for_each_child(*e, [&](const Expr& child) {
       expression(child);
-      if (!takes_addresses && static_cast<bool>(child) && child.type().is_handle()) fail("an address that is no argument of a call");
+      if (!takes_addresses && static_cast<bool>(child) && child.type().is_handle())
+        fail("an address that is no argument of a call");
     });
     require(fault_of(e));
   }

@@ -13,8 +13,8 @@
 // tile is read from C first, unless an initialisation stands right before: that writes the accumulators instead. Under
 // an outer reduction block the tile is read before the inner reduction loops and written after them. The order of
 // operations is unchanged. Guards on lanes move from the accumulator, whose dead lanes nobody reads, to the loads
-// beside it; from loads that are the same for all lanes to the front of the reduction, as an `if` whether any lane counts.
-// Leaves alone: tiles that don't fit, extents that are not constant, reductions around parallel loops.
+// beside it; from loads that are the same for all lanes to the front of the reduction, as an `if` whether any lane
+// counts. Leaves alone: tiles that don't fit, extents that are not constant, reductions around parallel loops.
 #pragma once
 
 #include "tensorwright/ir.h"

@@ -25,7 +25,8 @@ void throw_internal(const char* file, int line, const char* condition, const std
   Diagnostic d;
   d.kind = ErrorKind::kInternal;
   d.what = std::string(condition) + " does not hold" + (detail.empty() ? "" : ": " + detail);
-  d.notes.push_back(std::string("at ") + file + ":" + std::to_string(line) + "; please report this with the program that led here");
+  d.notes.push_back(std::string("at ") + file + ":" + std::to_string(line) +
+                    "; please report this with the program that led here");
   throw Error(std::move(d));
 }
 

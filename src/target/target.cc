@@ -151,7 +151,8 @@ std::string Target::to_string() const {
 
 std::vector<std::string> Target::missing_here() const {
   std::vector<std::string> missing;
-  if (kind != "interp" && triple.substr(0, triple.find('-')) != std::string_view(kHostTriple).substr(0, triple.find('-')))
+  if (kind != "interp" &&
+      triple.substr(0, triple.find('-')) != std::string_view(kHostTriple).substr(0, triple.find('-')))
     return {triple};
   for (const std::string& feature : features)
     if (used_by_code(feature) && !target::host_has(feature)) missing.push_back(feature);

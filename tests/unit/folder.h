@@ -1,12 +1,12 @@
 // A folder of its own for each test that writes files: tests run side by side, each in its own process.
 #pragma once
 
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
 #include <filesystem>
 #include <stdexcept>
 #include <string>
-
-#include <gtest/gtest.h>
-#include <stdlib.h>
 
 namespace tw::test {
 

@@ -1,5 +1,6 @@
 // What the simplifier does without rules, by exhaustion: constants are folded to what the interpreter computes, casts
-// of casts keep every value, intervals hold every result. (Sums, quotients and conditions: test_simplifier_procedures.py.)
+// of casts keep every value, intervals hold every result. (Sums, quotients and conditions:
+// test_simplifier_procedures.py.)
 
 #include <gtest/gtest.h>
 

@@ -19,7 +19,8 @@ using namespace ir;
 bool runs(const Program& p) {
   std::vector<std::vector<uint8_t>> data;
   std::vector<InterpBuffer> buffers;
-  for (const Param& param : p.params) data.emplace_back(span_of(param.buffer, sizes(p, 37)) * param.buffer.element().bytes());
+  for (const Param& param : p.params)
+    data.emplace_back(span_of(param.buffer, sizes(p, 37)) * param.buffer.element().bytes());
   for (auto& bytes : data) buffers.push_back({bytes.data(), bytes.size()});
   return interpret(p, buffers, options(p, 37)).ok();
 }

@@ -1,7 +1,6 @@
 // Loop programs at the edges: long chains, diamonds, building twice, time.
 #include <gtest/gtest.h>
 
-
 #include "src/ir/interp.h"
 #include "src/ir/verify.h"
 #include "src/ir/walk.h"

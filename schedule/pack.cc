@@ -14,6 +14,18 @@ std::vector<Extent> declared_extents(const StageNest& stage) {
   return {stage.op->shape().begin(), stage.op->shape().end()};
 }
 
+// The kernel that packs sees one array only, so an extent such as 2*n is a number of its own there.
+StageNest with_own_extents(StageNest stage) {
+  std::vector<ir::Expr> shape = stage.op->shape();
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (!ir::as_int(shape[d]) && !ir::as<ir::VarRef>(shape[d])) shape[d] = te::var("extent" + std::to_string(d));
+  const te::Tensor own = te::placeholder(shape, to_string(stage.op->dtype()), stage.op->name,
+                                         std::get<te::Placeholder>(stage.op->kind), stage.op->where);
+  stage.op = own.op();
+  stage.buffers = {own.buffer()};
+  return stage;
+}
+
 bool is_packed(const StageNest& stage) { return stage.is_placeholder() && stage.layout; }
 
 // packed[place] = declared[element], or the pad where there is none.
@@ -59,9 +71,9 @@ std::vector<PackedParam> packed_params(const Schedule& schedule) {
 
 Result<ir::Program> pack_program(const Schedule& schedule, const std::string& placeholder, std::string kernel_name) {
   TW_TRY(int id, any_stage(schedule.nest(), "pack", placeholder));
-  const StageNest& stage = schedule.nest().stage(id);
-  if (!is_packed(stage))
+  if (!is_packed(schedule.nest().stage(id)))
     return refuse("pack", "the stage must be a parameter that transform_layout packs, not " + placeholder);
+  const StageNest stage = with_own_extents(schedule.nest().stage(id));
   const ir::Buffer like = packed_buffer(stage);
   const ir::Buffer packed(like.name() + ".packed", like.element(), like.shape(), Scope::kArgument);
   ir::Program program{std::move(kernel_name), {{stage.buffer(), false}, {packed, true}}, packing(stage, packed)};

@@ -189,8 +189,15 @@ class Fuzzer {
     result_.tally.add(judged.tally);
     for (Found f : judged.found) {
       f.after = result_.tally.pairs;
-      result_.found.push_back(std::move(f));
+      add(std::move(f));
     }
+  }
+
+  void add(Found f) {
+    if (progress_)
+      std::fprintf(stderr, "seed %llu: %s: %s\n", static_cast<unsigned long long>(f.seed), f.finding.oracle.c_str(),
+                   f.finding.text.substr(0, f.finding.text.find('\n')).c_str());
+    result_.found.push_back(std::move(f));
   }
 
   // A worker that died left a batch behind: each of its pairs is tried again, alone.
@@ -210,14 +217,14 @@ class Fuzzer {
         take(from_line(alone.text));
       } else {
         ++result_.tally.pairs;
-        result_.found.push_back({seed, result_.tally.pairs, {"crash", alone.death}, ""});
+        add({seed, result_.tally.pairs, {"crash", alone.death}, ""});
       }
     }
     if (result_.found.size() == before)
-      result_.found.push_back({seeds.empty() ? 0 : seeds[0],
-                               result_.tally.pairs,
-                               {"crash", "a worker was " + how + "; no pair of its batch does that alone"},
-                               ""});
+      add({seeds.empty() ? 0 : seeds[0],
+           result_.tally.pairs,
+           {"crash", "a worker was " + how + "; no pair of its batch does that alone"},
+           ""});
     if (!shared_->stop && static_cast<int>(result_.found.size()) < options_.findings) start(i);
   }
 

@@ -19,6 +19,9 @@ class Packing {
   Memory unpacked(Memory results, const Memory& packed, const Memory& arguments) const;
 
  private:
+  std::vector<int64_t> extents_of(const ir::Program&, const te::Tensor& declared,
+                                  const std::vector<int64_t>& sizes) const;
+
   const Sample* sample_ = nullptr;
   std::vector<std::pair<size_t, ir::Program>> programs_;  // by argument
 };

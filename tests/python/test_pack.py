@@ -222,6 +222,22 @@ def test_two_packed_inputs_and_a_symbolic_one():
         np.testing.assert_array_equal(c, a[:rows] @ (b + d))
 
 
+def test_an_extent_that_another_argument_explains():
+    n = te.var("n")
+    A = te.placeholder((n, 4), name="A")
+    B = te.placeholder((2 * n, 4), name="B", param=True)
+    C = te.compute((n, 4), lambda i, j: A[i, j] + B[2 * i + 1, j], name="C")
+    s = te.create_schedule(C)
+    s[B].transform_layout(lambda i, j: [j, i])
+    f = tw.build(s, [A, B, C])
+    rng = np.random.default_rng(5)
+    a, b, c = (rng.random(shape, "float32") for shape in ((3, 4), (6, 4), (3, 4)))
+    f(a, f.pack("B", b), c)
+    np.testing.assert_array_equal(c, a + b[1::2])
+    with pytest.raises(tw.ArgumentError, match=r"\(B\)"):
+        f(a, f.pack("B", b[:4]), c)
+
+
 def vnni(m=8, n=32, k=24):
     A = te.placeholder((m, k), "uint8", name="A")
     B = te.placeholder((k, n), "int8", name="B", param=True)

@@ -26,7 +26,7 @@ def main() -> None:
         s, args = dense(1024, 1024, 1024)
         return tw.build(s, args, name="dense")
 
-    program = pathlib.Path(tw.__file__).resolve().parents[2] / "bench" / "bench_overheads"
+    program = pathlib.Path(tw.__file__).parents[2] / "bench" / "bench_overheads"
     subprocess.run([program], check=True)
     whole = median_seconds(declare_and_build, 21)
     print(f"te to callable: {whole * 1e3:.1f} ms, median of 21", flush=True)

@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--function")
     parser.add_argument("--write", action="store_true")
     options, _ = parser.parse_known_args()  # ./dev bench gives the options of all benches
-    program = pathlib.Path(tensorwright.__file__).resolve().parents[2] / "bench" / "bench_ulp"
+    program = pathlib.Path(tensorwright.__file__).parents[2] / "bench" / "bench_ulp"
     if not program.exists():
         print("bench ulp: skipped: a build without LLVM")
         return 0

@@ -102,6 +102,8 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
   else
     args.push_back("-c");
   args.insert(args.end(), {"-o", path, text});
+  // gcc 12 calls ceilf in some places though it has the instruction; where it does not, the library is left out.
+  if (output == COutput::kShared) args.insert(args.end(), {"-Wl,--as-needed", "-lm"});
   return run(compiler, std::move(args));
 }
 

@@ -27,8 +27,8 @@ void Memory::bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> s
   data_ = data;
 }
 
-void Memory::allocate(std::vector<int64_t> shape) {
-  lay_out(std::move(shape), {}, false);
+void Memory::allocate(std::vector<int64_t> shape, std::vector<int64_t> strides) {
+  lay_out(std::move(shape), std::move(strides), false);
   const int64_t bytes = element_.bytes_of(span_);
   if (bytes > own_bytes_) {
     own_ = std::make_unique<char[]>(static_cast<size_t>(bytes));

@@ -51,7 +51,7 @@ class Memory {
 
   // Memory of the caller, or fresh memory whose contents count as unwritten.
   void bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
-  void allocate(std::vector<int64_t> shape);
+  void allocate(std::vector<int64_t> shape, std::vector<int64_t> strides);
 
   const std::string& name() const { return name_; }
   size_t rank() const { return shape_.size(); }

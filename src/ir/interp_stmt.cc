@@ -94,13 +94,14 @@ struct SeqCode final : StmtCode {
 
 struct AllocateCode final : StmtCode {
   size_t memory;
-  std::vector<ExprPtr> shape;
+  std::vector<ExprPtr> shape, strides;
   StmtPtr body;
   void run(State& s) const override {
     s.forget();
-    std::vector<int64_t> extents;
+    std::vector<int64_t> extents, steps;
     for (const ExprPtr& e : shape) extents.push_back(e->eval(s).i);
-    s.memories[memory].allocate(std::move(extents));
+    for (const ExprPtr& e : strides) steps.push_back(e->eval(s).i);
+    s.memories[memory].allocate(std::move(extents), std::move(steps));
     body->run(s);
   }
 };
@@ -167,6 +168,8 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         auto code = std::make_unique<AllocateCode>();
         code->memory = memory_of(n.buffer);
         for (const Expr& extent : n.buffer.shape()) code->shape.push_back(expr(extent));
+        if (n.buffer.element().is_packed())  // its strides say which elements share a byte
+          for (const Expr& stride : n.buffer.strides()) code->strides.push_back(expr(stride));
         code->body = stmt(n.body);
         return code;
       },

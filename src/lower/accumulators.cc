@@ -96,19 +96,12 @@ struct Member {
   }
 
  private:
-  // `guard` of lane 0, where that is the last lane to be left out: the guard's smaller side rises with the lanes.
+  // Lane 0 is the last to be left out.
   static std::optional<Expr> first_lane(const Expr& guard, const std::vector<TileLoop>& loops) {
-    const auto* compare = as<Binary>(guard);
-    if (!compare || (compare->op != BinOp::kLt && compare->op != BinOp::kLe)) return std::nullopt;
-    Substitution zero;
-    for (const TileLoop& l : loops) {
-      if (l.kind != ForKind::kVectorized || !uses_var(guard, l.var)) continue;
-      const Expr next = substitute(compare->a, {{l.var.id(), Expr(l.var) + Expr(1)}});
-      const auto rise = as_int(simplify(next - compare->a));
-      if (uses_var(compare->b, l.var) || !rise || *rise <= 0) return std::nullopt;
-      zero[l.var.id()] = 0;
-    }
-    return simplify(substitute(guard, zero));
+    std::vector<Var> lanes;
+    for (const TileLoop& l : loops)
+      if (l.kind == ForKind::kVectorized) lanes.push_back(l.var);
+    return at_first(guard, lanes);
   }
 };
 
@@ -190,7 +183,7 @@ class Promoter {
         const auto run = find_run(members, n, buffer);
         if (!run) continue;
         std::vector<Stmt> part(members.begin() + run->first, members.begin() + run->last + 1);
-        members[run->first] = promoted(part, run->accumulator, run->initialised);
+        members[run->first] = promoted(part, *run);
         members.erase(members.begin() + run->first + 1, members.begin() + run->last + 1);
         return in_sequence(std::move(members));
       }
@@ -204,6 +197,7 @@ class Promoter {
     size_t first, last;
     bool initialised;  // the first member writes the whole tile and reads nothing of it
     Accumulator accumulator;
+    std::vector<Expr> needed;  // where one of these does not hold, the tile is not touched and may be unwritten
   };
 
   // The members around n that touch `buffer` by one tile only, if a reduction is among them.
@@ -220,7 +214,13 @@ class Promoter {
       return std::any_of(list.begin(), list.end(), [](const TileAccess& a) { return a.reduces; });
     };
     if (!fits(*accesses)) return std::nullopt;
-    Run run{n, n, false, {}};
+    Run run{n, n, false, {}, tile.needed};
+    const auto restrict_to = [&](const std::vector<TileAccess>& list) {
+      for (const TileAccess& a : list)
+        if (!std::equal(run.needed.begin(), run.needed.end(), a.needed.begin(), a.needed.end(), ExprEqual()))
+          run.needed.clear();
+    };
+    restrict_to(*accesses);
     const bool writes_all = accesses->size() == 1 && !tile.reads && !tile.repeats && !tile.conditional;
     if (!writes_all && !as<For>(members[n]) && !as<Store>(members[n])) return std::nullopt;  // first what is inside
     run.initialised = writes_all;
@@ -231,6 +231,7 @@ class Promoter {
       if (!more || !fits(*more)) break;
       if (more->empty()) continue;
       run.last = next;
+      restrict_to(*more);
       reduction = reduction || reduces(*more);
     }
     if (!reduction) return std::nullopt;
@@ -265,21 +266,22 @@ class Promoter {
     return count;
   }
 
-  Stmt promoted(const std::vector<Stmt>& part, const Accumulator& acc, bool initialised) {
+  Stmt promoted(const std::vector<Stmt>& part, const Run& run) {
+    const Accumulator& acc = run.accumulator;
     done_.insert(acc.buffer.id());
     std::vector<Stmt> out;
-    if (!initialised) out.push_back(copy(acc, true));
+    if (!run.initialised) out.push_back(copy(acc, true, run.needed));
     for (const Stmt& s : part) {
       Member member(s, acc.original);
       const Stmt with_tile = rewritten(s, acc, member, {}, {});
       out.push_back(member.needed.empty() ? with_tile : if_then(conjunction(member.needed), with_tile));
     }
-    out.push_back(copy(acc, false));
+    out.push_back(copy(acc, false, run.needed));
     return allocate(acc.buffer, seq(std::move(out)));
   }
 
   // The tile's loops around `acc[..] = C[..]` or `C[..] = acc[..]`.
-  Stmt copy(const Accumulator& acc, bool in) {
+  Stmt copy(const Accumulator& acc, bool in, const std::vector<Expr>& needed) {
     const Expr lanes = conjunction(lane_guards(acc.access.guards, acc.access.loops));
     Stmt s = in ? store(acc.buffer, acc.at({}), load(acc.original, acc.access.at, lanes))
                 : store(acc.original, acc.access.at, load(acc.buffer, acc.at({})));
@@ -290,7 +292,7 @@ class Promoter {
       const TileLoop& l = acc.access.loops[n];
       s = loop(l.var, l.extent, s, l.kind == ForKind::kVectorized ? l.kind : ForKind::kUnrolled);
     }
-    return refresh(s);
+    return refresh(needed.empty() ? s : if_then(conjunction(needed), s));
   }
 
   static bool on_lanes(const Expr& guard, const std::vector<TileLoop>& loops) {

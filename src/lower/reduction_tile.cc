@@ -139,6 +139,7 @@ class AccessCollector {
         }
         if (uses_one(c, tile)) return false;
         access.conditional = true;
+        if (const auto first = at_first(c, reductions); first && !is_int(*first, 1)) access.needed.push_back(*first);
       }
     return true;
   }
@@ -178,6 +179,19 @@ class AccessCollector {
 };
 
 }  // namespace
+
+std::optional<Expr> at_first(const Expr& guard, const std::vector<Var>& variables) {
+  const auto* compare = as<Binary>(guard);
+  if (!compare || (compare->op != BinOp::kLt && compare->op != BinOp::kLe)) return std::nullopt;
+  Substitution zero;
+  for (const Var& v : variables) {
+    if (!uses_var(guard, v)) continue;
+    const auto rise = as_int(simplify(substitute(compare->a, {{v.id(), Expr(v) + Expr(1)}}) - compare->a));
+    if (uses_var(compare->b, v) || !rise || *rise <= 0) return std::nullopt;
+    zero[v.id()] = 0;
+  }
+  return simplify(substitute(guard, zero));
+}
 
 std::optional<std::vector<TileAccess>> tile_accesses(const Stmt& s, const Buffer& buffer) {
   AccessCollector collector(buffer);

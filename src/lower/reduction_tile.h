@@ -19,11 +19,15 @@ struct TileAccess {
   std::vector<TileLoop> loops;   // whose variables occur in the subscripts, from the outside in
   std::vector<ir::Expr> guards;  // conditions around that don't mention a reduction variable
   std::vector<ir::Expr> at;
-  bool reduces = false;      // the outermost loop on the way does not occur in the subscripts
-  bool repeats = false;      // some loop on the way does not
-  bool reads = false;        // the stored value reads the buffer
-  bool conditional = false;  // under a condition on a reduction variable
+  bool reduces = false;          // the outermost loop on the way does not occur in the subscripts
+  bool repeats = false;          // some loop on the way does not
+  bool reads = false;            // the stored value reads the buffer
+  bool conditional = false;      // under a condition on a reduction variable
+  std::vector<ir::Expr> needed;  // without which no such condition holds
 };
+
+// `guard` where these variables are 0, if it holds nowhere unless it holds there: its smaller side rises with them.
+std::optional<ir::Expr> at_first(const ir::Expr& guard, const std::vector<ir::Var>& variables);
 
 // One access per store to `buffer` below `s`; empty when the buffer is not touched there. No value: the buffer is
 // touched in a way that no accumulator can stand for (other subscripts, parallel loops, extents that vary).

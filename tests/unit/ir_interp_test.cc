@@ -251,6 +251,19 @@ TEST_F(Interpreter, FindsRacesBetweenNestedLoops) {
   EXPECT_FAULT(run_ab(loop(i, 2, inner, ForKind::kParallel)), "data race on B[0]");
 }
 
+// Which elements share a byte is for the strides to say.
+TEST_F(Interpreter, RowsOfHalvesThatBeginAtBytesDoNotRace) {
+  const auto rows = [&](std::vector<Expr> strides) {
+    BufferNode node = *Buffer("t", Type::i(4), {4, 5}, Scope::kGlobal).operator->();
+    node.strides = std::move(strides);
+    const Buffer t(std::move(node));
+    const Stmt row = loop(j, 5, store(t, {i, j}, cast(Type::i(4), int_imm(Type::i(8), 3))));
+    return allocate(t, seq({loop(i, 4, row, ForKind::kParallel), store(B, {0}, f32(1))}));
+  };
+  EXPECT_FAULT(run_ab(rows({})), "data race on t[1, 0]");
+  EXPECT_EQ(message(run_ab(rows({6, 1}))), "");
+}
+
 TEST_F(Interpreter, FindsElementsThatAreGivenTwoValues) {
   const auto checked = [&](const Stmt& body) {
     return run(program({{A}, {B, true}}, body), {bytes_of(a), bytes_of(b)}, {.check_one_value = true});

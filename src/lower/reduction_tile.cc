@@ -90,8 +90,10 @@ class AccessCollector {
     if (f.kind == ForKind::kParallel || reads(f.extent, buffer_)) return false;
     const auto extent = as_int(f.extent);
     loops_.push_back({f.var, extent.value_or(-1), f.kind});
+    extents_.push_back(f.extent);
     const bool ok = visit(f.body);
     loops_.pop_back();
+    extents_.pop_back();
     return ok;
   }
 
@@ -121,7 +123,18 @@ class AccessCollector {
     }
     for (const Binding& let : lets_)
       if (in_subscripts(st, let.var)) return false;
+    need_iterations(access, st);
     return classify_guards(access, reductions) && reads_only_here(st, access);
+  }
+
+  void need_iterations(TileAccess& access, const Store& st) const {
+    for (size_t n = 0; n < loops_.size(); ++n) {
+      const bool varies =
+          std::any_of(loops_.begin(), loops_.end(), [&](const TileLoop& l) { return uses_var(extents_[n], l.var); });
+      if (loops_[n].extent >= 0 || varies || in_subscripts(st, loops_[n].var)) continue;
+      const Expr some = simplify(Expr(0) < extents_[n]);
+      if (!is_int(some, 1)) access.needed.push_back(some);
+    }
   }
 
   bool classify_guards(TileAccess& access, const std::vector<Var>& reductions) const {
@@ -169,6 +182,7 @@ class AccessCollector {
   const Buffer& buffer_;
   Touched touches_;
   std::vector<TileLoop> loops_;
+  std::vector<Expr> extents_;  // of the loops
   std::vector<Expr> conditions_;
   struct Binding {
     Var var;

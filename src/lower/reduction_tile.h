@@ -23,7 +23,7 @@ struct TileAccess {
   bool repeats = false;          // some loop on the way does not
   bool reads = false;            // the stored value reads the buffer
   bool conditional = false;      // under a condition on a reduction variable
-  std::vector<ir::Expr> needed;  // without which no such condition holds
+  std::vector<ir::Expr> needed;  // without which no such condition holds, or no iteration runs
 };
 
 // `guard` where these variables are 0, if it holds nowhere unless it holds there: its smaller side rises with them.

@@ -129,8 +129,9 @@ class AccessCollector {
 
   void need_iterations(TileAccess& access, const Store& st) const {
     for (size_t n = 0; n < loops_.size(); ++n) {
+      const auto inside = [&](const auto& bound) { return uses_var(extents_[n], bound.var); };
       const bool varies =
-          std::any_of(loops_.begin(), loops_.end(), [&](const TileLoop& l) { return uses_var(extents_[n], l.var); });
+          std::any_of(loops_.begin(), loops_.end(), inside) || std::any_of(lets_.begin(), lets_.end(), inside);
       if (loops_[n].extent >= 0 || varies || in_subscripts(st, loops_[n].var)) continue;
       const Expr some = simplify(Expr(0) < extents_[n]);
       if (!is_int(some, 1)) access.needed.push_back(some);

@@ -4,6 +4,7 @@ One round times each contestant once, in turn, with a pause in between so that t
 microseconds after a region, OpenMP's for milliseconds, OpenBLAS's for tens of them). A ratio is taken round by round, and its median is printed: it holds when the
 machine's speed drifts.
 """
+import argparse
 import dataclasses
 import statistics
 import time
@@ -58,3 +59,15 @@ def report(title: str, contestants: list[Contestant], work: float, unit: str = "
             line += f"   ours is {middle:.2f} x as fast ({low:.2f} .. {high:.2f})"
         print(line)
     print(flush=True)
+
+
+def compare_bandwidth(description: str, cases: list[tuple[str, int, Callable[[int], list[Contestant]]]]) -> None:
+    """Interleaves and reports each case on one thread and on two: (title, bytes a call, contestants of so many threads)."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--rounds", type=int, default=21)
+    rounds = parser.parse_args().rounds
+    for threads in (1, 2):
+        for title, size, contestants in cases:
+            competing = contestants(threads)
+            interleave(competing, rounds)
+            report(f"{title}, {threads} thread(s)", competing, size / 1e9, "GB/s")

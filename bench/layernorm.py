@@ -1,12 +1,12 @@
 """Layer normalisation of 512x768 and 4096x4096 float32, by hand, against oneDNN: one thread and two."""
-import argparse
+from functools import partial
 
 import numpy as np
 
 import tensorwright as tw
 from tensorwright import te
 from bench import peers
-from bench.harness import Contestant, interleave, report
+from bench.harness import Contestant, compare_bandwidth
 from bench.reductions import in_vectors
 
 SHAPES = [(512, 768), (4096, 4096)]
@@ -56,14 +56,8 @@ def contestants(rows, columns, threads):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=21)
-    rounds = parser.parse_args().rounds
-    for threads in (1, 2):
-        for rows, columns in SHAPES:
-            competing = contestants(rows, columns, threads)
-            interleave(competing, rounds)
-            report(f"layernorm {rows}x{columns} f32, {threads} thread(s)", competing, 8 * rows * columns / 1e9, "GB/s")
+    compare_bandwidth(__doc__, [(f"layernorm {rows}x{columns} f32", 8 * rows * columns, partial(contestants, rows, columns))
+                                for rows, columns in SHAPES])
 
 
 if __name__ == "__main__":

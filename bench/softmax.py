@@ -1,12 +1,12 @@
 """Softmax over the rows of 4096x1024 and 1000x1023 float32, by hand, against oneDNN: one thread and two."""
-import argparse
+from functools import partial
 
 import numpy as np
 
 import tensorwright as tw
 from tensorwright import te
 from bench import peers
-from bench.harness import Contestant, interleave, report
+from bench.harness import Contestant, compare_bandwidth
 from bench.reductions import in_vectors
 
 SHAPES = [(4096, 1024), (1000, 1023)]
@@ -46,14 +46,8 @@ def contestants(rows, columns, threads):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=21)
-    rounds = parser.parse_args().rounds
-    for threads in (1, 2):
-        for rows, columns in SHAPES:
-            competing = contestants(rows, columns, threads)
-            interleave(competing, rounds)
-            report(f"softmax {rows}x{columns} f32, {threads} thread(s)", competing, 8 * rows * columns / 1e9, "GB/s")
+    compare_bandwidth(__doc__, [(f"softmax {rows}x{columns} f32", 8 * rows * columns, partial(contestants, rows, columns))
+                                for rows, columns in SHAPES])
 
 
 if __name__ == "__main__":

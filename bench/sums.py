@@ -1,12 +1,12 @@
 """Sums of 4096x4096 float32 over rows, over columns and over all, by hand, against a read of the same memory in C."""
-import argparse
+from functools import partial
 
 import numpy as np
 
 import tensorwright as tw
 from tensorwright import te
 from bench import peers
-from bench.harness import Contestant, interleave, report
+from bench.harness import Contestant, compare_bandwidth
 from bench.reductions import in_vectors
 
 SHAPES = ["rows", "columns", "all"]
@@ -81,14 +81,7 @@ def contestants(name, threads):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=21)
-    rounds = parser.parse_args().rounds
-    for threads in (1, 2):
-        for name in SHAPES:
-            competing = contestants(name, threads)
-            interleave(competing, rounds)
-            report(f"sum of {SIZE}x{SIZE} f32 over {name}, {threads} thread(s)", competing, 4 * SIZE * SIZE / 1e9, "GB/s")
+    compare_bandwidth(__doc__, [(f"sum of {SIZE}x{SIZE} f32 over {name}", 4 * SIZE * SIZE, partial(contestants, name)) for name in SHAPES])
 
 
 if __name__ == "__main__":

@@ -1,3 +1,4 @@
+// Packing the parameters of a kernel, what it refuses, and the promises about values.
 #include <gtest/gtest.h>
 
 #include <cstring>

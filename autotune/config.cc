@@ -64,6 +64,8 @@ void Config::define_knob_json(const std::string& name, const std::vector<std::st
       value.numbers = {json.get<int64_t>()};
     else
       value.text = json.dump();
+    if (json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& v) { return v.is_number_integer(); }))
+      value.numbers = json.get<std::vector<int64_t>>();
     if (std::find(knob.values.begin(), knob.values.end(), value) == knob.values.end())
       knob.values.push_back(std::move(value));
   }

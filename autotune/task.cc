@@ -13,6 +13,7 @@
 
 #include "autotune/knobs.h"
 #include "autotune/rng.h"
+#include "autotune/sketch/sketch.h"
 #include "autotune/trace.h"
 #include "src/ir/externs.h"
 #include "tensorwright/externs.h"
@@ -175,7 +176,8 @@ Task::Task(std::string name, std::string args_json, Template run, Target target)
   auto state = std::make_shared<State>();
   state->name = name;
   const auto args = nlohmann::json::parse(args_json, nullptr, false);
-  if (!args.is_array()) tune_error("the arguments of task " + name + " must be a JSON array, not " + args_json);
+  if (!args.is_array() && !args.is_object())
+    tune_error("the arguments of task " + name + " must be a JSON array or object, not " + args_json);
   state->args_json = args.dump();
   state->run = std::move(run);
   state->target = std::move(target);
@@ -197,6 +199,19 @@ Task::Task(std::string name, std::string args_json, Template run, Target target)
   }
   state_ = std::move(state);
 }
+
+namespace {
+
+std::string name_of(const std::vector<te::Tensor>& args) {
+  for (auto t = args.rbegin(); t != args.rend(); ++t)
+    if (!t->op()->is_placeholder()) return t->op()->name;
+  return "kernel";  // of no output: the constructor refuses it
+}
+
+}  // namespace
+
+Task::Task(std::vector<te::Tensor> args, Target target, std::string name, std::string args_json)
+    : Task(name.empty() ? name_of(args) : std::move(name), std::move(args_json), automatic(args, target), target) {}
 
 const std::string& Task::name() const { return state_->name; }
 const std::string& Task::args() const { return state_->args_json; }

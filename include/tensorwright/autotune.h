@@ -4,7 +4,8 @@
 //   Template    a function that declares a computation and schedules it with knobs. It runs once, its Steps refer to
 //               knobs, and a candidate's Steps are made from that trace. A template that looks at a knob's value
 //               (Config::value) runs again for each value that it looks at.
-//   Task        a template with its arguments and a target. Its key in the log is the computation itself.
+//   Task        a template with its arguments, or the tensors alone, and a target. Its key in the log is the computation
+//               itself.
 //   tune        proposes, builds and runs candidates in worker processes, checks outputs, and appends one JSON line for
 //               each measurement. Running it again on the same log continues; nothing is measured twice. The same seed
 //               and the same log give the same decisions.
@@ -28,6 +29,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -114,7 +116,8 @@ class Config {
   // Define a knob; a second definition under one name must be the same, and the name must not be empty.
   void define_split(const std::string& name, int64_t extent, const SplitOptions& = {}, const std::string& axis = "");
   void define_knob(const std::string& name, const std::vector<int64_t>& values);
-  void define_knob_json(const std::string& name, const std::vector<std::string>& values);  // each value as JSON
+  // Each value as JSON. An array of integers counts as its numbers: factor("tile", 1) is the second of [6, 64].
+  void define_knob_json(const std::string& name, const std::vector<std::string>& values);
   void define_reorder(const std::string& name, const std::vector<std::string>& axes,
                       const std::vector<std::vector<int>>& orders = {});
   void define_annotate(const std::string& name, const std::vector<std::string>& axes,
@@ -178,6 +181,7 @@ struct Trial {
   double seconds = 0;  // median of one call; a lower bound when `beaten`
   double spread = 0;
   int runs = 0;
+  double rtol = 0;  // of the check of its output; 0: exact
   std::string detail;
   bool ok() const { return status == "ok"; }
 };
@@ -187,6 +191,10 @@ class Task {
   // `args` is a JSON array, for the log and for messages. Runs the template (twice: one that gives two different
   // answers is refused). Throws TuneError when it raises, or when what it returns cannot be lowered.
   Task(std::string name, std::string args_json, Template, Target);
+  // A space made from the tensors alone: the outputs are those of `args` that are computed, the schedule is found by
+  // rules (docs/tuning.md). Without a name, that of the last output. `args_json` may be an object too: the parameters of
+  // the operator that declared the tensors.
+  Task(std::vector<te::Tensor> args, Target, std::string name = "", std::string args_json = "[]");
 
   const std::string& name() const;
   const std::string& args() const;
@@ -213,9 +221,15 @@ struct Progress {
   double best_seconds = 0;  // 0: none yet
   double elapsed_s = 0, left_s = 0;
   const Trial* current = nullptr;
+  double flops = 0;                   // arithmetic of one call
+  double roof = 0;                    // FLOP/s that this machine can reach on it; 0: not known
+  std::string bound;                  // by what: "peak", "L2 bandwidth", "memory bandwidth"
+  std::map<std::string, int> failed;  // by status
+  int pruned = 0;                     // candidates that were not built: their lower bound exceeds the best time
 };
 
-// One line on stderr, rewritten: trials, best, current, failures, time left. For TuneOptions::on_trial.
+// A bar on stderr, rewritten: trials, best and its share of the peak, failures by kind, time left. For
+// TuneOptions::on_trial.
 void print_progress(const Progress&);
 
 struct TuneOptions {
@@ -225,11 +239,14 @@ struct TuneOptions {
   std::string search = "evolutionary";  // random, grid, evolutionary
   std::string model = "auto";           // none, xgb; auto: xgb where it was built in
   int early_stop = 0;                   // stop after so many trials without a better one; 0: never
+  bool stop_without_gain = false;       // stop when two batches brought nothing and the model sees nothing better
   double timeout_s = 10;                // of one run or build
   int number = 0, repeat = 0;           // calls per repeat and repeats; 0: adaptive
   int batch = 16;                       // proposals between two updates of the model
   int confirm = 4;                      // leaders that are timed again at the end
   double explore = 0.1;                 // share of proposals drawn at random
+  std::string model_file = {};          // the model starts from this file where there is one, and is kept in it
+  std::vector<std::string> transfer = {};  // logs, of any tasks, that the model learns from before the first batch
   std::function<void(const Progress&)> on_trial = {};
   std::function<void(const std::vector<Trial>&)> on_batch = {};
   std::function<bool()> should_stop = {};  // polled; true keeps what was measured and returns
@@ -242,6 +259,8 @@ struct TuneResult {
   std::vector<Trial> failures;
   double elapsed_s = 0;
   int measured = 0;      // by this call
+  int pruned = 0;        // never built: their lower bound exceeds the best time
+  int alike = 0;         // never built: other knobs for the loops of a candidate that was measured
   bool stopped = false;  // by should_stop
   std::string note;      // e.g. that there is no learned model in this build
 };
@@ -250,6 +269,25 @@ struct TuneResult {
 // that is not ours. The overload takes the Runner that measures: a board behind rpc, or a stub.
 TuneResult tune(const Task&, const TuneOptions& = {});
 TuneResult tune(const Task&, const TuneOptions&, runtime::Runner&);
+
+// One budget for many tasks: each next batch goes to the task where it should save most, by the time of its kernel, its
+// weight, and what its last batches brought, for each second of measuring.
+class TaskScheduler {
+ public:
+  // A weight says how often a kernel runs in the whole; without weights each runs once.
+  explicit TaskScheduler(std::vector<Task> tasks, std::vector<double> weights = {});
+
+  // `options.trials` are those of all tasks together, and one log holds them. The results stand in the order of the
+  // tasks. Throws as the function tune does.
+  std::vector<TuneResult> tune(const TuneOptions& options = {}) const;
+  std::vector<TuneResult> tune(const TuneOptions& options, runtime::Runner&) const;
+
+ private:
+  std::vector<TuneResult> run(const TuneOptions&, runtime::Runner*) const;
+
+  std::vector<Task> tasks_;
+  std::vector<double> weights_;
+};
 
 // The best recorded candidate for the task's computation and target. Throws LogError, or NoRecord, which names the
 // task, its arguments, the target and the call that tunes it.

@@ -1,0 +1,241 @@
+// Stages are classified by their bodies after inlining.
+#include "autotune/sketch/graph.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "schedule/loop_nest.h"
+#include "schedule/placement.h"
+#include "src/ir/equal.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+
+namespace tw::autotune::sketch {
+
+using schedule::StageNest;
+
+namespace {
+
+constexpr int64_t kInlineNodes = 64;  // a body larger than this is not repeated in its readers
+
+bool calls_function(const ir::Expr& body) {
+  bool found = false;
+  ir::walk(body, [&](const ir::Expr& e) {
+    const auto* call = ir::as<ir::Call>(e);
+    found = found || (call && call->fn != ir::Fn::kAbs && call->fn != ir::Fn::kFma &&
+                      call->fn != ir::Fn::kReinterpret && call->fn != ir::Fn::kFloor && call->fn != ir::Fn::kCeil &&
+                      call->fn != ir::Fn::kRound && call->fn != ir::Fn::kTrunc && call->fn != ir::Fn::kSqrt);
+    return !found;
+  });
+  return found;
+}
+
+int64_t nodes_of(const std::vector<ir::Expr>& bodies) {
+  int64_t nodes = 0;
+  for (const ir::Expr& body : bodies) ir::walk(body, [&](const ir::Expr&) { return ++nodes <= 100'000; });
+  return nodes;
+}
+
+// Select(condition, read, constant), as padding is written.
+bool is_padding(const ir::Expr& body) {
+  const auto* choice = ir::as<ir::Select>(body);
+  return choice && ((ir::as<ir::Load>(choice->yes) && !ir::has_load(choice->no)) ||
+                    (ir::as<ir::Load>(choice->no) && !ir::has_load(choice->yes)));
+}
+
+// No arithmetic on the values: a copy, a transpose, padding.
+bool moves_only(const ir::Expr& body) { return ir::as<ir::Load>(body) != nullptr || is_padding(body); }
+
+std::vector<ir::Expr> loads_of(const std::vector<ir::Expr>& bodies) {
+  std::vector<ir::Expr> loads;
+  for (const ir::Expr& body : bodies)
+    ir::walk(body, [&](const ir::Expr& e) {
+      if (ir::as<ir::Load>(e) &&
+          std::none_of(loads.begin(), loads.end(), [&](const ir::Expr& known) { return ir::equal(known, e); }))
+        loads.push_back(e);
+      return true;
+    });
+  return loads;
+}
+
+std::vector<Axis> axes_of(const StageNest& nest, int first, int count) {
+  std::vector<Axis> axes;
+  for (int d = first; d < first + count; ++d) {
+    const schedule::Axis& axis = nest.axes[static_cast<size_t>(d)];
+    axes.push_back({axis.name, axis.var, axis.extent.value()});
+  }
+  return axes;
+}
+
+class Analysis {
+ public:
+  explicit Analysis(const std::vector<te::Tensor>& outputs) : s_(outputs) { graph_.outputs = outputs; }
+
+  Graph run() {
+    for (int i = 0; i < s_.nest().size(); ++i) graph_.stages.push_back(facts(i));
+    for (int i = 0; i < s_.nest().size(); ++i) choose_inlining(i);
+    const auto bodies = schedule::inline_bodies(s_.nest());
+    for (int i = 0; i < s_.nest().size(); ++i)
+      if (stage(i).computed() && !stage(i).inlined) describe(i, bodies[static_cast<size_t>(i)]);
+    for (int i = s_.nest().size(); i-- > 0;) find_readers(i);
+    return std::move(graph_);
+  }
+
+ private:
+  Stage& stage(int i) { return graph_.stages[static_cast<size_t>(i)]; }
+  const StageNest& nest(int i) const { return s_.nest().stage(i); }
+
+  Stage facts(int i) const;
+  void choose_inlining(int i);
+  bool worth_inlining(int i);
+  void describe(int i, const std::vector<ir::Expr>& bodies);
+  void find_readers(int i);
+
+  schedule::Schedule s_;
+  Graph graph_;
+  std::unordered_map<int, int64_t> nodes_;  // of bodies, with inlined stages expanded
+};
+
+// What is known of a stage alone.
+Stage Analysis::facts(int i) const {
+  const StageNest& from = nest(i);
+  Stage made;
+  made.name = from.name;
+  made.type = from.op->dtype();
+  made.output = from.output;
+  made.data = axes_of(from, 0, from.data_rank);
+  made.sums = axes_of(from, from.data_rank, from.reduce_rank);
+  for (const Axis& axis : made.data) made.elements *= std::max<int64_t>(axis.extent, 1);
+  if (const auto* input = std::get_if<te::Placeholder>(&from.op->kind)) {
+    made.param = input->param;
+    return made;
+  }
+  made.kind = from.op->scan()       ? StageKind::kScan
+              : from.op->external() ? StageKind::kExtern
+              : from.is_reduction() ? StageKind::kReduction
+                                    : StageKind::kPointwise;
+  made.bodies = from.bodies;
+  return made;
+}
+
+bool Analysis::worth_inlining(int i) {
+  const Stage& it = stage(i);
+  if (it.kind != StageKind::kPointwise || it.output || it.bodies.size() != 1) return false;
+  if (schedule::scan_around(s_.nest(), i) != schedule::kNone) return false;
+  int64_t nodes = nodes_of(it.bodies);
+  bool reads_computed = false;
+  for (const ir::Expr& load : loads_of(it.bodies)) {
+    const int source = s_.nest().find_stage(ir::as<ir::Load>(load)->buffer.id());
+    if (source == schedule::kNone) return false;
+    if (nodes_.contains(source)) nodes += nodes_.at(source);
+    reads_computed = reads_computed || stage(source).computed();
+  }
+  const std::vector<int> readers = readers_of(s_.nest(), i);
+  if (readers.empty() || nodes > kInlineNodes) return false;
+  const bool costs = calls_function(it.bodies[0]);
+  for (int reader : readers) {
+    if (stage(reader).kind == StageKind::kExtern || stage(reader).kind == StageKind::kScan) return false;
+    const bool repeats = stage(reader).kind == StageKind::kReduction || stage(reader).elements > it.elements;
+    if (repeats && (costs || (reads_computed && !moves_only(it.bodies[0])))) return false;
+  }
+  if (costs && readers.size() != 1) return false;
+  nodes_[i] = nodes;
+  return true;
+}
+
+void Analysis::choose_inlining(int i) {
+  if (worth_inlining(i)) stage(i).inlined = s_.try_apply(schedule::ComputeInline{stage(i).name}).ok();
+}
+
+void Analysis::describe(int i, const std::vector<ir::Expr>& bodies) {
+  Stage& it = stage(i);
+  if (it.kind == StageKind::kScan || it.kind == StageKind::kExtern) return;
+  it.bodies = bodies;
+  for (const ir::Expr& load : loads_of(bodies)) {
+    it.reads.push_back({s_.nest().find_stage(ir::as<ir::Load>(load)->buffer.id()), load});
+    for (const ir::Expr& at : it.reads.back().at()) it.gathers = it.gathers || ir::has_load(at);
+  }
+  for (const ir::Expr& body : bodies) it.expensive = it.expensive || calls_function(body);
+  it.pads = it.kind == StageKind::kPointwise && is_padding(bodies[0]);
+  it.operations = static_cast<double>(nodes_of(bodies));
+  for (const std::vector<Axis>& axes : {it.data, it.sums})
+    for (const Axis& axis : axes) it.operations *= static_cast<double>(std::max<int64_t>(axis.extent, 1));
+  if (product_of(it)) it.kind = StageKind::kContraction;
+}
+
+// REQUIRES: those of later stages are known.
+void Analysis::find_readers(int i) {
+  std::set<int> found;
+  for (int reader : readers_of(s_.nest(), i)) {
+    if (stage(reader).inlined)
+      found.insert(stage(reader).readers.begin(), stage(reader).readers.end());
+    else
+      found.insert(reader);
+  }
+  stage(i).readers.assign(found.begin(), found.end());
+}
+
+// Whether some axis along which `one` runs and `other` stands still repeats the reads of `other`.
+bool reused(const Stage& stage, const Access& one, const Access& other) {
+  return std::any_of(stage.data.begin(), stage.data.end(),
+                     [&](const Axis& axis) { return axis.extent > 1 && one.uses(axis) && !other.uses(axis); });
+}
+
+}  // namespace
+
+bool Access::uses(const Axis& axis) const { return ir::uses_var(load, axis.var); }
+
+int Graph::find(const std::string& name) const {
+  for (size_t i = 0; i < stages.size(); ++i)
+    if (stages[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+Graph analyse(const std::vector<te::Tensor>& outputs) { return Analysis(outputs).run(); }
+
+std::optional<Product> product_of(const Stage& stage) {
+  if (stage.bodies.size() != 1 || stage.reads.size() != 2 || stage.gathers) return std::nullopt;
+  const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
+  if (!sum || sum->op != ir::ReduceOp::kSum || !!sum->where || !sum->init.empty()) return std::nullopt;
+  ir::Expr source = sum->sources[0];
+  while (const auto* cast = ir::as<ir::Cast>(source)) source = cast->value;
+  const auto* product = ir::as<ir::Binary>(source);
+  if (!product || product->op != ir::BinOp::kMul) return std::nullopt;
+  const std::vector<ir::Expr> a = loads_of({product->a}), b = loads_of({product->b});
+  if (a.size() != 1 || b.size() != 1 || ir::equal(a[0], b[0])) return std::nullopt;
+  const bool in_order = ir::equal(a[0], stage.reads[0].load);
+  const Product found{in_order ? 0 : 1, in_order ? 1 : 0};
+  const Access &left = stage.reads[static_cast<size_t>(found.left)],
+               &right = stage.reads[static_cast<size_t>(found.right)];
+  if (!reused(stage, left, right) || !reused(stage, right, left)) return std::nullopt;
+  return found;
+}
+
+bool reads_in_place(const Graph& graph, int reader, int stage) {
+  const Stage &to = graph.at(reader), &from = graph.at(stage);
+  if (to.kind != StageKind::kPointwise || to.data.size() != from.data.size()) return false;
+  for (size_t d = 0; d < to.data.size(); ++d)
+    if (to.data[d].extent != from.data[d].extent) return false;
+  bool any = false;
+  for (const Access& read : to.reads) {
+    if (read.stage != stage) continue;
+    any = true;
+    for (size_t d = 0; d < read.at().size(); ++d) {
+      const auto* var = ir::as<ir::VarRef>(read.at()[d]);
+      if (!var || !(var->var == to.data[d].var)) return false;
+    }
+  }
+  return any;
+}
+
+std::optional<int64_t> stride_along(const Access& read, const Axis& axis) {
+  for (size_t d = 0; d + 1 < read.at().size(); ++d)
+    if (ir::uses_var(read.at()[d], axis.var)) return std::nullopt;
+  if (read.at().empty()) return 0;
+  const ir::Expr& last = read.at().back();
+  const ir::Expr next = ir::substitute(last, {{axis.var.id(), ir::Expr(axis.var) + ir::Expr(1)}});
+  return ir::as_int(ir::simplify(next - last));
+}
+
+}  // namespace tw::autotune::sketch

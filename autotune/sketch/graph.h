@@ -1,0 +1,83 @@
+// What a tensor expression is made of, as far as a rule wants to know: each stage's kind, who reads it and how.
+//
+// Facts are those after inlining: a pointwise stage whose repetition costs less than a trip through memory is
+// `inlined`, and bodies, reads and readers of the others look through it. A rule may place such a stage itself by
+// making it a member of its group.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensorwright/schedule.h"
+
+namespace tw::autotune::sketch {
+
+enum class StageKind : uint8_t {
+  kInput,        // a placeholder
+  kPointwise,    // no reduction: elementwise, broadcasts, gathers, copies, padding
+  kReduction,    // any reduction that is no contraction: sums of rows, windows, argmax, matrix times vector
+  kContraction,  // a sum of products of two reads, each of which is used again along an axis of the other
+  kScan,
+  kExtern,
+};
+
+struct Axis {
+  std::string name;
+  ir::Var var;
+  int64_t extent = 1;
+};
+
+// A read of a stage: subscripts over the reader's axes.
+struct Access {
+  int stage = -1;
+  ir::Expr load;
+  const std::vector<ir::Expr>& at() const { return ir::as<ir::Load>(load)->at; }
+  bool uses(const Axis& axis) const;
+};
+
+struct Stage {
+  std::string name;
+  StageKind kind = StageKind::kInput;
+  ir::Type type;
+  bool output = false;
+  bool inlined = false;
+  bool param = false;            // an input that may be packed ahead
+  std::vector<Axis> data, sums;  // data axes, reduction axes
+  std::vector<ir::Expr> bodies;  // one for each output, with inlined stages expanded
+  std::vector<Access> reads;     // distinct ones, in order of occurrence
+  std::vector<int> readers;      // stages that are not inlined, through inlined ones too
+  bool pads = false;             // pointwise: a choice between a read and a constant
+  bool gathers = false;          // a subscript is read from memory
+  bool expensive = false;        // exp and the like
+  int64_t elements = 1;          // of one output
+  double operations = 1;         // nodes of the bodies, times the iterations of all axes
+  bool computed() const { return kind != StageKind::kInput; }
+  bool reduces() const { return kind == StageKind::kReduction || kind == StageKind::kContraction; }
+};
+
+// The two operands of a contraction, by position in its reads.
+struct Product {
+  int left = -1, right = -1;
+};
+
+struct Graph {
+  std::vector<te::Tensor> outputs;
+  std::vector<Stage> stages;  // producers first
+  const Stage& at(int i) const { return stages[static_cast<size_t>(i)]; }
+  int find(const std::string& name) const;  // -1 when there is none
+};
+
+// REQUIRES: extents are known.
+Graph analyse(const std::vector<te::Tensor>& outputs);
+
+// Of a sum of products of two reads.
+std::optional<Product> product_of(const Stage&);
+// Whether `reader` has no reduction and reads `stage` only where it writes itself: same axes, same order.
+bool reads_in_place(const Graph&, int reader, int stage);
+// How far a step along the axis moves the read's last subscript, when no other subscript moves: 0 for none that is
+// constant.
+std::optional<int64_t> stride_along(const Access&, const Axis&);
+
+}  // namespace tw::autotune::sketch

@@ -1,0 +1,90 @@
+// Sums in vectors, and questions about loops.
+#include "autotune/sketch/lanes.h"
+
+#include <algorithm>
+
+#include "schedule/loop_nest.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+std::vector<std::string> loops(const schedule::Schedule& s, const std::string& stage, bool reduction) {
+  const schedule::StageNest& nest = s.nest().stage(s.nest().find_stage(stage));
+  std::vector<std::string> names;
+  for (schedule::AxisId leaf : nest.leaves)
+    if (const schedule::Axis& axis = nest.axes[static_cast<size_t>(leaf)]; axis.reduction == reduction)
+      names.push_back(axis.name);
+  return names;
+}
+
+double touched(const Stage& stage, const Access& read) {
+  double elements = 1;
+  for (const std::vector<Axis>& axes : {stage.data, stage.sums})
+    for (const Axis& axis : axes)
+      if (read.uses(axis)) elements *= static_cast<double>(axis.extent);
+  return elements;
+}
+
+}  // namespace
+
+std::vector<std::string> data_loops(const schedule::Schedule& s, const std::string& stage) {
+  return loops(s, stage, false);
+}
+std::vector<std::string> sum_loops(const schedule::Schedule& s, const std::string& stage) {
+  return loops(s, stage, true);
+}
+
+int64_t lanes_of(const Stage& stage, const Target& target) {
+  return std::max(1, target.lanes(std::max<int>(8, stage.type.bits)));
+}
+
+int64_t extents(const std::vector<Axis>& axes) {
+  int64_t product = 1;
+  for (const Axis& axis : axes) product *= axis.extent;
+  return product;
+}
+
+bool shares_bytes(const Stage& stage) { return stage.type.is_packed(); }
+
+const Access* main_read(const Stage& stage) {
+  const Access* most = nullptr;
+  for (const Access& read : stage.reads)
+    if (!most || touched(stage, read) > touched(stage, *most)) most = &read;
+  return most;
+}
+
+std::vector<int64_t> up_to(int64_t limit, const std::vector<int64_t>& values) {
+  std::vector<int64_t> kept;
+  for (int64_t value : values)
+    if (value <= limit && std::find(kept.begin(), kept.end(), value) == kept.end()) kept.push_back(value);
+  if (kept.empty()) kept.push_back(std::max<int64_t>(limit, 1));
+  return kept;
+}
+
+std::string rfactor(Sketch& sketch, const std::string& stage, const std::string& axis, int64_t factor_axis) {
+  const std::string name = sketch.s.nest().unique_name(stage + ".rf");
+  sketch.step(schedule::Rfactor{stage, axis, factor_axis});
+  return name;
+}
+
+void sum_in_vectors(Sketch& sketch, const std::string& stage, const Place& at, int64_t width) {
+  std::vector<std::string> levels;
+  for (; width > 1; width /= 2) {
+    const std::string axis = sum_loops(sketch.s, stage).back();
+    sketch.step(schedule::Split{stage, axis, schedule::Factor(width), {}, ir::Tail::kAuto});
+    levels.push_back(rfactor(sketch, stage, axis + ".i", -1));
+  }
+  sketch.step(schedule::ComputeAt{stage, at.consumer, at.axis});
+  for (const std::string& level : levels) {
+    const std::vector<std::string> sums = sum_loops(sketch.s, level), data = data_loops(sketch.s, level);
+    std::vector<std::string> order = sums;
+    order.insert(order.end(), data.begin(), data.end());
+    sketch.step(schedule::ComputeAt{level, at.consumer, at.axis});
+    sketch.reorder(level, order);
+    sketch.step(schedule::Vectorize{level, data.back()});
+    if (level != levels.front()) sketch.step(schedule::Unroll{level, sums.back()});
+  }
+}
+
+}  // namespace tw::autotune::sketch

@@ -1,0 +1,42 @@
+// Pieces of a schedule that several rules share: loops by name, and sums in vectors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autotune/sketch/sketch.h"
+
+namespace tw::autotune::sketch {
+
+inline constexpr double kParallelWork = 20'000;  // operations below which threads cost more than they give
+
+// The loops of a stage as they now stand, from the outside in.
+std::vector<std::string> data_loops(const schedule::Schedule&, const std::string& stage);
+std::vector<std::string> sum_loops(const schedule::Schedule&, const std::string& stage);
+
+int64_t lanes_of(const Stage&, const Target&);  // of its elements in a register, at least 1
+int64_t extents(const std::vector<Axis>&);      // their product
+// Whether two threads that write neighbours may write one byte.
+bool shares_bytes(const Stage&);
+// The read that touches most elements while the stage runs; null where it reads nothing.
+const Access* main_read(const Stage&);
+
+// `values` that are at most `limit`, at least 1, each once; `limit` where none is.
+std::vector<int64_t> up_to(int64_t limit, const std::vector<int64_t>& values);
+
+// Applies Rfactor, and gives the name of the stage that it makes.
+std::string rfactor(Sketch&, const std::string& stage, const std::string& axis, int64_t factor_axis);
+
+struct Place {
+  std::string consumer, axis;
+};
+
+//   for k: S[i] += A[i, k]     ==>     for k.o: vectorized k.i in 0..width: S.rf[i, k.i] += A[i, k]
+//                                      unrolled halves: S.rf_1[i, 0..width/2] += ..., and so on down to S
+//
+// Computes `stage`, a reduction, inside `at`: `width` partial results, a power of two, side by side. Several vectors,
+// so that no operation waits for the one before; then halves are added to halves, for a loop over the partial results
+// would be a chain as long as their number.
+void sum_in_vectors(Sketch&, const std::string& stage, const Place& at, int64_t width);
+
+}  // namespace tw::autotune::sketch

@@ -1,0 +1,106 @@
+// Pointwise stages, which move values or compute each from a few: arithmetic, transposes, gathers, concatenation.
+//
+//   B[i, j] = f(A[i, j])    ==>    parallel i*j.o: for i*j.i.o: vectorized i*j.i.i
+//   B[i, j] = A[j, i]       ==>    parallel i.o: for j.o: for i.i unrolled: vectorized j.i
+//
+// Where all reads are in place the stage is one long row, whatever its shape. Where some read runs along another axis
+// than the result does, tiles of both axes use whole cache lines of both.
+#include <algorithm>
+
+#include "autotune/sketch/lanes.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int kNoAxis = -1;
+
+// Whether every read is of the element that is written, in a tensor of the same shape.
+bool one_row(const Graph& graph, int root) {
+  const Stage& stage = graph.at(root);
+  return std::all_of(stage.reads.begin(), stage.reads.end(),
+                     [&](const Access& read) { return reads_in_place(graph, root, read.stage); });
+}
+
+// An axis but the last along which something is contiguous that is not along the last.
+int crossed_axis(const Stage& stage) {
+  for (const Access& read : stage.reads)
+    for (int d = 0; d + 1 < static_cast<int>(stage.data.size()); ++d)
+      if (stage.data[static_cast<size_t>(d)].extent > 1 &&
+          stride_along(read, stage.data[static_cast<size_t>(d)]) == 1 && read.uses(stage.data.back()))
+        return d;
+  return kNoAxis;
+}
+
+class Pointwise {
+ public:
+  Pointwise(Sketch& sketch, const Group& group)
+      : sketch_(sketch),
+        stage_(sketch.graph.at(group.root)),
+        lanes_(lanes_of(stage_, sketch.target)),
+        crossed_(crossed_axis(stage_)),
+        flat_(crossed_ == kNoAxis && one_row(sketch.graph, group.root)) {}
+
+  void run() {
+    std::vector<std::string> outer, inner;
+    for (size_t d = 0; d + 1 < stage_.data.size(); ++d)
+      if (static_cast<int>(d) != crossed_) outer.push_back(stage_.data[d].name);
+    std::string lane = stage_.data.back().name;
+    if (crossed_ != kNoAxis) cross(outer, inner);
+    if (flat_ || outer.empty()) {
+      outer.push_back(lane);
+      lane = sketch_.fuse(stage_.name, outer);
+      outer = chunk(lane);
+      lane += ".i";
+    }
+    sketch_.cfg.define_knob(knob("lanes"), up_to(row(), {4 * lanes_, lanes_, 2 * lanes_, 16 * lanes_}));
+    sketch_.step(schedule::Split{stage_.name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+    std::vector<std::string> order = outer;
+    order.push_back(lane + ".o");
+    order.insert(order.end(), inner.begin(), inner.end());
+    order.push_back(lane + ".i");
+    sketch_.reorder(stage_.name, order);
+    sketch_.step(schedule::Vectorize{stage_.name, lane + ".i"});
+    if (stage_.operations >= kParallelWork && !shares_bytes(stage_))
+      sketch_.step(schedule::Parallel{stage_.name, sketch_.fuse(stage_.name, outer)});
+  }
+
+ private:
+  std::string knob(const std::string& what) const { return stage_.name + "." + what; }
+  int64_t row() const { return flat_ ? stage_.elements : stage_.data.back().extent; }
+
+  // The rows of a tile; several, and each vector that is read along them meets the same cache lines again.
+  void cross(std::vector<std::string>& outer, std::vector<std::string>& inner) {
+    const Axis& axis = stage_.data[static_cast<size_t>(crossed_)];
+    sketch_.cfg.define_knob(knob("rows"), up_to(axis.extent, {lanes_, 4, 8, 2 * lanes_, 1}));
+    sketch_.step(schedule::Split{stage_.name, axis.name, sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
+    outer.push_back(axis.name + ".o");
+    inner.push_back(axis.name + ".i");
+    sketch_.step(schedule::Unroll{stage_.name, axis.name + ".i"});
+  }
+
+  // Threads take shares of the one row.
+  std::vector<std::string> chunk(const std::string& loop) {
+    sketch_.cfg.define_knob(knob("tasks"), up_to(stage_.elements, {16, 2, 4, 64}));
+    sketch_.step(schedule::Split{stage_.name, loop, {}, sketch_.cfg.factor(knob("tasks")), ir::Tail::kAuto});
+    return {loop + ".o"};
+  }
+
+  Sketch& sketch_;
+  const Stage& stage_;
+  const int64_t lanes_;
+  const int crossed_;
+  const bool flat_;
+};
+
+}  // namespace
+
+std::optional<Group> match_pointwise(const Graph& graph, int root) {
+  const Stage& stage = graph.at(root);
+  if (stage.kind != StageKind::kPointwise || stage.data.empty() || stage.elements < 2) return std::nullopt;
+  return Group{root, root, {root}};
+}
+
+void apply_pointwise(Sketch& sketch, const Group& group) { Pointwise(sketch, group).run(); }
+
+}  // namespace tw::autotune::sketch

@@ -1,0 +1,254 @@
+// Reductions whose elements lie side by side in memory: windows (pooling, depthwise convolution), sums of columns, a
+// vector times a matrix. A tile of the result stays in registers while the reduction runs:
+//
+//   parallel n, h: for w.o, c.o:               for kh, kw unrolled: for w.i unrolled: vectorized c.i: C.local += ...
+//                                              for w.i unrolled: vectorized c.i: O = epilogue of C.local
+//
+// A long reduction reads rows of memory that are far longer than a tile: a block of the result is then a row of tiles,
+// which stays in the nearest cache while a few terms at a time are added to all of it. Where the result is too small to
+// keep threads busy, the reduction itself is shared out by rfactor:
+//
+//   parallel k.o: for k.i.o: for j.o: for k.i.i unrolled: vectorized j.i: C.rf[k.o, j] += ...
+//   for j.o: for k.o: vectorized j.i: C[j] += C.rf[k.o, j]
+#include <algorithm>
+
+#include "autotune/sketch/lanes.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int64_t kWindow = 64;          // terms that are written out
+constexpr int64_t kSmallResult = 65536;  // elements of which a copy for each thread costs little
+constexpr int64_t kEnoughTasks = 12;     // iterations that keep a few threads busy to the end
+constexpr int kNoAxis = -1;
+
+// The data axis along which most of the memory is contiguous.
+int lane_axis(const Stage& sum) {
+  const Access* main = main_read(sum);
+  int last = kNoAxis;
+  for (int d = static_cast<int>(sum.data.size()); d-- > 0;) {
+    const Axis& axis = sum.data[static_cast<size_t>(d)];
+    if (axis.extent < 2) continue;
+    if (main && stride_along(*main, axis) == 1) return d;
+    if (last == kNoAxis) last = d;
+  }
+  return last;
+}
+
+class Tiles {
+ public:
+  Tiles(Sketch& sketch, const Group& group)
+      : sketch_(sketch),
+        root_(sketch.graph.at(group.root)),
+        sum_(sketch.graph.at(group.anchor)),
+        fused_(group.root != group.anchor),
+        lanes_(lanes_of(sum_, sketch.target)),
+        j_(lane_axis(sum_)) {
+    for (int d = 0; d < static_cast<int>(sum_.data.size()); ++d)
+      if (d != j_ && sum_.data[static_cast<size_t>(d)].extent > 1) i_ = d;
+    columns_ = root_.data[static_cast<size_t>(j_)].extent;
+  }
+
+  void run() {
+    long_ = extents(sum_.sums) > kWindow;
+    if (long_ && root_.elements <= kSmallResult && sum_.bodies.size() == 1) {
+      sketch_.cfg.define_knob(knob("parts"), up_to(sum_.sums[0].extent, {1, 2, 4, 8, 16}));
+      if (sketch_.cfg.value(knob("parts")) > 1) return in_parts();
+    }
+    in_tiles();
+  }
+
+ private:
+  std::string knob(const std::string& what) const { return sum_.name + "." + what; }
+  const std::string& name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
+  bool parallel() const { return sum_.operations >= kParallelWork && !shares_bytes(root_); }
+
+  void in_tiles();
+  std::vector<std::string> root_loops();
+  std::string share(const std::vector<std::string>& outer);
+  void tile_loops(const std::string& stage);
+  std::vector<std::string> split_sums(const std::string& stage, std::string* inner);
+  void in_parts();
+
+  Sketch& sketch_;
+  const Stage &root_, &sum_;
+  const bool fused_;  // the root is an epilogue
+  const int64_t lanes_;
+  const int j_;
+  int i_ = kNoAxis;
+  int64_t columns_ = 1;
+  bool long_ = false;
+};
+
+void Tiles::in_tiles() {
+  if (!fused_) sketch_.step(schedule::CacheWrite{sum_.name, ir::Scope::kLocal});
+  const std::string stage = fused_ ? sum_.name : sum_.name + ".local";
+  const std::string at = share(root_loops());
+  sketch_.step(schedule::ComputeAt{stage, root_.name, at});
+  tile_loops(stage);
+}
+
+// Splits the root's loops into those over tiles, which it gives, and those of a tile.
+std::vector<std::string> Tiles::root_loops() {
+  std::vector<std::string> outer, inner;
+  for (int d = 0; d < static_cast<int>(root_.data.size()); ++d)
+    if (d != i_ && d != j_) outer.push_back(name(d));
+  if (i_ != kNoAxis) {
+    sketch_.cfg.define_knob(knob("rows"), up_to(root_.data[static_cast<size_t>(i_)].extent, {4, 1, 2, 3, 6, 7, 8}));
+    sketch_.step(schedule::Split{root_.name, name(i_), sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
+    outer.push_back(name(i_) + ".o");
+    inner.push_back(name(i_) + ".i");
+  }
+  const std::vector<int64_t> tiles = {lanes_, 2 * lanes_, 3 * lanes_, 4 * lanes_};
+  sketch_.cfg.define_knob(knob("lanes"), up_to(columns_, tiles));
+  std::string lane = name(j_);
+  if (long_) {
+    sketch_.cfg.define_knob(knob("block"), up_to(columns_, {12 * lanes_, 48 * lanes_, 192 * lanes_, columns_}));
+    sketch_.step(schedule::Split{root_.name, lane, sketch_.cfg.factor(knob("block")), {}, ir::Tail::kAuto});
+    outer.push_back(lane + ".o");
+    lane += ".i";
+  }
+  sketch_.step(schedule::Split{root_.name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+  (long_ ? inner : outer).push_back(lane + ".o");
+  inner.push_back(lane + ".i");
+  std::vector<std::string> order = outer;
+  order.insert(order.end(), inner.begin(), inner.end());
+  sketch_.reorder(root_.name, order);
+  if (i_ != kNoAxis) sketch_.step(schedule::Unroll{root_.name, name(i_) + ".i"});
+  sketch_.step(schedule::Vectorize{root_.name, inner.back()});
+  return outer;
+}
+
+// Makes as many of the outer loops parallel as give threads enough to do, or all; gives the innermost loop around
+// tiles.
+std::string Tiles::share(const std::vector<std::string>& outer) {
+  if (!parallel()) return outer.back();
+  std::vector<std::string> shared;
+  int64_t tasks = 1;
+  const int whole = static_cast<int>(root_.data.size()) - 1 - (i_ != kNoAxis);
+  for (int d = 0, taken = 0; d < static_cast<int>(root_.data.size()) && taken < whole; ++d) {
+    if (d == i_ || d == j_) continue;
+    if (tasks >= kEnoughTasks) break;
+    tasks *= root_.data[static_cast<size_t>(d)].extent;
+    shared.push_back(outer[static_cast<size_t>(taken++)]);
+  }
+  bool all = true;
+  if (tasks >= kEnoughTasks) {
+    sketch_.cfg.define_knob(knob("collapse"), {0, 1});
+    all = sketch_.cfg.value(knob("collapse")) == 1;
+  }
+  if (all) shared = outer;
+  const std::string loop = sketch_.fuse(root_.name, shared);
+  sketch_.step(schedule::Parallel{root_.name, loop});
+  return shared.size() == outer.size() ? loop : outer.back();
+}
+
+void Tiles::tile_loops(const std::string& stage) {
+  std::vector<std::string> order, inner;
+  for (int d = 0; d < static_cast<int>(sum_.data.size()); ++d)
+    if (d != i_ && d != j_) order.push_back(sum_.data[static_cast<size_t>(d)].name);
+  const std::string j = sum_.data[static_cast<size_t>(j_)].name;
+  sketch_.step(schedule::Split{stage, j, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+  std::string terms;
+  const std::vector<std::string> sums = split_sums(stage, &terms);
+  order.insert(order.end(), sums.begin(), sums.end());
+  order.push_back(j + ".o");
+  if (!terms.empty()) order.push_back(terms);
+  if (i_ != kNoAxis) order.push_back(sum_.data[static_cast<size_t>(i_)].name);
+  order.push_back(j + ".i");
+  sketch_.reorder(stage, order);
+  if (i_ != kNoAxis) sketch_.step(schedule::Unroll{stage, sum_.data[static_cast<size_t>(i_)].name});
+  sketch_.step(schedule::Vectorize{stage, j + ".i"});
+  if (long_) return;
+  sketch_.cfg.define_annotate(knob("unroll"), sums, "try_unroll");
+  sketch_.cfg.apply_annotate(knob("unroll"), sketch_.s, stage, sums);
+}
+
+// The reduction's loops; of a long one, the terms that are added to a tile at a time are a loop of their own. They may
+// lie far apart: memory gives several streams faster than one.
+std::vector<std::string> Tiles::split_sums(const std::string& stage, std::string* terms) {
+  std::vector<std::string> sums = sum_loops(sketch_.s, stage);
+  if (!long_) return sums;
+  const std::string last = sums.back();
+  sketch_.cfg.define_knob(knob("terms"), up_to(sum_.sums.back().extent, {4, 8, 16, 1}));
+  sketch_.cfg.define_knob(knob("streams"), {0, 1});
+  const schedule::Factor count = sketch_.cfg.factor(knob("terms"));
+  if (sketch_.cfg.value(knob("streams")) == 1) {
+    sketch_.step(schedule::Split{stage, last, {}, count, ir::Tail::kAuto});
+    *terms = last + ".o";
+    sums.back() = last + ".i";
+  } else {
+    sketch_.step(schedule::Split{stage, last, count, {}, ir::Tail::kAuto});
+    *terms = last + ".i";
+    sums.back() = last + ".o";
+  }
+  sketch_.step(schedule::Unroll{stage, *terms});
+  return sums;
+}
+
+void Tiles::in_parts() {
+  const std::string first = sum_.sums[0].name;
+  sketch_.step(schedule::Split{sum_.name, first, {}, sketch_.cfg.factor(knob("parts")), ir::Tail::kAuto});
+  const std::string parts = rfactor(sketch_, sum_.name, first + ".o", 0);
+  sketch_.cfg.define_knob(knob("lanes"), up_to(columns_, {4 * lanes_, lanes_, 2 * lanes_, 8 * lanes_}));
+  const schedule::Factor lanes = sketch_.cfg.factor(knob("lanes"));
+
+  std::vector<std::string> order = data_loops(sketch_.s, parts);
+  const std::string share = order[0], j = order[static_cast<size_t>(j_) + 1];
+  order.erase(order.begin() + j_ + 1);
+  sketch_.step(schedule::Split{parts, j, lanes, {}, ir::Tail::kAuto});
+  std::string terms;
+  for (const std::string& sum : split_sums(parts, &terms)) order.push_back(sum);
+  for (const std::string& loop : {j + ".o", terms, j + ".i"}) order.push_back(loop);
+  sketch_.reorder(parts, order);
+  sketch_.step(schedule::Vectorize{parts, j + ".i"});
+  sketch_.step(schedule::Parallel{parts, share});
+
+  sketch_.step(schedule::Split{root_.name, name(j_), lanes, {}, ir::Tail::kAuto});
+  std::vector<std::string> tiles;
+  for (int d = 0; d < static_cast<int>(root_.data.size()); ++d)
+    if (d != j_) tiles.push_back(name(d));
+  tiles.push_back(name(j_) + ".o");
+  order = tiles;
+  if (!fused_) order.push_back(sum_loops(sketch_.s, sum_.name).back());
+  order.push_back(name(j_) + ".i");
+  sketch_.reorder(root_.name, order);
+  sketch_.step(schedule::Vectorize{root_.name, name(j_) + ".i"});
+  if (!fused_) return;
+  order = sum_loops(sketch_.s, sum_.name);
+  for (int d = 0; d < static_cast<int>(sum_.data.size()); ++d)
+    if (d != j_) order.push_back(sum_.data[static_cast<size_t>(d)].name);
+  order.push_back(sum_.data[static_cast<size_t>(j_)].name);
+  sketch_.step(schedule::ComputeAt{sum_.name, root_.name, tiles.back()});
+  sketch_.reorder(sum_.name, order);
+  sketch_.step(schedule::Vectorize{sum_.name, order.back()});
+}
+
+// The reduction whose elements `root` reads where it writes itself.
+int summed_in_place(const Graph& graph, int root) {
+  int found = -1;
+  for (const Access& read : graph.at(root).reads) {
+    const Stage& stage = graph.at(read.stage);
+    if (stage.reduces() && !stage.output && stage.readers == std::vector<int>{root} &&
+        reads_in_place(graph, root, read.stage))
+      found = read.stage;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Group> match_reduction(const Graph& graph, int root) {
+  const Stage& last = graph.at(root);
+  int sum = last.reduces() ? root : -1;
+  if (last.kind == StageKind::kPointwise) sum = summed_in_place(graph, root);
+  if (sum == -1 || lane_axis(graph.at(sum)) == kNoAxis || extents(graph.at(sum).sums) < 1) return std::nullopt;
+  Group group{root, sum, {root}};
+  if (sum != root) group.members.insert(group.members.begin(), sum);
+  return group;
+}
+
+void apply_reduction(Sketch& sketch, const Group& group) { Tiles(sketch, group).run(); }
+
+}  // namespace tw::autotune::sketch

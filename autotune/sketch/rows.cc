@@ -1,0 +1,311 @@
+// Rows: stages that share their outer axes, reductions among them, one row (or a few) at a time.
+//
+//   max[i] = max over j of A[i, j]              parallel i.o: for i.i:
+//   E[i, j] = exp(A[i, j] - max[i])       ==>     max, in vectors; E's row, vectorized
+//   total[i] = sum over j of E[i, j]              total, in vectors
+//   B[i, j] = E[i, j] / total[i]                  vectorized j: B[i, j]
+//
+// Softmax, layer normalisation, sums of rows: all passes over a row before the next row, so that all but the first find
+// it in a cache. The row axes are those of the root that every reduction keeps. Where rows lie one element after the
+// other in memory (softmax over channels), vectors go over rows instead:
+//
+//   parallel n, h, w.o: for c: vectorized w.i
+#include <algorithm>
+#include <map>
+
+#include "autotune/sketch/lanes.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int kNoAxis = -1;
+
+// Which axis of the root each data axis of a stage stands for, where all members read the stage there.
+using RootAxes = std::map<int, std::vector<int>>;
+
+int axis_of(const std::vector<Axis>& axes, const ir::Expr& subscript) {
+  const auto* var = ir::as<ir::VarRef>(subscript);
+  for (size_t d = 0; var && d < axes.size(); ++d)
+    if (axes[d].var == var->var) return static_cast<int>(d);
+  return kNoAxis;
+}
+
+RootAxes root_axes(const Graph& graph, const Group& group) {
+  RootAxes axes;
+  for (size_t d = 0; d < graph.at(group.root).data.size(); ++d) axes[group.root].push_back(static_cast<int>(d));
+  for (auto member = group.members.rbegin(); member != group.members.rend(); ++member)
+    for (const Access& read : graph.at(*member).reads) {
+      if (std::find(group.members.begin(), group.members.end(), read.stage) == group.members.end()) continue;
+      const bool first = !axes.contains(read.stage);
+      std::vector<int>& known = axes[read.stage];
+      if (first) known.resize(read.at().size(), kNoAxis);
+      for (size_t d = 0; d < read.at().size(); ++d) {
+        const int own = axis_of(graph.at(*member).data, read.at()[d]);
+        const int root = own == kNoAxis ? kNoAxis : axes[*member][static_cast<size_t>(own)];
+        if (first)
+          known[d] = root;
+        else if (known[d] != root)
+          known[d] = kNoAxis;
+      }
+    }
+  return axes;
+}
+
+struct Form {
+  std::vector<int> rows, inner;  // axes of the root
+  int lanes = kNoAxis;           // the row axis that vectors go along; none: along the rows' elements
+};
+
+// The axes of the root that every reduction has.
+std::vector<int> shared_axes(const Graph& graph, const Group& group, const RootAxes& axes) {
+  std::vector<int> rows;
+  for (int d = 0; d < static_cast<int>(graph.at(group.root).data.size()); ++d)
+    if (std::all_of(group.members.begin(), group.members.end(), [&](int member) {
+          const std::vector<int>& own = axes.at(member);
+          return !graph.at(member).reduces() || std::find(own.begin(), own.end(), d) != own.end();
+        }))
+      rows.push_back(d);
+  return rows;
+}
+
+bool runs_along_sum(const Stage& stage) {
+  const Access* read = main_read(stage);
+  return read && stride_along(*read, stage.sums.back()) == 1;
+}
+
+// The row axis along which all reductions' elements lie side by side.
+int common_lanes(const Graph& graph, const Group& group, const RootAxes& axes, const std::vector<int>& rows) {
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row)
+    if (std::all_of(group.members.begin(), group.members.end(), [&](int member) {
+          const Stage& stage = graph.at(member);
+          const Access* read = stage.reduces() ? main_read(stage) : nullptr;
+          if (!read) return !stage.reduces();
+          const std::vector<int>& own = axes.at(member);
+          const auto d = std::find(own.begin(), own.end(), *row) - own.begin();
+          return stride_along(*read, stage.data[static_cast<size_t>(d)]) == 1;
+        }))
+      return *row;
+  return kNoAxis;
+}
+
+std::optional<Form> form_of(const Graph& graph, const Group& group) {
+  const RootAxes axes = root_axes(graph, group);
+  const Stage& root = graph.at(group.root);
+  Form form{shared_axes(graph, group, axes), {}, kNoAxis};
+  int64_t rows = 1;
+  for (int d = 0; d < static_cast<int>(root.data.size()); ++d) {
+    const bool row = std::find(form.rows.begin(), form.rows.end(), d) != form.rows.end();
+    if (row) rows *= root.data[static_cast<size_t>(d)].extent;
+    if (!row) form.inner.push_back(d);
+  }
+  if (rows < 2 || extents(root.data) < 1) return std::nullopt;
+  bool along = true, others = false;
+  int64_t shortest = INT64_MAX;
+  for (int member : group.members) {
+    const Stage& stage = graph.at(member);
+    if (!stage.reduces()) continue;
+    along = along && runs_along_sum(stage);
+    shortest = std::min(shortest, extents(stage.sums));
+    others = others || member != group.root;
+  }
+  if (along && shortest >= 4) return form;
+  form.lanes = others ? common_lanes(graph, group, axes, form.rows) : kNoAxis;
+  if (form.lanes == kNoAxis) return std::nullopt;
+  return form;
+}
+
+class Rows {
+ public:
+  Rows(Sketch& sketch, const Group& group)
+      : sketch_(sketch),
+        group_(group),
+        root_(sketch.graph.at(group.root)),
+        axes_(root_axes(sketch.graph, group)),
+        form_(*form_of(sketch.graph, group)) {
+    for (int d : form_.rows) rows_ *= root_.data[static_cast<size_t>(d)].extent;
+  }
+
+  void run() {
+    if (root_.reduces()) sketch_.step(schedule::CacheWrite{root_.name, ir::Scope::kLocal});
+    if (form_.lanes == kNoAxis)
+      loops_of_rows();
+    else
+      loops_of_lanes();
+    // Readers first, so that what a stage is computed in stands already; a stage that is inlined is one no longer.
+    for (auto member = group_.members.rbegin(); member != group_.members.rend(); ++member) place(*member);
+  }
+
+ private:
+  std::string name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
+  std::string knob(const std::string& what) const { return root_.name + "." + what; }
+
+  void loops_of_rows();
+  void loops_of_lanes();
+  std::string share(const std::string& rows);
+  std::string vectors(const std::string& stage, const Axis& axis, std::vector<std::string>& order);
+  void place(int member);
+  void place_pointwise(int member);
+  void place_reduction(int member, const std::string& name);
+  void vectorize_lanes(int member, const std::string& name, std::vector<std::string> sums);
+
+  Sketch& sketch_;
+  const Group& group_;
+  const Stage& root_;
+  const RootAxes axes_;
+  const Form form_;
+  int64_t rows_ = 1;
+  Place at_;
+  int64_t together_ = 1;  // rows that loops go over side by side
+};
+
+// Threads take shares of the rows; gives the loop over a share's rows.
+std::string Rows::share(const std::string& rows) {
+  if (root_.operations * 2 < kParallelWork || shares_bytes(root_)) return rows;
+  sketch_.cfg.define_knob(knob("tasks"), up_to(rows_, {16, 64, 4, 2}));
+  sketch_.step(schedule::Split{root_.name, rows, {}, sketch_.cfg.factor(knob("tasks")), ir::Tail::kAuto});
+  sketch_.step(schedule::Parallel{root_.name, rows + ".o"});
+  return rows + ".i";
+}
+
+// Splits the axis into vectors, whose loop is put into the order, and gives the loop over their lanes.
+std::string Rows::vectors(const std::string& stage, const Axis& axis, std::vector<std::string>& order) {
+  const int64_t lanes = lanes_of(root_, sketch_.target);
+  if (axis.extent <= lanes) return axis.name;
+  sketch_.cfg.define_knob(knob("lanes"), up_to(axis.extent, {4 * lanes, lanes, 2 * lanes, 8 * lanes, 16 * lanes}));
+  sketch_.step(schedule::Split{stage, axis.name, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+  order.push_back(axis.name + ".o");
+  return axis.name + ".i";
+}
+
+void Rows::loops_of_rows() {
+  std::vector<std::string> rows, order;
+  for (int d : form_.rows) rows.push_back(name(d));
+  for (int d : form_.inner) order.push_back(name(d));
+  order.insert(order.begin(), rows.begin(), rows.end());
+  sketch_.reorder(root_.name, order);
+  std::string row = share(sketch_.fuse(root_.name, rows));
+  std::string one;
+  if (rows.size() == 1) {  // of fused rows, some that lie side by side make no box
+    sketch_.cfg.define_knob(knob("rows"), up_to(rows_ / 2, {1, 2, 4}));
+    together_ = sketch_.cfg.value(knob("rows"));
+  }
+  if (together_ > 1) {
+    sketch_.step(schedule::Split{root_.name, row, sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
+    one = row + ".i";
+    row += ".o";
+  }
+  at_ = {root_.name, row};
+  std::string lane;
+  order = {row};
+  for (size_t d = 0; d + 1 < form_.inner.size(); ++d) order.push_back(name(form_.inner[d]));
+  if (!form_.inner.empty()) lane = vectors(root_.name, root_.data[static_cast<size_t>(form_.inner.back())], order);
+  if (!one.empty()) order.push_back(one);
+  if (!lane.empty()) order.push_back(lane);
+  sketch_.reorder(root_.name, order);
+  if (!one.empty()) sketch_.step(schedule::Unroll{root_.name, one});
+  if (!lane.empty()) sketch_.step(schedule::Vectorize{root_.name, lane});
+}
+
+void Rows::loops_of_lanes() {
+  std::vector<std::string> outer, order;
+  for (int d : form_.rows)
+    if (d != form_.lanes) outer.push_back(name(d));
+  const Axis& along = root_.data[static_cast<size_t>(form_.lanes)];
+  const std::string lane = vectors(root_.name, along, outer);
+  order = outer;
+  for (int d : form_.inner) order.push_back(name(d));
+  order.push_back(lane);
+  sketch_.reorder(root_.name, order);
+  sketch_.step(schedule::Vectorize{root_.name, lane});
+  if (outer.empty()) return;  // one vector is all there is: members stay at root
+  const std::string around = sketch_.fuse(root_.name, outer);
+  if (root_.operations * 2 >= kParallelWork && !shares_bytes(root_))
+    sketch_.step(schedule::Parallel{root_.name, around});
+  at_ = {root_.name, around};
+}
+
+void Rows::place(int member) {
+  const Stage& stage = sketch_.graph.at(member);
+  if (stage.reduces())
+    place_reduction(member, member == group_.root ? stage.name + ".local" : stage.name);
+  else if (member != group_.root)
+    place_pointwise(member);
+}
+
+void Rows::place_pointwise(int member) {
+  const Stage& stage = sketch_.graph.at(member);
+  if (stage.elements > rows_ && stage.bodies.size() == 1) {
+    if (stage.expensive) sketch_.cfg.define_knob(stage.name + ".store", {1, 0});
+    if (!stage.expensive || sketch_.cfg.value(stage.name + ".store") == 0)
+      return sketch_.step(schedule::ComputeInline{stage.name});
+  }
+  if (at_.axis.empty()) return;
+  sketch_.step(schedule::ComputeAt{stage.name, at_.consumer, at_.axis});
+  if (form_.lanes != kNoAxis) return vectorize_lanes(member, stage.name, {});
+  if (stage.elements <= rows_) return;
+  std::vector<std::string> order;
+  const std::string lane = vectors(stage.name, stage.data.back(), order);
+  if (together_ > 1) order.push_back(stage.data[0].name);
+  order.push_back(lane);
+  if (together_ > 1) sketch_.reorder(stage.name, order);
+  sketch_.step(schedule::Vectorize{stage.name, lane});
+}
+
+void Rows::place_reduction(int member, const std::string& name) {
+  const Stage& stage = sketch_.graph.at(member);
+  if (form_.lanes != kNoAxis) {
+    if (!at_.axis.empty()) sketch_.step(schedule::ComputeAt{name, at_.consumer, at_.axis});
+    return vectorize_lanes(member, name, sum_loops(sketch_.s, name));
+  }
+  const int64_t lanes = lanes_of(stage, sketch_.target);
+  std::vector<int64_t> widths = up_to(stage.sums.back().extent, {4 * lanes, 2 * lanes, lanes, 8 * lanes});
+  if (widths[0] < lanes)
+    widths = {std::max<int64_t>(1, int64_t{1} << (63 - __builtin_clzll(stage.sums.back().extent)))};
+  sketch_.cfg.define_knob(stage.name + ".width", widths);
+  sum_in_vectors(sketch_, name, at_, sketch_.cfg.value(stage.name + ".width"));
+}
+
+// The stage computes what one vector of the root needs: its sums around its data axes, the lanes innermost.
+void Rows::vectorize_lanes(int member, const std::string& name, std::vector<std::string> sums) {
+  const std::vector<int>& axes = axes_.at(member);
+  std::string lane;
+  for (size_t d = 0; d < axes.size(); ++d) {
+    const std::string& axis = sketch_.graph.at(member).data[d].name;
+    if (axes[d] == form_.lanes)
+      lane = axis;
+    else
+      sums.push_back(axis);
+  }
+  if (lane.empty()) return;
+  sums.push_back(lane);
+  sketch_.reorder(name, sums);
+  sketch_.step(schedule::Vectorize{name, lane});
+}
+
+}  // namespace
+
+std::optional<Group> match_rows(const Graph& graph, int root) {
+  const Stage& last = graph.at(root);
+  if (last.kind != StageKind::kPointwise && last.kind != StageKind::kReduction) return std::nullopt;
+  Group group{root, root, {root}};
+  bool reduces = last.reduces();
+  for (int i = root - 1; i >= 0; --i) {
+    const Stage& stage = graph.at(i);
+    if (stage.inlined || stage.output || (stage.kind != StageKind::kPointwise && stage.kind != StageKind::kReduction))
+      continue;
+    const bool inside = std::all_of(stage.readers.begin(), stage.readers.end(), [&](int reader) {
+      return std::find(group.members.begin(), group.members.end(), reader) != group.members.end();
+    });
+    if (!inside || stage.readers.empty()) continue;
+    group.members.insert(group.members.begin(), i);
+    reduces = reduces || stage.reduces();
+    if (stage.reduces()) group.anchor = i;
+  }
+  if (!reduces || !form_of(graph, group)) return std::nullopt;
+  return group;
+}
+
+void apply_rows(Sketch& sketch, const Group& group) { Rows(sketch, group).run(); }
+
+}  // namespace tw::autotune::sketch

@@ -1,0 +1,112 @@
+// The table of rules, and the template that runs it.
+#include "autotune/sketch/sketch.h"
+
+#include <algorithm>
+
+#include "autotune/knobs.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::autotune {
+
+namespace sketch {
+
+namespace {
+
+// clang-format off: a table
+constexpr Rule kRules[] = {
+    {"whole",       match_whole,       apply_whole,       "before rows: too few rows to share out"},
+    {"rows",        match_rows,        apply_rows,        "before reduction: takes all reductions of a row together"},
+    {"reduction",   match_reduction,   apply_reduction,   "after contractions, whose operands are used again and again"},
+    {"pointwise",   match_pointwise,   apply_pointwise,   "after all that fuses epilogues"},
+    {"anything",    match_anything,    apply_anything,    "last: it takes a single stage of any kind"},
+};
+// clang-format on
+
+}  // namespace
+
+std::string Sketch::fuse(const std::string& stage, const std::vector<std::string>& axes) {
+  if (axes.size() > 1) step(schedule::Fuse{stage, axes});
+  std::string name;
+  for (const std::string& axis : axes) name += (name.empty() ? "" : "*") + axis;
+  return name;
+}
+
+void Sketch::reorder(const std::string& stage, const std::vector<std::string>& axes) {
+  if (axes.size() > 1) step(schedule::Reorder{stage, axes});
+}
+
+std::vector<Claim> partition(const Graph& graph) {
+  std::vector<Claim> claims;
+  std::vector<bool> taken(graph.stages.size(), false);
+  const auto is_free = [&](int i) { return !taken[static_cast<size_t>(i)]; };
+  for (int root = static_cast<int>(graph.stages.size()); root-- > 0;) {
+    if (!graph.at(root).computed() || graph.at(root).inlined || !is_free(root)) continue;
+    for (const Rule& rule : kRules) {
+      std::optional<Group> group = rule.match(graph, root);
+      if (!group || !std::all_of(group->members.begin(), group->members.end(), is_free)) continue;
+      for (int member : group->members) taken[static_cast<size_t>(member)] = true;
+      claims.push_back({&rule, *std::move(group)});
+      break;
+    }
+  }
+  std::reverse(claims.begin(), claims.end());
+  return claims;
+}
+
+namespace {
+
+// What a candidate of the space is made from; shared by all runs of the template.
+struct Plan {
+  std::vector<te::Tensor> args;
+  Target target;
+  Graph graph;
+  std::vector<Claim> claims;
+  bool placed(int stage) const {
+    return std::any_of(claims.begin(), claims.end(), [&](const Claim& claim) {
+      return std::find(claim.group.members.begin(), claim.group.members.end(), stage) != claim.group.members.end();
+    });
+  }
+};
+
+Scheduled run(const Plan& plan, Config& cfg) {
+  schedule::Schedule s(plan.graph.outputs);
+  Sketch sketch{cfg, s, plan.graph, plan.target};
+  for (size_t i = 0; i < plan.graph.stages.size(); ++i)
+    if (plan.graph.stages[i].inlined && !plan.placed(static_cast<int>(i)))
+      sketch.step(schedule::ComputeInline{plan.graph.stages[i].name});
+  for (const Claim& claim : plan.claims) claim.rule->apply(sketch, claim.group);
+  return Scheduled{std::move(s), plan.args};
+}
+
+void check_extents(const std::vector<te::Tensor>& outputs) {
+  for (const te::Operation& op : te::topological_order(outputs)) {
+    std::vector<ir::Expr> extents = op->shape();
+    if (op->compute())
+      for (const te::IterVar& axis : op->compute()->reduce_axis) extents.push_back(axis.extent);
+    for (const ir::Expr& extent : extents)
+      if (!ir::as_int(extent))
+        tune_error("a tensor expression must have known extents to be tuned; one of " + op->name + " is " +
+                       ir::to_string(extent),
+                   {"what is measured has a size: tune for typical ones, and build the best schedule for all"});
+  }
+}
+
+}  // namespace
+
+}  // namespace sketch
+
+Template automatic(std::vector<te::Tensor> args, const Target& target) {
+  std::vector<te::Tensor> outputs;
+  for (const te::Tensor& t : args)
+    if (!t.op()->is_placeholder()) outputs.push_back(t);
+  if (outputs.empty()) tune_error("one of the tensors must be computed; all are placeholders");
+  sketch::check_extents(outputs);
+  auto plan = std::make_shared<sketch::Plan>(sketch::Plan{std::move(args), target, {}, {}});
+  support::on_deep_stack([&] {
+    plan->graph = sketch::analyse(outputs);
+    plan->claims = sketch::partition(plan->graph);
+  });
+  return [plan](Config& cfg) { return support::with_deep_stack([&] { return sketch::run(*plan, cfg); }); };
+}
+
+}  // namespace tw::autotune

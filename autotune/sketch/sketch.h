@@ -1,0 +1,76 @@
+// Automatic spaces: a schedule over knobs made from nothing but the tensor expression.
+//
+//   tensors -> Graph (what each stage is, who reads it) -> Groups (stages that share one loop nest) -> Steps and knobs
+//
+// The result is an ordinary Template, so a Space, a log, resuming and replaying are those of templates. Structural
+// choices are knobs whose value is looked at; sizes of tiles are references, which a trace fills in. Each knob is named
+// by the stage that it is about ("C.tile"), and its first value is the mildest one.
+//
+// A rule claims a group by its last stage and schedules it. The table of rules stands in sketch.cc, the most special
+// rule first; the last one takes anything, so every expression has a space.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "autotune/sketch/graph.h"
+#include "tensorwright/autotune.h"
+
+namespace tw::autotune {
+
+// Outputs are the tensors of `args` that are computed. Throws TuneError where there are none, or where an extent is not
+// known.
+Template automatic(std::vector<te::Tensor> args, const Target&);
+
+namespace sketch {
+
+// What a rule works on: Steps go to the schedule, choices to the config.
+struct Sketch {
+  Config& cfg;
+  schedule::Schedule& s;
+  const Graph& graph;
+  const Target& target;
+
+  template <class K>
+  void step(K k) {
+    s.apply(schedule::Step(std::move(k)));
+  }
+  // One loop of several neighbours, given from the outside in; of one axis itself.
+  std::string fuse(const std::string& stage, const std::vector<std::string>& axes);
+  void reorder(const std::string& stage, const std::vector<std::string>& axes);
+};
+
+// Stages that one rule schedules together.
+struct Group {
+  int root = -1;             // the last one: computed at root, and read by other groups only
+  int anchor = -1;           // whose loops matter most; the root itself where there is nothing else
+  std::vector<int> members;  // all stages that the rule places, producers first; the root is the last of them
+};
+
+struct Rule {
+  const char* name;
+  // The group whose last stage is `root`, or nothing where the rule does not fit. Members must be free.
+  std::optional<Group> (*match)(const Graph&, int root);
+  // Issues the Steps of the group, and defines the knobs that they depend on.
+  void (*apply)(Sketch&, const Group&);
+  const char* why;  // it stands where it stands
+};
+
+// The table, and the partition that it makes of a graph: each stage that is computed and not inlined is in one group.
+// Producers come first.
+struct Claim {
+  const Rule* rule;
+  Group group;
+};
+std::vector<Claim> partition(const Graph&);
+
+// The rules, each in a file of its own.
+std::optional<Group> match_whole(const Graph&, int root), match_rows(const Graph&, int root),
+    match_reduction(const Graph&, int root), match_pointwise(const Graph&, int root);
+void apply_whole(Sketch&, const Group&), apply_rows(Sketch&, const Group&), apply_reduction(Sketch&, const Group&),
+    apply_pointwise(Sketch&, const Group&);
+std::optional<Group> match_anything(const Graph&, int root);
+void apply_anything(Sketch&, const Group&);
+
+}  // namespace sketch
+}  // namespace tw::autotune

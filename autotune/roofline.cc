@@ -1,0 +1,61 @@
+#include "autotune/roofline.h"
+
+#include <algorithm>
+
+#include "autotune/features.h"
+#include "src/target/busy_clock.h"
+
+namespace tw::autotune {
+namespace {
+
+// Multiply-adds that a register of the target does at once. Sums are 32 bits wide, except those of doubles.
+double multiply_adds(const Target& target, ir::Type operands) {
+  if (operands.is_float() && operands.bits == 64) return target.lanes(64);
+  const bool pairs = operands.code == ir::TypeCode::kBFloat && target.has("avx512bf16");
+  const bool fours = !operands.is_float() && operands.bits == 8 && (target.has("avx512vnni") || target.has("avxvnni"));
+  return target.lanes(32) * (fours ? 4.0 : pairs ? 2.0 : 1.0);
+}
+
+bool has_fma(const Target& target) { return target.has("fma") || target.triple.starts_with("aarch64"); }
+
+}  // namespace
+
+double Roofline::roof() const {
+  if (flops <= 0) return 0;
+  return bytes > 0 ? std::min(peak, intensity() * bandwidth[holds]) : peak;
+}
+
+std::string Roofline::bound() const {
+  if (roof() >= peak) return "peak";
+  return holds == schedule::kDram ? "memory bandwidth" : std::string(schedule::to_string(holds)) + " bandwidth";
+}
+
+Roofline machine_roofline(const Target& target, ir::Type operands, int threads) {
+  const schedule::Machine machine = schedule::describe_machine(target, host_hardware(), threads);
+  const double cycles = target::busy_clock() * threads;
+  Roofline r;
+  r.peak = cycles * machine.rates.issue * multiply_adds(target, operands) * (has_fma(target) ? 2 : 1);
+  r.bandwidth[schedule::kL1] = cycles * machine.rates.l1_loads * machine.vector_bits / 8;
+  r.bandwidth[schedule::kL2] = cycles * machine.rates.l2_bytes;
+  r.bandwidth[schedule::kL3] = cycles * machine.rates.l3_bytes;
+  r.bandwidth[schedule::kDram] = std::min(machine.rates.core_dram * threads, machine.rates.all_dram);
+  return r;
+}
+
+Roofline roofline_of(const Task& task, int threads) {
+  const std::vector<te::Tensor>& args = task.arguments();
+  Roofline r = machine_roofline(task.target(), args.empty() ? ir::Type{} : args.front().dtype(), threads);
+  r.flops = arithmetic_of(task.outputs());
+  for (const te::Tensor& tensor : args) {
+    int64_t elements = 1;
+    for (const ir::Expr& extent : tensor.shape()) elements *= ir::as_int(extent).value_or(1);
+    r.bytes += static_cast<double>(tensor.dtype().bytes_of(elements));
+  }
+  const HardwareDescription& hardware = host_hardware();
+  const double here[] = {hardware.l1_bytes * 1.0 * threads, hardware.l2_bytes * 1.0 * threads, hardware.l3_bytes * 1.0};
+  for (const schedule::Level level : {schedule::kL3, schedule::kL2, schedule::kL1})
+    if (r.bytes <= here[level - schedule::kL1]) r.holds = level;
+  return r;
+}
+
+}  // namespace tw::autotune

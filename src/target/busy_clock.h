@@ -1,0 +1,10 @@
+// The clock of a core that is busy, measured: a virtual machine does not say, and /proc/cpuinfo tells what an idle core
+// does now.
+#pragma once
+
+namespace tw::target {
+
+// Hertz, of the core that this thread runs on. Takes 4 ms; the second call and later ones give the first's answer.
+double busy_clock();
+
+}  // namespace tw::target

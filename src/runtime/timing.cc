@@ -10,7 +10,9 @@
 namespace tw::runtime {
 namespace {
 
-constexpr int kFewestRepeats = 5;
+constexpr int kFewestRepeats = 5;      // from which an interval is known
+constexpr int kFewestLongRepeats = 3;  // of calls that use up the budget first
+constexpr int kFewestSlowRepeats = 2;
 constexpr int kMostRepeats = 1000;
 constexpr int kMostCalls = 1 << 20;
 
@@ -22,6 +24,15 @@ double quantile(const std::vector<double>& sorted, double q) {
 
 int calls_for(double one, double repeat_s) {
   return static_cast<int>(std::clamp(std::ceil(repeat_s / std::max(one, 1e-9)), 1.0, static_cast<double>(kMostCalls)));
+}
+
+// Whether an adaptive measurement that began `spent_s` ago has seen enough.
+bool known(const Timing& timing, double spent_s, const TimingPolicy& policy) {
+  const auto repeats = static_cast<int>(timing.runs.size());
+  const auto slow = [&](double seconds) { return policy.slow_above_s > 0 && seconds > policy.slow_above_s; };
+  if (repeats >= kFewestSlowRepeats && std::all_of(timing.runs.begin(), timing.runs.end(), slow)) return true;
+  if (repeats >= kFewestLongRepeats && spent_s > policy.budget_s) return true;
+  return repeats >= kFewestRepeats && median_uncertainty(timing.runs) < policy.tightness;
 }
 
 }  // namespace
@@ -61,8 +72,7 @@ Timing measure(const std::function<bool()>& once, double one, const TimingPolicy
     const double end = seconds_now();
     timing.runs.push_back((end - start) / number);
     if (end - begin > policy.stop_after_s) break;
-    if (policy.repeat > 0 || repeat + 1 < kFewestRepeats) continue;
-    if (end - begin > policy.budget_s || median_uncertainty(timing.runs) < policy.tightness) break;
+    if (policy.repeat == 0 && known(timing, end - begin, policy)) break;
   }
   summarise(timing);
   return timing;

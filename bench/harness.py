@@ -17,6 +17,13 @@ class Contestant:
     run: Callable[[], None]
     seconds: list = dataclasses.field(default_factory=list)
 
+    def sample(self, calls: int) -> float:
+        """Seconds a call."""
+        begin = time.perf_counter()
+        for _ in range(calls):
+            self.run()
+        return (time.perf_counter() - begin) / calls
+
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
@@ -27,19 +34,12 @@ def interleave(contestants: list[Contestant], rounds: int = 21, target: float = 
     calls = {}
     for c in contestants:
         c.run()
-        begin = time.perf_counter()
-        c.run()
-        once = time.perf_counter() - begin
-        calls[c.name] = max(1, int(target / max(once, 1e-7)))
+        calls[c.name] = max(1, int(target / max(c.sample(1), 1e-7)))
     for _ in range(rounds):
         for c in contestants:
             time.sleep(pause)
             c.run()  # wakes the pool, warms the caches
-            n = calls[c.name]
-            begin = time.perf_counter()
-            for _ in range(n):
-                c.run()
-            c.seconds.append((time.perf_counter() - begin) / n)
+            c.seconds.append(c.sample(calls[c.name]))
 
 
 def ratio(ours: Contestant, peer: Contestant) -> tuple[float, float, float]:
@@ -47,6 +47,10 @@ def ratio(ours: Contestant, peer: Contestant) -> tuple[float, float, float]:
     ratios = sorted(p / o for o, p in zip(ours.seconds, peer.seconds))
     quarter = len(ratios) // 4
     return statistics.median(ratios), ratios[quarter], ratios[-1 - quarter]
+
+
+def geomean(values) -> float:
+    return statistics.geometric_mean(values)
 
 
 def report(title: str, contestants: list[Contestant], work: float, unit: str = "GFLOP/s") -> None:

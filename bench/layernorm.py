@@ -52,7 +52,7 @@ def contestants(rows, columns, threads):
     exact = exact / np.sqrt(exact.var(axis=1, keepdims=True) + EPSILON) * scale + shift
     np.testing.assert_allclose(ours, exact, rtol=1e-4, atol=1e-5)
     return [Contestant("tensorwright (bench/layernorm.py:layernorm)", lambda: f(x, scale, shift, ours)),
-            *peers.rows(threads, "LayerNorm", x, scale, shift, EPSILON, theirs)]
+            *peers.vendor(threads, "LayerNorm", x, scale, shift, EPSILON, theirs)]
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ def contestants(shape, group, dtypes, intrin, rows, vectors, threads):
     f(a, packed, ours)
     rows_checked = slice(0, 32)
     np.testing.assert_array_equal(ours[rows_checked], a[rows_checked].astype(np.float64) @ b.astype(np.float64))
-    return [Contestant(f"tensorwright (tensorize {intrin})", lambda: f(a, packed, ours)), *peers.narrow_matmul(threads, a, b, theirs)]
+    return [Contestant(f"tensorwright (tensorize {intrin})", lambda: f(a, packed, ours)), *peers.vendor(threads, "NarrowMatmul", a, b, theirs)]
 
 
 def main() -> None:

@@ -19,15 +19,16 @@ def load() -> dict:
 
 
 def matmul(threads, a, b, out, bias=None, relu=False, packed=False) -> list[Contestant]:
-    """out = a @ b by every peer; with bias and relu where the peer can. `packed`: also with b's layout chosen outside the clock."""
+    """out = a @ b by every peer; with bias and ReLU where the peer can. `packed`: also with b's layout chosen outside the clock."""
     contestants = []
     if lib := load().get("onednn"):
         lib.tw_peer_threads(threads)
         version = f"oneDNN {lib.tw_peer_version().decode()}"
+        activation = "relu" if relu else None
         fused = (" + bias" if bias is not None else "") + (" + ReLU" if relu else "")
-        contestants.append(Contestant(f"{version} plain{fused}", onednn.Matmul(lib, a, b, out, bias, relu)))
+        contestants.append(Contestant(f"{version} plain{fused}", onednn.Matmul(lib, a, b, out, bias, activation)))
         if packed:
-            contestants.append(Contestant(f"{version} packed{fused}", onednn.Matmul(lib, a, b, out, bias, relu, packed=True)))
+            contestants.append(Contestant(f"{version} packed{fused}", onednn.Matmul(lib, a, b, out, bias, activation, packed=True)))
     if lib := load().get("openblas"):
         openblas.set_threads(lib, threads)
         alone = " (the product alone)" if bias is not None or relu else ""
@@ -35,25 +36,22 @@ def matmul(threads, a, b, out, bias=None, relu=False, packed=False) -> list[Cont
     return contestants
 
 
-def narrow_matmul(threads, a, b, out) -> list[Contestant]:
-    """out = a @ b of uint8 and int8, or of bfloat16, b's layout chosen outside the clock."""
+def vendor(threads, name, *arguments, **options) -> list[Contestant]:
+    """What bench.peers.onednn calls `name` (Matmul, Conv2d, Softmax, ...), of these arguments."""
     lib = load().get("onednn")
     if not lib:
         return []
     lib.tw_peer_threads(threads)
-    return [Contestant(f"oneDNN {lib.tw_peer_version().decode()} packed", onednn.NarrowMatmul(lib, a, b, out))]
-
-
-def rows(threads, name, *arguments) -> list[Contestant]:
-    """Softmax(x, out) or LayerNorm(x, scale, shift, epsilon, out), over the rows of x."""
-    lib = load().get("onednn")
-    if not lib:
-        return []
-    lib.tw_peer_threads(threads)
-    return [Contestant(f"oneDNN {lib.tw_peer_version().decode()}", getattr(onednn, name)(lib, *arguments))]
+    return [Contestant(f"oneDNN {lib.tw_peer_version().decode()}", getattr(onednn, name)(lib, *arguments, **options))]
 
 
 def read(threads, x) -> list[Contestant]:
     """Reads x once and does no more than add what it reads."""
     lib = load().get("stream")
     return [Contestant("a read of the same memory in C", stream.read(lib, x, threads))] if lib else []
+
+
+def copy(threads, x, out) -> list[Contestant]:
+    """Reads x and writes as many bytes of out, of one size."""
+    lib = load().get("stream")
+    return [Contestant("a copy of the same memory in C", stream.copy(lib, x, out, threads))] if lib else []

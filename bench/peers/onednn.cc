@@ -1,5 +1,5 @@
-// oneDNN's matmul, softmax and layer normalisation behind a few C functions, so that one Python process can interleave
-// it with everything else. bench/peers/onednn.py compiles this file once against the PyPI packages onednn-cpu-gomp and
+// oneDNN's matmul, convolution, softmax and layer normalisation behind a few C functions, so that one Python process can
+// interleave it with everything else. bench/peers/onednn.py compiles this file once against the PyPI packages onednn-cpu-gomp and
 // onednn-devel-cpu-gomp.
 #include <omp.h>
 
@@ -23,6 +23,24 @@ dnnl::engine& engine() {
   return cpu;
 }
 
+// The weights in the layout that a primitive wants, brought there now, outside any clock.
+memory own_layout(const memory::desc& wanted, memory plain, dnnl::stream& stream) {
+  memory own(wanted, engine());
+  dnnl::reorder(plain, own).execute(stream, plain, own);
+  stream.wait();
+  return own;
+}
+
+// What follows a sum, by the number that Python passes: nothing, ReLU, GELU by the error function.
+dnnl::primitive_attr with_activation(int activation) {
+  dnnl::primitive_attr attributes;
+  if (activation == 0) return attributes;
+  dnnl::post_ops post;
+  post.append_eltwise(activation == 1 ? dnnl::algorithm::eltwise_relu : dnnl::algorithm::eltwise_gelu_erf, 0.f, 0.f);
+  attributes.set_post_ops(post);
+  return attributes;
+}
+
 }  // namespace
 
 extern "C" {
@@ -37,30 +55,20 @@ const char* tw_peer_version() {
 
 void tw_peer_threads(int n) { omp_set_num_threads(n); }
 
-// C[m,n] = A[m,k] B[k,n] (+ bias[n], ReLU), float32 row-major ("plain"); with `packed` B is brought into oneDNN's own
+// C[m,n] = A[m,k] B[k,n] (+ bias[n], activation), float32 row-major ("plain"); with `packed` B is brought into oneDNN's own
 // layout here, outside the clock. The arrays must outlive the handle. The thread count is the one set before.
-void* tw_peer_matmul(long m, long n, long k, float* a, float* b, float* c, float* bias, int relu, int packed) {
+void* tw_peer_matmul(long m, long n, long k, float* a, float* b, float* c, float* bias, int activation, int packed) {
   using tag = memory::format_tag;
   const auto f32 = memory::data_type::f32;
   memory::desc a_desc({m, k}, f32, tag::ab), b_plain({k, n}, f32, tag::ab), c_desc({m, n}, f32, tag::ab);
   memory::desc b_desc = packed ? memory::desc({k, n}, f32, tag::any) : b_plain;
   memory::desc bias_desc = bias ? memory::desc({1, n}, f32, tag::ab) : memory::desc();
-  dnnl::primitive_attr attributes;
-  if (relu) {
-    dnnl::post_ops post;
-    post.append_eltwise(dnnl::algorithm::eltwise_relu, 0.f, 0.f);
-    attributes.set_post_ops(post);
-  }
+  const dnnl::primitive_attr attributes = with_activation(activation);
   auto primitive_desc = bias ? dnnl::matmul::primitive_desc(engine(), a_desc, b_desc, bias_desc, c_desc, attributes)
                              : dnnl::matmul::primitive_desc(engine(), a_desc, b_desc, c_desc, attributes);
   auto* out = new Bound{dnnl::matmul(primitive_desc), dnnl::stream(engine()), {}};
   memory b_memory(b_plain, engine(), b);
-  if (packed) {
-    memory own(primitive_desc.weights_desc(), engine());
-    dnnl::reorder(b_memory, own).execute(out->stream, b_memory, own);
-    out->stream.wait();
-    b_memory = own;
-  }
+  if (packed) b_memory = own_layout(primitive_desc.weights_desc(), b_memory, out->stream);
   out->arguments = {{DNNL_ARG_SRC, memory(a_desc, engine(), a)},
                     {DNNL_ARG_WEIGHTS, b_memory},
                     {DNNL_ARG_DST, memory(c_desc, engine(), c)}};
@@ -78,13 +86,46 @@ void* tw_peer_narrow_matmul(long m, long n, long k, void* a, void* b, void* c, i
   memory::desc a_desc({m, k}, left, tag::ab), b_plain({k, n}, right, tag::ab), c_desc({m, n}, sum, tag::ab);
   dnnl::matmul::primitive_desc chosen(engine(), a_desc, memory::desc({k, n}, right, tag::any), c_desc);
   auto* out = new Bound{dnnl::matmul(chosen), dnnl::stream(engine()), {}};
-  memory b_memory(b_plain, engine(), b), own(chosen.weights_desc(), engine());
-  dnnl::reorder(b_memory, own).execute(out->stream, b_memory, own);
-  out->stream.wait();
   out->arguments = {{DNNL_ARG_SRC, memory(a_desc, engine(), a)},
-                    {DNNL_ARG_WEIGHTS, own},
+                    {DNNL_ARG_WEIGHTS, own_layout(chosen.weights_desc(), memory(b_plain, engine(), b), out->stream)},
                     {DNNL_ARG_DST, memory(c_desc, engine(), c)}};
   return out;
+}
+
+// C[i] = A[i] B[i] for each of `batch` pairs, float32, all row-major.
+void* tw_peer_batch_matmul(long batch, long m, long n, long k, float* a, float* b, float* c) {
+  const auto f32 = memory::data_type::f32;
+  const auto plain = memory::format_tag::abc;
+  memory::desc a_desc({batch, m, k}, f32, plain), b_desc({batch, k, n}, f32, plain), c_desc({batch, m, n}, f32, plain);
+  return new Bound{dnnl::matmul(dnnl::matmul::primitive_desc(engine(), a_desc, b_desc, c_desc)),
+                   dnnl::stream(engine()),
+                   {{DNNL_ARG_SRC, memory(a_desc, engine(), a)},
+                    {DNNL_ARG_WEIGHTS, memory(b_desc, engine(), b)},
+                    {DNNL_ARG_DST, memory(c_desc, engine(), c)}}};
+}
+
+// One image: x[h][w][in] (NHWC), weights [kernel][kernel][in / groups][out], y[][][out], float32, padded alike on all
+// sides; groups is 1, or in = out for a depthwise convolution of weights [kernel][kernel][in]. The weights are brought
+// into oneDNN's own layout here, outside the clock.
+void* tw_peer_conv2d(long in, long out, long size, long kernel, long stride, long padding, long groups, float* x,
+                     float* weights, float* y) {
+  using tag = memory::format_tag;
+  const auto f32 = memory::data_type::f32;
+  const long result = (size + 2 * padding - kernel) / stride + 1;
+  const memory::dims kernels = groups > 1 ? memory::dims{groups, out / groups, in / groups, kernel, kernel}
+                                          : memory::dims{out, in, kernel, kernel};
+  memory::desc x_desc({1, in, size, size}, f32, tag::nhwc), y_desc({1, out, result, result}, f32, tag::nhwc);
+  memory::desc w_plain(kernels, f32, groups > 1 ? tag::hwigo : tag::hwio);
+  dnnl::convolution_forward::primitive_desc chosen(engine(), dnnl::prop_kind::forward_inference,
+                                                   dnnl::algorithm::convolution_auto, x_desc,
+                                                   memory::desc(kernels, f32, tag::any), y_desc, {stride, stride},
+                                                   {padding, padding}, {padding, padding});
+  auto* bound = new Bound{dnnl::convolution_forward(chosen), dnnl::stream(engine()), {}};
+  bound->arguments = {
+      {DNNL_ARG_SRC, memory(x_desc, engine(), x)},
+      {DNNL_ARG_WEIGHTS, own_layout(chosen.weights_desc(), memory(w_plain, engine(), weights), bound->stream)},
+      {DNNL_ARG_DST, memory(y_desc, engine(), y)}};
+  return bound;
 }
 
 // out = softmax of each row of x, float32.

@@ -32,6 +32,9 @@ def load() -> ctypes.CDLL:
     lib.tw_peer_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 4 + [ctypes.c_int] * 2
     lib.tw_peer_narrow_matmul.restype = ctypes.c_void_p
     lib.tw_peer_narrow_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 3 + [ctypes.c_int]
+    lib.tw_peer_batch_matmul.restype = lib.tw_peer_conv2d.restype = ctypes.c_void_p
+    lib.tw_peer_batch_matmul.argtypes = [ctypes.c_long] * 4 + [ctypes.c_void_p] * 3
+    lib.tw_peer_conv2d.argtypes = [ctypes.c_long] * 7 + [ctypes.c_void_p] * 3
     lib.tw_peer_softmax.restype = lib.tw_peer_layernorm.restype = ctypes.c_void_p
     lib.tw_peer_softmax.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2
     lib.tw_peer_layernorm.argtypes = [ctypes.c_long] * 2 + [ctypes.c_float] + [ctypes.c_void_p] * 4
@@ -53,14 +56,18 @@ class Bound:
         self.lib.tw_peer_free(self.handle)
 
 
-class Matmul(Bound):
-    """C = A @ B (+ bias, ReLU) by oneDNN; `packed` lets it choose B's layout outside the clock."""
+ACTIVATIONS = (None, "relu", "gelu")
 
-    def __init__(self, lib, a, b, c, bias=None, relu=False, packed=False):
+
+class Matmul(Bound):
+    """C = A @ B (+ bias, activation) by oneDNN; `packed` lets it choose B's layout outside the clock."""
+
+    def __init__(self, lib, a, b, c, bias=None, activation=None, packed=False):
         m, k = a.shape
         n = b.shape[1]
         pointer = lambda x: None if x is None else x.ctypes.data
-        handle = lib.tw_peer_matmul(m, n, k, pointer(a), pointer(b), pointer(c), pointer(bias), int(relu), int(packed))
+        handle = lib.tw_peer_matmul(m, n, k, pointer(a), pointer(b), pointer(c), pointer(bias), ACTIVATIONS.index(activation),
+                                    int(packed))
         super().__init__(lib, handle, a, b, c, bias)
 
 
@@ -71,6 +78,25 @@ class NarrowMatmul(Bound):
         (m, k), n = a.shape, b.shape[1]
         handle = lib.tw_peer_narrow_matmul(m, n, k, a.ctypes.data, b.ctypes.data, c.ctypes.data, int(a.dtype.name == "bfloat16"))
         super().__init__(lib, handle, a, b, c)
+
+
+class BatchMatmul(Bound):
+    """C[i] = A[i] @ B[i] by oneDNN."""
+
+    def __init__(self, lib, a, b, c):
+        batch, m, k = a.shape
+        super().__init__(lib, lib.tw_peer_batch_matmul(batch, m, b.shape[2], k, *(array.ctypes.data for array in (a, b, c))), a, b, c)
+
+
+class Conv2d(Bound):
+    """y = convolution of one image x (1, h, w, c) with weights (kernel, kernel, in, out), or (kernel, kernel, c) depthwise."""
+
+    def __init__(self, lib, x, weights, y, stride, padding):
+        channels, kernel = x.shape[3], weights.shape[0]
+        groups = channels if weights.ndim == 3 else 1
+        handle = lib.tw_peer_conv2d(channels, y.shape[3], x.shape[1], kernel, stride, padding, groups,
+                                    *(array.ctypes.data for array in (x, weights, y)))
+        super().__init__(lib, handle, x, weights, y)
 
 
 class Softmax(Bound):

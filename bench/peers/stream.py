@@ -19,9 +19,16 @@ def load() -> ctypes.CDLL:
     lib = ctypes.CDLL(str(library))
     lib.tw_peer_read.restype = ctypes.c_float
     lib.tw_peer_read.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
+    lib.tw_peer_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_int]
     return lib
 
 
 def read(lib, x, threads):
     """A callable that reads x once."""
     return lambda: lib.tw_peer_read(x.ctypes.data, x.size, threads)
+
+
+def copy(lib, x, out, threads):
+    """A callable that reads x and writes as much of out."""
+    size = min(x.size, out.size)
+    return lambda: lib.tw_peer_copy(x.ctypes.data, out.ctypes.data, size, threads)

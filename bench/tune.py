@@ -1,0 +1,168 @@
+"""Automatic spaces against oneDNN: every row of bench/tune_rows.py is tuned from its tensors alone, then run interleaved with oneDNN.
+
+Per row: GFLOP/s (GB/s where memory bounds it) of ours, of oneDNN and of the default schedule, the ratio of one interleaved run, the wall
+time of tuning, how many candidates failed and how many a bound kept from being built. --long: how many trials reach 95 % of the best
+of 1,000. --tvm, --halide: those two at their own work (bench/peers/search.py). A row: ./dev bench tune --rows=1024^3
+"""
+import argparse
+import dataclasses
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections import Counter
+
+import numpy as np
+
+import tensorwright as tw
+from bench import peers
+from bench.harness import Contestant, geomean, interleave, ratio
+from bench.peers import search
+from bench.tune_rows import ROWS, Row, arrays_of
+
+LONG = 1000
+
+
+@dataclasses.dataclass
+class Tuned:
+    row: Row
+    result: object
+    wall: float
+    arrays: list
+    ours: Contestant
+    default: Contestant
+    rivals: list = dataclasses.field(default_factory=list)  # oneDNN first, then the memory's bandwidth
+
+    def ratio(self, rival) -> float:
+        return ratio(self.ours, rival)[0]
+
+    @property
+    def share_of_default(self) -> float:
+        return ratio(self.default, self.ours)[0]
+
+    @property
+    def failed(self) -> int:
+        return len(self.result.failures)
+
+
+def caller(f, arrays):
+    """f with its parameters packed, its output in memory of its own."""
+    packed = {name: f.pack(name, array) for name, array in zip((a.name for a in f.args), arrays) if name in f.packed_params}
+    out = np.empty_like(arrays[-1])
+    arguments = [packed.get(spec.name, array) for spec, array in zip(f.args, arrays)][:-1] + [out]
+    return (lambda: f(*arguments)), out
+
+
+def close(ours, theirs, length) -> None:
+    """Sums of as many terms, in another order."""
+    ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
+    tolerance = 0 if theirs.dtype.kind in "iu" else 1e-5 * (1 + length**0.5)
+    np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * np.abs(theirs).max())
+
+
+def tune(row: Row, options) -> Tuned:
+    tensors = row.tensors()
+    arrays = arrays_of(tensors)
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(options.logs or folder, row.name.replace("/", "_").replace(" ", "_") + ".jsonl")
+        begin = time.perf_counter()
+        task = tw.autotune.Task(tensors, target="llvm -mcpu=native")
+        result = tw.autotune.tune(task, trials=LONG if options.long else options.trials, log=log, seed=options.seed, progress=False)
+        wall = time.perf_counter() - begin
+        tuned, out = caller(tw.build(task, log=log), arrays)
+    default, default_out = caller(tw.build(tensors, name="untuned"), arrays)
+    rivals = row.peer(options.threads, arrays)
+    for run in (tuned, default, *(rival.run for rival in rivals[:1])):
+        run()
+    if rivals:
+        close(out, arrays[-1], 4096)
+    close(out, default_out, 4096)
+    return Tuned(row, result, wall, arrays, Contestant("tuned", tuned), Contestant("default", default), rivals)
+
+
+def trials_to_95(result) -> int:
+    return next(i + 1 for i, seconds in enumerate(result.curve) if seconds <= result.curve[-1] / 0.95)
+
+
+def show(t: Tuned, options) -> None:
+    work = t.row.work(t.arrays)
+    rates = [f"tuned {work / t.ours.median:7.1f}"] + [f"{c.name} {work / c.median:7.1f}" for c in (*t.rivals, t.default)]
+    print(f"{t.row.name:<28} {t.row.unit}: {', '.join(rates)}")
+    for rival in t.rivals:
+        print(f"{'':<28} {t.ratio(rival):.2f} x {rival.name} ({', '.join(f'{r:.2f}' for r in ratio(t.ours, rival)[1:])})")
+    pruned = getattr(t.result, "pruned", 0)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(x.status for x in t.result.trials).most_common())
+    print(f"{'':<28} {len(t.result.trials)} trials in {t.wall:.1f} s ({kinds}; {pruned} pruned), default / tuned {t.share_of_default:.2f}, "
+          f"best {t.result.best.seconds * 1e3:.4g} ms {json.dumps(t.result.best.knobs)}")
+    if options.long:
+        print(f"{'':<28} 95 % of the best of {len(t.result.trials)} after {trials_to_95(t.result)} trials")
+    print(flush=True)
+
+
+def reached(t: Tuned) -> float:
+    """Of a bandwidth row: its share of what is asked, 1.0 x oneDNN or 0.9 x the bandwidth of the memory that holds its data."""
+    vendor, *memory = t.rivals
+    return max([t.ratio(vendor), *(t.ratio(m) / 0.9 for m in memory)])
+
+
+def summary(all_rows: list[Tuned], options) -> None:
+    sums = [t for t in all_rows if t.row.kind == "contraction" and t.rivals]
+    moves = [t for t in all_rows if t.row.kind == "bandwidth" and t.rivals]
+    lines = []
+    if sums:
+        ratios = [t.ratio(t.rivals[0]) for t in sums]
+        lines.append(f"contractions: geomean {geomean(ratios):.2f} x oneDNN, least {min(ratios):.2f} (asked for at 64 trials: 0.90, 0.65; at 256: 1.00, 0.80)")
+    if moves:
+        lines.append(f"bandwidth rows: least {min(map(reached, moves)):.2f} of 1.0 x oneDNN or 0.9 x memory (1.00)")
+    walls = [t.wall for t in all_rows]
+    lines.append(f"wall time: median {statistics.median(walls):.1f} s, longest {max(walls):.1f} s (at 64 trials: 6, 12)")
+    defaults = [t.share_of_default for t in all_rows]
+    lines.append(f"default / tuned: geomean {geomean(defaults):.2f}, least {min(defaults):.2f} (0.50, 0.20)")
+    if options.long:
+        counts = [trials_to_95(t.result) for t in all_rows]
+        lines.append(f"trials to 95 % of the best of {LONG}: median {statistics.median(counts):.0f} (64)")
+    print(f"{len(all_rows)} rows, {options.threads} threads, {options.rounds} interleaved rounds, {LONG if options.long else options.trials} trials, seed {options.seed}")
+    for line in lines:
+        print("  " + line)
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump([{"row": t.row.name, "wall": t.wall, "trials": len(t.result.trials), "failed": t.failed,
+                        "best_s": t.result.best.seconds, "default_over_tuned": t.share_of_default,
+                        "ratio": {rival.name: t.ratio(rival) for rival in t.rivals}} for t in all_rows], out, indent=1)
+
+
+def chosen(names) -> list[Row]:
+    rows = [row for row in ROWS if not names or any(name in row.name for name in names.split(","))]
+    if not rows:
+        raise SystemExit(f"no row is called {names}; there are: {', '.join(row.name for row in ROWS)}")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", help="parts of names of rows, with commas")
+    parser.add_argument("--trials", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--long", action="store_true", help=f"{LONG} trials a row")
+    parser.add_argument("--logs", help="a folder in which logs stay, and from which tuning goes on")
+    parser.add_argument("--json", help="a file for the ratios")
+    parser.add_argument("--tvm", action="store_true", help="TVM's MetaSchedule at as many trials, on the rows that it has")
+    parser.add_argument("--halide", action="store_true", help="Halide's Adams2019 against the default schedule")
+    options = parser.parse_args()
+    tw.set_num_threads(options.threads)
+    done = []
+    for row in chosen(options.rows):
+        tuned = tune(row, options)
+        others = search.contestants(row, options) if options.tvm or options.halide else []
+        interleave([tuned.ours, tuned.default, *tuned.rivals, *others], options.rounds)
+        show(tuned, options)
+        search.report(tuned, others)
+        done.append(tuned)
+    summary(done, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -36,6 +36,12 @@ int lane_axis(const Stage& sum) {
   return last;
 }
 
+std::vector<std::string> names_of(const std::vector<Axis>& axes) {
+  std::vector<std::string> names;
+  for (const Axis& axis : axes) names.push_back(axis.name);
+  return names;
+}
+
 class Tiles {
  public:
   Tiles(Sketch& sketch, const Group& group)
@@ -47,16 +53,16 @@ class Tiles {
         j_(lane_axis(sum_)) {
     for (int d = 0; d < static_cast<int>(sum_.data.size()); ++d)
       if (d != j_ && sum_.data[static_cast<size_t>(d)].extent > 1) i_ = d;
-    columns_ = root_.data[static_cast<size_t>(j_)].extent;
+    long_ = extents(sum_.sums) > kWindow;
+    shared_out_ = long_ && root_.elements <= kSmallResult && sum_.sums[0].extent > 1;
   }
 
   void run() {
-    long_ = extents(sum_.sums) > kWindow;
-    if (long_ && root_.elements <= kSmallResult && sum_.bodies.size() == 1) {
-      sketch_.cfg.define_knob(knob("parts"), up_to(sum_.sums[0].extent, {1, 2, 4, 8, 16}));
-      if (sketch_.cfg.value(knob("parts")) > 1) return in_parts();
-    }
-    in_tiles();
+    define_knobs();
+    if (shared_out_ && sketch_.cfg.value(knob("parts")) > 1)
+      in_parts();
+    else
+      in_tiles();
   }
 
  private:
@@ -64,6 +70,7 @@ class Tiles {
   const std::string& name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
   bool parallel() const { return sum_.operations >= kParallelWork && !shares_bytes(root_); }
 
+  void define_knobs();
   void in_tiles();
   std::vector<std::string> root_loops();
   std::string share(const std::vector<std::string>& outer);
@@ -77,9 +84,28 @@ class Tiles {
   const int64_t lanes_;
   const int j_;
   int i_ = kNoAxis;
-  int64_t columns_ = 1;
-  bool long_ = false;
+  bool long_ = false;        // too many terms to write them out
+  bool shared_out_ = false;  // the reduction may be
+  bool collapses_ = false;   // there is a choice of parallel loops
 };
+
+void Tiles::define_knobs() {
+  Config& cfg = sketch_.cfg;
+  const int64_t columns = root_.data[static_cast<size_t>(j_)].extent;
+  cfg.define_knob(knob("lanes"), up_to(columns, {lanes_, 2 * lanes_, 3 * lanes_, 4 * lanes_}));
+  if (i_ != kNoAxis)
+    cfg.define_knob(knob("rows"), up_to(root_.data[static_cast<size_t>(i_)].extent, {4, 1, 2, 3, 6, 7, 8}));
+  if (shared_out_) cfg.define_knob(knob("parts"), up_to(sum_.sums[0].extent, {1, 2, 4, 8, 16}));
+  int64_t untiled = 1;
+  for (int d = 0; d < static_cast<int>(root_.data.size()); ++d)
+    if (d != i_ && d != j_) untiled *= root_.data[static_cast<size_t>(d)].extent;
+  collapses_ = untiled >= kEnoughTasks;
+  if (collapses_) cfg.define_knob(knob("collapse"), {0, 1});
+  if (!long_) return cfg.define_annotate(knob("unroll"), names_of(sum_.sums), "try_unroll");
+  cfg.define_knob(knob("block"), up_to(columns, {12 * lanes_, 48 * lanes_, 192 * lanes_, columns}));
+  cfg.define_knob(knob("terms"), up_to(sum_.sums.back().extent, {4, 8, 16, 1}));
+  cfg.define_knob(knob("streams"), {0, 1});
+}
 
 void Tiles::in_tiles() {
   if (!fused_) sketch_.step(schedule::CacheWrite{sum_.name, ir::Scope::kLocal});
@@ -95,16 +121,12 @@ std::vector<std::string> Tiles::root_loops() {
   for (int d = 0; d < static_cast<int>(root_.data.size()); ++d)
     if (d != i_ && d != j_) outer.push_back(name(d));
   if (i_ != kNoAxis) {
-    sketch_.cfg.define_knob(knob("rows"), up_to(root_.data[static_cast<size_t>(i_)].extent, {4, 1, 2, 3, 6, 7, 8}));
     sketch_.step(schedule::Split{root_.name, name(i_), sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
     outer.push_back(name(i_) + ".o");
     inner.push_back(name(i_) + ".i");
   }
-  const std::vector<int64_t> tiles = {lanes_, 2 * lanes_, 3 * lanes_, 4 * lanes_};
-  sketch_.cfg.define_knob(knob("lanes"), up_to(columns_, tiles));
   std::string lane = name(j_);
   if (long_) {
-    sketch_.cfg.define_knob(knob("block"), up_to(columns_, {12 * lanes_, 48 * lanes_, 192 * lanes_, columns_}));
     sketch_.step(schedule::Split{root_.name, lane, sketch_.cfg.factor(knob("block")), {}, ir::Tail::kAuto});
     outer.push_back(lane + ".o");
     lane += ".i";
@@ -120,28 +142,17 @@ std::vector<std::string> Tiles::root_loops() {
   return outer;
 }
 
-// Makes as many of the outer loops parallel as give threads enough to do, or all; gives the innermost loop around
-// tiles.
+// The loops of the root's axes without a tile are parallel, or all outer ones where that is too few or the knob says
+// so; gives the innermost loop around tiles.
 std::string Tiles::share(const std::vector<std::string>& outer) {
   if (!parallel()) return outer.back();
-  std::vector<std::string> shared;
-  int64_t tasks = 1;
-  const int whole = static_cast<int>(root_.data.size()) - 1 - (i_ != kNoAxis);
-  for (int d = 0, taken = 0; d < static_cast<int>(root_.data.size()) && taken < whole; ++d) {
-    if (d == i_ || d == j_) continue;
-    if (tasks >= kEnoughTasks) break;
-    tasks *= root_.data[static_cast<size_t>(d)].extent;
-    shared.push_back(outer[static_cast<size_t>(taken++)]);
-  }
-  bool all = true;
-  if (tasks >= kEnoughTasks) {
-    sketch_.cfg.define_knob(knob("collapse"), {0, 1});
-    all = sketch_.cfg.value(knob("collapse")) == 1;
-  }
-  if (all) shared = outer;
+  const bool all = !collapses_ || sketch_.cfg.value(knob("collapse")) == 1;
+  const size_t untiled = root_.data.size() - (i_ == kNoAxis ? 1 : 2);
+  const std::vector<std::string> shared(outer.begin(),
+                                        all ? outer.end() : outer.begin() + static_cast<ptrdiff_t>(untiled));
   const std::string loop = sketch_.fuse(root_.name, shared);
   sketch_.step(schedule::Parallel{root_.name, loop});
-  return shared.size() == outer.size() ? loop : outer.back();
+  return all ? loop : outer.back();
 }
 
 void Tiles::tile_loops(const std::string& stage) {
@@ -161,7 +172,6 @@ void Tiles::tile_loops(const std::string& stage) {
   if (i_ != kNoAxis) sketch_.step(schedule::Unroll{stage, sum_.data[static_cast<size_t>(i_)].name});
   sketch_.step(schedule::Vectorize{stage, j + ".i"});
   if (long_) return;
-  sketch_.cfg.define_annotate(knob("unroll"), sums, "try_unroll");
   sketch_.cfg.apply_annotate(knob("unroll"), sketch_.s, stage, sums);
 }
 
@@ -171,8 +181,6 @@ std::vector<std::string> Tiles::split_sums(const std::string& stage, std::string
   std::vector<std::string> sums = sum_loops(sketch_.s, stage);
   if (!long_) return sums;
   const std::string last = sums.back();
-  sketch_.cfg.define_knob(knob("terms"), up_to(sum_.sums.back().extent, {4, 8, 16, 1}));
-  sketch_.cfg.define_knob(knob("streams"), {0, 1});
   const schedule::Factor count = sketch_.cfg.factor(knob("terms"));
   if (sketch_.cfg.value(knob("streams")) == 1) {
     sketch_.step(schedule::Split{stage, last, {}, count, ir::Tail::kAuto});
@@ -191,7 +199,6 @@ void Tiles::in_parts() {
   const std::string first = sum_.sums[0].name;
   sketch_.step(schedule::Split{sum_.name, first, {}, sketch_.cfg.factor(knob("parts")), ir::Tail::kAuto});
   const std::string parts = rfactor(sketch_, sum_.name, first + ".o", 0);
-  sketch_.cfg.define_knob(knob("lanes"), up_to(columns_, {4 * lanes_, lanes_, 2 * lanes_, 8 * lanes_}));
   const schedule::Factor lanes = sketch_.cfg.factor(knob("lanes"));
 
   std::vector<std::string> order = data_loops(sketch_.s, parts);

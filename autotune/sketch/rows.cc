@@ -69,9 +69,12 @@ std::vector<int> shared_axes(const Graph& graph, const Group& group, const RootA
   return rows;
 }
 
+// Whether its elements lie side by side along the last reduction axis, and along no data axis.
 bool runs_along_sum(const Stage& stage) {
   const Access* read = main_read(stage);
-  return read && stride_along(*read, stage.sums.back()) == 1;
+  return read && stride_along(*read, stage.sums.back()) == 1 &&
+         std::none_of(stage.data.begin(), stage.data.end(),
+                      [&](const Axis& axis) { return axis.extent > 1 && stride_along(*read, axis) == 1; });
 }
 
 // The row axis along which all reductions' elements lie side by side.
@@ -110,7 +113,7 @@ std::optional<Form> form_of(const Graph& graph, const Group& group) {
     others = others || member != group.root;
   }
   if (along && shortest >= 4) return form;
-  form.lanes = others ? common_lanes(graph, group, axes, form.rows) : kNoAxis;
+  if (others && !form.inner.empty()) form.lanes = common_lanes(graph, group, axes, form.rows);
   if (form.lanes == kNoAxis) return std::nullopt;
   return form;
 }

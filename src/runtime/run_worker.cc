@@ -196,6 +196,7 @@ void Measurement::time() {
   TimingPolicy policy{.number = request_.number, .repeat = request_.repeat};
   policy.stop_after_s = 0.5 * request_.timeout_s;
   policy.slow_above_s = kSlowShare * request_.give_up_above_s;
+  if (one > kWarmFrom) policy.slow_repeats = 1;  // the last run is timed too
   Timing timing = measure([&] { return run_once(); }, one, policy);
   if (result_.status != RunStatus::kOk) return;
   // What the timed runs left, and whether it was they that wrote it: one that stops working once it was right is found

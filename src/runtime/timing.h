@@ -12,8 +12,9 @@ struct TimingPolicy {
   int number = 0;  // calls per repeat; 0: as many as make a repeat last `repeat_s`
   int repeat = 0;  // 0: until the confidence interval of the median is tight, or `budget_s` is spent
   double repeat_s = 200e-6;
-  double budget_s = 30e-3;    // of an adaptive measurement, once it has a few repeats
+  double budget_s = 15e-3;    // of an adaptive measurement, once it has a few repeats
   double slow_above_s = 0;    // a call that keeps taking longer needs no tight median; 0: none does
+  int slow_repeats = 2;       // that show it
   double stop_after_s = 1e9;  // whatever else was asked for
   double tightness = 0.01;    // half-width of the 95 % interval, relative to the median
 };

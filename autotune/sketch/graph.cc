@@ -104,9 +104,10 @@ Stage Analysis::facts(int i) const {
   made.name = from.name;
   made.type = from.op->dtype();
   made.output = from.output;
+  for (const ir::Expr& extent : from.op->shape()) made.shape.push_back(*ir::as_int(extent));
   made.data = axes_of(from, 0, from.data_rank);
   made.sums = axes_of(from, from.data_rank, from.reduce_rank);
-  for (const Axis& axis : made.data) made.elements *= std::max<int64_t>(axis.extent, 1);
+  for (int64_t extent : made.shape) made.elements *= std::max<int64_t>(extent, 1);
   if (const auto* input = std::get_if<te::Placeholder>(&from.op->kind)) {
     made.param = input->param;
     return made;
@@ -144,8 +145,23 @@ bool Analysis::worth_inlining(int i) {
   return true;
 }
 
+// REQUIRES: earlier stages are done.
 void Analysis::choose_inlining(int i) {
-  if (worth_inlining(i)) stage(i).inlined = s_.try_apply(schedule::ComputeInline{stage(i).name}).ok();
+  Stage& it = stage(i);
+  it.pads = it.kind == StageKind::kPointwise && is_padding(it.bodies[0]);
+  std::set<int> direct, sources;
+  for (const ir::Expr& load : loads_of(it.bodies))
+    if (const int source = s_.nest().find_stage(ir::as<ir::Load>(load)->buffer.id()); source != schedule::kNone) {
+      direct.insert(source);
+      if (stage(source).inlined)
+        sources.insert(stage(source).sources.begin(), stage(source).sources.end());
+      else
+        sources.insert(source);
+    }
+  it.direct.assign(direct.begin(), direct.end());
+  if (!worth_inlining(i) || !s_.try_apply(schedule::ComputeInline{it.name}).ok()) return;
+  it.inlined = true;
+  it.sources.assign(sources.begin(), sources.end());
 }
 
 void Analysis::describe(int i, const std::vector<ir::Expr>& bodies) {
@@ -157,7 +173,6 @@ void Analysis::describe(int i, const std::vector<ir::Expr>& bodies) {
     for (const ir::Expr& at : it.reads.back().at()) it.gathers = it.gathers || ir::has_load(at);
   }
   for (const ir::Expr& body : bodies) it.expensive = it.expensive || calls_function(body);
-  it.pads = it.kind == StageKind::kPointwise && is_padding(bodies[0]);
   it.operations = static_cast<double>(nodes_of(bodies));
   for (const std::vector<Axis>& axes : {it.data, it.sums})
     for (const Axis& axis : axes) it.operations *= static_cast<double>(std::max<int64_t>(axis.extent, 1));

@@ -44,15 +44,18 @@ struct Stage {
   bool output = false;
   bool inlined = false;
   bool param = false;            // an input that may be packed ahead
-  std::vector<Axis> data, sums;  // data axes, reduction axes
+  std::vector<int64_t> shape;    // of the outputs
+  std::vector<Axis> data, sums;  // data axes (an input has none), reduction axes
   std::vector<ir::Expr> bodies;  // one for each output, with inlined stages expanded
   std::vector<Access> reads;     // distinct ones, in order of occurrence
-  std::vector<int> readers;      // stages that are not inlined, through inlined ones too
-  bool pads = false;             // pointwise: a choice between a read and a constant
-  bool gathers = false;          // a subscript is read from memory
-  bool expensive = false;        // exp and the like
-  int64_t elements = 1;          // of one output
-  double operations = 1;         // nodes of the bodies, times the iterations of all axes
+  std::vector<int> direct;       // stages that it reads itself, before inlining
+  std::vector<int> sources;  // of an inlined stage: those that are not inlined and that it reads, through others too
+  std::vector<int> readers;  // stages that are not inlined, through inlined ones too
+  bool pads = false;         // pointwise: a choice between a read and a constant
+  bool gathers = false;      // a subscript is read from memory
+  bool expensive = false;    // exp and the like
+  int64_t elements = 1;      // of one output
+  double operations = 1;     // nodes of the bodies, times the iterations of all axes
   bool computed() const { return kind != StageKind::kInput; }
   bool reduces() const { return kind == StageKind::kReduction || kind == StageKind::kContraction; }
 };

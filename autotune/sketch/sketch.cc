@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autotune/knobs.h"
+#include "schedule/loop_nest.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::autotune {
@@ -14,6 +15,7 @@ namespace {
 
 // clang-format off: a table
 constexpr Rule kRules[] = {
+    {"contraction", match_contraction, apply_contraction, "before reductions of any kind: register tiles need reuse"},
     {"whole",       match_whole,       apply_whole,       "before rows: too few rows to share out"},
     {"rows",        match_rows,        apply_rows,        "before reduction: takes all reductions of a row together"},
     {"reduction",   match_reduction,   apply_reduction,   "after contractions, whose operands are used again and again"},
@@ -33,6 +35,18 @@ std::string Sketch::fuse(const std::string& stage, const std::vector<std::string
 
 void Sketch::reorder(const std::string& stage, const std::vector<std::string>& axes) {
   if (axes.size() > 1) step(schedule::Reorder{stage, axes});
+}
+
+std::string Sketch::cache_write(const std::string& stage) {
+  const std::string name = s.nest().unique_name(stage + ".local");
+  step(schedule::CacheWrite{stage, ir::Scope::kLocal});
+  return name;
+}
+
+std::string Sketch::cache_read(const std::string& stage, const std::vector<std::string>& readers) {
+  const std::string name = s.nest().unique_name(stage + ".global");
+  step(schedule::CacheRead{stage, ir::Scope::kGlobal, readers});
+  return name;
 }
 
 std::vector<Claim> partition(const Graph& graph) {

@@ -38,6 +38,9 @@ struct Sketch {
   // One loop of several neighbours, given from the outside in; of one axis itself.
   std::string fuse(const std::string& stage, const std::vector<std::string>& axes);
   void reorder(const std::string& stage, const std::vector<std::string>& axes);
+  // The names of the stages that these make.
+  std::string cache_write(const std::string& stage);
+  std::string cache_read(const std::string& stage, const std::vector<std::string>& readers);
 };
 
 // Stages that one rule schedules together.
@@ -69,6 +72,8 @@ std::optional<Group> match_whole(const Graph&, int root), match_rows(const Graph
     match_reduction(const Graph&, int root), match_pointwise(const Graph&, int root);
 void apply_whole(Sketch&, const Group&), apply_rows(Sketch&, const Group&), apply_reduction(Sketch&, const Group&),
     apply_pointwise(Sketch&, const Group&);
+std::optional<Group> match_contraction(const Graph&, int root);
+void apply_contraction(Sketch&, const Group&);
 std::optional<Group> match_anything(const Graph&, int root);
 void apply_anything(Sketch&, const Group&);
 

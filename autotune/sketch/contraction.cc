@@ -1,0 +1,278 @@
+// Matrix products and convolutions: sums of a register tile stay in registers while all terms are added.
+//
+//   parallel over panels of columns and shares of the rows (a task):
+//     pack the panel of the operand that is read in vectors
+//     for the tiles of the task:
+//       for k: sums[rows unrolled, columns in vectors] += broadcast * vectors
+//       the tile's outputs, epilogue included
+//
+// Sums that are too long for a panel to stay in a cache go in blocks: then the sums of a whole task lie in memory, and
+// the loops over tiles stand inside the loop over blocks, where a block of the panel is packed.
+#include "autotune/sketch/contraction.h"
+
+#include <algorithm>
+
+namespace tw::autotune::sketch {
+
+using schedule::Factor;
+using schedule::Split;
+
+std::optional<Group> match_contraction(const Graph& graph, int root) {
+  const auto claim = [&](int anchor) -> std::optional<Group> {
+    const std::optional<Roles> roles = roles_of(graph, anchor);
+    if (!roles) return std::nullopt;
+    Group group{root, anchor, {}};
+    for (const Operand* operand : {&roles->broadcast, &roles->vectors})
+      if (operand->through >= 0 && roles->broadcast.through != roles->vectors.through &&
+          graph.at(operand->through).readers == std::vector<int>{anchor})
+        group.members.push_back(operand->through);
+    std::sort(group.members.begin(), group.members.end());
+    group.members.push_back(anchor);
+    if (root != anchor) group.members.push_back(root);
+    return group;
+  };
+  if (graph.at(root).kind == StageKind::kContraction) return claim(root);
+  for (const Access& read : graph.at(root).reads) {
+    const Stage& stage = graph.at(read.stage);
+    if (stage.kind == StageKind::kContraction && !stage.output && stage.readers == std::vector<int>{root} &&
+        reads_in_place(graph, root, read.stage))
+      if (std::optional<Group> group = claim(read.stage)) return group;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// 1, 2, 4, ... and what else divides work among few threads, up to `most`.
+std::vector<int64_t> counts(int64_t most, int64_t largest) {
+  std::vector<int64_t> values;
+  for (int64_t n : {1, 2, 3, 4, 6, 8, 14, 16, 28, 32, 64, 128, 256})
+    if (n <= std::min(most, largest)) values.push_back(n);
+  return values;
+}
+
+class Contraction {
+ public:
+  Contraction(Sketch& sketch, const Group& group)
+      : k_(sketch),
+        group_(group),
+        stage_(sketch.graph.at(group.anchor)),
+        root_(sketch.graph.at(group.root)),
+        roles_(*roles_of(sketch.graph, group.anchor)) {}
+
+  void run() {
+    define_knobs();
+    if (is_packed_ahead()) lay_out_ahead();
+    sums_ = group_.root == group_.anchor ? k_.cache_write(stage_.name) : stage_.name;
+    if (packs()) panel_ = pack_stage();
+    tile_outputs();
+    tile_sums();
+    if (!panel_.empty()) place_panel();
+    if (const int through = roles_.vectors.through; panel_.empty() && through >= 0 && member(through))
+      k_.step(schedule::ComputeInline{k_.graph.at(through).name});
+    place_broadcast();
+  }
+
+ private:
+  const Axis& axis(int d) const { return stage_.data[static_cast<size_t>(d)]; }
+  std::string output_axis(int d) const { return root_.data[static_cast<size_t>(d)].name; }
+  std::string knob(const char* what) const { return stage_.name + "." + what; }
+  int64_t value(const char* what) { return k_.cfg.value(knob(what)); }
+  Factor factor(const char* what, int part = 0) const { return k_.cfg.factor(knob(what), part); }
+  std::pair<std::string, std::string> split(const std::string& stage, const std::string& name, Factor by) {
+    k_.step(Split{stage, name, std::move(by), {}, ir::Tail::kAuto});
+    return {name + ".o", name + ".i"};
+  }
+  bool member(int stage) const {
+    return std::find(group_.members.begin(), group_.members.end(), stage) != group_.members.end();
+  }
+
+  void define_knobs();
+  bool is_packed_ahead() const;
+  bool can_pack() const;
+  bool packs() { return can_pack() && value("pack") == 1; }
+  void lay_out_ahead();
+  std::string pack_stage();
+  void tile_outputs();
+  void tile_sums();
+  void place_panel();
+  void place_broadcast();
+  std::vector<int64_t> blocks() const;
+
+  Sketch& k_;
+  const Group& group_;
+  const Stage& stage_;
+  const Stage& root_;
+  const Roles roles_;
+  std::string sums_, panel_;
+  std::string task_, tile_loop_, panel_loop_;  // of the outputs
+  std::string packed_at_stage_, packed_at_;    // where the panel is packed
+};
+
+// Weights that the caller gives packed.
+bool Contraction::is_packed_ahead() const {
+  return k_.graph.at(roles_.vectors.source).param && roles_.vectors.through < 0 && roles_.lane_dimension >= 0 &&
+         roles_.vectors.source != roles_.broadcast.source;
+}
+
+bool Contraction::can_pack() const {
+  if (is_packed_ahead()) return false;
+  if (roles_.vectors.through >= 0) return member(roles_.vectors.through);
+  return roles_.vectors.source != roles_.broadcast.source && roles_.lane_dimension >= 0;
+}
+
+// Blocks of the innermost sum, 0 for none: where a panel of 64 columns is larger than half of a common L2.
+std::vector<int64_t> Contraction::blocks() const {
+  std::vector<int64_t> values = {0};
+  if (stage_.sums.empty() || roles_.terms < 1024) return values;
+  const int64_t outer = roles_.terms / stage_.sums.back().extent;
+  for (int64_t block : {256, 512, 1024})
+    if (block * outer <= 4096 && block * 3 / 2 <= stage_.sums.back().extent) values.push_back(block);
+  return values;
+}
+
+void Contraction::define_knobs() {
+  const int64_t lanes = std::max(1, k_.target.lanes(std::max<int>(8, stage_.type.bits)));
+  const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
+  k_.cfg.define_knob_json(knob("tile"), register_tiles(rows, columns, lanes, k_.target.vector_registers));
+  const int64_t shared = roles_.share >= 0 ? axis(roles_.share).extent : (rows + 5) / 6;
+  k_.cfg.define_knob(knob("shares"), counts(shared, 256));
+  k_.cfg.define_knob(knob("panels"), counts((columns + 4 * lanes - 1) / (4 * lanes), 8));
+  if (can_pack()) {
+    const bool must = !roles_.contiguous;
+    k_.cfg.define_knob(knob("pack"), must ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 0});
+  }
+  k_.cfg.define_knob(knob("rows_first"), {0, 1});
+  k_.cfg.define_knob(knob("unroll"), {1, 4});
+  k_.cfg.define_knob(knob("block"), blocks());
+  if (const int through = roles_.broadcast.through; through >= 0 && member(through))
+    k_.cfg.define_knob_json(knob("place"), k_.graph.at(through).pads
+                                               ? std::vector<std::string>{"\"task\"", "\"root\"", "\"inline\""}
+                                               : std::vector<std::string>{"\"inline\"", "\"task\"", "\"root\""});
+}
+
+// [j // 64, k, j % 64]: the columns of a panel side by side.
+void Contraction::lay_out_ahead() {
+  const int64_t columns = k_.cfg.value(knob("tile"), 1);
+  const Stage& source = k_.graph.at(roles_.vectors.source);
+  const std::string lane = "ax" + std::to_string(roles_.lane_dimension), by = std::to_string(columns);
+  std::vector<std::string> indices = {lane + " // " + by};
+  for (size_t d = 0; d < source.shape.size(); ++d)
+    if (static_cast<int>(d) != roles_.lane_dimension) indices.push_back("ax" + std::to_string(d));
+  indices.push_back(lane + " % " + by);
+  const bool pads = source.shape[static_cast<size_t>(roles_.lane_dimension)] % columns != 0;
+  k_.step(schedule::TransformLayout{source.name, indices, pads ? "0" : ""});
+}
+
+// The stage that holds a panel: the one by which the operand is read, or a copy of the operand.
+std::string Contraction::pack_stage() {
+  if (roles_.vectors.through >= 0) return k_.graph.at(roles_.vectors.through).name;
+  return k_.cache_read(k_.graph.at(roles_.vectors.source).name, {sums_});
+}
+
+void Contraction::tile_outputs() {
+  const std::string& name = root_.name;
+  const auto [row_tiles, row] = split(name, output_axis(roles_.rows), factor("tile", 0));
+  const auto [columns, lane] = split(name, output_axis(roles_.lanes), factor("tile", 1));
+  const auto [panels, panel] = split(name, columns, factor("panels"));
+  const std::string shared = roles_.share >= 0 ? output_axis(roles_.share) : row_tiles;
+  k_.step(Split{name, shared, {}, factor("shares"), ir::Tail::kAuto});
+  const std::string share = shared + ".o";
+  tile_loop_ = roles_.share >= 0 ? row_tiles : row_tiles + ".i";
+  panel_loop_ = panel;
+  std::vector<std::string> tasks;
+  for (int d : roles_.outer) tasks.push_back(output_axis(d));
+  tasks.push_back(value("rows_first") == 1 ? share : panels);
+  tasks.push_back(value("rows_first") == 1 ? panels : share);
+  std::vector<std::string> order = tasks;
+  order.push_back(panel);
+  if (roles_.share >= 0) order.push_back(shared + ".i");
+  order.insert(order.end(), {tile_loop_, row, lane});
+  k_.reorder(name, order);
+  task_ = k_.fuse(name, tasks);
+  k_.step(schedule::Parallel{name, task_});
+  k_.step(schedule::Vectorize{name, lane});
+  if (!root_.expensive) k_.step(schedule::Unroll{name, row});
+}
+
+void Contraction::tile_sums() {
+  const bool in_blocks = value("block") > 0;
+  k_.step(schedule::ComputeAt{sums_, root_.name, in_blocks ? task_ : tile_loop_});
+  packed_at_stage_ = root_.name, packed_at_ = panel_loop_;
+  std::string row = axis(roles_.rows).name, lane = axis(roles_.lanes).name;
+  std::vector<std::string> order, tiles, terms;
+  for (const Axis& sum : stage_.sums) terms.push_back(sum.name);
+  if (in_blocks) {
+    const auto [block, rest] = split(sums_, terms.back(), factor("block"));
+    order.push_back(block);
+    terms.back() = rest;
+    const auto [row_tiles, in_row] = split(sums_, row, factor("tile", 0));
+    const auto [columns, in_lane] = split(sums_, lane, factor("tile", 1));
+    packed_at_stage_ = sums_, packed_at_ = columns;
+    row = in_row, lane = in_lane;
+    order.push_back(columns);
+    tiles.push_back(row_tiles);
+  }
+  for (int d : roles_.outer) order.push_back(axis(d).name);
+  if (roles_.share >= 0) order.push_back(axis(roles_.share).name);
+  order.insert(order.end(), tiles.begin(), tiles.end());
+  const bool unrolls = value("unroll") > 1;
+  if (unrolls) {
+    const auto [outer, inner] = split(sums_, terms.back(), factor("unroll"));
+    terms.back() = outer;
+    terms.push_back(inner);
+  }
+  order.insert(order.end(), terms.begin(), terms.end());
+  order.insert(order.end(), {row, lane});
+  k_.reorder(sums_, order);
+  if (unrolls) k_.step(schedule::Unroll{sums_, terms.back()});
+  k_.step(schedule::Unroll{sums_, row});
+  k_.step(schedule::Vectorize{sums_, lane});
+}
+
+// Lanes innermost, in memory as well.
+void Contraction::place_panel() {
+  const bool own = roles_.vectors.through >= 0;
+  k_.step(schedule::ComputeAt{panel_, packed_at_stage_, packed_at_});
+  const Stage& source = k_.graph.at(own ? roles_.vectors.through : roles_.vectors.source);
+  std::vector<std::string> names;
+  for (size_t d = 0; d < source.shape.size(); ++d)
+    names.push_back(own ? source.data[d].name : "ax" + std::to_string(d));
+  const size_t last = names.size() - 1;
+  const size_t at = own ? last : static_cast<size_t>(roles_.lane_dimension);
+  if (at != last) {
+    std::rotate(names.begin() + static_cast<ptrdiff_t>(at), names.begin() + static_cast<ptrdiff_t>(at) + 1,
+                names.end());
+    k_.step(schedule::TransformLayout{panel_, names, ""});
+    k_.reorder(panel_, names);
+  }
+  const auto [vectors, lane] = split(panel_, names.back(), factor("tile", 1));
+  k_.step(schedule::Vectorize{panel_, lane});
+}
+
+// Padding and the like of the operand that is broadcast.
+void Contraction::place_broadcast() {
+  const int through = roles_.broadcast.through;
+  if (through < 0 || !member(through)) return;
+  const Stage& stage = k_.graph.at(through);
+  const std::string place = k_.cfg.value_json(knob("place"));
+  if (place == "\"inline\"") {
+    k_.step(schedule::ComputeInline{stage.name});
+    return;
+  }
+  if (place == "\"task\"") k_.step(schedule::ComputeAt{stage.name, root_.name, task_});
+  const int64_t lanes = std::max(1, k_.target.lanes(std::max<int>(8, stage.type.bits)));
+  std::vector<std::string> outer;
+  for (size_t d = 0; d + 1 < stage.data.size(); ++d) outer.push_back(stage.data[d].name);
+  const std::string last = stage.data.back().name;
+  const auto [vectors, lane] = split(stage.name, last, Factor(std::min(4 * lanes, stage.data.back().extent)));
+  k_.step(schedule::Vectorize{stage.name, lane});
+  if (place == "\"root\"" && outer.size() > 1) outer.pop_back();
+  if (place == "\"root\"" && !outer.empty()) k_.step(schedule::Parallel{stage.name, k_.fuse(stage.name, outer)});
+}
+
+}  // namespace
+
+void apply_contraction(Sketch& sketch, const Group& group) { Contraction(sketch, group).run(); }
+
+}  // namespace tw::autotune::sketch

@@ -1,0 +1,41 @@
+// The roles of a contraction's axes and operands, which the rules for matrix products and convolutions share.
+//
+//   C[i, j] = sum over k of A[i, k] * B[k, j]          rows i     lanes j     broadcast A   vectors B
+//   C[n, y, x, c] = sum of D[n, y+r, x+s, q] * W[r, s, q, c]   rows y, x   lanes c     broadcast D   vectors W
+//
+// Lanes are the output's innermost axis. The operand that runs along them is read in vectors, the other one is
+// broadcast; an axis that moves only the latter repeats the vectors, so it gives the rows of a register tile.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autotune/sketch/sketch.h"
+
+namespace tw::autotune::sketch {
+
+struct Operand {
+  int source = -1;   // the stage in memory
+  int through = -1;  // the inlined stage that the contraction reads it by; -1: none
+  const Access* read = nullptr;
+};
+
+// Positions of data axes of the contraction, which are also those of its epilogue.
+struct Roles {
+  Operand broadcast, vectors;
+  int lanes = -1;
+  int rows = -1;            // of the register tile: the innermost axis that moves only the broadcast operand
+  int share = -1;           // the next one further out; -1: there is none
+  std::vector<int> outer;   // all others, from the outside in
+  int lane_dimension = -1;  // of the vectors' operand, where the lanes stand alone in one of its subscripts
+  bool contiguous = false;  // lanes lie side by side in that operand
+  int64_t terms = 1;        // of a sum
+};
+std::optional<Roles> roles_of(const Graph&, int contraction);
+
+// Sizes [rows, columns] of register tiles: columns in whole vectors, or all that there are; the best guess first.
+// `most`: registers that accumulators, a row of vectors and a broadcast value may take.
+std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers);
+
+}  // namespace tw::autotune::sketch

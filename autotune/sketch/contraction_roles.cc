@@ -1,0 +1,115 @@
+// Which axis is what in a contraction, and which register tiles suit it.
+#include <algorithm>
+#include <cmath>
+
+#include "autotune/sketch/contraction.h"
+#include "src/ir/walk.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+// The stage that the contraction itself reads where the operand is meant.
+Operand operand_of(const Graph& graph, const Stage& stage, const Access& read) {
+  Operand operand{read.stage, -1, &read};
+  for (int direct : stage.direct) {
+    if (direct == read.stage) return operand;
+    const std::vector<int>& sources = graph.at(direct).sources;
+    if (std::find(sources.begin(), sources.end(), read.stage) != sources.end()) operand.through = direct;
+  }
+  return operand;
+}
+
+// The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
+int dimension_of(const Access& read, const Axis& axis) {
+  int found = -1;
+  for (size_t d = 0; d < read.at().size(); ++d) {
+    if (!ir::uses_var(read.at()[d], axis.var)) continue;
+    const auto* var = ir::as<ir::VarRef>(read.at()[d]);
+    if (!var || found >= 0) return -1;
+    found = static_cast<int>(d);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Roles> roles_of(const Graph& graph, int contraction) {
+  const Stage& stage = graph.at(contraction);
+  const std::optional<Product> product = product_of(stage);
+  if (!product) return std::nullopt;
+  Roles roles;
+  for (int d = 0; d < static_cast<int>(stage.data.size()); ++d)
+    if (stage.data[static_cast<size_t>(d)].extent > 1) roles.lanes = d;
+  if (roles.lanes < 0) return std::nullopt;
+  const Axis& lanes = stage.data[static_cast<size_t>(roles.lanes)];
+  const Access *left = &stage.reads[static_cast<size_t>(product->left)],
+               *right = &stage.reads[static_cast<size_t>(product->right)];
+  if (left->uses(lanes) == right->uses(lanes)) return std::nullopt;
+  const Access &vectors = left->uses(lanes) ? *left : *right, &broadcast = left->uses(lanes) ? *right : *left;
+  roles.vectors = operand_of(graph, stage, vectors);
+  roles.broadcast = operand_of(graph, stage, broadcast);
+  roles.lane_dimension = dimension_of(vectors, lanes);
+  roles.contiguous = stride_along(vectors, lanes) == 1;
+  for (int d = static_cast<int>(stage.data.size()); d-- > 0;) {
+    const Axis& axis = stage.data[static_cast<size_t>(d)];
+    if (d == roles.lanes) continue;
+    const bool row = axis.extent > 1 && broadcast.uses(axis) && !vectors.uses(axis);
+    if (row && roles.rows < 0)
+      roles.rows = d;
+    else if (row && roles.share < 0)
+      roles.share = d;
+    else
+      roles.outer.insert(roles.outer.begin(), d);
+  }
+  for (const Axis& axis : stage.sums) roles.terms *= axis.extent;
+  if (roles.rows < 0) return std::nullopt;
+  return roles;
+}
+
+namespace {
+
+struct Tile {
+  int64_t rows, columns;
+  double cost;  // of all tiles together
+};
+
+// Cycles of a core that starts two vector instructions at a time, for one term of a tile.
+double step(int64_t rows, int64_t vectors) {
+  constexpr double kLatency = 4;  // of a fused multiply-add: so many cycles until its sum can be added to again
+  constexpr int64_t kWays = 8;    // of the L1: rows of a tile often lie a power of two apart
+  if (rows == 0 || vectors == 0) return 0;
+  const double sums = static_cast<double>(rows * vectors);
+  const double loads = static_cast<double>(rows + vectors) / 2;
+  return std::max({sums / 2, loads, kLatency}) + 0.1 * loads +
+         0.2 * static_cast<double>(std::max<int64_t>(0, rows - kWays));
+}
+
+// What is left at the edges is computed by smaller tiles.
+double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vectors) {
+  const auto count = [](int64_t n) { return static_cast<double>(n); };
+  const double full = count(all_vectors / vectors) * step(rows, vectors) + step(rows, all_vectors % vectors);
+  const double edge =
+      count(all_vectors / vectors) * step(all_rows % rows, vectors) + step(all_rows % rows, all_vectors % vectors);
+  return count(all_rows / rows) * full + edge;
+}
+
+}  // namespace
+
+std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers) {
+  constexpr size_t kMost = 24;
+  const int64_t all_vectors = (columns + lanes - 1) / lanes;
+  std::vector<Tile> tiles;
+  for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors)
+    for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
+      if (r * vectors + vectors + 1 > registers && r > 1) break;
+      tiles.push_back({r, std::min(columns, vectors * lanes), cost_of(r, vectors, rows, all_vectors)});
+    }
+  std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });
+  if (tiles.size() > kMost) tiles.resize(kMost);
+  std::vector<std::string> texts;
+  for (const Tile& t : tiles) texts.push_back("[" + std::to_string(t.rows) + "," + std::to_string(t.columns) + "]");
+  return texts;
+}
+
+}  // namespace tw::autotune::sketch

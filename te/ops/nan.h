@@ -1,0 +1,17 @@
+// The largest and the smallest of values among which a NaN wins, as in NumPy and PyTorch; te::max and te::min lose it
+// where a number comes after.
+#pragma once
+
+#include <vector>
+
+#include "tensorwright/te.h"
+
+namespace tw::te::ops {
+
+// The value of a compute. Of integers this is te::max (te::min).
+Expr extreme_or_nan(bool largest, Expr source, std::vector<IterVar> over, Expr where = {});
+
+// Whether x comes before y: x is beyond y, or NaN and y is not.
+Expr wins(bool largest, const Expr& x, const Expr& y);
+
+}  // namespace tw::te::ops

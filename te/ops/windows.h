@@ -1,0 +1,39 @@
+// Windows over the spatial dimensions of a tensor: where they lie, and what they read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "te/ops/axes.h"
+
+namespace tw::te::ops {
+
+// Windows along one dimension: number i covers i * stride - before + k * dilation for 0 <= k < kernel.
+struct Windows {
+  int64_t extent, kernel, stride, dilation, before, behind;
+  int64_t count;
+
+  int64_t reach() const { return dilation * (kernel - 1) + 1; }
+  // Elements beyond the data that the last window reads.
+  int64_t beyond() const { return (count - 1) * stride - before + reach() - extent; }
+};
+
+struct WindowOptions {
+  std::vector<int64_t> kernel, stride, padding, dilation;
+  bool ceil_mode = false;
+};
+
+// The spatial dimensions of x by its layout, "" with channels last. `spatial` is their number; 0: what the rank says.
+std::vector<size_t> spatial_dimensions(const Site&, const Tensor& x, const std::string& layout, size_t spatial);
+// One number for each of `n`; one given counts for all.
+std::vector<int64_t> one_for_each(const Site&, const std::string& option, const std::vector<int64_t>& given, size_t n,
+                                  int64_t least);
+// The windows along each spatial dimension.
+std::vector<Windows> windows_of(const Site&, const Tensor& x, const std::vector<size_t>& dimensions,
+                                const WindowOptions&);
+
+// x with as much of `value` around it as the windows reach beyond; x itself where they stay inside.
+Tensor padded(const Site&, const Tensor& x, const std::vector<size_t>& dimensions, const std::vector<Windows>&,
+              const Expr& value, const std::string& name);
+
+}  // namespace tw::te::ops

@@ -11,6 +11,7 @@
 #include "autotune/sketch/contraction.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace tw::autotune::sketch {
 
@@ -58,7 +59,8 @@ class Contraction {
         group_(group),
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
-        roles_(*roles_of(sketch.graph, group.anchor)) {}
+        roles_(*roles_of(sketch.graph, group.anchor)),
+        dot_(dot_of(stage_, roles_, sketch.target)) {}
 
   void run() {
     define_knobs();
@@ -98,12 +100,15 @@ class Contraction {
   void place_panel();
   void place_broadcast();
   std::vector<int64_t> blocks() const;
+  std::vector<std::string> panel_indices(const std::string& lane) const;
+  std::vector<std::string> split_terms(std::vector<std::string> terms);
 
   Sketch& k_;
   const Group& group_;
   const Stage& stage_;
   const Stage& root_;
   const Roles roles_;
+  const std::optional<Dot> dot_;
   std::string sums_, panel_;
   std::string task_, tile_loop_, panel_loop_;  // of the outputs
   std::string packed_at_stage_, packed_at_;    // where the panel is packed
@@ -124,7 +129,7 @@ bool Contraction::can_pack() const {
 // Blocks of the innermost sum, 0 for none: where a panel of 64 columns is larger than half of a common L2.
 std::vector<int64_t> Contraction::blocks() const {
   std::vector<int64_t> values = {0};
-  if (stage_.sums.empty() || roles_.terms < 1024) return values;
+  if (stage_.sums.empty() || roles_.terms < 1024 || dot_) return values;
   const int64_t outer = roles_.terms / stage_.sums.back().extent;
   for (int64_t block : {256, 512, 1024})
     if (block * outer <= 4096 && block * 3 / 2 <= stage_.sums.back().extent) values.push_back(block);
@@ -132,14 +137,15 @@ std::vector<int64_t> Contraction::blocks() const {
 }
 
 void Contraction::define_knobs() {
-  const int64_t lanes = std::max(1, k_.target.lanes(std::max<int>(8, stage_.type.bits)));
+  const int64_t lanes = dot_ ? dot_->lanes : std::max(1, k_.target.lanes(std::max<int>(8, stage_.type.bits)));
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
-  k_.cfg.define_knob_json(knob("tile"), register_tiles(rows, columns, lanes, k_.target.vector_registers));
+  k_.cfg.define_knob_json(knob("tile"),
+                          register_tiles(rows, columns, lanes, k_.target.vector_registers, dot_.has_value()));
   const int64_t shared = roles_.share >= 0 ? axis(roles_.share).extent : (rows + 5) / 6;
   k_.cfg.define_knob(knob("shares"), counts(shared, 256));
   k_.cfg.define_knob(knob("panels"), counts((columns + 4 * lanes - 1) / (4 * lanes), 8));
   if (can_pack()) {
-    const bool must = !roles_.contiguous;
+    const bool must = !roles_.contiguous || dot_;
     k_.cfg.define_knob(knob("pack"), must ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 0});
   }
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
@@ -151,17 +157,31 @@ void Contraction::define_knobs() {
                                                : std::vector<std::string>{"\"inline\"", "\"task\"", "\"root\""});
 }
 
-// [j // 64, k, j % 64]: the columns of a panel side by side.
+// [j // 64, k, j % 64]: the columns of a panel side by side; of an instruction that adds four terms at once
+// [j // 64, k // 4, j % 64, k % 4].
 void Contraction::lay_out_ahead() {
   const int64_t columns = k_.cfg.value(knob("tile"), 1);
   const Stage& source = k_.graph.at(roles_.vectors.source);
   const std::string lane = "ax" + std::to_string(roles_.lane_dimension), by = std::to_string(columns);
-  std::vector<std::string> indices = {lane + " // " + by};
-  for (size_t d = 0; d < source.shape.size(); ++d)
-    if (static_cast<int>(d) != roles_.lane_dimension) indices.push_back("ax" + std::to_string(d));
-  indices.push_back(lane + " % " + by);
+  std::vector<std::string> indices = panel_indices(lane + " % " + by);
+  indices.insert(indices.begin(), lane + " // " + by);
   const bool pads = source.shape[static_cast<size_t>(roles_.lane_dimension)] % columns != 0;
   k_.step(schedule::TransformLayout{source.name, indices, pads ? "0" : ""});
+}
+
+// All dimensions but the lanes', then those.
+std::vector<std::string> Contraction::panel_indices(const std::string& lane) const {
+  const size_t rank = k_.graph.at(roles_.vectors.source).shape.size();
+  const int grouped = dot_ ? dimension_of(*roles_.vectors.read, stage_.sums.back()) : -1;
+  const std::string group = dot_ ? std::to_string(dot_->group) : "";
+  std::vector<std::string> indices;
+  for (int d = 0; d < static_cast<int>(rank); ++d) {
+    if (d == roles_.lane_dimension) continue;
+    indices.push_back("ax" + std::to_string(d) + (d == grouped ? " // " + group : ""));
+  }
+  indices.push_back(lane);
+  if (dot_) indices.push_back("ax" + std::to_string(grouped) + " % " + group);
+  return indices;
 }
 
 // The stage that holds a panel: the one by which the operand is read, or a copy of the operand.
@@ -195,45 +215,61 @@ void Contraction::tile_outputs() {
   if (!root_.expensive) k_.step(schedule::Unroll{name, row});
 }
 
+// The loops over terms, the last one unrolled.
+std::vector<std::string> Contraction::split_terms(std::vector<std::string> terms) {
+  if (value("unroll") == 1) return terms;
+  const auto [outer, inner] = split(sums_, terms.back(), factor("unroll"));
+  k_.step(schedule::Unroll{sums_, inner});
+  terms.back() = outer;
+  terms.push_back(inner);
+  return terms;
+}
+
 void Contraction::tile_sums() {
+  constexpr int64_t kMostLanes = 1024;  // of a loop that is vectorized, by its whole domain
   const bool in_blocks = value("block") > 0;
   k_.step(schedule::ComputeAt{sums_, root_.name, in_blocks ? task_ : tile_loop_});
   packed_at_stage_ = root_.name, packed_at_ = panel_loop_;
   std::string row = axis(roles_.rows).name, lane = axis(roles_.lanes).name;
-  std::vector<std::string> order, tiles, terms;
+  std::vector<std::string> order, row_tiles, inner, terms;
   for (const Axis& sum : stage_.sums) terms.push_back(sum.name);
   if (in_blocks) {
-    const auto [block, rest] = split(sums_, terms.back(), factor("block"));
-    order.push_back(block);
-    terms.back() = rest;
-    const auto [row_tiles, in_row] = split(sums_, row, factor("tile", 0));
-    const auto [columns, in_lane] = split(sums_, lane, factor("tile", 1));
-    packed_at_stage_ = sums_, packed_at_ = columns;
-    row = in_row, lane = in_lane;
-    order.push_back(columns);
-    tiles.push_back(row_tiles);
+    std::tie(order.emplace_back(), terms.back()) = split(sums_, terms.back(), factor("block"));
+    std::tie(row_tiles.emplace_back(), row) = split(sums_, row, factor("tile", 0));
+  }
+  if (in_blocks || axis(roles_.lanes).extent > kMostLanes)
+    std::tie(order.emplace_back(), lane) = split(sums_, lane, factor("tile", 1));
+  if (in_blocks) packed_at_stage_ = sums_, packed_at_ = order.back();
+  inner = {row, lane};
+  if (dot_) {
+    split(sums_, lane, Factor(dot_->lanes));
+    const auto [group, term] = split(sums_, terms.back(), Factor(dot_->group));
+    terms.back() = group;
+    inner = {row, lane + ".o", lane + ".i", term};
   }
   for (int d : roles_.outer) order.push_back(axis(d).name);
   if (roles_.share >= 0) order.push_back(axis(roles_.share).name);
-  order.insert(order.end(), tiles.begin(), tiles.end());
-  const bool unrolls = value("unroll") > 1;
-  if (unrolls) {
-    const auto [outer, inner] = split(sums_, terms.back(), factor("unroll"));
-    terms.back() = outer;
-    terms.push_back(inner);
-  }
+  order.insert(order.end(), row_tiles.begin(), row_tiles.end());
+  terms = split_terms(std::move(terms));
   order.insert(order.end(), terms.begin(), terms.end());
-  order.insert(order.end(), {row, lane});
+  order.insert(order.end(), inner.begin(), inner.end());
   k_.reorder(sums_, order);
-  if (unrolls) k_.step(schedule::Unroll{sums_, terms.back()});
   k_.step(schedule::Unroll{sums_, row});
-  k_.step(schedule::Vectorize{sums_, lane});
+  if (dot_) k_.step(schedule::Unroll{sums_, inner[1]});
+  if (dot_)
+    k_.step(schedule::Tensorize{sums_, inner[2], dot_->intrin});
+  else
+    k_.step(schedule::Vectorize{sums_, lane});
 }
 
 // Lanes innermost, in memory as well.
 void Contraction::place_panel() {
   const bool own = roles_.vectors.through >= 0;
   k_.step(schedule::ComputeAt{panel_, packed_at_stage_, packed_at_});
+  if (dot_) {
+    k_.step(schedule::TransformLayout{panel_, panel_indices("ax" + std::to_string(roles_.lane_dimension)), ""});
+    return;
+  }
   const Stage& source = k_.graph.at(own ? roles_.vectors.through : roles_.vectors.source);
   std::vector<std::string> names;
   for (size_t d = 0; d < source.shape.size(); ++d)

@@ -33,9 +33,19 @@ struct Roles {
   int64_t terms = 1;        // of a sum
 };
 std::optional<Roles> roles_of(const Graph&, int contraction);
+// The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
+int dimension_of(const Access&, const Axis&);
 
-// Sizes [rows, columns] of register tiles: columns in whole vectors, or all that there are; the best guess first.
-// `most`: registers that accumulators, a row of vectors and a broadcast value may take.
-std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers);
+// An instruction that adds `group` neighbouring terms for each of `lanes` columns.
+struct Dot {
+  const char *intrin, *feature;
+  ir::Type left, right, sum;
+  int64_t lanes, group;
+};
+std::optional<Dot> dot_of(const Stage& contraction, const Roles&, const Target&);
+
+// Sizes [rows, columns] of register tiles: columns in whole vectors, or all that there are unless `whole` asks for
+// whole vectors; the best guess first. Accumulators, a row of vectors and a broadcast value fit into the registers.
+std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole);
 
 }  // namespace tw::autotune::sketch

@@ -20,7 +20,8 @@ Operand operand_of(const Graph& graph, const Stage& stage, const Access& read) {
   return operand;
 }
 
-// The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
+}  // namespace
+
 int dimension_of(const Access& read, const Axis& axis) {
   int found = -1;
   for (size_t d = 0; d < read.at().size(); ++d) {
@@ -31,8 +32,6 @@ int dimension_of(const Access& read, const Axis& axis) {
   }
   return found;
 }
-
-}  // namespace
 
 std::optional<Roles> roles_of(const Graph& graph, int contraction) {
   const Stage& stage = graph.at(contraction);
@@ -96,15 +95,18 @@ double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vect
 
 }  // namespace
 
-std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers) {
+std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole) {
   constexpr size_t kMost = 24;
   const int64_t all_vectors = (columns + lanes - 1) / lanes;
   std::vector<Tile> tiles;
-  for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors)
+  for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors) {
+    if (whole && columns % (vectors * lanes) != 0) continue;
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
       if (r * vectors + vectors + 1 > registers && r > 1) break;
-      tiles.push_back({r, std::min(columns, vectors * lanes), cost_of(r, vectors, rows, all_vectors)});
+      tiles.push_back(
+          {r, whole ? vectors * lanes : std::min(columns, vectors * lanes), cost_of(r, vectors, rows, all_vectors)});
     }
+  }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });
   if (tiles.size() > kMost) tiles.resize(kMost);
   std::vector<std::string> texts;

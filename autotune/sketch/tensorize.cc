@@ -1,0 +1,47 @@
+// Which shipped intrinsic computes the inner loops of a contraction.
+//
+//   for lane in 0..16: for q in 0..4: C[i, lane] += A[i, q] * W[q, lane]      ==>      one instruction
+#include <algorithm>
+
+#include "autotune/sketch/contraction.h"
+#include "src/ir/walk.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+// clang-format off: a table
+const Dot kDots[] = {
+    {"avx512_vnni_dot_16x4", "avx512vnni", ir::Type::u(8),  ir::Type::i(8),  ir::Type::i(32), 16, 4},
+    {"avx512_bf16_dot_16x2", "avx512bf16", ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 16, 2},
+};
+// clang-format on
+
+// A product of the two reads, each cast to the type of the sums and nothing else.
+bool is_plain_product(const Stage& stage) {
+  const auto* product = ir::as<ir::Binary>(ir::as<ir::Reduce>(stage.bodies[0])->sources[0]);
+  const auto is_cast_read = [&](const ir::Expr& e) {
+    const auto* cast = ir::as<ir::Cast>(e);
+    return cast && e->type == stage.type && ir::as<ir::Load>(cast->value);
+  };
+  return product && product->op == ir::BinOp::kMul && is_cast_read(product->a) && is_cast_read(product->b);
+}
+
+}  // namespace
+
+std::optional<Dot> dot_of(const Stage& stage, const Roles& roles, const Target& target) {
+  if (stage.sums.empty() || roles.lane_dimension < 0 || roles.vectors.through >= 0 || !is_plain_product(stage))
+    return std::nullopt;
+  const Axis& terms = stage.sums.back();
+  const int grouped = dimension_of(*roles.vectors.read, terms);
+  if (grouped < 0 || stride_along(*roles.broadcast.read, terms) != 1) return std::nullopt;
+  const ir::Type left = ir::as<ir::Load>(roles.broadcast.read->load)->buffer.element(),
+                 right = ir::as<ir::Load>(roles.vectors.read->load)->buffer.element();
+  for (const Dot& dot : kDots)
+    if (target.has(dot.feature) && left == dot.left && right == dot.right && stage.type == dot.sum &&
+        terms.extent % dot.group == 0 && stage.data[static_cast<size_t>(roles.lanes)].extent % dot.lanes == 0)
+      return dot;
+  return std::nullopt;
+}
+
+}  // namespace tw::autotune::sketch

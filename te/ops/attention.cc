@@ -1,9 +1,8 @@
 // Scaled dot-product attention in stages, of which each row of the result needs one row:
 //
 //   scores = sum over d of q * k;  masked = scores * scale + mask, or -inf;  max = max over t of masked
-//   exp = exp(masked - max);  sum = sum over t of exp;  values = sum over t of exp * v;  attention = values / sum
-//
-// The division comes last: [S, E] of them in the place of [S, T].
+//   exp = exp(masked - max);  sum = sum over t of exp;  factor = 1 / sum;  weights = exp * factor
+//   attention = sum over t of weights * v
 #include "tensorwright/ops/attention.h"
 
 #include <cmath>
@@ -47,15 +46,17 @@ class Attention {
     const Tensor largest = stage("_max", rows_, [&](const Point& i) { return te::max(in_row(masked, i), {t}); });
     const Tensor e = stage("_exp", scores_shape_, [&](const Point& i) { return exp_below(masked, largest, i); });
     const Tensor total = stage("_sum", rows_, [&](const Point& i) { return te::sum(in_row(e, i), {t}); });
+    const Tensor factor = stage("_factor", rows_, [&](const Point& i) { return inverse_or_zero(total(exprs(i))); });
+    const Tensor weights =
+        stage("_weights", scores_shape_, [&](const Point& i) { return e(exprs(i)) * factor(exprs(row(i))); });
     std::vector<Expr> shape = rows_;
     shape.push_back(v_.shape()[front_ + 1]);
-    const Tensor values = stage("_values", shape, [&](const Point& i) {
-      return te::sum(e(with(row(i), t)) * wide(v_(of_head(v_, i, t, i.back()))), {t});
+    const bool halves = weights.dtype() != q_.dtype();
+    const Tensor values = stage(halves ? "_wide" : "", shape, [&](const Point& i) {
+      return te::sum(weights(with(row(i), t)) * wide(v_(of_head(v_, i, t, i.back()))), {t});
     });
-    return stage("", shape, [&](const Point& i) {
-      const Expr n = total(exprs(row(i))), none = ir::imm(n.type(), 0);
-      return convert(q_.dtype(), te::select(ir::eq(n, none), none, divide(values(exprs(i)), n)));
-    });
+    if (!halves) return values;
+    return stage("", shape, [&](const Point& i) { return convert(q_.dtype(), values(exprs(i))); });
   }
 
  private:
@@ -131,6 +132,11 @@ class Attention {
       }
       return options_.causal ? te::select(Expr(i.back()) <= Expr(i[front_]), value, least) : value;
     });
+  }
+
+  static Expr inverse_or_zero(const Expr& total) {
+    const Expr none = ir::imm(total.type(), 0);
+    return te::select(ir::eq(total, none), none, divide(ir::imm(total.type(), 1), total));
   }
 
   // Where nothing takes part the largest is -inf, and exp(-inf - -inf) would be NaN.

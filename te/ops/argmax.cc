@@ -2,24 +2,24 @@
 // equal values, and among NaNs, which win, the first place does, so the order of the points does not matter.
 #include "te/dtype.h"
 #include "te/ops/axes.h"
-#include "te/ops/nan.h"
 #include "tensorwright/ops/reduction.h"
 
 namespace tw::te::ops {
 namespace {
 
-Expr same(const Expr& x, const Expr& y) {
-  const Expr equal = ir::eq(x, y);
-  return x.type().is_float() ? equal || (isnan(x) && isnan(y)) : equal;
+// Whether (i, a) is before (j, b): beyond it, or equal and first. A NaN is beyond all numbers and equal to NaN.
+Expr before(bool largest, const Expr& i, const Expr& a, const Expr& j, const Expr& b) {
+  const Expr beyond = largest ? a > b : a < b, first = i < j;
+  const Expr left = beyond || (first && ir::eq(a, b));
+  return a.type().is_float() ? left || (isnan(a) && (first || ir::logical_not(isnan(b)))) : left;
 }
 
 Reducer first_extreme(bool largest) {
   Reducer reducer;
   reducer.name = largest ? "argmax" : "argmin";
   reducer.combine = [largest](const std::vector<Var>& x, const std::vector<Var>& y) -> std::vector<Expr> {
-    const Expr i = x[0], a = x[1], j = y[0], b = y[1];
-    const Expr left = wins(largest, a, b) || (same(a, b) && i < j);
-    return {te::select(left, i, j), te::select(left, a, b)};
+    const Expr left = before(largest, x[0], x[1], y[0], y[1]);
+    return {te::select(left, x[0], y[0]), te::select(left, x[1], y[1])};
   };
   reducer.identity = [largest](const std::vector<Type>& types) -> std::vector<Expr> {
     return {ir::type_max(types[0]), ir::identity_of(largest ? ir::ReduceOp::kMax : ir::ReduceOp::kMin, types[1])};

@@ -3,12 +3,6 @@
 
 namespace tw::te::ops {
 
-Expr wins(bool largest, const Expr& x, const Expr& y) {
-  const Expr beyond = largest ? x > y : x < y;
-  if (!x.type().is_float()) return beyond;
-  return beyond || (isnan(x) && ir::logical_not(isnan(y)));
-}
-
 // x > y ? x : y is y where either is NaN: only an x that is one must be held on to.
 Expr extreme_or_nan(bool largest, Expr source, std::vector<IterVar> over, Expr where) {
   if (!source.type().is_float()) return largest ? te::max(source, over, where) : te::min(source, over, where);

@@ -11,7 +11,4 @@ namespace tw::te::ops {
 // The value of a compute. Of integers this is te::max (te::min).
 Expr extreme_or_nan(bool largest, Expr source, std::vector<IterVar> over, Expr where = {});
 
-// Whether x comes before y: x is beyond y, or NaN and y is not.
-Expr wins(bool largest, const Expr& x, const Expr& y);
-
 }  // namespace tw::te::ops

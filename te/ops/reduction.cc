@@ -4,6 +4,7 @@
 #include "te/dtype.h"
 #include "te/ops/axes.h"
 #include "te/ops/nan.h"
+#include "te/promote.h"
 
 namespace tw::te::ops {
 namespace {
@@ -69,7 +70,7 @@ Variance variance_of(const Site& site, const Tensor& x, const VarianceOptions& o
     const Expr distance = wide(x(points.point(i))) - mean(exprs(i));
     return te::sum(distance * distance, points.over());
   });
-  const Expr corrected = count - ir::imm(count.type(), static_cast<double>(options.correction));
+  const Expr corrected = arith(ir::BinOp::kSub, count, ir::imm(count.type(), static_cast<double>(options.correction)));
   return {squares, points, te::max(corrected, ir::imm(count.type(), 0))};
 }
 

@@ -7,8 +7,9 @@
 //
 // An input that begins with `pass: vectorize, unroll` is IR text; the output is the IR after these passes (`print`: as
 // parsed, `all`: the whole pipeline), or the error; after `c`, which comes last, the C text without the interface and
-// the descriptor that every file has. `target: ...` may follow on a line of its own. Any other input is a tensor
-// expression with its schedule (te_text.h).
+// the descriptor that every file has. `target: ...` may follow on a line of its own. `kernel: softmax, M=3, N=5` is a
+// stock operator; the output is what it means (kernel_text.h). Any other input is a tensor expression with its schedule
+// (te_text.h).
 //
 // UPDATE_GOLDEN=1 writes the output into the file.
 #include <gtest/gtest.h>
@@ -21,6 +22,7 @@
 #include "codegen/c/source.h"
 #include "src/ir/parse.h"
 #include "src/lower/pipeline.h"
+#include "tests/golden/kernel_text.h"
 #include "tests/golden/te_text.h"
 
 namespace tw::golden {
@@ -121,8 +123,10 @@ class GoldenTest : public testing::Test {
     if (needs_llvm(page)) GTEST_SKIP() << "built without LLVM";
 #endif
     EXPECT_TRUE(page.before.starts_with("# ")) << "the first line of " << path_ << " says what it shows";
-    const bool is_ir = page.lines[0].text.starts_with("pass:");
-    const std::string actual = is_ir ? run_ir(page) : run_te(path_.filename().string(), page.lines);
+    const std::string& first = page.lines[0].text;
+    const std::string actual = first.starts_with("pass:")     ? run_ir(page)
+                               : first.starts_with("kernel:") ? run_kernel(after_prefix(first, "kernel:"))
+                                                              : run_te(path_.filename().string(), page.lines);
     if (actual.starts_with("kernel ")) {
       const Result<ir::Program> back = ir::parse_program(actual);
       ASSERT_TRUE(back.ok()) << back.error().render();

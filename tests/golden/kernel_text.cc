@@ -1,0 +1,28 @@
+// Stock operators by name as text.
+#include "tests/golden/kernel_text.h"
+
+#include <map>
+#include <sstream>
+
+#include "tensorwright/ops.h"
+
+namespace tw::golden {
+
+std::string run_kernel(const std::string& arguments) {
+  std::istringstream list(arguments);
+  std::string name, parameter;
+  std::getline(list, name, ',');
+  std::map<std::string, std::string> given;
+  while (std::getline(list >> std::ws, parameter, ',')) {
+    const size_t equals = parameter.find('=');
+    given[parameter.substr(0, equals)] = parameter.substr(equals + 1);
+  }
+  try {
+    const std::vector<te::Tensor> args = te::ops::make(name, given, {}).args;
+    return ir::to_string(te::naive_program({args.back()}, args, name));
+  } catch (const Error& error) {
+    return error.diagnostic().render() + "\n";
+  }
+}
+
+}  // namespace tw::golden

@@ -44,11 +44,16 @@ std::optional<Group> match_contraction(const Graph& graph, int root) {
 
 namespace {
 
-// 1, 2, 4, ... and what else divides work among few threads, up to `most`.
-std::vector<int64_t> counts(int64_t most, int64_t largest) {
+constexpr int64_t kTasks = 8;  // that keep a few threads busy to the end
+
+// Powers of two and what else divides work among few threads, up to `most`; the first of at least `wanted` leads.
+std::vector<int64_t> counts(int64_t most, int64_t wanted = 1) {
   std::vector<int64_t> values;
   for (int64_t n : {1, 2, 3, 4, 6, 8, 14, 16, 28, 32, 64, 128, 256})
-    if (n <= std::min(most, largest)) values.push_back(n);
+    if (n <= most) values.push_back(n);
+  auto first = std::find_if(values.begin(), values.end(), [&](int64_t n) { return n >= wanted; });
+  if (first == values.end()) --first;
+  std::rotate(values.begin(), first, first + 1);
   return values;
 }
 
@@ -67,9 +72,11 @@ class Contraction {
     if (is_packed_ahead()) lay_out_ahead();
     sums_ = group_.root == group_.anchor ? k_.cache_write(stage_.name) : stage_.name;
     if (packs()) panel_ = pack_stage();
+    if (value("block", 1) == 1) rows_ = k_.cache_read(source_of(roles_.broadcast).name, {sums_});
     tile_outputs();
     tile_sums();
     if (!panel_.empty()) place_panel();
+    if (!rows_.empty()) place_rows();
     if (const int through = roles_.vectors.through; panel_.empty() && through >= 0 && member(through))
       k_.step(schedule::ComputeInline{k_.graph.at(through).name});
     place_broadcast();
@@ -79,7 +86,7 @@ class Contraction {
   const Axis& axis(int d) const { return stage_.data[static_cast<size_t>(d)]; }
   std::string output_axis(int d) const { return root_.data[static_cast<size_t>(d)].name; }
   std::string knob(const char* what) const { return stage_.name + "." + what; }
-  int64_t value(const char* what) { return k_.cfg.value(knob(what)); }
+  int64_t value(const char* what, int part = 0) { return k_.cfg.value(knob(what), part); }
   Factor factor(const char* what, int part = 0) const { return k_.cfg.factor(knob(what), part); }
   std::pair<std::string, std::string> split(const std::string& stage, const std::string& name, Factor by) {
     k_.step(Split{stage, name, std::move(by), {}, ir::Tail::kAuto});
@@ -92,14 +99,19 @@ class Contraction {
   void define_knobs();
   bool is_packed_ahead() const;
   bool can_pack() const;
-  bool packs() { return can_pack() && value("pack") == 1; }
+  bool can_pack_whole() const { return roles_.vectors.through < 0 && !dot_ && roles_.contiguous; }
+  bool can_copy_rows() const;
+  bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
+  const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }
   void lay_out_ahead();
   std::string pack_stage();
   void tile_outputs();
   void tile_sums();
   void place_panel();
+  void place_whole();
+  void place_rows();
   void place_broadcast();
-  std::vector<int64_t> blocks() const;
+  std::vector<std::string> blocks() const;
   std::vector<std::string> panel_indices(const std::string& lane) const;
   std::vector<std::string> split_terms(std::vector<std::string> terms);
 
@@ -109,8 +121,9 @@ class Contraction {
   const Stage& root_;
   const Roles roles_;
   const std::optional<Dot> dot_;
-  std::string sums_, panel_;
+  std::string sums_, panel_, rows_;
   std::string task_, tile_loop_, panel_loop_;  // of the outputs
+  std::string block_loop_;                     // of the sums
   std::string packed_at_stage_, packed_at_;    // where the panel is packed
 };
 
@@ -126,13 +139,22 @@ bool Contraction::can_pack() const {
   return roles_.vectors.source != roles_.broadcast.source && roles_.lane_dimension >= 0;
 }
 
-// Blocks of the innermost sum, 0 for none: where a panel of 64 columns is larger than half of a common L2.
-std::vector<int64_t> Contraction::blocks() const {
-  std::vector<int64_t> values = {0};
+// Rows of a tile side by side: they often lie a power of two apart, which is one set of the L1.
+bool Contraction::can_copy_rows() const {
+  return roles_.broadcast.through < 0 && roles_.broadcast.source != roles_.vectors.source && roles_.share < 0 &&
+         !dot_ && dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0 && axis(roles_.lanes).extent >= 256;
+}
+
+// [terms of a block, 0 for none; whether the rows of a block are packed too]: where a panel may be too large for an L2.
+std::vector<std::string> Contraction::blocks() const {
+  std::vector<std::string> values = {"[0,0]"};
   if (stage_.sums.empty() || roles_.terms < 1024 || dot_) return values;
   const int64_t outer = roles_.terms / stage_.sums.back().extent;
-  for (int64_t block : {256, 512, 1024})
-    if (block * outer <= 4096 && block * 3 / 2 <= stage_.sums.back().extent) values.push_back(block);
+  for (int64_t block : {256, 512, 1024}) {
+    if (block * outer > 4096 || block * 3 / 2 > stage_.sums.back().extent) continue;
+    values.push_back("[" + std::to_string(block) + ",0]");
+    if (can_copy_rows()) values.push_back("[" + std::to_string(block) + ",1]");
+  }
   return values;
 }
 
@@ -142,15 +164,21 @@ void Contraction::define_knobs() {
   k_.cfg.define_knob_json(knob("tile"),
                           register_tiles(rows, columns, lanes, k_.target.vector_registers, dot_.has_value()));
   const int64_t shared = roles_.share >= 0 ? axis(roles_.share).extent : (rows + 5) / 6;
-  k_.cfg.define_knob(knob("shares"), counts(shared, 256));
-  k_.cfg.define_knob(knob("panels"), counts((columns + 4 * lanes - 1) / (4 * lanes), 8));
+  const int64_t panels = (columns + 4 * lanes - 1) / (4 * lanes);
+  int64_t tasks = panels;
+  for (int d : roles_.outer) tasks *= axis(d).extent;
+  k_.cfg.define_knob(knob("shares"), counts(std::min<int64_t>(shared, 256), (kTasks + tasks - 1) / tasks));
+  k_.cfg.define_knob(knob("panels"), counts(std::min<int64_t>(panels, 8)));
   if (can_pack()) {
     const bool must = !roles_.contiguous || dot_;
-    k_.cfg.define_knob(knob("pack"), must ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 0});
+    std::vector<std::string> places = {"\"task\""};
+    if (!must) places.push_back("\"no\"");
+    if (can_pack_whole()) places.push_back("\"whole\"");
+    k_.cfg.define_knob_json(knob("pack"), places);
   }
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
   k_.cfg.define_knob(knob("unroll"), {1, 4});
-  k_.cfg.define_knob(knob("block"), blocks());
+  k_.cfg.define_knob_json(knob("block"), blocks());
   if (const int through = roles_.broadcast.through; through >= 0 && member(through))
     k_.cfg.define_knob_json(knob("place"), k_.graph.at(through).pads
                                                ? std::vector<std::string>{"\"task\"", "\"root\"", "\"inline\""}
@@ -235,6 +263,7 @@ void Contraction::tile_sums() {
   for (const Axis& sum : stage_.sums) terms.push_back(sum.name);
   if (in_blocks) {
     std::tie(order.emplace_back(), terms.back()) = split(sums_, terms.back(), factor("block"));
+    block_loop_ = order.back();
     std::tie(row_tiles.emplace_back(), row) = split(sums_, row, factor("tile", 0));
   }
   if (in_blocks || axis(roles_.lanes).extent > kMostLanes)
@@ -262,8 +291,35 @@ void Contraction::tile_sums() {
     k_.step(schedule::Vectorize{sums_, lane});
 }
 
+// All panels before the tasks begin, by all threads.
+void Contraction::place_whole() {
+  const std::string lane = "ax" + std::to_string(roles_.lane_dimension),
+                    by = std::to_string(k_.cfg.value(knob("tile"), 1));
+  std::vector<std::string> indices = panel_indices(lane + " % " + by);
+  indices.insert(indices.begin(), lane + " // " + by);
+  const bool pads = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] % std::stoll(by) != 0;
+  k_.step(schedule::TransformLayout{panel_, indices, pads ? "0" : ""});
+  const bool one = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] <= std::stoll(by);
+  if (!one) k_.step(schedule::Parallel{panel_, lane + ".o"});
+  k_.step(schedule::Vectorize{panel_, one ? lane : lane + ".i"});
+}
+
+// [i // 6, k, i % 6]
+void Contraction::place_rows() {
+  const Stage& source = source_of(roles_.broadcast);
+  const int dimension = dimension_of(*roles_.broadcast.read, axis(roles_.rows));
+  const std::string row = "ax" + std::to_string(dimension), by = std::to_string(k_.cfg.value(knob("tile"), 0));
+  std::vector<std::string> indices = {row + " // " + by};
+  for (int d = 0; d < static_cast<int>(source.shape.size()); ++d)
+    if (d != dimension) indices.push_back("ax" + std::to_string(d));
+  indices.push_back(row + " % " + by);
+  k_.step(schedule::ComputeAt{rows_, sums_, block_loop_});
+  k_.step(schedule::TransformLayout{rows_, indices, "0"});
+}
+
 // Lanes innermost, in memory as well.
 void Contraction::place_panel() {
+  if (k_.cfg.value_json(knob("pack")) == "\"whole\"") return place_whole();
   const bool own = roles_.vectors.through >= 0;
   k_.step(schedule::ComputeAt{panel_, packed_at_stage_, packed_at_});
   if (dot_) {

@@ -15,6 +15,7 @@ namespace {
 
 // clang-format off: a table
 constexpr Rule kRules[] = {
+    {"split_sum",   match_split_sum,   apply_split_sum,   "before contraction: too few tiles to share out"},
     {"contraction", match_contraction, apply_contraction, "before reductions of any kind: register tiles need reuse"},
     {"whole",       match_whole,       apply_whole,       "before rows: too few rows to share out"},
     {"rows",        match_rows,        apply_rows,        "before reduction: takes all reductions of a row together"},
@@ -47,6 +48,12 @@ std::string Sketch::cache_read(const std::string& stage, const std::vector<std::
   const std::string name = s.nest().unique_name(stage + ".global");
   step(schedule::CacheRead{stage, ir::Scope::kGlobal, readers});
   return name;
+}
+
+std::vector<std::string> rule_names() {
+  std::vector<std::string> names;
+  for (const Rule& rule : kRules) names.push_back(rule.name);
+  return names;
 }
 
 std::vector<Claim> partition(const Graph& graph) {

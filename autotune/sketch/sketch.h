@@ -66,12 +66,15 @@ struct Claim {
   Group group;
 };
 std::vector<Claim> partition(const Graph&);
+std::vector<std::string> rule_names();
 
 // The rules, each in a file of its own.
 std::optional<Group> match_whole(const Graph&, int root), match_rows(const Graph&, int root),
     match_reduction(const Graph&, int root), match_pointwise(const Graph&, int root);
 void apply_whole(Sketch&, const Group&), apply_rows(Sketch&, const Group&), apply_reduction(Sketch&, const Group&),
     apply_pointwise(Sketch&, const Group&);
+std::optional<Group> match_split_sum(const Graph&, int root);
+void apply_split_sum(Sketch&, const Group&);
 std::optional<Group> match_contraction(const Graph&, int root);
 void apply_contraction(Sketch&, const Group&);
 std::optional<Group> match_anything(const Graph&, int root);

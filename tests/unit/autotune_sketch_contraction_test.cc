@@ -18,7 +18,8 @@ void expect_right(const Args& args, int count = kCandidates) {
 }
 
 TEST(SketchContraction, MatmulOfOddSizes) { expect_right(matmul(37, 75, 41)); }
-TEST(SketchContraction, LongSums) { expect_right(matmul(13, 70, 1537)); }
+TEST(SketchContraction, LongSumsInBlocks) { expect_right(matmul(70, 67, 1537)); }
+TEST(SketchContraction, FewOutputsOfLongSums) { expect_right(matmul(9, 21, 4500), 60); }
 TEST(SketchContraction, TransposedWeights) { expect_right(matmul(21, 35, 19, true)); }
 TEST(SketchContraction, WeightsPackedAhead) { expect_right(matmul(21, 83, 19, false, true)); }
 TEST(SketchContraction, TransposedWeightsPackedAhead) { expect_right(matmul(21, 83, 19, true, true)); }
@@ -31,8 +32,11 @@ TEST(SketchContraction, Convolution1x1) { expect_right(convolution({.size = 9, .
 TEST(SketchContraction, StridedConvolution7x7) {
   expect_right(convolution({.size = 19, .in = 3, .out = 20, .kernel = 7, .stride = 2, .pad = 3, .batch = 2}));
 }
-TEST(SketchContraction, NarrowIntegers) { expect_right(narrow(19, 53, 36, "uint8", "int8", "int32")); }
-TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 53, 36, "bfloat16", "bfloat16", "float32")); }
+TEST(SketchContraction, NarrowIntegersWithoutTheInstruction) {
+  expect_right(narrow(19, 53, 36, "uint8", "int8", "int32"), 60);
+}
+TEST(SketchContraction, NarrowIntegers) { expect_right(narrow(19, 64, 36, "uint8", "int8", "int32")); }
+TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 96, 38, "bfloat16", "bfloat16", "float32")); }
 
 }  // namespace
 }  // namespace tw::autotune

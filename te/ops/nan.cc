@@ -10,7 +10,7 @@ Expr extreme_or_nan(bool largest, Expr source, std::vector<IterVar> over, Expr w
   reducer.name = largest ? "max_or_nan" : "min_or_nan";
   reducer.combine = [&](const std::vector<Var>& x, const std::vector<Var>& y) -> std::vector<Expr> {
     const Expr a = x[0], b = y[0];
-    return {te::select((largest ? a > b : a < b) || isnan(a), a, b)};
+    return {te::select(isnan(a), a, largest ? ir::max(a, b) : ir::min(a, b))};
   };
   reducer.identity = [&](const std::vector<Type>& types) -> std::vector<Expr> {
     return {ir::identity_of(largest ? ir::ReduceOp::kMax : ir::ReduceOp::kMin, types[0])};

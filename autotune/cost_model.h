@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,16 +24,37 @@ struct FeatureMatrix {
   }
 };
 
+// Candidates, and what the prior thinks of each: log2 of its throughput. A model learns how the prior errs.
+struct Candidates {
+  FeatureMatrix features;
+  std::vector<float> prior;
+};
+
+// Measured ones. Scores compare within a group only, which is a task on a machine; the rows of a group stand together.
+struct Samples {
+  Candidates candidates;
+  std::vector<float> scores;     // throughput relative to the group's best; 0 for failures
+  std::vector<unsigned> groups;  // rows of each
+};
+
 class CostModel {
  public:
   virtual ~CostModel() = default;
-  // All measurements so far: one score per row, higher is better. Replaces what was learned before.
-  virtual void fit(const FeatureMatrix&, std::span<const float> scores) = 0;
-  // One number per row, comparable with each other only; higher is better. REQUIRES: fit was called.
-  virtual std::vector<float> predict(const FeatureMatrix&) = 0;
+  // All measurements of this task so far. Replaces what an earlier fit learned; what `start_from` brought stays.
+  virtual void fit(const Samples&) = 0;
+  // One number per row, comparable with each other only; higher is better. REQUIRES: fit or start_from was called.
+  virtual std::vector<float> predict(const Candidates&) = 0;
+  // What was learned, for a model file; and a beginning from such bytes.
+  virtual std::string bytes() const = 0;
+  virtual void start_from(std::string bytes) = 0;
 };
 
 // "none" gives null, "xgb" the learned model or a TuneError where it was not built in, "auto" the best that there is.
 std::unique_ptr<CostModel> make_cost_model(std::string_view name, uint64_t seed);
+
+// A model file: a line of JSON that names the version of file and features, then the model's bytes. Reading one of
+// another version, a damaged one or one that is none throws TuneError; writing replaces the file in one step.
+std::string read_model_file(const std::string& path);
+void write_model_file(const std::string& path, const std::string& bytes);
 
 }  // namespace tw::autotune

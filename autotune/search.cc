@@ -1,19 +1,16 @@
-// The searches, and the Proposer that combines one with a model.
+// The searches: random, in order, and generations of mutation and crossover.
 #include "autotune/search.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "autotune/knobs.h"
 
 namespace tw::autotune {
 
-namespace {
-
 using IndexSet = std::unordered_set<uint64_t>;
 
-// Distinct indices outside `excluded`, in random order. Small remainders are enumerated: drawing would not end.
-std::vector<uint64_t> draw(const SearchState& state, size_t count, Rng& rng, IndexSet taken = {}) {
+// Small remainders are enumerated: drawing would not end.
+std::vector<uint64_t> draw(const SearchState& state, size_t count, Rng& rng, IndexSet taken) {
   const uint64_t size = state.space->size();
   std::vector<uint64_t> out;
   const auto free = [&](uint64_t i) { return !state.excluded.contains(i) && !taken.contains(i); };
@@ -31,6 +28,8 @@ std::vector<uint64_t> draw(const SearchState& state, size_t count, Rng& rng, Ind
   }
   return out;
 }
+
+namespace {
 
 class RandomSearch final : public Search {
  public:
@@ -86,19 +85,23 @@ uint64_t cross(const Space& space, uint64_t a, uint64_t b, Rng& rng) {
   return space.index(x);
 }
 
-// Generations of mutation and crossover. With a model its prediction is the fitness; without one, children of the best
-// measured candidates are proposed as they come.
+// Generations of mutation and crossover. Fitness is what the model predicts, or the prior before it has learned;
+// without either, children of the best measured candidates are proposed as they come.
 class EvolutionarySearch final : public Search {
  public:
+  bool wants_prior() const override { return true; }
   std::vector<uint64_t> pool(const SearchState& state, size_t count, const Score& score, Rng& rng) override {
-    if (state.space->knobs().empty() || state.measured.empty()) return draw(state, count, rng);
-    std::vector<uint64_t> parents = best_measured(state, std::max<size_t>(8, count));
-    return score ? evolve(state, count, parents, score, rng) : offspring(state, count, parents, rng);
+    if (state.space->knobs().empty()) return draw(state, count, rng);
+    std::vector<uint64_t> parents;
+    if (!state.measured.empty()) parents = best_measured(state, std::max<size_t>(8, count));
+    if (score) return evolve(state, count, parents, score, rng);
+    return parents.empty() ? draw(state, count, rng) : offspring(state, count, parents, rng);
   }
 
  private:
   static constexpr size_t kPopulation = 384;
   static constexpr int kGenerations = 4;
+  static constexpr size_t kPoolPerProposal = 16;  // of which the best are taken that are not alike
 
   static std::vector<uint64_t> best_measured(const SearchState& state, size_t count) {
     auto sorted = state.measured;
@@ -133,8 +136,10 @@ class EvolutionarySearch final : public Search {
 
   static std::vector<uint64_t> evolve(const SearchState& state, size_t count, const std::vector<uint64_t>& measured,
                                       const Score& score, Rng& rng) {
-    std::vector<uint64_t> population = draw(state, kPopulation, rng);
-    for (uint64_t i : offspring(state, kPopulation / 2, measured, rng)) population.push_back(i);
+    std::vector<uint64_t> population = draw(state, measured.empty() ? 2 * kPopulation : kPopulation, rng);
+    if (!measured.empty()) {
+      for (uint64_t i : offspring(state, kPopulation / 2, measured, rng)) population.push_back(i);
+    }
     std::vector<std::pair<float, uint64_t>> ranked;
     IndexSet seen;
     for (int g = 0; g < kGenerations; ++g) {
@@ -155,7 +160,7 @@ class EvolutionarySearch final : public Search {
         population.push_back(child(*state.space, parents, rng));
     }
     std::vector<uint64_t> out;
-    for (size_t i = 0; i < std::min(4 * count, ranked.size()); ++i) out.push_back(ranked[i].second);
+    for (size_t i = 0; i < std::min(kPoolPerProposal * count, ranked.size()); ++i) out.push_back(ranked[i].second);
     return out;
   }
 };
@@ -167,117 +172,6 @@ std::unique_ptr<Search> make_search(std::string_view name) {
   if (name == "grid") return std::make_unique<GridSearch>();
   if (name == "evolutionary") return std::make_unique<EvolutionarySearch>();
   tune_error("search must be \"random\", \"grid\" or \"evolutionary\", not \"" + std::string(name) + "\"");
-}
-
-Proposer::Proposer(const Space& space, std::unique_ptr<Search> search, std::unique_ptr<CostModel> model,
-                   Features features, Legal legal, uint64_t seed, double explore)
-    : space_(space),
-      search_(std::move(search)),
-      model_(std::move(model)),
-      features_of_(std::move(features)),
-      legal_(std::move(legal)),
-      seed_(seed),
-      explore_(explore) {
-  state_.space = &space_;
-}
-
-const std::vector<float>* Proposer::features(uint64_t index) {
-  auto at = features_.find(index);
-  if (at == features_.end()) {
-    at = features_.emplace(index, features_of_(index)).first;
-    if (!at->second) {
-      state_.excluded.insert(index);
-      ++refused_;
-    }
-  }
-  return at->second ? &*at->second : nullptr;
-}
-
-void Proposer::tell(uint64_t index, double seconds) {
-  told_.emplace_back(index, seconds);
-  state_.excluded.insert(index);
-  fitted_ = false;
-}
-
-// Scores are throughputs relative to the best: failures are 0, the best is 1.
-void Proposer::fit() {
-  double best = INFINITY;
-  for (const auto& [index, seconds] : told_) best = std::min(best, seconds);
-  state_.measured.clear();
-  FeatureMatrix rows;
-  std::vector<float> scores;
-  for (const auto& [index, seconds] : told_) {
-    const float score = std::isfinite(seconds) ? static_cast<float>(best / seconds) : 0.0f;
-    state_.measured.emplace_back(index, score);
-    if (!model_) continue;
-    if (const auto* f = features(index)) {
-      rows.add(*f);
-      scores.push_back(score);
-    }
-  }
-  fitted_ = model_ && !scores.empty() && std::isfinite(best);
-  if (fitted_) model_->fit(rows, scores);
-}
-
-std::vector<float> Proposer::predict(const std::vector<uint64_t>& indices) {
-  std::vector<float> out(indices.size(), -1e9f);
-  FeatureMatrix rows;
-  std::vector<size_t> legal;
-  for (size_t i = 0; i < indices.size(); ++i) {
-    if (const auto* f = features(indices[i])) {
-      rows.add(*f);
-      legal.push_back(i);
-    }
-  }
-  const std::vector<float> scores = model_->predict(rows);
-  for (size_t i = 0; i < legal.size(); ++i) out[legal[i]] = scores[i];
-  return out;
-}
-
-void Proposer::take(const std::vector<uint64_t>& from, size_t until, std::vector<uint64_t>& batch,
-                    std::unordered_set<uint64_t>& taken) {
-  for (uint64_t i : from) {
-    if (batch.size() >= until) return;
-    if (state_.excluded.contains(i) || taken.contains(i) || features(i) == nullptr) continue;
-    if (!legal_(i)) {
-      state_.excluded.insert(i);
-      ++refused_;
-      continue;
-    }
-    taken.insert(i);
-    batch.push_back(i);
-  }
-}
-
-std::vector<uint64_t> Proposer::propose(size_t count, uint64_t batch_number) {
-  Rng rng(derive_seed(seed_, batch_number));
-  fit();
-  const Search::Score score =
-      fitted_ ? Search::Score([this](const std::vector<uint64_t>& i) { return predict(i); }) : nullptr;
-  const size_t explored = fitted_ ? static_cast<size_t>(std::ceil(explore_ * static_cast<double>(count))) : 0;
-  std::vector<uint64_t> batch;
-  std::unordered_set<uint64_t> taken;
-  std::vector<uint64_t> pool = search_->pool(state_, count, score, rng);
-  if (score) {
-    const std::vector<float> scores = score(pool);
-    std::vector<size_t> order(pool.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
-    std::vector<uint64_t> sorted;
-    for (size_t i : order) sorted.push_back(pool[i]);
-    pool = std::move(sorted);
-  }
-  take(pool, count - explored, batch, taken);
-  // What the pool did not fill: drawn at random, until the batch is full or the space is exhausted. Refused candidates
-  // are excluded as they are met; a space of which almost nothing is legal stops after many of them.
-  constexpr size_t kMaxRefusals = 20'000;
-  const size_t refused_before = refused_;
-  while (batch.size() < count && refused_ - refused_before < kMaxRefusals) {
-    const std::vector<uint64_t> more = draw(state_, 4 * count, rng, taken);
-    if (more.empty()) break;
-    take(more, count, batch, taken);
-  }
-  return batch;
 }
 
 }  // namespace tw::autotune

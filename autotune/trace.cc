@@ -76,6 +76,17 @@ Result<Trace> make_trace(const Config& config, const std::vector<Step>& steps) {
   return trace;
 }
 
+size_t common_steps(const Trace& trace) {
+  const size_t end = trace.marks.empty() ? trace.steps.size() : trace.marks.front().first;
+  for (size_t i = 0; i < end; ++i) {
+    bool refers = false;
+    Step step = trace.steps[i];
+    for_each_factor(step, [&](Factor& f) { refers = refers || f.is_reference(); });
+    if (refers) return i;
+  }
+  return end;
+}
+
 std::vector<Step> instantiate(const Trace& trace, const Space& space, const Digits& digits) {
   const auto chosen = [&](size_t k) -> const KnobValue& { return space.knobs()[k].values[digits[k]]; };
   std::vector<Step> out;

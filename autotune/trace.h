@@ -15,6 +15,9 @@ struct Trace {
 // The marks are checked against the steps: a template that copied or rebuilt its schedule has none that fit.
 Result<Trace> make_trace(const Config&, const std::vector<schedule::Step>&);
 
+// How many steps, from the first on, are the same for all candidates of the trace.
+size_t common_steps(const Trace&);
+
 // Factors hold the candidate's numbers, splits its tails, and orders and annotations are its own.
 std::vector<schedule::Step> instantiate(const Trace&, const Space&, const Digits&);
 

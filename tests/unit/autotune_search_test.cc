@@ -6,7 +6,7 @@
 #include <set>
 
 #include "autotune/knobs.h"
-#include "autotune/search.h"
+#include "autotune/proposer.h"
 
 namespace tw::autotune {
 namespace {
@@ -34,10 +34,11 @@ double synthetic_seconds(const Space& space, uint64_t index) {
   return t;
 }
 
-std::optional<std::vector<float>> digit_features(const Space& space, uint64_t index) {
-  std::vector<float> f;
-  for (uint32_t d : space.digits(index)) f.push_back(static_cast<float>(d));
-  return f;
+// Without an estimate, a bound or a hash: what the model learns, it learns from the digits.
+std::optional<Description> digit_features(const Space& space, uint64_t index) {
+  Description d;
+  for (uint32_t digit : space.digits(index)) d.features.push_back(static_cast<float>(digit));
+  return d;
 }
 
 bool reaches_top(const Space& space, const std::string& search, const std::string& model, uint64_t seed) {

@@ -1,0 +1,66 @@
+// What a loop nest will do on a machine, in numbers: the one description from which features (features.h), the estimate
+// and the lower bound (prior.h) are made. Analytic, without lowering: microseconds each.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "schedule/machine.h"
+#include "schedule/nest_view.h"
+#include "tensorwright/autotune.h"
+
+namespace tw::autotune {
+
+using schedule::Machine;
+
+inline constexpr size_t kLevels = 3;  // what moves into L1 from L2, into L2 from L3, into L3 from memory
+
+// How one operand is met by the innermost loops.
+struct AccessFacts {
+  bool store = false, along = false, contiguous = false, hoisted = false;
+  double instructions = 0;  // loads or stores executed by the stage
+  double bytes = 0;         // footprint in the whole stage
+  double reuse = 1;         // iterations of the innermost loops that use the same data again
+  double distance = 0;      // bytes touched between two such uses
+  double conflict = 0;      // lines of the innermost tile that share one set of L1
+  bool aligned = true;      // vectors start at multiples of their size
+};
+
+// The block of one stage. Times are seconds on the machine's clock of prior.h, over all cores that it uses.
+struct StageFacts {
+  int stage = 0;
+  double points = 0, operations = 0;  // iterations of the body; arithmetic instructions, were each of one element
+  double enclosing = 1, waste = 1;
+  double lanes = 1, vector_extent = 0, utilisation = 1;  // of the lanes of the vectors that run
+  double tensorized = 0;                                 // points of one statement of an intrinsic; 0: none
+  double body = 1;                                       // points of the code that is repeated: vectorized and unrolled
+  double accumulators = 0, registers = 0;                // vectors that are live in the innermost loop
+  double arithmetic = 0, loads = 0, stores = 0;          // instructions executed
+  double inner_extent = 1, outer_reduction = 1, inner_reduction = 1;
+  bool sums_in_a_row = false;  // the innermost loop adds to the sums of the iteration before
+  double entries = 0;          // how often the innermost loop starts
+  double parallel_extent = 1, cores = 1, launches = 0;
+  double conflict = 0, pages = 0;
+  double inner_bytes = 0, reduction_bytes = 0, task_bytes = 0, bytes = 0;
+  std::array<double, kLevels> moved = {};
+  bool root = true, output = false, copies = false, reduces = false;
+  std::vector<AccessFacts> accesses;  // loads first, dearest first
+  // Times.
+  double compute_seconds = 0, load_seconds = 0, latency_seconds = 0, overhead_seconds = 0;
+  std::array<double, kLevels> memory_seconds = {};
+  double seconds = 0;
+};
+
+struct NestFacts {
+  std::vector<StageFacts> stages;  // producers first
+  double scratch_bytes = 0;        // intermediates
+  double bytes = 0;                // of all that is touched
+  double steps = 0;
+  uint64_t hash = 0;  // equal for nests that lower to the same loops: steps without effect do not count
+};
+
+// `views` are those of the schedule's nest.
+NestFacts facts_of(const schedule::Schedule&, const std::vector<schedule::StageView>& views, const Machine&);
+
+}  // namespace tw::autotune

@@ -1,0 +1,24 @@
+// Which task gets the next batch.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace tw::autotune {
+
+// What is known of a task's tuning: all of it from its trials, so that the same log gives the same decisions.
+struct TuningState {
+  double weight = 1;
+  std::vector<double> curve;     // best seconds after each trial; infinity while there is none
+  double seconds_per_trial = 0;  // of measuring
+  bool finished = false;         // its space is exhausted, or it stopped early
+};
+
+// Seconds of the whole that a second of measuring should save: what the last two batches saved, or what a task of so
+// few trials may still hold. Infinity for a task without a result.
+double expected_gain(const TuningState&, size_t batch);
+
+// The task with the largest gain, the first of equals; -1 when all have finished.
+int next_task(const std::vector<TuningState>&, size_t batch);
+
+}  // namespace tw::autotune

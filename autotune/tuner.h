@@ -1,0 +1,29 @@
+// One task's tuning, a batch at a time: what tune() runs to its end, and a TaskScheduler interleaves with others.
+#pragma once
+
+#include <memory>
+
+#include "tensorwright/autotune.h"
+
+namespace tw::autotune {
+
+class Tuning {
+ public:
+  virtual ~Tuning() = default;
+  virtual void begin() = 0;  // reads the log; first
+  // Measures the rest of the batch that the log cut off, or the next one: at most `room` trials. False when the space
+  // holds nothing more, when an early stop was asked for and is due, or on request.
+  virtual bool step(int room) = 0;
+  virtual bool stopping() = 0;                   // TuneOptions::should_stop said so
+  virtual const TuneResult& so_far() const = 0;  // trials, curve and counts
+  // Times the leaders again. Throws TuneError when every candidate failed. Last.
+  virtual TuneResult finish() = 0;
+};
+
+// The task and the options stay the caller's; a null runner measures in local workers.
+std::unique_ptr<Tuning> start_tuning(const Task&, const TuneOptions&, runtime::Runner*);
+
+// Throws Error for options that have no meaning.
+void check_options(const TuneOptions&);
+
+}  // namespace tw::autotune

@@ -31,6 +31,9 @@ class Cumulative {
 
   Tensor result() const {
     const std::string name = options_.name.empty() ? site_.op : options_.name;
+    if (ir::is_int(x_.shape()[axis_], 0))  // no first element that a scan could begin with
+      return compute(
+          x_.shape(), [&](const std::vector<Var>& i) { return convert(result_, x_(exprs(i))); }, name, {}, site_.where);
     const bool in_place = axis_ == 0 && !options_.reverse && !options_.exclusive && type_ == result_;
     const Tensor values = running(in_place ? name : name + "_scan", name);
     if (in_place) return values;

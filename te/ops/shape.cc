@@ -29,14 +29,13 @@ std::vector<Expr> whole_shape(const Site& site, const Tensor& x, const std::vect
     shape.emplace_back(extent);
   }
   const Expr all = product_of(x.shape());
-  const auto n = ir::as_int(all), parts = ir::as_int(known);
-  const bool divides = !n || !parts || (*parts != 0 && *n % *parts == 0);
-  if (rests > 1 || (rests == 1 && (!divides || ir::is_int(known, 0))) || (rests == 0 && !same_extent(all, known)))
+  const Expr rest = rests == 0 || ir::is_int(known, 0) ? Expr(1) : quotient(all, known);
+  if (rests > 1 || !same_extent(all, times(known, rest)) || (rests == 1 && ir::is_int(known, 0)))
     site.refuse(ErrorKind::kExpr,
                 "shape must hold the " + short_text(all) + " elements of x, not be " + shape_text(shape),
                 {describe("x", x), "one extent may be -1: what the others leave"});
   for (Expr& extent : shape)
-    if (ir::is_int(extent, kRest)) extent = quotient(all, known);
+    if (ir::is_int(extent, kRest)) extent = rest;
   return shape;
 }
 

@@ -84,19 +84,22 @@ double step(int64_t rows, int64_t vectors) {
          0.2 * static_cast<double>(std::max<int64_t>(0, rows - kWays));
 }
 
-// What is left at the edges is computed by smaller tiles.
+// What is left at the edges is computed by smaller tiles, in code of its own; panels of unequal width are hard to
+// share.
 double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vectors) {
   const auto count = [](int64_t n) { return static_cast<double>(n); };
   const double full = count(all_vectors / vectors) * step(rows, vectors) + step(rows, all_vectors % vectors);
   const double edge =
       count(all_vectors / vectors) * step(all_rows % rows, vectors) + step(all_rows % rows, all_vectors % vectors);
-  return count(all_rows / rows) * full + edge;
+  const double uneven = all_vectors % vectors == 0 ? 1 : 1.03;
+  return uneven * (count(all_rows / rows) * full + edge);
 }
 
 }  // namespace
 
 std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole) {
-  constexpr size_t kMost = 24;
+  constexpr size_t kMost = 16;
+  constexpr double kWorst = 1.3;  // times the best guess
   const int64_t all_vectors = (columns + lanes - 1) / lanes;
   std::vector<Tile> tiles;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors) {
@@ -108,7 +111,7 @@ std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t l
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });
-  if (tiles.size() > kMost) tiles.resize(kMost);
+  while (tiles.size() > kMost || tiles.back().cost > kWorst * tiles.front().cost) tiles.pop_back();
   std::vector<std::string> texts;
   for (const Tile& t : tiles) texts.push_back("[" + std::to_string(t.rows) + "," + std::to_string(t.columns) + "]");
   return texts;

@@ -8,8 +8,8 @@
 // An input that begins with `pass: vectorize, unroll` is IR text; the output is the IR after these passes (`print`: as
 // parsed, `all`: the whole pipeline), or the error; after `c`, which comes last, the C text without the interface and
 // the descriptor that every file has. `target: ...` may follow on a line of its own. `kernel: softmax, M=3, N=5` is a
-// stock operator; the output is what it means (kernel_text.h). Any other input is a tensor expression with its schedule
-// (te_text.h).
+// stock operator; the output is what it means (kernel_text.h), and of `space: ...` its automatic space (space_text.h).
+// Any other input is a tensor expression with its schedule (te_text.h).
 //
 // UPDATE_GOLDEN=1 writes the output into the file.
 #include <gtest/gtest.h>
@@ -23,6 +23,7 @@
 #include "src/ir/parse.h"
 #include "src/lower/pipeline.h"
 #include "tests/golden/kernel_text.h"
+#include "tests/golden/space_text.h"
 #include "tests/golden/te_text.h"
 
 namespace tw::golden {
@@ -83,7 +84,8 @@ constexpr const char* kDefaultTarget = "llvm -mcpu=x86-64-v3";
 constexpr const char* kDefaultTarget = "interp";
 bool needs_llvm(const Page& page) {
   return std::any_of(page.lines.begin(), page.lines.end(), [](const Line& line) {
-    return line.text.starts_with("lower:") || (line.text.starts_with("pass:") && line.text != "pass: print");
+    return line.text.starts_with("lower:") || line.text.starts_with("space:") ||
+           (line.text.starts_with("pass:") && line.text != "pass: print");
   });
 }
 #endif
@@ -126,6 +128,7 @@ class GoldenTest : public testing::Test {
     const std::string& first = page.lines[0].text;
     const std::string actual = first.starts_with("pass:")     ? run_ir(page)
                                : first.starts_with("kernel:") ? run_kernel(after_prefix(first, "kernel:"))
+                               : first.starts_with("space:")  ? run_space(after_prefix(first, "space:"), page.lines)
                                                               : run_te(path_.filename().string(), page.lines);
     if (actual.starts_with("kernel ")) {
       const Result<ir::Program> back = ir::parse_program(actual);

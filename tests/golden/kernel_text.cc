@@ -4,11 +4,9 @@
 #include <map>
 #include <sstream>
 
-#include "tensorwright/ops.h"
-
 namespace tw::golden {
 
-std::string run_kernel(const std::string& arguments) {
+te::ops::Made make_kernel(const std::string& arguments) {
   std::istringstream list(arguments);
   std::string name, parameter;
   std::getline(list, name, ',');
@@ -17,9 +15,13 @@ std::string run_kernel(const std::string& arguments) {
     const size_t equals = parameter.find('=');
     given[parameter.substr(0, equals)] = parameter.substr(equals + 1);
   }
+  return te::ops::make(name, given, {});
+}
+
+std::string run_kernel(const std::string& arguments) {
   try {
-    const std::vector<te::Tensor> args = te::ops::make(name, given, {}).args;
-    return ir::to_string(te::naive_program({args.back()}, args, name));
+    const te::ops::Made made = make_kernel(arguments);
+    return ir::to_string(te::naive_program({made.args.back()}, made.args, made.name));
   } catch (const Error& error) {
     return error.diagnostic().render() + "\n";
   }

@@ -12,6 +12,8 @@ namespace tw::bind {
 void bind_errors(pybind11::module_&);
 void bind_te(pybind11::module_&);
 void bind_statements(pybind11::module_&);
+void bind_ops(pybind11::module_&);
+void bind_ops_nn(pybind11::module_&);
 void bind_runtime(pybind11::module_&);
 void bind_build(pybind11::module_&);
 

@@ -6,6 +6,8 @@ PYBIND11_MODULE(_core, m) {
   tw::bind::bind_errors(m);
   tw::bind::bind_te(m);
   tw::bind::bind_statements(m);
+  tw::bind::bind_ops(m);
+  tw::bind::bind_ops_nn(m);
   bind_schedule(m);
   tw::bind::bind_runtime(m);
   tw::bind::bind_build(m);

@@ -10,7 +10,7 @@ from . import _core
 
 _core._set_package_dir(_os.path.dirname(_os.path.abspath(__file__)))
 
-from . import autotune, te  # noqa: E402
+from . import autotune, ops, te  # noqa: E402
 from .building import build, default_schedule, lower  # noqa: E402
 from .errors import *  # noqa: E402, F403
 from .errors import __all__ as _error_names  # noqa: E402
@@ -30,6 +30,7 @@ __all__ = [
     "create_schedule",
     "default_schedule",
     "lower",
+    "ops",
     "pack_int4",
     "te",
     "unpack_int4",

@@ -1,4 +1,5 @@
 from . import autotune as autotune
+from . import ops as ops
 from . import te as te
 from .building import build as build
 from .building import default_schedule as default_schedule

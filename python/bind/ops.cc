@@ -1,0 +1,111 @@
+// Stock operators in Python: products of matrices, convolutions, and kernels by name.
+#include "tensorwright/ops.h"
+
+#include "python/bind/ops.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+
+void refuse_option(const std::string& op, const std::string& option, const char* expected, py::handle value) {
+  const std::string got = py::cast<std::string>(py::repr(value));
+  throw Error(Diagnostic{ErrorKind::kArgument, op + ": " + option + " must be " + expected + ", not " + got, {}, {}});
+}
+
+void all_options_known(const std::string& op, const py::dict& left) {
+  for (const auto& [name, value] : left)
+    throw py::type_error(op + ": unexpected option " + py::cast<std::string>(py::repr(name)));
+}
+
+namespace {
+
+bool whole(py::handle value) { return PyIndex_Check(value.ptr()) && !PyBool_Check(value.ptr()); }
+
+int64_t integer(const std::string& op, const char* name, const char* expected, py::handle value) {
+  if (!whole(value)) refuse_option(op, name, expected, value);
+  const int64_t result = PyNumber_AsSsize_t(value.ptr(), PyExc_OverflowError);
+  if (PyErr_Occurred()) throw py::error_already_set();
+  return result;
+}
+
+}  // namespace
+
+void read_option(const std::string& op, const char* name, py::handle value, bool& field) {
+  if (!PyBool_Check(value.ptr())) refuse_option(op, name, "True or False", value);
+  field = value.ptr() == Py_True;
+}
+
+void read_option(const std::string& op, const char* name, py::handle value, int64_t& field) {
+  field = integer(op, name, "an integer", value);
+}
+
+void read_option(const std::string& op, const char* name, py::handle value, double& field) {
+  if (!PyFloat_Check(value.ptr()) && !whole(value) && !py::hasattr(value, "__float__"))
+    refuse_option(op, name, "a number", value);
+  field = PyFloat_AsDouble(value.ptr());
+  if (PyErr_Occurred()) throw py::error_already_set();
+}
+
+void read_option(const std::string& op, const char* name, py::handle value, std::string& field) {
+  if (!PyUnicode_Check(value.ptr())) refuse_option(op, name, "a string", value);
+  field = py::cast<std::string>(value);
+}
+
+void read_option(const std::string& op, const char* name, py::handle value, std::vector<int64_t>& field) {
+  const char* const expected = "an integer or a sequence of integers";
+  field.clear();
+  if (whole(value)) {
+    field.push_back(integer(op, name, expected, value));
+    return;
+  }
+  if (!py::isinstance<py::sequence>(value) || PyUnicode_Check(value.ptr())) refuse_option(op, name, expected, value);
+  for (const py::handle one : value) field.push_back(integer(op, name, expected, one));
+}
+
+void read_option(const std::string& op, const char* name, py::handle value, te::Tensor& field) {
+  if (!py::isinstance<te::Tensor>(value)) refuse_option(op, name, "a tensor", value);
+  field = py::cast<te::Tensor>(value);
+}
+
+void read_tensor(const std::string& op, size_t place, py::handle value, te::Tensor& tensor) {
+  if (!py::isinstance<te::Tensor>(value))
+    refuse_option(op, "argument " + std::to_string(place), "a tensor of te", value);
+  tensor = py::cast<te::Tensor>(value);
+}
+
+void read_tensor(const std::string& op, size_t place, py::handle value, std::vector<te::Tensor>& tensors) {
+  if (!py::isinstance<py::sequence>(value))
+    refuse_option(op, "argument " + std::to_string(place), "a sequence of tensors", value);
+  for (const py::handle one : value) read_tensor(op, place, one, tensors.emplace_back());
+}
+
+void bind_ops(py::module_& m) {
+  define_op(m, "matmul", &te::ops::matmul);
+  define_op(m, "dense", &te::ops::dense);
+  define_op(m, "conv1d", &te::ops::conv1d);
+  define_op(m, "conv2d", &te::ops::conv2d);
+  define_op(m, "conv3d", &te::ops::conv3d);
+  define_op(m, "depthwise_conv2d", &te::ops::depthwise_conv2d);
+  define_op(m, "conv1d_transpose", &te::ops::conv1d_transpose);
+  define_op(m, "conv2d_transpose", &te::ops::conv2d_transpose);
+  define_op(m, "conv3d_transpose", &te::ops::conv3d_transpose);
+  define_op(m, "conv2d_im2col", &te::ops::conv2d_im2col);
+  define_op(m, "conv2d_winograd", &te::ops::conv2d_winograd);
+
+  m.def("kernels", [] {
+    py::list all;
+    for (const te::ops::Kernel& kernel : te::ops::kernels()) {
+      py::list parameters;
+      for (const te::ops::Parameter& p : kernel.parameters)
+        parameters.append(py::make_tuple(p.name, p.meaning, p.standard));
+      all.append(py::make_tuple(kernel.name, kernel.summary, parameters));
+    }
+    return all;
+  });
+  m.def("make_kernel", [](const std::string& name, const std::map<std::string, std::string>& given) {
+    const te::ops::Made made = te::ops::make(name, given, user_line());
+    return py::make_tuple(made.args, made.args_json);
+  });
+}
+
+}  // namespace tw::bind

@@ -1,14 +1,16 @@
-"""Writes docs/schedule.md: schedule.template.md, with a table and a section for each method that makes Steps.
+"""Writes docs/schedule.md and docs/ops.md: their templates, with a table and a section for each Step, and for each operator.
 
     ./dev docs
 
-The sections are the methods' docstrings (python/tensorwright/stage.py and schedule.py): a sentence, the loops before and after, then
-"Parameters:", "Returns:" and "Raises:", then an example. {{table}} and {{steps}} in the template are where they go.
+The sections are docstrings (python/tensorwright/stage.py, schedule.py and ops/): a sentence, of Steps the loops before and after, then
+"Parameters:", "Returns:" and "Raises:", then an example. Names in double braces in the templates are where they go.
 """
+import importlib
 import inspect
 import pathlib
 import re
 
+import tensorwright as tw
 from tensorwright.schedule import Schedule, Stage
 
 DOCS = pathlib.Path(__file__).resolve().parent
@@ -61,5 +63,34 @@ def page():
     return note + text.replace("{{table}}", table()).replace("{{steps}}", steps)
 
 
+def families():
+    """(the module's docstring, its operators) of each file of operators, in the order of their names."""
+    for name in sorted({getattr(tw.ops, operator).__module__ for operator in tw.ops.__all__}):
+        module = importlib.import_module(name)
+        yield inspect.getdoc(module), [getattr(module, operator) for operator in module.__all__]
+
+
+def family(heading, operators):
+    title, *rest = heading.split("\n\n")
+    parts = [f"## {title.rstrip('.')}", *(paragraph(p) for p in rest if ">>>" not in p)]
+    return "\n\n".join([*parts, *(section(f"ops.{f.__name__}", f) for f in operators)])
+
+
+def kernels():
+    rows = ["| Kernel | Parameters |", "|---|---|"]
+    for name, parameters in tw.ops.kernels().items():
+        given = ", ".join(p if default is None else f"{p}={default}" for p, default in parameters.items())
+        rows.append(f"| {name} | {given} |")
+    return "\n".join(rows)
+
+
+def ops_page():
+    text = (DOCS / "ops.template.md").read_text()
+    note = "<!-- Written by ./dev docs from ops.template.md and the docstrings: edit those. -->\n"
+    operators = "\n\n".join(family(*f) for f in families())
+    return note + text.replace("{{kernels}}", kernels()).replace("{{operators}}", operators)
+
+
 if __name__ == "__main__":
     (DOCS / "schedule.md").write_text(page())
+    (DOCS / "ops.md").write_text(ops_page())

@@ -159,6 +159,7 @@ void bind_operation(py::module_& m) {
       .def_property_readonly(
           "body", [](const Operation& op) { return op->compute() ? op->compute()->bodies : std::vector<Expr>(); },
           "The value of an element, one expression for each output; empty for a placeholder.")
+      .def_property_readonly("is_placeholder", [](const Operation& op) { return op->is_placeholder(); })
       .def_property_readonly("num_outputs", [](const Operation& op) { return op->outputs.size(); })
       .def("output",
            [](const Operation& op, int64_t i) {

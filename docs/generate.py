@@ -71,8 +71,10 @@ def families():
 
 
 def family(heading, operators):
-    title, *rest = heading.split("\n\n")
-    parts = [f"## {title.rstrip('.')}", *(paragraph(p) for p in rest if ">>>" not in p)]
+    first, *rest = heading.split("\n\n")
+    title, *more = re.split(r"[:.] ", first.rstrip("."), maxsplit=1)
+    said = [text[0].upper() + text[1:] + "." for text in more]
+    parts = [f"## {title}", *(paragraph(p) for p in said + rest if ">>>" not in p)]
     return "\n\n".join([*parts, *(section(f"ops.{f.__name__}", f) for f in operators)])
 
 

@@ -11,7 +11,7 @@ from tensorwright import te
 pytestmark = pytest.mark.skipif(tw.Target.current().kind != "llvm", reason="built without LLVM: candidates cannot be run")
 
 ops = tw.ops
-CANDIDATES = 20
+CANDIDATES = 8
 
 KERNELS = [
     ("matmul", {"M": 17, "N": 33, "K": 21}),

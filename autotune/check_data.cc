@@ -7,13 +7,11 @@
 #include <cstring>
 #include <fstream>
 
-#include "autotune/features.h"
 #include "autotune/knobs.h"
 #include "autotune/rng.h"
 #include "schedule/nest_view.h"
 #include "src/ir/interp.h"
 #include "src/ir/interp_value.h"
-#include "src/ir/walk.h"
 
 namespace tw::autotune {
 
@@ -303,21 +301,6 @@ CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vec
     for (int probe = 0; probe < kProbes && check_element(a, checked, rng); ++probe) continue;
   }
   return data;
-}
-
-double lower_bound_seconds(const std::vector<te::Tensor>& outputs, const Target& target, int threads) {
-  constexpr double kFastestClock = 6.5e9;
-  for (const te::Operation& op : te::topological_order(outputs)) {
-    if (!op->compute()) continue;
-    bool depends = false;
-    ir::walk(op->compute()->body(), [&](const ir::Expr& e) {
-      depends = depends || ir::as<ir::Select>(e) != nullptr;
-      return true;
-    });
-    if (depends) return 0;
-  }
-  const double per_cycle = 2.0 * 2 * std::max(1, target.lanes(16));
-  return arithmetic_of(outputs) / (kFastestClock * per_cycle * threads);
 }
 
 }  // namespace tw::autotune

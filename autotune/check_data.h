@@ -21,10 +21,6 @@ struct CheckData {
 CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
                           const runtime::Kernel& kernel, const std::string& folder);
 
-// The least time that the computation could take on `threads` cores of a CPU like this: an optimistic clock, every
-// instruction a full-width fused multiply-add. 0 where the work depends on data.
-double lower_bound_seconds(const std::vector<te::Tensor>& outputs, const Target&, int threads);
-
 // Relative tolerance after summing `length` terms in another order, for values of `type`; 0 for integers.
 double tolerance(ir::Type type, double length);
 

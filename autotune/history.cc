@@ -3,37 +3,57 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "autotune/knobs.h"
+#include "autotune/winner.h"
 
 namespace tw::autotune {
 
-RecordKey key_of(const Task& task, int threads) { return RecordKey{task.hash(), task.target().to_string(), threads}; }
+RecordKey key_of(const Task& task, int threads, const std::string& hardware) {
+  return RecordKey{task.hash(), task.target().to_string(), threads, hardware};
+}
 
-std::vector<const Record*> records_for(const Log& log, const Task& task, int threads) {
-  const RecordKey key = key_of(task, threads);
-  int nearest = 0;
+std::vector<const Record*> records_for(const Log& log, const RecordKey& wanted) {
+  std::vector<const Record*> same;
   for (const Record& r : log.records) {
-    if (r.key.hash != key.hash || r.key.target != key.target) continue;
-    if (nearest == 0 || std::abs(r.key.threads - threads) < std::abs(nearest - threads)) nearest = r.key.threads;
+    if (r.key.hash == wanted.hash && r.key.target == wanted.target) same.push_back(&r);
   }
-  std::vector<const Record*> out;
-  for (const Record& r : log.records) {
-    if (r.key.hash == key.hash && r.key.target == key.target && r.key.threads == nearest) out.push_back(&r);
+  const auto here = [&](const Record* r) { return r->key.hardware == wanted.hardware; };
+  if (std::any_of(same.begin(), same.end(), here)) std::erase_if(same, std::not_fn(here));
+  const auto distance = [&](const Record* r) { return std::abs(r->key.threads - wanted.threads); };
+  const auto nearest =
+      std::min_element(same.begin(), same.end(), [&](auto* a, auto* b) { return distance(a) < distance(b); });
+  if (nearest != same.end()) {
+    const RecordKey key = (*nearest)->key;
+    std::erase_if(same, [&](const Record* r) { return !(r->key == key); });
   }
-  return out;
+  return same;
 }
 
 std::string call_text(const std::string& name, const std::string& args_json) {
-  const auto values = nlohmann::json::parse(args_json, nullptr, false);
+  const auto values = nlohmann::ordered_json::parse(args_json, nullptr, false);
   std::string text;
-  for (const auto& v : values) text += (text.empty() ? "" : ", ") + v.dump();
+  for (const auto& [name, v] : values.items())
+    text += (text.empty() ? "" : ", ") + (values.is_object() ? name + "=" : "") + v.dump();
   return name + "(" + text + ")";
 }
 
 namespace {
+
+// What the user types to tune: a stock operator, a template with its arguments, or tensors.
+std::string tuning_call(const Task& task, const std::string& path) {
+  const std::string target = "target=\"" + task.target().to_string() + "\"", log = "log=\"" + path + "\")";
+  std::string args = call_text("", task.args());
+  if (task.args().starts_with("{"))
+    return "tw.tune(\"" + task.name() + "\", " + args.substr(1, args.size() - 2) + ", " + target + ", " + log;
+  if (args == "()") return "tw.autotune.tune(task, trials=128, " + log;
+  if (args.find(',') == std::string::npos) args.insert(args.size() - 1, ",");
+  return "tw.autotune.tune(tw.autotune.Task(" + task.name() + ", args=" + args + ", " + target + "), trials=128, " +
+         log;
+}
 
 // Why a log has nothing for a task: what it does have comes first, since a wrong target or shape is the usual reason.
 [[noreturn]] void no_record(const Task& task, const std::string& path, const Log& log) {
@@ -57,10 +77,7 @@ namespace {
                     (args == task.args() ? ", but the computation differs" : ""));
   }
   if (log.records.empty()) notes.push_back("the log is empty");
-  std::string args = call_text("", task.args());
-  if (args.size() > 2 && args.find(',') == std::string::npos) args.insert(args.size() - 1, ",");
-  notes.push_back("tune it with: tw.autotune.tune(tw.autotune.Task(" + task.name() + ", args=" + args + ", target=\"" +
-                  task.target().to_string() + "\"), trials=128, log=\"" + path + "\")");
+  notes.push_back("tune it with: " + tuning_call(task, path));
   throw Error(Diagnostic{ErrorKind::kNoRecord,
                          "no tuning record for " + call_text(task.name(), task.args()) + " on " +
                              task.target().to_string() + " in " + path,
@@ -72,7 +89,8 @@ namespace {
 
 Trial best(const Task& task, const std::string& path) {
   const Log log = load_log(path);
-  const Record* record = best_record(records_for(log, task, runtime::num_threads()));
+  const Record* record =
+      best_record(records_for(log, key_of(task, runtime::num_threads(), host_hardware().to_string())));
   if (record == nullptr) no_record(task, path, log);
   return record->trial;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <thread>
 
@@ -15,6 +16,16 @@ namespace tw::autotune {
 namespace {
 
 constexpr const char* kKernel = "candidate";
+
+// Times come from a process that a candidate may have damaged, or over a network: some are none.
+runtime::RunResult judged(runtime::RunResult result) {
+  using runtime::RunStatus;
+  if (result.status != RunStatus::kOk && result.status != RunStatus::kBeaten) return result;
+  const std::string reported = "reported a time of " + std::to_string(result.seconds) + " seconds";
+  if (!std::isfinite(result.seconds) || !std::isfinite(result.spread)) return {RunStatus::kCrashed, 0, 0, 0, reported};
+  if (result.seconds <= 0) return {RunStatus::kTooFast, 0, 0, 0, reported};
+  return result;
+}
 
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -35,14 +46,16 @@ ScratchFolder::~ScratchFolder() {
 }
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
-    : task_(task), options_(options), runner_(runner) {
+    : task_(task),
+      options_(options),
+      runner_(runner),
+      machine_(schedule::describe_machine(task.target(), host_hardware(), runtime::num_threads())) {
   const schedule::Schedule plain = default_schedule(task.outputs(), task.target());
   Built reference;
   compile(Scheduled{plain, task.arguments()}, reference);
   if (!reference.ok()) tune_error("the default schedule of this computation cannot be built", {reference.trial.detail});
   data_ = make_check_data(task.outputs(), task.arguments(), *runtime::load(reference.shared_object, kKernel),
                           folder_.path());
-  lower_bound_ = lower_bound_seconds(task.outputs(), task.target(), runtime::num_threads());
 }
 
 Measurer::~Measurer() = default;
@@ -61,8 +74,12 @@ void Measurer::compile(const Scheduled& s, Built& built) {
     request.target = task_.target().to_string();
     request.out_path = folder_.path() + "/" + std::to_string(objects_++) + ".so";
     const runtime::BuildResult result = builder_.build(request, options_.timeout_s);
-    if (!result.ok()) return fail(std::string(to_string(result.status)) + ": " + result.message);
+    if (!result.ok()) fail(std::string(to_string(result.status)) + ": " + result.message);
+    if (result.status == runtime::BuildStatus::kLost)  // not the candidate's fault
+      built.trial.status = to_string(runtime::RunStatus::kDeviceLost);
+    if (!result.ok()) return;
     built.shared_object = request.out_path;
+    built.lower_bound = lower_bound_seconds(s.schedule, machine_);
   } catch (const Error& e) {
     fail(e.diagnostic().what);
   }
@@ -116,7 +133,12 @@ Built Measurer::rebuild(const Trial& recorded) {
   Built built;
   built.trial = recorded;
   const Result<Scheduled> s = task_.replay(recorded);
-  if (s) compile(*s, built);
+  if (s) {
+    compile(*s, built);
+  } else {
+    built.trial.status = "refused";
+    built.trial.detail = s.error().what;
+  }
   return built;
 }
 
@@ -132,15 +154,22 @@ void Measurer::run(Built& built, double give_up_above) {
   request.threads = runtime::num_threads();
   request.timeout_s = options_.timeout_s;
   request.give_up_above_s = give_up_above;
-  request.lower_bound_s = lower_bound_;
+  request.lower_bound_s = built.lower_bound;
   request.number = options_.number;
   request.repeat = options_.repeat;
-  const runtime::RunResult result = runner_.run(request);
+  const runtime::RunResult result = judged(runner_.run(request));
   built.trial.status = to_string(result.status);
   built.trial.seconds = result.seconds;
+  built.trial.rtol = *std::max_element(data_.rtol.begin(), data_.rtol.end());
   built.trial.spread = result.spread;
   built.trial.runs = result.runs;
   built.trial.detail = one_line(result.detail);
+}
+
+double Measurer::argument_bytes() const {
+  double bytes = 0;
+  for (const runtime::ArgSpec& arg : data_.args) bytes += static_cast<double>(arg.bytes());
+  return bytes;
 }
 
 void Measurer::forget(const Built& built) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autotune/check_data.h"
+#include "autotune/prior.h"
 #include "src/runtime/builder.h"
 #include "tensorwright/autotune.h"
 
@@ -31,6 +32,7 @@ class ScratchFolder {
 struct Built {
   Trial trial;  // index, knobs and steps; status "build_failed" when there is no object
   std::string shared_object;
+  double lower_bound = 0;  // seconds that the work which it executes takes at least
   bool ok() const { return !shared_object.empty(); }
 };
 
@@ -46,6 +48,7 @@ class Measurer {
   // Fills in status, seconds and so on. `give_up_above` as in RunRequest.
   void run(Built&, double give_up_above);
   void forget(const Built&);  // its shared object is no longer needed
+  double argument_bytes() const;
 
   // From another thread: ends what is under way; build and run return soon.
   void stop();
@@ -58,10 +61,10 @@ class Measurer {
   const Task& task_;
   const TuneOptions& options_;
   runtime::Runner& runner_;
+  const Machine machine_;
   ScratchFolder folder_;
   runtime::Builder builder_;
   CheckData data_;
-  double lower_bound_ = 0;
   std::atomic<bool> stopped_ = false;
   std::atomic<int> objects_ = 0;
 };

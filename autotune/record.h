@@ -1,10 +1,13 @@
-// The log: one JSON line per measurement, appended in one write under a lock, each with a checksum.
+// The log: one JSON line per measurement, appended in one write under a lock, each with a checksum (docs/tuning.md has
+// the fields).
 //
-// Losing power or being killed at any moment loses at most the line being written; a damaged line never loses the
-// others. Several processes may append to one log.
+// Being killed at any moment loses at most the line being written; a damaged line never loses the others. Several
+// processes may append to one log, while another replaces it by a pruned one.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensorwright/autotune.h"
@@ -15,24 +18,34 @@ constexpr int kSchema = 1;
 
 // What a measurement is of. Records with different keys never meet.
 struct RecordKey {
-  std::string hash;    // of the computation
+  std::string hash;    // of the computation: task_hash.h
   std::string target;  // resolved
   int threads = 1;
+  std::string hardware;  // as the Runner describes it
   bool operator==(const RecordKey&) const = default;
 };
 
 struct Record {
   std::string kind = "trial";  // or "confirm": a leader timed again, interleaved with the others
   RecordKey key;
-  std::string name, args;  // of the task, for people
-  std::string hardware;
+  std::string name, args;       // of the task, for people
+  double flops = 0, bytes = 0;  // arithmetic of one call, size of all arguments; 0: not known
   Trial trial;
+  int64_t number = 0;  // of the trial among those of its task, in the order in which they were proposed
   uint64_t seed = 0;
+  std::vector<float> features;  // of the candidate: other tasks learn from them; empty: not known to this release
   std::string version, time;  // filled in by to_line
 };
 
 std::string to_line(const Record&);  // ends in a newline
+// Without the newline.
 Result<Record> parse_line(std::string_view line);
+
+// A line that does not count, and why.
+struct SkippedLine {
+  size_t line = 0;  // from 1
+  std::string why;
+};
 
 struct Log {
   std::vector<Record> records;
@@ -41,6 +54,11 @@ struct Log {
 // Throws LogError: missing, not ours, or of a newer schema.
 Log load_log(const std::string& path);
 
+// What load_log reads, line by line: `number` from 1, the text without its newline (of an endless line its first part
+// only), and what it says. Lines may be of any length; memory is not.
+using LineVisitor = std::function<void(size_t number, std::string_view text, Result<Record>)>;
+void for_each_line(const std::string& path, const LineVisitor&);
+
 // Append-only. Opening checks that the file is ours (or new) and that it can be written.
 class Journal {
  public:
@@ -48,15 +66,19 @@ class Journal {
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
+  // Throws LogError when the disk is full and the like; the log then is as it was.
   void append(const Record&);
 
  private:
+  void open();
+  void lock();
+
   std::string path_;
   int fd_ = -1;
 };
 
-// The best configuration among `records`, which have one key: a configuration's confirmations count instead of its
-// first time.
-const Record* best_record(const std::vector<const Record*>& records);
+// Replaces a log as a whole, or leaves it as it was: `lines`, each with its newline, go to a new file that then takes
+// its name. Waits for the lock that appending takes. Throws LogError.
+void replace_log(const std::string& path, const std::function<std::string()>& lines);
 
 }  // namespace tw::autotune

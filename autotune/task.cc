@@ -14,6 +14,7 @@
 #include "autotune/knobs.h"
 #include "autotune/rng.h"
 #include "autotune/sketch/sketch.h"
+#include "autotune/task_hash.h"
 #include "autotune/trace.h"
 #include "src/ir/externs.h"
 #include "tensorwright/externs.h"
@@ -27,7 +28,7 @@ using schedule::Step;
 struct Path {
   std::vector<std::pair<size_t, uint32_t>> looked_at;  // knob, digit
   Trace trace;
-  Schedule plain;  // of its tensors, without Steps
+  Schedule begun;  // of its tensors, with the Steps that all candidates have in common at the beginning
   std::vector<te::Tensor> args;
   bool covers(const Digits& digits) const {
     return std::all_of(looked_at.begin(), looked_at.end(), [&](const auto& l) { return digits[l.first] == l.second; });
@@ -50,14 +51,6 @@ struct Task::State {
 namespace {
 
 constexpr size_t kMaxPaths = 1000;
-
-std::string fnv_hex(const std::string& text) {
-  uint64_t h = 0xcbf29ce484222325ull;
-  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3ull;
-  char hex[17];
-  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(h));
-  return hex;
-}
 
 // Candidates run in other processes, which know functions by their symbols only.
 void require_symbols(const std::string& task, const Scheduled& s) {
@@ -143,8 +136,9 @@ std::shared_ptr<const Path> make_path(const Config& config, const Scheduled& s) 
   if (config.opaque()) return nullptr;
   Result<Trace> trace = make_trace(config, s.schedule.steps());
   if (!trace) return nullptr;
-  return std::make_shared<const Path>(
-      Path{looked_at(config), *std::move(trace), Schedule(s.schedule.outputs()), s.args});
+  Schedule begun(s.schedule.outputs());
+  for (size_t i = 0; i < common_steps(*trace); ++i) begun.apply(trace->steps[i]);
+  return std::make_shared<const Path>(Path{looked_at(config), *std::move(trace), std::move(begun), s.args});
 }
 
 // Random digits, but those of the path where the template looked.
@@ -185,7 +179,7 @@ Task::Task(std::string name, std::string args_json, Template run, Target target)
   check_arguments(name, first);
   require_symbols(name, first);
   state->space = Space(config.knobs());
-  state->hash = fnv_hex(computation(first));
+  state->hash = task_hash(first.schedule.outputs(), first.args);
   state->first = first;
 
   const std::shared_ptr<const Path> path = make_path(config, first);
@@ -263,9 +257,10 @@ Result<Scheduled> Task::applied(uint64_t index) const {
       state_->paths.push_back(path);
     }
   }
-  Schedule s = path->plain;
-  for (Step& step : instantiate(path->trace, state_->space, digits)) {
-    TW_TRY([[maybe_unused]] Unit done, s.try_apply(std::move(step)));
+  Schedule s = path->begun;
+  std::vector<Step> steps = instantiate(path->trace, state_->space, digits);
+  for (size_t i = s.steps().size(); i < steps.size(); ++i) {
+    TW_TRY([[maybe_unused]] Unit done, s.try_apply(std::move(steps[i])));
   }
   return Scheduled{std::move(s), path->args};
 }

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -17,22 +18,14 @@
 #include "autotune/history.h"
 #include "autotune/knobs.h"
 #include "autotune/measure.h"
-#include "autotune/search.h"
+#include "autotune/proposer.h"
+#include "autotune/roofline.h"
+#include "autotune/transfer.h"
+#include "autotune/tuner.h"
+#include "autotune/winner.h"
 #include "src/runtime/local_runner.h"
 
 namespace tw::autotune {
-
-namespace {
-
-constexpr int kConfirmRounds = 3;
-const std::string kDeviceLost(to_string(runtime::RunStatus::kDeviceLost));
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-bool measuring_is_forbidden() {
-  const char* value = std::getenv("TW_MEASURE");
-  return value != nullptr && std::string_view(value) == "forbid";
-}
 
 void check_options(const TuneOptions& o) {
   const auto refuse = [](const std::string& what) { throw Error(Diagnostic{ErrorKind::kArgument, what, {}, {}}); };
@@ -44,6 +37,17 @@ void check_options(const TuneOptions& o) {
   if (o.number < 0 || o.repeat < 0) refuse("tune: number and repeat must be positive integers");
   if (o.confirm < 0) refuse("tune: confirm must not be negative");
   if (!(o.explore >= 0 && o.explore <= 1)) refuse("tune: explore must be within 0..1");
+}
+
+namespace {
+
+const std::string kDeviceLost(to_string(runtime::RunStatus::kDeviceLost));
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+bool measuring_is_forbidden() {
+  const char* value = std::getenv("TW_MEASURE");
+  return value != nullptr && std::string_view(value) == "forbid";
 }
 
 void check_target(const Target& target) {
@@ -81,7 +85,7 @@ class StopWatch {
   std::jthread thread_;  // last: it uses the others
 };
 
-class Tuner {
+class Tuner final : public Tuning {
  public:
   Tuner(const Task& task, const TuneOptions& options, runtime::Runner* runner)
       : task_(task),
@@ -90,35 +94,52 @@ class Tuner {
         machine_(schedule::describe_machine(task.target(), host_hardware(), runtime::num_threads())),
         proposer_(
             task.space(), make_search(options.search), make_cost_model(options.model, options.seed),
-            [this](uint64_t i) { return features_of(i); }, [this](uint64_t i) { return is_legal(i); }, options.seed,
-            options.explore) {
+            [this](uint64_t i) { return describe_candidate(i); }, [this](uint64_t i) { return is_legal(i); },
+            options.seed, options.explore) {
     if (options.log.empty()) return;
     journal_.emplace(options.log);
     log_ = load_log(options.log);
   }
 
-  TuneResult run() {
+  void begin() override {
     start_ = now();
+    if (!options_.model_file.empty() && std::filesystem::exists(options_.model_file))
+      proposer_.start_from(read_model_file(options_.model_file));
+    if (!options_.transfer.empty()) proposer_.start_from(samples_of_logs(options_.transfer));
     read_history();
-    while (static_cast<int>(result_.trials.size()) < options_.trials && !stopping() && !exhausted_early() &&
-           next_batch())
-      continue;
-    if (!result_.stopped && !stopping()) confirm_leaders();
-    return finish();
+  }
+
+  bool step(int room) override {
+    begun_ = true;
+    return !stopping() && !exhausted_early() && next_batch(static_cast<size_t>(room));
+  }
+
+  bool stopping() override {
+    return (measurer_ && measurer_->stopped()) || (options_.should_stop && options_.should_stop());
+  }
+
+  const TuneResult& so_far() const override { return result_; }
+
+  TuneResult finish() override {
+    if (!stopping()) confirm_leaders();
+    result_.stopped = stopping();
+    result_.elapsed_s = now() - start_;
+    result_.pruned = static_cast<int>(proposer_.pruned());
+    result_.alike = static_cast<int>(proposer_.alike());
+    keep_model();
+    take_notes();
+    pick_best();
+    return std::move(result_);
   }
 
  private:
   static double seconds_or_infinity(const Trial& t) { return t.ok() || t.status == "beaten" ? t.seconds : INFINITY; }
 
-  std::optional<std::vector<float>> features_of(uint64_t index) {
+  std::optional<Description> describe_candidate(uint64_t index) {
     Result<Scheduled> s = task_.applied(index);
-    if (!s) {
-      ++refusals_[s.error().what];
-      return std::nullopt;
-    }
-    std::vector<float> features = nest_features(s->schedule, machine_);
-    append_knob_features(task_.space(), index, features);
-    return features;
+    if (s) return describe(s->schedule, machine_);
+    ++refusals_[s.error().what];
+    return std::nullopt;
   }
 
   bool is_legal(uint64_t index) {
@@ -127,10 +148,17 @@ class Tuner {
     return s.ok();
   }
 
+  RecordKey key() const {
+    return key_of(task_, runtime::num_threads(), runner_ ? runner_->describe() : host_hardware().to_string());
+  }
+
   // Trials of the log that lie in this space, the first of each configuration.
   void read_history() {
-    const RecordKey key = key_of(task_, runtime::num_threads());
+    const RecordKey key = this->key();
     std::unordered_map<uint64_t, bool> seen;
+    // Lines that were merged or reordered count in the order in which they were measured.
+    std::stable_sort(log_.records.begin(), log_.records.end(),
+                     [](const Record& a, const Record& b) { return a.number < b.number; });
     for (const Record& r : log_.records) {
       if (!(r.key == key) || r.trial.status == kDeviceLost) continue;
       const Result<uint64_t> index = task_.space().find(r.trial.knobs);
@@ -158,8 +186,12 @@ class Tuner {
     return options_.early_stop > 0 && std::isfinite(best_seconds_) &&
            result_.trials.size() - best_at_ > static_cast<size_t>(options_.early_stop);
   }
-  bool stopping() { return (measurer_ && measurer_->stopped()) || (options_.should_stop && options_.should_stop()); }
 
+  // Asked of a batch that was proposed and not yet measured.
+  bool sees_no_gain() const {
+    return options_.stop_without_gain && proposer_.expects_no_gain() && std::isfinite(best_seconds_) &&
+           result_.trials.size() - best_at_ > 2 * static_cast<size_t>(options_.batch);
+  }
   Measurer& measurer() {
     if (measurer_) return *measurer_;
     if (measuring_is_forbidden()) tune_error("tuning would measure, and TW_MEASURE=forbid is set");
@@ -185,7 +217,7 @@ class Tuner {
   }
 
   // False when the space holds nothing more.
-  bool next_batch() {
+  bool next_batch(size_t room) {
     const size_t batch = static_cast<size_t>(options_.batch), number = result_.trials.size() / batch;
     for (; told_ < number * batch; ++told_) tell(result_.trials[told_]);
     std::vector<uint64_t> proposal = proposer_.propose(batch, number);
@@ -193,10 +225,9 @@ class Tuner {
       return std::any_of(result_.trials.begin() + static_cast<ptrdiff_t>(told_), result_.trials.end(),
                          [&](const Trial& t) { return t.index == i; });
     };
-    if (proposal.empty()) return false;
+    if (proposal.empty() || sees_no_gain()) return false;
     std::erase_if(proposal, known);
-    const size_t room =
-        std::min(batch - (result_.trials.size() - told_), static_cast<size_t>(options_.trials) - result_.trials.size());
+    room = std::min(batch - (result_.trials.size() - told_), room);
     if (proposal.size() > room) proposal.resize(room);
     if (proposal.empty()) return false;
     measure(proposal);
@@ -223,12 +254,17 @@ class Tuner {
   void append(const std::string& kind, const Trial& trial) {
     Record record;
     record.kind = kind;
-    record.key = key_of(task_, runtime::num_threads());
+    record.key = key();
     record.name = task_.name();
     record.args = task_.args();
-    record.hardware = runner_->describe();
+    record.flops = arithmetic_of(task_.outputs());
+    record.bytes = measurer_->argument_bytes();
     record.trial = trial;
+    record.number = std::ssize(result_.trials);
     record.seed = options_.seed;
+    if (kind == "trial") {
+      if (const Description* d = proposer_.describe(trial.index)) record.features = d->features;
+    }
     if (journal_) journal_->append(record);
     if (kind == "confirm") confirmed_.push_back(std::move(record));
   }
@@ -246,6 +282,7 @@ class Tuner {
 
   void report() {
     if (!options_.on_trial) return;
+    if (!roofline_) roofline_ = roofline_of(task_, runtime::num_threads());
     const double elapsed = now() - start_;
     const int done = static_cast<int>(result_.trials.size()), left = options_.trials - done;
     Progress p{done,
@@ -254,51 +291,60 @@ class Tuner {
                std::isfinite(best_seconds_) ? best_seconds_ : 0,
                elapsed,
                result_.measured > 0 ? elapsed / result_.measured * left : 0,
-               &result_.trials.back()};
+               &result_.trials.back(),
+               roofline_->flops,
+               roofline_->roof(),
+               roofline_->bound(),
+               {},
+               static_cast<int>(proposer_.pruned())};
+    for (const Trial& t : result_.failures) ++p.failed[t.status];
     options_.on_trial(p);
   }
 
-  // Rounds over the fastest configurations, interleaved, so that a drift of the machine meets all of them alike.
   void confirm_leaders() {
-    std::vector<const Trial*> fastest;
-    for (const Trial& t : result_.trials) {
-      if (t.ok()) fastest.push_back(&t);
-    }
-    std::stable_sort(fastest.begin(), fastest.end(),
-                     [](const Trial* a, const Trial* b) { return a->seconds < b->seconds; });
-    if (fastest.size() > static_cast<size_t>(options_.confirm)) fastest.resize(static_cast<size_t>(options_.confirm));
-    std::vector<Built> ready;
-    for (const Trial* trial : fastest) {
-      const auto same = [&](const Record& r) { return r.trial.steps == trial->steps; };
-      const auto times = std::count_if(confirmed_.begin(), confirmed_.end(), same);
-      if (times >= kConfirmRounds || stopping()) continue;
-      const auto kept =
-          std::find_if(leaders_.begin(), leaders_.end(), [&](const Built& b) { return b.trial.index == trial->index; });
-      Built built = kept != leaders_.end() ? *kept : measurer().rebuild(*trial);
-      if (built.ok()) ready.push_back(std::move(built));
-    }
-    for (int round = 0; round < kConfirmRounds; ++round) {
-      for (Built& built : ready) {
+    const std::vector<const Trial*> leaders = fastest(result_.trials, static_cast<size_t>(options_.confirm));
+    for (;;) {
+      const std::vector<const Trial*> round = next_round(leaders, confirmed_);
+      if (round.empty()) return;
+      for (const Trial* leader : round) {
         if (stopping()) return;
-        measurer().run(built, 0);
+        Built& built = built_again(*leader);
+        if (built.ok()) measurer().run(built, 0);
         if (measurer_->stopped()) return;
         append("confirm", built.trial);
       }
     }
   }
 
-  TuneResult finish() {
-    result_.stopped = stopping();
-    result_.elapsed_s = now() - start_;
-    if (options_.model == "auto" && !has_xgboost()) {
-      result_.note = "this build has no learned model (TW_XGBOOST=OFF); candidates were not ranked";
+  // The leader as it was built, or, when that was in another process, built again.
+  Built& built_again(const Trial& leader) {
+    for (Built& built : leaders_) {
+      if (built.trial.index == leader.index) return built;
     }
-    if (log_.damaged > 0) {
-      result_.note +=
-          (result_.note.empty() ? "" : "; ") + std::to_string(log_.damaged) + " damaged lines of the log were skipped";
-    }
+    return leaders_.emplace_back(measurer().rebuild(leader));
+  }
+
+  void keep_model() {
+    if (options_.model_file.empty()) return;
+    for (; told_ < result_.trials.size(); ++told_) tell(result_.trials[told_]);
+    const std::string bytes = proposer_.model_bytes();
+    if (!bytes.empty()) write_model_file(options_.model_file, bytes);
+  }
+
+  void take_notes() {
+    if (options_.model == "auto" && !has_xgboost())
+      result_.note = "this build has no learned model (TW_XGBOOST=OFF); the prior alone ranked";
+    if (log_.damaged == 0) return;
+    result_.note +=
+        (result_.note.empty() ? "" : "; ") + std::to_string(log_.damaged) + " damaged lines of the log were skipped";
+  }
+
+  void pick_best() {
     std::vector<Record> records = confirmed_;
-    for (const Trial& trial : result_.trials) records.push_back(Record{"trial", {}, {}, {}, {}, trial, 0, {}, {}});
+    for (const Trial& trial : result_.trials) {
+      Record& r = records.emplace_back();
+      r.trial = trial;
+    }
     std::vector<const Record*> pointers;
     for (const Record& r : records) pointers.push_back(&r);
     if (const Record* best = best_record(pointers)) {
@@ -306,10 +352,9 @@ class Tuner {
       for (const Trial& t : result_.trials) {
         if (t.steps == best->trial.steps) result_.best->index = t.index;
       }
-    } else if (!result_.stopped) {
+    } else if (!result_.stopped && begun_) {
       every_candidate_failed();
     }
-    return std::move(result_);
   }
 
   [[noreturn]] void every_candidate_failed() const {
@@ -342,21 +387,36 @@ class Tuner {
   std::vector<Record> confirmed_;
   std::vector<Built> leaders_;
   size_t told_ = 0, best_at_ = 0;
+  bool begun_ = false;  // candidates were asked for
   double best_seconds_ = INFINITY, start_ = 0;
+  std::optional<Roofline> roofline_;  // for those who watch
   std::unique_ptr<Measurer> measurer_;
   std::unique_ptr<StopWatch> watch_;  // after the measurer, which it stops
 };
 
 }  // namespace
 
-TuneResult tune(const Task& task, const TuneOptions& options, runtime::Runner& runner) {
+std::unique_ptr<Tuning> start_tuning(const Task& task, const TuneOptions& options, runtime::Runner* runner) {
   check_options(options);
-  return Tuner(task, options, &runner).run();
+  return std::make_unique<Tuner>(task, options, runner);
 }
 
-TuneResult tune(const Task& task, const TuneOptions& options) {
-  check_options(options);
-  return Tuner(task, options, nullptr).run();
+namespace {
+
+TuneResult tune_to_the_end(const Task& task, const TuneOptions& options, runtime::Runner* runner) {
+  const std::unique_ptr<Tuning> tuning = start_tuning(task, options, runner);
+  tuning->begin();
+  const auto left = [&] { return options.trials - static_cast<int>(tuning->so_far().trials.size()); };
+  while (left() > 0 && tuning->step(left())) continue;
+  return tuning->finish();
 }
+
+}  // namespace
+
+TuneResult tune(const Task& task, const TuneOptions& options, runtime::Runner& runner) {
+  return tune_to_the_end(task, options, &runner);
+}
+
+TuneResult tune(const Task& task, const TuneOptions& options) { return tune_to_the_end(task, options, nullptr); }
 
 }  // namespace tw::autotune

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "autotune/record.h"
+#include "autotune/winner.h"
 
 namespace tw::autotune {
 namespace {
@@ -21,10 +21,9 @@ class Record_ : public testing::Test {
   static Record sample(double seconds, const std::string& kind = "trial", int64_t factor = 8) {
     Record r;
     r.kind = kind;
-    r.key = RecordKey{"0123", "llvm -mcpu=znver4", 2};
+    r.key = RecordKey{"0123", "llvm -mcpu=znver4", 2, "a CPU"};
     r.name = "dense";
     r.args = "[257,513,1025]";
-    r.hardware = "a CPU";
     r.trial.knobs = "{\"tile\":[33," + std::to_string(factor) + "]}";
     r.trial.steps = {schedule::Split{"C", "i", schedule::Factor(factor), std::nullopt, ir::Tail::kMask}};
     r.trial.status = "ok";

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <thread>
 
 #include "src/runtime/argument_file.h"
@@ -77,6 +78,17 @@ TEST_F(RunnerFaults, NumberAndRepeatAsAsked) {
 }
 
 TEST_F(RunnerFaults, Segfault) { expect(run("*(volatile int*)8 = 1;"), RunStatus::kCrashed, "SIGSEGV"); }
+TEST_F(RunnerFaults, SegfaultsAHundredTimes) {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  expect(run("*(volatile int*)8 = 1;"), RunStatus::kCrashed, "SIGSEGV");
+  const auto before = descriptors();
+  for (int i = 0; i < 99; ++i) expect(runner_.run(request_), RunStatus::kCrashed, "SIGSEGV");
+  EXPECT_EQ(descriptors(), before);
+  expect(run(kRight), RunStatus::kOk, "");
+}
 TEST_F(RunnerFaults, IllegalInstruction) { expect(run("__builtin_trap();"), RunStatus::kCrashed, "SIGILL"); }
 TEST_F(RunnerFaults, Abort) { expect(run("abort();", "#include <stdlib.h>"), RunStatus::kCrashed, "SIGABRT"); }
 TEST_F(RunnerFaults, ReturnsACode) { expect(run("return 5;"), RunStatus::kCrashed, "returned code 5"); }

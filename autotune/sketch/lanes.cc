@@ -62,6 +62,13 @@ std::vector<int64_t> up_to(int64_t limit, const std::vector<int64_t>& values) {
   return kept;
 }
 
+std::vector<int64_t> sum_widths(int64_t terms, int64_t lanes) {
+  if (terms >= lanes) return up_to(terms, {4 * lanes, 2 * lanes, lanes, 8 * lanes});
+  int64_t width = 1;
+  while (2 * width <= terms) width *= 2;
+  return {width};
+}
+
 std::string rfactor(Sketch& sketch, const std::string& stage, const std::string& axis, int64_t factor_axis) {
   const std::string name = sketch.s.nest().unique_name(stage + ".rf");
   sketch.step(schedule::Rfactor{stage, axis, factor_axis});

@@ -27,6 +27,9 @@ std::vector<int64_t> up_to(int64_t limit, const std::vector<int64_t>& values);
 // Applies Rfactor, and gives the name of the stage that it makes.
 std::string rfactor(Sketch&, const std::string& stage, const std::string& axis, int64_t factor_axis);
 
+// Numbers of partial results with which a sum of so many terms is worth trying: powers of two, the mildest first.
+std::vector<int64_t> sum_widths(int64_t terms, int64_t lanes);
+
 struct Place {
   std::string consumer, axis;
 };

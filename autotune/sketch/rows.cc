@@ -262,10 +262,7 @@ void Rows::place_reduction(int member, const std::string& name) {
     return vectorize_lanes(member, name, sum_loops(sketch_.s, name));
   }
   const int64_t lanes = lanes_of(stage, sketch_.target);
-  std::vector<int64_t> widths = up_to(stage.sums.back().extent, {4 * lanes, 2 * lanes, lanes, 8 * lanes});
-  if (widths[0] < lanes)
-    widths = {std::max<int64_t>(1, int64_t{1} << (63 - __builtin_clzll(stage.sums.back().extent)))};
-  sketch_.cfg.define_knob(stage.name + ".width", widths);
+  sketch_.cfg.define_knob(stage.name + ".width", sum_widths(stage.sums.back().extent, lanes));
   sum_in_vectors(sketch_, name, at_, sketch_.cfg.value(stage.name + ".width"));
 }
 

@@ -11,7 +11,7 @@ namespace tw::autotune::sketch {
 namespace {
 
 constexpr int64_t kFew = 4;      // elements
-constexpr int64_t kMany = 8192;  // terms that are worth sharing out
+constexpr int64_t kMany = 16;    // terms that are worth sharing out
 constexpr int64_t kShares = 16;  // what an axis must give
 
 // The outermost axis that gives enough shares, or the longest.
@@ -40,9 +40,10 @@ void apply_whole(Sketch& sketch, const Group& group) {
   const std::string parts = rfactor(sketch, stage.name, axis.name + ".o", 0);
   const std::string share = data_loops(sketch.s, parts)[0], sum = parts + ".local";
   sketch.step(schedule::CacheWrite{parts, ir::Scope::kLocal});
-  sketch.step(schedule::Parallel{parts, share});
+  if (stage.operations >= kParallelWork) sketch.step(schedule::Parallel{parts, share});
   const int64_t lanes = lanes_of(stage, sketch.target);
-  sketch.cfg.define_knob(stage.name + ".width", {4 * lanes, 2 * lanes, 8 * lanes, lanes});
+  const int64_t terms = &axis == &stage.sums.back() ? axis.extent / kShares : stage.sums.back().extent;
+  sketch.cfg.define_knob(stage.name + ".width", sum_widths(std::max<int64_t>(terms, 1), lanes));
   sum_in_vectors(sketch, sum, {parts, share}, sketch.cfg.value(stage.name + ".width"));
 }
 

@@ -20,6 +20,7 @@ std::optional<Group> match_anything(const Graph&, int root) { return Group{root,
 void apply_anything(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   if (stage.kind == StageKind::kScan || stage.kind == StageKind::kExtern || stage.data.empty()) return;
+  if (stage.data.back().extent == 0) return;
   const int64_t lanes = std::max(1, sketch.target.lanes(std::max<int>(8, stage.type.bits)));
   const Axis& last = stage.data.back();
   std::vector<std::string> outer;

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "schedule/loop_nest.h"
+#include "tests/diff/automatic.h"
 #include "tests/diff/sample_te.h"
 
 namespace tw::diff {
@@ -57,6 +58,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
                            "uint64", "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"})},
       {"stage kinds", prefixed("stage ", kinds)},
       {"layouts", {"pad_value", "packed parameter"}},
+      {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",
        {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "scalar argument", "init=", "where="}},
   };

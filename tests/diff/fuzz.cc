@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "tests/diff/automatic.h"
 #include "tests/diff/isolated.h"
 #include "tests/diff/script.h"
 
@@ -42,7 +43,7 @@ Judged judge(const std::vector<uint64_t>& seeds) {
   std::vector<Sample> samples;
   for (uint64_t seed : seeds) {
     try {
-      samples.push_back(draw(seed));
+      samples.push_back(draw_pair(seed));
       judged.tally.add(samples.back());
     } catch (const std::exception& e) {
       ++judged.tally.pairs;
@@ -229,9 +230,9 @@ class Fuzzer {
   }
 
   std::string report_of(const Found& f) const {
-    const Isolated drawn = in_own_process([&] { return (draw(f.seed), "drawn"); }, kLongestSample);
+    const Isolated drawn = in_own_process([&] { return (draw_pair(f.seed), "drawn"); }, kLongestSample);
     if (drawn.text != "drawn") return "seed " + std::to_string(f.seed) + ": drawing it fails\n";
-    return report(draw(f.seed), f.finding, options_.folder);
+    return report(draw_pair(f.seed), f.finding, options_.folder);
   }
 
   void show_progress() {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedule/to_python.h"
+#include "tests/diff/automatic.h"
 #include "tests/diff/fuzz.h"
 #include "tests/diff/script.h"
 #include "tests/diff/te_python.h"
@@ -24,7 +25,7 @@ int replay(const std::string& path) {
 
 // The sample of one seed as a script, whether it fails or not.
 int print_script(uint64_t seed) {
-  const Sample sample = draw(seed);
+  const Sample sample = draw_pair(seed);
   std::cout << python_script(sample, check_isolated(sample));
   return 0;
 }
@@ -32,7 +33,7 @@ int print_script(uint64_t seed) {
 // Expressions and schedules as Python, and the Steps that running it should make: lines of JSON.
 int print_schedules(uint64_t seed, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    const Sample sample = draw(seed + static_cast<uint64_t>(i));
+    const Sample sample = draw_pair(seed + static_cast<uint64_t>(i));
     const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
     const nlohmann::json line{{"te", te_python(sample.outputs, variables(sample))},
                               {"schedule", schedule::to_python(s)},

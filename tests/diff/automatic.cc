@@ -1,0 +1,70 @@
+#include "tests/diff/automatic.h"
+
+#include "autotune/sketch/sketch.h"
+#include "tensorwright/autotune.h"
+#include "tests/diff/random.h"
+
+namespace tw::diff {
+
+namespace {
+
+constexpr int kShare = 25;     // percent of the pairs
+constexpr int kAttempts = 16;  // at a candidate that is legal on the whole nest
+
+bool has_known_extents(const Sample& sample) {
+  for (const te::Operation& op : te::topological_order(sample.outputs)) {
+    std::vector<ir::Expr> extents = op->shape();
+    if (op->compute())
+      for (const te::IterVar& axis : op->compute()->reduce_axis) extents.push_back(axis.extent);
+    for (const ir::Expr& extent : extents)
+      if (!ir::as_int(extent)) return false;
+  }
+  return true;
+}
+
+// The tuner measures calls without scalars: what takes some has no task.
+bool has_task(const Sample& sample) { return sample.scalars.empty() && has_known_extents(sample); }
+
+void take_candidate(Random& random, Sample& sample) {
+  const autotune::Task task(sample.args, Target::host());
+  std::string refusal;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto index = static_cast<uint64_t>(random.below(static_cast<int64_t>(task.space().size())));
+    const Result<autotune::Scheduled> candidate = task.candidate(index);
+    ++sample.proposed;
+    if (candidate) {
+      sample.steps = task.steps(index).value_or_throw();
+      const autotune::sketch::Graph graph = autotune::sketch::analyse(task.outputs());
+      for (const autotune::sketch::Claim& claim : autotune::sketch::partition(graph))
+        sample.features.insert("automatic " + std::string(claim.rule->name));
+      return;
+    }
+    ++sample.refused;
+    refusal = candidate.error().render();
+  }
+  sample.refusals.push_back("a candidate of an automatic space: " + refusal);
+}
+
+}  // namespace
+
+Sample draw_pair(uint64_t seed) {
+  Random random(seed ^ 0xA07);
+  if (!random.chance(kShare)) return draw(seed);
+  Sample sample = draw_expression({seed, 0, {}, {}});
+  if (!has_task(sample)) return draw(seed);
+  try {
+    take_candidate(random, sample);
+  } catch (const Error& e) {
+    sample.refusals.push_back("an automatic space: " + std::string(e.what()));
+  }
+  return sample;
+}
+
+std::vector<std::string> automatic_features() {
+  std::vector<std::string> names;
+  for (const std::string& rule : autotune::sketch::rule_names())
+    if (rule != "split_sum") names.push_back("automatic " + rule);  // wants more terms than a sample has
+  return names;
+}
+
+}  // namespace tw::diff

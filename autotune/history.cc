@@ -88,10 +88,10 @@ std::string tuning_call(const Task& task, const std::string& path) {
 }  // namespace
 
 Trial best(const Task& task, const std::string& path) {
-  const Log log = load_log(path);
+  const Log log = load_log(path, task.hash());
   const Record* record =
       best_record(records_for(log, key_of(task, runtime::num_threads(), host_hardware().to_string())));
-  if (record == nullptr) no_record(task, path, log);
+  if (record == nullptr) no_record(task, path, load_log(path));
   return record->trial;
 }
 

@@ -63,7 +63,7 @@ bool ends_within_a_line(int fd, off_t size) {
 
 Journal::Journal(const std::string& path) : path_(path) {
   struct stat info{};
-  if (stat(path.c_str(), &info) == 0) load_log(path);  // refuses what is not ours
+  if (stat(path.c_str(), &info) == 0) for_each_line(path, nullptr);  // refuses what is not ours
   open();
 }
 

@@ -75,7 +75,7 @@ void require_file(const std::string& path) {
 
 }  // namespace
 
-void for_each_line(const std::string& path, const LineVisitor& visit) {
+void for_each_line(const std::string& path, const LineVisitor& visit, const std::string& containing) {
   require_file(path);
   std::ifstream in(path, std::ios::binary);
   if (!in) log_error("the tuning log " + path + " cannot be read: " + std::strerror(errno));
@@ -90,6 +90,7 @@ void for_each_line(const std::string& path, const LineVisitor& visit) {
       ++ours;
     else if (foreign.empty())
       foreign = beginning(line);
+    if (!visit || line.find(containing) == std::string::npos) continue;
     if (endless)
       visit(number, line, Diagnostic{ErrorKind::kLog, "longer than any record", {}, {}});
     else
@@ -101,14 +102,15 @@ void for_each_line(const std::string& path, const LineVisitor& visit) {
   }
 }
 
-Log load_log(const std::string& path) {
+Log load_log(const std::string& path, const std::string& hash) {
   Log log;
-  for_each_line(path, [&](size_t, std::string_view, Result<Record> record) {
+  const auto take = [&](size_t, std::string_view, Result<Record> record) {
     if (record)
       log.records.push_back(*std::move(record));
     else
       ++log.damaged;
-  });
+  };
+  for_each_line(path, take, hash);
   return log;
 }
 

@@ -34,7 +34,7 @@ struct Record {
   int64_t number = 0;  // of the trial among those of its task, in the order in which they were proposed
   uint64_t seed = 0;
   std::vector<float> features;  // of the candidate: other tasks learn from them; empty: not known to this release
-  std::string version, time;  // filled in by to_line
+  std::string version, time;    // filled in by to_line
 };
 
 std::string to_line(const Record&);  // ends in a newline
@@ -51,13 +51,15 @@ struct Log {
   std::vector<Record> records;
   int damaged = 0;  // lines that were skipped
 };
-// Throws LogError: missing, not ours, or of a newer schema.
-Log load_log(const std::string& path);
+// Throws LogError: missing, not ours, or of a newer schema. With the hash of a computation only lines that say it are
+// looked at, which is much faster in the log of many.
+Log load_log(const std::string& path, const std::string& hash = "");
 
 // What load_log reads, line by line: `number` from 1, the text without its newline (of an endless line its first part
-// only), and what it says. Lines may be of any length; memory is not.
+// only), and what it says. Lines may be of any length; memory is not. Lines without `containing` are passed over;
+// without a visitor all are, and only what is not ours is refused.
 using LineVisitor = std::function<void(size_t number, std::string_view text, Result<Record>)>;
-void for_each_line(const std::string& path, const LineVisitor&);
+void for_each_line(const std::string& path, const LineVisitor&, const std::string& containing = "");
 
 // Append-only. Opening checks that the file is ours (or new) and that it can be written.
 class Journal {

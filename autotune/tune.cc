@@ -98,7 +98,7 @@ class Tuner final : public Tuning {
             options.seed, options.explore) {
     if (options.log.empty()) return;
     journal_.emplace(options.log);
-    log_ = load_log(options.log);
+    log_ = load_log(options.log, task.hash());
   }
 
   void begin() override {

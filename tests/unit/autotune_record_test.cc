@@ -119,6 +119,15 @@ TEST_F(Record_, ANewerSchemaIsRefused) {
   }
 }
 
+TEST_F(Record_, OfOneComputationOnlyItsLinesAreRead) {
+  Record other = sample(2);
+  other.key.hash = "4567";
+  write(to_line(sample(1)) + to_line(other) + "garbage\n");
+  EXPECT_EQ(load_log(path_, "4567").records.size(), 1u);
+  EXPECT_EQ(load_log(path_, "4567").damaged, 0);
+  EXPECT_EQ(load_log(path_).damaged, 1);
+}
+
 TEST_F(Record_, AnEmptyFileIsAnEmptyLog) {
   write("");
   EXPECT_TRUE(load_log(path_).records.empty());

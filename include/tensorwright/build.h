@@ -42,7 +42,9 @@ std::shared_ptr<const Module> build(const schedule::Schedule&, const std::vector
 std::shared_ptr<const Module> build(const ir::Program& lowered, const Target&, int opt_level = 3,
                                     const std::vector<ir::Program>& packers = {});
 
-// The schedule that `tw.build(args)` without one uses: public Steps that can be printed.
+// The schedule that `tw.build(args)` without one uses: public Steps that can be printed. The best of the automatic space
+// (autotune.h) by the tuner's prior, which measures nothing; by rules where extents are variables. The same tensors and
+// target give the same schedule on any machine.
 schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target&);
 
 }  // namespace tw

@@ -1,4 +1,4 @@
-// The schedule for those who give none: decent on any CPU, never clever.
+// A schedule by rules: decent on any CPU and for any extents, never clever.
 //
 //   cheap elementwise producers     inlined
 //   elementwise stages              outer loops fused and parallel, the innermost split and vectorised
@@ -7,6 +7,8 @@
 //
 // Every Step is tried; one that is refused is left out, and if the whole is refused the plain loops remain. A schedule
 // never changes the meaning, so the worst that can happen here is a slow kernel.
+#include "codegen/rule_schedule.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -15,9 +17,8 @@
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
-#include "tensorwright/build.h"
 
-namespace tw {
+namespace tw::codegen {
 
 namespace {
 
@@ -39,9 +40,9 @@ struct Tile {
   bool vector = false;
 };
 
-class DefaultScheduler {
+class RuleScheduler {
  public:
-  DefaultScheduler(const std::vector<te::Tensor>& outputs, const Target& target) : s_(outputs), target_(target) {}
+  RuleScheduler(const std::vector<te::Tensor>& outputs, const Target& target) : s_(outputs), target_(target) {}
 
   Schedule run() {
     inline_producers();
@@ -114,7 +115,7 @@ bool is_expensive(const ir::Expr& body) {
 }
 
 // An elementwise producer whose repetition costs less than a trip through memory.
-bool DefaultScheduler::worth_inlining(int i) const {
+bool RuleScheduler::worth_inlining(int i) const {
   const StageNest& st = stage(i);
   if (st.is_placeholder() || st.output || st.is_reduction()) return false;
   if (cost_.at(st.buffer().id()) > kInlineNodes) return false;
@@ -123,7 +124,7 @@ bool DefaultScheduler::worth_inlining(int i) const {
   return readers.size() == 1 && !stage(readers[0]).is_reduction() && elements(stage(readers[0])) <= elements(st);
 }
 
-void DefaultScheduler::inline_producers() {
+void RuleScheduler::inline_producers() {
   std::unordered_map<uint64_t, bool> inlined;
   for (int i = 0; i < s_.nest().size(); ++i) {
     const StageNest& st = stage(i);
@@ -141,7 +142,7 @@ void DefaultScheduler::inline_producers() {
   }
 }
 
-bool DefaultScheduler::reads_in_place(const StageNest& reader, const StageNest& read) const {
+bool RuleScheduler::reads_in_place(const StageNest& reader, const StageNest& read) const {
   if (reader.is_reduction() || reader.data_rank != read.data_rank) return false;
   bool in_place = true;
   for (const ir::Expr& body : reader.bodies)
@@ -158,7 +159,7 @@ bool DefaultScheduler::reads_in_place(const StageNest& reader, const StageNest& 
 }
 
 // The only reader of a reduction, through inlined stages, when each reads an element where it makes its own.
-std::string DefaultScheduler::epilogue_of(const std::string& name) const {
+std::string RuleScheduler::epilogue_of(const std::string& name) const {
   int i = s_.nest().find_stage(name);
   if (!stage(i).is_reduction() || stage(i).output || stage(i).data_rank == 0) return "";
   for (;;) {
@@ -169,13 +170,13 @@ std::string DefaultScheduler::epilogue_of(const std::string& name) const {
   }
 }
 
-bool DefaultScheduler::is_epilogue(const std::string& name) const {
+bool RuleScheduler::is_epilogue(const std::string& name) const {
   for (int i = 0; i < s_.nest().size(); ++i)
     if (!stage(i).is_placeholder() && epilogue_of(stage(i).name) == name) return true;
   return false;
 }
 
-bool DefaultScheduler::contiguous_along(const ir::Load& load, const ir::Var& axis) const {
+bool RuleScheduler::contiguous_along(const ir::Load& load, const ir::Var& axis) const {
   for (size_t d = 0; d + 1 < load.at.size(); ++d)
     if (ir::uses_var(load.at[d], axis)) return false;
   if (load.at.empty() || !ir::uses_var(load.at.back(), axis)) return false;
@@ -185,7 +186,7 @@ bool DefaultScheduler::contiguous_along(const ir::Load& load, const ir::Var& axi
 
 // The last data axis is vectorised when some load runs along it, or when rows of the tile share what has to be
 // gathered.
-Tile DefaultScheduler::choose_tile(const StageNest& st) const {
+Tile RuleScheduler::choose_tile(const StageNest& st) const {
   Tile tile;
   for (int d = st.data_rank - 1; d >= 0; --d) {
     if (assumed(st.axes[static_cast<size_t>(d)]) <= 1) continue;
@@ -216,8 +217,8 @@ Tile DefaultScheduler::choose_tile(const StageNest& st) const {
 }
 
 // Splits unless one part would have all; gives the inner axis and names the outer (empty when there is none).
-std::string DefaultScheduler::split(const std::string& name, const std::string& axis, int64_t extent, int64_t factor,
-                                    std::string* outer) {
+std::string RuleScheduler::split(const std::string& name, const std::string& axis, int64_t extent, int64_t factor,
+                                 std::string* outer) {
   outer->clear();
   if (factor >= extent || !step(schedule::Split{name, axis, schedule::Factor(factor), {}, ir::Tail::kAuto}))
     return axis;
@@ -226,13 +227,13 @@ std::string DefaultScheduler::split(const std::string& name, const std::string& 
 }
 
 // Whether threads that share rows, or even parts of them, share no byte.
-bool DefaultScheduler::whole_bytes(const StageNest& st) {
+bool RuleScheduler::whole_bytes(const StageNest& st) {
   if (!st.op->dtype().is_packed() || st.data_rank == 1) return true;
   const schedule::Extent& last = st.axes[static_cast<size_t>(st.data_rank - 1)].extent;
   return last.known() && last.value() % 2 == 0;
 }
 
-void DefaultScheduler::parallelise(const std::string& name, std::vector<std::string> outer, int64_t work) {
+void RuleScheduler::parallelise(const std::string& name, std::vector<std::string> outer, int64_t work) {
   if (outer.empty() || work < kParallelWork || !whole_bytes(at(name))) return;
   std::string axis = outer[0];
   if (outer.size() > 1) {
@@ -244,7 +245,7 @@ void DefaultScheduler::parallelise(const std::string& name, std::vector<std::str
   step(schedule::Parallel{name, axis});
 }
 
-void DefaultScheduler::schedule_elementwise(const std::string& name) {
+void RuleScheduler::schedule_elementwise(const std::string& name) {
   const StageNest st = at(name);
   if (elements(st) <= 1) return;
   const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype().bits)));
@@ -264,7 +265,7 @@ void DefaultScheduler::schedule_elementwise(const std::string& name) {
   parallelise(name, outer, work(st));
 }
 
-std::vector<std::string> DefaultScheduler::outer_axes(const StageNest& st, const Tile& tile) const {
+std::vector<std::string> RuleScheduler::outer_axes(const StageNest& st, const Tile& tile) const {
   std::vector<std::string> names;
   for (int d = 0; d < st.data_rank; ++d)
     if (d != tile.i && d != tile.j) names.push_back(st.axes[static_cast<size_t>(d)].name);
@@ -273,7 +274,7 @@ std::vector<std::string> DefaultScheduler::outer_axes(const StageNest& st, const
 
 // Splits, orders and annotates a stage by a tile; the reduction axes come between the loops over tiles, which it gives
 // from the outside in, and the tile.
-std::vector<std::string> DefaultScheduler::tile_stage(const std::string& name, const Tile& tile) {
+std::vector<std::string> RuleScheduler::tile_stage(const std::string& name, const Tile& tile) {
   const StageNest st = at(name);
   std::vector<std::string> loops = outer_axes(st, tile);
   std::string i_outer, j_outer, i_inner, j_inner;
@@ -293,13 +294,13 @@ std::vector<std::string> DefaultScheduler::tile_stage(const std::string& name, c
   return loops;
 }
 
-void DefaultScheduler::schedule_reduction(const std::string& name) {
+void RuleScheduler::schedule_reduction(const std::string& name) {
   const StageNest st = at(name);
   if (elements(st) <= 1) return;
   parallelise(name, tile_stage(name, choose_tile(st)), work(st));
 }
 
-void DefaultScheduler::schedule_with_epilogue(const std::string& name, const std::string& reader) {
+void RuleScheduler::schedule_with_epilogue(const std::string& name, const std::string& reader) {
   const StageNest st = at(name);
   fused_[reader] = true;
   const Tile tile = choose_tile(st);
@@ -312,11 +313,11 @@ void DefaultScheduler::schedule_with_epilogue(const std::string& name, const std
 
 }  // namespace
 
-schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target& target) {
+schedule::Schedule rule_schedule(const std::vector<te::Tensor>& outputs, const Target& target) {
   return support::with_deep_stack([&] {
-    Schedule chosen = DefaultScheduler(outputs, target).run();
+    Schedule chosen = RuleScheduler(outputs, target).run();
     return chosen.check().ok() ? chosen : Schedule(outputs);
   });
 }
 
-}  // namespace tw
+}  // namespace tw::codegen

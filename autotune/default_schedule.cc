@@ -1,0 +1,101 @@
+// The schedule for those who give none: the best of the automatic space by the prior, which measures nothing.
+//
+// From the knobs' first values, which are the mildest, one knob after the other takes the value that the prior likes
+// best, until no knob moves. The same tensors and target give the same schedule on any machine. Where extents are not
+// known there is no space, and rules choose (codegen/rule_schedule.h).
+#include <algorithm>
+#include <set>
+
+#include "autotune/prior.h"
+#include "codegen/rule_schedule.h"
+#include "src/support/deep_stack.h"
+#include "tensorwright/autotune.h"
+
+namespace tw {
+
+namespace {
+
+constexpr int kThreads = 4;      // of a machine that nobody has named
+constexpr int kRounds = 3;       // over all knobs
+constexpr int kEstimates = 240;  // 30 ms or less
+
+schedule::Machine assumed_machine(const Target& target) {
+  HardwareDescription hardware;
+  hardware.l3_bytes = 16 << 20;
+  return schedule::describe_machine(target, hardware, kThreads);
+}
+
+class Choice {
+ public:
+  Choice(const autotune::Task& task, const Target& target) : task_(task), machine_(assumed_machine(target)) {}
+
+  std::optional<schedule::Schedule> run() {
+    autotune::Digits digits = task_.space().digits(0);
+    consider(digits);
+    for (int round = 0; round < kRounds; ++round) {
+      const uint64_t before = best_;
+      for (size_t knob = 0; knob < digits.size(); ++knob) {
+        for (uint32_t value = 0; value < task_.space().knobs()[knob].values.size(); ++value) {
+          digits[knob] = value;
+          consider(digits);
+        }
+        digits = task_.space().digits(best_);
+      }
+      if (best_ == before) break;
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  void consider(const autotune::Digits& digits) {
+    const uint64_t index = task_.space().index(digits);
+    if (static_cast<int>(seen_.size()) >= kEstimates || !seen_.insert(index).second) return;
+    Result<autotune::Scheduled> candidate = task_.candidate(index);
+    if (!candidate) return;
+    const double seconds = autotune::estimate_seconds(candidate->schedule, machine_);
+    if (schedule_ && seconds >= seconds_) return;
+    best_ = index;
+    seconds_ = seconds;
+    schedule_ = std::move(candidate->schedule);
+  }
+
+  const autotune::Task& task_;
+  const schedule::Machine machine_;
+  std::set<uint64_t> seen_;
+  uint64_t best_ = 0;
+  double seconds_ = 0;
+  std::optional<schedule::Schedule> schedule_;
+};
+
+// Placeholders, then outputs; nothing where some extent is not known.
+std::vector<te::Tensor> arguments(const std::vector<te::Tensor>& outputs) {
+  std::vector<te::Tensor> args;
+  for (const te::Operation& op : te::topological_order(outputs)) {
+    for (const ir::Expr& extent : op->shape())
+      if (!ir::as_int(extent)) return {};
+    if (op->is_placeholder()) args.push_back(op.output());
+  }
+  args.insert(args.end(), outputs.begin(), outputs.end());
+  return args;
+}
+
+std::optional<schedule::Schedule> best_by_prior(const std::vector<te::Tensor>& outputs, const Target& target) {
+  const std::vector<te::Tensor> args = arguments(outputs);
+  if (args.empty()) return std::nullopt;
+  try {
+    return Choice(autotune::Task(args, target), target).run();
+  } catch (const Error&) {  // what cannot be tuned
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target& target) {
+  return support::with_deep_stack([&] {
+    std::optional<schedule::Schedule> best = best_by_prior(outputs, target);
+    return best ? *std::move(best) : codegen::rule_schedule(outputs, target);
+  });
+}
+
+}  // namespace tw

@@ -14,6 +14,7 @@
 #include "tensorwright/ops/matmul.h"
 #include "tensorwright/ops/norm.h"
 #include "tensorwright/ops/pool.h"
+#include "tensorwright/ops/quantized.h"
 #include "tensorwright/ops/reduction.h"
 #include "tensorwright/ops/shape.h"
 #include "tensorwright/ops/softmax.h"

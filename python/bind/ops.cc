@@ -91,6 +91,10 @@ void bind_ops(py::module_& m) {
   define_op(m, "conv3d_transpose", &te::ops::conv3d_transpose);
   define_op(m, "conv2d_im2col", &te::ops::conv2d_im2col);
   define_op(m, "conv2d_winograd", &te::ops::conv2d_winograd);
+  define_op(m, "quantize", &te::ops::quantize);
+  define_op(m, "dequantize", &te::ops::dequantize);
+  define_op(m, "quantized_dense", &te::ops::quantized_dense);
+  define_op(m, "quantized_conv2d", &te::ops::quantized_conv2d);
 
   m.def("kernels", [] {
     py::list all;

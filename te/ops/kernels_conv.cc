@@ -1,6 +1,7 @@
 // Convolutions by name.
 #include "te/ops/kernels.h"
 #include "tensorwright/ops/conv.h"
+#include "tensorwright/ops/quantized.h"
 
 namespace tw::te::ops {
 namespace {
@@ -33,8 +34,9 @@ ConvOptions options(const Values& v) {
 }
 
 // X, W, a bias where one is asked for, and the result.
+template <class Options>
 std::vector<Tensor> arguments(const Values& v, std::vector<Expr> x_shape, std::vector<Expr> w_shape, int64_t channels,
-                              ConvOptions options, Operator f) {
+                              Options options, Tensor (*f)(const Tensor&, const Tensor&, Options, SourceLine)) {
   const Tensor x = placeholder(std::move(x_shape), v.text("dtype"), "X");
   const Tensor w = placeholder(std::move(w_shape), v.text("dtype"), "W", Placeholder{.param = v.flag("param")});
   std::vector<Tensor> args{x, w};
@@ -77,6 +79,42 @@ std::vector<Tensor> depthwise(const Values& v) {
   return arguments(v, {n, h, w, c}, {kh, kw, c, m}, c * m, options(v), &depthwise_conv2d);
 }
 
+std::vector<Tensor> transposed(const Values& v) {
+  const int64_t ci = v.extent("CI"), co = v.extent("CO"), groups = v.extent("groups");
+  const TransposedConvOptions how{.stride = v.list("stride"),
+                                  .padding = v.list("padding"),
+                                  .output_padding = v.list("output_padding"),
+                                  .dilation = v.list("dilation"),
+                                  .groups = groups,
+                                  .layout = given(v, "layout", "default"),
+                                  .activation = v.text("activation"),
+                                  .out_dtype = given(v, "out_dtype", "sum")};
+  const Expr n = v.extent("N"), h = v.extent("H"), w = v.extent("W"), kh = v.extent("KH"), kw = v.extent("KW");
+  if (channels_first(v)) return arguments(v, {n, ci, h, w}, {ci, co / groups, kh, kw}, co, how, &conv2d_transpose);
+  return arguments(v, {n, h, w, ci}, {kh, kw, ci, co / groups}, co, how, &conv2d_transpose);
+}
+
+std::vector<Tensor> winograd(const Values& v) {
+  const WinogradOptions how{.tile = v.extent("tile"), .padding = v.list("padding"), .activation = v.text("activation")};
+  const int64_t ci = v.extent("CI"), co = v.extent("CO");
+  return arguments(v, {v.extent("N"), v.extent("H"), v.extent("W"), ci}, {3, 3, ci, co}, co, how, &conv2d_winograd);
+}
+
+std::vector<Tensor> quantized(const Values& v) {
+  const int64_t ci = v.extent("CI"), co = v.extent("CO"), groups = v.extent("groups");
+  const Tensor x = placeholder({v.extent("N"), v.extent("H"), v.extent("W"), ci}, v.text("dtype"), "X");
+  const Tensor w = placeholder({v.extent("KH"), v.extent("KW"), ci / groups, co}, v.text("w_dtype"), "W",
+                               Placeholder{.param = v.flag("param")});
+  const Tensor scales = placeholder({co}, "float32", "w_scale"), bias = placeholder({co}, "int32", "bias");
+  QuantizedConvOptions options;
+  options.stride = v.list("stride"), options.padding = v.list("padding"), options.dilation = v.list("dilation");
+  options.groups = groups, options.activation = v.text("activation"), options.out_dtype = v.text("out_dtype");
+  options.x_scale = v.number("x_scale"), options.x_zero_point = v.integer("x_zero_point");
+  options.w_scale = scales, options.bias = bias;
+  options.out_scale = v.number("out_scale"), options.out_zero_point = v.integer("out_zero_point");
+  return {x, w, scales, bias, quantized_conv2d(x, w, options)};
+}
+
 std::vector<Parameter> with_options(std::vector<Parameter> sizes, bool groups = true) {
   sizes.insert(sizes.end(), {kStride, kPadding, kDilation});
   if (groups) sizes.push_back(kGroups);
@@ -87,14 +125,48 @@ std::vector<Parameter> with_options(std::vector<Parameter> sizes, bool groups = 
 }  // namespace
 
 std::vector<Kernel> convolution_kernels() {
-  return {{"conv1d", "windows over X [N, W, CI]", with_options({kN, kW, kCi, kCo, kKw}),
-           [](const Values& v) { return convolution(v, {"W"}, {"KW"}, &conv1d); }},
-          {"conv2d", "windows over X [N, H, W, CI]", with_options({kN, kH, kW, kCi, kCo, kKh, kKw}),
-           [](const Values& v) { return convolution(v, {"H", "W"}, {"KH", "KW"}, &conv2d); }},
-          {"conv3d", "windows over X [N, D, H, W, CI]", with_options({kN, kD, kH, kW, kCi, kCo, kKd, kKh, kKw}),
-           [](const Values& v) { return convolution(v, {"D", "H", "W"}, {"KD", "KH", "KW"}, &conv3d); }},
-          {"depthwise_conv2d", "windows over each channel of X [N, H, W, C]",
-           with_options({kN, kH, kW, {"C", "channels of the data"}, kMultiplier, kKh, kKw}, false), &depthwise}};
+  const std::vector<Parameter> sizes{kN, kH, kW, kCi, kCo, kKh, kKw};
+  std::vector<Parameter> spread = with_options(sizes);
+  spread.push_back({"output_padding", "of the result, behind it", "0"});
+  return {
+      {"conv1d", "windows over X [N, W, CI]", with_options({kN, kW, kCi, kCo, kKw}),
+       [](const Values& v) { return convolution(v, {"W"}, {"KW"}, &conv1d); }},
+      {"conv2d", "windows over X [N, H, W, CI]", with_options({kN, kH, kW, kCi, kCo, kKh, kKw}),
+       [](const Values& v) { return convolution(v, {"H", "W"}, {"KH", "KW"}, &conv2d); }},
+      {"conv3d", "windows over X [N, D, H, W, CI]", with_options({kN, kD, kH, kW, kCi, kCo, kKd, kKh, kKw}),
+       [](const Values& v) { return convolution(v, {"D", "H", "W"}, {"KD", "KH", "KW"}, &conv3d); }},
+      {"depthwise_conv2d", "windows over each channel of X [N, H, W, C]",
+       with_options({kN, kH, kW, {"C", "channels of the data"}, kMultiplier, kKh, kKw}, false), &depthwise},
+      {"conv2d_transpose", "the gradient of conv2d for its data, X [N, H, W, CI]", spread, &transposed},
+      {"conv2d_im2col", "conv2d as one product of matrices, X [N, H, W, CI]", with_options(sizes),
+       [](const Values& v) { return convolution(v, {"H", "W"}, {"KH", "KW"}, &conv2d_im2col); }},
+      {"conv2d_winograd",
+       "conv2d of 3 x 3 windows in fewer multiplications, X [N, H, W, CI]",
+       {kN, kH, kW, kCi, kCo, {"tile", "results of a tile, 2 or 4", "2"}, kPadding, kDtype, kParam, kBias, kActivation},
+       &winograd},
+      {"quantized_conv2d",
+       "windows over bytes X [N, H, W, CI], bias [CO], scales [CO]",
+       {kN,
+        kH,
+        kW,
+        kCi,
+        kCo,
+        kKh,
+        kKw,
+        kStride,
+        kPadding,
+        kDilation,
+        kGroups,
+        {"dtype", "of X", "uint8"},
+        {"w_dtype", "of W", "int8"},
+        {"out_dtype", "of the result", "float32"},
+        kParam,
+        {"x_scale", "of X", "1"},
+        {"x_zero_point", "of X", "0"},
+        {"out_scale", "of a result of integers", "1"},
+        {"out_zero_point", "of a result of integers", "0"},
+        kActivation},
+       &quantized}};
 }
 
 }  // namespace tw::te::ops

@@ -1,6 +1,7 @@
-// matmul and dense by name.
+// matmul, dense and their quantized forms by name.
 #include "te/ops/kernels.h"
 #include "tensorwright/ops/matmul.h"
+#include "tensorwright/ops/quantized.h"
 
 namespace tw::te::ops {
 namespace {
@@ -52,6 +53,19 @@ std::vector<Tensor> layer(const Values& v) {
   return args;
 }
 
+std::vector<Tensor> quantized_layer(const Values& v) {
+  const int64_t m = v.extent("M"), n = v.extent("N"), k = v.extent("K");
+  const Tensor x = placeholder({m, k}, v.text("dtype"), "X");
+  const Tensor w = placeholder({k, n}, v.text("w_dtype"), "W", Placeholder{.param = v.flag("param")});
+  const Tensor scales = placeholder({n}, "float32", "w_scale"), bias = placeholder({n}, "int32", "bias");
+  QuantizedDenseOptions options;
+  options.x_scale = v.number("x_scale"), options.x_zero_point = v.integer("x_zero_point");
+  options.w_scale = scales, options.bias = bias, options.activation = v.text("activation");
+  options.out_scale = v.number("out_scale"), options.out_zero_point = v.integer("out_zero_point");
+  options.out_dtype = v.text("out_dtype");
+  return {x, w, scales, bias, quantized_dense(x, w, options)};
+}
+
 }  // namespace
 
 std::vector<Kernel> product_kernels() {
@@ -66,7 +80,22 @@ std::vector<Kernel> product_kernels() {
           {"dense",
            "activation(X [M, K] @ W [K, N] + bias [N])",
            {kM, kN, kK, kDtype, kWeightDtype, kOut, kTransposeB, kParam, kBias, kActivation},
-           &layer}};
+           &layer},
+          {"quantized_dense",
+           "X [M, K] @ W [K, N] of bytes, bias [N], scales [N]",
+           {kM,
+            kN,
+            kK,
+            {"dtype", "of X", "uint8"},
+            {"w_dtype", "of W", "int8"},
+            {"out_dtype", "of the result", "float32"},
+            {"param", kParam.meaning, "true"},
+            {"x_scale", "of X", "1"},
+            {"x_zero_point", "of X", "0"},
+            {"out_scale", "of a result of integers", "1"},
+            {"out_zero_point", "of a result of integers", "0"},
+            kActivation},
+           &quantized_layer}};
 }
 
 }  // namespace tw::te::ops

@@ -1,10 +1,9 @@
 // matmul and dense:   out[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]
-#include "tensorwright/ops/matmul.h"
+#include "te/ops/matmul.h"
 
 #include <algorithm>
 
 #include "te/ops/axes.h"
-#include "te/ops/products.h"
 
 namespace tw::te::ops {
 namespace {
@@ -60,10 +59,7 @@ const Expr& extent(const Tensor& t, bool transposed, size_t dimension) {
   return t.shape()[t.rank() - 2 + (transposed ? 1 - dimension : dimension)];
 }
 
-struct Product {
-  const Tensor &a, &b;
-  bool transpose_a, transpose_b;
-};
+}  // namespace
 
 Tensor multiply(const Product& p, const std::string& a_name, const std::string& b_name, const Epilogue& epilogue) {
   const Site& site = epilogue.site;
@@ -90,8 +86,6 @@ Tensor multiply(const Product& p, const std::string& a_name, const std::string& 
   const Tensor sums = compute(shape, body, epilogue.name_of_sums(), names, site.where);
   return epilogue.apply(sums, names, [](const std::vector<Var>& at) { return at.back(); });
 }
-
-}  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options, SourceLine where) {
   const Site site{"matmul", std::move(where)};

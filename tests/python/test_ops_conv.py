@@ -87,7 +87,8 @@ def test_depthwise():
         expected = reference(x, w, bias, groups=channels, **options)
         close(run(lambda a, b, c, o=options: ops.depthwise_conv2d(a, b, bias=c, layout="NCHW", **o), x, w, bias), expected, rtol=1e-4)
         per_channel = w.reshape(channels, multiple, 3, 3).transpose(2, 3, 0, 1).copy()
-        close(run(lambda a, b, c, o=options: ops.depthwise_conv2d(a, b, bias=c, **o), last(x), per_channel, bias), last(expected), rtol=1e-4)
+        got = run(lambda a, b, c, o=options: ops.depthwise_conv2d(a, b, bias=c, **o), last(x), per_channel, bias)
+        close(got, last(expected), rtol=1e-4)
 
 
 TRANSPOSED = [
@@ -168,21 +169,27 @@ W = te.placeholder((3, 3, 6, 4), name="W")
 
 @pytest.mark.parametrize(("make", "error", "message"), [
     (lambda: ops.conv2d(te.placeholder((8, 8, 6)), W), tw.ExprError, "conv2d: x must have 4 dimensions, not 3"),
-    (lambda: ops.conv2d(X, te.placeholder((3, 3, 5, 4))), tw.ExprError, "conv2d: channels that w reads must be as many as channels of x, 6, not 5"),
-    (lambda: ops.conv2d(X, te.placeholder((3, 3, 2, 4)), groups=3), tw.ExprError, "conv2d: groups must divide the channels of the result, 4, not 3"),
+    (lambda: ops.conv2d(X, te.placeholder((3, 3, 5, 4))),
+     tw.ExprError, "conv2d: channels that w reads must be as many as channels of x, 6, not 5"),
+    (lambda: ops.conv2d(X, te.placeholder((3, 3, 2, 4)), groups=3),
+     tw.ExprError, "conv2d: groups must divide the channels of the result, 4, not 3"),
     (lambda: ops.conv2d(X, W, groups=0), tw.ArgumentError, "conv2d: groups must be at least 1, not 0"),
-    (lambda: ops.conv2d(X, te.placeholder((9, 3, 6, 4))), tw.ExprError, "conv2d: the window must not be larger than the padded data, 8, not 9"),
+    (lambda: ops.conv2d(X, te.placeholder((9, 3, 6, 4))),
+     tw.ExprError, "conv2d: the window must not be larger than the padded data, 8, not 9"),
     (lambda: ops.conv2d(X, W, dilation=4), tw.ExprError, "conv2d: the window must not be larger than the padded data, 8, not 9"),
     (lambda: ops.conv2d(X, W, stride=0), tw.ArgumentError, "conv2d: stride must be at least 1, not 0"),
     (lambda: ops.conv2d(X, W, stride=(1, 2, 3)), tw.ArgumentError, "conv2d: stride must be one number or 2"),
     (lambda: ops.conv2d(X, W, padding=(1, -1)), tw.ArgumentError, "conv2d: padding must be at least 0, not -1"),
-    (lambda: ops.conv2d(X, W, padding="same"), tw.ArgumentError, "conv2d: padding must be an integer or a sequence of integers, not 'same'"),
+    (lambda: ops.conv2d(X, W, padding="same"),
+     tw.ArgumentError, "conv2d: padding must be an integer or a sequence of integers, not 'same'"),
     (lambda: ops.conv2d(X, W, layout="NCWH"), tw.ArgumentError, "conv2d: layout must be NHWC, NCHW or NCHWc, not NCWH"),
     (lambda: ops.conv3d(X, W, layout="NCDHWc"), tw.ArgumentError, "conv3d: layout must be NDHWC or NCDHW, not NCDHWc"),
     (lambda: ops.conv2d(X, te.placeholder((3, 3, 6, 4), "int8")), tw.DTypeError, "conv2d: x and w must both be floats or both be integers"),
     (lambda: ops.conv2d(X, te.placeholder((te.var("k"), 3, 6, 4))), tw.ExprError, "conv2d: the window's extent must be a constant, not k"),
-    (lambda: ops.depthwise_conv2d(X, te.placeholder((3, 3, 5, 1))), tw.ExprError, "depthwise_conv2d: channels of w must be as many as channels of x, 6, not 5"),
-    (lambda: ops.conv2d_transpose(X, W, output_padding=1), tw.ArgumentError, "conv2d_transpose: output_padding must be less than stride or dilation, 1, not 1"),
+    (lambda: ops.depthwise_conv2d(X, te.placeholder((3, 3, 5, 1))),
+     tw.ExprError, "depthwise_conv2d: channels of w must be as many as channels of x, 6, not 5"),
+    (lambda: ops.conv2d_transpose(X, W, output_padding=1),
+     tw.ArgumentError, "conv2d_transpose: output_padding must be less than stride or dilation, 1, not 1"),
     (lambda: ops.conv2d_transpose(X, W, padding=5), tw.ExprError, "conv2d_transpose: padding must leave something of the result"),
     (lambda: ops.conv2d_winograd(X, te.placeholder((5, 5, 6, 4))), tw.ExprError, "conv2d_winograd: the window must be 3 x 3, not 5 x 5"),
     (lambda: ops.conv2d_winograd(X, W, tile=3), tw.ArgumentError, "conv2d_winograd: tile must be 2 or 4, not 3"),

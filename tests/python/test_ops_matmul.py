@@ -13,9 +13,9 @@ ops = tw.ops
 @needs_torch
 def test_matmul_shapes_and_batches():
     rng = np.random.default_rng(1)
-    cases = [((7, 13), (13, 5)), ((1, 33), (33, 17)), ((31, 1), (1, 3)), ((3, 7, 13), (3, 13, 5)), ((3, 7, 13), (13, 5)), ((4, 6), (2, 6, 3)),
-             ((2, 1, 5, 9), (3, 9, 4)), ((1, 3, 2, 9), (2, 1, 9, 4)), ((2, 1, 1, 3, 3, 5), (2, 1, 1, 2, 5, 4))]
-    for a, b in cases[:-1] + [((2, 1, 1, 3, 3, 5), (1, 2, 1, 3, 5, 4))]:
+    cases = [((7, 13), (13, 5)), ((1, 33), (33, 17)), ((31, 1), (1, 3)), ((3, 7, 13), (3, 13, 5)), ((3, 7, 13), (13, 5)),
+             ((4, 6), (2, 6, 3)), ((2, 1, 5, 9), (3, 9, 4)), ((1, 3, 2, 9), (2, 1, 9, 4)), ((2, 1, 1, 3, 3, 5), (1, 2, 1, 3, 5, 4))]
+    for a, b in cases:
         x, y = normal(rng, *a), normal(rng, *b)
         close(run(ops.matmul, x, y), torch.from_numpy(x) @ torch.from_numpy(y))
 
@@ -38,7 +38,8 @@ def integers(rng, dtype, *shape):
 
 def test_matmul_of_integers_is_exact():
     rng = np.random.default_rng(3)
-    for left, right, out in [("uint8", "int8", "int32"), ("int8", "int8", "int32"), ("int16", "int16", "int32"), ("int64", "int8", "int64")]:
+    cases = [("uint8", "int8", "int32"), ("int8", "int8", "int32"), ("int16", "int16", "int32"), ("int64", "int8", "int64")]
+    for left, right, out in cases:
         a, b = integers(rng, left, 9, 70), integers(rng, right, 70, 11)
         got = run(ops.matmul, a, b)
         with np.errstate(over="ignore"):
@@ -93,12 +94,14 @@ I = te.placeholder((13, 5), "int8", name="I")
     (lambda: ops.matmul(A, A), tw.ExprError, "matmul: rows of b must be as many as columns of a, 13, not 7"),
     (lambda: ops.matmul(te.placeholder((3,), name="v"), A), tw.ExprError, "matmul: a must have at least 2 dimensions, not 1"),
     (lambda: ops.matmul(A, I), tw.DTypeError, "matmul: a and b must both be floats or both be integers, not float32 and int8"),
-    (lambda: ops.matmul(te.placeholder((2, 7, 13)), te.placeholder((3, 13, 5))), tw.ExprError, "matmul: batch dimensions must agree or be 1, not 2 and 3"),
+    (lambda: ops.matmul(te.placeholder((2, 7, 13)), te.placeholder((3, 13, 5))),
+     tw.ExprError, "matmul: batch dimensions must agree or be 1, not 2 and 3"),
     (lambda: ops.matmul(A, B, out_dtype="int8"), tw.DTypeError, "matmul: out_dtype must be one that holds sums of float32, not int8"),
     (lambda: ops.matmul(A, B, out_dtype="floof"), tw.DTypeError, 'matmul: out_dtype must be a dtype, not "floof"'),
     (lambda: ops.matmul(A, B, transpose_a=1), tw.ArgumentError, "matmul: transpose_a must be True or False, not 1"),
     (lambda: ops.matmul(A, np.zeros((13, 5))), tw.ArgumentError, "matmul: argument 1 must be a tensor of te"),
-    (lambda: ops.dense(A, B, bias=te.placeholder((6,))), tw.ExprError, "dense: elements of bias must be as many as channels of the result, 5, not 6"),
+    (lambda: ops.dense(A, B, bias=te.placeholder((6,))),
+     tw.ExprError, "dense: elements of bias must be as many as channels of the result, 5, not 6"),
     (lambda: ops.dense(A, B, activation="reluu"), tw.ArgumentError, "dense: activation must be one of"),
     (lambda: ops.kernel("matmull", M=1), tw.ArgumentError, 'no stock operator is called "matmull"; did you mean matmul'),
     (lambda: ops.kernel("matmul", M=1, N=2, K=3, KK=4), tw.ArgumentError, "matmul: no parameter KK; did you mean K"),

@@ -13,6 +13,7 @@ from . import named as _named
 from . import norms as _norms
 from . import pools as _pools
 from . import products as _products
+from . import quantized as _quantized
 from . import reductions as _reductions
 from . import shapes as _shapes
 from .activations import *  # noqa: F403
@@ -23,9 +24,10 @@ from .named import *  # noqa: F403
 from .norms import *  # noqa: F403
 from .pools import *  # noqa: F403
 from .products import *  # noqa: F403
+from .quantized import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .shapes import *  # noqa: F403
 
 __all__ = []
-for _part in (_activations, _attentions, _convolutions, _gathers, _named, _norms, _pools, _products, _reductions, _shapes):
+for _part in (_activations, _attentions, _convolutions, _gathers, _named, _norms, _pools, _products, _quantized, _reductions, _shapes):
     __all__ += _part.__all__

@@ -97,8 +97,8 @@ def conv1d_transpose(
     >>> tw.ops.conv1d_transpose(X, W, stride=2, padding=2, output_padding=1)
     Tensor(conv_transpose: float32[1, 100, 3])
     """
-    return _core.op_conv1d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, layout=layout,
-                       bias=bias, activation=activation, out_dtype=out_dtype, name=name)
+    return _core.op_conv1d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups,
+                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, name=name)
 
 
 def conv2d_transpose(
@@ -120,8 +120,8 @@ def conv2d_transpose(
     >>> tw.ops.conv2d_transpose(X, W, stride=2, padding=1)
     Tensor(conv_transpose: float32[1, 28, 28, 32])
     """
-    return _core.op_conv2d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, layout=layout,
-                       bias=bias, activation=activation, out_dtype=out_dtype, name=name)
+    return _core.op_conv2d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups,
+                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, name=name)
 
 
 def conv3d_transpose(
@@ -134,8 +134,8 @@ def conv3d_transpose(
     >>> tw.ops.conv3d_transpose(X, W, stride=2)
     Tensor(conv_transpose: float32[1, 6, 8, 8, 4])
     """
-    return _core.op_conv3d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups, layout=layout,
-                       bias=bias, activation=activation, out_dtype=out_dtype, name=name)
+    return _core.op_conv3d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups,
+                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, name=name)
 
 
 def conv2d_im2col(x, w, *, stride=1, padding=0, dilation=1, bias=None, activation=None, out_dtype=None, name="conv"):

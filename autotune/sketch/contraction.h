@@ -25,6 +25,7 @@ struct Operand {
 struct Roles {
   Operand broadcast, vectors;
   int lanes = -1;
+  int64_t group = 0;        // so many neighbouring lanes read the same of the broadcast operand; 0: all do
   int rows = -1;            // of the register tile: the innermost axis that moves only the broadcast operand
   int share = -1;           // the next one further out; -1: there is none
   std::vector<int> outer;   // all others, from the outside in

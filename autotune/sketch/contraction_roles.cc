@@ -44,8 +44,10 @@ std::optional<Roles> roles_of(const Graph& graph, int contraction) {
   const Axis& lanes = stage.data[static_cast<size_t>(roles.lanes)];
   const Access *left = &stage.reads[static_cast<size_t>(product->left)],
                *right = &stage.reads[static_cast<size_t>(product->right)];
-  if (left->uses(lanes) == right->uses(lanes)) return std::nullopt;
-  const Access &vectors = left->uses(lanes) ? *left : *right, &broadcast = left->uses(lanes) ? *right : *left;
+  const auto moves = [&](const Access& read) { return read.uses(lanes) && read.shared_along(lanes) == 1; };
+  if (moves(*left) == moves(*right)) return std::nullopt;
+  const Access &vectors = moves(*left) ? *left : *right, &broadcast = moves(*left) ? *right : *left;
+  if (broadcast.uses(lanes)) roles.group = broadcast.shared_along(lanes);
   roles.vectors = operand_of(graph, stage, vectors);
   roles.broadcast = operand_of(graph, stage, broadcast);
   roles.lane_dimension = dimension_of(vectors, lanes);
@@ -103,11 +105,11 @@ std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t l
   const int64_t all_vectors = (columns + lanes - 1) / lanes;
   std::vector<Tile> tiles;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors) {
-    if (whole && columns % (vectors * lanes) != 0) continue;
+    const int64_t wide = std::min(columns, vectors * lanes);
+    if (whole && columns % wide != 0) continue;
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
       if (r * vectors + vectors + 1 > registers && r > 1) break;
-      tiles.push_back(
-          {r, whole ? vectors * lanes : std::min(columns, vectors * lanes), cost_of(r, vectors, rows, all_vectors)});
+      tiles.push_back({r, wide, cost_of(r, vectors, rows, all_vectors)});
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });

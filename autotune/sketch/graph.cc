@@ -193,13 +193,31 @@ void Analysis::find_readers(int i) {
 
 // Whether some axis along which `one` runs and `other` stands still repeats the reads of `other`.
 bool reused(const Stage& stage, const Access& one, const Access& other) {
-  return std::any_of(stage.data.begin(), stage.data.end(),
-                     [&](const Axis& axis) { return axis.extent > 1 && one.uses(axis) && !other.uses(axis); });
+  constexpr int64_t kLeast = 8;  // neighbours that share a read, to be worth a rule for contractions
+  return std::any_of(stage.data.begin(), stage.data.end(), [&](const Axis& axis) {
+    return axis.extent > 1 && one.uses(axis) && one.shared_along(axis) == 1 &&
+           (!other.uses(axis) || other.shared_along(axis) >= kLeast);
+  });
 }
 
 }  // namespace
 
 bool Access::uses(const Axis& axis) const { return ir::uses_var(load, axis.var); }
+
+int64_t Access::shared_along(const Axis& axis) const {
+  int64_t shared = 0;
+  bool alone = false;
+  ir::walk(load, [&](const ir::Expr& e) {
+    const auto* quotient = ir::as<ir::Binary>(e);
+    const auto* var = ir::as<ir::VarRef>(quotient && quotient->op == ir::BinOp::kFloorDiv ? quotient->a : e);
+    if (!var || !(var->var == axis.var)) return true;
+    const int64_t by = quotient ? ir::as_int(quotient->b).value_or(1) : 1;
+    alone = alone || by < 1 || (shared != 0 && shared != by);
+    shared = by;
+    return false;
+  });
+  return alone ? 1 : shared;
+}
 
 int Graph::find(const std::string& name) const {
   for (size_t i = 0; i < stages.size(); ++i)

@@ -35,6 +35,9 @@ struct Access {
   ir::Expr load;
   const std::vector<ir::Expr>& at() const { return ir::as<ir::Load>(load)->at; }
   bool uses(const Axis& axis) const;
+  // How many neighbours along the axis read the same: n where it occurs as axis // n only, as the channel of a grouped
+  // convolution does; 1 where each reads its own. REQUIRES: uses(axis).
+  int64_t shared_along(const Axis& axis) const;
 };
 
 struct Stage {

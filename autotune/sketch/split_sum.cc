@@ -20,7 +20,7 @@ std::optional<Group> match_split_sum(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
   if (stage.kind != StageKind::kContraction || stage.elements > kMostOutputs) return std::nullopt;
   const std::optional<Roles> roles = roles_of(graph, root);
-  if (!roles || roles->terms < kLeastTerms || !roles->contiguous) return std::nullopt;
+  if (!roles || roles->group > 0 || roles->terms < kLeastTerms || !roles->contiguous) return std::nullopt;
   return Group{root, root, {root}};
 }
 

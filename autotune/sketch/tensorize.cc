@@ -30,7 +30,8 @@ bool is_plain_product(const Stage& stage) {
 }  // namespace
 
 std::optional<Dot> dot_of(const Stage& stage, const Roles& roles, const Target& target) {
-  if (stage.sums.empty() || roles.lane_dimension < 0 || roles.vectors.through >= 0 || !is_plain_product(stage))
+  if (stage.sums.empty() || roles.group > 0 || roles.lane_dimension < 0 || roles.vectors.through >= 0 ||
+      !is_plain_product(stage))
     return std::nullopt;
   const Axis& terms = stage.sums.back();
   const int grouped = dimension_of(*roles.vectors.read, terms);

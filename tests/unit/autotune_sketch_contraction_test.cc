@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "autotune/sketch/sketch.h"
+#include "tensorwright/ops.h"
 #include "tests/unit/autotune_sketch_cases.h"
 
 namespace tw::autotune {
@@ -29,6 +30,12 @@ TEST(SketchContraction, Convolution3x3) {
   expect_right(convolution({.size = 11, .in = 5, .out = 35, .kernel = 3, .pad = 1, .bias = true}));
 }
 TEST(SketchContraction, Convolution1x1) { expect_right(convolution({.size = 9, .in = 7, .out = 70, .kernel = 1})); }
+TEST(SketchContraction, GroupedConvolution) {
+  expect_right(
+      te::ops::make("conv2d", {{"H", "9"}, {"W", "9"}, {"CI", "24"}, {"CO", "48"}, {"padding", "1"}, {"groups", "2"}})
+          .args,
+      60);
+}
 TEST(SketchContraction, StridedConvolution7x7) {
   expect_right(convolution({.size = 19, .in = 3, .out = 20, .kernel = 7, .stride = 2, .pad = 3, .batch = 2}));
 }

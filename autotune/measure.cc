@@ -10,6 +10,7 @@
 
 #include "autotune/knobs.h"
 #include "autotune/trace.h"
+#include "codegen/rule_schedule.h"
 
 namespace tw::autotune {
 
@@ -50,7 +51,7 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
       options_(options),
       runner_(runner),
       machine_(schedule::describe_machine(task.target(), host_hardware(), runtime::num_threads())) {
-  const schedule::Schedule plain = default_schedule(task.outputs(), task.target());
+  const schedule::Schedule plain = codegen::rule_schedule(task.outputs(), task.target());
   Built reference;
   compile(Scheduled{plain, task.arguments()}, reference);
   if (!reference.ok()) tune_error("the default schedule of this computation cannot be built", {reference.trial.detail});

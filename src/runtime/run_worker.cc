@@ -25,9 +25,24 @@ namespace {
 // are NaN themselves.
 constexpr uint8_t kFirstPoison = 0xFF, kSecondPoison = 0x5A;
 constexpr double kWarmFrom = 2e-3;      // seconds from which the checked run serves as the warm-up
-constexpr double kLongRun = 0.1;        // seconds from which it is the only one besides those that are timed
+constexpr double kEnough = 15e-3;       // seconds of runs that tell a time: the leaders are timed again
 constexpr double kSlowShare = 0.65;     // of what is given up at: what keeps taking longer will not be the best
 constexpr double kTooFastShare = 0.75;  // of the lower bound
+
+// Depends on each word of the buffer and on its place; four chains, as one alone waits for its multiplications.
+uint64_t digest(const GuardedBuffer& buffer) {
+  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
+  uint64_t chains[4] = {1, 2, 3, 4}, rest = 0;
+  const auto* bytes = static_cast<const unsigned char*>(buffer.data());
+  size_t at = 0;
+  for (uint64_t words[4]; at + sizeof words <= buffer.bytes(); at += sizeof words) {
+    std::memcpy(words, bytes + at, sizeof words);
+    for (int c = 0; c < 4; ++c) chains[c] = (chains[c] ^ words[c]) * kOdd;
+  }
+  for (; at < buffer.bytes(); ++at) rest = (rest ^ bytes[at]) * kOdd;
+  for (const uint64_t chain : chains) rest = (rest ^ (chain >> 29) ^ chain) * kOdd;
+  return rest;
+}
 
 class Measurement {
  public:
@@ -63,12 +78,13 @@ class Measurement {
   bool check(uint8_t poisoned_with);
   bool check_output(size_t i, uint8_t poisoned_with);
   double warm_up();
+  Timing repeated(double one);
 
   // An input in the layout that the candidate wants for it.
   struct PackedInput {
     size_t argument;
     std::unique_ptr<GuardedBuffer> buffer;
-    std::vector<std::byte> made;  // what the packing kernel wrote
+    uint64_t made;  // a digest of what the packing kernel wrote
   };
   bool pack(size_t argument, const ArgSpec& packed, const std::string& packer);
   bool check_packed(const PackedInput& input);
@@ -117,9 +133,9 @@ bool Measurement::pack(size_t argument, const ArgSpec& packed, const std::string
   const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data};
   if (const int32_t code = fn(&args, host_context()); code != 0)
     return fail(RunStatus::kCrashed, packer + " returned code " + std::to_string(code));
-  const auto* bytes = static_cast<const std::byte*>(buffer->data());
   data_[argument] = buffer->data();
-  packed_.push_back({argument, std::move(buffer), {bytes, bytes + packed.bytes()}});
+  const uint64_t made = digest(*buffer);
+  packed_.push_back({argument, std::move(buffer), made});
   return true;
 }
 
@@ -148,7 +164,7 @@ bool Measurement::check_output(size_t i, uint8_t poisoned_with) {
 bool Measurement::check_packed(const PackedInput& input) {
   if (const std::string damage = input.buffer->damage(); !damage.empty())
     return fail(RunStatus::kWrongAnswer, place(input.argument) + ", packed: memory outside it was written, " + damage);
-  return std::equal(input.made.begin(), input.made.end(), static_cast<const std::byte*>(input.buffer->data())) ||
+  return input.made == digest(*input.buffer) ||
          fail(RunStatus::kWrongAnswer, place(input.argument) + ", packed, is an input and was written");
 }
 
@@ -171,10 +187,10 @@ bool Measurement::check_first_run() {
   return first_s_ >= 0 && check(kFirstPoison);
 }
 
-// Roughly what one run takes; negative when it failed. A long one is not run again for it, unless it would be beaten
-// by that.
+// Roughly what one run takes; negative when it failed. The checked run warms up for a long one, and what it took alone
+// ends one that is longer still.
 double Measurement::warm_up() {
-  if (first_s_ > kLongRun) return first_s_;
+  if (first_s_ > kEnough) return first_s_;
   const bool warm = first_s_ > kWarmFrom;
   double best = warm ? first_s_ : timed_run();
   for (int again = warm ? 1 : 0;
@@ -185,6 +201,8 @@ double Measurement::warm_up() {
   return best;
 }
 
+// The last run is checked as the first was: a kernel that stops working once it was right is found out. A run of some
+// length is timed even so, as clearing the outputs before it costs it little; a long one is not timed otherwise.
 void Measurement::time() {
   poison(kSecondPoison);
   const double one = warm_up();
@@ -193,20 +211,18 @@ void Measurement::time() {
     result_ = {RunStatus::kBeaten, one, 0, 1, "one run took longer than what is given up at"};
     return;
   }
-  TimingPolicy policy{.number = request_.number, .repeat = request_.repeat};
-  policy.stop_after_s = 0.5 * request_.timeout_s;
-  policy.slow_above_s = kSlowShare * request_.give_up_above_s;
-  if (one > kWarmFrom) policy.slow_repeats = 1;  // the last run is timed too
-  Timing timing = measure([&] { return run_once(); }, one, policy);
-  if (result_.status != RunStatus::kOk) return;
-  // What the timed runs left, and whether it was they that wrote it: one that stops working once it was right is found
-  // out. A run of some length is timed even so: clearing the outputs before it costs it little.
-  bool right = check(kSecondPoison);
-  if (right && one < kLongRun) {
+  const bool adaptive = request_.number == 0 && request_.repeat == 0;
+  Timing timing;
+  if (!adaptive || one < kEnough) {
+    timing = repeated(one);
+    if (result_.status != RunStatus::kOk) return;
+  }
+  bool right = timing.runs.empty() || check(kSecondPoison);
+  if (right) {
     poison(kFirstPoison);
     const double last = timed_run();
     right = last >= 0 && check(kFirstPoison);
-    if (right && one > kWarmFrom && request_.repeat == 0 && request_.number <= 1) timing.runs.push_back(last);
+    if (right && adaptive && one > kWarmFrom) timing.runs.push_back(last);
   }
   summarise(timing);
   result_.seconds = timing.median;
@@ -217,6 +233,16 @@ void Measurement::time() {
     return;
   }
   if (timing.median < kTooFastShare * request_.lower_bound_s) fail(RunStatus::kTooFast, "faster than the work allows");
+}
+
+Timing Measurement::repeated(double one) {
+  TimingPolicy policy{.number = request_.number, .repeat = request_.repeat};
+  policy.stop_after_s = 0.5 * request_.timeout_s;
+  policy.slow_above_s = kSlowShare * request_.give_up_above_s;
+  const bool warm = one > kWarmFrom;
+  policy.budget_s = warm ? std::max(0.0, kEnough - first_s_) : kEnough;
+  policy.fewest_repeats = warm ? 1 : 3;
+  return measure([&] { return run_once(); }, one, policy);
 }
 
 bool sound(const RunRequest& request) {

@@ -10,8 +10,7 @@
 namespace tw::runtime {
 namespace {
 
-constexpr int kFewestRepeats = 5;      // from which an interval is known
-constexpr int kFewestLongRepeats = 3;  // of calls that use up the budget first
+constexpr int kFewestRepeats = 5;  // from which an interval is known
 constexpr int kMostRepeats = 1000;
 constexpr int kMostCalls = 1 << 20;
 
@@ -29,8 +28,9 @@ int calls_for(double one, double repeat_s) {
 bool known(const Timing& timing, double spent_s, const TimingPolicy& policy) {
   const auto repeats = static_cast<int>(timing.runs.size());
   const auto slow = [&](double seconds) { return policy.slow_above_s > 0 && seconds > policy.slow_above_s; };
-  if (repeats >= policy.slow_repeats && std::all_of(timing.runs.begin(), timing.runs.end(), slow)) return true;
-  if (repeats >= kFewestLongRepeats && spent_s > policy.budget_s) return true;
+  if (repeats >= std::max(1, policy.fewest_repeats - 1) && std::all_of(timing.runs.begin(), timing.runs.end(), slow))
+    return true;
+  if (repeats >= policy.fewest_repeats && spent_s > policy.budget_s) return true;
   return repeats >= kFewestRepeats && median_uncertainty(timing.runs) < policy.tightness;
 }
 

@@ -14,7 +14,7 @@ struct TimingPolicy {
   double repeat_s = 200e-6;
   double budget_s = 15e-3;    // of an adaptive measurement, once it has a few repeats
   double slow_above_s = 0;    // a call that keeps taking longer needs no tight median; 0: none does
-  int slow_repeats = 2;       // that show it
+  int fewest_repeats = 3;     // whatever the budget is; one less shows that a call is slow
   double stop_after_s = 1e9;  // whatever else was asked for
   double tightness = 0.01;    // half-width of the 95 % interval, relative to the median
 };

@@ -70,14 +70,6 @@ Expr first_of_group(const Expr& out, const Expr& outputs, const Expr& inputs, in
 
 }  // namespace
 
-std::vector<std::string> axis_names(const Layout& layout) {
-  std::vector<std::string> names{"n"};
-  if (!layout.last()) names.push_back(layout.blocked() ? "co" : "c");
-  for (std::string& name : spatial_names(layout.spatial)) names.push_back(std::move(name));
-  if (!layout.first()) names.push_back(layout.blocked() ? "ci" : "c");
-  return names;
-}
-
 std::vector<Expr> spatial_extents(const Tensor& x, const Layout& layout) {
   const auto begin = x.shape().begin() + static_cast<int64_t>(layout.first_spatial());
   return {begin, begin + static_cast<int64_t>(layout.spatial)};

@@ -7,7 +7,6 @@
 
 namespace tw::te::ops {
 
-std::vector<std::string> axis_names(const Layout&);  // n, y, x, c
 std::vector<Expr> spatial_extents(const Tensor& x, const Layout&);
 std::vector<int64_t> window_extents(const Site&, const Tensor& w, size_t first, size_t spatial);
 std::vector<IterVar> window_axes(const Site&, const Window&);  // ky, kx

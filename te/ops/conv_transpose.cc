@@ -47,7 +47,7 @@ Tensor spread_out(const Site& site, const Tensor& x, const Layout& layout, const
     return conditions.empty() ? element
                               : if_then_else(all(std::move(conditions)), element, convert(x.dtype(), Expr(0)));
   };
-  return compute(std::move(shape), body, name, {}, site.where);
+  return compute(std::move(shape), body, name, axis_names(layout), site.where);
 }
 
 // One number for each spatial dimension, from 0 on.

@@ -14,7 +14,9 @@ Expr multiplier(const Site& site, const Tensor& x, const Tensor& w, const Layout
     site.same("channels of w", w.shape()[2], "channels of x", x.shape()[3], shapes);
     return w.shape()[3];
   }
-  site.same("channels that a channel of the result reads", w.shape()[1], "one", 1, shapes);
+  if (!ir::is_int(w.shape()[1], 1))
+    site.refuse(ErrorKind::kExpr, "a channel of the result must read 1 channel, not " + short_text(w.shape()[1]),
+                shapes);
   const int64_t inputs = site.constant("channels of x", x.shape()[1]);
   const int64_t outputs = site.constant("channels of w", w.shape()[0]);
   if (inputs == 0 || outputs % inputs != 0)

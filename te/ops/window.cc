@@ -102,6 +102,14 @@ std::vector<std::string> spatial_names(size_t spatial, const std::string& prefix
   return names;
 }
 
+std::vector<std::string> axis_names(const Layout& layout) {
+  std::vector<std::string> names{"n"};
+  if (!layout.last()) names.push_back(layout.blocked() ? "co" : "c");
+  for (std::string& name : spatial_names(layout.spatial)) names.push_back(std::move(name));
+  if (!layout.first()) names.push_back(layout.blocked() ? "ci" : "c");
+  return names;
+}
+
 Tensor padded(const Site& site, const Tensor& x, const Layout& layout, const Window& w, const Expr& value,
               const std::string& name) {
   if (!w.padded()) return x;
@@ -117,7 +125,7 @@ Tensor padded(const Site& site, const Tensor& x, const Layout& layout, const Win
     }
     return if_then_else(all(std::move(conditions)), x(std::move(at)), value);
   };
-  return compute(std::move(shape), body, name, {}, site.where);
+  return compute(std::move(shape), body, name, axis_names(layout), site.where);
 }
 
 }  // namespace tw::te::ops

@@ -48,6 +48,8 @@ Window window(const Site&, const std::vector<int64_t>& extent, const WindowOptio
 // `names` of the spatial dimensions, outermost first: "x"; "y", "x"; "z", "y", "x".
 std::vector<std::string> spatial_names(size_t spatial, const std::string& prefix = "");
 
+std::vector<std::string> axis_names(const Layout&);  // n, y, x, c
+
 // The data with `value` around it, a stage called `name`; x itself where there is nothing to pad.
 Tensor padded(const Site&, const Tensor& x, const Layout&, const Window&, const Expr& value, const std::string& name);
 

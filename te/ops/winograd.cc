@@ -36,18 +36,17 @@ const Transforms kF4{
 
 using Element = std::function<Expr(int64_t)>;
 
-// The sum of coefficient * element over the coefficients that are not 0.
+// The sum of coefficient * element over the coefficients that are not 0, one that is positive first where there is one.
 Expr combination(const std::vector<double>& coefficients, const Element& element) {
   Expr result;
-  for (size_t i = 0; i < coefficients.size(); ++i) {
-    const double c = coefficients[i];
-    if (c == 0) continue;
-    const Expr value = element(static_cast<int64_t>(i));
-    const Expr term = std::abs(c) == 1 ? value : value * ir::float_imm(value.type(), std::abs(c));
-    if (!result) {
-      result = c > 0 ? term : ir::float_imm(term.type(), 0) - term;
-    } else {
-      result = c > 0 ? result + term : result - term;
+  for (const bool positive : {true, false}) {
+    for (size_t i = 0; i < coefficients.size(); ++i) {
+      const double c = coefficients[i];
+      if (c == 0 || (c > 0) != positive) continue;
+      const Expr value = element(static_cast<int64_t>(i));
+      const Expr term = std::abs(c) == 1 ? value : value * ir::float_imm(value.type(), std::abs(c));
+      result = !result ? (positive ? term : ir::float_imm(term.type(), 0) - term)
+                       : (positive ? result + term : result - term);
     }
   }
   return result;
@@ -101,9 +100,10 @@ struct Winograd {
         {width(), width(), count, channels}, "_data_y",
         [&](const std::vector<Var>& at) {
           const Expr column = ir::floormod(at[2], Expr(tiles.columns)), rest = ir::floordiv(at[2], Expr(tiles.columns));
-          const Expr row = ir::floormod(rest, Expr(tiles.rows)), n = ir::floordiv(rest, Expr(tiles.rows));
+          const Expr n = ir::floordiv(rest, Expr(tiles.rows));
+          const Expr top = ir::floormod(rest, Expr(tiles.rows)) * Expr(tiles.size);
           return transformed(by.data, at[0], [&](int64_t i) {
-            return convert(type, x(n, row * Expr(tiles.size) + Expr(i), column * Expr(tiles.size) + at[1], at[3]));
+            return convert(type, x(n, i == 0 ? top : top + Expr(i), column * Expr(tiles.size) + at[1], at[3]));
           });
         },
         {"e", "j", "p", "c"});

@@ -2,12 +2,11 @@
 
 Layouts, by the name of the data's dimensions (D and H go for one or two spatial dimensions):
 
-===============  =========================  =======================================  ============================
-channels last    x ``[N, D, H, W, C]``      w ``[KD, KH, KW, C / groups, O]``        out ``[N, D, H, W, O]``
-channels first   x ``[N, C, D, H, W]``      w ``[O, C / groups, KD, KH, KW]``        out ``[N, O, D, H, W]``
-NCHWc            x ``[N, C / c, H, W, c]``  w ``[O / o, C / groups / c, KH, KW, c,   out ``[N, O / o, H, W, o]``
-                                            o]``
-===============  =========================  =======================================  ============================
+| layout | x | w | out |
+|---|---|---|---|
+| channels last | ``[N, D, H, W, C]`` | ``[KD, KH, KW, C / groups, O]`` | ``[N, D, H, W, O]`` |
+| channels first | ``[N, C, D, H, W]`` | ``[O, C / groups, KD, KH, KW]`` | ``[N, O, D, H, W]`` |
+| NCHWc | ``[N, C / c, H, W, c]`` | ``[O / o, C / groups / c, KH, KW, c, o]`` | ``[N, O / o, H, W, o]`` |
 
 stride and dilation are one number, or one for each spatial dimension; padding also two for each: all numbers before the data,
 then all behind. Dtypes as of matmul: halves are added up in float32, bytes in int32.
@@ -40,8 +39,8 @@ def conv1d(x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NWC", bia
 
 
 def conv2d(x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NHWC", bias=None, activation=None, out_dtype=None, name="conv"):
-    """``out[n, y, x, o] = activation(bias[o] + sum over ky, kx, c of
-    x[n, y * stride + ky * dilation - padding, ..., first(o) + c] * w[ky, kx, c, o])``.
+    """``out[n, y, x, o] = activation(bias[o] + sum over ky, kx, c of x[n, y * stride + ky * dilation - padding, ..., first(o) + c] *
+    w[ky, kx, c, o])``.
 
     Reads in the padding are 0 (a stage of its own, ``name_pad``); ``first(o)`` is the first channel of the group of o. The height
     of the result is ``(H + padding before and behind - dilation * (KH - 1) - 1) // stride + 1``.

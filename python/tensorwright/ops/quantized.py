@@ -39,11 +39,10 @@ def quantized_dense(
     x, w, *, transpose_w=False, x_scale=1.0, x_zero_point=0, w_scale=1.0, w_zero_point=0, bias=None, activation=None,
     out_scale=1.0, out_zero_point=0, out_dtype="float32", name="quantized_dense",
 ):
-    """dense of quantized numbers: with ``acc = sum of (x - x_zero_point) * (w - w_zero_point) + bias``, wrapping in int32,
+    """dense of quantized numbers: ``acc = sum of (x - x_zero_point) * (w - w_zero_point) + bias``, wrapping in int32.
 
-    - of out_dtype "int32": ``acc``,
-    - of floats: ``real = activation(acc * (x_scale * w_scale))``,
-    - of "int8", "uint8", ...: ``round(real * (1 / out_scale)) + out_zero_point``, as of quantize.
+    The result by out_dtype: for "int32" ``acc``; for floats ``real = activation(acc * (x_scale * w_scale))``; for "int8", "uint8", ...
+    ``round(real * (1 / out_scale)) + out_zero_point``, as of quantize.
 
     The product itself (``name_sum``) is of x as it is, and of w where its zero point is 0: what instructions for bytes take.
 

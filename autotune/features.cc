@@ -35,6 +35,7 @@ const StageFeature kStage[] = {
     {"share_of_seconds", [](const StageFacts& f, const Context& c) { return share(f.seconds, c.seconds); }},
     {"reduces", [](const StageFacts& f, const Context&) { return f.reduces ? 1.0 : 0.0; }},
     {"copies", [](const StageFacts& f, const Context&) { return f.copies ? 1.0 : 0.0; }},
+    {"conditional", [](const StageFacts& f, const Context&) { return f.conditional ? 1.0 : 0.0; }},
     {"attached", [](const StageFacts& f, const Context&) { return !f.root ? 1.0 : 0.0; }},
     {"output", [](const StageFacts& f, const Context&) { return f.output ? 1.0 : 0.0; }},
     {"enclosing", [](const StageFacts& f, const Context&) { return log2p(f.enclosing); }},

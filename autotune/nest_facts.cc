@@ -88,11 +88,12 @@ class StageReader {
     f_.enclosing = view_.enclosing;
     f_.waste = view_.waste;
     f_.points = view_.trips() * view_.enclosing;
-    f_.operations = f_.points * std::max(1.0, view_.operations - view_.fused);
+    f_.operations = f_.points * arithmetic_of_a_point();
     f_.root = view_.enclosing <= 1;
     f_.output = stage_.output;
     f_.copies = view_.operations == 0;
     f_.reduces = stage_.is_reduction();
+    f_.conditional = view_.conditions > 0;
     read_body();
     read_order();
     read_parallelism();
@@ -105,6 +106,7 @@ class StageReader {
   }
 
  private:
+  double arithmetic_of_a_point() const { return std::max(1.0, view_.operations - view_.fused - view_.conditions); }
   double extent(size_t l) const { return static_cast<double>(view_.loops[l].extent); }
 
   // Vectors per statement of the vectorized loop; 1 in code without vectors.
@@ -128,7 +130,7 @@ class StageReader {
       }
     }
     if (shape_.tensorized != kNowhere) f_.tensorized = in_statement;
-    const double each = f_.tensorized > 0 ? 1 : vectors(f_.lanes) * std::max(1.0, view_.operations - view_.fused);
+    const double each = f_.tensorized > 0 ? 1 : vectors(f_.lanes) * arithmetic_of_a_point();
     f_.accumulators = sums * (f_.tensorized > 0 ? 1 : vectors(f_.lanes));
     f_.arithmetic = f_.points / f_.body * statements * each;
     if (f_.tensorized > 0) f_.utilisation = 1;

@@ -16,8 +16,11 @@ constexpr double kFastestClock = 6e9;  // of any CPU that is sold
 constexpr double kLatency = 4;         // cycles until a sum can take its next term
 constexpr double kEntry = 12;          // cycles to start a loop and to leave it: pointers, first sums, a missed branch
 constexpr double kIteration = 1;       // least cycles of one iteration
-constexpr double kLaunch = 2e-6;       // seconds to wake threads and to wait for the last
+constexpr double kLaunch = 4e-6;       // seconds to wake threads and to wait for the last
 constexpr double kWays = 8;            // lines of one set of L1
+constexpr double kCopied = 6;          // bytes that a core copies in a cycle: lines that are claimed, other orders
+constexpr double kElsewhere = 1.5;     // what one core wrote, others read
+constexpr double kMasked = 1.15;       // loops that read under a condition
 constexpr double kWarm = 0.75;         // share of a cache that data of the run before may still fill
 constexpr double kOverlap = 0.25;      // share of the lesser terms that the largest does not hide
 
@@ -26,7 +29,7 @@ double busy_cycles(const StageFacts& f, const Machine& machine) {
   // What does not fit into registers is stored and loaded again in each iteration.
   const double excess = std::max(0.0, f.registers + 2 - machine.vector_registers);
   const double bodies = f.points / f.body;
-  return arithmetic + 2 * excess * bodies;
+  return (arithmetic + 2 * excess * bodies) * (f.conditional ? kMasked : 1);
 }
 
 double load_cycles(const StageFacts& f, const Machine& machine) {
@@ -44,10 +47,17 @@ double load_cycles(const StageFacts& f, const Machine& machine) {
   return cycles;
 }
 
+double copy_cycles(const StageFacts& f) {
+  double bytes = 0;
+  for (const AccessFacts& a : f.accesses) bytes += a.bytes;
+  return bytes / kCopied * (f.root && f.parallel_extent > 1 ? kElsewhere : 1);
+}
+
 void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine) {
   const double second = kHertz * std::max(1.0, f.cores);  // cycles of all cores
   f.compute_seconds = busy_cycles(f, machine) / second;
   f.load_seconds = load_cycles(f, machine) / second;
+  if (f.copies) f.load_seconds = std::max(f.load_seconds, copy_cycles(f) / second);
   const double bodies = f.points / f.body;
   const double sums = std::max(1.0, f.accumulators);
   f.latency_seconds = f.sums_in_a_row && f.reduces ? f.arithmetic / sums * kLatency / second : 0;

@@ -123,6 +123,13 @@ bool is_product(const ir::Expr& e) {
   return b && b->op == ir::BinOp::kMul && e.type().is_float();
 }
 
+// Comparisons of indices, what joins them, and the choices that they make.
+bool is_condition(const ir::Expr& e) {
+  if (const auto* select = ir::as<ir::Select>(e)) return is_condition(select->cond);
+  const auto* b = ir::as<ir::Binary>(e);
+  return b && e.type().is_bool() && (b->a.type().is_index() || (is_condition(b->a) && is_condition(b->b)));
+}
+
 bool takes_product_along(const ir::Expr& e) {
   if (const auto* reduce = ir::as<ir::Reduce>(e))
     return reduce->op == ir::ReduceOp::kSum && is_product(reduce->sources[0]);
@@ -140,6 +147,7 @@ void read_bodies(const StageNest& stage, const std::vector<ir::Expr>& bodies, St
       if (ir::as<ir::Binary>(e) || ir::as<ir::Select>(e) || ir::as<ir::Cast>(e) || ir::as<ir::Reduce>(e))
         view.operations += 1;
       if (takes_product_along(e)) view.fused += 1;
+      if (is_condition(e)) view.conditions += 1;
       return true;
     });
   }

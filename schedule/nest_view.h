@@ -42,6 +42,7 @@ struct StageView {
   std::vector<AccessView> accesses;
   double operations = 0;  // arithmetic nodes of one element's body
   double fused = 0;       // of these, multiplications that become part of a fused multiply-add
+  double conditions = 0;  // of these, about indices: most leave the loops when these are partitioned
   double waste = 1;       // visited / needed, from splits that do not divide
   int element_bytes = 4;
   double trips() const;

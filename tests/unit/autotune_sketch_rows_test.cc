@@ -1,0 +1,129 @@
+// Automatic spaces of rows, reductions and pointwise stages: which rule claims what, and that random candidates compute
+// right on odd shapes.
+#include <gtest/gtest.h>
+
+#include "autotune/sketch/sketch.h"
+#include "tests/unit/autotune_sketch_cases.h"
+
+namespace tw::autotune {
+namespace {
+
+using namespace testing;
+using te::IterVar;
+using Vars = std::vector<Var>;
+
+void expect_right(const std::string& rule, const Args& args, int count = 60) {
+  const auto claims = sketch::partition(sketch::analyse({args.back()}));
+  EXPECT_EQ(claims.back().rule->name, rule);
+  const Sampled sampled = sample(args, count);
+  EXPECT_TRUE(sampled.wrong.empty()) << sampled.wrong.size() << " are wrong, as " << sampled.wrong[0];
+  EXPECT_EQ(sampled.refused, 0) << sampled.refusals[0];
+}
+
+// x, by a way that costs as much as exp: what is worth storing.
+Expr expensive(const Expr& x) { return x + (te::exp(x) - te::exp(x)); }
+
+// Like softmax, of sums that are exact in any order: over the middle axis of A[outer, n, inner], inner 1 for rows.
+Args like_softmax(int outer, int n, int inner) {
+  const Tensor A = te::placeholder({outer, n, inner}, "float32", "A");
+  const IterVar j = te::reduce_axis(0, n, "j"), k = te::reduce_axis(0, n, "k");
+  const Tensor largest = te::compute(
+      {outer, inner}, [&](Var i, Var x) { return te::max(A(i, j, x), std::vector<IterVar>{j}); }, "largest");
+  const Tensor E =
+      te::compute({outer, n, inner}, [&](Var i, Var p, Var x) { return expensive(A(i, p, x) - largest(i, x)); }, "E");
+  const Tensor total = te::compute({outer, inner}, [&](Var i, Var x) { return te::sum(E(i, k, x), {k}); }, "total");
+  const Tensor B = te::compute({outer, n, inner}, [&](Var i, Var p, Var x) { return E(i, p, x) * total(i, x); }, "B");
+  return {A, B};
+}
+
+// Like layer normalisation.
+Args like_layernorm(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n}, "float32", "A"), scale = te::placeholder({n}, "float32", "scale");
+  const IterVar j = te::reduce_axis(0, n, "j"), k = te::reduce_axis(0, n, "k");
+  const Tensor total = te::compute({rows}, [&](Var i) { return te::sum(A(i, j), {j}); }, "total");
+  const Tensor mean = te::compute({rows}, [&](Var i) { return total(i) * te::constant(2, "float32"); }, "mean");
+  const Tensor d = te::compute({rows, n}, [&](Var i, Var x) { return A(i, x) - mean(i); }, "d");
+  const Tensor squares = te::compute({rows}, [&](Var i) { return te::sum(d(i, k) * d(i, k), {k}); }, "squares");
+  const Tensor B = te::compute({rows, n}, [&](Var i, Var x) { return d(i, x) * scale(x) + squares(i); }, "B");
+  return {A, scale, B};
+}
+
+Args row_sums(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n}, "float32", "A");
+  const IterVar k = te::reduce_axis(0, n, "k");
+  return {A, te::compute({rows}, [&](Var i) { return te::sum(A(i, k), {k}); }, "B")};
+}
+
+Args column_sums(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n}, "float32", "A");
+  const IterVar k = te::reduce_axis(0, rows, "k");
+  return {A, te::compute({n}, [&](Var j) { return te::sum(A(k, j), {k}); }, "B")};
+}
+
+Args sum_of_all(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n}, "float32", "A");
+  const IterVar i = te::reduce_axis(0, rows, "i"), k = te::reduce_axis(0, n, "k");
+  return {A, te::compute({}, [&](const Vars&) { return te::sum(A(i, k), {i, k}); }, "B")};
+}
+
+// 3x3 over NHWC data with a border of zeros, one filter a channel.
+Args depthwise(int size, int channels, bool bias) {
+  const Tensor X = te::placeholder({1, size, size, channels}, "float32", "X"),
+               W = te::placeholder({3, 3, channels}, "float32", "W"), b = te::placeholder({channels}, "float32", "b");
+  const Tensor P = te::compute(
+      {1, size + 2, size + 2, channels},
+      [&](const Vars& at) {
+        const Expr y = Expr(at[1]) - Expr(1), x = Expr(at[2]) - Expr(1);
+        return te::if_then_else(te::all({y >= Expr(0), y < Expr(size), x >= Expr(0), x < Expr(size)}),
+                                X(Expr(at[0]), y, x, Expr(at[3])), zero());
+      },
+      "P");
+  const IterVar ky = te::reduce_axis(0, 3, "ky"), kx = te::reduce_axis(0, 3, "kx");
+  const Tensor C = te::compute(
+      {1, size, size, channels},
+      [&](const Vars& at) {
+        return te::sum(P(Expr(at[0]), Expr(at[1]) + Expr(ky), Expr(at[2]) + Expr(kx), Expr(at[3])) * W(ky, kx, at[3]),
+                       {ky, kx});
+      },
+      "C");
+  if (!bias) return {X, W, C};
+  return {X, W, b,
+          te::compute(
+              {1, size, size, channels},
+              [&](const Vars& at) { return te::max(C({at[0], at[1], at[2], at[3]}) + b(at[3]), zero()); }, "D")};
+}
+
+Args transpose(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n}, "float32", "A");
+  return {A, te::compute({n, rows}, [&](Var i, Var j) { return A(j, i); }, "B")};
+}
+
+Args doubled(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n}, "float32", "A");
+  return {A, te::compute({rows, n}, [&](Var i, Var j) { return A(i, j) + A(i, j); }, "B")};
+}
+
+TEST(SketchRows, LikeSoftmax) { expect_right("rows", like_softmax(13, 37, 1)); }
+TEST(SketchRows, LikeSoftmaxOverChannels) { expect_right("rows", like_softmax(2, 7, 37)); }
+TEST(SketchRows, LikeLayerNormalisation) { expect_right("rows", like_layernorm(11, 70)); }
+TEST(SketchRows, SumsOfLongAndShortRows) {
+  expect_right("rows", row_sums(9, 133));
+  expect_right("rows", row_sums(50, 5));
+}
+TEST(SketchRows, FewRowsAreSharedOutWithin) {
+  expect_right("whole", sum_of_all(131, 77));
+  expect_right("whole", row_sums(3, 133));
+}
+TEST(SketchReduction, SumsOfColumns) { expect_right("reduction", column_sums(131, 37), 100); }
+TEST(SketchReduction, VectorTimesMatrix) { expect_right("reduction", matmul(1, 133, 150), 100); }
+TEST(SketchReduction, DepthwiseConvolution) {
+  expect_right("reduction", depthwise(7, 21, false));
+  expect_right("reduction", depthwise(9, 35, true));
+}
+TEST(SketchPointwise, OneLongRowAndCrossedAxes) {
+  expect_right("pointwise", doubled(13, 37), 20);
+  expect_right("pointwise", transpose(33, 21), 20);
+}
+
+}  // namespace
+}  // namespace tw::autotune

@@ -136,6 +136,60 @@ TEST(Search, SameSeedAndMeasurementsGiveTheSameProposals) {
   EXPECT_EQ(runs[0], runs[1]);
 }
 
+TEST(Search, WhatCannotWinIsNeverProposed) {
+  const Space space({number_knob("a", 50)});
+  const auto describe_one = [](uint64_t i) {
+    Description d{{static_cast<float>(i)}, 1.0, i % 2 == 0 ? 0.5 : 2.0, 0};
+    return std::optional(d);
+  };
+  Proposer proposer(space, make_search("evolutionary"), nullptr, describe_one, [](uint64_t) { return true; }, 1, 0.1);
+  proposer.tell(0, 1.0);
+  std::set<uint64_t> seen;
+  for (uint64_t batch = 0; batch < 8; ++batch) {
+    for (uint64_t i : proposer.propose(4, batch)) {
+      EXPECT_EQ(i % 2, 0u) << "its bound is twice the best time";
+      seen.insert(i);
+      proposer.tell(i, 1.0);
+    }
+  }
+  EXPECT_EQ(seen.size(), 24u);
+  EXPECT_EQ(proposer.pruned(), 25u);
+}
+
+TEST(Search, OtherKnobsForTheSameLoopsCostNoTrial) {
+  const Space space({number_knob("a", 10), number_knob("without_effect", 5)});
+  const auto describe_one = [](uint64_t i) {
+    return std::optional(Description{{static_cast<float>(i % 10)}, 1.0, 0, 1 + i % 10});
+  };
+  Proposer proposer(space, make_search("evolutionary"), nullptr, describe_one, [](uint64_t) { return true; }, 1, 0.1);
+  std::set<uint64_t> nests;
+  for (uint64_t batch = 0; batch < 8; ++batch) {
+    for (uint64_t i : proposer.propose(4, batch)) {
+      EXPECT_TRUE(nests.insert(i % 10).second);
+      proposer.tell(i, 1.0);
+    }
+  }
+  EXPECT_EQ(nests.size(), 10u);
+  EXPECT_GT(proposer.alike(), 0u);
+}
+
+TEST(Search, AModelThatHasSeenTheBestExpectsNoGain) {
+  if (!has_xgboost()) GTEST_SKIP() << "built without XGBoost";
+  const Space space({number_knob("a", 12), number_knob("b", 12)});
+  Proposer proposer(
+      space, make_search("evolutionary"), make_cost_model("xgb", 0),
+      [&](uint64_t i) { return digit_features(space, i); }, [](uint64_t) { return true; }, 0, 0.1);
+  const auto slower = [](uint64_t i) { return 1.0 + static_cast<double>(i % 12 + i / 12); };
+  proposer.tell(143, slower(143));
+  bool at_last = false;
+  for (uint64_t batch = 0; batch < 8; ++batch) {
+    const std::vector<uint64_t> proposal = proposer.propose(8, batch);
+    at_last = proposer.expects_no_gain();
+    for (uint64_t i : proposal) proposer.tell(i, slower(i));
+  }
+  EXPECT_TRUE(at_last);
+}
+
 TEST(Search, UnknownNamesAreRefused) {
   EXPECT_THROW(make_search("genetic"), Error);
   EXPECT_THROW(make_cost_model("forest", 0), Error);

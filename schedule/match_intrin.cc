@@ -9,6 +9,7 @@
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
 #include "src/ir/equal.h"
+#include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -89,6 +90,26 @@ class Matcher {
                  << describe(stage_, split->parent)
                  << "a part of " + intrin_.key +
                         " cannot be left out; pad the tensor, or split off a part that divides";
+    }
+    return check_edges();
+  }
+
+  // A region that is larger than the stage is guarded, and no guard may stand inside of the intrinsic.
+  Status check_edges() const {
+    for (int d = 0; d < stage_.data_rank; ++d) {
+      const Axis& axis = stage_.axes[d];
+      if (is_padded(stage_, d) || (ir::is_int(bounds_.lo[d], 0) && bounds_.extent[d] == axis.extent)) continue;
+      for (const ir::Expr& holds : {bounds_.index[d] >= ir::Expr(0), bounds_.index[d] < axis.extent.expr()}) {
+        const ir::Expr guard = simple(holds);
+        if (ir::is_int(guard, 1) || ir::can_prove(guard, all_.ranges, all_.facts)) continue;
+        const auto used = ir::used_vars(guard);
+        for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position)
+          if (const ir::Var& var = bounds_.loop[stage_.leaves[position]]; var && used.contains(var.id()))
+            return wrong("the part of stage " + stage_.name +
+                         " that is computed at once must not reach past the end of " + axis.name)
+                   << describe(stage_, d) << "a part of " + intrin_.key + " cannot be left out"
+                   << "compute the stage at a loop whose tile divides " + axis.name + ", or pad the tensor";
+      }
     }
     return Unit{};
   }

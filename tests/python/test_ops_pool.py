@@ -21,7 +21,7 @@ def pooled(name, x, *args, **options):
     operator = getattr(ops, name if "adaptive" in name else f"{name}{n}d")
     first = run(lambda a: operator(a, *args, layout=LAYOUT[n], **options), x)
     last = run(lambda a: operator(a, *args, **options), np.ascontiguousarray(x.transpose(LAST[n])))
-    np.testing.assert_array_equal(first, last.transpose(FIRST[n]))
+    np.testing.assert_allclose(first, last.transpose(FIRST[n]), rtol=0 if "max" in name else 1e-4, atol=1e-6)  # sums in another order
     return first
 
 

@@ -38,6 +38,8 @@ const std::vector<StageKind>& stage_kinds() {
       {"matmul", 10, matmul},
       {"convolve", 6, convolve},
       {"tile", 6, tensor_tile},
+      {"stock", 10, stock},
+      {"stock product", 8, stock_product},
   };
   return table;
 }

@@ -94,11 +94,13 @@ bool pointwise(Maker&, const Tensor&), compare(Maker&, const Tensor&), rounding(
 bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker&, const Tensor&),
     strided(Maker&, const Tensor&), broadcast(Maker&, const Tensor&), flatten(Maker&, const Tensor&),
     gather(Maker&, const Tensor&), product(Maker&, const Tensor&), scaled(Maker&, const Tensor&),
-    halfway(Maker&, const Tensor&), float8(Maker&, const Tensor&), int4(Maker&, const Tensor&);      // stages_index.cc
-bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);                      // stages_tuple.cc
-bool tensor_tile(Maker&, const Tensor&);                                                             // stages_tile.cc
-bool external(Maker&, const Tensor&);                                                                // stages_extern.cc
-bool scan(Maker&, const Tensor&);                                                                    // stages_scan.cc
+    halfway(Maker&, const Tensor&), float8(Maker&, const Tensor&), int4(Maker&, const Tensor&);  // stages_index.cc
+bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);                  // stages_tuple.cc
+bool tensor_tile(Maker&, const Tensor&);                                                         // stages_tile.cc
+bool external(Maker&, const Tensor&);                                                            // stages_extern.cc
+bool scan(Maker&, const Tensor&);                                                                // stages_scan.cc
+bool stock(Maker&, const Tensor&);                                                               // stages_stock.cc
+bool stock_product(Maker&, const Tensor&);                                                       // stages_products.cc
 bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), convolve(Maker&, const Tensor&);  // stages_reduce.cc
 
 }  // namespace tw::diff

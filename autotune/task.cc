@@ -169,7 +169,7 @@ bool confirms(const Path& path, const Scheduled& first, const Space& space, cons
 Task::Task(std::string name, std::string args_json, Template run, Target target) {
   auto state = std::make_shared<State>();
   state->name = name;
-  const auto args = nlohmann::json::parse(args_json, nullptr, false);
+  const auto args = nlohmann::ordered_json::parse(args_json, nullptr, false);
   if (!args.is_array() && !args.is_object())
     tune_error("the arguments of task " + name + " must be a JSON array or object, not " + args_json);
   state->args_json = args.dump();

@@ -59,7 +59,7 @@ def contestants(tuned, arrays):
         lib = onednn.load()
         lib.tw_peer_threads(tw.num_threads())
         name = f"oneDNN {lib.tw_peer_version().decode()} with the same post-ops"
-        rows.append(Contestant(name, onednn.Matmul(lib, a, b, np.empty_like(out), bias=bias, relu=True)))
+        rows.append(Contestant(name, onednn.Matmul(lib, a, b, np.empty_like(out), bias=bias, activation="relu")))
     except onednn.Missing as why:
         missing = str(why)
     return rows, missing

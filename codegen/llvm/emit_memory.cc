@@ -8,6 +8,8 @@
 //   anything else               gather or scatter
 //
 // The mask of a load is its own predicate together with the guard that the select, and, or around it gives it.
+#include <llvm/Analysis/VectorUtils.h>
+
 #include <numeric>
 
 #include "codegen/llvm/emitter.h"
@@ -53,6 +55,16 @@ int prefix_lanes(Value* mask) {
       ++wanted;
   }
   return constant && wanted == first_unwanted ? static_cast<int>(wanted) : 0;
+}
+
+// The condition that all lanes of a mask share; null when they need not agree.
+Value* shared_condition(llvm::IRBuilder<>& b, Value* mask) {
+  if (Value* one = llvm::getSplatValue(mask)) return one;
+  const auto* both = llvm::dyn_cast<llvm::BinaryOperator>(mask);
+  if (!both || both->getOpcode() != llvm::Instruction::And) return nullptr;
+  Value* left = shared_condition(b, both->getOperand(0));
+  Value* right = left ? shared_condition(b, both->getOperand(1)) : nullptr;
+  return right ? b.CreateAnd(left, right) : nullptr;
 }
 
 // Of lanes that read x, x, x + 1, x + 1, ...: x. Empty for others.
@@ -235,6 +247,10 @@ Value* Emitter::emit_block_load(const Memory& memory, Type type, Value* base, in
   const llvm::Align align = block_alignment(memory, type, base_multiple);
   llvm::Instruction* access = nullptr;
   if (Value* value = mask ? emit_slot_load(memory, type, base, at, align, mask) : nullptr) return value;
+  // Padding is read beside its array, by no lane. Where no page is there the processor takes hundreds of cycles to see
+  // that it need not fault, so such a load goes to the array's begin.
+  Value* wanted = mask && !memory.slot ? shared_condition(b_, mask) : nullptr;
+  if (wanted) at = b_.CreateSelect(wanted, at, memory.address);
   if (mask)
     access = b_.CreateMaskedLoad(stored, at, align, mask, llvm::Constant::getNullValue(stored));
   else

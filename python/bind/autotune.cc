@@ -12,6 +12,9 @@
 #include "autotune/features.h"
 #include "autotune/history.h"
 #include "autotune/knobs.h"
+#include "autotune/progress.h"
+#include "autotune/roofline.h"
+#include "autotune/stock.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
 
@@ -131,6 +134,13 @@ void bind_task(py::module_& m) {
         const py::gil_scoped_release release;
         return Task(name, args, std::move(run), target);
       }))
+      .def(py::init([](std::vector<te::Tensor> args, const Target& target, std::string name) {
+             return Task(std::move(args), target, std::move(name));
+           }),
+           unlocked)
+      .def_static("stock", &stock_task, unlocked)
+      .def("name", &Task::name)
+      .def("args", &Task::args)
       .def("space_size", [](const Task& t) { return t.space().size(); })
       .def("space_text", [](const Task& t) { return to_string(t.space()); })
       .def("describe", [](const Task& t, uint64_t i) { return t.space().describe(i); })
@@ -139,6 +149,8 @@ void bind_task(py::module_& m) {
       .def(
           "candidate", [](const Task& t, uint64_t i) { return pair_of(t.candidate(i)); }, unlocked)
       .def("replay_best", &replay_best, unlocked)
+      .def(
+          "replay", [](const Task& t, const Trial& trial) { return pair_of(t.replay(trial)); }, unlocked)
       .def(
           "features",
           [](const Task& t, uint64_t i) {
@@ -149,6 +161,11 @@ void bind_task(py::module_& m) {
       .def("branching", &Task::branching)
       .def("hash", &Task::hash)
       .def("arithmetic", [](const Task& t) { return arithmetic_of(t.outputs()); })
+      .def("roof",
+           [](const Task& t) {
+             const Roofline r = roofline_of(t, runtime::num_threads());
+             return std::pair(r.roof(), r.bound());
+           })
       .def("build", [](const Task& t, const std::string& log, const std::string& name) {
         const auto module = [&] {
           const py::gil_scoped_release release;
@@ -175,6 +192,8 @@ void bind_results(py::module_& m) {
       .def_readonly("failures", &TuneResult::failures)
       .def_readonly("curve", &TuneResult::curve)
       .def_readonly("measured", &TuneResult::measured)
+      .def_readonly("pruned", &TuneResult::pruned)
+      .def_readonly("alike", &TuneResult::alike)
       .def_readonly("elapsed_s", &TuneResult::elapsed_s)
       .def_readonly("note", &TuneResult::note);
   py::class_<TuneOptions>(m, "TuneOptions")
@@ -188,6 +207,9 @@ void bind_results(py::module_& m) {
       .def_readwrite("timeout_s", &TuneOptions::timeout_s)
       .def_readwrite("number", &TuneOptions::number)
       .def_readwrite("repeat", &TuneOptions::repeat)
+      .def_readwrite("stop_without_gain", &TuneOptions::stop_without_gain)
+      .def_readwrite("model_file", &TuneOptions::model_file)
+      .def_readwrite("transfer", &TuneOptions::transfer)
       .def_readwrite("batch", &TuneOptions::batch)
       .def_readwrite("confirm", &TuneOptions::confirm);
 }
@@ -235,24 +257,40 @@ void interruptible(std::atomic<bool>& stop, F work) {
   if (thrown) std::rethrow_exception(thrown);
 }
 
-TuneResult python_tune(const Task& task, TuneOptions options, const py::object& on_trial, const py::object& on_batch) {
-  std::atomic<bool> stop = false;
-  options.should_stop = [&] { return stop.load(); };
+// What the tuner tells while it works, to functions of Python.
+void call_back(TuneOptions& options, const py::object& on_trial, const py::object& on_batch) {
   if (!on_trial.is_none()) {
-    options.on_trial = [&](const Progress& p) {
+    options.on_trial = [on_trial = py::handle(on_trial)](const Progress& p) {
       const py::gil_scoped_acquire gil;
-      on_trial(p.trials, p.failures, p.best_seconds, p.current->seconds);
+      on_trial(p.trials, best_text(p), failures_text(p));
     };
   }
   if (!on_batch.is_none()) {
-    options.on_batch = [&](const std::vector<Trial>& batch) {
+    options.on_batch = [on_batch = py::handle(on_batch)](const std::vector<Trial>& batch) {
       const py::gil_scoped_acquire gil;
       on_batch(batch);
     };
   }
+}
+
+TuneResult python_tune(const Task& task, TuneOptions options, const py::object& on_trial, const py::object& on_batch) {
+  std::atomic<bool> stop = false;
+  options.should_stop = [&] { return stop.load(); };
+  call_back(options, on_trial, on_batch);
   TuneResult result;
   interruptible(stop, [&] { result = tune(task, options); });
   return result;
+}
+
+std::vector<TuneResult> tune_many(const std::vector<Task>& tasks, const std::vector<double>& weights,
+                                  TuneOptions options, const py::object& on_trial) {
+  std::atomic<bool> stop = false;
+  options.should_stop = [&] { return stop.load(); };
+  call_back(options, on_trial, py::none());
+  const TaskScheduler scheduler(tasks, weights);
+  std::vector<TuneResult> results;
+  interruptible(stop, [&] { results = scheduler.tune(options); });
+  return results;
 }
 
 }  // namespace
@@ -264,6 +302,6 @@ void bind_autotune(py::module_& m) {
   bind_task(m);
   bind_results(m);
   m.def("tune", &python_tune);
+  m.def("tune_many", &tune_many);
   m.def("has_xgboost", &tw::autotune::has_xgboost);
-  m.def("_check_log", [](const std::string& path) { tw::autotune::load_log(path); });
 }

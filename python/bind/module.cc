@@ -13,4 +13,5 @@ PYBIND11_MODULE(_core, m) {
   tw::bind::bind_build(m);
   bind_explain(m);  // after Target
   bind_autotune(m);
+  tw::bind::bind_logs(m);
 }

@@ -11,6 +11,7 @@ from . import _core
 _core._set_package_dir(_os.path.dirname(_os.path.abspath(__file__)))
 
 from . import autotune, ops, te  # noqa: E402
+from .autotune.stock import tune_operator as tune  # noqa: E402
 from .building import build, default_schedule, lower  # noqa: E402
 from .errors import *  # noqa: E402, F403
 from .errors import __all__ as _error_names  # noqa: E402
@@ -33,6 +34,7 @@ __all__ = [
     "ops",
     "pack_int4",
     "te",
+    "tune",
     "unpack_int4",
     *_error_names,
     *_runtime_names,

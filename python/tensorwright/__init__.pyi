@@ -1,6 +1,7 @@
 from . import autotune as autotune
 from . import ops as ops
 from . import te as te
+from .autotune.stock import tune_operator as tune
 from .building import build as build
 from .building import default_schedule as default_schedule
 from .building import lower as lower

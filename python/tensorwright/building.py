@@ -45,7 +45,7 @@ def _name(call, name):
 
 
 def _outputs(call, tensors):
-    outputs = [tensor for tensor in tensors if tensor.op.body]
+    outputs = [tensor for tensor in tensors if not tensor.op.is_placeholder]
     if not outputs:
         raise ArgumentError(f"{call}: at least one of args must be computed, not a placeholder")
     return outputs
@@ -55,7 +55,8 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
     """Compile a schedule to a function.
 
     Parameters: schedule, of ``te.create_schedule``, or in its place the list of arguments, which is then scheduled by
-    ``tw.default_schedule``, or an ``autotune.Task``, which is built from its log; args, the tensors that the function takes,
+    ``tw.default_schedule`` or, with log, by the best that the log holds for them, or an ``autotune.Task``, which is built from
+    its log; args, the tensors that the function takes,
     in this order: placeholders and outputs, and intermediates that should be written out; target, a ``tw.Target`` or its
     text, by default the current one; name, a C identifier. A ``te.var`` among the args is a scalar argument; the extents
     that are variables are read off the arrays' shapes at each call.
@@ -76,7 +77,7 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
     if hasattr(schedule, "__tw_build__"):
         return schedule.__tw_build__(target=target, name=name, log=log)
     if log is not None:
-        raise ArgumentError("build: log needs an autotune.Task as its first argument", "tw.build(task, log=...)")
+        return _from_log(schedule, args, target, name, log)
     target = as_target(target)
     if isinstance(schedule, (list, tuple)):
         if args is not None:
@@ -87,6 +88,14 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
         _schedule("build", schedule)
         raise ArgumentError("build: args is missing: the tensors that the function takes", "tw.build(s, [A, B, C])")
     return _core._build(_schedule("build", schedule), _tensors("build", args), target, _name("build", name), _scalars(args))
+
+
+def _from_log(tensors, args, target, name, log):
+    from .autotune import Task
+
+    if args is not None or not isinstance(tensors, (list, tuple)):
+        raise ArgumentError("build: log needs an autotune.Task or a list of tensors as the first argument", "tw.build(task, log=...)")
+    return Task(_tensors("build", tensors), target=target).__tw_build__(name=name, log=log)
 
 
 def lower(schedule, args, target=None, name=None):

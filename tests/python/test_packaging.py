@@ -137,6 +137,8 @@ def test_pip_install(tmp_path):
     used = run(python, "use.py", cwd=tmp_path, env=environment)
     assert used.returncode == 0, used.stderr
     assert used.stdout.strip() == str(site / "tensorwright/__init__.py")
+    doctor = run(tmp_path / "fresh/bin/tw", "doctor", "--json", cwd=tmp_path, env=environment)
+    assert '"version"' in doctor.stdout, doctor.stderr
     files = {path.name for path in (site / "tensorwright").iterdir()}
-    assert {"libtensorwright.so", "tw-worker", "tw-worker-build", "py.typed", "errors.pyi"} <= files
+    assert {"libtensorwright.so", "tw", "tw-worker", "tw-worker-build", "py.typed", "errors.pyi"} <= files
     assert not any(name.startswith(("test", "bench", "tw-opt")) for name in files)

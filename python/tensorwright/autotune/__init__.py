@@ -1,4 +1,8 @@
-"""Tuning: a template with knobs, candidates measured on this machine, a log to build from.
+"""Tuning: a space of schedules derived from tensors, or a template with knobs; candidates measured on this machine; a log.
+
+``result = tw.autotune.tune([A, B, C], trials=64, log="c.jsonl")`` measures; ``result.build()`` is the best as a function,
+``result.schedule.to_python()`` the code for it. ``tw.build([A, B, C], log="c.jsonl")`` builds the best that the log holds and
+measures nothing. A template declares its own space:
 
 >>> import tensorwright as tw
 >>> from tensorwright import te
@@ -17,12 +21,11 @@
 True
 >>> print(task.space[0])
 {"tile": [1000, 1]}
-
-``tw.autotune.tune(task, trials=64, log="scale.jsonl")`` measures, ``tw.build(task, log="scale.jsonl")`` builds the best that the
-log holds and measures nothing.
 """
 
-from .history import apply_history_best
+from .history import Record, apply_history_best, load_log, merge_logs, pick_best, prune_log
+from .reporting import report
+from .scheduler import TaskScheduler
 from .space import Candidate, Space
 from .task import Task
 from .template import Template, template
@@ -32,12 +35,19 @@ __all__ = [
     "Candidate",
     "MeasureInput",
     "MeasureResult",
+    "Record",
     "Space",
     "Task",
+    "TaskScheduler",
     "Template",
     "TuneResult",
     "Tuner",
     "apply_history_best",
+    "load_log",
+    "merge_logs",
+    "pick_best",
+    "prune_log",
+    "report",
     "template",
     "tune",
 ]

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
 from typing import Any, overload
@@ -39,16 +39,26 @@ def template(name: Callable[..., Any]) -> Template: ...
 def template(name: str | None = None) -> Callable[[Callable[..., Any]], Template]: ...
 
 class Task:
-    template: Template
-    args: tuple[Any, ...]
+    template: Template | None
+    args: Any
     target: _core.Target
-    def __init__(self, template: Template | str | Callable[..., Any], args: Sequence[Any] = (), target: _Target = None) -> None: ...
+    def __init__(
+        self,
+        template: Template | str | Callable[..., Any] | Sequence[Tensor] | Tensor,
+        args: Sequence[Any] = (),
+        target: _Target = None,
+        *,
+        name: str | None = None,
+    ) -> None: ...
+    @classmethod
+    def stock(cls, operator: str, parameters: Mapping[str, Any], target: _Target = None) -> Task: ...
     @property
     def name(self) -> str: ...
     @property
     def space(self) -> Space: ...
     @property
     def branching(self) -> bool: ...
+    def on(self, target: _Target) -> Task: ...
 
 class Trial:
     index: int
@@ -64,6 +74,8 @@ class Trial:
     @property
     def config(self) -> Candidate: ...
     @property
+    def schedule(self) -> Schedule: ...
+    @property
     def steps(self) -> list[Any]: ...
     @property
     def gflops(self) -> float: ...
@@ -74,8 +86,15 @@ class TuneResult:
     failures: list[Trial]
     curve: list[float]
     measured: int
+    pruned: int
+    alike: int
     elapsed: float
     note: str
+    @property
+    def schedule(self) -> Schedule: ...
+    def build(self, name: str | None = None) -> _core.Function: ...
+    def report(self, output: _Path | None = None) -> _Path: ...
+    def plot(self, ax: Any = None) -> Any: ...
 
 class MeasureInput:
     task: Task
@@ -105,18 +124,78 @@ class Tuner:
 _Callback = Callable[[Tuner, list[MeasureInput], list[MeasureResult]], Any]
 
 def tune(
-    task: Task,
-    trials: int = 128,
+    task: Task | Sequence[Tensor] | Tensor,
+    *,
+    target: _Target = None,
+    trials: int = 64,
     log: _Path | None = None,
     seed: int = 0,
-    *,
     search: str = "evolutionary",
     model: str | None = "auto",
     early_stop: int | None = None,
+    stop_without_gain: bool = False,
+    model_file: _Path | None = None,
+    transfer: _Path | Sequence[_Path] = (),
     callbacks: _Callback | Sequence[_Callback] = (),
     timeout: float = 10,
     number: int | None = None,
     repeat: int | None = None,
     progress: bool = True,
 ) -> TuneResult: ...
+
+class TaskScheduler:
+    tasks: list[Task]
+    weights: list[float]
+    def __init__(
+        self, tasks: Sequence[Task | Sequence[Tensor] | Tensor], weights: Sequence[float] | None = None, *, target: _Target = None
+    ) -> None: ...
+    def tune(
+        self,
+        *,
+        trials: int = 64,
+        log: _Path | None = None,
+        seed: int = 0,
+        search: str = "evolutionary",
+        model: str | None = "auto",
+        early_stop: int | None = None,
+        stop_without_gain: bool = False,
+        model_file: _Path | None = None,
+        transfer: _Path | Sequence[_Path] = (),
+        timeout: float = 10,
+        number: int | None = None,
+        repeat: int | None = None,
+        progress: bool = True,
+    ) -> list[TuneResult]: ...
+
+class Record:
+    kind: str
+    task: str
+    args: Any
+    call: str
+    hash: str
+    target: str
+    threads: int
+    hardware: str
+    knobs: dict[str, Any]
+    status: str
+    ok: bool
+    seconds: float
+    spread: float
+    runs: int
+    detail: str
+    flops: float
+    seed: int
+    version: str
+    time: str
+    def __init__(self, core: Any) -> None: ...
+    @property
+    def steps(self) -> list[Any]: ...
+    @property
+    def gflops(self) -> float: ...
+
+def load_log(log: _Path) -> list[Record]: ...
+def pick_best(log: _Path, output: _Path | None = None) -> list[Record]: ...
+def merge_logs(logs: Sequence[_Path], output: _Path) -> dict[str, Any]: ...
+def prune_log(log: _Path, output: _Path | None = None, keep: int = 1) -> dict[str, Any]: ...
+def report(log: _Path, output: _Path | None = None, *, task: Task | None = None) -> _Path: ...
 def apply_history_best(*logs: _Path | Sequence[_Path]) -> AbstractContextManager[None]: ...

@@ -1,15 +1,16 @@
-"""The best of earlier logs, in scope of a ``with``."""
+"""Logs: what they hold, their best, joined and shortened, and in scope of a ``with``."""
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import json
 import os
 
 from .. import _core
-from ..errors import LogError
+from ..errors import ArgumentError, LogError
 
-__all__ = ["apply_history_best"]
+__all__ = ["Record", "apply_history_best", "load_log", "merge_logs", "pick_best", "prune_log"]
 
 _logs = contextvars.ContextVar("tensorwright_logs", default=())
 
@@ -35,7 +36,7 @@ def apply_history_best(*logs):
     flat = [log for group in logs for log in (group if isinstance(group, (list, tuple)) else [group])]
     paths = tuple(log_path(log) for log in flat)
     for path in paths:
-        _core._check_log(path)
+        _core._load_log(path)
     return _applied(paths)
 
 
@@ -46,3 +47,75 @@ def _applied(paths):
         yield
     finally:
         _logs.reset(token)
+
+
+class Record:
+    """One line of a log: ``kind`` ("trial", or "confirm": a leader timed again), ``task``, ``args``, ``call`` (the two as people
+    write them), ``hash`` (of the computation), ``target``, ``threads``, ``hardware``, ``knobs``, ``steps``, ``status``, ``ok``,
+    ``seconds``, ``spread``, ``runs``, ``detail``, ``flops`` (of one call), ``seed``, ``version``, ``time``."""
+
+    _OWN = ("kind", "task", "call", "hash", "target", "threads", "hardware", "flops", "seed", "version", "time")
+    _TRIALS = ("status", "ok", "seconds", "spread", "runs", "detail")
+
+    def __init__(self, core):
+        self._core = core
+        for name in self._OWN:
+            setattr(self, name, getattr(core, name))
+        for name in self._TRIALS:
+            setattr(self, name, getattr(core.trial, name))
+        self.args = json.loads(core.args)
+        self.knobs = json.loads(core.trial.knobs)
+
+    @property
+    def steps(self):
+        return json.loads(self._core.trial.steps)
+
+    @property
+    def gflops(self):
+        """Arithmetic of the declared computation per second, in 10^9; 0 where it is not known."""
+        return self.flops / self.seconds / 1e9 if self.ok and self.seconds else 0.0
+
+    def __repr__(self):
+        return f"Record({self.kind}, {self.call}, {self.status}, {self.seconds * 1e3:.4g} ms)"
+
+
+def load_log(log):
+    """The records of a log, in their order. Damaged lines are left out: ``tw log check`` names them.
+
+    Raises: LogError for a file that is missing, not a log, or of a newer release.
+    """
+    return [Record(core) for core in _core._load_log(log_path(log))[0]]
+
+
+def pick_best(log, output=None):
+    """The fastest record of each task, target, thread count and machine in a log.
+
+    Parameters: log, a path; output, a path to which their lines are written, as a log of its own.
+    Returns: a list of Records.
+    """
+    path = log_path(log)
+    best = [Record(core) for core in _core._pick_best(path)]
+    if output is not None:
+        _core._write_best(path, log_path(output))
+    return best
+
+
+def merge_logs(logs, output):
+    """Write all valid lines of several logs, each once, to ``output``.
+
+    Returns: a dict: "kept", "repeated" (lines that were there already), "dropped", a list of (path, line, why).
+    Raises: LogError for a file that is not a log, and for an output that exists and is none of ``logs``.
+    """
+    if isinstance(logs, (str, os.PathLike)):
+        raise ArgumentError(f"merge_logs: logs must be a list of paths, not {logs!r}")
+    return _core._merge_logs([log_path(log) for log in logs], log_path(output))
+
+
+def prune_log(log, output=None, keep=1):
+    """Keep the fastest ``keep`` configurations of each task, with their confirmations, in ``output`` (by default in place).
+
+    Returns: a dict: "kept", "worse" (records left out), "dropped", a list of (path, line, why).
+    """
+    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+        raise ArgumentError(f"prune_log: keep must be a positive integer, not {keep!r}")
+    return _core._prune_log(log_path(log), log_path(log if output is None else output), keep)

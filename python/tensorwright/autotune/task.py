@@ -1,11 +1,11 @@
-"""Tasks: a template with its arguments and a target."""
+"""Tasks: a computation with a space of schedules, and a target."""
 
 from __future__ import annotations
 
 import json
 
 from .. import _core
-from ..errors import TuneError
+from ..errors import ArgumentError, TuneError
 from ..schedule import Schedule
 from ..target import as_target
 from . import template as templates
@@ -32,27 +32,77 @@ def _plain(value):
     return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
 
 
-class Task:
-    """A template to be tuned for these arguments and this target.
+def _tensors(value):
+    """The list, if the value is a tensor or a list of nothing else."""
+    values = [value] if isinstance(value, _core.Tensor) else value
+    return list(values) if isinstance(values, (list, tuple)) and any(isinstance(v, _core.Tensor) for v in values) else None
 
-    Parameters: template, one that ``@template`` made, its name, or a function (cfg, *args); args, a tuple; target, a string or
-    tw.Target, by default the current one. A schedule may pack the placeholders that are declared with ``param=True``: they are
-    packed once before a candidate is timed, and ``f.pack`` does it for the function that ``tw.build(task)`` gives.
+
+class Task:
+    """A computation to be tuned for a target: tensors from which a space of schedules is derived, or a template.
+
+    Parameters: template, the tensors that the kernel takes (placeholders and outputs, in the order of its arguments), or one
+    that ``@template`` made, its name, or a function (cfg, *args); args, the template's, a tuple; target, a string or tw.Target,
+    by default the current one; name, of a task of tensors, for the log. A schedule may pack the placeholders that are declared
+    with ``param=True``: they are packed once before a candidate is timed, and ``f.pack`` does it for the function that
+    ``tw.build(task)`` gives.
     Attributes: name, args, target, space.
-    Raises: TuneError if the template raises, returns something else than (schedule, [tensors]), or is not deterministic.
+    Raises: TuneError if a template raises, returns something else than (schedule, [tensors]), or is not deterministic, and for
+    tensors without an output or with an extent that is not known.
+
+    >>> from tensorwright import te
+    >>> A = te.placeholder((64, 100), name="A")
+    >>> B = te.compute((64, 100), lambda i, j: A[i, j] * 2, name="B")
+    >>> task = Task([A, B])
+    >>> len(task.space) > 1
+    True
     """
 
-    def __init__(self, template, args=(), target=None):
+    def __init__(self, template, args=(), target=None, *, name=None):
+        self.target = as_target(target)
+        tensors = _tensors(template)
+        if tensors is not None:
+            self._of_tensors(tensors, args, name)
+            return
+        if name is not None:
+            raise TuneError(f"Task: name is for a task of tensors; a template has its own, not {name!r}")
         self.template = templates.find(template)
         self.args = tuple(args) if isinstance(args, (list, tuple)) else args
         text = _json_args(args)
-        self.target = as_target(target)
         run = lambda cfg: templates.run(self.template, cfg, self.args)  # noqa: E731
         self._core = _core.TuneTask(self.template.name, text, run, self.target)
 
+    def _of_tensors(self, tensors, args, name):
+        for i, tensor in enumerate(tensors):
+            if not isinstance(tensor, _core.Tensor):
+                raise TuneError(f"Task: the list must hold tensors only, not {tensor!r} at {i}")
+        if args != ():
+            raise TuneError("Task: args are a template's; a list of tensors is complete without them")
+        if name is not None and (not isinstance(name, str) or not name):
+            raise TuneError(f"Task: name must be a string that is not empty, not {name!r}")
+        self.template, self.args = None, ()
+        self._core = _core.TuneTask(tensors, self.target, name or "")
+        self._again = lambda target: Task(tensors, target=target, name=name)
+
+    @classmethod
+    def stock(cls, operator, parameters, target=None):
+        """The task of a stock operator: ``Task.stock("matmul", {"M": 257, "N": 513, "K": 1025})``.
+
+        Parameters: operator, its name; parameters, a dict of its sizes and options; target.
+        Raises: ArgumentError for a name or a parameter that does not exist; it lists those that do.
+        """
+        if not isinstance(operator, str):
+            raise ArgumentError(f"tune: the operator must be named by a string, not {operator!r}")
+        task = cls.__new__(cls)
+        task.target = as_target(target)
+        task._core = _core.TuneTask.stock(operator, {name: _text(name, v) for name, v in parameters.items()}, task.target)
+        task.template, task.args = None, json.loads(task._core.args())
+        task._again = lambda other: Task.stock(operator, parameters, other)
+        return task
+
     @property
     def name(self):
-        return self.template.name
+        return self._core.name()
 
     @property
     def space(self):
@@ -64,6 +114,10 @@ class Task:
         """Whether the template looks at knobs' values, and so runs again for each value that it looks at."""
         return self._core.branching()
 
+    def on(self, target):
+        """The same computation for another target."""
+        return Task(self.template, self.args, target) if self.template is not None else self._again(target)
+
     def _best_of(self, logs):
         schedule, tensors = self._core.replay_best(list(logs))
         return Schedule(schedule), tensors
@@ -72,8 +126,21 @@ class Task:
         if log is None:
             raise TuneError("build: a task is built from a log of measurements; pass log=...")
         if target is not None:
-            return Task(self.template, self.args, target).__tw_build__(name=name, log=log)
+            return self.on(target).__tw_build__(name=name, log=log)
         return self._core.build(log_path(log), name or "")
 
     def __repr__(self):
         return f"Task({self.name}, args={self.args}, target={str(self.target)!r}, {len(self.space)} candidates)"
+
+
+def _text(name, value):
+    """A parameter as the operators' table reads it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "x".join(_text(name, v) for v in value)
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return _text(name, value.item())
+    raise ArgumentError(f"tune: {name} must be a number, a string, a bool or a list of them, not {value!r}")

@@ -7,8 +7,13 @@ import math
 import sys
 
 from .. import _core
-from ..errors import ArgumentError
+from ..building import build
+from ..errors import ArgumentError, TuneError
+from ..schedule import Schedule
+from ..target import as_target
 from .history import log_path
+from .plotting import plot_curve
+from .reporting import written
 from .space import Candidate
 from .task import Task
 
@@ -33,6 +38,11 @@ class Trial:
     config = candidate
 
     @property
+    def schedule(self):
+        """The Schedule; ``print(trial.schedule.to_python())`` shows how to write it."""
+        return Schedule(self._task._core.replay(self._core)[0])
+
+    @property
     def steps(self):
         return json.loads(self._core.steps)
 
@@ -48,16 +58,51 @@ class Trial:
 
 class TuneResult:
     """``best`` (a Trial, or None when tuning was stopped before one succeeded), ``trials`` in order, ``curve`` (seconds of the
-    best after each trial, inf while there is none), ``failures`` (Trials), ``measured`` (by this call), ``elapsed`` (seconds)."""
+    best after each trial, inf while there is none), ``failures`` (Trials), ``measured`` (by this call), ``pruned`` (never built:
+    their lower bound exceeds the best time), ``alike`` (never built: other knobs for the same loops), ``elapsed`` (seconds)."""
 
     def __init__(self, task, core):
+        self._task = task
+        self._core = core
         self.best = Trial(task, core.best) if core.best is not None else None
         self.trials = [Trial(task, t) for t in core.trials]
         self.failures = [Trial(task, t) for t in core.failures]
         self.curve = list(core.curve)
         self.measured = core.measured
+        self.pruned = core.pruned
+        self.alike = core.alike
         self.elapsed = core.elapsed_s
         self.note = core.note
+
+    def _found(self):
+        if self.best is None:
+            raise TuneError("there is no best schedule: tuning was stopped before a candidate succeeded")
+        return self.best
+
+    @property
+    def schedule(self):
+        """The best Schedule."""
+        return self._found().schedule
+
+    def build(self, name=None):
+        """The best schedule as a function. Measures nothing."""
+        schedule, tensors = self._task._core.replay(self._found()._core)
+        return build(Schedule(schedule), tensors, self._task.target, name or self._task.name)
+
+    def report(self, output=None):
+        """One HTML page: the curve, the roofline, failures, what the best has and the rest does not, the best as code.
+
+        Parameters: output, a path to write it to.
+        Returns: the path, or the text without one.
+        """
+        return written(_core._report_result(self._task._core, self._core, f"Tuning report: {self._task.name}"), output)
+
+    def plot(self, ax=None):
+        """Draw the best after each trial, and every trial, with matplotlib. Returns the axes."""
+        return plot_curve(self, ax)
+
+    def _repr_html_(self):
+        return _core._summary(self._task._core, self._core)
 
     def __repr__(self):
         return f"TuneResult(best={self.best}, {len(self.trials)} trials, {len(self.failures)} failures, {self.elapsed:.1f} s)"
@@ -105,30 +150,26 @@ class Tuner:
     best_flops = property(lambda self: self.best.gflops * 1e9 if self.best else 0.0)
 
 
-class _Bar:
+class Bar:
     """A tqdm bar; silent where tqdm is missing."""
 
-    def __init__(self, task, trials):
+    def __init__(self, name, trials):
         try:
             from tqdm.auto import tqdm
         except ImportError:
             self.bar = None
             return
-        self.bar = tqdm(total=trials, desc=task.name, unit="trial", file=sys.stderr, dynamic_ncols=True)
+        self.bar = tqdm(total=trials, desc=name, unit="trial", file=sys.stderr, dynamic_ncols=True)
 
-    def __call__(self, done, failures, best, current):
+    def __call__(self, done, best, failures):
         if self.bar is None:
             return
-        self.bar.set_postfix_str(f"best {_ms(best)}, current {_ms(current)}, failed {failures}", refresh=False)
+        self.bar.set_postfix_str(f"{best}, {failures}" if failures else best, refresh=False)
         self.bar.update(done - self.bar.n)
 
     def close(self):
         if self.bar is not None:
             self.bar.close()
-
-
-def _ms(seconds):
-    return f"{seconds * 1e3:.3g} ms" if seconds > 0 else "none"
 
 
 def _count(name, value, least=1):
@@ -137,45 +178,33 @@ def _count(name, value, least=1):
     return value
 
 
-def tune(task, trials=128, log=None, seed=0, *, search="evolutionary", model="auto", early_stop=None, callbacks=(), timeout=10,
-         number=None, repeat=None, progress=True):
+def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary", model="auto", early_stop=None,
+         stop_without_gain=False, model_file=None, transfer=(), callbacks=(), timeout=10, number=None, repeat=None, progress=True):
     """Measure candidates of a task and keep the best.
 
     Runs on the same log continue: nothing is measured twice, and ``trials`` counts what the log holds already. Ctrl-C keeps what
     was measured.
 
-    Parameters: task, a Task; trials, how many configurations are measured at most; log, a path to append one JSON line per
-    measurement to; seed; search, "random", "grid" or "evolutionary"; model, "xgb" (learned while tuning), None, or "auto"
-    (xgb where it was built in); early_stop, stop after so many trials without a better one; callbacks, each called as
+    Parameters: task, a Task, or the tensors of one (placeholders and outputs, in the order of the kernel's arguments); target,
+    of such tensors, by default the current one; trials, how many configurations are measured at most; log, a path to append one
+    JSON line per measurement to; seed; search, "random", "grid" or "evolutionary"; model, "xgb" (learned while tuning), None, or
+    "auto" (xgb where it was built in); early_stop, stop after so many trials without a better one; stop_without_gain, stop when
+    two batches brought nothing and the model sees nothing better; model_file, a path: the model starts from it where it exists,
+    and is kept in it; transfer, logs of any tasks that the model learns from first; callbacks, each called as
     ``callback(tuner, inputs, results)`` after a batch; timeout, seconds for one build or run; number and repeat, calls per
     repeat and repeats (by default as many as a steady median takes); progress, whether a bar is shown on stderr.
     Returns: TuneResult.
     Raises: TuneError if every candidate fails or measuring is forbidden, LogError for a log that is not ours, ArgumentError.
     """
-    if not isinstance(task, Task):
-        raise ArgumentError(f"tune: task must be a tw.autotune.Task, not {task!r}")
-    if model is not None and not isinstance(model, str):
-        raise ArgumentError(f"tune: model must be None or \"xgb\", not {model!r}")
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
-        raise ArgumentError(f"tune: timeout must be seconds, not {timeout!r}")
+    task = as_task(task, target)
     callbacks = [callbacks] if callable(callbacks) else callbacks or ()
     if not isinstance(callbacks, (list, tuple)) or not all(callable(c) for c in callbacks):
         raise ArgumentError(f"tune: callbacks must be functions of (tuner, inputs, results), not {callbacks!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-        raise ArgumentError(f"tune: seed must be an integer that is not negative, not {seed!r}")
-    options = _core.TuneOptions()
-    options.trials = _count("trials", trials)
-    options.log = "" if log is None else log_path(log)
-    options.seed = seed
-    options.search = search
-    options.model = "none" if model is None else model
-    options.early_stop = 0 if early_stop is None else _count("early_stop", early_stop)
-    options.timeout_s = timeout
-    options.number = 0 if number is None else _count("number", number)
-    options.repeat = 0 if repeat is None else _count("repeat", repeat)
-
+    options = core_options(trials=trials, log=log, seed=seed, search=search, model=model, early_stop=early_stop,
+                           stop_without_gain=stop_without_gain, model_file=model_file, transfer=transfer, timeout=timeout,
+                           number=number, repeat=repeat)
     tuner = Tuner(task, trials)
-    bar = _Bar(task, trials) if progress else None
+    bar = Bar(task.name, trials) if progress else None
 
     def on_batch(batch):
         new = [Trial(task, t) for t in batch]
@@ -189,3 +218,38 @@ def tune(task, trials=128, log=None, seed=0, *, search="evolutionary", model="au
         if bar is not None:
             bar.close()
     return TuneResult(task, core)
+
+
+def as_task(task, target=None):
+    """A Task from itself or from its tensors."""
+    if isinstance(task, Task):
+        if target is not None and as_target(target) != task.target:
+            raise ArgumentError(f"tune: the task is for {task.target}, and target is another; task.on(target) is the task for it")
+        return task
+    if isinstance(task, (list, tuple, _core.Tensor)):
+        return Task(task if task else [None], target=target)
+    raise ArgumentError(f"tune: the first argument must be a tw.autotune.Task or a list of tensors, not {task!r}")
+
+
+def core_options(*, trials, log, seed, search, model, early_stop, stop_without_gain, model_file, transfer, timeout, number, repeat):
+    if model is not None and not isinstance(model, str):
+        raise ArgumentError(f"tune: model must be None or \"xgb\", not {model!r}")
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise ArgumentError(f"tune: timeout must be seconds, not {timeout!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        raise ArgumentError(f"tune: seed must be an integer that is not negative, not {seed!r}")
+    transfer = transfer if isinstance(transfer, (list, tuple)) else [transfer]
+    options = _core.TuneOptions()
+    options.trials = _count("trials", trials)
+    options.log = "" if log is None else log_path(log)
+    options.seed = seed
+    options.search = search
+    options.model = "none" if model is None else model
+    options.early_stop = 0 if early_stop is None else _count("early_stop", early_stop)
+    options.stop_without_gain = bool(stop_without_gain)
+    options.model_file = "" if model_file is None else log_path(model_file)
+    options.transfer = [log_path(path) for path in transfer]
+    options.timeout_s = timeout
+    options.number = 0 if number is None else _count("number", number)
+    options.repeat = 0 if repeat is None else _count("repeat", repeat)
+    return options

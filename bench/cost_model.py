@@ -20,7 +20,7 @@ def collect(folder: str, trials: int) -> list[str]:
     for tensors in [matmul(*shape) for shape in SHAPES] + [conv2d(*shape) for shape in CONVOLUTIONS]:
         logs.append(f"{folder}/{len(logs)}.jsonl")
         task = tw.autotune.Task(tensors, target="llvm -mcpu=native")
-        result = tw.autotune.tune(task, trials=trials, log=logs[-1], search="random", model=None, confirm=0, progress=False)
+        result = tw.autotune.tune(task, trials=trials, log=logs[-1], search="random", model=None, progress=False)
         print(f"{[tuple(t.shape) for t in tensors]}: {len(result.trials)} random candidates in {result.elapsed:.0f} s, "
               f"{len(result.failures)} failed")
     return logs

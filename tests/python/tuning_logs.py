@@ -31,4 +31,4 @@ def line(task, number, *, kind="trial", status="ok", seconds=1e-3, knobs=None, s
 
 
 def plain_task(name="some", flops=2e9, target="llvm -mtriple=x86_64-pc-linux-gnu -mcpu=x86-64-v3"):
-    return {"hash": "0123456789abcdef", "name": name, "args": [3, 4], "flops": flops, "bytes": 1e6, "target": target}
+    return {"hash": name.encode().hex().ljust(16, "0")[:16], "name": name, "args": [3, 4], "flops": flops, "bytes": 1e6, "target": target}

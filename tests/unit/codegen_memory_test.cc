@@ -72,6 +72,19 @@ TEST(CodegenMemory, OnlyTheArmThatIsTakenReads) {
         16, 20);
 }
 
+// Beside an array no page need be there, and a load that need not fault takes long to find that out.
+TEST(CodegenMemory, WhatNoLaneWantsIsReadAtTheBegin) {
+  const std::string text = R"(kernel k(A: float32[32], C: out float32[64]):
+  for i in 0..4:
+    C[i * 16 : 16] = select(broadcast(0 < i and i < 3, 16), A[i * 16 - 16 : 16], broadcast(-1.0, 16))
+)";
+  agree(text, 32, 64);
+  const std::string llvm = build(parse(text), target("llvm -mcpu=znver4"))->source("llvm");
+  const size_t load = llvm.find("llvm.masked.load");
+  ASSERT_NE(load, std::string::npos) << llvm;
+  EXPECT_LT(llvm.find("select i1"), load) << llvm;
+}
+
 TEST(CodegenMemory, PredicatedScalars) {
   agree(R"(kernel k(A: float32[16], C: out float32[20]):
   for i in 0..20:

@@ -274,8 +274,11 @@ Result<Scheduled> Task::candidate(uint64_t index) const {
 Result<Scheduled> Task::replay(const Trial& trial) const {
   Scheduled base = *state_->first;
   if (branching()) {
-    TW_TRY(uint64_t index, state_->space.find(trial.knobs));
-    TW_TRY(base, applied(index));
+    // Knobs of another release may be no point of this space. Its Steps then go to the computation of the first run,
+    // which means the same whatever the knobs are.
+    if (const Result<uint64_t> index = state_->space.find(trial.knobs)) {
+      TW_TRY(base, applied(*index));
+    }
   }
   TW_TRY(Schedule s, Schedule::from_steps(base.schedule.outputs(), trial.steps));
   TW_TRY([[maybe_unused]] Unit legal, s.check());

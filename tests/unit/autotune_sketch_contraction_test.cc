@@ -10,7 +10,52 @@ namespace {
 
 using namespace testing;
 
-constexpr int kCandidates = 200;
+// "contraction: P C D" for each group, its members producers first.
+std::vector<std::string> claims(const Args& args) {
+  std::vector<std::string> texts;
+  const sketch::Graph graph = sketch::analyse({args.back()});
+  for (const sketch::Claim& claim : sketch::partition(graph)) {
+    std::string& text = texts.emplace_back(claim.rule->name) += ":";
+    for (int member : claim.group.members) text += " " + graph.at(member).name;
+  }
+  return texts;
+}
+
+TEST(SketchContraction, PaddingAndEpilogueBelongToOneGroup) {
+  using Groups = std::vector<std::string>;
+  EXPECT_EQ(claims(dense(8, 9, 10)), Groups{"contraction: C D"});
+  EXPECT_EQ(claims(convolution({.size = 9, .in = 3, .out = 4, .kernel = 3, .pad = 1, .bias = true})),
+            Groups{"contraction: P C D"});
+  EXPECT_EQ(claims(matmul(9, 21, 4500)), Groups{"split_sum: C"});
+}
+
+TEST(SketchContraction, TwoLayersAreTwoGroups) {
+  const Args first = dense(16, 24, 32);
+  const Tensor W = te::placeholder({24, 40}, "float32", "W"), H = first.back();
+  const te::IterVar q = te::reduce_axis(0, 24, "q");
+  const Tensor O = te::compute({16, 40}, [&](Var i, Var j) { return te::sum(H(i, q) * W(q, j), {q}); }, "O");
+  EXPECT_EQ(claims({O}), (std::vector<std::string>{"contraction: C D", "contraction: O"}));
+}
+
+void expect_refused(const Args& args, const std::string& reason) {
+  try {
+    task_of(args);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::kTune);
+    EXPECT_NE(std::string(e.what()).find(reason), std::string::npos) << e.what();
+  }
+}
+
+TEST(SketchContraction, TasksThatHaveNoSpaceAreRefused) {
+  const Tensor A = te::placeholder({4}, "float32", "A");
+  expect_refused({A}, "one of the tensors must be computed; all are placeholders");
+  const Tensor V = te::placeholder({te::var("n")}, "float32", "V");
+  const Tensor B = te::compute({te::Expr(V.shape()[0])}, [&](Var i) { return V(i) + V(i); }, "B");
+  expect_refused({V, B}, "a tensor expression must have known extents to be tuned; one of V is n");
+}
+
+constexpr int kCandidates = 200;  // of each expression
 
 void expect_right(const Args& args, int count = kCandidates) {
   const Sampled sampled = sample(args, count);
@@ -43,7 +88,7 @@ TEST(SketchContraction, NarrowIntegersWithoutTheInstruction) {
   expect_right(narrow(19, 53, 36, "uint8", "int8", "int32"), 60);
 }
 TEST(SketchContraction, NarrowIntegers) { expect_right(narrow(19, 64, 36, "uint8", "int8", "int32")); }
-TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 96, 38, "bfloat16", "bfloat16", "float32")); }
+TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 128, 38, "bfloat16", "bfloat16", "float32")); }
 
 }  // namespace
 }  // namespace tw::autotune

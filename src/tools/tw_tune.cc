@@ -19,7 +19,7 @@ using namespace tw::autotune;
 volatile std::sig_atomic_t interrupted = 0;
 
 struct Options {
-  std::string name, target = "llvm -mcpu=native", save;
+  std::string name, target, save;
   std::vector<std::string> shape;
   TuneOptions tuning;
   int threads = 0;
@@ -119,8 +119,8 @@ int tune(Options options, bool json) {
   if (options.name.empty()) fail("tune: an operator is needed", {"tw tune --list shows them"});
   if (options.threads < 0) fail("tune: --threads must be positive");
   if (options.threads > 0) runtime::set_num_threads(options.threads);
-  const Task task =
-      stock_task(options.name, parameters_of(options.shape), Target::parse(options.target).value_or_throw());
+  const Target target = options.target.empty() ? Target::host() : Target::parse(options.target).value_or_throw();
+  const Task task = stock_task(options.name, parameters_of(options.shape), target);
   if (!options.quiet && !json) options.tuning.on_trial = print_progress;
   std::signal(SIGINT, [](int) { interrupted = 1; });
   options.tuning.should_stop = [] { return interrupted != 0; };
@@ -149,7 +149,8 @@ void add_tune(CLI::App& app, Chosen& chosen) {
   command->add_option("--trials", tuning.trials, "candidates measured, those of the log included")
       ->capture_default_str();
   command->add_option("--log", tuning.log, "the file that keeps every measurement; tuning again continues it");
-  command->add_option("--target", options->target, "what the kernel is for")->capture_default_str();
+  command->add_option("--target", options->target,
+                      "what the kernel is for: llvm -mcpu=znver4; this machine by default");
   command->add_option("--threads", options->threads, "threads of the kernel; all cores by default");
   command->add_option("--seed", tuning.seed, "the same seed and log give the same decisions")->capture_default_str();
   command->add_option("--search", tuning.search, "evolutionary, random or grid")->capture_default_str();

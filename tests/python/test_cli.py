@@ -146,6 +146,7 @@ class TestTune:
 
 
 class TestDoctor:
+    @measures
     def test_json(self):
         result = answer("doctor")
         checks = {c["name"]: c for c in result["checks"]}

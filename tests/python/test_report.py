@@ -13,6 +13,7 @@ import tuning_logs
 import tensorwright as tw
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+pytestmark = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="built without LLVM: nothing to tune, nothing to report")
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium (./dev setup --peers installs it)")
 
 SECONDS = [4e-3, 8e-3, 2e-3, None, 3e-3, 1e-3, None, 1.6e-3, 5e-3, 1.25e-3]  # None: failed

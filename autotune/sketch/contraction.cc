@@ -127,10 +127,14 @@ class Contraction {
   std::string packed_at_stage_, packed_at_;    // where the panel is packed
 };
 
-// Weights that the caller gives packed.
+// Weights that the caller gives packed. A user's statement reads them as they are declared.
 bool Contraction::is_packed_ahead() const {
-  return k_.graph.at(roles_.vectors.source).param && roles_.vectors.through < 0 && roles_.lane_dimension >= 0 &&
-         roles_.vectors.source != roles_.broadcast.source;
+  const Stage& weights = k_.graph.at(roles_.vectors.source);
+  return weights.param && roles_.vectors.through < 0 && roles_.lane_dimension >= 0 &&
+         roles_.vectors.source != roles_.broadcast.source &&
+         std::none_of(
+             weights.readers.begin(), weights.readers.end(),
+             [&](int reader) { return k_.graph.at(reader).kind == StageKind::kExtern; });
 }
 
 bool Contraction::can_pack() const {

@@ -37,6 +37,9 @@ std::optional<Roles> roles_of(const Graph& graph, int contraction) {
   const Stage& stage = graph.at(contraction);
   const std::optional<Product> product = product_of(stage);
   if (!product) return std::nullopt;
+  for (const std::vector<Axis>& axes : {stage.data, stage.sums})
+    for (const Axis& axis : axes)
+      if (axis.extent == 0) return std::nullopt;
   Roles roles;
   for (int d = 0; d < static_cast<int>(stage.data.size()); ++d)
     if (stage.data[static_cast<size_t>(d)].extent > 1) roles.lanes = d;

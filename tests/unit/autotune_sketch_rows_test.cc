@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "autotune/sketch/sketch.h"
+#include "tensorwright/te_extern.h"
 #include "tests/unit/autotune_sketch_cases.h"
 
 namespace tw::autotune {
@@ -123,6 +124,28 @@ TEST(SketchReduction, DepthwiseConvolution) {
 TEST(SketchPointwise, OneLongRowAndCrossedAxes) {
   expect_right("pointwise", doubled(13, 37), 20);
   expect_right("pointwise", transpose(33, 21), 20);
+}
+
+// Found by the fuzzer: a division by the extents of a tile that nobody computes.
+TEST(SketchEmpty, ProductsOfNothing) {
+  for (const Args& args : {matmul(5, 5, 0), matmul(0, 20, 3), matmul(7, 0, 3), batch_matmul(0, 10, 20, 7)}) {
+    const Sampled sampled = sample(args, 5);
+    EXPECT_TRUE(sampled.wrong.empty() && sampled.refused == 0) << sampled.right;
+  }
+}
+
+// Found by the fuzzer: weights were packed ahead that an extern stage reads as they are declared.
+TEST(SketchExtern, WeightsThatAnExternReadsStayAsTheyAre) {
+  Args args = matmul(21, 83, 19, false, true);
+  const Tensor B = args[1];
+  const auto body = [](const std::vector<te::Buffer>& in, const std::vector<te::Buffer>& out) {
+    const Var i("i"), j("j");
+    return ir::loop(i, 19, ir::loop(j, 83, ir::store(out[0], {i, j}, ir::load(in[0], {i, j}))));
+  };
+  args.push_back(te::external({{B.dtype(), B.shape()}}, {B}, body, "T")[0]);
+  const Task task = task_of(args);
+  for (uint64_t index = 0; index < task.space().size(); index += 1 + task.space().size() / 50)
+    EXPECT_TRUE(task.candidate(index).ok()) << task.space().describe(index);
 }
 
 }  // namespace

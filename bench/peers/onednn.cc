@@ -1,6 +1,6 @@
-// oneDNN's matmul, convolution, softmax and layer normalisation behind a few C functions, so that one Python process can
-// interleave it with everything else. bench/peers/onednn.py compiles this file once against the PyPI packages onednn-cpu-gomp and
-// onednn-devel-cpu-gomp.
+// oneDNN's matmul, convolution, softmax and layer normalisation behind a few C functions, so that one Python process
+// can interleave it with everything else. bench/peers/onednn.py compiles this file once against the PyPI packages
+// onednn-cpu-gomp and onednn-devel-cpu-gomp.
 #include <omp.h>
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -55,8 +55,8 @@ const char* tw_peer_version() {
 
 void tw_peer_threads(int n) { omp_set_num_threads(n); }
 
-// C[m,n] = A[m,k] B[k,n] (+ bias[n], activation), float32 row-major ("plain"); with `packed` B is brought into oneDNN's own
-// layout here, outside the clock. The arrays must outlive the handle. The thread count is the one set before.
+// C[m,n] = A[m,k] B[k,n] (+ bias[n], activation), float32 row-major ("plain"); with `packed` B is brought into oneDNN's
+// own layout here, outside the clock. The arrays must outlive the handle. The thread count is the one set before.
 void* tw_peer_matmul(long m, long n, long k, float* a, float* b, float* c, float* bias, int activation, int packed) {
   using tag = memory::format_tag;
   const auto f32 = memory::data_type::f32;
@@ -116,10 +116,9 @@ void* tw_peer_conv2d(long in, long out, long size, long kernel, long stride, lon
                                           : memory::dims{out, in, kernel, kernel};
   memory::desc x_desc({1, in, size, size}, f32, tag::nhwc), y_desc({1, out, result, result}, f32, tag::nhwc);
   memory::desc w_plain(kernels, f32, groups > 1 ? tag::hwigo : tag::hwio);
-  dnnl::convolution_forward::primitive_desc chosen(engine(), dnnl::prop_kind::forward_inference,
-                                                   dnnl::algorithm::convolution_auto, x_desc,
-                                                   memory::desc(kernels, f32, tag::any), y_desc, {stride, stride},
-                                                   {padding, padding}, {padding, padding});
+  dnnl::convolution_forward::primitive_desc chosen(
+      engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, x_desc,
+      memory::desc(kernels, f32, tag::any), y_desc, {stride, stride}, {padding, padding}, {padding, padding});
   auto* bound = new Bound{dnnl::convolution_forward(chosen), dnnl::stream(engine()), {}};
   bound->arguments = {
       {DNNL_ARG_SRC, memory(x_desc, engine(), x)},

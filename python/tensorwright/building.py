@@ -56,10 +56,9 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
 
     Parameters: schedule, of ``te.create_schedule``, or in its place the list of arguments, which is then scheduled by
     ``tw.default_schedule`` or, with log, by the best that the log holds for them, or an ``autotune.Task``, which is built from
-    its log; args, the tensors that the function takes,
-    in this order: placeholders and outputs, and intermediates that should be written out; target, a ``tw.Target`` or its
-    text, by default the current one; name, a C identifier. A ``te.var`` among the args is a scalar argument; the extents
-    that are variables are read off the arrays' shapes at each call.
+    its log; args, the tensors that the function takes, in this order: placeholders and outputs, and intermediates that should
+    be written out; target, a ``tw.Target`` or its text, by default the current one; name, a C identifier. A ``te.var`` among
+    the args is a scalar argument; the extents that are variables are read off the arrays' shapes at each call.
     Returns: a function that takes one array per tensor, a number per variable, and writes the outputs in place.
     Raises: ScheduleError when the schedule as a whole is not legal, ArgumentError for bad arguments, TargetError.
 
@@ -117,6 +116,9 @@ def lower(schedule, args, target=None, name=None):
 
 def default_schedule(tensors, target=None):
     """The schedule that ``tw.build(tensors)`` uses. Its steps are public: ``print(s)``, ``s.steps``.
+
+    It is the best of the automatic space by the tuner's guess, which measures nothing. Placeholders that are declared with
+    ``param=True`` may be packed by it: pass ``f.pack("B", b)``.
 
     Parameters: tensors, outputs or a whole argument list (placeholders are ignored).
     """

@@ -115,12 +115,12 @@ def why_not_pip():
 @pytest.mark.skipif(bool(why_not_pip()), reason=why_not_pip() or "-")
 def test_pip_install(tmp_path):
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TW_WORKER", "TW_WORKER_BUILD")}
-    # The same compiler by the same name, so that ccache knows the results of ./dev build.
+    # The same compiler by the same name and the same flags, so that ccache knows the results of ./dev build.
     environment |= {"CC": cache_entry("CMAKE_C_COMPILER"), "CXX": cache_entry("CMAKE_CXX_COMPILER"),
                     "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     wheel = run(*pip, "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-C", f"build-dir={ROOT}/build/packaging",
-                "-w", tmp_path, ROOT, cwd=tmp_path, env=environment)
+                "-C", f"cmake.define.TW_WERROR={cache_entry('TW_WERROR')}", "-w", tmp_path, ROOT, cwd=tmp_path, env=environment)
     assert wheel.returncode == 0, wheel.stdout[-2000:] + wheel.stderr[-2000:]
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "fresh")
     python = tmp_path / "fresh/bin/python"

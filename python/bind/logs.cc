@@ -1,6 +1,7 @@
 // Logs of measurements and their reports, in Python.
 #include <pybind11/stl.h>
 
+#include "autotune/autotvm.h"
 #include "autotune/history.h"
 #include "autotune/log_tools.h"
 #include "autotune/report.h"
@@ -58,6 +59,11 @@ void bind_logs(py::module_& m) {
   m.def("_prune_log", [](const std::string& log, const std::string& output, size_t keep) {
     return dict_of(prune_log(log, output, keep));
   });
+  m.def("_import_autotvm", [](const std::string& log, const std::string& output, const Task* task) {
+    return dict_of(import_autotvm(log, output, task));
+  });
+  m.def("_export_autotvm",
+        [](const std::string& log, const std::string& output) { return dict_of(export_autotvm(log, output)); });
   m.def("_report_log", &page_of_log);
   m.def(
       "_report_result",

@@ -1,7 +1,8 @@
-// tw log: what is in a log, its best, whether it is whole; logs joined and shortened.
+// tw log: what is in a log, its best, whether it is whole; logs joined, shortened, and those of AutoTVM.
 #include <cstdio>
 #include <memory>
 
+#include "autotune/autotvm.h"
 #include "autotune/history.h"
 #include "autotune/log_tools.h"
 #include "autotune/report_charts.h"
@@ -145,6 +146,14 @@ int prune(const Options& options, bool json) {
   return print_edit(prune_log(options.logs.front(), output, options.keep), output, json);
 }
 
+int import_lines(const Options& options, bool json) {
+  return print_edit(import_autotvm(options.logs.front(), options.output), options.output, json);
+}
+
+int export_lines(const Options& options, bool json) {
+  return print_edit(export_autotvm(options.logs.front(), options.output), options.output, json);
+}
+
 }  // namespace
 
 void add_log(CLI::App& app, Chosen& chosen) {
@@ -169,6 +178,11 @@ void add_log(CLI::App& app, Chosen& chosen) {
   const auto [prune_command, prune_options] = add("prune", "keep the fastest of each task", prune);
   prune_command->add_option("-o,--output", prune_options->output, "the log that results; the same file by default");
   prune_command->add_option("--keep", prune_options->keep, "so many of each task")->capture_default_str();
+  const auto [import_command, import_options] =
+      add("import", "a log of AutoTVM 0.2 to look at: it says knobs and times, not what was computed", import_lines);
+  import_command->add_option("-o,--output", import_options->output, "the log that results")->required();
+  const auto [export_command, export_options] = add("export", "a log in AutoTVM's format 0.2", export_lines);
+  export_command->add_option("-o,--output", export_options->output, "the file that results")->required();
 }
 
 }  // namespace tw::tools

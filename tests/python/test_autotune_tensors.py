@@ -134,6 +134,15 @@ class TestLogs:
         assert tw.autotune.prune_log(tmp_path / "both.jsonl", keep=2)["worse"] == 1
         assert len(tw.autotune.load_log(tmp_path / "both.jsonl")) == 2
 
+    def test_autotvm(self, log, tmp_path):
+        assert tw.autotune.export_autotvm(log, tmp_path / "tvm.log")["kept"] == 3
+        assert tw.autotune.import_autotvm(tmp_path / "tvm.log", tmp_path / "back.jsonl")["kept"] == 3
+        assert [r.seconds for r in tw.autotune.load_log(tmp_path / "back.jsonl")] == [3e-3, 1e-3, 2e-3]
+        with pytest.raises(tw.LogError):
+            tw.autotune.import_autotvm(log, tmp_path / "none.jsonl")
+        with pytest.raises(tw.ArgumentError, match="task must be"):
+            tw.autotune.import_autotvm(log, tmp_path / "none.jsonl", task="dense")
+
     def test_errors(self, log):
         with pytest.raises(tw.LogError):
             tw.autotune.load_log("/none")

@@ -84,6 +84,17 @@ class TestLog:
         assert edit["kept"] == 2 and edit["worse"] == 3
         assert answer("log", "best", tmp_path / "short.jsonl")["best"] == answer("log", "best", log)["best"]
 
+    def test_autotvm_goes_out_and_comes_back(self, log, tmp_path):
+        assert answer("log", "export", log, "-o", tmp_path / "tvm.log")["kept"] == 5
+        assert json.loads((tmp_path / "tvm.log").read_text().splitlines()[0])["version"] == 0.2
+        with open(tmp_path / "tvm.log", "a") as file:
+            file.write("nonsense\n")
+        edit = answer("log", "import", tmp_path / "tvm.log", "-o", tmp_path / "back.jsonl")
+        assert edit["kept"] == 5 and [d["line"] for d in edit["dropped"]] == [6]
+        assert answer("log", "show", tmp_path / "back.jsonl") == answer("log", "show", log)
+        assert run("log", "import", log, "-o", tmp_path / "none.jsonl", code=1).stderr
+        assert not (tmp_path / "none.jsonl").exists()
+
     def test_errors(self, tmp_path):
         (tmp_path / "foreign").write_text("hello\n")
         assert "not a tuning log" in run("log", "show", tmp_path / "foreign", code=1).stderr

@@ -23,7 +23,16 @@ True
 {"tile": [1000, 1]}
 """
 
-from .history import Record, apply_history_best, load_log, merge_logs, pick_best, prune_log
+from .history import (
+    Record,
+    apply_history_best,
+    export_autotvm,
+    import_autotvm,
+    load_log,
+    merge_logs,
+    pick_best,
+    prune_log,
+)
 from .reporting import report
 from .scheduler import TaskScheduler
 from .space import Candidate, Space
@@ -43,6 +52,8 @@ __all__ = [
     "TuneResult",
     "Tuner",
     "apply_history_best",
+    "export_autotvm",
+    "import_autotvm",
     "load_log",
     "merge_logs",
     "pick_best",

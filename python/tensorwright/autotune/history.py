@@ -10,7 +10,7 @@ import os
 from .. import _core
 from ..errors import ArgumentError, LogError
 
-__all__ = ["Record", "apply_history_best", "load_log", "merge_logs", "pick_best", "prune_log"]
+__all__ = ["Record", "apply_history_best", "export_autotvm", "import_autotvm", "load_log", "merge_logs", "pick_best", "prune_log"]
 
 _logs = contextvars.ContextVar("tensorwright_logs", default=())
 
@@ -119,3 +119,26 @@ def prune_log(log, output=None, keep=1):
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
         raise ArgumentError(f"prune_log: keep must be a positive integer, not {keep!r}")
     return _core._prune_log(log_path(log), log_path(log if output is None else output), keep)
+
+
+def import_autotvm(log, output, task=None):
+    """Write a log of AutoTVM, format 0.2, as one of ours to ``output``, which must not exist.
+
+    Its lines say which knobs were chosen and how long it took, not what was computed. With ``task``, a Task whose template has
+    these knobs, they become its measurements, from which ``tune`` goes on; without, they can only be looked at.
+    Returns: a dict: "kept", "dropped", a list of (path, line, why).
+    Raises: LogError for a file in which no line is of that format, and for an output that exists.
+    """
+    if task is not None and not hasattr(task, "_core"):
+        raise ArgumentError(f"import_autotvm: task must be a tw.autotune.Task or None, not {task!r}")
+    return _core._import_autotvm(log_path(log), log_path(output), task and task._core)
+
+
+def export_autotvm(log, output):
+    """Write the records of a log in the format of AutoTVM 0.2 to ``output``, which must not exist; ``import_autotvm`` brings them
+    back as they were.
+
+    Returns: a dict: "kept", "dropped", a list of (path, line, why).
+    Raises: LogError for a file that is not a log, and for an output that exists.
+    """
+    return _core._export_autotvm(log_path(log), log_path(output))

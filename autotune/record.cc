@@ -76,6 +76,7 @@ Record record_from(const Json& json) {
   r.time = environment.at("time").get<std::string>();
   r.seed = environment.at("seed").get<uint64_t>();
   r.number = environment.value("number", int64_t{0});
+  r.pruned = environment.value("pruned", int64_t{0});
   if (json.contains("features") && json["features"].value("version", 0) == kFeatureVersion)
     r.features = json["features"].value("values", std::vector<float>{});
   return r;
@@ -124,7 +125,8 @@ std::string to_line(const Record& r) {
   json["environment"] = {{"version", r.version.empty() ? "0.1.0" : r.version},
                          {"time", r.time.empty() ? utc_now() : r.time},
                          {"seed", r.seed},
-                         {"number", r.number}};
+                         {"number", r.number},
+                         {"pruned", r.pruned}};
   if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};
   std::string body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   body.pop_back();

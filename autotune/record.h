@@ -32,6 +32,7 @@ struct Record {
   double flops = 0, bytes = 0;  // arithmetic of one call, size of all arguments; 0: not known
   Trial trial;
   int64_t number = 0;  // of the trial among those of its task, in the order in which they were proposed
+  int64_t pruned = 0;  // candidates of its task that this tuning had not built until then: their bound exceeds the best
   uint64_t seed = 0;
   std::vector<float> features;  // of the candidate: other tasks learn from them; empty: not known to this release
   std::string version, time;    // filled in by to_line

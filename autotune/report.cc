@@ -72,6 +72,7 @@ Subject subject_of(std::vector<const Record*> records, const Task* given) {
   subject.hardware = first.key.hardware;
   subject.threads = first.key.threads;
   std::set<std::string> seen;
+  for (const Record* r : records) subject.pruned = std::max(subject.pruned, static_cast<int>(r->pruned));
   for (const Record* r : records)
     if (r->kind == "trial" && seen.insert(r->trial.knobs).second) subject.trials.push_back(r->trial);
   if (const Record* best = best_record(records)) subject.best = best->trial;
@@ -93,6 +94,7 @@ Subject subject_of(const Task& task, const TuneResult& result, int threads) {
   subject.threads = threads;
   subject.roofline = roofline_of(task, threads);
   subject.trials = result.trials;
+  subject.pruned = result.pruned;
   subject.best = result.best;
   place_candidates(subject, &task);
   show_code(subject, &task);

@@ -261,6 +261,7 @@ class Tuner final : public Tuning {
     record.bytes = measurer_->argument_bytes();
     record.trial = trial;
     record.number = std::ssize(result_.trials);
+    record.pruned = static_cast<int64_t>(proposer_.pruned());
     record.seed = options_.seed;
     if (kind == "trial") {
       if (const Description* d = proposer_.describe(trial.index)) record.features = d->features;

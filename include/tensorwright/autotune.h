@@ -233,7 +233,7 @@ struct Progress {
 void print_progress(const Progress&);
 
 struct TuneOptions {
-  int trials = 128;      // configurations measured, those of the log included
+  int trials = 64;       // configurations measured, those of the log included
   std::string log = {};  // empty: nothing is kept
   uint64_t seed = 0;
   std::string search = "evolutionary";  // random, grid, evolutionary

@@ -75,6 +75,7 @@ void print_result(const Task& task, const TuneResult& result, const Roofline& ro
               call_text(task.name(), task.args()).c_str(), best.seconds * 1e3, rate / 1e9, 100 * rate / roofline.roof(),
               roofline.bound().c_str(), result.trials.size(), result.elapsed_s);
   for (const auto& [status, count] : failures_of(result)) std::printf("  %d %s\n", count, status.c_str());
+  if (result.pruned > 0) std::printf("  %d never built: their bound exceeds the best\n", result.pruned);
   if (!result.note.empty()) std::printf("  %s\n", result.note.c_str());
   std::printf("\n%s", schedule::to_python(task.replay(best).value_or_throw().schedule).c_str());
   if (!options.tuning.log.empty())
@@ -93,6 +94,8 @@ Json result_json(const Task& task, const TuneResult& result, const Roofline& roo
             {"trials", result.trials.size()},
             {"measured", result.measured},
             {"failures", failures_of(result)},
+            {"pruned", result.pruned},
+            {"alike", result.alike},
             {"elapsed_s", result.elapsed_s},
             {"stopped", result.stopped},
             {"note", result.note},
@@ -140,7 +143,6 @@ int tune(Options options, bool json) {
 
 void add_tune(CLI::App& app, Chosen& chosen) {
   const auto options = std::make_shared<Options>();
-  options->tuning.trials = 64;
   TuneOptions& tuning = options->tuning;
   CLI::App* command = app.add_subcommand("tune", "Tune a stock operator for its sizes");
   command->add_option("OPERATOR", options->name, "matmul, conv2d, softmax, ...: --list shows all");

@@ -64,7 +64,8 @@ def make_log(path):
             lines.append(tuning_logs.line(subject, n, status="crashed" if n == 3 else "timeout", seconds=0, knobs=knobs, hardware=hardware,
                                           detail="signal 11 <script>alert(1)</script>"))
         else:
-            lines.append(tuning_logs.line(subject, n, status="beaten" if n == 8 else "ok", seconds=seconds, knobs=knobs, hardware=hardware))
+            lines.append(tuning_logs.line(subject, n, status="beaten" if n == 8 else "ok", seconds=seconds, knobs=knobs, hardware=hardware,
+                                          pruned=3 * n))
     path.write_text("".join(lines))
     return path
 
@@ -131,6 +132,7 @@ class TestText:
     def test_says_what_was_found(self, page):
         assert "matmul(M=64" in page and "524.3 GFLOP/s" in page
         assert "te.create_schedule" in page and "for (" in page  # as Python and as C
+        assert "never built" in page
         assert "&lt;script&gt;alert(1)" in page and "<script" not in page
 
     def test_the_svg_has_the_data(self, page):

@@ -12,7 +12,8 @@ def checksum(text):
     return f"{h:016x}"
 
 
-def line(task, number, *, kind="trial", status="ok", seconds=1e-3, knobs=None, steps=(), hardware=HARDWARE, detail="", threads=2):
+def line(task, number, *, kind="trial", status="ok", seconds=1e-3, knobs=None, steps=(), hardware=HARDWARE, detail="", threads=2,
+         pruned=0):
     record = {
         "tensorwright": 1,
         "kind": kind,
@@ -24,7 +25,7 @@ def line(task, number, *, kind="trial", status="ok", seconds=1e-3, knobs=None, s
         "steps": list(steps),
         "result": {"status": status, "seconds": seconds, "bound": status == "beaten", "spread": 0.01, "runs": 5, "detail": detail},
         "check": {"passed": status in ("ok", "beaten"), "rtol": 0.0},
-        "environment": {"version": "0.1.0", "time": "2026-01-01T00:00:00Z", "seed": 0, "number": number},
+        "environment": {"version": "0.1.0", "time": "2026-01-01T00:00:00Z", "seed": 0, "number": number, "pruned": pruned},
     }
     body = json.dumps(record, separators=(",", ":"))[:-1]
     return f'{body},"checksum":"{checksum(body)}"}}\n'

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "src/ir/equal.h"
 #include "src/ir/fields.h"
@@ -29,6 +30,30 @@ bool reads(const Expr& e, const Buffer& buffer) {
     return !found;
   });
   return found;
+}
+
+// Whether the value never rises (sign 1) or never falls (sign -1) with the variable, as far as it is put together from
+// sums, products with numbers, quotients, minima and maxima.
+bool falls(const Expr& e, const Var& v, int sign = 1) {
+  if (!uses_var(e, v)) return true;
+  if (as<VarRef>(e)) return sign < 0;
+  const auto* b = as<Binary>(e);
+  if (!b) return false;
+  const auto times = as_int(b->b);
+  switch (b->op) {
+    case BinOp::kAdd:
+    case BinOp::kMin:
+    case BinOp::kMax:
+      return falls(b->a, v, sign) && falls(b->b, v, sign);
+    case BinOp::kSub:
+      return falls(b->a, v, sign) && falls(b->b, v, -sign);
+    case BinOp::kMul:
+      return times && falls(b->a, v, *times < 0 ? -sign : sign);
+    case BinOp::kFloorDiv:
+      return times && *times > 0 && falls(b->a, v, sign);
+    default:
+      return false;
+  }
 }
 
 // The statements at or below which a buffer is read or written, found in one walk: programs may be deeply nested.
@@ -123,19 +148,26 @@ class AccessCollector {
     }
     for (const Binding& let : lets_)
       if (in_subscripts(st, let.var)) return false;
-    need_iterations(access, st);
-    return classify_guards(access, reductions) && reads_only_here(st, access);
+    return need_iterations(access, st) && classify_guards(access, reductions) && reads_only_here(st, access);
   }
 
-  void need_iterations(TileAccess& access, const Store& st) const {
+  // False where whether any iteration runs cannot be asked before the first of them. An extent that never rises with
+  // the loops around can: it is the largest at their first iterations.
+  bool need_iterations(TileAccess& access, const Store& st) const {
     for (size_t n = 0; n < loops_.size(); ++n) {
+      if (loops_[n].extent >= 0 || in_subscripts(st, loops_[n].var)) continue;
       const auto inside = [&](const auto& bound) { return uses_var(extents_[n], bound.var); };
-      const bool varies =
-          std::any_of(loops_.begin(), loops_.end(), inside) || std::any_of(lets_.begin(), lets_.end(), inside);
-      if (loops_[n].extent >= 0 || varies || in_subscripts(st, loops_[n].var)) continue;
-      const Expr some = simplify(Expr(0) < extents_[n]);
+      if (std::any_of(lets_.begin(), lets_.end(), inside)) return false;
+      Substitution first;
+      for (const TileLoop& around : loops_) {
+        if (!inside(around)) continue;
+        if (!falls(extents_[n], around.var)) return false;
+        first[around.var.id()] = 0;
+      }
+      const Expr some = simplify(Expr(0) < substitute(extents_[n], first));
       if (!is_int(some, 1)) access.needed.push_back(some);
     }
+    return true;
   }
 
   bool classify_guards(TileAccess& access, const std::vector<Var>& reductions) const {
@@ -193,6 +225,29 @@ class AccessCollector {
   std::vector<Binding> lets_;
 };
 
+// The loops that a subscript tells apart: each steps over all that those of smaller steps reach together.
+std::unordered_set<uint64_t> told_apart(const Linear& form, const std::vector<TileLoop>& loops) {
+  std::vector<std::pair<int64_t, const TileLoop*>> steps;
+  for (const Term& t : form.terms) {
+    const auto* var = as<VarRef>(t.atom);
+    const auto loop = std::find_if(loops.begin(), loops.end(), [&](const TileLoop& l) {
+      return var ? l.var == var->var : uses_var(t.atom, l.var);
+    });
+    if (loop == loops.end() || loop->extent <= 1) continue;
+    if (!var) return {};
+    steps.emplace_back(std::abs(t.factor), &*loop);
+  }
+  std::sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::unordered_set<uint64_t> apart;
+  int64_t reached = 0;
+  for (const auto& [step, loop] : steps) {
+    if (step <= reached) return {};
+    reached += step * (loop->extent - 1);
+    apart.insert(loop->var.id());
+  }
+  return apart;
+}
+
 }  // namespace
 
 std::optional<Expr> at_first(const Expr& guard, const std::vector<Var>& variables) {
@@ -232,10 +287,12 @@ std::optional<TileShape> tile_shape(const TileAccess& access) {
   Bounds tile;
   for (const TileLoop& l : access.loops) tile[l.var.id()] = {0, l.extent - 1};
   TileShape out;
+  std::unordered_set<uint64_t> apart;
   for (const Expr& subscript : access.at) {
     Linear base, offset;
     Interval range = Interval::point(0);
     const Linear form = decompose(simplify(subscript));
+    apart.merge(told_apart(form, access.loops));
     base.constant = form.constant;
     for (const Term& t : form.terms) {
       const auto used = used_vars(t.atom);
@@ -252,6 +309,8 @@ std::optional<TileShape> tile_shape(const TileAccess& access) {
     out.offset.push_back(build(offset, 1));
     out.shape.push_back(range.hi - range.lo + 1);
   }
+  out.once = std::all_of(access.loops.begin(), access.loops.end(),
+                         [&](const TileLoop& l) { return l.extent <= 1 || apart.count(l.var.id()); });
   return out;
 }
 

@@ -40,6 +40,7 @@ bool same_tile(const TileAccess&, const TileAccess&);
 struct TileShape {
   std::vector<ir::Expr> base, offset;
   std::vector<int64_t> shape;
+  bool once = true;  // no two iterations of the tile's loops touch the same element
 };
 std::optional<TileShape> tile_shape(const TileAccess&);
 

@@ -9,7 +9,7 @@
 #include "src/ir/simplify.h"
 #include "te/dtype.h"
 #include "te/ops/nan.h"
-#include "te/ops/windows.h"
+#include "te/ops/pool_windows.h"
 
 namespace tw::te::ops {
 namespace {
@@ -23,7 +23,7 @@ struct Sweep {
   std::vector<IterVar> over;
   std::vector<Expr> shape;
 
-  Sweep(const Site& site, const Tensor& x, std::vector<size_t> spatial, const WindowOptions& options)
+  Sweep(const Site& site, const Tensor& x, std::vector<size_t> spatial, const PoolWindowOptions& options)
       : dimensions(std::move(spatial)), windows(windows_of(site, x, dimensions, options)), shape(x.shape()) {
     for (size_t d = 0; d < windows.size(); ++d) {
       over.push_back(reduce_axis(0, windows[d].kernel, "r" + std::to_string(d), site.where));

@@ -1,4 +1,5 @@
-// Where windows lie over data: layouts, strides, padding, dilation; what convolutions and pooling share.
+// Where the windows of convolutions lie over data: layouts, strides, padding, dilation. pool_windows.h has those of
+// pooling.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Windows over the spatial dimensions of a tensor.
-#include "te/ops/windows.h"
+// The windows of pooling.
+#include "te/ops/pool_windows.h"
 
 #include <algorithm>
 
@@ -56,7 +56,7 @@ std::vector<int64_t> one_for_each(const Site& site, const std::string& option, c
 }
 
 std::vector<Windows> windows_of(const Site& site, const Tensor& x, const std::vector<size_t>& dimensions,
-                                const WindowOptions& o) {
+                                const PoolWindowOptions& o) {
   const size_t n = dimensions.size();
   const std::vector<int64_t> kernel = one_for_each(site, "kernel", o.kernel, n, 1);
   const std::vector<int64_t> stride = o.stride.empty() ? kernel : one_for_each(site, "stride", o.stride, n, 1);

@@ -1,4 +1,5 @@
-// Windows over the spatial dimensions of a tensor: where they lie, and what they read.
+// The windows of pooling: rounded up where asked, with axes that may stand anywhere. window.h has those of
+// convolutions.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ struct Windows {
   int64_t beyond() const { return (count - 1) * stride - before + reach() - extent; }
 };
 
-struct WindowOptions {
+struct PoolWindowOptions {
   std::vector<int64_t> kernel, stride, padding, dilation;
   bool ceil_mode = false;
 };
@@ -30,7 +31,7 @@ std::vector<int64_t> one_for_each(const Site&, const std::string& option, const 
                                   int64_t least);
 // The windows along each spatial dimension.
 std::vector<Windows> windows_of(const Site&, const Tensor& x, const std::vector<size_t>& dimensions,
-                                const WindowOptions&);
+                                const PoolWindowOptions&);
 
 // x with as much of `value` around it as the windows reach beyond; x itself where they stay inside.
 Tensor padded(const Site&, const Tensor& x, const std::vector<size_t>& dimensions, const std::vector<Windows>&,

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "src/runtime/argument_file.h"
 #include "src/runtime/compare.h"
@@ -49,18 +50,12 @@ class Measurement {
   explicit Measurement(const RunRequest& request)
       : request_(request),
         inputs_(request.inputs_path, request.args),
-        reference_(request.reference_path, request.args) {
-    for (size_t i = 0; i < request.args.size(); ++i) {
-      buffers_.push_back(std::make_unique<GuardedBuffer>(request.args[i].bytes(), i));
-      if (!request.args[i].written) buffers_.back()->fill(inputs_.argument(i));
-      data_.push_back(buffers_.back()->data());
-    }
-    poison(kFirstPoison);
-  }
+        reference_(request.reference_path, request.args),
+        made_(request.args.size()) {}
 
   // Runs the candidate's code from here on.
   bool load();
-  bool pack();
+  bool prepare();
   bool check_first_run();
   void time();
   const RunResult& result() const { return result_; }
@@ -71,28 +66,24 @@ class Measurement {
     result_.detail = std::move(detail);
     return false;
   }
-  std::string place(size_t i) const { return "argument " + std::to_string(i + 1) + " (" + request_.args[i].name + ")"; }
+  std::string place(size_t i) const {
+    return "argument " + std::to_string(i + 1) + " (" + request_.args[i].name + ")" + (made_[i] ? ", packed" : "");
+  }
+  bool prepare(size_t i, const KernelSpecs& specs);
+  bool pack(size_t i, const std::string& packer);
   void poison(uint8_t byte);
   bool run_once();
   double timed_run();
   bool check(uint8_t poisoned_with);
+  bool unchanged(size_t input) const;
   bool check_output(size_t i, uint8_t poisoned_with);
   double warm_up();
   Timing repeated(double one);
 
-  // An input in the layout that the candidate wants for it.
-  struct PackedInput {
-    size_t argument;
-    std::unique_ptr<GuardedBuffer> buffer;
-    uint64_t made;  // a digest of what the packing kernel wrote
-  };
-  bool pack(size_t argument, const ArgSpec& packed, const std::string& packer);
-  bool check_packed(const PackedInput& input);
-
   const RunRequest& request_;
   ArgumentFile inputs_, reference_;
-  std::vector<std::unique_ptr<GuardedBuffer>> buffers_;
-  std::vector<PackedInput> packed_;
+  std::vector<std::unique_ptr<GuardedBuffer>> buffers_;  // what the kernel gets, packed where it wants that
+  std::vector<std::optional<uint64_t>> made_;            // of a packed input a digest of what the packing kernel wrote
   std::vector<void*> data_;
   void* library_ = nullptr;
   KernelFn fn_ = nullptr;
@@ -112,30 +103,40 @@ bool Measurement::load() {
   return fn_ || fail(RunStatus::kLoadFailed, "no symbol " + kernel_symbol(request_.kernel));
 }
 
-// Once, before anything is timed: the caller of the kernel does it as rarely.
-bool Measurement::pack() {
-  const auto* descriptor =
-      static_cast<const tw_kernel_descriptor*>(dlsym(library_, descriptor_symbol(request_.kernel).c_str()));
-  if (!descriptor) return true;  // made by hand
-  const Result<KernelSpecs> specs = specs_of(*descriptor);
-  if (!specs) return fail(RunStatus::kLoadFailed, specs.error().what);
-  for (size_t i = 0; i < std::min(specs->packers.size(), buffers_.size()); ++i)
-    if (!specs->packers[i].empty() && !pack(i, specs->args[i], specs->packers[i])) return false;
+bool Measurement::prepare() {
+  KernelSpecs specs;  // empty of a kernel that was made by hand
+  const void* descriptor = dlsym(library_, descriptor_symbol(request_.kernel).c_str());
+  if (descriptor) {
+    Result<KernelSpecs> described = specs_of(*static_cast<const tw_kernel_descriptor*>(descriptor));
+    if (!described) return fail(RunStatus::kLoadFailed, described.error().what);
+    specs = std::move(*described);
+  }
+  for (size_t i = 0; i < request_.args.size(); ++i)
+    if (!prepare(i, specs)) return false;
+  poison(kFirstPoison);
   return true;
 }
 
-bool Measurement::pack(size_t argument, const ArgSpec& packed, const std::string& packer) {
+bool Measurement::prepare(size_t i, const KernelSpecs& specs) {
+  const bool packed = i < specs.packers.size() && !specs.packers[i].empty();
+  buffers_.push_back(std::make_unique<GuardedBuffer>((packed ? specs.args[i] : request_.args[i]).bytes(), i));
+  data_.push_back(buffers_[i]->data());
+  if (packed) return pack(i, specs.packers[i]);
+  if (!request_.args[i].written) buffers_[i]->fill(inputs_.argument(i));
+  return true;
+}
+
+// Before anything is timed: the caller of the kernel does it once. The packing kernel reads the file, which nobody can
+// write.
+bool Measurement::pack(size_t i, const std::string& packer) {
   const auto fn = reinterpret_cast<KernelFn>(dlsym(library_, kernel_symbol(packer).c_str()));
   if (!fn) return fail(RunStatus::kLoadFailed, "no symbol " + kernel_symbol(packer));
-  auto buffer = std::make_unique<GuardedBuffer>(packed.bytes(), buffers_.size() + argument);
-  buffer->poison(kFirstPoison);
-  void* const data[] = {buffers_[argument]->data(), buffer->data()};
+  buffers_[i]->poison(kFirstPoison);
+  void* const data[] = {const_cast<void*>(inputs_.argument(i)), buffers_[i]->data()};
   const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data};
   if (const int32_t code = fn(&args, host_context()); code != 0)
     return fail(RunStatus::kCrashed, packer + " returned code " + std::to_string(code));
-  data_[argument] = buffer->data();
-  const uint64_t made = digest(*buffer);
-  packed_.push_back({argument, std::move(buffer), made});
+  made_[i] = digest(*buffers_[i]);
   return true;
 }
 
@@ -161,21 +162,18 @@ bool Measurement::check_output(size_t i, uint8_t poisoned_with) {
   return fail(RunStatus::kWrongAnswer, place(i) + (untouched ? " was not written" : ": " + wrong));
 }
 
-bool Measurement::check_packed(const PackedInput& input) {
-  if (const std::string damage = input.buffer->damage(); !damage.empty())
-    return fail(RunStatus::kWrongAnswer, place(input.argument) + ", packed: memory outside it was written, " + damage);
-  return input.made == digest(*input.buffer) ||
-         fail(RunStatus::kWrongAnswer, place(input.argument) + ", packed, is an input and was written");
+bool Measurement::unchanged(size_t input) const {
+  const GuardedBuffer& buffer = *buffers_[input];
+  return made_[input] ? *made_[input] == digest(buffer)
+                      : std::memcmp(buffer.data(), inputs_.argument(input), buffer.bytes()) == 0;
 }
 
 bool Measurement::check(uint8_t poisoned_with) {
-  for (const PackedInput& input : packed_)
-    if (!check_packed(input)) return false;
   for (size_t i = 0; i < buffers_.size(); ++i)
     if (const std::string damage = buffers_[i]->damage(); !damage.empty())
       return fail(RunStatus::kWrongAnswer, place(i) + ": memory outside it was written, " + damage);
   for (size_t i = 0; i < buffers_.size(); ++i)
-    if (!request_.args[i].written && std::memcmp(buffers_[i]->data(), inputs_.argument(i), buffers_[i]->bytes()) != 0)
+    if (!request_.args[i].written && !unchanged(i))
       return fail(RunStatus::kWrongAnswer, place(i) + " is an input and was written");
   for (size_t i = 0; i < buffers_.size(); ++i)
     if (request_.args[i].written && !check_output(i, poisoned_with)) return false;
@@ -263,7 +261,7 @@ int serve(int channel) {
   Measurement measurement(*request);
   forbid_new_processes();
   say(Stage::kStarted, measurement.result());
-  if (measurement.load() && measurement.pack() && measurement.check_first_run()) {
+  if (measurement.load() && measurement.prepare() && measurement.check_first_run()) {
     say(Stage::kChecked, measurement.result());
     measurement.time();
   }

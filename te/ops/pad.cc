@@ -9,14 +9,11 @@
 #include "src/ir/simplify.h"
 #include "te/dtype.h"
 #include "te/ops/axes.h"
+#include "te/ops/sides.h"
 #include "tensorwright/ops/shape.h"
 
 namespace tw::te::ops {
 namespace {
-
-struct Sides {
-  int64_t before, behind;
-};
 
 // For each axis; given are those of the last ones.
 std::vector<Sides> sides_of(const Site& site, const Tensor& x, const PadOptions& o) {
@@ -26,7 +23,7 @@ std::vector<Sides> sides_of(const Site& site, const Tensor& x, const PadOptions&
                 "before and behind must be equally many, at most " + std::to_string(x.rank()) + ", not " +
                     std::to_string(n) + " and " + std::to_string(o.behind.size()),
                 {describe("x", x), "one for each axis, or for the last ones"});
-  std::vector<Sides> sides(x.rank(), Sides{0, 0});
+  std::vector<Sides> sides(x.rank());
   for (size_t d = 0; d < n; ++d) {
     Sides& s = sides[x.rank() - n + d];
     s = {o.before[d], o.behind[d]};
@@ -49,17 +46,6 @@ void expect_elements(const Site& site, const Tensor& x, const std::vector<Sides>
                       std::to_string(most) + ", not " + std::to_string(*n),
                   {describe("x", x)});
   }
-}
-
-Expr constant_around(const Tensor& x, const std::vector<Sides>& sides, std::vector<Expr> at, const Expr& value) {
-  std::vector<Expr> conditions;
-  for (size_t d = 0; d < sides.size(); ++d) {
-    const auto [before, behind] = sides[d];
-    if (before > 0) conditions.push_back(at[d] >= Expr(before));
-    if (behind > 0) conditions.push_back(at[d] < plus(x.shape()[d], before));
-    if (before > 0) at[d] = at[d] - Expr(before);
-  }
-  return conditions.empty() ? x(at) : if_then_else(te::all(conditions), x(at), value);
 }
 
 // The place in x that stands at place i of the result.
@@ -97,13 +83,12 @@ Tensor pad(const Tensor& x, PadOptions options, SourceLine where) {
   const std::vector<Sides> sides = sides_of(site, x, options);
   if (!constant) expect_elements(site, x, sides, options.mode);
   if (constant && x.dtype().is_storage()) expect_number(site, "x", x);
+  if (constant) return surrounded(site, x, sides, padding_of(site, x, options.value), options.name);
   std::vector<Expr> shape;
   for (size_t d = 0; d < x.rank(); ++d) shape.push_back(plus(x.shape()[d], sides[d].before + sides[d].behind));
-  const Expr value = constant ? padding_of(site, x, options.value) : Expr();
   return compute(
       shape,
       [&](const std::vector<Var>& i) {
-        if (constant) return constant_around(x, sides, exprs(i), value);
         std::vector<Expr> at;
         for (size_t d = 0; d < i.size(); ++d)
           at.push_back(repeated(i[d], x.shape()[d], sides[d], options.mode == "reflect"));

@@ -43,18 +43,6 @@ std::vector<size_t> spatial_dimensions(const Site& site, const Tensor& x, const 
   return dimensions;
 }
 
-std::vector<int64_t> one_for_each(const Site& site, const std::string& option, const std::vector<int64_t>& given,
-                                  size_t n, int64_t least) {
-  if (given.size() != 1 && given.size() != n)
-    site.refuse(ErrorKind::kArgument,
-                option + " must be one number or " + std::to_string(n) + ", not " + std::to_string(given.size()));
-  for (const int64_t value : given)
-    if (value < least)
-      site.refuse(ErrorKind::kArgument,
-                  option + " must be at least " + std::to_string(least) + ", not " + std::to_string(value));
-  return given.size() == n ? given : std::vector<int64_t>(n, given[0]);
-}
-
 std::vector<Windows> windows_of(const Site& site, const Tensor& x, const std::vector<size_t>& dimensions,
                                 const PoolWindowOptions& o) {
   const size_t n = dimensions.size();
@@ -92,28 +80,14 @@ std::vector<Windows> windows_of(const Site& site, const Tensor& x, const std::ve
 
 Tensor padded(const Site& site, const Tensor& x, const std::vector<size_t>& dimensions, const std::vector<Windows>& all,
               const Expr& value, const std::string& name) {
-  std::vector<Expr> shape = x.shape();
+  std::vector<Sides> sides(x.rank());
   bool inside = true;
   for (size_t d = 0; d < all.size(); ++d) {
     const int64_t beyond = std::max<int64_t>(all[d].beyond(), 0);
-    shape[dimensions[d]] = all[d].extent + all[d].before + beyond;
+    sides[dimensions[d]] = {all[d].before, beyond};
     inside = inside && all[d].before == 0 && beyond == 0;
   }
-  if (inside) return x;
-  return compute(
-      shape,
-      [&](const std::vector<Var>& i) {
-        std::vector<Expr> at = exprs(i), conditions;
-        for (size_t d = 0; d < all.size(); ++d) {
-          const Windows& w = all[d];
-          Expr& place = at[dimensions[d]];
-          if (w.before > 0) conditions.push_back(place >= Expr(w.before));
-          if (w.beyond() > 0) conditions.push_back(place < Expr(w.before + w.extent));
-          if (w.before > 0) place = place - Expr(w.before);
-        }
-        return if_then_else(te::all(conditions), x(at), value);
-      },
-      name, {}, site.where);
+  return inside ? x : surrounded(site, x, sides, value, name);
 }
 
 }  // namespace tw::te::ops

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "te/ops/axes.h"
+#include "te/ops/sides.h"
 
 namespace tw::te::ops {
 
@@ -26,9 +27,6 @@ struct PoolWindowOptions {
 
 // The spatial dimensions of x by its layout, "" with channels last. `spatial` is their number; 0: what the rank says.
 std::vector<size_t> spatial_dimensions(const Site&, const Tensor& x, const std::string& layout, size_t spatial);
-// One number for each of `n`; one given counts for all.
-std::vector<int64_t> one_for_each(const Site&, const std::string& option, const std::vector<int64_t>& given, size_t n,
-                                  int64_t least);
 // The windows along each spatial dimension.
 std::vector<Windows> windows_of(const Site&, const Tensor& x, const std::vector<size_t>& dimensions,
                                 const PoolWindowOptions&);

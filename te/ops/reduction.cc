@@ -47,6 +47,12 @@ Tensor reduced(const Site& site, const Tensor& x, const ReduceOptions& options, 
 
 Expr wide(const Expr& e) { return convert(accumulator(e.type()), e); }
 
+// Of a reduction that means nothing for a single element.
+Reduced points_of(const Site& site, const Tensor& x, const std::vector<int64_t>& axes, bool keepdims) {
+  if (x.rank() == 0) site.refuse(ErrorKind::kExpr, "x must have at least one dimension, not none");
+  return Reduced(x, axes_of(site, x.rank(), axes), keepdims);
+}
+
 struct Variance {
   Tensor squares;  // the sum of squared distances from the mean
   Reduced points;
@@ -57,8 +63,7 @@ Variance variance_of(const Site& site, const Tensor& x, const VarianceOptions& o
   expect_float(site, "x", x);
   if (options.correction < 0)
     site.refuse(ErrorKind::kArgument, "correction must not be negative, not " + std::to_string(options.correction));
-  Reduced points(x, axes_of(site, x.rank(), options.axis), options.keepdims);
-  if (points.over().empty()) site.refuse(ErrorKind::kExpr, "x must have at least one dimension, not none");
+  Reduced points = points_of(site, x, options.axis, options.keepdims);
   const auto stage = [&](const char* suffix, const std::function<Expr(const std::vector<Var>&)>& body) {
     return compute(points.shape(), body, name + suffix, {}, site.where);
   };
@@ -87,9 +92,8 @@ Tensor prod(const Tensor& x, ReduceOptions options, SourceLine where) {
 Tensor mean(const Tensor& x, AxisOptions options, SourceLine where) {
   const Site site{"mean", std::move(where)};
   expect_float(site, "x", x);
-  const Reduced points(x, axes_of(site, x.rank(), options.axis), options.keepdims);
+  const Reduced points = points_of(site, x, options.axis, options.keepdims);
   const std::string name = name_or(options.name, site);
-  if (points.over().empty()) site.refuse(ErrorKind::kExpr, "x must have at least one dimension, not none");
   const Tensor total = compute(
       points.shape(), [&](const std::vector<Var>& i) { return te::sum(wide(x(points.point(i))), points.over()); },
       name + "_sum", {}, site.where);
@@ -103,8 +107,7 @@ namespace {
 
 Tensor extreme(const Site& site, const Tensor& x, const AxisOptions& options, bool largest) {
   expect_number(site, "x", x);
-  const Reduced points(x, axes_of(site, x.rank(), options.axis), options.keepdims);
-  if (points.over().empty()) site.refuse(ErrorKind::kExpr, "x must have at least one dimension, not none");
+  const Reduced points = points_of(site, x, options.axis, options.keepdims);
   return compute(
       points.shape(),
       [&](const std::vector<Var>& i) { return extreme_or_nan(largest, x(points.point(i)), points.over()); },
@@ -124,9 +127,8 @@ Tensor min(const Tensor& x, AxisOptions options, SourceLine where) {
 Tensor logsumexp(const Tensor& x, AxisOptions options, SourceLine where) {
   const Site site{"logsumexp", std::move(where)};
   expect_float(site, "x", x);
-  const Reduced points(x, axes_of(site, x.rank(), options.axis), options.keepdims);
+  const Reduced points = points_of(site, x, options.axis, options.keepdims);
   const std::string name = name_or(options.name, site);
-  if (points.over().empty()) site.refuse(ErrorKind::kExpr, "x must have at least one dimension, not none");
   const Tensor largest = compute(
       points.shape(), [&](const std::vector<Var>& i) { return te::max(wide(x(points.point(i))), points.over()); },
       name + "_max", {}, site.where);

@@ -3,35 +3,13 @@
 
 #include <algorithm>
 
-#include "te/ops/axes.h"
-#include "te/promote.h"
+#include "te/ops/sides.h"
 
 namespace tw::te::ops {
 namespace {
 
 bool any(const std::vector<int64_t>& values) {
   return std::any_of(values.begin(), values.end(), [](int64_t v) { return v != 0; });
-}
-
-// One value for all dimensions, or one for each.
-std::vector<int64_t> each(const Site& site, const char* option, const std::vector<int64_t>& values, size_t spatial,
-                          int64_t least) {
-  if (values.size() != 1 && values.size() != spatial)
-    site.refuse(ErrorKind::kArgument, std::string(option) + " must be one number or " + std::to_string(spatial) +
-                                          ", one for each spatial dimension, not " + std::to_string(values.size()));
-  for (const int64_t value : values)
-    if (value < least)
-      site.refuse(ErrorKind::kArgument, std::string(option) + " must be at least " + std::to_string(least) + ", not " +
-                                            std::to_string(value));
-  return values.size() == spatial ? values : std::vector<int64_t>(spatial, values[0]);
-}
-
-// Where an element of the padded data lies in the data itself.
-Expr inside(const Expr& place, int64_t before, int64_t behind, const Expr& extent) {
-  std::vector<Expr> conditions;
-  if (before > 0) conditions.push_back(place >= Expr(before));
-  if (behind > 0) conditions.push_back(place < plus(extent, before));
-  return conditions.empty() ? Expr() : all(std::move(conditions));
 }
 
 }  // namespace
@@ -81,17 +59,18 @@ std::vector<Expr> Window::results(const Site& site, const std::vector<Expr>& dat
 
 Window window(const Site& site, const std::vector<int64_t>& extent, const WindowOptions& options) {
   const size_t n = extent.size();
-  Window w{extent, each(site, "stride", options.stride, n, 1), each(site, "dilation", options.dilation, n, 1), {}, {}};
+  Window w{extent,
+           one_for_each(site, "stride", options.stride, n, 1),
+           one_for_each(site, "dilation", options.dilation, n, 1),
+           {},
+           {}};
   for (const int64_t e : extent)
     if (e < 1) site.refuse(ErrorKind::kExpr, "the window must have at least one element, not " + std::to_string(e));
-  if (options.padding.size() == 2 * n) {
-    each(site, "padding", {options.padding.begin(), options.padding.begin() + static_cast<int64_t>(n)}, n, 0);
-    each(site, "padding", {options.padding.begin() + static_cast<int64_t>(n), options.padding.end()}, n, 0);
-    w.before.assign(options.padding.begin(), options.padding.begin() + static_cast<int64_t>(n));
-    w.behind.assign(options.padding.begin() + static_cast<int64_t>(n), options.padding.end());
-  } else {
-    w.before = w.behind = each(site, "padding", options.padding, n, 0);
-  }
+  const bool both_ends = options.padding.size() == 2 * n;
+  const std::vector<int64_t> padding = one_for_each(site, "padding", options.padding, both_ends ? 2 * n : n, 0);
+  const auto middle = padding.begin() + static_cast<int64_t>(n);
+  w.before.assign(padding.begin(), middle);
+  w.behind.assign(both_ends ? middle : padding.begin(), both_ends ? padding.end() : middle);
   return w;
 }
 
@@ -113,19 +92,9 @@ std::vector<std::string> axis_names(const Layout& layout) {
 Tensor padded(const Site& site, const Tensor& x, const Layout& layout, const Window& w, const Expr& value,
               const std::string& name) {
   if (!w.padded()) return x;
-  const size_t first = layout.first_spatial();
-  std::vector<Expr> shape = x.shape();
-  for (size_t d = 0; d < w.rank(); ++d) shape[first + d] = plus(shape[first + d], w.before[d] + w.behind[d]);
-  const auto body = [&](const std::vector<Var>& point) {
-    std::vector<Expr> at = exprs(point), conditions;
-    for (size_t d = 0; d < w.rank(); ++d) {
-      if (const Expr c = inside(point[first + d], w.before[d], w.behind[d], x.shape()[first + d]))
-        conditions.push_back(c);
-      if (w.before[d] > 0) at[first + d] = at[first + d] - Expr(w.before[d]);
-    }
-    return if_then_else(all(std::move(conditions)), x(std::move(at)), value);
-  };
-  return compute(std::move(shape), body, name, axis_names(layout), site.where);
+  std::vector<Sides> sides(x.rank());
+  for (size_t d = 0; d < w.rank(); ++d) sides[layout.first_spatial() + d] = {w.before[d], w.behind[d]};
+  return surrounded(site, x, sides, value, name, axis_names(layout));
 }
 
 }  // namespace tw::te::ops

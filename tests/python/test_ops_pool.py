@@ -112,7 +112,7 @@ def test_refusals():
         ops.max_pool2d(x, 2, padding=2)
     with pytest.raises(tw.ArgumentError, match=r"avg_pool2d: stride must be at least 1, not 0"):
         ops.avg_pool2d(x, 2, stride=0)
-    with pytest.raises(tw.ArgumentError, match=r"avg_pool2d: kernel must be one number or 2, not 3"):
+    with pytest.raises(tw.ArgumentError, match=r"avg_pool2d: kernel must be one number or 2, one for each dimension, not 3"):
         ops.avg_pool2d(x, (2, 2, 2))
     with pytest.raises(tw.ArgumentError, match=r"max_pool2d: layout must be NHWC or NCHW of 2 spatial dimensions, not NWC"):
         ops.max_pool2d(x, 2, layout="NWC")

@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,6 +85,13 @@ class Maker {
   std::map<uint64_t, Facts> facts_;  // by buffer
   std::set<std::string> features_;
 };
+
+// An operator of te/ops: a stage of this name.
+struct Stock {
+  const char* name;
+  bool (*draw)(Maker&, const Tensor&, const std::string& name);
+};
+bool draw_stock(Maker&, std::span<const Stock>, const Tensor&);  // one of them; stages_stock.cc
 
 inline Expr constant(double value, Type type) { return te::constant(value, to_string(type)); }
 inline std::vector<Expr> exprs(const Vars& vars) { return {vars.begin(), vars.end()}; }

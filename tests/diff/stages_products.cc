@@ -11,11 +11,6 @@ namespace {
 
 namespace ops = te::ops;
 
-struct Stock {
-  const char* name;
-  bool (*draw)(Maker&, const Tensor&, const std::string& name);
-};
-
 int64_t known(const Tensor& t, size_t d) { return Maker::size(t, d).value_or(0); }
 
 // Of sums of so many products, in the dtype of the result.
@@ -132,10 +127,7 @@ const Stock kStock[] = {
 
 bool stock_product(Maker& m, const Tensor& t) {
   if (t.dtype().is_bool()) return false;
-  const Stock& operation = kStock[m.random().below(static_cast<int64_t>(std::size(kStock)))];
-  if (!operation.draw(m, t, "K" + std::to_string(m.count()))) return false;
-  m.note(std::string("stock ") + operation.name);
-  return true;
+  return draw_stock(m, kStock, t);
 }
 
 }  // namespace tw::diff

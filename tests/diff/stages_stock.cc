@@ -11,11 +11,6 @@ namespace {
 
 namespace ops = te::ops;
 
-struct Stock {
-  const char* name;
-  bool (*draw)(Maker&, const Tensor&, const std::string& name);
-};
-
 int64_t axis_of(Maker& m, const Tensor& t) { return static_cast<int64_t>(m.dimension(t)); }
 
 int64_t known(const Tensor& t, int64_t axis) { return Maker::size(t, static_cast<size_t>(axis)).value_or(0); }
@@ -111,12 +106,16 @@ const Stock kStock[] = {{"extreme", extreme}, {"place", place},   {"softmax", so
 
 }  // namespace
 
+bool draw_stock(Maker& m, std::span<const Stock> operators, const Tensor& t) {
+  const Stock& one = operators[static_cast<size_t>(m.random().below(static_cast<int64_t>(operators.size())))];
+  if (!one.draw(m, t, "K" + std::to_string(m.count()))) return false;
+  m.note(std::string("stock ") + one.name);
+  return true;
+}
+
 bool stock(Maker& m, const Tensor& t) {
   if (t.rank() == 0) return false;
-  const Stock& operation = kStock[m.random().below(static_cast<int64_t>(std::size(kStock)))];
-  if (!operation.draw(m, t, "K" + std::to_string(m.count()))) return false;
-  m.note(std::string("stock ") + operation.name);
-  return true;
+  return draw_stock(m, kStock, t);
 }
 
 }  // namespace tw::diff

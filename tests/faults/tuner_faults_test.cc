@@ -24,6 +24,7 @@
 #include "tensorwright/build.h"
 #include "tests/faults/processes.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/vector_task.h"
 
 namespace tw::autotune {
 namespace {
@@ -35,18 +36,6 @@ constexpr const char *kRole = "TW_TEST_ROLE", *kObject = "TW_TEST_OBJECT", *kLog
 std::string setting(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-Task vector_task() {
-  const auto twice = [](Config& cfg) {
-    const te::Tensor x = te::placeholder({1000}, "float32", "x");
-    const te::Tensor y = te::compute({1000}, [&](te::Var i) { return x(i) * te::constant(2, "float32"); }, "y");
-    schedule::Schedule s({y});
-    cfg.define_split("tile", 1000, {.outputs = 3, .policy = SplitPolicy::kVerbose});
-    cfg.apply_split("tile", s, "y", "i");
-    return Scheduled{s, {x, y}};
-  };
-  return Task("twice", "[]", twice, Target::host());
 }
 
 // What candidates are told apart by: the end of their object.

@@ -15,6 +15,7 @@
 #include "src/runtime/builder.h"
 #include "tensorwright/autotune.h"
 #include "tests/unit/compile_c.h"
+#include "tests/unit/vector_task.h"
 
 namespace tw::autotune {
 namespace {
@@ -69,18 +70,6 @@ const bool kIsTest = [] {
   char* argv[] = {name, serve, nullptr};
   _exit(runtime::serve_builds(2, argv, build_badly));
 }();
-
-Task vector_task() {
-  const auto twice = [](Config& cfg) {
-    const te::Tensor x = te::placeholder({1000}, "float32", "x");
-    const te::Tensor y = te::compute({1000}, [&](te::Var i) { return x(i) * te::constant(2, "float32"); }, "y");
-    schedule::Schedule s({y});
-    cfg.define_split("tile", 1000, {.outputs = 3, .policy = SplitPolicy::kVerbose});
-    cfg.apply_split("tile", s, "y", "i");
-    return Scheduled{s, {x, y}};
-  };
-  return Task("twice", "[]", twice, Target::host());
-}
 
 // The builder of this process's tuner, while it lives.
 class FaultyBuilder {

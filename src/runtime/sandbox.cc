@@ -53,4 +53,9 @@ bool forbid_new_processes() {
   return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
 }
 
+bool can_forbid_new_processes() {
+  const unsigned verdict = SECCOMP_RET_KILL_PROCESS;
+  return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &verdict) == 0;
+}
+
 }  // namespace tw::runtime

@@ -8,4 +8,7 @@ namespace tw::runtime {
 // false where the kernel has no such filters.
 bool forbid_new_processes();
 
+// Whether it would succeed here.
+bool can_forbid_new_processes();
+
 }  // namespace tw::runtime

@@ -10,6 +10,7 @@
 
 #include "autotune/roofline.h"
 #include "src/runtime/cpu_quota.h"
+#include "src/runtime/sandbox.h"
 #include "src/runtime/thread_pool.h"
 #include "src/runtime/tool_path.h"
 #include "src/target/busy_clock.h"
@@ -153,6 +154,12 @@ Finding gpu() {
                             : "a driver without a device that works"};
 }
 
+Finding sandbox() {
+  if (runtime::can_forbid_new_processes()) return {State::kOk, "candidates can start no process"};
+  return {State::kWarn, "this kernel has no seccomp filters: a candidate that starts processes is not stopped",
+          "tune only what you trust"};
+}
+
 Finding scratch() {
   constexpr uintmax_t kLittle = 256u << 20;
   std::error_code failed;
@@ -189,9 +196,9 @@ struct Check {
   Finding (*look)();
 };
 const Check kChecks[] = {
-    {"LLVM", llvm},        {"XGBoost", xgboost},   {"workers", workers},     {"C compiler", c_compiler}, {"CPU", cpu},
-    {"clock", clock_rate}, {"governor", governor}, {"caches", caches},       {"threads", threads},       {"load", load},
-    {"GPU", gpu},          {"scratch", scratch},   {"measuring", measuring},
+    {"LLVM", llvm},        {"XGBoost", xgboost},   {"workers", workers}, {"C compiler", c_compiler}, {"CPU", cpu},
+    {"clock", clock_rate}, {"governor", governor}, {"caches", caches},   {"threads", threads},       {"load", load},
+    {"GPU", gpu},          {"sandbox", sandbox},   {"scratch", scratch}, {"measuring", measuring},
 };
 
 const char* word(State s) { return s == State::kOk ? "ok" : s == State::kWarn ? "warn" : "fail"; }

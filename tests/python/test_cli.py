@@ -161,7 +161,7 @@ class TestDoctor:
     def test_json(self):
         result = answer("doctor")
         checks = {c["name"]: c for c in result["checks"]}
-        assert {"LLVM", "workers", "CPU", "threads", "measuring"} <= set(checks)
+        assert {"LLVM", "workers", "CPU", "threads", "sandbox", "measuring"} <= set(checks)
         assert all(c["state"] in ("ok", "warn", "fail") and c["detail"] for c in checks.values())
         assert all(c["way_out"] or c["state"] == "ok" for c in checks.values())
         assert checks["measuring"]["state"] == "ok"

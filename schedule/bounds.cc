@@ -27,6 +27,12 @@ bool is_shifted(const StageNest& stage, const StageBounds& bounds, const SplitRe
          is_uneven(bounds, split) && check_shift(stage, split, {}).ok();
 }
 
+std::vector<ir::Expr> edges(const StageNest& stage, const StageBounds& bounds, AxisId axis) {
+  const Extent& extent = stage.axes[axis].extent;
+  if (is_padded(stage, axis) || (ir::is_int(bounds.lo[axis], 0) && bounds.extent[axis] == extent)) return {};
+  return {bounds.index[axis] >= ir::Expr(0), bounds.index[axis] < extent.expr()};
+}
+
 namespace {
 
 void derive_extents(const StageNest& stage, StageBounds& bounds) {

@@ -40,6 +40,10 @@ std::pair<Extent, Extent> split_extents(const Extent& n, const SplitRelation&);
 bool is_shifted(const StageNest&, const StageBounds&, const SplitRelation&);
 bool is_uneven(const StageBounds&, const SplitRelation&);
 
+// What must hold along a data axis so that what the loops compute lies inside the stage; nothing where it is padded
+// there or the region is the stage itself.
+std::vector<ir::Expr> edges(const StageNest&, const StageBounds&, AxisId axis);
+
 // The required region of an attached stage, from its readers' bounds.
 void infer_region(const LoopNest&, const Placement&, const NestBounds&, int stage, std::vector<ir::Expr>& lo,
                   std::vector<Extent>& extent);

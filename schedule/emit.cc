@@ -116,12 +116,8 @@ class Emitter {
       add_condition(stage, stage.bounds.value[split->parent] < stage.bounds.extent[split->parent].expr(),
                     !stage.nest.axes[split->parent].reduction);
     }
-    for (int d = 0; d < stage.nest.data_rank; ++d) {
-      if (is_padded(stage.nest, d)) continue;
-      if (ir::is_int(stage.bounds.lo[d], 0) && stage.bounds.extent[d] == stage.nest.axes[d].extent) continue;
-      add_condition(stage, stage.bounds.index[d] >= ir::Expr(0), true);
-      add_condition(stage, stage.bounds.index[d] < stage.nest.axes[d].extent.expr(), true);
-    }
+    for (AxisId d = 0; d < stage.nest.data_rank; ++d)
+      for (const ir::Expr& edge : edges(stage.nest, stage.bounds, d)) add_condition(stage, edge, true);
     if (int scan = placed_.scan[stage.id]; scan != kNone)  // what depends on a state begins after the given states
       add_condition(stage, stage.bounds.index[0] >= te::first_time(*nest_.stage(scan).op->scan()), true);
     if (const Slide& slide = kept_.slide(stage.id); slide.kind == SlideKind::kRolling)

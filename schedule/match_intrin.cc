@@ -96,11 +96,10 @@ class Matcher {
 
   // A region that is larger than the stage is guarded, and no guard may stand inside of the intrinsic.
   Status check_edges() const {
-    for (int d = 0; d < stage_.data_rank; ++d) {
+    for (AxisId d = 0; d < stage_.data_rank; ++d) {
       const Axis& axis = stage_.axes[d];
-      if (is_padded(stage_, d) || (ir::is_int(bounds_.lo[d], 0) && bounds_.extent[d] == axis.extent)) continue;
-      for (const ir::Expr& holds : {bounds_.index[d] >= ir::Expr(0), bounds_.index[d] < axis.extent.expr()}) {
-        const ir::Expr guard = simple(holds);
+      for (const ir::Expr& edge : edges(stage_, bounds_, d)) {
+        const ir::Expr guard = simple(edge);
         if (ir::is_int(guard, 1) || ir::can_prove(guard, all_.ranges, all_.facts)) continue;
         const auto used = ir::used_vars(guard);
         for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position)

@@ -60,6 +60,13 @@ class Cumulative {
     return convert(type_, x_(at));
   }
 
+  // The first element; of an axis that may turn out to be empty only where there is one.
+  Expr beginning(const std::vector<Var>& point) const {
+    const Expr& extent = x_.shape()[axis_];
+    if (ir::as_int(extent)) return element(0, point);
+    return if_then_else(extent > Expr(0), element(0, point), ir::identity_of(op_, type_));
+  }
+
   Tensor running(const std::string& name, const std::string& prefix) const {
     const Tensor state =
         placeholder(time_first_, dtype_name(type_), prefix + "_state", std::vector<Expr>{}, site_.where);
@@ -67,7 +74,7 @@ class Cumulative {
     first[0] = 1;
     const std::vector<std::string> axes = {"t"};
     const Tensor init =
-        compute(first, [&](const std::vector<Var>& i) { return element(0, i); }, prefix + "_init", axes, site_.where);
+        compute(first, [&](const std::vector<Var>& i) { return beginning(i); }, prefix + "_init", axes, site_.where);
     const Tensor update = compute(
         time_first_,
         [&](const std::vector<Var>& i) {

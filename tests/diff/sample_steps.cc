@@ -50,12 +50,12 @@ bool Stepper::shares_bytes() const {
   return !program.ok() && program.error().what.find("must store whole bytes") != std::string::npos;
 }
 
+// Steps behind a parallel loop may rest on it: transform_layout makes new loops where it finds no annotation.
 void Stepper::make_serial() {
-  std::vector<Step> steps = schedule_.steps();
-  const size_t all = steps.size();
-  std::erase_if(steps, [](const Step& step) { return std::holds_alternative<schedule::Parallel>(step.kind); });
-  sample_.refused += static_cast<int>(all - steps.size());
-  schedule_ = Schedule::from_steps(sample_.outputs, steps).value_or_throw();
+  Schedule serial(sample_.outputs);
+  for (const Step& step : schedule_.steps())
+    if (std::holds_alternative<schedule::Parallel>(step.kind) || !serial.try_apply(step).ok()) ++sample_.refused;
+  schedule_ = serial;
 }
 
 std::vector<std::string> Stepper::names(Phase phase) const {

@@ -40,6 +40,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"tile", 6, tensor_tile},
       {"stock", 10, stock},
       {"stock product", 8, stock_product},
+      {"stock row", 5, stock_row},
   };
   return table;
 }

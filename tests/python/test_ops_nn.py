@@ -137,6 +137,19 @@ def test_running_sums_and_products(axis):
     close(run(ops.cumsum, ones), np.arange(1, 3001).astype("float16")[None])
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("target", ["interp", "llvm -mcpu=native"])
+def test_running_sums_of_as_many_as_there_are(target, exclusive):
+    n = te.var("n")
+    X = te.placeholder((n,), dtype="int64", name="X")
+    Y = ops.cumsum(X, exclusive=exclusive)
+    f = tw.build(te.create_schedule(Y), [X, Y], target=target)
+    for count in (0, 1, 6):  # none: there is no first element to begin with
+        x, y = np.arange(1, count + 1), np.zeros(count, "int64")
+        f(x, y)
+        np.testing.assert_array_equal(y, x.cumsum() - x * exclusive)
+
+
 def test_refusals():
     x, whole = te.placeholder((4, 6), name="x"), te.placeholder((4, 6), "int32", "whole")
     with pytest.raises(tw.ExprError, match=r"sum: axis must name each dimension once, not 1 twice"):

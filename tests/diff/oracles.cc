@@ -41,8 +41,10 @@ std::string text_fault(const ir::Program& program) {
 
 std::string made(Trial& t) {
   for (const std::string& refusal : t.sample.refusals) return "refused: " + refusal;
-  const auto steps = schedule::steps_from_json(schedule::to_json(t.sample.steps));
+  const std::string json = schedule::to_json(t.sample.steps);
+  const auto steps = schedule::steps_from_json(json);
   if (!steps.ok()) return "JSON: " + steps.error().render();
+  if (schedule::to_json(*steps) != json) return "JSON: read as " + schedule::to_json(*steps) + ", not " + json;
   auto schedule = schedule::Schedule::from_steps(t.sample.outputs, *steps);
   if (!schedule.ok()) return "replay: " + schedule.error().render();
   auto program = schedule::to_ir(*schedule, t.sample.args, "kernel", t.sample.scalars);

@@ -1,9 +1,8 @@
 // How well candidates are ranked, from logs alone, and how fast: run by cost_model.py.
 //
-//   bench_cost_model LOG...    each task of the logs is held out once: the models have seen the other tasks, or
-//   nothing,
-//                              or a third of its own trials; the rest of its trials is ranked
 //   bench_cost_model           rates only
+//   bench_cost_model LOG...    and each task of the logs held out once: the models have seen the other tasks, or
+//                              nothing, or a third of its own trials; the rest of its trials is ranked
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -117,14 +116,16 @@ void time_proposals() {
   const Task task = matmul_task();
   const Machine machine = schedule::describe_machine(task.target(), host_hardware(), 2);
   size_t described = 0;
-  double steps = 0, seconds = 0;
+  double steps = 0, applying = 0, describing = 0;
   const auto describe_one = [&](uint64_t i) -> std::optional<Description> {
     ++described;
     const double begin = core_seconds();
     const Result<Scheduled> s = task.applied(i);
+    const double applied = core_seconds();
+    applying += applied - begin;
     if (!s) return std::nullopt;
     Description d = describe(s->schedule, machine);
-    seconds += core_seconds() - begin;
+    describing += core_seconds() - applied;
     steps += static_cast<double>(s->schedule.steps().size());
     return d;
   };
@@ -141,7 +142,9 @@ void time_proposals() {
   const auto n = static_cast<double>(described);
   std::printf("space of %llu points: %zu candidates of %.0f Steps\n",
               static_cast<unsigned long long>(task.space().size()), described, steps / n);
-  std::printf("features with Steps: %.1f us: %.0f candidates/s\n", seconds / n * 1e6, n / seconds);
+  std::printf("features: %.1f us: %.0f candidates/s\n", describing / n * 1e6, n / describing);
+  std::printf("template and Steps before them: %.1f us: %.0f candidates/s together\n", applying / n * 1e6,
+              n / (applying + describing));
   std::printf("proposals (features, model, mutation): %.0f candidates/s\n", n / whole);
 }
 

@@ -31,14 +31,14 @@ std::string buffer_name(const StageNest& stage, size_t output) {
   return stage.buffers.size() == 1 ? stage.name : stage.name + ".v" + std::to_string(output);
 }
 
-std::vector<std::string> reused_buffers(const LoopNest& nest) {
-  std::vector<std::string> reused;
+std::vector<std::string> changing_buffers(const LoopNest& nest) {
+  std::vector<std::string> changing;
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
-    if (stage.rolling == kNone && stage.double_buffered == kNone) continue;
-    for (size_t output = 0; output < stage.buffers.size(); ++output) reused.push_back(buffer_name(stage, output));
+    if (stage.rolling == kNone && stage.double_buffered == kNone && !stage.is_reduction()) continue;
+    for (size_t output = 0; output < stage.buffers.size(); ++output) changing.push_back(buffer_name(stage, output));
   }
-  return reused;
+  return changing;
 }
 
 Storage::Storage(const LoopNest& nest, const Placement& placed, const NestBounds& all, std::vector<Slide> slides,

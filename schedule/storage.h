@@ -21,8 +21,8 @@ using Arguments = std::unordered_map<int, std::vector<ir::Buffer>>;
 // Of the scratch of an output: the stage's, and of a tuple which component it holds.
 std::string buffer_name(const StageNest&, size_t output);
 
-// The buffers whose elements change their values, since their slots come round again.
-std::vector<std::string> reused_buffers(const LoopNest&);
+// The buffers whose elements change their values: of sums, and those whose slots come round again.
+std::vector<std::string> changing_buffers(const LoopNest&);
 
 class Storage {
  public:

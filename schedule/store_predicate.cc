@@ -33,6 +33,7 @@ Status check_predicates(const LoopNest& nest, const Placement& placed, const std
     const StageNest& stage = nest.stage(i);
     if (!stage.store_predicate || !placed.live(i)) continue;
     std::string whole = stage.output ? "it is an output" : "";  // else who reads it without saying what of it
+    if (stage.op->scan()) whole = "its updates read the times before";
     for (int reader : placed.readers[i])
       if (nest.stage(reader).op->external()) whole = nest.stage(reader).name + " is an extern stage";
     if (!whole.empty()) {

@@ -417,7 +417,7 @@ class Stage:
 
         Parameters: predicate, a condition over the axes of the stage's definition.
         Raises: ScheduleError if it is no condition over these axes, or if it isn't proved that it holds wherever the stage is
-        read (an output is read everywhere); judged with the whole nest.
+        read (an output is read everywhere, and a scan by its updates); judged with the whole nest.
 
         >>> C = te.compute((10, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> s = te.create_schedule(C)

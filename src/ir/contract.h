@@ -23,8 +23,8 @@ namespace tw::ir {
 bool verifies();
 
 // ok when the program keeps the contract, or is not run. A program as to_ir gives it also gives each element one value,
-// but for the buffers named in `reused` (InterpOptions).
+// but for the buffers named in `changing` (InterpOptions).
 enum class Stage : uint8_t { kScheduled, kLowered };
-Status check_contract(const Program&, Stage, const std::vector<std::string>& reused = {});
+Status check_contract(const Program&, Stage, const std::vector<std::string>& changing = {});
 
 }  // namespace tw::ir

@@ -98,8 +98,8 @@ void execute(const Program& program, std::span<const InterpBuffer> buffers, cons
   const std::unordered_set<uint64_t> updated =
       options.check_one_value ? updated_buffers(program.body) : std::unordered_set<uint64_t>();
   for (const Buffer& b : preparation.buffers()) {
-    const bool reused = std::ranges::find(options.reused, b.name()) != options.reused.end();
-    const bool one_value = options.check_one_value && !updated.contains(b.id()) && !reused;
+    const bool changing = std::ranges::find(options.changing, b.name()) != options.changing.end();
+    const bool one_value = options.check_one_value && !updated.contains(b.id()) && !changing;
     state.memories.emplace_back(b.name(), b.element(), options.check_unwritten, races, one_value);
   }
   for (size_t i = 0; i < buffers.size(); ++i) {

@@ -25,10 +25,11 @@ struct InterpOptions {
   bool check_races = true;
   // The contract of bounds inference, for programs as to_ir gives them: outputs are written whole, and an element is
   // given one value only. A buffer that some store updates (its value reads the element that it writes) may change, and
-  // so may those of these names: rolling and double buffers, whose slots come round again. What the passes from
-  // `accumulators` on make of a reduction does not show that any more.
+  // so may those of these names: rolling and double buffers, whose slots come round again, and sums, as a condition in
+  // the value may write the element's subscripts in another way. What the passes from `accumulators` on make of a
+  // reduction does not show that any more.
   bool check_one_value = false;
-  std::vector<std::string> reused = {};
+  std::vector<std::string> changing = {};
   std::vector<uint64_t> scalars = {};  // of the program, in order: the low bytes hold a value of the scalar's type
   int64_t max_steps = 0;               // stop with a Diagnostic after so many stores; 0: no limit
 };

@@ -177,7 +177,7 @@ Result<Memory> interpret(const ir::Program& program, const Memory& inputs, const
 }
 
 ir::InterpOptions contract(const schedule::LoopNest& nest) {
-  return {.check_one_value = true, .reused = schedule::reused_buffers(nest)};
+  return {.check_one_value = true, .changing = schedule::changing_buffers(nest)};
 }
 
 }  // namespace tw::diff

@@ -272,6 +272,9 @@ TEST_F(Interpreter, FindsElementsThatAreGivenTwoValues) {
   EXPECT_EQ(message(checked(twice)), "");
   EXPECT_FAULT(checked(loop(i, 2, loop(j, 8, store(B, {j}, load(A, {i}))))), "B[0] is written twice");
   EXPECT_FAULT(checked(loop(j, 7, store(B, {j}, f32(1)))), "B[7] of an output is never written");
+  EXPECT_EQ(message(run(program({{A}, {B, true}}, loop(i, 2, loop(j, 8, store(B, {j}, load(A, {i}))))),
+                        {bytes_of(a), bytes_of(b)}, {.check_one_value = true, .changing = {"B"}})),
+            "");
   const Stmt sum = loop(i, 8, seq({store(B, {i}, f32(0)), loop(j, 8, store(B, {i}, load(B, {i}) + load(A, {j})))}));
   EXPECT_EQ(message(checked(sum)), "");
   const Stmt scan = loop(i, 8, store(B, {i}, select(Expr(i) < 1, f32(0), load(B, {max(Expr(i) - 1, 0)}) + f32(1))));

@@ -44,6 +44,22 @@ TEST(Scan, WhatDependsOnTheStateIsComputedAtItsTime) {
             "        S[t, i1.o * 4 + i1.i] = select(t < 1, init[t, i1.o * 4 + i1.i], update[0, i1.i])\n");
 }
 
+TEST(Scan, APredicateMayNotLeaveOutWhatTheUpdatesRead) {
+  const Tensor X = te::placeholder({5, 8}, "float32", "X"), state = te::placeholder({5, 8}, "float32", "state");
+  const Tensor init = te::compute({1, 8}, [&](Var t, Var i) { return X(0, i); }, "init");
+  const Tensor update =
+      te::compute({5, 8}, [&](Var t, Var i) { return plus(state(plus(t, -1), i), X(t, i)); }, "update");
+  const Tensor S = te::scan({init}, {update}, {state}, "S")[0];
+  const Tensor C = te::compute({5, 4}, [&](Var t, Var i) { return S(t, i); }, "C");
+  Schedule s({C});
+  s.apply(SetStorePredicate{"S", "i1 < 4"});
+  const Status checked = s.check();
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().what,
+            "set_store_predicate: condition must hold for every element of S that is read; its updates read the times "
+            "before");
+}
+
 TEST(Tuple, OldValuesAreReadBeforeNewOnesAreWritten) {
   te::Reducer argmax;
   argmax.combine = [](const std::vector<Var>& x, const std::vector<Var>& y) -> std::vector<Expr> {

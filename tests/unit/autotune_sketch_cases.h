@@ -1,6 +1,8 @@
 // Tensor expressions without schedules, and whether candidates of their automatic spaces compute the same.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include "autotune/rng.h"
@@ -131,8 +133,15 @@ struct Sampled {
   std::vector<std::string> wrong, refusals;
 };
 
+// TW_SAMPLES, of the differential test's 2,000, asks for a part of the candidates: builds with sanitizers are slow.
+inline int fewer(int count) {
+  const char* text = std::getenv("TW_SAMPLES");
+  return text ? std::max(1, static_cast<int>(count * std::min(1.0, std::atof(text) / 2000))) : count;
+}
+
 // Builds and runs `count` random candidates; the first is that of the mildest values.
 inline Sampled sample(const Args& args, int count, uint64_t seed = 1) {
+  count = fewer(count);
   const Task task = task_of(args);
   const ir::Program naive = te::naive_program(task.outputs(), args);
   std::vector<Bytes> data;

@@ -55,12 +55,12 @@ TEST(SketchContraction, TasksThatHaveNoSpaceAreRefused) {
   expect_refused({V, B}, "a tensor expression must have known extents to be tuned; one of V is n");
 }
 
-constexpr int kCandidates = 200;  // of each expression
+constexpr int kCandidates = 60;  // of each expression; the fuzzer draws thousands of others
 
 void expect_right(const Args& args, int count = kCandidates) {
   const Sampled sampled = sample(args, count);
   EXPECT_TRUE(sampled.wrong.empty()) << sampled.wrong.size() << " are wrong, as " << sampled.wrong[0];
-  EXPECT_LT(sampled.refused, count / 4) << sampled.refusals[0];
+  EXPECT_LT(sampled.refused, fewer(count) / 3) << sampled.refusals[0];
 }
 
 TEST(SketchContraction, MatmulOfOddSizes) { expect_right(matmul(37, 75, 41)); }

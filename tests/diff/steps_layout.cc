@@ -89,7 +89,7 @@ class Map {
 
 // Where only a part of the stage is kept, the map may not fit it.
 void transform_layout(Stepper& s, const std::string& name) {
-  const StageNest& stage = s.stage(name);
+  const StageNest stage = s.stage(name);  // as it is before the step
   if (stage.output || stage.layout || stage.op->shape().empty() || !stage.alignments.empty()) return;
   if (stage.op->scan() || stage.op->external() || (stage.op->dtype().bits == 4 && !stage.is_placeholder())) return;
   if (stage.op->shape().size() > 4) return;

@@ -17,20 +17,16 @@ void CEmitter::declare_elements(const ir::Buffer& buffer) {
 
 void CEmitter::emit_allocate(const ir::Allocate& alloc) {
   const ir::Buffer& buffer = alloc.buffer;
-  const std::string element = c_type(buffer.element());
+  const std::string element = c_type(buffer.element()), type = scratch_type(buffer);
   const auto elements = known_elements(buffer);
   const int64_t bytes = elements ? *elements * buffer.element().bytes() : 0;
-  const bool fits = elements && fits_on_stack(bytes, frame_.stack_bytes);
+  const bool is_vector = buffer.rank() == 2 && ir::is_int(buffer.shape()[0], 1);
+  const bool fits = is_vector || (elements && fits_on_stack(bytes, frame_.stack_bytes));
   declare_elements(buffer);
   if (buffer.scope() == ir::Scope::kLocal && fits) {
     const std::string name = names_.bind(buffer.id(), buffer.name());
-    if (buffer.rank() == 2) {
-      const int64_t vectors = *ir::as_int(buffer.shape()[0]), lanes = *ir::as_int(buffer.shape()[1]);
-      const std::string count = vectors == 1 ? "" : "[" + std::to_string(vectors) + "]";
-      line(vector_type(buffer.element(), static_cast<int>(lanes)) + " " + name + count + ";");
-    } else {
-      line(element + " " + name + "[" + std::to_string(std::max<int64_t>(*elements, 1)) + "];");
-    }
+    const int64_t count = buffer.rank() == 2 ? *ir::as_int(buffer.shape()[0]) : std::max<int64_t>(*elements, 1);
+    line(type + " " + name + (is_vector ? "" : "[" + std::to_string(count) + "]") + ";");
     frame_.stack_bytes += bytes;
     return emit(alloc.body);
   }
@@ -41,6 +37,12 @@ void CEmitter::emit_allocate(const ir::Allocate& alloc) {
   for (const ir::Expr& extent : buffer.shape())
     count = count.empty() ? emit_extent(extent) : helpers_.size("mul") + "(" + count + ", " + emit_extent(extent) + ")";
   emit_heap_scratch(alloc, helpers_.size("mul") + "(" + count + ", " + size + ")");
+}
+
+// Of a register tile (tiles.h) that of its vectors.
+std::string CEmitter::scratch_type(const ir::Buffer& buffer) {
+  if (buffer.scope() != ir::Scope::kLocal || buffer.rank() != 2) return c_type(buffer.element());
+  return vector_type(buffer.element(), static_cast<int>(*ir::as_int(buffer.shape()[1])));
 }
 
 // Sums and products, whatever the numbers are.
@@ -55,7 +57,7 @@ std::string CEmitter::emit_extent(const ir::Expr& extent) {
 
 void CEmitter::emit_heap_scratch(const ir::Allocate& alloc, const std::string& bytes) {
   const std::string name = names_.bind(alloc.buffer.id(), alloc.buffer.name());
-  line(c_type(alloc.buffer.element()) + "* restrict " + name + " = context->alloc(context, " + bytes + ");");
+  line(scratch_type(alloc.buffer) + "* restrict " + name + " = context->alloc(context, " + bytes + ");");
   leave_if(name + " == NULL", "TW_ERROR_OUT_OF_MEMORY");
   frame_.held.push_back(name);
   emit(alloc.body);

@@ -103,6 +103,7 @@ class CEmitter {
                           const std::vector<std::string>& opening);
   void declare_elements(const ir::Buffer& buffer);
   std::string emit_extent(const ir::Expr& extent);
+  std::string scratch_type(const ir::Buffer& buffer);
   void emit_evaluate(const ir::Expr& value);
   void emit_allocate(const ir::Allocate& alloc);
   void emit_heap_scratch(const ir::Allocate& alloc, const std::string& bytes);

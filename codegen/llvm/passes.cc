@@ -5,6 +5,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
@@ -16,6 +17,8 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace tw::codegen {
@@ -66,6 +69,39 @@ void without_library_extrema(llvm::Module& module) {
   }
 }
 
+// The only lane of a constant mask, if it has one.
+std::optional<unsigned> single_lane(const llvm::Constant& mask) {
+  std::optional<unsigned> found;
+  const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(mask.getType());
+  for (unsigned lane = 0; type && lane < type->getNumElements(); ++lane) {
+    const llvm::Constant* wanted = mask.getAggregateElement(lane);
+    if (!wanted || (!wanted->isOneValue() && !wanted->isNullValue())) return {};
+    if (wanted->isNullValue()) continue;
+    if (found) return {};
+    found = lane;
+  }
+  return found;
+}
+
+// LLVM 22 stores such a lane as wide as it was before a truncation (llvm-project issue 179489).
+void store_single_lanes(llvm::Module& module) {
+  std::vector<std::pair<llvm::IntrinsicInst*, unsigned>> found;
+  for (llvm::Function& function : module)
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+      auto* store = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+      if (!store || store->getIntrinsicID() != llvm::Intrinsic::masked_store) continue;
+      const auto* mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(store->arg_size() - 1));
+      if (const auto lane = mask ? single_lane(*mask) : std::nullopt) found.emplace_back(store, *lane);
+    }
+  for (const auto& [store, lane] : found) {
+    llvm::IRBuilder<> b(store);
+    llvm::Value* value = b.CreateExtractElement(store->getArgOperand(0), lane);
+    llvm::Value* place = b.CreateConstInBoundsGEP1_64(value->getType(), store->getArgOperand(1), lane);
+    b.CreateAlignedStore(value, place, llvm::Align(1))->copyMetadata(*store);
+    store->eraseFromParent();
+  }
+}
+
 }  // namespace
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level) {
@@ -87,6 +123,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level)
   all.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes()));
   all.run(module, modules);
   without_library_extrema(module);
+  store_single_lanes(module);
 }
 
 }  // namespace tw::codegen

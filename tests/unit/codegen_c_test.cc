@@ -181,6 +181,19 @@ TEST_F(CodegenC, ManyProgramsAreOneFile) {
   }
 }
 
+TEST_F(CodegenC, ATileThatIsTooLargeForTheStackKeepsItsVectors) {
+  constexpr const char* kText = R"(kernel k(A: float32[16], C: out float32[16]):
+  alloc t: float32[32768] local
+  for i in 0..2048:
+    t[i * 16 : 16] = A[0 : 16] * 2.0
+  C[0 : 16] = t[32752 : 16]
+)";
+  std::vector<float> in(16, 1.5f), out(16);
+  void* data[] = {in.data(), out.data()};
+  EXPECT_EQ(build(parse(kText), target("c -mcpu=native"))->kernel()->run(data), 0);
+  EXPECT_EQ(out[15], 3.0f);
+}
+
 TEST_F(CodegenC, LongSumsAndDiamondsCompile) {
   const ir::Buffer a("A", ir::Type::f(32), {16}, ir::Scope::kArgument),
       c("C", ir::Type::f(32), {16}, ir::Scope::kArgument);

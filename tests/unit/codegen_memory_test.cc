@@ -30,6 +30,14 @@ TEST(CodegenMemory, MaskedVectorsStopAtTheEnd) {
         70, 70);
 }
 
+TEST(CodegenMemory, TheOnlyLaneIsStoredAfterItIsNarrowed) {
+  const std::vector<int32_t> values{65537, 131074, 196611, 262148};
+  for (const char* lane : {"0", "1"})
+    expect_all_agree(parse("kernel k(A: int32[4], C: out int16[4]):\n  C[0 : 4] = int16(A[0 : 4]) where lanes(4) == " +
+                           std::string(lane) + "\n"),
+                     {bytes_of(values), Bytes(8, 7)});
+}
+
 TEST(CodegenMemory, EveryComparisonMakesAMask) {
   for (const char* mask : {"ramp(i * 8, 1, 8) < 13", "ramp(i * 8, 1, 8) <= 13", "ramp(i * 8, 1, 8) > 13",
                            "ramp(i * 8, 1, 8) >= 13", "13 > ramp(i * 8, 1, 8)", "13 <= ramp(i * 8, 1, 8)",

@@ -59,10 +59,10 @@ bool rms_norm(Maker& m, const Tensor& t, const std::string& name) {
 }
 
 bool group_norm(Maker& m, const Tensor& t, const std::string& name) {
-  const auto channels = t.rank() < 2 ? std::nullopt : Maker::size(t, 1);
-  if (!t.dtype().is_float() || m.facts(t).bound > kLargest || channels.value_or(0) == 0) return false;
+  const int64_t channels = t.rank() < 2 ? 0 : Maker::size(t, 1).value_or(0);
+  if (!t.dtype().is_float() || m.facts(t).bound > kLargest || channels == 0) return false;
   ops::GroupNormOptions options;
-  options.groups = *channels % 2 == 0 ? 2 : 1;
+  options.groups = channels % 2 == 0 ? 2 : 1;
   options.epsilon = kEpsilon;
   options.name = name;
   const double n = terms_of(m, t, 1);

@@ -86,6 +86,7 @@ class Writer {
 
   std::string name_axis(const std::string& stage, const std::string& axis) {
     const std::string plain = identifier(axis, false);
+    defined_.erase({stage, axis});
     return axes_[{stage, axis}] = unique(plain, tensor(stage) + "_" + plain);
   }
 
@@ -103,6 +104,8 @@ class Writer {
     std::vector<std::string> names;
     for (int a = reduction ? stage.data_rank : 0; a < stage.data_rank + (reduction ? stage.reduce_rank : 0); ++a)
       names.push_back(name_axis(stage_name, stage.axes[a].name));
+    for (int a = 0; a < stage.data_rank + stage.reduce_rank; ++a)
+      if ((a >= stage.data_rank) == reduction) defined_.insert({stage_name, stage.axes[a].name});
     line(targets(names) + " = " + subject(stage_name) + ".op." + (reduction ? "reduce_axis" : "axis"));
     return axes_.at({stage_name, name});
   }
@@ -111,6 +114,21 @@ class Writer {
     std::vector<std::string> out;
     for (const std::string& name : names) out.push_back(axis(stage, name));
     return out;
+  }
+
+  // The variables of the data axes of the definition: new ones, where one belongs to a loop by now.
+  std::vector<std::string> definition(const std::string& stage, const std::vector<std::string>& names) {
+    const auto is_loop = [&](const std::string& name) {
+      return axes_.contains({stage, name}) && !defined_.contains({stage, name});
+    };
+    if (std::none_of(names.begin(), names.end(), is_loop)) return axes(stage, names);
+    std::vector<std::string> made;
+    for (const std::string& name : names) {
+      const std::string plain = identifier(name, false);
+      made.push_back(unique(plain, tensor(stage) + "_" + plain));
+    }
+    line(targets(made) + " = " + subject(stage) + ".op.axis");
+    return made;
   }
 
   // ------------------------------------------------------------------------------------------------------------ Steps
@@ -194,11 +212,10 @@ class Writer {
   std::string call(const SetStorePredicate& s) {
     const StageNest& stage = nest_.stage(nest_.find_stage(s.stage));
     std::vector<std::string> names;
+    for (int d = 0; d < stage.data_rank; ++d) names.push_back(stage.axes[d].name);
+    const std::vector<std::string> texts = definition(s.stage, names);
     std::vector<ir::Var> variables;
-    for (int d = 0; d < stage.data_rank; ++d) {
-      names.push_back(stage.axes[d].name);
-      variables.emplace_back(axis(s.stage, names.back()), stage.axes[d].var.type());
-    }
+    for (size_t d = 0; d < texts.size(); ++d) variables.emplace_back(texts[d], stage.axes[d].var.type());
     const ir::Expr condition = ir::parse_expr(s.condition, names, variables).value_or_throw();
     return subject(s.stage) + ".set_store_predicate(" + condition_text(condition) + ")";
   }
@@ -247,6 +264,7 @@ class Writer {
   LoopNest nest_;
   std::map<std::string, std::string> tensors_;                       // stage -> variable
   std::map<std::pair<std::string, std::string>, std::string> axes_;  // stage, axis -> variable
+  std::set<std::pair<std::string, std::string>> defined_;  // of those the ones of the definition: the others are loops
   std::set<std::string> used_;
   std::string text_;
 };

@@ -111,6 +111,17 @@ def run(text, **names):
     return scope["s"]
 
 
+def test_to_python_writes_conditions_over_the_definition():
+    A = te.placeholder((8, 6), name="A")
+    B = te.compute((8, 6), lambda i, j: A[i, j] + 1, name="B")
+    C = te.compute((8, 4), lambda i, j: B[i, j] * 2, name="C")
+    s = te.create_schedule(C)
+    s[B].transform_layout(lambda i, j: [j // 2, j % 2, i])  # returns loops, of which one is called i
+    s[B].set_store_predicate(s[B].op.axis[1] < 5)
+    s[B].set_scope("local")
+    assert run(s.to_python(), C=C, B=B).steps == s.steps
+
+
 def test_to_python_names_variables_after_axes():
     A, B, C = matmul()
     s = te.create_schedule(C)

@@ -102,10 +102,10 @@ class Writer {
     if (id == kNone || id >= stage.data_rank + stage.reduce_rank) return quoted(name);
     const bool reduction = id >= stage.data_rank;
     std::vector<std::string> names;
-    for (int a = reduction ? stage.data_rank : 0; a < stage.data_rank + (reduction ? stage.reduce_rank : 0); ++a)
+    for (int a = reduction ? stage.data_rank : 0; a < stage.data_rank + (reduction ? stage.reduce_rank : 0); ++a) {
       names.push_back(name_axis(stage_name, stage.axes[a].name));
-    for (int a = 0; a < stage.data_rank + stage.reduce_rank; ++a)
-      if ((a >= stage.data_rank) == reduction) defined_.insert({stage_name, stage.axes[a].name});
+      defined_.insert({stage_name, stage.axes[a].name});
+    }
     line(targets(names) + " = " + subject(stage_name) + ".op." + (reduction ? "reduce_axis" : "axis"));
     return axes_.at({stage_name, name});
   }

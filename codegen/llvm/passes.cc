@@ -83,7 +83,7 @@ std::optional<unsigned> single_lane(const llvm::Constant& mask) {
   return found;
 }
 
-// LLVM 22 stores such a lane as wide as it was before a truncation (llvm-project issue 179489).
+// LLVM 22 stores such a lane as wide as it was before a truncation (llvm-project issue 179489). To go with LLVM 22.
 void store_single_lanes(llvm::Module& module) {
   std::vector<std::pair<llvm::IntrinsicInst*, unsigned>> found;
   for (llvm::Function& function : module)

@@ -60,12 +60,12 @@ constexpr int kCandidates = 60;  // of each expression; the fuzzer draws thousan
 void expect_right(const Args& args, int count = kCandidates) {
   const Sampled sampled = sample(args, count);
   EXPECT_TRUE(sampled.wrong.empty()) << sampled.wrong.size() << " are wrong, as " << sampled.wrong[0];
-  EXPECT_LT(sampled.refused, fewer(count) / 3) << sampled.refusals[0];
+  EXPECT_LT(sampled.refused, fewer(count) / 4) << sampled.refusals[0];
 }
 
 TEST(SketchContraction, MatmulOfOddSizes) { expect_right(matmul(37, 75, 41)); }
 TEST(SketchContraction, LongSumsInBlocks) { expect_right(matmul(70, 67, 1537)); }
-TEST(SketchContraction, FewOutputsOfLongSums) { expect_right(matmul(9, 21, 4500), 60); }
+TEST(SketchContraction, FewOutputsOfLongSums) { expect_right(matmul(9, 21, 4500)); }
 TEST(SketchContraction, TransposedWeights) { expect_right(matmul(21, 35, 19, true)); }
 TEST(SketchContraction, WeightsPackedAhead) { expect_right(matmul(21, 83, 19, false, true)); }
 TEST(SketchContraction, TransposedWeightsPackedAhead) { expect_right(matmul(21, 83, 19, true, true)); }
@@ -85,7 +85,7 @@ TEST(SketchContraction, StridedConvolution7x7) {
   expect_right(convolution({.size = 19, .in = 3, .out = 20, .kernel = 7, .stride = 2, .pad = 3, .batch = 2}));
 }
 TEST(SketchContraction, NarrowIntegersWithoutTheInstruction) {
-  expect_right(narrow(19, 53, 36, "uint8", "int8", "int32"), 60);
+  expect_right(narrow(19, 53, 36, "uint8", "int8", "int32"));
 }
 TEST(SketchContraction, NarrowIntegers) { expect_right(narrow(19, 64, 36, "uint8", "int8", "int32")); }
 TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 128, 38, "bfloat16", "bfloat16", "float32")); }

@@ -1,8 +1,6 @@
 // Builds and runs candidates.
 #include "autotune/measure.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -35,22 +33,13 @@ std::string one_line(std::string text) {
 
 }  // namespace
 
-ScratchFolder::ScratchFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "tensorwright-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) tune_error("no folder for candidates can be made at " + name);
-  path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
     : task_(task),
       options_(options),
       runner_(runner),
-      machine_(schedule::describe_machine(task.target(), host_hardware(), runtime::num_threads())) {
+      machine_(schedule::describe_machine(task.target(), host_hardware(), runtime::num_threads())),
+      folder_("tensorwright") {
+  if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
   const schedule::Schedule plain = codegen::rule_schedule(task.outputs(), task.target());
   Built reference;
   compile(Scheduled{plain, task.arguments()}, reference);

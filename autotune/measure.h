@@ -12,22 +12,10 @@
 #include "autotune/check_data.h"
 #include "autotune/prior.h"
 #include "src/runtime/builder.h"
+#include "src/support/temporary_folder.h"
 #include "tensorwright/autotune.h"
 
 namespace tw::autotune {
-
-// A folder for shared objects and data, removed at the end.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 struct Built {
   Trial trial;  // index, knobs and steps; status "build_failed" when there is no object
@@ -62,7 +50,7 @@ class Measurer {
   const TuneOptions& options_;
   runtime::Runner& runner_;
   const Machine machine_;
-  ScratchFolder folder_;
+  const support::TemporaryFolder folder_;  // of shared objects and data
   runtime::Builder builder_;
   CheckData data_;
   std::atomic<bool> stopped_ = false;

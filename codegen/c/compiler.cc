@@ -1,15 +1,13 @@
 #include "codegen/c/compiler.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <system_error>
 
 #include "src/support/subprocess.h"
+#include "src/support/temporary_folder.h"
 #include "src/target/c_compiler.h"
 
 namespace tw::codegen {
@@ -17,25 +15,6 @@ namespace tw::codegen {
 namespace {
 
 constexpr double kPatience = 600;  // seconds; thousands of unrolled statements take long
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code none;
-    std::string name = (std::filesystem::temp_directory_path(none) / "tensorwright_c_XXXXXX").string();
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  bool usable() const { return !path_.empty(); }
-  std::string operator/(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 Diagnostic cannot_compile(const std::string& what, std::vector<std::string> notes) {
   return Diagnostic{ErrorKind::kBuild, "build: " + what, {}, std::move(notes)};
@@ -91,7 +70,7 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
   if (compiler.empty())
     return cannot_compile("no C compiler was found",
                           {"target c needs cc, gcc or clang on the PATH, or its name in CC"});
-  const TemporaryFolder folder;
+  const support::TemporaryFolder folder("tensorwright-c");
   if (!folder.usable()) return cannot_compile("no temporary folder for the C compiler", {"TMPDIR may name one"});
   const std::string text = folder / "kernel.c";
   std::ofstream(text) << source;
@@ -109,7 +88,7 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
 
 Result<std::shared_ptr<void>> load_c(const std::string& source, const Target& target, int opt_level,
                                      const std::vector<std::string>& more) {
-  const TemporaryFolder folder;
+  const support::TemporaryFolder folder("tensorwright-c");
   if (!folder.usable()) return cannot_compile("no temporary folder for the C compiler", {"TMPDIR may name one"});
   const std::string path = folder / "kernel.so";
   TW_TRY([[maybe_unused]] Unit compiled, compile_c(source, target, opt_level, COutput::kShared, path, more));

@@ -104,6 +104,18 @@ int64_t known_extent(const Site& site, const std::string& argument, const Tensor
 
 Type accumulator(Type type) { return type.is_half() ? Type::f(32) : type; }
 
+std::vector<int64_t> one_for_each(const Site& site, const std::string& option, const std::vector<int64_t>& given,
+                                  size_t n, int64_t least) {
+  if (given.size() != 1 && given.size() != n)
+    site.refuse(ErrorKind::kArgument, option + " must be one number or " + std::to_string(n) +
+                                          ", one for each dimension, not " + std::to_string(given.size()));
+  for (const int64_t value : given)
+    if (value < least)
+      site.refuse(ErrorKind::kArgument,
+                  option + " must be at least " + std::to_string(least) + ", not " + std::to_string(value));
+  return given.size() == n ? given : std::vector<int64_t>(n, given[0]);
+}
+
 Expr number(Type type, const Expr& index) {
   return convert(type, ir::as_int(index) ? index : ir::cast(Type::i(64), index));
 }

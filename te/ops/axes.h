@@ -33,6 +33,10 @@ int64_t known_extent(const Site&, const std::string& argument, const Tensor&, si
 // What sums of this dtype are kept in: float32 for halves, else the dtype itself.
 Type accumulator(Type);
 
+// One number of an option for each of `n` dimensions; one given counts for all.
+std::vector<int64_t> one_for_each(const Site&, const std::string& option, const std::vector<int64_t>& given, size_t n,
+                                  int64_t least);
+
 // The value of an index as a number of this type.
 Expr number(Type, const Expr& index);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "te/ops/axes.h"
 #include "te/ops/sides.h"
 
 namespace tw::te::ops {

@@ -8,7 +8,7 @@ namespace tw::diff {
 
 struct Isolated {
   std::string text;   // what `work` returned
-  std::string death;  // "killed by SIGSEGV", "still running after 60 s"; "" when it returned
+  std::string death;  // "killed by SIGSEGV", "still running after 300 s"; "" when it returned
 };
 // The calling process must have one thread.
 Isolated in_own_process(const std::function<std::string()>& work, int seconds);

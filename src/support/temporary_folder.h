@@ -1,0 +1,24 @@
+// A folder for files of the moment.
+#pragma once
+
+#include <string>
+
+namespace tw::support {
+
+// Made where TMPDIR says, and removed with all that it holds when the object goes.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& prefix);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  bool usable() const { return !path_.empty(); }  // whether it could be made
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tw::support

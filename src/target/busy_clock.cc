@@ -7,7 +7,8 @@
 namespace tw::target {
 namespace {
 
-constexpr int kChain = 16, kTurns = 1 << 12, kRepeats = 64;  // 20 us each: most find the core undisturbed
+constexpr int kChain = 16, kTurns = 1 << 12;
+constexpr int kRepeats = 512;  // 20 us each: longer together than another process keeps the core
 
 // A chain of additions, one cycle each on every core that this runs on: the empty statement keeps the compiler from
 // joining two of them, and a register as the addend keeps the core from doing so.

@@ -4,7 +4,7 @@
 
 namespace tw::target {
 
-// Hertz, of the core that this thread runs on. Takes a millisecond; the second call and later ones give the first's answer.
+// Hertz, of the core that this thread runs on. Takes ten milliseconds; the second call and later ones give the first's answer.
 double busy_clock();
 
 }  // namespace tw::target

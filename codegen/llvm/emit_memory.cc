@@ -228,7 +228,10 @@ bool Emitter::emit_slot_store(const Memory& memory, Value* base, Value* at, llvm
   const int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements());
   if (!memory.slot) return false;
   if (const int count = prefix_lanes(mask)) {
-    b_.CreateAlignedStore(b_.CreateShuffleVector(value, lane_numbers(count, count, 0)), at, align);
+    // A vector of one lane is no type of a CPU: LLVM 19 fails to select it from a choice (llvm-project issue 117684).
+    Value* stored = count == 1 ? b_.CreateExtractElement(value, uint64_t{0})
+                               : b_.CreateShuffleVector(value, lane_numbers(count, count, 0));
+    b_.CreateAlignedStore(stored, at, align);
     return true;
   }
   if (!inside_slot(memory, base, lanes)) return false;

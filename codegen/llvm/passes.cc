@@ -40,6 +40,25 @@ llvm::FunctionPassManager function_passes() {
   return passes;
 }
 
+void run_passes(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  llvm::TargetLibraryInfoImpl library(llvm::Triple(module.getTargetTriple()));
+  library.disableAllFunctions();
+  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  llvm::ModulePassManager all;
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes()));
+  all.run(module, modules);
+}
+
 // A comparison and a choice of scalars, one of which is known not to be NaN, become fmaxf on the way to instructions,
 // and no kernel calls a math library. A freeze hides what is known; it costs nothing.
 void without_library_extrema(llvm::Module& module) {
@@ -105,24 +124,10 @@ void store_single_lanes(llvm::Module& module) {
 }  // namespace
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level) {
-  if (opt_level == 0) return;
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  llvm::TargetLibraryInfoImpl library(llvm::Triple(module.getTargetTriple()));
-  library.disableAllFunctions();
-  functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  llvm::ModulePassManager all;
-  all.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes()));
-  all.run(module, modules);
-  without_library_extrema(module);
+  if (opt_level > 0) {
+    run_passes(module, machine);
+    without_library_extrema(module);
+  }
   store_single_lanes(module);
 }
 

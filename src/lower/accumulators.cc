@@ -197,7 +197,7 @@ class Promoter {
     size_t first, last;
     bool initialised;  // the first member writes the whole tile and reads nothing of it
     Accumulator accumulator;
-    std::vector<Expr> needed;  // where one of these does not hold, the tile is not touched and may be unwritten
+    Expr needed;  // whether any of them touches the tile, which may be unwritten, or not there; null: one does
   };
 
   // The members around n that touch `buffer` by one tile only, if a reduction is among them.
@@ -215,12 +215,14 @@ class Promoter {
     };
     if (!fits(*accesses)) return std::nullopt;
     Run run{n, n, false, {}, tile.needed};
-    const auto restrict_to = [&](const std::vector<TileAccess>& list) {
-      for (const TileAccess& a : list)
-        if (!std::equal(run.needed.begin(), run.needed.end(), a.needed.begin(), a.needed.end(), ExprEqual()))
-          run.needed.clear();
+    const auto touch = [&](const std::vector<TileAccess>& list) {
+      for (const TileAccess& a : list) {
+        const bool asks = !!run.needed && !!a.needed;
+        if (asks && equal(run.needed, a.needed)) continue;
+        run.needed = asks ? run.needed || a.needed : Expr();
+      }
     };
-    restrict_to(*accesses);
+    touch(*accesses);
     const bool writes_all = accesses->size() == 1 && !tile.reads && !tile.repeats && !tile.conditional;
     if (!writes_all && !as<For>(members[n]) && !as<Store>(members[n])) return std::nullopt;  // first what is inside
     run.initialised = writes_all;
@@ -231,7 +233,7 @@ class Promoter {
       if (!more || !fits(*more)) break;
       if (more->empty()) continue;
       run.last = next;
-      restrict_to(*more);
+      touch(*more);
       reduction = reduction || reduces(*more);
     }
     if (!reduction) return std::nullopt;
@@ -283,7 +285,7 @@ class Promoter {
   }
 
   // The tile's loops around `acc[..] = C[..]` or `C[..] = acc[..]`.
-  Stmt copy(const Accumulator& acc, bool in, const std::vector<Expr>& needed) {
+  Stmt copy(const Accumulator& acc, bool in, const Expr& needed) {
     const Expr lanes = conjunction(lane_guards(acc.access.guards, acc.access.loops));
     Stmt s = in ? store(acc.buffer, acc.at({}), load(acc.original, acc.access.at, lanes))
                 : store(acc.original, acc.access.at, load(acc.buffer, acc.at({})));
@@ -294,7 +296,7 @@ class Promoter {
       const TileLoop& l = acc.access.loops[n];
       s = loop(l.var, l.extent, s, l.kind == ForKind::kVectorized ? l.kind : ForKind::kUnrolled);
     }
-    return refresh(needed.empty() ? s : if_then(conjunction(needed), s));
+    return refresh(needed ? if_then(needed, s) : s);
   }
 
   static bool on_lanes(const Expr& guard, const std::vector<TileLoop>& loops) {

@@ -148,12 +148,26 @@ class AccessCollector {
     }
     for (const Binding& let : lets_)
       if (in_subscripts(st, let.var)) return false;
-    return need_iterations(access, st) && classify_guards(access, reductions) && reads_only_here(st, access);
+    Ends ends;
+    return need_iterations(access, st, ends) && classify_guards(access, reductions, ends) &&
+           reads_only_here(st, access);
+  }
+
+  // The iteration that runs if any does: of some variables the first, of others the last.
+  struct Ends {
+    std::unordered_map<uint64_t, bool> last;
+
+    // False where the other end is wanted already.
+    bool want(const Var& v, bool end) { return last.emplace(v.id(), end).first->second == end; }
+  };
+
+  static void need(TileAccess& access, const Expr& condition) {
+    if (!is_int(condition, 1)) access.needed = both(access.needed, condition);
   }
 
   // False where whether any iteration runs cannot be asked before the first of them. An extent that never rises with
   // the loops around can: it is the largest at their first iterations.
-  bool need_iterations(TileAccess& access, const Store& st) const {
+  bool need_iterations(TileAccess& access, const Store& st, Ends& ends) const {
     for (size_t n = 0; n < loops_.size(); ++n) {
       if (loops_[n].extent >= 0 || in_subscripts(st, loops_[n].var)) continue;
       const auto inside = [&](const auto& bound) { return uses_var(extents_[n], bound.var); };
@@ -161,20 +175,20 @@ class AccessCollector {
       Substitution first;
       for (const TileLoop& around : loops_) {
         if (!inside(around)) continue;
-        if (!falls(extents_[n], around.var)) return false;
+        if (!falls(extents_[n], around.var) || !ends.want(around.var, false)) return false;
         first[around.var.id()] = 0;
       }
-      const Expr some = simplify(Expr(0) < substitute(extents_[n], first));
-      if (!is_int(some, 1)) access.needed.push_back(some);
+      need(access, simplify(Expr(0) < substitute(extents_[n], first)));
     }
     return true;
   }
 
-  bool classify_guards(TileAccess& access, const std::vector<Var>& reductions) const {
+  bool classify_guards(TileAccess& access, const std::vector<Var>& reductions, Ends& ends) const {
     const auto uses_one = [](const Expr& e, const auto& vars) {
       return std::any_of(vars.begin(), vars.end(), [&](const Var& v) { return uses_var(e, v); });
     };
     std::vector<Var> tile;
+    std::vector<Expr> on_reductions;
     for (const TileLoop& l : access.loops) tile.push_back(l.var);
     for (const Expr& condition : conditions_)
       for (const Expr& c : conjuncts(condition)) {
@@ -185,8 +199,46 @@ class AccessCollector {
         }
         if (uses_one(c, tile)) return false;
         access.conditional = true;
-        if (const auto first = at_first(c, reductions); first && !is_int(*first, 1)) access.needed.push_back(*first);
+        on_reductions.push_back(c);
       }
+    return need_one_of(access, std::move(on_reductions), reductions, ends);
+  }
+
+  // Asks whether the conditions hold together in some iteration: in the one towards which all of them come true. False
+  // where there is no such one, as they pull a variable to both ends.
+  bool need_one_of(TileAccess& access, std::vector<Expr> conditions, const std::vector<Var>& reductions,
+                   Ends& ends) const {
+    std::unordered_map<uint64_t, Expr> last;
+    for (size_t n = 0; n < loops_.size(); ++n) last[loops_[n].var.id()] = extents_[n] - Expr(1);
+    std::erase_if(conditions, [&](const Expr& c) {  // v < 3 makes the loop shorter
+      const auto* compare = as<Binary>(c);
+      const auto* v = compare && compare->op == BinOp::kLt ? as<VarRef>(compare->a) : nullptr;
+      const auto limit = v ? as_int(compare->b) : std::nullopt;
+      const auto before = limit ? as_int(simplify(last.at(v->var.id()))) : std::nullopt;
+      if (!before || *limit < 1) return false;
+      last[v->var.id()] = std::min(*before, *limit - 1);
+      return true;
+    });
+    for (const Expr& c : conditions) {
+      const auto* compare = as<Binary>(c);
+      if (!compare || (compare->op != BinOp::kLt && compare->op != BinOp::kLe)) return false;
+      const Expr room = compare->b - compare->a;
+      for (const Var& v : reductions) {
+        const auto rise = as_int(simplify(substitute(room, {{v.id(), Expr(v) + Expr(1)}}) - room));
+        if (!rise || (*rise != 0 && !ends.want(v, *rise > 0))) return false;
+      }
+    }
+    Substitution at;
+    for (const Var& v : reductions) {
+      const auto end = ends.last.find(v.id());
+      at[v.id()] = end != ends.last.end() && end->second ? last.at(v.id()) : Expr(0);
+    }
+    for (const Expr& c : conditions) {
+      const Expr there = simplify(substitute(c, at));
+      if (std::any_of(loops_.begin(), loops_.end(), [&](const TileLoop& l) { return uses_var(there, l.var); }))
+        return false;
+      need(access, there);
+    }
     return true;
   }
 

@@ -19,11 +19,11 @@ struct TileAccess {
   std::vector<TileLoop> loops;   // whose variables occur in the subscripts, from the outside in
   std::vector<ir::Expr> guards;  // conditions around that don't mention a reduction variable
   std::vector<ir::Expr> at;
-  bool reduces = false;          // the outermost loop on the way does not occur in the subscripts
-  bool repeats = false;          // some loop on the way does not
-  bool reads = false;            // the stored value reads the buffer
-  bool conditional = false;      // under a condition on a reduction variable
-  std::vector<ir::Expr> needed;  // without which no such condition holds, or no iteration runs
+  bool reduces = false;      // the outermost loop on the way does not occur in the subscripts
+  bool repeats = false;      // some loop on the way does not
+  bool reads = false;        // the stored value reads the buffer
+  bool conditional = false;  // under a condition on a reduction variable
+  ir::Expr needed;           // whether all such conditions hold in some iteration; null: they do
 };
 
 // `guard` where these variables are 0, if it holds nowhere unless it holds there: its smaller side rises with them.

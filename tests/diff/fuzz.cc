@@ -24,7 +24,7 @@ using Seconds = std::chrono::duration<double>;
 using Time = std::chrono::steady_clock::time_point;
 
 constexpr int64_t kBatch = 16;         // pairs that are compiled together
-constexpr int kLongestBatch = 120;     // seconds, then the worker counts as hung
+constexpr int kLongestBatch = 120;     // seconds, then its pairs are tried one by one
 constexpr int kLongestSample = 300;    // seconds, of which LLVM takes 40 for 5,000 lanes that are loaded one by one
 constexpr double kProgressEvery = 10;  // seconds
 
@@ -97,6 +97,7 @@ struct Worker {
   int pipe = -1;
   std::string partial;
   Time heard;
+  bool late = false;  // and therefore ended
 };
 
 class Fuzzer {
@@ -116,7 +117,7 @@ class Fuzzer {
           (options_.seconds > 0 && since(begin_) > options_.seconds))
         shared_->stop = true;
       for (size_t i = 0; i < workers_.size(); ++i)
-        if (workers_[i].pipe >= 0 && since(workers_[i].heard) > kLongestBatch) kill(workers_[i].process, SIGKILL);
+        if (workers_[i].pipe >= 0 && since(workers_[i].heard) > kLongestBatch) end(workers_[i]);
       if (progress_ && since(begin_) > next_progress_) show_progress();
     }
     result_.seconds = since(begin_);
@@ -138,7 +139,12 @@ class Fuzzer {
       _exit(0);
     }
     close(ends[1]);
-    workers_[i] = {child, ends[0], "", now()};
+    workers_[i] = {child, ends[0], "", now(), false};
+  }
+
+  static void end(Worker& worker) {
+    worker.late = true;
+    kill(worker.process, SIGKILL);
   }
 
   void work(Shared::Slot& slot, int out) {
@@ -201,7 +207,7 @@ class Fuzzer {
     result_.found.push_back(std::move(f));
   }
 
-  // A worker that died left a batch behind: each of its pairs is tried again, alone.
+  // A worker that died left a batch behind: each of its pairs is tried again, alone. Meanwhile nobody hears the others.
   void ended(size_t i) {
     Worker& worker = workers_[i];
     close(worker.pipe);
@@ -221,11 +227,12 @@ class Fuzzer {
         add({seed, result_.tally.pairs, {"crash", alone.death}, ""});
       }
     }
-    if (result_.found.size() == before)
+    if (result_.found.size() == before && !worker.late)
       add({seeds.empty() ? 0 : seeds[0],
            result_.tally.pairs,
            {"crash", "a worker was " + how + "; no pair of its batch does that alone"},
            ""});
+    for (Worker& other : workers_) other.heard = now();
     if (!shared_->stop && static_cast<int>(result_.found.size()) < options_.findings) start(i);
   }
 

@@ -151,6 +151,20 @@ TEST(CodegenMemory, MaskedTilesInSlots) {
   EXPECT_EQ(build(parse(apart), native())->source("llvm").find("alloca"), std::string::npos);
 }
 
+TEST(CodegenMemory, TheOnlyLaneOfAChoiceIsKeptInASlot) {
+  agree(R"(kernel k(A: float32[16], C: out float32[16]):
+  for i in 0..16:
+    alloc s: float32[4] local
+    alloc t: float32[4] local
+    s[0 : 4] = A[0 : 4]
+    t[0 : 4] = A[0 : 4]
+    let x = s[0 : 4 where lanes(4) < 1]
+    t[0 : 4] = select(x == 0.0, 0.0, 1.0 / s[0 : 4 where lanes(4) < 1 and x != 0.0]) where lanes(4) < 1
+    C[i] = t[0] + A[i]
+)",
+        16, 16);
+}
+
 TEST(CodegenMemory, ParallelBodiesSeeWhatStandsOutside) {
   agree(R"(kernel k(A: float32[64], C: out float32[64]):
   alloc g: float32[64] global

@@ -89,6 +89,23 @@ TEST(CodegenValues, DivisionByConstants) {
         check(type, [&](Expr a, Expr) { return ir::binary(op, a, ir::int_imm(a.type(), divisor)); });
 }
 
+TEST(CodegenValues, QuotientsOfShortVectorsTurnedRound) {
+  for (Type type : {Type::i(8), Type::u(8), Type::i(16)})
+    for (BinOp op : {BinOp::kTruncDiv, BinOp::kTruncMod, BinOp::kFloorDiv})
+      for (int lanes : {2, 4, 8}) {
+        const ir::Buffer a("A", type, {kElements}, ir::Scope::kArgument),
+            b("B", type, {kElements}, ir::Scope::kArgument), c("C", type, {kElements}, ir::Scope::kArgument);
+        const ir::Var i("i");
+        const Expr last = Expr(i) * Expr(lanes) + Expr(lanes - 1), at = ir::ramp(Expr(i) * Expr(lanes), 1, lanes);
+        const Expr turned = ir::load(a, {ir::ramp(last, -1, lanes)});
+        const Expr value = ir::binary(op, turned, ir::int_imm(turned.type(), 3)) * ir::load(b, {at});
+        const ir::Program p{
+            "k", {{a, false}, {b, false}, {c, true}}, ir::loop(i, kElements / lanes, ir::store(c, {at}, value))};
+        const Bytes out(static_cast<size_t>(kElements * type.bytes()));
+        expect_all_agree(p, {awkward(type, 1, 1), awkward(type, 2, 16), out});
+      }
+}
+
 TEST(CodegenValues, BitsAndShifts) {
   for (Type type : integer_types())
     for (BinOp op : {BinOp::kBitAnd, BinOp::kBitOr, BinOp::kBitXor, BinOp::kShl, BinOp::kShr})

@@ -142,6 +142,7 @@ class Rows {
  private:
   std::string name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
   std::string knob(const std::string& what) const { return root_.name + "." + what; }
+  int64_t last_extent() const { return root_.data[static_cast<size_t>(form_.inner.back())].extent; }
 
   void loops_of_rows();
   void loops_of_lanes();
@@ -171,12 +172,15 @@ std::string Rows::share(const std::string& rows) {
   return rows + ".i";
 }
 
-// Splits the axis into vectors, whose loop is put into the order, and gives the loop over their lanes.
+// Splits the axis into vectors, whose loop is put into the order, and gives the loop over their lanes. Rows as long as
+// the root's are split alike.
 std::string Rows::vectors(const std::string& stage, const Axis& axis, std::vector<std::string>& order) {
   const int64_t lanes = lanes_of(root_, sketch_.target);
   if (axis.extent <= lanes) return axis.name;
-  sketch_.cfg.define_knob(knob("lanes"), up_to(axis.extent, {4 * lanes, lanes, 2 * lanes, 8 * lanes, 16 * lanes}));
-  sketch_.step(schedule::Split{stage, axis.name, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
+  const bool alike = stage == root_.name || (!form_.inner.empty() && axis.extent == last_extent());
+  const std::string knob = (alike ? root_.name : stage) + ".lanes";
+  sketch_.cfg.define_knob(knob, up_to(axis.extent, {4 * lanes, lanes, 2 * lanes, 8 * lanes, 16 * lanes}));
+  sketch_.step(schedule::Split{stage, axis.name, sketch_.cfg.factor(knob), {}, ir::Tail::kAuto});
   order.push_back(axis.name + ".o");
   return axis.name + ".i";
 }

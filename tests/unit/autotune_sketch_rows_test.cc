@@ -37,6 +37,16 @@ Args like_softmax(int outer, int n, int inner) {
   return {A, B};
 }
 
+// The first of the columns of such a softmax: what is stored has longer rows than the output.
+Args first_columns(int rows, int n, int columns) {
+  const Tensor A = te::placeholder({rows, n}, "float32", "A");
+  const IterVar k = te::reduce_axis(0, n, "k");
+  const Tensor E = te::compute({rows, n}, [&](Var i, Var p) { return expensive(A(i, p)); }, "E");
+  const Tensor total = te::compute({rows}, [&](Var i) { return te::sum(E(i, k), {k}); }, "total");
+  const Tensor B = te::compute({rows, columns}, [&](Var i, Var p) { return E(i, p) * total(i); }, "B");
+  return {A, B};
+}
+
 // Like layer normalisation.
 Args like_layernorm(int rows, int n) {
   const Tensor A = te::placeholder({rows, n}, "float32", "A"), scale = te::placeholder({n}, "float32", "scale");
@@ -107,6 +117,7 @@ Args doubled(int rows, int n) {
 TEST(SketchRows, LikeSoftmax) { expect_right("rows", like_softmax(13, 37, 1)); }
 TEST(SketchRows, LikeSoftmaxOverChannels) { expect_right("rows", like_softmax(2, 7, 37)); }
 TEST(SketchRows, LikeLayerNormalisation) { expect_right("rows", like_layernorm(11, 70)); }
+TEST(SketchRows, StagesOfTwoLengths) { expect_right("rows", first_columns(13, 70, 37)); }
 TEST(SketchRows, SumsOfLongAndShortRows) {
   expect_right("rows", row_sums(9, 133));
   expect_right("rows", row_sums(50, 5));

@@ -68,7 +68,6 @@ void make_loops(const StageNest& stage, StageBounds& bounds, NestBounds& all) {
     ir::Var var(loop_name(stage.axes[leaf].name));
     all.ranges[var.id()] = iterations(extent, all.ranges);
     all.numbers[var.id()] = iterations(extent, all.numbers);
-    if (!extent.known()) all.facts.push_back(ir::Expr(var) < extent.expr());
     bounds.loop[leaf] = var;
     bounds.value[leaf] = var;
   }
@@ -94,6 +93,20 @@ void derive_values(const StageNest& stage, StageBounds& bounds, const ir::Bounds
     ir::Expr from = axis < stage.data_rank ? bounds.lo[axis] : stage.axes[axis].min.expr();
     bounds.index.push_back(ir::simplify(from + bounds.value[axis], ranges));
   }
+}
+
+std::vector<ir::Expr> facts_about(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
+  std::vector<ir::Expr> facts;
+  auto open = static_cast<int>(nest.stage(i).leaves.size());
+  for (int stage = i; stage != kNone; open = placed.level[stage] + 1, stage = placed.parent[stage]) {
+    const StageBounds& bounds = all.stages[stage];
+    for (int position = 0; position < open; ++position) {
+      const AxisId leaf = nest.stage(stage).leaves[position];
+      if (bounds.loop[leaf] && !bounds.extent[leaf].known())
+        facts.push_back(ir::Expr(bounds.loop[leaf]) < bounds.extent[leaf].expr());
+    }
+  }
+  return facts;
 }
 
 }  // namespace
@@ -122,6 +135,7 @@ NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
     make_loops(stage, bounds, all);
     derive_values(stage, bounds, all.ranges);
     all.stages[i] = std::move(bounds);
+    all.stages[i].facts = facts_about(nest, placed, all, i);
   }
   return all;
 }

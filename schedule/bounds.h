@@ -21,13 +21,13 @@ struct StageBounds {
   std::vector<ir::Var> loop;    // per axis: the variable of its loop; empty unless a leaf of an extent other than 1
   std::vector<ir::Expr> value;  // per axis: its value in terms of loop variables; of root axes counted from lo
   std::vector<ir::Expr> index;  // per root axis: its value in the stage's definition
+  std::vector<ir::Expr> facts;  // of the loops in which the stage's body stands, against extents that are no numbers
 };
 
 struct NestBounds {
   std::vector<StageBounds> stages;  // of live stages
   ir::Bounds ranges;                // of all loop variables and of the variables of extents
   ir::Bounds numbers;               // the same without ends that stand for "as large as extents may be"
-  std::vector<ir::Expr> facts;      // loop variables against extents that are no numbers
 };
 
 NestBounds infer_bounds(const LoopNest&, const Placement&);

@@ -134,7 +134,7 @@ class Emitter {
 
   void add_condition(Stage& stage, const ir::Expr& holds, bool data) const {
     Condition condition{ir::simplify(holds, all_.ranges), 0, data};
-    if (ir::is_int(condition.holds, 1) || ir::can_prove(condition.holds, all_.ranges, all_.facts)) return;
+    if (ir::is_int(condition.holds, 1) || ir::can_prove(condition.holds, all_.ranges, stage.bounds.facts)) return;
     auto used = ir::used_vars(condition.holds);
     for (size_t position = 0; position < stage.nest.leaves.size(); ++position) {
       const ir::Var& var = stage.bounds.loop[stage.nest.leaves[position]];

@@ -100,7 +100,7 @@ class Matcher {
       const Axis& axis = stage_.axes[d];
       for (const ir::Expr& edge : edges(stage_, bounds_, d)) {
         const ir::Expr guard = simple(edge);
-        if (ir::is_int(guard, 1) || ir::can_prove(guard, all_.ranges, all_.facts)) continue;
+        if (ir::is_int(guard, 1) || ir::can_prove(guard, all_.ranges, bounds_.facts)) continue;
         const auto used = ir::used_vars(guard);
         for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position)
           if (const ir::Var& var = bounds_.loop[stage_.leaves[position]]; var && used.contains(var.id()))

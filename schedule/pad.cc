@@ -101,8 +101,8 @@ class Reads {
 
   bool within(const ir::Expr& value, const ir::Expr& extent) const {
     const ir::Expr at = ir::simplify(value, all_.ranges);
-    return ir::can_prove(at >= ir::Expr(0), all_.ranges, all_.facts) &&
-           ir::can_prove(at < extent, all_.ranges, all_.facts);
+    const std::vector<ir::Expr>& facts = all_.stages[stage_].facts;
+    return ir::can_prove(at >= ir::Expr(0), all_.ranges, facts) && ir::can_prove(at < extent, all_.ranges, facts);
   }
 
   const LoopNest& nest_;
@@ -140,7 +140,7 @@ ir::Expr defined_part(const LoopNest& nest, const Placement& placed, const NestB
   ir::Expr inside;
   const auto require = [&](const ir::Expr& condition) {
     const ir::Expr holds = ir::simplify(condition, all.ranges);
-    if (ir::can_prove(holds, all.ranges, all.facts)) return;
+    if (ir::can_prove(holds, all.ranges, all.stages[i].facts)) return;
     inside = inside ? inside && holds : holds;
   };
   for (AxisId d = 0; d < stage.data_rank; ++d) {

@@ -232,6 +232,8 @@ class Fuzzer {
            result_.tally.pairs,
            {"crash", "a worker was " + how + "; no pair of its batch does that alone"},
            ""});
+    if (result_.found.size() == before && progress_)
+      std::fprintf(stderr, "a batch took more than %d s; each of its pairs ended alone\n", kLongestBatch);
     for (Worker& other : workers_) other.heard = now();
     if (!shared_->stop && static_cast<int>(result_.found.size()) < options_.findings) start(i);
   }

@@ -1,4 +1,6 @@
 // Values: how each kind of expression is written.
+#include <cmath>
+
 #include "codegen/c/emitter.h"
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
@@ -13,6 +15,17 @@ using ir::Type;
 namespace {
 
 bool is_leaf(const Expr& e) { return ir::as<ir::VarRef>(e) || ir::as<ir::IntImm>(e) || ir::as<ir::FloatImm>(e); }
+
+// x of x * -1, -1 * x, x / -1 and -0.0 - x; none where the binary is no negative.
+Expr negated_by(const ir::Binary& binary) {
+  const auto is = [](const Expr& e, double value) {
+    const auto* imm = ir::as<ir::FloatImm>(e);
+    return imm && imm->value == value && std::signbit(imm->value);
+  };
+  if (is(binary.b, -1) && (binary.op == BinOp::kMul || binary.op == BinOp::kDiv)) return binary.a;
+  if (is(binary.a, -1) && binary.op == BinOp::kMul) return binary.b;
+  return is(binary.a, -0.0) && binary.op == BinOp::kSub ? binary.b : Expr();
+}
 
 bool narrow(Type type) { return !type.is_bool() && type.is_integer() && type.bits < 32; }
 bool long_integer(Type type) { return type.is_integer() && type.bits == 64; }
@@ -110,6 +123,9 @@ CText CEmitter::emit_binary(const ir::Binary& binary, Type type, Need need) {
 }
 
 CText CEmitter::emit_infix(const ir::Binary& binary, Need need) {
+  // gcc makes -(a * b) - c of the negative of a fused a * b + c, wherever that comes from: 0 where it should be -0.
+  if (const Expr value = fuses_ ? negated_by(binary) : Expr())
+    return {call_text(helpers_.negative(value.type()), {value})};
   struct Row {
     BinOp op;
     const char* text;

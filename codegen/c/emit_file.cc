@@ -77,8 +77,9 @@ std::string CEmitter::vector_type(ir::Type element, int lanes) {
   return name;
 }
 
-void CEmitter::find_written(const ir::Program& program) {
+void CEmitter::look_through(const ir::Program& program) {
   written_.clear();
+  fuses_ = false;
   ir::walk(
       program.body,
       [&](const ir::Stmt& s) {
@@ -88,13 +89,14 @@ void CEmitter::find_written(const ir::Program& program) {
       [&](const ir::Expr& e) {
         if (const auto* address = ir::as<ir::Address>(e); address && address->written)
           written_.insert(address->buffer.id());
+        if (const auto* call = ir::as<ir::Call>(e); call && call->fn == ir::Fn::kFma) fuses_ = true;
         return true;
       });
 }
 
 void CEmitter::emit_kernel(const ir::Program& program) {
   kernel_name_ = runtime::kernel_symbol(program.name);
-  find_written(program);
+  look_through(program);
   externs_ = ir::extern_symbols(program);
   frame_ = Frame{};
   lines_.clear();

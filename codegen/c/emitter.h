@@ -115,7 +115,7 @@ class CEmitter {
   void emit_descriptor(const ir::Program& program, const Target& target);
   std::string vector_type(ir::Type element, int lanes);
   std::string pointer(const ir::Buffer& buffer) const;  // to it: "const float*"
-  void find_written(const ir::Program& program);
+  void look_through(const ir::Program& program);        // for written_ and fuses_
 
   // Lines of the function under construction.
   void line(const std::string& text);
@@ -157,6 +157,7 @@ class CEmitter {
   std::unordered_map<const ir::ExprNode*, bool> may_fault_;
   std::unordered_map<uint64_t, int64_t> elements_;  // of buffers in scope, where constant
   std::unordered_set<uint64_t> written_;            // buffers that the program stores to
+  bool fuses_ = false;                              // whether it has fused multiply-adds
   std::unordered_set<uint64_t> int_vars_;           // lane numbers: int in C
   std::vector<ir::Expr> kept_;                      // made here; the maps above know nodes by address
   ir::Bounds bounds_;

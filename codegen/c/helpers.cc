@@ -58,6 +58,14 @@ std::string Helpers::integer_abs(Type type) {
   return add("abs_" + type_suffix(type), type, c_type(type) + " a", "  return a < 0 ? -a : a;\n");
 }
 
+std::string Helpers::negative(Type type) {
+  const Type bits = Type::u(type.bits);
+  const std::string there = reinterpret(type, bits), back = reinterpret(bits, type);
+  return add(
+      "negative_" + type_suffix(type), type, c_type(type) + " x",
+      "  return " + back + "(" + there + "(x) ^ " + (type.bits == 32 ? "0x80000000" : "0x8000000000000000") + ");\n");
+}
+
 // Truncates, saturates at the ends of the type, 0 for NaN. The bounds are exact in `from`, or round away from 0.
 std::string Helpers::float_to_integer(Type from, Type to) {
   const std::string t = c_type(to);

@@ -18,6 +18,7 @@ class Helpers {
   std::string min_max(ir::BinOp op, ir::Type type);
   std::string division(ir::BinOp op, ir::Type type);
   std::string integer_abs(ir::Type type);
+  std::string negative(ir::Type type);  // of float or double
   std::string float_to_integer(ir::Type from, ir::Type to);
   std::string half_cast(ir::Type from, ir::Type to);
   std::string reinterpret(ir::Type from, ir::Type to);

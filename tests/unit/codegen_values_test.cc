@@ -3,6 +3,7 @@
 #include <functional>
 #include <random>
 
+#include "codegen/c/backend.h"
 #include "tests/unit/run_program.h"
 
 namespace tw {
@@ -129,6 +130,26 @@ TEST(CodegenValues, FloatArithmetic) {
       check(type, [&](Expr a, Expr) { return ir::call(fn, {a}); });
     if (native().has("fma")) check(type, [&](Expr a, Expr b) { return ir::call(Fn::kFma, {a, b, a}); });
   }
+}
+
+// gcc turns the sum of a fused multiply-add round together with its sign, and loses the sign of a zero.
+TEST(CodegenValues, NegativesOfFusedMultiplyAdds) {
+  if (!native().has("fma")) GTEST_SKIP() << "skipped: this CPU has no fused multiply-add";
+  std::vector<Target> targets = {native()};
+  if (codegen::has_c_compiler()) targets.push_back(target("c -mcpu=native"));
+  for (const Target& on : targets)
+    for (Type type : {Type::f(32), Type::f(64)}) {
+      const auto fma = [](Expr a, Expr b) { return ir::call(Fn::kFma, {a, b, a}); };
+      const auto real = [&](Expr like, double value) {
+        const Expr scalar = ir::float_imm(type, value);
+        return like.type().lanes == 1 ? scalar : ir::broadcast(scalar, like.type().lanes);
+      };
+      check(type, [&](Expr a, Expr b) { return fma(a, b) * real(a, -1); }, on);
+      check(type, [&](Expr a, Expr b) { return real(a, -1) * fma(a, b); }, on);
+      check(type, [&](Expr a, Expr b) { return ir::binary(BinOp::kDiv, fma(a, b), real(a, -1)); }, on);
+      check(type, [&](Expr a, Expr b) { return real(a, -0.0) - fma(a, b); }, on);
+      check(type, [&](Expr a, Expr b) { return ir::call(Fn::kFma, {fma(a, b) * real(a, -1), b, a}); }, on);
+    }
 }
 
 // Between a half and a constant, LLVM makes an extremum of halves, for which it would call fminf: no kernel has that.

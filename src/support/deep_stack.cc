@@ -8,7 +8,11 @@
 namespace tw::support {
 namespace {
 
+#ifdef __SANITIZE_THREAD__
+constexpr size_t kStackBytes = size_t{64} << 20;  // the sanitizer fills a shadow of it, and ends at 65,536 frames
+#else
 constexpr size_t kStackBytes = size_t{1} << 30;
+#endif
 thread_local bool on_deep_stack_now = false;
 
 struct Job {

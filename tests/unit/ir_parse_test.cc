@@ -6,6 +6,7 @@
 
 #include "src/ir/equal.h"
 #include "src/ir/parse.h"
+#include "tests/unit/depth.h"
 #include "tests/unit/random_ir.h"
 
 namespace tw::ir {
@@ -149,12 +150,8 @@ TEST(IrParse, DepthIsBounded) {
   };
   EXPECT_NE(error_of(head + repeat("(", 200000)).find("levels of nesting"), std::string::npos);
   EXPECT_NE(error_of(head + repeat("1.0 + ", 2000000)).find("words and signs"), std::string::npos);
-  EXPECT_EQ(error_of(head + repeat("(1.0 + ", 40000) + "1.0" + repeat(")", 40000) + "\n"), "");
-#ifdef __SANITIZE_ADDRESS__
-  constexpr size_t kTerms = 40000;  // frames of instrumented code are ten times larger
-#else
-  constexpr size_t kTerms = 400000;
-#endif
+  constexpr size_t kLevels = test::depth(40000), kTerms = test::depth(400000);
+  EXPECT_EQ(error_of(head + repeat("(1.0 + ", kLevels) + "1.0" + repeat(")", kLevels) + "\n"), "");
   const Result<Program> sum = parse_program(head + repeat("1.0 + ", kTerms) + "1.0\n");
   ASSERT_TRUE(sum.ok()) << sum.error().render();
   EXPECT_GT(to_string(*sum).size(), 5 * kTerms);

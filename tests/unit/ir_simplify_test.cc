@@ -5,6 +5,7 @@
 #include "src/ir/equal.h"
 #include "src/ir/interp.h"
 #include "src/ir/simplify.h"
+#include "tests/unit/depth.h"
 #include "tests/unit/random_index.h"
 
 namespace tw::ir {
@@ -96,11 +97,11 @@ TEST_F(IndexRules, DeepTreesSimplify) {
   Expr sum = x;
   const Buffer A("A", Type::f(32), {8}, Scope::kArgument);
   Expr data = load(A, {0});
-  for (int n = 0; n < 20000; ++n) {
+  for (int n = 0; n < test::depth(20000); ++n) {
     sum = sum + i;
     data = data + load(A, {Expr(n % 8)});
   }
-  expect(sum, Expr(x) + Expr(i) * 20000);
+  expect(sum, Expr(x) + Expr(i) * test::depth(20000));
   EXPECT_TRUE(simplify(data).same_as(data));
 }
 

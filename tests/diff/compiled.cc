@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "codegen/c/backend.h"
+#include "codegen/c/source.h"
 #include "codegen/llvm/backend.h"
 #include "src/runtime/guarded_buffer.h"
 
@@ -16,10 +17,22 @@ Kernels compile_llvm(const std::vector<ir::Program>& lowered, int opt_level) {
 
 bool has_c_compiler() { return codegen::has_c_compiler(); }
 
-Kernels compile_c(const std::vector<ir::Program>& lowered, bool vectors) {
+namespace {
+
+constexpr size_t kLongestText = 256 << 10;
+
+Target c_target() {
   Target target = Target::host();
   target.kind = "c";
-  return codegen::c_kernels(lowered, target, 2, {vectors ? "-DTW_VECTORS=1" : "-DTW_VECTORS=0"}).value_or_throw();
+  return target;
+}
+
+}  // namespace
+
+bool suits_c(const ir::Program& lowered) { return codegen::c_source({lowered}, c_target()).size() <= kLongestText; }
+
+Kernels compile_c(const std::vector<ir::Program>& lowered, bool vectors) {
+  return codegen::c_kernels(lowered, c_target(), 2, {vectors ? "-DTW_VECTORS=1" : "-DTW_VECTORS=0"}).value_or_throw();
 }
 
 Ran run(const runtime::Kernel& kernel, const Sample& sample, const Memory& inputs, std::vector<uint64_t> scalars) {

@@ -17,6 +17,8 @@ using Kernels = std::vector<std::shared_ptr<const runtime::Kernel>>;
 Kernels compile_llvm(const std::vector<ir::Program>& lowered, int opt_level);
 Kernels compile_c(const std::vector<ir::Program>& lowered, bool vectors);
 bool has_c_compiler();
+// Whether the text of its C is short enough for a compiler: gcc takes minutes for a function of 20,000 lines.
+bool suits_c(const ir::Program& lowered);
 
 struct Ran {
   Memory memory;

@@ -167,14 +167,15 @@ struct Compiled {
   const char* name;
   int percent;  // of the samples
   Kernels (*compile)(const std::vector<ir::Program>&);
+  bool (*suits)(const ir::Program&) = [](const ir::Program&) { return true; };
 };
 constexpr Compiled kCompiled[] = {
 #ifdef TW_LLVM
     {"LLVM O0", 100, [](const std::vector<ir::Program>& p) { return compile_llvm(p, 0); }},
     {"LLVM O3", 100, [](const std::vector<ir::Program>& p) { return compile_llvm(p, 3); }},
 #endif
-    {"C with vectors", 2, [](const std::vector<ir::Program>& p) { return compile_c(p, true); }},
-    {"C", 1, [](const std::vector<ir::Program>& p) { return compile_c(p, false); }},
+    {"C with vectors", 2, [](const std::vector<ir::Program>& p) { return compile_c(p, true); }, suits_c},
+    {"C", 1, [](const std::vector<ir::Program>& p) { return compile_c(p, false); }, suits_c},
 };
 
 bool available(const Compiled& oracle) {
@@ -253,7 +254,7 @@ std::vector<Finding> check(std::span<const Sample> samples, Usages& usages) {
     if (!available(oracle)) continue;
     std::vector<Trial*> chosen;
     for (Trial& t : trials)
-      if (!t.finding.wrong() && takes_part(t.sample, oracle.percent)) chosen.push_back(&t);
+      if (!t.finding.wrong() && takes_part(t.sample, oracle.percent) && oracle.suits(t.lowered)) chosen.push_back(&t);
     if (chosen.empty()) continue;
     const Clock clock(usages, oracle.name, static_cast<int64_t>(chosen.size()));
     compile_and_run(chosen, oracle);

@@ -44,7 +44,7 @@ struct LaneGuards {
 struct Member {
   std::unordered_set<uint64_t> bound, lets;  // variables that it binds; those of Lets among them
   bool only_tile = true;                     // it does nothing else
-  std::vector<Expr> needed;                  // where one of these does not hold, no lane counts
+  std::vector<Expr> asked;                   // where one of these does not hold, no lane counts
 
   Member(const Stmt& s, const Buffer& tile) {
     walk(
@@ -78,9 +78,9 @@ struct Member {
     return all;
   }
 
-  void need(const std::vector<Expr>& conditions) {
+  void ask(const std::vector<Expr>& conditions) {
     for (const Expr& c : conditions)
-      if (std::none_of(needed.begin(), needed.end(), [&](const Expr& e) { return equal(e, c); })) needed.push_back(c);
+      if (std::none_of(asked.begin(), asked.end(), [&](const Expr& e) { return equal(e, c); })) asked.push_back(c);
   }
 
   bool varies(const Load& l, const std::vector<TileLoop>& loops) const {
@@ -278,7 +278,7 @@ class Promoter {
     for (const Stmt& s : part) {
       Member member(s, acc.original);
       const Stmt with_tile = rewritten(s, acc, member, {}, {});
-      out.push_back(member.needed.empty() ? with_tile : if_then(conjunction(member.needed), with_tile));
+      out.push_back(member.asked.empty() ? with_tile : if_then(conjunction(member.asked), with_tile));
     }
     out.push_back(copy(acc, false, run.needed));
     return allocate(acc.buffer, seq(std::move(out)));
@@ -359,7 +359,7 @@ class Promoter {
       if (!l) return e;
       if (l->buffer == acc.original) return load(acc.buffer, at);
       const bool varies = member.varies(*l, loops);
-      if (!varies) member.need(guards.first);
+      if (!varies) member.ask(guards.first);
       const Expr& guard = varies ? guards.varying : guards.uniform;
       return guard ? load(l->buffer, l->at, both(l->pred, guard)) : e;
     });

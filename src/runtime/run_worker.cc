@@ -67,7 +67,7 @@ class Measurement {
     return false;
   }
   std::string place(size_t i) const {
-    return "argument " + std::to_string(i + 1) + " (" + request_.args[i].name + ")" + (made_[i] ? ", packed" : "");
+    return "argument " + std::to_string(i + 1) + " (" + request_.args[i].name + (made_[i] ? ", packed)" : ")");
   }
   bool prepare(size_t i, const KernelSpecs& specs);
   bool pack(size_t i, const std::string& packer);

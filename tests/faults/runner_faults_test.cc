@@ -138,6 +138,41 @@ TEST_F(RunnerFaults, WritesAnInput) {
   expect(run(kRight + "((float*)x)[7] = 0;"), RunStatus::kWrongAnswer, "argument 1 (x) is an input and was written");
 }
 
+// x comes packed into rows of 8, turned round.
+TEST_F(RunnerFaults, DamageOfAPackedInput) {
+  const auto packed = [&](const std::string& body, const std::string& packing = "", const char* packer = "pack") {
+    const std::string source = std::string("#include <tensorwright/kernel_abi.h>\n") +
+                               "static const int64_t rows[] = {125, 8}, shape[] = {1000};\n"
+                               "static const tw_param_descriptor params[] = {{\"x\", 3, 32, 0, 2, rows, 0},"
+                               "                                             {\"y\", 3, 32, 1, 1, shape, 0}};\n"
+                               "static const char* const layouts[] = {\"[i // 8, i % 8]\", 0};\n"
+                               "static const char* const packers[] = {\"" +
+                               packer +
+                               "\", 0};\n"
+                               "const tw_kernel_descriptor tw_k_descriptor = {sizeof(tw_kernel_descriptor),"
+                               " TW_ABI_VERSION, \"k\", \"llvm -mcpu=x86-64\", \"\", 2, params, 0, 0, 0, 0, 0,"
+                               " layouts, packers};\n"
+                               "int32_t tw_pack(const tw_args* args, const tw_context* context) {\n"
+                               "  const float* from = args->data[0]; float* to = args->data[1];\n"
+                               "  for (int i = 0; i < 1000; ++i) to[999 - i] = from[i];\n" +
+                               packing +
+                               "  return 0;\n}\n"
+                               "int32_t tw_k(const tw_args* args, const tw_context* context) {\n"
+                               "  float* x = args->data[0]; float* y = args->data[1];\n"
+                               "  for (int i = 0; i < 1000; ++i) y[i] = 2 * x[999 - i];\n" +
+                               body + "  return 0;\n}\n";
+    request_.shared_object = test::compile_c(folder_, source);
+    return runner_.run(request_);
+  };
+  expect(packed(""), RunStatus::kOk, "");
+  expect(packed("x[7] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed) is an input and was written");
+  expect(packed("static int calls; if (++calls > 4) x[7] = 0;\n"), RunStatus::kWrongAnswer, "(after the timed runs)");
+  expect(packed("x[1000] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed): memory outside it was written");
+  expect(packed("", "to[1000] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed): memory outside it");
+  expect(packed("", "return 3;\n"), RunStatus::kCrashed, "pack returned code 3");
+  expect(packed("", "", "none"), RunStatus::kLoadFailed, "no symbol tw_none");
+}
+
 TEST_F(RunnerFaults, OutputUntouched) { expect(run(""), RunStatus::kWrongAnswer, "argument 2 (y) was not written"); }
 TEST_F(RunnerFaults, OutputPartlyWritten) {
   expect(run("for (int i = 0; i < n - 1; ++i) y[i] = 2 * x[i];"), RunStatus::kWrongAnswer, "element [999] is ");

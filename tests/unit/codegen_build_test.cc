@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "src/runtime/kernel.h"
+#include "tests/unit/depth.h"
 #include "tests/unit/run_program.h"
 
 namespace tw {
@@ -191,13 +192,13 @@ TEST(Build, DeepExpressionsAndLongChainsCompile) {
       {16},
       [&](Var i) {
         ir::Expr sum = a(i);
-        for (int term = 0; term < 5000; ++term) sum = sum + a(i);
+        for (int term = 0; term < test::depth(5000); ++term) sum = sum + a(i);
         return sum;
       },
       "wide");
   EXPECT_EQ(build(schedule::Schedule({wide}), {a, wide}, native(), "k")->kernel()->args().size(), 2u);
   Tensor last = a;
-  for (int stage = 0; stage < 2000; ++stage)
+  for (int stage = 0; stage < test::depth(2000); ++stage)
     last = te::compute({16}, [&](Var i) { return last(i) + a(i); }, "s" + std::to_string(stage));
   EXPECT_EQ(build(default_schedule({last}, native()), {a, last}, native(), "k")->kernel()->args().size(), 2u);
 }

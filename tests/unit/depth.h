@@ -1,16 +1,18 @@
 // How deep the trees of tests are.
 #pragma once
 
+#include <algorithm>
+
 namespace tw::test {
 
-// A tree that is to be deeper than any user's, `depth` in all; less where a sanitizer's stack ends before.
-constexpr int depth(int depth) {
+// The depth of a tree that is to be deeper than any user's: `wanted`, or less where a sanitizer's stack ends before.
+constexpr int depth(int wanted) {
 #if defined(__SANITIZE_THREAD__)
-  return depth / 100;  // 65,536 frames in all
+  return std::min(wanted, 50);  // of 65,536 frames, and each allocation keeps those that it was made in
 #elif defined(__SANITIZE_ADDRESS__)
-  return depth / 10;  // frames are ten times larger
+  return std::min(wanted, 40000);  // frames are ten times larger
 #else
-  return depth;
+  return wanted;
 #endif
 }
 

@@ -15,6 +15,7 @@
 #include "src/runtime/timing.h"
 #include "tests/faults/processes.h"
 #include "tests/unit/compile_c.h"
+#include "tests/unit/signals.h"
 
 namespace tw::runtime {
 namespace {
@@ -26,10 +27,7 @@ using test::workers_of;
 class RunnerFaults : public testing::Test {
  protected:
   RunnerFaults() {
-    // In builds with sanitizers, the worker's own must not turn a signal into an exit code.
-    const char* signals = "handle_segv=0:handle_sigill=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0";
-    setenv("ASAN_OPTIONS", signals, 1);
-    setenv("TSAN_OPTIONS", signals, 1);
+    test::leave_signals_alone();
     request_.kernel = "k";
     request_.args = {{"x", ir::Type::f(32), {kElements}, {}, false}, {"y", ir::Type::f(32), {kElements}, {}, true}};
     std::vector<float> x(kElements), y(kElements);

@@ -15,6 +15,7 @@
 #include "src/runtime/builder.h"
 #include "tensorwright/autotune.h"
 #include "tests/unit/compile_c.h"
+#include "tests/unit/signals.h"
 #include "tests/unit/vector_task.h"
 
 namespace tw::autotune {
@@ -90,6 +91,7 @@ class FaultyBuilder {
 TEST(Faults, TuningGoesOnAndBlamesTheRightOnes) {
   if (Target::host().kind != "llvm") GTEST_SKIP() << "built without LLVM";
   ASSERT_TRUE(kIsTest);
+  test::leave_signals_alone();
   const Task task = vector_task();
   const FaultyBuilder builder;
   TuneOptions options{.trials = 16, .timeout_s = 2, .batch = 16, .confirm = 1};

@@ -242,7 +242,7 @@ void Contraction::tile_outputs() {
   order.insert(order.end(), {tile_loop_, row, lane});
   k_.reorder(name, order);
   task_ = k_.fuse(name, tasks);
-  k_.step(schedule::Parallel{name, task_});
+  k_.parallel(name, task_);
   k_.step(schedule::Vectorize{name, lane});
   if (!root_.expensive) k_.step(schedule::Unroll{name, row});
 }
@@ -304,7 +304,7 @@ void Contraction::place_whole() {
   const bool pads = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] % std::stoll(by) != 0;
   k_.step(schedule::TransformLayout{panel_, indices, pads ? "0" : ""});
   const bool one = source_of(roles_.vectors).shape[static_cast<size_t>(roles_.lane_dimension)] <= std::stoll(by);
-  if (!one) k_.step(schedule::Parallel{panel_, lane + ".o"});
+  if (!one) k_.parallel(panel_, lane + ".o");
   k_.step(schedule::Vectorize{panel_, one ? lane : lane + ".i"});
 }
 
@@ -364,7 +364,7 @@ void Contraction::place_broadcast() {
   const auto [vectors, lane] = split(stage.name, last, Factor(std::min(4 * lanes, stage.data.back().extent)));
   k_.step(schedule::Vectorize{stage.name, lane});
   if (place == "\"root\"" && outer.size() > 1) outer.pop_back();
-  if (place == "\"root\"" && !outer.empty()) k_.step(schedule::Parallel{stage.name, k_.fuse(stage.name, outer)});
+  if (place == "\"root\"" && !outer.empty()) k_.parallel(stage.name, k_.fuse(stage.name, outer));
 }
 
 }  // namespace

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kParallelWork = 20'000;  // operations below which threads cost more than they give
 
-bool shares_bytes(const Stage& stage) { return stage.type.is_packed() && stage.data.back().extent % 2 != 0; }
-
 }  // namespace
 
 std::optional<Group> match_anything(const Graph&, int root) { return Group{root, root, {root}}; }
@@ -40,8 +38,7 @@ void apply_anything(Sketch& sketch, const Group& group) {
   order.push_back(parts[2]);
   sketch.reorder(stage.name, order);
   sketch.step(schedule::Vectorize{stage.name, parts[2]});
-  if (stage.operations >= kParallelWork && !shares_bytes(stage))
-    sketch.step(schedule::Parallel{stage.name, sketch.fuse(stage.name, outer)});
+  if (stage.operations >= kParallelWork) sketch.parallel(stage.name, sketch.fuse(stage.name, outer));
 }
 
 }  // namespace tw::autotune::sketch

@@ -45,8 +45,6 @@ int64_t extents(const std::vector<Axis>& axes) {
   return product;
 }
 
-bool shares_bytes(const Stage& stage) { return stage.type.is_packed(); }
-
 const Access* main_read(const Stage& stage) {
   const Access* most = nullptr;
   for (const Access& read : stage.reads)

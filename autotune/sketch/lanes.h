@@ -16,8 +16,6 @@ std::vector<std::string> sum_loops(const schedule::Schedule&, const std::string&
 
 int64_t lanes_of(const Stage&, const Target&);  // of its elements in a register, at least 1
 int64_t extents(const std::vector<Axis>&);      // their product
-// Whether two threads that write neighbours may write one byte.
-bool shares_bytes(const Stage&);
 // The read that touches most elements while the stage runs; null where it reads nothing.
 const Access* main_read(const Stage&);
 

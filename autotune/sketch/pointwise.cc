@@ -61,8 +61,7 @@ class Pointwise {
     order.push_back(lane + ".i");
     sketch_.reorder(stage_.name, order);
     sketch_.step(schedule::Vectorize{stage_.name, lane + ".i"});
-    if (stage_.operations >= kParallelWork && !shares_bytes(stage_))
-      sketch_.step(schedule::Parallel{stage_.name, sketch_.fuse(stage_.name, outer)});
+    if (stage_.operations >= kParallelWork) sketch_.parallel(stage_.name, sketch_.fuse(stage_.name, outer));
   }
 
  private:

@@ -68,7 +68,7 @@ class Tiles {
  private:
   std::string knob(const std::string& what) const { return sum_.name + "." + what; }
   const std::string& name(int axis) const { return root_.data[static_cast<size_t>(axis)].name; }
-  bool parallel() const { return sum_.operations >= kParallelWork && !shares_bytes(root_); }
+  bool parallel() const { return sum_.operations >= kParallelWork; }
 
   void define_knobs();
   void in_tiles();
@@ -151,7 +151,7 @@ std::string Tiles::share(const std::vector<std::string>& outer) {
   const std::vector<std::string> shared(outer.begin(),
                                         all ? outer.end() : outer.begin() + static_cast<ptrdiff_t>(untiled));
   const std::string loop = sketch_.fuse(root_.name, shared);
-  sketch_.step(schedule::Parallel{root_.name, loop});
+  sketch_.parallel(root_.name, loop);
   return all ? loop : outer.back();
 }
 
@@ -210,7 +210,7 @@ void Tiles::in_parts() {
   for (const std::string& loop : {j + ".o", terms, j + ".i"}) order.push_back(loop);
   sketch_.reorder(parts, order);
   sketch_.step(schedule::Vectorize{parts, j + ".i"});
-  sketch_.step(schedule::Parallel{parts, share});
+  sketch_.parallel(parts, share);
 
   sketch_.step(schedule::Split{root_.name, name(j_), lanes, {}, ir::Tail::kAuto});
   std::vector<std::string> tiles;

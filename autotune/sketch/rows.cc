@@ -165,10 +165,10 @@ class Rows {
 
 // Threads take shares of the rows; gives the loop over a share's rows.
 std::string Rows::share(const std::string& rows) {
-  if (root_.operations * 2 < kParallelWork || shares_bytes(root_)) return rows;
+  if (root_.operations * 2 < kParallelWork) return rows;
   sketch_.cfg.define_knob(knob("tasks"), up_to(rows_, {16, 64, 4, 2}));
   sketch_.step(schedule::Split{root_.name, rows, {}, sketch_.cfg.factor(knob("tasks")), ir::Tail::kAuto});
-  sketch_.step(schedule::Parallel{root_.name, rows + ".o"});
+  sketch_.parallel(root_.name, rows + ".o");
   return rows + ".i";
 }
 
@@ -227,8 +227,7 @@ void Rows::loops_of_lanes() {
   sketch_.step(schedule::Vectorize{root_.name, lane});
   if (outer.empty()) return;  // one vector is all there is: members stay at root
   const std::string around = sketch_.fuse(root_.name, outer);
-  if (root_.operations * 2 >= kParallelWork && !shares_bytes(root_))
-    sketch_.step(schedule::Parallel{root_.name, around});
+  if (root_.operations * 2 >= kParallelWork) sketch_.parallel(root_.name, around);
   at_ = {root_.name, around};
 }
 

@@ -38,6 +38,12 @@ void Sketch::reorder(const std::string& stage, const std::vector<std::string>& a
   if (axes.size() > 1) step(schedule::Reorder{stage, axes});
 }
 
+void Sketch::parallel(const std::string& stage, const std::string& loop) {
+  const std::vector<ir::Buffer>& stored = s.nest().stage(s.nest().find_stage(stage)).buffers;
+  if (std::none_of(stored.begin(), stored.end(), [](const ir::Buffer& b) { return b.element().is_packed(); }))
+    step(schedule::Parallel{stage, loop});
+}
+
 std::string Sketch::cache_write(const std::string& stage) {
   const std::string name = s.nest().unique_name(stage + ".local");
   step(schedule::CacheWrite{stage, ir::Scope::kLocal});

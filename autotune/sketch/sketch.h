@@ -38,6 +38,8 @@ struct Sketch {
   // One loop of several neighbours, given from the outside in; of one axis itself.
   std::string fuse(const std::string& stage, const std::vector<std::string>& axes);
   void reorder(const std::string& stage, const std::vector<std::string>& axes);
+  // Not of a stage whose elements share bytes: where a thread's part of them begins depends on knobs.
+  void parallel(const std::string& stage, const std::string& loop);
   // The names of the stages that these make.
   std::string cache_write(const std::string& stage);
   std::string cache_read(const std::string& stage, const std::vector<std::string>& readers);

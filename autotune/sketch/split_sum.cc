@@ -54,7 +54,7 @@ void apply_split_sum(Sketch& sketch, const Group& group) {
   order.insert(order.end(), terms.begin(), terms.end());
   order.insert(order.end(), {rows.name + ".i", lanes.name + ".i"});
   sketch.reorder(partial, order);
-  sketch.step(schedule::Parallel{partial, shared});
+  sketch.parallel(partial, shared);
   sketch.step(schedule::Unroll{partial, rows.name + ".i"});
   sketch.step(schedule::Vectorize{partial, lanes.name + ".i"});
 

@@ -40,7 +40,7 @@ void apply_whole(Sketch& sketch, const Group& group) {
   const std::string parts = rfactor(sketch, stage.name, axis.name + ".o", 0);
   const std::string share = data_loops(sketch.s, parts)[0], sum = parts + ".local";
   sketch.step(schedule::CacheWrite{parts, ir::Scope::kLocal});
-  if (stage.operations >= kParallelWork) sketch.step(schedule::Parallel{parts, share});
+  if (stage.operations >= kParallelWork) sketch.parallel(parts, share);
   const int64_t lanes = lanes_of(stage, sketch.target);
   const int64_t terms = &axis == &stage.sums.back() ? axis.extent / kShares : stage.sums.back().extent;
   sketch.cfg.define_knob(stage.name + ".width", sum_widths(std::max<int64_t>(terms, 1), lanes));

@@ -87,6 +87,12 @@ TEST(SketchContraction, NarrowIntegersWithoutTheInstruction) {
   expect_right(narrow(19, 53, 36, "uint8", "int8", "int32"));
 }
 TEST(SketchContraction, NarrowIntegers) { expect_right(narrow(19, 64, 36, "uint8", "int8", "int32")); }
+TEST(SketchContraction, ResultsOfFourBitsInRowsOfOddLength) {
+  Args args = narrow(19, 53, 36, "uint8", "uint8", "uint32");
+  const Tensor C = args.back();
+  args.back() = te::compute({19, 53}, [&](Var i, Var j) { return te::astype(C(i, j), "uint4"); }, "Q");
+  expect_right(args);
+}
 TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 128, 38, "bfloat16", "bfloat16", "float32")); }
 
 }  // namespace

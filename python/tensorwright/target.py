@@ -27,10 +27,13 @@ class Target(_core.Target):
     True
     """
 
+    _made = False  # a debugger may show one whose text was refused
+
     def __init__(self, text):
         if not isinstance(text, (str, _core.Target)):
             raise TargetError(f"target must be a string, not {type(text).__name__}", 'for example "llvm -mcpu=native"')
         super().__init__(str(text))
+        self._made = True
 
     @staticmethod
     def current():
@@ -51,6 +54,8 @@ class Target(_core.Target):
         _entered.set(_entered.get()[:-1])
 
     def __repr__(self):
+        if not self._made:
+            return "<Target that was not made>"
         if self.kind == "interp":
             return "Target('interp')"
         return f"Target('{self}': {self.vector_bits}-bit vectors, {self.vector_registers} vector registers)"

@@ -325,3 +325,7 @@ def test_any_name_of_a_tensor(name, tmp_path):
         f.save(str(tmp_path / "k.o"))
         (tmp_path / "m.c").write_text('#include "k.h"\nint main(void) { return 0; }\n')
         subprocess.run(["cc", "-Wall", "-Werror", tmp_path / "m.c", tmp_path / "k.o", "-o", tmp_path / "m"], check=True)
+
+
+def test_a_target_whose_text_was_refused_can_be_shown():
+    assert repr(tw.Target.__new__(tw.Target)) == "<Target that was not made>"

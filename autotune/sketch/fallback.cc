@@ -3,15 +3,10 @@
 //   for i: for j: for k: C[i, j] ...     ==>     parallel i * ..: for j.o: for k: vectorized j.i
 //
 // Scans and extern stages stay as they are: their statements say how they run.
+#include "autotune/sketch/lanes.h"
 #include "autotune/sketch/sketch.h"
 
 namespace tw::autotune::sketch {
-
-namespace {
-
-constexpr double kParallelWork = 20'000;  // operations below which threads cost more than they give
-
-}  // namespace
 
 std::optional<Group> match_anything(const Graph&, int root) { return Group{root, root, {root}}; }
 
@@ -19,7 +14,7 @@ void apply_anything(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   if (stage.kind == StageKind::kScan || stage.kind == StageKind::kExtern || stage.data.empty()) return;
   if (stage.data.back().extent == 0) return;
-  const int64_t lanes = std::max(1, sketch.target.lanes(std::max<int>(8, stage.type.bits)));
+  const int64_t lanes = lanes_of(stage, sketch.target);
   const Axis& last = stage.data.back();
   std::vector<std::string> outer;
   for (size_t d = 0; d + 1 < stage.data.size(); ++d) outer.push_back(stage.data[d].name);

@@ -123,7 +123,8 @@ CText CEmitter::emit_binary(const ir::Binary& binary, Type type, Need need) {
 }
 
 CText CEmitter::emit_infix(const ir::Binary& binary, Need need) {
-  // gcc makes -(a * b) - c of the negative of a fused a * b + c, wherever that comes from: 0 where it should be -0.
+  // gcc (12 at least) makes -(a * b) - c of the negative of a fused a * b + c, wherever that comes from: 0 where it
+  // should be -0. Until CodegenValues.NegativesOfFusedMultiplyAdds passes without this.
   if (const Expr value = fuses_ ? negated_by(binary) : Expr())
     return {call_text(helpers_.negative(value.type()), {value})};
   struct Row {

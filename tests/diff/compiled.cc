@@ -9,14 +9,6 @@
 
 namespace tw::diff {
 
-#if TW_LLVM
-Kernels compile_llvm(const std::vector<ir::Program>& lowered, int opt_level) {
-  return codegen::llvm_kernels(lowered, Target::host(), opt_level).value_or_throw();
-}
-#endif
-
-bool has_c_compiler() { return codegen::has_c_compiler(); }
-
 namespace {
 
 constexpr size_t kLongestText = 256 << 10;
@@ -28,6 +20,14 @@ Target c_target() {
 }
 
 }  // namespace
+
+#if TW_LLVM
+Kernels compile_llvm(const std::vector<ir::Program>& lowered, int opt_level) {
+  return codegen::llvm_kernels(lowered, Target::host(), opt_level).value_or_throw();
+}
+#endif
+
+bool has_c_compiler() { return codegen::has_c_compiler(); }
 
 bool suits_c(const ir::Program& lowered) { return codegen::c_source({lowered}, c_target()).size() <= kLongestText; }
 

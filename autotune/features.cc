@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/bound.h"
 #include "autotune/prior.h"
 #include "schedule/nest_view.h"
 

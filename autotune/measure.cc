@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "autotune/bound.h"
 #include "autotune/knobs.h"
 #include "autotune/trace.h"
 #include "codegen/rule_schedule.h"

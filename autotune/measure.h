@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "autotune/check_data.h"
-#include "autotune/prior.h"
+#include "schedule/machine.h"
 #include "src/runtime/builder.h"
 #include "src/support/temporary_folder.h"
 #include "tensorwright/autotune.h"
@@ -49,7 +49,7 @@ class Measurer {
   const Task& task_;
   const TuneOptions& options_;
   runtime::Runner& runner_;
-  const Machine machine_;
+  const schedule::Machine machine_;
   const support::TemporaryFolder folder_;  // of shared objects and data
   runtime::Builder builder_;
   CheckData data_;

@@ -1,28 +1,26 @@
-// The estimate, term by term, and the bound.
+// The estimate, term by term.
 #include "autotune/prior.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "schedule/nest_view.h"
-#include "src/ir/walk.h"
 
 namespace tw::autotune {
 
 namespace {
 
-constexpr double kHertz = 4e9;         // all estimates' clock
-constexpr double kFastestClock = 6e9;  // of any CPU that is sold
-constexpr double kLatency = 4;         // cycles until a sum can take its next term
-constexpr double kEntry = 12;          // cycles to start a loop and to leave it: pointers, first sums, a missed branch
-constexpr double kIteration = 1;       // least cycles of one iteration
-constexpr double kLaunch = 4e-6;       // seconds to wake threads and to wait for the last
-constexpr double kWays = 8;            // lines of one set of L1
-constexpr double kCopied = 6;          // bytes that a core copies in a cycle: lines that are claimed, other orders
-constexpr double kElsewhere = 1.5;     // what one core wrote, others read
-constexpr double kMasked = 1.15;       // loops that read under a condition
-constexpr double kWarm = 0.75;         // share of a cache that data of the run before may still fill
-constexpr double kOverlap = 0.25;      // share of the lesser terms that the largest does not hide
+constexpr double kHertz = 4e9;      // all estimates' clock
+constexpr double kLatency = 4;      // cycles until a sum can take its next term
+constexpr double kEntry = 12;       // cycles to start a loop and to leave it: pointers, first sums, a missed branch
+constexpr double kIteration = 1;    // least cycles of one iteration
+constexpr double kLaunch = 4e-6;    // seconds to wake threads and to wait for the last
+constexpr double kWays = 8;         // lines of one set of L1
+constexpr double kCopied = 6;       // bytes that a core copies in a cycle: lines that are claimed, other orders
+constexpr double kElsewhere = 1.5;  // what one core wrote, others read
+constexpr double kMasked = 1.15;    // loops that read under a condition
+constexpr double kWarm = 0.75;      // share of a cache that data of the run before may still fill
+constexpr double kOverlap = 0.25;   // share of the lesser terms that the largest does not hide
 
 double busy_cycles(const StageFacts& f, const Machine& machine) {
   const double arithmetic = f.arithmetic / machine.rates.issue;
@@ -90,123 +88,6 @@ double estimate_seconds(NestFacts& facts, const Machine& machine) {
 double estimate_seconds(const schedule::Schedule& s, const Machine& machine) {
   NestFacts facts = facts_of(s, schedule::view_stages(s.nest()), machine);
   return estimate_seconds(facts, machine);
-}
-
-namespace {
-
-using schedule::AccessView;
-using schedule::LoopNest;
-using schedule::LoopView;
-using schedule::StageNest;
-using schedule::StageView;
-
-// Whether the access visits every element while the reader's root axes run: each dimension by an axis of its own.
-bool visits_all(const AccessView& access, const std::vector<schedule::Axis>& axes) {
-  if (!access.affine) return false;
-  std::vector<bool> used(axes.size());
-  for (size_t d = 0; d < access.coefficients.size(); ++d) {
-    int along = schedule::kNone;
-    for (size_t a = 0; a < access.coefficients[d].size(); ++a) {
-      if (access.coefficients[d][a] == 0) continue;
-      if (along != schedule::kNone || used[a] || std::abs(access.coefficients[d][a]) != 1) return false;
-      along = static_cast<int>(a);
-      used[a] = true;
-    }
-    const int64_t extent = along == schedule::kNone ? 1 : axes[static_cast<size_t>(along)].extent.value_or(0);
-    if (extent < access.shape[d]) return false;
-  }
-  return true;
-}
-
-// Of each stage whether a condition decides what it reads, its own or that of a stage that is inlined into it.
-std::vector<bool> conditional_stages(const LoopNest& nest) {
-  std::vector<bool> conditional(static_cast<size_t>(nest.size()));
-  for (int i = 0; i < nest.size(); ++i) {
-    bool found = false;
-    for (const ir::Expr& body : nest.stage(i).bodies) {
-      ir::walk(body, [&](const ir::Expr& e) {
-        found = found || ir::as<ir::Select>(e) != nullptr;
-        const auto* load = ir::as<ir::Load>(e);
-        const int read = load ? nest.find_stage(load->buffer.id()) : schedule::kNone;
-        if (read != schedule::kNone && nest.stage(read).attach.kind == schedule::AttachKind::kInline)
-          found = found || conditional[static_cast<size_t>(read)];
-        return !found;
-      });
-    }
-    conditional[static_cast<size_t>(i)] = found;
-  }
-  return conditional;
-}
-
-// Stages of which every element is computed, whatever their place: outputs, and what such a stage reads whole without a
-// condition. Of others nothing is claimed.
-std::vector<bool> computed_whole(const LoopNest& nest, const std::vector<StageView>& views,
-                                 const std::vector<bool>& conditional) {
-  std::vector<bool> whole(static_cast<size_t>(nest.size()));
-  for (auto view = views.rbegin(); view != views.rend(); ++view) {
-    const auto at = static_cast<size_t>(view->stage);
-    const StageNest& stage = nest.stage(view->stage);
-    whole[at] = (whole[at] || stage.output) && !stage.store_predicate;
-    if (!whole[at] || conditional[at]) continue;
-    for (const AccessView& access : view->accesses) {
-      const int read = nest.find_stage(access.buffer);
-      if (!access.store && read != schedule::kNone && !nest.stage(read).layout && visits_all(access, stage.axes))
-        whole[static_cast<size_t>(read)] = true;
-    }
-  }
-  return whole;
-}
-
-// Terms that are added for certain: under a condition those of a sum in floating point, since adding 0 there is no
-// identity, unless the condition is about the term itself.
-double certain_terms(const StageNest& stage, bool conditional) {
-  const ir::Reduce* reduce = stage.reduction();
-  if (reduce == nullptr || stage.bodies.size() != 1) return 0;
-  const bool sums = reduce->op == ir::ReduceOp::kSum && stage.bodies[0].type().is_float();
-  if (conditional && (!sums || ir::as<ir::Binary>(reduce->sources[0]) == nullptr)) return 0;
-  double terms = 1;
-  for (int a = 0; a < stage.data_rank + stage.reduce_rank; ++a)
-    terms *= static_cast<double>(stage.axes[static_cast<size_t>(a)].extent.value_or(1));
-  return terms;
-}
-
-// Terms that one cycle of one core adds at most.
-double terms_per_cycle(const StageView& view, const StageNest& stage, const Machine& machine) {
-  constexpr double kPipes = 4;  // for vectors, of any CPU
-  int narrowest = view.element_bytes;
-  for (const AccessView& access : view.accesses) narrowest = std::min(narrowest, access.element_bytes);
-  const double full = std::max(1.0, machine.vector_bits / (8.0 * std::max(1, narrowest)));
-  if (stage.tensorized.axis != schedule::kNone) return kPipes * full;
-  double lanes = 1;
-  for (const LoopView& loop : view.loops) {
-    const auto n = static_cast<double>(loop.extent);
-    if (loop.annotation == schedule::Annotation::kVectorized) lanes = n / std::ceil(n / full);
-  }
-  const bool measured = machine.rates.source != schedule::Rates{}.source;
-  if (!measured || view.fused == 0) return kPipes * lanes;
-  return std::min(2.0, machine.rates.issue * full / lanes) * lanes;
-}
-
-}  // namespace
-
-double lower_bound_seconds(const LoopNest& nest, const std::vector<StageView>& views, const Machine& machine) {
-  const std::vector<bool> conditional = conditional_stages(nest), whole = computed_whole(nest, views, conditional);
-  double seconds = 0;
-  for (const StageView& view : views) {
-    const StageNest& stage = nest.stage(view.stage);
-    const double terms = certain_terms(stage, conditional[static_cast<size_t>(view.stage)]);
-    if (terms == 0 || !whole[static_cast<size_t>(view.stage)]) continue;
-    auto parallel = static_cast<double>(view.parallel_around);
-    for (const LoopView& loop : view.loops)
-      if (loop.annotation == schedule::Annotation::kParallel) parallel *= static_cast<double>(loop.extent);
-    const double cores = std::clamp<double>(parallel, 1, machine.threads);
-    seconds += terms / (terms_per_cycle(view, stage, machine) * kFastestClock * cores);
-  }
-  return seconds;
-}
-
-double lower_bound_seconds(const schedule::Schedule& s, const Machine& machine) {
-  return lower_bound_seconds(s.nest(), schedule::view_stages(s.nest()), machine);
 }
 
 }  // namespace tw::autotune

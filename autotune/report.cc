@@ -78,6 +78,7 @@ Subject subject_of(std::vector<const Record*> records, const Task* given) {
   if (const Record* best = best_record(records)) subject.best = best->trial;
   if (task != nullptr) subject.roofline = roofline_of(*task, subject.threads);
   subject.roofline.flops = first.flops;
+  if (subject.best) subject.roofline.raise_to(subject.rate(subject.best->seconds));
   if (first.key.hardware != host_hardware().to_string()) subject.roofline.peak = 0;
   place_candidates(subject, task);
   show_code(subject, task);
@@ -96,6 +97,7 @@ Subject subject_of(const Task& task, const TuneResult& result, int threads) {
   subject.trials = result.trials;
   subject.pruned = result.pruned;
   subject.best = result.best;
+  if (subject.best) subject.roofline.raise_to(subject.rate(subject.best->seconds));
   place_candidates(subject, &task);
   show_code(subject, &task);
   return subject;

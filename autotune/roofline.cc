@@ -30,6 +30,12 @@ std::string Roofline::bound() const {
   return holds == schedule::kDram ? "memory bandwidth" : std::string(schedule::to_string(holds)) + " bandwidth";
 }
 
+void Roofline::raise_to(double flops_per_second) {
+  if (peak <= 0) return;  // of a machine that is not this one
+  peak = std::max(peak, flops_per_second);
+  if (flops > 0) bandwidth[holds] = std::max(bandwidth[holds], flops_per_second / flops * bytes);
+}
+
 Roofline machine_roofline(const Target& target, ir::Type operands, int threads) {
   const schedule::Machine machine = schedule::describe_machine(target, host_hardware(), threads);
   const double cycles = target::busy_clock() * threads;

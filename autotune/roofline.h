@@ -21,6 +21,8 @@ struct Roofline {
   // Operations a second that the peak, or the bandwidth of the level that holds the data, allows; 0: not known.
   double roof() const;
   std::string bound() const;  // which of them: "peak", "L2 bandwidth", "memory bandwidth"
+  // No less than a rate that was seen: a clock is measured too low where others take the machine.
+  void raise_to(double flops_per_second);
 };
 
 // Of the machine alone, for data whose multiplications have operands of this type. The clock is measured.

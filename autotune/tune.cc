@@ -284,6 +284,7 @@ class Tuner final : public Tuning {
   void report() {
     if (!options_.on_trial) return;
     if (!roofline_) roofline_ = roofline_of(task_, runtime::num_threads());
+    roofline_->raise_to(roofline_->flops / best_seconds_);
     const double elapsed = now() - start_;
     const int done = static_cast<int>(result_.trials.size()), left = options_.trials - done;
     Progress p{done,

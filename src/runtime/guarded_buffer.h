@@ -10,8 +10,8 @@ namespace tw::runtime {
 
 class GuardedBuffer {
  public:
-  // 64-byte aligned. `place` varies the address within a page, so that buffers of one kernel do not compete for the
-  // same cache sets. Throws std::bad_alloc.
+  // Aligned to 16 bytes, as NumPy's arrays are. `place` varies the address within a page, so that buffers of one kernel
+  // do not compete for the same cache sets. Throws std::bad_alloc.
   GuardedBuffer(size_t bytes, size_t place);
   ~GuardedBuffer();
   GuardedBuffer(const GuardedBuffer&) = delete;

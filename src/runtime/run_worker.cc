@@ -27,7 +27,7 @@ namespace {
 constexpr uint8_t kFirstPoison = 0xFF, kSecondPoison = 0x5A;
 constexpr double kWarmFrom = 2e-3;      // seconds from which the checked run serves as the warm-up
 constexpr double kEnough = 15e-3;       // seconds of runs that tell a time: the leaders are timed again
-constexpr double kSlowShare = 0.65;     // of what is given up at: what keeps taking longer will not be the best
+constexpr double kSlowShare = 0.65;     // of what is given up at: what takes longer will not be the best
 constexpr double kTooFastShare = 0.75;  // of the lower bound
 
 // Depends on each word of the buffer and on its place; four chains, as one alone waits for its multiplications.
@@ -77,6 +77,8 @@ class Measurement {
   bool check(uint8_t poisoned_with);
   bool unchanged(size_t input) const;
   bool check_output(size_t i, uint8_t poisoned_with);
+  bool adaptive() const { return request_.number == 0 && request_.repeat == 0; }
+  bool lags() const;
   double warm_up();
   Timing repeated(double one);
 
@@ -199,9 +201,20 @@ double Measurement::warm_up() {
   return best;
 }
 
+// Whether the first run tells enough: it was long, and nobody will choose what takes longer than the best by a third.
+bool Measurement::lags() const {
+  const double give_up = request_.give_up_above_s;
+  return adaptive() && first_s_ > kEnough && give_up > 0 && first_s_ > kSlowShare * give_up && first_s_ <= give_up;
+}
+
 // The last run is checked as the first was: a kernel that stops working once it was right is found out. A run of some
 // length is timed even so, as clearing the outputs before it costs it little; a long one is not timed otherwise.
 void Measurement::time() {
+  if (lags()) {
+    result_.seconds = first_s_;
+    result_.runs = 1;
+    return;
+  }
   poison(kSecondPoison);
   const double one = warm_up();
   if (one < 0) return;
@@ -209,9 +222,8 @@ void Measurement::time() {
     result_ = {RunStatus::kBeaten, one, 0, 1, "one run took longer than what is given up at"};
     return;
   }
-  const bool adaptive = request_.number == 0 && request_.repeat == 0;
   Timing timing;
-  if (!adaptive || one < kEnough) {
+  if (!adaptive() || one < kEnough) {
     timing = repeated(one);
     if (result_.status != RunStatus::kOk) return;
   }
@@ -220,7 +232,7 @@ void Measurement::time() {
     poison(kFirstPoison);
     const double last = timed_run();
     right = last >= 0 && check(kFirstPoison);
-    if (right && adaptive && one > kWarmFrom) timing.runs.push_back(last);
+    if (right && adaptive() && one > kWarmFrom) timing.runs.push_back(last);
   }
   summarise(timing);
   result_.seconds = timing.median;

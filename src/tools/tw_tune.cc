@@ -128,7 +128,8 @@ int tune(Options options, bool json) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   options.tuning.should_stop = [] { return interrupted != 0; };
   const TuneResult result = autotune::tune(task, options.tuning);
-  const Roofline roofline = roofline_of(task, runtime::num_threads());
+  Roofline roofline = roofline_of(task, runtime::num_threads());
+  if (result.best) roofline.raise_to(roofline.flops / result.best->seconds);
   if (result.best && !options.save.empty()) save(task, *result.best, options.save);
   if (json)
     print_json(result_json(task, result, roofline));

@@ -247,6 +247,19 @@ TEST_F(RunnerFaults, AFirstRunThatIsFarTooSlowIsCutShort) {
   EXPECT_LT(seconds_now() - start, 10);
 }
 
+TEST_F(RunnerFaults, ALongRunThatCannotBeTheBestIsNotRepeated) {
+  const std::string once =
+      "static int calls; usleep(200000); for (int i = 0; i < n; ++i) y[i] = calls ? 0 : 2 * x[i];"
+      "++calls;";
+  request_.give_up_above_s = 0.3;
+  const RunResult slow = run(once, "#include <unistd.h>");
+  expect(slow, RunStatus::kOk, "");
+  EXPECT_EQ(slow.runs, 1);
+  EXPECT_GE(slow.seconds, 0.2);
+  request_.give_up_above_s = 10;
+  expect(run(once, "#include <unistd.h>"), RunStatus::kWrongAnswer, "after the timed runs");
+}
+
 TEST_F(RunnerFaults, TooFast) {
   request_.lower_bound_s = 10;
   expect(run(kRight), RunStatus::kTooFast, "faster than the work allows");

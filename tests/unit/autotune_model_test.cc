@@ -1,4 +1,4 @@
-// The prior, the lower bound and the learned model, without measuring; and the bound against real times.
+// The prior and the learned model, without measuring.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,24 +16,9 @@ namespace {
 
 namespace S = schedule;
 using testing::declare_dense;
-using testing::dense_task;
+using testing::tiled;
 
 Machine machine_of(int threads) { return S::describe_machine(Target::host(), host_hardware(), threads); }
-
-// C = A @ B + bias in register tiles of rows x columns, the tiles of one block of rows in parallel.
-S::Schedule tiled(int rows, int columns, bool vectorize, bool parallel) {
-  S::Schedule s({declare_dense(512, 512, 512).D});
-  s.apply(S::Split{"D", "i", rows, {}});
-  s.apply(S::Split{"D", "j", columns, {}});
-  s.apply(S::Reorder{"D", {"i.o", "j.o", "i.i", "j.i"}});
-  if (parallel) s.apply(S::Parallel{"D", "i.o"});
-  if (vectorize) s.apply(S::Vectorize{"D", "j.i"});
-  s.apply(S::ComputeAt{"C", "D", "j.o"});
-  s.apply(S::Reorder{"C", {"k", "i", "j"}});
-  s.apply(S::Unroll{"C", "i"});
-  if (vectorize) s.apply(S::Vectorize{"C", "j"});
-  return s;
-}
 
 TEST(Prior, PrefersVectorsThreadsAndTilesThatFitRegisters) {
   if (Target::host().kind != "llvm") GTEST_SKIP() << "skipped: built without LLVM, where nothing is tuned";
@@ -44,50 +29,6 @@ TEST(Prior, PrefersVectorsThreadsAndTilesThatFitRegisters) {
   EXPECT_LT(1.5 * good, estimate_seconds(tiled(4, 2 * lanes, true, false), machine)) << "one thread";
   EXPECT_LT(1.5 * good, estimate_seconds(tiled(32, 4 * lanes, true, true), machine)) << "spills";
   EXPECT_LT(1.5 * good, estimate_seconds(tiled(1, lanes, true, true), machine)) << "one chain of sums";
-}
-
-TEST(Prior, BoundCountsTheWorkAndWhatTheLoopsAllow) {
-  const Machine machine = machine_of(2);
-  const int lanes = Target::host().lanes(32);
-  const double vectors = lower_bound_seconds(tiled(4, 2 * lanes, true, true), machine);
-  const double scalars = lower_bound_seconds(tiled(4, 2 * lanes, false, true), machine);
-  const double serial = lower_bound_seconds(tiled(4, 2 * lanes, true, false), machine);
-  EXPECT_GT(vectors, 0);
-  EXPECT_GE(scalars, 2 * vectors);
-  EXPECT_DOUBLE_EQ(serial, 2 * vectors);
-  EXPECT_LT(vectors, 512.0 * 512 * 512 / (lanes * 1e9 * 2)) << "a CPU of one gigahertz would do better";
-}
-
-TEST(Prior, BoundClaimsNothingOfWorkUnderAcondition) {
-  const te::Tensor A = te::placeholder({64, 64}, "float32", "A");
-  const te::IterVar k = te::reduce_axis(0, 64, "k");
-  const te::Tensor sums =
-      te::compute({64, 64}, [&](te::Var i, te::Var j) { return te::sum(A(i, k) * A(k, j), {k}); }, "sums");
-  const te::Tensor lower = te::compute(
-      {64, 64}, [&](te::Var i, te::Var j) { return te::if_then_else(j <= i, sums(i, j), te::constant(0, "float32")); },
-      "lower");
-  EXPECT_EQ(lower_bound_seconds(S::Schedule({lower}), machine_of(1)), 0);
-}
-
-TEST(Prior, NoMeasuredTimeLiesUnderItsBound) {
-  if (Target::host().kind != "llvm") GTEST_SKIP() << "built without LLVM: nothing to measure";
-  const Task task = dense_task(129, 257, 300);
-  TuneOptions o;
-  o.trials = 32;
-  o.search = "random";
-  o.model = "none";
-  o.confirm = 0;
-  o.number = 1;
-  o.repeat = 3;
-  const TuneResult result = tune(task, o);
-  const Machine machine = machine_of(runtime::num_threads());
-  int timed = 0;
-  for (const Trial& t : result.trials) {
-    if (!t.ok()) continue;
-    ++timed;
-    EXPECT_GE(t.seconds, lower_bound_seconds(task.candidate(t.index).value_or_throw().schedule, machine)) << t.knobs;
-  }
-  EXPECT_GT(timed, 8);
 }
 
 TEST(Features, AreOfOneLengthForAllTasksAndTellNestsApart) {

@@ -1,4 +1,4 @@
-// Templates that several tests tune.
+// Templates and schedules that several tests use.
 #pragma once
 
 #include "tensorwright/autotune.h"
@@ -20,6 +20,22 @@ inline Dense declare_dense(int m, int n, int k) {
   d.D = te::compute(
       {m, n}, [&](Var i, Var j) { return te::max(d.C(i, j) + d.bias(j), te::constant(0, "float32")); }, "D");
   return d;
+}
+
+// C = A @ B + bias in register tiles of rows x columns, the tiles of one block of rows in parallel.
+inline schedule::Schedule tiled(int rows, int columns, bool vectorize, bool parallel) {
+  namespace S = schedule;
+  S::Schedule s({declare_dense(512, 512, 512).D});
+  s.apply(S::Split{"D", "i", rows, {}});
+  s.apply(S::Split{"D", "j", columns, {}});
+  s.apply(S::Reorder{"D", {"i.o", "j.o", "i.i", "j.i"}});
+  if (parallel) s.apply(S::Parallel{"D", "i.o"});
+  if (vectorize) s.apply(S::Vectorize{"D", "j.i"});
+  s.apply(S::ComputeAt{"C", "D", "j.o"});
+  s.apply(S::Reorder{"C", {"k", "i", "j"}});
+  s.apply(S::Unroll{"C", "i"});
+  if (vectorize) s.apply(S::Vectorize{"C", "j"});
+  return s;
 }
 
 // relu(A @ B + bias) in tiles of tile_i x tile_j.

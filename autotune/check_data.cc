@@ -136,14 +136,25 @@ class Block {
   size_t start_ = 0, size_ = 0;
 };
 
+// Random elements, drawn from a few thousand random values: making one takes longer than drawing one.
+void fill(std::byte* array, size_t elements, ir::Type type, const Promise* range, Rng& rng) {
+  constexpr size_t kValues = 4096;
+  if (type.is_packed() || elements <= kValues) {
+    for (size_t i = 0; i < elements; ++i) write_value(type, array, i, random_value(type, range, rng));
+    return;
+  }
+  const auto size = static_cast<size_t>(type.bytes());
+  std::vector<std::byte> values(kValues * size);
+  fill(values.data(), kValues, type, range, rng);
+  for (size_t i = 0; i < elements; ++i) std::memcpy(array + i * size, values.data() + rng.below(kValues) * size, size);
+}
+
 void fill_inputs(const std::vector<te::Tensor>& tensors, const std::vector<ArgSpec>& args, Block& block) {
   Rng rng(2024);
   for (size_t a = 0; a < args.size(); ++a) {
     const auto* input = std::get_if<te::Placeholder>(&tensors[a].op()->kind);
     const Promise* range = input && input->range ? &*input->range : nullptr;
-    const auto elements = static_cast<size_t>(args[a].elements());
-    for (size_t i = 0; i < elements && !args[a].written; ++i)
-      write_value(args[a].dtype, block.data(a), i, random_value(args[a].dtype, range, rng));
+    if (!args[a].written) fill(block.data(a), static_cast<size_t>(args[a].elements()), args[a].dtype, range, rng);
   }
 }
 

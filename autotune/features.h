@@ -13,7 +13,7 @@
 namespace tw::autotune {
 
 // Of the meaning of the vector: what was learned from features of another version is refused.
-inline constexpr int kFeatureVersion = 3;
+inline constexpr int kFeatureVersion = 4;
 
 std::vector<float> nest_features(const schedule::Schedule&, const Machine&);
 const std::vector<std::string>& nest_feature_names();  // as many as nest_features gives

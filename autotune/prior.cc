@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedule/nest_view.h"
+#include "schedule/traffic.h"
 
 namespace tw::autotune {
 
@@ -39,8 +39,9 @@ double load_cycles(const StageFacts& f, const Machine& machine) {
     }
     // A broadcast is a load of one element, of which two start in a cycle; vectors across lines are two loads.
     const double each = !a.along ? 0.5 : a.aligned ? 1 / machine.rates.l1_loads : 1.5 / machine.rates.l1_loads;
-    const double misses = a.conflict > kWays && !a.hoisted ? 2 : 1;
-    cycles += a.instructions * each * misses;
+    // Of lines that share a set, those that it has no room for come again from L2.
+    const double missing = a.hoisted ? 0 : std::clamp(a.conflict / kWays - 1, 0.0, 1.0);
+    cycles += a.instructions * (each + missing * schedule::kCacheLine / machine.rates.l2_bytes);
   }
   return cycles;
 }

@@ -18,13 +18,13 @@ double StageView::trips() const {
   return trips;
 }
 
-std::vector<int64_t> StageView::ranges(size_t depth) const {
-  std::vector<int64_t> ranges(root_extents.size(), 1);
+std::vector<int64_t> ranges_of(const std::vector<LoopView>& loops, const std::vector<int64_t>& extents, size_t depth) {
+  std::vector<int64_t> ranges(extents.size(), 1);
   for (size_t l = depth; l < loops.size(); ++l) {
     const LoopView& loop = loops[l];
     for (int root : loop.roots) {
       int64_t& range = ranges[static_cast<size_t>(root)];
-      const int64_t full = root_extents[static_cast<size_t>(root)];
+      const int64_t full = extents[static_cast<size_t>(root)];
       range = loop.roots.size() > 1 ? full : std::min(full, range + (loop.extent - 1) * loop.step);
     }
   }
@@ -276,6 +276,7 @@ class Viewer {
     const StageNest& stage = nest_.stage(i);
     StageView& view = views_[static_cast<size_t>(i)];
     for (size_t a = 0; a < root_count(stage); ++a) view.root_extents.push_back(assumed(stage.axes[a].extent.expr()));
+    view.domain = view.root_extents;
     if (stage.attach.kind == AttachKind::kAt) place_inside(stage, i, view);
     make_loops(stage, view);
   }
@@ -295,6 +296,44 @@ class Viewer {
     for (size_t l = 0; l < depth; ++l) {
       view.enclosing *= static_cast<double>(outer.loops[l].extent);
       if (outer.loops[l].annotation == Annotation::kParallel) view.parallel_around *= outer.loops[l].extent;
+    }
+    view.around = loops_around(i, host, depth);
+  }
+
+  // The loops around stage i in `host`: along which of its axes, and how far, each moves what its readers need.
+  std::vector<LoopView> loops_around(int i, int host, size_t depth) const {
+    const StageView& outer = views_[static_cast<size_t>(host)];
+    std::vector<LoopView> loops = outer.around;
+    loops.insert(loops.end(), outer.loops.begin(), outer.loops.begin() + static_cast<ptrdiff_t>(depth));
+    for (LoopView& loop : loops) loop = {loop.extent, {}, 0, false, loop.annotation};
+    for (int r = i + 1; r < nest_.size(); ++r) {
+      if (!has_loops(r)) continue;
+      const StageView& reader = views_[static_cast<size_t>(r)];
+      const size_t outside = r == host ? outer.around.size() : reader.around.size();
+      for (size_t l = 0; l < loops.size(); ++l) {
+        const size_t inside = l - outer.around.size();
+        if (l < outside)
+          follow(i, reader, reader.around[l], loops[l]);
+        else if (r == host)
+          follow(i, reader, reader.loops[inside], loops[l]);
+      }
+    }
+    return loops;
+  }
+
+  // A loop of a reader moves the reads of stage i, and these the region.
+  void follow(int i, const StageView& reader, const LoopView& loop, LoopView& seen) const {
+    const StageNest& stage = nest_.stage(i);
+    for (const AccessView& access : reader.accesses) {
+      if (access.store || stage.output_of(access.buffer) == kNone) continue;
+      for (int d = 0; d < stage.data_rank; ++d) {
+        int64_t moved = access.affine ? 0 : 1;
+        for (int root : loop.roots)
+          moved = std::max(moved, std::abs(access.coefficients[static_cast<size_t>(d)][static_cast<size_t>(root)]));
+        if (moved == 0) continue;
+        if (std::find(seen.roots.begin(), seen.roots.end(), d) == seen.roots.end()) seen.roots.push_back(d);
+        seen.step = std::max(seen.step, moved * loop.step);
+      }
     }
   }
 

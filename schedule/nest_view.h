@@ -20,6 +20,9 @@ struct LoopView {
   Annotation annotation = Annotation::kNone;
 };
 
+// How far each root axis ranges while the loops from `depth` inwards run, at most so far as `extents`.
+std::vector<int64_t> ranges_of(const std::vector<LoopView>& loops, const std::vector<int64_t>& extents, size_t depth);
+
 // Subscripts as sums over root axes of the stage; unknown where they are not affine.
 struct AccessView {
   uint64_t buffer = 0;
@@ -35,10 +38,11 @@ struct AccessView {
 
 struct StageView {
   int stage = 0;
-  double enclosing = 1;         // how often the loops below run: iterations of the consumers' loops around
-  int64_t parallel_around = 1;  // of these, parallel ones
-  std::vector<LoopView> loops;  // outermost first
-  std::vector<int64_t> root_extents;
+  double enclosing = 1;          // how often the loops below run: iterations of the consumers' loops around
+  int64_t parallel_around = 1;   // of these, parallel ones
+  std::vector<LoopView> loops;   // outermost first
+  std::vector<LoopView> around;  // the consumers' loops around those, as they move the region along this stage's axes
+  std::vector<int64_t> root_extents, domain;  // of the root axes: in the region that is computed; of the whole stage
   std::vector<AccessView> accesses;
   double operations = 0;  // arithmetic nodes of one element's body
   double fused = 0;       // of these, multiplications that become part of a fused multiply-add
@@ -46,8 +50,7 @@ struct StageView {
   double waste = 1;       // visited / needed, from splits that do not divide
   int element_bytes = 4;
   double trips() const;
-  // How far each root axis ranges while the loops from `depth` inwards run.
-  std::vector<int64_t> ranges(size_t depth) const;
+  std::vector<int64_t> ranges(size_t depth) const { return ranges_of(loops, root_extents, depth); }
 };
 
 // One view per stage that has loops of its own (neither inlined nor a placeholder), producers first.

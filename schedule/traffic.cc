@@ -31,32 +31,40 @@ bool touches(const AccessView& access, const LoopView& loop) {
 
 namespace {
 
-double working_set(const StageView& view, size_t depth, double line) {
-  const std::vector<int64_t> ranges = view.ranges(depth);
+// The loops of a stage, or those around it as well.
+struct Walk {
+  std::vector<LoopView> loops;
+  const std::vector<int64_t>& extents;  // of the root axes
+  const std::vector<AccessView>& accesses;
+  std::vector<int64_t> ranges(size_t depth) const { return ranges_of(loops, extents, depth); }
+};
+
+double working_set(const Walk& walk, size_t depth, double line) {
+  const std::vector<int64_t> ranges = walk.ranges(depth);
   double bytes = 0;
-  for (const AccessView& access : view.accesses) bytes += footprint(access, ranges, line);
+  for (const AccessView& access : walk.accesses) bytes += footprint(access, ranges, line);
   return bytes;
 }
 
 // What is brought in when the working set of the loops from `depth` inwards stays.
-double moved(const StageView& view, const AccessView& access, size_t depth, double line) {
-  double bytes = footprint(access, view.ranges(depth), line);
+double moved(const Walk& walk, const AccessView& access, size_t depth, double line) {
+  double bytes = footprint(access, walk.ranges(depth), line);
   bool resident = true;  // in the loops next to the working set, data that does not change stays
   for (size_t l = depth; l-- > 0;) {
-    if (resident && !touches(access, view.loops[l])) continue;
-    const double each = bytes * static_cast<double>(view.loops[l].extent);
+    if (resident && !touches(access, walk.loops[l])) continue;
+    const double each = bytes * static_cast<double>(walk.loops[l].extent);
     // What neighbours share, lines and the overlap of a stencil, comes once while one loop walks along.
-    bytes = resident ? std::min(each, footprint(access, view.ranges(l), line)) : each;
+    bytes = resident ? std::min(each, footprint(access, walk.ranges(l), line)) : each;
     resident = false;
   }
-  return bytes * view.enclosing;
+  return bytes;
 }
 
-double moved(const StageView& view, size_t depth, double line, double capacity) {
+double moved(const Walk& walk, size_t depth, double line, double capacity) {
   double bytes = 0;
-  for (const AccessView& access : view.accesses) {
+  for (const AccessView& access : walk.accesses) {
     const bool stays = access.scratch_bytes > 0 && access.scratch_bytes <= capacity;
-    bytes += stays ? access.scratch_bytes : moved(view, access, depth, line);
+    bytes += stays ? access.scratch_bytes : moved(walk, access, depth, line);
   }
   return bytes;
 }
@@ -68,16 +76,19 @@ bool is_repeated(const LoopView& loop) {
 }  // namespace
 
 double traffic(const StageView& view, double capacity) {
+  Walk walk{view.around, view.domain, view.accesses};
+  walk.loops.insert(walk.loops.end(), view.loops.begin(), view.loops.end());
   size_t depth = 0;
-  while (depth < view.loops.size() && working_set(view, depth, kCacheLine) > 0.75 * capacity) ++depth;
-  return moved(view, depth, kCacheLine, 0.75 * capacity);
+  while (depth < walk.loops.size() && working_set(walk, depth, kCacheLine) > 0.75 * capacity) ++depth;
+  return moved(walk, depth, kCacheLine, 0.75 * capacity);
 }
 
 double register_traffic(const StageView& view, double capacity) {
+  const Walk walk{view.loops, view.root_extents, view.accesses};
   size_t depth = view.loops.size();
   while (depth > 0 && is_repeated(view.loops[depth - 1])) --depth;
-  while (depth < view.loops.size() && working_set(view, depth, 0) > capacity) ++depth;
-  return moved(view, depth, 0, 0);
+  while (depth < view.loops.size() && working_set(walk, depth, 0) > capacity) ++depth;
+  return moved(walk, depth, 0, 0) * view.enclosing;
 }
 
 }  // namespace tw::schedule

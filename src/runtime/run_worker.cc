@@ -27,7 +27,8 @@ namespace {
 constexpr uint8_t kFirstPoison = 0xFF, kSecondPoison = 0x5A;
 constexpr double kWarmFrom = 2e-3;      // seconds from which the checked run serves as the warm-up
 constexpr double kEnough = 15e-3;       // seconds of runs that tell a time: the leaders are timed again
-constexpr double kSlowShare = 0.65;     // of what is given up at: what takes longer will not be the best
+constexpr double kSlowShare = 0.65;     // of what is given up at: what keeps taking longer will not be the best
+constexpr double kBestShare = 0.5;      // of what is given up at: the best so far
 constexpr double kTooFastShare = 0.75;  // of the lower bound
 
 // Depends on each word of the buffer and on its place; four chains, as one alone waits for its multiplications.
@@ -201,10 +202,10 @@ double Measurement::warm_up() {
   return best;
 }
 
-// Whether the first run tells enough: it was long, and nobody will choose what takes longer than the best by a third.
+// Whether the first run tells enough: it averages over what disturbs it, and was longer than the best.
 bool Measurement::lags() const {
   const double give_up = request_.give_up_above_s;
-  return adaptive() && first_s_ > kEnough && give_up > 0 && first_s_ > kSlowShare * give_up && first_s_ <= give_up;
+  return adaptive() && first_s_ > kEnough && give_up > 0 && first_s_ > kBestShare * give_up && first_s_ <= give_up;
 }
 
 // The last run is checked as the first was: a kernel that stops working once it was right is found out. A run of some

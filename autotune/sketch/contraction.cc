@@ -6,6 +6,8 @@
 //       for k: sums[rows unrolled, columns in vectors] += broadcast * vectors
 //       the tile's outputs, epilogue included
 //
+// Where the output's innermost axis is short, lanes run along another one; the tile is turned when it is stored.
+//
 // Sums that are too long for a panel to stay in a cache go in blocks: then the sums of a whole task lie in memory, and
 // the loops over tiles stand inside the loop over blocks, where a block of the panel is packed.
 #include "autotune/sketch/contraction.h"
@@ -64,13 +66,14 @@ class Contraction {
         group_(group),
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
-        roles_(*roles_of(sketch.graph, group.anchor)),
+        roles_(*best_roles(sketch.graph, group.anchor, sketch.target)),
         dot_(dot_of(stage_, roles_, sketch.target)) {}
 
   void run() {
     define_knobs();
     if (is_packed_ahead()) lay_out_ahead();
     sums_ = group_.root == group_.anchor ? k_.cache_write(stage_.name) : stage_.name;
+    if (!roles_.innermost) turn_sums();
     if (packs()) panel_ = pack_stage();
     if (value("block", 1) == 1) rows_ = k_.cache_read(source_of(roles_.broadcast).name, {sums_});
     tile_outputs();
@@ -104,6 +107,7 @@ class Contraction {
   bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
   const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }
   void lay_out_ahead();
+  void turn_sums();
   std::string pack_stage();
   void tile_outputs();
   void tile_sums();
@@ -216,6 +220,15 @@ std::vector<std::string> Contraction::panel_indices(const std::string& lane) con
   return indices;
 }
 
+// Lanes innermost in a tile of sums, whatever they are in the output.
+void Contraction::turn_sums() {
+  std::vector<std::string> names;
+  for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d)
+    if (d != roles_.lanes) names.push_back(axis(d).name);
+  names.push_back(axis(roles_.lanes).name);
+  k_.step(schedule::TransformLayout{sums_, names, ""});
+}
+
 // The stage that holds a panel: the one by which the operand is read, or a copy of the operand.
 std::string Contraction::pack_stage() {
   if (roles_.vectors.through >= 0) return k_.graph.at(roles_.vectors.through).name;
@@ -239,12 +252,16 @@ void Contraction::tile_outputs() {
   std::vector<std::string> order = tasks;
   order.push_back(panel);
   if (roles_.share >= 0) order.push_back(shared + ".i");
-  order.insert(order.end(), {tile_loop_, row, lane});
+  order.push_back(tile_loop_);
+  if (roles_.innermost)
+    order.insert(order.end(), {row, lane});
+  else
+    order.insert(order.end(), {lane, row});
   k_.reorder(name, order);
   task_ = k_.fuse(name, tasks);
   k_.parallel(name, task_);
-  k_.step(schedule::Vectorize{name, lane});
-  if (!root_.expensive) k_.step(schedule::Unroll{name, row});
+  k_.step(schedule::Vectorize{name, order.back()});
+  if (roles_.innermost && !root_.expensive) k_.step(schedule::Unroll{name, row});
 }
 
 // The loops over terms, the last one unrolled.

@@ -2,9 +2,11 @@
 //
 //   C[i, j] = sum over k of A[i, k] * B[k, j]          rows i     lanes j     broadcast A   vectors B
 //   C[n, y, x, c] = sum of D[n, y+r, x+s, q] * W[r, s, q, c]   rows y, x   lanes c     broadcast D   vectors W
+//   C[n, c, y, x] = the same, x short                          rows y, x   lanes c     broadcast D   vectors W
 //
-// Lanes are the output's innermost axis. The operand that runs along them is read in vectors, the other one is
-// broadcast; an axis that moves only the latter repeats the vectors, so it gives the rows of a register tile.
+// Lanes are the output's innermost axis, or another one where that is too short for vectors. The operand that runs
+// along them is read in vectors, the other one is broadcast; an axis that moves only the latter repeats the vectors, so
+// it gives the rows of a register tile.
 #pragma once
 
 #include <optional>
@@ -25,6 +27,7 @@ struct Operand {
 struct Roles {
   Operand broadcast, vectors;
   int lanes = -1;
+  bool innermost = true;    // the lanes are the output's innermost axis
   int64_t group = 0;        // so many neighbouring lanes read the same of the broadcast operand; 0: all do
   int rows = -1;            // of the register tile: the innermost axis that moves only the broadcast operand
   int share = -1;           // the next one further out; -1: there is none
@@ -33,7 +36,9 @@ struct Roles {
   bool contiguous = false;  // lanes lie side by side in that operand
   int64_t terms = 1;        // of a sum
 };
+// With the output's innermost axis as lanes; and with the axis that costs least, which has roles where the first has.
 std::optional<Roles> roles_of(const Graph&, int contraction);
+std::optional<Roles> best_roles(const Graph&, int contraction, const Target&);
 // The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
 int dimension_of(const Access&, const Axis&);
 

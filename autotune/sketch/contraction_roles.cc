@@ -33,17 +33,25 @@ int dimension_of(const Access& read, const Axis& axis) {
   return found;
 }
 
-std::optional<Roles> roles_of(const Graph& graph, int contraction) {
-  const Stage& stage = graph.at(contraction);
-  const std::optional<Product> product = product_of(stage);
-  if (!product) return std::nullopt;
+namespace {
+
+// The last axis with more than one element; -1 where there is none, or where another axis has none at all.
+int innermost_axis(const Stage& stage) {
+  int found = -1;
   for (const std::vector<Axis>& axes : {stage.data, stage.sums})
     for (const Axis& axis : axes)
-      if (axis.extent == 0) return std::nullopt;
-  Roles roles;
+      if (axis.extent == 0) return -1;
   for (int d = 0; d < static_cast<int>(stage.data.size()); ++d)
-    if (stage.data[static_cast<size_t>(d)].extent > 1) roles.lanes = d;
-  if (roles.lanes < 0) return std::nullopt;
+    if (stage.data[static_cast<size_t>(d)].extent > 1) found = d;
+  return found;
+}
+
+std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis) {
+  const Stage& stage = graph.at(contraction);
+  const std::optional<Product> product = product_of(stage);
+  if (!product || axis < 0) return std::nullopt;
+  Roles roles;
+  roles.lanes = axis;
   const Axis& lanes = stage.data[static_cast<size_t>(roles.lanes)];
   const Access *left = &stage.reads[static_cast<size_t>(product->left)],
                *right = &stage.reads[static_cast<size_t>(product->right)];
@@ -70,8 +78,6 @@ std::optional<Roles> roles_of(const Graph& graph, int contraction) {
   if (roles.rows < 0) return std::nullopt;
   return roles;
 }
-
-namespace {
 
 struct Tile {
   int64_t rows, columns;
@@ -100,11 +106,8 @@ double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vect
   return uneven * (count(all_rows / rows) * full + edge);
 }
 
-}  // namespace
-
-std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole) {
-  constexpr size_t kMost = 16;
-  constexpr double kWorst = 1.3;  // times the best guess
+// The best first.
+std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole) {
   const int64_t all_vectors = (columns + lanes - 1) / lanes;
   std::vector<Tile> tiles;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors) {
@@ -116,6 +119,54 @@ std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t l
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });
+  return tiles;
+}
+
+// Cycles for one term of one sum, with a register tile's share of what packing and transposed stores take.
+double cost_of_term(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
+  constexpr double kMove = 1.5;  // cycles for an element that vectors do not reach
+  const auto extent = [&](int d) { return stage.data[static_cast<size_t>(d)].extent; };
+  const int64_t rows = extent(roles.rows), columns = extent(roles.lanes);
+  const std::vector<Tile> tiles = tiles_of(rows, columns, std::max(1, target.lanes(std::max<int>(8, stage.type.bits))),
+                                           target.vector_registers, false);
+  const auto share = static_cast<double>(roles.share < 0 ? 1 : extent(roles.share));
+  double cost = tiles.front().cost / static_cast<double>(rows * columns);
+  if (!roles.contiguous && !graph.at(roles.vectors.source).param) cost += kMove / (static_cast<double>(rows) * share);
+  if (!roles.innermost) cost += kMove / static_cast<double>(roles.terms);
+  return cost;
+}
+
+}  // namespace
+
+std::optional<Roles> roles_of(const Graph& graph, int contraction) {
+  return roles_along(graph, contraction, innermost_axis(graph.at(contraction)));
+}
+
+std::optional<Roles> best_roles(const Graph& graph, int contraction, const Target& target) {
+  constexpr double kClearly = 1.3;
+  const Stage& stage = graph.at(contraction);
+  const int innermost = innermost_axis(stage);
+  std::optional<Roles> best = roles_along(graph, contraction, innermost);
+  if (!best || best->group > 0 || dot_of(stage, *best, target)) return best;
+  double least = cost_of_term(graph, stage, *best, target) / kClearly;
+  for (int d = innermost; d-- > 0;) {
+    if (stage.data[static_cast<size_t>(d)].extent == 1) continue;
+    std::optional<Roles> other = roles_along(graph, contraction, d);
+    // The panels of another axis are copies in which it is the last.
+    if (!other || other->group > 0 || other->vectors.through >= 0 || other->lane_dimension < 0 ||
+        other->vectors.source == other->broadcast.source)
+      continue;
+    other->innermost = false;
+    const double cost = cost_of_term(graph, stage, *other, target);
+    if (cost < least) least = cost, best = std::move(other);
+  }
+  return best;
+}
+
+std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole) {
+  constexpr size_t kMost = 16;
+  constexpr double kWorst = 1.3;  // times the best guess
+  std::vector<Tile> tiles = tiles_of(rows, columns, lanes, registers, whole);
   while (tiles.size() > kMost || tiles.back().cost > kWorst * tiles.front().cost) tiles.pop_back();
   std::vector<std::string> texts;
   for (const Tile& t : tiles) texts.push_back("[" + std::to_string(t.rows) + "," + std::to_string(t.columns) + "]");

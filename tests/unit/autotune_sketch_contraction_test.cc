@@ -1,6 +1,8 @@
 // Automatic spaces of contractions: what is claimed, and that random candidates compute right.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "autotune/sketch/sketch.h"
 #include "tensorwright/ops.h"
 #include "tests/unit/autotune_sketch_cases.h"
@@ -83,6 +85,40 @@ TEST(SketchContraction, GroupedConvolution) {
 TEST(SketchContraction, StridedConvolution7x7) {
   expect_right(convolution({.size = 19, .in = 3, .out = 20, .kernel = 7, .stride = 2, .pad = 3, .batch = 2}));
 }
+
+// Of the first candidate: the stages that are laid out in another order than they are declared in.
+std::vector<std::string> turned(const Args& args) {
+  std::vector<std::string> names;
+  const Task task = task_of(args);
+  for (const schedule::Step& step : task.steps(0).value_or_throw())
+    if (const auto* layout = std::get_if<schedule::TransformLayout>(&step.kind)) names.push_back(layout->stage);
+  return names;
+}
+
+Args channels_first(int size, std::map<std::string, std::string> more) {
+  more.insert(
+      {{"H", std::to_string(size)}, {"W", std::to_string(size)}, {"CI", "24"}, {"CO", "40"}, {"layout", "NCHW"}});
+  return te::ops::make("conv2d", more).args;
+}
+
+Args few_columns() {
+  return te::ops::make("matmul", {{"M", "90"}, {"N", "3"}, {"K", "21"}, {"transpose_a", "true"}}).args;
+}
+
+TEST(SketchContraction, LanesLeaveAnInnermostAxisThatIsTooShort) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(turned(channels_first(5, {{"padding", "1"}})), (Names{"W", "conv.local"}));
+  EXPECT_EQ(turned(channels_first(3, {{"N", "3"}, {"KH", "1"}, {"KW", "1"}})), (Names{"W", "conv.local"}));
+  EXPECT_EQ(turned(few_columns()), (Names{"matmul.local"}));
+  EXPECT_EQ(turned(channels_first(64, {{"padding", "1"}})), Names{}) << "long rows";
+  EXPECT_EQ(turned(matmul(64, 3, 20)), Names{}) << "turning A takes longer than three products with it";
+}
+TEST(SketchContraction, ShortRowsOfImages) { expect_right(channels_first(5, {{"padding", "1"}})); }
+TEST(SketchContraction, ShortRowsWithAnEpilogueAndWeightsAsTheyAre) {
+  expect_right(channels_first(7, {{"padding", "1"}, {"bias", "true"}, {"activation", "relu"}, {"param", "false"}}));
+}
+TEST(SketchContraction, ShortRowsInBatches) { expect_right(channels_first(3, {{"N", "3"}, {"KH", "1"}, {"KW", "1"}})); }
+TEST(SketchContraction, FewColumnsOfATransposedProduct) { expect_right(few_columns()); }
 TEST(SketchContraction, NarrowIntegersWithoutTheInstruction) {
   expect_right(narrow(19, 53, 36, "uint8", "int8", "int32"));
 }

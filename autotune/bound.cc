@@ -160,7 +160,8 @@ double bytes_read(const LoopNest& nest, const StageView& view, const std::vector
 // inwards run, they read distinct bytes; of these the cache held at most what fits. A share of their iterations reads
 // at least that share of the bytes.
 double bytes_moved(const LoopNest& nest, const StageView& view, double capacity, int threads) {
-  size_t outside = 0;  // loops that run as they stand: those inside a vectorized or an unrolled one may not
+  if (capacity <= 0) return 0;  // the system does not say
+  size_t outside = 0;           // loops that run as they stand: those inside a vectorized or an unrolled one may not
   const auto stays = [](const LoopView& loop) {
     return loop.extent == 1 ||
            (loop.annotation != schedule::Annotation::kVectorized && loop.annotation != schedule::Annotation::kUnrolled);

@@ -311,11 +311,10 @@ class Viewer {
       const StageView& reader = views_[static_cast<size_t>(r)];
       const size_t outside = r == host ? outer.around.size() : reader.around.size();
       for (size_t l = 0; l < loops.size(); ++l) {
-        const size_t inside = l - outer.around.size();
         if (l < outside)
           follow(i, reader, reader.around[l], loops[l]);
         else if (r == host)
-          follow(i, reader, reader.loops[inside], loops[l]);
+          follow(i, reader, reader.loops[l - outside], loops[l]);
       }
     }
     return loops;

@@ -80,6 +80,7 @@ class Measurement {
   bool check_output(size_t i, uint8_t poisoned_with);
   bool adaptive() const { return request_.number == 0 && request_.repeat == 0; }
   bool lags() const;
+  void refuse_too_fast();
   double warm_up();
   Timing repeated(double one);
 
@@ -214,7 +215,7 @@ void Measurement::time() {
   if (lags()) {
     result_.seconds = first_s_;
     result_.runs = 1;
-    return;
+    return refuse_too_fast();
   }
   poison(kSecondPoison);
   const double one = warm_up();
@@ -243,7 +244,12 @@ void Measurement::time() {
     result_.detail += " (after the timed runs)";
     return;
   }
-  if (timing.median < kTooFastShare * request_.lower_bound_s) fail(RunStatus::kTooFast, "faster than the work allows");
+  refuse_too_fast();
+}
+
+void Measurement::refuse_too_fast() {
+  if (result_.seconds < kTooFastShare * request_.lower_bound_s)
+    fail(RunStatus::kTooFast, "faster than the work allows");
 }
 
 Timing Measurement::repeated(double one) {

@@ -12,6 +12,7 @@
 #include "schedule/nest_view.h"
 #include "src/ir/interp.h"
 #include "src/ir/interp_value.h"
+#include "src/ir/walk.h"
 
 namespace tw::autotune {
 
@@ -136,10 +137,11 @@ class Block {
   size_t start_ = 0, size_ = 0;
 };
 
-// Random elements, drawn from a few thousand random values: making one takes longer than drawing one.
+// Random elements. Those of short floats, which have few values and take long to round, are drawn from a few thousand.
+// Of others each is its own: a long sum of few values goes astray further than by the square root of its length.
 void fill(std::byte* array, size_t elements, ir::Type type, const Promise* range, Rng& rng) {
   constexpr size_t kValues = 4096;
-  if (type.is_packed() || elements <= kValues) {
+  if (!(type.is_half() || type.is_float8()) || elements <= kValues) {
     for (size_t i = 0; i < elements; ++i) write_value(type, array, i, random_value(type, range, rng));
     return;
   }
@@ -168,26 +170,28 @@ double largest_magnitude(const ArgSpec& arg, const std::byte* data) {
   return largest;
 }
 
-double reduction_length(const std::vector<te::Tensor>& outputs) {
+// Terms of one sum of the stage; 1 where it sums nothing.
+double reduction_length(const te::Operation& op) {
   double length = 1;
-  for (const te::Operation& op : te::topological_order(outputs)) {
-    const te::Compute* compute = op->compute();
-    double here = compute && !compute->reduce_axis.empty() ? 1 : 0;
-    for (size_t a = 0; compute && a < compute->reduce_axis.size(); ++a) {
-      here *= static_cast<double>(ir::as_int(compute->reduce_axis[a].extent).value_or(1));
-    }
-    length += here;
-  }
+  if (const te::Compute* compute = op->compute())
+    for (const te::IterVar& axis : compute->reduce_axis)
+      length *= static_cast<double>(ir::as_int(axis.extent).value_or(1));
   return length;
 }
 
-// The coarsest float type of any stage decides.
-ir::Type coarsest(const std::vector<te::Tensor>& outputs, ir::Type type) {
-  for (const te::Operation& op : te::topological_order(outputs)) {
-    if (op->dtype().is_float() && (!type.is_float() || op->dtype().bits < type.bits || op->dtype().is_half()))
-      type = op->dtype();
-  }
-  return type;
+// Whether the stage rounds: copies and choices do not.
+bool computes(const te::Operation& op) {
+  if (op->is_placeholder()) return false;
+  const te::Compute* compute = op->compute();
+  bool found = compute == nullptr;
+  for (size_t i = 0; compute && i < compute->bodies.size(); ++i)
+    ir::walk(compute->bodies[i], [&](const ir::Expr& e) {
+      const bool value = e.type().is_float() || e.type().is_float8();
+      found = found || (value && (ir::as<ir::Binary>(e) || ir::as<ir::Call>(e) || ir::as<ir::Cast>(e)));
+      found = found || (value && ir::as<ir::Reduce>(e));
+      return !found;
+    });
+  return found;
 }
 
 // A program that computes one element of `output` by its definition, with what it needs and no more.
@@ -283,7 +287,14 @@ double tolerance(ir::Type type, double length) {
   if (type.is_float8())
     return type.code == ir::TypeCode::kE4M3 ? 0x1p-3 : 0x1p-2;  // the value before may fall on either side
   const int precision = type.code == ir::TypeCode::kBFloat ? 8 : type.bits == 16 ? 11 : type.bits == 32 ? 24 : 53;
-  return std::ldexp(16 + 2 * std::sqrt(length), 1 - precision);
+  return std::ldexp(16 + 2 * std::sqrt(length) + length / 100, 1 - precision);
+}
+
+double tolerance(const std::vector<te::Tensor>& outputs) {
+  double all = 0;
+  for (const te::Operation& op : te::topological_order(outputs))
+    if (computes(op)) all += tolerance(op->dtype(), reduction_length(op));
+  return all;
 }
 
 CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
@@ -299,9 +310,10 @@ CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vec
     tune_error("the default schedule of this computation fails with code " + std::to_string(code));
   }
   block.save(data.reference_path);
-  const double length = reduction_length(outputs);
+  const double rounding = tolerance(outputs);
   for (size_t a = 0; a < data.args.size(); ++a) {
-    const double r = data.args[a].dtype.is_float() ? tolerance(coarsest(outputs, data.args[a].dtype), length) : 0;
+    const bool rounded = data.args[a].dtype.is_float() || data.args[a].dtype.is_float8();
+    const double r = rounded ? rounding : 0;
     data.rtol.push_back(r);
     data.atol.push_back(r == 0 ? 0 : r * largest_magnitude(data.args[a], block.data(a)));
   }

@@ -21,7 +21,10 @@ struct CheckData {
 CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
                           const runtime::Kernel& kernel, const std::string& folder);
 
-// Relative tolerance after summing `length` terms in another order, for values of `type`; 0 for integers.
+// Relative tolerance after summing `length` terms in another order, for values of `type`; 0 for integers. Errors add up
+// as the square root of the length, and in part as the length: what lies under a long sum's last bit is lost each time.
 double tolerance(ir::Type type, double length);
+// That of all stages together, each in the type in which it rounds; operands are exact, and so are copies of them.
+double tolerance(const std::vector<te::Tensor>& outputs);
 
 }  // namespace tw::autotune

@@ -6,11 +6,15 @@
 #include <limits>
 
 #include "autotune/check_data.h"
+#include "autotune/stock.h"
+#include "tests/unit/autotune_sketch_cases.h"
 #include "tests/unit/autotune_templates.h"
 #include "tests/unit/compile_c.h"
 
 namespace tw::autotune {
 namespace {
+
+using namespace testing;
 
 constexpr int kM = 5, kN = 7, kK = 50;
 
@@ -47,7 +51,7 @@ class PlainDense final : public runtime::Kernel {
 };
 
 TEST(CheckData, ARightReferenceIsTakenWithTolerancesForOutputs) {
-  const testing::Dense d = testing::declare_dense(kM, kN, kK);
+  const Dense d = declare_dense(kM, kN, kK);
   const test::Folder folder;
   const CheckData data = make_check_data({d.D}, {d.A, d.B, d.bias, d.D}, PlainDense(false), folder / "");
   EXPECT_EQ(data.args.size(), 4u);
@@ -59,7 +63,7 @@ TEST(CheckData, ARightReferenceIsTakenWithTolerancesForOutputs) {
 }
 
 TEST(CheckData, AWrongReferenceIsFound) {
-  const testing::Dense d = testing::declare_dense(kM, kN, kK);
+  const Dense d = declare_dense(kM, kN, kK);
   const test::Folder folder;
   try {
     make_check_data({d.D}, {d.A, d.B, d.bias, d.D}, PlainDense(true), folder / "");
@@ -68,6 +72,28 @@ TEST(CheckData, AWrongReferenceIsFound) {
     EXPECT_EQ(e.kind(), ErrorKind::kInternal);
     EXPECT_NE(std::string(e.what()).find("D["), std::string::npos) << e.what();
   }
+}
+
+TEST(Tolerance, IsOfTheTypeInWhichSumsAreMade) {
+  const Args bf16 = narrow(16, 32, 4096, "bfloat16", "bfloat16", "float32"), f32 = matmul(16, 32, 4096);
+  EXPECT_EQ(tolerance({bf16.back()}), tolerance({f32.back()})) << "products of bfloat16 are exact in float32";
+  EXPECT_LT(tolerance({bf16.back()}), 1e-4);
+  const Tensor copied = te::compute({16, 32}, [&](Var i, Var j) { return bf16.back()(i, j); }, "copied");
+  EXPECT_EQ(tolerance({copied}), tolerance({bf16.back()}));
+  const Tensor rounded =
+      te::compute({16, 32}, [&](Var i, Var j) { return te::astype(bf16.back()(i, j), "float16"); }, "rounded");
+  EXPECT_GT(tolerance({rounded}), 100 * tolerance({bf16.back()}));
+  EXPECT_LT(tolerance({rounded}), 0.02);
+}
+
+// Two million squares, added one by one in the reference and in many chains by candidates.
+TEST(CheckData, LongSumsInOtherOrdersAreWithinTheTolerance) {
+  if (Target::host().kind != "llvm") GTEST_SKIP() << "skipped: built without LLVM, where nothing is tuned";
+  TuneOptions o;
+  o.trials = 4;
+  o.confirm = 0;
+  const TuneResult result = tune(stock_task("var", {{"shape", "1000x2000"}}, Target::host()), o);
+  for (const Trial& t : result.trials) EXPECT_TRUE(t.ok() || t.status == "beaten") << t.status << ": " << t.detail;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "autotune/bound.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -156,12 +157,13 @@ double bytes_read(const LoopNest& nest, const StageView& view, const std::vector
   return bytes;
 }
 
-// Bytes that come for certain into caches of `capacity`, of which each core has one. While the loops from some depth
-// inwards run, they read distinct bytes; of these the cache held at most what fits. A share of their iterations reads
-// at least that share of the bytes.
-double bytes_moved(const LoopNest& nest, const StageView& view, double capacity, int threads) {
-  if (capacity <= 0) return 0;  // the system does not say
-  size_t outside = 0;           // loops that run as they stand: those inside a vectorized or an unrolled one may not
+// Bytes that come for certain into L1 and into L2, of which each core has one. While the loops from some depth inwards
+// run, they read distinct bytes; of these the cache held at most what fits. A share of their iterations reads at least
+// that share of the bytes.
+std::array<double, 2> bytes_moved(const LoopNest& nest, const StageView& view, const Machine& machine) {
+  const std::array<int64_t, 2> capacities = {machine.l1_bytes, machine.l2_bytes};
+  std::array<double, 2> most = {};
+  size_t outside = 0;  // loops that run as they stand: those inside a vectorized or an unrolled one may not
   const auto stays = [](const LoopView& loop) {
     return loop.extent == 1 ||
            (loop.annotation != schedule::Annotation::kVectorized && loop.annotation != schedule::Annotation::kUnrolled);
@@ -169,19 +171,24 @@ double bytes_moved(const LoopNest& nest, const StageView& view, double capacity,
   while (outside < view.loops.size() && stays(view.loops[outside])) ++outside;
   const double all = points_of(nest.stage(view.stage));
   std::vector<double> values(view.root_extents.size(), 1);
-  double most = 0, inside = 1, around = view.enclosing * view.trips(), caches = 1;
+  double inside = 1, around = view.enclosing * view.trips(), caches = 1;
   for (size_t l = view.loops.size(); l-- > 0;) {
     const LoopView& loop = view.loops[l];
     const auto n = static_cast<double>(loop.extent);
     inside *= n;
     around /= n;
-    if (loop.annotation == schedule::Annotation::kParallel) caches = threads;
+    if (loop.annotation == schedule::Annotation::kParallel) caches = machine.threads;
     if (loop.roots.size() == 1) {  // of a fused loop nobody knows here how far it walks along each axis
       const auto root = static_cast<size_t>(loop.roots[0]);
       values[root] = std::min(values[root] * n, static_cast<double>(view.root_extents[root]));
     }
-    if (l <= outside)
-      most = std::max(most, all / inside * bytes_read(nest, view, values) - around * kRoom * capacity * caches);
+    if (l > outside) continue;
+    const double read = all / inside * bytes_read(nest, view, values);
+    for (size_t c = 0; c < most.size(); ++c) {
+      if (capacities[c] <= 0) continue;  // the system does not say
+      const double kept = around * kRoom * static_cast<double>(capacities[c]) * caches;
+      most[c] = std::max(most[c], read - kept);
+    }
   }
   return most;
 }
@@ -204,8 +211,9 @@ double lower_bound_seconds(const LoopNest& nest, const std::vector<StageView>& v
     if (conditional[at] || !std::all_of(stage.bodies.begin(), stage.bodies.end(),
                                         [](const ir::Expr& body) { return body.type().is_float(); }))
       continue;  // arithmetic on integers may turn out to need no operand
-    l1 += bytes_moved(nest, view, static_cast<double>(machine.l1_bytes), machine.threads) / (kBytesPerCycle * cores);
-    l2 += bytes_moved(nest, view, static_cast<double>(machine.l2_bytes), machine.threads) / (kBytesPerCycle * cores);
+    const std::array<double, 2> moved = bytes_moved(nest, view, machine);
+    l1 += moved[0] / (kBytesPerCycle * cores);
+    l2 += moved[1] / (kBytesPerCycle * cores);
   }
   return std::max({arithmetic, l1, l2}) / kFastestClock;
 }

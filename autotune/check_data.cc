@@ -170,25 +170,32 @@ double largest_magnitude(const ArgSpec& arg, const std::byte* data) {
   return largest;
 }
 
+bool chooses(ir::ReduceOp op) { return op == ir::ReduceOp::kMin || op == ir::ReduceOp::kMax; }
+bool chooses(ir::BinOp op) { return op == ir::BinOp::kMin || op == ir::BinOp::kMax; }
+
 // Terms of one sum of the stage; 1 where it sums nothing.
 double reduction_length(const te::Operation& op) {
+  const te::Compute* compute = op->compute();
+  const auto* reduce = compute ? ir::as<ir::Reduce>(compute->body()) : nullptr;
   double length = 1;
-  if (const te::Compute* compute = op->compute())
-    for (const te::IterVar& axis : compute->reduce_axis)
-      length *= static_cast<double>(ir::as_int(axis.extent).value_or(1));
+  if (reduce == nullptr || chooses(reduce->op)) return length;
+  for (const te::IterVar& axis : compute->reduce_axis)
+    length *= static_cast<double>(ir::as_int(axis.extent).value_or(1));
   return length;
 }
 
-// Whether the stage rounds: copies and choices do not.
-bool computes(const te::Operation& op) {
+// Whether the stage rounds: copies and choices do not, the largest of several among them.
+bool rounds(const te::Operation& op) {
   if (op->is_placeholder()) return false;
   const te::Compute* compute = op->compute();
   bool found = compute == nullptr;
   for (size_t i = 0; compute && i < compute->bodies.size(); ++i)
     ir::walk(compute->bodies[i], [&](const ir::Expr& e) {
+      const auto* binary = ir::as<ir::Binary>(e);
+      const auto* reduce = ir::as<ir::Reduce>(e);
       const bool value = e.type().is_float() || e.type().is_float8();
-      found = found || (value && (ir::as<ir::Binary>(e) || ir::as<ir::Call>(e) || ir::as<ir::Cast>(e)));
-      found = found || (value && ir::as<ir::Reduce>(e));
+      found = found || (value && ((binary && !chooses(binary->op)) || (reduce && !chooses(reduce->op)) ||
+                                  ir::as<ir::Call>(e) || ir::as<ir::Cast>(e)));
       return !found;
     });
   return found;
@@ -293,7 +300,7 @@ double tolerance(ir::Type type, double length) {
 double tolerance(const std::vector<te::Tensor>& outputs) {
   double all = 0;
   for (const te::Operation& op : te::topological_order(outputs))
-    if (computes(op)) all += tolerance(op->dtype(), reduction_length(op));
+    if (rounds(op)) all += tolerance(op->dtype(), reduction_length(op));
   return all;
 }
 

@@ -17,8 +17,8 @@ double footprint(const AccessView&, const std::vector<int64_t>& ranges, double l
 // Whether the access moves when the loop takes a step.
 bool touches(const AccessView&, const LoopView&);
 
-// What moves into a cache of `capacity` bytes: the working set of the outermost loops whose set fits into three
-// quarters of it, once for each iteration around them that touches other data.
+// What moves into a cache of `capacity` bytes: the working set of the outermost loops, the consumers' among them, whose
+// set fits into three quarters of it, once for each iteration around them that touches other data.
 double traffic(const StageView&, double capacity);
 
 // What moves into registers of `capacity` bytes: what the innermost loops that are repeated in the code (vectorized,

@@ -15,9 +15,8 @@ namespace {
 namespace S = schedule;
 using schedule::Machine;
 using testing::declare_dense;
+using testing::machine_of;
 using testing::tiled;
-
-Machine machine_of(int threads) { return S::describe_machine(Target::host(), host_hardware(), threads); }
 
 TEST(Bound, CountsTheWorkAndWhatTheLoopsAllow) {
   const Machine machine = machine_of(2);

@@ -86,6 +86,21 @@ TEST(Tolerance, IsOfTheTypeInWhichSumsAreMade) {
   EXPECT_LT(tolerance({rounded}), 0.02);
 }
 
+TEST(Tolerance, GrowsWithTheReductionAndIsZeroForIntegers) {
+  EXPECT_EQ(tolerance(ir::Type::i(32), 1000), 0);
+  EXPECT_LT(tolerance(ir::Type::f(32), 10), tolerance(ir::Type::f(32), 1000));
+  EXPECT_LT(tolerance(ir::Type::f(64), 1000), tolerance(ir::Type::f(32), 10));
+}
+
+TEST(Tolerance, WhatChoosesDoesNotRound) {
+  const Tensor A = te::placeholder({3000, 20}, "float16", "A");
+  const te::IterVar k = te::reduce_axis(0, 3000, "k"), q = te::reduce_axis(0, 3000, "q");
+  const Tensor largest = te::compute({20}, [&](Var i) { return te::max(A(k, i), {k}); }, "largest");
+  EXPECT_EQ(tolerance({largest}), 0);
+  const Tensor doubled = te::compute({20}, [&](Var i) { return te::max(A(q, i) + A(q, i), {q}); }, "doubled");
+  EXPECT_EQ(tolerance({doubled}), tolerance(ir::Type::f(16), 1)) << "each is rounded once";
+}
+
 // Two million squares, added one by one in the reference and in many chains by candidates.
 TEST(CheckData, LongSumsInOtherOrdersAreWithinTheTolerance) {
   if (Target::host().kind != "llvm") GTEST_SKIP() << "skipped: built without LLVM, where nothing is tuned";

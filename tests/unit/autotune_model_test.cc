@@ -16,9 +16,8 @@ namespace {
 
 namespace S = schedule;
 using testing::declare_dense;
+using testing::machine_of;
 using testing::tiled;
-
-Machine machine_of(int threads) { return S::describe_machine(Target::host(), host_hardware(), threads); }
 
 TEST(Prior, PrefersVectorsThreadsAndTilesThatFitRegisters) {
   if (Target::host().kind != "llvm") GTEST_SKIP() << "skipped: built without LLVM, where nothing is tuned";

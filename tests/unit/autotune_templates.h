@@ -1,9 +1,14 @@
 // Templates and schedules that several tests use.
 #pragma once
 
+#include "schedule/machine.h"
 #include "tensorwright/autotune.h"
 
 namespace tw::autotune::testing {
+
+inline schedule::Machine machine_of(int threads) {
+  return schedule::describe_machine(Target::host(), host_hardware(), threads);
+}
 
 struct Dense {
   te::Tensor A, B, bias, C, D;

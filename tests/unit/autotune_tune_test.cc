@@ -8,7 +8,6 @@
 #include <fstream>
 #include <set>
 
-#include "autotune/check_data.h"
 #include "autotune/history.h"
 #include "autotune/record.h"
 #include "autotune/rng.h"
@@ -203,12 +202,6 @@ TEST_F(Tune, ATargetThatThisMachineIsNotIsRefused) {
   if (!foreign.ok() || Target::host().has("amx-tile")) GTEST_SKIP() << "this machine can run it";
   const Task task("dense", "[]", [](Config& cfg) { return testing::dense_template(cfg, 9, 17, 5); }, *foreign);
   expect_error(ErrorKind::kTune, "it lacks", [&] { tune(task, options(4)); });
-}
-
-TEST(Tolerance, GrowsWithTheReductionAndIsZeroForIntegers) {
-  EXPECT_EQ(tolerance(ir::Type::i(32), 1000), 0);
-  EXPECT_LT(tolerance(ir::Type::f(32), 10), tolerance(ir::Type::f(32), 1000));
-  EXPECT_LT(tolerance(ir::Type::f(64), 1000), tolerance(ir::Type::f(32), 10));
 }
 
 }  // namespace

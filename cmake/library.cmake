@@ -23,6 +23,9 @@ endif()
 
 find_package(Threads REQUIRED)
 
+# rpc and the like have no files yet. Written only where it differs: a newer file would link everything again.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.cc CONTENT "")
+
 # tw_library(NAME DIR folder USES libraries...): every .cc below the folder becomes the static library tw_NAME.
 # codegen/llvm is left out of builds without LLVM.
 function(tw_library name)
@@ -34,7 +37,6 @@ function(tw_library name)
   if(NOT TW_XGBOOST)
     list(FILTER sources EXCLUDE REGEX "autotune/xgboost_")
   endif()
-  file(WRITE ${PROJECT_BINARY_DIR}/empty.cc "")  # rpc and the like have no files yet
   add_library(tw_${name} STATIC ${sources} ${PROJECT_BINARY_DIR}/empty.cc)
   target_link_libraries(tw_${name} PUBLIC tw_flags Threads::Threads ${CMAKE_DL_LIBS})
   foreach(used ${LIB_USES})
@@ -50,6 +52,5 @@ function(tw_test name)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE tw_flags ${TEST_LINK} GTest::gtest GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE TW_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TW_BINARY_DIR="${PROJECT_BINARY_DIR}")
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()

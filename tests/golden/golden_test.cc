@@ -22,6 +22,7 @@
 #include "codegen/c/source.h"
 #include "src/ir/parse.h"
 #include "src/lower/pipeline.h"
+#include "tests/folders.h"
 #include "tests/golden/kernel_text.h"
 #include "tests/golden/space_text.h"
 #include "tests/golden/te_text.h"

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/folders.h"
+
 namespace tw {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/folders.h"
 #include "tests/unit/folder.h"
 
 namespace tw::test {

@@ -7,6 +7,7 @@
 
 #include "src/ir/parse.h"
 #include "src/lower/pipeline.h"
+#include "tests/folders.h"
 #include "tests/unit/lower_programs.h"
 #include "tests/unit/lower_run.h"
 

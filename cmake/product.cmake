@@ -67,4 +67,12 @@ if(TW_PYTHON)
     file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/tensorwright/${file} ${TW_PACKAGE_DIR}/${file} SYMBOLIC)
   endforeach()
 endif()
+
+# What a user runs: the library, its programs and the Python package, without tests and benches.
+add_custom_target(product)
+foreach(part tensorwright tw-worker tw-worker-build tw-opt tw _core)
+  if(TARGET ${part})
+    add_dependencies(product ${part})
+  endif()
+endforeach()
 install(DIRECTORY include/tensorwright DESTINATION tensorwright/include)

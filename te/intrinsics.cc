@@ -14,6 +14,8 @@ using ir::Fn;
 
 namespace {
 
+constexpr int64_t kLargestWrittenOut = 8;  // of the powers of an axis, which stay subscripts as products
+
 Expr of_float(Fn fn, Expr e) {
   if (!e.type().is_float()) {
     refuse(ErrorKind::kDType,
@@ -143,10 +145,17 @@ Expr reinterpret(std::string_view dtype, Expr e) {
 
 Expr power(Expr a, Expr b) {
   promote(a, b);
-  if (!a.type().is_float()) {
-    refuse(ErrorKind::kDType, "power: expected a float, not " + dtype_name(a.type()),
-           {"multiply integers, or convert: e.astype(\"float32\")"});
+  if (const auto n = ir::as_int(b); n && a.type().is_index() && *n >= 0 && *n <= kLargestWrittenOut) {
+    Expr product = *n == 0 ? Expr(1) : a;
+    for (int64_t k = 1; k < *n; ++k) product = product * a;
+    return product;
   }
+  a = as_data(std::move(a));
+  b = as_data(std::move(b));
+  promote(a, b);
+  refuse_storage("power", a);
+  if (a.type().is_bool())
+    refuse(ErrorKind::kDType, "power: expected numbers, not bool", {"e.astype(\"int32\") converts"});
   return ir::call(Fn::kPow, {std::move(a), std::move(b)});
 }
 

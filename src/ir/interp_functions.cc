@@ -93,10 +93,28 @@ UnaryFn of_type(Type t) {
   return with_type(t, [](auto tag) -> UnaryFn { return function<fn, decltype(tag)>; });
 }
 
+// By squares, wrapping. A negative exponent leaves what 1 / x^n has before its point.
+template <class T>
+Value whole_power(Value a, Value b) {
+  const T x = get<T>(a);
+  const T y = get<T>(b);
+  if constexpr (std::is_signed_v<T>) {
+    if (y < 0) return put<T>(x == 1 ? T{1} : x == -1 ? static_cast<T>(y % 2 == 0 ? 1 : -1) : T{0});
+  }
+  uint64_t product = 1, square = static_cast<uint64_t>(x);
+  for (auto left = static_cast<uint64_t>(y); left != 0; left >>= 1) {
+    if (left & 1) product *= square;
+    square *= square;
+  }
+  return put<T>(static_cast<T>(product));
+}
+
 template <class T>
 Value power(Value a, Value b) {
-  if constexpr (!kIsFloat<T>)
+  if constexpr (std::is_same_v<T, bool>)
     return Value{};
+  else if constexpr (!kIsFloat<T>)
+    return whole_power<T>(a, b);
   else
     return put<T>(
         static_cast<Wide<T>>(std::pow(static_cast<Precise<T>>(get<T>(a)), static_cast<Precise<T>>(get<T>(b)))));

@@ -175,7 +175,7 @@ std::string call_fault(Fn fn, const std::vector<Expr>& args) {
   }
   const Type type = args[0].type();
   if (fn == Fn::kPrefetch) return as<Address>(args[0]) ? "" : "prefetch: an address expected, not " + to_string(type);
-  const bool integers = fn == Fn::kAbs || fn == Fn::kPopcount || fn == Fn::kClz;
+  const bool integers = fn == Fn::kAbs || fn == Fn::kPopcount || fn == Fn::kClz || fn == Fn::kPow;
   const bool floats = fn != Fn::kPopcount && fn != Fn::kClz;
   const bool whole = (type.is_int() || type.is_uint()) && !type.is_packed();
   if ((floats && type.is_float()) || (integers && whole)) return {};

@@ -16,6 +16,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"math", 7, math},
       {"bits", 4, bits},
       {"division", 4, division},
+      {"power", 3, power},
       {"cast", 8, cast},
       {"halfway", 3, halfway},
       {"diamond", 5, diamond},

@@ -99,7 +99,7 @@ inline std::vector<Expr> exprs(const Vars& vars) { return {vars.begin(), vars.en
 // The kinds, by file.
 bool pointwise(Maker&, const Tensor&), compare(Maker&, const Tensor&), rounding(Maker&, const Tensor&),
     math(Maker&, const Tensor&), bits(Maker&, const Tensor&), division(Maker&, const Tensor&),
-    cast(Maker&, const Tensor&), diamond(Maker&, const Tensor&);  // stages_pointwise.cc
+    power(Maker&, const Tensor&), cast(Maker&, const Tensor&), diamond(Maker&, const Tensor&);  // stages_pointwise.cc
 bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker&, const Tensor&),
     strided(Maker&, const Tensor&), broadcast(Maker&, const Tensor&), flatten(Maker&, const Tensor&),
     gather(Maker&, const Tensor&), product(Maker&, const Tensor&), scaled(Maker&, const Tensor&),

@@ -164,6 +164,27 @@ bool bits(Maker& m, const Tensor& t) {
   return m.define(t.shape(), facts, [&](const Vars& v) { return te::arith(op, t(exprs(v)), other(exprs(v))); });
 }
 
+// Of integers any, also negative exponents; of exact floats whole ones, whose results are exact where they fit.
+bool power(Maker& m, const Tensor& t) {
+  const Type type = t.dtype();
+  if (type.is_bool() || (type.is_float() && !m.facts(t).exact())) return false;
+  if (type.is_float()) {
+    const Facts x = m.facts(t), square = mul(x, x);
+    const int exponent = static_cast<int>(m.random().below(3)) + 1;
+    return m.define(t.shape(),
+                    exponent == 1   ? x
+                    : exponent == 2 ? square
+                                    : mul(square, x),
+                    [&](const Vars& v) { return te::power(t(exprs(v)), constant(exponent, type)); });
+  }
+  const Tensor other = m.like(t);
+  const bool by_constant = m.random().chance(40);
+  const double exponent = m.random().one_of({0.0, 2.0, 3.0, 10.0});
+  return m.define(t.shape(), {std::ldexp(1.0, type.bits), 1, 0}, [&](const Vars& v) {
+    return te::power(t(exprs(v)), by_constant ? constant(exponent, type) : other(exprs(v)));
+  });
+}
+
 // Zero is among the divisors.
 bool division(Maker& m, const Tensor& t) {
   const Type type = t.dtype();

@@ -147,3 +147,66 @@ def test_reinterpret(target):
 def test_refusals(function, message):
     with pytest.raises(tw.DTypeError, match=message):
         function(te.placeholder((), "int32", name="x")())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_powers_that_the_dtype_holds_are_exact(dtype, target):
+    """Each b^e of whole numbers and of halves of them, each 1 / b^e and each 2^k b^e that is a number of the dtype."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    numpy_dtype = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    info = ml_dtypes.finfo(numpy_dtype)
+    digits, top, low = info.nmant + 1, int(info.maxexp), int(info.minexp) - info.nmant
+    cases = []
+    for b in range(2, 100):
+        for e in range(1, 1100):
+            odd = b >> (b & -b).bit_length() - 1
+            if (odd**e).bit_length() > digits:
+                break
+            shift = (b & -b).bit_length() - 1
+            for s in {0, -1, -shift, (top - 1) // e - b.bit_length(), 30 - shift, low // e + 1}:
+                if low <= e * (s + shift) and (odd**e).bit_length() + e * (s + shift) <= top and low <= s + shift:
+                    if odd.bit_length() <= digits and odd.bit_length() + s + shift <= top:
+                        cases.append((math.ldexp(b, s), float(e), math.ldexp(odd**e, e * (s + shift))))
+            if odd == 1 and low <= -e * shift:
+                cases.append((float(b), float(-e), math.ldexp(1.0, -e * shift)))
+    x, y, expected = (np.array(column).astype(numpy_dtype) for column in zip(*cases))
+    assert len(cases) > (4000 if dtype == "float64" else 200)
+    for sign in (1, -1):
+        got = apply(te.power, x * x.dtype.type(sign), y, target=target)
+        wanted = np.where((sign < 0) & (y.astype("float64") % 2 == 1), -expected, expected)
+        wrong = got != wanted
+        assert not wrong.any(), [(x[i], y[i], got[i], wanted[i]) for i in np.flatnonzero(wrong)[:5]]
+
+
+def whole_power(x, n, bits, signed):
+    if n < 0:
+        return {1: 1, -1: 1 if n % 2 == 0 else -1}.get(x, 0)
+    value = pow(x, n, 2**bits)
+    return value - 2**bits if signed and value >> bits - 1 else value
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_powers_of_integers(dtype, target):
+    info = np.iinfo(dtype)
+    signed = info.min < 0
+    bases = [0, 1, 2, 3, 7, 9, 10, 100, info.max] + ([-1, -2, -3, info.min] if signed else [])
+    exponents = [0, 1, 2, 3, 5, 7, 31, 63, 100, info.max] + ([-1, -2, -3, info.min] if signed else [])
+    pairs = [(x, n) for x in bases for n in exponents]
+    x, n = (np.array(column, dtype) for column in zip(*pairs))
+    expected = [whole_power(x, n, info.bits, signed) for x, n in pairs]
+    assert apply(te.power, x, n, target=target).tolist() == expected
+    for e in [0, 1, 2, 3, 10, 64] + ([-1, -2] if signed else []):
+        got = apply(lambda a, e=e: a ** te.const(e, dtype), x, target=target)
+        assert got.tolist() == [whole_power(v, e, info.bits, signed) for v, _ in pairs]
+
+
+def test_powers_of_axes_stay_subscripts():
+    A = te.placeholder((50,), name="A")
+    C = te.compute((8,), lambda i: A[i**2], name="C")
+    assert str(C.op.body) == "[A[i * i]]"
+    D = te.compute((8,), lambda i: te.power(i, 3) + te.power(2, i), name="D")
+    out = np.zeros(8, D.dtype)
+    tw.build([D], target="interp")(out)
+    assert out.tolist() == [i**3 + 2**i for i in range(8)]

@@ -71,7 +71,7 @@ TEST(Promote, Refusals) {
   EXPECT_EQ(refusal([] { arith(BinOp::kShl, value("float32"), 1); }), "<<: expected integers, not float32 and int32");
   EXPECT_EQ(refusal([] { as_index(value("float32")); }), "an index or extent must be an integer, not float32: x[]");
   EXPECT_EQ(refusal([] { exp(value("int8")); }), "exp: expected a float, not x[] of int8");
-  EXPECT_EQ(refusal([] { power(value("int8"), 2); }), "power: expected a float, not int32");
+  EXPECT_EQ(refusal([] { power(value("bool"), value("bool")); }), "power: expected numbers, not bool");
   EXPECT_EQ(refusal([] { if_then_else(value("int8"), 1, 2); }), "if_then_else: condition must be bool, not int8");
   EXPECT_EQ(refusal([] { constant(2.5, "int32"); }), "const: value must be one that int32 holds, not 2.5");
   EXPECT_EQ(refusal([] { dtype_named("flaot32"); }), "dtype must be one that tensors have, not 'flaot32'");

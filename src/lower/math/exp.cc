@@ -23,14 +23,16 @@ Expr power_of_two(const Computation& c, const Expr& n_plus_magic) {
   return c.from_pattern(shift_left(c.pattern(n_plus_magic) + c.integer(bias), mantissa));
 }
 
-Expr exp_minus_one(Computation& c, const Expr& r) {
-  const Expr p = c.is_double()
-                     ? c.polynomial(r, {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
-                                        1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5})
-                     : c.polynomial(r, {0.0013951704604551196, 0.008369576185941696, 0.0416661836206913,
-                                        0.16666513681411743, 0.5});
-  return c.fma(r * r, p, r);
+// (e^r - 1 - r) / r^2
+Expr exp_tail(Computation& c, const Expr& r) {
+  return c.is_double()
+             ? c.polynomial(r, {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,
+                                1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5})
+             : c.polynomial(
+                   r, {0.0013951704604551196, 0.008369576185941696, 0.0416661836206913, 0.16666513681411743, 0.5});
 }
+
+Expr exp_minus_one(Computation& c, const Expr& r) { return c.fma(r * r, exp_tail(c, r), r); }
 
 // n is whole; half of it, rounded, and the rest.
 ExpParts parts_of(Computation& c, const Expr& n, const Expr& p) {
@@ -40,19 +42,29 @@ ExpParts parts_of(Computation& c, const Expr& n, const Expr& p) {
   return {p, power_of_two(c, half), power_of_two(c, rest), power_of_two(c, c.value(2 * magic(c)) - rest)};
 }
 
-struct Steps {
-  Expr t, n;  // n + magic, n
-  Expr p;     // e^r - 1
+struct Reduction {
+  Expr t, n;       // n + magic, n
+  Expr rest;       // x - n * (the first part of ln 2), exact
+  double ln2_low;  // the second part
 };
-Steps steps(Computation& c, const Expr& x) {
+Reduction reduced(Computation& c, const Expr& x) {
   const Expr shift = c.value(magic(c));
   const Expr t = c.name("t", c.fma(x, c.value(1.4426950408889634), shift));
   const Expr n = c.name("n", t - shift);
   // 0.693359375 has 9 bits, 0x1.62e42feep-1 has 30.
   const double ln2_high = c.is_double() ? 0x1.62e42feep-1 : 0.693359375;
   const double ln2_low = c.is_double() ? 0x1.a39ef35793c76p-33 : -2.12194440054690583e-4;
-  const Expr r = c.name("r", c.fma(n, c.value(-ln2_low), c.fma(n, c.value(-ln2_high), x)));
-  return {t, n, c.name("p", exp_minus_one(c, r))};
+  return {t, n, c.fma(n, c.value(-ln2_high), x), ln2_low};
+}
+
+struct Steps {
+  Expr t, n;  // n + magic, n
+  Expr p;     // e^r - 1
+};
+Steps steps(Computation& c, const Expr& x) {
+  const Reduction of = reduced(c, x);
+  const Expr r = c.name("r", c.fma(of.n, c.value(-of.ln2_low), of.rest));
+  return {of.t, of.n, c.name("p", exp_minus_one(c, r))};
 }
 
 }  // namespace
@@ -67,6 +79,16 @@ Expr exp(Computation& c, const Expr& x) {
   const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
   const ExpParts e = exp_parts(c, c.name("x", max(low, min(high, x))));
   return (e.p + c.value(1)) * e.scale_a * e.scale_b;
+}
+
+//   1 + r as a pair, and r^2 * P(r), which is small enough that its error is an eighth of a unit
+Expr exp(Computation& c, const Pair& x) {
+  const Reduction of = reduced(c, x.high);
+  const Pair r = two_sum(c, c.name("rest", of.rest), c.name("low", c.fma(of.n, c.value(-of.ln2_low), x.low)));
+  const Expr tail = c.fma(r.high * r.high, exp_tail(c, r.high), c.fma(r.low, r.high, r.low));
+  const Pair near_one = fast_two_sum(c, c.value(1), r.high);
+  const ExpParts scale = parts_of(c, of.n, {});
+  return (near_one.high + (near_one.low + tail)) * scale.scale_a * scale.scale_b;
 }
 
 //   2^x = 2^n * e^((x - n) ln 2), exact where x is whole

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/lower/math/computation.h"
+#include "src/lower/math/pair.h"
 
 namespace tw::lower::math {
 
@@ -24,6 +25,8 @@ ir::Expr tanh(Computation&, const ir::Expr& x);
 ir::Expr sigmoid(Computation&, const ir::Expr& x);
 ir::Expr erf(Computation&, const ir::Expr& x);
 ir::Expr pow(Computation&, const ir::Expr& x, const ir::Expr& y);
+// Of whole numbers, wrapping; a negative exponent gives 1 / x^-y rounded towards zero, 0 where x is 0.
+ir::Expr whole_pow(Computation&, const ir::Expr& x, const ir::Expr& exponent);
 
 // Rounding to integers without SSE4.1's instruction.
 ir::Expr round(Computation&, const ir::Expr& x);
@@ -39,5 +42,9 @@ struct ExpParts {
   ir::Expr inverse_b;         // 1 / scale_b
 };
 ExpParts exp_parts(Computation&, const ir::Expr& x);
+
+// e^(high + low) of float64 within its finite exponents and a `low` below 2^-29, to 0.7 units; the nearest number where
+// the exact result is one.
+ir::Expr exp(Computation&, const Pair& x);
 
 }  // namespace tw::lower::math

@@ -1,7 +1,8 @@
 // pow(x, y) = e^(y * log|x|), with as many digits of the logarithm as the product needs, and C99's special cases.
 //
 // float32: in float64, where log (to 2^-42) and the product are exact enough. float64: log|x| as a sum of two values,
-// by log(m) = 2s + 2/3 s^3 + s^5 * T(s^2), the first two terms with 2^-64.
+// by log(m) = 2s + 2/3 s^3 + s^5 * T(s^2), the first two terms with 2^-64. What is wrong before the last rounding is
+// below half a unit, so that a power that is a number of the type is that number: 9^3 is 729.
 
 #include "src/lower/math/functions.h"
 #include "src/lower/math/pair.h"
@@ -58,14 +59,8 @@ Pair long_log(Computation& c, const Expr& a) {
   return fast_two_sum(c, all.high, c.name("low", all.low + (m_low + x.e * c.value(kLn2Low))));
 }
 
-// e^(high + low) for a small `low`; infinity and 0 beyond the exponents.
-Expr exp_of(Computation& c, const Pair& x) {
-  const ExpParts e = exp_parts(c, c.name("x", max(c.value(-746), min(c.value(710), x.high))));
-  const Expr near_one = c.name("r", e.p + c.value(1));
-  // Where `high` is inside its ends, `low` is far below this bound; beyond them it must not turn the sign.
-  const Expr low = max(c.value(-0x1p-30), min(c.value(0x1p-30), x.low));
-  return (near_one + near_one * low) * e.scale_a * e.scale_b;
-}
+// Where it is e's exponent, 0 and infinity stand beyond these ends.
+Expr within_exponents(Computation& c, const Expr& x) { return c.name("x", max(c.value(-746), min(c.value(710), x))); }
 
 // |x|^y for finite positive |x|, in float64.
 Expr power_of_magnitude(Computation& c, const Expr& a, const Expr& y) {
@@ -73,15 +68,17 @@ Expr power_of_magnitude(Computation& c, const Expr& a, const Expr& y) {
   const Expr bounded = c.name("yb", max(c.value(-0x1p70), min(c.value(0x1p70), y)));
   const Pair log = long_log(c, a);
   const Pair p = two_product(c, bounded, log.high);
-  return exp_of(c, {p.high, c.name("pl", p.low + bounded * log.low)});
+  // Where `high` is inside its ends, `low` is far below this bound; beyond them it must not turn the sign.
+  const Expr low = max(c.value(-0x1p-30), min(c.value(0x1p-30), p.low + bounded * log.low));
+  return exp(c, Pair{within_exponents(c, p.high), c.name("pl", low)});
 }
 
 Expr magnitude(Computation& c, const Expr& a, const Expr& y) {
   if (c.is_double()) return power_of_magnitude(c, a, y);
   Computation wide(Type::f(64, c.type().lanes), c.fused());
   const Expr base = wide.name("a", cast(wide.type(), a)), exponent = wide.name("b", cast(wide.type(), y));
-  const Expr p = wide.name("p", exponent * short_log(wide, base));
-  return wide.finish(cast(c.type(), exp_of(wide, {p, wide.value(0)})));
+  const ExpParts e = exp_parts(wide, within_exponents(wide, exponent * short_log(wide, base)));
+  return wide.finish(cast(c.type(), (e.p + wide.value(1)) * e.scale_a * e.scale_b));
 }
 
 }  // namespace

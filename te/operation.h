@@ -11,8 +11,10 @@ namespace tw::te {
 // A node with a fresh id, without outputs. Chains of any length are freed without recursion.
 std::shared_ptr<OpNode> make_operation(std::string name, SourceLine where);
 
-// The extents as index expressions: at most 6 of them, constants from 0 on or expressions over scalars, of a tensor
-// that memory can address. `what` names the tensor: "compute C".
+constexpr size_t kMaxRank = 16;  // dimensions of a tensor
+
+// The extents as index expressions: at most kMaxRank of them, constants from 0 on or expressions over scalars, of a
+// tensor that memory can address. `what` names the tensor: "compute C".
 std::vector<Expr> checked_shape(const std::string& what, const std::vector<Expr>& shape, const SourceLine& where);
 
 // Whether an expression can be the extent of a dimension: integers and scalars joined by + - * // % min max.

@@ -9,7 +9,6 @@
 namespace tw::te {
 namespace {
 
-constexpr size_t kMaxRank = 6;
 constexpr int64_t kMaxElements = int64_t{1} << 56;  // offsets in bytes stay far from the ends of 64 bits
 
 // Deleting the last user of a chain deletes the chain: nodes whose turn it is wait in a list instead of on the stack.

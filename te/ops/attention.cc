@@ -16,8 +16,6 @@ namespace {
 
 using Point = std::vector<Var>;
 
-constexpr size_t kMostInFront = 4;
-
 class Attention {
  public:
   Attention(Site site, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options)
@@ -26,8 +24,7 @@ class Attention {
       expect_float(site_, argument, *t);
       site_.rank_at_least(argument, *t, 2);
       expect_dtype(site_, argument, *t, q.dtype());
-      if (t->rank() != q.rank() || t->rank() > kMostInFront + 2)
-        site_.refuse(ErrorKind::kExpr, "q, k and v must have the same rank, at most 6", shapes());
+      if (t->rank() != q.rank()) site_.refuse(ErrorKind::kExpr, "q, k and v must have the same rank", shapes());
     }
     front_ = q.rank() - 2;
     site_.same("columns of k", k.shape()[front_ + 1], "columns of q", q.shape()[front_ + 1], shapes());

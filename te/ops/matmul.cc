@@ -3,12 +3,13 @@
 
 #include <algorithm>
 
+#include "te/operation.h"
 #include "te/ops/axes.h"
 
 namespace tw::te::ops {
 namespace {
 
-constexpr size_t kMaxBatch = 4;  // dimensions: a tensor has at most 6
+constexpr size_t kMaxBatch = kMaxRank - 2;
 
 // The dimensions in front of the last two, those of `a` and `b` side by side.
 struct Batch {
@@ -65,8 +66,10 @@ Tensor multiply(const Product& p, const std::string& a_name, const std::string& 
   const Site& site = epilogue.site;
   const Batch batch{p.a, p.b};
   if (batch.rank() > kMaxBatch)
-    site.refuse(ErrorKind::kExpr, "the batch must have at most 4 dimensions, not " + std::to_string(batch.rank()),
-                {describe(a_name, p.a), describe(b_name, p.b)});
+    site.refuse(
+        ErrorKind::kExpr,
+        "the batch must have at most " + std::to_string(kMaxBatch) + " dimensions, not " + std::to_string(batch.rank()),
+        {describe(a_name, p.a), describe(b_name, p.b)});
   const Expr depth = extent(p.a, p.transpose_a, 1);
   site.same("rows of " + b_name, extent(p.b, p.transpose_b, 0), "columns of " + a_name, depth,
             {describe(a_name, p.a) + (p.transpose_a ? ", transposed" : ""),

@@ -328,7 +328,7 @@ outside = {
     "string extent": (lambda: te.placeholder(("4",)), "str"),
     "no shape": (lambda: te.placeholder(None), "None"),
     "extent of data": (lambda: te.placeholder((te.var("x", "int8"),)), "an integer or an expression of te.var"),
-    "rank 7": (lambda: te.placeholder((1,) * 7), "at most 6"),
+    "rank 17": (lambda: te.placeholder((1,) * 17), "at most 16"),
     "huge": (lambda: te.placeholder((2**40, 2**40)), "elements"),
     "huge extent": (lambda: te.placeholder((2**70,)), "64 bits"),
     "strides": (lambda: te.placeholder((4, 4), strides=(1,)), "strides"),

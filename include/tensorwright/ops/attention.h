@@ -16,7 +16,7 @@ struct AttentionOptions {
 };
 
 // out[.., s, e] = sum over t of softmax over t of (scale * sum over d of q[.., s, d] * k[.., t, d] + mask)[.., s, t] *
-// v[.., t, e]: q [.., S, D], k [.., T, D], v [.., T, E], out [.., S, E], of floats. The dimensions in front, at most 4,
+// v[.., t, e]: q [.., S, D], k [.., T, D], v [.., T, E], out [.., S, E], of floats. The dimensions in front
 // are the same; the last of them, the heads, may be fewer in k and v and divide those of q: neighbouring heads share
 // them. Where nothing takes part the result is 0. Halves are calculated with in float32 and rounded once.
 // Errors: kExpr for shapes, kDType where a tensor is not of floats, kArgument for options.

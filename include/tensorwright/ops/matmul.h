@@ -20,7 +20,7 @@ struct MatmulOptions {
 };
 
 // out[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]: a [..., M, K], b [..., K, N], out [..., M, N]. The
-// dimensions before the last two (at most 4) are a batch; of 1, or missing in front, they are repeated as in NumPy.
+// dimensions before the last two are a batch; of 1, or missing in front, they are repeated as in NumPy.
 Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions = {}, SourceLine where = std::source_location::current());
 
 struct DenseOptions {

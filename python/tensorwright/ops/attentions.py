@@ -8,7 +8,7 @@ __all__ = ["attention"]
 def attention(q, k, v, *, mask=None, causal=False, scale=None, name="attention"):
     """``softmax(scale * q @ k.T + mask) @ v``, for each head.
 
-    Parameters: q ``[.., S, D]``, k ``[.., T, D]``, v ``[.., T, E]``, of floats; the dimensions in front, at most 4, are the same, but
+    Parameters: q ``[.., S, D]``, k ``[.., T, D]``, v ``[.., T, E]``, of floats; the dimensions in front are the same, but
     that k and v may have fewer heads, the last of them, which divide those of q: neighbouring heads share them. mask, of bool, True
     for what takes part, or of floats that are added to the scores, repeated to ``[.., S, T]``; causal, whether position t takes part
     in s only where ``t <= s``; scale, by default ``1 / sqrt(D)``.

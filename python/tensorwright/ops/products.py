@@ -13,7 +13,7 @@ def matmul(a, b, *, transpose_a=False, transpose_b=False, out_dtype=None, name="
     """``out[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]``, as NumPy's ``a @ b``.
 
     Parameters: a ``[..., M, K]`` (with transpose_a ``[..., K, M]``); b ``[..., K, N]`` (with transpose_b ``[..., N, K]``); the
-    dimensions in front are a batch, at most 4 of them, repeated where one of them is 1 or missing.
+    dimensions in front are a batch, repeated where one of them is 1 or missing.
     Returns: ``[..., M, N]`` of out_dtype.
     Raises: ExprError where ranks, K or the batch do not agree; DTypeError where one is of floats and the other is not.
 

@@ -1,4 +1,4 @@
-// quantize and dequantize:   q = round(x * (1 / scale)) + zero_point,   x = (q - zero_point) * scale
+// quantize and dequantize:   q = round(x / scale) + zero_point,   x = (q - zero_point) * scale
 #include "te/ops/quantize.h"
 
 #include <cmath>
@@ -17,11 +17,6 @@ void check_vector(const Site& site, const std::string& option, const Tensor& t, 
   site.same("elements of " + option, t.shape()[0], "channels", channels, {describe(option, t)});
 }
 
-Expr inverse_scale(const Scale& scale, const Expr& channel) {
-  if (const auto* value = std::get_if<double>(&scale)) return ir::float_imm(kReal, 1 / *value);
-  return divide(ir::float_imm(kReal, 1), scale_at(scale, 1, channel));
-}
-
 bool holds(Type type, int64_t value) {
   const int64_t least = type.is_uint() ? 0 : -(int64_t{1} << (type.bits - 1));
   return value >= least && value - least < int64_t{1} << type.bits;
@@ -32,7 +27,7 @@ bool holds(Type type, int64_t value) {
 void check_scale(const Site& site, const std::string& option, const Scale& scale, const Expr& channels) {
   if (const auto* t = std::get_if<Tensor>(&scale)) return check_vector(site, option, *t, kReal, channels);
   const double value = std::get<double>(scale);
-  if (!(value > 0) || !std::isfinite(value) || !std::isfinite(static_cast<float>(1 / value)))
+  if (const auto held = static_cast<float>(value); !(held > 0) || !std::isfinite(held))
     site.refuse(ErrorKind::kArgument, option + " must be a positive number, not " + std::to_string(value));
 }
 
@@ -59,8 +54,8 @@ Expr zero_point_at(const ZeroPoint& zero, const Expr& channel) {
 }
 
 // The conversion from float to integer saturates.
-Expr rounded(Type type, const Expr& real, const Expr& inverse_scale, const Expr& zero_point) {
-  const Expr whole = ir::call(ir::Fn::kRound, {real * inverse_scale});
+Expr rounded(Type type, const Expr& real, const Expr& scale, const Expr& zero_point) {
+  const Expr whole = ir::call(ir::Fn::kRound, {divide(real, scale)});
   return convert(type, ir::is_int(zero_point, 0) ? whole : whole + convert(kReal, zero_point));
 }
 
@@ -81,7 +76,7 @@ Tensor quantize(const Tensor& x, QuantizeOptions options, SourceLine where) {
   return compute(
       x.shape(),
       [&](const std::vector<Var>& at) {
-        return rounded(type, convert(kReal, x(exprs(at))), inverse_scale(options.scale, at[axis]),
+        return rounded(type, convert(kReal, x(exprs(at))), scale_at(options.scale, 1, at[axis]),
                        zero_point_at(options.zero_point, at[axis]));
       },
       options.name, {}, site.where);

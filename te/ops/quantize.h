@@ -15,8 +15,9 @@ bool is_zero(const ZeroPoint&);
 Expr scale_at(const Scale&, double factor, const Expr& channel);  // scale * factor, float32
 Expr zero_point_at(const ZeroPoint&, const Expr& channel);        // int32
 
-// round(real / scale) + zero_point of the type, for float32 values and a scale that is inverted already.
-Expr rounded(Type, const Expr& real, const Expr& inverse_scale, const Expr& zero_point);
+// round(real / scale) + zero_point of the type, for float32 values. A product with 1 / scale would round twice and miss
+// one in twelve of the values that lie between two steps.
+Expr rounded(Type, const Expr& real, const Expr& scale, const Expr& zero_point);
 
 // The dtype of quantized numbers that an option names.
 Type quantized_dtype(const Site&, const std::string& option, const std::string& name);

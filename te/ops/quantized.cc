@@ -84,7 +84,7 @@ struct Quantized {
     Expr real = convert(kReal, acc) * scale_at(options.w_scale, options.x_scale, c);
     if (!options.activation.empty() && options.activation != "none") real = activate(site, options.activation, real);
     if (out.is_float()) return convert(out, real);
-    return rounded(out, real, ir::float_imm(kReal, 1 / options.out_scale), ir::int_imm(kSum, options.out_zero_point));
+    return rounded(out, real, ir::float_imm(kReal, options.out_scale), ir::int_imm(kSum, options.out_zero_point));
   }
 
   Tensor finish(const Tensor& sums, const Tensor& w, const std::vector<std::string>& axes) const {

@@ -56,6 +56,38 @@ def test_quantize_ends_ties_and_nan():
     np.testing.assert_array_equal(run(ops.quantize, x), np.array([0, 2, 2, 0, -2, 127, -128, 127, -128, 0], "int8"))
 
 
+def halfway(scales):
+    """Values next to and at the middle between two steps of each scale, a column for each."""
+    steps = np.arange(-127, 126, dtype="float32")[:, None] + np.float32(0.5)
+    return (steps * scales).astype("float32")
+
+
+def test_quantize_divides():
+    """As ONNX's QuantizeLinear and torch.round(x / scale) do: a product with 1 / scale gives another step one time in eight."""
+    scales = np.random.default_rng(11).uniform(0.001, 0.3, 50).astype("float32")
+    x = halfway(scales)
+    expected = quantized(x, scales, 0, "int8")
+    product = quantized(x * (np.float32(1) / scales), 1, 0, "int8")
+    assert (product != expected).mean() > 0.05
+    np.testing.assert_array_equal(run(lambda a, s: ops.quantize(a, s), x, scales), expected)
+    for column in range(0, 50, 10):
+        one = np.ascontiguousarray(x[:, column])
+        got = run(lambda a, s=float(scales[column]): ops.quantize(a, s, 3, dtype="uint8"), one)
+        np.testing.assert_array_equal(got, quantized(one, scales[column], 3, "uint8"))
+
+
+def test_results_of_products_divide_too():
+    """quantized_dense by the definition of ONNX's QLinearMatMul: sums of one product each, so that the real values are known."""
+    x, w = np.arange(-127, 127, dtype="int8").reshape(-1, 1), np.ones((1, 1), "int8")
+    wrong = 0
+    for scale in np.random.default_rng(12).uniform(0.01, 0.3, 20).astype("float32"):
+        real = x.astype("float32") * (np.float32(0.5) * scale)
+        got = run(lambda a, b, s=float(scale): ops.quantized_dense(a, b, x_scale=0.5 * s, out_scale=s, out_dtype="int8"), x, w)
+        np.testing.assert_array_equal(got, quantized(real, scale, 0, "int8"))
+        wrong += (quantized(real * (np.float32(1) / scale), 1, 0, "int8") != got).sum()
+    assert wrong > 50
+
+
 DENSE = [((5, 37), 11, "uint8", "int8", 128, 0), ((1, 64), 3, "int8", "int8", 0, 0),
          ((2, 3, 19), 8, "uint8", "uint8", 3, 117), ((7, 1), 1, "int8", "int8", -5, -7)]
 

@@ -24,7 +24,7 @@ struct QuantizeOptions {
   }
 };
 
-// out[...] = round(x[...] * (1 / scale)) + zero_point, of `dtype`: ties to even, what lies outside becomes the nearest
+// out[...] = round(x[...] / scale) + zero_point, of `dtype`: ties to even, what lies outside becomes the nearest
 // end, NaN becomes 0. x: floats, calculated with in float32.
 Tensor quantize(const Tensor& x, QuantizeOptions = {}, SourceLine where = std::source_location::current());
 
@@ -45,7 +45,7 @@ Tensor dequantize(const Tensor& x, DequantizeOptions = {}, SourceLine where = st
 // What becomes of sums of quantized products. The result by `out_dtype`:
 //   int32             acc = sum of (x - x_zero_point) * (w - w_zero_point) + bias, wrapping
 //   float32, ...      real = activation(acc * (x_scale * w_scale))
-//   int8, uint8, ...  round(real * (1 / out_scale)) + out_zero_point, as of quantize
+//   int8, uint8, ...  round(real / out_scale) + out_zero_point, as of quantize
 struct Requantize {
   double x_scale = 1;
   int64_t x_zero_point = 0;

@@ -10,7 +10,7 @@ __all__ = ["dequantize", "quantize", "quantized_conv2d", "quantized_dense"]
 
 
 def quantize(x, scale=1.0, zero_point=0, *, axis=-1, dtype="int8", name="quantize"):
-    """``round(x * (1 / scale)) + zero_point`` of dtype: ties go to even, what lies outside becomes the nearest end, NaN becomes 0.
+    """``round(x / scale) + zero_point`` of dtype: ties go to even, what lies outside becomes the nearest end, NaN becomes 0.
 
     Parameters: x, floats, calculated with in float32; axis, of the channels; dtype, "int8", "uint8", "int16", "uint16" or "int32".
     Returns: a tensor of the shape of x.
@@ -42,7 +42,7 @@ def quantized_dense(
     """dense of quantized numbers: ``acc = sum of (x - x_zero_point) * (w - w_zero_point) + bias``, wrapping in int32.
 
     The result by out_dtype: for "int32" ``acc``; for floats ``real = activation(acc * (x_scale * w_scale))``; for "int8", "uint8", ...
-    ``round(real * (1 / out_scale)) + out_zero_point``, as of quantize.
+    ``round(real / out_scale) + out_zero_point``, as of quantize.
 
     The product itself (``name_sum``) is of x as it is, and of w where its zero point is 0: what instructions for bytes take.
 

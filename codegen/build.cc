@@ -25,7 +25,6 @@ ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tens
 ir::Program lowered_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const Target& target,
                             const std::string& name, const std::vector<te::ScalarArgument>& scalars) {
   const ir::Program program = loop_program(s, args, name, scalars);
-  if (target.kind == "interp") return program;
   return support::with_deep_stack([&] { return lower::run_pipeline(program, target); });
 }
 
@@ -38,7 +37,7 @@ std::vector<ir::Program> pack_programs(const schedule::Schedule& s, const std::v
     if (at >= names.size() || names[at].empty()) continue;
     programs.push_back(support::with_deep_stack([&] {
       const ir::Program program = schedule::pack_program(s, packed.placeholder, names[at]).value_or_throw();
-      return target.kind == "interp" ? program : lower::run_pipeline(program, target);
+      return lower::run_pipeline(program, target);
     }));
   }
   return programs;

@@ -1,12 +1,10 @@
 #include "codegen/interp_module.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "codegen/arg_specs.h"
 #include "codegen/files.h"
 #include "src/ir/interp.h"
-#include "src/ir/walk.h"
 #include "src/runtime/extents.h"
 
 namespace tw::codegen {
@@ -33,30 +31,11 @@ class InterpKernel : public runtime::Kernel {
       options.scalars.push_back(0);
       std::memcpy(&options.scalars.back(), data[args_.size() + s], static_cast<size_t>(scalars_[s].var.type().bytes()));
     }
-    const Status status = ir::interpret(program_, buffers, options);
-    if (!status.ok()) throw Error(gathers(program_) ? of_the_data(status.error()) : status.error());
+    ir::interpret(program_, buffers, options).value_or_throw();
     return 0;
   }
 
  private:
-  static bool gathers(const ir::Program& program) {
-    bool found = false;
-    ir::walk(
-        program.body, [&](const ir::Stmt&) { return !found; },
-        [&](const ir::Expr& e) {
-          const auto* l = ir::as<ir::Load>(e);
-          found = found || (l && std::any_of(l->at.begin(), l->at.end(), ir::has_load));
-          return !found;
-        });
-    return found;
-  }
-
-  // Where subscripts are data, a read outside of a buffer is a wrong argument.
-  static Diagnostic of_the_data(Diagnostic fault) {
-    fault.kind = ErrorKind::kArgument;
-    return fault;
-  }
-
   ir::Program program_;
   std::vector<runtime::ArgSpec> args_;
   std::vector<runtime::ScalarSpec> scalars_;

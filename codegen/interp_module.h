@@ -1,4 +1,4 @@
-// Modules of the target "interp": the interpreter runs the loop program, with all its checks.
+// Modules of the target "interp": the interpreter runs the lowered program, with all its checks.
 #pragma once
 
 #include "tensorwright/build.h"

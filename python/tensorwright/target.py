@@ -10,12 +10,13 @@ _entered = contextvars.ContextVar("tensorwright_targets", default=())
 
 
 class Target(_core.Target):
-    """What code is made for: ``llvm`` or ``c``, with options ``-mcpu=``, ``-mattr=`` and ``-mtriple=``, or ``interp``.
+    """What code is made for: ``llvm``, ``c`` or ``interp``, with options ``-mcpu=``, ``-mattr=`` and ``-mtriple=``.
 
     ``Target("llvm -mcpu=native")`` asks the machine; ``str(target)`` is what that was resolved to, and means the same target
     anywhere. ``llvm`` alone is the oldest CPU of the architecture. ``c`` writes C99, compiled by the system's compiler (``$CC``,
-    or cc, gcc or clang): ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the loop program in
-    the interpreter, which checks every access. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else
+    or cc, gcc or clang): ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the lowered program
+    in the interpreter, which checks every access: with the options of ``llvm`` it gives the bits that ``llvm`` gives with them, for any
+    CPU on any machine. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else
     is said.
 
     Attributes: kind, triple, cpu, features (all that the CPU has, sorted), vector_bits, vector_registers.
@@ -56,7 +57,7 @@ class Target(_core.Target):
     def __repr__(self):
         if not self._made:
             return "<Target that was not made>"
-        if self.kind == "interp":
+        if str(self) == "interp":
             return "Target('interp')"
         return f"Target('{self}': {self.vector_bits}-bit vectors, {self.vector_registers} vector registers)"
 

@@ -47,16 +47,18 @@ Expr without_instruction(math::Computation& m, const Call& fma) {
   return m.finish(math::fma(m, a, b, m.name("c", fma.args[2])));
 }
 
-Expr expanded(const Expr& e, bool fused) {
+// `emulates`: fma itself, which the expansions use only where it is fused.
+Expr expanded(const Expr& e, bool fused, bool emulates) {
   const auto* c = as<Call>(e);
   if (!c) return e;
   math::Computation m(e.type(), fused);
-  if (c->fn == Fn::kPow) {
+  if (c->fn == Fn::kPow && e.type().is_float()) {
     const Expr x = m.name("x", c->args[0]), y = m.name("y", c->args[1]);
     return m.finish(math::pow(m, x, y));
   }
+  if (c->fn == Fn::kPow) return m.finish(math::whole_pow(m, m.name("x", c->args[0]), c->args[1]));
   if (c->fn == Fn::kRsqrt) return binary(BinOp::kDiv, m.value(1), call(Fn::kSqrt, {c->args[0]}));
-  if (c->fn == Fn::kFma && !fused) return without_instruction(m, *c);
+  if (c->fn == Fn::kFma && emulates) return without_instruction(m, *c);
   for (const auto& [fn, expansion] : kUnary) {
     if (fn == c->fn) return m.finish(expansion(m, m.name("x", c->args[0])));
   }
@@ -66,10 +68,10 @@ Expr expanded(const Expr& e, bool fused) {
 }  // namespace
 
 Program intrinsics(const Program& p, const Target& target) {
-  const bool fused = target.has("fma"), rounds = target.has("sse4.1");
+  const bool fused = target.has("fma"), rounds = target.has("sse4.1"), emulates = !fused && target.kind != "interp";
   const auto same = [](const Stmt& s) { return s; };
   Program out = p;
-  out.body = rewrite(p.body, same, [&](const Expr& e) { return expanded(e, fused); });
+  out.body = rewrite(p.body, same, [&](const Expr& e) { return expanded(e, fused, emulates); });
   if (!rounds) out.body = rewrite(out.body, same, [&](const Expr& e) { return without_rounding_calls(e, fused); });
   return out;
 }

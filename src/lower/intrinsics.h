@@ -5,7 +5,8 @@
 // Establishes: of the functions only sqrt, abs, fma, reinterpret and those of bits (popcount, isnan, ...) are left, and
 // floor, ceil, round, trunc on targets that have an instruction for them (SSE4.1). Scalars and vectors are computed
 // alike. The largest errors stand in docs/math.md. Leaves alone: everything else. Where the target has no `fma`, the
-// expansions use products and sums, and fma itself is emulated for float32 and refused for float64.
+// expansions use products and sums, and fma itself is emulated for float32 and refused for float64; the interpreter has
+// it.
 #pragma once
 
 #include "tensorwright/ir.h"

@@ -142,7 +142,7 @@ bool Target::has(std::string_view feature) const {
 }
 
 std::string Target::to_string() const {
-  if (kind == "interp") return kind;
+  if (cpu.empty()) return kind;
   std::string text = kind + " -mcpu=" + cpu;
   if (triple != kHostTriple) text += " -mtriple=" + triple;
   for (size_t i = 0; i < attributes.size(); ++i) text += (i == 0 ? " -mattr=" : ",") + attributes[i];
@@ -151,9 +151,8 @@ std::string Target::to_string() const {
 
 std::vector<std::string> Target::missing_here() const {
   std::vector<std::string> missing;
-  if (kind != "interp" &&
-      triple.substr(0, triple.find('-')) != std::string_view(kHostTriple).substr(0, triple.find('-')))
-    return {triple};
+  if (kind == "interp") return missing;
+  if (triple.substr(0, triple.find('-')) != std::string_view(kHostTriple).substr(0, triple.find('-'))) return {triple};
   for (const std::string& feature : features)
     if (used_by_code(feature) && !target::host_has(feature)) missing.push_back(feature);
   return missing;
@@ -161,9 +160,8 @@ std::vector<std::string> Target::missing_here() const {
 
 Result<Target> Target::parse(std::string_view text) {
   TW_TRY(Words words, read_words(text));
-  if (words.kind == "interp") {
-    if (!words.cpu.empty() || !words.attributes.empty())
-      return bad_target("interp takes no options", {"the interpreter runs the program as it is"});
+  const bool plain = words.cpu.empty() && words.attributes.empty() && words.triple == kHostTriple;
+  if (words.kind == "interp" && plain) {  // also where no catalog knows this architecture
     Target target;
     target.kind = "interp";
     return target;

@@ -19,9 +19,16 @@ void contains(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "\"" << part << "\" is not in\n" << text;
 }
 
-TEST(TargetParse, InterpTakesNoOptions) {
-  EXPECT_EQ(Target::parse("interp").value_or_throw().to_string(), "interp");
-  contains(error_of("interp -mcpu=native"), "takes no options");
+// The interpreter runs a program that was lowered for any CPU on any machine.
+TEST(TargetParse, InterpTakesTheOptionsOfTheOthers) {
+  const Target plain = Target::parse("interp").value_or_throw();
+  EXPECT_EQ(plain.to_string(), "interp");
+  EXPECT_FALSE(plain.has("fma"));
+  const Target v3 = Target::parse("interp -mcpu=x86-64-v3").value_or_throw();
+  EXPECT_EQ(v3.to_string(), "interp -mcpu=x86-64-v3");
+  EXPECT_EQ(Target::parse(v3.to_string()).value_or_throw(), v3);
+  EXPECT_TRUE(v3.has("fma"));
+  EXPECT_TRUE(Target::parse("interp -mcpu=x86-64-v4").value_or_throw().missing_here().empty());
 }
 
 TEST(TargetParse, UnknownKindsAndOptionsNameTheNearest) {

@@ -12,6 +12,7 @@
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "te/intrin_names.h"
 
 namespace tw::schedule {
 
@@ -78,7 +79,7 @@ class Matcher {
       if (axis.annotation != Annotation::kNone)
         return wrong("the loops from " + stage_.axes[stage_.tensorized.axis].name + " on must be plain, and " +
                      axis.name + " is " + to_string(axis.annotation))
-               << describe(stage_) << "they are one statement of " + intrin_.key;
+               << describe(stage_) << "they are one statement of " + te::readable_intrin(intrin_.key);
     }
     for (const Relation& relation : stage_.relations) {
       const auto* split = std::get_if<SplitRelation>(&relation);
@@ -88,7 +89,7 @@ class Matcher {
           return wrong("the loops from " + stage_.axes[stage_.tensorized.axis].name + " on must have no tail, as " +
                        stage_.axes[split->parent].name + " has")
                  << describe(stage_, split->parent)
-                 << "a part of " + intrin_.key +
+                 << "a part of " + te::readable_intrin(intrin_.key) +
                         " cannot be left out; pad the tensor, or split off a part that divides";
     }
     return check_edges();
@@ -106,7 +107,7 @@ class Matcher {
           if (const ir::Var& var = bounds_.loop[stage_.leaves[position]]; var && used.contains(var.id()))
             return wrong("the part of stage " + stage_.name +
                          " that is computed at once must not reach past the end of " + axis.name)
-                   << describe(stage_, d) << "a part of " + intrin_.key + " cannot be left out"
+                   << describe(stage_, d) << "a part of " + te::readable_intrin(intrin_.key) + " cannot be left out"
                    << "compute the stage at a loop whose tile divides " + axis.name + ", or pad the tensor";
       }
     }
@@ -116,7 +117,7 @@ class Matcher {
   Status check_surroundings() const {
     const auto nothing = [&](const std::string& what) {
       return wrong("stage " + stage_.name + " must not be " + what)
-             << describe(stage_) << "its innermost loops are one statement of " + intrin_.key;
+             << describe(stage_) << "its innermost loops are one statement of " + te::readable_intrin(intrin_.key);
     };
     if (defined_part(nest_, placed_, all_, id_))
       return wrong("stage " + stage_.name + " must not be padded past the end of what it reads")
@@ -171,7 +172,7 @@ class Matcher {
       found_extents[reduction].push_back(bounds_.extent[leaf].value_or(-1));
     }
     if (wanted_extents[0] != found_extents[0] || wanted_extents[1] != found_extents[1])
-      return wrong("the loops must be those of " + intrin_.key)
+      return wrong("the loops must be those of " + te::readable_intrin(intrin_.key))
              << "expected: " + loops_text(wanted[0], wanted[1]) << "found: " + loops_text(found[0], found[1])
              << "in " + describe(stage_);
     for (int kind : {0, 1})
@@ -199,7 +200,7 @@ class Matcher {
     const auto* found_sum = ir::as<ir::Reduce>(found);
     const auto differs = [&](const std::string& why) {
       const std::string shown = ir::to_string(found_sum ? over_loops(found_sum->sources[0]) : over_loops(found));
-      return wrong("the stage must compute what " + intrin_.key + " computes")
+      return wrong("the stage must compute what " + te::readable_intrin(intrin_.key) + " computes")
              << "expected: " + ir::to_string(wanted) << "found: " + shown + (found_sum ? ", reduced" : "") << why;
     };
     const std::string shapes = "the expressions have to agree but for the order of the operands of +, *, min and max";
@@ -248,7 +249,7 @@ class Matcher {
       const bool whole = stage.is_placeholder() || stage.op->external() || arguments_.contains(kept);
       if (side_by_side(memory_strides(nest_, all_, kept, whole), found->second.shape(), region.factor)) continue;
       return wrong("the elements of " + stage.name + " must lie side by side, as those of " + found->second.name() +
-                   " do, whose address " + intrin_.key + " takes")
+                   " do, whose address " + te::readable_intrin(intrin_.key) + " takes")
              << "its function would read or write others"
              << "cache_read or cache_write " + stage.name +
                     " so that a tile is all that is kept, or let the statement " +
@@ -282,8 +283,8 @@ class Matcher {
       product *= std::max(std::abs(range.first), std::abs(range.second));
     }
     if (2 * product <= 32767) return Unit{};
-    return wrong("the operands of " + intrin_.key + " must be known to be small; two products may be as large as " +
-                 std::to_string(2 * product))
+    return wrong("the operands of " + te::readable_intrin(intrin_.key) +
+                 " must be known to be small; two products may be as large as " + std::to_string(2 * product))
            << "it adds them in 16 bits, which saturate at 32767"
            << "te.placeholder(..., range=(-64, 63)) promises what the weights are; avx512_vnni_dot_16x4 needs no "
               "promise";
@@ -377,7 +378,8 @@ class Matcher {
           stage_.axes[stage_.leaves[position]].reduction && static_cast<bool>(bounds_.loop[stage_.leaves[position]]);
     const te::IntrinBodies& does = intrin_.does;
     if (!does.update && (reduces_outside || (sum_ && !sum_->init.empty())))
-      return wrong(intrin_.key + " must have an update, for " + stage_.name + " reduces outside of it too")
+      return wrong(te::readable_intrin(intrin_.key) + " must have an update, for " + stage_.name +
+                   " reduces outside of it too")
              << describe(stage_) << "its function returns (body, reset, update)";
     BoundIntrin out{level_, {}};
     const bool fresh = sum_ && sum_->init.empty();

@@ -12,6 +12,7 @@
 #include "schedule/refuse.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
+#include "te/intrin_names.h"
 
 namespace tw::schedule {
 
@@ -39,7 +40,7 @@ std::string arguments(const ComputeInline&) { return ""; }
 std::string arguments(const CacheRead& s) { return to_string(s.scope) + ", [" + join(s.readers) + "]"; }
 std::string arguments(const CacheWrite& s) { return to_string(s.scope); }
 std::string arguments(const Rfactor& s) { return s.axis + ", " + std::to_string(s.factor_axis); }
-std::string arguments(const Tensorize& s) { return s.axis + ", " + s.intrin; }
+std::string arguments(const Tensorize& s) { return s.axis + ", " + te::readable_intrin(s.intrin); }
 std::string arguments(const SetScope& s) { return to_string(s.scope); }
 std::string arguments(const StorageAlign& s) {
   return s.axis + ", factor=" + std::to_string(s.factor) + ", offset=" + std::to_string(s.offset);

@@ -8,6 +8,7 @@
 #include "schedule/refuse.h"
 #include "src/ir/parse.h"
 #include "src/support/deep_stack.h"
+#include "te/intrin_names.h"
 
 namespace tw::schedule {
 
@@ -209,6 +210,10 @@ class Writer {
     return "s.rfactor(" + tensor(s.stage) + ", " + axis(s.stage, s.axis) + ", " + std::to_string(s.factor_axis) + ")";
   }
 
+  std::string call(const Tensorize& s) {
+    return subject(s.stage) + ".tensorize(" + axis(s.stage, s.axis) + ", " + quoted(te::readable_intrin(s.intrin)) +
+           ")";
+  }
   std::string call(const SetStorePredicate& s) {
     const StageNest& stage = nest_.stage(nest_.find_stage(s.stage));
     std::vector<std::string> names;

@@ -6,6 +6,7 @@
 
 #include "src/ir/interp.h"
 #include "src/ir/walk.h"
+#include "te/intrin_names.h"
 #include "te/refuse.h"
 #include "te/shipped_intrins.h"
 #include "tensorwright/tensor_intrin.h"
@@ -210,6 +211,12 @@ TensorIntrinPtr find_tensor_intrin(const std::string& key) {
   for (const auto* known : {&all.by_key, &all.by_name})
     if (const auto found = known->find(key); found != known->end()) return found->second;
   return nullptr;
+}
+
+std::string readable_intrin(const std::string& key) {
+  const std::string name = key.substr(0, key.find('@'));
+  const TensorIntrinPtr meant = find_tensor_intrin(name);
+  return meant && meant->key == key ? name : key;
 }
 
 std::vector<std::string> tensor_intrin_keys() {

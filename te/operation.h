@@ -17,6 +17,10 @@ constexpr size_t kMaxRank = 16;  // dimensions of a tensor
 // tensor that memory can address. `what` names the tensor: "compute C".
 std::vector<Expr> checked_shape(const std::string& what, const std::vector<Expr>& shape, const SourceLine& where);
 
+// For who gave an axis where an extent is asked for: "n is the index of a compute, ...", one note for each such
+// variable.
+std::vector<std::string> notes_on_axes(const Expr& extent);
+
 // Whether an expression can be the extent of a dimension: integers and scalars joined by + - * // % min max.
 bool is_extent(const Expr&);
 

@@ -22,9 +22,11 @@ Expr known_end(const std::string& name, Expr e, const SourceLine& where) {
   }
   e = ir::simplify(as_index(std::move(e)));
   if (!is_extent(e)) {
+    std::vector<std::string> notes = notes_on_axes(e);
+    notes.push_back("n = te.var(\"n\"); + - * // % te.min and te.max of such variables and integers are ends");
     refuse(ErrorKind::kExpr,
            "reduce_axis " + name + ": ends must be integers or expressions of te.var, not " + short_text(e),
-           {"n = te.var(\"n\"); + - * // % te.min and te.max of such variables and integers are ends"}, where);
+           std::move(notes), where);
   }
   return e;
 }

@@ -80,6 +80,16 @@ bool is_scalar(const Var& v) { return made().has(v); }
 
 bool is_extent(const Expr& e) { return e.type().is_index() && is_arithmetic(e); }
 
+std::vector<std::string> notes_on_axes(const Expr& extent) {
+  std::vector<std::string> notes;
+  ir::walk(extent, [&](const Expr& e) {
+    if (const auto* v = ir::as<ir::VarRef>(e); v && !is_scalar(v->var))
+      notes.push_back(v->var.name() + " is an axis: the index of a compute's function, or what a reduction runs over");
+    return true;
+  });
+  return notes;
+}
+
 void bind_scalars(ir::Program& program, const std::vector<Tensor>& roots, const std::vector<ScalarArgument>& given) {
   std::unordered_set<uint64_t> bound;
   for (const ScalarArgument& s : given) {

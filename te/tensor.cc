@@ -27,17 +27,18 @@ void delete_operation(OpNode* node) {
 }
 
 Expr checked_extent(const std::string& what, size_t dimension, const Expr& given, const SourceLine& where) {
-  const std::string name = what + ": extent " + std::to_string(dimension);
+  const std::string name = what + ": the extent of dimension " + std::to_string(dimension);
   if (!given) refuse(ErrorKind::kExpr, name + " is missing", {}, where);
   if (given.type().is_float() || given.type().is_bool()) {
     refuse(ErrorKind::kDType,
-           name + " must be an integer, not " + short_text(given) + " of " + dtype_name(given.type()),
-           {"n // 2 divides integers"}, where);
+           name + " must be an integer, not " + short_text(given) + " of " + dtype_name(given.type()), {}, where);
   }
   const Expr extent = ir::simplify(as_index(given));
   if (!is_extent(extent)) {
+    std::vector<std::string> notes = notes_on_axes(extent);
+    notes.push_back("n = te.var(\"n\"); + - * // % te.min and te.max of such variables and integers are extents");
     refuse(ErrorKind::kExpr, name + " must be an integer or an expression of te.var, not " + short_text(given),
-           {"n = te.var(\"n\"); + - * // % te.min and te.max of such variables and integers are extents"}, where);
+           std::move(notes), where);
   }
   if (ir::as_int(extent).value_or(0) < 0)
     refuse(ErrorKind::kExpr, name + " must not be negative, not " + ir::to_string(extent), {}, where);

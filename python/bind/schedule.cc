@@ -5,7 +5,10 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "python/bind/bind.h"
+#include <map>
+#include <tuple>
+
+#include "python/bind/te_expr.h"
 #include "schedule/loop_nest.h"
 #include "schedule/refuse.h"
 #include "schedule/to_python.h"
@@ -50,8 +53,15 @@ int stage_of(const Schedule& schedule, const tw::te::Operation& op) {
   if (stage != kNone) return stage;
   Names names;
   for (int i = 0; i < schedule.nest().size(); ++i) names.push_back(schedule.nest().stage(i).name);
-  throw tw::Error(refuse("s[...]", "tensor must be part of the schedule; " + op->name + " is not")
-                  << "its stages are " + join(names));
+  tw::Diagnostic d = refuse("s[...]", "tensor must be part of the schedule; " + op->name + " is not");
+  for (int i = 0; i < schedule.nest().size(); ++i)
+    if (const tw::te::Scan* scan = schedule.nest().stage(i).op->scan())
+      for (const tw::te::Tensor& state : scan->state)
+        if (state.op() == op)
+          d.notes.push_back(op->name + " is the state of the scan " + names[static_cast<size_t>(i)] +
+                            ": it stands for earlier values of it and has no stage of its own; s[" +
+                            names[static_cast<size_t>(i)] + "] is where they are kept");
+  throw tw::Error(std::move(d) << "its stages are " + join(names));
 }
 
 // The name of an axis in a stage; for an axis of another stage a name that the refusal then shows.
@@ -65,8 +75,18 @@ std::string axis_named(const Schedule& schedule, const std::string& stage, const
   return iter.var.name() + " of another schedule";
 }
 
+// The variable of a loop that a Step made, the same at each question. They are kept with the operation's id, for no
+// nest has room for what only Python asks for.
+tw::ir::Var loop_var(const tw::te::Operation& op, const std::string& axis) {
+  static std::map<std::pair<uint64_t, std::string>, tw::ir::Var> vars;  // under Python's lock
+  const auto [found, made] = vars.try_emplace({op->id, axis}, tw::ir::Var(axis));
+  return found->second;
+}
+
 struct AxisFacts {
   std::string name;
+  tw::te::Operation op;
+  tw::ir::Var definition;  // empty: a Step made the axis
   Extent extent;
   bool reduction;
   std::string annotation;
@@ -75,7 +95,27 @@ struct AxisFacts {
 AxisFacts axis_facts(const Schedule& schedule, const std::string& stage, const std::string& name) {
   const StageNest& nest = schedule.nest().stage(schedule.nest().find_stage(stage));
   const Axis& axis = nest.axes[nest.find_axis(name)];
-  return {axis.name, axis.extent, axis.reduction, to_string(axis.annotation)};
+  return {axis.name, nest.op, axis.var, axis.extent, axis.reduction, to_string(axis.annotation)};
+}
+
+// (parent, outer, inner, factor, nparts) of a split, (outer, inner, fused, None, None) of a fuse.
+using RelationFacts = std::tuple<std::string, std::string, std::string, std::optional<int64_t>, std::optional<int64_t>>;
+
+std::vector<RelationFacts> relations(const Schedule& schedule, const std::string& stage) {
+  const StageNest& nest = schedule.nest().stage(schedule.nest().find_stage(stage));
+  const auto name = [&](AxisId axis) { return nest.axes[axis].name; };
+  const auto given = [](int64_t n) { return n == 0 ? std::nullopt : std::optional(n); };
+  std::vector<RelationFacts> all;
+  for (const Relation& relation : nest.relations) {
+    if (const auto* fuse = std::get_if<FuseRelation>(&relation)) {
+      all.emplace_back(name(fuse->outer), name(fuse->inner), name(fuse->fused), std::nullopt, std::nullopt);
+    } else {
+      const auto& split = std::get<SplitRelation>(relation);
+      all.emplace_back(name(split.parent), name(split.outer), name(split.inner), given(split.factor),
+                       given(split.parts));
+    }
+  }
+  return all;
 }
 
 Names leaf_names(const Schedule& schedule, const std::string& stage) {
@@ -160,8 +200,11 @@ void bind_primitives(py::class_<Schedule>& c) {
   c.def("_prefetch",
         [](Schedule& s, const std::string& stage, const std::string& source, const std::string& axis, int64_t offset,
            const Line& at) { s.apply({Prefetch{stage, source, axis, offset}, source_line(at)}); });
-  c.def("_tensorize", [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& intrin,
-                         const Line& at) { s.apply({Tensorize{stage, axis, intrin}, source_line(at)}); });
+  c.def("_tensorize",
+        [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& intrin, const Line& at) {
+          const tw::te::TensorIntrinPtr known = tw::te::find_tensor_intrin(intrin);  // the Step says which of that name
+          s.apply({Tensorize{stage, axis, known ? known->key : intrin}, source_line(at)});
+        });
   c.def("_set_store_predicate",
         [](Schedule& s, const std::string& stage, const tw::ir::Expr& condition, const Line& at) {
           s.apply({SetStorePredicate{stage, condition_text(s, stage, condition)}, source_line(at)});
@@ -201,6 +244,20 @@ void bind_questions(py::class_<Schedule>& c) {
   c.def("_axis_named", &axis_named);
   c.def("_axis_facts", &axis_facts);
   c.def("_leaf_names", &leaf_names);
+  c.def("_axis_names", [](const Schedule& s, const std::string& stage) {
+    Names names;
+    for (const Axis& axis : s.nest().stage(s.nest().find_stage(stage)).axes) names.push_back(axis.name);
+    return names;
+  });
+  c.def("_relations", &relations);
+  c.def("_is_output",
+        [](const Schedule& s, const std::string& stage) { return s.nest().stage(s.nest().find_stage(stage)).output; });
+  c.def("_attached_at",
+        [](const Schedule& s, const std::string& stage) -> std::optional<std::pair<std::string, std::string>> {
+          const Attach& attach = s.nest().stage(s.nest().find_stage(stage)).attach;
+          if (attach.kind != AttachKind::kAt) return std::nullopt;
+          return std::pair(attach.stage, s.nest().stage(s.nest().find_stage(attach.stage)).axes[attach.axis].name);
+        });
   c.def("_stage_names", [](const Schedule& s) {
     Names names;
     for (int i = 0; i < s.nest().size(); ++i) names.push_back(s.nest().stage(i).name);
@@ -234,9 +291,13 @@ void bind_schedule(py::module_& m) {
   py::class_<AxisFacts>(m, "AxisFacts")
       .def_readonly("name", &AxisFacts::name)
       .def_property_readonly("extent",
+                             [](const AxisFacts& axis) { return tw::bind::extent_object(axis.extent.expr()); })
+      .def_property_readonly(
+          "var", [](const AxisFacts& axis) { return axis.definition ? axis.definition : loop_var(axis.op, axis.name); })
+      .def_property_readonly("key",
                              [](const AxisFacts& axis) -> py::object {
-                               return axis.extent.known() ? py::cast(axis.extent.value())
-                                                          : py::cast(axis.extent.expr());
+                               if (axis.definition) return py::cast(axis.definition.id());
+                               return py::make_tuple(axis.op->id, axis.name);
                              })
       .def_readonly("reduction", &AxisFacts::reduction)
       .def_readonly("annotation", &AxisFacts::annotation);

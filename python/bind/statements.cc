@@ -7,6 +7,7 @@
 #include "python/bind/te_expr.h"
 #include "src/ir/walk.h"
 #include "te/dtype.h"
+#include "te/intrin_names.h"
 #include "te/promote.h"
 #include "tensorwright/externs.h"
 #include "tensorwright/te_extern.h"
@@ -25,6 +26,12 @@ using ir::Var;
 
 [[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
   throw Error(Diagnostic{kind, std::move(what), user_line(), std::move(notes)});
+}
+
+std::vector<Expr> shape_of(py::handle list) {
+  std::vector<Expr> out;
+  for (const py::handle one : list) out.push_back(te::as_index(to_extent(one, "an extent")));
+  return out;
 }
 
 std::vector<Expr> indices(py::handle list, const char* role) {
@@ -102,7 +109,7 @@ Stmt loop(const Var& var, py::handle extent, const Stmt& body, const std::string
                                                                {"vectorize", ir::ForKind::kVectorized},
                                                                {"unroll", ir::ForKind::kUnrolled}};
   for (const auto& [name, value] : kKinds)
-    if (kind == name) return ir::loop(var, te::as_index(to_expr(extent, "an extent")), body, value);
+    if (kind == name) return ir::loop(var, te::as_index(to_extent(extent, "an extent")), body, value);
   refuse(ErrorKind::kArgument,
          "for_range: kind must be \"serial\", \"parallel\", \"vectorize\" or \"unroll\", not \"" + kind + "\"");
 }
@@ -118,7 +125,7 @@ Buffer declared(py::handle shape, const std::string& dtype, const std::string& n
   const ir::Scope where = scope == "local"    ? ir::Scope::kLocal
                           : scope == "global" ? ir::Scope::kGlobal
                                               : ir::Scope::kArgument;
-  return Buffer(name, te::dtype_named(dtype), indices(shape, "an extent"), where);
+  return Buffer(name, te::dtype_named(dtype), shape_of(shape), where);
 }
 
 // What the user's function returned, over the buffers that stand for those that it was given.
@@ -153,9 +160,10 @@ py::object external(const std::vector<std::pair<std::string, py::object>>& outpu
                     const std::vector<te::Tensor>& inputs, const py::function& body, const std::string& name,
                     py::handle in_buffers, py::handle out_buffers) {
   std::vector<te::ExternOutput> made;
-  for (const auto& [dtype, shape] : outputs) made.push_back({te::dtype_named(dtype), indices(shape, "an extent")});
+  for (const auto& [dtype, shape] : outputs) made.push_back({te::dtype_named(dtype), shape_of(shape)});
   const auto call = [&](const std::vector<Buffer>& in, const std::vector<Buffer>& out) {
     ir::BufferMap back;
+    const Defining statements;
     const std::vector<Buffer> first = stand_ins(in, in_buffers, back), second = stand_ins(out, out_buffers, back);
     return statement(body(first, second), back);
   };
@@ -167,6 +175,7 @@ py::object external(const std::vector<std::pair<std::string, py::object>>& outpu
 te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, const std::string& name) {
   std::vector<Buffer> in;
   for (const te::Tensor& t : op->inputs) in.push_back(t.buffer());
+  const Defining statements;
   const py::object made = body(in, std::vector<Buffer>{op.output().buffer()});
   te::IntrinBodies does;
   if (py::isinstance<py::tuple>(made) || py::isinstance<py::list>(made)) {
@@ -192,10 +201,7 @@ void bind_buffers(py::module_& m) {
       .def_property_readonly("shape",
                              [](const Buffer& b) {
                                py::tuple shape(b.rank());
-                               for (size_t d = 0; d < b.rank(); ++d) {
-                                 const auto known = ir::as_int(b.shape()[d]);
-                                 shape[d] = known ? py::object(py::cast(*known)) : py::cast(b.shape()[d]);
-                               }
+                               for (size_t d = 0; d < b.rank(); ++d) shape[d] = extent_object(b.shape()[d]);
                                return shape;
                              })
       .def("access_ptr", &access_ptr, py::arg("mask"), py::arg("offset") = 0)
@@ -227,7 +233,7 @@ void bind_statements(py::module_& m) {
       m, "TensorIntrin", "What ``te.decl_tensor_intrin`` gives: ``s[C].tensorize(axis, it)``.")
       .def_property_readonly("key", [](const te::TensorIntrin& t) { return t.key; })
       .def_property_readonly("op", [](const te::TensorIntrin& t) { return t.op; })
-      .def("__repr__", [](const te::TensorIntrin& t) { return "TensorIntrin(" + t.key + ")"; });
+      .def("__repr__", [](const te::TensorIntrin& t) { return "TensorIntrin(" + te::readable_intrin(t.key) + ")"; });
   m.def("_declare_intrin", [](const te::Operation& op, const py::function& body, const std::string& name) {
     return std::const_pointer_cast<te::TensorIntrin>(declare(op, body, name));
   });

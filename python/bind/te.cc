@@ -3,7 +3,10 @@
 
 #include <pybind11/stl.h>
 
+#include <unordered_map>
+
 #include "python/bind/te_expr.h"
+#include "src/ir/simplify.h"
 #include "te/dtype.h"
 #include "te/promote.h"
 
@@ -60,14 +63,9 @@ py::object call(const Tensor& tensor, const py::args& key) {
   return py::cast(tensor(std::move(at)));
 }
 
-py::object number_or_expr(const Expr& e) {
-  if (const auto value = ir::as_int(e)) return py::cast(*value);
-  return py::cast(e);
-}
-
 py::tuple numbers_or_exprs(const std::vector<Expr>& list) {
   py::tuple result(list.size());
-  for (size_t i = 0; i < list.size(); ++i) result[i] = number_or_expr(list[i]);
+  for (size_t i = 0; i < list.size(); ++i) result[i] = extent_object(list[i]);
   return result;
 }
 
@@ -78,22 +76,25 @@ std::string describe(const Tensor& tensor) {
 }
 
 std::string describe(const IterVar& axis) {
-  const std::string ends = ir::to_string(axis.min) + ".." +
-                           (ir::as_int(axis.min) && ir::as_int(axis.extent)
-                                ? std::to_string(*ir::as_int(axis.min) + *ir::as_int(axis.extent))
-                                : ir::to_string(axis.min) + " + " + ir::to_string(axis.extent));
+  const std::string ends = ir::to_string(axis.min) + ".." + ir::to_string(ir::simplify(axis.min + axis.extent));
   return std::string(axis.reduction ? "reduce_axis(" : "axis(") + axis.var.name() + ": " + ends + ")";
 }
 
-std::vector<Expr> shape_of(py::handle shape) {
+bool several(py::handle value) { return py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value); }
+
+// `what` names the tensor: "compute C".
+std::vector<Expr> shape_of(const std::string& what, py::handle shape) {
   std::vector<Expr> extents;
-  const bool several = py::isinstance<py::tuple>(shape) || py::isinstance<py::list>(shape);
-  if (!several) return {to_expr(shape, "an extent")};
-  for (const py::handle extent : shape) extents.push_back(to_expr(extent, "an extent"));
+  const auto add = [&](py::handle extent) {
+    const std::string role = what + ": the extent of dimension " + std::to_string(extents.size());
+    extents.push_back(to_extent(extent, role.c_str()));
+  };
+  if (!several(shape))
+    add(shape);
+  else
+    for (const py::handle extent : shape) add(extent);
   return extents;
 }
-
-bool several(py::handle value) { return py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value); }
 
 std::vector<Expr> values_of(py::handle value, const char* role) {
   if (!several(value)) return {to_expr(value, role)};
@@ -115,21 +116,36 @@ py::object compute(py::handle shape, const std::vector<std::string>& axis_names,
   const auto call_body = [&](const std::vector<Var>& axes) {
     py::tuple arguments(axes.size());
     for (size_t i = 0; i < axes.size(); ++i) arguments[i] = py::cast(axes[i]);
+    const Defining element;
     return values_of(body(*arguments), "the value of a compute's function");
   };
-  return one_or_all(te::compute_tuple(shape_of(shape), call_body, name, axis_names, user_line()));
+  return one_or_all(te::compute_tuple(shape_of("compute " + name, shape), call_body, name, axis_names, user_line()));
 }
 
 Tensor placeholder(py::handle shape, const std::string& dtype, const std::string& name, py::handle strides, bool param,
                    const std::optional<std::pair<int64_t, int64_t>>& range) {
   te::Placeholder known{.param = param, .range = range};
-  if (!strides.is_none()) known.strides = shape_of(strides);
-  return te::placeholder(shape_of(shape), dtype, name, std::move(known), user_line());
+  if (!strides.is_none()) known.strides = shape_of("placeholder " + name + ", strides", strides);
+  return te::placeholder(shape_of("placeholder " + name, shape), dtype, name, std::move(known), user_line());
 }
 
 const te::Scan& scan_of(const Operation& op) {
   if (!op->scan()) refuse(ErrorKind::kExpr, op->name + " is no scan: only a scan has a time", {"op.axis are its axes"});
   return *op->scan();
+}
+
+// What te.compute was told about an operation, for those who look for it: a word, and JSON. No schedule does, so that
+// operations have no room for it; under Python's lock.
+struct Labels {
+  std::string tag, attrs;
+};
+std::unordered_map<uint64_t, Labels>& labels() {
+  static std::unordered_map<uint64_t, Labels> all;
+  return all;
+}
+Labels labels_of(const Operation& op) {
+  const auto found = labels().find(op->id);
+  return found == labels().end() ? Labels{} : found->second;
 }
 
 void bind_operation(py::module_& m) {
@@ -160,6 +176,16 @@ void bind_operation(py::module_& m) {
           "body", [](const Operation& op) { return op->compute() ? op->compute()->bodies : std::vector<Expr>(); },
           "The value of an element, one expression for each output; empty for a placeholder.")
       .def_property_readonly("is_placeholder", [](const Operation& op) { return op->is_placeholder(); })
+      .def_property_readonly(
+          "tag", [](const Operation& op) { return labels_of(op).tag; },
+          "What ``tag=`` or ``te.tag_scope`` said; empty without.")
+      .def_property_readonly(
+          "attrs",
+          [](const Operation& op) {
+            const std::string attrs = labels_of(op).attrs;
+            return attrs.empty() ? py::object(py::dict()) : py::module_::import("json").attr("loads")(attrs);
+          },
+          "What ``attrs=`` said, a dict.")
       .def_property_readonly("num_outputs", [](const Operation& op) { return op->outputs.size(); })
       .def("output",
            [](const Operation& op, int64_t i) {
@@ -174,6 +200,8 @@ void bind_operation(py::module_& m) {
            })
       .def(
           "__eq__", [](const Operation& a, const Operation& b) { return a == b; }, py::is_operator())
+      .def("same_as",
+           [](const Operation& a, py::handle b) { return py::isinstance<Operation>(b) && a == b.cast<Operation>(); })
       .def("__hash__", [](const Operation& op) { return op->id; })
       .def("__repr__", [](const Operation& op) {
         return std::string(op->is_placeholder() ? "placeholder("
@@ -201,6 +229,8 @@ void bind_tensor(py::module_& m) {
                 "te.compute with a lambda over its indices says what each element is"});
       });
   bind_operators(tensor);
+  tensor.def("same_as",
+             [](const Tensor& a, py::handle b) { return py::isinstance<Tensor>(b) && a == b.cast<Tensor>(); });
   tensor.def("__repr__", [](const Tensor& t) { return describe(t); });
   define(tensor, "__eq__",
          [](const Tensor& a, py::object b) { return py::isinstance<Tensor>(b) && a == b.cast<Tensor>(); });
@@ -230,17 +260,18 @@ py::object axis_equality(const IterVar& a, const py::object& b, bool equal) {
 
 void bind_axes(py::module_& m) {
   py::class_<Range>(m, "Range", "The values of an axis: extent values from min on.")
-      .def_property_readonly("min", [](const Range& r) { return number_or_expr(r.min); })
-      .def_property_readonly("extent", [](const Range& r) { return number_or_expr(r.extent); });
+      .def_property_readonly("min", [](const Range& r) { return extent_object(r.min); })
+      .def_property_readonly("extent", [](const Range& r) { return extent_object(r.extent); });
   py::class_<IterVar> axis(m, "IterVar", "An axis of a computation, usable as an index expression.");
   axis.def_property_readonly("var", [](const IterVar& a) { return a.var; })
       .def_property_readonly("dom", [](const IterVar& a) { return Range{a.min, a.extent}; })
-      .def_property_readonly("extent", [](const IterVar& a) { return number_or_expr(a.extent); })
-      .def_property_readonly("min", [](const IterVar& a) { return number_or_expr(a.min); })
+      .def_property_readonly("extent", [](const IterVar& a) { return extent_object(a.extent); })
+      .def_property_readonly("min", [](const IterVar& a) { return extent_object(a.min); })
       .def_property_readonly("name", [](const IterVar& a) { return a.var.name(); })
       .def_property_readonly("reduction", [](const IterVar& a) { return a.reduction; });
   bind_operators(axis);
-  axis.def("same_as", [](const IterVar& a, const IterVar& b) { return a.var == b.var; })
+  axis.def("same_as",
+           [](const IterVar& a, py::handle b) { return py::isinstance<IterVar>(b) && a.var == b.cast<IterVar>().var; })
       .def("__repr__", [](const IterVar& a) { return describe(a); })
       .def_property_readonly("dtype", [](const IterVar& a) { return te::dtype_name(a.var.type()); });
   define(axis, "__hash__", [](const IterVar& a) { return a.var.id(); });
@@ -279,6 +310,7 @@ py::object reduce_custom(const std::pair<std::string, std::vector<std::string>>&
   reducer.name = names.first;
   if (names.second.size() == 2) reducer.lhs = names.second[0], reducer.rhs = names.second[1];
   reducer.combine = [&](const std::vector<Var>& x, const std::vector<Var>& y) {
+    const Defining combination;
     return values_of(combine(component(x), component(y)), "the value of a reducer's function");
   };
   reducer.identity = [&](const std::vector<Type>& types) {
@@ -319,9 +351,11 @@ void bind_te(py::module_& m) {
   m.def("placeholder", &placeholder);
   m.def("compute", &compute);
   m.def("reduce_axis", [](const py::object& min, const py::object& end, const std::string& name) {
-    return te::reduce_axis(to_expr(min, "an end of a reduce axis"), to_expr(end, "an end of a reduce axis"), name,
-                           user_line());
+    const std::string role = "reduce_axis " + name + ": an end";
+    return te::reduce_axis(to_extent(min, role.c_str()), to_extent(end, role.c_str()), name, user_line());
   });
+  m.def("_annotate",
+        [](const Operation& op, const std::string& tag, const std::string& attrs) { labels()[op->id] = {tag, attrs}; });
   m.def("reduce", &reduce);
   m.def("reduce_custom", &reduce_custom);
   m.def("scan", [](const std::vector<Tensor>& init, const std::vector<Tensor>& update, const std::vector<Tensor>& state,

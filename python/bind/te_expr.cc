@@ -6,7 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "python/bind/te_whole.h"
+#include "src/ir/equal.h"
 #include "te/dtype.h"
+#include "te/operation.h"
 #include "te/promote.h"
 #include "te/refuse.h"
 
@@ -67,6 +70,10 @@ Expr from_object(py::handle value, const char* role) {
   if (PyIndex_Check(value.ptr())) return from_int(py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr())));
   std::vector<std::string> notes;
   if (value.is_none()) notes.push_back("a function without `return` gives None");
+  if (py::hasattr(value, "__tw_loop__"))
+    refuse(ErrorKind::kDType,
+           std::string(role) + " must be an expression or a number, not the loop " + std::string(py::repr(value)),
+           {"the axes of a definition have values there: C.op.axis, or the indices of its function"});
   if (py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value))
     notes.push_back("several values take one te.compute each");
   refuse(ErrorKind::kDType, std::string(role) + " must be an expression or a number, not " + type_name(value), notes);
@@ -98,35 +105,61 @@ Expr bit_or(Expr a, Expr b) { return logical(BinOp::kOr, BinOp::kBitOr, std::mov
 Expr bit_xor(Expr a, Expr b) { return logical(BinOp::kNe, BinOp::kBitXor, std::move(a), std::move(b)); }
 
 struct Binary {
-  const char *name, *mirrored;
+  const char *name, *mirrored, *of_tensors;
   Operator apply;
 };
 const Binary kBinaries[] = {
-    {"__add__", "__radd__", &apply<BinOp::kAdd>},
-    {"__sub__", "__rsub__", &apply<BinOp::kSub>},
-    {"__mul__", "__rmul__", &apply<BinOp::kMul>},
-    {"__truediv__", "__rtruediv__", &divide},
-    {"__floordiv__", "__rfloordiv__", &apply<BinOp::kFloorDiv>},
-    {"__mod__", "__rmod__", &apply<BinOp::kFloorMod>},
-    {"__pow__", "__rpow__", &te::power},
-    {"__and__", "__rand__", &bit_and},
-    {"__or__", "__ror__", &bit_or},
-    {"__xor__", "__rxor__", &bit_xor},
-    {"__lshift__", "__rlshift__", &apply<BinOp::kShl>},
-    {"__rshift__", "__rrshift__", &apply<BinOp::kShr>},
+    {"__add__", "__radd__", "add", &apply<BinOp::kAdd>},
+    {"__sub__", "__rsub__", "subtract", &apply<BinOp::kSub>},
+    {"__mul__", "__rmul__", "multiply", &apply<BinOp::kMul>},
+    {"__truediv__", "__rtruediv__", "divide", &divide},
+    {"__floordiv__", "__rfloordiv__", "floor_divide", &apply<BinOp::kFloorDiv>},
+    {"__mod__", "__rmod__", "mod", &apply<BinOp::kFloorMod>},
+    {"__pow__", "__rpow__", "power", &te::power},
+    {"__and__", "__rand__", "and", &bit_and},
+    {"__or__", "__ror__", "or", &bit_or},
+    {"__xor__", "__rxor__", "xor", &bit_xor},
+    {"__lshift__", "__rlshift__", "left_shift", &apply<BinOp::kShl>},
+    {"__rshift__", "__rrshift__", "right_shift", &apply<BinOp::kShr>},
 };
 
 struct Comparison {
-  const char* name;
+  const char *name, *of_tensors;
   BinOp op;
 };
-const Comparison kComparisons[] = {{"__lt__", BinOp::kLt}, {"__le__", BinOp::kLe}, {"__gt__", BinOp::kGt},
-                                   {"__ge__", BinOp::kGe}, {"__eq__", BinOp::kEq}, {"__ne__", BinOp::kNe}};
+const Comparison kComparisons[] = {{"__lt__", "less", BinOp::kLt},    {"__le__", "less_equal", BinOp::kLe},
+                                   {"__gt__", "greater", BinOp::kGt}, {"__ge__", "greater_equal", BinOp::kGe},
+                                   {"__eq__", "equal", BinOp::kEq},   {"__ne__", "not_equal", BinOp::kNe}};
+
+py::object combine(const char* of_tensors, Operator apply, const py::object& a, const py::object& b) {
+  if (whole(a) || whole(b))
+    return elementwise(of_tensors, {a, b}, [&](const std::vector<Expr>& x) { return apply(x[0], x[1]); });
+  return py::cast(apply(to_expr(a), to_expr(b)));
+}
+
+py::object change(const char* of_tensors, Expr (*apply)(Expr), const py::object& a) {
+  if (whole(a)) return elementwise(of_tensors, {a}, [&](const std::vector<Expr>& x) { return apply(x[0]); });
+  return py::cast(apply(to_expr(a)));
+}
+
+// Whether the sides of a comparison are the same, if that is what it asks: of two variables or extents, outside of the
+// functions that define something.
+std::optional<bool> same_sides(const ir::Binary& comparison) {
+  const Expr &a = comparison.a, &b = comparison.b;
+  if (a.same_as(b)) return true;
+  if (ir::as<ir::VarRef>(a) && ir::as<ir::VarRef>(b) && ir::equal(a, b)) return true;
+  const bool variables = ir::as<ir::VarRef>(a) && ir::as<ir::VarRef>(b);
+  if (Defining::now() || !(variables || (te::is_extent(a) && te::is_extent(b)))) return std::nullopt;
+  return ir::equal(a, b);
+}
 
 bool truth(py::object self) {
   const Expr e = to_expr(self);
-  const auto* equality = ir::as<ir::Binary>(e);
-  if (equality && equality->op == BinOp::kEq && equality->a.same_as(equality->b)) return true;
+  const auto* comparison = ir::as<ir::Binary>(e);
+  if (comparison && (comparison->op == BinOp::kEq || comparison->op == BinOp::kNe)) {
+    const std::optional<bool> same = same_sides(*comparison);
+    if (same && (*same || !Defining::now())) return *same == (comparison->op == BinOp::kEq);
+  }
   const std::string text = te::short_text(e);
   refuse(ErrorKind::kExpr, "an expression has no truth value: " + text + " is known only when the kernel runs",
          {"if c: a else: b       ->  te.if_then_else(c, a, b)",
@@ -161,17 +194,13 @@ void bind_refusals(const py::object& cls) {
          [](py::object self, py::args) -> py::object { refuse_number(self, "round", "te.round(e)"); });
 }
 
-Expr invert(py::object self) {
-  const Expr e = to_expr(self);
+Expr invert(Expr e) {
   if (e.type().is_bool()) return ir::logical_not(e);
   return te::arith(BinOp::kBitXor, e,
                    ir::int_imm(te::as_data(e).type().is_float() ? Type::i(32) : te::as_data(e).type(), -1));
 }
 
-Expr negate(py::object self) {
-  const Expr e = to_expr(self);
-  return te::arith(BinOp::kMul, e, e.type().is_bool() ? Expr(-1) : ir::imm(e.type(), -1));
-}
+Expr negate(Expr e) { return te::arith(BinOp::kMul, e, e.type().is_bool() ? Expr(-1) : ir::imm(e.type(), -1)); }
 
 // The exact value of a Python number, whole or not, as a constant of a type.
 Expr constant(py::handle value, const std::string& dtype) {
@@ -193,6 +222,12 @@ Expr constant(py::handle value, const std::string& dtype) {
   }
   refuse(ErrorKind::kDType,
          "te.const: value must be one that " + dtype + " holds, not " + py::cast<std::string>(py::str(value)));
+}
+
+py::object value_of(const Expr& e) {
+  if (const auto number = ir::as_int(e)) return e.type().is_bool() ? py::object(py::bool_(*number)) : py::cast(*number);
+  if (const auto* number = ir::as<ir::FloatImm>(e)) return py::cast(number->value);
+  throw py::attribute_error("value: only a constant has one; " + te::short_text(e) + " is known when the kernel runs");
 }
 
 std::vector<Expr> exprs(const py::args& values) {
@@ -244,6 +279,25 @@ void bind_functions(py::module_& m) {
 
 }  // namespace
 
+thread_local int Defining::depth_ = 0;
+
+Expr to_extent(py::handle value, const char* role) {
+  const py::object number = numpy_item(value, role);
+  const py::handle given = number ? py::handle(number) : value;
+  if (PyFloat_Check(given.ptr())) {
+    const double extent = PyFloat_AS_DOUBLE(given.ptr());
+    if (std::trunc(extent) == extent && std::abs(extent) <= 0x1p53) return Expr(static_cast<int64_t>(extent));
+  }
+  return to_expr(given, role);
+}
+
+py::object extent_object(const Expr& e) {
+  static const py::handle number = py::object(py::module_::import("tensorwright._extent").attr("Extent")).release();
+  if (const auto value = ir::as_int(e)) return number(*value);
+  if (const auto* v = ir::as<ir::VarRef>(e)) return py::cast(v->var);
+  return py::cast(e);
+}
+
 Expr to_expr(py::handle value, const char* role) {
   if (py::isinstance<Expr>(value)) return value.cast<const Expr&>();
   if (py::isinstance<Var>(value)) return value.cast<const Var&>();
@@ -256,26 +310,36 @@ Expr to_expr(py::handle value, const char* role) {
 }
 
 py::object compare(BinOp op, Expr a, py::handle b) {
-  if (b.is_none() || py::isinstance<py::str>(b)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+  const bool equality = op == BinOp::kEq || op == BinOp::kNe;
+  if (b.is_none() || py::isinstance<py::str>(b) || (equality && py::hasattr(b, "__tw_loop__")))
+    return py::reinterpret_borrow<py::object>(Py_NotImplemented);
   return py::cast(te::arith(op, std::move(a), to_expr(b)));
 }
 
 void bind_operators(py::object cls) {
   for (const Binary& op : kBinaries) {
-    define(cls, op.name, [f = op.apply](py::object a, py::object b) { return f(to_expr(a), to_expr(b)); });
-    define(cls, op.mirrored, [f = op.apply](py::object a, py::object b) { return f(to_expr(b), to_expr(a)); });
+    define(cls, op.name, [&op](py::object a, py::object b) { return combine(op.of_tensors, op.apply, a, b); });
+    define(cls, op.mirrored, [&op](py::object a, py::object b) { return combine(op.of_tensors, op.apply, b, a); });
   }
   for (const Comparison& c : kComparisons) {
-    define(cls, c.name, [op = c.op](py::object a, py::object b) { return compare(op, to_expr(a), b); });
+    define(cls, c.name, [&c](py::object a, py::object b) -> py::object {
+      if (whole(a) || whole(b))
+        return elementwise(c.of_tensors, {a, b},
+                           [&](const std::vector<Expr>& x) { return te::arith(c.op, x[0], x[1]); });
+      return compare(c.op, to_expr(a), b);
+    });
   }
-  define(cls, "__neg__", &negate);
-  define(cls, "__pos__", [](py::object self) { return to_expr(self); });
-  define(cls, "__invert__", &invert);
-  define(cls, "__abs__", [](py::object self) { return te::abs(to_expr(self)); });
+  define(cls, "equal", [](py::object a, py::object b) { return te::arith(BinOp::kEq, to_expr(a), to_expr(b)); });
+  define(cls, "__neg__", [](py::object self) { return change("negative", &negate, self); });
+  define(cls, "__pos__", [](py::object self) { return whole(self) ? self : py::cast(to_expr(self)); });
+  define(cls, "__invert__", [](py::object self) { return change("invert", &invert, self); });
+  define(cls, "__abs__", [](py::object self) { return change("abs", &te::abs, self); });
   define(cls, "__bool__", &truth);
-  define(cls, "astype", [](py::object self, const py::object& dtype) {
-    return te::astype(to_expr(self),
-                      py::cast<std::string>(py::module_::import("tensorwright.te._numpy").attr("dtype_name")(dtype)));
+  define(cls, "astype", [](py::object self, const py::object& given) {
+    const auto dtype = py::cast<std::string>(py::module_::import("tensorwright.te._numpy").attr("dtype_name")(given));
+    if (whole(self))
+      return elementwise("cast", {self}, [&](const std::vector<Expr>& x) { return te::astype(x[0], dtype); });
+    return py::cast(te::astype(to_expr(self), dtype));
   });
   bind_refusals(cls);
 }
@@ -285,7 +349,8 @@ void bind_expr(py::module_& m) {
   bind_operators(expr);
   expr.def("__hash__", [](const Expr& e) { return e.hash(); })
       .def_property_readonly("dtype", [](const Expr& e) { return te::dtype_name(e.type()); })
-      .def("same_as", [](const Expr& a, const Expr& b) { return a.same_as(b); })
+      .def("same_as", [](const Expr& a, py::handle b) { return py::isinstance<Expr>(b) && a.same_as(b.cast<Expr>()); })
+      .def_property_readonly("value", &value_of, "The number of a constant.")
       .def("__getitem__",
            [](const Expr& e, py::handle) -> Expr {
              refuse(ErrorKind::kExpr, "an expression takes no subscripts: " + te::short_text(e) + " is one value",
@@ -297,7 +362,7 @@ void bind_expr(py::module_& m) {
   var.def("__hash__", [](const Var& v) { return v.id(); })
       .def_property_readonly("dtype", [](const Var& v) { return te::dtype_name(v.type()); })
       .def_property_readonly("name", [](const Var& v) { return v.name(); })
-      .def("same_as", [](const Var& a, const Var& b) { return a == b; })
+      .def("same_as", [](const Var& a, py::handle b) { return py::isinstance<Var>(b) && a == b.cast<Var>(); })
       .def("__repr__", [](const Var& v) { return v.name(); });
   bind_functions(m);
 }

@@ -15,6 +15,26 @@ struct AxisEquality {
   ir::Expr expr() const { return ir::binary(equal ? ir::BinOp::kEq : ir::BinOp::kNe, a, b); }
 };
 
+// As long as one lives, a function of the user's defines an element or makes a statement. There a == b is a comparison
+// of values that nobody knows yet, and an operator on a whole tensor is a mistake; elsewhere == tells whether both are
+// the same variable or expression, and A + B is a tensor.
+class Defining {
+ public:
+  Defining() { ++depth_; }
+  ~Defining() { --depth_; }
+  Defining(const Defining&) = delete;
+  static bool now() { return depth_ > 0; }
+
+ private:
+  static thread_local int depth_;
+};
+
+// An extent: as an expression, where a float that is a whole number counts as that number.
+ir::Expr to_extent(pybind11::handle value, const char* role);
+
+// What Python sees of an extent: a number (with .value, as tvm's), a variable, or an expression.
+pybind11::object extent_object(const ir::Expr&);
+
 // a == b and its like; NotImplemented for what is neither an expression nor a number, so that Python says False.
 pybind11::object compare(ir::BinOp, ir::Expr a, pybind11::handle b);
 

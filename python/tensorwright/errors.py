@@ -1,10 +1,11 @@
-"""The errors that Tensorwright raises. Each is a ``tensorwright.Error`` and what Python people expect besides."""
+"""The errors that Tensorwright raises. Each is a ``tensorwright.Error``, with it a ``RuntimeError`` as tvm's ``TVMError``
+is, and what Python people expect besides."""
 
 from . import _core
 from ._location import line_text, user_line
 
 
-class Error(Exception):
+class Error(RuntimeError):
     """What all errors of Tensorwright have in common.
 
     ``str(e)`` is the whole message: where, the rule, what was expected and what came, the user's line, the reason and the way
@@ -46,7 +47,7 @@ class TargetError(Error, ValueError):
     """An unknown target, CPU or attribute, or one that cannot do what is asked."""
 
 
-class BuildError(Error, RuntimeError):
+class BuildError(Error):
     """Code generation, linking or loading failed."""
 
 
@@ -58,7 +59,7 @@ class NoRecord(Error, LookupError):
     """No tuning record for this task and target."""
 
 
-class TuneError(Error, RuntimeError):
+class TuneError(Error):
     """Tuning cannot start, or every candidate failed."""
 
 
@@ -66,7 +67,7 @@ class ParseError(Error, ValueError):
     """Malformed IR, Step or JSON text."""
 
 
-class InternalError(Error, RuntimeError):
+class InternalError(Error):
     """A bug of Tensorwright's."""
 
 

@@ -25,10 +25,11 @@ import json
 from . import _core
 from ._location import user_line
 from .errors import ParseError
-from .stage import Axis, Group, Stage, integer, refuse, word
+from .loops import Axis, Fuse, Split
+from .stage import Group, Stage, integer, refuse, word
 from .target import as_target
 
-__all__ = ["Axis", "Group", "Schedule", "Stage", "Step", "create_schedule"]
+__all__ = ["Axis", "Fuse", "Group", "Schedule", "Split", "Stage", "Step", "create_schedule"]
 
 
 class Step(list):

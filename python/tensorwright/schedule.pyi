@@ -1,10 +1,10 @@
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _core
-from .te import IterVar, Operation, Tensor
+from .te import IterVar, Operation, Tensor, Var
 
-__all__ = ["Axis", "Group", "Schedule", "Stage", "Step", "create_schedule"]
+__all__ = ["Axis", "Fuse", "Group", "Schedule", "Split", "Stage", "Step", "create_schedule"]
 
 class Axis:
     stage: str
@@ -14,6 +14,20 @@ class Axis:
     def extent(self) -> int: ...
     @property
     def reduction(self) -> bool: ...
+    @property
+    def var(self) -> Var: ...
+
+class Split(NamedTuple):
+    parent: Axis
+    outer: Axis
+    inner: Axis
+    factor: int | None
+    nparts: int | None
+
+class Fuse(NamedTuple):
+    outer: Axis
+    inner: Axis
+    fused: Axis
 
 class Step(list[Any]): ...
 
@@ -27,6 +41,16 @@ class Stage:
     def op(self) -> Operation: ...
     @property
     def leaf_iter_vars(self) -> list[Axis]: ...
+    @property
+    def all_iter_vars(self) -> list[Axis]: ...
+    @property
+    def relations(self) -> list[Split | Fuse]: ...
+    @property
+    def is_output(self) -> bool: ...
+    @property
+    def attach_stage(self) -> Stage | None: ...
+    @property
+    def attach_ivar(self) -> Axis | None: ...
     def split(
         self, axis: _AxisLike, factor: _Factor | None = None, nparts: _Factor | None = None, *, tail: str = "auto"
     ) -> tuple[Axis, Axis]: ...

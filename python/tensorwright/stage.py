@@ -6,26 +6,10 @@ import operator
 
 from . import _core
 from ._location import user_line
+from ._missing import say_missing
+from .loops import Axis, Fuse, Split
 
-__all__ = ["Axis", "Group", "Stage"]
-
-
-class Axis:
-    """A loop of a stage, as ``split``, ``fuse`` and ``tile`` return it: ``name``, ``stage``, ``extent``, ``reduction``."""
-
-    __slots__ = ("_facts", "stage")
-
-    def __init__(self, schedule, stage, name):
-        self._facts = schedule._axis_facts(stage, name)
-        self.stage = stage
-
-    name = property(lambda self: self._facts.name)
-    extent = property(lambda self: self._facts.extent)
-    reduction = property(lambda self: self._facts.reduction)
-
-    def __repr__(self):
-        kind = "reduction over " if self.reduction else ""
-        return f"Axis({self.stage}: {self.name}, {kind}0..{self.extent})"
+__all__ = ["Group", "Stage"]
 
 
 def refuse(step, rule):
@@ -97,6 +81,44 @@ class Stage:
         ['i', 'j']
         """
         return [self._axis(name) for name in self._schedule._leaf_names(self.name)]
+
+    @property
+    def all_iter_vars(self):
+        """All axes: those of the definition, and those that Steps made of them."""
+        return [self._axis(name) for name in self._schedule._axis_names(self.name)]
+
+    @property
+    def relations(self):
+        """How the loops came from the axes of the definition: a ``Split`` or a ``Fuse`` for each time, in their order.
+
+        >>> s = te.create_schedule(B)
+        >>> io, ii = s[B].split(i, factor=16)
+        >>> made = s[B].relations[0]
+        >>> made.parent == i, made.outer == io, made.factor
+        (True, True, 16)
+        """
+        made = []
+        for first, second, third, factor, nparts in self._schedule._relations(self.name):
+            axes = self._axis(first), self._axis(second), self._axis(third)
+            made.append(Fuse(*axes) if factor is None and nparts is None else Split(*axes, factor, nparts))
+        return made
+
+    @property
+    def is_output(self):
+        """Whether it is one of the schedule's outputs."""
+        return self._schedule._is_output(self.name)
+
+    @property
+    def attach_stage(self):
+        """The stage inside of whose loops this one is computed, or None."""
+        where = self._schedule._attached_at(self.name)
+        return Stage(self._schedule, where[0]) if where else None
+
+    @property
+    def attach_ivar(self):
+        """The loop of ``attach_stage`` inside of which this one is computed, or None."""
+        where = self._schedule._attached_at(self.name)
+        return Axis(self._schedule, *where) if where else None
 
     def _axis(self, name):
         return Axis(self._schedule, self.name, name)
@@ -466,6 +488,24 @@ class Stage:
 
     def __repr__(self):
         return f"Stage({self.name})"
+
+    def __eq__(self, other):
+        return self._schedule is other._schedule and self.name == other.name if isinstance(other, Stage) else NotImplemented
+
+    def __hash__(self):
+        return hash(self.name)
+
+
+_NO_GPU = "loops are bound to threads on a GPU only, and there is no GPU target yet; on a CPU, parallel(axis) spreads a loop over threads"
+say_missing(Stage, {
+    "bind": _NO_GPU,
+    "env_threads": _NO_GPU,
+    "group": "s.create_group gives a Group, which places its stages one by one; a stage doesn't know of it",
+    "iter_var_attrs": "print(s) shows what each loop is: vectorized, unrolled, parallel, its pragmas",
+    "attach_type": "attach_stage and attach_ivar say where it is computed; both are None at root, and where it is inlined",
+    "scope": "set_scope says where its values live; print(s) shows it",
+    "origin_op": "op is its operation, also behind cache_write and rfactor",
+})
 
 
 class Group:

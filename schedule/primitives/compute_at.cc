@@ -16,7 +16,7 @@ Result<LoopNest> apply(const LoopNest& nest, const ComputeAt& step) {
   TW_TRY(int consumer, computed_stage(nest, step.kName, step.consumer));
   TW_TRY(AxisId axis, leaf(nest.stage(consumer), step.kName, step.axis));
   if (stage == consumer)
-    return refuse(step.kName, "consumer must be another stage, not " + step.stage + " itself")
+    return refuse(step.kName, "parent must be another stage, not " + step.stage + " itself")
            << describe(nest.stage(stage));
   if (nest.stage(stage).op->external())
     return refuse(step.kName, "stage must not be extern, as " + step.stage + " is")

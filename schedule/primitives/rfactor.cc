@@ -25,6 +25,14 @@ namespace {
 
 using Values = std::vector<ir::Expr>;  // by axis
 
+// The variable of a loop that becomes an axis of a definition: k.i is k_i there, as the new stage's loop will be
+// called.
+ir::Var axis_var(const Axis& loop) {
+  std::string name = loop.name;
+  std::replace_if(name.begin(), name.end(), [](char c) { return c == '.' || c == '*'; }, '_');
+  return ir::Var(name);
+}
+
 ir::Expr extent_of(const StageNest& stage, AxisId axis) { return stage.axes[axis].extent.expr(); }
 
 // The values of the reduction's axes in terms of its leaves' variables, and what holds unless a split overshoots.
@@ -66,7 +74,7 @@ Factored factored(const StageNest& stage, AxisId factored, size_t position) {
   std::vector<std::pair<AxisId, size_t>> rest;
   for (AxisId leaf : stage.leaves) {
     if (!stage.axes[leaf].reduction) continue;
-    const ir::Var var(stage.axes[leaf].name);
+    const ir::Var var = axis_var(stage.axes[leaf]);
     values[leaf] = var;
     const te::IterVar axis{var, 0, extent_of(stage, leaf), leaf != factored};
     if (leaf == factored) {
@@ -114,7 +122,7 @@ StageNest remaining(const StageNest& stage, const StageNest& parts, AxisId facto
   const ir::Reduce& whole = *stage.reduction();
   te::Compute compute;
   compute.axis = stage.op->compute()->axis;
-  const te::IterVar k{ir::Var(stage.axes[factored].name), 0, extent_of(stage, factored), true};
+  const te::IterVar k{axis_var(stage.axes[factored]), 0, extent_of(stage, factored), true};
   compute.reduce_axis = {k};
   std::vector<ir::Expr> at;
   for (const te::IterVar& axis : compute.axis) at.push_back(axis.var);

@@ -48,9 +48,10 @@ struct ExternCode final : ExprCode {
   Value eval(State& s) const override {
     void* const function = find_extern(symbol);
     if (!function)
-      throw Fault{ErrorKind::kArgument,
-                  "interpret: no function " + symbol + " is known",
-                  {"register_extern gives one, or load its library for all"}};
+      throw Fault{
+          ErrorKind::kArgument,
+          "interpret: no function " + symbol + " is known",
+          {"te.register_extern gives one, or load its library with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)"}};
     std::vector<uint64_t> cells(args.size(), 0);
     std::vector<void*> values;
     for (size_t i = 0; i < args.size(); ++i) {

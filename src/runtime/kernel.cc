@@ -104,10 +104,11 @@ std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args
   for (const std::string& symbol : externs) {
     functions.push_back(reinterpret_cast<void (*)()>(find_extern(symbol)));
     if (!functions.back())
-      throw Error(Diagnostic{ErrorKind::kBuild,
-                             name + ": calls " + symbol + ", which is not known",
-                             {},
-                             {"register_extern gives a function, or load the library that has it for all"}});
+      throw Error(Diagnostic{
+          ErrorKind::kBuild,
+          name + ": calls " + symbol + ", which is not known",
+          {},
+          {"te.register_extern gives one, or load its library with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)"}});
   }
   return std::make_shared<CompiledKernel>(fn, std::move(args), std::move(name), std::move(keepalive),
                                           std::move(scalars), std::move(functions), std::move(packers));

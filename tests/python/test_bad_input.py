@@ -36,7 +36,7 @@ def message_of(code, kind, names):
 
 
 EXPRESSIONS = [
-    ("te.placeholder((-3,))", ValueError, ["extent 0", "negative", "-3"]),
+    ("te.placeholder((-3,))", ValueError, ["the extent of dimension 0", "negative", "-3"]),
     ("te.placeholder((3.5,))", TypeError, ["integer", "3.5"]),
     ("te.placeholder('abc')", TypeError, ["extent", "str"]),
     ("te.placeholder((1,) * 17)", ValueError, ["16 dimensions", "17"]),
@@ -248,7 +248,7 @@ def test_targets(target, nearest):
 def test_a_program_on_the_command_line_names_its_line():
     code = "from tensorwright import te\n\nte.placeholder((-1,))\n"
     stderr = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
-    assert "ExprError: <string>:3: placeholder: extent 0 must not be negative" in stderr
+    assert "ExprError: <string>:3: placeholder: the extent of dimension 0 must not be negative" in stderr
 
 
 def test_an_error_of_the_users_own_comes_through():

@@ -321,10 +321,10 @@ def test_refused_inside_compute(A, name):
 
 
 outside = {
-    "negative extent": (lambda: te.placeholder((4, -1)), "extent 1 must not be negative, not -1"),
-    "negative extent of a compute": (lambda: te.compute((-4,), lambda i: i, name="C"), "compute C: extent 0"),
-    "float extent": (lambda: te.placeholder((4.0,)), "extent 0 must be an integer"),
-    "bool extent": (lambda: te.placeholder((True,)), "extent 0 must be an integer"),
+    "negative extent": (lambda: te.placeholder((4, -1)), "the extent of dimension 1 must not be negative, not -1"),
+    "negative extent of a compute": (lambda: te.compute((-4,), lambda i: i, name="C"), "compute C: the extent of dimension 0"),
+    "float extent": (lambda: te.placeholder((4.5,)), "the extent of dimension 0 must be an integer"),
+    "bool extent": (lambda: te.placeholder((True,)), "the extent of dimension 0 must be an integer"),
     "string extent": (lambda: te.placeholder(("4",)), "str"),
     "no shape": (lambda: te.placeholder(None), "None"),
     "extent of data": (lambda: te.placeholder((te.var("x", "int8"),)), "an integer or an expression of te.var"),
@@ -369,7 +369,7 @@ def test_attributes_of_an_error():
     with pytest.raises(tw.ExprError) as caught:
         te.placeholder((4, -1), name="X")
     e = caught.value
-    assert e.what == "placeholder X: extent 1 must not be negative, not -1" and e.notes == []
+    assert e.what == "placeholder X: the extent of dimension 1 must not be negative, not -1" and e.notes == []
     assert str(e).splitlines()[1].strip() == 'te.placeholder((4, -1), name="X")'
     for twin in (pickle.loads(pickle.dumps(e)), copy.copy(e)):
         assert type(twin) is type(e) and str(twin) == str(e) and twin.line == e.line

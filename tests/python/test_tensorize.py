@@ -180,7 +180,10 @@ def test_steps_name_what_was_declared():
     jo, ji = s[C].split(C.op.axis[1], 4)
     s[C].reorder(C.op.axis[0], jo, ji, C.op.reduce_axis[0])
     s[C].tensorize(ji, intrin)
-    assert intrin.key in s.to_python() and intrin.key.startswith("gemv@")
+    assert s.steps[-1][-1] == intrin.key and intrin.key.startswith("gemv@")
+    assert '.tensorize(ji, "gemv")' in s.to_python()
+    gemv(("reset", "update"))  # the name means another one from here on
+    assert intrin.key in s.to_python() and intrin.key in str(s.steps[-1])
     with pytest.raises(tw.ScheduleError, match="declared here"):
         te.create_schedule(C)[C].tensorize(C.op.axis[1], intrin.key[:-1] + "?")
 

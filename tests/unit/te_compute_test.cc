@@ -44,7 +44,7 @@ TEST(Compute, AxesInputsAndType) {
 
 TEST(Compute, TheErrorNamesTheLineOfTheCall) {
   const Refusal r = refusal([] { placeholder({-1}, "float32", "A"); });
-  EXPECT_EQ(r.what, "placeholder A: extent 0 must not be negative, not -1");
+  EXPECT_EQ(r.what, "placeholder A: the extent of dimension 0 must not be negative, not -1");
   EXPECT_EQ(r.line, __LINE__ - 2);
   const Tensor A = placeholder({4}, "float32", "A");
   const Refusal inside = refusal([&] { compute({4}, [&](Var i) { return exp(i); }, "C"); });
@@ -59,13 +59,16 @@ TEST(Compute, Shapes) {
   EXPECT_EQ(with({}), "nothing refused");
   EXPECT_EQ(with({0, 1}), "nothing refused");
   EXPECT_EQ(with(std::vector<Expr>(17, 1)), "placeholder A: a tensor has at most 16 dimensions, not 17");
-  EXPECT_EQ(with({Var("n")}), "placeholder A: extent 0 must be an integer or an expression of te.var, not n");
+  EXPECT_EQ(with({Var("n")}),
+            "placeholder A: the extent of dimension 0 must be an integer or an expression of te.var, not n");
   const Expr n = var("n");
   EXPECT_EQ(with({n, n * Expr(2) + Expr(1), ir::min(n, Expr(7))}), "nothing refused");
-  EXPECT_EQ(with({var("x", "float32")}), "placeholder A: extent 0 must be an integer, not x of float32");
-  EXPECT_EQ(with({ir::float_imm(Type::f(32), 2)}), "placeholder A: extent 0 must be an integer, not 2.0 of float32");
+  EXPECT_EQ(with({var("x", "float32")}),
+            "placeholder A: the extent of dimension 0 must be an integer, not x of float32");
+  EXPECT_EQ(with({ir::float_imm(Type::f(32), 2)}),
+            "placeholder A: the extent of dimension 0 must be an integer, not 2.0 of float32");
   EXPECT_EQ(with({int64_t{1} << 40, int64_t{1} << 40}), "placeholder A: a tensor has at most 2**56 elements");
-  EXPECT_EQ(with({Expr()}), "placeholder A: extent 0 is missing");
+  EXPECT_EQ(with({Expr()}), "placeholder A: the extent of dimension 0 is missing");
 }
 
 TEST(Compute, Definitions) {

@@ -7,12 +7,20 @@
 >>> B.op.body[0]
 sum(k in 0..8: A[i, k])
 
-Which dtype an expression has is in docs/dtypes.md.
+Which dtype an expression has is in docs/dtypes.md. Operators on whole tensors make tensors, of shapes that fit as in NumPy;
+in a definition, operands are elements. There ``i == j`` compares values; elsewhere it says whether both are one axis or variable:
+
+>>> (A * 2).shape, (A + te.placeholder((8,), name="b")).name
+((4, 8), 'T_add')
+>>> s = te.create_schedule(B)
+>>> B.op.axis[0] in s[B].leaf_iter_vars
+True
 """
 
 from .._core import Expr, IterVar, Operation, Tensor, TensorSlice, Var
 from ..schedule import Schedule, Stage, create_schedule
-from . import arithmetic, conditions, constants, externs, functions, reductions, scans, tensors
+from .._missing import of_module
+from . import _hints, arithmetic, conditions, constants, externs, functions, reductions, scans, tags, tensors
 from .arithmetic import *  # noqa: F403
 from .conditions import *  # noqa: F403
 from .constants import *  # noqa: F403
@@ -20,8 +28,18 @@ from .externs import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .scans import *  # noqa: F403
+from .tags import *  # noqa: F403
 from .tensors import *  # noqa: F403
 
 __all__ = ["Expr", "IterVar", "Operation", "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "create_schedule"]
-for _part in (arithmetic, conditions, constants, externs, functions, reductions, scans, tensors):
+for _part in (arithmetic, conditions, constants, externs, functions, reductions, scans, tags, tensors):
     __all__ += _part.__all__
+
+_ABSENT = {
+    "hybrid": "te.ir_builder and te.extern make stages of statements",
+    "gradient": "there are no gradients",
+    "create_prim_func": "tw.lower(te.create_schedule(C), [A, C]) gives the program",
+    "SpecializedCondition": "split has tail=, and a symbolic extent is one kernel for every value",
+    "extern_primfunc": "te.extern takes a function that makes a statement",
+}
+__getattr__ = of_module("te", _ABSENT, __all__)

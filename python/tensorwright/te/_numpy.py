@@ -46,7 +46,13 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
     if apply is None or method != "__call__" or kwargs:
         way = f"te.{ufunc.__name__}(e)" if ufunc.__name__ in names else "the functions of te make expressions"
         raise DTypeError(f"np.{ufunc.__name__}: expected numbers or arrays, not an expression", way)
-    return apply(*(_python_number(x) if getattr(x, "ndim", None) == 0 and hasattr(x, "item") else _core.expr(x) for x in inputs))
+    return apply(*map(_operand, inputs))
+
+
+def _operand(x):
+    if getattr(x, "ndim", None) == 0 and hasattr(x, "item"):
+        return _python_number(x)
+    return x if isinstance(x, Tensor) else _core.expr(x)
 
 
 def _python_number(scalar):

@@ -4,25 +4,34 @@ import ctypes as _ctypes
 import math as _math
 
 from .. import _core
-from .._core import Buffer, Stmt, Tensor, TensorIntrin
+from .._core import Buffer, Stmt, Tensor, TensorIntrin, Var
 from ..errors import ArgumentError, DTypeError, ExprError
 from . import builder as ir_builder
+from .tags import annotated
 
 __all__ = ["Buffer", "Stmt", "TensorIntrin", "call_extern", "decl_buffer", "decl_tensor_intrin", "extern", "ir_builder",
            "register_extern"]
 
 
-def decl_buffer(shape, dtype="float32", name="buffer", strides=None, offset_factor=0, data_alignment=-1):
+def decl_buffer(shape, dtype="float32", name="buffer", strides=None, offset_factor=0, data_alignment=-1, *, data=None,
+                elem_offset=None, scope="", buffer_type=""):
     """A buffer to write statements over: stands for a tensor in ``te.extern(..., in_buffers=, out_buffers=)``.
 
     Parameters: shape, extents; dtype; name, of the text form. It is compact, by rows: strides are None, or say so.
-    offset_factor and data_alignment are promises that nothing here needs.
-    Raises: ArgumentError for other strides.
+    offset_factor, data_alignment and a variable as elem_offset are promises that nothing here needs; scope, "", "global" or
+    "local", is the tensor's own.
+    Raises: ArgumentError for other strides and scopes, and for data, an elem_offset or a buffer_type that mean something.
 
     >>> te.decl_buffer((4, 8), name="Ab").shape
     (4, 8)
     """
     shape = shape if isinstance(shape, (list, tuple)) else (shape,)
+    if scope not in ("", "global", "local"):
+        raise ArgumentError(f"decl_buffer {name}: scope must be \"\", \"global\" or \"local\", not {scope!r}",
+                            "the tensor that it stands for has a scope of its own: s[C].set_scope; other memories are those of GPUs")
+    if data is not None or buffer_type or not (elem_offset is None or isinstance(elem_offset, Var)):
+        raise ArgumentError(f"decl_buffer {name}: data, elem_offset and buffer_type must be left out",
+                            "the buffer is the memory of a tensor, from its first element on; the schedule says where that is")
     if strides is not None:
         compact = [_math.prod(shape[d + 1 :]) if all(isinstance(n, int) for n in shape[d + 1 :]) else None for d in range(len(shape))]
         if None in compact or not all(isinstance(n, int) for n in strides) or list(strides) != compact:
@@ -89,7 +98,7 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
 
     Parameters: shape, of the output, or a list of shapes; inputs, tensors; fcompute, ``(ins, outs) -> statement`` over the
     buffers of the inputs and the outputs; dtype, of the output or one for each, by default that of the inputs; in_buffers and
-    out_buffers, ``te.decl_buffer`` to be given to the function instead. tag and attrs mean nothing here.
+    out_buffers, ``te.decl_buffer`` to be given to the function instead; tag and attrs as for ``te.compute``.
     Returns: the tensor, or a list of them. The stage is computed whole, at root; what it reads is kept whole in memory.
     Raises: ExprError if the statement writes an input, touches other buffers or breaks a rule of types; DTypeError; ArgumentError.
 
@@ -107,10 +116,11 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
             raise ExprError(f"extern {name}: inputs must be tensors, not {tensor!r}")
-    return _core._extern(_outputs(name, shape, inputs, dtype), inputs, fcompute, name, in_buffers, out_buffers)
+    made = _core._extern(_outputs(name, shape, inputs, dtype), inputs, fcompute, name, in_buffers, out_buffers)
+    return annotated(f"extern {name}", made, tag, attrs)
 
 
-def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_params=None):
+def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_params=None, default_buffer_params=None):
     """Declare a tensor intrinsic: a statement that computes a small expression, for ``s[C].tensorize(axis, intrin)``.
 
     Parameters: op, the operation of a compute over placeholders that reads single axes; fcompute, ``(ins, outs) -> body`` or
@@ -119,6 +129,7 @@ def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_pa
     function finds a compact tile there, or the tensorize is refused; elements by subscripts may lie anywhere. binds, tensors and
     their ``te.decl_buffer``: what tvm needs for strides; here they only have to be of the tensors' shapes, and ins and outs are
     the tensors' own. scalar_params, None: a number that the function needs stands in the expression or is a constant.
+    default_buffer_params, promises about alignment and offsets, as decl_buffer takes them, that nothing here needs.
     Returns: the intrinsic. It is known by its content: replaying a log needs the same declaration.
     Raises: ScheduleError if op is of another kind, or if the statements, run on small integers, do not compute it; ArgumentError
     for binds of other shapes, and for scalar_params.
@@ -134,6 +145,9 @@ def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_pa
     >>> te.decl_tensor_intrin(c.op, add, name="add_8").op.name
     'c'
     """
+    if unknown := set(default_buffer_params or ()) - {"offset_factor", "data_alignment"}:
+        raise ArgumentError(f"decl_tensor_intrin {name}: default_buffer_params must be offset_factor and data_alignment, "
+                            f"not {', '.join(sorted(unknown))}", "decl_buffer says what the others mean here")
     if scalar_params:
         raise ArgumentError(f"decl_tensor_intrin {name}: scalar_params must be left out", "a tile has no arguments but its tensors: "
                             "write the number into the statement, or as a tensor of one element into the expression")

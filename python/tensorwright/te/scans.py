@@ -3,6 +3,7 @@
 from .. import _core
 from .._core import Tensor
 from ..errors import ExprError
+from .tags import annotated
 
 __all__ = ["scan"]
 
@@ -20,7 +21,7 @@ def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attr
 
     Parameters: init, the values at the first times; update, a compute of the whole shape that reads the state at earlier times;
     state_placeholder, a placeholder that stands for out inside of update; or a list of each, for several states of one shape.
-    inputs, tag and attrs are taken for the sake of tvm programs and mean nothing here.
+    tag and attrs as for ``te.compute``; inputs are taken for the sake of tvm programs and mean nothing here.
     Returns: out, or a tuple of tensors. ``out.op.scan_axis`` is time, ``out.op.spatial_axis_`` are the other axes.
     Stages between the state and the update have time as their first axis and read each other at their own time. A schedule
     computes them inside of the time loop, which stays the outermost loop, serial and whole; all else is free.
@@ -35,4 +36,5 @@ def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attr
     Tensor(sums: float32[16, 4])
     """
     states = _tensors(name, "state_placeholder", state_placeholder)
-    return _core.scan(_tensors(name, "init", init), _tensors(name, "update", update), states, name)
+    made = _core.scan(_tensors(name, "init", init), _tensors(name, "update", update), states, name)
+    return annotated(f"scan {name}", made, tag, attrs)

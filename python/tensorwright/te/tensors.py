@@ -5,6 +5,7 @@ import inspect
 from .. import _core
 from ..errors import ArgumentError, DTypeError, ExprError, TargetError
 from ._numpy import dtype_name
+from .tags import annotated
 
 __all__ = ["compute", "placeholder", "reduce_axis", "size_var", "thread_axis", "var"]
 
@@ -46,8 +47,8 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None):
     """A tensor by its definition.
 
     Parameters: shape, up to 6 extents; fcompute, a function of one index per dimension (or of ``*i``) that returns the value of
-    an element, or a tuple of values for several outputs of one shape; name. tag and attrs are taken for the sake of tvm programs
-    and mean nothing here.
+    an element, or a tuple of values for several outputs of one shape; name; tag and attrs, a word and a dict that the operation
+    has as labels: ``C.op.tag``, ``C.op.attrs``.
     Returns: the tensor, or a tuple of them, named C.v0, C.v1, .... Its axes are ``C.op.axis``, named after fcompute's parameters.
     Raises: ExprError if fcompute takes another number of indices, if the definition uses a variable that is no axis of it,
     reads outside a tensor, or holds a reduction inside a larger expression.
@@ -63,7 +64,8 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None):
     """
     _named("compute", name)
     rank = len(shape) if isinstance(shape, (tuple, list)) else 1
-    return _core.compute(shape, _axis_names(fcompute, rank, name), fcompute, name)
+    made = _core.compute(shape, _axis_names(fcompute, rank, name), fcompute, name)
+    return annotated(f"compute {name}", made, tag, attrs)
 
 
 def _axis_names(fcompute, rank, name):

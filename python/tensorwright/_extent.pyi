@@ -1,0 +1,4 @@
+class Extent(int):
+    @property
+    def value(self) -> int: ...
+    dtype: str

@@ -1,0 +1,64 @@
+"""The loops of a stage, and how they came from those of its definition."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ._core import IterVar
+from ._missing import say_missing
+
+__all__ = ["Axis", "Fuse", "Split"]
+
+
+class Axis:
+    """A loop of a stage, as ``split``, ``fuse`` and ``tile`` return it: ``name``, ``stage``, ``extent``, ``reduction``, ``var``.
+
+    An axis of the definition, ``C.op.axis[0]``, is equal to the loop over it.
+    """
+
+    __slots__ = ("_facts", "stage")
+    __tw_loop__ = True  # for the operators of expressions: no value in a definition
+
+    def __init__(self, schedule, stage, name):
+        self._facts = schedule._axis_facts(stage, name)
+        self.stage = stage
+
+    name = property(lambda self: self._facts.name)
+    extent = property(lambda self: self._facts.extent)
+    reduction = property(lambda self: self._facts.reduction)
+    var = property(lambda self: self._facts.var, doc="The variable of the loop; of an axis of the definition, the definition's.")
+
+    def __eq__(self, other):
+        if isinstance(other, Axis):
+            return self._facts.key == other._facts.key
+        return self._facts.key == hash(other) if isinstance(other, IterVar) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._facts.key)
+
+    def __repr__(self):
+        kind = "reduction over " if self.reduction else ""
+        return f"Axis({self.stage}: {self.name}, {kind}0..{self.extent})"
+
+
+class Split(NamedTuple):
+    """``parent = outer * extent of inner + inner``: what ``split`` made; one of factor and nparts is None."""
+
+    parent: Axis
+    outer: Axis
+    inner: Axis
+    factor: int | None
+    nparts: int | None
+
+
+class Fuse(NamedTuple):
+    """``fused = outer * extent of inner + inner``: what ``fuse`` made of two loops; of more, one after the other."""
+
+    outer: Axis
+    inner: Axis
+    fused: Axis
+
+
+_NO_VALUE = "a loop has no value where a tensor is defined; C.op.axis are the axes of a definition"
+say_missing(Axis, {"thread_tag": "loops are bound to threads on a GPU only, and there is no GPU target yet", "value": _NO_VALUE,
+                   "astype": _NO_VALUE, "dtype": _NO_VALUE})

@@ -91,7 +91,7 @@ void check_body(const std::string& what, Compute& c, const SourceLine& where) {
   for (const Expr& value : c.bodies) check_value(what, c, value, defined, where);
   check_tuple(what, c, where);
   check_init(what, c, where);
-  c.reads_before = check_reads(what, c, where) == Reads::kBefore;
+  clamp_reads(what, c, where);
 }
 
 }  // namespace tw::te

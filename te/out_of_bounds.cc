@@ -1,27 +1,27 @@
-// Finds reads outside a tensor, by example: a read is refused only with values of the axes at hand for which all
-// conditions around it hold and its subscript lies outside. Intervals skip the reads that are inside for certain.
+// Reads outside a tensor. What is outside for all sizes is refused; what is inside wherever it is read stays; what is
+// neither is clamped, so that a program has a meaning whatever the subscript:
+//
+//   A[i*i]  of 16 elements   ==>   A[min(i*i, 15)]
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 #include <unordered_map>
 
-#include "src/ir/interval.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "te/check_body.h"
+#include "te/promote.h"
+#include "te/read_example.h"
 #include "te/refuse.h"
 
 namespace tw::te {
 namespace {
 
 using ir::BinOp;
-using Values = std::unordered_map<uint64_t, int64_t>;
 
-constexpr size_t kMaxExamples = 4096;   // tried for one subscript
-constexpr size_t kMaxVisits = 100'000;  // nested conditions over shared parts multiply; what is beyond stays unchecked
+constexpr size_t kMaxVisits = 100'000;  // nested conditions over shared parts multiply; what is beyond has none
 
 constexpr int kShallow = 400;
 
@@ -31,53 +31,80 @@ struct Condition {
   const Condition* outer;
 };
 
-// The value of an index expression or condition; nothing where it depends on data.
-std::optional<int64_t> evaluate(const Expr& e, const Values& values);
+struct Clamp {
+  bool start = false, end = false;
+  bool any() const { return start || end; }
+};
 
-std::optional<int64_t> evaluate(const ir::Binary& b, const Values& values) {
-  const auto x = evaluate(b.a, values);
-  if (x && b.op == BinOp::kAnd && *x == 0) return 0;
-  if (x && b.op == BinOp::kOr && *x == 1) return 1;
-  const auto y = evaluate(b.b, values);
-  if (!x || !y) return {};
-  if (b.op == BinOp::kAnd || b.op == BinOp::kOr) return *y;
-  const auto px = ir::Interval::point(*x), py = ir::Interval::point(*y);
-  const bool comparison = b.op >= BinOp::kEq && b.op <= BinOp::kGe;
-  const ir::Interval result = comparison ? ir::compare(b.op, px, py) : ir::apply(b.op, px, py);
-  return result.is_point() ? std::optional(result.lo) : std::nullopt;
+// What one subscript of a read needs. The cast of an index to data is dropped where it changes nothing, and where the
+// index is inside.
+struct Subscript {
+  bool bare = false, cast = false;
+  bool wraps = false;
+  Clamp clamp;
+  bool is_cast = false;
+  bool stays() const { return !is_cast && !wraps && !clamp.any(); }
+};
+
+// An index that a wide cast made data, for the subscript: that index again, where it is inside.
+Expr without_cast(const Expr& at) {
+  const auto* to_index = ir::as<ir::Cast>(at);
+  const auto* to_data = to_index ? ir::as<ir::Cast>(to_index->value) : nullptr;
+  const bool wide = to_data && to_index->value.type().bits >= 32 && to_data->value.type().is_index();
+  return wide ? to_data->value : Expr();
 }
 
-std::optional<int64_t> evaluate(const Expr& e, const Values& values) {
-  if (const auto* c = ir::as<ir::IntImm>(e)) return c->value;
-  if (const auto* v = ir::as<ir::VarRef>(e)) {
-    const auto found = values.find(v->var.id());
-    return found == values.end() ? std::nullopt : std::optional(found->second);
-  }
-  if (const auto* n = ir::as<ir::Not>(e)) {
-    const auto x = evaluate(n->a, values);
-    return x ? std::optional<int64_t>(*x == 0) : std::nullopt;
-  }
-  if (const auto* s = ir::as<ir::Select>(e)) {
-    const auto c = evaluate(s->cond, values);
-    return c ? evaluate(*c != 0 ? s->yes : s->no, values) : std::nullopt;
-  }
-  if (const auto* b = ir::as<ir::Binary>(e)) {
-    const Type t = b->a.type();  // data wraps: only index arithmetic is followed
-    if (t.is_index() || t.is_bool()) return evaluate(*b, values);
-  }
-  return {};
+// Index arithmetic does not overflow where it is inside of a tensor; elsewhere it is done in data of 64 bits, which
+// wraps.
+Expr wrapping(const Expr& e) {
+  if (!e.type().is_index()) return e;
+  if (const auto* c = ir::as<ir::IntImm>(e)) return ir::imm(ir::Type::i(64), c->value);
+  if (const auto* c = ir::as<ir::Cast>(e)) return ir::cast(ir::Type::i(64), c->value);
+  if (const auto* b = ir::as<ir::Binary>(e)) return ir::binary(b->op, wrapping(b->a), wrapping(b->b));
+  if (const auto* s = ir::as<ir::Select>(e)) return ir::select(s->cond, wrapping(s->yes), wrapping(s->no));
+  return ir::cast(ir::Type::i(64), e);
+}
+
+bool has_variable(const Expr& e) {
+  bool found = false;
+  ir::walk(e, [&](const Expr& x) {
+    const auto* v = ir::as<ir::VarRef>(x);
+    found = found || (v && !is_scalar(v->var)) || ir::as<ir::Load>(x);
+    return !found;
+  });
+  return found;
+}
+
+// Whether a number on the way to the value may leave 64 bits: sizes and sums of theirs do not.
+bool may_overflow(const Expr& at, const ir::Bounds& ranges) {
+  bool found = false;
+  ir::walk(at, [&](const Expr& e) {
+    const auto* b = ir::as<ir::Binary>(e);
+    if (!b || !e.type().is_index()) return !ir::as<ir::Load>(e);
+    const ir::Interval range = ir::apply(b->op, ir::interval_of(b->a, ranges), ir::interval_of(b->b, ranges));
+    const bool product = b->op == BinOp::kMul && has_variable(b->a) && has_variable(b->b);
+    const bool constant = ir::as_int(b->a) || ir::as_int(b->b) || b->op != BinOp::kMul;
+    const bool known = ir::interval_of(b->a, ranges).bounded() && ir::interval_of(b->b, ranges).bounded();
+    found = found || (!range.bounded() && (product || (known && constant)));
+    return !found;
+  });
+  return found;
 }
 
 class ReadChecker {
  public:
-  ReadChecker(const std::string& what, const SourceLine& where, const std::vector<IterVar>& axes, bool strict)
-      : what_(what), where_(where), strict_(strict), first_(axes.empty() ? Var() : axes[0].var) {
-    for (const IterVar& a : axes) {
-      const auto min = ir::as_int(a.min), extent = ir::as_int(a.extent);
-      if (!min || !extent) continue;  // no example can be given
-      bounds_[a.var.id()] = {*min, *min + *extent - 1};
+  ReadChecker(const std::string& what, const Compute& c, const SourceLine& where, bool strict)
+      : what_(what), where_(where), strict_(strict), first_(c.axis.empty() ? Var() : c.axis[0].var) {
+    outer_.axes = inner_.axes = c.axis;
+    inner_.axes.insert(inner_.axes.end(), c.reduce_axis.begin(), c.reduce_axis.end());
+    for (const IterVar& a : inner_.axes) {
       names_[a.var.id()] = a.var.name();
+      const auto min = ir::as_int(a.min), extent = ir::as_int(a.extent);
+      if (min && extent) inner_.ranges[a.var.id()] = {*min, *min + *extent - 1};
     }
+    for (const Expr& body : c.bodies) note_extents(body);
+    outer_.ranges = inner_.ranges;
+    outer_.extents = inner_.extents;
   }
 
   // Only deep expressions pay for a deep stack.
@@ -93,10 +120,27 @@ class ReadChecker {
 
   bool before() const { return before_; }
 
+  Expr clamped(const Expr& body) {
+    std::erase_if(subscripts_, [](const auto& s) { return s.second.stays(); });
+    if (subscripts_.empty()) return body;
+    return support::with_deep_stack([&] { return with_clamps(body); });
+  }
+
  private:
+  void note_extents(const Expr& body) {
+    ir::walk(body, [&](const Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      const Operation from = load ? producer(load->buffer) : Operation();
+      if (from && from->is_placeholder() && noted_.insert(load->buffer.id()).second)
+        for (const Expr& extent : load->buffer.shape())
+          if (const auto* v = ir::as<ir::VarRef>(extent)) inner_.extents.push_back(v->var);
+      return true;
+    });
+  }
+
   void visit_node(const Expr& e, const Condition* around) {
-    if (++visits_ > kMaxVisits || unconditional_.contains(e.get()) || !visited_.insert({e.get(), around}).second)
-      return;
+    if (++visits_ > kMaxVisits) around = nullptr;
+    if (unconditional_.contains(e.get()) || !visited_.insert({e.get(), around}).second) return;
     if (around == nullptr) unconditional_.insert(e.get());
     if (const auto* s = ir::as<ir::Select>(e)) {
       visit(s->cond, around);
@@ -109,10 +153,13 @@ class ReadChecker {
       visit_under(b->b, b->a, b->op == BinOp::kAnd, around);
       return;
     }
-    if (const auto* r = ir::as<ir::Reduce>(e); r && static_cast<bool>(r->where)) {
-      visit(r->where, around);
-      for (const Expr& source : r->sources) visit_under(source, r->where, true, around);
+    if (const auto* r = ir::as<ir::Reduce>(e)) {
       for (const Expr& init : r->init) visit(init, around);
+      reduced_ = true;
+      if (r->where) visit(r->where, around);
+      for (const Expr& source : r->sources)
+        r->where ? visit_under(source, r->where, true, around) : visit(source, around);
+      reduced_ = false;
       return;
     }
     for (const Expr& child : ir::children(e)) visit(child, around);
@@ -124,106 +171,141 @@ class ReadChecker {
     visit(e, conditions_.back().get());
   }
 
+  ReadPlace& place(const Condition* around) {
+    ReadPlace& place = reduced_ ? inner_ : outer_;
+    place.conditions.clear();
+    for (const Condition* c = around; c != nullptr; c = c->outer) place.conditions.emplace_back(c->test, c->holds);
+    std::reverse(place.conditions.begin(), place.conditions.end());
+    return place;
+  }
+
   void check(const Expr& read, const ir::Load& load, const Condition* around) {
+    if (!producer(load.buffer)) return;
     for (size_t d = 0; d < load.at.size(); ++d) {
-      const auto extent = ir::as_int(load.buffer.shape()[d]);
-      const ir::Interval range = ir::interval_of(load.at[d], bounds_);
-      if (!extent || (range.lo >= 0 && range.hi < *extent)) continue;
-      const auto example = find_example(load.at[d], *extent, around);
-      if (!example) continue;
-      if (d > 0 || !is_before(load)) report(read, load, d, *example);
-      before_ = true;
+      if (surely_inside(load, d)) continue;
+      Subscript& subscript = subscripts_[{read.get(), d}];
+      const Expr bare = without_cast(load.at[d]);
+      subscript.is_cast = static_cast<bool>(bare);
+      subscript.bare = subscript.is_cast && fits_the_type(bare, load.at[d]);
+      Expr at = subscript.bare ? bare : load.at[d];
+      if (subscript.is_cast && !subscript.bare && !subscript.cast) {
+        subscript.cast = may_overflow(bare, inner_.ranges) || clamp_of(read, load, d, bare, around, true).any();
+        if (!subscript.cast) continue;
+      }
+      subscript.wraps = may_overflow(at, inner_.ranges);
+      if (subscript.wraps) at = wrapped_index(at);
+      const Clamp found = clamp_of(read, load, d, at, around);
+      subscript.clamp.start |= found.start || subscript.cast;
+      subscript.clamp.end |= found.end || subscript.cast;
     }
   }
 
+  bool surely_inside(const ir::Load& load, size_t d) const {
+    const auto extent = ir::as_int(load.buffer.shape()[d]);
+    const auto* v = ir::as<ir::VarRef>(load.at[d]);
+    const auto known = v ? inner_.ranges.find(v->var.id()) : inner_.ranges.end();
+    return extent && known != inner_.ranges.end() && known->second.lo >= 0 && known->second.hi < *extent;
+  }
+
+  static Expr wrapped_index(const Expr& at) { return ir::cast(ir::Type::index(), wrapping(at)); }
+
+  bool fits_the_type(const Expr& index, const Expr& cast) const {
+    const ir::Interval range = ir::interval_of(index, inner_.ranges);
+    const ir::Interval type = ir::range_of(ir::as<ir::Cast>(cast)->value.type());
+    return range.bounded() && range.lo >= type.lo && range.hi <= type.hi;
+  }
+
+  Clamp clamp_of(const Expr& read, const ir::Load& load, size_t d, const Expr& at, const Condition* around,
+                 bool quiet = false) {
+    const auto extent = ir::as_int(load.buffer.shape()[d]);
+    const ir::Interval range = ir::interval_of(at, inner_.ranges);
+    Clamp clamp{range.lo < 0, !extent || range.hi >= *extent};
+    if (!clamp.any()) return clamp;
+    ReadPlace& here = place(around);
+    const auto judge = [&](Side side) {
+      const ReadVerdict verdict = judge_read(at, load.buffer.shape(), d, here, side);
+      if (verdict.reading == Reading::kInside) return false;
+      if (!quiet && side == Side::kStart && verdict.reading != Reading::kUnproved && !strict_ && reads_back(load, d)) {
+        before_ = true;
+        return false;
+      }
+      if (verdict.reading == Reading::kOutside && !known(here) && !quiet) report(read, load, d, at);
+      return true;
+    };
+    clamp.start = clamp.start && judge(Side::kStart);
+    clamp.end = clamp.end && judge(Side::kEnd);
+    if (clamp.any() && extent && !quiet) {
+      if (const auto example = find_example(at, *extent, here)) report(read, load, d, at, *example);
+      if (always_inside(at, *extent, here)) return {};
+    }
+    if (strict_ && clamp.start && reads_back(load, d)) report(read, load, d, at);
+    return clamp;
+  }
+
+  // Whether all sizes are numbers: then an example shows what is wrong.
+  static bool known(const ReadPlace& here) { return here.ranges.size() == here.axes.size(); }
+
   // A[t - c, ...] of a placeholder: in a scan, a state of an earlier time.
-  bool is_before(const ir::Load& load) const {
-    const Operation op = producer(load.buffer);
-    if (strict_ || !first_ || !op || !op->is_placeholder()) return false;
+  bool reads_back(const ir::Load& load, size_t d) const {
+    if (d > 0 || !first_ || !producer(load.buffer)->is_placeholder()) return false;
     const auto back = ir::as_int(ir::simplify(Expr(first_) - load.at[0]));
     return back && *back > 0;
   }
 
-  // The numbers that decide: ends of the axes, and what subscript and conditions compare with.
-  std::map<uint64_t, std::vector<int64_t>> candidates(const std::vector<Expr>& parts) const {
-    std::set<int64_t> numbers;
-    std::set<uint64_t> vars;
-    for (const Expr& part : parts) {
-      ir::walk(part, [&](const Expr& e) {
-        if (const auto* c = ir::as<ir::IntImm>(e)) numbers.insert({c->value - 1, c->value, c->value + 1});
-        if (const auto* v = ir::as<ir::VarRef>(e)) vars.insert(v->var.id());
-        return true;
-      });
+  Expr with_clamps(const Expr& e) {
+    if (!e) return e;
+    auto [it, fresh] = rewritten_.try_emplace(e.get());
+    if (!fresh) return it->second;
+    const auto* load = ir::as<ir::Load>(e);
+    Expr out = ir::map_children(e, [&](const Expr& child) { return with_clamps(child); });
+    if (load) {
+      ir::Load changed = *ir::as<ir::Load>(out);
+      bool any = false;
+      for (size_t d = 0; d < load->at.size(); ++d) any |= change(e, d, *load, changed.at[d]);
+      if (any) out = ir::load(changed.buffer, changed.at, changed.pred);
     }
-    std::map<uint64_t, std::vector<int64_t>> result;
-    for (const uint64_t var : vars) {
-      const auto range = bounds_.find(var);
-      if (range == bounds_.end()) return {};
-      const auto [lo, hi] = range->second;
-      std::set<int64_t> values = {lo, hi};
-      if (hi - lo < 64) {
-        for (int64_t v = lo; v <= hi; ++v) values.insert(v);
-      }
-      for (const int64_t n : numbers) {
-        for (const int64_t v : {n, lo + n, hi - n})
-          if (v >= lo && v <= hi) values.insert(v);
-      }
-      auto& list = result[var];
-      list.assign(values.begin(), values.end());
-      // The ends first: they decide where nothing else does.
-      std::stable_partition(list.begin(), list.end(), [lo = lo, hi = hi](int64_t v) { return v == lo || v == hi; });
-    }
-    return result;
+    return rewritten_[e.get()] = out;
   }
 
-  std::optional<Values> find_example(const Expr& at, int64_t extent, const Condition* around) const {
-    std::vector<Expr> parts = {at};
-    for (const Condition* c = around; c != nullptr; c = c->outer) parts.push_back(c->test);
-    const auto choices = candidates(parts);
-    if (choices.empty() && !ir::as_int(at)) return {};
-    double combinations = 1;
-    for (const auto& [var, list] : choices) combinations *= static_cast<double>(list.size());
-    const bool every = combinations <= kMaxExamples;
-    uint64_t random = 0x9e3779b97f4a7c15;
-    for (size_t n = 0; n < (every ? static_cast<size_t>(combinations) : kMaxExamples); ++n) {
-      Values values;
-      size_t rest = n;
-      for (const auto& [var, list] : choices) {
-        if (!every) random = random * 6364136223846793005u + 1442695040888963407u;
-        // Beyond what can be tried: all corners, then a sample.
-        const bool corner = n < (size_t{1} << std::min<size_t>(choices.size(), 10));
-        const size_t digit = every    ? rest % list.size()
-                             : corner ? rest % std::min<size_t>(2, list.size())
-                                      : (random >> 33) % list.size();
-        rest /= every ? list.size() : std::min<size_t>(2, list.size());
-        values[var] = list[digit];
-      }
-      if (is_example(at, extent, around, values)) return values;
-    }
-    return {};
+  bool change(const Expr& read, size_t d, const ir::Load& load, Expr& at) const {
+    const auto found = subscripts_.find({read.get(), d});
+    if (found == subscripts_.end()) return false;
+    const Subscript& s = found->second;
+    const Expr bare = without_cast(at);
+    const bool drops = static_cast<bool>(bare) && (s.bare || !s.cast);
+    if (drops) at = bare;
+    if (s.wraps) at = wrapped_index(at);
+    if (s.clamp.end) at = ir::min(at, ir::simplify(load.buffer.shape()[d] - 1));
+    if (s.clamp.start) at = ir::max(at, 0);
+    return drops || s.wraps || s.clamp.any();
   }
 
-  static bool is_example(const Expr& at, int64_t extent, const Condition* around, const Values& values) {
-    const auto index = evaluate(at, values);
-    if (!index || (*index >= 0 && *index < extent)) return false;
-    for (const Condition* c = around; c != nullptr; c = c->outer)
-      if (evaluate(c->test, values) != std::optional<int64_t>(c->holds)) return false;
-    return true;
-  }
-
-  [[noreturn]] void report(const Expr& read, const ir::Load& load, size_t d, const Values& example) const {
+  [[noreturn]] void report(const Expr& read, const ir::Load& load, size_t d, const Expr& at,
+                           const AxisValues& example = {}) const {
     std::string point;
     std::map<uint64_t, int64_t> sorted(example.begin(), example.end());
     for (const auto& [var, value] : sorted)
       point += (point.empty() ? " at " : ", ") + names_.at(var) + " = " + std::to_string(value);
     const std::string extent = ir::to_string(load.buffer.shape()[d]);
+    const auto value = evaluate(at, example);
     refuse(ErrorKind::kExpr,
            what_ + ": index out of bounds: " + short_text(read) + " reads " +
-               std::to_string(*evaluate(load.at[d], example)) + " of 0.." + extent + point,
+               (value ? std::to_string(*value) : range_text(at)) + " of 0.." + extent + point,
            {"dimension " + std::to_string(d) + " of " + load.buffer.name() + " has extent " + extent,
             "read less, or guard the read: te.if_then_else(te.all(0 <= x, x < " + extent + "), " + load.buffer.name() +
                 "[...], 0)"},
            where_);
+  }
+
+  std::string range_text(const Expr& at) const {
+    std::unordered_map<uint64_t, Expr> extents;
+    ir::Substitution from_min;
+    for (const IterVar& a : inner_.axes) {
+      extents[a.var.id()] = a.extent;
+      if (!ir::is_int(a.min, 0)) from_min[a.var.id()] = a.min + Expr(a.var);
+    }
+    const ir::SymbolicInterval range = ir::symbolic_interval(ir::substitute(at, from_min), extents, {});
+    return range.known ? ir::to_string(range.lo) + ".." + ir::to_string(ir::simplify(range.hi + 1)) : short_text(at);
   }
 
   const std::string& what_;
@@ -231,26 +313,39 @@ class ReadChecker {
   const bool strict_;
   const Var first_;
   bool before_ = false;
-  ir::Bounds bounds_;
+  bool reduced_ = false;  // below the reduce axes
+  ReadPlace outer_, inner_;
+  std::set<uint64_t> noted_;
   std::unordered_map<uint64_t, std::string> names_;
   std::vector<std::unique_ptr<Condition>> conditions_;
   std::set<const ir::ExprNode*> unconditional_;
   std::set<std::pair<const ir::ExprNode*, const Condition*>> visited_;
+  std::map<std::pair<const ir::ExprNode*, size_t>, Subscript> subscripts_;  // by the read and the dimension
+  std::unordered_map<const ir::ExprNode*, Expr> rewritten_;
   size_t visits_ = 0;
   int depth_ = 0;
 };
 
-}  // namespace
-
-Reads check_reads(const std::string& what, const Compute& c, const SourceLine& where, bool strict) {
+bool never_runs(const Compute& c) {
   std::vector<IterVar> axes = c.axis;
   axes.insert(axes.end(), c.reduce_axis.begin(), c.reduce_axis.end());
-  const bool never_runs =
-      std::any_of(axes.begin(), axes.end(), [](const IterVar& a) { return ir::is_int(a.extent, 0); });
-  if (never_runs) return Reads::kInside;
-  ReadChecker checker(what, where, axes, strict);
+  return std::any_of(axes.begin(), axes.end(), [](const IterVar& a) { return ir::is_int(a.extent, 0); });
+}
+
+}  // namespace
+
+void clamp_reads(const std::string& what, Compute& c, const SourceLine& where) {
+  if (never_runs(c)) return;
+  ReadChecker checker(what, c, where, false);
   for (const Expr& value : c.bodies) checker.visit(value, nullptr);
-  return checker.before() ? Reads::kBefore : Reads::kInside;
+  for (Expr& value : c.bodies) value = checker.clamped(value);
+  c.reads_before = checker.before();
+}
+
+void refuse_reads_before(const std::string& what, const Compute& c, const SourceLine& where) {
+  if (never_runs(c)) return;
+  ReadChecker checker(what, c, where, true);
+  for (const Expr& value : c.bodies) checker.visit(value, nullptr);
 }
 
 }  // namespace tw::te

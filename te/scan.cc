@@ -93,7 +93,7 @@ class Checker {
       Compute later = *c;
       later.axis[0].min = first_time(scan_);
       later.axis[0].extent = ir::simplify(scan_.state[0].shape()[0] - first_time(scan_));
-      check_reads("compute " + op->name, later, op->where, true);
+      refuse_reads_before("compute " + op->name, later, op->where);
     }
   }
 
@@ -177,7 +177,7 @@ void refuse_outsiders(const std::vector<Operation>& order, const std::vector<Sca
              {"outside of it, read " + of->second->scan->name + " itself"}, op->where);
     }
     if (op->compute() && op->compute()->reads_before && own == only.end())
-      check_reads("compute " + op->name, *op->compute(), op->where, true);
+      refuse_reads_before("compute " + op->name, *op->compute(), op->where);
   }
 }
 

@@ -58,7 +58,7 @@ Expr checked_subscript(const Tensor& t, size_t dimension, Expr e, const SourceLi
     refuse(ErrorKind::kDType, name + " must be an integer, not " + short_text(e) + " of " + dtype_name(e.type()),
            {"e.astype(\"int32\") converts"}, where);
   }
-  e = as_index(std::move(e));
+  e = convert(Type::index(), std::move(e));  // what a cast does to it may matter outside of the tensor
   if (const auto value = ir::as_int(e); value && *value < 0) {
     const std::string extent = ir::to_string(t.shape()[dimension]);
     refuse(ErrorKind::kExpr, name + " must not be negative, not " + std::to_string(*value),

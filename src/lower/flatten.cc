@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "src/ir/equal.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
 
@@ -69,7 +70,15 @@ class Flattener {
   // A subscript that is data may have any value: it is moved into the buffer.
   static Expr inside(const Expr& subscript, const Expr& extent) {
     const int lanes = subscript.type().lanes;
-    return max(min(subscript, with_lanes(subtract(extent, 1), lanes)), with_lanes(0, lanes));
+    const Expr last = with_lanes(subtract(extent, 1), lanes), first = with_lanes(0, lanes);
+    const auto operand = [](const Expr& e, BinOp op, const Expr& with) {
+      const auto* b = as<Binary>(e);
+      return b && b->op == op && equal(b->b, with) ? b->a : Expr();
+    };
+    const Expr below = operand(subscript, BinOp::kMax, first);
+    const bool clamped = static_cast<bool>(below) && static_cast<bool>(operand(below, BinOp::kMin, last));
+    if (clamped) return subscript;
+    return max(min(subscript, last), first);
   }
 
   Expr visit(const Expr& e) {

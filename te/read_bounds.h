@@ -1,0 +1,36 @@
+// Whether a subscript stays inside its tensor wherever it is evaluated.
+#pragma once
+
+#include <vector>
+
+#include "src/ir/interval.h"
+#include "tensorwright/te.h"
+
+namespace tw::te {
+
+// Where a read stands: below these loops, where these conditions hold or do not hold.
+struct ReadPlace {
+  std::vector<IterVar> axes;
+  std::vector<std::pair<Expr, bool>> conditions;
+  ir::Bounds ranges;         // of axes with constant ends
+  std::vector<Var> extents;  // sizes that are the whole extent of something: not negative
+};
+
+enum class Reading {
+  kInside,       // always
+  kConditional,  // where `required` holds
+  kOutside,      // somewhere, for all sizes that are not 0
+  kUnproved,
+};
+struct ReadVerdict {
+  Reading reading = Reading::kInside;
+  std::vector<Expr> required = {};  // each necessary, sufficient together: inequalities of sizes, joined by `or`
+};
+
+enum class Side { kStart, kEnd };  // before the first element, or behind the last
+ReadVerdict judge_read(const Expr& at, const std::vector<Expr>& shape, size_t dimension, const ReadPlace&, Side);
+
+// Whether `condition`, of sizes, holds where `others` do. `extents` as above.
+bool follows(const Expr& condition, const std::vector<Expr>& others, const std::vector<Var>& extents);
+
+}  // namespace tw::te

@@ -1,0 +1,151 @@
+"""Reads outside of an array: refused, or clamped; foreign memory is never touched."""
+import numpy as np
+import pytest
+from fenced import fenced
+
+import tensorwright as tw
+from tensorwright import te
+
+TARGETS = ["llvm", "c", "interp"]
+
+
+def refused(match, f):
+    with pytest.raises(tw.errors.ExprError, match=match) as caught:
+        f()
+    return str(caught.value)
+
+
+def run(args, arrays, target="llvm", scalars=()):
+    """The kernel on fenced arrays, flush with the page behind and then with the page before."""
+    f = tw.build(args, target=target)
+    for at_end in (True, False):
+        given = [fenced(a, at_end) for a in arrays]
+        f(*given, *scalars)
+        yield given
+
+
+def test_outside_for_all_sizes_is_refused():
+    m = te.var("m")
+    A = te.placeholder((m,), name="A")
+    text = refused(r"index out of bounds: A\[i \+ 1\] reads 1..m \+ 1 of 0..m", lambda: te.compute((m,), lambda i: A[i + 1], name="C"))
+    assert "test_out_of_bounds.py" in text and "compute C" in text
+    refused(r"A\[i \+ m\]", lambda: te.compute((m,), lambda i: A[i + m]))
+    refused(r"A\[i - m\] reads", lambda: te.compute((m,), lambda i: A[i - m]))
+    k = te.reduce_axis((0, m), "k")
+    refused(r"A\[k \+ 1\]", lambda: te.compute((), lambda: te.sum(A[k + 1], axis=k)))
+    refused(r"A\[i \+ 1\]", lambda: te.compute((m,), lambda i: te.if_then_else(i >= 0, A[i + 1], 0.0)))
+    back = te.compute((m,), lambda i: A[i - 1], name="back")
+    refused(r"A\[i - 1\]", lambda: te.create_schedule(back))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_not_proved_is_clamped(target):
+    A = te.placeholder((16,), name="A")
+    C = te.compute((20000,), lambda i: A[te.if_then_else(te.floormod(i * i, 9973) == 7262, 30000000, 0)], name="C")
+    a, i = np.arange(16, dtype="float32"), np.arange(20000)
+    for x, c in run([A, C], [a, np.zeros(20000, "float32")], target):
+        assert np.array_equal(c, a[np.where(i * i % 9973 == 7262, 15, 0)])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_data(target):
+    m, n = te.var("m"), te.var("n")
+    A, at = te.placeholder((m,), name="A"), te.placeholder((n,), "int32", name="at")
+    C = te.compute((n,), lambda i: A[at[i]], name="C")
+    a, where = np.arange(1, 8, dtype="float32"), np.array([0, -1, 6, 7, 2**31 - 1, -(2**31), 3], "int32")
+    for x, y, c in run([A, at, C], [a, where, np.zeros(7, "float32")], target):
+        assert np.array_equal(c, a[np.clip(where, 0, 6)])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_subscripts_whose_arithmetic_wraps(target):
+    A = te.placeholder((16,), name="A")
+    n, m = 70000, 20000
+    C = te.compute((n,), lambda i: A[i.astype("int32") * i.astype("int32")], name="C")
+    D = te.compute((n,), lambda i: A[(i * i).astype("int32")], name="D")
+    E = te.compute((m,), lambda i: A[i * i * i * i * i], name="E")
+    a, i, j = np.arange(16, dtype="float32"), np.arange(n, dtype="int32"), np.arange(m, dtype="int64")
+    for x, c, d, e in run([A, C, D, E], [a, *(np.zeros(k, "float32") for k in (n, n, m))], target):
+        assert np.array_equal(c, a[(i * i).clip(0, 15)]) and np.array_equal(d, c)
+        assert np.array_equal(e, a[(j * j * j * j * j).clip(0, 15)])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_products_and_remainders_of_symbols(target):
+    m, n, k = te.var("m"), te.var("n"), te.var("k")
+    A, B = te.placeholder((m,), name="A"), te.placeholder((k,), name="B")
+    C = te.compute((n,), lambda i: A[i * i % k] + B[0], name="C")
+    D = te.compute((n,), lambda i: A[i * k], name="D")
+    a, b = np.arange(9, dtype="float32"), np.zeros(23, "float32")
+    for x, y, c, d in run([A, B, C, D], [a, b, *np.zeros((2, 30), "float32")], target):
+        i = np.arange(30)
+        assert np.array_equal(c, a[(i * i % 23).clip(0, 8)])
+        assert np.array_equal(d, a[(i * 23).clip(0, 8)])
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_schedule_does_not_change_what_a_clamp_gives(inline):
+    A, at = te.placeholder((10,), name="A"), te.placeholder((40,), "int32", name="at")
+    P = te.compute((10,), lambda i: A[i] + i, name="P")
+    C = te.compute((40,), lambda i: P[at[i]], name="C")
+    s = te.create_schedule(C)
+    if inline:
+        s[P].compute_inline()
+    f = tw.build(s, [A, at, C])
+    a, where = np.arange(10, dtype="float32") * 3, np.arange(-20, 20, dtype="int32")
+    c = fenced(np.zeros(40, "float32"))
+    f(fenced(a), fenced(where), c)
+    assert np.array_equal(c, (a + np.arange(10))[where.clip(0, 9)])
+
+
+def bodies_without_clamps():
+    n, m, h, w, c = (te.var(name) for name in "nmhwc")
+    A, B = te.placeholder((n,), name="A"), te.placeholder((m,), name="B")
+    X, Y, Z = te.placeholder((h, w), name="X"), te.placeholder((h * w,), name="Y"), te.placeholder((c, h, w), name="Z")
+    W, at = te.placeholder((3, 3), name="W"), te.placeholder((n,), "int32", name="at")
+    T = te.placeholder((16,), name="T")
+    padded = te.compute((h + 2, w + 2), lambda i, j: te.if_then_else(te.all(i >= 1, i < h + 1, j >= 1, j - 1 < w), X[i - 1, j - 1], 0.0), name="padded")
+    p, q = te.reduce_axis((0, 3), "p"), te.reduce_axis((0, 3), "q")
+    yield "transpose", (w, h), lambda i, j: X[j, i]
+    yield "flip", (n,), lambda i: A[n - 1 - i]
+    yield "roll", (n,), lambda i: A[(i + 1) % n]
+    yield "roll back", (n,), lambda i: A[(i - 3) % n]
+    yield "flatten", (h * w,), lambda i: X[i // w, i % w]
+    yield "flatten of three", (c * h * w,), lambda i: Z[i // (h * w), i // w % h, i % w]
+    yield "three to two", (c * h, w), lambda i, j: Z[i // h, i % h, j]
+    yield "unflatten", (h, w), lambda i, j: Y[i * w + j]
+    yield "split in rows of 4", ((n + 3) // 4, 4), lambda i, j: te.if_then_else(i * 4 + j < n, A[i * 4 + j], 0.0)
+    yield "pad", (n + 5,), lambda i: te.if_then_else(te.all(i >= 2, i < n + 2), A[i - 2], 0.0)
+    yield "pad by select", (n + 5,), lambda i: te.select(te.any(i < 2, i >= n + 2), 0.0, A[i - 2])
+    yield "edge", (n,), lambda i: A[te.max(te.min(i + 1, n - 1), 0)]
+    yield "reflect", (n,), lambda i: te.if_then_else(i < n // 2, A[i], A[n - 1 - i])
+    yield "concat", (n + m,), lambda i: te.if_then_else(i < n, A[i], B[i - n])
+    yield "concat of three", (n + m + n,), lambda i: te.if_then_else(i < n, A[i], te.if_then_else(i < n + m, B[i - n], A[i - n - m]))
+    yield "tile", (n * 3,), lambda i: A[i % n]
+    yield "repeat", (n * 3,), lambda i: A[i // 3]
+    yield "even", ((n + 1) // 2,), lambda i: A[i * 2]
+    yield "odd", (n // 2,), lambda i: A[i * 2 + 1]
+    yield "interleave", (2 * n,), lambda i: te.if_then_else(i % 2 == 0, A[i // 2], 0.0)
+    yield "differences", (n - 1,), lambda i: A[i + 1] - A[i]
+    yield "toeplitz", (n, n), lambda i, j: te.if_then_else(i >= j, A[i - j], 0.0)
+    yield "convolution", (h, w), lambda i, j: te.sum(padded[i + p, j + q] * W[p, q], axis=[p, q])
+    yield "strided", ((h - 1) // 2 + 1, (w - 1) // 2 + 1), lambda i, j: te.sum(padded[2 * i + p, 2 * j + q], axis=[p, q])
+    yield "dilated", (h - 4, w - 4), lambda i, j: te.sum(X[i + 2 * p, j + 2 * q], axis=[p, q])
+    yield "im2col", (9, h * w), lambda k, i: te.if_then_else(i % w + k % 3 < w, X[i // w, i % w + k % 3], 0.0)
+    yield "where", (h, w), lambda i, j: te.sum(X[i + p, j], axis=[p, q], where=i + p < h)
+    yield "table", (n,), lambda i: T[te.floormod(at[i], 16)]
+    yield "guarded data", (n,), lambda i: te.if_then_else(te.all(at[i] >= 0, at[i] < 16), T[at[i]], 0.0)
+    yield "clipped data", (n,), lambda i: T[te.max(te.min(at[i], 15), 0)]
+
+
+@pytest.mark.parametrize("body", bodies_without_clamps(), ids=lambda body: body[0])
+def test_what_is_proved_stays(body):
+    _, shape, definition = body
+    seen = []
+
+    def defined(*axes):
+        seen.append(definition(*axes))
+        return seen[0]
+
+    result = te.compute(shape, defined)
+    assert str(result.op.body[0]) == str(seen[0])

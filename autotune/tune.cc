@@ -54,16 +54,13 @@ void check_target(const Target& target) {
   if (target.kind != "llvm") {
     tune_error("tuning measures compiled kernels; the target must be of kind llvm, not " + target.kind);
   }
+  const std::vector<std::string> lacking = target.missing_here();
+  if (lacking.empty()) return;
   std::string missing;
-  const Target host = Target::host();
-  for (const std::string& feature : target.features) {
-    if (!host.has(feature)) missing += (missing.empty() ? "" : ", ") + feature;
-  }
-  if (target.triple != host.triple || !missing.empty()) {
-    tune_error("this machine cannot run code for " + target.to_string(),
-               {missing.empty() ? "it is a " + host.triple : "it lacks " + missing,
-                "tune on a machine that can, or for another target"});
-  }
+  for (const std::string& feature : lacking) missing += (missing.empty() ? "" : ", ") + feature;
+  tune_error("this machine cannot run code for " + target.to_string(),
+             {lacking[0] == target.triple ? "it is a " + Target::host().triple : "it lacks " + missing,
+              "tune on a machine that can, or for another target"});
 }
 
 // Calls `on_stop` from a thread of its own once `should_stop` says so.

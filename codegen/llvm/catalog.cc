@@ -2,14 +2,14 @@
 #include "src/target/catalog.h"
 
 #include <llvm/MC/MCSubtargetInfo.h>
-#include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
-#include <map>
-#include <mutex>
+#include <set>
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/machine.h"
+#include "src/target/cpu.h"
+#include "src/target/x86.h"
 
 namespace tw::codegen {
 
@@ -25,15 +25,18 @@ std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const std::string& triple, cons
       target->createMCSubtargetInfo(compat::triple_argument(triple), cpu, features));
 }
 
-// Features that say how to tune, and modes, are not facts about what the CPU has.
-bool is_capability(const llvm::MCSubtargetInfo& info, const llvm::SubtargetFeatureKV& feature) {
-  if (std::string_view(feature.Key).ends_with("bit-mode")) return false;
-  bool tuning = false;
-  for (const llvm::SubtargetSubTypeKV& cpu : info.getAllProcessorDescriptions()) {
+bool is_of_a_cpu(const llvm::MCSubtargetInfo& info, const llvm::SubtargetFeatureKV& feature) {
+  for (const llvm::SubtargetSubTypeKV& cpu : info.getAllProcessorDescriptions())
     if (cpu.Implies.test(feature.Value)) return true;
-    tuning = tuning || cpu.TuneImplies.test(feature.Value);
-  }
-  return !tuning;
+  return false;
+}
+
+// What a CPU has or has not, and code may use. Features that say how to tune, modes and ways to harden code are no such
+// facts; some facts are of no CPU that LLVM knows.
+bool is_capability(const std::string& triple, const llvm::MCSubtargetInfo& info,
+                   const llvm::SubtargetFeatureKV& feature) {
+  if (std::string_view(feature.Key).ends_with("bit-mode") || !target::in_code(triple, feature.Key)) return false;
+  return is_of_a_cpu(info, feature) || target::in_table(triple, feature.Key);
 }
 
 class LlvmCatalog : public target::CpuCatalog {
@@ -50,33 +53,27 @@ class LlvmCatalog : public target::CpuCatalog {
   }
 
   std::vector<std::string> features(const std::string& triple) const override {
-    std::vector<std::string> names;
+    std::set<std::string> names;
     const auto info = subtarget(triple, "", "");
     for (const llvm::SubtargetFeatureKV& feature : info->getAllProcessorFeatures())
-      if (is_capability(*info, feature)) names.push_back(feature.Key);
-    return names;
+      if (is_capability(triple, *info, feature) || is_of_a_cpu(*info, feature)) names.insert(feature.Key);
+    for (const std::string& feature : target::table_catalog().features(triple)) names.insert(feature);
+    return {names.begin(), names.end()};
   }
 
   std::vector<std::string> resolve(const std::string& triple, const std::string& cpu,
                                    const std::vector<std::string>& attributes) const override {
     std::string list;
-    for (const std::string& attribute : attributes) list += (list.empty() ? "" : ",") + attribute;
+    for (const std::string& attribute :
+         triple.starts_with("x86_64") ? target::x86::spelled_out(attributes) : attributes)
+      list += (list.empty() ? "" : ",") + attribute;
     const auto info = subtarget(triple, cpu, list);
     std::vector<std::string> names;
     for (const llvm::SubtargetFeatureKV& feature : info->getAllProcessorFeatures())
-      if (info->getFeatureBits().test(feature.Value) && is_capability(*info, feature)) names.push_back(feature.Key);
+      if (info->getFeatureBits().test(feature.Value) && is_capability(triple, *info, feature))
+        names.push_back(feature.Key);
     std::sort(names.begin(), names.end());
     return names;
-  }
-
-  std::string host_cpu() const override { return llvm::sys::getHostCPUName().str(); }
-
-  std::vector<std::string> host_attributes() const override {
-    std::vector<std::string> attributes;
-    for (const auto& feature : llvm::sys::getHostCPUFeatures())
-      attributes.push_back((feature.second ? "+" : "-") + feature.first().str());
-    std::sort(attributes.begin(), attributes.end(), [](const auto& a, const auto& b) { return a[0] > b[0]; });
-    return attributes;
   }
 };
 

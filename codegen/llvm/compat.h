@@ -46,4 +46,11 @@ inline llvm::Function* intrinsic(llvm::Module& module, llvm::Intrinsic::ID id, l
 #endif
 }
 
+// What LLVM wants to hear beside +avx512f where the name of the CPU does not imply it.
+#if LLVM_VERSION_MAJOR >= 22
+constexpr const char* kVectorsOf512Bits = "";
+#else
+constexpr const char* kVectorsOf512Bits = "+evex512";
+#endif
+
 }  // namespace tw::codegen::compat

@@ -17,14 +17,12 @@ std::multimap<std::string, std::unique_ptr<llvm::TargetMachine>>& shelf() {
   return *machines;
 }
 
-// The features exactly as resolved: everything that the CPU's name implies and the target does not have is switched off
-// by to_string()'s -mattr list, which is what we hand on.
+// The features that code may use exactly as resolved: to_string()'s -mattr list switches off what the CPU's name
+// implies and the target does not have. The others code has none of.
 std::string feature_string(const Target& target) {
-  const std::string text = target.to_string();
-  const size_t at = text.find("-mattr=");
-  if (at == std::string::npos) return "";
-  const size_t end = text.find(' ', at);
-  return text.substr(at + 7, end == std::string::npos ? end : end - at - 7);
+  std::string list = target.has("avx512f") ? compat::kVectorsOf512Bits : "";
+  for (const std::string& attribute : target.attributes) list += (list.empty() ? "" : ",") + attribute;
+  return list;
 }
 
 std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_level) {

@@ -13,13 +13,14 @@ class Target(_core.Target):
     """What code is made for: ``llvm``, ``c`` or ``interp``, with options ``-mcpu=``, ``-mattr=`` and ``-mtriple=``.
 
     ``Target("llvm -mcpu=native")`` asks the machine; ``str(target)`` is what that was resolved to, and means the same target
-    anywhere. ``llvm`` alone is the oldest CPU of the architecture. ``c`` writes C99, compiled by the system's compiler (``$CC``,
-    or cc, gcc or clang): ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the lowered program
-    in the interpreter, which checks every access: with the options of ``llvm`` it gives the bits that ``llvm`` gives with them, for any
-    CPU on any machine. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else
-    is said.
+    anywhere: the CPU's name, where its features are such a CPU's, else a level such as ``x86-64-v3``, and by what its features
+    differ. Those that code has none of (``rtm``, ``pku``, ...) may stand in ``-mattr=`` and are left out. ``llvm`` alone is the
+    oldest CPU of the architecture. ``c`` writes C99, compiled by the system's compiler (``$CC``, or cc, gcc or clang):
+    ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the lowered program in the interpreter,
+    which checks every access: with the options of ``llvm`` it gives the bits that ``llvm`` gives with them, for any CPU on any
+    machine. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else is said.
 
-    Attributes: kind, triple, cpu, features (all that the CPU has, sorted), vector_bits, vector_registers.
+    Attributes: kind, triple, cpu, features (what code may use, sorted), vector_bits, vector_registers.
     Raises: TargetError for an unknown kind, option, CPU or attribute, with the nearest names.
 
     >>> t = Target("interp")

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "src/runtime/elf_symbols.h"
 #include "src/runtime/kernel.h"
 #include "src/support/nearest.h"
-#include "tensorwright/target.h"
+#include "src/target/cpu.h"
 
 namespace tw::runtime {
 namespace {
@@ -48,10 +49,10 @@ std::string choose(const std::string& path, const std::string& wanted, const std
 }
 
 void require_cpu(const std::string& path, const tw_kernel_descriptor& descriptor) {
-  const Result<Target> target = Target::parse(descriptor.target);
-  if (!target.ok()) return;  // made by somebody else; what it needs is not known
   std::string missing;
-  for (const std::string& feature : target->missing_here()) missing += (missing.empty() ? "" : ", ") + feature;
+  std::istringstream features(descriptor.cpu_features);
+  for (std::string feature; std::getline(features, feature, ',');)
+    if (!target::missing_on(target::host_cpu(), {feature}).empty()) missing += (missing.empty() ? "" : ", ") + feature;
   if (missing.empty()) return;
   refuse(path, "was built for " + std::string(descriptor.target), {"this CPU does not have " + missing});
 }

@@ -8,6 +8,7 @@
 #include "src/support/nearest.h"
 #include "src/target/c_compiler.h"
 #include "src/target/catalog.h"
+#include "src/target/cpu.h"
 
 namespace tw {
 
@@ -75,11 +76,16 @@ Status check_attributes(const Words& words) {
   return Unit{};
 }
 
+bool knows_cpu(const std::string& triple, const std::string& cpu) {
+  const std::vector<std::string> known = target::catalog().cpus(triple);
+  return std::find(known.begin(), known.end(), cpu) != known.end();
+}
+
 Status check_cpu(const Words& words) {
-  const std::vector<std::string> known = target::catalog().cpus(words.triple);
-  if (std::find(known.begin(), known.end(), words.cpu) != known.end()) return Unit{};
+  if (knows_cpu(words.triple, words.cpu)) return Unit{};
   return bad_target("unknown CPU \"" + words.cpu + "\" of " + words.triple,
-                    {support::did_you_mean(words.cpu, known), "\"native\" means the CPU of this machine"});
+                    {support::did_you_mean(words.cpu, target::catalog().cpus(words.triple)),
+                     "\"native\" means the CPU of this machine"});
 }
 
 // What in `features` differs from what the CPU's name implies, as attributes.
@@ -104,18 +110,28 @@ void choose_registers(Target& target) {
   }
 }
 
-Result<Target> resolve(Words words) {
+// What tells the CPU from others of its name.
+std::vector<std::string> attributes_of(const target::Cpu& native, const std::vector<std::string>& implied) {
+  std::vector<std::string> attributes;
+  for (const std::string& feature : native.asked) attributes.push_back("+" + feature);
+  for (const std::string& feature : implied)
+    if (!std::binary_search(native.asked.begin(), native.asked.end(), feature)) attributes.push_back("-" + feature);
+  return attributes;
+}
+
+Result<Target> resolve(Words words, const target::Cpu& native) {
   const target::CpuCatalog& catalog = target::catalog();
   if (!catalog.knows_triple(words.triple))
     return bad_target("unknown triple \"" + words.triple + "\"", {"for example: " + std::string(kHostTriple)});
-  const bool native = words.cpu == "native";
-  if (native && words.triple != kHostTriple)
+  const bool is_native = words.cpu == "native";
+  if (is_native && words.triple != native.triple)
     return bad_target("-mcpu=native means this machine, which is not " + words.triple, {"name the CPU"});
-  if (native) words.cpu = catalog.host_cpu();
+  if (is_native) words.cpu = knows_cpu(words.triple, native.name) ? native.name : native.level;
   if (words.cpu.empty()) words.cpu = words.triple.starts_with("x86_64") ? "x86-64" : "generic";
   TW_TRY([[maybe_unused]] Unit cpu, check_cpu(words));
   TW_TRY([[maybe_unused]] Unit attributes, check_attributes(words));
-  std::vector<std::string> all = native ? catalog.host_attributes() : std::vector<std::string>{};
+  const std::vector<std::string> implied = catalog.resolve(words.triple, words.cpu, {});
+  std::vector<std::string> all = is_native ? attributes_of(native, implied) : std::vector<std::string>{};
   all.insert(all.end(), words.attributes.begin(), words.attributes.end());
 
   Target target;
@@ -123,16 +139,9 @@ Result<Target> resolve(Words words) {
   target.triple = words.triple;
   target.cpu = words.cpu;
   target.features = catalog.resolve(words.triple, words.cpu, all);
-  target.attributes = differences(catalog.resolve(words.triple, words.cpu, {}), target.features);
+  target.attributes = differences(implied, target.features);
   choose_registers(target);
   return target;
-}
-
-// Whether compiled code of ours may contain instructions of the feature; the others matter to kernels and hypervisors.
-bool used_by_code(const std::string& feature) {
-  for (const char* family : {"sse", "ssse", "avx", "bmi", "fma", "f16c", "lzcnt", "popcnt", "movbe"})
-    if (feature.starts_with(family)) return true;
-  return false;
 }
 
 }  // namespace
@@ -150,15 +159,16 @@ std::string Target::to_string() const {
 }
 
 std::vector<std::string> Target::missing_here() const {
-  std::vector<std::string> missing;
-  if (kind == "interp") return missing;
-  if (triple.substr(0, triple.find('-')) != std::string_view(kHostTriple).substr(0, triple.find('-'))) return {triple};
-  for (const std::string& feature : features)
-    if (used_by_code(feature) && !target::host_has(feature)) missing.push_back(feature);
-  return missing;
+  if (kind == "interp") return {};
+  const target::Cpu& here = target::host_cpu();
+  const auto architecture = [](std::string_view triple) { return triple.substr(0, triple.find('-')); };
+  if (architecture(triple) != architecture(here.triple)) return {triple};
+  return target::missing_on(here, features);
 }
 
-Result<Target> Target::parse(std::string_view text) {
+Result<Target> Target::parse(std::string_view text) { return target::parse_on(target::host_cpu(), text); }
+
+Result<Target> target::parse_on(const Cpu& native, std::string_view text) {
   TW_TRY(Words words, read_words(text));
   const bool plain = words.cpu.empty() && words.attributes.empty() && words.triple == kHostTriple;
   if (words.kind == "interp" && plain) {  // also where no catalog knows this architecture
@@ -171,7 +181,7 @@ Result<Target> Target::parse(std::string_view text) {
     return bad_target("llvm is not part of this build", {"it was configured with TW_LLVM=OFF; use target \"c\", or "
                                                          "install llvm-19-dev and build again"});
 #endif
-  return resolve(std::move(words));
+  return resolve(std::move(words), native);
 }
 
 Target Target::host() {

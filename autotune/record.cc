@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/features.h"
+#include "autotune/recorded_target.h"
 
 namespace tw::autotune {
 
@@ -56,8 +57,9 @@ Record record_from(const Json& json) {
   Record r;
   r.kind = json.at("kind").get<std::string>();
   const Json& task = json.at("task");
-  r.key = RecordKey{task.at("hash").get<std::string>(), json.at("target").get<std::string>(),
-                    json.at("threads").get<int>(), json.at("hardware").get<std::string>()};
+  const auto hardware = json.at("hardware").get<std::string>();
+  r.key = RecordKey{task.at("hash").get<std::string>(), target_today(json.at("target").get<std::string>(), hardware),
+                    json.at("threads").get<int>(), hardware};
   r.name = task.at("name").get<std::string>();
   r.args = task.at("args").dump();
   r.flops = task.value("flops", 0.0);

@@ -1,0 +1,17 @@
+// Lines of earlier releases name targets with features that code has none of (+cldemote,-pku), and the CPU by its model
+// number even where the features contradict it.
+#pragma once
+
+#include <string>
+
+#include "tensorwright/target.h"
+
+namespace tw::autotune {
+
+// The text that a recorded target has today; as it stands where nobody here can read it. `here` is -mcpu=native, if
+// that is where the line was measured: what has the same features then is the same target, whatever its name.
+std::string target_today(const std::string& recorded, const Target* here);
+// For a line that says it was measured on `hardware`.
+std::string target_today(const std::string& recorded, const std::string& hardware);
+
+}  // namespace tw::autotune

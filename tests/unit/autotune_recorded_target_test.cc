@@ -1,0 +1,60 @@
+// Lines that earlier releases wrote are of the same machine.
+#include <gtest/gtest.h>
+
+#include "autotune/record.h"
+#include "autotune/recorded_target.h"
+#include "tests/unit/cpuid_records.h"
+
+namespace tw::autotune {
+namespace {
+
+#if TW_LLVM
+
+// What a release that took LLVM's whole list wrote on the machine whose model number contradicts its features.
+constexpr const char* kRocketLakeWithTiles =
+    "llvm -mcpu=rocketlake -mattr=+amx-bf16,+amx-fp16,+amx-int8,+amx-tile,+avx10.1-256,+avx10.1-512,+avx512bf16,"
+    "+avx512fp16,+avxvnni,+cldemote,+movdir64b,+movdiri,+prefetchi,+serialize,+tsxldtrk,+waitpkg,+wbnoinvd,-pku";
+
+Target native(const target::CpuidRecord& cpuid) {
+  return target::parse_on(target::describe(cpuid), "llvm -mcpu=native").value_or_throw();
+}
+
+TEST(RecordedTarget, LeavesOutWhatCodeHasNoneOf) {
+  const Target* elsewhere = nullptr;
+  EXPECT_EQ(target_today("llvm -mcpu=znver4 -mattr=-mwaitx,-pku,-rdpru,-wbnoinvd", elsewhere), "llvm -mcpu=znver4");
+  EXPECT_EQ(target_today("llvm -mcpu=sapphirerapids -mattr=+rtm,-avx512fp16,-cldemote", elsewhere),
+            "llvm -mcpu=sapphirerapids -mattr=-avx512fp16");
+}
+
+TEST(RecordedTarget, ANameThatTheFeaturesContradictIsThisMachinesWhereItWasMeasuredHere) {
+  const Target here = native(target::testing::with_signature(target::testing::granite_rapids(), 0x000a0671));
+  EXPECT_EQ(target_today(kRocketLakeWithTiles, &here), here.to_string());
+  EXPECT_NE(target_today(kRocketLakeWithTiles, nullptr), here.to_string());
+  const Target other = native(target::testing::zen5());
+  EXPECT_NE(target_today(kRocketLakeWithTiles, &other), other.to_string());
+}
+
+TEST(RecordedTarget, WhatIsWrittenTodayAndWhatNobodyCanReadStay) {
+  const Target here = Target::host();
+  for (const char* text : {"llvm -mcpu=znver4", "llvm -mcpu=haswell -mattr=-avx2", "interp", "llvm -keys=cpu ", "",
+                           "llvm -mcpu=cpu-of-next-year"})
+    EXPECT_EQ(target_today(text, &here), text);
+}
+
+TEST(RecordedTarget, LinesAreReadWithIt) {
+  Record r;
+  r.key = RecordKey{"0123", "llvm -mcpu=znver4 -mattr=-mwaitx,-pku", 2, "a CPU"};
+  r.trial.knobs = "{}";
+  r.trial.status = "ok";
+  r.trial.seconds = 1;
+  const std::string line = to_line(r);
+  const Record back = parse_line(std::string_view(line).substr(0, line.size() - 1)).value_or_throw();
+  EXPECT_EQ(back.key.target, "llvm -mcpu=znver4");
+}
+
+#else
+TEST(RecordedTarget, NeedsLlvm) { GTEST_SKIP() << "skipped: this build has no LLVM"; }
+#endif
+
+}  // namespace
+}  // namespace tw::autotune

@@ -1,9 +1,12 @@
 // What a CPU has, with LLVM's knowledge of CPUs beside our own: both say the same, whichever LLVM it is.
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "src/target/catalog.h"
 #include "src/target/cpu.h"
 #include "src/target/x86.h"
+#include "tests/unit/autotune_templates.h"
 #include "tests/unit/cpuid_records.h"
 
 namespace tw::target {
@@ -52,6 +55,25 @@ TEST(CodegenCpu, WhatCodeHasNoneOfIsAcceptedAndLeftOut) {
     EXPECT_EQ(target->to_string(), "llvm -mcpu=sapphirerapids") << name;
   }
   EXPECT_FALSE(Target::parse("llvm -mattr=+retpoline").ok());
+}
+
+std::string assembly_for(const std::string& target) {
+  const auto d = autotune::testing::declare_dense(9, 17, 33);
+  const Target on = Target::parse(target).value_or_throw();
+  return build(default_schedule({d.D}, on), {d.A, d.B, d.bias, d.D}, on)->source("asm");
+}
+
+TEST(CodegenCpu, CodeUsesTheVectorsOfTheTargetAndNoOthers) {
+  const std::regex of_avx(R"(\tv[a-z])");
+  for (const char* target : {"llvm -mcpu=nehalem", "llvm -mcpu=haswell -mattr=-avx,-avx2,-f16c,-fma", "llvm"})
+    EXPECT_FALSE(std::regex_search(assembly_for(target), of_avx)) << target;
+  for (const char* target : {"llvm -mcpu=haswell", "llvm -mcpu=znver4 -mattr=-avx512f"}) {
+    const std::string assembly = assembly_for(target);
+    EXPECT_NE(assembly.find("%ymm"), std::string::npos) << target;
+    EXPECT_EQ(assembly.find("%zmm"), std::string::npos) << target;
+  }
+  for (const char* target : {"llvm -mcpu=znver4", "llvm -mcpu=haswell -mattr=+avx512f"})
+    EXPECT_NE(assembly_for(target).find("%zmm"), std::string::npos) << target;
 }
 
 TEST(CodegenCpu, ArmNamesImplyWhatTheCoresSay) {

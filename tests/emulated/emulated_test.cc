@@ -1,0 +1,118 @@
+// Other CPUs than this one, by emulation: CPUID and the instructions are those of the CPU that qemu-x86_64 is told.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "src/support/temporary_folder.h"
+#include "tensorwright/target.h"
+#include "tests/folders.h"
+
+namespace tw {
+namespace {
+
+struct Outcome {
+  int code = -1;  // 128 + the signal that ended it
+  std::string output;
+};
+
+Outcome run(const std::string& command) {
+  Outcome outcome;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (!pipe) return outcome;
+  char text[4096];
+  for (size_t n; (n = fread(text, 1, sizeof text, pipe)) > 0;) outcome.output.append(text, n);
+  const int status = pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+const std::string kProbe = TW_BINARY_DIR "/tests/tw-probe ";
+
+class Emulated : public testing::Test {
+ protected:
+  void SetUp() override {
+#if !defined(__x86_64__)
+    GTEST_SKIP() << "skipped: the probe is emulated as a program of x86-64";
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "skipped: sanitizers need more address space than the emulator gives";
+#endif
+    if (std::system("command -v qemu-x86_64 >/dev/null") != 0)
+      GTEST_SKIP() << "skipped: qemu-x86_64 is not installed (Debian: qemu-user)";
+    if (Target::host().kind != "llvm") GTEST_SKIP() << "skipped: built without LLVM";
+  }
+
+  // Of qemu's own words that TCG lacks a feature that the CPU's name stands for nothing is kept.
+  static Outcome on(const std::string& cpu, const std::string& arguments) {
+    Outcome outcome = run("qemu-x86_64 -cpu " + cpu + " " + kProbe + arguments);
+    std::istringstream lines(outcome.output);
+    std::string kept;
+    for (std::string line; std::getline(lines, line);)
+      if (!line.starts_with("qemu-x86_64: warning:")) kept += line + "\n";
+    outcome.output = kept;
+    return outcome;
+  }
+
+  static void expect_right(const Outcome& outcome) {
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.output, "right\n");
+  }
+};
+
+TEST_F(Emulated, NativeIsWhatTheEmulatorIsTold) {
+  EXPECT_EQ(on("Nehalem", "native").output, "llvm -mcpu=nehalem\n");
+  EXPECT_EQ(on("Haswell", "native").output, "llvm -mcpu=haswell\n");
+  EXPECT_EQ(on("qemu64", "native").output, "llvm -mcpu=x86-64 -mattr=+sse3\n");
+  // What QEMU can do, and the number of an Athlon.
+  EXPECT_TRUE(on("max", "native").output.starts_with("llvm -mcpu=x86-64-v"));
+}
+
+TEST_F(Emulated, TheDoctorSaysIt) {
+  const Outcome doctor = run("qemu-x86_64 -cpu Nehalem " TW_BINARY_DIR "/package/tensorwright/tw doctor");
+  EXPECT_NE(doctor.output.find("llvm -mcpu=nehalem, vectors of 128 bits"), std::string::npos) << doctor.output;
+}
+
+TEST_F(Emulated, TheDemosKernelRuns) {
+  for (const char* cpu : {"Nehalem", "Haswell", "max"}) {
+    SCOPED_TRACE(cpu);
+    expect_right(on(cpu, "run 'llvm -mcpu=native' 257 513 1025"));
+  }
+}
+
+TEST_F(Emulated, KernelsForTheCpuRunOnIt) {
+  expect_right(on("qemu64", "run 'llvm -mcpu=native' 33 65 17"));
+  expect_right(on("Nehalem", "run 'c -mcpu=native' 33 65 17"));
+  expect_right(on("Haswell", "run 'c -mcpu=native' 33 65 17"));
+  expect_right(on("Nehalem", "run 'llvm -mcpu=nehalem' 33 65 17"));
+  expect_right(on("Haswell", "run 'llvm -mcpu=haswell' 33 65 17"));
+  expect_right(on("max", "run 'llvm -mcpu=x86-64-v3' 33 65 17"));
+}
+
+TEST_F(Emulated, MoreThanTheCpuHasIsRefusedByName) {
+  const std::string lacks = "avx, avx2, bmi, bmi2, f16c, fma, lzcnt, movbe";
+  const Outcome built = on("Nehalem", "run 'llvm -mcpu=x86-64-v3' 9 17 33");
+  EXPECT_EQ(built.code, 2) << built.output;
+  EXPECT_NE(built.output.find("this machine cannot run code for llvm -mcpu=x86-64-v3"), std::string::npos)
+      << built.output;
+  EXPECT_NE(built.output.find("it lacks " + lacks), std::string::npos) << built.output;
+  const Outcome wide = on("Haswell", "run 'llvm -mcpu=x86-64-v4' 9 17 33");
+  EXPECT_EQ(wide.code, 2) << wide.output;
+  EXPECT_NE(wide.output.find("it lacks avx512bw"), std::string::npos) << wide.output;
+}
+
+TEST_F(Emulated, ASavedKernelIsLoadedOrRefusedByName) {
+  const support::TemporaryFolder folder("tensorwright-emulated");
+  const std::string file = folder / "dense.so";
+  ASSERT_EQ(run(kProbe + "save 'llvm -mcpu=x86-64-v3' " + file).code, 0);
+  expect_right(on("Haswell", "load " + file));
+  const Outcome refused = on("Nehalem", "load " + file);
+  EXPECT_EQ(refused.code, 2) << refused.output;
+  EXPECT_NE(refused.output.find("was built for llvm -mcpu=x86-64-v3"), std::string::npos) << refused.output;
+  EXPECT_NE(refused.output.find("this CPU does not have avx, avx2, bmi"), std::string::npos) << refused.output;
+}
+
+}  // namespace
+}  // namespace tw

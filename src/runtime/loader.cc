@@ -50,7 +50,7 @@ std::string choose(const std::string& path, const std::string& wanted, const std
 
 void require_cpu(const std::string& path, const tw_kernel_descriptor& descriptor) {
   std::string missing;
-  std::istringstream features(descriptor.cpu_features);
+  std::istringstream features(descriptor.cpu_features ? descriptor.cpu_features : "");
   for (std::string feature; std::getline(features, feature, ',');)
     if (!target::missing_on(target::host_cpu(), {feature}).empty()) missing += (missing.empty() ? "" : ", ") + feature;
   if (missing.empty()) return;

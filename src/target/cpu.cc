@@ -105,7 +105,9 @@ Cpu describe(const CpuidRecord& record) {
     if (feature.on_request) asked.erase(feature.name);
   cpu.asked = {asked.begin(), asked.end()};
   cpu.level = cpu.name = x86::level_of(asked);
-  for (const std::string& name : x86_names(record)) {
+  const std::vector<std::string> names = x86_names(record);
+  if (!names.empty()) cpu.model = names.back();
+  for (const std::string& name : names) {
     const std::set<std::string> has = x86::features_of(name);
     if (!std::includes(has.begin(), has.end(), asked.begin(), asked.end())) continue;
     cpu.name = name;
@@ -120,6 +122,7 @@ Cpu describe(const HwcapRecord& record) {
   const std::set<std::string> all = aarch64::features_of(record.hwcap, record.hwcap2);
   cpu.features = cpu.asked = {all.begin(), all.end()};
   cpu.level = "generic";
+  cpu.model = aarch64::name_of(record.midr, {});
   cpu.name = aarch64::name_of(record.midr, all);
   if (cpu.name.empty()) cpu.name = cpu.level;
   return cpu;

@@ -37,6 +37,7 @@ struct Cpu {
   // any number) says nothing of how it schedules: then it is `level`.
   std::string name;
   std::string level;                  // "x86-64-v3", "generic": all of it is here
+  std::string model;                  // what the model number stands for, true or not; empty: nothing that we know
   std::vector<std::string> features;  // what code may use, sorted
   std::vector<std::string> asked;     // what -mcpu=native makes use of: `features` without what is young in compilers
   bool has(std::string_view feature) const;

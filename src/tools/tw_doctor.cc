@@ -15,6 +15,7 @@
 #include "src/runtime/tool_path.h"
 #include "src/target/busy_clock.h"
 #include "src/target/c_compiler.h"
+#include "src/target/cpu.h"
 #include "src/tools/tw_command.h"
 #if TW_LLVM
 #include "codegen/llvm/backend.h"
@@ -98,8 +99,11 @@ Finding cpu() {
   for (const char* feature :
        {"avx2", "fma", "avx512f", "avx512vnni", "avx512bf16", "avx512fp16", "amx-int8", "neon", "dotprod", "sve"})
     if (target.has(feature)) known += std::string(known.empty() ? "" : " ") + feature;
+  const target::Cpu& here = target::host_cpu();
+  const bool contradicts = !here.model.empty() && here.name == here.level;
   return {State::kOk, host_hardware().cpu_model + ", " + target.to_string() + ", vectors of " +
-                          std::to_string(target.vector_bits) + " bits" + (known.empty() ? "" : ", " + known)};
+                          std::to_string(target.vector_bits) + " bits" + (known.empty() ? "" : ", " + known) +
+                          (contradicts ? "; its model number is that of " + here.model + ", which has less" : "")};
 }
 
 Finding caches() {

@@ -1,9 +1,11 @@
 // Lines that earlier releases wrote are of the same machine.
 #include <gtest/gtest.h>
 
+#include "autotune/history.h"
 #include "autotune/record.h"
 #include "autotune/recorded_target.h"
 #include "tests/unit/cpuid_records.h"
+#include "tests/unit/folder.h"
 
 namespace tw::autotune {
 namespace {
@@ -50,6 +52,22 @@ TEST(RecordedTarget, LinesAreReadWithIt) {
   const std::string line = to_line(r);
   const Record back = parse_line(std::string_view(line).substr(0, line.size() - 1)).value_or_throw();
   EXPECT_EQ(back.key.target, "llvm -mcpu=znver4");
+}
+
+TEST(RecordedTarget, ALogOfAnEarlierReleaseIsBuiltFrom) {
+  const te::Tensor x = te::placeholder({8}, "float32", "x");
+  const te::Tensor y = te::compute({8}, [&](te::Var i) { return x(i) * te::constant(2, "float32"); }, "y");
+  const Task task({x, y}, Target::parse("llvm -mcpu=znver4").value_or_throw());
+  const test::Folder folder;
+  Record r;
+  r.key = RecordKey{task.hash(), "llvm -mcpu=znver4 -mattr=+cldemote,-mwaitx,-pku,-rdpru", 2, "a CPU"};
+  r.name = task.name();
+  r.args = task.args();
+  r.trial.knobs = "{}";
+  r.trial.status = "ok";
+  r.trial.seconds = 0.5;
+  Journal(folder / "log.jsonl").append(r);
+  EXPECT_EQ(best(task, folder / "log.jsonl").seconds, 0.5);
 }
 
 #else

@@ -43,6 +43,14 @@ TEST(TargetCpu, RegistersAreThoseThatTheSystemSaves) {
   EXPECT_EQ(bits(with_xcr0(granite_rapids(), kSse)), 128);
 }
 
+TEST(TargetCpu, AModelNumberIsToldFromTheName) {
+  const Cpu contradicting = describe(with_signature(granite_rapids(), 0x000a0671));
+  EXPECT_EQ(contradicting.model, "rocketlake");
+  EXPECT_EQ(contradicting.name, "x86-64-v4");
+  EXPECT_EQ(describe(zen4()).model, "znver4");
+  EXPECT_EQ(describe(qemu64()).model, "");
+}
+
 // What hypervisors show or hide and no code contains: RTM, HLE, PKU, CLDEMOTE, TSXLDTRK, SERIALIZE, shadow stacks.
 TEST(TargetCpu, TheSystemsInstructionsAreNoPartOfATarget) {
   CpuidRecord hidden = sapphire_rapids();

@@ -237,8 +237,9 @@ class StageReader {
     f_.bytes = bytes_below(0);
     f_.pages = bytes_below(reduction, kPage) / kPage;
     const int64_t l3 = machine_.l3_bytes > 0 ? machine_.l3_bytes : 4 * machine_.l2_bytes;
-    f_.moved = {traffic(view_, static_cast<double>(machine_.l1_bytes)),
-                traffic(view_, static_cast<double>(machine_.l2_bytes)), traffic(view_, static_cast<double>(l3))};
+    f_.moved = {traffic(view_, l1_of(machine_)), traffic(view_, l2_of(machine_)),
+                traffic(view_, {static_cast<double>(l3)})};
+    f_.translations = page_translations(view_);
   }
 
   const StageView& view_;

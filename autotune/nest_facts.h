@@ -44,11 +44,13 @@ struct StageFacts {
   double conflict = 0, pages = 0;
   double inner_bytes = 0, reduction_bytes = 0, task_bytes = 0, bytes = 0;
   std::array<double, kLevels> moved = {};
+  double translations = 0;  // of pages
   bool root = true, output = false, copies = false, reduces = false, conditional = false;
   std::vector<AccessFacts> accesses;  // loads first, dearest first
   // Times.
   double compute_seconds = 0, load_seconds = 0, latency_seconds = 0, overhead_seconds = 0;
   std::array<double, kLevels> memory_seconds = {};
+  double translation_seconds = 0;
   double seconds = 0;
 };
 

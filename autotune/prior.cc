@@ -20,6 +20,7 @@ constexpr double kCopied = 6;       // bytes that a core copies in a cycle: line
 constexpr double kElsewhere = 1.5;  // what one core wrote, others read
 constexpr double kMasked = 1.15;    // loops that read under a condition
 constexpr double kWarm = 0.75;      // share of a cache that data of the run before may still fill
+constexpr double kTranslate = 6;    // cycles until the second buffer has translated a page
 constexpr double kOverlap = 0.25;   // share of the lesser terms that the largest does not hide
 
 double busy_cycles(const StageFacts& f, const Machine& machine) {
@@ -68,8 +69,13 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
                       f.moved[2] / std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram)};
   if (nest.bytes <= kWarm * l2) f.memory_seconds[1] = 0;
   if (nest.bytes <= kWarm * l3) f.memory_seconds[2] = 0;
-  const double terms[] = {std::max(f.compute_seconds, f.latency_seconds), f.load_seconds, f.memory_seconds[0],
-                          f.memory_seconds[1], f.memory_seconds[2]};
+  f.translation_seconds = f.translations * kTranslate / second;
+  const double terms[] = {std::max(f.compute_seconds, f.latency_seconds),
+                          f.load_seconds,
+                          f.translation_seconds,
+                          f.memory_seconds[0],
+                          f.memory_seconds[1],
+                          f.memory_seconds[2]};
   double most = 0, sum = 0;
   for (double t : terms) most = std::max(most, t), sum += t;
   f.seconds = most + kOverlap * (sum - most) + f.overhead_seconds;

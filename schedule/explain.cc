@@ -103,9 +103,9 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
     busy = std::max(busy, points * vectors * kAdderLatency / nest.chains);
   }
   nest.moved[kL1] = register_traffic(boxes, machine.vector_registers * machine.vector_bits / 8.0);
-  nest.moved[kL2] = traffic(boxes, static_cast<double>(machine.l1_bytes));
-  nest.moved[kL3] = traffic(boxes, static_cast<double>(machine.l2_bytes));
-  nest.moved[kDram] = traffic(boxes, static_cast<double>(std::max(machine.l3_bytes, machine.l2_bytes)));
+  nest.moved[kL2] = traffic(boxes, l1_of(machine));
+  nest.moved[kL3] = traffic(boxes, l2_of(machine));
+  nest.moved[kDram] = traffic(boxes, {static_cast<double>(std::max(machine.l3_bytes, machine.l2_bytes))});
   if (machine.l3_bytes <= 0) nest.moved[kL3] = 0;
   const Rates& rates = machine.rates;
   const double l1_bytes = rates.l1_loads * (vector ? machine.vector_bits / 8.0 : view.element_bytes);

@@ -2,17 +2,37 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 namespace tw::schedule {
+
+namespace {
+
+constexpr double kUsed = 0.75;    // share of a cache that a working set can count on
+constexpr int64_t kL1Way = 4096;  // a page, so that a set is known before the address is translated
+constexpr int64_t kL2Ways = 8;
+constexpr double kPage = 4096;
+constexpr double kTranslations = 64;  // that a core has at hand
+
+// Of the box that the access touches.
+int64_t extent_along(const AccessView& access, const std::vector<int64_t>& ranges, size_t d) {
+  if (!access.affine) return access.shape[d];
+  int64_t walk = 0;
+  for (size_t a = 0; a < ranges.size(); ++a) walk += std::abs(access.coefficients[d][a]) * (ranges[a] - 1);
+  if (!access.divisors.empty()) walk /= access.divisors[d];
+  return std::min(1 + walk, access.shape[d]);
+}
+
+}  // namespace
+
+Cache l1_of(const Machine& machine) { return {static_cast<double>(machine.l1_bytes), kL1Way}; }
+Cache l2_of(const Machine& machine) { return {static_cast<double>(machine.l2_bytes), machine.l2_bytes / kL2Ways}; }
 
 double footprint(const AccessView& access, const std::vector<int64_t>& ranges, double line) {
   double bytes = access.element_bytes, row = bytes;
   bool whole = true;  // so far, from the last dimension on: then rows lie side by side
   for (size_t d = access.coefficients.size(); d-- > 0;) {
-    int64_t walk = 0;
-    for (size_t a = 0; a < ranges.size(); ++a) walk += std::abs(access.coefficients[d][a]) * (ranges[a] - 1);
-    if (!access.divisors.empty()) walk /= access.divisors[d];
-    const int64_t extent = access.affine ? std::min(1 + walk, access.shape[d]) : access.shape[d];
+    const int64_t extent = extent_along(access, ranges, d);
     bytes *= static_cast<double>(extent);
     if (whole) row *= static_cast<double>(extent);
     whole = whole && extent == access.shape[d];
@@ -46,6 +66,42 @@ double working_set(const Walk& walk, size_t depth, double line) {
   return bytes;
 }
 
+// Whether a part is stored alone, without the rows around it.
+bool is_compact(const AccessView& access) {
+  double all = access.element_bytes;
+  for (int64_t extent : access.shape) all *= static_cast<double>(extent);
+  return access.scratch_bytes > 0 && access.scratch_bytes < all;
+}
+
+// Lines in each of the sets that the access reaches.
+double lines_in_a_set(const AccessView& access, const std::vector<int64_t>& ranges, int64_t way) {
+  const double sets_of_all = static_cast<double>(way) / kCacheLine;
+  double lines = 1, sets = 1, run = access.element_bytes;
+  int64_t stride = access.element_bytes;
+  bool whole = true;  // so far, from the last dimension on: then rows lie side by side
+  for (size_t d = access.coefficients.size(); d-- > 0;) {
+    const int64_t extent = extent_along(access, ranges, d);
+    if (whole) {
+      run *= static_cast<double>(extent);
+    } else {
+      lines *= static_cast<double>(extent);
+      sets *= static_cast<double>(std::min(extent, way / std::gcd(stride, way)));
+    }
+    whole = whole && extent == access.shape[d];
+    stride *= access.shape[d];
+  }
+  const double of_a_run = std::max(1.0, run / kCacheLine);
+  return lines * of_a_run / std::min(sets_of_all, sets * of_a_run);
+}
+
+// The loops from `depth` inwards or from further in, during which no set has to give up lines of the access.
+size_t uncrowded(const Walk& walk, const AccessView& access, size_t depth, const Cache& cache) {
+  if (cache.way == 0 || !access.affine || is_compact(access)) return depth;
+  const double room = kUsed * cache.bytes / static_cast<double>(cache.way);
+  while (depth < walk.loops.size() && lines_in_a_set(access, walk.ranges(depth), cache.way) > room) ++depth;
+  return depth;
+}
+
 // What is brought in when the working set of the loops from `depth` inwards stays.
 double moved(const Walk& walk, const AccessView& access, size_t depth, double line) {
   double bytes = footprint(access, walk.ranges(depth), line);
@@ -60,11 +116,11 @@ double moved(const Walk& walk, const AccessView& access, size_t depth, double li
   return bytes;
 }
 
-double moved(const Walk& walk, size_t depth, double line, double capacity) {
+double moved(const Walk& walk, size_t depth, double line, const Cache& cache) {
   double bytes = 0;
   for (const AccessView& access : walk.accesses) {
-    const bool stays = access.scratch_bytes > 0 && access.scratch_bytes <= capacity;
-    bytes += stays ? access.scratch_bytes : moved(walk, access, depth, line);
+    const bool stays = access.scratch_bytes > 0 && access.scratch_bytes <= kUsed * cache.bytes;
+    bytes += stays ? access.scratch_bytes : moved(walk, access, uncrowded(walk, access, depth, cache), line);
   }
   return bytes;
 }
@@ -75,20 +131,28 @@ bool is_repeated(const LoopView& loop) {
 
 }  // namespace
 
-double traffic(const StageView& view, double capacity) {
+namespace {
+
+double traffic(const StageView& view, const Cache& cache, double line) {
   Walk walk{view.around, view.domain, view.accesses};
   walk.loops.insert(walk.loops.end(), view.loops.begin(), view.loops.end());
   size_t depth = 0;
-  while (depth < walk.loops.size() && working_set(walk, depth, kCacheLine) > 0.75 * capacity) ++depth;
-  return moved(walk, depth, kCacheLine, 0.75 * capacity);
+  while (depth < walk.loops.size() && working_set(walk, depth, line) > kUsed * cache.bytes) ++depth;
+  return moved(walk, depth, line, cache);
 }
+
+}  // namespace
+
+double traffic(const StageView& view, const Cache& cache) { return traffic(view, cache, kCacheLine); }
+
+double page_translations(const StageView& view) { return traffic(view, {kTranslations * kPage}, kPage) / kPage; }
 
 double register_traffic(const StageView& view, double capacity) {
   const Walk walk{view.loops, view.root_extents, view.accesses};
   size_t depth = view.loops.size();
   while (depth > 0 && is_repeated(view.loops[depth - 1])) --depth;
   while (depth < view.loops.size() && working_set(walk, depth, 0) > capacity) ++depth;
-  return moved(walk, depth, 0, 0) * view.enclosing;
+  return moved(walk, depth, 0, Cache{}) * view.enclosing;
 }
 
 }  // namespace tw::schedule

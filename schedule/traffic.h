@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "schedule/machine.h"
 #include "schedule/nest_view.h"
 
 namespace tw::schedule {
@@ -17,9 +18,22 @@ double footprint(const AccessView&, const std::vector<int64_t>& ranges, double l
 // Whether the access moves when the loop takes a step.
 bool touches(const AccessView&, const LoopView&);
 
-// What moves into a cache of `capacity` bytes: the working set of the outermost loops, the consumers' among them, whose
-// set fits into three quarters of it, once for each iteration around them that touches other data.
-double traffic(const StageView&, double capacity);
+// Lines whose distance is a multiple of `way` bytes share a set, which holds `bytes / way` of them; 0 where a hash
+// spreads the lines over all sets.
+struct Cache {
+  double bytes = 0;
+  int64_t way = 0;
+};
+Cache l1_of(const Machine&);
+Cache l2_of(const Machine&);
+
+// What moves into a cache: the working set of the outermost loops, the consumers' among them, whose set fits into three
+// quarters of it, once for each iteration around them that touches other data. An access of whose lines too many share
+// a set, as rows do that lie a power of two apart, stays in the cache during fewer loops.
+double traffic(const StageView&, const Cache&);
+
+// Pages whose translation comes into the nearest buffer for it, in the same way.
+double page_translations(const StageView&);
 
 // What moves into registers of `capacity` bytes: what the innermost loops that are repeated in the code (vectorized,
 // unrolled) hold, or as many of them as fit, stays while the loops around leave it alone.

@@ -69,9 +69,17 @@ std::vector<int> shared_axes(const Graph& graph, const Group& group, const RootA
   return rows;
 }
 
+// The read that touches most elements of those that move along the axis; the main one where none does.
+const Access* main_read_along(const Stage& stage, const Axis& axis) {
+  const Access* most = nullptr;
+  for (const Access& read : stage.reads)
+    if (read.uses(axis) && (!most || touched(stage, read) > touched(stage, *most))) most = &read;
+  return most ? most : main_read(stage);
+}
+
 // Whether its elements lie side by side along the last reduction axis, and along no data axis.
 bool runs_along_sum(const Stage& stage) {
-  const Access* read = main_read(stage);
+  const Access* read = main_read_along(stage, stage.sums.back());
   return read && stride_along(*read, stage.sums.back()) == 1 &&
          std::none_of(stage.data.begin(), stage.data.end(),
                       [&](const Axis& axis) { return axis.extent > 1 && stride_along(*read, axis) == 1; });

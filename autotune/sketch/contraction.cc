@@ -6,6 +6,9 @@
 //       for k: sums[rows unrolled, columns in vectors] += broadcast * vectors
 //       the tile's outputs, epilogue included
 //
+// Arithmetic on an operand (a prologue) is done where the panel is packed, in each task, by all threads before, or
+// where the sums read it.
+//
 // Where the output's innermost axis is short, lanes run along another one; the tile is turned when it is stored.
 //
 // Sums that are too long for a panel to stay in a cache go in blocks: then the sums of a whole task lie in memory, and
@@ -25,10 +28,13 @@ std::optional<Group> match_contraction(const Graph& graph, int root) {
     const std::optional<Roles> roles = roles_of(graph, anchor);
     if (!roles) return std::nullopt;
     Group group{root, anchor, {}};
-    for (const Operand* operand : {&roles->broadcast, &roles->vectors})
-      if (operand->through >= 0 && roles->broadcast.through != roles->vectors.through &&
-          graph.at(operand->through).readers == std::vector<int>{anchor})
-        group.members.push_back(operand->through);
+    const auto places = [&](const Operand& operand) {
+      return operand.through >= 0 && roles->broadcast.through != roles->vectors.through &&
+             graph.at(operand.through).readers == std::vector<int>{anchor};
+    };
+    const bool whole_lanes = !roles->vectors.prologue() || roles->lane_dimension >= 0;
+    if (places(roles->broadcast)) group.members.push_back(roles->broadcast.through);
+    if (places(roles->vectors) && whole_lanes) group.members.push_back(roles->vectors.through);
     std::sort(group.members.begin(), group.members.end());
     group.members.push_back(anchor);
     if (root != anchor) group.members.push_back(root);
@@ -80,7 +86,7 @@ class Contraction {
     tile_sums();
     if (!panel_.empty()) place_panel();
     if (!rows_.empty()) place_rows();
-    if (const int through = roles_.vectors.through; panel_.empty() && through >= 0 && member(through))
+    if (const int through = roles_.vectors.through; panel_.empty() && member(through))
       k_.step(schedule::ComputeInline{k_.graph.at(through).name});
     place_broadcast();
   }
@@ -102,7 +108,10 @@ class Contraction {
   void define_knobs();
   bool is_packed_ahead() const;
   bool can_pack() const;
-  bool can_pack_whole() const { return roles_.vectors.through < 0 && !dot_ && roles_.contiguous; }
+  bool can_pack_whole() const {
+    return (roles_.vectors.through < 0 || roles_.vectors.prologue()) && !dot_ && roles_.contiguous;
+  }
+  std::vector<std::string> places() const;
   bool can_copy_rows() const;
   bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
   const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }
@@ -116,6 +125,7 @@ class Contraction {
   void place_rows();
   void place_broadcast();
   std::vector<std::string> blocks() const;
+  std::vector<std::string> panel_axes() const;
   std::vector<std::string> panel_indices(const std::string& lane) const;
   std::vector<std::string> split_terms(std::vector<std::string> terms);
 
@@ -143,7 +153,8 @@ bool Contraction::is_packed_ahead() const {
 
 bool Contraction::can_pack() const {
   if (is_packed_ahead()) return false;
-  if (roles_.vectors.through >= 0) return member(roles_.vectors.through);
+  if (member(roles_.vectors.through)) return true;
+  if (roles_.vectors.through >= 0 && !roles_.vectors.prologue()) return false;
   return roles_.vectors.source != roles_.broadcast.source && roles_.lane_dimension >= 0;
 }
 
@@ -178,19 +189,25 @@ void Contraction::define_knobs() {
   k_.cfg.define_knob(knob("shares"), counts(std::min<int64_t>(shared, 256), (kTasks + tasks - 1) / tasks));
   k_.cfg.define_knob(knob("panels"), counts(std::min<int64_t>(panels, 8)));
   if (can_pack()) {
-    const bool must = !roles_.contiguous || dot_;
-    std::vector<std::string> places = {"\"task\""};
-    if (!must) places.push_back("\"no\"");
-    if (can_pack_whole()) places.push_back("\"whole\"");
-    k_.cfg.define_knob_json(knob("pack"), places);
+    const bool costs = roles_.vectors.prologue() && source_of(roles_.vectors).expensive;
+    const bool must = !roles_.contiguous || dot_ || costs;
+    std::vector<std::string> packs = {"\"task\""};
+    if (!must) packs.push_back("\"no\"");
+    if (can_pack_whole()) packs.push_back("\"whole\"");
+    k_.cfg.define_knob_json(knob("pack"), packs);
   }
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
   k_.cfg.define_knob(knob("unroll"), {1, 4});
   k_.cfg.define_knob_json(knob("block"), blocks());
-  if (const int through = roles_.broadcast.through; through >= 0 && member(through))
-    k_.cfg.define_knob_json(knob("place"), k_.graph.at(through).pads
-                                               ? std::vector<std::string>{"\"task\"", "\"root\"", "\"inline\""}
-                                               : std::vector<std::string>{"\"inline\"", "\"task\"", "\"root\""});
+  if (member(roles_.broadcast.through)) k_.cfg.define_knob_json(knob("place"), places());
+}
+
+// Of what stands before the broadcast operand.
+std::vector<std::string> Contraction::places() const {
+  const Stage& stage = k_.graph.at(roles_.broadcast.through);
+  if (stage.prologue && stage.expensive) return {"\"task\"", "\"root\""};
+  if (stage.prologue || stage.pads) return {"\"task\"", "\"root\"", "\"inline\""};
+  return {"\"inline\"", "\"task\"", "\"root\""};
 }
 
 // [j // 64, k, j % 64]: the columns of a panel side by side; of an instruction that adds four terms at once
@@ -205,18 +222,28 @@ void Contraction::lay_out_ahead() {
   k_.step(schedule::TransformLayout{source.name, indices, pads ? "0" : ""});
 }
 
+// Of the stage that holds a panel: its own, or those of a copy.
+std::vector<std::string> Contraction::panel_axes() const {
+  const int through = roles_.vectors.through;
+  const Stage& stage = k_.graph.at(member(through) ? through : roles_.vectors.source);
+  std::vector<std::string> names;
+  for (size_t d = 0; d < stage.shape.size(); ++d)
+    names.push_back(member(through) ? stage.data[d].name : "ax" + std::to_string(d));
+  return names;
+}
+
 // All dimensions but the lanes', then those.
 std::vector<std::string> Contraction::panel_indices(const std::string& lane) const {
-  const size_t rank = k_.graph.at(roles_.vectors.source).shape.size();
+  const std::vector<std::string> names = panel_axes();
   const int grouped = dot_ ? dimension_of(*roles_.vectors.read, stage_.sums.back()) : -1;
   const std::string group = dot_ ? std::to_string(dot_->group) : "";
   std::vector<std::string> indices;
-  for (int d = 0; d < static_cast<int>(rank); ++d) {
+  for (int d = 0; d < static_cast<int>(names.size()); ++d) {
     if (d == roles_.lane_dimension) continue;
-    indices.push_back("ax" + std::to_string(d) + (d == grouped ? " // " + group : ""));
+    indices.push_back(names[static_cast<size_t>(d)] + (d == grouped ? " // " + group : ""));
   }
   indices.push_back(lane);
-  if (dot_) indices.push_back("ax" + std::to_string(grouped) + " % " + group);
+  if (dot_) indices.push_back(names[static_cast<size_t>(grouped)] + " % " + group);
   return indices;
 }
 
@@ -231,7 +258,7 @@ void Contraction::turn_sums() {
 
 // The stage that holds a panel: the one by which the operand is read, or a copy of the operand.
 std::string Contraction::pack_stage() {
-  if (roles_.vectors.through >= 0) return k_.graph.at(roles_.vectors.through).name;
+  if (member(roles_.vectors.through)) return k_.graph.at(roles_.vectors.through).name;
   return k_.cache_read(k_.graph.at(roles_.vectors.source).name, {sums_});
 }
 
@@ -314,7 +341,7 @@ void Contraction::tile_sums() {
 
 // All panels before the tasks begin, by all threads.
 void Contraction::place_whole() {
-  const std::string lane = "ax" + std::to_string(roles_.lane_dimension),
+  const std::string lane = panel_axes()[static_cast<size_t>(roles_.lane_dimension)],
                     by = std::to_string(k_.cfg.value(knob("tile"), 1));
   std::vector<std::string> indices = panel_indices(lane + " % " + by);
   indices.insert(indices.begin(), lane + " // " + by);
@@ -341,18 +368,16 @@ void Contraction::place_rows() {
 // Lanes innermost, in memory as well.
 void Contraction::place_panel() {
   if (k_.cfg.value_json(knob("pack")) == "\"whole\"") return place_whole();
-  const bool own = roles_.vectors.through >= 0;
   k_.step(schedule::ComputeAt{panel_, packed_at_stage_, packed_at_});
+  std::vector<std::string> names = panel_axes();
   if (dot_) {
-    k_.step(schedule::TransformLayout{panel_, panel_indices("ax" + std::to_string(roles_.lane_dimension)), ""});
+    const std::string lane = names[static_cast<size_t>(roles_.lane_dimension)];
+    k_.step(schedule::TransformLayout{panel_, panel_indices(lane), ""});
     return;
   }
-  const Stage& source = k_.graph.at(own ? roles_.vectors.through : roles_.vectors.source);
-  std::vector<std::string> names;
-  for (size_t d = 0; d < source.shape.size(); ++d)
-    names.push_back(own ? source.data[d].name : "ax" + std::to_string(d));
   const size_t last = names.size() - 1;
-  const size_t at = own ? last : static_cast<size_t>(roles_.lane_dimension);
+  const bool moves = member(roles_.vectors.through) && !roles_.vectors.prologue();
+  const size_t at = moves ? last : static_cast<size_t>(roles_.lane_dimension);
   if (at != last) {
     std::rotate(names.begin() + static_cast<ptrdiff_t>(at), names.begin() + static_cast<ptrdiff_t>(at) + 1,
                 names.end());
@@ -366,7 +391,7 @@ void Contraction::place_panel() {
 // Padding and the like of the operand that is broadcast.
 void Contraction::place_broadcast() {
   const int through = roles_.broadcast.through;
-  if (through < 0 || !member(through)) return;
+  if (!member(through)) return;
   const Stage& stage = k_.graph.at(through);
   const std::string place = k_.cfg.value_json(knob("place"));
   if (place == "\"inline\"") {

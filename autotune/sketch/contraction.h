@@ -19,8 +19,10 @@ namespace tw::autotune::sketch {
 
 struct Operand {
   int source = -1;   // the stage in memory
-  int through = -1;  // the inlined stage that the contraction reads it by; -1: none
+  int through = -1;  // the stage that the contraction reads it by and that the rule places; -1: none
   const Access* read = nullptr;
+  // A stage that stays one is both; subscripts are then those of the contraction itself.
+  bool prologue() const { return through >= 0 && through == source; }
 };
 
 // Positions of data axes of the contraction, which are also those of its epilogue.

@@ -10,8 +10,11 @@ namespace tw::autotune::sketch {
 namespace {
 
 // The stage that the contraction itself reads where the operand is meant.
-Operand operand_of(const Graph& graph, const Stage& stage, const Access& read) {
+Operand operand_of(const Graph& graph, int contraction, const Access& read) {
+  const Stage& stage = graph.at(contraction);
   Operand operand{read.stage, -1, &read};
+  if (const Stage& source = graph.at(read.stage); source.prologue && source.readers == std::vector<int>{contraction})
+    operand.through = read.stage;
   for (int direct : stage.direct) {
     if (direct == read.stage) return operand;
     const std::vector<int>& sources = graph.at(direct).sources;
@@ -59,8 +62,8 @@ std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis) 
   if (moves(*left) == moves(*right)) return std::nullopt;
   const Access &vectors = moves(*left) ? *left : *right, &broadcast = moves(*left) ? *right : *left;
   if (broadcast.uses(lanes)) roles.group = broadcast.shared_along(lanes);
-  roles.vectors = operand_of(graph, stage, vectors);
-  roles.broadcast = operand_of(graph, stage, broadcast);
+  roles.vectors = operand_of(graph, contraction, vectors);
+  roles.broadcast = operand_of(graph, contraction, broadcast);
   roles.lane_dimension = dimension_of(vectors, lanes);
   roles.contiguous = stride_along(vectors, lanes) == 1;
   for (int d = static_cast<int>(stage.data.size()); d-- > 0;) {
@@ -153,7 +156,8 @@ std::optional<Roles> best_roles(const Graph& graph, int contraction, const Targe
     if (stage.data[static_cast<size_t>(d)].extent == 1) continue;
     std::optional<Roles> other = roles_along(graph, contraction, d);
     // The panels of another axis are copies in which it is the last.
-    if (!other || other->group > 0 || other->vectors.through >= 0 || other->lane_dimension < 0 ||
+    const bool moves = other && other->vectors.through >= 0 && !other->vectors.prologue();
+    if (!other || other->group > 0 || moves || other->lane_dimension < 0 ||
         other->vectors.source == other->broadcast.source)
       continue;
     other->innermost = false;

@@ -68,6 +68,13 @@ std::vector<Axis> axes_of(const StageNest& nest, int first, int count) {
   return axes;
 }
 
+void add_reads(const schedule::LoopNest& nest, const std::vector<ir::Expr>& bodies, Stage& to) {
+  for (const ir::Expr& load : loads_of(bodies)) {
+    to.reads.push_back({nest.find_stage(ir::as<ir::Load>(load)->buffer.id()), load});
+    for (const ir::Expr& at : to.reads.back().at()) to.gathers = to.gathers || ir::has_load(at);
+  }
+}
+
 class Analysis {
  public:
   explicit Analysis(const std::vector<te::Tensor>& outputs) : s_(outputs) { graph_.outputs = outputs; }
@@ -89,12 +96,15 @@ class Analysis {
   Stage facts(int i) const;
   void choose_inlining(int i);
   bool worth_inlining(int i);
+  bool is_prologue(int i) const;
+  Stage as_declared(int i) const;
   void describe(int i, const std::vector<ir::Expr>& bodies);
   void find_readers(int i);
 
   schedule::Schedule s_;
   Graph graph_;
-  std::unordered_map<int, int64_t> nodes_;  // of bodies, with inlined stages expanded
+  std::unordered_map<int, int64_t> nodes_;   // of bodies, with inlined stages expanded
+  std::unordered_map<int, int> read_count_;  // of inlined stages, likewise
 };
 
 // What is known of a stage alone.
@@ -120,21 +130,47 @@ Stage Analysis::facts(int i) const {
   return made;
 }
 
+// Its reads before inlining.
+Stage Analysis::as_declared(int i) const {
+  Stage declared = graph_.at(i);
+  declared.reads.clear();
+  add_reads(s_.nest(), nest(i).bodies, declared);
+  return declared;
+}
+
+// Whether it is an operand of a contraction, as the contraction is written.
+bool Analysis::is_prologue(int i) const {
+  const std::vector<int> readers = readers_of(s_.nest(), i);
+  return std::any_of(readers.begin(), readers.end(), [&](int reader) {
+    if (graph_.at(reader).kind != StageKind::kReduction) return false;
+    const Stage declared = as_declared(reader);
+    const std::optional<Product> product = product_of(declared);
+    return product && (declared.reads[static_cast<size_t>(product->left)].stage == i ||
+                       declared.reads[static_cast<size_t>(product->right)].stage == i);
+  });
+}
+
 bool Analysis::worth_inlining(int i) {
-  const Stage& it = stage(i);
+  Stage& it = stage(i);
   if (it.kind != StageKind::kPointwise || it.output || it.bodies.size() != 1) return false;
   if (schedule::scan_around(s_.nest(), i) != schedule::kNone) return false;
   int64_t nodes = nodes_of(it.bodies);
   bool reads_computed = false;
+  int reads = 0;
   for (const ir::Expr& load : loads_of(it.bodies)) {
     const int source = s_.nest().find_stage(ir::as<ir::Load>(load)->buffer.id());
     if (source == schedule::kNone) return false;
     if (nodes_.contains(source)) nodes += nodes_.at(source);
+    reads += read_count_.contains(source) ? read_count_.at(source) : 1;
     reads_computed = reads_computed || stage(source).computed();
   }
   const std::vector<int> readers = readers_of(s_.nest(), i);
   if (readers.empty() || nodes > kInlineNodes) return false;
   const bool costs = calls_function(it.bodies[0]);
+  if ((reads > 1 || costs) && !(reads_computed && !moves_only(it.bodies[0])) && is_prologue(i)) {
+    it.prologue = true;
+    return false;
+  }
   for (int reader : readers) {
     if (stage(reader).kind == StageKind::kExtern || stage(reader).kind == StageKind::kScan) return false;
     const bool repeats = stage(reader).kind == StageKind::kReduction || stage(reader).elements > it.elements;
@@ -142,6 +178,7 @@ bool Analysis::worth_inlining(int i) {
   }
   if (costs && readers.size() != 1) return false;
   nodes_[i] = nodes;
+  read_count_[i] = reads;
   return true;
 }
 
@@ -168,10 +205,7 @@ void Analysis::describe(int i, const std::vector<ir::Expr>& bodies) {
   Stage& it = stage(i);
   if (it.kind == StageKind::kScan || it.kind == StageKind::kExtern) return;
   it.bodies = bodies;
-  for (const ir::Expr& load : loads_of(bodies)) {
-    it.reads.push_back({s_.nest().find_stage(ir::as<ir::Load>(load)->buffer.id()), load});
-    for (const ir::Expr& at : it.reads.back().at()) it.gathers = it.gathers || ir::has_load(at);
-  }
+  add_reads(s_.nest(), bodies, it);
   for (const ir::Expr& body : bodies) it.expensive = it.expensive || calls_function(body);
   it.operations = static_cast<double>(nodes_of(bodies));
   for (const std::vector<Axis>& axes : {it.data, it.sums})
@@ -189,6 +223,13 @@ void Analysis::find_readers(int i) {
       found.insert(reader);
   }
   stage(i).readers.assign(found.begin(), found.end());
+}
+
+// Whether each iteration of the stage reads an element of its own.
+bool is_read_once(const Stage& stage, const Access& read) {
+  const auto runs = [&](const Axis& axis) { return axis.extent <= 1 || read.uses(axis); };
+  return std::all_of(stage.data.begin(), stage.data.end(), runs) &&
+         std::any_of(stage.sums.begin(), stage.sums.end(), [&](const Axis& axis) { return read.uses(axis); });
 }
 
 // Whether some axis along which `one` runs and `other` stands still repeats the reads of `other`.
@@ -219,6 +260,14 @@ int64_t Access::shared_along(const Axis& axis) const {
   return alone ? 1 : shared;
 }
 
+double touched(const Stage& stage, const Access& read) {
+  double elements = 1;
+  for (const std::vector<Axis>& axes : {stage.data, stage.sums})
+    for (const Axis& axis : axes)
+      if (read.uses(axis)) elements *= static_cast<double>(axis.extent);
+  return elements;
+}
+
 int Graph::find(const std::string& name) const {
   for (size_t i = 0; i < stages.size(); ++i)
     if (stages[i].name == name) return static_cast<int>(i);
@@ -228,20 +277,21 @@ int Graph::find(const std::string& name) const {
 Graph analyse(const std::vector<te::Tensor>& outputs) { return Analysis(outputs).run(); }
 
 std::optional<Product> product_of(const Stage& stage) {
-  if (stage.bodies.size() != 1 || stage.reads.size() != 2 || stage.gathers) return std::nullopt;
+  if (stage.bodies.size() != 1 || stage.reads.size() < 2 || stage.gathers) return std::nullopt;
   const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
   if (!sum || sum->op != ir::ReduceOp::kSum || !!sum->where || !sum->init.empty()) return std::nullopt;
-  ir::Expr source = sum->sources[0];
-  while (const auto* cast = ir::as<ir::Cast>(source)) source = cast->value;
-  const auto* product = ir::as<ir::Binary>(source);
-  if (!product || product->op != ir::BinOp::kMul) return std::nullopt;
-  const std::vector<ir::Expr> a = loads_of({product->a}), b = loads_of({product->b});
-  if (a.size() != 1 || b.size() != 1 || ir::equal(a[0], b[0])) return std::nullopt;
-  const bool in_order = ir::equal(a[0], stage.reads[0].load);
-  const Product found{in_order ? 0 : 1, in_order ? 1 : 0};
-  const Access &left = stage.reads[static_cast<size_t>(found.left)],
-               &right = stage.reads[static_cast<size_t>(found.right)];
-  if (!reused(stage, left, right) || !reused(stage, right, left)) return std::nullopt;
+  if (std::any_of(stage.reads.begin(), stage.reads.end(),
+                  [&](const Access& read) { return is_read_once(stage, read); }))
+    return std::nullopt;
+  std::optional<Product> found;
+  double most = 0;
+  for (size_t l = 0; l < stage.reads.size(); ++l)
+    for (size_t r = l + 1; r < stage.reads.size(); ++r) {
+      const Access &left = stage.reads[l], &right = stage.reads[r];
+      if (!reused(stage, left, right) || !reused(stage, right, left)) continue;
+      const double elements = touched(stage, left) + touched(stage, right);
+      if (elements > most) most = elements, found = Product{static_cast<int>(l), static_cast<int>(r)};
+    }
   return found;
 }
 

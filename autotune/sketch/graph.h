@@ -2,7 +2,8 @@
 //
 // Facts are those after inlining: a pointwise stage whose repetition costs less than a trip through memory is
 // `inlined`, and bodies, reads and readers of the others look through it. A rule may place such a stage itself by
-// making it a member of its group.
+// making it a member of its group. Arithmetic on an operand of a contraction that reads more than one element stays a
+// stage, so that the contraction is seen to have two operands.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ enum class StageKind : uint8_t {
   kInput,        // a placeholder
   kPointwise,    // no reduction: elementwise, broadcasts, gathers, copies, padding
   kReduction,    // any reduction that is no contraction: sums of rows, windows, argmax, matrix times vector
-  kContraction,  // a sum of products of two reads, each of which is used again along an axis of the other
+  kContraction,  // a sum of what is made of two reads, each of which is used again along an axis of the other
   kScan,
   kExtern,
 };
@@ -46,6 +47,7 @@ struct Stage {
   ir::Type type;
   bool output = false;
   bool inlined = false;
+  bool prologue = false;         // pointwise: arithmetic on several reads whose result a contraction multiplies
   bool param = false;            // an input that may be packed ahead
   std::vector<int64_t> shape;    // of the outputs
   std::vector<Axis> data, sums;  // data axes (an input has none), reduction axes
@@ -78,8 +80,11 @@ struct Graph {
 // REQUIRES: extents are known.
 Graph analyse(const std::vector<te::Tensor>& outputs);
 
-// Of a sum of products of two reads.
+// Of a sum of products of two reads, or of anything else made from two of them and from reads that are used again as
+// well: te.sum((a[i, k] - m[k]) * b[k, j]), te.sum(te.abs(a[i, k] - b[j, k])).
 std::optional<Product> product_of(const Stage&);
+// Elements that the read brings while the stage runs.
+double touched(const Stage&, const Access&);
 // Whether `reader` has no reduction and reads `stage` only where it writes itself: same axes, same order.
 bool reads_in_place(const Graph&, int reader, int stage);
 // How far a step along the axis moves the read's last subscript, when no other subscript moves: 0 for none that is

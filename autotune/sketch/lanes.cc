@@ -18,14 +18,6 @@ std::vector<std::string> loops(const schedule::Schedule& s, const std::string& s
   return names;
 }
 
-double touched(const Stage& stage, const Access& read) {
-  double elements = 1;
-  for (const std::vector<Axis>& axes : {stage.data, stage.sums})
-    for (const Axis& axis : axes)
-      if (read.uses(axis)) elements *= static_cast<double>(axis.extent);
-  return elements;
-}
-
 }  // namespace
 
 std::vector<std::string> data_loops(const schedule::Schedule& s, const std::string& stage) {

@@ -32,6 +32,16 @@ void take(const autotune::Space& space, const std::string& choice, autotune::Dig
   throw std::runtime_error("no knob " + choice.substr(0, equals) + " has the value " + choice.substr(equals + 1));
 }
 
+// Of a stock operator, or of the expression on the lines that are about nothing else.
+std::vector<te::Tensor> arguments_of(const std::string& arguments, const std::vector<Line>& lines) {
+  if (arguments != "te") return make_kernel(arguments).args;
+  std::vector<Line> expression;
+  for (const Line& line : lines)
+    if (!line.text.starts_with("space:") && !line.text.starts_with("target:") && !line.text.starts_with("take:"))
+      expression.push_back(line);
+  return te_arguments(expression);
+}
+
 }  // namespace
 
 std::string run_space(const std::string& arguments, const std::vector<Line>& lines) {
@@ -39,7 +49,7 @@ std::string run_space(const std::string& arguments, const std::vector<Line>& lin
   for (const Line& line : lines)
     if (line.text.starts_with("target:")) target = rest_of(line.text, "target:");
   try {
-    const autotune::Task task(make_kernel(arguments).args, Target::parse(target).value_or_throw());
+    const autotune::Task task(arguments_of(arguments, lines), Target::parse(target).value_or_throw());
     autotune::Digits digits(task.space().knobs().size(), 0);
     for (const Line& line : lines)
       if (line.text.starts_with("take:")) take(task.space(), rest_of(line.text, "take:"), digits);

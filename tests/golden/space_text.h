@@ -1,4 +1,5 @@
-// Automatic spaces as text, for golden tests: `space: dense, M=128, N=768, K=768` on the first line.
+// Automatic spaces as text, for golden tests: `space: dense, M=128, N=768, K=768` on the first line, or `space: te` and
+// the expression on the next ones (te_text.h).
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace tw::golden {
 
-// The knobs of a stock operator's space, and one candidate as Python; or the error. Further lines: `target: ...`, and
+// The knobs of the space, and one candidate as Python; or the error. Further lines: `target: ...`, and
 // `take: dense.tile=[6,64]`, the value of a knob in the candidate, which is the first one elsewhere.
 std::string run_space(const std::string& arguments, const std::vector<Line>& lines);
 

@@ -66,6 +66,11 @@ class Script {
     for (const std::string& definition : split_list(text, ';')) define(line, definition);
   }
 
+  std::vector<te::Tensor> declared() {
+    schedule();
+    return arguments();
+  }
+
   std::string result() {
     schedule();
     const std::string show = settings_["show"];
@@ -296,6 +301,12 @@ class Script {
 };
 
 }  // namespace
+
+std::vector<te::Tensor> te_arguments(const std::vector<Line>& lines) {
+  Script script("");
+  for (const Line& line : lines) script.line(line);
+  return script.declared();
+}
 
 std::string run_te(const std::string& file, const std::vector<Line>& lines) {
   try {

@@ -25,6 +25,8 @@
 #include <string>
 #include <vector>
 
+#include "tensorwright/te.h"
+
 namespace tw::golden {
 
 struct Line {
@@ -35,5 +37,8 @@ struct Line {
 // What the text shows, or the error that it ends in. `file` stands in the errors. Throws std::runtime_error when the
 // text itself is malformed.
 std::string run_te(const std::string& file, const std::vector<Line>& lines);
+
+// The arguments of a text without Steps.
+std::vector<te::Tensor> te_arguments(const std::vector<Line>& lines);
 
 }  // namespace tw::golden

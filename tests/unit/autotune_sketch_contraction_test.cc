@@ -4,6 +4,8 @@
 #include <map>
 
 #include "autotune/sketch/sketch.h"
+#include "schedule/loop_nest.h"
+#include "tensorwright/build.h"
 #include "tensorwright/ops.h"
 #include "tests/unit/autotune_sketch_cases.h"
 
@@ -31,6 +33,116 @@ TEST(SketchContraction, PaddingAndEpilogueBelongToOneGroup) {
   EXPECT_EQ(claims(matmul(9, 21, 4500)), Groups{"split_sum: C"});
 }
 
+constexpr int kCandidates = 60;  // of each expression; the fuzzer draws thousands of others
+
+void expect_right(const Args& args, int candidates = kCandidates) {
+  const Sampled sampled = sample(args, candidates);
+  EXPECT_TRUE(sampled.wrong.empty()) << sampled.wrong.size() << " are wrong, as " << sampled.wrong[0];
+  EXPECT_LE(sampled.refused, fewer(candidates) / 4) << sampled.refusals[0];
+}
+
+constexpr int kFew = 16;
+
+// A @ B in which an operand is made of an input and of a vector.
+struct Prologue {
+  const char* of = "A";       // or B, or both
+  bool transposed = false;    // B[j, k]
+  bool costs = false;         // exp of the input
+  bool twice = false;         // what is made of A is multiplied with itself
+  bool concatenated = false;  // two inputs side by side
+};
+
+Args with_prologue(int m, int n, int k, const Prologue& p) {
+  const bool left = std::string(p.of) != "B", right = std::string(p.of) != "A";
+  const std::vector<Expr> shape = p.transposed ? std::vector<Expr>{n, k} : std::vector<Expr>{k, n};
+  const Tensor A = te::placeholder({m, k}, "float32", "A"), B = te::placeholder(shape, "float32", "B"),
+               S = te::placeholder({k}, "float32", "S"), Z = te::placeholder({m, 3}, "float32", "Z");
+  const auto made_left = [&](Var i, Var c) {
+    if (p.concatenated) return te::if_then_else(Expr(c) < Expr(k - 3), A(i, c), Z(Expr(i), Expr(c) - Expr(k - 3)));
+    return p.costs ? te::exp(A(i, c) * zero()) * S(c) : A(i, c) * S(c) + A(i, c);
+  };
+  const Tensor P = left ? te::compute({m, k}, made_left, "P") : A;
+  const Tensor Q =
+      right ? te::compute(shape, [&](Var r, Var c) { return B(r, c) * S(p.transposed ? c : r) - B(r, c); }, "Q") : B;
+  const te::IterVar kk = te::reduce_axis(0, k, "k");
+  const Tensor C = te::compute(
+      {m, p.twice ? m : n},
+      [&](Var i, Var j) {
+        if (p.twice) return te::sum(P(i, kk) * P(j, kk), {kk});
+        return te::sum(P(i, kk) * (p.transposed ? Q(j, kk) : Q(kk, j)), {kk});
+      },
+      "C");
+  Args args = {A};
+  if (!p.twice) args.push_back(B);
+  if (p.concatenated) args.push_back(Z);
+  if (!p.concatenated || right) args.push_back(S);
+  args.push_back(C);
+  return args;
+}
+
+TEST(SketchContraction, ArithmeticOnAnOperandBelongsToTheGroup) {
+  using Groups = std::vector<std::string>;
+  EXPECT_EQ(claims(with_prologue(40, 48, 24, {})), Groups{"contraction: P C"});
+  EXPECT_EQ(claims(with_prologue(40, 48, 24, {.of = "B"})), Groups{"contraction: Q C"});
+  EXPECT_EQ(claims(with_prologue(40, 48, 24, {.of = "both", .transposed = true})), Groups{"contraction: P Q C"});
+  EXPECT_EQ(claims(with_prologue(40, 48, 24, {.costs = true})), Groups{"contraction: P C"});
+  EXPECT_EQ(claims(with_prologue(40, 48, 24, {.concatenated = true})), Groups{"contraction: P C"});
+  EXPECT_EQ(claims(with_prologue(40, 48, 24, {.twice = true})), (Groups{"pointwise: P", "contraction: C"}));
+}
+
+TEST(SketchContraction, PrologueOfTheBroadcastOperand) { expect_right(with_prologue(37, 75, 41, {}), kFew); }
+TEST(SketchContraction, PrologueOfTheVectors) { expect_right(with_prologue(37, 75, 41, {.of = "B"}), kFew); }
+TEST(SketchContraction, PrologueOfVectorsThatLieApart) {
+  expect_right(with_prologue(37, 75, 41, {.of = "B", .transposed = true}), kFew);
+}
+TEST(SketchContraction, ProloguesOfBothOperands) { expect_right(with_prologue(37, 75, 41, {.of = "both"}), kFew); }
+TEST(SketchContraction, ProloguesOfLongSumsInBlocks) {
+  expect_right(with_prologue(23, 67, 1537, {.of = "both"}), kFew);
+}
+TEST(SketchContraction, PrologueThatCosts) { expect_right(with_prologue(37, 75, 41, {.costs = true}), kFew); }
+TEST(SketchContraction, PrologueThatJoinsTwoInputs) {
+  expect_right(with_prologue(37, 75, 41, {.concatenated = true}), kFew);
+}
+TEST(SketchContraction, PrologueThatIsBothOperands) { expect_right(with_prologue(37, 75, 41, {.twice = true}), kFew); }
+
+// A sum of f(A[i, k], S[k], B[j, k]).
+template <class F>
+Args summed(int m, int n, int k, const F& f) {
+  const Tensor A = te::placeholder({m, k}, "float32", "A"), B = te::placeholder({n, k}, "float32", "B"),
+               S = te::placeholder({k}, "float32", "S");
+  const te::IterVar kk = te::reduce_axis(0, k, "k");
+  const Tensor C = te::compute({m, n}, [&](Var i, Var j) { return te::sum(f(A(i, kk), S(kk), B(j, kk)), {kk}); }, "C");
+  return {A, B, S, C};
+}
+
+TEST(SketchContraction, ArithmeticInsideASumLeavesItAContraction) {
+  const auto scaled = [](const Expr& a, const Expr& s, const Expr& b) { return a * s * b; };
+  const auto centred = [](const Expr& a, const Expr& s, const Expr& b) { return (a - s) * b; };
+  const auto distance = [](const Expr& a, const Expr& s, const Expr& b) { return te::abs(a - b) * s; };
+  for (const Args& args : {summed(37, 75, 41, scaled), summed(37, 75, 41, centred), summed(37, 75, 41, distance)}) {
+    EXPECT_EQ(claims(args), std::vector<std::string>{"contraction: C"});
+    expect_right(args, kFew);
+  }
+}
+
+TEST(SketchContraction, AReadOfEachTermIsNoOperand) {
+  const Tensor A = te::placeholder({40, 24}, "float32", "A"), B = te::placeholder({24, 48}, "float32", "B"),
+               M = te::placeholder({40, 48, 24}, "float32", "M");
+  const te::IterVar k = te::reduce_axis(0, 24, "k");
+  const Tensor C =
+      te::compute({40, 48}, [&](Var i, Var j) { return te::sum(A(i, k) * B(k, j) * M(i, j, k), {k}); }, "C");
+  EXPECT_NE(claims({C}), std::vector<std::string>{"contraction: C"});
+}
+
+// Rows of B a power of two apart share few sets of the caches.
+TEST(SketchContraction, ProductsOfPowersOfTwoPackByDefault) {
+  for (const char* target : {"llvm -mcpu=znver4", "llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64-v4"})
+    for (int n : {1024, 2048}) {
+      const schedule::Schedule s = default_schedule({matmul(n, n, n).back()}, Target::parse(target).value_or_throw());
+      EXPECT_GE(s.nest().find_stage("B.global"), 0) << target << ", " << n;
+    }
+}
+
 TEST(SketchContraction, TwoLayersAreTwoGroups) {
   const Args first = dense(16, 24, 32);
   const Tensor W = te::placeholder({24, 40}, "float32", "W"), H = first.back();
@@ -55,14 +167,6 @@ TEST(SketchContraction, TasksThatHaveNoSpaceAreRefused) {
   const Tensor V = te::placeholder({te::var("n")}, "float32", "V");
   const Tensor B = te::compute({te::Expr(V.shape()[0])}, [&](Var i) { return V(i) + V(i); }, "B");
   expect_refused({V, B}, "a tensor expression must have known extents to be tuned; one of V is n");
-}
-
-constexpr int kCandidates = 60;  // of each expression; the fuzzer draws thousands of others
-
-void expect_right(const Args& args) {
-  const Sampled sampled = sample(args, kCandidates);
-  EXPECT_TRUE(sampled.wrong.empty()) << sampled.wrong.size() << " are wrong, as " << sampled.wrong[0];
-  EXPECT_LT(sampled.refused, fewer(kCandidates) / 4) << sampled.refusals[0];
 }
 
 TEST(SketchContraction, MatmulOfOddSizes) { expect_right(matmul(37, 75, 41)); }

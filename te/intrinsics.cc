@@ -156,6 +156,7 @@ Expr power(Expr a, Expr b) {
   refuse_storage("power", a);
   if (a.type().is_bool())
     refuse(ErrorKind::kDType, "power: expected numbers, not bool", {"e.astype(\"int32\") converts"});
+  if (const auto* exponent = ir::as<ir::FloatImm>(b); exponent && exponent->value == 2) return a * a;
   return ir::call(Fn::kPow, {std::move(a), std::move(b)});
 }
 

@@ -61,7 +61,11 @@ uint32_t read_midr() {
     uint64_t midr = 0;
     if (file >> std::hex >> midr) highest = std::max(highest, static_cast<uint32_t>(midr));
   }
-  return highest;
+  constexpr uint64_t kSystemAnswersReads = 1 << 11;  // HWCAP_CPUID
+  if (highest != 0 || !(getauxval(AT_HWCAP) & kSystemAnswersReads)) return highest;
+  uint64_t midr;  // where there is no /sys, that of the core that we are on
+  asm("mrs %0, MIDR_EL1" : "=r"(midr));
+  return static_cast<uint32_t>(midr);
 }
 
 HwcapRecord read_host() { return {getauxval(AT_HWCAP), getauxval(AT_HWCAP2), read_midr()}; }

@@ -68,8 +68,8 @@ const Model kModels[] = {
     {"znver1",          "x86-64-v3",       "sse4a"},
     {"znver2",          "znver1",          ""},
     {"znver3",          "znver2",          ""},
-    {"znver4",          "znver3",          "avx512bf16 avx512bitalg avx512cd avx512dq avx512ifma avx512vbmi avx512vbmi2 "
-                                           "avx512vl avx512vnni avx512vpopcntdq gfni"},
+    {"znver4",          "znver3",          "avx512bf16 avx512bitalg avx512cd avx512dq avx512ifma avx512vbmi "
+                                           "avx512vbmi2 avx512vl avx512vnni avx512vpopcntdq gfni"},
     {"znver5",          "znver4",          "avx512vp2intersect avxvnni"},
 };
 

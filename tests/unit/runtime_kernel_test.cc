@@ -181,5 +181,26 @@ TEST(Load, RefusesAnotherAbi) {
   EXPECT_NE(message([&] { load(compile_c(folder, source)); }).find("version 99 of the kernel ABI"), std::string::npos);
 }
 
+// In a process without a code generator the target's text means nothing; the list of features says it all.
+TEST(Load, RefusesWhatTheCpuDoesNotHave) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "skipped: the names are of x86-64";
+#endif
+  const Folder folder;
+  const auto needing = [&](const std::string& name, const std::string& features) {
+    std::string source = vector_kernel(name, 8, "");
+    const std::string none = "\"llvm -mcpu=x86-64\", \"\"";
+    source.replace(source.find(none), none.size(), "\"llvm -mcpu=cpu-of-next-year\", \"" + features + "\"");
+    return compile_c(folder, source, name);
+  };
+  const std::string refused = message([&] { load(needing("later", "avx10.9,rtm,cldemote,amx-avx512")); });
+  EXPECT_NE(refused.find("was built for llvm -mcpu=cpu-of-next-year"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("this CPU does not have avx10.9, amx-avx512"), std::string::npos) << refused;
+  // What objects of earlier releases list beside what code uses.
+  load(needing("earlier",
+               "64bit,adx,aes,clflushopt,clwb,clzero,cmov,crc32,cx16,cx8,evex512,fsgsbase,fsrm,fxsr,invpcid,mmx,nopl,"
+               "pclmul,pku,prfchw,rdpid,rdrnd,rdseed,sahf,sha,shstk,vaes,vpclmulqdq,x87,xsave,xsavec,xsaveopt,xsaves"));
+}
+
 }  // namespace
 }  // namespace tw::runtime

@@ -12,7 +12,9 @@
 namespace tw::schedule {
 
 std::pair<Extent, Extent> split_extents(const Extent& n, const SplitRelation& split) {
-  const Extent inner = split.parts ? ceil_div(n, split.parts) : Extent(split.factor);
+  Extent inner = split.parts ? ceil_div(n, split.parts) : Extent(split.factor);
+  const bool lanes_past_the_end = split.tail == Tail::kPad || split.tail == Tail::kMask;
+  if (!lanes_past_the_end && n.known() && n.value() > 0 && inner.known()) inner = std::min(inner.value(), n.value());
   const bool all_parts = split.parts && !n.known();
   return {all_parts ? Extent(split.parts) : ceil_div(n, inner), inner};
 }
@@ -29,6 +31,7 @@ bool is_shifted(const StageNest& stage, const StageBounds& bounds, const SplitRe
 
 std::vector<ir::Expr> edges(const StageNest& stage, const StageBounds& bounds, AxisId axis) {
   const Extent& extent = stage.axes[axis].extent;
+  if (!bounds.inside.empty() && bounds.inside[axis]) return {};
   if (is_padded(stage, axis) || (ir::is_int(bounds.lo[axis], 0) && bounds.extent[axis] == extent)) return {};
   return {bounds.index[axis] >= ir::Expr(0), bounds.index[axis] < extent.expr()};
 }
@@ -95,6 +98,25 @@ void derive_values(const StageNest& stage, StageBounds& bounds, const ir::Bounds
   }
 }
 
+// What turns, is padded or replaced by an intrinsic is computed as a whole region.
+bool computed_in_part(const StageNest& stage, AxisId axis) {
+  return stage.rolling == kNone && stage.double_buffered == kNone && !stage.tensorized.intrin &&
+         !is_padded(stage, axis);
+}
+
+void take_region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i, StageBounds& bounds) {
+  const StageNest& stage = nest.stage(i);
+  Region region{bounds.lo, {bounds.extent.begin(), bounds.extent.begin() + stage.data_rank}, {}, {}, {}};
+  infer_region(nest, placed, all, i, region);
+  std::copy(region.extent.begin(), region.extent.end(), bounds.extent.begin());
+  for (AxisId d = 0; d < stage.data_rank; ++d)
+    if (!computed_in_part(stage, d)) region.needed[d] = {};
+  bounds.lo = std::move(region.lo);
+  bounds.needed = std::move(region.needed);
+  bounds.inside = std::move(region.inside);
+  bounds.unbounded = std::move(region.unbounded);
+}
+
 std::vector<ir::Expr> facts_about(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
   std::vector<ir::Expr> facts;
   auto open = static_cast<int>(nest.stage(i).leaves.size());
@@ -125,10 +147,11 @@ NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
     for (int axis = 0; axis < stage.data_rank + stage.reduce_rank; ++axis)
       bounds.extent[axis] = stage.axes[axis].extent;
     bounds.lo.assign(stage.data_rank, 0);
-    if (placed.parent[i] != kNone) infer_region(nest, placed, all, i, bounds.lo, bounds.extent);
+    if (placed.parent[i] != kNone) take_region(nest, placed, all, i, bounds);
     if (int scan = placed.scan[i]; scan != kNone) {  // its own time only: later states are not there yet
       bounds.lo[0] = all.stages[scan].value[0];
       bounds.extent[0] = 1;
+      if (!bounds.needed.empty()) bounds.needed[0] = {}, bounds.inside[0] = 0;
     }
     round_up(stage, bounds);
     derive_extents(stage, bounds);

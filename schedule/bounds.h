@@ -15,9 +15,33 @@
 
 namespace tw::schedule {
 
+// What of a dimension of the region this iteration reads, in terms of the loops outside of the stage; empty: as far as
+// the region goes.
+struct Needed {
+  ir::Expr from, to;
+};
+
+// A dimension that is computed whole since a subscript has no bound.
+struct Unbounded {
+  AxisId axis = kNone;
+  int reader = kNone;
+  ir::Expr subscript;  // as the reader's definition has it
+};
+
+struct Region {
+  std::vector<ir::Expr> lo;  // per data axis
+  std::vector<Extent> extent;
+  std::vector<Needed> needed;
+  std::vector<char> inside;  // the one element there is read whenever it is computed, so it is one of the stage
+  std::vector<Unbounded> unbounded;
+};
+
 struct StageBounds {
-  std::vector<ir::Expr> lo;     // per data axis: where the region begins, in terms of the loops outside of the stage
-  std::vector<Extent> extent;   // per axis, over the region
+  std::vector<ir::Expr> lo;    // per data axis: where the region begins, in terms of the loops outside of the stage
+  std::vector<Extent> extent;  // per axis, over the region
+  std::vector<Needed> needed;  // per data axis; empty: all that the region holds
+  std::vector<char> inside;    // per data axis: as Region has it; empty: nothing is known
+  std::vector<Unbounded> unbounded;
   std::vector<ir::Var> loop;    // per axis: the variable of its loop; empty unless a leaf of an extent other than 1
   std::vector<ir::Expr> value;  // per axis: its value in terms of loop variables; of root axes counted from lo
   std::vector<ir::Expr> index;  // per root axis: its value in the stage's definition
@@ -44,8 +68,7 @@ bool is_uneven(const StageBounds&, const SplitRelation&);
 // there or the region is the stage itself.
 std::vector<ir::Expr> edges(const StageNest&, const StageBounds&, AxisId axis);
 
-// The required region of an attached stage, from its readers' bounds.
-void infer_region(const LoopNest&, const Placement&, const NestBounds&, int stage, std::vector<ir::Expr>& lo,
-                  std::vector<Extent>& extent);
+// The required region of an attached stage, from its readers' bounds; comes in as the whole stage.
+void infer_region(const LoopNest&, const Placement&, const NestBounds&, int stage, Region&);
 
 }  // namespace tw::schedule

@@ -118,6 +118,11 @@ class Emitter {
     }
     for (AxisId d = 0; d < stage.nest.data_rank; ++d)
       for (const ir::Expr& edge : edges(stage.nest, stage.bounds, d)) add_condition(stage, edge, true);
+    for (size_t d = 0; d < stage.bounds.needed.size(); ++d) {
+      const Needed& part = stage.bounds.needed[d];
+      if (part.from) add_condition(stage, stage.bounds.index[d] >= part.from, true);
+      if (part.to) add_condition(stage, stage.bounds.index[d] <= part.to, true);
+    }
     if (int scan = placed_.scan[stage.id]; scan != kNone)  // what depends on a state begins after the given states
       add_condition(stage, stage.bounds.index[0] >= te::first_time(*nest_.stage(scan).op->scan()), true);
     if (const Slide& slide = kept_.slide(stage.id); slide.kind == SlideKind::kRolling)

@@ -5,6 +5,7 @@
 
 #include "schedule/print.h"
 #include "schedule/traffic.h"
+#include "schedule/unbounded.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::schedule {
@@ -126,6 +127,7 @@ const char* to_string(Level level) {
 Explanation explain(const Schedule& schedule, const Machine& machine) {
   return support::with_deep_stack([&] {
     Explanation all{machine, false, {}};
+    const auto unbounded = unbounded_notes(schedule.nest(), schedule.steps());
     for (const StageView& view : view_stages(schedule.nest())) {
       const StageNest& stage = schedule.nest().stage(view.stage);
       for (const Axis& axis : stage.axes) all.assumed |= !axis.extent.known();
@@ -133,6 +135,7 @@ Explanation explain(const Schedule& schedule, const Machine& machine) {
       boxes.accesses = distinct(view.accesses);
       NestExplanation& nest = all.nests.emplace_back();
       nest.headline = headline(schedule.nest(), stage);
+      nest.unbounded = unbounded[static_cast<size_t>(view.stage)];
       nest.runs = view.enclosing;
       nest.waste = view.waste;
       nest.loops = explain_loops(stage, view, boxes, machine);

@@ -40,7 +40,8 @@ struct LoopExplanation {
 };
 
 struct NestExplanation {
-  std::string headline;  // "P: computed float32[8, 8], at C's loop i.o"
+  std::string headline;                // "P: computed float32[8, 8], at C's loop i.o"
+  std::vector<std::string> unbounded;  // dimensions that are computed whole there, and why
   std::vector<LoopExplanation> loops;
   double runs = 1;        // how often the loops run: iterations of the loops around the place
   double operations = 0;  // arithmetic, of all runs

@@ -67,7 +67,9 @@ std::string line(const std::string& title, const std::vector<std::string>& parts
 }
 
 std::string nest_text(const NestExplanation& nest) {
-  std::string out = nest.headline + "\n" + (nest.loops.empty() ? "" : loops_text(nest));
+  std::string out = nest.headline + "\n";
+  for (const std::string& note : nest.unbounded) out += "  computes " + note + "\n";
+  out += (nest.loops.empty() ? "" : loops_text(nest));
   std::vector<std::string> work{counted(nest.operations, "operation"), counted(nest.runs, "run"),
                                 "on " + counted(nest.cores, "core")};
   if (nest.chains > 0) work.push_back(counted(nest.chains, "sum") + " side by side");

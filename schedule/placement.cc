@@ -3,8 +3,8 @@
 
 #include <unordered_map>
 
+#include "schedule/narrow.h"
 #include "schedule/refuse.h"
-#include "src/ir/walk.h"
 
 namespace tw::schedule {
 
@@ -24,10 +24,9 @@ Reads reads_of(const LoopNest& nest, const std::vector<std::vector<ir::Expr>>& b
   Reads reads(nest.size());
   for (int i = 0; i < nest.size(); ++i)
     for (const ir::Expr& body : bodies[i])
-      ir::walk(body, [&](const ir::Expr& e) {
-        if (const auto* load = ir::as<ir::Load>(e)) reads[i].push_back({stage_of.at(load->buffer.id()), e});
-        return true;
-      });
+      for (GuardedLoad& found : guarded_loads(body))
+        reads[i].push_back(
+            {stage_of.at(ir::as<ir::Load>(found.load)->buffer.id()), found.load, std::move(found.holds)});
   return reads;
 }
 

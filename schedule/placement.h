@@ -10,6 +10,8 @@ namespace tw::schedule {
 struct Read {
   int source;  // stage
   ir::Expr load;
+  std::vector<ir::Expr>
+      holds;  // none of these is negative where the definition uses what it reads; empty: it always does
 };
 
 struct Placement {

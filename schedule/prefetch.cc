@@ -76,18 +76,18 @@ ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBound
         ir::min(ir::Expr(var) + ir::Expr(site.offset), all.stages[site.stage].extent[leaf].expr() - ir::Expr(1));
   std::vector<ir::Stmt> fetches;
   for (const ir::Buffer& buffer : from) {
-    std::vector<ir::Expr> lo(buffer.rank(), 0), at;
-    std::vector<Extent> extent;
-    for (const ir::Expr& dimension : buffer.shape()) extent.emplace_back(dimension);
-    infer_region(nest, there, all, site.source, lo, extent);
+    std::vector<ir::Expr> at;
+    Region region{std::vector<ir::Expr>(buffer.rank(), 0), {}, {}, {}, {}};
+    for (const ir::Expr& dimension : buffer.shape()) region.extent.emplace_back(dimension);
+    infer_region(nest, there, all, site.source, region);
     std::vector<std::pair<ir::Var, ir::Expr>> loops;
     ir::Bounds ranges = all.ranges;
     for (size_t d = 0; d < buffer.rank(); ++d) {
       const bool last = d + 1 == buffer.rank();
       const int64_t line = last ? std::max<int64_t>(kLineBytes / buffer.element().bytes(), 1) : 1;
       ir::Var step("p" + std::to_string(d));
-      loops.emplace_back(step, ceil_div(extent[d], line).expr());
-      ir::Expr value = ir::substitute(lo[d], ahead) + ir::Expr(step) * ir::Expr(line);
+      loops.emplace_back(step, ceil_div(region.extent[d], line).expr());
+      ir::Expr value = ir::substitute(region.lo[d], ahead) + ir::Expr(step) * ir::Expr(line);
       ranges[step.id()] = {0, ir::interval_of(loops.back().second - ir::Expr(1), all.ranges).hi};
       at.push_back(ir::simplify(ir::max(ir::min(value, buffer.shape()[d] - ir::Expr(1)), ir::Expr(0)), ranges));
     }

@@ -10,6 +10,7 @@
 
 #include "schedule/layout.h"
 #include "schedule/refuse.h"
+#include "schedule/unbounded.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "te/intrin_names.h"
@@ -93,7 +94,8 @@ std::string layout_text(const StageNest& stage) {
 
 class Printer {
  public:
-  explicit Printer(const LoopNest& nest) : nest_(nest), attached_(nest.size()) {
+  Printer(const LoopNest& nest, const std::vector<Step>& steps)
+      : nest_(nest), attached_(nest.size()), unbounded_(unbounded_notes(nest, steps)) {
     for (int i = 0; i < nest.size(); ++i) {
       const Attach& attach = nest.stage(i).attach;
       int parent = attach.kind == AttachKind::kAt ? nest.find_stage(attach.stage) : kNone;
@@ -119,6 +121,7 @@ class Printer {
       return line(indent, stage.name + ": placeholder" + shape_text(stage) + layout_text(stage));
     if (stage.attach.kind == AttachKind::kInline) return line(indent, stage.name + ": inlined");
     line(indent, headline(nest_, stage));
+    for (const std::string& note : unbounded_[i]) line(indent + 1, "# " + note);
     for (const Relation& relation : stage.relations) line(indent + 1, "# " + relation_text(stage, relation));
     for (size_t level = 0; level < stage.leaves.size(); ++level) {
       line(indent + 1 + static_cast<int>(level), loop(stage, stage.leaves[level]));
@@ -158,6 +161,7 @@ class Printer {
   const LoopNest& nest_;
   std::vector<std::vector<int>> attached_;  // stages inside each stage's loops
   std::vector<int> roots_;
+  std::vector<std::vector<std::string>> unbounded_;  // notes on each stage
   std::string out_;
 };
 
@@ -183,7 +187,7 @@ std::string headline(const LoopNest& nest, const StageNest& stage) {
 }
 
 std::string to_string(const Schedule& schedule) {
-  return support::with_deep_stack([&] { return Printer(schedule.nest()).run(); });
+  return support::with_deep_stack([&] { return Printer(schedule.nest(), schedule.steps()).run(); });
 }
 
 }  // namespace tw::schedule

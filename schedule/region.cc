@@ -1,14 +1,18 @@
 // The region of an attached stage that is read during one iteration of the loop at which it stands.
 //
 // Loops at and outside of that loop stand still; those inside run. Per reader: the part of each of its axes that runs
-// is found through its splits and fuses, subscripts become intervals over it, and the union over all reads is a box. A
-// box whose size isn't a number becomes the whole dimension.
+// is found through its splits and fuses, subscripts become intervals over it, and the union over all reads is a box.
+// Its size is a number, or an expression over the variables of extents; where it is another one in each iteration, the
+// box is as large as it becomes, and `needed` leaves out what this iteration does not read. So do conditions under
+// which the definition reads the stage. What has no such bound is computed whole.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
-#include "schedule/bounds.h"
+#include "schedule/narrow.h"
+#include "schedule/pad.h"
+#include "schedule/sliding.h"
+#include "schedule/spans.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -18,135 +22,77 @@ namespace {
 
 using Running = std::unordered_map<uint64_t, ir::Expr>;
 
-// base .. base + count - 1
-struct Span {
-  ir::Expr base;
-  Extent count = 1;
+// The reader's loops: what its axes are, and how far those of their parts that run go.
+struct Reading {
+  int reader;
+  ir::Substitution index;
+  Running now, most;  // in this iteration of what stands still; in any
+  bool steady = true;
+  bool stands = false;          // see stands()
+  std::vector<ir::Expr> holds;  // not negative where the reader is computed
 };
 
-class Spans {
- public:
-  // The leaves up to `fixed` (their position) stand still.
-  Spans(const StageNest& stage, const StageBounds& bounds, int fixed, const ir::Bounds& ranges)
-      : stage_(stage), bounds_(bounds), ranges_(ranges), spans_(stage.axes.size()) {
-    for (size_t position = 0; position < stage.leaves.size(); ++position) {
-      AxisId leaf = stage.leaves[position];
-      bool stands = static_cast<int>(position) <= fixed;
-      spans_[leaf] = stands ? Span{bounds.value[leaf], 1} : Span{0, bounds.extent[leaf]};
-    }
-    for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
-      if (const auto* split = std::get_if<SplitRelation>(&*relation)) {
-        join(*split);
-      } else {
-        part(std::get<FuseRelation>(*relation));
-      }
-    }
-  }
-
-  const Span& of(AxisId axis) const { return spans_[axis]; }
-
- private:
-  bool full(AxisId axis) const {
-    return ir::is_int(spans_[axis].base, 0) && spans_[axis].count == bounds_.extent[axis];
-  }
-  ir::Expr simple(const ir::Expr& e) const { return ir::simplify(e, ranges_); }
-
-  // The smaller of two sizes where both are known, else the one that may be less than the whole.
-  static Extent at_most(const Extent& part, const Extent& whole) {
-    return part.known() && whole.known() ? Extent(std::min(part.value(), whole.value())) : part;
-  }
-
-  void join(const SplitRelation& split) {
-    const Extent &n = bounds_.extent[split.parent], &factor = bounds_.extent[split.inner];
-    const Span &outer = spans_[split.outer], &inner = spans_[split.inner];
-    if (full(split.outer) && full(split.inner)) {
-      spans_[split.parent] = {0, n};
-      return;
-    }
-    ir::Expr base = outer.base * factor.expr();
-    if (is_shifted(stage_, bounds_, split)) base = ir::min(base, n.expr() - factor.expr());
-    const Extent parts = (outer.count + Extent(-1)) * factor + inner.count;
-    Span joined{simple(base + inner.base), at_most(parts, n)};
-    if (auto start = ir::as_int(joined.base); start && n.known())
-      joined.count = at_most(joined.count, n.value() - *start);
-    spans_[split.parent] = joined;
-  }
-
-  void part(const FuseRelation& fuse) {
-    const Span& fused = spans_[fuse.fused];
-    const Extent &rows = bounds_.extent[fuse.outer], &columns = bounds_.extent[fuse.inner];
-    const ir::Expr inner = columns == 0 ? 1 : columns.expr();
-    ir::Expr quotient = simple(ir::floordiv(fused.base, inner)), remainder = simple(ir::floormod(fused.base, inner));
-    if (full(fuse.fused)) {
-      spans_[fuse.outer] = {0, rows};
-      spans_[fuse.inner] = {0, columns};
-    } else if (fused.count == 1) {
-      spans_[fuse.outer] = {quotient, 1};
-      spans_[fuse.inner] = {remainder, 1};
-    } else if (rows.known() && columns.known() && fused.count.known()) {
-      part_of_known(fuse, quotient, remainder);
-    } else {
-      spans_[fuse.outer] = {0, rows};
-      spans_[fuse.inner] = {0, columns};
-    }
-  }
-
-  void part_of_known(const FuseRelation& fuse, const ir::Expr& quotient, const ir::Expr& remainder) {
-    const Span& fused = spans_[fuse.fused];
-    const Extent &rows = bounds_.extent[fuse.outer], &columns = bounds_.extent[fuse.inner];
-    const int64_t inner = std::max<int64_t>(columns.value(), 1), count = fused.count.value();
-    auto aligned = [&](int64_t to) { return to > 0 && ir::is_int(simple(ir::floormod(fused.base, ir::Expr(to))), 0); };
-    if (inner % std::max<int64_t>(count, 1) == 0 && aligned(count)) {
-      spans_[fuse.outer] = {quotient, 1};
-      spans_[fuse.inner] = {remainder, count};
-    } else {
-      bool whole_rows = count % inner == 0 && aligned(inner);
-      int64_t touched = whole_rows ? count / inner : (count + inner - 2) / inner + 1;
-      spans_[fuse.outer] = {quotient, at_most(touched, rows)};
-      spans_[fuse.inner] = {0, columns};
-    }
-  }
-
-  const StageNest& stage_;
-  const StageBounds& bounds_;
-  const ir::Bounds& ranges_;
-  std::vector<Span> spans_;
-};
-
+// Of one dimension: the box lo..hi, and what of it is read in this iteration; empty: all of it.
 struct Ends {
   ir::Expr lo, hi;
+  ir::Expr from, to;
+  bool moving = false;  // as far from lo as another part of the axis runs in each iteration
 };
 
-class Region {
+class Inference {
  public:
-  Region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage, size_t rank)
-      : nest_(nest), placed_(placed), all_(all), stage_(stage), ends_(rank), known_(ends_.size(), true) {}
+  Inference(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage, Region& region)
+      : nest_(nest), placed_(placed), all_(all), stage_(stage), region_(region), ends_(region.lo.size()) {
+    for (const StageBounds& bounds : all.stages)
+      for (size_t axis = 0; axis < bounds.loop.size(); ++axis)
+        if (bounds.loop[axis]) loops_[bounds.loop[axis].id()] = bounds.extent[axis].expr();
+  }
 
-  void infer(std::vector<ir::Expr>& lo, std::vector<Extent>& extent) {
+  void run() {
+    region_.needed.resize(ends_.size());
+    region_.inside.resize(ends_.size());
+    at_element_.resize(ends_.size());
+    unbounded_.resize(ends_.size());
     for (int reader : placed_.readers[stage_]) add_reader(reader);
-    for (size_t d = 0; d < ends_.size(); ++d)
-      if (known_[d] && static_cast<bool>(ends_[d].lo)) settle(ends_[d], lo[d], extent[d]);
+    for (size_t d = 0; d < ends_.size(); ++d) {
+      if (!unbounded_[d] && !!ends_[d].lo && !settle(d)) unbounded_[d] = widest_[d];
+      if (unbounded_[d]) region_.unbounded.push_back(*unbounded_[d]);
+      region_.inside[d] = !!at_element_[d] && region_.extent[d] == 1 && equal(at_element_[d], region_.lo[d]);
+    }
   }
 
  private:
   void add_reader(int reader) {
-    Running running = loops_between(reader);
-    ir::Substitution index;
+    const Reading reading = reading_of(reader);
+    for (const Read& read : placed_.reads[reader])
+      if (read.source == stage_) add_read(read, reading);
+  }
+
+  Reading reading_of(int reader) {
+    Reading reading{reader, {}, loops_between(reader), {}, true, false, {}};
+    reading.most = reading.now;
     const StageNest& nest = nest_.stage(reader);
+    const StageBounds& bounds = all_.stages[reader];
     int fixed = reader == placed_.parent[stage_] ? placed_.level[stage_] : kNone;
-    Spans spans(nest, all_.stages[reader], fixed, all_.ranges);
+    Spans spans(nest, bounds, fixed, all_.ranges);
     for (int axis = 0; axis < nest.data_rank + nest.reduce_rank; ++axis) {
-      ir::Expr from = axis < nest.data_rank ? all_.stages[reader].lo[axis] : nest.axes[axis].min.expr();
-      ir::Expr value = from + spans.of(axis).base;
-      if (!(spans.of(axis).count == 1)) {
+      ir::Expr from = axis < nest.data_rank ? bounds.lo[axis] : nest.axes[axis].min.expr();
+      const Span& span = spans.of(axis);
+      ir::Expr value = from + span.base;
+      if (!(span.count == 1)) {
         ir::Var offset(nest.axes[axis].name);
-        running[offset.id()] = spans.of(axis).count.expr();
+        reading.now[offset.id()] = span.count.expr();
+        reading.most[offset.id()] = span.most.expr();
+        reading.steady = reading.steady && span.steady();
         value = value + offset;
       }
-      index[nest.axes[axis].var.id()] = value;
+      reading.index[nest.axes[axis].var.id()] = value;
+      if (axis >= nest.data_rank || bounds.needed.empty()) continue;
+      if (bounds.needed[axis].from) reading.holds.push_back(value - bounds.needed[axis].from);
+      if (bounds.needed[axis].to) reading.holds.push_back(bounds.needed[axis].to - value);
     }
-    for (const Read& read : placed_.reads[reader])
-      if (read.source == stage_) add_read(*ir::as<ir::Load>(read.load), index, running);
+    reading.stands = stands(reader);
+    return reading;
   }
 
   // Loops that run between the stage's place and a reader that is itself attached further inside.
@@ -165,19 +111,107 @@ class Region {
     return running;
   }
 
-  void add_read(const ir::Load& load, const ir::Substitution& index, const Running& running) {
+  void add_read(const Read& read, const Reading& reading) {
+    std::vector<ir::Expr> holds = reading.holds;
+    for (const ir::Expr& form : read.holds) holds.push_back(ir::substitute(form, reading.index));
+    const ir::Load& load = *ir::as<ir::Load>(read.load);
+    const bool always = read.holds.empty() && reading.stands;
     for (size_t d = 0; d < ends_.size(); ++d) {
-      if (!known_[d]) continue;
-      ir::Expr at = ir::simplify(ir::substitute(load.at[d], index), all_.ranges);
-      ir::SymbolicInterval interval = ir::symbolic_interval(at, running, all_.ranges);
-      if (!interval.known || ir::has_load(interval.lo) || ir::has_load(interval.hi)) {
-        known_[d] = false;
-      } else if (!ends_[d].lo) {
-        ends_[d] = {simple(interval.lo), simple(interval.hi)};
-      } else {
-        ends_[d] = {smaller(ends_[d].lo, simple(interval.lo)), larger(ends_[d].hi, simple(interval.hi))};
+      if (unbounded_[d]) continue;
+      const Unbounded here{static_cast<AxisId>(d), reading.reader, load.at[d]};
+      const ir::Expr at = simple(ir::substitute(load.at[d], reading.index));
+      const std::optional<Ends> ends = ends_of(at, reading, holds);
+      if (!ends) {
+        unbounded_[d] = here;
+        continue;
       }
+      ends_[d] = ends_[d].lo ? both(ends_[d], *ends) : *ends;
+      widest_[d] = here;
+      if (always && equal(ends->lo, at)) at_element_[d] = at;
     }
+  }
+
+  // Whether the reader computes elements of its own, and only these, in each iteration of the loop that stands still:
+  // no loop inside is empty, and no condition looks at one of an axis that stands in part.
+  bool stands(int reader) const {
+    if (reader != placed_.parent[stage_] || has_slides(nest_)) return false;
+    const StageNest& nest = nest_.stage(reader);
+    const StageBounds& bounds = all_.stages[reader];
+    bool in_part = true;
+    for (const Relation& relation : nest.relations)
+      if (const auto* split = std::get_if<SplitRelation>(&relation)) in_part = in_part && !is_uneven(bounds, *split);
+    for (AxisId axis = 0; axis < nest.data_rank + nest.reduce_rank; ++axis) {
+      if (axis < nest.data_rank && is_padded(nest, axis)) return false;
+      bool outside = false, inside = false;
+      for (AxisId leaf : leaves_from(nest, axis)) {
+        if (!bounds.loop[leaf]) continue;
+        const bool stands = nest.position(leaf) <= placed_.level[stage_];
+        if (!stands && bounds.extent[leaf].value_or(0) == 0) return false;
+        (stands ? outside : inside) = true;
+      }
+      if (inside && outside && !in_part) return false;
+      if (inside && axis < nest.data_rank && leaves_out(reader, axis)) return false;
+    }
+    return true;
+  }
+
+  // Whether conditions leave out elements of an axis that the region holds.
+  bool leaves_out(int reader, AxisId axis) const {
+    const StageBounds& bounds = all_.stages[reader];
+    if (!edges(nest_.stage(reader), bounds, axis).empty()) return true;
+    return !bounds.needed.empty() && (!!bounds.needed[axis].from || !!bounds.needed[axis].to);
+  }
+
+  bool equal(const ir::Expr& a, const ir::Expr& b) const { return ir::is_int(simple(a - b), 0); }
+
+  std::optional<std::pair<ir::Expr, ir::Expr>> interval(const ir::Expr& at, const Running& running) const {
+    const ir::SymbolicInterval ends = ir::symbolic_interval(at, running, all_.ranges);
+    if (!ends.known || ir::has_load(ends.lo) || ir::has_load(ends.hi)) return std::nullopt;
+    return std::pair(simple(ends.lo), simple(ends.hi));
+  }
+
+  std::optional<Ends> ends_of(const ir::Expr& at, const Reading& reading, const std::vector<ir::Expr>& holds) const {
+    const auto box = interval(at, reading.most);
+    Narrowed limits = narrowed(at, holds, reading.now, all_.ranges);
+    std::vector<ir::Expr> low = limits.from, high = limits.to;
+    if (box) {
+      low.insert(low.begin(), box->first);
+      high.insert(high.begin(), box->second);
+    }
+    if (low.empty() || high.empty()) return std::nullopt;
+    const auto now = reading.steady ? std::nullopt : interval(at, reading.now);
+    if (now) {
+      limits.from.push_back(now->first);
+      limits.to.push_back(now->second);
+    }
+    Ends ends = smallest(low, high);
+    ends.moving = !reading.steady;
+    for (const ir::Expr& from : limits.from) ends.from = ends.from ? larger(ends.from, from) : from;
+    for (const ir::Expr& to : limits.to) ends.to = ends.to ? smaller(ends.to, to) : to;
+    return ends;
+  }
+
+  int64_t largest(const ir::Expr& size) const { return ir::interval_of(size, all_.numbers).hi; }
+
+  // The first of them unless others make a smaller box in numbers.
+  Ends smallest(const std::vector<ir::Expr>& low, const std::vector<ir::Expr>& high) const {
+    Ends best{low[0], high[0], {}, {}, false};
+    if (low.size() == 1 && high.size() == 1) return best;
+    int64_t size = largest(best.hi - best.lo);
+    for (const ir::Expr& lo : low)
+      for (const ir::Expr& hi : high)
+        if (const int64_t other = largest(hi - lo); other < size) {
+          size = other;
+          best = {lo, hi, {}, {}, false};
+        }
+    return best;
+  }
+
+  Ends both(const Ends& a, const Ends& b) const {
+    Ends ends{smaller(a.lo, b.lo), larger(a.hi, b.hi), {}, {}, a.moving || b.moving};
+    if (!!a.from || !!b.from) ends.from = smaller(a.from ? a.from : a.lo, b.from ? b.from : b.lo);
+    if (!!a.to || !!b.to) ends.to = larger(a.to ? a.to : a.hi, b.to ? b.to : b.hi);
+    return ends;
   }
 
   ir::Expr simple(const ir::Expr& e) const { return ir::simplify(e, all_.ranges); }
@@ -189,50 +223,70 @@ class Region {
     if (auto difference = ir::as_int(simple(b - a))) return *difference >= 0 ? b : a;
     return simple(ir::max(a, b));
   }
+  bool proved(const ir::Expr& condition) const { return ir::can_prove(condition, all_.ranges); }
 
-  // lo and extent come in as the whole dimension, and stay so unless the box is smaller.
-  void settle(const Ends& ends, ir::Expr& lo, Extent& extent) const {
-    const int64_t whole = extent.value_or(ir::Interval::kPosInf);
+  // lo and extent come in as the whole dimension, and stay so unless the box is smaller. False where it has no bound.
+  bool settle(size_t d) {
+    const Ends& ends = ends_[d];
+    const Extent whole = region_.extent[d];
+    if (!settle_box(ends, whole.value_or(ir::Interval::kPosInf), region_.lo[d], region_.extent[d])) return false;
+    if (ends.moving && !!ends.from)
+      region_.lo[d] = ends.from;  // no later than the box begins, which needs no guard then
+    const ir::Expr last = region_.lo[d] + region_.extent[d].expr() - ir::Expr(1);
+    if (!!ends.from && !proved(ends.from <= ir::Expr(0)) && !proved(ends.from <= region_.lo[d]))
+      region_.needed[d].from = ends.from;
+    if (!!ends.to && !proved(ends.to >= whole.expr() - ir::Expr(1)) && !proved(ends.to >= last))
+      region_.needed[d].to = ends.to;
+    return true;
+  }
+
+  bool settle_box(const Ends& ends, int64_t whole, ir::Expr& lo, Extent& extent) const {
     auto first = ir::as_int(ends.lo), last = ir::as_int(ends.hi);
     if (first && last) {
       int64_t from = std::max<int64_t>(*first, 0), to = std::min(*last, whole - 1);
-      if (from > to) return;
+      if (from > to) return true;
       lo = from;
       extent = to - from + 1;
-      return;
+      return true;
     }
     ir::Expr size = simple(ends.hi - ends.lo + ir::Expr(1));
-    ir::Interval sizes = ir::interval_of(size, all_.numbers);
-    if (sizes.hi == ir::Interval::kPosInf) return settle_symbolic(ends.lo, size, lo, extent);
-    if (sizes.hi < 1 || sizes.hi >= whole) return;
+    const int64_t most = largest(size);
+    if (most == ir::Interval::kPosInf) return settle_symbolic(ends.lo, size, lo, extent);
+    if (most < 1 || most >= whole) return true;
     lo = ends.lo;
-    extent = sizes.hi;
+    extent = most;
+    return true;
   }
 
-  // A size over the variables of extents alone; loop variables would make it another one in each iteration.
-  void settle_symbolic(const ir::Expr& from, const ir::Expr& size, ir::Expr& lo, Extent& extent) const {
-    if (extent.known() || ir::is_int(from, 0)) return;
-    for (uint64_t id : ir::used_vars(size))
-      if (!scalars_.contains(id)) return;
-    const bool positive = ir::can_prove(size >= ir::Expr(0), all_.ranges);
+  // A size over the variables of extents alone: the largest that it becomes in any iteration. A dimension of which
+  // there is a number stays one, since vectors and unrolled loops ask for it.
+  bool settle_symbolic(const ir::Expr& from, const ir::Expr& in_this, ir::Expr& lo, Extent& extent) const {
+    const auto sizes = interval(in_this, loops_);
+    if (!sizes) return extent.known();
+    if (extent.known()) return true;
+    const ir::Expr size = proved(sizes->second >= ir::Expr(0)) ? sizes->second : simple(ir::max(sizes->second, 0));
+    if (ir::is_int(from, 0) && !proved(size <= extent.expr())) return true;
     lo = from;
-    extent = Extent(positive ? size : simple(ir::max(size, 0)));
+    extent = Extent(size);
+    return true;
   }
 
   const LoopNest& nest_;
   const Placement& placed_;
   const NestBounds& all_;
-  int stage_;
+  const int stage_;
+  Region& region_;
   std::vector<Ends> ends_;
-  std::vector<char> known_;
-  std::unordered_set<uint64_t> scalars_;  // that extents of the stage are made of
+  std::vector<std::optional<Unbounded>> unbounded_;
+  std::unordered_map<size_t, Unbounded> widest_;  // by dimension: a read that made the box
+  std::vector<ir::Expr> at_element_;              // an element that is read unless nothing is
+  Running loops_;                                 // all that are there yet
 };
 
 }  // namespace
 
-void infer_region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage,
-                  std::vector<ir::Expr>& lo, std::vector<Extent>& extent) {
-  Region(nest, placed, all, stage, lo.size()).infer(lo, extent);
+void infer_region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage, Region& region) {
+  Inference(nest, placed, all, stage, region).run();
 }
 
 }  // namespace tw::schedule

@@ -12,6 +12,7 @@
 #include "schedule/loop_nest.h"
 #include "schedule/refuse.h"
 #include "schedule/to_python.h"
+#include "schedule/unbounded.h"
 #include "src/ir/walk.h"
 
 namespace py = pybind11;
@@ -307,7 +308,10 @@ void bind_schedule(py::module_& m) {
       .def(py::init<const Schedule&>())  // before the list: s[...] makes a schedule look like a sequence
       .def(py::init<std::vector<tw::te::Tensor>>())
       .def_property_readonly("outputs", [](const Schedule& s) { return s.outputs(); })
-      .def("_check", [](const Schedule& s) { (void)s.check().value_or_throw(); })
+      .def("_check",
+           [](const Schedule& s, bool strict) {
+             (void)(strict ? tw::schedule::check_strictly(s) : s.check()).value_or_throw();
+           })
       .def("_steps_json", [](const Schedule& s) { return to_json(s.steps()); })
       .def("_step_texts",
            [](const Schedule& s) {

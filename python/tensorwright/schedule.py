@@ -213,9 +213,13 @@ class Schedule(_core.Schedule):
             raise ParseError(f"steps: expected what s.steps gives, or its JSON text: {e}") from None
         return cls(cls._from_json(_tensors(outputs), text))
 
-    def check(self):
-        """Judge the whole nest: placement, tails, what stands inside vectorized loops. Raises ScheduleError; lowering checks too."""
-        self._check()
+    def check(self, strict=False):
+        """Judge the whole nest: placement, tails, what stands inside vectorized loops. Raises ScheduleError; lowering checks too.
+
+        Parameters: strict, whether to refuse as well what is right but wasteful: a stage that each iteration of a loop computes
+        whole, since no bound is known of a subscript with which it is read there. print(s) and explain() show these.
+        """
+        self._check(strict)
 
     def to_python(self):
         """The schedule as the code that a person would write. Running it gives equal Steps.

@@ -32,9 +32,10 @@ int64_t mul_ends(int64_t a, int64_t b) {
 
 Interval quotients(BinOp op, Interval a, Interval b) {
   if (!b.is_point() || b.lo == 0) {
-    if (b.lo <= 0 || a.lo < 0) return Interval::everything();
-    // A nonnegative numerator over a positive divisor: between 0 and itself.
-    return {b.hi == kPosInf ? 0 : a.lo / b.hi, a.hi == kPosInf ? kPosInf : a.hi / b.lo};
+    if (b.lo < 0 || a.lo < 0) return Interval::everything();
+    // A nonnegative numerator over such a divisor: between 0 and itself, and 0 over 0.
+    const int64_t least = b.lo == 0 || b.hi == kPosInf ? 0 : a.lo / b.hi;
+    return {least, a.hi == kPosInf ? kPosInf : a.hi / std::max<int64_t>(b.lo, 1)};
   }
   const int64_t d = b.lo;
   auto end = [&](int64_t v) {

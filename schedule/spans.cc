@@ -1,0 +1,97 @@
+#include "schedule/spans.h"
+
+#include <algorithm>
+
+#include "src/ir/simplify.h"
+
+namespace tw::schedule {
+
+namespace {
+
+// The smaller of two sizes where both are known, else the one that may be less than the whole.
+Extent at_most(const Extent& part, const Extent& whole) {
+  return part.known() && whole.known() ? Extent(std::min(part.value(), whole.value())) : part;
+}
+
+}  // namespace
+
+Spans::Spans(const StageNest& stage, const StageBounds& bounds, int fixed, const ir::Bounds& ranges)
+    : stage_(stage), bounds_(bounds), ranges_(ranges), spans_(stage.axes.size()) {
+  for (size_t position = 0; position < stage.leaves.size(); ++position) {
+    AxisId leaf = stage.leaves[position];
+    bool stands = static_cast<int>(position) <= fixed;
+    spans_[leaf] = stands ? Span{bounds.value[leaf], 1, 1} : Span{0, bounds.extent[leaf], bounds.extent[leaf]};
+  }
+  for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
+    if (const auto* split = std::get_if<SplitRelation>(&*relation)) {
+      join(*split);
+    } else {
+      part(std::get<FuseRelation>(*relation));
+    }
+  }
+}
+
+bool Spans::full(AxisId axis) const {
+  const Span& span = spans_[axis];
+  return ir::is_int(span.base, 0) && span.steady() && span.count == bounds_.extent[axis];
+}
+
+ir::Expr Spans::simple(const ir::Expr& e) const { return ir::simplify(e, ranges_); }
+
+bool Spans::divides(const Extent& by, const ir::Expr& value) const {
+  return !(by == 0) && ir::is_int(simple(ir::floormod(value, by.expr())), 0);
+}
+
+void Spans::join(const SplitRelation& split) {
+  const Extent &n = bounds_.extent[split.parent], &factor = bounds_.extent[split.inner];
+  const Span &outer = spans_[split.outer], &inner = spans_[split.inner];
+  if (full(split.outer) && full(split.inner)) {
+    spans_[split.parent] = {0, n, n};
+    return;
+  }
+  ir::Expr base = outer.base * factor.expr();
+  if (is_shifted(stage_, bounds_, split)) base = ir::min(base, n.expr() - factor.expr());
+  base = simple(base + inner.base);
+  const auto joined = [&](const Extent& outers, const Extent& inners) {
+    const Extent parts = at_most((outers + Extent(-1)) * factor + inners, n);
+    const auto start = ir::as_int(base);
+    return start && n.known() ? at_most(parts, n.value() - *start) : parts;
+  };
+  spans_[split.parent] = {base, joined(outer.count, inner.count), joined(outer.most, inner.most)};
+}
+
+void Spans::part(const FuseRelation& fuse) {
+  const Span& fused = spans_[fuse.fused];
+  const Extent &rows = bounds_.extent[fuse.outer], &columns = bounds_.extent[fuse.inner];
+  const Extent inner = columns == 0 ? 1 : columns;
+  const ir::Expr quotient = simple(ir::floordiv(fused.base, inner.expr())),
+                 remainder = simple(ir::floormod(fused.base, inner.expr()));
+  const auto set = [&](const Span& outer, const Span& within) {
+    spans_[fuse.outer] = outer;
+    spans_[fuse.inner] = within;
+  };
+  if (full(fuse.fused)) return set({0, rows, rows}, {0, columns, columns});
+  if (fused.count == 1 && fused.steady()) return set({quotient, 1, 1}, {remainder, 1, 1});
+  if (fused.steady() && divides(fused.count, inner.expr()) && divides(fused.count, fused.base))
+    return set({quotient, 1, 1}, {remainder, fused.count, fused.count});
+  if (fused.steady() && divides(inner, fused.count.expr()) && divides(inner, fused.base)) {
+    const Extent touched = at_most(Extent(ir::floordiv(fused.count.expr(), inner.expr())), rows);
+    return set({quotient, touched, touched}, {0, columns, columns});
+  }
+  cross_rows(fuse, quotient, remainder);
+}
+
+// A part of one row, or all columns of the rows from the first to the last.
+void Spans::cross_rows(const FuseRelation& fuse, const ir::Expr& quotient, const ir::Expr& remainder) {
+  const Span& fused = spans_[fuse.fused];
+  const Extent &rows = bounds_.extent[fuse.outer], &columns = bounds_.extent[fuse.inner];
+  const ir::Expr inner = columns == 0 ? 1 : columns.expr();
+  const ir::Expr last = simple(ir::floordiv(fused.base + fused.count.expr() - ir::Expr(1), inner));
+  const ir::Expr in_one = simple(ir::eq(quotient, last));
+  const Extent touched = Extent(ir::floordiv(fused.most.expr() + inner - ir::Expr(2), inner) + ir::Expr(1));
+  spans_[fuse.outer] = {quotient, Extent(simple(last - quotient + ir::Expr(1))), at_most(touched, rows)};
+  spans_[fuse.inner] = {simple(ir::select(in_one, remainder, ir::Expr(0))),
+                        Extent(simple(ir::select(in_one, fused.count.expr(), columns.expr()))), columns};
+}
+
+}  // namespace tw::schedule

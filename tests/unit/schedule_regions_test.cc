@@ -1,0 +1,138 @@
+// How much of a producer is computed: elements stored, over all iterations, which no machine's speed changes.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "schedule/unbounded.h"
+#include "src/ir/interp.h"
+#include "src/ir/walk.h"
+#include "tensorwright/schedule.h"
+
+namespace tw::schedule {
+namespace {
+
+using ir::Expr;
+using te::Tensor;
+using te::Var;
+
+// The program, with one more argument: how often it stores to `name`.
+ir::Program counting(const ir::Program& program, const std::string& name) {
+  const ir::Buffer count("count", ir::Type::i(64), {Expr(1)}, Scope::kArgument);
+  const Expr one = ir::imm(ir::Type::i(64), 1);
+  const ir::Stmt body = ir::rewrite(
+      program.body,
+      [&](const ir::Stmt& s) {
+        const auto* store = ir::as<ir::Store>(s);
+        if (!store || store->buffer.name() != name) return s;
+        return ir::seq({s, ir::store(count, {Expr(0)}, ir::load(count, {Expr(0)}) + one)});
+      },
+      [](const Expr& e) { return e; });
+  ir::Program out = program;
+  out.params.push_back({count, true});
+  out.body = ir::seq({ir::store(count, {Expr(0)}, ir::imm(ir::Type::i(64), 0)), body});
+  return out;
+}
+
+struct Rows {
+  Tensor a, p, c;
+};
+
+Rows rows(const Expr& n, const Expr& m) {
+  const Tensor a = te::placeholder({n, m}, "int32", "A");
+  const Tensor p = te::compute({n, m}, [&](Var i, Var j) { return a(i, j) * te::constant(2, "int32"); }, "P");
+  const Tensor c = te::compute({n, m}, [&](Var i, Var j) { return p(i, j) + te::constant(1, "int32"); }, "C");
+  return {a, p, c};
+}
+
+// Stores to P over n x m; extents of `scalars` are variables.
+int64_t work(const Rows& of, const std::vector<Step>& steps, int64_t n, int64_t m, std::vector<uint64_t> scalars) {
+  Schedule s({of.c});
+  for (const Step& step : steps) s.apply(step);
+  const auto program = to_ir(s, {of.a, of.c});
+  if (!program.ok()) {
+    ADD_FAILURE() << program.error().render();
+    return -1;
+  }
+  std::vector<int32_t> in(static_cast<size_t>(n * m), 5), out(in.size());
+  int64_t count = 0;
+  ir::InterpOptions options;
+  options.scalars = std::move(scalars);
+  const size_t bytes = in.size() * 4;
+  const Status ran =
+      ir::interpret(counting(*program, "P"),
+                    std::vector<ir::InterpBuffer>{{in.data(), bytes}, {out.data(), bytes}, {&count, 8}}, options);
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error().render());
+  for (int32_t value : out) EXPECT_EQ(value, 11);
+  return count;
+}
+
+std::vector<Step> fused(int64_t factor, const std::string& at) {
+  return {Fuse{"C", {"i", "j"}}, Split{"C", "i*j", Factor(factor), {}}, ComputeAt{"P", "C", at}};
+}
+
+// Of fixed extents, of variable rows, of variable rows and columns.
+std::vector<int64_t> works(const std::vector<Step>& steps, int64_t n, int64_t m) {
+  const Var rows_of = te::var("n"), columns = te::var("m");
+  const auto value = [](int64_t v) { return static_cast<uint64_t>(v); };
+  return {work(rows(n, m), steps, n, m, {}), work(rows(rows_of, m), steps, n, m, {value(n)}),
+          work(rows(rows_of, columns), steps, n, m, {value(n), value(m)})};
+}
+
+TEST(ScheduleRegions, APartOfAFusedLoopComputesWhatItReads) {
+  for (int64_t factor : {1, 3, 7, 8, 64})
+    for (const char* at : {"i*j.o", "i*j.i"})
+      for (const auto& [n, m] : std::vector<std::pair<int64_t, int64_t>>{{37, 40}, {40, 37}, {1, 100}, {100, 1}}) {
+        const std::vector<int64_t> stores = works(fused(factor, at), n, m);
+        EXPECT_LE(stores[1], stores[0] * 1.02) << factor << at << n << "x" << m;
+        EXPECT_LE(stores[2], stores[0] * 1.02 + m) << factor << at << n << "x" << m;
+        // Parts that reach into the next row compute both.
+        EXPECT_LE(stores[0], factor <= m ? n * m + 2 * n * m : 3 * (n * m + factor)) << factor << at << n << "x" << m;
+      }
+}
+
+TEST(ScheduleRegions, ThePartOfAnIterationIsOneElementAtTheInnerLoop) {
+  for (int64_t stores : works(fused(3, "i*j.i"), 30, 41)) EXPECT_EQ(stores, 30 * 41);
+}
+
+TEST(ScheduleRegions, PartsOfVariableLength) {
+  const std::vector<Step> quarters = {Split{"C", "i", {}, Factor(4)}, ComputeAt{"P", "C", "i.o"}};
+  for (int64_t stores : works(quarters, 40, 9)) EXPECT_EQ(stores, 40 * 9);
+  for (int64_t stores : works(quarters, 3, 9)) EXPECT_EQ(stores, 3 * 9);
+}
+
+TEST(ScheduleRegions, AConditionNarrowsWhatIsComputed) {
+  const Tensor a = te::placeholder({100, 1}, "int32", "A");
+  const Tensor p = te::compute({100, 1}, [&](Var i, Var j) { return a(i, j) + te::constant(6, "int32"); }, "P");
+  const Tensor c = te::compute(
+      {100, 1}, [&](Var i, Var j) { return te::if_then_else(Expr(i) < Expr(50), p(i, j), te::constant(11, "int32")); },
+      "C");
+  EXPECT_EQ(work({a, p, c}, {Split{"C", "i", Factor(16), {}}, ComputeAt{"P", "C", "i.o"}}, 100, 1, {}), 50);
+}
+
+TEST(ScheduleRegions, AFactorAboveTheExtentComputesTheExtent) {
+  EXPECT_EQ(work(rows(5, 3), {Split{"P", "j", Factor(4), {}}}, 5, 3, {}), 15);
+  Schedule s({rows(5, 3).c});
+  s.apply(Split{"C", "j", Factor(4), {}});
+  EXPECT_NE(to_string(s).find("for j.i in 0..3"), std::string::npos) << to_string(s);
+}
+
+TEST(ScheduleRegions, WhatHasNoBoundIsShownAndRefusedWhenAsked) {
+  const Var n = te::var("n");
+  const Tensor a = te::placeholder({n}, "int32", "A"), k = te::placeholder({n}, "int32", "K");
+  const Tensor p = te::compute({n}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
+  const Tensor c = te::compute({n}, [&](Var i) { return p(k(i)); }, "C");
+  Schedule s({c});
+  EXPECT_TRUE(check_strictly(s).ok());
+  s.apply(ComputeAt{"P", "C", "i"});
+  EXPECT_TRUE(s.check().ok());
+  const Status strict = check_strictly(s);
+  ASSERT_FALSE(strict.ok());
+  EXPECT_NE(strict.error().render().find("what an iteration of C's loop i reads of P must have a bound along i"),
+            std::string::npos)
+      << strict.error().render();
+  EXPECT_NE(to_string(s).find("# all of i in each iteration of C's loop i: C's subscript"), std::string::npos)
+      << to_string(s);
+}
+
+}  // namespace
+}  // namespace tw::schedule

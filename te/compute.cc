@@ -3,6 +3,7 @@
 
 #include "src/ir/walk.h"
 #include "te/check_body.h"
+#include "te/dependent_axes.h"
 #include "te/operation.h"
 #include "te/promote.h"
 #include "te/refuse.h"
@@ -59,6 +60,7 @@ std::vector<Tensor> define(std::vector<Expr> shape, const Definition& body, std:
     if (!value) refuse(ErrorKind::kExpr, what + ": the function must return an expression", {}, where);
     value = as_data(std::move(value));
   }
+  bound_reduce_axes(what, c.axis, c.bodies, where);
   if (const auto* r = ir::as<ir::Reduce>(c.body())) {
     for (const ir::ReduceAxis& a : r->axes) c.reduce_axis.push_back({a.var, a.min, a.extent, true});
   }

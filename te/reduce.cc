@@ -5,6 +5,7 @@
 
 #include "src/ir/simplify.h"
 #include "src/ir/typing.h"
+#include "src/ir/walk.h"
 #include "te/dtype.h"
 #include "te/operation.h"
 #include "te/promote.h"
@@ -14,6 +15,17 @@
 namespace tw::te {
 namespace {
 
+// Axes of the compute, which dependent_axes.h judges, as if they were numbers.
+Expr over_axes(const Expr& e) {
+  ir::Substitution axes;
+  ir::walk(e, [&](const Expr& part) {
+    const auto* v = ir::as<ir::VarRef>(part);
+    if (v && v->var.type().is_index() && !is_scalar(v->var)) axes[v->var.id()] = Expr(1);
+    return true;
+  });
+  return ir::substitute(e, axes);
+}
+
 Expr known_end(const std::string& name, Expr e, const SourceLine& where) {
   if (e.type().is_float() || e.type().is_bool()) {
     refuse(ErrorKind::kDType,
@@ -21,12 +33,11 @@ Expr known_end(const std::string& name, Expr e, const SourceLine& where) {
            where);
   }
   e = ir::simplify(as_index(std::move(e)));
-  if (!is_extent(e)) {
-    std::vector<std::string> notes = notes_on_axes(e);
-    notes.push_back("n = te.var(\"n\"); + - * // % te.min and te.max of such variables and integers are ends");
+  if (!is_extent(over_axes(e))) {
     refuse(ErrorKind::kExpr,
-           "reduce_axis " + name + ": ends must be integers or expressions of te.var, not " + short_text(e),
-           std::move(notes), where);
+           "reduce_axis " + name + ": ends must be integers or expressions of te.var and axes, not " + short_text(e),
+           {"n = te.var(\"n\"); + - * // % te.min and te.max of such variables, of axes and of integers are ends"},
+           where);
   }
   return e;
 }

@@ -60,7 +60,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
       {"layouts", {"pad_value", "packed parameter"}},
       {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",
-       {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "scalar argument", "init=", "where="}},
+       {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "scalar argument", "init=", "where=", "triangle"}},
   };
 }
 

@@ -45,9 +45,12 @@ bool reduce(Maker& m, const Tensor& t) {
                                   : prod_of(x, terms, t.dtype());
   const Facts three{3, 1, 0};
   const bool init = m.random().chance(20), where = m.random().chance(20);
+  const bool triangle = !shape.empty() && ir::is_int(axes[0].min, 0) && m.random().chance(20);
   return m.define(shape, init ? add(join(facts, three), mul(facts, three)) : facts, [&](const Vars& v) {
     std::vector<Expr> at;
     size_t next = 0, axis = 0;
+    if (triangle) axes[0] = te::reduce_axis(0, ir::min(Expr(v[0]) + Expr(1), axes[0].extent), "r");
+    if (triangle) m.note("triangle");
     for (size_t d = 0; d < t.rank(); ++d) at.push_back(reduced[d] ? Expr(axes[axis++]) : Expr(v[next++]));
     const Expr a = t(at), from = init ? constant(3, t.dtype()) : Expr();
     const Expr some = where ? te::arith(ir::BinOp::kNe, ir::floormod(Expr(axes[0]), Expr(3)), Expr(1)) : Expr();

@@ -49,8 +49,10 @@ TEST(Scalars, EndsOfReductionsMayBeVariables) {
   const Var n = var("n");
   const IterVar k = reduce_axis(1, n - Expr(1), "k");
   EXPECT_EQ(ir::to_string(k.extent), "n - 2");
-  EXPECT_EQ(refusal([&] { reduce_axis(0, k.var, "r"); }),
-            "reduce_axis r: ends must be integers or expressions of te.var, not k");
+  const Tensor A = placeholder({n}, "int32", "A");
+  const auto sum_of = [&](const IterVar& r) { compute({4}, [&](Var i) { return sum(A(r.var), {r}); }, "C"); };
+  EXPECT_EQ(refusal([&] { sum_of(reduce_axis(0, k.var, "r")); }),
+            "compute C: the ends of reduce axis r must have bounds over the axes of compute C, not 0..k");
 }
 
 }  // namespace

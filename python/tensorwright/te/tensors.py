@@ -93,7 +93,9 @@ def _axis_names(fcompute, rank, name):
 def reduce_axis(dom, name="rv", thread_tag="", span=None):
     """An axis to reduce over.
 
-    Parameters: dom, ``(start, end)``; name. Several computes may share one.
+    Parameters: dom, ``(start, end)``; name. Several computes may share one. An end may depend on axes of the compute, as that of
+    ``te.compute((n,), lambda i: te.sum(A[i, k], te.reduce_axis((0, i + 1), "k")))``: the axis then has the ends that it has for
+    any of them, and the sum a condition (``where``).
 
     >>> te.reduce_axis((0, 16), name="k")
     reduce_axis(k: 0..16)

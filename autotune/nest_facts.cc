@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "schedule/placement.h"
 #include "schedule/traffic.h"
 
 namespace tw::autotune {
@@ -296,7 +297,8 @@ class NestHash {
     if (stage.attach.kind == schedule::AttachKind::kAt) {
       const int host = nest.find_stage(stage.attach.stage);
       add(static_cast<uint64_t>(host));
-      if (host != schedule::kNone) add(place_of(nest.stage(host), stage.attach.axis));
+      if (host != schedule::kNone)
+        add(place_of(nest.stage(host), schedule::attach_leaf(nest.stage(host), stage.attach.axis)));
     }
     add(stage.scope ? static_cast<uint64_t>(*stage.scope) + 1 : 0);
     add_notes(stage);

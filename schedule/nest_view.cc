@@ -299,7 +299,7 @@ class Viewer {
     const int host = nest_.find_stage(stage.attach.stage);
     if (host == kNone) return;
     const StageView& outer = views_[static_cast<size_t>(host)];
-    const int position = nest_.stage(host).position(stage.attach.axis);
+    const int position = nest_.stage(host).position(attach_leaf(nest_.stage(host), stage.attach.axis));
     if (position == kNone || outer.loops.empty()) return;
     const size_t depth = static_cast<size_t>(position) + 1;
     const Box needed = region(i, host, depth);

@@ -123,8 +123,7 @@ class Placer {
     int parent = nest_.find_stage(stage.attach.stage);
     TW_CHECK(parent != kNone);
     const StageNest& at = nest_.stage(parent);
-    int level = at.position(stage.attach.axis);
-    if (level == kNone) return lost_loop(stage, at);
+    const int level = at.position(attach_leaf(at, stage.attach.axis));
     if (at.attach.kind == AttachKind::kInline)
       return blame(refuse("compute_at", "stage " + stage.name + " must be computed inside a stage that has loops; " +
                                             at.name + " is inlined")
@@ -144,23 +143,12 @@ class Placer {
     return false;
   }
 
-  Diagnostic lost_loop(const StageNest& stage, const StageNest& at) {
-    const Axis& axis = at.axes[stage.attach.axis];
-    const Relation* relation = at.relation_from(stage.attach.axis);
-    const auto* split = std::get_if<SplitRelation>(relation);
-    std::string became = split ? "was split into " + at.axes[split->outer].name + " and " + at.axes[split->inner].name
-                               : "was fused into " + at.axes[std::get<FuseRelation>(*relation).fused].name;
-    return blame(
-        refuse("compute_at", "axis must be a loop of stage " + at.name + ", not " + axis.name + ", which " + became)
-            << describe(at) << "call compute_at with one of these loops",
-        steps_, stage.attach.step);
-  }
-
   Diagnostic outside(const StageNest& stage, const StageNest& at, const StageNest& reader) {
-    const std::string& loop = at.axes[stage.attach.axis].name;
+    const AxisId leaf = attach_leaf(at, stage.attach.axis);
+    const std::string& loop = at.axes[leaf].name;
     return blame(refuse("compute_at", "the loop " + loop + " of " + at.name + " must enclose everything that reads " +
                                           stage.name + "; " + reader.name + " reads it outside of that loop")
-                     << describe(at, stage.attach.axis)
+                     << describe(at, leaf)
                      << reader.name + " would find values of " + stage.name + " that nothing has written"
                      << "compute " + reader.name + " at or inside this loop too, or compute " + stage.name +
                             " further out, or at root",
@@ -173,6 +161,13 @@ class Placer {
 };
 
 }  // namespace
+
+AxisId attach_leaf(const StageNest& host, AxisId axis) {
+  AxisId innermost = axis;
+  for (AxisId leaf : leaves_from(host, axis))
+    if (host.position(leaf) > host.position(innermost)) innermost = leaf;
+  return innermost;
+}
 
 int scan_around(const LoopNest& nest, int stage) {
   bool any = false;

@@ -29,6 +29,9 @@ struct Placement {
 // Step at fault when a stage would not be computed before, or not around, everything that reads it.
 Result<Placement> place(const LoopNest&, const std::vector<Step>& steps, const std::vector<int>& wanted = {});
 
+// The loop at which a stage is computed: of one that was split or fused afterwards the innermost loop that came of it.
+AxisId attach_leaf(const StageNest& host, AxisId axis);
+
 // The bodies of all computed stages, with the definitions of inlined ones in place of their reads.
 std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest&);
 

@@ -99,7 +99,7 @@ class Printer {
     for (int i = 0; i < nest.size(); ++i) {
       const Attach& attach = nest.stage(i).attach;
       int parent = attach.kind == AttachKind::kAt ? nest.find_stage(attach.stage) : kNone;
-      if (parent != kNone && nest.stage(parent).position(attach.axis) != kNone) {
+      if (parent != kNone && nest.stage(parent).position(attach_leaf(nest.stage(parent), attach.axis)) != kNone) {
         attached_[parent].push_back(i);
       } else {
         roots_.push_back(i);
@@ -126,7 +126,7 @@ class Printer {
     for (size_t level = 0; level < stage.leaves.size(); ++level) {
       line(indent + 1 + static_cast<int>(level), loop(stage, stage.leaves[level]));
       for (int inside : attached_[i])
-        if (nest_.stage(inside).attach.axis == stage.leaves[level])
+        if (attach_leaf(stage, nest_.stage(inside).attach.axis) == stage.leaves[level])
           this->stage(inside, indent + 2 + static_cast<int>(level));
     }
     line(indent + 1 + static_cast<int>(stage.leaves.size()), body(stage));
@@ -181,7 +181,7 @@ std::string headline(const LoopNest& nest, const StageNest& stage) {
   std::string head = stage.name + ": " + (stage.output ? "output" : "computed") + shape_text(stage);
   if (stage.attach.kind == AttachKind::kAt) {
     const StageNest& parent = nest.stage(nest.find_stage(stage.attach.stage));
-    head += ", at " + parent.name + "'s loop " + parent.axes[stage.attach.axis].name;
+    head += ", at " + parent.name + "'s loop " + parent.axes[attach_leaf(parent, stage.attach.axis)].name;
   }
   return (stage.scope ? head + ", " + to_string(*stage.scope) : head) + layout_text(stage);
 }

@@ -16,7 +16,7 @@ bool any_attached(const LoopNest& nest) {
 
 std::string place_of(const LoopNest& nest, const Attach& attach) {
   const StageNest& host = nest.stage(nest.find_stage(attach.stage));
-  return host.name + "'s loop " + host.axes[attach.axis].name;
+  return host.name + "'s loop " + host.axes[attach_leaf(host, attach.axis)].name;
 }
 
 std::string reason(const LoopNest& nest, const Unbounded& why) {

@@ -257,7 +257,8 @@ void bind_questions(py::class_<Schedule>& c) {
         [](const Schedule& s, const std::string& stage) -> std::optional<std::pair<std::string, std::string>> {
           const Attach& attach = s.nest().stage(s.nest().find_stage(stage)).attach;
           if (attach.kind != AttachKind::kAt) return std::nullopt;
-          return std::pair(attach.stage, s.nest().stage(s.nest().find_stage(attach.stage)).axes[attach.axis].name);
+          const auto& host = s.nest().stage(s.nest().find_stage(attach.stage));
+          return std::pair(attach.stage, host.axes[tw::schedule::attach_leaf(host, attach.axis)].name);
         });
   c.def("_stage_names", [](const Schedule& s) {
     Names names;
@@ -308,10 +309,8 @@ void bind_schedule(py::module_& m) {
       .def(py::init<const Schedule&>())  // before the list: s[...] makes a schedule look like a sequence
       .def(py::init<std::vector<tw::te::Tensor>>())
       .def_property_readonly("outputs", [](const Schedule& s) { return s.outputs(); })
-      .def("_check",
-           [](const Schedule& s, bool strict) {
-             (void)(strict ? tw::schedule::check_strictly(s) : s.check()).value_or_throw();
-           })
+      .def("_check", [](const Schedule& s,
+                        bool strict) { (void)(strict ? tw::schedule::check_strictly(s) : s.check()).value_or_throw(); })
       .def("_steps_json", [](const Schedule& s) { return to_json(s.steps()); })
       .def("_step_texts",
            [](const Schedule& s) {

@@ -268,9 +268,10 @@ class Stage:
 
         Before ``for i: P[i] = ...; for i: C[i] = P[i] + P[i + 1]``; after ``for i: { for p in i..i+2: P[p] = ...; C[i] = ... }``.
 
-        Parameters: parent, a stage (``s[C]``, or C itself); scope, a loop of it that encloses everything that reads this stage.
+        Parameters: parent, a stage (``s[C]``, or C itself); scope, a loop of it that encloses everything that reads this stage. Where
+        that loop is split or fused later, it is the innermost loop that comes of it.
         Raises: ScheduleError if scope is not a loop of parent, if parent is this stage, or if this stage is an output. Judged with
-        the whole nest: a reader outside of that loop, a loop that was split or fused since, a parent that is inlined.
+        the whole nest: a reader outside of that loop, a parent that is inlined.
 
         >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> s = te.create_schedule(C)

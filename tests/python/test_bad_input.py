@@ -142,7 +142,6 @@ WHOLE = [
     (lambda s, C, D: (s[C].vectorize(C.op.axis[0]), s[C].parallel(C.op.axis[1])), "the parallel loop j"),
     (lambda s, C, D: s[C].split(C.op.reduce_axis[0], 4, tail="shift_inward"), "visits each value once"),
     (lambda s, C, D: s[D].parallel(s[D].split(D.op.axis[0], 16, tail="shift_inward")[0]), "shift_inward"),
-    (lambda s, C, D: (s[C].compute_at(s[D], D.op.axis[0]), s[D].split(D.op.axis[0], 7)), "which was split into"),
     (lambda s, C, D: (s[C].unroll(C.op.axis[0]), s[C].unroll(C.op.axis[1])), "TW_MAX_UNROLL"),
 ]  # fmt: skip
 

@@ -82,15 +82,7 @@ std::vector<std::string> packer_names(const ir::Program& program) {
   return names;
 }
 
-runtime::Packers packers_among(const std::vector<std::shared_ptr<const runtime::Kernel>>& kernels,
-                               const ir::Program& program) {
-  runtime::Packers packers;
-  for (const std::string& name : packer_names(program)) {
-    const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) { return k->name() == name; });
-    packers.push_back(name.empty() || found == kernels.end() ? nullptr : *found);
-  }
-  return packers;
-}
+namespace {
 
 void require_saveable(const ir::Program& program) {
   for (const std::string& symbol : ir::extern_symbols(program))
@@ -99,6 +91,33 @@ void require_saveable(const ir::Program& program) {
                    "save: " + program.name + " calls " + symbol + ", which was registered by a pointer",
                    {},
                    {"a pointer has a meaning in this process only; load a library that has the symbol instead"}});
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const runtime::Kernel>> kernels_of(const std::vector<ir::Program>& programs,
+                                                               const MakeKernel& make) {
+  std::set<std::string> packing;
+  for (const ir::Program& program : programs)
+    for (const std::string& name : packer_names(program)) packing.insert(name);
+  const auto named = [&](const std::string& name) {
+    return std::find_if(programs.begin(), programs.end(), [&](const ir::Program& p) { return p.name == name; });
+  };
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels;
+  for (const ir::Program& program : programs) {
+    if (packing.contains(program.name)) continue;
+    runtime::Packers packers;
+    for (const std::string& name : packer_names(program)) {
+      const auto found = named(name);
+      packers.push_back(name.empty() || found == programs.end() ? nullptr : make(*found, {}));
+    }
+    kernels.push_back(make(program, std::move(packers)));
+  }
+  return kernels;
+}
+
+void require_saveable(const std::vector<ir::Program>& programs) {
+  for (const ir::Program& program : programs) require_saveable(program);
 }
 
 }  // namespace tw::codegen

@@ -1,6 +1,7 @@
 // What a kernel of a program expects of its arguments.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,11 +25,13 @@ std::vector<std::string> extent_texts(const ir::Program& program);
 std::vector<std::string> layout_texts(const ir::Program& program);
 std::vector<std::string> packer_names(const ir::Program& program);
 
-// The kernels that pack, in the places of the parameters: of `kernels` those that packer_names says.
-runtime::Packers packers_among(const std::vector<std::shared_ptr<const runtime::Kernel>>& kernels,
-                               const ir::Program& program);
+// The kernels of a module, made of its programs, in their order: those that pack for another are not among them but
+// known to it.
+using MakeKernel = std::function<std::shared_ptr<const runtime::Kernel>(const ir::Program&, runtime::Packers)>;
+std::vector<std::shared_ptr<const runtime::Kernel>> kernels_of(const std::vector<ir::Program>& programs,
+                                                               const MakeKernel& make);
 
-// Throws where the program calls functions that only this process knows.
-void require_saveable(const ir::Program& program);
+// Throws where one of the programs calls functions that only this process knows.
+void require_saveable(const std::vector<ir::Program>& programs);
 
 }  // namespace tw::codegen

@@ -2,6 +2,7 @@
 #include "tensorwright/build.h"
 
 #include <algorithm>
+#include <set>
 
 #include "codegen/arg_specs.h"
 #include "codegen/c/backend.h"
@@ -15,6 +16,22 @@
 #endif
 
 namespace tw {
+
+namespace {
+
+std::shared_ptr<const Module> make_module(const std::vector<ir::Program>& all, const Target& target, int opt_level) {
+  if (target.kind == "interp") return codegen::make_interp_module(all, target);
+  if (target.kind == "c") return codegen::make_c_module(all, target, opt_level);
+#if TW_LLVM
+  if (target.kind == "llvm") return codegen::make_llvm_module(all, target, opt_level);
+#endif
+  throw Error({ErrorKind::kTarget,
+               "build: no code generator for target \"" + target.to_string() + "\"",
+               {},
+               {"make targets with Target::parse or Target::host"}});
+}
+
+}  // namespace
 
 ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const std::string& name,
                          const std::vector<te::ScalarArgument>& scalars) {
@@ -50,20 +67,26 @@ std::shared_ptr<const Module> build(const schedule::Schedule& s, const std::vect
   return build(kernel, target, 3, pack_programs(s, args, target, kernel));
 }
 
+std::shared_ptr<const Module> build(const std::vector<KernelDeclaration>& kernels, const Target& target) {
+  std::vector<ir::Program> all;
+  for (const KernelDeclaration& k : kernels) {
+    all.push_back(lowered_program(k.schedule, k.args, target, k.name, k.scalars));
+    const std::vector<ir::Program> packers = pack_programs(k.schedule, k.args, target, all.back());
+    all.insert(all.end(), packers.begin(), packers.end());
+  }
+  std::set<std::string> names;
+  for (const ir::Program& program : all)
+    if (!names.insert(program.name).second)
+      throw Error({ErrorKind::kArgument, "build: kernels must have different names, not two " + program.name, {}, {}});
+  return make_module(all, target, 3);
+}
+
 std::shared_ptr<const Module> build(const ir::Program& lowered, const Target& target, int opt_level,
                                     const std::vector<ir::Program>& packers) {
   codegen::check_kernel_name(lowered.name).value_or_throw();
   std::vector<ir::Program> all = {lowered};
   all.insert(all.end(), packers.begin(), packers.end());
-  if (target.kind == "interp") return codegen::make_interp_module(all, target);
-  if (target.kind == "c") return codegen::make_c_module(all, target, opt_level);
-#if TW_LLVM
-  if (target.kind == "llvm") return codegen::make_llvm_module(all, target, opt_level);
-#endif
-  throw Error({ErrorKind::kTarget,
-               "build: no code generator for target \"" + target.to_string() + "\"",
-               {},
-               {"make targets with Target::parse or Target::host"}});
+  return make_module(all, target, opt_level);
 }
 
 }  // namespace tw

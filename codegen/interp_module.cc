@@ -42,17 +42,16 @@ class InterpKernel : public runtime::Kernel {
   runtime::Packers packers_;
 };
 
-// The first program is the kernel, the others pack for it.
 class InterpModule : public Module {
  public:
   InterpModule(std::vector<ir::Program> programs, const Target& target)
       : programs_(std::move(programs)), target_(target) {
-    std::vector<std::shared_ptr<const runtime::Kernel>> packers;
-    for (size_t i = 1; i < programs_.size(); ++i) packers.push_back(std::make_shared<InterpKernel>(programs_[i]));
-    kernel_ = std::make_shared<InterpKernel>(programs_[0], packers_among(packers, programs_[0]));
+    kernels_ = kernels_of(programs_, [](const ir::Program& program, runtime::Packers packers) {
+      return std::make_shared<InterpKernel>(program, std::move(packers));
+    });
   }
 
-  std::shared_ptr<const runtime::Kernel> kernel() const override { return kernel_; }
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const override { return kernels_; }
   const Target& target() const override { return target_; }
 
   std::string source(std::string_view kind) const override {
@@ -70,7 +69,7 @@ class InterpModule : public Module {
  private:
   std::vector<ir::Program> programs_;
   Target target_;
-  std::shared_ptr<const runtime::Kernel> kernel_;
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels_;
 };
 
 }  // namespace

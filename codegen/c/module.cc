@@ -23,21 +23,20 @@ std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<void>& li
                               scalar_specs(program), ir::extern_symbols(program), std::move(packers));
 }
 
-// The first program is the kernel, the others pack for it.
 class CModule : public Module {
  public:
   CModule(std::vector<ir::Program> programs, const Target& target, int opt_level)
       : programs_(std::move(programs)), target_(target), opt_level_(opt_level), source_(c_source(programs_, target)) {
     if (!target_.missing_here().empty()) return;
     const std::shared_ptr<void> library = load_c(source_, target_, opt_level_).value_or_throw();
-    std::vector<std::shared_ptr<const runtime::Kernel>> packers;
-    for (size_t i = 1; i < programs_.size(); ++i) packers.push_back(kernel_in(library, programs_[i]));
-    kernel_ = kernel_in(library, programs_[0], packers_among(packers, programs_[0]));
+    kernels_ = kernels_of(programs_, [&](const ir::Program& program, runtime::Packers packers) {
+      return kernel_in(library, program, std::move(packers));
+    });
   }
 
-  std::shared_ptr<const runtime::Kernel> kernel() const override {
-    if (!kernel_) throw Error(cannot_run(target_));
-    return kernel_;
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const override {
+    if (kernels_.empty()) throw Error(cannot_run(target_));
+    return kernels_;
   }
 
   std::string source(std::string_view kind) const override {
@@ -52,7 +51,7 @@ class CModule : public Module {
   void save(const std::string& path) const override {
     if (!path.ends_with(".c") && !path.ends_with(".o") && !path.ends_with(".so"))
       throw Error({ErrorKind::kArgument, "save: path must end in .c, .o or .so, not \"" + path + "\"", {}, {}});
-    require_saveable(programs_[0]);
+    require_saveable(programs_);
     if (path.ends_with(".c")) {
       write_file(path, source_);
     } else {
@@ -70,7 +69,7 @@ class CModule : public Module {
   Target target_;
   int opt_level_;
   std::string source_;
-  std::shared_ptr<const runtime::Kernel> kernel_;
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels_;
 };
 
 }  // namespace

@@ -18,7 +18,6 @@ std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<const Loa
                               ir::extern_symbols(program), std::move(packers));
 }
 
-// The first program is the kernel, the others pack for it.
 class LlvmModule : public Module {
  public:
   LlvmModule(std::vector<ir::Program> programs, const Target& target, int opt_level)
@@ -27,14 +26,14 @@ class LlvmModule : public Module {
     if (!target_.missing_here().empty()) return;
     const std::shared_ptr<const LoadedCode> code =
         load_object(object_, runtime::kernel_symbol(programs_[0].name)).value_or_throw();
-    std::vector<std::shared_ptr<const runtime::Kernel>> packers;
-    for (size_t i = 1; i < programs_.size(); ++i) packers.push_back(kernel_in(code, programs_[i]));
-    kernel_ = kernel_in(code, programs_[0], packers_among(packers, programs_[0]));
+    kernels_ = kernels_of(programs_, [&](const ir::Program& program, runtime::Packers packers) {
+      return kernel_in(code, program, std::move(packers));
+    });
   }
 
-  std::shared_ptr<const runtime::Kernel> kernel() const override {
-    if (!kernel_) throw Error(cannot_run(target_));
-    return kernel_;
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const override {
+    if (kernels_.empty()) throw Error(cannot_run(target_));
+    return kernels_;
   }
 
   std::string source(std::string_view kind) const override {
@@ -52,7 +51,7 @@ class LlvmModule : public Module {
     const bool object = path.ends_with(".o");
     if (!object && !path.ends_with(".so"))
       throw Error({ErrorKind::kArgument, "save: path must end in .o or .so, not \"" + path + "\"", {}, {}});
-    require_saveable(programs_[0]);
+    require_saveable(programs_);
     if (object)
       write_file(path, object_);
     else
@@ -67,7 +66,7 @@ class LlvmModule : public Module {
   Target target_;
   int opt_level_;
   std::string object_;
-  std::shared_ptr<const runtime::Kernel> kernel_;
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels_;
 };
 
 }  // namespace

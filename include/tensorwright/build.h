@@ -12,12 +12,15 @@
 
 namespace tw {
 
-// A built kernel with the views of its making. Immutable; may be used from several threads.
+// One kernel or several that were built together, with the views of their making. Immutable; may be used from several
+// threads.
 class Module {
  public:
   virtual ~Module() = default;
-  // Code for a CPU that this machine is not throws TargetError here; save and source still work.
-  virtual std::shared_ptr<const runtime::Kernel> kernel() const = 0;
+  // In the order in which they were given, never none. Code for a CPU that this machine is not throws TargetError here;
+  // save and source, which are of all of them, still work.
+  virtual std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const = 0;
+  std::shared_ptr<const runtime::Kernel> kernel() const { return kernels().front(); }
   virtual std::string source(std::string_view kind) const = 0;  // "ir", "llvm", "asm"; kArgument otherwise
   virtual void save(const std::string& path) const = 0;         // .o or .so, and a C header beside it
   virtual const Target& target() const = 0;
@@ -39,12 +42,20 @@ std::vector<ir::Program> pack_programs(const schedule::Schedule&, const std::vec
 std::shared_ptr<const Module> build(const schedule::Schedule&, const std::vector<te::Tensor>& args, const Target&,
                                     const std::string& name = "kernel",
                                     const std::vector<te::ScalarArgument>& scalars = {});
+// Several kernels of different names, as one object.
+struct KernelDeclaration {
+  std::string name;
+  schedule::Schedule schedule;
+  std::vector<te::Tensor> args;
+  std::vector<te::ScalarArgument> scalars;
+};
+std::shared_ptr<const Module> build(const std::vector<KernelDeclaration>&, const Target&);
 std::shared_ptr<const Module> build(const ir::Program& lowered, const Target&, int opt_level = 3,
                                     const std::vector<ir::Program>& packers = {});
 
-// The schedule that `tw.build(args)` without one uses: public Steps that can be printed. The best of the automatic space
-// (autotune.h) by the tuner's prior, which measures nothing; by rules where extents are variables. The same tensors and
-// target give the same schedule on any machine.
+// The schedule that `tw.build(args)` without one uses: public Steps that can be printed. The best of the automatic
+// space (autotune.h) by the tuner's prior, which measures nothing; by rules where extents are variables. The same
+// tensors and target give the same schedule on any machine.
 schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target&);
 
 }  // namespace tw

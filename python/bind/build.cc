@@ -33,6 +33,22 @@ Function build_function(const schedule::Schedule& schedule, const Tensors& args,
   return make_function(std::move(module));
 }
 
+using Declared = std::tuple<std::string, schedule::Schedule, Tensors, Scalars>;
+
+std::vector<Function> build_functions(const std::vector<Declared>& declared, const Target& target) {
+  std::vector<KernelDeclaration> kernels;
+  for (const auto& [name, schedule, args, scalars] : declared)
+    kernels.push_back({name, schedule, args, scalar_arguments(scalars)});
+  std::shared_ptr<const Module> module;
+  {
+    py::gil_scoped_release released;
+    module = build(kernels, target);
+  }
+  std::vector<Function> functions;
+  for (const auto& kernel : module->kernels()) functions.emplace_back(kernel, module);
+  return functions;
+}
+
 // Without the last line's end: print adds one.
 std::string text_of(const ir::Program& program) {
   std::string text = ir::to_string(program);
@@ -67,6 +83,7 @@ void bind_build(py::module_& m) {
       .def("__repr__", &text_of);
   const auto released = py::call_guard<py::gil_scoped_release>();
   m.def("_build", &build_function);
+  m.def("_build_all", &build_functions);
   m.def(
       "_loop_program",
       [](const schedule::Schedule& s, const Tensors& args, const std::string& name, const Scalars& scalars) {

@@ -51,15 +51,49 @@ def _outputs(call, tensors):
     return outputs
 
 
+class Kernels(dict):
+    """The functions that ``tw.build({...})`` compiled together, by their names."""
+
+    def save(self, path):
+        """Write all of them as one object, shared object or, of target c, C file, and a header; ``tw.load(path, name)`` loads one."""
+        self._any().save(path)
+
+    def source(self, kind="ir"):
+        """The text of all of them, as ``source`` of a function."""
+        return self._any().source(kind)
+
+    def _any(self):
+        return next(iter(self.values()))
+
+
+def _several(kernels, target):
+    if not kernels:
+        raise ArgumentError("build: the dict of kernels must not be empty", 'tw.build({"a": (s, [A, B]), "b": (t, [C, D])})')
+    target, declared = as_target(target), []
+    for name, given in kernels.items():
+        call = f"build {name!r}"
+        if isinstance(given, tuple) and len(given) == 2 and not isinstance(given[0], _core.Tensor):
+            schedule, args = _schedule(call, given[0]), given[1]
+        else:
+            schedule, args = None, given
+        tensors = _tensors(call, args)
+        if schedule is None:
+            schedule = _core._default_schedule(_outputs(call, tensors), target)
+        declared.append((_name("build", name), schedule, tensors, _scalars(args)))
+    return Kernels(zip(kernels, _core._build_all(declared, target)))
+
+
 def build(schedule, args=None, target=None, name=None, *, log=None):
     """Compile a schedule to a function.
 
     Parameters: schedule, of ``te.create_schedule``, or in its place the list of arguments, which is then scheduled by
     ``tw.default_schedule`` or, with log, by the best that the log holds for them, or an ``autotune.Task``, which is built from
-    its log; args, the tensors that the function takes, in this order: placeholders and outputs, and intermediates that should
+    its log, or a dict of kernels, each by its name ``(schedule, args)`` or a list of arguments, which become one object; args, the
+    tensors that the function takes, in this order: placeholders and outputs, and intermediates that should
     be written out; target, a ``tw.Target`` or its text, by default the current one; name, a C identifier. A ``te.var`` among
     the args is a scalar argument; the extents that are variables are read off the arrays' shapes at each call.
-    Returns: a function that takes one array per tensor, a number per variable, and writes the outputs in place.
+    Returns: a function that takes one array per tensor, a number per variable, and writes the outputs in place; for a dict a dict
+    of them, with ``save(path)`` and ``source(kind)`` of the whole.
     Raises: ScheduleError when the schedule as a whole is not legal, ArgumentError for bad arguments, TargetError.
 
     >>> import numpy as np
@@ -72,7 +106,16 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
     >>> f(np.arange(4, dtype="float32"), b)
     >>> b.tolist()
     [1.0, 2.0, 3.0, 4.0]
+    >>> C = te.compute((4,), lambda i: A[i] * 2, name="C")
+    >>> both = tw.build({"add": [A, B], "double": (te.create_schedule(C), [A, C])})
+    >>> both["double"](np.arange(4, dtype="float32"), b)
+    >>> b.tolist()
+    [0.0, 2.0, 4.0, 6.0]
     """
+    if isinstance(schedule, dict):
+        if args is not None or name is not None or log is not None:
+            raise ArgumentError("build: args, name and log must be left out when the first argument is a dict of kernels")
+        return _several(schedule, target)
     if hasattr(schedule, "__tw_build__"):
         return schedule.__tw_build__(target=target, name=name, log=log)
     if log is not None:

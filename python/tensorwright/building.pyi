@@ -1,5 +1,6 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
+from typing import overload
 
 from ._core import Function, Program, Tensor
 from .autotune import Task
@@ -8,6 +9,15 @@ from .target import Target
 
 __all__: list[str]
 
+class Kernels(dict[str, Function]):
+    def save(self, path: str | PathLike[str]) -> None: ...
+    def source(self, kind: str = "ir") -> str: ...
+
+@overload
+def build(
+    schedule: Mapping[str, tuple[Schedule, Sequence[Tensor]] | Sequence[Tensor]], *, target: Target | str | None = None
+) -> Kernels: ...
+@overload
 def build(
     schedule: Schedule | Sequence[Tensor] | Task,
     args: Sequence[Tensor] | Tensor | None = None,

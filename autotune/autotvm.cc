@@ -178,13 +178,17 @@ Result<Record> from_autotvm(std::string_view line) {
   }
 }
 
+std::string knobs_in(const Task& task, const std::string& knobs_json) {
+  Json knobs = Json::parse(knobs_json);
+  for (const Knob& knob : task.space().knobs())
+    if (knobs.contains(knob.name)) knobs[knob.name] = in_space(knob, knobs[knob.name]);
+  return knobs.dump();
+}
+
 Result<Record> from_autotvm(std::string_view line, const Task& task) {
   TW_TRY(Record r, from_autotvm(line));
   if (!r.trial.steps.empty()) return r;  // of ours
-  Json knobs = Json::parse(r.trial.knobs);
-  for (const Knob& knob : task.space().knobs())
-    if (knobs.contains(knob.name)) knobs[knob.name] = in_space(knob, knobs[knob.name]);
-  TW_TRY(r.trial.index, task.space().find(knobs.dump()));
+  TW_TRY(r.trial.index, task.space().find(knobs_in(task, r.trial.knobs)));
   TW_TRY(r.trial.steps, task.steps(r.trial.index));
   r.trial.knobs = task.space().describe(r.trial.index);
   r.key = key_of(task, runtime::num_threads(), host_hardware().to_string());

@@ -98,6 +98,14 @@ const KnobValue& Config::chosen(const std::string& name) const {
   return knobs_[k].values[digits_[k]];
 }
 
+void Config::choose(const std::string& name, KnobValue value) {
+  const size_t k = position(name);
+  std::vector<KnobValue>& values = knobs_[k].values;
+  const auto known = std::find(values.begin(), values.end(), value);
+  digits_[k] = static_cast<uint32_t>(known - values.begin());
+  if (known == values.end()) values.push_back(std::move(value));
+}
+
 Factor Config::factor(const std::string& name, int part) const {
   const KnobValue& value = chosen(name);
   if (part < 0 || part >= std::ssize(value.numbers)) {

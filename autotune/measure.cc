@@ -76,6 +76,18 @@ void Measurer::compile(const Scheduled& s, Built& built) {
   }
 }
 
+void Measurer::build_by_user(const Scheduled& s, Built& built) {
+  const std::string path = folder_.path() + "/" + std::to_string(objects_++) + ".so";
+  const std::string failure = options_.build(built.trial.index, path);
+  if (failure.empty()) {
+    built.shared_object = path;
+    built.lower_bound = lower_bound_seconds(s.schedule, machine_);
+  } else {
+    built.trial.status = "build_failed";
+    built.trial.detail = one_line(failure);
+  }
+}
+
 Built Measurer::start(uint64_t index) const {
   Built built;
   built.trial.index = index;
@@ -96,7 +108,10 @@ std::vector<Built> Measurer::build(std::span<const uint64_t> indices) {
         continue;
       }
       all[i].trial.steps = resolved(s->schedule.steps());
-      compile(*s, all[i]);
+      if (options_.build)
+        build_by_user(*s, all[i]);
+      else
+        compile(*s, all[i]);
     }
   };
   const size_t builders = std::min<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), indices.size());
@@ -125,7 +140,10 @@ Built Measurer::rebuild(const Trial& recorded) {
   built.trial = recorded;
   const Result<Scheduled> s = task_.replay(recorded);
   if (s) {
-    compile(*s, built);
+    if (options_.build)
+      build_by_user(*s, built);
+    else
+      compile(*s, built);
   } else {
     built.trial.status = "refused";
     built.trial.detail = s.error().what;
@@ -148,6 +166,7 @@ void Measurer::run(Built& built, double give_up_above) {
   request.lower_bound_s = built.lower_bound;
   request.number = options_.number;
   request.repeat = options_.repeat;
+  if (options_.on_run) options_.on_run(built.trial.index);
   const runtime::RunResult result = judged(runner_.run(request));
   built.trial.status = to_string(result.status);
   built.trial.seconds = result.seconds;

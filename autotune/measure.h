@@ -45,6 +45,7 @@ class Measurer {
  private:
   Built start(uint64_t index) const;
   void compile(const Scheduled&, Built&);
+  void build_by_user(const Scheduled&, Built&);
 
   const Task& task_;
   const TuneOptions& options_;

@@ -13,7 +13,8 @@
 namespace tw::autotune {
 namespace {
 
-constexpr int kBarWidth = 24, kLinesBetween = 16;
+constexpr int kBarWidth = 24;
+constexpr int64_t kLines = 10;  // of a whole tuning, where there is no terminal
 
 std::string formatted(const char* format, ...) {
   char text[160];
@@ -56,7 +57,8 @@ std::string failures_text(const Progress& p) {
 
 void print_progress(const Progress& p) {
   const bool last = p.trials >= p.total, terminal = isatty(STDERR_FILENO) != 0;
-  if (!terminal && !last && p.trials % kLinesBetween != 0) return;  // a file gets a line now and then
+  const int64_t total = std::max(p.total, 1);
+  if (!terminal && !last && p.trials * kLines / total == (p.trials - 1) * kLines / total) return;
   std::string line = bar(p) + "  " + best_text(p);
   if (const std::string failures = failures_text(p); !failures.empty()) line += "  " + failures;
   line += last ? formatted("  %.1f s", p.elapsed_s) : formatted("  %.0f s left", p.left_s);

@@ -33,6 +33,7 @@ Proposer::Proposer(const Space& space, std::unique_ptr<Search> search, std::uniq
       seed_(seed),
       explore_(explore) {
   state_.space = &space_;
+  state_.end = space_.size();
 }
 
 void Proposer::start_from(const Samples& earlier) {
@@ -74,6 +75,11 @@ void Proposer::forget_descriptions() {
     if (auto at = descriptions_.find(index); at != descriptions_.end()) kept.insert(std::move(*at));
   }
   descriptions_ = std::move(kept);
+}
+
+void Proposer::limit(uint64_t first, uint64_t last) {
+  state_.first = first;
+  state_.end = last + 1;
 }
 
 void Proposer::tell(uint64_t index, double seconds) {

@@ -22,6 +22,9 @@ class Proposer {
   void start_from(const Samples& earlier);
   void start_from(const std::string& model_bytes);
 
+  // Indices from `first` to `last` only. Before the first batch.
+  void limit(uint64_t first, uint64_t last);
+
   // The next batch: at most `count` distinct legal candidates that were not told yet, fewer only at the end of the
   // space.
   std::vector<uint64_t> propose(size_t count, uint64_t batch);

@@ -11,11 +11,11 @@ using IndexSet = std::unordered_set<uint64_t>;
 
 // Small remainders are enumerated: drawing would not end.
 std::vector<uint64_t> draw(const SearchState& state, size_t count, Rng& rng, IndexSet taken) {
-  const uint64_t size = state.space->size();
+  const uint64_t size = state.end - state.first;
   std::vector<uint64_t> out;
-  const auto free = [&](uint64_t i) { return !state.excluded.contains(i) && !taken.contains(i); };
+  const auto free = [&](uint64_t i) { return state.open(i) && !taken.contains(i); };
   if (size <= 4 * (count + state.excluded.size() + taken.size())) {
-    for (uint64_t i = 0; i < size; ++i) {
+    for (uint64_t i = state.first; i < state.end; ++i) {
       if (free(i)) out.push_back(i);
     }
     for (size_t i = out.size(); i > 1; --i) std::swap(out[i - 1], out[rng.below(i)]);
@@ -23,7 +23,7 @@ std::vector<uint64_t> draw(const SearchState& state, size_t count, Rng& rng, Ind
     return out;
   }
   while (out.size() < count) {
-    const uint64_t i = rng.below(size);
+    const uint64_t i = state.first + rng.below(size);
     if (free(i) && taken.insert(i).second) out.push_back(i);
   }
   return out;
@@ -43,8 +43,8 @@ class GridSearch final : public Search {
   std::vector<uint64_t> pool(const SearchState& state, size_t count, const Score& score, Rng&) override {
     std::vector<uint64_t> out;
     const size_t wanted = score ? 16 * count : count;
-    for (uint64_t i = 0; i < state.space->size() && out.size() < wanted; ++i) {
-      if (!state.excluded.contains(i)) out.push_back(i);
+    for (uint64_t i = state.first; i < state.end && out.size() < wanted; ++i) {
+      if (state.open(i)) out.push_back(i);
     }
     return out;
   }
@@ -128,7 +128,7 @@ class EvolutionarySearch final : public Search {
     IndexSet seen;
     for (size_t tries = 0; tries < 50 * count && out.size() < count; ++tries) {
       const uint64_t c = child(*state.space, parents, rng);
-      if (!state.excluded.contains(c) && seen.insert(c).second) out.push_back(c);
+      if (state.open(c) && seen.insert(c).second) out.push_back(c);
     }
     for (uint64_t i : draw(state, count - out.size(), rng, seen)) out.push_back(i);
     return out;
@@ -145,7 +145,7 @@ class EvolutionarySearch final : public Search {
     for (int g = 0; g < kGenerations; ++g) {
       std::vector<uint64_t> fresh;
       for (uint64_t i : population) {
-        if (!state.excluded.contains(i) && seen.insert(i).second) fresh.push_back(i);
+        if (state.open(i) && seen.insert(i).second) fresh.push_back(i);
       }
       const std::vector<float> scores = score(fresh);
       for (size_t i = 0; i < fresh.size(); ++i) ranked.emplace_back(scores[i], fresh[i]);

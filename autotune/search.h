@@ -23,6 +23,8 @@ struct SearchState {
   const Space* space = nullptr;
   std::vector<std::pair<uint64_t, float>> measured;  // index and score (higher is better; failures 0), in order
   std::unordered_set<uint64_t> excluded;  // never proposed: measured, refused, pruned, or like a measured one
+  uint64_t first = 0, end = 0;            // indices that are proposed at all
+  bool open(uint64_t index) const { return index >= first && index < end && !excluded.contains(index); }
 };
 
 // A pool of distinct candidates that are not excluded, best first where the search has an opinion.

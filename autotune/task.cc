@@ -40,6 +40,7 @@ struct Task::State {
   Template run;
   Target target;
   Space space;
+  std::vector<Config::Keeps> filters;
   std::string hash;
   std::optional<Scheduled> first;
   bool opaque = false;  // traces cannot be trusted: the template runs for each candidate
@@ -179,6 +180,7 @@ Task::Task(std::string name, std::string args_json, Template run, Target target)
   check_arguments(name, first);
   require_symbols(name, first);
   state->space = Space(config.knobs());
+  state->filters = config.filters();
   state->hash = task_hash(first.schedule.outputs(), first.args);
   state->first = first;
 
@@ -241,6 +243,9 @@ Status same_signature(const Scheduled& a, const Scheduled& b) {
 
 Result<Scheduled> Task::applied(uint64_t index) const {
   const Digits digits = state_->space.digits(index);
+  for (const Config::Keeps& keeps : state_->filters)
+    if (const std::string knobs = state_->space.describe(index); !keeps(knobs))
+      return Diagnostic{ErrorKind::kSchedule, "multi_filter: leaves out " + knobs, {}, {}};
   std::shared_ptr<const Path> path;
   {
     std::lock_guard lock(state_->lock);

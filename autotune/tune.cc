@@ -93,6 +93,7 @@ class Tuner final : public Tuning {
             task.space(), make_search(options.search), make_cost_model(options.model, options.seed),
             [this](uint64_t i) { return describe_candidate(i); }, [this](uint64_t i) { return is_legal(i); },
             options.seed, options.explore) {
+    limit();
     if (options.log.empty()) return;
     journal_.emplace(options.log);
     log_ = load_log(options.log, task.hash());
@@ -130,6 +131,18 @@ class Tuner final : public Tuning {
   }
 
  private:
+  void limit() {
+    if (!options_.range) return;
+    const auto [first, last] = *options_.range;
+    if (first > last || last >= task_.space().size())
+      throw Error({ErrorKind::kArgument,
+                   "tune: range_idx must lie within 0.." + std::to_string(task_.space().size() - 1) + ", not be (" +
+                       std::to_string(first) + ", " + std::to_string(last) + ")",
+                   {},
+                   {"the first and the last index that are measured"}});
+    proposer_.limit(first, last);
+  }
+
   static double seconds_or_infinity(const Trial& t) { return t.ok() || t.status == "beaten" ? t.seconds : INFINITY; }
 
   std::optional<Description> describe_candidate(uint64_t index) {

@@ -4,7 +4,8 @@
 //   Template    a function that declares a computation and schedules it with knobs. It runs once, its Steps refer to
 //               knobs, and a candidate's Steps are made from that trace. A template that looks at a knob's value
 //               (Config::value) runs again for each value that it looks at.
-//   Task        a template with its arguments, or the tensors alone, and a target. Its key in the log is the computation
+//   Task        a template with its arguments, or the tensors alone, and a target. Its key in the log is the
+//   computation
 //               itself.
 //   tune        proposes, builds and runs candidates in worker processes, checks outputs, and appends one JSON line for
 //               each measurement. Running it again on the same log continues; nothing is measured twice. The same seed
@@ -123,6 +124,13 @@ class Config {
   void define_annotate(const std::string& name, const std::vector<std::string>& axes,
                        const std::string& policy = "try_unroll_vec");
 
+  // Leaves out candidates for which it is false, by all their knobs (Space::describe). Those of the first run count.
+  using Keeps = std::function<bool(const std::string& knobs_json)>;
+  void multi_filter(Keeps keeps) { filters_.push_back(std::move(keeps)); }
+  const std::vector<Keeps>& filters() const { return filters_; }
+  // This run alone has the value, one of the knob's or not.
+  void choose(const std::string& name, KnobValue value);
+
   // Issue the knob's Steps. Split: returns the axes, outermost first.
   std::vector<std::string> apply_split(const std::string& name, schedule::Schedule&, const std::string& stage,
                                        const std::string& axis);
@@ -161,6 +169,7 @@ class Config {
 
   std::vector<Knob> knobs_;
   Digits digits_;
+  std::vector<Keeps> filters_;
   std::vector<Mark> marks_;
   std::vector<size_t> read_;  // knobs, in the order in which they were looked at
   bool fixed_ = false, opaque_ = false;
@@ -192,8 +201,8 @@ class Task {
   // answers is refused). Throws TuneError when it raises, or when what it returns cannot be lowered.
   Task(std::string name, std::string args_json, Template, Target);
   // A space made from the tensors alone: the outputs are those of `args` that are computed, the schedule is found by
-  // rules (docs/tuning.md). Without a name, that of the last output. `args_json` may be an object too: the parameters of
-  // the operator that declared the tensors.
+  // rules (docs/tuning.md). Without a name, that of the last output. `args_json` may be an object too: the parameters
+  // of the operator that declared the tensors.
   Task(std::vector<te::Tensor> args, Target, std::string name = "", std::string args_json = "[]");
 
   const std::string& name() const;
@@ -236,20 +245,25 @@ struct TuneOptions {
   int trials = 64;       // configurations measured, those of the log included
   std::string log = {};  // empty: nothing is kept
   uint64_t seed = 0;
-  std::string search = "evolutionary";  // random, grid, evolutionary
-  std::string model = "auto";           // none, xgb; auto: xgb where it was built in
-  int early_stop = 0;                   // stop after so many trials without a better one; 0: never
-  bool stop_without_gain = false;       // stop when two batches brought nothing and the model sees nothing better
-  double timeout_s = 10;                // of one run or build
-  int number = 0, repeat = 0;           // calls per repeat and repeats; 0: adaptive
-  int batch = 16;                       // proposals between two updates of the model
-  int confirm = 4;                      // leaders that are timed again at the end
-  double explore = 0.1;                 // share of proposals drawn at random
-  std::string model_file = {};          // the model starts from this file where there is one, and is kept in it
+  std::string search = "evolutionary";     // random, grid, evolutionary
+  std::string model = "auto";              // none, xgb; auto: xgb where it was built in
+  int early_stop = 0;                      // stop after so many trials without a better one; 0: never
+  bool stop_without_gain = false;          // stop when two batches brought nothing and the model sees nothing better
+  double timeout_s = 10;                   // of one run or build
+  int number = 0, repeat = 0;              // calls per repeat and repeats; 0: adaptive
+  int batch = 16;                          // proposals between two updates of the model
+  int confirm = 4;                         // leaders that are timed again at the end
+  double explore = 0.1;                    // share of proposals drawn at random
+  std::string model_file = {};             // the model starts from this file where there is one, and is kept in it
   std::vector<std::string> transfer = {};  // logs, of any tasks, that the model learns from before the first batch
   std::function<void(const Progress&)> on_trial = {};
   std::function<void(const std::vector<Trial>&)> on_batch = {};
-  std::function<bool()> should_stop = {};  // polled; true keeps what was measured and returns
+  std::function<bool()> should_stop = {};                   // polled; true keeps what was measured and returns
+  std::optional<std::pair<uint64_t, uint64_t>> range = {};  // the first and the last index that are proposed
+  // Writes the shared object of a candidate, whose kernel is `candidate`, to the path in the place of the workers that
+  // build: "" or why it failed. Called by several threads.
+  std::function<std::string(uint64_t index, const std::string& path)> build = {};
+  std::function<void(uint64_t index)> on_run = {};  // the Runner gets this candidate next
 };
 
 struct TuneResult {

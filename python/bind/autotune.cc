@@ -4,19 +4,23 @@
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
+#include "autotune/autotvm.h"
 #include "autotune/features.h"
 #include "autotune/history.h"
 #include "autotune/knobs.h"
 #include "autotune/progress.h"
 #include "autotune/roofline.h"
 #include "autotune/stock.h"
+#include "autotune/trace.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
+#include "src/runtime/local_runner.h"
 
 namespace py = pybind11;
 
@@ -61,6 +65,13 @@ void bind_config(py::module_& m) {
       .def("numbers", [](const Config& c, const std::string& name) { return c.chosen(name).numbers; })
       .def("tail", [](const Config& c, const std::string& name) { return std::string(tail_name(c.chosen(name).tail)); })
       .def("value_json", &Config::value_json)
+      .def("multi_filter", &Config::multi_filter)
+      .def("choose_split",
+           [](Config& c, const std::string& name, std::vector<int64_t> numbers) {
+             KnobValue value;
+             value.numbers = std::move(numbers);
+             c.choose(name, std::move(value));
+           })
       .def("mark_read", &Config::mark_read)
       .def("mark_opaque", &Config::mark_opaque)
       .def("mark_steps", &Config::mark_steps)
@@ -126,6 +137,11 @@ Scheduled2 replay_best(const Task& task, const std::vector<std::string>& logs) {
   return pair_of(task.replay(*fastest));
 }
 
+// The Steps with numbers where they referred to knobs.
+schedule::Schedule plain(const schedule::Schedule& s) {
+  return schedule::Schedule::from_steps(s.outputs(), resolved(s.steps())).value_or_throw();
+}
+
 void bind_task(py::module_& m) {
   const auto unlocked = py::call_guard<py::gil_scoped_release>();
   py::class_<Task>(m, "TuneTask")
@@ -144,6 +160,11 @@ void bind_task(py::module_& m) {
       .def("space_size", [](const Task& t) { return t.space().size(); })
       .def("space_text", [](const Task& t) { return to_string(t.space()); })
       .def("describe", [](const Task& t, uint64_t i) { return t.space().describe(i); })
+      .def("find",
+           [](const Task& t, const std::string& knobs) { return t.space().find(knobs_in(t, knobs)).value_or_throw(); })
+      .def(
+          "is_legal", [](const Task& t, uint64_t i) { return t.candidate(i).ok(); }, unlocked)
+      .def("config", [](const Task& t, uint64_t i) { return Config(t.space(), t.space().digits(i)); })
       .def(
           "steps", [](const Task& t, uint64_t i) { return schedule::to_json(t.steps(i).value_or_throw()); }, unlocked)
       .def(
@@ -210,6 +231,7 @@ void bind_results(py::module_& m) {
       .def_readwrite("stop_without_gain", &TuneOptions::stop_without_gain)
       .def_readwrite("model_file", &TuneOptions::model_file)
       .def_readwrite("transfer", &TuneOptions::transfer)
+      .def_readwrite("range", &TuneOptions::range)
       .def_readwrite("batch", &TuneOptions::batch)
       .def_readwrite("confirm", &TuneOptions::confirm);
 }
@@ -273,12 +295,64 @@ void call_back(TuneOptions& options, const py::object& on_trial, const py::objec
   }
 }
 
-TuneResult python_tune(const Task& task, TuneOptions options, const py::object& on_trial, const py::object& on_batch) {
+// A candidate runs in a worker first, once, which checks what it computes; how long it takes is what a function of
+// Python says: run(index, shared object) -> (seconds of each repeat, "" or why there are none).
+class PythonRunner final : public runtime::Runner {
+ public:
+  PythonRunner(py::handle run, std::string description) : run_(run), description_(std::move(description)) {}
+
+  runtime::RunResult run(const runtime::RunRequest& request) override {
+    runtime::RunRequest once = request;
+    once.number = once.repeat = 1;
+    once.give_up_above_s = 0;
+    const runtime::RunResult checked = local_.run(once);
+    if (checked.status != runtime::RunStatus::kOk) return checked;
+    auto [seconds, failure] = asked(request.shared_object);
+    if (!failure.empty() || seconds.empty()) return {runtime::RunStatus::kCrashed, 0, 0, 0, failure};
+    std::sort(seconds.begin(), seconds.end());
+    const double median = seconds[seconds.size() / 2];
+    return {runtime::RunStatus::kOk, median, (seconds.back() - seconds.front()) / median,
+            static_cast<int>(seconds.size()), ""};
+  }
+  std::string describe() const override { return description_; }
+  void cancel() override { local_.cancel(); }
+
+  uint64_t index = 0;  // of the candidate that comes next
+
+ private:
+  std::pair<std::vector<double>, std::string> asked(const std::string& shared_object) const {
+    const py::gil_scoped_acquire gil;
+    return run_(index, shared_object).cast<std::pair<std::vector<double>, std::string>>();
+  }
+
+  py::handle run_;
+  std::string description_;
+  runtime::LocalRunner local_;
+};
+
+void build_by(TuneOptions& options, const py::object& build) {
+  if (build.is_none()) return;
+  options.build = [build = py::handle(build)](uint64_t index, const std::string& path) {
+    const py::gil_scoped_acquire gil;
+    return build(index, path).cast<std::string>();
+  };
+}
+
+// `run`, where there is one, with the description of what it measures on.
+TuneResult python_tune(const Task& task, TuneOptions options, const py::object& on_trial, const py::object& on_batch,
+                       const py::object& build, const std::optional<std::pair<py::object, std::string>>& run) {
   std::atomic<bool> stop = false;
   options.should_stop = [&] { return stop.load(); };
   call_back(options, on_trial, on_batch);
+  build_by(options, build);
   TuneResult result;
-  interruptible(stop, [&] { result = tune(task, options); });
+  if (!run) {
+    interruptible(stop, [&] { result = tune(task, options); });
+    return result;
+  }
+  PythonRunner runner(run->first, run->second);
+  options.on_run = [&](uint64_t index) { runner.index = index; };
+  interruptible(stop, [&] { result = tune(task, options, runner); });
   return result;
 }
 
@@ -304,4 +378,5 @@ void bind_autotune(py::module_& m) {
   m.def("tune", &python_tune);
   m.def("tune_many", &tune_many);
   m.def("has_xgboost", &tw::autotune::has_xgboost);
+  m.def("_plain", &plain);
 }

@@ -38,6 +38,23 @@ py::dict dict_of(const LogEdit& edit) {
   return py::dict("kept"_a = edit.kept, "repeated"_a = edit.repeated, "worse"_a = edit.worse, "dropped"_a = dropped);
 }
 
+// A measurement of a candidate that somebody else has timed.
+Record measurement(const Task& task, uint64_t index, double seconds, int runs, const std::string& status,
+                   const std::string& detail) {
+  Record record;
+  record.key = key_of(task, runtime::num_threads(), host_hardware().to_string());
+  record.name = task.name();
+  record.args = task.args();
+  record.trial.index = index;
+  record.trial.knobs = task.space().describe(index);
+  record.trial.steps = task.steps(index).value_or_throw();
+  record.trial.seconds = seconds;
+  record.trial.runs = runs;
+  record.trial.status = status;
+  record.trial.detail = detail;
+  return record;
+}
+
 std::string page_of_log(const std::string& path, const Task* task, const std::string& title) {
   const py::gil_scoped_release release;
   return html_report(subjects_of(path, task), title);
@@ -64,6 +81,11 @@ void bind_logs(py::module_& m) {
   });
   m.def("_export_autotvm",
         [](const std::string& log, const std::string& output) { return dict_of(export_autotvm(log, output)); });
+  m.def("_to_autotvm", [](const Record& record) { return to_autotvm(record); });
+  m.def("_from_autotvm", [](const std::string& line, const Task* task) {
+    return (task ? from_autotvm(line, *task) : from_autotvm(line)).value_or_throw();
+  });
+  m.def("_measurement", &measurement);
   m.def("_report_log", &page_of_log);
   m.def(
       "_report_result",

@@ -23,6 +23,8 @@ True
 {"tile": [1000, 1]}
 """
 
+from . import record
+from .entity import ConfigEntity
 from .history import (
     Record,
     apply_history_best,
@@ -33,18 +35,23 @@ from .history import (
     pick_best,
     prune_log,
 )
+from .measuring import Builder, BuildResult, MeasureInput, MeasureResult, Runner
 from .reporting import report
 from .scheduler import TaskScheduler
 from .space import Candidate, Space
 from .task import Task
 from .template import Template, template
-from .tuner import MeasureInput, MeasureResult, TuneResult, Tuner, tune
+from .tuner import TuneResult, Tuner, tune
 
 __all__ = [
+    "BuildResult",
+    "Builder",
     "Candidate",
+    "ConfigEntity",
     "MeasureInput",
     "MeasureResult",
     "Record",
+    "Runner",
     "Space",
     "Task",
     "TaskScheduler",
@@ -58,6 +65,7 @@ __all__ = [
     "merge_logs",
     "pick_best",
     "prune_log",
+    "record",
     "report",
     "template",
     "tune",

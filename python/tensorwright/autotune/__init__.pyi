@@ -1,11 +1,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from os import PathLike
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 from .. import _core
 from ..schedule import Schedule
 from ..te import Tensor
+from . import record as record
 
 __all__: list[str]
 
@@ -25,11 +26,13 @@ class Space:
     def __len__(self) -> int: ...
     def __getitem__(self, index: int) -> Candidate: ...
     def get(self, index: int) -> Candidate: ...
+    def is_index_valid(self, index: int) -> bool: ...
     def __iter__(self) -> Iterator[Candidate]: ...
 
 class Template:
     name: str
     function: Callable[..., Any]
+    has_fallback: bool
     def __init__(self, name: str, function: Callable[..., Any]) -> None: ...
     def __call__(self, *args: Any) -> _Scheduled: ...
 
@@ -59,6 +62,7 @@ class Task:
     @property
     def branching(self) -> bool: ...
     def on(self, target: _Target) -> Task: ...
+    def instantiate(self, config: Candidate | ConfigEntity) -> _Scheduled: ...
 
 class Trial:
     index: int
@@ -100,15 +104,51 @@ class MeasureInput:
     task: Task
     target: _core.Target
     config: Candidate
-    def __init__(self, trial: Trial) -> None: ...
+    def __init__(self, target: Any, task: Any, config: Any) -> None: ...
 
 class MeasureResult:
-    trial: Trial
+    trial: Trial | None
     status: str
     costs: tuple[float, ...]
     error_no: int
     all_cost: float
-    def __init__(self, trial: Trial) -> None: ...
+    timestamp: float
+    def __init__(
+        self,
+        costs: Sequence[float],
+        error_no: int = 0,
+        all_cost: float = 0.0,
+        timestamp: float = 0.0,
+        *,
+        status: str | None = None,
+        trial: Trial | None = None,
+    ) -> None: ...
+    @classmethod
+    def of(cls, trial: Any) -> MeasureResult: ...
+
+class BuildResult(NamedTuple):
+    filename: str | None = None
+    arg_info: tuple[Any, ...] = ()
+    error: object = None
+    time_cost: float = 0.0
+
+class Builder:
+    folder: str | None
+    def build(self, measure_inputs: list[MeasureInput]) -> Sequence[BuildResult]: ...
+
+class Runner:
+    def run(self, measure_inputs: list[MeasureInput], build_results: list[BuildResult]) -> Sequence[MeasureResult]: ...
+    def describe(self) -> str: ...
+
+class ConfigEntity:
+    knobs: dict[str, Any]
+    index: int | None
+    def __init__(self, knobs: Mapping[str, Any], index: int | None = None) -> None: ...
+    @classmethod
+    def from_json_dict(cls, json_dict: Mapping[str, Any]) -> ConfigEntity: ...
+    def to_json_dict(self) -> dict[str, Any]: ...
+    def __getitem__(self, name: str) -> Any: ...
+    def __contains__(self, name: object) -> bool: ...
 
 class Tuner:
     task: Task
@@ -141,6 +181,9 @@ def tune(
     number: int | None = None,
     repeat: int | None = None,
     progress: bool = True,
+    range_idx: tuple[int, int] | None = None,
+    builder: Builder | None = None,
+    runner: Runner | None = None,
 ) -> TuneResult: ...
 
 class TaskScheduler:

@@ -7,6 +7,7 @@ import operator
 
 from .. import _core
 from ..errors import TuneError
+from .entity import ConfigEntity
 
 __all__ = ["Config", "KnobValue", "VirtualAxis"]
 
@@ -227,8 +228,10 @@ _ENTITIES = {"split": SplitEntity, "knob": OtherEntity, "reorder": ReorderEntity
 class Config:
     """The knobs of a template. ``cfg[name]`` is a knob's chosen value."""
 
-    def __init__(self, core):
+    def __init__(self, core, fallback=False):
         self._core = core
+        self._fallback, self._asked = fallback, False
+        self._extents = {}  # of what each knob splits
 
     def define_split(self, name, axis, num_outputs=2, policy="factors", *, max_factor=None, filter=None, tails=("auto",),
                      candidate=None, **unknown):
@@ -251,7 +254,7 @@ class Config:
             raise TuneError(f"define_split: max_factor must be a positive integer, not {max_factor!r}")
         tails = [tails] if isinstance(tails, str) else list(tails)
         keep = None if filter is None else (lambda size: bool(filter(_Sizes(size))))
-        extent = _extent_of(axis)
+        extent = self._extents[name] = _extent_of(axis)
         self._core.define_split(name, extent, num_outputs, _POLICIES.index(policy), max_factor or 0, keep, tails,
                                 [list(c) for c in candidate or []], _label(axis))
         return [VirtualAxis(f"{_label(axis)}.{part}", extent) for part in range(num_outputs)]
@@ -282,6 +285,42 @@ class Config:
         """A knob that unrolls or vectorizes axes: policy "none", "unroll", "unroll_vec", "try_unroll", "try_vec" or
         "try_unroll_vec", from the innermost axis outwards."""
         self._core.define_annotate(name, [_label(a) for a in axes], policy)
+
+    def multi_filter(self, filter):
+        """Leave out combinations of knobs: candidates for which ``filter(entity)`` is false are not measured.
+
+        Parameters: filter, of a ConfigEntity: ``lambda e: e["tile_x"].size[-1] * e["tile_y"].size[-1] <= 64``. The space stays the
+        product of its knobs; ``space.is_index_valid(i)`` says what is left, and ``space[i].instantiate()`` refuses the rest.
+        """
+        if not callable(filter):
+            raise TuneError(f"multi_filter: filter must be a function of a ConfigEntity, not {filter!r}")
+        self._core.multi_filter(lambda knobs: bool(filter(ConfigEntity(json.loads(knobs)))))
+
+    @property
+    def is_fallback(self):
+        """Whether the template was called outside of ``apply_history_best`` and of tuning, where ``fallback_split`` may choose."""
+        self._asked = True
+        return self._fallback
+
+    def fallback_split(self, name, constraints):
+        """Choose a split by rule: from the innermost loop outwards the largest divisor of what is left that a constraint allows.
+
+        Parameters: name, a knob of define_split; constraints, the largest extent of each loop, outermost first; -1 for any.
+        Raises: TuneError where no log is missing (ask ``cfg.is_fallback`` first), and for constraints of another number.
+        """
+        if not self._fallback:
+            raise TuneError("fallback_split: a log or the tuner has chosen already", "if cfg.is_fallback: cfg.fallback_split(...)")
+        sizes = list(self._core.numbers(name))
+        if len(constraints) != len(sizes):
+            raise TuneError(f"fallback_split: {name!r} has {len(sizes)} loops, not {len(constraints)}")
+        left = self._extents[name]
+        for i in reversed(range(len(sizes))):
+            allowed = left if constraints[i] == -1 else constraints[i]
+            sizes[i] = max((f for f in range(1, left + 1) if left % f == 0 and f <= allowed), default=0)
+            if sizes[i] == 0:
+                raise TuneError(f"fallback_split: no split of {name!r} has a loop {i} of at most {constraints[i]}")
+            left //= sizes[i]
+        self._core.choose_split(name, sizes)
 
     def __getitem__(self, name):
         return _ENTITIES[self._core.kind(name)](self, name)

@@ -65,6 +65,10 @@ class Space:
         """``space[index]``."""
         return self[index]
 
+    def is_index_valid(self, index):
+        """Whether the candidate of this index is a legal schedule that no filter leaves out."""
+        return 0 <= index < len(self) and self._task._core.is_legal(index)
+
     def __iter__(self):
         return (Candidate(self._task, i) for i in range(len(self)))
 

@@ -10,7 +10,8 @@ from ..schedule import Schedule
 from ..target import as_target
 from . import template as templates
 from .history import log_path
-from .space import Space
+from .entity import ConfigEntity
+from .space import Candidate, Space
 
 __all__ = ["Task"]
 
@@ -117,6 +118,17 @@ class Task:
     def on(self, target):
         """The same computation for another target."""
         return Task(self.template, self.args, target) if self.template is not None else self._again(target)
+
+    def instantiate(self, config):
+        """``(schedule, tensors)`` of a candidate, or of a ConfigEntity whose knobs are a point of this space.
+
+        Raises: TuneError or ArgumentError for knobs that are none; ScheduleError for what is no legal schedule.
+        """
+        if isinstance(config, ConfigEntity):
+            config = self.space[self._core.find(json.dumps(config.knobs))]
+        if not isinstance(config, Candidate):
+            raise ArgumentError(f"instantiate: config must be a candidate of the space or a ConfigEntity, not {config!r}")
+        return config.instantiate()
 
     def _best_of(self, logs):
         schedule, tensors = self._core.replay_best(list(logs))

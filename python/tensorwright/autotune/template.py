@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 from .. import _core
 from ..errors import Error, TuneError
+from ..schedule import Schedule
 from .config import Config
 
 __all__ = ["Template", "template"]
@@ -15,12 +17,13 @@ _by_name = {}
 
 class Template:
     """A registered template. ``dense(257, 513, 1025)`` gives ``(s, args)``: the best recorded schedule inside
-    ``apply_history_best``, and elsewhere the one in which every knob has its first value."""
+    ``apply_history_best``, and elsewhere the one in which every knob has its first value, or what ``cfg.fallback_split`` says."""
 
     def __init__(self, name, function):
         functools.update_wrapper(self, function)
         self.name = name
         self.function = function
+        self.has_fallback = False  # it has asked for cfg.is_fallback
 
     def __call__(self, *args):
         from .history import current_logs
@@ -28,7 +31,14 @@ class Template:
 
         logs = current_logs()
         task = Task(self, args)
-        return task._best_of(logs) if logs else task.space[0].instantiate()
+        if logs:
+            return task._best_of(logs)
+        nearest = itertools.islice(task.space, 256)
+        first = next((c for c in nearest if task.space.is_index_valid(c.index)), task.space[0])
+        if not self.has_fallback:
+            return first.instantiate()
+        schedule, tensors = run_with(self, Config(task._core.config(first.index), fallback=True), task.args)
+        return Schedule(_core._plain(schedule)), tensors
 
     def __repr__(self):
         return f"Template({self.name})"
@@ -70,8 +80,13 @@ def find(template_or_name):
 
 def run(template, core_config, args):
     """Call the template and check what it returns: (core schedule, tensors)."""
+    return run_with(template, Config(core_config), args)
+
+
+def run_with(template, config, args):
     try:
-        result = template.function(Config(core_config), *args)
+        result = template.function(config, *args)
+        template.has_fallback = template.has_fallback or config._asked
     except Error:
         raise
     except Exception as e:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
+import contextlib
 import sys
+import tempfile
 
 from .. import _core
 from ..building import build
@@ -12,12 +13,13 @@ from ..errors import ArgumentError, TuneError
 from ..schedule import Schedule
 from ..target import as_target
 from .history import log_path
+from .measuring import Builder, MeasureInput, MeasureResult, Runner, build_hook, run_hook
 from .plotting import plot_curve
 from .reporting import written
 from .space import Candidate
 from .task import Task
 
-__all__ = ["MeasureInput", "MeasureResult", "TuneResult", "Tuner", "tune"]
+__all__ = ["TuneResult", "Tuner", "tune"]
 
 
 class Trial:
@@ -108,29 +110,6 @@ class TuneResult:
         return f"TuneResult(best={self.best}, {len(self.trials)} trials, {len(self.failures)} failures, {self.elapsed:.1f} s)"
 
 
-class MeasureInput:
-    """What was measured: ``task``, ``config``."""
-
-    def __init__(self, trial):
-        self.task = trial._task
-        self.target = trial._task.target
-        self.config = trial.candidate
-
-
-class MeasureResult:
-    """``costs`` (seconds), ``error_no`` (0: ok), ``all_cost``, ``status``, ``trial``."""
-
-    def __init__(self, trial):
-        self.trial = trial
-        self.status = trial.status
-        self.costs = (trial.seconds if trial.ok else math.inf,)
-        self.error_no = 0 if trial.ok or trial.status == "beaten" else 1
-        self.all_cost = trial.seconds
-
-    def __repr__(self):
-        return f"MeasureResult(costs={self.costs}, status={self.status})"
-
-
 class Tuner:
     """The tuning under way, as callbacks see it: ``task``, ``n_trial``, ``best`` (a Trial or None), ``trials``."""
 
@@ -151,21 +130,25 @@ class Tuner:
 
 
 class Bar:
-    """A tqdm bar; silent where tqdm is missing."""
+    """Progress on stderr: a tqdm bar in a terminal or a notebook, and elsewhere a line for every tenth of the trials."""
 
     def __init__(self, name, trials):
-        try:
-            from tqdm.auto import tqdm
-        except ImportError:
-            self.bar = None
+        self.name, self.trials, self.bar, self._tenths = name, trials, None, 0
+        if not sys.stderr.isatty() and "ipykernel" not in sys.modules:
             return
-        self.bar = tqdm(total=trials, desc=name, unit="trial", file=sys.stderr, dynamic_ncols=True)
+        with contextlib.suppress(ImportError):
+            from tqdm.auto import tqdm
+
+            self.bar = tqdm(total=trials, desc=name, unit="trial", file=sys.stderr, dynamic_ncols=True)
 
     def __call__(self, done, best, failures):
-        if self.bar is None:
-            return
-        self.bar.set_postfix_str(f"{best}, {failures}" if failures else best, refresh=False)
-        self.bar.update(done - self.bar.n)
+        words = f"{best}, {failures}" if failures else best
+        if self.bar is not None:
+            self.bar.set_postfix_str(words, refresh=False)
+            self.bar.update(done - self.bar.n)
+        elif done * 10 // self.trials > self._tenths:
+            self._tenths = done * 10 // self.trials
+            print(f"{self.name}: {done * 100 // self.trials} %, {done} of {self.trials} trials, {words}", file=sys.stderr, flush=True)
 
     def close(self):
         if self.bar is not None:
@@ -179,7 +162,8 @@ def _count(name, value, least=1):
 
 
 def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary", model="auto", early_stop=None,
-         stop_without_gain=False, model_file=None, transfer=(), callbacks=(), timeout=10, number=None, repeat=None, progress=True):
+         stop_without_gain=False, model_file=None, transfer=(), callbacks=(), timeout=10, number=None, repeat=None, progress=True,
+         range_idx=None, builder=None, runner=None):
     """Measure candidates of a task and keep the best.
 
     Runs on the same log continue: nothing is measured twice, and ``trials`` counts what the log holds already. Ctrl-C keeps what
@@ -192,7 +176,9 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
     two batches brought nothing and the model sees nothing better; model_file, a path: the model starts from it where it exists,
     and is kept in it; transfer, logs of any tasks that the model learns from first; callbacks, each called as
     ``callback(tuner, inputs, results)`` after a batch; timeout, seconds for one build or run; number and repeat, calls per
-    repeat and repeats (by default as many as a steady median takes); progress, whether a bar is shown on stderr.
+    repeat and repeats (by default as many as a steady median takes); progress, whether a bar is shown on stderr; range_idx, the
+    first and the last index of the space that may be measured; builder and runner, a Builder and a Runner of one's own, in Python
+    (docs/tuning.md): slow, for times that this machine's clock doesn't tell.
     Returns: TuneResult.
     Raises: TuneError if every candidate fails or measuring is forbidden, LogError for a log that is not ours, ArgumentError.
     """
@@ -203,6 +189,10 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
     options = core_options(trials=trials, log=log, seed=seed, search=search, model=model, early_stop=early_stop,
                            stop_without_gain=stop_without_gain, model_file=model_file, transfer=transfer, timeout=timeout,
                            number=number, repeat=repeat)
+    if range_idx is not None:
+        if not isinstance(range_idx, (tuple, list)) or len(range_idx) != 2 or not all(type(i) is int and i >= 0 for i in range_idx):
+            raise ArgumentError(f"tune: range_idx must be the first and the last index, not {range_idx!r}")
+        options.range = tuple(range_idx)
     tuner = Tuner(task, trials)
     bar = Bar(task.name, trials) if progress else None
 
@@ -210,14 +200,24 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
         new = [Trial(task, t) for t in batch]
         tuner._add(new)
         for callback in callbacks:
-            callback(tuner, [MeasureInput(t) for t in new], [MeasureResult(t) for t in new])
+            callback(tuner, [MeasureInput(task.target, task, t.candidate) for t in new], [MeasureResult.of(t) for t in new])
 
-    try:
-        core = _core.tune(task._core, options, bar, on_batch if callbacks else None)
-    finally:
+    with contextlib.ExitStack() as ends:
         if bar is not None:
-            bar.close()
+            ends.callback(bar.close)
+        build, run = _hooks(task, builder, runner, ends)
+        core = _core.tune(task._core, options, bar, on_batch if callbacks else None, build, run)
     return TuneResult(task, core)
+
+
+def _hooks(task, builder, runner, ends):
+    for name, given, kind in (("builder", builder, Builder), ("runner", runner, Runner)):
+        if given is not None and not isinstance(given, kind):
+            raise ArgumentError(f"tune: {name} must be a tw.autotune.{kind.__name__} or None, not {given!r}")
+    build = None
+    if builder is not None:
+        build = build_hook(builder, task, ends.enter_context(tempfile.TemporaryDirectory(prefix="tensorwright")))
+    return build, None if runner is None else (run_hook(runner, task), runner.describe())
 
 
 def as_task(task, target=None):

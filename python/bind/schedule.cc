@@ -9,10 +9,12 @@
 #include <tuple>
 
 #include "python/bind/te_expr.h"
+#include "schedule/graph_json.h"
 #include "schedule/loop_nest.h"
 #include "schedule/refuse.h"
 #include "schedule/to_python.h"
 #include "schedule/unbounded.h"
+#include "schedule/whole_parts.h"
 #include "src/ir/walk.h"
 
 namespace py = pybind11;
@@ -153,16 +155,33 @@ std::string cache_stage(Schedule& schedule, Step step, const std::string& wanted
   return name;
 }
 
+Schedule whole_parts(const Schedule& s, const std::string& stage, const SourceLine& at) {
+  tw::Result<Schedule> whole = in_whole_parts(s, stage);
+  if (whole.ok()) return std::move(whole).value_or_throw();
+  tw::Diagnostic d = std::move(whole).error();
+  d.where = at;
+  throw tw::Error(std::move(d));
+}
+
+// After disable_predication (`whole`) a rest is padded.
+void split(Schedule& s, const std::string& stage, Step step, bool whole) {
+  Schedule next = s;
+  const SourceLine at = step.where;
+  next.apply(std::move(step));
+  s = whole ? whole_parts(next, stage, at) : next;
+}
+
 void bind_primitives(py::class_<Schedule>& c) {
   using OptionalFactor = std::optional<Factor>;
   c.def("_split", [](Schedule& s, const std::string& stage, const std::string& axis, OptionalFactor factor,
-                     OptionalFactor nparts, const std::string& tail, const Line& at) {
-    s.apply({Split{stage, axis, factor, nparts, tail_named("split", tail, at)}, source_line(at)});
+                     OptionalFactor nparts, const std::string& tail, bool whole, const Line& at) {
+    split(s, stage, {Split{stage, axis, factor, nparts, tail_named("split", tail, at)}, source_line(at)}, whole);
   });
-  c.def("_tile", [](Schedule& s, const std::string& stage, const std::string& x, const std::string& y,
-                    const Factor& x_factor, const Factor& y_factor, const std::string& tail, const Line& at) {
-    s.apply({Tile{stage, x, y, x_factor, y_factor, tail_named("tile", tail, at)}, source_line(at)});
-  });
+  c.def(
+      "_tile", [](Schedule& s, const std::string& stage, const std::string& x, const std::string& y,
+                  const Factor& x_factor, const Factor& y_factor, const std::string& tail, bool whole, const Line& at) {
+        split(s, stage, {Tile{stage, x, y, x_factor, y_factor, tail_named("tile", tail, at)}, source_line(at)}, whole);
+      });
   c.def("_fuse", [](Schedule& s, const std::string& stage, const Names& axes, const Line& at) {
     s.apply({Fuse{stage, axes}, source_line(at)});
   });
@@ -210,6 +229,8 @@ void bind_primitives(py::class_<Schedule>& c) {
         [](Schedule& s, const std::string& stage, const tw::ir::Expr& condition, const Line& at) {
           s.apply({SetStorePredicate{stage, condition_text(s, stage, condition)}, source_line(at)});
         });
+  c.def("_whole_parts",
+        [](Schedule& s, const std::string& stage, const Line& at) { s = whole_parts(s, stage, source_line(at)); });
   c.def("_layout_axes", &layout_axes);
   c.def("_transform_layout", [](Schedule& s, const std::string& stage, const py::list& indices,
                                 const std::string& pad_value, const Line& at) {
@@ -251,6 +272,12 @@ void bind_questions(py::class_<Schedule>& c) {
     return names;
   });
   c.def("_relations", &relations);
+  c.def("_pragmas", [](const Schedule& s, const std::string& stage) {
+    const StageNest& nest = s.nest().stage(s.nest().find_stage(stage));
+    std::vector<std::tuple<std::string, std::string, int64_t>> notes;
+    for (const PragmaNote& note : nest.pragmas) notes.emplace_back(nest.axes[note.axis].name, note.key, note.value);
+    return notes;
+  });
   c.def("_is_output",
         [](const Schedule& s, const std::string& stage) { return s.nest().stage(s.nest().find_stage(stage)).output; });
   c.def("_attached_at",
@@ -327,6 +354,8 @@ void bind_schedule(py::module_& m) {
       .def("__str__", [](const Schedule& s) { return to_string(s); });
   bind_primitives(schedule);
   bind_questions(schedule);
+  m.def("_tensors_to_json", &tensors_to_json);
+  m.def("_tensors_from_json", &tensors_from_json);
   m.def("_refuse_step",
         [](const std::string& step, const std::string& rule, const Line& at) { refused(refuse(step, rule), at); });
 }

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ._core import IterVar
 from ._missing import say_missing
 
-__all__ = ["Axis", "Fuse", "Split"]
+__all__ = ["Axis", "Fuse", "LoopAttrs", "Split"]
 
 
 class Axis:
@@ -39,6 +39,15 @@ class Axis:
     def __repr__(self):
         kind = "reduction over " if self.reduction else ""
         return f"Axis({self.stage}: {self.name}, {kind}0..{self.extent})"
+
+
+class LoopAttrs:
+    """What Steps said of a loop: ``iter_type``, ``pragma_keys``, ``pragma_values``."""
+
+    def __init__(self, axis, pragmas):
+        self.iter_type = axis._facts.annotation
+        self.pragma_keys = [key for _, key, _ in pragmas]
+        self.pragma_values = [value for _, _, value in pragmas]
 
 
 class Split(NamedTuple):

@@ -49,6 +49,10 @@ class Schedule(_core.Schedule):
     A schedule is a value: ``s.copy()`` is independent of s, and a schedule that was built can be scheduled further.
     """
 
+    def __init__(self, given):
+        super().__init__(given)
+        self._in_whole_parts = set(getattr(given, "_in_whole_parts", ()))  # stages after disable_predication
+
     def __getitem__(self, tensor):
         """The stage of a tensor, an operation, or of that name."""
         if isinstance(tensor, Stage):

@@ -7,7 +7,7 @@ import operator
 from . import _core
 from ._location import user_line
 from ._missing import say_missing
-from .loops import Axis, Fuse, Split
+from .loops import Axis, Fuse, LoopAttrs, Split
 
 __all__ = ["Group", "Stage"]
 
@@ -104,6 +104,13 @@ class Stage:
         return made
 
     @property
+    def iter_var_attrs(self):
+        """What Steps said of each loop: a dict of ``iter_type`` ("serial", "vectorized", "unrolled", "parallel"), ``pragma_keys`` and
+        ``pragma_values``."""
+        pragmas = self._schedule._pragmas(self.name)
+        return {axis: LoopAttrs(axis, [p for p in pragmas if p[0] == axis.name]) for axis in self.leaf_iter_vars}
+
+    @property
     def is_output(self):
         """Whether it is one of the schedule's outputs."""
         return self._schedule._is_output(self.name)
@@ -154,7 +161,7 @@ class Stage:
         """
         name = self._name_of("split", axis)
         sizes = _factor("split", "factor", factor), _factor("split", "nparts", nparts)
-        self._schedule._split(self.name, name, *sizes, word("split", "tail", tail), user_line())
+        self._schedule._split(self.name, name, *sizes, word("split", "tail", tail), self._whole(), user_line())
         return self._axis(name + ".o"), self._axis(name + ".i")
 
     def tile(self, x, y, x_factor, y_factor, *, tail="auto"):
@@ -175,7 +182,7 @@ class Stage:
         for field, factor in zip(("x_factor", "y_factor"), factors):
             if factor is None:
                 refuse("tile", f"{field} must be a positive integer, not None")
-        self._schedule._tile(self.name, x, y, *factors, word("tile", "tail", tail), user_line())
+        self._schedule._tile(self.name, x, y, *factors, word("tile", "tail", tail), self._whole(), user_line())
         return tuple(self._axis(name) for name in (x + ".o", y + ".o", x + ".i", y + ".i"))
 
     def fuse(self, *axes):
@@ -451,6 +458,29 @@ class Stage:
             refuse("set_store_predicate", f"condition must be an expression over the axes of {self.name}, not {predicate!r}")
         self._schedule._set_store_predicate(self.name, predicate, user_line())
 
+    def disable_predication(self):
+        """Compute this stage in whole parts, without conditions where its loops don't divide: the rest is computed too, into padding.
+
+        Before ``for io: for ii: if io * 16 + ii < 30: P[io * 16 + ii] = ...``; after ``for io: for ii: P[io * 16 + ii] = ...``, where P has
+        room for 32. It is no Step of its own: wherever a split or tile of this stage with tail="auto" leaves a rest of a data axis,
+        before or after this call, it has tail="pad" (docs/schedule.md#tails).
+
+        Raises: ScheduleError for a placeholder, for an output, whose memory is the caller's, and where tail="pad" is refused; the
+        schedule is as it was then.
+
+        >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[B].disable_predication()
+        >>> io, ii = s[B].split(s[B].op.axis[0], 48)
+        >>> print(s.steps[0])
+        B.split(i, factor=48, tail=pad)
+        """
+        self._schedule._whole_parts(self.name, user_line())
+        self._schedule._in_whole_parts.add(self.name)
+
+    def _whole(self):
+        return self.name in self._schedule._in_whole_parts
+
     def transform_layout(self, index_map, *, pad_value=None):
         """Keep this stage, or a parameter, in memory by another map: the element at ``i, j`` stands at ``index_map(i, j)``.
 
@@ -502,7 +532,6 @@ say_missing(Stage, {
     "bind": _NO_GPU,
     "env_threads": _NO_GPU,
     "group": "s.create_group gives a Group, which places its stages one by one; a stage doesn't know of it",
-    "iter_var_attrs": "print(s) shows what each loop is: vectorized, unrolled, parallel, its pragmas",
     "attach_type": "attach_stage and attach_ivar say where it is computed; both are None at root, and where it is inlined",
     "scope": "set_scope says where its values live; print(s) shows it",
     "origin_op": "op is its operation, also behind cache_write and rfactor",

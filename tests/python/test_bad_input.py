@@ -193,7 +193,7 @@ CALLS = [
     ("f([1], b, d)", tw.ArgumentError, ["array", "list"]),
     ("f(None, b, d)", tw.ArgumentError, ["array", "NoneType"]),
     ("f(a, b, D=d)", tw.Error, ["positions"]),
-    ("f.source('cuda')", tw.ArgumentError, ["llvm", "cuda"]),
+    ("f.source('cuda')", tw.ArgumentError, ["llvm|for target c", "cuda"]),
     ("f.save('x.zip')", tw.ArgumentError, [".so", "x.zip"]),
     ("tw.load('/nonexistent.so')", tw.BuildError, ["/nonexistent.so"]),
     ("tw.build(s, [A, D])", tw.ArgumentError, ["B is missing"]),

@@ -219,3 +219,36 @@ def _run_doctests(module, names):
     runner = doctest.DocTestRunner()
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs=names):
         yield runner.run(test)
+
+
+def test_disable_predication_computes_whole_parts():
+    A = te.placeholder((30, 10), name="A")
+    B = te.compute((30, 10), lambda i, j: A[i, j] + 1, name="B")
+    C = te.compute((30, 10), lambda i, j: B[29 - i, j] * 2, name="C")
+    a = np.arange(300, dtype="float32").reshape(30, 10)
+    for first in (True, False):
+        s = te.create_schedule(C)
+        if first:
+            s[B].disable_predication()
+        io, ii = s[B].split(B.op.axis[0], 16)
+        jo, ji = s[B].split(B.op.axis[1], 5)
+        if not first:
+            s[B].disable_predication()
+        assert [step[5] for step in s.steps] == ["pad", "auto"]
+        assert "if " not in str(tw.lower(s, [A, C]))
+        c = np.zeros_like(a)
+        tw.build(s.copy(), [A, C], target="interp")(a, c)
+        np.testing.assert_array_equal(c, (a[::-1] + 1) * 2)
+    with pytest.raises(tw.ScheduleError, match="pad"):
+        s.copy()[B].tile(ii, ji, 3, 5)
+    assert len(s.steps) == 2
+
+
+def test_disable_predication_is_refused_where_memory_is_the_callers():
+    A = te.placeholder((30,), name="A")
+    C = te.compute((30,), lambda i: A[i] + 1, name="C")
+    s = te.create_schedule(C)
+    s[C].split(C.op.axis[0], 16)
+    with pytest.raises(tw.ScheduleError, match="disable_predication: stage must not be an output, as C is") as error:
+        s[C].disable_predication()
+    assert error.value.file == __file__ and s.steps[0][5] == "auto"

@@ -43,12 +43,12 @@ def _fits_int64(value):
     return isinstance(value, int) and -(2**63) <= value < 2**63
 
 
-def compute(shape, fcompute, name="compute", tag="", attrs=None):
+def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=None):
     """A tensor by its definition.
 
     Parameters: shape, up to 6 extents; fcompute, a function of one index per dimension (or of ``*i``) that returns the value of
     an element, or a tuple of values for several outputs of one shape; name; tag and attrs, a word and a dict that the operation
-    has as labels: ``C.op.tag``, ``C.op.attrs``.
+    has as labels: ``C.op.tag``, ``C.op.attrs``; varargs_names, names of the axes that ``*i`` takes.
     Returns: the tensor, or a tuple of them, named C.v0, C.v1, .... Its axes are ``C.op.axis``, named after fcompute's parameters.
     Raises: ExprError if fcompute takes another number of indices, if the definition uses a variable that is no axis of it,
     reads outside a tensor, or holds a reduction inside a larger expression.
@@ -64,11 +64,11 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None):
     """
     _named("compute", name)
     rank = len(shape) if isinstance(shape, (tuple, list)) else 1
-    made = _core.compute(shape, _axis_names(fcompute, rank, name), fcompute, name)
+    made = _core.compute(shape, _axis_names(fcompute, rank, name, varargs_names), fcompute, name)
     return annotated(f"compute {name}", made, tag, attrs)
 
 
-def _axis_names(fcompute, rank, name):
+def _axis_names(fcompute, rank, name, varargs_names):
     if not callable(fcompute):
         raise ExprError(f"compute {name}: fcompute must be a function of the indices, not {type(fcompute).__name__}")
     try:
@@ -80,6 +80,10 @@ def _axis_names(fcompute, rank, name):
     required = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
     rest = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
     if rest and len(required) <= rank:
+        if varargs_names is not None:
+            if len(varargs_names) != rank - len(required) or not all(isinstance(v, str) for v in varargs_names):
+                raise ExprError(f"compute {name}: varargs_names must be {rank - len(required)} names, not {varargs_names!r}")
+            return required + list(varargs_names)
         return required + [f"{rest[0]}{i}" for i in range(rank - len(required))]
     if len(required) != rank:
         raise ExprError(

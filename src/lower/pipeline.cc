@@ -16,6 +16,7 @@
 #include "src/lower/int4.h"
 #include "src/lower/intrinsics.h"
 #include "src/lower/partition.h"
+#include "src/lower/share.h"
 #include "src/lower/simplify.h"
 #include "src/lower/tails.h"
 #include "src/lower/unroll.h"
@@ -57,6 +58,7 @@ const std::vector<Pass>& passes() {
        "padding conditions leave the loops where they can be proved; after tails, which has first call on copies"},
       {"accumulators", accumulators,
        "reduction tiles become private while their loops still show; masks are formed after it"},
+      {"share", share, "before the first pass that copies expressions path by path, which vectorize is"},
       {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
       {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
       {"float8", float8, "8-bit floats are converted by way of float32; before halves, to which it leaves float32"},

@@ -2,6 +2,7 @@
 #include "tensorwright/ops.h"
 
 #include "python/bind/ops.h"
+#include "python/bind/te_expr.h"
 
 namespace py = pybind11;
 
@@ -60,6 +61,14 @@ void read_option(const std::string& op, const char* name, py::handle value, std:
   }
   if (!py::isinstance<py::sequence>(value) || PyUnicode_Check(value.ptr())) refuse_option(op, name, expected, value);
   for (const py::handle one : value) field.push_back(integer(op, name, expected, one));
+}
+
+void read_option(const std::string& op, const char* name, py::handle value, ir::Expr& field) {
+  if (py::isinstance<ir::Expr>(value) || py::isinstance<ir::Var>(value)) {
+    field = to_expr(value);
+  } else {
+    field = integer(op, name, "an integer or an expression of te.var", value);
+  }
 }
 
 void read_option(const std::string& op, const char* name, py::handle value, te::Tensor& field) {

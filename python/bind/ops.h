@@ -23,6 +23,8 @@ void read_option(const std::string& op, const char* name, pybind11::handle value
 void read_option(const std::string& op, const char* name, pybind11::handle value, std::string& field);
 // A sequence of integers, or one of them.
 void read_option(const std::string& op, const char* name, pybind11::handle value, std::vector<int64_t>& field);
+// An extent: an integer or an expression of te.var.
+void read_option(const std::string& op, const char* name, pybind11::handle value, ir::Expr& field);
 void read_option(const std::string& op, const char* name, pybind11::handle value, te::Tensor& field);
 template <class T>
 void read_option(const std::string& op, const char* name, pybind11::handle value, std::optional<T>& field) {

@@ -55,6 +55,9 @@ void bind_windows(py::module_& m) {
   define_op(m, "max_pool1d", &ops::max_pool1d);
   define_op(m, "max_pool2d", &ops::max_pool2d);
   define_op(m, "max_pool3d", &ops::max_pool3d);
+  define_op(m, "max_pool1d_indices", &ops::max_pool1d_indices);
+  define_op(m, "max_pool2d_indices", &ops::max_pool2d_indices);
+  define_op(m, "max_pool3d_indices", &ops::max_pool3d_indices);
   define_op(m, "avg_pool1d", &ops::avg_pool1d);
   define_op(m, "avg_pool2d", &ops::avg_pool2d);
   define_op(m, "avg_pool3d", &ops::avg_pool3d);

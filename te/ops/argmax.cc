@@ -1,31 +1,11 @@
-// argmax and argmin: the place of the largest or smallest along an axis. A reduction of pairs (place, value); among
-// equal values, and among NaNs, which win, the first place does, so the order of the points does not matter.
+// argmax and argmin: the place of the largest or smallest along an axis, by a reduction of pairs (place, value).
 #include "te/dtype.h"
 #include "te/ops/axes.h"
+#include "te/ops/nan.h"
 #include "tensorwright/ops/reduction.h"
 
 namespace tw::te::ops {
 namespace {
-
-// Whether (i, a) is before (j, b): beyond it, or equal and first. A NaN is beyond all numbers and equal to NaN.
-Expr before(bool largest, const Expr& i, const Expr& a, const Expr& j, const Expr& b) {
-  const Expr beyond = largest ? a > b : a < b, first = i < j;
-  const Expr left = beyond || (first && ir::eq(a, b));
-  return a.type().is_float() ? left || (isnan(a) && (first || ir::logical_not(isnan(b)))) : left;
-}
-
-Reducer first_extreme(bool largest) {
-  Reducer reducer;
-  reducer.name = largest ? "argmax" : "argmin";
-  reducer.combine = [largest](const std::vector<Var>& x, const std::vector<Var>& y) -> std::vector<Expr> {
-    const Expr left = before(largest, x[0], x[1], y[0], y[1]);
-    return {te::select(left, x[0], y[0]), te::select(left, x[1], y[1])};
-  };
-  reducer.identity = [largest](const std::vector<Type>& types) -> std::vector<Expr> {
-    return {ir::type_max(types[0]), ir::identity_of(largest ? ir::ReduceOp::kMax : ir::ReduceOp::kMin, types[1])};
-  };
-  return reducer;
-}
 
 Tensor place(const Site& site, const Tensor& x, const ArgOptions& options, bool largest) {
   expect_number(site, "x", x);

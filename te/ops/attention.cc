@@ -1,6 +1,6 @@
 // Scaled dot-product attention in stages, of which each row of the result needs one row:
 //
-//   scores = sum over d of q * k;  masked = scores * scale + mask, or -inf;  max = max over t of masked
+//   scores = sum over d of q * k;  masked = softcap(scores * scale) + mask, or -inf;  max = max over t of masked
 //   exp = exp(masked - max);  sum = sum over t of exp;  factor = 1 / sum;  weights = exp * factor
 //   attention = sum over t of weights * v
 #include "tensorwright/ops/attention.h"
@@ -8,7 +8,9 @@
 #include <cmath>
 #include <limits>
 
+#include "src/ir/simplify.h"
 #include "te/dtype.h"
+#include "te/operation.h"
 #include "te/ops/broadcast.h"
 
 namespace tw::te::ops {
@@ -34,6 +36,7 @@ class Attention {
     scores_shape_ = rows_;
     scores_shape_.push_back(k.shape()[front_]);
     check_mask();
+    check_reach();
   }
 
   Tensor result() const {
@@ -103,6 +106,19 @@ class Attention {
                    shapes());
   }
 
+  void check_reach() const {
+    const auto known = ir::as_int(options_.past);
+    if (!is_extent(options_.past) || (known && *known < 0))
+      site_.refuse(ErrorKind::kArgument,
+                   "past must be an integer from 0 on or an expression of te.var, not " + short_text(options_.past));
+    const std::vector<int64_t>& w = options_.window;
+    if (!w.empty() && (w.size() != 2 || w[0] < -1 || w[1] < -1))
+      site_.refuse(ErrorKind::kArgument, "window must be two numbers, (left, right), from 0 on or -1 for no end");
+    if (!(options_.softcap >= 0))
+      site_.refuse(ErrorKind::kArgument,
+                   "softcap must be a positive number, or 0 for none, not " + std::to_string(options_.softcap));
+  }
+
   Tensor stage(const char* suffix, const std::vector<Expr>& shape,
                const std::function<Expr(const Point&)>& body) const {
     return compute(shape, body, options_.name + suffix, {}, site_.where);
@@ -123,12 +139,30 @@ class Attention {
     return stage("_masked", scores_shape_, [&](const Point& i) {
       const Expr least = ir::imm(scores.dtype(), -std::numeric_limits<double>::infinity());
       Expr value = scores(exprs(i)) * ir::imm(scores.dtype(), scale);
+      if (options_.softcap > 0) {
+        const Expr cap = ir::imm(scores.dtype(), options_.softcap);
+        value = cap * tanh(divide(value, cap));
+      }
       if (options_.mask) {
         const Expr m = options_.mask(broadcast_at(options_.mask, exprs(i)));
         value = m.type().is_bool() ? te::select(m, value, least) : value + convert(value.type(), m);
       }
-      return options_.causal ? te::select(Expr(i.back()) <= Expr(i[front_]), value, least) : value;
+      const Expr near = in_reach(i);
+      return near ? te::select(near, value, least) : value;
     });
+  }
+
+  // Whether column t is one that row s may see; empty where it may see all.
+  Expr in_reach(const Point& i) const {
+    const Expr t = i.back(), s = ir::simplify(Expr(i[front_]) + options_.past);
+    std::vector<Expr> conditions;
+    if (options_.causal) conditions.push_back(t <= s);
+    if (!options_.window.empty()) {
+      const int64_t left = options_.window[0], right = options_.window[1];
+      if (left >= 0) conditions.push_back(ir::simplify(s - Expr(left)) <= t);
+      if (right >= 0 && !options_.causal) conditions.push_back(t <= ir::simplify(s + Expr(right)));
+    }
+    return conditions.empty() ? Expr() : te::all(conditions);
   }
 
   static Expr inverse_or_zero(const Expr& total) {

@@ -30,6 +30,26 @@ struct Sweep {
       shape[dimensions[d]] = windows[d].count;
     }
   }
+  // Where tap k of window i stands along dimension d, counted from the first element of the data.
+  Expr position(const Point& i, size_t d) const {
+    const Windows& w = windows[d];
+    return Expr(i[dimensions[d]]) * Expr(w.stride) + Expr(over[d]) * Expr(w.dilation) - Expr(w.before);
+  }
+  // The number of that element among those of the spatial dimensions.
+  Expr place(const Point& i) const {
+    Expr number = position(i, 0);
+    for (size_t d = 1; d < windows.size(); ++d) number = number * Expr(windows[d].extent) + position(i, d);
+    return number;
+  }
+  // Whether it is one of the data; empty where all are.
+  Expr inside(const Point& i) const {
+    std::vector<Expr> conditions;
+    for (size_t d = 0; d < windows.size(); ++d) {
+      if (windows[d].before > 0) conditions.push_back(ir::simplify(position(i, d)) >= Expr(0));
+      if (windows[d].beyond() > 0) conditions.push_back(ir::simplify(position(i, d)) < Expr(windows[d].extent));
+    }
+    return conditions.empty() ? Expr() : te::all(conditions);
+  }
   // The subscripts of the padded tensor.
   std::vector<Expr> point(const Point& i) const {
     std::vector<Expr> at = exprs(i);
@@ -52,21 +72,42 @@ Tensor max_pool(const std::string& op, size_t spatial, const Tensor& x, const Ma
       site.where);
 }
 
+std::vector<Tensor> max_pool_indices(const std::string& op, size_t spatial, const Tensor& x, const MaxPoolOptions& o,
+                                     SourceLine where) {
+  const Site site{op, std::move(where)};
+  expect_number(site, "x", x);
+  const Sweep sweep(site, x, spatial_dimensions(site, x, o.layout, spatial),
+                    {o.kernel, o.stride, o.padding, o.dilation, o.ceil_mode});
+  const Expr least = ir::identity_of(ir::ReduceOp::kMax, x.dtype());
+  const Tensor data = padded(site, x, sweep.dimensions, sweep.windows, least, o.name + "_pad");
+  const std::vector<Tensor> both = compute_tuple(
+      sweep.shape,
+      [&](const Point& i) {
+        const Expr place = ir::cast(Type::i(64), ir::simplify(sweep.place(i)));
+        return first_extreme(true)({place, data(sweep.point(i))}, sweep.over, sweep.inside(i));
+      },
+      o.name, {}, site.where);
+  return {both[1], both[0]};
+}
+
 // How many elements of window i count along one dimension: those up to the end of the data, or of the padding.
 Expr counted(const Windows& w, const Expr& i, bool include_pad) {
   const Expr first = i * Expr(w.stride) - Expr(w.before);
   const int64_t end = w.extent + (include_pad ? w.behind : 0);
   const bool whole = w.beyond() <= (include_pad ? w.behind : 0) && (include_pad || w.before == 0);
   if (whole) return w.kernel;
-  const Expr from = include_pad ? first : ir::max(first, Expr(0));
-  return ir::min(first + Expr(w.kernel), Expr(end)) - from;
+  const auto steps = [&](const Expr& distance) {  // rounded up
+    return w.dilation == 1 ? distance : ir::floordiv(distance + Expr(w.dilation - 1), w.dilation);
+  };
+  const Expr from = include_pad ? Expr(0) : ir::max(steps(Expr(0) - first), Expr(0));
+  return ir::min(steps(Expr(end) - first), Expr(w.kernel)) - from;
 }
 
 Tensor avg_pool(const std::string& op, size_t spatial, const Tensor& x, const AvgPoolOptions& o, SourceLine where) {
   const Site site{op, std::move(where)};
   expect_float(site, "x", x);
   const Sweep sweep(site, x, spatial_dimensions(site, x, o.layout, spatial),
-                    {o.kernel, o.stride, o.padding, {1}, o.ceil_mode});
+                    {o.kernel, o.stride, o.padding, o.dilation, o.ceil_mode});
   const Tensor data = padded(site, x, sweep.dimensions, sweep.windows, ir::imm(x.dtype(), 0), o.name + "_pad");
   const Type type = accumulator(x.dtype());
   const Tensor total = compute(
@@ -139,6 +180,15 @@ Tensor max_pool2d(const Tensor& x, MaxPoolOptions options, SourceLine where) {
 }
 Tensor max_pool3d(const Tensor& x, MaxPoolOptions options, SourceLine where) {
   return max_pool("max_pool3d", 3, x, options, std::move(where));
+}
+std::vector<Tensor> max_pool1d_indices(const Tensor& x, MaxPoolOptions options, SourceLine where) {
+  return max_pool_indices("max_pool1d", 1, x, options, std::move(where));
+}
+std::vector<Tensor> max_pool2d_indices(const Tensor& x, MaxPoolOptions options, SourceLine where) {
+  return max_pool_indices("max_pool2d", 2, x, options, std::move(where));
+}
+std::vector<Tensor> max_pool3d_indices(const Tensor& x, MaxPoolOptions options, SourceLine where) {
+  return max_pool_indices("max_pool3d", 3, x, options, std::move(where));
 }
 Tensor avg_pool1d(const Tensor& x, AvgPoolOptions options, SourceLine where) {
   return avg_pool("avg_pool1d", 1, x, options, std::move(where));

@@ -76,6 +76,68 @@ def test_max_pool_dilation_nan_and_integers():
     close(pooled("max_pool", whole, 3, stride=2, padding=1), theirs.numpy().astype("int8"))
 
 
+@needs_torch
+@pytest.mark.parametrize(("shape", "options"), [*CASES, ((2, 3, 11, 13), {"kernel": 3, "stride": 2, "padding": 1, "dilation": 2})])
+def test_max_pool_indices(shape, options):
+    """PyTorch's return_indices, in both layouts: where values repeat, the first place."""
+    x = np.random.default_rng(9).integers(-3, 3, shape).astype("float32")
+    n, rest = len(shape) - 2, {k: v for k, v in options.items() if k != "kernel"}
+    for ceil_mode in (False, True):
+        values, places = getattr(torch.nn.functional, f"max_pool{n}d")(
+            torch.from_numpy(x), options["kernel"], **rest, ceil_mode=ceil_mode, return_indices=True)
+        for layout, order in ((LAYOUT[n], tuple(range(n + 2))), (None, LAST[n])):
+            turned = np.ascontiguousarray(x.transpose(order))
+            operator = getattr(ops, f"max_pool{n}d")
+            got = run(lambda a: operator(a, options["kernel"], **rest, ceil_mode=ceil_mode, layout=layout, indices=True), turned)
+            np.testing.assert_array_equal(got[0], values.numpy().transpose(order))
+            assert got[1].dtype == np.int64
+            np.testing.assert_array_equal(got[1], places.numpy().transpose(order))
+
+
+def test_indices_of_nan_and_of_integers():
+    x = np.array([[1, 5, np.nan, 2, np.nan, 0], [-np.inf] * 6], "float32").reshape(1, 2, 6)
+    values, places = run(lambda a: ops.max_pool1d(a, 3, padding=1, stride=3, layout="NCW", indices=True), x)
+    np.testing.assert_array_equal(values, [[[5, np.nan], [-np.inf, -np.inf]]])
+    np.testing.assert_array_equal(places, [[[1, 2], [0, 2]]])
+    whole = np.array([-128, -128, 3, 3], "int8").reshape(1, 4, 1)
+    values, places = run(lambda a: ops.max_pool1d(a, 2, indices=True), whole)
+    assert values.ravel().tolist() == [-128, 3] and places.ravel().tolist() == [0, 2]
+
+
+def means(x, kernel, stride, padding, dilation, ceil_mode, include):
+    """avg_pool along the last dimension by ONNX's definition: of the taps, those in the data, or in the padding too, count."""
+    extent, reach = x.shape[-1], dilation * (kernel - 1) + 1
+    room = extent + 2 * padding - reach
+    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (count - 1) * stride >= extent + padding:
+        count -= 1
+    columns = []
+    for i in range(count):
+        taps = [i * stride - padding + k * dilation for k in range(kernel)]
+        inside = [t for t in taps if 0 <= t < extent]
+        counted = [t for t in taps if -padding <= t < extent + padding] if include else inside
+        columns.append(x[..., inside].sum(-1) / len(counted))
+    return np.stack(columns, -1)
+
+
+def test_avg_pool_dilation():
+    rng = np.random.default_rng(10)
+    for extent, kernel, stride, padding, dilation in [(12, 3, 1, 0, 2), (11, 3, 2, 1, 2), (9, 2, 3, 2, 4), (13, 4, 1, 3, 3), (10, 3, 4, 2, 3)]:
+        for ceil_mode, include in itertools.product((False, True), repeat=2):
+            x = normal(rng, 2, 3, extent)
+            got = pooled("avg_pool", x, kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=ceil_mode, count_include_pad=include)
+            np.testing.assert_allclose(got, means(x, kernel, stride, padding, dilation, ceil_mode, include), rtol=1e-5, atol=1e-6)
+    x = normal(rng, 1, 2, 9, 10)
+    got = pooled("avg_pool", x, (2, 3), stride=(1, 2), padding=(1, 0), dilation=(3, 2), count_include_pad=False)
+    rows = means(np.ones((1, 9), "float32"), 2, 1, 1, 3, False, False)
+    assert got.shape == (1, 2, rows.shape[1], 3)
+    sums = np.zeros(got.shape)
+    for y, i in itertools.product(range(got.shape[2]), range(3)):
+        taps = x[:, :, [r for r in (y - 1, y + 2) if 0 <= r < 9]][..., [2 * i, 2 * i + 2, 2 * i + 4]]
+        sums[:, :, y, i] = taps.mean((2, 3))
+    np.testing.assert_allclose(got, sums, rtol=1e-5, atol=1e-6)
+
+
 def test_asymmetric_padding():
     x = normal(np.random.default_rng(5), 1, 6, 6, 2)
     got = run(lambda a: ops.max_pool2d(a, 3, stride=2, padding=(0, 1, 1, 2)), x)

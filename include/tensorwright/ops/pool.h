@@ -31,16 +31,26 @@ Tensor max_pool1d(const Tensor& x, MaxPoolOptions, SourceLine where = std::sourc
 Tensor max_pool2d(const Tensor& x, MaxPoolOptions, SourceLine where = std::source_location::current());
 Tensor max_pool3d(const Tensor& x, MaxPoolOptions, SourceLine where = std::source_location::current());
 
+// The same with, as a second tensor of int64, the place of each result: its number in x among the elements of its batch
+// and channel, the spatial dimensions in the order D, H, W. Of equal values, and of NaN, it is the first.
+std::vector<Tensor> max_pool1d_indices(const Tensor& x, MaxPoolOptions,
+                                       SourceLine where = std::source_location::current());
+std::vector<Tensor> max_pool2d_indices(const Tensor& x, MaxPoolOptions,
+                                       SourceLine where = std::source_location::current());
+std::vector<Tensor> max_pool3d_indices(const Tensor& x, MaxPoolOptions,
+                                       SourceLine where = std::source_location::current());
+
 struct AvgPoolOptions {
   std::vector<int64_t> kernel = {};
   std::vector<int64_t> stride = {};  // empty: kernel
   std::vector<int64_t> padding = {0};
+  std::vector<int64_t> dilation = {1};
   bool ceil_mode = false;
   bool count_include_pad = true;  // the padding counts as zeros; what `ceil_mode` adds beyond it never counts
   std::string layout = {};        // empty: channels last
   std::string name = "avg_pool";
   void fields(auto&& f) {
-    f("kernel", kernel), f("stride", stride), f("padding", padding), f("ceil_mode", ceil_mode),
+    f("kernel", kernel), f("stride", stride), f("padding", padding), f("dilation", dilation), f("ceil_mode", ceil_mode),
         f("count_include_pad", count_include_pad), f("layout", layout), f("name", name);
   }
 };

@@ -22,70 +22,78 @@ __all__ = [
 ]
 
 
-def max_pool1d(x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, layout=None, name="max_pool"):
+def max_pool1d(x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, layout=None, indices=False, name="max_pool"):
     """The largest number of each window; the padding does not count, NaN wins. As max_pool2d, of ``[N, W, C]``.
 
     >>> tw.ops.max_pool1d(te.placeholder((2, 9, 3), name="X"), 3, stride=2)
     Tensor(max_pool: float32[2, 4, 3])
     """
     options = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode, "layout": layout}
-    return _core.op_max_pool1d(x, **options, name=name)
+    return (_core.op_max_pool1d_indices if indices else _core.op_max_pool1d)(x, **options, name=name)
 
 
-def max_pool2d(x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, layout=None, name="max_pool"):
+def max_pool2d(x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, layout=None, indices=False, name="max_pool"):
     """``out[n, y, x, c] = max over ky, kx of x[n, y * stride + ky * dilation - padding, .., c]``.
 
-    Parameters: x, of numbers, ``[N, H, W, C]``; kernel; stride, by default kernel; padding, which does not count; dilation.
-    NaN is the result where it is met.
+    Parameters: x, of numbers, ``[N, H, W, C]``; kernel; stride, by default kernel; padding, which does not count; dilation;
+    indices, whether the places are given as well.
+    Returns: the tensor; with indices also one of int64, the number of each result in x among the elements of its batch and channel
+    (``y * W + x``, in any layout): of equal values the first. NaN is the result where it is met.
 
     >>> tw.ops.max_pool2d(te.placeholder((1, 56, 56, 64), name="X"), 3, stride=2, padding=1)
     Tensor(max_pool: float32[1, 28, 28, 64])
     """
     options = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode, "layout": layout}
-    return _core.op_max_pool2d(x, **options, name=name)
+    return (_core.op_max_pool2d_indices if indices else _core.op_max_pool2d)(x, **options, name=name)
 
 
-def max_pool3d(x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, layout=None, name="max_pool"):
+def max_pool3d(x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, layout=None, indices=False, name="max_pool"):
     """The largest number of each window, of ``[N, D, H, W, C]``; as max_pool2d.
 
     >>> tw.ops.max_pool3d(te.placeholder((1, 3, 8, 8, 8), name="X"), (2, 3, 2), layout="NCDHW")
     Tensor(max_pool: float32[1, 3, 4, 2, 4])
     """
     options = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode, "layout": layout}
-    return _core.op_max_pool3d(x, **options, name=name)
+    return (_core.op_max_pool3d_indices if indices else _core.op_max_pool3d)(x, **options, name=name)
 
 
-def avg_pool1d(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, layout=None, name="avg_pool"):
+def avg_pool1d(
+    x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, count_include_pad=True, layout=None, name="avg_pool",
+):
     """The mean of each window, of ``[N, W, C]``; as avg_pool2d.
 
     >>> tw.ops.avg_pool1d(te.placeholder((2, 9, 3), name="X"), 3)
     Tensor(avg_pool: float32[2, 3, 3])
     """
-    options = {"kernel": kernel, "stride": stride, "padding": padding, "ceil_mode": ceil_mode, "layout": layout}
+    options = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode, "layout": layout}
     return _core.op_avg_pool1d(x, **options, count_include_pad=count_include_pad, name=name)
 
 
-def avg_pool2d(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, layout=None, name="avg_pool"):
+def avg_pool2d(
+    x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, count_include_pad=True, layout=None, name="avg_pool",
+):
     """The mean of each window.
 
-    Parameters: x, of floats, ``[N, H, W, C]``; kernel; stride, by default kernel; count_include_pad, whether the padding counts as
-    zeros. What ceil_mode adds beyond the padding never counts.
+    Parameters: x, of floats, ``[N, H, W, C]``; kernel; stride, by default kernel; dilation; count_include_pad, whether the padding
+    counts as zeros. What ceil_mode adds beyond the padding never counts.
     Raises: DTypeError where x is not of floats.
 
     >>> tw.ops.avg_pool2d(te.placeholder((1, 64, 7, 7), name="X"), 2, layout="NCHW")
     Tensor(avg_pool: float32[1, 64, 3, 3])
     """
-    options = {"kernel": kernel, "stride": stride, "padding": padding, "ceil_mode": ceil_mode, "layout": layout}
+    options = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode, "layout": layout}
     return _core.op_avg_pool2d(x, **options, count_include_pad=count_include_pad, name=name)
 
 
-def avg_pool3d(x, kernel, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, layout=None, name="avg_pool"):
+def avg_pool3d(
+    x, kernel, *, stride=None, padding=0, dilation=1, ceil_mode=False, count_include_pad=True, layout=None, name="avg_pool",
+):
     """The mean of each window, of ``[N, D, H, W, C]``; as avg_pool2d.
 
     >>> tw.ops.avg_pool3d(te.placeholder((1, 4, 4, 4, 8), name="X"), 2)
     Tensor(avg_pool: float32[1, 2, 2, 2, 8])
     """
-    options = {"kernel": kernel, "stride": stride, "padding": padding, "ceil_mode": ceil_mode, "layout": layout}
+    options = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode, "layout": layout}
     return _core.op_avg_pool3d(x, **options, count_include_pad=count_include_pad, name=name)
 
 

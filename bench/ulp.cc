@@ -12,11 +12,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <string_view>
 #include <thread>
 
 #include "tensorwright/build.h"
+#include "tensorwright/te_functions.h"
 
 namespace {
 
@@ -26,26 +28,36 @@ using ir::Fn;
 
 constexpr size_t kChunk = size_t{1} << 16;
 constexpr uint64_t kAll = uint64_t{1} << 32;
-constexpr uint64_t kPairs = uint64_t{1} << 28;  // of pow: all exponents of x, y spread over where the result is finite
+constexpr uint64_t kPairs = uint64_t{1} << 28;  // of two: all exponents of x; y of power where the result is finite
 constexpr uint64_t kSamples = 1526 * uint64_t{kChunk};  // 10^8 of float64
 
+struct Function {
+  const char* name;
+  std::function<Expr(Expr x, Expr y)> apply;
+  std::function<double(double, double)> exact;
+  std::function<long double(long double, long double)> exact_wide;
+  bool of_two = false, is_power = false;
+
+  double value(double x, double y) const { return exact(x, y); }
+  long double value(long double x, long double y) const { return exact_wide(x, y); }
+};
+
 template <class Float>
-uint64_t inputs(Fn fn) {
+uint64_t inputs(const Function& fn) {
   if (sizeof(Float) == 8) return kSamples;
-  return fn == Fn::kPow ? kPairs : kAll;
+  return fn.of_two ? kPairs : kAll;
 }
 
-std::shared_ptr<const Module> elementwise(Fn fn, const char* dtype, const Target& target) {
+std::shared_ptr<const Module> elementwise(const Function& fn, const char* dtype, const Target& target) {
   const int64_t n = kChunk;
   const te::Tensor x = te::placeholder({n}, dtype, "X"), y = te::placeholder({n}, dtype, "Y");
-  const te::Tensor z =
-      te::compute({n}, [&](ir::Var i) { return fn == Fn::kPow ? te::power(x(i), y(i)) : ir::call(fn, {x(i)}); }, "Z");
+  const te::Tensor z = te::compute({n}, [&](ir::Var i) { return fn.apply(x(i), y(i)); }, "Z");
   schedule::Schedule s({z});
   schedule::Split split;
   split.stage = "Z", split.axis = "i", split.factor = 256;
   s.apply(split);
   s.apply(schedule::Vectorize{"Z", "i.i"});
-  return fn == Fn::kPow ? build(s, {x, y, z}, target, "f") : build(s, {x, z}, target, "f");
+  return fn.of_two ? build(s, {x, y, z}, target, "f") : build(s, {x, z}, target, "f");
 }
 
 struct Worst {
@@ -72,33 +84,42 @@ double exponent_for(double x, uint64_t n, double range) {
   return n % 4 == 0 ? std::nearbyint(spread / 10) : spread / (std::isnormal(log) ? log : 1);
 }
 
-float input(Fn fn, uint64_t n, float) {
-  const auto bits = static_cast<uint32_t>(fn == Fn::kPow ? n * 16 + mixed(n) % 16 : n);
+// Of power an exponent; of the others a number near x, as a rule, and any.
+double second(const Function& fn, double x, uint64_t n, bool single) {
+  if (fn.is_power) return exponent_for(x, n, single ? 240 : 1900);
+  const int exponents = single ? 250 : 2000;
+  if (n % 8 == 0)
+    return std::ldexp(uniform(n), static_cast<int>(mixed(n + 1) % static_cast<uint64_t>(exponents)) - exponents / 2);
+  return x * 4 * uniform(n) * (n % 8 == 1 ? 1e-3 : 1);
+}
+
+float input(const Function& fn, uint64_t n, float) {
+  const auto bits = static_cast<uint32_t>(fn.of_two ? n * 16 + mixed(n) % 16 : n);
   return std::bit_cast<float>(bits);
 }
 
-double input(Fn, uint64_t n, double) {
+double input(const Function&, uint64_t n, double) {
   if (n % 4 == 0) return std::bit_cast<double>(mixed(~n));
   return uniform(~n) * (n % 4 == 1 ? 4 : n % 4 == 2 ? 40 : 1500);
 }
 
 template <class Float>
-Worst scan(Fn fn, const runtime::Kernel& kernel, uint64_t begin, uint64_t end, uint64_t every) {
+Worst scan(const Function& fn, const runtime::Kernel& kernel, uint64_t begin, uint64_t end, uint64_t every) {
   using Wide = std::conditional_t<sizeof(Float) == 4, double, long double>;
   std::vector<Float> x(kChunk), y(kChunk), z(kChunk);
   Worst worst;
   for (uint64_t first = begin; first < end; first += kChunk * every) {
     for (size_t n = 0; n < kChunk; ++n) {
       x[n] = input(fn, first + n, Float{});
-      if (fn == Fn::kPow) y[n] = static_cast<Float>(exponent_for(x[n], first + n, sizeof(Float) == 4 ? 240 : 1900));
+      if (fn.of_two) y[n] = static_cast<Float>(second(fn, x[n], first + n, sizeof(Float) == 4));
     }
     void* unary[] = {x.data(), z.data()};
     void* binary[] = {x.data(), y.data(), z.data()};
     const auto start = std::chrono::steady_clock::now();
-    if (kernel.run(fn == Fn::kPow ? binary : unary) != 0) std::abort();
+    if (kernel.run(fn.of_two ? binary : unary) != 0) std::abort();
     worst.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     for (size_t n = 0; n < kChunk; ++n) {
-      const Wide exact = lower::exact_value<Wide>(fn, x[n], y[n]);
+      const Wide exact = fn.value(static_cast<Wide>(x[n]), static_cast<Wide>(y[n]));
       if (sizeof(Float) == 4 && z[n] == static_cast<Float>(exact) && z[n] != 0) continue;  // at most half a unit
       const double ulps = lower::ulps(z[n], exact);
       if (ulps > worst.ulps) worst = {ulps, worst.seconds, x[n], y[n], z[n]};
@@ -108,7 +129,7 @@ Worst scan(Fn fn, const runtime::Kernel& kernel, uint64_t begin, uint64_t end, u
 }
 
 template <class Float>
-Worst scan_all(Fn fn, const runtime::Kernel& kernel, uint64_t every) {
+Worst scan_all(const Function& fn, const runtime::Kernel& kernel, uint64_t every) {
   const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   Worst worst;
   std::mutex lock;
@@ -125,23 +146,74 @@ Worst scan_all(Fn fn, const runtime::Kernel& kernel, uint64_t every) {
 }
 
 template <class Float>
-bool measure(const char* name, Fn fn, const Target& target, uint64_t every) {
+bool measure(const Function& fn, const Target& target, uint64_t every) {
   const char* dtype = sizeof(Float) == 4 ? "float32" : "float64";
   const auto module = elementwise(fn, dtype, target);
   const Worst w = scan_all<Float>(fn, *module->kernel(), every);
   const double each = w.seconds / static_cast<double>(inputs<Float>(fn)) * static_cast<double>(every) * 1e9;
-  std::printf("%-8s %s %6.3f ulp %9.3f  x = %.17g", name, dtype, w.ulps, each, w.x);
-  if (fn == Fn::kPow) std::printf(", y = %.17g", w.y);
+  std::printf("%-8s %s %6.3f ulp %9.3f  x = %.17g", fn.name, dtype, w.ulps, each, w.x);
+  if (fn.of_two) std::printf(", y = %.17g", w.y);
   std::printf(", result %.17g\n", w.got);
   std::fflush(stdout);
   return w.ulps <= 4;
 }
 
-constexpr std::pair<const char*, Fn> kFunctions[] = {
-    {"exp", Fn::kExp},     {"exp2", Fn::kExp2},   {"expm1", Fn::kExpm1}, {"log", Fn::kLog},         {"log2", Fn::kLog2},
-    {"log10", Fn::kLog10}, {"log1p", Fn::kLog1p}, {"sin", Fn::kSin},     {"cos", Fn::kCos},         {"tan", Fn::kTan},
-    {"atan", Fn::kAtan},   {"cbrt", Fn::kCbrt},   {"tanh", Fn::kTanh},   {"sigmoid", Fn::kSigmoid}, {"erf", Fn::kErf},
-    {"power", Fn::kPow},   {"rsqrt", Fn::kRsqrt}};
+Function of_ir(const char* name, Fn fn) {
+  const bool power = fn == Fn::kPow;
+  return {name,
+          [=](Expr x, Expr y) { return power ? te::power(x, y) : ir::call(fn, {x}); },
+          [=](double x, double y) { return lower::exact_value<double>(fn, x, y); },
+          [=](long double x, long double y) { return lower::exact_value<long double>(fn, x, y); },
+          power,
+          power};
+}
+
+// An expression of te, of one operand or two, and the standard library's function.
+#define TW_OF_ONE(name)                                                                             \
+  Function {                                                                                        \
+    #name, [](Expr x, Expr) { return te::name(x); }, [](double x, double) { return std::name(x); }, \
+        [](long double x, long double) { return std::name(x); }                                     \
+  }
+#define TW_OF_TWO(name)                                                                                       \
+  Function {                                                                                                  \
+    #name, [](Expr x, Expr y) { return te::name(x, y); }, [](double x, double y) { return std::name(x, y); }, \
+        [](long double x, long double y) { return std::name(x, y); }, true                                    \
+  }
+
+const std::vector<Function>& functions() {
+  static const std::vector<Function> all = {
+      of_ir("exp", Fn::kExp),
+      of_ir("exp2", Fn::kExp2),
+      of_ir("expm1", Fn::kExpm1),
+      of_ir("log", Fn::kLog),
+      of_ir("log2", Fn::kLog2),
+      of_ir("log10", Fn::kLog10),
+      of_ir("log1p", Fn::kLog1p),
+      of_ir("sin", Fn::kSin),
+      of_ir("cos", Fn::kCos),
+      of_ir("tan", Fn::kTan),
+      of_ir("atan", Fn::kAtan),
+      of_ir("cbrt", Fn::kCbrt),
+      of_ir("tanh", Fn::kTanh),
+      of_ir("sigmoid", Fn::kSigmoid),
+      of_ir("erf", Fn::kErf),
+      of_ir("power", Fn::kPow),
+      of_ir("rsqrt", Fn::kRsqrt),
+      TW_OF_ONE(asin),
+      TW_OF_ONE(acos),
+      TW_OF_ONE(sinh),
+      TW_OF_ONE(cosh),
+      TW_OF_ONE(asinh),
+      TW_OF_ONE(acosh),
+      TW_OF_ONE(atanh),
+      TW_OF_TWO(atan2),
+      TW_OF_TWO(hypot),
+      TW_OF_TWO(fmod),
+      {"exp10", [](Expr x, Expr) { return te::exp10(x); }, [](double x, double) { return std::pow(10.0, x); },
+       [](long double x, long double) { return std::pow(10.0L, x); }},
+  };
+  return all;
+}
 
 }  // namespace
 
@@ -152,9 +224,9 @@ int main(int argc, char** argv) try {
   std::printf("%s\n%-8s %-7s %10s %9s  %s\n", target.to_string().c_str(), "function", "dtype", "largest", "ns each",
               "at");
   bool kept = true;
-  for (const auto& [name, fn] : kFunctions) {
-    if (argc > 3 && std::string_view(argv[3]) != name) continue;
-    const bool single = measure<float>(name, fn, target, every), twice = measure<double>(name, fn, target, every);
+  for (const Function& fn : functions()) {
+    if (argc > 3 && std::string_view(argv[3]) != fn.name) continue;
+    const bool single = measure<float>(fn, target, every), twice = measure<double>(fn, target, every);
     kept = kept && single && twice;
   }
   return kept ? 0 : 1;

@@ -6,6 +6,7 @@
 #include "te/promote.h"
 #include "te/refuse.h"
 #include "tensorwright/te.h"
+#include "tensorwright/te_functions.h"
 
 namespace tw::te {
 
@@ -95,6 +96,7 @@ Expr isinf(Expr e) { return e.type().is_float() ? ir::call(Fn::kIsInf, {std::mov
 Expr floor(Expr e) { return rounding(Fn::kFloor, std::move(e)); }
 Expr ceil(Expr e) { return rounding(Fn::kCeil, std::move(e)); }
 Expr trunc(Expr e) { return rounding(Fn::kTrunc, std::move(e)); }
+Expr nearbyint(Expr e) { return rounding(Fn::kRound, std::move(e)); }
 
 // Halves go away from zero, as in tvm; the IR's round is to even. x - trunc(x) is exact, and so is trunc(x) +- 1
 // wherever x has a fraction; NaN, infinities and -0.0 come out of the last arm as they are.

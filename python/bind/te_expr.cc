@@ -12,6 +12,7 @@
 #include "te/operation.h"
 #include "te/promote.h"
 #include "te/refuse.h"
+#include "tensorwright/te_functions.h"
 
 namespace py = pybind11;
 
@@ -239,12 +240,17 @@ std::vector<Expr> exprs(const py::args& values) {
 void bind_functions(py::module_& m) {
   using Unary = Expr (*)(Expr);
   static const std::pair<const char*, Unary> kUnaries[] = {
-      {"exp", &te::exp},           {"log", &te::log},           {"tanh", &te::tanh},   {"sigmoid", &te::sigmoid},
-      {"erf", &te::erf},           {"sqrt", &te::sqrt},         {"rsqrt", &te::rsqrt}, {"abs", &te::abs},
-      {"floor", &te::floor},       {"ceil", &te::ceil},         {"round", &te::round}, {"trunc", &te::trunc},
-      {"sin", &te::sin},           {"cos", &te::cos},           {"tan", &te::tan},     {"atan", &te::atan},
-      {"log2", &te::log2},         {"exp2", &te::exp2},         {"log10", &te::log10}, {"expm1", &te::expm1},
-      {"log1p", &te::log1p},       {"cbrt", &te::cbrt},         {"isnan", &te::isnan}, {"isinf", &te::isinf},
+      {"exp", &te::exp},           {"log", &te::log},           {"tanh", &te::tanh},
+      {"sigmoid", &te::sigmoid},   {"erf", &te::erf},           {"sqrt", &te::sqrt},
+      {"rsqrt", &te::rsqrt},       {"abs", &te::abs},           {"floor", &te::floor},
+      {"ceil", &te::ceil},         {"round", &te::round},       {"trunc", &te::trunc},
+      {"sin", &te::sin},           {"cos", &te::cos},           {"tan", &te::tan},
+      {"atan", &te::atan},         {"log2", &te::log2},         {"exp2", &te::exp2},
+      {"log10", &te::log10},       {"expm1", &te::expm1},       {"log1p", &te::log1p},
+      {"cbrt", &te::cbrt},         {"isnan", &te::isnan},       {"isinf", &te::isinf},
+      {"asin", &te::asin},         {"acos", &te::acos},         {"sinh", &te::sinh},
+      {"cosh", &te::cosh},         {"asinh", &te::asinh},       {"acosh", &te::acosh},
+      {"atanh", &te::atanh},       {"exp10", &te::exp10},       {"nearbyint", &te::nearbyint},
       {"isfinite", &te::isfinite}, {"popcount", &te::popcount}, {"clz", &te::clz}};
   for (const auto& [name, f] : kUnaries) m.def(name, [f = f](py::handle x) { return f(to_expr(x)); });
   static const std::pair<const char*, Operator> kOperators[] = {{"max2", static_cast<Operator>(&te::max)},
@@ -252,6 +258,12 @@ void bind_functions(py::module_& m) {
                                                                 {"add", &apply<BinOp::kAdd>},
                                                                 {"multiply", &apply<BinOp::kMul>},
                                                                 {"power", &te::power},
+                                                                {"atan2", &te::atan2},
+                                                                {"hypot", &te::hypot},
+                                                                {"fmod", &te::fmod},
+                                                                {"copysign", &te::copysign},
+                                                                {"nextafter", &te::nextafter},
+                                                                {"ldexp", &te::ldexp},
                                                                 {"floordiv", &apply<BinOp::kFloorDiv>},
                                                                 {"floormod", &apply<BinOp::kFloorMod>},
                                                                 {"truncdiv", &apply<BinOp::kTruncDiv>},

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "te/promote.h"
+#include "tensorwright/te_functions.h"
 #include "tests/diff/sample_te.h"
 
 namespace tw::diff {
@@ -53,7 +54,7 @@ bool compare(Maker& m, const Tensor& t) {
 bool rounding(Maker& m, const Tensor& t) {
   const Facts x = m.facts(t);
   if (!t.dtype().is_float() || !x.exact()) return false;
-  const int kind = static_cast<int>(m.random().below(5));
+  const int kind = static_cast<int>(m.random().below(6));
   const Facts facts{x.bound + 1, kind == 4 ? x.grid : std::max(x.grid, 1.0), 0};
   return m.define(t.shape(), facts, [&](const Vars& v) -> Expr {
     const Expr a = t(exprs(v));
@@ -61,6 +62,7 @@ bool rounding(Maker& m, const Tensor& t) {
     if (kind == 1) return te::ceil(a);
     if (kind == 2) return te::trunc(a);
     if (kind == 3) return te::round(a);
+    if (kind == 5) return te::nearbyint(a);
     return te::abs(a);
   });
 }
@@ -105,6 +107,21 @@ const std::vector<Function>& functions() {
       {[](const Expr& x) { return te::fma(x, x, x); }, [](double x) { return 2 * x + 1; },
        [](double x) { return x * x + x; }},
       {[](const Expr& x) { return te::select(te::isnan(x), constant(1, x.type()), te::abs(x)); }, one, itself},
+      {[](const Expr& x) { return te::asin(te::tanh(x) * constant(0.5, x.type())); }, two, two},
+      {[](const Expr& x) { return te::acos(te::tanh(x) * constant(0.5, x.type())); }, two, [](double) { return 4.0; }},
+      {[](const Expr& x) { return te::sinh(x); }, exponential, exponential, 8},
+      {[](const Expr& x) { return te::cosh(x); }, exponential, exponential, 8},
+      {[](const Expr& x) { return te::asinh(x); }, one, logarithm},
+      {[](const Expr& x) { return te::acosh(above_one(above_one(x))); }, two, logarithm},
+      {[](const Expr& x) { return te::atanh(te::tanh(x) * constant(0.5, x.type())); }, two, two},
+      {[](const Expr& x) { return te::exp10(x); }, [](double x) { return 3 * std::pow(10, x); },
+       [](double x) { return std::pow(10, x); }, 4},
+      {[](const Expr& x) { return te::atan2(x, above_one(x)); }, two, two},
+      {[](const Expr& x) { return te::hypot(x, above_one(x)); }, two, [](double x) { return 2 * x + 1; }},
+      {[](const Expr& x) { return te::copysign(above_one(x), constant(-1, x.type())); }, one,
+       [](double x) { return x + 1; }},
+      {[](const Expr& x) { return te::ldexp(x, ir::int_imm(Type::i(32), 3)); }, [](double) { return 8.0; },
+       [](double x) { return 8 * x; }},
       {[](const Expr& x) { return te::power(above_one(x), constant(0.5, x.type())); }, one,
        [](double x) { return std::sqrt(x + 1); }},
   };

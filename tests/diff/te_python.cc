@@ -137,8 +137,11 @@ std::string print(const Expr& e) {
       [](const ir::Binary& b) { return binary(b); }, [](const ir::Not& n) { return "(~" + print(n.a) + ")"; },
       [](const ir::Select& s) { return "te.select(" + print(s.cond) + ", " + print(s.yes) + ", " + print(s.no) + ")"; },
       [](const ir::Load& l) { return python_name(l.buffer.name()) + "[" + (l.at.empty() ? "()" : list(l.at)) + "]"; },
-      [](const ir::Call& c) {
-        const std::string name = c.fn == ir::Fn::kPow ? "power" : std::string(ir::name_of(c.fn));
+      [&](const ir::Call& c) {
+        if (c.fn == ir::Fn::kReinterpret) return "te.reinterpret(" + quoted(e.type()) + ", " + print(c.args[0]) + ")";
+        const std::string name = c.fn == ir::Fn::kPow     ? "power"
+                                 : c.fn == ir::Fn::kRound ? "nearbyint"
+                                                          : std::string(ir::name_of(c.fn));
         return "te." + name + "(" + list(c.args) + ")";
       },
       [](const ir::Ramp&) { return std::string("vectors_do_not_occur_in_te"); },

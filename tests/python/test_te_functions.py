@@ -37,6 +37,17 @@ SPECIAL = {
     "tan": [(0.0, 0.0), (-0.0, -0.0), (INF, NAN), (-INF, NAN), (NAN, NAN)],
     "atan": [(0.0, 0.0), (-0.0, -0.0), (INF, math.pi / 2), (-INF, -math.pi / 2), (NAN, NAN), (1.0, math.pi / 4)],
     "cbrt": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (NAN, NAN), (27.0, 3.0), (-8.0, -2.0)],
+    "asin": [(0.0, 0.0), (-0.0, -0.0), (1.0, math.pi / 2), (-1.0, -math.pi / 2), (1.5, NAN), (-INF, NAN), (NAN, NAN), (5e-324, 5e-324)],
+    "acos": [(1.0, 0.0), (-1.0, math.pi), (0.0, math.pi / 2), (-0.0, math.pi / 2), (1.5, NAN), (INF, NAN), (NAN, NAN)],
+    "sinh": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (NAN, NAN), (5e-324, 5e-324), (711.0, INF), (-711.0, -INF)],
+    "cosh": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, INF), (NAN, NAN), (-711.0, INF)],
+    "asinh": [(0.0, 0.0), (-0.0, -0.0), (INF, INF), (-INF, -INF), (NAN, NAN), (-5e-324, -5e-324)],
+    "acosh": [(1.0, 0.0), (0.5, NAN), (-1.0, NAN), (-INF, NAN), (INF, INF), (NAN, NAN)],
+    "atanh": [(0.0, 0.0), (-0.0, -0.0), (1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN), (NAN, NAN), (5e-324, 5e-324)],
+    "exp10": [(0.0, 1.0), (2.0, 100.0), (22.0, 1e22), (-INF, 0.0), (INF, INF), (NAN, NAN), (309.0, INF), (-400.0, 0.0)],
+    "nearbyint": [(0.5, 0.0), (-0.5, -0.0), (1.5, 2.0), (2.5, 2.0), (-2.5, -2.0), (1e300, 1e300), (INF, INF), (NAN, NAN)],
+    "rint": [(0.5, 0.0), (3.5, 4.0), (-0.2, -0.0)],
+    "round": [(0.5, 1.0), (-0.5, -1.0), (2.5, 3.0), (-0.2, -0.0)],
     "exp": [(0.0, 1.0), (-0.0, 1.0), (-INF, 0.0), (INF, INF), (NAN, NAN)],
     "tanh": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (NAN, NAN)],
     "erf": [(0.0, 0.0), (-0.0, -0.0), (INF, 1.0), (-INF, -1.0), (NAN, NAN)],
@@ -53,6 +64,84 @@ def test_special_values(name, target):
     np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(expected[numbers]))
 
 
+TINY, LARGEST = 5e-324, 1.7976931348623157e308
+SPECIAL_PAIRS = {
+    "atan2": [(0.0, 0.0, 0.0), (-0.0, 0.0, -0.0), (0.0, -0.0, math.pi), (-0.0, -0.0, -math.pi), (0.0, -1.0, math.pi), (1.0, 0.0, math.pi / 2),
+              (-1.0, -0.0, -math.pi / 2), (INF, INF, math.pi / 4), (INF, -INF, 3 * math.pi / 4), (-INF, -INF, -3 * math.pi / 4),
+              (1.0, INF, 0.0), (-1.0, INF, -0.0), (1.0, -INF, math.pi), (INF, 1.0, math.pi / 2), (NAN, 1.0, NAN), (1.0, NAN, NAN),
+              (LARGEST, LARGEST, math.pi / 4), (TINY, TINY, math.pi / 4), (TINY, LARGEST, 0.0), (LARGEST, -TINY, math.pi / 2)],
+    "hypot": [(3.0, 4.0, 5.0), (-3.0, 4.0, 5.0), (0.0, -0.0, 0.0), (INF, NAN, INF), (NAN, -INF, INF), (NAN, 1.0, NAN), (LARGEST, 0.0, LARGEST),
+              (3 * 2.0**1000, 4 * 2.0**1000, 5 * 2.0**1000), (3 * TINY, 4 * TINY, 5 * TINY), (LARGEST, LARGEST, INF), (1.0, TINY, 1.0)],
+    "fmod": [(5.5, 2.0, 1.5), (-5.5, 2.0, -1.5), (5.5, -2.0, 1.5), (6.0, 2.0, 0.0), (-6.0, 2.0, -0.0), (1.0, INF, 1.0), (-1.0, -INF, -1.0),
+             (INF, 1.0, NAN), (1.0, 0.0, NAN), (NAN, 1.0, NAN), (1.0, NAN, NAN), (-0.0, 1.0, -0.0), (LARGEST, TINY, 0.0), (TINY, LARGEST, TINY),
+             (LARGEST, 3 * TINY, math.fmod(LARGEST, 3 * TINY)), (LARGEST, 3.7, math.fmod(LARGEST, 3.7)), (1e300, 1e-300, math.fmod(1e300, 1e-300))],
+    "copysign": [(1.5, -2.0, -1.5), (-1.5, 0.0, 1.5), (0.0, -0.0, -0.0), (INF, -1.0, -INF), (-INF, 1.0, INF), (TINY, -INF, -TINY)],
+    "nextafter": [(1.0, 2.0, 1 + 2.0**-52), (1.0, 0.0, 1 - 2.0**-53), (0.0, -1.0, -TINY), (-0.0, 1.0, TINY), (0.0, -0.0, -0.0), (TINY, 0.0, 0.0),
+                  (-TINY, 1.0, -0.0), (LARGEST, INF, INF), (INF, 0.0, LARGEST), (-INF, INF, -LARGEST), (1.0, 1.0, 1.0), (NAN, 1.0, NAN), (1.0, NAN, NAN)],
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", sorted(SPECIAL_PAIRS))
+def test_special_values_of_two(name, target):
+    x, y, expected = (np.array(column) for column in zip(*SPECIAL_PAIRS[name]))
+    got = apply(getattr(te, name), x, y, target=target)
+    if name == "atan2":
+        np.testing.assert_allclose(got, expected, rtol=4e-16, atol=0)
+    else:
+        np.testing.assert_array_equal(got, expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got[numbers]), np.signbit(expected[numbers]))
+
+
+def patterns(rng, dtype, n):
+    """Floats of all exponents, NaN and infinities among them."""
+    width = np.dtype(dtype).itemsize
+    return np.frombuffer(rng.bytes(n * width), dtype)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_exact_functions_of_two_floats(dtype, target):
+    rng = np.random.default_rng(8)
+    x, y = patterns(rng, dtype, 3000), patterns(rng, dtype, 3000)
+    near = (x * rng.uniform(-0.01, 0.01, 3000).astype(dtype)).astype(dtype)
+    bits = f"int{8 * x.dtype.itemsize}"
+    with np.errstate(all="ignore"):
+        for a, b in ((x, y), (x, near), (near, x)):
+            np.testing.assert_array_equal(apply(te.fmod, a, b, target=target), np.fmod(a, b))
+            np.testing.assert_array_equal(apply(te.nextafter, a, b, target=target), np.nextafter(a, b))
+            fine = ~(np.isnan(a) | np.isnan(b))
+            np.testing.assert_array_equal(apply(te.copysign, a, b, target=target).view(bits)[fine], np.copysign(a, b).view(bits)[fine])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_ldexp_rounds_once(dtype, target):
+    rng = np.random.default_rng(9)
+    x = patterns(rng, dtype, 4000)
+    ends = [0, 1, -1, 2**31 - 1, -(2**31), 1023, 1024, -1022, -1023, 2046, 2098, -2098]
+    n = np.concatenate([rng.integers(-2150, 2150, 2000), rng.integers(-60, 60, 4000 - 2000 - len(ends)), ends]).astype("int32")
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(apply(te.ldexp, x, n, target=target), np.ldexp(x, n))
+    wide = np.array([2**63, 5, 2**64 - 1, 0] * 2, "uint64")
+    np.testing.assert_array_equal(apply(te.ldexp, np.ones(8, dtype), wide, target=target), np.array([INF, 32, INF, 1] * 2, dtype))
+
+
+def test_fmod_of_integers_and_refusals_of_two():
+    a, b = np.array([7, -7, 7, -7, 5, 0, 9, 9], "int32"), np.array([3, 3, -3, -3, 0, 4, 9, 10], "int32")
+    np.testing.assert_array_equal(apply(te.fmod, a, b), [1, -1, 1, -1, 0, 0, 0, 9])
+    n, x = te.placeholder((), "int32", "n")(), te.placeholder((), "float32", "x")()
+    assert te.atan2(n, x).dtype == "float32" and te.hypot(x, te.const(1, "float64")).dtype == "float64"
+    for wrong in (lambda: te.atan2(n, n), lambda: te.hypot(n, 1), lambda: te.copysign(n, n), lambda: te.nextafter(n, 2)):
+        with pytest.raises(tw.DTypeError, match="expected floats, not int32"):
+            wrong()
+    with pytest.raises(tw.DTypeError, match="ldexp: expected a float and an integer, not float32 and float32"):
+        te.ldexp(x, x)
+    with pytest.raises(tw.DTypeError, match="exp10: expected a float"):
+        te.exp10(n)
+
+
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])
 def test_the_hardest_arguments(name):
     """The float64 next to a multiple of pi/2, and neighbours of large multiples."""
@@ -66,12 +155,15 @@ def test_the_hardest_arguments(name):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("name", ["sin", "cos", "tan", "exp2", "expm1", "cbrt", "log1p", "log2", "log10", "atan"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan", "exp2", "expm1", "cbrt", "log1p", "log2", "log10", "atan", "sinh", "cosh",
+                                  "asinh", "acosh", "atanh", "asin", "acos", "exp10"])
 def test_every_float(name, dtype):
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    x = np.random.default_rng(2).uniform(0.1, 8, 200).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
-    numpy_name = {"atan": "arctan"}.get(name, name)
-    exact = getattr(np, numpy_name)(x.astype("float64"))
+    low, high = {"acosh": (1, 8), "atanh": (0.1, 0.9), "asin": (0.1, 0.9), "acos": (0.1, 0.9), "exp10": (-4, 4)}.get(name, (0.1, 8))
+    x = np.random.default_rng(2).uniform(low, high, 200).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+    numpy_name = "arc" + name[1:] if name[0] == "a" else name
+    wide = x.astype("float64")
+    exact = 10.0**wide if name == "exp10" else getattr(np, numpy_name)(wide)
     ulps = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-21, "float64": 2**-50}[dtype]
     np.testing.assert_allclose(apply(getattr(te, name), x).astype("float64"), exact, rtol=ulps)
 

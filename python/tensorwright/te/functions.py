@@ -4,31 +4,47 @@ from .. import _core
 
 __all__ = [
     "abs",
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
     "atan",
+    "atan2",
+    "atanh",
     "cbrt",
     "ceil",
     "clz",
+    "copysign",
     "cos",
+    "cosh",
     "erf",
     "exp",
+    "exp10",
     "exp2",
     "expm1",
     "floor",
     "fma",
+    "fmod",
+    "hypot",
     "isfinite",
     "isinf",
     "isnan",
+    "ldexp",
     "log",
     "log10",
     "log1p",
     "log2",
+    "nearbyint",
+    "nextafter",
     "popcount",
     "power",
     "reinterpret",
+    "rint",
     "round",
     "rsqrt",
     "sigmoid",
     "sin",
+    "sinh",
     "sqrt",
     "tan",
     "tanh",
@@ -96,8 +112,22 @@ def trunc(x, span=None):
     return _core.trunc(x)
 
 
+def nearbyint(x, span=None):
+    """The nearest whole number, halves to the even one, as NumPy's rint; integers stay as they are."""
+    return _core.nearbyint(x)
+
+
+def rint(x, span=None):
+    """The nearest whole number, halves to the even one: ``nearbyint``."""
+    return _core.nearbyint(x)
+
+
 def power(x, y, span=None):
-    """x to the power of y, of floats: ``x ** y``."""
+    """x to the power of y: ``x ** y``. A power that the dtype holds is exact; of integers it is an integer, and wraps.
+
+    >>> te.power(te.const(9.0, "float64"), 3)
+    pow(9.0f64, 3.0f64)
+    """
     return _core.power(x, y)
 
 
@@ -149,6 +179,80 @@ def log1p(x):
 def cbrt(x):
     """The cube root of a float, of any sign."""
     return _core.cbrt(x)
+
+
+def asin(x):
+    """The arc sine of a float, in -pi/2 .. pi/2; NaN outside of -1 .. 1."""
+    return _core.asin(x)
+
+
+def acos(x):
+    """The arc cosine of a float, in 0 .. pi; NaN outside of -1 .. 1."""
+    return _core.acos(x)
+
+
+def atan2(y, x):
+    """The angle of the point (x, y) of floats, in -pi .. pi."""
+    return _core.atan2(y, x)
+
+
+def sinh(x):
+    """The hyperbolic sine of a float."""
+    return _core.sinh(x)
+
+
+def cosh(x):
+    """The hyperbolic cosine of a float."""
+    return _core.cosh(x)
+
+
+def asinh(x):
+    """The inverse of sinh, of a float."""
+    return _core.asinh(x)
+
+
+def acosh(x):
+    """The inverse of cosh, of a float; NaN below 1."""
+    return _core.acosh(x)
+
+
+def atanh(x):
+    """The inverse of tanh, of a float; NaN outside of -1 .. 1."""
+    return _core.atanh(x)
+
+
+def exp10(x):
+    """10 to the power of x, of floats; exact where the dtype holds it."""
+    return _core.exp10(x)
+
+
+def hypot(x, y):
+    """The root of x * x + y * y, of floats, without an overflow on the way."""
+    return _core.hypot(x, y)
+
+
+def fmod(x, y):
+    """x - n * y for the whole n that leaves the sign of x, exact; of integers ``truncmod``.
+
+    >>> te.fmod(te.const(5.5), 2.0).dtype
+    'float32'
+    """
+    return _core.fmod(x, y)
+
+
+def copysign(x, y):
+    """The magnitude of x with the sign of y, of floats."""
+    return _core.copysign(x, y)
+
+
+def nextafter(x, y):
+    """The float next to x on the way to y, in their common dtype."""
+    return _core.nextafter(x, y)
+
+
+def ldexp(x, n):
+    """x * 2^n of a float and an integer, rounded once."""
+    return _core.ldexp(x, n)
 
 
 def fma(x, y, z):

@@ -4,8 +4,10 @@
 #include <sstream>
 
 #include "codegen/arg_specs.h"
+#include "codegen/c/names.h"
 #include "codegen/c_abi.h"
 #include "src/ir/externs.h"
+#include "src/ir/requirement.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -147,6 +149,8 @@ class HeaderPart {
       if (!param.layout.empty()) text += ", packed " + param.layout + " by " + packers[i] + "_run";
       text += "\n";
     }
+    for (const ir::Requirement& r : ir::requirements_of(program_))
+      text += " *   requires " + c_comment(r.text) + "; else it returns " + std::to_string(runtime::kErrorSizes) + "\n";
     for (const std::string& function : externs_) text += " *   externs: " + function + "\n";
     return text;
   }

@@ -6,18 +6,24 @@
 #include "codegen/files.h"
 #include "src/ir/interp.h"
 #include "src/runtime/extents.h"
+#include "src/runtime/kernel.h"
 
 namespace tw::codegen {
 
 namespace {
 
-class InterpKernel : public runtime::Kernel {
+class InterpKernel : public runtime::Kernel, public runtime::Requiring {
  public:
   explicit InterpKernel(const ir::Program& program, runtime::Packers packers = {})
-      : program_(program), args_(arg_specs(program)), scalars_(scalar_specs(program)), packers_(std::move(packers)) {}
+      : program_(program),
+        args_(arg_specs(program)),
+        scalars_(scalar_specs(program)),
+        requirements_(ir::requirements_of(program)),
+        packers_(std::move(packers)) {}
   const std::string& name() const override { return program_.name; }
   const std::vector<runtime::ArgSpec>& args() const override { return args_; }
   const std::vector<runtime::ScalarSpec>& scalars() const override { return scalars_; }
+  const std::vector<ir::Requirement>& requirements() const override { return requirements_; }
   const runtime::Kernel* packer(size_t argument) const override {
     return argument < packers_.size() ? packers_[argument].get() : nullptr;
   }
@@ -31,6 +37,7 @@ class InterpKernel : public runtime::Kernel {
       options.scalars.push_back(0);
       std::memcpy(&options.scalars.back(), data[args_.size() + s], static_cast<size_t>(scalars_[s].var.type().bytes()));
     }
+    runtime::check_requirements(*this, options.scalars).value_or_throw();
     ir::interpret(program_, buffers, options).value_or_throw();
     return 0;
   }
@@ -39,6 +46,7 @@ class InterpKernel : public runtime::Kernel {
   ir::Program program_;
   std::vector<runtime::ArgSpec> args_;
   std::vector<runtime::ScalarSpec> scalars_;
+  std::vector<ir::Requirement> requirements_;
   runtime::Packers packers_;
 };
 

@@ -7,6 +7,7 @@
 #include "schedule/traffic.h"
 #include "schedule/unbounded.h"
 #include "src/support/deep_stack.h"
+#include "te/read_notes.h"
 
 namespace tw::schedule {
 
@@ -126,7 +127,12 @@ const char* to_string(Level level) {
 
 Explanation explain(const Schedule& schedule, const Machine& machine) {
   return support::with_deep_stack([&] {
-    Explanation all{machine, false, {}};
+    Explanation all{machine, false, {}, {}, {}};
+    for (const te::Operation& op : te::topological_order(schedule.outputs())) {
+      const te::ReadNotes notes = te::notes_of(*op);
+      for (const std::string& clamp : notes.clamps) all.clamps.push_back(op->name + ": " + clamp);
+      for (const ir::Requirement& r : notes.requirements) all.required.push_back(r.text);
+    }
     const auto unbounded = unbounded_notes(schedule.nest(), schedule.steps());
     for (const StageView& view : view_stages(schedule.nest())) {
       const StageNest& stage = schedule.nest().stage(view.stage);

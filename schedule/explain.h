@@ -57,6 +57,8 @@ struct Explanation {
   Machine machine;
   bool assumed = false;                // extents are symbolic, and stand in the numbers as kAssumedExtent (nest_view.h)
   std::vector<NestExplanation> nests;  // producers first; neither placeholders nor inlined stages
+  std::vector<std::string> clamps;     // "C: A[i * i]: dimension 0 to 0..16": subscripts that are moved into the tensor
+  std::vector<std::string> required;   // "n <= m: compute C reads A[i]": what a call checks
 };
 
 Explanation explain(const Schedule&, const Machine&);

@@ -98,6 +98,12 @@ std::string to_string(const Explanation& all) {
   const Machine& m = all.machine;
   std::string out;
   for (const NestExplanation& nest : all.nests) out += nest_text(nest) + "\n";
+  const auto lines = [&](const std::string& title, const std::vector<std::string>& each) {
+    for (const std::string& text : each) out += title + text + "\n";
+    if (!each.empty()) out += "\n";
+  };
+  lines("clamped  ", all.clamps);
+  lines("required ", all.required);
   if (all.assumed) out += "symbolic extents are taken as " + std::to_string(kAssumedExtent) + "\n";
   return out + "for " + counted(m.threads, "core") + " at " + number(m.hertz / 1e9) + " GHz, vectors of " +
          std::to_string(m.vector_bits) + " bits, L1 " + bytes_text(static_cast<double>(m.l1_bytes)) + ", L2 " +

@@ -8,6 +8,7 @@
 #include "src/ir/contract.h"
 #include "src/ir/shared_byte.h"
 #include "src/support/deep_stack.h"
+#include "te/read_notes.h"
 
 namespace tw::schedule {
 
@@ -121,6 +122,7 @@ Status bind_scalars(ir::Program& program, const Schedule& schedule, const std::v
   roots.insert(roots.end(), args.begin(), args.end());
   try {
     te::bind_scalars(program, roots, scalars);
+    te::add_requirements(program, roots);
     return Unit{};
   } catch (const Error& e) {
     return e.diagnostic();

@@ -84,14 +84,14 @@ void check_value(const std::string& what, const Compute& c, const Expr& value,
 
 }  // namespace
 
-void check_body(const std::string& what, Compute& c, const SourceLine& where) {
+ReadNotes check_body(const std::string& what, Compute& c, const SourceLine& where) {
   std::unordered_set<uint64_t> defined;
   for (const IterVar& a : c.axis) defined.insert(a.var.id());
   for (const IterVar& a : c.reduce_axis) defined.insert(a.var.id());
   for (const Expr& value : c.bodies) check_value(what, c, value, defined, where);
   check_tuple(what, c, where);
   check_init(what, c, where);
-  clamp_reads(what, c, where);
+  return clamp_reads(what, c, where);
 }
 
 }  // namespace tw::te

@@ -4,17 +4,17 @@
 
 #include <string>
 
-#include "tensorwright/te.h"
+#include "te/read_notes.h"
 
 namespace tw::te {
 
 // Throws ExprError, or sets reads_before and clamps reads. `what` names the tensor: "compute C".
-void check_body(const std::string& what, Compute&, const SourceLine& where);
+ReadNotes check_body(const std::string& what, Compute&, const SourceLine& where);
 
 // The last part, in out_of_bounds.cc: reads outside are refused or clamped. A read A[t - c, ...] of a placeholder, t
 // the first axis and c > 0, is outside in the first iterations, unless A turns out to be the state of a scan:
 // reads_before.
-void clamp_reads(const std::string& what, Compute&, const SourceLine& where);
+ReadNotes clamp_reads(const std::string& what, Compute&, const SourceLine& where);
 
 // Throws where a read before the first element is left.
 void refuse_reads_before(const std::string& what, const Compute&, const SourceLine& where);

@@ -64,7 +64,7 @@ std::vector<Tensor> define(std::vector<Expr> shape, const Definition& body, std:
   if (const auto* r = ir::as<ir::Reduce>(c.body())) {
     for (const ir::ReduceAxis& a : r->axes) c.reduce_axis.push_back({a.var, a.min, a.extent, true});
   }
-  check_body(what, c, where);
+  note_reads(*node, check_body(what, c, where));
   node->inputs = tensors_read(c.bodies);
   for (size_t i = 0; i < c.bodies.size(); ++i)
     node->outputs.push_back({c.bodies[i].type(), extents, Buffer::fresh_id(),

@@ -5,6 +5,7 @@
 
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
+#include "te/read_notes.h"
 #include "te/refuse.h"
 #include "te/scan.h"
 #include "te/statements.h"
@@ -126,6 +127,7 @@ ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<
       if (!op->is_placeholder() && !inside(scans, op)) stages.push_back(defined(op, scans, buffers));
     program.body = ir::seq(std::move(stages));
     for (size_t i = scratch.size(); i-- > 0;) program.body = ir::allocate(scratch[i], std::move(program.body));
+    add_requirements(program, roots);
     return program;
   });
 }

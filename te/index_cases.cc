@@ -1,5 +1,7 @@
 #include "te/index_cases.h"
 
+#include <algorithm>
+
 #include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 
@@ -15,6 +17,11 @@ constexpr size_t kMostCases = 128;
 bool same(const Expr& a, const Expr& b) { return a.hash() == b.hash() && ir::equal(a, b); }
 
 bool whole_number(ir::Type t) { return t.is_scalar() && (t.is_int() || (t.is_uint() && t.bits < 64)); }
+
+void within(const Polynomial& value, const ir::Interval& range, Inequalities& known) {
+  if (range.lo != ir::Interval::kNegInf) known.add(value - range.lo);
+  if (range.hi != ir::Interval::kPosInf) known.add(Polynomial(range.hi) - value);
+}
 
 template <class T>
 void append(std::vector<T>& to, std::vector<T> more) {
@@ -40,6 +47,13 @@ int IndexCases::fresh(Unknown unknown, ir::Var v) {
 int IndexCases::number_of(const ir::Var& v) {
   const auto known = numbers_.find(v.id());
   return known != numbers_.end() ? known->second : numbers_[v.id()] = fresh({true, false}, v);
+}
+
+bool IndexCases::not_negative(const Polynomial& p) const {
+  return !p.overflow() && p.constant() >= 0 && std::all_of(p.terms().begin(), p.terms().end(), [&](const auto& term) {
+    return term.second > 0 && std::all_of(term.first.begin(), term.first.end(),
+                                          [&](int v) { return unknowns_[static_cast<size_t>(v)].not_negative; });
+  });
 }
 
 template <class List>
@@ -123,11 +137,12 @@ IndexCases::Values IndexCases::divided(const Expr& e, bool remainder, const Poly
     for (const auto& [known, number] : positive.quotients)
       if (same(known, key)) q = number;
     if (q < 0) {
-      q = fresh({false, false});
+      q = fresh({false, not_negative(a)});
       positive.quotients.emplace_back(key, q);
       const Polynomial below = b * Polynomial::variable(q);
       positive.known.add(a - below);
       positive.known.add(below + b - 1 - a);
+      within(Polynomial::variable(q), ir::interval_of(key, ranges_), positive.known);
     }
     const Polynomial quotient = Polynomial::variable(q);
     out.push_back({std::move(positive), remainder ? a - b * quotient : quotient});
@@ -163,9 +178,7 @@ IndexCases::Values IndexCases::opaque(const Expr& e, IndexCase in) {
     opaque_.emplace_back(e, number);
   }
   const Polynomial value = Polynomial::variable(number);
-  const ir::Interval range = ir::interval_of(e, ranges_);
-  if (range.lo != ir::Interval::kNegInf) in.known.add(value - range.lo);
-  if (range.hi != ir::Interval::kPosInf) in.known.add(Polynomial(range.hi) - value);
+  within(value, ir::interval_of(e, ranges_), in.known);
   return {{std::move(in), value}};
 }
 

@@ -42,6 +42,7 @@ class IndexCases {
 
  private:
   using Values = std::vector<IndexValue>;
+  bool not_negative(const Polynomial&) const;
   int number_of(const ir::Var&);
   int fresh(Unknown, ir::Var = {});
   Values binary(const ir::Binary&, const IndexCase&);

@@ -51,6 +51,9 @@ void Inequalities::add(const Polynomial& given) {
 }
 
 Polynomial Inequalities::without_zeros(const Polynomial& p) const {
+  const bool is_itself = p.constant() == 0 && p.terms().size() == 1 &&
+                         std::find(zeros_.begin(), zeros_.end(), p.terms().begin()->first) != zeros_.end();
+  if (is_itself) return p;
   Terms left;
   for (const auto& term : p.terms()) {
     const bool vanishes = std::any_of(zeros_.begin(), zeros_.end(), [&](const Monomial& zero) {
@@ -77,23 +80,35 @@ std::vector<Polynomial> Inequalities::all() const {
   return out;
 }
 
-// The variable whose elimination makes the fewest inequalities; -1 when there is none.
+// The variable whose elimination is exact if there is one, and makes the fewest inequalities; -1 when there is none.
 int Inequalities::next_to_eliminate(const Unknowns& unknowns, bool sizes) const {
-  std::map<int, std::pair<int, int>> bounds;  // how many inequalities are below and above
+  struct Count {
+    int below = 0, above = 0;
+    bool units_below = true, units_above = true;
+  };
+  std::map<int, Count> bounds;
   for (const auto& [terms, constant] : constants_) {
-    std::map<int, int64_t> factors;
+    std::map<int, std::pair<int64_t, bool>> factors;  // and whether the variable stands alone, once
     for (const auto& [monomial, factor] : terms)
-      for (const int v : monomial) factors.emplace(v, factor);
-    for (const auto& [v, factor] : factors)
-      if (sizes || !unknowns[static_cast<size_t>(v)].size) ++(factor > 0 ? bounds[v].first : bounds[v].second);
-  }
-  int best = -1, fewest = 0;
-  for (const auto& [v, count] : bounds) {
-    const int made = count.first * count.second - count.first - count.second;
-    if (best < 0 || made < fewest) {
-      best = v;
-      fewest = made;
+      for (const int v : monomial)
+        if (!factors.emplace(v, std::pair(factor, monomial.size() == 1)).second) factors[v].second = false;
+    for (const auto& [v, known] : factors) {
+      if (!sizes && unknowns[static_cast<size_t>(v)].size) continue;
+      const auto& [factor, alone] = known;
+      Count& count = bounds[v];
+      const bool unit = alone && (factor == 1 || factor == -1);
+      ++(factor > 0 ? count.below : count.above);
+      if (!unit) (factor > 0 ? count.units_below : count.units_above) = false;
     }
+  }
+  int best = -1;
+  std::pair<bool, int> least;
+  for (const auto& [v, count] : bounds) {
+    const std::pair<bool, int> cost{!count.units_below && !count.units_above,
+                                    count.below * count.above - count.below - count.above};
+    if (best >= 0 && cost >= least) continue;
+    best = v;
+    least = cost;
   }
   return best;
 }

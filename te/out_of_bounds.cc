@@ -43,6 +43,7 @@ struct Subscript {
   bool wraps = false;
   Clamp clamp;
   bool is_cast = false;
+  std::string text;  // of a clamp
   bool stays() const { return !is_cast && !wraps && !clamp.any(); }
 };
 
@@ -119,6 +120,13 @@ class ReadChecker {
   }
 
   bool before() const { return before_; }
+
+  ReadNotes notes() const {
+    ReadNotes notes{requirements_, {}};
+    for (const auto& [key, s] : subscripts_)
+      if (s.clamp.any()) notes.clamps.push_back(s.text);
+    return notes;
+  }
 
   Expr clamped(const Expr& body) {
     std::erase_if(subscripts_, [](const auto& s) { return s.second.stays(); });
@@ -197,6 +205,10 @@ class ReadChecker {
       const Clamp found = clamp_of(read, load, d, at, around);
       subscript.clamp.start |= found.start || subscript.cast;
       subscript.clamp.end |= found.end || subscript.cast;
+      if (!subscript.clamp.any()) continue;
+      const std::string extent = ir::to_string(load.buffer.shape()[d]);
+      subscript.text = short_text(read) + ": dimension " + std::to_string(d) + " to 0.." + extent;
+      for (const Expr& test : not_empty(load.buffer.shape(), d, place(around))) require(test, read);
     }
   }
 
@@ -223,14 +235,18 @@ class ReadChecker {
     if (!clamp.any()) return clamp;
     ReadPlace& here = place(around);
     const auto judge = [&](Side side) {
-      const ReadVerdict verdict = judge_read(at, load.buffer.shape(), d, here, side);
+      ReadVerdict verdict = judge_read(at, load.buffer.shape(), d, here, side);
       if (verdict.reading == Reading::kInside) return false;
-      if (!quiet && side == Side::kStart && verdict.reading != Reading::kUnproved && !strict_ && reads_back(load, d)) {
+      if (!quiet && side == Side::kStart && verdict.reading == Reading::kOutside && !strict_ && reads_back(load, d)) {
         before_ = true;
         return false;
       }
       if (verdict.reading == Reading::kOutside && !known(here) && !quiet) report(read, load, d, at);
-      return true;
+      if (verdict.reading == Reading::kUnproved) verdict = assuming_sizes(at, load, d, here, side);
+      if (verdict.reading == Reading::kInside) return false;
+      if (verdict.reading != Reading::kConditional || quiet) return true;
+      for (const Expr& test : verdict.required) require(test, read);
+      return false;
     };
     clamp.start = clamp.start && judge(Side::kStart);
     clamp.end = clamp.end && judge(Side::kEnd);
@@ -240,6 +256,45 @@ class ReadChecker {
     }
     if (strict_ && clamp.start && reads_back(load, d)) report(read, load, d, at);
     return clamp;
+  }
+
+  // With what is so at each call, as a rule: sizes that make up extents are not negative, and there is an element.
+  static ReadVerdict assuming_sizes(const Expr& at, const ir::Load& load, size_t d, const ReadPlace& here, Side side) {
+    ReadPlace with_sizes = here;
+    std::vector<Expr> assumed;
+    const auto add = [&](const Expr& extent) {
+      ir::walk(extent, [&](const Expr& e) {
+        const auto* v = ir::as<ir::VarRef>(e);
+        const auto is_it = [&](const Var& known) { return v->var == known; };
+        if (v && std::none_of(with_sizes.extents.begin(), with_sizes.extents.end(), is_it)) {
+          with_sizes.extents.push_back(v->var);
+          assumed.push_back(Expr(0) <= Expr(v->var));
+        }
+        return true;
+      });
+    };
+    for (const IterVar& a : here.axes) add(a.extent);
+    for (const Expr& size : load.buffer.shape()) add(size);
+    const Expr& extent = load.buffer.shape()[d];
+    if (ir::as_int(extent)) {
+      if (assumed.empty()) return {Reading::kUnproved};
+    } else {
+      const std::vector<Expr> needed = not_empty(load.buffer.shape(), d, with_sizes);
+      assumed.insert(assumed.end(), needed.begin(), needed.end());
+      with_sizes.conditions.emplace_back(Expr(1) <= extent, true);
+    }
+    ReadVerdict verdict = judge_read(at, load.buffer.shape(), d, with_sizes, side);
+    if (verdict.reading == Reading::kInside) verdict.reading = Reading::kConditional;
+    if (verdict.reading != Reading::kConditional) return {Reading::kUnproved};
+    verdict.required.insert(verdict.required.end(), assumed.begin(), assumed.end());
+    return verdict;
+  }
+
+  void require(const Expr& test, const Expr& read) {
+    std::vector<Expr> known;
+    for (const ir::Requirement& r : requirements_) known.push_back(r.test);
+    if (!follows(test, known, inner_.extents))
+      requirements_.push_back(ir::requirement(test, what_ + " reads " + short_text(read)));
   }
 
   // Whether all sizes are numbers: then an example shows what is wrong.
@@ -322,6 +377,7 @@ class ReadChecker {
   std::set<std::pair<const ir::ExprNode*, const Condition*>> visited_;
   std::map<std::pair<const ir::ExprNode*, size_t>, Subscript> subscripts_;  // by the read and the dimension
   std::unordered_map<const ir::ExprNode*, Expr> rewritten_;
+  std::vector<ir::Requirement> requirements_;
   size_t visits_ = 0;
   int depth_ = 0;
 };
@@ -334,12 +390,13 @@ bool never_runs(const Compute& c) {
 
 }  // namespace
 
-void clamp_reads(const std::string& what, Compute& c, const SourceLine& where) {
-  if (never_runs(c)) return;
+ReadNotes clamp_reads(const std::string& what, Compute& c, const SourceLine& where) {
+  if (never_runs(c)) return {};
   ReadChecker checker(what, c, where, false);
   for (const Expr& value : c.bodies) checker.visit(value, nullptr);
   for (Expr& value : c.bodies) value = checker.clamped(value);
   c.reads_before = checker.before();
+  return checker.notes();
 }
 
 void refuse_reads_before(const std::string& what, const Compute& c, const SourceLine& where) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "src/ir/scalars.h"
 #include "src/ir/walk.h"
 #include "te/index_cases.h"
 
@@ -18,6 +19,7 @@ namespace {
 constexpr size_t kLargestExpression = 300;  // nodes of a subscript or condition that is looked into, as a tree
 constexpr size_t kMostAlternatives = 4;     // inequalities of one requirement
 constexpr size_t kMostRequirements = 4;     // of one subscript
+constexpr int64_t kLargestFactor = 64;      // all factors of an inequality together
 
 size_t tree_size(const Expr& e, size_t limit) {
   size_t size = 1;
@@ -30,12 +32,15 @@ size_t tree_size(const Expr& e, size_t limit) {
 
 bool small(const Expr& e) { return tree_size(e, kLargestExpression) < kLargestExpression; }
 
+// -n >= 0 of a size that is not negative.
+bool says_empty(const Polynomial& p, const IndexCases& cases) {
+  if (p.terms().size() != 1 || p.constant() != 0 || p.terms().begin()->second >= 0) return false;
+  return cases.unknowns()[static_cast<size_t>(p.terms().begin()->first[0])].not_negative;
+}
+
 // p >= 0 as it reads: what is subtracted stands on the left.
 Expr inequality(const Polynomial& p, const IndexCases& cases) {
-  if (p.terms().size() == 1 && p.constant() == 0 && p.terms().begin()->second < 0) {
-    const int v = p.terms().begin()->first[0];
-    if (cases.unknowns()[static_cast<size_t>(v)].not_negative) return ir::binary(ir::BinOp::kEq, cases.variable(v), 0);
-  }
+  if (says_empty(p, cases)) return ir::binary(ir::BinOp::kEq, cases.variable(p.terms().begin()->first[0]), 0);
   Expr left, right;
   const auto add = [](Expr& to, const Expr& e) { to = to ? to + e : e; };
   for (const auto& [monomial, factor] : p.terms()) {
@@ -55,10 +60,36 @@ Expr inequality(const Polynomial& p, const IndexCases& cases) {
   return left <= right;
 }
 
+// Affine, with numbers so small that no sum of sizes overflows.
+bool can_be_checked(const std::vector<Polynomial>& inequalities) {
+  return std::all_of(inequalities.begin(), inequalities.end(), [](const Polynomial& p) {
+    int64_t factors = 0;
+    for (const auto& [monomial, factor] : p.terms()) factors += std::min(std::abs(factor), kLargestFactor);
+    return p.is_affine() && factors < kLargestFactor && std::abs(p.constant()) < ir::kLargestExtent;
+  });
+}
+
 class Judge {
  public:
   Judge(const ReadPlace& place, const std::vector<Expr>& shape, size_t dimension)
       : place_(place), shape_(shape), dimension_(dimension), cases_(place.ranges) {}
+
+  // Sufficient; necessary where nothing around the read depends on data.
+  std::vector<Expr> not_empty() {
+    declare();
+    for (const IndexCase& where : around(Expr(0)))
+      for (const IndexValue& extent : cases_.value(shape_[dimension_], where)) {
+        Inequalities system = extent.in.known;
+        system.add(-extent.value);
+        const Inequalities left = system.projected(cases_.unknowns());
+        if (left.impossible(cases_.unknowns())) continue;
+        unproved_ = !can_be_checked(left.all());
+        if (!unproved_) require(left.all());
+        if (unproved_) return {Expr(1) <= shape_[dimension_]};
+      }
+    if (cases_.too_many()) return {Expr(1) <= shape_[dimension_]};
+    return required_;
+  }
 
   ReadVerdict of(const Expr& at, Side side) {
     if (!small(at)) return {Reading::kUnproved};
@@ -83,6 +114,10 @@ class Judge {
   std::vector<IndexCase> around(const Expr& at) {
     std::unordered_set<uint64_t> used = ir::used_vars(at);
     for (const auto& [test, holds] : place_.conditions) used.merge(ir::used_vars(test));
+    for (const IterVar& a : place_.axes) {
+      used.merge(ir::used_vars(a.min));
+      used.merge(ir::used_vars(a.extent));
+    }
     std::vector<IndexCase> in = {IndexCase{}};
     for (const IterVar& a : place_.axes) {
       std::vector<IndexCase> next;
@@ -121,8 +156,7 @@ class Judge {
     if (left.impossible(cases_.unknowns())) return;
     const std::vector<Polynomial> all = left.all();
     if (left.exact() && holds_for_all_sizes(all)) outside_ = true;
-    const bool affine = std::all_of(all.begin(), all.end(), [](const Polynomial& p) { return p.is_affine(); });
-    unproved_ = unproved_ || !left.exact() || !affine;
+    unproved_ = unproved_ || !left.exact() || !can_be_checked(all);
     if (!unproved_) require(all);
   }
 
@@ -156,8 +190,9 @@ class Judge {
       const Polynomial not_p = -p - 1;
       if (!impossible(not_p, 0)) broken.push_back(not_p);
     }
+    const auto rank = [&](const Polynomial& p) { return says_empty(p, cases_) ? 0 : p.terms().size(); };
     std::stable_sort(broken.begin(), broken.end(),
-                     [](const Polynomial& a, const Polynomial& b) { return a.terms().size() > b.terms().size(); });
+                     [&](const Polynomial& a, const Polynomial& b) { return rank(a) > rank(b); });
     for (size_t i = broken.size(); i-- > 0;)
       for (size_t j = 0; j < broken.size(); ++j)
         if (i != j && impossible(broken[i], -broken[j] - 1)) {
@@ -192,6 +227,10 @@ class Judge {
 ReadVerdict judge_read(const Expr& at, const std::vector<Expr>& shape, size_t dimension, const ReadPlace& place,
                        Side side) {
   return Judge(place, shape, dimension).of(at, side);
+}
+
+std::vector<Expr> not_empty(const std::vector<Expr>& shape, size_t dimension, const ReadPlace& place) {
+  return Judge(place, shape, dimension).not_empty();
 }
 
 bool follows(const Expr& condition, const std::vector<Expr>& others, const std::vector<Var>& extents) {

@@ -30,6 +30,9 @@ struct ReadVerdict {
 enum class Side { kStart, kEnd };  // before the first element, or behind the last
 ReadVerdict judge_read(const Expr& at, const std::vector<Expr>& shape, size_t dimension, const ReadPlace&, Side);
 
+// What makes sure that there is an element wherever this is read, as far as sizes are concerned.
+std::vector<Expr> not_empty(const std::vector<Expr>& shape, size_t dimension, const ReadPlace&);
+
 // Whether `condition`, of sizes, holds where `others` do. `extents` as above.
 bool follows(const Expr& condition, const std::vector<Expr>& others, const std::vector<Var>& extents);
 

@@ -3,6 +3,7 @@
 #include "te/dtype.h"
 #include "te/operation.h"
 #include "te/promote.h"
+#include "te/read_notes.h"
 #include "te/refuse.h"
 #include "tensorwright/te.h"
 
@@ -21,6 +22,7 @@ void delete_operation(OpNode* node) {
   while (!waiting.empty()) {
     OpNode* next = waiting.back();
     waiting.pop_back();
+    forget_notes(*next);
     delete next;
   }
   busy = false;

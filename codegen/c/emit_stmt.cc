@@ -3,7 +3,9 @@
 #include <cctype>
 
 #include "codegen/c/emitter.h"
+#include "src/ir/requirement.h"
 #include "src/ir/walk.h"
+#include "src/runtime/kernel.h"
 
 namespace tw::codegen {
 
@@ -92,6 +94,11 @@ void CEmitter::emit(const Stmt& stmt) {
 }
 
 void CEmitter::emit_evaluate(const Expr& value) {
+  if (const auto required = ir::requirement_in(value)) {
+    const Expr holds = ir::checked_test(*required);
+    begin_statement({holds});
+    return leave_if("!" + in(holds, kUnary, Need::kTruth), std::to_string(runtime::kErrorSizes));
+  }
   begin_statement({value});
   const auto* call = ir::as<ir::Call>(value);
   if (!call || call->fn != ir::Fn::kPrefetch) return line(emit(value).text + ";");

@@ -1,5 +1,7 @@
 // Control flow: loops, branches, bindings.
 #include "codegen/llvm/emitter.h"
+#include "src/ir/requirement.h"
+#include "src/runtime/kernel.h"
 
 namespace tw::codegen {
 
@@ -22,7 +24,11 @@ void Emitter::emit(const Stmt& stmt) {
       [&](const ir::LetStmt& let) { emit_let(let); },            //
       [&](const ir::Evaluate& e) {
         CacheLevel level(*this);
-        emit(e.value);
+        if (const auto required = ir::requirement_in(e.value)) {
+          leave_if(b_.CreateNot(emit(ir::checked_test(*required))), b_.getInt32(runtime::kErrorSizes));
+        } else {
+          emit(e.value);
+        }
       });
 }
 

@@ -15,7 +15,7 @@ std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<const Loa
                                                  const ir::Program& program, runtime::Packers packers = {}) {
   auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(runtime::kernel_symbol(program.name)));
   return runtime::make_kernel(function, arg_specs(program), program.name, code, scalar_specs(program),
-                              ir::extern_symbols(program), std::move(packers));
+                              ir::extern_symbols(program), std::move(packers), ir::requirements_of(program));
 }
 
 class LlvmModule : public Module {

@@ -66,7 +66,7 @@ void Function::call(const py::args& arrays) const {
     const py::gil_scoped_release released;
     code = kernel_->run(memory.data.data());
   }
-  if (code != 0) runtime::throw_kernel_failed(*kernel_, code);
+  if (code != 0) runtime::throw_kernel_failed(*kernel_, code, memory.data.data());
 }
 
 void Function::call_checked(const py::args& arrays) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/ir/requirement.h"
 #include "src/ir/walk.h"
 
 namespace tw::ir {
@@ -12,7 +13,8 @@ std::vector<std::string> extern_symbols(const Program& p) {
       p.body, [](const Stmt&) { return true; },
       [&](const Expr& e) {
         const auto* call = as<CallExtern>(e);
-        if (call && std::find(symbols.begin(), symbols.end(), call->symbol) == symbols.end())
+        if (call && !is_requirement(call->symbol) &&
+            std::find(symbols.begin(), symbols.end(), call->symbol) == symbols.end())
           symbols.push_back(call->symbol);
         return true;
       });

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "src/ir/requirement.h"
 #include "tensorwright/externs.h"
 
 namespace tw::ir::interp {
@@ -72,9 +73,27 @@ struct ExternCode final : ExprCode {
   }
 };
 
+struct RequirementCode final : ExprCode {
+  std::string text;
+  Expr source;  // what is prepared is known by its address
+  ExprPtr test;
+
+  Value eval(State& s) const override {
+    if (test->eval(s).i == 0) throw Fault{ErrorKind::kArgument, "interpret: " + text, {}};
+    return {};
+  }
+};
+
 }  // namespace
 
 ExprPtr extern_code(Preparation& preparation, const CallExtern& c, Type result) {
+  if (is_requirement(c.symbol)) {
+    auto code = std::make_shared<RequirementCode>();
+    code->text = c.symbol;
+    code->source = checked_test({c.args.at(0), {}});
+    code->test = preparation.expr(code->source);
+    return code;
+  }
   auto code = std::make_shared<ExternCode>();
   code->symbol = c.symbol;
   code->result = result;

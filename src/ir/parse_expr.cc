@@ -6,6 +6,7 @@
 
 #include "src/ir/equal.h"
 #include "src/ir/typing.h"
+#include "src/ir/requirement.h"
 
 namespace tw::ir {
 namespace {
@@ -322,7 +323,8 @@ Expr ExprParser::extern_call(bool pure) {
   expect(",");
   const std::string_view symbol = now().text();
   if (now().kind != Token::kQuoted) expected("the symbol of a function in quotes");
-  check(now(), symbol_fault(symbol.substr(1, symbol.size() - 2)));
+  const std::string_view plain = symbol.substr(1, symbol.size() - 2);
+  if (!is_requirement(plain)) check(now(), symbol_fault(plain));
   advance();
   std::vector<Expr> args;
   while (accept(",")) args.push_back(expression());

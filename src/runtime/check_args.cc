@@ -203,6 +203,7 @@ Result<BoundCall> checked_call(const Kernel& kernel, std::span<const ArrayView> 
     TW_TRY([[maybe_unused]] Unit fine, check_one(kernel, i, views, call));
   }
   TW_TRY([[maybe_unused]] Unit apart, check_overlap(kernel, views, call));
+  TW_TRY([[maybe_unused]] Unit fit, check_requirements(kernel, call.scalars));
   return call;
 }
 
@@ -214,7 +215,7 @@ Status check_args(const Kernel& kernel, std::span<const ArrayView> views, std::s
 void call(const Kernel& kernel, std::span<const ArrayView> views, std::span<const ScalarValue> scalars) {
   BoundCall call = checked_call(kernel, views, scalars).value_or_throw();
   const std::vector<void*> data = addresses(views, call);
-  if (const int32_t code = kernel.run(data.data()); code != 0) throw_kernel_failed(kernel, code);
+  if (const int32_t code = kernel.run(data.data()); code != 0) throw_kernel_failed(kernel, code, data.data());
 }
 
 }  // namespace tw::runtime

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/ir/interval_arith.h"
+#include "src/ir/walk.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::runtime {
@@ -72,6 +73,26 @@ Result<BoundCall> bind_call(const Kernel& kernel, std::span<const ArrayView> vie
     call.scalars.push_back(found == values.end() ? 0 : static_cast<ScalarValue>(found->second));
   }
   return call;
+}
+
+Status check_requirements(const Kernel& kernel, const std::vector<ScalarValue>& scalars) {
+  const auto* requiring = dynamic_cast<const Requiring*>(&kernel);
+  if (!requiring || requiring->requirements().empty()) return Unit{};
+  Values values;
+  std::vector<ir::Var> vars;
+  for (size_t s = 0; s < scalars.size(); ++s) {
+    vars.push_back(kernel.scalars()[s].var);
+    if (vars.back().type().is_index()) values[vars.back().id()] = static_cast<int64_t>(scalars[s]);
+  }
+  for (const ir::Requirement& r : requiring->requirements()) {
+    if (evaluate(r.test, values) == 1) continue;
+    std::string given;
+    for (const ir::Var& v : vars)
+      if (ir::uses_var(r.test, v))
+        given += (given.empty() ? "" : ", ") + v.name() + " = " + std::to_string(values[v.id()]);
+    return Diagnostic{ErrorKind::kArgument, kernel.name() + ": requires " + r.text, {}, {"given: " + given}};
+  }
+  return Unit{};
 }
 
 std::vector<ArgSpec> specialised(const Kernel& kernel, void* const* scalars) {

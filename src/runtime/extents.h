@@ -27,6 +27,9 @@ Result<BoundCall> bind_call(const Kernel&, std::span<const ArrayView>, std::span
 // Whether one argument is what the kernel expects; the rest of the call is not looked at.
 Status check_argument(const Kernel&, size_t argument, std::span<const ArrayView>, const BoundCall&);
 
+// Whether the scalars are what the kernel requires; if not, the first requirement that they break.
+Status check_requirements(const Kernel&, const std::vector<ScalarValue>& scalars);
+
 // What check_args checks, and the call that it makes.
 Result<BoundCall> checked_call(const Kernel&, std::span<const ArrayView>, std::span<const ScalarValue> given);
 

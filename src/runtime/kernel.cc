@@ -2,28 +2,33 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "src/ir/parse.h"
+#include "src/runtime/extents.h"
 #include "tensorwright/externs.h"
 
 namespace tw::runtime {
 namespace {
 
-class CompiledKernel final : public Kernel {
+class CompiledKernel final : public Kernel, public Requiring {
  public:
   CompiledKernel(KernelFn fn, std::vector<ArgSpec> args, std::string name, std::shared_ptr<const void> keepalive,
-                 std::vector<ScalarSpec> scalars, std::vector<void (*)()> externs, Packers packers)
+                 std::vector<ScalarSpec> scalars, std::vector<void (*)()> externs, Packers packers,
+                 std::vector<ir::Requirement> requirements)
       : fn_(fn),
         args_(std::move(args)),
         scalars_(std::move(scalars)),
         externs_(std::move(externs)),
         packers_(std::move(packers)),
+        requirements_(std::move(requirements)),
         name_(std::move(name)),
         keepalive_(std::move(keepalive)) {}
   const std::string& name() const override { return name_; }
   const std::vector<ArgSpec>& args() const override { return args_; }
   const std::vector<ScalarSpec>& scalars() const override { return scalars_; }
+  const std::vector<ir::Requirement>& requirements() const override { return requirements_; }
   const Kernel* packer(size_t argument) const override {
     return argument < packers_.size() ? packers_[argument].get() : nullptr;
   }
@@ -41,6 +46,7 @@ class CompiledKernel final : public Kernel {
   std::vector<ScalarSpec> scalars_;
   std::vector<void (*)()> externs_;
   Packers packers_;
+  std::vector<ir::Requirement> requirements_;
   std::string name_;
   std::shared_ptr<const void> keepalive_;
 };
@@ -61,14 +67,21 @@ Result<ir::Type> type_of(const Row& param) {
                     {}};
 }
 
-// The symbolic shapes of a descriptor, as text.
-Status read_extents(const char* const* texts, KernelSpecs& specs) {
+// The scalars, and what a descriptor's texts call them.
+struct Named {
+  explicit Named(const KernelSpecs& specs) {
+    for (const ScalarSpec& scalar : specs.scalars) {
+      names.push_back("s" + std::to_string(vars.size()));
+      vars.push_back(scalar.var);
+    }
+  }
   std::vector<std::string> names;
   std::vector<ir::Var> vars;
-  for (const ScalarSpec& scalar : specs.scalars) {
-    names.push_back("s" + std::to_string(vars.size()));
-    vars.push_back(scalar.var);
-  }
+};
+
+// The symbolic shapes of a descriptor, as text.
+Status read_extents(const char* const* texts, KernelSpecs& specs) {
+  const Named scalars(specs);
   const auto read = [&](const std::vector<int64_t>& numbers, std::vector<ir::Expr>& symbols) -> Status {
     bool any = false;
     for (const int64_t number : numbers) {
@@ -76,7 +89,7 @@ Status read_extents(const char* const* texts, KernelSpecs& specs) {
       symbols.emplace_back(number);
       if (!text) continue;
       any = true;
-      TW_TRY(symbols.back(), ir::parse_expr(text, names, vars));
+      TW_TRY(symbols.back(), ir::parse_expr(text, scalars.names, scalars.vars));
     }
     if (!any) symbols.clear();
     return Unit{};
@@ -99,7 +112,8 @@ const Kernel* Kernel::packer(size_t) const { return nullptr; }
 
 std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
                                           std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars,
-                                          const std::vector<std::string>& externs, Packers packers) {
+                                          const std::vector<std::string>& externs, Packers packers,
+                                          std::vector<ir::Requirement> requirements) {
   std::vector<void (*)()> functions;
   for (const std::string& symbol : externs) {
     functions.push_back(reinterpret_cast<void (*)()>(find_extern(symbol)));
@@ -111,7 +125,8 @@ std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args
           {"te.register_extern gives one, or load its library with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)"}});
   }
   return std::make_shared<CompiledKernel>(fn, std::move(args), std::move(name), std::move(keepalive),
-                                          std::move(scalars), std::move(functions), std::move(packers));
+                                          std::move(scalars), std::move(functions), std::move(packers),
+                                          std::move(requirements));
 }
 
 Result<KernelSpecs> specs_of(const tw_kernel_descriptor& descriptor) {
@@ -174,9 +189,17 @@ void require_measuring_allowed(const std::string& who) {
       ErrorKind::kTune, who + ": measuring is forbidden by TW_MEASURE=forbid", {}, {"unset TW_MEASURE to allow it"}});
 }
 
-void throw_kernel_failed(const Kernel& kernel, int32_t code) {
+void throw_kernel_failed(const Kernel& kernel, int32_t code, void* const* data) {
+  if (code == kErrorSizes) {
+    std::vector<ScalarValue> scalars(kernel.scalars().size());
+    for (size_t s = 0; s < scalars.size(); ++s)
+      std::memcpy(&scalars[s], data[kernel.args().size() + s],
+                  static_cast<size_t>(kernel.scalars()[s].var.type().bytes()));
+    check_requirements(kernel, scalars).value_or_throw();
+  }
   const std::string why = code == TW_ERROR_OUT_OF_MEMORY ? "there was no memory for its scratch"
-                                                         : "it returned code " + std::to_string(code);
+                          : code == kErrorSizes ? "its sizes are not what it requires; its C header says what that is"
+                                                : "it returned code " + std::to_string(code);
   throw Error(Diagnostic{ErrorKind::kArgument, kernel.name() + ": the call failed: " + why, {}, {}});
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/ir/requirement.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::runtime {
@@ -16,7 +17,18 @@ using Packers = std::vector<std::shared_ptr<const Kernel>>;
 // over. `externs`: the C functions that it calls, which have to be found (kBuild).
 std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
                                           std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars = {},
-                                          const std::vector<std::string>& externs = {}, Packers packers = {});
+                                          const std::vector<std::string>& externs = {}, Packers packers = {},
+                                          std::vector<ir::Requirement> requirements = {});
+
+// A kernel whose sizes must satisfy something.
+class Requiring {
+ public:
+  virtual ~Requiring() = default;
+  virtual const std::vector<ir::Requirement>& requirements() const = 0;
+};
+
+// The code that a kernel returns where they do not.
+inline constexpr int32_t kErrorSizes = 2;
 
 // What a descriptor states; kBuild for one that makes no sense (another ABI, an unknown type).
 struct KernelSpecs {
@@ -25,6 +37,7 @@ struct KernelSpecs {
   std::vector<std::string> externs;
   std::vector<std::string>
       packers;  // of each argument the name of the kernel that packs it, or ""; empty: none is packed
+  std::vector<ir::Requirement> requirements;
 };
 Result<KernelSpecs> specs_of(const tw_kernel_descriptor&);
 
@@ -44,7 +57,7 @@ Status check_range(const Kernel&, size_t argument, const ArrayView&);
 // Throws kTune when TW_MEASURE=forbid: the promise that a build from a log measures nothing.
 void require_measuring_allowed(const std::string& who);
 
-// Throws what a non-zero return code of a kernel means.
-[[noreturn]] void throw_kernel_failed(const Kernel&, int32_t code);
+// Throws what a non-zero return code of a kernel means, which was given `data`.
+[[noreturn]] void throw_kernel_failed(const Kernel&, int32_t code, void* const* data);
 
 }  // namespace tw::runtime

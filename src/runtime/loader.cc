@@ -73,7 +73,7 @@ class Library {
     Packers packers;
     for (const std::string& packer : specs.packers) packers.push_back(packer.empty() ? nullptr : kernel(packer, true));
     return make_kernel(fn, std::move(specs.args), descriptor->name, handle_, std::move(specs.scalars), specs.externs,
-                       std::move(packers));
+                       std::move(packers), std::move(specs.requirements));
   }
 
  private:

@@ -149,7 +149,9 @@ bool Measurement::run_once() {
   const int32_t code = fn_(&args, host_context());
   if (code == 0) return true;
   return fail(RunStatus::kCrashed,
-              code == TW_ERROR_OUT_OF_MEMORY ? "no memory for its scratch" : "returned code " + std::to_string(code));
+              code == TW_ERROR_OUT_OF_MEMORY ? "no memory for its scratch"
+              : code == kErrorSizes       ? "a size is not what it requires"
+                                             : "returned code " + std::to_string(code));
 }
 
 double Measurement::timed_run() {

@@ -90,7 +90,7 @@ Timing time(const Kernel& kernel, std::span<const ArrayView> views, const Timing
   BoundCall call = checked_call(kernel, views, scalars).value_or_throw();
   const std::vector<void*> data = addresses(views, call);
   const auto once = [&] {
-    if (const int32_t code = kernel.run(data.data()); code != 0) throw_kernel_failed(kernel, code);
+    if (const int32_t code = kernel.run(data.data()); code != 0) throw_kernel_failed(kernel, code, data.data());
     return true;
   };
   once();

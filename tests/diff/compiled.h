@@ -1,4 +1,4 @@
-// Lowered programs as machine code that runs between guard zones.
+// Lowered programs as machine code that runs between guard zones, and between pages that may not be touched.
 #pragma once
 
 #include <memory>
@@ -22,6 +22,7 @@ bool suits_c(const ir::Program& lowered);
 
 struct Ran {
   Memory memory;
+  int32_t code = 0;    // that the kernel returned
   std::string damage;  // what was written outside of the arguments, or to inputs; or ""
 };
 Ran run(const runtime::Kernel&, const Sample&, const Memory& inputs, std::vector<uint64_t> scalars);

@@ -1,10 +1,20 @@
 """Reads outside of an array: refused, or clamped; foreign memory is never touched."""
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from fenced import fenced
 
 import tensorwright as tw
-from tensorwright import te
+from programs import needs_llvm
+from tensorwright import ops, te
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from bench.pattern_rows import ROWS as PATTERNS  # noqa: E402
+from bench.tune_rows import ROWS as TUNED  # noqa: E402
 
 TARGETS = ["llvm", "c", "interp"]
 
@@ -98,6 +108,99 @@ def test_a_schedule_does_not_change_what_a_clamp_gives(inline):
     assert np.array_equal(c, (a + np.arange(10))[where.clip(0, 9)])
 
 
+def required(f):
+    """What the kernel of a result requires, as its text says."""
+    return [line.split('"requires ')[1].split('"')[0] for line in str(tw.lower(te.create_schedule(f[-1]), f)).splitlines() if "requires" in line]
+
+
+def test_what_sizes_decide_is_required():
+    m, n, k = te.var("m"), te.var("n"), te.var("k")
+    A, B = te.placeholder((m,), name="A"), te.placeholder((m, n), name="B")
+
+    def of(shape, body, args=(A,)):
+        return required([*args, te.compute(shape, body, name="C")])
+
+    N = te.placeholder((n,), name="N")
+    assert required([A, N, te.compute((n,), lambda i: A[i] + N[i], name="C")]) == ["n <= m: compute C reads A[i]"]
+    assert of((n,), lambda i: A[i + 1] + N[i], (A, N)) == ["n + 1 <= m or n == 0: compute C reads A[i + 1]"]
+    assert of((n,), lambda i: A[2 * i] + N[i], (A, N)) == ["n * 2 <= m + 1: compute C reads A[2 * i]"]
+    assert of((n,), lambda i: A[i // 2] + N[i], (A, N)) == ["n <= m * 2: compute C reads A[i // 2]"]
+    assert of((n,), lambda i: A[i + 1] + A[i] + N[i], (A, N)) == ["n + 1 <= m or n == 0: compute C reads A[i + 1]"]
+    assert of((n, m), lambda i, j: B[i, j], (B,)) == ["n <= m or m == 0: compute C reads B[i, j]", "m <= n or n == 0: compute C reads B[i, j]"]
+    assert of((n,), lambda i: te.if_then_else(i < 5, A[i], N[i]), (A, N)) == ["n <= m or 5 <= m: compute C reads A[i]"]
+    r = te.reduce_axis((0, n), "r")
+    assert of((n,), lambda i: te.sum(A[r] * N[i], axis=r), (A, N)) == ["n <= m: compute C reads A[r]"]
+    assert of((m,), lambda i: te.if_then_else(i + 2 < m, A[i + 2], 0.0)) == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_call_checks_what_is_required(target, tmp_path):
+    m, n = te.var("m"), te.var("n")
+    A, N = te.placeholder((m,), name="A"), te.placeholder((n,), name="N")
+    C = te.compute((n,), lambda i: A[i] + N[i], name="C")
+    f = tw.build([A, N, C], target=target, name="shifted")
+    a, ones, c = np.arange(5, dtype="float32"), np.ones(7, "float32"), np.full(7, 9, "float32")
+    f(fenced(a), fenced(ones[:5]), fenced(c[:5]))
+    f(fenced(a), fenced(ones[:0]), fenced(c[:0]))
+    with pytest.raises(tw.errors.ArgumentError, match=r"(?s)shifted: requires n <= m: compute C reads A\[i\].*m = 5, n = 7"):
+        f(fenced(a), fenced(ones), c)
+    assert (c == 9).all()
+    if target != "interp":
+        f.save(str(tmp_path / "shifted.so"))
+        assert "requires n <= m: compute C reads A[i]" in (tmp_path / "shifted.h").read_text()
+
+
+@needs_llvm
+def test_callers_in_c_are_checked_too(tmp_path):
+    m, n = te.var("m"), te.var("n")
+    A, N = te.placeholder((m,), name="A"), te.placeholder((n,), name="N")
+    C = te.compute((n,), lambda i: A[i] + N[i], name="C")
+    tw.build([A, N, C], name="shifted").save(str(tmp_path / "shifted.o"))
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "shifted.h"\n'
+        "int main(void) {\n  float a[2] = {1, 2}, n[3] = {1, 1, 1}, c[3] = {9, 9, 9};\n"
+        "  int wrong = shifted_run(a, n, c, 2, 3), untouched = c[0] == 9, large = shifted_run(a, n, c, INT64_MAX, 1);\n"
+        '  int fine = shifted_run(a, n, c, 2, 2);\n'
+        '  printf("%d %d %d %d %g %g", wrong, untouched, large, fine, c[0], c[1]);\n  return 0;\n}\n'
+    )
+    program = tmp_path / "main"
+    subprocess.run(["cc", "-std=c99", "-o", program, tmp_path / "main.c", tmp_path / "shifted.o"], check=True)
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "2 1 2 0 2 3"
+
+
+def test_scalars_that_users_pass_are_checked_too():
+    n, k = te.var("n"), te.var("k")
+    A = te.placeholder((n,), name="A")
+    C = te.compute((4,), lambda i: A[i + k], name="C")
+    f = tw.build([A, k, C])
+    a, c = fenced(np.arange(9, dtype="float32")), fenced(np.zeros(4, "float32"))
+    for at in (0, 3, 5):
+        f(a, at, c)
+        assert np.array_equal(c, a[at : at + 4])
+    for at in (-1, 6, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)):
+        with pytest.raises(tw.errors.ArgumentError, match="requires"):
+            f(a, at, c)
+
+
+def test_an_empty_array_is_not_clamped_into():
+    m, n = te.var("m"), te.var("n")
+    A, at = te.placeholder((m,), name="A"), te.placeholder((n,), "int32", name="at")
+    f = tw.build([A, at, te.compute((n,), lambda i: A[at[i]], name="C")])
+    empty, index = np.zeros(0, "float32"), np.zeros(3, "int32")
+    with pytest.raises(tw.errors.ArgumentError, match="requires 1 <= m or n == 0: compute C reads A"):
+        f(fenced(empty), fenced(index), fenced(np.zeros(3, "float32")))
+    f(fenced(empty), fenced(index[:0]), fenced(empty))
+
+
+def test_explain_shows_clamps_and_what_is_required():
+    m, n = te.var("m"), te.var("n")
+    A, at = te.placeholder((m,), name="A"), te.placeholder((n,), "int32", name="at")
+    text = te.create_schedule(te.compute((n,), lambda i: A[at[i]] + A[i], name="C")).explain()
+    text = str(text)
+    assert "clamped  C: A[index(at[i])]: dimension 0 to 0..m" in text
+    assert "required n <= m: compute C reads A[i]" in text
+
+
 def bodies_without_clamps():
     n, m, h, w, c = (te.var(name) for name in "nmhwc")
     A, B = te.placeholder((n,), name="A"), te.placeholder((m,), name="B")
@@ -117,7 +220,7 @@ def bodies_without_clamps():
     yield "split in rows of 4", ((n + 3) // 4, 4), lambda i, j: te.if_then_else(i * 4 + j < n, A[i * 4 + j], 0.0)
     yield "pad", (n + 5,), lambda i: te.if_then_else(te.all(i >= 2, i < n + 2), A[i - 2], 0.0)
     yield "pad by select", (n + 5,), lambda i: te.select(te.any(i < 2, i >= n + 2), 0.0, A[i - 2])
-    yield "edge", (n,), lambda i: A[te.max(te.min(i + 1, n - 1), 0)]
+    yield "edge", (n + 2,), lambda i: A[te.max(te.min(i - 1, n - 1), 0)]
     yield "reflect", (n,), lambda i: te.if_then_else(i < n // 2, A[i], A[n - 1 - i])
     yield "concat", (n + m,), lambda i: te.if_then_else(i < n, A[i], B[i - n])
     yield "concat of three", (n + m + n,), lambda i: te.if_then_else(i < n, A[i], te.if_then_else(i < n + m, B[i - n], A[i - n - m]))
@@ -131,7 +234,7 @@ def bodies_without_clamps():
     yield "convolution", (h, w), lambda i, j: te.sum(padded[i + p, j + q] * W[p, q], axis=[p, q])
     yield "strided", ((h - 1) // 2 + 1, (w - 1) // 2 + 1), lambda i, j: te.sum(padded[2 * i + p, 2 * j + q], axis=[p, q])
     yield "dilated", (h - 4, w - 4), lambda i, j: te.sum(X[i + 2 * p, j + 2 * q], axis=[p, q])
-    yield "im2col", (9, h * w), lambda k, i: te.if_then_else(i % w + k % 3 < w, X[i // w, i % w + k % 3], 0.0)
+    yield "im2col", (9, h * w), lambda k, i: padded[i // w + k // 3, i % w + k % 3]
     yield "where", (h, w), lambda i, j: te.sum(X[i + p, j], axis=[p, q], where=i + p < h)
     yield "table", (n,), lambda i: T[te.floormod(at[i], 16)]
     yield "guarded data", (n,), lambda i: te.if_then_else(te.all(at[i] >= 0, at[i] < 16), T[at[i]], 0.0)
@@ -149,3 +252,36 @@ def test_what_is_proved_stays(body):
 
     result = te.compute(shape, defined)
     assert str(result.op.body[0]) == str(seen[0])
+
+
+def clamps(out):
+    outs = list(out) if isinstance(out, (list, tuple)) else [out]
+    return [line for line in str(te.create_schedule(outs).explain()).splitlines() if line.startswith(("clamped", "required"))]
+
+
+@pytest.mark.parametrize("row", PATTERNS, ids=lambda row: row.name)
+def test_patterns_need_no_clamps(row):
+    data = "gather" in row.name or "embedding" in row.name or "lookup" in row.name
+    assert bool(clamps(row.tensors()[-1])) == data
+
+
+@pytest.mark.parametrize("row", TUNED, ids=lambda row: row.name)
+def test_tuned_rows_need_no_clamps(row):
+    assert clamps(row.tensors()[-1]) == []
+
+
+GIVEN = {"M": 19, "N": 23, "K": 17, "B": 2, "C": 8, "F": 8, "H": 19, "W": 23, "rows": 40}
+
+
+@pytest.mark.parametrize("name", ops.kernels())
+def test_stock_operators_need_no_clamps(name):
+    given = {p: GIVEN.get(p, 3) for p, default in ops.kernels()[name].items() if default is None}
+    args = ops.kernel(name, **given)
+    assert clamps([t for t in args if t.op.input_tensors]) == []  # embedding clips by itself
+
+
+def test_symbolic_operators_need_no_clamps():
+    n, c, h, w = (te.var(name) for name in "nchw")
+    image, rows, square = te.placeholder((n, c, h, w), name="image"), te.placeholder((n, w), name="rows"), te.placeholder((w, w), name="square")
+    for out in (ops.softmax(rows), ops.layer_norm(rows), ops.matmul(rows, square), ops.transpose(image, (0, 2, 3, 1)), ops.sum(rows, axis=1)):
+        assert clamps(out) == []

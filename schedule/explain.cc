@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "schedule/plain_lanes.h"
 #include "schedule/print.h"
 #include "schedule/traffic.h"
 #include "schedule/unbounded.h"
@@ -51,7 +52,8 @@ int lanes_of(const StageView& view, const Machine& machine) {
 }
 
 // Sums that grow side by side: the vectors of all loops that are repeated in the code and do not reduce.
-double chains_of(const StageView& view, const Machine& machine) {
+double chains_of(const StageView& view, const Machine& machine, const PlainLanes& plain) {
+  if (plain.leaf >= 0) return std::max(1.0, std::ceil(static_cast<double>(plain.elements) / lanes_of(view, machine)));
   double elements = 1;
   for (const LoopView& loop : view.loops) {
     const bool repeated = loop.annotation == Annotation::kVectorized || loop.annotation == Annotation::kUnrolled;
@@ -87,7 +89,8 @@ std::vector<LoopExplanation> explain_loops(const StageNest& stage, const StageVi
   return loops;
 }
 
-void explain_bound(const StageView& view, const StageView& boxes, const Machine& machine, NestExplanation& nest) {
+void explain_bound(const StageView& view, const StageView& boxes, const Machine& machine, const PlainLanes& plain,
+                   NestExplanation& nest) {
   double parallel = static_cast<double>(view.parallel_around);
   for (const LoopView& loop : view.loops)
     if (loop.annotation == Annotation::kParallel) parallel *= static_cast<double>(loop.extent);
@@ -101,7 +104,7 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
   nest.operations = points * view.operations;
   double busy = points * std::max(1.0, view.operations - view.fused) * vectors / machine.rates.issue;
   if (sums_in_a_row(view)) {
-    nest.chains = chains_of(view, machine);
+    nest.chains = chains_of(view, machine, plain);
     busy = std::max(busy, points * vectors * kAdderLatency / nest.chains);
   }
   nest.moved[kL1] = register_traffic(boxes, machine.vector_registers * machine.vector_bits / 8.0);
@@ -134,7 +137,10 @@ Explanation explain(const Schedule& schedule, const Machine& machine) {
       for (const ir::Requirement& r : notes.requirements) all.required.push_back(r.text);
     }
     const auto unbounded = unbounded_notes(schedule.nest(), schedule.steps());
-    for (const StageView& view : view_stages(schedule.nest())) {
+    const std::vector<PlainLanes> given = plain_lanes(schedule, machine);
+    for (StageView& view : view_stages(schedule.nest())) {
+      const PlainLanes& plain = given[static_cast<size_t>(view.stage)];
+      if (plain.leaf >= 0) view.loops[static_cast<size_t>(plain.leaf)].annotation = Annotation::kVectorized;
       const StageNest& stage = schedule.nest().stage(view.stage);
       for (const Axis& axis : stage.axes) all.assumed |= !axis.extent.known();
       StageView boxes = view;
@@ -144,8 +150,9 @@ Explanation explain(const Schedule& schedule, const Machine& machine) {
       nest.unbounded = unbounded[static_cast<size_t>(view.stage)];
       nest.runs = view.enclosing;
       nest.waste = view.waste;
+      nest.plain = plain.reason;
       nest.loops = explain_loops(stage, view, boxes, machine);
-      explain_bound(view, boxes, machine, nest);
+      explain_bound(view, boxes, machine, plain, nest);
     }
     return all;
   });

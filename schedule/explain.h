@@ -33,7 +33,7 @@ struct LoopExplanation {
   std::string name;
   int64_t extent;
   std::string kind;  // for, parallel, vectorized, unrolled; with " reduction" where it is one
-  int lanes;         // of a vectorized loop, else 0
+  int lanes;         // of a vectorized loop, and of a plain one that lowering gives lanes (src/lower/lanes.h); else 0
   double bytes;      // that one run of the loop touches
   Level fits;        // the smallest cache that holds them
   double reuse;      // how often one run of the loop uses a byte that it touches
@@ -47,6 +47,7 @@ struct NestExplanation {
   double operations = 0;  // arithmetic, of all runs
   double waste = 1;       // iterations / those that are not past an end
   double cores = 1;       // that have work
+  std::string plain;      // why lowering gives no plain loop lanes, where none has any
   double chains = 0;      // of a reduction: sums that grow side by side; too few leave the adder's latency in sight
   std::array<double, kLevels> moved{};    // bytes out of each level towards the core, of all runs; none for kCompute
   std::array<double, kLevels> seconds{};  // that each level would take alone

@@ -81,6 +81,7 @@ std::string nest_text(const NestExplanation& nest) {
     if (level != kCompute) moved.push_back(name + " " + bytes_text(nest.moved[static_cast<size_t>(level)]));
   }
   const double bound = nest.seconds[static_cast<size_t>(nest.bound)];
+  if (!nest.plain.empty()) out += line("lanes", {"none: " + nest.plain});
   return out + line("work", work) + line("moves", moved) + line("takes", taken) +
          line("bound", {std::string(to_string(nest.bound)) + ", " + seconds_text(bound)});
 }

@@ -16,7 +16,7 @@ USES = {
     "te": ["src/ir", "src/support"],
     "src/lower": ["src/ir", "src/target", "src/support"],
     "rpc": ["src/runtime", "src/ir", "src/support"],
-    "schedule": ["te", "src/ir", "src/support"],
+    "schedule": ["te", "src/lower", "src/ir", "src/support"],
     "codegen": ["schedule", "te", "src/lower", "src/runtime", "src/ir", "src/target", "src/support"],
     "autotune": ["schedule", "te", "codegen", "src/runtime", "src/ir", "src/target", "src/support"],
 }

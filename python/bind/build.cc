@@ -6,6 +6,7 @@
 
 #include "bind.h"
 #include "function.h"
+#include "src/lower/pipeline.h"
 
 namespace py = pybind11;
 
@@ -93,7 +94,11 @@ void bind_build(py::module_& m) {
   m.def(
       "_lowered_program",
       [](const schedule::Schedule& s, const Tensors& args, const Target& target, const std::string& name,
-         const Scalars& scalars) { return lowered_program(s, args, target, name, scalar_arguments(scalars)); },
+         const Scalars& scalars, bool plain) {
+        if (!plain) return lowered_program(s, args, target, name, scalar_arguments(scalars));
+        const ir::Program loops = loop_program(s, args, name, scalar_arguments(scalars));
+        return lower::run_pipeline(loops, target, {}, lower::PlainLoops::kStay);
+      },
       released);
   m.def("_default_schedule", &default_schedule, released);
   m.def("_host_hardware", [] { return host_hardware().to_string(); });

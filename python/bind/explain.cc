@@ -37,6 +37,7 @@ void bind_explain(py::module_& m) {
       .def_readonly("operations", &NestExplanation::operations)
       .def_readonly("waste", &NestExplanation::waste)
       .def_readonly("cores", &NestExplanation::cores)
+      .def_readonly("plain", &NestExplanation::plain)
       .def_readonly("chains", &NestExplanation::chains)
       .def_property_readonly("moved", [](const NestExplanation& nest) { return by_level(nest.moved, kL1); })
       .def_property_readonly("seconds", [](const NestExplanation& nest) { return by_level(nest.seconds, kCompute); })

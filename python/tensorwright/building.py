@@ -140,8 +140,11 @@ def _from_log(tensors, args, target, name, log):
     return Task(_tensors("build", tensors), target=target).__tw_build__(name=name, log=log)
 
 
-def lower(schedule, args, target=None, name=None):
+def lower(schedule, args, target=None, name=None, *, plain=False):
     """The loop program of a schedule; ``print`` shows it. With a target: after all passes for it, as it is compiled.
+
+    On the way to a target, loops that the schedule left plain get lanes (docs/schedule.md, "Plain loops"). With ``plain=True``
+    they stay as they stand.
 
     >>> from tensorwright import te
     >>> A = te.placeholder((8,), name="A")
@@ -154,7 +157,7 @@ def lower(schedule, args, target=None, name=None):
     schedule, tensors, name = _schedule("lower", schedule), _tensors("lower", args), _name("lower", name)
     if target is None:
         return _core._loop_program(schedule, tensors, name, _scalars(args))
-    return _core._lowered_program(schedule, tensors, as_target(target), name, _scalars(args))
+    return _core._lowered_program(schedule, tensors, as_target(target), name, _scalars(args), bool(plain))
 
 
 def default_schedule(tensors, target=None):

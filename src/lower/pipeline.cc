@@ -15,6 +15,7 @@
 #include "src/lower/halves.h"
 #include "src/lower/int4.h"
 #include "src/lower/intrinsics.h"
+#include "src/lower/lanes.h"
 #include "src/lower/partition.h"
 #include "src/lower/share.h"
 #include "src/lower/simplify.h"
@@ -53,6 +54,7 @@ ir::Program run_pass(const Pass& pass, const ir::Program& p, const Target& targe
 
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table = {
+      {"lanes", lanes, "first: what it splits is left over for tails, and its tiles are accumulators'"},
       {"tails", tails, "predicates become peeled loops or exact extents while loops are still scalar"},
       {"partition", partition,
        "padding conditions leave the loops where they can be proved; after tails, which has first call on copies"},
@@ -73,10 +75,11 @@ const std::vector<Pass>& passes() {
   return table;
 }
 
-ir::Program run_pipeline(const ir::Program& program, const Target& target, std::string_view until) {
+ir::Program run_pipeline(const ir::Program& program, const Target& target, std::string_view until, PlainLoops plain) {
   return support::with_deep_stack([&] {
     ir::Program p = program;
     for (const Pass& pass : passes()) {
+      if (plain == PlainLoops::kStay && pass.function == lanes) continue;
       p = run_pass(pass, p, target);
       if (pass.name == until) return p;
     }

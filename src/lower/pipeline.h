@@ -14,8 +14,12 @@ struct Pass {
 };
 const std::vector<Pass>& passes();
 
+// Whether loops that the schedule left plain get lanes.
+enum class PlainLoops : uint8_t { kGetLanes, kStay };
+
 // Runs all passes (or up to and including `until`). Verifies after each in debug builds and with TW_VERIFY=1 (after the
 // last also what contract.h says), dumps the passes named by TW_DUMP=<pass|all> to stderr, prints times with TW_TIME=1.
-ir::Program run_pipeline(const ir::Program&, const Target&, std::string_view until = {});
+ir::Program run_pipeline(const ir::Program&, const Target&, std::string_view until = {},
+                         PlainLoops plain = PlainLoops::kGetLanes);
 
 }  // namespace tw::lower

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "src/ir/equal.h"
 #include "src/ir/walk.h"
+#include "src/lower/independence.h"
 #include "src/lower/index_math.h"
 #include "src/lower/vector_body.h"
 
@@ -29,25 +31,6 @@ bool has_loop(const Stmt& s) {
   return found;
 }
 
-// Bits of the widest element that a vector of this loop holds; halves are computed in float32.
-int widest_bits(const Stmt& body) {
-  int bits = 8;
-  const auto see = [&](Type t) {
-    if (!t.is_index()) bits = std::max(bits, t.is_half() ? 32 : static_cast<int>(t.bits));
-  };
-  walk(
-      body,
-      [&](const Stmt& s) {
-        if (const auto* st = as<Store>(s)) see(st->buffer.element());
-        return true;
-      },
-      [&](const Expr& e) {
-        see(e.type());
-        return true;
-      });
-  return bits;
-}
-
 // The variables inside `body` whose values differ between iterations of the loop over `var`.
 class LaneVariables {
  public:
@@ -62,6 +45,34 @@ class LaneVariables {
     for (uint64_t id : used_vars(e))
       if (ids_.count(id)) return true;
     return false;
+  }
+
+  // Whether something in it has no vector form though iterations are independent: a C function, a loop whose extent
+  // each lane has another of.
+  bool lane_by_lane(const Stmt& s) const {
+    bool found = false;
+    walk(
+        s,
+        [&](const Stmt& at) {
+          const auto* f = as<For>(at);
+          found = found || (f && varies(f->extent));
+          return !found;
+        },
+        [&](const Expr& e) {
+          found = found || as<CallExtern>(e);
+          return !found;
+        });
+    return found;
+  }
+
+  // Whether some statement has a vector form.
+  bool vectors_in(const Stmt& s) const {
+    if (!lane_by_lane(s)) return true;
+    if (const auto* f = as<For>(s)) return !varies(f->extent) && vectors_in(f->body);
+    if (const auto* a = as<Allocate>(s)) return vectors_in(a->body);
+    const auto* all = as<Seq>(s);
+    return all &&
+           std::any_of(all->stmts.begin(), all->stmts.end(), [&](const Stmt& child) { return vectors_in(child); });
   }
 
  private:
@@ -87,7 +98,7 @@ bool has_vector_form(const Var& var, const Stmt& body) {
       body,
       [&](const Stmt& s) {
         ok = ok && !as<Evaluate>(s);  // a call has effects, in the order of the iterations
-        if (const auto* f = as<For>(s)) ok = ok && f->kind != ForKind::kParallel && !varies(f->extent);
+        if (const auto* f = as<For>(s)) ok = ok && f->kind != ForKind::kParallel;
         if (const auto* a = as<Allocate>(s)) {
           inside.insert(a->buffer.id());
           for (const Expr& extent : a->buffer.shape()) ok = ok && as_int(extent);
@@ -99,16 +110,18 @@ bool has_vector_form(const Var& var, const Stmt& body) {
         return ok;
       },
       [&](const Expr& e) {
-        ok = ok && !as<CallExtern>(e) && e.type().is_scalar();
+        const auto* call = as<CallExtern>(e);
+        ok = ok && !as<Address>(e) && !(call && !call->pure) && e.type().is_scalar();
         if (const auto* l = as<Load>(e)) accesses[l->buffer.id()].push_back({l->at, false});
         return ok;
       });
-  for (const auto& [id, list] : accesses) {
+  const bool same = std::all_of(accesses.begin(), accesses.end(), [&](const auto& of) {
+    const auto& list = of.second;
     const bool stored = std::any_of(list.begin(), list.end(), [](const Access& a) { return a.is_store; });
-    if (!stored || inside.count(id)) continue;
-    for (const Access& a : list) ok = ok && same_subscripts(a.at, list[0].at);
-  }
-  return ok;
+    return !stored || inside.count(of.first) ||
+           std::all_of(list.begin(), list.end(), [&](const Access& a) { return same_subscripts(a.at, list[0].at); });
+  });
+  return ok && (same || independent(var, body)) && lane.vectors_in(body);
 }
 
 // Whether all stores to a private buffer write its rows by vectorised loops of one width: then the lanes past the end
@@ -127,7 +140,8 @@ class RowUse {
   void visit(const Stmt& s, bool guarded) {
     if (const auto* f = as<For>(s)) {
       const bool along = f->kind == ForKind::kVectorized && as_int(f->extent) == row_ &&
-                         target_.lanes(widest_bits(f->body)) == lanes_ && has_vector_form(f->var, f->body);
+                         lanes_for(f->body, target_) == lanes_ && has_vector_form(f->var, f->body) &&
+                         !LaneVariables(f->var, f->body).lane_by_lane(f->body);
       if (along) along_.push_back(f->var);
       visit(f->body, guarded);
       if (along) along_.pop_back();
@@ -187,16 +201,22 @@ class Vectorizer {
   }
 
   Stmt vectorized(const For& f, int64_t extent) {
-    lanes_ = std::max(1, target_.lanes(widest_bits(f.body)));
+    lanes_ = lanes_for(f.body, target_);
     var_ = f.var;
     const int64_t vectors = extent / lanes_;
-    if (vectors <= kVectorsPerGroup) return emit(f.body, 0, extent);
+    if (vectors <= kVectorsPerGroup) return group_of(f.body, 0, extent);
     const int64_t group = kVectorsPerLongGroup * lanes_, groups = extent / group;
     Var g(f.var.name() + ".o");
     bounds_[g.id()] = {0, groups - 1};
-    std::vector<Stmt> parts{loop(g, groups, emit(f.body, multiply(g, group), group))};
-    if (extent % group) parts.push_back(emit(refresh(f.body), groups * group, extent % group));
+    std::vector<Stmt> parts{loop(g, groups, group_of(f.body, multiply(g, group), group))};
+    if (extent % group) parts.push_back(group_of(refresh(f.body), groups * group, extent % group));
     return seq(std::move(parts));
+  }
+
+  Stmt group_of(const Stmt& body, const Expr& first, int64_t count) {
+    varying_.emplace(var_, body);
+    if (!varying_->lane_by_lane(body)) varying_.reset();
+    return emit(body, first, count);
   }
 
   // A row of a private buffer that a vectorised loop runs along gets room for whole vectors, so that what is left over
@@ -228,8 +248,9 @@ class Vectorizer {
   // Iterations first .. first + count - 1. Iterations don't see each other, so the vectors of a group may go through
   // the body side by side: inside its serial loops, where their accumulators stay in registers.
   Stmt emit(const Stmt& s, const Expr& first, int64_t count) {
-    if (!has_loop(s)) return vectors(s, first, count);
-    if (const auto* f = as<For>(s)) {
+    const bool lane_by_lane = varying_ && varying_->lane_by_lane(s);
+    if (!lane_by_lane && !has_loop(s)) return vectors(s, first, count);
+    if (const auto* f = as<For>(s); f && !(lane_by_lane && varying_->varies(f->extent))) {
       bound(*f);
       return loop(f->var, f->extent, emit(f->body, first, count),
                   f->kind == ForKind::kVectorized ? ForKind::kSerial : f->kind, f->tail);
@@ -241,12 +262,17 @@ class Vectorizer {
     }
     if (const auto* a = as<Allocate>(s)) {
       const Buffer buffer = with_lane_dimension(a->buffer, rounded_up(count, lanes_));
-      private_[a->buffer.id()] = {buffer, first, !guarded_store(a->body, a->buffer)};
+      private_[a->buffer.id()] = {buffer, first, !lane_by_lane && !guarded_store(a->body, a->buffer)};
       return allocate(buffer, emit(a->body, first, count));
     }
     if (const auto* i = as<If>(s); i && !uses_var(i->cond, var_))
       return if_then(i->cond, emit(i->then, first, count), i->otherwise ? emit(i->otherwise, first, count) : Stmt());
-    return vectors(s, first, count);
+    return lane_by_lane ? one_by_one(s, first, count) : vectors(s, first, count);
+  }
+
+  Stmt one_by_one(const Stmt& s, const Expr& first, int64_t count) {
+    const Var lane(var_.name() + ".l");
+    return loop(lane, count, scalar(s, add(first, lane)));
   }
 
   // Whether a store to `buffer` stands under a condition on lanes.
@@ -318,10 +344,29 @@ class Vectorizer {
   Bounds bounds_;
   PrivateBuffers private_;
   Var var_;
+  std::optional<LaneVariables> varying_;  // where a statement of the loop has no vector form
   int lanes_ = 1;
 };
 
 }  // namespace
+
+int lanes_for(const Stmt& body, const Target& target) {
+  int bits = 8;
+  const auto see = [&](Type t) {
+    if (!t.is_index()) bits = std::max(bits, t.is_half() ? 32 : static_cast<int>(t.bits));
+  };
+  walk(
+      body,
+      [&](const Stmt& s) {
+        if (const auto* st = as<Store>(s)) see(st->buffer.element());
+        return true;
+      },
+      [&](const Expr& e) {
+        see(e.type());
+        return true;
+      });
+  return std::max(1, target.lanes(bits));
+}
 
 Program vectorize(const Program& p, const Target& target) {
   Program out = p;

@@ -9,14 +9,19 @@
 // wide as the target's registers for the widest type in the loop; what is left over is one masked vector, or on a
 // target without masks vectors of 8, 4, 2, 1 lanes. Conditions on lanes are predicates of loads and stores, in the arms
 // of a select too, so that no lane touches what the scalar loop would not. Serial loops inside stay, around the
-// vectors. No vector form: extents that depend on the loop or are not constant, parallel loops inside, a store that all
-// lanes write to, two different accesses to one buffer of which one is a store.
+// vectors. A statement that calls a C function without effects, or a loop whose extent each lane has another of, goes
+// through the lanes one by one; those beside it are vectors. No vector form: extents that are not constant, parallel
+// loops inside, calls with effects, a store that all lanes write to, two different accesses to one buffer of which one
+// is a store, unless iterations are seen to be apart (independence.h).
 #pragma once
 
 #include "tensorwright/ir.h"
 #include "tensorwright/target.h"
 
 namespace tw::lower {
+
+// The lanes of the vectors for a loop over `body`: of the widest type in it, which is float32 for halves.
+int lanes_for(const ir::Stmt& body, const Target&);
 
 ir::Program vectorize(const ir::Program&, const Target&);
 

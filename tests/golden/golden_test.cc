@@ -66,8 +66,9 @@ ir::Program run_passes(ir::Program program, const std::string& names, const Targ
   std::istringstream list(names);
   for (std::string name; std::getline(list >> std::ws, name, ',');) {
     if (name == "print" || name == "c") continue;
-    if (name == "all") {
-      program = lower::run_pipeline(program, target);
+    if (name == "all" || name == "plain") {  // plain: all but the pass lanes
+      const auto loops = name == "all" ? lower::PlainLoops::kGetLanes : lower::PlainLoops::kStay;
+      program = lower::run_pipeline(program, target, {}, loops);
       continue;
     }
     const auto& passes = lower::passes();

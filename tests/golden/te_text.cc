@@ -83,9 +83,12 @@ class Script {
       return all;
     }
     ir::Program program = schedule::to_ir(*schedule_, arguments(), "f").value_or_throw();
-    if (const std::string until = settings_["lower"]; !until.empty()) {
+    if (std::string until = settings_["lower"]; !until.empty()) {
+      const bool plain = until.starts_with("plain ");  // without the pass lanes
+      if (plain) until = trimmed(until.substr(6));
       const std::string target = settings_["target"].empty() ? "llvm -mcpu=x86-64-v3" : settings_["target"];
-      program = lower::run_pipeline(program, Target::parse(target).value_or_throw(), until == "all" ? "" : until);
+      program = lower::run_pipeline(program, Target::parse(target).value_or_throw(), until == "all" ? "" : until,
+                                    plain ? lower::PlainLoops::kStay : lower::PlainLoops::kGetLanes);
     }
     return ir::to_string(program);
   }

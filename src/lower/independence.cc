@@ -1,0 +1,152 @@
+// Linear forms of subscripts, dimension by dimension.
+
+#include "src/lower/independence.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "src/ir/interval.h"
+#include "src/ir/interval_arith.h"
+#include "src/ir/simplify.h"
+#include "src/ir/simplify_linear.h"
+#include "src/ir/walk.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+// One subscript as  step * var + base + something within `reach`.
+struct Place {
+  int64_t step = 0;
+  Linear base;
+  Interval reach = Interval::point(0);
+};
+
+class Body {
+ public:
+  Body(const Var& var, const Stmt& body) : var_(var) {
+    walk(
+        body,
+        [&](const Stmt& s) {
+          read(s);
+          return ok_;
+        },
+        [&](const Expr& e) {
+          read(e);
+          return ok_;
+        });
+  }
+
+  bool independent() const {
+    if (!ok_) return false;
+    return std::all_of(accesses_.begin(), accesses_.end(), [&](const auto& entry) {
+      return !stored_.count(entry.first) || allocated_.count(entry.first) || apart(entry.second);
+    });
+  }
+
+ private:
+  struct Accesses {
+    Buffer buffer;
+    std::vector<const std::vector<Expr>*> at;
+  };
+
+  void note(const Buffer& buffer, const std::vector<Expr>& at) {
+    Accesses& of = accesses_[buffer.id()];
+    of.buffer = buffer;
+    of.at.push_back(&at);
+  }
+
+  void read(const Stmt& s) {
+    ok_ = ok_ && !as<Evaluate>(s);
+    if (const auto* f = as<For>(s)) {
+      const auto extent = as_int(f->extent);
+      inside_[f->var.id()] = extent ? Interval{0, *extent - 1} : Interval::everything();
+    }
+    if (const auto* l = as<LetStmt>(s)) inside_[l->var.id()] = Interval::everything();
+    if (const auto* a = as<Allocate>(s)) allocated_.insert(a->buffer.id());
+    if (const auto* st = as<Store>(s)) {
+      stored_.insert(st->buffer.id());
+      note(st->buffer, st->at);
+    }
+  }
+
+  void read(const Expr& e) {
+    if (const auto* l = as<Load>(e)) note(l->buffer, l->at);
+    if (const auto* l = as<Let>(e)) inside_[l->var.id()] = Interval::everything();
+    const auto* call = as<CallExtern>(e);
+    ok_ = ok_ && !as<Address>(e) && !(call && !call->pure);
+  }
+
+  // By one dimension, or by the distance from the first element: equal elements are at equal distances.
+  bool apart(const Accesses& of) const {
+    const size_t rank = of.at[0]->size();
+    for (size_t d = 0; d < rank; ++d)
+      if (apart(of, [&](const std::vector<Expr>& at) { return at[d]; })) return true;
+    return rank > 1 && apart(of, [&](const std::vector<Expr>& at) { return offset(of.buffer, at); });
+  }
+
+  static Expr offset(const Buffer& buffer, const std::vector<Expr>& at) {
+    Expr sum = at[0];
+    for (size_t d = 1; d < at.size(); ++d) sum = sum * buffer.shape()[d] + at[d];
+    return sum;
+  }
+
+  template <class Coordinate>
+  bool apart(const Accesses& of, const Coordinate& coordinate) const {
+    std::optional<Place> all;
+    for (const std::vector<Expr>* at : of.at) {
+      const auto place = place_of(coordinate(*at));
+      if (!place || place->step == 0) return false;
+      if (!all) {
+        all = place;
+        continue;
+      }
+      Linear moved = place->base - all->base;
+      moved.normalise();
+      if (place->step != all->step || !moved.is_constant()) return false;
+      all->reach = join(all->reach, place->reach + Interval::point(moved.constant));
+    }
+    return all->reach.bounded() && all->reach.hi - all->reach.lo < std::abs(all->step);
+  }
+
+  std::optional<Place> place_of(const Expr& subscript) const {
+    if (!subscript.type().is_scalar()) return std::nullopt;
+    const Linear form = decompose(simplify(subscript));
+    if (form.overflow) return std::nullopt;
+    Place out;
+    out.base.constant = form.constant;
+    for (const Term& t : form.terms) {
+      const auto* v = as<VarRef>(t.atom);
+      if (v && v->var == var_) {
+        out.step += t.factor;
+        continue;
+      }
+      if (has_load(t.atom)) return std::nullopt;
+      const auto used = used_vars(t.atom);
+      if (used.count(var_.id())) return std::nullopt;
+      if (std::none_of(used.begin(), used.end(), [&](uint64_t id) { return inside_.count(id) > 0; }))
+        out.base.add(t.atom, t.factor);
+      else
+        out.reach = out.reach + scaled(interval_of(t.atom, inside_), t.factor);
+    }
+    out.base.normalise();
+    return out;
+  }
+
+  const Var& var_;
+  Bounds inside_;  // of the variables that the body binds
+  std::unordered_set<uint64_t> stored_, allocated_;
+  std::unordered_map<uint64_t, Accesses> accesses_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+bool independent(const Var& var, const Stmt& body) { return Body(var, body).independent(); }
+
+}  // namespace tw::lower

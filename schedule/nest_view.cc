@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "schedule/layout.h"
 #include "schedule/placement.h"
@@ -270,7 +272,7 @@ class Viewer {
   }
 
   // The extents of stage i's data axes that its readers need below loop `depth` of the stage `host`.
-  Box region(int i, int host, size_t depth) const {
+  Box region(int i, int host, size_t depth) {
     const StageNest& stage = nest_.stage(i);
     Box region(static_cast<size_t>(stage.data_rank));
     for (int r = i + 1; r < nest_.size(); ++r) {
@@ -279,11 +281,26 @@ class Viewer {
       std::optional<std::vector<int64_t>> ranges;
       for (const AccessView& access : view.accesses) {
         if (access.store || stage.output_of(access.buffer) == kNone) continue;
-        if (!ranges) ranges = r == host ? view.ranges(depth) : view.root_extents;
+        if (!ranges) ranges = ranges_below(r, i, host, depth);
         region.join(access, *ranges);
       }
     }
     return region;
+  }
+
+  // How far the root axes of r, which reads i, range while the loops of `host` from `depth` inwards run. Where r is
+  // computed inside those, it is again and again.
+  std::vector<int64_t> ranges_below(int r, int i, int host, size_t depth) {
+    const StageView& view = views_[static_cast<size_t>(r)];
+    if (r == host) return view.ranges(depth);
+    const Attach &reader = nest_.stage(r).attach, &own = nest_.stage(i).attach;
+    std::vector<int64_t> ranges = view.root_extents;
+    if (reader.kind != AttachKind::kAt || (reader.stage == own.stage && reader.axis == own.axis)) return ranges;
+    const std::tuple key(r, host, depth);  // many stages may be read there
+    if (!below_.contains(key)) below_.emplace(key, region(r, host, depth));
+    const Box& all = below_.at(key);
+    for (size_t d = 0; d < all.sides.size(); ++d) ranges[d] = std::min(view.domain[d], all.extent(d));
+    return ranges;
   }
 
   void view(int i) {
@@ -386,6 +403,7 @@ class Viewer {
 
   const LoopNest& nest_;
   std::vector<StageView> views_;
+  std::map<std::tuple<int, int, size_t>, Box> below_;  // regions of readers, by stage, host and depth
 };
 
 }  // namespace

@@ -108,6 +108,7 @@ class Contraction {
   void define_knobs();
   bool is_packed_ahead() const;
   bool can_pack() const;
+  bool turns() const;
   bool can_pack_whole() const {
     return (roles_.vectors.through < 0 || roles_.vectors.prologue()) && !dot_ && roles_.contiguous;
   }
@@ -122,6 +123,7 @@ class Contraction {
   void tile_sums();
   void place_panel();
   void place_whole();
+  std::vector<std::string> turn_panel();
   void place_rows();
   void place_broadcast();
   std::vector<std::string> blocks() const;
@@ -155,7 +157,13 @@ bool Contraction::can_pack() const {
   if (is_packed_ahead()) return false;
   if (member(roles_.vectors.through)) return true;
   if (roles_.vectors.through >= 0 && !roles_.vectors.prologue()) return false;
-  return roles_.vectors.source != roles_.broadcast.source && roles_.lane_dimension >= 0;
+  return turns() || (roles_.vectors.source != roles_.broadcast.source && roles_.lane_dimension >= 0);
+}
+
+// Both operands are one tensor, whose lanes lie apart: what is packed is all of it, turned, and both read that.
+bool Contraction::turns() const {
+  return roles_.vectors.source == roles_.broadcast.source && !roles_.contiguous && roles_.lane_dimension >= 0 &&
+         roles_.group == 0 && !dot_;
 }
 
 // Rows of a tile side by side: they often lie a power of two apart, which is one set of the L1.
@@ -194,6 +202,7 @@ void Contraction::define_knobs() {
     std::vector<std::string> packs = {"\"task\""};
     if (!must) packs.push_back("\"no\"");
     if (can_pack_whole()) packs.push_back("\"whole\"");
+    if (turns()) packs = {"\"whole\"", "\"no\""};
     k_.cfg.define_knob_json(knob("pack"), packs);
   }
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
@@ -341,6 +350,12 @@ void Contraction::tile_sums() {
 
 // All panels before the tasks begin, by all threads.
 void Contraction::place_whole() {
+  if (turns()) {
+    const std::vector<std::string> loops = turn_panel();
+    k_.step(schedule::Vectorize{panel_, split(panel_, loops.back(), factor("tile", 1)).second});
+    if (loops.size() > 1) k_.parallel(panel_, loops.front());
+    return;
+  }
   const std::string lane = panel_axes()[static_cast<size_t>(roles_.lane_dimension)],
                     by = std::to_string(k_.cfg.value(knob("tile"), 1));
   std::vector<std::string> indices = panel_indices(lane + " % " + by);
@@ -375,17 +390,21 @@ void Contraction::place_panel() {
     k_.step(schedule::TransformLayout{panel_, panel_indices(lane), ""});
     return;
   }
-  const size_t last = names.size() - 1;
   const bool moves = member(roles_.vectors.through) && !roles_.vectors.prologue();
-  const size_t at = moves ? last : static_cast<size_t>(roles_.lane_dimension);
-  if (at != last) {
-    std::rotate(names.begin() + static_cast<ptrdiff_t>(at), names.begin() + static_cast<ptrdiff_t>(at) + 1,
-                names.end());
-    k_.step(schedule::TransformLayout{panel_, names, ""});
-    k_.reorder(panel_, names);
-  }
+  if (!moves) names = turn_panel();
   const auto [vectors, lane] = split(panel_, names.back(), factor("tile", 1));
   k_.step(schedule::Vectorize{panel_, lane});
+}
+
+// Gives its loops, the one over lanes innermost.
+std::vector<std::string> Contraction::turn_panel() {
+  std::vector<std::string> names = panel_axes();
+  const auto lane = names.begin() + roles_.lane_dimension;
+  if (lane + 1 == names.end()) return names;
+  std::rotate(lane, lane + 1, names.end());
+  k_.step(schedule::TransformLayout{panel_, names, ""});
+  k_.reorder(panel_, names);
+  return names;
 }
 
 // Padding and the like of the operand that is broadcast.

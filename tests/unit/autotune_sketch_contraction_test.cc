@@ -103,6 +103,13 @@ TEST(SketchContraction, PrologueThatCosts) { expect_right(with_prologue(37, 75, 
 TEST(SketchContraction, PrologueThatJoinsTwoInputs) {
   expect_right(with_prologue(37, 75, 41, {.concatenated = true}), kFew);
 }
+TEST(SketchContraction, ATensorTimesItselfTurned) {
+  const Tensor A = te::placeholder({53, 41}, "float32", "A");
+  const te::IterVar k = te::reduce_axis(0, 41, "k");
+  const Tensor G = te::compute({53, 53}, [&](Var i, Var j) { return te::sum(A(i, k) * A(j, k), {k}); }, "G");
+  EXPECT_EQ(claims({A, G}), std::vector<std::string>{"contraction: G"});
+  expect_right({A, G}, kFew);
+}
 TEST(SketchContraction, PrologueThatIsBothOperands) { expect_right(with_prologue(37, 75, 41, {.twice = true}), kFew); }
 
 // A sum of f(A[i, k], S[k], B[j, k]).

@@ -123,7 +123,7 @@ class Contraction {
   void tile_sums();
   void place_panel();
   void place_whole();
-  std::vector<std::string> turn_panel();
+  std::string turn_panel();
   void place_rows();
   void place_broadcast();
   std::vector<std::string> blocks() const;
@@ -350,12 +350,7 @@ void Contraction::tile_sums() {
 
 // All panels before the tasks begin, by all threads.
 void Contraction::place_whole() {
-  if (turns()) {
-    const std::vector<std::string> loops = turn_panel();
-    k_.step(schedule::Vectorize{panel_, split(panel_, loops.back(), factor("tile", 1)).second});
-    if (loops.size() > 1) k_.parallel(panel_, loops.front());
-    return;
-  }
+  if (turns()) return k_.parallel(panel_, turn_panel());
   const std::string lane = panel_axes()[static_cast<size_t>(roles_.lane_dimension)],
                     by = std::to_string(k_.cfg.value(knob("tile"), 1));
   std::vector<std::string> indices = panel_indices(lane + " % " + by);
@@ -384,27 +379,35 @@ void Contraction::place_rows() {
 void Contraction::place_panel() {
   if (k_.cfg.value_json(knob("pack")) == "\"whole\"") return place_whole();
   k_.step(schedule::ComputeAt{panel_, packed_at_stage_, packed_at_});
-  std::vector<std::string> names = panel_axes();
+  const std::vector<std::string> names = panel_axes();
   if (dot_) {
     const std::string lane = names[static_cast<size_t>(roles_.lane_dimension)];
     k_.step(schedule::TransformLayout{panel_, panel_indices(lane), ""});
     return;
   }
   const bool moves = member(roles_.vectors.through) && !roles_.vectors.prologue();
-  if (!moves) names = turn_panel();
+  if (!moves && roles_.lane_dimension + 1 < static_cast<int>(names.size())) {
+    turn_panel();
+    return;
+  }
   const auto [vectors, lane] = split(panel_, names.back(), factor("tile", 1));
   k_.step(schedule::Vectorize{panel_, lane});
 }
 
-// Gives its loops, the one over lanes innermost.
-std::vector<std::string> Contraction::turn_panel() {
+// From lanes that lie apart: as many as a vector has at a time, so that their lines stay while the copy goes along
+// them. Gives the outermost loop.
+std::string Contraction::turn_panel() {
   std::vector<std::string> names = panel_axes();
-  const auto lane = names.begin() + roles_.lane_dimension;
-  if (lane + 1 == names.end()) return names;
-  std::rotate(lane, lane + 1, names.end());
+  const auto at = names.begin() + roles_.lane_dimension;
+  std::rotate(at, at + 1, names.end());
   k_.step(schedule::TransformLayout{panel_, names, ""});
+  const int64_t lanes = std::max(1, k_.target.lanes(std::max<int>(8, source_of(roles_.vectors).type.bits)));
+  const auto [outer, lane] = split(panel_, names.back(), Factor(lanes));
+  names.back() = lane;
+  names.insert(names.begin(), outer);
   k_.reorder(panel_, names);
-  return names;
+  k_.step(schedule::Vectorize{panel_, lane});
+  return outer;
 }
 
 // Padding and the like of the operand that is broadcast.

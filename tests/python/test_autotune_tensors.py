@@ -102,7 +102,7 @@ class TestResult:
 
     def test_progress(self, capfd):
         tw.autotune.tune(declare(), trials=2)
-        assert "2/2" in capfd.readouterr().err
+        assert "2 of 2 trials" in capfd.readouterr().err
 
 
 class TestByName:

@@ -8,9 +8,12 @@
 #include <map>
 #include <tuple>
 
+#include "python/bind/bind.h"
 #include "python/bind/te_expr.h"
 #include "schedule/graph_json.h"
+#include "schedule/group.h"
 #include "schedule/loop_nest.h"
+#include "schedule/placement.h"
 #include "schedule/refuse.h"
 #include "schedule/to_python.h"
 #include "schedule/unbounded.h"
@@ -292,18 +295,32 @@ void bind_questions(py::class_<Schedule>& c) {
     for (int i = 0; i < s.nest().size(); ++i) names.push_back(s.nest().stage(i).name);
     return names;
   });
-  c.def("_reads_of", [](const Schedule& s, const std::string& stage) {
-    Names names;
-    for (int i = 0, reader = s.nest().find_stage(stage); i < reader; ++i) {
-      std::vector<int> readers = readers_of(s.nest(), i);
-      if (std::find(readers.begin(), readers.end(), reader) != readers.end()) names.push_back(s.nest().stage(i).name);
-    }
-    return names;
+  c.def("_group_members", [](const Schedule& s, const std::vector<tw::te::Operation>& outputs,
+                             const std::vector<tw::te::Operation>& inputs, bool include_inputs, const Line& at) {
+    tw::Result<Names> members = group_members(s.nest(), outputs, inputs, include_inputs);
+    if (!members.ok()) refused(std::move(members).error(), at);
+    return *std::move(members);
   });
+  c.def("_place_group",
+        [](Schedule& s, const Names& members, const std::string& consumer, const std::string& axis, const Line& at) {
+          tw::Result<std::vector<Step>> steps = place_group(s.nest(), members, consumer, axis, source_line(at));
+          if (!steps.ok()) refused(std::move(steps).error(), at);
+          Schedule next = s;  // all of them, or none
+          for (Step& step : *steps) next.apply(std::move(step));
+          s = std::move(next);
+        });
   c.def("_attach_of", [](const Schedule& s, const std::string& stage) {
     const Attach& attach = s.nest().stage(s.nest().find_stage(stage)).attach;
-    return attach.kind == AttachKind::kAt ? "at" : attach.kind == AttachKind::kInline ? "inline" : "root";
+    if (attach.kind != AttachKind::kAt) return Names{attach.kind == AttachKind::kInline ? "inline" : "root"};
+    return Names{"at", attach.stage, s.nest().stage(s.nest().find_stage(attach.stage)).axes[attach.axis].name};
   });
+  // The scan inside of which a stage is computed, and its time loop.
+  c.def("_scan_of",
+        [](const Schedule& s, const std::string& stage) -> std::optional<std::pair<std::string, std::string>> {
+          const int scan = scan_around(s.nest(), s.nest().find_stage(stage));
+          if (scan == kNone) return std::nullopt;
+          return std::pair(s.nest().stage(scan).name, s.nest().stage(scan).axes[0].name);
+        });
 }
 
 }  // namespace

@@ -20,13 +20,15 @@ B: output float32[64, 64]
 
 from __future__ import annotations
 
+import functools
 import json
 
 from . import _core
 from ._location import user_line
 from .errors import ParseError
+from .group import Group, copied, created
 from .loops import Axis, Fuse, Split
-from .stage import Group, Stage, integer, refuse, word
+from .stage import Stage, integer, refuse, word
 from .target import as_target
 
 __all__ = ["Axis", "Fuse", "Group", "Schedule", "Split", "Stage", "Step", "create_schedule"]
@@ -90,7 +92,7 @@ class Schedule(_core.Schedule):
         readers = readers if isinstance(readers, (list, tuple)) else [readers]
         scope = word("cache_read", "scope", scope)
         name = self._cache_read(self[tensor].name, scope, [self[reader].name for reader in readers], user_line())
-        return self._outputs(name)
+        return self._made_of(self[tensor].name, name)
 
     def cache_write(self, tensor, scope):
         """Compute a tensor in a new stage, of which the tensor becomes a copy.
@@ -100,8 +102,10 @@ class Schedule(_core.Schedule):
         Parameters: tensor, one that is computed; scope, "local" or "global".
         Returns: the computing stage's tensor, for ``s[...]``. The axes of ``tensor.op`` stay valid: data axes in both stages,
         reduction axes in the new one.
-        Raises: ScheduleError for another scope, if the tensor is inlined, a scan or an extern, if its loops have been scheduled
-        already, or a stage is computed inside its reduction.
+        Where the tensor's loops have been split, fused or reordered, they become the axes of the new stage, which keeps its values
+        in their order (``C.local[jo, i, ji]``), and the tensor's own loops are those of its definition again.
+        Raises: ScheduleError for another scope, if the tensor is inlined, a scan or an extern, if its loops are annotated, tensorized,
+        laid out or, inside of a scan, changed already, or a stage is computed inside its reduction.
 
         >>> s = te.create_schedule(B)
         >>> BB = s.cache_write(B, "local")
@@ -110,7 +114,7 @@ class Schedule(_core.Schedule):
         if isinstance(tensor, (list, tuple)) and tensor:
             tensor = tensor[0]
         name = self._cache_write(self[tensor].name, word("cache_write", "scope", scope), user_line())
-        return self._outputs(name)
+        return self._made_of(self[tensor].name, name)
 
     def rfactor(self, tensor, axis, factor_axis=0):
         """Make one loop of a reduction a data axis of a new stage, over which the tensor then reduces.
@@ -143,15 +147,17 @@ class Schedule(_core.Schedule):
             tensor = tensor[0]
         stage = self[tensor]
         position = integer("rfactor", "factor_axis", factor_axis)
-        return self._outputs(self._rfactor(stage.name, stage._name_of("rfactor", axis), position, user_line()))
+        made = self._rfactor(stage.name, stage._name_of("rfactor", axis), position, user_line())
+        return self._made_of(stage.name, made)
 
     def create_group(self, outputs, inputs, include_inputs=False):
         """The stages on the ways from ``inputs`` to ``outputs``, to be placed together.
 
-        Parameters: outputs and inputs, tensors or lists of them; include_inputs, whether the inputs belong to it (placeholders
-        never do).
-        Returns: a Group; its ``compute_at`` issues one Step for each stage.
-        Raises: ScheduleError if no way leads from the inputs to the outputs.
+        Parameters: outputs and inputs, tensors or lists of them, states of a scan among the inputs; include_inputs, whether the
+        inputs belong to it (placeholders never do).
+        Returns: a Group; its ``compute_at`` and ``compute_root`` issue one Step for each stage that isn't computed inside another
+        of the group. The group is no Step itself. A stage of the group that was computed outside of it comes to root.
+        Raises: ScheduleError if no way leads from the inputs to the outputs, or if it holds a part of another group.
 
         >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> D = te.compute((64, 64), lambda i, j: C[i, j] * 2, name="D")
@@ -161,21 +167,50 @@ class Schedule(_core.Schedule):
         Group(B, C)
         >>> group.compute_at(s[D], s[D].op.axis[0])
         """
-        ends = [self[t].name for t in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
-        starts = [self[t].name for t in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
-        reads = {stage.name: self._reads_of(stage.name) for stage in self.stages}
-        after = set(starts)
-        for name in reads:  # producers first
-            if any(source in after for source in reads[name]):
-                after.add(name)
-        before = set(ends)
-        for name in reversed(list(reads)):
-            if name in before and name not in starts:
-                before.update(reads[name])
-        chosen = [name for name in reads if name in after & before and (include_inputs or name not in starts)]
-        if not chosen:
-            refuse("create_group", f"a way must lead from {', '.join(starts)} to {', '.join(ends)}; there is none")
-        return Group(self, [self[name] for name in chosen if reads[name] or name not in starts])
+        ends = [self[t].op for t in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
+        starts = [self._start(t) for t in (inputs if isinstance(inputs, (list, tuple)) else [inputs])]
+        return created(self, self._group_members(ends, starts, bool(include_inputs), user_line()))
+
+    def _start(self, tensor):
+        """A state of a scan is an input though it is no stage."""
+        if isinstance(tensor, _core.Tensor) and any(tensor.op == t.op for stage in self.stages for t in stage.op.input_tensors):
+            return tensor.op
+        return self[tensor].op
+
+    @property
+    def groups(self):
+        """The groups that were made of this schedule's stages, in the order in which they were."""
+        return list(self._groups)
+
+    @functools.cached_property
+    def _groups(self):
+        return []
+
+    @functools.cached_property
+    def _scans(self):
+        return {}
+
+    def _group_of(self, name):
+        return next((g for g in self._groups if name in g._own), None)
+
+    def _scan_group(self, name):
+        """The stages inside of a scan, as a group that stands at its time loop."""
+        place = self._scan_of(name)
+        if place is None:
+            return None
+        own = [n for n in self._stage_names() if self._scan_of(n) == place]
+        group = self._scans.setdefault(place[0], Group(self, own, None, place))
+        group._own = own
+        return group
+
+    def _made_of(self, name, made):
+        """A stage that a Step made of another one belongs to its group."""
+        group = self._group_of(name)
+        if group is not None:
+            group._own.append(made)
+            if group._where():
+                group._put()
+        return self._outputs(made)
 
     def normalize(self):
         """A copy of the schedule. Loops run from 0 from the start, so that there is nothing to rebase; for code written for TVM.
@@ -264,8 +299,10 @@ class Schedule(_core.Schedule):
         return _core._explain(self, as_target(target))
 
     def copy(self):
-        """An independent copy."""
-        return Schedule(self)
+        """An independent copy, with copies of its groups."""
+        copy = Schedule(self)
+        copy._groups = copied(self._groups, copy)
+        return copy
 
     def __copy__(self):
         return self.copy()
@@ -289,8 +326,25 @@ def _tensors(ops):
     return tensors
 
 
+def _issue_tiles(schedule):
+    """The Steps that make an operation of tiles what it says: its intrinsic's loops innermost, and the intrinsic in their place."""
+    for stage in schedule.stages:
+        tile = _core._tile_of(stage.op)
+        if tile is None:
+            continue
+        key, data, sums = tile
+        axes, reductions = stage.op.axis, stage.op.reduce_axis
+        outside, inside = [*axes[:data], *reductions[:sums]], [*axes[data:], *reductions[sums:]]
+        if not inside:
+            continue
+        if sums:
+            stage.reorder(*outside, *inside)
+        stage.tensorize(inside[0], key)
+
+
 def create_schedule(ops):
-    """A schedule for one or several outputs, every stage at root with the loops of its definition.
+    """A schedule for one or several outputs, every stage at root with the loops of its definition. An operation of an intrinsic's
+    tiles (``te.compute``) is tensorized with it from the start, by the first Steps.
 
     Parameters: ops, a tensor, an operation, or a list of them.
 
@@ -298,4 +352,6 @@ def create_schedule(ops):
     >>> [stage.name for stage in s.stages]
     ['A', 'B']
     """
-    return Schedule(_tensors(ops))
+    schedule = Schedule(_tensors(ops))
+    _issue_tiles(schedule)
+    return schedule

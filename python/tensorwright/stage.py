@@ -9,7 +9,7 @@ from ._location import user_line
 from ._missing import say_missing
 from .loops import Axis, Fuse, LoopAttrs, Split
 
-__all__ = ["Group", "Stage"]
+__all__ = ["Stage"]
 
 
 def refuse(step, rule):
@@ -71,6 +71,11 @@ class Stage:
     def op(self):
         """The operation of this stage: ``s[C].op.axis`` and ``s[C].op.reduce_axis`` are its axes."""
         return self._schedule._op(self.name)
+
+    @property
+    def group(self):
+        """The innermost ``s.create_group`` in which this stage is; inside of a scan else the scan's own; None outside of all."""
+        return self._schedule._group_of(self.name) or self._schedule._scan_group(self.name)
 
     @property
     def leaf_iter_vars(self):
@@ -190,8 +195,9 @@ class Stage:
 
         Before ``for i in range(n): for j in range(m)``; after ``for f in range(n * m)`` with ``i = f // m, j = f % m``.
 
-        Returns: the fused axis, named after its parts.
-        Raises: ScheduleError if no loop is named, if they are not directly inside each other, are annotated, mix data and
+        Returns: the fused axis, named after its parts. One axis stays as it is; none of them, as of a tensor without dimensions,
+        make a loop of one iteration around all others.
+        Raises: ScheduleError if no loop of a scan is named, if they are not directly inside each other, are annotated, mix data and
         reduction axes, or have more than 2**63 - 1 iterations together.
 
         >>> s = te.create_schedule(B)
@@ -202,7 +208,7 @@ class Stage:
             axes = axes[0]
         names = [self._name_of("fuse", axis) for axis in axes]
         self._schedule._fuse(self.name, names, user_line())
-        return self._axis("*".join(names))
+        return self._axis("*".join(names)) if names else self.leaf_iter_vars[0]
 
     def reorder(self, *axes):
         """Put the named loops in the order given; they take each other's places and the other loops stay.
@@ -277,8 +283,9 @@ class Stage:
 
         Parameters: parent, a stage (``s[C]``, or C itself); scope, a loop of it that encloses everything that reads this stage. Where
         that loop is split or fused later, it is the innermost loop that comes of it.
-        Raises: ScheduleError if scope is not a loop of parent, if parent is this stage, or if this stage is an output. Judged with
-        the whole nest: a reader outside of that loop, a parent that is inlined.
+        Raises: ScheduleError if scope is not a loop of parent, if parent is this stage, or stands outside of the group or of the
+        scan in which this stage is, or if this stage is an output. Judged with the whole nest: a reader outside of that loop, a
+        parent that is inlined.
 
         >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> s = te.create_schedule(C)
@@ -287,19 +294,29 @@ class Stage:
         """
         if not isinstance(parent, Stage):
             parent = self._schedule[parent]
+        group = self._schedule._group_of(self.name)
+        if group is not None and parent.name not in group.names:
+            refuse("compute_at", f"parent must be a stage of {group!r}, which is placed as one, not {parent.name}: the group's own "
+                   "compute_at places all of it")
         self._schedule._compute_at(self.name, parent.name, parent._name_of("compute_at", scope), user_line())
 
     def compute_root(self):
         """Compute this stage whole, before everything that reads it: undoes compute_at and compute_inline.
 
-        Before ``for i: { P[i] = ...; C[i] = f(P[i]) }``; after ``for i: P[i] = ...; for i: C[i] = f(P[i])``.
+        Before ``for i: { P[i] = ...; C[i] = f(P[i]) }``; after ``for i: P[i] = ...; for i: C[i] = f(P[i])``. A stage of a group, or
+        of the inside of a scan, is computed where that is.
 
         Raises: ScheduleError if this stage is a placeholder.
 
         >>> s = te.create_schedule(B)
         >>> s[B].compute_root()
         """
-        self._schedule._compute_root(self.name, user_line())
+        group = self.group
+        place = group._where() if group is not None else None
+        if place is None:
+            self._schedule._compute_root(self.name, user_line())
+        else:
+            self._schedule._compute_at(self.name, *place, user_line())
 
     def compute_inline(self):
         """Put the definition of this stage in the place of every read of it.
@@ -531,32 +548,7 @@ _NO_GPU = "loops are bound to threads on a GPU only, and there is no GPU target 
 say_missing(Stage, {
     "bind": _NO_GPU,
     "env_threads": _NO_GPU,
-    "group": "s.create_group gives a Group, which places its stages one by one; a stage doesn't know of it",
     "attach_type": "attach_stage and attach_ivar say where it is computed; both are None at root, and where it is inlined",
     "scope": "set_scope says where its values live; print(s) shows it",
     "origin_op": "op is its operation, also behind cache_write and rfactor",
 })
-
-
-class Group:
-    """Stages between some inputs and some outputs that are placed together: ``s.create_group(outputs, inputs)``."""
-
-    __slots__ = ("_schedule", "stages")
-
-    def __init__(self, schedule, stages):
-        self._schedule = schedule
-        self.stages = stages
-
-    def compute_at(self, parent, scope):
-        """Compute all stages of the group at a loop of another stage: ``compute_at`` of each that isn't placed inside the group."""
-        for stage in self.stages:
-            if self._schedule._attach_of(stage.name) == "root":
-                stage.compute_at(parent, scope)
-
-    def compute_root(self):
-        """Compute all stages of the group whole: ``compute_root`` of each."""
-        for stage in self.stages:
-            stage.compute_root()
-
-    def __repr__(self):
-        return f"Group({', '.join(stage.name for stage in self.stages)})"

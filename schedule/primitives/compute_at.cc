@@ -6,6 +6,7 @@
 // The stage is computed inside a loop of another one, each time only the region that is read there. Whether the loop
 // encloses all consumers is a question to the whole nest, which check.h answers.
 
+#include "schedule/placement.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 
@@ -27,6 +28,11 @@ Result<LoopNest> apply(const LoopNest& nest, const ComputeAt& step) {
   if (nest.stage(stage).output)
     return refuse(step.kName, "stage must not be an output, as " + step.stage + " is")
            << "an output is computed whole, at root; compute its producers inside its loops instead";
+  if (const int scan = scan_around(nest, stage);
+      scan != kNone && consumer != scan && scan_around(nest, consumer) != scan)
+    return refuse(step.kName, "consumer must be the scan " + nest.stage(scan).name +
+                                  " or be computed inside of it, as " + step.stage + " is, not " + step.consumer)
+           << step.stage + " depends on the state of " + nest.stage(scan).name + ", which has a value at each time";
   LoopNest next = nest;
   next.edit(stage).attach = {AttachKind::kAt, step.consumer, axis, nest.steps_applied()};
   return next;

@@ -17,8 +17,10 @@ const std::vector<Proposal>& proposals() {
       {"tile", Phase::kLoops, 12, tile},
       {"fuse", Phase::kLoops, 16, fuse},
       {"reorder", Phase::kLoops, 22, reorder},
+      {"relayout", Phase::kAnnotate, 8, relayout},
       {"annotate", Phase::kAnnotate, 100, annotate},
       {"compute_at", Phase::kPlace, 100, compute_at},
+      {"group", Phase::kPlace, 8, group},
       {"set_scope", Phase::kStorage, 10, set_scope},
       {"storage_align", Phase::kStorage, 8, storage_align},
       {"transform_layout", Phase::kStorage, 6, transform_layout},
@@ -103,6 +105,8 @@ bool Stepper::has_layout(const Step& step) const {
   const int i = nest().find_stage(std::visit([](const auto& kind) { return kind.stage; }, step.kind));
   return i != kNone && nest().stage(i).layout;
 }
+
+void Stepper::fault(const std::string& what) { sample_.refusals.push_back(what); }
 
 bool Stepper::must(Step step) {
   if (has_free_rules() || has_layout(step)) return may(std::move(step));

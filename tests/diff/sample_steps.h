@@ -45,6 +45,7 @@ class Stepper {
   Random& random() { return random_; }
   bool must(Step);
   bool may(Step);
+  void fault(const std::string& what);  // of what only a rule here can see
   void count(const std::string& feature) { sample_.features.insert(feature); }
 
   const LoopNest& nest() const { return schedule_.nest(); }
@@ -85,13 +86,14 @@ void random_steps(Random&, Sample&);
 
 // The proposals, by file.
 void cache_read(Stepper&, const std::string&), cache_write(Stepper&, const std::string&),
-    compute_inline(Stepper&, const std::string&);     // steps_graph.cc
-void rfactor(Stepper&, const std::string&);           // steps_rfactor.cc
-void transform_layout(Stepper&, const std::string&);  // steps_layout.cc
-void tensorize(Stepper&, const std::string&);         // steps_tensorize.cc
+    relayout(Stepper&, const std::string&), compute_inline(Stepper&, const std::string&);  // steps_graph.cc
+void rfactor(Stepper&, const std::string&);                                                // steps_rfactor.cc
+void transform_layout(Stepper&, const std::string&);                                       // steps_layout.cc
+void tensorize(Stepper&, const std::string&);                                              // steps_tensorize.cc
 void split(Stepper&, const std::string&), tile(Stepper&, const std::string&), fuse(Stepper&, const std::string&),
-    reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);               // steps_loops.cc
-void compute_at(Stepper&, const std::string&), set_scope(Stepper&, const std::string&);          // steps_place.cc
+    reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);  // steps_loops.cc
+void compute_at(Stepper&, const std::string&), group(Stepper&, const std::string&),
+    set_scope(Stepper&, const std::string&);                                                     // steps_place.cc
 void storage_align(Stepper&, const std::string&), rolling_buffer(Stepper&, const std::string&),  // steps_storage.cc
     double_buffer(Stepper&, const std::string&), set_store_predicate(Stepper&, const std::string&),
     prefetch(Stepper&, const std::string&);

@@ -3,6 +3,7 @@
 //
 // Definitions are expanded from the reader's side, one read at a time, and equal reads share one expansion: a diamond
 // of inlined stages costs as many nodes as it has different reads, and a chain costs its length.
+#include <algorithm>
 #include <unordered_map>
 
 #include "schedule/placement.h"
@@ -56,12 +57,13 @@ class Inliner {
 
 }  // namespace
 
-std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest& nest) {
+std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest& nest, const std::vector<int>& wanted) {
   Inliner inliner(nest);
   std::vector<std::vector<ir::Expr>> bodies(nest.size());
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
-    if (stage.is_placeholder() || stage.attach.kind == AttachKind::kInline) continue;
+    const bool gone = stage.attach.kind == AttachKind::kInline && std::ranges::find(wanted, i) == wanted.end();
+    if (stage.is_placeholder() || gone) continue;
     bodies[i] = stage.bodies;
     if (inliner.idle()) continue;
     for (ir::Expr& body : bodies[i]) body = inliner.expand(body);

@@ -64,7 +64,7 @@ class Placer {
  private:
   // Reads of the stages that are needed; the bodies of the others are dropped.
   void find_reads(const std::vector<int>& wanted) {
-    placed_.bodies = inline_bodies(nest_);
+    placed_.bodies = inline_bodies(nest_, wanted);
     placed_.readers.resize(nest_.size());
     placed_.reads = reads_of(nest_, placed_.bodies);
     std::vector<char> needed(nest_.size(), 0);

@@ -32,8 +32,9 @@ Result<Placement> place(const LoopNest&, const std::vector<Step>& steps, const s
 // The loop at which a stage is computed: of one that was split or fused afterwards the innermost loop that came of it.
 AxisId attach_leaf(const StageNest& host, AxisId axis);
 
-// The bodies of all computed stages, with the definitions of inlined ones in place of their reads.
-std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest&);
+// The bodies of all computed stages, with the definitions of inlined ones in place of their reads. Of those that are
+// inlined none, but where they are wanted besides.
+std::vector<std::vector<ir::Expr>> inline_bodies(const LoopNest&, const std::vector<int>& wanted = {});
 
 // The scan whose state, at earlier times, the stage depends on: it is computed inside of its time loop; else kNone.
 int scan_around(const LoopNest&, int stage);

@@ -21,9 +21,14 @@ Diagnostic bad_argument(const std::string& rule) {
   return d;
 }
 
+Diagnostic given_twice(const te::Tensor& tensor, size_t i) {
+  return bad_argument("every tensor must be given once; " + tensor.name() + " (argument " + std::to_string(i) +
+                      ") is there twice");
+}
+
 struct BoundArguments {
   std::vector<ir::Param> params;
-  std::vector<int> stages;  // by parameter
+  std::vector<int> stages;  // of those that the schedule has
   Arguments buffers;
 };
 
@@ -36,20 +41,37 @@ ir::Param parameter(const StageNest& stage, const ir::Buffer& buffer) {
   return param;
 }
 
+// A parameter that nothing in the schedule reads.
+Status bind_unread(const te::Tensor& given, size_t i, BoundArguments& bound) {
+  if (!given.op()->is_placeholder())
+    return bad_argument("every tensor that is computed must be part of the schedule; " + given.name() + " (argument " +
+                        std::to_string(i) + ") is not")
+           << "no output of this schedule depends on it, so nothing would write its array; tvm takes it, and leaves "
+              "the "
+              "array as it was"
+           << "add " + given.name() + " to the outputs of create_schedule, or leave it out of the list";
+  for (const ir::Param& param : bound.params)
+    if (param.buffer == given.buffer()) return given_twice(given, i);
+  ir::BufferNode node = *given.buffer().operator->();
+  node.origin = nullptr;
+  ir::Param param{ir::Buffer(std::move(node)), false};
+  param.range = std::get<te::Placeholder>(given.op()->kind).range;
+  bound.params.push_back(std::move(param));
+  return Unit{};
+}
+
 Result<BoundArguments> bind(const LoopNest& nest, const std::vector<te::Tensor>& args) {
   BoundArguments bound;
   for (size_t i = 0; i < args.size(); ++i) {
     if (!args[i]) return bad_argument("argument " + std::to_string(i) + " must be a tensor, not an empty handle");
     int stage = nest.find_stage(args[i].op()->buffer_id());
-    if (stage == kNone)
-      return bad_argument("every tensor must be part of the schedule; " + args[i].name() + " (argument " +
-                          std::to_string(i) + ") is not")
-             << "no output of this schedule depends on it";
+    if (stage == kNone) {
+      TW_TRY([[maybe_unused]] Unit taken, bind_unread(args[i], i, bound));
+      continue;
+    }
     std::vector<ir::Buffer>& given = bound.buffers[stage];
     given.resize(nest.stage(stage).buffers.size());
-    if (given[args[i].value_index()])
-      return bad_argument("every tensor must be given once; " + args[i].name() + " (argument " + std::to_string(i) +
-                          ") is there twice");
+    if (given[args[i].value_index()]) return given_twice(args[i], i);
     const ir::Buffer& declared = nest.stage(stage).buffers[args[i].value_index()];
     given[args[i].value_index()] = nest.stage(stage).is_placeholder() ? packed_buffer(nest.stage(stage)) : declared;
     bound.params.push_back(parameter(nest.stage(stage), given[args[i].value_index()]));
@@ -89,14 +111,12 @@ bool covers_all(const LoopNest& nest, const Placement& placed, int stage) {
   });
 }
 
-// Everything that the kernel reads or gives back is there, and what is given back is computed whole.
+// Everything that the kernel reads is there, and what is given back is computed whole: an output that nobody asks for
+// is scratch, an inlined stage that is asked for is computed besides.
 Status complete(const LoopNest& nest, const Placement& placed, const BoundArguments& bound) {
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
     bool given = bound.buffers.contains(i);
-    if (stage.output && !given)
-      return bad_argument("every output must be an argument; " + stage.name + " is missing")
-             << "add " + stage.name + " to the list";
     if (stage.is_placeholder() && !given && !placed.readers[i].empty())
       return bad_argument("every placeholder that is read must be an argument; " + stage.name + " is missing")
              << stage.name + " is read by " + nest.stage(placed.readers[i][0]).name
@@ -105,11 +125,13 @@ Status complete(const LoopNest& nest, const Placement& placed, const BoundArgume
       return bad_argument("a tensor that is written out must lie as it is declared; transform_layout gave " +
                           stage.name + " another layout")
              << "leave " + stage.name + " out of the list, or transform a cache_read of it";
-    bool whole = stage.attach.kind == AttachKind::kRoot || (placed.parent[i] != kNone && covers_all(nest, placed, i));
+    const bool whole =
+        stage.attach.kind != AttachKind::kAt || (placed.parent[i] != kNone && covers_all(nest, placed, i));
     if (given && !stage.is_placeholder() && !whole)
-      return bad_argument(
-                 "a tensor that is written out must be computed whole; " + stage.name + " is " +
-                 (stage.attach.kind == AttachKind::kInline ? "inlined" : "computed inside " + stage.attach.stage))
+      return bad_argument("a tensor that is written out must be computed whole; " + stage.name +
+                          " is computed inside " + stage.attach.stage)
+             << "tvm's kernel writes what " + stage.attach.stage +
+                    " reads of it, and leaves the rest of the array as it was"
              << "leave " + stage.name + " out of the list, or compute_root it";
   }
   return Unit{};

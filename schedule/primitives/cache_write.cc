@@ -6,10 +6,20 @@
 // The computation, reduction included, moves to a new stage "C.local" (or "C.global"); C becomes its copy. C.op.axis
 // stays valid: its data axes are C's loops (and name those of C.local when asked there), its reduction axes are
 // C.local's.
+//
+// Where C's loops have been split, fused or reordered, they are the axes of the new stage, which keeps its values in
+// their order, and C begins anew:
+//
+//   for j.o in 0..n/f:              for j.o: for i: for j.i:
+//     for i in 0..m:                  C.local[j.o, i, j.i] = f(A[i, j.o*f + j.i])
+//       for j.i in 0..f:   ==>      for i: for j:
+//         C[i, j] = f(A[i, j])        C[i, j] = C.local[j / f, i, j % f]
 
 #include "schedule/placement.h"
+#include "schedule/primitives/axis_values.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
 namespace tw::schedule::primitives {
@@ -23,8 +33,19 @@ te::Operation with_definition(const te::Operation& op, std::string name, std::ve
   return te::Operation(std::make_shared<const te::OpNode>(std::move(node)));
 }
 
-// The computing stage: fresh data axes of the same names, the old reduction axes.
-StageNest computing(const StageNest& stage, const std::string& name, const ir::Bounds& scalars) {
+bool loops_changed(const StageNest& stage) {
+  bool changed = !stage.relations.empty();
+  for (size_t i = 0; i < stage.leaves.size(); ++i) changed |= stage.leaves[i] != static_cast<AxisId>(i);
+  return changed;
+}
+
+ir::Expr nothing(const te::Output& output) {
+  if (output.dtype.is_float8()) return ir::cast(output.dtype, ir::float_imm(ir::Type::f(32), 0));
+  return ir::imm(output.dtype, 0);
+}
+
+// Fresh data axes of the same names, the old reduction axes.
+te::Compute as_defined(const StageNest& stage) {
   const te::Compute& old = *stage.op->compute();
   te::Compute compute;
   ir::Substitution renamed;
@@ -35,9 +56,66 @@ StageNest computing(const StageNest& stage, const std::string& name, const ir::B
   }
   compute.reduce_axis = old.reduce_axis;
   for (const ir::Expr& body : stage.bodies) compute.bodies.push_back(ir::substitute(body, renamed));
-  StageNest made = make_stage(
-      name, with_definition(stage.op, name, renewed(stage.op->outputs, name), compute, stage.op->inputs), scalars);
-  for (size_t d = 0; d < old.axis.size(); ++d) made.aliases.emplace_back(old.axis[d].var.id(), static_cast<AxisId>(d));
+  return compute;
+}
+
+// An axis for each loop, in the order of the loops. Past the end of an uneven split stands 0, or no term of a sum.
+te::Compute as_scheduled(const StageNest& stage) {
+  te::Compute compute;
+  std::vector<ir::Expr> values(stage.axes.size());
+  for (const AxisId leaf : stage.leaves) {
+    const bool reduction = stage.axes[leaf].reduction;
+    const te::IterVar axis{axis_var(stage.axes[leaf]), 0, stage_extent(stage, leaf), reduction};
+    values[leaf] = axis.var;
+    (reduction ? compute.reduce_axis : compute.axis).push_back(axis);
+  }
+  const ir::Expr inside = root_values(stage, Which::kData, values);
+  ir::Expr counts = root_values(stage, Which::kReductions, values);
+  ir::Substitution renamed;
+  for (int root = 0; root < stage.data_rank + stage.reduce_rank; ++root)
+    renamed[stage.axes[root].var.id()] = ir::simplify(stage.axes[root].min.expr() + values[root]);
+  const ir::Reduce* whole = stage.reduction();
+  if (!whole) {
+    for (size_t i = 0; i < stage.bodies.size(); ++i) {
+      const ir::Expr value = ir::substitute(stage.bodies[i], renamed);
+      compute.bodies.push_back(inside ? ir::select(inside, value, nothing(stage.op->outputs[i])) : value);
+    }
+    return compute;
+  }
+  ir::Reduce sum{whole->op, {}, {}, {}, {}, 0, whole->combiner};
+  const ir::Expr where = whole->where ? ir::substitute(whole->where, renamed) : ir::Expr();
+  for (const ir::Expr& condition : {inside, where})
+    if (condition) counts = counts ? counts && condition : condition;
+  sum.where = counts;
+  for (const te::IterVar& axis : compute.reduce_axis) sum.axes.push_back({axis.var, 0, axis.extent});
+  for (const ir::Expr& source : whole->sources) sum.sources.push_back(ir::substitute(source, renamed));
+  for (size_t i = 0; i < whole->init.size(); ++i) {
+    const ir::Expr init = ir::substitute(whole->init[i], renamed);
+    sum.init.push_back(inside ? ir::select(inside, init, ir::identity_of(*whole)[i]) : init);
+  }
+  for (size_t i = 0; i < sum.sources.size(); ++i) {
+    sum.value = static_cast<int>(i);
+    compute.bodies.push_back(ir::reduce(sum));
+  }
+  return compute;
+}
+
+StageNest computing(const StageNest& stage, const std::string& name, const ir::Bounds& scalars) {
+  const bool changed = loops_changed(stage);
+  te::Compute compute = changed ? as_scheduled(stage) : as_defined(stage);
+  std::vector<te::Output> outputs = renewed(stage.op->outputs, name);
+  for (te::Output& output : outputs) {
+    output.shape.clear();
+    for (const te::IterVar& axis : compute.axis) output.shape.push_back(axis.extent);
+  }
+  StageNest made =
+      make_stage(name, with_definition(stage.op, name, outputs, std::move(compute), stage.op->inputs), scalars);
+  AxisId data = 0, reduction = made.data_rank;
+  for (const AxisId leaf : stage.leaves) {  // the axes of the definition that are loops
+    const AxisId now = stage.axes[leaf].reduction ? reduction++ : data++;
+    if (leaf < stage.data_rank || (changed && leaf < stage.data_rank + stage.reduce_rank))
+      made.aliases.emplace_back(stage.axes[leaf].var.id(), now);
+  }
   return made;
 }
 
@@ -45,8 +123,11 @@ StageNest computing(const StageNest& stage, const std::string& name, const ir::B
 StageNest copying(const StageNest& stage, const StageNest& source, const ir::Bounds& scalars) {
   te::Compute compute;
   compute.axis = stage.op->compute()->axis;
-  std::vector<ir::Expr> at;
-  for (const te::IterVar& axis : compute.axis) at.push_back(axis.var);
+  std::vector<ir::Expr> values(stage.axes.size()), at;
+  for (size_t d = 0; d < compute.axis.size(); ++d) values[d] = compute.axis[d].var;
+  leaf_values(stage, values);
+  for (const AxisId leaf : stage.leaves)
+    if (!stage.axes[leaf].reduction) at.push_back(ir::simplify(values[leaf]));
   for (const ir::Buffer& buffer : source.buffers) compute.bodies.push_back(ir::load(buffer, at));
   StageNest made =
       make_stage(stage.name,
@@ -56,7 +137,31 @@ StageNest copying(const StageNest& stage, const StageNest& source, const ir::Bou
   made.attach = stage.attach;
   made.scope = stage.scope;
   made.aliases = stage.aliases;
+  made.alignments = stage.alignments;
+  made.double_buffered = stage.double_buffered;
+  made.rolling = stage.rolling;
+  made.store_predicate = stage.store_predicate;
+  made.predicated_by = stage.predicated_by;
   return made;
+}
+
+// What the Steps said of loops that go to another stage, or of the memory, would be lost.
+Status check_plain(const LoopNest& nest, int i) {
+  const StageNest& stage = nest.stage(i);
+  const auto must_not = [&](const std::string& what) {
+    return refuse(CacheWrite::kName, "stage must not be " + what + " yet, as " + stage.name + " is")
+           << describe(stage) << "its loops go to the new stage; cache_write before that";
+  };
+  for (const AxisId leaf : stage.leaves)
+    if (stage.axes[leaf].annotation != Annotation::kNone)
+      return must_not(to_string(stage.axes[leaf].annotation) + " at " + stage.axes[leaf].name);
+  if (!stage.pragmas.empty()) return must_not("given pragmas");
+  if (!stage.prefetches.empty()) return must_not("prefetched for");
+  if (stage.tensorized.axis != kNone) return must_not("tensorized");
+  if (stage.layout) return must_not("laid out by transform_layout");
+  if (loops_changed(stage) && scan_around(nest, i) != kNone)
+    return must_not("split, fused or reordered inside of a scan, where time is the first axis,");
+  return Unit{};
 }
 
 }  // namespace
@@ -71,14 +176,7 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheWrite& step) {
   if (!before.op->compute())
     return refuse(step.kName, "stage must be a compute, not a scan or an extern stage as " + step.stage + " is")
            << "what such a stage computes cannot move to another one; cache_read makes a copy for its readers";
-  bool touched = !before.relations.empty() || !before.pragmas.empty() || before.layout;
-  for (size_t i = 0; i < before.leaves.size(); ++i)
-    touched |= before.leaves[i] != static_cast<AxisId>(i) || before.axes[i].annotation != Annotation::kNone;
-  if (touched)
-    return refuse(step.kName, "stage must not have been scheduled yet, as " + step.stage + " has")
-           << describe(before)
-           << "its loops are shared out between " + step.stage +
-                  " and the new stage; call cache_write before split, reorder and the like";
+  TW_TRY([[maybe_unused]] Unit plain, check_plain(nest, stage));
   for (int i = 0; i < nest.size(); ++i)
     if (const Attach& attach = nest.stage(i).attach;
         attach.kind == AttachKind::kAt && attach.stage == step.stage && attach.axis >= before.data_rank)

@@ -3,7 +3,8 @@
 //       body(i, j)                    body(i*j / m, i*j % m)
 //
 // The loops stand one directly inside the other, in the order given, so the values come in the same order as before.
-// More than two axes are fused from the left. One axis stays as it is.
+// More than two axes are fused from the left. One axis stays as it is. None of them, as a stage without dimensions has,
+// make a loop of one iteration around all others.
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
@@ -53,9 +54,23 @@ AxisId fuse_pair(StageNest& stage, AxisId outer, AxisId inner, int step) {
   return id;
 }
 
+static Result<LoopNest> fuse_nothing(const LoopNest& nest, int stage) {
+  if (nest.stage(stage).op->scan())
+    return refuse(Fuse::kName, "axes must name at least one loop of a scan, whose time loop stays the outermost one")
+           << describe(nest.stage(stage));
+  LoopNest next = nest;
+  StageNest& changed = next.edit(stage);
+  Axis once;
+  once.name = "once";
+  for (int n = 1; changed.find_axis(once.name) != kNone; ++n) once.name = "once_" + std::to_string(n);
+  changed.leaves.insert(changed.leaves.begin(), static_cast<AxisId>(changed.axes.size()));
+  changed.axes.push_back(once);
+  return next;
+}
+
 Result<LoopNest> apply(const LoopNest& nest, const Fuse& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
-  if (step.axes.empty()) return refuse(step.kName, "axes must name at least one loop") << describe(nest.stage(stage));
+  if (step.axes.empty()) return fuse_nothing(nest, stage);
   std::vector<AxisId> axes;
   for (const std::string& name : step.axes) {
     TW_TRY(AxisId axis, free_leaf(nest.stage(stage), step.kName, name));

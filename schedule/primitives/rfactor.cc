@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "schedule/placement.h"
+#include "schedule/primitives/axis_values.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 #include "src/ir/simplify.h"
@@ -22,37 +23,6 @@
 namespace tw::schedule::primitives {
 
 namespace {
-
-using Values = std::vector<ir::Expr>;  // by axis
-
-// The variable of a loop that becomes an axis of a definition: k.i is k_i there, as the new stage's loop will be
-// called.
-ir::Var axis_var(const Axis& loop) {
-  std::string name = loop.name;
-  std::replace_if(name.begin(), name.end(), [](char c) { return c == '.' || c == '*'; }, '_');
-  return ir::Var(name);
-}
-
-ir::Expr extent_of(const StageNest& stage, AxisId axis) { return stage.axes[axis].extent.expr(); }
-
-// The values of the reduction's axes in terms of its leaves' variables, and what holds unless a split overshoots.
-ir::Expr derive(const StageNest& stage, Values& values) {
-  ir::Expr inside;
-  for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
-    if (const auto* split = std::get_if<SplitRelation>(&*relation)) {
-      if (!stage.axes[split->parent].reduction) continue;
-      const ir::Expr factor = extent_of(stage, split->inner), n = extent_of(stage, split->parent);
-      values[split->parent] = values[split->outer] * factor + values[split->inner];
-      if (ir::is_int(ir::simplify(extent_of(stage, split->outer) * factor - n), 0)) continue;
-      const ir::Expr holds = values[split->parent] < n;
-      inside = inside ? inside && holds : holds;
-    } else if (const auto& fuse = std::get<FuseRelation>(*relation); stage.axes[fuse.fused].reduction) {
-      values[fuse.outer] = ir::floordiv(values[fuse.fused], extent_of(stage, fuse.inner));
-      values[fuse.inner] = ir::floormod(values[fuse.fused], extent_of(stage, fuse.inner));
-    }
-  }
-  return inside;
-}
 
 // The leaves of the reduction become axes of the new stage: `factored` a data axis at `position`, the others its
 // reduction.
@@ -70,13 +40,13 @@ Factored factored(const StageNest& stage, AxisId factored, size_t position) {
     renamed[old.var.id()] = var;
     made.compute.axis.push_back({var, 0, old.extent, false});
   }
-  Values values(stage.axes.size());
+  std::vector<ir::Expr> values(stage.axes.size());
   std::vector<std::pair<AxisId, size_t>> rest;
   for (AxisId leaf : stage.leaves) {
     if (!stage.axes[leaf].reduction) continue;
     const ir::Var var = axis_var(stage.axes[leaf]);
     values[leaf] = var;
-    const te::IterVar axis{var, 0, extent_of(stage, leaf), leaf != factored};
+    const te::IterVar axis{var, 0, stage_extent(stage, leaf), leaf != factored};
     if (leaf == factored) {
       made.compute.axis.insert(made.compute.axis.begin() + static_cast<int64_t>(position), axis);
     } else {
@@ -84,7 +54,7 @@ Factored factored(const StageNest& stage, AxisId factored, size_t position) {
       made.compute.reduce_axis.push_back(axis);
     }
   }
-  ir::Expr counts = derive(stage, values);
+  ir::Expr counts = root_values(stage, Which::kReductions, values);
   for (int root = stage.data_rank; root < stage.data_rank + stage.reduce_rank; ++root)
     renamed[stage.axes[root].var.id()] = ir::simplify(stage.axes[root].min.expr() + values[root]);
   const ir::Reduce& whole = *stage.reduction();
@@ -95,7 +65,7 @@ Factored factored(const StageNest& stage, AxisId factored, size_t position) {
   ir::Reduce part{whole.op, {}, {}, counts, {}, 0, whole.combiner};
   for (const ir::Expr& source : whole.sources) part.sources.push_back(ir::substitute(source, renamed));
   for (const te::IterVar& axis : made.compute.reduce_axis) part.axes.push_back({axis.var, 0, axis.extent});
-  const Values identity = ir::identity_of(whole);
+  const std::vector<ir::Expr> identity = ir::identity_of(whole);
   for (size_t i = 0; i < part.sources.size(); ++i) {
     part.value = static_cast<int>(i);
     ir::Expr alone = counts ? ir::select(counts, part.sources[i], identity[i]) : part.sources[i];
@@ -122,7 +92,7 @@ StageNest remaining(const StageNest& stage, const StageNest& parts, AxisId facto
   const ir::Reduce& whole = *stage.reduction();
   te::Compute compute;
   compute.axis = stage.op->compute()->axis;
-  const te::IterVar k{axis_var(stage.axes[factored]), 0, extent_of(stage, factored), true};
+  const te::IterVar k{axis_var(stage.axes[factored]), 0, stage_extent(stage, factored), true};
   compute.reduce_axis = {k};
   std::vector<ir::Expr> at;
   for (const te::IterVar& axis : compute.axis) at.push_back(axis.var);
@@ -225,7 +195,7 @@ Result<LoopNest> apply(const LoopNest& nest, const Rfactor& step) {
   const std::string name = nest.unique_name(step.stage + ".rf");
   Factored made = factored(before, axis, static_cast<size_t>(position));
   std::vector<te::Output> outputs = renewed(before.op->outputs, name);
-  for (te::Output& output : outputs) output.shape.insert(output.shape.begin() + position, extent_of(before, axis));
+  for (te::Output& output : outputs) output.shape.insert(output.shape.begin() + position, stage_extent(before, axis));
   StageNest parts =
       make_stage(name, operation(*before.op, name, outputs, made.compute, before.op->inputs), nest.scalars());
   parts.aliases = made.aliases;

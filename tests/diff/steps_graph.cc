@@ -7,6 +7,14 @@ void cache_write(Stepper& s, const std::string& name) {
   if (!s.stage(name).is_placeholder()) s.must(CacheWrite{name, s.scope()});
 }
 
+// The loops as they stand become the axes of the new stage.
+void relayout(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  bool changed = !stage.relations.empty() || s.reordered.contains(name);
+  if (stage.is_placeholder() || !changed || stage.layout) return;
+  if (s.must(CacheWrite{name, s.scope()})) s.count("cache_write of changed loops");
+}
+
 void cache_read(Stepper& s, const std::string& name) {
   std::vector<std::string> readers = s.direct_readers(name);
   if (readers.empty()) return;

@@ -255,7 +255,7 @@ class Script {
       const std::vector<std::string> axes = aliased(args.plain);
       std::string name;
       for (const std::string& a : axes) name += (name.empty() ? "" : "*") + a;
-      made = {name};
+      made = {axes.empty() ? "once" : name};
       return Fuse{stage, axes};
     }
     if (primitive == "reorder") return Reorder{stage, aliased(args.plain)};

@@ -159,12 +159,24 @@ class Emitter {
 
   // What stands inside the first `level` loops of the stage.
   ir::Stmt inside(const Stage& stage, int level, bool in_vector) {
-    if (level == intrins_[stage.id].level) return by_intrin(stage, in_vector);
+    if (level != intrins_[stage.id].level) return by_loops(stage, level, in_vector);
+    const ir::Stmt at_once = by_intrin(stage, in_vector);
+    const ir::Expr whole = both(intrins_[stage.id].whole_data, intrins_[stage.id].whole_reduction);
+    return whole ? ir::if_then(whole, at_once, by_loops(stage, level, in_vector)) : at_once;
+  }
+
+  static ir::Expr both(const ir::Expr& a, const ir::Expr& b) {
+    if (!a) return b;
+    return b ? a && b : a;
+  }
+
+  ir::Stmt by_loops(const Stage& stage, int level, bool in_vector) {
     bool innermost = level == static_cast<int>(stage.nest.leaves.size());
     ir::Stmt body = innermost ? element(stage) : open_loop(stage, level, in_vector);
     if (level == stage.first_reduction && stage.nest.is_reduction()) {
-      ir::Stmt init = init_part(stage, level, in_vector);
-      body = ir::seq({init, body});
+      const BoundIntrin& intrin = intrins_[stage.id];
+      const bool at_once = intrin.level != kNone && level < intrin.level;
+      body = ir::seq({init_part(stage, level, in_vector, at_once), body});
     }
     return body;
   }
@@ -184,15 +196,15 @@ class Emitter {
     if (intrin.does.body) return relocated(stage, intrin.does.body);
     ir::Stmt update = relocated(stage, intrin.does.update);
     const bool begins = stage.nest.is_reduction() && stage.first_reduction >= intrin.level;
-    return begins ? ir::seq({init_part(stage, intrin.level, in_vector), update}) : update;
+    return begins ? ir::seq({init_part(stage, intrin.level, in_vector, true), update}) : update;
   }
 
   // `statement`, which stands for the loops from the intrinsic's level on.
   ir::Stmt relocated(const Stage& stage, const ir::Stmt& statement) const {
-    TW_CHECK(std::none_of(stage.conditions.begin(), stage.conditions.end(),
-                          [&](const Condition& c) { return c.level > intrins_[stage.id].level; }),
-             "a guard inside of an intrinsic");
-    return kept_.relocated(statement);
+    ir::Substitution strides;
+    for (const TileStride& stride : intrins_[stage.id].strides)
+      strides[stride.var.id()] = kept_.apart(stride.tensor, stride.factor);
+    return kept_.relocated(strides.empty() ? statement : ir::substitute(statement, strides));
   }
 
   // The stages that are computed inside the loop at `level`, producers first.
@@ -313,6 +325,7 @@ class Emitter {
 
   ir::Stmt element(const Stage& stage) {
     const auto* reduce = ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
+    if (stage.nest.op->scan()) return states(stage);
     if (!reduce) return stored(stage, rewrite(stage, placed_.bodies[stage.id]));
     std::vector<ir::Expr> old;
     for (const ir::Buffer& buffer : kept_.buffers(stage.id)) old.push_back(ir::load(buffer, subscripts(stage)));
@@ -324,33 +337,66 @@ class Emitter {
     return stored(stage, values);
   }
 
+  // Each state where it has an element: the loops are those of the largest.
+  ir::Stmt states(const Stage& stage) const {
+    const std::vector<ir::Expr> values = rewrite(stage, placed_.bodies[stage.id]), at = subscripts(stage);
+    std::vector<ir::Stmt> all;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const std::vector<ir::Expr>& shape = stage.nest.op->outputs[i].shape;
+      ir::Expr inside;
+      for (size_t d = 1; d < at.size(); ++d) {
+        if (stage.nest.axes[d].extent == Extent(shape[d])) continue;
+        const ir::Expr holds = ir::simplify(stage.bounds.index[d] < shape[d], all_.ranges);
+        if (!ir::is_int(holds, 1)) inside = both(inside, holds);
+      }
+      const ir::Stmt one = ir::store(kept_.buffers(stage.id)[i], at, values[i]);
+      all.push_back(inside ? ir::if_then(inside, one) : one);
+    }
+    return ir::seq(std::move(all));
+  }
+
   ir::Stmt stored(const Stage& stage, const std::vector<ir::Expr>& values) const {
     return te::store_all(kept_.buffers(stage.id), subscripts(stage), values);
   }
 
-  // The identity, over the data loops that stand inside the outermost reduction loop.
-  ir::Stmt init_part(const Stage& stage, int level, bool in_vector) {
+  // The identity, over the data loops that stand inside the outermost reduction loop. `at_once`: the loops of an
+  // intrinsic in the way that it has.
+  ir::Stmt init_part(const Stage& stage, int level, bool in_vector, bool at_once) {
     const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
-    ir::Stmt body = stored(stage, reduce.init.empty() ? ir::identity_of(reduce) : rewrite(stage, reduce.init));
+    const ir::Stmt one = stored(stage, reduce.init.empty() ? ir::identity_of(reduce) : rewrite(stage, reduce.init));
     const BoundIntrin& intrin = intrins_[stage.id];
-    int from = static_cast<int>(stage.nest.leaves.size());
+    const int innermost = static_cast<int>(stage.nest.leaves.size());
+    if (!at_once) return ir::refresh(init_loops(stage, level, innermost, one, in_vector));
+    ir::Stmt body = init_loops(stage, intrin.level, innermost, one, in_vector);
     if (intrin.does.reset) {
-      body = relocated(stage, intrin.does.reset);
-      from = intrin.level;
+      const ir::Stmt reset = relocated(stage, intrin.does.reset);
+      body = intrin.whole_data ? ir::if_then(intrin.whole_data, reset, body) : reset;
+    } else if (!in_vector) {
+      body = in_lanes(body);
     }
-    bool lanes = false;  // the innermost of the loops that an intrinsic replaces
-    for (int position = from; position-- > level;) {
+    return ir::refresh(init_loops(stage, level, intrin.level, body, in_vector));
+  }
+
+  // Data loops from the position `from` up to `to`, around `body`.
+  ir::Stmt init_loops(const Stage& stage, int from, int to, ir::Stmt body, bool in_vector) const {
+    for (int position = to; position-- > from;) {
       AxisId leaf = stage.nest.leaves[position];
       body = guarded(stage, position + 1, std::move(body), true);
-      if (stage.nest.axes[leaf].reduction) continue;
-      body = loop_around(stage, leaf, body, in_vector);
-      const auto* loop = ir::as<ir::For>(body);
-      if (intrin.level == kNone || position < intrin.level || !loop || in_vector) continue;
-      body = ir::loop(loop->var, loop->extent, loop->body, lanes ? ir::ForKind::kUnrolled : ir::ForKind::kVectorized,
-                      loop->tail);
-      lanes = true;
+      if (!stage.nest.axes[leaf].reduction) body = loop_around(stage, leaf, body, in_vector);
     }
-    return ir::refresh(body);
+    return body;
+  }
+
+  // Loops that an intrinsic stands for: the innermost one as lanes, the others unrolled.
+  static ir::Stmt in_lanes(const ir::Stmt& s) {
+    if (const auto* i = ir::as<ir::If>(s)) return ir::if_then(i->cond, in_lanes(i->then));
+    const auto* loop = ir::as<ir::For>(s);
+    if (!loop) return s;
+    const ir::Stmt body = in_lanes(loop->body);
+    bool innermost = true;
+    ir::walk(body, [&](const ir::Stmt& inner) { return innermost = innermost && !ir::as<ir::For>(inner); });
+    return ir::loop(loop->var, loop->extent, body, innermost ? ir::ForKind::kVectorized : ir::ForKind::kUnrolled,
+                    loop->tail);
   }
 
   // The definition over loop variables, its loads from where the values are kept.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "schedule/lanes.h"
 #include "schedule/layout.h"
 #include "schedule/memory_strides.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
+#include "schedule/tile_subscripts.h"
 #include "src/ir/equal.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
@@ -53,10 +55,14 @@ class Matcher {
         stage_(nest.stage(id)),
         bounds_(all.stages[id]),
         intrin_(*stage_.tensorized.intrin),
-        level_(stage_.position(stage_.tensorized.axis)) {}
+        name_(te::readable_intrin(intrin_.key)),
+        level_(stage_.position(stage_.tensorized.axis)),
+        inner_(all.ranges) {}
 
   Result<BoundIntrin> run() {
+    TW_TRY([[maybe_unused]] Unit judged, judge());
     TW_TRY([[maybe_unused]] Unit plain, check_loops());
+    TW_TRY([[maybe_unused]] Unit ends, find_edges());
     TW_TRY([[maybe_unused]] Unit around, check_surroundings());
     TW_TRY([[maybe_unused]] Unit paired, pair_loops());
     TW_TRY([[maybe_unused]] Unit matched, match_values());
@@ -66,6 +72,18 @@ class Matcher {
  private:
   Diagnostic wrong(const std::string& rule) const {
     return blame(refuse(Tensorize::kName, rule), steps_, stage_.tensorized.step);
+  }
+
+  // A function that was missing when the intrinsic was declared may be there by now.
+  Status judge() {
+    Result<te::IntrinBodies> does = te::proved_bodies(intrin_);
+    if (!does.ok()) {
+      Diagnostic d = wrong(name_ + " must compute its expression: " + does.error().what);
+      d.notes = does.error().notes;
+      return d;
+    }
+    does_ = *std::move(does);
+    return Unit{};
   }
 
   // ------------------------------------------------------------------------------------------------------ the nest
@@ -79,45 +97,53 @@ class Matcher {
       if (axis.annotation != Annotation::kNone)
         return wrong("the loops from " + stage_.axes[stage_.tensorized.axis].name + " on must be plain, and " +
                      axis.name + " is " + to_string(axis.annotation))
-               << describe(stage_) << "they are one statement of " + te::readable_intrin(intrin_.key);
+               << describe(stage_) << "they are one statement of " + name_;
     }
-    for (const Relation& relation : stage_.relations) {
-      const auto* split = std::get_if<SplitRelation>(&relation);
-      if (!split || !is_uneven(bounds_, *split)) continue;
-      for (AxisId leaf : leaves_from(stage_, split->inner))
-        if (stage_.position(leaf) >= level_)
-          return wrong("the loops from " + stage_.axes[stage_.tensorized.axis].name + " on must have no tail, as " +
-                       stage_.axes[split->parent].name + " has")
-                 << describe(stage_, split->parent)
-                 << "a part of " + te::readable_intrin(intrin_.key) +
-                        " cannot be left out; pad the tensor, or split off a part that divides";
-    }
-    return check_edges();
+    return Unit{};
   }
 
-  // A region that is larger than the stage is guarded, and no guard may stand inside of the intrinsic.
-  Status check_edges() const {
-    for (AxisId d = 0; d < stage_.data_rank; ++d) {
-      const Axis& axis = stage_.axes[d];
-      for (const ir::Expr& edge : edges(stage_, bounds_, d)) {
-        const ir::Expr guard = simple(edge);
-        if (ir::is_int(guard, 1) || ir::can_prove(guard, all_.ranges, bounds_.facts)) continue;
-        const auto used = ir::used_vars(guard);
-        for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position)
-          if (const ir::Var& var = bounds_.loop[stage_.leaves[position]]; var && used.contains(var.id()))
-            return wrong("the part of stage " + stage_.name +
-                         " that is computed at once must not reach past the end of " + axis.name)
-                   << describe(stage_, d) << "a part of " + te::readable_intrin(intrin_.key) + " cannot be left out"
-                   << "compute the stage at a loop whose tile divides " + axis.name + ", or pad the tensor";
-      }
+  // Where the tile may reach past an end, of a split or of the region, the intrinsic stands under the condition that it
+  // does not, and the loops beside it.
+  Status find_edges() {
+    for (const Relation& relation : stage_.relations) {
+      const auto* split = std::get_if<SplitRelation>(&relation);
+      if (!split || !is_uneven(bounds_, *split) || is_shifted(stage_, bounds_, *split)) continue;
+      const ir::Expr inside = bounds_.value[split->parent] < bounds_.extent[split->parent].expr();
+      TW_TRY([[maybe_unused]] Unit found, add_edge(inside, split->parent));
     }
+    for (AxisId d = 0; d < stage_.data_rank; ++d)
+      for (const ir::Expr& edge : edges(stage_, bounds_, d)) {
+        TW_TRY([[maybe_unused]] Unit found, add_edge(edge, d));
+      }
+    return Unit{};
+  }
+
+  Status add_edge(const ir::Expr& holds, AxisId axis) {
+    const ir::Expr guard = simple(holds);
+    if (ir::is_int(guard, 1) || ir::can_prove(guard, all_.ranges, bounds_.facts)) return Unit{};
+    std::unordered_map<uint64_t, ir::Expr> running;
+    const auto used = ir::used_vars(guard);
+    for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position)
+      if (const ir::Var& var = bounds_.loop[stage_.leaves[position]]; var && used.contains(var.id()))
+        running[var.id()] = bounds_.extent[stage_.leaves[position]].expr();
+    if (running.empty()) return Unit{};                   // around the intrinsic
+    const auto& comparison = *ir::as<ir::Binary>(holds);  // a < b or a >= b
+    const ir::SymbolicInterval apart = ir::symbolic_interval(simple(comparison.a - comparison.b), running, all_.ranges);
+    if (!apart.known)
+      return wrong("the part of stage " + stage_.name + " that is computed at once must reach past the end of " +
+                   stage_.axes[axis].name + " in a way that is known")
+             << describe(stage_, axis) << "a part of " + name_ + " cannot be left out"
+             << "compute the stage at a loop whose tile divides " + stage_.axes[axis].name + ", or pad the tensor";
+    const ir::Expr whole = simple(comparison.op == ir::BinOp::kLt ? apart.hi < ir::Expr(0) : apart.lo >= ir::Expr(0));
+    ir::Expr& all = stage_.axes[axis].reduction ? whole_reduction_ : whole_data_;
+    all = all ? all && whole : whole;
     return Unit{};
   }
 
   Status check_surroundings() const {
     const auto nothing = [&](const std::string& what) {
       return wrong("stage " + stage_.name + " must not be " + what)
-             << describe(stage_) << "its innermost loops are one statement of " + te::readable_intrin(intrin_.key);
+             << describe(stage_) << "its innermost loops are one statement of " + name_;
     };
     if (defined_part(nest_, placed_, all_, id_))
       return wrong("stage " + stage_.name + " must not be padded past the end of what it reads")
@@ -172,13 +198,13 @@ class Matcher {
       found_extents[reduction].push_back(bounds_.extent[leaf].value_or(-1));
     }
     if (wanted_extents[0] != found_extents[0] || wanted_extents[1] != found_extents[1])
-      return wrong("the loops must be those of " + te::readable_intrin(intrin_.key))
+      return wrong("the loops must be those of " + name_)
              << "expected: " + loops_text(wanted[0], wanted[1]) << "found: " + loops_text(found[0], found[1])
              << "in " + describe(stage_);
     for (int kind : {0, 1})
       for (size_t i = 0; i < wanted_vars[kind].size(); ++i) {
         loops_[wanted_vars[kind][i].id()] = found_vars[kind][i];
-        inner_.push_back(found_vars[kind][i]);
+        inner_.add(found_vars[kind][i], found_extents[kind][i]);
       }
     return Unit{};
   }
@@ -200,7 +226,7 @@ class Matcher {
     const auto* found_sum = ir::as<ir::Reduce>(found);
     const auto differs = [&](const std::string& why) {
       const std::string shown = ir::to_string(found_sum ? over_loops(found_sum->sources[0]) : over_loops(found));
-      return wrong("the stage must compute what " + te::readable_intrin(intrin_.key) + " computes")
+      return wrong("the stage must compute what " + name_ + " computes")
              << "expected: " + ir::to_string(wanted) << "found: " + shown + (found_sum ? ", reduced" : "") << why;
     };
     const std::string shapes = "the expressions have to agree but for the order of the operands of +, *, min and max";
@@ -217,7 +243,7 @@ class Matcher {
     return check_sources();
   }
 
-  Status check_sources() const {
+  Status check_sources() {
     for (const auto& [id, region] : regions_) {
       const int source = nest_.find_stage(region.buffer.id());
       if (source != kNone && (nest_.stage(source).double_buffered != kNone || nest_.stage(source).rolling != kNone))
@@ -229,9 +255,9 @@ class Matcher {
   }
 
   // A function that is given an address goes on from there as in the intrinsic's own, compact buffers.
-  Status check_addresses() const {
+  Status check_addresses() {
     std::map<uint64_t, ir::Buffer> given;
-    for (const ir::Stmt& s : {intrin_.does.body, intrin_.does.reset, intrin_.does.update})
+    for (const ir::Stmt& s : {does_.body, does_.reset, does_.update})
       if (s)
         ir::walk(
             s, [](const ir::Stmt&) { return true; },
@@ -242,26 +268,99 @@ class Matcher {
               return true;
             });
     for (const auto& [id, region] : regions_) {
+      TW_TRY([[maybe_unused]] Unit apart, find_strides(id, region));
       const auto found = given.find(id);
       const int kept = nest_.find_stage(region.buffer.id());
       if (found == given.end() || kept == kNone) continue;
-      const StageNest& stage = nest_.stage(kept);
-      const bool whole = stage.is_placeholder() || stage.op->external() || arguments_.contains(kept);
-      if (side_by_side(memory_strides(nest_, all_, kept, whole), found->second.shape(), region.factor)) continue;
-      return wrong("the elements of " + stage.name + " must lie side by side, as those of " + found->second.name() +
-                   " do, whose address " + te::readable_intrin(intrin_.key) + " takes")
+      TW_TRY([[maybe_unused]] Unit placed, check_place(found->second, kept, region));
+    }
+    return Unit{};
+  }
+
+  std::vector<ir::Expr> strides_in_memory(const ir::Buffer& tensor) const {
+    const int kept = nest_.find_stage(tensor.id());
+    const StageNest& stage = nest_.stage(kept);
+    const bool whole = stage.is_placeholder() || stage.op->external() || arguments_.contains(kept);
+    return memory_strides(nest_, all_, kept, static_cast<size_t>(stage.output_of(tensor.id())), whole);
+  }
+
+  // The variables that stand for strides of this buffer.
+  Status find_strides(uint64_t id, const Region& region) {
+    const auto declared = does_.strides.find(id);
+    for (size_t d = 0; declared != does_.strides.end() && d < declared->second.size(); ++d) {
+      const auto* var = ir::as<ir::VarRef>(declared->second[d]);
+      if (!var) continue;
+      TileStride stride{var->var, region.buffer, {}};
+      for (const std::vector<int64_t>& factor : region.factor) stride.factor.push_back(factor[d]);
+      const auto known = std::ranges::find(strides_, stride.var, &TileStride::var);
+      if (known == strides_.end()) {
+        strides_.push_back(std::move(stride));
+      } else if (const ir::Expr a = apart(*known), b = apart(stride); !ir::is_int(simple(a - b), 0)) {
+        return wrong("the strides that " + stride.var.name() + " of " + name_ + " stands for must be equal")
+               << "of " + known->tensor.name() + ": " + ir::to_string(simple(a))
+               << "of " + region.buffer.name() + ": " + ir::to_string(simple(b)) << "declare a variable for each";
+      }
+    }
+    return Unit{};
+  }
+
+  ir::Expr apart(const TileStride& stride) const {
+    const std::vector<ir::Expr> in_memory = strides_in_memory(stride.tensor);
+    ir::Expr sum = 0;
+    for (size_t s = 0; s < stride.factor.size(); ++s) {
+      if (stride.factor[s] == 0) continue;
+      sum = plus(sum, in_memory[s] * ir::Expr(stride.factor[s]));
+    }
+    return sum;
+  }
+
+  // Where the tile of a buffer lies whose address is taken.
+  Status check_place(const ir::Buffer& tile, int kept, const Region& region) const {
+    const StageNest& stage = nest_.stage(kept);
+    const std::vector<ir::Expr> strides = strides_in_memory(region.buffer);
+    const auto declared = does_.strides.find(tile.id());
+    const std::vector<ir::Expr> wanted = declared == does_.strides.end() ? std::vector<ir::Expr>() : declared->second;
+    if (!side_by_side(strides, tile.shape(), region.factor, wanted))
+      return wrong("the elements of " + stage.name + " must lie side by side, as those of " + tile.name() +
+                   " do, whose address " + name_ + " takes")
              << "its function would read or write others"
              << "cache_read or cache_write " + stage.name +
                     " so that a tile is all that is kept, or let the statement " +
-                    "load and store elements by their subscripts";
+                    "load and store elements by their subscripts"
+             << "te.decl_buffer(..., strides=[te.var(\"s\"), 1]) in binds= tells the function how far apart rows are";
+    if (const auto factor = does_.offset_factor.find(tile.id()); factor != does_.offset_factor.end()) {
+      TW_TRY([[maybe_unused]] Unit fine, check_offset(tile, stage, region, strides, factor->second));
     }
+    const Scope scope = stage.scope.value_or(placed_.parent[kept] == kNone ? Scope::kGlobal : Scope::kLocal);
+    if (does_.local.contains(tile.id()) &&
+        (stage.is_placeholder() || arguments_.contains(kept) || scope != Scope::kLocal))
+      return wrong("the buffer " + tile.name() + " of " + name_ + " must lie in scratch of scope local, and " +
+                   stage.name + " does not")
+             << "cache_read or cache_write " + stage.name + " to local, or declare the buffer without a scope";
     return Unit{};
+  }
+
+  Status check_offset(const ir::Buffer& tile, const StageNest& stage, const Region& region,
+                      const std::vector<ir::Expr>& strides, int64_t factor) const {
+    ir::Expr offset = 0;
+    const std::vector<ir::Expr>& lo = all_.stages[nest_.find_stage(region.buffer.id())].lo;
+    const bool whole = stage.is_placeholder() || stage.op->external() || stage.layout ||
+                       arguments_.contains(nest_.find_stage(region.buffer.id()));
+    for (size_t s = 0; s < region.base.size(); ++s) {
+      const ir::Expr at = whole || s >= lo.size() ? region.base[s] : region.base[s] - lo[s];
+      offset = offset + at * strides[s];
+    }
+    if (ir::is_int(simple(ir::floormod(simple(offset), ir::Expr(factor))), 0)) return Unit{};
+    return wrong("the tile of " + stage.name + " must begin at a multiple of " + std::to_string(factor) +
+                 " elements, as offset_factor of " + tile.name() + " says")
+           << "it begins at element " + ir::to_string(simple(offset))
+           << "split by a multiple of " + std::to_string(factor) + ", or declare offset_factor=1";
   }
 
   // Two neighbouring products of kDotU8I8Sat must fit into 16 bits.
   Status check_ranges() const {
     bool saturates = false;
-    for (const ir::Stmt& s : {intrin_.does.body, intrin_.does.update})
+    for (const ir::Stmt& s : {does_.body, does_.update})
       if (s)
         ir::walk(
             s, [](const ir::Stmt&) { return true; },
@@ -283,8 +382,8 @@ class Matcher {
       product *= std::max(std::abs(range.first), std::abs(range.second));
     }
     if (2 * product <= 32767) return Unit{};
-    return wrong("the operands of " + te::readable_intrin(intrin_.key) +
-                 " must be known to be small; two products may be as large as " + std::to_string(2 * product))
+    return wrong("the operands of " + name_ + " must be known to be small; two products may be as large as " +
+                 std::to_string(2 * product))
            << "it adds them in 16 bits, which saturate at 32767"
            << "te.placeholder(..., range=(-64, 63)) promises what the weights are; avx512_vnni_dot_16x4 needs no "
               "promise";
@@ -323,22 +422,14 @@ class Matcher {
             const std::vector<ir::Expr>& at) {
     const std::vector<ir::Expr> subscripts = in_memory(outer, at);
     Region region{with_rank(outer, subscripts.size()), {}, {}};
-    ir::Substitution zero;
-    for (const ir::Var& var : inner_) zero[var.id()] = 0;
+    const ir::Substitution zero = inner_.still();
     for (const ir::Expr& subscript : subscripts) {
-      region.base.push_back(simple(ir::substitute(subscript, zero)));
-      region.factor.emplace_back();
-      ir::Expr rest = subscript - region.base.back();
-      for (const ir::Expr& dimension : i) {
-        const auto* var = ir::as<ir::VarRef>(dimension);
-        ir::Substitution one = zero;
-        if (var) one[var->var.id()] = 1;
-        const auto factor = ir::as_int(simple(ir::substitute(subscript, one) - region.base.back()));
-        if (!factor) return not_affine(outer, subscript);
-        region.factor.back().push_back(*factor);
-        rest = rest - dimension * ir::Expr(*factor);
-      }
-      if (!ir::is_int(simple(rest), 0)) return not_affine(outer, subscript);
+      const std::optional<std::vector<int64_t>> factor = inner_.factors(subscript, i);
+      if (!factor) return not_affine(outer, subscript);
+      ir::Expr base = subscript;
+      for (size_t d = 0; d < i.size(); ++d) base = plus(base, times(i[d], -(*factor)[d]));
+      region.base.push_back(simple(ir::substitute(base, zero)));
+      region.factor.push_back(*factor);
     }
     const auto [known, fresh] = regions_.emplace(inner.id(), region);
     return fresh || known->second == region;
@@ -364,7 +455,7 @@ class Matcher {
 
   bool not_affine(const ir::Buffer& buffer, const ir::Expr& subscript) {
     why_ = "the subscript " + ir::to_string(simple(subscript)) + " of " + buffer.name() +
-           " must grow by the same step with each of these loops";
+           " must grow with these loops by multiples of what the intrinsic's subscripts grow";
     return false;
   }
 
@@ -376,12 +467,11 @@ class Matcher {
     for (int position = 0; position < level_; ++position)
       reduces_outside |=
           stage_.axes[stage_.leaves[position]].reduction && static_cast<bool>(bounds_.loop[stage_.leaves[position]]);
-    const te::IntrinBodies& does = intrin_.does;
+    const te::IntrinBodies& does = does_;
     if (!does.update && (reduces_outside || (sum_ && !sum_->init.empty())))
-      return wrong(te::readable_intrin(intrin_.key) + " must have an update, for " + stage_.name +
-                   " reduces outside of it too")
+      return wrong(name_ + " must have an update, for " + stage_.name + " reduces outside of it too")
              << describe(stage_) << "its function returns (body, reset, update)";
-    BoundIntrin out{level_, {}};
+    BoundIntrin out{level_, {}, strides_, whole_data_, whole_reduction_};
     const bool fresh = sum_ && sum_->init.empty();
     if (does.body && !reduces_outside && (!sum_ || fresh)) out.does.body = over_tensors(does.body);
     if (does.update && !out.does.body) out.does.update = over_tensors(does.update);
@@ -418,10 +508,14 @@ class Matcher {
   const StageNest& stage_;
   const StageBounds& bounds_;
   const te::TensorIntrin& intrin_;
+  const std::string name_;
   const int level_;
-  ir::Substitution loops_;      // the intrinsic's axes over the stage's loops
-  std::vector<ir::Var> inner_;  // of the loops that are replaced
+  te::IntrinBodies does_;
+  TileSubscripts inner_;    // over the loops that are replaced
+  ir::Substitution loops_;  // the intrinsic's axes over the stage's loops
   Regions regions_;
+  std::vector<TileStride> strides_;
+  ir::Expr whole_data_, whole_reduction_;
   const ir::Reduce* sum_ = nullptr;
   std::string why_;
 };

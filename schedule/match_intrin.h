@@ -6,16 +6,26 @@
 //   ==>  a[x] is A[i, ko*4 + x],  b[x, y] is B[jo, ko, x, y],  c[x] is C[i, jo*16 + x]
 //
 // The loops pair up in their order, data with data and reductions with reductions, those of one iteration left out.
-// Where they pair up, every read has to be affine in them.
+// Where they pair up, every subscript has to be the intrinsic's, times a number, plus what stands still in them.
 #pragma once
 
 #include "schedule/storage.h"
 
 namespace tw::schedule {
 
+// What a variable of the statements stands for: by how much the address of the tensor's element changes when its
+// subscripts change by `factor`.
+struct TileStride {
+  ir::Var var;
+  ir::Buffer tensor;
+  std::vector<int64_t> factor;
+};
+
 struct BoundIntrin {
   int level = kNone;      // of the first loop that is replaced; kNone: the stage is not tensorized
   te::IntrinBodies does;  // over the loops outside of it; buffers mean whole tensors
+  std::vector<TileStride> strides = {};
+  ir::Expr whole_data = {}, whole_reduction = {};  // that the tile lies inside of the axes; empty: it always does
 };
 
 // Of each stage. Where there are no arguments yet, stages that are computed inside others count as scratch.

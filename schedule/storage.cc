@@ -2,30 +2,11 @@
 #include "schedule/storage.h"
 
 #include "schedule/lanes.h"
+#include "schedule/memory_strides.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
 namespace tw::schedule {
-
-namespace {
-
-// What storage_align asks for; empty when it asks for nothing.
-std::vector<ir::Expr> aligned_strides(const StageNest& stage, const std::vector<ir::Expr>& shape) {
-  std::vector<ir::Expr> strides;
-  if (stage.alignments.empty()) return strides;
-  ir::Expr stride = 1;
-  for (int d = stage.data_rank; d-- > 0;) {
-    for (const Alignment& alignment : stage.alignments)
-      if (alignment.axis == d)
-        stride = stride + ir::floormod(ir::Expr(alignment.offset) - stride, ir::Expr(alignment.factor));
-    stride = ir::simplify(stride);
-    strides.insert(strides.begin(), stride);
-    stride = stride * shape[d];
-  }
-  return strides;
-}
-
-}  // namespace
 
 std::string buffer_name(const StageNest& stage, size_t output) {
   return stage.buffers.size() == 1 ? stage.name : stage.name + ".v" + std::to_string(output);
@@ -67,7 +48,8 @@ ir::Buffer Storage::scratch(int i, size_t output, bool root) const {
   const StageNest& stage = nest_.stage(i);
   const te::Output& kept = stage.op->outputs[output];
   std::vector<ir::Expr> shape = kept.shape;
-  for (int d = 0; d < stage.data_rank && !whole(i); ++d) shape[d] = all_.stages[i].extent[d].expr();
+  for (int d = 0; d < stage.data_rank && !whole(i) && !stage.op->scan(); ++d)
+    shape[d] = all_.stages[i].extent[d].expr();
   std::vector<ir::Expr> strides = aligned_strides(stage, shape);
   if (layouts_[i]) {
     shape.clear();
@@ -140,6 +122,18 @@ std::pair<ir::Buffer, std::vector<ir::Expr>> Storage::moved(const ir::Buffer& te
   for (size_t d = 0; d < at.size(); ++d)
     moved.push_back(ir::simplify(as_it_is ? at[d] : plus(at[d], times(all_.stages[kept].lo[d], -1)), all_.ranges));
   return std::pair(buffers_[kept][nest_.stage(kept).output_of(tensor.id())], std::move(moved));
+}
+
+ir::Expr Storage::apart(const ir::Buffer& tensor, const std::vector<int64_t>& factor) const {
+  const int kept = nest_.find_stage(tensor.id());
+  const ir::Buffer& buffer = buffers_[kept][nest_.stage(kept).output_of(tensor.id())];
+  ir::Expr sum = 0, stride = 1;
+  for (size_t d = factor.size(); d-- > 0;) {
+    const ir::Expr& own = buffer.strides().empty() ? stride : buffer.strides()[d];
+    sum = plus(sum, own * ir::Expr(factor[d]));
+    stride = stride * buffer.shape()[d];
+  }
+  return ir::simplify(sum, all_.ranges);
 }
 
 ir::Stmt Storage::relocated(const ir::Stmt& statement) const {

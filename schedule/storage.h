@@ -43,6 +43,9 @@ class Storage {
   // A statement over whole tensors, over what is kept of them; over the memory of those that have a layout. Subscripts
   // may be vectors; no stage it touches slides.
   ir::Stmt relocated(const ir::Stmt&) const;
+  // How far apart the elements of a tensor are kept whose subscripts, of the memory where there is a layout, differ by
+  // `factor`.
+  ir::Expr apart(const ir::Buffer& tensor, const std::vector<int64_t>& factor) const;
 
  private:
   ir::Buffer scratch(int stage, size_t output, bool root) const;

@@ -3,6 +3,7 @@
 
 #include "src/ir/verify.h"
 #include "src/ir/walk.h"
+#include "te/check_extern.h"
 #include "te/operation.h"
 #include "te/refuse.h"
 #include "tensorwright/te_extern.h"
@@ -55,11 +56,17 @@ std::vector<Tensor> external(const std::vector<ExternOutput>& outputs, std::vect
   }
   const ir::Stmt made = body(in, out);
   if (!made) refuse(ErrorKind::kExpr, what + ": the function must return a statement", {}, where);
-  if (const Status status = ir::verify(alone(*node, made, in, out)); !status.ok()) {
+  const ir::Program program = alone(*node, made, in, out);
+  if (const Status status = ir::verify(program); !status.ok()) {
     std::vector<std::string> notes = status.error().notes;
     notes.push_back("the statement may read the inputs, and write the outputs and what it allocates");
     refuse(ErrorKind::kExpr, what + ": " + status.error().what, std::move(notes), where);
   }
+  if (const std::string early = reads_unwritten(program); !early.empty())
+    refuse(ErrorKind::kExpr, what + ": " + early + " is read before it is written",
+           {"an output holds nothing before the statement writes it: store a first value, then add to it",
+            "access_ptr(\"w\") is the address of what a function only writes"},
+           where);
   node->inputs = std::move(inputs);
   node->kind = Extern{made};
   const Operation op(std::move(node));

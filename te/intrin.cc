@@ -1,12 +1,12 @@
-// The table of tensor intrinsics, and the proof by running that a declared one computes what it says.
+// The table of tensor intrinsics, and what may be declared as one.
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 
-#include "src/ir/interp.h"
 #include "src/ir/walk.h"
 #include "te/intrin_names.h"
+#include "te/prove_intrin.h"
 #include "te/refuse.h"
 #include "te/shipped_intrins.h"
 #include "tensorwright/tensor_intrin.h"
@@ -19,6 +19,8 @@ constexpr int64_t kLargestTile = int64_t{1} << 16;  // elements of one buffer
 struct Table {
   std::mutex mutex;
   std::map<std::string, TensorIntrinPtr> by_key, by_name;
+  // By key, those of which a function was not there at their declaration; once proved, what they do.
+  std::map<std::string, std::optional<IntrinBodies>> late;
 };
 
 Table& table() {
@@ -50,27 +52,7 @@ class Declaration {
     reads(*c);
     if (!does_.body && !does_.update) fail("the function must return a body or an update", {});
     for (const ir::Stmt& s : {does_.body, does_.reset, does_.update}) buffers(s);
-  }
-
-  // On small integers, which every dtype holds and adds exactly.
-  void run() const {
-    std::vector<Tensor> args = op_->inputs;
-    args.push_back(op_.output());
-    const ir::Program wanted = naive_program({op_.output()}, args);
-    std::vector<std::vector<char>> expected = memory(wanted), found = expected;
-    interpret(wanted, expected, "its expression");
-    ir::Program program = wanted;
-    const ir::Stmt reset = does_.reset ? does_.reset : first_values();
-    for (const ir::Stmt& s : {does_.body, does_.update ? ir::seq({reset, does_.update}) : ir::Stmt()}) {
-      if (!s) continue;
-      program.body = s;
-      std::vector<std::vector<char>> given = found;
-      interpret(program, given, s.same_as(does_.body) ? "its body" : "its reset and update");
-      if (given.back() != expected.back())
-        fail(std::string(s.same_as(does_.body) ? "the body" : "reset and update together") +
-                 " must compute the expression of op",
-             {"the values of " + op_->name + " differ on small integers"});
-    }
+    variables();
   }
 
  private:
@@ -93,11 +75,29 @@ class Declaration {
     ir::walk(c.body(), [&](const Expr& e) {
       const auto* load = ir::as<ir::Load>(e);
       for (size_t d = 0; load && d < load->at.size(); ++d)
-        if (!ir::as<ir::VarRef>(load->at[d]))
-          fail("op must read at single axes, and reads " + load->buffer.name() + " at " + ir::to_string(load->at[d]),
-               {"give " + load->buffer.name() + " the shape in which the tile is read"});
+        if (ir::has_load(load->at[d]))
+          fail("op must read at subscripts of its axes, and reads " + load->buffer.name() + " at " +
+                   ir::to_string(load->at[d]),
+               {"which element that is depends on data"});
       return true;
     });
+  }
+
+  // What the statements may name besides their own loops: the variables that stand for strides.
+  void variables() const {
+    std::unordered_set<uint64_t> known;
+    for (const auto& [buffer, strides] : does_.strides)
+      for (const Expr& stride : strides)
+        if (const auto* v = ir::as<ir::VarRef>(stride)) known.insert(v->var.id());
+    const auto scalars = [&](const Expr& e) {
+      const auto* v = ir::as<ir::VarRef>(e);
+      if (v && is_scalar(v->var) && !known.contains(v->var.id()))
+        fail("the statements must use variables of strides only, not " + v->var.name(),
+             {"binds={tensor: te.decl_buffer(shape, strides=[" + v->var.name() + ", 1])} gives a stride's variable"});
+      return true;
+    };
+    for (const ir::Stmt& s : {does_.body, does_.reset, does_.update})
+      if (s) ir::walk(s, [](const ir::Stmt&) { return true; }, scalars);
   }
 
   void buffers(const ir::Stmt& s) const {
@@ -108,61 +108,6 @@ class Declaration {
           std::any_of(op_->inputs.begin(), op_->inputs.end(), [&](const Tensor& t) { return t.buffer() == buffer; });
       if (!known) fail("the statements must touch the tensors of op only, not " + buffer.name(), {});
     }
-  }
-
-  ir::Stmt first_values() const {
-    const Compute& c = *op_->compute();
-    const auto* reduce = ir::as<ir::Reduce>(c.body());
-    std::vector<Expr> at;
-    for (const IterVar& axis : c.axis) at.push_back(axis.var);
-    if (!reduce) return ir::seq({});
-    ir::Stmt s = ir::store(op_.output().buffer(), at, ir::identity_of(*reduce)[0]);
-    for (size_t d = c.axis.size(); d-- > 0;) s = ir::loop(c.axis[d].var, c.axis[d].extent, s);
-    return ir::refresh(s);
-  }
-
-  static std::vector<std::vector<char>> memory(const ir::Program& program) {
-    std::vector<std::vector<char>> all;
-    int64_t next = 1;
-    for (const ir::Param& param : program.params) {
-      int64_t elements = 1;
-      for (const Expr& extent : param.buffer.shape()) elements *= *ir::as_int(extent);
-      const Type type = param.buffer.element();
-      all.emplace_back(static_cast<size_t>(elements * type.bytes()));
-      for (int64_t i = 0; i < elements && !param.written; ++i) {
-        next = (next * 75 + 74) % 65537;
-        const int64_t small = type.is_bool() ? next % 2 : type.is_uint() ? next % 4 : next % 7 - 3;
-        write(type, small, all.back().data() + i * type.bytes());
-      }
-    }
-    return all;
-  }
-
-  static void write(Type type, int64_t small, char* to) {
-    const auto put = [&](auto value) { std::memcpy(to, &value, sizeof(value)); };
-    const float single = static_cast<float>(small);
-    if (type.is_float() && type.bits == 64) return put(static_cast<double>(small));
-    if (type.is_float() && type.bits == 32) return put(single);
-    if (type == Type::bf16()) {
-      uint32_t bits;
-      std::memcpy(&bits, &single, sizeof(bits));
-      return put(static_cast<uint16_t>(bits >> 16));
-    }
-    if (type == Type::f(16)) {
-      const uint16_t halves[] = {0xC200, 0xC000, 0xBC00, 0, 0x3C00, 0x4000, 0x4200};
-      return put(halves[small + 3]);
-    }
-    std::memcpy(to, &small, static_cast<size_t>(type.bytes()));
-  }
-
-  void interpret(const ir::Program& program, std::vector<std::vector<char>>& memory, const std::string& who) const {
-    std::vector<ir::InterpBuffer> buffers;
-    for (std::vector<char>& bytes : memory) buffers.push_back({bytes.data(), bytes.size()});
-    const Status status = ir::interpret(program, buffers);
-    if (status.ok()) return;
-    std::vector<std::string> notes = status.error().notes;
-    notes.insert(notes.begin(), status.error().what);
-    fail(who + " must run", std::move(notes));
   }
 
   const Operation& op_;
@@ -180,6 +125,13 @@ std::string key_of(const std::string& name, const Operation& op, const IntrinBod
     program.body = s ? s : ir::seq({});
     text += ir::to_string(program);
   }
+  for (const Tensor& t : args) {
+    if (const auto strides = does.strides.find(t.buffer().id()); strides != does.strides.end())
+      for (const Expr& stride : strides->second) text += " " + ir::to_string(stride);
+    if (const auto factor = does.offset_factor.find(t.buffer().id()); factor != does.offset_factor.end())
+      text += " at " + std::to_string(factor->second);
+    if (does.local.contains(t.buffer().id())) text += " local";
+  }
   uint64_t hash = 14695981039346656037ull;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -194,7 +146,11 @@ TensorIntrinPtr declare_tensor_intrin(Operation op, IntrinBodies does, std::stri
   if (name.empty()) name = op ? op->name : "intrin";
   const Declaration declaration(op, does, name, where);
   declaration.check();
-  declaration.run();
+  const bool provable = missing_functions(does).empty();
+  if (provable)
+    if (const Status proved = prove_intrin(op, does); !proved.ok())
+      refuse(ErrorKind::kSchedule, "decl_tensor_intrin " + name + ": " + proved.error().what, proved.error().notes,
+             where);
   auto made = std::make_shared<const TensorIntrin>(TensorIntrin{key_of(name, op, does), op, std::move(does)});
   Table& all = table();
   const std::lock_guard lock(all.mutex);
@@ -202,7 +158,24 @@ TensorIntrinPtr declare_tensor_intrin(Operation op, IntrinBodies does, std::stri
     refuse(ErrorKind::kSchedule, "decl_tensor_intrin: name must not be that of a shipped intrinsic, " + name, {},
            where);
   all.by_name[name] = made;
+  if (!provable) all.late.emplace(made->key, std::nullopt);
   return all.by_key[made->key] = made;
+}
+
+Result<IntrinBodies> proved_bodies(const TensorIntrin& intrin) {
+  Table& all = table();
+  {
+    const std::lock_guard lock(all.mutex);
+    const auto late = all.late.find(intrin.key);
+    if (late == all.late.end()) return intrin.does;
+    if (late->second) return *late->second;
+  }
+  IntrinBodies does = intrin.does;
+  if (!missing_functions(does).empty()) return does;
+  TW_TRY([[maybe_unused]] Unit proved, prove_intrin(intrin.op, does));
+  const std::lock_guard lock(all.mutex);
+  all.late[intrin.key] = does;
+  return does;
 }
 
 TensorIntrinPtr find_tensor_intrin(const std::string& key) {

@@ -20,7 +20,8 @@ struct ExternOutput {
 
 // The function is given the buffers of the inputs and of the outputs, and returns a statement that writes the outputs
 // and touches nothing else but what it allocates. The stage is computed whole, at root. Throws where the statement
-// breaks the rules of programs (types, scopes), writes an input or touches other buffers.
+// breaks the rules of programs (types, scopes), writes an input, touches other buffers or reads an output before it has
+// written it.
 using ExternBody = std::function<ir::Stmt(const std::vector<Buffer>& inputs, const std::vector<Buffer>& outputs)>;
 std::vector<Tensor> external(const std::vector<ExternOutput>& outputs, std::vector<Tensor> inputs,
                              const ExternBody& body, std::string name = "extern",

@@ -9,6 +9,8 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "tensorwright/te.h"
@@ -20,6 +22,11 @@ struct IntrinBodies {
   ir::Stmt body;    // computes the whole expression, all of its reductions
   ir::Stmt reset;   // gives the output the values from which a reduction starts; empty: stores of the identity
   ir::Stmt update;  // adds what is reduced in one tile to the output
+  // By buffer, in elements: how far apart the neighbours in memory must lie for a function that is given an address. A
+  // number, or a variable that stands for it in the statements, one for each dimension; of no entry compact.
+  std::unordered_map<uint64_t, std::vector<Expr>> strides = {};
+  std::unordered_map<uint64_t, int64_t> offset_factor = {};  // what the tile's offset must be a multiple of
+  std::unordered_set<uint64_t> local = {};                   // buffers that must lie in scratch of scope local
 };
 
 struct TensorIntrin {
@@ -31,8 +38,12 @@ using TensorIntrinPtr = std::shared_ptr<const TensorIntrin>;
 
 // The statements mean the inputs (op->inputs) and the output by their buffers. Throws tw::Error where the operation is
 // no compute over placeholders of known extents, reads anything but single axes, where the statements touch other
-// buffers, or where they do not compute the operation: they are run on small integers.
+// buffers, or where they do not compute the operation: they are run on small integers. Where they call functions that
+// nobody has loaded yet, proved_bodies does that later.
 TensorIntrinPtr declare_tensor_intrin(Operation op, IntrinBodies does, std::string name, SourceLine where = {});
+
+// What the intrinsic does, judged once its functions are there; unjudged before.
+Result<IntrinBodies> proved_bodies(const TensorIntrin&);
 
 // By key, or by the name of the last one that was declared so; null when there is none.
 TensorIntrinPtr find_tensor_intrin(const std::string& key);

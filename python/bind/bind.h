@@ -12,6 +12,7 @@ namespace tw::bind {
 void bind_errors(pybind11::module_&);
 void bind_te(pybind11::module_&);
 void bind_statements(pybind11::module_&);
+void bind_tiles(pybind11::module_&);
 void bind_ops(pybind11::module_&);
 void bind_ops_nn(pybind11::module_&);
 void bind_runtime(pybind11::module_&);

@@ -6,6 +6,7 @@ PYBIND11_MODULE(_core, m) {
   tw::bind::bind_errors(m);
   tw::bind::bind_te(m);
   tw::bind::bind_statements(m);
+  tw::bind::bind_tiles(m);
   tw::bind::bind_ops(m);
   tw::bind::bind_ops_nn(m);
   bind_schedule(m);

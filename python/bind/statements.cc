@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "python/bind/te_expr.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "te/dtype.h"
 #include "te/intrin_names.h"
@@ -43,6 +44,9 @@ std::vector<Expr> indices(py::handle list, const char* role) {
 // The subscripts of an element of a compact buffer: one for each dimension, or its number in memory.
 std::vector<Expr> place(const Buffer& buffer, std::vector<Expr> at) {
   if (at.size() == buffer.rank()) return at;
+  if (at.size() == 1 && !buffer.strides().empty())
+    refuse(ErrorKind::kExpr, buffer.name() + "[...]: expected " + std::to_string(buffer.rank()) +
+                                 " subscripts: its strides are declared, so that counted elements may lie apart");
   if (at.size() != 1)
     refuse(ErrorKind::kExpr, buffer.name() + "[...]: expected " + std::to_string(buffer.rank()) +
                                  " subscripts, or one that counts elements, not " + std::to_string(at.size()));
@@ -68,6 +72,71 @@ Stmt store(const Buffer& buffer, py::handle at, py::handle given) {
   return ir::store(buffer, place(buffer, indices(at, "a subscript")), value);
 }
 
+std::vector<Expr> given_indices(py::handle at) {
+  return py::isinstance<py::tuple>(at) || py::isinstance<py::list>(at)
+             ? indices(at, "a subscript")
+             : std::vector<Expr>{te::as_index(to_expr(at, "a subscript"))};
+}
+
+// `lanes` neighbours from there on, along the last dimension.
+std::vector<Expr> neighbours(const Buffer& buffer, py::handle begin, int lanes) {
+  std::vector<Expr> at = place(buffer, given_indices(begin));
+  if (lanes > 1 && at.empty())
+    refuse(ErrorKind::kExpr, buffer.name() + ": one element has no neighbours for " + std::to_string(lanes) + " lanes");
+  if (lanes > 1) at.back() = ir::ramp(at.back(), 1, lanes);
+  return at;
+}
+
+// "float32x4" or "float32"; none: one element.
+Expr vload(const Buffer& buffer, py::handle begin, const std::optional<std::string>& dtype) {
+  int lanes = 1;
+  if (dtype) {
+    const auto type = ir::parse_type(*dtype);
+    if (!type || type->element() != buffer.element())
+      refuse(ErrorKind::kDType, buffer.name() + ".vload: dtype must be " + te::dtype_name(buffer.element()) +
+                                    ", or that with lanes as " + te::dtype_name(buffer.element()) + "x4, not " +
+                                    *dtype);
+    lanes = type->lanes;
+  }
+  return ir::load(buffer, neighbours(buffer, begin, lanes));
+}
+
+Stmt vstore(const Buffer& buffer, py::handle begin, py::handle given) {
+  const Expr value = to_expr(given, "a value that is stored");
+  if (value.type().is_scalar()) {
+    const py::object at = py::isinstance<py::tuple>(begin) || py::isinstance<py::list>(begin)
+                              ? py::reinterpret_borrow<py::object>(begin)
+                              : py::object(py::make_tuple(begin));
+    return store(buffer, at, given);
+  }
+  if (value.type().element() != buffer.element())
+    refuse(ErrorKind::kDType,
+           buffer.name() + ".vstore: a value of " + te::dtype_name(buffer.element()) + " expected, not of " +
+               te::dtype_name(value.type()),
+           {".astype converts"});
+  return ir::store(buffer, neighbours(buffer, begin, value.type().lanes), value);
+}
+
+// The address of the first element. Whether it is read from or written to is decided where the statement is: of an
+// input the one, of an output the other.
+Expr data(const Buffer& buffer) {
+  return ir::address_of(buffer, std::vector<Expr>(buffer.rank(), Expr(0)), false, false);
+}
+
+// Addresses of which nothing has been said: the outputs' are written, and in an update read, the others' are read.
+Stmt with_access(const Stmt& s, const std::vector<Buffer>& outputs, bool updated) {
+  if (!s) return s;
+  return ir::rewrite(
+      s, [](const Stmt& inner) { return inner; },
+      [&](const Expr& e) {
+        const auto* a = ir::as<ir::Address>(e);
+        if (!a || a->read || a->written) return e;
+        const bool output = std::ranges::find(outputs, a->buffer) != outputs.end();
+        const bool own = a->buffer.scope() != ir::Scope::kArgument;
+        return ir::address_of(a->buffer, a->at, !output || updated || own, output || own);
+      });
+}
+
 Expr load(const Buffer& buffer, py::handle at) { return ir::load(buffer, place(buffer, indices(at, "a subscript"))); }
 
 // As tvm counts: "r", "w", "rw"; the offset in elements.
@@ -85,7 +154,7 @@ Expr call_extern(const std::string& dtype, const std::string& symbol, const py::
   std::vector<Expr> args;
   bool pure = true;
   for (const py::handle one : given) {
-    Expr arg = to_expr(one, "an argument of call_extern");
+    Expr arg = py::isinstance<Buffer>(one) ? data(one.cast<Buffer>()) : to_expr(one, "an argument of call_extern");
     if (arg.type().is_index()) arg = te::convert(Type::i(32), arg);
     if (arg.type().is_packed())
       refuse(ErrorKind::kDType, "call_extern: C has no values of " + te::dtype_name(arg.type()),
@@ -121,11 +190,35 @@ Expr condition(py::handle given) {
   return cond;
 }
 
-Buffer declared(py::handle shape, const std::string& dtype, const std::string& name, const std::string& scope) {
+Buffer declared(py::handle shape, const std::string& dtype, const std::string& name, const std::string& scope,
+                py::handle strides) {
   const ir::Scope where = scope == "local"    ? ir::Scope::kLocal
                           : scope == "global" ? ir::Scope::kGlobal
                                               : ir::Scope::kArgument;
-  return Buffer(name, te::dtype_named(dtype), shape_of(shape), where);
+  std::vector<Expr> apart;
+  if (!strides.is_none()) apart = indices(strides, "a stride");
+  return Buffer(name, te::dtype_named(dtype), shape_of(shape), where, apart);
+}
+
+std::vector<Expr> strides_of(const Buffer& buffer) {
+  std::vector<Expr> strides = buffer.strides();
+  Expr stride = 1;
+  for (size_t d = strides.empty() ? buffer.rank() : 0; d-- > 0; stride = ir::simplify(stride * buffer.shape()[d]))
+    strides.insert(strides.begin(), stride);
+  return strides;
+}
+
+bool is_compact(const Buffer& buffer) {
+  Expr stride = 1;
+  for (size_t d = buffer.strides().size(); d-- > 0; stride = stride * buffer.shape()[d])
+    if (!ir::is_int(ir::simplify(buffer.strides()[d] - stride), 0)) return false;
+  return true;
+}
+
+py::tuple numbers(const std::vector<Expr>& all) {
+  py::tuple out(all.size());
+  for (size_t d = 0; d < all.size(); ++d) out[d] = extent_object(all[d]);
+  return out;
 }
 
 // What the user's function returned, over the buffers that stand for those that it was given.
@@ -156,6 +249,25 @@ std::vector<Buffer> stand_ins(const std::vector<Buffer>& real, py::handle given,
   return own;
 }
 
+// What the variables among the strides of declared buffers are: those of the tensors.
+ir::Substitution stride_values(const std::string& name, const std::vector<Buffer>& own, const std::vector<Buffer>& real,
+                               ir::Substitution values) {
+  for (size_t i = 0; i < own.size(); ++i) {
+    const std::vector<Expr> actual = strides_of(real[i]);
+    for (size_t d = 0; d < own[i].strides().size(); ++d) {
+      const Expr& wanted = own[i].strides()[d];
+      const auto* var = ir::as<ir::VarRef>(wanted);
+      const Expr known = var ? values.emplace(var->var.id(), actual[d]).first->second : wanted;
+      if (!ir::is_int(ir::simplify(known - actual[d]), 0))
+        refuse(ErrorKind::kArgument, "extern " + name + ": the strides of " + own[i].name() + " must be those of " +
+                                         real[i].name() + ": " + ir::to_string(known) +
+                                         " elements are declared for dimension " + std::to_string(d) + ", which has " +
+                                         ir::to_string(actual[d]));
+    }
+  }
+  return values;
+}
+
 py::object external(const std::vector<std::pair<std::string, py::object>>& outputs,
                     const std::vector<te::Tensor>& inputs, const py::function& body, const std::string& name,
                     py::handle in_buffers, py::handle out_buffers) {
@@ -165,26 +277,47 @@ py::object external(const std::vector<std::pair<std::string, py::object>>& outpu
     ir::BufferMap back;
     const Defining statements;
     const std::vector<Buffer> first = stand_ins(in, in_buffers, back), second = stand_ins(out, out_buffers, back);
-    return statement(body(first, second), back);
+    Stmt made = with_access(statement(body(first, second), back), out, false);
+    const ir::Substitution strides = stride_values(name, first, in, stride_values(name, second, out, {}));
+    return made && !strides.empty() ? ir::substitute(made, strides) : made;
   };
   const std::vector<te::Tensor> tensors = te::external(made, inputs, call, name, user_line());
   if (tensors.size() == 1) return py::cast(tensors[0]);
   return py::cast(tensors);
 }
 
-te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, const std::string& name) {
-  std::vector<Buffer> in;
-  for (const te::Tensor& t : op->inputs) in.push_back(t.buffer());
-  const Defining statements;
-  const py::object made = body(in, std::vector<Buffer>{op.output().buffer()});
+// What decl_buffer said of the buffer of each input, then of the output; None: nothing.
+using Declared = std::vector<std::tuple<std::optional<Buffer>, int64_t, bool>>;
+
+te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, const std::string& name,
+                            const Declared& declared) {
+  std::vector<Buffer> real, own;
+  for (const te::Tensor& t : op->inputs) real.push_back(t.buffer());
+  real.push_back(op.output().buffer());
+  ir::BufferMap back;
   te::IntrinBodies does;
+  for (size_t i = 0; i < real.size(); ++i) {
+    const auto& [buffer, offset_factor, local] = declared.at(i);
+    own.push_back(buffer.value_or(real[i]));
+    if (!buffer) continue;
+    back[buffer->id()] = real[i];
+    if (!is_compact(*buffer)) does.strides[real[i].id()] = buffer->strides();
+    if (offset_factor > 1) does.offset_factor[real[i].id()] = offset_factor;
+    if (local) does.local.insert(real[i].id());
+  }
+  const std::vector<Buffer> in(own.begin(), own.end() - 1), out(own.end() - 1, own.end());
+  const Defining statements;
+  const py::object made = body(in, out);
+  const auto part = [&](py::handle given, bool updated) {
+    return with_access(statement(given, back), {real.back()}, updated);
+  };
   if (py::isinstance<py::tuple>(made) || py::isinstance<py::list>(made)) {
     const py::sequence parts = made;
     if (parts.size() != 3)
       refuse(ErrorKind::kSchedule, "decl_tensor_intrin: the function must return a statement or (body, reset, update)");
-    does = {statement(parts[0], {}), statement(parts[1], {}), statement(parts[2], {})};
+    does.body = part(parts[0], false), does.reset = part(parts[1], false), does.update = part(parts[2], true);
   } else {
-    does.body = statement(made, {});
+    does.body = part(made, false);
   }
   const SourceLine where = user_line();
   const py::gil_scoped_release running;  // the statements, and with them functions that may be Python's
@@ -195,15 +328,19 @@ void bind_buffers(py::module_& m) {
   py::class_<Stmt>(m, "Stmt", "A statement, as a builder makes it.").def("__repr__", [](const Stmt& s) {
     return ir::to_string(s);
   });
-  py::class_<Buffer>(m, "Buffer", "The memory of a tensor, as statements see it: compact, by rows.")
+  py::class_<Buffer>(
+      m, "Buffer", py::dynamic_attr(),
+      "The memory of a tensor, as statements see it; compact, by rows, unless strides were declared. ``data`` is "
+      "the address of its first element, so that ``elem_offset`` is 0; ``vload(begin, \"float32x4\")`` reads "
+      "neighbours along the last dimension, ``vstore(begin, value)`` stores them.")
       .def_property_readonly("name", [](const Buffer& b) { return b.name(); })
       .def_property_readonly("dtype", [](const Buffer& b) { return te::dtype_name(b.element()); })
-      .def_property_readonly("shape",
-                             [](const Buffer& b) {
-                               py::tuple shape(b.rank());
-                               for (size_t d = 0; d < b.rank(); ++d) shape[d] = extent_object(b.shape()[d]);
-                               return shape;
-                             })
+      .def_property_readonly("shape", [](const Buffer& b) { return numbers(b.shape()); })
+      .def_property_readonly("strides", [](const Buffer& b) { return numbers(strides_of(b)); })
+      .def_property_readonly("elem_offset", [](const Buffer&) { return 0; })
+      .def_property_readonly("data", &data)
+      .def("vload", &vload, py::arg("begin"), py::arg("dtype") = py::none())
+      .def("vstore", &vstore, py::arg("begin"), py::arg("value"))
       .def("access_ptr", &access_ptr, py::arg("mask"), py::arg("offset") = 0)
       .def("__repr__", [](const Buffer& b) {
         std::string shape;
@@ -234,9 +371,10 @@ void bind_statements(py::module_& m) {
       .def_property_readonly("key", [](const te::TensorIntrin& t) { return t.key; })
       .def_property_readonly("op", [](const te::TensorIntrin& t) { return t.op; })
       .def("__repr__", [](const te::TensorIntrin& t) { return "TensorIntrin(" + te::readable_intrin(t.key) + ")"; });
-  m.def("_declare_intrin", [](const te::Operation& op, const py::function& body, const std::string& name) {
-    return std::const_pointer_cast<te::TensorIntrin>(declare(op, body, name));
-  });
+  m.def("_declare_intrin",
+        [](const te::Operation& op, const py::function& body, const std::string& name, const Declared& declared) {
+          return std::const_pointer_cast<te::TensorIntrin>(declare(op, body, name, declared));
+        });
   m.def("_register_extern", [](const std::string& symbol, uintptr_t function) {
     tw::register_extern(symbol, reinterpret_cast<void*>(function));
   });

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "python/bind/te_expr.h"
+#include "python/bind/tiles.h"
 #include "src/ir/simplify.h"
 #include "te/dtype.h"
 #include "te/promote.h"
@@ -33,11 +34,9 @@ struct Slice {
 }
 
 void append_subscript(const Tensor& tensor, py::handle subscript, std::vector<Expr>& at) {
-  if (py::isinstance<py::slice>(subscript) || py::isinstance<py::ellipsis>(subscript)) {
-    refuse(ErrorKind::kExpr, tensor.name() + "[...]: a subscript must be one index, not a slice",
-           {"a tensor expression names one element at a time",
-            "declare the part as a stage: te.compute((n,), lambda i: " + tensor.name() + "[i + start])"});
-  }
+  if (py::isinstance<py::slice>(subscript) || py::isinstance<py::ellipsis>(subscript))
+    refuse(ErrorKind::kExpr, tensor.name() + "(...): a subscript must be one index, not a slice",
+           {tensor.name() + "[...] takes slices, for intrinsics"});
   at.push_back(to_expr(subscript, "a subscript"));
 }
 
@@ -47,11 +46,10 @@ py::object read(const Tensor& tensor, std::vector<Expr> at) {
 }
 
 py::object subscript(const Tensor& tensor, std::vector<Expr> at, py::handle key) {
-  if (py::isinstance<py::tuple>(key)) {
-    for (const py::handle item : py::reinterpret_borrow<py::tuple>(key)) append_subscript(tensor, item, at);
-  } else {
-    append_subscript(tensor, key, at);
-  }
+  const py::tuple items = py::isinstance<py::tuple>(key) ? py::reinterpret_borrow<py::tuple>(key) : py::make_tuple(key);
+  for (const py::handle item : items)
+    if (py::isinstance<py::slice>(item)) return py::cast(region_of(tensor, std::move(at), items));
+  for (const py::handle item : items) append_subscript(tensor, item, at);
   return read(tensor, std::move(at));
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "python/bind/te_whole.h"
+#include "python/bind/tiles.h"
 #include "src/ir/equal.h"
 #include "te/dtype.h"
 #include "te/operation.h"
@@ -71,6 +72,11 @@ Expr from_object(py::handle value, const char* role) {
   if (PyIndex_Check(value.ptr())) return from_int(py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr())));
   std::vector<std::string> notes;
   if (value.is_none()) notes.push_back("a function without `return` gives None");
+  if (py::isinstance<Region>(value))
+    refuse(ErrorKind::kExpr, value.cast<Region>().tensor.name() + "[...]: a subscript must be one index, not a slice",
+           {"a tensor expression names one element at a time; a slice is a tile for an intrinsic that is called",
+            "declare the part as a stage: te.compute((n,), lambda i: " + value.cast<Region>().tensor.name() +
+                "[i + start])"});
   if (py::hasattr(value, "__tw_loop__"))
     refuse(ErrorKind::kDType,
            std::string(role) + " must be an expression or a number, not the loop " + std::string(py::repr(value)),

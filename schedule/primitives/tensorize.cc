@@ -19,10 +19,16 @@ Result<LoopNest> apply(const LoopNest& nest, const Tensorize& step) {
     return with_hint(refuse(step.kName, "intrin must be one that is declared here, not " + step.intrin), step.intrin,
                      te::tensor_intrin_keys())
            << "te.decl_tensor_intrin declares one; after the @ of a name stands the hash of what was declared";
-  if (nest.stage(stage).tensorized.axis != kNone)
-    return refuse(step.kName, "stage must not be tensorized twice, which " + step.stage + " is at " +
-                                  nest.stage(stage).axes[nest.stage(stage).tensorized.axis].name)
-           << describe(nest.stage(stage));
+  const AxisId before =
+      nest.stage(stage).tensorized.axis;  // a loop that is no more is forgotten, the same one replaced
+  if (before != kNone && before != axis && nest.stage(stage).position(before) != kNone)
+    return refuse(step.kName, "stage must be tensorized at one loop, and " + step.stage + " is at " +
+                                  nest.stage(stage).axes[before].name)
+           << describe(nest.stage(stage))
+           << "the loops from " + nest.stage(stage).axes[before].name +
+                  " on are one statement already; tvm refuses two "
+                  "such loops when it lowers"
+           << "tensorize " + nest.stage(stage).axes[before].name + " again to give it another intrinsic";
   if (nest.stage(stage).axes[axis].annotation != Annotation::kNone)
     return refuse(step.kName, "axis must be a plain loop, not " + to_string(nest.stage(stage).axes[axis].annotation))
            << describe(nest.stage(stage), axis) << "the loops from the axis on are replaced by one statement";

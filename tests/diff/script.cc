@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "schedule/to_python.h"
+#include "tests/diff/intrins.h"
 #include "tests/diff/te_python.h"
 
 namespace tw::diff {
@@ -184,7 +185,8 @@ std::string python_script(const Sample& sample, const Finding& finding) {
        << te_python(sample.outputs, variables(sample)) << "\noutputs = " << names(sample.outputs)
        << "\nargs = " << names(sample.args, sample.scalars) << "\n"
        << arguments(sample) << "\n";
-  text << schedule_text(sample) << kPythonRun << "\n" << kMark << recipe_json(sample).dump() << "\n";
+  text << python_intrins(sample.steps) << schedule_text(sample) << kPythonRun << "\n"
+       << kMark << recipe_json(sample).dump() << "\n";
   return text.str();
 }
 
@@ -216,6 +218,7 @@ Result<Sample> read_script(const std::string& path) {
   if (text.find(te_python(sample.outputs, variables(sample))) == std::string::npos)
     return refuse(
         "was made by another version of the fuzzer: the recipe now gives another expression. Run it with Python");
+  own_intrins();  // its Steps may name one
   TW_TRY(sample.steps, schedule::steps_from_json(saved["steps"].dump()));
   return sample;
 }

@@ -1,20 +1,65 @@
 // Proposals of tensor intrinsics.
 #include "tensorwright/tensor_intrin.h"
+#include "tests/diff/intrins.h"
 #include "tests/diff/sample_steps.h"
 
 namespace tw::diff {
 
+namespace {
+
+std::string leaf(Stepper& s, const std::string& name, size_t from_end) {
+  const StageNest& stage = s.stage(name);
+  return stage.axes[stage.leaves[stage.leaves.size() - from_end]].name;
+}
+
+// A tile of the sum, which may leave a tail: the body where nothing is summed outside of it, else the update.
+bool own(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  AxisId axis = kNone;
+  for (const AxisId at : stage.leaves)
+    if (stage.axes[at].reduction && stage.axes[at].annotation == Annotation::kNone) axis = at;
+  if (axis == kNone || stage.buffers.size() != 1) return false;
+  const std::string dtype = ir::to_string(stage.op->dtype());
+  if (dtype != "float32" && dtype != "int32") return false;
+  const std::string loop = stage.axes[axis].name;
+  const int64_t n = s.random().one_of<int64_t>({2, 4, 8});
+  const Extent& extent = stage.axes[axis].extent;
+  const bool tail = !extent.known() || extent.value() % n != 0;
+  std::string tile = loop;
+  if (!(extent == n)) {
+    if (!s.may(Split{name, loop, Factor(n), {}, s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kPeel})}))
+      return false;
+    tile = loop + ".i";
+  }
+  std::vector<std::string> order;
+  for (const AxisId at : s.stage(name).leaves)
+    if (s.stage(name).axes[at].name != tile && s.stage(name).axes[at].annotation == Annotation::kNone)
+      order.push_back(s.stage(name).axes[at].name);
+  order.push_back(tile);
+  if (leaf(s, name, 1) != tile && !s.may(Reorder{name, order})) return false;
+  const size_t all = own_intrins().size(), first = static_cast<size_t>(s.random().below(static_cast<int64_t>(all)));
+  for (size_t i = 0; i < all; ++i) {
+    const std::string& intrin = own_intrins()[(first + i) % all];
+    if (intrin.find("_" + dtype + "_" + std::to_string(n) + "_") == intrin.npos) continue;
+    if (!s.may(Tensorize{name, tile, intrin})) continue;
+    s.count(intrin.ends_with("update") ? "intrinsic that adds" : "intrinsic with a body");
+    if (tail) s.count("tail of an intrinsic");
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 // Whether the loops are those of an intrinsic is for the matcher to find out. The reduction may have to go outside
 // first.
 void tensorize(Stepper& s, const std::string& name) {
-  if (!s.stage(name).is_reduction() || s.stage(name).leaves.size() < 2) return;
-  const auto leaf = [&](size_t from_end) {
-    const StageNest& stage = s.stage(name);
-    return stage.axes[stage.leaves[stage.leaves.size() - from_end]].name;
-  };
+  if (!s.stage(name).is_reduction() || s.stage(name).leaves.empty()) return;
+  if (s.random().chance(50) && own(s, name)) return;
+  if (s.stage(name).leaves.size() < 2) return;
   for (const char* key : {"avx512_vnni_dot_16x4", "avx512_bf16_dot_16x2"})
-    if (s.may(Tensorize{name, leaf(2), key})) return;
-  if (s.may(Reorder{name, {leaf(1), leaf(2)}})) s.may(Tensorize{name, leaf(1), "fma_16"});
+    if (s.may(Tensorize{name, leaf(s, name, 2), key})) return;
+  if (s.may(Reorder{name, {leaf(s, name, 1), leaf(s, name, 2)}})) s.may(Tensorize{name, leaf(s, name, 1), "fma_16"});
 }
 
 }  // namespace tw::diff

@@ -241,14 +241,10 @@ def test_tags():
 def test_missing_attributes_say_what_is_there(product):
     s = te.create_schedule(product)
     ib = te.ir_builder.create()
-    buffer = te.decl_buffer((4,), name="b")
     hints = {
         lambda: s[product].bind(product.op.axis[0], None): "no GPU target yet; on a CPU, parallel",
-        lambda: s[product].group: "s.create_group gives a Group",
         lambda: s[product].vectorise: "did you mean 'vectorize'?",
         lambda: s[product].leaf_iter_vars[0].thread_tag: "no GPU target",
-        lambda: buffer.vload((0,)): "ib.buffer_ptr(buffer)[i, j] reads",
-        lambda: buffer.data: "access_ptr",
         lambda: te.hybrid: "te.ir_builder",
         lambda: te.reduce_axes: "did you mean 'reduce_axis'?",
         lambda: product.asnumpy(): "no values before it is built",
@@ -305,8 +301,8 @@ def test_intrinsics_are_named_by_their_names_in_text():
     again = {"te": te, "C": C}
     exec(s.to_python(), again)
     assert again["s"].steps == s.steps
-    with pytest.raises(tw.ArgumentError, match="default_buffer_params must be offset_factor and data_alignment, not scope"):
-        te.decl_tensor_intrin(C.op, None, default_buffer_params={"scope": "local"})
+    with pytest.raises(tw.ArgumentError, match="default_buffer_params must be offset_factor, data_alignment and scope, not dtype"):
+        te.decl_tensor_intrin(C.op, None, default_buffer_params={"dtype": "int8"})
 
 
 def test_functions_that_nobody_knows_name_the_way():

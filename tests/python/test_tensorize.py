@@ -201,8 +201,8 @@ def test_what_does_not_fit():
 
     refused("loops must be those", lambda c: c.tensorize(j, "fma_16"))
     refused("must be a plain loop", lambda c: (c.vectorize(j), c.tensorize(j, "fma_16")))
-    refused("twice", lambda c: (c.tensorize(j, "fma_16"), c.tensorize(k, "fma_16")))
-    refused("no tail", lambda c: (c.reorder(i, k, j), c.tensorize(c.split(j, 20)[1], "fma_16")))
+    refused("tensorized at one loop, and C is at j", lambda c: (c.tensorize(j, "fma_16"), c.tensorize(k, "fma_16")))
+    refused("loops must be those", lambda c: (c.reorder(i, k, j), c.tensorize(c.split(j, 20)[1], "fma_16")))
     refused("split or fused afterwards", lambda c: (c.tensorize(j, "fma_16"), c.split(j, 16)))
     refused("must be plain", lambda c: (c.reorder(i, j), c.tensorize(j, "fma_16"), c.unroll(k)))
     refused("vectorized loop", lambda c: (c.reorder(k, i, j), c.vectorize(i), c.tensorize(c.split(j, 16)[1], "fma_16")))
@@ -213,6 +213,16 @@ def test_what_does_not_fit():
 # A function in C goes from the address that it is given as through a compact tile.
 
 GEMV = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.POINTER(ctypes.c_float)] * 3)
+
+
+def test_a_second_intrinsic_at_one_loop_replaces_the_first():
+    A, B, C = matmul()
+    s = te.create_schedule(C)
+    jo, ji = s[C].split(C.op.axis[1], 16)
+    s[C].reorder(C.op.axis[0], jo, C.op.reduce_axis[0], ji)
+    s[C].tensorize(ji, "avx512_vnni_dot_16x4")
+    s[C].tensorize(ji, "fma_16")
+    s.check()
 
 
 @GEMV
@@ -292,5 +302,3 @@ def test_binds_of_tvm():
         te.decl_tensor_intrin(c.op, add, binds={"b": whole})
     with pytest.raises(tw.ArgumentError, match="scalar_params must be left out"):
         te.decl_tensor_intrin(c.op, add, scalar_params=[te.var("n")])
-    with pytest.raises(tw.ArgumentError, match="strides must be left out, or those of compact rows"):
-        te.decl_buffer((4, 8), strides=[te.var("s"), 1])

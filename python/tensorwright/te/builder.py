@@ -59,7 +59,7 @@ class IRBuilder:
         if scope not in ("", "global", "local"):
             raise ExprError(f'allocate: scope must be "global" or "local", not {scope!r}')
         shape = shape if isinstance(shape, (list, tuple)) else (shape,)
-        buffer = _core._buffer(shape, dtype, name, scope or "global")
+        buffer = _core._buffer(shape, dtype, name, scope or "global", None)
         self._blocks[-1].append(buffer)
         return BufferVar(self, buffer)
 

@@ -1,7 +1,6 @@
 """Statements of one's own: extern stages, the builder, C functions by symbol, tensor intrinsics."""
 
 import ctypes as _ctypes
-import math as _math
 
 from .. import _core
 from .._core import Buffer, Stmt, Tensor, TensorIntrin, Var
@@ -13,41 +12,53 @@ __all__ = ["Buffer", "Stmt", "TensorIntrin", "call_extern", "decl_buffer", "decl
            "register_extern"]
 
 
-def decl_buffer(shape, dtype="float32", name="buffer", strides=None, offset_factor=0, data_alignment=-1, *, data=None,
-                elem_offset=None, scope="", buffer_type=""):
-    """A buffer to write statements over: stands for a tensor in ``te.extern(..., in_buffers=, out_buffers=)``.
+def decl_buffer(shape, dtype="float32", name="buffer", data=None, strides=None, elem_offset=None, scope="", data_alignment=-1,
+                offset_factor=0, buffer_type=""):
+    """A buffer to write statements over: stands for a tensor in ``te.extern(..., in_buffers=, out_buffers=)`` and in
+    ``te.decl_tensor_intrin(..., binds=)``.
 
-    Parameters: shape, extents; dtype; name, of the text form. It is compact, by rows: strides are None, or say so.
-    offset_factor, data_alignment and a variable as elem_offset are promises that nothing here needs; scope, "", "global" or
-    "local", is the tensor's own.
-    Raises: ArgumentError for other strides and scopes, and for data, an elem_offset or a buffer_type that mean something.
+    Parameters: shape, extents; dtype; name, of the text form; strides, in elements, None for compact rows, else for each dimension
+    a number or a ``te.var``, which stands in the statement for the stride that the tile has: ``strides=[te.var("s"), 1]`` takes
+    rows at any distance. offset_factor, of intrinsics: a tile whose address is taken must begin at a multiple of so many elements,
+    which is proved or refused. scope, "local": such a tile must lie in scratch of that scope; else it may lie anywhere.
+    A variable as elem_offset, and data_alignment, are taken for the sake of tvm programs: ``.data`` of a buffer is the address of
+    the tile itself, from which nothing is counted, and how arrays are aligned is up to who passes them.
+    Raises: ArgumentError for strides that are neither or of another number, for a scope or a factor that is none, and for data, an
+    elem_offset or a buffer_type that mean something.
 
-    >>> te.decl_buffer((4, 8), name="Ab").shape
-    (4, 8)
+    >>> te.decl_buffer((4, 8), name="Ab").strides
+    (8, 1)
+    >>> te.decl_buffer((4, 8), name="Ab", strides=[te.var("s"), 1]).strides
+    (s, 1)
     """
     shape = shape if isinstance(shape, (list, tuple)) else (shape,)
     if scope not in ("", "global", "local"):
         raise ArgumentError(f"decl_buffer {name}: scope must be \"\", \"global\" or \"local\", not {scope!r}",
-                            "the tensor that it stands for has a scope of its own: s[C].set_scope; other memories are those of GPUs")
+                            "other memories are those of GPUs")
     if data is not None or buffer_type or not (elem_offset is None or isinstance(elem_offset, Var)):
         raise ArgumentError(f"decl_buffer {name}: data, elem_offset and buffer_type must be left out",
                             "the buffer is the memory of a tensor, from its first element on; the schedule says where that is")
+    if isinstance(offset_factor, bool) or not isinstance(offset_factor, int) or offset_factor < 0:
+        raise ArgumentError(f"decl_buffer {name}: offset_factor must be a number of elements, not {offset_factor!r}")
     if strides is not None:
-        compact = [_math.prod(shape[d + 1 :]) if all(isinstance(n, int) for n in shape[d + 1 :]) else None for d in range(len(shape))]
-        if None in compact or not all(isinstance(n, int) for n in strides) or list(strides) != compact:
-            raise ArgumentError(f"decl_buffer {name}: strides must be left out, or those of compact rows, not {list(strides)}",
-                                "the schedule decides how far apart rows are; subscripts reach elements wherever they are, and an "
-                                "address is passed on only where the tile is compact")
-    return _core._buffer(shape, dtype, name, "argument")
+        strides = list(strides)
+        if len(strides) != len(shape):
+            raise ArgumentError(f"decl_buffer {name}: expected one stride for each of the {len(shape)} dimensions, not {len(strides)}")
+        for stride in strides:
+            if not isinstance(stride, _core.Var) and (isinstance(stride, bool) or not isinstance(stride, int) or stride < 1):
+                raise ArgumentError(f"decl_buffer {name}: a stride must be a positive number or a te.var, not {stride!r}")
+    buffer = _core._buffer(shape, dtype, name, "argument", strides)
+    buffer._promises = (offset_factor, scope == "local")
+    return buffer
 
 
 def call_extern(dtype, func_name, *args):
     """A call of a C function: a value inside ``te.compute``, or, with addresses among its arguments, a statement.
 
-    Parameters: dtype, what it returns; func_name, its symbol; args, scalars (an index is passed as an int32) and
-    ``buffer.access_ptr(...)``. The function is found when the kernel is built: ``te.register_extern`` gives one, else the process
-    and the libraries that it has loaded with ctypes.RTLD_GLOBAL are searched. In a compute it must be pure: how often and in
-    which order it is called depends on the schedule.
+    Parameters: dtype, what it returns; func_name, its symbol; args, scalars (an index is passed as an int32),
+    ``buffer.access_ptr(...)``, and buffers, which mean their ``data``. The function is found when the kernel is built:
+    ``te.register_extern`` gives one, else the process and the libraries that it has loaded with ctypes.RTLD_GLOBAL are searched.
+    In a compute it must be pure: how often and in which order it is called depends on the schedule.
     Raises: DTypeError for dtypes that C has not, ArgumentError for a name that is no symbol.
 
     >>> x = te.placeholder((4,), name="x")
@@ -98,9 +109,11 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
 
     Parameters: shape, of the output, or a list of shapes; inputs, tensors; fcompute, ``(ins, outs) -> statement`` over the
     buffers of the inputs and the outputs; dtype, of the output or one for each, by default that of the inputs; in_buffers and
-    out_buffers, ``te.decl_buffer`` to be given to the function instead; tag and attrs as for ``te.compute``.
+    out_buffers, ``te.decl_buffer`` to be given to the function instead, whose variables of strides stand for the tensors'; tag and
+    attrs as for ``te.compute``.
     Returns: the tensor, or a list of them. The stage is computed whole, at root; what it reads is kept whole in memory.
-    Raises: ExprError if the statement writes an input, touches other buffers or breaks a rule of types; DTypeError; ArgumentError.
+    Raises: ExprError if the statement writes an input, touches other buffers, reads an output before it has written it, or breaks
+    a rule of types; DTypeError; ArgumentError. What a C function does with the addresses that it is given is not checked.
 
     >>> A = te.placeholder((8,), name="A")
     >>> def double(ins, outs):
@@ -123,16 +136,18 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
 def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_params=None, default_buffer_params=None):
     """Declare a tensor intrinsic: a statement that computes a small expression, for ``s[C].tensorize(axis, intrin)``.
 
-    Parameters: op, the operation of a compute over placeholders that reads single axes; fcompute, ``(ins, outs) -> body`` or
-    ``-> (body, reset, update)``: the whole expression; the values from which a reduction starts (None: the identity); a tile's
-    worth added to the output. A loop of a reduction outside of the tile needs the update. Whoever passes an address on to a C
-    function finds a compact tile there, or the tensorize is refused; elements by subscripts may lie anywhere. binds, tensors and
-    their ``te.decl_buffer``: what tvm needs for strides; here they only have to be of the tensors' shapes, and ins and outs are
-    the tensors' own. scalar_params, None: a number that the function needs stands in the expression or is a constant.
-    default_buffer_params, promises about alignment and offsets, as decl_buffer takes them, that nothing here needs.
+    Parameters: op, the operation of a compute over placeholders; fcompute, ``(ins, outs) -> body`` or ``-> (body, reset, update)``:
+    the whole expression; the values from which a reduction starts (None: the identity); a tile's worth added to the output. A
+    loop of a reduction outside of the tile needs the update. An output holds anything before the body or the reset writes it: a
+    body that adds to it is refused, or, beside an update that does the same, left out. Whoever passes an address on to a C function
+    finds a tile there that lies as its buffer says, or the tensorize is refused; elements by subscripts may lie anywhere.
+    binds, {tensor: te.decl_buffer(...)}, what ins and outs are instead of the tensors' own compact buffers;
+    default_buffer_params, keywords of ``te.decl_buffer`` for the others. scalar_params, None: a number that the function needs
+    stands in the expression or is a constant.
     Returns: the intrinsic. It is known by its content: replaying a log needs the same declaration.
-    Raises: ScheduleError if op is of another kind, or if the statements, run on small integers, do not compute it; ArgumentError
-    for binds of other shapes, and for scalar_params.
+    Raises: ScheduleError if op is of another kind, or if the statements, run on small integers from outputs that hold others, do not
+    compute it (where they call a function that is loaded later, tensorize and build raise it); ArgumentError for binds of other
+    tensors or shapes, and for scalar_params.
 
     >>> a, b = te.placeholder((8,), name="a"), te.placeholder((8,), name="b")
     >>> c = te.compute((8,), lambda i: a[i] + b[i], name="c")
@@ -145,17 +160,26 @@ def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_pa
     >>> te.decl_tensor_intrin(c.op, add, name="add_8").op.name
     'c'
     """
-    if unknown := set(default_buffer_params or ()) - {"offset_factor", "data_alignment"}:
-        raise ArgumentError(f"decl_tensor_intrin {name}: default_buffer_params must be offset_factor and data_alignment, "
-                            f"not {', '.join(sorted(unknown))}", "decl_buffer says what the others mean here")
+    if unknown := set(default_buffer_params or ()) - {"offset_factor", "data_alignment", "scope"}:
+        raise ArgumentError(f"decl_tensor_intrin {name}: default_buffer_params must be offset_factor, data_alignment and scope, "
+                            f"not {', '.join(sorted(unknown))}", "binds={tensor: te.decl_buffer(...)} says what is one tensor's own")
     if scalar_params:
         raise ArgumentError(f"decl_tensor_intrin {name}: scalar_params must be left out", "a tile has no arguments but its tensors: "
                             "write the number into the statement, or as a tensor of one element into the expression")
-    for tensor, buffer in dict(binds or {}).items():
+    binds, tensors = dict(binds or {}), [*op.input_tensors, *(op.output(i) for i in range(op.num_outputs))]
+    for tensor, buffer in binds.items():
         if not isinstance(tensor, Tensor) or not isinstance(buffer, Buffer):
             raise ArgumentError(f"decl_tensor_intrin {name}: binds must be {{tensor: te.decl_buffer(...)}}, "
                                 f"not {{{tensor!r}: {buffer!r}}}")
+        if tensor not in tensors:
+            raise ArgumentError(f"decl_tensor_intrin {name}: binds must name tensors of op, not {tensor.name}")
         if (tuple(tensor.shape), tensor.dtype) != (tuple(buffer.shape), buffer.dtype):
             raise ArgumentError(f"decl_tensor_intrin {name}: the buffer of {tensor.name} must be {tensor.dtype}{list(tensor.shape)}, "
                                 f"not {buffer!r}")
-    return _core._declare_intrin(op, fcompute, name)
+    declared = []
+    for tensor in tensors:
+        buffer = binds.get(tensor)
+        if buffer is None and default_buffer_params:
+            buffer = decl_buffer(tensor.shape, tensor.dtype, tensor.name, **default_buffer_params)
+        declared.append((buffer, *(getattr(buffer, "_promises", (0, False)))))
+    return _core._declare_intrin(op, fcompute, name, declared)

@@ -5,6 +5,7 @@ import inspect
 from .. import _core
 from ..errors import ArgumentError, DTypeError, ExprError, TargetError
 from ._numpy import dtype_name
+from .regions import tiles
 from .tags import annotated
 
 __all__ = ["compute", "placeholder", "reduce_axis", "size_var", "thread_axis", "var"]
@@ -47,8 +48,10 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=N
     """A tensor by its definition.
 
     Parameters: shape, up to 6 extents; fcompute, a function of one index per dimension (or of ``*i``) that returns the value of
-    an element, or a tuple of values for several outputs of one shape; name; tag and attrs, a word and a dict that the operation
-    has as labels: ``C.op.tag``, ``C.op.attrs``; varargs_names, names of the axes that ``*i`` takes.
+    an element, or a tuple of values for several outputs of one shape, or of the first indices only that calls an intrinsic with
+    regions, ``lambda i: add(A[i, 0:16], B[i, 0:16])``, which computes tiles over the other dimensions: a schedule begins with it
+    in the place of their loops; name; tag and attrs, a word and a dict that the operation has as labels: ``C.op.tag``,
+    ``C.op.attrs``; varargs_names, names of the axes that ``*i`` takes.
     Returns: the tensor, or a tuple of them, named C.v0, C.v1, .... Its axes are ``C.op.axis``, named after fcompute's parameters.
     Raises: ExprError if fcompute takes another number of indices, if the definition uses a variable that is no axis of it,
     reads outside a tensor, or holds a reduction inside a larger expression.
@@ -64,7 +67,11 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=N
     """
     _named("compute", name)
     rank = len(shape) if isinstance(shape, (tuple, list)) else 1
-    made = _core.compute(shape, _axis_names(fcompute, rank, name, varargs_names), fcompute, name)
+    names = _axis_names(fcompute, rank, name, varargs_names)
+    if len(names) < rank and names is not _UNKNOWN:
+        made = tiles(shape, names, fcompute, name, lambda: _refuse_indices(name, rank, names))
+    else:
+        made = _core.compute(shape, names, fcompute, name)
     return annotated(f"compute {name}", made, tag, attrs)
 
 
@@ -74,7 +81,7 @@ def _axis_names(fcompute, rank, name, varargs_names):
     try:
         parameters = inspect.signature(fcompute).parameters.values()
     except (TypeError, ValueError):  # a callable written in C
-        return []
+        return _UNKNOWN
     if unfit := [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]:
         raise ExprError(f"compute {name}: fcompute must take indices by position, not by the keyword {unfit[0]}")
     required = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty]
@@ -85,13 +92,20 @@ def _axis_names(fcompute, rank, name, varargs_names):
                 raise ExprError(f"compute {name}: varargs_names must be {rank - len(required)} names, not {varargs_names!r}")
             return required + list(varargs_names)
         return required + [f"{rest[0]}{i}" for i in range(rank - len(required))]
-    if len(required) != rank:
-        raise ExprError(
-            f"compute {name}: fcompute must take {rank} {'index' if rank == 1 else 'indices'}, one per dimension, not {len(required)}",
-            f"its parameters: {', '.join(required) or 'none'}",
-            "lambda *i: ... takes any number",
-        )
+    if len(required) > rank:
+        _refuse_indices(name, rank, required)
     return required
+
+
+_UNKNOWN = []
+
+
+def _refuse_indices(name, rank, names):
+    raise ExprError(
+        f"compute {name}: fcompute must take {rank} {'index' if rank == 1 else 'indices'}, one per dimension, not {len(names)}",
+        f"its parameters: {', '.join(names) or 'none'}",
+        "lambda *i: ... takes any number",
+    )
 
 
 def reduce_axis(dom, name="rv", thread_tag="", span=None):

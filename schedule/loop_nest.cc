@@ -174,7 +174,11 @@ LoopNest::LoopNest(std::vector<te::Tensor> outputs)
     for (const te::Tensor& output : *outputs_) stage.output |= output.op() == op;
     stages_.push_back(std::make_shared<const StageNest>(std::move(stage)));
   }
-  for (const te::ScanBody& body : te::scan_bodies(order)) place_inside(body);
+  for (const te::ScanBody& body : te::scan_bodies(order, *outputs_)) place_inside(body);
+  for (size_t i = 0; i < stages_.size(); ++i)
+    if (const te::Compute* c = stages_[i]->op->compute();
+        c && c->reads_before && stages_[i]->attach.kind != AttachKind::kAt)
+      edit(static_cast<int>(i)).bodies = te::bodies_outside_of_scans(*c);
 }
 
 // What depends on a state reads it from the scan's own buffers, and is computed inside of its time loop.

@@ -92,7 +92,8 @@ class Reads {
     for (size_t d = 0; d < at.size(); ++d) {
       if (ir::has_load(at[d])) return false;
       const bool padded = is_padded(stage, static_cast<AxisId>(d));
-      if (!padded && !within(at[d], stage.buffer().shape()[d])) return false;
+      for (const ir::Buffer& buffer : stage.buffers)  // those of a scan may differ
+        if (!padded && !within(at[d], buffer.shape()[d])) return false;
       if (all_.stages[source].lo.empty()) continue;  // a placeholder
       if (!within(at[d] - all_.stages[source].lo[d], all_.stages[source].extent[d].expr())) return false;
     }

@@ -93,7 +93,9 @@ ir::Stmt defined(const Operation& op, const std::vector<ScanBody>& scans, const 
   if (const Compute* c = op->compute()) {
     std::vector<Buffer> to;
     for (const Output& output : op->outputs) to.push_back(buffers.at(output.buffer_id));
-    return statement(*c, to, buffers);
+    Compute whole = *c;
+    if (c->reads_before) whole.bodies = bodies_outside_of_scans(*c);
+    return statement(whole, to, buffers);
   }
   if (const Extern* e = op->external()) return statement(*e, buffers);
   for (const ScanBody& body : scans)
@@ -114,7 +116,7 @@ ir::Program naive_program(const std::vector<Tensor>& outputs, const std::vector<
     const std::vector<Operation> order = topological_order(roots);
     check_arguments(order, outputs, buffers);
     bind_scalars(program, roots, scalars);
-    const std::vector<ScanBody> scans = scan_bodies(order);
+    const std::vector<ScanBody> scans = scan_bodies(order, outputs);
     check_written_whole(scans, buffers);
     std::vector<Buffer> scratch;
     for (const Operation& op : order)

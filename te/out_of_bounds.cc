@@ -251,7 +251,11 @@ class ReadChecker {
     clamp.start = clamp.start && judge(Side::kStart);
     clamp.end = clamp.end && judge(Side::kEnd);
     if (clamp.any() && extent && !quiet) {
-      if (const auto example = find_example(at, *extent, here)) report(read, load, d, at, *example);
+      if (const auto example = find_example(at, *extent, here)) {
+        if (strict_ || clamp.end || !reads_back(load, d)) report(read, load, d, at, *example);
+        before_ = true;
+        return {};
+      }
       if (always_inside(at, *extent, here)) return {};
     }
     if (strict_ && clamp.start && reads_back(load, d)) report(read, load, d, at);
@@ -300,9 +304,9 @@ class ReadChecker {
   // Whether all sizes are numbers: then an example shows what is wrong.
   static bool known(const ReadPlace& here) { return here.ranges.size() == here.axes.size(); }
 
-  // A[t - c, ...] of a placeholder: in a scan, a state of an earlier time.
+  // A[t - c, ...]: in a scan, a state or an input of an earlier time.
   bool reads_back(const ir::Load& load, size_t d) const {
-    if (d > 0 || !first_ || !producer(load.buffer)->is_placeholder()) return false;
+    if (d > 0 || !first_) return false;
     const auto back = ir::as_int(ir::simplify(Expr(first_) - load.at[0]));
     return back && *back > 0;
   }

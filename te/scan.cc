@@ -48,7 +48,8 @@ std::string shape_text(const std::vector<Expr>& shape) {
 }
 
 bool same_shape(const std::vector<Expr>& a, const std::vector<Expr>& b, size_t from) {
-  return std::equal(a.begin() + std::min(from, a.size()), a.end(), b.begin() + std::min(from, b.size()), b.end(),
+  return a.size() == b.size() &&
+         std::equal(a.begin() + std::min(from, a.size()), a.end(), b.begin() + std::min(from, b.size()), b.end(),
                     [](const Expr& x, const Expr& y) { return ir::equal(x, y); });
 }
 
@@ -110,8 +111,16 @@ class Checker {
       fail("update must be computed, not the placeholder " + update.name(),
            {"te.compute over the state at earlier times makes one"});
     const std::string shape = shape_text(state.shape());
-    if (!same_shape(state.shape(), scan_.state[0].shape(), 0))
-      fail("states must have one shape, not " + shape_text(scan_.state[0].shape()) + " and " + shape, {});
+    if (state.rank() != scan_.state[0].rank())
+      fail("states must have as many dimensions as each other, not " + std::to_string(scan_.state[0].rank()) + " and " +
+               std::to_string(state.rank()),
+           {"give the smaller one dimensions of extent 1"});
+    if (!same_shape({state.shape()[0]}, {scan_.state[0].shape()[0]}, 0))
+      fail("states must have the same times, not " + short_text(scan_.state[0].shape()[0]) + " and " +
+               short_text(state.shape()[0]),
+           {"time is the first dimension of all"});
+    if (!same_shape({init.rank() > 0 ? init.shape()[0] : Expr(0)}, {first_time(scan_)}, 0))
+      fail("init must give the same first times of all states", {"time is the first dimension of all"});
     if (!same_shape(update.shape(), state.shape(), 0))
       fail("update must have the shape of the state, " + shape + ", not " + shape_text(update.shape()), {});
     if (init.rank() != state.rank() || !same_shape(init.shape(), state.shape(), 1) ||
@@ -157,8 +166,89 @@ class Checker {
   const SourceLine& where_;
 };
 
+// From which index of the first axis on somebody needs the values of each operation: what the updates of a scan read is
+// not needed at the times that init gives.
+class FirstNeeded {
+ public:
+  FirstNeeded(const std::vector<Operation>& order, const std::vector<Tensor>& outputs,
+              const std::vector<ScanBody>& bodies) {
+    for (const Tensor& output : outputs) from_[output.op()->id] = 0;
+    for (const ScanBody& body : bodies)
+      for (const Operation& stage : body.stages)
+        from_[stage->id] = ir::as_int(first_time(*body.scan->scan())).value_or(0);
+    for (size_t i = order.size(); i-- > 0;) {  // readers first
+      const Operation& op = order[i];
+      if (const Compute* c = op->compute(); c && !c->axis.empty())
+        note(*c, of(op));
+      else
+        for (const Tensor& input : op->inputs) from_[input.op()->id] = op->scan() ? of_update(*op->scan(), input) : 0;
+    }
+  }
+
+  int64_t of(const Operation& op) const {
+    const auto found = from_.find(op->id);
+    return found == from_.end() ? 0 : found->second;
+  }
+
+ private:
+  int64_t of_update(const Scan& scan, const Tensor& input) const {
+    const bool update = std::ranges::find(scan.update, input) != scan.update.end();
+    return std::min(update ? ir::as_int(first_time(scan)).value_or(0) : 0,
+                    from_.contains(input.op()->id) ? of(input.op()) : ir::Interval::kPosInf);
+  }
+
+  void note(const Compute& c, int64_t from) {
+    ir::Bounds axes;
+    for (const auto* all : {&c.axis, &c.reduce_axis})
+      for (const IterVar& axis : *all) {
+        const auto min = ir::as_int(axis.min), extent = ir::as_int(axis.extent);
+        if (min) axes[axis.var.id()] = {*min, extent ? *min + *extent - 1 : ir::Interval::kPosInf};
+      }
+    if (const auto first = axes.find(c.axis[0].var.id()); first != axes.end())
+      first->second.lo = std::min(std::max(first->second.lo, from), first->second.hi);
+    for (const Expr& body : c.bodies)
+      ir::walk(body, [&](const Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        const Operation op = load ? producer(load->buffer) : Operation();
+        if (!op || load->at.empty()) return true;
+        const int64_t lowest = std::max<int64_t>(ir::interval_of(load->at[0], axes).lo, 0);
+        const auto [known, fresh] = from_.emplace(op->id, lowest);
+        if (!fresh) known->second = std::min(known->second, lowest);
+        return true;
+      });
+  }
+
+  std::unordered_map<uint64_t, int64_t> from_;  // by operation
+};
+
+// Reads before a first element, of values that somebody needs.
+void check_reads_before(const Operation& op, int64_t needed) {
+  Compute later = *op->compute();
+  if (!later.axis.empty() && needed > 0) {
+    later.axis[0].extent = ir::simplify(later.axis[0].extent - Expr(needed));
+    later.axis[0].min = needed;
+    if (ir::as_int(later.axis[0].extent).value_or(1) <= 0) return;
+  }
+  refuse_reads_before("compute " + op->name, later, op->where);
+}
+
+// The extents of loops over all states.
+std::vector<Expr> shape_around(const std::vector<Tensor>& states) {
+  std::vector<Expr> around;
+  for (const Tensor& state : states)
+    for (size_t d = 0; d < state.rank(); ++d) {
+      if (d == around.size())
+        around.push_back(state.shape()[d]);
+      else if (!ir::equal(around[d], state.shape()[d]))
+        around[d] = ir::simplify(ir::max(around[d], state.shape()[d]));
+    }
+  return around;
+}
+
 // Who else reads what exists inside of a scan only.
-void refuse_outsiders(const std::vector<Operation>& order, const std::vector<ScanBody>& bodies) {
+void refuse_outsiders(const std::vector<Operation>& order, const std::vector<Tensor>& outputs,
+                      const std::vector<ScanBody>& bodies) {
+  const FirstNeeded needed(order, outputs, bodies);
   std::unordered_map<uint64_t, const ScanBody*> only;  // by operation
   for (const ScanBody& body : bodies) {
     for (const Tensor& state : body.scan->scan()->state)
@@ -176,23 +266,37 @@ void refuse_outsiders(const std::vector<Operation>& order, const std::vector<Sca
              op->name + ": " + input.name() + " exists inside of the scan " + of->second->scan->name + " only",
              {"outside of it, read " + of->second->scan->name + " itself"}, op->where);
     }
-    if (op->compute() && op->compute()->reads_before && own == only.end())
-      refuse_reads_before("compute " + op->name, *op->compute(), op->where);
+    if (op->compute() && op->compute()->reads_before && own == only.end()) check_reads_before(op, needed.of(op));
   }
 }
 
 }  // namespace
 
+std::vector<Expr> bodies_outside_of_scans(const Compute& c) {
+  std::vector<Expr> bodies = c.bodies;
+  for (Expr& body : bodies)
+    body = ir::rewrite(body, [&](const Expr& e) {
+      const auto* load = ir::as<ir::Load>(e);
+      if (!load || load->at.empty() || c.axis.empty()) return e;
+      const auto back = ir::as_int(ir::simplify(Expr(c.axis[0].var) - load->at[0]));
+      if (!back || *back <= 0) return e;
+      std::vector<Expr> at = load->at;
+      at[0] = ir::max(at[0], 0);
+      return ir::load(load->buffer, std::move(at), load->pred);
+    });
+  return bodies;
+}
+
 Expr first_time(const Scan& scan) { return scan.init[0].shape().empty() ? Expr(0) : scan.init[0].shape()[0]; }
 
-std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order) {
+std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order, const std::vector<Tensor>& outputs) {
   std::vector<ScanBody> bodies;
   bool before = false;
   for (const Operation& op : order) {
     if (op->scan()) bodies.push_back({op, stages_between(*op->scan())});
     before |= op->compute() && op->compute()->reads_before;
   }
-  if (before || !bodies.empty()) refuse_outsiders(order, bodies);
+  if (before || !bodies.empty()) refuse_outsiders(order, outputs, bodies);
   return bodies;
 }
 
@@ -204,11 +308,11 @@ std::vector<Tensor> scan(std::vector<Tensor> init, std::vector<Tensor> update, s
   checker.tensors();
   checker.body(stages_between(made));
   auto node = make_operation(name, where);
-  const Tensor& first = made.state[0];
-  for (size_t d = 0; d < first.rank(); ++d)
-    made.axis.push_back({Var(d == 0 ? "t" : "i" + std::to_string(d)), 0, first.shape()[d], false});
+  const std::vector<Expr> around = shape_around(made.state);
+  for (size_t d = 0; d < around.size(); ++d)
+    made.axis.push_back({Var(d == 0 ? "t" : "i" + std::to_string(d)), 0, around[d], false});
   for (size_t i = 0; i < made.state.size(); ++i)
-    node->outputs.push_back({made.state[i].dtype(), first.shape(), Buffer::fresh_id(),
+    node->outputs.push_back({made.state[i].dtype(), made.state[i].shape(), Buffer::fresh_id(),
                              made.state.size() == 1 ? name : name + ".v" + std::to_string(i)});
   node->inputs = made.init;
   node->inputs.insert(node->inputs.end(), made.update.begin(), made.update.end());

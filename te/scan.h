@@ -15,8 +15,12 @@ struct ScanBody {
 };
 
 // Of the scans among these operations, which stand producers first. Throws where the state, or a stage that depends on
-// it, is used outside of its scan, or a read before a placeholder's first element has no scan that gives it a meaning.
-std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order);
+// it, is used outside of its scan, or an output needs what stands before a tensor's first element.
+std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order, const std::vector<Tensor>& outputs);
+
+// Of a compute that reads_before and is no stage of a scan: its elements of which that is said are not needed, and get
+// the value that the first element gives.
+std::vector<Expr> bodies_outside_of_scans(const Compute&);
 
 // The time at which the updates begin.
 Expr first_time(const Scan&);

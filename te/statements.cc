@@ -95,10 +95,14 @@ ir::Stmt statement(const ScanBody& body, const ir::BufferMap& buffers) {
   for (size_t i = 0; i < to.size(); ++i) with[scan.state[i].buffer().id()] = to[i];
   std::vector<Expr> at;
   for (const IterVar& a : scan.axis) at.push_back(a.var);
-  const auto copy = [&](const std::vector<Tensor>& from) {
-    std::vector<ir::Stmt> stores;
-    for (size_t i = 0; i < to.size(); ++i) stores.push_back(ir::store(to[i], at, ir::load(from[i].buffer(), at)));
-    return loops(scan.axis, 1, ir::seq(std::move(stores)));
+  const auto copy = [&](const std::vector<Tensor>& from) {  // states may have different shapes
+    std::vector<ir::Stmt> all;
+    for (size_t i = 0; i < to.size(); ++i) {
+      std::vector<IterVar> axes = scan.axis;
+      for (size_t d = 1; d < axes.size(); ++d) axes[d].extent = to[i].shape()[d];
+      all.push_back(ir::refresh(loops(axes, 1, ir::store(to[i], at, ir::load(from[i].buffer(), at)))));
+    }
+    return ir::seq(std::move(all));
   };
   std::vector<ir::Stmt> later;
   for (const Operation& op : body.stages) {

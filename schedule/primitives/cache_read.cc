@@ -11,6 +11,7 @@
 #include "schedule/placement.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "src/ir/equal.h"
 #include "src/ir/walk.h"
 
 namespace tw::schedule::primitives {
@@ -51,6 +52,10 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
              << "what it reads is written in its statement";
     readers.push_back(reader);
   }
+  for (const te::Output& output : nest.stage(source).op->outputs)
+    if (!std::ranges::equal(output.shape, nest.stage(source).op->shape(), ir::ExprEqual()))
+      return refuse(step.kName, "stage must not have outputs of different shapes, as the scan " + step.stage + " has")
+             << "one copy of all of them has one shape; make a te.compute of each that is to be copied";
   LoopNest next = nest;
   std::string name = nest.unique_name(step.stage + "." + to_string(step.scope));
   StageNest copy = make_stage(name, copy_of(nest.stage(source), name), nest.scalars());

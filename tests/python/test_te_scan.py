@@ -150,7 +150,9 @@ def test_time_stays_the_outermost_loop():
     s[update].double_buffer()
     refused(tw.errors.ScheduleError, "it depends on the state of S", lambda: tw.lower(s, [X, S]))
     s = te.create_schedule(S)
-    s[update].compute_root()
+    s[update].compute_root()  # of what stands inside of a scan: its time loop
+    assert s.steps == [["compute_at", "update", "S", "t"]]
+    s = tw.Schedule.from_steps(S, [["compute_root", "update"]])
     refused(tw.errors.ScheduleError, "update must be computed inside the time loop of the scan S", s.check)
 
 
@@ -189,3 +191,116 @@ def test_refusals():
     bad = te.compute((1, n), lambda _, i: state[0, i], name="bad")
     refused(E, "init must not depend on the state", lambda: te.scan(bad, fine, state))
     refused(E, "index out of bounds", lambda: te.create_schedule(te.compute((6, n), lambda t, i: X[t - 1, i])))
+
+
+# What stands outside of the recurrence may read an input at the time before: the scan needs it from its first update on.
+
+
+def recurrent(computed):
+    T, n = 7, 4
+    X, W = te.placeholder((T, n), name="X"), te.placeholder((n, n), name="W")
+    x = te.compute((T, n), lambda t, i: X[t, i] * 2, name="x") if computed else X
+    k = te.reduce_axis((0, n), name="k")
+    before = te.compute((T, n), lambda t, i: te.sum(x[t - 1, k] * W[k, i], axis=k), name="before")
+    biased = te.compute((T, n), lambda t, i: before[t, i] + 1, name="biased")
+    state = te.placeholder((T, n), name="state")
+    init = te.compute((1, n), lambda _, i: X[0, i], name="init")
+    update = te.compute((T, n), lambda t, i: state[t - 1, i] + biased[t, i], name="update")
+    y = te.scan(init, update, state, name="y")
+    a, w = np.arange(T * n, dtype="float32").reshape(T, n), np.arange(n * n, dtype="float32").reshape(n, n) - 5
+    want = np.cumsum(np.concatenate([a[:1], (a[:-1] * (2 if computed else 1)) @ w + 1]), axis=0)
+    return (X, W, before, biased, update, y), (a, w), want
+
+
+@pytest.mark.parametrize("target", ["llvm", "interp", "c"])
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("place", ["root", "inside", "inlined"])
+def test_a_stage_outside_reads_an_input_at_the_time_before(computed, place, target):
+    (X, W, before, biased, update, y), (a, w), want = recurrent(computed)
+    s = te.create_schedule(y)
+    if place == "inside":
+        s[before].compute_at(s[y], y.op.axis[0])
+    if place != "root":
+        s[biased].compute_inline()
+    out = np.zeros_like(want)
+    tw.build(s, [X, W, y], target)(a, w, out)
+    np.testing.assert_array_equal(out, want)
+
+
+def test_what_an_output_needs_stays_inside():
+    (X, W, before, biased, update, y), _, _ = recurrent(False)
+    with pytest.raises(tw.ExprError, match="compute before: index out of bounds"):
+        te.create_schedule(biased)
+    with pytest.raises(tw.ExprError, match="compute before: index out of bounds"):
+        te.create_schedule([y, biased])
+    late = te.compute((3,), lambda i: before[i + 4, 0], name="late")  # from time 4 on
+    te.create_schedule([y, late])
+    far = te.compute((7, 4), lambda t, i: X[t - 2, i], name="far")
+    state, init = te.placeholder((7, 4), name="state"), te.compute((1, 4), lambda _, i: X[0, i], name="init")
+    update = te.compute((7, 4), lambda t, i: state[t - 1, i] + far[t, i], name="update")
+    with pytest.raises(tw.ExprError, match="compute far: index out of bounds"):
+        te.create_schedule(te.scan(init, update, state, name="z"))
+
+
+# States of different shapes: the loops over the scan are those of the largest.
+
+
+def cells():
+    """A cell of 5 and an output of 3 that is read off it: c[t] = c[t-1] + X[t] * sum(h[t-1]), h[t] = c[t, :3] * 2."""
+    T, n, m = 6, 5, 3
+    X = te.placeholder((T, n), name="X")
+    c, h = te.placeholder((T, n), name="c"), te.placeholder((T, m), name="h")
+    k = te.reduce_axis((0, m), name="k")
+    c0 = te.compute((1, n), lambda _, i: X[0, i], name="c0")
+    h0 = te.compute((1, m), lambda _, i: X[0, i] - 1, name="h0")
+    total = te.compute((T, 1), lambda t, _: te.sum(h[t - 1, k], axis=k), name="total")
+    c1 = te.compute((T, n), lambda t, i: c[t - 1, i] + X[t, i] * total[t, 0], name="c1")
+    h1 = te.compute((T, m), lambda t, i: c1[t, i] * 2, name="h1")
+    C, H = te.scan([c0, h0], [c1, h1], [c, h], name="cell")
+    x = np.random.default_rng(1).integers(-2, 3, (T, n)).astype("float32")
+    want_c, want_h = [x[0]], [x[0, :m] - 1]
+    for t in range(1, T):
+        want_c.append(want_c[-1] + x[t] * want_h[-1].sum())
+        want_h.append(want_c[-1][:m] * 2)
+    return X, C, H, (c1, h1, total), x, np.stack(want_c), np.stack(want_h)
+
+
+@pytest.mark.parametrize("target", ["llvm", "interp", "c"])
+@pytest.mark.parametrize("way", ["plain", "vector", "placed", "scratch"])
+def test_states_of_different_shapes(way, target):
+    X, C, H, (c1, h1, total), x, want_c, want_h = cells()
+    assert (C.shape, H.shape) == ((6, 5), (6, 3))
+    D = te.compute((6, 3), lambda t, i: H[t, i] - C[t, i + 2], name="D")
+    s = te.create_schedule(D if way == "scratch" else [C, H])
+    if way == "vector":
+        s[C].vectorize(C.op.axis[1])
+    if way == "placed":
+        s[h1].compute_at(s[C], C.op.axis[1])
+    if way == "scratch":
+        d = np.zeros((6, 3), "float32")
+        tw.build(s, [X, D], target)(x, d)
+        np.testing.assert_array_equal(d, want_h - want_c[:, 2:])
+        return
+    out_c, out_h = np.zeros((6, 5), "float32"), np.zeros((6, 3), "float32")
+    tw.build(s, [X, C, H], target)(x, out_c, out_h)
+    np.testing.assert_array_equal(out_c, want_c)
+    np.testing.assert_array_equal(out_h, want_h)
+
+
+def test_states_that_do_not_go_together():
+    X, C, H, _, _, _, _ = cells()
+    s = te.create_schedule([C, H])
+    D = te.compute((6, 3), lambda t, i: H[t, i] + 1, name="D")
+    s = te.create_schedule(D)
+    refused(tw.errors.ScheduleError, "stage must not have outputs of different shapes, as the scan cell has", lambda: s.cache_read(H, "local", [D]))
+    one = te.placeholder((6,), name="one")
+    two = te.placeholder((6, 3), name="two")
+    init = te.compute((1, 3), lambda _, i: X[0, i], name="init")
+    update = te.compute((6, 3), lambda t, i: two[t - 1, i] + 1, name="update")
+    flat = te.compute((1,), lambda _: X[0, 0], name="flat")
+    next_one = te.compute((6,), lambda t: one[t - 1] + 1, name="next_one")
+    refused(tw.errors.ExprError, "states must have as many dimensions as each other, not 2 and 1",
+            lambda: te.scan([init, flat], [update, next_one], [two, one], name="both"))
+    late = te.placeholder((7, 3), name="late")
+    refused(tw.errors.ExprError, "states must have the same times, not 6 and 7",
+            lambda: te.scan([init, init], [update, update], [two, late], name="both"))

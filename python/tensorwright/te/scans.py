@@ -20,7 +20,7 @@ def scan(init, update, state_placeholder, inputs=None, name="scan", tag="", attr
     """A recurrence over time, the first dimension: ``out[t] = init[t]`` for the first times, then ``out[t] = update[t]``.
 
     Parameters: init, the values at the first times; update, a compute of the whole shape that reads the state at earlier times;
-    state_placeholder, a placeholder that stands for out inside of update; or a list of each, for several states of one shape.
+    state_placeholder, a placeholder that stands for out inside of update; or a list of each, for several states, of one time and as many dimensions.
     tag and attrs as for ``te.compute``; inputs are taken for the sake of tvm programs and mean nothing here.
     Returns: out, or a tuple of tensors. ``out.op.scan_axis`` is time, ``out.op.spatial_axis_`` are the other axes.
     Stages between the state and the update have time as their first axis and read each other at their own time. A schedule

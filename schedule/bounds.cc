@@ -36,8 +36,6 @@ std::vector<ir::Expr> edges(const StageNest& stage, const StageBounds& bounds, A
   return {bounds.index[axis] >= ir::Expr(0), bounds.index[axis] < extent.expr()};
 }
 
-namespace {
-
 void derive_extents(const StageNest& stage, StageBounds& bounds) {
   for (const Relation& relation : stage.relations) {
     if (const auto* split = std::get_if<SplitRelation>(&relation)) {
@@ -50,6 +48,8 @@ void derive_extents(const StageNest& stage, StageBounds& bounds) {
     }
   }
 }
+
+namespace {
 
 std::string loop_name(std::string name) {
   std::replace(name.begin(), name.end(), '*', '_');

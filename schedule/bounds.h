@@ -56,6 +56,9 @@ struct NestBounds {
 
 NestBounds infer_bounds(const LoopNest&, const Placement&);
 
+// The extents of all axes, from those of the root axes, through splits and fuses in the order in which they were made.
+void derive_extents(const StageNest&, StageBounds&);
+
 // Outer and inner extent of n iterations in two. Parts that would be empty are left out where n is known.
 std::pair<Extent, Extent> split_extents(const Extent& n, const SplitRelation&);
 

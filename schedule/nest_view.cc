@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <optional>
-#include <tuple>
 
 #include "schedule/layout.h"
+#include "schedule/pad.h"
 #include "schedule/placement.h"
+#include "schedule/spans.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -218,7 +218,8 @@ struct Box {
 
 class Viewer {
  public:
-  explicit Viewer(const LoopNest& nest) : nest_(nest), views_(static_cast<size_t>(nest.size())) {
+  explicit Viewer(const LoopNest& nest)
+      : nest_(nest), views_(static_cast<size_t>(nest.size())), bounds_(static_cast<size_t>(nest.size())) {
     bool inlined = false;
     for (int i = 0; i < nest.size(); ++i) inlined |= nest.stage(i).attach.kind == AttachKind::kInline;
     std::vector<std::vector<ir::Expr>> bodies;
@@ -281,25 +282,28 @@ class Viewer {
       std::optional<std::vector<int64_t>> ranges;
       for (const AccessView& access : view.accesses) {
         if (access.store || stage.output_of(access.buffer) == kNone) continue;
-        if (!ranges) ranges = ranges_below(r, i, host, depth);
+        if (!ranges)
+          ranges = r == host
+                       ? ranges_inside(nest_.stage(r), bounds_[static_cast<size_t>(r)], static_cast<int>(depth) - 1)
+                       : moved(view, depth_of(host, depth));
         region.join(access, *ranges);
       }
     }
     return region;
   }
 
-  // How far the root axes of r, which reads i, range while the loops of `host` from `depth` inwards run. Where r is
-  // computed inside those, it is again and again.
-  std::vector<int64_t> ranges_below(int r, int i, int host, size_t depth) {
-    const StageView& view = views_[static_cast<size_t>(r)];
-    if (r == host) return view.ranges(depth);
-    const Attach &reader = nest_.stage(r).attach, &own = nest_.stage(i).attach;
+  // How many loops stand around what is computed inside the first `depth` loops of the stage `host`.
+  size_t depth_of(int host, size_t depth) const { return views_[static_cast<size_t>(host)].around.size() + depth; }
+
+  // How far the region of a stage ranges while the loops around it run, but for the first `standing`.
+  static std::vector<int64_t> moved(const StageView& view, size_t standing) {
     std::vector<int64_t> ranges = view.root_extents;
-    if (reader.kind != AttachKind::kAt || (reader.stage == own.stage && reader.axis == own.axis)) return ranges;
-    const std::tuple key(r, host, depth);  // many stages may be read there
-    if (!below_.contains(key)) below_.emplace(key, region(r, host, depth));
-    const Box& all = below_.at(key);
-    for (size_t d = 0; d < all.sides.size(); ++d) ranges[d] = std::min(view.domain[d], all.extent(d));
+    for (size_t l = standing; l < view.around.size(); ++l)
+      for (int root : view.around[l].roots) {
+        int64_t& range = ranges[static_cast<size_t>(root)];
+        range =
+            std::min(view.domain[static_cast<size_t>(root)], range + (view.around[l].extent - 1) * view.around[l].step);
+      }
     return ranges;
   }
 
@@ -309,7 +313,12 @@ class Viewer {
     for (size_t a = 0; a < root_count(stage); ++a) view.root_extents.push_back(assumed(stage.axes[a].extent.expr()));
     view.domain = view.root_extents;
     if (stage.attach.kind == AttachKind::kAt) place_inside(stage, i, view);
-    make_loops(stage, view);
+    StageBounds& bounds = bounds_[static_cast<size_t>(i)];
+    bounds.extent.assign(stage.axes.size(), 1);
+    std::copy(view.root_extents.begin(), view.root_extents.end(), bounds.extent.begin());
+    round_up(stage, bounds);
+    derive_extents(stage, bounds);
+    make_loops(stage, bounds, view);
   }
 
   void place_inside(const StageNest& stage, int i, StageView& view) {
@@ -367,10 +376,16 @@ class Viewer {
     }
   }
 
-  static void make_loops(const StageNest& stage, StageView& view) {
+  static void make_loops(const StageNest& stage, const StageBounds& bounds, StageView& view) {
     std::vector<LoopView> axes(stage.axes.size());
     for (size_t a = 0; a < axes.size(); ++a) {
-      if (a < view.root_extents.size()) axes[a].extent = view.root_extents[a], axes[a].roots = {static_cast<int>(a)};
+      axes[a].extent = bounds.extent[a].value_or(1);
+      if (a < view.root_extents.size()) {
+        axes[a].roots = {static_cast<int>(a)};
+        view.waste *=
+            static_cast<double>(axes[a].extent) / static_cast<double>(std::max<int64_t>(view.root_extents[a], 1));
+        view.root_extents[a] = axes[a].extent;
+      }
       axes[a].reduction = stage.axes[a].reduction;
       axes[a].annotation = stage.axes[a].annotation;
     }
@@ -378,20 +393,15 @@ class Viewer {
     for (const Relation& relation : stage.relations) {
       if (const auto* split = std::get_if<SplitRelation>(&relation)) {
         const LoopView& parent = at(split->parent);
-        const int64_t n = std::max<int64_t>(parent.extent, 1);
-        const int64_t factor =
-            split->factor > 0 ? split->factor : (n + split->parts - 1) / std::max<int64_t>(split->parts, 1);
         LoopView &outer = at(split->outer), &inner = at(split->inner);
-        inner.extent = factor;
-        outer.extent = (n + factor - 1) / factor;
         inner.roots = outer.roots = parent.roots;
         inner.step = parent.step;
-        outer.step = parent.step * factor;
-        view.waste *= static_cast<double>(outer.extent * factor) / static_cast<double>(n);
+        outer.step = parent.step * inner.extent;
+        view.waste *=
+            static_cast<double>(outer.extent * inner.extent) / static_cast<double>(std::max<int64_t>(parent.extent, 1));
       } else {
         const auto& fuse = std::get<FuseRelation>(relation);
         LoopView& fused = at(fuse.fused);
-        fused.extent = at(fuse.outer).extent * at(fuse.inner).extent;
         fused.roots = at(fuse.outer).roots;
         for (int root : at(fuse.inner).roots) {
           if (std::find(fused.roots.begin(), fused.roots.end(), root) == fused.roots.end()) fused.roots.push_back(root);
@@ -403,7 +413,7 @@ class Viewer {
 
   const LoopNest& nest_;
   std::vector<StageView> views_;
-  std::map<std::tuple<int, int, size_t>, Box> below_;  // regions of readers, by stage, host and depth
+  std::vector<StageBounds> bounds_;  // extents alone
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // A stage's loops as they will run, and what they touch: for explanations and for the tuner's features.
 //
-// Extents of an attached stage are those of the region that its consumer needs, estimated from affine subscripts.
-// Bodies have the definitions of inlined stages in them.
+// Extents of an attached stage are those of the region that its consumer needs: as bounds inference derives them
+// (derive_extents, ranges_inside), but from affine subscripts alone and with kAssumedExtent in the place of variables.
+// The oracle "extents" of tests/diff holds the two together. Bodies have the definitions of inlined stages in them.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,7 @@
 #include "schedule/spans.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "src/ir/simplify.h"
 
@@ -92,6 +93,79 @@ void Spans::cross_rows(const FuseRelation& fuse, const ir::Expr& quotient, const
   spans_[fuse.outer] = {quotient, Extent(simple(last - quotient + ir::Expr(1))), at_most(touched, rows)};
   spans_[fuse.inner] = {simple(ir::select(in_one, remainder, ir::Expr(0))),
                         Extent(simple(ir::select(in_one, fused.count.expr(), columns.expr()))), columns};
+}
+
+namespace {
+
+// As Span, of numbers: `unit` divides the base, which is 0 where the unit is 0.
+struct Count {
+  int64_t count = 1, unit = 0;
+};
+
+class Counts {
+ public:
+  Counts(const StageNest& stage, const StageBounds& bounds, int fixed)
+      : stage_(stage), bounds_(bounds), counts_(stage.axes.size()) {
+    for (size_t position = 0; position < stage.leaves.size(); ++position) {
+      const AxisId leaf = stage.leaves[position];
+      const int64_t extent = extent_of(leaf);
+      counts_[leaf] = static_cast<int>(position) <= fixed ? Count{1, extent == 1 ? 0 : 1} : Count{extent, 0};
+    }
+    for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
+      if (const auto* split = std::get_if<SplitRelation>(&*relation)) {
+        join(*split);
+      } else {
+        part(std::get<FuseRelation>(*relation));
+      }
+    }
+  }
+
+  int64_t of(AxisId axis) const { return counts_[axis].count; }
+
+ private:
+  int64_t extent_of(AxisId axis) const { return bounds_.extent[axis].value_or(1); }
+  bool full(AxisId axis) const { return counts_[axis].unit == 0 && counts_[axis].count == extent_of(axis); }
+
+  void join(const SplitRelation& split) {
+    const Count &outer = counts_[split.outer], &inner = counts_[split.inner];
+    const int64_t n = extent_of(split.parent), factor = extent_of(split.inner);
+    const int64_t unit = is_shifted(stage_, bounds_, split) ? 1 : std::gcd(outer.unit * factor, inner.unit);
+    if (full(split.outer) && full(split.inner)) {
+      counts_[split.parent] = {n, 0};
+    } else {
+      counts_[split.parent] = {std::min((outer.count - 1) * factor + inner.count, n), unit};
+    }
+  }
+
+  void part(const FuseRelation& fuse) {
+    const auto [count, unit] = counts_[fuse.fused];
+    const int64_t rows = extent_of(fuse.outer), columns = extent_of(fuse.inner), inner = std::max<int64_t>(columns, 1);
+    const int64_t unit_of_rows = unit % inner == 0 ? unit / inner : 1, unit_of_columns = std::gcd(unit % inner, inner);
+    const Count in_row{count, unit % inner == 0 ? 0 : unit_of_columns};
+    Count &outer = counts_[fuse.outer], &within = counts_[fuse.inner];
+    if (full(fuse.fused)) {
+      outer = {rows, 0}, within = {columns, 0};
+    } else if (count <= 1 || (inner % count == 0 && unit % count == 0)) {
+      outer = {1, unit_of_rows}, within = in_row;
+    } else if (count % inner == 0 && unit % inner == 0) {
+      outer = {std::min(count / inner, rows), unit_of_rows}, within = {columns, 0};
+    } else {
+      outer = {std::min((count + inner - 2) / inner + 1, rows), 1}, within = {columns, 1};
+    }
+  }
+
+  const StageNest& stage_;
+  const StageBounds& bounds_;
+  std::vector<Count> counts_;
+};
+
+}  // namespace
+
+std::vector<int64_t> ranges_inside(const StageNest& stage, const StageBounds& bounds, int fixed) {
+  const Counts counts(stage, bounds, fixed);
+  std::vector<int64_t> ranges;
+  for (AxisId axis = 0; axis < stage.data_rank + stage.reduce_rank; ++axis) ranges.push_back(counts.of(axis));
+  return ranges;
 }
 
 }  // namespace tw::schedule

@@ -39,4 +39,8 @@ class Spans {
   std::vector<Span> spans_;
 };
 
+// The same where all extents are numbers, for estimates: how far each root axis ranges while the leaves up to `fixed`
+// stand still, wherever they do.
+std::vector<int64_t> ranges_inside(const StageNest&, const StageBounds&, int fixed);
+
 }  // namespace tw::schedule

@@ -10,6 +10,7 @@
 #include "src/lower/pipeline.h"
 #include "src/runtime/kernel.h"
 #include "tests/diff/compiled.h"
+#include "tests/diff/extents.h"
 #include "tests/diff/packing.h"
 #include "tests/diff/reference.h"
 
@@ -56,6 +57,12 @@ std::string made(Trial& t) {
   t.packing = Packing(t.sample, *schedule);
   t.lowered = lower::run_pipeline(*program, Target::host());
   return "";
+}
+
+// A disagreement of the two is no wrong result, but a wrong explanation, feature or bound.
+std::string extents(Trial& t) {
+  const auto schedule = schedule::Schedule::from_steps(t.sample.outputs, t.sample.steps);
+  return schedule.ok() ? extents_differ(*schedule) : "";
 }
 
 std::string verified(Trial& t) {
@@ -170,6 +177,7 @@ struct Interpreted {
 };
 constexpr Interpreted kInterpreted[] = {
     {"schedule", 100, made},           // legal Steps are accepted, survive JSON, and lower
+    {"extents", 100, extents},         // of loops: as views estimate them, as bounds inference has them
     {"verify", 100, verified},         // invariants of the loop program and the lowered program
     {"text", 100, survives_text},      // both survive printing and parsing
     {"definition", 100, defined},      // the interpreter runs the unscheduled expression

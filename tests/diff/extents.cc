@@ -1,0 +1,64 @@
+// The extents that explanations, features and the tuner's bound go by are those of the derived program: where all of
+// them are numbers and each attached stage is read once, unconditionally, at sums of axes; elsewhere views estimate.
+#include "tests/diff/extents.h"
+
+#include <unordered_map>
+
+#include "schedule/bounds.h"
+#include "schedule/nest_view.h"
+
+namespace tw::diff {
+
+namespace {
+
+using schedule::LoopNest;
+using schedule::Placement;
+
+bool all_numbers(const std::vector<schedule::Extent>& extents) {
+  for (const schedule::Extent& extent : extents)
+    if (!extent.known() || extent.value() == 0) return false;
+  return true;
+}
+
+// Whether the regions of the stage and of all around it are what a view knows exactly.
+bool exact(const LoopNest& nest, const Placement& placed, const schedule::NestBounds& bounds,
+           const std::unordered_map<int, const schedule::StageView*>& views, int i) {
+  for (int at = i; placed.parent[at] != schedule::kNone; at = placed.parent[at]) {
+    if (placed.readers[at].size() != 1 || placed.readers[at][0] != placed.parent[at] ||
+        placed.scan[at] != schedule::kNone)
+      return false;
+    const int reader = placed.readers[at][0];
+    int reads = 0;
+    for (const schedule::Read& read : placed.reads[reader])
+      if (read.source == at) reads += 1 + static_cast<int>(read.holds.size());
+    if (reads != 1 || !all_numbers(bounds.stages[reader].extent)) return false;
+    for (const schedule::AccessView& access : views.at(reader)->accesses)
+      if (!access.store && nest.stage(at).output_of(access.buffer) != schedule::kNone && !access.affine) return false;
+  }
+  return all_numbers(bounds.stages[i].extent);
+}
+
+}  // namespace
+
+std::string extents_differ(const schedule::Schedule& s) {
+  const LoopNest& nest = s.nest();
+  const auto placed = schedule::place(nest, s.steps());
+  if (!placed.ok()) return "";
+  const schedule::NestBounds bounds = schedule::infer_bounds(nest, *placed);
+  const std::vector<schedule::StageView> all = schedule::view_stages(nest);
+  std::unordered_map<int, const schedule::StageView*> views;
+  for (const schedule::StageView& view : all) views[view.stage] = &view;
+  for (const schedule::StageView& view : all) {
+    if (!placed->live(view.stage) || !exact(nest, *placed, bounds, views, view.stage)) continue;
+    const schedule::StageNest& stage = nest.stage(view.stage);
+    for (size_t l = 0; l < view.loops.size(); ++l) {
+      const int64_t derived = bounds.stages[view.stage].extent[stage.leaves[l]].value();
+      if (derived == view.loops[l].extent) continue;
+      return stage.name + "'s loop " + stage.axes[stage.leaves[l]].name + " runs " + std::to_string(derived) +
+             " times; the view has it at " + std::to_string(view.loops[l].extent);
+    }
+  }
+  return "";
+}
+
+}  // namespace tw::diff

@@ -243,7 +243,7 @@ def test_vectors_of_buffers(target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("n", [37, 32, 9])
+@pytest.mark.parametrize("n", [37, 32, 19])
 def test_a_tail(target, n):
     A, B, C = matmul(n=n)
     s = te.create_schedule(C)

@@ -114,7 +114,7 @@ def test_what_is_refused():
     refused("reduce_axis must be left out, for z is no reduction", lambda i: add(A[i, 0:16], A[i, 0:16], reduce_axis=k))
     refused("the last dimensions must be those of the intrinsic's tile", lambda i: add(A[i, 0:16], A[i, 0:16]), (5, 15))
     refused("a slice must be begin:end with a known number of elements between", lambda i: add(A[i, 0:16:2], A[i, 0:16]))
-    refused("a subscript must be one index, not a slice", lambda i, j: A[i, 0:16] + 1)
+    refused("a subscript must be one index, not a slice", lambda i, j: te.exp(A[i, 0:16]))
     refused("expected at most 2 subscripts, not 3", lambda i: add(A[i, 0, 0:16], A[i, 0:16]))
     single, K = gemm(4, 3, 5, update=False), te.reduce_axis((0, 2), name="K")
     X, Y = te.placeholder((2, 4, 5), name="X"), te.placeholder((2, 3, 5), name="Y")

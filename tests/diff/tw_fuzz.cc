@@ -36,7 +36,7 @@ int print_schedules(uint64_t seed, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const Sample sample = draw_pair(seed + static_cast<uint64_t>(i));
     const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
-    const nlohmann::json line{{"te", te_python(sample.outputs, variables(sample)) + python_intrinsics(sample.steps)},
+    const nlohmann::json line{{"te", te_python(sample.outputs, variables(sample)) + python_intrins(sample.steps)},
                               {"schedule", schedule::to_python(s)},
                               {"steps", nlohmann::json::parse(schedule::to_json(sample.steps))}};
     std::cout << line.dump() << "\n";

@@ -1,12 +1,14 @@
 #include "codegen/c/lanes.h"
 
 #include <functional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "codegen/c/dot.h"
 #include "src/ir/equal.h"
 #include "src/ir/interval.h"
+#include "src/ir/simplify.h"
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
 
@@ -38,22 +40,70 @@ class LaneWriter {
     const int lanes = std::max<int>(st.value.type().lanes, lanes_of(st.at));
     if (lanes == 1) return whole;
     if (hazard(st)) return in_two_steps(st, lanes);
-    return over_lanes(lanes, [&] { return lane_store(st); });
+    std::vector<bool> wanted;  // lanes, where they are known
+    if (is_known(st.pred))
+      for (int l = 0; l < lanes; ++l) wanted.push_back(known_at(st.pred, l));
+    return over_lanes(lanes, {st.value, st.at[0], st.pred}, [&](int first) {
+      if (wanted.empty()) return lane_store(st, st.pred);
+      return wanted[static_cast<size_t>(first)] ? lane_store(st, {}) : Stmt();
+    });
   }
 
+  // gcc 12 makes of a load under a condition that is known for each lane a blend with memory, which reads all lanes. So
+  // lanes for which `read` knows different conditions have loops of their own.
   template <class Body>
-  Stmt over_lanes(int lanes, const Body& body) {
-    const Var l("l");
-    number_ = l;
+  Stmt over_lanes(int lanes, const std::vector<Expr>& read, const Body& body) {
     lanes_ = lanes;
-    done_.clear();
-    return loop(l, lanes, body(), ForKind::kVectorized);
+    std::vector<Stmt> parts;
+    int begin = 0;
+    for (const int end : changes(lanes, read)) {
+      const Var l("l");
+      number_ = sum(Expr(begin), l);
+      done_.clear();
+      const Stmt part = body(begin);
+      if (part) parts.push_back(loop(l, end - begin, part, ForKind::kVectorized));
+      begin = end;
+    }
+    return seq(std::move(parts));
   }
 
-  Stmt lane_store(const Store& st) {
+  // The lanes, and the last one, at which a condition that is known turns.
+  std::vector<int> changes(int lanes, const std::vector<Expr>& read) {
+    std::set<int> found = {lanes};
+    const auto note = [&](const Expr& condition) {
+      if (!is_known(condition)) return;
+      for (int l = 1; l < lanes; ++l)
+        if (known_at(condition, l) != known_at(condition, l - 1)) found.insert(l);
+    };
+    for (const Expr& e : read) {
+      if (!e) continue;
+      if (e.type().is_bool()) note(e);
+      walk(e, [&](const Expr& part) {
+        const auto* l = as<Load>(part);
+        if (l) note(l->pred);
+        return true;
+      });
+    }
+    return {found.begin(), found.end()};
+  }
+
+  static bool is_known(const Expr& condition) {
+    bool known = static_cast<bool>(condition) && !condition.type().is_scalar();
+    if (!known) return false;
+    walk(condition, [&](const Expr& e) { return known = known && !as<VarRef>(e) && !as<Load>(e); });
+    return known;
+  }
+
+  bool known_at(const Expr& condition, int l) {
+    number_ = Expr(l);
+    done_.clear();
+    return is_int(simplify(lane(condition)), 1);
+  }
+
+  Stmt lane_store(const Store& st, const Expr& pred) {
     std::vector<Expr> at;
     for (const Expr& e : st.at) at.push_back(lane(e));
-    return store(st.buffer, std::move(at), lane(st.value), st.pred ? lane(st.pred) : Expr());
+    return store(st.buffer, std::move(at), lane(st.value), pred ? lane(pred) : Expr());
   }
 
   using Kept = std::function<Expr()>;  // the value of the lane at hand
@@ -72,8 +122,8 @@ class LaneWriter {
     const Kept place = has_load(at) ? keep("place", at) : [this, at] { return lane(at); };
     std::vector<Stmt> steps;
     for (const auto& [buffer, e] : kept)
-      steps.push_back(over_lanes(lanes, [&] { return store(buffer, {number_}, lane(e)); }));
-    steps.push_back(over_lanes(lanes, [&] { return store(st.buffer, {place()}, value(), pred()); }));
+      steps.push_back(over_lanes(lanes, {e}, [&](int) { return store(buffer, {number_}, lane(e)); }));
+    steps.push_back(over_lanes(lanes, {}, [&](int) { return store(st.buffer, {place()}, value(), pred()); }));
     Stmt out = seq(std::move(steps));
     for (const auto& [buffer, e] : kept) out = allocate(buffer, out);
     return out;
@@ -82,7 +132,8 @@ class LaneWriter {
   Stmt vector_of(const LetStmt& let) {
     const Type type = let.var.type();
     const Buffer buffer(let.var.name(), type.element(), {Expr(type.lanes)}, Scope::kLocal);
-    const Stmt fill = over_lanes(type.lanes, [&] { return store(buffer, {number_}, lane(let.value)); });
+    const Stmt fill =
+        over_lanes(type.lanes, {let.value}, [&](int) { return store(buffer, {number_}, lane(let.value)); });
     vectors_.emplace(let.var.id(), buffer);
     return allocate(buffer, seq({fill, visit(let.body)}));
   }

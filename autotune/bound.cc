@@ -102,13 +102,20 @@ double certain_terms(const StageNest& stage, bool conditional) {
   return points_of(stage);
 }
 
+// Whether lowering may give lanes to a loop, and move it inwards: the schedule gave them to none.
+bool left_plain(const StageView& view) {
+  return std::none_of(view.loops.begin(), view.loops.end(), [](const LoopView& loop) {
+    return loop.annotation == schedule::Annotation::kVectorized && loop.extent > 1;
+  });
+}
+
 // Terms that one cycle of one core adds at most.
 double terms_per_cycle(const StageView& view, const StageNest& stage, const Machine& machine) {
   int narrowest = view.element_bytes;
   for (const AccessView& access : view.accesses) narrowest = std::min(narrowest, access.element_bytes);
   const double full = std::max(1.0, machine.vector_bits / (8.0 * std::max(1, narrowest)));
   if (stage.tensorized.axis != schedule::kNone) return kPipes * full;
-  double lanes = 1;
+  double lanes = left_plain(view) ? full : 1;
   for (const LoopView& loop : view.loops) {
     const auto n = static_cast<double>(loop.extent);
     if (loop.annotation == schedule::Annotation::kVectorized) lanes = n / std::ceil(n / full);
@@ -164,9 +171,11 @@ std::array<double, 2> bytes_moved(const LoopNest& nest, const StageView& view, c
   const std::array<int64_t, 2> capacities = {machine.l1_bytes, machine.l2_bytes};
   std::array<double, 2> most = {};
   size_t outside = 0;  // loops that run as they stand: those inside a vectorized or an unrolled one may not
-  const auto stays = [](const LoopView& loop) {
-    return loop.extent == 1 ||
-           (loop.annotation != schedule::Annotation::kVectorized && loop.annotation != schedule::Annotation::kUnrolled);
+  const bool plain = left_plain(view);
+  const auto stays = [&](const LoopView& loop) {
+    return loop.extent == 1 || (loop.annotation != schedule::Annotation::kVectorized &&
+                                loop.annotation != schedule::Annotation::kUnrolled &&
+                                (!plain || loop.annotation == schedule::Annotation::kParallel));
   };
   while (outside < view.loops.size() && stays(view.loops[outside])) ++outside;
   const double all = points_of(nest.stage(view.stage));

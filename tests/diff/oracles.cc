@@ -94,14 +94,6 @@ Result<Memory> interpret(const Trial& t, const ir::Program& program, const Run& 
   return diff::interpret(program, inputs, options);
 }
 
-bool refuses_sizes(const Diagnostic& d) { return d.what.find("requires ") != std::string::npos; }
-
-// Of a run that is to be refused.
-std::string not_refused(const Result<Memory>& got) {
-  if (!got.ok() && refuses_sizes(got.error())) return "";
-  return "sizes that the definition refuses were run" + (got.ok() ? "" : ": " + got.error().render());
-}
-
 std::string defined(Trial& t) {
   const ir::Program naive = te::naive_program(t.sample.outputs, t.sample.args, "naive", t.sample.scalars);
   for (const std::vector<int64_t>& sizes : t.sample.sizes) t.runs.push_back({sizes, {}, {}, {}, {}, {}, false});

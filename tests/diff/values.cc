@@ -176,6 +176,13 @@ Result<Memory> interpret(const ir::Program& program, const Memory& inputs, const
   return memory;
 }
 
+bool refuses_sizes(const Diagnostic& d) { return d.what.find("requires ") != std::string::npos; }
+
+std::string not_refused(const Result<Memory>& got) {
+  if (!got.ok() && refuses_sizes(got.error())) return "";
+  return "sizes that the definition refuses were run" + (got.ok() ? "" : ": " + got.error().render());
+}
+
 ir::InterpOptions contract(const schedule::LoopNest& nest) {
   return {.check_one_value = true, .changing = schedule::changing_buffers(nest)};
 }

@@ -34,6 +34,11 @@ std::string bit_difference(const Sample&, const Memory& expected, const Memory& 
 // Runs a program over a copy of `inputs` in the interpreter.
 Result<Memory> interpret(const ir::Program&, const Memory& inputs, const ir::InterpOptions& = {});
 
+// Whether a run ended since its sizes are not what the program requires.
+bool refuses_sizes(const Diagnostic&);
+// What is wrong with a run that is to be refused so, or "".
+std::string not_refused(const Result<Memory>&);
+
 // Checks the contract of bounds inference too, on a program as to_ir gives it for this nest.
 ir::InterpOptions contract(const schedule::LoopNest&);
 

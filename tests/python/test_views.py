@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import runpy
 import subprocess
 
@@ -50,9 +51,9 @@ def test_explain_has_a_row_for_each_loop_and_prints():
 def test_explain_tells_tiles_from_plain_loops():
     A, B, C = matmul(1024, 1024, 1024)
     plain, good = (s.explain().nests[0] for s in (te.create_schedule(C), tiled(C)))
-    assert good.seconds["compute"] < plain.seconds["compute"] / 4
+    assert good.seconds["compute"] == plain.seconds["compute"] and good.chains == plain.chains == 16  # lowering gave the plain ones lanes
     assert good.moved["L2"] < plain.moved["L2"] / 8
-    assert plain.chains == 1 < good.chains
+    assert max(good.seconds.values()) < max(plain.seconds.values()) / 8
 
 
 def test_explain_counts_work_that_is_done_again_and_in_parallel():
@@ -181,7 +182,8 @@ def test_random_schedules_come_back_from_their_python():
     assert len(samples) == 400
     for sample in samples:
         s = run("outputs = None\n" + sample["te"] + "\n" + sample["schedule"])
-        assert json.loads(json.dumps(s.steps)) == sample["steps"], sample["te"] + sample["schedule"]
+        steps = re.sub("@[0-9a-f]{12}", "", json.dumps(s.steps))  # Steps name an intrinsic by its key
+        assert json.loads(steps) == sample["steps"], sample["te"] + sample["schedule"]
 
 
 # ------------------------------------------------------------------------------------------------------------------- docs

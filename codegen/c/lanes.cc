@@ -49,8 +49,8 @@ class LaneWriter {
     });
   }
 
-  // gcc 12 makes of a load under a condition that is known for each lane a blend with memory, which reads all lanes. So
-  // lanes for which `read` knows different conditions have loops of their own.
+  // gcc 12 makes of a load under a condition that is known for each lane a blend with memory, which reads all lanes. So,
+  // while that gcc is in use, lanes for which `read` knows different conditions have loops of their own.
   template <class Body>
   Stmt over_lanes(int lanes, const std::vector<Expr>& read, const Body& body) {
     lanes_ = lanes;
@@ -80,7 +80,9 @@ class LaneWriter {
       if (e.type().is_bool()) note(e);
       walk(e, [&](const Expr& part) {
         const auto* l = as<Load>(part);
+        const auto* choice = as<Select>(part);
         if (l) note(l->pred);
+        if (choice) note(choice->cond);
         return true;
       });
     }

@@ -218,6 +218,28 @@ void Maker::add_argument(Sample& sample, const Tensor& t) {
   sample.facts.push_back(facts_.at(t.buffer().id()));
 }
 
+// Sizes come with arguments: where none has a symbol as an extent, a tensor that has is written out too.
+void Maker::give_sizes(std::vector<Tensor>& outputs) const {
+  for (const ir::Var& symbol : symbols_) {
+    const auto has = [&](const Tensor& t) {
+      return std::any_of(t.shape().begin(), t.shape().end(), [&](const Expr& extent) {
+        const auto* v = ir::as<ir::VarRef>(extent);
+        return v && v->var.id() == symbol.id();
+      });
+    };
+    bool given = false;
+    Tensor carrier;
+    for (const te::Operation& op : te::topological_order(outputs))
+      for (size_t i = 0; i < op->outputs.size(); ++i) {
+        const Tensor t = op.output(i);
+        if (!has(t) || std::find(states_.begin(), states_.end(), t) != states_.end()) continue;
+        given = given || op->is_placeholder() || std::find(outputs.begin(), outputs.end(), t) != outputs.end();
+        if (std::find(made_.begin(), made_.end(), t) != made_.end()) carrier = t;
+      }
+    if (!given && carrier) outputs.push_back(carrier);
+  }
+}
+
 Sample Maker::finish() {
   Sample sample;
   sample.recipe = recipe_;
@@ -227,6 +249,7 @@ Sample Maker::finish() {
     const bool also = random_.chance(6);
     if (!t.op()->is_placeholder() && (!is_read(t) || also)) sample.outputs.push_back(t);
   }
+  give_sizes(sample.outputs);
   for (const te::Operation& op : te::topological_order(sample.outputs)) {
     for (size_t i = 0; i < op->outputs.size(); ++i) add_argument(sample, op.output(i));
   }

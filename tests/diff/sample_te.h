@@ -71,6 +71,7 @@ class Maker {
   Tensor source();
   void add_stage();
   bool is_read(const Tensor&) const;
+  void give_sizes(std::vector<Tensor>& outputs) const;
   void add_argument(Sample&, const Tensor&);
   Sample finish();
 

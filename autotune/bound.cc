@@ -118,7 +118,7 @@ double terms_per_cycle(const StageView& view, const StageNest& stage, const Mach
   double lanes = left_plain(view) ? full : 1;
   for (const LoopView& loop : view.loops) {
     const auto n = static_cast<double>(loop.extent);
-    if (loop.annotation == schedule::Annotation::kVectorized) lanes = n / std::ceil(n / full);
+    if (loop.annotation == schedule::Annotation::kVectorized && loop.extent > 1) lanes = n / std::ceil(n / full);
   }
   const bool measured = machine.rates.source != schedule::Rates{}.source;
   if (!measured || view.fused == 0) return kPipes * lanes;

@@ -22,8 +22,9 @@ bool own(Stepper& s, const std::string& name) {
   const std::string dtype = ir::to_string(stage.op->dtype());
   if (dtype != "float32" && dtype != "int32") return false;
   const std::string loop = stage.axes[axis].name;
-  const int64_t n = s.random().one_of<int64_t>({2, 4, 8});
   const Extent& extent = stage.axes[axis].extent;
+  int64_t n = s.random().one_of<int64_t>({2, 4, 8});
+  if (extent == 2 || extent == 4 || extent == 8) n = extent.value();  // the whole sum, where a body may stand
   const bool tail = !extent.known() || extent.value() % n != 0;
   std::string tile = loop;
   if (!(extent == n)) {
@@ -37,10 +38,12 @@ bool own(Stepper& s, const std::string& name) {
       order.push_back(s.stage(name).axes[at].name);
   order.push_back(tile);
   if (leaf(s, name, 1) != tile && !s.may(Reorder{name, order})) return false;
-  const size_t all = own_intrins().size(), first = static_cast<size_t>(s.random().below(static_cast<int64_t>(all)));
-  for (size_t i = 0; i < all; ++i) {
-    const std::string& intrin = own_intrins()[(first + i) % all];
-    if (intrin.find("_" + dtype + "_" + std::to_string(n) + "_") == intrin.npos) continue;
+  std::vector<std::string> fitting;
+  for (const std::string& intrin : own_intrins())
+    if (intrin.find("_" + dtype + "_" + std::to_string(n) + "_") != intrin.npos) fitting.push_back(intrin);
+  const auto first = static_cast<size_t>(s.random().below(static_cast<int64_t>(fitting.size())));
+  for (size_t i = 0; i < fitting.size(); ++i) {
+    const std::string& intrin = fitting[(first + i) % fitting.size()];
     if (!s.may(Tensorize{name, tile, intrin})) continue;
     s.count(intrin.ends_with("update") ? "intrinsic that adds" : "intrinsic with a body");
     if (tail) s.count("tail of an intrinsic");

@@ -32,6 +32,15 @@ ir::Expr root_values(const StageNest& stage, Which which, std::vector<ir::Expr>&
 }
 
 void leaf_values(const StageNest& stage, std::vector<ir::Expr>& values) {
+  std::vector<bool> derived(values.size());
+  for (const Relation& relation : stage.relations) {
+    const auto* split = std::get_if<SplitRelation>(&relation);
+    if (split) derived[split->outer] = derived[split->inner] = true;
+    if (!split) derived[std::get<FuseRelation>(relation).fused] = true;
+  }
+  // A loop that came of none runs once.
+  for (size_t a = static_cast<size_t>(stage.data_rank + stage.reduce_rank); a < values.size(); ++a)
+    if (!derived[a] && !stage.axes[a].reduction) values[a] = 0;
   for (const Relation& relation : stage.relations) {
     if (const auto* split = std::get_if<SplitRelation>(&relation)) {
       if (!values[split->parent]) continue;

@@ -59,11 +59,11 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
       {"stage kinds", prefixed("stage ", kinds)},
       {"layouts", {"pad_value", "packed parameter"}},
       {"groups, intrinsics, relayouts",
-       {"group", "intrinsic that adds", "intrinsic with a body", "tail of an intrinsic",
-        "cache_write of changed loops"}},
+       {"group", "intrinsic that adds", "tail of an intrinsic", "cache_write of changed loops"}},
       {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",
-       {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "scalar argument", "init=", "where=", "triangle"}},
+       {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "scalar argument",
+        "init=", "where=", "triangle"}},
   };
 }
 

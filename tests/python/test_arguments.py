@@ -127,3 +127,14 @@ def test_cache_write_inside_of_a_tile():
     a, w, c = np.arange(144, dtype="float32").reshape(16, 9), np.arange(72, dtype="float32").reshape(9, 8), np.zeros((16, 8), "float32")
     tw.build(s, [A, W, C])(a, w, c)
     np.testing.assert_array_equal(c, a @ w + a[:, :8])
+
+
+def test_cache_write_after_a_fuse_of_nothing():
+    A = te.placeholder((6,), name="A")
+    C = te.compute((6,), lambda i: A[i] + 1, name="C")
+    s = te.create_schedule(C)
+    s[C].fuse()
+    s.cache_write(C, "local")
+    a, c = np.arange(6, dtype="float32"), np.zeros(6, "float32")
+    tw.build(s, [A, C])(a, c)
+    np.testing.assert_array_equal(c, a + 1)

@@ -1,6 +1,7 @@
 // Control flow: loops, branches, bindings.
 #include "codegen/llvm/emitter.h"
 #include "src/ir/requirement.h"
+#include "src/ir/walk.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -60,6 +61,28 @@ void Emitter::emit_if(const ir::If& branch) {
   b_.SetInsertPoint(after);
 }
 
+// Whether a short loop of few stores reads vectors that the loop around it reads again in each iteration: once it is
+// written out they stay in registers, half of which may go to them.
+static bool keeps_registers(const ir::For& loop, int64_t extent, const ir::Var& around) {
+  constexpr int64_t kIterations = 8, kStores = 4, kVectors = 16;
+  if (extent < 2 || extent > kIterations) return false;
+  int64_t stores = 0, kept = 0;
+  bool straight = true;
+  ir::walk(
+      loop.body,
+      [&](const Stmt& at) {
+        straight = straight && (ir::as<ir::Store>(at) || ir::as<ir::Seq>(at));
+        stores += ir::as<ir::Store>(at) != nullptr;
+        return straight;
+      },
+      [&](const ir::Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        kept += load && e.type().lanes > 1 && ir::uses_var(e, loop.var) && !ir::uses_var(e, around);
+        return true;
+      });
+  return straight && stores <= kStores && kept > 0 && kept * extent <= kVectors;
+}
+
 // Vectorized and unrolled loops that lowering left alone run one iteration after the other, and so do parallel loops
 // inside a parallel loop: the pool would run them on one thread anyway.
 void Emitter::emit_for(const ir::For& loop) {
@@ -74,10 +97,23 @@ void Emitter::emit_for(const ir::For& loop) {
     CacheLevel level(*this);
     end = emit(loop.extent);
   }
-  emit_counted_loop(index(0), end, extent.has_value(), loop.var, loop.body);
+  const std::optional<ir::Var> around = std::exchange(frame_.loop, loop.var);
+  llvm::Instruction* latch = emit_counted_loop(index(0), end, extent.has_value(), loop.var, loop.body);
+  if (extent && around && keeps_registers(loop, *extent, *around))
+    latch->setMetadata(llvm::LLVMContext::MD_loop, written_out());
+  frame_.loop = around;
 }
 
-void Emitter::emit_counted_loop(Value* begin, Value* end, bool known_nonempty, const ir::Var& var, const Stmt& body) {
+// The fact of a loop that passes.cc writes out.
+llvm::MDNode* Emitter::written_out() {
+  llvm::MDNode* full = llvm::MDNode::get(c_, llvm::MDString::get(c_, "llvm.loop.unroll.full"));
+  llvm::MDNode* loop = llvm::MDNode::getDistinct(c_, {nullptr, full});
+  loop->replaceOperandWith(0, loop);
+  return loop;
+}
+
+llvm::Instruction* Emitter::emit_counted_loop(Value* begin, Value* end, bool known_nonempty, const ir::Var& var,
+                                              const Stmt& body) {
   BasicBlock* loop = block("loop");
   BasicBlock* after = block("after");
   BasicBlock* before = b_.GetInsertBlock();
@@ -92,8 +128,9 @@ void Emitter::emit_counted_loop(Value* begin, Value* end, bool known_nonempty, c
   emit(body);
   Value* next = b_.CreateAdd(i, index(1), "", true, true);
   i->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpEQ(next, end), after, loop);
+  llvm::Instruction* latch = b_.CreateCondBr(b_.CreateICmpEQ(next, end), after, loop);
   b_.SetInsertPoint(after);
+  return latch;
 }
 
 }  // namespace tw::codegen

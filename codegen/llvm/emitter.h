@@ -10,6 +10,7 @@
 #include <llvm/IR/Module.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -51,6 +52,7 @@ class Emitter {
     llvm::BasicBlock* way_out = nullptr;  // releases what is held, innermost first, and returns the code
     int64_t stack_bytes = 0;
     bool in_parallel = false;
+    std::optional<ir::Var> loop;  // the innermost around what is emitted
   };
 
   // Types (emit_expr.cc).
@@ -63,8 +65,9 @@ class Emitter {
   void emit_for(const ir::For& loop);
   void emit_if(const ir::If& branch);
   void emit_let(const ir::LetStmt& let);
-  void emit_counted_loop(llvm::Value* begin, llvm::Value* end, bool known_nonempty, const ir::Var& var,
-                         const ir::Stmt& body);
+  llvm::Instruction* emit_counted_loop(llvm::Value* begin, llvm::Value* end, bool known_nonempty, const ir::Var& var,
+                                       const ir::Stmt& body);  // its branch back
+  llvm::MDNode* written_out();
   void emit_parallel(const ir::For& loop);
   llvm::Function* outline(const ir::For& loop, const std::vector<ir::Var>& vars, const std::vector<ir::Buffer>& buffers,
                           llvm::StructType* closure);

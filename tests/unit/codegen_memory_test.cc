@@ -93,6 +93,24 @@ TEST(CodegenMemory, WhatNoLaneWantsIsReadAtTheBegin) {
   EXPECT_LT(llvm.find("select i1"), load) << llvm;
 }
 
+// Four rows of A for all rows of C: once per kernel, not once per row.
+TEST(CodegenMemory, VectorsThatALoopReadsAgainStayInRegisters) {
+  const std::string text = R"(kernel k(A: float32[64], C: out float32[128]):
+  for i in 0..8:
+    C[i * 16 : 16] = broadcast(0.0, 16)
+    for k in 0..4:
+      C[i * 16 : 16] = A[k * 16 : 16] * A[i * 4 + k] + C[i * 16 : 16]
+)";
+  agree(text, 64, 128);
+  const std::string llvm = build(parse(text), target("llvm -mcpu=znver4"))->source("llvm");
+  const size_t loop = llvm.find("phi ");
+  size_t before = 0, after = 0;
+  for (size_t at = llvm.find("load <16 x float>"); at != std::string::npos; at = llvm.find("load <16 x float>", at + 1))
+    ++(at < loop ? before : after);
+  EXPECT_EQ(before, 4U) << llvm;
+  EXPECT_EQ(after, 0U) << llvm;
+}
+
 TEST(CodegenMemory, PredicatedScalars) {
   agree(R"(kernel k(A: float32[16], C: out float32[20]):
   for i in 0..20:

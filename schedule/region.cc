@@ -225,6 +225,10 @@ class Inference {
   }
   bool proved(const ir::Expr& condition) const { return ir::can_prove(condition, all_.ranges); }
 
+  // Of an extent that is no number: beyond it no loop is vectorized or unrolled, and a number may be what a dtype
+  // holds.
+  static constexpr int64_t kMostByNumber = 1024;
+
   // lo and extent come in as the whole dimension, and stay so unless the box is smaller. False where it has no bound.
   bool settle(size_t d) {
     const Ends& ends = ends_[d];
@@ -251,7 +255,11 @@ class Inference {
     }
     ir::Expr size = simple(ends.hi - ends.lo + ir::Expr(1));
     const int64_t most = largest(size);
-    if (most == ir::Interval::kPosInf) return settle_symbolic(ends.lo, size, lo, extent);
+    const bool number = most != ir::Interval::kPosInf, large = whole == ir::Interval::kPosInf && most > kMostByNumber;
+    if (!number || large) {
+      const bool settled = settle_symbolic(ends.lo, size, lo, extent);
+      if (settled || !number) return settled;
+    }
     if (most < 1 || most >= whole) return true;
     lo = ends.lo;
     extent = most;

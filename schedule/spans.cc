@@ -97,9 +97,11 @@ void Spans::cross_rows(const FuseRelation& fuse, const ir::Expr& quotient, const
 
 namespace {
 
-// As Span, of numbers: `unit` divides the base, which is 0 where the unit is 0.
+// As Span, of numbers: `unit` divides the base, which is 0 where the unit is 0. Rows of a fused axis count in steps of
+// `scale` of it, of which there are `span` from a multiple of `grid` on.
 struct Count {
   int64_t count = 1, unit = 0;
+  int64_t scale = 1, span = 0, grid = 0;
 };
 
 class Counts {
@@ -138,7 +140,8 @@ class Counts {
   }
 
   void part(const FuseRelation& fuse) {
-    const auto [count, unit] = counts_[fuse.fused];
+    const Count fused = counts_[fuse.fused];
+    const int64_t count = fused.count, unit = fused.unit;
     const int64_t rows = extent_of(fuse.outer), columns = extent_of(fuse.inner), inner = std::max<int64_t>(columns, 1);
     const int64_t unit_of_rows = unit % inner == 0 ? unit / inner : 1, unit_of_columns = std::gcd(unit % inner, inner);
     const Count in_row{count, unit % inner == 0 ? 0 : unit_of_columns};
@@ -150,8 +153,17 @@ class Counts {
     } else if (count % inner == 0 && unit % inner == 0) {
       outer = {std::min(count / inner, rows), unit_of_rows}, within = {columns, 0};
     } else {
-      outer = {std::min((count + inner - 2) / inner + 1, rows), 1}, within = {columns, 1};
+      outer = rows_crossed(fused, inner, rows), within = {columns, 1};
     }
+  }
+
+  // At most, unless multiples of the span make up a row.
+  static Count rows_crossed(const Count& fused, int64_t inner, int64_t rows) {
+    const bool fresh = fused.scale == 1;
+    Count out{std::min((fused.count + inner - 2) / inner + 1, rows), 1, fused.scale * inner,
+              fresh ? fused.count : fused.span, fresh ? fused.unit : fused.grid};
+    if (out.span <= std::gcd(out.grid, out.scale)) out.count = 1;
+    return out;
   }
 
   const StageNest& stage_;

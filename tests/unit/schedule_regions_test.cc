@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "schedule/nest_view.h"
 #include "schedule/unbounded.h"
 #include "src/ir/interp.h"
 #include "src/ir/walk.h"
@@ -114,6 +115,21 @@ TEST(ScheduleRegions, AFactorAboveTheExtentComputesTheExtent) {
   Schedule s({rows(5, 3).c});
   s.apply(Split{"C", "j", Factor(4), {}});
   EXPECT_NE(to_string(s).find("for j.i in 0..3"), std::string::npos) << to_string(s);
+}
+
+TEST(ScheduleRegions, ViewsKnowWherePartsOfTwiceFusedLoopsStayInARow) {
+  const Tensor a = te::placeholder({6}, "int32", "A");
+  const Tensor p = te::compute({6}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
+  const Tensor c =
+      te::compute({6, 12, 16}, [&](Var i, Var j, Var k) { return p(i) + te::astype(j + k, "int32"); }, "C");
+  for (const auto& [factor, rows] :
+       std::vector<std::pair<int64_t, int64_t>>{{3, 1}, {64, 1}, {5, 2}, {96, 1}, {90, 2}}) {
+    Schedule s({c});
+    for (const Step& step : std::vector<Step>{Fuse{"C", {"i", "j", "k"}}, Split{"C", "i*j*k", Factor(factor), {}},
+                                              ComputeAt{"P", "C", "i*j*k.o"}})
+      s.apply(step);
+    EXPECT_EQ(view_stages(s.nest())[0].loops[0].extent, rows) << factor;
+  }
 }
 
 TEST(ScheduleRegions, WhatHasNoBoundIsShownAndRefusedWhenAsked) {

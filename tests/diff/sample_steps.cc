@@ -18,17 +18,19 @@ const std::vector<Proposal>& proposals() {
       {"fuse", Phase::kLoops, 16, fuse},
       {"reorder", Phase::kLoops, 22, reorder},
       {"relayout", Phase::kAnnotate, 8, relayout},
+      {"leave plain", Phase::kAnnotate, 30, leave_plain},
       {"annotate", Phase::kAnnotate, 100, annotate},
       {"compute_at", Phase::kPlace, 100, compute_at},
       {"group", Phase::kPlace, 8, group},
       {"set_scope", Phase::kStorage, 10, set_scope},
       {"storage_align", Phase::kStorage, 8, storage_align},
       {"transform_layout", Phase::kStorage, 6, transform_layout},
+      {"tensorize", Phase::kStorage, 50, tensorize},
       {"rolling_buffer", Phase::kStorage, 25, rolling_buffer},
       {"double_buffer", Phase::kStorage, 8, double_buffer},
       {"set_store_predicate", Phase::kStorage, 8, set_store_predicate},
       {"prefetch", Phase::kStorage, 10, prefetch},
-      {"tensorize", Phase::kStorage, 60, tensorize},
+      {"tensorize", Phase::kStorage, 40, tensorize},
   };
   return table;
 }

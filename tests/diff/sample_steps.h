@@ -59,7 +59,7 @@ class Stepper {
   void count_tail(Tail, const Extent& extent, int64_t factor);
 
   // What the proposals made so far mean for later ones.
-  std::set<std::string> inlined, shifted, reordered;
+  std::set<std::string> inlined, shifted, reordered, plain;
   struct Place {  // a loop that encloses a reader: a stage and one of its loops, by its position
     std::string stage;
     int position;
@@ -89,7 +89,7 @@ void cache_read(Stepper&, const std::string&), cache_write(Stepper&, const std::
     relayout(Stepper&, const std::string&), compute_inline(Stepper&, const std::string&);  // steps_graph.cc
 void rfactor(Stepper&, const std::string&);                                                // steps_rfactor.cc
 void transform_layout(Stepper&, const std::string&);                                       // steps_layout.cc
-void tensorize(Stepper&, const std::string&);                                              // steps_tensorize.cc
+void tensorize(Stepper&, const std::string&), leave_plain(Stepper&, const std::string&);   // steps_tensorize.cc
 void split(Stepper&, const std::string&), tile(Stepper&, const std::string&), fuse(Stepper&, const std::string&),
     reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);  // steps_loops.cc
 void compute_at(Stepper&, const std::string&), group(Stepper&, const std::string&),

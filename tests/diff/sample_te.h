@@ -102,11 +102,12 @@ bool pointwise(Maker&, const Tensor&), compare(Maker&, const Tensor&), rounding(
     math(Maker&, const Tensor&), bits(Maker&, const Tensor&), division(Maker&, const Tensor&),
     power(Maker&, const Tensor&), cast(Maker&, const Tensor&), diamond(Maker&, const Tensor&);  // stages_pointwise.cc
 bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker&, const Tensor&),
-    strided(Maker&, const Tensor&), broadcast(Maker&, const Tensor&), flatten(Maker&, const Tensor&),
-    gather(Maker&, const Tensor&), product(Maker&, const Tensor&), scaled(Maker&, const Tensor&),
-    halfway(Maker&, const Tensor&), float8(Maker&, const Tensor&), int4(Maker&, const Tensor&);  // stages_index.cc
-bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);                  // stages_tuple.cc
-bool tensor_tile(Maker&, const Tensor&);                                                         // stages_tile.cc
+    strided(Maker&, const Tensor&), repeated(Maker&, const Tensor&), broadcast(Maker&, const Tensor&),
+    flatten(Maker&, const Tensor&), gather(Maker&, const Tensor&), product(Maker&, const Tensor&),
+    scaled(Maker&, const Tensor&), halfway(Maker&, const Tensor&), float8(Maker&, const Tensor&),
+    int4(Maker&, const Tensor&);                                                 // stages_index.cc
+bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);  // stages_tuple.cc
+bool tensor_tile(Maker&, const Tensor&), short_sum(Maker&, const Tensor&);       // stages_tile.cc
 bool wild_gather(Maker&, const Tensor&), unproved(Maker&, const Tensor&),
     required(Maker&, const Tensor&);        // stages_outside.cc
 bool external(Maker&, const Tensor&);       // stages_extern.cc

@@ -70,6 +70,21 @@ bool strided(Maker& m, const Tensor& t) {
   });
 }
 
+// Each element some times, the last one perhaps less often.
+bool repeated(Maker& m, const Tensor& t) {
+  if (t.rank() == 0 || m.most_elements(t) == 0) return false;
+  const size_t d = m.dimension(t);
+  if (!Maker::size(t, d)) return false;
+  const int64_t times = 2 + m.random().below(2);
+  std::vector<Expr> shape = t.shape();
+  shape[d] = *Maker::size(t, d) * times - m.random().below(times);
+  return m.define(shape, m.facts(t), [&](const Vars& v) {
+    std::vector<Expr> at = exprs(v);
+    at[d] = ir::floordiv(v[d], Expr(times));
+    return t(at);
+  });
+}
+
 bool broadcast(Maker& m, const Tensor& t) {
   if (t.rank() >= 3 || t.dtype().is_bool()) return false;
   const int64_t n = m.random().below(7) + 2;

@@ -1,4 +1,4 @@
-// Stages whose innermost loops are those of a shipped tensor intrinsic, for the Step tensorize.
+// Stages whose innermost loops are those of a tensor intrinsic, for the Step tensorize.
 #include <algorithm>
 
 #include "tests/diff/sample_te.h"
@@ -28,6 +28,22 @@ bool tensor_tile(Maker& m, const Tensor&) {
     const Expr right = shape.group > 0 ? b(Expr(v[1]), Expr(k)) : b(Expr(k), Expr(v[1]));
     const std::string out = to_string(shape.c);
     return te::sum(te::astype(left, out) * te::astype(right, out), {k});
+  });
+}
+
+// C[i] = sum over k of A[i, k] or of A[i, k] * B[k]: the loops of the intrinsics that intrins.cc declares, the whole
+// sum as often as a part of it.
+bool short_sum(Maker& m, const Tensor&) {
+  const Type type = m.random().one_of({Type::f(32), Type::i(32)});
+  const int64_t depth = m.random().one_of<int64_t>({2, 4, 8, 2, 4, 8, 6, 11, 16});
+  const Facts small{4, 1, 0};
+  const Tensor a = m.placeholder({Expr(), depth}, type, small), b = m.placeholder({depth}, type, small);
+  const bool product = m.random().chance(50);
+  const IterVar k = te::reduce_axis(0, depth, "k");
+  const Facts term = product ? mul(m.facts(a), m.facts(b)) : m.facts(a);
+  return m.define({a.shape()[0]}, sum_of(term, depth, type), [&](const Vars& v) {
+    const Expr x = a(Expr(v[0]), Expr(k));
+    return te::sum(product ? x * b(Expr(k)) : x, {k});
   });
 }
 

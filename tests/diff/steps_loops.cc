@@ -1,5 +1,6 @@
 // Proposals that change a stage's loops, and those that say how a loop runs.
 #include <algorithm>
+#include <optional>
 
 #include "tests/diff/sample_steps.h"
 
@@ -14,6 +15,13 @@ Tail tail_for(Stepper& s, const std::string& name, bool reduction) {
   if (tail == Tail::kShiftInward && (reduction || !in_order)) return Tail::kGuard;
   if (tail == Tail::kShiftInward) s.shifted.insert(name);
   return tail;
+}
+
+// Parts of two or three, of which the last has none.
+std::optional<Factor> too_many_parts(Stepper& s, const Extent& extent) {
+  if (!extent.known()) return {};
+  const int64_t n = extent.value(), size = 2 + s.random().below(2), parts = (n + size - 1) / size + 1;
+  return (n + parts - 1) / parts == size ? std::optional<Factor>(parts) : std::nullopt;
 }
 
 // The axis itself, or the outer loop of splits by factor.
@@ -34,7 +42,11 @@ void split(Stepper& s, const std::string& name) {
   const bool pad = is_padding_legal(s.stage(name), axis) && s.random().chance(20);
   const Tail tail = pad ? Tail::kPad : tail_for(s, name, axis.reduction);
   Split step{name, axis.name, {}, {}, tail};
-  (s.random().chance(75) ? step.factor : step.nparts) = f;
+  if (s.random().chance(75)) {
+    step.factor = f;
+  } else {
+    step.nparts = s.random().chance(40) ? too_many_parts(s, axis.extent).value_or(f) : f;
+  }
   if (s.must(step)) s.count_tail(tail, axis.extent, f.value);
 }
 
@@ -77,6 +89,7 @@ void reorder(Stepper& s, const std::string& name) {
 }
 
 void annotate(Stepper& s, const std::string& name) {
+  if (s.plain.contains(name)) return;
   const std::vector<AxisId> leaves = s.stage(name).leaves;
   Random& random = s.random();
   int64_t copies = 1;

@@ -1,4 +1,6 @@
 // Proposals of tensor intrinsics.
+#include <algorithm>
+
 #include "tensorwright/tensor_intrin.h"
 #include "tests/diff/intrins.h"
 #include "tests/diff/sample_steps.h"
@@ -10,6 +12,14 @@ namespace {
 std::string leaf(Stepper& s, const std::string& name, size_t from_end) {
   const StageNest& stage = s.stage(name);
   return stage.axes[stage.leaves[stage.leaves.size() - from_end]].name;
+}
+
+// Whether nothing is summed outside of the tile, and nothing is there before: then the body of an intrinsic stands.
+bool is_whole_sum(const StageNest& stage, const std::string& tile) {
+  return stage.reduction()->init.empty() && std::ranges::all_of(stage.leaves, [&](AxisId leaf) {
+           const Axis& axis = stage.axes[leaf];
+           return !axis.reduction || axis.name == tile || axis.extent == 1;
+         });
 }
 
 // A tile of the sum, which may leave a tail: the body where nothing is summed outside of it, else the update.
@@ -45,7 +55,8 @@ bool own(Stepper& s, const std::string& name) {
   for (size_t i = 0; i < fitting.size(); ++i) {
     const std::string& intrin = fitting[(first + i) % fitting.size()];
     if (!s.may(Tensorize{name, tile, intrin})) continue;
-    s.count(intrin.ends_with("update") ? "intrinsic that adds" : "intrinsic with a body");
+    const bool body = !intrin.ends_with("update") && is_whole_sum(s.stage(name), tile);
+    s.count(body ? "intrinsic with a body" : "intrinsic that adds");
     if (tail) s.count("tail of an intrinsic");
     return true;
   }
@@ -54,11 +65,16 @@ bool own(Stepper& s, const std::string& name) {
 
 }  // namespace
 
+// Intrinsics stand in plain loops only, and most sums have others by the time one is proposed.
+void leave_plain(Stepper& s, const std::string& name) {
+  if (s.stage(name).is_reduction()) s.plain.insert(name);
+}
+
 // Whether the loops are those of an intrinsic is for the matcher to find out. The reduction may have to go outside
 // first.
 void tensorize(Stepper& s, const std::string& name) {
   if (!s.stage(name).is_reduction() || s.stage(name).leaves.empty()) return;
-  if (s.random().chance(50) && own(s, name)) return;
+  if ((s.plain.contains(name) || s.random().chance(50)) && own(s, name)) return;
   if (s.stage(name).leaves.size() < 2) return;
   for (const char* key : {"avx512_vnni_dot_16x4", "avx512_bf16_dot_16x2"})
     if (s.may(Tensorize{name, leaf(s, name, 2), key})) return;

@@ -1,5 +1,6 @@
 #include "te/promote.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "src/ir/simplify_fold.h"
@@ -120,9 +121,16 @@ void promote(Expr& a, Expr& b) {
   if (joins_index(a, b)) b = as_index(b);
   if (joins_index(b, a)) a = as_index(a);
   if (a.type() == b.type()) return;
-  const Type type = common_type(data_type(a), data_type(b));
-  a = convert(type, std::move(a));
-  b = convert(type, std::move(b));
+  const int lanes = std::max(a.type().lanes, b.type().lanes);
+  for (const Expr* e : {&a, &b})
+    if (e->type().lanes != 1 && e->type().lanes != lanes)
+      refuse(ErrorKind::kDType, "expected vectors of as many lanes, not " + both(a.type(), b.type()), {});
+  const Type type = common_type(data_type(a).element(), data_type(b).element());
+  for (Expr* e : {&a, &b}) {
+    const bool scalar = e->type().lanes == 1;
+    *e = convert(scalar ? type : type.with_lanes(lanes), std::move(*e));
+    if (scalar) *e = ir::broadcast(std::move(*e), lanes);
+  }
 }
 
 Expr arith(BinOp op, Expr a, Expr b) {

@@ -8,7 +8,7 @@ namespace tw::te {
 
 // Both operands brought to one type: equal types stay; float wins over integer; among floats and among integers of one
 // sign the wider wins; int against uint of the same width follows the table in docs/dtypes.md (as tvm's
-// BinaryOpMatchTypes).
+// BinaryOpMatchTypes). A scalar beside a vector stands in each lane.
 void promote(ir::Expr& a, ir::Expr& b);
 
 // The operators as the front ends issue them: promotion, dtype errors, floor division and modulo, shallow constant

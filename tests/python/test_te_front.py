@@ -275,6 +275,14 @@ def test_parameters_of_buffers_that_need_nothing():
             te.decl_buffer((4,), name="b", **wrong)
 
 
+def test_a_number_beside_a_vector_stands_in_each_lane():
+    b = te.decl_buffer((8,), "int16", name="b")
+    four = b.vload(0, "int16x4")
+    assert (four * te.const(2, "int16")).dtype == "int16x4" and (four + 1).dtype == "int32x4" and (1.5 * four).dtype == "float32x4"
+    with pytest.raises(tw.DTypeError, match="as many lanes"):
+        four + b.vload(0, "int16x8")
+
+
 def declared(name):
     a = te.placeholder((16,), name="a")
     c = te.compute((16,), lambda i: a[i] + 1, name="c")

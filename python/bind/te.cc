@@ -146,6 +146,10 @@ Labels labels_of(const Operation& op) {
   return found == labels().end() ? Labels{} : found->second;
 }
 
+std::string kind_of(const Operation& op) {
+  return op->is_placeholder() ? "placeholder" : op->scan() ? "scan" : op->external() ? "extern" : "compute";
+}
+
 void bind_operation(py::module_& m) {
   py::class_<Operation>(m, "Operation", "What defines a tensor: ``C.op``.")
       .def_property_readonly("name", [](const Operation& op) { return op->name; })
@@ -174,6 +178,8 @@ void bind_operation(py::module_& m) {
           "body", [](const Operation& op) { return op->compute() ? op->compute()->bodies : std::vector<Expr>(); },
           "The value of an element, one expression for each output; empty for a placeholder.")
       .def_property_readonly("is_placeholder", [](const Operation& op) { return op->is_placeholder(); })
+      .def_property_readonly("kind", &kind_of,
+                             "placeholder, compute, scan or extern; ``isinstance`` of te's classes tells more.")
       .def_property_readonly(
           "tag", [](const Operation& op) { return labels_of(op).tag; },
           "What ``tag=`` or ``te.tag_scope`` said; empty without.")
@@ -201,13 +207,7 @@ void bind_operation(py::module_& m) {
       .def("same_as",
            [](const Operation& a, py::handle b) { return py::isinstance<Operation>(b) && a == b.cast<Operation>(); })
       .def("__hash__", [](const Operation& op) { return op->id; })
-      .def("__repr__", [](const Operation& op) {
-        return std::string(op->is_placeholder() ? "placeholder("
-                           : op->scan()         ? "scan("
-                           : op->external()     ? "extern("
-                                                : "compute(") +
-               op->name + ")";
-      });
+      .def("__repr__", [](const Operation& op) { return kind_of(op) + ("(" + op->name + ")"); });
 }
 
 void bind_tensor(py::module_& m) {

@@ -246,6 +246,7 @@ def test_missing_attributes_say_what_is_there(product):
         lambda: s[product].vectorise: "did you mean 'vectorize'?",
         lambda: s[product].leaf_iter_vars[0].thread_tag: "no GPU target",
         lambda: te.hybrid: "te.ir_builder",
+        lambda: te.HybridOp: "te.ExternOp",
         lambda: te.reduce_axes: "did you mean 'reduce_axis'?",
         lambda: product.asnumpy(): "no values before it is built",
         lambda: te.var("n").value: "known when the kernel is called",
@@ -329,6 +330,27 @@ def test_the_state_of_a_scan_has_no_stage():
     with pytest.raises(tw.ScheduleError) as error:
         s[st]
     assert any("st is the state of the scan sums" in note for note in error.value.notes)
+
+
+def kinds_of(op):
+    return {name for name in te.operations.__all__ if isinstance(op, getattr(te, name))}
+
+
+def test_operations_by_kind(product):
+    X, st = te.placeholder((8, 4), name="X"), te.placeholder((8, 4), name="st")
+    init = te.compute((1, 4), lambda _, i: X[0, i], name="init")
+    update = te.compute((8, 4), lambda t, i: st[t - 1, i] + X[t, i], name="update")
+    scan = te.scan(init, update, st, name="sums")
+    double = te.extern((8, 4), [X], lambda ins, outs: outs[0].vstore((0, 0), ins[0].vload((0, 0)) * 2.0), name="E", tag="user")
+    add = te.decl_tensor_intrin(te.compute((4,), lambda i: X[0, i] + 1.0, name="z").op, lambda ins, outs: outs[0].vstore(0, ins[0].vload((0, 0), "float32x4") + 1.0))
+    tiles = te.compute((8, 4), lambda i: add(X), name="T")
+    assert kinds_of(X.op) == {"PlaceholderOp"} and kinds_of(scan.op) == {"ScanOp"} and kinds_of(double.op) == {"ExternOp"}
+    assert kinds_of(product.op) == {"ComputeOp", "BaseComputeOp"} and kinds_of(tiles.op) == {"TensorComputeOp", "BaseComputeOp"}
+    assert not kinds_of(X) and not kinds_of(None) and issubclass(te.ComputeOp, te.Operation)
+    assert [op.kind for op in (X.op, product.op, tiles.op, scan.op, double.op)] == ["placeholder", "compute", "compute", "scan", "extern"]
+    assert double.op.tag == "user" and double.op.input_tensors == [X] and scan.op.axis[0] == scan.op.scan_axis
+    with pytest.raises(TypeError, match="te.compute makes one"):
+        te.ComputeOp()
 
 
 def test_names_of_the_axes_that_a_star_takes():

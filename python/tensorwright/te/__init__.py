@@ -20,12 +20,13 @@ True
 from .._core import Expr, IterVar, Operation, Tensor, TensorSlice, Var
 from ..schedule import Schedule, Stage, create_schedule
 from .._missing import of_module
-from . import _hints, arithmetic, conditions, constants, externs, functions, reductions, saving, scans, tags, tensors
+from . import _hints, arithmetic, conditions, constants, externs, functions, operations, reductions, saving, scans, tags, tensors
 from .arithmetic import *  # noqa: F403
 from .conditions import *  # noqa: F403
 from .constants import *  # noqa: F403
 from .externs import *  # noqa: F403
 from .functions import *  # noqa: F403
+from .operations import *  # noqa: F403
 from .reductions import *  # noqa: F403
 from .saving import *  # noqa: F403
 from .scans import *  # noqa: F403
@@ -33,11 +34,12 @@ from .tags import *  # noqa: F403
 from .tensors import *  # noqa: F403
 
 __all__ = ["Expr", "IterVar", "Operation", "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "create_schedule"]
-for _part in (arithmetic, conditions, constants, externs, functions, reductions, saving, scans, tags, tensors):
+for _part in (arithmetic, conditions, constants, externs, functions, operations, reductions, saving, scans, tags, tensors):
     __all__ += _part.__all__
 
 _ABSENT = {
     "hybrid": "te.ir_builder and te.extern make stages of statements",
+    "HybridOp": "te.ir_builder and te.extern make stages of statements, te.ExternOp",
     "gradient": "there are no gradients",
     "create_prim_func": "tw.lower(te.create_schedule(C), [A, C]) gives the program",
     "SpecializedCondition": "split has tail=, and a symbolic extent is one kernel for every value",

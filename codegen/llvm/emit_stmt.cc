@@ -14,13 +14,11 @@ BasicBlock* Emitter::block(const char* name) { return BasicBlock::Create(c_, nam
 
 void Emitter::emit(const Stmt& stmt) {
   ir::match(
-      stmt,                                                //
-      [&](const ir::Store& store) { emit_store(store); },  //
-      [&](const ir::For& loop) { emit_for(loop); },        //
-      [&](const ir::If& branch) { emit_if(branch); },      //
-      [&](const ir::Seq& seq) {
-        for (const Stmt& s : seq.stmts) emit(s);
-      },
+      stmt,                                                      //
+      [&](const ir::Store& store) { emit_store(store); },        //
+      [&](const ir::For& loop) { emit_for(loop); },              //
+      [&](const ir::If& branch) { emit_if(branch); },            //
+      [&](const ir::Seq& seq) { emit_sequence(seq.stmts); },     //
       [&](const ir::Allocate& alloc) { emit_allocate(alloc); },  //
       [&](const ir::LetStmt& let) { emit_let(let); },            //
       [&](const ir::Evaluate& e) {

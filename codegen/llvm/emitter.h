@@ -1,9 +1,9 @@
 // The emitter's state: IR of one program -> one llvm::Module. Private to codegen/llvm.
 //
 // How to read it: emit_module.cc drives; emit_stmt.cc, emit_parallel.cc and emit_scratch.cc make control flow;
-// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc makes loads and stores; emit_descriptor.cc
-// makes the constant data beside the code. Values: index is i64, bool is i1 (i8 in memory), float16 and bfloat16 are
-// their 16 bits.
+// emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc and emit_turned.cc make loads and stores;
+// emit_descriptor.cc makes the constant data beside the code. Values: index is i64, bool is i1 (i8 in memory), float16
+// and bfloat16 are their 16 bits.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -143,6 +143,13 @@ class Emitter {
   void mark(llvm::Instruction* access, const Memory& memory);
   bool may_fault(const ir::Expr& expr);
   bool surely_inside(const Memory& memory, const ir::Expr& at) const;
+
+  // Tiles that are turned in registers (emit_turned.cc).
+  void emit_sequence(std::span<const ir::Stmt> stmts);
+  int tile_of(std::span<const ir::Stmt> stmts) const;
+  void emit_tile(std::span<const ir::Stmt> stmts);
+  std::vector<llvm::Value*> emit_columns(const ir::Expr& first, int columns);
+  std::vector<llvm::Value*> turned(std::vector<llvm::Value*> rows, int element_bytes);
 
   llvm::Value* splat(llvm::Value* scalar, int lanes) { return b_.CreateVectorSplat(lanes, scalar); }
   llvm::BasicBlock* block(const char* name);

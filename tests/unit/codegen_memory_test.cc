@@ -60,6 +60,43 @@ TEST(CodegenMemory, ReversedStridedAndGathered) {
         64, 64);
 }
 
+// Columns side by side are rows that are turned in registers, of the elements that gathers would read.
+TEST(CodegenMemory, ColumnsSideBySideAreTurned) {
+  const auto tile = [](const std::string& type, int rows, int columns, const std::string& more = "") {
+    std::string text = "kernel k(A: " + type + "[1200], C: out " + type + "[1200]):\n  for i in 0..2:\n";
+    for (int c = 0; c < columns; ++c)
+      text += "    C[i * 600 + " + std::to_string(c * rows) + " : " + std::to_string(rows) + "] = A[ramp(i * 3 + " +
+              std::to_string(c) + ", 33, " + std::to_string(rows) + ")]" + more + "\n";
+    return parse(text);
+  };
+  std::vector<Bytes> data(2, Bytes(1200 * 8, 1));
+  for (size_t i = 0; i < data[0].size(); ++i) data[0][i] = static_cast<unsigned char>(i * 7 % 61);
+  for (const char* type : {"int8", "int16", "int32", "float32", "float64", "float16"})
+    for (const auto& [rows, columns] : {std::pair(4, 4), std::pair(8, 9), std::pair(16, 16), std::pair(16, 5),
+                                        std::pair(32, 17), std::pair(12, 6), std::pair(2, 2)}) {
+      std::vector<Bytes> some = data;
+      for (Bytes& bytes : some) bytes.resize(1200 * static_cast<size_t>(ir::parse_type(type)->bytes()));
+      expect_all_agree(tile(type, rows, columns), some);
+    }
+  expect_all_agree(tile("int32", 8, 8, " * 3 + A[ramp(i + 1, 70, 8)]"), {Bytes(4800, 3), Bytes(4800, 1)});
+  const auto has_gather = [](const ir::Program& p) {
+    return build(p, target("llvm -mcpu=znver4"))->source("llvm").find("call <8 x float> @llvm.masked.gather") !=
+           std::string::npos;
+  };
+  EXPECT_FALSE(has_gather(tile("float32", 8, 8)));
+  EXPECT_TRUE(has_gather(tile("float32", 8, 3))) << "too few";
+  EXPECT_TRUE(has_gather(tile("float32", 8, 8, " + A[ramp(i, 2, 8) where ramp(i, 1, 8) < 5]")))
+      << "one has a condition";
+}
+
+// A statement that stores what the next one reads ends the tile.
+TEST(CodegenMemory, ColumnsThatAreStoredBetweenAreReadAgain) {
+  std::string text = "kernel k(C: out float32[64]):\n  for i in 0..64:\n    C[i] = float32(i)\n";
+  for (const char* c : {"0", "1", "2", "3"})
+    text += "  C[" + std::string(c) + " * 4 : 4] = C[ramp(" + c + ", 4, 4)] + 1.0\n";
+  expect_all_agree(parse(text), {Bytes(256, 1)});
+}
+
 TEST(CodegenMemory, OnlyTheArmThatIsTakenReads) {
   agree(R"(kernel k(A: float32[16], C: out float32[20]):
   for i in 0..20:

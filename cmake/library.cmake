@@ -17,7 +17,7 @@ endforeach()
 
 find_program(TW_CCACHE ccache)
 if(TW_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TW_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${TW_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${TW_CCACHE})
 endif()
 
@@ -26,14 +26,12 @@ find_package(Threads REQUIRED)
 # rpc and the like have no files yet. Written only where it differs: a newer file would link everything again.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.cc CONTENT "")
 
-# tw_library(NAME DIR folder USES libraries...): every .cc below the folder becomes the static library tw_NAME.
-# codegen/llvm is left out of builds without LLVM.
+# tw_library(NAME DIR folder USES libraries...): every .cc below the folder becomes the static library tw_NAME; codegen/llvm
+# is added to it in builds with LLVM.
 function(tw_library name)
   cmake_parse_arguments(LIB "" "DIR" "USES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${LIB_DIR}/*.cc)
-  if(NOT TW_LLVM)
-    list(FILTER sources EXCLUDE REGEX "codegen/llvm/")
-  endif()
+  list(FILTER sources EXCLUDE REGEX "codegen/llvm/")
   if(NOT TW_XGBOOST)
     list(FILTER sources EXCLUDE REGEX "autotune/xgboost_")
   endif()
@@ -52,5 +50,6 @@ function(tw_test name)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE tw_flags ${TEST_LINK} GTest::gtest GTest::gtest_main)
+  tw_precompiled_by(tw_precompiled_test ${name})
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
 endfunction()

@@ -14,6 +14,7 @@ option(TW_PYTHON "The Python package" ON)
 option(TW_TESTS "Unit, golden, differential and fault tests" ON)
 option(TW_BENCH "Benchmarks" ON)
 option(TW_WERROR "Warnings are errors" OFF)
+option(TW_PRECOMPILED "Precompiled headers" ON)
 set(TW_SANITIZE "" CACHE STRING "Sanitizers: address, thread or empty (address brings undefined along)")
 
 if(TW_XGBOOST)

@@ -1,4 +1,5 @@
 """What a build reads: the bytes of all files that each translation unit includes, from what ninja noted. A report for people, not a gate.
+Headers that are precompiled count once, where that is done.
 
     tests/build_cost.py [BUILD_FOLDER]
 
@@ -24,7 +25,7 @@ def dependencies(build):
         elif ": #deps" in line:
             current = line.split(": #deps")[0]
             units[current] = []
-    return {unit: files for unit, files in units.items() if unit.endswith(".o")}
+    return {unit: [file for file in files if not file.endswith(".gch")] for unit, files in units.items() if unit.endswith((".o", ".gch"))}
 
 
 @functools.cache

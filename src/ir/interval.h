@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 #include "tensorwright/ir.h"
@@ -32,6 +33,22 @@ Interval interval_of(const Expr&, const Bounds&);
 // after cancelling common terms, so `i*6 + x < i*6 + 6` is provable.
 bool can_prove(const Expr& condition, const Bounds&);
 bool can_disprove(const Expr& condition, const Bounds&);
+
+// The bounds where the condition holds: of variables that it compares, and of those in products that are not zero.
+Bounds bounds_where(const Expr& condition, const Bounds&);
+
+// While it lives, `bounds` are those inside a loop of this extent, which has an iteration.
+class BoundsInside {
+ public:
+  BoundsInside(Bounds& bounds, const Expr& extent);
+  ~BoundsInside();
+  BoundsInside(const BoundsInside&) = delete;
+  BoundsInside& operator=(const BoundsInside&) = delete;
+
+ private:
+  Bounds& bounds_;
+  std::optional<Bounds> outside_;  // empty where the extent says nothing
+};
 
 // Symbolic ends: the smallest and largest value of `e` while the variables in `inner` run over 0..extent-1 and all
 // other variables stay fixed. Both ends are expressions over the other variables only. A subexpression without inner

@@ -1,6 +1,7 @@
 // Intervals of simplified expressions, and the public questions about them.
 
 #include <algorithm>
+#include <utility>
 
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify_context.h"
@@ -146,5 +147,15 @@ Interval interval_of(const Expr& e, const Bounds& bounds) {
 bool can_prove(const Expr& condition, const Bounds& bounds) { return is_int(Simplifier(bounds).expr(condition), 1); }
 
 bool can_disprove(const Expr& condition, const Bounds& bounds) { return is_int(Simplifier(bounds).expr(condition), 0); }
+
+Bounds bounds_where(const Expr& condition, const Bounds& bounds) { return Simplifier(bounds).where(condition); }
+
+BoundsInside::BoundsInside(Bounds& bounds, const Expr& extent) : bounds_(bounds) {
+  if (!as_int(extent)) outside_ = std::exchange(bounds, bounds_where(Expr(0) < extent, bounds));
+}
+
+BoundsInside::~BoundsInside() {
+  if (outside_) bounds_ = std::move(*outside_);
+}
 
 }  // namespace tw::ir

@@ -31,6 +31,8 @@ class Simplifier {
   Linear linear(const Expr&);  // the normal form of any index expression
   // form < 0, by its interval or by what holds here.
   bool is_negative(const Linear& form);
+  // The ranges of all variables where the condition holds.
+  Bounds where(const Expr& condition);
 
  private:
   // What an enclosing condition adds while its body is simplified.
@@ -68,6 +70,10 @@ class Simplifier {
   Expr divided(BinOp, const Expr& a, const Expr& b);
   void recombine(Linear&);
   bool recombine_term(Linear&, size_t remainder);
+
+  // simplify_products.cc
+  bool recombine_product(Linear&, size_t term);
+
   Expr extremum(BinOp, const Linear& a, const Linear& b, const Expr& left, const Expr& right);
   Expr compare_index(BinOp, const Expr& a, const Expr& b);
   Expr build_comparison(BinOp, const Linear& form, int lanes);
@@ -95,6 +101,7 @@ class Simplifier {
   void leave(Scope);
   void assume(const Expr& condition, bool holds);
   void assume_negative(const Linear&);
+  void assume_at_least(const Expr&, int64_t least);
 
   struct Fact {
     Expr condition;

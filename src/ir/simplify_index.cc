@@ -5,7 +5,7 @@
 //   n / d = q           if n / d is q at both ends of n's range
 //   n / d = (M/u + q) / (d/u)                    if n = M + R, u divides M, and R / u is always q
 //   n % d = u * ((M/u + q) % (d/u)) + R - q*u    under the same condition
-//   u * (x / u) + x % u = x,  and  u * ((x / u) % c) + x % u = x % (u*c)
+//   u * (x / u) + x % u = x,  and  u * ((x / u) % c) + x % u = x % (u*c); simplify_products.cc where u is no number
 
 #include <algorithm>
 #include <numeric>
@@ -262,7 +262,10 @@ void Simplifier::recombine(Linear& form) {
   for (int round = 0; again && round < kRounds; ++round) {
     again = false;
     for (size_t i = 0; i < form.terms.size() && !again; ++i) {
-      if (division(form.terms[i].atom, BinOp::kFloorMod)) again = recombine_term(form, i);
+      if (division(form.terms[i].atom, BinOp::kFloorMod))
+        again = recombine_term(form, i);
+      else
+        again = recombine_product(form, i);
     }
   }
 }

@@ -13,6 +13,16 @@ const Stmt& nothing() {
   return empty;
 }
 
+// Whether a lower bound of it says that variables are not zero.
+bool holds_product(const Expr& e) {
+  const auto* b = as<Binary>(e);
+  if (!b) return false;
+  if (b->op == BinOp::kMul) return !as_int(b->b) || holds_product(b->a);
+  if (b->op == BinOp::kFloorDiv) return as_int(b->b) && holds_product(b->a);
+  const bool sum = b->op == BinOp::kAdd || b->op == BinOp::kSub || b->op == BinOp::kMin;
+  return sum && (holds_product(b->a) || holds_product(b->b));
+}
+
 bool is_nothing(const Stmt& s) {
   const auto* q = as<Seq>(s);
   return !s || (q && q->stmts.empty());
@@ -173,18 +183,50 @@ void Simplifier::assume_negative(const Linear& form) {
   if (form.overflow) return;
   for (const Term& t : form.terms) {
     const auto* v = as<VarRef>(t.atom);
-    if (!v) continue;
+    if (!v && !(t.factor < 0 && holds_product(t.atom))) continue;
     Linear rest = form;
     rest.add(t.atom, -t.factor);
     rest.normalise();
     const Interval most = shifted(scaled(interval(rest), -1), -1);  // factor * v <= -rest - 1
     if (most.hi == Interval::kPosInf) continue;
+    if (!v) {
+      assume_at_least(t.atom, ceil_div(most.hi, t.factor));
+      continue;
+    }
     const Interval narrowed = t.factor > 0 ? Interval{Interval::kNegInf, floor_div(most.hi, t.factor)}
                                            : Interval{ceil_div(most.hi, t.factor), Interval::kPosInf};
     ranges_[v->var.id()] = intersect(range_of_variable(v->var), narrowed);
     intervals_.clear();
   }
   negative_.push_back(form);
+}
+
+// Of a product, a quotient or a minimum: what is not zero has no factor that is.
+void Simplifier::assume_at_least(const Expr& e, int64_t least) {
+  const auto assume = [&](const Expr& part, int64_t at_least) {
+    Linear below = Linear::point(at_least - 1);
+    below.add(decompose(part), -1);
+    assume_negative(below);
+  };
+  const auto& [op, a, b] = std::get<Binary>(e->kind);
+  int64_t dividend;
+  if (least < 1) return;
+  if (op == BinOp::kMul && interval(a).lo >= 0 && interval(b).lo >= 0) {
+    assume(a, 1);
+    assume(b, 1);
+  } else if (op == BinOp::kFloorDiv && *as_int(b) > 0 && !__builtin_mul_overflow(least, *as_int(b), &dividend)) {
+    assume(a, dividend);
+  } else if (op == BinOp::kMin) {
+    assume(a, least);
+    assume(b, least);
+  }
+}
+
+Bounds Simplifier::where(const Expr& condition) {
+  assume(expr(condition), true);
+  Bounds out = bounds_;
+  for (const auto& [id, range] : ranges_) out[id] = range;
+  return out;
 }
 
 }  // namespace tw::ir

@@ -29,7 +29,7 @@ struct Place {
 
 class Body {
  public:
-  Body(const Var& var, const Stmt& body) : var_(var) {
+  Body(const Var& var, const Stmt& body, const Bounds& sizes) : var_(var), sizes_(sizes) {
     walk(
         body,
         [&](const Stmt& s) {
@@ -116,7 +116,7 @@ class Body {
 
   std::optional<Place> place_of(const Expr& subscript) const {
     if (!subscript.type().is_scalar()) return std::nullopt;
-    const Linear form = decompose(simplify(subscript));
+    const Linear form = decompose(simplify(subscript, sizes_));
     if (form.overflow) return std::nullopt;
     Place out;
     out.base.constant = form.constant;
@@ -139,6 +139,7 @@ class Body {
   }
 
   const Var& var_;
+  const Bounds& sizes_;
   Bounds inside_;  // of the variables that the body binds
   std::unordered_set<uint64_t> stored_, allocated_;
   std::unordered_map<uint64_t, Accesses> accesses_;
@@ -147,6 +148,6 @@ class Body {
 
 }  // namespace
 
-bool independent(const Var& var, const Stmt& body) { return Body(var, body).independent(); }
+bool independent(const Var& var, const Stmt& body, const Bounds& sizes) { return Body(var, body, sizes).independent(); }
 
 }  // namespace tw::lower

@@ -1,6 +1,7 @@
 // Whether the iterations of a loop may run in any order, and side by side.
 #pragma once
 
+#include "src/ir/interval.h"
 #include "tensorwright/ir.h"
 
 namespace tw::lower {
@@ -8,7 +9,7 @@ namespace tw::lower {
 // True if what one iteration writes no other one reads or writes: each buffer that is stored to in `body`, and not
 // allocated there, is told apart by one dimension of all its subscripts. In it they are  a * var + x + y  with one a,
 // one x that `body` does not change, and y that spans less than a. False where that can't be seen, and for calls that
-// have effects.
-bool independent(const ir::Var& var, const ir::Stmt& body);
+// have effects. `sizes`: of the variables of extents.
+bool independent(const ir::Var& var, const ir::Stmt& body, const ir::Bounds& sizes = {});
 
 }  // namespace tw::lower

@@ -26,6 +26,7 @@ constexpr double kFarLane = 2.5;  // of a load or store whose lanes are apart in
 constexpr double kSumLatency = 4;
 constexpr double kIteration = 0.5;
 constexpr double kCall = 20;
+constexpr double kMostTrips = 1e12;
 
 double of_call(Fn fn) {
   switch (fn) {
@@ -47,7 +48,7 @@ double of_call(Fn fn) {
 
 class Cost {
  public:
-  explicit Cost(const Target& target) : target_(target) {}
+  Cost(const Target& target, const Bounds& sizes) : target_(target), sizes_(sizes) {}
 
   double of(const Stmt& s) {
     return match(
@@ -68,13 +69,14 @@ class Cost {
  private:
   double of(const For& f) {
     if (lane_ && uses_var(f.extent, lane_)) return lane_by_lane([&] { return of(f); });
-    const int64_t trips = trips_of(f.extent);
+    const auto trips = static_cast<int64_t>(trips_of(f.extent));
     if (f.kind == ForKind::kVectorized) {
       lane_ = f.var;
       lanes_ =
           static_cast<int>(std::min<int64_t>(std::max(1, lanes_for(f.body, target_)), std::max<int64_t>(1, trips)));
       vectors_ = static_cast<double>((trips + lanes_ - 1) / lanes_);
     }
+    const BoundsInside inside(sizes_, f.extent);
     loops_.push_back({f.var, trips, f.kind});
     const double body = of(f.body);
     loops_.pop_back();
@@ -86,11 +88,23 @@ class Cost {
     return static_cast<double>(trips) * (body + (f.kind == ForKind::kUnrolled ? 0 : kIteration));
   }
 
-  static int64_t trips_of(const Expr& extent) {
-    if (const auto n = as_int(extent)) return *n;
-    const auto* parts = as<Binary>(extent);
-    const auto of = parts && parts->op == BinOp::kFloorDiv ? as_int(parts->b) : std::nullopt;
-    return of && *of > 0 ? (kAssumedTrips + *of - 1) / *of : kAssumedTrips;
+  // As if all that is no number were kAssumedTrips.
+  static double trips_of(const Expr& extent) {
+    if (const auto n = as_int(extent)) return static_cast<double>(*n);
+    const auto* b = as<Binary>(extent);
+    const double x = b ? trips_of(b->a) : 0, y = b ? trips_of(b->b) : 0;
+    switch (b ? b->op : BinOp::kEq) {
+      case BinOp::kAdd:
+        return std::min(x + y, kMostTrips);
+      case BinOp::kMul:
+        return std::min(x * y, kMostTrips);
+      case BinOp::kFloorDiv:
+        return y > 0 ? std::floor(x / y) : kAssumedTrips;
+      case BinOp::kMin:
+        return std::min(x, y);
+      default:
+        return kAssumedTrips;
+    }
   }
 
   // What has no vector form.
@@ -189,7 +203,7 @@ class Cost {
 
   std::optional<int64_t> rise_of(const Expr& e) const {
     int64_t step = 0;
-    for (const Term& t : decompose(simplify(e)).terms) {
+    for (const Term& t : decompose(simplify(e, sizes_)).terms) {
       const auto* v = as<VarRef>(t.atom);
       if (v && v->var == lane_)
         step += t.factor;
@@ -205,6 +219,7 @@ class Cost {
     ForKind kind;
   };
   const Target& target_;
+  Bounds sizes_;
   std::vector<Loop> loops_;
   Var lane_;
   int lanes_ = 1;
@@ -213,6 +228,6 @@ class Cost {
 
 }  // namespace
 
-double cycles(const Stmt& s, const Target& target) { return Cost(target).of(s); }
+double cycles(const Stmt& s, const Target& target, const Bounds& sizes) { return Cost(target, sizes).of(s); }
 
 }  // namespace tw::lower

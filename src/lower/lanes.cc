@@ -6,10 +6,12 @@
 #include <optional>
 #include <unordered_map>
 
+#include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/independence.h"
 #include "src/lower/lane_cost.h"
+#include "src/lower/loop_extent.h"
 #include "src/lower/vectorize.h"
 
 namespace tw::lower {
@@ -141,7 +143,7 @@ class Tile {
 
 class LaneGiver {
  public:
-  explicit LaneGiver(const Target& target) : target_(target) {}
+  LaneGiver(const Target& target, Bounds sizes) : target_(target), sizes_(std::move(sizes)) {}
 
   const std::vector<LaneChoice>& choices() const { return choices_; }
 
@@ -150,6 +152,7 @@ class LaneGiver {
     if (f && f->kind == ForKind::kVectorized) return s;
     if (f && f->kind == ForKind::kSerial && !decided_(s)) return plain(*f);
     const size_t known = choices_.size();
+    const BoundsInside inside(sizes_, f ? f->extent : Expr(1));
     const Stmt out = map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
     if (f && f->kind == ForKind::kSerial && choices_.size() == known && calls(s)) note(*f, "a call stands inside");
     return out;
@@ -158,28 +161,37 @@ class LaneGiver {
  private:
   Stmt plain(const For& f) {
     std::vector<For> band;
-    for (const For* at = &f; at && at->kind == ForKind::kSerial && independent(at->var, at->body);) {
+    const Bounds around = sizes_;
+    for (const For* at = &f; at && at->kind == ForKind::kSerial && !uses_any(at->extent, band);) {
+      if (!as_int(at->extent)) sizes_ = bounds_where(Expr(0) < at->extent, sizes_);
+      if (!independent(at->var, at->body, sizes_)) break;
       band.push_back(*at);
       at = as<For>(at->body);
     }
     const size_t known = choices_.size();
     if (band.empty()) {
       const Stmt body = visit(f.body);
+      sizes_ = around;
       if (choices_.size() == known) note(f, "an iteration needs what another one writes");
       return loop(f.var, f.extent, body, f.kind, f.tail);
     }
     Stmt best = visit(band.back().body);
+    sizes_ = around;
     for (size_t n = band.size(); n-- > 0;) best = loop(band[n].var, band[n].extent, best, band[n].kind, band[n].tail);
-    double least = kWorthIt * cycles(best, target_);
+    double least = kWorthIt * cycles(best, target_, sizes_);
     std::vector<TilePart> chosen;
     const auto consider = [&](const std::optional<Tiled>& tiled) {
-      const double taken = tiled ? cycles(tiled->s, target_) : least;
+      const double taken = tiled ? cycles(tiled->s, target_, sizes_) : least;
       if (taken < least) best = tiled->s, chosen = tiled->parts, least = taken;
     };
     for (size_t tried = 0, n = band.size(); n-- > 0 && tried < kCandidates; ++tried) consider(with_lanes(band, n));
     consider(without_lanes(band));
     note(f, chosen, known);
     return best;
+  }
+
+  static bool uses_any(const Expr& extent, const std::vector<For>& band) {
+    return std::any_of(band.begin(), band.end(), [&](const For& f) { return uses_var(extent, f.var); });
   }
 
   void note(const For& f, const std::string& reason) { choices_.push_back({f.var, 0, {}, 1, written(f.body), reason}); }
@@ -329,6 +341,7 @@ class LaneGiver {
   }
 
   const Target& target_;
+  Bounds sizes_;  // of the variables of extents, where the loops around run
   Decided decided_;
   std::vector<LaneChoice> choices_;
 };
@@ -337,13 +350,14 @@ class LaneGiver {
 
 Program lanes(const Program& p, const Target& target) {
   Program out = p;
-  out.body = LaneGiver(target).visit(p.body);
+  LaneGiver giver(target, scalar_bounds(p));
+  out.body = giver.visit(with_exact_symbolic_extents(p.body, scalar_bounds(p)));
   return out;
 }
 
 std::vector<LaneChoice> lane_choices(const Program& p, const Target& target) {
-  LaneGiver giver(target);
-  giver.visit(p.body);
+  LaneGiver giver(target, scalar_bounds(p));
+  giver.visit(with_exact_symbolic_extents(p.body, scalar_bounds(p)));
   return giver.choices();
 }
 

@@ -154,6 +154,24 @@ For tightened(const For& f, const Ranges& ranges) {
   return out;
 }
 
+Stmt with_exact_symbolic_extents(const Stmt& s, const Bounds& scalars) {
+  Ranges ranges;
+  ranges.set(scalars);
+  const auto on_stmt = [&](const Stmt& at) {
+    const auto* f = as<For>(at);
+    const If* i = f ? guarded(f->body) : nullptr;
+    if (!i || as_int(f->extent) || f->kind != ForKind::kSerial || keeps_guards(*f)) return at;
+    Span span{f->extent};
+    std::vector<Expr> inside;
+    for (const Expr& c : conjuncts(i->cond))
+      if (has_load(c) || !uses_var(c, f->var) || !take_in(c, *f, ranges, span)) inside.push_back(c);
+    if (span.first != 0 || span.extent.same_as(f->extent)) return at;
+    return loop(f->var, span.extent, inside.empty() ? i->then : if_then(conjunction(inside), i->then), f->kind,
+                f->tail);
+  };
+  return rewrite(s, on_stmt, [](const Expr& e) { return e; });
+}
+
 Stmt with_common_guard(const Stmt& s) {
   if (const auto* all = as<Seq>(s)) return all->stmts.size() > 1 ? guarded_sequence(*all) : s;
   if (const auto* a = as<Allocate>(s)) {

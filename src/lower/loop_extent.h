@@ -21,6 +21,9 @@ bool keeps_guards(const ir::For&);
 // to take.
 ir::For tightened(const ir::For&, const Ranges&);
 
+// All loops whose extents are no numbers, with conditions that guard their bodies in the extent.
+ir::Stmt with_exact_symbolic_extents(const ir::Stmt&, const ir::Bounds& scalars);
+
 // The conditions that all statements of a sequence stand under, around the sequence; nested Ifs as one.
 ir::Stmt with_common_guard(const ir::Stmt&);
 

@@ -1,5 +1,6 @@
 """Symbolic extents and scalar arguments: one kernel for every size, 0 and 1 included."""
 
+import re
 import subprocess
 
 import numpy as np
@@ -68,6 +69,49 @@ def test_splits_into_parts_and_splits_of_splits(tail):
         a, c = random(size), poisoned(size)
         f(a, c)
         assert np.array_equal(c, a * 2 + 1), size
+
+
+FUSED = {
+    "as it is": lambda s, P, C, f: s[P].compute_inline(),
+    "by three": lambda s, P, C, f: s[P].compute_at(s[C], s[C].split(f, 3)[1]),
+    "vectorized": lambda s, P, C, f: (s[P].compute_inline(), s[C].vectorize(s[C].split(f, 8)[1])),
+    "parallel": lambda s, P, C, f: (s[P].compute_inline(), s[C].parallel(s[C].split(f, 8)[0])),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rank", [2, 3])
+@pytest.mark.parametrize("how", FUSED)
+def test_fused_loops_run_along_memory(how, rank, target):
+    shape = [te.var(name) for name in "nmk"[:rank]]
+    A = te.placeholder(shape, name="A")
+    P = te.compute(shape, lambda *at: A(*at) * 2, name="P")
+    C = te.compute(shape, lambda *at: P(*at) + A(*at), name="C")
+    s = te.create_schedule(C)
+    FUSED[how](s, P, C, s[C].fuse(*C.op.axis))
+    f = tw.build(s, [A, C], target=target)
+    if target == "llvm":
+        body = f.source("c").split("int32_t tw_kernel", 1)[1]
+        assert not re.search("%|div|mod", body), body
+    for sizes in [(3, 5, 7), (1, 1, 1), (7, 1, 5), (1, 8, 3), (5, 4, 4), (0, 3, 2), (3, 0, 2), (2, 3, 0)]:
+        a, c = random(*sizes[:rank]), poisoned(*sizes[:rank])
+        f(a, c)
+        assert np.array_equal(c, a * 3), sizes
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "c"])
+def test_fused_loops_that_leave_their_rows(target):
+    n, m = te.var("n"), te.var("m")
+    A, b = te.placeholder((n, m), name="A"), te.placeholder((m,), name="b")
+    T = te.placeholder((m, n), name="T")
+    C = te.compute((n, m), lambda i, j: A[i, j] * b[j] + T[j, i], name="C")
+    s = te.create_schedule(C)
+    s[C].split(s[C].fuse(*C.op.axis), 3)
+    f = tw.build(s, [A, b, T, C], target=target)
+    for sizes in [(3, 5), (1, 1), (7, 1), (1, 7), (5, 4), (0, 3), (3, 0)]:
+        a, row, turned, c = random(*sizes), random(sizes[1]), random(*sizes[::-1]), poisoned(*sizes)
+        f(a, row, turned, c)
+        assert np.array_equal(c, a * row + turned.T), sizes
 
 
 def test_fused_loops():

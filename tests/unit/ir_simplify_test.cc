@@ -48,6 +48,25 @@ TEST_F(IndexRules, QuotientsAndRemainders) {
   expect(floormod(x, -1), 0);
 }
 
+TEST_F(IndexRules, QuotientsAndRemaindersByVariables) {
+  const Var m{"m"}, k{"k"}, size{"size"};
+  bounds[m.id()] = bounds[k.id()] = {1, Interval::kPosInf};
+  bounds[size.id()] = {0, Interval::kPosInf};
+  const Expr f = Expr(x) * 8 + i;
+  expect(floordiv(f, m) * m + floormod(f, m), f);
+  expect(Expr(3) - floormod(f, m) - Expr(m) * floordiv(f, m), Expr(3) - x * 8 - i);
+  expect((floordiv(x, m) + 2) * m + floormod(x, m), Expr(x) + Expr(m) * 2);
+  expect(floordiv(x, m) * (Expr(m) * k) + floormod(x, m) * k + y, Expr(x) * k + y);
+  const Expr row = floordiv(f, k);
+  expect(floordiv(row, m) * (Expr(m) * k) + floormod(row, m) * k + floormod(f, k), f);
+  const auto eight = [](const Expr& e) { return broadcast(e, 8); };
+  const Expr lanes = ramp(Expr(x) * 8, 1, 8);
+  expect(floordiv(lanes, eight(m)) * eight(m) + floormod(lanes, eight(m)), lanes);
+  for (const Expr& other : {floordiv(x, m) * k + floormod(x, m), floordiv(y, m) * m + floormod(x, m),
+                            floordiv(x, m) * m * 2 + floormod(x, m), floordiv(x, size) * size + floormod(x, size)})
+    expect(other, simplify(other));
+}
+
 TEST_F(IndexRules, MinimaAndComparisons) {
   expect(min(Expr(x) + i, Expr(x) + 7), Expr(x) + i);
   expect(max(Expr(x) + 1, x), Expr(x) + 1);
@@ -209,6 +228,28 @@ TEST_F(Statements, ALoopOfUnknownExtentHidesWhatItImplies) {
   expect(s, s);
 }
 
+TEST_F(Statements, ALoopThatRunsHasNoFactorThatIsZero) {
+  const Var n{"n"}, m{"m"};
+  const Bounds sizes{{n.id(), {0, 1000}}, {m.id(), {0, 1000}}};
+  const Expr whole = Expr(n) * m, flat = floordiv(i, m) * m + floormod(i, m);
+  const auto expect_inside = [&](const Expr& extent, const Expr& at) {
+    const Stmt got = simplify(loop(i, extent, put(flat)), sizes);
+    EXPECT_TRUE(equal(got, simplify(loop(i, extent, put(at)), sizes))) << to_string(got);
+  };
+  expect_inside(whole, i);
+  expect_inside(whole * 2, i);
+  expect_inside(floordiv(whole + 7, 8), i);
+  expect_inside(floordiv(floordiv(whole, 4), 4), i);
+  expect_inside(min(whole, 9), i);
+  expect_inside(Expr(n) + m, flat);
+  expect_inside(floordiv(whole + 8, 8), flat);
+  const Stmt rest = if_then(floordiv(whole, 8) < floordiv(whole + 7, 8), put(flat));
+  EXPECT_EQ(to_string(simplify(seq({loop(i, 2, rest), loop(i, 2, put(flat))}), sizes)),
+            to_string(simplify(
+                seq({loop(i, 2, if_then(floordiv(whole, 8) < floordiv(whole + 7, 8), put(i))), loop(i, 2, put(flat))}),
+                sizes)));
+}
+
 TEST_F(Statements, ConditionsOnMemoryAreNotRemembered) {
   const Expr cond = load(A, {0}) < float_imm(Type::f(32), 1.0);
   const Stmt s = if_then(cond, seq({put(0), if_then(cond, put(1))}));
@@ -236,6 +277,26 @@ TEST(Random, IndexExpressionsKeepTheirValue) {
     const Expr again = simplify(got, random.bounds());
     EXPECT_TRUE(equal(got, again)) << to_string(e) << "\n" << to_string(got) << "\n" << to_string(again);
   }
+}
+
+TEST(Random, SumsOfQuotientsByVariablesKeepTheirValue) {
+  RandomIndex random(4);
+  int whole = 0;
+  for (int n = 0; n < 5000; ++n) {
+    const auto any = [&] { return random.expression(Type::index(), 2); };
+    const auto of = [&](const Expr& a, const Expr& b) { return random.between(0, 3) ? a : b; };
+    const Expr x = any(), y = Expr(random.vars()[1]) + random.between(0, 2), u = random.between(0, 1) ? any() : Expr(1);
+    const Expr quotient = floordiv(of(x, any()), of(y, any())) + random.between(-1, 1);
+    const Expr sum = quotient * (of(y, any()) * u) + floormod(x, y) * of(u, any()) + any();
+    const Expr got = simplify(sum, random.bounds());
+    whole += to_string(got).find('%') == std::string::npos;
+    for (int point = 0; point < 8; ++point) {
+      random.draw();
+      ASSERT_EQ(random.value(sum), random.value(got))
+          << to_string(sum) << "\nbecame " << to_string(got) << "\nat " << random.point();
+    }
+  }
+  EXPECT_GT(whole, 500);
 }
 
 TEST(Random, VectorExpressionsKeepTheirValue) {

@@ -180,6 +180,7 @@ void CEmitter::emit_counted_loop(const std::string& begin, const std::string& en
   const CNames::Block block(names_);
   const std::string name = names_.bind(loop.var.id(), loop.var.name());
   line("for (int64_t " + name + " = " + begin + "; " + name + " < " + end + "; ++" + name + ") {");
+  const ir::BoundsInside inside(bounds_, loop.extent);
   emit_block(loop.body);
   line("}");
 }

@@ -75,7 +75,7 @@ llvm::Function* Emitter::outline(const ir::For& loop, const std::vector<ir::Var>
   declare_alias_scopes(loop.body);
   for (const ir::Buffer& buffer : buffers)
     frame_.buffers[buffer.id()] = memory_of(buffer, next(b_.getPtrTy()), outer.buffers.at(buffer.id()).align);
-  emit_counted_loop(function->getArg(0), function->getArg(1), false, loop.var, loop.body);
+  emit_counted_loop(function->getArg(0), function->getArg(1), false, loop);
   end_function();
   frame_ = outer;
   b_.restoreIP(outer_point);

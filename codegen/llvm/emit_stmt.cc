@@ -96,7 +96,7 @@ void Emitter::emit_for(const ir::For& loop) {
     end = emit(loop.extent);
   }
   const std::optional<ir::Var> around = std::exchange(frame_.loop, loop.var);
-  llvm::Instruction* latch = emit_counted_loop(index(0), end, extent.has_value(), loop.var, loop.body);
+  llvm::Instruction* latch = emit_counted_loop(index(0), end, extent.has_value(), loop);
   if (extent && around && keeps_registers(loop, *extent, *around))
     latch->setMetadata(llvm::LLVMContext::MD_loop, written_out());
   frame_.loop = around;
@@ -110,8 +110,8 @@ llvm::MDNode* Emitter::written_out() {
   return loop;
 }
 
-llvm::Instruction* Emitter::emit_counted_loop(Value* begin, Value* end, bool known_nonempty, const ir::Var& var,
-                                              const Stmt& body) {
+llvm::Instruction* Emitter::emit_counted_loop(Value* begin, Value* end, bool known_nonempty, const ir::For& around) {
+  const ir::BoundsInside inside(bounds_, around.extent);
   BasicBlock* loop = block("loop");
   BasicBlock* after = block("after");
   BasicBlock* before = b_.GetInsertBlock();
@@ -120,10 +120,10 @@ llvm::Instruction* Emitter::emit_counted_loop(Value* begin, Value* end, bool kno
   else
     b_.CreateCondBr(b_.CreateICmpSLT(begin, end), loop, after);
   b_.SetInsertPoint(loop);
-  llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2, var.name());
+  llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2, around.var.name());
   i->addIncoming(begin, before);
-  frame_.vars[var.id()] = i;
-  emit(body);
+  frame_.vars[around.var.id()] = i;
+  emit(around.body);
   Value* next = b_.CreateAdd(i, index(1), "", true, true);
   i->addIncoming(next, b_.GetInsertBlock());
   llvm::Instruction* latch = b_.CreateCondBr(b_.CreateICmpEQ(next, end), after, loop);

@@ -65,8 +65,8 @@ class Emitter {
   void emit_for(const ir::For& loop);
   void emit_if(const ir::If& branch);
   void emit_let(const ir::LetStmt& let);
-  llvm::Instruction* emit_counted_loop(llvm::Value* begin, llvm::Value* end, bool known_nonempty, const ir::Var& var,
-                                       const ir::Stmt& body);  // its branch back
+  llvm::Instruction* emit_counted_loop(llvm::Value* begin, llvm::Value* end, bool known_nonempty,
+                                       const ir::For&);  // its branch back
   llvm::MDNode* written_out();
   void emit_parallel(const ir::For& loop);
   llvm::Function* outline(const ir::For& loop, const std::vector<ir::Var>& vars, const std::vector<ir::Buffer>& buffers,

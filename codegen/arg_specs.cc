@@ -43,10 +43,15 @@ std::vector<runtime::ScalarSpec> scalar_specs(const ir::Program& program) {
   return specs;
 }
 
-std::vector<std::string> extent_texts(const ir::Program& program) {
+static ir::Substitution numbered_scalars(const ir::Program& program) {
   ir::Substitution names;
   for (size_t s = 0; s < program.scalars.size(); ++s)
     names[program.scalars[s].id()] = ir::Var("s" + std::to_string(s), program.scalars[s].type());
+  return names;
+}
+
+std::vector<std::string> extent_texts(const ir::Program& program) {
+  const ir::Substitution names = numbered_scalars(program);
   std::vector<std::string> texts;
   const auto add = [&](const std::vector<ir::Expr>& values) {
     for (const ir::Expr& value : values)
@@ -58,6 +63,13 @@ std::vector<std::string> extent_texts(const ir::Program& program) {
   }
   if (std::all_of(texts.begin(), texts.end(), [](const std::string& text) { return text.empty(); })) texts.clear();
   return texts;
+}
+
+std::vector<ir::Requirement> numbered_requirements(const ir::Program& program) {
+  const ir::Substitution names = numbered_scalars(program);
+  std::vector<ir::Requirement> all = ir::requirements_of(program);
+  for (ir::Requirement& r : all) r.test = ir::substitute(r.test, names);
+  return all;
 }
 
 std::vector<std::string> layout_texts(const ir::Program& program) {

@@ -20,6 +20,9 @@ std::vector<runtime::ScalarSpec> scalar_specs(const ir::Program& program);
 // and no text at all when nothing is symbolic.
 std::vector<std::string> extent_texts(const ir::Program& program);
 
+// What the program requires of its sizes, the conditions over s0, s1, ... too.
+std::vector<ir::Requirement> numbered_requirements(const ir::Program& program);
+
 // Of each parameter its layout, and the name of the kernel that packs it, NAME_pack_B; "" where it is not packed, and
 // no text at all when none is.
 std::vector<std::string> layout_texts(const ir::Program& program);

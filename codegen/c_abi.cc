@@ -22,8 +22,8 @@ std::string c_abi() {
               "/* (a function of the form int32_t body" + body + ") */");
   replace_all(text, "int64_t n, tw_parallel_body body,",
               "int64_t n,\n                          int32_t (*body)" + body + ",");
-  for (const char* type :
-       {"tw_args", "tw_context", "tw_param_descriptor", "tw_scalar_descriptor", "tw_kernel_descriptor"}) {
+  for (const char* type : {"tw_args", "tw_context", "tw_param_descriptor", "tw_scalar_descriptor",
+                           "tw_requirement_descriptor", "tw_kernel_descriptor"}) {
     const std::string name = type;
     replace_all(text, "typedef struct " + name + " {", "struct " + name + " {");
     replace_all(text, "} " + name + ";", "};");

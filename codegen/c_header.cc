@@ -150,7 +150,7 @@ class HeaderPart {
       text += "\n";
     }
     for (const ir::Requirement& r : ir::requirements_of(program_))
-      text += " *   requires " + c_comment(r.text) + "; else it returns " + std::to_string(runtime::kErrorSizes) + "\n";
+      text += " *   requires " + c_comment(r.text) + "; else it returns TW_ERROR_SIZES\n";
     for (const std::string& function : externs_) text += " *   externs: " + function + "\n";
     return text;
   }

@@ -173,6 +173,11 @@ void CEmitter::emit_descriptor(const ir::Program& program, const Target& target)
   const std::string externs = table("char* const", "externs", texts(externs_));
   const std::string layouts = table("char* const", "layouts", texts(layout_texts(program)));
   const std::string packers = table("char* const", "packers", texts(packer_names(program)));
+  std::string requirement_rows;
+  const std::vector<ir::Requirement> required = numbered_requirements(program);
+  for (const ir::Requirement& r : required)
+    requirement_rows += "    {" + quoted(ir::to_string(r.test)) + ", " + quoted(r.text) + "},\n";
+  const std::string requirements = table("struct tw_requirement_descriptor", "requirements", requirement_rows);
   std::string features;  // in pieces, one a line
   size_t start = 0;
   for (const std::string& feature : target.features) {
@@ -187,7 +192,7 @@ void CEmitter::emit_descriptor(const ir::Program& program, const Target& target)
                 quoted(target.to_string()) + ",\n    \"" + features + "\",\n    " +
                 std::to_string(program.params.size()) + ", " + params + ", " + std::to_string(scalars.size()) + ", " +
                 scalar_table + ", " + extents + ", " + std::to_string(externs_.size()) + ", " + externs + ", " +
-                layouts + ", " + packers + "};\n";
+                layouts + ", " + packers + ", " + std::to_string(required.size()) + ", " + requirements + "};\n";
 }
 
 std::string CEmitter::file(const std::vector<ir::Program>& programs, const Target& target) {

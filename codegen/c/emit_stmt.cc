@@ -97,7 +97,7 @@ void CEmitter::emit_evaluate(const Expr& value) {
   if (const auto required = ir::requirement_in(value)) {
     const Expr holds = ir::checked_test(*required);
     begin_statement({holds});
-    return leave_if("!" + in(holds, kUnary, Need::kTruth), std::to_string(runtime::kErrorSizes));
+    return leave_if("!" + in(holds, kUnary, Need::kTruth), "TW_ERROR_SIZES");
   }
   begin_statement({value});
   const auto* call = ir::as<ir::Call>(value);

@@ -37,6 +37,9 @@ class DescriptorWriter {
         {text(s.var.name()), u8(static_cast<uint64_t>(type.code)), u8(type.bits),
          llvm::ConstantInt::get(llvm::Type::getInt16Ty(c_), static_cast<uint64_t>(s.place), true)});
   }
+  llvm::Constant* requirement(const ir::Requirement& r) {
+    return llvm::ConstantStruct::getAnon({text(ir::to_string(r.test)), text(r.text)});
+  }
   llvm::Constant* texts(const std::vector<std::string>& list) {
     std::vector<llvm::Constant*> rows;
     for (const std::string& s : list) rows.push_back(s.empty() ? null() : text(s));
@@ -69,11 +72,14 @@ void Emitter::emit_descriptor(const ir::Program& program) {
   for (const ir::Param& param : program.params) rows.push_back(write.param(param));
   std::vector<llvm::Constant*> scalars;
   for (const runtime::ScalarSpec& scalar : scalar_specs(program)) scalars.push_back(write.scalar(scalar));
+  std::vector<llvm::Constant*> requirements;
+  for (const ir::Requirement& r : numbered_requirements(program)) requirements.push_back(write.requirement(r));
   llvm::Constant* descriptor = llvm::ConstantStruct::getAnon(
       {write.u32(sizeof(tw_kernel_descriptor)), write.u32(TW_ABI_VERSION), write.text(program.name),
        write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), write.array(rows),
        write.u32(scalars.size()), write.array(scalars), write.texts(extent_texts(program)), write.u32(externs_.size()),
-       write.texts(externs_), write.texts(layout_texts(program)), write.texts(packer_names(program))});
+       write.texts(externs_), write.texts(layout_texts(program)), write.texts(packer_names(program)),
+       write.u32(requirements.size()), write.array(requirements)});
   auto* global = new llvm::GlobalVariable(module_, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage,
                                           descriptor, runtime::descriptor_symbol(program.name));
   global->setDSOLocal(true);

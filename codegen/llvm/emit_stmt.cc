@@ -2,7 +2,7 @@
 #include "codegen/llvm/emitter.h"
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
-#include "src/runtime/kernel.h"
+#include "tensorwright/kernel_abi.h"
 
 namespace tw::codegen {
 
@@ -24,7 +24,7 @@ void Emitter::emit(const Stmt& stmt) {
       [&](const ir::Evaluate& e) {
         CacheLevel level(*this);
         if (const auto required = ir::requirement_in(e.value)) {
-          leave_if(b_.CreateNot(emit(ir::checked_test(*required))), b_.getInt32(runtime::kErrorSizes));
+          leave_if(b_.CreateNot(emit(ir::checked_test(*required))), b_.getInt32(TW_ERROR_SIZES));
         } else {
           emit(e.value);
         }

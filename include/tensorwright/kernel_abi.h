@@ -43,6 +43,7 @@ typedef struct tw_context {
 } tw_context;
 
 #define TW_ERROR_OUT_OF_MEMORY 1
+#define TW_ERROR_SIZES 2 /* the descriptor's `requirements` say which sizes the kernel takes */
 
 /* The symbol of a kernel called `dense` is `tw_dense`, so that names such as `exp` or `main` collide with nothing. */
 #define TW_KERNEL_PREFIX "tw_"
@@ -66,6 +67,12 @@ typedef struct tw_scalar_descriptor {
   int16_t place; /* how many parameters stand before it in the argument list; -1: the parameters' shapes give it */
 } tw_scalar_descriptor;
 
+/* What a kernel requires of its scalars: where one of these is false it returns TW_ERROR_SIZES and does nothing. */
+typedef struct tw_requirement_descriptor {
+  const char* condition; /* over the scalars s0, s1, ... */
+  const char* text;      /* the condition by its names, and what needs it: "n <= m: compute C reads A[i]" */
+} tw_requirement_descriptor;
+
 typedef struct tw_kernel_descriptor {
   uint32_t size;
   uint32_t version; /* TW_ABI_VERSION */
@@ -88,6 +95,9 @@ typedef struct tw_kernel_descriptor {
    * is packed. */
   const char* const* layouts;
   const char* const* packers;
+  /* Since `size` reaches here: */
+  uint32_t requirement_count;
+  const tw_requirement_descriptor* requirements;
 } tw_kernel_descriptor;
 
 #ifdef __cplusplus

@@ -101,6 +101,16 @@ Status read_extents(const char* const* texts, KernelSpecs& specs) {
   return Unit{};
 }
 
+Status read_requirements(const tw_kernel_descriptor& descriptor, KernelSpecs& specs) {
+  const Named scalars(specs);
+  for (uint32_t r = 0; r < descriptor.requirement_count; ++r) {
+    const tw_requirement_descriptor& required = descriptor.requirements[r];
+    TW_TRY(const ir::Expr test, ir::parse_expr(required.condition, scalars.names, scalars.vars));
+    specs.requirements.push_back({test, required.text});
+  }
+  return Unit{};
+}
+
 }  // namespace
 
 const std::vector<ScalarSpec>& Kernel::scalars() const {
@@ -159,11 +169,14 @@ Result<KernelSpecs> specs_of(const tw_kernel_descriptor& descriptor) {
   }
   if (descriptor.size < offsetof(tw_kernel_descriptor, layouts)) return specs;
   specs.externs.assign(descriptor.externs, descriptor.externs + descriptor.extern_count);
-  if (descriptor.size < sizeof(tw_kernel_descriptor) || !descriptor.layouts || !descriptor.packers) return specs;
-  for (uint32_t i = 0; i < descriptor.param_count; ++i) {
+  if (descriptor.size < offsetof(tw_kernel_descriptor, requirement_count)) return specs;
+  for (uint32_t i = 0; descriptor.layouts && descriptor.packers && i < descriptor.param_count; ++i) {
     const bool packed = descriptor.layouts[i] && descriptor.packers[i];
     if (packed) specs.args[i].layout = descriptor.layouts[i];
     specs.packers.emplace_back(packed ? descriptor.packers[i] : "");
+  }
+  if (descriptor.size >= sizeof(tw_kernel_descriptor)) {
+    TW_TRY([[maybe_unused]] Unit read, read_requirements(descriptor, specs));
   }
   return specs;
 }
@@ -190,7 +203,7 @@ void require_measuring_allowed(const std::string& who) {
 }
 
 void throw_kernel_failed(const Kernel& kernel, int32_t code, void* const* data) {
-  if (code == kErrorSizes) {
+  if (code == TW_ERROR_SIZES) {
     std::vector<ScalarValue> scalars(kernel.scalars().size());
     for (size_t s = 0; s < scalars.size(); ++s)
       std::memcpy(&scalars[s], data[kernel.args().size() + s],
@@ -198,8 +211,8 @@ void throw_kernel_failed(const Kernel& kernel, int32_t code, void* const* data) 
     check_requirements(kernel, scalars).value_or_throw();
   }
   const std::string why = code == TW_ERROR_OUT_OF_MEMORY ? "there was no memory for its scratch"
-                          : code == kErrorSizes ? "its sizes are not what it requires; its C header says what that is"
-                                                : "it returned code " + std::to_string(code);
+                          : code == TW_ERROR_SIZES       ? "its sizes are not what it requires"
+                                                         : "it returned code " + std::to_string(code);
   throw Error(Diagnostic{ErrorKind::kArgument, kernel.name() + ": the call failed: " + why, {}, {}});
 }
 

@@ -27,9 +27,6 @@ class Requiring {
   virtual const std::vector<ir::Requirement>& requirements() const = 0;
 };
 
-// The code that a kernel returns where they do not.
-inline constexpr int32_t kErrorSizes = 2;
-
 // What a descriptor states; kBuild for one that makes no sense (another ABI, an unknown type).
 struct KernelSpecs {
   std::vector<ArgSpec> args;

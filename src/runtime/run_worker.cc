@@ -148,10 +148,9 @@ bool Measurement::run_once() {
   const tw_args args{sizeof(tw_args), TW_ABI_VERSION, data_.data()};
   const int32_t code = fn_(&args, host_context());
   if (code == 0) return true;
-  return fail(RunStatus::kCrashed,
-              code == TW_ERROR_OUT_OF_MEMORY ? "no memory for its scratch"
-              : code == kErrorSizes       ? "a size is not what it requires"
-                                             : "returned code " + std::to_string(code));
+  return fail(RunStatus::kCrashed, code == TW_ERROR_OUT_OF_MEMORY ? "no memory for its scratch"
+                                   : code == TW_ERROR_SIZES       ? "a size is not what it requires"
+                                                                  : "returned code " + std::to_string(code));
 }
 
 double Measurement::timed_run() {

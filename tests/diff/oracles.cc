@@ -152,7 +152,7 @@ std::string runs_alike(Trial& t, const runtime::Kernel& kernel) {
       if (inputs->empty()) continue;
       const Memory packed = t.packing.packed(*inputs, run.sizes);
       Ran ran = diff::run(kernel, t.sample, packed, scalar_values(t.sample, scalars, run.sizes));
-      if (run.refused) return ran.code == runtime::kErrorSizes && ran.memory == packed ? "" : "sizes were not refused";
+      if (run.refused) return ran.code == TW_ERROR_SIZES && ran.memory == packed ? "" : "sizes were not refused";
       if (!ran.damage.empty()) return ran.damage;
       ran.memory = t.packing.unpacked(std::move(ran.memory), packed, *inputs);
       if (const std::string found = bit_difference(t.sample, *expected, ran.memory); !found.empty())

@@ -147,7 +147,35 @@ def test_a_call_checks_what_is_required(target, tmp_path):
     assert (c == 9).all()
     if target != "interp":
         f.save(str(tmp_path / "shifted.so"))
-        assert "requires n <= m: compute C reads A[i]" in (tmp_path / "shifted.h").read_text()
+        assert "requires n <= m: compute C reads A[i]; else it returns TW_ERROR_SIZES" in (tmp_path / "shifted.h").read_text()
+
+
+ELSEWHERE = """
+import sys
+import numpy as np
+import tensorwright as tw
+
+f = tw.runtime.load(sys.argv[1])
+a, ones, c = np.arange(5, dtype="float32"), np.ones(7, "float32"), np.full(7, 9, "float32")
+try:
+    f(a, ones, c)
+except tw.errors.ArgumentError as error:
+    print(error)
+assert (c == 9).all()
+f(a, ones[:5], c[:5])
+assert (c[:5] == a + 1).all() and (c[5:] == 9).all()
+"""
+
+
+@pytest.mark.parametrize("target", [t for t in TARGETS if t != "interp"])
+def test_a_loader_names_what_is_required(target, tmp_path):
+    m, n = te.var("m"), te.var("n")
+    A, N = te.placeholder((m,), name="A"), te.placeholder((n,), name="N")
+    C = te.compute((n,), lambda i: te.if_then_else(i < 6, A[i], 0.0) + N[i], name="C")
+    tw.build([A, N, C], target=target, name="part").save(str(tmp_path / "part.so"))
+    said = subprocess.run([sys.executable, "-c", ELSEWHERE, tmp_path / "part.so"], capture_output=True, text=True, check=True).stdout
+    assert "part: requires n <= m or 6 <= m: compute C reads A[i]" in said
+    assert "given: m = 5, n = 7" in said
 
 
 @needs_llvm
@@ -161,11 +189,14 @@ def test_callers_in_c_are_checked_too(tmp_path):
         "int main(void) {\n  float a[2] = {1, 2}, n[3] = {1, 1, 1}, c[3] = {9, 9, 9};\n"
         "  int wrong = shifted_run(a, n, c, 2, 3), untouched = c[0] == 9, large = shifted_run(a, n, c, INT64_MAX, 1);\n"
         '  int fine = shifted_run(a, n, c, 2, 2);\n'
-        '  printf("%d %d %d %d %g %g", wrong, untouched, large, fine, c[0], c[1]);\n  return 0;\n}\n'
+        "  const struct tw_kernel_descriptor* d = &tw_shifted_descriptor;\n"
+        '  printf("%d %d %d %d %g %g\\n", wrong == TW_ERROR_SIZES, untouched, large, fine, c[0], c[1]);\n'
+        '  for (uint32_t r = 0; r < d->requirement_count; ++r) printf("%s | %s\\n", d->requirements[r].condition, d->requirements[r].text);\n'
+        "  return 0;\n}\n"
     )
     program = tmp_path / "main"
     subprocess.run(["cc", "-std=c99", "-o", program, tmp_path / "main.c", tmp_path / "shifted.o"], check=True)
-    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "2 1 2 0 2 3"
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "1 1 2 0 2 3\ns1 < s0 + 1 | n <= m: compute C reads A[i]\n"
 
 
 def test_scalars_that_users_pass_are_checked_too():

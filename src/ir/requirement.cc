@@ -41,6 +41,17 @@ std::vector<Requirement> requirements_of(const Program& p) {
   return all;
 }
 
+Stmt behind_requirements(Stmt first, const Stmt& body) {
+  const auto* all = as<Seq>(body);
+  std::vector<Stmt> out = all ? all->stmts : std::vector{body};
+  const auto requires_something = [](const Stmt& s) {
+    const auto* e = as<Evaluate>(s);
+    return e && requirement_in(e->value);
+  };
+  out.insert(std::ranges::find_if_not(out, requires_something), std::move(first));
+  return seq(std::move(out));
+}
+
 Expr checked_test(const Requirement& r) {
   Expr all = r.test;
   std::vector<uint64_t> seen;

@@ -24,6 +24,9 @@ bool is_requirement(std::string_view symbol);  // of a CallExtern
 std::optional<Requirement> requirement_in(const Expr& call);
 std::vector<Requirement> requirements_of(const Program&);
 
+// `first`, then the body, but for the requirements that the body begins with: nothing is touched before these.
+Stmt behind_requirements(Stmt first, const Stmt& body);
+
 // The condition, of scalars that are no larger than an extent: no sum in it overflows.
 Expr checked_test(const Requirement&);
 

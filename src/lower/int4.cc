@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "src/ir/requirement.h"
 #include "src/ir/shared_byte.h"
 #include "src/ir/simplify_fold.h"
 #include "src/ir/walk.h"
@@ -68,10 +69,11 @@ class Packer {
       param.declared = param.buffer;
       param.buffer = bytes(param.buffer);
     }
-    std::vector<Stmt> stmts = {visit(p.body)};
+    const Stmt body = visit(p.body);
+    std::vector<Stmt> stmts;
     for (const Param& param : out.params)
       if (halves_.contains(param.buffer.id())) stmts.insert(stmts.begin(), zeros(param.buffer));
-    out.body = seq(std::move(stmts));
+    out.body = behind_requirements(seq(std::move(stmts)), body);
     return out;
   }
 

@@ -4,6 +4,7 @@
 #include "src/ir/verify.h"
 #include "src/ir/walk.h"
 #include "te/check_extern.h"
+#include "te/check_statement.h"
 #include "te/operation.h"
 #include "te/refuse.h"
 #include "tensorwright/te_extern.h"
@@ -67,8 +68,11 @@ std::vector<Tensor> external(const std::vector<ExternOutput>& outputs, std::vect
            {"an output holds nothing before the statement writes it: store a first value, then add to it",
             "access_ptr(\"w\") is the address of what a function only writes"},
            where);
+  ReadNotes notes;
+  const ir::Stmt inside = clamp_statement(what, program, where, notes);
+  note_reads(*node, std::move(notes));
   node->inputs = std::move(inputs);
-  node->kind = Extern{made};
+  node->kind = Extern{inside};
   const Operation op(std::move(node));
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < op->outputs.size(); ++i) tensors.push_back(op.output(i));

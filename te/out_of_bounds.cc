@@ -12,6 +12,7 @@
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "te/check_body.h"
+#include "te/check_statement.h"
 #include "te/promote.h"
 #include "te/read_example.h"
 #include "te/refuse.h"
@@ -98,14 +99,47 @@ class ReadChecker {
       : what_(what), where_(where), strict_(strict), first_(c.axis.empty() ? Var() : c.axis[0].var) {
     outer_.axes = inner_.axes = c.axis;
     inner_.axes.insert(inner_.axes.end(), c.reduce_axis.begin(), c.reduce_axis.end());
-    for (const IterVar& a : inner_.axes) {
-      names_[a.var.id()] = a.var.name();
-      const auto min = ir::as_int(a.min), extent = ir::as_int(a.extent);
-      if (min && extent) inner_.ranges[a.var.id()] = {*min, *min + *extent - 1};
-    }
     for (const Expr& body : c.bodies) note_extents(body);
-    outer_.ranges = inner_.ranges;
-    outer_.extents = inner_.extents;
+    finish();
+  }
+
+  // At one place of a statement.
+  ReadChecker(const std::string& what, const StatementPlace& place, const SourceLine& where)
+      : what_(what), where_(where), strict_(false), of_statement_(true) {
+    inner_.axes = outer_.axes = place.axes;
+    inner_.extents = place.extents;
+    finish();
+    for (const auto& [test, holds] : place.conditions) {
+      const Condition* outer = conditions_.empty() ? nullptr : conditions_.back().get();
+      conditions_.push_back(std::make_unique<Condition>(Condition{test, holds, outer}));
+    }
+  }
+
+  Expr clamped_here(const Expr& e) {
+    visit(e, conditions_.empty() ? nullptr : conditions_.back().get());
+    return clamped(e);
+  }
+
+  // Where the element is inside; empty: always.
+  Expr guard_here(const Buffer& buffer, std::vector<Expr>& at) {
+    const Condition* around = conditions_.empty() ? nullptr : conditions_.back().get();
+    const ir::Load to{buffer, at, {}};
+    const Expr element = ir::load(buffer, at);
+    verb_ = "writes";
+    Expr inside;
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (surely_inside(to, d)) continue;
+      const bool wraps = may_overflow(at[d], inner_.ranges);
+      if (wraps) at[d] = wrapped_index(at[d]);
+      const Clamp clamp = clamp_of(element, to, d, at[d], around);
+      if (clamp.start) inside = both(inside, in_lanes(0, at[d]) <= at[d]);
+      if (clamp.end) inside = both(inside, at[d] < in_lanes(buffer.shape()[d], at[d]));
+      if (clamp.any())
+        subscripts_[{element.get(), d}] = {.clamp = clamp,
+                                           .text = short_text(element) + ": dimension " + std::to_string(d) +
+                                                   ", not stored outside of 0.." + ir::to_string(buffer.shape()[d])};
+    }
+    return inside;
   }
 
   // Only deep expressions pay for a deep stack.
@@ -128,6 +162,15 @@ class ReadChecker {
     return notes;
   }
 
+  void add_notes(ReadNotes& to) const {
+    std::vector<Expr> known;
+    for (const ir::Requirement& r : to.requirements) known.push_back(r.test);
+    for (const ir::Requirement& r : requirements_)
+      if (!follows(r.test, known, inner_.extents)) to.requirements.push_back(r);
+    for (std::string& text : notes().clamps)
+      if (std::ranges::find(to.clamps, text) == to.clamps.end()) to.clamps.push_back(std::move(text));
+  }
+
   Expr clamped(const Expr& body) {
     std::erase_if(subscripts_, [](const auto& s) { return s.second.stays(); });
     if (subscripts_.empty()) return body;
@@ -135,6 +178,20 @@ class ReadChecker {
   }
 
  private:
+  void finish() {
+    for (const IterVar& a : inner_.axes) {
+      names_[a.var.id()] = a.var.name();
+      const auto min = ir::as_int(a.min), extent = ir::as_int(a.extent);
+      if (min && extent) inner_.ranges[a.var.id()] = {*min, *min + *extent - 1};
+    }
+    outer_.ranges = inner_.ranges;
+    outer_.extents = inner_.extents;
+  }
+
+  static Expr both(const Expr& a, const Expr& b) { return a ? a && b : b; }
+
+  static Expr in_lanes(const Expr& e, const Expr& like) { return ir::broadcast(e, like.type().lanes); }
+
   void note_extents(const Expr& body) {
     ir::walk(body, [&](const Expr& e) {
       const auto* load = ir::as<ir::Load>(e);
@@ -188,7 +245,7 @@ class ReadChecker {
   }
 
   void check(const Expr& read, const ir::Load& load, const Condition* around) {
-    if (!producer(load.buffer)) return;
+    if (!of_statement_ && !producer(load.buffer)) return;
     for (size_t d = 0; d < load.at.size(); ++d) {
       if (surely_inside(load, d)) continue;
       Subscript& subscript = subscripts_[{read.get(), d}];
@@ -219,7 +276,17 @@ class ReadChecker {
     return extent && known != inner_.ranges.end() && known->second.lo >= 0 && known->second.hi < *extent;
   }
 
-  static Expr wrapped_index(const Expr& at) { return ir::cast(ir::Type::index(), wrapping(at)); }
+  static Expr wrapped_index(const Expr& at) {
+    if (const auto* r = ir::as<ir::Ramp>(at)) return ir::ramp(wrapped_index(r->base), r->stride, r->lanes);
+    return ir::cast(ir::Type::index(), wrapping(at));
+  }
+
+  // The first or the last of neighbours; of anything else itself.
+  static Expr end_of(const Expr& at, Side side) {
+    const auto* r = ir::as<ir::Ramp>(at);
+    if (!r || ir::as_int(r->stride).value_or(-1) < 0) return at;
+    return side == Side::kStart ? r->base : ir::simplify(r->base + r->stride * Expr(r->lanes - 1));
+  }
 
   bool fits_the_type(const Expr& index, const Expr& cast) const {
     const ir::Interval range = ir::interval_of(index, inner_.ranges);
@@ -235,14 +302,15 @@ class ReadChecker {
     if (!clamp.any()) return clamp;
     ReadPlace& here = place(around);
     const auto judge = [&](Side side) {
-      ReadVerdict verdict = judge_read(at, load.buffer.shape(), d, here, side);
+      const Expr end = end_of(at, side);
+      ReadVerdict verdict = judge_read(end, load.buffer.shape(), d, here, side);
       if (verdict.reading == Reading::kInside) return false;
       if (!quiet && side == Side::kStart && verdict.reading == Reading::kOutside && !strict_ && reads_back(load, d)) {
         before_ = true;
         return false;
       }
-      if (verdict.reading == Reading::kOutside && !known(here) && !quiet) report(read, load, d, at);
-      if (verdict.reading == Reading::kUnproved) verdict = assuming_sizes(at, load, d, here, side);
+      if (verdict.reading == Reading::kOutside && !known(here) && !quiet) report(read, load, d, end);
+      if (verdict.reading == Reading::kUnproved) verdict = assuming_sizes(end, load, d, here, side);
       if (verdict.reading == Reading::kInside) return false;
       if (verdict.reading != Reading::kConditional || quiet) return true;
       for (const Expr& test : verdict.required) require(test, read);
@@ -251,12 +319,14 @@ class ReadChecker {
     clamp.start = clamp.start && judge(Side::kStart);
     clamp.end = clamp.end && judge(Side::kEnd);
     if (clamp.any() && extent && !quiet) {
-      if (const auto example = find_example(at, *extent, here)) {
-        if (strict_ || clamp.end || !reads_back(load, d)) report(read, load, d, at, *example);
-        before_ = true;
-        return {};
-      }
-      if (always_inside(at, *extent, here)) return {};
+      const Expr first = end_of(at, Side::kStart), last = end_of(at, Side::kEnd);
+      for (const Expr& end : {first, last})
+        if (const auto example = find_example(end, *extent, here)) {
+          if (strict_ || clamp.end || !reads_back(load, d)) report(read, load, d, end, *example);
+          before_ = true;
+          return {};
+        }
+      if (always_inside(first, *extent, here) && always_inside(last, *extent, here)) return {};
     }
     if (strict_ && clamp.start && reads_back(load, d)) report(read, load, d, at);
     return clamp;
@@ -298,7 +368,7 @@ class ReadChecker {
     std::vector<Expr> known;
     for (const ir::Requirement& r : requirements_) known.push_back(r.test);
     if (!follows(test, known, inner_.extents))
-      requirements_.push_back(ir::requirement(test, what_ + " reads " + short_text(read)));
+      requirements_.push_back(ir::requirement(test, what_ + " " + verb_ + " " + short_text(read)));
   }
 
   // Whether all sizes are numbers: then an example shows what is wrong.
@@ -334,8 +404,8 @@ class ReadChecker {
     const bool drops = static_cast<bool>(bare) && (s.bare || !s.cast);
     if (drops) at = bare;
     if (s.wraps) at = wrapped_index(at);
-    if (s.clamp.end) at = ir::min(at, ir::simplify(load.buffer.shape()[d] - 1));
-    if (s.clamp.start) at = ir::max(at, 0);
+    if (s.clamp.end) at = ir::min(at, in_lanes(ir::simplify(load.buffer.shape()[d] - 1), at));
+    if (s.clamp.start) at = ir::max(at, in_lanes(0, at));
     return drops || s.wraps || s.clamp.any();
   }
 
@@ -348,12 +418,17 @@ class ReadChecker {
     const std::string extent = ir::to_string(load.buffer.shape()[d]);
     const auto value = evaluate(at, example);
     refuse(ErrorKind::kExpr,
-           what_ + ": index out of bounds: " + short_text(read) + " reads " +
+           what_ + ": index out of bounds: " + short_text(read) + " " + verb_ + " " +
                (value ? std::to_string(*value) : range_text(at)) + " of 0.." + extent + point,
            {"dimension " + std::to_string(d) + " of " + load.buffer.name() + " has extent " + extent,
-            "read less, or guard the read: te.if_then_else(te.all(0 <= x, x < " + extent + "), " + load.buffer.name() +
-                "[...], 0)"},
+            way_out(load, extent)},
            where_);
+  }
+
+  std::string way_out(const ir::Load& load, const std::string& extent) const {
+    if (of_statement_) return "run less, or guard it: with ib.if_scope(te.all(0 <= x, x < " + extent + "))";
+    return "read less, or guard the read: te.if_then_else(te.all(0 <= x, x < " + extent + "), " + load.buffer.name() +
+           "[...], 0)";
   }
 
   std::string range_text(const Expr& at) const {
@@ -370,7 +445,9 @@ class ReadChecker {
   const std::string& what_;
   const SourceLine& where_;
   const bool strict_;
-  const Var first_;
+  const Var first_ = {};
+  const bool of_statement_ = false;
+  std::string verb_ = "reads";
   bool before_ = false;
   bool reduced_ = false;  // below the reduce axes
   ReadPlace outer_, inner_;
@@ -401,6 +478,22 @@ ReadNotes clamp_reads(const std::string& what, Compute& c, const SourceLine& whe
   for (Expr& value : c.bodies) value = checker.clamped(value);
   c.reads_before = checker.before();
   return checker.notes();
+}
+
+Expr clamped_at(const std::string& what, const StatementPlace& place, const Expr& e, const SourceLine& where,
+                ReadNotes& notes) {
+  ReadChecker checker(what, place, where);
+  const Expr out = checker.clamped_here(e);
+  checker.add_notes(notes);
+  return out;
+}
+
+Expr guard_at(const std::string& what, const StatementPlace& place, const Buffer& buffer, std::vector<Expr>& at,
+              const SourceLine& where, ReadNotes& notes) {
+  ReadChecker checker(what, place, where);
+  const Expr guard = checker.guard_here(buffer, at);
+  checker.add_notes(notes);
+  return guard;
 }
 
 void refuse_reads_before(const std::string& what, const Compute& c, const SourceLine& where) {

@@ -112,8 +112,10 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
     out_buffers, ``te.decl_buffer`` to be given to the function instead, whose variables of strides stand for the tensors'; tag and
     attrs as for ``te.compute``.
     Returns: the tensor, or a list of them. The stage is computed whole, at root; what it reads is kept whole in memory.
-    Raises: ExprError if the statement writes an input, touches other buffers, reads an output before it has written it, or breaks
-    a rule of types; DTypeError; ArgumentError. What a C function does with the addresses that it is given is not checked.
+    A read that may be outside of its tensor is clamped, a store left out (docs/semantics.md#memory); what a C function does with the
+    addresses that it is given is not checked.
+    Raises: ExprError if the statement writes an input, touches other buffers or an element outside for all sizes, reads an output
+    before it has written it, or breaks a rule of types; DTypeError; ArgumentError.
 
     >>> A = te.placeholder((8,), name="A")
     >>> def double(ins, outs):

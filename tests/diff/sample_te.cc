@@ -40,6 +40,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"float8", 4, float8},
       {"int4", 5, int4},
       {"extern", 3, external},
+      {"wild extern", 3, wild_external},
       {"matmul", 10, matmul},
       {"convolve", 6, convolve},
       {"tile", 6, tensor_tile},

@@ -109,12 +109,12 @@ bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker
 bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);  // stages_tuple.cc
 bool tensor_tile(Maker&, const Tensor&), short_sum(Maker&, const Tensor&);       // stages_tile.cc
 bool wild_gather(Maker&, const Tensor&), unproved(Maker&, const Tensor&),
-    required(Maker&, const Tensor&);        // stages_outside.cc
-bool external(Maker&, const Tensor&);       // stages_extern.cc
-bool scan(Maker&, const Tensor&);           // stages_scan.cc
-bool stock(Maker&, const Tensor&);          // stages_stock.cc
-bool stock_product(Maker&, const Tensor&);  // stages_products.cc
-bool stock_row(Maker&, const Tensor&);      // stages_rows.cc
+    required(Maker&, const Tensor&);                                         // stages_outside.cc
+bool external(Maker&, const Tensor&), wild_external(Maker&, const Tensor&);  // stages_extern.cc
+bool scan(Maker&, const Tensor&);                                            // stages_scan.cc
+bool stock(Maker&, const Tensor&);                                           // stages_stock.cc
+bool stock_product(Maker&, const Tensor&);                                   // stages_products.cc
+bool stock_row(Maker&, const Tensor&);                                       // stages_rows.cc
 bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), convolve(Maker&, const Tensor&);  // stages_reduce.cc
 
 }  // namespace tw::diff

@@ -1,4 +1,6 @@
 // A stage that the user wrote as a statement: what it touches is whole, and nobody looks inside.
+#include <functional>
+
 #include "tensorwright/te_extern.h"
 #include "tests/diff/sample_te.h"
 
@@ -28,6 +30,35 @@ bool external(Maker& m, const Tensor& t) {
   };
   const std::string name = "T" + std::to_string(m.count());
   return m.adopt(te::external({{type, t.shape()}}, {t}, body, name), {add(m.facts(t), {1, 1, 0})});
+}
+
+// Elements that data says, mostly outside: of those stored to the others keep what they had.
+bool wild_external(Maker& m, const Tensor& t) {
+  const Type type = t.dtype();
+  if (t.rank() == 0 || type.is_bool() || m.most_elements(t) == 0) return false;
+  const size_t d = m.dimension(t);
+  const Tensor index = m.placeholder({t.shape()[d]}, Type::i(32), {12, 1, 0});
+  const bool reads = m.random().chance(60), writes = !reads || m.random().chance(50);
+  const int64_t apart = m.random().below(3) + 1;
+  const auto body = [&](const std::vector<ir::Buffer>& in, const std::vector<ir::Buffer>& out) {
+    const auto each = [&](const std::function<ir::Stmt(const std::vector<Expr>&)>& element) {
+      std::vector<ir::Var> vars;
+      for (size_t i = 0; i < t.rank(); ++i) vars.emplace_back("i" + std::to_string(i));
+      ir::Stmt loops = element({vars.begin(), vars.end()});
+      for (size_t i = t.rank(); i-- > 0;) loops = ir::loop(vars[i], t.shape()[i], loops);
+      return loops;
+    };
+    return ir::seq({each([&](const std::vector<Expr>& at) { return ir::store(out[0], at, constant(1, type)); }),
+                    each([&](const std::vector<Expr>& at) {
+                      std::vector<Expr> from = at, to = at;
+                      const Expr wild = ir::cast(Type::index(), ir::load(in[1], {at[d]}));
+                      if (reads) from[d] = wild + Expr(1);
+                      if (writes) to[d] = wild * Expr(apart);
+                      return ir::store(out[0], to, ir::load(in[0], from));
+                    })});
+  };
+  const std::string name = "T" + std::to_string(m.count());
+  return m.adopt(te::external({{type, t.shape()}}, {t, index}, body, name), {join(m.facts(t), {1, 1, 0})});
 }
 
 }  // namespace tw::diff

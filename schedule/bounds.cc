@@ -6,6 +6,7 @@
 
 #include "schedule/check.h"
 #include "schedule/pad.h"
+#include "schedule/sliding.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 
@@ -100,8 +101,7 @@ void derive_values(const StageNest& stage, StageBounds& bounds, const ir::Bounds
 
 // What turns, is padded or replaced by an intrinsic is computed as a whole region.
 bool computed_in_part(const StageNest& stage, AxisId axis) {
-  return stage.rolling == kNone && stage.double_buffered == kNone && !stage.tensorized.intrin &&
-         !is_padded(stage, axis);
+  return !has_turning_buffer(stage) && !stage.tensorized.intrin && !is_padded(stage, axis);
 }
 
 void take_region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i, StageBounds& bounds) {
@@ -113,8 +113,37 @@ void take_region(const LoopNest& nest, const Placement& placed, const NestBounds
     if (!computed_in_part(stage, d)) region.needed[d] = {};
   bounds.lo = std::move(region.lo);
   bounds.needed = std::move(region.needed);
-  bounds.inside = std::move(region.inside);
+  if (!stage.op->scan()) bounds.inside = std::move(region.inside);
   bounds.unbounded = std::move(region.unbounded);
+}
+
+// Whether the updates of a scan read, in this dimension, nothing but what stands where they write.
+bool stays_in_place(const LoopNest& nest, const Placement& placed, int scan, AxisId d) {
+  const auto inside = [&](int stage) { return stage == scan || placed.scan[stage] == scan; };
+  for (int i = 0; i < nest.size(); ++i) {
+    if (placed.scan[i] != scan) continue;
+    for (const Read& read : placed.reads[i]) {
+      if (!inside(read.source)) continue;
+      const std::vector<ir::Expr>& at = ir::as<ir::Load>(read.load)->at;
+      const auto* var = d < static_cast<AxisId>(at.size()) ? ir::as<ir::VarRef>(at[d]) : nullptr;
+      if (!var || d >= nest.stage(i).data_rank || !(var->var == nest.stage(i).axes[d].var)) return false;
+    }
+  }
+  return true;
+}
+
+// Of a scan inside a loop: the times from the first one on unless the loop goes along them (sliding.h), all elements
+// that the updates of others read.
+void take_earlier_times(const LoopNest& nest, const Placement& placed, int i, StageBounds& bounds) {
+  for (AxisId d = 1; d < nest.stage(i).data_rank; ++d) {
+    if (stays_in_place(nest, placed, i, d)) continue;
+    bounds.lo[d] = 0;
+    bounds.extent[d] = nest.stage(i).axes[d].extent;
+  }
+  if (const auto begin = ir::as_int(bounds.lo[0])) {
+    bounds.lo[0] = 0;
+    bounds.extent[0] = bounds.extent[0] + Extent(*begin);
+  }
 }
 
 std::vector<ir::Expr> facts_about(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
@@ -148,8 +177,9 @@ NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
       bounds.extent[axis] = stage.axes[axis].extent;
     bounds.lo.assign(stage.data_rank, 0);
     if (placed.parent[i] != kNone) take_region(nest, placed, all, i, bounds);
+    if (stage.op->scan() && placed.parent[i] != kNone) take_earlier_times(nest, placed, i, bounds);
     if (int scan = placed.scan[i]; scan != kNone) {  // its own time only: later states are not there yet
-      bounds.lo[0] = all.stages[scan].value[0];
+      bounds.lo[0] = all.stages[scan].index[0];
       bounds.extent[0] = 1;
       if (!bounds.needed.empty()) bounds.needed[0] = {}, bounds.inside[0] = 0;
     }

@@ -149,7 +149,7 @@ class Matcher {
       return wrong("stage " + stage_.name + " must not be padded past the end of what it reads")
              << describe(stage_) << "the intrinsic reads whole vectors; pad what it reads too";
     if (stage_.store_predicate) return nothing("stored under a predicate");
-    if (stage_.double_buffered != kNone || stage_.rolling != kNone) return nothing("kept in a buffer that turns");
+    if (has_turning_buffer(stage_)) return nothing("kept in a buffer that turns");
     if (placed_.scan[id_] != kNone) return nothing("part of a scan");
     if (stage_.buffers.size() != 1) return nothing("a stage of several outputs");
     for (int i = 0; i < nest_.size(); ++i)
@@ -246,7 +246,7 @@ class Matcher {
   Status check_sources() {
     for (const auto& [id, region] : regions_) {
       const int source = nest_.find_stage(region.buffer.id());
-      if (source != kNone && (nest_.stage(source).double_buffered != kNone || nest_.stage(source).rolling != kNone))
+      if (source != kNone && has_turning_buffer(nest_.stage(source)))
         return wrong("the operand " + nest_.stage(source).name + " must not be kept in a buffer that turns")
                << "its rows do not lie side by side";
     }

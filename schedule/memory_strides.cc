@@ -26,7 +26,8 @@ std::vector<ir::Expr> memory_strides(const LoopNest& nest, const NestBounds& all
   if (!stage.layout && !stage.buffer().strides().empty()) return stage.buffer().strides();
   const std::vector<ir::Expr>& declared = stage.op->outputs[output].shape;
   std::vector<Extent> shape(declared.begin(), declared.end());
-  for (int d = 0; d < stage.data_rank && !whole && !stage.op->scan(); ++d) shape[d] = all.stages[i].extent[d];
+  const bool as_declared = whole || (stage.op->scan() && stage.attach.kind != AttachKind::kAt);
+  for (int d = 0; d < stage.data_rank && !as_declared; ++d) shape[d] = all.stages[i].extent[d];
   if (stage.layout) shape = index_map(*stage.layout, shape).value_or_throw().shape;
   if (!stage.alignments.empty() && !stage.layout) {
     std::vector<ir::Expr> extents;

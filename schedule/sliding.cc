@@ -18,6 +18,7 @@ class Slider {
 
   Result<Slide> infer(int i) const {
     const StageNest& stage = nest_.stage(i);
+    if (stage.op->scan() && placed_.live(i) && placed_.parent[i] != kNone) return continued(i);
     const int step = std::max(stage.rolling, stage.double_buffered);
     if (step == kNone || !placed_.live(i)) return Slide{};
     const std::string name = stage.rolling != kNone ? RollingBuffer::kName : DoubleBuffer::kName;
@@ -45,6 +46,53 @@ class Slider {
   }
 
  private:
+  // A scan inside a loop of another stage.
+  Result<Slide> continued(int i) const {
+    const StageBounds &bounds = all_.stages[i], &around = all_.stages[placed_.parent[i]];
+    if (ir::is_int(bounds.lo[0], 0)) return Slide{};  // from the first time on, in each iteration
+    const StageNest &stage = nest_.stage(i), &parent = nest_.stage(placed_.parent[i]);
+    TW_TRY([[maybe_unused]] Unit plain, check_loops_around(i, ComputeAt::kName, stage.attach.step));
+    const AxisId leaf = parent.leaves[placed_.level[i]];
+    const auto wrong = [&](const std::string& rule) {
+      return blame(refuse(ComputeAt::kName, rule)
+                       << describe(parent, leaf) << "its times there begin at " + ir::to_string(bounds.lo[0])
+                       << "compute it at a loop around all times, or at root",
+                   steps_, stage.attach.step);
+    };
+    if (!around.loop[leaf]) return wrong("the scan " + stage.name + " must be computed from the first time on");
+    Slide slide{SlideKind::kRolling, around.loop[leaf], around.extent[leaf].expr(), 0, 0, 0};
+    slide.step = motion_of(i, 0, slide.loop).value_or(0);
+    slide.extent = bounds.extent[0].value_or(0);
+    const ir::Expr first = ir::substitute(bounds.lo[0], {{slide.loop.id(), 0}});
+    if (!ir::is_int(ir::simplify(first, all_.ranges), 0) || slide.step < 1 || slide.step > slide.extent)
+      return wrong("the loop " + slide.loop.name() + " must go along the times of the scan " + stage.name +
+                   " from the first one on, without gaps");
+    for (int d = 1; d < stage.data_rank; ++d)
+      if (motion_of(i, d, slide.loop) != 0)
+        return wrong("the loop " + slide.loop.name() + " must go along the times of the scan " + stage.name + " only");
+    const std::optional<int64_t> back = times_back(i);
+    if (!back || *back >= slide.extent)
+      return wrong("the updates of " + stage.name + " must read states fewer than " + std::to_string(slide.extent) +
+                   " times back, which is how many one iteration of " + slide.loop.name() + " keeps");
+    return slide;
+  }
+
+  // How far back the updates read, where that is the same at all times.
+  std::optional<int64_t> times_back(int scan) const {
+    int64_t most = 0;
+    for (int i = 0; i < nest_.size(); ++i) {
+      if (placed_.scan[i] != scan) continue;
+      for (const Read& read : placed_.reads[i]) {
+        if (read.source != scan) continue;
+        const auto back = ir::as_int(
+            ir::simplify(ir::Expr(nest_.stage(i).axes[0].var) - ir::as<ir::Load>(read.load)->at[0], all_.ranges));
+        if (!back) return std::nullopt;
+        most = std::max(most, *back);
+      }
+    }
+    return most;
+  }
+
   // The loop itself and those around it run one iteration after the other, whole.
   Status check_loops_around(int i, const std::string& name, int step) const {
     for (int at = i; placed_.parent[at] != kNone; at = placed_.parent[at]) {
@@ -91,12 +139,18 @@ class Slider {
     return Unit{};
   }
 
+  // How far the region moves along a dimension in one iteration of the loop, where that is a number.
+  std::optional<int64_t> motion_of(int i, int d, const ir::Var& loop) const {
+    const ir::Expr& lo = all_.stages[i].lo[d];
+    const ir::Expr next = ir::substitute(lo, {{loop.id(), ir::Expr(loop) + ir::Expr(1)}});
+    return ir::as_int(ir::simplify(next - lo, all_.ranges));
+  }
+
   Status find_motion(int i, Slide& slide) const {
     const StageNest& stage = nest_.stage(i);
     const StageBounds& bounds = all_.stages[i];
-    const ir::Substitution next{{slide.loop.id(), ir::Expr(slide.loop) + ir::Expr(1)}};
     for (int d = 0; d < stage.data_rank; ++d) {
-      auto motion = ir::as_int(ir::simplify(ir::substitute(bounds.lo[d], next) - bounds.lo[d], all_.ranges));
+      const auto motion = motion_of(i, d, slide.loop);
       if (motion == 0) continue;
       if (!motion || *motion < 0 || slide.dim != kNone)
         return blame(refuse(RollingBuffer::kName, "the region of " + stage.name +
@@ -129,9 +183,14 @@ class Slider {
 
 }  // namespace
 
+bool has_turning_buffer(const StageNest& stage) {
+  const bool inside = stage.op->scan() && stage.attach.kind == AttachKind::kAt;
+  return stage.rolling != kNone || stage.double_buffered != kNone || inside;
+}
+
 bool has_slides(const LoopNest& nest) {
   for (int i = 0; i < nest.size(); ++i)
-    if (nest.stage(i).rolling != kNone || nest.stage(i).double_buffered != kNone) return true;
+    if (has_turning_buffer(nest.stage(i))) return true;
   return false;
 }
 

@@ -2,6 +2,8 @@
 //
 //   rolling   each iteration computes only what is new in the region, which moves along one dimension
 //   double    each iteration computes the region of the next one; two buffers take turns
+//
+// A scan in a loop that goes along its times rolls of itself: an iteration continues from the states of the one before.
 #pragma once
 
 #include "schedule/bounds.h"
@@ -21,6 +23,9 @@ struct Slide {
 
 // For each stage. The Diagnostic names the Step that asked for what the nest does not allow.
 Result<std::vector<Slide>> infer_slides(const LoopNest&, const Placement&, const NestBounds&, const std::vector<Step>&);
+
+// Whether what the stage keeps may give way to other elements of it.
+bool has_turning_buffer(const StageNest&);
 
 // Whether the nest asks for any slide, so that bounds must be known to judge it.
 bool has_slides(const LoopNest&);

@@ -16,7 +16,7 @@ std::vector<std::string> changing_buffers(const LoopNest& nest) {
   std::vector<std::string> changing;
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
-    if (stage.rolling == kNone && stage.double_buffered == kNone && !stage.is_reduction()) continue;
+    if (!has_turning_buffer(stage) && !stage.is_reduction()) continue;
     for (size_t output = 0; output < stage.buffers.size(); ++output) changing.push_back(buffer_name(stage, output));
   }
   return changing;
@@ -48,8 +48,8 @@ ir::Buffer Storage::scratch(int i, size_t output, bool root) const {
   const StageNest& stage = nest_.stage(i);
   const te::Output& kept = stage.op->outputs[output];
   std::vector<ir::Expr> shape = kept.shape;
-  for (int d = 0; d < stage.data_rank && !whole(i) && !stage.op->scan(); ++d)
-    shape[d] = all_.stages[i].extent[d].expr();
+  const bool as_declared = whole(i) || (stage.op->scan() && root);  // states may differ
+  for (int d = 0; d < stage.data_rank && !as_declared; ++d) shape[d] = all_.stages[i].extent[d].expr();
   std::vector<ir::Expr> strides = aligned_strides(stage, shape);
   if (layouts_[i]) {
     shape.clear();

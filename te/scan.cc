@@ -287,6 +287,11 @@ std::vector<Expr> bodies_outside_of_scans(const Compute& c) {
   return bodies;
 }
 
+bool have_one_shape(const Scan& scan) {
+  return std::all_of(scan.state.begin(), scan.state.end(),
+                     [&](const Tensor& state) { return same_shape(state.shape(), scan.state[0].shape(), 0); });
+}
+
 Expr first_time(const Scan& scan) { return scan.init[0].shape().empty() ? Expr(0) : scan.init[0].shape()[0]; }
 
 std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order, const std::vector<Tensor>& outputs) {

@@ -22,6 +22,9 @@ std::vector<ScanBody> scan_bodies(const std::vector<Operation>& order, const std
 // the value that the first element gives.
 std::vector<Expr> bodies_outside_of_scans(const Compute&);
 
+// Whether all states have the same shape, times included.
+bool have_one_shape(const Scan&);
+
 // The time at which the updates begin.
 Expr first_time(const Scan&);
 

@@ -283,9 +283,12 @@ class Stage:
 
         Parameters: parent, a stage (``s[C]``, or C itself); scope, a loop of it that encloses everything that reads this stage. Where
         that loop is split or fused later, it is the innermost loop that comes of it.
+        A scan is computed from its first time on. In a serial loop that goes along its times, ``t.o`` of ``t.o, t.i``, each iteration
+        continues from the states of the one before, and only those of one iteration are kept.
         Raises: ScheduleError if scope is not a loop of parent, if parent is this stage, or stands outside of the group or of the
-        scan in which this stage is, or if this stage is an output. Judged with the whole nest: a reader outside of that loop, a
-        parent that is inlined.
+        scan in which this stage is, if this stage is an output, or a scan whose states differ in shape. Judged with the whole nest:
+        a reader outside of that loop, a parent that is inlined, a loop that goes along the times of a scan from another one on,
+        with gaps, in parallel, or in steps no longer than its updates look back.
 
         >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> s = te.create_schedule(C)
@@ -383,7 +386,7 @@ class Stage:
         ``for x: if x + 1 < n: P[(x + 1) % 2] = part(x + 1); C[x] = f(P[x % 2])``.
 
         The stage must be computed at a serial loop of its reader, and what it reads must be there before that loop.
-        Raises: ScheduleError for an output or a rolling buffer; the placement is judged with the whole nest.
+        Raises: ScheduleError for an output, a scan or a rolling buffer; the placement is judged with the whole nest.
 
         >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> s = te.create_schedule(C)
@@ -401,7 +404,7 @@ class Stage:
 
         The stage must be computed at a serial loop of its reader, along which its region moves in one dimension by the same
         distance in each iteration.
-        Raises: ScheduleError for an output or a double buffer; placement and motion are judged with the whole nest.
+        Raises: ScheduleError for an output, a scan or a double buffer; placement and motion are judged with the whole nest.
 
         >>> C = te.compute((62, 64), lambda i, j: B[i, j] + B[i + 1, j] + B[i + 2, j], name="C")
         >>> s = te.create_schedule(C)

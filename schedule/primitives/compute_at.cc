@@ -9,6 +9,7 @@
 #include "schedule/placement.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "te/scan.h"
 
 namespace tw::schedule::primitives {
 
@@ -22,9 +23,10 @@ Result<LoopNest> apply(const LoopNest& nest, const ComputeAt& step) {
   if (nest.stage(stage).op->external())
     return refuse(step.kName, "stage must not be extern, as " + step.stage + " is")
            << "its statement writes its outputs as a whole, at root";
-  if (nest.stage(stage).op->scan())
-    return refuse(step.kName, "stage must not be a scan, as " + step.stage + " is")
-           << "each time needs the ones before it, so a scan is computed whole, at root";
+  if (const te::Scan* scan = nest.stage(stage).op->scan(); scan && !te::have_one_shape(*scan))
+    return refuse(step.kName,
+                  "stage must not be a scan whose states differ in shape, as those of " + step.stage + " do")
+           << "it is computed whole, at root";
   if (nest.stage(stage).output)
     return refuse(step.kName, "stage must not be an output, as " + step.stage + " is")
            << "an output is computed whole, at root; compute its producers inside its loops instead";

@@ -15,6 +15,9 @@ namespace tw::schedule::primitives {
 
 Result<LoopNest> apply(const LoopNest& nest, const DoubleBuffer& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+  if (nest.stage(stage).op->scan())
+    return refuse(step.kName, "stage must not be a scan, as " + step.stage + " is")
+           << "a scan keeps the states that later times need";
   if (nest.stage(stage).output)
     return refuse(step.kName,
                   "stage must be computed inside a loop of its reader, not be an output, as " + step.stage + " is");

@@ -1,0 +1,129 @@
+"""Scans inside of loops of their readers."""
+
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+RNG = np.random.default_rng(4)
+TARGETS = ["interp", "llvm", "c"]
+
+
+def rows(n, m, dtype="int32", back=1, lead=(), op=lambda a, b: a + b):
+    """Y[.., i, t] = op(Y[.., i, t - back], X[.., i, t])."""
+    k = len(lead)
+    X = te.placeholder((*lead, n, m), dtype, name="X")
+    state = te.placeholder((m, *lead, n), dtype, name="state")
+    first = te.compute((back, *lead, n), lambda t, *at: X[(*at, t)], name="first")
+    step = te.compute((m, *lead, n), lambda t, *at: op(state[(t - back, *at)], X[(*at, t)]), name="step")
+    S = te.scan(first, step, state, name="S")
+    return X, first, step, S, te.compute((*lead, n, m), lambda *at: S[(at[k + 1], *at[:k + 1])], name="Y")
+
+
+def expected(x, back=1, op=np.add):
+    y = x.copy()
+    for t in range(back, x.shape[-1]):
+        y[..., t] = op(y[..., t - back], x[..., t])
+    return y
+
+
+def draw(X):
+    low, high = (-9, 9) if X.dtype.startswith("int") else (-1, 1)
+    return RNG.uniform(low, high, X.shape).astype(X.dtype)
+
+
+def run(program, x, target):
+    y = np.zeros_like(x)
+    tw.build(*program, target=target)(x, y)
+    return y
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("n, m, back", [(8, 32, 1), (13, 45, 1), (5, 8, 3), (3, 7, 1), (9, 1, 1)])
+def test_continued_in_blocks_of_times(n, m, back, target):
+    X, first, step, S, Y = rows(n, m, back=back)
+    s = te.create_schedule(Y)
+    io, ii = s[Y].split(Y.op.axis[0], 4)
+    to, ti = s[Y].split(Y.op.axis[1], 8)
+    s[Y].reorder(io, to, ii, ti)
+    s[S].compute_at(s[Y], to)
+    s[first].compute_at(s[Y], io)
+    T = s.cache_read(X, "global", [step])
+    s[T].compute_at(s[Y], to)
+    x = draw(X)
+    np.testing.assert_array_equal(run((s, [X, Y]), x, target), expected(x, back))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_times_of_some_rows(target):
+    X, first, step, S, Y = rows(11, 20)
+    s = te.create_schedule(Y)
+    io, ii = s[Y].split(Y.op.axis[0], 4)
+    s[Y].parallel(io)
+    s[S].compute_at(s[Y], io)
+    assert "S: int32[20, 4]" in str(tw.lower(s, [X, Y]))
+    x = draw(X)
+    np.testing.assert_array_equal(run((s, [X, Y]), x, target), expected(x))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_updates_that_read_their_neighbours_are_computed_whole(target):
+    m, n = 9, 12
+    X, state = te.placeholder((n,), "int32", name="X"), te.placeholder((m, n), "int32", name="state")
+    first = te.compute((1, n), lambda _, i: X[i], name="first")
+    step = te.compute((m, n), lambda t, i: state[t - 1, te.floormod(i + 1, n)] + 1, name="step")
+    S = te.scan(first, step, state, name="S")
+    Y = te.compute((n, m), lambda i, t: S[t, i], name="Y")
+    s = te.create_schedule(Y)
+    s[S].compute_at(s[Y], Y.op.axis[0])
+    assert f"S: int32[{m}, {n}]" in str(tw.lower(s, [X, Y]))
+    x, y = draw(X), np.zeros((n, m), "int32")
+    tw.build(s, [X, Y], target=target)(x, y)
+    np.testing.assert_array_equal(y, np.stack([np.roll(x, -t) + t for t in range(m)], 1))
+
+
+def refused(text, f):
+    with pytest.raises(tw.errors.ScheduleError) as caught:
+        f()
+    assert text in str(caught.value), str(caught.value)
+
+
+def test_a_scan_starts_at_the_first_time():
+    X, first, step, S, Y = rows(8, 32)
+
+    def split(factor, order, tail="auto"):
+        s = te.create_schedule(Y)
+        io, ii = s[Y].split(Y.op.axis[0], 4)
+        to, ti = s[Y].split(Y.op.axis[1], factor, tail=tail)
+        loops = {"io": io, "ii": ii, "to": to, "ti": ti}
+        s[Y].reorder(*(loops[name] for name in order))
+        return s, loops
+
+    s, loops = split(8, ("to", "io", "ii", "ti"))
+    s[S].compute_at(s[Y], loops["io"])
+    refused("must go along the times of the scan S from the first one on", s.check)
+    s, loops = split(5, ("io", "to", "ii", "ti"), "shift_inward")
+    s[S].compute_at(s[Y], loops["to"])
+    refused("must go along the times of the scan S from the first one on, without gaps", s.check)
+    s, loops = split(8, ("io", "to", "ii", "ti"))
+    s[Y].parallel(loops["to"])
+    s[S].compute_at(s[Y], loops["to"])
+    refused("the loop in which S is computed must be serial", s.check)
+    s, loops = split(1, ("io", "to", "ii", "ti"))
+    s[S].compute_at(s[Y], loops["to"])
+    refused("the updates of S must read states fewer than 1 times back", s.check)
+    refused("stage must not be a scan, as S is", lambda: s[S].rolling_buffer())
+    refused("stage must not be a scan, as S is", lambda: s[S].double_buffer())
+
+
+def test_states_of_two_shapes_stay_at_root():
+    X = te.placeholder((9, 4), name="X")
+    a, b = te.placeholder((9, 4), name="a"), te.placeholder((9, 2), name="b")
+    a0, b0 = (te.compute((1, n), lambda _, i: X[0, i], name=f"{n}_first") for n in (4, 2))
+    a1 = te.compute((9, 4), lambda t, i: a[t - 1, i] + X[t, i], name="a1")
+    b1 = te.compute((9, 2), lambda t, i: b[t - 1, i] + a[t - 1, i], name="b1")
+    P, Q = te.scan([a0, b0], [a1, b1], [a, b], name="S")
+    Y = te.compute((2, 9), lambda i, t: P[t, i] + Q[t, i], name="Y")
+    s = te.create_schedule(Y)
+    refused("stage must not be a scan whose states differ in shape", lambda: s[P].compute_at(s[Y], Y.op.axis[0]))

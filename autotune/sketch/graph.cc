@@ -10,6 +10,7 @@
 #include "src/ir/equal.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "te/scan.h"
 
 namespace tw::autotune::sketch {
 
@@ -117,6 +118,8 @@ Stage Analysis::facts(int i) const {
   for (const ir::Expr& extent : from.op->shape()) made.shape.push_back(*ir::as_int(extent));
   made.data = axes_of(from, 0, from.data_rank);
   made.sums = axes_of(from, from.data_rank, from.reduce_rank);
+  made.scan = schedule::scan_around(s_.nest(), i);
+  if (const te::Scan* scan = from.op->scan()) made.same_shapes = te::have_one_shape(*scan);
   for (int64_t extent : made.shape) made.elements *= std::max<int64_t>(extent, 1);
   if (const auto* input = std::get_if<te::Placeholder>(&from.op->kind)) {
     made.param = input->param;

@@ -57,6 +57,8 @@ struct Stage {
   std::vector<int> sources;  // of an inlined stage: those that are not inlined and that it reads, through others too
   std::vector<int> readers;  // stages that are not inlined, through inlined ones too
   bool pads = false;         // pointwise: a choice between a read and a constant
+  int scan = -1;             // in whose time loop it is computed, as it depends on a state; -1: none
+  bool same_shapes = true;   // of a scan: of all states
   bool gathers = false;      // a subscript is read from memory
   bool expensive = false;    // exp and the like
   int64_t elements = 1;      // of one output

@@ -20,6 +20,7 @@ constexpr Rule kRules[] = {
     {"whole",       match_whole,       apply_whole,       "before rows: too few rows to share out"},
     {"rows",        match_rows,        apply_rows,        "before reduction: takes all reductions of a row together"},
     {"reduction",   match_reduction,   apply_reduction,   "after contractions, whose operands are used again and again"},
+    {"running",     match_running,     apply_running,     "before pointwise: its last stage is one"},
     {"pointwise",   match_pointwise,   apply_pointwise,   "after all that fuses epilogues"},
     {"anything",    match_anything,    apply_anything,    "last: it takes a single stage of any kind"},
 };

@@ -79,6 +79,8 @@ std::optional<Group> match_split_sum(const Graph&, int root);
 void apply_split_sum(Sketch&, const Group&);
 std::optional<Group> match_contraction(const Graph&, int root);
 void apply_contraction(Sketch&, const Group&);
+std::optional<Group> match_running(const Graph&, int root);
+void apply_running(Sketch&, const Group&);
 std::optional<Group> match_anything(const Graph&, int root);
 void apply_anything(Sketch&, const Group&);
 

@@ -1,4 +1,4 @@
-"""Scans inside of loops of their readers."""
+"""Scans inside of loops of their readers, and the schedule that recurrences along rows get."""
 
 import numpy as np
 import pytest
@@ -127,3 +127,30 @@ def test_states_of_two_shapes_stay_at_root():
     Y = te.compute((2, 9), lambda i, t: P[t, i] + Q[t, i], name="Y")
     s = te.create_schedule(Y)
     refused("stage must not be a scan whose states differ in shape", lambda: s[P].compute_at(s[Y], Y.op.axis[0]))
+
+
+OPERATIONS = {"sum": (lambda a, b: a + b, np.add), "largest": (te.max, np.maximum), "product": (lambda a, b: a * b, np.multiply)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "int8", "float16"])
+@pytest.mark.parametrize("op", OPERATIONS)
+def test_rows_are_lanes_without_a_schedule(op, dtype):
+    ours, theirs = OPERATIONS[op]
+    for n, m in ((32, 64), (37, 101), (4, 3), (300, 70)):
+        X, *_, Y = rows(n, m, dtype, op=ours)
+        x = draw(X)
+        np.testing.assert_array_equal(run(([X, Y],), x, "llvm -mcpu=native"), expected(x, op=theirs))
+
+
+def test_rows_behind_other_axes():
+    X, *_, Y = rows(9, 33, lead=(2, 3))
+    x = draw(X)
+    np.testing.assert_array_equal(run(([X, Y],), x, "llvm"), expected(x))
+
+
+def test_the_schedule_keeps_tiles_only():
+    X, *_, Y = rows(256, 1024, "float32")
+    text = str(tw.lower(tw.default_schedule(Y, target="llvm -mcpu=x86-64-v4"), [X, Y]))
+    assert "S: float32[16, 8]" in text and "X.global: float32[16, 8]" in text, text
+    gathers = tw.build([X, Y], target="llvm -mcpu=x86-64-v4").source("llvm").count("call <16 x float> @llvm.masked.gather")
+    assert gathers == 0

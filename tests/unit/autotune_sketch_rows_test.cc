@@ -137,6 +137,19 @@ TEST(SketchPointwise, OneLongRowAndCrossedAxes) {
   expect_right("pointwise", transpose(33, 21), 20);
 }
 
+Args running_sums(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n}, "int32", "A"), state = te::placeholder({n, rows}, "int32", "state");
+  const Tensor first = te::compute({1, rows}, [&](Var t, Var i) { return A(i, t); }, "first");
+  const Tensor next = te::compute({n, rows}, [&](Var t, Var i) { return state(Expr(t) - 1, i) + A(i, t); }, "next");
+  const Tensor S = te::scan({first}, {next}, {state}, "S")[0];
+  return {A, te::compute({rows, n}, [&](Var i, Var t) { return S(t, i); }, "B")};
+}
+
+TEST(SketchRunning, SumsOfRows) {
+  expect_right("running", running_sums(13, 37), 20);
+  expect_right("running", running_sums(4, 16), 20);
+}
+
 // Found by the fuzzer: a division by the extents of a tile that nobody computes.
 TEST(SketchEmpty, ProductsOfNothing) {
   for (const Args& args : {matmul(5, 5, 0), matmul(0, 20, 3), matmul(7, 0, 3), batch_matmul(0, 10, 20, 7)}) {

@@ -6,6 +6,7 @@
 #include "schedule/loop_nest.h"
 #include "schedule/storage.h"
 #include "src/lower/lanes.h"
+#include "src/lower/rows.h"
 
 namespace tw::schedule {
 
@@ -60,7 +61,7 @@ std::vector<PlainLanes> plain_lanes(const Schedule& schedule, const Machine& mac
   Target target;
   target.vector_bits = machine.vector_bits;
   target.vector_registers = machine.vector_registers;
-  const auto choices = lower::lane_choices(*program, target);
+  const auto choices = lower::lane_choices(lower::rows(*program, target), target);
   for (int i = 0; i < nest.size(); ++i) out[i] = of_stage(nest.stage(i), choices);
   return out;
 }

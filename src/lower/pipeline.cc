@@ -17,6 +17,7 @@
 #include "src/lower/intrinsics.h"
 #include "src/lower/lanes.h"
 #include "src/lower/partition.h"
+#include "src/lower/rows.h"
 #include "src/lower/share.h"
 #include "src/lower/simplify.h"
 #include "src/lower/tails.h"
@@ -54,7 +55,8 @@ ir::Program run_pass(const Pass& pass, const ir::Program& p, const Target& targe
 
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> table = {
-      {"lanes", lanes, "first: what it splits is left over for tails, and its tiles are accumulators'"},
+      {"rows", rows, "first: fused loops that divide are loops like others for lanes"},
+      {"lanes", lanes, "before tails: what it splits is left over for tails, and its tiles are accumulators'"},
       {"tails", tails, "predicates become peeled loops or exact extents while loops are still scalar"},
       {"partition", partition,
        "padding conditions leave the loops where they can be proved; after tails, which has first call on copies"},
@@ -79,7 +81,7 @@ ir::Program run_pipeline(const ir::Program& program, const Target& target, std::
   return support::with_deep_stack([&] {
     ir::Program p = program;
     for (const Pass& pass : passes()) {
-      if (plain == PlainLoops::kStay && pass.function == lanes) continue;
+      if (plain == PlainLoops::kStay && (pass.function == rows || pass.function == lanes)) continue;
       p = run_pass(pass, p, target);
       if (pass.name == until) return p;
     }

@@ -99,19 +99,47 @@ def test_fused_loops_run_along_memory(how, rank, target):
         assert np.array_equal(c, a * 3), sizes
 
 
+LEAVING = {
+    "as it is": lambda s, C, f: None,
+    "by three": lambda s, C, f: s[C].split(f, 3),
+    "vectorized": lambda s, C, f: s[C].vectorize(s[C].split(f, 8)[1]),
+    "unrolled": lambda s, C, f: s[C].unroll(s[C].split(f, 4)[1]),
+    "parallel": lambda s, C, f: s[C].parallel(s[C].split(f, 8)[0]),
+}
+
+
 @pytest.mark.parametrize("target", [*TARGETS, "c"])
-def test_fused_loops_that_leave_their_rows(target):
+@pytest.mark.parametrize("how", LEAVING)
+def test_fused_loops_that_leave_their_rows(how, target):
     n, m = te.var("n"), te.var("m")
     A, b = te.placeholder((n, m), name="A"), te.placeholder((m,), name="b")
     T = te.placeholder((m, n), name="T")
-    C = te.compute((n, m), lambda i, j: A[i, j] * b[j] + T[j, i], name="C")
+    C = te.compute((n, m), lambda i, j: A[i, j] * b[j] + T[j, i] + te.if_then_else(j > 0, A[i, j - 1], i), name="C")
     s = te.create_schedule(C)
-    s[C].split(s[C].fuse(*C.op.axis), 3)
+    LEAVING[how](s, C, s[C].fuse(*C.op.axis))
     f = tw.build(s, [A, b, T, C], target=target)
-    for sizes in [(3, 5), (1, 1), (7, 1), (1, 7), (5, 4), (0, 3), (3, 0)]:
+    if target == "llvm" and how != "parallel":
+        body = f.source("c").split("int32_t tw_kernel", 1)[1]
+        assert not re.search("%|div|mod", body), body
+    for sizes in [(3, 5), (1, 1), (7, 1), (1, 7), (5, 4), (9, 40), (0, 3), (3, 0)]:
         a, row, turned, c = random(*sizes), random(sizes[1]), random(*sizes[::-1]), poisoned(*sizes)
         f(a, row, turned, c)
-        assert np.array_equal(c, a * row + turned.T), sizes
+        before = np.hstack([np.arange(sizes[0], dtype="float32")[:, None], a])[:, : sizes[1]]
+        assert np.array_equal(c, a * row + turned.T + before), sizes
+
+
+def test_fused_matrix_products():
+    n, m, k = te.var("n"), te.var("m"), te.var("k")
+    A, B = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
+    r = te.reduce_axis((0, k), "r")
+    C = te.compute((n, m), lambda i, j: te.sum(A[i, r] * B[r, j], r), name="C")
+    s = te.create_schedule(C)
+    s[C].split(s[C].fuse(*C.op.axis), 8)
+    f = tw.build(s, [A, B, C])
+    for rows, columns, terms in [(3, 5, 4), (1, 1, 1), (8, 33, 7), (2, 3, 0), (0, 3, 2), (3, 0, 2)]:
+        a, b, c = random(rows, terms), random(terms, columns), poisoned(rows, columns)
+        f(a, b, c)
+        assert np.array_equal(c, a @ b), (rows, columns, terms)
 
 
 def test_fused_loops():

@@ -32,15 +32,15 @@ bool external(Maker& m, const Tensor& t) {
   return m.adopt(te::external({{type, t.shape()}}, {t}, body, name), {add(m.facts(t), {1, 1, 0})});
 }
 
-// Elements that data says, mostly outside: of those stored to the others keep what they had.
+// Elements that data says, mostly outside. Each is stored to once: where nothing else is, something is stored before.
 bool wild_external(Maker& m, const Tensor& t) {
   const Type type = t.dtype();
   if (t.rank() == 0 || type.is_bool() || m.most_elements(t) == 0) return false;
   const size_t d = m.dimension(t);
-  const Tensor index = m.placeholder({t.shape()[d]}, Type::i(32), {12, 1, 0});
+  const Tensor index = m.placeholder({t.shape()[d]}, Type::i(32), {2, 1, 0});
   const bool reads = m.random().chance(60), writes = !reads || m.random().chance(50);
-  const int64_t apart = m.random().below(3) + 1;
   const auto body = [&](const std::vector<ir::Buffer>& in, const std::vector<ir::Buffer>& out) {
+    const auto data = [&](const std::vector<Expr>& at) { return ir::load(in[1], {at[d]}); };
     const auto each = [&](const std::function<ir::Stmt(const std::vector<Expr>&)>& element) {
       std::vector<ir::Var> vars;
       for (size_t i = 0; i < t.rank(); ++i) vars.emplace_back("i" + std::to_string(i));
@@ -48,14 +48,18 @@ bool wild_external(Maker& m, const Tensor& t) {
       for (size_t i = t.rank(); i-- > 0;) loops = ir::loop(vars[i], t.shape()[i], loops);
       return loops;
     };
-    return ir::seq({each([&](const std::vector<Expr>& at) { return ir::store(out[0], at, constant(1, type)); }),
-                    each([&](const std::vector<Expr>& at) {
-                      std::vector<Expr> from = at, to = at;
-                      const Expr wild = ir::cast(Type::index(), ir::load(in[1], {at[d]}));
-                      if (reads) from[d] = wild + Expr(1);
-                      if (writes) to[d] = wild * Expr(apart);
-                      return ir::store(out[0], to, ir::load(in[0], from));
-                    })});
+    const ir::Stmt first = each([&](const std::vector<Expr>& at) {
+      const Expr moved = ir::binary(ir::BinOp::kNe, data(at), constant(0, Type::i(32)));
+      return ir::if_then(moved, ir::store(out[0], at, constant(1, type)));
+    });
+    const ir::Stmt second = each([&](const std::vector<Expr>& at) {
+      std::vector<Expr> from = at, to = at;
+      const Expr wild = ir::cast(Type::index(), data(at));
+      if (reads) from[d] = wild * Expr(3) + at[d];
+      if (writes) to[d] = wild * t.shape()[d] + at[d];
+      return ir::store(out[0], to, ir::load(in[0], from));
+    });
+    return writes ? ir::seq({first, second}) : second;
   };
   const std::string name = "T" + std::to_string(m.count());
   return m.adopt(te::external({{type, t.shape()}}, {t, index}, body, name), {join(m.facts(t), {1, 1, 0})});

@@ -79,18 +79,23 @@ void Spans::part(const FuseRelation& fuse) {
     const Extent touched = at_most(Extent(ir::floordiv(fused.count.expr(), inner.expr())), rows);
     return set({quotient, touched, touched}, {0, columns, columns});
   }
-  cross_rows(fuse, quotient, remainder);
+  cross_rows(fuse, remainder);
 }
 
 // A part of one row, or all columns of the rows from the first to the last.
-void Spans::cross_rows(const FuseRelation& fuse, const ir::Expr& quotient, const ir::Expr& remainder) {
-  const Span& fused = spans_[fuse.fused];
+void Spans::cross_rows(const FuseRelation& fuse, const ir::Expr& remainder) {
+  const Span fused = spans_[fuse.fused];
   const Extent &rows = bounds_.extent[fuse.outer], &columns = bounds_.extent[fuse.inner];
   const ir::Expr inner = columns == 0 ? 1 : columns.expr();
-  const ir::Expr last = simple(ir::floordiv(fused.base + fused.count.expr() - ir::Expr(1), inner));
+  const bool nested = !!fused.fine;  // rows of rows: as parts of the elements, of which more is known
+  const ir::Expr base = nested ? fused.fine : fused.base, count = nested ? fused.fine_count : fused.count.expr();
+  const ir::Expr scale = nested ? simple(fused.scale * inner) : inner;
+  const ir::Expr quotient = simple(ir::floordiv(base, scale));
+  const ir::Expr last = simple(ir::floordiv(base + count - ir::Expr(1), scale));
   const ir::Expr in_one = simple(ir::eq(quotient, last));
   const Extent touched = Extent(ir::floordiv(fused.most.expr() + inner - ir::Expr(2), inner) + ir::Expr(1));
-  spans_[fuse.outer] = {quotient, Extent(simple(last - quotient + ir::Expr(1))), at_most(touched, rows)};
+  spans_[fuse.outer] = {quotient, Extent(simple(last - quotient + ir::Expr(1))), at_most(touched, rows), base, count,
+                        scale};
   spans_[fuse.inner] = {simple(ir::select(in_one, remainder, ir::Expr(0))),
                         Extent(simple(ir::select(in_one, fused.count.expr(), columns.expr()))), columns};
 }
@@ -153,7 +158,7 @@ class Counts {
     } else if (count % inner == 0 && unit % inner == 0) {
       outer = {std::min(count / inner, rows), unit_of_rows}, within = {columns, 0};
     } else {
-      outer = rows_crossed(fused, inner, rows), within = {columns, 1};
+      outer = rows_crossed(fused, inner, rows), within = {outer.count == 1 ? std::min(count, columns) : columns, 1};
     }
   }
 

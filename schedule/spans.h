@@ -12,10 +12,12 @@
 namespace tw::schedule {
 
 // base .. base + count - 1. Where the count is another one in each iteration, `most` is what it is at most, in terms of
-// the variables of extents alone.
+// the variables of extents alone. Of rows that elements cross: element e stands in row e // scale, and they are those
+// from `fine` on, `fine_count` of them; else these are empty.
 struct Span {
   ir::Expr base = 0;
   Extent count = 1, most = 1;
+  ir::Expr fine = {}, fine_count = {}, scale = {};
   bool steady() const { return count == most; }
 };
 
@@ -31,7 +33,7 @@ class Spans {
   bool divides(const Extent& by, const ir::Expr&) const;
   void join(const SplitRelation&);
   void part(const FuseRelation&);
-  void cross_rows(const FuseRelation&, const ir::Expr& quotient, const ir::Expr& remainder);
+  void cross_rows(const FuseRelation&, const ir::Expr& remainder);
 
   const StageNest& stage_;
   const StageBounds& bounds_;

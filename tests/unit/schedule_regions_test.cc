@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "schedule/bounds.h"
 #include "schedule/nest_view.h"
 #include "schedule/unbounded.h"
 #include "src/ir/interp.h"
@@ -117,19 +118,26 @@ TEST(ScheduleRegions, AFactorAboveTheExtentComputesTheExtent) {
   EXPECT_NE(to_string(s).find("for j.i in 0..3"), std::string::npos) << to_string(s);
 }
 
-TEST(ScheduleRegions, ViewsKnowWherePartsOfTwiceFusedLoopsStayInARow) {
-  const Tensor a = te::placeholder({6}, "int32", "A");
-  const Tensor p = te::compute({6}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
-  const Tensor c =
-      te::compute({6, 12, 16}, [&](Var i, Var j, Var k) { return p(i) + te::astype(j + k, "int32"); }, "C");
-  for (const auto& [factor, rows] :
-       std::vector<std::pair<int64_t, int64_t>>{{3, 1}, {64, 1}, {5, 2}, {96, 1}, {90, 2}}) {
-    Schedule s({c});
-    for (const Step& step : std::vector<Step>{Fuse{"C", {"i", "j", "k"}}, Split{"C", "i*j*k", Factor(factor), {}},
-                                              ComputeAt{"P", "C", "i*j*k.o"}})
-      s.apply(step);
-    EXPECT_EQ(view_stages(s.nest())[0].loops[0].extent, rows) << factor;
-  }
+TEST(ScheduleRegions, PartsOfTwiceFusedLoopsStayInARowWhereTheyCan) {
+  for (const std::vector<int64_t>& n : std::vector<std::vector<int64_t>>{{6, 12, 16}, {2, 8, 3}, {1, 3, 2}})
+    for (int64_t factor = 1; factor <= 12; ++factor) {
+      const Tensor a = te::placeholder({n[0]}, "int32", "A");
+      const Tensor p = te::compute({n[0]}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
+      const Tensor c =
+          te::compute({n[0], n[1], n[2]}, [&](Var i, Var j, Var k) { return p(i) + te::astype(j + k, "int32"); }, "C");
+      Schedule s({c});
+      for (const Step& step : std::vector<Step>{Fuse{"C", {"i", "j", "k"}}, Split{"C", "i*j*k", Factor(factor), {}},
+                                                ComputeAt{"P", "C", "i*j*k.o"}})
+        s.apply(step);
+      int64_t rows = 0;
+      for (int64_t first = 0; first < n[0] * n[1] * n[2]; first += factor)
+        rows = std::max(
+            rows, std::min(first + factor - 1, n[0] * n[1] * n[2] - 1) / (n[1] * n[2]) - first / (n[1] * n[2]) + 1);
+      const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+      const int stage = s.nest().find_stage("P");
+      EXPECT_EQ(bounds.stages[stage].extent[0], rows) << factor;
+      EXPECT_EQ(view_stages(s.nest())[0].loops[0].extent, rows) << factor;
+    }
 }
 
 TEST(ScheduleRegions, WhatHasNoBoundIsShownAndRefusedWhenAsked) {

@@ -24,7 +24,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"pad", 6, pad},
       {"transpose", 5, transpose},
       {"strided", 5, strided},
-      {"repeated", 5, repeated},
+      {"repeated", 8, repeated},
       {"broadcast", 5, broadcast},
       {"flatten", 5, flatten},
       {"gather", 5, gather},

@@ -42,10 +42,10 @@ void split(Stepper& s, const std::string& name) {
   const bool pad = is_padding_legal(s.stage(name), axis) && s.random().chance(20);
   const Tail tail = pad ? Tail::kPad : tail_for(s, name, axis.reduction);
   Split step{name, axis.name, {}, {}, tail};
-  if (s.random().chance(75)) {
+  if (s.random().chance(70)) {
     step.factor = f;
   } else {
-    step.nparts = s.random().chance(40) ? too_many_parts(s, axis.extent).value_or(f) : f;
+    step.nparts = s.random().chance(60) ? too_many_parts(s, axis.extent).value_or(f) : f;
   }
   if (s.must(step)) s.count_tail(tail, axis.extent, f.value);
 }

@@ -395,16 +395,24 @@ void Contraction::place_panel() {
 }
 
 // From lanes that lie apart: as many as a vector has at a time, so that their lines stay while the copy goes along
-// them. Gives the outermost loop.
+// them, in squares that are turned in registers. Gives the outermost loop.
 std::string Contraction::turn_panel() {
   std::vector<std::string> names = panel_axes();
   const auto at = names.begin() + roles_.lane_dimension;
   std::rotate(at, at + 1, names.end());
   k_.step(schedule::TransformLayout{panel_, names, ""});
-  const int64_t lanes = std::max(1, k_.target.lanes(std::max<int>(8, source_of(roles_.vectors).type.bits)));
+  const Stage& source = source_of(roles_.vectors);
+  const int64_t lanes = std::max(1, k_.target.lanes(std::max<int>(8, source.type.bits)));
   const auto [outer, lane] = split(panel_, names.back(), Factor(lanes));
-  names.back() = lane;
+  names.pop_back();
   names.insert(names.begin(), outer);
+  if (!source.expensive) {
+    const auto [blocks, term] = split(panel_, names.back(), Factor(lanes));
+    names.back() = blocks;
+    names.push_back(term);
+    k_.step(schedule::Unroll{panel_, term});
+  }
+  names.push_back(lane);
   k_.reorder(panel_, names);
   k_.step(schedule::Vectorize{panel_, lane});
   return outer;

@@ -190,7 +190,13 @@ std::string statement(const ir::Stmt& s, const std::string& indent) {
            statement(loop->body, indent + "    ");
   if (const auto* branch = ir::as<ir::If>(s))
     return indent + "with ib.if_scope(" + print(branch->cond) + "):\n" + statement(branch->then, indent + "    ") +
-           indent + "with ib.else_scope():\n" + statement(branch->otherwise, indent + "    ");
+           (branch->otherwise ? indent + "with ib.else_scope():\n" + statement(branch->otherwise, indent + "    ")
+                              : "");
+  if (const auto* all = ir::as<ir::Seq>(s)) {
+    std::string text;
+    for (const ir::Stmt& each : all->stmts) text += statement(each, indent);
+    return text;
+  }
   const auto* store = ir::as<ir::Store>(s);
   TW_CHECK(store != nullptr, "no Python for " + ir::to_string(s));
   return indent + python_name(store->buffer.name()) + "[" + list(store->at) + "] = " + print(store->value) + "\n";

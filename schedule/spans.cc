@@ -158,7 +158,8 @@ class Counts {
     } else if (count % inner == 0 && unit % inner == 0) {
       outer = {std::min(count / inner, rows), unit_of_rows}, within = {columns, 0};
     } else {
-      outer = rows_crossed(fused, inner, rows), within = {outer.count == 1 ? std::min(count, columns) : columns, 1};
+      outer = rows_crossed(fused, inner, rows);
+      within = {stays_in_row(outer) ? std::min(count, columns) : columns, 1};
     }
   }
 
@@ -167,9 +168,11 @@ class Counts {
     const bool fresh = fused.scale == 1;
     Count out{std::min((fused.count + inner - 2) / inner + 1, rows), 1, fused.scale * inner,
               fresh ? fused.count : fused.span, fresh ? fused.unit : fused.grid};
-    if (out.span <= std::gcd(out.grid, out.scale)) out.count = 1;
+    if (stays_in_row(out)) out.count = 1;
     return out;
   }
+
+  static bool stays_in_row(const Count& rows) { return rows.span <= std::gcd(rows.grid, rows.scale); }
 
   const StageNest& stage_;
   const StageBounds& bounds_;

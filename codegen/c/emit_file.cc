@@ -65,6 +65,14 @@ constexpr const char* kPrefetch = R"(
 #endif
 )";
 
+constexpr const char* kInTurn = R"(
+#if defined __GNUC__ && !defined __clang__ /* no vectors of the iterations around it */
+#define TW_IN_TURN __asm__ volatile("")
+#else
+#define TW_IN_TURN ((void)0)
+#endif
+)";
+
 }  // namespace
 
 std::string CEmitter::vector_type(ir::Type element, int lanes) {
@@ -213,6 +221,7 @@ std::string CEmitter::file(const std::vector<ir::Program>& programs, const Targe
   out += bare_c_abi();
   out += "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n";
   if (helpers_.prefetch()) out += kPrefetch;
+  if (helpers_.in_turn()) out += kInTurn;
   if (!vector_types_.empty()) {
     out += kVectors + std::string("#if TW_VECTORS\n");
     for (const auto& [vector, array] : vector_types_) out += vector;

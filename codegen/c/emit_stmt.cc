@@ -181,7 +181,9 @@ void CEmitter::emit_counted_loop(const std::string& begin, const std::string& en
   const std::string name = names_.bind(loop.var.id(), loop.var.name());
   line("for (int64_t " + name + " = " + begin + "; " + name + " < " + end + "; ++" + name + ") {");
   const ir::BoundsInside inside(bounds_, loop.extent);
+  ++frame_.loops;
   emit_block(loop.body);
+  --frame_.loops;
   line("}");
 }
 
@@ -202,9 +204,31 @@ void CEmitter::emit_lanes(const ir::For& loop) {
   }
 }
 
+// gcc 12 makes of a read that a condition guards a blend with memory where it knows the condition in each iteration of
+// the loop around, and reads what no iteration wants. So, while that gcc is in use, such a loop is kept from it.
+static bool reads_in_turn(const Stmt& stmt) {
+  bool reads = false, loops = false;
+  ir::walk(
+      stmt,
+      [&](const Stmt& at) {
+        loops = loops || ir::as<ir::For>(at);
+        return !loops;
+      },
+      [&](const Expr& e) {
+        reads = reads || ir::as<ir::Load>(e);
+        return !reads;
+      });
+  return reads && !loops;
+}
+
 void CEmitter::emit_if(const ir::If& branch) {
   begin_statement({branch.cond});
   line("if (" + emit(branch.cond, Need::kTruth).text + ") {");
+  if (frame_.loops > 0 && reads_in_turn(branch.then)) {
+    const Indent deeper(*this);
+    helpers_.uses_in_turn();
+    line("TW_IN_TURN;");
+  }
   emit_block(branch.then);
   if (branch.otherwise) {
     line("} else {");

@@ -131,6 +131,7 @@ class CEmitter {
     std::vector<std::string> held;               // scratch to be released when the function is left, innermost last
     std::map<std::string, std::string> externs;  // C functions that it calls: name and declaration
     int64_t stack_bytes = 0;
+    int loops = 0;  // around what is written
     bool in_parallel = false;
   };
 

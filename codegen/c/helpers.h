@@ -27,9 +27,11 @@ class Helpers {
   std::string size(const std::string& operation);    // "mul" or "add" of sizes; more than there is memory, not overflow
   void uses_math() { math_ = true; }
   void uses_prefetch() { prefetch_ = true; }
+  void uses_in_turn() { in_turn_ = true; }
 
   bool math() const { return math_; }
   bool prefetch() const { return prefetch_; }
+  bool in_turn() const { return in_turn_; }
   const std::vector<std::string>& texts() const { return texts_; }  // in the order of first use
 
  private:
@@ -37,7 +39,7 @@ class Helpers {
 
   std::map<std::string, bool> known_;
   std::vector<std::string> texts_;
-  bool math_ = false, prefetch_ = false;
+  bool math_ = false, prefetch_ = false, in_turn_ = false;
 };
 
 }  // namespace tw::codegen

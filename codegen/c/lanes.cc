@@ -49,8 +49,8 @@ class LaneWriter {
     });
   }
 
-  // gcc 12 makes of a load under a condition that is known for each lane a blend with memory, which reads all lanes. So,
-  // while that gcc is in use, lanes for which `read` knows different conditions have loops of their own.
+  // gcc 12 makes of a load under a condition that is known for each lane a blend with memory, which reads all lanes.
+  // So, while that gcc is in use, lanes for which `read` knows different conditions have loops of their own.
   template <class Body>
   Stmt over_lanes(int lanes, const std::vector<Expr>& read, const Body& body) {
     lanes_ = lanes;

@@ -20,7 +20,8 @@ std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<void>& li
   void* symbol = dlsym(library.get(), runtime::kernel_symbol(program.name).c_str());
   TW_CHECK(symbol, "the compiled C has no kernel " + program.name);
   return runtime::make_kernel(reinterpret_cast<runtime::KernelFn>(symbol), arg_specs(program), program.name, library,
-                              scalar_specs(program), ir::extern_symbols(program), std::move(packers), ir::requirements_of(program));
+                              scalar_specs(program), ir::extern_symbols(program), std::move(packers),
+                              ir::requirements_of(program));
 }
 
 class CModule : public Module {

@@ -316,3 +316,19 @@ def test_symbolic_operators_need_no_clamps():
     image, rows, square = te.placeholder((n, c, h, w), name="image"), te.placeholder((n, w), name="rows"), te.placeholder((w, w), name="square")
     for out in (ops.softmax(rows), ops.layer_norm(rows), ops.matmul(rows, square), ops.transpose(image, (0, 2, 3, 1)), ops.sum(rows, axis=1)):
         assert clamps(out) == []
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "c -mcpu=native"])
+def test_terms_of_a_sum_that_a_guard_leaves_out(target):
+    """What stands behind the last one of six is not read, whatever vectors a compiler makes of four terms."""
+    A, B = te.placeholder((1, 6), "int32", name="A"), te.placeholder((6,), "int32", name="B")
+    k = te.reduce_axis((0, 6), name="k")
+    C = te.compute((1,), lambda i: te.sum(A[i, k] * B[k], axis=k), name="C")
+    s = te.create_schedule(C)
+    s[C].split(k, 4, tail="guard")
+    f = tw.build(s, [A, B, C], target=target)
+    values = np.arange(6, dtype="int32")
+    for at_end in (True, False):
+        a, b, c = (fenced(x, at_end) for x in (values.reshape(1, 6), values, np.zeros(1, "int32")))
+        f(a, b, c)
+        assert c[0] == 55

@@ -123,6 +123,8 @@ std::string place(const interp::State& state) {
 
 }  // namespace
 
+std::string stopped_after(int64_t stores) { return "interpret: stopped after " + std::to_string(stores) + " stores"; }
+
 Status interpret(const Program& program, std::span<const InterpBuffer> buffers, const InterpOptions& options) {
   return support::with_deep_stack([&]() -> Status {
     interp::StmtPtr body;  // the state names its loops when something goes wrong

@@ -34,6 +34,9 @@ struct InterpOptions {
   int64_t max_steps = 0;               // stop with a Diagnostic after so many stores; 0: no limit
 };
 
+// What the Diagnostic of max_steps says.
+std::string stopped_after(int64_t stores);
+
 // One buffer per parameter. ok, or what went wrong where (kind kInternal: a wrong program; kArgument: a wrong buffer).
 Status interpret(const Program&, std::span<const InterpBuffer>, const InterpOptions& = {});
 

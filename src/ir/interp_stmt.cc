@@ -1,5 +1,6 @@
 // Statements of the interpreter.
 
+#include "src/ir/interp.h"
 #include "src/ir/interp_program.h"
 
 namespace tw::ir::interp {
@@ -7,7 +8,7 @@ namespace {
 
 void count_store(State& s) {
   if (s.max_stores > 0 && ++s.stores > s.max_stores)
-    throw Fault{ErrorKind::kInternal, "interpret: stopped after " + std::to_string(s.max_stores) + " stores", {}};
+    throw Fault{ErrorKind::kInternal, stopped_after(s.max_stores), {}};
 }
 
 struct StoreCode final : StmtCode {

@@ -103,6 +103,8 @@ std::string coverage_table(const Tally& tally) {
                   usage.count ? 1e3 * usage.seconds / static_cast<double>(usage.count) : 0.0);
     text += line;
   }
+  if (const auto left_out = tally.oracles.find(kLeftOut); left_out != tally.oracles.end())
+    text += "left out, as they take too long: " + std::to_string(left_out->second.count) + " sizes\n";
   std::snprintf(
       line, sizeof line, "%lld Steps proposed, %.1f %% of them refused\n", static_cast<long long>(tally.proposed),
       tally.proposed ? 100.0 * static_cast<double>(tally.refused) / static_cast<double>(tally.proposed) : 0.0);

@@ -22,6 +22,9 @@ struct Usage {
 };
 using Usages = std::map<std::string, Usage>;
 
+// Counts the sizes of samples at which the loop program takes too long to be judged.
+inline constexpr const char* kLeftOut = "left out";
+
 const std::vector<std::string>& oracle_names();
 
 // One finding per sample: the first oracle that disagrees. Programs of several samples are compiled together.

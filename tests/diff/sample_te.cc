@@ -37,6 +37,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"tuple reduction", 7, tuple_reduction},
       {"two values", 3, two_values},
       {"scan", 5, scan},
+      {"running sum", 6, running_sum},
       {"float8", 4, float8},
       {"int4", 5, int4},
       {"extern", 3, external},

@@ -111,7 +111,7 @@ bool tensor_tile(Maker&, const Tensor&), short_sum(Maker&, const Tensor&);      
 bool wild_gather(Maker&, const Tensor&), unproved(Maker&, const Tensor&),
     required(Maker&, const Tensor&);                                         // stages_outside.cc
 bool external(Maker&, const Tensor&), wild_external(Maker&, const Tensor&);  // stages_extern.cc
-bool scan(Maker&, const Tensor&);                                            // stages_scan.cc
+bool scan(Maker&, const Tensor&), running_sum(Maker&, const Tensor&);        // stages_scan.cc
 bool stock(Maker&, const Tensor&);                                           // stages_stock.cc
 bool stock_product(Maker&, const Tensor&);                                   // stages_products.cc
 bool stock_row(Maker&, const Tensor&);                                       // stages_rows.cc

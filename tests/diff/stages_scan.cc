@@ -1,4 +1,6 @@
 // States over time: prefix sums, running maxima, and two states of which one reads the other.
+#include <algorithm>
+
 #include "tests/diff/sample_te.h"
 
 namespace tw::diff {
@@ -39,6 +41,38 @@ bool scan(Maker& m, const Tensor& t) {
   std::vector<Facts> facts = {kind == 1 ? x : sum};
   if (two) facts.push_back(x);
   return m.adopt(te::scan(init, update, state, name), facts);
+}
+
+// Running sums along the last axis, in rows: time is the first axis of the states and the last one of what is stored.
+bool running_sum(Maker& m, const Tensor& t) {
+  const size_t last = t.rank() - 1;
+  if (t.rank() < 2 || t.dtype().is_bool() || Maker::size(t, last).value_or(0) < 2) return false;
+  const std::string name = "S" + std::to_string(m.count());
+  std::vector<Expr> shape = t.shape(), first;
+  std::rotate(shape.begin(), shape.end() - 1, shape.end());
+  first = shape;
+  first[0] = 1;
+  const auto in_rows = [&](const Vars& v) {
+    std::vector<Expr> at = exprs(v);
+    std::rotate(at.begin(), at.begin() + 1, at.end());
+    return t(at);
+  };
+  const Tensor state = m.state(shape, t.dtype(), name + "state");
+  const Tensor init = te::compute(first, in_rows, name + "init");
+  const Body add = [&](const Vars& v) -> Expr {
+    std::vector<Expr> before = exprs(v);
+    before[0] = before[0] - Expr(1);
+    return state(before) + in_rows(v);
+  };
+  const Tensor update = te::compute(shape, add, name + "update");
+  const Facts sum = sum_of(m.facts(t), *Maker::size(t, last), t.dtype());
+  if (!m.adopt(te::scan({init}, {update}, {state}, name), {sum})) return false;
+  const Tensor sums = m.last();
+  return m.define(t.shape(), sum, [&](const Vars& v) {
+    std::vector<Expr> at = exprs(v);
+    std::rotate(at.begin(), at.end() - 1, at.end());
+    return sums(at);
+  });
 }
 
 }  // namespace tw::diff

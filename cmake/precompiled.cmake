@@ -1,6 +1,7 @@
 # Headers that nearly every file of a group reads, parsed once per group: half of the time of a short file goes into them.
 # A file still names what it uses; the build with -DTW_PRECOMPILED=OFF, as under sanitizers, finds one that does not.
 # Switched off, too, where several checkouts share a compiler cache: GCC writes these files differently in each.
+
 # GCC 12 forgets which of them are the system's, and warns of what strings are made of.
 if(TW_PRECOMPILED AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tw_flags INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)

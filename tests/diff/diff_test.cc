@@ -28,6 +28,8 @@ TEST(Differential, ScheduledAndCompiledMeanTheDefinition) {
   EXPECT_EQ(result.found.empty() ? options.pairs : result.tally.pairs, result.tally.pairs);
   if (options.pairs < 2000) return;  // the shares below hold for the whole test, not for a replay
   EXPECT_EQ(rarely_met(result.tally), std::vector<std::string>());
+  const auto left_out = result.tally.oracles.find(kLeftOut);
+  EXPECT_LE(left_out == result.tally.oracles.end() ? 0 : left_out->second.count * 100, result.tally.pairs);
   EXPECT_GE(result.tally.features.at("uneven") * 3, result.tally.pairs) << "pairs with extents that do not divide";
 }
 

@@ -38,7 +38,7 @@ struct Trial {
   Finding finding;
 };
 
-// Of a loop program at some sizes: one that recomputes inside what recomputes may take days. 10 seconds or so.
+// Of a loop program at some sizes: one that recomputes inside what recomputes may take days.
 constexpr int64_t kMostStores = 20'000'000;
 
 std::string text_fault(const ir::Program& program) {

@@ -121,7 +121,7 @@ void take_region(const LoopNest& nest, const Placement& placed, const NestBounds
 bool stays_in_place(const LoopNest& nest, const Placement& placed, int scan, AxisId d) {
   const auto inside = [&](int stage) { return stage == scan || placed.scan[stage] == scan; };
   for (int i = 0; i < nest.size(); ++i) {
-    if (placed.scan[i] != scan) continue;
+    if (!inside(i)) continue;
     for (const Read& read : placed.reads[i]) {
       if (!inside(read.source)) continue;
       const std::vector<ir::Expr>& at = ir::as<ir::Load>(read.load)->at;

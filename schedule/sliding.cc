@@ -81,7 +81,7 @@ class Slider {
   std::optional<int64_t> times_back(int scan) const {
     int64_t most = 0;
     for (int i = 0; i < nest_.size(); ++i) {
-      if (placed_.scan[i] != scan) continue;
+      if (i != scan && placed_.scan[i] != scan) continue;  // the scan itself reads them where its update is inlined
       for (const Read& read : placed_.reads[i]) {
         if (read.source != scan) continue;
         const auto back = ir::as_int(

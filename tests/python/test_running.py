@@ -113,8 +113,36 @@ def test_a_scan_starts_at_the_first_time():
     s, loops = split(1, ("io", "to", "ii", "ti"))
     s[S].compute_at(s[Y], loops["to"])
     refused("the updates of S must read states fewer than 1 times back", s.check)
+    s[step].compute_inline()
+    refused("the updates of S must read states fewer than 1 times back", s.check)
     refused("stage must not be a scan, as S is", lambda: s[S].rolling_buffer())
     refused("stage must not be a scan, as S is", lambda: s[S].double_buffer())
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_inlined_updates_that_read_their_neighbours(target):
+    X = te.placeholder((6, 9), "int32", name="X")
+    state = te.placeholder((6, 9), "int32", name="state")
+    first = te.compute((1, 9), lambda t, i: X[t, i], name="first")
+    step = te.compute((6, 9), lambda t, i: state[t - 1, te.max(i - 1, 0)] + X[t, i], name="step")
+    S = te.scan(first, step, state, name="S")
+    Y = te.compute((9, 6), lambda i, t: S[t, i], name="Y")
+    x = draw(X)
+    y = x.copy()
+    for t in range(1, 6):
+        y[t] = x[t] + y[t - 1, np.maximum(np.arange(9) - 1, 0)]
+    for block, level in ((2, "to"), (6, "io")):
+        s = te.create_schedule(Y)
+        s[step].compute_inline()
+        io, ii = s[Y].split(Y.op.axis[0], 4)
+        to, ti = s[Y].split(Y.op.axis[1], block)
+        s[Y].reorder(io, to, ii, ti)
+        s[S].compute_at(s[Y], {"io": io, "to": to}[level])
+        if level == "to":  # all rows, which the loop around begins anew
+            s[Y].reorder(to, io, ii, ti)
+        out = np.zeros((9, 6), "int32")
+        tw.build(s, [X, Y], target=target)(x, out)
+        np.testing.assert_array_equal(out, y.T)
 
 
 def test_states_of_two_shapes_stay_at_root():

@@ -34,7 +34,8 @@ te::Operation with_definition(const te::Operation& op, std::string name, std::ve
 }
 
 bool loops_changed(const StageNest& stage) {
-  bool changed = !stage.relations.empty();
+  bool changed =
+      !stage.relations.empty() || stage.leaves.size() != static_cast<size_t>(stage.data_rank + stage.reduce_rank);
   for (size_t i = 0; i < stage.leaves.size(); ++i) changed |= stage.leaves[i] != static_cast<AxisId>(i);
   return changed;
 }

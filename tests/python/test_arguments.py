@@ -138,3 +138,10 @@ def test_cache_write_after_a_fuse_of_nothing():
     a, c = np.arange(6, dtype="float32"), np.zeros(6, "float32")
     tw.build(s, [A, C])(a, c)
     np.testing.assert_array_equal(c, a + 1)
+    total = te.compute((), lambda: A[1] + 1, name="total")
+    s = te.create_schedule(total)
+    s[total].fuse()
+    assert list(s.cache_write(total, "local").shape) == [1]
+    out = np.zeros((), "float32")
+    tw.build(s, [A, total])(a, out)
+    assert out == 2

@@ -41,6 +41,18 @@ bool has_division(const Expr& e, const Var& var) {
   return found;
 }
 
+// Whether iterations of a parallel loop may be dealt out anew: those that stand inside it are no loops, whose work
+// hides a division, and no two of them store to one byte, which only the loop as it stands may rule out.
+bool may_be_pieces(const Stmt& body) {
+  bool plain = true;
+  walk(body, [&](const Stmt& at) {
+    const auto* store = as<Store>(at);
+    plain = plain && !as<For>(at) && !(store && store->buffer.element().is_packed());
+    return plain;
+  });
+  return plain;
+}
+
 Expr offset(const Buffer& buffer, const std::vector<Expr>& at) {
   Expr sum = 0;
   for (size_t d = 0; d < at.size(); ++d)
@@ -99,7 +111,11 @@ class RowMaker {
   Stmt visit(const Stmt& s) {
     const auto* f = as<For>(s);
     if (f && f->kind == ForKind::kSerial && !as_int(f->extent))
-      if (const auto rows = in_rows(flat(*f))) return visit(*rows);
+      if (const auto rows = in_rows(flat(*f)))
+        return visit(loop(rows->i, rows->count, loop(rows->j, rows->length, rows->body)));
+    if (f && f->kind == ForKind::kParallel && !as_int(f->extent))
+      if (const Flat whole = flat(*f); may_be_pieces(whole.body))
+        if (const auto rows = in_rows(whole)) return in_pieces(*rows, f->var);
     const BoundsInside inside(sizes_, f ? f->extent : Expr(1));
     return map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
   }
@@ -124,7 +140,25 @@ class RowMaker {
     return {whole, count, body};
   }
 
-  std::optional<Stmt> in_rows(const Flat& f) const {
+  // for i in 0..count: for j in 0..length: body
+  struct Rows {
+    Var i, j;
+    Expr count, length;
+    Stmt body;
+  };
+
+  // Pieces of rows, for who runs them at the same time needs enough of them where rows are few and long.
+  static Stmt in_pieces(const Rows& rows, const Var& fused) {
+    constexpr int64_t kPiece = 1024;
+    const Expr pieces = floordiv(rows.length + Expr(kPiece - 1), kPiece);
+    const Var piece(fused.name() + ".p"), at(fused.name());
+    const Expr begin = floormod(Expr(piece), pieces) * kPiece;
+    const Stmt body =
+        substitute(rows.body, {{rows.i.id(), floordiv(Expr(piece), pieces)}, {rows.j.id(), begin + Expr(at)}});
+    return loop(piece, rows.count * pieces, loop(at, min(Expr(kPiece), rows.length - begin), body), ForKind::kParallel);
+  }
+
+  std::optional<Rows> in_rows(const Flat& f) const {
     const Expr row = length_of_row(f);
     if (!row) return std::nullopt;
     const Expr rows = quotient(f.count, row);
@@ -142,8 +176,7 @@ class RowMaker {
           return e;
         });
     if (others) return std::nullopt;
-    const Stmt inside = substitute(body, {{f.var.id(), multiply(i, row) + Expr(j)}});
-    return loop(i, rows, loop(j, row, inside));
+    return Rows{i, j, rows, row, substitute(body, {{f.var.id(), multiply(i, row) + Expr(j)}})};
   }
 
   // What the loop's variable itself is divided by; empty where that is nothing, or varies.

@@ -6,10 +6,13 @@
 //
 // The same for a fused loop that was split into parts of a constant length: for o: for l in 0..8: if o*8 + l < n*m.
 //
+// A parallel one becomes pieces of rows, of at most 1,024 elements: as many rows as there are may be too few for the
+// threads.
+//
 // Requires: nothing; stands before `lanes`, for which rows are loops like others.
 // Establishes: a serial loop over n * m whose body asks for quotients and remainders by m, other than in subscripts
 // that are together one number (simplify_products.cc), is two loops. Iterations keep their order. Leaves alone: loops
-// of constant extents, parallel ones, and those that are whole subscripts.
+// of constant extents, those that are whole subscripts, and parallel ones around loops or stores of 4 bits.
 #pragma once
 
 #include "tensorwright/ir.h"

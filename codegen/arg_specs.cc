@@ -43,12 +43,16 @@ std::vector<runtime::ScalarSpec> scalar_specs(const ir::Program& program) {
   return specs;
 }
 
-static ir::Substitution numbered_scalars(const ir::Program& program) {
+namespace {
+
+ir::Substitution numbered_scalars(const ir::Program& program) {
   ir::Substitution names;
   for (size_t s = 0; s < program.scalars.size(); ++s)
     names[program.scalars[s].id()] = ir::Var("s" + std::to_string(s), program.scalars[s].type());
   return names;
 }
+
+}  // namespace
 
 std::vector<std::string> extent_texts(const ir::Program& program) {
   const ir::Substitution names = numbered_scalars(program);

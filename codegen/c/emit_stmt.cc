@@ -204,9 +204,11 @@ void CEmitter::emit_lanes(const ir::For& loop) {
   }
 }
 
+namespace {
+
 // gcc 12 makes of a read that a condition guards a blend with memory where it knows the condition in each iteration of
 // the loop around, and reads what no iteration wants. So, while that gcc is in use, such a loop is kept from it.
-static bool reads_in_turn(const Stmt& stmt) {
+bool reads_in_turn(const Stmt& stmt) {
   bool reads = false, loops = false;
   ir::walk(
       stmt,
@@ -220,6 +222,8 @@ static bool reads_in_turn(const Stmt& stmt) {
       });
   return reads && !loops;
 }
+
+}  // namespace
 
 void CEmitter::emit_if(const ir::If& branch) {
   begin_statement({branch.cond});

@@ -59,9 +59,11 @@ void Emitter::emit_if(const ir::If& branch) {
   b_.SetInsertPoint(after);
 }
 
+namespace {
+
 // Whether a short loop of few stores reads vectors that the loop around it reads again in each iteration: once it is
 // written out they stay in registers, half of which may go to them.
-static bool keeps_registers(const ir::For& loop, int64_t extent, const ir::Var& around) {
+bool keeps_registers(const ir::For& loop, int64_t extent, const ir::Var& around) {
   constexpr int64_t kIterations = 8, kStores = 4, kVectors = 16;
   if (extent < 2 || extent > kIterations) return false;
   int64_t stores = 0, kept = 0;
@@ -80,6 +82,8 @@ static bool keeps_registers(const ir::For& loop, int64_t extent, const ir::Var& 
       });
   return straight && stores <= kStores && kept > 0 && kept * extent <= kVectors;
 }
+
+}  // namespace
 
 // Vectorized and unrolled loops that lowering left alone run one iteration after the other, and so do parallel loops
 // inside a parallel loop: the pool would run them on one thread anyway.

@@ -37,6 +37,20 @@ Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
   return Unit{};
 }
 
+Result<LoopNest> fuse_nothing(const LoopNest& nest, int stage) {
+  if (nest.stage(stage).op->scan())
+    return refuse(Fuse::kName, "axes must name at least one loop of a scan, whose time loop stays the outermost one")
+           << describe(nest.stage(stage));
+  LoopNest next = nest;
+  StageNest& changed = next.edit(stage);
+  Axis once;
+  once.name = "once";
+  for (int n = 1; changed.find_axis(once.name) != kNone; ++n) once.name = "once_" + std::to_string(n);
+  changed.leaves.insert(changed.leaves.begin(), static_cast<AxisId>(changed.axes.size()));
+  changed.axes.push_back(once);
+  return next;
+}
+
 }  // namespace
 
 AxisId fuse_pair(StageNest& stage, AxisId outer, AxisId inner, int step) {
@@ -52,20 +66,6 @@ AxisId fuse_pair(StageNest& stage, AxisId outer, AxisId inner, int step) {
   *at = id;
   stage.leaves.erase(at + 1);
   return id;
-}
-
-static Result<LoopNest> fuse_nothing(const LoopNest& nest, int stage) {
-  if (nest.stage(stage).op->scan())
-    return refuse(Fuse::kName, "axes must name at least one loop of a scan, whose time loop stays the outermost one")
-           << describe(nest.stage(stage));
-  LoopNest next = nest;
-  StageNest& changed = next.edit(stage);
-  Axis once;
-  once.name = "once";
-  for (int n = 1; changed.find_axis(once.name) != kNone; ++n) once.name = "once_" + std::to_string(n);
-  changed.leaves.insert(changed.leaves.begin(), static_cast<AxisId>(changed.axes.size()));
-  changed.axes.push_back(once);
-  return next;
 }
 
 Result<LoopNest> apply(const LoopNest& nest, const Fuse& step) {

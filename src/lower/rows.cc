@@ -24,11 +24,15 @@ struct Flat {
   Stmt body;
 };
 
-// x // m or x % m of an x that uses `var`, where m is no number.
+constexpr int64_t kShortest = 16;  // of rows of a known length: shorter ones are no loops worth having
+
+// x // m or x % m of an x that uses `var`, where m may be the length of a row.
 const Binary* divides(const Expr& e, const Var& var) {
   const auto* b = as<Binary>(e);
   const bool division = b && (b->op == BinOp::kFloorDiv || b->op == BinOp::kFloorMod);
-  return division && e.type().is_index() && !as_int(b->b) && uses_var(b->a, var) ? b : nullptr;
+  return division && e.type().is_index() && as_int(b->b).value_or(kShortest) >= kShortest && uses_var(b->a, var)
+             ? b
+             : nullptr;
 }
 
 bool has_division(const Expr& e, const Var& var) {
@@ -110,10 +114,10 @@ class RowMaker {
 
   Stmt visit(const Stmt& s) {
     const auto* f = as<For>(s);
-    if (f && f->kind == ForKind::kSerial && !as_int(f->extent))
+    if (f && f->kind == ForKind::kSerial && (!as_int(f->extent) || may_be_pieces(f->body)))
       if (const auto rows = in_rows(flat(*f)))
         return visit(loop(rows->i, rows->count, loop(rows->j, rows->length, rows->body)));
-    if (f && f->kind == ForKind::kParallel && !as_int(f->extent))
+    if (f && f->kind == ForKind::kParallel)
       if (const Flat whole = flat(*f); may_be_pieces(whole.body))
         if (const auto rows = in_rows(whole)) return in_pieces(*rows, f->var);
     const BoundsInside inside(sizes_, f ? f->extent : Expr(1));
@@ -124,6 +128,7 @@ class RowMaker {
   // The parts of a loop that was split, as one loop again.
   Flat flat(const For& f) const {
     const Flat as_it_is{f.var, f.extent, f.body};
+    if (as_int(f.extent)) return as_it_is;
     const auto* part = as<For>(f.body);
     const auto length = part && part->kind != ForKind::kParallel ? as_int(part->extent) : std::nullopt;
     const auto* i = length ? as<If>(part->body) : nullptr;
@@ -198,6 +203,7 @@ class RowMaker {
 
   // product / factor, where it is one of the factors.
   static Expr quotient(const Expr& product, const Expr& factor) {
+    if (const auto n = as_int(product), m = as_int(factor); n && m) return *n % *m == 0 ? Expr(*n / *m) : Expr();
     const auto* b = as<Binary>(product);
     if (!b || b->op != BinOp::kMul) return {};
     if (equal(b->b, factor)) return b->a;
@@ -213,7 +219,6 @@ class RowMaker {
 }  // namespace
 
 Program rows(const Program& p, const Target&) {
-  if (p.scalars.empty()) return p;
   Program out = p;
   out.body = RowMaker(p).visit(p.body);
   return out;

@@ -3,6 +3,7 @@
 #include "schedule/bounds.h"
 
 #include <algorithm>
+#include <set>
 
 #include "schedule/check.h"
 #include "schedule/pad.h"
@@ -132,11 +133,15 @@ bool stays_in_place(const LoopNest& nest, const Placement& placed, int scan, Axi
   return true;
 }
 
+// Dimensions of scans inside of loops of which all elements are computed: by stage.
+using WholeDimensions = std::set<std::pair<int, AxisId>>;
+
 // Of a scan inside a loop: the times from the first one on unless the loop goes along them (sliding.h), all elements
 // that the updates of others read.
-void take_earlier_times(const LoopNest& nest, const Placement& placed, int i, StageBounds& bounds) {
+void take_earlier_times(const LoopNest& nest, const Placement& placed, const WholeDimensions& whole, int i,
+                        StageBounds& bounds) {
   for (AxisId d = 1; d < nest.stage(i).data_rank; ++d) {
-    if (stays_in_place(nest, placed, i, d)) continue;
+    if (!whole.contains({i, d}) && stays_in_place(nest, placed, i, d)) continue;
     bounds.lo[d] = 0;
     bounds.extent[d] = nest.stage(i).axes[d].extent;
   }
@@ -160,9 +165,29 @@ std::vector<ir::Expr> facts_about(const LoopNest& nest, const Placement& placed,
   return facts;
 }
 
-}  // namespace
+// Whether stage i is computed, in this dimension, where the scan has its states and nowhere else.
+bool within(const NestBounds& all, int i, int scan, AxisId d) {
+  const StageBounds &inner = all.stages[i], &outer = all.stages[scan];
+  const ir::Expr begin = outer.lo[d], end = begin + outer.extent[d].expr();
+  return ir::can_prove(begin <= inner.lo[d], all.ranges, inner.facts) &&
+         ir::can_prove(inner.lo[d] + inner.extent[d].expr() <= end, all.ranges, inner.facts);
+}
 
-NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
+// The dimensions in which a stage of an update, whose loops may reach further than what is needed, reads states beyond
+// those that the scan computes there.
+WholeDimensions read_beyond(const LoopNest& nest, const Placement& placed, const NestBounds& all) {
+  WholeDimensions found;
+  for (int i = 0; i < nest.size(); ++i) {
+    const int scan = placed.scan[i];
+    if (!placed.live(i) || scan == kNone || placed.parent[scan] == kNone) continue;
+    for (const Read& read : placed.reads[i])
+      for (AxisId d = 1; read.source == scan && d < nest.stage(scan).data_rank; ++d)
+        if (stays_in_place(nest, placed, scan, d) && !within(all, i, scan, d)) found.emplace(scan, d);
+  }
+  return found;
+}
+
+NestBounds infer_with(const LoopNest& nest, const Placement& placed, const WholeDimensions& whole) {
   NestBounds all;
   all.ranges = all.numbers = nest.scalars();
   for (auto& [id, values] : all.numbers)
@@ -177,7 +202,7 @@ NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
       bounds.extent[axis] = stage.axes[axis].extent;
     bounds.lo.assign(stage.data_rank, 0);
     if (placed.parent[i] != kNone) take_region(nest, placed, all, i, bounds);
-    if (stage.op->scan() && placed.parent[i] != kNone) take_earlier_times(nest, placed, i, bounds);
+    if (stage.op->scan() && placed.parent[i] != kNone) take_earlier_times(nest, placed, whole, i, bounds);
     if (int scan = placed.scan[i]; scan != kNone) {  // its own time only: later states are not there yet
       bounds.lo[0] = all.stages[scan].index[0];
       bounds.extent[0] = 1;
@@ -191,6 +216,18 @@ NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
     all.stages[i].facts = facts_about(nest, placed, all, i);
   }
   return all;
+}
+
+}  // namespace
+
+NestBounds infer_bounds(const LoopNest& nest, const Placement& placed) {
+  WholeDimensions whole;
+  for (;;) {
+    NestBounds all = infer_with(nest, placed, whole);
+    const size_t known = whole.size();
+    whole.merge(read_beyond(nest, placed, all));
+    if (whole.size() == known) return all;
+  }
 }
 
 }  // namespace tw::schedule

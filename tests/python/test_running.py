@@ -145,6 +145,21 @@ def test_inlined_updates_that_read_their_neighbours(target):
         np.testing.assert_array_equal(out, y.T)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("tail", ["mask", "guard"])
+def test_stages_of_updates_that_reach_further(tail, target):
+    X, first, step, S, Y = rows(5, 4)
+    x = draw(X)
+    s = te.create_schedule(Y)
+    local = s.cache_write(step, "local")
+    copy = s.cache_read(local, "local", [step])
+    inner = s[step].tile(step.op.axis[0], step.op.axis[1], 3, 6, tail=tail)[2:]
+    fused = s[step].fuse(*inner)
+    s[S].compute_at(s[Y], Y.op.axis[0])
+    s[copy].compute_at(s[step], fused)
+    np.testing.assert_array_equal(run((s, [X, Y]), x, target), expected(x))
+
+
 def test_states_of_two_shapes_stay_at_root():
     X = te.placeholder((9, 4), name="X")
     a, b = te.placeholder((9, 4), name="a"), te.placeholder((9, 2), name="b")

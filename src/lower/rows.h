@@ -1,4 +1,4 @@
-// Fused loops of unknown extents, as the loops that they were fused of, where they would divide in each iteration.
+// Fused loops, as the loops that they were fused of, where they would divide in each iteration.
 //
 //   for f in 0..n * m:                                   for i in 0..n:
 //     C[f // m, f % m] = A[f // m, f % m] + B[f % m]  ==>   for j in 0..m:
@@ -12,7 +12,8 @@
 // Requires: nothing; stands before `lanes`, for which rows are loops like others.
 // Establishes: a serial loop over n * m whose body asks for quotients and remainders by m, other than in subscripts
 // that are together one number (simplify_products.cc), is two loops. Iterations keep their order. Leaves alone: loops
-// of constant extents, those that are whole subscripts, and parallel ones around loops or stores of 4 bits.
+// around loops where the extent is known, rows of fewer than 16 elements where that is, those that are whole subscripts,
+// and parallel ones around loops or stores of 4 bits.
 #pragma once
 
 #include "tensorwright/ir.h"

@@ -236,7 +236,7 @@ Result<LoopNest> apply(const LoopNest& nest, const Step& step) {
   // The cache primitives rewrite bodies, which are as deep as the user likes; the others only touch loops, and are
   // quick.
   bool rewrites = std::holds_alternative<CacheRead>(step.kind) || std::holds_alternative<CacheWrite>(step.kind) ||
-                  std::holds_alternative<Rfactor>(step.kind);
+                  std::holds_alternative<Rfactor>(step.kind) || std::holds_alternative<Hoist>(step.kind);
   Result<LoopNest> next = rewrites ? support::with_deep_stack(dispatch) : dispatch();
   if (!next.ok()) {
     Diagnostic d = std::move(next).error();

@@ -41,6 +41,7 @@ std::string arguments(const ComputeInline&) { return ""; }
 std::string arguments(const CacheRead& s) { return to_string(s.scope) + ", [" + join(s.readers) + "]"; }
 std::string arguments(const CacheWrite& s) { return to_string(s.scope); }
 std::string arguments(const Rfactor& s) { return s.axis + ", " + std::to_string(s.factor_axis); }
+std::string arguments(const Hoist& s) { return std::to_string(s.operand) + ", " + to_string(s.scope); }
 std::string arguments(const Tensorize& s) { return s.axis + ", " + te::readable_intrin(s.intrin); }
 std::string arguments(const SetScope& s) { return to_string(s.scope); }
 std::string arguments(const StorageAlign& s) {

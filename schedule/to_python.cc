@@ -209,6 +209,9 @@ class Writer {
   std::string call(const Rfactor& s) {
     return "s.rfactor(" + tensor(s.stage) + ", " + axis(s.stage, s.axis) + ", " + std::to_string(s.factor_axis) + ")";
   }
+  std::string call(const Hoist& s) {
+    return "s.hoist(" + tensor(s.stage) + ", " + std::to_string(s.operand) + ", " + quoted(to_string(s.scope)) + ")";
+  }
 
   std::string call(const Tensorize& s) {
     return subject(s.stage) + ".tensorize(" + axis(s.stage, s.axis) + ", " + quoted(te::readable_intrin(s.intrin)) +

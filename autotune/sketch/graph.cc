@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "schedule/loop_nest.h"
+#include "schedule/operands.h"
 #include "schedule/placement.h"
 #include "src/ir/equal.h"
 #include "src/ir/simplify.h"
@@ -81,6 +82,7 @@ class Analysis {
   explicit Analysis(const std::vector<te::Tensor>& outputs) : s_(outputs) { graph_.outputs = outputs; }
 
   Graph run() {
+    hoist_functions();
     for (int i = 0; i < s_.nest().size(); ++i) graph_.stages.push_back(facts(i));
     for (int i = 0; i < s_.nest().size(); ++i) choose_inlining(i);
     const auto bodies = schedule::inline_bodies(s_.nest());
@@ -94,6 +96,8 @@ class Analysis {
   Stage& stage(int i) { return graph_.stages[static_cast<size_t>(i)]; }
   const StageNest& nest(int i) const { return s_.nest().stage(i); }
 
+  void hoist_functions();
+  bool hoist_function(int i);
   Stage facts(int i) const;
   void choose_inlining(int i);
   bool worth_inlining(int i);
@@ -107,6 +111,39 @@ class Analysis {
   std::unordered_map<int, int64_t> nodes_;   // of bodies, with inlined stages expanded
   std::unordered_map<int, int> read_count_;  // of inlined stages, likewise
 };
+
+void Analysis::hoist_functions() {
+  std::vector<std::string> names;
+  for (int i = 0; i < s_.nest().size(); ++i) names.push_back(nest(i).name);
+  for (const std::string& name : names)
+    while (hoist_function(s_.nest().find_stage(name))) {
+    }
+}
+
+// Whether a function of an operand of a contraction got a stage of its own: inside it would be computed again for each
+// element that the operand counts for.
+bool Analysis::hoist_function(int i) {
+  if (!nest(i).is_reduction()) return false;
+  const std::vector<ir::Expr> operands = schedule::operands_of(nest(i));
+  for (size_t n = 0; n < operands.size(); ++n) {
+    if (!calls_function(operands[n])) continue;
+    const schedule::Hoist step{nest(i).name, static_cast<int64_t>(n), ir::Scope::kGlobal};
+    schedule::Schedule with = s_;
+    if (!with.try_apply(step).ok()) continue;
+    const int reader = with.nest().find_stage(step.stage);
+    std::swap(s_, with);
+    Stage declared = facts(reader);
+    add_reads(s_.nest(), nest(reader).bodies, declared);
+    const std::optional<Product> product = product_of(declared);
+    const auto is_new = [&](int read) { return declared.reads[static_cast<size_t>(read)].stage == reader - 1; };
+    if (product && (is_new(product->left) || is_new(product->right))) {
+      graph_.hoists.push_back(step);
+      return true;
+    }
+    std::swap(s_, with);
+  }
+  return false;
+}
 
 // What is known of a stage alone.
 Stage Analysis::facts(int i) const {

@@ -3,7 +3,8 @@
 // Facts are those after inlining: a pointwise stage whose repetition costs less than a trip through memory is
 // `inlined`, and bodies, reads and readers of the others look through it. A rule may place such a stage itself by
 // making it a member of its group. Arithmetic on an operand of a contraction that reads more than one element stays a
-// stage, so that the contraction is seen to have two operands.
+// stage, so that the contraction is seen to have two operands; a function inside of the sum, as in
+// te.sum(te.exp(A[i, k]) * B[k, j]), becomes one.
 #pragma once
 
 #include <memory>
@@ -74,7 +75,8 @@ struct Product {
 
 struct Graph {
   std::vector<te::Tensor> outputs;
-  std::vector<Stage> stages;  // producers first
+  std::vector<schedule::Hoist> hoists;  // the first Steps of each schedule, without which some stages are not there
+  std::vector<Stage> stages;            // producers first
   const Stage& at(int i) const { return stages[static_cast<size_t>(i)]; }
   int find(const std::string& name) const;  // -1 when there is none
 };

@@ -99,6 +99,7 @@ struct Plan {
 Scheduled run(const Plan& plan, Config& cfg) {
   schedule::Schedule s(plan.graph.outputs);
   Sketch sketch{cfg, s, plan.graph, plan.target};
+  for (const schedule::Hoist& hoist : plan.graph.hoists) sketch.step(hoist);
   for (size_t i = 0; i < plan.graph.stages.size(); ++i)
     if (plan.graph.stages[i].inlined && !plan.placed(static_cast<int>(i)))
       sketch.step(schedule::ComputeInline{plan.graph.stages[i].name});

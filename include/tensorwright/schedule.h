@@ -57,6 +57,7 @@ struct ComputeInline { static constexpr const char* kName = "compute_inline"; st
 struct CacheRead   { static constexpr const char* kName = "cache_read";      std::string stage; Scope scope; std::vector<std::string> readers; auto fields() const { return std::tie(stage, scope, readers); } };  // new stage: "<stage>.<scope>"
 struct CacheWrite  { static constexpr const char* kName = "cache_write";     std::string stage; Scope scope;                    auto fields() const { return std::tie(stage, scope); } };  // new stage: "<stage>.<scope>"
 struct Rfactor     { static constexpr const char* kName = "rfactor";         std::string stage, axis; int64_t factor_axis = 0;  auto fields() const { return std::tie(stage, axis, factor_axis); } };  // new stage: "<stage>.rf"
+struct Hoist       { static constexpr const char* kName = "hoist";           std::string stage; int64_t operand = 0; Scope scope = Scope::kGlobal; auto fields() const { return std::tie(stage, operand, scope); } };  // new stage: "<stage>.operand<n>"
 struct Tensorize   { static constexpr const char* kName = "tensorize";       std::string stage, axis, intrin;                   auto fields() const { return std::tie(stage, axis, intrin); } };  // intrin: a key of tensor_intrin.h
 struct SetScope    { static constexpr const char* kName = "set_scope";       std::string stage; Scope scope;                    auto fields() const { return std::tie(stage, scope); } };
 struct Pragma      { static constexpr const char* kName = "pragma";          std::string stage, axis, key; int64_t value = 1;   auto fields() const { return std::tie(stage, axis, key, value); } };
@@ -75,7 +76,7 @@ struct TransformLayout {
 };  // over the names of the data axes, of a placeholder ax0, ax1, ...; pad_value "": nothing may be padded
 
 using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot,
-                              ComputeInline, CacheRead, CacheWrite, Rfactor, Tensorize, SetScope, Pragma, StorageAlign,
+                              ComputeInline, CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma, StorageAlign,
                               DoubleBuffer, RollingBuffer, Prefetch, SetStorePredicate, TransformLayout>;
 
 struct Step {

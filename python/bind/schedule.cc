@@ -253,6 +253,10 @@ void bind_primitives(py::class_<Schedule>& c) {
         [](Schedule& s, const std::string& stage, const std::string& axis, int64_t factor_axis, const Line& at) {
           return cache_stage(s, {Rfactor{stage, axis, factor_axis}, source_line(at)}, stage + ".rf");
         });
+  c.def("_hoist", [](Schedule& s, const std::string& stage, int64_t operand, const std::string& scope, const Line& at) {
+    return cache_stage(s, {Hoist{stage, operand, scope_named("hoist", scope, at)}, source_line(at)},
+                       stage + ".operand" + std::to_string(operand));
+  });
   c.def("_cache_write", [](Schedule& s, const std::string& stage, const std::string& scope, const Line& at) {
     return cache_stage(s, {CacheWrite{stage, scope_named("cache_write", scope, at)}, source_line(at)},
                        stage + "." + scope);

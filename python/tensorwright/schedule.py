@@ -150,6 +150,35 @@ class Schedule(_core.Schedule):
         made = self._rfactor(stage.name, stage._name_of("rfactor", axis), position, user_line())
         return self._made_of(stage.name, made)
 
+    def hoist(self, tensor, operand=0, scope="global"):
+        """Compute a part of a tensor's definition ahead, in a new stage: one that stays the same along some of the axes.
+
+        Before ``for i, j, k: C[i, j] += exp(A[i, k]) * B[k, j]``; after ``for i, k: C.operand0[i, k] = exp(A[i, k])`` and
+        ``for i, j, k: C[i, j] += C.operand0[i, k] * B[k, j]``. The exp is computed once for each of its elements, not once for
+        each j. What it means stays the same, bit for bit.
+
+        Parameters: tensor, one that is computed; operand, which part: the parts that read memory and do not depend on all axes of
+        the tensor, as large as they can be, are counted from 0 as they stand in the definition; scope, "local" or "global".
+        Returns: the new stage's tensor, for ``s[...]``. Its axes are those of the tensor, data and reduction axes alike, on which
+        the part depends, in the order in which it names them; the tensor keeps its loops.
+        Raises: ScheduleError if there is no such part (the message lists them), for a reduction with ``where=``, for a scan, an
+        extern, or a stage that depends on the state of a scan, and for one that is inlined, tensorized, prefetching or laid out.
+        What is computed under a condition only is no part, nor is a product that is added to something: it would be rounded.
+
+        >>> k = te.reduce_axis((0, 64), name="k")
+        >>> S = te.compute((64, 64), lambda i, j: te.sum(te.exp(A[i, k]) * B[k, j], axis=k), name="S")
+        >>> s = te.create_schedule(S)
+        >>> E = s.hoist(S)
+        >>> s[E].vectorize(E.op.axis[1])
+        >>> E.shape
+        (64, 64)
+        """
+        if isinstance(tensor, (list, tuple)) and tensor:
+            tensor = tensor[0]
+        stage = self[tensor]
+        made = self._hoist(stage.name, integer("hoist", "operand", operand), word("hoist", "scope", scope), user_line())
+        return self._made_of(stage.name, made)
+
     def create_group(self, outputs, inputs, include_inputs=False):
         """The stages on the ways from ``inputs`` to ``outputs``, to be placed together.
 

@@ -21,6 +21,7 @@ Result<LoopNest> apply(const LoopNest&, const ComputeInline&);
 Result<LoopNest> apply(const LoopNest&, const CacheRead&);
 Result<LoopNest> apply(const LoopNest&, const CacheWrite&);
 Result<LoopNest> apply(const LoopNest&, const Rfactor&);
+Result<LoopNest> apply(const LoopNest&, const Hoist&);
 Result<LoopNest> apply(const LoopNest&, const Tensorize&);
 Result<LoopNest> apply(const LoopNest&, const SetScope&);
 Result<LoopNest> apply(const LoopNest&, const Pragma&);

@@ -10,6 +10,7 @@ const std::vector<Proposal>& proposals() {
   static const std::vector<Proposal> table = {
       {"cache_write", Phase::kGraph, 15, cache_write},
       {"cache_read", Phase::kGraph, 12, cache_read},
+      {"hoist", Phase::kGraph, 10, hoist},
       {"compute_inline", Phase::kGraph, 15, compute_inline},
       {"rfactor", Phase::kGraph, 20, rfactor},
       {"transform_layout", Phase::kGraph, 15, transform_layout},

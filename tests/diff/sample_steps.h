@@ -86,10 +86,11 @@ void random_steps(Random&, Sample&);
 
 // The proposals, by file.
 void cache_read(Stepper&, const std::string&), cache_write(Stepper&, const std::string&),
-    relayout(Stepper&, const std::string&), compute_inline(Stepper&, const std::string&);  // steps_graph.cc
-void rfactor(Stepper&, const std::string&);                                                // steps_rfactor.cc
-void transform_layout(Stepper&, const std::string&);                                       // steps_layout.cc
-void tensorize(Stepper&, const std::string&), leave_plain(Stepper&, const std::string&);   // steps_tensorize.cc
+    relayout(Stepper&, const std::string&), hoist(Stepper&, const std::string&),
+    compute_inline(Stepper&, const std::string&);                                         // steps_graph.cc
+void rfactor(Stepper&, const std::string&);                                               // steps_rfactor.cc
+void transform_layout(Stepper&, const std::string&);                                      // steps_layout.cc
+void tensorize(Stepper&, const std::string&), leave_plain(Stepper&, const std::string&);  // steps_tensorize.cc
 void split(Stepper&, const std::string&), tile(Stepper&, const std::string&), fuse(Stepper&, const std::string&),
     reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);  // steps_loops.cc
 void compute_at(Stepper&, const std::string&), group(Stepper&, const std::string&),

@@ -1,4 +1,5 @@
 // Proposals that make stages or take them away.
+#include "schedule/operands.h"
 #include "tests/diff/sample_steps.h"
 
 namespace tw::diff {
@@ -20,6 +21,11 @@ void cache_read(Stepper& s, const std::string& name) {
   if (readers.empty()) return;
   if (readers.size() > 1 && s.random().chance(50)) readers.resize(1);
   s.must(CacheRead{name, s.scope(), readers});
+}
+
+void hoist(Stepper& s, const std::string& name) {
+  const auto operands = static_cast<int64_t>(schedule::operands_of(s.stage(name)).size());
+  if (operands > 0) s.may(Hoist{name, s.random().below(operands), s.scope()});
 }
 
 void compute_inline(Stepper& s, const std::string& name) {

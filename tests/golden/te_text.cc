@@ -271,6 +271,12 @@ class Script {
       const std::string position = args.at(1, "factor_axis");
       return Rfactor{stage, axis, position.empty() ? 0 : std::stoll(position)};
     }
+    if (primitive == "hoist") {
+      const int64_t operand = std::stoll(args.at(0, "operand"));
+      const std::string scope = args.at(1, "scope");
+      made = {stage + ".operand" + std::to_string(operand)};
+      return Hoist{stage, operand, scope.empty() ? ir::Scope::kGlobal : scope_of(scope)};
+    }
     if (primitive == "set_scope") return SetScope{stage, scope_of(args.at(0, "scope"))};
     if (primitive == "storage_align")
       return StorageAlign{stage, axis, std::stoll(args.at(1, "factor")),

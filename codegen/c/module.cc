@@ -56,9 +56,10 @@ class CModule : public Module {
     if (path.ends_with(".c")) {
       write_file(path, source_);
     } else {
-      write_file(path, "");  // a path that cannot be written is not the compiler's fault
       const COutput output = path.ends_with(".o") ? COutput::kObject : COutput::kShared;
-      compile_c(source_, target_, opt_level_, output, path).value_or_throw();
+      replace_file(path, [&](const std::string& fresh) {
+        compile_c(source_, target_, opt_level_, output, fresh).value_or_throw();
+      });
     }
     write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_));
   }

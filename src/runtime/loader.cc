@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <sstream>
 
@@ -81,6 +82,15 @@ class Library {
   std::shared_ptr<void> handle_;
 };
 
+// A spelling of an absolute path that no earlier load has used: the dynamic linker takes the library that it has for a
+// name that it knows, also where another file has come into the place. Libraries of one file are the same all the same.
+std::string spelled_anew(const std::filesystem::path& file) {
+  static std::atomic<uint64_t> loads = 0;
+  std::string spelled = file.parent_path().string();
+  for (uint64_t n = ++loads; n > 0; n /= 2) spelled += n % 2 ? "/." : "/";
+  return spelled + "/" + file.filename().string();
+}
+
 }  // namespace
 
 std::shared_ptr<const Kernel> load(const std::string& path, const std::string& name) {
@@ -90,7 +100,7 @@ std::shared_ptr<const Kernel> load(const std::string& path, const std::string& n
   if (!std::filesystem::is_regular_file(file, ignored)) refuse(path, "is not a file");
   const std::string chosen = choose(path, name, kernels_in(file));
 
-  const std::shared_ptr<void> library(dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL), [](void* handle) {
+  const std::shared_ptr<void> library(dlopen(spelled_anew(file).c_str(), RTLD_NOW | RTLD_LOCAL), [](void* handle) {
     if (handle) dlclose(handle);
   });
   if (!library) refuse(path, "cannot be loaded", {dlerror()});

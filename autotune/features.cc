@@ -214,7 +214,7 @@ std::vector<float> nest_features(const schedule::Schedule& s, const Machine& mac
 double arithmetic_of(const std::vector<te::Tensor>& outputs) {
   double total = 0;
   for (const schedule::StageView& view : schedule::view_stages(schedule::Schedule(outputs).nest()))
-    total += view.trips() * view.operations;
+    total += view.trips() * (view.operations - view.casts);
   return total;
 }
 

@@ -30,7 +30,8 @@ struct Description {
 };
 Description describe(const schedule::Schedule&, const Machine&);
 
-// Floating-point and integer operations of the computation as declared: one per arithmetic node and iteration.
+// Floating-point and integer operations of the computation as declared: one per arithmetic node and iteration, none for
+// a conversion.
 double arithmetic_of(const std::vector<te::Tensor>& outputs);
 
 }  // namespace tw::autotune

@@ -162,6 +162,7 @@ void read_bodies(const StageNest& stage, const std::vector<ir::Expr>& bodies, St
       if (const auto* c = ir::as<ir::Call>(e)) view.operations += cost_of_call(c->fn);
       if (ir::as<ir::Binary>(e) || ir::as<ir::Select>(e) || ir::as<ir::Cast>(e) || ir::as<ir::Reduce>(e))
         view.operations += 1;
+      if (ir::as<ir::Cast>(e)) view.casts += 1;
       if (takes_product_along(e)) view.fused += 1;
       if (is_condition(e)) view.conditions += 1;
       return true;

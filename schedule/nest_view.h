@@ -46,6 +46,7 @@ struct StageView {
   std::vector<int64_t> root_extents, domain;  // of the root axes: in the region that is computed; of the whole stage
   std::vector<AccessView> accesses;
   double operations = 0;  // arithmetic nodes of one element's body
+  double casts = 0;       // of these, conversions
   double fused = 0;       // of these, multiplications that become part of a fused multiply-add
   double conditions = 0;  // of these, about indices: most leave the loops when these are partitioned
   double waste = 1;       // visited / needed, from splits that do not divide

@@ -2,6 +2,7 @@
 #include "autotune/history.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,14 @@
 #include "autotune/winner.h"
 
 namespace tw::autotune {
+
+std::string kernel_name(const Task& task) {
+  constexpr size_t kLongest = 64;
+  std::string name = task.name().substr(0, kLongest);
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) ? "k_" + name : name;
+}
 
 RecordKey key_of(const Task& task, int threads, const std::string& hardware) {
   return RecordKey{task.hash(), task.target().to_string(), threads, hardware};
@@ -98,7 +107,7 @@ Trial best(const Task& task, const std::string& path) {
 std::shared_ptr<const Module> build(const Task& task, const std::string& path, const std::string& name) {
   const Trial trial = best(task, path);
   const Scheduled s = task.replay(trial).value_or_throw();
-  return tw::build(s.schedule, s.args, task.target(), name.empty() ? task.name() : name);
+  return tw::build(s.schedule, s.args, task.target(), name.empty() ? kernel_name(task) : name);
 }
 
 }  // namespace tw::autotune

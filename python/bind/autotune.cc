@@ -179,6 +179,7 @@ void bind_task(py::module_& m) {
                                  schedule::describe_machine(t.target(), host_hardware(), runtime::num_threads()));
           },
           unlocked)
+      .def("kernel_name", &kernel_name)
       .def("branching", &Task::branching)
       .def("hash", &Task::hash)
       .def("arithmetic", [](const Task& t) { return arithmetic_of(t.outputs()); })

@@ -89,7 +89,7 @@ class TuneResult:
     def build(self, name=None):
         """The best schedule as a function. Measures nothing."""
         schedule, tensors = self._task._core.replay(self._found()._core)
-        return build(Schedule(schedule), tensors, self._task.target, name or self._task.name)
+        return build(Schedule(schedule), tensors, self._task.target, name or self._task._core.kernel_name())
 
     def report(self, output=None):
         """One HTML page: the curve, the roofline, failures, what the best has and the rest does not, the best as code.

@@ -135,14 +135,42 @@ def test_config_entities():
             ConfigEntity.from_json_dict(wrong)
 
 
+@needs_llvm
+@pytest.mark.parametrize("dtype,sums", [("float32", "float32"), ("float16", "float32"), ("int8", "int32")])
+def test_conversions_are_no_arithmetic(dtype, sums):
+    class Second(Runner):
+        def run(self, inputs, builds):
+            return [MeasureResult([1.0])]
+
+    A, B = te.placeholder((8, 12), dtype, name="A"), te.placeholder((12, 16), dtype, name="B")
+    k = te.reduce_axis((0, 12), name="k")
+    C = te.compute((8, 16), lambda i, j: te.sum(A[i, k].astype(sums) * B[k, j].astype(sums), axis=k), name="C")
+    best = tw.autotune.tune([A, B, C], trials=1, runner=Second(), progress=False).best
+    assert best.gflops * 1e9 == pytest.approx(2 * 8 * 12 * 16)
+
+
+@needs_llvm
+def test_a_name_that_is_no_identifier_still_gives_a_kernel(tmp_path):
+    log = tmp_path / "log.jsonl"
+
+    @tw.autotune.template("examples/scale.v2")
+    def scale(cfg, n):
+        return scaling(cfg, n, n)
+
+    task = tw.autotune.Task(scale, args=(8,))
+    result = tw.autotune.tune(task, trials=2, log=log, progress=False)
+    assert result.build().name == tw.build(task, log=log).name == "examples_scale_v2"
+
+
 def test_lines_of_records():
     task = tw.autotune.Task(scaling, args=(32, 32), target="interp")
     measured = tw.autotune.MeasureInput(task.target, task, task.space[3])
-    line = record.encode(measured, MeasureResult([2e-3, 1e-3, 3e-3], 0, 0.1, 0))
+    line = record.encode(measured, MeasureResult([2e-3, 1e-3, 3e-3], 0, 0.1, 7.5))
     said = json.loads(line)
-    assert said["input"][1:3] == ["scaling", [32, 32]] and said["result"][:2] == [[2e-3], 0] and "\n" not in line
+    assert said["input"][1:3] == ["scaling", [32, 32]] and said["result"] == [[2e-3, 1e-3, 3e-3], 0, 0.1, 7.5] and "\n" not in line
     inp, result = record.decode(line)
-    assert inp.config.knobs == task.space[3].knobs and result.costs == (2e-3,) and result.error_no == 0
+    assert inp.config.knobs == task.space[3].knobs and result.costs == (2e-3, 1e-3, 3e-3)
+    assert (result.error_no, result.all_cost, result.timestamp) == (0, 0.1, 7.5)
     assert (inp.task.name, inp.task.args) == ("scaling", [32, 32])
     inp, result = record.decode(line, task=task)
     assert inp.config == task.space[3] and inp.task is task
@@ -157,7 +185,7 @@ def test_a_line_of_autotvm():
     line = json.dumps({"input": ["llvm", "scaling", [32, 32], {}], "result": [[0.5, 0.25, 1.0], 0, 3.0, 1.5e9], "version": 0.2, "config": {
         "index": 9, "code_hash": None, "entity": [["tile_i", "sp", [-1, 4]], ["tile_j", "sp", [-1, 8]], ["spread", "ot", 1]]}})
     inp, result = record.decode(line)
-    assert isinstance(inp.config, ConfigEntity) and inp.config["tile_j"].size == [-1, 8] and result.costs == (0.5,)
+    assert isinstance(inp.config, ConfigEntity) and inp.config["tile_j"].size == [-1, 8] and result.costs == (0.5, 0.25, 1.0)
     task = tw.autotune.Task(scaling, args=(32, 32))
     assert factors(task.instantiate(inp.config)[0]) == [4, 8]
 

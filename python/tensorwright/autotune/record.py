@@ -14,6 +14,9 @@ from .space import Candidate
 __all__ = ["decode", "encode"]
 
 
+_NO_TIME = 1e9  # AutoTVM's, of what failed; JSON has no infinity
+
+
 class TaskName:
     """The task of a line: ``name``, ``args`` and ``target``, as it says; not what is computed."""
 
@@ -37,7 +40,9 @@ def encode(inp, result, protocol="json"):
     ok = result.error_no == 0 and seconds
     status = "ok" if ok else result.status
     record = _core._measurement(inp.task._core, inp.config.index, seconds[len(seconds) // 2] if ok else 0.0, len(seconds), status, "")
-    return _core._to_autotvm(record).rstrip("\n")
+    line = json.loads(_core._to_autotvm(record))
+    line["result"] = [[min(cost, _NO_TIME) for cost in result.costs], result.error_no, result.all_cost, result.timestamp]
+    return json.dumps(line, separators=(",", ":"))
 
 
 def decode(row, protocol="json", *, task=None):
@@ -56,4 +61,5 @@ def decode(row, protocol="json", *, task=None):
         measured = MeasureInput(task.target, task, task.space[task._core.find(core.trial.knobs)])
     else:
         measured = MeasureInput(core.target, TaskName(core.task, json.loads(core.args), core.target), ConfigEntity(knobs, core.trial.index))
-    return measured, MeasureResult.of(core.trial)
+    costs, error_no, all_cost, timestamp = json.loads(row)["result"]
+    return measured, MeasureResult(costs, error_no, all_cost, timestamp, status=core.trial.status)

@@ -96,12 +96,21 @@ struct AxisFacts {
   Extent extent;
   bool reduction;
   std::string annotation;
+  tw::te::TensorIntrinPtr intrin;  // that stands in the place of the loop and those inside it
 };
 
 AxisFacts axis_facts(const Schedule& schedule, const std::string& stage, const std::string& name) {
   const StageNest& nest = schedule.nest().stage(schedule.nest().find_stage(stage));
   const Axis& axis = nest.axes[nest.find_axis(name)];
-  return {axis.name, nest.op, axis.var, axis.extent, axis.reduction, to_string(axis.annotation)};
+  const AxisId tile = nest.tensorized.axis;
+  const bool tensorized = tile != kNone && nest.axes[tile].name == name;
+  return {axis.name,
+          nest.op,
+          axis.var,
+          axis.extent,
+          axis.reduction,
+          tensorized ? "tensorized" : to_string(axis.annotation),
+          tensorized ? nest.tensorized.intrin : nullptr};
 }
 
 // (parent, outer, inner, factor, nparts) of a split, (outer, inner, fused, None, None) of a fuse.
@@ -350,7 +359,9 @@ void bind_schedule(py::module_& m) {
                                return py::make_tuple(axis.op->id, axis.name);
                              })
       .def_readonly("reduction", &AxisFacts::reduction)
-      .def_readonly("annotation", &AxisFacts::annotation);
+      .def_readonly("annotation", &AxisFacts::annotation)
+      .def_property_readonly(
+          "intrin", [](const AxisFacts& axis) { return std::const_pointer_cast<tw::te::TensorIntrin>(axis.intrin); });
 
   py::class_<Schedule> schedule(m, "Schedule");
   schedule

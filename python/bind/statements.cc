@@ -324,6 +324,8 @@ te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, c
   return te::declare_tensor_intrin(op, does, name, where);
 }
 
+std::optional<Stmt> part_of(const Stmt& made) { return made ? std::optional(made) : std::nullopt; }
+
 void bind_buffers(py::module_& m) {
   py::class_<Stmt>(m, "Stmt", "A statement, as a builder makes it.").def("__repr__", [](const Stmt& s) {
     return ir::to_string(s);
@@ -370,6 +372,17 @@ void bind_statements(py::module_& m) {
       m, "TensorIntrin", "What ``te.decl_tensor_intrin`` gives: ``s[C].tensorize(axis, it)``.")
       .def_property_readonly("key", [](const te::TensorIntrin& t) { return t.key; })
       .def_property_readonly("op", [](const te::TensorIntrin& t) { return t.op; })
+      .def_property_readonly("inputs", [](const te::TensorIntrin& t) { return t.op->inputs; })
+      .def_property_readonly("buffers",
+                             [](const te::TensorIntrin& t) {
+                               std::vector<Buffer> all;
+                               for (const te::Tensor& input : t.op->inputs) all.push_back(input.buffer());
+                               all.push_back(t.op.output().buffer());
+                               return all;
+                             })
+      .def_property_readonly("body", [](const te::TensorIntrin& t) { return part_of(t.does.body); })
+      .def_property_readonly("reduce_init", [](const te::TensorIntrin& t) { return part_of(t.does.reset); })
+      .def_property_readonly("reduce_update", [](const te::TensorIntrin& t) { return part_of(t.does.update); })
       .def("__repr__", [](const te::TensorIntrin& t) { return "TensorIntrin(" + te::readable_intrin(t.key) + ")"; });
   m.def("_declare_intrin",
         [](const te::Operation& op, const py::function& body, const std::string& name, const Declared& declared) {

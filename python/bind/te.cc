@@ -324,6 +324,10 @@ py::object reduce_custom(const std::pair<std::string, std::vector<std::string>>&
 
 }  // namespace
 
+void annotate(const Operation& op, const std::string& tag, const std::string& attrs) {
+  labels()[op->id] = {tag, attrs};
+}
+
 Expr tensor_value(py::handle value, const char* role) {
   if (py::isinstance<Tensor>(value)) {
     const Tensor tensor = py::cast<Tensor>(value);
@@ -352,8 +356,7 @@ void bind_te(py::module_& m) {
     const std::string role = "reduce_axis " + name + ": an end";
     return te::reduce_axis(to_extent(min, role.c_str()), to_extent(end, role.c_str()), name, user_line());
   });
-  m.def("_annotate",
-        [](const Operation& op, const std::string& tag, const std::string& attrs) { labels()[op->id] = {tag, attrs}; });
+  m.def("_annotate", &annotate);
   m.def("reduce", &reduce);
   m.def("reduce_custom", &reduce_custom);
   m.def("scan", [](const std::vector<Tensor>& init, const std::vector<Tensor>& update, const std::vector<Tensor>& state,

@@ -7,6 +7,9 @@
 
 namespace tw::bind {
 
+// Gives an operation its labels: ``op.tag``, and ``op.attrs`` as JSON text.
+void annotate(const te::Operation& op, const std::string& tag, const std::string& attrs);
+
 // axis == axis: a bool where Python asks for one (as `in` and tuple.index do), the comparison of values in an
 // expression.
 struct AxisEquality {

@@ -50,7 +50,9 @@ py::object elementwise(const std::string& name, const std::vector<py::object>& g
   std::vector<Expr> shape = te::ops::broadcast_shape(site, tensors);
   std::vector<std::string> names;
   for (size_t d = 0; d < shape.size(); ++d) names.push_back("ax" + std::to_string(d));
-  return py::cast(te::compute(std::move(shape), body, "T_" + name, std::move(names), site.where));
+  const Tensor made = te::compute(std::move(shape), body, "T_" + name, std::move(names), site.where);
+  annotate(made.op(), tensors.size() > 1 ? "broadcast" : "elemwise", "");
+  return py::cast(made);
 }
 
 }  // namespace tw::bind

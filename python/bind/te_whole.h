@@ -13,6 +13,7 @@ namespace tw::bind {
 bool whole(pybind11::handle value);
 
 // The tensor T_name of an operator's value for each element; the others among the operands are repeated as in NumPy.
+// Its tag is "broadcast" where the operands hold several tensors, else "elemwise".
 pybind11::object elementwise(const std::string& name, const std::vector<pybind11::object>& operands,
                              const std::function<ir::Expr(const std::vector<ir::Expr>&)>& apply);
 

@@ -6,8 +6,12 @@ from typing import NamedTuple
 
 from ._core import IterVar
 from ._missing import say_missing
+from .errors import ExprError
 
 __all__ = ["Axis", "Fuse", "LoopAttrs", "Split"]
+
+
+_NO_VALUE = "a loop has no value where a tensor is defined; C.op.axis are the axes of a definition"
 
 
 class Axis:
@@ -41,11 +45,24 @@ class Axis:
         return f"Axis({self.stage}: {self.name}, {kind}0..{self.extent})"
 
 
+def _no_value(name):
+    def refuse(self, *others):
+        raise ExprError(f"an operand must be an expression or a number, not the loop {self.name} of stage {self.stage}", _NO_VALUE)
+
+    refuse.__name__ = name
+    return refuse
+
+
+for _name in "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow lt le gt ge and or neg".split():
+    setattr(Axis, f"__{_name}__", _no_value(f"__{_name}__"))
+
+
 class LoopAttrs:
-    """What Steps said of a loop: ``iter_type``, ``pragma_keys``, ``pragma_values``."""
+    """What Steps said of a loop: ``iter_type``, ``tensor_intrin``, ``pragma_keys``, ``pragma_values``."""
 
     def __init__(self, axis, pragmas):
         self.iter_type = axis._facts.annotation
+        self.tensor_intrin = axis._facts.intrin
         self.pragma_keys = [key for _, key, _ in pragmas]
         self.pragma_values = [value for _, _, value in pragmas]
 
@@ -68,6 +85,5 @@ class Fuse(NamedTuple):
     fused: Axis
 
 
-_NO_VALUE = "a loop has no value where a tensor is defined; C.op.axis are the axes of a definition"
 say_missing(Axis, {"thread_tag": "loops are bound to threads on a GPU only, and there is no GPU target yet", "value": _NO_VALUE,
                    "astype": _NO_VALUE, "dtype": _NO_VALUE})

@@ -340,7 +340,7 @@ class Schedule(_core.Schedule):
         return self.copy()
 
     def __repr__(self):
-        return str(self)
+        return str(self) if "_in_whole_parts" in vars(self) else "Schedule, not made"
 
 
 def _tensors(ops):

@@ -56,7 +56,8 @@ class Stage:
     @property
     def attach_ivar(self) -> Axis | None: ...
     def split(
-        self, axis: _AxisLike, factor: _Factor | None = None, nparts: _Factor | None = None, *, tail: str = "auto"
+        self, axis: _AxisLike, factor: _Factor | None = None, nparts: _Factor | None = None, disable_predication: bool = False, *,
+        tail: str = "auto",
     ) -> tuple[Axis, Axis]: ...
     def tile(
         self, x: _AxisLike, y: _AxisLike, x_factor: _Factor, y_factor: _Factor, *, tail: str = "auto"

@@ -110,8 +110,8 @@ class Stage:
 
     @property
     def iter_var_attrs(self):
-        """What Steps said of each loop: a dict of ``iter_type`` ("serial", "vectorized", "unrolled", "parallel"), ``pragma_keys`` and
-        ``pragma_values``."""
+        """What Steps said of each loop: a dict of ``iter_type`` ("serial", "vectorized", "unrolled", "parallel", "tensorized"),
+        ``tensor_intrin``, the intrinsic that stands in the loop's place, or None, ``pragma_keys`` and ``pragma_values``."""
         pragmas = self._schedule._pragmas(self.name)
         return {axis: LoopAttrs(axis, [p for p in pragmas if p[0] == axis.name]) for axis in self.leaf_iter_vars}
 
@@ -144,14 +144,14 @@ class Stage:
             return self._schedule._axis_named(self.name, axis)
         return refuse(step, f"axis must be an axis of stage {self.name}, not {axis!r}")
 
-    def split(self, axis, factor=None, nparts=None, *, tail="auto"):
+    def split(self, axis, factor=None, nparts=None, disable_predication=False, *, tail="auto"):
         """Split a loop in two: ``axis`` becomes ``outer`` (extent ceil(n / factor)) and ``inner`` (extent factor).
 
         Before ``for i in range(n)``; after ``for io in range(ceil(n / f)): for ii in range(f)`` with ``i = io * f + ii``.
 
         Parameters: axis, a loop of this stage; exactly one of factor (the extent of the inner loop) or nparts (that of the
         outer one), a positive int; tail, what happens to the values past n when the sizes don't divide, one of "auto", "guard",
-        "mask", "peel", "pad", "shift_inward" (see docs/schedule.md#tails).
+        "mask", "peel", "pad", "shift_inward" (see docs/schedule.md#tails); disable_predication, tvm's word for tail="pad".
         Returns: (outer, inner).
         Raises: ScheduleError if axis is not a loop of this stage or is annotated, if both or neither of factor and nparts are
         given, or one that is not positive or too large, or for an unknown tail; pad on a reduction axis, on an output or a scan, on
@@ -164,6 +164,8 @@ class Stage:
         >>> io.extent, ii.name
         (4, 'i.i')
         """
+        if disable_predication:
+            tail = "pad" if tail == "auto" else refuse("split", f"tail must be left out beside disable_predication, not {tail!r}")
         name = self._name_of("split", axis)
         sizes = _factor("split", "factor", factor), _factor("split", "nparts", nparts)
         self._schedule._split(self.name, name, *sizes, word("split", "tail", tail), self._whole(), user_line())

@@ -244,6 +244,17 @@ def test_disable_predication_computes_whole_parts():
     assert len(s.steps) == 2
 
 
+def test_split_takes_the_word_for_whole_parts():
+    A = te.placeholder((30,), name="A")
+    B = te.compute((30,), lambda i: A[i] + 1, name="B")
+    s = te.create_schedule(te.compute((30,), lambda i: B[i] * 2, name="C"))
+    s[B].split(B.op.axis[0], 16, disable_predication=True)
+    assert str(s.steps[0]) == "B.split(i, factor=16, tail=pad)"
+    with pytest.raises(tw.ScheduleError, match="tail must be left out beside disable_predication, not 'mask'"):
+        s[B].split(s[B].leaf_iter_vars[1], 4, disable_predication=True, tail="mask")
+    s[B].split(s[B].leaf_iter_vars[1], 4, disable_predication=False)
+
+
 def test_disable_predication_is_refused_where_memory_is_the_callers():
     A = te.placeholder((30,), name="A")
     C = te.compute((30,), lambda i: A[i] + 1, name="C")

@@ -232,7 +232,20 @@ def test_tags():
         te.compute((4,), lambda i: A[i], tag="b")
     assert te.compute((4,), lambda i: A[i]).op.tag == ""
     with pytest.raises(tw.ArgumentError, match="attrs must be a dict of numbers"):
-        te.compute((4,), lambda i: A[i], attrs={"a": A})
+        te.compute((4,), lambda i: A[i], attrs={"a": object()})
+
+
+def test_tensors_among_attrs_stand_by_their_names():
+    A = te.placeholder((4,), name="A")
+    B = te.compute((4,), lambda i: A[i], attrs={"packed": [A], "by": A})
+    assert B.op.attrs == {"packed": ["A"], "by": "A"}
+    assert te.load_json(te.save_json(B)).op.name == B.op.name
+
+
+def test_tags_of_operators_on_whole_tensors():
+    A, b, n = te.placeholder((3, 4), name="A"), te.placeholder((4,), name="b"), te.var("n", "float32")
+    assert [t.op.tag for t in (A * 2, 1 + A, A - n, -A, A.astype("int32"))] == ["elemwise"] * 5
+    assert [t.op.tag for t in (A + b, A / A)] == ["broadcast"] * 2
 
 
 # ----------------------------------------------------------------------------------------------------------------- hints
@@ -360,6 +373,26 @@ def test_names_of_the_axes_that_a_star_takes():
         te.compute((2, 3, 4), lambda n, *hw: n, varargs_names=["h"])
 
 
+@pytest.mark.parametrize("apply", [lambda x: x + 1, lambda x: x * 16, lambda x: x // 2, lambda x: x < 3, lambda x: -x, lambda x: 1 - x])
+def test_loops_are_no_operands(product, apply):
+    s = te.create_schedule(product)
+    io, ii = s[product].split(product.op.axis[0], 2)
+    with pytest.raises(tw.ExprError, match="an operand must be an expression or a number, not"):
+        apply(io)
+
+
+def test_a_schedule_that_was_refused_can_be_shown():
+    with pytest.raises(tw.ScheduleError, match="outputs must name at least one tensor") as refused:
+        te.create_schedule([])
+    made = [frame.frame.f_locals["self"] for frame in refused.traceback if "self" in frame.frame.f_locals]
+    assert [repr(s) for s in made if isinstance(s, tw.Schedule)] == ["Schedule, not made"]
+
+
+def test_operations_as_json(product):
+    loaded = te.load_json(te.save_json(product.op))
+    assert isinstance(loaded, te.ComputeOp) and loaded.name == product.op.name
+
+
 def test_kinds_of_axes(product):
     s, k = te.create_schedule(product), product.op.reduce_axis[0]
     io, ii = s[product].split(product.op.axis[0], 2)
@@ -369,6 +402,7 @@ def test_kinds_of_axes(product):
     s[product].pragma(k, "auto_unroll_max_step", 4)
     attrs = s[product].iter_var_attrs
     assert [attrs[a].iter_type for a in (io, ii, product.op.axis[1], k)] == ["parallel", "unrolled", "vectorized", "serial"]
+    assert attrs[k].tensor_intrin is None
     assert (attrs[k].pragma_keys, attrs[k].pragma_values, attrs[io].pragma_keys) == (["auto_unroll_max_step"], [4], [])
 
 
@@ -460,7 +494,7 @@ def test_what_is_not_written_and_not_read():
     B = te.extern((4,), [te.placeholder((4,), name="A")], lambda ins, outs: te.call_extern("int32", "f", ins[0].access_ptr("r"), outs[0].access_ptr("w")), name="B")
     with pytest.raises(tw.ArgumentError, match="a stage must not be extern, as B is"):
         te.save_json(B)
-    with pytest.raises(tw.ArgumentError, match="a tensor, a list of tensors or a schedule expected"):
+    with pytest.raises(tw.ArgumentError, match="a tensor, an operation, a list of tensors or a schedule expected"):
         te.save_json(3)
     good = te.save_json(te.compute((4,), lambda i: i + 1, name="C"))
     for bad in ("", "{}", "[]", good[: len(good) // 2], good.replace('"compute"', '"dream"'), good.replace('"var"', '"vax"'), good.replace('"0.1.0"', '"9"')):

@@ -283,6 +283,30 @@ def test_addresses_of_a_tile_that_is_kept_alone(rows_apart, target):
     np.testing.assert_allclose(run(s, [A, B, C], [a, b], target), a @ b.T, rtol=1e-5)
 
 
+def test_what_an_intrinsic_and_its_loop_say():
+    x, y = te.placeholder((8,), name="x"), te.placeholder((8,), name="y")
+    z = te.compute((8,), lambda i: x[i] - y[i], name="z")
+
+    def subtract(ins, outs):
+        ib = te.ir_builder.create()
+        a, b, c = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, 8, name="i") as i:
+            c[i] = a[i] - b[i]
+        return ib.get()
+
+    intrin = te.decl_tensor_intrin(z.op, subtract, name="subtract_8")
+    assert list(intrin.inputs) == [x, y] and [b.name for b in intrin.buffers] == ["x", "y", "z"]
+    assert "x[i] - y[i]" in str(intrin.body) and intrin.reduce_init is None and intrin.reduce_update is None
+    A, B = te.placeholder((24,), name="A"), te.placeholder((24,), name="B")
+    C = te.compute((24,), lambda i: A[i] - B[i], name="C")
+    s = te.create_schedule(C)
+    io, ii = s[C].split(C.op.axis[0], 8)
+    s[C].tensorize(ii, intrin)
+    attrs = s[C].iter_var_attrs
+    assert attrs[ii].iter_type == "tensorized" and attrs[ii].tensor_intrin.key == intrin.key
+    assert attrs[io].iter_type == "serial" and attrs[io].tensor_intrin is None
+
+
 def test_binds_of_tvm():
     a, b = te.placeholder((8,), name="a"), te.placeholder((8,), name="b")
     c = te.compute((8,), lambda i: a[i] + b[i], name="c")

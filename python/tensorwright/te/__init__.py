@@ -12,6 +12,8 @@ in a definition, operands are elements. There ``i == j`` compares values; elsewh
 
 >>> (A * 2).shape, (A + te.placeholder((8,), name="b")).name
 ((4, 8), 'T_add')
+>>> (A * 2).op.tag, (A * A).op.tag
+('elemwise', 'broadcast')
 >>> s = te.create_schedule(B)
 >>> B.op.axis[0] in s[B].leaf_iter_vars
 True
@@ -43,6 +45,9 @@ _ABSENT = {
     "gradient": "there are no gradients",
     "create_prim_func": "tw.lower(te.create_schedule(C), [A, C]) gives the program",
     "SpecializedCondition": "split has tail=, and a symbolic extent is one kernel for every value",
+    "call_pure_extern": "te.call_extern; in a compute what it calls must be pure",
+    "call_intrin": "functions have names of their own: te.exp(x)",
+    "call_packed": "te.call_extern calls C functions, and te.register_extern gives them a ctypes function",
     "extern_primfunc": "te.extern takes a function that makes a statement",
 }
 __getattr__ = of_module("te", _ABSENT, __all__)

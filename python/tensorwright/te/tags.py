@@ -5,6 +5,7 @@ import contextvars
 import json
 
 from .. import _core
+from .._core import Tensor
 from ..errors import ArgumentError, ExprError
 
 __all__ = ["tag_scope"]
@@ -47,6 +48,12 @@ def _word(call, tag):
     return tag
 
 
+def _name_of(value):
+    if isinstance(value, Tensor):
+        return value.name
+    raise TypeError
+
+
 def annotated(call, made, tag, attrs):
     """What a call of te has made, a tensor or several, with its labels."""
     scope = _current.get()
@@ -55,8 +62,8 @@ def annotated(call, made, tag, attrs):
     tag = scope or _word(call, tag)
     if tag or attrs:
         try:
-            text = json.dumps(dict(attrs)) if attrs else ""
+            text = json.dumps(dict(attrs), default=_name_of) if attrs else ""
         except (TypeError, ValueError):
-            raise ArgumentError(f"{call}: attrs must be a dict of numbers, strings, bools, None or lists of them, not {attrs!r}") from None
+            raise ArgumentError(f"{call}: attrs must be a dict of numbers, strings, bools, None, tensors or lists of them, not {attrs!r}") from None
         _core._annotate((made[0] if isinstance(made, (tuple, list)) else made).op, tag, text)
     return made

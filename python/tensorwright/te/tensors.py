@@ -51,7 +51,7 @@ def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=N
     an element, or a tuple of values for several outputs of one shape, or of the first indices only that calls an intrinsic with
     regions, ``lambda i: add(A[i, 0:16], B[i, 0:16])``, which computes tiles over the other dimensions: a schedule begins with it
     in the place of their loops; name; tag and attrs, a word and a dict that the operation has as labels: ``C.op.tag``,
-    ``C.op.attrs``; varargs_names, names of the axes that ``*i`` takes.
+    ``C.op.attrs``, where tensors stand by their names; varargs_names, names of the axes that ``*i`` takes.
     Returns: the tensor, or a tuple of them, named C.v0, C.v1, .... Its axes are ``C.op.axis``, named after fcompute's parameters.
     Raises: ExprError if fcompute takes another number of indices, if the definition uses a variable that is no axis of it,
     reads outside a tensor, or holds a reduction inside a larger expression.

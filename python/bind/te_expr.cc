@@ -237,6 +237,22 @@ py::object value_of(const Expr& e) {
   throw py::attribute_error("value: only a constant has one; " + te::short_text(e) + " is known when the kernel runs");
 }
 
+const ir::Reduce& reduction(const Expr& e, const char* attribute) {
+  if (const auto* reduce = ir::as<ir::Reduce>(e)) return *reduce;
+  throw py::attribute_error(std::string(attribute) + ": only a reduction has one, not " + te::short_text(e));
+}
+
+std::vector<te::IterVar> axes_of(const Expr& e) {
+  std::vector<te::IterVar> axes;
+  for (const ir::ReduceAxis& axis : reduction(e, "axis").axes) axes.push_back({axis.var, axis.min, axis.extent, true});
+  return axes;
+}
+
+std::optional<Expr> condition_of(const Expr& e) {
+  const Expr& where = reduction(e, "condition").where;
+  return where ? std::optional(where) : std::nullopt;
+}
+
 std::vector<Expr> exprs(const py::args& values) {
   std::vector<Expr> list;
   for (const py::handle value : values) list.push_back(to_expr(value, "a condition"));
@@ -369,6 +385,12 @@ void bind_expr(py::module_& m) {
       .def_property_readonly("dtype", [](const Expr& e) { return te::dtype_name(e.type()); })
       .def("same_as", [](const Expr& a, py::handle b) { return py::isinstance<Expr>(b) && a.same_as(b.cast<Expr>()); })
       .def_property_readonly("value", &value_of, "The number of a constant.")
+      .def_property_readonly("axis", &axes_of, "The axes of a reduction.")
+      .def_property_readonly(
+          "source", [](const Expr& e) { return reduction(e, "source").sources; }, "What a reduction adds up.")
+      .def_property_readonly(
+          "init", [](const Expr& e) { return reduction(e, "init").init; }, "What a reduction begins with.")
+      .def_property_readonly("condition", &condition_of, "Which terms of a reduction count; None: all.")
       .def("__getitem__",
            [](const Expr& e, py::handle) -> Expr {
              refuse(ErrorKind::kExpr, "an expression takes no subscripts: " + te::short_text(e) + " is one value",

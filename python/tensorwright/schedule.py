@@ -103,9 +103,10 @@ class Schedule(_core.Schedule):
         Returns: the computing stage's tensor, for ``s[...]``. The axes of ``tensor.op`` stay valid: data axes in both stages,
         reduction axes in the new one.
         Where the tensor's loops have been split, fused or reordered, they become the axes of the new stage, which keeps its values
-        in their order (``C.local[jo, i, ji]``), and the tensor's own loops are those of its definition again.
-        Raises: ScheduleError for another scope, if the tensor is inlined, a scan or an extern, if its loops are annotated, tensorized,
-        laid out or, inside of a scan, changed already, or a stage is computed inside its reduction.
+        in their order (``C.local[jo, i, ji]``), and the tensor's own loops are those of its definition again. An intrinsic that
+        stands in their place, of ``tensorize`` or of an operation of tiles, stands in the new stage.
+        Raises: ScheduleError for another scope, if the tensor is inlined, a scan or an extern, if its loops are annotated, laid
+        out or, inside of a scan, changed already, or a stage is computed inside its reduction.
 
         >>> s = te.create_schedule(B)
         >>> BB = s.cache_write(B, "local")

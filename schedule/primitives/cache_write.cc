@@ -7,6 +7,8 @@
 // stays valid: its data axes are C's loops (and name those of C.local when asked there), its reduction axes are
 // C.local's.
 //
+// An intrinsic in the place of C's loops goes with them.
+//
 // Where C's loops have been split, fused or reordered, they are the axes of the new stage, which keeps its values in
 // their order, and C begins anew:
 //
@@ -112,11 +114,15 @@ StageNest computing(const StageNest& stage, const std::string& name, const ir::B
   StageNest made =
       make_stage(name, with_definition(stage.op, name, outputs, std::move(compute), stage.op->inputs), scalars);
   AxisId data = 0, reduction = made.data_rank;
+  std::vector<AxisId> order;
   for (const AxisId leaf : stage.leaves) {  // the axes of the definition that are loops
     const AxisId now = stage.axes[leaf].reduction ? reduction++ : data++;
     if (leaf < stage.data_rank || (changed && leaf < stage.data_rank + stage.reduce_rank))
       made.aliases.emplace_back(stage.axes[leaf].var.id(), now);
+    if (leaf == stage.tensorized.axis) made.tensorized = {now, stage.tensorized.intrin, stage.tensorized.step};
+    order.push_back(now);
   }
+  if (made.tensorized.axis != kNone) made.leaves = order;  // reductions stand where the tile's loops left them
   return made;
 }
 
@@ -158,7 +164,6 @@ Status check_plain(const LoopNest& nest, int i) {
       return must_not(to_string(stage.axes[leaf].annotation) + " at " + stage.axes[leaf].name);
   if (!stage.pragmas.empty()) return must_not("given pragmas");
   if (!stage.prefetches.empty()) return must_not("prefetched for");
-  if (stage.tensorized.axis != kNone) return must_not("tensorized");
   if (stage.layout) return must_not("laid out by transform_layout");
   if (loops_changed(stage) && scan_around(nest, i) != kNone)
     return must_not("split, fused or reordered inside of a scan, where time is the first axis,");

@@ -381,6 +381,19 @@ def test_loops_are_no_operands(product, apply):
         apply(io)
 
 
+def test_parts_of_a_reduction(product):
+    k = product.op.reduce_axis[0]
+    (total,) = product.op.body
+    assert total.axis == [k] and total.axis[0].extent == k.extent and total.init == [] and total.condition is None
+    assert [str(s) for s in total.source] == [str(total).split(": ")[1].rstrip(")")]
+    x = te.placeholder((8,), name="x")
+    r = te.reduce_axis((0, 8), name="r")
+    some = te.compute((4,), lambda i: te.sum(x[r], axis=r, where=r > i, init=2.0)).op.body[0]
+    assert str(some.condition) == "r > i" and [str(v) for v in some.init] == ["2.0"]
+    with pytest.raises(AttributeError, match="axis: only a reduction has one, not"):
+        (x[r] + 1).axis
+
+
 def test_a_schedule_that_was_refused_can_be_shown():
     with pytest.raises(tw.ScheduleError, match="outputs must name at least one tensor") as refused:
         te.create_schedule([])

@@ -307,6 +307,79 @@ def test_what_an_intrinsic_and_its_loop_say():
     assert attrs[io].iter_type == "serial" and attrs[io].tensor_intrin is None
 
 
+def adder(n):
+    x, y = te.placeholder((n,), name="x"), te.placeholder((n,), name="y")
+    z = te.compute((n,), lambda i: x[i] + y[i], name="z")
+
+    def add(ins, outs):
+        ib = te.ir_builder.create()
+        a, b, c = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+        with ib.for_range(0, n, name="i") as i:
+            c[i] = a[i] + b[i]
+        return ib.get()
+
+    return te.decl_tensor_intrin(z.op, add, name="adder")
+
+
+@pytest.mark.parametrize("target", TARGETS[:3])
+@pytest.mark.parametrize("tiles", [True, False])
+def test_cache_write_takes_the_intrinsic_along(target, tiles):
+    A, B = te.placeholder((6, 8), name="A"), te.placeholder((6, 8), name="B")
+    if tiles:
+        C = te.compute((6, 8), lambda i: adder(8)(A[i, 0:8], B[i, 0:8]), name="C")
+        s = te.create_schedule(C)
+    else:
+        C = te.compute((6, 8), lambda i, j: A[i, j] + B[i, j], name="C")
+        s = te.create_schedule(C)
+        jo, ji = s[C].split(C.op.axis[1], 4)
+        s[C].tensorize(ji, adder(4))
+    kept = s.cache_write(C, "local")
+    assert [a.iter_type for a in s[C].iter_var_attrs.values()] == ["serial"] * 2
+    assert list(s[kept].iter_var_attrs.values())[-1].iter_type == "tensorized"
+    s[kept].compute_at(s[C], C.op.axis[0])
+    rng = np.random.default_rng(5)
+    a, b = rng.standard_normal((6, 8), "float32"), rng.standard_normal((6, 8), "float32")
+    np.testing.assert_array_equal(run(s, [A, B, C], [a, b], target), a + b)
+    assert tw.Schedule.from_steps([C], s.steps).steps == s.steps
+
+
+@pytest.mark.parametrize("target", TARGETS[:3])
+def test_cache_write_of_a_tiled_reduction(rows_of_tiles, target):
+    s, args, C, arrays, expected = rows_of_tiles
+    kept = s.cache_write(C, "local")
+    s[kept].compute_at(s[C], C.op.axis[0])
+    np.testing.assert_array_equal(run(s, args, arrays, target), expected)
+
+
+@pytest.fixture
+def rows_of_tiles():
+    x, w = te.placeholder((8,), name="x"), te.placeholder((4, 8), name="w")
+    r = te.reduce_axis((0, 8), name="r")
+    z = te.compute((4,), lambda i: te.sum(w[i, r] * x[r], axis=r), name="z")
+
+    def parts(ins, outs):
+        def loops(first, more):
+            ib = te.ir_builder.create()
+            a, b, c = ib.buffer_ptr(ins[0]), ib.buffer_ptr(ins[1]), ib.buffer_ptr(outs[0])
+            with ib.for_range(0, 4, name="i") as i:
+                if first:
+                    c[i] = 0.0
+                if more:
+                    with ib.for_range(0, 8, name="r") as at:
+                        c[i] = c[i] + a[i, at] * b[at]
+            return ib.get()
+
+        return loops(True, True), loops(True, False), loops(False, True)
+
+    gemv = te.decl_tensor_intrin(z.op, parts, name="rows_of_tiles")
+    W, X = te.placeholder((3, 5, 4, 8), name="W"), te.placeholder((6, 5, 8), name="X")
+    k = te.reduce_axis((0, 5), name="k")
+    C = te.compute((3, 6, 4), lambda i, j: gemv(W[i, k, 0:4, 0:8], X[j, k, 0:8], reduce_axis=k), name="C")
+    rng = np.random.default_rng(6)
+    weights, rows = (rng.integers(-8, 8, t.shape).astype("float32") for t in (W, X))
+    return te.create_schedule(C), [W, X, C], C, [weights, rows], np.einsum("ikar,jkr->ija", weights, rows)
+
+
 def test_binds_of_tvm():
     a, b = te.placeholder((8,), name="a"), te.placeholder((8,), name="b")
     c = te.compute((8,), lambda i: a[i] + b[i], name="c")

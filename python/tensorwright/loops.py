@@ -8,7 +8,7 @@ from ._core import IterVar
 from ._missing import say_missing
 from .errors import ExprError
 
-__all__ = ["Axis", "Fuse", "LoopAttrs", "Split"]
+__all__ = ["Axis", "Fuse", "LoopAttrs", "Singleton", "Split"]
 
 
 _NO_VALUE = "a loop has no value where a tensor is defined; C.op.axis are the axes of a definition"
@@ -83,6 +83,12 @@ class Fuse(NamedTuple):
     outer: Axis
     inner: Axis
     fused: Axis
+
+
+class Singleton(NamedTuple):
+    """The loop of one iteration that ``fuse`` of no loop made."""
+
+    axis: Axis
 
 
 say_missing(Axis, {"thread_tag": "loops are bound to threads on a GPU only, and there is no GPU target yet", "value": _NO_VALUE,

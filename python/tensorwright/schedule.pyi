@@ -29,6 +29,9 @@ class Fuse(NamedTuple):
     inner: Axis
     fused: Axis
 
+class Singleton(NamedTuple):
+    axis: Axis
+
 class Step(list[Any]): ...
 
 _AxisLike = Axis | IterVar | str
@@ -46,7 +49,7 @@ class Stage:
     @property
     def all_iter_vars(self) -> list[Axis]: ...
     @property
-    def relations(self) -> list[Split | Fuse]: ...
+    def relations(self) -> list[Split | Fuse | Singleton]: ...
     @property
     def iter_var_attrs(self) -> dict[Axis, Any]: ...
     @property

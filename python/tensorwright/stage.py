@@ -7,7 +7,7 @@ import operator
 from . import _core
 from ._location import user_line
 from ._missing import say_missing
-from .loops import Axis, Fuse, LoopAttrs, Split
+from .loops import Axis, Fuse, LoopAttrs, Singleton, Split
 
 __all__ = ["Stage"]
 
@@ -94,7 +94,8 @@ class Stage:
 
     @property
     def relations(self):
-        """How the loops came from the axes of the definition: a ``Split`` or a ``Fuse`` for each time, in their order.
+        """How the loops came from the axes of the definition: a ``Split`` or a ``Fuse`` for each time, in their order, then a
+        ``Singleton`` for each fuse of no loop.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].split(i, factor=16)
@@ -106,7 +107,9 @@ class Stage:
         for first, second, third, factor, nparts in self._schedule._relations(self.name):
             axes = self._axis(first), self._axis(second), self._axis(third)
             made.append(Fuse(*axes) if factor is None and nparts is None else Split(*axes, factor, nparts))
-        return made
+        derived = {axis for relation in made for axis in ((relation.fused,) if isinstance(relation, Fuse) else relation[1:3])}
+        defined = [*self.op.axis, *self.op.reduce_axis]
+        return made + [Singleton(axis) for axis in self.all_iter_vars if axis not in derived and axis not in defined]
 
     @property
     def iter_var_attrs(self):

@@ -381,6 +381,21 @@ def test_loops_are_no_operands(product, apply):
         apply(io)
 
 
+def test_a_fuse_of_nothing_is_a_relation(product):
+    A = te.placeholder((), name="A")
+    B = te.compute((), lambda: A() + 1, name="B")
+    s = te.create_schedule(B)
+    once = s[B].fuse()
+    assert s[B].relations == [tw.schedule.Singleton(once)]
+    s = te.create_schedule(product)
+    kept = s.cache_write(product, "local")
+    ko, ki = s[kept].split(product.op.reduce_axis[0], 2)
+    s[kept].fuse(ko, ki)
+    assert [type(r).__name__ for r in s[kept].relations] == ["Split", "Fuse"] and s[product].relations == []
+    s.rfactor(kept, s[kept].leaf_iter_vars[-1])
+    assert not any(isinstance(r, tw.schedule.Singleton) for stage in s.stages for r in stage.relations)
+
+
 def test_parts_of_a_reduction(product):
     k = product.op.reduce_axis[0]
     (total,) = product.op.body

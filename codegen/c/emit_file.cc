@@ -87,6 +87,7 @@ std::string CEmitter::vector_type(ir::Type element, int lanes) {
 
 void CEmitter::look_through(const ir::Program& program) {
   written_.clear();
+  addressed_.clear();
   fuses_ = false;
   ir::walk(
       program.body,
@@ -98,6 +99,9 @@ void CEmitter::look_through(const ir::Program& program) {
         if (const auto* address = ir::as<ir::Address>(e); address && address->written)
           written_.insert(address->buffer.id());
         if (const auto* call = ir::as<ir::Call>(e); call && call->fn == ir::Fn::kFma) fuses_ = true;
+        if (const auto* call = ir::as<ir::CallExtern>(e))
+          for (const ir::Expr& arg : call->args)
+            if (const auto* address = ir::as<ir::Address>(arg)) addressed_.insert(address->buffer.id());
         return true;
       });
 }

@@ -8,6 +8,7 @@
 // Whoever leaves early (no memory, a parallel body that failed) first releases what this function holds.
 #include "codegen/c/emitter.h"
 #include "codegen/scratch.h"
+#include "src/support/scratch_alignment.h"
 
 namespace tw::codegen {
 
@@ -26,7 +27,9 @@ void CEmitter::emit_allocate(const ir::Allocate& alloc) {
   if (buffer.scope() == ir::Scope::kLocal && fits) {
     const std::string name = names_.bind(buffer.id(), buffer.name());
     const int64_t count = buffer.rank() == 2 ? *ir::as_int(buffer.shape()[0]) : std::max<int64_t>(*elements, 1);
-    line(type + " " + name + (is_vector ? "" : "[" + std::to_string(count) + "]") + ";");
+    const std::string aligned =
+        addressed_.contains(buffer.id()) ? " __attribute__((aligned(" + std::to_string(kScratchAlignment) + ")))" : "";
+    line(type + " " + name + (is_vector ? "" : "[" + std::to_string(count) + "]") + aligned + ";");
     frame_.stack_bytes += bytes;
     return emit(alloc.body);
   }

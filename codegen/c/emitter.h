@@ -158,6 +158,7 @@ class CEmitter {
   std::unordered_map<const ir::ExprNode*, bool> may_fault_;
   std::unordered_map<uint64_t, int64_t> elements_;  // of buffers in scope, where constant
   std::unordered_set<uint64_t> written_;            // buffers that the program stores to
+  std::unordered_set<uint64_t> addressed_;          // whose addresses functions are given
   bool fuses_ = false;                              // whether it has fused multiply-adds
   std::unordered_set<uint64_t> int_vars_;           // lane numbers: int in C
   std::vector<ir::Expr> kept_;                      // made here; the maps above know nodes by address

@@ -11,6 +11,7 @@
 
 #include "codegen/llvm/emitter.h"
 #include "codegen/scratch.h"
+#include "src/support/scratch_alignment.h"
 #include "tensorwright/kernel_abi.h"
 
 namespace tw::codegen {
@@ -19,7 +20,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kScratchAlign = 64;
 enum ContextField { kAllocField = 3, kReleaseField = 4 };
 
 }  // namespace
@@ -41,9 +41,9 @@ void Emitter::emit_allocate(const ir::Allocate& alloc) {
     auto* slot = at_entry.CreateAlloca(
         llvm::ArrayType::get(memory_type(buffer.element()), static_cast<uint64_t>(std::max<int64_t>(*elements, 1))),
         nullptr, buffer.name());
-    slot->setAlignment(llvm::Align(kScratchAlign));
+    slot->setAlignment(llvm::Align(kScratchAlignment));
     frame_.stack_bytes += bytes;
-    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlign), nullptr, nullptr, *elements, true};
+    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlignment), nullptr, nullptr, *elements, true};
     return emit(alloc.body);
   }
   emit_heap_scratch(alloc, emit_bytes(buffer));
@@ -83,7 +83,7 @@ void Emitter::emit_heap_scratch(const ir::Allocate& alloc, Value* bytes) {
   auto* release_type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer}, false);
   Value* memory = b_.CreateCall(alloc_type, context_field(kAllocField, pointer), {frame_.context, bytes});
   leave_if(b_.CreateIsNull(memory), b_.getInt32(TW_ERROR_OUT_OF_MEMORY));
-  frame_.buffers[alloc.buffer.id()] = memory_of(alloc.buffer, memory, llvm::Align(kScratchAlign));
+  frame_.buffers[alloc.buffer.id()] = memory_of(alloc.buffer, memory, llvm::Align(kScratchAlignment));
   llvm::BasicBlock* outer_way_out = frame_.way_out;
   frame_.way_out = release_on_the_way_out(memory, outer_way_out);
   emit(alloc.body);

@@ -31,7 +31,7 @@ void Memory::allocate(std::vector<int64_t> shape, std::vector<int64_t> strides) 
   lay_out(std::move(shape), std::move(strides), false);
   const int64_t bytes = element_.bytes_of(span_);
   if (bytes > own_bytes_) {
-    own_ = std::make_unique<char[]>(static_cast<size_t>(bytes));
+    own_ = std::make_unique<Line[]>(static_cast<size_t>((bytes + kScratchAlignment - 1) / kScratchAlignment));
     own_bytes_ = bytes;
   }
   data_ = own_.get();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/ir/interp_value.h"
+#include "src/support/scratch_alignment.h"
 #include "tensorwright/ir.h"
 
 namespace tw::ir::interp {
@@ -109,7 +110,10 @@ class Memory {
   std::vector<int64_t> shape_, strides_;
   int64_t span_ = 0;
   int64_t half_used_ = -1;  // the last of an odd number of 4-bit integers: the other half of its byte is 0
-  std::unique_ptr<char[]> own_;
+  struct alignas(kScratchAlignment) Line {
+    char bytes[kScratchAlignment];
+  };
+  std::unique_ptr<Line[]> own_;
   int64_t own_bytes_ = 0;
   std::vector<uint8_t> written_;
   std::vector<Accesses> accesses_;

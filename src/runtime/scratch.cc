@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <vector>
 
+#include "src/support/scratch_alignment.h"
+
 namespace tw::runtime {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kAlignment = kScratchAlignment;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kKeptBytes = size_t{256} << 20;  // of one thread
 constexpr size_t kMostBytes = size_t{1} << 46;    // larger requests are arithmetic gone wrong

@@ -184,3 +184,29 @@ def test_example_with_blas(capsys):
     if printed.startswith("skipped"):
         pytest.skip(printed.strip())
     assert "agrees with NumPy" in printed
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_float), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+def tw_test_places(out, *scratch):
+    for i, place in enumerate(scratch):
+        out[i] = place % 64
+    return 0
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_scratch_is_aligned_to_64_bytes(target):
+    def places(ins, outs):
+        ib = te.ir_builder.create()
+        all_ = [ib.allocate(dtype, (n,), name=f"scratch{n}", scope=scope) for dtype, n, scope in
+                (("int8", 3, "local"), ("float32", 5, "local"), ("float64", 7, "global"))]
+        for one, dtype in zip(all_, ("int8", "float32", "float64")):
+            one[0] = te.const(1, dtype)
+        ib.emit(te.call_extern("int32", "tw_test_places", outs[0].access_ptr("w"), *(one.access_ptr("rw") for one in all_)))
+        return ib.get()
+
+    te.register_extern("tw_test_places", tw_test_places)
+    try:
+        C = te.extern((3,), [], places, name="C", dtype="float32")
+        np.testing.assert_array_equal(run(te.create_schedule(C), [C], [], target), 0)
+    finally:
+        te.register_extern("tw_test_places", None)

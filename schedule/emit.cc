@@ -201,10 +201,12 @@ class Emitter {
 
   // `statement`, which stands for the loops from the intrinsic's level on.
   ir::Stmt relocated(const Stage& stage, const ir::Stmt& statement) const {
-    ir::Substitution strides;
+    ir::Substitution values;
     for (const TileStride& stride : intrins_[stage.id].strides)
-      strides[stride.var.id()] = kept_.apart(stride.tensor, stride.factor);
-    return kept_.relocated(strides.empty() ? statement : ir::substitute(statement, strides));
+      values[stride.var.id()] = kept_.apart(stride.tensor, stride.factor);
+    for (const TileOffset& offset : intrins_[stage.id].offsets)
+      values[offset.var.id()] = kept_.offset(offset.tensor, offset.base);
+    return kept_.relocated(values.empty() ? statement : ir::substitute(statement, values));
   }
 
   // The stages that are computed inside the loop at `level`, producers first.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_set>
 
 #include "schedule/lanes.h"
 #include "schedule/layout.h"
 #include "schedule/memory_strides.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
+#include "schedule/tile_memory.h"
 #include "schedule/tile_subscripts.h"
 #include "src/ir/equal.h"
 #include "src/ir/scalars.h"
@@ -250,13 +252,13 @@ class Matcher {
         return wrong("the operand " + nest_.stage(source).name + " must not be kept in a buffer that turns")
                << "its rows do not lie side by side";
     }
-    TW_TRY([[maybe_unused]] Unit compact, check_addresses());
+    TW_TRY([[maybe_unused]] Unit placed, check_memory());
     return check_ranges();
   }
 
-  // A function that is given an address goes on from there as in the intrinsic's own, compact buffers.
-  Status check_addresses() {
-    std::map<uint64_t, ir::Buffer> given;
+  // Whether every tile lies as its buffer says.
+  Status check_memory() {
+    std::unordered_set<uint64_t> given;  // whose address a function takes
     for (const ir::Stmt& s : {does_.body, does_.reset, does_.update})
       if (s)
         ir::walk(
@@ -264,31 +266,40 @@ class Matcher {
             [&](const ir::Expr& e) {
               const auto* call = ir::as<ir::CallExtern>(e);
               for (size_t i = 0; call && i < call->args.size(); ++i)
-                if (const auto* a = ir::as<ir::Address>(call->args[i])) given.emplace(a->buffer.id(), a->buffer);
+                if (const auto* a = ir::as<ir::Address>(call->args[i])) given.insert(a->buffer.id());
               return true;
             });
-    for (const auto& [id, region] : regions_) {
-      TW_TRY([[maybe_unused]] Unit apart, find_strides(id, region));
-      const auto found = given.find(id);
-      const int kept = nest_.find_stage(region.buffer.id());
-      if (found == given.end() || kept == kNone) continue;
-      TW_TRY([[maybe_unused]] Unit placed, check_place(found->second, kept, region));
+    for (const te::Tensor& t : tensors()) {
+      const auto found = regions_.find(t.buffer().id());
+      if (found == regions_.end() || nest_.find_stage(found->second.buffer.id()) == kNone) continue;
+      const Region& region = found->second;
+      const te::TileBuffer& declared = does_.tile(t.buffer());
+      TW_TRY([[maybe_unused]] Unit apart, find_strides(declared, region));
+      if (declared.elem_offset) offsets_.push_back({declared.elem_offset, region.buffer, region.base});
+      if (given.contains(t.buffer().id()) || (declared.memory && given.contains(declared.memory.id()))) {
+        TW_TRY([[maybe_unused]] Unit compact, check_elements(t.buffer(), declared, region));
+      }
+      if (const auto fault = memory_of(region.buffer).fault(t.name(), declared, region.base)) {
+        Diagnostic d = wrong(fault->rule);
+        d.notes = fault->notes;
+        return d;
+      }
     }
     return Unit{};
   }
 
-  std::vector<ir::Expr> strides_in_memory(const ir::Buffer& tensor) const {
-    const int kept = nest_.find_stage(tensor.id());
-    const StageNest& stage = nest_.stage(kept);
-    const bool whole = stage.is_placeholder() || stage.op->external() || arguments_.contains(kept);
-    return memory_strides(nest_, all_, kept, static_cast<size_t>(stage.output_of(tensor.id())), whole);
+  std::vector<te::Tensor> tensors() const {
+    std::vector<te::Tensor> all = intrin_.op->inputs;
+    all.push_back(intrin_.op.output());
+    return all;
   }
 
+  TileMemory memory_of(const ir::Buffer& tensor) const { return {nest_, placed_, all_, arguments_, tensor}; }
+
   // The variables that stand for strides of this buffer.
-  Status find_strides(uint64_t id, const Region& region) {
-    const auto declared = does_.strides.find(id);
-    for (size_t d = 0; declared != does_.strides.end() && d < declared->second.size(); ++d) {
-      const auto* var = ir::as<ir::VarRef>(declared->second[d]);
+  Status find_strides(const te::TileBuffer& declared, const Region& region) {
+    for (size_t d = 0; d < declared.strides.size(); ++d) {
+      const auto* var = ir::as<ir::VarRef>(declared.strides[d]);
       if (!var) continue;
       TileStride stride{var->var, region.buffer, {}};
       for (const std::vector<int64_t>& factor : region.factor) stride.factor.push_back(factor[d]);
@@ -305,7 +316,7 @@ class Matcher {
   }
 
   ir::Expr apart(const TileStride& stride) const {
-    const std::vector<ir::Expr> in_memory = strides_in_memory(stride.tensor);
+    const std::vector<ir::Expr> in_memory = memory_of(stride.tensor).strides();
     ir::Expr sum = 0;
     for (size_t s = 0; s < stride.factor.size(); ++s) {
       if (stride.factor[s] == 0) continue;
@@ -314,47 +325,18 @@ class Matcher {
     return sum;
   }
 
-  // Where the tile of a buffer lies whose address is taken.
-  Status check_place(const ir::Buffer& tile, int kept, const Region& region) const {
-    const StageNest& stage = nest_.stage(kept);
-    const std::vector<ir::Expr> strides = strides_in_memory(region.buffer);
-    const auto declared = does_.strides.find(tile.id());
-    const std::vector<ir::Expr> wanted = declared == does_.strides.end() ? std::vector<ir::Expr>() : declared->second;
-    if (!side_by_side(strides, tile.shape(), region.factor, wanted))
-      return wrong("the elements of " + stage.name + " must lie side by side, as those of " + tile.name() +
-                   " do, whose address " + name_ + " takes")
-             << "its function would read or write others"
-             << "cache_read or cache_write " + stage.name +
-                    " so that a tile is all that is kept, or let the statement " +
-                    "load and store elements by their subscripts"
-             << "te.decl_buffer(..., strides=[te.var(\"s\"), 1]) in binds= tells the function how far apart rows are";
-    if (const auto factor = does_.offset_factor.find(tile.id()); factor != does_.offset_factor.end()) {
-      TW_TRY([[maybe_unused]] Unit fine, check_offset(tile, stage, region, strides, factor->second));
-    }
-    const Scope scope = stage.scope.value_or(placed_.parent[kept] == kNone ? Scope::kGlobal : Scope::kLocal);
-    if (does_.local.contains(tile.id()) &&
-        (stage.is_placeholder() || arguments_.contains(kept) || scope != Scope::kLocal))
-      return wrong("the buffer " + tile.name() + " of " + name_ + " must lie in scratch of scope local, and " +
-                   stage.name + " does not")
-             << "cache_read or cache_write " + stage.name + " to local, or declare the buffer without a scope";
-    return Unit{};
-  }
-
-  Status check_offset(const ir::Buffer& tile, const StageNest& stage, const Region& region,
-                      const std::vector<ir::Expr>& strides, int64_t factor) const {
-    ir::Expr offset = 0;
-    const std::vector<ir::Expr>& lo = all_.stages[nest_.find_stage(region.buffer.id())].lo;
-    const bool whole = stage.is_placeholder() || stage.op->external() || stage.layout ||
-                       arguments_.contains(nest_.find_stage(region.buffer.id()));
-    for (size_t s = 0; s < region.base.size(); ++s) {
-      const ir::Expr at = whole || s >= lo.size() ? region.base[s] : region.base[s] - lo[s];
-      offset = offset + at * strides[s];
-    }
-    if (ir::is_int(simple(ir::floormod(simple(offset), ir::Expr(factor))), 0)) return Unit{};
-    return wrong("the tile of " + stage.name + " must begin at a multiple of " + std::to_string(factor) +
-                 " elements, as offset_factor of " + tile.name() + " says")
-           << "it begins at element " + ir::to_string(simple(offset))
-           << "split by a multiple of " + std::to_string(factor) + ", or declare offset_factor=1";
+  // A function that is given the tile's address goes on from there.
+  Status check_elements(const ir::Buffer& tile, const te::TileBuffer& declared, const Region& region) const {
+    const TileMemory memory = memory_of(region.buffer);
+    const std::string& name = memory.name();
+    if (side_by_side(memory.strides(), tile.shape(), region.factor, declared.strides)) return Unit{};
+    return wrong("the elements of " + name + " must lie side by side, as those of " + tile.name() +
+                 " do, whose address " + name_ + " takes")
+           << "its function would read or write others"
+           << "cache_read or cache_write " + name +
+                  " so that a tile is all that is kept, or let the statement load and store elements by their "
+                  "subscripts"
+           << "te.decl_buffer(..., strides=[te.var(\"s\"), 1]) in binds= tells the function how far apart rows are";
   }
 
   // Two neighbouring products of kDotU8I8Sat must fit into 16 bits.
@@ -471,12 +453,19 @@ class Matcher {
     if (!does.update && (reduces_outside || (sum_ && !sum_->init.empty())))
       return wrong(name_ + " must have an update, for " + stage_.name + " reduces outside of it too")
              << describe(stage_) << "its function returns (body, reset, update)";
-    BoundIntrin out{level_, {}, strides_, whole_data_, whole_reduction_};
+    BoundIntrin out{level_, {}, strides_, offsets_, whole_data_, whole_reduction_};
     const bool fresh = sum_ && sum_->init.empty();
     if (does.body && !reduces_outside && (!sum_ || fresh)) out.does.body = over_tensors(does.body);
     if (does.update && !out.does.body) out.does.update = over_tensors(does.update);
     if (does.reset && fresh && !out.does.body) out.does.reset = over_tensors(does.reset);
     return out;
+  }
+
+  const Region* region_of_memory(const ir::Buffer& memory) const {
+    for (const auto& [id, region] : regions_)
+      if (const auto tile = does_.tiles.find(id); tile != does_.tiles.end() && tile->second.memory == memory)
+        return &region;
+    return nullptr;
   }
 
   ir::Stmt over_tensors(const ir::Stmt& s) const {
@@ -492,9 +481,12 @@ class Matcher {
           if (const auto* l = ir::as<ir::Load>(e))
             if (const auto region = regions_.find(l->buffer.id()); region != regions_.end())
               return ir::load(region->second.buffer, region->second.at(l->at), l->pred);
-          if (const auto* a = ir::as<ir::Address>(e))
-            if (const auto region = regions_.find(a->buffer.id()); region != regions_.end())
-              return ir::address_of(region->second.buffer, region->second.at(a->at), a->read, a->written);
+          const auto* a = ir::as<ir::Address>(e);
+          if (!a) return e;
+          if (const auto region = regions_.find(a->buffer.id()); region != regions_.end())
+            return ir::address_of(region->second.buffer, region->second.at(a->at), a->read, a->written);
+          if (const Region* whole = region_of_memory(a->buffer))
+            return ir::address_of(whole->buffer, memory_of(whole->buffer).first(), a->read, a->written);
           return e;
         }));
   }
@@ -515,6 +507,7 @@ class Matcher {
   ir::Substitution loops_;  // the intrinsic's axes over the stage's loops
   Regions regions_;
   std::vector<TileStride> strides_;
+  std::vector<TileOffset> offsets_;
   ir::Expr whole_data_, whole_reduction_;
   const ir::Reduce* sum_ = nullptr;
   std::string why_;

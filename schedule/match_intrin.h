@@ -21,10 +21,18 @@ struct TileStride {
   std::vector<int64_t> factor;
 };
 
+// What a variable of the statements stands for: the element of the tensor's memory that has these subscripts.
+struct TileOffset {
+  ir::Var var;
+  ir::Buffer tensor;
+  std::vector<ir::Expr> base;
+};
+
 struct BoundIntrin {
   int level = kNone;      // of the first loop that is replaced; kNone: the stage is not tensorized
   te::IntrinBodies does;  // over the loops outside of it; buffers mean whole tensors
   std::vector<TileStride> strides = {};
+  std::vector<TileOffset> offsets = {};
   ir::Expr whole_data = {}, whole_reduction = {};  // that the tile lies inside of the axes; empty: it always does
 };
 

@@ -127,13 +127,26 @@ std::pair<ir::Buffer, std::vector<ir::Expr>> Storage::moved(const ir::Buffer& te
 ir::Expr Storage::apart(const ir::Buffer& tensor, const std::vector<int64_t>& factor) const {
   const int kept = nest_.find_stage(tensor.id());
   const ir::Buffer& buffer = buffers_[kept][nest_.stage(kept).output_of(tensor.id())];
-  ir::Expr sum = 0, stride = 1;
-  for (size_t d = factor.size(); d-- > 0;) {
-    const ir::Expr& own = buffer.strides().empty() ? stride : buffer.strides()[d];
-    sum = plus(sum, own * ir::Expr(factor[d]));
-    stride = stride * buffer.shape()[d];
-  }
+  const std::vector<ir::Expr> strides = strides_of(buffer);
+  ir::Expr sum = 0;
+  for (size_t d = factor.size(); d-- > 0;) sum = plus(sum, strides[d] * ir::Expr(factor[d]));
   return ir::simplify(sum, all_.ranges);
+}
+
+ir::Expr Storage::offset(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const {
+  const auto [buffer, place] = moved(tensor, at);
+  const std::vector<ir::Expr> strides = strides_of(buffer);
+  ir::Expr sum = 0;
+  for (size_t d = 0; d < place.size(); ++d) sum = sum + place[d] * strides[d];
+  return ir::simplify(sum, all_.ranges);
+}
+
+std::vector<ir::Expr> Storage::strides_of(const ir::Buffer& buffer) {
+  std::vector<ir::Expr> strides = buffer.strides();
+  ir::Expr stride = 1;
+  for (size_t d = strides.empty() ? buffer.rank() : 0; d-- > 0; stride = stride * buffer.shape()[d])
+    strides.insert(strides.begin(), stride);
+  return strides;
 }
 
 ir::Stmt Storage::relocated(const ir::Stmt& statement) const {

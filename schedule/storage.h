@@ -46,10 +46,13 @@ class Storage {
   // How far apart the elements of a tensor are kept whose subscripts, of the memory where there is a layout, differ by
   // `factor`.
   ir::Expr apart(const ir::Buffer& tensor, const std::vector<int64_t>& factor) const;
+  // The number of the element with these subscripts, among those that are kept.
+  ir::Expr offset(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const;
 
  private:
   ir::Buffer scratch(int stage, size_t output, bool root) const;
   std::vector<ir::Expr> memory(int stage, std::vector<ir::Expr> at) const;
+  static std::vector<ir::Expr> strides_of(const ir::Buffer&);
   std::pair<ir::Buffer, std::vector<ir::Expr>> moved(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const;
 
   const LoopNest& nest_;

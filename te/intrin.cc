@@ -83,16 +83,20 @@ class Declaration {
     });
   }
 
-  // What the statements may name besides their own loops: the variables that stand for strides.
+  // What the statements may name besides their own loops: the variables that stand for strides and offsets.
   void variables() const {
     std::unordered_set<uint64_t> known;
-    for (const auto& [buffer, strides] : does_.strides)
-      for (const Expr& stride : strides)
+    for (const auto& [buffer, tile] : does_.tiles)
+      for (const Expr& stride : tile.strides)
         if (const auto* v = ir::as<ir::VarRef>(stride)) known.insert(v->var.id());
+    for (const auto& [buffer, tile] : does_.tiles)
+      if (tile.elem_offset && !known.insert(tile.elem_offset.id()).second)
+        fail("elem_offset must be a variable of its own, and " + tile.elem_offset.name() + " stands for more",
+             {"declare a te.var for each stride and each elem_offset"});
     const auto scalars = [&](const Expr& e) {
       const auto* v = ir::as<ir::VarRef>(e);
       if (v && is_scalar(v->var) && !known.contains(v->var.id()))
-        fail("the statements must use variables of strides only, not " + v->var.name(),
+        fail("the statements must use variables of strides and of elem_offset only, not " + v->var.name(),
              {"binds={tensor: te.decl_buffer(shape, strides=[" + v->var.name() + ", 1])} gives a stride's variable"});
       return true;
     };
@@ -105,7 +109,8 @@ class Declaration {
     for (const Buffer& buffer : ir::free_buffers(s)) {
       const bool known =
           buffer == op_.output().buffer() ||
-          std::any_of(op_->inputs.begin(), op_->inputs.end(), [&](const Tensor& t) { return t.buffer() == buffer; });
+          std::any_of(op_->inputs.begin(), op_->inputs.end(), [&](const Tensor& t) { return t.buffer() == buffer; }) ||
+          std::any_of(does_.tiles.begin(), does_.tiles.end(), [&](const auto& t) { return t.second.memory == buffer; });
       if (!known) fail("the statements must touch the tensors of op only, not " + buffer.name(), {});
     }
   }
@@ -126,11 +131,12 @@ std::string key_of(const std::string& name, const Operation& op, const IntrinBod
     text += ir::to_string(program);
   }
   for (const Tensor& t : args) {
-    if (const auto strides = does.strides.find(t.buffer().id()); strides != does.strides.end())
-      for (const Expr& stride : strides->second) text += " " + ir::to_string(stride);
-    if (const auto factor = does.offset_factor.find(t.buffer().id()); factor != does.offset_factor.end())
-      text += " at " + std::to_string(factor->second);
-    if (does.local.contains(t.buffer().id())) text += " local";
+    const TileBuffer& tile = does.tile(t.buffer());
+    for (const Expr& stride : tile.strides) text += " " + ir::to_string(stride);
+    if (tile.offset_factor > 1) text += " at " + std::to_string(tile.offset_factor);
+    if (tile.alignment > 1) text += " aligned " + std::to_string(tile.alignment);
+    if (tile.scope) text += *tile.scope == ir::Scope::kLocal ? " local" : " global";
+    if (tile.elem_offset) text += " from " + tile.elem_offset.name();
   }
   uint64_t hash = 14695981039346656037ull;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
@@ -141,6 +147,12 @@ std::string key_of(const std::string& name, const Operation& op, const IntrinBod
 }
 
 }  // namespace
+
+const TileBuffer& IntrinBodies::tile(const Buffer& of) const {
+  static const TileBuffer anywhere;
+  const auto found = tiles.find(of.id());
+  return found == tiles.end() ? anywhere : found->second;
+}
 
 TensorIntrinPtr declare_tensor_intrin(Operation op, IntrinBodies does, std::string name, SourceLine where) {
   if (name.empty()) name = op ? op->name : "intrin";

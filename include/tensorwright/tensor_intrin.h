@@ -8,25 +8,36 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "tensorwright/te.h"
 
 namespace tw::te {
 
+// What is declared of the memory in which a tile lies: each is proved when a schedule uses the intrinsic, or refused.
+struct TileBuffer {
+  // In elements: how far apart the neighbours must lie for a function that is given an address. A number, or a variable
+  // that stands for it in the statements, one for each dimension; empty: compact.
+  std::vector<Expr> strides = {};
+  int64_t offset_factor = 1;  // the tile begins at a multiple of so many elements of the memory that it is a part of
+  int64_t alignment = 1;      // in bytes, a power of two, of the tile; where there is an elem_offset of the memory
+  std::optional<ir::Scope> scope = {};
+  // A variable of its own that stands for the element at which the tile begins; the statements then know the memory
+  // from its beginning on as `memory`, of one dimension, whose address alone may be taken.
+  Var elem_offset = {};
+  Buffer memory = {};
+};
+
 // What the statements of an intrinsic do. Each may be empty, but not body and update together.
 struct IntrinBodies {
   ir::Stmt body;    // computes the whole expression, all of its reductions
   ir::Stmt reset;   // gives the output the values from which a reduction starts; empty: stores of the identity
   ir::Stmt update;  // adds what is reduced in one tile to the output
-  // By buffer, in elements: how far apart the neighbours in memory must lie for a function that is given an address. A
-  // number, or a variable that stands for it in the statements, one for each dimension; of no entry compact.
-  std::unordered_map<uint64_t, std::vector<Expr>> strides = {};
-  std::unordered_map<uint64_t, int64_t> offset_factor = {};  // what the tile's offset must be a multiple of
-  std::unordered_set<uint64_t> local = {};                   // buffers that must lie in scratch of scope local
+  std::unordered_map<uint64_t, TileBuffer> tiles = {};  // by buffer
+  const TileBuffer& tile(const Buffer& of) const;       // of no entry anything but its shape goes
 };
 
 struct TensorIntrin {

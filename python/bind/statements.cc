@@ -7,6 +7,7 @@
 #include "python/bind/te_expr.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/support/scratch_alignment.h"
 #include "te/dtype.h"
 #include "te/intrin_names.h"
 #include "te/promote.h"
@@ -117,9 +118,16 @@ Stmt vstore(const Buffer& buffer, py::handle begin, py::handle given) {
   return ir::store(buffer, neighbours(buffer, begin, value.type().lanes), value);
 }
 
-// The address of the first element. Whether it is read from or written to is decided where the statement is: of an
-// input the one, of an output the other.
-Expr data(const Buffer& buffer) {
+// What te.decl_buffer has said of it besides its shape.
+te::TileBuffer tile_of(const py::object& buffer) {
+  return py::hasattr(buffer, "_tile") ? buffer.attr("_tile").cast<te::TileBuffer>() : te::TileBuffer{};
+}
+
+// The address of the first element; of a buffer with an elem_offset of the memory that it is a part of. Whether it is
+// read from or written to is decided where the statement is: of an input the one, of an output the other.
+Expr data(const py::object& given) {
+  const te::TileBuffer tile = tile_of(given);
+  const Buffer buffer = tile.memory ? tile.memory : given.cast<Buffer>();
   return ir::address_of(buffer, std::vector<Expr>(buffer.rank(), Expr(0)), false, false);
 }
 
@@ -154,7 +162,8 @@ Expr call_extern(const std::string& dtype, const std::string& symbol, const py::
   std::vector<Expr> args;
   bool pure = true;
   for (const py::handle one : given) {
-    Expr arg = py::isinstance<Buffer>(one) ? data(one.cast<Buffer>()) : to_expr(one, "an argument of call_extern");
+    Expr arg = py::isinstance<Buffer>(one) ? data(py::reinterpret_borrow<py::object>(one))
+                                           : to_expr(one, "an argument of call_extern");
     if (arg.type().is_index()) arg = te::convert(Type::i(32), arg);
     if (arg.type().is_packed())
       refuse(ErrorKind::kDType, "call_extern: C has no values of " + te::dtype_name(arg.type()),
@@ -200,6 +209,21 @@ Buffer declared(py::handle shape, const std::string& dtype, const std::string& n
   return Buffer(name, te::dtype_named(dtype), shape_of(shape), where, apart);
 }
 
+// What te.decl_buffer says besides.
+te::TileBuffer tile(const Buffer& buffer, const std::optional<Var>& elem_offset, const std::string& scope,
+                    int64_t alignment, int64_t offset_factor) {
+  te::TileBuffer out;
+  out.alignment = alignment, out.offset_factor = offset_factor;
+  if (!scope.empty()) out.scope = scope == "local" ? ir::Scope::kLocal : ir::Scope::kGlobal;
+  if (!elem_offset) return out;
+  if (!elem_offset->type().is_index())
+    refuse(ErrorKind::kDType, "decl_buffer " + buffer.name() + ": elem_offset must count elements, and " +
+                                  elem_offset->name() + " is of " + te::dtype_name(elem_offset->type()));
+  out.elem_offset = *elem_offset;
+  out.memory = Buffer(buffer.name() + "_data", buffer.element(), {Expr(1)}, ir::Scope::kArgument);
+  return out;
+}
+
 std::vector<Expr> strides_of(const Buffer& buffer) {
   std::vector<Expr> strides = buffer.strides();
   Expr stride = 1;
@@ -232,35 +256,91 @@ Stmt statement(py::handle made, const ir::BufferMap& real) {
   return ir::replace_buffers(ir::evaluate(call), real);
 }
 
+// A buffer as the user's function is given it: what was declared, or the tensor's own.
+struct StandIn {
+  py::object shown;
+  Buffer buffer;
+  te::TileBuffer tile;
+};
+
+std::vector<py::object> shown(const std::vector<StandIn>& all) {
+  std::vector<py::object> out;
+  for (const StandIn& one : all) out.push_back(one.shown);
+  return out;
+}
+
 // The user's buffers, where there are any, in the place of the tensors'.
-std::vector<Buffer> stand_ins(const std::vector<Buffer>& real, py::handle given, ir::BufferMap& back) {
-  if (given.is_none()) return real;
-  std::vector<Buffer> own;
-  for (const py::handle one : given) own.push_back(one.cast<Buffer>());
+std::vector<StandIn> stand_ins(const std::vector<Buffer>& real, py::handle given, ir::BufferMap& back) {
+  std::vector<StandIn> own;
+  if (given.is_none()) {
+    for (const Buffer& buffer : real) own.push_back({py::cast(buffer), buffer, {}});
+    return own;
+  }
+  for (const py::handle one : given) {
+    const auto shown = py::reinterpret_borrow<py::object>(one);
+    own.push_back({shown, one.cast<Buffer>(), tile_of(shown)});
+  }
   if (own.size() != real.size())
     refuse(ErrorKind::kArgument,
            "expected " + std::to_string(real.size()) + " buffers, not " + std::to_string(own.size()));
   for (size_t i = 0; i < own.size(); ++i) {
-    if (own[i].element() != real[i].element() || own[i].rank() != real[i].rank())
+    const Buffer& buffer = own[i].buffer;
+    if (buffer.element() != real[i].element() || buffer.rank() != real[i].rank())
       refuse(ErrorKind::kArgument,
-             "the buffer " + own[i].name() + " must have the dtype and the rank of " + real[i].name());
-    back[own[i].id()] = real[i];
+             "the buffer " + buffer.name() + " must have the dtype and the rank of " + real[i].name());
+    back[buffer.id()] = real[i];
   }
   return own;
 }
 
-// What the variables among the strides of declared buffers are: those of the tensors.
-ir::Substitution stride_values(const std::string& name, const std::vector<Buffer>& own, const std::vector<Buffer>& real,
-                               ir::Substitution values) {
+// Addresses of memory that a tensor has to itself, as the tensor's.
+Stmt over_tensors(const Stmt& s, const std::vector<StandIn>& own, const std::vector<Buffer>& real) {
+  ir::BufferMap tensors;
+  for (size_t i = 0; i < own.size(); ++i)
+    if (own[i].tile.memory) tensors[own[i].tile.memory.id()] = real[i];
+  if (!s || tensors.empty()) return s;
+  return ir::rewrite(
+      s, [](const Stmt& inner) { return inner; },
+      [&](const Expr& e) {
+        const auto* a = ir::as<ir::Address>(e);
+        if (!a || !tensors.contains(a->buffer.id())) return e;
+        const Buffer& tensor = tensors.at(a->buffer.id());
+        return ir::address_of(tensor, std::vector<Expr>(tensor.rank(), Expr(0)), a->read, a->written);
+      });
+}
+
+// The tensors of an extern stage begin at element 0 of memory of their own, which may be an array of the caller's.
+void check_promises(const std::string& name, const std::vector<StandIn>& own) {
+  for (const StandIn& one : own) {
+    const std::string what = "extern " + name + ": the buffer " + one.buffer.name();
+    if (one.tile.scope == ir::Scope::kLocal)
+      refuse(ErrorKind::kArgument, what + " must not be of scope local",
+             {"the tensors of an extern stage are kept whole, at root"});
+    if (const int64_t known = one.buffer.element().bytes(); one.tile.alignment > known)
+      refuse(ErrorKind::kArgument,
+             what + " must have a data_alignment of at most " + std::to_string(known) + ", not " +
+                 std::to_string(one.tile.alignment),
+             {"the tensor may be an array of the caller's, which is aligned to its elements",
+              "what the builder allocates in the statement is aligned to " + std::to_string(kScratchAlignment) +
+                  " bytes: copy the elements there, or leave data_alignment out"});
+  }
+}
+
+// What the variables among the strides of declared buffers are: those of the tensors, which begin at element 0.
+ir::Substitution stride_values(const std::string& name, const std::vector<StandIn>& own,
+                               const std::vector<Buffer>& real, ir::Substitution values) {
   for (size_t i = 0; i < own.size(); ++i) {
+    if (const Var& offset = own[i].tile.elem_offset; offset && !values.emplace(offset.id(), 0).second)
+      refuse(ErrorKind::kArgument, "extern " + name + ": elem_offset of " + own[i].buffer.name() +
+                                       " must be a variable of its own, and " + offset.name() + " stands for more");
     const std::vector<Expr> actual = strides_of(real[i]);
-    for (size_t d = 0; d < own[i].strides().size(); ++d) {
-      const Expr& wanted = own[i].strides()[d];
+    for (size_t d = 0; d < own[i].buffer.strides().size(); ++d) {
+      const Expr& wanted = own[i].buffer.strides()[d];
       const auto* var = ir::as<ir::VarRef>(wanted);
       const Expr known = var ? values.emplace(var->var.id(), actual[d]).first->second : wanted;
       if (!ir::is_int(ir::simplify(known - actual[d]), 0))
-        refuse(ErrorKind::kArgument, "extern " + name + ": the strides of " + own[i].name() + " must be those of " +
-                                         real[i].name() + ": " + ir::to_string(known) +
+        refuse(ErrorKind::kArgument, "extern " + name + ": the strides of " + own[i].buffer.name() +
+                                         " must be those of " + real[i].name() + ": " + ir::to_string(known) +
                                          " elements are declared for dimension " + std::to_string(d) + ", which has " +
                                          ir::to_string(actual[d]));
     }
@@ -276,8 +356,11 @@ py::object external(const std::vector<std::pair<std::string, py::object>>& outpu
   const auto call = [&](const std::vector<Buffer>& in, const std::vector<Buffer>& out) {
     ir::BufferMap back;
     const Defining statements;
-    const std::vector<Buffer> first = stand_ins(in, in_buffers, back), second = stand_ins(out, out_buffers, back);
-    Stmt made = with_access(statement(body(first, second), back), out, false);
+    const std::vector<StandIn> first = stand_ins(in, in_buffers, back), second = stand_ins(out, out_buffers, back);
+    check_promises(name, first);
+    check_promises(name, second);
+    Stmt made = over_tensors(statement(body(shown(first), shown(second)), back), first, in);
+    made = with_access(over_tensors(made, second, out), out, false);
     const ir::Substitution strides = stride_values(name, first, in, stride_values(name, second, out, {}));
     return made && !strides.empty() ? ir::substitute(made, strides) : made;
   };
@@ -286,30 +369,31 @@ py::object external(const std::vector<std::pair<std::string, py::object>>& outpu
   return py::cast(tensors);
 }
 
-// What decl_buffer said of the buffer of each input, then of the output; None: nothing.
-using Declared = std::vector<std::tuple<std::optional<Buffer>, int64_t, bool>>;
-
+// Buffers of the inputs and the output, as they were declared; None: as the tensor has it.
 te::TensorIntrinPtr declare(const te::Operation& op, const py::function& body, const std::string& name,
-                            const Declared& declared) {
-  std::vector<Buffer> real, own;
+                            const std::vector<py::object>& declared) {
+  std::vector<Buffer> real;
   for (const te::Tensor& t : op->inputs) real.push_back(t.buffer());
   real.push_back(op.output().buffer());
   ir::BufferMap back;
   te::IntrinBodies does;
+  std::vector<py::object> own;
   for (size_t i = 0; i < real.size(); ++i) {
-    const auto& [buffer, offset_factor, local] = declared.at(i);
-    own.push_back(buffer.value_or(real[i]));
-    if (!buffer) continue;
-    back[buffer->id()] = real[i];
-    if (!is_compact(*buffer)) does.strides[real[i].id()] = buffer->strides();
-    if (offset_factor > 1) does.offset_factor[real[i].id()] = offset_factor;
-    if (local) does.local.insert(real[i].id());
+    own.push_back(declared.at(i).is_none() ? py::cast(real[i]) : declared[i]);
+    if (declared[i].is_none()) continue;
+    const auto buffer = declared[i].cast<Buffer>();
+    back[buffer.id()] = real[i];
+    te::TileBuffer tile = tile_of(declared[i]);
+    if (!is_compact(buffer)) tile.strides = buffer.strides();
+    does.tiles[real[i].id()] = tile;
   }
-  const std::vector<Buffer> in(own.begin(), own.end() - 1), out(own.end() - 1, own.end());
+  std::vector<Buffer> outputs = {real.back()};
+  if (const Buffer& memory = does.tile(real.back()).memory) outputs.push_back(memory);
+  const std::vector<py::object> in(own.begin(), own.end() - 1), out(own.end() - 1, own.end());
   const Defining statements;
   const py::object made = body(in, out);
   const auto part = [&](py::handle given, bool updated) {
-    return with_access(statement(given, back), {real.back()}, updated);
+    return with_access(statement(given, back), outputs, updated);
   };
   if (py::isinstance<py::tuple>(made) || py::isinstance<py::list>(made)) {
     const py::sequence parts = made;
@@ -333,13 +417,18 @@ void bind_buffers(py::module_& m) {
   py::class_<Buffer>(
       m, "Buffer", py::dynamic_attr(),
       "The memory of a tensor, as statements see it; compact, by rows, unless strides were declared. ``data`` is "
-      "the address of its first element, so that ``elem_offset`` is 0; ``vload(begin, \"float32x4\")`` reads "
+      "the address of its first element and ``elem_offset`` 0, unless a variable was declared for it: then ``data`` is "
+      "the address of the memory that the buffer is a part of; ``vload(begin, \"float32x4\")`` reads "
       "neighbours along the last dimension, ``vstore(begin, value)`` stores them.")
       .def_property_readonly("name", [](const Buffer& b) { return b.name(); })
       .def_property_readonly("dtype", [](const Buffer& b) { return te::dtype_name(b.element()); })
       .def_property_readonly("shape", [](const Buffer& b) { return numbers(b.shape()); })
       .def_property_readonly("strides", [](const Buffer& b) { return numbers(strides_of(b)); })
-      .def_property_readonly("elem_offset", [](const Buffer&) { return 0; })
+      .def_property_readonly("elem_offset",
+                             [](const py::object& b) -> py::object {
+                               const te::TileBuffer tile = tile_of(b);
+                               return tile.elem_offset ? py::cast(tile.elem_offset) : py::int_(0);
+                             })
       .def_property_readonly("data", &data)
       .def("vload", &vload, py::arg("begin"), py::arg("dtype") = py::none())
       .def("vstore", &vstore, py::arg("begin"), py::arg("value"))
@@ -349,7 +438,9 @@ void bind_buffers(py::module_& m) {
         for (const Expr& extent : b.shape()) shape += (shape.empty() ? "" : ", ") + ir::to_string(extent);
         return "Buffer(" + b.name() + ": " + te::dtype_name(b.element()) + "[" + shape + "])";
       });
+  py::class_<te::TileBuffer>(m, "_TileBuffer");
   m.def("_buffer", &declared);
+  m.def("_tile", &tile);
   m.def("_load", &load);
 }
 
@@ -384,10 +475,10 @@ void bind_statements(py::module_& m) {
       .def_property_readonly("reduce_init", [](const te::TensorIntrin& t) { return part_of(t.does.reset); })
       .def_property_readonly("reduce_update", [](const te::TensorIntrin& t) { return part_of(t.does.update); })
       .def("__repr__", [](const te::TensorIntrin& t) { return "TensorIntrin(" + te::readable_intrin(t.key) + ")"; });
-  m.def("_declare_intrin",
-        [](const te::Operation& op, const py::function& body, const std::string& name, const Declared& declared) {
-          return std::const_pointer_cast<te::TensorIntrin>(declare(op, body, name, declared));
-        });
+  m.def("_declare_intrin", [](const te::Operation& op, const py::function& body, const std::string& name,
+                              const std::vector<py::object>& declared) {
+    return std::const_pointer_cast<te::TensorIntrin>(declare(op, body, name, declared));
+  });
   m.def("_register_extern", [](const std::string& symbol, uintptr_t function) {
     tw::register_extern(symbol, reinterpret_cast<void*>(function));
   });

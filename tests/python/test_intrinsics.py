@@ -213,7 +213,7 @@ def test_promises_of_buffers_are_kept(strided, rows_apart):
 
 def test_buffers_have_what_tvm_has():
     b = te.decl_buffer((4, 8), name="b", strides=[te.var("s"), 1], elem_offset=te.var("at"), data_alignment=64, scope="global", offset_factor=4)
-    assert str(b.strides) == "(s, 1)" and b.elem_offset == 0 and te.decl_buffer((4, 8)).strides == (8, 1)
+    assert str(b.strides) == "(s, 1)" and str(b.elem_offset) == "at" and te.decl_buffer((4, 8)).elem_offset == 0 and te.decl_buffer((4, 8)).strides == (8, 1)
     assert str(b.vload((1, 0), "float32x4")) == "b[1, 0 : 4]" and str(te.decl_buffer((8,), name="x").vload(4)) == "x[4]"
     with pytest.raises(tw.DTypeError, match="vload: dtype must be float32, or that with lanes"):
         b.vload((0, 0), "int32x4")

@@ -281,7 +281,7 @@ def test_loops_in_expressions(product):
         assert any("C.op.axis" in note for note in error.value.notes)
 
 
-def test_parameters_of_buffers_that_need_nothing():
+def test_parameters_of_buffers():
     b = te.decl_buffer((4,), name="b", scope="global", elem_offset=te.var("o"), data_alignment=64, offset_factor=16)
     assert b.shape == (4,)
     for wrong in ({"scope": "shared"}, {"data": te.var("p")}, {"elem_offset": 4}):

@@ -19,12 +19,18 @@ def decl_buffer(shape, dtype="float32", name="buffer", data=None, strides=None, 
 
     Parameters: shape, extents; dtype; name, of the text form; strides, in elements, None for compact rows, else for each dimension
     a number or a ``te.var``, which stands in the statement for the stride that the tile has: ``strides=[te.var("s"), 1]`` takes
-    rows at any distance. offset_factor, of intrinsics: a tile whose address is taken must begin at a multiple of so many elements,
-    which is proved or refused. scope, "local": such a tile must lie in scratch of that scope; else it may lie anywhere.
-    A variable as elem_offset, and data_alignment, are taken for the sake of tvm programs: ``.data`` of a buffer is the address of
-    the tile itself, from which nothing is counted, and how arrays are aligned is up to who passes them.
-    Raises: ArgumentError for strides that are neither or of another number, for a scope or a factor that is none, and for data, an
-    elem_offset or a buffer_type that mean something.
+    rows at any distance. The others say where the memory lies that the buffer is bound to, the tile of an intrinsic or the tensor of
+    an extern stage, and are proved when a schedule uses it, or refused:
+    elem_offset, a ``te.var`` of its own, stands in the statement for the element at which the buffer begins, counted from the
+    beginning of the memory that it is a part of, 0 for an extern stage; ``.data`` is then the address of that memory, so that
+    ``.data`` and ``.elem_offset`` always name the first element, as ``access_ptr`` does. None: ``.data`` is that of the first element.
+    offset_factor, the buffer begins at a multiple of so many elements, at most 1024; 0 and 1, anywhere.
+    data_alignment, ``.data`` is a multiple of so many bytes, a power of two up to 64; -1, of what an element has. Scratch is
+    aligned to 64 bytes, an argument of the kernel to its elements.
+    scope, "local": in scratch of that scope; "global": not in what a Step set to local; "": anywhere.
+    data and buffer_type are tvm's for other memories and for broadcasting by strides.
+    Raises: ArgumentError for strides that are neither or of another number, for another scope, factor or alignment, for an
+    elem_offset that is a number, and for data or a buffer_type; DTypeError for an elem_offset that counts nothing.
 
     >>> te.decl_buffer((4, 8), name="Ab").strides
     (8, 1)
@@ -35,11 +41,18 @@ def decl_buffer(shape, dtype="float32", name="buffer", data=None, strides=None, 
     if scope not in ("", "global", "local"):
         raise ArgumentError(f"decl_buffer {name}: scope must be \"\", \"global\" or \"local\", not {scope!r}",
                             "other memories are those of GPUs")
-    if data is not None or buffer_type or not (elem_offset is None or isinstance(elem_offset, Var)):
-        raise ArgumentError(f"decl_buffer {name}: data, elem_offset and buffer_type must be left out",
-                            "the buffer is the memory of a tensor, from its first element on; the schedule says where that is")
-    if isinstance(offset_factor, bool) or not isinstance(offset_factor, int) or offset_factor < 0:
-        raise ArgumentError(f"decl_buffer {name}: offset_factor must be a number of elements, not {offset_factor!r}")
+    if data is not None or buffer_type:
+        raise ArgumentError(f"decl_buffer {name}: data and buffer_type must be left out",
+                            "the buffer is the memory of a tensor; the schedule says where that is")
+    if not (elem_offset is None or isinstance(elem_offset, Var)):
+        raise ArgumentError(f"decl_buffer {name}: elem_offset must be a te.var or be left out, not {elem_offset!r}",
+                            "the schedule says where the buffer begins, and the variable is told")
+    if isinstance(offset_factor, bool) or not isinstance(offset_factor, int) or not 0 <= offset_factor <= _LARGEST_FACTOR:
+        raise ArgumentError(f"decl_buffer {name}: offset_factor must be a number of elements, at most {_LARGEST_FACTOR}, "
+                            f"not {offset_factor!r}")
+    if isinstance(data_alignment, bool) or data_alignment not in _ALIGNMENTS:
+        raise ArgumentError(f"decl_buffer {name}: data_alignment must be 1, 2, 4, 8, 16, 32 or 64 bytes, not {data_alignment!r}",
+                            "no memory of a kernel is aligned to more than 64 bytes")
     if strides is not None:
         strides = list(strides)
         if len(strides) != len(shape):
@@ -48,8 +61,12 @@ def decl_buffer(shape, dtype="float32", name="buffer", data=None, strides=None, 
             if not isinstance(stride, _core.Var) and (isinstance(stride, bool) or not isinstance(stride, int) or stride < 1):
                 raise ArgumentError(f"decl_buffer {name}: a stride must be a positive number or a te.var, not {stride!r}")
     buffer = _core._buffer(shape, dtype, name, "argument", strides)
-    buffer._promises = (offset_factor, scope == "local")
+    buffer._tile = _core._tile(buffer, elem_offset, scope, max(data_alignment, 1), max(offset_factor, 1))
     return buffer
+
+
+_LARGEST_FACTOR = 1024  # elements: memory for the proof of an intrinsic begins after as many rows
+_ALIGNMENTS = (-1, 1, 2, 4, 8, 16, 32, 64)
 
 
 def call_extern(dtype, func_name, *args):
@@ -109,8 +126,8 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
 
     Parameters: shape, of the output, or a list of shapes; inputs, tensors; fcompute, ``(ins, outs) -> statement`` over the
     buffers of the inputs and the outputs; dtype, of the output or one for each, by default that of the inputs; in_buffers and
-    out_buffers, ``te.decl_buffer`` to be given to the function instead, whose variables of strides stand for the tensors'; tag and
-    attrs as for ``te.compute``.
+    out_buffers, ``te.decl_buffer`` to be given to the function instead, whose variables stand for the strides of the tensors; tag
+    and attrs as for ``te.compute``.
     Returns: the tensor, or a list of them. The stage is computed whole, at root; what it reads is kept whole in memory.
     A read that may be outside of its tensor is clamped, a store left out (docs/semantics.md#memory); what a C function does with the
     addresses that it is given is not checked.
@@ -144,7 +161,7 @@ def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_pa
     body that adds to it is refused, or, beside an update that does the same, left out. Whoever passes an address on to a C function
     finds a tile there that lies as its buffer says, or the tensorize is refused; elements by subscripts may lie anywhere.
     binds, {tensor: te.decl_buffer(...)}, what ins and outs are instead of the tensors' own compact buffers;
-    default_buffer_params, keywords of ``te.decl_buffer`` for the others. scalar_params, None: a number that the function needs
+    default_buffer_params, offset_factor, data_alignment and scope of ``te.decl_buffer`` for the others. scalar_params, None: a number that the function needs
     stands in the expression or is a constant.
     Returns: the intrinsic. It is known by its content: replaying a log needs the same declaration.
     Raises: ScheduleError if op is of another kind, or if the statements, run on small integers from outputs that hold others, do not
@@ -183,5 +200,5 @@ def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_pa
         buffer = binds.get(tensor)
         if buffer is None and default_buffer_params:
             buffer = decl_buffer(tensor.shape, tensor.dtype, tensor.name, **default_buffer_params)
-        declared.append((buffer, *(getattr(buffer, "_promises", (0, False)))))
+        declared.append(buffer)
     return _core._declare_intrin(op, fcompute, name, declared)

@@ -20,7 +20,11 @@ Type dtype_named(std::string_view name) {
       "bool",   "int4",   "int8",    "int16",    "int32",   "int64",   "uint4",         "uint8",      "uint16",
       "uint32", "uint64", "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2"};
   std::vector<std::string> notes;
-  if (std::string meant = support::did_you_mean(name, kNames); !meant.empty()) notes.push_back(std::move(meant));
+  if (type && type->lanes > 1)
+    notes.push_back("vectors are elements for te.placeholder and te.compute; elsewhere \"" +
+                    ir::to_string(type->element()) + "\" with a last axis of " + std::to_string(type->lanes));
+  else if (std::string meant = support::did_you_mean(name, kNames); !meant.empty())
+    notes.push_back(std::move(meant));
   notes.push_back(
       "bool, int4..int64, uint4..uint64, float16, bfloat16, float32, float64, float8_e4m3fn and float8_e5m2 are "
       "dtypes");

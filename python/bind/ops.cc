@@ -3,6 +3,7 @@
 
 #include "python/bind/ops.h"
 #include "python/bind/te_expr.h"
+#include "python/bind/vectors.h"
 
 namespace py = pybind11;
 
@@ -74,12 +75,14 @@ void read_option(const std::string& op, const char* name, py::handle value, ir::
 void read_option(const std::string& op, const char* name, py::handle value, te::Tensor& field) {
   if (!py::isinstance<te::Tensor>(value)) refuse_option(op, name, "a tensor", value);
   field = py::cast<te::Tensor>(value);
+  of_scalars(op, field);
 }
 
 void read_tensor(const std::string& op, size_t place, py::handle value, te::Tensor& tensor) {
   if (!py::isinstance<te::Tensor>(value))
     refuse_option(op, "argument " + std::to_string(place), "a tensor of te", value);
   tensor = py::cast<te::Tensor>(value);
+  of_scalars(op, tensor);
 }
 
 void read_tensor(const std::string& op, size_t place, py::handle value, std::vector<te::Tensor>& tensors) {

@@ -7,6 +7,7 @@
 
 #include "python/bind/te_expr.h"
 #include "python/bind/tiles.h"
+#include "python/bind/vectors.h"
 #include "src/ir/simplify.h"
 #include "te/dtype.h"
 #include "te/promote.h"
@@ -41,8 +42,8 @@ void append_subscript(const Tensor& tensor, py::handle subscript, std::vector<Ex
 }
 
 py::object read(const Tensor& tensor, std::vector<Expr> at) {
-  if (at.size() < tensor.rank()) return py::cast(Slice{tensor, std::move(at)});
-  return py::cast(tensor(std::move(at)));
+  if (at.size() < shown_shape(tensor).size()) return py::cast(Slice{tensor, std::move(at)});
+  return py::cast(Lanes::element(tensor, std::move(at)));
 }
 
 py::object subscript(const Tensor& tensor, std::vector<Expr> at, py::handle key) {
@@ -58,7 +59,7 @@ py::object call(const Tensor& tensor, const py::args& key) {
   const bool packed = key.size() == 1 && (py::isinstance<py::tuple>(key[0]) || py::isinstance<py::list>(key[0]));
   const py::object all = packed ? py::object(key[0]) : py::object(key);
   for (const py::handle item : all) append_subscript(tensor, item, at);
-  return py::cast(tensor(std::move(at)));
+  return py::cast(Lanes::element(tensor, std::move(at)));
 }
 
 py::tuple numbers_or_exprs(const std::vector<Expr>& list) {
@@ -68,9 +69,9 @@ py::tuple numbers_or_exprs(const std::vector<Expr>& list) {
 }
 
 std::string describe(const Tensor& tensor) {
-  std::string text = "Tensor(" + tensor.name() + ": " + ir::to_string(tensor.dtype()) + "[";
-  for (size_t i = 0; i < tensor.rank(); ++i) text += (i ? ", " : "") + ir::to_string(tensor.shape()[i]);
-  return text + "])";
+  std::string shape;
+  for (const Expr& extent : shown_shape(tensor)) shape += (shape.empty() ? "" : ", ") + ir::to_string(extent);
+  return "Tensor(" + tensor.name() + ": " + shown_dtype(tensor) + "[" + shape + "])";
 }
 
 std::string describe(const IterVar& axis) {
@@ -109,22 +110,62 @@ py::object one_or_all(const std::vector<Tensor>& tensors) {
   return all;
 }
 
-py::object compute(py::handle shape, const std::vector<std::string>& axis_names, const py::function& body,
+struct FoundVectors {};  // thrown by the definition of what turns out to have lanes
+
+py::object compute(py::handle shape, std::vector<std::string> axis_names, const py::function& body,
                    const std::string& name) {
-  const auto call_body = [&](const std::vector<Var>& axes) {
+  std::vector<Expr> extents = shape_of("compute " + name, shape);
+  int lanes = 1;
+  const auto values = [&](const std::vector<Var>& axes, const Var& lane) {
     py::tuple arguments(axes.size());
     for (size_t i = 0; i < axes.size(); ++i) arguments[i] = py::cast(axes[i]);
     const Defining element;
-    return values_of(body(*arguments), "the value of a compute's function");
+    const Lanes vectors(lane);
+    std::vector<Expr> all = values_of(body(*arguments), "the value of a compute's function");
+    lanes = vectors.count();
+    return all;
   };
-  return one_or_all(te::compute_tuple(shape_of("compute " + name, shape), call_body, name, axis_names, user_line()));
+  const auto of_scalars = [&](const std::vector<Var>& axes) {
+    std::vector<Expr> all = values(axes, Var("lane"));
+    if (lanes > 1) throw FoundVectors();
+    return all;
+  };
+  const auto of_lanes = [&](const std::vector<Var>& axes) {
+    return values(std::vector<Var>(axes.begin(), axes.end() - 1), axes.back());
+  };
+  try {
+    return one_or_all(te::compute_tuple(extents, of_scalars, name, axis_names, user_line()));
+  } catch (const FoundVectors&) {
+    if (axis_names.size() == extents.size()) axis_names.emplace_back("lane");
+    extents.emplace_back(lanes);
+    const std::vector<Tensor> made =
+        te::compute_tuple(std::move(extents), of_lanes, name, std::move(axis_names), user_line());
+    set_lanes(made[0].op(), lanes);
+    return one_or_all(made);
+  }
 }
 
 Tensor placeholder(py::handle shape, const std::string& dtype, const std::string& name, py::handle strides, bool param,
                    const std::optional<std::pair<int64_t, int64_t>>& range) {
   te::Placeholder known{.param = param, .range = range};
+  std::vector<Expr> extents = shape_of("placeholder " + name, shape);
   if (!strides.is_none()) known.strides = shape_of("placeholder " + name + ", strides", strides);
-  return te::placeholder(shape_of("placeholder " + name, shape), dtype, name, std::move(known), user_line());
+  const VectorName vector = vector_named(dtype);
+  if (vector.lanes > 1) {
+    for (Expr& stride : known.strides) stride = ir::simplify(te::as_index(stride) * Expr(vector.lanes));
+    if (!strides.is_none()) known.strides.emplace_back(1);
+    extents.emplace_back(vector.lanes);
+  }
+  Tensor made = te::placeholder(std::move(extents), vector.element, name, std::move(known), user_line());
+  set_lanes(made.op(), vector.lanes);
+  return made;
+}
+
+py::object scan(const std::vector<Tensor>& init, const std::vector<Tensor>& update, const std::vector<Tensor>& state,
+                const std::string& name) {
+  for (const auto* tensors : {&init, &update, &state})
+    for (const Tensor& t : *tensors) of_scalars("scan " + name, t);
+  return one_or_all(te::scan(init, update, state, name, user_line()));
 }
 
 const te::Scan& scan_of(const Operation& op) {
@@ -214,9 +255,9 @@ void bind_tensor(py::module_& m) {
   py::class_<Tensor> tensor(m, "Tensor",
                             "A tensor: ``A[i, j]``, ``A[i][j]`` or ``A(*i)`` reads one element in an expression.");
   tensor.def_property_readonly("name", [](const Tensor& t) { return t.name(); })
-      .def_property_readonly("dtype", [](const Tensor& t) { return ir::to_string(t.dtype()); })
-      .def_property_readonly("shape", [](const Tensor& t) { return numbers_or_exprs(t.shape()); })
-      .def_property_readonly("ndim", [](const Tensor& t) { return t.rank(); })
+      .def_property_readonly("dtype", &shown_dtype)
+      .def_property_readonly("shape", [](const Tensor& t) { return numbers_or_exprs(shown_shape(t)); })
+      .def_property_readonly("ndim", [](const Tensor& t) { return shown_shape(t).size(); })
       .def_property_readonly("op", [](const Tensor& t) { return t.op(); })
       .def_property_readonly("value_index", [](const Tensor& t) { return t.value_index(); })
       .def("__getitem__", [](const Tensor& t, py::object key) { return subscript(t, {}, key); })
@@ -239,7 +280,7 @@ void bind_tensor(py::module_& m) {
 
   py::class_<Slice> slice(m, "TensorSlice", "``A[i]`` of a tensor with more dimensions: takes the other subscripts.");
   slice.def("__getitem__", [](const Slice& s, py::object key) { return subscript(s.tensor, s.at, key); })
-      .def_property_readonly("dtype", [](const Slice& s) { return ir::to_string(s.tensor.dtype()); })
+      .def_property_readonly("dtype", [](const Slice& s) { return shown_dtype(s.tensor); })
       .def("__iter__", [](const Slice& s) -> py::object {
         refuse(ErrorKind::kDType, s.tensor.name() + "[...]: a part of a tensor cannot be iterated",
                {"te.compute with a lambda over its indices says what each element is"});
@@ -331,16 +372,16 @@ void annotate(const Operation& op, const std::string& tag, const std::string& at
 Expr tensor_value(py::handle value, const char* role) {
   if (py::isinstance<Tensor>(value)) {
     const Tensor tensor = py::cast<Tensor>(value);
-    if (tensor.rank() == 0) return tensor(std::vector<Expr>{});
-    refuse(
-        ErrorKind::kDType, std::string(role) + " must be a value, not the whole tensor " + tensor.name(),
-        {tensor.name() + " has " + std::to_string(tensor.rank()) + " dimensions",
-         "read one element of it: " + tensor.name() + "[i" + (tensor.rank() > 1 ? ", j" : "") + "] inside te.compute"});
+    const size_t rank = shown_shape(tensor).size();
+    if (rank == 0) return Lanes::element(tensor, {});
+    refuse(ErrorKind::kDType, std::string(role) + " must be a value, not the whole tensor " + tensor.name(),
+           {tensor.name() + " has " + std::to_string(rank) + " dimensions",
+            "read one element of it: " + tensor.name() + "[i" + (rank > 1 ? ", j" : "") + "] inside te.compute"});
   }
   if (!py::isinstance<Slice>(value)) return {};
   const auto& slice = value.cast<const Slice&>();
   refuse(ErrorKind::kExpr,
-         slice.tensor.name() + ": expected " + std::to_string(slice.tensor.rank()) + " subscripts, not " +
+         slice.tensor.name() + ": expected " + std::to_string(shown_shape(slice.tensor).size()) + " subscripts, not " +
              std::to_string(slice.at.size()),
          {});
 }
@@ -359,8 +400,8 @@ void bind_te(py::module_& m) {
   m.def("_annotate", &annotate);
   m.def("reduce", &reduce);
   m.def("reduce_custom", &reduce_custom);
-  m.def("scan", [](const std::vector<Tensor>& init, const std::vector<Tensor>& update, const std::vector<Tensor>& state,
-                   const std::string& name) { return one_or_all(te::scan(init, update, state, name, user_line())); });
+  m.def("scan", &scan);
+  m.def("_of_scalars", &of_scalars);
 }
 
 }  // namespace tw::bind

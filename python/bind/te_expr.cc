@@ -8,6 +8,7 @@
 
 #include "python/bind/te_whole.h"
 #include "python/bind/tiles.h"
+#include "python/bind/vectors.h"
 #include "src/ir/equal.h"
 #include "te/dtype.h"
 #include "te/operation.h"
@@ -295,7 +296,8 @@ void bind_functions(py::module_& m) {
   for (const auto& [name, f] : kOperators)
     m.def(name, [f = f](py::handle a, py::handle b) { return f(to_expr(a), to_expr(b)); });
   m.def("fma", [](py::handle a, py::handle b, py::handle c) { return te::fma(to_expr(a), to_expr(b), to_expr(c)); });
-  m.def("reinterpret", [](const std::string& dtype, py::handle x) { return te::reinterpret(dtype, to_expr(x)); });
+  m.def("reinterpret",
+        [](const std::string& dtype, py::handle x) { return te::reinterpret(Lanes::dtype(dtype), to_expr(x)); });
   m.def("if_then_else", [](py::handle c, py::handle yes, py::handle no) {
     return te::if_then_else(to_expr(c, "a condition"), to_expr(yes), to_expr(no));
   });
@@ -305,7 +307,7 @@ void bind_functions(py::module_& m) {
   m.def("expr", [](py::handle value) { return to_expr(value); });
   m.def("all", [](const py::args& conditions) { return te::all(exprs(conditions)); });
   m.def("any", [](const py::args& conditions) { return te::any(exprs(conditions)); });
-  m.def("const", &constant);
+  m.def("const", [](py::handle value, const std::string& dtype) { return constant(value, Lanes::dtype(dtype)); });
   m.def("var", [](const std::string& name, const std::string& dtype) { return te::var(name, dtype); });
   m.def("min_value", [](const std::string& dtype) { return te::min_value(dtype); });
   m.def("max_value", [](const std::string& dtype) { return te::max_value(dtype); });
@@ -372,8 +374,9 @@ void bind_operators(py::object cls) {
   define(cls, "astype", [](py::object self, const py::object& given) {
     const auto dtype = py::cast<std::string>(py::module_::import("tensorwright.te._numpy").attr("dtype_name")(given));
     if (whole(self))
-      return elementwise("cast", {self}, [&](const std::vector<Expr>& x) { return te::astype(x[0], dtype); });
-    return py::cast(te::astype(to_expr(self), dtype));
+      return elementwise("cast", {self},
+                         [&](const std::vector<Expr>& x) { return te::astype(x[0], Lanes::dtype(dtype)); });
+    return py::cast(te::astype(to_expr(self), Lanes::dtype(dtype)));
   });
   bind_refusals(cls);
 }

@@ -6,6 +6,7 @@
 
 #include "python/bind/bind.h"
 #include "python/bind/te_expr.h"
+#include "python/bind/vectors.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "te/promote.h"
@@ -119,6 +120,7 @@ std::unordered_map<uint64_t, Tile>& tiles() {
 }  // namespace
 
 Region region_of(const Tensor& tensor, std::vector<Expr> at, const py::tuple& key) {
+  of_scalars("tensor_intrin", tensor);
   if (at.size() + key.size() > tensor.rank())
     refuse(tensor.name() + "[...]: expected at most " + std::to_string(tensor.rank()) + " subscripts, not " +
            std::to_string(at.size() + key.size()));

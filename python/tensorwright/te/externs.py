@@ -148,6 +148,7 @@ def extern(shape, inputs, fcompute, name="extern", dtype=None, in_buffers=None, 
     for tensor in inputs:
         if not isinstance(tensor, Tensor):
             raise ExprError(f"extern {name}: inputs must be tensors, not {tensor!r}")
+        _core._of_scalars(f"extern {name}", tensor)
     made = _core._extern(_outputs(name, shape, inputs, dtype), inputs, fcompute, name, in_buffers, out_buffers)
     return annotated(f"extern {name}", made, tag, attrs)
 
@@ -186,6 +187,8 @@ def decl_tensor_intrin(op, fcompute, name="tensor_intrin", binds=None, scalar_pa
         raise ArgumentError(f"decl_tensor_intrin {name}: scalar_params must be left out", "a tile has no arguments but its tensors: "
                             "write the number into the statement, or as a tensor of one element into the expression")
     binds, tensors = dict(binds or {}), [*op.input_tensors, *(op.output(i) for i in range(op.num_outputs))]
+    for tensor in tensors:
+        _core._of_scalars(f"decl_tensor_intrin {name}", tensor)
     for tensor, buffer in binds.items():
         if not isinstance(tensor, Tensor) or not isinstance(buffer, Buffer):
             raise ArgumentError(f"decl_tensor_intrin {name}: binds must be {{tensor: te.decl_buffer(...)}}, "

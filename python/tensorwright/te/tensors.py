@@ -20,8 +20,9 @@ def _named(what, name):
 def placeholder(shape, dtype=None, name="placeholder", *, strides=None, param=False, range=None):
     """An input of a kernel.
 
-    Parameters: shape, up to 6 extents (one int counts as a shape of rank 1); dtype, default "float32"; name, for messages and
-    printed code; strides, in elements, for arrays that are not compact; param, True for a weight that ``transform_layout``
+    Parameters: shape, up to 6 extents (one int counts as a shape of rank 1); dtype, default "float32", or that of vectors as
+    "float32x2" (docs/dtypes.md#vectors), whose arrays have a last axis of 2; name, for messages and printed code; strides, in
+    elements, for arrays that are not compact; param, True for a weight that ``transform_layout``
     may pack: ``f.pack`` makes the packed array once, outside of the kernel; range, of integers, the caller's promise that every
     value lies in (lowest, highest), for which ``tensorize`` with an intrinsic that saturates asks. A call checks the promise
     under ``TW_CHECK_RANGES=1`` or when ``f.check_ranges`` is set, and else believes it.

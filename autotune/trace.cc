@@ -119,7 +119,9 @@ std::vector<Step> instantiate(const Trace& trace, const Space& space, const Digi
 
 std::vector<Step> resolved(std::vector<Step> steps) {
   for (Step& step : steps) {
-    for_each_factor(step, [](Factor& f) { f = Factor(f.value); });
+    for_each_factor(step, [](Factor& f) {
+      if (f.is_reference()) f = Factor(f.value);
+    });
   }
   return steps;
 }

@@ -14,11 +14,11 @@
 namespace tw::schedule {
 
 std::pair<Extent, Extent> split_extents(const Extent& n, const SplitRelation& split) {
-  Extent inner = split.parts ? ceil_div(n, split.parts) : Extent(split.factor);
+  Extent inner = split.by_parts() ? ceil_div(n, split.parts) : split.factor;
   const bool lanes_past_the_end = split.tail == Tail::kPad || split.tail == Tail::kMask;
   if (!lanes_past_the_end && n.known() && n.value() > 0 && inner.known()) inner = std::min(inner.value(), n.value());
-  const bool all_parts = split.parts && !n.known();
-  return {all_parts ? Extent(split.parts) : ceil_div(n, inner), inner};
+  const bool all_parts = split.by_parts() && !inner.known();
+  return {all_parts ? split.parts : ceil_div(n, inner), inner};
 }
 
 bool is_uneven(const StageBounds& bounds, const SplitRelation& split) {

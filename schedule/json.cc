@@ -2,7 +2,8 @@
 //
 //   [["split","C","i",16,null,"mask"],["reorder","C",["i.o","j","i.i"]]]
 //
-// A factor is a number, or {"knob":"tile_j","part":1,"value":8} when it refers to a tuner's knob.
+// A factor is a number, an expression over scalars as "n // 4", or {"knob":"tile_j","part":1,"value":8} when it refers
+// to a tuner's knob.
 #include <nlohmann/json.hpp>
 
 #include "schedule/loop_nest.h"
@@ -22,6 +23,7 @@ json write(Tail tail) { return to_string(tail); }
 json write(Scope scope) { return to_string(scope); }
 json write(const std::vector<std::string>& names) { return names; }
 json write(const Factor& factor) {
+  if (!factor.size.empty()) return factor.size;
   if (!factor.is_reference()) return factor.value;
   return {{"knob", factor.knob}, {"part", factor.part}, {"value", factor.value}};
 }
@@ -61,6 +63,7 @@ void read(const json& from, std::vector<std::string>& to) {
   for (const json& item : from) read(item, to.emplace_back());
 }
 void read(const json& from, Factor& to) {
+  if (from.is_string() && !from.get_ref<const std::string&>().empty()) return read(from, to.size);
   if (!from.is_object()) return read(from, to.value);
   int64_t part = 0;
   if (!from.contains("knob") || !from.contains("part"))

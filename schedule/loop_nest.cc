@@ -7,6 +7,8 @@
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "src/ir/equal.h"
+#include "src/ir/interval_arith.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -221,6 +223,18 @@ StageNest& LoopNest::edit(int i) {
 
 void LoopNest::insert(int before, StageNest stage) {
   stages_.insert(stages_.begin() + before, std::make_shared<const StageNest>(std::move(stage)));
+}
+
+void LoopNest::require_positive(const ir::Expr& size) {
+  const auto same = [&](const PositiveSize& known) { return ir::equal(known.size, size); };
+  if (std::ranges::any_of(positive_sizes_, same) || ir::can_prove(size >= ir::Expr(1), *scalars_)) return;
+  positive_sizes_.push_back({size, steps_applied_});
+  ir::Bounds bounds = *scalars_;
+  for (const auto& [id, values] : ir::bounds_of_extents({size - ir::Expr(1)})) {
+    const auto [known, fresh] = bounds.try_emplace(id, values);
+    known->second = ir::intersect(known->second, values);
+  }
+  scalars_ = std::make_shared<const ir::Bounds>(std::move(bounds));
 }
 
 std::string LoopNest::unique_name(const std::string& wanted) const {

@@ -65,10 +65,11 @@ struct Axis {
 // parent = outer * f + inner. f is `factor`, or ceil(extent of parent / parts).
 struct SplitRelation {
   AxisId parent, outer, inner;
-  int64_t factor = 0;  // 0: by parts
-  int64_t parts = 0;
+  Extent factor = 0;  // 0: by parts
+  Extent parts = 0;
   Tail tail = Tail::kAuto;
   int step = kNone;
+  bool by_parts() const { return !(parts == 0); }
 };
 // outer = fused / extent of inner, inner = fused % extent of inner.
 struct FuseRelation {
@@ -158,6 +159,12 @@ struct StageNest {
   const Relation* relation_from(AxisId) const;  // the relation that consumed the axis; null for a leaf
 };
 
+// A size over scalars that a Step gave; the kernel runs where it is 1 or more.
+struct PositiveSize {
+  ir::Expr size;
+  int step;
+};
+
 class LoopNest {
  public:
   // The nest before any Step: every stage at root, loops in the order of its definition.
@@ -166,6 +173,9 @@ class LoopNest {
   const std::vector<te::Tensor>& outputs() const { return *outputs_; }
   // Of the variables of symbolic extents: the shapes of placeholders and outputs are not negative.
   const ir::Bounds& scalars() const { return *scalars_; }
+  const std::vector<PositiveSize>& positive_sizes() const { return positive_sizes_; }
+  // The scalars that Steps name and the tensor expression does not have.
+  const std::vector<ir::Var>& named_scalars() const { return named_scalars_; }
   int size() const { return static_cast<int>(stages_.size()); }
   const StageNest& stage(int i) const { return *stages_[static_cast<size_t>(i)]; }
   int find_stage(std::string_view name) const;  // kNone when there is none
@@ -177,6 +187,8 @@ class LoopNest {
   void insert(int before, StageNest stage);
   std::string unique_name(const std::string& wanted) const;
   void count_step() { ++steps_applied_; }
+  void require_positive(const ir::Expr& size);  // by the Step that is being applied
+  void add_scalar(const ir::Var& scalar) { named_scalars_.push_back(scalar); }
 
  private:
   void place_inside(const te::ScanBody&);
@@ -184,6 +196,8 @@ class LoopNest {
   std::shared_ptr<const std::vector<te::Tensor>> outputs_;
   std::shared_ptr<const ir::Bounds> scalars_;
   std::vector<std::shared_ptr<const StageNest>> stages_;
+  std::vector<PositiveSize> positive_sizes_;
+  std::vector<ir::Var> named_scalars_;
   int steps_applied_ = 0;
 };
 

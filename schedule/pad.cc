@@ -51,7 +51,7 @@ std::vector<Extent> parts_of(const StageNest& stage, AxisId axis, const Extent& 
 AxisId whole_axis(const StageNest& stage, AxisId axis) {
   for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
     const auto* split = std::get_if<SplitRelation>(&*relation);
-    if (split && split->outer == axis && split->parts == 0) axis = split->parent;
+    if (split && split->outer == axis && !split->by_parts()) axis = split->parent;
   }
   return axis < stage.data_rank ? axis : kNone;
 }
@@ -159,7 +159,8 @@ ir::Expr where_defined(const ir::Expr& part, const ir::Expr& value) {
   return ir::select(part, value, zero);
 }
 
-Status check_pad(const LoopNest& nest, const char* step, int i, AxisId axis, int64_t factor, int64_t parts) {
+Status check_pad(const LoopNest& nest, const char* step, int i, AxisId axis, const Extent& factor,
+                 const Extent& parts) {
   const StageNest& stage = nest.stage(i);
   const auto wrong = [&](const std::string& rule) { return refuse(step, rule) << describe(stage, axis); };
   if (stage.axes[axis].reduction)
@@ -177,12 +178,17 @@ Status check_pad(const LoopNest& nest, const char* step, int i, AxisId axis, int
                  stage.axes[axis].name)
            << "what is past the end of " + stage.axes[axis].name + " belongs to other iterations"
            << "pad the axis of the stage before it is split or fused, or use guard, mask or peel";
+  for (const Extent& size : {factor, parts})
+    if (!size.known())
+      return wrong("tail must be guard, mask, peel or shift_inward where a size is no number, as " + to_string(size) +
+                   " is")
+             << "how far pad reaches is how much memory the stage takes, and what reads it must know";
   StageNest next = stage;
   next.relations.push_back(
       SplitRelation{axis, static_cast<AxisId>(next.axes.size()), kNone, factor, parts, Tail::kPad});
   if (elements(next) > std::max(kMostElements, 2 * elements(stage)))
     return wrong("tail pad must leave the stage a size that memory has")
-           << "the axis becomes a multiple of " + std::to_string(factor ? factor : parts);
+           << "the axis becomes a multiple of " + to_string(factor == 0 ? parts : factor);
   return Unit{};
 }
 

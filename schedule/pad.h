@@ -27,7 +27,7 @@ ir::Expr defined_part(const LoopNest&, const Placement&, const NestBounds&, int 
 ir::Expr where_defined(const ir::Expr& part, const ir::Expr& value);
 
 // What `step` must not pad, judged by the axis alone. A factor of 0: by parts.
-Status check_pad(const LoopNest&, const char* step, int stage, AxisId axis, int64_t factor, int64_t parts);
+Status check_pad(const LoopNest&, const char* step, int stage, AxisId axis, const Extent& factor, const Extent& parts);
 // The rules of the whole nest; the stages in `given` are arguments.
 Status check_pads(const LoopNest&, const Placement&, const std::vector<int>& given, const std::vector<Step>&);
 

@@ -20,6 +20,7 @@ namespace tw::schedule {
 namespace {
 
 std::string text_of(const Factor& factor) {
+  if (!factor.size.empty()) return factor.size;
   return factor.is_reference() ? factor.knob + "[" + std::to_string(factor.part) + "]" : std::to_string(factor.value);
 }
 

@@ -231,10 +231,15 @@ class Inference {
 
   // lo and extent come in as the whole dimension, and stay so unless the box is smaller. False where it has no bound.
   bool settle(size_t d) {
-    const Ends& ends = ends_[d];
+    Ends ends = ends_[d];
     const Extent whole = region_.extent[d];
     if (!settle_box(ends, whole.value_or(ir::Interval::kPosInf), region_.lo[d], region_.extent[d])) return false;
-    if (ends.moving && !!ends.from)
+    // Where the size has no number, the memory is of the known one, from the first element that is read on.
+    const bool part =
+        whole.known() && region_.extent[d] == whole && largest(simple(ends.hi - ends.lo)) == ir::Interval::kPosInf;
+    if (part && !ends.from) ends.from = ends.lo;
+    if (part && !ends.to) ends.to = ends.hi;
+    if (!!ends.from && (part ? proved(ends.from >= ir::Expr(0)) : ends.moving))
       region_.lo[d] = ends.from;  // no later than the box begins, which needs no guard then
     const ir::Expr last = region_.lo[d] + region_.extent[d].expr() - ir::Expr(1);
     if (!!ends.from && !proved(ends.from <= ir::Expr(0)) && !proved(ends.from <= region_.lo[d]))

@@ -5,6 +5,7 @@
 #include "schedule/emit.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
+#include "schedule/sizes.h"
 #include "src/ir/contract.h"
 #include "src/ir/shared_byte.h"
 #include "src/support/deep_stack.h"
@@ -151,6 +152,19 @@ Status bind_scalars(ir::Program& program, const Schedule& schedule, const std::v
   }
 }
 
+// Those that have values when the kernel runs.
+std::vector<ir::Var> given_scalars(const std::vector<te::Tensor>& args,
+                                   const std::vector<te::ScalarArgument>& scalars) {
+  std::vector<ir::Var> given;
+  for (const te::ScalarArgument& scalar : scalars) given.push_back(scalar.var);
+  for (const te::Tensor& arg : args) {
+    if (!arg) continue;
+    for (const ir::Expr& extent : arg.shape())
+      if (const auto* v = ir::as<ir::VarRef>(extent)) given.push_back(v->var);
+  }
+  return given;
+}
+
 // A program that breaks the contract of bounds inference is a bug of ours.
 void keeps_contract(const LoopNest& nest, const ir::Program& program) {
   bool whole = true;
@@ -183,7 +197,7 @@ Status whole_bytes(const LoopNest& nest, const ir::Program& program, const std::
 
 Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tensor>& args, std::string name,
                            const std::vector<te::ScalarArgument>& scalars) {
-  const LoopNest& nest = schedule.nest();
+  TW_TRY(const LoopNest nest, over_scalars(schedule, given_scalars(args, scalars)));
   TW_TRY(BoundArguments bound, bind(nest, args));
   TW_TRY(Placement placed, place(nest, schedule.steps(), bound.stages));
   TW_TRY([[maybe_unused]] Unit all, complete(nest, placed, bound));
@@ -202,6 +216,7 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
   ir::Program program{std::move(name), std::move(bound.params),
                       emit(nest, placed, bounds, slides, layouts, bound.buffers, intrins)};
   TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
+  TW_TRY([[maybe_unused]] Unit sized, add_size_requirements(program, nest, schedule.steps()));
   TW_TRY([[maybe_unused]] Unit bytes, whole_bytes(nest, program, schedule.steps()));
   if (ir::verifies()) keeps_contract(nest, program);
   return program;

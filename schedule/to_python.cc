@@ -49,6 +49,17 @@ std::string condition_text(const ir::Expr& e) {
   return (b->op == ir::BinOp::kAnd ? "te.all(" : "te.any(") + condition_text(b->a) + ", " + condition_text(b->b) + ")";
 }
 
+// "min(n, 8) // 2" -> te.min(n, 8) // 2
+std::string size_text(const std::string& size) {
+  std::string out;
+  for (size_t i = 0; i < size.size(); ++i) {
+    const bool begins = i == 0 || !(std::isalnum(static_cast<unsigned char>(size[i - 1])) || size[i - 1] == '_');
+    if (begins && (size.compare(i, 4, "min(") == 0 || size.compare(i, 4, "max(") == 0)) out += "te.";
+    out += size[i];
+  }
+  return out;
+}
+
 class Writer {
  public:
   explicit Writer(const Schedule& schedule) : nest_(schedule.outputs()) {
@@ -182,7 +193,9 @@ class Writer {
   }
 
   static std::string tail_text(Tail tail) { return tail == Tail::kAuto ? "" : ", tail=" + quoted(to_string(tail)); }
-  static std::string text_of(const Factor& factor) { return std::to_string(factor.value); }
+  static std::string text_of(const Factor& factor) {
+    return factor.size.empty() ? std::to_string(factor.value) : size_text(factor.size);
+  }
 
   std::string call(const Split& s) {
     const std::string size = s.factor ? "factor=" + text_of(*s.factor) : "nparts=" + text_of(*s.nparts);

@@ -21,6 +21,9 @@ std::vector<Expr> checked_shape(const std::string& what, const std::vector<Expr>
 // variable.
 std::vector<std::string> notes_on_axes(const Expr& extent);
 
+// The scalars that the tensors are made of, each once.
+std::vector<Var> scalars_of(const std::vector<Tensor>& roots);
+
 // Whether an expression can be the extent of a dimension: integers and scalars joined by + - * // % min max.
 bool is_extent(const Expr&);
 

@@ -90,6 +90,14 @@ std::vector<std::string> notes_on_axes(const Expr& extent) {
   return notes;
 }
 
+std::vector<Var> scalars_of(const std::vector<Tensor>& roots) {
+  std::vector<Var> all;
+  for (const Operation& op : topological_order(roots))
+    for (const Var& v : variables_of(*op))
+      if (std::ranges::find(all, v) == all.end()) all.push_back(v);
+  return all;
+}
+
 void bind_scalars(ir::Program& program, const std::vector<Tensor>& roots, const std::vector<ScalarArgument>& given) {
   std::unordered_set<uint64_t> bound;
   for (const ScalarArgument& s : given) {

@@ -17,17 +17,23 @@ namespace tw::schedule {
 using ir::Scope;
 using ir::Tail;
 
-// A positive integer, or a reference to a value of a tuner's knob that the candidate fills in ("tile_j"[1]).
+// A positive integer, or an expression over scalars of the kernel by their names ("n // 4"), which the kernel requires
+// to be positive, or a reference to a value of a tuner's knob that the candidate fills in ("tile_j"[1]).
 // A Step whose Factor is still a reference cannot be applied.
 struct Factor {
   int64_t value = 0;
-  std::string knob;  // empty: `value` is meant
-  int part = 0;      // which of the knob's values
+  std::string knob;              // empty: `value` is meant
+  int part = 0;                  // which of the knob's values
+  std::string size;              // empty: a number or a reference
+  std::vector<ir::Var> scalars;  // those that `size` names, where the process has them; neither compared nor stored
   Factor() = default;
   Factor(int64_t v) : value(v) {}
   Factor(std::string k, int p, int64_t v) : value(v), knob(std::move(k)), part(p) {}
+  explicit Factor(const ir::Expr& size);
   bool is_reference() const { return !knob.empty(); }
-  bool operator==(const Factor&) const = default;
+  bool operator==(const Factor& other) const {
+    return value == other.value && knob == other.knob && part == other.part && size == other.size;
+  }
 };
 
 // fields() lists what JSON stores, in order; kName is the Step's name there and in Python.

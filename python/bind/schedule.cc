@@ -15,6 +15,7 @@
 #include "schedule/loop_nest.h"
 #include "schedule/placement.h"
 #include "schedule/refuse.h"
+#include "schedule/sizes.h"
 #include "schedule/to_python.h"
 #include "schedule/unbounded.h"
 #include "schedule/whole_parts.h"
@@ -114,16 +115,19 @@ AxisFacts axis_facts(const Schedule& schedule, const std::string& stage, const s
 }
 
 // (parent, outer, inner, factor, nparts) of a split, (outer, inner, fused, None, None) of a fuse.
-using RelationFacts = std::tuple<std::string, std::string, std::string, std::optional<int64_t>, std::optional<int64_t>>;
+using RelationFacts = std::tuple<std::string, std::string, std::string, py::object, py::object>;
 
 std::vector<RelationFacts> relations(const Schedule& schedule, const std::string& stage) {
   const StageNest& nest = schedule.nest().stage(schedule.nest().find_stage(stage));
   const auto name = [&](AxisId axis) { return nest.axes[axis].name; };
-  const auto given = [](int64_t n) { return n == 0 ? std::nullopt : std::optional(n); };
+  const auto given = [](const Extent& n) -> py::object {
+    if (n == 0) return py::none();
+    return n.known() ? py::int_(n.value()) : tw::bind::extent_object(n.expr());
+  };
   std::vector<RelationFacts> all;
   for (const Relation& relation : nest.relations) {
     if (const auto* fuse = std::get_if<FuseRelation>(&relation)) {
-      all.emplace_back(name(fuse->outer), name(fuse->inner), name(fuse->fused), std::nullopt, std::nullopt);
+      all.emplace_back(name(fuse->outer), name(fuse->inner), name(fuse->fused), py::none(), py::none());
     } else {
       const auto& split = std::get<SplitRelation>(relation);
       all.emplace_back(name(split.parent), name(split.outer), name(split.inner), given(split.factor),
@@ -183,17 +187,33 @@ void split(Schedule& s, const std::string& stage, Step step, bool whole) {
   s = whole ? whole_parts(next, stage, at) : next;
 }
 
+using OptionalFactor = std::optional<Factor>;
+
+// The Step will hold names of scalars.
+OptionalFactor named(const Schedule& s, const char* step, const char* field, OptionalFactor factor, const Line& at) {
+  if (!factor) return factor;
+  if (const tw::Status fine = check_scalars(s.nest(), step, field, *factor); !fine.ok()) refused(fine.error(), at);
+  return factor;
+}
+
 void bind_primitives(py::class_<Schedule>& c) {
-  using OptionalFactor = std::optional<Factor>;
   c.def("_split", [](Schedule& s, const std::string& stage, const std::string& axis, OptionalFactor factor,
                      OptionalFactor nparts, const std::string& tail, bool whole, const Line& at) {
-    split(s, stage, {Split{stage, axis, factor, nparts, tail_named("split", tail, at)}, source_line(at)}, whole);
+    const Split step{stage, axis, named(s, "split", "factor", std::move(factor), at),
+                     named(s, "split", "nparts", std::move(nparts), at), tail_named("split", tail, at)};
+    split(s, stage, {step, source_line(at)}, whole);
   });
-  c.def(
-      "_tile", [](Schedule& s, const std::string& stage, const std::string& x, const std::string& y,
-                  const Factor& x_factor, const Factor& y_factor, const std::string& tail, bool whole, const Line& at) {
-        split(s, stage, {Tile{stage, x, y, x_factor, y_factor, tail_named("tile", tail, at)}, source_line(at)}, whole);
-      });
+  c.def("_tile",
+        [](Schedule& s, const std::string& stage, const std::string& x, const std::string& y, const Factor& x_factor,
+           const Factor& y_factor, const std::string& tail, bool whole, const Line& at) {
+          const Tile step{stage,
+                          x,
+                          y,
+                          *named(s, "tile", "x_factor", x_factor, at),
+                          *named(s, "tile", "y_factor", y_factor, at),
+                          tail_named("tile", tail, at)};
+          split(s, stage, {step, source_line(at)}, whole);
+        });
   c.def("_fuse", [](Schedule& s, const std::string& stage, const Names& axes, const Line& at) {
     s.apply({Fuse{stage, axes}, source_line(at)});
   });
@@ -339,13 +359,18 @@ void bind_questions(py::class_<Schedule>& c) {
 }  // namespace
 
 void bind_schedule(py::module_& m) {
-  py::class_<Factor>(m, "Factor",
-                     "A split factor that refers to a tuner's knob: value `value` of part `part` of knob `knob`.")
+  py::class_<Factor>(
+      m, "Factor",
+      "A split factor that refers to a tuner's knob: value `value` of part `part` of knob `knob`; or a size "
+      "over te.vars, by their names.")
       .def(py::init<int64_t>())
+      .def(py::init<tw::ir::Expr>())
+      .def(py::init([](const tw::ir::Var& v) { return Factor(tw::ir::Expr(v)); }))
       .def(py::init<std::string, int, int64_t>(), py::arg("knob"), py::arg("part"), py::arg("value"))
       .def_readonly("knob", &Factor::knob)
       .def_readonly("part", &Factor::part)
-      .def_readonly("value", &Factor::value);
+      .def_readonly("value", &Factor::value)
+      .def_readonly("size", &Factor::size);
 
   py::class_<AxisFacts>(m, "AxisFacts")
       .def_readonly("name", &AxisFacts::name)

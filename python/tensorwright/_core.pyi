@@ -188,6 +188,7 @@ class Factor:
     knob: str
     part: int
     value: int
+    size: str
     def __init__(self, *args: Any) -> None: ...
 
 class Schedule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._core import IterVar
+from ._core import Expr, IterVar, Var
 from ._missing import say_missing
 from .errors import ExprError
 
@@ -73,8 +73,8 @@ class Split(NamedTuple):
     parent: Axis
     outer: Axis
     inner: Axis
-    factor: int | None
-    nparts: int | None
+    factor: int | Expr | Var | None
+    nparts: int | Expr | Var | None
 
 
 class Fuse(NamedTuple):

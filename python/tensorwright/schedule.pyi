@@ -2,7 +2,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from . import _core
-from .te import IterVar, Operation, Tensor, Var
+from .te import Expr, IterVar, Operation, Tensor, Var
 
 __all__ = ["Axis", "Fuse", "Group", "Schedule", "Split", "Stage", "Step", "create_schedule"]
 
@@ -21,8 +21,8 @@ class Split(NamedTuple):
     parent: Axis
     outer: Axis
     inner: Axis
-    factor: int | None
-    nparts: int | None
+    factor: int | Expr | Var | None
+    nparts: int | Expr | Var | None
 
 class Fuse(NamedTuple):
     outer: Axis
@@ -35,7 +35,7 @@ class Singleton(NamedTuple):
 class Step(list[Any]): ...
 
 _AxisLike = Axis | IterVar | str
-_Factor = int | _core.Factor
+_Factor = int | Expr | Var | _core.Factor
 _TensorLike = Tensor | Operation | "Stage" | str
 
 class Stage:

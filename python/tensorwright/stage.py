@@ -19,6 +19,8 @@ def refuse(step, rule):
 def _factor(step, field, value):
     if value is None or isinstance(value, _core.Factor):
         return value
+    if isinstance(value, (_core.Expr, _core.Var)):
+        return _core.Factor(value)
     if not isinstance(value, bool):
         try:
             number = operator.index(value)
@@ -153,14 +155,17 @@ class Stage:
         Before ``for i in range(n)``; after ``for io in range(ceil(n / f)): for ii in range(f)`` with ``i = io * f + ii``.
 
         Parameters: axis, a loop of this stage; exactly one of factor (the extent of the inner loop) or nparts (that of the
-        outer one), a positive int; tail, what happens to the values past n when the sizes don't divide, one of "auto", "guard",
-        "mask", "peel", "pad", "shift_inward" (see docs/schedule.md#tails); disable_predication, tvm's word for tail="pad".
+        outer one), a positive int, or an expression over te.vars that the kernel requires to be positive (see
+        docs/schedule.md#sizes-that-the-caller-gives); tail, what happens to the values past n when the sizes don't divide, one of
+        "auto", "guard", "mask", "peel", "pad", "shift_inward" (see docs/schedule.md#tails); disable_predication, tvm's word for
+        tail="pad".
         Returns: (outer, inner).
         Raises: ScheduleError if axis is not a loop of this stage or is annotated, if both or neither of factor and nparts are
-        given, or one that is not positive or too large, or for an unknown tail; pad on a reduction axis, on an output or a scan, on
-        a loop that is not the whole of an axis, or to a size that no memory has. Judged with the whole nest: shift_inward on a
-        reduction axis, inside a reduction loop or in a parallel loop, where visiting a value twice would change the result; pad of
-        a stage that is an argument, that an extern stage reads, that is part of a scan, or that rolling_buffer keeps.
+        given, or one that is not positive or too large, or is of te.vars that no name tells apart, or for an unknown tail; pad on
+        a reduction axis, on an output or a scan, on a loop that is not the whole of an axis, or to a size that no memory has or
+        that is no number. Judged with the whole nest: shift_inward on a reduction axis, inside a reduction loop or in a parallel
+        loop, where visiting a value twice would change the result; pad of a stage that is an argument, that an extern stage reads,
+        that is part of a scan, or that rolling_buffer keeps.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].split(i, factor=16, tail="mask")
@@ -256,6 +261,9 @@ class Stage:
         >>> io, ii = s[B].unroll(i, factor=4)
         """
         if factor is not None:
+            factor = _factor("unroll", "factor", factor)
+            if factor.size:
+                refuse("unroll", f"factor must be a positive integer, not {factor.size}: the copies stand in the code")
             outer, axis = self.split(axis, factor)
         self._schedule._unroll(self.name, self._name_of("unroll", axis), user_line())
         return None if factor is None else (outer, axis)

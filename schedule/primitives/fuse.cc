@@ -61,7 +61,7 @@ AxisId fuse_pair(StageNest& stage, AxisId outer, AxisId inner, int step) {
   fused.reduction = a.reduction;
   AxisId id = static_cast<AxisId>(stage.axes.size());
   stage.axes.push_back(fused);
-  stage.relations.push_back(FuseRelation{outer, inner, id, step});
+  stage.relations.emplace_back(std::in_place_type<FuseRelation>, FuseRelation{outer, inner, id, step});
   auto at = stage.leaves.begin() + stage.position(outer);
   *at = id;
   stage.leaves.erase(at + 1);

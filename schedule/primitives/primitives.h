@@ -40,7 +40,7 @@ std::vector<te::Tensor> outputs_of(const te::Operation&);
 struct SplitAxes {
   AxisId outer, inner;
 };
-SplitAxes split_leaf(StageNest&, AxisId axis, int64_t factor, int64_t parts, Tail, int step);
+SplitAxes split_leaf(StageNest&, AxisId axis, const Extent& factor, const Extent& parts, Tail, int step);
 
 // The change that fuse makes: `inner` is the next leaf inside `outer`.
 AxisId fuse_pair(StageNest&, AxisId outer, AxisId inner, int step);

@@ -13,10 +13,11 @@
 #include "schedule/pad.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "schedule/sizes.h"
 
 namespace tw::schedule::primitives {
 
-SplitAxes split_leaf(StageNest& stage, AxisId axis, int64_t factor, int64_t parts, Tail tail, int step) {
+SplitAxes split_leaf(StageNest& stage, AxisId axis, const Extent& factor, const Extent& parts, Tail tail, int step) {
   const Axis parent = stage.axes[axis];
   Axis outer, inner;
   outer.name = parent.name + ".o";
@@ -42,7 +43,7 @@ Result<LoopNest> apply(const LoopNest& nest, const Split& step) {
                                   (step.factor ? "both" : "neither"))
            << describe(nest.stage(stage), axis);
   const char* field = step.factor ? "factor" : "nparts";
-  auto given = number(step.kName, field, step.factor ? *step.factor : *step.nparts);
+  auto given = size_of(nest, step.kName, field, step.factor ? *step.factor : *step.nparts);
   if (!given.ok()) return std::move(given).error() << describe(nest.stage(stage), axis);
   Annotation annotation = nest.stage(stage).axes[axis].annotation;
   if (annotation != Annotation::kNone)
@@ -50,14 +51,14 @@ Result<LoopNest> apply(const LoopNest& nest, const Split& step) {
            << describe(nest.stage(stage), axis) << "split before you annotate";
   if (step.tail == Tail::kNone)
     return refuse(step.kName, "tail must be auto, guard, mask, peel, pad or shift_inward, not none");
+  const Extent factor = step.factor ? given->extent : 0, parts = step.nparts ? given->extent : 0;
   if (step.tail == Tail::kPad) {
-    TW_TRY([[maybe_unused]] Unit padded,
-           check_pad(nest, step.kName, stage, axis, step.factor ? *given : 0, step.nparts ? *given : 0));
+    TW_TRY([[maybe_unused]] Unit padded, check_pad(nest, step.kName, stage, axis, factor, parts));
   }
 
   LoopNest next = nest;
-  split_leaf(next.edit(stage), axis, step.factor ? *given : 0, step.nparts ? *given : 0, step.tail,
-             nest.steps_applied());
+  take_size(next, *given);
+  split_leaf(next.edit(stage), axis, factor, parts, step.tail, nest.steps_applied());
   return next;
 }
 

@@ -9,6 +9,7 @@
 #include "schedule/pad.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "schedule/sizes.h"
 
 namespace tw::schedule::primitives {
 
@@ -18,8 +19,8 @@ Result<LoopNest> apply(const LoopNest& nest, const Tile& step) {
   TW_TRY(AxisId x, free_leaf(before, step.kName, step.x));
   TW_TRY(AxisId y, free_leaf(before, step.kName, step.y));
   if (x == y) return refuse(step.kName, "x and y must be two loops, not " + step.x + " twice") << describe(before);
-  TW_TRY(int64_t x_factor, number(step.kName, "x_factor", step.x_factor));
-  TW_TRY(int64_t y_factor, number(step.kName, "y_factor", step.y_factor));
+  TW_TRY(const Size x_factor, size_of(nest, step.kName, "x_factor", step.x_factor));
+  TW_TRY(const Size y_factor, size_of(nest, step.kName, "y_factor", step.y_factor));
   for (AxisId axis : {x, y})
     if (before.axes[axis].annotation != Annotation::kNone)
       return refuse(step.kName, "axis must be a plain loop, not a " + to_string(before.axes[axis].annotation) + " one")
@@ -27,14 +28,16 @@ Result<LoopNest> apply(const LoopNest& nest, const Tile& step) {
   if (step.tail == Tail::kNone)
     return refuse(step.kName, "tail must be auto, guard, mask, peel, pad or shift_inward, not none");
   if (step.tail == Tail::kPad) {
-    TW_TRY([[maybe_unused]] Unit padded_x, check_pad(nest, step.kName, stage, x, x_factor, 0));
-    TW_TRY([[maybe_unused]] Unit padded_y, check_pad(nest, step.kName, stage, y, y_factor, 0));
+    TW_TRY([[maybe_unused]] Unit padded_x, check_pad(nest, step.kName, stage, x, x_factor.extent, 0));
+    TW_TRY([[maybe_unused]] Unit padded_y, check_pad(nest, step.kName, stage, y, y_factor.extent, 0));
   }
 
   LoopNest next = nest;
+  take_size(next, x_factor);
+  take_size(next, y_factor);
   StageNest& changed = next.edit(stage);
-  SplitAxes xs = split_leaf(changed, x, x_factor, 0, step.tail, nest.steps_applied());
-  SplitAxes ys = split_leaf(changed, y, y_factor, 0, step.tail, nest.steps_applied());
+  SplitAxes xs = split_leaf(changed, x, x_factor.extent, 0, step.tail, nest.steps_applied());
+  SplitAxes ys = split_leaf(changed, y, y_factor.extent, 0, step.tail, nest.steps_applied());
   permute_leaves(changed, {xs.outer, ys.outer, xs.inner, ys.inner});
   return next;
 }

@@ -26,7 +26,14 @@ struct Arguments {
 };
 
 std::optional<schedule::Factor> factor_of(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(schedule::Factor(std::stoll(text)));
+  if (text.empty()) return std::nullopt;
+  schedule::Factor factor;
+  if (text.find_first_not_of("-0123456789") == std::string::npos) {
+    factor.value = std::stoll(text);
+  } else {
+    factor.size = text;
+  }
+  return factor;
 }
 
 template <class E>

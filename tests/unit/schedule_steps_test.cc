@@ -54,6 +54,32 @@ TEST(ScheduleSteps, KnobReferencesSurviveJson) {
   EXPECT_EQ(factor, Factor("tile_i", 2, 0));
 }
 
+// Names stand in the Steps: of the tensor expression's own scalars, and of those that the kernel gets besides.
+TEST(ScheduleSteps, SizesAreFoundByTheirNames) {
+  const Var n = te::var("n"), f = te::var("f"), later = te::var("f");
+  const Tensor a = te::placeholder({n}, "float32", "A");
+  const Tensor c = te::compute({n}, [&](Var i) { return a(i) + a(i); }, "C");
+  Schedule s({c});
+  s.apply(Split{"C", "i", Factor(ir::floordiv(n, Expr(4)) + Expr(f)), {}});
+  s.apply(Split{"C", "i.i", {}, Factor(Expr(f))});
+  s.apply(Split{"C", "i.o", {}, Factor(Expr(f))});
+  EXPECT_EQ(s.nest().stage(1).axes[2].extent, Extent(ir::floordiv(n, Expr(4)) + Expr(f)));
+  EXPECT_EQ(s.nest().positive_sizes().size(), 2U);
+  EXPECT_EQ(s.nest().named_scalars(), std::vector<Var>{f});
+
+  auto read = steps_from_json(to_json(s.steps()));
+  ASSERT_TRUE(read.ok()) << read.error().render();
+  EXPECT_EQ(*read, s.steps());
+  const Schedule again = Schedule::from_steps({c}, *read).value_or_throw();
+  EXPECT_EQ(to_string(again), to_string(s));
+  const std::string program = ir::to_string(to_ir(s, {a, c}, "k", {{f, 2}}).value_or_throw());
+  EXPECT_EQ(ir::to_string(to_ir(again, {a, c}, "k", {{later, 2}}).value_or_throw()), program);
+  const auto without = to_ir(again, {a, c}, "k");
+  ASSERT_FALSE(without.ok());
+  EXPECT_EQ(without.error().what,
+            "args: the variable f, which C.split(i, factor=n // 4 + f, tail=auto) uses, has no value");
+}
+
 TEST(ScheduleSteps, AStepThatWaitsForItsKnobIsRefused) {
   Matmul m;
   Schedule s({m.c});
@@ -65,7 +91,7 @@ TEST(ScheduleSteps, AStepThatWaitsForItsKnobIsRefused) {
 TEST(ScheduleSteps, MalformedJsonIsAParseError) {
   for (const char* text :
        {"", "{", "3", "{}", "[3]", "[[]]", "[[3]]", R"([["splat","C"]])", R"([["split","C"]])",
-        R"([["split","C","i","four",null,"auto"]])", R"([["split","C","i",4,null,"sideways"]])",
+        R"([["split","C","i","",null,"auto"]])", R"([["split","C","i",4,null,"sideways"]])",
         R"([["split","C","i",{"knob":"x"},null,"auto"]])", R"([["fuse","C","i"]])",
         R"([["cache_read","A","shared",["C"]]])", R"([["vectorize","C","i","j"]])", R"([["unroll",null,"i"]])",
         R"([["pragma","C","i","key",1.5]])", "[[\"unroll\",\"\xff\",\"i\"]]"}) {

@@ -63,7 +63,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
         "cache_write of changed loops"}},
       {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",
-       {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "scalar argument",
+       {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "symbolic factor", "scalar argument",
         "init=", "where=", "triangle"}},
   };
 }

@@ -167,8 +167,24 @@ Factor Stepper::factor(const Extent& extent) {
                                               : Factor(random_.one_of<int64_t>({1, 2, 3, 4, 4, 5, 6, 8, 8, 16, 19}));
 }
 
+// Positive, whatever the sizes are.
+Factor Stepper::size(const Extent& extent) {
+  std::vector<ir::Var> scalars;
+  for (const te::Tensor& arg : sample_.args)
+    for (const ir::Expr& n : arg.shape())
+      if (const auto* symbol = ir::as<ir::VarRef>(n)) scalars.push_back(symbol->var);
+  for (const te::ScalarArgument& scalar : sample_.scalars)
+    if (scalar.var.name() == "part") scalars.push_back(scalar.var);
+  if (scalars.empty() || !random_.chance(35)) return factor(extent);
+  const ir::Expr n = random_.pick(scalars);
+  count("symbolic factor");
+  return Factor(
+      random_.one_of<ir::Expr>({ir::max(n, ir::Expr(1)), n + ir::Expr(1), ir::floordiv(n, ir::Expr(2)) + ir::Expr(1),
+                                ir::max(ir::min(n, ir::Expr(3)), ir::Expr(1))}));
+}
+
 void Stepper::count_tail(Tail tail, const Extent& extent, int64_t factor) {
-  if (extent.known() && extent.value() % factor == 0) return;
+  if (extent.known() && factor != 0 && extent.value() % factor == 0) return;
   count(extent.known() ? "uneven" : "symbolic tail");
   count("tail " + to_string(tail));
 }

@@ -55,6 +55,7 @@ class Stepper {
   // Stages that read the values, reads through inlined stages included.
   std::set<std::string> readers(const std::string& stage) const;
   Factor factor(const Extent& extent);
+  Factor size(const Extent& extent);  // the same, or one over scalars of the sample
   Scope scope() { return random_.chance(60) ? Scope::kLocal : Scope::kGlobal; }
   void count_tail(Tail, const Extent& extent, int64_t factor);
 

@@ -264,8 +264,17 @@ Sample Maker::finish() {
     sample.scalars.push_back(scalar);
     sample.values.push_back(static_cast<double>(random_.below(4)));
   }
+  add_size(sample);
   sample.features = features_;
   return sample;
+}
+
+// A scalar that only Steps name, as a size of parts.
+void Maker::add_size(Sample& sample) const {
+  Random random(recipe_.seed ^ 0x51CE);
+  if (!random.chance(10)) return;
+  sample.scalars.push_back({te::var("part"), static_cast<int>(sample.args.size())});
+  sample.values.push_back(static_cast<double>(random.one_of<int64_t>({1, 2, 3, 4, 5, 8, 16, 40})));
 }
 
 }  // namespace tw::diff

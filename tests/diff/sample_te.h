@@ -72,6 +72,7 @@ class Maker {
   void add_stage();
   bool is_read(const Tensor&) const;
   void give_sizes(std::vector<Tensor>& outputs) const;
+  void add_size(Sample& sample) const;
   void add_argument(Sample&, const Tensor&);
   Sample finish();
 

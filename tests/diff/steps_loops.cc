@@ -29,7 +29,7 @@ bool is_padding_legal(const StageNest& stage, const Axis& axis) {
   if (stage.output || axis.reduction || stage.op->scan()) return false;
   AxisId at = stage.find_axis(axis.name);
   for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation)
-    if (const auto* split = std::get_if<SplitRelation>(&*relation); split && split->outer == at && split->parts == 0)
+    if (const auto* split = std::get_if<SplitRelation>(&*relation); split && split->outer == at && !split->by_parts())
       at = split->parent;
   return at < stage.data_rank;
 }
@@ -38,8 +38,8 @@ bool is_padding_legal(const StageNest& stage, const Axis& axis) {
 
 void split(Stepper& s, const std::string& name) {
   const Axis axis = s.stage(name).axes[s.random().pick(s.stage(name).leaves)];
-  const Factor f = s.factor(axis.extent);
-  const bool pad = is_padding_legal(s.stage(name), axis) && s.random().chance(20);
+  const Factor f = s.size(axis.extent);
+  const bool pad = f.size.empty() && is_padding_legal(s.stage(name), axis) && s.random().chance(20);
   const Tail tail = pad ? Tail::kPad : tail_for(s, name, axis.reduction);
   Split step{name, axis.name, {}, {}, tail};
   if (s.random().chance(70)) {
@@ -57,10 +57,10 @@ void tile(Stepper& s, const std::string& name) {
   const size_t x = static_cast<size_t>(s.random().below(static_cast<int64_t>(names.size()) - 1));
   const StageNest& nest = s.stage(name);
   const auto may_pad = [&](size_t loop) { return is_padding_legal(nest, nest.axes[nest.leaves[loop]]); };
-  const bool pad = may_pad(x) && may_pad(x + 1) && s.random().chance(20);
-  const Tail tail = pad ? Tail::kPad : s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel});
   const Extent ex = nest.axes[nest.leaves[x]].extent, ey = nest.axes[nest.leaves[x + 1]].extent;
-  const Factor fx = s.factor(ex), fy = s.factor(ey);
+  const Factor fx = s.size(ex), fy = s.size(ey);
+  const bool pad = fx.size.empty() && fy.size.empty() && may_pad(x) && may_pad(x + 1) && s.random().chance(20);
+  const Tail tail = pad ? Tail::kPad : s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel});
   s.reordered.insert(name);
   if (!s.must(Tile{name, names[x], names[x + 1], fx, fy, tail})) return;
   s.count_tail(tail, ex, fx.value);

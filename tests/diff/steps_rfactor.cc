@@ -15,7 +15,7 @@ void rfactor(Stepper& s, const std::string& name) {
   };
   if (s.random().chance(75)) {
     const Axis axis = s.random().pick(reductions());
-    const Factor f = s.factor(axis.extent);
+    const Factor f = s.size(axis.extent);
     Split step{name, axis.name, {}, {}, s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel})};
     (s.random().chance(75) ? step.factor : step.nparts) = f;
     if (s.must(step)) s.count_tail(step.tail, axis.extent, f.value);

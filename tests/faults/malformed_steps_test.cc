@@ -73,6 +73,9 @@ class Filler {
   void fill(Factor& factor) {
     fill(factor.value);
     if (r_.chance(3)) factor.knob = "tile";
+    if (r_.chance(10))
+      factor.size = r_.one_of<const char*>({"part", "max(n, 1)", "m + 1", "n - n", "n +", "i", "1.5", "4", "sqrt(n)",
+                                            "for", "(", "\"", "n // 0", "9223372036854775807", "max(n * m, 1)"});
   }
   void fill(bool& b) { b = r_.chance(50); }
   void fill(ir::Tail& tail) { tail = static_cast<ir::Tail>(r_.below(static_cast<int>(ir::Tail::kPad) + 1)); }

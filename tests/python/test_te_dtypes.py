@@ -88,7 +88,7 @@ def test_short_names(name):
     assert te.placeholder((1,), name).dtype == name + "32"
 
 
-@pytest.mark.parametrize("name", ["flaot32", "int7", "index", "float32x4", "", "complex64"])
+@pytest.mark.parametrize("name", ["flaot32", "int7", "index", "flaot32x4", "float32x", "", "complex64"])
 def test_unknown_dtype(name):
     with pytest.raises(tw.DTypeError, match="dtype must be"):
         te.placeholder((1,), name)

@@ -115,6 +115,7 @@ class Running {
   void place(int member);
   void turn_inputs();
   bool crosses(const Stage& reader, const Access& read) const;
+  std::string reads_itself(const Stage& reader, int source) const;
   void turn(int source, const Access& read, const Axis& lane, const std::vector<std::string>& readers);
   std::string lanes(const std::string& stage, const std::string& axis);
 
@@ -169,6 +170,20 @@ bool Running::crosses(const Stage& reader, const Access& read) const {
   return stride_along(read, reader.data[0]) == 1 && row >= 0 && row + 1 < static_cast<int>(read.at().size());
 }
 
+// The stage that reads `source` for the reader: itself, or one that is inlined in it alone; "" where there are others.
+std::string Running::reads_itself(const Stage& reader, int source) const {
+  const auto reads = [](const Stage& stage, int other) { return std::ranges::count(stage.direct, other) > 0; };
+  if (reads(reader, source)) return reader.name;
+  std::string found;
+  for (const int through : reader.direct) {
+    const Stage& stage = k_.graph.at(through);
+    if (!stage.inlined || std::ranges::count(stage.sources, source) == 0) continue;
+    if (!found.empty() || stage.readers.size() != 1 || !reads(stage, source)) return "";
+    found = stage.name;
+  }
+  return found;
+}
+
 void Running::turn_inputs() {
   for (int source = 0; source < static_cast<int>(k_.graph.stages.size()); ++source) {
     if (source == group_.anchor || inside(k_.graph.at(source))) continue;
@@ -183,7 +198,9 @@ void Running::turn_inputs() {
         all = all && crosses(reader, read) &&
               (!turned || dimension_of(read, reader.data.back()) == dimension_of(*turned, *lane));
         turned = &read, lane = &reader.data.back();
-        if (readers.empty() || readers.back() != reader.name) readers.push_back(reader.name);
+        const std::string direct = reads_itself(reader, source);
+        all = all && !direct.empty();
+        if (readers.empty() || readers.back() != direct) readers.push_back(direct);
       }
     }
     if (turned && all) turn(source, *turned, *lane, readers);

@@ -191,6 +191,21 @@ def test_rows_behind_other_axes():
     np.testing.assert_array_equal(run(([X, Y],), x, "llvm"), expected(x))
 
 
+@pytest.mark.parametrize("twice", [False, True])
+def test_arithmetic_that_is_inlined_in_the_updates(twice):
+    n, m = 37, 50
+    X, state = te.placeholder((n, m), "int32", name="X"), te.placeholder((m, n), "int32", name="state")
+    odd = te.compute((n, m), lambda i, t: X[i, t] * 2 + 1, name="odd")
+    if twice:
+        odd = te.compute((n, m), lambda i, t: odd[i, t] * 3, name="thrice")
+    first = te.compute((1, n), lambda t, i: odd[i, t], name="first")
+    step = te.compute((m, n), lambda t, i: state[t - 1, i] + odd[i, t], name="step")
+    S = te.scan(first, step, state, name="S")
+    Y = te.compute((n, m), lambda i, t: S[t, i], name="Y")
+    x = draw(X)
+    np.testing.assert_array_equal(run(([X, Y],), x, "llvm"), np.cumsum((x * 2 + 1) * (3 if twice else 1), 1))
+
+
 def test_the_schedule_keeps_tiles_only():
     X, *_, Y = rows(256, 1024, "float32")
     text = str(tw.lower(tw.default_schedule(Y, target="llvm -mcpu=x86-64-v4"), [X, Y]))

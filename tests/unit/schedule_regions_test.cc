@@ -140,6 +140,20 @@ TEST(ScheduleRegions, PartsOfTwiceFusedLoopsStayInARowWhereTheyCan) {
     }
 }
 
+TEST(ScheduleRegions, APartOfShiftedRowsKeepsWhatItReads) {
+  const Tensor a = te::placeholder({3, 7}, "int32", "A");
+  const Tensor p = te::compute({3, 7}, [&](Var i, Var j) { return a(i, j) * te::constant(2, "int32"); }, "P");
+  const Tensor c = te::compute({3, 7}, [&](Var i, Var j) { return p(i, j) + te::constant(1, "int32"); }, "C");
+  Schedule s({c});
+  s.apply(Split{"C", "i", Factor{2}, {}, Tail::kShiftInward});
+  s.apply(Fuse{"C", {"i.o", "i.i", "j"}});
+  s.apply(Split{"C", "i.o*i.i*j", {}, Factor{27}, Tail::kGuard});
+  s.apply(ComputeAt{"P", "C", "i.o*i.i*j.o"});
+  const Placement placed = place(s.nest(), s.steps()).value_or_throw();
+  EXPECT_EQ(infer_bounds(s.nest(), placed).stages[s.nest().find_stage("P")].extent[0],
+            2);  // two elements reach into two rows at most
+}
+
 TEST(ScheduleRegions, WhatHasNoBoundIsShownAndRefusedWhenAsked) {
   const Var n = te::var("n");
   const Tensor a = te::placeholder({n}, "int32", "A"), k = te::placeholder({n}, "int32", "K");

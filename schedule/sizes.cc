@@ -163,6 +163,15 @@ Result<LoopNest> over_scalars(const Schedule& schedule, const std::vector<ir::Va
   return nest;
 }
 
+std::vector<std::string> names_in_sizes(Step step) {
+  std::vector<std::string> all;
+  for (const Factor* factor : sizes_in(step)) {
+    const std::vector<std::string> names = names_in(factor->size);
+    all.insert(all.end(), names.begin(), names.end());
+  }
+  return all;
+}
+
 Status add_size_requirements(ir::Program& program, const LoopNest& nest, const std::vector<Step>& steps) {
   for (const ir::Var& scalar : nest.named_scalars())
     if (std::ranges::find(program.scalars, scalar) == program.scalars.end()) return no_value(scalar, steps);

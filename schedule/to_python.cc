@@ -6,6 +6,7 @@
 
 #include "schedule/loop_nest.h"
 #include "schedule/refuse.h"
+#include "schedule/sizes.h"
 #include "src/ir/parse.h"
 #include "src/support/deep_stack.h"
 #include "te/intrin_names.h"
@@ -64,6 +65,8 @@ class Writer {
  public:
   explicit Writer(const Schedule& schedule) : nest_(schedule.outputs()) {
     for (int i = 0; i < nest_.size(); ++i) name_stage(i);
+    for (const Step& step : schedule.steps())  // no axis is called as a te.var that a size speaks of
+      for (const std::string& name : names_in_sizes(step)) used_.insert(name);
     std::vector<std::string> outputs;
     for (const te::Tensor& output : schedule.outputs()) outputs.push_back(identifier(output.name(), true));
     line("s = te.create_schedule(" + (outputs.size() == 1 ? outputs[0] : "[" + join(outputs) + "]") + ")");

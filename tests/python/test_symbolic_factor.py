@@ -185,6 +185,18 @@ def test_expressions_over_extents(target):
         k(values(3), poisoned(3))
 
 
+def test_to_python_keeps_the_names_of_sizes():
+    n = te.var("n")
+    A = te.placeholder((n, 8), name="A")
+    C = te.compute((n, 8), lambda n, j: A[n, j] + 1, name="C")
+    s = te.create_schedule(C)
+    s[C].reorder(C.op.axis[1], C.op.axis[0])
+    s[C].split(C.op.axis[1], factor=n)
+    scope = {"te": te, "tw": tw, "C": C, "n": n}
+    exec(s.to_python(), scope)
+    assert scope["s"].steps == s.steps
+
+
 def test_an_extent_of_an_argument_that_nothing_reads():
     f, A, C, s = pointwise()
     s[C].split(C.op.axis[0], f)

@@ -10,10 +10,10 @@
 // threads.
 //
 // Requires: nothing; stands before `lanes`, for which rows are loops like others.
-// Establishes: a serial loop over n * m whose body asks for quotients and remainders by m, other than in subscripts
-// that are together one number (simplify_products.cc), is two loops. Iterations keep their order. Leaves alone: loops
-// around loops where the extent is known, rows of fewer than 16 elements where that is, those that are whole subscripts,
-// and parallel ones around loops or stores of 4 bits.
+// Establishes: a serial or parallel loop over n * m whose body asks for quotients and remainders by m, other than in
+// subscripts that are together one number (simplify_products.cc), is two loops. Iterations of serial ones keep their
+// order. Leaves alone: loops around loops where the extent is known, rows of fewer than 16 elements where that is,
+// those that are whole subscripts, and parallel ones around loops or stores of 4 bits.
 #pragma once
 
 #include "tensorwright/ir.h"

@@ -17,6 +17,7 @@
 #include "src/lower/intrinsics.h"
 #include "src/lower/lanes.h"
 #include "src/lower/partition.h"
+#include "src/lower/private_tiles.h"
 #include "src/lower/rows.h"
 #include "src/lower/share.h"
 #include "src/lower/simplify.h"
@@ -60,6 +61,8 @@ const std::vector<Pass>& passes() {
       {"tails", tails, "predicates become peeled loops or exact extents while loops are still scalar"},
       {"partition", partition,
        "padding conditions leave the loops where they can be proved; after tails, which has first call on copies"},
+      {"private_tiles", private_tiles,
+       "after partition, whose guards it does not copy; what fits registers is left to accumulators"},
       {"accumulators", accumulators,
        "reduction tiles become private while their loops still show; masks are formed after it"},
       {"share", share, "before the first pass that copies expressions path by path, which vectorize is"},

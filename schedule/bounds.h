@@ -8,6 +8,7 @@
 // be larger than what is read, never smaller; what of it lies outside of the stage's own domain is left out by guards.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "schedule/placement.h"
@@ -70,6 +71,13 @@ bool is_uneven(const StageBounds&, const SplitRelation&);
 // What must hold along a data axis so that what the loops compute lies inside the stage; nothing where it is padded
 // there or the region is the stage itself.
 std::vector<ir::Expr> edges(const StageNest&, const StageBounds&, AxisId axis);
+
+// How much of first..last, both in numbers, is one of the elements 0..whole: what else a reader's subscripts say
+// belongs to its padding. Empty: nothing is.
+struct Part {
+  int64_t from = 0, count = 0;
+};
+std::optional<Part> part_inside(int64_t first, int64_t last, int64_t whole);
 
 // The required region of an attached stage, from its readers' bounds; comes in as the whole stage.
 void infer_region(const LoopNest&, const Placement&, const NestBounds&, int stage, Region&);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "schedule/box.h"
 #include "schedule/layout.h"
 #include "schedule/pad.h"
 #include "schedule/placement.h"
@@ -196,31 +197,13 @@ void in_memory(const IndexMap& map, AccessView& access) {
   access.offsets.assign(map.indices.size(), 0);
 }
 
-// A box of a stage's data axes, whose position does not matter but for the distance of the accesses that make it.
-struct Box {
-  std::vector<std::optional<std::pair<int64_t, int64_t>>> sides;  // begin, end
-  explicit Box(size_t rank) : sides(rank) {}
-
-  // What one access needs while the reader's root axes run over `ranges`.
-  void join(const AccessView& access, const std::vector<int64_t>& ranges) {
-    for (size_t d = 0; d < sides.size() && d < access.coefficients.size(); ++d) {
-      int64_t begin = access.offsets[d], end = begin + 1;
-      for (size_t a = 0; a < ranges.size(); ++a) {
-        const int64_t walk = access.coefficients[d][a] * (ranges[a] - 1);
-        (walk < 0 ? begin : end) += walk;
-      }
-      if (!access.affine) begin = 0, end = access.shape[d];
-      if (sides[d]) begin = std::min(begin, sides[d]->first), end = std::max(end, sides[d]->second);
-      sides[d] = {begin, end};
-    }
-  }
-  int64_t extent(size_t d) const { return sides[d] ? sides[d]->second - sides[d]->first : 1; }
-};
-
 class Viewer {
  public:
   explicit Viewer(const LoopNest& nest)
-      : nest_(nest), views_(static_cast<size_t>(nest.size())), bounds_(static_cast<size_t>(nest.size())) {
+      : nest_(nest),
+        views_(static_cast<size_t>(nest.size())),
+        bounds_(static_cast<size_t>(nest.size())),
+        from_(static_cast<size_t>(nest.size())) {
     bool inlined = false;
     for (int i = 0; i < nest.size(); ++i) inlined |= nest.stage(i).attach.kind == AttachKind::kInline;
     std::vector<std::vector<ir::Expr>> bodies;
@@ -280,24 +263,31 @@ class Viewer {
     for (int r = i + 1; r < nest_.size(); ++r) {
       if (!has_loops(r)) continue;
       const StageView& view = views_[static_cast<size_t>(r)];
-      std::optional<std::vector<int64_t>> ranges;
+      std::optional<std::vector<Run>> runs;
       for (const AccessView& access : view.accesses) {
         if (access.store || stage.output_of(access.buffer) == kNone) continue;
-        if (!ranges)
-          ranges = r == host
-                       ? ranges_inside(nest_.stage(r), bounds_[static_cast<size_t>(r)], static_cast<int>(depth) - 1)
-                       : moved(view, depth_of(host, depth));
-        region.join(access, *ranges);
+        if (!runs) runs = r == host ? runs_inside(r, static_cast<int>(depth) - 1) : moved(view, depth_of(host, depth));
+        region.join(access, *runs);
       }
     }
     return region;
+  }
+
+  // Where the root axes of a stage run while its leaves up to `fixed` stand still.
+  std::vector<Run> runs_inside(int i, int fixed) const {
+    std::vector<Run> runs;
+    for (const Range& range : ranges_inside(nest_.stage(i), bounds_[static_cast<size_t>(i)], fixed)) {
+      const std::optional<int64_t>& from = from_[static_cast<size_t>(i)][runs.size()];
+      runs.push_back({range.count, range.from_first ? from : std::nullopt});
+    }
+    return runs;
   }
 
   // How many loops stand around what is computed inside the first `depth` loops of the stage `host`.
   size_t depth_of(int host, size_t depth) const { return views_[static_cast<size_t>(host)].around.size() + depth; }
 
   // How far the region of a stage ranges while the loops around it run, but for the first `standing`.
-  static std::vector<int64_t> moved(const StageView& view, size_t standing) {
+  static std::vector<Run> moved(const StageView& view, size_t standing) {
     std::vector<int64_t> ranges = view.root_extents;
     for (size_t l = standing; l < view.around.size(); ++l)
       for (int root : view.around[l].roots) {
@@ -305,13 +295,19 @@ class Viewer {
         range =
             std::min(view.domain[static_cast<size_t>(root)], range + (view.around[l].extent - 1) * view.around[l].step);
       }
-    return ranges;
+    std::vector<Run> runs;
+    for (int64_t range : ranges) runs.push_back({range, std::nullopt});
+    return runs;
   }
 
   void view(int i) {
     const StageNest& stage = nest_.stage(i);
     StageView& view = views_[static_cast<size_t>(i)];
-    for (size_t a = 0; a < root_count(stage); ++a) view.root_extents.push_back(assumed(stage.axes[a].extent.expr()));
+    std::vector<std::optional<int64_t>>& from = from_[static_cast<size_t>(i)];
+    for (size_t a = 0; a < root_count(stage); ++a) {
+      view.root_extents.push_back(assumed(stage.axes[a].extent.expr()));
+      from.push_back(stage.axes[a].reduction ? ir::as_int(stage.axes[a].min.expr()) : 0);
+    }
     view.domain = view.root_extents;
     if (stage.attach.kind == AttachKind::kAt) place_inside(stage, i, view);
     StageBounds& bounds = bounds_[static_cast<size_t>(i)];
@@ -330,8 +326,11 @@ class Viewer {
     if (position == kNone || outer.loops.empty()) return;
     const size_t depth = static_cast<size_t>(position) + 1;
     const Box needed = region(i, host, depth);
-    for (size_t d = 0; d < needed.sides.size(); ++d)
-      view.root_extents[d] = std::min(view.root_extents[d], needed.extent(d));
+    for (size_t d = 0; d < needed.rank(); ++d) {
+      const Run run = needed.run(d, view.root_extents[d]);
+      view.root_extents[d] = run.count;
+      from_[static_cast<size_t>(i)][d] = run.from;
+    }
     view.enclosing = outer.enclosing;
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {
@@ -414,7 +413,8 @@ class Viewer {
 
   const LoopNest& nest_;
   std::vector<StageView> views_;
-  std::vector<StageBounds> bounds_;  // extents alone
+  std::vector<StageBounds> bounds_;                        // extents alone
+  std::vector<std::vector<std::optional<int64_t>>> from_;  // of each stage's root axes, as Run has it
 };
 
 }  // namespace

@@ -252,10 +252,10 @@ class Inference {
   bool settle_box(const Ends& ends, int64_t whole, ir::Expr& lo, Extent& extent) const {
     auto first = ir::as_int(ends.lo), last = ir::as_int(ends.hi);
     if (first && last) {
-      int64_t from = std::max<int64_t>(*first, 0), to = std::min(*last, whole - 1);
-      if (from > to) return true;
-      lo = from;
-      extent = to - from + 1;
+      if (const auto part = part_inside(*first, *last, whole)) {
+        lo = part->from;
+        extent = part->count;
+      }
       return true;
     }
     ir::Expr size = simple(ends.hi - ends.lo + ir::Expr(1));
@@ -297,6 +297,11 @@ class Inference {
 };
 
 }  // namespace
+
+std::optional<Part> part_inside(int64_t first, int64_t last, int64_t whole) {
+  const int64_t from = std::max<int64_t>(first, 0), to = std::min(last, whole - 1);
+  return from <= to ? std::optional<Part>({from, to - from + 1}) : std::nullopt;
+}
 
 void infer_region(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage, Region& region) {
   Inference(nest, placed, all, stage, region).run();

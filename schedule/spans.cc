@@ -127,7 +127,7 @@ class Counts {
     }
   }
 
-  int64_t of(AxisId axis) const { return counts_[axis].count; }
+  Range of(AxisId axis) const { return {counts_[axis].count, counts_[axis].unit == 0}; }
 
  private:
   int64_t extent_of(AxisId axis) const { return bounds_.extent[axis].value_or(1); }
@@ -181,9 +181,9 @@ class Counts {
 
 }  // namespace
 
-std::vector<int64_t> ranges_inside(const StageNest& stage, const StageBounds& bounds, int fixed) {
+std::vector<Range> ranges_inside(const StageNest& stage, const StageBounds& bounds, int fixed) {
   const Counts counts(stage, bounds, fixed);
-  std::vector<int64_t> ranges;
+  std::vector<Range> ranges;
   for (AxisId axis = 0; axis < stage.data_rank + stage.reduce_rank; ++axis) ranges.push_back(counts.of(axis));
   return ranges;
 }

@@ -41,8 +41,14 @@ class Spans {
   std::vector<Span> spans_;
 };
 
-// The same where all extents are numbers, for estimates: how far each root axis ranges while the leaves up to `fixed`
-// stand still, wherever they do.
-std::vector<int64_t> ranges_inside(const StageNest&, const StageBounds&, int fixed);
+// The same where all extents are numbers, for estimates: how far an axis ranges; and whether that begins with its first
+// element wherever the leaves that stand still do.
+struct Range {
+  int64_t count = 1;
+  bool from_first = false;
+};
+
+// Of each root axis, while the leaves up to `fixed` stand still.
+std::vector<Range> ranges_inside(const StageNest&, const StageBounds&, int fixed);
 
 }  // namespace tw::schedule

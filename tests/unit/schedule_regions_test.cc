@@ -140,6 +140,25 @@ TEST(ScheduleRegions, PartsOfTwiceFusedLoopsStayInARowWhereTheyCan) {
     }
 }
 
+// What a padded reader asks for past the end is nobody's: neither computed nor shown.
+TEST(ScheduleRegions, PaddingPastTheEndAsksForNothing) {
+  const Tensor a = te::placeholder({3}, "int32", "A");
+  const Tensor p = te::compute({3}, [&](Var i) { return a(i) * te::constant(2, "int32"); }, "P");
+  const Tensor q = te::compute({3}, [&](Var i) { return p(i) + te::constant(1, "int32"); }, "Q");
+  const te::IterVar k = te::reduce_axis(2, 3, "k");
+  const Tensor c = te::compute({5}, [&](Var i) { return te::sum(q(Expr(k)), {k}); }, "C");
+  Schedule s({c});
+  s.apply(Split{"Q", "i", Factor{3}, {}, Tail::kPad});
+  s.apply(ComputeAt{"Q", "C", "i"});
+  s.apply(ComputeAt{"P", "Q", "i.o"});
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  EXPECT_EQ(bounds.stages[s.nest().find_stage("Q")].extent[0], 3);  // element 2 and two past the end
+  EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[0], 1);
+  const std::vector<StageView> views = view_stages(s.nest());
+  EXPECT_EQ(views[0].loops[0].extent, 1);
+  EXPECT_EQ(views[0].root_extents[0], 1);
+}
+
 TEST(ScheduleRegions, APartOfShiftedRowsKeepsWhatItReads) {
   const Tensor a = te::placeholder({3, 7}, "int32", "A");
   const Tensor p = te::compute({3, 7}, [&](Var i, Var j) { return a(i, j) * te::constant(2, "int32"); }, "P");

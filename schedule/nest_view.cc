@@ -331,6 +331,7 @@ class Viewer {
       view.root_extents[d] = run.count;
       from_[static_cast<size_t>(i)][d] = run.from;
     }
+    if (stage.op->scan()) take_states(i, view);
     view.enclosing = outer.enclosing;
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {
@@ -338,6 +339,21 @@ class Viewer {
       if (outer.loops[l].annotation == Annotation::kParallel) view.parallel_around *= outer.loops[l].extent;
     }
     view.around = loops_around(i, host, depth);
+  }
+
+  // What a scan inside a loop computes for its own updates, bounds inference alone knows.
+  void take_states(int i, StageView& view) {
+    if (!inferred_) {
+      const auto placed = place(nest_, {});
+      inferred_ = placed.ok() ? infer_bounds(nest_, *placed) : NestBounds{};
+    }
+    if (inferred_->stages.empty()) return;
+    const StageBounds& bounds = inferred_->stages[static_cast<size_t>(i)];
+    for (size_t d = 0; d < bounds.lo.size(); ++d) {
+      if (!bounds.extent[d].known()) continue;
+      view.root_extents[d] = bounds.extent[d].value();
+      from_[static_cast<size_t>(i)][d] = ir::as_int(bounds.lo[d]);
+    }
   }
 
   // The loops around stage i in `host`: along which of its axes, and how far, each moves what its readers need.
@@ -413,6 +429,7 @@ class Viewer {
 
   const LoopNest& nest_;
   std::vector<StageView> views_;
+  std::optional<NestBounds> inferred_;                     // only where somebody asks; empty: there are none
   std::vector<StageBounds> bounds_;                        // extents alone
   std::vector<std::vector<std::optional<int64_t>>> from_;  // of each stage's root axes, as Run has it
 };

@@ -1,6 +1,7 @@
 // How much of a producer is computed: elements stored, over all iterations, which no machine's speed changes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "schedule/bounds.h"
@@ -157,6 +158,25 @@ TEST(ScheduleRegions, PaddingPastTheEndAsksForNothing) {
   const std::vector<StageView> views = view_stages(s.nest());
   EXPECT_EQ(views[0].loops[0].extent, 1);
   EXPECT_EQ(views[0].root_extents[0], 1);
+}
+
+TEST(ScheduleRegions, AScanInsideALoopShowsTheStatesThatItsUpdatesRead) {
+  const Tensor a = te::placeholder({6, 9}, "int32", "A"), state = te::placeholder({6, 9}, "int32", "state");
+  const Tensor init = te::compute({1, 9}, [&](Var t, Var i) { return a(t, i); }, "init");
+  const Tensor update =
+      te::compute({6, 9}, [&](Var t, Var i) { return state(t - 1, ir::max(i - 1, Expr(0))) + a(t, i); }, "update");
+  const Tensor sums = te::scan({init}, {update}, {state}, "S")[0];
+  const Tensor c = te::compute({9, 6}, [&](Var i, Var t) { return sums(t, i); }, "C");
+  Schedule s({c});
+  s.apply(Split{"C", "i", Factor{4}, {}});
+  s.apply(ComputeAt{"S", "C", "i.o"});
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  const int scan = s.nest().find_stage("S");
+  EXPECT_EQ(bounds.stages[scan].extent[1], 9);  // not only the 4 that C reads
+  const std::vector<StageView> views = view_stages(s.nest());
+  const auto view = std::ranges::find(views, scan, &StageView::stage);
+  ASSERT_NE(view, views.end());
+  EXPECT_EQ(view->loops[1].extent, 9);
 }
 
 TEST(ScheduleRegions, APartOfShiftedRowsKeepsWhatItReads) {

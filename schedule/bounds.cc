@@ -42,7 +42,9 @@ void derive_extents(const StageNest& stage, StageBounds& bounds) {
   for (const Relation& relation : stage.relations) {
     if (const auto* split = std::get_if<SplitRelation>(&relation)) {
       const auto [outer, inner] = split_extents(bounds.extent[split->parent], *split);
-      bounds.extent[split->outer] = outer;
+      const Extent& whole = stage.axes[split->outer].extent;
+      const bool number = outer.known() || !whole.known();
+      bounds.extent[split->outer] = number ? outer : whole;  // vectors and unrolled loops ask for one
       bounds.extent[split->inner] = inner;
     } else {
       const auto& fuse = std::get<FuseRelation>(relation);

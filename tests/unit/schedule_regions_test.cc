@@ -8,6 +8,7 @@
 #include "schedule/nest_view.h"
 #include "schedule/unbounded.h"
 #include "src/ir/interp.h"
+#include "src/ir/verify.h"
 #include "src/ir/walk.h"
 #include "tensorwright/schedule.h"
 
@@ -177,6 +178,23 @@ TEST(ScheduleRegions, AScanInsideALoopShowsTheStatesThatItsUpdatesRead) {
   const auto view = std::ranges::find(views, scan, &StageView::stage);
   ASSERT_NE(view, views.end());
   EXPECT_EQ(view->loops[1].extent, 9);
+}
+
+// F // F is no number to who does not know that F is 1 or more; the loop over all elements is one.
+TEST(ScheduleRegions, ALoopOfKnownLengthHasOneInEachRegion) {
+  const Tensor a = te::placeholder({4}, "int32", "A");
+  const Tensor p = te::compute({4}, [&](Var i) { return a(i) * te::constant(2, "int32"); }, "P");
+  const Tensor c = te::compute({4}, [&](Var i) { return p(i) + te::constant(1, "int32"); }, "C");
+  const Var part = te::var("part");
+  Schedule s({c});
+  s.apply(Split{"P", "i", Factor(ir::max(ir::floormod(Expr(part), Expr(5)), Expr(1))), {}});
+  s.apply(Split{"P", "i.o", Factor{8}, {}});
+  s.apply(Vectorize{"P", "i.o.o"});
+  s.apply(ComputeAt{"P", "C", "i"});
+  const auto program = to_ir(s, {a, c}, "f", {{part, 2}});
+  ASSERT_TRUE(program.ok()) << program.error().render();
+  const Status valid = ir::verify(*program);
+  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error().render());
 }
 
 TEST(ScheduleRegions, APartOfShiftedRowsKeepsWhatItReads) {

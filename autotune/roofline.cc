@@ -11,12 +11,14 @@ namespace {
 // Multiply-adds that a register of the target does at once. Sums are 32 bits wide, except those of doubles.
 double multiply_adds(const Target& target, ir::Type operands) {
   if (operands.is_float() && operands.bits == 64) return target.lanes(64);
-  const bool pairs = operands.code == ir::TypeCode::kBFloat && target.has("avx512bf16");
-  const bool fours = !operands.is_float() && operands.bits == 8 && (target.has("avx512vnni") || target.has("avxvnni"));
+  const auto adds = [&](std::initializer_list<DotProduct> dots) {
+    return std::any_of(dots.begin(), dots.end(), [&](DotProduct dot) { return target.abilities.dot_lanes(dot) > 0; });
+  };
+  const bool pairs = operands.code == ir::TypeCode::kBFloat && adds({DotProduct::kBF16});
+  const bool fours = !operands.is_float() && operands.bits == 8 &&
+                     adds({DotProduct::kU8I8, operands.is_int() ? DotProduct::kI8I8 : DotProduct::kU8U8});
   return target.lanes(32) * (fours ? 4.0 : pairs ? 2.0 : 1.0);
 }
-
-bool has_fma(const Target& target) { return target.has("fma") || target.triple.starts_with("aarch64"); }
 
 }  // namespace
 
@@ -40,7 +42,7 @@ Roofline machine_roofline(const Target& target, ir::Type operands, int threads) 
   const schedule::Machine machine = schedule::describe_machine(target, host_hardware(), threads);
   const double cycles = target::busy_clock() * threads;
   Roofline r;
-  r.peak = cycles * machine.rates.issue * multiply_adds(target, operands) * (has_fma(target) ? 2 : 1);
+  r.peak = cycles * machine.rates.issue * multiply_adds(target, operands) * (target.abilities.fma ? 2 : 1);
   r.bandwidth[schedule::kL1] = cycles * machine.rates.l1_loads * machine.vector_bits / 8;
   r.bandwidth[schedule::kL2] = cycles * machine.rates.l2_bytes;
   r.bandwidth[schedule::kL3] = cycles * machine.rates.l3_bytes;

@@ -210,7 +210,7 @@ Tile RuleScheduler::choose_tile(const StageNest& st) const {
   const int64_t rows = tile.i < 0 ? 1 : assumed(st.axes[static_cast<size_t>(tile.i)]);
   tile.vector = contiguous || !strided || rows >= 4;
   const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype().bits)));
-  const int64_t vectors = target_.vector_registers >= 32 ? 4 : 2;
+  const int64_t vectors = target_.abilities.vector_registers >= 32 ? 4 : 2;
   tile.columns = tile.vector ? std::min(assumed(j), lanes * vectors) : std::min(assumed(j), kScalarRows);
   tile.rows = tile.vector ? std::min(rows, kRows) : 1;
   return tile;

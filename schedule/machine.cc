@@ -23,10 +23,15 @@ const Measured kMeasured[] = {
 }  // namespace
 
 Machine describe_machine(const Target& target, const HardwareDescription& hardware, int threads) {
-  Machine machine{threads,           target.vector_bits, target.vector_registers, hardware.l1_bytes,
-                  hardware.l2_bytes, hardware.l3_bytes,  hardware.hertz};
+  Machine machine{threads,
+                  target.abilities.vector_bits,
+                  target.abilities.vector_registers,
+                  hardware.l1_bytes,
+                  hardware.l2_bytes,
+                  hardware.l3_bytes,
+                  hardware.hertz};
   for (const Measured& row : kMeasured)
-    if (target.cpu == row.cpu && target.vector_bits == row.vector_bits) machine.rates = row.rates;
+    if (target.cpu == row.cpu && target.abilities.vector_bits == row.vector_bits) machine.rates = row.rates;
   return machine;
 }
 

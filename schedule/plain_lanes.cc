@@ -59,8 +59,8 @@ std::vector<PlainLanes> plain_lanes(const Schedule& schedule, const Machine& mac
   const auto program = to_ir(schedule, arguments(nest));
   if (!program.ok()) return out;
   Target target;
-  target.vector_bits = machine.vector_bits;
-  target.vector_registers = machine.vector_registers;
+  target.abilities.vector_bits = machine.vector_bits;
+  target.abilities.vector_registers = machine.vector_registers;
   const auto choices = lower::lane_choices(lower::rows(*program, target), target);
   for (int i = 0; i < nest.size(); ++i) out[i] = of_stage(nest.stage(i), choices);
   return out;

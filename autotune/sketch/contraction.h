@@ -46,7 +46,8 @@ int dimension_of(const Access&, const Axis&);
 
 // An instruction that adds `group` neighbouring terms for each of `lanes` columns.
 struct Dot {
-  const char *intrin, *feature;
+  const char* intrin;
+  DotProduct product;
   ir::Type left, right, sum;
   int64_t lanes, group;
 };

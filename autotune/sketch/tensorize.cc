@@ -12,8 +12,8 @@ namespace {
 
 // clang-format off: a table
 const Dot kDots[] = {
-    {"avx512_vnni_dot_16x4", "avx512vnni", ir::Type::u(8),  ir::Type::i(8),  ir::Type::i(32), 16, 4},
-    {"avx512_bf16_dot_16x2", "avx512bf16", ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 16, 2},
+    {"avx512_vnni_dot_16x4", DotProduct::kU8I8, ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 16, 4},
+    {"avx512_bf16_dot_16x2", DotProduct::kBF16, ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 16, 2},
 };
 // clang-format on
 
@@ -39,8 +39,9 @@ std::optional<Dot> dot_of(const Stage& stage, const Roles& roles, const Target& 
   const ir::Type left = ir::as<ir::Load>(roles.broadcast.read->load)->buffer.element(),
                  right = ir::as<ir::Load>(roles.vectors.read->load)->buffer.element();
   for (const Dot& dot : kDots)
-    if (target.has(dot.feature) && left == dot.left && right == dot.right && stage.type == dot.sum &&
-        terms.extent % dot.group == 0 && stage.data[static_cast<size_t>(roles.lanes)].extent % dot.lanes == 0)
+    if (target.abilities.dot_lanes(dot.product) == dot.lanes && left == dot.left && right == dot.right &&
+        stage.type == dot.sum && terms.extent % dot.group == 0 &&
+        stage.data[static_cast<size_t>(roles.lanes)].extent % dot.lanes == 0)
       return dot;
   return std::nullopt;
 }

@@ -27,7 +27,7 @@ void add_features(const Target& target, std::vector<std::string>& flags) {
                               "bmi",      "bmi2",     "f16c",     "fma",      "lzcnt",      "movbe",     "avx512f",
                               "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni", "avx512bf16"})
     if (target.has(feature)) flags.push_back(std::string("-m") + feature);
-  if (target.vector_bits == 512) flags.push_back("-mprefer-vector-width=512");
+  if (target.abilities.vector_bits == 512) flags.push_back("-mprefer-vector-width=512");
 }
 
 std::vector<std::string> flags_for(const Target& target, int opt_level) {

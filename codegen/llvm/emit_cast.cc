@@ -33,7 +33,7 @@ Value* Emitter::emit_cast(Type to, const ir::Expr& expr) {
 Value* Emitter::emit_half_cast(Type to, Type from, Value* value) {
   const Type half = to.is_half() ? to : from;
   const Type other = to.is_half() ? from : to;
-  TW_CHECK(other == Type::f(32, other.lanes) && half.code == ir::TypeCode::kFloat && target_.has("f16c"),
+  TW_CHECK(other == Type::f(32, other.lanes) && half.code == ir::TypeCode::kFloat && target_.abilities.float16,
            "cast from " + ir::to_string(from) + " to " + ir::to_string(to) + " reached code generation");
   llvm::Type* half_type = b_.getHalfTy();
   if (half.lanes > 1) half_type = llvm::FixedVectorType::get(half_type, half.lanes);

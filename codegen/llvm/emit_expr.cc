@@ -330,7 +330,7 @@ Value* Emitter::emit_call(const ir::Call& call, Type type) {
     case Fn::kRound:
       return intrinsic(llvm::Intrinsic::roundeven);
     case Fn::kFma:
-      TW_CHECK(target_.has("fma") || target_.triple.starts_with("aarch64"), "fma for a target without it");
+      TW_CHECK(target_.abilities.fma, "fma for a target without it");
       return intrinsic(llvm::Intrinsic::fma);
     default:
       TW_CHECK(false, "a function that lowering should have expanded");

@@ -144,7 +144,7 @@ int Emitter::tile_of(std::span<const Stmt> stmts) const {
   const std::vector<Expr> all = columns;
   for (const Expr& column : all) {
     const int lanes = column.type().lanes, bytes = column.type().element().bytes();
-    most = std::min({most, lanes & -lanes, target_.vector_bits / (8 * bytes)});
+    most = std::min({most, lanes & -lanes, target_.abilities.vector_bits / (8 * bytes)});
     widest = std::max(widest, bytes);
   }
   int count = writes(stmts[0], all) ? 0 : 1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,45 @@
 #include "tensorwright/error.h"
 
 namespace tw {
+
+// Instructions that add the products of a group of narrow operands to a lane of 32 bits: four integers of 8 bits, the
+// left ones with the first letter's sign, or two bfloat16 as vdpbf16ps rounds them.
+enum class DotProduct : uint8_t { kU8I8, kI8I8, kU8U8, kBF16 };
+struct DotLanes {
+  DotProduct dot;
+  int lanes;  // that one instruction adds to at most
+  bool operator==(const DotLanes&) const = default;
+};
+
+// Registers of rows, and what is multiplied in them.
+struct Tiles {
+  int registers, rows, row_bytes;
+  bool int8, bf16;
+  bool operator==(const Tiles&) const = default;
+};
+
+// Of a device that runs threads in blocks: what one block may use at most.
+struct Device {
+  int warp = 1;
+  int64_t shared_bytes = 0;
+  int registers = 0, threads = 1;
+  bool operator==(const Device&) const = default;
+};
+
+// What code for a target may count on, resolved once. Passes, sketches and estimates ask these and no feature.
+struct Abilities {
+  int vector_bits = 128;  // the widest register that this CPU should use
+  int vector_registers = 16;
+  bool masks = false;     // loads and stores of some lanes touch no memory of the others
+  bool fma = false;       // float32 and float64, rounded once
+  bool rounding = false;  // floor, ceil, trunc and round are instructions
+  bool float16 = false;   // conversions between float16 and float32 are
+  std::vector<DotLanes> dots = {};
+  std::optional<Tiles> tiles = {};
+  std::optional<Device> device = {};
+  int dot_lanes(DotProduct) const;  // 0: no such instruction
+  bool operator==(const Abilities&) const = default;
+};
 
 // "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "c", "c -mcpu=native", "interp". "c" is C99 text for the
 // system's compiler and takes the options of llvm. Target::host() is "llvm -mcpu=native"; in a build without LLVM
@@ -20,10 +60,9 @@ struct Target {
   std::string cpu;                      // resolved: never "native"
   std::vector<std::string> features;    // resolved, sorted: {"avx2", "avx512f", "fma", ...}
   std::vector<std::string> attributes;  // how the features differ from the CPU's, sorted: {"+fma", "-avx512f"}
-  int vector_bits = 128;                // the widest register that this CPU should use
-  int vector_registers = 16;
+  Abilities abilities = {};             // what the features mean
   bool has(std::string_view feature) const;
-  int lanes(int element_bits) const { return vector_bits / element_bits; }
+  int lanes(int element_bits) const { return abilities.vector_bits / element_bits; }
   std::string to_string() const;  // canonical; parse(to_string()) gives the same target on any machine
   bool operator==(const Target&) const = default;
 

@@ -245,7 +245,7 @@ class Promoter {
 
   std::optional<Accumulator> accumulator_for(const Buffer& buffer, const TileAccess& tile) {
     const auto shape = tile_shape(tile);
-    if (!shape || vectors(buffer, tile) > target_.vector_registers) return std::nullopt;
+    if (!shape || vectors(buffer, tile) > target_.abilities.vector_registers) return std::nullopt;
     // In registers all lanes are written: one that is left out must not be another one's element.
     if (!lane_guards(tile.guards, tile.loops).empty() && !shape->once) return std::nullopt;
     Accumulator out{buffer, {}, tile, {}, shape->offset};

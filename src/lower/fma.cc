@@ -36,7 +36,7 @@ Expr fuse(const Expr& e) {
 }  // namespace
 
 Program fma(const Program& p, const Target& target) {
-  if (!target.has("fma")) return p;
+  if (!target.abilities.fma) return p;
   Program out = p;
   out.body = rewrite(p.body, [](const Stmt& s) { return s; }, fuse);
   return out;

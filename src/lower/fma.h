@@ -4,8 +4,8 @@
 //   a*b + c  ==>  fma(a, b, c)        a*b - c  ==>  fma(a, b, -c)        c - a*b  ==>  fma(-a, b, c)
 //
 // Requires: nothing. Stands before `halves` and `intrinsics`: their expansions choose themselves what is fused.
-// Establishes: on a target with the feature `fma`, no float32 or float64 addition of a product is left.
-// Leaves alone: targets without `fma`, halves (they round after each operation), integers.
+// Establishes: on a target that fuses, no float32 or float64 addition of a product is left.
+// Leaves alone: other targets, halves (they round after each operation), integers.
 #pragma once
 
 #include "tensorwright/ir.h"

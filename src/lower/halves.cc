@@ -155,7 +155,7 @@ class Widener {
 Program halves(const Program& p, const Target& target) {
   Program out = p;
   const bool in_c = target.kind == "c";  // small functions of their own, which read better
-  out.body = Widener(in_c || target.has("f16c"), in_c).visit(p.body);
+  out.body = Widener(in_c || target.abilities.float16, in_c).visit(p.body);
   return out;
 }
 

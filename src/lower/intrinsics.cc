@@ -68,11 +68,12 @@ Expr expanded(const Expr& e, bool fused, bool emulates) {
 }  // namespace
 
 Program intrinsics(const Program& p, const Target& target) {
-  const bool fused = target.has("fma"), rounds = target.has("sse4.1"), emulates = !fused && target.kind != "interp";
+  const bool fused = target.abilities.fma, emulates = !fused && target.kind != "interp";
   const auto same = [](const Stmt& s) { return s; };
   Program out = p;
   out.body = rewrite(p.body, same, [&](const Expr& e) { return expanded(e, fused, emulates); });
-  if (!rounds) out.body = rewrite(out.body, same, [&](const Expr& e) { return without_rounding_calls(e, fused); });
+  if (!target.abilities.rounding)
+    out.body = rewrite(out.body, same, [&](const Expr& e) { return without_rounding_calls(e, fused); });
   return out;
 }
 

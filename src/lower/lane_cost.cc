@@ -130,7 +130,7 @@ class Cost {
   double of(const Store& st) {
     if (lane_ && calls(st.value)) return lane_by_lane([&] { return of(st); });
     const auto chains = side_by_side(st);
-    const bool in_registers = chains && *chains <= target_.vector_registers;
+    const bool in_registers = chains && *chains <= target_.abilities.vector_registers;
     double once = of(st.value, in_registers, &st);
     for (const Expr& e : st.at) once += of(e, false);
     if (!in_registers) once += kStore * apart(st.buffer, st.at);

@@ -255,7 +255,7 @@ class LaneGiver {
     const int lanes = lanes_for(body, target_);
     if (extent < 2 || lanes < 2) return std::nullopt;
     const int sums = sums_in(body);
-    const int64_t budget = std::max<int64_t>(1, target_.vector_registers / 2 / std::max(1, sums));
+    const int64_t budget = std::max<int64_t>(1, target_.abilities.vector_registers / 2 / std::max(1, sums));
     int64_t most = std::min<int64_t>(kVectors, (extent + lanes - 1) / lanes);
     while (sums > 0 && most > 1 && most * most > budget) --most;
     const int64_t size = as_int(band[n].extent) && extent <= most * lanes ? extent : most * lanes;

@@ -337,7 +337,7 @@ class Vectorizer {
     return rewrite(substitute(s, {{var_.id(), lane}}), on_stmt, on_expr);
   }
 
-  bool has_masks() const { return target_.has("avx512f") || target_.kind == "interp"; }
+  bool has_masks() const { return target_.abilities.masks; }
 
   const Target& target_;
   std::unordered_set<uint64_t> constant_buffers_, padded_;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "src/support/nearest.h"
+#include "src/target/abilities.h"
 #include "src/target/c_compiler.h"
 #include "src/target/catalog.h"
 #include "src/target/cpu.h"
@@ -99,17 +100,6 @@ std::vector<std::string> differences(const std::vector<std::string>& implied,
   return result;
 }
 
-void choose_registers(Target& target) {
-  if (target.triple.starts_with("aarch64")) {
-    target.vector_registers = 32;
-  } else if (target.has("avx512f")) {
-    target.vector_bits = 512;
-    target.vector_registers = 32;
-  } else if (target.has("avx")) {
-    target.vector_bits = 256;
-  }
-}
-
 // What tells the CPU from others of its name.
 std::vector<std::string> attributes_of(const target::Cpu& native, const std::vector<std::string>& implied) {
   std::vector<std::string> attributes;
@@ -140,7 +130,7 @@ Result<Target> resolve(Words words, const target::Cpu& native) {
   target.cpu = words.cpu;
   target.features = catalog.resolve(words.triple, words.cpu, all);
   target.attributes = differences(implied, target.features);
-  choose_registers(target);
+  target.abilities = target::abilities_of(target.kind, target.triple, target.features);
   return target;
 }
 
@@ -174,6 +164,7 @@ Result<Target> target::parse_on(const Cpu& native, std::string_view text) {
   if (words.kind == "interp" && plain) {  // also where no catalog knows this architecture
     Target target;
     target.kind = "interp";
+    target.abilities = target::abilities_of(target.kind, target.triple, target.features);
     return target;
   }
 #if !TW_LLVM

@@ -102,7 +102,7 @@ Finding cpu() {
   const target::Cpu& here = target::host_cpu();
   const bool contradicts = !here.model.empty() && here.name == here.level;
   return {State::kOk, host_hardware().cpu_model + ", " + target.to_string() + ", vectors of " +
-                          std::to_string(target.vector_bits) + " bits" + (known.empty() ? "" : ", " + known) +
+                          std::to_string(target.abilities.vector_bits) + " bits" + (known.empty() ? "" : ", " + known) +
                           (contradicts ? "; its model number is that of " + here.model + ", which has less" : "")};
 }
 

@@ -16,16 +16,16 @@ std::string error_of(std::string_view text) {
 
 TEST(CodegenTarget, KnowsCpusByName) {
   const Target zen5 = Target::parse("llvm -mcpu=znver5").value_or_throw();
-  EXPECT_EQ(zen5.vector_bits, 512);
+  EXPECT_EQ(zen5.abilities.vector_bits, 512);
   EXPECT_TRUE(zen5.has("avx512f") && zen5.has("fma") && zen5.has("f16c"));
   EXPECT_EQ(zen5.to_string(), "llvm -mcpu=znver5");
-  EXPECT_EQ(Target::parse("llvm -mcpu=haswell").value_or_throw().vector_bits, 256);
-  EXPECT_EQ(Target::parse("llvm -mcpu=nehalem").value_or_throw().vector_bits, 128);
+  EXPECT_EQ(Target::parse("llvm -mcpu=haswell").value_or_throw().abilities.vector_bits, 256);
+  EXPECT_EQ(Target::parse("llvm -mcpu=nehalem").value_or_throw().abilities.vector_bits, 128);
 }
 
 TEST(CodegenTarget, SwitchingAFeatureOffTakesItsDependentsAlong) {
   const Target target = Target::parse("llvm -mcpu=znver4 -mattr=-avx512f").value_or_throw();
-  EXPECT_EQ(target.vector_bits, 256);
+  EXPECT_EQ(target.abilities.vector_bits, 256);
   EXPECT_FALSE(target.has("avx512bw"));
   EXPECT_EQ(Target::parse(target.to_string()).value_or_throw(), target);
 }
@@ -45,7 +45,7 @@ TEST(CodegenTarget, NamesTheNearest) {
 
 TEST(CodegenTarget, OtherArchitecturesResolve) {
   const Target arm = Target::parse("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1").value_or_throw();
-  EXPECT_EQ(arm.vector_registers, 32);
+  EXPECT_EQ(arm.abilities.vector_registers, 32);
   EXPECT_FALSE(arm.missing_here().empty());
 }
 

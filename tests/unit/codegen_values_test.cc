@@ -128,13 +128,13 @@ TEST(CodegenValues, FloatArithmetic) {
     check(type, [&](Expr a, Expr b) { return a * b + a; });  // not contracted
     for (Fn fn : {Fn::kSqrt, Fn::kAbs, Fn::kFloor, Fn::kCeil, Fn::kRound, Fn::kTrunc})
       check(type, [&](Expr a, Expr) { return ir::call(fn, {a}); });
-    if (native().has("fma")) check(type, [&](Expr a, Expr b) { return ir::call(Fn::kFma, {a, b, a}); });
+    if (native().abilities.fma) check(type, [&](Expr a, Expr b) { return ir::call(Fn::kFma, {a, b, a}); });
   }
 }
 
 // gcc turns the sum of a fused multiply-add round together with its sign, and loses the sign of a zero.
 TEST(CodegenValues, NegativesOfFusedMultiplyAdds) {
-  if (!native().has("fma")) GTEST_SKIP() << "skipped: this CPU has no fused multiply-add";
+  if (!native().abilities.fma) GTEST_SKIP() << "skipped: this CPU has no fused multiply-add";
   std::vector<Target> targets = {native()};
   if (codegen::has_c_compiler()) targets.push_back(target("c -mcpu=native"));
   for (const Target& on : targets)
@@ -154,7 +154,7 @@ TEST(CodegenValues, NegativesOfFusedMultiplyAdds) {
 
 // Between a half and a constant, LLVM makes an extremum of halves, for which it would call fminf: no kernel has that.
 TEST(CodegenValues, ExtremaOfHalvesCallNoLibrary) {
-  if (!native().has("f16c")) GTEST_SKIP() << "skipped: this CPU does not convert float16";
+  if (!native().abilities.float16) GTEST_SKIP() << "skipped: this CPU does not convert float16";
   for (BinOp op : {BinOp::kMin, BinOp::kMax})
     for (double bound : {1.0, -2.5, 0.0})
       for (bool constant_first : {false, true})

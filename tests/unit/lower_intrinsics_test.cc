@@ -120,7 +120,7 @@ TEST(LowerIntrinsics, AtMostFourUlps) {
     for (const auto& [name, fn] : kFunctions) {
       SCOPED_TRACE(name);
       const double single = worst<float>(fn, target, 100000), twice = worst<double>(fn, target, 30000);
-      std::printf("%-8s %-4s float32 %.3f  float64 %.3f\n", name, target.has("fma") ? "fma" : "", single, twice);
+      std::printf("%-8s %-4s float32 %.3f  float64 %.3f\n", name, target.abilities.fma ? "fma" : "", single, twice);
     }
 }
 

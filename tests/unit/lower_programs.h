@@ -3,22 +3,23 @@
 
 #include <functional>
 
+#include "src/target/abilities.h"
 #include "tensorwright/ir.h"
 #include "tensorwright/target.h"
 
 namespace tw::lower {
 
-inline Target target_with(std::vector<std::string> features, int vector_bits, int vector_registers) {
+inline Target target_with(std::vector<std::string> features) {
   Target t;
   t.kind = "llvm";
+  t.triple = "x86_64-pc-linux-gnu";
   t.features = std::move(features);
-  t.vector_bits = vector_bits;
-  t.vector_registers = vector_registers;
+  t.abilities = target::abilities_of(t.kind, t.triple, t.features);
   return t;
 }
-inline Target avx512_target() { return target_with({"avx2", "avx512f", "f16c", "fma", "sse4.1"}, 512, 32); }
-inline Target avx2_target() { return target_with({"avx2", "f16c", "fma", "sse4.1"}, 256, 16); }
-inline Target sse_target() { return target_with({"sse2"}, 128, 16); }
+inline Target avx512_target() { return target_with({"avx", "avx2", "avx512f", "f16c", "fma", "sse4.1"}); }
+inline Target avx2_target() { return target_with({"avx", "avx2", "f16c", "fma", "sse4.1"}); }
+inline Target sse_target() { return target_with({"sse2"}); }
 
 // How a matmul C[m, n] = sum over k of A[m, k] * B[k, n] is scheduled.
 struct MatmulSchedule {

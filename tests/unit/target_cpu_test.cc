@@ -34,7 +34,7 @@ TEST(TargetCpu, NativeComesBackFromItsTextAndRunsThere) {
 
 TEST(TargetCpu, RegistersAreThoseThatTheSystemSaves) {
   const auto bits = [](const CpuidRecord& r) {
-    return parse_on(describe(r), "c -mcpu=native").value_or_throw().vector_bits;
+    return parse_on(describe(r), "c -mcpu=native").value_or_throw().abilities.vector_bits;
   };
   EXPECT_EQ(bits(nehalem()), 128);
   EXPECT_EQ(bits(zen3()), 256);

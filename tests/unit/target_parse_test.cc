@@ -48,16 +48,16 @@ TEST(TargetParse, UnknownKindsAndOptionsNameTheNearest) {
 #if TW_LLVM
 TEST(TargetParse, LevelsChooseTheRegisters) {
   const Target v3 = Target::parse("llvm -mcpu=x86-64-v3").value_or_throw();
-  EXPECT_EQ(v3.vector_bits, 256);
-  EXPECT_EQ(v3.vector_registers, 16);
+  EXPECT_EQ(v3.abilities.vector_bits, 256);
+  EXPECT_EQ(v3.abilities.vector_registers, 16);
   EXPECT_TRUE(v3.has("fma"));
   EXPECT_FALSE(v3.has("avx512f"));
   const Target v4 = Target::parse("llvm -mcpu=x86-64-v4").value_or_throw();
-  EXPECT_EQ(v4.vector_bits, 512);
-  EXPECT_EQ(v4.vector_registers, 32);
+  EXPECT_EQ(v4.abilities.vector_bits, 512);
+  EXPECT_EQ(v4.abilities.vector_registers, 32);
   EXPECT_EQ(v4.lanes(32), 16);
-  EXPECT_EQ(Target::parse("llvm").value_or_throw().vector_bits, 128);
-  EXPECT_EQ(Target::parse("llvm -mcpu=x86-64-v4 -mattr=-avx512f").value_or_throw().vector_bits, 256);
+  EXPECT_EQ(Target::parse("llvm").value_or_throw().abilities.vector_bits, 128);
+  EXPECT_EQ(Target::parse("llvm -mcpu=x86-64-v4 -mattr=-avx512f").value_or_throw().abilities.vector_bits, 256);
 }
 
 TEST(TargetParse, TextIsCanonical) {

@@ -1,0 +1,92 @@
+#include "src/target/abilities.h"
+
+#include <algorithm>
+
+namespace tw::target {
+
+namespace {
+
+class Features {
+ public:
+  explicit Features(const std::vector<std::string>& sorted) : sorted_(sorted) {}
+  bool has(std::string_view feature) const { return std::binary_search(sorted_.begin(), sorted_.end(), feature); }
+
+ private:
+  const std::vector<std::string>& sorted_;
+};
+
+struct DotRow {
+  const char* feature;
+  DotProduct dot;
+  int lanes;
+};
+
+// From wide to narrow: the first that the target has counts.
+const DotRow kDotsOfX86[] = {
+    {"avx512vnni", DotProduct::kU8I8, 16},
+    {"avxvnni", DotProduct::kU8I8, 8},
+    {"avx512bf16", DotProduct::kBF16, 16},
+};
+
+// bf16 of AArch64 is none of them: BFDOT rounds otherwise.
+const DotRow kDotsOfAArch64[] = {
+    {"dotprod", DotProduct::kI8I8, 4},
+    {"dotprod", DotProduct::kU8U8, 4},
+    {"i8mm", DotProduct::kU8I8, 4},
+};
+
+template <size_t N>
+void add_dots(const DotRow (&rows)[N], const Features& features, Abilities& abilities) {
+  for (const DotRow& row : rows)
+    if (features.has(row.feature) && abilities.dot_lanes(row.dot) == 0) abilities.dots.push_back({row.dot, row.lanes});
+}
+
+Abilities of_x86(const Features& features) {
+  Abilities a;
+  a.masks = features.has("avx512f");
+  a.vector_bits = a.masks ? 512 : features.has("avx") ? 256 : 128;
+  a.vector_registers = a.masks ? 32 : 16;
+  a.fma = features.has("fma");
+  a.rounding = features.has("sse4.1");
+  a.float16 = features.has("f16c");
+  add_dots(kDotsOfX86, features, a);
+  if (features.has("amx-tile")) a.tiles = {8, 16, 64, features.has("amx-int8"), features.has("amx-bf16")};
+  return a;
+}
+
+// NEON, of which the vectors, what is fused, rounding and conversions are one whole.
+Abilities of_aarch64(const Features& features) {
+  Abilities a;
+  a.vector_registers = 32;
+  a.fma = a.rounding = a.float16 = features.has("neon");
+  add_dots(kDotsOfAArch64, features, a);
+  return a;
+}
+
+struct Architecture {
+  const char* name;
+  Abilities (*abilities)(const Features&);
+};
+const Architecture kArchitectures[] = {{"x86_64", of_x86}, {"aarch64", of_aarch64}};
+
+}  // namespace
+
+Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features) {
+  const std::string_view architecture = triple.substr(0, triple.find('-'));
+  Abilities abilities;
+  for (const Architecture& row : kArchitectures)
+    if (architecture == row.name) abilities = row.abilities(Features(features));
+  if (kind == "interp") abilities.masks = true;  // it looks at each lane
+  return abilities;
+}
+
+}  // namespace tw::target
+
+namespace tw {
+
+int Abilities::dot_lanes(DotProduct dot) const {
+  const auto found = std::find_if(dots.begin(), dots.end(), [&](const DotLanes& d) { return d.dot == dot; });
+  return found == dots.end() ? 0 : found->lanes;
+}
+
+}  // namespace tw

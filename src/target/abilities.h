@@ -1,0 +1,16 @@
+// What the features of an architecture mean for those who make code: a table for each architecture.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensorwright/target.h"
+
+namespace tw::target {
+
+// Of code of this kind for the triple whose features, sorted, are these. An architecture without a table has vectors of
+// 128 bits and nothing more.
+Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features);
+
+}  // namespace tw::target

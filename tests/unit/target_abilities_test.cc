@@ -1,0 +1,85 @@
+// What targets can do, by CPU.
+#include <gtest/gtest.h>
+
+#include "src/target/abilities.h"
+
+namespace tw {
+namespace {
+
+Target on(const std::string& options) { return Target::parse("c " + options).value_or_throw(); }
+
+struct Row {
+  const char* options;
+  int bits, registers;
+  const char* can;  // of masks fma rounding float16
+  std::vector<DotLanes> dots;
+};
+
+std::string can(const Abilities& a) {
+  std::string text;
+  const auto add = [&](bool has, const char* word) {
+    text += has ? (text.empty() ? "" : " ") + std::string(word) : "";
+  };
+  add(a.masks, "masks");
+  add(a.fma, "fma");
+  add(a.rounding, "rounding");
+  add(a.float16, "float16");
+  return text;
+}
+
+constexpr DotProduct kU8I8 = DotProduct::kU8I8, kI8I8 = DotProduct::kI8I8, kU8U8 = DotProduct::kU8U8,
+                     kBF16 = DotProduct::kBF16;
+
+TEST(TargetAbilities, OfCpus) {
+  const Row rows[] = {
+      {"", 128, 16, "", {}},
+      {"-mcpu=core2", 128, 16, "", {}},
+      {"-mcpu=nehalem", 128, 16, "rounding", {}},
+      {"-mcpu=sandybridge", 256, 16, "rounding", {}},
+      {"-mcpu=ivybridge", 256, 16, "rounding float16", {}},
+      {"-mcpu=x86-64-v3", 256, 16, "fma rounding float16", {}},
+      {"-mcpu=alderlake", 256, 16, "fma rounding float16", {{kU8I8, 8}}},
+      {"-mcpu=x86-64-v4", 512, 32, "masks fma rounding float16", {}},
+      {"-mcpu=cascadelake", 512, 32, "masks fma rounding float16", {{kU8I8, 16}}},
+      {"-mcpu=znver4", 512, 32, "masks fma rounding float16", {{kU8I8, 16}, {kBF16, 16}}},
+      {"-mcpu=znver5", 512, 32, "masks fma rounding float16", {{kU8I8, 16}, {kBF16, 16}}},
+      {"-mcpu=znver5 -mattr=-avx512f", 256, 16, "fma rounding float16", {{kU8I8, 8}}},
+      {"-mcpu=znver3 -mattr=-fma", 256, 16, "rounding float16", {}},
+      {"-mtriple=aarch64-linux-gnu", 128, 32, "fma rounding float16", {}},
+      {"-mtriple=aarch64-linux-gnu -mattr=+dotprod", 128, 32, "fma rounding float16", {{kI8I8, 4}, {kU8U8, 4}}},
+      {"-mtriple=aarch64-linux-gnu -mattr=+dotprod,+i8mm,+bf16",
+       128,
+       32,
+       "fma rounding float16",
+       {{kI8I8, 4}, {kU8U8, 4}, {kU8I8, 4}}},
+      {"-mtriple=aarch64-linux-gnu -mattr=-neon", 128, 32, "", {}},
+  };
+  for (const Row& row : rows) {
+    const Abilities a = on(row.options).abilities;
+    EXPECT_EQ(a.vector_bits, row.bits) << row.options;
+    EXPECT_EQ(a.vector_registers, row.registers) << row.options;
+    EXPECT_EQ(can(a), row.can) << row.options;
+    EXPECT_EQ(a.dots, row.dots) << row.options;
+    EXPECT_FALSE(a.device.has_value()) << row.options;
+  }
+}
+
+TEST(TargetAbilities, TilesAreOfWhoHasThem) {
+  EXPECT_FALSE(on("-mcpu=x86-64-v4").abilities.tiles);
+  EXPECT_EQ(on("-mcpu=sapphirerapids").abilities.tiles, (Tiles{8, 16, 64, true, true}));
+  EXPECT_EQ(on("-mcpu=sapphirerapids -mattr=-amx-bf16").abilities.tiles, (Tiles{8, 16, 64, true, false}));
+  EXPECT_FALSE(on("-mcpu=sapphirerapids -mattr=-amx-tile").abilities.tiles);
+}
+
+// The interpreter runs what was lowered for a CPU, and knows masks wherever.
+TEST(TargetAbilities, OfTheInterpreter) {
+  EXPECT_EQ(can(Target::parse("interp").value_or_throw().abilities), "masks");
+  EXPECT_EQ(can(Target::parse("interp -mcpu=x86-64-v3").value_or_throw().abilities), "masks fma rounding float16");
+}
+
+TEST(TargetAbilities, AnArchitectureWithoutATableHasPlainVectors) {
+  EXPECT_EQ(target::abilities_of("c", "riscv64-unknown-linux-gnu", {"v"}), Abilities{});
+}
+
+}  // namespace
+}  // namespace tw

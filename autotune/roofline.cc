@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autotune/features.h"
+#include "src/ir/register_lanes.h"
 #include "src/target/busy_clock.h"
 
 namespace tw::autotune {
@@ -10,14 +11,14 @@ namespace {
 
 // Multiply-adds that a register of the target does at once. Sums are 32 bits wide, except those of doubles.
 double multiply_adds(const Target& target, ir::Type operands) {
-  if (operands.is_float() && operands.bits == 64) return target.lanes(64);
+  if (operands.is_float() && operands.bits == 64) return ir::register_lanes(target, operands);
   const auto adds = [&](std::initializer_list<DotProduct> dots) {
     return std::any_of(dots.begin(), dots.end(), [&](DotProduct dot) { return target.abilities.dot_lanes(dot) > 0; });
   };
   const bool pairs = operands.code == ir::TypeCode::kBFloat && adds({DotProduct::kBF16});
   const bool fours = !operands.is_float() && operands.bits == 8 &&
                      adds({DotProduct::kU8I8, operands.is_int() ? DotProduct::kI8I8 : DotProduct::kU8U8});
-  return target.lanes(32) * (fours ? 4.0 : pairs ? 2.0 : 1.0);
+  return ir::register_lanes(target, ir::Type::f(32)) * (fours ? 4.0 : pairs ? 2.0 : 1.0);
 }
 
 }  // namespace

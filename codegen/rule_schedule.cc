@@ -14,6 +14,7 @@
 
 #include "schedule/loop_nest.h"
 #include "schedule/nest_view.h"
+#include "src/ir/register_lanes.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
@@ -209,7 +210,7 @@ Tile RuleScheduler::choose_tile(const StageNest& st) const {
     });
   const int64_t rows = tile.i < 0 ? 1 : assumed(st.axes[static_cast<size_t>(tile.i)]);
   tile.vector = contiguous || !strided || rows >= 4;
-  const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype().bits)));
+  const int64_t lanes = ir::register_lanes(target_, st.op->dtype());
   const int64_t vectors = target_.abilities.vector_registers >= 32 ? 4 : 2;
   tile.columns = tile.vector ? std::min(assumed(j), lanes * vectors) : std::min(assumed(j), kScalarRows);
   tile.rows = tile.vector ? std::min(rows, kRows) : 1;
@@ -248,7 +249,7 @@ void RuleScheduler::parallelise(const std::string& name, std::vector<std::string
 void RuleScheduler::schedule_elementwise(const std::string& name) {
   const StageNest st = at(name);
   if (elements(st) <= 1) return;
-  const int64_t lanes = std::max(1, target_.lanes(std::max<int>(8, st.op->dtype().bits)));
+  const int64_t lanes = ir::register_lanes(target_, st.op->dtype());
   const schedule::Axis& last = st.axes[static_cast<size_t>(st.data_rank - 1)];
   std::vector<std::string> outer;
   for (int d = 0; d + 1 < st.data_rank; ++d) outer.push_back(st.axes[static_cast<size_t>(d)].name);

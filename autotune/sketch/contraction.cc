@@ -18,6 +18,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "autotune/sketch/lanes.h"
+
 namespace tw::autotune::sketch {
 
 using schedule::Factor;
@@ -186,7 +188,7 @@ std::vector<std::string> Contraction::blocks() const {
 }
 
 void Contraction::define_knobs() {
-  const int64_t lanes = dot_ ? dot_->lanes : std::max(1, k_.target.lanes(std::max<int>(8, stage_.type.bits)));
+  const int64_t lanes = dot_ ? dot_->lanes : lanes_of(stage_, k_.target);
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
   k_.cfg.define_knob_json(knob("tile"), register_tiles(rows, roles_.group > 0 ? roles_.group : columns, lanes,
                                                        k_.target.abilities.vector_registers, dot_ || roles_.group > 0));
@@ -402,7 +404,7 @@ std::string Contraction::turn_panel() {
   std::rotate(at, at + 1, names.end());
   k_.step(schedule::TransformLayout{panel_, names, ""});
   const Stage& source = source_of(roles_.vectors);
-  const int64_t lanes = std::max(1, k_.target.lanes(std::max<int>(8, source.type.bits)));
+  const int64_t lanes = lanes_of(source, k_.target);
   const auto [outer, lane] = split(panel_, names.back(), Factor(lanes));
   names.pop_back();
   names.insert(names.begin(), outer);
@@ -429,7 +431,7 @@ void Contraction::place_broadcast() {
     return;
   }
   if (place == "\"task\"") k_.step(schedule::ComputeAt{stage.name, root_.name, task_});
-  const int64_t lanes = std::max(1, k_.target.lanes(std::max<int>(8, stage.type.bits)));
+  const int64_t lanes = lanes_of(stage, k_.target);
   std::vector<std::string> outer;
   for (size_t d = 0; d + 1 < stage.data.size(); ++d) outer.push_back(stage.data[d].name);
   const std::string last = stage.data.back().name;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autotune/sketch/contraction.h"
+#include "autotune/sketch/lanes.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -130,8 +131,8 @@ double cost_of_term(const Graph& graph, const Stage& stage, const Roles& roles, 
   constexpr double kMove = 1.5;  // cycles for an element that vectors do not reach
   const auto extent = [&](int d) { return stage.data[static_cast<size_t>(d)].extent; };
   const int64_t rows = extent(roles.rows), columns = extent(roles.lanes);
-  const std::vector<Tile> tiles = tiles_of(rows, columns, std::max(1, target.lanes(std::max<int>(8, stage.type.bits))),
-                                           target.abilities.vector_registers, false);
+  const std::vector<Tile> tiles =
+      tiles_of(rows, columns, lanes_of(stage, target), target.abilities.vector_registers, false);
   const auto share = static_cast<double>(roles.share < 0 ? 1 : extent(roles.share));
   double cost = tiles.front().cost / static_cast<double>(rows * columns);
   if (!roles.contiguous && !graph.at(roles.vectors.source).param) cost += kMove / (static_cast<double>(rows) * share);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule/loop_nest.h"
+#include "src/ir/register_lanes.h"
 
 namespace tw::autotune::sketch {
 
@@ -27,9 +28,7 @@ std::vector<std::string> sum_loops(const schedule::Schedule& s, const std::strin
   return loops(s, stage, true);
 }
 
-int64_t lanes_of(const Stage& stage, const Target& target) {
-  return std::max(1, target.lanes(std::max<int>(8, stage.type.bits)));
-}
+int64_t lanes_of(const Stage& stage, const Target& target) { return ir::register_lanes(target, stage.type); }
 
 int64_t extents(const std::vector<Axis>& axes) {
   int64_t product = 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autotune/sketch/contraction.h"
+#include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
@@ -28,7 +29,7 @@ void apply_split_sum(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   const Roles roles = *roles_of(sketch.graph, group.root);
   const Axis &rows = stage.data[static_cast<size_t>(roles.rows)], &lanes = stage.data[static_cast<size_t>(roles.lanes)];
-  const int64_t width = std::max(1, sketch.target.lanes(std::max<int>(8, stage.type.bits)));
+  const int64_t width = lanes_of(stage, sketch.target);
   const auto longest = std::max_element(stage.sums.begin(), stage.sums.end(),
                                         [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
   const std::string tile = stage.name + ".tile", parts = stage.name + ".parts";

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "src/ir/equal.h"
+#include "src/ir/register_lanes.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
@@ -262,8 +263,7 @@ class Promoter {
 
   // Registers that the tile takes.
   int64_t vectors(const Buffer& buffer, const TileAccess& tile) const {
-    const int lanes =
-        std::max(1, target_.lanes(std::max<int>(8, buffer.element().is_half() ? 32 : buffer.element().bits)));
+    const int lanes = register_lanes(target_, buffer.element());
     int64_t count = 1;
     for (const TileLoop& l : tile.loops)
       count *= l.kind == ForKind::kVectorized ? (l.extent + lanes - 1) / lanes : std::max<int64_t>(l.extent, 1);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "src/ir/register_lanes.h"
 #include "src/ir/requirement.h"
 #include "src/ir/shared_byte.h"
 #include "src/ir/simplify_fold.h"
@@ -246,7 +247,7 @@ bool has_packed(const Program& p) {
 }  // namespace
 
 Program int4(const Program& p, const Target& target) {
-  return has_packed(p) ? Packer(std::max(2, target.lanes(8))).run(p) : p;
+  return has_packed(p) ? Packer(std::max(2, register_lanes(target, Type::u(8)))).run(p) : p;
 }
 
 }  // namespace tw::lower

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "src/ir/equal.h"
+#include "src/ir/register_lanes.h"
 #include "src/ir/walk.h"
 #include "src/lower/independence.h"
 #include "src/lower/index_math.h"
@@ -239,10 +240,7 @@ class Vectorizer {
   }
 
   // At least the lanes of any loop that touches the buffer.
-  int row_lanes(const Buffer& buffer) const {
-    const Type t = buffer.element();
-    return std::max(1, target_.lanes(std::max<int>(8, t.is_half() ? 32 : t.bits)));
-  }
+  int row_lanes(const Buffer& buffer) const { return register_lanes(target_, buffer.element()); }
   static int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
   // Iterations first .. first + count - 1. Iterations don't see each other, so the vectors of a group may go through
@@ -351,9 +349,9 @@ class Vectorizer {
 }  // namespace
 
 int lanes_for(const Stmt& body, const Target& target) {
-  int bits = 8;
+  int lanes = register_lanes(target, Type::u(8));
   const auto see = [&](Type t) {
-    if (!t.is_index()) bits = std::max(bits, t.is_half() ? 32 : static_cast<int>(t.bits));
+    if (!t.is_index()) lanes = std::min(lanes, register_lanes(target, t));
   };
   walk(
       body,
@@ -365,7 +363,7 @@ int lanes_for(const Stmt& body, const Target& target) {
         see(e.type());
         return true;
       });
-  return std::max(1, target.lanes(bits));
+  return lanes;
 }
 
 Program vectorize(const Program& p, const Target& target) {

@@ -6,10 +6,10 @@
 namespace tw::autotune {
 
 std::string target_today(const std::string& recorded, const Target* here) {
-  if (recorded.find(" -mattr=") == std::string::npos) return recorded;  // those releases listed features
   const Result<Target> target = Target::parse(recorded);
   if (!target.ok() || target->to_string() == recorded) return recorded;
-  const bool same = here && here->kind == target->kind && here->features == target->features;
+  const bool same =
+      here && here->kind == target->kind && here->triple == target->triple && here->features == target->features;
   return same ? here->to_string() : target->to_string();
 }
 

@@ -1,5 +1,5 @@
-// Lines of earlier releases name targets with features that code has none of (+cldemote,-pku), and the CPU by its model
-// number even where the features contradict it.
+// Lines of earlier releases name targets with features that code has none of (+cldemote,-pku), the CPU by its model
+// number even where the features contradict it, and triples as they were spelled: none where AArch64 was the host.
 #pragma once
 
 #include <string>

@@ -24,6 +24,7 @@
 #include "autotune/tuner.h"
 #include "autotune/winner.h"
 #include "src/runtime/local_runner.h"
+#include "src/target/cpu.h"
 
 namespace tw::autotune {
 
@@ -54,13 +55,10 @@ void check_target(const Target& target) {
   if (target.kind != "llvm") {
     tune_error("tuning measures compiled kernels; the target must be of kind llvm, not " + target.kind);
   }
-  const std::vector<std::string> lacking = target.missing_here();
-  if (lacking.empty()) return;
-  std::string missing;
-  for (const std::string& feature : lacking) missing += (missing.empty() ? "" : ", ") + feature;
-  tune_error("this machine cannot run code for " + target.to_string(),
-             {lacking[0] == target.triple ? "it is a " + Target::host().triple : "it lacks " + missing,
-              "tune on a machine that can, or for another target"});
+  const std::string reason = target::why_not_here(target);
+  if (!reason.empty())
+    tune_error("this machine cannot run code for " + target.to_string(),
+               {reason, "tune on a machine that can, or for another target"});
 }
 
 // Calls `on_stop` from a thread of its own once `should_stop` says so.

@@ -48,13 +48,4 @@ void replace_file(const std::string& path, const std::function<void(const std::s
   cannot_write(path);
 }
 
-Diagnostic cannot_run(const Target& target) {
-  std::string missing;
-  for (const std::string& feature : target.missing_here()) missing += (missing.empty() ? "" : ", ") + feature;
-  return {ErrorKind::kTarget,
-          "run: this machine cannot run code for " + target.to_string(),
-          {},
-          {"it lacks " + missing, "save() writes the kernel for the machine that has it"}};
-}
-
 }  // namespace tw::codegen

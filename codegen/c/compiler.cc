@@ -1,6 +1,7 @@
 #include "codegen/c/compiler.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <fstream>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include "src/support/subprocess.h"
 #include "src/support/temporary_folder.h"
 #include "src/target/c_compiler.h"
+#include "src/target/triple.h"
 
 namespace tw::codegen {
 
@@ -62,14 +64,28 @@ Status run(const std::vector<std::string>& compiler, std::vector<std::string> ar
   }
 }
 
+// That the compiler, which anybody may name, makes code for the target's architecture.
+Status check_machine(const std::string& compiler, const Target& target, const std::string& path) {
+  constexpr std::pair<const char*, uint16_t> kMachines[] = {{"x86_64", EM_X86_64}, {"aarch64", EM_AARCH64}};
+  Elf64_Ehdr header = {};
+  std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
+  for (const auto& [architecture, machine] : kMachines)
+    if (target::architecture_of(target.triple) == architecture && header.e_machine != machine)
+      return cannot_compile("the C compiler " + compiler + " makes no code for " + target.triple,
+                            {"the variable CC names another compiler"});
+  return Unit{};
+}
+
 }  // namespace
 
 Status compile_c(const std::string& source, const Target& target, int opt_level, COutput output,
                  const std::string& path, const std::vector<std::string>& more) {
-  const std::vector<std::string> compiler = target::c_compiler();
+  const std::vector<std::string> compiler = target::c_compiler(target.triple);
   if (compiler.empty())
-    return cannot_compile("no C compiler was found",
-                          {"target c needs cc, gcc or clang on the PATH, or its name in CC"});
+    return cannot_compile(
+        "no C compiler for " + target.triple + " was found",
+        {"target c needs cc, gcc or clang on the PATH, for another architecture a cross compiler such "
+         "as aarch64-linux-gnu-gcc, or its name in CC"});
   const support::TemporaryFolder folder("tensorwright-c");
   if (!folder.usable()) return cannot_compile("no temporary folder for the C compiler", {"TMPDIR may name one"});
   const std::string text = folder / "kernel.c";
@@ -83,7 +99,8 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
   args.insert(args.end(), {"-o", path, text});
   // gcc 12 calls ceilf in some places though it has the instruction; where it does not, the library is left out.
   if (output == COutput::kShared) args.insert(args.end(), {"-Wl,--as-needed", "-lm"});
-  return run(compiler, std::move(args));
+  TW_TRY([[maybe_unused]] Unit ran, run(compiler, std::move(args)));
+  return check_machine(compiler[0], target, path);
 }
 
 Result<std::shared_ptr<void>> load_c(const std::string& source, const Target& target, int opt_level,

@@ -7,6 +7,7 @@
 #include "codegen/c/source.h"
 #include "codegen/c_header.h"
 #include "codegen/files.h"
+#include "codegen/foreign_kernel.h"
 #include "src/ir/externs.h"
 #include "src/runtime/kernel.h"
 #include "src/target/c_compiler.h"
@@ -28,17 +29,17 @@ class CModule : public Module {
  public:
   CModule(std::vector<ir::Program> programs, const Target& target, int opt_level)
       : programs_(std::move(programs)), target_(target), opt_level_(opt_level), source_(c_source(programs_, target)) {
-    if (!target_.missing_here().empty()) return;
+    if (!target_.missing_here().empty()) {
+      kernels_ = foreign_kernels(programs_, target_);
+      return;
+    }
     const std::shared_ptr<void> library = load_c(source_, target_, opt_level_).value_or_throw();
     kernels_ = kernels_of(programs_, [&](const ir::Program& program, runtime::Packers packers) {
       return kernel_in(library, program, std::move(packers));
     });
   }
 
-  std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const override {
-    if (kernels_.empty()) throw Error(cannot_run(target_));
-    return kernels_;
-  }
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const override { return kernels_; }
 
   std::string source(std::string_view kind) const override {
     if (kind == "ir") return texts_of(programs_);

@@ -3,6 +3,7 @@
 #include "codegen/c/source.h"
 #include "codegen/c_header.h"
 #include "codegen/files.h"
+#include "codegen/foreign_kernel.h"
 #include "codegen/llvm/backend.h"
 #include "src/ir/externs.h"
 #include "src/runtime/kernel.h"
@@ -23,7 +24,10 @@ class LlvmModule : public Module {
   LlvmModule(std::vector<ir::Program> programs, const Target& target, int opt_level)
       : programs_(std::move(programs)), target_(target), opt_level_(opt_level) {
     object_ = compile(programs_, target_, opt_level_, Output::kObject).value_or_throw();
-    if (!target_.missing_here().empty()) return;
+    if (!target_.missing_here().empty()) {
+      kernels_ = foreign_kernels(programs_, target_);
+      return;
+    }
     const std::shared_ptr<const LoadedCode> code =
         load_object(object_, runtime::kernel_symbol(programs_[0].name)).value_or_throw();
     kernels_ = kernels_of(programs_, [&](const ir::Program& program, runtime::Packers packers) {
@@ -31,10 +35,7 @@ class LlvmModule : public Module {
     });
   }
 
-  std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const override {
-    if (kernels_.empty()) throw Error(cannot_run(target_));
-    return kernels_;
-  }
+  std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const override { return kernels_; }
 
   std::string source(std::string_view kind) const override {
     if (kind == "ir") return texts_of(programs_);

@@ -17,8 +17,8 @@ namespace tw {
 class Module {
  public:
   virtual ~Module() = default;
-  // In the order in which they were given, never none. Code for a CPU that this machine is not throws TargetError here;
-  // save and source, which are of all of them, still work.
+  // In the order in which they were given, never none. Of code for a CPU that this machine is not they say what they
+  // take and throw kTarget when they are run; save and source, which are of all of them, work.
   virtual std::vector<std::shared_ptr<const runtime::Kernel>> kernels() const = 0;
   std::shared_ptr<const runtime::Kernel> kernel() const { return kernels().front(); }
   virtual std::string source(std::string_view kind) const = 0;  // "ir", "llvm", "asm"; kArgument otherwise

@@ -15,7 +15,11 @@ class Target(_core.Target):
     ``Target("llvm -mcpu=native")`` asks the machine; ``str(target)`` is what that was resolved to, and means the same target
     anywhere: the CPU's name, where its features are such a CPU's, else a level such as ``x86-64-v3``, and by what its features
     differ. Those that code has none of (``rtm``, ``pku``, ...) may stand in ``-mattr=`` and are left out. ``llvm`` alone is the
-    oldest CPU of the architecture. ``c`` writes C99, compiled by the system's compiler (``$CC``, or cc, gcc or clang):
+    oldest CPU of the architecture. ``llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1`` is for another machine than this one: such
+    a function is built, saved and shown, and only calling it is refused. Spellings of a triple are one target
+    (``aarch64-unknown-linux-gnu``); a text without one is for the architecture that has the CPU. What TVM writes beside these
+    is understood: ``-keys=``, ``-device=``, ``-model=``, ``-libs=`` and ``-num-cores=`` change nothing, ``-mfloat-abi=`` must be
+    ``hard``. ``c`` writes C99, compiled by the system's compiler (``$CC``, or cc, gcc or clang):
     ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the lowered program in the interpreter,
     which checks every access: with the options of ``llvm`` it gives the bits that ``llvm`` gives with them, for any CPU on any
     machine. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else is said.

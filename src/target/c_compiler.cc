@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "src/target/cpu.h"
+#include "src/target/triple.h"
+
 namespace tw::target {
 
 namespace {
@@ -20,9 +23,17 @@ std::string on_path(const std::string& program) {
   return "";
 }
 
+std::vector<std::string> names_for(const std::string& triple) {
+  const std::string_view architecture = architecture_of(triple);
+  if (triple.empty() || architecture == architecture_of(host_cpu().triple)) return {"cc", "gcc", "clang"};
+  const size_t system = triple.find("-linux");
+  if (system == std::string::npos) return {};
+  return {std::string(architecture) + triple.substr(system) + "-gcc"};
+}
+
 }  // namespace
 
-std::vector<std::string> c_compiler() {
+std::vector<std::string> c_compiler(const std::string& triple) {
   if (const char* chosen = std::getenv("CC"); chosen && *chosen) {
     std::vector<std::string> words;
     std::istringstream text(chosen);
@@ -31,7 +42,7 @@ std::vector<std::string> c_compiler() {
     words[0] = on_path(words[0]);
     return words[0].empty() ? std::vector<std::string>{} : words;
   }
-  for (const char* name : {"cc", "gcc", "clang"})
+  for (const std::string& name : names_for(triple))
     if (const std::string file = on_path(name); !file.empty()) return {file};
   return {};
 }

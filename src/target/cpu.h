@@ -52,6 +52,9 @@ Result<Target> parse_on(const Cpu&, std::string_view text);
 // What code for the target may use, by the list of its features, and that CPU does not have.
 std::vector<std::string> missing_on(const Cpu&, const std::vector<std::string>& features);
 
+// What keeps this machine from running code for the target; empty where it can.
+std::string why_not_here(const Target&);
+
 // Whether code that a compiler makes of ours may contain instructions of the feature.
 bool in_code(std::string_view triple, std::string_view feature);
 // Whether describe knows how to find it.

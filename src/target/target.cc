@@ -10,22 +10,22 @@
 #include "src/target/c_compiler.h"
 #include "src/target/catalog.h"
 #include "src/target/cpu.h"
+#include "src/target/triple.h"
 
 namespace tw {
 
 namespace {
 
-#if defined(__aarch64__)
-constexpr const char* kHostTriple = "aarch64-unknown-linux-gnu";
-#else
-constexpr const char* kHostTriple = "x86_64-pc-linux-gnu";
-#endif
+// What a text without -mtriple= is for where its CPU does not say otherwise: to_string leaves it out on any machine.
+constexpr const char* kImpliedTriple = "x86_64-pc-linux-gnu";
+constexpr const char* kTriples[] = {kImpliedTriple, "aarch64-unknown-linux-gnu"};
+
+constexpr const char* kAnyCpu = "generic";  // of every architecture
 
 const std::vector<std::string> kKinds = {"llvm", "c", "interp"};
-const std::vector<std::string> kOptions = {"-mcpu", "-mattr", "-mtriple"};
 
 struct Words {
-  std::string kind, cpu, triple = kHostTriple;
+  std::string kind, cpu, triple;
   std::vector<std::string> attributes;
 };
 
@@ -42,6 +42,56 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+// How an option's value changes the words; what is wrong with it, where something is.
+struct Option {
+  const char* name;
+  std::string (*take)(Words&, const std::string& value);
+};
+
+std::string ignored(Words&, const std::string&) { return ""; }
+
+// Those that TVM has beside them choose among its schedules, boards and libraries: nothing here depends on them.
+const Option kOptions[] = {
+    {"-mcpu", [](Words& words, const std::string& value) { return words.cpu = value, std::string(); }},
+    {"-mattr",
+     [](Words& words, const std::string& value) { return words.attributes = split(value, ','), std::string(); }},
+    {"-mtriple",
+     [](Words& words, const std::string& value) {
+       return words.triple = target::normalised_triple(value), std::string();
+     }},
+    {"-keys", ignored},
+    {"-device", ignored},
+    {"-model", ignored},
+    {"-libs", ignored},
+    {"-num-cores",
+     [](Words&, const std::string& value) -> std::string {
+       const bool number = value.find_first_not_of("0123456789") == std::string::npos && value[0] != '0';
+       return number ? "" : "must be a positive integer";
+     }},
+    {"-mfloat-abi",
+     [](Words&, const std::string& value) -> std::string {
+       return value == "hard" ? "" : "must be hard: floats are passed in registers of their own";
+     }},
+};
+
+Status read_option(Words& words, const std::string& word) {
+  const size_t equals = word.find('=');
+  const std::string name = word.substr(0, equals);
+  const auto option =
+      std::find_if(std::begin(kOptions), std::end(kOptions), [&](const Option& o) { return name == o.name; });
+  if (option == std::end(kOptions) || equals == std::string::npos) {
+    std::vector<std::string> names;
+    for (const Option& o : kOptions) names.push_back(o.name);
+    return bad_target("an option must be -mcpu=, -mattr= or -mtriple=, not \"" + word + "\"",
+                      {support::did_you_mean(name, names)});
+  }
+  const std::string value = word.substr(equals + 1);
+  if (value.empty()) return bad_target(name + " needs a value", {"for example: llvm -mcpu=native -mattr=-avx512f"});
+  const std::string wrong = option->take(words, value);
+  if (!wrong.empty()) return bad_target(name + " " + wrong + ", not \"" + value + "\"", {});
+  return Unit{};
+}
+
 Result<Words> read_words(std::string_view text) {
   Words words;
   std::istringstream stream{std::string(text)};
@@ -50,16 +100,7 @@ Result<Words> read_words(std::string_view text) {
     return bad_target("the kind must be llvm, c or interp, not \"" + words.kind + "\"",
                       {support::did_you_mean(words.kind, kKinds), "for example: llvm -mcpu=native"});
   for (std::string word; stream >> word;) {
-    const size_t equals = word.find('=');
-    const std::string option = word.substr(0, equals);
-    if (std::find(kOptions.begin(), kOptions.end(), option) == kOptions.end() || equals == std::string::npos)
-      return bad_target("an option must be -mcpu=, -mattr= or -mtriple=, not \"" + word + "\"",
-                        {support::did_you_mean(option, kOptions)});
-    const std::string value = word.substr(equals + 1);
-    if (value.empty()) return bad_target(option + " needs a value", {"for example: llvm -mcpu=native -mattr=-avx512f"});
-    if (option == "-mcpu") words.cpu = value;
-    if (option == "-mtriple") words.triple = value;
-    if (option == "-mattr") words.attributes = split(value, ',');
+    TW_TRY([[maybe_unused]] Unit read, read_option(words, word));
   }
   return words;
 }
@@ -109,15 +150,24 @@ std::vector<std::string> attributes_of(const target::Cpu& native, const std::vec
   return attributes;
 }
 
+// Of a text without -mtriple=: this machine's, unless only another architecture has such a CPU.
+std::string triple_of(const std::string& cpu, const target::Cpu& native) {
+  if (cpu.empty() || cpu == "native" || knows_cpu(native.triple, cpu)) return native.triple;
+  for (const char* triple : kTriples)
+    if (knows_cpu(triple, cpu)) return triple;
+  return native.triple;
+}
+
 Result<Target> resolve(Words words, const target::Cpu& native) {
   const target::CpuCatalog& catalog = target::catalog();
+  if (words.triple.empty()) words.triple = triple_of(words.cpu, native);
   if (!catalog.knows_triple(words.triple))
-    return bad_target("unknown triple \"" + words.triple + "\"", {"for example: " + std::string(kHostTriple)});
+    return bad_target("unknown triple \"" + words.triple + "\"", {"for example: " + native.triple});
   const bool is_native = words.cpu == "native";
   if (is_native && words.triple != native.triple)
     return bad_target("-mcpu=native means this machine, which is not " + words.triple, {"name the CPU"});
   if (is_native) words.cpu = knows_cpu(words.triple, native.name) ? native.name : native.level;
-  if (words.cpu.empty()) words.cpu = words.triple.starts_with("x86_64") ? "x86-64" : "generic";
+  if (words.cpu.empty()) words.cpu = target::architecture_of(words.triple) == "x86_64" ? "x86-64" : kAnyCpu;
   TW_TRY([[maybe_unused]] Unit cpu, check_cpu(words));
   TW_TRY([[maybe_unused]] Unit attributes, check_attributes(words));
   const std::vector<std::string> implied = catalog.resolve(words.triple, words.cpu, {});
@@ -143,7 +193,7 @@ bool Target::has(std::string_view feature) const {
 std::string Target::to_string() const {
   if (cpu.empty()) return kind;
   std::string text = kind + " -mcpu=" + cpu;
-  if (triple != kHostTriple) text += " -mtriple=" + triple;
+  if (triple != kImpliedTriple || cpu == kAnyCpu) text += " -mtriple=" + triple;
   for (size_t i = 0; i < attributes.size(); ++i) text += (i == 0 ? " -mattr=" : ",") + attributes[i];
   return text;
 }
@@ -151,16 +201,24 @@ std::string Target::to_string() const {
 std::vector<std::string> Target::missing_here() const {
   if (kind == "interp") return {};
   const target::Cpu& here = target::host_cpu();
-  const auto architecture = [](std::string_view triple) { return triple.substr(0, triple.find('-')); };
-  if (architecture(triple) != architecture(here.triple)) return {triple};
+  if (target::architecture_of(triple) != target::architecture_of(here.triple)) return {triple};
   return target::missing_on(here, features);
+}
+
+std::string target::why_not_here(const Target& target) {
+  const std::vector<std::string> missing = target.missing_here();
+  if (missing.empty()) return "";
+  if (missing[0] == target.triple) return "it is a " + host_cpu().triple + " with a CPU like " + host_cpu().name;
+  std::string listed;
+  for (const std::string& feature : missing) listed += (listed.empty() ? "" : ", ") + feature;
+  return "it lacks " + listed;
 }
 
 Result<Target> Target::parse(std::string_view text) { return target::parse_on(target::host_cpu(), text); }
 
 Result<Target> target::parse_on(const Cpu& native, std::string_view text) {
   TW_TRY(Words words, read_words(text));
-  const bool plain = words.cpu.empty() && words.attributes.empty() && words.triple == kHostTriple;
+  const bool plain = words.cpu.empty() && words.attributes.empty() && words.triple.empty();
   if (words.kind == "interp" && plain) {  // also where no catalog knows this architecture
     Target target;
     target.kind = "interp";

@@ -114,5 +114,26 @@ TEST_F(Emulated, ASavedKernelIsLoadedOrRefusedByName) {
   EXPECT_NE(refused.output.find("this CPU does not have avx, avx2, bmi"), std::string::npos) << refused.output;
 }
 
+// Objects for AArch64, linked by the cross compiler with the header that stands beside them.
+TEST_F(Emulated, KernelsForAArch64RunThere) {
+  const char* cross = "aarch64-linux-gnu-gcc";
+  for (const std::string program : {"qemu-aarch64", cross})
+    if (std::system(("command -v " + program + " >/dev/null").c_str()) != 0)
+      GTEST_SKIP() << "skipped: " << program << " is not installed (Debian: qemu-user, gcc-aarch64-linux-gnu)";
+  const support::TemporaryFolder folder("tensorwright-emulated");
+  const std::string object = folder / "dense.o", program = folder / "dense";
+  for (const auto& [target, cpu] : {std::pair{"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", "cortex-a72"},
+                                    std::pair{"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "neoverse-n1"},
+                                    std::pair{"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", "max"},
+                                    std::pair{"c -mtriple=aarch64-linux-gnu", "cortex-a72"}}) {
+    SCOPED_TRACE(target);
+    ASSERT_EQ(run(kProbe + "save '" + target + "' " + object).code, 0);
+    const Outcome linked = run(std::string(cross) + " -static -Wall -I" + folder.path() + " -o " + program +
+                               " " TW_SOURCE_DIR "/tests/emulated/dense_main.c " + object);
+    ASSERT_EQ(linked.code, 0) << linked.output;
+    expect_right(run("qemu-aarch64 -cpu " + std::string(cpu) + " " + program));
+  }
+}
+
 }  // namespace
 }  // namespace tw

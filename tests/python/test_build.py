@@ -103,6 +103,28 @@ def test_target_shows_what_it_resolved_to():
     assert "native" not in str(native) and tw.Target(str(native)) == native
 
 
+@llvm
+def test_code_for_another_cpu_is_built_saved_and_shown_and_only_running_it_is_refused(tmp_path):
+    foreign = tw.Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1")
+    assert str(foreign) == "llvm -mcpu=neoverse-n1 -mtriple=aarch64-unknown-linux-gnu"
+    A, B, C = matmul()
+    f = tw.build([A, B, C], target=foreign, name="dense")
+    assert f.target == str(foreign) and f.name == "dense" and [spec.name for spec in f.args] == ["A", "B", "C"]
+    assert "fmla" in f.source("asm") and "aarch64" in f.source("llvm") and "tw_dense" in f.source("c")
+    for name in ("dense.o", "dense.so"):
+        f.save(tmp_path / name)
+        machine = int.from_bytes((tmp_path / name).read_bytes()[18:20], "little")
+        assert machine == 183 and "dense_run" in (tmp_path / "dense.h").read_text()
+    arrays = [np.zeros([int(n) for n in t.shape], "float32") for t in (A, B, C)]
+    for call in (f, f.time):
+        with pytest.raises(tw.TargetError) as error:
+            call(*arrays)
+        for part in (str(foreign), tw.Target.host().triple, "save()"):
+            assert part in str(error.value)
+    with pytest.raises(tw.ArgumentError, match="takes 3 arguments"):
+        f(*arrays[:2])
+
+
 @pytest.mark.parametrize(
     ("make", "parts"),
     [

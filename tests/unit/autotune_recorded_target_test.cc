@@ -38,9 +38,34 @@ TEST(RecordedTarget, ANameThatTheFeaturesContradictIsThisMachinesWhereItWasMeasu
 
 TEST(RecordedTarget, WhatIsWrittenTodayAndWhatNobodyCanReadStay) {
   const Target here = Target::host();
-  for (const char* text : {"llvm -mcpu=znver4", "llvm -mcpu=haswell -mattr=-avx2", "interp", "llvm -keys=cpu ", "",
+  for (const char* text : {"llvm -mcpu=znver4", "llvm -mcpu=haswell -mattr=-avx2", "interp", "llvm -keys ", "",
                            "llvm -mcpu=cpu-of-next-year"})
     EXPECT_EQ(target_today(text, &here), text);
+}
+
+TEST(RecordedTarget, NamesTheArchitectureInOneWay) {
+  const Target* elsewhere = nullptr;
+  constexpr const char* kN1 = "llvm -mcpu=neoverse-n1 -mtriple=aarch64-unknown-linux-gnu";
+  for (const char* text : {"llvm -mcpu=neoverse-n1", "llvm -mcpu=neoverse-n1 -mtriple=aarch64-linux-gnu",
+                           "llvm -keys=arm_cpu,cpu -device=arm_cpu -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", kN1})
+    EXPECT_EQ(target_today(text, elsewhere), kN1);
+  EXPECT_EQ(target_today("llvm -mcpu=znver4 -mtriple=x86_64-linux-gnu", elsewhere), "llvm -mcpu=znver4");
+}
+
+TEST(RecordedTarget, ALogOfAnArmHostIsBuiltFromOnAnother) {
+  const te::Tensor x = te::placeholder({8}, "float32", "x");
+  const te::Tensor y = te::compute({8}, [&](te::Var i) { return x(i) * te::constant(2, "float32"); }, "y");
+  const Task task({x, y}, Target::parse("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72").value_or_throw());
+  const test::Folder folder;
+  Record r;
+  r.key = RecordKey{task.hash(), "llvm -mcpu=cortex-a72", 4, "a board"};
+  r.name = task.name();
+  r.args = task.args();
+  r.trial.knobs = "{}";
+  r.trial.status = "ok";
+  r.trial.seconds = 0.5;
+  Journal(folder / "log.jsonl").append(r);
+  EXPECT_EQ(best(task, folder / "log.jsonl").seconds, 0.5);
 }
 
 TEST(RecordedTarget, LinesAreReadWithIt) {

@@ -118,8 +118,21 @@ TEST(CodegenExport, HeaderRunsTheKernelFromPlainC) {
 
 TEST(CodegenExport, ForeignCpusCompileButDoNotRun) {
   const auto module = build(named("k"), target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1"));
-  EXPECT_THROW(module->kernel(), Error);
+  const auto kernel = module->kernel();
+  EXPECT_EQ(kernel->name(), "k");
+  EXPECT_EQ(kernel->args().size(), 4u);
+  std::vector<void*> nothing(4);
+  try {
+    kernel->run(nothing.data());
+    ADD_FAILURE() << "it ran";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.diagnostic().kind, ErrorKind::kTarget);
+    const std::string text = error.diagnostic().render();
+    EXPECT_NE(text.find("llvm -mcpu=neoverse-n1 -mtriple=aarch64-unknown-linux-gnu"), std::string::npos) << text;
+    EXPECT_NE(text.find("it is a x86_64-pc-linux-gnu"), std::string::npos) << text;
+  }
   module->save(in_temp("arm.o"));
+  module->save(in_temp("arm.so"));
   EXPECT_NE(module->source("asm").find("ret"), std::string::npos);
 }
 

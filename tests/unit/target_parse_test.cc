@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "src/support/nearest.h"
+#include "src/target/cpu.h"
+#include "src/target/triple.h"
 #include "tensorwright/target.h"
 
 namespace tw {
@@ -29,6 +31,48 @@ TEST(TargetParse, InterpTakesTheOptionsOfTheOthers) {
   EXPECT_EQ(Target::parse(v3.to_string()).value_or_throw(), v3);
   EXPECT_TRUE(v3.has("fma"));
   EXPECT_TRUE(Target::parse("interp -mcpu=x86-64-v4").value_or_throw().missing_here().empty());
+}
+
+TEST(TargetParse, SpellingsOfATripleAreOneTarget) {
+  constexpr const char* kArm = "c -mcpu=generic -mtriple=aarch64-unknown-linux-gnu";
+  for (const char* triple : {"aarch64-linux-gnu", "aarch64-unknown-linux-gnu", "arm64-linux-gnu", "aarch64-linux",
+                             "aarch64-conda-linux-gnu", "aarch64-none-linux-gnu", "aarch64-pc-linux-gnu"}) {
+    const Target target = Target::parse(std::string("c -mtriple=") + triple).value_or_throw();
+    EXPECT_EQ(target.to_string(), kArm) << triple;
+    EXPECT_EQ(target, Target::parse(kArm).value_or_throw()) << triple;
+  }
+  for (const char* triple : {"x86_64-linux-gnu", "x86_64-unknown-linux-gnu", "amd64-linux", "x86_64-pc-linux-gnu"})
+    EXPECT_EQ(Target::parse(std::string("c -mcpu=x86-64-v3 -mtriple=") + triple).value_or_throw().to_string(),
+              "c -mcpu=x86-64-v3");
+  EXPECT_EQ(target::normalised_triple("aarch64-linux-musl"), "aarch64-unknown-linux-musl");
+  EXPECT_EQ(target::normalised_triple("aarch64-linux-android21"), "aarch64-unknown-linux-android21");
+  for (const char* other : {"aarch64-apple-darwin", "vax-dec-ultrix", "linux", "", "-", "a-b-c-linux-gnu", "aarch64"})
+    EXPECT_EQ(target::normalised_triple(other), other);
+}
+
+// A record's key means the same on any machine.
+TEST(TargetParse, TextsSayTheArchitecture) {
+  const target::Cpu arm = describe(target::HwcapRecord{0x3, 0, 0x410fd083});
+  const Target native = parse_on(arm, "c -mcpu=native").value_or_throw();
+  EXPECT_NE(native.to_string().find(" -mtriple=aarch64-unknown-linux-gnu"), std::string::npos);
+  EXPECT_EQ(Target::parse(native.to_string()).value_or_throw(), native);
+  const Target v3 = Target::parse("c -mcpu=x86-64-v3").value_or_throw();
+  EXPECT_EQ(parse_on(arm, v3.to_string()).value_or_throw(), v3);
+  EXPECT_EQ(parse_on(arm, "c").value_or_throw().triple, "aarch64-unknown-linux-gnu");
+}
+
+TEST(TargetParse, OptionsOfTvmAreUnderstood) {
+  const Target plain = Target::parse("c -mtriple=aarch64-linux-gnu").value_or_throw();
+  EXPECT_EQ(Target::parse("c -keys=arm_cpu,cpu -device=arm_cpu -model=bcm2711 -mtriple=aarch64-linux-gnu -num-cores=4 "
+                          "-mfloat-abi=hard -libs=cblas")
+                .value_or_throw(),
+            plain);
+  contains(error_of("c -mfloat-abi=soft"), "-mfloat-abi must be hard");
+  contains(error_of("c -num-cores=many"), "-num-cores must be a positive integer, not \"many\"");
+  contains(error_of("c -num-cores=0"), "-num-cores must be a positive integer");
+  contains(error_of("c -keys="), "-keys needs a value");
+  contains(error_of("c -runtime=c"), "not \"-runtime=c\"");
+  contains(error_of("c -libz=cblas"), "did you mean -libs?");
 }
 
 TEST(TargetParse, UnknownKindsAndOptionsNameTheNearest) {

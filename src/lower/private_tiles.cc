@@ -313,7 +313,7 @@ class Finder {
     int64_t bytes = buffer.element().bytes(), rows = 1;
     for (int64_t extent : box.extents) bytes *= extent;
     for (size_t d : dimensions_in_one_set(buffer)) rows *= box.extents[d];
-    const int64_t in_registers = int64_t{target_.vector_registers} * target_.vector_bits / 8;
+    const int64_t in_registers = int64_t{target_.abilities.vector_registers} * target_.abilities.vector_bits / 8;
     return rows > kRows && bytes > in_registers && bytes <= kTileBytes;
   }
 

@@ -185,13 +185,13 @@ std::string knobs_in(const Task& task, const std::string& knobs_json) {
   return knobs.dump();
 }
 
-Result<Record> from_autotvm(std::string_view line, const Task& task) {
+Result<Record> from_autotvm(std::string_view line, const Task& task, const MachineDescription& machine) {
   TW_TRY(Record r, from_autotvm(line));
   if (!r.trial.steps.empty()) return r;  // of ours
   TW_TRY(r.trial.index, task.space().find(knobs_in(task, r.trial.knobs)));
   TW_TRY(r.trial.steps, task.steps(r.trial.index));
   r.trial.knobs = task.space().describe(r.trial.index);
-  r.key = key_of(task, runtime::num_threads(), host_hardware().to_string());
+  r.key = key_of(task, machine);
   r.name = task.name();
   r.args = task.args();
   return r;
@@ -229,9 +229,10 @@ LogEdit convert_file(const std::string& path, const std::string& output,
 
 }  // namespace
 
-LogEdit import_autotvm(const std::string& path, const std::string& output, const Task* task) {
+LogEdit import_autotvm(const std::string& path, const std::string& output, const Task* task,
+                       const MachineDescription& machine) {
   return convert_file(path, output, [&](const std::string& line) -> Result<std::string> {
-    TW_TRY(Record r, task ? from_autotvm(line, *task) : from_autotvm(line));
+    TW_TRY(Record r, task ? from_autotvm(line, *task, machine) : from_autotvm(line));
     return to_line(r);
   });
 }

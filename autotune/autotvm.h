@@ -19,15 +19,17 @@ namespace tw::autotune {
 
 std::string to_autotvm(const Record&);  // ends in a newline
 Result<Record> from_autotvm(std::string_view line);
-// Refused when the knobs are no point of the task's space.
-Result<Record> from_autotvm(std::string_view line, const Task&);
+// As a record of that machine, on which AutoTVM's line is silent. Refused when the knobs are no point of the task's
+// space.
+Result<Record> from_autotvm(std::string_view line, const Task&, const MachineDescription&);
 
 // Knobs as JSON, {"tile": [-1, 16]}, with the outermost extents that the task's space has for the inner ones.
 std::string knobs_in(const Task&, const std::string& knobs_json);
 
 // Whole files; `output` must not exist. What is no line of the format is dropped and named; throws LogError where no
 // line is one.
-LogEdit import_autotvm(const std::string& path, const std::string& output, const Task* task = nullptr);
+LogEdit import_autotvm(const std::string& path, const std::string& output, const Task* task = nullptr,
+                       const MachineDescription& machine = {});
 LogEdit export_autotvm(const std::string& log, const std::string& output);
 
 }  // namespace tw::autotune

@@ -120,7 +120,7 @@ double terms_per_cycle(const StageView& view, const StageNest& stage, const Mach
     const auto n = static_cast<double>(loop.extent);
     if (loop.annotation == schedule::Annotation::kVectorized && loop.extent > 1) lanes = n / std::ceil(n / full);
   }
-  const bool measured = machine.rates.source != schedule::Rates{}.source;
+  const bool measured = machine.rates.source != Rates{}.source;
   if (!measured || view.fused == 0) return kPipes * lanes;
   return std::min(2.0, machine.rates.issue * full / lanes) * lanes;
 }

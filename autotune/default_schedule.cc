@@ -20,9 +20,9 @@ constexpr int kRounds = 3;       // over all knobs
 constexpr int kEstimates = 240;  // 30 ms or less
 
 schedule::Machine assumed_machine(const Target& target) {
-  HardwareDescription hardware;
-  hardware.l3_bytes = 16 << 20;
-  return schedule::describe_machine(target, hardware, kThreads);
+  MachineDescription machine{.hardware = {}, .threads = kThreads};
+  machine.hardware.l3_bytes = 16 << 20;
+  return schedule::describe_machine(target, machine);
 }
 
 class Choice {

@@ -21,18 +21,40 @@ std::string kernel_name(const Task& task) {
   return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) ? "k_" + name : name;
 }
 
-RecordKey key_of(const Task& task, int threads, const std::string& hardware) {
-  return RecordKey{task.hash(), task.target().to_string(), threads, hardware};
+RecordKey key_of(const Task& task, const MachineDescription& machine) {
+  return RecordKey{task.hash(), task.target().to_string(), machine.threads, machine.hardware_name()};
 }
 
-std::vector<const Record*> records_for(const Log& log, const RecordKey& wanted) {
+namespace {
+
+// Whose times cannot be compared.
+[[noreturn]] void refuse_several(const Task& task, const std::set<std::string>& classes) {
+  throw Error(Diagnostic{ErrorKind::kLog,
+                         "the log has records of " + call_text(task.name(), task.args()) + " of " +
+                             std::to_string(classes.size()) + " classes of hardware, and none was named",
+                         {},
+                         {classes.begin(), classes.end()}});
+}
+
+}  // namespace
+
+std::vector<const Record*> records_for(const Log& log, const Task& task,
+                                       const std::optional<MachineDescription>& machine) {
   std::vector<const Record*> same;
+  std::set<std::string> classes;
+  const std::string target = task.target().to_string();
   for (const Record& r : log.records) {
-    if (r.key.hash == wanted.hash && r.key.target == wanted.target) same.push_back(&r);
+    if (r.key.hash != task.hash() || r.key.target != target) continue;
+    same.push_back(&r);
+    classes.insert(r.key.hardware);
   }
-  const auto here = [&](const Record* r) { return r->key.hardware == wanted.hardware; };
-  if (std::any_of(same.begin(), same.end(), here)) std::erase_if(same, std::not_fn(here));
-  const auto distance = [&](const Record* r) { return std::abs(r->key.threads - wanted.threads); };
+  if (!machine && classes.size() > 1) refuse_several(task, classes);
+  const std::string hardware = machine ? machine->hardware_name() : "";
+  const auto there = [&](const Record* r) { return r->key.hardware == hardware; };
+  if (std::any_of(same.begin(), same.end(), there)) std::erase_if(same, std::not_fn(there));
+  const auto distance = [&](const Record* r) {
+    return machine ? std::abs(r->key.threads - machine->threads) : -r->key.threads;
+  };
   const auto nearest =
       std::min_element(same.begin(), same.end(), [&](auto* a, auto* b) { return distance(a) < distance(b); });
   if (nearest != same.end()) {
@@ -96,16 +118,16 @@ std::string tuning_call(const Task& task, const std::string& path) {
 
 }  // namespace
 
-Trial best(const Task& task, const std::string& path) {
+Trial best(const Task& task, const std::string& path, const std::optional<MachineDescription>& machine) {
   const Log log = load_log(path, task.hash());
-  const Record* record =
-      best_record(records_for(log, key_of(task, runtime::num_threads(), host_hardware().to_string())));
+  const Record* record = best_record(records_for(log, task, machine));
   if (record == nullptr) no_record(task, path, load_log(path));
   return record->trial;
 }
 
-std::shared_ptr<const Module> build(const Task& task, const std::string& path, const std::string& name) {
-  const Trial trial = best(task, path);
+std::shared_ptr<const Module> build(const Task& task, const std::string& path, const std::string& name,
+                                    const std::optional<MachineDescription>& machine) {
+  const Trial trial = best(task, path, machine);
   const Scheduled s = task.replay(trial).value_or_throw();
   return tw::build(s.schedule, s.args, task.target(), name.empty() ? kernel_name(task) : name);
 }

@@ -38,7 +38,8 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
     : task_(task),
       options_(options),
       runner_(runner),
-      machine_(schedule::describe_machine(task.target(), host_hardware(), runtime::num_threads())),
+      where_(runner.machine()),
+      machine_(schedule::describe_machine(task.target(), where_)),
       folder_("tensorwright") {
   if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
   const schedule::Schedule plain = codegen::rule_schedule(task.outputs(), task.target());
@@ -160,7 +161,7 @@ void Measurer::run(Built& built, double give_up_above) {
   request.reference_path = data_.reference_path;
   request.rtol = data_.rtol;
   request.atol = data_.atol;
-  request.threads = runtime::num_threads();
+  request.threads = where_.threads;
   request.timeout_s = options_.timeout_s;
   request.give_up_above_s = give_up_above;
   request.lower_bound_s = built.lower_bound;

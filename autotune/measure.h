@@ -50,6 +50,7 @@ class Measurer {
   const Task& task_;
   const TuneOptions& options_;
   runtime::Runner& runner_;
+  const MachineDescription where_;
   const schedule::Machine machine_;
   const support::TemporaryFolder folder_;  // of shared objects and data
   runtime::Builder builder_;

@@ -62,7 +62,7 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
   const double sums = std::max(1.0, f.accumulators);
   f.latency_seconds = f.sums_in_a_row && f.reduces ? f.arithmetic / sums * kLatency / second : 0;
   f.overhead_seconds = (bodies * kIteration + f.entries * kEntry) / second + f.launches * kLaunch;
-  const schedule::Rates& rates = machine.rates;
+  const Rates& rates = machine.rates;
   const double l3 = static_cast<double>(machine.l3_bytes > 0 ? machine.l3_bytes : 4 * machine.l2_bytes);
   const double l2 = static_cast<double>(machine.l2_bytes) * std::max(1.0, f.cores);
   f.memory_seconds = {f.moved[0] / (rates.l2_bytes * second), f.moved[1] / (rates.l3_bytes * second),

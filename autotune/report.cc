@@ -15,11 +15,10 @@ namespace {
 bool same_steps(const Trial& a, const Trial& b) { return a.steps == b.steps; }
 
 // Where each candidate lies: what its own loops move from memory, rather than the least that any would.
-void place_candidates(Subject& subject, const Task* task) {
+void place_candidates(Subject& subject, const Task* task, const MachineDescription& where) {
   const Roofline& r = subject.roofline;
   if (r.flops <= 0 || r.peak <= 0) return;
-  const schedule::Machine machine =
-      schedule::describe_machine(Target::parse(subject.target).value_or_throw(), host_hardware(), subject.threads);
+  const schedule::Machine machine = schedule::describe_machine(Target::parse(subject.target).value_or_throw(), where);
   for (const Trial& t : subject.trials) {
     if (!t.ok()) continue;
     double moved = 0;
@@ -59,7 +58,7 @@ void show_code(Subject& subject, const Task* task) {
   }
 }
 
-Subject subject_of(std::vector<const Record*> records, const Task* given) {
+Subject subject_of(std::vector<const Record*> records, const Task* given, MachineDescription machine) {
   std::stable_sort(records.begin(), records.end(),
                    [](const Record* a, const Record* b) { return a->number < b->number; });
   const Record& first = *records.front();
@@ -70,40 +69,40 @@ Subject subject_of(std::vector<const Record*> records, const Task* given) {
   subject.call = call_text(first.name, first.args);
   subject.target = first.key.target;
   subject.hardware = first.key.hardware;
-  subject.threads = first.key.threads;
+  subject.threads = machine.threads = first.key.threads;
   std::set<std::string> seen;
   for (const Record* r : records) subject.pruned = std::max(subject.pruned, static_cast<int>(r->pruned));
   for (const Record* r : records)
     if (r->kind == "trial" && seen.insert(r->trial.knobs).second) subject.trials.push_back(r->trial);
   if (const Record* best = best_record(records)) subject.best = best->trial;
-  if (task != nullptr) subject.roofline = roofline_of(*task, subject.threads);
+  if (task != nullptr) subject.roofline = roofline_of(*task, machine);
   subject.roofline.flops = first.flops;
   if (subject.best) subject.roofline.raise_to(subject.rate(subject.best->seconds));
-  if (first.key.hardware != host_hardware().to_string()) subject.roofline.peak = 0;
-  place_candidates(subject, task);
+  if (first.key.hardware != machine.hardware_name()) subject.roofline.peak = 0;
+  place_candidates(subject, task, machine);
   show_code(subject, task);
   return subject;
 }
 
 }  // namespace
 
-Subject subject_of(const Task& task, const TuneResult& result, int threads) {
+Subject subject_of(const Task& task, const TuneResult& result, const MachineDescription& machine) {
   Subject subject;
   subject.call = call_text(task.name(), task.args());
   subject.target = task.target().to_string();
-  subject.hardware = host_hardware().to_string();
-  subject.threads = threads;
-  subject.roofline = roofline_of(task, threads);
+  subject.hardware = machine.hardware_name();
+  subject.threads = machine.threads;
+  subject.roofline = roofline_of(task, machine);
   subject.trials = result.trials;
   subject.pruned = result.pruned;
   subject.best = result.best;
   if (subject.best) subject.roofline.raise_to(subject.rate(subject.best->seconds));
-  place_candidates(subject, &task);
+  place_candidates(subject, &task, machine);
   show_code(subject, &task);
   return subject;
 }
 
-std::vector<Subject> subjects_of(const std::string& path, const Task* task) {
+std::vector<Subject> subjects_of(const std::string& path, const MachineDescription& machine, const Task* task) {
   const Log log = load_log(path);
   std::vector<std::pair<RecordKey, std::vector<const Record*>>> groups;
   for (const Record& r : log.records) {
@@ -123,7 +122,7 @@ std::vector<Subject> subjects_of(const std::string& path, const Task* task) {
   }
   std::vector<Subject> subjects;
   for (const auto& [key, records] : groups) {
-    subjects.push_back(subject_of(records, task));
+    subjects.push_back(subject_of(records, task, machine));
     subjects.back().damaged = log.damaged;
   }
   return subjects;

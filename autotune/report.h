@@ -36,11 +36,11 @@ struct Subject {
   double rate(double seconds) const { return seconds > 0 ? roofline.flops / seconds : 0; }
 };
 
-Subject subject_of(const Task&, const TuneResult&, int threads);
+Subject subject_of(const Task&, const TuneResult&, const MachineDescription&);
 
-// One for each (computation, target, thread count) of the log, in order of appearance; with a task, only its own.
-// Throws LogError, and NoRecord where nothing is left.
-std::vector<Subject> subjects_of(const std::string& log, const Task* task = nullptr);
+// One for each (computation, target, thread count) of the log, in order of appearance; with a task, only its own. Those
+// of the machine's hardware have roofs. Throws LogError, and NoRecord where nothing is left.
+std::vector<Subject> subjects_of(const std::string& log, const MachineDescription&, const Task* task = nullptr);
 
 std::string html_report(const std::vector<Subject>&, const std::string& title);
 std::string html_summary(const Subject&);  // a table and the curve, for a notebook's cell

@@ -4,7 +4,6 @@
 
 #include "autotune/features.h"
 #include "src/ir/register_lanes.h"
-#include "src/target/busy_clock.h"
 
 namespace tw::autotune {
 namespace {
@@ -39,9 +38,10 @@ void Roofline::raise_to(double flops_per_second) {
   if (flops > 0) bandwidth[holds] = std::max(bandwidth[holds], flops_per_second / flops * bytes);
 }
 
-Roofline machine_roofline(const Target& target, ir::Type operands, int threads) {
-  const schedule::Machine machine = schedule::describe_machine(target, host_hardware(), threads);
-  const double cycles = target::busy_clock() * threads;
+Roofline machine_roofline(const Target& target, ir::Type operands, const MachineDescription& described) {
+  const schedule::Machine machine = schedule::describe_machine(target, described);
+  const int threads = machine.threads;
+  const double cycles = (described.clock > 0 ? described.clock : machine.hertz) * threads;
   Roofline r;
   r.peak = cycles * machine.rates.issue * multiply_adds(target, operands) * (target.abilities.fma ? 2 : 1);
   r.bandwidth[schedule::kL1] = cycles * machine.rates.l1_loads * machine.vector_bits / 8;
@@ -51,17 +51,18 @@ Roofline machine_roofline(const Target& target, ir::Type operands, int threads) 
   return r;
 }
 
-Roofline roofline_of(const Task& task, int threads) {
+Roofline roofline_of(const Task& task, const MachineDescription& machine) {
   const std::vector<te::Tensor>& args = task.arguments();
-  Roofline r = machine_roofline(task.target(), args.empty() ? ir::Type{} : args.front().dtype(), threads);
+  Roofline r = machine_roofline(task.target(), args.empty() ? ir::Type{} : args.front().dtype(), machine);
   r.flops = arithmetic_of(task.outputs());
   for (const te::Tensor& tensor : args) {
     int64_t elements = 1;
     for (const ir::Expr& extent : tensor.shape()) elements *= ir::as_int(extent).value_or(1);
     r.bytes += static_cast<double>(tensor.dtype().bytes_of(elements));
   }
-  const HardwareDescription& hardware = host_hardware();
-  const double here[] = {hardware.l1_bytes * 1.0 * threads, hardware.l2_bytes * 1.0 * threads, hardware.l3_bytes * 1.0};
+  const HardwareDescription& hardware = machine.hardware;
+  const double here[] = {hardware.l1_bytes * 1.0 * machine.threads, hardware.l2_bytes * 1.0 * machine.threads,
+                         hardware.l3_bytes * 1.0};
   for (const schedule::Level level : {schedule::kL3, schedule::kL2, schedule::kL1})
     if (r.bytes <= here[level - schedule::kL1]) r.holds = level;
   return r;

@@ -25,8 +25,8 @@ struct Roofline {
   void raise_to(double flops_per_second);
 };
 
-// Of the machine alone, for data whose multiplications have operands of this type. The clock is measured.
-Roofline machine_roofline(const Target&, ir::Type operands, int threads);
-Roofline roofline_of(const Task&, int threads);
+// Of the machine alone, for data whose multiplications have operands of this type.
+Roofline machine_roofline(const Target&, ir::Type operands, const MachineDescription&);
+Roofline roofline_of(const Task&, const MachineDescription&);
 
 }  // namespace tw::autotune

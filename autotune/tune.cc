@@ -86,7 +86,8 @@ class Tuner final : public Tuning {
       : task_(task),
         options_(options),
         runner_(runner),
-        machine_(schedule::describe_machine(task.target(), host_hardware(), runtime::num_threads())),
+        where_(runner ? runner->machine() : runtime::this_machine()),
+        machine_(schedule::describe_machine(task.target(), where_)),
         proposer_(
             task.space(), make_search(options.search), make_cost_model(options.model, options.seed),
             [this](uint64_t i) { return describe_candidate(i); }, [this](uint64_t i) { return is_legal(i); },
@@ -156,13 +157,9 @@ class Tuner final : public Tuning {
     return s.ok();
   }
 
-  RecordKey key() const {
-    return key_of(task_, runtime::num_threads(), runner_ ? runner_->describe() : host_hardware().to_string());
-  }
-
   // Trials of the log that lie in this space, the first of each configuration.
   void read_history() {
-    const RecordKey key = this->key();
+    const RecordKey key = key_of(task_, where_);
     std::unordered_map<uint64_t, bool> seen;
     // Lines that were merged or reordered count in the order in which they were measured.
     std::stable_sort(log_.records.begin(), log_.records.end(),
@@ -262,7 +259,7 @@ class Tuner final : public Tuning {
   void append(const std::string& kind, const Trial& trial) {
     Record record;
     record.kind = kind;
-    record.key = key();
+    record.key = key_of(task_, where_);
     record.name = task_.name();
     record.args = task_.args();
     record.flops = arithmetic_of(task_.outputs());
@@ -291,7 +288,7 @@ class Tuner final : public Tuning {
 
   void report() {
     if (!options_.on_trial) return;
-    if (!roofline_) roofline_ = roofline_of(task_, runtime::num_threads());
+    if (!roofline_) roofline_ = roofline_of(task_, where_);
     roofline_->raise_to(roofline_->flops / best_seconds_);
     const double elapsed = now() - start_;
     const int done = static_cast<int>(result_.trials.size()), left = options_.trials - done;
@@ -388,6 +385,7 @@ class Tuner final : public Tuning {
   const TuneOptions& options_;
   runtime::Runner* runner_;  // null until something is measured
   std::unique_ptr<runtime::Runner> local_;
+  MachineDescription where_;
   Machine machine_;
   Proposer proposer_;
   std::optional<Journal> journal_;

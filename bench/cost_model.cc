@@ -114,7 +114,7 @@ Task matmul_task() {
 // Candidates that are made, described, ranked and bred, on one core.
 void time_proposals() {
   const Task task = matmul_task();
-  const Machine machine = schedule::describe_machine(task.target(), host_hardware(), 2);
+  const Machine machine = schedule::describe_machine(task.target(), {.hardware = host_hardware(), .threads = 2});
   size_t described = 0;
   double steps = 0, applying = 0, describing = 0;
   const auto describe_one = [&](uint64_t i) -> std::optional<Description> {

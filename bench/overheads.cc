@@ -93,7 +93,7 @@ void time_lowering() {
 
 void time_features() {
   const Schedule s = Schedule::from_steps({matmul().C}, steps()).value_or_throw();
-  const Machine machine = describe_machine(Target::host(), host_hardware(), 2);
+  const Machine machine = describe_machine(Target::host(), {.hardware = host_hardware(), .threads = 2});
   const double one = median_microseconds(2001, [&] { (void)autotune::nest_features(s, machine); });
   std::printf("features of a nest: %.1f us, median of 2001: %.0f a second\n", one, 1e6 / one);
 }

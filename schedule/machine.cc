@@ -22,8 +22,9 @@ const Measured kMeasured[] = {
 
 }  // namespace
 
-Machine describe_machine(const Target& target, const HardwareDescription& hardware, int threads) {
-  Machine machine{threads,
+Machine describe_machine(const Target& target, const MachineDescription& described) {
+  const HardwareDescription& hardware = described.hardware;
+  Machine machine{described.threads,
                   target.abilities.vector_bits,
                   target.abilities.vector_registers,
                   hardware.l1_bytes,
@@ -32,6 +33,7 @@ Machine describe_machine(const Target& target, const HardwareDescription& hardwa
                   hardware.hertz};
   for (const Measured& row : kMeasured)
     if (target.cpu == row.cpu && target.abilities.vector_bits == row.vector_bits) machine.rates = row.rates;
+  if (described.rates) machine.rates = *described.rates;
   return machine;
 }
 

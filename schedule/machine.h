@@ -4,18 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "tensorwright/target.h"
+#include "tensorwright/machine.h"
 
 namespace tw::schedule {
-
-// What the parts of a CPU sustain. Of one core and cycle where nothing else is said.
-struct Rates {
-  std::string source = "assumed, for nobody has measured this CPU";
-  double issue = 2;                          // vector instructions started
-  double l1_loads = 2;                       // vectors, or values of code without vectors
-  double l2_bytes = 32, l3_bytes = 12;       // towards the core
-  double core_dram = 20e9, all_dram = 40e9;  // bytes a second: of one core, of all together
-};
 
 struct Machine {
   int threads = 1;
@@ -25,6 +16,6 @@ struct Machine {
   Rates rates = {};
 };
 
-Machine describe_machine(const Target&, const HardwareDescription&, int threads);
+Machine describe_machine(const Target&, const MachineDescription&);
 
 }  // namespace tw::schedule

@@ -303,10 +303,13 @@ class TaskScheduler {
   std::vector<double> weights_;
 };
 
-// The best recorded candidate for the task's computation and target. Throws LogError, or NoRecord, which names the
-// task, its arguments, the target and the call that tunes it.
-Trial best(const Task&, const std::string& log);
-std::shared_ptr<const Module> build(const Task&, const std::string& log, const std::string& name = "");
+// The best recorded candidate for the task's computation and target: for a machine, of its hardware and thread count or
+// what comes nearest; without one, as where a product is built, of the one class of hardware that the log holds, with
+// the most threads. Throws LogError, where it holds several classes too, or NoRecord, which names the task, its
+// arguments, the target and the call that tunes it.
+Trial best(const Task&, const std::string& log, const std::optional<MachineDescription>& machine = {});
+std::shared_ptr<const Module> build(const Task&, const std::string& log, const std::string& name = "",
+                                    const std::optional<MachineDescription>& machine = {});
 
 // Whether model = "xgb" is part of this build.
 bool has_xgboost();

@@ -13,6 +13,7 @@
 
 #include "tensorwright/ir.h"
 #include "tensorwright/kernel_abi.h"
+#include "tensorwright/machine.h"
 
 namespace tw::runtime {
 
@@ -146,13 +147,16 @@ struct RunResult {
   std::string detail;  // for people: which argument, which element, expected, got; the signal
 };
 
+// What a local Runner measures on: this machine, with num_threads() threads.
+MachineDescription this_machine();
+
 // Bytes and argument specifications in, times out. Local workers (src/runtime/local_runner.h) or a remote board (rpc).
 class Runner {
  public:
   virtual ~Runner() = default;
   virtual RunResult run(const RunRequest&) = 0;
-  virtual std::string describe() const = 0;  // the hardware's own description, part of a record's key
-  virtual void cancel() {}                   // from another thread: the run under way ends soon, with any status
+  virtual MachineDescription machine() const = 0;  // that it measures on; its hardware_name is part of a record's key
+  virtual void cancel() {}                         // from another thread: the run under way ends soon, with any status
 };
 
 }  // namespace tw::runtime

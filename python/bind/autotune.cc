@@ -124,9 +124,10 @@ Scheduled2 pair_of(Result<Scheduled> s) {
 Scheduled2 replay_best(const Task& task, const std::vector<std::string>& logs) {
   std::optional<Trial> fastest;
   std::optional<Error> missing;
+  const MachineDescription machine = runtime::this_machine();
   for (const std::string& log : logs) {
     try {
-      Trial trial = best(task, log);
+      Trial trial = best(task, log, machine);
       if (!fastest || trial.seconds < fastest->seconds) fastest = std::move(trial);
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::kNoRecord) throw;
@@ -140,6 +141,21 @@ Scheduled2 replay_best(const Task& task, const std::vector<std::string>& logs) {
 // The Steps with numbers where they referred to knobs.
 schedule::Schedule plain(const schedule::Schedule& s) {
   return schedule::Schedule::from_steps(s.outputs(), resolved(s.steps())).value_or_throw();
+}
+
+// One that is named where nothing else of it is known.
+MachineDescription named_machine(const std::string& hardware, const std::optional<int>& threads) {
+  MachineDescription machine = runtime::this_machine();
+  machine.name = hardware;
+  if (threads) machine.threads = *threads;
+  return machine;
+}
+
+void bind_machine(py::module_& m) {
+  py::class_<MachineDescription>(m, "Machine")
+      .def(py::init(&named_machine), py::arg("hardware") = "", py::arg("threads") = py::none())
+      .def_property_readonly("hardware", &MachineDescription::hardware_name)
+      .def_readonly("threads", &MachineDescription::threads);
 }
 
 void bind_task(py::module_& m) {
@@ -176,7 +192,7 @@ void bind_task(py::module_& m) {
           "features",
           [](const Task& t, uint64_t i) {
             return nest_features(t.candidate(i).value_or_throw().schedule,
-                                 schedule::describe_machine(t.target(), host_hardware(), runtime::num_threads()));
+                                 schedule::describe_machine(t.target(), runtime::this_machine()));
           },
           unlocked)
       .def("kernel_name", &kernel_name)
@@ -185,13 +201,14 @@ void bind_task(py::module_& m) {
       .def("arithmetic", [](const Task& t) { return arithmetic_of(t.outputs()); })
       .def("roof",
            [](const Task& t) {
-             const Roofline r = roofline_of(t, runtime::num_threads());
+             const Roofline r = roofline_of(t, runtime::this_machine());
              return std::pair(r.roof(), r.bound());
            })
-      .def("build", [](const Task& t, const std::string& log, const std::string& name) {
+      .def("build", [](const Task& t, const std::string& log, const std::string& name,
+                       const std::optional<MachineDescription>& machine) {
         const auto module = [&] {
           const py::gil_scoped_release release;
-          return build(t, log, name);
+          return build(t, log, name, machine ? *machine : runtime::this_machine());
         }();
         return py::cast(make_function(module));
       });
@@ -315,7 +332,11 @@ class PythonRunner final : public runtime::Runner {
     return {runtime::RunStatus::kOk, median, (seconds.back() - seconds.front()) / median,
             static_cast<int>(seconds.size()), ""};
   }
-  std::string describe() const override { return description_; }
+  MachineDescription machine() const override {
+    MachineDescription machine = runtime::this_machine();
+    machine.name = description_;
+    return machine;
+  }
   void cancel() override { local_.cancel(); }
 
   uint64_t index = 0;  // of the candidate that comes next
@@ -374,6 +395,7 @@ std::vector<TuneResult> tune_many(const std::vector<Task>& tasks, const std::vec
 void bind_autotune(py::module_& m) {
   using namespace tw::bind;
   bind_config(m);
+  bind_machine(m);
   bind_task(m);
   bind_results(m);
   m.def("tune", &python_tune);

@@ -47,6 +47,6 @@ void bind_explain(py::module_& m) {
       .def("__str__", [](const Explanation& all) { return to_string(all); })
       .def("__repr__", [](const Explanation& all) { return to_string(all); });
   m.def("_explain", [](const Schedule& schedule, const tw::Target& target) {
-    return explain(schedule, describe_machine(target, tw::host_hardware(), tw::runtime::num_threads()));
+    return explain(schedule, describe_machine(target, tw::runtime::this_machine()));
   });
 }

@@ -42,7 +42,7 @@ py::dict dict_of(const LogEdit& edit) {
 Record measurement(const Task& task, uint64_t index, double seconds, int runs, const std::string& status,
                    const std::string& detail) {
   Record record;
-  record.key = key_of(task, runtime::num_threads(), host_hardware().to_string());
+  record.key = key_of(task, runtime::this_machine());
   record.name = task.name();
   record.args = task.args();
   record.trial.index = index;
@@ -57,7 +57,7 @@ Record measurement(const Task& task, uint64_t index, double seconds, int runs, c
 
 std::string page_of_log(const std::string& path, const Task* task, const std::string& title) {
   const py::gil_scoped_release release;
-  return html_report(subjects_of(path, task), title);
+  return html_report(subjects_of(path, runtime::this_machine(), task), title);
 }
 
 }  // namespace
@@ -77,26 +77,26 @@ void bind_logs(py::module_& m) {
     return dict_of(prune_log(log, output, keep));
   });
   m.def("_import_autotvm", [](const std::string& log, const std::string& output, const Task* task) {
-    return dict_of(import_autotvm(log, output, task));
+    return dict_of(import_autotvm(log, output, task, runtime::this_machine()));
   });
   m.def("_export_autotvm",
         [](const std::string& log, const std::string& output) { return dict_of(export_autotvm(log, output)); });
   m.def("_to_autotvm", [](const Record& record) { return to_autotvm(record); });
   m.def("_from_autotvm", [](const std::string& line, const Task* task) {
-    return (task ? from_autotvm(line, *task) : from_autotvm(line)).value_or_throw();
+    return (task ? from_autotvm(line, *task, runtime::this_machine()) : from_autotvm(line)).value_or_throw();
   });
   m.def("_measurement", &measurement);
   m.def("_report_log", &page_of_log);
   m.def(
       "_report_result",
       [](const Task& task, const TuneResult& result, const std::string& title) {
-        return html_report({subject_of(task, result, runtime::num_threads())}, title);
+        return html_report({subject_of(task, result, runtime::this_machine())}, title);
       },
       py::call_guard<py::gil_scoped_release>());
   m.def(
       "_summary",
       [](const Task& task, const TuneResult& result) {
-        return html_summary(subject_of(task, result, runtime::num_threads()));
+        return html_summary(subject_of(task, result, runtime::this_machine()));
       },
       py::call_guard<py::gil_scoped_release>());
 }

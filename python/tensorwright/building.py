@@ -83,18 +83,20 @@ def _several(kernels, target):
     return Kernels(zip(kernels, _core._build_all(declared, target)))
 
 
-def build(schedule, args=None, target=None, name=None, *, log=None):
+def build(schedule, args=None, target=None, name=None, *, log=None, machine=None):
     """Compile a schedule to a function.
 
     Parameters: schedule, of ``te.create_schedule``, or in its place the list of arguments, which is then scheduled by
     ``tw.default_schedule`` or, with log, by the best that the log holds for them, or an ``autotune.Task``, which is built from
     its log, or a dict of kernels, each by its name ``(schedule, args)`` or a list of arguments, which become one object; args, the
     tensors that the function takes, in this order: placeholders and outputs, and intermediates that should
-    be written out; target, a ``tw.Target`` or its text, by default the current one; name, a C identifier. A ``te.var`` among
+    be written out; target, a ``tw.Target`` or its text, by default the current one; name, a C identifier; machine, a
+    ``tw.autotune.Machine`` for which the log's records are chosen, by default the one that we run on. A ``te.var`` among
     the args is a scalar argument; the extents that are variables are read off the arrays' shapes at each call.
     Returns: a function that takes one array per tensor, a number per variable, and writes the outputs in place; for a dict a dict
     of them, with ``save(path)`` and ``source(kind)`` of the whole.
-    Raises: ScheduleError when the schedule as a whole is not legal, ArgumentError for bad arguments, TargetError.
+    Raises: ScheduleError when the schedule as a whole is not legal, ArgumentError for bad arguments, TargetError, LogError and
+    NoRecord for a log that is none or does not hold it.
 
     >>> import numpy as np
     >>> import tensorwright as tw
@@ -113,13 +115,15 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
     [0.0, 2.0, 4.0, 6.0]
     """
     if isinstance(schedule, dict):
-        if args is not None or name is not None or log is not None:
-            raise ArgumentError("build: args, name and log must be left out when the first argument is a dict of kernels")
+        if args is not None or name is not None or log is not None or machine is not None:
+            raise ArgumentError("build: args, name, log and machine must be left out when the first argument is a dict of kernels")
         return _several(schedule, target)
+    if machine is not None and log is None:
+        raise ArgumentError("build: machine chooses among the records of a log; pass log=...")
     if hasattr(schedule, "__tw_build__"):
-        return schedule.__tw_build__(target=target, name=name, log=log)
+        return schedule.__tw_build__(target=target, name=name, log=log, machine=machine)
     if log is not None:
-        return _from_log(schedule, args, target, name, log)
+        return _from_log(schedule, args, target, name, log, machine)
     target = as_target(target)
     if isinstance(schedule, (list, tuple)):
         if args is not None:
@@ -132,12 +136,12 @@ def build(schedule, args=None, target=None, name=None, *, log=None):
     return _core._build(_schedule("build", schedule), _tensors("build", args), target, _name("build", name), _scalars(args))
 
 
-def _from_log(tensors, args, target, name, log):
+def _from_log(tensors, args, target, name, log, machine):
     from .autotune import Task
 
     if args is not None or not isinstance(tensors, (list, tuple)):
         raise ArgumentError("build: log needs an autotune.Task or a list of tensors as the first argument", "tw.build(task, log=...)")
-    return Task(_tensors("build", tensors), target=target).__tw_build__(name=name, log=log)
+    return Task(_tensors("build", tensors), target=target).__tw_build__(name=name, log=log, machine=machine)
 
 
 def lower(schedule, args, target=None, name=None, *, plain=False):

@@ -3,7 +3,7 @@ from os import PathLike
 from typing import overload
 
 from ._core import Function, Program, Tensor
-from .autotune import Task
+from .autotune import Machine, Task
 from .schedule import Schedule
 from .target import Target
 
@@ -25,6 +25,7 @@ def build(
     name: str | None = None,
     *,
     log: str | PathLike[str] | None = None,
+    machine: Machine | None = None,
 ) -> Function: ...
 def lower(schedule: Schedule, args: Sequence[Tensor] | Tensor, target: Target | str | None = None, name: str | None = None, *, plain: bool = False) -> Program: ...
 def default_schedule(tensors: Sequence[Tensor] | Tensor, target: Target | str | None = None) -> Schedule: ...

@@ -11,6 +11,7 @@
 #include "src/runtime/timing.h"
 #include "src/runtime/tool_path.h"
 #include "src/support/subprocess.h"
+#include "src/target/busy_clock.h"
 #include "tensorwright/target.h"
 
 namespace tw::runtime {
@@ -63,7 +64,9 @@ std::string_view to_string(RunStatus status) {
 
 LocalRunner::LocalRunner() : worker_((require_measuring_allowed("tune"), tool_path("tw-worker", "TW_WORKER"))) {}
 
-std::string LocalRunner::describe() const { return host_hardware().to_string(); }
+MachineDescription this_machine() {
+  return {.hardware = host_hardware(), .threads = num_threads(), .clock = target::busy_clock()};
+}
 
 void LocalRunner::cancel() {
   cancelled_.store(true);

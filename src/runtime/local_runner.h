@@ -25,7 +25,7 @@ class LocalRunner final : public Runner {
   LocalRunner();  // throws tw::Error when tw-worker is missing or measuring is forbidden
   // One run at a time; a second caller waits. Throws tw::Error when a worker cannot begin (a missing input file).
   RunResult run(const RunRequest&) override;
-  std::string describe() const override;
+  MachineDescription machine() const override { return this_machine(); }
   // From any thread: ends the run in flight, which returns kDeviceLost, and all later ones at once.
   void cancel();
 

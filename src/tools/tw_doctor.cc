@@ -115,7 +115,9 @@ Finding caches() {
 }
 
 Finding clock_rate() {
-  const autotune::Roofline one = autotune::machine_roofline(Target::host(), ir::Type::f(32), 1);
+  MachineDescription one_core = runtime::this_machine();
+  one_core.threads = 1;
+  const autotune::Roofline one = autotune::machine_roofline(Target::host(), ir::Type::f(32), one_core);
   return {State::kOk,
           formatted("%.2f GHz measured, %.0f GFLOP/s a core in float32", target::busy_clock() / 1e9, one.peak / 1e9)};
 }

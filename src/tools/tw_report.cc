@@ -24,7 +24,7 @@ Json summary_of(const autotune::Subject& s) {
 }
 
 int report(const Options& options, bool json) {
-  const std::vector<autotune::Subject> subjects = autotune::subjects_of(options.log);
+  const std::vector<autotune::Subject> subjects = autotune::subjects_of(options.log, runtime::this_machine());
   const std::string title = "Tuning report: " + std::filesystem::path(options.log).filename().string();
   std::ofstream file(options.output, std::ios::binary);
   file << autotune::html_report(subjects, title);

@@ -128,7 +128,7 @@ int tune(Options options, bool json) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   options.tuning.should_stop = [] { return interrupted != 0; };
   const TuneResult result = autotune::tune(task, options.tuning);
-  Roofline roofline = roofline_of(task, runtime::num_threads());
+  Roofline roofline = roofline_of(task, runtime::this_machine());
   if (result.best) roofline.raise_to(roofline.flops / result.best->seconds);
   if (result.best && !options.save.empty()) save(task, *result.best, options.save);
   if (json)

@@ -67,7 +67,9 @@ class FixedTimes final : public runtime::Runner {
     }
     return {runtime::RunStatus::kOk, 1e-3 * (1 + static_cast<double>(mark % 1000)), 0.01, 5, ""};
   }
-  std::string describe() const override { return "fixed times"; }
+  MachineDescription machine() const override {
+    return {.hardware = host_hardware(), .threads = 2, .name = "fixed times"};
+  }
 };
 
 TuneResult tune_here(const std::string& log, uint64_t seed) {

@@ -147,7 +147,7 @@ TEST(Bound, NoMeasuredTimeLiesUnderIt) {
 
 TEST(Roofline, NoRateThatWasSeenLiesAboveIt) {
   const Task task = testing::dense_task(64, 64, 64);
-  Roofline r = roofline_of(task, 1);
+  Roofline r = roofline_of(task, {.hardware = host_hardware()});
   const double roof = r.roof();
   ASSERT_GT(roof, 0);
   r.raise_to(roof / 2);

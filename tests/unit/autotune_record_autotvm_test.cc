@@ -105,12 +105,14 @@ TEST(AutoTvm, WithATaskTheirLinesAreMeasurementsOfIt) {
       Target::host());
   const std::string line =
       R"({"input": ["llvm", "rows", [], {}], "config": {"index": 1, "code_hash": null, "entity": [["tile_y", "sp", [-1, 4]], ["unroll", "ot", 1]]}, "result": [[0.002], 0, 0.1, 1676344759.5], "version": 0.2, "tvm_version": "0.10.0"})";
-  const auto r = from_autotvm(line, task);
+  const auto r = from_autotvm(line, task, {.hardware = {}, .threads = 3, .name = "a board"});
   ASSERT_TRUE(r.ok()) << r.error().what;
   EXPECT_EQ(r->trial.knobs, R"({"tile_y":[3,4],"unroll":1})");
   EXPECT_EQ(r->key.hash, task.hash());
+  EXPECT_EQ(r->key.hardware, "a board");
+  EXPECT_EQ(r->key.threads, 3);
   EXPECT_EQ(r->trial.steps, *task.steps(r->trial.index));
-  EXPECT_FALSE(from_autotvm(kConv, task).ok());
+  EXPECT_FALSE(from_autotvm(kConv, task, {}).ok());
 }
 
 TEST(AutoTvm, MalformedLinesAreRefused) {

@@ -27,7 +27,7 @@ double invented_seconds(const Description& d) {
 class Replayed {
  public:
   Replayed(const Task& task, const std::string& search, const std::string& model, uint64_t seed)
-      : machine_(schedule::describe_machine(task.target(), host_hardware(), 2)),
+      : machine_(schedule::describe_machine(task.target(), {.hardware = host_hardware(), .threads = 2})),
         proposer_(
             task.space(), make_search(search), make_cost_model(model, seed),
             [this, &task](uint64_t i) -> std::optional<Description> {
@@ -89,7 +89,9 @@ class FixedTimes final : public runtime::Runner {
     if (rng.below(13) == 0) return {runtime::RunStatus::kCrashed, 0, 0, 0, "SIGSEGV"};
     return {runtime::RunStatus::kOk, 1e-3 * (1 + rng.uniform()), 0.01, 5, ""};
   }
-  std::string describe() const override { return "fixed times"; }
+  MachineDescription machine() const override {
+    return {.hardware = host_hardware(), .threads = 2, .name = "fixed times"};
+  }
 };
 
 std::vector<std::string> lines_of(const std::string& path) {

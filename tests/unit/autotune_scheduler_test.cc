@@ -44,7 +44,9 @@ class SizedTimes final : public runtime::Runner {
     }
     return {runtime::RunStatus::kOk, bytes * 1e-8 * (1 + 0.2 * Rng(++calls_).uniform()), 0.01, 5, ""};
   }
-  std::string describe() const override { return "sized times"; }
+  MachineDescription machine() const override {
+    return {.hardware = host_hardware(), .threads = 2, .name = "sized times"};
+  }
 
  private:
   uint64_t calls_ = 0;

@@ -117,7 +117,7 @@ TEST(Task, BadTemplatesAreRefused) {
 
 TEST(Features, HaveNamesAreFiniteAndTellCandidatesApart) {
   const Task task = dense_task(257, 513, 1025);
-  const Machine machine = schedule::describe_machine(task.target(), host_hardware(), 2);
+  const Machine machine = schedule::describe_machine(task.target(), {.hardware = host_hardware(), .threads = 2});
   Rng rng(5);
   std::vector<float> last;
   int legal = 0, same = 0;

@@ -7,7 +7,7 @@
 namespace tw::autotune::testing {
 
 inline schedule::Machine machine_of(int threads) {
-  return schedule::describe_machine(Target::host(), host_hardware(), threads);
+  return schedule::describe_machine(Target::host(), {.hardware = host_hardware(), .threads = threads});
 }
 
 struct Dense {

@@ -29,7 +29,7 @@ class StubRunner final : public runtime::Runner {
     for (char c; object.get(c);) h = h * 31 + static_cast<unsigned char>(c);
     return {runtime::RunStatus::kOk, 1e-3 * (1 + Rng(h).uniform()), 0.01, 5, ""};
   }
-  std::string describe() const override { return "stub"; }
+  MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 2, .name = "stub"}; }
   int runs = 0;
   bool fail = false;
 };

@@ -35,6 +35,7 @@ from .history import (
     pick_best,
     prune_log,
 )
+from .machine import Machine
 from .measuring import Builder, BuildResult, MeasureInput, MeasureResult, Runner
 from .reporting import report
 from .scheduler import TaskScheduler
@@ -48,6 +49,7 @@ __all__ = [
     "Builder",
     "Candidate",
     "ConfigEntity",
+    "Machine",
     "MeasureInput",
     "MeasureResult",
     "Record",

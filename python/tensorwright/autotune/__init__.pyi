@@ -14,6 +14,9 @@ _Target = _core.Target | str | None
 _Path = str | PathLike[str]
 _Scheduled = tuple[Schedule, list[Tensor]]
 
+class Machine(_core.Machine):
+    def __init__(self, hardware: str | None = None, threads: int | None = None) -> None: ...
+
 class Candidate:
     index: int
     knobs: dict[str, Any]

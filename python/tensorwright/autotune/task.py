@@ -11,6 +11,7 @@ from ..target import as_target
 from . import template as templates
 from .history import log_path
 from .entity import ConfigEntity
+from .machine import as_machine
 from .space import Candidate, Space
 
 __all__ = ["Task"]
@@ -134,12 +135,12 @@ class Task:
         schedule, tensors = self._core.replay_best(list(logs))
         return Schedule(schedule), tensors
 
-    def __tw_build__(self, target=None, name=None, log=None):
+    def __tw_build__(self, target=None, name=None, log=None, machine=None):
         if log is None:
             raise TuneError("build: a task is built from a log of measurements; pass log=...")
         if target is not None:
-            return self.on(target).__tw_build__(name=name, log=log)
-        return self._core.build(log_path(log), name or "")
+            return self.on(target).__tw_build__(name=name, log=log, machine=machine)
+        return self._core.build(log_path(log), name or "", as_machine(machine))
 
     def __repr__(self):
         return f"Task({self.name}, args={self.args}, target={str(self.target)!r}, {len(self.space)} candidates)"

@@ -1,0 +1,30 @@
+// The machine that kernels run on. Whoever runs them describes it (runtime::Runner::machine), and it is handed on as a
+// value: what tuning, records, rooflines and reports are about.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tensorwright/target.h"
+
+namespace tw {
+
+// What the parts of a CPU sustain. Of one core and cycle where nothing else is said.
+struct Rates {
+  std::string source = "assumed, for nobody has measured this CPU";
+  double issue = 2;                          // vector instructions started
+  double l1_loads = 2;                       // vectors, or values of code without vectors
+  double l2_bytes = 32, l3_bytes = 12;       // towards the core
+  double core_dram = 20e9, all_dram = 40e9;  // bytes a second: of one core, of all together
+};
+
+struct MachineDescription {
+  HardwareDescription hardware;
+  int threads = 1;                  // that a kernel uses
+  double clock = 0;                 // hertz of a busy core, measured; 0: nobody has
+  std::optional<Rates> rates = {};  // measured there; without them those of its CPU's table count
+  std::string name = {};            // what records call the hardware; empty: hardware.to_string()
+  std::string hardware_name() const { return name.empty() ? hardware.to_string() : name; }
+};
+
+}  // namespace tw

@@ -1,0 +1,141 @@
+// The machine is a value: whose records are chosen, what the tuner writes into them, what a roofline is of.
+#include <gtest/gtest.h>
+
+#include "autotune/record.h"
+#include "autotune/report.h"
+#include "autotune/roofline.h"
+#include "schedule/machine.h"
+#include "tests/unit/folder.h"
+#include "tests/unit/vector_task.h"
+
+namespace tw::autotune {
+namespace {
+
+MachineDescription machine(const std::string& name, int threads) {
+  return {.hardware = {}, .threads = threads, .clock = 1e9, .name = name};
+}
+
+class Chosen : public ::testing::Test {
+ protected:
+  void write(const std::string& hardware, int threads, double seconds) {
+    Record r;
+    r.key = key_of(task, machine(hardware, threads));
+    r.name = task.name();
+    r.args = task.args();
+    r.trial.knobs = "{}";
+    r.trial.status = "ok";
+    r.trial.seconds = seconds;
+    Journal(log()).append(r);
+  }
+  double seconds_for(const std::optional<MachineDescription>& m) { return best(task, log(), m).seconds; }
+  std::string log() const { return folder / "log.jsonl"; }
+
+  const te::Tensor x = te::placeholder({8}, "float32", "x");
+  const te::Tensor y = te::compute({8}, [this](te::Var i) { return x(i) * te::constant(2, "float32"); }, "y");
+  const Task task{{x, y}, Target::parse("c").value_or_throw()};
+  const test::Folder folder;
+};
+
+TEST_F(Chosen, RecordsAreThoseOfTheNamedMachine) {
+  write("a", 2, 5);
+  write("a", 8, 4);
+  write("b", 2, 1);
+  EXPECT_EQ(seconds_for(machine("a", 2)), 5);
+  EXPECT_EQ(seconds_for(machine("a", 3)), 5);
+  EXPECT_EQ(seconds_for(machine("a", 7)), 4);
+  EXPECT_EQ(seconds_for(machine("b", 64)), 1);
+}
+
+TEST_F(Chosen, WithoutAMachineOneClassOfHardwareIsEnough) {
+  write("a", 2, 5);
+  write("a", 8, 4);
+  EXPECT_EQ(seconds_for({}), 4);
+  EXPECT_EQ(build(task, log())->kernel()->name(), "y");
+}
+
+TEST_F(Chosen, WithoutAMachineSeveralClassesAreRefusedByName) {
+  write("a small one", 2, 5);
+  write("a large one", 2, 4);
+  try {
+    best(task, log());
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::kLog);
+    const std::string text = e.diagnostic().render();
+    for (const char* part : {"2 classes of hardware", "y", "a small one", "a large one"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  EXPECT_THROW(build(task, log()), Error);
+  EXPECT_EQ(seconds_for(machine("a large one", 2)), 4);
+}
+
+// Of another computation or target they are of no concern.
+TEST_F(Chosen, ClassesOfOtherTasksDoNotCount) {
+  write("a", 2, 5);
+  Record other;
+  other.key = key_of(task, machine("b", 2));
+  other.key.target = "c -mcpu=x86-64-v3";
+  other.trial.knobs = "{}";
+  other.trial.status = "ok";
+  other.trial.seconds = 1;
+  Journal(log()).append(other);
+  EXPECT_EQ(seconds_for({}), 5);
+}
+
+TEST_F(Chosen, RooflinesAreOfTheMachineThatIsGiven) {
+  MachineDescription one = machine("a", 1), four = machine("a", 4), fast = one;
+  fast.rates = Rates{.source = "measured", .issue = 8};
+  const double peak = roofline_of(task, one).peak;
+  EXPECT_DOUBLE_EQ(roofline_of(task, four).peak, 4 * peak);
+  EXPECT_DOUBLE_EQ(roofline_of(task, fast).peak, 4 * peak);  // 2 are assumed
+  one.clock = 0;
+  one.hardware.hertz = 5e9;
+  EXPECT_DOUBLE_EQ(roofline_of(task, one).peak, 5 * peak);
+}
+
+TEST_F(Chosen, ReportsDrawRoofsForTheMachinesOwnRecords) {
+  write("a", 2, 5);
+  EXPECT_GT(subjects_of(log(), machine("a", 2), &task).front().roofline.peak, 0);
+  EXPECT_EQ(subjects_of(log(), machine("b", 2), &task).front().roofline.peak, 0);
+}
+
+TEST(Machine, RatesThatWereMeasuredStandForTheTables) {
+  const Target target = Target::parse("c").value_or_throw();
+  MachineDescription m = machine("a", 3);
+  EXPECT_EQ(schedule::describe_machine(target, m).rates.source, Rates{}.source);
+  EXPECT_EQ(schedule::describe_machine(target, m).threads, 3);
+  m.rates = Rates{.source = "measured here"};
+  EXPECT_EQ(schedule::describe_machine(target, m).rates.source, "measured here");
+}
+
+// A Runner that says that it is another machine.
+class Board final : public runtime::Runner {
+ public:
+  runtime::RunResult run(const runtime::RunRequest& request) override {
+    threads = request.threads;
+    return {runtime::RunStatus::kOk, 1e-3, 0.01, 5, ""};
+  }
+  MachineDescription machine() const override { return {.hardware = {}, .threads = 3, .name = "a board"}; }
+  int threads = 0;
+};
+
+TEST(Machine, TheRunnersIsThatOfTheRecords) {
+  if (Target::host().kind != "llvm") GTEST_SKIP() << "built without LLVM: nothing to measure";
+  const test::Folder folder;
+  const Task task = vector_task();
+  TuneOptions options;
+  options.trials = 2;
+  options.confirm = 0;
+  options.log = folder / "log.jsonl";
+  Board board;
+  tune(task, options, board);
+  EXPECT_EQ(board.threads, 3);
+  for (const Record& r : load_log(options.log).records) {
+    EXPECT_EQ(r.key.hardware, "a board");
+    EXPECT_EQ(r.key.threads, 3);
+  }
+  EXPECT_EQ(best(task, options.log).seconds, 1e-3);
+}
+
+}  // namespace
+}  // namespace tw::autotune

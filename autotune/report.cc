@@ -6,6 +6,7 @@
 #include "autotune/history.h"
 #include "autotune/stock.h"
 #include "autotune/winner.h"
+#include "codegen/backends.h"
 #include "codegen/c/source.h"
 #include "schedule/to_python.h"
 
@@ -18,13 +19,14 @@ bool same_steps(const Trial& a, const Trial& b) { return a.steps == b.steps; }
 void place_candidates(Subject& subject, const Task* task, const MachineDescription& where) {
   const Roofline& r = subject.roofline;
   if (r.flops <= 0 || r.peak <= 0) return;
-  const schedule::Machine machine = schedule::describe_machine(Target::parse(subject.target).value_or_throw(), where);
+  const Target target = Target::parse(subject.target).value_or_throw();
+  const schedule::Machine machine = schedule::describe_machine(target, where);
   for (const Trial& t : subject.trials) {
     if (!t.ok()) continue;
     double moved = 0;
     if (task != nullptr) {
       if (const Result<Scheduled> s = task->replay(t)) {
-        for (const schedule::NestExplanation& nest : schedule::explain(s->schedule, machine).nests)
+        for (const schedule::NestExplanation& nest : codegen::backend_of(target).explain(s->schedule, machine).nests)
           moved += nest.moved[schedule::kDram];
       }
     }

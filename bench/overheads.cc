@@ -85,7 +85,8 @@ void time_lowering() {
   const Target target = Target::host();
   const ir::Program loops = loop_program(s, {op.A, op.B, op.C});
   const double derived = median_microseconds(101, [&] { (void)loop_program(s, {op.A, op.B, op.C}); });
-  const double passes = median_microseconds(101, [&] { (void)lower::run_pipeline(loops, target); });
+  const double passes =
+      median_microseconds(101, [&] { (void)lower::run_pipeline(lower::cpu_passes(), loops, target); });
   const double whole = median_microseconds(101, [&] { (void)lowered_program(s, {op.A, op.B, op.C}, target); });
   std::printf("lowering: %.2f ms, median of 101 (Steps to loops %.2f, passes %.2f)\n", whole / 1e3, derived / 1e3,
               passes / 1e3);

@@ -5,33 +5,12 @@
 #include <set>
 
 #include "codegen/arg_specs.h"
-#include "codegen/c/backend.h"
-#include "codegen/interp_module.h"
+#include "codegen/backends.h"
 #include "codegen/kernel_name.h"
 #include "schedule/pack.h"
-#include "src/lower/pipeline.h"
 #include "src/support/deep_stack.h"
-#if TW_LLVM
-#include "codegen/llvm/backend.h"
-#endif
 
 namespace tw {
-
-namespace {
-
-std::shared_ptr<const Module> make_module(const std::vector<ir::Program>& all, const Target& target, int opt_level) {
-  if (target.kind == "interp") return codegen::make_interp_module(all, target);
-  if (target.kind == "c") return codegen::make_c_module(all, target, opt_level);
-#if TW_LLVM
-  if (target.kind == "llvm") return codegen::make_llvm_module(all, target, opt_level);
-#endif
-  throw Error({ErrorKind::kTarget,
-               "build: no code generator for target \"" + target.to_string() + "\"",
-               {},
-               {"make targets with Target::parse or Target::host"}});
-}
-
-}  // namespace
 
 ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const std::string& name,
                          const std::vector<te::ScalarArgument>& scalars) {
@@ -42,19 +21,21 @@ ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tens
 ir::Program lowered_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const Target& target,
                             const std::string& name, const std::vector<te::ScalarArgument>& scalars) {
   const ir::Program program = loop_program(s, args, name, scalars);
-  return support::with_deep_stack([&] { return lower::run_pipeline(program, target); });
+  const lower::Passes& passes = codegen::backend_of(target).passes;
+  return support::with_deep_stack([&] { return lower::run_pipeline(passes, program, target); });
 }
 
 std::vector<ir::Program> pack_programs(const schedule::Schedule& s, const std::vector<te::Tensor>& args,
                                        const Target& target, const ir::Program& kernel) {
   std::vector<ir::Program> programs;
   const std::vector<std::string> names = codegen::packer_names(kernel);
+  const lower::Passes& passes = codegen::backend_of(target).passes;
   for (const schedule::PackedParam& packed : schedule::packed_params(s)) {
     const size_t at = std::find(args.begin(), args.end(), packed.tensor) - args.begin();
     if (at >= names.size() || names[at].empty()) continue;
     programs.push_back(support::with_deep_stack([&] {
       const ir::Program program = schedule::pack_program(s, packed.placeholder, names[at]).value_or_throw();
-      return lower::run_pipeline(program, target);
+      return lower::run_pipeline(passes, program, target);
     }));
   }
   return programs;
@@ -78,7 +59,7 @@ std::shared_ptr<const Module> build(const std::vector<KernelDeclaration>& kernel
   for (const ir::Program& program : all)
     if (!names.insert(program.name).second)
       throw Error({ErrorKind::kArgument, "build: kernels must have different names, not two " + program.name, {}, {}});
-  return make_module(all, target, 3);
+  return codegen::backend_of(target).make_module(all, target, 3);
 }
 
 std::shared_ptr<const Module> build(const ir::Program& lowered, const Target& target, int opt_level,
@@ -86,7 +67,7 @@ std::shared_ptr<const Module> build(const ir::Program& lowered, const Target& ta
   codegen::check_kernel_name(lowered.name).value_or_throw();
   std::vector<ir::Program> all = {lowered};
   all.insert(all.end(), packers.begin(), packers.end());
-  return make_module(all, target, opt_level);
+  return codegen::backend_of(target).make_module(all, target, opt_level);
 }
 
 }  // namespace tw

@@ -82,7 +82,8 @@ class InterpModule : public Module {
 
 }  // namespace
 
-std::shared_ptr<const Module> make_interp_module(const std::vector<ir::Program>& programs, const Target& target) {
+std::shared_ptr<const Module> make_interp_module(const std::vector<ir::Program>& programs, const Target& target,
+                                                 int /*opt_level*/) {
   return std::make_shared<InterpModule>(programs, target);
 }
 

@@ -5,6 +5,7 @@
 
 namespace tw::codegen {
 
-std::shared_ptr<const Module> make_interp_module(const std::vector<ir::Program>& programs, const Target& target);
+std::shared_ptr<const Module> make_interp_module(const std::vector<ir::Program>& programs, const Target& target,
+                                                 int opt_level);
 
 }  // namespace tw::codegen

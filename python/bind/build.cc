@@ -5,8 +5,8 @@
 #include <pybind11/stl.h>
 
 #include "bind.h"
+#include "codegen/backends.h"
 #include "function.h"
-#include "src/lower/pipeline.h"
 
 namespace py = pybind11;
 
@@ -97,7 +97,7 @@ void bind_build(py::module_& m) {
          const Scalars& scalars, bool plain) {
         if (!plain) return lowered_program(s, args, target, name, scalar_arguments(scalars));
         const ir::Program loops = loop_program(s, args, name, scalar_arguments(scalars));
-        return lower::run_pipeline(loops, target, {}, lower::PlainLoops::kStay);
+        return lower::run_pipeline(codegen::backend_of(target).passes, loops, target, {}, lower::PlainLoops::kStay);
       },
       released);
   m.def("_default_schedule", &default_schedule, released);

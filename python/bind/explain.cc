@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include "codegen/backends.h"
 #include "python/bind/bind.h"
 #include "tensorwright/runtime.h"
 
@@ -47,6 +48,6 @@ void bind_explain(py::module_& m) {
       .def("__str__", [](const Explanation& all) { return to_string(all); })
       .def("__repr__", [](const Explanation& all) { return to_string(all); });
   m.def("_explain", [](const Schedule& schedule, const tw::Target& target) {
-    return explain(schedule, describe_machine(target, tw::runtime::this_machine()));
+    return tw::codegen::backend_of(target).explain(schedule, describe_machine(target, tw::runtime::this_machine()));
   });
 }

@@ -54,8 +54,8 @@ ir::Program run_pass(const Pass& pass, const ir::Program& p, const Target& targe
 
 }  // namespace
 
-const std::vector<Pass>& passes() {
-  static const std::vector<Pass> table = {
+const Passes& cpu_passes() {
+  static const Passes table = {
       {"rows", rows, "first: fused loops that divide are loops like others for lanes"},
       {"lanes", lanes, "before tails: what it splits is left over for tails, and its tiles are accumulators'"},
       {"tails", tails, "predicates become peeled loops or exact extents while loops are still scalar"},
@@ -80,10 +80,11 @@ const std::vector<Pass>& passes() {
   return table;
 }
 
-ir::Program run_pipeline(const ir::Program& program, const Target& target, std::string_view until, PlainLoops plain) {
+ir::Program run_pipeline(const Passes& passes, const ir::Program& program, const Target& target, std::string_view until,
+                         PlainLoops plain) {
   return support::with_deep_stack([&] {
     ir::Program p = program;
-    for (const Pass& pass : passes()) {
+    for (const Pass& pass : passes) {
       if (plain == PlainLoops::kStay && (pass.function == rows || pass.function == lanes)) continue;
       p = run_pass(pass, p, target);
       if (pass.name == until) return p;

@@ -1,4 +1,4 @@
-// The list of lowering passes: pipeline.cc is a table, and the table is the documentation of the order.
+// The lists of lowering passes: pipeline.cc is a table, and the table is the documentation of the order.
 #pragma once
 
 #include "tensorwright/ir.h"
@@ -12,14 +12,15 @@ struct Pass {
   PassFn function;
   const char* why_here;
 };
-const std::vector<Pass>& passes();
+using Passes = std::vector<Pass>;
+const Passes& cpu_passes();
 
 // Whether loops that the schedule left plain get lanes.
 enum class PlainLoops : uint8_t { kGetLanes, kStay };
 
 // Runs all passes (or up to and including `until`). Verifies after each in debug builds and with TW_VERIFY=1 (after the
 // last also what contract.h says), dumps the passes named by TW_DUMP=<pass|all> to stderr, prints times with TW_TIME=1.
-ir::Program run_pipeline(const ir::Program&, const Target&, std::string_view until = {},
+ir::Program run_pipeline(const Passes&, const ir::Program&, const Target&, std::string_view until = {},
                          PlainLoops plain = PlainLoops::kGetLanes);
 
 }  // namespace tw::lower

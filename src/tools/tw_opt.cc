@@ -9,6 +9,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "codegen/backends.h"
 #include "src/ir/parse.h"
 #include "src/ir/simplify_pattern.h"
 #include "src/ir/verify.h"
@@ -32,7 +33,7 @@ std::string read_all(const std::string& file) {
 }
 
 const lower::Pass& pass_named(const std::string& name) {
-  const std::vector<lower::Pass>& passes = lower::passes();
+  const std::vector<lower::Pass>& passes = lower::cpu_passes();
   const auto found = std::find_if(passes.begin(), passes.end(), [&](const lower::Pass& p) { return p.name == name; });
   if (found != passes.end()) return *found;
   std::vector<std::string> names;
@@ -43,7 +44,7 @@ const lower::Pass& pass_named(const std::string& name) {
 }
 
 void list_passes() {
-  for (const lower::Pass& pass : lower::passes()) std::printf("%-14s %s\n", pass.name, pass.why_here);
+  for (const lower::Pass& pass : lower::cpu_passes()) std::printf("%-14s %s\n", pass.name, pass.why_here);
 }
 
 // A line per rule, for those that prove them: table, name, from, to, when; a tab between two.
@@ -67,7 +68,8 @@ void run(const Options& options) {
   const Target target = options.target.empty() ? Target::host() : Target::parse(options.target).value_or_throw();
   ir::Program program = ir::parse_program(read_all(options.file)).value_or_throw();
   for (const std::string& name : options.passes) {
-    program = name == "all" ? lower::run_pipeline(program, target) : pass_named(name).function(program, target);
+    program = name == "all" ? lower::run_pipeline(codegen::backend_of(target).passes, program, target)
+                            : pass_named(name).function(program, target);
     if (options.verify) ir::verify(program).value_or_throw();
   }
   std::cout << ir::to_string(program);

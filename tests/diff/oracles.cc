@@ -60,7 +60,7 @@ std::string made(Trial& t) {
   t.scheduled = *program;
   t.contract = contract(schedule->nest());
   t.packing = Packing(t.sample, *schedule);
-  t.lowered = lower::run_pipeline(*program, Target::host());
+  t.lowered = lower::run_pipeline(lower::cpu_passes(), *program, Target::host());
   return "";
 }
 
@@ -315,7 +315,7 @@ std::string culprit(const Sample& sample) try {
             }).empty();
   };
   if (wrong()) return "to_ir";
-  for (const lower::Pass& pass : lower::passes()) {
+  for (const lower::Pass& pass : lower::cpu_passes()) {
     program = pass.function(program, Target::host());
     if (wrong()) return pass.name;
   }

@@ -147,7 +147,7 @@ std::string judge(const Sample& sample, const Schedule& s, Counts& counts) {
   if (!is_small(*program)) return "";
   ++counts.judged;
   const ir::Program naive = te::naive_program(sample.outputs, sample.args, "naive", sample.scalars);
-  const ir::Program lowered = lower::run_pipeline(*program, Target::host());
+  const ir::Program lowered = lower::run_pipeline(lower::cpu_passes(), *program, Target::host());
   for (const std::vector<int64_t>& sizes : sample.sizes) {
     const diff::Memory inputs = diff::random_inputs(sample, sizes);
     const diff::Packing packing(sample, s);

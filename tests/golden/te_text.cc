@@ -94,7 +94,8 @@ class Script {
       const bool plain = until.starts_with("plain ");  // without the pass lanes
       if (plain) until = trimmed(until.substr(6));
       const std::string target = settings_["target"].empty() ? "llvm -mcpu=x86-64-v3" : settings_["target"];
-      program = lower::run_pipeline(program, Target::parse(target).value_or_throw(), until == "all" ? "" : until,
+      program = lower::run_pipeline(lower::cpu_passes(), program, Target::parse(target).value_or_throw(),
+                                    until == "all" ? "" : until,
                                     plain ? lower::PlainLoops::kStay : lower::PlainLoops::kGetLanes);
     }
     return ir::to_string(program);

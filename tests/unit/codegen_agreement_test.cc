@@ -101,7 +101,7 @@ class Cases {
       const ir::Program p{
           "k", {{a, false}, {b, false}, {c, true}}, ir::loop(i, kElements / lanes, ir::store(c, {at}, value))};
       const Bytes out(static_cast<size_t>(kElements * c.element().bytes()));
-      programs_.push_back(lower::run_pipeline(p, on_));
+      programs_.push_back(lower::run_pipeline(lower::cpu_passes(), p, on_));
       data_.push_back({awkward(type, 1, 1), awkward(type, 2, 16), out});
     }
   }

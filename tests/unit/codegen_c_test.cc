@@ -85,7 +85,8 @@ TEST_F(CodegenC, RunsLikeAnyOtherModule) {
 TEST_F(CodegenC, TextIsPlainC99WithoutWarnings) {
   for (const char* cpu : {"x86-64", "x86-64-v4"}) {
     const Target on = target(std::string("c -mcpu=") + cpu);
-    write(in_temp("plain.c"), codegen::c_source({lower::run_pipeline(named("k"), on), named("other")}, on));
+    write(in_temp("plain.c"),
+          codegen::c_source({lower::run_pipeline(lower::cpu_passes(), named("k"), on), named("other")}, on));
     for (const char* compiler : {"gcc", "clang-19"}) {
       if (output_of(std::string(compiler) + " --version").starts_with("exit status")) continue;
       for (const char* vectors : {"-DTW_VECTORS=0", "-DTW_VECTORS=1"})
@@ -100,7 +101,9 @@ TEST_F(CodegenC, NoUndefinedSymbolForAnyCpu) {
   for (const char* cpu : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
     for (const int opt_level : {0, 3}) {
       const std::string path = in_temp(cpu) + ".o";
-      build(lower::run_pipeline(named("k"), target("c")), target(std::string("c -mcpu=") + cpu), opt_level)->save(path);
+      build(lower::run_pipeline(lower::cpu_passes(), named("k"), target("c")), target(std::string("c -mcpu=") + cpu),
+            opt_level)
+          ->save(path);
       EXPECT_EQ(output_of("nm -u " + path), "") << cpu << " O" << opt_level;
     }
 }

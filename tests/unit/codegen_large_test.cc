@@ -44,7 +44,7 @@ class Sparse {
 // The lowered program in the interpreter, then compiled without and with optimisation; `check` after each.
 void run_everywhere(const ir::Program& program, std::vector<ir::InterpBuffer> buffers,
                     const std::function<void(const std::string&)>& check) {
-  const ir::Program lowered = lower::run_pipeline(program, Target::host());
+  const ir::Program lowered = lower::run_pipeline(lower::cpu_passes(), program, Target::host());
   const Status ran = ir::interpret(lowered, buffers, {.check_unwritten = false, .check_races = false});
   ASSERT_TRUE(ran.ok()) << ran.error().render();
   check("interpreter");

@@ -2,16 +2,9 @@
 #include "schedule/check.h"
 
 #include <algorithm>
-#include <functional>
-#include <optional>
 
-#include "schedule/layout.h"
-#include "schedule/match_intrin.h"
-#include "schedule/pad.h"
-#include "schedule/prefetch.h"
-#include "schedule/primitives/primitives.h"
+#include "schedule/analysis.h"
 #include "schedule/refuse.h"
-#include "schedule/sliding.h"
 
 namespace tw::schedule {
 
@@ -39,46 +32,7 @@ bool uneven(const StageNest& stage, const SplitRelation& split) {
   return !(stage.axes[split.outer].extent * stage.axes[split.inner].extent == stage.axes[split.parent].extent);
 }
 
-struct Copies {
-  AxisId axis;  // with which they become too many
-  int64_t count;
-};
-
-std::optional<Copies> too_many_copies(const StageNest& stage, const std::function<int64_t(AxisId)>& iterations) {
-  int64_t copies = 1;
-  for (AxisId leaf : stage.leaves) {
-    const int64_t extent = iterations(leaf);
-    if (stage.axes[leaf].annotation != Annotation::kUnrolled || extent == 0) continue;
-    copies = extent > ir::Interval::kPosInf / copies ? ir::Interval::kPosInf : copies * extent;
-    if (copies > primitives::max_unroll()) return Copies{leaf, copies};
-  }
-  return std::nullopt;
-}
-
 }  // namespace
-
-Status check_unrolling(const LoopNest& nest, const Placement& placed, const std::vector<Step>& steps) {
-  std::optional<NestBounds> bounds;
-  for (int i = 0; i < nest.size(); ++i) {
-    if (!placed.live(i)) continue;
-    const StageNest& stage = nest.stage(i);
-    std::optional<Copies> copies =
-        too_many_copies(stage, [&](AxisId leaf) { return stage.axes[leaf].extent.value_or(1); });
-    if (copies && placed.parent[i] != kNone) {  // of its whole domain; where it stands it may run over less
-      if (!bounds) bounds = infer_bounds(nest, placed);
-      copies = too_many_copies(stage, [&](AxisId leaf) { return bounds->stages[i].extent[leaf].value_or(1); });
-    }
-    if (!copies) continue;
-    return blame(refuse(Unroll::kName, "the unrolled loops of a stage must make at most " +
-                                           std::to_string(primitives::max_unroll()) + " copies of its body, not " +
-                                           std::to_string(copies->count))
-                     << describe(stage, copies->axis)
-                     << "code of that size would take very long to compile; split the axis and unroll the inner part. "
-                        "TW_MAX_UNROLL lifts the limit",
-                 steps, stage.axes[copies->axis].annotated_by);
-  }
-  return Unit{};
-}
 
 // The last iteration of a shifted loop computes values again that an earlier one has computed: harmless where each
 // visit starts from nothing, wrong where it adds to what is there, a race where the visits happen at the same time.
@@ -118,25 +72,7 @@ Status check_loops(const StageNest& stage, const std::vector<Step>& steps) {
 
 Status check(const LoopNest& nest, const std::vector<Step>& steps) {
   TW_TRY(Placement placed, place(nest, steps));
-  for (int i = 0; i < nest.size(); ++i) {
-    if (!placed.live(i)) continue;
-    TW_TRY([[maybe_unused]] Unit fine, check_loops(nest.stage(i), steps));
-  }
-  TW_TRY([[maybe_unused]] Unit unrolled, check_unrolling(nest, placed, steps));
-  TW_TRY([[maybe_unused]] Unit padded, check_pads(nest, placed, {}, steps));
-  TW_TRY([[maybe_unused]] Unit unread, check_predicates(nest, placed, steps));
-  TW_TRY([[maybe_unused]] Unit reachable, check_prefetches(nest, placed, steps));
-  if (has_slides(nest)) {
-    TW_TRY([[maybe_unused]] std::vector<Slide> slides, infer_slides(nest, placed, infer_bounds(nest, placed), steps));
-  }
-  if (has_layouts(nest)) {
-    TW_TRY([[maybe_unused]] IndexMaps layouts, infer_layouts(nest, placed, infer_bounds(nest, placed), steps));
-  }
-  if (has_intrins(nest)) {
-    TW_TRY([[maybe_unused]] std::vector<BoundIntrin> intrins,
-           match_intrins(nest, placed, infer_bounds(nest, placed), steps));
-  }
-  return Unit{};
+  return Analysis(nest, steps, std::move(placed)).judge();
 }
 
 }  // namespace tw::schedule

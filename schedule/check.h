@@ -13,9 +13,6 @@ Status check(const LoopNest&, const std::vector<Step>& steps);
 // The same for the loops of one stage, without placement.
 Status check_loops(const StageNest&, const std::vector<Step>& steps);
 
-// How often unrolled loops repeat a stage's body, by what they run over where it is computed.
-Status check_unrolling(const LoopNest&, const Placement&, const std::vector<Step>& steps);
-
 // Whether every element that is read, of outputs every one, satisfies its stage's store predicate.
 Status check_predicates(const LoopNest&, const Placement&, const std::vector<Step>& steps);
 

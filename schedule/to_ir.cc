@@ -1,7 +1,7 @@
 // From a schedule and an argument list to the loop program: arguments, then placement, bounds and loops.
 #include <algorithm>
 
-#include "schedule/check.h"
+#include "schedule/analysis.h"
 #include "schedule/emit.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
@@ -201,20 +201,11 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
   TW_TRY(BoundArguments bound, bind(nest, args));
   TW_TRY(Placement placed, place(nest, schedule.steps(), bound.stages));
   TW_TRY([[maybe_unused]] Unit all, complete(nest, placed, bound));
-  for (int i = 0; i < nest.size(); ++i) {
-    if (!placed.live(i)) continue;
-    TW_TRY([[maybe_unused]] Unit fine, check_loops(nest.stage(i), schedule.steps()));
-  }
-  TW_TRY([[maybe_unused]] Unit unrolled, check_unrolling(nest, placed, schedule.steps()));
-  TW_TRY([[maybe_unused]] Unit padded, check_pads(nest, placed, bound.stages, schedule.steps()));
-  NestBounds bounds = infer_bounds(nest, placed);
-  TW_TRY(std::vector<Slide> slides, infer_slides(nest, placed, bounds, schedule.steps()));
-  TW_TRY([[maybe_unused]] Unit unread, check_predicates(nest, placed, schedule.steps()));
-  TW_TRY([[maybe_unused]] Unit reachable, check_prefetches(nest, placed, schedule.steps()));
-  TW_TRY(IndexMaps layouts, infer_layouts(nest, placed, bounds, schedule.steps()));
-  TW_TRY(std::vector<BoundIntrin> intrins, match_intrins(nest, placed, bounds, schedule.steps(), bound.buffers));
-  ir::Program program{std::move(name), std::move(bound.params),
-                      emit(nest, placed, bounds, slides, layouts, bound.buffers, intrins)};
+  Analysis known(nest, schedule.steps(), std::move(placed));
+  TW_TRY([[maybe_unused]] Unit legal, known.judge(bound.stages, bound.buffers));
+  ir::Program program{
+      std::move(name), std::move(bound.params),
+      emit(nest, known.placed(), known.bounds(), known.slides(), known.layouts(), bound.buffers, known.intrins())};
   TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
   TW_TRY([[maybe_unused]] Unit sized, add_size_requirements(program, nest, schedule.steps()));
   TW_TRY([[maybe_unused]] Unit bytes, whole_bytes(nest, program, schedule.steps()));

@@ -1,5 +1,6 @@
 #include "schedule/unbounded.h"
 
+#include "schedule/analysis.h"
 #include "schedule/refuse.h"
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
@@ -42,11 +43,12 @@ std::vector<std::vector<std::string>> unbounded_notes(const LoopNest& nest, cons
 }
 
 Status check_strictly(const Schedule& schedule) {
-  TW_TRY([[maybe_unused]] Unit legal, schedule.check());
   return support::with_deep_stack([&]() -> Status {
     const LoopNest& nest = schedule.nest();
     TW_TRY(Placement placed, place(nest, schedule.steps()));
-    const NestBounds bounds = infer_bounds(nest, placed);
+    Analysis known(nest, schedule.steps(), std::move(placed));
+    TW_TRY([[maybe_unused]] Unit legal, known.judge());
+    const NestBounds& bounds = known.bounds();
     for (int i = 0; i < nest.size(); ++i) {
       const StageNest& stage = nest.stage(i);
       for (const Unbounded& why : bounds.stages[i].unbounded)

@@ -140,10 +140,11 @@ class Emitter {
   void add_condition(Stage& stage, const ir::Expr& holds, bool data) const {
     Condition condition{ir::simplify(holds, all_.ranges), 0, data};
     if (ir::is_int(condition.holds, 1) || ir::can_prove(condition.holds, all_.ranges, stage.bounds.facts)) return;
+    if (!data) condition.level = stage.first_reduction + 1;  // never around what a reduction starts from
     auto used = ir::used_vars(condition.holds);
     for (size_t position = 0; position < stage.nest.leaves.size(); ++position) {
       const ir::Var& var = stage.bounds.loop[stage.nest.leaves[position]];
-      if (var && used.contains(var.id())) condition.level = static_cast<int>(position) + 1;
+      if (var && used.contains(var.id())) condition.level = std::max(condition.level, static_cast<int>(position) + 1);
     }
     stage.conditions.push_back(std::move(condition));
   }

@@ -105,5 +105,22 @@ TEST(ScheduleToIr, AReduceAxisOfTwoStages) {
   EXPECT_TRUE(valid.ok()) << valid.error().render();
 }
 
+// That parts of the reduction are empty is known before any loop runs, but not that its start may be left out.
+TEST(ScheduleToIr, AReductionOfNothingInPartsOfSomeSizeIsItsStart) {
+  Tensor a = te::placeholder({0}, "int32", "A");
+  IterVar k = te::reduce_axis(0, 0, "k");
+  Tensor p = te::compute({3}, [&](Var i) { return te::sum(a(Expr(k)), {k}); }, "P");
+  const Var part = te::var("part");
+  Schedule s({p});
+  s.apply(Split{"P", "k", Factor(ir::max(Expr(part), Expr(1))), {}});
+  auto program = to_ir(s, {a, p}, "f", {{part, 2}});
+  ASSERT_TRUE(program.ok()) << program.error().render();
+  std::vector<int32_t> out(3, 7);
+  ir::InterpOptions options;
+  options.scalars = {4};
+  ASSERT_TRUE(ir::interpret(*program, std::vector<ir::InterpBuffer>{{nullptr, 0}, {out.data(), 12}}, options).ok());
+  EXPECT_EQ(out, std::vector<int32_t>(3, 0)) << ir::to_string(*program);
+}
+
 }  // namespace
 }  // namespace tw::schedule

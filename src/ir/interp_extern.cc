@@ -60,7 +60,7 @@ struct ExternCode final : ExprCode {
       if (arg.at) {
         const int64_t offset = arg.at->offset(s);
         Memory& memory = s.memories[arg.at->memory()];
-        if (arg.written) memory.mark_written(offset, s.tasks);
+        if (arg.written) memory.mark_written(offset);
         cells[i] = reinterpret_cast<uint64_t>(memory.address(offset));
       } else {
         arg.write(&cells[i], 0, arg.value->eval(s));

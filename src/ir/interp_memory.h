@@ -2,6 +2,7 @@
 // iteration.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -74,12 +75,10 @@ class Memory {
     if (at == half_used_) write_(data_, at + 1, Value{});
   }
 
-  // For a function that may write from `at` on.
-  void mark_written(int64_t at, const Tasks& tasks) {
-    for (; at < span_; ++at) {
-      if (check_races_) note_write(at, tasks);
-      if (check_unwritten_) written_[at] = 1;
-    }
+  // For a function that may write from `at` on. Which elements these are is its own affair: of two iterations that give
+  // it one address, nobody knows whether they meet.
+  void mark_written(int64_t at) {
+    if (check_unwritten_) std::fill(written_.begin() + at, written_.begin() + span_, uint8_t{1});
   }
   void* address(int64_t at) const { return static_cast<char*>(data_) + shared_by(at) * element_.bytes(); }
 

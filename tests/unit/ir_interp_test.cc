@@ -9,6 +9,7 @@
 
 #include "src/ir/interp.h"
 #include "src/ir/simplify.h"
+#include "tensorwright/externs.h"
 
 namespace tw::ir {
 namespace {
@@ -230,6 +231,21 @@ TEST_F(Interpreter, FindsRaces) {
   const Stmt backwards =
       in_parallel(if_then(Expr(i) < 3, store(B, {i}, load(B, {Expr(i) + 1})), store(B, {3}, f32(1))));
   EXPECT_FAULT(run_ab(seq({loop(j, 8, store(B, {j}, f32(0))), backwards})), "data race on B[1]");
+}
+
+// A function is given the memory and the element at which its part begins.
+int32_t store_seven(float* memory, int32_t at) {
+  memory[at] = 7;
+  return 0;
+}
+
+TEST_F(Interpreter, CallsThatShareAnAddressAreNoRace) {
+  register_extern("store_seven", reinterpret_cast<void*>(store_seven));
+  const Expr to = address_of(B, {0}, false, true), at = cast(Type::i(32), i);
+  const Stmt call = evaluate(call_extern(Type::i(32), "store_seven", {to, at}));
+  EXPECT_EQ(message(run_ab(loop(i, 8, seq({store(B, {i}, f32(1)), call}), ForKind::kParallel))), "");
+  EXPECT_EQ(b, std::vector<float>(8, 7));
+  register_extern("store_seven", nullptr);
 }
 
 TEST_F(Interpreter, IterationsThatDoNotMeetAreNoRace) {

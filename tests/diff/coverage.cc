@@ -64,7 +64,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
       {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",
        {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "symbolic factor", "scalar argument",
-        "init=", "where=", "triangle"}},
+        "init=", "where=", "triangle", "state two times back", "state of a neighbour"}},
   };
 }
 

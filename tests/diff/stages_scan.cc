@@ -5,6 +5,30 @@
 
 namespace tw::diff {
 
+namespace {
+
+// Which earlier state an update reads: one or two times back, there or beside it.
+struct Earlier {
+  int64_t back = 1;
+  bool beside = false;
+
+  Earlier(Maker& m, int64_t times, bool may_move) {
+    if (times > 2 && m.random().chance(25)) back = 2;
+    beside = may_move && m.random().chance(25);
+    if (back == 2) m.note("state two times back");
+    if (beside) m.note("state of a neighbour");
+  }
+
+  std::vector<Expr> at(const Vars& v) const {
+    std::vector<Expr> at = exprs(v);
+    at[0] = at[0] - Expr(back);
+    if (beside) at.back() = ir::max(at.back() - Expr(1), Expr(0));
+    return at;
+  }
+};
+
+}  // namespace
+
 bool scan(Maker& m, const Tensor& t) {
   const Type type = t.dtype();
   if (t.rank() == 0 || type.is_bool() || Maker::size(t, 0).value_or(0) < 2) return false;
@@ -12,11 +36,12 @@ bool scan(Maker& m, const Tensor& t) {
   const bool two = kind == 2;
   const Facts x = m.facts(t), sum = sum_of(x, *Maker::size(t, 0), type);
   const std::string name = "S" + std::to_string(m.count());
-  std::vector<Expr> first = t.shape();
-  first[0] = 1;
   std::vector<Tensor> state, init, update;
   const int64_t last = t.rank() > 1 ? Maker::size(t, t.rank() - 1).value_or(0) : 0;
   const bool narrow = two && last > 1 && m.random().chance(40);  // the second state
+  const Earlier earlier(m, *Maker::size(t, 0), t.rank() > 1 && !narrow);
+  std::vector<Expr> first = t.shape();
+  first[0] = earlier.back;
   for (size_t i = 0; i < (two ? 2u : 1u); ++i) {
     const std::string which = name + (two ? std::to_string(i) : "");
     std::vector<Expr> shape = t.shape(), begin = first;
@@ -25,8 +50,7 @@ bool scan(Maker& m, const Tensor& t) {
     init.push_back(te::compute(begin, [&](const Vars& v) { return t(exprs(v)); }, which + "init"));
   }
   const auto before = [&](size_t i, const Vars& v) {
-    std::vector<Expr> at = exprs(v);
-    at[0] = at[0] - Expr(1);
+    std::vector<Expr> at = earlier.at(v);
     if (narrow && i == 1) at.back() = ir::floordiv(at.back(), 2);
     return state[i](at);
   };
@@ -50,8 +74,9 @@ bool running_sum(Maker& m, const Tensor& t) {
   const std::string name = "S" + std::to_string(m.count());
   std::vector<Expr> shape = t.shape(), first;
   std::rotate(shape.begin(), shape.end() - 1, shape.end());
+  const Earlier earlier(m, *Maker::size(t, last), true);
   first = shape;
-  first[0] = 1;
+  first[0] = earlier.back;
   const auto in_rows = [&](const Vars& v) {
     std::vector<Expr> at = exprs(v);
     std::rotate(at.begin(), at.begin() + 1, at.end());
@@ -59,11 +84,7 @@ bool running_sum(Maker& m, const Tensor& t) {
   };
   const Tensor state = m.state(shape, t.dtype(), name + "state");
   const Tensor init = te::compute(first, in_rows, name + "init");
-  const Body add = [&](const Vars& v) -> Expr {
-    std::vector<Expr> before = exprs(v);
-    before[0] = before[0] - Expr(1);
-    return state(before) + in_rows(v);
-  };
+  const Body add = [&](const Vars& v) -> Expr { return state(earlier.at(v)) + in_rows(v); };
   const Tensor update = te::compute(shape, add, name + "update");
   const Facts sum = sum_of(m.facts(t), *Maker::size(t, last), t.dtype());
   if (!m.adopt(te::scan({init}, {update}, {state}, name), {sum})) return false;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "schedule/loop_nest.h"
 #include "src/ir/equal.h"
 #include "src/ir/interp.h"
 #include "src/ir/parse.h"
@@ -31,7 +32,8 @@ struct Run {
 struct Trial {
   const Sample& sample;
   ir::Program scheduled, lowered;
-  ir::InterpOptions contract;  // of `scheduled`
+  std::vector<schedule::PositiveSize> positive;  // where one is not, the kernel does not run
+  ir::InterpOptions contract;                    // of `scheduled`
   Packing packing;
   std::vector<Run> runs;
   int64_t left_out = 0;  // runs
@@ -58,6 +60,7 @@ std::string made(Trial& t) {
   auto program = schedule::to_ir(*schedule, t.sample.args, "kernel", t.sample.scalars);
   if (!program.ok()) return "refused: " + program.error().render();
   t.scheduled = *program;
+  t.positive = schedule->nest().positive_sizes();
   t.contract = contract(schedule->nest());
   t.packing = Packing(t.sample, *schedule);
   t.lowered = lower::run_pipeline(lower::cpu_passes(), *program, Target::host());
@@ -105,7 +108,7 @@ std::string defined(Trial& t) {
   return each_run(t, [&](Run& run) -> std::string {
     run.inputs = random_inputs(t.sample, run.sizes);
     const auto expected = interpret(t, naive, run, run.inputs);
-    run.refused = !expected.ok() && refuses_sizes(expected.error());
+    run.refused = !takes(t.sample, t.positive, run.sizes) || (!expected.ok() && refuses_sizes(expected.error()));
     if (run.refused) return "";
     if (!expected.ok()) return expected.error().render();
     run.expected = *expected;
@@ -280,7 +283,7 @@ const std::vector<std::string>& oracle_names() {
 
 std::vector<Finding> check(std::span<const Sample> samples, Usages& usages) {
   std::vector<Trial> trials;
-  for (const Sample& sample : samples) trials.push_back({sample, {}, {}, {}, {}, {}, 0, {}});
+  for (const Sample& sample : samples) trials.push_back({sample, {}, {}, {}, {}, {}, {}, 0, {}});
   for (Trial& t : trials) interpret_all(t, usages);
   for (const Compiled& oracle : kCompiled) {
     if (!available(oracle)) continue;
@@ -304,7 +307,7 @@ Finding check(const Sample& sample) {
 std::string culprit(const Sample& sample) try {
   const auto schedule = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
   ir::Program program = schedule::to_ir(schedule, sample.args, "kernel", sample.scalars).value_or_throw();
-  Trial t{sample, {}, {}, {}, {}, {}, 0, {}};
+  Trial t{sample, {}, {}, schedule.nest().positive_sizes(), {}, {}, {}, 0, {}};
   if (!defined(t).empty()) return "the definition";
   t.packing = Packing(sample, schedule);
   const auto wrong = [&] {

@@ -167,7 +167,7 @@ Factor Stepper::factor(const Extent& extent) {
                                               : Factor(random_.one_of<int64_t>({1, 2, 3, 4, 4, 5, 6, 8, 8, 16, 19}));
 }
 
-// Positive, whatever the sizes are.
+// Over one or two scalars: positive, whatever the sizes are, or a requirement of them.
 Factor Stepper::size(const Extent& extent) {
   std::vector<ir::Var> scalars;
   for (const te::Tensor& arg : sample_.args)
@@ -176,11 +176,16 @@ Factor Stepper::size(const Extent& extent) {
   for (const te::ScalarArgument& scalar : sample_.scalars)
     if (scalar.var.name() == "part") scalars.push_back(scalar.var);
   if (scalars.empty() || !random_.chance(35)) return factor(extent);
-  const ir::Expr n = random_.pick(scalars);
+  const ir::Expr n = random_.pick(scalars), m = random_.pick(scalars), one(1), two(2);
   count("symbolic factor");
-  return Factor(
-      random_.one_of<ir::Expr>({ir::max(n, ir::Expr(1)), n + ir::Expr(1), ir::floordiv(n, ir::Expr(2)) + ir::Expr(1),
-                                ir::max(ir::min(n, ir::Expr(3)), ir::Expr(1))}));
+  if (random_.chance(30)) {
+    count("factor that sizes must allow");
+    return Factor(
+        random_.one_of<ir::Expr>({n, n - one, ir::floordiv(n + m, two), n * m, ir::floormod(n, ir::Expr(3))}));
+  }
+  return Factor(random_.one_of<ir::Expr>({ir::max(n, one), n + one, ir::floordiv(n, two) + one,
+                                          ir::max(ir::min(n, ir::Expr(3)), one), n + m + one, n * m + two,
+                                          ir::max(ir::floormod(n * two + m, ir::Expr(5)), one)}));
 }
 
 void Stepper::count_tail(Tail tail, const Extent& extent, int64_t factor) {

@@ -1,7 +1,9 @@
 #include "tests/diff/values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <sstream>
 
 #include "schedule/storage.h"
@@ -174,6 +176,21 @@ Result<Memory> interpret(const ir::Program& program, const Memory& inputs, const
   for (std::vector<std::byte>& bytes : memory) buffers.push_back({bytes.data(), bytes.size()});
   TW_TRY([[maybe_unused]] Unit ran, ir::interpret(program, buffers, options));
   return memory;
+}
+
+bool takes(const Sample& sample, const std::vector<schedule::PositiveSize>& positive,
+           const std::vector<int64_t>& sizes) {
+  std::map<std::string, int64_t> values;  // by name, which is how Steps have them
+  for (size_t i = 0; i < sample.scalars.size(); ++i)
+    values[sample.scalars[i].var.name()] = static_cast<int64_t>(sample.values[i]);
+  for (size_t i = 0; i < sizes.size(); ++i) values[sample.symbols[i].name()] = sizes[i];
+  return std::ranges::all_of(positive, [&](const schedule::PositiveSize& each) {
+    const ir::Expr value = ir::simplify(ir::rewrite(each.size, [&](const ir::Expr& e) {
+      const auto* v = ir::as<ir::VarRef>(e);
+      return v ? ir::Expr(values.at(v->var.name())) : e;
+    }));
+    return ir::as_int(value).value() > 0;
+  });
 }
 
 bool refuses_sizes(const Diagnostic& d) { return d.what.find("requires ") != std::string::npos; }

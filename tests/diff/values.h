@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/loop_nest.h"
 #include "src/ir/interp.h"
 #include "tests/diff/sampler.h"
 
@@ -30,6 +31,9 @@ std::vector<uint64_t> scalar_values(const Sample&, const std::vector<ir::Var>& s
 std::string difference(const Sample&, const Memory& expected, const Memory& got);
 // Bit for bit, but any NaN equals any other.
 std::string bit_difference(const Sample&, const Memory& expected, const Memory& got);
+
+// Whether the sizes that Steps gave over scalars are positive at these: else the kernel refuses to run.
+bool takes(const Sample&, const std::vector<schedule::PositiveSize>&, const std::vector<int64_t>& sizes);
 
 // Runs a program over a copy of `inputs` in the interpreter.
 Result<Memory> interpret(const ir::Program&, const Memory& inputs, const ir::InterpOptions& = {});

@@ -46,6 +46,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"convolve", 6, convolve},
       {"tile", 6, tensor_tile},
       {"short sum", 5, short_sum},
+      {"vectors", 5, vectors},
       {"stock", 10, stock},
       {"stock product", 8, stock_product},
       {"stock row", 5, stock_row},
@@ -121,7 +122,7 @@ int64_t Maker::extent() {
   return recorded(drawn);
 }
 
-Tensor Maker::placeholder(std::vector<Expr> extents, Type type, Facts facts) {
+Tensor Maker::placeholder(std::vector<Expr> extents, Type type, Facts facts, const char* name) {
   for (Expr& e : extents) {
     if (e) continue;
     if (!symbols_.empty() && random_.chance(60))
@@ -131,7 +132,7 @@ Tensor Maker::placeholder(std::vector<Expr> extents, Type type, Facts facts) {
   }
   if (type.is_float() && random_.chance(40)) facts.grid = random_.one_of({0.5, 0.25});
   Tensor t =
-      te::placeholder(extents, to_string(type), "A" + std::to_string(inputs_.size()), te::Placeholder{.param = true});
+      te::placeholder(extents, to_string(type), name + std::to_string(inputs_.size()), te::Placeholder{.param = true});
   inputs_.push_back(t);
   facts_[t.buffer().id()] = facts;
   return t;
@@ -154,7 +155,7 @@ Tensor Maker::source() {
   for (;;) {
     Tensor t = random_.pick(inputs_);
     if (!made_.empty() && random_.chance(75)) t = random_.chance(70) ? made_.back() : random_.pick(made_);
-    if (!t.dtype().is_storage()) return t;
+    if (!t.dtype().is_storage() && !is_of_vectors(t.name())) return t;
   }
 }
 
@@ -162,7 +163,7 @@ Tensor Maker::like(const Tensor& t) {
   std::vector<Tensor> found;
   for (const auto& pool : {inputs_, made_})
     for (const Tensor& other : pool) {
-      bool same = other.rank() == t.rank() && other.dtype() == t.dtype();
+      bool same = other.rank() == t.rank() && other.dtype() == t.dtype() && !is_of_vectors(other.name());
       for (size_t d = 0; same && d < t.rank(); ++d) same = ir::equal(other.shape()[d], t.shape()[d]);
       if (same) found.push_back(other);
     }

@@ -43,9 +43,10 @@ class Maker {
   Random& random() { return random_; }
   Type type() const { return type_; }  // of most tensors
   int64_t extent();
-  Tensor placeholder(std::vector<Expr> shape, Type type, Facts facts = {});  // an empty extent is drawn
-  ir::Var scalar(Type type);                                                 // an argument of the kernel, at most 3
-  Tensor like(const Tensor&);  // of the same shape and dtype: maybe itself
+  Tensor placeholder(std::vector<Expr> shape, Type type, Facts facts = {},
+                     const char* name = "A");  // an empty extent is drawn
+  ir::Var scalar(Type type);                   // an argument of the kernel, at most 3
+  Tensor like(const Tensor&);                  // of the same shape and dtype: maybe itself
   size_t dimension(const Tensor& t) { return static_cast<size_t>(random_.below(static_cast<int64_t>(t.rank()))); }
 
   // Defining. `facts` are those of the exact result; rounding to the dtype is added here.
@@ -113,6 +114,7 @@ bool wild_gather(Maker&, const Tensor&), unproved(Maker&, const Tensor&),
     required(Maker&, const Tensor&);                                         // stages_outside.cc
 bool external(Maker&, const Tensor&), wild_external(Maker&, const Tensor&);  // stages_extern.cc
 bool scan(Maker&, const Tensor&), running_sum(Maker&, const Tensor&);        // stages_scan.cc
+bool vectors(Maker&, const Tensor&);                                         // stages_vectors.cc
 bool stock(Maker&, const Tensor&);                                           // stages_stock.cc
 bool stock_product(Maker&, const Tensor&);                                   // stages_products.cc
 bool stock_row(Maker&, const Tensor&);                                       // stages_rows.cc

@@ -38,6 +38,9 @@ struct Sample {
   std::vector<std::string> refusals;  // of Steps that are legal by the rules here
 };
 
+// Whether the last axis of a tensor is that of the lanes of its elements; stages_vectors.cc names them so.
+bool is_of_vectors(const std::string& tensor);
+
 Sample draw(uint64_t seed);
 Sample draw_expression(const Recipe&);  // no Steps; recipe.extents is what was drawn
 

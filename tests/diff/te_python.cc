@@ -5,6 +5,7 @@
 
 #include "src/ir/simplify.h"
 #include "src/ir/typing.h"
+#include "tests/diff/sampler.h"
 
 namespace tw::diff {
 
@@ -19,6 +20,12 @@ std::string list(const std::vector<Expr>& exprs) {
   std::string text;
   for (const Expr& e : exprs) text += (text.empty() ? "" : ", ") + print(e);
   return text;
+}
+
+// Without that of the lanes: of shapes, and of subscripts.
+std::vector<Expr> shown(std::vector<Expr> each, const std::string& tensor) {
+  if (is_of_vectors(tensor)) each.pop_back();
+  return each;
 }
 
 std::string shape_text(const std::vector<Expr>& shape) { return "(" + list(shape) + (shape.size() == 1 ? ",)" : ")"); }
@@ -136,7 +143,10 @@ std::string print(const Expr& e) {
       },
       [](const ir::Binary& b) { return binary(b); }, [](const ir::Not& n) { return "(~" + print(n.a) + ")"; },
       [](const ir::Select& s) { return "te.select(" + print(s.cond) + ", " + print(s.yes) + ", " + print(s.no) + ")"; },
-      [](const ir::Load& l) { return python_name(l.buffer.name()) + "[" + (l.at.empty() ? "()" : list(l.at)) + "]"; },
+      [](const ir::Load& l) {
+        const std::vector<Expr> at = shown(l.at, l.buffer.name());
+        return python_name(l.buffer.name()) + "[" + (at.empty() ? "()" : list(at)) + "]";
+      },
       [&](const ir::Call& c) {
         if (c.fn == ir::Fn::kReinterpret) return "te.reinterpret(" + quoted(e.type()) + ", " + print(c.args[0]) + ")";
         const std::string name = c.fn == ir::Fn::kPow     ? "power"
@@ -165,11 +175,12 @@ std::string computation(const te::Operation& op, const te::Compute& c) {
   for (const te::IterVar& k : c.reduce_axis)
     text += k.var.name() + " = te.reduce_axis((" + print(k.min) + ", " + print(ir::simplify(k.min + k.extent)) +
             "), name=\"" + k.var.name() + "\")\n";
-  for (const te::IterVar& axis : c.axis) axes += (axes.empty() ? " " : ", ") + axis.var.name();
+  for (size_t d = 0; d < shown(op->shape(), op->name).size(); ++d)
+    axes += (axes.empty() ? " " : ", ") + c.axis[d].var.name();
   const bool of_tuples = c.bodies.size() > 1 && ir::as<ir::Reduce>(c.body());
   const std::string body = c.bodies.size() == 1 || of_tuples ? print(c.body()) : "(" + list(c.bodies) + ")";
-  return text + results(op) + " = te.compute(" + shape_text(op->shape()) + ", lambda" + axes + ": " + body +
-         ", name=\"" + op->name + "\")\n";
+  return text + results(op) + " = te.compute(" + shape_text(shown(op->shape(), op->name)) + ", lambda" + axes + ": " +
+         body + ", name=\"" + op->name + "\")\n";
 }
 
 std::string scan(const te::Operation& op, const te::Scan& s) {
@@ -226,8 +237,10 @@ std::string declaration(const te::Operation& op) {
   if (const te::Scan* s = op->scan()) return scan(op, *s);
   if (const te::Extern* e = op->external()) return external(op, *e);
   const bool param = std::get<te::Placeholder>(op->kind).param;
-  return python_name(op->name) + " = te.placeholder(" + shape_text(op->shape()) + ", dtype=" + quoted(op->dtype()) +
-         ", name=\"" + op->name + "\"" + (param ? ", param=True" : "") + ")\n";
+  ir::Type element = op->dtype();
+  if (is_of_vectors(op->name)) element = element.with_lanes(static_cast<int>(ir::as_int(op->shape().back()).value()));
+  return python_name(op->name) + " = te.placeholder(" + shape_text(shown(op->shape(), op->name)) +
+         ", dtype=" + quoted(element) + ", name=\"" + op->name + "\"" + (param ? ", param=True" : "") + ")\n";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 //
 //   diff_sum_float32_4_update    c[0] += a[k]            over k in 0..4, with an update
 //   diff_dot_int32_2_both        c[0] += a[k] * b[k]     with a body, a reset and an update
+//   diff_sum_int32_8_from        c[0] += a[k]            by a function, from where the tile begins in memory
 //   diff_dot_int32_2_adds        the body only adds to what the output holds: to be refused
 #pragma once
 

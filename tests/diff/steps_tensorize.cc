@@ -55,8 +55,9 @@ bool own(Stepper& s, const std::string& name) {
   for (size_t i = 0; i < fitting.size(); ++i) {
     const std::string& intrin = fitting[(first + i) % fitting.size()];
     if (!s.may(Tensorize{name, tile, intrin})) continue;
-    const bool body = !intrin.ends_with("update") && is_whole_sum(s.stage(name), tile);
+    const bool body = (intrin.ends_with("both") || intrin.ends_with("adds")) && is_whole_sum(s.stage(name), tile);
     s.count(body ? "intrinsic with a body" : "intrinsic that adds");
+    if (intrin.ends_with("from")) s.count("intrinsic with elem_offset");
     if (tail) s.count("tail of an intrinsic");
     return true;
   }

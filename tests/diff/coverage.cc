@@ -63,9 +63,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
         "cache_write of changed loops"}},
       {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",
-       {"uneven", "extent 0", "extent 1", "symbolic extents", "symbolic tail", "symbolic factor",
-        "factor that sizes must allow", "scalar argument", "init=", "where=", "triangle", "state two times back",
-        "state of a neighbour"}},
+       {"uneven", "parts that read one element", "extent 0", "extent 1", "symbolic extents", "symbolic tail",
+        "symbolic factor", "factor that sizes must allow", "scalar argument", "init=", "where=", "triangle",
+        "state two times back", "state of a neighbour"}},
   };
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "src/ir/walk.h"
 #include "tests/diff/sample_steps.h"
 
 namespace tw::diff {
@@ -24,6 +25,20 @@ std::optional<Factor> too_many_parts(Stepper& s, const Extent& extent) {
   return (n + parts - 1) / parts == size ? std::optional<Factor>(parts) : std::nullopt;
 }
 
+// How many neighbours along the axis read the same element, as i // 3 does.
+std::optional<int64_t> repeats(const StageNest& stage, const Axis& axis) {
+  std::optional<int64_t> found;
+  for (const ir::Expr& body : stage.bodies)
+    ir::walk(body, [&](const ir::Expr& e) {
+      const auto* quotient = ir::as<ir::Binary>(e);
+      if (!quotient || quotient->op != ir::BinOp::kFloorDiv) return true;
+      const auto* var = ir::as<ir::VarRef>(quotient->a);
+      if (var && axis.var && var->var == axis.var) found = ir::as_int(quotient->b);
+      return true;
+    });
+  return found;
+}
+
 // The axis itself, or the outer loop of splits by factor.
 bool is_padding_legal(const StageNest& stage, const Axis& axis) {
   if (stage.output || axis.reduction || stage.op->scan()) return false;
@@ -34,10 +49,23 @@ bool is_padding_legal(const StageNest& stage, const Axis& axis) {
   return at < stage.data_rank;
 }
 
+// Parts that read one element each, some of them past the end: of these, the element would be past the end as well.
+bool split_by_repeats(Stepper& s, const std::string& name, const Axis& axis) {
+  const std::optional<int64_t> times = repeats(s.stage(name), axis);
+  if (!times || *times < 2 || !s.random().chance(70)) return false;
+  if (!s.must(Split{name, axis.name, Factor(*times), {}, Tail::kGuard})) return false;
+  const std::string outer = axis.name + ".o";
+  const Extent parts = s.stage(name).axes[s.stage(name).find_axis(outer)].extent;
+  s.must(Split{name, outer, s.factor(parts), {}, Tail::kGuard});
+  s.count("parts that read one element");
+  return true;
+}
+
 }  // namespace
 
 void split(Stepper& s, const std::string& name) {
   const Axis axis = s.stage(name).axes[s.random().pick(s.stage(name).leaves)];
+  if (split_by_repeats(s, name, axis)) return;
   const Factor f = s.size(axis.extent);
   const bool pad = f.size.empty() && is_padding_legal(s.stage(name), axis) && s.random().chance(20);
   const Tail tail = pad ? Tail::kPad : tail_for(s, name, axis.reduction);

@@ -1,7 +1,10 @@
 // The extents that explanations, features and the tuner's bound go by are those of the derived program: where all of
 // them are numbers and each attached stage is read once, unconditionally, at sums of axes; elsewhere views estimate.
+// Where a reader leaves out a part of its own region, which views do not know, the program computes no more than they
+// say.
 #include "tests/diff/extents.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "schedule/bounds.h"
@@ -38,6 +41,37 @@ bool exact(const LoopNest& nest, const Placement& placed, const schedule::NestBo
   return all_numbers(bounds.stages[i].extent);
 }
 
+bool leaves_out(const schedule::StageBounds& bounds) {
+  return std::ranges::any_of(bounds.needed, [](const schedule::Needed& part) { return !!part.from || !!part.to; });
+}
+
+// Whether a reader of the stage, or of one around it, leaves out a part of its region.
+bool narrowed(const Placement& placed, const schedule::NestBounds& bounds, int i) {
+  for (int at = placed.parent[i]; at != schedule::kNone; at = placed.parent[at])
+    if (leaves_out(bounds.stages[at])) return true;
+  return false;
+}
+
+std::string no_less(const schedule::StageNest& stage, const schedule::StageBounds& bounds,
+                    const schedule::StageView& view) {
+  for (int axis = 0; axis < stage.data_rank; ++axis)
+    if (bounds.extent[axis].value() > view.root_extents[static_cast<size_t>(axis)])
+      return stage.name + "'s axis " + stage.axes[axis].name + " has " + std::to_string(bounds.extent[axis].value()) +
+             " elements; the view has it at " + std::to_string(view.root_extents[static_cast<size_t>(axis)]);
+  return "";
+}
+
+std::string same_loops(const schedule::StageNest& stage, const schedule::StageBounds& bounds,
+                       const schedule::StageView& view) {
+  for (size_t l = 0; l < view.loops.size(); ++l) {
+    const int64_t derived = bounds.extent[stage.leaves[l]].value();
+    if (derived != view.loops[l].extent)
+      return stage.name + "'s loop " + stage.axes[stage.leaves[l]].name + " runs " + std::to_string(derived) +
+             " times; the view has it at " + std::to_string(view.loops[l].extent);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string extents_differ(const schedule::Schedule& s) {
@@ -50,13 +84,9 @@ std::string extents_differ(const schedule::Schedule& s) {
   for (const schedule::StageView& view : all) views[view.stage] = &view;
   for (const schedule::StageView& view : all) {
     if (!placed->live(view.stage) || !exact(nest, *placed, bounds, views, view.stage)) continue;
-    const schedule::StageNest& stage = nest.stage(view.stage);
-    for (size_t l = 0; l < view.loops.size(); ++l) {
-      const int64_t derived = bounds.stages[view.stage].extent[stage.leaves[l]].value();
-      if (derived == view.loops[l].extent) continue;
-      return stage.name + "'s loop " + stage.axes[stage.leaves[l]].name + " runs " + std::to_string(derived) +
-             " times; the view has it at " + std::to_string(view.loops[l].extent);
-    }
+    const auto compare = narrowed(*placed, bounds, view.stage) ? no_less : same_loops;
+    const std::string found = compare(nest.stage(view.stage), bounds.stages[view.stage], view);
+    if (!found.empty()) return found;
   }
   return "";
 }

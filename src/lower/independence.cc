@@ -29,7 +29,8 @@ struct Place {
 
 class Body {
  public:
-  Body(const Var& var, const Stmt& body, const Bounds& sizes) : var_(var), sizes_(sizes) {
+  Body(const Var& var, const Expr& extent, const Stmt& body, const Bounds& sizes)
+      : var_(var), sizes_(sizes), extent_(as_int(extent)) {
     walk(
         body,
         [&](const Stmt& s) {
@@ -98,20 +99,32 @@ class Body {
 
   template <class Coordinate>
   bool apart(const Accesses& of, const Coordinate& coordinate) const {
-    std::optional<Place> all;
+    std::vector<Place> places;
     for (const std::vector<Expr>* at : of.at) {
-      const auto place = place_of(coordinate(*at));
-      if (!place || place->step == 0) return false;
-      if (!all) {
-        all = place;
+      auto place = place_of(coordinate(*at));
+      if (!place || place->step == 0 || !place->reach.bounded()) return false;
+      if (places.empty()) {
+        places.push_back(*place);
         continue;
       }
-      Linear moved = place->base - all->base;
+      Linear moved = place->base - places[0].base;
       moved.normalise();
-      if (place->step != all->step || !moved.is_constant()) return false;
-      all->reach = join(all->reach, place->reach + Interval::point(moved.constant));
+      if (place->step != places[0].step || !moved.is_constant()) return false;
+      place->reach = place->reach + Interval::point(moved.constant);
+      if (!place->reach.bounded()) return false;
+      places.push_back(*place);
     }
-    return all->reach.bounded() && all->reach.hi - all->reach.lo < std::abs(all->step);
+    return std::all_of(places.begin(), places.end(), [&](const Place& a) {
+      return std::all_of(places.begin(), places.end(), [&](const Place& b) { return apart(a.reach, b.reach, a.step); });
+    });
+  }
+
+  // Of two parts of subscripts: whether they differ by less than a step, or by more than all steps together.
+  bool apart(const Interval& a, const Interval& b, int64_t step) const {
+    step = std::abs(step);
+    if (std::max(a.hi, b.hi) - std::min(a.lo, b.lo) < step) return true;
+    const int64_t gap = std::max(a.lo - b.hi, b.lo - a.hi);
+    return extent_ && *extent_ <= gap / step;
   }
 
   std::optional<Place> place_of(const Expr& subscript) const {
@@ -140,6 +153,7 @@ class Body {
 
   const Var& var_;
   const Bounds& sizes_;
+  const std::optional<int64_t> extent_;
   Bounds inside_;  // of the variables that the body binds
   std::unordered_set<uint64_t> stored_, allocated_;
   std::unordered_map<uint64_t, Accesses> accesses_;
@@ -148,6 +162,8 @@ class Body {
 
 }  // namespace
 
-bool independent(const Var& var, const Stmt& body, const Bounds& sizes) { return Body(var, body, sizes).independent(); }
+bool independent(const Var& var, const Expr& extent, const Stmt& body, const Bounds& sizes) {
+  return Body(var, extent, body, sizes).independent();
+}
 
 }  // namespace tw::lower

@@ -164,7 +164,7 @@ class LaneGiver {
     const Bounds around = sizes_;
     for (const For* at = &f; at && at->kind == ForKind::kSerial && !uses_any(at->extent, band);) {
       if (!as_int(at->extent)) sizes_ = bounds_where(Expr(0) < at->extent, sizes_);
-      if (!independent(at->var, at->body, sizes_)) break;
+      if (!independent(at->var, at->extent, at->body, sizes_)) break;
       band.push_back(*at);
       at = as<For>(at->body);
     }

@@ -89,7 +89,9 @@ bool same_subscripts(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return equal(x, y); });
 }
 
-bool has_vector_form(const Var& var, const Stmt& body) {
+bool has_vector_form(const For& f) {
+  const Var& var = f.var;
+  const Stmt& body = f.body;
   const LaneVariables lane(var, body);
   const auto varies = [&](const Expr& e) { return lane.varies(e); };
   std::unordered_set<uint64_t> inside;  // buffers allocated in the body: one copy per lane
@@ -122,7 +124,7 @@ bool has_vector_form(const Var& var, const Stmt& body) {
     return !stored || inside.count(of.first) ||
            std::all_of(list.begin(), list.end(), [&](const Access& a) { return same_subscripts(a.at, list[0].at); });
   });
-  return ok && (same || independent(var, body)) && lane.vectors_in(body);
+  return ok && (same || independent(var, f.extent, body)) && lane.vectors_in(body);
 }
 
 // Whether all stores to a private buffer write its rows by vectorised loops of one width: then the lanes past the end
@@ -141,7 +143,7 @@ class RowUse {
   void visit(const Stmt& s, bool guarded) {
     if (const auto* f = as<For>(s)) {
       const bool along = f->kind == ForKind::kVectorized && as_int(f->extent) == row_ &&
-                         lanes_for(f->body, target_) == lanes_ && has_vector_form(f->var, f->body) &&
+                         lanes_for(f->body, target_) == lanes_ && has_vector_form(*f) &&
                          !LaneVariables(f->var, f->body).lane_by_lane(f->body);
       if (along) along_.push_back(f->var);
       visit(f->body, guarded);
@@ -188,8 +190,7 @@ class Vectorizer {
     const auto* f = as<For>(s);
     if (!f) return map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
     const auto extent = as_int(f->extent);
-    if (f->kind == ForKind::kVectorized && extent && *extent > 0 && has_vector_form(f->var, f->body))
-      return vectorized(*f, *extent);
+    if (f->kind == ForKind::kVectorized && extent && *extent > 0 && has_vector_form(*f)) return vectorized(*f, *extent);
     bound(*f);
     const ForKind kind = f->kind == ForKind::kVectorized ? ForKind::kSerial : f->kind;
     return loop(f->var, f->extent, visit(f->body), kind, f->tail);

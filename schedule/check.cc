@@ -24,6 +24,15 @@ Status check_vectors(const StageNest& stage, const std::vector<Step>& steps) {
               << "reorder " + stage.axes[leaf].name + " outside of " + stage.axes[outer].name + ", or leave it serial",
           steps, std::max(stage.axes[leaf].annotated_by, stage.axes[outer].annotated_by));
     if (annotation == Annotation::kVectorized) outer = leaf;
+    if (annotation == Annotation::kVectorized && stage.axes[leaf].reduction && stage.tensorized.axis != kNone)
+      return blame(refuse("vectorize",
+                          "a stage whose loops are an intrinsic's must have no vectorized reduction loop, "
+                          "such as " +
+                              stage.axes[leaf].name)
+                       << describe(stage, leaf)
+                       << "the intrinsic adds to the result itself, not to partial results; rfactor the loop, or leave "
+                          "it serial",
+                   steps, std::max(stage.axes[leaf].annotated_by, stage.tensorized.step));
   }
   return Unit{};
 }

@@ -9,11 +9,19 @@
 //         for j.o, j.i: if j.o*f + j.i < n: C[i, j] = C[i, j] op x
 //
 // A condition stands directly inside the innermost loop that it mentions.
+//
+//   C reduces over k, vectorized k.i of L; data loops inside stay as above:
+//
+//     for i:
+//       alloc C.lanes[L]: for k.i: C.lanes[k.i] = identity
+//       for k.o, k.i: C.lanes[k.i] = k.o*L + k.i < n ? C.lanes[k.i] op x : C.lanes[k.i]
+//       join the lanes (te/lane_joins.h); C[i] = init op C.lanes[0]
 #include "schedule/emit.h"
 
 #include <algorithm>
 
 #include "schedule/pad.h"
+#include "schedule/partial_results.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -64,6 +72,7 @@ class Emitter {
     int first_reduction;  // position among the leaves; their number when there is none
     bool in_vector;
     ir::Expr defined;  // of a padded stage: where its definition may be computed; empty: everywhere
+    PartialResults partial = {};
   };
 
   // The stage, then `rest`, which reads it.
@@ -71,8 +80,10 @@ class Emitter {
     return allocated(i, ir::seq({emit_stage(i, in_vector), std::move(rest)}));
   }
 
-  ir::Stmt allocated(int i, ir::Stmt both) const {
-    for (const ir::Buffer& buffer : kept_.buffers(i)) {
+  ir::Stmt allocated(int i, ir::Stmt both) const { return allocated(kept_.buffers(i), std::move(both)); }
+
+  static ir::Stmt allocated(const std::vector<ir::Buffer>& buffers, ir::Stmt both) {
+    for (const ir::Buffer& buffer : buffers) {
       if (buffer.scope() == Scope::kArgument) continue;
       if (buffer.scope() == Scope::kLocal && has_parallel_loop(both)) {
         // Threads that share values find them in memory, not in one thread's registers.
@@ -103,6 +114,7 @@ class Emitter {
     stage.first_reduction = static_cast<int>(stage.nest.leaves.size());
     for (int position = stage.first_reduction; position-- > 0;)
       if (stage.nest.axes[stage.nest.leaves[position]].reduction) stage.first_reduction = position;
+    stage.partial = partial_results(stage.nest, stage.bounds, stage.first_reduction, kept_.buffers(i));
     find_conditions(stage);
     return ir::seq({kept_.padding(i), guarded(stage, 0, inside(stage, 0, in_vector))});
   }
@@ -146,7 +158,18 @@ class Emitter {
       const ir::Var& var = stage.bounds.loop[stage.nest.leaves[position]];
       if (var && used.contains(var.id())) condition.level = std::max(condition.level, static_cast<int>(position) + 1);
     }
-    stage.conditions.push_back(std::move(condition));
+    if (!data && selects_lanes(stage, used))
+      stage.partial.counts = both(stage.partial.counts, condition.holds);
+    else
+      stage.conditions.push_back(std::move(condition));
+  }
+
+  // Whether a condition on these is one that each lane's term can be selected by: of lanes, and guarding nothing else.
+  bool selects_lanes(const Stage& stage, const std::unordered_set<uint64_t>& used) const {
+    const int lanes = stage.partial.position;
+    if (lanes == kNone || !used.contains(stage.bounds.loop[stage.nest.leaves[lanes]].id())) return false;
+    return std::none_of(attached_[stage.id].begin(), attached_[stage.id].end(),
+                        [&](int i) { return placed_.level[i] >= lanes; });
   }
 
   static ir::Stmt guarded(const Stage& stage, int level, ir::Stmt body, bool init = false) {
@@ -174,7 +197,9 @@ class Emitter {
   ir::Stmt by_loops(const Stage& stage, int level, bool in_vector) {
     bool innermost = level == static_cast<int>(stage.nest.leaves.size());
     ir::Stmt body = innermost ? element(stage) : open_loop(stage, level, in_vector);
-    if (level == stage.first_reduction && stage.nest.is_reduction()) {
+    if (level == stage.first_reduction && stage.partial.position != kNone) {
+      body = across_lanes(stage, level, body, in_vector);
+    } else if (level == stage.first_reduction && stage.nest.is_reduction()) {
       const BoundIntrin& intrin = intrins_[stage.id];
       const bool at_once = intrin.level != kNone && level < intrin.level;
       body = ir::seq({init_part(stage, level, in_vector, at_once), body});
@@ -330,14 +355,17 @@ class Emitter {
     const auto* reduce = ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
     if (stage.nest.op->scan()) return states(stage);
     if (!reduce) return stored(stage, rewrite(stage, placed_.bodies[stage.id]));
+    const bool across = stage.partial.position != kNone;
+    const std::vector<ir::Buffer>& to = across ? stage.partial.buffers : kept_.buffers(stage.id);
+    const std::vector<ir::Expr> at = across ? stage.partial.at : subscripts(stage);
     std::vector<ir::Expr> old;
-    for (const ir::Buffer& buffer : kept_.buffers(stage.id)) old.push_back(ir::load(buffer, subscripts(stage)));
+    for (const ir::Buffer& buffer : to) old.push_back(ir::load(buffer, at));
     std::vector<ir::Expr> values = ir::combine(*reduce, old, rewrite(stage, reduce->sources));
-    if (reduce->where) {  // a select, which has a vector form and keeps the tile in registers
-      ir::Expr counts = rewrite(stage, {reduce->where})[0];
+    ir::Expr counts = stage.partial.counts;
+    if (reduce->where) counts = both(counts, rewrite(stage, {reduce->where})[0]);
+    if (counts)  // a select, which has a vector form and keeps the tile in registers
       for (size_t i = 0; i < values.size(); ++i) values[i] = ir::select(counts, values[i], old[i]);
-    }
-    return stored(stage, values);
+    return te::store_all(to, at, values);
   }
 
   // Each state where it has an element: the loops are those of the largest.
@@ -380,12 +408,30 @@ class Emitter {
     return ir::refresh(init_loops(stage, level, intrin.level, body, in_vector));
   }
 
-  // Data loops from the position `from` up to `to`, around `body`.
-  ir::Stmt init_loops(const Stage& stage, int from, int to, ir::Stmt body, bool in_vector) const {
+  // ------------------------------------------------------------------------------------------------------ lanes
+
+  // The reduction's loops over partial results: first the identity, and in the end the result, joined with what the
+  // reduction begins with.
+  ir::Stmt across_lanes(const Stage& stage, int level, const ir::Stmt& update, bool in_vector) const {
+    const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
+    const PartialResults& partial = stage.partial;
+    const int innermost = static_cast<int>(stage.nest.leaves.size());
+    const ir::Stmt identity = te::store_all(partial.buffers, partial.at, ir::identity_of(reduce));
+    std::vector<ir::Expr> result = first_lane(partial);
+    if (!reduce.init.empty()) result = ir::combine(reduce, rewrite(stage, reduce.init), result);
+    const ir::Stmt end =
+        ir::seq({joined(partial, reduce, kind(Annotation::kVectorized, in_vector)), stored(stage, result)});
+    return allocated(partial.buffers,
+                     ir::seq({ir::refresh(init_loops(stage, level, innermost, identity, in_vector, partial.position)),
+                              update, ir::refresh(init_loops(stage, level, innermost, end, in_vector))}));
+  }
+
+  // Data loops from the position `from` up to `to`, and the loop at `lanes`, around `body`.
+  ir::Stmt init_loops(const Stage& stage, int from, int to, ir::Stmt body, bool in_vector, int lanes = kNone) const {
     for (int position = to; position-- > from;) {
       AxisId leaf = stage.nest.leaves[position];
       body = guarded(stage, position + 1, std::move(body), true);
-      if (!stage.nest.axes[leaf].reduction) body = loop_around(stage, leaf, body, in_vector);
+      if (!stage.nest.axes[leaf].reduction || position == lanes) body = loop_around(stage, leaf, body, in_vector);
     }
     return body;
   }

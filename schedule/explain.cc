@@ -51,13 +51,16 @@ int lanes_of(const StageView& view, const Machine& machine) {
   return loop ? static_cast<int>(std::min<int64_t>(most, loop->extent)) : 1;
 }
 
-// Sums that grow side by side: the vectors of all loops that are repeated in the code and do not reduce.
+bool is_lanes(const LoopView& loop) { return loop.annotation == Annotation::kVectorized; }
+
+// Sums that grow side by side: the vectors of all loops that are repeated in the code and do not reduce, or whose lanes
+// have partial results.
 double chains_of(const StageView& view, const Machine& machine, const PlainLanes& plain) {
   if (plain.leaf >= 0) return std::max(1.0, std::ceil(static_cast<double>(plain.elements) / lanes_of(view, machine)));
   double elements = 1;
   for (const LoopView& loop : view.loops) {
-    const bool repeated = loop.annotation == Annotation::kVectorized || loop.annotation == Annotation::kUnrolled;
-    if (repeated && !loop.reduction) elements *= static_cast<double>(loop.extent);
+    const bool unrolled = loop.annotation == Annotation::kUnrolled && !loop.reduction;
+    if (is_lanes(loop) || unrolled) elements *= static_cast<double>(loop.extent);
   }
   return std::max(1.0, elements / lanes_of(view, machine));
 }
@@ -65,7 +68,8 @@ double chains_of(const StageView& view, const Machine& machine, const PlainLanes
 // Whether each iteration of the innermost loop that is a loop in the code adds to the sum of the one before.
 bool sums_in_a_row(const StageView& view) {
   for (auto loop = view.loops.rbegin(); loop != view.loops.rend(); ++loop)
-    if (loop->extent > 1 && (loop->annotation == Annotation::kNone || loop->reduction)) return loop->reduction;
+    if (loop->extent > 1 && !is_lanes(*loop) && (loop->annotation == Annotation::kNone || loop->reduction))
+      return loop->reduction;
   return false;
 }
 

@@ -17,7 +17,8 @@ std::vector<std::string> changing_buffers(const LoopNest& nest) {
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
     if (!has_turning_buffer(stage) && !stage.is_reduction()) continue;
-    for (size_t output = 0; output < stage.buffers.size(); ++output) changing.push_back(buffer_name(stage, output));
+    for (size_t output = 0; output < stage.buffers.size(); ++output)
+      for (const char* part : {"", ".lanes"}) changing.push_back(buffer_name(stage, output) + part);
   }
   return changing;
 }

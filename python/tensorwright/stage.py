@@ -239,11 +239,27 @@ class Stage:
 
         Before ``for j in range(16): B[j] = f(A[j])``; after ``B[0:16] = f(A[0:16])``. Serial and unrolled loops may stand inside it.
 
-        Raises: ScheduleError if axis is a reduction axis, or has more than 1024 iterations (TW_MAX_LANES). Judged with the whole
-        nest: a vectorized or parallel loop inside it.
+        Of a reduction, before ``for ko, for ki in range(L): S += A[ko * L + ki]``; after ``for ko: P[0:L] += A[ko * L : ko * L + L]``,
+        where P are L partial results that begin with the identity, and then they are joined: as long as there are n > 1, each of
+        the first n // 2 with the one ceil(n / 2) further on its right, ``P[0:8] += P[8:16]`` for 16 of them, and so on down to one, to
+        which ``init=`` is joined from the left. L is the loop's, whatever a register holds, so the result is the same on every
+        target. Lane l takes the terms of iteration l, in the order of the other loops; lanes past the end of an uneven split hold
+        the identity. Tuples and combiners of ``te.comm_reducer`` have all their components there. It adds in another order: this is
+        one of the Steps that reassociate (docs/semantics.md). TVM refuses it; Halide's ``atomic().vectorize(r)`` leaves the order
+        open.
+
+        Raises: ScheduleError if the number of iterations is not known before the kernel runs or more than 1024 (TW_MAX_LANES),
+        or another loop of the same reduction is vectorized. Judged with the whole nest: a vectorized or parallel loop inside it,
+        a loop of a reduction in a stage with tensorize.
 
         >>> s = te.create_schedule(B)
         >>> s[B].vectorize(j)
+
+        >>> k = te.reduce_axis((0, 64), name="k")
+        >>> S = te.compute((64,), lambda i: te.sum(A[i, k], axis=k), name="S")
+        >>> s = te.create_schedule(S)
+        >>> ko, ki = s[S].split(k, factor=16)
+        >>> s[S].vectorize(ki)
         """
         self._schedule._vectorize(self.name, self._name_of("vectorize", axis), user_line())
 

@@ -1,9 +1,16 @@
 //   for i in 0..n:                  body(i over 0..n at once)
 //     body(i)             ==>
 //
-// All values of the loop are computed together, in the lanes of vectors. Lanes are independent for a data axis; the
-// lanes of a reduction would race for one element. Serial and unrolled loops may stand inside; check.h refuses the
-// others.
+//   for i:                          for i:
+//     B[i] = identity                 B.lanes[0..f] = identity
+//     for k.o, k.i in 0..f:           for k.o:
+//       B[i] += A[i, k]     ==>         B.lanes[0..f] += A[i, k.o*f .. k.o*f + f]     // where k < n
+//                                     B[i] = the lanes joined: 0..f/2 with f/2..f, and so on
+//
+// All values of the loop are computed together, in the lanes of vectors. Lanes are independent for a data axis; of a
+// reduction each has a partial result of its own, and they are joined in one order whatever a register holds
+// (te/lane_joins.h): one of the Steps that reassociate (docs/semantics.md). Serial and unrolled loops may stand inside;
+// check.h refuses the others.
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,10 +30,13 @@ Result<LoopNest> apply(const LoopNest& nest, const Vectorize& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   TW_TRY(AxisId axis, free_leaf(nest.stage(stage), step.kName, step.axis));
   const Axis& loop = nest.stage(stage).axes[axis];
-  if (loop.reduction)
-    return refuse(step.kName, "axis must be a data axis, not the reduction axis " + loop.name)
-           << describe(nest.stage(stage), axis)
-           << "the lanes would all add to one element; vectorize a data axis inside the reduction";
+  for (const AxisId leaf : nest.stage(stage).leaves) {
+    const Axis& other = nest.stage(stage).axes[leaf];
+    if (loop.reduction && other.reduction && other.annotation == Annotation::kVectorized)
+      return refuse(step.kName, "only one loop of a reduction may be vectorized, and " + other.name + " is already")
+             << describe(nest.stage(stage), axis)
+             << "its lanes hold the partial results; fuse both loops before, or leave " + loop.name + " serial";
+  }
   if (!loop.extent.known())
     return refuse(step.kName, "axis must have a known number of iterations, not " + to_string(loop.extent))
            << describe(nest.stage(stage), axis)

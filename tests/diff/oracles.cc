@@ -23,9 +23,9 @@ namespace {
 // One set of sizes of a sample's symbols.
 struct Run {
   std::vector<int64_t> sizes;
-  Memory inputs, expected, got;  // got: by the lowered program
-  Memory wild, wild_got;         // on any bits; empty for most samples
-  bool refused = false;          // the sizes are not what the program requires
+  Memory inputs, expected, looped, got;  // looped: by the loop program; got: by the lowered one
+  Memory wild, wild_got;                 // on any bits; empty for most samples
+  bool refused = false;                  // the sizes are not what the program requires
 };
 
 // A sample on its way through the oracles.
@@ -104,7 +104,7 @@ Result<Memory> interpret(const Trial& t, const ir::Program& program, const Run& 
 
 std::string defined(Trial& t) {
   const ir::Program naive = te::naive_program(t.sample.outputs, t.sample.args, "naive", t.sample.scalars);
-  for (const std::vector<int64_t>& sizes : t.sample.sizes) t.runs.push_back({sizes, {}, {}, {}, {}, {}, false});
+  for (const std::vector<int64_t>& sizes : t.sample.sizes) t.runs.push_back({sizes, {}, {}, {}, {}, {}, {}, false});
   return each_run(t, [&](Run& run) -> std::string {
     run.inputs = random_inputs(t.sample, run.sizes);
     const auto expected = interpret(t, naive, run, run.inputs);
@@ -134,11 +134,22 @@ std::string scheduled(Trial& t) {
     if (!got.ok() && got.error().what == ir::stopped_after(kMostStores)) return "";
     if (!run.refused && !got.ok()) return got.error().render();
     judged.push_back(run);
+    if (!run.refused) judged.back().looped = *got;
     return run.refused ? not_refused(got) : difference(t.sample, run.expected, *got);
   });
   t.left_out = static_cast<int64_t>(t.runs.size() - judged.size());
   if (found.empty()) t.runs = std::move(judged);
   return found;
+}
+
+std::string in_order(Trial& t) {
+  const auto schedule = schedule::Schedule::from_steps(t.sample.outputs, t.sample.steps);
+  if (!schedule.ok()) return "";
+  return each_run(t, [&](Run& run) {
+    if (run.refused) return std::string();
+    const std::optional<Memory> expected = reference_in_order(t.sample, schedule->nest(), run.inputs, run.sizes);
+    return expected ? bit_difference(t.sample, *expected, run.looped) : "";
+  });
 }
 
 std::string lowered(Trial& t) {
@@ -192,6 +203,7 @@ constexpr Interpreted kInterpreted[] = {
     {"definition", 100, defined},      // the interpreter runs the unscheduled expression
     {"reference", 20, read_off},       // the definition = the expression, evaluated without any program
     {"loop program", 100, scheduled},  // = the definition; each element is given one value
+    {"order", 100, in_order},          // = the expression with sums across lanes in the documented order, bit for bit
     {"lowered", 100, lowered},         // = the definition
     {"any bits", 25,
      lowered_wild},  // the lowered program on NaNs and the like: what the compiled ones are compared with

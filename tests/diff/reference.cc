@@ -1,5 +1,6 @@
 #include "tests/diff/reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -56,8 +57,64 @@ Value of_nothing(ReduceOp op, Type type) {
   return v;
 }
 
+// The terms of a reduction as the loops of its stage visit them.
+class Order {
+ public:
+  struct Term {
+    std::vector<int64_t> at;  // of the reduction's axes, counted from where each begins
+    size_t lane;
+  };
+
+  // Nothing where an extent is no number.
+  static std::optional<Order> of(const schedule::StageNest& stage) {
+    Order order;
+    std::vector<int64_t> extents, at;
+    std::vector<schedule::AxisId> loops;
+    for (const schedule::AxisId leaf : stage.leaves) {
+      const schedule::Axis& axis = stage.axes[leaf];
+      if (!axis.reduction) continue;
+      if (!axis.extent.known()) return std::nullopt;
+      if (axis.annotation == schedule::Annotation::kVectorized && axis.extent.value() > 1) {
+        order.lanes = static_cast<size_t>(axis.extent.value());
+        order.lane_ = loops.size();
+      }
+      loops.push_back(leaf);
+      extents.push_back(axis.extent.value());
+      if (extents.back() == 0) return order;
+    }
+    at.resize(loops.size(), 0);
+    for (bool more = true; more; more = advance(at, extents)) order.add(stage, loops, at);
+    return order;
+  }
+
+  size_t lanes = 1;
+  std::vector<Term> terms;
+
+ private:
+  void add(const schedule::StageNest& stage, const std::vector<schedule::AxisId>& loops,
+           const std::vector<int64_t>& at) {
+    std::vector<int64_t> value(stage.axes.size(), 0);
+    for (size_t l = 0; l < loops.size(); ++l) value[loops[l]] = at[l];
+    for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
+      if (const auto* split = std::get_if<schedule::SplitRelation>(&*relation)) {
+        if (!stage.axes[split->parent].reduction) continue;
+        value[split->parent] = value[split->outer] * stage.axes[split->inner].extent.value() + value[split->inner];
+        if (value[split->parent] >= stage.axes[split->parent].extent.value()) return;
+      } else if (const auto& fuse = std::get<schedule::FuseRelation>(*relation); stage.axes[fuse.fused].reduction) {
+        value[fuse.outer] = value[fuse.fused] / stage.axes[fuse.inner].extent.value();
+        value[fuse.inner] = value[fuse.fused] % stage.axes[fuse.inner].extent.value();
+      }
+    }
+    terms.push_back({{value.begin() + stage.data_rank, value.begin() + stage.data_rank + stage.reduce_rank},
+                     lane_ < at.size() ? static_cast<size_t>(at[lane_]) : 0});
+  }
+
+  size_t lane_ = SIZE_MAX;  // among the loops
+};
+
 class Evaluator {
  public:
+  const Order* order = nullptr;  // of the reduction that is evaluated
   std::unordered_map<uint64_t, Value> vars;
   std::unordered_map<uint64_t, Array> arrays;  // by buffer
 
@@ -76,9 +133,9 @@ class Evaluator {
           vars[l.var.id()] = value(l.value);
           return value(l.body);
         },
-        [&](const Reduce& r) { return reduce(r); }, [&](const Ramp&) { return unexpected(e); },
-        [&](const Broadcast&) { return unexpected(e); }, [&](const CallExtern&) { return unexpected(e); },
-        [&](const Address&) { return unexpected(e); });
+        [&](const Reduce& r) { return order ? reduce_in(*order, r) : reduce(r); },
+        [&](const Ramp&) { return unexpected(e); }, [&](const Broadcast&) { return unexpected(e); },
+        [&](const CallExtern&) { return unexpected(e); }, [&](const Address&) { return unexpected(e); });
   }
 
  private:
@@ -135,9 +192,30 @@ class Evaluator {
       const std::vector<Value> term = values(r.sources);
       total = total.empty() ? term : combined(r, total, term);
     }
-    if (!total.empty()) return total[static_cast<size_t>(r.value)];
-    return r.combiner ? value(r.combiner->identity[static_cast<size_t>(r.value)])
-                      : of_nothing(r.op, r.sources[0].type());
+    return (total.empty() ? of_nothing(r) : total)[static_cast<size_t>(r.value)];
+  }
+
+  std::vector<Value> of_nothing(const Reduce& r) {
+    if (r.combiner) return values(r.combiner->identity);
+    return {diff::of_nothing(r.op, r.sources[0].type())};
+  }
+
+  // Each lane from nothing on; halves are then joined, and the init comes first of all.
+  Value reduce_in(const Order& order, const Reduce& r) {
+    const bool across = order.lanes > 1;
+    std::vector<std::vector<Value>> lanes(order.lanes, across || r.init.empty() ? of_nothing(r) : values(r.init));
+    for (const Order::Term& term : order.terms) {
+      for (size_t d = 0; d < term.at.size(); ++d) vars[r.axes[d].var.id()].i = index(r.axes[d].min) + term.at[d];
+      if (static_cast<bool>(r.where) && !value(r.where).i) continue;
+      lanes[term.lane] = combined(r, lanes[term.lane], values(r.sources));
+    }
+    while (lanes.size() > 1) {
+      const size_t left = (lanes.size() + 1) / 2;
+      for (size_t l = left; l < lanes.size(); ++l) lanes[l - left] = combined(r, lanes[l - left], lanes[l]);
+      lanes.resize(left);
+    }
+    if (across && !r.init.empty()) lanes[0] = combined(r, values(r.init), lanes[0]);
+    return lanes[0][static_cast<size_t>(r.value)];
   }
 
   std::vector<Value> combined(const Reduce& r, const std::vector<Value>& a, const std::vector<Value>& b) {
@@ -158,7 +236,8 @@ class Evaluator {
 
 class Reference {
  public:
-  Reference(const Sample& sample, const std::vector<int64_t>& sizes) : sample_(sample), sizes_(sizes) {
+  Reference(const Sample& sample, const std::vector<int64_t>& sizes, const schedule::LoopNest* nest = nullptr)
+      : sample_(sample), sizes_(sizes), nest_(nest) {
     std::vector<Var> scalars = sample.symbols;
     for (const te::ScalarArgument& scalar : sample.scalars) scalars.push_back(scalar.var);
     const std::vector<uint64_t> bytes = scalar_values(sample, scalars, sizes);
@@ -172,6 +251,7 @@ class Reference {
     const std::vector<te::Operation> all = te::topological_order(sample_.outputs);
     for (const te::Operation& op : all)
       if (!op->is_placeholder() && !op->compute()) return std::nullopt;
+    if (nest_ && !find_orders(all)) return std::nullopt;
     for (const te::Operation& op : all) {
       for (size_t i = 0; i < op->outputs.size(); ++i) compute(op, op.output(i), memory);
     }
@@ -179,6 +259,24 @@ class Reference {
   }
 
  private:
+  // False where one is not known, or none has lanes.
+  bool find_orders(const std::vector<te::Operation>& all) {
+    bool across = false;
+    for (const te::Operation& op : all) {
+      const auto* reduce = op->compute() ? as<Reduce>(op->compute()->body()) : nullptr;
+      if (!reduce) continue;
+      const int at = nest_->find_stage(op->buffer_id());
+      if (at == schedule::kNone || nest_->stage(at).op.operator->() != op.operator->()) return false;
+      const bool fixed =
+          std::all_of(reduce->axes.begin(), reduce->axes.end(), [](const ReduceAxis& a) { return as_int(a.extent); });
+      const auto order = fixed ? Order::of(nest_->stage(at)) : std::nullopt;
+      if (!order) return false;
+      across = across || order->lanes > 1;
+      orders_.emplace(op->buffer_id(), *order);
+    }
+    return across;
+  }
+
   void compute(const te::Operation& op, const te::Tensor& t, Memory& memory) {
     Array& array = evaluator_.arrays[t.buffer().id()];
     array.element = t.dtype();
@@ -196,6 +294,8 @@ class Reference {
         array.values[static_cast<size_t>(i)] = interp::read_function(t.dtype())(bytes->data(), i);
       return;
     }
+    const auto order = orders_.find(op->buffer_id());
+    evaluator_.order = order == orders_.end() ? nullptr : &order->second;
     std::vector<Value> results = elements_of(*op->compute(), t.value_index(), array.shape, elements);
     for (int64_t i = 0; bytes && i < elements; ++i)
       interp::write_function(t.dtype())(bytes->data(), i, results[static_cast<size_t>(i)]);
@@ -217,6 +317,8 @@ class Reference {
 
   const Sample& sample_;
   const std::vector<int64_t>& sizes_;
+  const schedule::LoopNest* nest_;
+  std::unordered_map<uint64_t, Order> orders_;  // by buffer of the first output
   Evaluator evaluator_;
 };
 
@@ -224,6 +326,11 @@ class Reference {
 
 std::optional<Memory> reference(const Sample& sample, const Memory& inputs, const std::vector<int64_t>& sizes) {
   return Reference(sample, sizes).run(inputs);
+}
+
+std::optional<Memory> reference_in_order(const Sample& sample, const schedule::LoopNest& nest, const Memory& inputs,
+                                         const std::vector<int64_t>& sizes) {
+  return Reference(sample, sizes, &nest).run(inputs);
 }
 
 }  // namespace tw::diff

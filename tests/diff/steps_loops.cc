@@ -122,6 +122,7 @@ void annotate(Stepper& s, const std::string& name) {
   Random& random = s.random();
   int64_t copies = 1;
   size_t serial_from = leaves.size();  // loops from here on stand inside a vectorized one
+  const bool sum = s.stage(name).is_reduction() && random.chance(40);
   for (size_t i = 0; i < leaves.size(); ++i) {
     const Axis axis = s.stage(name).axes[leaves[i]];
     const bool inside_vector = i > serial_from;
@@ -130,6 +131,10 @@ void annotate(Stepper& s, const std::string& name) {
     } else if (!axis.reduction && !inside_vector && axis.extent.known() && axis.extent.value() <= 1024 &&
                random.chance(i + 1 == leaves.size() ? 60 : 15)) {
       if (s.must(Vectorize{name, axis.name})) serial_from = i;
+    } else if (sum && axis.reduction && !inside_vector && axis.extent.known() && axis.extent.value() <= 64 &&
+               s.stage(name).tensorized.axis == schedule::kNone && random.chance(50)) {
+      if (s.must(Vectorize{name, axis.name})) serial_from = i;
+      s.count("sum across lanes");
     } else if (axis.extent.known() && axis.extent.value() * copies <= 32 && random.chance(25)) {
       copies *= std::max<int64_t>(axis.extent.value(), 1);
       s.must(Unroll{name, axis.name});

@@ -46,6 +46,7 @@ const StageFeature kStage[] = {
     {"utilisation", [](const StageFacts& f, const Context&) { return f.utilisation; }},
     {"tensorized", [](const StageFacts& f, const Context&) { return log2p(f.tensorized); }},
     {"accumulators", [](const StageFacts& f, const Context&) { return f.accumulators; }},
+    {"joins", [](const StageFacts& f, const Context&) { return share(f.joins, f.arithmetic); }},
     {"registers", [](const StageFacts& f, const Context& c) { return f.registers / c.machine.vector_registers; }},
     {"body", [](const StageFacts& f, const Context&) { return log2p(f.body); }},
     {"loads_per_arithmetic", [](const StageFacts& f, const Context&) { return share(f.loads, f.arithmetic); }},

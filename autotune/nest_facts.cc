@@ -11,6 +11,7 @@
 
 #include "schedule/placement.h"
 #include "schedule/traffic.h"
+#include "te/lane_joins.h"
 
 namespace tw::autotune {
 
@@ -23,6 +24,7 @@ using LoopKind = schedule::Annotation;
 namespace {
 
 constexpr double kPage = 4096;
+constexpr double kJoin = 2;          // instructions that join two vectors: one moves lanes
 constexpr int64_t kWayBytes = 4096;  // of an L1: lines this far apart share a set
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
@@ -135,7 +137,17 @@ class StageReader {
     f_.accumulators = sums * (f_.tensorized > 0 ? 1 : vectors(f_.lanes));
     f_.arithmetic = f_.points / f_.body * statements * each;
     if (f_.tensorized > 0) f_.utilisation = 1;
+    if (!sums_across()) return;
+    double results = f_.points;
+    for (const LoopView& loop : view_.loops)
+      if (loop.reduction) results /= static_cast<double>(loop.extent);
+    for (const te::LaneJoin& join : te::lane_joins(shape_.vector->extent))
+      f_.joins += results * kJoin * std::ceil(static_cast<double>(join.lanes) / f_.lanes);
+    f_.arithmetic += f_.joins;
   }
+
+  // Whether the lanes are those of partial results.
+  bool sums_across() const { return shape_.vector && shape_.vector->reduction && shape_.vector->extent > 1; }
 
   void read_order() {
     for (size_t l = 0; l < view_.loops.size(); ++l) {
@@ -200,7 +212,8 @@ class StageReader {
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
     if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;
-    if (a.hoisted || (access.store && f_.reduces)) f_.registers += each;
+    const bool partial = access.store && sums_across();
+    if (a.hoisted || (access.store && f_.reduces)) f_.registers += each * (partial ? vectors(f_.lanes) : 1);
     if (!a.hoisted && a.along && !access.store) f_.registers += vectors(f_.lanes);
     f_.conflict = std::max(f_.conflict, a.conflict);
     read_reuse(access, a);

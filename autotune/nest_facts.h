@@ -37,6 +37,7 @@ struct StageFacts {
   double body = 1;                                       // points of the code that is repeated: vectorized and unrolled
   double accumulators = 0, registers = 0;                // vectors that are live in the innermost loop
   double arithmetic = 0, loads = 0, stores = 0;          // instructions executed
+  double joins = 0;                                      // of the arithmetic, what joins the lanes of sums
   double inner_extent = 1, outer_reduction = 1, inner_reduction = 1;
   bool sums_in_a_row = false;  // the innermost loop adds to the sums of the iteration before
   double entries = 0;          // how often the innermost loop starts

@@ -64,23 +64,20 @@ std::string rfactor(Sketch& sketch, const std::string& stage, const std::string&
   return name;
 }
 
-void sum_in_vectors(Sketch& sketch, const std::string& stage, const Place& at, int64_t width) {
-  std::vector<std::string> levels;
-  for (; width > 1; width /= 2) {
-    const std::string axis = sum_loops(sketch.s, stage).back();
-    sketch.step(schedule::Split{stage, axis, schedule::Factor(width), {}, ir::Tail::kAuto});
-    levels.push_back(rfactor(sketch, stage, axis + ".i", -1));
-  }
+void sum_in_vectors(Sketch& sketch, const std::string& stage, const Place& at, int64_t width, int64_t together) {
   sketch.step(schedule::ComputeAt{stage, at.consumer, at.axis});
-  for (const std::string& level : levels) {
-    const std::vector<std::string> sums = sum_loops(sketch.s, level), data = data_loops(sketch.s, level);
-    std::vector<std::string> order = sums;
-    order.insert(order.end(), data.begin(), data.end());
-    sketch.step(schedule::ComputeAt{level, at.consumer, at.axis});
-    sketch.reorder(level, order);
-    sketch.step(schedule::Vectorize{level, data.back()});
-    if (level != levels.front()) sketch.step(schedule::Unroll{level, sums.back()});
-  }
+  if (width == 1) return;
+  const std::vector<std::string> data = data_loops(sketch.s, stage);
+  std::vector<std::string> order = sum_loops(sketch.s, stage);
+  const std::string axis = order.back();
+  sketch.step(schedule::Split{stage, axis, schedule::Factor(width), {}, ir::Tail::kAuto});
+  order.back() = axis + ".o";
+  if (together > 1) order.insert(order.end(), data.begin(), data.end());
+  order.push_back(axis + ".i");
+  if (together > 1) sketch.reorder(stage, order);
+  for (const std::string& loop : data)
+    if (together > 1) sketch.step(schedule::Unroll{stage, loop});
+  sketch.step(schedule::Vectorize{stage, axis + ".i"});
 }
 
 }  // namespace tw::autotune::sketch

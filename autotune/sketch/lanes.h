@@ -32,12 +32,10 @@ struct Place {
   std::string consumer, axis;
 };
 
-//   for k: S[i] += A[i, k]     ==>     for k.o: vectorized k.i in 0..width: S.rf[i, k.i] += A[i, k]
-//                                      unrolled halves: S.rf_1[i, 0..width/2] += ..., and so on down to S
+//   for i: for k: S[i] += A[i, k]     ==>     for k.o: for i unrolled: vectorized k.i in 0..width: S[i] += A[i, k]
 //
-// Computes `stage`, a reduction, inside `at`: `width` partial results, a power of two, side by side. Several vectors,
-// so that no operation waits for the one before; then halves are added to halves, for a loop over the partial results
-// would be a chain as long as their number.
-void sum_in_vectors(Sketch&, const std::string& stage, const Place& at, int64_t width);
+// Computes `stage`, a reduction, inside `at`: `width` partial results side by side. Several vectors, so that no
+// operation waits for the one before; `together` elements of the stage at a time, which share what they read.
+void sum_in_vectors(Sketch&, const std::string& stage, const Place& at, int64_t width, int64_t together);
 
 }  // namespace tw::autotune::sketch

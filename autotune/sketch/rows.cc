@@ -155,6 +155,7 @@ class Rows {
   void loops_of_rows();
   void loops_of_lanes();
   std::string share(const std::string& rows);
+  schedule::Factor lanes(const std::string& stage, const Axis& axis);
   std::string vectors(const std::string& stage, const Axis& axis, std::vector<std::string>& order);
   void place(int member);
   void place_pointwise(int member);
@@ -180,15 +181,19 @@ std::string Rows::share(const std::string& rows) {
   return rows + ".i";
 }
 
-// Splits the axis into vectors, whose loop is put into the order, and gives the loop over their lanes. Rows as long as
-// the root's are split alike.
-std::string Rows::vectors(const std::string& stage, const Axis& axis, std::vector<std::string>& order) {
+// How long the vectors along the axis are. Rows as long as the root's are split alike.
+schedule::Factor Rows::lanes(const std::string& stage, const Axis& axis) {
   const int64_t lanes = lanes_of(root_, sketch_.target);
-  if (axis.extent <= lanes) return axis.name;
   const bool alike = stage == root_.name || (!form_.inner.empty() && axis.extent == last_extent());
   const std::string knob = (alike ? root_.name : stage) + ".lanes";
   sketch_.cfg.define_knob(knob, up_to(axis.extent, {4 * lanes, lanes, 2 * lanes, 8 * lanes, 16 * lanes}));
-  sketch_.step(schedule::Split{stage, axis.name, sketch_.cfg.factor(knob), {}, ir::Tail::kAuto});
+  return sketch_.cfg.factor(knob);
+}
+
+// Splits the axis into vectors, whose loop is put into the order, and gives the loop over their lanes.
+std::string Rows::vectors(const std::string& stage, const Axis& axis, std::vector<std::string>& order) {
+  if (axis.extent <= lanes_of(root_, sketch_.target)) return axis.name;
+  sketch_.step(schedule::Split{stage, axis.name, lanes(stage, axis), {}, ir::Tail::kAuto});
   order.push_back(axis.name + ".o");
   return axis.name + ".i";
 }
@@ -198,12 +203,21 @@ void Rows::loops_of_rows() {
   for (int d : form_.rows) rows.push_back(name(d));
   for (int d : form_.inner) order.push_back(name(d));
   order.insert(order.begin(), rows.begin(), rows.end());
-  sketch_.reorder(root_.name, order);
+  if (order != data_loops(sketch_.s, root_.name)) sketch_.reorder(root_.name, order);
   std::string row = share(sketch_.fuse(root_.name, rows));
   std::string one;
   if (rows.size() == 1) {  // of fused rows, some that lie side by side make no box
     sketch_.cfg.define_knob(knob("rows"), up_to(rows_ / 2, {1, 2, 4}));
     together_ = sketch_.cfg.value(knob("rows"));
+  }
+  if (together_ > 1 && form_.inner.size() == 1 && last_extent() > lanes_of(root_, sketch_.target)) {
+    const Axis& along = root_.data[static_cast<size_t>(form_.inner.back())];
+    const schedule::Factor side_by_side = sketch_.cfg.factor(knob("rows"));
+    sketch_.step(schedule::Tile{root_.name, row, along.name, side_by_side, lanes(root_.name, along), ir::Tail::kAuto});
+    sketch_.step(schedule::Unroll{root_.name, row + ".i"});
+    sketch_.step(schedule::Vectorize{root_.name, along.name + ".i"});
+    at_ = {root_.name, row + ".o"};
+    return;
   }
   if (together_ > 1) {
     sketch_.step(schedule::Split{root_.name, row, sketch_.cfg.factor(knob("rows")), {}, ir::Tail::kAuto});
@@ -274,7 +288,7 @@ void Rows::place_reduction(int member, const std::string& name) {
   }
   const int64_t lanes = lanes_of(stage, sketch_.target);
   sketch_.cfg.define_knob(stage.name + ".width", sum_widths(stage.sums.back().extent, lanes));
-  sum_in_vectors(sketch_, name, at_, sketch_.cfg.value(stage.name + ".width"));
+  sum_in_vectors(sketch_, name, at_, sketch_.cfg.value(stage.name + ".width"), together_);
 }
 
 // The stage computes what one vector of the root needs: its sums around its data axes, the lanes innermost.

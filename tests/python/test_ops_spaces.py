@@ -115,3 +115,11 @@ def test_candidates_are_legal_and_right(make):
         for got, want in zip(results(schedule, tensors, given), expected, strict=True):
             tolerance = {"float32": 1e-4, "float16": 1e-2}.get(str(want.dtype), 0)
             np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=str(task.space[index]))
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64-v4"])
+def test_automatic_rows_sum_across_lanes(target):
+    A = te.placeholder((512, 768), name="A")
+    G, H = te.placeholder((768,), name="G"), te.placeholder((768,), name="H")
+    code = tw.default_schedule(ops.layer_norm(A, G, H), target).to_python()
+    assert "rfactor" not in code and code.count("vectorize") == 3 and len(code.splitlines()) <= 25, code

@@ -1,6 +1,7 @@
 // The machine is a value: whose records are chosen, what the tuner writes into them, what a roofline is of.
 #include <gtest/gtest.h>
 
+#include "autotune/history.h"
 #include "autotune/record.h"
 #include "autotune/report.h"
 #include "autotune/roofline.h"

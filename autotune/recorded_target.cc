@@ -6,6 +6,8 @@
 namespace tw::autotune {
 
 std::string target_today(const std::string& recorded, const Target* here) {
+  const size_t options = recorded.find(' ');  // ours begin with the CPU; other programs' lines stay as they came
+  if (options == std::string::npos || !recorded.substr(options).starts_with(" -mcpu=")) return recorded;
   const Result<Target> target = Target::parse(recorded);
   if (!target.ok() || target->to_string() == recorded) return recorded;
   const bool same =

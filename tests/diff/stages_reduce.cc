@@ -17,6 +17,13 @@ std::vector<bool> reduced_dimensions(Maker& m, const Tensor& t) {
   return reduced;
 }
 
+// Where a reduction of so many begins: mostly with the first.
+int64_t later_start(Maker& m, int64_t count) {
+  if (count < 3 || !m.random().chance(25)) return 0;
+  m.note("reduction from 2 on");
+  return 2;
+}
+
 }  // namespace
 
 bool reduce(Maker& m, const Tensor& t) {
@@ -31,7 +38,7 @@ bool reduce(Maker& m, const Tensor& t) {
       shape.push_back(t.shape()[d]);
       continue;
     }
-    const int64_t from = Maker::size(t, d).value_or(0) > 2 && m.random().chance(15) ? 2 : 0;
+    const int64_t from = later_start(m, Maker::size(t, d).value_or(0));
     axes.push_back(te::reduce_axis(from, t.shape()[d], "r" + std::to_string(d)));
     terms *= m.most(t.shape()[d]) - from;
     may_be_empty = may_be_empty || Maker::size(t, d).value_or(0) == from;
@@ -67,7 +74,8 @@ bool matmul(Maker& m, const Tensor& t) {
   if (t.rank() != 2 || t.dtype().is_bool()) return false;
   const bool transposed = m.random().chance(50);  // T * T^T
   const Tensor w = transposed ? t : m.placeholder({t.shape()[1], Expr()}, t.dtype());
-  const IterVar k = te::reduce_axis(0, t.shape()[1], "r");
+  const int64_t from = later_start(m, Maker::size(t, 1).value_or(0));
+  const IterVar k = te::reduce_axis(from, t.shape()[1], "r");
   const Facts term = settle(mul(m.facts(t), m.facts(w)), t.dtype());
   return m.define({t.shape()[0], transposed ? w.shape()[0] : w.shape()[1]},
                   sum_of(term, m.most(t.shape()[1]), t.dtype()),
@@ -80,7 +88,7 @@ bool convolve(Maker& m, const Tensor& t) {
   const int64_t taps = m.random().below(3) + 2;
   if (Maker::size(t, d).value_or(0) < taps) return false;
   const Tensor w = m.placeholder({taps}, t.dtype());
-  const IterVar k = te::reduce_axis(0, taps, "r");
+  const IterVar k = te::reduce_axis(later_start(m, taps), taps, "r");
   std::vector<Expr> shape = t.shape();
   shape[d] = *Maker::size(t, d) - taps + 1;
   const Facts term = settle(mul(m.facts(t), m.facts(w)), t.dtype());

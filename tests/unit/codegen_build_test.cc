@@ -43,7 +43,7 @@ void expect_default_schedule_is_right(const std::vector<Tensor>& outputs, const 
   const std::vector<const char*> targets = {"interp"};
 #endif
   for (const char* text : targets) {
-    const Target on = target(text);
+    const Target on = parse_target(text);
     const schedule::Schedule s = default_schedule(outputs, on);
     const std::vector<Bytes> got = run_compiled(lowered_program(s, args, on, "k"), data, on, 3);
     for (size_t i = 0; i < args.size(); ++i)
@@ -144,7 +144,7 @@ std::string hottest_loop(const std::string& assembly) {
 }
 
 TEST(Build, AccumulatorsStayInRegisters) {
-  const Target zen4 = target("llvm -mcpu=znver4");
+  const Target zen4 = parse_target("llvm -mcpu=znver4");
   const Matmul x(96, 128, 64);
   for (const bool blocked : {false, true}) {
     schedule::Schedule s({x.c});
@@ -167,7 +167,7 @@ TEST(Build, AccumulatorsStayInRegisters) {
 
 TEST(Build, InterpRunsTheLoopProgram) {
   const Matmul x(5, 6, 7);
-  const auto module = build(schedule::Schedule({x.c}), {x.a, x.b, x.c}, target("interp"), "k");
+  const auto module = build(schedule::Schedule({x.c}), {x.a, x.b, x.c}, parse_target("interp"), "k");
   std::vector<float> a(35, 1), b(42, 2), c(30);
   void* data[] = {a.data(), b.data(), c.data()};
   EXPECT_EQ(module->kernel()->run(data), 0);

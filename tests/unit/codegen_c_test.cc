@@ -70,7 +70,7 @@ class CodegenC : public testing::Test {
 };
 
 TEST_F(CodegenC, RunsLikeAnyOtherModule) {
-  const auto module = build(named("k"), target("c -mcpu=native"));
+  const auto module = build(named("k"), parse_target("c -mcpu=native"));
   Data data;
   EXPECT_EQ(data.run(*module->kernel()), 0);
   EXPECT_EQ(data.c[4095], 9);
@@ -83,7 +83,7 @@ TEST_F(CodegenC, RunsLikeAnyOtherModule) {
 
 TEST_F(CodegenC, TextIsPlainC99WithoutWarnings) {
   for (const char* cpu : {"x86-64", "x86-64-v4"}) {
-    const Target on = target(std::string("c -mcpu=") + cpu);
+    const Target on = parse_target(std::string("c -mcpu=") + cpu);
     write(in_temp("plain.c"),
           codegen::c_source({lower::run_pipeline(lower::cpu_passes(), named("k"), on), named("other")}, on));
     for (const char* compiler : {"gcc", "clang-19"}) {
@@ -100,8 +100,8 @@ TEST_F(CodegenC, NoUndefinedSymbolForAnyCpu) {
   for (const char* cpu : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
     for (const int opt_level : {0, 3}) {
       const std::string path = in_temp(cpu) + ".o";
-      build(lower::run_pipeline(lower::cpu_passes(), named("k"), target("c")), target(std::string("c -mcpu=") + cpu),
-            opt_level)
+      build(lower::run_pipeline(lower::cpu_passes(), named("k"), parse_target("c")),
+            parse_target(std::string("c -mcpu=") + cpu), opt_level)
           ->save(path);
       EXPECT_EQ(output_of("nm -u " + path), "") << cpu << " O" << opt_level;
     }
@@ -110,7 +110,7 @@ TEST_F(CodegenC, NoUndefinedSymbolForAnyCpu) {
 TEST_F(CodegenC, NamesCollideWithNothing) {
   for (const char* name : {"exp", "main", "kernel", "args", "context", "param", "int", "parallel_body", "_start"}) {
     const std::string path = in_temp(name) + ".so";
-    build(named(name), target("c"))->save(path);
+    build(named(name), parse_target("c"))->save(path);
     Data data;
     const auto kernel = runtime::load(path);
     EXPECT_EQ(kernel->name(), name);
@@ -124,12 +124,12 @@ TEST_F(CodegenC, NamesCollideWithNothing) {
 )";
   std::vector<float> ones(8, 1), twos(8, 2), out(8);
   void* data[] = {ones.data(), twos.data(), twos.data(), out.data()};
-  EXPECT_EQ(build(parse(text), target("c"))->kernel()->run(data), 0);
+  EXPECT_EQ(build(parse(text), parse_target("c"))->kernel()->run(data), 0);
   EXPECT_EQ(out, (std::vector<float>{5, 5, 5, 5, 3, 3, 3, 3}));
 }
 
 TEST_F(CodegenC, HeaderOfAKernelWithTheDefaultNameCompiles) {
-  build(named("kernel"), target("c"))->save(in_temp("default.c"));
+  build(named("kernel"), parse_target("c"))->save(in_temp("default.c"));
   write(in_temp("main.c"),
         "#include \"default.h\"\n#include <stdio.h>\n"
         "static float a[4096], c[4096];\nstatic int64_t b[4096], d[4096];\n"
@@ -140,7 +140,7 @@ TEST_F(CodegenC, HeaderOfAKernelWithTheDefaultNameCompiles) {
 }
 
 TEST_F(CodegenC, BadPathsAreRefused) {
-  const auto module = build(named("k"), target("c"));
+  const auto module = build(named("k"), parse_target("c"));
   EXPECT_THROW(module->save(in_temp("k.dll")), Error);
   for (const char* name : {"k.c", "k.o", "k.so"})
     EXPECT_THROW(module->save(std::string("/nowhere/at/all/") + name), Error);
@@ -157,7 +157,7 @@ std::string saving_says(const Module& module, const std::string& path) {
 }
 
 TEST_F(CodegenC, ForeignCpusGiveTextAndTakeACrossCompiler) {
-  const auto module = build(named("k"), target("c -mtriple=aarch64-linux-gnu"));
+  const auto module = build(named("k"), parse_target("c -mtriple=aarch64-linux-gnu"));
   EXPECT_THROW(module->kernel()->run(nullptr), Error);
   module->save(in_temp("arm.c"));
   EXPECT_NE(module->source("c").find("aarch64"), std::string::npos);
@@ -181,7 +181,7 @@ TEST_F(CodegenC, ACompilerThatFailsIsATypedError) {
   for (const char* compiler : {"/bin/false", "/nowhere/cc", "no_such_compiler"}) {
     setenv("CC", compiler, 1);
     try {
-      build(named("k"), target("c"));
+      build(named("k"), parse_target("c"));
       ADD_FAILURE() << compiler;
     } catch (const Error& error) {
       EXPECT_EQ(error.diagnostic().kind, ErrorKind::kBuild);
@@ -193,7 +193,7 @@ TEST_F(CodegenC, ACompilerThatFailsIsATypedError) {
 
 TEST_F(CodegenC, ManyProgramsAreOneFile) {
   std::vector<ir::Program> programs(12, named("k"));
-  const auto kernels = codegen::c_kernels(programs, target("c")).value_or_throw();
+  const auto kernels = codegen::c_kernels(programs, parse_target("c")).value_or_throw();
   ASSERT_EQ(kernels.size(), 12u);
   for (const auto& kernel : kernels) {
     Data data;
@@ -211,7 +211,7 @@ TEST_F(CodegenC, ATileThatIsTooLargeForTheStackKeepsItsVectors) {
 )";
   std::vector<float> in(16, 1.5f), out(16);
   void* data[] = {in.data(), out.data()};
-  EXPECT_EQ(build(parse(kText), target("c -mcpu=native"))->kernel()->run(data), 0);
+  EXPECT_EQ(build(parse(kText), parse_target("c -mcpu=native"))->kernel()->run(data), 0);
   EXPECT_EQ(out[15], 3.0f);
 }
 
@@ -227,7 +227,7 @@ TEST_F(CodegenC, LongSumsAndDiamondsCompile) {
     const ir::Program p{"k", {{a, false}, {c, true}}, ir::loop(i, 16, ir::store(c, {i}, value))};
     std::vector<float> in(16, 1), out(16);
     void* data[] = {in.data(), out.data()};
-    EXPECT_EQ(build(p, target("c"))->kernel()->run(data), 0);
+    EXPECT_EQ(build(p, parse_target("c"))->kernel()->run(data), 0);
     EXPECT_EQ(out[3], value.same_as(chain) ? 2001.0f : 1099511627776.0f);
   }
 }

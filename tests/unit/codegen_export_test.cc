@@ -53,7 +53,7 @@ TEST(CodegenExport, NoUndefinedSymbolForAnyCpu) {
   for (const char* cpu : {"x86-64", "x86-64-v2", "x86-64-v3", "znver5"})
     for (int opt_level : {0, 3}) {
       const std::string path = in_temp(cpu) + ".o";
-      build(named("k"), target(std::string("llvm -mcpu=") + cpu), opt_level)->save(path);
+      build(named("k"), parse_target(std::string("llvm -mcpu=") + cpu), opt_level)->save(path);
       EXPECT_EQ(output_of("nm -u " + path), "") << cpu << " O" << opt_level;
     }
 }
@@ -117,7 +117,7 @@ TEST(CodegenExport, HeaderRunsTheKernelFromPlainC) {
 }
 
 TEST(CodegenExport, ForeignCpusCompileButDoNotRun) {
-  const auto module = build(named("k"), target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1"));
+  const auto module = build(named("k"), parse_target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1"));
   const auto kernel = module->kernel();
   EXPECT_EQ(kernel->name(), "k");
   EXPECT_EQ(kernel->args().size(), 4u);

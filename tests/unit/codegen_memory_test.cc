@@ -80,7 +80,7 @@ TEST(CodegenMemory, ColumnsSideBySideAreTurned) {
     }
   expect_all_agree(tile("int32", 8, 8, " * 3 + A[ramp(i + 1, 70, 8)]"), {Bytes(4800, 3), Bytes(4800, 1)});
   const auto has_gather = [](const ir::Program& p) {
-    return build(p, target("llvm -mcpu=znver4"))->source("llvm").find("call <8 x float> @llvm.masked.gather") !=
+    return build(p, parse_target("llvm -mcpu=znver4"))->source("llvm").find("call <8 x float> @llvm.masked.gather") !=
            std::string::npos;
   };
   EXPECT_FALSE(has_gather(tile("float32", 8, 8)));
@@ -124,7 +124,7 @@ TEST(CodegenMemory, WhatNoLaneWantsIsReadAtTheBegin) {
     C[i * 16 : 16] = select(broadcast(0 < i and i < 3, 16), A[i * 16 - 16 : 16], broadcast(-1.0, 16))
 )";
   agree(text, 32, 64);
-  const std::string llvm = build(parse(text), target("llvm -mcpu=znver4"))->source("llvm");
+  const std::string llvm = build(parse(text), parse_target("llvm -mcpu=znver4"))->source("llvm");
   const size_t load = llvm.find("llvm.masked.load");
   ASSERT_NE(load, std::string::npos) << llvm;
   EXPECT_LT(llvm.find("select i1"), load) << llvm;
@@ -139,7 +139,7 @@ TEST(CodegenMemory, VectorsThatALoopReadsAgainStayInRegisters) {
       C[i * 16 : 16] = A[k * 16 : 16] * A[i * 4 + k] + C[i * 16 : 16]
 )";
   agree(text, 64, 128);
-  const std::string llvm = build(parse(text), target("llvm -mcpu=znver4"))->source("llvm");
+  const std::string llvm = build(parse(text), parse_target("llvm -mcpu=znver4"))->source("llvm");
   const size_t loop = llvm.find("phi ");
   size_t before = 0, after = 0;
   for (size_t at = llvm.find("load <16 x float>"); at != std::string::npos; at = llvm.find("load <16 x float>", at + 1))

@@ -136,7 +136,7 @@ TEST(CodegenValues, FloatArithmetic) {
 TEST(CodegenValues, NegativesOfFusedMultiplyAdds) {
   if (!native().abilities.fma) GTEST_SKIP() << "skipped: this CPU has no fused multiply-add";
   std::vector<Target> targets = {native()};
-  if (codegen::has_c_compiler()) targets.push_back(target("c -mcpu=native"));
+  if (codegen::has_c_compiler()) targets.push_back(parse_target("c -mcpu=native"));
   for (const Target& on : targets)
     for (Type type : {Type::f(32), Type::f(64)}) {
       const auto fma = [](Expr a, Expr b) { return ir::call(Fn::kFma, {a, b, a}); };
@@ -194,7 +194,7 @@ TEST(CodegenValues, LetBindsOnce) {
 
 TEST(CodegenValues, OlderCpusGiveTheSame) {
   for (const char* cpu : {"x86-64", "x86-64-v2", "x86-64-v3"}) {
-    const Target old = target(std::string("llvm -mcpu=") + cpu);
+    const Target old = parse_target(std::string("llvm -mcpu=") + cpu);
     for (Type type : {Type::i(8), Type::u(32), Type::i(64)}) {
       check(type, [](Expr a, Expr b) { return ir::binary(BinOp::kFloorDiv, a, b); }, old);
       check(type, [](Expr a, Expr b) { return ir::binary(BinOp::kMul, ir::max(a, b), b); }, old);

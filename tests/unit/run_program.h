@@ -16,7 +16,7 @@ namespace tw {
 using Bytes = std::vector<unsigned char>;
 
 inline Target native() { return Target::host(); }
-inline Target target(std::string_view text) { return Target::parse(text).value_or_throw(); }
+inline Target parse_target(std::string_view text) { return Target::parse(text).value_or_throw(); }
 inline ir::Program parse(std::string_view text) { return ir::parse_program(text).value_or_throw(); }
 
 inline std::vector<Bytes> run_compiled(const ir::Program& program, std::vector<Bytes> data, const Target& target,

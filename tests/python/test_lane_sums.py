@@ -170,6 +170,7 @@ def test_other_steps_know_the_lanes():
     s, A, B, ko, ki = row_sums(8, 64, 16)
     assert "vectorized" in str(s)
     assert "s[B].vectorize(ki)" in s.to_python()
+    assert "vectorized reduction" in str(s.explain()) and " side by side" in str(s.explain())
     with pytest.raises(tw.ScheduleError, match="the reduction's loops must be plain"):
         s.rfactor(B, ko)
     with pytest.raises(tw.ScheduleError, match="only one loop of a reduction may be vectorized, and k.i is already"):

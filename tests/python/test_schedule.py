@@ -163,7 +163,7 @@ def _refused():
         "must be all data axes or all reduction axes": lambda: s[C].fuse(j, k),
         "not directly|directly inside each other": lambda: s[C].fuse(j, i),
         "not i of another schedule": lambda: s[C].split(matmul()[2].op.axis[0], 4),
-        "a data axis, not the reduction axis k": lambda: s[C].vectorize(k),
+        "a data axis, not the reduction axis k": lambda: s[C].parallel(k),
         "not the placeholder A": lambda: s[A].split("i", 4),
         "tensor must be part of the schedule; A is not": lambda: s[te.placeholder((3,), name="A")],
         "a stage is named by a tensor or an operation, not 3": lambda: s[3],

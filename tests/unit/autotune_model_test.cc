@@ -30,6 +30,28 @@ TEST(Prior, PrefersVectorsThreadsAndTilesThatFitRegisters) {
   EXPECT_LT(1.5 * good, estimate_seconds(tiled(1, lanes, true, true), machine)) << "one chain of sums";
 }
 
+// Sums of 64 rows of 4096, with so many partial results.
+double rows_in_lanes(int64_t lanes, const Machine& machine) {
+  const te::Tensor A = te::placeholder({64, 4096}, "float32", "A");
+  const te::IterVar k = te::reduce_axis(0, 4096, "k");
+  S::Schedule s({te::compute({64}, [&](te::Var i) { return te::sum(A(i, k), {k}); }, "B")});
+  if (lanes > 1) {
+    s.apply(S::Split{"B", "k", lanes, {}});
+    s.apply(S::Vectorize{"B", "k.i"});
+  }
+  return estimate_seconds(s, machine);
+}
+
+TEST(Prior, PrefersSeveralVectorsOfPartialResultsWhileRegistersHoldThem) {
+  if (Target::host().kind != "llvm") GTEST_SKIP() << "skipped: built without LLVM, where nothing is tuned";
+  const Machine machine = machine_of(1);
+  const int lanes = Target::host().lanes(32);
+  const double several = rows_in_lanes(4 * lanes, machine), one = rows_in_lanes(lanes, machine);
+  EXPECT_LT(several, one) << "one chain of sums";
+  EXPECT_LT(2 * one, rows_in_lanes(1, machine)) << "no vectors";
+  EXPECT_LT(several, rows_in_lanes(64 * lanes, machine)) << "spills, and many lanes to join";
+}
+
 TEST(Features, AreOfOneLengthForAllTasksAndTellNestsApart) {
   const Machine machine = machine_of(2);
   const Description a = describe(tiled(4, 32, true, true), machine), b = describe(tiled(8, 32, true, true), machine);

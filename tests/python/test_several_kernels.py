@@ -78,5 +78,5 @@ def test_what_is_refused():
         with pytest.raises(tw.Error) as error:
             tw.build(kernels, target="interp")
         assert message in str(error.value)
-    with pytest.raises(tw.ArgumentError, match="args, name and log must be left out"):
+    with pytest.raises(tw.ArgumentError, match="args, name, log and machine must be left out"):
         tw.build({"a": (s, args)}, args)

@@ -59,7 +59,12 @@ constexpr const char* kPythonRun = R"(
 def run(schedule, target, sizes):
     arrays = inputs(*sizes)
     f = tw.build(schedule, args, target=target)
-    f(*[f.pack(t.name, a) if t.name in f.packed_params else a for t, a in zip(args, arrays)], *scalars)
+    try:
+        f(*[f.pack(t.name, a) if t.name in f.packed_params else a for t, a in zip(args, arrays)], *scalars)
+    except tw.ArgumentError as error:
+        if "requires " not in str(error):
+            raise
+        return None
     return [np.asarray(array) for array in arrays]
 
 
@@ -68,7 +73,11 @@ wrong = False
 for values in sizes:
     expected = run(te.create_schedule(outputs), "interp", values)
     for target in ["interp", tw.Target.host()]:
-        for tensor, a, b, error in zip(args, expected, run(s, target, values), errors):
+        found = run(s, target, values)
+        if expected is None or found is None:
+            print(f"{target}, sizes {values}: refused by what the schedule or the expression requires")
+            continue
+        for tensor, a, b, error in zip(args, expected, found, errors):
             apart = ~((a == b) | (a != a) & (b != b))
             if error > 0:
                 apart &= ~(np.abs(a.astype("float64") - b.astype("float64")) <= error)

@@ -289,7 +289,7 @@ class TestRefusals:
         def illegal(cfg):
             A, B, k, C = declare(4, 4, 4)
             s = te.create_schedule(C)
-            s[C].vectorize(k)
+            s[C].parallel(k)
             return s, [A, B, C]
 
         with pytest.raises(tw.ScheduleError, match="test_autotune.py"):

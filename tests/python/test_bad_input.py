@@ -105,7 +105,6 @@ STEPS = [
     ("s[C].reorder(C.op.axis[0], C.op.axis[0])", ["i twice"]),
     ("s[C].reorder([C.op.axis[1], C.op.axis[0]])", ["axis of stage C"]),
     ("s[C].tile(C.op.axis[0], C.op.axis[0], 4, 4)", ["two loops", "i twice"]),
-    ("s[C].vectorize(k)", ["data axis", "reduction axis k"]),
     ("s[C].parallel(k)", ["data axis", "reduction axis k"]),
     ("s[C].compute_at(s[C], C.op.axis[0])", ["another stage"]),
     ("s[C].compute_at(s[D], C.op.axis[0])", ["loop of stage D"]),

@@ -23,9 +23,9 @@ namespace {
 // One set of sizes of a sample's symbols.
 struct Run {
   std::vector<int64_t> sizes;
-  Memory inputs, expected, looped, got;  // looped: by the loop program; got: by the lowered one
-  Memory wild, wild_got;                 // on any bits; empty for most samples
-  bool refused = false;                  // the sizes are not what the program requires
+  Memory inputs, expected, got;  // got: by the lowered program
+  Memory wild, wild_got;         // on any bits; empty for most samples
+  bool refused = false;          // the sizes are not what the program requires
 };
 
 // A sample on its way through the oracles.
@@ -104,7 +104,7 @@ Result<Memory> interpret(const Trial& t, const ir::Program& program, const Run& 
 
 std::string defined(Trial& t) {
   const ir::Program naive = te::naive_program(t.sample.outputs, t.sample.args, "naive", t.sample.scalars);
-  for (const std::vector<int64_t>& sizes : t.sample.sizes) t.runs.push_back({sizes, {}, {}, {}, {}, {}, {}, false});
+  for (const std::vector<int64_t>& sizes : t.sample.sizes) t.runs.push_back({sizes, {}, {}, {}, {}, {}, false});
   return each_run(t, [&](Run& run) -> std::string {
     run.inputs = random_inputs(t.sample, run.sizes);
     const auto expected = interpret(t, naive, run, run.inputs);
@@ -134,7 +134,6 @@ std::string scheduled(Trial& t) {
     if (!got.ok() && got.error().what == ir::stopped_after(kMostStores)) return "";
     if (!run.refused && !got.ok()) return got.error().render();
     judged.push_back(run);
-    if (!run.refused) judged.back().looped = *got;
     return run.refused ? not_refused(got) : difference(t.sample, run.expected, *got);
   });
   t.left_out = static_cast<int64_t>(t.runs.size() - judged.size());
@@ -145,10 +144,13 @@ std::string scheduled(Trial& t) {
 std::string in_order(Trial& t) {
   const auto schedule = schedule::Schedule::from_steps(t.sample.outputs, t.sample.steps);
   if (!schedule.ok()) return "";
-  return each_run(t, [&](Run& run) {
-    if (run.refused) return std::string();
-    const std::optional<Memory> expected = reference_in_order(t.sample, schedule->nest(), run.inputs, run.sizes);
-    return expected ? bit_difference(t.sample, *expected, run.looped) : "";
+  return each_run(t, [&](Run& run) -> std::string {
+    if (run.refused) return "";
+    const Memory rough = rough_inputs(t.sample, run.inputs);
+    const std::optional<Memory> expected = reference_in_order(t.sample, schedule->nest(), rough, run.sizes);
+    if (!expected) return "";
+    const auto got = t.packing.run(t.scheduled, rough, run.sizes, t.contract);
+    return got.ok() ? bit_difference(t.sample, *expected, *got) : got.error().render();
   });
 }
 

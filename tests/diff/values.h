@@ -23,6 +23,8 @@ Memory random_inputs(const Sample&, const std::vector<int64_t>& sizes);
 // Any bits: NaNs, infinities, subnormal numbers, the ends of the integers. Nothing is known of the result, but that all
 // back ends agree on it.
 Memory wild_inputs(const Sample&, const std::vector<int64_t>& sizes);
+// Floats that lie on no grid: their sums depend on the order.
+Memory rough_inputs(const Sample&, Memory inputs);
 // Of the program's scalars, in its order: the low bytes hold a value of the scalar's type.
 std::vector<uint64_t> scalar_values(const Sample&, const std::vector<ir::Var>& scalars,
                                     const std::vector<int64_t>& sizes);

@@ -109,7 +109,7 @@ TEST(Task, BadTemplatesAreRefused) {
   const auto illegal = [](Config& cfg) {
     const testing::Dense d = testing::declare_dense(32, 48, 16);
     schedule::Schedule s({d.D});
-    s.apply(schedule::Vectorize{"C", "k"});
+    s.apply(schedule::Parallel{"C", "k"});
     return Scheduled{s, {d.A, d.B, d.bias, d.D}};
   };
   EXPECT_THROW(simple(illegal), Error);

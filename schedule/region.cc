@@ -239,8 +239,11 @@ class Inference {
         whole.known() && region_.extent[d] == whole && largest(simple(ends.hi - ends.lo)) == ir::Interval::kPosInf;
     if (part && !ends.from) ends.from = ends.lo;
     if (part && !ends.to) ends.to = ends.hi;
-    if (!!ends.from && (part ? proved(ends.from >= ir::Expr(0)) : ends.moving))
+    if (!!ends.from && (part ? proved(ends.from >= ir::Expr(0)) : ends.moving)) {
       region_.lo[d] = ends.from;  // no later than the box begins, which needs no guard then
+      const bool all = region_.extent[d] == whole;  // as far as the end then, which is no longer where it begins before
+      if (all && !proved(ends.from >= ir::Expr(0))) region_.lo[d] = simple(ir::max(ends.from, ir::Expr(0)));
+    }
     const ir::Expr last = region_.lo[d] + region_.extent[d].expr() - ir::Expr(1);
     if (!!ends.from && !proved(ends.from <= ir::Expr(0)) && !proved(ends.from <= region_.lo[d]))
       region_.needed[d].from = ends.from;

@@ -1,6 +1,8 @@
 // Loop programs at the edges: long chains, diamonds, building twice, time.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "src/ir/interp.h"
 #include "src/ir/verify.h"
 #include "src/ir/walk.h"
@@ -120,6 +122,24 @@ TEST(ScheduleToIr, AReductionOfNothingInPartsOfSomeSizeIsItsStart) {
   options.scalars = {4};
   ASSERT_TRUE(ir::interpret(*program, std::vector<ir::InterpBuffer>{{nullptr, 0}, {out.data(), 12}}, options).ok());
   EXPECT_EQ(out, std::vector<int32_t>(3, 0)) << ir::to_string(*program);
+}
+
+// A part of the fused axis that reaches into a row past the last one reads row -1, which there is none of.
+TEST(ScheduleToIr, RowsReadBackwardsByPartsOfAFusedAxisBeginInside) {
+  Tensor a = te::placeholder({1, 7}, "int32", "A");
+  Tensor p = te::compute({1, 7}, [&](Var i, Var j) { return a(i, j) + te::constant(1, "int32"); }, "P");
+  Tensor c = te::compute({1, 7}, [&](Var i, Var j) { return p(Expr(0) - i, j); }, "C");
+  Schedule s({c});
+  s.apply(Fuse{"C", {"i", "j"}});
+  s.apply(Split{"C", "i*j", {}, Factor(5), Tail::kGuard});
+  s.apply(ComputeAt{"P", "C", "i*j.o"});
+  auto program = to_ir(s, {a, c}, "f");
+  ASSERT_TRUE(program.ok()) << program.error().render();
+  std::vector<int32_t> in(7), out(7, -1);
+  std::iota(in.begin(), in.end(), 0);
+  const auto ran = ir::interpret(*program, std::vector<ir::InterpBuffer>{{in.data(), 28}, {out.data(), 28}});
+  ASSERT_TRUE(ran.ok()) << ran.error().render() << ir::to_string(*program);
+  EXPECT_EQ(out, (std::vector<int32_t>{1, 2, 3, 4, 5, 6, 7}));
 }
 
 }  // namespace

@@ -128,6 +128,7 @@ struct EvaluateCode final : StmtCode {
   ExprPtr value;
   void run(State& s) const override {
     s.lane = 0;
+    s.forget();
     value->eval(s);
   }
 };
@@ -169,8 +170,7 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         auto code = std::make_unique<AllocateCode>();
         code->memory = memory_of(n.buffer);
         for (const Expr& extent : n.buffer.shape()) code->shape.push_back(expr(extent));
-        if (n.buffer.element().is_packed())  // its strides say which elements share a byte
-          for (const Expr& stride : n.buffer.strides()) code->strides.push_back(expr(stride));
+        for (const Expr& stride : n.buffer.strides()) code->strides.push_back(expr(stride));
         code->body = stmt(n.body);
         return code;
       },

@@ -239,11 +239,38 @@ int32_t store_seven(float* memory, int32_t at) {
   return 0;
 }
 
+int32_t copy_element(float* to, int32_t at, const float* from, int32_t from_at) {
+  to[at] = from[from_at];
+  return 0;
+}
+
 TEST_F(Interpreter, CallsThatShareAnAddressAreNoRace) {
   register_extern("store_seven", reinterpret_cast<void*>(store_seven));
   const Expr to = address_of(B, {0}, false, true), at = cast(Type::i(32), i);
   const Stmt call = evaluate(call_extern(Type::i(32), "store_seven", {to, at}));
   EXPECT_EQ(message(run_ab(loop(i, 8, seq({store(B, {i}, f32(1)), call}), ForKind::kParallel))), "");
+  EXPECT_EQ(b, std::vector<float>(8, 7));
+  register_extern("store_seven", nullptr);
+}
+
+TEST_F(Interpreter, CallsAreGivenTheElementOfTheirIteration) {
+  register_extern("copy_element", reinterpret_cast<void*>(copy_element));
+  const Expr at = cast(Type::i(32), Expr(i) * 1);
+  const Expr to = address_of(B, {0}, false, true), from = address_of(A, {0}, true, false);
+  EXPECT_EQ(message(run_ab(seq({loop(i, 8, store(B, {i}, f32(1))),
+                                loop(i, 8, evaluate(call_extern(Type::i(32), "copy_element", {to, at, from, at})))}))),
+            "");
+  EXPECT_EQ(b, a);
+  register_extern("copy_element", nullptr);
+}
+
+TEST_F(Interpreter, CallsFindAnElementByTheStridesOfItsMemory) {
+  register_extern("store_seven", reinterpret_cast<void*>(store_seven));
+  const Buffer t("t", kF32, {2}, Scope::kLocal, {Expr(4)});
+  const Stmt call =
+      evaluate(call_extern(Type::i(32), "store_seven", {address_of(t, {0}, true, true), int_imm(Type::i(32), 4)}));
+  const Stmt fill = seq({store(t, {0}, f32(1)), store(t, {1}, f32(1)), call});
+  EXPECT_EQ(message(run_ab(allocate(t, seq({fill, loop(i, 8, store(B, {i}, load(t, {1})))})))), "");
   EXPECT_EQ(b, std::vector<float>(8, 7));
   register_extern("store_seven", nullptr);
 }

@@ -228,8 +228,22 @@ class Vectorizer {
     const auto row = as_int(a.buffer.shape().back());
     if (!row || *row <= 0) return false;
     const uint64_t left = static_cast<uint64_t>(*row % row_lanes(a.buffer));
-    if (left == 0 || std::has_single_bit(left)) return false;
+    if (left == 0 || std::has_single_bit(left) || is_called_with(a)) return false;
     return RowUse(a.buffer, *row, row_lanes(a.buffer), target_).whole_vectors(a.body);
+  }
+
+  // A function may have been told how far apart rows are, or where in the memory its part begins.
+  static bool is_called_with(const Allocate& a) {
+    bool called = false;
+    walk(
+        a.body, [&](const Stmt&) { return !called; },
+        [&](const Expr& e) {
+          const auto* call = as<CallExtern>(e);
+          for (const Expr& arg : call ? call->args : std::vector<Expr>())
+            if (const auto* address = as<Address>(arg)) called = called || address->buffer == a.buffer;
+          return !called;
+        });
+    return called;
   }
 
   Stmt padded(const Allocate& a) {

@@ -156,9 +156,12 @@ Value* Emitter::emit_arithmetic(BinOp op, Type type, Value* a, Value* b) {
       TW_CHECK(real);
       return b_.CreateFDiv(a, b);
     case BinOp::kMin:
-      return b_.CreateSelect(emit_compare(BinOp::kLt, type, a, b), a, b);
-    case BinOp::kMax:
-      return b_.CreateSelect(emit_compare(BinOp::kGt, type, a, b), a, b);
+    case BinOp::kMax: {
+      const BinOp beats = op == BinOp::kMin ? BinOp::kLt : BinOp::kGt;
+      Value* value = b_.CreateSelect(emit_compare(beats, type, a, b), a, b);
+      // InstCombine makes one of max(max(1, x), 1), which keeps a NaN that the second replaces.
+      return real ? b_.CreateArithmeticFence(value, value->getType()) : value;
+    }
     default:
       TW_CHECK(false, "not arithmetic");
       return nullptr;

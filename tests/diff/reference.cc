@@ -65,15 +65,16 @@ class Order {
     size_t lane;
   };
 
-  // Nothing where an extent is no number.
+  // Nothing where an extent is no number, also of an axis that is split further.
   static std::optional<Order> of(const schedule::StageNest& stage) {
+    const auto symbolic = [](const schedule::Axis& axis) { return axis.reduction && !axis.extent.known(); };
+    if (std::any_of(stage.axes.begin(), stage.axes.end(), symbolic)) return std::nullopt;
     Order order;
     std::vector<int64_t> extents, at;
     std::vector<schedule::AxisId> loops;
     for (const schedule::AxisId leaf : stage.leaves) {
       const schedule::Axis& axis = stage.axes[leaf];
       if (!axis.reduction) continue;
-      if (!axis.extent.known()) return std::nullopt;
       if (axis.annotation == schedule::Annotation::kVectorized && axis.extent.value() > 1) {
         order.lanes = static_cast<size_t>(axis.extent.value());
         order.lane_ = loops.size();

@@ -160,6 +160,24 @@ TEST(CodegenAgreement, Arithmetic) {
   cases.expect_agreement();
 }
 
+// LLVM merges two comparisons with numbers into one as if neither had a NaN.
+TEST(CodegenAgreement, LimitsInARow) {
+  Cases cases;
+  const auto limited = [](BinOp op, const Expr& x, double number, bool on_the_left) {
+    const Expr limit = ir::float_imm(x.type(), number);
+    return on_the_left ? ir::binary(op, limit, x) : ir::binary(op, x, limit);
+  };
+  for (Type type : {Type::f(32), Type::f(64)})
+    for (const BinOp inner : {BinOp::kMin, BinOp::kMax})
+      for (const BinOp outer : {BinOp::kMin, BinOp::kMax})
+        for (const double second : {1.5, 2.5, 7.0})
+          for (const int sides : {0, 1, 2, 3})
+            cases.add(type, [&](Expr a, Expr) {
+              return limited(outer, limited(inner, a, 2.5, sides & 1), second, sides & 2);
+            });
+  cases.expect_agreement();
+}
+
 TEST(CodegenAgreement, Division) {
   Cases cases;
   for (Type type : kIntegers)

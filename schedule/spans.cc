@@ -96,8 +96,9 @@ void Spans::cross_rows(const FuseRelation& fuse, const ir::Expr& remainder) {
   const Extent crossed = Extent(simple(last - quotient + ir::Expr(1)));
   const Extent touched = Extent(ir::floordiv(fused.most.expr() + inner - ir::Expr(2), inner) + ir::Expr(1));
   spans_[fuse.outer] = {quotient, crossed, crossed == 1 ? crossed : at_most(touched, rows), base, count, scale};
+  const Extent in_row = crossed == 1 ? at_most(fused.most, columns) : columns;
   spans_[fuse.inner] = {simple(ir::select(in_one, remainder, ir::Expr(0))),
-                        Extent(simple(ir::select(in_one, fused.count.expr(), columns.expr()))), columns};
+                        Extent(simple(ir::select(in_one, fused.count.expr(), columns.expr()))), in_row};
 }
 
 namespace {

@@ -51,6 +51,13 @@ std::string numbers(const std::vector<ir::Expr>& values) {
 constexpr const char* kLanes = " * A loop over l, the lanes, is one vector statement of the schedule.\n";
 constexpr const char* kHowToCompile = " * Compile with -std=c99 -O2 -fwrapv -fno-math-errno -ffp-contract=off. */\n";
 
+// gcc before 14 takes a load under a mask of numbers for a blend with the whole vector, and reads past the array's end.
+constexpr const char* kNoMasks = R"(
+#if defined __GNUC__ && !defined __clang__ && __GNUC__ < 14 && defined __AVX512VL__
+#pragma GCC optimize("no-tree-loop-if-convert")
+#endif
+)";
+
 constexpr const char* kVectors = R"(
 #if !defined TW_VECTORS && defined __GNUC__
 #define TW_VECTORS 1
@@ -223,6 +230,7 @@ std::string CEmitter::file(const std::vector<ir::Program>& programs, const Targe
   std::string out = head + (int_vars_.empty() ? "" : kLanes) + kHowToCompile;
   if (helpers_.math()) out += "#include <math.h>\n";
   out += bare_c_abi();
+  out += kNoMasks;
   out += "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n";
   if (helpers_.prefetch()) out += kPrefetch;
   if (helpers_.in_turn()) out += kInTurn;

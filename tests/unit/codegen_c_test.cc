@@ -8,6 +8,7 @@
 #include "codegen/c/source.h"
 #include "src/lower/pipeline.h"
 #include "src/runtime/kernel.h"
+#include "tests/diff/fenced_memory.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 
@@ -213,6 +214,30 @@ TEST_F(CodegenC, ATileThatIsTooLargeForTheStackKeepsItsVectors) {
   void* data[] = {in.data(), out.data()};
   EXPECT_EQ(build(parse(kText), parse_target("c -mcpu=native"))->kernel()->run(data), 0);
   EXPECT_EQ(out[15], 3.0f);
+}
+
+TEST_F(CodegenC, GuardedReadsStopAtTheEndOfTheArray) {
+  constexpr const char* kText = R"(kernel k(A: float32[22], C: out float32[2]):
+  alloc t: float32[2] local
+  t[0 : 2] = 0.0
+  for k in 0..8:
+    t[0 : 2] = t[0 : 2] + A[k + lanes(2) * 11]
+  for k in 0..8:
+    if k < 3:
+      t[0 : 2] = t[0 : 2] + A[k + 8 + lanes(2) * 11]
+  C[0 : 2] = t[0 : 2]
+)";
+  const std::vector<float> in(22, 1.0f);
+  const auto bytes = std::as_bytes(std::span(in));
+  const auto kernels =
+      codegen::c_kernels({parse(kText)}, parse_target("c -mcpu=native"), 3, {"-DTW_VECTORS=0"}).value_or_throw();
+  for (const bool at_end : {false, true}) {
+    const diff::FencedMemory fenced(bytes, at_end);
+    std::vector<float> out(2);
+    void* data[] = {fenced.data(), out.data()};
+    EXPECT_EQ(kernels[0]->run(data), 0);
+    EXPECT_EQ(out, std::vector<float>({11, 11}));
+  }
 }
 
 TEST_F(CodegenC, LongSumsAndDiamondsCompile) {

@@ -186,7 +186,8 @@ std::string Running::reads_itself(const Stage& reader, int source) const {
 
 void Running::turn_inputs() {
   for (int source = 0; source < static_cast<int>(k_.graph.stages.size()); ++source) {
-    if (source == group_.anchor || inside(k_.graph.at(source))) continue;
+    const Stage& from = k_.graph.at(source);
+    if (source == group_.anchor || inside(from) || !from.same_shapes) continue;
     std::vector<std::string> readers;
     const Access* turned = nullptr;
     const Axis* lane = nullptr;

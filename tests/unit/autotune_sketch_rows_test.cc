@@ -137,18 +137,42 @@ TEST(SketchPointwise, OneLongRowAndCrossedAxes) {
   expect_right("pointwise", transpose(33, 21), 20);
 }
 
-Args running_sums(int rows, int n) {
-  const Tensor A = te::placeholder({rows, n}, "int32", "A"), state = te::placeholder({n, rows}, "int32", "state");
+Args running_sums_of(const Tensor& A, int rows, int n, const Args& before) {
+  const Tensor state = te::placeholder({n, rows}, "int32", "state");
   const Tensor first = te::compute({1, rows}, [&](Var t, Var i) { return A(i, t); }, "first");
   const Tensor next = te::compute({n, rows}, [&](Var t, Var i) { return state(Expr(t) - 1, i) + A(i, t); }, "next");
   const Tensor S = te::scan({first}, {next}, {state}, "S")[0];
-  return {A, te::compute({rows, n}, [&](Var i, Var t) { return S(t, i); }, "B")};
+  Args args = before;
+  args.push_back(te::compute({rows, n}, [&](Var i, Var t) { return S(t, i); }, "B"));
+  return args;
+}
+
+Args running_sums(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n}, "int32", "A");
+  return running_sums_of(A, rows, n, {A});
+}
+
+// Of the second of a scan's states, which is shorter than the first.
+Args running_sums_of_states(int rows, int n) {
+  const Tensor A = te::placeholder({rows, n + 1}, "int32", "A");
+  std::vector<Tensor> states, first, next;
+  for (const int width : {n + 1, n}) {
+    const std::string name = std::to_string(width);
+    states.push_back(te::placeholder({rows, width}, "int32", "state" + name));
+    const Tensor state = states.back();
+    first.push_back(te::compute({1, width}, [&](Var t, Var j) { return A(t, j); }, "first" + name));
+    next.push_back(
+        te::compute({rows, width}, [&](Var t, Var j) { return state(Expr(t) - 1, j) + A(t, j); }, "next" + name));
+  }
+  const std::vector<Tensor> both = te::scan(first, next, states, "both");
+  return running_sums_of(both[1], rows, n, {A, both[0]});
 }
 
 TEST(SketchRunning, SumsOfRows) {
   expect_right("running", running_sums(13, 37), 20);
   expect_right("running", running_sums(4, 16), 20);
 }
+TEST(SketchRunning, SumsOfAScanOfTwoShapes) { expect_right("running", running_sums_of_states(8, 24), 20); }
 
 // Found by the fuzzer: a division by the extents of a tile that nobody computes.
 TEST(SketchEmpty, ProductsOfNothing) {

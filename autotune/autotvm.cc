@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "autotune/history.h"
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 
@@ -118,14 +119,14 @@ Record read(const Json& json) {
   Record r;
   r.key.target = input.at(0).get<std::string>();
   r.name = input.at(1).get<std::string>();
-  r.args = input.at(2).dump();
+  r.args = support::to_text(input.at(2));
   // Of what they name, for they do not say what it computes; not a hash of a computation, and none like it.
   r.key.hash = "autotvm:" + r.name + r.args;
   r.key.hardware = "unknown";
   Json knobs = Json::object();
   for (const Json& e : json.at("config").at("entity"))
     knobs[e.at(0).get<std::string>()] = knob_value(e.at(1).get<std::string>(), e.at(2));
-  r.trial.knobs = knobs.dump();
+  r.trial.knobs = support::to_text(knobs);
   r.trial.index = json["config"].value("index", uint64_t{0});
   read_result(json.at("result"), r);
   r.version = "tvm " + json.value("tvm_version", std::string("0"));
@@ -141,7 +142,7 @@ std::time_t seconds_of(const std::string& time) {
 
 std::string to_autotvm(const Record& r) {
   const auto parsed = [](const std::string& text) {
-    Json json = Json::parse(text, nullptr, false);
+    Json json = support::read_json<Json>(text);
     return json.is_discarded() ? Json() : json;
   };
   Json entities = Json::array();
@@ -161,11 +162,11 @@ std::string to_autotvm(const Record& r) {
   std::string record = to_line(r);
   record.pop_back();
   json[kOurs] = std::move(record);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return support::to_printable_text(json) + "\n";
 }
 
 Result<Record> from_autotvm(std::string_view line) {
-  const Json json = Json::parse(line, nullptr, false);
+  const Json json = support::read_json<Json>(line);
   if (!json.is_object() || !json.contains("input") || !json.contains("config") || !json.contains("result"))
     return refuse("not a line of AutoTVM's format 0.2");
   if (json.contains(kOurs) && json[kOurs].is_string()) return parse_line(json[kOurs].get<std::string>());
@@ -179,10 +180,10 @@ Result<Record> from_autotvm(std::string_view line) {
 }
 
 std::string knobs_in(const Task& task, const std::string& knobs_json) {
-  Json knobs = Json::parse(knobs_json);
+  Json knobs = support::parse_json<Json>(knobs_json);
   for (const Knob& knob : task.space().knobs())
     if (knobs.contains(knob.name)) knobs[knob.name] = in_space(knob, knobs[knob.name]);
-  return knobs.dump();
+  return support::to_text(knobs);
 }
 
 Result<Record> from_autotvm(std::string_view line, const Task& task, const MachineDescription& machine) {

@@ -4,6 +4,7 @@
 
 #include "autotune/knobs.h"
 #include "autotune/trace.h"
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 
@@ -57,13 +58,13 @@ void Config::define_knob(const std::string& name, const std::vector<int64_t>& va
 void Config::define_knob_json(const std::string& name, const std::vector<std::string>& values) {
   Knob knob{name, KnobKind::kValue, {}, {}};
   for (const std::string& text : values) {
-    const auto json = nlohmann::json::parse(text, nullptr, false);
+    const auto json = support::read_json<nlohmann::json>(text);
     if (json.is_discarded()) tune_error("define_knob: a value of \"" + name + "\" is no JSON: " + text);
     KnobValue value;
     if (json.is_number_integer())
       value.numbers = {json.get<int64_t>()};
     else
-      value.text = json.dump();
+      value.text = support::to_text(json);
     if (json.is_array() && std::all_of(json.begin(), json.end(), [](const auto& v) { return v.is_number_integer(); }))
       value.numbers = json.get<std::vector<int64_t>>();
     if (std::find(knob.values.begin(), knob.values.end(), value) == knob.values.end())

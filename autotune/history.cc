@@ -10,6 +10,7 @@
 
 #include "autotune/knobs.h"
 #include "autotune/winner.h"
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 
@@ -65,10 +66,10 @@ std::vector<const Record*> records_for(const Log& log, const Task& task,
 }
 
 std::string call_text(const std::string& name, const std::string& args_json) {
-  const auto values = nlohmann::ordered_json::parse(args_json, nullptr, false);
+  const auto values = support::read_json<nlohmann::ordered_json>(args_json);
   std::string text;
   for (const auto& [name, v] : values.items())
-    text += (text.empty() ? "" : ", ") + (values.is_object() ? name + "=" : "") + v.dump();
+    text += (text.empty() ? "" : ", ") + (values.is_object() ? name + "=" : "") + support::to_text(v);
   return name + "(" + text + ")";
 }
 

@@ -8,6 +8,7 @@
 #include "autotune/cost_model.h"
 #include "autotune/features.h"
 #include "autotune/knobs.h"
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 
@@ -30,7 +31,7 @@ std::string read_model_file(const std::string& path) {
   if (!in) tune_error("the model file " + path + " cannot be read");
   std::string line;
   std::getline(in, line);
-  const auto head = nlohmann::json::parse(line, nullptr, false);
+  const auto head = support::read_json<nlohmann::json>(line);
   if (!head.is_object() || !head.contains("tensorwright_model")) tune_error(path + " is no model file");
   const auto number = [&](const char* key) {
     return head.contains(key) && head[key].is_number_integer() ? head[key].get<int64_t>() : -1;
@@ -58,7 +59,7 @@ void write_model_file(const std::string& path, const std::string& bytes) {
   const std::string fresh = path + ".new";
   {
     std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-    out << head.dump() << "\n" << bytes;
+    out << support::to_text(head) << "\n" << bytes;
     out.flush();
     if (!out) tune_error("the model file " + path + " cannot be written");
   }

@@ -13,6 +13,7 @@
 
 #include "autotune/features.h"
 #include "autotune/recorded_target.h"
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 
@@ -41,7 +42,7 @@ std::string utc_now() {
 }
 
 Json json_or_null(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = support::read_json<Json>(text);
   return json.is_discarded() ? Json() : json;
 }
 
@@ -61,11 +62,11 @@ Record record_from(const Json& json) {
   r.key = RecordKey{task.at("hash").get<std::string>(), target_today(json.at("target").get<std::string>(), hardware),
                     json.at("threads").get<int>(), hardware};
   r.name = task.at("name").get<std::string>();
-  r.args = task.at("args").dump();
+  r.args = support::to_text(task.at("args"));
   r.flops = task.value("flops", 0.0);
   r.bytes = task.value("bytes", 0.0);
-  r.trial.knobs = json.at("knobs").dump();
-  r.trial.steps = schedule::steps_from_json(json.at("steps").dump()).value_or_throw();
+  r.trial.knobs = support::to_text(json.at("knobs"));
+  r.trial.steps = schedule::steps_from_json(support::to_text(json.at("steps"))).value_or_throw();
   const Json& result = json.at("result");
   r.trial.status = result.at("status").get<std::string>();
   r.trial.seconds = result.at("seconds").get<double>();
@@ -130,7 +131,7 @@ std::string to_line(const Record& r) {
                          {"number", r.number},
                          {"pruned", r.pruned}};
   if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};
-  std::string body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string body = support::to_printable_text(json);
   body.pop_back();
   return body + std::string(kChecksum) + checksum(body) + "\"}\n";
 }
@@ -147,7 +148,7 @@ Result<Record> parse_line(std::string_view line) {
   if (line.substr(at + kChecksum.size(), 16) != checksum(line.substr(0, at)))
     return refuse("damaged: the checksum differs");
   try {
-    Record record = record_from(Json::parse(std::string(line.substr(0, at)) + "}"));
+    Record record = record_from(support::parse_json<Json>(std::string(line.substr(0, at)) + "}"));
     if (const std::string why = nonsense(record); !why.empty()) return refuse("malformed: " + why);
     return record;
   } catch (const std::exception& e) {

@@ -5,6 +5,7 @@
 
 #include "autotune/report_charts.h"
 #include "autotune/report_svg.h"
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 namespace {
@@ -30,14 +31,14 @@ struct KnobUse {
 std::vector<KnobUse> knob_uses(const Subject& s) {
   std::vector<std::string> names;
   std::map<std::string, std::map<std::string, Value>> uses;
-  const Json best = s.best ? Json::parse(s.best->knobs, nullptr, false) : Json();
+  const Json best = s.best ? support::read_json<Json>(s.best->knobs) : Json();
   for (const Trial& t : s.trials) {
-    const Json knobs = Json::parse(t.knobs, nullptr, false);
+    const Json knobs = support::read_json<Json>(t.knobs);
     if (!t.ok() || !knobs.is_object()) continue;
     for (const auto& [name, value] : knobs.items()) {
       if (!uses.contains(name)) names.push_back(name);
-      Value& use = uses[name][value.dump()];
-      use.text = value.is_string() ? value.get<std::string>() : value.dump();
+      Value& use = uses[name][support::to_text(value)];
+      use.text = value.is_string() ? value.get<std::string>() : support::to_text(value);
       use.fastest = use.count == 0 ? t.seconds : std::min(use.fastest, t.seconds);
       use.of_best = best.is_object() && best.contains(name) && best[name] == value;
       ++use.count;

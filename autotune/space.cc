@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autotune/knobs.h"
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 
@@ -27,12 +28,12 @@ Json json_of(const Knob& knob, const KnobValue& value) {
     case KnobKind::kValue:
       break;
   }
-  return value.text.empty() ? Json(value.numbers.at(0)) : Json::parse(value.text);
+  return value.text.empty() ? Json(value.numbers.at(0)) : support::parse_json<Json>(value.text);
 }
 
 }  // namespace
 
-std::string to_json(const Knob& knob, const KnobValue& value) { return json_of(knob, value).dump(); }
+std::string to_json(const Knob& knob, const KnobValue& value) { return support::to_text(json_of(knob, value)); }
 
 Space::Space(std::vector<Knob> knobs) : knobs_(std::move(knobs)) {
   constexpr uint64_t kLargest = uint64_t{1} << 62;
@@ -74,14 +75,14 @@ std::string Space::describe(uint64_t index) const {
   const Digits d = digits(index);
   Json all = Json::object();
   for (size_t k = 0; k < knobs_.size(); ++k) all[knobs_[k].name] = json_of(knobs_[k], knobs_[k].values[d[k]]);
-  return all.dump();
+  return support::to_text(all);
 }
 
 Result<uint64_t> Space::find(const std::string& knobs_json) const {
   const auto refuse = [&](const std::string& why) {
     return Diagnostic{ErrorKind::kArgument, "these knob values are no point of the space: " + why, {}, {knobs_json}};
   };
-  const Json all = Json::parse(knobs_json, nullptr, false);
+  const Json all = support::read_json<Json>(knobs_json);
   if (!all.is_object() || all.size() != knobs_.size()) return refuse("other knobs");
   Digits digits(knobs_.size());
   for (size_t k = 0; k < knobs_.size(); ++k) {
@@ -96,7 +97,7 @@ Result<uint64_t> Space::find(const std::string& knobs_json) const {
       return json_of(knob, v) == wanted;
     };
     const auto at = std::find_if(knob.values.begin(), knob.values.end(), same);
-    if (at == knob.values.end()) return refuse(knob.name + " cannot be " + wanted.dump());
+    if (at == knob.values.end()) return refuse(knob.name + " cannot be " + support::to_text(wanted));
     digits[k] = static_cast<uint32_t>(at - knob.values.begin());
   }
   return index(digits);

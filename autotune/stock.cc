@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "src/support/json_text.h"
 #include "tensorwright/ops/kernels.h"
 
 namespace tw::autotune {
@@ -10,7 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string text_of(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : support::to_text(value);
+}
 
 // Parameters as te::ops::make takes them: lists are written 1x1.
 std::map<std::string, std::string> parameters_of(const Json& args) {
@@ -35,7 +38,7 @@ std::optional<Task> recorded_task(const Record& record) {
   const std::vector<te::ops::Kernel>& all = te::ops::kernels();
   const bool known =
       std::any_of(all.begin(), all.end(), [&](const auto& kernel) { return kernel.name == record.name; });
-  const Json args = Json::parse(record.args, nullptr, false);
+  const Json args = support::read_json<Json>(record.args);
   if (!known || !args.is_object()) return std::nullopt;
   try {
     Task task = stock_task(record.name, parameters_of(args), Target::parse(record.key.target).value_or_throw());

@@ -17,6 +17,7 @@
 #include "autotune/task_hash.h"
 #include "autotune/trace.h"
 #include "src/ir/externs.h"
+#include "src/support/json_text.h"
 #include "tensorwright/externs.h"
 
 namespace tw::autotune {
@@ -170,10 +171,10 @@ bool confirms(const Path& path, const Scheduled& first, const Space& space, cons
 Task::Task(std::string name, std::string args_json, Template run, Target target) {
   auto state = std::make_shared<State>();
   state->name = name;
-  const auto args = nlohmann::ordered_json::parse(args_json, nullptr, false);
+  const auto args = support::read_json<nlohmann::ordered_json>(args_json);
   if (!args.is_array() && !args.is_object())
     tune_error("the arguments of task " + name + " must be a JSON array or object, not " + args_json);
-  state->args_json = args.dump();
+  state->args_json = support::to_text(args);
   state->run = std::move(run);
   state->target = std::move(target);
   auto [first, config] = first_run(name, state->run);

@@ -9,6 +9,7 @@
 
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
+#include "src/support/json_text.h"
 #include "te/dtype.h"
 #include "te/scan.h"
 
@@ -50,9 +51,12 @@ class Writer {
     for (const Operation& op : te::topological_order(tensors)) number(op);
     Json roots = Json::array();
     for (const Tensor& t : tensors) roots.push_back(place(t));
-    return Json{{"tensorwright", kRelease}, {"process", process()}, {"vars", vars_},
-                {"nodes", nodes_},          {"operations", ops_},   {"tensors", roots}}
-        .dump();
+    return support::to_text(Json{{"tensorwright", kRelease},
+                                 {"process", process()},
+                                 {"vars", vars_},
+                                 {"nodes", nodes_},
+                                 {"operations", ops_},
+                                 {"tensors", roots}});
   }
 
  private:
@@ -182,8 +186,8 @@ class Reader {
 
   std::vector<Tensor> read() {
     if (json_.at("tensorwright") != kRelease)
-      refuse(ErrorKind::kParse,
-             "load_json: written by release " + json_.at("tensorwright").dump() + ", this is \"" + kRelease + "\"");
+      refuse(ErrorKind::kParse, "load_json: written by release " + support::to_text(json_.at("tensorwright")) +
+                                    ", this is \"" + kRelease + "\"");
     for (const Json& v : json_.at("vars")) vars_.push_back(variable(v));
     nodes_.resize(json_.at("nodes").size());
     for (const Json& op : json_.at("operations")) ops_.push_back(operation(op));
@@ -194,12 +198,12 @@ class Reader {
   static Var variable(const Json& json) {
     const auto name = json.at(0).get<std::string>();
     const std::optional<ir::Type> type = ir::parse_type(json.at(1).get<std::string>());
-    if (!type) throw std::invalid_argument("a type expected, not " + json.at(1).dump());
+    if (!type) throw std::invalid_argument("a type expected, not " + support::to_text(json.at(1)));
     return json.at(2).get<bool>() ? te::var(name, te::dtype_name(*type)) : Var(name, *type);
   }
 
   Operation operation(const Json& json) {
-    const std::string key = json_.at("process").get<std::string>() + " " + json.at("id").dump();
+    const std::string key = json_.at("process").get<std::string>() + " " + support::to_text(json.at("id"));
     if (std::optional<Operation> known = already_read().find(key)) return *known;
     const Operation made = defined(json, json.at("name").get<std::string>());
     already_read().add(key, made);
@@ -262,7 +266,7 @@ class Reader {
   Expr node(const Json& n, size_t at) {
     const auto kind = n.at(0).get<std::string>();
     const std::optional<ir::Type> type = ir::parse_type(n.back().get<std::string>());
-    if (!type) throw std::invalid_argument("a type expected, not " + n.back().dump());
+    if (!type) throw std::invalid_argument("a type expected, not " + support::to_text(n.back()));
     const auto sub = [&](size_t field) { return child(n.at(field), at); };
     if (kind == "int") return ir::int_imm(*type, n.at(1).get<int64_t>());
     if (kind == "float") return ir::float_imm(*type, std::strtod(n.at(1).get<std::string>().c_str(), nullptr));
@@ -300,7 +304,7 @@ class Reader {
 
   // The components of a tuple share their combiner.
   std::shared_ptr<const ir::Combiner> combiner(const Json& c, size_t at) {
-    std::shared_ptr<const ir::Combiner>& known = combiners_[c.dump()];
+    std::shared_ptr<const ir::Combiner>& known = combiners_[support::to_text(c)];
     if (known) return known;
     auto made = std::make_shared<ir::Combiner>();
     made->name = c.at(0).get<std::string>();
@@ -327,7 +331,7 @@ std::string tensors_to_json(const std::vector<Tensor>& tensors) {
 std::vector<Tensor> tensors_from_json(const std::string& text) {
   return support::with_deep_stack([&] {
     try {
-      return Reader(Json::parse(text)).read();
+      return Reader(support::parse_json<Json>(text)).read();
     } catch (const Json::exception& e) {
       refuse(ErrorKind::kParse, "load_json: expected what save_json gives", {e.what()});
     } catch (const std::logic_error& e) {  // a place that does not exist

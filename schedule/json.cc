@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedule/loop_nest.h"
+#include "src/support/json_text.h"
 
 namespace tw::schedule {
 
@@ -43,15 +44,15 @@ E one_of(const json& from, std::initializer_list<E> values) {
     if (from.is_string() && from.get_ref<const std::string&>() == to_string(value)) return value;
     expected += (expected.empty() ? "" : ", ") + to_string(value);
   }
-  throw Malformed{"one of " + expected + ", not " + from.dump()};
+  throw Malformed{"one of " + expected + ", not " + support::to_text(from)};
 }
 
 void read(const json& from, std::string& to) {
-  if (!from.is_string()) throw Malformed{"a string, not " + from.dump()};
+  if (!from.is_string()) throw Malformed{"a string, not " + support::to_text(from)};
   to = from.get<std::string>();
 }
 void read(const json& from, int64_t& to) {
-  if (!from.is_number_integer()) throw Malformed{"an integer, not " + from.dump()};
+  if (!from.is_number_integer()) throw Malformed{"an integer, not " + support::to_text(from)};
   to = from.get<int64_t>();
 }
 void read(const json& from, Tail& to) {
@@ -59,7 +60,7 @@ void read(const json& from, Tail& to) {
 }
 void read(const json& from, Scope& to) { to = one_of(from, {Scope::kLocal, Scope::kGlobal}); }
 void read(const json& from, std::vector<std::string>& to) {
-  if (!from.is_array()) throw Malformed{"an array of strings, not " + from.dump()};
+  if (!from.is_array()) throw Malformed{"an array of strings, not " + support::to_text(from)};
   for (const json& item : from) read(item, to.emplace_back());
 }
 void read(const json& from, Factor& to) {
@@ -67,7 +68,7 @@ void read(const json& from, Factor& to) {
   if (!from.is_object()) return read(from, to.value);
   int64_t part = 0;
   if (!from.contains("knob") || !from.contains("part"))
-    throw Malformed{"a number or an object with knob, part and value, not " + from.dump()};
+    throw Malformed{"a number or an object with knob, part and value, not " + support::to_text(from)};
   read(from["knob"], to.knob);
   read(from["part"], part);
   to.part = static_cast<int>(part);
@@ -125,22 +126,23 @@ std::string to_json(const std::vector<Step>& steps) {
           all.push_back(std::move(one));
         },
         step.kind);
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  return support::to_printable_text(all);
 }
 
 Result<std::vector<Step>> steps_from_json(std::string_view text) {
-  json all = json::parse(text, nullptr, false);
+  json all = support::read_json<json>(text);
   if (all.is_discarded()) return malformed("the text", "JSON");
-  if (!all.is_array()) return malformed("the text", "an array of Steps, not " + all.dump().substr(0, 60));
+  if (!all.is_array()) return malformed("the text", "an array of Steps, not " + support::to_text(all).substr(0, 60));
   std::vector<Step> steps;
   for (const json& one : all) {
     std::string where = "Step " + std::to_string(steps.size());
     if (!one.is_array() || one.empty() || !one[0].is_string())
-      return malformed(where, "an array that begins with the name of a Step, not " + one.dump().substr(0, 60));
+      return malformed(where,
+                       "an array that begins with the name of a Step, not " + support::to_text(one).substr(0, 60));
     try {
       steps.push_back(read_any(one[0].get<std::string>(), one));
     } catch (const Malformed& problem) {
-      return malformed(where + ", " + one.dump().substr(0, 60) + ",", problem.what);
+      return malformed(where + ", " + support::to_text(one).substr(0, 60) + ",", problem.what);
     }
   }
   return steps;

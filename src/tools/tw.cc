@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "src/support/json_text.h"
 #include "src/tools/tw_command.h"
 
 namespace tw::tools {
@@ -15,9 +16,7 @@ void add_json_option(CLI::App& command, Chosen& chosen) {
   command.add_flag("--json", chosen.json, "print one JSON object instead of text");
 }
 
-void print_json(const Json& json) {
-  std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
-}
+void print_json(const Json& json) { std::printf("%s\n", support::to_printable_text(json, 2).c_str()); }
 
 void fail(std::string what, std::vector<std::string> notes) {
   throw Error(Diagnostic{ErrorKind::kArgument, std::move(what), {}, std::move(notes)});

@@ -8,6 +8,7 @@
 #include "autotune/report_charts.h"
 #include "autotune/stock.h"
 #include "schedule/to_python.h"
+#include "src/support/json_text.h"
 #include "src/tools/tw_command.h"
 
 namespace tw::tools {
@@ -31,7 +32,7 @@ std::string speed_text(double seconds, double flops) {
 }
 
 Json key_json(const RecordKey& key, const std::string& name, const std::string& args) {
-  return {{"task", name},           {"args", Json::parse(args, nullptr, false)},
+  return {{"task", name},           {"args", support::read_json<Json>(args)},
           {"hash", key.hash},       {"target", key.target},
           {"threads", key.threads}, {"hardware", key.hardware}};
 }
@@ -39,8 +40,8 @@ Json key_json(const RecordKey& key, const std::string& name, const std::string& 
 Json best_json(const Record& r) {
   Json json{{"seconds", r.trial.seconds}};
   if (r.flops > 0) json["gflops"] = r.flops / r.trial.seconds / 1e9;
-  json["knobs"] = Json::parse(r.trial.knobs, nullptr, false);
-  json["steps"] = Json::parse(schedule::to_json(r.trial.steps));
+  json["knobs"] = support::read_json<Json>(r.trial.knobs);
+  json["steps"] = support::parse_json<Json>(schedule::to_json(r.trial.steps));
   return json;
 }
 

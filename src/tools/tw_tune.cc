@@ -8,6 +8,7 @@
 #include "autotune/roofline.h"
 #include "autotune/stock.h"
 #include "schedule/to_python.h"
+#include "src/support/json_text.h"
 #include "src/tools/tw_command.h"
 #include "tensorwright/ops/kernels.h"
 
@@ -86,7 +87,7 @@ void print_result(const Task& task, const TuneResult& result, const Roofline& ro
 
 Json result_json(const Task& task, const TuneResult& result, const Roofline& roofline) {
   Json json{{"task", task.name()},
-            {"args", Json::parse(task.args())},
+            {"args", support::parse_json<Json>(task.args())},
             {"hash", task.hash()},
             {"target", task.target().to_string()},
             {"threads", runtime::num_threads()},
@@ -106,8 +107,8 @@ Json result_json(const Task& task, const TuneResult& result, const Roofline& roo
                     {"gflops", roofline.flops / best.seconds / 1e9},
                     {"share", roofline.flops / best.seconds / roofline.roof()},
                     {"of", roofline.bound()},
-                    {"knobs", Json::parse(best.knobs, nullptr, false)},
-                    {"steps", Json::parse(schedule::to_json(best.steps))}};
+                    {"knobs", support::read_json<Json>(best.knobs)},
+                    {"steps", support::parse_json<Json>(schedule::to_json(best.steps))}};
   }
   return json;
 }

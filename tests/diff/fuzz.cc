@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "src/support/json_text.h"
 #include "tests/diff/automatic.h"
 #include "tests/diff/isolated.h"
 #include "tests/diff/script.h"
@@ -63,11 +64,11 @@ std::string to_line(const Judged& judged) {
                {"features", judged.tally.features}};
   for (const auto& [name, usage] : judged.tally.oracles) line["oracles"][name] = {usage.count, usage.seconds};
   for (const Found& f : judged.found) line["found"].push_back({f.seed, f.finding.oracle, f.finding.text});
-  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return support::to_printable_text(line) + "\n";
 }
 
 Judged from_line(const std::string& text) {
-  const json line = json::parse(text);
+  const json line = support::parse_json<json>(text);
   Judged judged;
   judged.tally.pairs = line["pairs"];
   judged.tally.proposed = line["proposed"];

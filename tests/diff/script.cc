@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "schedule/to_python.h"
+#include "src/support/json_text.h"
 #include "tests/diff/intrins.h"
 #include "tests/diff/te_python.h"
 
@@ -174,7 +175,7 @@ json recipe_json(const Sample& sample) {
           {"stages", sample.recipe.stages},
           {"extents", sample.recipe.extents},
           {"cut", sample.recipe.cut},
-          {"steps", json::parse(schedule::to_json(sample.steps))}};
+          {"steps", support::parse_json<json>(schedule::to_json(sample.steps))}};
 }
 
 }  // namespace
@@ -195,7 +196,7 @@ std::string python_script(const Sample& sample, const Finding& finding) {
        << "\nargs = " << names(sample.args, sample.scalars) << "\n"
        << arguments(sample) << "\n";
   text << python_intrins(sample.steps) << schedule_text(sample) << kPythonRun << "\n"
-       << kMark << recipe_json(sample).dump() << "\n";
+       << kMark << support::to_text(recipe_json(sample)) << "\n";
   return text.str();
 }
 
@@ -216,7 +217,7 @@ Result<Sample> read_script(const std::string& path) {
     return Diagnostic{ErrorKind::kParse, "replay: " + path + " " + why, {}, {}};
   };
   if (!in || mark == std::string::npos) return refuse("has no line that begins with \"" + std::string(kMark) + "\"");
-  const json saved = json::parse(text.substr(mark + std::string_view(kMark).size()), nullptr, false);
+  const json saved = support::read_json<json>(text.substr(mark + std::string_view(kMark).size()));
   if (!saved.is_object() || !saved.contains("steps")) return refuse("has a recipe that cannot be read");
   Sample sample;
   try {
@@ -228,7 +229,7 @@ Result<Sample> read_script(const std::string& path) {
     return refuse(
         "was made by another version of the fuzzer: the recipe now gives another expression. Run it with Python");
   own_intrins();  // its Steps may name one
-  TW_TRY(sample.steps, schedule::steps_from_json(saved["steps"].dump()));
+  TW_TRY(sample.steps, schedule::steps_from_json(support::to_text(saved["steps"])));
   return sample;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedule/to_python.h"
+#include "src/support/json_text.h"
 #include "tests/diff/automatic.h"
 #include "tests/diff/fuzz.h"
 #include "tests/diff/intrins.h"
@@ -38,8 +39,8 @@ int print_schedules(uint64_t seed, int64_t count) {
     const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
     const nlohmann::json line{{"te", te_python(sample.outputs, variables(sample)) + python_intrins(sample.steps)},
                               {"schedule", schedule::to_python(s)},
-                              {"steps", nlohmann::json::parse(schedule::to_json(sample.steps))}};
-    std::cout << line.dump() << "\n";
+                              {"steps", support::parse_json<nlohmann::json>(schedule::to_json(sample.steps))}};
+    std::cout << support::to_text(line) << "\n";
   }
   return 0;
 }

@@ -25,7 +25,6 @@ namespace {
 
 constexpr double kPage = 4096;
 constexpr double kJoin = 2;          // instructions that join two vectors: one moves lanes
-constexpr int64_t kWayBytes = 4096;  // of an L1: lines this far apart share a set
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 bool is_repeated(const LoopView& loop) {
@@ -198,7 +197,7 @@ class StageReader {
       }
     }
     if (row_stride > 0) {
-      const int64_t distinct = kWayBytes / std::gcd(row_stride, kWayBytes);
+      const int64_t distinct = kL1WayBytes / std::gcd(row_stride, kL1WayBytes);
       a.conflict = rows / static_cast<double>(std::min<int64_t>(distinct, 64));
     }
     double iterations = f_.points / f_.body;

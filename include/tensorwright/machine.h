@@ -2,12 +2,16 @@
 // value: what tuning, records, rooflines and reports are about.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "tensorwright/target.h"
 
 namespace tw {
+
+// Of a CPU's first data cache: what lies so far apart shares a set.
+inline constexpr int64_t kL1WayBytes = 4096;
 
 // What the parts of a CPU sustain. Of one core and cycle where nothing else is said.
 struct Rates {

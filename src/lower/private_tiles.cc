@@ -7,9 +7,11 @@
 #include <unordered_set>
 
 #include "src/ir/equal.h"
+#include "src/ir/register_lanes.h"
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
 #include "src/ir/walk.h"
+#include "tensorwright/machine.h"
 
 namespace tw::lower {
 
@@ -17,8 +19,7 @@ using namespace ir;
 
 namespace {
 
-constexpr int64_t kWayBytes = 4096;  // of the first cache: rows so far apart share a set
-constexpr int64_t kRows = 8;         // that a set holds on every CPU
+constexpr int64_t kRows = 8;  // that a set of the first cache holds on every CPU
 constexpr int64_t kTileBytes = 8 << 10;
 constexpr int64_t kVisits = 16;  // of the tile: fewer do not pay for the copy
 
@@ -166,7 +167,7 @@ std::vector<size_t> dimensions_in_one_set(const Buffer& buffer) {
   int64_t stride = buffer.element().is_packed() ? 0 : 1;  // 0: not known
   for (size_t d = buffer.rank(); d-- > 0;) {
     if (!buffer.strides().empty()) stride = as_int(buffer.strides()[d]).value_or(0);
-    if (stride != 0 && stride * buffer.element().bytes() % kWayBytes == 0) out.push_back(d);
+    if (stride != 0 && stride * buffer.element().bytes() % kL1WayBytes == 0) out.push_back(d);
     stride *= as_int(buffer.shape()[d]).value_or(0);
   }
   return out;
@@ -207,10 +208,12 @@ struct Copy {
         });
   }
 
-  // copy[..] = C[first + ..], or back: rows of at most `lanes` in vectors.
-  Stmt moved(bool in, int64_t lanes) const {
+  // copy[..] = C[first + ..], or back: rows in vectors.
+  Stmt moved(bool in, const Target& target) const {
+    const int64_t lanes = register_lanes(target, buffer.element());
     std::vector<Expr> here, there = box.first;
     std::vector<std::pair<Var, int64_t>> loops;
+    bool in_lanes = false;
     const auto over = [&](size_t d, int64_t extent, int64_t step) {
       loops.emplace_back(Var("i" + std::to_string(loops.size())), extent);
       const Expr at = Expr(loops.back().first) * Expr(step);
@@ -223,9 +226,8 @@ struct Copy {
       int64_t vector = d == dimensions.back() ? std::min(extent, lanes) : 1;
       while (extent % vector != 0) --vector;
       if (vector < extent) over(d, extent / vector, vector);
-      if (vector > 1) over(d, vector, 1);
+      if (vector > 1) over(d, vector, 1), in_lanes = true;
     }
-    const bool in_lanes = box.extents[dimensions.back()] > 1 && loops.back().second <= lanes;
     Stmt s = in ? store(buffer, here, load(original, there)) : store(original, there, load(buffer, here));
     for (size_t n = loops.size(); n-- > 0;)
       s = loop(loops[n].first, loops[n].second, s,
@@ -257,7 +259,7 @@ class Finder {
       std::vector<Stmt> before;
       while (const auto copy = copy_for(body)) {
         const bool begins = !out.empty() && writes_all(out.back(), *copy);
-        before.push_back(begins ? copy->redirected(out.back()) : copy->moved(true, lanes(copy->buffer)));
+        before.push_back(begins ? copy->redirected(out.back()) : copy->moved(true, target_));
         if (begins) out.pop_back();
         body = copy->redirected(body);
         copies.push_back(*copy);
@@ -265,7 +267,7 @@ class Finder {
       body = inside(body);
       if (!copies.empty()) {
         before.push_back(body);
-        for (const Copy& copy : copies) before.push_back(copy.moved(false, lanes(copy.buffer)));
+        for (const Copy& copy : copies) before.push_back(copy.moved(false, target_));
         body = seq(std::move(before));
         for (const Copy& copy : copies) body = allocate(copy.buffer, body);
       }
@@ -273,8 +275,6 @@ class Finder {
     }
     return seq(std::move(out));
   }
-
-  int64_t lanes(const Buffer& buffer) const { return target_.lanes(buffer.element().bytes() * 8); }
 
   std::optional<Copy> copy_for(const Stmt& s) const {
     const auto* f = as<For>(s);

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "autotune/knobs.h"
 #include "autotune/rng.h"
@@ -13,6 +12,7 @@
 #include "src/ir/interp.h"
 #include "src/ir/interp_value.h"
 #include "src/ir/walk.h"
+#include "src/runtime/arguments.h"
 
 namespace tw::autotune {
 
@@ -20,7 +20,6 @@ using runtime::ArgSpec;
 
 namespace {
 
-constexpr size_t kAlignment = 64;
 constexpr int kProbes = 8;
 
 uint16_t half_bits(double value) {  // of a value that float16 holds exactly
@@ -104,39 +103,6 @@ double random_value(ir::Type type, const Promise* range, Rng& rng) {
   return type.is_int() ? static_cast<double>(rng.below(17)) - 8 : static_cast<double>(rng.below(9));
 }
 
-// All arguments in one block, each at an aligned offset.
-class Block {
- public:
-  explicit Block(const std::vector<ArgSpec>& args) : args_(args) {
-    size_t size = 0;
-    for (const ArgSpec& arg : args) {
-      offsets_.push_back(size);
-      size += (arg.bytes() + kAlignment - 1) / kAlignment * kAlignment;
-    }
-    bytes_.resize(size + kAlignment);
-    const size_t misaligned = reinterpret_cast<uintptr_t>(bytes_.data()) % kAlignment;
-    start_ = misaligned == 0 ? 0 : kAlignment - misaligned;
-    size_ = size;
-  }
-  std::byte* data(size_t arg) { return bytes_.data() + start_ + offsets_[arg]; }
-  void save(const std::string& path) const {
-    std::ofstream out(path, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes_.data() + start_), static_cast<std::streamsize>(size_));
-    if (!out.flush()) tune_error("the inputs of the candidates cannot be written to " + path);
-  }
-  std::vector<void*> pointers() {
-    std::vector<void*> all;
-    for (size_t a = 0; a < args_.size(); ++a) all.push_back(data(a));
-    return all;
-  }
-
- private:
-  const std::vector<ArgSpec>& args_;
-  std::vector<size_t> offsets_;
-  std::vector<std::byte> bytes_;
-  size_t start_ = 0, size_ = 0;
-};
-
 // Random elements. Those of short floats, which have few values and take long to round, are drawn from a few thousand.
 // Of others each is its own: a long sum of few values goes astray further than by the square root of its length.
 void fill(std::byte* array, size_t elements, ir::Type type, const Promise* range, Rng& rng) {
@@ -151,13 +117,17 @@ void fill(std::byte* array, size_t elements, ir::Type type, const Promise* range
   for (size_t i = 0; i < elements; ++i) std::memcpy(array + i * size, values.data() + rng.below(kValues) * size, size);
 }
 
-void fill_inputs(const std::vector<te::Tensor>& tensors, const std::vector<ArgSpec>& args, Block& block) {
+Blob make_inputs(const std::vector<te::Tensor>& tensors, const std::vector<ArgSpec>& args) {
   Rng rng(2024);
+  const std::vector<size_t> offsets = runtime::argument_offsets(args);
+  runtime::Draft draft(offsets.back());
   for (size_t a = 0; a < args.size(); ++a) {
     const auto* input = std::get_if<te::Placeholder>(&tensors[a].op()->kind);
     const Promise* range = input && input->range ? &*input->range : nullptr;
-    if (!args[a].written) fill(block.data(a), static_cast<size_t>(args[a].elements()), args[a].dtype, range, rng);
+    if (!args[a].written)
+      fill(draft.data() + offsets[a], static_cast<size_t>(args[a].elements()), args[a].dtype, range, rng);
   }
+  return std::move(draft).finish();
 }
 
 double largest_magnitude(const ArgSpec& arg, const std::byte* data) {
@@ -231,9 +201,11 @@ Result<ir::Program> probe_program(const te::Tensor& output, const std::vector<in
 
 struct Checked {
   const std::vector<te::Tensor>& args;
-  const std::vector<ArgSpec>& specs;
   const CheckData& data;
-  Block& block;
+  const std::vector<size_t> offsets = runtime::argument_offsets(data.args);
+  const std::byte* reference(size_t a) const {
+    return static_cast<const std::byte*>(data.reference.data()) + offsets[a];
+  }
 };
 
 // The placeholders that an output needs, with their memory.
@@ -249,7 +221,7 @@ std::vector<size_t> inputs_of(const te::Tensor& output, const Checked& c) {
 
 // One random element computed from the declaration, compared with the default schedule's result.
 bool check_element(size_t a, const Checked& c, Rng& rng) {
-  const ArgSpec& spec = c.specs[a];
+  const ArgSpec& spec = c.data.args[a];
   std::vector<int64_t> at;
   int64_t offset = 0;
   for (size_t d = 0; d < spec.shape.size(); ++d) {
@@ -262,7 +234,7 @@ bool check_element(size_t a, const Checked& c, Rng& rng) {
   std::vector<ir::InterpBuffer> buffers;
   for (size_t i : inputs_of(c.args[a], c)) {
     inputs.push_back(c.args[i]);
-    buffers.push_back({c.block.data(i), c.specs[i].bytes()});
+    buffers.push_back({const_cast<std::byte*>(c.reference(i)), c.data.args[i].bytes()});  // of inputs, which it reads
   }
   const auto program = probe_program(c.args[a], at, inputs);
   if (!program) return false;
@@ -273,7 +245,7 @@ bool check_element(size_t a, const Checked& c, Rng& rng) {
   const Status ran = ir::interpret(*program, buffers, options);
   if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
   const double expected = read_value(spec.dtype, memory, 0);
-  const double got = read_value(spec.dtype, c.block.data(a), static_cast<size_t>(offset));
+  const double got = read_value(spec.dtype, c.reference(a), static_cast<size_t>(offset));
   const bool same = expected == got || (std::isnan(expected) && std::isnan(got));
   if (!same && !(std::fabs(got - expected) <= c.data.atol[a] + c.data.rtol[a] * std::fabs(expected))) {
     std::string index;
@@ -305,29 +277,22 @@ double tolerance(const std::vector<te::Tensor>& outputs) {
 }
 
 CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
-                          const runtime::Kernel& kernel, const std::string& folder) {
+                          const std::vector<ArgSpec>& specs, const Compute& compute) {
   CheckData data;
-  data.args = kernel.args();
-  data.inputs_path = folder + "/inputs.bin";
-  data.reference_path = folder + "/reference.bin";
-  Block block(data.args);
-  fill_inputs(args, data.args, block);
-  block.save(data.inputs_path);
-  if (const int32_t code = kernel.run(block.pointers().data())) {
-    tune_error("the default schedule of this computation fails with code " + std::to_string(code));
-  }
-  block.save(data.reference_path);
+  data.args = specs;
+  data.inputs = make_inputs(args, specs);
+  data.reference = compute(data.inputs);
+  const Checked checked{args, data};
   const double rounding = tolerance(outputs);
-  for (size_t a = 0; a < data.args.size(); ++a) {
-    const bool rounded = data.args[a].dtype.is_float() || data.args[a].dtype.is_float8();
+  for (size_t a = 0; a < specs.size(); ++a) {
+    const bool rounded = specs[a].dtype.is_float() || specs[a].dtype.is_float8();
     const double r = rounded ? rounding : 0;
     data.rtol.push_back(r);
-    data.atol.push_back(r == 0 ? 0 : r * largest_magnitude(data.args[a], block.data(a)));
+    data.atol.push_back(r == 0 ? 0 : r * largest_magnitude(specs[a], checked.reference(a)));
   }
   Rng rng(7);
-  const Checked checked{args, data.args, data, block};
   for (size_t a = 0; a < args.size(); ++a) {
-    if (!data.args[a].written || data.args[a].bytes() == 0) continue;
+    if (!specs[a].written || specs[a].bytes() == 0) continue;
     for (int probe = 0; probe < kProbes && check_element(a, checked, rng); ++probe) continue;
   }
   return data;

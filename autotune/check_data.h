@@ -1,9 +1,10 @@
 // What candidates are checked against: random inputs, and the outputs that they must give.
 //
 // The expected outputs come from the default schedule, whose result is itself checked: random elements are computed
-// again by the interpreter from the declaration. The files have the layout of runtime::RunRequest.
+// again by the interpreter from the declaration. The blobs have the layout of runtime::RunRequest.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,15 @@ namespace tw::autotune {
 struct CheckData {
   std::vector<runtime::ArgSpec> args;
   std::vector<double> rtol, atol;
-  std::string inputs_path, reference_path;
+  Blob inputs, reference;
 };
 
-// `kernel` is the default schedule's. Throws TuneError when it fails or its result is not what was declared.
+// What all arguments hold after the default schedule ran on the inputs. Throws TuneError when it fails.
+using Compute = std::function<Blob(const Blob& inputs)>;
+
+// `specs` are those of the default schedule. Throws TuneError when its result is not what was declared.
 CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
-                          const runtime::Kernel& kernel, const std::string& folder);
+                          const std::vector<runtime::ArgSpec>& specs, const Compute&);
 
 // Relative tolerance after summing `length` terms in another order, for values of `type`; 0 for integers. Errors add up
 // as the square root of the length, and in part as the length: what lies under a long sum's last bit is lost each time.

@@ -9,13 +9,16 @@
 #include "autotune/bound.h"
 #include "autotune/knobs.h"
 #include "autotune/trace.h"
+#include "codegen/arg_specs.h"
 #include "codegen/rule_schedule.h"
+#include "src/runtime/local_runner.h"
 
 namespace tw::autotune {
 
 namespace {
 
 constexpr const char* kKernel = "candidate";
+constexpr double kReferenceTimes = 30;  // a candidate's deadline, for the reference
 
 // Times come from a process that a candidate may have damaged, or over a network: some are none.
 runtime::RunResult judged(runtime::RunResult result) {
@@ -32,6 +35,11 @@ std::string one_line(std::string text) {
   return text;
 }
 
+void fail(Built& built, std::string why) {
+  built.trial.status = "build_failed";
+  built.trial.detail = one_line(std::move(why));
+}
+
 }  // namespace
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
@@ -42,51 +50,71 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
       machine_(schedule::describe_machine(task.target(), where_)),
       folder_("tensorwright") {
   if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
-  const schedule::Schedule plain = codegen::rule_schedule(task.outputs(), task.target());
+  make_reference();
+}
+
+// By the default schedule on this machine, wherever candidates run; in a worker, which it may take along.
+void Measurer::make_reference() {
+  const Target host = Target::host();
   Built reference;
-  compile(Scheduled{plain, task.arguments()}, reference);
+  compile({codegen::rule_schedule(task_.outputs(), host), task_.arguments()}, host, reference);
   if (!reference.ok()) tune_error("the default schedule of this computation cannot be built", {reference.trial.detail});
-  data_ = make_check_data(task.outputs(), task.arguments(), *runtime::load(reference.shared_object, kKernel),
-                          folder_.path());
+  runtime::RunRequest request;
+  request.object = reference.object;
+  request.kernel = kKernel;
+  request.args = codegen::arg_specs(te::naive_program(task_.outputs(), task_.arguments()));
+  request.rtol = request.atol = std::vector<double>(request.args.size());
+  request.threads = runtime::num_threads();
+  request.timeout_s = kReferenceTimes * options_.timeout_s;
+  data_ = make_check_data(task_.outputs(), task_.arguments(), request.args, [&](const Blob& inputs) {
+    request.inputs = inputs;
+    const runtime::RunResult result = runtime::LocalRunner().run(request);
+    if (result.outputs) return *result.outputs;
+    tune_error("the default schedule of this computation fails: " + std::string(to_string(result.status)),
+               {one_line(result.detail)});
+  });
 }
 
 Measurer::~Measurer() = default;
 
-void Measurer::compile(const Scheduled& s, Built& built) {
-  const auto fail = [&](std::string why) {
-    built.trial.status = "build_failed";
-    built.trial.detail = one_line(std::move(why));
-  };
-  try {
-    runtime::BuildRequest request;
-    const ir::Program kernel = lowered_program(s.schedule, s.args, task_.target(), kKernel);
-    request.ir_text = ir::to_string(kernel);
-    for (const ir::Program& packer : pack_programs(s.schedule, s.args, task_.target(), kernel))
-      request.packers.push_back(ir::to_string(packer));
-    request.target = task_.target().to_string();
-    request.out_path = folder_.path() + "/" + std::to_string(objects_++) + ".so";
-    const runtime::BuildResult result = builder_.build(request, options_.timeout_s);
-    if (!result.ok()) fail(std::string(to_string(result.status)) + ": " + result.message);
-    if (result.status == runtime::BuildStatus::kLost)  // not the candidate's fault
-      built.trial.status = to_string(runtime::RunStatus::kDeviceLost);
-    if (!result.ok()) return;
-    built.shared_object = request.out_path;
-    built.lower_bound = lower_bound_seconds(s.schedule, machine_);
-  } catch (const Error& e) {
-    fail(e.diagnostic().what);
-  }
+void Measurer::compile(const Scheduled& s, const Target& target, Built& built) try {
+  const ir::Program kernel = lowered_program(s.schedule, s.args, target, kKernel);
+  runtime::BuildRequest request;
+  request.ir_text = ir::to_string(kernel);
+  for (const ir::Program& packer : pack_programs(s.schedule, s.args, target, kernel))
+    request.packers.push_back(ir::to_string(packer));
+  request.target = target.to_string();
+  request.out_path = new_path();
+  const runtime::BuildResult result = builder_.build(request, options_.timeout_s);
+  if (!result.ok()) fail(built, std::string(to_string(result.status)) + ": " + result.message);
+  if (result.status == runtime::BuildStatus::kLost)  // not the candidate's fault
+    built.trial.status = to_string(runtime::RunStatus::kDeviceLost);
+  if (result.ok()) built.object = take_object(request.out_path);
+} catch (const Error& e) {
+  fail(built, e.diagnostic().what);
 }
 
-void Measurer::build_by_user(const Scheduled& s, Built& built) {
-  const std::string path = folder_.path() + "/" + std::to_string(objects_++) + ".so";
-  const std::string failure = options_.build(built.trial.index, path);
-  if (failure.empty()) {
-    built.shared_object = path;
-    built.lower_bound = lower_bound_seconds(s.schedule, machine_);
-  } else {
-    built.trial.status = "build_failed";
-    built.trial.detail = one_line(failure);
-  }
+std::string Measurer::new_path() { return folder_ / (std::to_string(objects_++) + ".so"); }
+
+Blob Measurer::take_object(const std::string& path) const {
+  Blob object = Blob::read(path);
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  return object;
+}
+
+void Measurer::build_by_user(Built& built) {
+  const std::string path = new_path(), failure = options_.build(built.trial.index, path);
+  if (!failure.empty()) return fail(built, failure);
+  built.object = take_object(path);
+}
+
+void Measurer::make_object(const Scheduled& s, Built& built) {
+  if (options_.build)
+    build_by_user(built);
+  else
+    compile(s, task_.target(), built);
+  if (built.ok()) built.lower_bound = lower_bound_seconds(s.schedule, machine_);
 }
 
 Built Measurer::start(uint64_t index) const {
@@ -109,10 +137,7 @@ std::vector<Built> Measurer::build(std::span<const uint64_t> indices) {
         continue;
       }
       all[i].trial.steps = resolved(s->schedule.steps());
-      if (options_.build)
-        build_by_user(*s, all[i]);
-      else
-        compile(*s, all[i]);
+      make_object(*s, all[i]);
     }
   };
   const size_t builders = std::min<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), indices.size());
@@ -141,10 +166,7 @@ Built Measurer::rebuild(const Trial& recorded) {
   built.trial = recorded;
   const Result<Scheduled> s = task_.replay(recorded);
   if (s) {
-    if (options_.build)
-      build_by_user(*s, built);
-    else
-      compile(*s, built);
+    make_object(*s, built);
   } else {
     built.trial.status = "refused";
     built.trial.detail = s.error().what;
@@ -154,11 +176,11 @@ Built Measurer::rebuild(const Trial& recorded) {
 
 void Measurer::run(Built& built, double give_up_above) {
   runtime::RunRequest request;
-  request.shared_object = built.shared_object;
+  request.object = built.object;
   request.kernel = kKernel;
   request.args = data_.args;
-  request.inputs_path = data_.inputs_path;
-  request.reference_path = data_.reference_path;
+  request.inputs = data_.inputs;
+  request.reference = data_.reference;
   request.rtol = data_.rtol;
   request.atol = data_.atol;
   request.threads = where_.threads;
@@ -181,11 +203,6 @@ double Measurer::argument_bytes() const {
   double bytes = 0;
   for (const runtime::ArgSpec& arg : data_.args) bytes += static_cast<double>(arg.bytes());
   return bytes;
-}
-
-void Measurer::forget(const Built& built) {
-  std::error_code ignored;
-  if (built.ok()) std::filesystem::remove(built.shared_object, ignored);
 }
 
 void Measurer::stop() {

@@ -19,9 +19,9 @@ namespace tw::autotune {
 
 struct Built {
   Trial trial;  // index, knobs and steps; status "build_failed" when there is no object
-  std::string shared_object;
+  Blob object;
   double lower_bound = 0;  // seconds that the work which it executes takes at least
-  bool ok() const { return !shared_object.empty(); }
+  bool ok() const { return object.size() > 0; }
 };
 
 class Measurer {
@@ -35,7 +35,6 @@ class Measurer {
   Built rebuild(const Trial& recorded);
   // Fills in status, seconds and so on. `give_up_above` as in RunRequest.
   void run(Built&, double give_up_above);
-  void forget(const Built&);  // its shared object is no longer needed
   double argument_bytes() const;
 
   // From another thread: ends what is under way; build and run return soon.
@@ -44,15 +43,19 @@ class Measurer {
 
  private:
   Built start(uint64_t index) const;
-  void compile(const Scheduled&, Built&);
-  void build_by_user(const Scheduled&, Built&);
+  void make_object(const Scheduled&, Built&);
+  void compile(const Scheduled&, const Target&, Built&);
+  void build_by_user(Built&);
+  Blob take_object(const std::string& path) const;  // which is gone then
+  std::string new_path();
+  void make_reference();
 
   const Task& task_;
   const TuneOptions& options_;
   runtime::Runner& runner_;
   const MachineDescription where_;
   const schedule::Machine machine_;
-  const support::TemporaryFolder folder_;  // of shared objects and data
+  const support::TemporaryFolder folder_;  // of shared objects that are being built
   runtime::Builder builder_;
   CheckData data_;
   std::atomic<bool> stopped_ = false;

@@ -277,13 +277,11 @@ class Tuner final : public Tuning {
 
   // The shared objects of the fastest few stay until they are timed again.
   void keep_leader(Built built) {
-    if (!built.trial.ok()) return measurer_->forget(built);
+    if (!built.trial.ok()) return;
     leaders_.push_back(std::move(built));
     std::stable_sort(leaders_.begin(), leaders_.end(),
                      [](const Built& a, const Built& b) { return a.trial.seconds < b.trial.seconds; });
-    if (leaders_.size() <= static_cast<size_t>(options_.confirm)) return;
-    measurer_->forget(leaders_.back());
-    leaders_.pop_back();
+    if (leaders_.size() > static_cast<size_t>(options_.confirm)) leaders_.pop_back();
   }
 
   void report() {

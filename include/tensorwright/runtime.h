@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tensorwright/blob.h"
 #include "tensorwright/ir.h"
 #include "tensorwright/kernel_abi.h"
 #include "tensorwright/machine.h"
@@ -127,12 +128,12 @@ enum class RunStatus : uint8_t {
 std::string_view to_string(RunStatus);
 
 struct RunRequest {
-  std::string shared_object;  // path of the candidate
-  std::string kernel;         // its symbol
+  Blob object;         // a shared object
+  std::string kernel;  // its name in there
   std::vector<ArgSpec> args;
-  std::string inputs_path;  // file with the initial bytes of every argument, concatenated, each at a 64-byte boundary
-  std::string reference_path;      // same layout, holding the expected outputs
-  std::vector<double> rtol, atol;  // per argument
+  Blob inputs;                     // the initial bytes of every argument, one after the other at multiples of 64
+  std::optional<Blob> reference;   // likewise, the outputs as they must be; without it nothing is timed
+  std::vector<double> rtol, atol;  // per argument, of the comparison with it
   int threads = 1;
   double timeout_s = 10;
   double give_up_above_s = 0;  // one run slower than this ends it (kBeaten); 0: never
@@ -144,7 +145,8 @@ struct RunResult {
   double seconds = 0;  // median
   double spread = 0;
   int runs = 0;
-  std::string detail;  // for people: which argument, which element, expected, got; the signal
+  std::string detail;                // for people: which argument, which element, expected, got; the signal
+  std::optional<Blob> outputs = {};  // of a good run without a reference: all arguments as it left them
 };
 
 // What a local Runner measures on: this machine, with num_threads() threads.

@@ -18,9 +18,11 @@
 #include "autotune/roofline.h"
 #include "autotune/stock.h"
 #include "autotune/trace.h"
+#include "codegen/files.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
 #include "src/runtime/local_runner.h"
+#include "src/support/temporary_folder.h"
 
 namespace py = pybind11;
 
@@ -325,7 +327,7 @@ class PythonRunner final : public runtime::Runner {
     once.give_up_above_s = 0;
     const runtime::RunResult checked = local_.run(once);
     if (checked.status != runtime::RunStatus::kOk) return checked;
-    auto [seconds, failure] = asked(request.shared_object);
+    auto [seconds, failure] = asked(request.object);
     if (!failure.empty() || seconds.empty()) return {runtime::RunStatus::kCrashed, 0, 0, 0, failure};
     std::sort(seconds.begin(), seconds.end());
     const double median = seconds[seconds.size() / 2];
@@ -342,9 +344,12 @@ class PythonRunner final : public runtime::Runner {
   uint64_t index = 0;  // of the candidate that comes next
 
  private:
-  std::pair<std::vector<double>, std::string> asked(const std::string& shared_object) const {
+  std::pair<std::vector<double>, std::string> asked(const Blob& object) const {
+    const support::TemporaryFolder folder("tensorwright");
+    const std::string path = folder / (std::to_string(index) + ".so");
+    codegen::write_file(path, object.bytes());
     const py::gil_scoped_acquire gil;
-    return run_(index, shared_object).cast<std::pair<std::vector<double>, std::string>>();
+    return run_(index, path).cast<std::pair<std::vector<double>, std::string>>();
   }
 
   py::handle run_;

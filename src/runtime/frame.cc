@@ -86,19 +86,53 @@ std::vector<double> FrameReader::reals() {
 
 namespace {
 
-bool send_all(int socket, const void* data, size_t size) {
-  const char* at = static_cast<const char*>(data);
+// Descriptors travel with the first of the bytes that are sent together with them.
+struct Control {
+  alignas(cmsghdr) char space[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+};
+
+void attach(msghdr& message, Control& control, std::span<const int> descriptors) {
+  if (descriptors.empty()) return;
+  const size_t bytes = descriptors.size_bytes();
+  message.msg_control = control.space;
+  message.msg_controllen = CMSG_SPACE(bytes);
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  *header = {.cmsg_len = CMSG_LEN(bytes), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+  std::memcpy(CMSG_DATA(header), descriptors.data(), bytes);
+}
+
+void take(msghdr& message, std::vector<support::Descriptor>& descriptors) {
+  for (const cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, const_cast<cmsghdr*>(c))) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(c) + at, sizeof(fd));
+      descriptors.emplace_back(fd);
+    }
+  }
+}
+
+bool send_all(int socket, const void* data, size_t size, std::span<const int> descriptors = {}) {
+  char* at = const_cast<char*>(static_cast<const char*>(data));
   while (size > 0) {
-    const ssize_t sent = send(socket, at, size, MSG_NOSIGNAL);
+    iovec piece{at, size};
+    msghdr message = {};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    Control control;
+    attach(message, control, descriptors);
+    const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) return false;
+    descriptors = {};
     at += sent;
     size -= static_cast<size_t>(sent);
   }
   return true;
 }
 
-Received receive_all(int socket, double deadline, void* data, size_t size) {
+Received receive_all(int socket, double deadline, void* data, size_t size,
+                     std::vector<support::Descriptor>* descriptors = nullptr) {
   char* at = static_cast<char*>(data);
   while (size > 0) {
     const double left = deadline - seconds_now();
@@ -107,9 +141,17 @@ Received receive_all(int socket, double deadline, void* data, size_t size) {
     // Long waits are cut into pieces, so that no timeout overflows.
     const int ready = poll(&waiting, 1, static_cast<int>(std::ceil(std::min(left, 3600.0) * 1000)));
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
-    const ssize_t got = recv(socket, at, size, 0);
+    iovec piece{at, size};
+    msghdr message = {};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    Control control;
+    if (descriptors) message.msg_control = control.space;
+    if (descriptors) message.msg_controllen = sizeof(control.space);
+    const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return Received::kClosed;
+    if (descriptors) take(message, *descriptors);
     at += got;
     size -= static_cast<size_t>(got);
   }
@@ -118,15 +160,18 @@ Received receive_all(int socket, double deadline, void* data, size_t size) {
 
 }  // namespace
 
-bool send_frame(int socket, const std::string& payload) {
+bool send_frame(int socket, const std::string& payload, std::span<const int> descriptors) {
   const uint64_t size = payload.size();
-  return size <= kLargestFrame && send_all(socket, &size, sizeof(size)) &&
-         send_all(socket, payload.data(), payload.size());
+  return size <= kLargestFrame && descriptors.size() <= kMostDescriptors &&
+         send_all(socket, &size, sizeof(size), descriptors) && send_all(socket, payload.data(), payload.size());
 }
 
-Received receive_frame(int socket, double deadline, std::string& payload) {
+Received receive_frame(int socket, double deadline, std::string& payload,
+                       std::vector<support::Descriptor>* descriptors) {
   uint64_t size = 0;
-  if (const Received r = receive_all(socket, deadline, &size, sizeof(size)); r != Received::kFrame) return r;
+  if (descriptors) descriptors->clear();
+  if (const Received r = receive_all(socket, deadline, &size, sizeof(size), descriptors); r != Received::kFrame)
+    return r;
   if (size > kLargestFrame) return Received::kMalformed;
   payload.resize(size);
   return receive_all(socket, deadline, payload.data(), size);

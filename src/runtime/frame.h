@@ -1,12 +1,15 @@
-// Messages to and from worker processes: a length and that many bytes, over a stream socket. The other side may be
-// dead, hung or corrupt: lengths are capped before anything is allocated, each wait has a deadline, and decoding never
-// throws.
+// Messages to and from worker processes: a length and that many bytes, over a stream socket, and descriptors that
+// travel with them. The other side may be dead, hung or corrupt: lengths are capped before anything is allocated, each
+// wait has a deadline, and decoding never throws.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/support/descriptor.h"
 
 namespace tw::runtime {
 
@@ -45,12 +48,14 @@ class FrameReader {
 };
 
 constexpr size_t kLargestFrame = size_t{64} << 20;
+constexpr size_t kMostDescriptors = 4;  // of a frame
 
 enum class Received : uint8_t { kFrame, kClosed, kDeadline, kMalformed };
 
 // False when the other side is gone.
-bool send_frame(int socket, const std::string& payload);
-// Waits until `deadline` (of seconds_now(); infinity: for ever).
-Received receive_frame(int socket, double deadline, std::string& payload);
+bool send_frame(int socket, const std::string& payload, std::span<const int> descriptors = {});
+// Waits until `deadline` (of seconds_now(); infinity: for ever). Where no descriptors are expected, none are taken.
+Received receive_frame(int socket, double deadline, std::string& payload,
+                       std::vector<support::Descriptor>* descriptors = nullptr);
 
 }  // namespace tw::runtime

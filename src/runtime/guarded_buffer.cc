@@ -40,12 +40,26 @@ GuardedBuffer::~GuardedBuffer() {
   if (map_) munmap(map_, mapped_);
 }
 
-void GuardedBuffer::fill(const void* source) {
+void GuardedBuffer::upload(const void* source) {
   if (bytes_ > 0) std::memcpy(data_, source, bytes_);
 }
 
 void GuardedBuffer::poison(uint8_t byte) {
   if (bytes_ > 0) std::memset(data_, byte, bytes_);
+}
+
+// Four chains, as one alone waits for its multiplications.
+uint64_t GuardedBuffer::digest() const {
+  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
+  uint64_t chains[4] = {1, 2, 3, 4}, rest = 0;
+  size_t at = 0;
+  for (uint64_t words[4]; at + sizeof words <= bytes_; at += sizeof words) {
+    std::memcpy(words, data_ + at, sizeof words);
+    for (int c = 0; c < 4; ++c) chains[c] = (chains[c] ^ words[c]) * kOdd;
+  }
+  for (; at < bytes_; ++at) rest = (rest ^ data_[at]) * kOdd;
+  for (const uint64_t chain : chains) rest = (rest ^ (chain >> 29) ^ chain) * kOdd;
+  return rest;
 }
 
 std::string GuardedBuffer::damage() const {

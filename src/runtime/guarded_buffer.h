@@ -1,28 +1,31 @@
-// Memory for one argument of a candidate, fenced: a patterned zone on both sides shows writes that went astray, and the
-// unreadable pages beyond the zones stop those that went further.
+// Memory of this machine for one argument of a candidate, fenced: a patterned zone on both sides shows writes that went
+// astray, and the unreadable pages beyond the zones stop those that went further.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "src/runtime/device.h"
+
 namespace tw::runtime {
 
-class GuardedBuffer {
+class GuardedBuffer final : public DeviceMemory {
  public:
   // Aligned to 16 bytes, as NumPy's arrays are. `place` varies the address within a page, so that buffers of one kernel
   // do not compete for the same cache sets. Throws std::bad_alloc.
   GuardedBuffer(size_t bytes, size_t place);
-  ~GuardedBuffer();
+  ~GuardedBuffer() override;
   GuardedBuffer(const GuardedBuffer&) = delete;
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
 
-  void* data() const { return data_; }
-  size_t bytes() const { return bytes_; }
-  void fill(const void* source);
-  void poison(uint8_t byte);
-  // "" while both zones are as they were; else which byte was written: "3 bytes before its first".
-  std::string damage() const;
+  size_t bytes() const override { return bytes_; }
+  void* address() const override { return data_; }
+  void upload(const void* source) override;
+  void poison(uint8_t byte) override;
+  uint64_t digest() const override;
+  std::string damage() const override;
+  const void* contents() const override { return data_; }
 
  private:
   unsigned char* map_ = nullptr;

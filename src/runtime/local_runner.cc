@@ -24,7 +24,7 @@ constexpr double kEndingS = 1;    // between the end of the conversation and the
 constexpr double kSlowTimes = 4;  // what is given up at, for a first run
 constexpr double kLoadingS = 0.3, kSecondsPerByte = 4e-9;  // of what comes with a first run
 constexpr uint64_t kRoomBytes = uint64_t{4} << 30;         // for scratch and stacks, besides the arguments
-constexpr uint64_t kFileBytes = uint64_t{1} << 20;         // only stderr is written to
+constexpr uint64_t kFileBytes = uint64_t{1} << 20;         // stderr is written to, and outputs that are asked for
 
 uint64_t address_space_for(const RunRequest& request) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -88,7 +88,8 @@ RunResult LocalRunner::run(const RunRequest& request) {
 }
 
 RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
-  support::Subprocess worker({worker_, {"--serve"}, address_space_for(request), kFileBytes});
+  const uint64_t file_bytes = kFileBytes + (request.reference ? 0 : request.inputs.size());
+  support::Subprocess worker({worker_, {"--serve"}, address_space_for(request), file_bytes});
   {
     std::lock_guard lock(current_mutex_);
     current_ = &worker;
@@ -108,12 +109,12 @@ RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
 }
 
 RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& request, bool& lost) {
-  send_frame(worker.channel(), encode(request));
+  send_message(worker.channel(), encode(request));
   bool started = false, checked = false;
   double deadline = seconds_now() + kStartupS;
-  std::string bytes;
+  ReceivedMessage message;
   for (;;) {
-    const Received received = receive_frame(worker.channel(), deadline, bytes);
+    const Received received = receive_message(worker.channel(), deadline, message);
     if (received == Received::kDeadline) {
       lost = !started;
       worker.terminate(kGraceS);
@@ -123,9 +124,9 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
                      : ended(RunStatus::kDeviceLost, "the worker did not start");
     }
     if (received == Received::kClosed) break;
-    const auto said = received == Received::kFrame ? decode_stage(bytes) : std::nullopt;
+    auto said = received == Received::kFrame ? decode_stage(std::move(message), request.inputs.size()) : std::nullopt;
     if (!said) return ended(RunStatus::kCrashed, "corrupted the process that ran it");
-    if (said->first == Stage::kResult) return said->second;
+    if (said->first == Stage::kResult) return std::move(said->second);
     started = true;
     checked = said->first == Stage::kChecked;
     deadline = seconds_now() + (checked ? request.timeout_s : patience(request));

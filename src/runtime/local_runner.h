@@ -23,7 +23,7 @@ namespace tw::runtime {
 class LocalRunner final : public Runner {
  public:
   LocalRunner();  // throws tw::Error when tw-worker is missing or measuring is forbidden
-  // One run at a time; a second caller waits. Throws tw::Error when a worker cannot begin (a missing input file).
+  // One run at a time; a second caller waits. Throws tw::Error when a worker cannot begin.
   RunResult run(const RunRequest&) override;
   MachineDescription machine() const override { return this_machine(); }
   // From any thread: ends the run in flight, which returns kDeviceLost, and all later ones at once.

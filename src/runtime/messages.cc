@@ -1,5 +1,7 @@
 #include "src/runtime/messages.h"
 
+#include "src/runtime/blob.h"
+
 namespace tw::runtime {
 namespace {
 
@@ -19,25 +21,67 @@ std::optional<ArgSpec> get_spec(FrameReader& r) {
   return spec;
 }
 
+void put(FrameWriter& w, std::vector<Blob>& blobs, const Blob& blob) {
+  w.number(static_cast<int64_t>(blob.size()));
+  if (blob.size() > 0) blobs.push_back(blob);
+}
+
+// Takes blobs out of a message, in order.
+class BlobReader {
+ public:
+  explicit BlobReader(std::vector<support::Descriptor>& from) : from_(from) {}
+  std::optional<Blob> next(FrameReader& r, std::optional<size_t> expected = {}) {
+    const int64_t bytes = r.number();
+    if (!r.ok() || bytes < 0 || static_cast<size_t>(bytes) != expected.value_or(bytes)) return std::nullopt;
+    if (bytes == 0) return Blob();
+    if (taken_ == from_.size()) return std::nullopt;
+    return adopt_blob(std::move(from_[taken_++]), static_cast<size_t>(bytes));
+  }
+  bool complete() const { return taken_ == from_.size(); }
+
+ private:
+  std::vector<support::Descriptor>& from_;
+  size_t taken_ = 0;
+};
+
 }  // namespace
 
-std::string encode(const RunRequest& request) {
+bool send_message(int socket, const Message& message) {
+  std::vector<int> descriptors;
+  for (const Blob& blob : message.blobs) descriptors.push_back(blob.descriptor());
+  return send_frame(socket, message.bytes, descriptors);
+}
+
+Received receive_message(int socket, double deadline, ReceivedMessage& message) {
+  return receive_frame(socket, deadline, message.bytes, &message.blobs);
+}
+
+Message encode(const RunRequest& request) {
   FrameWriter w;
-  w.text(request.shared_object).text(request.kernel).text(request.inputs_path).text(request.reference_path);
-  w.reals(request.rtol).reals(request.atol).number(request.threads).real(request.timeout_s);
+  Message message;
+  put(w, message.blobs, request.object);
+  put(w, message.blobs, request.inputs);
+  w.number(request.reference.has_value());
+  if (request.reference) put(w, message.blobs, *request.reference);
+  w.text(request.kernel).reals(request.rtol).reals(request.atol).number(request.threads).real(request.timeout_s);
   w.real(request.give_up_above_s).real(request.lower_bound_s).number(request.number).number(request.repeat);
   w.number(static_cast<int64_t>(request.args.size()));
   for (const ArgSpec& spec : request.args) put(w, spec);
-  return w.bytes();
+  message.bytes = w.bytes();
+  return message;
 }
 
-std::optional<RunRequest> decode_run_request(std::string_view bytes) {
-  FrameReader r(bytes);
+std::optional<RunRequest> decode_run_request(ReceivedMessage&& message) {
+  FrameReader r(message.bytes);
+  BlobReader blobs(message.blobs);
   RunRequest request;
-  request.shared_object = r.text();
+  std::optional<Blob> object = blobs.next(r), inputs = blobs.next(r);
+  const bool compares = r.number() != 0;
+  if (compares) request.reference = blobs.next(r);
+  if (!object || !inputs || request.reference.has_value() != compares) return std::nullopt;
+  request.object = *std::move(object);
+  request.inputs = *std::move(inputs);
   request.kernel = r.text();
-  request.inputs_path = r.text();
-  request.reference_path = r.text();
   request.rtol = r.reals();
   request.atol = r.reals();
   request.threads = static_cast<int>(r.number());
@@ -52,26 +96,34 @@ std::optional<RunRequest> decode_run_request(std::string_view bytes) {
     if (!spec) return std::nullopt;
     request.args.push_back(*std::move(spec));
   }
-  if (!r.complete()) return std::nullopt;
+  if (!r.complete() || !blobs.complete()) return std::nullopt;
   return request;
 }
 
-std::string encode(Stage stage, const RunResult& result) {
+Message encode(Stage stage, const RunResult& result) {
   FrameWriter w;
+  Message message;
   w.number(static_cast<int64_t>(stage)).number(static_cast<int64_t>(result.status));
   w.real(result.seconds).real(result.spread).number(result.runs).text(result.detail);
-  return w.bytes();
+  w.number(result.outputs.has_value());
+  if (result.outputs) put(w, message.blobs, *result.outputs);
+  message.bytes = w.bytes();
+  return message;
 }
 
-std::optional<std::pair<Stage, RunResult>> decode_stage(std::string_view bytes) {
-  FrameReader r(bytes);
+std::optional<std::pair<Stage, RunResult>> decode_stage(ReceivedMessage&& message, size_t output_bytes) {
+  FrameReader r(message.bytes);
+  BlobReader blobs(message.blobs);
   const int64_t stage = r.number(), status = r.number();
   RunResult result;
   result.seconds = r.real();
   result.spread = r.real();
   result.runs = static_cast<int>(r.number());
   result.detail = r.text();
-  if (!r.complete() || stage < 1 || stage > 3 || status < 0 || status > static_cast<int64_t>(RunStatus::kDeviceLost))
+  const bool gives = r.number() != 0;
+  if (gives) result.outputs = blobs.next(r, output_bytes);
+  if (gives != result.outputs.has_value() || !r.complete() || !blobs.complete() || stage < 1 || stage > 3 ||
+      status < 0 || status > static_cast<int64_t>(RunStatus::kDeviceLost))
     return std::nullopt;
   result.status = static_cast<RunStatus>(status);
   return std::pair{static_cast<Stage>(stage), std::move(result)};

@@ -9,15 +9,33 @@
 
 namespace tw::runtime {
 
+// Fields, and the blobs that they name, in the order in which they name them: how these travel is the channel's affair.
+struct Message {
+  std::string bytes;
+  std::vector<Blob> blobs = {};
+};
+
+// A blob that has come by descriptor and has not been looked at.
+struct ReceivedMessage {
+  std::string bytes;
+  std::vector<support::Descriptor> blobs;
+};
+
+// Over a socket between processes of one machine. Otherwise as the functions of frame.h.
+bool send_message(int socket, const Message&);
+Received receive_message(int socket, double deadline, ReceivedMessage&);
+
 // tw-worker answers a RunRequest with kStarted (the deadline runs from here), kChecked (once the first output was
 // right: the deadline runs anew for the timing) and kResult. A run that fails sends kResult at once.
 enum class Stage : int64_t { kStarted = 1, kChecked = 2, kResult = 3 };
 
-std::string encode(const RunRequest&);
-std::optional<RunRequest> decode_run_request(std::string_view);
-std::string encode(Stage, const RunResult&);
-// Nothing for what no worker would write: a corrupt one did.
-std::optional<std::pair<Stage, RunResult>> decode_stage(std::string_view);
+Message encode(const RunRequest&);
+// Nothing for what nobody would send; the blobs are taken out of the message.
+std::optional<RunRequest> decode_run_request(ReceivedMessage&&);
+Message encode(Stage, const RunResult&);
+// Nothing for what no worker would write, a corrupt one did. Outputs of another size than the request's inputs are
+// such.
+std::optional<std::pair<Stage, RunResult>> decode_stage(ReceivedMessage&&, size_t output_bytes);
 
 // tw-worker-build answers each BuildRequest with a BuildReply.
 struct BuildRequest {

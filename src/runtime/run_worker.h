@@ -1,11 +1,23 @@
-// The inside of tw-worker: loads one candidate, runs it, checks what it wrote, and only then times it.
+// The inside of a worker process: measures one candidate on a device, and may be lost over it.
 #pragma once
+
+#include <functional>
+#include <memory>
+
+#include "src/runtime/device.h"
+#include "tensorwright/runtime.h"
 
 namespace tw::runtime {
 
+// Called before any of the candidate's code: what the device needs of the system afterwards, threads above all, it has
+// then.
+using MakeDevice = std::function<std::unique_ptr<Device>(const RunRequest&)>;
+
 // Serves one RunRequest from `channel` and returns the exit code. The candidate may crash, hang or corrupt this
 // process: the other side (local_runner.h) judges that by how it ends.
-int run_worker(int channel);
+int run_worker(int channel, const MakeDevice&);
+// The same for a request that has been read; does not return.
+[[noreturn]] void serve_run(int channel, const RunRequest&, Device&);
 
 // Exit code of a worker that could not begin, through no fault of the candidate; stderr says why.
 constexpr int kWorkerFault = 70;

@@ -57,21 +57,17 @@ double median_uncertainty(std::vector<double> runs) {
   return (runs[static_cast<size_t>(high)] - runs[static_cast<size_t>(low)]) / 2 / quantile(runs, 0.5);
 }
 
-Timing measure(const std::function<bool()>& once, double one, const TimingPolicy& policy) {
+Timing measure(const TimedCalls& timed, double one, const TimingPolicy& policy) {
   const int number = policy.number > 0 ? policy.number : calls_for(one, policy.repeat_s);
   Timing timing;
   const double begin = seconds_now();
   for (int repeat = 0; repeat < (policy.repeat > 0 ? policy.repeat : kMostRepeats); ++repeat) {
-    const double start = seconds_now();
-    for (int i = 0; i < number; ++i)
-      if (!once()) {
-        summarise(timing);
-        return timing;
-      }
-    const double end = seconds_now();
-    timing.runs.push_back((end - start) / number);
-    if (end - begin > policy.stop_after_s) break;
-    if (policy.repeat == 0 && known(timing, end - begin, policy)) break;
+    const double seconds = timed(number);
+    if (seconds < 0) break;
+    const double spent = seconds_now() - begin;
+    timing.runs.push_back(seconds / number);
+    if (spent > policy.stop_after_s) break;
+    if (policy.repeat == 0 && known(timing, spent, policy)) break;
   }
   summarise(timing);
   return timing;
@@ -89,15 +85,15 @@ Timing time(const Kernel& kernel, std::span<const ArrayView> views, const Timing
   }
   BoundCall call = checked_call(kernel, views, scalars).value_or_throw();
   const std::vector<void*> data = addresses(views, call);
-  const auto once = [&] {
-    if (const int32_t code = kernel.run(data.data()); code != 0) throw_kernel_failed(kernel, code, data.data());
-    return true;
+  const auto timed = [&](int calls) {
+    const double start = seconds_now();
+    for (int i = 0; i < calls; ++i)
+      if (const int32_t code = kernel.run(data.data()); code != 0) throw_kernel_failed(kernel, code, data.data());
+    return seconds_now() - start;
   };
-  once();
-  const double start = seconds_now();
-  once();
+  timed(1);
   TimingPolicy policy{.number = options.number, .repeat = options.repeat, .repeat_s = options.min_repeat_ms * 1e-3};
-  return measure(once, seconds_now() - start, policy);
+  return measure(timed, timed(1), policy);
 }
 
 }  // namespace tw::runtime

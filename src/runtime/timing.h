@@ -26,7 +26,9 @@ void summarise(Timing&);
 // Half the width of the 95 % confidence interval of the median, from order statistics, relative to the median.
 double median_uncertainty(std::vector<double> runs);
 
-// Times `once`, which returns false to stop early (its time then does not count). `one` is roughly what one call takes.
-Timing measure(const std::function<bool()>& once, double one, const TimingPolicy&);
+// Seconds that so many calls take together; negative to stop early.
+using TimedCalls = std::function<double(int calls)>;
+// `one` is roughly what one call takes.
+Timing measure(const TimedCalls&, double one, const TimingPolicy&);
 
 }  // namespace tw::runtime

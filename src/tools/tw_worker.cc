@@ -3,11 +3,14 @@
 #include <cstdio>
 #include <cstring>
 
+#include "src/runtime/host_device.h"
 #include "src/runtime/run_worker.h"
 #include "src/support/subprocess.h"
 
 int main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--serve") == 0) return tw::runtime::run_worker(tw::support::kChannel);
+  using namespace tw::runtime;
+  const auto this_cpu = [](const RunRequest& request) { return std::make_unique<HostDevice>(request.threads); };
+  if (argc == 2 && std::strcmp(argv[1], "--serve") == 0) return run_worker(tw::support::kChannel, this_cpu);
   std::fprintf(stderr, "tw-worker is started by Tensorwright's tuner, not by hand\n");
   return 2;
 }

@@ -58,15 +58,15 @@ Ran run(const runtime::Kernel& kernel, const Sample& sample, const Memory& input
   std::vector<void*> pointers;
   for (size_t i = 0; i < inputs.size(); ++i) {
     buffers.push_back(std::make_unique<runtime::GuardedBuffer>(inputs[i].size(), i));
-    buffers.back()->fill(inputs[i].data());
-    pointers.push_back(buffers.back()->data());
+    buffers.back()->upload(inputs[i].data());
+    pointers.push_back(buffers.back()->address());
   }
   for (uint64_t& scalar : scalars) pointers.push_back(&scalar);
   Ran ran;
   ran.code = kernel.run(pointers.data());
   if (ran.code != 0) ran.damage = "the kernel returned " + std::to_string(ran.code);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto* data = static_cast<const std::byte*>(buffers[i]->data());
+    const auto* data = static_cast<const std::byte*>(buffers[i]->contents());
     ran.memory.emplace_back(data, data + buffers[i]->bytes());
     if (const std::string damage = buffers[i]->damage(); !damage.empty())
       ran.damage = sample.args[i].name() + " was written " + damage;

@@ -7,7 +7,7 @@
 #include <memory>
 #include <thread>
 
-#include "src/runtime/argument_file.h"
+#include "src/runtime/arguments.h"
 #include "src/runtime/builder.h"
 #include "src/runtime/local_runner.h"
 #include "tensorwright/build.h"
@@ -75,12 +75,12 @@ TEST_F(BuilderFaults, WhatIsBuiltRunsInAWorkerAndHere) {
   std::vector<float> x(100), y(100);
   for (int i = 0; i < 100; ++i) y[i] = 2 * (x[i] = static_cast<float>(i));
   RunRequest request;
-  request.shared_object = folder_ / "twice.so";
+  request.object = Blob::read(folder_ / "twice.so");
   request.kernel = "twice";
   request.args = kernel->args();
-  request.inputs_path = request.reference_path = folder_ / "arguments";
+  request.inputs = arguments_blob(request.args, {x.data(), y.data()});
+  request.reference = request.inputs;
   request.rtol = request.atol = {0, 0};
-  write_argument_file(request.inputs_path, request.args, {x.data(), y.data()});
   const RunResult result = LocalRunner().run(request);
   EXPECT_EQ(to_string(result.status), "ok") << result.detail;
 }

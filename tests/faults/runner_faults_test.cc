@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "src/runtime/argument_file.h"
+#include "src/runtime/arguments.h"
 #include "src/runtime/local_runner.h"
 #include "src/runtime/timing.h"
 #include "tests/faults/processes.h"
@@ -32,10 +32,8 @@ class RunnerFaults : public testing::Test {
     request_.args = {{"x", ir::Type::f(32), {kElements}, {}, false}, {"y", ir::Type::f(32), {kElements}, {}, true}};
     std::vector<float> x(kElements), y(kElements);
     for (int i = 0; i < kElements; ++i) y[i] = 2 * (x[i] = static_cast<float>(i) + 0.5f);
-    request_.inputs_path = folder_ / "inputs";
-    request_.reference_path = folder_ / "reference";
-    write_argument_file(request_.inputs_path, request_.args, {x.data(), y.data()});
-    write_argument_file(request_.reference_path, request_.args, {x.data(), y.data()});
+    request_.inputs = arguments_blob(request_.args, {x.data(), y.data()});
+    request_.reference = request_.inputs;
     request_.rtol = request_.atol = {1e-5, 1e-5};
     request_.threads = 2;
     request_.timeout_s = 20;
@@ -43,7 +41,7 @@ class RunnerFaults : public testing::Test {
   ~RunnerFaults() override { EXPECT_TRUE(workers_of(getpid()).empty()) << "a worker was left behind"; }
 
   RunResult run(const std::string& body, const std::string& before = "") {
-    request_.shared_object = test::compile_c(folder_, test::vector_kernel("k", kElements, body, before));
+    request_.object = Blob::read(test::compile_c(folder_, test::vector_kernel("k", kElements, body, before)));
     return runner_.run(request_);
   }
   void expect(const RunResult& result, RunStatus status, const std::string& detail) {
@@ -159,7 +157,7 @@ TEST_F(RunnerFaults, DamageOfAPackedInput) {
                                "  float* x = args->data[0]; float* y = args->data[1];\n"
                                "  for (int i = 0; i < 1000; ++i) y[i] = 2 * x[999 - i];\n" +
                                body + "  return 0;\n}\n";
-    request_.shared_object = test::compile_c(folder_, source);
+    request_.object = Blob::read(test::compile_c(folder_, source));
     return runner_.run(request_);
   };
   expect(packed(""), RunStatus::kOk, "");
@@ -190,7 +188,7 @@ TEST_F(RunnerFaults, RightThenWrong) {
 
 TEST_F(RunnerFaults, ANaNIsEqualToANaNOnlyWhenItWasWritten) {
   std::vector<float> x(kElements, 0.5f), y(kElements, NAN);
-  write_argument_file(request_.reference_path, request_.args, {x.data(), y.data()});
+  request_.reference = arguments_blob(request_.args, {x.data(), y.data()});
   expect(run("for (int i = 0; i < n; ++i) y[i] = __builtin_nanf(\"\");"), RunStatus::kOk, "");
   expect(run(""), RunStatus::kWrongAnswer, "was not written (after the timed runs)");
 }
@@ -218,11 +216,36 @@ TEST_F(RunnerFaults, WritesAHugeFile) {
          RunStatus::kCrashed, "SIGXFSZ");
 }
 
-TEST_F(RunnerFaults, NoSuchSymbolAndNoSuchFile) {
+TEST_F(RunnerFaults, NoSuchSymbolAndNoObject) {
   request_.kernel = "other";
   expect(run(kRight), RunStatus::kLoadFailed, "no symbol tw_other");
-  request_.shared_object = folder_ / "none.so";
-  expect(runner_.run(request_), RunStatus::kLoadFailed, "none.so");
+  request_.object = Blob("not a shared object");
+  expect(runner_.run(request_), RunStatus::kLoadFailed, "file too short");
+  request_.object = Blob();
+  expect(runner_.run(request_), RunStatus::kLoadFailed, "");
+}
+
+// A request without a reference: the outputs come back, nothing is timed.
+TEST_F(RunnerFaults, WithoutAReferenceTheOutputsAreGiven) {
+  const Blob expected = *request_.reference;
+  request_.reference.reset();
+  const RunResult result = run(kRight);
+  expect(result, RunStatus::kOk, "");
+  EXPECT_EQ(result.seconds, 0);
+  EXPECT_EQ(result.runs, 0);
+  ASSERT_TRUE(result.outputs);
+  EXPECT_TRUE(result.outputs->bytes() == expected.bytes());
+  expect(run(kRight + "((float*)x)[7] = 0;"), RunStatus::kWrongAnswer, "argument 1 (x) is an input and was written");
+  expect(run(kRight + "y[-1] = 0;"), RunStatus::kWrongAnswer, "argument 2 (y): memory outside it was written");
+  const RunResult crashed = run("*(volatile int*)8 = 1;");
+  expect(crashed, RunStatus::kCrashed, "SIGSEGV");
+  EXPECT_FALSE(crashed.outputs);
+}
+
+TEST_F(RunnerFaults, TheBytesOfARequestAreNobodysToWrite) {
+  expect(run(kRight + "for (int f = 4; f < 64; ++f) { lseek(f, 0, 0); if (write(f, y, 4) == 4) y[0] = 1e9f; }",
+             "#include <unistd.h>"),
+         RunStatus::kOk, "");
 }
 
 TEST_F(RunnerFaults, ConstructorsRunInTheWorkerToo) {
@@ -321,13 +344,13 @@ TEST_F(RunnerFaults, Cancelled) {
   expect(runner_.run(request_), RunStatus::kDeviceLost, "cancelled");
 }
 
-TEST_F(RunnerFaults, AMissingInputFileIsAnErrorOfOurs) {
-  request_.inputs_path = folder_ / "none";
+TEST_F(RunnerFaults, InputsOfAnotherSizeAreAnErrorOfOurs) {
+  request_.inputs = Blob(request_.inputs.bytes().substr(64));
   try {
     run(kRight);
     FAIL() << "nothing was thrown";
   } catch (const Error& e) {
-    EXPECT_NE(std::string(e.what()).find("No such file"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("malformed request"), std::string::npos) << e.what();
   }
 }
 
@@ -343,8 +366,8 @@ TEST_F(RunnerFaults, NoWorkerOutlivesItsParent) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer allows no threads after fork";
 #endif
-  request_.shared_object =
-      test::compile_c(folder_, test::vector_kernel("k", kElements, "for (volatile int i = 0;; ++i) {}"));
+  request_.object =
+      Blob::read(test::compile_c(folder_, test::vector_kernel("k", kElements, "for (volatile int i = 0;; ++i) {}")));
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans come to us, so that we see them
   const pid_t tuner = fork();
   if (tuner == 0) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -19,10 +20,13 @@
 
 #include "autotune/record.h"
 #include "src/runtime/builder.h"
+#include "src/runtime/host_device.h"
 #include "src/runtime/messages.h"
+#include "src/runtime/run_worker.h"
 #include "src/support/subprocess.h"
 #include "tensorwright/build.h"
 #include "tests/faults/processes.h"
+#include "tests/unit/compile_c.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/vector_task.h"
 
@@ -56,10 +60,8 @@ runtime::BuildReply copy_object(const runtime::BuildRequest& request) {
 class FixedTimes final : public runtime::Runner {
  public:
   runtime::RunResult run(const runtime::RunRequest& request) override {
-    std::ifstream object(request.shared_object, std::ios::binary);
-    object.seekg(-static_cast<std::streamoff>(kMarkBytes), std::ios::end);
     uint64_t mark = 0;
-    object.read(reinterpret_cast<char*>(&mark), kMarkBytes);
+    std::memcpy(&mark, request.object.bytes().data() + request.object.size() - kMarkBytes, kMarkBytes);
     if (const std::string path = setting(kMeasured); !path.empty()) {
       const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0600);
       if (write(fd, "x", 1) != 1) std::abort();
@@ -78,13 +80,21 @@ TuneResult tune_here(const std::string& log, uint64_t seed) {
   return tune(vector_task(), options, runner);
 }
 
+// Of candidates; the reference is computed.
 int report_nonsense() {
-  std::string bytes;
+  runtime::ReceivedMessage message;
   const double forever = std::numeric_limits<double>::infinity();
-  if (runtime::receive_frame(support::kChannel, forever, bytes) != runtime::Received::kFrame) return 0;
+  if (runtime::receive_message(support::kChannel, forever, message) != runtime::Received::kFrame) return 0;
+  const auto request = runtime::decode_run_request(std::move(message));
+  if (!request) return 1;
+  if (!request->reference) {
+    runtime::HostDevice device(request->threads);
+    runtime::serve_run(support::kChannel, *request, device);
+  }
   const double seconds = std::strtod(setting(kSeconds).c_str(), nullptr);
-  runtime::send_frame(support::kChannel, encode(runtime::Stage::kStarted, {}));
-  runtime::send_frame(support::kChannel, encode(runtime::Stage::kResult, {runtime::RunStatus::kOk, seconds, 0, 5, ""}));
+  runtime::send_message(support::kChannel, encode(runtime::Stage::kStarted, {}));
+  runtime::send_message(support::kChannel,
+                        encode(runtime::Stage::kResult, {runtime::RunStatus::kOk, seconds, 0, 5, ""}));
   return 0;
 }
 
@@ -238,6 +248,27 @@ TEST_F(TunerFaults, TimesThatAreNone) {
     EXPECT_EQ(log.damaged, 0);
     for (const Record& r : log.records) EXPECT_FALSE(r.trial.ok()) << seconds;
   }
+}
+
+// The reference is the first to be built and run: what goes wrong there takes no tuner with it.
+TEST_F(TunerFaults, AReferenceThatCrashesHangsOrWritesOutside) {
+  setenv(kRole, "builder", 1);
+  const auto expect = [&](const std::string& body, const std::string& why) {
+    setenv(kObject, test::compile_c(folder_, test::vector_kernel("candidate", 1000, body)).c_str(), 1);
+    try {
+      FixedTimes runner;
+      tune(vector_task(), {.trials = 3, .model = "none", .timeout_s = 0.2}, runner);
+      ADD_FAILURE() << "nothing was thrown: " << why;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::kTune);
+      EXPECT_NE(std::string(e.what()).find("the default schedule of this computation fails: " + why), std::string::npos)
+          << e.what();
+    }
+  };
+  expect("*(volatile int*)8 = 1;", "crashed");
+  expect("for (volatile int i = 0;; ++i) {}", "timeout");
+  expect("y[-1] = 1;", "wrong_answer");
+  EXPECT_EQ(measured(), 0u);
 }
 
 TEST_F(TunerFaults, ALogThatCannotBeWrittenIsKnownBeforeAnythingIsMeasured) {

@@ -1,15 +1,13 @@
 // The reference that candidates are checked against is itself checked: a kernel that is wrong in one place is found.
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
 #include <limits>
 
 #include "autotune/check_data.h"
 #include "autotune/stock.h"
+#include "src/runtime/arguments.h"
 #include "tests/unit/autotune_sketch_cases.h"
 #include "tests/unit/autotune_templates.h"
-#include "tests/unit/compile_c.h"
 
 namespace tw::autotune {
 namespace {
@@ -19,54 +17,46 @@ using namespace testing;
 constexpr int kM = 5, kN = 7, kK = 50;
 
 // relu(A @ B + bias) in plain C++, with one mistake or none.
-class PlainDense final : public runtime::Kernel {
- public:
-  explicit PlainDense(bool last_term_forgotten) : forgotten_(last_term_forgotten) {
-    const ir::Type f32 = ir::Type::f(32);
-    args_ = {{"A", f32, {kM, kK}, {}, false},
-             {"B", f32, {kK, kN}, {}, false},
-             {"bias", f32, {kN}, {}, false},
-             {"D", f32, {kM, kN}, {}, true}};
-  }
-  const std::string& name() const override { return name_; }
-  const std::vector<runtime::ArgSpec>& args() const override { return args_; }
-  int32_t run(void* const* data) const override {
-    const auto *a = static_cast<const float*>(data[0]), *b = static_cast<const float*>(data[1]),
-               *bias = static_cast<const float*>(data[2]);
-    auto* d = static_cast<float*>(data[3]);
-    for (int i = 0; i < kM; ++i) {
-      for (int j = 0; j < kN; ++j) {
-        float sum = 0;
-        for (int k = 0; k < kK - forgotten_; ++k) sum += a[i * kK + k] * b[k * kN + j];
-        d[i * kN + j] = std::max(sum + bias[j], 0.0f);
-      }
-    }
-    return 0;
-  }
+std::vector<runtime::ArgSpec> dense_specs() {
+  const ir::Type f32 = ir::Type::f(32);
+  return {{"A", f32, {kM, kK}, {}, false},
+          {"B", f32, {kK, kN}, {}, false},
+          {"bias", f32, {kN}, {}, false},
+          {"D", f32, {kM, kN}, {}, true}};
+}
 
- private:
-  std::string name_ = "dense";
-  std::vector<runtime::ArgSpec> args_;
-  int forgotten_;
-};
+Blob plain_dense(const Blob& inputs, bool last_term_forgotten) {
+  const std::vector<size_t> at = runtime::argument_offsets(dense_specs());
+  std::string bytes(inputs.bytes());
+  const auto argument = [&](size_t i) { return reinterpret_cast<float*>(bytes.data() + at[i]); };
+  const float *a = argument(0), *b = argument(1), *bias = argument(2);
+  for (int i = 0; i < kM; ++i) {
+    for (int j = 0; j < kN; ++j) {
+      float sum = 0;
+      for (int k = 0; k < kK - last_term_forgotten; ++k) sum += a[i * kK + k] * b[k * kN + j];
+      argument(3)[i * kN + j] = std::max(sum + bias[j], 0.0f);
+    }
+  }
+  return Blob(bytes);
+}
 
 TEST(CheckData, ARightReferenceIsTakenWithTolerancesForOutputs) {
   const Dense d = declare_dense(kM, kN, kK);
-  const test::Folder folder;
-  const CheckData data = make_check_data({d.D}, {d.A, d.B, d.bias, d.D}, PlainDense(false), folder / "");
+  const CheckData data = make_check_data({d.D}, {d.A, d.B, d.bias, d.D}, dense_specs(),
+                                         [](const Blob& inputs) { return plain_dense(inputs, false); });
   EXPECT_EQ(data.args.size(), 4u);
   EXPECT_GT(data.rtol[3], 0);
   EXPECT_LT(data.rtol[3], 1e-5);
   EXPECT_GT(data.atol[3], 0);
-  EXPECT_TRUE(std::ifstream(data.inputs_path).good());
-  EXPECT_TRUE(std::ifstream(data.reference_path).good());
+  EXPECT_EQ(data.inputs.size(), runtime::argument_offsets(dense_specs()).back());
+  EXPECT_EQ(data.reference.size(), data.inputs.size());
 }
 
 TEST(CheckData, AWrongReferenceIsFound) {
   const Dense d = declare_dense(kM, kN, kK);
-  const test::Folder folder;
   try {
-    make_check_data({d.D}, {d.A, d.B, d.bias, d.D}, PlainDense(true), folder / "");
+    make_check_data({d.D}, {d.A, d.B, d.bias, d.D}, dense_specs(),
+                    [](const Blob& inputs) { return plain_dense(inputs, true); });
     FAIL() << "not found";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::kInternal);

@@ -82,9 +82,8 @@ TEST(Replay, OtherSeedsDecideOtherwise) {
 class FixedTimes final : public runtime::Runner {
  public:
   runtime::RunResult run(const runtime::RunRequest& request) override {
-    std::ifstream object(request.shared_object, std::ios::binary);
     uint64_t h = 1;
-    for (char c; object.get(c);) h = h * 31 + static_cast<unsigned char>(c);
+    for (const char c : request.object.bytes()) h = h * 31 + static_cast<unsigned char>(c);
     Rng rng(h);
     if (rng.below(13) == 0) return {runtime::RunStatus::kCrashed, 0, 0, 0, "SIGSEGV"};
     return {runtime::RunStatus::kOk, 1e-3 * (1 + rng.uniform()), 0.01, 5, ""};

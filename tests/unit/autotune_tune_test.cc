@@ -24,9 +24,8 @@ class StubRunner final : public runtime::Runner {
   runtime::RunResult run(const runtime::RunRequest& request) override {
     ++runs;
     if (fail) return {runtime::RunStatus::kCrashed, 0, 0, 0, "SIGSEGV"};
-    std::ifstream object(request.shared_object, std::ios::binary);
     uint64_t h = 1;
-    for (char c; object.get(c);) h = h * 31 + static_cast<unsigned char>(c);
+    for (const char c : request.object.bytes()) h = h * 31 + static_cast<unsigned char>(c);
     return {runtime::RunStatus::kOk, 1e-3 * (1 + Rng(h).uniform()), 0.01, 5, ""};
   }
   MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 2, .name = "stub"}; }

@@ -1,14 +1,16 @@
 // The parts of measuring: messages, the comparison with the reference, fenced memory, and when a median is known.
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 
-#include "src/runtime/argument_file.h"
+#include "src/runtime/arguments.h"
 #include "src/runtime/compare.h"
 #include "src/runtime/guarded_buffer.h"
 #include "src/runtime/messages.h"
@@ -20,9 +22,18 @@ namespace {
 
 const ir::Type kF32 = ir::Type::f(32);
 
-TEST(Messages, RoundTrip) {
+// As it arrives in another process: descriptors of the blobs.
+ReceivedMessage received(const Message& message) {
+  ReceivedMessage got{message.bytes, {}};
+  for (const Blob& blob : message.blobs) got.blobs.emplace_back(dup(blob.descriptor()));
+  return got;
+}
+
+RunRequest small_request() {
   RunRequest request;
-  request.shared_object = "/tmp/a.so";
+  request.object = Blob("an object");
+  request.inputs = Blob(std::string(128, 'i'));
+  request.reference = Blob(std::string(128, 'r'));
   request.kernel = "dense";
   request.args = {
       {"A", kF32, {2, 3}, {}, false}, {"D", ir::Type::bf16(), {}, {}, true}, {"v", ir::Type::i(8), {4}, {2}, false}};
@@ -30,35 +41,99 @@ TEST(Messages, RoundTrip) {
   request.atol = {0, 1, 2};
   request.timeout_s = 3.5;
   request.repeat = 7;
-  const auto back = decode_run_request(encode(request));
-  ASSERT_TRUE(back);
-  EXPECT_EQ(encode(*back), encode(request));
-  EXPECT_EQ(back->args[2].strides, std::vector<int64_t>{2});
-  EXPECT_EQ(back->args[1].dtype, ir::Type::bf16());
+  return request;
+}
 
-  const auto stage = decode_stage(encode(Stage::kResult, {RunStatus::kBeaten, 1.5, 0.1, 3, "why"}));
+TEST(Messages, RoundTrip) {
+  RunRequest request = small_request();
+  for (const bool compares : {true, false}) {
+    if (!compares) request.reference.reset();
+    const auto back = decode_run_request(received(encode(request)));
+    ASSERT_TRUE(back);
+    EXPECT_EQ(encode(*back).bytes, encode(request).bytes);
+    EXPECT_EQ(back->object.bytes(), "an object");
+    EXPECT_EQ(back->inputs.bytes(), request.inputs.bytes());
+    ASSERT_EQ(back->reference.has_value(), compares);
+    if (compares) {
+      EXPECT_EQ(back->reference->bytes(), request.reference->bytes());
+    }
+    EXPECT_EQ(back->args[2].strides, std::vector<int64_t>{2});
+    EXPECT_EQ(back->args[1].dtype, ir::Type::bf16());
+  }
+
+  const auto stage = decode_stage(received(encode(Stage::kResult, {RunStatus::kBeaten, 1.5, 0.1, 3, "why"})), 0);
   ASSERT_TRUE(stage);
   EXPECT_EQ(stage->second.status, RunStatus::kBeaten);
   EXPECT_EQ(stage->second.detail, "why");
+  EXPECT_FALSE(stage->second.outputs);
+  const Message outputs = encode(Stage::kResult, {RunStatus::kOk, 0, 0, 0, "", Blob("abcd")});
+  EXPECT_EQ(decode_stage(received(outputs), 4)->second.outputs->bytes(), "abcd");
+  EXPECT_FALSE(decode_stage(received(outputs), 5)) << "as many bytes as the request's inputs";
 
   EXPECT_EQ(decode_build_request(encode(BuildRequest{"ir", "llvm", "/tmp/x", 0}))->opt_level, 0);
   EXPECT_EQ(decode_build_reply(encode(BuildReply{false, "no", 0.5, 0.25}))->message, "no");
 }
 
 TEST(Messages, DamagedOnesAreRefused) {
-  RunRequest request;
-  request.args = {{"A", kF32, {2, 3}, {}, false}};
-  const std::string good = encode(request);
-  for (size_t size = 0; size < good.size(); ++size) EXPECT_FALSE(decode_run_request(good.substr(0, size))) << size;
-  EXPECT_FALSE(decode_run_request(good + "x"));
-  for (size_t at = 0; at < good.size(); ++at) {
-    std::string damaged = good;
+  const Message good = encode(small_request());
+  const auto decoded = [&](std::string bytes) {
+    ReceivedMessage message = received(good);
+    message.bytes = std::move(bytes);
+    return decode_run_request(std::move(message));
+  };
+  ASSERT_TRUE(decoded(good.bytes));
+  for (size_t size = 0; size < good.bytes.size(); ++size) EXPECT_FALSE(decoded(good.bytes.substr(0, size))) << size;
+  EXPECT_FALSE(decoded(good.bytes + "x"));
+  for (size_t at = 0; at < good.bytes.size(); ++at) {
+    std::string damaged = good.bytes;
     damaged[at] = static_cast<char>(0xFF);
-    decode_run_request(damaged);  // whatever it gives: no crash, no huge allocation
+    decoded(damaged);  // whatever it gives: no crash, no huge allocation
   }
-  std::string stage = encode(Stage::kResult, {});
+  std::string stage = encode(Stage::kResult, {}).bytes;
   stage[8] = 99;
-  EXPECT_FALSE(decode_stage(stage));
+  EXPECT_FALSE(decode_stage({stage, {}}, 0));
+}
+
+TEST(Messages, BlobsAreAsManyAndAsLongAsTheMessageSays) {
+  const Message good = encode(small_request());
+  ReceivedMessage fewer = received(good), more = received(good), other = received(good);
+  fewer.blobs.pop_back();
+  EXPECT_FALSE(decode_run_request(std::move(fewer)));
+  more.blobs.emplace_back(dup(good.blobs[0].descriptor()));
+  EXPECT_FALSE(decode_run_request(std::move(more)));
+  std::swap(other.blobs[0], other.blobs[1]);
+  EXPECT_FALSE(decode_run_request(std::move(other)));
+}
+
+TEST(Messages, ABlobThatItsSenderCanChangeIsRefused) {
+  const Message good = encode(small_request());
+  ReceivedMessage message = received(good);
+  const int writable = memfd_create("test", MFD_ALLOW_SEALING);
+  ASSERT_EQ(ftruncate(writable, static_cast<off_t>(good.blobs[0].size())), 0);
+  message.blobs[0] = support::Descriptor(writable);
+  EXPECT_FALSE(decode_run_request(std::move(message)));
+  ReceivedMessage pipe_end = received(good);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  pipe_end.blobs[0] = support::Descriptor(ends[0]);
+  close(ends[1]);
+  EXPECT_FALSE(decode_run_request(std::move(pipe_end)));
+}
+
+TEST(Blobs, AreSharedAndNobodyCanWriteThem) {
+  const Blob blob("content");
+  const Blob copy = blob;
+  EXPECT_EQ(copy.bytes(), "content");
+  EXPECT_EQ(copy.descriptor(), blob.descriptor());
+  EXPECT_EQ(pwrite(blob.descriptor(), "x", 1, 0), -1);
+  EXPECT_EQ(ftruncate(blob.descriptor(), 0), -1);
+  EXPECT_EQ(Blob().size(), 0u);
+  EXPECT_EQ(Blob("").descriptor(), -1);
+  const test::Folder folder;
+  EXPECT_THROW(Blob::read(folder / "none"), Error);
+  Draft draft(3);
+  std::memcpy(draft.data(), "abc", 3);
+  EXPECT_EQ(std::move(draft).finish().bytes(), "abc");
 }
 
 class Frames : public testing::Test {
@@ -79,6 +154,37 @@ TEST_F(Frames, Arrive) {
   EXPECT_EQ(got_, "hello");
   EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_), Received::kFrame);
   EXPECT_EQ(got_, "");
+}
+
+TEST_F(Frames, DescriptorsComeWithTheirFrame) {
+  const Blob first("first"), second("second");
+  std::vector<support::Descriptor> got;
+  EXPECT_TRUE(send_frame(ends_[0], "one", std::vector<int>{first.descriptor()}));
+  EXPECT_TRUE(send_frame(ends_[0], "none"));
+  EXPECT_TRUE(send_frame(ends_[0], "two", std::vector<int>{second.descriptor(), first.descriptor()}));
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_, &got), Received::kFrame);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(adopt_blob(std::move(got[0]), 5)->bytes(), "first");
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_, &got), Received::kFrame);
+  EXPECT_TRUE(got.empty());
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_, &got), Received::kFrame);
+  EXPECT_EQ(got_, "two");
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(adopt_blob(std::move(got[0]), 6)->bytes(), "second");
+  EXPECT_FALSE(send_frame(ends_[0], "", std::vector<int>(kMostDescriptors + 1, first.descriptor())));
+}
+
+TEST_F(Frames, DescriptorsThatNobodyExpectsAreNotTaken) {
+  const auto open_ones = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const Blob blob("content");
+  const auto before = open_ones();
+  EXPECT_TRUE(send_frame(ends_[0], "hello", std::vector<int>{blob.descriptor()}));
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 5, got_), Received::kFrame);
+  EXPECT_EQ(got_, "hello");
+  EXPECT_EQ(open_ones(), before);
 }
 
 TEST_F(Frames, NothingComes) {
@@ -141,7 +247,7 @@ TEST(Compare, IntegersExactlyAndStridedElementsOnly) {
 TEST(GuardedBuffer, ShowsStrayWrites) {
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{4096}, size_t{5} << 20}) {
     GuardedBuffer buffer(bytes, 3);
-    auto* data = static_cast<unsigned char*>(buffer.data());
+    auto* data = static_cast<unsigned char*>(buffer.address());
     EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 16u);  // as the arrays of NumPy
     std::memset(data, 1, bytes);
     EXPECT_EQ(buffer.damage(), "");
@@ -150,24 +256,28 @@ TEST(GuardedBuffer, ShowsStrayWrites) {
     data[-5] ^= 1;
     data[bytes] ^= 1;
     EXPECT_EQ(buffer.damage(), "1 bytes after its last");
+    const uint64_t whole = buffer.digest();
+    for (const size_t at : {size_t{0}, bytes / 2, bytes - 1}) {
+      if (bytes == 0) continue;
+      data[at] ^= 1;
+      EXPECT_NE(buffer.digest(), whole) << at;
+      data[at] ^= 1;
+    }
+    EXPECT_EQ(buffer.digest(), whole);
   }
 }
 
-TEST(ArgumentFile, RoundTrip) {
-  const test::Folder folder;
+TEST(Arguments, EachBeginsAtAMultipleOf64) {
   const std::vector<ArgSpec> specs = {
       {"a", kF32, {3}, {}, false}, {"e", kF32, {0}, {}, false}, {"b", ir::Type::f(64), {}, {}, true}};
   EXPECT_EQ(argument_offsets(specs), (std::vector<size_t>{0, 64, 64, 128}));
   const float a[3] = {1, 2, 3};
   const double b = 4;
-  write_argument_file(folder / "args", specs, {a, nullptr, &b});
-  const ArgumentFile file(folder / "args", specs);
-  EXPECT_EQ(static_cast<const float*>(file.argument(0))[2], 3);
-  EXPECT_EQ(*static_cast<const double*>(file.argument(2)), 4);
-  std::vector<ArgSpec> larger = specs;
-  larger.push_back({"c", kF32, {100}, {}, false});
-  EXPECT_THROW(ArgumentFile(folder / "args", larger), Error);
-  EXPECT_THROW(ArgumentFile(folder / "none", specs), Error);
+  const Blob blob = arguments_blob(specs, {a, nullptr, &b});
+  ASSERT_EQ(blob.size(), 128u);
+  EXPECT_EQ(std::memcmp(blob.data(), a, sizeof a), 0);
+  EXPECT_EQ(std::memcmp(blob.bytes().data() + 64, &b, sizeof b), 0);
+  EXPECT_EQ(blob.bytes()[63], 0);
 }
 
 TEST(Timing, MedianAndSpread) {
@@ -189,15 +299,21 @@ TEST(Timing, TheIntervalNarrowsWithMoreRuns) {
 }
 
 TEST(Timing, CountsAndEarlyEnd) {
-  int calls = 0;
-  Timing timing = measure([&] { return ++calls > 0; }, 1, {.number = 4, .repeat = 3});
-  EXPECT_EQ(calls, 12);
-  EXPECT_EQ(timing.runs.size(), 3u);
-  calls = 0;
-  timing = measure([&] { return ++calls < 6; }, 1, {.number = 4, .repeat = 3});
-  EXPECT_EQ(calls, 6);
-  EXPECT_EQ(timing.runs.size(), 1u);
-  timing = measure([] { return usleep(2000) == 0; }, 2e-3, {.number = 1, .repeat = 1000, .stop_after_s = 0.02});
+  std::vector<int> asked;
+  const auto half_each = [&](int calls) {
+    asked.push_back(calls);
+    return asked.size() < 4 ? 0.5 * calls : -1;
+  };
+  Timing timing = measure(half_each, 1, {.number = 4, .repeat = 3});
+  EXPECT_EQ(asked, (std::vector<int>{4, 4, 4}));
+  EXPECT_EQ(timing.runs, (std::vector<double>{0.5, 0.5, 0.5}));
+  timing = measure(half_each, 1, {.number = 2, .repeat = 3});
+  EXPECT_TRUE(timing.runs.empty()) << "it failed";
+  const auto asleep = [](int calls) {
+    usleep(2000 * static_cast<unsigned>(calls));
+    return 2e-3 * calls;
+  };
+  timing = measure(asleep, 2e-3, {.number = 1, .repeat = 1000, .stop_after_s = 0.02});
   EXPECT_LT(timing.runs.size(), 20u);
 }
 

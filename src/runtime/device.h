@@ -1,0 +1,53 @@
+// What a candidate is measured on: memory, code, launches and a clock. What is checked, refused and timed is the same
+// on every device (measurement.h); a device says how.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/runtime/kernel.h"
+#include "tensorwright/blob.h"
+
+namespace tw::runtime {
+
+// Memory for one argument, fenced on both sides.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  virtual size_t bytes() const = 0;
+  virtual void* address() const = 0;  // what kernels are given
+  virtual void upload(const void* source) = 0;
+  virtual void poison(uint8_t byte) = 0;  // fills it
+  virtual uint64_t digest() const = 0;    // depends on each byte and on its place
+  virtual std::string damage()
+      const = 0;  // "" while nothing outside was written; else what: "3 bytes before its first"
+  virtual const void* contents() const = 0;  // for the host to read, until the next launch
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // `place` tells the arguments of one kernel apart. Throws std::bad_alloc.
+  virtual std::unique_ptr<DeviceMemory> allocate(size_t bytes, size_t place) = 0;
+  // Where kernels read these bytes of the host: a copy that the device keeps, or themselves.
+  virtual const void* readable(const void* bytes, size_t count) = 0;
+
+  // Once, and before what follows: code of the object may run from here on.
+  virtual Status load(const Blob& object) = 0;
+  // What the descriptor of a kernel states; nothing at all of one that was made by hand and has none.
+  virtual Result<KernelSpecs> specs(const std::string& kernel) const = 0;
+
+  // Returns the kernel's code, once it is through.
+  using Launch = std::function<int32_t(void* const* addresses)>;
+  virtual Result<Launch> find(const std::string& kernel) const = 0;
+
+  struct Elapsed {
+    int32_t code = 0;  // the first that is not 0, which is the last launch
+    double seconds = 0;
+  };
+  virtual Elapsed time(const Launch&, void* const* addresses, int launches) = 0;  // one after the other
+};
+
+}  // namespace tw::runtime

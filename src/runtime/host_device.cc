@@ -1,0 +1,52 @@
+#include "src/runtime/host_device.h"
+
+#include <dlfcn.h>
+
+#include "src/runtime/guarded_buffer.h"
+#include "src/runtime/thread_pool.h"
+#include "src/runtime/timing.h"
+
+namespace tw::runtime {
+namespace {
+
+Diagnostic refused(std::string what) { return {ErrorKind::kBuild, std::move(what), {}, {}}; }
+
+}  // namespace
+
+HostDevice::HostDevice(int threads) { start_pinned(threads); }
+
+std::unique_ptr<DeviceMemory> HostDevice::allocate(size_t bytes, size_t place) {
+  return std::make_unique<GuardedBuffer>(bytes, place);
+}
+
+Status HostDevice::load(const Blob& object) {
+  const std::string path = "/proc/self/fd/" + std::to_string(object.descriptor());
+  library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library_) return refused(dlerror());
+  return Unit{};
+}
+
+Result<KernelSpecs> HostDevice::specs(const std::string& kernel) const {
+  const void* descriptor = dlsym(library_, descriptor_symbol(kernel).c_str());
+  if (!descriptor) return KernelSpecs{};
+  return specs_of(*static_cast<const tw_kernel_descriptor*>(descriptor));
+}
+
+Result<Device::Launch> HostDevice::find(const std::string& kernel) const {
+  const auto fn = reinterpret_cast<KernelFn>(dlsym(library_, kernel_symbol(kernel).c_str()));
+  if (!fn) return refused("no symbol " + kernel_symbol(kernel));
+  return Launch([fn](void* const* addresses) {
+    const tw_args args{sizeof(tw_args), TW_ABI_VERSION, addresses};
+    return fn(&args, host_context());
+  });
+}
+
+Device::Elapsed HostDevice::time(const Launch& launch, void* const* addresses, int launches) {
+  Elapsed elapsed;
+  const double start = seconds_now();
+  for (int i = 0; i < launches && elapsed.code == 0; ++i) elapsed.code = launch(addresses);
+  elapsed.seconds = seconds_now() - start;
+  return elapsed;
+}
+
+}  // namespace tw::runtime

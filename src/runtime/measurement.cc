@@ -1,0 +1,211 @@
+#include "src/runtime/measurement.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "src/runtime/arguments.h"
+#include "src/runtime/compare.h"
+
+namespace tw::runtime {
+namespace {
+
+// Outputs hold one of these before a run. The first is NaN in every float type; the second is not, for references that
+// are NaN themselves.
+constexpr uint8_t kFirstPoison = 0xFF, kSecondPoison = 0x5A;
+constexpr double kWarmFrom = 2e-3;      // seconds from which the checked run serves as the warm-up
+constexpr double kEnough = 15e-3;       // seconds of runs that tell a time: the leaders are timed again
+constexpr double kSlowShare = 0.65;     // of what is given up at: what keeps taking longer will not be the best
+constexpr double kBestShare = 0.5;      // of what is given up at: the best so far
+constexpr double kTooFastShare = 0.75;  // of the lower bound
+
+std::string meaning_of(int32_t code) {
+  if (code == TW_ERROR_OUT_OF_MEMORY) return "no memory for its scratch";
+  if (code == TW_ERROR_SIZES) return "a size is not what it requires";
+  return "returned code " + std::to_string(code);
+}
+
+}  // namespace
+
+Measurement::Measurement(const RunRequest& request, Device& device)
+    : request_(request), device_(device), offsets_(argument_offsets(request.args)) {}
+
+bool Measurement::fail(RunStatus status, std::string detail) {
+  result_.status = status;
+  result_.detail = std::move(detail);
+  return false;
+}
+
+std::string Measurement::place(size_t i) const {
+  const bool packed = i < arguments_.size() && arguments_[i].packed;
+  return "argument " + std::to_string(i + 1) + " (" + request_.args[i].name + (packed ? ", packed)" : ")");
+}
+
+const void* Measurement::input(size_t i) const {
+  return static_cast<const char*>(request_.inputs.data()) + offsets_[i];
+}
+
+void Measurement::poison(uint8_t byte) {
+  for (size_t i = 0; i < arguments_.size(); ++i)
+    if (request_.args[i].written) arguments_[i].memory->poison(byte);
+}
+
+bool Measurement::load() {
+  if (const Status loaded = device_.load(request_.object); !loaded)
+    return fail(RunStatus::kLoadFailed, loaded.error().what);
+  Result<Device::Launch> found = device_.find(request_.kernel);
+  if (!found) return fail(RunStatus::kLoadFailed, found.error().what);
+  launch_ = *std::move(found);
+  return true;
+}
+
+bool Measurement::prepare() {
+  const Result<KernelSpecs> specs = device_.specs(request_.kernel);
+  if (!specs) return fail(RunStatus::kLoadFailed, specs.error().what);
+  for (size_t i = 0; i < request_.args.size(); ++i)
+    if (!prepare(i, *specs)) return false;
+  poison(kFirstPoison);
+  return true;
+}
+
+bool Measurement::prepare(size_t i, const KernelSpecs& specs) {
+  const bool packed = i < specs.packers.size() && !specs.packers[i].empty();
+  const size_t bytes = (packed ? specs.args[i] : request_.args[i]).bytes();
+  Argument& argument = arguments_.emplace_back(Argument{device_.allocate(bytes, i), packed, 0});
+  addresses_.push_back(argument.memory->address());
+  if (request_.args[i].written) return true;
+  if (packed && !pack(i, specs.packers[i])) return false;
+  if (!packed) argument.memory->upload(input(i));
+  argument.digest = argument.memory->digest();
+  return true;
+}
+
+// Before anything is timed: the caller of the kernel does it once. The blob that it packs from is nobody's to write.
+bool Measurement::pack(size_t i, const std::string& packer) {
+  const Result<Device::Launch> launch = device_.find(packer);
+  if (!launch) return fail(RunStatus::kLoadFailed, launch.error().what);
+  const void* const declared = device_.readable(input(i), request_.args[i].bytes());
+  arguments_[i].memory->poison(kFirstPoison);
+  void* const addresses[] = {const_cast<void*>(declared), arguments_[i].memory->address()};
+  const int32_t code = (*launch)(addresses);
+  return code == 0 || fail(RunStatus::kCrashed, packer + " returned code " + std::to_string(code));
+}
+
+// Seconds of so many runs together; negative when one failed.
+double Measurement::timed_runs(int runs) {
+  const Device::Elapsed elapsed = device_.time(launch_, addresses_.data(), runs);
+  if (elapsed.code == 0) return elapsed.seconds;
+  fail(RunStatus::kCrashed, meaning_of(elapsed.code));
+  return -1;
+}
+
+bool Measurement::check_output(size_t i, uint8_t poisoned_with) {
+  const ArgSpec& spec = request_.args[i];
+  const auto* bytes = static_cast<const uint8_t*>(arguments_[i].memory->contents());
+  const void* expected = static_cast<const char*>(request_.reference->data()) + offsets_[i];
+  const std::string wrong = difference(spec, bytes, expected, request_.rtol[i], request_.atol[i]);
+  if (wrong.empty()) return true;
+  const bool untouched = std::all_of(bytes, bytes + spec.bytes(), [&](uint8_t byte) { return byte == poisoned_with; });
+  return fail(RunStatus::kWrongAnswer, place(i) + (untouched ? " was not written" : ": " + wrong));
+}
+
+bool Measurement::check(uint8_t poisoned_with) {
+  for (size_t i = 0; i < arguments_.size(); ++i)
+    if (const std::string damage = arguments_[i].memory->damage(); !damage.empty())
+      return fail(RunStatus::kWrongAnswer, place(i) + ": memory outside it was written, " + damage);
+  for (size_t i = 0; i < arguments_.size(); ++i)
+    if (!request_.args[i].written && arguments_[i].memory->digest() != arguments_[i].digest)
+      return fail(RunStatus::kWrongAnswer, place(i) + " is an input and was written");
+  if (!request_.reference) return true;
+  for (size_t i = 0; i < arguments_.size(); ++i)
+    if (request_.args[i].written && !check_output(i, poisoned_with)) return false;
+  return true;
+}
+
+bool Measurement::check_first_run() {
+  first_s_ = timed_runs(1);
+  return first_s_ >= 0 && check(kFirstPoison);
+}
+
+void Measurement::finish() { return request_.reference ? time() : keep_outputs(); }
+
+void Measurement::keep_outputs() {
+  std::vector<const void*> contents;
+  for (size_t i = 0; i < arguments_.size(); ++i)
+    contents.push_back(arguments_[i].packed ? input(i) : arguments_[i].memory->contents());
+  result_.outputs = arguments_blob(request_.args, contents);
+}
+
+// Roughly what one run takes; negative when it failed. The checked run warms up for a long one, and what it took alone
+// ends one that is longer still.
+double Measurement::warm_up() {
+  if (first_s_ > kEnough) return first_s_;
+  const bool warm = first_s_ > kWarmFrom;
+  double best = warm ? first_s_ : timed_runs(1);
+  for (int again = warm ? 1 : 0;
+       again < 2 && best >= 0 && request_.give_up_above_s > 0 && best > request_.give_up_above_s; ++again) {
+    const double seconds = timed_runs(1);
+    best = seconds < 0 ? seconds : std::min(best, seconds);
+  }
+  return best;
+}
+
+// Whether the first run tells enough: it averages over what disturbs it, and was longer than the best.
+bool Measurement::lags() const {
+  const double give_up = request_.give_up_above_s;
+  return adaptive() && first_s_ > kEnough && give_up > 0 && first_s_ > kBestShare * give_up && first_s_ <= give_up;
+}
+
+// The last run is checked as the first was: a kernel that stops working once it was right is found out. A run of some
+// length is timed even so, as clearing the outputs before it costs it little; a long one is not timed otherwise.
+void Measurement::time() {
+  if (lags()) {
+    result_.seconds = first_s_;
+    result_.runs = 1;
+    return refuse_too_fast();
+  }
+  poison(kSecondPoison);
+  const double one = warm_up();
+  if (one < 0) return;
+  if (request_.give_up_above_s > 0 && one > request_.give_up_above_s) {
+    result_ = {RunStatus::kBeaten, one, 0, 1, "one run took longer than what is given up at"};
+    return;
+  }
+  Timing timing;
+  if (!adaptive() || one < kEnough) {
+    timing = repeated(one);
+    if (result_.status != RunStatus::kOk) return;
+  }
+  bool right = timing.runs.empty() || check(kSecondPoison);
+  if (right) {
+    poison(kFirstPoison);
+    const double last = timed_runs(1);
+    right = last >= 0 && check(kFirstPoison);
+    if (right && adaptive() && one > kWarmFrom) timing.runs.push_back(last);
+  }
+  summarise(timing);
+  result_.seconds = timing.median;
+  result_.spread = timing.spread;
+  result_.runs = static_cast<int>(timing.runs.size());
+  if (!right) {
+    result_.detail += " (after the timed runs)";
+    return;
+  }
+  refuse_too_fast();
+}
+
+void Measurement::refuse_too_fast() {
+  if (result_.seconds < kTooFastShare * request_.lower_bound_s)
+    fail(RunStatus::kTooFast, "faster than the work allows");
+}
+
+Timing Measurement::repeated(double one) {
+  TimingPolicy policy{.number = request_.number, .repeat = request_.repeat};
+  policy.stop_after_s = 0.5 * request_.timeout_s;
+  policy.slow_above_s = kSlowShare * request_.give_up_above_s;
+  const bool warm = one > kWarmFrom;
+  policy.budget_s = warm ? std::max(0.0, kEnough - first_s_) : kEnough;
+  policy.fewest_repeats = warm ? 1 : 3;
+  return measure([&](int runs) { return timed_runs(runs); }, one, policy);
+}
+
+}  // namespace tw::runtime

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <mutex>
 #include <thread>
 
 #include "autotune/bound.h"
@@ -189,7 +190,7 @@ void Measurer::run(Built& built, double give_up_above) {
   request.lower_bound_s = built.lower_bound;
   request.number = options_.number;
   request.repeat = options_.repeat;
-  if (options_.on_run) options_.on_run(built.trial.index);
+  request.candidate = built.trial.index;
   const runtime::RunResult result = judged(runner_.run(request));
   built.trial.status = to_string(result.status);
   built.trial.seconds = result.seconds;
@@ -197,6 +198,35 @@ void Measurer::run(Built& built, double give_up_above) {
   built.trial.spread = result.spread;
   built.trial.runs = result.runs;
   built.trial.detail = one_line(result.detail);
+}
+
+void Measurer::run(std::span<Built> batch, double give_up_above, const std::function<bool(size_t)>& arrived) {
+  std::mutex mutex;  // of all below
+  size_t next = 0;
+  std::exception_ptr thrown;
+  const auto serve_slot = [&] {
+    std::unique_lock lock(mutex);
+    try {
+      while (next < batch.size() && !stopped_) {
+        const size_t i = next++;
+        lock.unlock();
+        if (batch[i].ok()) run(batch[i], give_up_above);
+        lock.lock();
+        if (!stopped_ && !arrived(i)) next = batch.size();
+      }
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      thrown = std::current_exception();
+      next = batch.size();
+    }
+  };
+  {
+    std::vector<std::jthread> slots;
+    for (size_t s = 1; s < std::min<size_t>(std::max(1, runner_.slots()), batch.size()); ++s)
+      slots.emplace_back(serve_slot);
+    serve_slot();
+  }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 double Measurer::argument_bytes() const {

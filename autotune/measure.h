@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,6 +36,9 @@ class Measurer {
   Built rebuild(const Trial& recorded);
   // Fills in status, seconds and so on. `give_up_above` as in RunRequest.
   void run(Built&, double give_up_above);
+  // All of them, as many at once as the Runner takes. `arrived` is told each that has its time or needs none, by one
+  // thread at a time and before its slot runs another; false: no more are begun.
+  void run(std::span<Built>, double give_up_above, const std::function<bool(size_t)>& arrived);
   double argument_bytes() const;
 
   // From another thread: ends what is under way; build and run return soon.

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <unordered_map>
 
@@ -24,7 +25,6 @@
 #include "autotune/tuner.h"
 #include "autotune/winner.h"
 #include "src/runtime/local_runner.h"
-#include "src/target/cpu.h"
 
 namespace tw::autotune {
 
@@ -51,13 +51,13 @@ bool measuring_is_forbidden() {
   return value != nullptr && std::string_view(value) == "forbid";
 }
 
-void check_target(const Target& target) {
+void check_target(const Target& target, const runtime::Runner& runner) {
   if (target.kind != "llvm") {
     tune_error("tuning measures compiled kernels; the target must be of kind llvm, not " + target.kind);
   }
-  const std::string reason = target::why_not_here(target);
+  const std::string reason = runner.why_not(target);
   if (!reason.empty())
-    tune_error("this machine cannot run code for " + target.to_string(),
+    tune_error("the machine that measures cannot run code for " + target.to_string(),
                {reason, "tune on a machine that can, or for another target"});
 }
 
@@ -173,11 +173,13 @@ class Tuner final : public Tuning {
       if (r.kind == "confirm")
         confirmed_.push_back(r);
       else if (seen.emplace(*index, true).second)
-        note(std::move(trial));
+        note(std::move(trial), r.number);
     }
   }
 
-  void note(Trial trial) {
+  // `number` orders the trials of one log.
+  void note(Trial trial, int64_t number) {
+    numbers_.push_back(number);
     if (trial.ok() && trial.seconds < best_seconds_) {
       best_seconds_ = trial.seconds;
       best_at_ = result_.trials.size();
@@ -200,11 +202,11 @@ class Tuner final : public Tuning {
   Measurer& measurer() {
     if (measurer_) return *measurer_;
     if (measuring_is_forbidden()) tune_error("tuning would measure, and TW_MEASURE=forbid is set");
-    check_target(task_.target());
     if (runner_ == nullptr) {
       local_ = std::make_unique<runtime::LocalRunner>();
       runner_ = local_.get();
     }
+    check_target(task_.target(), *runner_);
     measurer_ = std::make_unique<Measurer>(task_, options_, *runner_);
     watch_ = std::make_unique<StopWatch>(options_.should_stop, [this] {
       measurer_->stop();
@@ -225,38 +227,86 @@ class Tuner final : public Tuning {
   bool next_batch(size_t room) {
     const size_t batch = static_cast<size_t>(options_.batch), number = result_.trials.size() / batch;
     for (; told_ < number * batch; ++told_) tell(result_.trials[told_]);
-    std::vector<uint64_t> proposal = proposer_.propose(batch, number);
+    const std::vector<uint64_t> proposal = proposer_.propose(batch, number);
     const auto known = [&](uint64_t i) {
       return std::any_of(result_.trials.begin() + static_cast<ptrdiff_t>(told_), result_.trials.end(),
                          [&](const Trial& t) { return t.index == i; });
     };
     if (proposal.empty() || sees_no_gain()) return false;
-    std::erase_if(proposal, known);
     room = std::min(batch - (result_.trials.size() - told_), room);
-    if (proposal.size() > room) proposal.resize(room);
-    if (proposal.empty()) return false;
-    measure(proposal);
+    std::vector<size_t> missing;  // places in the proposal
+    for (size_t place = 0; place < proposal.size() && missing.size() < room; ++place)
+      if (!known(proposal[place])) missing.push_back(place);
+    if (missing.empty()) return false;
+    measure(proposal, missing);
     return true;
   }
 
-  void measure(const std::vector<uint64_t>& proposal) {
+  void measure(const std::vector<uint64_t>& proposal, const std::vector<size_t>& missing) {
     const size_t first = result_.trials.size();
-    for (Built& built : measurer().build(proposal)) {
-      if (built.ok()) measurer_->run(built, std::isfinite(best_seconds_) ? 2 * best_seconds_ : 0);
-      if (measurer_->stopped()) break;  // what was cut short says nothing
-      append("trial", built.trial);
-      note(built.trial);
+    std::vector<uint64_t> indices;
+    for (const size_t place : missing) indices.push_back(proposal[place]);
+    std::vector<Built> built = measurer().build(indices);
+    const auto number_of = [&](size_t i) { return static_cast<int64_t>(told_ + missing[i]); };
+    std::vector<bool> arrived(built.size());
+    size_t noted = 0;
+    bool enough = false;
+    const auto note_next = [&] {
+      const Built& next = built[noted];
+      note(next.trial, number_of(noted++));
       ++result_.measured;
-      keep_leader(std::move(built));
+      keep_leader(next);
       report();
-      if (exhausted_early()) break;
+      enough = exhausted_early();
+    };
+    // In the log at once, and among the trials in the order of the proposal.
+    const auto arrives = [&](size_t i) {
+      append("trial", built[i].trial, number_of(i));
+      arrived[i] = true;
+      while (!enough && noted < built.size() && arrived[noted]) note_next();
+      return !enough;
+    };
+    while (noted < built.size() && !enough && !measurer_->stopped()) {
+      const double limit = give_up_above();
+      const size_t from = noted;
+      const std::span<Built> rest(built.data() + from, limit > 0 ? built.size() - from : 1);
+      measurer_->run(rest, limit, [&](size_t i) { return arrives(from + i); });
     }
+    put_in_order();
     if (options_.on_batch && result_.trials.size() > first) {
       options_.on_batch({result_.trials.begin() + static_cast<ptrdiff_t>(first), result_.trials.end()});
     }
   }
 
-  void append(const std::string& kind, const Trial& trial) {
+  // Twice the best time before this batch, for the whole of it: which of its runs ends first decides nothing. Where
+  // there is no time yet, its runs go one by one until there is one, which counts for the rest.
+  double give_up_above() const {
+    const auto told = result_.trials.begin() + static_cast<ptrdiff_t>(told_);
+    double best = INFINITY;
+    for (auto t = result_.trials.begin(); t != told; ++t)
+      if (t->ok()) best = std::min(best, t->seconds);
+    if (std::isfinite(best)) return 2 * best;
+    const auto first = std::find_if(told, result_.trials.end(), [](const Trial& t) { return t.ok(); });
+    return first == result_.trials.end() ? 0 : 2 * first->seconds;
+  }
+
+  // What several slots left undone when they were cut off has come after what they had done.
+  void put_in_order() {
+    const auto batch = static_cast<ptrdiff_t>(told_);
+    if (std::is_sorted(numbers_.begin() + batch, numbers_.end())) return;
+    std::vector<size_t> order(numbers_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin() + batch, order.end(), [&](size_t a, size_t b) { return numbers_[a] < numbers_[b]; });
+    const std::vector<Trial> trials = std::exchange(result_.trials, {});
+    const std::vector<int64_t> numbers = std::exchange(numbers_, {});
+    result_.failures.clear();
+    result_.curve.clear();
+    best_seconds_ = INFINITY;
+    best_at_ = 0;
+    for (const size_t i : order) note(trials[i], numbers[i]);
+  }
+
+  void append(const std::string& kind, const Trial& trial, int64_t number) {
     Record record;
     record.kind = kind;
     record.key = key_of(task_, where_);
@@ -265,7 +315,7 @@ class Tuner final : public Tuning {
     record.flops = arithmetic_of(task_.outputs());
     record.bytes = measurer_->argument_bytes();
     record.trial = trial;
-    record.number = std::ssize(result_.trials);
+    record.number = number;
     record.pruned = static_cast<int64_t>(proposer_.pruned());
     record.seed = options_.seed;
     if (kind == "trial") {
@@ -316,7 +366,7 @@ class Tuner final : public Tuning {
         Built& built = built_again(*leader);
         if (built.ok()) measurer().run(built, 0);
         if (measurer_->stopped()) return;
-        append("confirm", built.trial);
+        append("confirm", built.trial, std::ssize(result_.trials));
       }
     }
   }
@@ -390,6 +440,7 @@ class Tuner final : public Tuning {
   Log log_;
   std::map<std::string, int> refusals_;
   TuneResult result_;
+  std::vector<int64_t> numbers_;  // of its trials
   std::vector<Record> confirmed_;
   std::vector<Built> leaders_;
   size_t told_ = 0, best_at_ = 0;

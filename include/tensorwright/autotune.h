@@ -256,14 +256,13 @@ struct TuneOptions {
   double explore = 0.1;                    // share of proposals drawn at random
   std::string model_file = {};             // the model starts from this file where there is one, and is kept in it
   std::vector<std::string> transfer = {};  // logs, of any tasks, that the model learns from before the first batch
-  std::function<void(const Progress&)> on_trial = {};
+  std::function<void(const Progress&)> on_trial = {};  // by one thread at a time
   std::function<void(const std::vector<Trial>&)> on_batch = {};
   std::function<bool()> should_stop = {};                   // polled; true keeps what was measured and returns
   std::optional<std::pair<uint64_t, uint64_t>> range = {};  // the first and the last index that are proposed
   // Writes the shared object of a candidate, whose kernel is `candidate`, to the path in the place of the workers that
   // build: "" or why it failed. Called by several threads.
   std::function<std::string(uint64_t index, const std::string& path)> build = {};
-  std::function<void(uint64_t index)> on_run = {};  // the Runner gets this candidate next
 };
 
 struct TuneResult {

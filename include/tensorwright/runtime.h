@@ -15,6 +15,7 @@
 #include "tensorwright/ir.h"
 #include "tensorwright/kernel_abi.h"
 #include "tensorwright/machine.h"
+#include "tensorwright/target.h"
 
 namespace tw::runtime {
 
@@ -139,6 +140,7 @@ struct RunRequest {
   double give_up_above_s = 0;  // one run slower than this ends it (kBeaten); 0: never
   double lower_bound_s = 0;    // less than 0.75 x this is refused (kTooFast)
   int number = 0, repeat = 0;  // 0: adaptive, until the median's confidence interval is tight
+  uint64_t candidate = 0;      // its index in the space that is tuned, for those who ask; workers do not
 };
 struct RunResult {
   RunStatus status = RunStatus::kDeviceLost;
@@ -156,9 +158,13 @@ MachineDescription this_machine();
 class Runner {
  public:
   virtual ~Runner() = default;
+  // Called by as many threads at once as there are slots.
   virtual RunResult run(const RunRequest&) = 0;
+  virtual int slots() const { return 1; }          // runs that it takes at once, at least one
   virtual MachineDescription machine() const = 0;  // that it measures on; its hardware_name is part of a record's key
-  virtual void cancel() {}                         // from another thread: the run under way ends soon, with any status
+  virtual std::string why_not(
+      const Target&) const;  // "" where it runs code for the target; else what this machine lacks
+  virtual void cancel() {}   // from another thread: the runs under way end soon, with any status
 };
 
 }  // namespace tw::runtime

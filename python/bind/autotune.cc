@@ -327,7 +327,7 @@ class PythonRunner final : public runtime::Runner {
     once.give_up_above_s = 0;
     const runtime::RunResult checked = local_.run(once);
     if (checked.status != runtime::RunStatus::kOk) return checked;
-    auto [seconds, failure] = asked(request.object);
+    auto [seconds, failure] = asked(request);
     if (!failure.empty() || seconds.empty()) return {runtime::RunStatus::kCrashed, 0, 0, 0, failure};
     std::sort(seconds.begin(), seconds.end());
     const double median = seconds[seconds.size() / 2];
@@ -341,15 +341,13 @@ class PythonRunner final : public runtime::Runner {
   }
   void cancel() override { local_.cancel(); }
 
-  uint64_t index = 0;  // of the candidate that comes next
-
  private:
-  std::pair<std::vector<double>, std::string> asked(const Blob& object) const {
+  std::pair<std::vector<double>, std::string> asked(const runtime::RunRequest& request) const {
     const support::TemporaryFolder folder("tensorwright");
-    const std::string path = folder / (std::to_string(index) + ".so");
-    codegen::write_file(path, object.bytes());
+    const std::string path = folder / (std::to_string(request.candidate) + ".so");
+    codegen::write_file(path, request.object.bytes());
     const py::gil_scoped_acquire gil;
-    return run_(index, path).cast<std::pair<std::vector<double>, std::string>>();
+    return run_(request.candidate, path).cast<std::pair<std::vector<double>, std::string>>();
   }
 
   py::handle run_;
@@ -378,7 +376,6 @@ TuneResult python_tune(const Task& task, TuneOptions options, const py::object& 
     return result;
   }
   PythonRunner runner(run->first, run->second);
-  options.on_run = [&](uint64_t index) { runner.index = index; };
   interruptible(stop, [&] { result = tune(task, options, runner); });
   return result;
 }

@@ -12,6 +12,7 @@
 #include "src/runtime/tool_path.h"
 #include "src/support/subprocess.h"
 #include "src/target/busy_clock.h"
+#include "src/target/cpu.h"
 #include "tensorwright/target.h"
 
 namespace tw::runtime {
@@ -63,6 +64,8 @@ std::string_view to_string(RunStatus status) {
 }
 
 LocalRunner::LocalRunner() : worker_((require_measuring_allowed("tune"), tool_path("tw-worker", "TW_WORKER"))) {}
+
+std::string Runner::why_not(const Target& target) const { return target::why_not_here(target); }
 
 MachineDescription this_machine() {
   return {.hardware = host_hardware(), .threads = num_threads(), .clock = target::busy_clock()};

@@ -2,11 +2,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include "autotune/history.h"
 #include "autotune/record.h"
@@ -18,20 +22,60 @@ namespace {
 
 using testing::dense_task;
 
+double invented_seconds(const Blob& object) {
+  uint64_t h = 1;
+  for (const char c : object.bytes()) h = h * 31 + static_cast<unsigned char>(c);
+  return 1e-3 * (1 + Rng(h).uniform());
+}
+
 // Times that depend on the shared object's order only: decisions can be compared between runs.
 class StubRunner final : public runtime::Runner {
  public:
   runtime::RunResult run(const runtime::RunRequest& request) override {
     ++runs;
     if (fail) return {runtime::RunStatus::kCrashed, 0, 0, 0, "SIGSEGV"};
-    uint64_t h = 1;
-    for (const char c : request.object.bytes()) h = h * 31 + static_cast<unsigned char>(c);
-    return {runtime::RunStatus::kOk, 1e-3 * (1 + Rng(h).uniform()), 0.01, 5, ""};
+    return {runtime::RunStatus::kOk, invented_seconds(request.object), 0.01, 5, ""};
   }
   MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 2, .name = "stub"}; }
   int runs = 0;
   bool fail = false;
 };
+
+// Runs several at once, the first of them longest, and notes what each was given up at.
+class ManySlots final : public runtime::Runner {
+ public:
+  explicit ManySlots(int slots) : slots_(slots) {}
+  runtime::RunResult run(const runtime::RunRequest& request) override {
+    {
+      std::lock_guard lock(mutex_);
+      at_once = std::max(at_once, ++inside_);
+      limits[request.candidate] = request.give_up_above_s;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20 * slots_ / (1 + begun_++ % slots_)));
+    std::lock_guard lock(mutex_);
+    --inside_;
+    arrivals.push_back(request.candidate);
+    return {runtime::RunStatus::kOk, invented_seconds(request.object), 0.01, 5, ""};
+  }
+  int slots() const override { return slots_; }
+  MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 2, .name = "stub"}; }
+
+  int at_once = 0;
+  std::map<uint64_t, double> limits;  // of the last run of a candidate
+  std::vector<uint64_t> arrivals;
+
+ private:
+  const int slots_;
+  std::mutex mutex_;
+  std::atomic<int> begun_ = 0;
+  int inside_ = 0;
+};
+
+std::vector<uint64_t> indices_of(const TuneResult& result) {
+  std::vector<uint64_t> indices;
+  for (const Trial& t : result.trials) indices.push_back(t.index);
+  return indices;
+}
 
 class Tune : public ::testing::Test {
  protected:
@@ -50,6 +94,16 @@ class Tune : public ::testing::Test {
   }
   std::string log_;
 };
+
+void expect_error(ErrorKind kind, const std::string& part, const std::function<void()>& f) {
+  try {
+    f();
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), kind) << e.what();
+    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+  }
+}
 
 TEST_F(Tune, MeasuresChecksAndRecords) {
   const Task task = dense_task(37, 65, 50);
@@ -115,6 +169,105 @@ TEST_F(Tune, AKilledRunContinuesWithTheSameDecisions) {
   }
 }
 
+TEST_F(Tune, RunsOfSeveralSlotsDecideWhatOneAfterTheOtherDoes) {
+  const Task task = dense_task(37, 65, 50);
+  TuneOptions o = options(24);
+  o.log.clear();
+  o.confirm = 0;
+  ManySlots one(1), four(4);
+  const TuneResult in_turn = tune(task, o, one), at_once = tune(task, options(24), four);
+  EXPECT_EQ(one.at_once, 1);
+  EXPECT_GT(four.at_once, 1);
+  EXPECT_EQ(indices_of(at_once), indices_of(in_turn));
+  EXPECT_EQ(at_once.curve, in_turn.curve);
+  four.arrivals.resize(24);
+  EXPECT_NE(four.arrivals, indices_of(at_once)) << "nothing came out of order: the test tests nothing";
+  // The log, which has them as they came, is continued as if they had come in turn.
+  o.log = log_;
+  o.trials = 40;
+  const TuneResult more = tune(task, o, one);
+  o.log.clear();
+  EXPECT_EQ(indices_of(more), indices_of(tune(task, o, one)));
+}
+
+TEST_F(Tune, WhatSeveralSlotsLeftUndoneIsDoneInItsPlace) {
+  const Task task = dense_task(37, 65, 50);
+  ManySlots runner(1);
+  TuneOptions o = options(24);
+  o.confirm = 0;
+  const TuneResult whole = tune(task, o, runner);
+  std::vector<std::string> lines;
+  {
+    std::ifstream in(log_);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+  }
+  ASSERT_EQ(lines.size(), 24u);
+  for (const size_t kept : {5, 13, 20}) {
+    {
+      std::ofstream out(log_, std::ios::trunc);
+      for (size_t i = 0; i < kept; ++i)
+        if (i + 3 != kept) out << lines[i] << "\n";  // the third from the end was in flight
+    }
+    EXPECT_EQ(indices_of(tune(task, o, runner)), indices_of(whole)) << kept;
+  }
+}
+
+TEST_F(Tune, WhatRunsAreGivenUpAtIsFixedForABatch) {
+  const Task task = dense_task(37, 65, 50);
+  for (const int slots : {1, 3}) {
+    std::filesystem::remove(log_);
+    ManySlots runner(slots);
+    TuneOptions o = options(24);
+    o.confirm = 0;
+    const TuneResult result = tune(task, o, runner);
+    ASSERT_EQ(result.trials.size(), 24u);
+    EXPECT_EQ(runner.limits[result.trials[0].index], 0);
+    for (size_t i = 1; i < result.trials.size(); ++i) {
+      const size_t batch = i / 8 * 8;  // its first trial
+      const double best = batch == 0 ? result.trials[0].seconds : result.curve[batch - 1];
+      EXPECT_EQ(runner.limits[result.trials[i].index], 2 * best) << slots << " " << i;
+    }
+  }
+}
+
+TEST_F(Tune, AnErrorOfOneSlotEndsAll) {
+  class Broken final : public runtime::Runner {
+   public:
+    runtime::RunResult run(const runtime::RunRequest&) override {
+      if (++runs_ > 3) throw Error(Diagnostic{ErrorKind::kTune, "the board is on fire", {}, {}});
+      return {runtime::RunStatus::kOk, 1e-3, 0.01, 5, ""};
+    }
+    int slots() const override { return 2; }
+    MachineDescription machine() const override { return runtime::this_machine(); }
+
+   private:
+    std::atomic<int> runs_ = 0;
+  } runner;
+  expect_error(ErrorKind::kTune, "on fire", [&] { tune(dense_task(9, 17, 5), options(8), runner); });
+}
+
+// Candidates are for the machine that measures them, the reference is this machine's.
+TEST_F(Tune, CandidatesForAnotherMachineAreBuiltAndCheckedHere) {
+  class Board final : public runtime::Runner {
+   public:
+    runtime::RunResult run(const runtime::RunRequest& request) override {
+      EXPECT_EQ(request.object.bytes()[18], '\xB7') << "the machine in the header of an ELF file";
+      EXPECT_GT(request.reference->size(), 0u);
+      return {runtime::RunStatus::kOk, invented_seconds(request.object), 0.01, 5, ""};
+    }
+    MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 4, .name = "board"}; }
+    std::string why_not(const Target& target) const override {
+      return target.triple.starts_with("aarch64") ? "" : "it is an ARM";
+    }
+  } board;
+  const Target arm = Target::parse("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72").value_or_throw();
+  const auto dense = [](Config& cfg) { return testing::dense_template(cfg, 9, 17, 5); };
+  const TuneResult result = tune(Task("dense", "[]", dense, arm), options(6), board);
+  EXPECT_EQ(result.trials.size(), 6u);
+  EXPECT_TRUE(result.failures.empty());
+  expect_error(ErrorKind::kTune, "it is an ARM", [&] { tune(dense_task(9, 17, 5), options(6), board); });
+}
+
 TEST_F(Tune, StopsEarlyAndOnRequest) {
   const Task task = dense_task(37, 65, 50);
   StubRunner runner;
@@ -146,16 +299,6 @@ TEST_F(Tune, ASpaceSmallerThanTheBudgetEnds) {
       Target::host());
   StubRunner runner;
   EXPECT_EQ(tune(task, options(100), runner).trials.size(), 3u);
-}
-
-void expect_error(ErrorKind kind, const std::string& part, const std::function<void()>& f) {
-  try {
-    f();
-    FAIL() << "no error";
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), kind) << e.what();
-    EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
-  }
 }
 
 TEST_F(Tune, BadOptionsAreRefused) {

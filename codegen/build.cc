@@ -2,12 +2,13 @@
 #include "tensorwright/build.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "codegen/arg_specs.h"
 #include "codegen/backends.h"
 #include "codegen/kernel_name.h"
 #include "schedule/pack.h"
+#include "src/runtime/kernel.h"
 #include "src/support/deep_stack.h"
 
 namespace tw {
@@ -48,17 +49,34 @@ std::shared_ptr<const Module> build(const schedule::Schedule& s, const std::vect
   return build(kernel, target, 3, pack_programs(s, args, target, kernel));
 }
 
+namespace {
+
+// What C sees of the kernels of one module, in the object and in the header, is each one's own.
+void check_names(const std::vector<ir::Program>& programs) {
+  std::map<std::string, std::string> defined;  // by which kernel
+  for (const ir::Program& program : programs)
+    for (const std::string& name :
+         {runtime::kernel_symbol(program.name), runtime::descriptor_symbol(program.name), program.name + "_run"}) {
+      const auto [at, first] = defined.emplace(name, program.name);
+      if (first) continue;
+      const std::string why = at->second == program.name
+                                  ? "kernels must have different names, not two " + program.name
+                                  : "kernels " + at->second + " and " + program.name + " would both define " + name;
+      throw Error({ErrorKind::kArgument, "build: " + why, {}, {}});
+    }
+}
+
+}  // namespace
+
 std::shared_ptr<const Module> build(const std::vector<KernelDeclaration>& kernels, const Target& target) {
+  if (kernels.empty()) throw Error({ErrorKind::kArgument, "build: there must be at least one kernel", {}, {}});
   std::vector<ir::Program> all;
   for (const KernelDeclaration& k : kernels) {
     all.push_back(lowered_program(k.schedule, k.args, target, k.name, k.scalars));
     const std::vector<ir::Program> packers = pack_programs(k.schedule, k.args, target, all.back());
     all.insert(all.end(), packers.begin(), packers.end());
   }
-  std::set<std::string> names;
-  for (const ir::Program& program : all)
-    if (!names.insert(program.name).second)
-      throw Error({ErrorKind::kArgument, "build: kernels must have different names, not two " + program.name, {}, {}});
+  check_names(all);
   return codegen::backend_of(target).make_module(all, target, 3);
 }
 

@@ -42,7 +42,8 @@ def test_they_are_saved_as_one_object(target, tmp_path):
     tw.build(two(), target=target).save(path)
     check({name: tw.load(path, name) for name in ("add", "scale")})
     header = path.with_suffix(".h").read_text()
-    assert "tw_add" in header and "tw_scale" in header
+    for name in ("add", "scale"):
+        assert f"int32_t tw_{name}(const struct tw_args* args" in header and f"int32_t {name}_run(" in header
     with pytest.raises(tw.Error, match="several kernels"):
         tw.load(path)
 
@@ -73,6 +74,8 @@ def test_what_is_refused():
         "build 'a': args must be a list of tensors": {"a": 3},
         "name must be a string": {3: (s, args)},
         "name must be an identifier": {"a b": (s, args)},
+        "kernels a and a_descriptor would both define tw_a_descriptor": {"a": (s, args), "a_descriptor": (s, args)},
+        "kernels tw_a and a_run would both define tw_a_run": {"tw_a": (s, args), "a_run": (s, args)},
     }
     for message, kernels in refused.items():
         with pytest.raises(tw.Error) as error:

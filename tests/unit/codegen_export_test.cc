@@ -116,6 +116,44 @@ TEST(CodegenExport, HeaderRunsTheKernelFromPlainC) {
   }
 }
 
+// Two kernels of one object, called through one header.
+TEST(CodegenExport, SeveralKernelsAreOneObjectWithOneHeader) {
+  const te::Tensor a = te::placeholder({64}, "float32", "A");
+  const auto declared = [&](const std::string& name, float factor) {
+    const te::Tensor b =
+        te::compute({64}, [&](ir::Var i) { return a(i) * te::constant(factor, "float32"); }, "B");
+    return KernelDeclaration{name, schedule::Schedule({b}), {a, b}, {}};
+  };
+  const auto module = build(std::vector{declared("twice", 2), declared("thrice", 3)}, Target::host());
+  ASSERT_EQ(module->kernels().size(), 2u);
+  EXPECT_EQ(module->kernels()[1]->name(), "thrice");
+  module->save(in_temp("both.o"));
+  std::ofstream(in_temp("both_main.c")) << R"(#include "both.h"
+int main(void) {
+  float a[64], b[64], c[64];
+  for (int i = 0; i < 64; ++i) a[i] = (float)i;
+  if (twice_run(a, b) != 0 || thrice_run(a, c) != 0) return 1;
+  for (int i = 0; i < 64; ++i)
+    if (b[i] != 2 * a[i] || c[i] != 3 * a[i]) return 2;
+  return tw_thrice_descriptor.param_count == 2 ? 0 : 3;
+}
+)";
+  const std::string folder = in_temp("");
+  EXPECT_EQ(output_of("cc -Wall -Wextra -Werror -o " + folder + "both " + folder + "both_main.c " + folder + "both.o"),
+            "");
+  EXPECT_EQ(output_of(folder + "both"), "");
+  for (const std::vector<std::string> names : {std::vector<std::string>{"k", "k"}, {"k", "k_descriptor"}}) {
+    try {
+      build(std::vector{declared(names[0], 2), declared(names[1], 3)}, Target::host());
+      ADD_FAILURE() << names[1];
+    } catch (const Error& e) {
+      EXPECT_EQ(e.kind(), ErrorKind::kArgument);
+      EXPECT_NE(std::string(e.what()).find("build: kernels"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_THROW(build(std::vector<KernelDeclaration>{}, Target::host()), Error);
+}
+
 TEST(CodegenExport, ForeignCpusCompileButDoNotRun) {
   const auto module = build(named("k"), parse_target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1"));
   const auto kernel = module->kernel();

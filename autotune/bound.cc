@@ -120,9 +120,9 @@ double terms_per_cycle(const StageView& view, const StageNest& stage, const Mach
     const auto n = static_cast<double>(loop.extent);
     if (loop.annotation == schedule::Annotation::kVectorized && loop.extent > 1) lanes = n / std::ceil(n / full);
   }
-  const bool measured = machine.rates.source != Rates{}.source;
+  const bool measured = machine.known.source != Rates{}.source;
   if (!measured || view.fused == 0) return kPipes * lanes;
-  return std::min(2.0, machine.rates.issue * full / lanes) * lanes;
+  return std::min(2.0, machine.known.issue * full / lanes) * lanes;
 }
 
 // Distinct bytes that an access reads for certain while each axis takes so many values; 0 where nobody knows.

@@ -13,6 +13,7 @@
 
 #include "autotune/features.h"
 #include "autotune/recorded_target.h"
+#include "schedule/rates_json.h"
 #include "src/support/json_text.h"
 
 namespace tw::autotune {
@@ -80,6 +81,7 @@ Record record_from(const Json& json) {
   r.seed = environment.at("seed").get<uint64_t>();
   r.number = environment.value("number", int64_t{0});
   r.pruned = environment.value("pruned", int64_t{0});
+  if (environment.contains("rates")) r.rates = schedule::rates_from(environment["rates"]);
   if (json.contains("features") && json["features"].value("version", 0) == kFeatureVersion)
     r.features = json["features"].value("values", std::vector<float>{});
   return r;
@@ -130,6 +132,7 @@ std::string to_line(const Record& r) {
                          {"seed", r.seed},
                          {"number", r.number},
                          {"pruned", r.pruned}};
+  if (r.rates) json["environment"]["rates"] = schedule::to_json(*r.rates);
   if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};
   std::string body = support::to_printable_text(json);
   body.pop_back();

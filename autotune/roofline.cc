@@ -8,16 +8,20 @@
 namespace tw::autotune {
 namespace {
 
-// Multiply-adds that a register of the target does at once. Sums are 32 bits wide, except those of doubles.
-double multiply_adds(const Target& target, ir::Type operands) {
-  if (operands.is_float() && operands.bits == 64) return ir::register_lanes(target, operands);
+// Multiply-adds that a core does in a cycle. Sums are 32 bits wide, except those of doubles.
+double multiply_adds(const Target& target, ir::Type operands, const Rates& rates) {
+  if (operands.is_float() && operands.bits == 64) return rates.issue * ir::register_lanes(target, operands);
   const auto adds = [&](std::initializer_list<DotProduct> dots) {
     return std::any_of(dots.begin(), dots.end(), [&](DotProduct dot) { return target.abilities.dot_lanes(dot) > 0; });
   };
   const bool pairs = operands.code == ir::TypeCode::kBFloat && adds({DotProduct::kBF16});
   const bool fours = !operands.is_float() && operands.bits == 8 &&
                      adds({DotProduct::kU8I8, operands.is_int() ? DotProduct::kI8I8 : DotProduct::kU8U8});
-  return ir::register_lanes(target, ir::Type::f(32)) * (fours ? 4.0 : pairs ? 2.0 : 1.0);
+  const double measured = fours ? rates.dot_u8i8 : pairs ? rates.dot_bf16 : 0;
+  return (measured > 0 ? measured : rates.issue) * ir::register_lanes(target, ir::Type::f(32)) *
+         (fours   ? 4.0
+          : pairs ? 2.0
+                  : 1.0);
 }
 
 }  // namespace
@@ -41,12 +45,14 @@ void Roofline::raise_to(double flops_per_second) {
 Roofline machine_roofline(const Target& target, ir::Type operands, const MachineDescription& described) {
   const schedule::Machine machine = schedule::describe_machine(target, described);
   const int threads = machine.threads;
-  const double cycles = (described.clock > 0 ? described.clock : machine.hertz) * threads;
+  const double clock = machine.rates.clock > 0 ? machine.rates.clock : described.clock;
+  const double cycles = (clock > 0 ? clock : machine.hertz) * threads;
   Roofline r;
-  r.peak = cycles * machine.rates.issue * multiply_adds(target, operands) * (target.abilities.fma ? 2 : 1);
+  const double cores = threads > 1 ? machine.rates.all_issue : 1, shared = threads > 1 ? machine.rates.all_l3 : 1;
+  r.peak = cycles * cores * multiply_adds(target, operands, machine.rates) * (target.abilities.fma ? 2 : 1);
   r.bandwidth[schedule::kL1] = cycles * machine.rates.l1_loads * machine.vector_bits / 8;
   r.bandwidth[schedule::kL2] = cycles * machine.rates.l2_bytes;
-  r.bandwidth[schedule::kL3] = cycles * machine.rates.l3_bytes;
+  r.bandwidth[schedule::kL3] = cycles * machine.rates.l3_bytes * shared;
   r.bandwidth[schedule::kDram] = std::min(machine.rates.core_dram * threads, machine.rates.all_dram);
   return r;
 }

@@ -24,6 +24,7 @@
 #include "autotune/transfer.h"
 #include "autotune/tuner.h"
 #include "autotune/winner.h"
+#include "codegen/calibration.h"
 #include "src/runtime/local_runner.h"
 
 namespace tw::autotune {
@@ -87,15 +88,17 @@ class Tuner final : public Tuning {
         options_(options),
         runner_(runner),
         where_(runner ? runner->machine() : runtime::this_machine()),
-        machine_(schedule::describe_machine(task.target(), where_)),
         proposer_(
             task.space(), make_search(options.search), make_cost_model(options.model, options.seed),
             [this](uint64_t i) { return describe_candidate(i); }, [this](uint64_t i) { return is_legal(i); },
             options.seed, options.explore) {
     limit();
-    if (options.log.empty()) return;
-    journal_.emplace(options.log);
-    log_ = load_log(options.log, task.hash());
+    if (!options.log.empty()) {
+      journal_.emplace(options.log);
+      log_ = load_log(options.log, task.hash());
+    }
+    find_rates();
+    machine_ = schedule::describe_machine(task.target(), where_);
   }
 
   void begin() override {
@@ -155,6 +158,19 @@ class Tuner final : public Tuning {
     Result<Scheduled> s = task_.candidate(index);
     if (!s) ++refusals_[s.error().what];
     return s.ok();
+  }
+
+  // Those that the log was begun with, so that what comes is what would have come. Another machine's Runner brings its
+  // own.
+  void find_rates() {
+    const RecordKey key = key_of(task_, where_);
+    const int bits = task_.target().abilities.vector_bits;
+    for (const Record& r : log_.records)
+      if (r.key == key && r.rates) {
+        where_.rates[bits] = *r.rates;
+        return;
+      }
+    if (runner_ == nullptr) where_ = codegen::calibrated(std::move(where_), task_.target());
   }
 
   // Trials of the log that lie in this space, the first of each configuration.
@@ -318,6 +334,8 @@ class Tuner final : public Tuning {
     record.number = number;
     record.pruned = static_cast<int64_t>(proposer_.pruned());
     record.seed = options_.seed;
+    if (const auto rates = where_.rates.find(task_.target().abilities.vector_bits); rates != where_.rates.end())
+      record.rates = rates->second;
     if (kind == "trial") {
       if (const Description* d = proposer_.describe(trial.index)) record.features = d->features;
     }

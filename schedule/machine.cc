@@ -32,8 +32,10 @@ Machine describe_machine(const Target& target, const MachineDescription& describ
                   hardware.l3_bytes,
                   hardware.hertz};
   for (const Measured& row : kMeasured)
-    if (target.cpu == row.cpu && target.abilities.vector_bits == row.vector_bits) machine.rates = row.rates;
-  if (described.rates) machine.rates = *described.rates;
+    if (target.cpu == row.cpu && target.abilities.vector_bits == row.vector_bits) machine.known = row.rates;
+  const auto measured = described.rates.find(machine.vector_bits);
+  machine.rates = measured == described.rates.end() ? machine.known : measured->second;
+  if (machine.rates.clock > 0) machine.hertz = machine.rates.clock;
   return machine;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 
 #include "tensorwright/target.h"
@@ -20,14 +20,18 @@ struct Rates {
   double l1_loads = 2;                       // vectors, or values of code without vectors
   double l2_bytes = 32, l3_bytes = 12;       // towards the core
   double core_dram = 20e9, all_dram = 40e9;  // bytes a second: of one core, of all together
+  double dot_u8i8 = 0, dot_bf16 = 0;         // dot products of vectors started; 0: as many as others
+  double clock = 0;                          // hertz of the cycles that are meant; 0: of any
+  double all_issue = 1, all_l3 = 1;          // the share of the above that a core has while all of them work
 };
 
 struct MachineDescription {
   HardwareDescription hardware;
-  int threads = 1;                  // that a kernel uses
-  double clock = 0;                 // hertz of a busy core, measured; 0: nobody has
-  std::optional<Rates> rates = {};  // measured there; without them those of its CPU's table count
-  std::string name = {};            // what records call the hardware; empty: hardware.to_string()
+  int threads = 1;   // that a kernel uses
+  double clock = 0;  // hertz of a busy core, measured; 0: nobody has
+  // Measured there, by the bits of vectors. Where there are none, those of its CPU's table count.
+  std::map<int, Rates> rates = {};
+  std::string name = {};  // what records call the hardware; empty: hardware.to_string()
   std::string hardware_name() const { return name.empty() ? hardware.to_string() : name; }
 };
 

@@ -18,6 +18,7 @@
 #include "autotune/roofline.h"
 #include "autotune/stock.h"
 #include "autotune/trace.h"
+#include "codegen/calibration.h"
 #include "codegen/files.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
@@ -203,7 +204,7 @@ void bind_task(py::module_& m) {
       .def("arithmetic", [](const Task& t) { return arithmetic_of(t.outputs()); })
       .def("roof",
            [](const Task& t) {
-             const Roofline r = roofline_of(t, runtime::this_machine());
+             const Roofline r = roofline_of(t, codegen::with_kept_rates(runtime::this_machine(), t.target()));
              return std::pair(r.roof(), r.bound());
            })
       .def("build", [](const Task& t, const std::string& log, const std::string& name,

@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include "codegen/backends.h"
+#include "codegen/calibration.h"
 #include "python/bind/bind.h"
 #include "tensorwright/runtime.h"
 
@@ -48,6 +49,7 @@ void bind_explain(py::module_& m) {
       .def("__str__", [](const Explanation& all) { return to_string(all); })
       .def("__repr__", [](const Explanation& all) { return to_string(all); });
   m.def("_explain", [](const Schedule& schedule, const tw::Target& target) {
-    return tw::codegen::backend_of(target).explain(schedule, describe_machine(target, tw::runtime::this_machine()));
+    const tw::MachineDescription here = tw::codegen::with_kept_rates(tw::runtime::this_machine(), target);
+    return tw::codegen::backend_of(target).explain(schedule, describe_machine(target, here));
   });
 }

@@ -5,6 +5,7 @@
 #include "autotune/history.h"
 #include "autotune/log_tools.h"
 #include "autotune/report.h"
+#include "codegen/calibration.h"
 #include "python/bind/bind.h"
 
 namespace py = pybind11;
@@ -57,7 +58,7 @@ Record measurement(const Task& task, uint64_t index, double seconds, int runs, c
 
 std::string page_of_log(const std::string& path, const Task* task, const std::string& title) {
   const py::gil_scoped_release release;
-  return html_report(subjects_of(path, runtime::this_machine(), task), title);
+  return html_report(subjects_of(path, codegen::with_kept_rates(runtime::this_machine(), Target::host()), task), title);
 }
 
 }  // namespace
@@ -90,13 +91,14 @@ void bind_logs(py::module_& m) {
   m.def(
       "_report_result",
       [](const Task& task, const TuneResult& result, const std::string& title) {
-        return html_report({subject_of(task, result, runtime::this_machine())}, title);
+        return html_report({subject_of(task, result, codegen::with_kept_rates(runtime::this_machine(), task.target()))},
+                           title);
       },
       py::call_guard<py::gil_scoped_release>());
   m.def(
       "_summary",
       [](const Task& task, const TuneResult& result) {
-        return html_summary(subject_of(task, result, runtime::this_machine()));
+        return html_summary(subject_of(task, result, codegen::with_kept_rates(runtime::this_machine(), task.target())));
       },
       py::call_guard<py::gil_scoped_release>());
 }

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "autotune/roofline.h"
+#include "codegen/calibration.h"
+#include "schedule/machine.h"
 #include "src/runtime/cpu_quota.h"
 #include "src/runtime/sandbox.h"
 #include "src/runtime/thread_pool.h"
@@ -122,6 +124,26 @@ Finding clock_rate() {
           formatted("%.2f GHz measured, %.0f GFLOP/s a core in float32", target::busy_clock() / 1e9, one.peak / 1e9)};
 }
 
+// One line of `number unit` pairs, the shares of all cores in brackets.
+std::string text_of(const Rates& r) {
+  std::string text = formatted("%s: a core starts %.2f vector instructions a cycle", r.source.c_str(), r.issue);
+  if (r.dot_u8i8 > 0) text += formatted(", %.2f dot products of bytes", r.dot_u8i8);
+  if (r.dot_bf16 > 0) text += formatted(", %.2f of bfloat16", r.dot_bf16);
+  text +=
+      formatted("; reads %.2f vectors from L1, %.0f bytes from L2, %.0f from L3; DRAM %.1f GB/s a core, %.1f in all",
+                r.l1_loads, r.l2_bytes, r.l3_bytes, r.core_dram / 1e9, r.all_dram / 1e9);
+  if (r.all_issue < 1 || r.all_l3 < 1)
+    text += formatted("; all at once have %.2f of the first each, %.2f of L3", r.all_issue, r.all_l3);
+  return text;
+}
+
+Finding rates() {
+  const Target target = Target::host();
+  const MachineDescription here = codegen::with_kept_rates(runtime::this_machine(), target);
+  return {State::kOk, text_of(schedule::describe_machine(target, here).rates),
+          here.rates.empty() ? "tw doctor --calibrate measures them; so does the first tuning" : ""};
+}
+
 Finding governor() {
   const std::string name = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   if (name.empty()) return {State::kOk, "the system does not let it be seen"};
@@ -202,9 +224,10 @@ struct Check {
   Finding (*look)();
 };
 const Check kChecks[] = {
-    {"LLVM", llvm},        {"XGBoost", xgboost},   {"workers", workers}, {"C compiler", c_compiler}, {"CPU", cpu},
-    {"clock", clock_rate}, {"governor", governor}, {"caches", caches},   {"threads", threads},       {"load", load},
-    {"GPU", gpu},          {"sandbox", sandbox},   {"scratch", scratch}, {"measuring", measuring},
+    {"LLVM", llvm},       {"XGBoost", xgboost},  {"workers", workers},     {"C compiler", c_compiler},
+    {"CPU", cpu},         {"clock", clock_rate}, {"rates", rates},         {"governor", governor},
+    {"caches", caches},   {"threads", threads},  {"load", load},           {"GPU", gpu},
+    {"sandbox", sandbox}, {"scratch", scratch},  {"measuring", measuring},
 };
 
 const char* word(State s) { return s == State::kOk ? "ok" : s == State::kWarn ? "warn" : "fail"; }
@@ -231,9 +254,16 @@ int doctor(bool json) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Chosen& chosen) {
+  const auto calibrate = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("doctor", "Say what this build and this machine have, and try a measurement");
   add_json_option(*command, chosen);
-  command->callback([&chosen] { chosen.run = [&chosen] { return doctor(chosen.json); }; });
+  command->add_flag("--calibrate", *calibrate, "Measure first what this machine sustains, and keep it for tuning");
+  command->callback([&chosen, calibrate] {
+    chosen.run = [&chosen, calibrate] {
+      if (*calibrate) codegen::calibrate(runtime::this_machine(), Target::host());
+      return doctor(chosen.json);
+    };
+  });
 }
 
 }  // namespace tw::tools

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "autotune/report.h"
+#include "codegen/calibration.h"
 #include "src/tools/tw_command.h"
 
 namespace tw::tools {
@@ -24,7 +25,8 @@ Json summary_of(const autotune::Subject& s) {
 }
 
 int report(const Options& options, bool json) {
-  const std::vector<autotune::Subject> subjects = autotune::subjects_of(options.log, runtime::this_machine());
+  const std::vector<autotune::Subject> subjects =
+      autotune::subjects_of(options.log, codegen::with_kept_rates(runtime::this_machine(), Target::host()));
   const std::string title = "Tuning report: " + std::filesystem::path(options.log).filename().string();
   std::ofstream file(options.output, std::ios::binary);
   file << autotune::html_report(subjects, title);

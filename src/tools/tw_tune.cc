@@ -7,6 +7,7 @@
 #include "autotune/history.h"
 #include "autotune/roofline.h"
 #include "autotune/stock.h"
+#include "codegen/calibration.h"
 #include "schedule/to_python.h"
 #include "src/support/json_text.h"
 #include "src/tools/tw_command.h"
@@ -129,7 +130,7 @@ int tune(Options options, bool json) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   options.tuning.should_stop = [] { return interrupted != 0; };
   const TuneResult result = autotune::tune(task, options.tuning);
-  Roofline roofline = roofline_of(task, runtime::this_machine());
+  Roofline roofline = roofline_of(task, codegen::with_kept_rates(runtime::this_machine(), task.target()));
   if (result.best) roofline.raise_to(roofline.flops / result.best->seconds);
   if (result.best && !options.save.empty()) save(task, *result.best, options.save);
   if (json)

@@ -1,12 +1,16 @@
 // The machine is a value: whose records are chosen, what the tuner writes into them, what a roofline is of.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "autotune/history.h"
 #include "autotune/record.h"
 #include "autotune/report.h"
 #include "autotune/roofline.h"
 #include "schedule/machine.h"
+#include "src/runtime/local_runner.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/setting.h"
 #include "tests/unit/vector_task.h"
 
 namespace tw::autotune {
@@ -85,10 +89,12 @@ TEST_F(Chosen, ClassesOfOtherTasksDoNotCount) {
 
 TEST_F(Chosen, RooflinesAreOfTheMachineThatIsGiven) {
   MachineDescription one = machine("a", 1), four = machine("a", 4), fast = one;
-  fast.rates = Rates{.source = "measured", .issue = 8};
+  fast.rates[task.target().abilities.vector_bits] = Rates{.source = "measured", .issue = 8};
   const double peak = roofline_of(task, one).peak;
   EXPECT_DOUBLE_EQ(roofline_of(task, four).peak, 4 * peak);
   EXPECT_DOUBLE_EQ(roofline_of(task, fast).peak, 4 * peak);  // 2 are assumed
+  four.rates[task.target().abilities.vector_bits] = Rates{.source = "measured", .issue = 2, .all_issue = 0.5};
+  EXPECT_DOUBLE_EQ(roofline_of(task, four).peak, 2 * peak);
   one.clock = 0;
   one.hardware.hertz = 5e9;
   EXPECT_DOUBLE_EQ(roofline_of(task, one).peak, 5 * peak);
@@ -105,8 +111,31 @@ TEST(Machine, RatesThatWereMeasuredStandForTheTables) {
   MachineDescription m = machine("a", 3);
   EXPECT_EQ(schedule::describe_machine(target, m).rates.source, Rates{}.source);
   EXPECT_EQ(schedule::describe_machine(target, m).threads, 3);
-  m.rates = Rates{.source = "measured here"};
+  m.rates[target.abilities.vector_bits + 1] = Rates{.source = "of other vectors"};
+  EXPECT_EQ(schedule::describe_machine(target, m).rates.source, Rates{}.source);
+  m.rates[target.abilities.vector_bits] = Rates{.source = "measured here"};
   EXPECT_EQ(schedule::describe_machine(target, m).rates.source, "measured here");
+}
+
+TEST(Machine, TuningGoesOnByTheRatesOfItsLog) {
+  if (Target::host().kind != "llvm") GTEST_SKIP() << "built without LLVM: nothing to measure";
+  const test::Folder folder;
+  const test::Setting cache("TW_CACHE_DIR", folder / "cache");
+  const Task task = vector_task();
+  Record begun;
+  begun.key = key_of(task, runtime::this_machine());
+  begun.trial.status = "crashed";
+  begun.rates = Rates{.source = "of the log", .issue = 1.25};
+  const std::string log = folder / "log.jsonl";
+  Journal(log).append(begun);
+  tune(task, {.trials = 2, .log = log, .confirm = 0});
+  const std::vector<Record> records = load_log(log).records;
+  ASSERT_EQ(records.size(), 3u);
+  for (const Record& r : records) {
+    EXPECT_EQ(r.rates.value().source, "of the log");
+    EXPECT_EQ(r.rates->issue, 1.25);
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "cache"));
 }
 
 // A Runner that says that it is another machine.

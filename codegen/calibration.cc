@@ -1,0 +1,123 @@
+#include "codegen/calibration.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "codegen/measure_rates.h"
+#include "schedule/rates_json.h"
+#include "src/runtime/kernel.h"
+#include "src/support/json_text.h"
+#include "src/target/cpu.h"
+
+namespace tw::codegen {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchema = 1;  // of the file, and of what the numbers are about
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string key_of(const MachineDescription& here, const Target& target) {
+  return here.hardware.to_string() + ", " + std::to_string(here.threads) + " threads, vectors of " +
+         std::to_string(target.abilities.vector_bits) + " bits";
+}
+
+// Of all machines that the file knows; empty where it has no sense.
+Json kept_machines() {
+  std::ifstream file(rates_path(), std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Json json = support::read_json<Json>(text);
+  const bool sound = json.is_object() && json.contains("schema") && json["schema"] == kSchema &&
+                     json.contains("machines") && json["machines"].is_object();
+  return sound ? json["machines"] : Json::object();
+}
+
+// What this process has measured, whether or not it could be kept.
+struct Measured {
+  std::mutex mutex;
+  std::map<std::string, Rates> rates;
+};
+
+Measured& of_process() {
+  static Measured all;
+  return all;
+}
+
+void keep(const std::string& key, const Rates& rates) {
+  const std::filesystem::path path = rates_path();
+  if (path.empty()) return;
+  Json machines = kept_machines();
+  machines[key] = schedule::to_json(rates);
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  const std::filesystem::path draft = path.string() + "." + std::to_string(getpid());
+  std::ofstream(draft, std::ios::binary) << support::to_printable_text(
+                                                Json{{"schema", kSchema}, {"machines", machines}}, 2)
+                                         << "\n";
+  std::filesystem::rename(draft, path, ignored);  // at once: nobody reads half of it
+  if (ignored) std::filesystem::remove(draft, ignored);
+}
+
+}  // namespace
+
+std::string rates_path() {
+  if (const std::string folder = variable("TW_CACHE_DIR"); !folder.empty()) return folder + "/rates.json";
+  std::string folder = variable("XDG_CACHE_HOME");
+  if (folder.empty() && !variable("HOME").empty()) folder = variable("HOME") + "/.cache";
+  return folder.empty() ? "" : folder + "/tensorwright/rates.json";
+}
+
+MachineDescription with_kept_rates(MachineDescription here, const Target& target) {
+  const std::string key = key_of(here, target);
+  Rates& rates = here.rates[target.abilities.vector_bits];
+  {
+    const std::lock_guard lock(of_process().mutex);
+    const auto known = of_process().rates.find(key);
+    if (known != of_process().rates.end()) {
+      rates = known->second;
+      return here;
+    }
+  }
+  const Json machines = kept_machines();
+  const auto found = machines.find(key);
+  const auto kept = found == machines.end() ? std::nullopt : schedule::rates_from(*found);
+  if (kept)
+    rates = *kept;
+  else
+    here.rates.erase(target.abilities.vector_bits);
+  return here;
+}
+
+Rates calibrate(const MachineDescription& here, const Target& target) {
+  runtime::require_measuring_allowed("calibrate");
+  const Rates rates = measure_rates(target, here);
+  const std::lock_guard lock(of_process().mutex);
+  of_process().rates[key_of(here, target)] = rates;
+  keep(key_of(here, target), rates);
+  return rates;
+}
+
+MachineDescription calibrated(MachineDescription here, const Target& target) {
+  here = with_kept_rates(std::move(here), target);
+  if (here.rates.count(target.abilities.vector_bits) > 0 || !target::why_not_here(target).empty()) return here;
+  try {
+    here.rates[target.abilities.vector_bits] = calibrate(here, target);
+  } catch (const Error&) {
+    // Without: rates of the CPU's table, or what CPUs have in common, serve as well.
+  }
+  return here;
+}
+
+}  // namespace tw::codegen

@@ -69,19 +69,19 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
   };
 }
 
-std::vector<std::string> rarely_met(const Tally& tally) {
+std::vector<std::string> rarely_met(const Tally& tally, const Judges& judges) {
   std::vector<std::string> rare;
   for (const auto& [group, names] : expected_coverage())
     for (const std::string& name : names)
       if (met(tally, name) < wanted(tally)) rare.push_back(name);
-  for (const std::string& name : oracle_names()) {
+  for (const std::string& name : oracle_names(judges)) {
     const auto found = tally.oracles.find(name);
     if (found == tally.oracles.end() || found->second.count < wanted(tally)) rare.push_back(name);
   }
   return rare;
 }
 
-std::string coverage_table(const Tally& tally) {
+std::string coverage_table(const Tally& tally, const Judges& judges) {
   std::string text;
   char line[200];
   for (const auto& [group, names] : expected_coverage()) {
@@ -97,7 +97,7 @@ std::string coverage_table(const Tally& tally) {
     if (column % 3) text += "\n";
   }
   text += "oracles, with CPU milliseconds a sample\n";
-  for (const std::string& name : oracle_names()) {
+  for (const std::string& name : oracle_names(judges)) {
     const auto found = tally.oracles.find(name);
     const Usage usage = found == tally.oracles.end() ? Usage{} : found->second;
     std::snprintf(line, sizeof line, "  %-24s %8lld %8.2f\n", name.c_str(), static_cast<long long>(usage.count),

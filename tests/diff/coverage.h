@@ -22,8 +22,8 @@ struct Tally {
 std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage();
 
 // The table, and the share of Steps that was refused.
-std::string coverage_table(const Tally&);
+std::string coverage_table(const Tally&, const Judges&);
 // Names met less often than 200 times in 100,000 pairs.
-std::vector<std::string> rarely_met(const Tally&);
+std::vector<std::string> rarely_met(const Tally&, const Judges&);
 
 }  // namespace tw::diff

@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "tests/diff/compiled.h"
+#include "tests/diff/emulated.h"
 #include "tests/diff/fuzz.h"
 
 namespace tw::diff {
@@ -21,16 +23,35 @@ TEST(Differential, ScheduledAndCompiledMeanTheDefinition) {
   options.seed = number_from("TW_SEED", 1);
   options.pairs = static_cast<int64_t>(number_from("TW_SAMPLES", 2000));
   options.folder = testing::TempDir() + "tw-fuzz";
+  if (!has_c_compiler()) std::printf("C skipped: no C compiler in $CC or on the PATH\n");
   const FuzzResult result = fuzz(options, false);
   for (const Found& f : result.found) ADD_FAILURE() << f.report;
-  std::printf("%s%.0f pairs/s\n", coverage_table(result.tally).c_str(),
+  std::printf("%s%.0f pairs/s\n", coverage_table(result.tally, options.judges).c_str(),
               static_cast<double>(result.tally.pairs) / result.seconds);
   EXPECT_EQ(result.found.empty() ? options.pairs : result.tally.pairs, result.tally.pairs);
   if (options.pairs < 2000) return;  // the shares below hold for the whole test, not for a replay
-  EXPECT_EQ(rarely_met(result.tally), std::vector<std::string>());
+  EXPECT_EQ(rarely_met(result.tally, options.judges), std::vector<std::string>());
   const auto left_out = result.tally.oracles.find(kLeftOut);
   EXPECT_LE(left_out == result.tally.oracles.end() ? 0 : left_out->second.count * 100, result.tally.pairs);
   EXPECT_GE(result.tally.features.at("uneven") * 3, result.tally.pairs) << "pairs with extents that do not divide";
+}
+
+TEST(Differential, KernelsForAArch64MeanTheDefinition) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: what is emulated has no sanitizer";
+#endif
+  if (const std::string why = no_aarch64(); !why.empty()) GTEST_SKIP() << "skipped: " << why;
+  FuzzOptions options;
+  options.seed = number_from("TW_SEED", 2);
+  options.pairs = static_cast<int64_t>(number_from("TW_SAMPLES", 1000));
+  options.folder = testing::TempDir() + "tw-fuzz";
+  options.judges = on_aarch64();
+  const FuzzResult result = fuzz(options, false);
+  for (const Found& f : result.found) ADD_FAILURE() << f.report;
+  const Usage emulated = result.tally.oracles.at("aarch64");
+  std::printf("%lld of %lld pairs emulated in %.0f s\n", static_cast<long long>(emulated.count),
+              static_cast<long long>(result.tally.pairs), result.seconds);
+  EXPECT_GE(emulated.count * 10, result.tally.pairs * 8);
 }
 
 }  // namespace

@@ -24,10 +24,10 @@ using nlohmann::json;
 using Seconds = std::chrono::duration<double>;
 using Time = std::chrono::steady_clock::time_point;
 
-constexpr int64_t kBatch = 16;         // pairs that are compiled together
-constexpr int kLongestBatch = 120;     // seconds, then its pairs are tried one by one
-constexpr int kLongestSample = 300;    // seconds, of which LLVM takes 40 for 5,000 lanes that are loaded one by one
-constexpr double kProgressEvery = 10;  // seconds
+constexpr int64_t kCompiledBatch = 16;  // pairs that are compiled together
+constexpr int kLongestBatch = 120;      // seconds, then its pairs are tried one by one
+constexpr int kLongestSample = 300;     // seconds, of which LLVM takes 40 for 5,000 lanes that are loaded one by one
+constexpr double kProgressEvery = 10;   // seconds
 
 Time now() { return std::chrono::steady_clock::now(); }
 double since(Time begin) { return Seconds(now() - begin).count(); }
@@ -39,7 +39,7 @@ struct Judged {
   std::vector<Found> found;
 };
 
-Judged judge(const std::vector<uint64_t>& seeds) {
+Judged judge(const std::vector<uint64_t>& seeds, const Judges& judges) {
   Judged judged;
   std::vector<Sample> samples;
   for (uint64_t seed : seeds) {
@@ -51,7 +51,7 @@ Judged judge(const std::vector<uint64_t>& seeds) {
       judged.found.push_back({seed, 0, {"drawing", e.what()}, ""});
     }
   }
-  const std::vector<Finding> findings = check(samples, judged.tally.oracles);
+  const std::vector<Finding> findings = check(samples, judges, judged.tally.oracles);
   for (size_t i = 0; i < findings.size(); ++i)
     if (findings[i].wrong()) judged.found.push_back({samples[i].recipe.seed, 0, findings[i], ""});
   return judged;
@@ -150,11 +150,11 @@ class Fuzzer {
 
   void work(Shared::Slot& slot, int out) {
     while (!shared_->stop) {
-      const int64_t first = shared_->next.fetch_add(kBatch);
+      const int64_t first = shared_->next.fetch_add(batch_);
       if (first >= options_.pairs) return;
-      slot.count = std::min(kBatch, options_.pairs - first);
+      slot.count = std::min(batch_, options_.pairs - first);
       slot.first = first;
-      const std::string line = to_line(judge(seeds_of(slot)));
+      const std::string line = to_line(judge(seeds_of(slot), options_.judges));
       slot.count = 0;
       if (!write_all(out, line)) return;
     }
@@ -220,7 +220,7 @@ class Fuzzer {
     const size_t before = result_.found.size();
     const std::vector<uint64_t> seeds = seeds_of(shared_->slots[i]);
     for (uint64_t seed : seeds) {
-      const Isolated alone = in_own_process([&] { return to_line(judge({seed})); }, kLongestSample);
+      const Isolated alone = in_own_process([&] { return to_line(judge({seed}, options_.judges)); }, kLongestSample);
       if (alone.death.empty()) {
         take(from_line(alone.text));
       } else {
@@ -242,7 +242,7 @@ class Fuzzer {
   std::string report_of(const Found& f) const {
     const Isolated drawn = in_own_process([&] { return (draw_pair(f.seed), "drawn"); }, kLongestSample);
     if (drawn.text != "drawn") return "seed " + std::to_string(f.seed) + ": drawing it fails\n";
-    return report(draw_pair(f.seed), f.finding, options_.folder);
+    return report(draw_pair(f.seed), f.finding, options_.folder, options_.judges);
   }
 
   void show_progress() {
@@ -252,6 +252,7 @@ class Fuzzer {
   }
 
   FuzzOptions options_;
+  int64_t batch_ = options_.judges.cpus.empty() ? kCompiledBatch : kEmulatedBatch;
   bool progress_;
   Shared* shared_;
   std::vector<Worker> workers_;
@@ -266,10 +267,10 @@ uint64_t pair_seed(uint64_t seed, int64_t i) { return seed * 1'000'000'000 + sta
 
 FuzzResult fuzz(const FuzzOptions& options, bool progress) { return Fuzzer(options, progress).run(); }
 
-Finding check_isolated(const Sample& sample) {
+Finding check_isolated(const Sample& sample, const Judges& judges) {
   const Isolated alone = in_own_process(
       [&] {
-        const Finding finding = check(sample);
+        const Finding finding = check(sample, judges);
         return finding.oracle + "\n" + finding.text;
       },
       kLongestSample);
@@ -278,9 +279,10 @@ Finding check_isolated(const Sample& sample) {
   return {alone.text.substr(0, end), end == std::string::npos ? "" : alone.text.substr(end + 1)};
 }
 
-std::string report(const Sample& sample, const Finding& finding, const std::string& folder) {
-  const Sample smallest = minimise(sample, [&](const Sample& s) { return check_isolated(s).oracle == finding.oracle; });
-  const Finding last = check_isolated(smallest);
+std::string report(const Sample& sample, const Finding& finding, const std::string& folder, const Judges& judges) {
+  const Sample smallest =
+      minimise(sample, [&](const Sample& s) { return check_isolated(s, judges).oracle == finding.oracle; });
+  const Finding last = check_isolated(smallest, judges);
   const std::string at_fault =
       last.oracle == "crash" ? "" : in_own_process([&] { return culprit(smallest); }, kLongestSample).text;
   const std::string script = python_script(smallest, last);

@@ -17,6 +17,7 @@ struct FuzzOptions {
   int findings = 3;      // stop after so many
   bool minimise = true;  // findings, and write their scripts
   std::string folder;    // where scripts go
+  Judges judges = {};
 };
 
 struct Found {
@@ -37,8 +38,8 @@ uint64_t pair_seed(uint64_t seed, int64_t i);
 FuzzResult fuzz(const FuzzOptions&, bool progress);
 
 // The failing sample made smaller, who is at fault, and the script that replays it, also written to folder/seed-N.py.
-std::string report(const Sample&, const Finding&, const std::string& folder);
+std::string report(const Sample&, const Finding&, const std::string& folder, const Judges&);
 // A sample in a process of its own; a crash is a finding of the oracle "crash".
-Finding check_isolated(const Sample&);
+Finding check_isolated(const Sample&, const Judges&);
 
 }  // namespace tw::diff

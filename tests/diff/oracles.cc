@@ -6,13 +6,17 @@
 
 #include "schedule/loop_nest.h"
 #include "src/ir/equal.h"
+#include "src/ir/externs.h"
 #include "src/ir/interp.h"
 #include "src/ir/parse.h"
 #include "src/ir/verify.h"
 #include "src/lower/pipeline.h"
 #include "src/runtime/kernel.h"
+#include "src/support/temporary_folder.h"
 #include "tests/diff/compiled.h"
+#include "tests/diff/emulated.h"
 #include "tests/diff/extents.h"
+#include "tests/diff/fenced_run.h"
 #include "tests/diff/packing.h"
 #include "tests/diff/reference.h"
 
@@ -84,14 +88,16 @@ std::string survives_text(Trial& t) {
   return found.empty() ? text_fault(t.lowered) : found;
 }
 
+std::string at_sizes(const Sample& sample, const std::vector<int64_t>& sizes) {
+  std::string text;
+  for (size_t i = 0; i < sizes.size(); ++i) text += sample.symbols[i].name() + " = " + std::to_string(sizes[i]) + ", ";
+  return text;
+}
+
 std::string each_run(Trial& t, const std::function<std::string(Run&)>& judge) {
   for (Run& run : t.runs) {
     const std::string found = judge(run);
-    if (found.empty()) continue;
-    std::string sizes;
-    for (size_t i = 0; i < run.sizes.size(); ++i)
-      sizes += t.sample.symbols[i].name() + " = " + std::to_string(run.sizes[i]) + ", ";
-    return sizes + found;
+    if (!found.empty()) return at_sizes(t.sample, run.sizes) + found;
   }
   return "";
 }
@@ -124,21 +130,27 @@ std::string read_off(Trial& t) {
   });
 }
 
-// Sizes at which it takes too long are left out, here and below.
-std::string scheduled(Trial& t) {
-  ir::InterpOptions options = t.contract;
-  options.max_steps = kMostStores;
+// Sizes at which a program takes too long are left out, here and below.
+std::string means_the_definition(Trial& t, const ir::Program& program, const ir::InterpOptions& options) {
   std::vector<Run> judged;
   const std::string found = each_run(t, [&](Run& run) -> std::string {
-    const auto got = t.packing.run(t.scheduled, run.inputs, run.sizes, options);
-    if (!got.ok() && got.error().what == ir::stopped_after(kMostStores)) return "";
+    const auto got = t.packing.run(program, run.inputs, run.sizes, options);
+    if (!got.ok() && got.error().what == ir::stopped_after(options.max_steps)) return "";
     if (!run.refused && !got.ok()) return got.error().render();
     judged.push_back(run);
-    return run.refused ? not_refused(got) : difference(t.sample, run.expected, *got);
+    if (run.refused) return not_refused(got);
+    judged.back().got = *got;
+    return difference(t.sample, run.expected, *got);
   });
   t.left_out = static_cast<int64_t>(t.runs.size() - judged.size());
   if (found.empty()) t.runs = std::move(judged);
   return found;
+}
+
+std::string scheduled(Trial& t) {
+  ir::InterpOptions options = t.contract;
+  options.max_steps = kMostStores;
+  return means_the_definition(t, t.scheduled, options);
 }
 
 std::string in_order(Trial& t) {
@@ -175,38 +187,64 @@ std::string lowered_wild(Trial& t) {
   });
 }
 
-std::string runs_alike(Trial& t, const runtime::Kernel& kernel) {
-  const std::vector<ir::Var>& scalars = t.lowered.scalars;
-  return each_run(t, [&](Run& run) -> std::string {
-    for (const auto& [inputs, expected] : {std::pair{&run.inputs, &run.got}, std::pair{&run.wild, &run.wild_got}}) {
-      if (inputs->empty()) continue;
-      const Memory packed = t.packing.packed(*inputs, run.sizes);
-      Ran ran = diff::run(kernel, t.sample, packed, scalar_values(t.sample, scalars, run.sizes));
-      if (run.refused) return ran.code == TW_ERROR_SIZES && ran.memory == packed ? "" : "sizes were not refused";
-      if (!ran.damage.empty()) return ran.damage;
-      ran.memory = t.packing.unpacked(std::move(ran.memory), packed, *inputs);
-      if (const std::string found = bit_difference(t.sample, *expected, ran.memory); !found.empty())
-        return (inputs == &run.wild ? "any bits: " : "") + found;
-    }
-    return "";
-  });
+// A call of the lowered program in machine code, and what the interpreter made of it.
+struct Call {
+  const Run& run;
+  const Memory &inputs, &expected;
+  Memory packed;
+  std::vector<uint64_t> scalars;
+};
+
+std::vector<Call> calls_of(const Trial& t) {
+  std::vector<Call> calls;
+  for (const Run& run : t.runs)
+    for (const auto& [inputs, expected] : {std::pair{&run.inputs, &run.got}, std::pair{&run.wild, &run.wild_got}})
+      if (!inputs->empty())
+        calls.push_back({run, *inputs, *expected, t.packing.packed(*inputs, run.sizes),
+                         scalar_values(t.sample, t.lowered.scalars, run.sizes)});
+  return calls;
+}
+
+std::vector<Argument> arguments_of(const Sample& sample) {
+  std::vector<Argument> arguments;
+  for (const te::Tensor& t : sample.args) arguments.push_back({t.name(), t.op()->is_placeholder()});
+  return arguments;
+}
+
+// What is wrong with a call that went so, or "".
+std::string judged(const Trial& t, const Call& call, Ran ran) {
+  if (call.run.refused) return ran.code == TW_ERROR_SIZES && ran.memory == call.packed ? "" : "sizes were not refused";
+  if (!ran.damage.empty()) return ran.damage;
+  ran.memory = t.packing.unpacked(std::move(ran.memory), call.packed, call.inputs);
+  const std::string found = bit_difference(t.sample, call.expected, ran.memory);
+  return (!found.empty() && &call.inputs == &call.run.wild ? "any bits: " : "") + found;
+}
+
+std::string runs_alike(const Trial& t, const runtime::Kernel& kernel) {
+  const std::vector<Argument> arguments = arguments_of(t.sample);
+  for (const Call& call : calls_of(t)) {
+    const std::string found = judged(t, call, run_fenced(kernel, arguments, call.packed, call.scalars));
+    if (!found.empty()) return at_sizes(t.sample, call.run.sizes) + found;
+  }
+  return "";
 }
 
 struct Interpreted {
   const char* name;
   int percent;  // of the samples
   std::string (*judge)(Trial&);
+  bool always = false;  // the others need what it does
 };
 constexpr Interpreted kInterpreted[] = {
-    {"schedule", 100, made},           // legal Steps are accepted, survive JSON, and lower
-    {"extents", 100, extents},         // of loops: as views estimate them, as bounds inference has them
-    {"verify", 100, verified},         // invariants of the loop program and the lowered program
-    {"text", 100, survives_text},      // both survive printing and parsing
-    {"definition", 100, defined},      // the interpreter runs the unscheduled expression
-    {"reference", 20, read_off},       // the definition = the expression, evaluated without any program
-    {"loop program", 100, scheduled},  // = the definition; each element is given one value
-    {"order", 100, in_order},          // = the expression with sums across lanes in the documented order, bit for bit
-    {"lowered", 100, lowered},         // = the definition
+    {"schedule", 100, made, true},           // legal Steps are accepted, survive JSON, and lower
+    {"extents", 100, extents},               // of loops: as views estimate them, as bounds inference has them
+    {"verify", 100, verified},               // invariants of the loop program and the lowered program
+    {"text", 100, survives_text},            // both survive printing and parsing
+    {"definition", 100, defined, true},      // the interpreter runs the unscheduled expression
+    {"reference", 20, read_off},             // the definition = the expression, evaluated without any program
+    {"loop program", 100, scheduled, true},  // = the definition; each element is given one value
+    {"order", 100, in_order},   // = the expression with sums across lanes in the documented order, bit for bit
+    {"lowered", 100, lowered},  // = the definition
     {"any bits", 25,
      lowered_wild},  // the lowered program on NaNs and the like: what the compiled ones are compared with
 };
@@ -226,9 +264,18 @@ constexpr Compiled kCompiled[] = {
     {"C", 1, [](const std::vector<ir::Program>& p) { return compile_c(p, false); }, suits_c},
 };
 
+constexpr const char* kAArch64 = "aarch64";
+constexpr int64_t kMostStoresEmulated = 20'000;  // emulated arithmetic takes 200 times as long
+
 bool available(const Compiled& oracle) {
   static const bool c = has_c_compiler();
   return c || oracle.name[0] != 'C';
+}
+
+bool asked(const Judges& judges, const std::string& oracle) {
+  return judges.oracles.empty()
+             ? oracle != kAArch64
+             : std::find(judges.oracles.begin(), judges.oracles.end(), oracle) != judges.oracles.end();
 }
 
 class Clock {
@@ -243,9 +290,9 @@ class Clock {
 
 bool takes_part(const Sample& sample, int percent) { return static_cast<int>(sample.recipe.seed % 100) < percent; }
 
-void interpret_all(Trial& t, Usages& usages) {
+void interpret_all(Trial& t, const Judges& judges, Usages& usages) {
   for (const Interpreted& oracle : kInterpreted) {
-    if (!takes_part(t.sample, oracle.percent)) continue;
+    if (!oracle.always && (!takes_part(t.sample, oracle.percent) || !asked(judges, oracle.name))) continue;
     const Clock clock(usages, oracle.name, 1);
     std::string text;
     try {
@@ -278,29 +325,99 @@ void compile_and_run(std::span<Trial*> trials, const Compiled& oracle) {
   }
 }
 
+// The trial as it is for another CPU: lowered for it, and judged by the interpreter. Only short runs.
+Trial trial_for(const Trial& t, const Target& target) {
+  Trial other = t;
+  other.lowered = lower::run_pipeline(lower::cpu_passes(), t.scheduled, target);
+  std::string text = means_the_definition(other, other.lowered, {.max_steps = kMostStoresEmulated});
+  if (text.empty()) text = lowered_wild(other);
+  if (!text.empty()) other.finding = {kAArch64, "lowered: " + text};
+  return other;
+}
+
+// All programs in one object, and all calls in one process.
+void run_on(const EmulatedCpu& cpu, const Target& target, std::span<Trial> trials) {
+  std::vector<ir::Program> programs;
+  std::vector<std::vector<Call>> calls;
+  std::vector<Job> jobs;
+  for (const Trial& t : trials) {
+    calls.push_back(calls_of(t));
+    for (const Call& call : calls.back())
+      jobs.push_back({"k" + std::to_string(programs.size()), arguments_of(t.sample), call.packed, call.scalars});
+    programs.push_back(t.lowered);
+  }
+  const support::TemporaryFolder folder("tensorwright-fuzz");
+  compile_for(target, programs, folder / "kernels.so");
+  std::vector<Ran> results = run_emulated(cpu, folder / "kernels.so", std::move(jobs));
+  for (size_t i = 0, job = 0; i < trials.size(); ++i)
+    for (const Call& call : calls[i])
+      if (const std::string text = judged(trials[i], call, std::move(results[job++]));
+          !text.empty() && !trials[i].finding.wrong())
+        trials[i].finding = {kAArch64, at_sizes(trials[i].sample, call.run.sizes) + text};
+}
+
+// Together; where that fails, one by one, to see whose fault it is.
+void compile_and_run_on(const EmulatedCpu& cpu, const Target& target, std::span<Trial> trials) try {
+  if (!trials.empty()) run_on(cpu, target, trials);
+} catch (const std::exception& e) {
+  if (trials.size() == 1)
+    trials[0].finding = {kAArch64, std::string("exception: ") + e.what()};
+  else
+    for (Trial& t : trials) compile_and_run_on(cpu, target, {&t, 1});
+}
+
+void emulate(std::vector<Trial>& trials, const std::string& cpu_name, Usages& usages) {
+  const auto& cpu = *std::find_if(emulated_cpus().begin(), emulated_cpus().end(),
+                                  [&](const EmulatedCpu& c) { return c.name == cpu_name; });
+  const Target target = Target::parse(cpu.target).value_or_throw();
+  std::vector<Trial> there;
+  std::vector<Trial*> here;
+  for (Trial& t : trials) {
+    if (t.finding.wrong() || t.runs.empty() || !ir::extern_symbols(t.lowered).empty()) continue;
+    Trial other = trial_for(t, target);
+    t.finding = other.finding;
+    if (t.finding.wrong() || other.runs.empty()) continue;
+    there.push_back(std::move(other));
+    here.push_back(&t);
+  }
+  const Clock clock(usages, kAArch64, static_cast<int64_t>(there.size()));
+  compile_and_run_on(cpu, target, there);
+  for (size_t i = 0; i < there.size(); ++i)
+    if (there[i].finding.wrong()) here[i]->finding = {kAArch64, cpu_name + ": " + there[i].finding.text};
+}
+
 }  // namespace
 
-const std::vector<std::string>& oracle_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Interpreted& oracle : kInterpreted) all.push_back(oracle.name);
-    for (const Compiled& oracle : kCompiled) {
-      if (available(oracle))
-        all.push_back(oracle.name);
-      else
-        std::printf("%s skipped: no C compiler in $CC or on the PATH\n", oracle.name);
-    }
-    return all;
-  }();
+Judges on_aarch64() {
+  Judges judges{{kAArch64}, {}};
+  for (const EmulatedCpu& cpu : emulated_cpus()) judges.cpus.push_back(cpu.name);
+  return judges;
+}
+
+std::vector<std::string> oracle_names(const Judges& judges) {
+  std::vector<std::string> names;
+  for (const Interpreted& oracle : kInterpreted)
+    if (oracle.always || asked(judges, oracle.name)) names.push_back(oracle.name);
+  for (const Compiled& oracle : kCompiled)
+    if (available(oracle) && asked(judges, oracle.name)) names.push_back(oracle.name);
+  if (asked(judges, kAArch64)) names.push_back(kAArch64);
   return names;
 }
 
-std::vector<Finding> check(std::span<const Sample> samples, Usages& usages) {
+std::vector<std::string> all_oracle_names() {
+  std::vector<std::string> names;
+  for (const Interpreted& oracle : kInterpreted) names.push_back(oracle.name);
+  for (const Compiled& oracle : kCompiled) names.push_back(oracle.name);
+  names.push_back(kAArch64);
+  return names;
+}
+
+std::vector<Finding> check(std::span<const Sample> samples, const Judges& judges, Usages& usages) {
   std::vector<Trial> trials;
   for (const Sample& sample : samples) trials.push_back({sample, {}, {}, {}, {}, {}, {}, 0, {}});
-  for (Trial& t : trials) interpret_all(t, usages);
+  for (Trial& t : trials) interpret_all(t, judges, usages);
   for (const Compiled& oracle : kCompiled) {
-    if (!available(oracle)) continue;
+    if (!available(oracle) || !asked(judges, oracle.name)) continue;
     std::vector<Trial*> chosen;
     for (Trial& t : trials)
       if (!t.finding.wrong() && takes_part(t.sample, oracle.percent) && oracle.suits(t.lowered)) chosen.push_back(&t);
@@ -308,14 +425,16 @@ std::vector<Finding> check(std::span<const Sample> samples, Usages& usages) {
     const Clock clock(usages, oracle.name, static_cast<int64_t>(chosen.size()));
     compile_and_run(chosen, oracle);
   }
+  if (asked(judges, kAArch64) && !trials.empty())
+    emulate(trials, judges.cpus[samples[0].recipe.seed / kEmulatedBatch % judges.cpus.size()], usages);
   std::vector<Finding> findings;
   for (Trial& t : trials) findings.push_back(t.finding);
   return findings;
 }
 
-Finding check(const Sample& sample) {
+Finding check(const Sample& sample, const Judges& judges) {
   Usages usages;
-  return check({&sample, 1}, usages).front();
+  return check({&sample, 1}, judges, usages).front();
 }
 
 std::string culprit(const Sample& sample) try {

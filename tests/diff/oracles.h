@@ -25,11 +25,23 @@ using Usages = std::map<std::string, Usage>;
 // Counts the sizes of samples at which the loop program takes too long to be judged.
 inline constexpr const char* kLeftOut = "left out";
 
-const std::vector<std::string>& oracle_names();
+// Who is asked.
+struct Judges {
+  std::vector<std::string> oracles;  // by name; empty: all but "aarch64", which runs under an emulator
+  std::vector<std::string> cpus;     // that it emulates, by turns (emulated.h)
+};
+Judges on_aarch64();  // that oracle alone, on all of its CPUs
+
+// Pairs that are emulated together, on one CPU.
+inline constexpr int64_t kEmulatedBatch = 64;
+
+// Those asked that this machine has what they need for, and those that they cannot do without.
+std::vector<std::string> oracle_names(const Judges&);
+std::vector<std::string> all_oracle_names();
 
 // One finding per sample: the first oracle that disagrees. Programs of several samples are compiled together.
-std::vector<Finding> check(std::span<const Sample>, Usages&);
-Finding check(const Sample&);
+std::vector<Finding> check(std::span<const Sample>, const Judges&, Usages&);
+Finding check(const Sample&, const Judges&);
 
 // The first pass after which the interpreter does not give the definition's result any more; "to_ir" or "code
 // generation" where no pass is at fault.

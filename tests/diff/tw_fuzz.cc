@@ -2,13 +2,16 @@
 //
 //   tw-fuzz --pairs 100000 --seed 7
 //   tw-fuzz --replay build/fuzz/seed-7000000123.py
+//   tw-fuzz --oracle aarch64 --cpu neoverse-n1 --pairs 1000
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "schedule/to_python.h"
 #include "src/support/json_text.h"
 #include "tests/diff/automatic.h"
+#include "tests/diff/emulated.h"
 #include "tests/diff/fuzz.h"
 #include "tests/diff/intrins.h"
 #include "tests/diff/script.h"
@@ -17,18 +20,18 @@
 namespace tw::diff {
 namespace {
 
-int replay(const std::string& path) {
+int replay(const std::string& path, const Judges& judges) {
   const Sample sample = read_script(path).value_or_throw();
   std::cout << describe(sample);
-  const Finding finding = check_isolated(sample);
+  const Finding finding = check_isolated(sample, judges);
   std::cout << (finding.wrong() ? "wrong: " + finding.oracle + ": " + finding.text : "all oracles agree") << "\n";
   return finding.wrong();
 }
 
 // The sample of one seed as a script, whether it fails or not.
-int print_script(uint64_t seed) {
+int print_script(uint64_t seed, const Judges& judges) {
   const Sample sample = draw_pair(seed);
-  std::cout << python_script(sample, check_isolated(sample));
+  std::cout << python_script(sample, check_isolated(sample, judges));
   return 0;
 }
 
@@ -52,8 +55,8 @@ int run(const FuzzOptions& options) {
     std::cout << "found by " << f.finding.oracle << " after " << f.after << " pairs, seed " << f.seed << "\n    "
               << f.finding.text.substr(0, f.finding.text.find('\n')) << "\n";
   }
-  std::cout << coverage_table(result.tally);
-  for (const std::string& name : rarely_met(result.tally)) std::cout << "rarely met: " << name << "\n";
+  std::cout << coverage_table(result.tally, options.judges);
+  for (const std::string& name : rarely_met(result.tally, options.judges)) std::cout << "rarely met: " << name << "\n";
   std::printf("%.0f s, %.0f pairs/s with %d workers\n", result.seconds,
               static_cast<double>(result.tally.pairs) / result.seconds, options.workers);
   std::printf("%lld pairs, %zu wrong\n", static_cast<long long>(result.tally.pairs), result.found.size());
@@ -77,6 +80,13 @@ int main(int argc, char** argv) {
   app.add_option("--folder", options.folder, "where scripts of failures go")->capture_default_str();
   app.add_option("--replay", file, "judge the sample of such a script again")->check(CLI::ExistingFile);
   app.add_option("--script", script, "print the script of one pair's seed");
+  std::vector<std::string> cpus;
+  for (const tw::diff::EmulatedCpu& cpu : tw::diff::emulated_cpus()) cpus.push_back(cpu.name);
+  app.add_option("--oracle", options.judges.oracles, "ask these, and those that they need; default: all but aarch64")
+      ->check(CLI::IsMember(tw::diff::all_oracle_names()));
+  app.add_option("--cpu", options.judges.cpus,
+                 "of the oracle aarch64: what qemu-aarch64 emulates, by turns; default: all")
+      ->check(CLI::IsMember(cpus));
   app.add_flag("--schedules", schedules, "judge nothing: print the pairs as Python");
   app.add_option("--findings", options.findings, "stop after so many failures")->capture_default_str();
   app.add_flag("!--raw", options.minimise, "do not minimise failures");
@@ -86,9 +96,17 @@ int main(int argc, char** argv) {
     options.findings = 1;
     options.minimise = false;
   }
+  const bool emulated = std::find(options.judges.oracles.begin(), options.judges.oracles.end(), "aarch64") !=
+                        options.judges.oracles.end();
+  if (!emulated) options.judges.cpus.clear();
+  if (emulated && options.judges.cpus.empty()) options.judges.cpus = cpus;
   try {
+    if (emulated && !tw::diff::no_aarch64().empty())
+      throw tw::Error({tw::ErrorKind::kArgument, "--oracle aarch64: " + tw::diff::no_aarch64(), {}, {}});
     if (schedules) return tw::diff::print_schedules(options.seed, options.pairs);
-    return !file.empty() ? tw::diff::replay(file) : script ? tw::diff::print_script(*script) : tw::diff::run(options);
+    return !file.empty() ? tw::diff::replay(file, options.judges)
+           : script      ? tw::diff::print_script(*script, options.judges)
+                         : tw::diff::run(options);
   } catch (const tw::Error& e) {
     std::cerr << e.diagnostic().render() << "\n";
     return 2;

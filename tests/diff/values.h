@@ -1,17 +1,15 @@
 // The data of a sample: one block of bytes per argument, drawn from its seed, and how two results are compared.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "schedule/loop_nest.h"
 #include "src/ir/interp.h"
+#include "tests/diff/memory.h"
 #include "tests/diff/sampler.h"
 
 namespace tw::diff {
-
-using Memory = std::vector<std::vector<std::byte>>;
 
 // An extent, with numbers for the symbols in it.
 int64_t evaluate(const ir::Expr& extent, const std::vector<ir::Var>& symbols, const std::vector<int64_t>& sizes);

@@ -5,42 +5,26 @@
 //   ulp [TARGET [N [FUNCTION]]]      e.g.  ulp "llvm -mcpu=x86-64" 16 sin      all inputs of a function take minutes; N
 //   takes each N-th block of 65,536
 
-#include "tests/unit/ulp.h"
-
-#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <mutex>
 #include <string_view>
 #include <thread>
 
 #include "tensorwright/build.h"
-#include "tensorwright/te_functions.h"
+#include "tests/unit/functions.h"
 
 namespace {
 
 using namespace tw;
-using ir::Expr;
-using ir::Fn;
+using lower::Function;
 
 constexpr size_t kChunk = size_t{1} << 16;
 constexpr uint64_t kAll = uint64_t{1} << 32;
 constexpr uint64_t kPairs = uint64_t{1} << 28;  // of two: all exponents of x; y of power where the result is finite
 constexpr uint64_t kSamples = 1526 * uint64_t{kChunk};  // 10^8 of float64
-
-struct Function {
-  const char* name;
-  std::function<Expr(Expr x, Expr y)> apply;
-  std::function<double(double, double)> exact;
-  std::function<long double(long double, long double)> exact_wide;
-  bool of_two = false, is_power = false;
-
-  double value(double x, double y) const { return exact(x, y); }
-  long double value(long double x, long double y) const { return exact_wide(x, y); }
-};
 
 template <class Float>
 uint64_t inputs(const Function& fn) {
@@ -70,39 +54,6 @@ struct Worst {
   }
 };
 
-uint64_t mixed(uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
-double uniform(uint64_t n) { return static_cast<double>(mixed(n) >> 11) / (uint64_t{1} << 53) - 0.5; }
-
-// An exponent for which x^y is finite, as a rule; whole ones among them.
-double exponent_for(double x, uint64_t n, double range) {
-  const double log = std::log(std::abs(x)), spread = uniform(n) * range;
-  return n % 4 == 0 ? std::nearbyint(spread / 10) : spread / (std::isnormal(log) ? log : 1);
-}
-
-// Of power an exponent; of the others a number near x, as a rule, and any.
-double second(const Function& fn, double x, uint64_t n, bool single) {
-  if (fn.is_power) return exponent_for(x, n, single ? 240 : 1900);
-  const int exponents = single ? 250 : 2000;
-  if (n % 8 == 0)
-    return std::ldexp(uniform(n), static_cast<int>(mixed(n + 1) % static_cast<uint64_t>(exponents)) - exponents / 2);
-  return x * 4 * uniform(n) * (n % 8 == 1 ? 1e-3 : 1);
-}
-
-float input(const Function& fn, uint64_t n, float) {
-  const auto bits = static_cast<uint32_t>(fn.of_two ? n * 16 + mixed(n) % 16 : n);
-  return std::bit_cast<float>(bits);
-}
-
-double input(const Function&, uint64_t n, double) {
-  if (n % 4 == 0) return std::bit_cast<double>(mixed(~n));
-  return uniform(~n) * (n % 4 == 1 ? 4 : n % 4 == 2 ? 40 : 1500);
-}
-
 template <class Float>
 Worst scan(const Function& fn, const runtime::Kernel& kernel, uint64_t begin, uint64_t end, uint64_t every) {
   using Wide = std::conditional_t<sizeof(Float) == 4, double, long double>;
@@ -110,8 +61,8 @@ Worst scan(const Function& fn, const runtime::Kernel& kernel, uint64_t begin, ui
   Worst worst;
   for (uint64_t first = begin; first < end; first += kChunk * every) {
     for (size_t n = 0; n < kChunk; ++n) {
-      x[n] = input(fn, first + n, Float{});
-      if (fn.of_two) y[n] = static_cast<Float>(second(fn, x[n], first + n, sizeof(Float) == 4));
+      x[n] = lower::input(fn, first + n, Float{});
+      if (fn.of_two) y[n] = static_cast<Float>(lower::second(fn, x[n], first + n, sizeof(Float) == 4));
     }
     void* unary[] = {x.data(), z.data()};
     void* binary[] = {x.data(), y.data(), z.data()};
@@ -158,63 +109,6 @@ bool measure(const Function& fn, const Target& target, uint64_t every) {
   return w.ulps <= 4;
 }
 
-Function of_ir(const char* name, Fn fn) {
-  const bool power = fn == Fn::kPow;
-  return {name,
-          [=](Expr x, Expr y) { return power ? te::power(x, y) : ir::call(fn, {x}); },
-          [=](double x, double y) { return lower::exact_value<double>(fn, x, y); },
-          [=](long double x, long double y) { return lower::exact_value<long double>(fn, x, y); },
-          power,
-          power};
-}
-
-// An expression of te, of one operand or two, and the standard library's function.
-#define TW_OF_ONE(name)                                                                             \
-  Function {                                                                                        \
-    #name, [](Expr x, Expr) { return te::name(x); }, [](double x, double) { return std::name(x); }, \
-        [](long double x, long double) { return std::name(x); }                                     \
-  }
-#define TW_OF_TWO(name)                                                                                       \
-  Function {                                                                                                  \
-    #name, [](Expr x, Expr y) { return te::name(x, y); }, [](double x, double y) { return std::name(x, y); }, \
-        [](long double x, long double y) { return std::name(x, y); }, true                                    \
-  }
-
-const std::vector<Function>& functions() {
-  static const std::vector<Function> all = {
-      of_ir("exp", Fn::kExp),
-      of_ir("exp2", Fn::kExp2),
-      of_ir("expm1", Fn::kExpm1),
-      of_ir("log", Fn::kLog),
-      of_ir("log2", Fn::kLog2),
-      of_ir("log10", Fn::kLog10),
-      of_ir("log1p", Fn::kLog1p),
-      of_ir("sin", Fn::kSin),
-      of_ir("cos", Fn::kCos),
-      of_ir("tan", Fn::kTan),
-      of_ir("atan", Fn::kAtan),
-      of_ir("cbrt", Fn::kCbrt),
-      of_ir("tanh", Fn::kTanh),
-      of_ir("sigmoid", Fn::kSigmoid),
-      of_ir("erf", Fn::kErf),
-      of_ir("power", Fn::kPow),
-      of_ir("rsqrt", Fn::kRsqrt),
-      TW_OF_ONE(asin),
-      TW_OF_ONE(acos),
-      TW_OF_ONE(sinh),
-      TW_OF_ONE(cosh),
-      TW_OF_ONE(asinh),
-      TW_OF_ONE(acosh),
-      TW_OF_ONE(atanh),
-      TW_OF_TWO(atan2),
-      TW_OF_TWO(hypot),
-      TW_OF_TWO(fmod),
-      {"exp10", [](Expr x, Expr) { return te::exp10(x); }, [](double x, double) { return std::pow(10.0, x); },
-       [](long double x, long double) { return std::pow(10.0L, x); }},
-  };
-  return all;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -224,7 +118,7 @@ int main(int argc, char** argv) try {
   std::printf("%s\n%-8s %-7s %10s %9s  %s\n", target.to_string().c_str(), "function", "dtype", "largest", "ns each",
               "at");
   bool kept = true;
-  for (const Function& fn : functions()) {
+  for (const Function& fn : lower::functions()) {
     if (argc > 3 && std::string_view(argv[3]) != fn.name) continue;
     const bool single = measure<float>(fn, target, every), twice = measure<double>(fn, target, every);
     kept = kept && single && twice;

@@ -14,25 +14,17 @@
 #include <system_error>
 
 #include "src/runtime/cpu_quota.h"
+#include "src/runtime/spinning.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::runtime {
 namespace {
 
 constexpr uint32_t kOpen = 1u << 31;
-constexpr int kSpins = 3000;        // about 50 us: longer than the gap between two kernels called in a row
 constexpr int kChunksPerShare = 8;  // small enough to balance, large enough that taking one costs nothing
 constexpr int kMostThreads = 1024;
 
 thread_local bool inside_region = false;
-
-inline void pause_core() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
@@ -106,13 +98,8 @@ int32_t ThreadPool::run(int64_t n, tw_parallel_body body, void* closure) {
 
   work(0);
   gate_.fetch_and(~kOpen, std::memory_order_acq_rel);
-  for (int spins = 0; gate_.load(std::memory_order_acquire) != 0; ++spins) {
-    if (spins < kSpins) {
-      pause_core();
-    } else {
-      sched_yield();
-    }
-  }
+  for (Spinning spinning; gate_.load(std::memory_order_acquire) != 0;)
+    if (!spinning.pause()) sched_yield();
   return code_.load(std::memory_order_relaxed);
 }
 
@@ -141,10 +128,8 @@ bool ThreadPool::enter() {
 void ThreadPool::leave() { gate_.fetch_sub(1, std::memory_order_release); }
 
 void ThreadPool::wait_for_region(uint32_t seen) {
-  for (int i = 0; i < kSpins && !parked_.load(std::memory_order_relaxed); ++i) {
+  for (Spinning spinning; !parked_.load(std::memory_order_relaxed) && spinning.pause();)
     if (generation_.load(std::memory_order_relaxed) != seen) return;
-    pause_core();
-  }
   sleepers_.fetch_add(1);
   while (generation_.load() == seen) sleep_while(generation_, seen);
   sleepers_.fetch_sub(1);

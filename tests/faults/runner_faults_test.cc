@@ -85,7 +85,14 @@ TEST_F(RunnerFaults, SegfaultsAHundredTimes) {
   EXPECT_EQ(descriptors(), before);
   expect(run(kRight), RunStatus::kOk, "");
 }
-TEST_F(RunnerFaults, IllegalInstruction) { expect(run("__builtin_trap();"), RunStatus::kCrashed, "SIGILL"); }
+TEST_F(RunnerFaults, IllegalInstruction) {
+#if defined(__aarch64__)
+  const char* illegal = "__asm__(\".inst 0\");";
+#else
+  const char* illegal = "__builtin_trap();";
+#endif
+  expect(run(illegal), RunStatus::kCrashed, "SIGILL");
+}
 TEST_F(RunnerFaults, Abort) { expect(run("abort();", "#include <stdlib.h>"), RunStatus::kCrashed, "SIGABRT"); }
 TEST_F(RunnerFaults, ReturnsACode) { expect(run("return 5;"), RunStatus::kCrashed, "returned code 5"); }
 TEST_F(RunnerFaults, ExitWithoutAResult) {

@@ -34,7 +34,7 @@ inline std::string vector_kernel(const std::string& name, int n, const std::stri
 inline std::string compile_c(const Folder& folder, const std::string& source, const std::string& name = "kernel") {
   const std::string c = folder / (name + ".c"), so = folder / (name + ".so");
   std::ofstream(c) << source;
-  const std::string command = "cc -O1 -fPIC -shared -w -I" TW_SOURCE_DIR "/include -o " + so + " " + c;
+  const std::string command = TW_CC " -O1 -fPIC -shared -w -I" TW_SOURCE_DIR "/include -o " + so + " " + c;
   if (std::system(command.c_str()) != 0) throw std::runtime_error("cannot compile " + c);
   return so;
 }

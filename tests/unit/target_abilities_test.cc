@@ -32,7 +32,7 @@ constexpr DotProduct kU8I8 = DotProduct::kU8I8, kI8I8 = DotProduct::kI8I8, kU8U8
 
 TEST(TargetAbilities, OfCpus) {
   const Row rows[] = {
-      {"", 128, 16, "", {}},
+      {"-mtriple=x86_64-linux-gnu", 128, 16, "", {}},
       {"-mcpu=core2", 128, 16, "", {}},
       {"-mcpu=nehalem", 128, 16, "rounding", {}},
       {"-mcpu=sandybridge", 256, 16, "rounding", {}},

@@ -23,13 +23,49 @@ Diagnostic cannot_compile(const std::string& what, std::vector<std::string> note
 }
 
 // The instructions that the target has, one flag each: compilers know features longer than they know CPUs.
-void add_features(const Target& target, std::vector<std::string>& flags) {
-  if (!target.triple.starts_with("x86_64")) return;
+void add_features_of_x86(const Target& target, std::vector<std::string>& flags) {
   for (const char* feature : {"sse3",     "ssse3",    "sse4.1",   "sse4.2",   "popcnt",     "avx",       "avx2",
                               "bmi",      "bmi2",     "f16c",     "fma",      "lzcnt",      "movbe",     "avx512f",
                               "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni", "avx512bf16"})
     if (target.has(feature)) flags.push_back(std::string("-m") + feature);
   if (target.abilities.vector_bits == 512) flags.push_back("-mprefer-vector-width=512");
+}
+
+// NEON and what widens it; for the cores that GCC has known since its release 9, how they schedule.
+void add_features_of_aarch64(const Target& target, std::vector<std::string>& flags) {
+  std::string march = "-march=armv8-a";
+  for (const auto& [feature, extension] :
+       {std::pair{"fullfp16", "+fp16"}, {"dotprod", "+dotprod"}, {"i8mm", "+i8mm"}, {"bf16", "+bf16"}})
+    if (target.has(feature)) march += extension;
+  flags.push_back(march);
+  for (const char* core : {"cortex-a35", "cortex-a53", "cortex-a55", "cortex-a57", "cortex-a72", "cortex-a73",
+                           "cortex-a75", "cortex-a76", "neoverse-n1", "thunderx2t99", "tsv110"})
+    if (target.cpu == core) flags.push_back(std::string("-mtune=") + core);
+}
+
+// VFP without NEON, whose float arithmetic flushes subnormal numbers.
+void add_features_of_arm(const Target&, std::vector<std::string>& flags) {
+  flags.insert(flags.end(), {"-march=armv7-a+fp", "-mfloat-abi=hard"});
+}
+
+void add_features_of_riscv64(const Target&, std::vector<std::string>& flags) {
+  flags.insert(flags.end(), {"-march=rv64gc", "-mabi=lp64d"});
+}
+
+struct Architecture {
+  const char* name;
+  uint16_t machine;  // of an ELF file
+  void (*add_features)(const Target&, std::vector<std::string>& flags);
+};
+constexpr Architecture kArchitectures[] = {{"x86_64", EM_X86_64, add_features_of_x86},
+                                           {"aarch64", EM_AARCH64, add_features_of_aarch64},
+                                           {"arm", EM_ARM, add_features_of_arm},
+                                           {"riscv64", EM_RISCV, add_features_of_riscv64}};
+
+const Architecture* architecture_of(const Target& target) {
+  for (const Architecture& row : kArchitectures)
+    if (target::architecture_of(target.triple) == row.name) return &row;
+  return nullptr;
 }
 
 std::vector<std::string> flags_for(const Target& target, int opt_level) {
@@ -41,7 +77,7 @@ std::vector<std::string> flags_for(const Target& target, int opt_level) {
   for (const char* alone :
        {"-fno-builtin-memset", "-fno-builtin-memcpy", "-fno-tree-loop-distribute-patterns", "-fno-stack-protector"})
     flags.push_back(alone);
-  add_features(target, flags);
+  if (const Architecture* architecture = architecture_of(target)) architecture->add_features(target, flags);
   return flags;
 }
 
@@ -51,14 +87,18 @@ std::string last_lines(const std::string& text, int count) {
   return at == std::string::npos || at == 0 ? text : text.substr(at + 1);
 }
 
-Status run(const std::vector<std::string>& compiler, std::vector<std::string> args) {
+std::string another_compiler(const Target& target) {
+  return "the variable " + target::c_compiler_variable(target.triple) + " names another compiler";
+}
+
+Status run(const std::vector<std::string>& compiler, const Target& target, std::vector<std::string> args) {
   args.insert(args.begin(), compiler.begin() + 1, compiler.end());
   try {
     support::Subprocess process({compiler[0], std::move(args)});
     const support::ExitStatus status = process.wait(kPatience);
     if (status.known && status.signal == 0 && status.code == 0) return Unit{};
     return cannot_compile("the C compiler " + compiler[0] + " failed: " + support::to_string(status),
-                          {last_lines(process.error_text(), 12), "the variable CC names another compiler"});
+                          {last_lines(process.error_text(), 12), another_compiler(target)});
   } catch (const std::system_error& e) {
     return cannot_compile("the C compiler " + compiler[0] + " cannot be started: " + e.what(), {});
   }
@@ -66,14 +106,12 @@ Status run(const std::vector<std::string>& compiler, std::vector<std::string> ar
 
 // That the compiler, which anybody may name, makes code for the target's architecture.
 Status check_machine(const std::string& compiler, const Target& target, const std::string& path) {
-  constexpr std::pair<const char*, uint16_t> kMachines[] = {{"x86_64", EM_X86_64}, {"aarch64", EM_AARCH64}};
-  Elf64_Ehdr header = {};
+  Elf32_Ehdr header = {};  // one of 64 bits is the same up to the machine
   std::ifstream(path, std::ios::binary).read(reinterpret_cast<char*>(&header), sizeof header);
-  for (const auto& [architecture, machine] : kMachines)
-    if (target::architecture_of(target.triple) == architecture && header.e_machine != machine)
-      return cannot_compile("the C compiler " + compiler + " makes no code for " + target.triple,
-                            {"the variable CC names another compiler"});
-  return Unit{};
+  const Architecture* architecture = architecture_of(target);
+  if (!architecture || header.e_machine == architecture->machine) return Unit{};
+  return cannot_compile("the C compiler " + compiler + " makes no code for " + target.triple,
+                        {another_compiler(target)});
 }
 
 }  // namespace
@@ -82,10 +120,9 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
                  const std::string& path, const std::vector<std::string>& more) {
   const std::vector<std::string> compiler = target::c_compiler(target.triple);
   if (compiler.empty())
-    return cannot_compile(
-        "no C compiler for " + target.triple + " was found",
-        {"target c needs cc, gcc or clang on the PATH, for another architecture a cross compiler such "
-         "as aarch64-linux-gnu-gcc, or its name in CC"});
+    return cannot_compile("no C compiler for " + target.triple + " was found",
+                          {"target c needs " + target::c_compiler_wanted(target.triple) +
+                           ", or another one's name in " + target::c_compiler_variable(target.triple)});
   const support::TemporaryFolder folder("tensorwright-c");
   if (!folder.usable()) return cannot_compile("no temporary folder for the C compiler", {"TMPDIR may name one"});
   const std::string text = folder / "kernel.c";
@@ -98,8 +135,9 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
     args.push_back("-c");
   args.insert(args.end(), {"-o", path, text});
   // gcc 12 calls ceilf in some places though it has the instruction; where it does not, the library is left out.
-  if (output == COutput::kShared) args.insert(args.end(), {"-Wl,--as-needed", "-lm"});
-  TW_TRY([[maybe_unused]] Unit ran, run(compiler, std::move(args)));
+  // Divisions of 64 bits are functions of its own library on CPUs of 32.
+  if (output == COutput::kShared) args.insert(args.end(), {"-Wl,--as-needed", "-lm", "-lgcc"});
+  TW_TRY([[maybe_unused]] Unit ran, run(compiler, target, std::move(args)));
   return check_machine(compiler[0], target, path);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tw::target {
@@ -24,5 +25,7 @@ class CpuCatalog {
 void register_catalog(const CpuCatalog* catalog);  // before main
 const CpuCatalog& catalog();
 const CpuCatalog& table_catalog();
+// Of code of a kind. C is made for architectures, too, that no code generator of ours knows.
+const CpuCatalog& catalog_for(std::string_view kind, const std::string& triple);
 
 }  // namespace tw::target

@@ -106,7 +106,7 @@ Result<Words> read_words(std::string_view text) {
 }
 
 Status check_attributes(const Words& words) {
-  const std::vector<std::string> known = target::catalog().features(words.triple);
+  const std::vector<std::string> known = target::catalog_for(words.kind, words.triple).features(words.triple);
   for (const std::string& attribute : words.attributes) {
     if (attribute[0] != '+' && attribute[0] != '-')
       return bad_target("an attribute must begin with + or -, not \"" + attribute + "\"",
@@ -118,15 +118,15 @@ Status check_attributes(const Words& words) {
   return Unit{};
 }
 
-bool knows_cpu(const std::string& triple, const std::string& cpu) {
-  const std::vector<std::string> known = target::catalog().cpus(triple);
+bool knows_cpu(const std::string& kind, const std::string& triple, const std::string& cpu) {
+  const std::vector<std::string> known = target::catalog_for(kind, triple).cpus(triple);
   return std::find(known.begin(), known.end(), cpu) != known.end();
 }
 
 Status check_cpu(const Words& words) {
-  if (knows_cpu(words.triple, words.cpu)) return Unit{};
+  if (knows_cpu(words.kind, words.triple, words.cpu)) return Unit{};
   return bad_target("unknown CPU \"" + words.cpu + "\" of " + words.triple,
-                    {support::did_you_mean(words.cpu, target::catalog().cpus(words.triple)),
+                    {support::did_you_mean(words.cpu, target::catalog_for(words.kind, words.triple).cpus(words.triple)),
                      "\"native\" means the CPU of this machine"});
 }
 
@@ -151,22 +151,26 @@ std::vector<std::string> attributes_of(const target::Cpu& native, const std::vec
 }
 
 // Of a text without -mtriple=: this machine's, unless only another architecture has such a CPU.
-std::string triple_of(const std::string& cpu, const target::Cpu& native) {
-  if (cpu.empty() || cpu == "native" || knows_cpu(native.triple, cpu)) return native.triple;
+std::string triple_of(const Words& words, const target::Cpu& native) {
+  const std::string& cpu = words.cpu;
+  if (cpu.empty() || cpu == "native" || knows_cpu(words.kind, native.triple, cpu)) return native.triple;
   for (const char* triple : kTriples)
-    if (knows_cpu(triple, cpu)) return triple;
+    if (knows_cpu(words.kind, triple, cpu)) return triple;
   return native.triple;
 }
 
 Result<Target> resolve(Words words, const target::Cpu& native) {
-  const target::CpuCatalog& catalog = target::catalog();
-  if (words.triple.empty()) words.triple = triple_of(words.cpu, native);
+  if (words.triple.empty()) words.triple = triple_of(words, native);
+  const target::CpuCatalog& catalog = target::catalog_for(words.kind, words.triple);
   if (!catalog.knows_triple(words.triple))
-    return bad_target("unknown triple \"" + words.triple + "\"", {"for example: " + native.triple});
+    return bad_target(
+        "unknown triple \"" + words.triple + "\"",
+        {"for example: " + native.triple,
+         target::table_catalog().knows_triple(words.triple) ? "code for it is made by way of C: target c" : ""});
   const bool is_native = words.cpu == "native";
   if (is_native && words.triple != native.triple)
     return bad_target("-mcpu=native means this machine, which is not " + words.triple, {"name the CPU"});
-  if (is_native) words.cpu = knows_cpu(words.triple, native.name) ? native.name : native.level;
+  if (is_native) words.cpu = knows_cpu(words.kind, words.triple, native.name) ? native.name : native.level;
   if (words.cpu.empty()) words.cpu = target::architecture_of(words.triple) == "x86_64" ? "x86-64" : kAnyCpu;
   TW_TRY([[maybe_unused]] Unit cpu, check_cpu(words));
   TW_TRY([[maybe_unused]] Unit attributes, check_attributes(words));

@@ -8,7 +8,8 @@ namespace tw::target {
 
 namespace {
 
-constexpr std::pair<std::string_view, const char*> kAliases[] = {{"arm64", "aarch64"}, {"amd64", "x86_64"}};
+constexpr std::pair<std::string_view, const char*> kAliases[] = {
+    {"arm64", "aarch64"}, {"amd64", "x86_64"}, {"armv7l", "arm"}, {"armv7a", "arm"}, {"armv7", "arm"}};
 
 std::vector<std::string> parts_of(std::string_view text) {
   std::vector<std::string> parts;

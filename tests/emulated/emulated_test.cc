@@ -114,26 +114,62 @@ TEST_F(Emulated, ASavedKernelIsLoadedOrRefusedByName) {
   EXPECT_NE(refused.output.find("this CPU does not have avx, avx2, bmi"), std::string::npos) << refused.output;
 }
 
-// Objects for AArch64, linked by the cross compiler with the header that stands beside them.
-TEST_F(Emulated, KernelsForAArch64RunThere) {
-  const char* cross = "aarch64-linux-gnu-gcc";
-  for (const std::string program : {"qemu-aarch64", cross})
-    if (std::system(("command -v " + program + " >/dev/null").c_str()) != 0)
-      GTEST_SKIP() << "skipped: " << program << " is not installed (Debian: qemu-user, gcc-aarch64-linux-gnu)";
+struct Foreign {
+  const char *system, *emulator, *packages;
+  std::vector<std::pair<std::string, std::string>> targets;  // of the triple of the system, and the CPU that it runs on
+};
+
+// Objects for other architectures, linked by the cross compiler with the header that stands beside them.
+class EmulatedForeign : public Emulated, public testing::WithParamInterface<Foreign> {
+ protected:
+  void SetUp() override {
+    Emulated::SetUp();
+    if (IsSkipped()) return;
+    for (const std::string& program : {std::string(GetParam().emulator), cross()})
+      if (std::system(("command -v " + program + " >/dev/null").c_str()) != 0)
+        GTEST_SKIP() << "skipped: " << program << " is not installed (Debian: " << GetParam().packages << ")";
+  }
+  static std::string cross() { return std::string(GetParam().system) + "-gcc"; }
+};
+
+TEST_P(EmulatedForeign, KernelsRunThere) {
   const support::TemporaryFolder folder("tensorwright-emulated");
   const std::string object = folder / "dense.o", program = folder / "dense";
-  for (const auto& [target, cpu] : {std::pair{"llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72", "cortex-a72"},
-                                    std::pair{"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "neoverse-n1"},
-                                    std::pair{"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", "max"},
-                                    std::pair{"c -mtriple=aarch64-linux-gnu", "cortex-a72"}}) {
+  for (const auto& [target, cpu] : GetParam().targets) {
     SCOPED_TRACE(target);
-    ASSERT_EQ(run(kProbe + "save '" + target + "' " + object).code, 0);
-    const Outcome linked = run(std::string(cross) + " -static -Wall -I" + folder.path() + " -o " + program +
+    const std::string whole = target.substr(0, target.find(' ')) + " -mtriple=" + GetParam().system +
+                              (target.find(' ') == target.npos ? "" : target.substr(target.find(' ')));
+    const Outcome saved = run(kProbe + "save '" + whole + "' " + object);
+    ASSERT_EQ(saved.code, 0) << saved.output;
+    const Outcome linked = run(cross() + " -static -Wall -I" + folder.path() + " -o " + program +
                                " " TW_SOURCE_DIR "/tests/emulated/dense_main.c " + object);
     ASSERT_EQ(linked.code, 0) << linked.output;
-    expect_right(run("qemu-aarch64 -cpu " + std::string(cpu) + " " + program));
+    expect_right(run(std::string(GetParam().emulator) + " -cpu " + cpu + " " + program));
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Systems, EmulatedForeign,
+                         testing::Values(Foreign{"aarch64-linux-gnu",
+                                                 "qemu-aarch64",
+                                                 "qemu-user, g++-aarch64-linux-gnu",
+                                                 {{"llvm -mcpu=cortex-a72", "cortex-a72"},
+                                                  {"llvm -mcpu=neoverse-n1", "neoverse-n1"},
+                                                  {"llvm -mcpu=neoverse-v1", "max"},
+                                                  {"c", "cortex-a72"},
+                                                  {"c -mcpu=neoverse-n1", "neoverse-n1"},
+                                                  {"c -mcpu=ampere1", "max,sve=off"}}},
+                                         Foreign{"arm-linux-gnueabihf",
+                                                 "qemu-arm",
+                                                 "qemu-user, gcc-arm-linux-gnueabihf, libc6-dev-armhf-cross",
+                                                 {{"c", "cortex-a15"}}},
+                                         Foreign{"riscv64-linux-gnu",
+                                                 "qemu-riscv64",
+                                                 "qemu-user, gcc-riscv64-linux-gnu, libc6-dev-riscv64-cross",
+                                                 {{"c", "rv64"}}}),
+                         [](const testing::TestParamInfo<Foreign>& info) {
+                           std::string name = info.param.system;
+                           return name.substr(0, name.find('-'));
+                         });
 
 }  // namespace
 }  // namespace tw

@@ -176,6 +176,22 @@ TEST_F(CodegenC, ForeignCpusGiveTextAndTakeACrossCompiler) {
   if (before) setenv("CC", kept.c_str(), 1);
 }
 
+TEST_F(CodegenC, ForeignCpusHaveAVariableOfTheirOwn) {
+  const auto module = build(named("k"), parse_target("c -mtriple=riscv64-linux-gnu"));
+  setenv("CC_riscv64_linux_gnu", "gcc", 1);
+  const std::string wrong = saving_says(*module, in_temp("riscv.o"));
+  EXPECT_NE(wrong.find("gcc"), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("the variable CC_riscv64_linux_gnu names another compiler"), std::string::npos) << wrong;
+  setenv("CC_riscv64_linux_gnu", "no_such_compiler", 1);
+  const std::string none = saving_says(*module, in_temp("riscv.o"));
+  EXPECT_NE(none.find("no C compiler for riscv64-unknown-linux-gnu"), std::string::npos) << none;
+  EXPECT_NE(none.find("riscv64-linux-gnu-gcc on the PATH (Debian: apt-get install gcc-riscv64-linux-gnu), or another "
+                      "one's name in CC_riscv64_linux_gnu"),
+            std::string::npos)
+      << none;
+  unsetenv("CC_riscv64_linux_gnu");
+}
+
 TEST_F(CodegenC, ACompilerThatFailsIsATypedError) {
   const char* before = std::getenv("CC");
   const std::string kept = before ? before : "";

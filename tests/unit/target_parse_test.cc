@@ -50,6 +50,21 @@ TEST(TargetParse, SpellingsOfATripleAreOneTarget) {
     EXPECT_EQ(target::normalised_triple(other), other);
 }
 
+TEST(TargetParse, CIsMadeForMoreArchitecturesThanLlvm) {
+  EXPECT_EQ(Target::parse("c -mtriple=armv7l-linux-gnueabihf").value_or_throw().to_string(),
+            "c -mcpu=generic -mtriple=arm-unknown-linux-gnueabihf");
+  const Target riscv = Target::parse("c -mtriple=riscv64-linux-gnu").value_or_throw();
+  EXPECT_EQ(riscv.to_string(), "c -mcpu=generic -mtriple=riscv64-unknown-linux-gnu");
+  EXPECT_EQ(Target::parse(riscv.to_string()).value_or_throw(), riscv);
+  EXPECT_FALSE(riscv.missing_here().empty());
+  contains(error_of("c -mtriple=riscv64-linux-gnu -mcpu=sifive-u74"), "unknown CPU \"sifive-u74\"");
+  contains(error_of("c -mtriple=riscv64-linux-gnu -mattr=+v"), "unknown attribute \"v\"");
+  contains(error_of("c -mtriple=arm-linux-gnueabi"), "unknown triple");
+#if TW_LLVM
+  contains(error_of("llvm -mtriple=arm-linux-gnueabihf"), "code for it is made by way of C: target c");
+#endif
+}
+
 // A record's key means the same on any machine.
 TEST(TargetParse, TextsSayTheArchitecture) {
   const target::Cpu arm = describe(target::HwcapRecord{0x3, 0, 0x410fd083});

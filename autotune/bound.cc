@@ -173,9 +173,9 @@ std::array<double, 2> bytes_moved(const LoopNest& nest, const StageView& view, c
   size_t outside = 0;  // loops that run as they stand: those inside a vectorized or an unrolled one may not
   const bool plain = left_plain(view);
   const auto stays = [&](const LoopView& loop) {
-    return loop.extent == 1 || (loop.annotation != schedule::Annotation::kVectorized &&
-                                loop.annotation != schedule::Annotation::kUnrolled &&
-                                (!plain || loop.annotation == schedule::Annotation::kParallel));
+    return loop.extent == 1 ||
+           (loop.annotation != schedule::Annotation::kVectorized &&
+            loop.annotation != schedule::Annotation::kUnrolled && (!plain || runs_concurrently(loop.annotation)));
   };
   while (outside < view.loops.size() && stays(view.loops[outside])) ++outside;
   const double all = points_of(nest.stage(view.stage));
@@ -186,7 +186,7 @@ std::array<double, 2> bytes_moved(const LoopNest& nest, const StageView& view, c
     const auto n = static_cast<double>(loop.extent);
     inside *= n;
     around /= n;
-    if (loop.annotation == schedule::Annotation::kParallel) caches = machine.threads;
+    if (runs_concurrently(loop.annotation)) caches = machine.threads;
     if (loop.roots.size() == 1) {  // of a fused loop nobody knows here how far it walks along each axis
       const auto root = static_cast<size_t>(loop.roots[0]);
       values[root] = std::min(values[root] * n, static_cast<double>(view.root_extents[root]));
@@ -213,7 +213,7 @@ double lower_bound_seconds(const LoopNest& nest, const std::vector<StageView>& v
     const StageNest& stage = nest.stage(view.stage);
     auto parallel = static_cast<double>(view.parallel_around);
     for (const LoopView& loop : view.loops)
-      if (loop.annotation == schedule::Annotation::kParallel) parallel *= static_cast<double>(loop.extent);
+      if (runs_concurrently(loop.annotation)) parallel *= static_cast<double>(loop.extent);
     const double cores = std::clamp<double>(parallel, 1, machine.threads);
     if (const double terms = certain_terms(stage, conditional[at]); terms > 0)
       arithmetic += terms / (terms_per_cycle(view, stage, machine) * cores);

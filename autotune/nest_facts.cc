@@ -24,7 +24,7 @@ using LoopKind = schedule::Annotation;
 namespace {
 
 constexpr double kPage = 4096;
-constexpr double kJoin = 2;          // instructions that join two vectors: one moves lanes
+constexpr double kJoin = 2;  // instructions that join two vectors: one moves lanes
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 bool is_repeated(const LoopView& loop) {
@@ -166,7 +166,7 @@ class StageReader {
     double around = view_.enclosing / static_cast<double>(std::max<int64_t>(1, view_.parallel_around)), before = 1;
     f_.parallel_extent = static_cast<double>(view_.parallel_around);
     for (size_t l = 0; l < view_.loops.size(); ++l) {
-      if (view_.loops[l].annotation != LoopKind::kParallel) {
+      if (!runs_concurrently(view_.loops[l].annotation)) {
         before *= extent(l);
         continue;
       }
@@ -242,7 +242,7 @@ class StageReader {
     for (size_t l = 0; l < view_.loops.size(); ++l) {
       const LoopView& loop = view_.loops[l];
       if (loop.reduction && loop.extent > 1 && !shape_.in_body(view_, l)) reduction = std::min(reduction, l);
-      if (loop.annotation == LoopKind::kParallel) task = l + 1;
+      if (runs_concurrently(loop.annotation)) task = l + 1;
     }
     f_.inner_bytes = bytes_below(shape_.inner == kNowhere ? 0 : shape_.inner);
     f_.reduction_bytes = bytes_below(reduction);

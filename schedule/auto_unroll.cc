@@ -35,7 +35,7 @@ Unrolled unroll(const ir::Stmt& stmt, int64_t limit) {
   if (!loop || loop->kind == ir::ForKind::kVectorized) return {inside, statements};
   auto extent = ir::as_int(loop->extent);
   bool fits = extent && (*extent == 0 || statements <= limit / *extent);
-  if (!fits || loop->kind == ir::ForKind::kParallel) return {inside, kTooMany};
+  if (!fits || runs_concurrently(loop->kind)) return {inside, kTooMany};
   return {ir::loop(loop->var, loop->extent, loop->body, ir::ForKind::kUnrolled, loop->tail), statements * *extent};
 }
 

@@ -15,7 +15,7 @@ Status check_vectors(const StageNest& stage, const std::vector<Step>& steps) {
   AxisId outer = kNone;
   for (AxisId leaf : stage.leaves) {
     Annotation annotation = stage.axes[leaf].annotation;
-    bool refused = annotation == Annotation::kVectorized || annotation == Annotation::kParallel;
+    bool refused = annotation == Annotation::kVectorized || runs_concurrently(annotation);
     if (outer != kNone && refused)
       return blame(
           refuse("vectorize", "inside a vectorized loop only serial and unrolled loops may stand, not the " +
@@ -62,7 +62,7 @@ Status check_shift(const StageNest& stage, const SplitRelation& split, const std
                    "The loop " + stage.axes[leaf].name + " stands inside the reduction loop " +
                        stage.axes[stage.leaves[first_reduction]].name +
                        ", so revisited values would be added to twice.");
-    if (stage.axes[leaf].annotation == Annotation::kParallel)
+    if (runs_concurrently(stage.axes[leaf].annotation))
       return wrong("tail of a parallel loop must be one that visits each value once, not shift_inward",
                    "Two threads would write the values that " + stage.axes[leaf].name + " revisits.");
   }

@@ -85,7 +85,7 @@ class Emitter {
   static ir::Stmt allocated(const std::vector<ir::Buffer>& buffers, ir::Stmt both) {
     for (const ir::Buffer& buffer : buffers) {
       if (buffer.scope() == Scope::kArgument) continue;
-      if (buffer.scope() == Scope::kLocal && has_parallel_loop(both)) {
+      if (is_private(buffer.scope()) && has_parallel_loop(both)) {
         // Threads that share values find them in memory, not in one thread's registers.
         ir::Buffer shared(buffer.name(), buffer.element(), buffer.shape(), Scope::kGlobal, buffer.strides());
         both = ir::allocate(shared, ir::replace_buffers(both, {{buffer.id(), shared}}));
@@ -100,7 +100,7 @@ class Emitter {
     bool found = false;
     ir::walk(stmt, [&](const ir::Stmt& s) {
       const auto* loop = ir::as<ir::For>(s);
-      found |= loop && loop->kind == ir::ForKind::kParallel;
+      found |= loop && runs_concurrently(loop->kind);
       return !found;
     });
     return found;

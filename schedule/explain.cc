@@ -97,7 +97,7 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
                    NestExplanation& nest) {
   double parallel = static_cast<double>(view.parallel_around);
   for (const LoopView& loop : view.loops)
-    if (loop.annotation == Annotation::kParallel) parallel *= static_cast<double>(loop.extent);
+    if (runs_concurrently(loop.annotation)) parallel *= static_cast<double>(loop.extent);
   nest.cores = parallel / std::max(1.0, std::ceil(parallel / machine.threads));
   const double cycles = machine.hertz * nest.cores;  // in a second
   const LoopView* vector = vector_loop(view);

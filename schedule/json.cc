@@ -37,8 +37,8 @@ struct Malformed {
   std::string what;
 };
 
-template <class E>
-E one_of(const json& from, std::initializer_list<E> values) {
+template <class E, size_t N>
+E one_of(const json& from, const E (&values)[N]) {
   std::string expected;
   for (E value : values) {
     if (from.is_string() && from.get_ref<const std::string&>() == to_string(value)) return value;
@@ -58,7 +58,7 @@ void read(const json& from, int64_t& to) {
 void read(const json& from, Tail& to) {
   to = one_of(from, {Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward, Tail::kAuto, Tail::kPad});
 }
-void read(const json& from, Scope& to) { to = one_of(from, {Scope::kLocal, Scope::kGlobal}); }
+void read(const json& from, Scope& to) { to = one_of(from, ir::kScratchScopes); }
 void read(const json& from, std::vector<std::string>& to) {
   if (!from.is_array()) throw Malformed{"an array of strings, not " + support::to_text(from)};
   for (const json& item : from) read(item, to.emplace_back());

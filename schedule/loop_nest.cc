@@ -309,18 +309,6 @@ std::string to_string(Annotation annotation) {
   return "";
 }
 
-std::string to_string(Scope scope) {
-  switch (scope) {
-    case Scope::kArgument:
-      return "argument";
-    case Scope::kGlobal:
-      return "global";
-    case Scope::kLocal:
-      return "local";
-  }
-  return "";
-}
-
 std::string to_string(Tail tail) {
   switch (tail) {
     case Tail::kNone:

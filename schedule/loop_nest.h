@@ -28,6 +28,8 @@ struct ScanBody;
 namespace tw::schedule {
 
 enum class Annotation : uint8_t { kNone, kVectorized, kUnrolled, kParallel };
+// Whether iterations may run at once, on threads of their own.
+inline bool runs_concurrently(Annotation annotation) { return annotation == Annotation::kParallel; }
 
 using AxisId = int;  // position in StageNest::axes
 inline constexpr int kNone = -1;
@@ -215,7 +217,6 @@ std::vector<AxisId> leaves_from(const StageNest&, AxisId axis);
 std::vector<int> readers_of(const LoopNest&, int i);
 
 std::string to_string(Annotation);
-std::string to_string(Scope);
 std::string to_string(Tail);
 
 }  // namespace tw::schedule

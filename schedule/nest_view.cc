@@ -336,7 +336,7 @@ class Viewer {
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {
       view.enclosing *= static_cast<double>(outer.loops[l].extent);
-      if (outer.loops[l].annotation == Annotation::kParallel) view.parallel_around *= outer.loops[l].extent;
+      if (runs_concurrently(outer.loops[l].annotation)) view.parallel_around *= outer.loops[l].extent;
     }
     view.around = loops_around(i, host, depth);
   }

@@ -92,7 +92,7 @@ bool covers_all(const LoopNest& nest, const Placement& placed, int stage) {
   const StageNest& reader = nest.stage(parent);
   if (placed.scan[stage] != kNone) return false;
   for (int position = 0; position <= placed.level[stage]; ++position)
-    if (reader.axes[reader.leaves[position]].annotation == Annotation::kParallel) return false;
+    if (runs_concurrently(reader.axes[reader.leaves[position]].annotation)) return false;
   return std::any_of(placed.reads[parent].begin(), placed.reads[parent].end(), [&](const Read& read) {
     const auto& at = ir::as<ir::Load>(read.load)->at;
     std::vector<AxisId> used;
@@ -189,7 +189,7 @@ Status whole_bytes(const LoopNest& nest, const ir::Program& program, const std::
     for (const Axis& axis : nest.stage(i).axes) {
       std::string name = axis.name;  // as the loop has it
       std::replace(name.begin(), name.end(), '*', '_');
-      if (axis.annotation == Annotation::kParallel && name == shared->loop.name())
+      if (runs_concurrently(axis.annotation) && name == shared->loop.name())
         return blame(std::move(d), steps, axis.annotated_by);
     }
   return d;

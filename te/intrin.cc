@@ -135,7 +135,7 @@ std::string key_of(const std::string& name, const Operation& op, const IntrinBod
     for (const Expr& stride : tile.strides) text += " " + ir::to_string(stride);
     if (tile.offset_factor > 1) text += " at " + std::to_string(tile.offset_factor);
     if (tile.alignment > 1) text += " aligned " + std::to_string(tile.alignment);
-    if (tile.scope) text += *tile.scope == ir::Scope::kLocal ? " local" : " global";
+    if (tile.scope) text += " " + ir::to_string(*tile.scope);
     if (tile.elem_offset) text += " from " + tile.elem_offset.name();
   }
   uint64_t hash = 14695981039346656037ull;  // FNV-1a

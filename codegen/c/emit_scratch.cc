@@ -24,7 +24,7 @@ void CEmitter::emit_allocate(const ir::Allocate& alloc) {
   const bool is_vector = buffer.rank() == 2 && ir::is_int(buffer.shape()[0], 1);
   const bool fits = is_vector || (elements && fits_on_stack(bytes, frame_.stack_bytes));
   declare_elements(buffer);
-  if (buffer.scope() == ir::Scope::kLocal && fits) {
+  if (is_private(buffer.scope()) && fits) {
     const std::string name = names_.bind(buffer.id(), buffer.name());
     const int64_t count = buffer.rank() == 2 ? *ir::as_int(buffer.shape()[0]) : std::max<int64_t>(*elements, 1);
     const std::string aligned =
@@ -44,7 +44,7 @@ void CEmitter::emit_allocate(const ir::Allocate& alloc) {
 
 // Of a register tile (tiles.h) that of its vectors.
 std::string CEmitter::scratch_type(const ir::Buffer& buffer) {
-  if (buffer.scope() != ir::Scope::kLocal || buffer.rank() != 2) return c_type(buffer.element());
+  if (!is_private(buffer.scope()) || buffer.rank() != 2) return c_type(buffer.element());
   return vector_type(buffer.element(), static_cast<int>(*ir::as_int(buffer.shape()[1])));
 }
 

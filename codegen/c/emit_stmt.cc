@@ -165,7 +165,7 @@ void CEmitter::emit_for(const ir::For& loop) {
   if (extent && *extent <= 0) return;
   bound_loop(loop);
   if (loop.kind == ir::ForKind::kVectorized) return emit_lanes(loop);
-  if (loop.kind == ir::ForKind::kParallel && !frame_.in_parallel && extent != 1) return emit_parallel(loop);
+  if (runs_concurrently(loop.kind) && !frame_.in_parallel && extent != 1) return emit_parallel(loop);
   begin_statement({loop.extent});
   std::string end = emit(loop.extent).text;
   if (!is_fixed(loop.extent)) {

@@ -55,7 +55,7 @@ class Accesses {
  private:
   void visit(const Stmt& s, const For* lanes, int parallel_depth) {
     const auto see = [&](const Buffer& buffer, const std::vector<Expr>& at) {
-      const bool block = lanes && depth_[buffer.id()] == parallel_depth && buffer.scope() == Scope::kLocal &&
+      const bool block = lanes && depth_[buffer.id()] == parallel_depth && is_private(buffer.scope()) &&
                          at.size() == 1 && vector_of(at[0], *lanes).has_value();
       const int64_t count = block ? *as_int(lanes->extent) : 0;
       const auto [known, fresh] = lanes_.try_emplace(buffer.id(), count);
@@ -71,7 +71,7 @@ class Accesses {
     if (const auto* st = as<Store>(s)) see(st->buffer, st->at);
     const auto* loop = as<For>(s);
     if (loop && loop->kind == ForKind::kVectorized) lanes = loop;
-    parallel_depth += loop && loop->kind == ForKind::kParallel;
+    parallel_depth += loop && runs_concurrently(loop->kind);
     if (const auto* alloc = as<Allocate>(s)) depth_[alloc->buffer.id()] = parallel_depth;
     map_children(
         s,
@@ -91,7 +91,7 @@ class TileWriter {
   explicit TileWriter(const Accesses& accesses) : accesses_(accesses) {}
 
   Stmt visit(const Stmt& s, const For* lanes) {
-    if (const auto* alloc = as<Allocate>(s); alloc && alloc->buffer.scope() == Scope::kLocal) {
+    if (const auto* alloc = as<Allocate>(s); alloc && is_private(alloc->buffer.scope())) {
       if (const int64_t count = accesses_.lanes_of(alloc->buffer)) {
         BufferNode node = *alloc->buffer.operator->();
         node.shape = {Expr(*as_int(node.shape[0]) / count), Expr(count)};

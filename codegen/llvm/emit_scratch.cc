@@ -35,7 +35,7 @@ void Emitter::emit_allocate(const ir::Allocate& alloc) {
   const auto elements = known_elements(buffer);
   const int64_t bytes = elements ? *elements * buffer.element().bytes() : 0;
   const bool fits = elements && fits_on_stack(bytes, frame_.stack_bytes);
-  if (buffer.scope() == ir::Scope::kLocal && fits) {
+  if (is_private(buffer.scope()) && fits) {
     llvm::BasicBlock& entry = frame_.function->getEntryBlock();
     llvm::IRBuilder<> at_entry(&entry, entry.begin());
     auto* slot = at_entry.CreateAlloca(

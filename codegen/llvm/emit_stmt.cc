@@ -93,7 +93,7 @@ void Emitter::emit_for(const ir::For& loop) {
   bounds_[loop.var.id()] = {0, ir::Interval::kPosInf};
   if (const ir::Interval range = ir::interval_of(loop.extent, bounds_); range.hi != ir::Interval::kPosInf)
     bounds_[loop.var.id()].hi = std::max<int64_t>(range.hi - 1, 0);
-  if (loop.kind == ir::ForKind::kParallel && !frame_.in_parallel && extent != 1) return emit_parallel(loop);
+  if (runs_concurrently(loop.kind) && !frame_.in_parallel && extent != 1) return emit_parallel(loop);
   Value* end = nullptr;
   {
     CacheLevel level(*this);

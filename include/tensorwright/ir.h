@@ -166,10 +166,14 @@ class Stmt {
   std::shared_ptr<const StmtNode> node_;
 };
 
-// Where a buffer lives. kArgument: memory of the caller. kGlobal: scratch from the context (any size, shared by the
-// threads of a parallel loop that stands inside the allocation). kLocal: private to one thread; registers or stack
-// while small.
+// Where a buffer lives, by rank: the higher, the closer to those who compute. kArgument: memory of the caller. kGlobal:
+// scratch from the context (any size, shared by the threads of a parallel loop that stands inside the allocation).
+// kLocal: private to one thread; registers or stack while small.
 enum class Scope : uint8_t { kArgument, kGlobal, kLocal };
+inline constexpr Scope kScratchScopes[] = {Scope::kLocal, Scope::kGlobal};
+inline bool is_private(Scope scope) { return scope >= Scope::kLocal; }  // to one of those who run concurrently
+std::string to_string(Scope);                                           // "local"
+std::optional<Scope> scratch_scope_named(std::string_view);             // of kScratchScopes
 
 struct BufferNode {
   uint64_t id;
@@ -296,6 +300,8 @@ struct ExprNode {
 // statements
 
 enum class ForKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled };
+// Whether iterations may run at once, on threads of their own.
+inline bool runs_concurrently(ForKind kind) { return kind == ForKind::kParallel; }
 
 // What the pass `tails` does with the guards that a loop's split brought about. kNone: this loop came from no uneven
 // split.

@@ -47,8 +47,7 @@ Tail tail_named(const char* step, const std::string& name, const Line& at) {
 }
 
 Scope scope_named(const char* step, const std::string& name, const Line& at) {
-  if (name == "local") return Scope::kLocal;
-  if (name == "global") return Scope::kGlobal;
+  if (const auto scope = tw::ir::scratch_scope_named(name)) return *scope;
   tw::Diagnostic d = refuse(step, "scope must be local or global, not " + name);
   if (name.starts_with("shared") || name.starts_with("warp"))
     d.notes.push_back(name + " is memory of a GPU, for which there is no target yet");

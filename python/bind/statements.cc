@@ -201,12 +201,10 @@ Expr condition(py::handle given) {
 
 Buffer declared(py::handle shape, const std::string& dtype, const std::string& name, const std::string& scope,
                 py::handle strides) {
-  const ir::Scope where = scope == "local"    ? ir::Scope::kLocal
-                          : scope == "global" ? ir::Scope::kGlobal
-                                              : ir::Scope::kArgument;
   std::vector<Expr> apart;
   if (!strides.is_none()) apart = indices(strides, "a stride");
-  return Buffer(name, te::dtype_named(dtype), shape_of(shape), where, apart);
+  return Buffer(name, te::dtype_named(dtype), shape_of(shape),
+                ir::scratch_scope_named(scope).value_or(ir::Scope::kArgument), apart);
 }
 
 // What te.decl_buffer says besides.
@@ -214,7 +212,7 @@ te::TileBuffer tile(const Buffer& buffer, const std::optional<Var>& elem_offset,
                     int64_t alignment, int64_t offset_factor) {
   te::TileBuffer out;
   out.alignment = alignment, out.offset_factor = offset_factor;
-  if (!scope.empty()) out.scope = scope == "local" ? ir::Scope::kLocal : ir::Scope::kGlobal;
+  out.scope = ir::scratch_scope_named(scope);
   if (!elem_offset) return out;
   if (!elem_offset->type().is_index())
     refuse(ErrorKind::kDType, "decl_buffer " + buffer.name() + ": elem_offset must count elements, and " +
@@ -313,7 +311,7 @@ Stmt over_tensors(const Stmt& s, const std::vector<StandIn>& own, const std::vec
 void check_promises(const std::string& name, const std::vector<StandIn>& own) {
   for (const StandIn& one : own) {
     const std::string what = "extern " + name + ": the buffer " + one.buffer.name();
-    if (one.tile.scope == ir::Scope::kLocal)
+    if (one.tile.scope && ir::is_private(*one.tile.scope))
       refuse(ErrorKind::kArgument, what + " must not be of scope local",
              {"the tensors of an extern stage are kept whole, at root"});
     if (const int64_t known = one.buffer.element().bytes(); one.tile.alignment > known)

@@ -7,8 +7,7 @@ namespace tw::ir::interp {
 namespace {
 
 void count_store(State& s) {
-  if (s.max_stores > 0 && ++s.stores > s.max_stores)
-    throw Fault{ErrorKind::kInternal, stopped_after(s.max_stores), {}};
+  if (s.max_stores > 0 && ++s.stores > s.max_stores) throw Fault{ErrorKind::kInternal, stopped_after(s.max_stores), {}};
 }
 
 struct StoreCode final : StmtCode {
@@ -149,7 +148,7 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         auto code = std::make_unique<ForCode>();
         code->loop = {n.var.name(), slot_of(n.var, 1)};
         code->extent = expr(n.extent);
-        code->parallel = n.kind == ForKind::kParallel;
+        code->parallel = runs_concurrently(n.kind);
         has_parallel_ |= code->parallel;
         code->body = stmt(n.body);
         return code;

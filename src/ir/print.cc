@@ -222,7 +222,7 @@ class Printer {
     line();
     out_ += "alloc " + names_.bind(a.buffer.id(), a.buffer.name()) + ": ";
     layout(a.buffer);
-    (out_ += ' ') += kScopes[static_cast<size_t>(a.buffer.scope())];
+    (out_ += ' ') += to_string(a.buffer.scope());
     rest(a.body, last);
     names_.release(a.buffer.id());
   }

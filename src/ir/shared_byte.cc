@@ -96,7 +96,7 @@ class Search {
     match(
         s, [&](const Store& st) { store(st.buffer, st.at); },
         [&](const For& f) {
-          loops_.push_back({f.var, as_int(f.extent), f.kind == ForKind::kParallel});
+          loops_.push_back({f.var, as_int(f.extent), runs_concurrently(f.kind)});
           visit(f.body);
           loops_.pop_back();
         },

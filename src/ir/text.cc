@@ -29,6 +29,14 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 
+std::string to_string(Scope scope) { return std::string(kScopes[static_cast<size_t>(scope)]); }
+
+std::optional<Scope> scratch_scope_named(std::string_view name) {
+  for (const Scope scope : kScratchScopes)
+    if (to_string(scope) == name) return scope;
+  return std::nullopt;
+}
+
 bool is_identifier(std::string_view name) {
   if (name.empty() || !is_letter(name[0])) return false;
   for (size_t i = 1; i < name.size(); ++i) {

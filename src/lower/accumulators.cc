@@ -389,7 +389,7 @@ class Promoter {
 
   // A private buffer all of whose subscripts become constants or whole vectors is in registers without our help.
   bool stays_in_registers(const Allocate& a) const {
-    if (a.buffer.scope() != Scope::kLocal) return false;
+    if (!is_private(a.buffer.scope())) return false;
     bool ok = true;
     const auto check = [&](const std::vector<Expr>& at, const std::unordered_set<uint64_t>& written_out) {
       for (const Expr& e : at)

@@ -49,7 +49,7 @@ class Decided {
  private:
   static bool here(const Stmt& s) {
     const auto* f = as<For>(s);
-    return as<Evaluate>(s) || (f && (f->kind == ForKind::kVectorized || f->kind == ForKind::kParallel));
+    return as<Evaluate>(s) || (f && (f->kind == ForKind::kVectorized || runs_concurrently(f->kind)));
   }
 
   static bool has_vectors_or_calls(const Expr& e) {

@@ -49,7 +49,7 @@ class LoopSplitter {
     if (!extent) return visit_symbolic(f, copies);
     ranges_.set(f.var, {0, *extent - 1});
     if (const auto split = split_point(f)) {
-      const bool pieces = f.kind != ForKind::kParallel && as<VarRef>(split->atom);
+      const bool pieces = !runs_concurrently(f.kind) && as<VarRef>(split->atom);
       const int parts = pieces ? 1 + (split->first > split->all.lo) + (split->last < split->all.hi) : 2;
       if (const int made = with_parts(copies, parts); made <= max_copies_)
         return pieces ? in_pieces(f, *split, made) : finished(f, chosen(f, *split, made));
@@ -70,7 +70,7 @@ class LoopSplitter {
     if (!below && !above) return visit(For{f.var, f.extent, f.kind, f.tail, main}, copies);
     const int parts = with_parts(copies, 1 + below + above);
     if (parts > max_copies_) return finished(f, visit(f.body, copies));
-    if (f.kind == ForKind::kParallel) return finished(f, chosen(f, *split, below, above, main, parts));
+    if (runs_concurrently(f.kind)) return finished(f, chosen(f, *split, below, above, main, parts));
     std::vector<Stmt> out;
     const Expr start = below                           ? max(split->first, split->end)
                        : proved(split->end >= Expr(0)) ? split->end

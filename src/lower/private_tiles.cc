@@ -296,7 +296,7 @@ class Finder {
     std::unordered_set<uint64_t> bound;
     for (const Access& a : accesses)
       for (const For* f : a.loops) {
-        if (f->kind == ForKind::kParallel || as_int(f->extent).value_or(0) < 1) return std::nullopt;
+        if (runs_concurrently(f->kind) || as_int(f->extent).value_or(0) < 1) return std::nullopt;
         bound.insert(f->var.id());
       }
     walk(s, [&](const Stmt& at) {

@@ -112,7 +112,7 @@ class AccessCollector {
 
  private:
   bool visit(const For& f) {
-    if (f.kind == ForKind::kParallel || reads(f.extent, buffer_)) return false;
+    if (runs_concurrently(f.kind) || reads(f.extent, buffer_)) return false;
     const auto extent = as_int(f.extent);
     loops_.push_back({f.var, extent.value_or(-1), f.kind});
     extents_.push_back(f.extent);

@@ -117,7 +117,7 @@ class RowMaker {
     if (f && f->kind == ForKind::kSerial && (!as_int(f->extent) || may_be_pieces(f->body)))
       if (const auto rows = in_rows(flat(*f)))
         return visit(loop(rows->i, rows->count, loop(rows->j, rows->length, rows->body)));
-    if (f && f->kind == ForKind::kParallel)
+    if (f && runs_concurrently(f->kind))
       if (const Flat whole = flat(*f); may_be_pieces(whole.body))
         if (const auto rows = in_rows(whole)) return in_pieces(*rows, f->var);
     const BoundsInside inside(sizes_, f ? f->extent : Expr(1));
@@ -130,7 +130,7 @@ class RowMaker {
     const Flat as_it_is{f.var, f.extent, f.body};
     if (as_int(f.extent)) return as_it_is;
     const auto* part = as<For>(f.body);
-    const auto length = part && part->kind != ForKind::kParallel ? as_int(part->extent) : std::nullopt;
+    const auto length = part && !runs_concurrently(part->kind) ? as_int(part->extent) : std::nullopt;
     const auto* i = length ? as<If>(part->body) : nullptr;
     const auto* inside = i && !i->otherwise ? as<Binary>(i->cond) : nullptr;
     if (!inside || inside->op != BinOp::kLt || !inside->a.type().is_index()) return as_it_is;

@@ -101,7 +101,7 @@ bool has_vector_form(const For& f) {
       body,
       [&](const Stmt& s) {
         ok = ok && !as<Evaluate>(s);  // a call has effects, in the order of the iterations
-        if (const auto* f = as<For>(s)) ok = ok && f->kind != ForKind::kParallel;
+        if (const auto* f = as<For>(s)) ok = ok && !runs_concurrently(f->kind);
         if (const auto* a = as<Allocate>(s)) {
           inside.insert(a->buffer.id());
           for (const Expr& extent : a->buffer.shape()) ok = ok && as_int(extent);
@@ -224,7 +224,7 @@ class Vectorizer {
   // A row of a private buffer that a vectorised loop runs along gets room for whole vectors, so that what is left over
   // of the loop needs no mask there (masked accesses would keep it out of registers).
   bool wants_padding(const Allocate& a) const {
-    if (a.buffer.scope() != Scope::kLocal || a.buffer.rank() == 0 || !has_masks()) return false;
+    if (!is_private(a.buffer.scope()) || a.buffer.rank() == 0 || !has_masks()) return false;
     const auto row = as_int(a.buffer.shape().back());
     if (!row || *row <= 0) return false;
     const uint64_t left = static_cast<uint64_t>(*row % row_lanes(a.buffer));

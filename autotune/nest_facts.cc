@@ -207,6 +207,8 @@ class StageReader {
       iterations /= extent(l);
       a.hoisted = a.hoisted || view_.loops[l].extent > 1;
     }
+    const Neighbours lanes = access.store || a.along ? Neighbours{} : neighbours(access);
+    each /= lanes.held;
     a.instructions = each * iterations;
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
@@ -214,9 +216,25 @@ class StageReader {
     const bool partial = access.store && sums_across();
     if (a.hoisted || (access.store && f_.reduces)) f_.registers += each * (partial ? vectors(f_.lanes) : 1);
     if (!a.hoisted && a.along && !access.store) f_.registers += vectors(f_.lanes);
+    if (!a.hoisted && lanes.held > 1) f_.registers += each * lanes.held / lanes.all;
     f_.conflict = std::max(f_.conflict, a.conflict);
     read_reuse(access, a);
     f_.accesses.push_back(a);
+  }
+
+  // Elements side by side that the body reads one by one, and how many of them one register holds, for products with
+  // its lanes.
+  struct Neighbours {
+    double all = 1, held = 1;
+  };
+  Neighbours neighbours(const AccessView& access) const {
+    Neighbours most;
+    const size_t end = std::min(view_.loops.size(), shape_.tensorized);
+    for (size_t l = 0; machine_.lane_products && shape_.vector && l < end; ++l)
+      if (shape_.in_body(view_, l) && byte_stride(access, view_.loops[l]) == access.element_bytes &&
+          extent(l) > most.all)
+        most = {extent(l), std::min(extent(l), machine_.vector_bits / (8.0 * access.element_bytes))};
+    return most;
   }
 
   // The innermost loop that leaves the access alone brings the same data again.

@@ -27,6 +27,7 @@ Machine describe_machine(const Target& target, const MachineDescription& describ
   Machine machine{described.threads,
                   target.abilities.vector_bits,
                   target.abilities.vector_registers,
+                  target.abilities.lane_products,
                   hardware.l1_bytes,
                   hardware.l2_bytes,
                   hardware.l3_bytes,

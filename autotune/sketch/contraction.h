@@ -53,8 +53,16 @@ struct Dot {
 };
 std::optional<Dot> dot_of(const Stage& contraction, const Roles&, const Target&);
 
+// What a register tile has: registers, of which each may hold so many neighbours of the broadcast operand, for products
+// that take one of them; 1: each value that is broadcast fills a register.
+struct Registers {
+  int count;
+  int64_t held = 1;
+};
+Registers registers_of(const Stage&, const Roles&, const Target&);
+
 // Sizes [rows, columns] of register tiles: columns in whole vectors, or all that there are unless `whole` asks for
-// whole vectors; the best guess first. Accumulators, a row of vectors and a broadcast value fit into the registers.
-std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole);
+// whole vectors; the best guess first. Accumulators, a row of vectors and what is broadcast fit into the registers.
+std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, const Registers&, bool whole);
 
 }  // namespace tw::autotune::sketch

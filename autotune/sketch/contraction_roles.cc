@@ -37,6 +37,17 @@ int dimension_of(const Access& read, const Axis& axis) {
   return found;
 }
 
+// Along the rows its neighbours are of one term; a register of four terms is held for each row.
+Registers registers_of(const Stage& stage, const Roles& roles, const Target& target) {
+  const int64_t lanes = lanes_of(stage, target);
+  const Access& read = *roles.broadcast.read;
+  const bool terms =
+      !stage.sums.empty() && stage.sums.back().extent >= lanes && stride_along(read, stage.sums.back()) == 1;
+  const bool rows = stride_along(read, stage.data[static_cast<size_t>(roles.rows)]) == 1;
+  const bool held = target.abilities.lane_products && roles.group == 0 && (terms || rows);
+  return {target.abilities.vector_registers, held ? lanes : 1};
+}
+
 namespace {
 
 // The last axis with more than one element; -1 where there is none, or where another axis has none at all.
@@ -89,37 +100,38 @@ struct Tile {
 };
 
 // Cycles of a core that starts two vector instructions at a time, for one term of a tile.
-double step(int64_t rows, int64_t vectors) {
+double step(int64_t rows, int64_t vectors, int64_t held) {
   constexpr double kLatency = 4;  // of a fused multiply-add: so many cycles until its sum can be added to again
   constexpr int64_t kWays = 8;    // of the L1: rows of a tile often lie a power of two apart
   if (rows == 0 || vectors == 0) return 0;
   const double sums = static_cast<double>(rows * vectors);
-  const double loads = static_cast<double>(rows + vectors) / 2;
+  const double loads = static_cast<double>((rows + held - 1) / held + vectors) / 2;
   return std::max({sums / 2, loads, kLatency}) + 0.1 * loads +
          0.2 * static_cast<double>(std::max<int64_t>(0, rows - kWays));
 }
 
 // What is left at the edges is computed by smaller tiles, in code of its own; panels of unequal width are hard to
 // share.
-double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vectors) {
+double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vectors, int64_t held) {
   const auto count = [](int64_t n) { return static_cast<double>(n); };
-  const double full = count(all_vectors / vectors) * step(rows, vectors) + step(rows, all_vectors % vectors);
-  const double edge =
-      count(all_vectors / vectors) * step(all_rows % rows, vectors) + step(all_rows % rows, all_vectors % vectors);
+  const auto along = [&](int64_t r) {
+    return count(all_vectors / vectors) * step(r, vectors, held) + step(r, all_vectors % vectors, held);
+  };
+  const double full = along(rows), edge = along(all_rows % rows);
   const double uneven = all_vectors % vectors == 0 ? 1 : 1.03;
   return uneven * (count(all_rows / rows) * full + edge);
 }
 
 // The best first.
-std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole) {
+std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const Registers& registers, bool whole) {
   const int64_t all_vectors = (columns + lanes - 1) / lanes;
   std::vector<Tile> tiles;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors) {
     const int64_t wide = std::min(columns, vectors * lanes);
     if (whole && columns % wide != 0) continue;
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
-      if (r * vectors + vectors + 1 > registers && r > 1) break;
-      tiles.push_back({r, wide, cost_of(r, vectors, rows, all_vectors)});
+      if (r * vectors + vectors + (registers.held > 1 ? r : 1) > registers.count && r > 1) break;
+      tiles.push_back({r, wide, cost_of(r, vectors, rows, all_vectors, registers.held)});
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });
@@ -132,7 +144,7 @@ double cost_of_term(const Graph& graph, const Stage& stage, const Roles& roles, 
   const auto extent = [&](int d) { return stage.data[static_cast<size_t>(d)].extent; };
   const int64_t rows = extent(roles.rows), columns = extent(roles.lanes);
   const std::vector<Tile> tiles =
-      tiles_of(rows, columns, lanes_of(stage, target), target.abilities.vector_registers, false);
+      tiles_of(rows, columns, lanes_of(stage, target), registers_of(stage, roles, target), false);
   const auto share = static_cast<double>(roles.share < 0 ? 1 : extent(roles.share));
   double cost = tiles.front().cost / static_cast<double>(rows * columns);
   if (!roles.contiguous && !graph.at(roles.vectors.source).param) cost += kMove / (static_cast<double>(rows) * share);
@@ -168,7 +180,8 @@ std::optional<Roles> best_roles(const Graph& graph, int contraction, const Targe
   return best;
 }
 
-std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, int registers, bool whole) {
+std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, const Registers& registers,
+                                        bool whole) {
   constexpr size_t kMost = 16;
   constexpr double kWorst = 1.3;  // times the best guess
   std::vector<Tile> tiles = tiles_of(rows, columns, lanes, registers, whole);

@@ -68,7 +68,7 @@ std::string compile_on_deep_stack(std::span<const ir::Program> programs, const T
   context.setDiscardValueNames(output == Output::kObject);
   std::unique_ptr<llvm::Module> module = emit_module(context, programs, target, machine->createDataLayout());
   check_module(*module);
-  optimize(*module, *machine, opt_level);
+  optimize(*module, *machine, target, opt_level);
   if (output == Output::kLlvm) return text_of(*module);
   const auto type =
       output == Output::kAssembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;

@@ -22,11 +22,13 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/llvm/lane_loads.h"
+
 namespace tw::codegen {
 
 namespace {
 
-llvm::FunctionPassManager function_passes() {
+llvm::FunctionPassManager function_passes(const Target& target) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));  // register tiles leave memory
   passes.addPass(llvm::EarlyCSEPass());                            // the subscripts of unrolled statements repeat
@@ -37,13 +39,14 @@ llvm::FunctionPassManager function_passes() {
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));  // after LICM: loads out of loops meet
   passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::DSEPass());  // scratch that nobody reads
+  if (target.abilities.lane_products) passes.addPass(LaneLoadsPass());  // of loads that the passes above have merged
+  passes.addPass(llvm::DSEPass());                                      // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
   return passes;
 }
 
-void run_passes(llvm::Module& module, llvm::TargetMachine& machine) {
+void run_passes(llvm::Module& module, llvm::TargetMachine& machine, const Target& target) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
@@ -58,7 +61,7 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
   llvm::ModulePassManager all;
-  all.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes()));
+  all.addPass(llvm::createModuleToFunctionPassAdaptor(function_passes(target)));
   all.run(module, modules);
 }
 
@@ -152,9 +155,9 @@ void divide_bytes_as_words(llvm::Module& module) {
 
 }  // namespace
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine, int opt_level) {
+void optimize(llvm::Module& module, llvm::TargetMachine& machine, const Target& target, int opt_level) {
   if (opt_level > 0) {
-    run_passes(module, machine);
+    run_passes(module, machine, target);
     without_library_extrema(module);
   }
   store_single_lanes(module);

@@ -58,7 +58,7 @@ Abilities of_x86(const Features& features) {
 Abilities of_aarch64(const Features& features) {
   Abilities a;
   a.vector_registers = 32;
-  a.fma = a.rounding = a.float16 = features.has("neon");
+  a.fma = a.rounding = a.float16 = a.lane_products = features.has("neon");
   add_dots(kDotsOfAArch64, features, a);
   return a;
 }

@@ -1,6 +1,9 @@
 // What code for AArch64 is made of, read from its assembly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "tensorwright/build.h"
 #include "tests/unit/autotune_templates.h"
 
@@ -9,10 +12,12 @@ namespace {
 
 #if TW_LLVM
 
-Target n1() { return Target::parse("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1").value_or_throw(); }
+Target core(const std::string& cpu) {
+  return Target::parse("llvm -mtriple=aarch64-linux-gnu -mcpu=" + cpu).value_or_throw();
+}
 
-std::string assembly(const std::vector<te::Tensor>& args) {
-  return build(default_schedule({args.back()}, n1()), args, n1(), "k")->source("asm");
+std::string assembly(const std::vector<te::Tensor>& args, const Target& target = core("neoverse-n1")) {
+  return build(default_schedule({args.back()}, target), args, target, "k")->source("asm");
 }
 
 // Instructions of that name, lines of the text that begin with it.
@@ -21,6 +26,54 @@ int count(const std::string& text, const std::string& instruction) {
   const std::string line = "\n\t" + instruction + "\t";
   for (size_t at = text.find(line); at != std::string::npos; at = text.find(line, at + 1)) ++found;
   return found;
+}
+
+int lines_with(const std::string& text, const std::string& words) {
+  int found = 0;
+  for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++found;
+  return found;
+}
+
+// Of the loops that are one block, from a label to a branch back to it, the one with the most products.
+std::string inner_loop(const std::string& text) {
+  std::string most, body, label;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    line = line.substr(0, line.find("//"));
+    while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
+    if (line.ends_with(":")) {
+      label = line.substr(0, line.size() - 1), body = "\n";
+    } else if (!line.empty()) {
+      body += line + "\n";
+      const bool back = !label.empty() && (line.ends_with("\t" + label) || line.ends_with(" " + label));
+      if (back && count(body, "fmla") > count(most, "fmla")) most = body;
+    }
+  }
+  return most;
+}
+
+std::vector<te::Tensor> product(int64_t m, int64_t n, int64_t k, bool transposed = false) {
+  const te::Tensor A = transposed ? te::placeholder({k, m}, "float32", "A") : te::placeholder({m, k}, "float32", "A");
+  const te::Tensor B = te::placeholder({k, n}, "float32", "B");
+  const te::IterVar r = te::reduce_axis(0, k, "k");
+  const auto term = [&](te::Var i, te::Var j) { return (transposed ? A(r, i) : A(i, r)) * B(r, j); };
+  return {A, B, te::compute({m, n}, [&](te::Var i, te::Var j) { return te::sum(term(i, j), {r}); }, "C")};
+}
+
+// Where rows lie side by side, four of them share a register; else four terms of one.
+TEST(CodegenAArch64, ProductsTakeLanesOfRegistersThatAreLoadedWhole) {
+  for (const char* name : {"cortex-a72", "neoverse-n1", "neoverse-v1 -mattr=-sve"})
+    for (const auto& args : {product(257, 513, 512), product(1024, 1024, 1024), product(256, 512, 256, true)}) {
+      SCOPED_TRACE(name);
+      const std::string loop = inner_loop(assembly(args, core(name)));
+      const int fused = count(loop, "fmla"), lanes = lines_with(loop, ".s[");
+      const int all = static_cast<int>(std::count(loop.begin(), loop.end(), '\n')) - 1;
+      EXPECT_GE(fused, 48);
+      EXPECT_EQ(lanes, fused);
+      EXPECT_EQ(lines_with(loop, "ld1r"), 0);
+      EXPECT_EQ(lines_with(loop, "sp"), 0) << "what does not fit into registers: " << loop;
+      EXPECT_LE(all * 100, fused * 130) << loop;
+    }
 }
 
 std::string of_floats(te::Expr (*function)(te::Expr), const char* dtype = "float32") {

@@ -20,6 +20,7 @@ std::string can(const Abilities& a) {
   const auto add = [&](bool has, const char* word) {
     text += has ? (text.empty() ? "" : " ") + std::string(word) : "";
   };
+  add(a.lane_products, "lane_products");
   add(a.masks, "masks");
   add(a.fma, "fma");
   add(a.rounding, "rounding");
@@ -45,12 +46,16 @@ TEST(TargetAbilities, OfCpus) {
       {"-mcpu=znver5", 512, 32, "masks fma rounding float16", {{kU8I8, 16}, {kBF16, 16}}},
       {"-mcpu=znver5 -mattr=-avx512f", 256, 16, "fma rounding float16", {{kU8I8, 8}}},
       {"-mcpu=znver3 -mattr=-fma", 256, 16, "rounding float16", {}},
-      {"-mtriple=aarch64-linux-gnu", 128, 32, "fma rounding float16", {}},
-      {"-mtriple=aarch64-linux-gnu -mattr=+dotprod", 128, 32, "fma rounding float16", {{kI8I8, 4}, {kU8U8, 4}}},
+      {"-mtriple=aarch64-linux-gnu", 128, 32, "lane_products fma rounding float16", {}},
+      {"-mtriple=aarch64-linux-gnu -mattr=+dotprod",
+       128,
+       32,
+       "lane_products fma rounding float16",
+       {{kI8I8, 4}, {kU8U8, 4}}},
       {"-mtriple=aarch64-linux-gnu -mattr=+dotprod,+i8mm,+bf16",
        128,
        32,
-       "fma rounding float16",
+       "lane_products fma rounding float16",
        {{kI8I8, 4}, {kU8U8, 4}, {kU8I8, 4}}},
       {"-mtriple=aarch64-linux-gnu -mattr=-neon", 128, 32, "", {}},
   };

@@ -1,0 +1,153 @@
+// Loads of one block between two writes are grouped by their address but for a constant.
+#include "codegen/llvm/lane_loads.h"
+
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace tw::codegen {
+
+namespace {
+
+constexpr unsigned kRegisterBits = 128;
+constexpr size_t kMostGroups = 64;  // side by side: each load is compared with all of them
+
+bool multiplies(const llvm::User* user, const llvm::Value* factor) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
+  if (call && call->getIntrinsicID() == llvm::Intrinsic::fma) return call->getArgOperand(2) != factor;
+  const auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(user);
+  if (!binary) return false;
+  const bool of_lanes = binary->getType()->getScalarSizeInBits() != 64;  // integers of 64 bits have no such product
+  return binary->getOpcode() == llvm::Instruction::FMul || (binary->getOpcode() == llvm::Instruction::Mul && of_lanes);
+}
+
+// An element that only multiplies, and the vectors that hold nothing else.
+struct Element {
+  llvm::LoadInst* load;
+  std::vector<llvm::ShuffleVectorInst*> splats;
+};
+
+std::optional<Element> element_of(llvm::Instruction& instruction) {
+  auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+  if (!load || !load->isSimple() || load->use_empty()) return {};
+  llvm::Type* type = load->getType();
+  const unsigned bits = type->getScalarSizeInBits();
+  if (type->isVectorTy() || type->isPointerTy() || bits < 16 || kRegisterBits % bits != 0) return {};
+  Element element{load, {}};
+  for (llvm::User* user : load->users()) {
+    if (multiplies(user, load)) continue;
+    const auto* placed = llvm::dyn_cast<llvm::InsertElementInst>(user);
+    const auto* lane = placed ? llvm::dyn_cast<llvm::ConstantInt>(placed->getOperand(2)) : nullptr;
+    if (!lane || !lane->isZero() || !llvm::isa<llvm::UndefValue>(placed->getOperand(0))) return {};
+    for (const llvm::User* vector : placed->users()) {
+      auto* splat = llvm::dyn_cast<llvm::ShuffleVectorInst>(vector);
+      if (!splat || !splat->isZeroEltSplat()) return {};
+      for (const llvm::User* product : splat->users())
+        if (!multiplies(product, splat)) return {};
+      element.splats.push_back(const_cast<llvm::ShuffleVectorInst*>(splat));
+    }
+  }
+  if (element.splats.empty()) return {};
+  return element;
+}
+
+// Elements of one type, by their distance in bytes from the first that was met.
+struct Group {
+  llvm::LoadInst* first;
+  std::map<int64_t, Element> at;
+};
+
+class Block {
+ public:
+  Block(llvm::BasicBlock& block, llvm::ScalarEvolution& evolution) : block_(block), evolution_(evolution) {}
+
+  bool run() {
+    std::vector<Group> groups;
+    for (llvm::Instruction& instruction : llvm::make_early_inc_range(block_)) {
+      if (instruction.mayWriteToMemory()) join_all(groups);
+      if (std::optional<Element> element = element_of(instruction)) add(groups, std::move(*element));
+    }
+    join_all(groups);
+    return changed_;
+  }
+
+ private:
+  void add(std::vector<Group>& groups, Element element) {
+    const llvm::SCEV* address = evolution_.getSCEV(element.load->getPointerOperand());
+    for (Group& group : groups) {
+      if (group.first->getType() != element.load->getType()) continue;
+      const llvm::SCEV* first = evolution_.getSCEV(group.first->getPointerOperand());
+      const auto* distance = llvm::dyn_cast<llvm::SCEVConstant>(evolution_.getMinusSCEV(address, first));
+      if (!distance) continue;
+      group.at.emplace(distance->getAPInt().getSExtValue(), std::move(element));
+      return;
+    }
+    if (groups.size() == kMostGroups) join_all(groups);
+    groups.push_back({element.load, {}});
+    groups.back().at.emplace(0, std::move(element));
+  }
+
+  void join_all(std::vector<Group>& groups) {
+    for (const Group& group : groups) join(group);
+    groups.clear();
+  }
+
+  // Neighbours, as many as a register has, or half of them.
+  void join(const Group& group) {
+    const int64_t bytes = group.first->getType()->getScalarSizeInBits() / 8;
+    for (auto begin = group.at.begin(); begin != group.at.end();) {
+      std::vector<const Element*> elements;
+      int64_t next = begin->first;
+      auto end = begin;
+      for (; end != group.at.end() && end->first == next; ++end, next += bytes) {
+        if (static_cast<int64_t>(elements.size()) * bytes * 8 == kRegisterBits) break;
+        elements.push_back(&end->second);
+      }
+      size_t whole = kRegisterBits / 8 / static_cast<size_t>(bytes);
+      while (whole > elements.size()) whole /= 2;
+      elements.resize(whole);
+      if (whole > 1) load_together(group, elements, begin->first);
+      std::advance(begin, whole);
+    }
+  }
+
+  void load_together(const Group& group, const std::vector<const Element*>& elements, int64_t distance) {
+    llvm::IRBuilder<> b(group.first);
+    llvm::Value* address =
+        b.CreateGEP(b.getInt8Ty(), group.first->getPointerOperand(), b.getInt64(static_cast<uint64_t>(distance)));
+    auto* type = llvm::FixedVectorType::get(group.first->getType(), static_cast<unsigned>(elements.size()));
+    llvm::LoadInst* all = b.CreateAlignedLoad(type, address, elements[0]->load->getAlign());
+    all->copyMetadata(*elements[0]->load, {llvm::LLVMContext::MD_alias_scope, llvm::LLVMContext::MD_noalias});
+    for (size_t lane = 0; lane < elements.size(); ++lane) {
+      b.SetInsertPoint(elements[lane]->load);
+      elements[lane]->load->replaceAllUsesWith(b.CreateExtractElement(all, lane));
+      for (llvm::ShuffleVectorInst* splat : elements[lane]->splats) {
+        const auto lanes = llvm::cast<llvm::FixedVectorType>(splat->getType())->getNumElements();
+        b.SetInsertPoint(splat);
+        splat->replaceAllUsesWith(b.CreateShuffleVector(all, std::vector<int>(lanes, static_cast<int>(lane))));
+      }
+    }
+    changed_ = true;
+  }
+
+  llvm::BasicBlock& block_;
+  llvm::ScalarEvolution& evolution_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+llvm::PreservedAnalyses LaneLoadsPass::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
+  bool changed = false;
+  for (llvm::BasicBlock& block : function) changed = Block(block, evolution).run() || changed;
+  return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
+}
+
+}  // namespace tw::codegen

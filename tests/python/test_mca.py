@@ -1,0 +1,48 @@
+"""Inner loops for AArch64 at the bound of the core's pipes, by llvm-mca: nothing is timed."""
+import pathlib
+import sys
+
+import pytest
+
+import tensorwright as tw
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+
+from bench import mca  # noqa: E402
+
+needs_llvm = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
+CORES = {str(core): core for core in mca.CORES}
+
+
+def test_loops_are_found():
+    text = ("f:\n\tadd x0, x0, #1\n.L1:\n\tfmla v0.4s, v1.4s, v2.s[0]\n\tsubs x1, x1, #1\n\tb.ne .L1\n\tmov x4, x5\n"
+            ".L2:\n\tldr q0, [sp] // 16-byte\n\tcbnz x3, .L2\n\tret\n")
+    first, second = mca.loops(text)
+    assert (first.fused, first.stack, len(first.instructions)) == (1, 0, 3)
+    assert (second.fused, second.stack, len(second.instructions)) == (0, 1, 2)
+    assert mca.inner_loop(text) == first
+
+
+@needs_llvm
+@pytest.mark.parametrize("shape", mca.SHAPES)
+@pytest.mark.parametrize("core", CORES)
+def test_the_pipes_are_busy(shape, core):
+    if reason := mca.missing("llvm-mca-19"):
+        pytest.skip(f"skipped: {reason}")
+    core = CORES[core]
+    loop = mca.inner_loop(mca.default_kernel(mca.SHAPES[shape](), core).source("asm"))
+    rate = loop.rate(core.name)
+    assert loop.stack == 0
+    assert rate >= 0.95 * core.pipes
+    assert rate >= 0.97 * max(mca.library_loop(*tile).rate(core.name) for tile in mca.TILES.values())
+
+
+@needs_llvm
+@pytest.mark.parametrize("core", CORES)
+def test_few_instructions_surround_the_products(core):
+    if reason := mca.missing("qemu-aarch64", "aarch64-linux-gnu-gcc"):
+        pytest.skip(f"skipped: {reason}")
+    lanes = tw.Target(CORES[core].target).vector_bits // 32
+    every, fused = mca.executed(257, 513, 512, CORES[core])
+    assert 257 * 512 * 512 / lanes <= fused <= 257 * 513 * 512 / lanes * 1.05
+    assert every <= 1.35 * fused

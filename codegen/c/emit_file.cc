@@ -211,7 +211,7 @@ void CEmitter::emit_descriptor(const ir::Program& program, const Target& target)
                 quoted(target.to_string()) + ",\n    \"" + features + "\",\n    " +
                 std::to_string(program.params.size()) + ", " + params + ", " + std::to_string(scalars.size()) + ", " +
                 scalar_table + ", " + extents + ", " + std::to_string(externs_.size()) + ", " + externs + ", " +
-                layouts + ", " + packers + ", " + std::to_string(required.size()) + ", " + requirements + "};\n";
+                layouts + ", " + packers + ", " + std::to_string(required.size()) + ", " + requirements + ", 0};\n";
 }
 
 std::string CEmitter::file(const std::vector<ir::Program>& programs, const Target& target) {

@@ -79,7 +79,7 @@ void Emitter::emit_descriptor(const ir::Program& program) {
        write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), write.array(rows),
        write.u32(scalars.size()), write.array(scalars), write.texts(extent_texts(program)), write.u32(externs_.size()),
        write.texts(externs_), write.texts(layout_texts(program)), write.texts(packer_names(program)),
-       write.u32(requirements.size()), write.array(requirements)});
+       write.u32(requirements.size()), write.array(requirements), write.u32(static_cast<uint64_t>(target_.sve_bits))});
   auto* global = new llvm::GlobalVariable(module_, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage,
                                           descriptor, runtime::descriptor_symbol(program.name));
   global->setDSOLocal(true);

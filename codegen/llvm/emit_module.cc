@@ -58,6 +58,20 @@ void Emitter::emit_kernel(const ir::Program& program) {
   end_function();
 }
 
+namespace {
+
+// Vectors of a known length are SVE's then, and lanes left out by a mask are a predicate.
+void fix_vector_length(llvm::Module& module, const Target& target) {
+  constexpr int kGranule = 128;
+  if (target.sve_bits == 0) return;
+  const auto times = static_cast<unsigned>(target.sve_bits / kGranule);
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration())
+      function.addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(module.getContext(), times, times));
+}
+
+}  // namespace
+
 std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, std::span<const ir::Program> programs,
                                           const Target& target, const llvm::DataLayout& layout) {
   auto module = std::make_unique<llvm::Module>(programs.front().name, context);
@@ -69,6 +83,7 @@ std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, std::span<
     emitter.emit_kernel(program);
     emitter.emit_descriptor(program);
   }
+  fix_vector_length(*module, target);
   return module;
 }
 

@@ -98,6 +98,8 @@ typedef struct tw_kernel_descriptor {
   /* Since `size` reaches here: */
   uint32_t requirement_count;
   const tw_requirement_descriptor* requirements;
+  /* Since `size` reaches here: the length in bits that vectors must have where it is the CPU's (SVE); 0: any. */
+  uint32_t vector_bits;
 } tw_kernel_descriptor;
 
 #ifdef __cplusplus

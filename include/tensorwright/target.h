@@ -61,14 +61,15 @@ struct Target {
   std::string cpu;                      // resolved: never "native"
   std::vector<std::string> features;    // resolved, sorted: {"avx2", "avx512f", "fma", ...}
   std::vector<std::string> attributes;  // how the features differ from the CPU's, sorted: {"+fma", "-avx512f"}
+  int sve_bits = 0;                     // of SVE's vectors, whose length is the CPU's; 0: code for any length
   Abilities abilities = {};             // what the features mean
   bool has(std::string_view feature) const;
   int lanes(int element_bits) const { return abilities.vector_bits / element_bits; }
   std::string to_string() const;  // canonical; parse(to_string()) gives the same target on any machine
   bool operator==(const Target&) const = default;
 
-  // The features that generated code may use and the CPU that we run on does not have; empty: this target's code runs
-  // here.
+  // What generated code may use and the CPU that we run on does not have: features, a length of vectors; empty: this
+  // target's code runs here.
   std::vector<std::string> missing_here() const;
 
   static Result<Target> parse(std::string_view text);  // kTarget errors name the nearest valid names

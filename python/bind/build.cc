@@ -65,6 +65,7 @@ void bind_target(py::module_& m) {
       .def_readonly("triple", &Target::triple)
       .def_readonly("cpu", &Target::cpu)
       .def_readonly("features", &Target::features)
+      .def_readonly("sve_bits", &Target::sve_bits)
       .def_property_readonly("vector_bits", [](const Target& t) { return t.abilities.vector_bits; })
       .def_property_readonly("vector_registers", [](const Target& t) { return t.abilities.vector_registers; })
       .def("has", &Target::has, py::arg("feature"))

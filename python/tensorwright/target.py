@@ -17,14 +17,16 @@ class Target(_core.Target):
     differ. Those that code has none of (``rtm``, ``pku``, ...) may stand in ``-mattr=`` and are left out. ``llvm`` alone is the
     oldest CPU of the architecture. ``llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1`` is for another machine than this one: such
     a function is built, saved and shown, and only calling it is refused. Spellings of a triple are one target
-    (``aarch64-unknown-linux-gnu``); a text without one is for the architecture that has the CPU. What TVM writes beside these
+    (``aarch64-unknown-linux-gnu``); a text without one is for the architecture that has the CPU. ``-msve-vector-bits=256`` is the
+    length of SVE's vectors, which is the CPU's: it is left out where all such CPUs have that length (``neoverse-v1``: 256), and
+    ``scalable`` stands for code that runs with any, in vectors of 128 bits. What TVM writes beside these
     is understood: ``-keys=``, ``-device=``, ``-model=``, ``-libs=`` and ``-num-cores=`` change nothing, ``-mfloat-abi=`` must be
     ``hard``. ``c`` writes C99, compiled by the system's compiler (``$CC``, or cc, gcc or clang):
     ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the lowered program in the interpreter,
     which checks every access: with the options of ``llvm`` it gives the bits that ``llvm`` gives with them, for any CPU on any
     machine. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else is said.
 
-    Attributes: kind, triple, cpu, features (what code may use, sorted), vector_bits, vector_registers.
+    Attributes: kind, triple, cpu, features (what code may use, sorted), vector_bits, vector_registers, sve_bits (0: none needed).
     Raises: TargetError for an unknown kind, option, CPU or attribute, with the nearest names.
 
     >>> t = Target("interp")

@@ -29,7 +29,10 @@ Status HostDevice::load(const Blob& object) {
 Result<KernelSpecs> HostDevice::specs(const std::string& kernel) const {
   const void* descriptor = dlsym(library_, descriptor_symbol(kernel).c_str());
   if (!descriptor) return KernelSpecs{};
-  return specs_of(*static_cast<const tw_kernel_descriptor*>(descriptor));
+  const auto& stated = *static_cast<const tw_kernel_descriptor*>(descriptor);
+  if (const std::string missing = lacking_here(stated); !missing.empty())
+    return refused("this CPU does not have " + missing);
+  return specs_of(stated);
 }
 
 Result<Device::Launch> HostDevice::find(const std::string& kernel) const {

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 #include <utility>
 
 #include "src/ir/parse.h"
 #include "src/runtime/extents.h"
+#include "src/target/cpu.h"
 #include "tensorwright/externs.h"
 
 namespace tw::runtime {
@@ -175,10 +177,22 @@ Result<KernelSpecs> specs_of(const tw_kernel_descriptor& descriptor) {
     if (packed) specs.args[i].layout = descriptor.layouts[i];
     specs.packers.emplace_back(packed ? descriptor.packers[i] : "");
   }
-  if (descriptor.size >= sizeof(tw_kernel_descriptor)) {
+  if (descriptor.size >= offsetof(tw_kernel_descriptor, vector_bits)) {
     TW_TRY([[maybe_unused]] Unit read, read_requirements(descriptor, specs));
   }
   return specs;
+}
+
+std::string lacking_here(const tw_kernel_descriptor& descriptor) {
+  std::vector<std::string> features;
+  std::istringstream list(descriptor.cpu_features ? descriptor.cpu_features : "");
+  for (std::string feature; std::getline(list, feature, ',');) features.push_back(feature);
+  const bool states_length = descriptor.size >= sizeof(tw_kernel_descriptor);
+  const int vector_bits = states_length ? static_cast<int>(descriptor.vector_bits) : 0;
+  std::string missing;
+  for (const std::string& name : target::missing_on(target::host_cpu(), features, vector_bits))
+    missing += (missing.empty() ? "" : ", ") + name;
+  return missing;
 }
 
 std::string kernel_symbol(const std::string& name) { return TW_KERNEL_PREFIX + name; }

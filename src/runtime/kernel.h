@@ -37,6 +37,8 @@ struct KernelSpecs {
   std::vector<ir::Requirement> requirements;
 };
 Result<KernelSpecs> specs_of(const tw_kernel_descriptor&);
+// What the kernel may use and this CPU does not have: features, a length of vectors; empty: it runs here.
+std::string lacking_here(const tw_kernel_descriptor&);
 
 // Of arrays and scalars, in the order in which a call has them: "A, alpha, C".
 std::string argument_names(const Kernel&);

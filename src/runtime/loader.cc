@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <sstream>
 
 #include "src/runtime/elf_symbols.h"
 #include "src/runtime/kernel.h"
 #include "src/support/nearest.h"
-#include "src/target/cpu.h"
 
 namespace tw::runtime {
 namespace {
@@ -50,10 +48,7 @@ std::string choose(const std::string& path, const std::string& wanted, const std
 }
 
 void require_cpu(const std::string& path, const tw_kernel_descriptor& descriptor) {
-  std::string missing;
-  std::istringstream features(descriptor.cpu_features ? descriptor.cpu_features : "");
-  for (std::string feature; std::getline(features, feature, ',');)
-    if (!target::missing_on(target::host_cpu(), {feature}).empty()) missing += (missing.empty() ? "" : ", ") + feature;
+  const std::string missing = lacking_here(descriptor);
   if (missing.empty()) return;
   refuse(path, "was built for " + std::string(descriptor.target), {"this CPU does not have " + missing});
 }

@@ -2,6 +2,7 @@
 #include "src/target/aarch64.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tw::target::aarch64 {
 
@@ -89,7 +90,17 @@ const Core kCores[] = {
     {0xc0, 0xac4, "ampere1a", "fullfp16 dotprod bf16 i8mm"},
 };
 
+// Of the cores that are in no such table, those of Armv9 have 128 bits; generic code may meet any length.
+constexpr std::pair<std::string_view, int> kSveBits[] = {{"neoverse-v1", 256}, {"a64fx", 512}};
+
 }  // namespace
+
+int sve_bits_of(std::string_view cpu) {
+  for (const auto& [name, bits] : kSveBits)
+    if (cpu == name) return bits;
+  const auto core = std::find_if(std::begin(kCores), std::end(kCores), [&](const Core& row) { return cpu == row.name; });
+  return core != std::end(kCores) && core->newest == std::string_view(kArmv90) ? 128 : 0;
+}
 
 std::vector<std::string> features() {
   std::vector<std::string> names;

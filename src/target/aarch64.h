@@ -14,5 +14,7 @@ bool in_code(std::string_view feature);
 std::set<std::string> features_of(uint64_t hwcap, uint64_t hwcap2);
 // Empty: a core that is not known, or with features that it never had.
 std::string name_of(uint32_t midr, const std::set<std::string>& features);
+// The length of SVE's vectors in all cores of that name; 0 where it is not known, or there is no SVE.
+int sve_bits_of(std::string_view cpu);
 
 }  // namespace tw::target::aarch64

@@ -41,7 +41,7 @@ void add_dots(const DotRow (&rows)[N], const Features& features, Abilities& abil
     if (features.has(row.feature) && abilities.dot_lanes(row.dot) == 0) abilities.dots.push_back({row.dot, row.lanes});
 }
 
-Abilities of_x86(const Features& features) {
+Abilities of_x86(const Features& features, int) {
   Abilities a;
   a.masks = features.has("avx512f");
   a.vector_bits = a.masks ? 512 : features.has("avx") ? 256 : 128;
@@ -54,28 +54,34 @@ Abilities of_x86(const Features& features) {
   return a;
 }
 
-// NEON, of which the vectors, what is fused, rounding and conversions are one whole.
-Abilities of_aarch64(const Features& features) {
+// NEON, of which the vectors, what is fused, rounding and conversions are one whole. SVE's vectors are used where they
+// are longer: each lane has a predicate, and a product takes no lane but its own.
+Abilities of_aarch64(const Features& features, int sve_bits) {
   Abilities a;
   a.vector_registers = 32;
   a.fma = a.rounding = a.float16 = a.lane_products = features.has("neon");
   add_dots(kDotsOfAArch64, features, a);
+  if (sve_bits <= a.vector_bits) return a;
+  a.vector_bits = sve_bits;
+  a.masks = true;
+  a.lane_products = false;
   return a;
 }
 
 struct Architecture {
   const char* name;
-  Abilities (*abilities)(const Features&);
+  Abilities (*abilities)(const Features&, int sve_bits);
 };
 const Architecture kArchitectures[] = {{"x86_64", of_x86}, {"aarch64", of_aarch64}};
 
 }  // namespace
 
-Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features) {
+Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features,
+                       int sve_bits) {
   const std::string_view architecture = triple.substr(0, triple.find('-'));
   Abilities abilities;
   for (const Architecture& row : kArchitectures)
-    if (architecture == row.name) abilities = row.abilities(Features(features));
+    if (architecture == row.name) abilities = row.abilities(Features(features), sve_bits);
   if (kind == "interp") abilities.masks = true;  // it looks at each lane
   return abilities;
 }

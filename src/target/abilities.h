@@ -9,8 +9,9 @@
 
 namespace tw::target {
 
-// Of code of this kind for the triple whose features, sorted, are these. An architecture without a table has vectors of
-// 128 bits and nothing more.
-Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features);
+// Of code of this kind for the triple whose features, sorted, are these, with vectors of so many bits where SVE has
+// them. An architecture without a table has vectors of 128 bits and nothing more.
+Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features,
+                       int sve_bits = 0);
 
 }  // namespace tw::target

@@ -121,6 +121,7 @@ Cpu describe(const HwcapRecord& record) {
   cpu.triple = "aarch64-unknown-linux-gnu";
   const std::set<std::string> all = aarch64::features_of(record.hwcap, record.hwcap2);
   cpu.features = cpu.asked = {all.begin(), all.end()};
+  if (cpu.has("sve")) cpu.sve_bits = record.sve_bits;
   cpu.level = "generic";
   cpu.model = aarch64::name_of(record.midr, {});
   cpu.name = aarch64::name_of(record.midr, all);
@@ -128,10 +129,13 @@ Cpu describe(const HwcapRecord& record) {
   return cpu;
 }
 
-std::vector<std::string> missing_on(const Cpu& cpu, const std::vector<std::string>& features) {
+std::vector<std::string> missing_on(const Cpu& cpu, const std::vector<std::string>& features, int sve_bits) {
   std::vector<std::string> missing;
   for (const std::string& feature : features)
     if (in_code(cpu.triple, feature) && !cpu.has(feature)) missing.push_back(feature);
+  if (sve_bits == 0 || sve_bits == cpu.sve_bits) return missing;
+  const std::string length = "SVE vectors of " + std::to_string(sve_bits) + " bits";
+  missing.push_back(cpu.sve_bits == 0 ? length : length + " (they have " + std::to_string(cpu.sve_bits) + ")");
   return missing;
 }
 

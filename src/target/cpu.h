@@ -25,10 +25,12 @@ struct CpuidRecord {
   bool grants_tiles = false;      // whether it lets this process use AMX's
 };
 
-// Of an AArch64: AT_HWCAP and AT_HWCAP2 of the auxiliary vector, and MIDR_EL1.
+// Of an AArch64: AT_HWCAP and AT_HWCAP2 of the auxiliary vector, MIDR_EL1, and the length of SVE's vectors that the
+// system gives to processes.
 struct HwcapRecord {
   uint64_t hwcap = 0, hwcap2 = 0;
   uint32_t midr = 0;
+  int sve_bits = 0;
 };
 
 struct Cpu {
@@ -39,6 +41,7 @@ struct Cpu {
   std::string level;                  // "x86-64-v3", "generic": all of it is here
   std::string model;                  // what the model number stands for, true or not; empty: nothing that we know
   std::vector<std::string> features;  // what code may use, sorted
+  int sve_bits = 0;                   // 0: without SVE
   std::vector<std::string> asked;     // what -mcpu=native makes use of: `features` without what is young in compilers
   bool has(std::string_view feature) const;
 };
@@ -49,8 +52,9 @@ const Cpu& host_cpu();  // describe, of this machine
 
 // Target::parse where -mcpu=native means that CPU.
 Result<Target> parse_on(const Cpu&, std::string_view text);
-// What code for the target may use, by the list of its features, and that CPU does not have.
-std::vector<std::string> missing_on(const Cpu&, const std::vector<std::string>& features);
+// What code for the target may use, by the list of its features and the length of SVE's vectors (0: any), and that CPU
+// does not have.
+std::vector<std::string> missing_on(const Cpu&, const std::vector<std::string>& features, int sve_bits = 0);
 
 // What keeps this machine from running code for the target; empty where it can.
 std::string why_not_here(const Target&);

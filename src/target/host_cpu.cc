@@ -1,5 +1,6 @@
 // What the CPU that we run on says of itself: the instructions and system calls behind describe's records.
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,7 +69,14 @@ uint32_t read_midr() {
   return static_cast<uint32_t>(midr);
 }
 
-HwcapRecord read_host() { return {getauxval(AT_HWCAP), getauxval(AT_HWCAP2), read_midr()}; }
+// Of this thread, and of those that it starts. -1 where there is no SVE.
+int read_sve_bits() {
+  constexpr int kGetVectorLength = 51, kBytes = 0xffff;  // PR_SVE_GET_VL, PR_SVE_VL_LEN_MASK
+  const int answer = prctl(kGetVectorLength, 0, 0, 0, 0);
+  return answer < 0 ? 0 : 8 * (answer & kBytes);
+}
+
+HwcapRecord read_host() { return {getauxval(AT_HWCAP), getauxval(AT_HWCAP2), read_midr(), read_sve_bits()}; }
 
 #else
 #error "Tensorwright runs on x86-64 and AArch64"

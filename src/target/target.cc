@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "src/support/nearest.h"
+#include "src/target/aarch64.h"
 #include "src/target/abilities.h"
 #include "src/target/c_compiler.h"
 #include "src/target/catalog.h"
@@ -20,13 +21,15 @@ namespace {
 constexpr const char* kImpliedTriple = "x86_64-pc-linux-gnu";
 constexpr const char* kTriples[] = {kImpliedTriple, "aarch64-unknown-linux-gnu"};
 
-constexpr const char* kAnyCpu = "generic";  // of every architecture
+constexpr const char* kAnyCpu = "generic";          // of every architecture
+constexpr int kLeastSve = 128, kMostSve = 2048;  // bits of a vector
 
 const std::vector<std::string> kKinds = {"llvm", "c", "interp"};
 
 struct Words {
   std::string kind, cpu, triple;
   std::vector<std::string> attributes;
+  std::optional<int> sve_bits;
 };
 
 Diagnostic bad_target(std::string what, std::vector<std::string> notes) {
@@ -50,6 +53,16 @@ struct Option {
 
 std::string ignored(Words&, const std::string&) { return ""; }
 
+// As compilers spell it: a length, or none in particular.
+std::string take_sve_bits(Words& words, const std::string& value) {
+  const bool number = value.size() <= 4 && value.find_first_not_of("0123456789") == std::string::npos;
+  const int bits = number ? std::stoi(value) : 0;
+  if (value != "scalable" && (bits < kLeastSve || bits > kMostSve || (bits & (bits - 1)) != 0))
+    return "must be 128, 256, 512, 1024, 2048 or scalable";
+  words.sve_bits = bits;
+  return "";
+}
+
 // Those that TVM has beside them choose among its schedules, boards and libraries: nothing here depends on them.
 const Option kOptions[] = {
     {"-mcpu", [](Words& words, const std::string& value) { return words.cpu = value, std::string(); }},
@@ -59,6 +72,7 @@ const Option kOptions[] = {
      [](Words& words, const std::string& value) {
        return words.triple = target::normalised_triple(value), std::string();
      }},
+    {"-msve-vector-bits", take_sve_bits},
     {"-keys", ignored},
     {"-device", ignored},
     {"-model", ignored},
@@ -82,7 +96,7 @@ Status read_option(Words& words, const std::string& word) {
   if (option == std::end(kOptions) || equals == std::string::npos) {
     std::vector<std::string> names;
     for (const Option& o : kOptions) names.push_back(o.name);
-    return bad_target("an option must be -mcpu=, -mattr= or -mtriple=, not \"" + word + "\"",
+    return bad_target("an option must be -mcpu=, -mattr=, -mtriple= or -msve-vector-bits=, not \"" + word + "\"",
                       {support::did_you_mean(name, names)});
   }
   const std::string value = word.substr(equals + 1);
@@ -159,6 +173,16 @@ std::string triple_of(const Words& words, const target::Cpu& native) {
   return native.triple;
 }
 
+// C code knows no length of vectors, so it runs with any.
+Result<int> resolve_sve(const Words& words, const Target& target, const target::Cpu& native, bool is_native) {
+  if (words.sve_bits.value_or(0) > 0 && !target.has("sve"))
+    return bad_target("-msve-vector-bits=" + std::to_string(*words.sve_bits) + " needs a CPU with SVE, which " +
+                          target.cpu + " of " + target.triple + " is not",
+                      {"for example: -mcpu=neoverse-v1, or -mattr=+sve"});
+  if (target.kind == "c" || !target.has("sve")) return 0;
+  return words.sve_bits.value_or(is_native ? native.sve_bits : target::aarch64::sve_bits_of(target.cpu));
+}
+
 Result<Target> resolve(Words words, const target::Cpu& native) {
   if (words.triple.empty()) words.triple = triple_of(words, native);
   const target::CpuCatalog& catalog = target::catalog_for(words.kind, words.triple);
@@ -184,7 +208,8 @@ Result<Target> resolve(Words words, const target::Cpu& native) {
   target.cpu = words.cpu;
   target.features = catalog.resolve(words.triple, words.cpu, all);
   target.attributes = differences(implied, target.features);
-  target.abilities = target::abilities_of(target.kind, target.triple, target.features);
+  TW_TRY(target.sve_bits, resolve_sve(words, target, native, is_native));
+  target.abilities = target::abilities_of(target.kind, target.triple, target.features, target.sve_bits);
   return target;
 }
 
@@ -199,6 +224,8 @@ std::string Target::to_string() const {
   std::string text = kind + " -mcpu=" + cpu;
   if (triple != kImpliedTriple || cpu == kAnyCpu) text += " -mtriple=" + triple;
   for (size_t i = 0; i < attributes.size(); ++i) text += (i == 0 ? " -mattr=" : ",") + attributes[i];
+  if (kind != "c" && has("sve") && sve_bits != target::aarch64::sve_bits_of(cpu))
+    text += " -msve-vector-bits=" + (sve_bits == 0 ? "scalable" : std::to_string(sve_bits));
   return text;
 }
 
@@ -206,7 +233,7 @@ std::vector<std::string> Target::missing_here() const {
   if (kind == "interp") return {};
   const target::Cpu& here = target::host_cpu();
   if (target::architecture_of(triple) != target::architecture_of(here.triple)) return {triple};
-  return target::missing_on(here, features);
+  return target::missing_on(here, features, sve_bits);
 }
 
 std::string target::why_not_here(const Target& target) {

@@ -18,7 +18,10 @@ constexpr EmulatedCpu kCpus[] = {
     {"cortex-a72", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"},
     {"neoverse-n1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1"},
     {"max,sve=off", "llvm -mtriple=aarch64-linux-gnu -mcpu=ampere1"},
-    {"max", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"},
+    {"max", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -mattr=-sve"},
+    {"max,sve-max-vq=1", "llvm -mtriple=aarch64-linux-gnu -mattr=+sve -msve-vector-bits=128"},
+    {"max,sve-max-vq=2", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"},
+    {"max,sve-max-vq=4", "llvm -mtriple=aarch64-linux-gnu -mcpu=a64fx"},
 };
 
 constexpr const char* kProgram = TW_AARCH64_PROGRAMS "/tests/tw-kernels";

@@ -49,6 +49,28 @@ TEST(CodegenTarget, OtherArchitecturesResolve) {
   EXPECT_FALSE(arm.missing_here().empty());
 }
 
+TEST(CodegenTarget, CpusWithSveHaveItsLength) {
+  const auto parsed = [](const std::string& options) {
+    return Target::parse("llvm -mtriple=aarch64-linux-gnu " + options).value_or_throw();
+  };
+  const std::string triple = " -mtriple=aarch64-unknown-linux-gnu";
+  for (const auto& [cpu, bits] : {std::pair{"neoverse-v1", 256}, {"a64fx", 512}, {"neoverse-v2", 128}, {"neoverse-n2", 128},
+                                  {"neoverse-n1", 0}, {"cortex-a72", 0}}) {
+    const Target target = parsed(std::string("-mcpu=") + cpu);
+    EXPECT_EQ(target.sve_bits, bits) << cpu;
+    EXPECT_EQ(target.abilities.vector_bits, std::max(bits, 128)) << cpu;
+    EXPECT_EQ(target.abilities.lane_products, bits <= 128) << cpu;
+    EXPECT_EQ(target.to_string(), "llvm -mcpu=" + std::string(cpu) + triple);
+  }
+  EXPECT_EQ(parsed("-mcpu=neoverse-v1 -mattr=-sve").sve_bits, 0);
+  const Target half = parsed("-mcpu=neoverse-v1 -msve-vector-bits=128");
+  EXPECT_EQ(half.to_string(), "llvm -mcpu=neoverse-v1" + triple + " -msve-vector-bits=128");
+  EXPECT_EQ(Target::parse(half.to_string()).value_or_throw(), half);
+  EXPECT_NE(error_of("llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -msve-vector-bits=256")
+                .find("needs a CPU with SVE, which cortex-a72 of"),
+            std::string::npos);
+}
+
 #else
 TEST(CodegenTarget, NeedsLlvm) { GTEST_SKIP() << "skipped: this build has no LLVM"; }
 #endif

@@ -202,5 +202,22 @@ TEST(Load, RefusesWhatTheCpuDoesNotHave) {
                "pclmul,pku,prfchw,rdpid,rdrnd,rdseed,sahf,sha,shstk,vaes,vpclmulqdq,x87,xsave,xsavec,xsaveopt,xsaves"));
 }
 
+// Of what has no fixed length of its own, as SVE: any other would compute with other lanes.
+TEST(Load, RefusesAnotherLengthOfVectors) {
+  const Folder folder;
+  const auto stating = [&](const std::string& name, const std::string& size, const std::string& bits) {
+    std::string source = vector_kernel(name, 8, "");
+    source.replace(source.find("sizeof(tw_kernel_descriptor)"), 28, size);
+    const std::string params = "2, params}";
+    source.replace(source.find(params), params.size(), "2, params, .vector_bits = " + bits + "}");
+    return compile_c(folder, source, name);
+  };
+  const std::string refused = message([&] { load(stating("k", "sizeof(tw_kernel_descriptor)", "96")); });
+  EXPECT_NE(refused.find("was built for llvm"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("this CPU does not have SVE vectors of 96 bits"), std::string::npos) << refused;
+  load(stating("any", "sizeof(tw_kernel_descriptor)", "0"));
+  load(stating("earlier", "offsetof(tw_kernel_descriptor, vector_bits)", "96"));
+}
+
 }  // namespace
 }  // namespace tw::runtime

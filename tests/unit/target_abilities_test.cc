@@ -76,6 +76,21 @@ TEST(TargetAbilities, TilesAreOfWhoHasThem) {
   EXPECT_FALSE(on("-mcpu=sapphirerapids -mattr=-amx-tile").abilities.tiles);
 }
 
+// Vectors that are longer than NEON's have a predicate for each lane; C knows no length.
+TEST(TargetAbilities, OfSve) {
+  const std::string sve = "-mtriple=aarch64-linux-gnu -mattr=+sve";
+  const auto with = [&](const std::string& kind, const std::string& bits) {
+    return Target::parse(kind + " " + sve + bits).value_or_throw().abilities;
+  };
+  const Abilities wide = with("interp", " -msve-vector-bits=512");
+  EXPECT_EQ(wide.vector_bits, 512);
+  EXPECT_EQ(wide.vector_registers, 32);
+  EXPECT_EQ(can(wide), "masks fma rounding float16");
+  EXPECT_EQ(can(with("interp", " -msve-vector-bits=128")), "lane_products masks fma rounding float16");
+  EXPECT_EQ(with("interp", "").vector_bits, 128);
+  EXPECT_EQ(can(with("c", "")), "lane_products fma rounding float16");
+}
+
 // The interpreter runs what was lowered for a CPU, and knows masks wherever.
 TEST(TargetAbilities, OfTheInterpreter) {
   EXPECT_EQ(can(Target::parse("interp").value_or_throw().abilities), "masks");

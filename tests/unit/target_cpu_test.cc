@@ -136,6 +136,22 @@ TEST(TargetCpu, ArmIsReadFromHwcaps) {
   EXPECT_EQ(missing_on(n1, {"neon", "sve", "v8.2a", "pan"}), (std::vector<std::string>{"sve"}));
 }
 
+TEST(TargetCpu, SveIsOfTheLengthThatTheSystemGives) {
+  const uint64_t sve = 0x3 | 1 << 9 | 1 << 10 | 1 << 22;
+  const Cpu short_one = describe(HwcapRecord{sve, 0, 0x410fd083, 128}), none = describe(HwcapRecord{0x3, 0, 0, 256});
+  EXPECT_EQ(short_one.sve_bits, 128);
+  EXPECT_EQ(none.sve_bits, 0) << "without the feature the answer means nothing";
+  EXPECT_TRUE(missing_on(short_one, {"neon", "sve"}, 128).empty());
+  EXPECT_TRUE(missing_on(short_one, {"neon", "sve"}, 0).empty()) << "code for any length";
+  EXPECT_EQ(missing_on(short_one, {"neon", "sve"}, 256),
+            (std::vector<std::string>{"SVE vectors of 256 bits (they have 128)"}));
+  EXPECT_EQ(missing_on(none, {"neon", "sve"}, 256), (std::vector<std::string>{"sve", "SVE vectors of 256 bits"}));
+  const auto native = [&](const Cpu& cpu) { return parse_on(cpu, "interp -mcpu=native").value_or_throw(); };
+  EXPECT_EQ(native(short_one).sve_bits, 128);
+  EXPECT_TRUE(native(short_one).to_string().ends_with(" -msve-vector-bits=128")) << native(short_one).to_string();
+  EXPECT_EQ(native(none).sve_bits, 0);
+}
+
 TEST(TargetCpu, NativeIsOfThisMachine) {
   const Result<Target> other = Target::parse("c -mcpu=native -mtriple=riscv64-linux-gnu");
   ASSERT_FALSE(other.ok());

@@ -90,6 +90,26 @@ TEST(TargetParse, OptionsOfTvmAreUnderstood) {
   contains(error_of("c -libz=cblas"), "did you mean -libs?");
 }
 
+TEST(TargetParse, SveIsOfAFixedLength) {
+  const std::string sve = "interp -mtriple=aarch64-linux-gnu -mattr=+sve";
+  for (const char* bits : {"128", "256", "512", "1024", "2048"}) {
+    const Target target = Target::parse(sve + " -msve-vector-bits=" + bits).value_or_throw();
+    EXPECT_EQ(target.sve_bits, std::stoi(bits));
+    EXPECT_EQ(Target::parse(target.to_string()).value_or_throw(), target) << target.to_string();
+    EXPECT_NE(target, Target::parse(sve).value_or_throw()) << "a record of another length";
+  }
+  EXPECT_EQ(Target::parse(sve + " -msve-vector-bits=scalable").value_or_throw(), Target::parse(sve).value_or_throw());
+  EXPECT_EQ(Target::parse(sve).value_or_throw().sve_bits, 0);
+  EXPECT_EQ(Target::parse("c -mtriple=aarch64-linux-gnu -mattr=+sve -msve-vector-bits=256").value_or_throw().sve_bits,
+            0);
+  for (const char* wrong : {"0", "64", "384", "4096", "99999999999", "wide", "-128"})
+    contains(error_of(sve + " -msve-vector-bits=" + wrong),
+             "-msve-vector-bits must be 128, 256, 512, 1024, 2048 or scalable, not \"" + std::string(wrong) + "\"");
+  contains(error_of("interp -mtriple=aarch64-linux-gnu -msve-vector-bits=256"),
+           "-msve-vector-bits=256 needs a CPU with SVE, which generic of aarch64-unknown-linux-gnu is not");
+  contains(error_of("interp -mcpu=x86-64-v3 -msve-vector-bits=256"), "needs a CPU with SVE");
+}
+
 TEST(TargetParse, UnknownKindsAndOptionsNameTheNearest) {
   contains(error_of("lvm -mcpu=native"), "did you mean llvm?");
   contains(error_of(""), "must be llvm, c or interp");

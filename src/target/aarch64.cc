@@ -98,7 +98,8 @@ constexpr std::pair<std::string_view, int> kSveBits[] = {{"neoverse-v1", 256}, {
 int sve_bits_of(std::string_view cpu) {
   for (const auto& [name, bits] : kSveBits)
     if (cpu == name) return bits;
-  const auto core = std::find_if(std::begin(kCores), std::end(kCores), [&](const Core& row) { return cpu == row.name; });
+  const auto core =
+      std::find_if(std::begin(kCores), std::end(kCores), [&](const Core& row) { return cpu == row.name; });
   return core != std::end(kCores) && core->newest == std::string_view(kArmv90) ? 128 : 0;
 }
 

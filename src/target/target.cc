@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kImpliedTriple = "x86_64-pc-linux-gnu";
 constexpr const char* kTriples[] = {kImpliedTriple, "aarch64-unknown-linux-gnu"};
 
-constexpr const char* kAnyCpu = "generic";          // of every architecture
+constexpr const char* kAnyCpu = "generic";       // of every architecture
 constexpr int kLeastSve = 128, kMostSve = 2048;  // bits of a vector
 
 const std::vector<std::string> kKinds = {"llvm", "c", "interp"};

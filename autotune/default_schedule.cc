@@ -20,7 +20,7 @@ constexpr int kRounds = 3;       // over all knobs
 constexpr int kEstimates = 240;  // 30 ms or less
 
 schedule::Machine assumed_machine(const Target& target) {
-  MachineDescription machine{.hardware = {}, .threads = kThreads};
+  MachineDescription machine{.hardware = schedule::usual_hardware(target), .threads = kThreads};
   machine.hardware.l3_bytes = 16 << 20;
   return schedule::describe_machine(target, machine);
 }

@@ -1,24 +1,48 @@
-// A table of measured rates by CPU, a line each. What is not in it gets what cores of the last ten years have in
-// common: two loads and two vector instructions a cycle, half a line from L2, and memory of two channels.
+// A table of rates by CPU, a line each. What is not in it gets what cores of the last ten years have in common: two
+// loads and two vector instructions a cycle, half a line from L2, and memory of two channels.
 #include "schedule/machine.h"
 
 namespace tw::schedule {
 
 namespace {
 
-struct Measured {
+struct Row {
   const char* cpu;
   int vector_bits;  // for targets that use vectors of this width
   Rates rates;
+  int64_t l1_bytes = 0, l2_bytes = 0;  // of the cores that are built most; 0: of no one in particular
 };
 
-// Reads of 16 KiB, 512 KiB, 8 MiB and 1 GiB, by one core that has the machine to itself. All cores together have two
-// channels of DDR5 at least.
-const Measured kMeasured[] = {
+constexpr const char* kModelOfA53 = "by LLVM's model of the Cortex-A53; caches and memory assumed";
+constexpr const char* kGuideOfA55 = "by Arm's Cortex-A55 Software Optimization Guide; caches and memory assumed";
+constexpr const char* kGuideOfA72 = "by Arm's Cortex-A72 Software Optimization Guide; caches and memory assumed";
+constexpr const char* kGuideOfA76 = "by Arm's Cortex-A76 Software Optimization Guide; caches and memory assumed";
+constexpr const char* kGuideOfN1 = "by Arm's Neoverse N1 Software Optimization Guide; caches and memory assumed";
+constexpr const char* kGuideOfV1 = "by Arm's Neoverse V1 Software Optimization Guide; caches and memory assumed";
+
+// Those of Zen 4 are reads of 16 KiB, 512 KiB, 8 MiB and 1 GiB, by one core that has the machine to itself. All cores
+// together have two channels of DDR5 at least.
+const Row kRows[] = {
     // Zen 4 works on 512 bits in halves of 256: one such vector a cycle, loaded or computed.
     {"znver4", 512, {"measured on a Zen 4", 1, 1, 32, 26, 25e9, 60e9}},
     {"znver4", 256, {"measured on a Zen 4", 2, 2, 32, 26, 25e9, 60e9}},
+    // Fused multiply-adds of float32 and float64 and loads of whole vectors, as Arm's software optimization guides give
+    // their throughput; of the Cortex-A53, which has none, as LLVM's model of it does, with loads of 64 bits at a time.
+    // The other products of vectors are no slower. L2 and memory are what boards and servers with such cores have.
+    {"cortex-a53", 128, {kModelOfA53, 1, 0.5, 8, 8, 3e9, 5e9}, 32 << 10, 512 << 10},
+    {"cortex-a55", 128, {kGuideOfA55, 1, 0.5, 16, 8, 5e9, 8e9}, 32 << 10, 128 << 10},
+    {"cortex-a72", 128, {kGuideOfA72, 1, 1, 16, 8, 5e9, 6e9}, 32 << 10, 1 << 20},
+    {"cortex-a76", 128, {kGuideOfA76, 2, 2, 32, 16, 12e9, 15e9}, 64 << 10, 512 << 10},
+    {"neoverse-n1", 128, {kGuideOfN1, 2, 2, 32, 16, 20e9, 150e9}, 64 << 10, 1 << 20},
+    {"neoverse-v1", 128, {kGuideOfV1, 4, 3, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
+    {"neoverse-v1", 256, {kGuideOfV1, 2, 2, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
 };
+
+const Row* row_of(const Target& target) {
+  for (const Row& row : kRows)
+    if (target.cpu == row.cpu && target.abilities.vector_bits == row.vector_bits) return &row;
+  return nullptr;
+}
 
 }  // namespace
 
@@ -32,12 +56,18 @@ Machine describe_machine(const Target& target, const MachineDescription& describ
                   hardware.l2_bytes,
                   hardware.l3_bytes,
                   hardware.hertz};
-  for (const Measured& row : kMeasured)
-    if (target.cpu == row.cpu && target.abilities.vector_bits == row.vector_bits) machine.known = row.rates;
+  if (const Row* row = row_of(target)) machine.known = row->rates;
   const auto measured = described.rates.find(machine.vector_bits);
   machine.rates = measured == described.rates.end() ? machine.known : measured->second;
   if (machine.rates.clock > 0) machine.hertz = machine.rates.clock;
   return machine;
+}
+
+HardwareDescription usual_hardware(const Target& target) {
+  HardwareDescription hardware;
+  const Row* row = row_of(target);
+  if (row && row->l1_bytes > 0) hardware.l1_bytes = row->l1_bytes, hardware.l2_bytes = row->l2_bytes;
+  return hardware;
 }
 
 }  // namespace tw::schedule

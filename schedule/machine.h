@@ -20,4 +20,7 @@ struct Machine {
 
 Machine describe_machine(const Target&, const MachineDescription&);
 
+// Caches of the CPU that the target names, where its rates' table has them: of a machine that nobody has described.
+HardwareDescription usual_hardware(const Target&);
+
 }  // namespace tw::schedule

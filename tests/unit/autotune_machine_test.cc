@@ -167,5 +167,37 @@ TEST(Machine, TheRunnersIsThatOfTheRecords) {
   EXPECT_EQ(best(task, options.log).seconds, 1e-3);
 }
 
+#if TW_LLVM
+// As Arm's software optimization guides have them: fused multiply-adds a cycle, loads, caches.
+TEST(Rates, OfArmsCores) {
+  struct Row {
+    const char* cpu;
+    int bits;
+    double issue, loads;
+    int64_t l1, l2;
+  };
+  for (const Row& row : {Row{"cortex-a53", 128, 1, 0.5, 32, 512}, Row{"cortex-a55", 128, 1, 0.5, 32, 128},
+                         Row{"cortex-a72", 128, 1, 1, 32, 1024}, Row{"cortex-a76", 128, 2, 2, 64, 512},
+                         Row{"neoverse-n1", 128, 2, 2, 64, 1024}, Row{"neoverse-v1", 256, 2, 2, 64, 1024},
+                         Row{"neoverse-v1 -mattr=-sve", 128, 4, 3, 64, 1024}}) {
+    SCOPED_TRACE(row.cpu);
+    const Target target =
+        Target::parse("llvm -mtriple=aarch64-linux-gnu -mcpu=" + std::string(row.cpu)).value_or_throw();
+    const HardwareDescription hardware = schedule::usual_hardware(target);
+    const schedule::Machine m = schedule::describe_machine(target, {.hardware = hardware, .threads = 1});
+    EXPECT_EQ(m.vector_bits, row.bits);
+    EXPECT_EQ(m.vector_registers, 32);
+    EXPECT_EQ(m.rates.issue, row.issue);
+    EXPECT_EQ(m.rates.l1_loads, row.loads);
+    EXPECT_EQ(m.l1_bytes, row.l1 << 10);
+    EXPECT_EQ(m.l2_bytes, row.l2 << 10);
+    EXPECT_TRUE(m.rates.source.starts_with("by ")) << m.rates.source;
+    const Roofline roofline =
+        machine_roofline(target, ir::Type::f(32), {.hardware = hardware, .threads = 1, .clock = 1e9});
+    EXPECT_EQ(roofline.peak, 1e9 * row.issue * 2 * row.bits / 32);
+  }
+}
+#endif
+
 }  // namespace
 }  // namespace tw::autotune

@@ -24,7 +24,8 @@ using LoopKind = schedule::Annotation;
 namespace {
 
 constexpr double kPage = 4096;
-constexpr double kJoin = 2;  // instructions that join two vectors: one moves lanes
+constexpr double kLaneProductBytes = 16;  // of a register whose lanes are factors
+constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 bool is_repeated(const LoopView& loop) {
@@ -230,10 +231,10 @@ class StageReader {
   Neighbours neighbours(const AccessView& access) const {
     Neighbours most;
     const size_t end = std::min(view_.loops.size(), shape_.tensorized);
-    for (size_t l = 0; machine_.lane_products && shape_.vector && l < end; ++l)
+    for (size_t l = 0; machine_.lane_products > 0 && shape_.vector && l < end; ++l)
       if (shape_.in_body(view_, l) && byte_stride(access, view_.loops[l]) == access.element_bytes &&
           extent(l) > most.all)
-        most = {extent(l), std::min(extent(l), machine_.vector_bits / (8.0 * access.element_bytes))};
+        most = {extent(l), std::min(extent(l), kLaneProductBytes / access.element_bytes)};
     return most;
   }
 

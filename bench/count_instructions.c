@@ -30,6 +30,7 @@ static const struct {
     {0xbfa0fc00, 0x0e20cc00}, /* fmla by vector */
     {0xbf80f400, 0x0f801000}, /* fmla by element */
     {0xff206000, 0x65200000}, /* fmla and fmad under a predicate */
+    {0xffa0fc00, 0x64a00000}, /* fmla by element of each 128 bits */
 };
 
 static int is_fused(uint32_t instruction) {

@@ -32,11 +32,15 @@ class Core:
     def target(self) -> str:
         return f"llvm -mtriple=aarch64-linux-gnu -mcpu={self.name} {self.options}".strip()
 
+    @property
+    def sve_bits(self) -> int:
+        return tw.Target(self.target).sve_bits
+
     def __str__(self) -> str:
         return f"{self.name} {self.options}".strip()
 
 
-CORES = [Core("cortex-a72", 1), Core("neoverse-n1", 2), Core("neoverse-v1", 4, "-mattr=-sve")]
+CORES = [Core("cortex-a72", 1), Core("neoverse-n1", 2), Core("neoverse-v1", 4, "-mattr=-sve"), Core("neoverse-v1", 2)]
 SHAPES = {"matmul 257x513x512": lambda: matmul(257, 513, 512), "matmul 1024^3": lambda: matmul(1024, 1024, 1024),
           "conv 3x3 64 56^2": lambda: conv2d(64, 64, 56, 3, 1, 1)}
 TOOLS = {"llvm-mca-19": "llvm-19", "qemu-aarch64": "qemu-user", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu"}
@@ -51,7 +55,7 @@ class Loop:
 
     @property
     def fused(self) -> int:
-        return self.count(r"^fml[as]\s+v")
+        return self.count(r"^fml[as]\s+[vz]|^fmad\s+z")
 
     @property
     def stack(self) -> int:
@@ -132,8 +136,9 @@ def executed(m: int, n: int, k: int, core: Core) -> tuple[int, int]:
         run("aarch64-linux-gnu-gcc", "-O1", "-static", "main.c", "kernel.o", "-o", "main")
         run("gcc", "-O2", "-shared", "-fPIC", HERE / "count_instructions.c", "-o", "count.so")
         counts = []
+        emulated = f"max,sve-max-vq={max(1, core.sve_bits // 128)}"
         for calls in "12":
-            text = run("qemu-aarch64", "-cpu", "max", "-plugin", "./count.so", "-d", "plugin", "./main", calls)
+            text = run("qemu-aarch64", "-cpu", emulated, "-plugin", "./count.so", "-d", "plugin", "./main", calls)
             counts.append([int(number) for number in re.search(r"(\d+) instructions, (\d+) fused", text).groups()])
     return counts[1][0] - counts[0][0], counts[1][1] - counts[0][1]
 
@@ -149,7 +154,7 @@ def main() -> int:
         return 0
     for core in CORES:
         print(f"{core}, {core.pipes} fused multiply-adds a cycle at most")
-        for name, tile in TILES.items():
+        for name, tile in ({} if core.sve_bits else TILES).items():
             print(f"  {name:<20} {library_loop(*tile).rate(core.name):6.2f} a cycle")
         for name, tensors in SHAPES.items():
             loop = inner_loop(default_kernel(tensors(), core).source("asm"))

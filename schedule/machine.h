@@ -11,7 +11,7 @@ namespace tw::schedule {
 struct Machine {
   int threads = 1;
   int vector_bits = 128, vector_registers = 16;
-  bool lane_products = false;
+  int lane_products = 0;
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;  // l3_bytes may be 0
   double hertz = 3e9;
   Rates rates = {};

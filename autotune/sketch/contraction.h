@@ -58,6 +58,7 @@ std::optional<Dot> dot_of(const Stage& contraction, const Roles&, const Target&)
 struct Registers {
   int count;
   int64_t held = 1;
+  int64_t most_rows = 30;  // that have a register each
 };
 Registers registers_of(const Stage&, const Roles&, const Target&);
 

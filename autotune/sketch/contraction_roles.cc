@@ -37,15 +37,19 @@ int dimension_of(const Access& read, const Axis& axis) {
   return found;
 }
 
-// Along the rows its neighbours are of one term; a register of four terms is held for each row.
+constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register whose lanes are factors, of a lane
+
+// Along the rows its neighbours are of one term; a register of four terms is held for each row. Of the registers that
+// may hold them compilers give half to sums.
 Registers registers_of(const Stage& stage, const Roles& roles, const Target& target) {
-  const int64_t lanes = lanes_of(stage, target);
+  const Abilities& has = target.abilities;
+  const int64_t held = kLaneProductBits / std::max<int64_t>(kLeastBits, stage.type.bits);
   const Access& read = *roles.broadcast.read;
   const bool terms =
-      !stage.sums.empty() && stage.sums.back().extent >= lanes && stride_along(read, stage.sums.back()) == 1;
+      !stage.sums.empty() && stage.sums.back().extent >= held && stride_along(read, stage.sums.back()) == 1;
   const bool rows = stride_along(read, stage.data[static_cast<size_t>(roles.rows)]) == 1;
-  const bool held = target.abilities.lane_products && roles.group == 0 && (terms || rows);
-  return {target.abilities.vector_registers, held ? lanes : 1};
+  if (has.lane_products == 0 || roles.group > 0 || !(terms || rows)) return {has.vector_registers};
+  return {has.vector_registers, held, has.lane_products / 2};
 }
 
 namespace {
@@ -130,7 +134,8 @@ std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const R
     const int64_t wide = std::min(columns, vectors * lanes);
     if (whole && columns % wide != 0) continue;
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
-      if (r * vectors + vectors + (registers.held > 1 ? r : 1) > registers.count && r > 1) break;
+      const int64_t broadcast = registers.held > 1 ? r : 1;
+      if (r > 1 && (r * vectors + vectors + broadcast > registers.count || r > registers.most_rows)) break;
       tiles.push_back({r, wide, cost_of(r, vectors, rows, all_vectors, registers.held)});
     }
   }

@@ -6,6 +6,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsAArch64.h>
 
 #include <map>
 #include <optional>
@@ -15,8 +16,8 @@ namespace tw::codegen {
 
 namespace {
 
-constexpr unsigned kRegisterBits = 128;
-constexpr size_t kMostGroups = 64;  // side by side: each load is compared with all of them
+constexpr unsigned kRegisterBits = 128;  // of SVE each such part of a register
+constexpr size_t kMostGroups = 64;       // side by side: each load is compared with all of them
 
 bool multiplies(const llvm::User* user, const llvm::Value* factor) {
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
@@ -63,9 +64,16 @@ struct Group {
   std::map<int64_t, Element> at;
 };
 
+// Of SVE's vectors, where the function knows it; 0 where it has none.
+unsigned vector_bits(const llvm::Function& function) {
+  const llvm::Attribute range = function.getFnAttribute(llvm::Attribute::VScaleRange);
+  return range.isValid() ? kRegisterBits * range.getVScaleRangeMin() : 0;
+}
+
 class Block {
  public:
-  Block(llvm::BasicBlock& block, llvm::ScalarEvolution& evolution) : block_(block), evolution_(evolution) {}
+  Block(llvm::BasicBlock& block, llvm::ScalarEvolution& evolution)
+      : block_(block), evolution_(evolution), sve_bits_(vector_bits(*block.getParent())) {}
 
   bool run() {
     std::vector<Group> groups;
@@ -121,6 +129,7 @@ class Block {
     llvm::IRBuilder<> b(group.first);
     llvm::Value* address =
         b.CreateGEP(b.getInt8Ty(), group.first->getPointerOperand(), b.getInt64(static_cast<uint64_t>(distance)));
+    if (sve_bits_ > kRegisterBits) multiply_quads(b, group, elements, address);
     auto* type = llvm::FixedVectorType::get(group.first->getType(), static_cast<unsigned>(elements.size()));
     llvm::LoadInst* all = b.CreateAlignedLoad(type, address, elements[0]->load->getAlign());
     all->copyMetadata(*elements[0]->load, {llvm::LLVMContext::MD_alias_scope, llvm::LLVMContext::MD_noalias});
@@ -136,8 +145,43 @@ class Block {
     changed_ = true;
   }
 
+  // Sums of whole vectors of SVE, whose products take the same lane of each 128 bits: these hold the elements all.
+  void multiply_quads(llvm::IRBuilder<>& b, const Group& group, const std::vector<const Element*>& elements,
+                      llvm::Value* address) {
+    const unsigned lanes = kRegisterBits / group.first->getType()->getScalarSizeInBits();
+    if (!group.first->getType()->isFloatingPointTy() || elements.size() != lanes) return;
+    auto* type = llvm::ScalableVectorType::get(group.first->getType(), lanes);
+    llvm::Value* all = llvm::ConstantVector::getSplat(llvm::ElementCount::getScalable(lanes), b.getTrue());
+    llvm::Value* quads = nullptr;
+    for (unsigned lane = 0; lane < lanes; ++lane)
+      for (llvm::ShuffleVectorInst* splat : elements[lane]->splats) {
+        if (splat->getType()->getPrimitiveSizeInBits() != sve_bits_) continue;
+        for (llvm::User* user : llvm::make_early_inc_range(splat->users())) {
+          auto* product = llvm::dyn_cast<llvm::IntrinsicInst>(user);
+          if (!product || product->getIntrinsicID() != llvm::Intrinsic::fma) continue;
+          if (!quads) quads = b.CreateIntrinsic(llvm::Intrinsic::aarch64_sve_ld1rq, {type}, {all, address});
+          multiply(*product, *splat, quads, lane);
+        }
+      }
+  }
+
+  // The old product is left without uses.
+  void multiply(llvm::IntrinsicInst& product, const llvm::Value& splat, llvm::Value* quads, unsigned lane) {
+    llvm::IRBuilder<> b(&product);
+    llvm::Type* type = quads->getType();
+    const auto whole = [&](llvm::Value* fixed) {
+      return b.CreateInsertVector(type, llvm::PoisonValue::get(type), fixed, b.getInt64(0));
+    };
+    llvm::Value* vectors = product.getArgOperand(product.getArgOperand(0) == &splat ? 1 : 0);
+    llvm::Value* sum = b.CreateIntrinsic(llvm::Intrinsic::aarch64_sve_fmla_lane, {type},
+                                         {whole(product.getArgOperand(2)), whole(vectors), quads, b.getInt32(lane)});
+    product.replaceAllUsesWith(b.CreateExtractVector(product.getType(), sum, b.getInt64(0)));
+    changed_ = true;
+  }
+
   llvm::BasicBlock& block_;
   llvm::ScalarEvolution& evolution_;
+  const unsigned sve_bits_;
   bool changed_ = false;
 };
 

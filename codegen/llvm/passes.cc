@@ -39,8 +39,9 @@ llvm::FunctionPassManager function_passes(const Target& target) {
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));  // after LICM: loads out of loops meet
   passes.addPass(llvm::InstCombinePass());
-  if (target.abilities.lane_products) passes.addPass(LaneLoadsPass());  // of loads that the passes above have merged
-  passes.addPass(llvm::DSEPass());                                      // scratch that nobody reads
+  if (target.abilities.lane_products > 0)
+    passes.addPass(LaneLoadsPass());  // of loads that the passes above have merged
+  passes.addPass(llvm::DSEPass());    // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
   return passes;

@@ -39,11 +39,11 @@ struct Device {
 struct Abilities {
   int vector_bits = 128;  // the widest register that this CPU should use
   int vector_registers = 16;
-  bool lane_products = false;  // a product takes one factor from any lane of a register
-  bool masks = false;          // loads and stores of some lanes touch no memory of the others
-  bool fma = false;            // float32 and float64, rounded once
-  bool rounding = false;       // floor, ceil, trunc and round are instructions
-  bool float16 = false;        // conversions between float16 and float32 are
+  int lane_products = 0;  // registers of which a product takes any lane, of each 128 bits, as one factor
+  bool masks = false;     // loads and stores of some lanes touch no memory of the others
+  bool fma = false;       // float32 and float64, rounded once
+  bool rounding = false;  // floor, ceil, trunc and round are instructions
+  bool float16 = false;   // conversions between float16 and float32 are
   std::vector<DotLanes> dots = {};
   std::optional<Tiles> tiles = {};
   std::optional<Device> device = {};

@@ -54,17 +54,20 @@ Abilities of_x86(const Features& features, int) {
   return a;
 }
 
+constexpr int kRegistersOfSveLanes = 8;  // of float32; twice as many of float64
+
 // NEON, of which the vectors, what is fused, rounding and conversions are one whole. SVE's vectors are used where they
-// are longer: each lane has a predicate, and a product takes no lane but its own.
+// are longer: each lane has a predicate.
 Abilities of_aarch64(const Features& features, int sve_bits) {
   Abilities a;
   a.vector_registers = 32;
-  a.fma = a.rounding = a.float16 = a.lane_products = features.has("neon");
+  a.fma = a.rounding = a.float16 = features.has("neon");
+  if (a.fma) a.lane_products = a.vector_registers;
   add_dots(kDotsOfAArch64, features, a);
   if (sve_bits <= a.vector_bits) return a;
   a.vector_bits = sve_bits;
   a.masks = true;
-  a.lane_products = false;
+  a.lane_products = kRegistersOfSveLanes;
   return a;
 }
 

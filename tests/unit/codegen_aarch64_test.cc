@@ -76,6 +76,29 @@ TEST(CodegenAArch64, ProductsTakeLanesOfRegistersThatAreLoadedWhole) {
     }
 }
 
+// The length is that of the CPU, as the target says it; each 128 bits of a register give a lane.
+TEST(CodegenAArch64, SveTakesLanesOfEachQuadword) {
+  const Target v1 = core("neoverse-v1");
+  for (const auto& args : {product(257, 513, 512), product(1024, 1024, 1024)}) {
+    const std::string loop = inner_loop(assembly(args, v1));
+    EXPECT_GE(count(loop, "fmla"), 48);
+    EXPECT_EQ(lines_with(loop, ".s["), count(loop, "fmla"));
+    EXPECT_GE(count(loop, "ld1rqw"), 4);
+    EXPECT_EQ(count(loop, "movprfx") + count(loop, "ld1rw") + lines_with(loop, ".4s"), 0) << loop;
+  }
+  const auto args = product(64, 64, 64);
+  EXPECT_GE(lines_with(build(default_schedule({args[2]}, v1), args, v1, "k")->source("llvm"), "vscale_range(2,2)"), 1);
+}
+
+TEST(CodegenAArch64, SveLeavesLanesOutByAPredicate) {
+  const te::Tensor x = te::placeholder({1003}, "float32", "x");
+  const te::Tensor y = te::compute({1003}, [&](te::Var i) { return x(i) * te::constant(3, "float32"); }, "y");
+  const std::string text = assembly({x, y}, core("a64fx"));
+  EXPECT_GE(count(text, "fmul") + count(text, "fadd"), 1);
+  EXPECT_EQ(lines_with(text, "\tfmul\ts") + lines_with(text, ".4s"), 0) << text;
+  EXPECT_GE(lines_with(text, "/z, ["), 1);
+}
+
 std::string of_floats(te::Expr (*function)(te::Expr), const char* dtype = "float32") {
   const te::Tensor x = te::placeholder({1024}, dtype, "x");
   return assembly({x, te::compute({1024}, [&](te::Var i) { return function(x(i)); }, "y")});

@@ -54,12 +54,16 @@ TEST(CodegenTarget, CpusWithSveHaveItsLength) {
     return Target::parse("llvm -mtriple=aarch64-linux-gnu " + options).value_or_throw();
   };
   const std::string triple = " -mtriple=aarch64-unknown-linux-gnu";
-  for (const auto& [cpu, bits] : {std::pair{"neoverse-v1", 256}, {"a64fx", 512}, {"neoverse-v2", 128}, {"neoverse-n2", 128},
-                                  {"neoverse-n1", 0}, {"cortex-a72", 0}}) {
+  for (const auto& [cpu, bits] : {std::pair{"neoverse-v1", 256},
+                                  {"a64fx", 512},
+                                  {"neoverse-v2", 128},
+                                  {"neoverse-n2", 128},
+                                  {"neoverse-n1", 0},
+                                  {"cortex-a72", 0}}) {
     const Target target = parsed(std::string("-mcpu=") + cpu);
     EXPECT_EQ(target.sve_bits, bits) << cpu;
     EXPECT_EQ(target.abilities.vector_bits, std::max(bits, 128)) << cpu;
-    EXPECT_EQ(target.abilities.lane_products, bits <= 128) << cpu;
+    EXPECT_EQ(target.abilities.lane_products, bits <= 128 ? 32 : 8) << cpu;
     EXPECT_EQ(target.to_string(), "llvm -mcpu=" + std::string(cpu) + triple);
   }
   EXPECT_EQ(parsed("-mcpu=neoverse-v1 -mattr=-sve").sve_bits, 0);

@@ -20,7 +20,7 @@ std::string can(const Abilities& a) {
   const auto add = [&](bool has, const char* word) {
     text += has ? (text.empty() ? "" : " ") + std::string(word) : "";
   };
-  add(a.lane_products, "lane_products");
+  add(a.lane_products > 0, "lane_products");
   add(a.masks, "masks");
   add(a.fma, "fma");
   add(a.rounding, "rounding");
@@ -85,7 +85,7 @@ TEST(TargetAbilities, OfSve) {
   const Abilities wide = with("interp", " -msve-vector-bits=512");
   EXPECT_EQ(wide.vector_bits, 512);
   EXPECT_EQ(wide.vector_registers, 32);
-  EXPECT_EQ(can(wide), "masks fma rounding float16");
+  EXPECT_EQ(can(wide), "lane_products masks fma rounding float16");
   EXPECT_EQ(can(with("interp", " -msve-vector-bits=128")), "lane_products masks fma rounding float16");
   EXPECT_EQ(with("interp", "").vector_bits, 128);
   EXPECT_EQ(can(with("c", "")), "lane_products fma rounding float16");

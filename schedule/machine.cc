@@ -9,33 +9,28 @@ namespace {
 struct Row {
   const char* cpu;
   int vector_bits;  // for targets that use vectors of this width
+  bool measured;    // what is certain goes by these alone
   Rates rates;
   int64_t l1_bytes = 0, l2_bytes = 0;  // of the cores that are built most; 0: of no one in particular
 };
 
-constexpr const char* kModelOfA53 = "by LLVM's model of the Cortex-A53; caches and memory assumed";
-constexpr const char* kGuideOfA55 = "by Arm's Cortex-A55 Software Optimization Guide; caches and memory assumed";
-constexpr const char* kGuideOfA72 = "by Arm's Cortex-A72 Software Optimization Guide; caches and memory assumed";
-constexpr const char* kGuideOfA76 = "by Arm's Cortex-A76 Software Optimization Guide; caches and memory assumed";
-constexpr const char* kGuideOfN1 = "by Arm's Neoverse N1 Software Optimization Guide; caches and memory assumed";
-constexpr const char* kGuideOfV1 = "by Arm's Neoverse V1 Software Optimization Guide; caches and memory assumed";
+constexpr const char* kModels = "those of LLVM's models and of libraries' notes; caches and memory assumed";
 
 // Those of Zen 4 are reads of 16 KiB, 512 KiB, 8 MiB and 1 GiB, by one core that has the machine to itself. All cores
 // together have two channels of DDR5 at least.
 const Row kRows[] = {
     // Zen 4 works on 512 bits in halves of 256: one such vector a cycle, loaded or computed.
-    {"znver4", 512, {"measured on a Zen 4", 1, 1, 32, 26, 25e9, 60e9}},
-    {"znver4", 256, {"measured on a Zen 4", 2, 2, 32, 26, 25e9, 60e9}},
-    // Fused multiply-adds of float32 and float64 and loads of whole vectors, as Arm's software optimization guides give
-    // their throughput; of the Cortex-A53, which has none, as LLVM's model of it does, with loads of 64 bits at a time.
-    // The other products of vectors are no slower. L2 and memory are what boards and servers with such cores have.
-    {"cortex-a53", 128, {kModelOfA53, 1, 0.5, 8, 8, 3e9, 5e9}, 32 << 10, 512 << 10},
-    {"cortex-a55", 128, {kGuideOfA55, 1, 0.5, 16, 8, 5e9, 8e9}, 32 << 10, 128 << 10},
-    {"cortex-a72", 128, {kGuideOfA72, 1, 1, 16, 8, 5e9, 6e9}, 32 << 10, 1 << 20},
-    {"cortex-a76", 128, {kGuideOfA76, 2, 2, 32, 16, 12e9, 15e9}, 64 << 10, 512 << 10},
-    {"neoverse-n1", 128, {kGuideOfN1, 2, 2, 32, 16, 20e9, 150e9}, 64 << 10, 1 << 20},
-    {"neoverse-v1", 128, {kGuideOfV1, 4, 3, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
-    {"neoverse-v1", 256, {kGuideOfV1, 2, 2, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
+    {"znver4", 512, true, {"measured on a Zen 4", 1, 1, 32, 26, 25e9, 60e9}},
+    {"znver4", 256, true, {"measured on a Zen 4", 2, 2, 32, 26, 25e9, 60e9}},
+    // Fused multiply-adds of float32 and loads of whole vectors; the other products of vectors are no slower. L2 and
+    // memory are what boards and servers with such cores have.
+    {"cortex-a53", 128, false, {kModels, 1, 0.5, 8, 8, 3e9, 5e9}, 32 << 10, 512 << 10},
+    {"cortex-a55", 128, false, {kModels, 1, 0.5, 16, 8, 5e9, 8e9}, 32 << 10, 128 << 10},
+    {"cortex-a72", 128, false, {kModels, 1, 1, 16, 8, 5e9, 6e9}, 32 << 10, 1 << 20},
+    {"cortex-a76", 128, false, {kModels, 2, 2, 32, 16, 12e9, 15e9}, 64 << 10, 512 << 10},
+    {"neoverse-n1", 128, false, {kModels, 2, 2, 32, 16, 20e9, 150e9}, 64 << 10, 1 << 20},
+    {"neoverse-v1", 128, false, {kModels, 4, 3, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
+    {"neoverse-v1", 256, false, {kModels, 2, 2, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
 };
 
 const Row* row_of(const Target& target) {
@@ -56,9 +51,12 @@ Machine describe_machine(const Target& target, const MachineDescription& describ
                   hardware.l2_bytes,
                   hardware.l3_bytes,
                   hardware.hertz};
-  if (const Row* row = row_of(target)) machine.known = row->rates;
+  if (const Row* row = row_of(target)) {
+    machine.rates = row->rates;
+    if (row->measured) machine.known = row->rates;
+  }
   const auto measured = described.rates.find(machine.vector_bits);
-  machine.rates = measured == described.rates.end() ? machine.known : measured->second;
+  if (measured != described.rates.end()) machine.rates = measured->second;
   if (machine.rates.clock > 0) machine.hertz = machine.rates.clock;
   return machine;
 }

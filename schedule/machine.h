@@ -15,7 +15,7 @@ struct Machine {
   int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;  // l3_bytes may be 0
   double hertz = 3e9;
   Rates rates = {};
-  Rates known = {};  // of the CPU's table, whatever was measured: what is certain goes by these
+  Rates known = {};  // of the table, where somebody measured such a CPU: what is certain goes by these
 };
 
 Machine describe_machine(const Target&, const MachineDescription&);

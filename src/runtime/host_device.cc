@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include "src/runtime/find_externs.h"
 #include "src/runtime/guarded_buffer.h"
 #include "src/runtime/thread_pool.h"
 #include "src/runtime/timing.h"
@@ -38,9 +39,13 @@ Result<KernelSpecs> HostDevice::specs(const std::string& kernel) const {
 Result<Device::Launch> HostDevice::find(const std::string& kernel) const {
   const auto fn = reinterpret_cast<KernelFn>(dlsym(library_, kernel_symbol(kernel).c_str()));
   if (!fn) return refused("no symbol " + kernel_symbol(kernel));
-  return Launch([fn](void* const* addresses) {
+  TW_TRY(const KernelSpecs stated, specs(kernel));
+  TW_TRY(const Externs externs, find_externs(kernel, stated.externs));
+  return Launch([fn, externs](void* const* addresses) {
     const tw_args args{sizeof(tw_args), TW_ABI_VERSION, addresses};
-    return fn(&args, host_context());
+    tw_context context = *host_context();
+    context.externs = externs.data();
+    return fn(&args, &context);
   });
 }
 

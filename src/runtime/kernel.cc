@@ -8,8 +8,8 @@
 
 #include "src/ir/parse.h"
 #include "src/runtime/extents.h"
+#include "src/runtime/find_externs.h"
 #include "src/target/cpu.h"
-#include "tensorwright/externs.h"
 
 namespace tw::runtime {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 class CompiledKernel final : public Kernel, public Requiring {
  public:
   CompiledKernel(KernelFn fn, std::vector<ArgSpec> args, std::string name, std::shared_ptr<const void> keepalive,
-                 std::vector<ScalarSpec> scalars, std::vector<void (*)()> externs, Packers packers,
+                 std::vector<ScalarSpec> scalars, Externs externs, Packers packers,
                  std::vector<ir::Requirement> requirements)
       : fn_(fn),
         args_(std::move(args)),
@@ -46,7 +46,7 @@ class CompiledKernel final : public Kernel, public Requiring {
   KernelFn fn_;
   std::vector<ArgSpec> args_;
   std::vector<ScalarSpec> scalars_;
-  std::vector<void (*)()> externs_;
+  Externs externs_;
   Packers packers_;
   std::vector<ir::Requirement> requirements_;
   std::string name_;
@@ -126,16 +126,7 @@ std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args
                                           std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars,
                                           const std::vector<std::string>& externs, Packers packers,
                                           std::vector<ir::Requirement> requirements) {
-  std::vector<void (*)()> functions;
-  for (const std::string& symbol : externs) {
-    functions.push_back(reinterpret_cast<void (*)()>(find_extern(symbol)));
-    if (!functions.back())
-      throw Error(Diagnostic{
-          ErrorKind::kBuild,
-          name + ": calls " + symbol + ", which is not known",
-          {},
-          {"te.register_extern gives one, or load its library with ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)"}});
-  }
+  Externs functions = find_externs(name, externs).value_or_throw();
   return std::make_shared<CompiledKernel>(fn, std::move(args), std::move(name), std::move(keepalive),
                                           std::move(scalars), std::move(functions), std::move(packers),
                                           std::move(requirements));

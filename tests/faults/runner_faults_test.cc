@@ -176,6 +176,29 @@ TEST_F(RunnerFaults, DamageOfAPackedInput) {
   expect(packed("", "", "none"), RunStatus::kLoadFailed, "no symbol tw_none");
 }
 
+TEST_F(RunnerFaults, FunctionsThatItCallsAreFoundInTheWorker) {
+  const auto calling = [&](const std::string& function) {
+    const std::string source =
+        "#include <tensorwright/kernel_abi.h>\n"
+        "static const int64_t shape[] = {1000};\n"
+        "static const tw_param_descriptor params[] = {{\"x\", 3, 32, 0, 1, shape, 0}, {\"y\", 3, 32, 1, 1, shape, "
+        "0}};\n"
+        "static const char* const externs[] = {\"" +
+        function +
+        "\"};\n"
+        "const tw_kernel_descriptor tw_k_descriptor = {sizeof(tw_kernel_descriptor), TW_ABI_VERSION, \"k\","
+        " \"llvm -mcpu=x86-64\", \"\", 2, params, 0, 0, 0, 1, externs};\n"
+        "int32_t tw_k(const tw_args* args, const tw_context* context) {\n"
+        "  const float* x = args->data[0]; float* y = args->data[1];\n"
+        "  for (int i = 0; i < 1000; ++i) y[i] = 2 * ((float (*)(float))context->externs[0])(x[i]);\n"
+        "  return 0;\n}\n";
+    request_.object = Blob::read(test::compile_c(folder_, source));
+    return runner_.run(request_);
+  };
+  expect(calling("fabsf"), RunStatus::kOk, "");
+  expect(calling("no_such_function"), RunStatus::kLoadFailed, "calls no_such_function, which is not known");
+}
+
 TEST_F(RunnerFaults, OutputUntouched) { expect(run(""), RunStatus::kWrongAnswer, "argument 2 (y) was not written"); }
 TEST_F(RunnerFaults, OutputPartlyWritten) {
   expect(run("for (int i = 0; i < n - 1; ++i) y[i] = 2 * x[i];"), RunStatus::kWrongAnswer, "element [999] is ");

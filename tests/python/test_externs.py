@@ -210,3 +210,11 @@ def test_scratch_is_aligned_to_64_bytes(target):
         np.testing.assert_array_equal(run(te.create_schedule(C), [C], [], target), 0)
     finally:
         te.register_extern("tw_test_places", None)
+
+
+@pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="built without LLVM: nothing to tune")
+def test_what_calls_c_functions_is_tuned():
+    A = te.placeholder((1000,), name="A")
+    B = te.compute((1000,), lambda i: te.call_extern("float32", "fabsf", A[i] - 1.0), name="B")
+    result = tw.autotune.tune(tw.autotune.Task([A, B]), trials=3)
+    assert [t.status for t in result.trials if t.status not in ("ok", "beaten")] == []

@@ -11,8 +11,10 @@
 #include "autotune/knobs.h"
 #include "autotune/trace.h"
 #include "codegen/arg_specs.h"
+#include "codegen/backends.h"
 #include "codegen/rule_schedule.h"
 #include "src/runtime/local_runner.h"
+#include "src/support/deep_stack.h"
 
 namespace tw::autotune {
 
@@ -41,7 +43,17 @@ void fail(Built& built, std::string why) {
   built.trial.detail = one_line(std::move(why));
 }
 
+Result<Candidate> derived(uint64_t index, Scheduled s) {
+  TW_TRY(ir::Program loops, schedule::to_ir(s.schedule, s.args, kKernel));
+  return Candidate{index, std::move(s), std::move(loops), 0};
+}
+
 }  // namespace
+
+Result<Candidate> prepare(const Task& task, uint64_t index) {
+  TW_TRY(Scheduled applied, task.applied(index));
+  return derived(index, std::move(applied));
+}
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
     : task_(task),
@@ -58,7 +70,11 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
 void Measurer::make_reference() {
   const Target host = Target::host();
   Built reference;
-  compile({codegen::rule_schedule(task_.outputs(), host), task_.arguments()}, host, reference);
+  const Result<Candidate> plain = derived(0, {codegen::rule_schedule(task_.outputs(), host), task_.arguments()});
+  if (plain)
+    compile(*plain, host, reference);
+  else
+    fail(reference, plain.error().what);
   if (!reference.ok()) tune_error("the default schedule of this computation cannot be built", {reference.trial.detail});
   runtime::RunRequest request;
   request.object = reference.object;
@@ -78,11 +94,12 @@ void Measurer::make_reference() {
 
 Measurer::~Measurer() = default;
 
-void Measurer::compile(const Scheduled& s, const Target& target, Built& built) try {
-  const ir::Program kernel = lowered_program(s.schedule, s.args, target, kKernel);
+void Measurer::compile(const Candidate& c, const Target& target, Built& built) try {
+  const lower::Passes& passes = codegen::backend_of(target).passes;
+  const ir::Program kernel = support::with_deep_stack([&] { return lower::run_pipeline(passes, c.loops, target); });
   runtime::BuildRequest request;
   request.ir_text = ir::to_string(kernel);
-  for (const ir::Program& packer : pack_programs(s.schedule, s.args, target, kernel))
+  for (const ir::Program& packer : pack_programs(c.scheduled.schedule, c.scheduled.args, target, kernel))
     request.packers.push_back(ir::to_string(packer));
   request.target = target.to_string();
   request.out_path = new_path();
@@ -104,45 +121,39 @@ Blob Measurer::take_object(const std::string& path) const {
   return object;
 }
 
-void Measurer::build_by_user(Built& built) {
+void Measurer::build_by_user(Built& built) try {
   const std::string path = new_path(), failure = options_.build(built.trial.index, path);
   if (!failure.empty()) return fail(built, failure);
   built.object = take_object(path);
+} catch (const Error& e) {
+  fail(built, e.diagnostic().what);
 }
 
-void Measurer::make_object(const Scheduled& s, Built& built) {
+void Measurer::make_object(const Candidate& c, Built& built) {
   if (options_.build)
     build_by_user(built);
   else
-    compile(s, task_.target(), built);
-  if (built.ok()) built.lower_bound = lower_bound_seconds(s.schedule, machine_);
+    compile(c, task_.target(), built);
+  built.lower_bound = c.bound;
 }
 
-Built Measurer::start(uint64_t index) const {
+Built Measurer::build(const Candidate& candidate) {
   Built built;
-  built.trial.index = index;
-  built.trial.knobs = task_.space().describe(index);
+  built.trial.index = candidate.index;
+  built.trial.knobs = task_.space().describe(candidate.index);
+  built.trial.steps = resolved(candidate.scheduled.schedule.steps());
+  make_object(candidate, built);
   return built;
 }
 
-std::vector<Built> Measurer::build(std::span<const uint64_t> indices) {
-  std::vector<Built> all(indices.size());
+std::vector<Built> Measurer::build(std::span<const Candidate> candidates) {
+  std::vector<Built> all(candidates.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t i = next++; i < indices.size() && !stopped_; i = next++) {
-      all[i] = start(indices[i]);
-      const Result<Scheduled> s = task_.candidate(indices[i]);
-      if (!s) {
-        all[i].trial.status = "refused";
-        all[i].trial.detail = s.error().what;
-        continue;
-      }
-      all[i].trial.steps = resolved(s->schedule.steps());
-      make_object(*s, all[i]);
-    }
+    for (size_t i = next++; i < candidates.size() && !stopped_; i = next++) all[i] = build(candidates[i]);
   };
-  const size_t builders = std::min<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), indices.size());
-  std::vector<std::exception_ptr> thrown(builders);  // by a template that runs for each candidate
+  const size_t builders = std::min<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), candidates.size());
+  std::vector<std::exception_ptr> thrown(builders);
   {
     std::vector<std::jthread> workers;
     for (size_t w = 0; w < builders; ++w) {
@@ -165,12 +176,16 @@ std::vector<Built> Measurer::build(std::span<const uint64_t> indices) {
 Built Measurer::rebuild(const Trial& recorded) {
   Built built;
   built.trial = recorded;
-  const Result<Scheduled> s = task_.replay(recorded);
-  if (s) {
-    make_object(*s, built);
-  } else {
+  const auto again = [&]() -> Status {
+    TW_TRY(Scheduled s, task_.replay(recorded));
+    TW_TRY(Candidate c, derived(recorded.index, std::move(s)));
+    c.bound = lower_bound_seconds(c.scheduled.schedule, machine_);
+    make_object(c, built);
+    return Unit{};
+  };
+  if (const Status done = again(); !done) {
     built.trial.status = "refused";
-    built.trial.detail = s.error().what;
+    built.trial.detail = done.error().what;
   }
   return built;
 }

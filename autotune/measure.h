@@ -18,6 +18,17 @@
 
 namespace tw::autotune {
 
+// A legal candidate with what was found out on the way to knowing that, so that nobody does it again.
+struct Candidate {
+  uint64_t index = 0;
+  Scheduled scheduled;  // its Steps applied
+  ir::Program loops;    // that follow from them
+  double bound = 0;     // seconds that no run goes below
+};
+
+// Applies the Steps and derives the loops, which asks all rules of the nest; or which of them is broken.
+Result<Candidate> prepare(const Task&, uint64_t index);
+
 struct Built {
   Trial trial;  // index, knobs and steps; status "build_failed" when there is no object
   Blob object;
@@ -32,7 +43,7 @@ class Measurer {
   ~Measurer();
 
   // As many at once as there are cores. Candidates after a stop are left out.
-  std::vector<Built> build(std::span<const uint64_t> indices);
+  std::vector<Built> build(std::span<const Candidate>);
   Built rebuild(const Trial& recorded);
   // Fills in status, seconds and so on. `give_up_above` as in RunRequest.
   void run(Built&, double give_up_above);
@@ -46,9 +57,9 @@ class Measurer {
   bool stopped() const { return stopped_; }
 
  private:
-  Built start(uint64_t index) const;
-  void make_object(const Scheduled&, Built&);
-  void compile(const Scheduled&, const Target&, Built&);
+  Built build(const Candidate&);
+  void make_object(const Candidate&, Built&);
+  void compile(const Candidate&, const Target&, Built&);
   void build_by_user(Built&);
   Blob take_object(const std::string& path) const;  // which is gone then
   std::string new_path();

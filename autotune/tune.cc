@@ -154,10 +154,16 @@ class Tuner final : public Tuning {
     return std::nullopt;
   }
 
+  // What is proposed is prepared by then. It is applied once more for that: keeping the schedules of all that are
+  // described would cost more than applying the few that are proposed.
   bool is_legal(uint64_t index) {
-    Result<Scheduled> s = task_.candidate(index);
-    if (!s) ++refusals_[s.error().what];
-    return s.ok();
+    Result<Candidate> c = prepare(task_, index);
+    const bool legal = c.ok();
+    if (legal)
+      prepared_.insert_or_assign(index, *std::move(c));
+    else
+      ++refusals_[c.error().what];
+    return legal;
   }
 
   // Those that the log was begun with, so that what comes is what would have come. Another machine's Runner brings its
@@ -243,6 +249,7 @@ class Tuner final : public Tuning {
   bool next_batch(size_t room) {
     const size_t batch = static_cast<size_t>(options_.batch), number = result_.trials.size() / batch;
     for (; told_ < number * batch; ++told_) tell(result_.trials[told_]);
+    prepared_.clear();
     const std::vector<uint64_t> proposal = proposer_.propose(batch, number);
     const auto known = [&](uint64_t i) {
       return std::any_of(result_.trials.begin() + static_cast<ptrdiff_t>(told_), result_.trials.end(),
@@ -260,9 +267,12 @@ class Tuner final : public Tuning {
 
   void measure(const std::vector<uint64_t>& proposal, const std::vector<size_t>& missing) {
     const size_t first = result_.trials.size();
-    std::vector<uint64_t> indices;
-    for (const size_t place : missing) indices.push_back(proposal[place]);
-    std::vector<Built> built = measurer().build(indices);
+    std::vector<Candidate> candidates;
+    for (const size_t place : missing) {
+      candidates.push_back(std::move(prepared_.at(proposal[place])));
+      candidates.back().bound = proposer_.describe(proposal[place])->bound;
+    }
+    std::vector<Built> built = measurer().build(candidates);
     const auto number_of = [&](size_t i) { return static_cast<int64_t>(told_ + missing[i]); };
     std::vector<bool> arrived(built.size());
     size_t noted = 0;
@@ -457,6 +467,7 @@ class Tuner final : public Tuning {
   std::optional<Journal> journal_;
   Log log_;
   std::map<std::string, int> refusals_;
+  std::unordered_map<uint64_t, Candidate> prepared_;  // proposed by the batch at hand
   TuneResult result_;
   std::vector<int64_t> numbers_;  // of its trials
   std::vector<Record> confirmed_;

@@ -11,6 +11,7 @@
 #include "schedule/to_python.h"
 #include "src/support/json_text.h"
 #include "tests/diff/automatic.h"
+#include "tests/diff/compiled.h"
 #include "tests/diff/emulated.h"
 #include "tests/diff/fuzz.h"
 #include "tests/diff/intrins.h"
@@ -49,6 +50,7 @@ int print_schedules(uint64_t seed, int64_t count) {
 }
 
 int run(const FuzzOptions& options) {
+  if (!has_c_compiler()) std::printf("C skipped: no C compiler in $CC or on the PATH\n");
   const FuzzResult result = fuzz(options, true);
   for (const Found& f : result.found) {
     if (!f.report.empty()) std::cout << f.report << "\n";
@@ -82,11 +84,13 @@ int main(int argc, char** argv) {
   app.add_option("--script", script, "print the script of one pair's seed");
   std::vector<std::string> cpus;
   for (const tw::diff::EmulatedCpu& cpu : tw::diff::emulated_cpus()) cpus.push_back(cpu.name);
-  app.add_option("--oracle", options.judges.oracles, "ask these, and those that they need; default: all but aarch64")
-      ->check(CLI::IsMember(tw::diff::all_oracle_names()));
+  CLI::Option* oracle = app.add_option("--oracle", options.judges.oracles,
+                                       "ask these, and those that they need; default: all but aarch64")
+                            ->check(CLI::IsMember(tw::diff::all_oracle_names()));
   app.add_option("--cpu", options.judges.cpus,
                  "of the oracle aarch64: what qemu-aarch64 emulates, by turns; default: all")
-      ->check(CLI::IsMember(cpus));
+      ->check(CLI::IsMember(cpus))
+      ->needs(oracle);
   app.add_flag("--schedules", schedules, "judge nothing: print the pairs as Python");
   app.add_option("--findings", options.findings, "stop after so many failures")->capture_default_str();
   app.add_flag("!--raw", options.minimise, "do not minimise failures");

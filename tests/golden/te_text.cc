@@ -51,7 +51,7 @@ ir::Tail tail_of(const std::string& text) {
 }
 ir::Scope scope_of(const std::string& text) { return named(text, {"argument", "global", "local"}, ir::Scope::kLocal); }
 
-const schedule::Machine kMachine{2, 512, 32, 32 << 10, 1 << 20, 32 << 20, 4e9};  // of `show: explain`
+const schedule::Machine kMachine{2, 512, 32, 0, 32 << 10, 1 << 20, 32 << 20, 4e9};  // of `show: explain`
 
 class Script {
  public:

@@ -125,8 +125,8 @@ TEST(MachineRates, MeasuredOnesLeaveTheBoundAlone) {
   EXPECT_EQ(measured.known.issue, plain.rates.issue);
   const te::Tensor a = te::placeholder({64, 64}, "float32", "A");
   const te::IterVar k = te::reduce_axis(0, 64, "k");
-  const te::Tensor c =
-      te::compute({64, 64}, [&](te::Var i, te::Var j) { return te::sum(a(i, Expr(k)) * a(Expr(k), j), {k}); }, "C");
+  const te::Tensor c = te::compute(
+      {64, 64}, [&](te::Var i, te::Var j) { return te::sum(a(i, ir::Expr(k)) * a(ir::Expr(k), j), {k}); }, "C");
   const schedule::Schedule s({c});
   EXPECT_EQ(autotune::lower_bound_seconds(s, measured), autotune::lower_bound_seconds(s, plain));
 }

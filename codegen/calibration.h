@@ -1,5 +1,6 @@
 // Rates of this machine, measured once and kept in rates.json of $TW_CACHE_DIR, of $XDG_CACHE_HOME/tensorwright or of
-// ~/.cache/tensorwright. Tuning, rooflines and explain() go by them; default schedules and the bound that prunes never do.
+// ~/.cache/tensorwright. Tuning, rooflines and explain() go by them; default schedules and the bound that prunes never
+// do.
 #pragma once
 
 #include <string>

@@ -137,7 +137,14 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
   // gcc 12 calls ceilf in some places though it has the instruction; where it does not, the library is left out.
   // Divisions of 64 bits are functions of its own library on CPUs of 32.
   if (output == COutput::kShared) args.insert(args.end(), {"-Wl,--as-needed", "-lm", "-lgcc"});
-  TW_TRY([[maybe_unused]] Unit ran, run(compiler, target, std::move(args)));
+  if (Status ran = run(compiler, target, std::move(args)); !ran) {
+    // One for another architecture gives up at the options already.
+    const std::string nothing = folder / "nothing.c";
+    std::ofstream(nothing).flush();
+    if (!run(compiler, target, {"-c", "-o", path, nothing})) return ran;
+    TW_TRY([[maybe_unused]] Unit same, check_machine(compiler[0], target, path));
+    return ran;
+  }
   return check_machine(compiler[0], target, path);
 }
 

@@ -275,7 +275,7 @@ void Maker::add_size(Sample& sample) const {
   Random random(recipe_.seed ^ 0x51CE);
   if (!random.chance(10)) return;
   sample.scalars.push_back({te::var("part"), static_cast<int>(sample.args.size())});
-  sample.values.push_back(static_cast<double>(random.one_of<int64_t>({1, 2, 3, 4, 5, 8, 16, 40})));
+  sample.values.push_back(static_cast<double>(random.one_of<int64_t>({1, 2, 3, 4, 5, 6, 8, 11})));
 }
 
 }  // namespace tw::diff

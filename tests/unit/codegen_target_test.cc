@@ -41,6 +41,7 @@ TEST(CodegenTarget, NamesTheNearest) {
   EXPECT_NE(error_of("llvm -mcpu=znver9").find("did you mean znver"), std::string::npos);
   EXPECT_NE(error_of("llvm -mcpu=znver4 -mattr=+avx512").find("did you mean avx"), std::string::npos);
   EXPECT_NE(error_of("llvm -mtriple=riscv64-linux-gnu").find("unknown triple"), std::string::npos);
+  EXPECT_NE(error_of("llvm -mtriple=arm-linux-gnueabihf").find("made by way of C: target c"), std::string::npos);
 }
 
 TEST(CodegenTarget, OtherArchitecturesResolve) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "codegen/measure_rates.h"
 #include "schedule/rates_json.h"
@@ -55,6 +56,18 @@ Measured& of_process() {
   return all;
 }
 
+// What this process has measured, else what is kept.
+std::optional<Rates> known_rates(const std::string& key) {
+  {
+    const std::lock_guard lock(of_process().mutex);
+    const auto measured = of_process().rates.find(key);
+    if (measured != of_process().rates.end()) return measured->second;
+  }
+  const Json machines = kept_machines();
+  const auto kept = machines.find(key);
+  return kept == machines.end() ? std::nullopt : schedule::rates_from(*kept);
+}
+
 void keep(const std::string& key, const Rates& rates) {
   const std::filesystem::path path = rates_path();
   if (path.empty()) return;
@@ -80,23 +93,7 @@ std::string rates_path() {
 }
 
 MachineDescription with_kept_rates(MachineDescription here, const Target& target) {
-  const std::string key = key_of(here, target);
-  Rates& rates = here.rates[target.abilities.vector_bits];
-  {
-    const std::lock_guard lock(of_process().mutex);
-    const auto known = of_process().rates.find(key);
-    if (known != of_process().rates.end()) {
-      rates = known->second;
-      return here;
-    }
-  }
-  const Json machines = kept_machines();
-  const auto found = machines.find(key);
-  const auto kept = found == machines.end() ? std::nullopt : schedule::rates_from(*found);
-  if (kept)
-    rates = *kept;
-  else
-    here.rates.erase(target.abilities.vector_bits);
+  if (const auto rates = known_rates(key_of(here, target))) here.rates[target.abilities.vector_bits] = *rates;
   return here;
 }
 

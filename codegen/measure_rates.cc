@@ -139,20 +139,23 @@ class Probes {
         {"GROUP", "4"}};
     r.issue = started(adds, 1);
     if (here_.threads > 1) r.all_issue = std::min(1.0, started(adds, here_.threads) / r.issue);
-    if (target_.abilities.dot_lanes(DotProduct::kU8I8) > 0)
-      r.dot_u8i8 = started({{"VALUE", "dot_u8i8(" + sum + ", a[0 : 4], b[0 : GROUP])"},
-                            {"TYPE_A", "uint8"},
-                            {"TYPE_B", "int8"},
-                            {"SUM", "int32"},
-                            {"GROUP", std::to_string(4 * lanes_)}},
-                           1);
-    if (target_.abilities.dot_lanes(DotProduct::kBF16) > 0)
-      r.dot_bf16 = started({{"VALUE", "dot_bf16(" + sum + ", a[0 : 2], b[0 : GROUP])"},
-                            {"TYPE_A", "bfloat16"},
-                            {"TYPE_B", "bfloat16"},
-                            {"SUM", "float32"},
-                            {"GROUP", std::to_string(2 * lanes_)}},
-                           1);
+    r.dot_u8i8 = dots(DotProduct::kU8I8, "dot_u8i8", {"uint8", "int8", "int32"}, 4);
+    r.dot_bf16 = dots(DotProduct::kBF16, "dot_bf16", {"bfloat16", "bfloat16", "float32"}, 2);
+  }
+
+  struct Types {
+    const char *a, *b, *sum;
+  };
+  // 0 where the target has no such products.
+  double dots(DotProduct kind, const std::string& name, const Types& types, int group) const {
+    if (target_.abilities.dot_lanes(kind) == 0) return 0;
+    const std::string value = name + "(sums[c, 0 : LANES], a[0 : " + std::to_string(group) + "], b[0 : GROUP])";
+    return started({{"VALUE", value},
+                    {"TYPE_A", types.a},
+                    {"TYPE_B", types.b},
+                    {"SUM", types.sum},
+                    {"GROUP", std::to_string(group * lanes_)}},
+                   1);
   }
 
   // Bytes a second that each of `tasks` cores reads from as many of its own.

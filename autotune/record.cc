@@ -112,6 +112,9 @@ Json rounded(const std::vector<float>& values) {
 
 }  // namespace
 
+TW_DEFINE_VALUE(Record);
+Record::Record() = default;
+
 std::string to_line(const Record& r) {
   Json json;
   json["tensorwright"] = kSchema;

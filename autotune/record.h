@@ -26,6 +26,9 @@ struct RecordKey {
 };
 
 struct Record {
+  Record();
+  TW_DECLARE_VALUE(Record);
+
   std::string kind = "trial";  // or "confirm": a leader timed again, interleaved with the others
   RecordKey key;
   std::string name, args;       // of the task, for people

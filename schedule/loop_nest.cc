@@ -163,6 +163,11 @@ StageNest make_stage(std::string name, const te::Operation& op, const ir::Bounds
   return stage;
 }
 
+TW_DEFINE_VALUE(StageNest);
+StageNest::StageNest() = default;
+
+TW_DEFINE_VALUE(LoopNest);
+
 LoopNest::LoopNest(std::vector<te::Tensor> outputs)
     : outputs_(std::make_shared<const std::vector<te::Tensor>>(std::move(outputs))) {
   std::unordered_set<std::string> taken;

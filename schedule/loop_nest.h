@@ -124,6 +124,9 @@ struct Layout {
 };
 
 struct StageNest {
+  StageNest();
+  TW_DECLARE_VALUE(StageNest);
+
   std::string name;
   te::Operation
       op;  // for its axes, shapes and types; what is computed is `bodies`, in which cache_read redirects loads
@@ -171,6 +174,7 @@ class LoopNest {
  public:
   // The nest before any Step: every stage at root, loops in the order of its definition.
   explicit LoopNest(std::vector<te::Tensor> outputs);
+  TW_DECLARE_VALUE(LoopNest);
 
   const std::vector<te::Tensor>& outputs() const { return *outputs_; }
   // Of the variables of symbolic extents: the shapes of placeholders and outputs are not negative.

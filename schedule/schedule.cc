@@ -8,6 +8,9 @@
 
 namespace tw::schedule {
 
+TW_DEFINE_VALUE(Step);
+TW_DEFINE_VALUE(Schedule);
+
 Schedule::Schedule(std::vector<te::Tensor> outputs) {
   if (outputs.empty()) throw Error(refuse("create_schedule", "outputs must name at least one tensor"));
   for (size_t i = 0; i < outputs.size(); ++i)

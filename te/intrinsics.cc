@@ -1,5 +1,6 @@
 // Elementwise functions.
 #include <cmath>
+#include <sstream>
 
 #include "src/ir/typing.h"
 #include "te/dtype.h"

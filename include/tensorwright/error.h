@@ -9,12 +9,13 @@
 
 #include <cstdint>
 #include <source_location>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "tensorwright/value.h"
 
 namespace tw {
 
@@ -25,9 +26,10 @@ struct SourceLine {
   int line = 0;
   std::string text;  // the line itself; read from the file when empty and needed
 
-  SourceLine() = default;
-  SourceLine(std::string f, int l, std::string t = {}) : file(std::move(f)), line(l), text(std::move(t)) {}
-  SourceLine(const std::source_location& at) : file(at.file_name()), line(static_cast<int>(at.line())) {}
+  SourceLine();
+  SourceLine(std::string file, int line, std::string text = {});
+  SourceLine(const std::source_location&);
+  TW_DECLARE_VALUE(SourceLine);
   bool known() const { return !file.empty(); }
 };
 
@@ -58,19 +60,18 @@ struct Diagnostic {
   SourceLine where;
   std::vector<std::string> notes;
 
-  template <class T>
-  Diagnostic&& operator<<(const T& note) && {
-    std::ostringstream text;
-    text << note;
-    notes.push_back(text.str());
-    return std::move(*this);
-  }
+  Diagnostic();
+  Diagnostic(ErrorKind, std::string what, SourceLine where = {}, std::vector<std::string> notes = {});
+  TW_DECLARE_VALUE(Diagnostic);
+  Diagnostic&& operator<<(std::string note) &&;
   std::string render() const;
 };
 
 class Error : public std::runtime_error {
  public:
   explicit Error(Diagnostic d);
+  Error(const Error&);
+  ~Error() override;
   const Diagnostic& diagnostic() const { return diagnostic_; }
   ErrorKind kind() const { return diagnostic_.kind; }
 

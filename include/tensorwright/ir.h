@@ -332,22 +332,31 @@ struct StmtNode {
 // come after them in the ABI, by address: those that the user passes, then the variables of symbolic extents (index),
 // whose values the caller's shapes give.
 struct Param {
+  Param();
+  Param(Buffer buffer, bool written = false, std::string layout = {},
+        std::optional<std::pair<int64_t, int64_t>> range = {});
+  TW_DECLARE_VALUE(Param);
+
   Buffer buffer;
   bool written = false;
-  std::string layout =
-      {};  // of an input that is packed outside of the kernel: how, as text; the buffer has the packed shape
-  std::optional<std::pair<int64_t, int64_t>> range = {};  // the caller's promise: every value is in it
-  Buffer declared = {};  // 4-bit integers of the caller, once the pass int4 has made bytes of them in `buffer`
+  std::string
+      layout;  // of an input that is packed outside of the kernel: how, as text; the buffer has the packed shape
+  std::optional<std::pair<int64_t, int64_t>> range;  // the caller's promise: every value is in it
+  Buffer declared;  // 4-bit integers of the caller, once the pass int4 has made bytes of them in `buffer`
   const Buffer& outside() const { return declared ? declared : buffer; }  // as the caller has it
   auto fields() const { return std::tie(buffer, written, layout, range); }
 };
 struct Program {
+  Program();
+  Program(std::string name, std::vector<Param> params, Stmt body, std::vector<Var> scalars = {},
+          std::vector<int> places = {});
+  TW_DECLARE_VALUE(Program);
+
   std::string name;
   std::vector<Param> params;
   Stmt body;
-  std::vector<Var> scalars = {};
-  std::vector<int> places =
-      {};  // of the scalars that the user passes, which come first: how many params stand before each
+  std::vector<Var> scalars;
+  std::vector<int> places;  // of the scalars that the user passes, which come first: how many params stand before each
 };
 
 // ----------------------------------------------------------------------------------------------------------------

@@ -82,8 +82,8 @@ struct TransformLayout {
 };  // over the names of the data axes, of a placeholder ax0, ax1, ...; pad_value "": nothing may be padded
 
 using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot,
-                              ComputeInline, CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma, StorageAlign,
-                              DoubleBuffer, RollingBuffer, Prefetch, SetStorePredicate, TransformLayout>;
+                              ComputeInline, CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma,
+                              StorageAlign, DoubleBuffer, RollingBuffer, Prefetch, SetStorePredicate, TransformLayout>;
 
 struct Step {
   StepKind kind;
@@ -91,6 +91,7 @@ struct Step {
   template <class K>
     requires(!std::is_same_v<std::decay_t<K>, Step>)
   Step(K k, SourceLine w = {}) : kind(std::move(k)), where(std::move(w)) {}
+  TW_DECLARE_VALUE(Step);
 };
 bool operator==(const Step&, const Step&);
 std::string to_string(const Step&);             // B.split(i, factor=16, tail=mask)
@@ -103,6 +104,7 @@ class LoopNest;  // schedule/loop_nest.h: the state that Steps act on; an immuta
 class Schedule {
  public:
   explicit Schedule(std::vector<te::Tensor> outputs);
+  TW_DECLARE_VALUE(Schedule);
 
   // Applies a Step or throws ScheduleError; a refused Step leaves the schedule as it was.
   void apply(Step step);

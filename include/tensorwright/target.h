@@ -56,6 +56,9 @@ struct Abilities {
 // "c -mcpu=native", or "interp" where there is no C compiler. A kind alone means the oldest CPU of the architecture, as
 // in TVM.
 struct Target {
+  Target();
+  TW_DECLARE_VALUE(Target);
+
   std::string kind;                     // "llvm", "c" or "interp"
   std::string triple;                   // "x86_64-pc-linux-gnu"
   std::string cpu;                      // resolved: never "native"

@@ -167,4 +167,14 @@ StmtNode::StmtNode(StmtKind k) : kind(std::move(k)) {
   skeleton = h.skeleton;
 }
 
+TW_DEFINE_VALUE(Param);
+Param::Param() = default;
+Param::Param(Buffer b, bool w, std::string packing, std::optional<std::pair<int64_t, int64_t>> values)
+    : buffer(std::move(b)), written(w), layout(std::move(packing)), range(values) {}
+
+TW_DEFINE_VALUE(Program);
+Program::Program() = default;
+Program::Program(std::string n, std::vector<Param> p, Stmt s, std::vector<Var> v, std::vector<int> at)
+    : name(std::move(n)), params(std::move(p)), body(std::move(s)), scalars(std::move(v)), places(std::move(at)) {}
+
 }  // namespace tw::ir

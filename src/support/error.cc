@@ -4,6 +4,21 @@
 
 namespace tw {
 
+TW_DEFINE_VALUE(SourceLine);
+SourceLine::SourceLine() = default;
+SourceLine::SourceLine(std::string f, int l, std::string t) : file(std::move(f)), line(l), text(std::move(t)) {}
+SourceLine::SourceLine(const std::source_location& at) : file(at.file_name()), line(static_cast<int>(at.line())) {}
+
+TW_DEFINE_VALUE(Diagnostic);
+Diagnostic::Diagnostic() = default;
+Diagnostic::Diagnostic(ErrorKind k, std::string text, SourceLine at, std::vector<std::string> more)
+    : kind(k), what(std::move(text)), where(std::move(at)), notes(std::move(more)) {}
+
+Diagnostic&& Diagnostic::operator<<(std::string note) && {
+  notes.push_back(std::move(note));
+  return std::move(*this);
+}
+
 std::string Diagnostic::render() const {
   std::string out;
   if (where.known()) {
@@ -20,6 +35,8 @@ std::string Diagnostic::render() const {
 }
 
 Error::Error(Diagnostic d) : std::runtime_error(d.render()), diagnostic_(std::move(d)) {}
+Error::Error(const Error&) = default;
+Error::~Error() = default;
 
 void throw_internal(const char* file, int line, const char* condition, const std::string& detail) {
   Diagnostic d;

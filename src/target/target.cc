@@ -215,6 +215,9 @@ Result<Target> resolve(Words words, const target::Cpu& native) {
 
 }  // namespace
 
+TW_DEFINE_VALUE(Target);
+Target::Target() = default;
+
 bool Target::has(std::string_view feature) const {
   return std::binary_search(features.begin(), features.end(), feature);
 }

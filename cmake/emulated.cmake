@@ -33,7 +33,7 @@ if(NOT aarch64_missing)
     SOURCE_DIR ${PROJECT_SOURCE_DIR}
     BINARY_DIR ${aarch64_folder}
     PREFIX ${aarch64_folder}.stamps
-    CMAKE_ARGS --toolchain ${PROJECT_SOURCE_DIR}/cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release -DTW_LLVM=OFF -DTW_XGBOOST=OFF
+    CMAKE_ARGS --toolchain ${PROJECT_SOURCE_DIR}/cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release -DTW_OPTIMIZE=-O1 -DTW_LLVM=OFF -DTW_XGBOOST=OFF
                -DTW_PYTHON=OFF -DTW_BENCH=OFF -DTW_PRECOMPILED=OFF -DTW_WERROR=${TW_WERROR} -DPython_EXECUTABLE=${Python_EXECUTABLE}
     BUILD_COMMAND ${CMAKE_COMMAND} --build ${aarch64_folder} --target tw-kernels test_support test_target test_runtime test_worker
     BUILD_ALWAYS ON

@@ -69,6 +69,21 @@ static inline struct tw_context tensorwright_default_context(void) {
 #endif
 )";
 
+// A system may give a process shorter vectors than the CPU has. rdvl x0, #1: assemblers may not know it by its name.
+const char* const kVectorBits = R"(
+#ifndef TENSORWRIGHT_VECTOR_BITS
+#define TENSORWRIGHT_VECTOR_BITS
+#include <sys/auxv.h>
+static inline uint32_t tensorwright_vector_bits(void) {
+  const unsigned long sve = 1UL << 22;
+  uint64_t bytes;
+  if ((getauxval(AT_HWCAP) & sve) == 0) return 0;
+  __asm__ volatile(".inst 0x04bf5020\n\tmov %0, x0" : "=r"(bytes) : : "x0");
+  return (uint32_t)bytes * 8;
+}
+#endif
+)";
+
 const char* c_type(ir::Type type) {
   switch (type.code) {
     case ir::TypeCode::kBool:
@@ -138,8 +153,8 @@ std::string shape_text(const ir::Buffer& buffer) {
 // What the comment says of a kernel, and its wrapper.
 class HeaderPart {
  public:
-  explicit HeaderPart(const ir::Program& program)
-      : program_(program), names_(c_names(program)), externs_(ir::extern_symbols(program)) {}
+  HeaderPart(const ir::Program& program, int vector_bits)
+      : program_(program), vector_bits_(vector_bits), names_(c_names(program)), externs_(ir::extern_symbols(program)) {}
 
   std::string comment(const std::vector<std::string>& packers) const {
     std::string text;
@@ -166,6 +181,7 @@ class HeaderPart {
     if (!externs_.empty())  // in the order of the comment
       parameters = (parameters == "void" ? "" : parameters + ", ") + "void (*const* externs)(void)";
     out << "\nstatic inline int32_t " << program_.name << "_run(" << parameters << ") {\n";
+    if (vector_bits_ > 0) out << "  if (tensorwright_vector_bits() != " << vector_bits_ << ") return TW_ERROR_CPU;\n";
     out << (externs_.empty() ? "  const " : "  ") << "struct tw_context context = tensorwright_default_context();\n";
     if (!externs_.empty()) out << "  context.externs = externs;\n";
     out << "  void* data[" << names_.size() + 1 << "] = {";
@@ -179,15 +195,17 @@ class HeaderPart {
  private:
   std::string symbol() const { return runtime::kernel_symbol(program_.name); }
   const ir::Program& program_;
+  int vector_bits_;
   std::vector<std::string> names_, externs_;
 };
 
 }  // namespace
 
 std::string c_header(const std::vector<ir::Program>& programs, const Target& target) {
+  const int vector_bits = target.kind == "c" ? 0 : target.sve_bits;  // C is compiled for any
   std::string comment, declarations, wrappers;
   for (const ir::Program& program : programs) {
-    const HeaderPart part(program);
+    const HeaderPart part(program, vector_bits);
     comment += (comment.empty() ? "/* Kernel " : " * Kernel ") + program.name + " for " + target.to_string() + ".\n" +
                part.comment(packer_names(program));
     declarations += part.declarations();
@@ -197,8 +215,11 @@ std::string c_header(const std::vector<ir::Program>& programs, const Target& tar
     comment += " * What is packed is packed once, by the function that is named, and passed to all calls.\n";
   comment +=
       " * " + programs[0].name + "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
-  return comment + c_abi() + kDefaultContext + "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + declarations +
-         "#ifdef __cplusplus\n}\n#endif\n" + wrappers;
+  if (vector_bits > 0)
+    comment += "/* It needs SVE vectors of " + std::to_string(vector_bits) +
+               " bits; where they have another length it returns TW_ERROR_CPU. */\n";
+  return comment + c_abi() + kDefaultContext + (vector_bits > 0 ? kVectorBits : "") +
+         "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + declarations + "#ifdef __cplusplus\n}\n#endif\n" + wrappers;
 }
 
 }  // namespace tw::codegen

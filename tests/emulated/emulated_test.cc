@@ -130,21 +130,43 @@ class EmulatedForeign : public Emulated, public testing::WithParamInterface<Fore
         GTEST_SKIP() << "skipped: " << program << " is not installed (Debian: " << GetParam().packages << ")";
   }
   static std::string cross() { return std::string(GetParam().system) + "-gcc"; }
-};
 
-TEST_P(EmulatedForeign, KernelsRunThere) {
-  const support::TemporaryFolder folder("tensorwright-emulated");
-  const std::string object = folder / "dense.o", program = folder / "dense";
-  for (const auto& [target, cpu] : GetParam().targets) {
-    SCOPED_TRACE(target);
+  void link_for(const std::string& target) {
+    const std::string object = folder_ / "dense.o";
     const std::string whole = target.substr(0, target.find(' ')) + " -mtriple=" + GetParam().system +
                               (target.find(' ') == target.npos ? "" : target.substr(target.find(' ')));
     const Outcome saved = run(kProbe + "save '" + whole + "' " + object);
     ASSERT_EQ(saved.code, 0) << saved.output;
-    const Outcome linked = run(cross() + " -static -Wall -I" + folder.path() + " -o " + program +
-                               " " TW_SOURCE_DIR "/tests/emulated/dense_main.c " + object);
+    const Outcome linked = run(cross() + " -static -std=c99 -pedantic -Wall -Wextra -Werror -I" + folder_.path() +
+                               " -o " + program_ + " " TW_SOURCE_DIR "/tests/emulated/dense_main.c " + object);
     ASSERT_EQ(linked.code, 0) << linked.output;
-    expect_right(run(std::string(GetParam().emulator) + " -cpu " + cpu + " " + program));
+  }
+  Outcome on(const std::string& cpu) const {
+    return run(std::string(GetParam().emulator) + " -cpu " + cpu + " " + program_);
+  }
+
+ private:
+  const support::TemporaryFolder folder_{"tensorwright-emulated"};
+  const std::string program_ = folder_ / "dense";
+};
+
+TEST_P(EmulatedForeign, KernelsRunThere) {
+  for (const auto& [target, cpu] : GetParam().targets) {
+    SCOPED_TRACE(target);
+    link_for(target);
+    expect_right(on(cpu));
+  }
+}
+
+// Lanes behind the end of the vectors would not be computed.
+TEST_P(EmulatedForeign, VectorsOfAnotherLengthAreRefused) {
+  if (GetParam().system != std::string("aarch64-linux-gnu")) GTEST_SKIP() << "skipped: vectors have one length there";
+  link_for("llvm -mattr=+sve -msve-vector-bits=512");
+  expect_right(on("max,sve-max-vq=4"));
+  for (const char* cpu : {"max,sve-max-vq=2", "max,sve-max-vq=1", "max,sve=off", "neoverse-n1"}) {
+    const Outcome refused = on(cpu);
+    EXPECT_EQ(refused.output, "code 3\n") << cpu;
+    EXPECT_EQ(refused.code, 1) << cpu;
   }
 }
 

@@ -39,8 +39,7 @@ int dimension_of(const Access& read, const Axis& axis) {
 
 constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register whose lanes are factors, of a lane
 
-// Along the rows its neighbours are of one term; a register of four terms is held for each row. Of the registers that
-// may hold them compilers give half to sums.
+// Along the rows its neighbours are of one term; a register of four terms is held for each row.
 Registers registers_of(const Stage& stage, const Roles& roles, const Target& target) {
   const Abilities& has = target.abilities;
   const int64_t held = kLaneProductBits / std::max<int64_t>(kLeastBits, stage.type.bits);
@@ -49,7 +48,7 @@ Registers registers_of(const Stage& stage, const Roles& roles, const Target& tar
       !stage.sums.empty() && stage.sums.back().extent >= held && stride_along(read, stage.sums.back()) == 1;
   const bool rows = stride_along(read, stage.data[static_cast<size_t>(roles.rows)]) == 1;
   if (has.lane_products == 0 || roles.group > 0 || !(terms || rows)) return {has.vector_registers};
-  return {has.vector_registers, held, has.lane_products / 2};
+  return {has.vector_registers, held, std::min(has.lane_products, has.vector_registers / 2)};
 }
 
 namespace {

@@ -4,20 +4,23 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsAArch64.h>
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tw::codegen {
 
 namespace {
 
-constexpr unsigned kRegisterBits = 128;  // of SVE each such part of a register
-constexpr size_t kMostGroups = 64;       // side by side: each load is compared with all of them
+constexpr unsigned kRegisterBits = 128;             // of SVE each such part of a register
+constexpr size_t kMostGroups = 64;                  // side by side: each load is compared with all of them
+constexpr unsigned kRegisters = 32, kFirstSum = 8;  // of SVE; those before it are factors by their lanes
 
 bool multiplies(const llvm::User* user, const llvm::Value* factor) {
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
@@ -82,6 +85,7 @@ class Block {
       if (std::optional<Element> element = element_of(instruction)) add(groups, std::move(*element));
     }
     join_all(groups);
+    if (changed_) keep_sums_apart();
     return changed_;
   }
 
@@ -177,6 +181,22 @@ class Block {
                                          {whole(product.getArgOperand(2)), whole(vectors), quads, b.getInt32(lane)});
     product.replaceAllUsesWith(b.CreateExtractVector(product.getType(), sum, b.getInt64(0)));
     changed_ = true;
+  }
+
+  // Only the first registers are factors by their lanes; LLVM gives them to sums, and loads the factors from the stack
+  // again and again. An empty statement has each sum in one of the last registers where an iteration ends.
+  void keep_sums_apart() {
+    unsigned number = kRegisters;
+    for (llvm::PHINode& carried : block_.phis()) {
+      if (number == kFirstSum || carried.getBasicBlockIndex(&block_) < 0) return;
+      auto* fixed = llvm::dyn_cast<llvm::IntrinsicInst>(carried.getIncomingValueForBlock(&block_));
+      if (!fixed || fixed->getIntrinsicID() != llvm::Intrinsic::vector_extract) continue;
+      auto* sum = llvm::dyn_cast<llvm::IntrinsicInst>(fixed->getArgOperand(0));
+      if (!sum || sum->getIntrinsicID() != llvm::Intrinsic::aarch64_sve_fmla_lane) continue;
+      auto* type = llvm::FunctionType::get(sum->getType(), {sum->getType()}, false);
+      llvm::InlineAsm* nothing = llvm::InlineAsm::get(type, "", "={z" + std::to_string(--number) + "},0", false);
+      fixed->setArgOperand(0, llvm::IRBuilder<>(fixed).CreateCall(type, nothing, {sum}));
+    }
   }
 
   llvm::BasicBlock& block_;

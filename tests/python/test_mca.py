@@ -33,17 +33,17 @@ def test_the_pipes_are_busy(shape, core):
     loop = mca.inner_loop(mca.default_kernel(mca.SHAPES[shape](), core).source("asm"))
     rate = loop.rate(core.name)
     assert rate >= 0.95 * core.pipes
+    assert loop.stack == 0
     if core.sve_bits == 0:  # as the libraries' loops are
-        assert loop.stack == 0
         assert rate >= 0.97 * max(mca.library_loop(*tile).rate(core.name) for tile in mca.TILES.values())
 
 
 @needs_llvm
-@pytest.mark.parametrize("core", [name for name in CORES if name != "neoverse-v1"])
+@pytest.mark.parametrize("core", CORES)
 def test_few_instructions_surround_the_products(core):
     if reason := mca.missing("qemu-aarch64", "aarch64-linux-gnu-gcc"):
         pytest.skip(f"skipped: {reason}")
     lanes = tw.Target(CORES[core].target).vector_bits // 32
     every, fused = mca.executed(257, 513, 512, CORES[core])
     assert 257 * 512 * 512 / lanes <= fused <= 257 * 513 * 512 / lanes * 1.05
-    assert every <= 1.35 * fused
+    assert every <= (1.45 if CORES[core].sve_bits else 1.35) * fused  # SVE has no load of two registers

@@ -224,17 +224,20 @@ class StageReader {
   }
 
   // Elements side by side that the body reads one by one, and how many of them one register holds, for products with
-  // its lanes.
+  // its lanes. An intrinsic's statement takes a group of them for one.
   struct Neighbours {
     double all = 1, held = 1;
   };
   Neighbours neighbours(const AccessView& access) const {
     Neighbours most;
     const size_t end = std::min(view_.loops.size(), shape_.tensorized);
-    for (size_t l = 0; machine_.lane_products > 0 && shape_.vector && l < end; ++l)
-      if (shape_.in_body(view_, l) && byte_stride(access, view_.loops[l]) == access.element_bytes &&
-          extent(l) > most.all)
-        most = {extent(l), std::min(extent(l), kLaneProductBytes / access.element_bytes)};
+    if (machine_.lane_products == 0 || (!shape_.vector && end == view_.loops.size())) return most;
+    int64_t bytes = access.element_bytes;
+    for (size_t l = view_.loops.size(); l-- > end;)
+      if (byte_stride(access, view_.loops[l]) == bytes) bytes *= view_.loops[l].extent;
+    for (size_t l = 0; l < end; ++l)
+      if (shape_.in_body(view_, l) && byte_stride(access, view_.loops[l]) == bytes && extent(l) > most.all)
+        most = {extent(l), std::clamp(kLaneProductBytes / static_cast<double>(bytes), 1.0, extent(l))};
     return most;
   }
 

@@ -60,7 +60,7 @@ struct Registers {
   int64_t held = 1;
   int64_t most_rows = 30;  // that have a register each
 };
-Registers registers_of(const Stage&, const Roles&, const Target&);
+Registers registers_of(const Stage&, const Roles&, const Target&, const std::optional<Dot>& = {});
 
 // Sizes [rows, columns] of register tiles: columns in whole vectors, or all that there are unless `whole` asks for
 // whole vectors; the best guess first. Accumulators, a row of vectors and what is broadcast fit into the registers.

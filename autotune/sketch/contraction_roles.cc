@@ -39,9 +39,15 @@ int dimension_of(const Access& read, const Axis& axis) {
 
 constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register whose lanes are factors, of a lane
 
-// Along the rows its neighbours are of one term; a register of four terms is held for each row.
-Registers registers_of(const Stage& stage, const Roles& roles, const Target& target) {
+// Along the rows its neighbours are of one term; a register of four terms is held for each row. A lane of a dot product
+// is a group of terms.
+Registers registers_of(const Stage& stage, const Roles& roles, const Target& target, const std::optional<Dot>& dot) {
   const Abilities& has = target.abilities;
+  if (dot) {
+    const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
+    return four ? Registers{has.vector_registers, dot->lanes, has.vector_registers / 2}
+                : Registers{has.vector_registers};
+  }
   const int64_t held = kLaneProductBits / std::max<int64_t>(kLeastBits, stage.type.bits);
   const Access& read = *roles.broadcast.read;
   const bool terms =

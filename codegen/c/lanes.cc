@@ -189,7 +189,7 @@ class LaneWriter {
 
   // c[l] and the products that belong to it.
   Expr dot(const Call& call) {
-    const int group = call.args[2].type().lanes / call.args[0].type().lanes;
+    const int group = dot_form(call.fn).group;
     const bool same_for_all = call.args[1].type().lanes == group;
     std::vector<Expr> a, b;
     const Expr outer = number_;

@@ -1,6 +1,11 @@
 // Dot products of groups of lanes: one instruction where the target has it for this many lanes, else arithmetic that
 // gives the same bits.
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
+#include <numeric>
 
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
@@ -18,21 +23,50 @@ int lanes_of(Value* v) { return static_cast<int>(llvm::cast<llvm::FixedVectorTyp
 }  // namespace
 
 Value* Emitter::emit_dot(const ir::Call& call) {
-  const int lanes = call.args[0].type().lanes, group = call.fn == Fn::kDotBF16 ? 2 : 4;
+  const int lanes = call.args[0].type().lanes, group = ir::dot_form(call.fn).group;
   Value* c = emit(call.args[0]);
   Value* a = emit(call.args[1]);
   Value* b = emit(call.args[2]);
   if (lanes == 1) c = splat(c, 1);
-  if (lanes > 1 && call.args[1].type().lanes == group) {  // one group for all lanes
-    Value* word = b_.CreateBitCast(a, b_.getInt32Ty());
-    a = b_.CreateBitCast(splat(word, lanes), b->getType());
-  }
-  Value* sum = emit_dot_instruction(call.fn, c, a, b);
+  Value* sum = emit_dot_of_aarch64(call.fn, c, a, b);
+  if (!sum && lanes > 1 && lanes_of(a) == group) a = repeated(a, lanes, b_.getInt32Ty());
+  if (!sum) sum = emit_dot_of_x86(call.fn, c, a, b);
   if (!sum) sum = call.fn == Fn::kDotBF16 ? emit_dot_bfloats(c, a, b) : emit_dot_bytes(call.fn, c, a, b);
   return lanes == 1 ? b_.CreateExtractElement(sum, uint64_t{0}) : sum;
 }
 
-Value* Emitter::emit_dot_instruction(Fn fn, Value* c, Value* a, Value* b) {
+// A group, in the bits of one word, for each of so many lanes.
+Value* Emitter::repeated(Value* group, int lanes, llvm::Type* word) {
+  auto* type = llvm::FixedVectorType::get(llvm::cast<llvm::FixedVectorType>(group->getType())->getElementType(),
+                                          static_cast<unsigned>(lanes * lanes_of(group)));
+  return b_.CreateBitCast(splat(b_.CreateBitCast(group, word), lanes), type);
+}
+
+// Registers of four sums; more lanes are several. A group that belongs to all lanes is the factor that may be one of a
+// register; of two unlike factors that is the first.
+Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
+  namespace I = llvm::Intrinsic;
+  constexpr int kLanes = 4;
+  if (fn != Fn::kDotU8I8 || !target_.has("i8mm") || lanes_of(c) % kLanes != 0) return nullptr;
+  const int parts = lanes_of(c) / kLanes;
+  auto* operand = llvm::FixedVectorType::get(b_.getInt8Ty(), 16);
+  auto* sum = llvm::FixedVectorType::get(c->getType()->getScalarType(), kLanes);
+  llvm::Function* instruction = compat::intrinsic(module_, I::aarch64_neon_usdot, {sum, operand});
+  const bool for_all = lanes_of(a) < lanes_of(b);
+  if (for_all) a = repeated(a, kLanes, sum->getElementType());
+  const auto part = [&](Value* v, int i) {
+    if (parts == 1) return v;
+    std::vector<int> lanes(static_cast<size_t>(lanes_of(v) / parts));
+    std::iota(lanes.begin(), lanes.end(), i * static_cast<int>(lanes.size()));
+    return b_.CreateShuffleVector(v, lanes);
+  };
+  std::vector<Value*> sums;
+  for (int i = 0; i < parts; ++i)
+    sums.push_back(b_.CreateCall(instruction, {part(c, i), for_all ? a : part(a, i), part(b, i)}));
+  return llvm::concatenateVectors(b_, sums);
+}
+
+Value* Emitter::emit_dot_of_x86(Fn fn, Value* c, Value* a, Value* b) {
   namespace I = llvm::Intrinsic;
   const int lanes = lanes_of(c);
   I::ID id = I::not_intrinsic;
@@ -67,10 +101,12 @@ Value* Emitter::every(Value* vector, int group, int first) {
 
 Value* Emitter::emit_dot_bytes(Fn fn, Value* c, Value* a, Value* b) {
   llvm::Type* type = c->getType();
-  const auto product = [&](int j) {
-    return b_.CreateMul(b_.CreateZExt(every(a, 4, j), type), b_.CreateSExt(every(b, 4, j), type));
+  const ir::DotForm form = ir::dot_form(fn);
+  const auto term = [&](Value* v, ir::Type element, int j) {
+    return b_.CreateIntCast(every(v, form.group, j), type, element.is_int());
   };
-  for (int j = 0; j < 4; j += 2) {
+  const auto product = [&](int j) { return b_.CreateMul(term(a, form.left, j), term(b, form.right, j)); };
+  for (int j = 0; j < form.group; j += 2) {
     Value* both = b_.CreateAdd(product(j), product(j + 1));
     if (fn == Fn::kDotU8I8Sat) {
       both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, both, llvm::ConstantInt::get(type, INT16_MAX));

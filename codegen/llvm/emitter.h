@@ -101,8 +101,10 @@ class Emitter {
   llvm::Value* emit_guarded(llvm::Value* mask, const ir::Expr& expr);
   llvm::Value* emit_call(const ir::Call& call, ir::Type type);
   llvm::Value* emit_bit_call(ir::Fn fn, llvm::Value* value);
-  llvm::Value* emit_dot(const ir::Call& call);                                                   // emit_dot.cc
-  llvm::Value* emit_dot_instruction(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
+  llvm::Value* emit_dot(const ir::Call& call);                                                 // emit_dot.cc
+  llvm::Value* emit_dot_of_aarch64(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
+  llvm::Value* emit_dot_of_x86(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
+  llvm::Value* repeated(llvm::Value* group, int lanes, llvm::Type* word);
   llvm::Value* emit_dot_bytes(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_dot_bfloats(llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* every(llvm::Value* vector, int group, int first);

@@ -22,7 +22,14 @@ constexpr unsigned kRegisterBits = 128;             // of SVE each such part of 
 constexpr size_t kMostGroups = 64;                  // side by side: each load is compared with all of them
 constexpr unsigned kRegisters = 32, kFirstSum = 8;  // of SVE; those before it are factors by their lanes
 
+// Products of four bytes each, which lie in the 32 bits of a lane.
+bool is_dot(const llvm::User* user) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
+  return call && call->getIntrinsicID() == llvm::Intrinsic::aarch64_neon_usdot;
+}
+
 bool multiplies(const llvm::User* user, const llvm::Value* factor) {
+  if (llvm::isa<llvm::BitCastInst>(user) && !user->use_empty() && llvm::all_of(user->users(), is_dot)) return true;
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
   if (call && call->getIntrinsicID() == llvm::Intrinsic::fma) return call->getArgOperand(2) != factor;
   const auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(user);

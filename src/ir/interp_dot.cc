@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "src/ir/interp_value.h"
+#include "src/ir/typing.h"
 
 namespace tw::ir::interp {
 namespace {
@@ -24,7 +25,7 @@ Value dot(Fn fn, Value c, const Value* a, const Value* b) {
     return out;
   }
   int64_t sum = c.i;
-  for (int j = 0; j < 4; j += 2) {
+  for (int j = 0; j < dot_form(fn).group; j += 2) {
     const int64_t both = a[j].i * b[j].i + a[j + 1].i * b[j + 1].i;
     sum += fn == Fn::kDotU8I8Sat ? std::clamp<int64_t>(both, INT16_MIN, INT16_MAX) : both;
   }

@@ -302,7 +302,7 @@ ExprPtr Preparation::prepare(const Expr& e) {
         if (is_dot(c.fn)) {
           auto code = std::make_shared<DotCode>();
           code->fn = c.fn;
-          code->group = c.fn == Fn::kDotBF16 ? 2 : 4;
+          code->group = dot_form(c.fn).group;
           code->a_lanes = c.args[1].type().lanes;
           code->c = first;
           code->a = expr(c.args[1]);

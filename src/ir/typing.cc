@@ -82,6 +82,11 @@ std::string name_of(BinOp op) {
 
 bool is_dot(Fn fn) { return fn == Fn::kDotU8I8 || fn == Fn::kDotU8I8Sat || fn == Fn::kDotBF16; }
 
+DotForm dot_form(Fn fn) {
+  if (fn == Fn::kDotBF16) return {Type::bf16(), Type::bf16(), Type::f(32), 2};
+  return {Type::u(8), Type::i(8), Type::i(32), 4};
+}
+
 std::string name_of(Fn fn) {
   static constexpr const char* kNames[] = {
       "exp",   "log",   "tanh",     "sigmoid",      "erf",      "pow",         "sqrt", "rsqrt",    "abs",
@@ -140,12 +145,10 @@ std::string access_fault(const Buffer& buffer, const std::vector<Expr>& at, cons
 namespace {
 
 std::string dot_fault(Fn fn, const std::vector<Expr>& args) {
-  const bool bytes = fn != Fn::kDotBF16;
-  const Type c = args[0].type();
-  const int lanes = c.lanes * (bytes ? 4 : 2);
-  const Type wanted[] = {bytes ? Type::i(32, c.lanes) : Type::f(32, c.lanes),
-                         bytes ? Type::u(8, lanes) : Type::bf16(lanes), bytes ? Type::i(8, lanes) : Type::bf16(lanes)};
-  const bool same = args[1].type() == wanted[1].with_lanes(bytes ? 4 : 2);  // a of one group: it belongs to all of c
+  const DotForm form = dot_form(fn);
+  const int sums = args[0].type().lanes, lanes = sums * form.group;
+  const Type wanted[] = {form.sum.with_lanes(sums), form.left.with_lanes(lanes), form.right.with_lanes(lanes)};
+  const bool same = args[1].type() == form.left.with_lanes(form.group);  // a of one group: it belongs to all of c
   for (size_t i = 0; i < 3; ++i) {
     if (args[i].type() != wanted[i] && !(i == 1 && same))
       return name_of(fn) + ": " + to_string(wanted[i]) + " expected, not " + to_string(args[i].type());

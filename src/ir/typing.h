@@ -11,6 +11,12 @@ namespace tw::ir {
 
 bool is_comparison(BinOp);  // kEq .. kGe: bool, whatever the operands
 bool is_dot(Fn);            // the kDot functions
+// What a lane of a dot product is the sum of: so many terms, of these types.
+struct DotForm {
+  Type left, right, sum;
+  int group;
+};
+DotForm dot_form(Fn);
 BinOp operator_of(ReduceOp);
 int lanes_of(const std::vector<Expr>& at);  // the widest
 std::string name_of(BinOp);                 // as the text form writes it: "+", "min", "floormod"

@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "src/ir/typing.h"
 #include "src/ir/walk.h"
 #include "src/lower/math/half_bits.h"
 
@@ -136,7 +137,7 @@ class Widener {
     if (const auto* c = as<Cast>(e); c && c->value.type().is_half()) return cast(e.type(), visit(c->value));
     if (const auto* c = as<Call>(e); c && c->fn == Fn::kReinterpret && c->args[0].type().is_half())
       return reinterpret(e.type(), narrowed(c->args[0]));
-    if (const auto* c = as<Call>(e); c && c->fn == Fn::kDotBF16)
+    if (const auto* c = as<Call>(e); c && is_dot(c->fn) && dot_form(c->fn).left.is_half())
       return call(c->fn, {visit(c->args[0]), narrowed(c->args[1]), narrowed(c->args[2])});
     if (const auto* l = as<Let>(e); l && l->var.type().is_half()) {
       const Expr value = visit(l->value);

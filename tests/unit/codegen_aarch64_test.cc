@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "src/ir/parse.h"
 #include "tensorwright/build.h"
 #include "tests/unit/autotune_templates.h"
 
@@ -35,7 +36,7 @@ int lines_with(const std::string& text, const std::string& words) {
 }
 
 // Of the loops that are one block, from a label to a branch back to it, the one with the most products.
-std::string inner_loop(const std::string& text) {
+std::string inner_loop(const std::string& text, const std::string& product = "fmla") {
   std::string most, body, label;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -46,7 +47,7 @@ std::string inner_loop(const std::string& text) {
     } else if (!line.empty()) {
       body += line + "\n";
       const bool back = !label.empty() && (line.ends_with("\t" + label) || line.ends_with(" " + label));
-      if (back && count(body, "fmla") > count(most, "fmla")) most = body;
+      if (back && count(body, product) > count(most, product)) most = body;
     }
   }
   return most;
@@ -129,6 +130,53 @@ TEST(CodegenAArch64, HalvesAreConvertedByInstructions) {
   const auto doubled = [](te::Expr x) { return ir::cast(ir::Type::f(32), x) * te::constant(2, "float32"); };
   const std::string text = of_floats(doubled, "float16");
   EXPECT_GE(count(text, "fcvtl"), 1);
+}
+
+struct Dot {
+  const char *function, *left, *right, *sum;
+  int group;
+  const char *feature, *instruction, *by_lane;
+};
+constexpr Dot kDots[] = {{"dot_u8i8", "uint8", "int8", "int32", 4, "i8mm", "usdot", "sudot"}};
+
+// Of 8 sums, from groups of their own and from one for all.
+std::string dot_text(const Dot& dot) {
+  const auto many = [](int n) { return std::to_string(n); };
+  const std::string a = std::string("A: ") + dot.left + "[" + many(8 * dot.group) + "]",
+                    b = std::string("B: ") + dot.right + "[" + many(8 * dot.group) + "]",
+                    sums = std::string("out ") + dot.sum + "[8]", whole = many(8 * dot.group);
+  return "kernel k(" + a + ", " + b + ", S: " + dot.sum + "[8], C: " + sums + ", D: " + sums +
+         "):\n  C[0 : 8] = " + dot.function + "(S[0 : 8], A[0 : " + whole + "], B[0 : " + whole +
+         "])\n  D[0 : 8] = " + dot.function + "(C[0 : 8], A[4 : " + many(dot.group) + "], B[0 : " + whole + "])\n";
+}
+
+TEST(CodegenAArch64, ProductsAreAddedByOneInstruction) {
+  for (const Dot& dot : kDots) {
+    SCOPED_TRACE(dot.function);
+    const ir::Program program = ir::parse_program(dot_text(dot)).value_or_throw();
+    const std::string llvm = "llvm -mtriple=aarch64-linux-gnu";
+    const Target with = Target::parse(llvm + " -mattr=+" + dot.feature).value_or_throw(),
+                 without = Target::parse(llvm).value_or_throw();
+    const std::string text = build(program, with)->source("asm"), plain = build(program, without)->source("asm");
+    EXPECT_EQ(count(text, dot.instruction) + count(text, dot.by_lane), 4) << text;
+    EXPECT_EQ(count(plain, dot.instruction) + count(plain, dot.by_lane), 0) << plain;
+  }
+}
+
+// A register holds four groups of a row: none is loaded by itself.
+TEST(CodegenAArch64, DotProductsTakeGroupsOfRegistersThatAreLoadedWhole) {
+  for (const Dot& dot : kDots) {
+    SCOPED_TRACE(dot.function);
+    const te::Tensor A = te::placeholder({256, 512}, dot.left, "A"), B = te::placeholder({512, 256}, dot.right, "B");
+    const te::IterVar k = te::reduce_axis(0, 512, "k");
+    const te::Tensor C = te::compute(
+        {256, 256},
+        [&](te::Var i, te::Var j) { return te::sum(te::astype(A(i, k), dot.sum) * te::astype(B(k, j), dot.sum), {k}); },
+        "C");
+    const std::string loop = inner_loop(assembly({A, B, C}, core("neoverse-v1 -mattr=-sve")), dot.by_lane);
+    EXPECT_GE(count(loop, dot.by_lane), 48) << loop;
+    EXPECT_EQ(lines_with(loop, "ld1r") + lines_with(loop, "sp") + count(loop, dot.instruction), 0) << loop;
+  }
 }
 
 #else

@@ -139,7 +139,9 @@ class Probes {
         {"GROUP", "4"}};
     r.issue = started(adds, 1);
     if (here_.threads > 1) r.all_issue = std::min(1.0, started(adds, here_.threads) / r.issue);
-    r.dot_u8i8 = dots(DotProduct::kU8I8, "dot_u8i8", {"uint8", "int8", "int32"}, 4);
+    r.dot_u8i8 = std::max({dots(DotProduct::kU8I8, "dot_u8i8", {"uint8", "int8", "int32"}, 4),
+                           dots(DotProduct::kI8I8, "dot_i8i8", {"int8", "int8", "int32"}, 4),
+                           dots(DotProduct::kU8U8, "dot_u8u8", {"uint8", "uint8", "int32"}, 4)});
     r.dot_bf16 = dots(DotProduct::kBF16, "dot_bf16", {"bfloat16", "bfloat16", "float32"}, 2);
   }
 

@@ -5,6 +5,8 @@
 //   avx512_vnni_dot_16x4    c[j] += a[k] * b[j, k]     16 x 4   int32 += uint8 * int8                      vpdpbusd
 //   avx2_maddubs_8x4        c[j] += a[k] * b[j, k]      8 x 4   int32 += uint8 * int8, sums of two in int16 vpmaddubsw
 //   avx512_bf16_dot_16x2    c[j] += a[k] * b[j, k]     16 x 2   float32 += bfloat16 * bfloat16              vdpbf16ps
+//   neon_sdot_4x4           c[j] += a[k] * b[j, k]      4 x 4   int32 += int8 * int8                       sdot
+//   neon_udot_4x4           c[j] += a[k] * b[j, k]      4 x 4   int32 += uint8 * uint8                     udot
 //   neon_usdot_4x4          c[j] += a[k] * b[j, k]      4 x 4   int32 += uint8 * int8                      usdot
 //
 // They are known by the instruction that they are made for, and run on every target.
@@ -45,9 +47,12 @@ TensorIntrin dot(const char* key, ir::Fn fn, int n, int group, const char* left,
 }  // namespace
 
 std::vector<TensorIntrin> shipped_intrins() {
-  return {fma("fma_16", 16), dot("avx512_vnni_dot_16x4", ir::Fn::kDotU8I8, 16, 4, "uint8", "int8", "int32"),
+  return {fma("fma_16", 16),
+          dot("avx512_vnni_dot_16x4", ir::Fn::kDotU8I8, 16, 4, "uint8", "int8", "int32"),
           dot("avx2_maddubs_8x4", ir::Fn::kDotU8I8Sat, 8, 4, "uint8", "int8", "int32"),
           dot("avx512_bf16_dot_16x2", ir::Fn::kDotBF16, 16, 2, "bfloat16", "bfloat16", "float32"),
+          dot("neon_sdot_4x4", ir::Fn::kDotI8I8, 4, 4, "int8", "int8", "int32"),
+          dot("neon_udot_4x4", ir::Fn::kDotU8U8, 4, 4, "uint8", "uint8", "int32"),
           dot("neon_usdot_4x4", ir::Fn::kDotU8I8, 4, 4, "uint8", "int8", "int32")};
 }
 

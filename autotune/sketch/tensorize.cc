@@ -14,6 +14,8 @@ namespace {
 const Dot kDots[] = {
     {"avx512_vnni_dot_16x4", DotProduct::kU8I8, ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 16, 4},
     {"avx512_bf16_dot_16x2", DotProduct::kBF16, ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 16, 2},
+    {"neon_sdot_4x4",        DotProduct::kI8I8, ir::Type::i(8),   ir::Type::i(8),   ir::Type::i(32), 4,  4},
+    {"neon_udot_4x4",        DotProduct::kU8U8, ir::Type::u(8),   ir::Type::u(8),   ir::Type::i(32), 4,  4},
     {"neon_usdot_4x4",       DotProduct::kU8I8, ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 4,  4},
 };
 // clang-format on

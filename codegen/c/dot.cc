@@ -59,10 +59,10 @@ Expr dot_lane(Fn fn, Expr c, const std::vector<Expr>& a, const std::vector<Expr>
   const Expr lowest = int_imm(type, INT16_MIN), highest = int_imm(type, INT16_MAX);
   const auto product = [&](size_t j) { return cast(type, a[j]) * cast(type, b[j]); };
   for (size_t j = 0; j < a.size(); j += 2) {
-    if (fn == Fn::kDotU8I8)
-      c = c + product(j) + product(j + 1);
-    else
+    if (fn == Fn::kDotU8I8Sat)
       c = c + ir::max(ir::min(product(j) + product(j + 1), highest), lowest);
+    else
+      c = c + product(j) + product(j + 1);
   }
   return c;
 }

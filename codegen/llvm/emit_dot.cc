@@ -42,18 +42,28 @@ Value* Emitter::repeated(Value* group, int lanes, llvm::Type* word) {
   return b_.CreateBitCast(splat(b_.CreateBitCast(group, word), lanes), type);
 }
 
-// Registers of four sums; more lanes are several. A group that belongs to all lanes is the factor that may be one of a
-// register; of two unlike factors that is the first.
+// Registers of four sums; more lanes are several. A group that belongs to all lanes is the factor that a register holds
+// several of: of unlike factors either is, of like ones the second.
 Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
   namespace I = llvm::Intrinsic;
   constexpr int kLanes = 4;
-  if (fn != Fn::kDotU8I8 || !target_.has("i8mm") || lanes_of(c) % kLanes != 0) return nullptr;
+  struct Instruction {
+    Fn fn;
+    const char* feature;
+    I::ID id;
+  };
+  constexpr Instruction kInstructions[] = {{Fn::kDotI8I8, "dotprod", I::aarch64_neon_sdot},
+                                           {Fn::kDotU8U8, "dotprod", I::aarch64_neon_udot},
+                                           {Fn::kDotU8I8, "i8mm", I::aarch64_neon_usdot}};
+  const auto* row = std::ranges::find(kInstructions, fn, &Instruction::fn);
+  if (row == std::end(kInstructions) || !target_.has(row->feature) || lanes_of(c) % kLanes != 0) return nullptr;
   const int parts = lanes_of(c) / kLanes;
   auto* operand = llvm::FixedVectorType::get(b_.getInt8Ty(), 16);
   auto* sum = llvm::FixedVectorType::get(c->getType()->getScalarType(), kLanes);
-  llvm::Function* instruction = compat::intrinsic(module_, I::aarch64_neon_usdot, {sum, operand});
+  llvm::Function* instruction = compat::intrinsic(module_, row->id, {sum, operand});
   const bool for_all = lanes_of(a) < lanes_of(b);
   if (for_all) a = repeated(a, kLanes, sum->getElementType());
+  const bool swapped = for_all && fn != Fn::kDotU8I8;
   const auto part = [&](Value* v, int i) {
     if (parts == 1) return v;
     std::vector<int> lanes(static_cast<size_t>(lanes_of(v) / parts));
@@ -61,8 +71,11 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
     return b_.CreateShuffleVector(v, lanes);
   };
   std::vector<Value*> sums;
-  for (int i = 0; i < parts; ++i)
-    sums.push_back(b_.CreateCall(instruction, {part(c, i), for_all ? a : part(a, i), part(b, i)}));
+  for (int i = 0; i < parts; ++i) {
+    Value *left = for_all ? a : part(a, i), *right = part(b, i);
+    if (swapped) std::swap(left, right);
+    sums.push_back(b_.CreateCall(instruction, {part(c, i), left, right}));
+  }
   return llvm::concatenateVectors(b_, sums);
 }
 

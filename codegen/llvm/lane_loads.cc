@@ -25,7 +25,15 @@ constexpr unsigned kRegisters = 32, kFirstSum = 8;  // of SVE; those before it a
 // Products of four bytes each, which lie in the 32 bits of a lane.
 bool is_dot(const llvm::User* user) {
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
-  return call && call->getIntrinsicID() == llvm::Intrinsic::aarch64_neon_usdot;
+  if (!call) return false;
+  switch (call->getIntrinsicID()) {
+    case llvm::Intrinsic::aarch64_neon_sdot:
+    case llvm::Intrinsic::aarch64_neon_udot:
+    case llvm::Intrinsic::aarch64_neon_usdot:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool multiplies(const llvm::User* user, const llvm::Value* factor) {

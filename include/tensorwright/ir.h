@@ -241,6 +241,8 @@ enum class Fn : uint8_t {
   kDotU8I8,      // int32 c, uint8 a, int8 b:  c[i] + sum over j of a[4i+j] * b[4i+j], wraps           (vpdpbusd)
   kDotU8I8Sat,   // the same where each sum of two neighbouring products saturates to int16            (vpmaddubsw, vpmaddwd)
   kDotBF16,      // float32 c, bfloat16 a, b:  c[i] + a[2i+1] * b[2i+1] + a[2i] * b[2i] (vdpbf16ps); its rounding stands in docs/semantics.md
+  kDotI8I8,      // kDotU8I8 with int8 a  (sdot)
+  kDotU8U8,      // and with uint8 a and b (udot)
   kPrefetch,     // kPrefetch(Address): no value; only in Evaluate
 };
 // clang-format on

@@ -80,10 +80,12 @@ std::string name_of(BinOp op) {
   return kNames[static_cast<size_t>(op)];
 }
 
-bool is_dot(Fn fn) { return fn == Fn::kDotU8I8 || fn == Fn::kDotU8I8Sat || fn == Fn::kDotBF16; }
+bool is_dot(Fn fn) { return fn >= Fn::kDotU8I8 && fn <= Fn::kDotU8U8; }
 
 DotForm dot_form(Fn fn) {
   if (fn == Fn::kDotBF16) return {Type::bf16(), Type::bf16(), Type::f(32), 2};
+  if (fn == Fn::kDotI8I8) return {Type::i(8), Type::i(8), Type::i(32), 4};
+  if (fn == Fn::kDotU8U8) return {Type::u(8), Type::u(8), Type::i(32), 4};
   return {Type::u(8), Type::i(8), Type::i(32), 4};
 }
 
@@ -92,7 +94,7 @@ std::string name_of(Fn fn) {
       "exp",   "log",   "tanh",     "sigmoid",      "erf",      "pow",         "sqrt", "rsqrt",    "abs",
       "floor", "ceil",  "round",    "trunc",        "fma",      "reinterpret", "sin",  "cos",      "tan",
       "atan",  "log2",  "exp2",     "log10",        "expm1",    "log1p",       "cbrt", "popcount", "clz",
-      "isnan", "isinf", "dot_u8i8", "dot_u8i8_sat", "dot_bf16", "prefetch"};
+      "isnan", "isinf", "dot_u8i8", "dot_u8i8_sat", "dot_bf16", "dot_i8i8", "dot_u8u8", "prefetch"};
   return kNames[static_cast<size_t>(fn)];
 }
 

@@ -15,6 +15,14 @@ constexpr const char* kPrograms[] = {
     R"(kernel k(A: uint8[32], B: int8[32], C: out int32[8], D: out int32[8]):
   C[0 : 8] = dot_u8i8(broadcast(-7i32, 8), A[0 : 32], B[0 : 32])
   D[0 : 8] = dot_u8i8(C[0 : 8], A[8 : 4], B[0 : 32])
+)",
+    R"(kernel k(A: int8[32], B: int8[32], C: out int32[8], D: out int32[8]):
+  C[0 : 8] = dot_i8i8(broadcast(-7i32, 8), A[0 : 32], B[0 : 32])
+  D[0 : 8] = dot_i8i8(C[0 : 8], A[8 : 4], B[0 : 32])
+)",
+    R"(kernel k(A: uint8[32], B: uint8[32], C: out int32[8], D: out int32[8]):
+  C[0 : 8] = dot_u8u8(broadcast(-7i32, 8), A[0 : 32], B[0 : 32])
+  D[0 : 8] = dot_u8u8(C[0 : 8], A[8 : 4], B[0 : 32])
 )"};
 
 // Any bytes, and those at the ends of their ranges.

@@ -58,6 +58,18 @@ def test_vnni(target, rows):
     np.testing.assert_array_equal(run(s, [A, W, C], [a, w], target), a.astype(np.int32) @ dense(w).astype(np.int32))
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("intrin, left, right", [("neon_usdot_4x4", "uint8", "int8"), ("neon_sdot_4x4", "int8", "int8"),
+                                                 ("neon_udot_4x4", "uint8", "uint8")])
+def test_dots_of_neon(intrin, left, right, target):
+    A, W, C = packed(8, 32, 24, 4, (left, right, "int32"), columns=4)
+    rng = np.random.default_rng(0)
+    numbers = lambda shape, dtype: rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
+    a, w = numbers((8, 24), left), numbers((8, 6, 4, 4), right)
+    s = in_registers(C, 4, intrin, 3, columns=4)
+    np.testing.assert_array_equal(run(s, [A, W, C], [a, w], target), a.astype(np.int32) @ dense(w).astype(np.int32))
+
+
 def test_vnni_is_one_instruction():
     if "avx512vnni" not in tw.Target("llvm -mcpu=native").features:
         pytest.skip("this CPU lacks avx512vnni")

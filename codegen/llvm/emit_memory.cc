@@ -244,7 +244,19 @@ bool Emitter::inside_slot(const Memory& memory, Value* base, int lanes) const {
   return at && at->getSExtValue() >= 0 && at->getSExtValue() + lanes <= memory.elements;
 }
 
+bool Emitter::in_parts(const Memory& memory, Type type, const Value* mask) const {
+  return !mask && memory.part > 0 && type.lanes > memory.part && type.lanes % memory.part == 0;
+}
+
 Value* Emitter::emit_block_load(const Memory& memory, Type type, Value* base, int64_t base_multiple, Value* mask) {
+  if (in_parts(memory, type, mask)) {
+    std::vector<Value*> parts;
+    for (int lane = 0; lane < type.lanes; lane += memory.part)
+      parts.push_back(emit_block_load(
+          memory, type.with_lanes(memory.part),
+          b_.CreateAdd(base, llvm::ConstantInt::get(base->getType(), static_cast<uint64_t>(lane))), 1, nullptr));
+    return llvm::concatenateVectors(b_, parts);
+  }
   llvm::Type* stored = memory_type(type);
   Value* at = address(memory, type, base);
   const llvm::Align align = block_alignment(memory, type, base_multiple);
@@ -319,6 +331,16 @@ void Emitter::emit_scalar_store(const Memory& memory, const ir::Store& store) {
 
 void Emitter::emit_block_store(const Memory& memory, Type type, Value* base, int64_t base_multiple, Value* value,
                                Value* mask) {
+  if (in_parts(memory, type, mask)) {
+    for (int lane = 0; lane < type.lanes; lane += memory.part) {
+      std::vector<int> lanes(static_cast<size_t>(memory.part));
+      std::iota(lanes.begin(), lanes.end(), lane);
+      emit_block_store(memory, type.with_lanes(memory.part),
+                       b_.CreateAdd(base, llvm::ConstantInt::get(base->getType(), static_cast<uint64_t>(lane))), 1,
+                       b_.CreateShuffleVector(value, lanes), nullptr);
+    }
+    return;
+  }
   Value* at = address(memory, type, base);
   const llvm::Align align = block_alignment(memory, type, base_multiple);
   if (mask && emit_slot_store(memory, base, at, align, value, mask)) return;

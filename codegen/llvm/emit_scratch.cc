@@ -11,6 +11,8 @@
 
 #include "codegen/llvm/emitter.h"
 #include "codegen/scratch.h"
+#include "src/ir/typing.h"
+#include "src/ir/walk.h"
 #include "src/support/scratch_alignment.h"
 #include "tensorwright/kernel_abi.h"
 
@@ -21,6 +23,23 @@ using llvm::Value;
 namespace {
 
 enum ContextField { kAllocField = 3, kReleaseField = 4 };
+constexpr int kDotBits = 128;  // of the sums of a dot product
+
+// Of the sums of dot products that the buffer holds; 0: of none. Where vectors are longer, LLVM would keep two of
+// them in one, and take it apart in each iteration.
+int dot_lanes(const ir::Allocate& alloc) {
+  int lanes = 0;
+  ir::walk(
+      alloc.body,
+      [&](const ir::Stmt& s) {
+        const auto* store = ir::as<ir::Store>(s);
+        const auto* call = store && store->buffer == alloc.buffer ? ir::as<ir::Call>(store->value) : nullptr;
+        if (call && ir::is_dot(call->fn)) lanes = store->value.type().lanes;
+        return true;
+      },
+      [](const ir::Expr&) { return false; });
+  return lanes;
+}
 
 }  // namespace
 
@@ -43,7 +62,8 @@ void Emitter::emit_allocate(const ir::Allocate& alloc) {
         nullptr, buffer.name());
     slot->setAlignment(llvm::Align(kScratchAlignment));
     frame_.stack_bytes += bytes;
-    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlignment), nullptr, nullptr, *elements, true};
+    const int part = target_.sve_bits > kDotBits ? dot_lanes(alloc) : 0;
+    frame_.buffers[buffer.id()] = {slot, llvm::Align(kScratchAlignment), nullptr, nullptr, *elements, true, part};
     return emit(alloc.body);
   }
   emit_heap_scratch(alloc, emit_bytes(buffer));

@@ -32,6 +32,7 @@ struct Memory {
   llvm::MDNode* noalias = nullptr;
   int64_t elements = 0;  // that are surely there; 0 when unknown
   bool slot = false;     // in the entry block, private to the function
+  int part = 0;          // of a slot: lanes of a register, where no access may be wider; 0: any
 };
 
 class Emitter {
@@ -124,6 +125,7 @@ class Emitter {
   llvm::Value* emit_load(const ir::Load& load, ir::Type type);
   void emit_store(const ir::Store& store);
   llvm::Value* emit_scalar_load(const Memory& memory, ir::Type type, const ir::Expr& at, llvm::Value* mask);
+  bool in_parts(const Memory& memory, ir::Type type, const llvm::Value* mask) const;
   llvm::Value* emit_block_load(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,
                                llvm::Value* mask);
   llvm::Value* emit_pairs_load(const Memory& memory, ir::Type type, const ir::Expr& first, llvm::Value* mask);

@@ -14,7 +14,7 @@ double multiply_adds(const Target& target, ir::Type operands, const Rates& rates
   const auto adds = [&](std::initializer_list<DotProduct> dots) {
     return std::any_of(dots.begin(), dots.end(), [&](DotProduct dot) { return target.abilities.dot_lanes(dot) > 0; });
   };
-  const bool pairs = operands.code == ir::TypeCode::kBFloat && adds({DotProduct::kBF16});
+  const bool pairs = operands.code == ir::TypeCode::kBFloat && adds({DotProduct::kBF16, DotProduct::kBF16Odd});
   const bool fours = !operands.is_float() && operands.bits == 8 &&
                      adds({DotProduct::kU8I8, operands.is_int() ? DotProduct::kI8I8 : DotProduct::kU8U8});
   const double measured = fours ? rates.dot_u8i8 : pairs ? rates.dot_bf16 : 0;

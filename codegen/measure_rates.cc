@@ -142,7 +142,9 @@ class Probes {
     r.dot_u8i8 = std::max({dots(DotProduct::kU8I8, "dot_u8i8", {"uint8", "int8", "int32"}, 4),
                            dots(DotProduct::kI8I8, "dot_i8i8", {"int8", "int8", "int32"}, 4),
                            dots(DotProduct::kU8U8, "dot_u8u8", {"uint8", "uint8", "int32"}, 4)});
-    r.dot_bf16 = dots(DotProduct::kBF16, "dot_bf16", {"bfloat16", "bfloat16", "float32"}, 2);
+    const Types bfloats = {"bfloat16", "bfloat16", "float32"};
+    r.dot_bf16 = std::max(dots(DotProduct::kBF16, "dot_bf16", bfloats, 2),
+                          dots(DotProduct::kBF16Odd, "dot_bf16_odd", bfloats, 2));
   }
 
   struct Types {

@@ -8,6 +8,7 @@
 //   neon_sdot_4x4           c[j] += a[k] * b[j, k]      4 x 4   int32 += int8 * int8                       sdot
 //   neon_udot_4x4           c[j] += a[k] * b[j, k]      4 x 4   int32 += uint8 * uint8                     udot
 //   neon_usdot_4x4          c[j] += a[k] * b[j, k]      4 x 4   int32 += uint8 * int8                      usdot
+//   neon_bfdot_4x2          c[j] += a[k] * b[j, k]      4 x 2   float32 += bfloat16 * bfloat16, to odd      bfdot
 //
 // They are known by the instruction that they are made for, and run on every target.
 #include "te/shipped_intrins.h"
@@ -53,7 +54,8 @@ std::vector<TensorIntrin> shipped_intrins() {
           dot("avx512_bf16_dot_16x2", ir::Fn::kDotBF16, 16, 2, "bfloat16", "bfloat16", "float32"),
           dot("neon_sdot_4x4", ir::Fn::kDotI8I8, 4, 4, "int8", "int8", "int32"),
           dot("neon_udot_4x4", ir::Fn::kDotU8U8, 4, 4, "uint8", "uint8", "int32"),
-          dot("neon_usdot_4x4", ir::Fn::kDotU8I8, 4, 4, "uint8", "int8", "int32")};
+          dot("neon_usdot_4x4", ir::Fn::kDotU8I8, 4, 4, "uint8", "int8", "int32"),
+          dot("neon_bfdot_4x2", ir::Fn::kDotBF16Odd, 4, 2, "bfloat16", "bfloat16", "float32")};
 }
 
 }  // namespace tw::te

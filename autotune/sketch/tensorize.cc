@@ -17,6 +17,7 @@ const Dot kDots[] = {
     {"neon_sdot_4x4",        DotProduct::kI8I8, ir::Type::i(8),   ir::Type::i(8),   ir::Type::i(32), 4,  4},
     {"neon_udot_4x4",        DotProduct::kU8U8, ir::Type::u(8),   ir::Type::u(8),   ir::Type::i(32), 4,  4},
     {"neon_usdot_4x4",       DotProduct::kU8I8, ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 4,  4},
+    {"neon_bfdot_4x2",       DotProduct::kBF16Odd, ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 4,  2},
 };
 // clang-format on
 

@@ -27,9 +27,9 @@ Expr flushed(const Expr& value) {
 
 Expr wide(const Expr& bfloat) { return cast(Type::f(64), flushed(cast(Type::f(32), bfloat))); }
 
-// c + a*b, rounded once. The product is exact in float64, and so is what the sum leaves over; a sum that is not exact
-// is given an odd last bit, so that rounding it to float32 rounds once.
-Expr add_product(const Expr& c, const Expr& a, const Expr& b) {
+// x + y as a float64 whose last bit is odd where the sum is not exact, so that what is rounded from it is rounded once.
+// What the sum leaves over is a float64.
+Expr sum_to_odd(const Expr& x, const Expr& y) {
   const Type f64 = Type::f(64), i64 = Type::i(64);
   const Expr none = float_imm(f64, 0), zero = int_imm(i64, 0), one = int_imm(i64, 1);
   const auto from_sum = [&](const Expr& before, const Expr& product, const Expr& sum) {
@@ -40,21 +40,48 @@ Expr add_product(const Expr& c, const Expr& a, const Expr& b) {
         const Expr odd = reinterpret(f64, bits + select(outwards, one, int_imm(i64, -1)));
         const Expr inexact = error < none || error > none;
         const Expr even = eq(binary(BinOp::kBitAnd, bits, one), zero);
-        return flushed(cast(Type::f(32), select(inexact && even, odd, sum)));
+        return select(inexact && even, odd, sum);
       });
     });
   };
-  return let_in("before", cast(f64, c), [&](const Expr& before) {
-    return let_in("product", wide(a) * wide(b), [&](const Expr& product) {
+  return let_in("before", x, [&](const Expr& before) {
+    return let_in("product", y, [&](const Expr& product) {
       return let_in("sum", before + product, [&](const Expr& sum) { return from_sum(before, product, sum); });
     });
   });
+}
+
+// c + a*b, rounded once. The product is exact in float64.
+Expr add_product(const Expr& c, const Expr& a, const Expr& b) {
+  return flushed(cast(Type::f(32), sum_to_odd(cast(Type::f(64), c), wide(a) * wide(b))));
+}
+
+// A float64 as a float32: towards zero, with an odd last bit where that is not exact; none is denormal.
+Expr to_odd(const Expr& value) {
+  const Type i64 = Type::i(64);
+  constexpr int64_t kDropped = (int64_t{1} << 29) - 1, kSmallest = int64_t{1023 - 126} << 52;
+  return let_in("x", value, [&](const Expr& x) {
+    const auto masked = [&](int64_t mask) { return binary(BinOp::kBitAnd, bits_of(x), int_imm(i64, mask)); };
+    const Expr exact = eq(masked(kDropped), int_imm(i64, 0));
+    const Expr kept =
+        binary(BinOp::kBitOr, masked(~kDropped), select(exact, int_imm(i64, 0), int_imm(i64, kDropped + 1)));
+    const Expr small = masked(INT64_MAX) < int_imm(i64, kSmallest);
+    return cast(Type::f(32), reinterpret(Type::f(64), select(small, masked(INT64_MIN), kept)));
+  });
+}
+
+Expr add_pair_to_odd(const Expr& c, const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  const Type f64 = Type::f(64);
+  const auto product = [&](size_t j) { return cast(f64, to_odd(wide(a[j]) * wide(b[j]))); };
+  const Expr both = to_odd(sum_to_odd(product(0), product(1)));
+  return to_odd(sum_to_odd(cast(f64, flushed(c)), cast(f64, both)));
 }
 
 }  // namespace
 
 Expr dot_lane(Fn fn, Expr c, const std::vector<Expr>& a, const std::vector<Expr>& b) {
   if (fn == Fn::kDotBF16) return add_product(add_product(flushed(c), a[1], b[1]), a[0], b[0]);
+  if (fn == Fn::kDotBF16Odd) return add_pair_to_odd(c, a, b);
   const Type type = Type::i(32);
   const Expr lowest = int_imm(type, INT16_MIN), highest = int_imm(type, INT16_MAX);
   const auto product = [&](size_t j) { return cast(type, a[j]) * cast(type, b[j]); };

@@ -31,7 +31,9 @@ Value* Emitter::emit_dot(const ir::Call& call) {
   Value* sum = emit_dot_of_aarch64(call.fn, c, a, b);
   if (!sum && lanes > 1 && lanes_of(a) == group) a = repeated(a, lanes, b_.getInt32Ty());
   if (!sum) sum = emit_dot_of_x86(call.fn, c, a, b);
-  if (!sum) sum = call.fn == Fn::kDotBF16 ? emit_dot_bfloats(c, a, b) : emit_dot_bytes(call.fn, c, a, b);
+  if (!sum && call.fn == Fn::kDotBF16) sum = emit_dot_bfloats(c, a, b);
+  if (!sum && call.fn == Fn::kDotBF16Odd) sum = emit_dot_to_odd(c, a, b);
+  if (!sum) sum = emit_dot_bytes(call.fn, c, a, b);
   return lanes == 1 ? b_.CreateExtractElement(sum, uint64_t{0}) : sum;
 }
 
@@ -54,11 +56,13 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
   };
   constexpr Instruction kInstructions[] = {{Fn::kDotI8I8, "dotprod", I::aarch64_neon_sdot},
                                            {Fn::kDotU8U8, "dotprod", I::aarch64_neon_udot},
-                                           {Fn::kDotU8I8, "i8mm", I::aarch64_neon_usdot}};
+                                           {Fn::kDotU8I8, "i8mm", I::aarch64_neon_usdot},
+                                           {Fn::kDotBF16Odd, "bf16", I::aarch64_neon_bfdot}};
   const auto* row = std::ranges::find(kInstructions, fn, &Instruction::fn);
   if (row == std::end(kInstructions) || !target_.has(row->feature) || lanes_of(c) % kLanes != 0) return nullptr;
   const int parts = lanes_of(c) / kLanes;
-  auto* operand = llvm::FixedVectorType::get(b_.getInt8Ty(), 16);
+  auto* operand = ir::dot_form(fn).left.is_half() ? llvm::FixedVectorType::get(b_.getBFloatTy(), 8)
+                                                  : llvm::FixedVectorType::get(b_.getInt8Ty(), 16);
   auto* sum = llvm::FixedVectorType::get(c->getType()->getScalarType(), kLanes);
   llvm::Function* instruction = compat::intrinsic(module_, row->id, {sum, operand});
   const bool for_all = lanes_of(a) < lanes_of(b);
@@ -74,7 +78,8 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
   for (int i = 0; i < parts; ++i) {
     Value *left = for_all ? a : part(a, i), *right = part(b, i);
     if (swapped) std::swap(left, right);
-    sums.push_back(b_.CreateCall(instruction, {part(c, i), left, right}));
+    sums.push_back(
+        b_.CreateCall(instruction, {part(c, i), b_.CreateBitCast(left, operand), b_.CreateBitCast(right, operand)}));
   }
   return llvm::concatenateVectors(b_, sums);
 }
@@ -140,37 +145,67 @@ Value* Emitter::flushed(Value* floats) {
   return b_.CreateBitCast(b_.CreateSelect(small, zero, word), floats->getType());
 }
 
-// A product of two bfloat16 is exact in float64, and so is what the sum with c leaves over; a sum that is not exact is
-// given an odd last bit, so that rounding it to float32 rounds once.
+// Of one term of each pair, in float64.
+Value* Emitter::bfloats(Value* vector, int j, llvm::Type* floats) {
+  llvm::Type* bits = floats->getWithNewType(b_.getInt32Ty());
+  Value* word = b_.CreateShl(b_.CreateZExt(every(vector, 2, j), bits), 16);
+  return b_.CreateFPExt(flushed(b_.CreateBitCast(word, floats)), floats->getWithNewType(b_.getDoubleTy()));
+}
+
+// a + b of float64. What is left over is one, too; a sum that is not exact is given an odd last bit, so that what is
+// rounded from it is rounded once.
+Value* Emitter::sum_to_odd(Value* a, Value* b) {
+  llvm::Type* wide = a->getType();
+  llvm::Type* bits = wide->getWithNewType(b_.getInt64Ty());
+  Value* sum = b_.CreateFAdd(a, b);
+  Value* rest = b_.CreateFSub(sum, a);
+  Value* error = b_.CreateFAdd(b_.CreateFSub(a, b_.CreateFSub(sum, rest)), b_.CreateFSub(b, rest));
+  Value* word = b_.CreateBitCast(sum, bits);
+  Value* inexact = b_.CreateFCmpONE(error, llvm::Constant::getNullValue(wide));
+  Value* even = b_.CreateICmpEQ(b_.CreateAnd(word, llvm::ConstantInt::get(bits, 1)), llvm::ConstantInt::get(bits, 0));
+  // Towards the exact sum: away from zero where what is left over has the sum's sign.
+  Value* outwards =
+      b_.CreateICmpSGE(b_.CreateXor(word, b_.CreateBitCast(error, bits)), llvm::ConstantInt::get(bits, 0));
+  Value* step = b_.CreateSelect(outwards, llvm::ConstantInt::get(bits, 1), llvm::ConstantInt::getSigned(bits, -1));
+  Value* odd = b_.CreateBitCast(b_.CreateAdd(word, step), wide);
+  return b_.CreateSelect(b_.CreateAnd(inexact, even), odd, sum);
+}
+
+// A product of two bfloat16 is exact in float64.
 Value* Emitter::emit_dot_bfloats(Value* c, Value* a, Value* b) {
   llvm::Type* type = c->getType();
-  llvm::Type* bits = type->getWithNewType(b_.getInt32Ty());
   llvm::Type* wide = type->getWithNewType(b_.getDoubleTy());
-  llvm::Type* wide_bits = type->getWithNewType(b_.getInt64Ty());
-  const auto floats = [&](Value* v, int j) {
-    Value* word = b_.CreateShl(b_.CreateZExt(every(v, 2, j), bits), 16);
-    return b_.CreateFPExt(flushed(b_.CreateBitCast(word, type)), wide);
-  };
   c = flushed(c);
   for (int j : {1, 0}) {
-    Value* product = b_.CreateFMul(floats(a, j), floats(b, j));
-    Value* before = b_.CreateFPExt(c, wide);
-    Value* sum = b_.CreateFAdd(before, product);
-    Value* rest = b_.CreateFSub(sum, before);
-    Value* error = b_.CreateFAdd(b_.CreateFSub(before, b_.CreateFSub(sum, rest)), b_.CreateFSub(product, rest));
-    Value* word = b_.CreateBitCast(sum, wide_bits);
-    Value* inexact = b_.CreateFCmpONE(error, llvm::Constant::getNullValue(wide));
-    Value* even =
-        b_.CreateICmpEQ(b_.CreateAnd(word, llvm::ConstantInt::get(wide_bits, 1)), llvm::ConstantInt::get(wide_bits, 0));
-    // Towards the exact sum: away from zero where what is left over has the sum's sign.
-    Value* outwards =
-        b_.CreateICmpSGE(b_.CreateXor(word, b_.CreateBitCast(error, wide_bits)), llvm::ConstantInt::get(wide_bits, 0));
-    Value* step =
-        b_.CreateSelect(outwards, llvm::ConstantInt::get(wide_bits, 1), llvm::ConstantInt::getSigned(wide_bits, -1));
-    Value* odd = b_.CreateBitCast(b_.CreateAdd(word, step), wide);
-    c = flushed(b_.CreateFPTrunc(b_.CreateSelect(b_.CreateAnd(inexact, even), odd, sum), type));
+    Value* product = b_.CreateFMul(bfloats(a, j, type), bfloats(b, j, type));
+    c = flushed(b_.CreateFPTrunc(sum_to_odd(b_.CreateFPExt(c, wide), product), type));
   }
   return c;
+}
+
+// A float64 as a float32: towards zero, with an odd last bit where that is not exact; a zero for a denormal number.
+Value* Emitter::to_odd(Value* doubles, llvm::Type* floats) {
+  constexpr int64_t kDropped = (int64_t{1} << 29) - 1, kSmallest = int64_t{1023 - 126} << 52;
+  llvm::Type* bits = doubles->getType()->getWithNewType(b_.getInt64Ty());
+  const auto constant = [&](int64_t value) { return llvm::ConstantInt::getSigned(bits, value); };
+  Value* word = b_.CreateBitCast(doubles, bits);
+  Value* exact = b_.CreateICmpEQ(b_.CreateAnd(word, constant(kDropped)), constant(0));
+  Value* kept =
+      b_.CreateOr(b_.CreateAnd(word, constant(~kDropped)), b_.CreateSelect(exact, constant(0), constant(kDropped + 1)));
+  Value* small = b_.CreateICmpSLT(b_.CreateAnd(word, constant(INT64_MAX)), constant(kSmallest));
+  Value* zero = b_.CreateAnd(word, constant(INT64_MIN));
+  return b_.CreateFPTrunc(b_.CreateBitCast(b_.CreateSelect(small, zero, kept), doubles->getType()), floats);
+}
+
+Value* Emitter::emit_dot_to_odd(Value* c, Value* a, Value* b) {
+  llvm::Type* type = c->getType();
+  llvm::Type* wide = type->getWithNewType(b_.getDoubleTy());
+  const auto product = [&](int j) {
+    Value* exact = b_.CreateFMul(bfloats(a, j, type), bfloats(b, j, type));
+    return b_.CreateFPExt(to_odd(exact, type), wide);
+  };
+  Value* both = b_.CreateFPExt(to_odd(sum_to_odd(product(0), product(1)), type), wide);
+  return to_odd(sum_to_odd(b_.CreateFPExt(flushed(c), wide), both), type);
 }
 
 }  // namespace tw::codegen

@@ -107,6 +107,10 @@ class Emitter {
   llvm::Value* emit_dot_of_x86(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* repeated(llvm::Value* group, int lanes, llvm::Type* word);
   llvm::Value* emit_dot_bytes(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
+  llvm::Value* emit_dot_to_odd(llvm::Value* c, llvm::Value* a, llvm::Value* b);
+  llvm::Value* bfloats(llvm::Value* vector, int j, llvm::Type* floats);
+  llvm::Value* sum_to_odd(llvm::Value* a, llvm::Value* b);
+  llvm::Value* to_odd(llvm::Value* doubles, llvm::Type* floats);
   llvm::Value* emit_dot_bfloats(llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* every(llvm::Value* vector, int group, int first);
   llvm::Value* flushed(llvm::Value* floats);

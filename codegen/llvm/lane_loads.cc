@@ -22,7 +22,7 @@ constexpr unsigned kRegisterBits = 128;             // of SVE each such part of 
 constexpr size_t kMostGroups = 64;                  // side by side: each load is compared with all of them
 constexpr unsigned kRegisters = 32, kFirstSum = 8;  // of SVE; those before it are factors by their lanes
 
-// Products of four bytes each, which lie in the 32 bits of a lane.
+// Products of four bytes or two bfloat16, which lie in the 32 bits of a lane.
 bool is_dot(const llvm::User* user) {
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
   if (!call) return false;
@@ -30,6 +30,7 @@ bool is_dot(const llvm::User* user) {
     case llvm::Intrinsic::aarch64_neon_sdot:
     case llvm::Intrinsic::aarch64_neon_udot:
     case llvm::Intrinsic::aarch64_neon_usdot:
+    case llvm::Intrinsic::aarch64_neon_bfdot:
       return true;
     default:
       return false;

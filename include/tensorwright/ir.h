@@ -243,6 +243,7 @@ enum class Fn : uint8_t {
   kDotBF16,      // float32 c, bfloat16 a, b:  c[i] + a[2i+1] * b[2i+1] + a[2i] * b[2i] (vdpbf16ps); its rounding stands in docs/semantics.md
   kDotI8I8,      // kDotU8I8 with int8 a  (sdot)
   kDotU8U8,      // and with uint8 a and b (udot)
+  kDotBF16Odd,   // float32 c, bfloat16 a, b:  c[i] + (a[2i] * b[2i] + a[2i+1] * b[2i+1]), as bfdot rounds; docs/semantics.md too
   kPrefetch,     // kPrefetch(Address): no value; only in Evaluate
 };
 // clang-format on

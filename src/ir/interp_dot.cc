@@ -2,7 +2,11 @@
 //
 // kDotBF16, as vdpbf16ps does it: denormals of c, a and b count as zero; c takes the product of the odd pair and then
 // that of the even pair, each with one rounding to nearest; a result that is denormal becomes a zero of its sign.
+//
+// kDotBF16Odd, as bfdot does it: denormals count as zero, too; each product, their sum, and the sum of that and c are
+// rounded to odd: towards zero, with an odd last bit where that is not exact.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -14,6 +18,29 @@ namespace {
 
 float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
 
+// a + b as a double whose last bit is odd where the sum is not exact, so that what is rounded from it is rounded once.
+double sum_to_odd(double a, double b) {
+  const double sum = a + b, rest = sum - a, error = (a - (sum - rest)) + (b - rest);
+  if (!(error < 0 || error > 0) || std::bit_cast<uint64_t>(sum) % 2 != 0) return sum;
+  return std::nextafter(sum, error > 0 ? INFINITY : -INFINITY);
+}
+
+// A float32 of a double; no denormal one.
+float to_odd(double x) {
+  constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1;
+  if (std::isnan(x) || std::isinf(x)) return static_cast<float>(x);
+  if (std::abs(x) < 0x1p-126) return std::copysign(0.0f, static_cast<float>(x));
+  if (std::abs(x) >= 0x1p128) return std::copysign(INFINITY, static_cast<float>(x));
+  uint64_t bits = std::bit_cast<uint64_t>(x);
+  if ((bits & kDropped) != 0) bits |= kDropped + 1;
+  return static_cast<float>(std::bit_cast<double>(bits & ~kDropped));
+}
+
+float dot_to_odd(float c, const Value* a, const Value* b) {
+  const auto product = [&](int j) { return to_odd(static_cast<double>(flushed(a[j].f)) * flushed(b[j].f)); };
+  return to_odd(sum_to_odd(flushed(c), to_odd(sum_to_odd(product(0), product(1)))));
+}
+
 }  // namespace
 
 Value dot(Fn fn, Value c, const Value* a, const Value* b) {
@@ -22,6 +49,11 @@ Value dot(Fn fn, Value c, const Value* a, const Value* b) {
     for (int j : {1, 0}) sum = flushed(std::fma(flushed(a[j].f), flushed(b[j].f), sum));
     Value out{};
     out.f = sum;
+    return out;
+  }
+  if (fn == Fn::kDotBF16Odd) {
+    Value out{};
+    out.f = dot_to_odd(c.f, a, b);
     return out;
   }
   int64_t sum = c.i;

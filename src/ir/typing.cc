@@ -80,10 +80,10 @@ std::string name_of(BinOp op) {
   return kNames[static_cast<size_t>(op)];
 }
 
-bool is_dot(Fn fn) { return fn >= Fn::kDotU8I8 && fn <= Fn::kDotU8U8; }
+bool is_dot(Fn fn) { return fn >= Fn::kDotU8I8 && fn <= Fn::kDotBF16Odd; }
 
 DotForm dot_form(Fn fn) {
-  if (fn == Fn::kDotBF16) return {Type::bf16(), Type::bf16(), Type::f(32), 2};
+  if (fn == Fn::kDotBF16 || fn == Fn::kDotBF16Odd) return {Type::bf16(), Type::bf16(), Type::f(32), 2};
   if (fn == Fn::kDotI8I8) return {Type::i(8), Type::i(8), Type::i(32), 4};
   if (fn == Fn::kDotU8U8) return {Type::u(8), Type::u(8), Type::i(32), 4};
   return {Type::u(8), Type::i(8), Type::i(32), 4};
@@ -91,10 +91,10 @@ DotForm dot_form(Fn fn) {
 
 std::string name_of(Fn fn) {
   static constexpr const char* kNames[] = {
-      "exp",   "log",   "tanh",     "sigmoid",      "erf",      "pow",         "sqrt", "rsqrt",    "abs",
-      "floor", "ceil",  "round",    "trunc",        "fma",      "reinterpret", "sin",  "cos",      "tan",
-      "atan",  "log2",  "exp2",     "log10",        "expm1",    "log1p",       "cbrt", "popcount", "clz",
-      "isnan", "isinf", "dot_u8i8", "dot_u8i8_sat", "dot_bf16", "dot_i8i8", "dot_u8u8", "prefetch"};
+      "exp",   "log",   "tanh",     "sigmoid",      "erf",      "pow",         "sqrt",     "rsqrt",        "abs",
+      "floor", "ceil",  "round",    "trunc",        "fma",      "reinterpret", "sin",      "cos",          "tan",
+      "atan",  "log2",  "exp2",     "log10",        "expm1",    "log1p",       "cbrt",     "popcount",     "clz",
+      "isnan", "isinf", "dot_u8i8", "dot_u8i8_sat", "dot_bf16", "dot_i8i8",    "dot_u8u8", "dot_bf16_odd", "prefetch"};
   return kNames[static_cast<size_t>(fn)];
 }
 

@@ -28,11 +28,11 @@ const DotRow kDotsOfX86[] = {
     {"avx512bf16", DotProduct::kBF16, 16},
 };
 
-// bf16 of AArch64 is none of them: BFDOT rounds otherwise.
 const DotRow kDotsOfAArch64[] = {
     {"dotprod", DotProduct::kI8I8, 4},
     {"dotprod", DotProduct::kU8U8, 4},
     {"i8mm", DotProduct::kU8I8, 4},
+    {"bf16", DotProduct::kBF16Odd, 4},
 };
 
 template <size_t N>

@@ -77,7 +77,8 @@ void tensorize(Stepper& s, const std::string& name) {
   if (!s.stage(name).is_reduction() || s.stage(name).leaves.empty()) return;
   if ((s.plain.contains(name) || s.random().chance(50)) && own(s, name)) return;
   if (s.stage(name).leaves.size() < 2) return;
-  for (const char* key : {"avx512_vnni_dot_16x4", "avx512_bf16_dot_16x2", "neon_sdot_4x4", "neon_udot_4x4", "neon_usdot_4x4"})
+  for (const char* key : {"avx512_vnni_dot_16x4", "avx512_bf16_dot_16x2", "neon_sdot_4x4", "neon_udot_4x4",
+                          "neon_usdot_4x4", "neon_bfdot_4x2"})
     if (s.may(Tensorize{name, leaf(s, name, 2), key})) return;
   if (s.may(Reorder{name, {leaf(s, name, 1), leaf(s, name, 2)}})) s.may(Tensorize{name, leaf(s, name, 1), "fma_16"});
 }

@@ -78,15 +78,16 @@ def test_vnni_is_one_instruction():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_bf16_has_the_bits_of_the_instruction(target):
-    A, W, C = packed(8, 32, 24, 2, ("bfloat16", "bfloat16", "float32"))
+@pytest.mark.parametrize("intrin, columns", [("avx512_bf16_dot_16x2", 16), ("neon_bfdot_4x2", 4)])
+def test_bf16_has_the_bits_of_the_instruction(intrin, columns, target):
+    A, W, C = packed(8, 32, 24, 2, ("bfloat16", "bfloat16", "float32"), columns)
     rng = np.random.default_rng(0)
     bits = lambda shape: rng.integers(0, 2**16, shape).astype(np.uint16)
-    a, w = bits((8, 24)), bits((2, 12, 16, 2))
+    a, w = bits((8, 24)), bits((32 // columns, 12, columns, 2))
     for values in (a, w):  # finite, over all the range: denormals, sums that overflow and lose all digits
         values[(values & 0x7F80) == 0x7F80] &= 0xBFFF
     a, w = a.view(ml_dtypes.bfloat16), w.view(ml_dtypes.bfloat16)
-    s = in_registers(C, 2, "avx512_bf16_dot_16x2", 4)
+    s = in_registers(C, 2, intrin, 4, columns)
     out = run(s, [A, W, C], [a, w], target)
     reference = run(s, [A, W, C], [a, w], "interp")
     same = (out.view(np.uint32) == reference.view(np.uint32)) | (np.isnan(out) & np.isnan(reference))

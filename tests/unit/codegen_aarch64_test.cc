@@ -139,7 +139,8 @@ struct Dot {
 };
 constexpr Dot kDots[] = {{"dot_i8i8", "int8", "int8", "int32", 4, "dotprod", "sdot", "sdot"},
                          {"dot_u8u8", "uint8", "uint8", "int32", 4, "dotprod", "udot", "udot"},
-                         {"dot_u8i8", "uint8", "int8", "int32", 4, "i8mm", "usdot", "sudot"}};
+                         {"dot_u8i8", "uint8", "int8", "int32", 4, "i8mm", "usdot", "sudot"},
+                         {"dot_bf16_odd", "bfloat16", "bfloat16", "float32", 2, "bf16", "bfdot", "bfdot"}};
 
 // Of 8 sums, from groups of their own and from one for all.
 std::string dot_text(const Dot& dot) {
@@ -178,7 +179,7 @@ TEST(CodegenAArch64, DotProductsTakeGroupsOfRegistersThatAreLoadedWhole) {
     const std::string loop = inner_loop(assembly({A, B, C}, core("neoverse-v1 -mattr=-sve")), dot.by_lane);
     const int products = lines_with(loop, "dot\t");
     EXPECT_GE(products, 48) << loop;
-    EXPECT_EQ(lines_with(loop, ".4b["), products) << loop;
+    EXPECT_EQ(lines_with(loop, dot.group == 4 ? ".4b[" : ".2h["), products) << loop;
     EXPECT_EQ(lines_with(loop, "ld1r") + lines_with(loop, "sp"), 0) << loop;
   }
 }

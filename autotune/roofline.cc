@@ -17,11 +17,14 @@ double multiply_adds(const Target& target, ir::Type operands, const Rates& rates
   const bool pairs = operands.code == ir::TypeCode::kBFloat && adds({DotProduct::kBF16, DotProduct::kBF16Odd});
   const bool fours = !operands.is_float() && operands.bits == 8 &&
                      adds({DotProduct::kU8I8, operands.is_int() ? DotProduct::kI8I8 : DotProduct::kU8U8});
+  const bool matrices =
+      (pairs && adds({DotProduct::kMatBF16Odd})) || (fours && operands.is_int() && adds({DotProduct::kMatI8I8}));
   const double measured = fours ? rates.dot_u8i8 : pairs ? rates.dot_bf16 : 0;
   return (measured > 0 ? measured : rates.issue) * ir::register_lanes(target, ir::Type::f(32)) *
          (fours   ? 4.0
           : pairs ? 2.0
-                  : 1.0);
+                  : 1.0) *
+         (matrices ? 2.0 : 1.0);
 }
 
 }  // namespace

@@ -10,6 +10,11 @@
 //   neon_usdot_4x4          c[j] += a[k] * b[j, k]      4 x 4   int32 += uint8 * int8                      usdot
 //   neon_bfdot_4x2          c[j] += a[k] * b[j, k]      4 x 2   float32 += bfloat16 * bfloat16, to odd      bfdot
 //
+// and two of matrices, of which the terms of both factors lie side by side:
+//
+//   neon_smmla_2x2x8        c[i, j] += a[i, k] * b[j, k]   2 x 2 x 8   int32 += int8 * int8                smmla
+//   neon_bfmmla_2x2x4       c[i, j] += a[i, k] * b[j, k]   2 x 2 x 4   float32 += bfloat16 * bfloat16      bfmmla
+//
 // They are known by the instruction that they are made for, and run on every target.
 #include "te/shipped_intrins.h"
 
@@ -45,6 +50,23 @@ TensorIntrin dot(const char* key, ir::Fn fn, int n, int group, const char* left,
   return made(key, c, ir::store(c.buffer(), {lanes(n)}, value));
 }
 
+// Row and column of each element of a matrix.
+std::vector<Expr> elements(int rows, int columns) {
+  const int n = rows * columns;
+  return {ir::floordiv(lanes(n), all(columns, n)), ir::floormod(lanes(n), all(columns, n))};
+}
+
+TensorIntrin matrix(const char* key, ir::Fn fn, int group, const char* in, const char* out) {
+  const Tensor a = placeholder({2, group}, in, "a"), b = placeholder({2, group}, in, "b");
+  const IterVar k = reduce_axis(0, group, "k");
+  const Tensor c = compute(
+      {2, 2},
+      [&](Var i, Var j) { return sum(astype(a(Expr(i), Expr(k)), out) * astype(b(Expr(j), Expr(k)), out), {k}); }, "c");
+  const Expr value = ir::call(fn, {ir::load(c.buffer(), elements(2, 2)), ir::load(a.buffer(), elements(2, group)),
+                                   ir::load(b.buffer(), elements(2, group))});
+  return made(key, c, ir::store(c.buffer(), elements(2, 2), value));
+}
+
 }  // namespace
 
 std::vector<TensorIntrin> shipped_intrins() {
@@ -55,7 +77,9 @@ std::vector<TensorIntrin> shipped_intrins() {
           dot("neon_sdot_4x4", ir::Fn::kDotI8I8, 4, 4, "int8", "int8", "int32"),
           dot("neon_udot_4x4", ir::Fn::kDotU8U8, 4, 4, "uint8", "uint8", "int32"),
           dot("neon_usdot_4x4", ir::Fn::kDotU8I8, 4, 4, "uint8", "int8", "int32"),
-          dot("neon_bfdot_4x2", ir::Fn::kDotBF16Odd, 4, 2, "bfloat16", "bfloat16", "float32")};
+          dot("neon_bfdot_4x2", ir::Fn::kDotBF16Odd, 4, 2, "bfloat16", "bfloat16", "float32"),
+          matrix("neon_smmla_2x2x8", ir::Fn::kMatI8I8, 8, "int8", "int32"),
+          matrix("neon_bfmmla_2x2x4", ir::Fn::kMatBF16Odd, 4, "bfloat16", "float32")};
 }
 
 }  // namespace tw::te

@@ -83,7 +83,7 @@ class Contraction {
     sums_ = group_.root == group_.anchor ? k_.cache_write(stage_.name) : stage_.name;
     if (!roles_.innermost) turn_sums();
     if (packs()) panel_ = pack_stage();
-    if (value("block", 1) == 1) rows_ = k_.cache_read(source_of(roles_.broadcast).name, {sums_});
+    if (is_matrix() || value("block", 1) == 1) rows_ = k_.cache_read(source_of(roles_.broadcast).name, {sums_});
     tile_outputs();
     tile_sums();
     if (!panel_.empty()) place_panel();
@@ -116,10 +116,12 @@ class Contraction {
   }
   std::vector<std::string> places() const;
   bool can_copy_rows() const;
+  bool is_matrix() const { return dot_ && dot_->rows > 1; }
   bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
   const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }
   void lay_out_ahead();
   void turn_sums();
+  void lay_out_matrices();
   std::string pack_stage();
   void tile_outputs();
   void tile_sums();
@@ -190,9 +192,9 @@ std::vector<std::string> Contraction::blocks() const {
 void Contraction::define_knobs() {
   const int64_t lanes = dot_ ? dot_->lanes : lanes_of(stage_, k_.target);
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
-  k_.cfg.define_knob_json(knob("tile"), register_tiles(rows, roles_.group > 0 ? roles_.group : columns, lanes,
-                                                       registers_of(stage_, roles_, k_.target, dot_),
-                                                       dot_ || roles_.group > 0));
+  k_.cfg.define_knob_json(knob("tile"),
+                          register_tiles(rows, roles_.group > 0 ? roles_.group : columns, lanes,
+                                         registers_of(stage_, roles_, k_.target, dot_), dot_ || roles_.group > 0));
   const int64_t shared = roles_.share >= 0 ? axis(roles_.share).extent : (rows + 5) / 6;
   const int64_t panels = (columns + 4 * lanes - 1) / (4 * lanes);
   int64_t tasks = panels;
@@ -336,6 +338,11 @@ void Contraction::tile_sums() {
     terms.back() = group;
     inner = {row, lane + ".o", lane + ".i", term};
   }
+  if (is_matrix()) {
+    split(sums_, row, Factor(dot_->rows));
+    inner = {row + ".o", lane + ".o", row + ".i", lane + ".i", inner.back()};
+    lay_out_matrices();
+  }
   for (int d : roles_.outer) order.push_back(axis(d).name);
   if (roles_.share >= 0) order.push_back(axis(roles_.share).name);
   order.insert(order.end(), row_tiles.begin(), row_tiles.end());
@@ -343,7 +350,7 @@ void Contraction::tile_sums() {
   order.insert(order.end(), terms.begin(), terms.end());
   order.insert(order.end(), inner.begin(), inner.end());
   k_.reorder(sums_, order);
-  k_.step(schedule::Unroll{sums_, row});
+  k_.step(schedule::Unroll{sums_, inner[0]});
   if (dot_) k_.step(schedule::Unroll{sums_, inner[1]});
   if (dot_)
     k_.step(schedule::Tensorize{sums_, inner[2], dot_->intrin});
@@ -365,17 +372,33 @@ void Contraction::place_whole() {
   k_.step(schedule::Vectorize{panel_, one ? lane : lane + ".i"});
 }
 
-// [i // 6, k, i % 6]
+// Each of them side by side: [i // 2, j // 2, i % 2, j % 2].
+void Contraction::lay_out_matrices() {
+  std::vector<std::string> indices, inside;
+  for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d) {
+    const bool split = d == roles_.rows || d == roles_.lanes;
+    indices.push_back(axis(d).name + (split ? " // 2" : ""));
+    if (split) inside.push_back(axis(d).name + " % 2");
+  }
+  indices.insert(indices.end(), inside.begin(), inside.end());
+  k_.step(schedule::TransformLayout{sums_, indices, ""});
+}
+
+// [i // 6, k, i % 6]; of matrices [i // 8, k // 8, i % 8, k % 8].
 void Contraction::place_rows() {
   const Stage& source = source_of(roles_.broadcast);
   const int dimension = dimension_of(*roles_.broadcast.read, axis(roles_.rows));
   const std::string row = "ax" + std::to_string(dimension), by = std::to_string(k_.cfg.value(knob("tile"), 0));
+  const int grouped = is_matrix() ? dimension_of(*roles_.broadcast.read, stage_.sums.back()) : -1;
+  const std::string group = is_matrix() ? std::to_string(dot_->group) : "";
   std::vector<std::string> indices = {row + " // " + by};
   for (int d = 0; d < static_cast<int>(source.shape.size()); ++d)
-    if (d != dimension) indices.push_back("ax" + std::to_string(d));
+    if (d != dimension) indices.push_back("ax" + std::to_string(d) + (d == grouped ? " // " + group : ""));
   indices.push_back(row + " % " + by);
-  k_.step(schedule::ComputeAt{rows_, sums_, block_loop_});
-  k_.step(schedule::TransformLayout{rows_, indices, "0"});
+  if (is_matrix()) indices.push_back("ax" + std::to_string(grouped) + " % " + group);
+  k_.step(schedule::ComputeAt{rows_, is_matrix() ? root_.name : sums_, is_matrix() ? task_ : block_loop_});
+  k_.step(schedule::TransformLayout{rows_, indices, is_matrix() ? "" : "0"});
+  if (is_matrix()) k_.step(schedule::Vectorize{rows_, "ax" + std::to_string(grouped) + ".i"});
 }
 
 // Lanes innermost, in memory as well.

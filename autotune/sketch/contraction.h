@@ -44,12 +44,12 @@ std::optional<Roles> best_roles(const Graph&, int contraction, const Target&);
 // The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
 int dimension_of(const Access&, const Axis&);
 
-// An instruction that adds `group` neighbouring terms for each of `lanes` columns.
+// An instruction that adds `group` neighbouring terms for each of `lanes` columns, of so many rows.
 struct Dot {
   const char* intrin;
   DotProduct product;
   ir::Type left, right, sum;
-  int64_t lanes, group;
+  int64_t lanes, group, rows = 1;
 };
 std::optional<Dot> dot_of(const Stage& contraction, const Roles&, const Target&);
 
@@ -59,6 +59,7 @@ struct Registers {
   int count;
   int64_t held = 1;
   int64_t most_rows = 30;  // that have a register each
+  int64_t block = 1;       // of so many rows and columns each is a register of sums; tiles then leave no rest
 };
 Registers registers_of(const Stage&, const Roles&, const Target&, const std::optional<Dot>& = {});
 

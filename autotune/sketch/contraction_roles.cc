@@ -43,6 +43,7 @@ constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register who
 // is a group of terms.
 Registers registers_of(const Stage& stage, const Roles& roles, const Target& target, const std::optional<Dot>& dot) {
   const Abilities& has = target.abilities;
+  if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows};
   if (dot) {
     const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
     return four ? Registers{has.vector_registers, dot->lanes, has.vector_registers / 2}
@@ -133,15 +134,18 @@ double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vect
 
 // The best first.
 std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const Registers& registers, bool whole) {
+  const int64_t block = registers.block;
+  if (block > 1) rows /= block, columns /= block, lanes = 1;
   const int64_t all_vectors = (columns + lanes - 1) / lanes;
   std::vector<Tile> tiles;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors) {
     const int64_t wide = std::min(columns, vectors * lanes);
     if (whole && columns % wide != 0) continue;
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
+      if (block > 1 && rows % r != 0) continue;
       const int64_t broadcast = registers.held > 1 ? r : 1;
       if (r > 1 && (r * vectors + vectors + broadcast > registers.count || r > registers.most_rows)) break;
-      tiles.push_back({r, wide, cost_of(r, vectors, rows, all_vectors, registers.held)});
+      tiles.push_back({r * block, wide * block, cost_of(r, vectors, rows, all_vectors, registers.held)});
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });

@@ -12,12 +12,14 @@ namespace {
 
 // clang-format off: a table
 const Dot kDots[] = {
-    {"avx512_vnni_dot_16x4", DotProduct::kU8I8, ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 16, 4},
-    {"avx512_bf16_dot_16x2", DotProduct::kBF16, ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 16, 2},
-    {"neon_sdot_4x4",        DotProduct::kI8I8, ir::Type::i(8),   ir::Type::i(8),   ir::Type::i(32), 4,  4},
-    {"neon_udot_4x4",        DotProduct::kU8U8, ir::Type::u(8),   ir::Type::u(8),   ir::Type::i(32), 4,  4},
-    {"neon_usdot_4x4",       DotProduct::kU8I8, ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 4,  4},
-    {"neon_bfdot_4x2",       DotProduct::kBF16Odd, ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 4,  2},
+    {"avx512_vnni_dot_16x4", DotProduct::kU8I8,       ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 16, 4},
+    {"avx512_bf16_dot_16x2", DotProduct::kBF16,       ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 16, 2},
+    {"neon_smmla_2x2x8",     DotProduct::kMatI8I8,    ir::Type::i(8),   ir::Type::i(8),   ir::Type::i(32), 2,  8, 2},
+    {"neon_sdot_4x4",        DotProduct::kI8I8,       ir::Type::i(8),   ir::Type::i(8),   ir::Type::i(32), 4,  4},
+    {"neon_udot_4x4",        DotProduct::kU8U8,       ir::Type::u(8),   ir::Type::u(8),   ir::Type::i(32), 4,  4},
+    {"neon_usdot_4x4",       DotProduct::kU8I8,       ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 4,  4},
+    {"neon_bfmmla_2x2x4",    DotProduct::kMatBF16Odd, ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 2,  4, 2},
+    {"neon_bfdot_4x2",       DotProduct::kBF16Odd,    ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 4,  2},
 };
 // clang-format on
 
@@ -42,9 +44,17 @@ std::optional<Dot> dot_of(const Stage& stage, const Roles& roles, const Target& 
   if (grouped < 0 || stride_along(*roles.broadcast.read, terms) != 1) return std::nullopt;
   const ir::Type left = ir::as<ir::Load>(roles.broadcast.read->load)->buffer.element(),
                  right = ir::as<ir::Load>(roles.vectors.read->load)->buffer.element();
+  // Rows of a matrix are packed as its columns are.
+  const auto takes_rows = [&](const Dot& dot) {
+    const Axis& row = stage.data[static_cast<size_t>(roles.rows)];
+    return dot.rows == 1 ||
+           (row.extent % dot.rows == 0 && roles.innermost && roles.share < 0 && roles.broadcast.through < 0 &&
+            roles.broadcast.source != roles.vectors.source && dimension_of(*roles.broadcast.read, row) >= 0 &&
+            dimension_of(*roles.broadcast.read, terms) >= 0);
+  };
   for (const Dot& dot : kDots)
-    if (target.abilities.dot_lanes(dot.product) == dot.lanes && left == dot.left && right == dot.right &&
-        stage.type == dot.sum && terms.extent % dot.group == 0 &&
+    if (target.abilities.dot_lanes(dot.product) == dot.lanes * dot.rows && takes_rows(dot) && left == dot.left &&
+        right == dot.right && stage.type == dot.sum && terms.extent % dot.group == 0 &&
         stage.data[static_cast<size_t>(roles.lanes)].extent % dot.lanes == 0)
       return dot;
   return std::nullopt;

@@ -70,10 +70,10 @@ Expr to_odd(const Expr& value) {
   });
 }
 
-Expr add_pair_to_odd(const Expr& c, const std::vector<Expr>& a, const std::vector<Expr>& b) {
+Expr add_pair_to_odd(const Expr& c, const std::vector<Expr>& a, const std::vector<Expr>& b, size_t at) {
   const Type f64 = Type::f(64);
   const auto product = [&](size_t j) { return cast(f64, to_odd(wide(a[j]) * wide(b[j]))); };
-  const Expr both = to_odd(sum_to_odd(product(0), product(1)));
+  const Expr both = to_odd(sum_to_odd(product(at), product(at + 1)));
   return to_odd(sum_to_odd(cast(f64, flushed(c)), cast(f64, both)));
 }
 
@@ -81,7 +81,10 @@ Expr add_pair_to_odd(const Expr& c, const std::vector<Expr>& a, const std::vecto
 
 Expr dot_lane(Fn fn, Expr c, const std::vector<Expr>& a, const std::vector<Expr>& b) {
   if (fn == Fn::kDotBF16) return add_product(add_product(flushed(c), a[1], b[1]), a[0], b[0]);
-  if (fn == Fn::kDotBF16Odd) return add_pair_to_odd(c, a, b);
+  if (fn == Fn::kDotBF16Odd || fn == Fn::kMatBF16Odd) {
+    for (size_t j = 0; j < a.size(); j += 2) c = add_pair_to_odd(c, a, b, j);
+    return c;
+  }
   const Type type = Type::i(32);
   const Expr lowest = int_imm(type, INT16_MIN), highest = int_imm(type, INT16_MAX);
   const auto product = [&](size_t j) { return cast(type, a[j]) * cast(type, b[j]); };

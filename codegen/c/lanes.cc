@@ -189,8 +189,9 @@ class LaneWriter {
 
   // c[l] and the products that belong to it.
   Expr dot(const Call& call) {
-    const int group = dot_form(call.fn).group;
-    const bool same_for_all = call.args[1].type().lanes == group;
+    const DotForm form = dot_form(call.fn);
+    const int group = form.group;
+    const bool same_for_all = !form.matrix && call.args[1].type().lanes == group;
     std::vector<Expr> a, b;
     const Expr outer = number_;
     auto outer_done = std::exchange(done_, {});
@@ -201,10 +202,12 @@ class LaneWriter {
       done_.clear();
       return lane(call_arg);
     };
+    const Expr left = form.matrix ? floordiv(outer, Expr(2)) : outer,
+               right = form.matrix ? floormod(outer, Expr(2)) : outer;
     for (int j = 0; j < group; ++j) {
-      const Expr number = j == 0 ? outer * Expr(group) : outer * Expr(group) + Expr(j);
-      a.push_back(lane_number(call.args[1], same_for_all ? Expr(j) : number));
-      b.push_back(lane_number(call.args[2], number));
+      const auto number = [&](const Expr& row) { return j == 0 ? row * Expr(group) : row * Expr(group) + Expr(j); };
+      a.push_back(lane_number(call.args[1], same_for_all ? Expr(j) : number(left)));
+      b.push_back(lane_number(call.args[2], number(right)));
     }
     number_ = outer;
     lanes_ = outer_lanes;

@@ -23,18 +23,31 @@ int lanes_of(Value* v) { return static_cast<int>(llvm::cast<llvm::FixedVectorTyp
 }  // namespace
 
 Value* Emitter::emit_dot(const ir::Call& call) {
-  const int lanes = call.args[0].type().lanes, group = ir::dot_form(call.fn).group;
+  const ir::DotForm form = ir::dot_form(call.fn);
+  const int lanes = call.args[0].type().lanes;
   Value* c = emit(call.args[0]);
   Value* a = emit(call.args[1]);
   Value* b = emit(call.args[2]);
   if (lanes == 1) c = splat(c, 1);
   Value* sum = emit_dot_of_aarch64(call.fn, c, a, b);
-  if (!sum && lanes > 1 && lanes_of(a) == group) a = repeated(a, lanes, b_.getInt32Ty());
+  if (!sum && lanes > 1 && lanes_of(a) == form.group) a = repeated(a, lanes, b_.getInt32Ty());
   if (!sum) sum = emit_dot_of_x86(call.fn, c, a, b);
+  if (!sum && form.matrix) {
+    a = rows_of_lanes(a, form.group, [&](int lane) { return form.left_row(lane); });
+    b = rows_of_lanes(b, form.group, [&](int lane) { return form.right_row(lane); });
+  }
   if (!sum && call.fn == Fn::kDotBF16) sum = emit_dot_bfloats(c, a, b);
-  if (!sum && call.fn == Fn::kDotBF16Odd) sum = emit_dot_to_odd(c, a, b);
+  if (!sum && form.left.is_half()) sum = emit_dot_to_odd(form.group, c, a, b);
   if (!sum) sum = emit_dot_bytes(call.fn, c, a, b);
   return lanes == 1 ? b_.CreateExtractElement(sum, uint64_t{0}) : sum;
+}
+
+// The row that each lane of a 2 x 2 matrix is made of.
+Value* Emitter::rows_of_lanes(Value* rows, int group, const std::function<int(int)>& row_of) {
+  std::vector<int> terms;
+  for (int lane = 0; lane < 4; ++lane)
+    for (int j = 0; j < group; ++j) terms.push_back(row_of(lane) * group + j);
+  return b_.CreateShuffleVector(rows, terms);
 }
 
 // A group, in the bits of one word, for each of so many lanes.
@@ -54,17 +67,20 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
     const char* feature;
     I::ID id;
   };
-  constexpr Instruction kInstructions[] = {{Fn::kDotI8I8, "dotprod", I::aarch64_neon_sdot},
-                                           {Fn::kDotU8U8, "dotprod", I::aarch64_neon_udot},
-                                           {Fn::kDotU8I8, "i8mm", I::aarch64_neon_usdot},
-                                           {Fn::kDotBF16Odd, "bf16", I::aarch64_neon_bfdot}};
+  constexpr Instruction kInstructions[] = {
+      {Fn::kDotI8I8, "dotprod", I::aarch64_neon_sdot},  {Fn::kDotU8U8, "dotprod", I::aarch64_neon_udot},
+      {Fn::kDotU8I8, "i8mm", I::aarch64_neon_usdot},    {Fn::kMatI8I8, "i8mm", I::aarch64_neon_smmla},
+      {Fn::kDotBF16Odd, "bf16", I::aarch64_neon_bfdot}, {Fn::kMatBF16Odd, "bf16", I::aarch64_neon_bfmmla}};
   const auto* row = std::ranges::find(kInstructions, fn, &Instruction::fn);
   if (row == std::end(kInstructions) || !target_.has(row->feature) || lanes_of(c) % kLanes != 0) return nullptr;
   const int parts = lanes_of(c) / kLanes;
-  auto* operand = ir::dot_form(fn).left.is_half() ? llvm::FixedVectorType::get(b_.getBFloatTy(), 8)
-                                                  : llvm::FixedVectorType::get(b_.getInt8Ty(), 16);
+  const ir::DotForm form = ir::dot_form(fn);
+  auto* operand = form.left.is_half() ? llvm::FixedVectorType::get(b_.getBFloatTy(), 8)
+                                      : llvm::FixedVectorType::get(b_.getInt8Ty(), 16);
   auto* sum = llvm::FixedVectorType::get(c->getType()->getScalarType(), kLanes);
-  llvm::Function* instruction = compat::intrinsic(module_, row->id, {sum, operand});
+  const bool one_type = row->id == I::aarch64_neon_bfmmla;
+  llvm::Function* instruction = compat::intrinsic(
+      module_, row->id, one_type ? std::vector<llvm::Type*>() : std::vector<llvm::Type*>{sum, operand});
   const bool for_all = lanes_of(a) < lanes_of(b);
   if (for_all) a = repeated(a, kLanes, sum->getElementType());
   const bool swapped = for_all && fn != Fn::kDotU8I8;
@@ -145,10 +161,10 @@ Value* Emitter::flushed(Value* floats) {
   return b_.CreateBitCast(b_.CreateSelect(small, zero, word), floats->getType());
 }
 
-// Of one term of each pair, in float64.
-Value* Emitter::bfloats(Value* vector, int j, llvm::Type* floats) {
+// Of one term of each group, in float64.
+Value* Emitter::bfloats(Value* vector, int group, int j, llvm::Type* floats) {
   llvm::Type* bits = floats->getWithNewType(b_.getInt32Ty());
-  Value* word = b_.CreateShl(b_.CreateZExt(every(vector, 2, j), bits), 16);
+  Value* word = b_.CreateShl(b_.CreateZExt(every(vector, group, j), bits), 16);
   return b_.CreateFPExt(flushed(b_.CreateBitCast(word, floats)), floats->getWithNewType(b_.getDoubleTy()));
 }
 
@@ -177,7 +193,7 @@ Value* Emitter::emit_dot_bfloats(Value* c, Value* a, Value* b) {
   llvm::Type* wide = type->getWithNewType(b_.getDoubleTy());
   c = flushed(c);
   for (int j : {1, 0}) {
-    Value* product = b_.CreateFMul(bfloats(a, j, type), bfloats(b, j, type));
+    Value* product = b_.CreateFMul(bfloats(a, 2, j, type), bfloats(b, 2, j, type));
     c = flushed(b_.CreateFPTrunc(sum_to_odd(b_.CreateFPExt(c, wide), product), type));
   }
   return c;
@@ -197,15 +213,18 @@ Value* Emitter::to_odd(Value* doubles, llvm::Type* floats) {
   return b_.CreateFPTrunc(b_.CreateBitCast(b_.CreateSelect(small, zero, kept), doubles->getType()), floats);
 }
 
-Value* Emitter::emit_dot_to_odd(Value* c, Value* a, Value* b) {
+Value* Emitter::emit_dot_to_odd(int group, Value* c, Value* a, Value* b) {
   llvm::Type* type = c->getType();
   llvm::Type* wide = type->getWithNewType(b_.getDoubleTy());
   const auto product = [&](int j) {
-    Value* exact = b_.CreateFMul(bfloats(a, j, type), bfloats(b, j, type));
+    Value* exact = b_.CreateFMul(bfloats(a, group, j, type), bfloats(b, group, j, type));
     return b_.CreateFPExt(to_odd(exact, type), wide);
   };
-  Value* both = b_.CreateFPExt(to_odd(sum_to_odd(product(0), product(1)), type), wide);
-  return to_odd(sum_to_odd(b_.CreateFPExt(flushed(c), wide), both), type);
+  for (int j = 0; j < group; j += 2) {
+    Value* both = b_.CreateFPExt(to_odd(sum_to_odd(product(j), product(j + 1)), type), wide);
+    c = to_odd(sum_to_odd(b_.CreateFPExt(flushed(c), wide), both), type);
+  }
+  return c;
 }
 
 }  // namespace tw::codegen

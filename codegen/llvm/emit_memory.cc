@@ -172,7 +172,24 @@ Value* Emitter::emit_load(const ir::Load& load, Type type) {
   }
   const Expr pairs = !mask || safe ? pairs_from(at) : Expr();
   if (pairs) return emit_pairs_load(memory, type, pairs, mask);
-  return emit_gather(memory, type, at, mask);
+  Value* rows = memory.slot && !mask ? emit_rows_load(memory, type, at) : nullptr;
+  return rows ? rows : emit_gather(memory, type, at, mask);
+}
+
+// Of a slot at known places: rows of equal length, one behind the other. A gather would keep it in memory.
+Value* Emitter::emit_rows_load(const Memory& memory, Type type, const Expr& at) {
+  const auto* places = llvm::dyn_cast<llvm::ConstantDataVector>(emit(at));
+  if (!places) return nullptr;
+  const auto place = [&](int lane) { return places->getElementAsInteger(static_cast<unsigned>(lane)); };
+  int row = 1;
+  while (row < type.lanes && place(row) == place(row - 1) + 1) ++row;
+  for (int lane = 1; lane < type.lanes; ++lane)
+    if (lane % row != 0 && place(lane) != place(lane - 1) + 1) return nullptr;
+  if (row == 1 || type.lanes % row != 0) return nullptr;
+  std::vector<Value*> rows;
+  for (int lane = 0; lane < type.lanes; lane += row)
+    rows.push_back(emit_block_load(memory, type.with_lanes(row), b_.getInt64(place(lane)), 1, nullptr));
+  return llvm::concatenateVectors(b_, rows);
 }
 
 Value* Emitter::emit_pairs_load(const Memory& memory, Type type, const Expr& first, Value* mask) {

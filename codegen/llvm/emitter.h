@@ -9,6 +9,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -102,13 +103,14 @@ class Emitter {
   llvm::Value* emit_guarded(llvm::Value* mask, const ir::Expr& expr);
   llvm::Value* emit_call(const ir::Call& call, ir::Type type);
   llvm::Value* emit_bit_call(ir::Fn fn, llvm::Value* value);
-  llvm::Value* emit_dot(const ir::Call& call);                                                 // emit_dot.cc
+  llvm::Value* emit_dot(const ir::Call& call);                                                  // emit_dot.cc
   llvm::Value* emit_dot_of_aarch64(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
   llvm::Value* emit_dot_of_x86(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
+  llvm::Value* rows_of_lanes(llvm::Value* rows, int group, const std::function<int(int)>& row_of);
   llvm::Value* repeated(llvm::Value* group, int lanes, llvm::Type* word);
   llvm::Value* emit_dot_bytes(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
-  llvm::Value* emit_dot_to_odd(llvm::Value* c, llvm::Value* a, llvm::Value* b);
-  llvm::Value* bfloats(llvm::Value* vector, int j, llvm::Type* floats);
+  llvm::Value* emit_dot_to_odd(int group, llvm::Value* c, llvm::Value* a, llvm::Value* b);
+  llvm::Value* bfloats(llvm::Value* vector, int group, int j, llvm::Type* floats);
   llvm::Value* sum_to_odd(llvm::Value* a, llvm::Value* b);
   llvm::Value* to_odd(llvm::Value* doubles, llvm::Type* floats);
   llvm::Value* emit_dot_bfloats(llvm::Value* c, llvm::Value* a, llvm::Value* b);
@@ -133,6 +135,7 @@ class Emitter {
   llvm::Value* emit_block_load(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,
                                llvm::Value* mask);
   llvm::Value* emit_pairs_load(const Memory& memory, ir::Type type, const ir::Expr& first, llvm::Value* mask);
+  llvm::Value* emit_rows_load(const Memory& memory, ir::Type type, const ir::Expr& at);
   llvm::Value* emit_gather(const Memory& memory, ir::Type type, const ir::Expr& at, llvm::Value* mask);
   void emit_scalar_store(const Memory& memory, const ir::Store& store);
   void emit_block_store(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,

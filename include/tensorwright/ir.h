@@ -244,6 +244,9 @@ enum class Fn : uint8_t {
   kDotI8I8,      // kDotU8I8 with int8 a  (sdot)
   kDotU8U8,      // and with uint8 a and b (udot)
   kDotBF16Odd,   // float32 c, bfloat16 a, b:  c[i] + (a[2i] * b[2i] + a[2i+1] * b[2i+1]), as bfdot rounds; docs/semantics.md too
+  // Matrices: 4 lanes of c, which are 2 x 2, from 2 rows of a and 2 of b:  c[2i+j] + the sum over k of a[i, k] * b[j, k]
+  kMatI8I8,      // int32 c, rows of 8 int8                                                                (smmla)
+  kMatBF16Odd,   // float32 c, rows of 4 bfloat16: kDotBF16Odd of the first two, then of the others        (bfmmla)
   kPrefetch,     // kPrefetch(Address): no value; only in Evaluate
 };
 // clang-format on

@@ -12,8 +12,9 @@
 namespace tw {
 
 // Instructions that add the products of a group of narrow operands to a lane of 32 bits: four integers of 8 bits, the
-// left ones with the first letter's sign, or two bfloat16 as vdpbf16ps rounds them, or to odd as bfdot does.
-enum class DotProduct : uint8_t { kU8I8, kI8I8, kU8U8, kBF16, kBF16Odd };
+// left ones with the first letter's sign, or two bfloat16 as vdpbf16ps rounds them, or to odd as bfdot does. Of matrices: to
+// four lanes, twice as many products each.
+enum class DotProduct : uint8_t { kU8I8, kI8I8, kU8U8, kBF16, kBF16Odd, kMatI8I8, kMatBF16Odd };
 struct DotLanes {
   DotProduct dot;
   int lanes;  // that one instruction adds to at most

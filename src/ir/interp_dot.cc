@@ -51,9 +51,11 @@ Value dot(Fn fn, Value c, const Value* a, const Value* b) {
     out.f = sum;
     return out;
   }
-  if (fn == Fn::kDotBF16Odd) {
+  if (fn == Fn::kDotBF16Odd || fn == Fn::kMatBF16Odd) {
+    float sum = static_cast<float>(c.f);
+    for (int j = 0; j < dot_form(fn).group; j += 2) sum = dot_to_odd(sum, a + j, b + j);
     Value out{};
-    out.f = dot_to_odd(c.f, a, b);
+    out.f = sum;
     return out;
   }
   int64_t sum = c.i;

@@ -150,17 +150,17 @@ struct ReduceCode final : ExprCode {
 // c[lane] and the products that belong to it. A short `a` is the same for all lanes.
 struct DotCode final : ExprCode {
   Fn fn;
-  int group, a_lanes;
+  DotForm form;
+  int a_lanes;
   ExprPtr c, a, b;
   Value eval(State& s) const override {
     const int lane = s.lane;
     const Value sum = c->eval(s);
-    Value left[4], right[4];
-    for (int j = 0; j < group; ++j) {
-      const int at = lane * group + j;
-      s.next_lane(at % a_lanes);
+    Value left[8], right[8];
+    for (int j = 0; j < form.group; ++j) {
+      s.next_lane((form.left_row(lane) * form.group + j) % a_lanes);
       left[j] = a->eval(s);
-      s.next_lane(at);
+      s.next_lane(form.right_row(lane) * form.group + j);
       right[j] = b->eval(s);
     }
     s.next_lane(lane);
@@ -302,7 +302,7 @@ ExprPtr Preparation::prepare(const Expr& e) {
         if (is_dot(c.fn)) {
           auto code = std::make_shared<DotCode>();
           code->fn = c.fn;
-          code->group = dot_form(c.fn).group;
+          code->form = dot_form(c.fn);
           code->a_lanes = c.args[1].type().lanes;
           code->c = first;
           code->a = expr(c.args[1]);

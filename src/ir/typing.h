@@ -10,11 +10,15 @@
 namespace tw::ir {
 
 bool is_comparison(BinOp);  // kEq .. kGe: bool, whatever the operands
-bool is_dot(Fn);            // the kDot functions
-// What a lane of a dot product is the sum of: so many terms, of these types.
+bool is_dot(Fn);            // the kDot and kMat functions
+// What a lane of a dot product is the sum of: so many terms, of these types. Of a matrix lane 2i + j those of row i and
+// of row j.
 struct DotForm {
   Type left, right, sum;
   int group;
+  bool matrix = false;
+  int left_row(int lane) const { return matrix ? lane / 2 : lane; }
+  int right_row(int lane) const { return matrix ? lane % 2 : lane; }
 };
 DotForm dot_form(Fn);
 BinOp operator_of(ReduceOp);

@@ -32,7 +32,9 @@ const DotRow kDotsOfAArch64[] = {
     {"dotprod", DotProduct::kI8I8, 4},
     {"dotprod", DotProduct::kU8U8, 4},
     {"i8mm", DotProduct::kU8I8, 4},
+    {"i8mm", DotProduct::kMatI8I8, 4},
     {"bf16", DotProduct::kBF16Odd, 4},
+    {"bf16", DotProduct::kMatBF16Odd, 4},
 };
 
 template <size_t N>

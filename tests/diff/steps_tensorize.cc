@@ -80,6 +80,8 @@ void tensorize(Stepper& s, const std::string& name) {
   for (const char* key : {"avx512_vnni_dot_16x4", "avx512_bf16_dot_16x2", "neon_sdot_4x4", "neon_udot_4x4",
                           "neon_usdot_4x4", "neon_bfdot_4x2"})
     if (s.may(Tensorize{name, leaf(s, name, 2), key})) return;
+  for (const char* key : {"neon_smmla_2x2x8", "neon_bfmmla_2x2x4"})
+    if (s.stage(name).leaves.size() > 2 && s.may(Tensorize{name, leaf(s, name, 3), key})) return;
   if (s.may(Reorder{name, {leaf(s, name, 1), leaf(s, name, 2)}})) s.may(Tensorize{name, leaf(s, name, 1), "fma_16"});
 }
 

@@ -30,6 +30,12 @@ constexpr const char* kPrograms[] = {
     R"(kernel k(A: bfloat16[16], B: bfloat16[16], S: float32[8], C: out float32[8], D: out float32[8]):
   C[0 : 8] = dot_bf16_odd(S[0 : 8], A[0 : 16], B[0 : 16])
   D[0 : 8] = dot_bf16_odd(C[0 : 8], A[4 : 2], B[0 : 16])
+)",
+    R"(kernel k(A: int8[16], B: int8[16], S: int32[4], C: out int32[4]):
+  C[0 : 4] = mat_i8i8(S[0 : 4], A[0 : 16], B[0 : 16])
+)",
+    R"(kernel k(A: bfloat16[8], B: bfloat16[8], S: float32[4], C: out float32[4]):
+  C[0 : 4] = mat_bf16_odd(S[0 : 4], A[0 : 8], B[0 : 8])
 )"};
 
 // Any bytes, and those at the ends of their ranges: as bfloat16 also infinities, NaN and subnormal numbers.

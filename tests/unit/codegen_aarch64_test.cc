@@ -153,6 +153,21 @@ std::string dot_text(const Dot& dot) {
          "])\n  D[0 : 8] = " + dot.function + "(C[0 : 8], A[4 : " + many(dot.group) + "], B[0 : " + whole + "])\n";
 }
 
+TEST(CodegenAArch64, MatricesAreMultipliedByOneInstruction) {
+  const auto text = [](const std::string& in, const std::string& out, const std::string& lanes, const char* function) {
+    return "kernel k(A: " + in + "[" + lanes + "], B: " + in + "[" + lanes + "], S: " + out + "[4], C: out " + out +
+           "[4]):\n  C[0 : 4] = " + function + "(S[0 : 4], A[0 : " + lanes + "], B[0 : " + lanes + "])\n";
+  };
+  const auto count_in = [](const std::string& text, const std::string& options, const std::string& instruction) {
+    const Target target = Target::parse("llvm -mtriple=aarch64-linux-gnu" + options).value_or_throw();
+    return count(build(ir::parse_program(text).value_or_throw(), target)->source("asm"), instruction);
+  };
+  EXPECT_EQ(count_in(text("int8", "int32", "16", "mat_i8i8"), " -mattr=+i8mm", "smmla"), 1);
+  EXPECT_EQ(count_in(text("int8", "int32", "16", "mat_i8i8"), "", "smmla"), 0);
+  EXPECT_EQ(count_in(text("bfloat16", "float32", "8", "mat_bf16_odd"), " -mattr=+bf16", "bfmmla"), 1);
+  EXPECT_EQ(count_in(text("bfloat16", "float32", "8", "mat_bf16_odd"), "", "bfmmla"), 0);
+}
+
 TEST(CodegenAArch64, ProductsAreAddedByOneInstruction) {
   for (const Dot& dot : kDots) {
     SCOPED_TRACE(dot.function);
@@ -161,19 +176,21 @@ TEST(CodegenAArch64, ProductsAreAddedByOneInstruction) {
     const Target with = Target::parse(llvm + " -mattr=+" + dot.feature).value_or_throw(),
                  without = Target::parse(llvm).value_or_throw();
     const std::string text = build(program, with)->source("asm"), plain = build(program, without)->source("asm");
-    EXPECT_EQ(lines_with(text, "dot\t"), 4) << text;
+    EXPECT_EQ(
+        count(text, dot.instruction) + (std::string(dot.by_lane) != dot.instruction ? count(text, dot.by_lane) : 0), 4)
+        << text;
     EXPECT_EQ(lines_with(plain, "dot\t"), 0) << plain;
   }
 }
 
-// A register holds four groups of a row: none is loaded by itself.
+// A register holds four groups of a row: none is loaded by itself. Rows that are odd in number are in no matrix.
 TEST(CodegenAArch64, DotProductsTakeGroupsOfRegistersThatAreLoadedWhole) {
   for (const Dot& dot : kDots) {
     SCOPED_TRACE(dot.function);
-    const te::Tensor A = te::placeholder({256, 512}, dot.left, "A"), B = te::placeholder({512, 256}, dot.right, "B");
+    const te::Tensor A = te::placeholder({255, 512}, dot.left, "A"), B = te::placeholder({512, 256}, dot.right, "B");
     const te::IterVar k = te::reduce_axis(0, 512, "k");
     const te::Tensor C = te::compute(
-        {256, 256},
+        {255, 256},
         [&](te::Var i, te::Var j) { return te::sum(te::astype(A(i, k), dot.sum) * te::astype(B(k, j), dot.sum), {k}); },
         "C");
     const std::string loop = inner_loop(assembly({A, B, C}, core("neoverse-v1 -mattr=-sve")), dot.by_lane);

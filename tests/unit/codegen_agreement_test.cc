@@ -243,12 +243,14 @@ Bytes quarters(int count) {
 
 TEST(CodegenAgreement, DotProducts) {
   const ir::Program p = parse(
-      R"(kernel k(A: uint8[64], B: int8[64], P: bfloat16[32], Q: bfloat16[32], C: out int32[32], D: out int32[8], E: out float32[32], F: out int32[16], G: out float32[8]):
+      R"(kernel k(A: uint8[64], B: int8[64], P: bfloat16[32], Q: bfloat16[32], C: out int32[32], D: out int32[8], E: out float32[32], F: out int32[16], G: out float32[8], H: out int32[4], I: out float32[4]):
   C[0 : 16] = dot_u8i8(broadcast(7i32, 16), A[0 : 64], B[0 : 64])
   C[16 : 16] = dot_u8i8(C[0 : 16], A[8 : 4], B[0 : 64])
   D[0 : 8] = dot_u8i8_sat(broadcast(-3i32, 8), A[32 : 32], B[0 : 32])
   E[0 : 16] = dot_bf16(broadcast(0.125, 16), P[0 : 32], Q[0 : 32])
   E[16 : 16] = dot_bf16(E[0 : 16], P[4 : 2], Q[0 : 32])
+  H[0 : 4] = mat_i8i8(broadcast(7i32, 4), B[16 : 16], B[0 : 16])
+  I[0 : 4] = mat_bf16_odd(broadcast(0.125, 4), P[0 : 8], Q[0 : 8])
   G[0 : 4] = dot_bf16_odd(broadcast(0.125, 4), P[0 : 8], Q[0 : 8])
   G[4 : 4] = dot_bf16_odd(G[0 : 4], P[4 : 2], Q[8 : 8])
   F[0 : 4] = dot_i8i8(broadcast(7i32, 4), B[16 : 16], B[0 : 16])

@@ -29,7 +29,8 @@ std::string can(const Abilities& a) {
 }
 
 constexpr DotProduct kU8I8 = DotProduct::kU8I8, kI8I8 = DotProduct::kI8I8, kU8U8 = DotProduct::kU8U8,
-                     kBF16 = DotProduct::kBF16, kBF16Odd = DotProduct::kBF16Odd;
+                     kBF16 = DotProduct::kBF16, kBF16Odd = DotProduct::kBF16Odd, kMatI8I8 = DotProduct::kMatI8I8,
+                     kMatBF16Odd = DotProduct::kMatBF16Odd;
 
 TEST(TargetAbilities, OfCpus) {
   const Row rows[] = {
@@ -56,7 +57,7 @@ TEST(TargetAbilities, OfCpus) {
        128,
        32,
        "lane_products fma rounding float16",
-       {{kI8I8, 4}, {kU8U8, 4}, {kU8I8, 4}, {kBF16Odd, 4}}},
+       {{kI8I8, 4}, {kU8U8, 4}, {kU8I8, 4}, {kMatI8I8, 4}, {kBF16Odd, 4}, {kMatBF16Odd, 4}}},
       {"-mtriple=aarch64-linux-gnu -mattr=-neon", 128, 32, "", {}},
   };
   for (const Row& row : rows) {

@@ -75,7 +75,7 @@ class Contraction {
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
         roles_(*best_roles(sketch.graph, group.anchor, sketch.target)),
-        dot_(dot_of(stage_, roles_, sketch.target)) {}
+        dot_(dot_of(sketch.graph, stage_, roles_, sketch.target)) {}
 
   void run() {
     define_knobs();
@@ -219,7 +219,7 @@ void Contraction::define_knobs() {
 // Of what stands before the broadcast operand.
 std::vector<std::string> Contraction::places() const {
   const Stage& stage = k_.graph.at(roles_.broadcast.through);
-  if (stage.prologue && stage.expensive) return {"\"task\"", "\"root\""};
+  if ((dot_ && stage.pads) || (stage.prologue && stage.expensive)) return {"\"task\"", "\"root\""};
   if (stage.prologue || stage.pads) return {"\"task\"", "\"root\"", "\"inline\""};
   return {"\"inline\"", "\"task\"", "\"root\""};
 }

@@ -51,7 +51,7 @@ struct Dot {
   ir::Type left, right, sum;
   int64_t lanes, group, rows = 1;
 };
-std::optional<Dot> dot_of(const Stage& contraction, const Roles&, const Target&);
+std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, const Target&);
 
 // What a register tile has: registers, of which each may hold so many neighbours of the broadcast operand, for products
 // that take one of them; 1: each value that is broadcast fills a register.

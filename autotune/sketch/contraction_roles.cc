@@ -177,7 +177,7 @@ std::optional<Roles> best_roles(const Graph& graph, int contraction, const Targe
   const Stage& stage = graph.at(contraction);
   const int innermost = innermost_axis(stage);
   std::optional<Roles> best = roles_along(graph, contraction, innermost);
-  if (!best || best->group > 0 || dot_of(stage, *best, target)) return best;
+  if (!best || best->group > 0 || dot_of(graph, stage, *best, target)) return best;
   double least = cost_of_term(graph, stage, *best, target) / kClearly;
   for (int d = innermost; d-- > 0;) {
     if (stage.data[static_cast<size_t>(d)].extent == 1) continue;

@@ -23,21 +23,25 @@ const Dot kDots[] = {
 };
 // clang-format on
 
-// A product of the two reads, each cast to the type of the sums and nothing else.
-bool is_plain_product(const Stage& stage) {
+// A product of the two reads, each cast to the type of the sums and nothing else. What a stage of its own pads is read
+// there.
+bool is_plain_product(const Stage& stage, bool pads) {
   const auto* product = ir::as<ir::Binary>(ir::as<ir::Reduce>(stage.bodies[0])->sources[0]);
   const auto is_cast_read = [&](const ir::Expr& e) {
     const auto* cast = ir::as<ir::Cast>(e);
-    return cast && e->type == stage.type && ir::as<ir::Load>(cast->value);
+    if (!cast || e->type != stage.type) return false;
+    const auto* padded = pads ? ir::as<ir::Select>(cast->value) : nullptr;
+    return ir::as<ir::Load>(cast->value) || (padded && (ir::as<ir::Load>(padded->yes) || ir::as<ir::Load>(padded->no)));
   };
   return product && product->op == ir::BinOp::kMul && is_cast_read(product->a) && is_cast_read(product->b);
 }
 
 }  // namespace
 
-std::optional<Dot> dot_of(const Stage& stage, const Roles& roles, const Target& target) {
+std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
+  const bool pads = roles.broadcast.through >= 0 && graph.at(roles.broadcast.through).pads;
   if (stage.sums.empty() || roles.group > 0 || roles.lane_dimension < 0 || roles.vectors.through >= 0 ||
-      !is_plain_product(stage))
+      !is_plain_product(stage, pads))
     return std::nullopt;
   const Axis& terms = stage.sums.back();
   const int grouped = dimension_of(*roles.vectors.read, terms);

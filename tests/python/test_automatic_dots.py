@@ -1,0 +1,46 @@
+"""Automatic schedules for AArch64 multiply bytes and bfloat16 by the instructions that a CPU has; nothing runs."""
+
+import re
+
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+N1, V1 = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"
+S8S8, U8U8, U8S8 = ("int8", "int8", "int32"), ("uint8", "uint8", "int32"), ("uint8", "int8", "int32")
+BF16 = ("bfloat16", "bfloat16", "float32")
+
+
+def matmul(types):
+    a, b = te.placeholder((64, 64), types[0], name="A"), te.placeholder((64, 64), types[1], name="B", param=True)
+    k = te.reduce_axis((0, 64), name="k")
+    return te.compute((64, 64), lambda i, j: te.sum(a[i, k].astype(types[2]) * b[k, j].astype(types[2]), axis=k), name="C")
+
+
+def dense(types):
+    c, bias = matmul(types), te.placeholder((64,), types[2], name="bias")
+    return te.compute((64, 64), lambda i, j: te.max(c[i, j] + bias[j], te.const(0, types[2])), name="D")
+
+
+def conv2d(types):
+    """3x3 over a padded copy."""
+    x = te.placeholder((1, 14, 14, 32), types[0], name="X")
+    w = te.placeholder((3, 3, 32, 32), types[1], name="W", param=True)
+    p = te.compute((1, 16, 16, 32), lambda n, h, v, c: te.if_then_else(
+        te.all(h >= 1, h < 15, v >= 1, v < 15), x[n, h - 1, v - 1, c], te.const(0, types[0])), name="P")
+    kh, kw, c = (te.reduce_axis((0, extent), name=name) for extent, name in ((3, "kh"), (3, "kw"), (32, "c")))
+    return te.compute((1, 14, 14, 32), lambda n, h, v, f: te.sum(
+        p[n, h + kh, v + kw, c].astype(types[2]) * w[kh, kw, c, f].astype(types[2]), axis=[kh, kw, c]), name="Y")
+
+
+@pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
+@pytest.mark.parametrize("target, types, products, convolutions", [
+    (N1, S8S8, "neon_sdot_4x4", "neon_sdot_4x4"), (N1, U8U8, "neon_udot_4x4", "neon_udot_4x4"),
+    (V1, S8S8, "neon_smmla_2x2x8", "neon_sdot_4x4"), (V1, U8U8, "neon_udot_4x4", "neon_udot_4x4"),
+    (V1, U8S8, "neon_usdot_4x4", "neon_usdot_4x4"), (V1, BF16, "neon_bfmmla_2x2x4", "neon_bfdot_4x2"),
+    ("llvm -mcpu=znver4", U8S8, "avx512_vnni_dot_16x4", "avx512_vnni_dot_16x4")])
+def test_the_instruction_is_chosen(target, types, products, convolutions):
+    for output, expected in ((matmul(types), products), (dense(types), products), (conv2d(types), convolutions)):
+        text = tw.default_schedule(output, target).to_python()
+        assert re.findall(r'tensorize\(\w+, "(\w+)"\)', text) == [expected]

@@ -43,6 +43,13 @@ class Core:
 CORES = [Core("cortex-a72", 1), Core("neoverse-n1", 2), Core("neoverse-v1", 4, "-mattr=-sve"), Core("neoverse-v1", 2)]
 SHAPES = {"matmul 257x513x512": lambda: matmul(257, 513, 512), "matmul 1024^3": lambda: matmul(1024, 1024, 1024),
           "conv 3x3 64 56^2": lambda: conv2d(64, 64, 56, 3, 1, 1)}
+BYTES, BFLOATS = ("int8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")
+DOTS = {"matmul s8s8s32 512^3": (Core("neoverse-n1", 2), lambda: matmul(512, 512, 512, BYTES)),
+        "matmul u8u8s32 512^3": (Core("neoverse-n1", 2), lambda: matmul(512, 512, 512, ("uint8", "uint8", "int32"))),
+        "matmul u8s8s32 512^3": (Core("neoverse-v1", 4), lambda: matmul(512, 512, 512, ("uint8", "int8", "int32"))),
+        "matmul s8s8s32 512^3, by matrices": (Core("neoverse-v1", 4), lambda: matmul(512, 512, 512, BYTES)),
+        "matmul bf16 511x512x512": (Core("neoverse-v1", 4), lambda: matmul(511, 512, 512, BFLOATS)),
+        "matmul bf16 512x480x512, by matrices": (Core("neoverse-v1", 4), lambda: matmul(512, 480, 512, BFLOATS))}
 TOOLS = {"llvm-mca-19": "llvm-19", "qemu-aarch64": "qemu-user", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu"}
 
 
@@ -55,7 +62,7 @@ class Loop:
 
     @property
     def fused(self) -> int:
-        return self.count(r"^fml[as]\s+[vz]|^fmad\s+z")
+        return self.count(r"^fml[as]\s+[vz]|^fmad\s+z|^(s|u|us|su|bf)dot\s+v|^(s|bf)mmla\s+v")
 
     @property
     def stack(self) -> int:
@@ -87,6 +94,11 @@ def loops(assembly: str) -> list[Loop]:
 
 def inner_loop(assembly: str) -> Loop:
     return max(loops(assembly), key=lambda loop: loop.fused)
+
+
+def dot_loop(name: str) -> Loop:
+    core, tensors = DOTS[name]
+    return inner_loop(default_kernel(tensors(), core).source("asm"))
 
 
 def default_kernel(tensors, core: Core):
@@ -148,6 +160,12 @@ def missing(*tools: str) -> str:
     return ", ".join(f"{tool} is not installed (Debian: {TOOLS[tool]})" for tool in tools if not shutil.which(tool))
 
 
+def told(what: str, loop: Loop, core: Core) -> str:
+    rate = loop.rate(core.name)
+    return (f"{what} {rate:6.2f} a cycle, {rate / core.pipes:4.0%} of the pipes, {loop.fused} of {len(loop.instructions)} "
+            f"instructions, {loop.stack} on the stack")
+
+
 def main() -> int:
     if reason := missing("llvm-mca-19"):
         print(f"bench mca: skipped: {reason}")
@@ -158,9 +176,9 @@ def main() -> int:
             print(f"  {name:<20} {library_loop(*tile).rate(core.name):6.2f} a cycle")
         for name, tensors in SHAPES.items():
             loop = inner_loop(default_kernel(tensors(), core).source("asm"))
-            rate = loop.rate(core.name)
-            print(f"  {name:<20} {rate:6.2f} a cycle, {rate / core.pipes:4.0%} of the pipes, {loop.fused} of {len(loop.instructions)} "
-                  f"instructions, {loop.stack} on the stack", flush=True)
+            print("  " + told(f"{name:<20}", loop, core), flush=True)
+    for name, (core, _) in DOTS.items():
+        print(told(f"{name}, {core.name}", dot_loop(name), core))
     if reason := missing("qemu-aarch64", "aarch64-linux-gnu-gcc"):
         print(f"instructions executed: skipped: {reason}")
         return 0

@@ -39,6 +39,17 @@ def test_the_pipes_are_busy(shape, core):
 
 
 @needs_llvm
+@pytest.mark.parametrize("name", mca.DOTS)
+def test_the_pipes_are_busy_with_dot_products(name):
+    if reason := mca.missing("llvm-mca-19"):
+        pytest.skip(f"skipped: {reason}")
+    loop, (core, _) = mca.dot_loop(name), mca.DOTS[name]
+    assert loop.count(r"^\w*(dot|mmla)\s") == loop.fused >= 48
+    assert loop.stack == 0
+    assert loop.rate(core.name) >= 0.95 * core.pipes
+
+
+@needs_llvm
 @pytest.mark.parametrize("core", CORES)
 def test_few_instructions_surround_the_products(core):
     if reason := mca.missing("qemu-aarch64", "aarch64-linux-gnu-gcc"):

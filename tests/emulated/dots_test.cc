@@ -8,7 +8,10 @@
 
 #include "src/ir/interp.h"
 #include "src/ir/parse.h"
+#include "src/lower/pipeline.h"
 #include "src/support/temporary_folder.h"
+#include "tensorwright/build.h"
+#include "tensorwright/schedule.h"
 #include "tests/diff/emulated.h"
 
 namespace tw {
@@ -44,7 +47,8 @@ diff::Memory random_memory(const ir::Program& program, uint64_t seed) {
   std::mt19937_64 random(seed);
   diff::Memory memory;
   for (const ir::Param& param : program.params) {
-    const int64_t elements = *ir::as_int(param.buffer.shape()[0]);
+    int64_t elements = 1;
+    for (const ir::Expr& extent : param.buffer.shape()) elements *= *ir::as_int(extent);
     memory.emplace_back(static_cast<size_t>(param.buffer.element().bytes_of(elements)));
     for (std::byte& byte : memory.back())
       byte = static_cast<std::byte>(seed % 2 == 0 ? random() : kEnds[random() % std::size(kEnds)]);
@@ -86,32 +90,67 @@ void make_nans_alike(const ir::Program& program, diff::Memory& memory) {
   }
 }
 
-TEST(EmulatedDots, AreThoseOfTheInterpreter) {
-  constexpr uint64_t kRounds = 256;
-  if (const std::string why = diff::no_aarch64(); !why.empty()) GTEST_SKIP() << "skipped: " << why;
-  std::vector<ir::Program> programs;
-  for (const char* text : kPrograms) programs.push_back(ir::parse_program(text).value_or_throw());
+std::vector<diff::Job> jobs_of(const std::vector<ir::Program>& programs, uint64_t rounds) {
   std::vector<diff::Job> jobs;
   for (size_t p = 0; p < programs.size(); ++p)
-    for (uint64_t round = 0; round < kRounds; ++round) {
+    for (uint64_t round = 0; round < rounds; ++round) {
       diff::Memory memory = random_memory(programs[p], round);
       if (round % 4 == 0) draw_ordinary(programs[p], round, memory);
       std::vector<diff::Argument> arguments;
       for (const ir::Param& param : programs[p].params) arguments.push_back({param.buffer.name(), !param.written});
       jobs.push_back({"k" + std::to_string(p), std::move(arguments), std::move(memory), {}});
     }
+  return jobs;
+}
+
+void expect_agreement(const diff::EmulatedCpu& cpu, const std::vector<ir::Program>& programs, uint64_t rounds) {
   const support::TemporaryFolder folder("tensorwright-dots");
+  const std::vector<diff::Job> jobs = jobs_of(programs, rounds);
+  diff::compile_for(Target::parse(cpu.target).value_or_throw(), programs, folder / "dots.so");
+  const std::vector<diff::Ran> results = diff::run_emulated(cpu, folder / "dots.so", jobs);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    ASSERT_EQ(results[i].damage, "") << ir::to_string(programs[i / rounds]) << "round " << i % rounds;
+    const ir::Program& program = programs[i / rounds];
+    diff::Memory got = results[i].memory, expected = interpreted(program, jobs[i].inputs);
+    make_nans_alike(program, got), make_nans_alike(program, expected);
+    ASSERT_EQ(got, expected) << ir::to_string(program) << "round " << i % rounds;
+  }
+}
+
+TEST(EmulatedDots, AreThoseOfTheInterpreter) {
+  if (const std::string why = diff::no_aarch64(); !why.empty()) GTEST_SKIP() << "skipped: " << why;
+  std::vector<ir::Program> programs;
+  for (const char* text : kPrograms) programs.push_back(ir::parse_program(text).value_or_throw());
   for (const diff::EmulatedCpu& cpu : diff::emulated_cpus()) {
     SCOPED_TRACE(cpu.name);
-    diff::compile_for(Target::parse(cpu.target).value_or_throw(), programs, folder / "dots.so");
-    const std::vector<diff::Ran> results = diff::run_emulated(cpu, folder / "dots.so", jobs);
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      ASSERT_EQ(results[i].damage, "");
-      const ir::Program& program = programs[i / kRounds];
-      diff::Memory got = results[i].memory, expected = interpreted(program, jobs[i].inputs);
-      make_nans_alike(program, got), make_nans_alike(program, expected);
-      ASSERT_EQ(got, expected) << kPrograms[i / kRounds] << "round " << i % kRounds;
+    expect_agreement(cpu, programs, 256);
+  }
+}
+
+// As many rows as matrices take, and one less.
+ir::Program product(const Target& target, const char* left, const char* right, const char* sum, int64_t rows) {
+  const te::Tensor A = te::placeholder({rows, 32}, left, "A"), B = te::placeholder({32, 48}, right, "B");
+  const te::IterVar k = te::reduce_axis(0, 32, "k");
+  const te::Tensor C = te::compute(
+      {rows, 48},
+      [&](te::Var i, te::Var j) { return te::sum(te::astype(A(i, k), sum) * te::astype(B(k, j), sum), {k}); }, "C");
+  const ir::Program loops = schedule::to_ir(default_schedule({C}, target), {A, B, C}).value_or_throw();
+  return lower::run_pipeline(lower::cpu_passes(), loops, target);
+}
+
+TEST(EmulatedDots, OfAutomaticSchedulesAreThoseOfTheInterpreter) {
+  if (const std::string why = diff::no_aarch64(); !why.empty()) GTEST_SKIP() << "skipped: " << why;
+  for (const diff::EmulatedCpu& cpu : diff::emulated_cpus()) {
+    SCOPED_TRACE(cpu.name);
+    const Target target = Target::parse(cpu.target).value_or_throw();
+    std::vector<ir::Program> programs;
+    for (const int64_t rows : {20, 19}) {
+      programs.push_back(product(target, "int8", "int8", "int32", rows));
+      programs.push_back(product(target, "uint8", "uint8", "int32", rows));
+      programs.push_back(product(target, "uint8", "int8", "int32", rows));
+      programs.push_back(product(target, "bfloat16", "bfloat16", "float32", rows));
     }
+    expect_agreement(cpu, programs, 4);
   }
 }
 

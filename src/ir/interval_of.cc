@@ -33,7 +33,12 @@ Interval Simplifier::compute_interval(const Expr& e) {
   return match(
       e, [&](const IntImm& c) { return Interval::point(c.value); }, [&](const FloatImm&) { return all; },
       [&](const VarRef& v) { return range_of_variable(v.var); },
-      [&](const Cast& c) { return c.value.type().is_float() ? all : wrapped(interval(c.value), e.type()); },
+      [&](const Cast& c) {
+        if (c.value.type().is_float()) return all;
+        const Interval values = interval(c.value);
+        const bool sign_lost = c.value.type().is_uint() && c.value.type().bits == 64 && !values.bounded();
+        return sign_lost ? all : wrapped(values, e.type());
+      },
       [&](const Binary& b) {
         const bool sum = b.op == BinOp::kAdd || b.op == BinOp::kSub || (b.op == BinOp::kMul && as_int(b.b));
         if (e.type().is_index() && sum) return interval(decompose(e));

@@ -19,12 +19,20 @@ class Inside {
                   {describe("x", x)});
   }
   Expr operator()(const Expr& index) const {
+    if (index.type().is_uint() && index.type().bits == 64) return of_unsigned(index);
     const Expr i = as_index(index);
     if (mode_ == "wrap") return ir::floormod(i, n_);
     return mode_ == "clip" ? ir::max(ir::min(i, minus(n_, 1)), 0) : i;
   }
 
  private:
+  // Numbers that are too large for an index are brought inside before they become one.
+  Expr of_unsigned(const Expr& index) const {
+    const auto data = [&](const Expr& e) { return convert(index.type(), e); };
+    if (mode_ == "wrap") return as_index(ir::floormod(index, data(n_)));
+    return as_index(mode_ == "clip" ? ir::min(index, data(minus(n_, 1))) : index);
+  }
+
   Expr n_;
   std::string mode_;
 };

@@ -76,7 +76,8 @@ bool around(Maker& m, const Tensor& t, const std::string& name) {
 bool taken(Maker& m, const Tensor& t, const std::string& name) {
   const int64_t axis = axis_of(m, t);
   if (known(t, axis) == 0 || t.rank() > 3) return false;
-  const Tensor indices = m.placeholder({Expr()}, Type::i(m.random().chance(50) ? 32 : 64));
+  const std::vector<Type> types{Type::i(32), Type::i(64), Type::u(8), Type::u(32), Type::u(64)};
+  const Tensor indices = m.placeholder({Expr()}, m.random().pick(types));
   const ops::TakeOptions options{axis, m.random().chance(50) ? "clip" : "wrap", name};
   return m.adopt({ops::take(t, indices, options)}, {m.facts(t)});
 }

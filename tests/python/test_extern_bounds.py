@@ -163,3 +163,13 @@ def test_neighbours(target):
     a = np.arange(16, dtype="float32")
     for x, at, out in run([A, I, T], [a, np.array([6, -2], "int32"), np.zeros(8, "float32")], target):
         assert out.tolist() == [0, 0, -1, -1, -1, -1, 12, 13]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_uint64_beyond_what_an_index_holds(target):
+    at = np.array([1, 2**63 + 1, 2**64 - 1, 2, 2**63 - 1], "uint64")
+    I = te.placeholder(at.shape, "uint64", name="I")
+    clear, hit = over(4, lambda k, i, t: set_to(t, k, 0.0)), over(5, lambda k, i, t: set_to(t, i[k], 1.0))
+    T = stage((4,), [I], lambda ib, *buffers: (clear(ib, *buffers), hit(ib, *buffers)))
+    for _, out in run([I, T], [at, np.zeros(4, "float32")], target):
+        assert out.tolist() == [0, 1, 1, 0]

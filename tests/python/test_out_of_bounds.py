@@ -332,3 +332,39 @@ def test_terms_of_a_sum_that_a_guard_leaves_out(target):
         a, b, c = (fenced(x, at_end) for x in (values.reshape(1, 6), values, np.zeros(1, "int32")))
         f(a, b, c)
         assert c[0] == 55
+
+
+BEYOND_INDEX = np.array([0, 3, 4, 2**40, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1], "uint64")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_uint64_beyond_what_an_index_holds(target):
+    """As an index it is negative: what is known of the data says nothing about the subscript."""
+    A, I = te.placeholder((4,), name="A"), te.placeholder(BEYOND_INDEX.shape, "uint64", name="I")
+    signed = BEYOND_INDEX.astype("int64")
+    wraps = {
+        "plain": (lambda i: A[I[i]], signed),
+        "largest": (lambda i: A[te.max(I[i], te.const(2**40, "uint64"))], np.maximum(BEYOND_INDEX, 2**40).astype("int64")),
+        "from int64": (lambda i: A[I[i].astype("int64").astype("uint64")], signed),
+        "sum": (lambda i: A[I[i] + te.const(2**63, "uint64")], (BEYOND_INDEX + np.uint64(2**63)).astype("int64")),
+        "known to be": (lambda i: A[te.if_then_else(I[i] >= te.const(2**63, "uint64"), I[i], te.const(2, "uint64"))],
+                        np.where(signed < 0, signed, 2)),
+    }
+    a = np.arange(4, dtype="float32") + 5
+    for name, (body, at) in wraps.items():
+        C = te.compute(BEYOND_INDEX.shape, body, name="C")
+        for _, _, c in run([A, I, C], [a, BEYOND_INDEX, np.zeros(9, "float32")], target):
+            np.testing.assert_array_equal(c, a[at.clip(0, 3)], err_msg=name)
+    guarded = te.compute(BEYOND_INDEX.shape, lambda i: te.if_then_else(I[i] < 4, A[I[i]], 0.0), name="C")
+    for _, _, c in run([A, I, guarded], [a, BEYOND_INDEX, np.zeros(9, "float32")], target):
+        np.testing.assert_array_equal(c, np.where(BEYOND_INDEX < 4, a[signed.clip(0, 3)], 0))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_stock_operators_bring_uint64_inside(target):
+    A, I = te.placeholder((4,), name="A"), te.placeholder(BEYOND_INDEX.shape, "uint64", name="I")
+    a = np.arange(4, dtype="float32") + 5
+    for mode, at in (("clip", np.minimum(BEYOND_INDEX, 3)), ("wrap", BEYOND_INDEX % 4)):
+        C = ops.take(A, I, 0, mode=mode)
+        for _, _, c in run([A, I, C], [a, BEYOND_INDEX, np.zeros(9, "float32")], target):
+            np.testing.assert_array_equal(c, a[at.astype("int64")], err_msg=mode)

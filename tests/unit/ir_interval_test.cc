@@ -30,6 +30,9 @@ TEST_F(Proofs, AffineIntervalsAreExact) {
 TEST_F(Proofs, DataMayWrap) {
   const Var b("b", Type::u(8));
   EXPECT_EQ(interval_of(b, {}), (Interval{0, 255}));
+  const Expr wide(Var("wide", Type::u(64)));  // past 2^63 it is negative as an index
+  EXPECT_EQ(interval_of(cast(Type::index(), wide), {}), Interval::everything());
+  EXPECT_EQ(interval_of(cast(Type::index(), min(wide, int_imm(Type::u(64), 7))), {}), (Interval{0, 7}));
   EXPECT_EQ(interval_of(Expr(b) + int_imm(Type::u(8), 1), {}), (Interval{0, 255}));
   EXPECT_EQ(interval_of(cast(Type::i(32), Expr(b)) + int_imm(Type::i(32), 1), {}), (Interval{1, 256}));
 }

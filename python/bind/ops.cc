@@ -1,6 +1,8 @@
 // Stock operators in Python: products of matrices, convolutions, and kernels by name.
 #include "tensorwright/ops.h"
 
+#include <cmath>
+
 #include "python/bind/ops.h"
 #include "python/bind/te_expr.h"
 #include "python/bind/vectors.h"
@@ -46,6 +48,24 @@ void read_option(const std::string& op, const char* name, py::handle value, doub
     refuse_option(op, name, "a number", value);
   field = PyFloat_AsDouble(value.ptr());
   if (PyErr_Occurred()) throw py::error_already_set();
+}
+
+// An integer as it is; what no 64 bits hold lies beyond every integer dtype, as its double does.
+void read_option(const std::string& op, const char* name, py::handle value, te::ops::Number& field) {
+  double rounded = 0;
+  read_option(op, name, value, rounded);
+  field = rounded;
+  if (!whole(value)) return;
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  if (!index) throw py::error_already_set();
+  if (rounded < 0) {
+    const long long held = PyLong_AsLongLong(index.ptr());
+    field = PyErr_Occurred() ? std::nextafter(rounded, -HUGE_VAL) : te::ops::Number(held);
+  } else {
+    const unsigned long long held = PyLong_AsUnsignedLongLong(index.ptr());
+    if (!PyErr_Occurred()) field = held;
+  }
+  PyErr_Clear();
 }
 
 void read_option(const std::string& op, const char* name, py::handle value, std::string& field) {

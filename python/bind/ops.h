@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "python/bind/bind.h"
+#include "tensorwright/ops/number.h"
 
 namespace tw::bind {
 
@@ -20,6 +21,7 @@ void all_options_known(const std::string& op, const pybind11::dict& left);
 void read_option(const std::string& op, const char* name, pybind11::handle value, bool& field);
 void read_option(const std::string& op, const char* name, pybind11::handle value, int64_t& field);
 void read_option(const std::string& op, const char* name, pybind11::handle value, double& field);
+void read_option(const std::string& op, const char* name, pybind11::handle value, te::ops::Number& field);
 void read_option(const std::string& op, const char* name, pybind11::handle value, std::string& field);
 // A sequence of integers, or one of them.
 void read_option(const std::string& op, const char* name, pybind11::handle value, std::vector<int64_t>& field);

@@ -17,6 +17,7 @@
 #include "te/dtype.h"
 #include "te/ops/activation.h"
 #include "te/ops/axes.h"
+#include "te/ops/exact.h"
 
 namespace tw::te::ops {
 namespace {
@@ -86,16 +87,12 @@ void expect_finite(const Site& site, const char* argument, double value) {
 }
 
 // A bound in the type of x; what integers do not reach bounds nothing.
-Expr bound_of(const Site& site, const Tensor& x, double bound) {
-  const Type type = x.dtype();
-  if (type.is_float()) return ir::imm(type, bound);
-  const double end = std::ldexp(1.0, type.is_int() ? type.bits - 1 : type.bits);
-  if (bound >= end) return ir::type_max(type);
-  if (bound <= (type.is_int() ? -end : 0.0)) return ir::type_min(type);
+Expr bound_of(const Site& site, const Tensor& x, Number bound) {
+  if (const auto held = exact(x.dtype(), bound)) return *held;
   if (bound != std::floor(bound))
     site.refuse(ErrorKind::kArgument, "the bounds must be integers as x is of them, not " + std::to_string(bound),
                 {describe("x", x)});
-  return ir::imm(type, bound);
+  return bound > 0 ? ir::type_max(x.dtype()) : ir::type_min(x.dtype());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "te/dtype.h"
 #include "te/ops/axes.h"
+#include "te/ops/exact.h"
 #include "te/promote.h"
 
 namespace tw::te::ops {
@@ -106,7 +107,12 @@ Tensor one_hot(const Tensor& indices, OneHotOptions options, SourceLine where) {
   const size_t axis = axis_of(site, indices.rank() + 1, options.axis);
   const Type type = site.dtype("dtype", options.dtype);
   if (type.is_storage()) site.refuse(ErrorKind::kDType, "dtype must be one to calculate with, not " + dtype_name(type));
-  const Expr on = constant(options.on, options.dtype), off = constant(options.off, options.dtype);
+  const auto value = [&](const char* option, Number number) {
+    if (const auto held = exact(type, number)) return *held;
+    site.refuse(ErrorKind::kArgument,
+                std::string(option) + " must be of " + options.dtype + ", not " + std::to_string(number));
+  };
+  const Expr on = value("on", options.on), off = value("off", options.off);
   std::vector<Expr> shape = indices.shape();
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), Expr(options.depth));
   return compute(

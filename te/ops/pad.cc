@@ -4,11 +4,11 @@
 //   reflect   pad[i] = x[|i - before|], and beyond the end x[2 (n - 1) - (i - before)]
 //   edge      pad[i] = x[min(max(i - before, 0), n - 1)]
 #include <algorithm>
-#include <cmath>
 
 #include "src/ir/simplify.h"
 #include "te/dtype.h"
 #include "te/ops/axes.h"
+#include "te/ops/exact.h"
 #include "te/ops/sides.h"
 #include "tensorwright/ops/shape.h"
 
@@ -61,14 +61,10 @@ Expr repeated(const Expr& i, const Expr& n, Sides sides, bool reflect) {
   return sides.behind > 0 ? ir::min(place, times(last, 2) - place) : place;
 }
 
-Expr padding_of(const Site& site, const Tensor& x, double value) {
-  if (x.dtype().is_float()) return ir::imm(x.dtype(), value);
-  const bool whole = value == std::floor(value) && std::abs(value) < 0x1p63;
-  const Expr padding = ir::imm(x.dtype(), whole ? value : 0);
-  if (!whole || static_cast<double>(*ir::as_int(padding)) != value)
-    site.refuse(ErrorKind::kArgument,
-                "value must be of " + dtype_name(x.dtype()) + ", as x, not " + std::to_string(value));
-  return padding;
+Expr padding_of(const Site& site, const Tensor& x, Number value) {
+  if (const auto padding = exact(x.dtype(), value)) return *padding;
+  site.refuse(ErrorKind::kArgument,
+              "value must be of " + dtype_name(x.dtype()) + ", as x, not " + std::to_string(value));
 }
 
 }  // namespace

@@ -159,3 +159,31 @@ def test_refusals():
         ops.gather(x, i)
     with pytest.raises(tw.ArgumentError, match=r"one_hot: depth must be a positive integer, not 0"):
         ops.one_hot(i, 0)
+
+
+WIDE = [("int64", 2**53 + 1), ("int64", 2**63 - 1), ("int64", -(2**63)), ("int64", -(2**53) - 1), ("uint64", 2**64 - 1), ("uint64", 2**63)]
+
+
+@pytest.mark.parametrize("dtype, number", WIDE)
+def test_numbers_of_options_keep_64_bits(dtype, number):
+    info = np.iinfo(dtype)
+    x = np.array([0, 1, info.max, info.min, info.max - 1, info.min + 1, 2**53 + 2, 2**53], dtype)
+    close(run(lambda a: ops.pad(a, (2,), (1,), value=number), x), np.pad(x, (2, 1), constant_values=np.array(number, dtype)))
+    close(run(lambda a: ops.clip(a, highest=number), x), np.minimum(x, np.array(number, dtype)))
+    close(run(lambda a: ops.clip(a, np.array(number, dtype)[()]), x), np.maximum(x, np.array(number, dtype)))
+    on_off = np.array([0, number, 0], dtype)
+    close(run(lambda i: ops.one_hot(i, 3, on=number, dtype=dtype), np.array([1], "int64")), on_off[None])
+    off_on = np.array([number, 0, number], dtype)
+    close(run(lambda i: ops.one_hot(i, 3, on=0, off=number, dtype=dtype), np.array([1], "int64")), off_on[None])
+
+
+def test_numbers_that_a_dtype_does_not_hold():
+    x = te.placeholder((4,), "int64", "x")
+    for number in (2**63, -(2**63) - 1, 2**64, 1e300, float("inf"), float("nan")):
+        with pytest.raises(tw.ArgumentError, match="pad: value must be of int64, as x, not"):
+            ops.pad(x, (1,), value=number)
+    i = te.placeholder((4,), "int32", "i")
+    with pytest.raises(tw.ArgumentError, match="one_hot: on must be of int8, not 300"):
+        ops.one_hot(i, 3, on=300, dtype="int8")
+    with pytest.raises(tw.ArgumentError, match="one_hot: off must be of uint8, not -1"):
+        ops.one_hot(i, 3, off=-1, dtype="uint8")

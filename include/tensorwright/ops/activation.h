@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "tensorwright/ops/number.h"
 #include "tensorwright/te.h"
 
 namespace tw::te::ops {
@@ -71,8 +72,8 @@ Tensor prelu(const Tensor& x, const Tensor& slope, PreluOptions = {},
              SourceLine where = std::source_location::current());
 
 struct ClipOptions {
-  double lowest = -std::numeric_limits<double>::infinity();
-  double highest = std::numeric_limits<double>::infinity();
+  Number lowest = -std::numeric_limits<Number>::infinity();
+  Number highest = std::numeric_limits<Number>::infinity();
   std::string name = "clip";
   void fields(auto&& f) { f("lowest", lowest), f("highest", highest), f("name", name); }
 };

@@ -3,6 +3,7 @@
 // happen. Errors: kExpr for shapes and axes, kDType, kArgument for options.
 #pragma once
 
+#include "tensorwright/ops/number.h"
 #include "tensorwright/te.h"
 
 namespace tw::te::ops {
@@ -39,7 +40,7 @@ Tensor embedding(const Tensor& indices, const Tensor& table, EmbeddingOptions = 
 
 struct OneHotOptions {
   int64_t depth = 0;
-  double on = 1, off = 0;
+  Number on = 1, off = 0;
   int64_t axis = -1;  // of the result, the new one
   std::string dtype = "float32";
   std::string name = "one_hot";

@@ -2,6 +2,7 @@
 // take. Errors: kExpr for shapes and axes, kArgument for options, kDType. An empty `name` is that of the operator.
 #pragma once
 
+#include "tensorwright/ops/number.h"
 #include "tensorwright/te.h"
 
 namespace tw::te::ops {
@@ -63,7 +64,7 @@ Tensor strided_slice(const Tensor& x, SliceOptions, SourceLine where = std::sour
 struct PadOptions {
   std::vector<int64_t> before = {}, behind = {};  // one for each axis, or for the last ones
   std::string mode = "constant";                  // "reflect": mirrored at the edge element; "edge": it is repeated
-  double value = 0;                               // of the padding that is constant
+  Number value = 0;                               // of the padding that is constant
   std::string name = "pad";
   void fields(auto&& f) {
     f("before", before), f("behind", behind), f("mode", mode), f("value", value), f("name", name);

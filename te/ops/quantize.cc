@@ -48,15 +48,17 @@ Expr scale_at(const Scale& scale, double factor, const Expr& channel) {
   return factor == 1 ? each : each * ir::float_imm(kReal, factor);
 }
 
-Expr zero_point_at(const ZeroPoint& zero, const Expr& channel) {
-  if (const auto* value = std::get_if<int64_t>(&zero)) return ir::int_imm(kWhole, *value);
-  return std::get<Tensor>(zero)(channel);
+Expr zero_point_at(const ZeroPoint& zero, const Expr& channel, Type type) {
+  if (const auto* value = std::get_if<int64_t>(&zero)) return ir::int_imm(type, *value);
+  return convert(type, std::get<Tensor>(zero)(channel));
 }
 
-// The conversion from float to integer saturates.
+// The conversion from float to integer saturates. A sum that a narrow type holds is exact in float32.
 Expr rounded(Type type, const Expr& real, const Expr& scale, const Expr& zero_point) {
   const Expr whole = ir::call(ir::Fn::kRound, {divide(real, scale)});
-  return convert(type, ir::is_int(zero_point, 0) ? whole : whole + convert(kReal, zero_point));
+  if (ir::is_int(zero_point, 0)) return convert(type, whole);
+  const Type sum = type.bits < 32 ? kReal : Type::f(64);
+  return convert(type, convert(sum, whole) + convert(sum, zero_point));
 }
 
 Type quantized_dtype(const Site& site, const std::string& option, const std::string& name) {
@@ -93,11 +95,13 @@ Tensor dequantize(const Tensor& x, DequantizeOptions options, SourceLine where) 
   const size_t axis = axis_of(site, x.rank(), options.axis);
   check_scale(site, "scale", options.scale, x.shape()[axis]);
   check_zero_point(site, "zero_point", options.zero_point, x.dtype(), x.shape()[axis]);
+  const bool shifted = !is_zero(options.zero_point);
+  const Type difference = x.dtype().bits < 32 || (x.dtype() == kWhole && !shifted) ? kWhole : Type::i(64);
   return compute(
       x.shape(),
       [&](const std::vector<Var>& at) {
-        Expr whole = convert(kWhole, x(exprs(at)));
-        if (!is_zero(options.zero_point)) whole = whole - zero_point_at(options.zero_point, at[axis]);
+        Expr whole = convert(difference, x(exprs(at)));
+        if (shifted) whole = whole - zero_point_at(options.zero_point, at[axis], difference);
         return convert(type, convert(kReal, whole) * scale_at(options.scale, 1, at[axis]));
       },
       options.name, {}, site.where);

@@ -13,7 +13,7 @@ void check_zero_point(const Site&, const std::string& option, const ZeroPoint&, 
 bool is_zero(const ZeroPoint&);
 
 Expr scale_at(const Scale&, double factor, const Expr& channel);  // scale * factor, float32
-Expr zero_point_at(const ZeroPoint&, const Expr& channel);        // int32
+Expr zero_point_at(const ZeroPoint&, const Expr& channel, Type = Type::i(32));
 
 // round(real / scale) + zero_point of the type, for float32 values. A product with 1 / scale would round twice and miss
 // one in twelve of the values that lie between two steps.

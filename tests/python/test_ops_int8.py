@@ -56,6 +56,36 @@ def test_quantize_ends_ties_and_nan():
     np.testing.assert_array_equal(run(ops.quantize, x), np.array([0, 2, 2, 0, -2, 127, -128, 127, -128, 0], "int8"))
 
 
+ZEROS = [2**24 + 1, -(2**30) - 1, 2**31 - 1]
+
+
+@pytest.mark.parametrize("zero", ZEROS)
+def test_zero_points_beyond_the_digits_of_float32(zero):
+    x = np.array([0, 3, -7, 2.0**25, -(2.0**25), 2.0**31, -(2.0**33), np.inf, np.nan], "float32")
+    with np.errstate(invalid="ignore"):
+        expected = np.clip(x.astype("float64") + zero, -(2**31), 2**31 - 1)
+        expected = np.where(np.isnan(x), 0, expected).astype("int32")
+    zeros = np.full(x.shape, zero, "int32")
+    np.testing.assert_array_equal(run(lambda a: ops.quantize(a, 1.0, zero, dtype="int32"), x), expected)
+    np.testing.assert_array_equal(run(lambda a, z: ops.quantize(a, 1.0, z, dtype="int32"), x, zeros), expected)
+
+
+@pytest.mark.parametrize("zero", ZEROS)
+def test_distances_from_the_zero_point_beyond_int32(zero):
+    q = np.array([0, 1, zero, -zero, 2**31 - 1, -(2**31)], "int64").clip(-(2**31), 2**31 - 1).astype("int32")
+    expected = (q.astype("int64") - zero).astype("float32") * np.float32(0.5)
+    zeros = np.full(q.shape, zero, "int32")
+    np.testing.assert_array_equal(run(lambda a: ops.dequantize(a, 0.5, zero), q), expected)
+    np.testing.assert_array_equal(run(lambda a, z: ops.dequantize(a, 0.5, z), q, zeros), expected)
+
+
+def test_dequantize_takes_the_upper_half_of_uint32():
+    q = np.array([0, 1, 2**31, 2**32 - 1], "uint32")
+    for zero in (0, 1, 3 * 2**30):
+        expected = (q.astype("int64") - zero).astype("float32") * np.float32(2)
+        np.testing.assert_array_equal(run(lambda a, z=zero: ops.dequantize(a, 2.0, z), q), expected)
+
+
 def halfway(scales):
     """Values next to and at the middle between two steps of each scale, a column for each."""
     steps = np.arange(-127, 126, dtype="float32")[:, None] + np.float32(0.5)

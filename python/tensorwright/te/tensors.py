@@ -20,7 +20,7 @@ def _named(what, name):
 def placeholder(shape, dtype=None, name="placeholder", *, strides=None, param=False, range=None):
     """An input of a kernel.
 
-    Parameters: shape, up to 6 extents (one int counts as a shape of rank 1); dtype, default "float32", or that of vectors as
+    Parameters: shape, up to 16 extents (one int counts as a shape of rank 1); dtype, default "float32", or that of vectors as
     "float32x2" (docs/dtypes.md#vectors), whose arrays have a last axis of 2; name, for messages and printed code; strides, in
     elements, for arrays that are not compact; param, True for a weight that ``transform_layout``
     may pack: ``f.pack`` makes the packed array once, outside of the kernel; range, of integers, the caller's promise that every
@@ -48,7 +48,7 @@ def _fits_int64(value):
 def compute(shape, fcompute, name="compute", tag="", attrs=None, varargs_names=None):
     """A tensor by its definition.
 
-    Parameters: shape, up to 6 extents; fcompute, a function of one index per dimension (or of ``*i``) that returns the value of
+    Parameters: shape, up to 16 extents; fcompute, a function of one index per dimension (or of ``*i``) that returns the value of
     an element, or a tuple of values for several outputs of one shape, or of the first indices only that calls an intrinsic with
     regions, ``lambda i: add(A[i, 0:16], B[i, 0:16])``, which computes tiles over the other dimensions: a schedule begins with it
     in the place of their loops; name; tag and attrs, a word and a dict that the operation has as labels: ``C.op.tag``,

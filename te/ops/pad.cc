@@ -3,6 +3,7 @@
 //   constant  pad[i] = before <= i < before + n ? x[i - before] : value
 //   reflect   pad[i] = x[|i - before|], and beyond the end x[2 (n - 1) - (i - before)]
 //   edge      pad[i] = x[min(max(i - before, 0), n - 1)]
+//   wrap      pad[i] = x[(i - before) % n]
 #include <algorithm>
 
 #include "src/ir/simplify.h"
@@ -49,11 +50,12 @@ void expect_elements(const Site& site, const Tensor& x, const std::vector<Sides>
 }
 
 // The place in x that stands at place i of the result.
-Expr repeated(const Expr& i, const Expr& n, Sides sides, bool reflect) {
+Expr repeated(const Expr& i, const Expr& n, Sides sides, const std::string& mode) {
   if (sides.before == 0 && sides.behind == 0) return i;
   Expr place = sides.before > 0 ? i - Expr(sides.before) : i;
+  if (mode == "wrap") return ir::floormod(place, n);
   const Expr last = minus(n, 1);
-  if (!reflect) {
+  if (mode == "edge") {
     if (sides.before > 0) place = ir::max(place, 0);
     return sides.behind > 0 ? ir::min(place, last) : place;
   }
@@ -73,9 +75,9 @@ Tensor pad(const Tensor& x, PadOptions options, SourceLine where) {
   const Site site{"pad", std::move(where)};
   expect_given(site, "x", x);
   const bool constant = options.mode == "constant";
-  if (!constant && options.mode != "reflect" && options.mode != "edge")
+  if (!constant && options.mode != "reflect" && options.mode != "edge" && options.mode != "wrap")
     site.refuse(ErrorKind::kArgument,
-                "mode must be \"constant\", \"reflect\" or \"edge\", not \"" + options.mode + "\"");
+                "mode must be \"constant\", \"reflect\", \"edge\" or \"wrap\", not \"" + options.mode + "\"");
   const std::vector<Sides> sides = sides_of(site, x, options);
   if (!constant) expect_elements(site, x, sides, options.mode);
   if (constant && x.dtype().is_storage()) expect_number(site, "x", x);
@@ -86,8 +88,7 @@ Tensor pad(const Tensor& x, PadOptions options, SourceLine where) {
       shape,
       [&](const std::vector<Var>& i) {
         std::vector<Expr> at;
-        for (size_t d = 0; d < i.size(); ++d)
-          at.push_back(repeated(i[d], x.shape()[d], sides[d], options.mode == "reflect"));
+        for (size_t d = 0; d < i.size(); ++d) at.push_back(repeated(i[d], x.shape()[d], sides[d], options.mode));
         return x(at);
       },
       options.name, {}, site.where);

@@ -64,11 +64,11 @@ bool part(Maker& m, const Tensor& t, const std::string& name) {
 bool around(Maker& m, const Tensor& t, const std::string& name) {
   const int64_t axis = axis_of(m, t), n = known(t, axis);
   ops::PadOptions options{std::vector<int64_t>(t.rank(), 0), std::vector<int64_t>(t.rank(), 0)};
-  const bool reflect = m.random().chance(50);
-  if (n < (reflect ? 4 : 1)) return false;
+  const std::string mode = m.random().pick(std::vector<std::string>{"reflect", "edge", "wrap"});
+  if (n < (mode == "reflect" ? 4 : 1)) return false;
   options.before[static_cast<size_t>(axis)] = m.random().below(4);
   options.behind[static_cast<size_t>(axis)] = m.random().below(4);
-  options.mode = reflect ? "reflect" : "edge";
+  options.mode = mode;
   options.name = name;
   return m.adopt({ops::pad(t, options)}, {m.facts(t)});
 }

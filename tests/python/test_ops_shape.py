@@ -55,7 +55,7 @@ def test_pad():
     x = numbers(5, 7)
     for before, behind in [((1, 2), (3, 0)), ((0, 4), (0, 6)), ((2,), (1,))]:
         widths = [(0, 0)] * (2 - len(before)) + list(zip(before, behind, strict=True))
-        for mode in ("constant", "reflect", "edge"):
+        for mode in ("constant", "reflect", "edge", "wrap"):
             got = run(lambda a, m=mode, b=before, e=behind: ops.pad(a, b, e, mode=m, value=9 if m == "constant" else 0), x)
             np.testing.assert_array_equal(got, np.pad(x, widths, mode, **({"constant_values": 9} if mode == "constant" else {})))
     close(run(lambda a: ops.pad(a, 1, value=-128), x.astype("int8")), np.pad(x.astype("int8"), ((0, 0), (1, 1)), constant_values=-128))

@@ -71,6 +71,7 @@ EXPRESSIONS = {
     ),
     "softmax of halves": lambda: declared(ops.softmax, X(5, 37, dtype="float16")),
     "pad reflect": lambda: declared(lambda x: ops.pad(x, (1, 2), (3, 4), mode="reflect"), X(5, 37)),
+    "pad wrap": lambda: declared(lambda x: ops.pad(x, (1, 40), (3, 4), mode="wrap"), X(5, 37)),
     "reshape": lambda: declared(lambda x: ops.reshape(x, (12, -1)), X(5, 36)),
     "stack": lambda: declared(lambda x, y: ops.stack([x, y], -1), X(5, 37), X(5, 37, name="Y")),
     "split": lambda: declared(lambda x: ops.split(x, 3, axis=1), X(5, 36)),

@@ -63,7 +63,8 @@ Tensor strided_slice(const Tensor& x, SliceOptions, SourceLine where = std::sour
 
 struct PadOptions {
   std::vector<int64_t> before = {}, behind = {};  // one for each axis, or for the last ones
-  std::string mode = "constant";                  // "reflect": mirrored at the edge element; "edge": it is repeated
+  std::string mode = "constant";                  // "reflect": mirrored at the edge element; "edge": it is repeated;
+                                                  // "wrap": all are repeated, as on a circle
   Number value = 0;                               // of the padding that is constant
   std::string name = "pad";
   void fields(auto&& f) {

@@ -81,7 +81,8 @@ def strided_slice(x, begin, end, strides=None, *, name="strided_slice"):
 def pad(x, before, behind=None, *, mode="constant", value=0, name="pad"):
     """Elements around x: one number for each axis, or for the last ones; behind is as before where it is None.
 
-    Parameters: mode, "constant" for value, "reflect" for what lies mirrored at the edge, "edge" for the edge's element.
+    Parameters: mode, "constant" for value, "reflect" for what lies mirrored at the edge, "edge" for the edge's element,
+    "wrap" for what lies at the other end, as on a circle (PyTorch's "circular").
     Raises: ExprError where x has too few elements to reflect.
 
     >>> tw.ops.pad(A, (1, 0), (2, 0), mode="reflect")

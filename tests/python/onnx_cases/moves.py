@@ -71,9 +71,6 @@ def pad(c):
     for place, axis in enumerate(axes):
         before[axis], behind[axis] = pads[place], pads[place + len(axes)]
     mode = c.attribute("mode", "constant")
-    if mode == "wrap":
-        shape = [n + a + b for n, a, b in zip(own, before, behind, strict=True)]
-        return te.compute(tuple(shape), lambda *i: c[0](*((k - a) % n for k, a, n in zip(i, before, own, strict=True))))
     value = c.value(2)
     value = 0 if value is None or value.size == 0 else value.reshape(()).item()
     cut = [(max(-a, 0), n - max(-b, 0)) for a, b, n in zip(before, behind, own, strict=True)]

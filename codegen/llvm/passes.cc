@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/llvm/faults.h"
 #include "codegen/llvm/lane_loads.h"
 
 namespace tw::codegen {
@@ -95,65 +96,6 @@ void without_library_extrema(llvm::Module& module) {
   }
 }
 
-// The only lane of a constant mask, if it has one.
-std::optional<unsigned> single_lane(const llvm::Constant& mask) {
-  std::optional<unsigned> found;
-  const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(mask.getType());
-  for (unsigned lane = 0; type && lane < type->getNumElements(); ++lane) {
-    const llvm::Constant* wanted = mask.getAggregateElement(lane);
-    if (!wanted || (!wanted->isOneValue() && !wanted->isNullValue())) return {};
-    if (wanted->isNullValue()) continue;
-    if (found) return {};
-    found = lane;
-  }
-  return found;
-}
-
-// LLVM 22 stores such a lane as wide as it was before a truncation (llvm-project issue 179489). To go with LLVM 22.
-void store_single_lanes(llvm::Module& module) {
-  std::vector<std::pair<llvm::IntrinsicInst*, unsigned>> found;
-  for (llvm::Function& function : module)
-    for (llvm::Instruction& instruction : llvm::instructions(function)) {
-      auto* store = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-      if (!store || store->getIntrinsicID() != llvm::Intrinsic::masked_store) continue;
-      const auto* mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(store->arg_size() - 1));
-      if (const auto lane = mask ? single_lane(*mask) : std::nullopt) found.emplace_back(store, *lane);
-    }
-  for (const auto& [store, lane] : found) {
-    llvm::IRBuilder<> b(store);
-    llvm::Value* value = b.CreateExtractElement(store->getArgOperand(0), lane);
-    llvm::Value* place = b.CreateConstInBoundsGEP1_64(value->getType(), store->getArgOperand(1), lane);
-    b.CreateAlignedStore(value, place, llvm::Align(1))->copyMetadata(*store);
-    store->eraseFromParent();
-  }
-}
-
-// LLVM 19 and 22 lose the quotient of a short vector of bytes where it is turned round and multiplied: with AVX2 the
-// product is 0. In wider lanes they divide right. To go when tests/unit/codegen_values_test.cc passes without.
-void divide_bytes_as_words(llvm::Module& module) {
-  constexpr unsigned kLanes = 16;  // of a register
-  std::vector<llvm::BinaryOperator*> found;
-  for (llvm::Function& function : module)
-    for (llvm::Instruction& instruction : llvm::instructions(function)) {
-      auto* divided = llvm::dyn_cast<llvm::BinaryOperator>(&instruction);
-      const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(instruction.getType());
-      if (divided && divided->isIntDivRem() && type && type->getElementType()->isIntegerTy(8) &&
-          type->getNumElements() < kLanes)
-        found.push_back(divided);
-    }
-  for (llvm::BinaryOperator* divided : found) {
-    llvm::IRBuilder<> b(divided);
-    const auto operation = divided->getOpcode();
-    const bool is_signed = operation == llvm::Instruction::SDiv || operation == llvm::Instruction::SRem;
-    llvm::Type* words = llvm::FixedVectorType::get(
-        b.getInt16Ty(), llvm::cast<llvm::FixedVectorType>(divided->getType())->getNumElements());
-    const auto wide = [&](unsigned operand) { return b.CreateIntCast(divided->getOperand(operand), words, is_signed); };
-    llvm::Value* result = b.CreateBinOp(operation, wide(0), wide(1));
-    divided->replaceAllUsesWith(b.CreateTrunc(result, divided->getType()));
-    divided->eraseFromParent();
-  }
-}
-
 }  // namespace
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, const Target& target, int opt_level) {
@@ -161,8 +103,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const Target& 
     run_passes(module, machine, target);
     without_library_extrema(module);
   }
-  store_single_lanes(module);
-  divide_bytes_as_words(module);
+  avoid_faults(module, target);
 }
 
 }  // namespace tw::codegen

@@ -2,8 +2,10 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <deque>
 #include <numeric>
 
+#include "tests/diff/fenced_memory.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 
@@ -36,6 +38,36 @@ TEST(CodegenMemory, TheOnlyLaneIsStoredAfterItIsNarrowed) {
     expect_all_agree(parse("kernel k(A: int32[4], C: out int16[4]):\n  C[0 : 4] = int16(A[0 : 4]) where lanes(4) == " +
                            std::string(lane) + "\n"),
                      {bytes_of(values), Bytes(8, 7)});
+}
+
+// Each array ends where a page does, and nothing may be touched behind it. The scratch has masks spilled.
+TEST(CodegenMemory, MasksOfEightBytesReachNoFurther) {
+  const ir::Program p = parse(R"(kernel k(A: uint8[m, 8], B: uint8[m, 8], C: out uint8[m, 2, 8], m: size):
+  for o in 0..(m + 15) // 64:
+    for k in 0..2:
+      for i in 0..min(max((m + 15) // 16 - o * 4, 0), 4):
+        alloc a: uint8[64] global
+        a[0 : 8] = select(k == 0, A@[i * 128 + o * 512 : 8], B@[i * 128 + o * 512 : 8])
+        C@[k * 8 + i * 256 + o * 1024 : 8] = a[0 : 8]
+  if (m + 15) // 64 < ((m + 15) // 16 + 3) // 4:
+    for k in 0..2:
+      for i in 0..max((m + 15) // 16 - (m + 15) // 64 * 4, 0):
+        alloc a: uint8[64] global
+        a[0 : 8] = select(k == 0, A@[(m + 15) // 64 * 512 + i * 128 : 8], B@[(m + 15) // 64 * 512 + i * 128 : 8])
+        C@[(m + 15) // 64 * 1024 + k * 8 + i * 256 : 8] = a[0 : 8]
+)");
+  int64_t m = 1;
+  const std::vector<Bytes> data{Bytes(8, 3), Bytes(8, 5), Bytes(16, 7)};
+  for (int opt_level : {0, 3}) {
+    const auto module = build(p, native(), opt_level);
+    std::deque<diff::FencedMemory> memory;
+    std::vector<void*> pointers;
+    for (const Bytes& bytes : data)
+      pointers.push_back(memory.emplace_back(std::as_bytes(std::span(bytes)), /*at_end=*/true).data());
+    pointers.push_back(&m);
+    ASSERT_EQ(module->kernel()->run(pointers.data()), 0);
+    EXPECT_EQ(std::memcmp(pointers[2], Bytes{3, 3, 3, 3, 3, 3, 3, 3, 5, 5, 5, 5, 5, 5, 5, 5}.data(), 16), 0);
+  }
 }
 
 TEST(CodegenMemory, EveryComparisonMakesAMask) {

@@ -6,6 +6,7 @@
 // box is as large as it becomes, and `needed` leaves out what this iteration does not read. So do conditions under
 // which the definition reads the stage. What has no such bound is computed whole.
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 
@@ -228,6 +229,8 @@ class Inference {
   // Of an extent that is no number: beyond it no loop is vectorized or unrolled, and a number may be what a dtype
   // holds.
   static constexpr int64_t kMostByNumber = 1024;
+  // A number of elements that only a dtype's range can be: it bounds nothing.
+  static constexpr int64_t kOfDtype = std::numeric_limits<int32_t>::max();
 
   // lo and extent come in as the whole dimension, and stay so unless the box is smaller. False where it has no bound.
   bool settle(size_t d) {
@@ -240,7 +243,7 @@ class Inference {
     if (part && !ends.from) ends.from = ends.lo;
     if (part && !ends.to) ends.to = ends.hi;
     if (!!ends.from && (part ? proved(ends.from >= ir::Expr(0)) : ends.moving)) {
-      region_.lo[d] = ends.from;  // no later than the box begins, which needs no guard then
+      region_.lo[d] = ends.from;                    // no later than the box begins, which needs no guard then
       const bool all = region_.extent[d] == whole;  // as far as the end then, which is no longer where it begins before
       if (all && !proved(ends.from >= ir::Expr(0))) region_.lo[d] = simple(ir::max(ends.from, ir::Expr(0)));
     }
@@ -253,18 +256,19 @@ class Inference {
   }
 
   bool settle_box(const Ends& ends, int64_t whole, ir::Expr& lo, Extent& extent) const {
-    auto first = ir::as_int(ends.lo), last = ir::as_int(ends.hi);
-    if (first && last) {
+    const ir::Expr size = simple(ends.hi - ends.lo + ir::Expr(1));
+    const int64_t most = largest(size);
+    const bool symbolic = whole == ir::Interval::kPosInf;
+    const bool number = most != ir::Interval::kPosInf && !(symbolic && most >= kOfDtype);
+    const auto first = ir::as_int(ends.lo), last = ir::as_int(ends.hi);
+    if (number && first && last) {
       if (const auto part = part_inside(*first, *last, whole)) {
         lo = part->from;
         extent = part->count;
       }
       return true;
     }
-    ir::Expr size = simple(ends.hi - ends.lo + ir::Expr(1));
-    const int64_t most = largest(size);
-    const bool number = most != ir::Interval::kPosInf, large = whole == ir::Interval::kPosInf && most > kMostByNumber;
-    if (!number || large) {
+    if (!number || (symbolic && most > kMostByNumber)) {
       const bool settled = settle_symbolic(ends.lo, size, lo, extent);
       if (settled || !number) return settled;
     }
@@ -281,6 +285,7 @@ class Inference {
     if (!sizes) return extent.known();
     if (extent.known()) return true;
     const ir::Expr size = proved(sizes->second >= ir::Expr(0)) ? sizes->second : simple(ir::max(sizes->second, 0));
+    if (ir::as_int(size).value_or(0) >= kOfDtype) return false;
     if (ir::is_int(from, 0) && !proved(size <= extent.expr())) return true;
     lo = from;
     extent = Extent(size);

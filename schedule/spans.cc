@@ -154,6 +154,8 @@ class Counts {
     Count &outer = counts_[fuse.outer], &within = counts_[fuse.inner];
     if (full(fuse.fused)) {
       outer = {rows, 0}, within = {columns, 0};
+    } else if (rows == 1) {
+      outer = {1, 0}, within = fused;
     } else if (count <= 1 || (inner % count == 0 && unit % count == 0)) {
       outer = {1, unit_of_rows}, within = in_row;
     } else if (count % inner == 0 && unit % inner == 0) {

@@ -142,6 +142,39 @@ TEST(ScheduleRegions, PartsOfTwiceFusedLoopsStayInARowWhereTheyCan) {
     }
 }
 
+TEST(ScheduleRegions, ColumnsOfTheOnlyRowAreTheFusedLoop) {
+  const Tensor a = te::placeholder({1}, "int32", "A");
+  const Tensor c = te::compute({1, 7}, [&](Var i, Var j) { return a(i) + te::astype(j, "int32"); }, "C");
+  Schedule s({c});
+  for (const Step& step :
+       std::vector<Step>{CacheWrite{"C", Scope::kLocal}, Fuse{"C", {"i", "j"}},
+                         Split{"C", "i*j", Factor(3), {}, Tail::kShiftInward}, ComputeAt{"C.local", "C", "i*j.o"}})
+    s.apply(step);
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  EXPECT_EQ(bounds.stages[s.nest().find_stage("C.local")].extent[1], 3);
+  EXPECT_EQ(view_stages(s.nest())[0].loops[1].extent, 3);
+}
+
+// An int32 subscript is at most 2^31 - 1: no size of a tensor over n, and rows of max(n, 1) give no smaller one.
+TEST(ScheduleRegions, TheRangeOfADtypeIsNoSize) {
+  const Var n = te::var("n", "int32");
+  const Expr last = ir::cast(ir::Type::i(32), n - 1);
+  const Tensor a = te::placeholder({n}, "int32", "A"), at = te::placeholder({n}, "int32", "at");
+  const Tensor t =
+      te::compute({n}, [&](Var i) { return a(ir::max(ir::min(at(i), last), ir::imm(ir::Type::i(32), 0))); }, "T");
+  const Tensor c = te::compute({n}, [&](Var i) { return t(i) + te::constant(1, "int32"); }, "C");
+  Schedule s({c});
+  for (const Step& step : std::vector<Step>{
+           CacheRead{"A", Scope::kLocal, {"T"}}, Split{"A.local", "ax0", Factor(n * n + 2), {}},
+           Fuse{"A.local", {"ax0.o", "ax0.i"}}, Split{"A.local", "ax0.o*ax0.i", Factor(ir::max(n, 1)), {}},
+           CacheWrite{"A.local", Scope::kGlobal}, Split{"C", "i", Factor(Expr(n)), {}, Tail::kPeel},
+           ComputeAt{"T", "C", "i.o"}, ComputeAt{"A.local", "C", "i.o"}, ComputeAt{"A.local.global", "C", "i.o"}})
+    s.apply(step);
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  for (const Extent& extent : bounds.stages[s.nest().find_stage("A.local.global")].extent)
+    EXPECT_FALSE(extent.known()) << ir::to_string(extent.expr());
+}
+
 // What a padded reader asks for past the end is nobody's: neither computed nor shown.
 TEST(ScheduleRegions, PaddingPastTheEndAsksForNothing) {
   const Tensor a = te::placeholder({3}, "int32", "A");

@@ -17,7 +17,8 @@ endforeach()
 
 find_program(TW_CCACHE ccache)
 if(TW_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${TW_CCACHE})
+  # Precompiled headers are 80 to 170 MB: read once for their hash, not by each file.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1 ${TW_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${TW_CCACHE})
 endif()
 

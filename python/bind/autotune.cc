@@ -217,7 +217,7 @@ void bind_task(py::module_& m) {
       });
 }
 
-void bind_results(py::module_& m) {
+void bind_tuning_results(py::module_& m) {
   py::class_<Trial>(m, "TuneTrial")
       .def_readonly("index", &Trial::index)
       .def_readonly("knobs", &Trial::knobs)
@@ -400,7 +400,7 @@ void bind_autotune(py::module_& m) {
   bind_config(m);
   bind_machine(m);
   bind_task(m);
-  bind_results(m);
+  bind_tuning_results(m);
   m.def("tune", &python_tune);
   m.def("tune_many", &tune_many);
   m.def("has_xgboost", &tw::autotune::has_xgboost);

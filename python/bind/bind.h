@@ -4,6 +4,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
+#include <vector>
+
 #include "tensorwright/error.h"
 #include "tensorwright/te.h"
 
@@ -21,6 +24,9 @@ void bind_logs(pybind11::module_&);
 
 // The innermost Python frame outside the package, without its text; unknown when no Python program is running.
 SourceLine user_line();
+
+// Throws the error, which says user_line() where nobody else knows a line.
+[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {});
 
 // An expression, a variable, an axis, a number of Python or NumPy, or a tensor of rank 0. Everything else is refused
 // with an error that names `role`.

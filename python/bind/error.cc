@@ -70,6 +70,10 @@ std::string render(const std::string& what, const py::tuple& notes, const std::s
 
 }  // namespace
 
+void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes) {
+  throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
+}
+
 SourceLine user_line() {
   PyFrameObject* frame = PyEval_GetFrame();
   Py_XINCREF(reinterpret_cast<PyObject*>(frame));

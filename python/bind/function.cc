@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "python/bind/arrays.h"
+#include "python/bind/bind.h"
 #include "python/bind/packed.h"
 #include "python/bind/scalars.h"
 #include "src/runtime/kernel.h"
@@ -27,10 +28,6 @@ bool ranges_by_environment() {
   return value && std::string_view(value) == "1";
 }
 
-[[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
-  throw Error(Diagnostic{ErrorKind::kArgument, std::move(what), {}, std::move(notes)});
-}
-
 }  // namespace
 
 Function::Function(std::shared_ptr<const runtime::Kernel> kernel, std::shared_ptr<const Module> module)
@@ -43,8 +40,8 @@ Function::Taken Function::take_checked(const py::args& given) const {
   Taken taken;
   const std::vector<int>& slots = fast_.slots();
   if (given.size() != slots.size())
-    refuse(kernel_->name() + ": takes " + std::to_string(slots.size()) + " arguments (" +
-           runtime::argument_names(*kernel_) + "), not " + std::to_string(given.size()));
+    refuse(ErrorKind::kArgument, kernel_->name() + ": takes " + std::to_string(slots.size()) + " arguments (" +
+                                     runtime::argument_names(*kernel_) + "), not " + std::to_string(given.size()));
   for (size_t i = 0; i < given.size(); ++i) {
     const bool array = slots[i] >= 0;
     const auto at = static_cast<size_t>(array ? slots[i] : ~slots[i]);
@@ -96,25 +93,28 @@ size_t Function::argument(const py::object& which) const {
     const auto at = py::reinterpret_borrow<py::int_>(which);
     for (size_t i = 0; i < args.size(); ++i)
       if (at.equal(py::int_(i))) return i;
-    refuse(call + ": there is no tensor " + std::string(py::str(which)) + ", they are 0.." +
-           std::to_string(args.size()));
+    refuse(ErrorKind::kArgument, call + ": there is no tensor " + std::string(py::str(which)) + ", they are 0.." +
+                                     std::to_string(args.size()));
   }
   if (!py::isinstance<py::str>(which))
-    refuse(call + ": the first argument must be the name of a parameter or its number, not " + described(which),
+    refuse(ErrorKind::kArgument,
+           call + ": the first argument must be the name of a parameter or its number, not " + described(which),
            {"f.pack(\"B\", b)"});
   const std::string name = which.cast<std::string>();
   for (size_t i = 0; i < args.size(); ++i)
     if (args[i].name == name) return i;
   std::string listed;
   for (const std::string& known : names) listed += (listed.empty() ? "" : ", ") + known;
-  refuse(call + ": there is no parameter " + name, {"there are " + listed, support::did_you_mean(name, names)});
+  refuse(ErrorKind::kArgument, call + ": there is no parameter " + name,
+         {"there are " + listed, support::did_you_mean(name, names)});
 }
 
 py::object Function::pack(const py::object& which, const py::object& array) const {
   const size_t at = argument(which);
   const std::string& layout = kernel_->args()[at].layout;
   if (kernel_->args()[at].written)
-    refuse(kernel_->name() + ".pack: " + kernel_->args()[at].name + " is an output; only inputs are packed");
+    refuse(ErrorKind::kArgument,
+           kernel_->name() + ".pack: " + kernel_->args()[at].name + " is an output; only inputs are packed");
   if (layout.empty()) return array;
   if (py::isinstance<PackedArray>(array) && array.cast<const PackedArray&>().view.layout == layout) return array;
   const BorrowedArray borrowed = borrow(kernel_->name() + ".pack: " + kernel_->args()[at].name, array);

@@ -10,7 +10,7 @@ namespace py = pybind11;
 namespace tw::bind {
 namespace {
 
-[[noreturn]] void refuse(const std::string& place, const std::string& wanted, py::handle number, ErrorKind kind) {
+[[noreturn]] void refuse_value(const std::string& place, const std::string& wanted, py::handle number, ErrorKind kind) {
   throw Error(Diagnostic{kind, place + ": must be " + wanted + ", not " + described(number), {}, {}});
 }
 
@@ -22,7 +22,7 @@ ir::interp::Value integer(const std::string& place, ir::Type type, py::handle nu
   const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(number.ptr()));
   if (!index) {
     PyErr_Clear();
-    refuse(place, "an integer (" + name + ")", number, ErrorKind::kDType);
+    refuse_value(place, "an integer (" + name + ")", number, ErrorKind::kDType);
   }
   ir::interp::Value value{};
   int overflow = 0;
@@ -36,7 +36,7 @@ ir::interp::Value integer(const std::string& place, ir::Type type, py::handle nu
   }
   const int bits = type.is_int() ? type.bits - 1 : type.bits;
   const bool wide = bits < 63 && ((value.i >> bits) != 0 && (type.is_uint() || (value.i >> bits) != -1));
-  if (overflow != 0 || wide) refuse(place, "a number that " + name + " holds", number, ErrorKind::kArgument);
+  if (overflow != 0 || wide) refuse_value(place, "a number that " + name + " holds", number, ErrorKind::kArgument);
   return value;
 }
 
@@ -45,11 +45,11 @@ ir::interp::Value real(const std::string& place, ir::Type type, py::handle numbe
       py::reinterpret_steal<py::object>(PyUnicode_Check(number.ptr()) ? nullptr : PyNumber_Float(number.ptr()));
   if (!as_float) {
     PyErr_Clear();
-    refuse(place, "a number (" + ir::to_string(type) + ")", number, ErrorKind::kDType);
+    refuse_value(place, "a number (" + ir::to_string(type) + ")", number, ErrorKind::kDType);
   }
   const double given = PyFloat_AsDouble(as_float.ptr()), rounded = ir::round_to(type, given);
   if (std::isfinite(given) && !std::isfinite(rounded))
-    refuse(place, "a number that " + ir::to_string(type) + " holds", number, ErrorKind::kArgument);
+    refuse_value(place, "a number that " + ir::to_string(type) + " holds", number, ErrorKind::kArgument);
   ir::interp::Value value{};
   if (type.bits == 64) {
     value.d = rounded;
@@ -68,7 +68,7 @@ runtime::ScalarValue scalar_value(const std::string& place, ir::Type type, py::h
   if (held.is_bool()) {
     const int truth = PyObject_IsTrue(number.ptr());
     if (truth < 0) PyErr_Clear();
-    if (truth < 0 || py::isinstance<py::str>(number)) refuse(place, "a bool", number, ErrorKind::kDType);
+    if (truth < 0 || py::isinstance<py::str>(number)) refuse_value(place, "a bool", number, ErrorKind::kDType);
     value.i = truth;
   } else {
     value = held.is_float() ? real(place, held, number) : integer(place, held, number);

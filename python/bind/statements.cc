@@ -26,10 +26,6 @@ using ir::Stmt;
 using ir::Type;
 using ir::Var;
 
-[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
-  throw Error(Diagnostic{kind, std::move(what), user_line(), std::move(notes)});
-}
-
 std::vector<Expr> shape_of(py::handle list) {
   std::vector<Expr> out;
   for (const py::handle one : list) out.push_back(te::as_index(to_extent(one, "an extent")));

@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "python/bind/bind.h"
 #include "python/bind/te_expr.h"
 #include "python/bind/tiles.h"
 #include "python/bind/vectors.h"
@@ -30,10 +31,6 @@ struct Slice {
   std::vector<Expr> at;
 };
 
-[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes) {
-  throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
-}
-
 void append_subscript(const Tensor& tensor, py::handle subscript, std::vector<Expr>& at) {
   if (py::isinstance<py::slice>(subscript) || py::isinstance<py::ellipsis>(subscript))
     refuse(ErrorKind::kExpr, tensor.name() + "(...): a subscript must be one index, not a slice",
@@ -54,7 +51,7 @@ py::object subscript(const Tensor& tensor, std::vector<Expr> at, py::handle key)
   return read(tensor, std::move(at));
 }
 
-py::object call(const Tensor& tensor, const py::args& key) {
+py::object subscripted(const Tensor& tensor, const py::args& key) {
   std::vector<Expr> at;
   const bool packed = key.size() == 1 && (py::isinstance<py::tuple>(key[0]) || py::isinstance<py::list>(key[0]));
   const py::object all = packed ? py::object(key[0]) : py::object(key);
@@ -261,7 +258,7 @@ void bind_tensor(py::module_& m) {
       .def_property_readonly("op", [](const Tensor& t) { return t.op(); })
       .def_property_readonly("value_index", [](const Tensor& t) { return t.value_index(); })
       .def("__getitem__", [](const Tensor& t, py::object key) { return subscript(t, {}, key); })
-      .def("__call__", &call)
+      .def("__call__", &subscripted)
       .def("__iter__", [](const Tensor& t) -> py::object {
         refuse(ErrorKind::kDType, t.name() + ": a tensor cannot be iterated",
                {"it has no values before it is built and run",

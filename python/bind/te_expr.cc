@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "python/bind/bind.h"
 #include "python/bind/te_whole.h"
 #include "python/bind/tiles.h"
 #include "python/bind/vectors.h"
@@ -26,10 +27,6 @@ using ir::Expr;
 using ir::Type;
 using ir::Var;
 using te::IterVar;
-
-[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
-  throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
-}
 
 std::string type_name(py::handle value) { return py::cast<std::string>(py::type::handle_of(value).attr("__name__")); }
 

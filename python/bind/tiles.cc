@@ -21,10 +21,6 @@ using ir::Expr;
 using te::IterVar;
 using te::Tensor;
 
-[[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
-  throw Error(Diagnostic{ErrorKind::kExpr, std::move(what), user_line(), std::move(notes)});
-}
-
 Expr bound(py::handle given, const Expr& otherwise) {
   return given.is_none() ? otherwise : te::as_index(to_expr(given, "an end of a slice"));
 }
@@ -34,8 +30,9 @@ void append(Region& region, const py::slice& slice) {
   const Expr begin = bound(slice.attr("start"), 0), end = bound(slice.attr("stop"), t.shape()[region.begin.size()]);
   const auto extent = ir::as_int(ir::simplify(end - begin));
   if (!slice.attr("step").is_none() || !extent || *extent < 1)
-    refuse(t.name() + "[...]: a slice must be begin:end with a known number of elements between, not " +
-           ir::to_string(begin) + ":" + ir::to_string(end));
+    refuse(ErrorKind::kExpr, t.name() +
+                                 "[...]: a slice must be begin:end with a known number of elements between, not " +
+                                 ir::to_string(begin) + ":" + ir::to_string(end));
   region.begin.push_back(begin);
   region.extent.emplace_back(*extent);
 }
@@ -58,9 +55,9 @@ void check(const Region& region, const Tensor& input) {
   std::vector<int64_t> wanted;
   for (const Expr& extent : input.shape()) wanted.push_back(ir::as_int(extent).value_or(0));
   if (region.tensor.dtype() == input.dtype() && tile_shape(region) == wanted) return;
-  refuse("tensor_intrin: the region of " + region.tensor.name() + " must be of " + ir::to_string(input.dtype()) +
-         text(wanted) + " as " + input.name() + " is, not of " + ir::to_string(region.tensor.dtype()) +
-         text(tile_shape(region)));
+  refuse(ErrorKind::kExpr, "tensor_intrin: the region of " + region.tensor.name() + " must be of " +
+                               ir::to_string(input.dtype()) + text(wanted) + " as " + input.name() + " is, not of " +
+                               ir::to_string(region.tensor.dtype()) + text(tile_shape(region)));
 }
 
 Region as_region(py::handle given) {
@@ -78,8 +75,8 @@ Expr tile_element(const te::TensorIntrin& intrin, const py::list& given, const p
     regions[intrin.op->inputs[i].buffer().id()] = region;
   }
   if (inner.size() != c.axis.size())
-    refuse("tensor_intrin: " + intrin.op->name + " has " + std::to_string(c.axis.size()) +
-           " dimensions, and fcompute leaves " + std::to_string(inner.size()) + " to it");
+    refuse(ErrorKind::kExpr, "tensor_intrin: " + intrin.op->name + " has " + std::to_string(c.axis.size()) +
+                                 " dimensions, and fcompute leaves " + std::to_string(inner.size()) + " to it");
   ir::Substitution axes;
   for (size_t d = 0; d < inner.size(); ++d) axes[c.axis[d].var.id()] = te::as_index(to_expr(inner[d], "an index"));
   std::vector<IterVar> sums = outer;
@@ -101,7 +98,8 @@ Expr tile_element(const te::TensorIntrin& intrin, const py::list& given, const p
   };
   const auto* reduce = ir::as<ir::Reduce>(c.body());
   if (!reduce && !outer.empty())
-    refuse("tensor_intrin: reduce_axis must be left out, for " + intrin.op->name + " is no reduction");
+    refuse(ErrorKind::kExpr,
+           "tensor_intrin: reduce_axis must be left out, for " + intrin.op->name + " is no reduction");
   if (!reduce) return over_regions(c.body());
   ir::Reduce whole{reduce->op, {}, {}, reduce->where ? over_regions(reduce->where) : Expr(), {}, 0, reduce->combiner};
   for (const Expr& source : reduce->sources) whole.sources.push_back(over_regions(source));
@@ -122,8 +120,8 @@ std::unordered_map<uint64_t, Tile>& tiles() {
 Region region_of(const Tensor& tensor, std::vector<Expr> at, const py::tuple& key) {
   of_scalars("tensor_intrin", tensor);
   if (at.size() + key.size() > tensor.rank())
-    refuse(tensor.name() + "[...]: expected at most " + std::to_string(tensor.rank()) + " subscripts, not " +
-           std::to_string(at.size() + key.size()));
+    refuse(ErrorKind::kExpr, tensor.name() + "[...]: expected at most " + std::to_string(tensor.rank()) +
+                                 " subscripts, not " + std::to_string(at.size() + key.size()));
   Region region{tensor, {}, {}};
   for (Expr& one : at) {
     region.begin.push_back(te::as_index(std::move(one)));

@@ -13,10 +13,6 @@ std::unordered_map<uint64_t, int>& vectors() {
   return all;
 }
 
-[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes) {
-  throw Error(Diagnostic{kind, std::move(what), user_line(), std::move(notes)});
-}
-
 std::string counted(int lanes) { return lanes == 1 ? "scalars" : "vectors of " + std::to_string(lanes) + " lanes"; }
 
 }  // namespace

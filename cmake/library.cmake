@@ -46,6 +46,19 @@ function(tw_library name)
   endforeach()
 endfunction()
 
+# tw_compiled_together(TARGET folder n [BUT prefix]): n files of that folder at a time are one to the compiler; all others,
+# and those whose names begin so, stay alone.
+function(tw_compiled_together target folder n)
+  cmake_parse_arguments(ALONE "" "BUT" "" ${ARGN})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${n})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    if(NOT source MATCHES "/${folder}/[^/]*$" OR (ALONE_BUT AND source MATCHES "/${ALONE_BUT}[^/]*$"))
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
+
 # tw_test(NAME LINK libraries... SOURCES files...): a GoogleTest binary; each TEST is one ctest entry.
 function(tw_test name)
   cmake_parse_arguments(TEST "" "" "LINK;SOURCES" ${ARGN})

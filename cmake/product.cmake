@@ -53,7 +53,7 @@ if(TW_PYTHON)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/python/bind/fast_call.cc ${PROJECT_SOURCE_DIR}/python/bind/arrays.cc
                                 PROPERTIES COMPILE_OPTIONS ${TW_OPTIMIZE}  # each call of a kernel goes through them
                                 SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)  # gcc 12 fails on a header of another -O: "internal compiler error"
-    set_target_properties(_core PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)  # they share many instances of pybind11's
+    tw_compiled_together(_core python/bind 5)  # they share many instances of pybind11's
     tw_precompile(_core pybind11/pybind11.h pybind11/stl.h tensorwright/schedule.h)
     set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TW_PACKAGE_DIR} BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
     install(TARGETS _core DESTINATION tensorwright)

@@ -141,7 +141,7 @@ class Attention {
       Expr value = scores(exprs(i)) * ir::imm(scores.dtype(), scale);
       if (options_.softcap > 0) {
         const Expr cap = ir::imm(scores.dtype(), options_.softcap);
-        value = cap * tanh(divide(value, cap));
+        value = cap * te::tanh(divide(value, cap));
       }
       if (options_.mask) {
         const Expr m = options_.mask(broadcast_at(options_.mask, exprs(i)));

@@ -9,7 +9,7 @@
 namespace tw::te::ops {
 namespace {
 
-const Type kReal = Type::f(32), kWhole = Type::i(32);
+const Type kFloat = Type::f(32), kWhole = Type::i(32);
 
 void check_vector(const Site& site, const std::string& option, const Tensor& t, Type type, const Expr& channels) {
   site.rank(option, t, 1);
@@ -25,7 +25,7 @@ bool holds(Type type, int64_t value) {
 }  // namespace
 
 void check_scale(const Site& site, const std::string& option, const Scale& scale, const Expr& channels) {
-  if (const auto* t = std::get_if<Tensor>(&scale)) return check_vector(site, option, *t, kReal, channels);
+  if (const auto* t = std::get_if<Tensor>(&scale)) return check_vector(site, option, *t, kFloat, channels);
   const double value = std::get<double>(scale);
   if (const auto held = static_cast<float>(value); !(held > 0) || !std::isfinite(held))
     site.refuse(ErrorKind::kArgument, option + " must be a positive number, not " + std::to_string(value));
@@ -43,9 +43,9 @@ void check_zero_point(const Site& site, const std::string& option, const ZeroPoi
 bool is_zero(const ZeroPoint& zero) { return std::holds_alternative<int64_t>(zero) && std::get<int64_t>(zero) == 0; }
 
 Expr scale_at(const Scale& scale, double factor, const Expr& channel) {
-  if (const auto* value = std::get_if<double>(&scale)) return ir::float_imm(kReal, *value * factor);
+  if (const auto* value = std::get_if<double>(&scale)) return ir::float_imm(kFloat, *value * factor);
   const Expr each = std::get<Tensor>(scale)(channel);
-  return factor == 1 ? each : each * ir::float_imm(kReal, factor);
+  return factor == 1 ? each : each * ir::float_imm(kFloat, factor);
 }
 
 Expr zero_point_at(const ZeroPoint& zero, const Expr& channel, Type type) {
@@ -57,7 +57,7 @@ Expr zero_point_at(const ZeroPoint& zero, const Expr& channel, Type type) {
 Expr rounded(Type type, const Expr& real, const Expr& scale, const Expr& zero_point) {
   const Expr whole = ir::call(ir::Fn::kRound, {divide(real, scale)});
   if (ir::is_int(zero_point, 0)) return convert(type, whole);
-  const Type sum = type.bits < 32 ? kReal : Type::f(64);
+  const Type sum = type.bits < 32 ? kFloat : Type::f(64);
   return convert(type, convert(sum, whole) + convert(sum, zero_point));
 }
 
@@ -78,7 +78,7 @@ Tensor quantize(const Tensor& x, QuantizeOptions options, SourceLine where) {
   return compute(
       x.shape(),
       [&](const std::vector<Var>& at) {
-        return rounded(type, convert(kReal, x(exprs(at))), scale_at(options.scale, 1, at[axis]),
+        return rounded(type, convert(kFloat, x(exprs(at))), scale_at(options.scale, 1, at[axis]),
                        zero_point_at(options.zero_point, at[axis]));
       },
       options.name, {}, site.where);
@@ -102,7 +102,7 @@ Tensor dequantize(const Tensor& x, DequantizeOptions options, SourceLine where) 
       [&](const std::vector<Var>& at) {
         Expr whole = convert(difference, x(exprs(at)));
         if (shifted) whole = whole - zero_point_at(options.zero_point, at[axis], difference);
-        return convert(type, convert(kReal, whole) * scale_at(options.scale, 1, at[axis]));
+        return convert(type, convert(kFloat, whole) * scale_at(options.scale, 1, at[axis]));
       },
       options.name, {}, site.where);
 }

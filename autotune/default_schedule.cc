@@ -2,12 +2,12 @@
 //
 // From the knobs' first values, which are the mildest, one knob after the other takes the value that the prior likes
 // best, until no knob moves. The same tensors and target give the same schedule on any machine. Where extents are not
-// known there is no space, and rules choose (codegen/rule_schedule.h).
+// known there is no space, and rules choose (schedule/rule_schedule.h).
 #include <algorithm>
 #include <set>
 
-#include "autotune/prior.h"
-#include "codegen/rule_schedule.h"
+#include "autotune/model/prior.h"
+#include "schedule/rule_schedule.h"
 #include "src/support/deep_stack.h"
 #include "tensorwright/autotune.h"
 
@@ -94,7 +94,7 @@ std::optional<schedule::Schedule> best_by_prior(const std::vector<te::Tensor>& o
 schedule::Schedule default_schedule(const std::vector<te::Tensor>& outputs, const Target& target) {
   return support::with_deep_stack([&] {
     std::optional<schedule::Schedule> best = best_by_prior(outputs, target);
-    return best ? *std::move(best) : codegen::rule_schedule(outputs, target);
+    return best ? *std::move(best) : schedule::rule_schedule(outputs, target);
   });
 }
 

@@ -11,13 +11,13 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "autotune/knobs.h"
-#include "autotune/rng.h"
 #include "autotune/sketch/sketch.h"
+#include "autotune/space/knobs.h"
+#include "autotune/space/trace.h"
 #include "autotune/task_hash.h"
-#include "autotune/trace.h"
 #include "src/ir/externs.h"
 #include "src/support/json_text.h"
+#include "src/support/rng.h"
 #include "tensorwright/externs.h"
 
 namespace tw::autotune {
@@ -108,7 +108,7 @@ void check_arguments(const std::string& name, const Scheduled& s) {
 // The first run. The knobs' first values are the mildest, but they too may be refused by a primitive.
 std::pair<Scheduled, Config> first_run(const std::string& name, const Template& run) {
   constexpr int kAttempts = 16;
-  Rng rng(1);
+  support::Rng rng(1);
   Config config;
   std::optional<Diagnostic> refusal;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -144,7 +144,7 @@ std::shared_ptr<const Path> make_path(const Config& config, const Scheduled& s) 
 }
 
 // Random digits, but those of the path where the template looked.
-Digits others(const Space& space, const Path& path, Rng& rng) {
+Digits others(const Space& space, const Path& path, support::Rng& rng) {
   Digits digits = space.digits(rng.below(space.size()));
   for (const auto& [knob, digit] : path.looked_at) digits[knob] = digit;
   return digits;
@@ -152,7 +152,7 @@ Digits others(const Space& space, const Path& path, Rng& rng) {
 
 // Whether a second run, with other values where the template did not look, gives what the trace says.
 bool confirms(const Path& path, const Scheduled& first, const Space& space, const Template& run) {
-  Rng rng(2);
+  support::Rng rng(2);
   const Digits digits = others(space, path, rng);
   Config test(space, digits);
   const Result<Scheduled> second = try_run(run, test);

@@ -15,15 +15,15 @@
 #include <thread>
 #include <unordered_map>
 
-#include "autotune/features.h"
-#include "autotune/history.h"
-#include "autotune/knobs.h"
-#include "autotune/measure.h"
-#include "autotune/proposer.h"
-#include "autotune/roofline.h"
-#include "autotune/transfer.h"
+#include "autotune/log/history.h"
+#include "autotune/log/transfer.h"
+#include "autotune/log/winner.h"
+#include "autotune/measure/measure.h"
+#include "autotune/model/features.h"
+#include "autotune/model/roofline.h"
+#include "autotune/search/proposer.h"
+#include "autotune/space/knobs.h"
 #include "autotune/tuner.h"
-#include "autotune/winner.h"
 #include "codegen/calibration.h"
 #include "src/runtime/local_runner.h"
 

@@ -9,8 +9,8 @@
 #include <ctime>
 #include <numeric>
 
-#include "autotune/proposer.h"
-#include "autotune/transfer.h"
+#include "autotune/log/transfer.h"
+#include "autotune/search/proposer.h"
 
 namespace {
 

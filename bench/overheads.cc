@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "autotune/features.h"
+#include "autotune/model/features.h"
 #include "src/lower/pipeline.h"
 #include "src/runtime/thread_pool.h"
 #include "tensorwright/build.h"

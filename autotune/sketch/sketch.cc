@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "autotune/knobs.h"
+#include "autotune/space/knobs.h"
 #include "schedule/loop_nest.h"
 #include "src/support/deep_stack.h"
 

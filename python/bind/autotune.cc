@@ -10,14 +10,14 @@
 #include <mutex>
 #include <thread>
 
-#include "autotune/autotvm.h"
-#include "autotune/features.h"
-#include "autotune/history.h"
-#include "autotune/knobs.h"
-#include "autotune/progress.h"
-#include "autotune/roofline.h"
-#include "autotune/stock.h"
-#include "autotune/trace.h"
+#include "autotune/log/autotvm.h"
+#include "autotune/log/history.h"
+#include "autotune/log/stock.h"
+#include "autotune/model/features.h"
+#include "autotune/model/roofline.h"
+#include "autotune/report/progress.h"
+#include "autotune/space/knobs.h"
+#include "autotune/space/trace.h"
 #include "codegen/calibration.h"
 #include "codegen/files.h"
 #include "python/bind/bind.h"

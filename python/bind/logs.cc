@@ -1,10 +1,10 @@
 // Logs of measurements and their reports, in Python.
 #include <pybind11/stl.h>
 
-#include "autotune/autotvm.h"
-#include "autotune/history.h"
-#include "autotune/log_tools.h"
-#include "autotune/report.h"
+#include "autotune/log/autotvm.h"
+#include "autotune/log/history.h"
+#include "autotune/log/log_tools.h"
+#include "autotune/report/report.h"
 #include "codegen/calibration.h"
 #include "python/bind/bind.h"
 

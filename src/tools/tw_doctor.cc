@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "autotune/roofline.h"
+#include "autotune/model/roofline.h"
 #include "codegen/calibration.h"
 #include "schedule/machine.h"
 #include "src/runtime/cpu_quota.h"
@@ -23,7 +23,7 @@
 #include "codegen/llvm/backend.h"
 #endif
 #if TW_XGBOOST
-#include "autotune/xgboost_version.h"
+#include "autotune/model/xgboost_version.h"
 #endif
 
 namespace tw::tools {

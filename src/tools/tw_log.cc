@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <memory>
 
-#include "autotune/autotvm.h"
-#include "autotune/history.h"
-#include "autotune/log_tools.h"
-#include "autotune/report_charts.h"
-#include "autotune/stock.h"
+#include "autotune/log/autotvm.h"
+#include "autotune/log/history.h"
+#include "autotune/log/log_tools.h"
+#include "autotune/log/stock.h"
+#include "autotune/report/charts.h"
 #include "schedule/to_python.h"
 #include "src/support/json_text.h"
 #include "src/tools/tw_command.h"

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <memory>
 
-#include "autotune/report.h"
+#include "autotune/report/report.h"
 #include "codegen/calibration.h"
 #include "src/tools/tw_command.h"
 

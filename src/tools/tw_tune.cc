@@ -4,9 +4,9 @@
 #include <map>
 #include <memory>
 
-#include "autotune/history.h"
-#include "autotune/roofline.h"
-#include "autotune/stock.h"
+#include "autotune/log/history.h"
+#include "autotune/log/stock.h"
+#include "autotune/model/roofline.h"
 #include "codegen/calibration.h"
 #include "schedule/to_python.h"
 #include "src/support/json_text.h"

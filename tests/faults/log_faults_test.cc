@@ -17,7 +17,7 @@
 #include <random>
 #include <thread>
 
-#include "autotune/log_tools.h"
+#include "autotune/log/log_tools.h"
 #include "tests/unit/folder.h"
 
 namespace tw::autotune {

@@ -18,7 +18,7 @@
 #include <set>
 #include <thread>
 
-#include "autotune/record.h"
+#include "autotune/log/record.h"
 #include "src/runtime/builder.h"
 #include "src/runtime/host_device.h"
 #include "src/runtime/messages.h"

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "autotune/bound.h"
-#include "autotune/roofline.h"
-#include "autotune/stock.h"
+#include "autotune/log/stock.h"
+#include "autotune/model/bound.h"
+#include "autotune/model/roofline.h"
 #include "tests/unit/autotune_templates.h"
 
 namespace tw::autotune {

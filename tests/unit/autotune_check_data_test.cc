@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "autotune/check_data.h"
-#include "autotune/stock.h"
+#include "autotune/log/stock.h"
+#include "autotune/measure/check_data.h"
 #include "src/runtime/arguments.h"
 #include "tests/unit/autotune_sketch_cases.h"
 #include "tests/unit/autotune_templates.h"

@@ -3,10 +3,10 @@
 
 #include <filesystem>
 
-#include "autotune/history.h"
-#include "autotune/record.h"
-#include "autotune/report.h"
-#include "autotune/roofline.h"
+#include "autotune/log/history.h"
+#include "autotune/log/record.h"
+#include "autotune/model/roofline.h"
+#include "autotune/report/report.h"
 #include "schedule/machine.h"
 #include "src/runtime/local_runner.h"
 #include "tests/unit/folder.h"

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <fstream>
 
-#include "autotune/prior.h"
-#include "autotune/proposer.h"
-#include "autotune/transfer.h"
+#include "autotune/log/transfer.h"
+#include "autotune/model/prior.h"
+#include "autotune/search/proposer.h"
 #include "tests/unit/autotune_templates.h"
 #include "tests/unit/folder.h"
 
@@ -74,7 +74,7 @@ TEST(Features, LoopsOfOneIterationDoNotChangeTheHash) {
 
 // Rows of (x, y, noise); y decides the score, and the prior believes in x.
 Samples samples(size_t rows, size_t groups, uint64_t seed) {
-  Rng rng(seed);
+  support::Rng rng(seed);
   Samples s;
   for (size_t g = 0; g < groups; ++g) {
     for (size_t r = 0; r < rows; ++r) {

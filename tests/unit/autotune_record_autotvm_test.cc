@@ -4,8 +4,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "autotune/autotvm.h"
-#include "autotune/winner.h"
+#include "autotune/log/autotvm.h"
+#include "autotune/log/winner.h"
 #include "tests/unit/autotune_templates.h"
 #include "tests/unit/folder.h"
 

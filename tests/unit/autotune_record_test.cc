@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "autotune/winner.h"
+#include "autotune/log/winner.h"
 
 namespace tw::autotune {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "autotune/log_tools.h"
+#include "autotune/log/log_tools.h"
 #include "tests/unit/folder.h"
 
 namespace tw::autotune {

@@ -4,8 +4,8 @@
 #include <deque>
 #include <map>
 
-#include "autotune/rng.h"
-#include "autotune/winner.h"
+#include "autotune/log/winner.h"
+#include "src/support/rng.h"
 
 namespace tw::autotune {
 namespace {
@@ -113,7 +113,7 @@ TEST(Winner, OneThatFailsIsNotTimedOnAndLostWorkersEndTheRounds) {
 TEST(Winner, NoiseRarelyChooses) {
   constexpr int kTunings = 200;
   double by_winner = 0, by_first = 0;
-  Rng rng(11);
+  support::Rng rng(11);
   const auto noisy = [&](double seconds) {
     return seconds * (0.96 + 0.08 * rng.uniform()) * (rng.uniform() < 0.75 ? 1 : 1 + rng.uniform());
   };

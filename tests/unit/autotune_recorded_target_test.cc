@@ -1,9 +1,9 @@
 // Lines that earlier releases wrote are of the same machine.
 #include <gtest/gtest.h>
 
-#include "autotune/history.h"
-#include "autotune/record.h"
-#include "autotune/recorded_target.h"
+#include "autotune/log/history.h"
+#include "autotune/log/record.h"
+#include "autotune/log/recorded_target.h"
 #include "tests/unit/cpuid_records.h"
 #include "tests/unit/folder.h"
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "autotune/proposer.h"
-#include "autotune/record.h"
+#include "autotune/log/record.h"
+#include "autotune/search/proposer.h"
 #include "tests/unit/autotune_templates.h"
 #include "tests/unit/folder.h"
 
@@ -20,7 +20,7 @@ constexpr size_t kBatch = 8, kBatches = 8;
 
 // Made of what the nest is: fixed, rough, and some fail.
 double invented_seconds(const Description& d) {
-  Rng rng(d.hash);
+  support::Rng rng(d.hash);
   return rng.below(11) == 0 ? INFINITY : d.estimate * (0.7 + 0.6 * rng.uniform());
 }
 
@@ -84,7 +84,7 @@ class FixedTimes final : public runtime::Runner {
   runtime::RunResult run(const runtime::RunRequest& request) override {
     uint64_t h = 1;
     for (const char c : request.object.bytes()) h = h * 31 + static_cast<unsigned char>(c);
-    Rng rng(h);
+    support::Rng rng(h);
     if (rng.below(13) == 0) return {runtime::RunStatus::kCrashed, 0, 0, 0, "SIGSEGV"};
     return {runtime::RunStatus::kOk, 1e-3 * (1 + rng.uniform()), 0.01, 5, ""};
   }
@@ -118,7 +118,7 @@ TEST(Replay, TuningContinuesAnyTruncatedJournalAsIfNothingHadHappened) {
   FixedTimes runner;
   const TuneResult whole = tune(task, o, runner);
   const std::vector<std::string> lines = lines_of(o.log), expected = decisions(o.log);
-  Rng rng(3);
+  support::Rng rng(3);
   for (int run = 0; run < 6; ++run) {
     const size_t kept = rng.below(lines.size());
     o.log = folder / (std::to_string(run) + ".jsonl");

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "autotune/history.h"
-#include "autotune/record.h"
-#include "autotune/rng.h"
+#include "autotune/log/history.h"
+#include "autotune/log/record.h"
 #include "autotune/task_scheduler.h"
+#include "src/support/rng.h"
 #include "tests/unit/autotune_templates.h"
 #include "tests/unit/folder.h"
 
@@ -42,7 +42,7 @@ class SizedTimes final : public runtime::Runner {
       for (int64_t n : a.shape) all *= static_cast<double>(n);
       bytes += all;
     }
-    return {runtime::RunStatus::kOk, bytes * 1e-8 * (1 + 0.2 * Rng(++calls_).uniform()), 0.01, 5, ""};
+    return {runtime::RunStatus::kOk, bytes * 1e-8 * (1 + 0.2 * support::Rng(++calls_).uniform()), 0.01, 5, ""};
   }
   MachineDescription machine() const override {
     return {.hardware = host_hardware(), .threads = 2, .name = "sized times"};

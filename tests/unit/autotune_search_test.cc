@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "autotune/knobs.h"
-#include "autotune/proposer.h"
+#include "autotune/search/proposer.h"
+#include "autotune/space/knobs.h"
 
 namespace tw::autotune {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "autotune/rng.h"
 #include "src/lower/pipeline.h"
+#include "src/support/rng.h"
 #include "tensorwright/autotune.h"
 #include "tests/unit/run_program.h"
 
@@ -147,7 +147,7 @@ inline Sampled sample(const Args& args, int count, uint64_t seed = 1) {
   std::vector<Bytes> data;
   for (size_t i = 0; i < naive.params.size(); ++i) data.push_back(small_integers(naive.params[i].buffer, seed + i));
   const std::vector<Bytes> expected = run_interpreted(naive, data);
-  Rng rng(seed);
+  support::Rng rng(seed);
   Sampled out;
   for (int n = 0; n < count; ++n) {
     const uint64_t index = n == 0 ? 0 : rng.below(task.space().size());

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "autotune/knobs.h"
+#include "autotune/space/knobs.h"
 
 namespace tw::autotune {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "autotune/features.h"
-#include "autotune/knobs.h"
-#include "autotune/rng.h"
-#include "autotune/trace.h"
+#include "autotune/model/features.h"
+#include "autotune/space/knobs.h"
+#include "autotune/space/trace.h"
+#include "src/support/rng.h"
 #include "tests/unit/autotune_templates.h"
 
 namespace tw::autotune {
@@ -20,7 +20,7 @@ Task simple(const std::function<Scheduled(Config&)>& f) { return Task("t", "[]",
 TEST(Task, TheTraceGivesWhatTheTemplateGives) {
   const Task task = dense_task(257, 513, 1025);
   EXPECT_FALSE(task.branching());
-  Rng rng(3);
+  support::Rng rng(3);
   int compared = 0;
   for (int n = 0; n < 50; ++n) {
     const uint64_t i = rng.below(task.space().size());
@@ -68,7 +68,7 @@ TEST(Task, ATemplateThatLooksAtAValueRunsOncePerValue) {
     if (cfg.value("parallel") == 1) s.schedule.apply(schedule::Parallel{"D", "i.o"});
     return s;
   });
-  Rng rng(1);
+  support::Rng rng(1);
   for (int n = 0; n < 200; ++n) {
     const uint64_t i = rng.below(task.space().size());
     const auto s = task.steps(i);
@@ -118,7 +118,7 @@ TEST(Task, BadTemplatesAreRefused) {
 TEST(Features, HaveNamesAreFiniteAndTellCandidatesApart) {
   const Task task = dense_task(257, 513, 1025);
   const Machine machine = schedule::describe_machine(task.target(), {.hardware = host_hardware(), .threads = 2});
-  Rng rng(5);
+  support::Rng rng(5);
   std::vector<float> last;
   int legal = 0, same = 0;
   for (int n = 0; n < 200; ++n) {

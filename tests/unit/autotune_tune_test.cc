@@ -12,9 +12,9 @@
 #include <set>
 #include <thread>
 
-#include "autotune/history.h"
-#include "autotune/record.h"
-#include "autotune/rng.h"
+#include "autotune/log/history.h"
+#include "autotune/log/record.h"
+#include "src/support/rng.h"
 #include "tests/unit/autotune_templates.h"
 
 namespace tw::autotune {
@@ -25,7 +25,7 @@ using testing::dense_task;
 double invented_seconds(const Blob& object) {
   uint64_t h = 1;
   for (const char c : object.bytes()) h = h * 31 + static_cast<unsigned char>(c);
-  return 1e-3 * (1 + Rng(h).uniform());
+  return 1e-3 * (1 + support::Rng(h).uniform());
 }
 
 // Times that depend on the shared object's order only: decisions can be compared between runs.

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "autotune/bound.h"
+#include "autotune/model/bound.h"
 #include "codegen/calibration.h"
 #include "schedule/machine.h"
 #include "schedule/rates_json.h"

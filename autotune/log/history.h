@@ -1,0 +1,25 @@
+// What a log says about one task.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autotune/log/record.h"
+
+namespace tw::autotune {
+
+// dense(257, 513), matmul(M=257, N=513): a task as people write it.
+std::string call_text(const std::string& name, const std::string& args_json);
+
+// The task's name as a kernel can have it: other characters than letters, digits and _ become _.
+std::string kernel_name(const Task&);
+
+RecordKey key_of(const Task&, const MachineDescription&);
+
+// The records of the task for this computation and target that say most about a machine: of its hardware if there are
+// any, and of those the ones with its thread count, else with the nearest. Without a machine those with the most
+// threads of the one class of hardware; throws LogError where the log has several.
+std::vector<const Record*> records_for(const Log&, const Task&, const std::optional<MachineDescription>& machine);
+
+}  // namespace tw::autotune

@@ -1,0 +1,165 @@
+// Lines of the log.
+//
+//   {"tensorwright":1,"kind":"trial","task":{...},"target":"...",...,"checksum":"0123456789abcdef"}
+//
+// The checksum is FNV-1a of everything before `,"checksum"`. The first key names the schema, so that a line that was
+// cut off is still known as ours.
+#include "autotune/log/record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "autotune/log/recorded_target.h"
+#include "autotune/model/features.h"
+#include "schedule/rates_json.h"
+#include "src/support/json_text.h"
+
+namespace tw::autotune {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::string_view kMagic = "{\"tensorwright\":";
+constexpr std::string_view kChecksum = ",\"checksum\":\"";
+
+std::string checksum(std::string_view text) {
+  uint64_t h = 0xcbf29ce484222325ull;
+  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3ull;
+  char hex[17];
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(h));
+  return hex;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+Json json_or_null(const std::string& text) {
+  Json json = support::read_json<Json>(text);
+  return json.is_discarded() ? Json() : json;
+}
+
+// Text of workers may hold any bytes; JSON is UTF-8.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return text.substr(0, 2000);
+}
+
+Record record_from(const Json& json) {
+  Record r;
+  r.kind = json.at("kind").get<std::string>();
+  const Json& task = json.at("task");
+  const auto hardware = json.at("hardware").get<std::string>();
+  r.key = RecordKey{task.at("hash").get<std::string>(), target_today(json.at("target").get<std::string>(), hardware),
+                    json.at("threads").get<int>(), hardware};
+  r.name = task.at("name").get<std::string>();
+  r.args = support::to_text(task.at("args"));
+  r.flops = task.value("flops", 0.0);
+  r.bytes = task.value("bytes", 0.0);
+  r.trial.knobs = support::to_text(json.at("knobs"));
+  r.trial.steps = schedule::steps_from_json(support::to_text(json.at("steps"))).value_or_throw();
+  const Json& result = json.at("result");
+  r.trial.status = result.at("status").get<std::string>();
+  r.trial.seconds = result.at("seconds").get<double>();
+  r.trial.spread = result.at("spread").get<double>();
+  r.trial.runs = result.at("runs").get<int>();
+  r.trial.detail = result.at("detail").get<std::string>();
+  if (json.contains("check")) r.trial.rtol = json["check"].value("rtol", 0.0);
+  const Json& environment = json.at("environment");
+  r.version = environment.at("version").get<std::string>();
+  r.time = environment.at("time").get<std::string>();
+  r.seed = environment.at("seed").get<uint64_t>();
+  r.number = environment.value("number", int64_t{0});
+  r.pruned = environment.value("pruned", int64_t{0});
+  if (environment.contains("rates")) r.rates = schedule::rates_from(environment["rates"]);
+  if (json.contains("features") && json["features"].value("version", 0) == kFeatureVersion)
+    r.features = json["features"].value("values", std::vector<float>{});
+  return r;
+}
+
+// What no release has written: a line that bears a right checksum and makes no sense.
+std::string nonsense(const Record& r) {
+  if (r.kind != "trial" && r.kind != "confirm") return "a record of kind " + r.kind;
+  if (r.key.threads < 1) return "measured on " + std::to_string(r.key.threads) + " threads";
+  const bool timed = r.trial.ok() || r.trial.status == "beaten";
+  if (timed && !(r.trial.seconds > 0 && std::isfinite(r.trial.seconds)))
+    return "took " + std::to_string(r.trial.seconds) + " seconds";
+  return {};
+}
+
+// Logarithms and shares: a hundredth is more than is known.
+Json rounded(const std::vector<float>& values) {
+  Json out = Json::array();
+  for (float v : values) {
+    const double hundredths = std::round(100.0 * v);
+    if (std::fmod(hundredths, 100) == 0)
+      out.push_back(static_cast<int64_t>(hundredths / 100));
+    else
+      out.push_back(hundredths / 100);
+  }
+  return out;
+}
+
+}  // namespace
+
+TW_DEFINE_VALUE(Record);
+Record::Record() = default;
+
+std::string to_line(const Record& r) {
+  Json json;
+  json["tensorwright"] = kSchema;
+  json["kind"] = r.kind;
+  json["task"] = {
+      {"hash", r.key.hash}, {"name", r.name}, {"args", json_or_null(r.args)}, {"flops", r.flops}, {"bytes", r.bytes}};
+  json["target"] = r.key.target;
+  json["threads"] = r.key.threads;
+  json["hardware"] = printable(r.key.hardware);
+  json["knobs"] = json_or_null(r.trial.knobs);
+  json["steps"] = json_or_null(schedule::to_json(r.trial.steps));
+  json["result"] = {{"status", r.trial.status}, {"seconds", r.trial.seconds}, {"bound", r.trial.status == "beaten"},
+                    {"spread", r.trial.spread}, {"runs", r.trial.runs},       {"detail", printable(r.trial.detail)}};
+  json["check"] = {{"passed", r.trial.ok() || (r.trial.status == "beaten" && r.trial.runs > 0)},
+                   {"rtol", r.trial.rtol}};
+  json["environment"] = {{"version", r.version.empty() ? "0.1.0" : r.version},
+                         {"time", r.time.empty() ? utc_now() : r.time},
+                         {"seed", r.seed},
+                         {"number", r.number},
+                         {"pruned", r.pruned}};
+  if (r.rates) json["environment"]["rates"] = schedule::to_json(*r.rates);
+  if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};
+  std::string body = support::to_printable_text(json);
+  body.pop_back();
+  return body + std::string(kChecksum) + checksum(body) + "\"}\n";
+}
+
+Result<Record> parse_line(std::string_view line) {
+  const auto refuse = [](std::string why) { return Diagnostic{ErrorKind::kLog, std::move(why), {}, {}}; };
+  if (!line.starts_with(kMagic)) return refuse("not a line of a tuning log");
+  const int schema = std::atoi(line.data() + kMagic.size());
+  if (schema > kSchema)
+    return refuse("schema " + std::to_string(schema) + " is newer than this release's " + std::to_string(kSchema));
+  const size_t at = line.rfind(kChecksum);
+  if (at == std::string_view::npos || line.size() != at + kChecksum.size() + 18 || !line.ends_with("\"}"))
+    return refuse("cut off");
+  if (line.substr(at + kChecksum.size(), 16) != checksum(line.substr(0, at)))
+    return refuse("damaged: the checksum differs");
+  try {
+    Record record = record_from(support::parse_json<Json>(std::string(line.substr(0, at)) + "}"));
+    if (const std::string why = nonsense(record); !why.empty()) return refuse("malformed: " + why);
+    return record;
+  } catch (const std::exception& e) {
+    return refuse(std::string("malformed: ") + e.what());
+  }
+}
+
+}  // namespace tw::autotune

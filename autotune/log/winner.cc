@@ -1,0 +1,113 @@
+#include "autotune/log/winner.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tw::autotune {
+
+namespace {
+
+constexpr size_t kFewestRounds = 2, kMostRounds = 4;
+constexpr double kLong = 20e-3;         // seconds of a run that averages over what disturbs it: the fewest rounds do
+constexpr double kMayHaveWon = 1.1;     // times the best
+constexpr double kClearlyFaster = 0.8;  // of the best that was timed again
+
+// A lost worker says nothing, and a bound is no time.
+bool failed(const Trial& t) {
+  return !t.ok() && t.status != "beaten" && t.status != to_string(runtime::RunStatus::kDeviceLost);
+}
+
+// All that is known of one configuration.
+struct Times {
+  const Record* first = nullptr;
+  std::vector<const Record*> again;
+  bool failed = false;
+
+  void add(const Record& r) {
+    failed = failed || autotune::failed(r.trial);
+    if (!r.trial.ok()) return;
+    if (r.kind == "confirm")
+      again.push_back(&r);
+    else if (first == nullptr)
+      first = &r;
+  }
+  const Record* typical() const {
+    if (failed || again.empty()) return nullptr;
+    std::vector<const Record*> sorted = again;
+    if (first != nullptr) sorted.push_back(first);
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Record* a, const Record* b) { return a->trial.seconds < b->trial.seconds; });
+    return sorted[std::min<size_t>(1, sorted.size() - 1)];
+  }
+};
+
+const Record* faster(const Record* a, const Record* b) {
+  if (a == nullptr || b == nullptr) return a ? a : b;
+  return b->trial.seconds < a->trial.seconds ? b : a;
+}
+
+}  // namespace
+
+std::string configuration_of(const Trial& trial) {
+  return trial.steps.empty() ? trial.knobs : schedule::to_json(trial.steps);
+}
+
+const Record* best_record(const std::vector<const Record*>& records) {
+  std::map<std::string, Times> by_steps;
+  for (const Record* r : records) by_steps[configuration_of(r->trial)].add(*r);
+  const Record *confirmed = nullptr, *other = nullptr;
+  for (const auto& [steps, times] : by_steps) {
+    confirmed = faster(confirmed, times.typical());
+    if (!times.failed && times.again.empty()) other = faster(other, times.first);
+  }
+  if (confirmed == nullptr || other == nullptr) return confirmed ? confirmed : other;
+  return other->trial.seconds < kClearlyFaster * confirmed->trial.seconds ? other : confirmed;
+}
+
+std::vector<const Trial*> fastest(const std::vector<Trial>& trials, size_t count) {
+  std::vector<const Trial*> sorted;
+  for (const Trial& t : trials) {
+    if (t.ok()) sorted.push_back(&t);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Trial* a, const Trial* b) { return a->seconds < b->seconds; });
+  if (sorted.size() > count) sorted.resize(count);
+  return sorted;
+}
+
+std::vector<const Trial*> next_round(const std::vector<const Trial*>& leaders, const std::vector<Record>& confirmed) {
+  std::vector<Times> times(leaders.size());
+  std::vector<Record> firsts(leaders.size());
+  std::vector<size_t> rounds(leaders.size());
+  const Record* best = nullptr;
+  for (size_t i = 0; i < leaders.size(); ++i) {
+    firsts[i].trial = *leaders[i];
+    times[i].add(firsts[i]);
+    for (const Record& r : confirmed) {
+      if (r.trial.steps != leaders[i]->steps) continue;
+      times[i].add(r);
+      ++rounds[i];
+    }
+    best = faster(best, times[i].typical());
+  }
+  const size_t most = !leaders.empty() && leaders.front()->seconds > kLong ? kFewestRounds : kMostRounds;
+  const auto contends = [&](size_t i) {
+    if (times[i].failed || rounds[i] >= most) return false;
+    const Record* here = times[i].typical();
+    return rounds[i] < kFewestRounds || (here && here->trial.seconds <= kMayHaveWon * best->trial.seconds);
+  };
+  size_t contenders = 0, fewest = most;
+  for (size_t i = 0; i < leaders.size(); ++i) {
+    const Record* here = times[i].typical();
+    contenders += here == nullptr || here->trial.seconds <= kMayHaveWon * best->trial.seconds;
+    if (contends(i)) fewest = std::min(fewest, rounds[i]);
+  }
+  std::vector<const Trial*> round;
+  if (fewest >= kFewestRounds && contenders < 2) return round;
+  for (size_t i = 0; i < leaders.size(); ++i) {
+    if (contends(i) && rounds[i] == fewest) round.push_back(leaders[i]);
+  }
+  return round;
+}
+
+}  // namespace tw::autotune

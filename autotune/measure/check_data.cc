@@ -1,0 +1,301 @@
+// Random inputs, expected outputs, and the proof that these are right.
+#include "autotune/measure/check_data.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "autotune/space/knobs.h"
+#include "schedule/nest_view.h"
+#include "src/ir/interp.h"
+#include "src/ir/interp_value.h"
+#include "src/ir/walk.h"
+#include "src/runtime/arguments.h"
+#include "src/support/rng.h"
+
+namespace tw::autotune {
+
+using runtime::ArgSpec;
+
+namespace {
+
+constexpr int kProbes = 8;
+
+uint16_t half_bits(double value) {  // of a value that float16 holds exactly
+  if (value == 0) return 0;
+  int exponent = 0;
+  const double fraction = std::frexp(std::fabs(value), &exponent);  // 0.5 <= fraction < 1
+  const int biased = exponent + 14;
+  const uint16_t sign = value < 0 ? 0x8000 : 0;
+  if (biased <= 0) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::ldexp(fraction, 10 + biased)));
+  return static_cast<uint16_t>(sign | (biased << 10) | (static_cast<uint16_t>(std::ldexp(fraction, 11)) & 0x3ff));
+}
+
+double half_value(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31, fraction = bits & 0x3ff;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
+  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
+}
+
+template <class T>
+void put(std::byte* to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
+template <class T>
+T get(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+// Element `at` of an array.
+void write_value(ir::Type type, std::byte* array, size_t at, double value) {
+  if (type.is_packed()) {
+    ir::interp::Value number{};
+    number.i = std::clamp<int64_t>(static_cast<int64_t>(value), type.is_int() ? -8 : 0, type.is_int() ? 7 : 15);
+    return ir::interp::write_function(type)(array, static_cast<int64_t>(at), number);
+  }
+  std::byte* const to = array + at * static_cast<size_t>(type.bytes());
+  if (type.is_float8()) {
+    ir::interp::Value number{};
+    number.f = static_cast<float>(ir::round_to(type, value));
+    return ir::interp::write_function(type)(to, 0, number);
+  }
+  if (type.is_half()) {
+    value = ir::round_to(type, value);
+    const bool bf16 = type.code == ir::TypeCode::kBFloat;
+    return put(
+        to, bf16 ? static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16) : half_bits(value));
+  }
+  if (type.is_float()) return type.bits == 32 ? put(to, static_cast<float>(value)) : put(to, value);
+  const auto integer = static_cast<int64_t>(value);
+  std::memcpy(to, &integer, static_cast<size_t>(type.bytes()));  // little endian
+}
+
+double read_value(ir::Type type, const std::byte* array, size_t at) {
+  if (type.is_packed()) return static_cast<double>(ir::interp::read_function(type)(array, static_cast<int64_t>(at)).i);
+  const std::byte* const from = array + at * static_cast<size_t>(type.bytes());
+  if (type.is_float8()) return ir::interp::read_function(type)(from, 0).f;
+  if (type.code == ir::TypeCode::kBFloat) return std::bit_cast<float>(static_cast<uint32_t>(get<uint16_t>(from)) << 16);
+  if (type.is_float())
+    return type.bits == 16 ? half_value(get<uint16_t>(from)) : type.bits == 32 ? get<float>(from) : get<double>(from);
+  uint64_t bits = 0;
+  std::memcpy(&bits, from, static_cast<size_t>(type.bytes()));
+  if (type.is_int() && type.bits < 64) {
+    const int shift = 64 - type.bits;
+    return static_cast<double>(static_cast<int64_t>(bits << shift) >> shift);
+  }
+  return type.is_int() ? static_cast<double>(static_cast<int64_t>(bits)) : static_cast<double>(bits);
+}
+
+using Promise = std::pair<int64_t, int64_t>;
+
+// Floats in -1..1, integers in -8..8 or 0..8, both values of bool; what the caller promises is kept.
+double random_value(ir::Type type, const Promise* range, support::Rng& rng) {
+  if (range) {
+    const uint64_t values = static_cast<uint64_t>(range->second) - static_cast<uint64_t>(range->first);
+    return static_cast<double>(range->first + static_cast<int64_t>(rng.below(std::min<uint64_t>(values, 254) + 1)));
+  }
+  if (type.is_float()) return 2 * rng.uniform() - 1;
+  if (type.is_bool()) return static_cast<double>(rng.below(2));
+  return type.is_int() ? static_cast<double>(rng.below(17)) - 8 : static_cast<double>(rng.below(9));
+}
+
+// Random elements. Those of short floats, which have few values and take long to round, are drawn from a few thousand.
+// Of others each is its own: a long sum of few values goes astray further than by the square root of its length.
+void fill(std::byte* array, size_t elements, ir::Type type, const Promise* range, support::Rng& rng) {
+  constexpr size_t kValues = 4096;
+  if (!(type.is_half() || type.is_float8()) || elements <= kValues) {
+    for (size_t i = 0; i < elements; ++i) write_value(type, array, i, random_value(type, range, rng));
+    return;
+  }
+  const auto size = static_cast<size_t>(type.bytes());
+  std::vector<std::byte> values(kValues * size);
+  fill(values.data(), kValues, type, range, rng);
+  for (size_t i = 0; i < elements; ++i) std::memcpy(array + i * size, values.data() + rng.below(kValues) * size, size);
+}
+
+Blob make_inputs(const std::vector<te::Tensor>& tensors, const std::vector<ArgSpec>& args) {
+  support::Rng rng(2024);
+  const std::vector<size_t> offsets = runtime::argument_offsets(args);
+  runtime::Draft draft(offsets.back());
+  for (size_t a = 0; a < args.size(); ++a) {
+    const auto* input = std::get_if<te::Placeholder>(&tensors[a].op()->kind);
+    const Promise* range = input && input->range ? &*input->range : nullptr;
+    if (!args[a].written)
+      fill(draft.data() + offsets[a], static_cast<size_t>(args[a].elements()), args[a].dtype, range, rng);
+  }
+  return std::move(draft).finish();
+}
+
+double largest_magnitude(const ArgSpec& arg, const std::byte* data) {
+  const auto elements = static_cast<size_t>(arg.elements());
+  double largest = 0;
+  for (size_t i = 0; i < elements; ++i) {
+    const double v = std::fabs(read_value(arg.dtype, data, i));
+    if (std::isfinite(v)) largest = std::max(largest, v);
+  }
+  return largest;
+}
+
+bool chooses(ir::ReduceOp op) { return op == ir::ReduceOp::kMin || op == ir::ReduceOp::kMax; }
+bool chooses(ir::BinOp op) { return op == ir::BinOp::kMin || op == ir::BinOp::kMax; }
+
+// Terms of one sum of the stage; 1 where it sums nothing.
+double reduction_length(const te::Operation& op) {
+  const te::Compute* compute = op->compute();
+  const auto* reduce = compute ? ir::as<ir::Reduce>(compute->body()) : nullptr;
+  double length = 1;
+  if (reduce == nullptr || chooses(reduce->op)) return length;
+  for (const te::IterVar& axis : compute->reduce_axis)
+    length *= static_cast<double>(ir::as_int(axis.extent).value_or(1));
+  return length;
+}
+
+// Whether the stage rounds: copies and choices do not, the largest of several among them.
+bool rounds(const te::Operation& op) {
+  if (op->is_placeholder()) return false;
+  const te::Compute* compute = op->compute();
+  bool found = compute == nullptr;
+  for (size_t i = 0; compute && i < compute->bodies.size(); ++i)
+    ir::walk(compute->bodies[i], [&](const ir::Expr& e) {
+      const auto* binary = ir::as<ir::Binary>(e);
+      const auto* reduce = ir::as<ir::Reduce>(e);
+      const bool value = e.type().is_float() || e.type().is_float8();
+      found = found || (value && ((binary && !chooses(binary->op)) || (reduce && !chooses(reduce->op)) ||
+                                  ir::as<ir::Call>(e) || ir::as<ir::Cast>(e)));
+      return !found;
+    });
+  return found;
+}
+
+// A program that computes one element of `output` by its definition, with what it needs and no more.
+Result<ir::Program> probe_program(const te::Tensor& output, const std::vector<int64_t>& at,
+                                  const std::vector<te::Tensor>& inputs) {
+  std::vector<ir::Expr> subscripts(at.begin(), at.end());
+  const te::Tensor probe = te::compute({1}, [&](ir::Var) { return output(subscripts); }, "probe");
+  schedule::Schedule s({probe});
+  const schedule::LoopNest& nest = s.nest();
+  std::string name;
+  std::vector<std::string> producers;
+  for (int i = 0; i < nest.size(); ++i) {
+    if (nest.stage(i).output)
+      name = nest.stage(i).name;
+    else if (!nest.stage(i).is_placeholder())
+      producers.push_back(nest.stage(i).name);
+  }
+  const std::string axis = nest.stage(nest.find_stage(name)).axes[0].name;
+  for (const std::string& producer : producers) {
+    TW_TRY([[maybe_unused]] Unit placed, s.try_apply(schedule::ComputeAt{producer, name, axis}));
+  }
+  double work = 0;
+  for (const schedule::StageView& view : schedule::view_stages(s.nest())) work += view.trips() * view.enclosing;
+  constexpr double kMostWork = 1e7;  // about a second in the interpreter
+  if (work > kMostWork) return Diagnostic{ErrorKind::kTune, "one element is too much work for the interpreter", {}, {}};
+  std::vector<te::Tensor> args = inputs;
+  args.push_back(probe);
+  return schedule::to_ir(s, args);
+}
+
+struct Checked {
+  const std::vector<te::Tensor>& args;
+  const CheckData& data;
+  const std::vector<size_t> offsets = runtime::argument_offsets(data.args);
+  const std::byte* reference(size_t a) const {
+    return static_cast<const std::byte*>(data.reference.data()) + offsets[a];
+  }
+};
+
+// The placeholders that an output needs, with their memory.
+std::vector<size_t> inputs_of(const te::Tensor& output, const Checked& c) {
+  std::vector<size_t> inputs;
+  const std::vector<te::Operation> ops = te::topological_order({output});
+  for (size_t a = 0; a < c.args.size(); ++a) {
+    const bool needed = std::find(ops.begin(), ops.end(), c.args[a].op()) != ops.end();
+    if (needed && c.args[a].op()->is_placeholder()) inputs.push_back(a);
+  }
+  return inputs;
+}
+
+// One random element computed from the declaration, compared with the default schedule's result.
+bool check_element(size_t a, const Checked& c, support::Rng& rng) {
+  const ArgSpec& spec = c.data.args[a];
+  std::vector<int64_t> at;
+  int64_t offset = 0;
+  for (size_t d = 0; d < spec.shape.size(); ++d) {
+    at.push_back(static_cast<int64_t>(rng.below(static_cast<uint64_t>(spec.shape[d]))));
+    int64_t stride = 1;
+    for (size_t e = d + 1; e < spec.shape.size(); ++e) stride *= spec.shape[e];
+    offset += at.back() * (spec.strides.empty() ? stride : spec.strides[d]);
+  }
+  std::vector<te::Tensor> inputs;
+  std::vector<ir::InterpBuffer> buffers;
+  for (size_t i : inputs_of(c.args[a], c)) {
+    inputs.push_back(c.args[i]);
+    buffers.push_back({const_cast<std::byte*>(c.reference(i)), c.data.args[i].bytes()});  // of inputs, which it reads
+  }
+  const auto program = probe_program(c.args[a], at, inputs);
+  if (!program) return false;
+  std::byte memory[8] = {};
+  buffers.push_back({memory, static_cast<size_t>(spec.dtype.bytes())});
+  ir::InterpOptions options;
+  options.check_races = false;
+  const Status ran = ir::interpret(*program, buffers, options);
+  if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
+  const double expected = read_value(spec.dtype, memory, 0);
+  const double got = read_value(spec.dtype, c.reference(a), static_cast<size_t>(offset));
+  const bool same = expected == got || (std::isnan(expected) && std::isnan(got));
+  if (!same && !(std::fabs(got - expected) <= c.data.atol[a] + c.data.rtol[a] * std::fabs(expected))) {
+    std::string index;
+    for (int64_t i : at) index += (index.empty() ? "" : ", ") + std::to_string(i);
+    throw Error(Diagnostic{
+        ErrorKind::kInternal,
+        "the default schedule gives a wrong result",
+        {},
+        {spec.name + "[" + index + "] should be " + std::to_string(expected) + " and is " + std::to_string(got)}});
+  }
+  return true;
+}
+
+}  // namespace
+
+double tolerance(ir::Type type, double length) {
+  if (!type.is_float() && !type.is_float8()) return 0;
+  if (type.is_float8())
+    return type.code == ir::TypeCode::kE4M3 ? 0x1p-3 : 0x1p-2;  // the value before may fall on either side
+  const int precision = type.code == ir::TypeCode::kBFloat ? 8 : type.bits == 16 ? 11 : type.bits == 32 ? 24 : 53;
+  return std::ldexp(16 + 2 * std::sqrt(length) + length / 100, 1 - precision);
+}
+
+double tolerance(const std::vector<te::Tensor>& outputs) {
+  double all = 0;
+  for (const te::Operation& op : te::topological_order(outputs))
+    if (rounds(op)) all += tolerance(op->dtype(), reduction_length(op));
+  return all;
+}
+
+CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
+                          const std::vector<ArgSpec>& specs, const Compute& compute) {
+  CheckData data;
+  data.args = specs;
+  data.inputs = make_inputs(args, specs);
+  data.reference = compute(data.inputs);
+  const Checked checked{args, data};
+  const double rounding = tolerance(outputs);
+  for (size_t a = 0; a < specs.size(); ++a) {
+    const bool rounded = specs[a].dtype.is_float() || specs[a].dtype.is_float8();
+    const double r = rounded ? rounding : 0;
+    data.rtol.push_back(r);
+    data.atol.push_back(r == 0 ? 0 : r * largest_magnitude(specs[a], checked.reference(a)));
+  }
+  support::Rng rng(7);
+  for (size_t a = 0; a < args.size(); ++a) {
+    if (!specs[a].written || specs[a].bytes() == 0) continue;
+    for (int probe = 0; probe < kProbes && check_element(a, checked, rng); ++probe) continue;
+  }
+  return data;
+}
+
+}  // namespace tw::autotune

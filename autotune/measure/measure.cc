@@ -1,0 +1,258 @@
+// Builds and runs candidates.
+#include "autotune/measure/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "autotune/model/bound.h"
+#include "autotune/space/knobs.h"
+#include "autotune/space/trace.h"
+#include "codegen/arg_specs.h"
+#include "codegen/backends.h"
+#include "schedule/rule_schedule.h"
+#include "src/runtime/local_runner.h"
+#include "src/support/deep_stack.h"
+
+namespace tw::autotune {
+
+namespace {
+
+constexpr const char* kKernel = "candidate";
+constexpr double kReferenceTimes = 30;  // a candidate's deadline, for the reference
+
+// Times come from a process that a candidate may have damaged, or over a network: some are none.
+runtime::RunResult judged(runtime::RunResult result) {
+  using runtime::RunStatus;
+  if (result.status != RunStatus::kOk && result.status != RunStatus::kBeaten) return result;
+  const std::string reported = "reported a time of " + std::to_string(result.seconds) + " seconds";
+  if (!std::isfinite(result.seconds) || !std::isfinite(result.spread)) return {RunStatus::kCrashed, 0, 0, 0, reported};
+  if (result.seconds <= 0) return {RunStatus::kTooFast, 0, 0, 0, reported};
+  return result;
+}
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+void fail(Built& built, std::string why) {
+  built.trial.status = "build_failed";
+  built.trial.detail = one_line(std::move(why));
+}
+
+Result<Candidate> derived(uint64_t index, Scheduled s) {
+  TW_TRY(ir::Program loops, schedule::to_ir(s.schedule, s.args, kKernel));
+  return Candidate{index, std::move(s), std::move(loops), 0};
+}
+
+}  // namespace
+
+Result<Candidate> prepare(const Task& task, uint64_t index) {
+  TW_TRY(Scheduled applied, task.applied(index));
+  return derived(index, std::move(applied));
+}
+
+Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
+    : task_(task),
+      options_(options),
+      runner_(runner),
+      where_(runner.machine()),
+      machine_(schedule::describe_machine(task.target(), where_)),
+      folder_("tensorwright") {
+  if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
+  make_reference();
+}
+
+// By the default schedule on this machine, wherever candidates run; in a worker, which it may take along.
+void Measurer::make_reference() {
+  const Target host = Target::host();
+  Built reference;
+  const Result<Candidate> plain = derived(0, {schedule::rule_schedule(task_.outputs(), host), task_.arguments()});
+  if (plain)
+    compile(*plain, host, reference);
+  else
+    fail(reference, plain.error().what);
+  if (!reference.ok()) tune_error("the default schedule of this computation cannot be built", {reference.trial.detail});
+  runtime::RunRequest request;
+  request.object = reference.object;
+  request.kernel = kKernel;
+  request.args = codegen::arg_specs(te::naive_program(task_.outputs(), task_.arguments()));
+  request.rtol = request.atol = std::vector<double>(request.args.size());
+  request.threads = runtime::num_threads();
+  request.timeout_s = kReferenceTimes * options_.timeout_s;
+  data_ = make_check_data(task_.outputs(), task_.arguments(), request.args, [&](const Blob& inputs) {
+    request.inputs = inputs;
+    const runtime::RunResult result = runtime::LocalRunner().run(request);
+    if (result.outputs) return *result.outputs;
+    tune_error("the default schedule of this computation fails: " + std::string(to_string(result.status)),
+               {one_line(result.detail)});
+  });
+}
+
+Measurer::~Measurer() = default;
+
+void Measurer::compile(const Candidate& c, const Target& target, Built& built) try {
+  const lower::Passes& passes = codegen::backend_of(target).passes;
+  const ir::Program kernel = support::with_deep_stack([&] { return lower::run_pipeline(passes, c.loops, target); });
+  runtime::BuildRequest request;
+  request.ir_text = ir::to_string(kernel);
+  for (const ir::Program& packer : pack_programs(c.scheduled.schedule, c.scheduled.args, target, kernel))
+    request.packers.push_back(ir::to_string(packer));
+  request.target = target.to_string();
+  request.out_path = new_path();
+  const runtime::BuildResult result = builder_.build(request, options_.timeout_s);
+  if (!result.ok()) fail(built, std::string(to_string(result.status)) + ": " + result.message);
+  if (result.status == runtime::BuildStatus::kLost)  // not the candidate's fault
+    built.trial.status = to_string(runtime::RunStatus::kDeviceLost);
+  if (result.ok()) built.object = take_object(request.out_path);
+} catch (const Error& e) {
+  fail(built, e.diagnostic().what);
+}
+
+std::string Measurer::new_path() { return folder_ / (std::to_string(objects_++) + ".so"); }
+
+Blob Measurer::take_object(const std::string& path) const {
+  Blob object = Blob::read(path);
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  return object;
+}
+
+void Measurer::build_by_user(Built& built) try {
+  const std::string path = new_path(), failure = options_.build(built.trial.index, path);
+  if (!failure.empty()) return fail(built, failure);
+  built.object = take_object(path);
+} catch (const Error& e) {
+  fail(built, e.diagnostic().what);
+}
+
+void Measurer::make_object(const Candidate& c, Built& built) {
+  if (options_.build)
+    build_by_user(built);
+  else
+    compile(c, task_.target(), built);
+  built.lower_bound = c.bound;
+}
+
+Built Measurer::build(const Candidate& candidate) {
+  Built built;
+  built.trial.index = candidate.index;
+  built.trial.knobs = task_.space().describe(candidate.index);
+  built.trial.steps = resolved(candidate.scheduled.schedule.steps());
+  make_object(candidate, built);
+  return built;
+}
+
+std::vector<Built> Measurer::build(std::span<const Candidate> candidates) {
+  std::vector<Built> all(candidates.size());
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < candidates.size() && !stopped_; i = next++) all[i] = build(candidates[i]);
+  };
+  const size_t builders = std::min<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), candidates.size());
+  std::vector<std::exception_ptr> thrown(builders);
+  {
+    std::vector<std::jthread> workers;
+    for (size_t w = 0; w < builders; ++w) {
+      workers.emplace_back([&, w] {
+        try {
+          work();
+        } catch (...) {
+          thrown[w] = std::current_exception();
+        }
+      });
+    }
+  }
+  for (const std::exception_ptr& e : thrown) {
+    if (e) std::rethrow_exception(e);
+  }
+  if (stopped_) std::erase_if(all, [](const Built& b) { return b.trial.status.empty() && !b.ok(); });
+  return all;
+}
+
+Built Measurer::rebuild(const Trial& recorded) {
+  Built built;
+  built.trial = recorded;
+  const auto again = [&]() -> Status {
+    TW_TRY(Scheduled s, task_.replay(recorded));
+    TW_TRY(Candidate c, derived(recorded.index, std::move(s)));
+    c.bound = lower_bound_seconds(c.scheduled.schedule, machine_);
+    make_object(c, built);
+    return Unit{};
+  };
+  if (const Status done = again(); !done) {
+    built.trial.status = "refused";
+    built.trial.detail = done.error().what;
+  }
+  return built;
+}
+
+void Measurer::run(Built& built, double give_up_above) {
+  runtime::RunRequest request;
+  request.object = built.object;
+  request.kernel = kKernel;
+  request.args = data_.args;
+  request.inputs = data_.inputs;
+  request.reference = data_.reference;
+  request.rtol = data_.rtol;
+  request.atol = data_.atol;
+  request.threads = where_.threads;
+  request.timeout_s = options_.timeout_s;
+  request.give_up_above_s = give_up_above;
+  request.lower_bound_s = built.lower_bound;
+  request.number = options_.number;
+  request.repeat = options_.repeat;
+  request.candidate = built.trial.index;
+  const runtime::RunResult result = judged(runner_.run(request));
+  built.trial.status = to_string(result.status);
+  built.trial.seconds = result.seconds;
+  built.trial.rtol = *std::max_element(data_.rtol.begin(), data_.rtol.end());
+  built.trial.spread = result.spread;
+  built.trial.runs = result.runs;
+  built.trial.detail = one_line(result.detail);
+}
+
+void Measurer::run(std::span<Built> batch, double give_up_above, const std::function<bool(size_t)>& arrived) {
+  std::mutex mutex;  // of all below
+  size_t next = 0;
+  std::exception_ptr thrown;
+  const auto serve_slot = [&] {
+    std::unique_lock lock(mutex);
+    try {
+      while (next < batch.size() && !stopped_) {
+        const size_t i = next++;
+        lock.unlock();
+        if (batch[i].ok()) run(batch[i], give_up_above);
+        lock.lock();
+        if (!stopped_ && !arrived(i)) next = batch.size();
+      }
+    } catch (...) {
+      if (!lock.owns_lock()) lock.lock();
+      thrown = std::current_exception();
+      next = batch.size();
+    }
+  };
+  {
+    std::vector<std::jthread> slots;
+    for (size_t s = 1; s < std::min<size_t>(std::max(1, runner_.slots()), batch.size()); ++s)
+      slots.emplace_back(serve_slot);
+    serve_slot();
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+double Measurer::argument_bytes() const {
+  double bytes = 0;
+  for (const runtime::ArgSpec& arg : data_.args) bytes += static_cast<double>(arg.bytes());
+  return bytes;
+}
+
+void Measurer::stop() {
+  stopped_ = true;
+  builder_.cancel();
+}
+
+}  // namespace tw::autotune

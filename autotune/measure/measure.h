@@ -1,0 +1,80 @@
+// Measuring: candidates become shared objects in builder processes, then run, checked and timed, in a worker.
+//
+// Builds and runs alternate: no compiler shares a core with a kernel that is being timed.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autotune/measure/check_data.h"
+#include "schedule/machine.h"
+#include "src/runtime/builder.h"
+#include "src/support/temporary_folder.h"
+#include "tensorwright/autotune.h"
+
+namespace tw::autotune {
+
+// A legal candidate with what was found out on the way to knowing that, so that nobody does it again.
+struct Candidate {
+  uint64_t index = 0;
+  Scheduled scheduled;  // its Steps applied
+  ir::Program loops;    // that follow from them
+  double bound = 0;     // seconds that no run goes below
+};
+
+// Applies the Steps and derives the loops, which asks all rules of the nest; or which of them is broken.
+Result<Candidate> prepare(const Task&, uint64_t index);
+
+struct Built {
+  Trial trial;  // index, knobs and steps; status "build_failed" when there is no object
+  Blob object;
+  double lower_bound = 0;  // seconds that the work which it executes takes at least
+  bool ok() const { return object.size() > 0; }
+};
+
+class Measurer {
+ public:
+  // Builds and checks the reference. Throws TuneError.
+  Measurer(const Task&, const TuneOptions&, runtime::Runner&);
+  ~Measurer();
+
+  // As many at once as there are cores. Candidates after a stop are left out.
+  std::vector<Built> build(std::span<const Candidate>);
+  Built rebuild(const Trial& recorded);
+  // Fills in status, seconds and so on. `give_up_above` as in RunRequest.
+  void run(Built&, double give_up_above);
+  // All of them, as many at once as the Runner takes. `arrived` is told each that has its time or needs none, by one
+  // thread at a time and before its slot runs another; false: no more are begun.
+  void run(std::span<Built>, double give_up_above, const std::function<bool(size_t)>& arrived);
+  double argument_bytes() const;
+
+  // From another thread: ends what is under way; build and run return soon.
+  void stop();
+  bool stopped() const { return stopped_; }
+
+ private:
+  Built build(const Candidate&);
+  void make_object(const Candidate&, Built&);
+  void compile(const Candidate&, const Target&, Built&);
+  void build_by_user(Built&);
+  Blob take_object(const std::string& path) const;  // which is gone then
+  std::string new_path();
+  void make_reference();
+
+  const Task& task_;
+  const TuneOptions& options_;
+  runtime::Runner& runner_;
+  const MachineDescription where_;
+  const schedule::Machine machine_;
+  const support::TemporaryFolder folder_;  // of shared objects that are being built
+  runtime::Builder builder_;
+  CheckData data_;
+  std::atomic<bool> stopped_ = false;
+  std::atomic<int> objects_ = 0;
+};
+
+}  // namespace tw::autotune

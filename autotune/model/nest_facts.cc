@@ -1,0 +1,404 @@
+// Facts of a nest, from schedule::view_stages.
+//
+// The innermost loop is the innermost one that stays a loop in the code; what stands inside it (vectorized and unrolled
+// loops, an intrinsic) is its body. A vectorized loop belongs to the body wherever it stands: serial loops inside it
+// run around vector statements.
+#include "autotune/model/nest_facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "schedule/placement.h"
+#include "schedule/traffic.h"
+#include "te/lane_joins.h"
+
+namespace tw::autotune {
+
+using schedule::AccessView;
+using schedule::LoopView;
+using schedule::StageNest;
+using schedule::StageView;
+using LoopKind = schedule::Annotation;
+
+namespace {
+
+constexpr double kPage = 4096;
+constexpr double kLaneProductBytes = 16;  // of a register whose lanes are factors
+constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
+constexpr size_t kNowhere = static_cast<size_t>(-1);
+
+bool is_repeated(const LoopView& loop) {
+  return loop.annotation == LoopKind::kVectorized || loop.annotation == LoopKind::kUnrolled;
+}
+
+// How far the access goes along dimension d when the loop takes one step; a fused loop steps along its last axis.
+int64_t stride_in(const AccessView& access, const LoopView& loop, size_t d) {
+  if (loop.roots.empty()) return 0;
+  return access.coefficients[d][static_cast<size_t>(loop.roots.back())] * loop.step;
+}
+
+bool is_contiguous(const AccessView& access, const LoopView& vector) {
+  if (!access.affine || access.coefficients.empty()) return false;
+  const size_t last = access.coefficients.size() - 1;
+  for (size_t d = 0; d < last; ++d) {
+    const int64_t walk = std::abs(stride_in(access, vector, d)) * (vector.extent - 1);
+    if (walk / (access.divisors.empty() ? 1 : access.divisors[d]) != 0) return false;
+  }
+  return stride_in(access, vector, last) == 1;
+}
+
+// Bytes between neighbours along the loop; 0 where it does not touch the access or nobody knows.
+int64_t byte_stride(const AccessView& access, const LoopView& loop) {
+  int64_t bytes = 0, row = access.element_bytes;
+  for (size_t d = access.coefficients.size(); d-- > 0;) {
+    bytes += stride_in(access, loop, d) / (access.divisors.empty() ? 1 : access.divisors[d]) * row;
+    row *= access.shape[d];
+  }
+  return access.affine ? std::abs(bytes) : 0;
+}
+
+// The loops of a stage as the code runs them.
+struct Shape {
+  const LoopView* vector = nullptr;
+  size_t tensorized = kNowhere;  // the first loop of an intrinsic's statement
+  size_t inner = kNowhere;       // the innermost loop that stays one
+  bool in_body(const StageView& view, size_t l) const {
+    return &view.loops[l] == vector || l >= tensorized || inner == kNowhere || l > inner;
+  }
+};
+
+Shape shape_of(const StageView& view, const StageNest& stage) {
+  Shape shape;
+  if (stage.tensorized.axis != schedule::kNone) {
+    const int at = stage.position(stage.tensorized.axis);
+    if (at != schedule::kNone) shape.tensorized = static_cast<size_t>(at);
+  }
+  for (size_t l = 0; l < std::min(view.loops.size(), shape.tensorized); ++l) {
+    if (view.loops[l].annotation == LoopKind::kVectorized) shape.vector = &view.loops[l];
+    if (!is_repeated(view.loops[l]) && view.loops[l].extent > 1) shape.inner = l;
+  }
+  return shape;
+}
+
+class StageReader {
+ public:
+  StageReader(const StageView& view, const StageNest& stage, const Machine& machine)
+      : view_(view), stage_(stage), machine_(machine), shape_(shape_of(view, stage)) {}
+
+  StageFacts run() {
+    f_.stage = view_.stage;
+    f_.enclosing = view_.enclosing;
+    f_.waste = view_.waste;
+    f_.points = view_.trips() * view_.enclosing;
+    f_.operations = f_.points * arithmetic_of_a_point();
+    f_.root = view_.enclosing <= 1;
+    f_.output = stage_.output;
+    f_.copies = view_.operations == 0;
+    f_.reduces = stage_.is_reduction();
+    f_.conditional = view_.conditions > 0;
+    read_body();
+    read_order();
+    read_parallelism();
+    for (const AccessView& access : view_.accesses) read_access(access);
+    std::stable_sort(f_.accesses.begin(), f_.accesses.end(), [](const AccessFacts& a, const AccessFacts& b) {
+      return a.store != b.store ? b.store : a.instructions > b.instructions;
+    });
+    read_memory();
+    return std::move(f_);
+  }
+
+ private:
+  double arithmetic_of_a_point() const { return std::max(1.0, view_.operations - view_.fused - view_.conditions); }
+  double extent(size_t l) const { return static_cast<double>(view_.loops[l].extent); }
+
+  // Vectors per statement of the vectorized loop; 1 in code without vectors.
+  double vectors(double lanes) const { return shape_.vector ? std::ceil(f_.vector_extent / lanes) : 1; }
+
+  void read_body() {
+    int widest = view_.element_bytes;
+    for (const AccessView& access : view_.accesses) widest = std::max(widest, access.element_bytes);
+    f_.lanes = std::max(1.0, machine_.vector_bits / (8.0 * widest));
+    if (shape_.vector) f_.vector_extent = static_cast<double>(shape_.vector->extent);
+    f_.utilisation = shape_.vector ? f_.vector_extent / (vectors(f_.lanes) * f_.lanes) : 1 / f_.lanes;
+    double statements = 1, sums = 1, in_statement = 1;
+    for (size_t l = 0; l < view_.loops.size(); ++l) {
+      if (!shape_.in_body(view_, l)) continue;
+      f_.body *= extent(l);
+      if (l >= shape_.tensorized) {
+        in_statement *= extent(l);
+      } else if (&view_.loops[l] != shape_.vector) {
+        statements *= extent(l);
+        if (!view_.loops[l].reduction) sums *= extent(l);
+      }
+    }
+    if (shape_.tensorized != kNowhere) f_.tensorized = in_statement;
+    const double each = f_.tensorized > 0 ? 1 : vectors(f_.lanes) * arithmetic_of_a_point();
+    f_.accumulators = sums * (f_.tensorized > 0 ? 1 : vectors(f_.lanes));
+    f_.arithmetic = f_.points / f_.body * statements * each;
+    if (f_.tensorized > 0) f_.utilisation = 1;
+    if (!sums_across()) return;
+    double results = f_.points;
+    for (const LoopView& loop : view_.loops)
+      if (loop.reduction) results /= static_cast<double>(loop.extent);
+    for (const te::LaneJoin& join : te::lane_joins(shape_.vector->extent))
+      f_.joins += results * kJoin * std::ceil(static_cast<double>(join.lanes) / f_.lanes);
+    f_.arithmetic += f_.joins;
+  }
+
+  // Whether the lanes are those of partial results.
+  bool sums_across() const { return shape_.vector && shape_.vector->reduction && shape_.vector->extent > 1; }
+
+  void read_order() {
+    for (size_t l = 0; l < view_.loops.size(); ++l) {
+      if (view_.loops[l].extent > 1 && view_.loops[l].reduction && !shape_.in_body(view_, l)) {
+        f_.outer_reduction *= f_.inner_reduction;
+        f_.inner_reduction = extent(l);
+      }
+    }
+    f_.entries = f_.points / f_.body;
+    if (shape_.inner == kNowhere) return;
+    f_.inner_extent = extent(shape_.inner);
+    f_.entries /= f_.inner_extent;
+    f_.sums_in_a_row = view_.loops[shape_.inner].reduction;
+  }
+
+  void read_parallelism() {
+    double around = view_.enclosing / static_cast<double>(std::max<int64_t>(1, view_.parallel_around)), before = 1;
+    f_.parallel_extent = static_cast<double>(view_.parallel_around);
+    for (size_t l = 0; l < view_.loops.size(); ++l) {
+      if (!runs_concurrently(view_.loops[l].annotation)) {
+        before *= extent(l);
+        continue;
+      }
+      f_.parallel_extent *= extent(l);
+      f_.launches = around * before;
+    }
+    f_.cores = f_.parallel_extent / std::max(1.0, std::ceil(f_.parallel_extent / machine_.threads));
+  }
+
+  // Instructions that one iteration of the body takes for the access, and what loops around leave in registers.
+  void read_access(const AccessView& access) {
+    AccessFacts a;
+    a.store = access.store;
+    a.along = shape_.vector && touches(access, *shape_.vector);
+    a.contiguous = a.along && is_contiguous(access, *shape_.vector);
+    double each = 1, rows = 1;
+    int64_t row_stride = 0;
+    for (size_t l = 0; l < view_.loops.size(); ++l) {
+      const LoopView& loop = view_.loops[l];
+      if (!shape_.in_body(view_, l) || !touches(access, loop)) continue;
+      if (&loop == shape_.vector) {
+        each *= a.contiguous ? vectors(machine_.vector_bits / (8.0 * access.element_bytes)) : f_.vector_extent;
+      } else if (l < shape_.tensorized) {
+        each *= extent(l);
+        const int64_t stride = byte_stride(access, loop);
+        if (stride >= 64) rows *= extent(l), row_stride = std::max(row_stride, stride);
+        a.aligned = a.aligned && stride % 64 == 0;
+      }
+    }
+    if (row_stride > 0) {
+      const int64_t distinct = kL1WayBytes / std::gcd(row_stride, kL1WayBytes);
+      a.conflict = rows / static_cast<double>(std::min<int64_t>(distinct, 64));
+    }
+    double iterations = f_.points / f_.body;
+    for (size_t l = view_.loops.size(); l-- > 0;) {
+      if (shape_.in_body(view_, l)) continue;
+      if (touches(access, view_.loops[l])) break;
+      iterations /= extent(l);
+      a.hoisted = a.hoisted || view_.loops[l].extent > 1;
+    }
+    const Neighbours lanes = access.store || a.along ? Neighbours{} : neighbours(access);
+    each /= lanes.held;
+    a.instructions = each * iterations;
+    // A sum that leaves the registers between two iterations is read and written.
+    (access.store ? f_.stores : f_.loads) += a.instructions;
+    if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;
+    const bool partial = access.store && sums_across();
+    if (a.hoisted || (access.store && f_.reduces)) f_.registers += each * (partial ? vectors(f_.lanes) : 1);
+    if (!a.hoisted && a.along && !access.store) f_.registers += vectors(f_.lanes);
+    if (!a.hoisted && lanes.held > 1) f_.registers += each * lanes.held / lanes.all;
+    f_.conflict = std::max(f_.conflict, a.conflict);
+    read_reuse(access, a);
+    f_.accesses.push_back(a);
+  }
+
+  // Elements side by side that the body reads one by one, and how many of them one register holds, for products with
+  // its lanes. An intrinsic's statement takes a group of them for one.
+  struct Neighbours {
+    double all = 1, held = 1;
+  };
+  Neighbours neighbours(const AccessView& access) const {
+    Neighbours most;
+    const size_t end = std::min(view_.loops.size(), shape_.tensorized);
+    if (machine_.lane_products == 0 || (!shape_.vector && end == view_.loops.size())) return most;
+    int64_t bytes = access.element_bytes;
+    for (size_t l = view_.loops.size(); l-- > end;)
+      if (byte_stride(access, view_.loops[l]) == bytes) bytes *= view_.loops[l].extent;
+    for (size_t l = 0; l < end; ++l)
+      if (shape_.in_body(view_, l) && byte_stride(access, view_.loops[l]) == bytes && extent(l) > most.all)
+        most = {extent(l), std::clamp(kLaneProductBytes / static_cast<double>(bytes), 1.0, extent(l))};
+    return most;
+  }
+
+  // The innermost loop that leaves the access alone brings the same data again.
+  void read_reuse(const AccessView& access, AccessFacts& a) const {
+    a.bytes = footprint(access, view_.ranges(0)) * view_.enclosing;
+    for (size_t l = view_.loops.size(); l-- > 0;) {
+      if (shape_.in_body(view_, l) || view_.loops[l].extent == 1 || touches(access, view_.loops[l])) continue;
+      a.reuse = extent(l);
+      a.distance = bytes_below(l + 1);
+      return;
+    }
+  }
+
+  double bytes_below(size_t depth, double line = schedule::kCacheLine) const {
+    const std::vector<int64_t> ranges = view_.ranges(depth);
+    double bytes = 0;
+    for (const AccessView& access : view_.accesses) bytes += footprint(access, ranges, line);
+    return bytes;
+  }
+
+  void read_memory() {
+    size_t reduction = view_.loops.size(), task = 0;
+    for (size_t l = 0; l < view_.loops.size(); ++l) {
+      const LoopView& loop = view_.loops[l];
+      if (loop.reduction && loop.extent > 1 && !shape_.in_body(view_, l)) reduction = std::min(reduction, l);
+      if (runs_concurrently(loop.annotation)) task = l + 1;
+    }
+    f_.inner_bytes = bytes_below(shape_.inner == kNowhere ? 0 : shape_.inner);
+    f_.reduction_bytes = bytes_below(reduction);
+    f_.task_bytes = bytes_below(task);
+    f_.bytes = bytes_below(0);
+    f_.pages = bytes_below(reduction, kPage) / kPage;
+    const int64_t l3 = machine_.l3_bytes > 0 ? machine_.l3_bytes : 4 * machine_.l2_bytes;
+    f_.moved = {traffic(view_, l1_of(machine_)), traffic(view_, l2_of(machine_)),
+                traffic(view_, {static_cast<double>(l3)})};
+    f_.translations = page_translations(view_);
+  }
+
+  const StageView& view_;
+  const StageNest& stage_;
+  const Machine& machine_;
+  const Shape shape_;
+  StageFacts f_;
+};
+
+// What decides which loops a nest lowers to, and nothing else: loops of one iteration, names and the order of
+// independent Steps leave no trace.
+class NestHash {
+ public:
+  uint64_t of(const schedule::LoopNest& nest, const std::vector<StageView>& views) {
+    for (const StageView& view : views) add_stage(nest, view);
+    for (int i = 0; i < nest.size(); ++i) add(static_cast<uint64_t>(nest.stage(i).attach.kind));
+    return h_;
+  }
+
+ private:
+  void add(uint64_t x) { h_ = (h_ ^ x) * 0x9e3779b97f4a7c15ull, h_ ^= h_ >> 29; }
+  template <class Range>
+  void add_all(const Range& range) {
+    add(range.size());
+    for (const auto& x : range) add(static_cast<uint64_t>(x));
+  }
+  void add_text(const std::string& text) { add(std::hash<std::string>()(text)); }
+
+  // The loop as one counts that are loops.
+  static uint64_t place_of(const StageNest& stage, schedule::AxisId axis) {
+    uint64_t place = 0;
+    for (schedule::AxisId leaf : stage.leaves) {
+      if (leaf == axis) break;
+      place += stage.axes[static_cast<size_t>(leaf)].extent.value_or(2) != 1;
+    }
+    return place;
+  }
+
+  void add_stage(const schedule::LoopNest& nest, const StageView& view) {
+    const StageNest& stage = nest.stage(view.stage);
+    add_text(stage.name);
+    for (const LoopView& loop : view.loops) {
+      if (loop.extent == 1) continue;
+      add(static_cast<uint64_t>(loop.extent));
+      add_all(loop.roots);
+      add(static_cast<uint64_t>(loop.step));
+      add(static_cast<uint64_t>(loop.annotation) * 2 + loop.reduction);
+    }
+    for (const AccessView& access : view.accesses) add_access(nest, access);
+    for (const schedule::Relation& relation : stage.relations) {
+      const auto* split = std::get_if<schedule::SplitRelation>(&relation);
+      if (split != nullptr && split->tail != ir::Tail::kAuto) add(static_cast<uint64_t>(split->tail) + 17);
+    }
+    if (stage.attach.kind == schedule::AttachKind::kAt) {
+      const int host = nest.find_stage(stage.attach.stage);
+      add(static_cast<uint64_t>(host));
+      if (host != schedule::kNone)
+        add(place_of(nest.stage(host), schedule::attach_leaf(nest.stage(host), stage.attach.axis)));
+    }
+    add(stage.scope ? static_cast<uint64_t>(*stage.scope) + 1 : 0);
+    add_notes(stage);
+  }
+
+  void add_access(const schedule::LoopNest& nest, const AccessView& access) {
+    add(static_cast<uint64_t>(nest.find_stage(access.buffer)));
+    for (const auto& coefficients : access.coefficients) add_all(coefficients);
+    add_all(access.divisors);
+    add_all(access.offsets);
+    add_all(access.shape);
+  }
+
+  void add_notes(const StageNest& stage) {
+    for (const auto& pragma : stage.pragmas) {
+      add(place_of(stage, pragma.axis));
+      add_text(pragma.key);
+      add(static_cast<uint64_t>(pragma.value));
+    }
+    for (const auto& a : stage.alignments) add_all(std::vector<int64_t>{a.axis, a.factor, a.offset});
+    for (const auto& p : stage.prefetches) {
+      add_text(p.source);
+      add(place_of(stage, p.axis));
+      add(static_cast<uint64_t>(p.offset));
+    }
+    if (stage.tensorized.axis != schedule::kNone) {
+      add(place_of(stage, stage.tensorized.axis));
+      add_text(stage.tensorized.intrin->key);
+    }
+    add(static_cast<uint64_t>(stage.double_buffered != schedule::kNone) * 2 + (stage.rolling != schedule::kNone));
+    if (stage.store_predicate) add(stage.store_predicate.hash());
+  }
+
+  uint64_t h_ = 0x243f6a8885a308d3ull;
+};
+
+double bytes_of(const StageNest& stage) {
+  double bytes = 0;
+  for (const ir::Buffer& buffer : stage.buffers) {
+    double all = buffer.element().bytes();
+    for (const ir::Expr& extent : buffer.shape())
+      all *= static_cast<double>(ir::as_int(extent).value_or(schedule::kAssumedExtent));
+    bytes += all;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+NestFacts facts_of(const schedule::Schedule& s, const std::vector<StageView>& views, const Machine& machine) {
+  const schedule::LoopNest& nest = s.nest();
+  NestFacts facts;
+  facts.steps = static_cast<double>(s.steps().size());
+  for (const StageView& view : views) {
+    const StageNest& stage = nest.stage(view.stage);
+    facts.stages.push_back(StageReader(view, stage, machine).run());
+    if (stage.output) continue;
+    double bytes = view.element_bytes;
+    for (int d = 0; d < stage.data_rank; ++d) bytes *= static_cast<double>(view.root_extents[static_cast<size_t>(d)]);
+    facts.scratch_bytes += bytes;
+  }
+  facts.bytes = facts.scratch_bytes;
+  for (int i = 0; i < nest.size(); ++i)
+    if (nest.stage(i).output || nest.stage(i).is_placeholder()) facts.bytes += bytes_of(nest.stage(i));
+  facts.hash = NestHash().of(nest, views);
+  return facts;
+}
+
+}  // namespace tw::autotune

@@ -1,0 +1,100 @@
+// The estimate, term by term.
+#include "autotune/model/prior.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/traffic.h"
+
+namespace tw::autotune {
+
+namespace {
+
+constexpr double kHertz = 4e9;      // all estimates' clock
+constexpr double kLatency = 4;      // cycles until a sum can take its next term
+constexpr double kEntry = 12;       // cycles to start a loop and to leave it: pointers, first sums, a missed branch
+constexpr double kIteration = 1;    // least cycles of one iteration
+constexpr double kLaunch = 4e-6;    // seconds to wake threads and to wait for the last
+constexpr double kWays = 8;         // lines of one set of L1
+constexpr double kCopied = 6;       // bytes that a core copies in a cycle: lines that are claimed, other orders
+constexpr double kElsewhere = 1.5;  // what one core wrote, others read
+constexpr double kMasked = 1.15;    // loops that read under a condition
+constexpr double kWarm = 0.75;      // share of a cache that data of the run before may still fill
+constexpr double kTranslate = 6;    // cycles until the second buffer has translated a page
+constexpr double kOverlap = 0.25;   // share of the lesser terms that the largest does not hide
+
+double busy_cycles(const StageFacts& f, const Machine& machine) {
+  const double arithmetic = f.arithmetic / machine.rates.issue;
+  // What does not fit into registers is stored and loaded again in each iteration.
+  const double excess = std::max(0.0, f.registers + 2 - machine.vector_registers);
+  const double bodies = f.points / f.body;
+  return (arithmetic + 2 * excess * bodies) * (f.conditional ? kMasked : 1);
+}
+
+double load_cycles(const StageFacts& f, const Machine& machine) {
+  double cycles = 0;
+  for (const AccessFacts& a : f.accesses) {
+    if (a.store) {
+      cycles += a.instructions * (f.tensorized > 0 || f.vector_extent > 0 ? 1 : 0.5);
+      continue;
+    }
+    // A broadcast is a load of one element, of which two start in a cycle; vectors across lines are two loads.
+    const double each = !a.along ? 0.5 : a.aligned ? 1 / machine.rates.l1_loads : 1.5 / machine.rates.l1_loads;
+    // Of lines that share a set, those that it has no room for come again from L2.
+    const double missing = a.hoisted ? 0 : std::clamp(a.conflict / kWays - 1, 0.0, 1.0);
+    cycles += a.instructions * (each + missing * schedule::kCacheLine / machine.rates.l2_bytes);
+  }
+  return cycles;
+}
+
+double copy_cycles(const StageFacts& f) {
+  double bytes = 0;
+  for (const AccessFacts& a : f.accesses) bytes += a.bytes;
+  return bytes / kCopied * (f.root && f.parallel_extent > 1 ? kElsewhere : 1);
+}
+
+void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine) {
+  const double second = kHertz * std::max(1.0, f.cores);  // cycles of all cores
+  f.compute_seconds = busy_cycles(f, machine) / second;
+  f.load_seconds = load_cycles(f, machine) / second;
+  if (f.copies) f.load_seconds = std::max(f.load_seconds, copy_cycles(f) / second);
+  const double bodies = f.points / f.body;
+  const double sums = std::max(1.0, f.accumulators);
+  f.latency_seconds = f.sums_in_a_row && f.reduces ? f.arithmetic / sums * kLatency / second : 0;
+  f.overhead_seconds = (bodies * kIteration + f.entries * kEntry) / second + f.launches * kLaunch;
+  const Rates& rates = machine.rates;
+  const double l3 = static_cast<double>(machine.l3_bytes > 0 ? machine.l3_bytes : 4 * machine.l2_bytes);
+  const double l2 = static_cast<double>(machine.l2_bytes) * std::max(1.0, f.cores);
+  f.memory_seconds = {f.moved[0] / (rates.l2_bytes * second), f.moved[1] / (rates.l3_bytes * second),
+                      f.moved[2] / std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram)};
+  if (nest.bytes <= kWarm * l2) f.memory_seconds[1] = 0;
+  if (nest.bytes <= kWarm * l3) f.memory_seconds[2] = 0;
+  f.translation_seconds = f.translations * kTranslate / second;
+  const double terms[] = {std::max(f.compute_seconds, f.latency_seconds),
+                          f.load_seconds,
+                          f.translation_seconds,
+                          f.memory_seconds[0],
+                          f.memory_seconds[1],
+                          f.memory_seconds[2]};
+  double most = 0, sum = 0;
+  for (double t : terms) most = std::max(most, t), sum += t;
+  f.seconds = most + kOverlap * (sum - most) + f.overhead_seconds;
+}
+
+}  // namespace
+
+double estimate_seconds(NestFacts& facts, const Machine& machine) {
+  double seconds = 0;
+  for (StageFacts& stage : facts.stages) {
+    estimate_stage(stage, facts, machine);
+    seconds += stage.seconds;
+  }
+  return seconds;
+}
+
+double estimate_seconds(const schedule::Schedule& s, const Machine& machine) {
+  NestFacts facts = facts_of(s, schedule::view_stages(s.nest()), machine);
+  return estimate_seconds(facts, machine);
+}
+
+}  // namespace tw::autotune

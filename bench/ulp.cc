@@ -2,8 +2,9 @@
 // the ranges where the functions bend; computed by compiled kernels and compared with libm, which for float32 works in
 // double and for float64 in long double (64 bits of mantissa): the numbers of docs/math.md.
 //
-//   ulp [TARGET [N [FUNCTION]]]      e.g.  ulp "llvm -mcpu=x86-64" 16 sin      all inputs of a function take minutes; N
-//   takes each N-th block of 65,536
+//   ulp [TARGET [N [FUNCTION]]]      e.g.  ulp "llvm -mcpu=x86-64" 16 sin
+//
+// All inputs of a function take minutes; N takes each N-th block of 65,536.
 
 #include <chrono>
 #include <cstdio>

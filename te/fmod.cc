@@ -1,7 +1,7 @@
 // fmod, exact: long division of abs(x) = m * 2^e by abs(y) = k * 2^f, 1 <= m, k < 2, some bits of the quotient a step.
 //
-//   r = m mod k;  for the e - f bits in steps of at most b:  t = r * 2^b,  r = t - trunc(t / k) * k,  one k more below
-//   0
+//   r = m mod k
+//   for the e - f bits in steps of at most b:  t = r * 2^b,  r = t - trunc(t / k) * k,  one k more below 0
 //
 // A quotient of 51 bits times k is exact as four products of halves of their digits, and so is each difference, a
 // multiple of the last places of both. Of float32 the quotient of 28 bits times k is exact as it is.

@@ -1,5 +1,6 @@
-// Model files: {"tensorwright_model":1,"features":2,"width":...,"bytes":...,"checksum":"..."} in one line, then the
-// bytes.
+// Model files: a line of JSON, then the bytes of the model.
+//
+//   {"tensorwright_model":1,"features":2,"width":...,"bytes":...,"checksum":"..."}
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

@@ -1,8 +1,8 @@
 // Scratch memory and the way out of a kernel that fails.
 //
 //   allocate acc: float32[6, 64] local     a slot in the entry block, which LLVM turns into registers when subscripts
-//   are constants allocate pack: float32[...] global     context->alloc before the body, context->release after it, in
-//   reverse order
+//                                          are constants
+//   allocate pack: float32[...] global     context->alloc before the body, context->release after it, in reverse order
 //
 // Whoever returns early (no memory, a parallel body that failed) first releases what this function holds.
 #include <llvm/IR/Intrinsics.h>

@@ -5,8 +5,7 @@
 //               knobs, and a candidate's Steps are made from that trace. A template that looks at a knob's value
 //               (Config::value) runs again for each value that it looks at.
 //   Task        a template with its arguments, or the tensors alone, and a target. Its key in the log is the
-//   computation
-//               itself.
+//               computation itself.
 //   tune        proposes, builds and runs candidates in worker processes, checks outputs, and appends one JSON line for
 //               each measurement. Running it again on the same log continues; nothing is measured twice. The same seed
 //               and the same log give the same decisions.

@@ -6,8 +6,7 @@
 //
 // Two kinds of integers, never mixed:
 //   index   TypeCode::kIndex, 64 bits, over integers that do not overflow: loop variables, extents, subscripts.
-//   Division of
-//           indices is kFloorDiv / kFloorMod (or the truncating forms where the user wrote them).
+//           Division of indices is kFloorDiv / kFloorMod (or the truncating forms where the user wrote them).
 //   data    bool, int8..64, uint8..64, float16, bfloat16, float32, float64: two's-complement wrap, IEEE arithmetic.
 // Cast is the only way from one to the other.
 //

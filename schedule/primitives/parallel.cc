@@ -1,5 +1,4 @@
-//   for i in 0..n:                  for i in 0..n at the same time:     // iterations spread over the threads of the
-//   pool
+//   for i in 0..n:                  for i in 0..n at the same time:     // over the threads of the pool
 //     body(i)             ==>         body(i)
 //
 // Iterations of a data axis write different elements. Those of a reduction would race for one; those of a loop whose

@@ -2,14 +2,15 @@
 // arithmetic.
 //
 //   C[i] = A[i] + B[i] * A[i]        ==>   C[i] = narrow(wide(A[i]) + round(wide(B[i]) * wide(A[i])))
-//   with  round(x) = wide(narrow(x)),  narrow: float32 -> 16 bits, to nearest, ties to even;  wide: 16 bits -> float32,
-//   exact
+//
+//   round(x) = wide(narrow(x));  narrow: float32 -> 16 bits, to nearest, ties to even;  wide: 16 bits -> float32, exact
 //
 // Requires: nothing. Stands before `intrinsics`, which knows no halves.
 // Establishes: halves are only loaded, stored and reinterpreted; no Cast has a half on either side, except float16 <->
 // float32 on a target whose instructions convert them, with the same results (a NaN stays a NaN; its payload may
-// differ), and float16, bfloat16 <-> float32 in C, which has functions for them. Leaves alone: the number of
-// roundings: operations that are exact in the half type (abs, min, max, select, floor) add none.
+// differ), and float16, bfloat16 <-> float32 in C, which has functions for them.
+// Leaves alone: the number of roundings: operations that are exact in the half type (abs, min, max, select, floor) add
+// none.
 #pragma once
 
 #include "tensorwright/ir.h"

@@ -1,5 +1,6 @@
-// depthwise_conv2d:   out[n, y, x, c * M + m] = sum over ky, kx of  x_pad[n, y * stride + ky * dilation, ..., c] *
-// w[ky, kx, c, m]
+// depthwise_conv2d:
+//
+//   out[n, y, x, c * M + m] = sum over ky, kx of  x_pad[n, y * stride + ky * dilation, ..., c] * w[ky, kx, c, m]
 #include "te/dtype.h"
 #include "te/ops/axes.h"
 #include "te/ops/conv.h"

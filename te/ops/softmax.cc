@@ -1,7 +1,7 @@
 // softmax and log_softmax along an axis: of the axis' values exp(x) / sum(exp(x)), and x - log(sum(exp(x))).
 //
-//   softmax_max[..] = max x;  softmax_exp = exp(x - max);  softmax_sum = sum of exp;  softmax_scale = 1 / sum;
-//   softmax = exp * scale
+//   softmax_max[..] = max x;  softmax_exp = exp(x - max);  softmax_sum = sum of exp;
+//   softmax_scale = 1 / sum;  softmax = exp * scale
 //
 // The largest is taken off first, so nothing overflows. NaN or +inf anywhere, and -inf everywhere, along the axis make
 // the values NaN: inf - inf is. Halves are calculated with in float32 and rounded once.

@@ -9,7 +9,7 @@ elseif(TW_SANITIZE STREQUAL "thread")
   target_compile_options(tw_flags INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(tw_flags INTERFACE -fsanitize=thread)
 endif()
-foreach(feature LLVM XGBOOST CUDA)
+foreach(feature LLVM XGBOOST)
   if(TW_${feature})
     target_compile_definitions(tw_flags INTERFACE TW_${feature}=1)
   endif()
@@ -24,7 +24,7 @@ endif()
 
 find_package(Threads REQUIRED)
 
-# rpc and the like have no files yet. Written only where it differs: a newer file would link everything again.
+# For what is made of other targets alone. Written only where it differs: a newer file would link everything again.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.cc CONTENT "")
 
 # tw_library(NAME DIR folder USES libraries...): every .cc below the folder becomes the static library tw_NAME; codegen/llvm
@@ -39,7 +39,7 @@ function(tw_library name)
   if(NOT TW_XGBOOST)
     list(FILTER sources EXCLUDE REGEX "autotune/model/xgboost_")
   endif()
-  add_library(tw_${name} STATIC ${sources} ${PROJECT_BINARY_DIR}/empty.cc)
+  add_library(tw_${name} STATIC ${sources})
   target_link_libraries(tw_${name} PUBLIC tw_flags Threads::Threads ${CMAKE_DL_LIBS})
   foreach(used ${LIB_USES})
     target_link_libraries(tw_${name} PUBLIC tw_${used})

@@ -9,7 +9,6 @@ endfunction()
 
 tw_option(TW_LLVM "The LLVM back end" ON)
 tw_option(TW_XGBOOST "The learned cost model" ON)
-tw_option(TW_CUDA "The CUDA back end (reached by dlopen; nothing is linked)" ON)
 option(TW_PYTHON "The Python package" ON)
 option(TW_TESTS "Unit, golden, differential and fault tests" ON)
 option(TW_BENCH "Benchmarks" ON)

@@ -1,7 +1,7 @@
 # libtensorwright.so: all folders in one library. Tests of the lower layers link the static libraries of their folder
 # instead; nothing links both.
 set(TW_PACKAGE_DIR ${PROJECT_BINARY_DIR}/package/tensorwright)
-set(TW_ALL support target ir te lower runtime rpc schedule codegen autotune)
+set(TW_ALL support target ir te lower runtime schedule codegen autotune)
 
 add_library(tensorwright SHARED ${PROJECT_BINARY_DIR}/empty.cc)
 foreach(name ${TW_ALL})

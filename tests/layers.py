@@ -15,7 +15,6 @@ USES = {
     "src/runtime": ["src/ir", "src/target", "src/support"],
     "te": ["src/ir", "src/support"],
     "src/lower": ["src/ir", "src/target", "src/support"],
-    "rpc": ["src/runtime", "src/ir", "src/support"],
     "schedule": ["te", "src/lower", "src/ir", "src/support"],
     "codegen": ["schedule", "te", "src/lower", "src/runtime", "src/ir", "src/target", "src/support"],
 }
@@ -45,7 +44,7 @@ def folder_of(path: str) -> str | None:
 
 def main() -> int:
     wrong = []
-    files = [f for top in ("src", "te", "schedule", "codegen", "autotune", "rpc", "python") for f in (ROOT / top).rglob("*")]
+    files = [f for top in ("src", "te", "schedule", "codegen", "autotune", "python") for f in (ROOT / top).rglob("*")]
     for file in (f for f in files if f.suffix in (".cc", ".h")):
         name = file.relative_to(ROOT).as_posix()
         own = folder_of(name)

@@ -385,7 +385,6 @@ double bytes_of(const StageNest& stage) {
 NestFacts facts_of(const schedule::Schedule& s, const std::vector<StageView>& views, const Machine& machine) {
   const schedule::LoopNest& nest = s.nest();
   NestFacts facts;
-  facts.steps = static_cast<double>(s.steps().size());
   for (const StageView& view : views) {
     const StageNest& stage = nest.stage(view.stage);
     facts.stages.push_back(StageReader(view, stage, machine).run());

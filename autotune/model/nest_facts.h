@@ -59,7 +59,6 @@ struct NestFacts {
   std::vector<StageFacts> stages;  // producers first
   double scratch_bytes = 0;        // intermediates
   double bytes = 0;                // of all that is touched
-  double steps = 0;
   uint64_t hash = 0;  // equal for nests that lower to the same loops: steps without effect do not count
 };
 

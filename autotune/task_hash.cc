@@ -18,6 +18,7 @@
 #include "src/ir/text.h"
 #include "src/ir/typing.h"
 #include "src/support/deep_stack.h"
+#include "src/support/fnv.h"
 
 namespace tw::autotune {
 
@@ -25,18 +26,6 @@ namespace {
 
 using ir::Expr;
 using ir::Stmt;
-
-std::string hex(uint64_t value) {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));
-  return digits;
-}
-
-std::string fnv(std::string_view text) {
-  uint64_t h = 0xcbf29ce484222325ull;
-  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3ull;
-  return hex(h);
-}
 
 // Names may hold spaces: quoted by their length.
 std::string name_text(const std::string& name) { return std::to_string(name.size()) + ":" + name; }
@@ -135,13 +124,13 @@ class Canonical {
     if (!e) return "none";
     const auto known = expressions_.find(&*e);
     if (known != expressions_.end()) return known->second.second;
-    std::string h = fnv(ir::to_string(e->type) + " " + describe(e));
+    std::string h = support::fnv1a_hex(ir::to_string(e->type) + " " + describe(e));
     expressions_.emplace(&*e, std::pair{e, h});
     return h;
   }
   std::string describe(const Expr& e);
   std::string describe(const ir::Reduce& r);
-  std::string hash(const Stmt& s) { return s ? fnv(describe(s)) : "none"; }
+  std::string hash(const Stmt& s) { return s ? support::fnv1a_hex(describe(s)) : "none"; }
   std::string describe(const Stmt& s);
 
   std::string text_;
@@ -168,7 +157,7 @@ std::string Canonical::describe(const ir::Reduce& r) {
 std::string Canonical::describe(const Expr& e) {
   return ir::match(
       e, [](const ir::IntImm& c) { return "integer " + std::to_string(c.value); },
-      [](const ir::FloatImm& c) { return "real " + hex(std::bit_cast<uint64_t>(c.value)); },
+      [](const ir::FloatImm& c) { return "real " + support::hex(std::bit_cast<uint64_t>(c.value)); },
       [&](const ir::VarRef& v) { return "variable " + variable(v.var); },
       [&](const ir::Cast& c) { return "cast " + hash(c.value); },
       [&](const ir::Binary& b) { return ir::name_of(b.op) + " " + hash(b.a) + " " + hash(b.b); },
@@ -227,7 +216,7 @@ std::string canonical_text(const std::vector<te::Tensor>& outputs, const std::ve
 }
 
 std::string task_hash(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args) {
-  return fnv(canonical_text(outputs, args));
+  return support::fnv1a_hex(canonical_text(outputs, args));
 }
 
 }  // namespace tw::autotune

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "src/ir/walk.h"
+#include "src/support/fnv.h"
 #include "te/intrin_names.h"
 #include "te/prove_intrin.h"
 #include "te/refuse.h"
@@ -138,12 +139,7 @@ std::string key_of(const std::string& name, const Operation& op, const IntrinBod
     if (tile.scope) text += " " + ir::to_string(*tile.scope);
     if (tile.elem_offset) text += " from " + tile.elem_offset.name();
   }
-  uint64_t hash = 14695981039346656037ull;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string key = name + "@";
-  for (int digit = 0; digit < 12; ++digit) key += kDigits[hash >> (60 - 4 * digit) & 15];
-  return key;
+  return name + "@" + support::fnv1a_hex(text).substr(0, 12);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "autotune/log/recorded_target.h"
 #include "autotune/model/features.h"
 #include "schedule/rates_json.h"
+#include "src/support/fnv.h"
 #include "src/support/json_text.h"
 
 namespace tw::autotune {
@@ -24,14 +25,6 @@ namespace {
 
 constexpr std::string_view kMagic = "{\"tensorwright\":";
 constexpr std::string_view kChecksum = ",\"checksum\":\"";
-
-std::string checksum(std::string_view text) {
-  uint64_t h = 0xcbf29ce484222325ull;
-  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3ull;
-  char hex[17];
-  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(h));
-  return hex;
-}
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -139,7 +132,7 @@ std::string to_line(const Record& r) {
   if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};
   std::string body = support::to_printable_text(json);
   body.pop_back();
-  return body + std::string(kChecksum) + checksum(body) + "\"}\n";
+  return body + std::string(kChecksum) + support::fnv1a_hex(body) + "\"}\n";
 }
 
 Result<Record> parse_line(std::string_view line) {
@@ -151,7 +144,7 @@ Result<Record> parse_line(std::string_view line) {
   const size_t at = line.rfind(kChecksum);
   if (at == std::string_view::npos || line.size() != at + kChecksum.size() + 18 || !line.ends_with("\"}"))
     return refuse("cut off");
-  if (line.substr(at + kChecksum.size(), 16) != checksum(line.substr(0, at)))
+  if (line.substr(at + kChecksum.size(), 16) != support::fnv1a_hex(line.substr(0, at)))
     return refuse("damaged: the checksum differs");
   try {
     Record record = record_from(support::parse_json<Json>(std::string(line.substr(0, at)) + "}"));

@@ -1,7 +1,6 @@
 // Model files: a line of JSON, then the bytes of the model.
 //
 //   {"tensorwright_model":1,"features":2,"width":...,"bytes":...,"checksum":"..."}
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include "autotune/model/cost_model.h"
 #include "autotune/model/features.h"
 #include "autotune/space/knobs.h"
+#include "src/support/fnv.h"
 #include "src/support/json_text.h"
 
 namespace tw::autotune {
@@ -16,14 +16,6 @@ namespace tw::autotune {
 namespace {
 
 constexpr int kFileVersion = 1;
-
-std::string checksum(const std::string& text) {
-  uint64_t h = 0xcbf29ce484222325ull;
-  for (unsigned char c : text) h = (h ^ c) * 0x100000001b3ull;
-  char hex[17];
-  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(h));
-  return hex;
-}
 
 }  // namespace
 
@@ -46,7 +38,7 @@ std::string read_model_file(const std::string& path) {
   if (number("features") != kFeatureVersion) other("features", number("features"), kFeatureVersion);
   if (number("width") != std::ssize(nest_feature_names())) tune_error(path + " was learned from other features");
   std::string bytes((std::istreambuf_iterator<char>(in)), {});
-  if (number("bytes") != std::ssize(bytes) || head.value("checksum", "") != checksum(bytes))
+  if (number("bytes") != std::ssize(bytes) || head.value("checksum", "") != support::fnv1a_hex(bytes))
     tune_error("the model file " + path + " is damaged", {"delete it; the next run with model_file= writes it anew"});
   return bytes;
 }
@@ -56,7 +48,7 @@ void write_model_file(const std::string& path, const std::string& bytes) {
                                        {"features", kFeatureVersion},
                                        {"width", nest_feature_names().size()},
                                        {"bytes", bytes.size()},
-                                       {"checksum", checksum(bytes)}};
+                                       {"checksum", support::fnv1a_hex(bytes)}};
   const std::string fresh = path + ".new";
   {
     std::ofstream out(fresh, std::ios::binary | std::ios::trunc);

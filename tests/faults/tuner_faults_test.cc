@@ -23,6 +23,7 @@
 #include "src/runtime/host_device.h"
 #include "src/runtime/messages.h"
 #include "src/runtime/run_worker.h"
+#include "src/support/fnv.h"
 #include "src/support/subprocess.h"
 #include "tensorwright/build.h"
 #include "tests/faults/processes.h"
@@ -46,8 +47,7 @@ std::string setting(const char* name) {
 constexpr size_t kMarkBytes = 8;
 
 runtime::BuildReply copy_object(const runtime::BuildRequest& request) {
-  uint64_t mark = 0xcbf29ce484222325ull;
-  for (unsigned char c : request.ir_text) mark = (mark ^ c) * 0x100000001b3ull;
+  const uint64_t mark = support::fnv1a(request.ir_text);
   std::filesystem::copy(setting(kObject), request.out_path);
   std::ofstream(request.out_path, std::ios::binary | std::ios::app)
       .write(reinterpret_cast<const char*>(&mark), kMarkBytes);

@@ -154,9 +154,7 @@ ir::Expr defined_part(const LoopNest& nest, const Placement& placed, const NestB
 }
 
 ir::Expr where_defined(const ir::Expr& part, const ir::Expr& value) {
-  const ir::Type type = value.type();
-  const ir::Expr zero = type.is_float8() ? ir::cast(type, ir::imm(ir::Type::f(32), 0)) : ir::imm(type, 0);
-  return ir::select(part, value, zero);
+  return ir::select(part, value, ir::zero(value.type()));
 }
 
 Status check_pad(const LoopNest& nest, const char* step, int i, AxisId axis, const Extent& factor,

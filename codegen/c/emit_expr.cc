@@ -32,11 +32,6 @@ bool long_integer(Type type) { return type.is_integer() && type.bits == 64; }
 
 bool fits_int(const ir::Interval& range) { return range.lo >= INT32_MIN && range.hi <= INT32_MAX; }
 
-Expr zero(Type type) {
-  if (type.is_bool()) return ir::boolean(false);
-  return type.is_float() ? ir::float_imm(type, 0) : ir::int_imm(type, 0);
-}
-
 CText unexpected(const Expr& e) {
   TW_CHECK(false, "the C emitter was given " + ir::to_string(e));
   return {};
@@ -301,7 +296,7 @@ std::string CEmitter::access(const ir::Buffer& buffer, const std::vector<Expr>& 
 
 CText CEmitter::emit_load(const ir::Load& load, Type type, Need need) {
   if (load.pred) {
-    const Expr wanted = ir::load(load.buffer, load.at), nothing = zero(type);
+    const Expr wanted = ir::load(load.buffer, load.at), nothing = ir::zero(type);
     kept_.push_back(wanted);
     kept_.push_back(nothing);
     return emit_choice(load.pred, wanted, nothing, need);

@@ -403,6 +403,7 @@ const K* as(const Stmt& s) {
 Expr int_imm(Type, int64_t value);   // wraps to the type; broadcasts when lanes > 1
 Expr float_imm(Type, double value);  // rounds to the type
 Expr imm(Type, double value);        // whichever fits the type
+Expr zero(Type);                     // of types of storage too, which have no constants
 Expr boolean(bool value);
 Expr cast(Type, Expr);  // the same expression when it has that type already
 Expr binary(BinOp, Expr a, Expr b);

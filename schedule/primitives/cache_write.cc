@@ -42,11 +42,6 @@ bool loops_changed(const StageNest& stage) {
   return changed;
 }
 
-ir::Expr nothing(const te::Output& output) {
-  if (output.dtype.is_float8()) return ir::cast(output.dtype, ir::float_imm(ir::Type::f(32), 0));
-  return ir::imm(output.dtype, 0);
-}
-
 // Fresh data axes of the same names, the old reduction axes.
 te::Compute as_defined(const StageNest& stage) {
   const te::Compute& old = *stage.op->compute();
@@ -81,7 +76,7 @@ te::Compute as_scheduled(const StageNest& stage) {
   if (!whole) {
     for (size_t i = 0; i < stage.bodies.size(); ++i) {
       const ir::Expr value = ir::substitute(stage.bodies[i], renamed);
-      compute.bodies.push_back(inside ? ir::select(inside, value, nothing(stage.op->outputs[i])) : value);
+      compute.bodies.push_back(inside ? ir::select(inside, value, ir::zero(stage.op->outputs[i].dtype)) : value);
     }
     return compute;
   }

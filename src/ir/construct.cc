@@ -56,6 +56,12 @@ Expr imm(Type type, double value) {
   return type.is_float() ? float_imm(type, value) : int_imm(type, static_cast<int64_t>(value));
 }
 
+Expr zero(Type type) {
+  if (type.is_float8()) return reinterpret(type, imm(Type::u(8, type.lanes), 0));
+  if (type.is_packed()) return cast(type, imm(Type::i(8, type.lanes), 0));
+  return imm(type, 0);
+}
+
 Expr boolean(bool value) { return int_imm(Type::boolean(), value); }
 
 Expr cast(Type type, Expr value) {

@@ -131,17 +131,6 @@ Expr Simplifier::simplify_children(const Expr& e) {
   return map_children(e, [&](const Expr& child) { return expr(child); });
 }
 
-namespace {
-
-// Types of storage have no constants.
-Expr zero(Type type) {
-  if (type.is_float8()) return reinterpret(type, imm(Type::u(8, type.lanes), 0));
-  if (type.is_packed()) return cast(type, imm(Type::i(8, type.lanes), 0));
-  return imm(type, 0);
-}
-
-}  // namespace
-
 Expr Simplifier::simplify_load(const Expr& e, const Load& l) {
   const Expr pred = expr(l.pred);
   if (is_int(pred, 0)) return zero(e.type());

@@ -149,7 +149,7 @@ class Tuner final : public Tuning {
 
   std::optional<Description> describe_candidate(uint64_t index) {
     Result<Scheduled> s = task_.applied(index);
-    if (s) return describe(s->schedule, machine_);
+    if (s) return description_of(s->schedule, machine_);
     ++refusals_[s.error().what];
     return std::nullopt;
   }
@@ -270,7 +270,7 @@ class Tuner final : public Tuning {
     std::vector<Candidate> candidates;
     for (const size_t place : missing) {
       candidates.push_back(std::move(prepared_.at(proposal[place])));
-      candidates.back().bound = proposer_.describe(proposal[place])->bound;
+      candidates.back().bound = proposer_.description_of(proposal[place])->bound;
     }
     std::vector<Built> built = measurer().build(candidates);
     const auto number_of = [&](size_t i) { return static_cast<int64_t>(told_ + missing[i]); };
@@ -347,7 +347,7 @@ class Tuner final : public Tuning {
     if (const auto rates = where_.rates.find(task_.target().abilities.vector_bits); rates != where_.rates.end())
       record.rates = rates->second;
     if (kind == "trial") {
-      if (const Description* d = proposer_.describe(trial.index)) record.features = d->features;
+      if (const Description* d = proposer_.description_of(trial.index)) record.features = d->features;
     }
     if (journal_) journal_->append(record);
     if (kind == "confirm") confirmed_.push_back(std::move(record));

@@ -124,7 +124,7 @@ void time_proposals() {
     const double applied = core_seconds();
     applying += applied - begin;
     if (!s) return std::nullopt;
-    Description d = describe(s->schedule, machine);
+    Description d = description_of(s->schedule, machine);
     describing += core_seconds() - applied;
     steps += static_cast<double>(s->schedule.steps().size());
     return d;
@@ -137,7 +137,7 @@ void time_proposals() {
     const double begin = core_seconds();
     const std::vector<uint64_t> proposal = proposer.propose(16, batch);
     whole += core_seconds() - begin;
-    for (uint64_t i : proposal) proposer.tell(i, proposer.describe(i)->estimate);
+    for (uint64_t i : proposal) proposer.tell(i, proposer.description_of(i)->estimate);
   }
   const auto n = static_cast<double>(described);
   std::printf("space of %llu points: %zu candidates of %.0f Steps\n",

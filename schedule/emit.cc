@@ -64,7 +64,7 @@ class Emitter {
   }
 
  private:
-  struct Stage {  // under emission
+  struct Emission {  // of a stage
     int id;
     const StageNest& nest;
     const StageBounds& bounds;
@@ -108,7 +108,7 @@ class Emitter {
 
   ir::Stmt emit_stage(int i, bool in_vector) {
     if (const te::Extern* written = nest_.stage(i).op->external()) return by_user(i, *written);
-    Stage stage{i, nest_.stage(i), all_.stages[i], {}, 0, in_vector, defined_part(nest_, placed_, all_, i)};
+    Emission stage{i, nest_.stage(i), all_.stages[i], {}, 0, in_vector, defined_part(nest_, placed_, all_, i)};
     for (int d = 0; d < stage.nest.data_rank; ++d)
       if (stage.bounds.extent[d] == 0) return ir::seq({});
     stage.first_reduction = static_cast<int>(stage.nest.leaves.size());
@@ -121,7 +121,7 @@ class Emitter {
 
   // ------------------------------------------------------------------------------------------------------ conditions
 
-  void find_conditions(Stage& stage) const {
+  void find_conditions(Emission& stage) const {
     for (const Relation& relation : stage.nest.relations) {
       const auto* split = std::get_if<SplitRelation>(&relation);
       if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
@@ -149,7 +149,7 @@ class Emitter {
     }
   }
 
-  void add_condition(Stage& stage, const ir::Expr& holds, bool data) const {
+  void add_condition(Emission& stage, const ir::Expr& holds, bool data) const {
     Condition condition{ir::simplify(holds, all_.ranges), 0, data};
     if (ir::is_int(condition.holds, 1) || ir::can_prove(condition.holds, all_.ranges, stage.bounds.facts)) return;
     if (!data) condition.level = stage.first_reduction + 1;  // never around what a reduction starts from
@@ -165,14 +165,14 @@ class Emitter {
   }
 
   // Whether a condition on these is one that each lane's term can be selected by: of lanes, and guarding nothing else.
-  bool selects_lanes(const Stage& stage, const std::unordered_set<uint64_t>& used) const {
+  bool selects_lanes(const Emission& stage, const std::unordered_set<uint64_t>& used) const {
     const int lanes = stage.partial.position;
     if (lanes == kNone || !used.contains(stage.bounds.loop[stage.nest.leaves[lanes]].id())) return false;
     return std::none_of(attached_[stage.id].begin(), attached_[stage.id].end(),
                         [&](int i) { return placed_.level[i] >= lanes; });
   }
 
-  static ir::Stmt guarded(const Stage& stage, int level, ir::Stmt body, bool init = false) {
+  static ir::Stmt guarded(const Emission& stage, int level, ir::Stmt body, bool init = false) {
     ir::Expr all;
     for (const Condition& condition : stage.conditions)
       if (condition.level == level && (condition.data || !init)) all = all ? all && condition.holds : condition.holds;
@@ -182,7 +182,7 @@ class Emitter {
   // ------------------------------------------------------------------------------------------------------ loops
 
   // What stands inside the first `level` loops of the stage.
-  ir::Stmt inside(const Stage& stage, int level, bool in_vector) {
+  ir::Stmt inside(const Emission& stage, int level, bool in_vector) {
     if (level != intrins_[stage.id].level) return by_loops(stage, level, in_vector);
     const ir::Stmt at_once = by_intrin(stage, in_vector);
     const ir::Expr whole = both(intrins_[stage.id].whole_data, intrins_[stage.id].whole_reduction);
@@ -194,7 +194,7 @@ class Emitter {
     return b ? a && b : a;
   }
 
-  ir::Stmt by_loops(const Stage& stage, int level, bool in_vector) {
+  ir::Stmt by_loops(const Emission& stage, int level, bool in_vector) {
     bool innermost = level == static_cast<int>(stage.nest.leaves.size());
     ir::Stmt body = innermost ? element(stage) : open_loop(stage, level, in_vector);
     if (level == stage.first_reduction && stage.partial.position != kNone) {
@@ -217,7 +217,7 @@ class Emitter {
   }
 
   // The statement that stands for all loops from here on.
-  ir::Stmt by_intrin(const Stage& stage, bool in_vector) {
+  ir::Stmt by_intrin(const Emission& stage, bool in_vector) {
     const BoundIntrin& intrin = intrins_[stage.id];
     if (intrin.does.body) return relocated(stage, intrin.does.body);
     ir::Stmt update = relocated(stage, intrin.does.update);
@@ -226,7 +226,7 @@ class Emitter {
   }
 
   // `statement`, which stands for the loops from the intrinsic's level on.
-  ir::Stmt relocated(const Stage& stage, const ir::Stmt& statement) const {
+  ir::Stmt relocated(const Emission& stage, const ir::Stmt& statement) const {
     ir::Substitution values;
     for (const TileStride& stride : intrins_[stage.id].strides)
       values[stride.var.id()] = kept_.apart(stride.tensor, stride.factor);
@@ -236,14 +236,14 @@ class Emitter {
   }
 
   // The stages that are computed inside the loop at `level`, producers first.
-  std::vector<int> attached_at(const Stage& stage, int level) const {
+  std::vector<int> attached_at(const Emission& stage, int level) const {
     std::vector<int> here;
     for (int i : attached_[stage.id])
       if (placed_.level[i] == level) here.push_back(i);
     return here;
   }
 
-  ir::Stmt open_loop(const Stage& stage, int level, bool in_vector) {
+  ir::Stmt open_loop(const Emission& stage, int level, bool in_vector) {
     AxisId leaf = stage.nest.leaves[level];
     bool vector = stage.nest.axes[leaf].annotation == Annotation::kVectorized && stage.bounds.loop[leaf];
     std::vector<int> here = attached_at(stage, level);
@@ -283,7 +283,7 @@ class Emitter {
         ir::simplify(ir::substitute(emit_stage(i, false), {{kept_.slide(i).loop.id(), of}}), all_.ranges));
   }
 
-  ir::Stmt prefetches(const Stage& stage, int level) const {
+  ir::Stmt prefetches(const Emission& stage, int level) const {
     std::vector<ir::Stmt> all;
     for (const PrefetchNote& note : stage.nest.prefetches) {
       if (note.axis != stage.nest.leaves[level] || stage.in_vector) continue;
@@ -293,7 +293,7 @@ class Emitter {
     return ir::seq(std::move(all));
   }
 
-  ir::Stmt loop_around(const Stage& stage, AxisId leaf, const ir::Stmt& body, bool in_vector) const {
+  ir::Stmt loop_around(const Emission& stage, AxisId leaf, const ir::Stmt& body, bool in_vector) const {
     const ir::Var& var = stage.bounds.loop[leaf];
     if (!var) return body;
     if (stage.bounds.extent[leaf] == 0) return ir::seq({});
@@ -317,7 +317,7 @@ class Emitter {
   }
 
   // The tail of the last uneven split that the loop came from.
-  static Tail tail_of(const Stage& stage, AxisId leaf) {
+  static Tail tail_of(const Emission& stage, AxisId leaf) {
     Tail tail = Tail::kNone;
     for (const Relation& relation : stage.nest.relations) {
       const auto* split = std::get_if<SplitRelation>(&relation);
@@ -333,7 +333,7 @@ class Emitter {
     return tail;
   }
 
-  static ir::Stmt with_pragmas(const Stage& stage, AxisId leaf, ir::Stmt loop) {
+  static ir::Stmt with_pragmas(const Emission& stage, AxisId leaf, ir::Stmt loop) {
     int64_t limit = 0;
     bool explicitly = true;
     for (const PragmaNote& note : stage.nest.pragmas) {
@@ -346,12 +346,12 @@ class Emitter {
 
   // ------------------------------------------------------------------------------------------------------ elements
 
-  std::vector<ir::Expr> subscripts(const Stage& stage) const {
+  std::vector<ir::Expr> subscripts(const Emission& stage) const {
     const std::vector<ir::Expr>& at = kept_.whole(stage.id) ? stage.bounds.index : stage.bounds.value;
     return kept_.position(stage.id, {at.begin(), at.begin() + stage.nest.data_rank});
   }
 
-  ir::Stmt element(const Stage& stage) {
+  ir::Stmt element(const Emission& stage) {
     const auto* reduce = ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
     if (stage.nest.op->scan()) return states(stage);
     if (!reduce) return stored(stage, rewrite(stage, placed_.bodies[stage.id]));
@@ -369,7 +369,7 @@ class Emitter {
   }
 
   // Each state where it has an element: the loops are those of the largest.
-  ir::Stmt states(const Stage& stage) const {
+  ir::Stmt states(const Emission& stage) const {
     const std::vector<ir::Expr> values = rewrite(stage, placed_.bodies[stage.id]), at = subscripts(stage);
     std::vector<ir::Stmt> all;
     for (size_t i = 0; i < values.size(); ++i) {
@@ -386,13 +386,13 @@ class Emitter {
     return ir::seq(std::move(all));
   }
 
-  ir::Stmt stored(const Stage& stage, const std::vector<ir::Expr>& values) const {
+  ir::Stmt stored(const Emission& stage, const std::vector<ir::Expr>& values) const {
     return te::store_all(kept_.buffers(stage.id), subscripts(stage), values);
   }
 
   // The identity, over the data loops that stand inside the outermost reduction loop. `at_once`: the loops of an
   // intrinsic in the way that it has.
-  ir::Stmt init_part(const Stage& stage, int level, bool in_vector, bool at_once) {
+  ir::Stmt init_part(const Emission& stage, int level, bool in_vector, bool at_once) {
     const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
     const ir::Stmt one = stored(stage, reduce.init.empty() ? ir::identity_of(reduce) : rewrite(stage, reduce.init));
     const BoundIntrin& intrin = intrins_[stage.id];
@@ -412,7 +412,7 @@ class Emitter {
 
   // The reduction's loops over partial results: first the identity, and in the end the result, joined with what the
   // reduction begins with.
-  ir::Stmt across_lanes(const Stage& stage, int level, const ir::Stmt& update, bool in_vector) const {
+  ir::Stmt across_lanes(const Emission& stage, int level, const ir::Stmt& update, bool in_vector) const {
     const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
     const PartialResults& partial = stage.partial;
     const int innermost = static_cast<int>(stage.nest.leaves.size());
@@ -427,7 +427,7 @@ class Emitter {
   }
 
   // Data loops from the position `from` up to `to`, and the loop at `lanes`, around `body`.
-  ir::Stmt init_loops(const Stage& stage, int from, int to, ir::Stmt body, bool in_vector, int lanes = kNone) const {
+  ir::Stmt init_loops(const Emission& stage, int from, int to, ir::Stmt body, bool in_vector, int lanes = kNone) const {
     for (int position = to; position-- > from;) {
       AxisId leaf = stage.nest.leaves[position];
       body = guarded(stage, position + 1, std::move(body), true);
@@ -449,7 +449,7 @@ class Emitter {
   }
 
   // The definition over loop variables, its loads from where the values are kept.
-  std::vector<ir::Expr> rewrite(const Stage& stage, std::vector<ir::Expr> bodies) const {
+  std::vector<ir::Expr> rewrite(const Emission& stage, std::vector<ir::Expr> bodies) const {
     std::unordered_map<uint64_t, ir::Expr> index;
     for (size_t axis = 0; axis < stage.bounds.index.size(); ++axis)
       index[stage.nest.axes[axis].var.id()] = stage.bounds.index[axis];

@@ -169,8 +169,8 @@ std::vector<ir::Var> given_scalars(const std::vector<te::Tensor>& args,
 void keeps_contract(const LoopNest& nest, const ir::Program& program) {
   bool whole = true;
   for (int i = 0; i < nest.size(); ++i) whole = whole && !nest.stage(i).store_predicate;
-  const auto stage = whole ? ir::Stage::kScheduled : ir::Stage::kLowered;
-  const Status kept = ir::check_contract(program, stage, changing_buffers(nest));
+  const auto form = whole ? ir::ProgramForm::kScheduled : ir::ProgramForm::kLowered;
+  const Status kept = ir::check_contract(program, form, changing_buffers(nest));
   TW_CHECK(kept.ok(), "bounds inference: " + kept.error().render() + ir::to_string(program));
 }
 

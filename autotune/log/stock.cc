@@ -35,7 +35,7 @@ Task stock_task(const std::string& name, const std::map<std::string, std::string
 }
 
 std::optional<Task> recorded_task(const Record& record) {
-  const std::vector<te::ops::Kernel>& all = te::ops::kernels();
+  const std::vector<te::ops::StockKernel>& all = te::ops::kernels();
   const bool known =
       std::any_of(all.begin(), all.end(), [&](const auto& kernel) { return kernel.name == record.name; });
   const Json args = support::read_json<Json>(record.args);

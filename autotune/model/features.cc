@@ -197,7 +197,7 @@ float prior_of_features(const std::vector<float>& features) {
   return -features[at];
 }
 
-Description describe(const schedule::Schedule& s, const Machine& machine) {
+Description description_of(const schedule::Schedule& s, const Machine& machine) {
   const std::vector<schedule::StageView> views = schedule::view_stages(s.nest());
   NestFacts nest = facts_of(s, views, machine);
   Description d;
@@ -209,7 +209,7 @@ Description describe(const schedule::Schedule& s, const Machine& machine) {
 }
 
 std::vector<float> nest_features(const schedule::Schedule& s, const Machine& machine) {
-  return describe(s, machine).features;
+  return description_of(s, machine).features;
 }
 
 double arithmetic_of(const std::vector<te::Tensor>& outputs) {

@@ -28,7 +28,7 @@ struct Description {
   double bound = 0;     // no run takes less
   uint64_t hash = 0;    // of the nest: equal ones lower to the same loops
 };
-Description describe(const schedule::Schedule&, const Machine&);
+Description description_of(const schedule::Schedule&, const Machine&);
 
 // Floating-point and integer operations of the computation as declared: one per arithmetic node and iteration, none for
 // a conversion.

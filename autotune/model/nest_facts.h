@@ -14,7 +14,7 @@ namespace tw::autotune {
 
 using schedule::Machine;
 
-inline constexpr size_t kLevels = 3;  // what moves into L1 from L2, into L2 from L3, into L3 from memory
+inline constexpr size_t kMoves = 3;  // what moves into L1 from L2, into L2 from L3, into L3 from memory
 
 // How one operand is met by the innermost loops.
 struct AccessFacts {
@@ -44,13 +44,13 @@ struct StageFacts {
   double parallel_extent = 1, cores = 1, launches = 0;
   double conflict = 0, pages = 0;
   double inner_bytes = 0, reduction_bytes = 0, task_bytes = 0, bytes = 0;
-  std::array<double, kLevels> moved = {};
+  std::array<double, kMoves> moved = {};
   double translations = 0;  // of pages
   bool root = true, output = false, copies = false, reduces = false, conditional = false;
   std::vector<AccessFacts> accesses;  // loads first, dearest first
   // Times.
   double compute_seconds = 0, load_seconds = 0, latency_seconds = 0, overhead_seconds = 0;
-  std::array<double, kLevels> memory_seconds = {};
+  std::array<double, kMoves> memory_seconds = {};
   double translation_seconds = 0;
   double seconds = 0;
 };
@@ -59,7 +59,7 @@ struct NestFacts {
   std::vector<StageFacts> stages;  // producers first
   double scratch_bytes = 0;        // intermediates
   double bytes = 0;                // of all that is touched
-  uint64_t hash = 0;  // equal for nests that lower to the same loops: steps without effect do not count
+  uint64_t hash = 0;               // equal for nests that lower to the same loops: steps without effect do not count
 };
 
 // `views` are those of the schedule's nest.

@@ -54,7 +54,7 @@ std::string Proposer::model_bytes() {
   return model_ ? model_->bytes() : std::string();
 }
 
-const Description* Proposer::describe(uint64_t index) {
+const Description* Proposer::description_of(uint64_t index) {
   auto at = descriptions_.find(index);
   if (at == descriptions_.end()) at = descriptions_.emplace(index, describe_(index)).first;
   if (at->second) return &*at->second;
@@ -97,7 +97,7 @@ void Proposer::fit() {
   for (const auto& [index, seconds] : told_) {
     const float score = std::isfinite(seconds) ? static_cast<float>(best_ / seconds) : 0.0f;
     state_.measured.emplace_back(index, score);
-    const Description* d = describe(index);
+    const Description* d = description_of(index);
     if (d == nullptr) continue;
     nests_.insert(d->hash);
     samples.candidates.features.add(d->features);
@@ -116,7 +116,7 @@ std::vector<float> Proposer::score(const std::vector<uint64_t>& indices) {
   Candidates candidates;
   std::vector<size_t> at;
   for (size_t i = 0; i < indices.size(); ++i) {
-    const Description* d = describe(indices[i]);
+    const Description* d = description_of(indices[i]);
     if (d == nullptr || d->bound > best_ || (d->hash != 0 && nests_.contains(d->hash))) continue;
     candidates.features.add(d->features);
     candidates.prior.push_back(prior_of(*d));
@@ -142,7 +142,7 @@ std::vector<uint64_t> Proposer::ranked_pool(size_t count, support::Rng& rng) {
   for (size_t i : order) sorted.push_back(pool[i]);
   if (fitted_ && !order.empty()) {
     const auto best = std::find_if(told_.begin(), told_.end(), [&](const auto& t) { return t.second == best_; });
-    const Description* d = describe(best->first);
+    const Description* d = description_of(best->first);
     if (d != nullptr) {
       Candidates one;
       one.features.add(d->features);
@@ -173,7 +173,7 @@ void Proposer::take(const std::vector<uint64_t>& from, size_t until, size_t leas
   for (uint64_t i : from) {
     if (batch.size() >= until) return;
     if (state_.excluded.contains(i) || taken.contains(i)) continue;
-    const Description* d = describe(i);
+    const Description* d = description_of(i);
     if (d == nullptr) continue;
     const Digits digits = space_.digits(i);
     const auto near = [&](uint64_t other) { return distance(digits, space_.digits(other)) < least_distance; };

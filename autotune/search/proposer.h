@@ -31,7 +31,7 @@ class Proposer {
   void tell(uint64_t index, double seconds);                 // infinity for a failure
   void exclude(uint64_t index) { measured_.insert(index); }  // measured without a verdict
 
-  const Description* describe(uint64_t index);  // null for a refused one
+  const Description* description_of(uint64_t index);  // null for a refused one
   size_t refused() const { return refused_.size(); }
   // Met and not proposed: their lower bound exceeds the best time; their loops are those of a measured one.
   size_t pruned() const { return pruned_.size(); }

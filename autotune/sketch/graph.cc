@@ -87,7 +87,7 @@ class Analysis {
     for (int i = 0; i < s_.nest().size(); ++i) choose_inlining(i);
     const auto bodies = schedule::inline_bodies(s_.nest());
     for (int i = 0; i < s_.nest().size(); ++i)
-      if (stage(i).computed() && !stage(i).inlined) describe(i, bodies[static_cast<size_t>(i)]);
+      if (stage(i).computed() && !stage(i).inlined) fill_in(i, bodies[static_cast<size_t>(i)]);
     for (int i = s_.nest().size(); i-- > 0;) find_readers(i);
     return std::move(graph_);
   }
@@ -103,7 +103,7 @@ class Analysis {
   bool worth_inlining(int i);
   bool is_prologue(int i) const;
   Stage as_declared(int i) const;
-  void describe(int i, const std::vector<ir::Expr>& bodies);
+  void fill_in(int i, const std::vector<ir::Expr>& bodies);
   void find_readers(int i);
 
   schedule::Schedule s_;
@@ -241,7 +241,7 @@ void Analysis::choose_inlining(int i) {
   it.sources.assign(sources.begin(), sources.end());
 }
 
-void Analysis::describe(int i, const std::vector<ir::Expr>& bodies) {
+void Analysis::fill_in(int i, const std::vector<ir::Expr>& bodies) {
   Stage& it = stage(i);
   if (it.kind == StageKind::kScan || it.kind == StageKind::kExtern) return;
   it.bodies = bodies;

@@ -182,10 +182,11 @@ std::vector<KnobValue> reorder_values(const std::string& name, size_t axes,
 
 std::vector<KnobValue> annotate_values(const std::string& name, size_t axes, const std::string& policy) {
   if (axes == 0) tune_error("define_annotate: \"" + name + "\" must name at least one axis");
-  std::vector<std::vector<Annotation>> plans;
-  const auto inner = [&](size_t count, Annotation last) {  // the innermost `count` axes, the last of them being `last`
-    std::vector<Annotation> plan(axes, Annotation::kNone);
-    for (size_t i = axes - count; i < axes; ++i) plan[i] = Annotation::kUnroll;
+  std::vector<std::vector<AnnotateChoice>> plans;
+  const auto inner = [&](size_t count,
+                         AnnotateChoice last) {  // the innermost `count` axes, the last of them being `last`
+    std::vector<AnnotateChoice> plan(axes, AnnotateChoice::kNone);
+    for (size_t i = axes - count; i < axes; ++i) plan[i] = AnnotateChoice::kUnroll;
     if (count > 0) plan.back() = last;
     if (std::find(plans.begin(), plans.end(), plan) == plans.end()) plans.push_back(plan);
   };
@@ -197,18 +198,18 @@ std::vector<KnobValue> annotate_values(const std::string& name, size_t axes, con
         "\"try_unroll_vec\", not \"" +
         policy + "\"");
   }
-  if (policy == "unroll") inner(axes, Annotation::kUnroll);
-  if (policy == "unroll_vec") inner(axes, Annotation::kVectorize);
-  if (policy == "none" || policy.starts_with("try")) inner(0, Annotation::kNone);
-  if (policy == "try_vec" || policy == "try_unroll_vec") inner(1, Annotation::kVectorize);
+  if (policy == "unroll") inner(axes, AnnotateChoice::kUnroll);
+  if (policy == "unroll_vec") inner(axes, AnnotateChoice::kVectorize);
+  if (policy == "none" || policy.starts_with("try")) inner(0, AnnotateChoice::kNone);
+  if (policy == "try_vec" || policy == "try_unroll_vec") inner(1, AnnotateChoice::kVectorize);
   for (size_t n = 1; policy.starts_with("try_unroll") && n <= axes; ++n) {
-    inner(n, Annotation::kUnroll);
-    if (policy == "try_unroll_vec") inner(n, Annotation::kVectorize);
+    inner(n, AnnotateChoice::kUnroll);
+    if (policy == "try_unroll_vec") inner(n, AnnotateChoice::kVectorize);
   }
   std::vector<KnobValue> values;
   for (const auto& plan : plans) {
     KnobValue value;
-    for (Annotation a : plan) value.numbers.push_back(static_cast<int64_t>(a));
+    for (AnnotateChoice a : plan) value.numbers.push_back(static_cast<int64_t>(a));
     values.push_back(std::move(value));
   }
   return values;

@@ -41,9 +41,9 @@ std::vector<Step> steps_of_choice(const Knob& knob, const KnobValue& value, cons
     if (order.size() > 1) steps.push_back(schedule::Reorder{stage, order});
   } else if (knob.kind == KnobKind::kAnnotate) {
     for (size_t i = 0; i < value.numbers.size(); ++i) {
-      const auto annotation = static_cast<Annotation>(value.numbers[i]);
-      if (annotation == Annotation::kUnroll) steps.push_back(schedule::Unroll{stage, axes.at(i)});
-      if (annotation == Annotation::kVectorize) steps.push_back(schedule::Vectorize{stage, axes.at(i)});
+      const auto annotation = static_cast<AnnotateChoice>(value.numbers[i]);
+      if (annotation == AnnotateChoice::kUnroll) steps.push_back(schedule::Unroll{stage, axes.at(i)});
+      if (annotation == AnnotateChoice::kVectorize) steps.push_back(schedule::Vectorize{stage, axes.at(i)});
     }
   }
   return steps;

@@ -45,12 +45,12 @@ namespace tw::autotune {
 // --------------------------------------------------------------------------------------------------------------- space
 
 enum class KnobKind : uint8_t { kSplit, kValue, kReorder, kAnnotate };
-enum class Annotation : uint8_t { kNone, kUnroll, kVectorize };
+enum class AnnotateChoice : uint8_t { kNone, kUnroll, kVectorize };
 
 // One value that a knob can take.
 struct KnobValue {
   // kSplit: the extents that result, outermost first; kValue: the number; kReorder: the permutation; kAnnotate: one
-  // Annotation per axis.
+  // AnnotateChoice per axis.
   std::vector<int64_t> numbers;
   ir::Tail tail = ir::Tail::kAuto;  // kSplit
   std::string text;                 // kValue that is no integer: its JSON

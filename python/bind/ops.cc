@@ -130,7 +130,7 @@ void bind_ops(py::module_& m) {
 
   m.def("kernels", [] {
     py::list all;
-    for (const te::ops::Kernel& kernel : te::ops::kernels()) {
+    for (const te::ops::StockKernel& kernel : te::ops::kernels()) {
       py::list parameters;
       for (const te::ops::Parameter& p : kernel.parameters)
         parameters.append(py::make_tuple(p.name, p.meaning, p.standard));

@@ -59,7 +59,7 @@ class Cost {
   Substitution values_;
 };
 
-Status run(const Program& p, Stage stage, const std::vector<std::string>& changing) {
+Status run(const Program& p, ProgramForm form, const std::vector<std::string>& changing) {
   Cost cost(p);
   if (cost.of(p.body) > kSteps) return Unit{};
   std::vector<std::vector<char>> zeros;
@@ -71,7 +71,7 @@ Status run(const Program& p, Stage stage, const std::vector<std::string>& changi
   std::vector<InterpBuffer> buffers;
   for (std::vector<char>& bytes : zeros) buffers.push_back({bytes.data(), bytes.size()});
   InterpOptions options;
-  options.check_one_value = stage == Stage::kScheduled;
+  options.check_one_value = form == ProgramForm::kScheduled;
   options.changing = changing;
   for (const Var& scalar : p.scalars) options.scalars.push_back(scalar.type().is_float() ? 0 : kSize);
   Status status = interpret(p, buffers, options);
@@ -89,8 +89,8 @@ bool verifies() {
 #endif
 }
 
-Status check_contract(const Program& p, Stage stage, const std::vector<std::string>& changing) {
-  return support::with_deep_stack([&] { return run(p, stage, changing); });
+Status check_contract(const Program& p, ProgramForm form, const std::vector<std::string>& changing) {
+  return support::with_deep_stack([&] { return run(p, form, changing); });
 }
 
 }  // namespace tw::ir

@@ -24,7 +24,7 @@ bool verifies();
 
 // ok when the program keeps the contract, or is not run. A program as to_ir gives it also gives each element one value,
 // but for the buffers named in `changing` (InterpOptions).
-enum class Stage : uint8_t { kScheduled, kLowered };
-Status check_contract(const Program&, Stage, const std::vector<std::string>& changing = {});
+enum class ProgramForm : uint8_t { kScheduled, kLowered };
+Status check_contract(const Program&, ProgramForm, const std::vector<std::string>& changing = {});
 
 }  // namespace tw::ir

@@ -89,8 +89,8 @@ ir::Program run_pipeline(const Passes& passes, const ir::Program& program, const
       p = run_pass(pass, p, target);
       if (pass.name == until) return p;
     }
-    if (ir::verifies() && ir::check_contract(program, ir::Stage::kLowered).ok()) {
-      const Status kept = ir::check_contract(p, ir::Stage::kLowered);
+    if (ir::verifies() && ir::check_contract(program, ir::ProgramForm::kLowered).ok()) {
+      const Status kept = ir::check_contract(p, ir::ProgramForm::kLowered);
       TW_CHECK(kept.ok(), "lowering: " + kept.error().render());
     }
     return p;

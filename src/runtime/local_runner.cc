@@ -127,11 +127,11 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
                      : ended(RunStatus::kDeviceLost, "the worker did not start");
     }
     if (received == Received::kClosed) break;
-    auto said = received == Received::kFrame ? decode_stage(std::move(message), request.inputs.size()) : std::nullopt;
+    auto said = received == Received::kFrame ? decode_answer(std::move(message), request.inputs.size()) : std::nullopt;
     if (!said) return ended(RunStatus::kCrashed, "corrupted the process that ran it");
-    if (said->first == Stage::kResult) return std::move(said->second);
+    if (said->first == Answer::kResult) return std::move(said->second);
     started = true;
-    checked = said->first == Stage::kChecked;
+    checked = said->first == Answer::kChecked;
     deadline = seconds_now() + (checked ? request.timeout_s : patience(request));
   }
   const support::ExitStatus status = worker.wait(kEndingS);

@@ -100,10 +100,10 @@ std::optional<RunRequest> decode_run_request(ReceivedMessage&& message) {
   return request;
 }
 
-Message encode(Stage stage, const RunResult& result) {
+Message encode(Answer answer, const RunResult& result) {
   FrameWriter w;
   Message message;
-  w.number(static_cast<int64_t>(stage)).number(static_cast<int64_t>(result.status));
+  w.number(static_cast<int64_t>(answer)).number(static_cast<int64_t>(result.status));
   w.real(result.seconds).real(result.spread).number(result.runs).text(result.detail);
   w.number(result.outputs.has_value());
   if (result.outputs) put(w, message.blobs, *result.outputs);
@@ -111,10 +111,10 @@ Message encode(Stage stage, const RunResult& result) {
   return message;
 }
 
-std::optional<std::pair<Stage, RunResult>> decode_stage(ReceivedMessage&& message, size_t output_bytes) {
+std::optional<std::pair<Answer, RunResult>> decode_answer(ReceivedMessage&& message, size_t output_bytes) {
   FrameReader r(message.bytes);
   BlobReader blobs(message.blobs);
-  const int64_t stage = r.number(), status = r.number();
+  const int64_t answer = r.number(), status = r.number();
   RunResult result;
   result.seconds = r.real();
   result.spread = r.real();
@@ -122,11 +122,11 @@ std::optional<std::pair<Stage, RunResult>> decode_stage(ReceivedMessage&& messag
   result.detail = r.text();
   const bool gives = r.number() != 0;
   if (gives) result.outputs = blobs.next(r, output_bytes);
-  if (gives != result.outputs.has_value() || !r.complete() || !blobs.complete() || stage < 1 || stage > 3 ||
+  if (gives != result.outputs.has_value() || !r.complete() || !blobs.complete() || answer < 1 || answer > 3 ||
       status < 0 || status > static_cast<int64_t>(RunStatus::kDeviceLost))
     return std::nullopt;
   result.status = static_cast<RunStatus>(status);
-  return std::pair{static_cast<Stage>(stage), std::move(result)};
+  return std::pair{static_cast<Answer>(answer), std::move(result)};
 }
 
 std::string encode(const BuildRequest& request) {

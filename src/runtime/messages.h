@@ -27,15 +27,15 @@ Received receive_message(int socket, double deadline, ReceivedMessage&);
 
 // tw-worker answers a RunRequest with kStarted (the deadline runs from here), kChecked (once the first output was
 // right: the deadline runs anew for the timing) and kResult. A run that fails sends kResult at once.
-enum class Stage : int64_t { kStarted = 1, kChecked = 2, kResult = 3 };
+enum class Answer : int64_t { kStarted = 1, kChecked = 2, kResult = 3 };
 
 Message encode(const RunRequest&);
 // Nothing for what nobody would send; the blobs are taken out of the message.
 std::optional<RunRequest> decode_run_request(ReceivedMessage&&);
-Message encode(Stage, const RunResult&);
+Message encode(Answer, const RunResult&);
 // Nothing for what no worker would write, a corrupt one did. Outputs of another size than the request's inputs are
 // such.
-std::optional<std::pair<Stage, RunResult>> decode_stage(ReceivedMessage&&, size_t output_bytes);
+std::optional<std::pair<Answer, RunResult>> decode_answer(ReceivedMessage&&, size_t output_bytes);
 
 // tw-worker-build answers each BuildRequest with a BuildReply.
 struct BuildRequest {

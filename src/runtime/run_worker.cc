@@ -33,15 +33,15 @@ int serve(int channel, const MakeDevice& make_device) {
 }  // namespace
 
 void serve_run(int channel, const RunRequest& request, Device& device) {
-  const auto say = [&](Stage stage, const RunResult& result) { send_message(channel, encode(stage, result)); };
+  const auto say = [&](Answer answer, const RunResult& result) { send_message(channel, encode(answer, result)); };
   Measurement measurement(request, device);
   forbid_new_processes();
-  say(Stage::kStarted, measurement.result());
+  say(Answer::kStarted, measurement.result());
   if (measurement.load() && measurement.prepare() && measurement.check_first_run()) {
-    say(Stage::kChecked, measurement.result());
+    say(Answer::kChecked, measurement.result());
     measurement.finish();
   }
-  say(Stage::kResult, measurement.result());
+  say(Answer::kResult, measurement.result());
   _exit(0);  // destructors would walk over what the candidate may have damaged
 }
 

@@ -95,7 +95,7 @@ std::vector<std::string> x86_names(const CpuidRecord& record) {
 
 bool Cpu::has(std::string_view feature) const { return std::binary_search(features.begin(), features.end(), feature); }
 
-Cpu describe(const CpuidRecord& record) {
+Cpu cpu_of(const CpuidRecord& record) {
   Cpu cpu;
   const std::set<std::string> all = x86_features(record);
   cpu.triple = "x86_64-pc-linux-gnu";
@@ -116,7 +116,7 @@ Cpu describe(const CpuidRecord& record) {
   return cpu;
 }
 
-Cpu describe(const HwcapRecord& record) {
+Cpu cpu_of(const HwcapRecord& record) {
   Cpu cpu;
   cpu.triple = "aarch64-unknown-linux-gnu";
   const std::set<std::string> all = aarch64::features_of(record.hwcap, record.hwcap2);

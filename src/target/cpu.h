@@ -46,8 +46,8 @@ struct Cpu {
   bool has(std::string_view feature) const;
 };
 
-Cpu describe(const CpuidRecord&);
-Cpu describe(const HwcapRecord&);
+Cpu cpu_of(const CpuidRecord&);
+Cpu cpu_of(const HwcapRecord&);
 const Cpu& host_cpu();  // describe, of this machine
 
 // Target::parse where -mcpu=native means that CPU.

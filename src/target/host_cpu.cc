@@ -1,4 +1,4 @@
-// What the CPU that we run on says of itself: the instructions and system calls behind describe's records.
+// What the CPU that we run on says of itself: the instructions and system calls behind cpu_of's records.
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -85,7 +85,7 @@ HwcapRecord read_host() { return {getauxval(AT_HWCAP), getauxval(AT_HWCAP2), rea
 }  // namespace
 
 const Cpu& host_cpu() {
-  static const Cpu cpu = describe(read_host());
+  static const Cpu cpu = cpu_of(read_host());
   return cpu;
 }
 

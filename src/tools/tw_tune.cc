@@ -40,7 +40,7 @@ std::map<std::string, std::string> parameters_of(const std::vector<std::string>&
   return out;
 }
 
-Json parameters_json(const te::ops::Kernel& kernel) {
+Json parameters_json(const te::ops::StockKernel& kernel) {
   Json out = Json::array();
   for (const te::ops::Parameter& p : kernel.parameters)
     out.push_back(
@@ -50,7 +50,7 @@ Json parameters_json(const te::ops::Kernel& kernel) {
 
 int list(bool json) {
   Json all = Json::array();
-  for (const te::ops::Kernel& kernel : te::ops::kernels()) {
+  for (const te::ops::StockKernel& kernel : te::ops::kernels()) {
     if (json) {
       all.push_back({{"name", kernel.name}, {"summary", kernel.summary}, {"parameters", parameters_json(kernel)}});
       continue;

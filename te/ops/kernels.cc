@@ -35,16 +35,16 @@ std::string json(const std::string& text) {
   return quoted + '"';
 }
 
-std::string signature(const Kernel& kernel) {
+std::string signature(const StockKernel& kernel) {
   std::string text = kernel.name + "(";
   for (const Parameter& p : kernel.parameters)
     text += (text.back() == '(' ? "" : ", ") + p.name + (p.standard.empty() ? "" : "=" + p.standard);
   return text + ")";
 }
 
-const Kernel& named(const std::string& name, const SourceLine& where) {
+const StockKernel& named(const std::string& name, const SourceLine& where) {
   std::vector<std::string> names;
-  for (const Kernel& kernel : kernels()) {
+  for (const StockKernel& kernel : kernels()) {
     if (kernel.name == name) return kernel;
     names.push_back(kernel.name);
   }
@@ -53,7 +53,7 @@ const Kernel& named(const std::string& name, const SourceLine& where) {
          {"there are: " + joined(names)}, where);
 }
 
-void check_names(const Kernel& kernel, const std::map<std::string, std::string>& given, const SourceLine& where) {
+void check_names(const StockKernel& kernel, const std::map<std::string, std::string>& given, const SourceLine& where) {
   std::vector<std::string> names;
   for (const Parameter& p : kernel.parameters) names.push_back(p.name);
   for (const auto& [name, value] : given) {
@@ -109,19 +109,19 @@ std::vector<int64_t> Values::list(const std::string& name) const {
   return result;
 }
 
-const std::vector<Kernel>& kernels() {
-  static const std::vector<Kernel> all = [] {
-    std::vector<Kernel> rows;
+const std::vector<StockKernel>& kernels() {
+  static const std::vector<StockKernel> all = [] {
+    std::vector<StockKernel> rows;
     for (auto* family : {&product_kernels, &convolution_kernels, &nn_kernels, &shape_kernels})
-      for (Kernel& kernel : family()) rows.push_back(std::move(kernel));
-    std::sort(rows.begin(), rows.end(), [](const Kernel& a, const Kernel& b) { return a.name < b.name; });
+      for (StockKernel& kernel : family()) rows.push_back(std::move(kernel));
+    std::sort(rows.begin(), rows.end(), [](const StockKernel& a, const StockKernel& b) { return a.name < b.name; });
     return rows;
   }();
   return all;
 }
 
 Made make(const std::string& name, const std::map<std::string, std::string>& given, SourceLine where) {
-  const Kernel& kernel = named(name, where);
+  const StockKernel& kernel = named(name, where);
   check_names(kernel, given, where);
   Made made{name, {}, "{", {}};
   std::map<std::string, std::string> values;

@@ -124,7 +124,7 @@ std::vector<Parameter> with_options(std::vector<Parameter> sizes, bool groups = 
 
 }  // namespace
 
-std::vector<Kernel> convolution_kernels() {
+std::vector<StockKernel> convolution_kernels() {
   const std::vector<Parameter> sizes{kN, kH, kW, kCi, kCo, kKh, kKw};
   std::vector<Parameter> spread = with_options(sizes);
   spread.push_back({"output_padding", "of the result, behind it", "0"});

@@ -94,7 +94,7 @@ std::vector<Tensor> activated(const Values& v) {
 
 }  // namespace
 
-std::vector<Kernel> nn_kernels() {
+std::vector<StockKernel> nn_kernels() {
   const std::vector<Parameter> windows = {kBatch,  kHeight,  kWidth,  kChannels, kKernel,
                                           kStride, kPadding, kLayout, kDtype};
   return {

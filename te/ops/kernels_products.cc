@@ -68,7 +68,7 @@ std::vector<Tensor> quantized_layer(const Values& v) {
 
 }  // namespace
 
-std::vector<Kernel> product_kernels() {
+std::vector<StockKernel> product_kernels() {
   return {{"matmul",
            "A [M, K] @ B [K, N]",
            {kM, kN, kK, kDtype, kWeightDtype, kOut, kTransposeA, kTransposeB, kParam},

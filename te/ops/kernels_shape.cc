@@ -22,7 +22,7 @@ template <class Options>
 using Operator = Tensor (*)(const Tensor&, Options, SourceLine);
 
 template <class Options>
-Kernel reduction(const char* name, const char* summary, Operator<Options> f) {
+StockKernel reduction(const char* name, const char* summary, Operator<Options> f) {
   return {name, summary, {kShape, kAxes, kDtype}, [f](const Values& v) {
             const Tensor x = operand(v);
             Options options;
@@ -32,7 +32,7 @@ Kernel reduction(const char* name, const char* summary, Operator<Options> f) {
 }
 
 template <class Options>
-Kernel along(const char* name, const char* summary, Operator<Options> f) {
+StockKernel along(const char* name, const char* summary, Operator<Options> f) {
   return {name, summary, {kShape, kAxis, kDtype}, [f](const Values& v) {
             const Tensor x = operand(v);
             Options options;
@@ -63,7 +63,7 @@ std::vector<Tensor> embedded(const Values& v) {
 
 }  // namespace
 
-std::vector<Kernel> shape_kernels() {
+std::vector<StockKernel> shape_kernels() {
   return {reduction<ReduceOptions>("sum", "the sum over axes", sum),
           reduction<AxisOptions>("mean", "the mean over axes", mean),
           reduction<AxisOptions>("max", "the largest number over axes", max),

@@ -92,9 +92,9 @@ int report_nonsense() {
     runtime::serve_run(support::kChannel, *request, device);
   }
   const double seconds = std::strtod(setting(kSeconds).c_str(), nullptr);
-  runtime::send_message(support::kChannel, encode(runtime::Stage::kStarted, {}));
+  runtime::send_message(support::kChannel, encode(runtime::Answer::kStarted, {}));
   runtime::send_message(support::kChannel,
-                        encode(runtime::Stage::kResult, {runtime::RunStatus::kOk, seconds, 0, 5, ""}));
+                        encode(runtime::Answer::kResult, {runtime::RunStatus::kOk, seconds, 0, 5, ""}));
   return 0;
 }
 

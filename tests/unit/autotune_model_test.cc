@@ -54,13 +54,14 @@ TEST(Prior, PrefersSeveralVectorsOfPartialResultsWhileRegistersHoldThem) {
 
 TEST(Features, AreOfOneLengthForAllTasksAndTellNestsApart) {
   const Machine machine = machine_of(2);
-  const Description a = describe(tiled(4, 32, true, true), machine), b = describe(tiled(8, 32, true, true), machine);
+  const Description a = description_of(tiled(4, 32, true, true), machine),
+                    b = description_of(tiled(8, 32, true, true), machine);
   EXPECT_EQ(a.features.size(), nest_feature_names().size());
   EXPECT_NE(a.hash, b.hash);
   EXPECT_NE(a.features, b.features);
   const te::Tensor X = te::placeholder({100}, "float32", "X");
   const te::Tensor Y = te::compute({100}, [&](te::Var i) { return X(i) + X(i); }, "Y");
-  EXPECT_EQ(describe(S::Schedule({Y}), machine).features.size(), a.features.size());
+  EXPECT_EQ(description_of(S::Schedule({Y}), machine).features.size(), a.features.size());
 }
 
 TEST(Features, LoopsOfOneIterationDoNotChangeTheHash) {
@@ -68,8 +69,8 @@ TEST(Features, LoopsOfOneIterationDoNotChangeTheHash) {
   S::Schedule plain({declare_dense(64, 64, 64).D}), split = plain, other = plain;
   split.apply(S::Split{"C", "k", 64, {}});
   other.apply(S::Split{"C", "k", 32, {}});
-  EXPECT_EQ(describe(plain, machine).hash, describe(split, machine).hash);
-  EXPECT_NE(describe(plain, machine).hash, describe(other, machine).hash);
+  EXPECT_EQ(description_of(plain, machine).hash, description_of(split, machine).hash);
+  EXPECT_NE(description_of(plain, machine).hash, description_of(other, machine).hash);
 }
 
 // Rows of (x, y, noise); y decides the score, and the prior believes in x.

@@ -18,7 +18,7 @@ constexpr const char* kRocketLakeWithTiles =
     "+avx512fp16,+avxvnni,+cldemote,+movdir64b,+movdiri,+prefetchi,+serialize,+tsxldtrk,+waitpkg,+wbnoinvd,-pku";
 
 Target native(const target::CpuidRecord& cpuid) {
-  return target::parse_on(target::describe(cpuid), "llvm -mcpu=native").value_or_throw();
+  return target::parse_on(target::cpu_of(cpuid), "llvm -mcpu=native").value_or_throw();
 }
 
 TEST(RecordedTarget, LeavesOutWhatCodeHasNoneOf) {

@@ -33,12 +33,12 @@ class Replayed {
             [this, &task](uint64_t i) -> std::optional<Description> {
               const Result<Scheduled> s = task.applied(i);
               if (!s) return std::nullopt;
-              return describe(s->schedule, machine_);
+              return description_of(s->schedule, machine_);
             },
             [&task](uint64_t i) { return task.candidate(i).ok(); }, seed, 0.1) {}
 
   std::vector<uint64_t> propose(uint64_t batch) { return proposer_.propose(kBatch, batch); }
-  void tell(uint64_t index) { proposer_.tell(index, invented_seconds(*proposer_.describe(index))); }
+  void tell(uint64_t index) { proposer_.tell(index, invented_seconds(*proposer_.description_of(index))); }
 
  private:
   Machine machine_;

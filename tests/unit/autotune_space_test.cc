@@ -66,13 +66,13 @@ TEST(Knobs, BadDefinitionsAreRefused) {
 
 TEST(Knobs, AnnotationsGoFromTheInnermostAxisOutwards) {
   const auto values = annotate_values("a", 2, "try_unroll_vec");
-  const auto plan = [](Annotation a, Annotation b) {
+  const auto plan = [](AnnotateChoice a, AnnotateChoice b) {
     return KnobValue{{static_cast<int64_t>(a), static_cast<int64_t>(b)}, ir::Tail::kAuto, ""};
   };
-  EXPECT_EQ(values[0], plan(Annotation::kNone, Annotation::kNone));
-  for (const auto& wanted :
-       {plan(Annotation::kNone, Annotation::kVectorize), plan(Annotation::kUnroll, Annotation::kVectorize),
-        plan(Annotation::kUnroll, Annotation::kUnroll)}) {
+  EXPECT_EQ(values[0], plan(AnnotateChoice::kNone, AnnotateChoice::kNone));
+  for (const auto& wanted : {plan(AnnotateChoice::kNone, AnnotateChoice::kVectorize),
+                             plan(AnnotateChoice::kUnroll, AnnotateChoice::kVectorize),
+                             plan(AnnotateChoice::kUnroll, AnnotateChoice::kUnroll)}) {
     EXPECT_NE(std::find(values.begin(), values.end(), wanted), values.end());
   }
 }

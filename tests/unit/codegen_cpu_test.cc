@@ -20,7 +20,7 @@ constexpr const char* kX86 = "x86_64-pc-linux-gnu";
 
 TEST(CodegenCpu, NativeOfRecordedCpus) {
   for (const Machine& machine : machines()) {
-    const Cpu cpu = describe(machine.cpuid);
+    const Cpu cpu = cpu_of(machine.cpuid);
     const Target target = parse_on(cpu, "llvm -mcpu=native").value_or_throw();
     EXPECT_EQ(target.to_string(), "llvm " + machine.native) << machine.name;
     EXPECT_EQ(target.features, cpu.asked) << machine.name;
@@ -79,7 +79,7 @@ TEST(CodegenCpu, CodeUsesTheVectorsOfTheTargetAndNoOthers) {
 TEST(CodegenCpu, ArmNamesImplyWhatTheCoresSay) {
   const uint64_t n1 = 0x3 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 12 | 1 << 20;
   const auto native = [](uint64_t hwcap, uint64_t hwcap2, uint32_t midr) {
-    return parse_on(describe(HwcapRecord{hwcap, hwcap2, midr}), "llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=native")
+    return parse_on(cpu_of(HwcapRecord{hwcap, hwcap2, midr}), "llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=native")
         .value_or_throw()
         .to_string();
   };

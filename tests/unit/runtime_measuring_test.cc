@@ -61,14 +61,14 @@ TEST(Messages, RoundTrip) {
     EXPECT_EQ(back->args[1].dtype, ir::Type::bf16());
   }
 
-  const auto stage = decode_stage(received(encode(Stage::kResult, {RunStatus::kBeaten, 1.5, 0.1, 3, "why"})), 0);
-  ASSERT_TRUE(stage);
-  EXPECT_EQ(stage->second.status, RunStatus::kBeaten);
-  EXPECT_EQ(stage->second.detail, "why");
-  EXPECT_FALSE(stage->second.outputs);
-  const Message outputs = encode(Stage::kResult, {RunStatus::kOk, 0, 0, 0, "", Blob("abcd")});
-  EXPECT_EQ(decode_stage(received(outputs), 4)->second.outputs->bytes(), "abcd");
-  EXPECT_FALSE(decode_stage(received(outputs), 5)) << "as many bytes as the request's inputs";
+  const auto answer = decode_answer(received(encode(Answer::kResult, {RunStatus::kBeaten, 1.5, 0.1, 3, "why"})), 0);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->second.status, RunStatus::kBeaten);
+  EXPECT_EQ(answer->second.detail, "why");
+  EXPECT_FALSE(answer->second.outputs);
+  const Message outputs = encode(Answer::kResult, {RunStatus::kOk, 0, 0, 0, "", Blob("abcd")});
+  EXPECT_EQ(decode_answer(received(outputs), 4)->second.outputs->bytes(), "abcd");
+  EXPECT_FALSE(decode_answer(received(outputs), 5)) << "as many bytes as the request's inputs";
 
   EXPECT_EQ(decode_build_request(encode(BuildRequest{"ir", "llvm", "/tmp/x", 0}))->opt_level, 0);
   EXPECT_EQ(decode_build_reply(encode(BuildReply{false, "no", 0.5, 0.25}))->message, "no");
@@ -89,9 +89,9 @@ TEST(Messages, DamagedOnesAreRefused) {
     damaged[at] = static_cast<char>(0xFF);
     decoded(damaged);  // whatever it gives: no crash, no huge allocation
   }
-  std::string stage = encode(Stage::kResult, {}).bytes;
-  stage[8] = 99;
-  EXPECT_FALSE(decode_stage({stage, {}}, 0));
+  std::string answer = encode(Answer::kResult, {}).bytes;
+  answer[8] = 99;
+  EXPECT_FALSE(decode_answer({answer, {}}, 0));
 }
 
 TEST(Messages, BlobsAreAsManyAndAsLongAsTheMessageSays) {

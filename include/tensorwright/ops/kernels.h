@@ -37,14 +37,14 @@ class Values {
   std::map<std::string, std::string> texts_;
 };
 
-struct Kernel {
+struct StockKernel {
   std::string name, summary;
   std::vector<Parameter> parameters;
   std::function<std::vector<Tensor>(const Values&)> make;  // placeholders and outputs, in the order of the arguments
 };
 
 // All of them, by name.
-const std::vector<Kernel>& kernels();
+const std::vector<StockKernel>& kernels();
 
 struct Made {
   std::string name;

@@ -1,7 +1,6 @@
 #include "te/prove_intrin.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <new>
 #include <numeric>
@@ -9,6 +8,7 @@
 
 #include "src/ir/externs.h"
 #include "src/ir/interp.h"
+#include "src/ir/interp_value.h"
 #include "src/ir/walk.h"
 #include "src/support/scratch_alignment.h"
 #include "tensorwright/externs.h"
@@ -33,26 +33,8 @@ using Memory = std::vector<Bytes>;  // one for each parameter
 
 constexpr int64_t kHigh = 7, kLow = -13;  // beyond all inputs: neither a maximum nor a minimum hides them
 
-uint16_t half_of(int64_t small) {
-  const auto magnitude = static_cast<uint32_t>(std::abs(small));
-  uint32_t exponent = 0;
-  while (magnitude >> (exponent + 1)) ++exponent;
-  const uint32_t bits = magnitude ? (exponent + 15) << 10 | ((magnitude << 10 >> exponent) & 0x3FF) : 0;
-  return static_cast<uint16_t>(bits | (small < 0 ? 0x8000 : 0));
-}
-
-void write(Type type, int64_t small, char* to) {
-  const auto put = [&](auto value) { std::memcpy(to, &value, sizeof(value)); };
-  const float single = static_cast<float>(small);
-  if (type.is_float() && type.bits == 64) return put(static_cast<double>(small));
-  if (type.is_float() && type.bits == 32) return put(single);
-  if (type == Type::f(16)) return put(half_of(small));
-  if (type == Type::bf16()) {
-    uint32_t bits;
-    std::memcpy(&bits, &single, sizeof(bits));
-    return put(static_cast<uint16_t>(bits >> 16));
-  }
-  std::memcpy(to, &small, static_cast<size_t>(type.bytes()));
+void write(Type type, int64_t small, Bytes& bytes, int64_t at) {
+  ir::interp::write_function(type)(bytes.data(), at, ir::interp::value_of(static_cast<double>(small), type));
 }
 
 // With what lies between, where rows are apart.
@@ -69,7 +51,7 @@ int64_t elements(const Buffer& buffer) {
 void fill(const Buffer& buffer, int64_t value, Bytes& bytes) {
   const Type type = buffer.element();
   if (type.is_bool() || (type.is_uint() && value < 0)) value = value > 0;
-  for (int64_t i = 0; i < elements(buffer); ++i) write(type, value, bytes.data() + i * type.bytes());
+  for (int64_t i = 0; i < elements(buffer); ++i) write(type, value, bytes, i);
 }
 
 class Proof {
@@ -89,7 +71,7 @@ class Proof {
       for (int64_t i = 0; i < elements(param.buffer) && !param.written; ++i) {
         next = (next * 75 + 74) % 65537;
         const int64_t small = type.is_bool() ? next % 2 : type.is_uint() ? next % 4 : next % 7 - 3;
-        write(type, small, inputs_.back().data() + i * type.bytes());
+        write(type, small, inputs_.back(), i);
       }
     }
   }

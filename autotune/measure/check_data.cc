@@ -2,7 +2,6 @@
 #include "autotune/measure/check_data.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -22,73 +21,8 @@ namespace {
 
 constexpr int kProbes = 8;
 
-uint16_t half_bits(double value) {  // of a value that float16 holds exactly
-  if (value == 0) return 0;
-  int exponent = 0;
-  const double fraction = std::frexp(std::fabs(value), &exponent);  // 0.5 <= fraction < 1
-  const int biased = exponent + 14;
-  const uint16_t sign = value < 0 ? 0x8000 : 0;
-  if (biased <= 0) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::ldexp(fraction, 10 + biased)));
-  return static_cast<uint16_t>(sign | (biased << 10) | (static_cast<uint16_t>(std::ldexp(fraction, 11)) & 0x3ff));
-}
-
-double half_value(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31, fraction = bits & 0x3ff;
-  const double sign = bits & 0x8000 ? -1 : 1;
-  if (exponent == 31) return fraction ? NAN : sign * INFINITY;
-  return sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
-}
-
-template <class T>
-void put(std::byte* to, T value) {
-  std::memcpy(to, &value, sizeof value);
-}
-template <class T>
-T get(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-// Element `at` of an array.
-void write_value(ir::Type type, std::byte* array, size_t at, double value) {
-  if (type.is_packed()) {
-    ir::interp::Value number{};
-    number.i = std::clamp<int64_t>(static_cast<int64_t>(value), type.is_int() ? -8 : 0, type.is_int() ? 7 : 15);
-    return ir::interp::write_function(type)(array, static_cast<int64_t>(at), number);
-  }
-  std::byte* const to = array + at * static_cast<size_t>(type.bytes());
-  if (type.is_float8()) {
-    ir::interp::Value number{};
-    number.f = static_cast<float>(ir::round_to(type, value));
-    return ir::interp::write_function(type)(to, 0, number);
-  }
-  if (type.is_half()) {
-    value = ir::round_to(type, value);
-    const bool bf16 = type.code == ir::TypeCode::kBFloat;
-    return put(
-        to, bf16 ? static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(value)) >> 16) : half_bits(value));
-  }
-  if (type.is_float()) return type.bits == 32 ? put(to, static_cast<float>(value)) : put(to, value);
-  const auto integer = static_cast<int64_t>(value);
-  std::memcpy(to, &integer, static_cast<size_t>(type.bytes()));  // little endian
-}
-
-double read_value(ir::Type type, const std::byte* array, size_t at) {
-  if (type.is_packed()) return static_cast<double>(ir::interp::read_function(type)(array, static_cast<int64_t>(at)).i);
-  const std::byte* const from = array + at * static_cast<size_t>(type.bytes());
-  if (type.is_float8()) return ir::interp::read_function(type)(from, 0).f;
-  if (type.code == ir::TypeCode::kBFloat) return std::bit_cast<float>(static_cast<uint32_t>(get<uint16_t>(from)) << 16);
-  if (type.is_float())
-    return type.bits == 16 ? half_value(get<uint16_t>(from)) : type.bits == 32 ? get<float>(from) : get<double>(from);
-  uint64_t bits = 0;
-  std::memcpy(&bits, from, static_cast<size_t>(type.bytes()));
-  if (type.is_int() && type.bits < 64) {
-    const int shift = 64 - type.bits;
-    return static_cast<double>(static_cast<int64_t>(bits << shift) >> shift);
-  }
-  return type.is_int() ? static_cast<double>(static_cast<int64_t>(bits)) : static_cast<double>(bits);
-}
+using ir::interp::number_of;
+using ir::interp::value_of;
 
 using Promise = std::pair<int64_t, int64_t>;
 
@@ -108,7 +42,9 @@ double random_value(ir::Type type, const Promise* range, support::Rng& rng) {
 void fill(std::byte* array, size_t elements, ir::Type type, const Promise* range, support::Rng& rng) {
   constexpr size_t kValues = 4096;
   if (!(type.is_half() || type.is_float8()) || elements <= kValues) {
-    for (size_t i = 0; i < elements; ++i) write_value(type, array, i, random_value(type, range, rng));
+    const ir::interp::WriteFn write = ir::interp::write_function(type);
+    for (size_t i = 0; i < elements; ++i)
+      write(array, static_cast<int64_t>(i), value_of(random_value(type, range, rng), type));
     return;
   }
   const auto size = static_cast<size_t>(type.bytes());
@@ -131,10 +67,10 @@ Blob make_inputs(const std::vector<te::Tensor>& tensors, const std::vector<ArgSp
 }
 
 double largest_magnitude(const ArgSpec& arg, const std::byte* data) {
-  const auto elements = static_cast<size_t>(arg.elements());
+  const ir::interp::ReadFn read = ir::interp::read_function(arg.dtype);
   double largest = 0;
-  for (size_t i = 0; i < elements; ++i) {
-    const double v = std::fabs(read_value(arg.dtype, data, i));
+  for (int64_t i = 0; i < arg.elements(); ++i) {
+    const double v = std::fabs(number_of(read(data, i), arg.dtype));
     if (std::isfinite(v)) largest = std::max(largest, v);
   }
   return largest;
@@ -244,8 +180,9 @@ bool check_element(size_t a, const Checked& c, support::Rng& rng) {
   options.check_races = false;
   const Status ran = ir::interpret(*program, buffers, options);
   if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
-  const double expected = read_value(spec.dtype, memory, 0);
-  const double got = read_value(spec.dtype, c.reference(a), static_cast<size_t>(offset));
+  const ir::interp::ReadFn read = ir::interp::read_function(spec.dtype);
+  const double expected = number_of(read(memory, 0), spec.dtype);
+  const double got = number_of(read(c.reference(a), offset), spec.dtype);
   const bool same = expected == got || (std::isnan(expected) && std::isnan(got));
   if (!same && !(std::fabs(got - expected) <= c.data.atol[a] + c.data.rtol[a] * std::fabs(expected))) {
     std::string index;

@@ -265,6 +265,16 @@ Value value_of(const FloatImm& c, Type t) {
   return out;
 }
 
+Value value_of(double number, Type t) {
+  if (t.is_float() || t.is_float8()) return value_of(FloatImm{round_to(t, number)}, t);
+  return value_of(IntImm{static_cast<int64_t>(number)});
+}
+
+double number_of(Value v, Type t) {
+  if (t.is_float() || t.is_float8()) return t.bits == 64 ? v.d : v.f;
+  return t.is_uint() ? static_cast<double>(static_cast<uint64_t>(v.i)) : static_cast<double>(v.i);
+}
+
 ReadFn read_function(Type t) {
   if (t.is_packed()) return t.is_int() ? read_nibble<int8_t> : read_nibble<uint8_t>;
   return with_type(t, [](auto tag) -> ReadFn { return read<decltype(tag)>; });

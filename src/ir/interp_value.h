@@ -33,6 +33,10 @@ Value dot(Fn, Value c, const Value* a, const Value* b);
 Value value_of(const IntImm&);
 Value value_of(const FloatImm&, Type);
 
+// A number as a value of the type: of floats rounded to it, of integers without its fraction; and a value as a number.
+Value value_of(double, Type);
+double number_of(Value, Type);
+
 // Element `at` of an array of a type, two to a byte of 4-bit integers.
 using ReadFn = Value (*)(const void* data, int64_t at);
 using WriteFn = void (*)(void* data, int64_t at, Value);

@@ -1,43 +1,24 @@
 #include "src/runtime/compare.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
+
+#include "src/ir/interp_types.h"
 
 namespace tw::runtime {
 namespace {
 
-// The small floats by their bits.
-struct Half {
-  uint16_t bits;
-};
-struct BFloat {
-  uint16_t bits;
-};
+using ir::interp::BFloat;
+using ir::interp::E4M3;
+using ir::interp::E5M2;
+using ir::interp::Half;
 
-struct E4M3 {
-  uint8_t bits;
-};
-struct E5M2 {
-  uint8_t bits;
-};
-
-double value(float x) { return x; }
-double value(double x) { return x; }
-double value(BFloat x) { return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16); }
-double value(Half x) {
-  const int exponent = x.bits >> 10 & 31, fraction = x.bits & 1023;
-  double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  if (exponent == 31) magnitude = fraction ? NAN : INFINITY;
-  return x.bits >> 15 ? -magnitude : magnitude;
-}
-double value(E5M2 x) { return value(Half{static_cast<uint16_t>(x.bits << 8)}); }  // its upper half
-double value(E4M3 x) {
-  const int exponent = x.bits >> 3 & 15, fraction = x.bits & 7;
-  double magnitude = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
-  if ((x.bits & 127) == 127) magnitude = NAN;
-  return x.bits >> 7 ? -magnitude : magnitude;
+template <class T>
+double value(T x) {
+  if constexpr (ir::interp::kIsHalf<T>)
+    return ir::interp::from_bits(x);
+  else
+    return x;
 }
 
 struct Tolerance {

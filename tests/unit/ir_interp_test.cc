@@ -8,6 +8,7 @@
 #include <random>
 
 #include "src/ir/interp.h"
+#include "src/ir/interp_value.h"
 #include "src/ir/simplify.h"
 #include "tensorwright/externs.h"
 
@@ -415,6 +416,25 @@ TEST(Random, DataExpressionsKeepTheirBits) {
       ASSERT_EQ(as_written, simplified) << to_string(body) << to_string(simplify(body));
     }
   }
+}
+
+TEST(Scalars, NumbersAreRoundedToTheTypeWrittenAndReadBack) {
+  const auto stored = [](Type t, double number) {
+    unsigned char memory[16] = {};
+    const int64_t second = 1;
+    interp::write_function(t)(memory, second, interp::value_of(number, t));
+    return interp::number_of(interp::read_function(t)(memory, second), t);
+  };
+  for (const Type t : {Type::f(16), Type::bf16(), Type::f(32), Type::f(64), Type::e4m3(), Type::e5m2()})
+    for (const double number : {0.0, 1.0, -0.375, 0.1, 100.7}) EXPECT_EQ(stored(t, number), round_to(t, number));
+  for (const int bits : {4, 8, 16, 32, 64}) {
+    EXPECT_EQ(stored(Type::i(bits), -7), -7);
+    EXPECT_EQ(stored(Type::u(bits), 15.9), 15) << "without its fraction";
+  }
+  EXPECT_EQ(stored(Type::u(8), 200), 200);
+  EXPECT_EQ(stored(Type::boolean(), 1), 1);
+  EXPECT_EQ(interp::number_of(interp::value_of(-1, Type::i(64)), Type::u(64)), 0x1p64);
+  EXPECT_TRUE(std::isnan(stored(Type::e4m3(), 1000))) << "beyond the largest";
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ class Running {
   void place(int member);
   void turn_inputs();
   bool crosses(const Stage& reader, const Access& read) const;
-  std::string reads_itself(const Stage& reader, int source) const;
+  std::string direct_reader(const Stage& reader, int source) const;
   void turn(int source, const Access& read, const Axis& lane, const std::vector<std::string>& readers);
   std::string lanes(const std::string& stage, const std::string& axis);
 
@@ -170,8 +170,9 @@ bool Running::crosses(const Stage& reader, const Access& read) const {
   return stride_along(read, reader.data[0]) == 1 && row >= 0 && row + 1 < static_cast<int>(read.at().size());
 }
 
-// The stage that reads `source` for the reader: itself, or one that is inlined in it alone; "" where there are others.
-std::string Running::reads_itself(const Stage& reader, int source) const {
+// The stage that itself reads `source` for the reader: the reader, or one that is inlined in it alone; "" where there
+// are others.
+std::string Running::direct_reader(const Stage& reader, int source) const {
   const auto reads = [](const Stage& stage, int other) { return std::ranges::count(stage.direct, other) > 0; };
   if (reads(reader, source)) return reader.name;
   std::string found;
@@ -199,7 +200,7 @@ void Running::turn_inputs() {
         all = all && crosses(reader, read) &&
               (!turned || dimension_of(read, reader.data.back()) == dimension_of(*turned, *lane));
         turned = &read, lane = &reader.data.back();
-        const std::string direct = reads_itself(reader, source);
+        const std::string direct = direct_reader(reader, source);
         all = all && !direct.empty();
         if (readers.empty() || readers.back() != direct) readers.push_back(direct);
       }

@@ -119,6 +119,8 @@ struct Foreign {
   std::vector<std::pair<std::string, std::string>> targets;  // of the triple of the system, and the CPU that it runs on
 };
 
+void PrintTo(const Foreign& foreign, std::ostream* out) { *out << foreign.system; }
+
 // Objects for other architectures, linked by the cross compiler with the header that stands beside them.
 class EmulatedForeign : public Emulated, public testing::WithParamInterface<Foreign> {
  protected:

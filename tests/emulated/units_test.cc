@@ -17,6 +17,7 @@ struct Units {
   const char* left_out;  // a filter of gtest
   const char* why;
 };
+void PrintTo(const Units& units, std::ostream* out) { *out << units.program; }
 
 constexpr const char* kEmulator = TW_AARCH64_QEMU " -L " TW_AARCH64_SYSROOT " -cpu neoverse-n1 ";
 

@@ -12,7 +12,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
 #include "src/ir/walk.h"
-#include "src/lower/vectorize.h"
+#include "src/lower/vector_form.h"
 
 namespace tw::lower {
 

@@ -12,7 +12,7 @@
 #include "src/lower/independence.h"
 #include "src/lower/lane_cost.h"
 #include "src/lower/loop_extent.h"
-#include "src/lower/vectorize.h"
+#include "src/lower/vector_form.h"
 
 namespace tw::lower {
 

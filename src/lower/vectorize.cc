@@ -6,12 +6,11 @@
 #include <bit>
 #include <optional>
 
-#include "src/ir/equal.h"
 #include "src/ir/register_lanes.h"
 #include "src/ir/walk.h"
-#include "src/lower/independence.h"
 #include "src/lower/index_math.h"
 #include "src/lower/vector_body.h"
+#include "src/lower/vector_form.h"
 
 namespace tw::lower {
 
@@ -31,149 +30,6 @@ bool has_loop(const Stmt& s) {
   });
   return found;
 }
-
-// The variables inside `body` whose values differ between iterations of the loop over `var`.
-class LaneVariables {
- public:
-  LaneVariables(const Var& var, const Stmt& body) {
-    ids_.insert(var.id());
-    walk(body, [&](const Stmt& s) {
-      if (const auto* l = as<LetStmt>(s); l && varies(l->value)) ids_.insert(l->var.id());
-      return true;
-    });
-  }
-  bool varies(const Expr& e) const {
-    for (uint64_t id : used_vars(e))
-      if (ids_.count(id)) return true;
-    return false;
-  }
-
-  // Whether something in it has no vector form though iterations are independent: a C function, a loop whose extent
-  // each lane has another of.
-  bool lane_by_lane(const Stmt& s) const {
-    bool found = false;
-    walk(
-        s,
-        [&](const Stmt& at) {
-          const auto* f = as<For>(at);
-          found = found || (f && varies(f->extent));
-          return !found;
-        },
-        [&](const Expr& e) {
-          found = found || as<CallExtern>(e);
-          return !found;
-        });
-    return found;
-  }
-
-  // Whether some statement has a vector form.
-  bool vectors_in(const Stmt& s) const {
-    if (!lane_by_lane(s)) return true;
-    if (const auto* f = as<For>(s)) return !varies(f->extent) && vectors_in(f->body);
-    if (const auto* a = as<Allocate>(s)) return vectors_in(a->body);
-    const auto* all = as<Seq>(s);
-    return all &&
-           std::any_of(all->stmts.begin(), all->stmts.end(), [&](const Stmt& child) { return vectors_in(child); });
-  }
-
- private:
-  std::unordered_set<uint64_t> ids_;
-};
-
-struct Access {
-  std::vector<Expr> at;
-  bool is_store;
-};
-
-bool same_subscripts(const std::vector<Expr>& a, const std::vector<Expr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return equal(x, y); });
-}
-
-bool has_vector_form(const For& f) {
-  const Var& var = f.var;
-  const Stmt& body = f.body;
-  const LaneVariables lane(var, body);
-  const auto varies = [&](const Expr& e) { return lane.varies(e); };
-  std::unordered_set<uint64_t> inside;  // buffers allocated in the body: one copy per lane
-  std::unordered_map<uint64_t, std::vector<Access>> accesses;
-  bool ok = true;
-  walk(
-      body,
-      [&](const Stmt& s) {
-        ok = ok && !as<Evaluate>(s);  // a call has effects, in the order of the iterations
-        if (const auto* f = as<For>(s)) ok = ok && !runs_concurrently(f->kind);
-        if (const auto* a = as<Allocate>(s)) {
-          inside.insert(a->buffer.id());
-          for (const Expr& extent : a->buffer.shape()) ok = ok && as_int(extent);
-        }
-        if (const auto* st = as<Store>(s)) {
-          ok = ok && (inside.count(st->buffer.id()) || std::any_of(st->at.begin(), st->at.end(), varies));
-          accesses[st->buffer.id()].push_back({st->at, true});
-        }
-        return ok;
-      },
-      [&](const Expr& e) {
-        const auto* call = as<CallExtern>(e);
-        ok = ok && !as<Address>(e) && !(call && !call->pure) && e.type().is_scalar();
-        if (const auto* l = as<Load>(e)) accesses[l->buffer.id()].push_back({l->at, false});
-        return ok;
-      });
-  const bool same = std::all_of(accesses.begin(), accesses.end(), [&](const auto& of) {
-    const auto& list = of.second;
-    const bool stored = std::any_of(list.begin(), list.end(), [](const Access& a) { return a.is_store; });
-    return !stored || inside.count(of.first) ||
-           std::all_of(list.begin(), list.end(), [&](const Access& a) { return same_subscripts(a.at, list[0].at); });
-  });
-  return ok && (same || independent(var, f.extent, body)) && lane.vectors_in(body);
-}
-
-// Whether all stores to a private buffer write its rows by vectorised loops of one width: then the lanes past the end
-// of a row are written before they are read, like the others.
-class RowUse {
- public:
-  RowUse(const Buffer& buffer, int64_t row, int lanes, const Target& target)
-      : buffer_(buffer), row_(row), lanes_(lanes), target_(target) {}
-
-  bool whole_vectors(const Stmt& body) {
-    visit(body, false);
-    return found_ && ok_;
-  }
-
- private:
-  void visit(const Stmt& s, bool guarded) {
-    if (const auto* f = as<For>(s)) {
-      const bool along = f->kind == ForKind::kVectorized && as_int(f->extent) == row_ &&
-                         lanes_for(f->body, target_) == lanes_ && has_vector_form(*f) &&
-                         !LaneVariables(f->var, f->body).lane_by_lane(f->body);
-      if (along) along_.push_back(f->var);
-      visit(f->body, guarded);
-      if (along) along_.pop_back();
-    } else if (const auto* i = as<If>(s)) {
-      const bool on_lanes =
-          guarded || std::any_of(along_.begin(), along_.end(), [&](const Var& v) { return uses_var(i->cond, v); });
-      visit(i->then, on_lanes);
-      if (i->otherwise) visit(i->otherwise, on_lanes);
-    } else if (const auto* all = as<Seq>(s)) {
-      for (const Stmt& child : all->stmts) visit(child, guarded);
-    } else if (const auto* a = as<Allocate>(s)) {
-      visit(a->body, guarded);
-    } else if (const auto* l = as<LetStmt>(s)) {
-      visit(l->body, guarded);
-    } else if (const auto* st = as<Store>(s); st && st->buffer == buffer_) {
-      const auto* last = as<VarRef>(st->at.back());
-      const bool along = last && std::find(along_.begin(), along_.end(), last->var) != along_.end();
-      found_ = true;
-      ok_ = ok_ && along && !guarded && !st->pred;
-    }
-  }
-
-  const Buffer& buffer_;
-  const int64_t row_;
-  const int lanes_;
-  const Target& target_;
-  std::vector<Var> along_;
-  bool found_ = false, ok_ = true;
-};
 
 class Vectorizer {
  public:
@@ -229,7 +85,7 @@ class Vectorizer {
     if (!row || *row <= 0) return false;
     const uint64_t left = static_cast<uint64_t>(*row % row_lanes(a.buffer));
     if (left == 0 || std::has_single_bit(left) || is_called_with(a)) return false;
-    return RowUse(a.buffer, *row, row_lanes(a.buffer), target_).whole_vectors(a.body);
+    return writes_whole_vectors(a.body, a.buffer, *row, row_lanes(a.buffer), target_);
   }
 
   // A function may have been told how far apart rows are, or where in the memory its part begins.
@@ -362,24 +218,6 @@ class Vectorizer {
 };
 
 }  // namespace
-
-int lanes_for(const Stmt& body, const Target& target) {
-  int lanes = register_lanes(target, Type::u(8));
-  const auto see = [&](Type t) {
-    if (!t.is_index()) lanes = std::min(lanes, register_lanes(target, t));
-  };
-  walk(
-      body,
-      [&](const Stmt& s) {
-        if (const auto* st = as<Store>(s)) see(st->buffer.element());
-        return true;
-      },
-      [&](const Expr& e) {
-        see(e.type());
-        return true;
-      });
-  return lanes;
-}
 
 Program vectorize(const Program& p, const Target& target) {
   Program out = p;

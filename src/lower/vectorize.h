@@ -20,9 +20,6 @@
 
 namespace tw::lower {
 
-// The lanes of the vectors for a loop over `body`: of the widest type in it, which is float32 for halves.
-int lanes_for(const ir::Stmt& body, const Target&);
-
 ir::Program vectorize(const ir::Program&, const Target&);
 
 }  // namespace tw::lower

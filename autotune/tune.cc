@@ -11,10 +11,10 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <thread>
 #include <unordered_map>
 
+#include "autotune/account.h"
 #include "autotune/log/history.h"
 #include "autotune/log/transfer.h"
 #include "autotune/log/winner.h"
@@ -195,31 +195,19 @@ class Tuner final : public Tuning {
       if (r.kind == "confirm")
         confirmed_.push_back(r);
       else if (seen.emplace(*index, true).second)
-        note(std::move(trial), r.number);
+        account_.note(std::move(trial), r.number);
     }
-  }
-
-  // `number` orders the trials of one log.
-  void note(Trial trial, int64_t number) {
-    numbers_.push_back(number);
-    if (trial.ok() && trial.seconds < best_seconds_) {
-      best_seconds_ = trial.seconds;
-      best_at_ = result_.trials.size();
-    }
-    if (!trial.ok() && trial.status != "beaten") result_.failures.push_back(trial);
-    result_.curve.push_back(best_seconds_);
-    result_.trials.push_back(std::move(trial));
   }
 
   bool exhausted_early() const {
-    return options_.early_stop > 0 && std::isfinite(best_seconds_) &&
-           result_.trials.size() - best_at_ > static_cast<size_t>(options_.early_stop);
+    return options_.early_stop > 0 && std::isfinite(account_.best_seconds()) &&
+           account_.since_best() > static_cast<size_t>(options_.early_stop);
   }
 
   // Asked of a batch that was proposed and not yet measured.
   bool sees_no_gain() const {
-    return options_.stop_without_gain && proposer_.expects_no_gain() && std::isfinite(best_seconds_) &&
-           result_.trials.size() - best_at_ > 2 * static_cast<size_t>(options_.batch);
+    return options_.stop_without_gain && proposer_.expects_no_gain() && std::isfinite(account_.best_seconds()) &&
+           account_.since_best() > 2 * static_cast<size_t>(options_.batch);
   }
   Measurer& measurer() {
     if (measurer_) return *measurer_;
@@ -279,7 +267,7 @@ class Tuner final : public Tuning {
     bool enough = false;
     const auto note_next = [&] {
       const Built& next = built[noted];
-      note(next.trial, number_of(noted++));
+      account_.note(next.trial, number_of(noted++));
       ++result_.measured;
       keep_leader(next);
       report();
@@ -293,43 +281,15 @@ class Tuner final : public Tuning {
       return !enough;
     };
     while (noted < built.size() && !enough && !measurer_->stopped()) {
-      const double limit = give_up_above();
+      const double limit = account_.give_up_above(told_);
       const size_t from = noted;
       const std::span<Built> rest(built.data() + from, limit > 0 ? built.size() - from : 1);
       measurer_->run(rest, limit, [&](size_t i) { return arrives(from + i); });
     }
-    put_in_order();
+    account_.put_in_order(told_);
     if (options_.on_batch && result_.trials.size() > first) {
       options_.on_batch({result_.trials.begin() + static_cast<ptrdiff_t>(first), result_.trials.end()});
     }
-  }
-
-  // Twice the best time before this batch, for the whole of it: which of its runs ends first decides nothing. Where
-  // there is no time yet, its runs go one by one until there is one, which counts for the rest.
-  double give_up_above() const {
-    const auto told = result_.trials.begin() + static_cast<ptrdiff_t>(told_);
-    double best = INFINITY;
-    for (auto t = result_.trials.begin(); t != told; ++t)
-      if (t->ok()) best = std::min(best, t->seconds);
-    if (std::isfinite(best)) return 2 * best;
-    const auto first = std::find_if(told, result_.trials.end(), [](const Trial& t) { return t.ok(); });
-    return first == result_.trials.end() ? 0 : 2 * first->seconds;
-  }
-
-  // What several slots left undone when they were cut off has come after what they had done.
-  void put_in_order() {
-    const auto batch = static_cast<ptrdiff_t>(told_);
-    if (std::is_sorted(numbers_.begin() + batch, numbers_.end())) return;
-    std::vector<size_t> order(numbers_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin() + batch, order.end(), [&](size_t a, size_t b) { return numbers_[a] < numbers_[b]; });
-    const std::vector<Trial> trials = std::exchange(result_.trials, {});
-    const std::vector<int64_t> numbers = std::exchange(numbers_, {});
-    result_.failures.clear();
-    result_.curve.clear();
-    best_seconds_ = INFINITY;
-    best_at_ = 0;
-    for (const size_t i : order) note(trials[i], numbers[i]);
   }
 
   void append(const std::string& kind, const Trial& trial, int64_t number) {
@@ -365,13 +325,13 @@ class Tuner final : public Tuning {
   void report() {
     if (!options_.on_trial) return;
     if (!roofline_) roofline_ = roofline_of(task_, where_);
-    roofline_->raise_to(roofline_->flops / best_seconds_);
+    roofline_->raise_to(roofline_->flops / account_.best_seconds());
     const double elapsed = now() - start_;
     const int done = static_cast<int>(result_.trials.size()), left = options_.trials - done;
     Progress p{done,
                options_.trials,
                static_cast<int>(result_.failures.size()),
-               std::isfinite(best_seconds_) ? best_seconds_ : 0,
+               std::isfinite(account_.best_seconds()) ? account_.best_seconds() : 0,
                elapsed,
                result_.measured > 0 ? elapsed / result_.measured * left : 0,
                &result_.trials.back(),
@@ -469,12 +429,12 @@ class Tuner final : public Tuning {
   std::map<std::string, int> refusals_;
   std::unordered_map<uint64_t, Candidate> prepared_;  // proposed by the batch at hand
   TuneResult result_;
-  std::vector<int64_t> numbers_;  // of its trials
+  Account account_{result_};
   std::vector<Record> confirmed_;
   std::vector<Built> leaders_;
-  size_t told_ = 0, best_at_ = 0;
+  size_t told_ = 0;
   bool begun_ = false;  // candidates were asked for
-  double best_seconds_ = INFINITY, start_ = 0;
+  double start_ = 0;
   std::optional<Roofline> roofline_;  // for those who watch
   std::unique_ptr<Measurer> measurer_;
   std::unique_ptr<StopWatch> watch_;  // after the measurer, which it stops

@@ -26,19 +26,23 @@ void check(int code) {
 
 class Matrix {
  public:
-  explicit Matrix(const Candidates& c) {
+  explicit Matrix(const Candidates& c) : Matrix() {  // which has made it: what fails from here on frees it
     check(XGDMatrixCreateFromMat_omp(c.features.values.data(), c.features.rows(), c.features.width, kMissing, &handle_,
                                      1));
     std::vector<float> margins;
     for (float p : c.prior) margins.push_back(kPriorWeight * p);
     check(XGDMatrixSetFloatInfo(handle_, "base_margin", margins.data(), margins.size()));
   }
-  ~Matrix() { XGDMatrixFree(handle_); }
+  ~Matrix() {
+    if (handle_ != nullptr) XGDMatrixFree(handle_);
+  }
   Matrix(const Matrix&) = delete;
   Matrix& operator=(const Matrix&) = delete;
   DMatrixHandle get() const { return handle_; }
 
  private:
+  Matrix() = default;
+
   DMatrixHandle handle_ = nullptr;
 };
 

@@ -53,7 +53,7 @@ Expr any_lane(const Expr& condition, bool only_first) {
 class VectorBody {
  public:
   VectorBody(const VectorSite& site, const PrivateBuffers& shared, const Expr& base, int lanes, int count)
-      : site_(site), bounds_(site.bounds), private_(shared), base_(base), lanes_(lanes) {
+      : site_(site), bounds_(site.bounds), shared_(shared), base_(base), lanes_(lanes) {
     values_[site.var.id()] = ramp(base, 1, lanes);
     if (count < lanes) count_ = binary(BinOp::kLt, ramp(0, 1, lanes), broadcast(count, lanes));
   }
@@ -74,7 +74,7 @@ class VectorBody {
         },
         [&](const Allocate& a) {
           const Buffer buffer = with_lane_dimension(a.buffer, lanes_);
-          private_[a.buffer.id()] = {buffer, base_, false};
+          own_[a.buffer.id()] = {buffer, base_, false};
           return allocate(buffer, visit(a.body));
         },
         [&](const LetStmt& l) {
@@ -231,20 +231,26 @@ class VectorBody {
   std::vector<Expr> subscripts(Buffer& buffer, const std::vector<Expr>& at) {
     std::vector<Expr> out;
     for (const Expr& i : at) out.push_back(visit(i));
-    if (const auto it = private_.find(buffer.id()); it != private_.end()) {
-      buffer = it->second.buffer;
-      out.push_back(simplify(ramp(subtract(base_, it->second.first_lane), 1, lanes_), bounds_));
+    if (const PrivateBuffer* kept = find_private(buffer)) {
+      buffer = kept->buffer;
+      out.push_back(simplify(ramp(subtract(base_, kept->first_lane), 1, lanes_), bounds_));
     }
     return out;
   }
 
+  const PrivateBuffer* find_private(const Buffer& buffer) const {
+    for (const PrivateBuffers* all : {&own_, &shared_})
+      if (const auto found = all->find(buffer.id()); found != all->end()) return &found->second;
+    return nullptr;
+  }
+
   // The lanes that may touch `buffer`. Where it has room for all lanes of the loop, those that don't count do no harm.
   Expr active(const Buffer& buffer, const std::vector<Expr>& at) const {
-    const auto own = private_.find(buffer.id());
+    const PrivateBuffer* own = find_private(buffer);
     const auto* last = at.empty() ? nullptr : as<VarRef>(at.back());
     const bool row = last && last->var == site_.var && site_.padded->count(buffer.id());
     const size_t others = row ? at.size() - 1 : at.size();
-    const bool roomy = row || (own != private_.end() && own->second.padded);
+    const bool roomy = row || (own && own->padded);
     const bool elsewhere =
         std::any_of(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(others), [&](const Expr& e) {
           const auto used = used_vars(e);
@@ -261,7 +267,8 @@ class VectorBody {
 
   const VectorSite& site_;
   Bounds bounds_;
-  PrivateBuffers private_;
+  const PrivateBuffers& shared_;  // allocated around what becomes vectors here
+  PrivateBuffers own_;            // and inside it
   Expr base_;
   int lanes_;
   Expr count_;  // the lanes that are iterations; empty: all

@@ -12,8 +12,8 @@ namespace tw::lower {
 
 // Facts about the place where the vectors stand.
 struct VectorSite {
-  ir::Var var;                                           // the vectorised loop's
-  ir::Bounds bounds;                                     // of the variables around
+  const ir::Var& var;                                    // the vectorised loop's
+  const ir::Bounds& bounds;                              // of the variables around
   const std::unordered_set<uint64_t>* constant_buffers;  // parameters that the program never writes
   const std::unordered_set<uint64_t>* padded;  // private buffers whose last dimension has room for whole vectors
 };

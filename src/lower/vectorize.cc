@@ -47,15 +47,23 @@ class Vectorizer {
     if (!f) return map_children(s, [&](const Stmt& child) { return visit(child); }, [](const Expr& e) { return e; });
     const auto extent = as_int(f->extent);
     if (f->kind == ForKind::kVectorized && extent && *extent > 0 && has_vector_form(*f)) return vectorized(*f, *extent);
-    bound(*f);
     const ForKind kind = f->kind == ForKind::kVectorized ? ForKind::kSerial : f->kind;
-    return loop(f->var, f->extent, visit(f->body), kind, f->tail);
+    return loop(f->var, f->extent, inside(*f, [&] { return visit(f->body); }), kind, f->tail);
   }
 
  private:
-  void bound(const For& f) {
+  // Only what stands around a vector is known there: a long program has many loops.
+  template <class F>
+  Stmt inside(const Var& var, int64_t extent, F make) {
+    bounds_[var.id()] = {0, extent - 1};
+    Stmt made = make();
+    bounds_.erase(var.id());
+    return made;
+  }
+  template <class F>
+  Stmt inside(const For& f, F make) {
     const Interval extent = interval_of(f.extent, bounds_);
-    if (extent.hi != Interval::kPosInf) bounds_[f.var.id()] = {0, extent.hi - 1};
+    return extent.hi == Interval::kPosInf ? make() : inside(f.var, extent.hi, make);
   }
 
   Stmt vectorized(const For& f, int64_t extent) {
@@ -65,8 +73,8 @@ class Vectorizer {
     if (vectors <= kVectorsPerGroup) return group_of(f.body, 0, extent);
     const int64_t group = kVectorsPerLongGroup * lanes_, groups = extent / group;
     Var g(f.var.name() + ".o");
-    bounds_[g.id()] = {0, groups - 1};
-    std::vector<Stmt> parts{loop(g, groups, group_of(f.body, multiply(g, group), group))};
+    const Stmt whole = inside(g, groups, [&] { return group_of(f.body, multiply(g, group), group); });
+    std::vector<Stmt> parts{loop(g, groups, whole)};
     if (extent % group) parts.push_back(group_of(refresh(f.body), groups * group, extent % group));
     return seq(std::move(parts));
   }
@@ -120,8 +128,7 @@ class Vectorizer {
     const bool lane_by_lane = varying_ && varying_->lane_by_lane(s);
     if (!lane_by_lane && !has_loop(s)) return vectors(s, first, count);
     if (const auto* f = as<For>(s); f && !(lane_by_lane && varying_->varies(f->extent))) {
-      bound(*f);
-      return loop(f->var, f->extent, emit(f->body, first, count),
+      return loop(f->var, f->extent, inside(*f, [&] { return emit(f->body, first, count); }),
                   f->kind == ForKind::kVectorized ? ForKind::kSerial : f->kind, f->tail);
     }
     if (const auto* all = as<Seq>(s)) {
@@ -132,7 +139,9 @@ class Vectorizer {
     if (const auto* a = as<Allocate>(s)) {
       const Buffer buffer = with_lane_dimension(a->buffer, rounded_up(count, lanes_));
       private_[a->buffer.id()] = {buffer, first, !lane_by_lane && !guarded_store(a->body, a->buffer)};
-      return allocate(buffer, emit(a->body, first, count));
+      const Stmt body = emit(a->body, first, count);
+      private_.erase(a->buffer.id());
+      return allocate(buffer, body);
     }
     if (const auto* i = as<If>(s); i && !uses_var(i->cond, var_))
       return if_then(i->cond, emit(i->then, first, count), i->otherwise ? emit(i->otherwise, first, count) : Stmt());
@@ -165,8 +174,8 @@ class Vectorizer {
     if (full == 1) parts.push_back(vector(s, first, lanes_, lanes_));
     if (full > 1) {
       Var c(var_.name() + ".v");
-      bounds_[c.id()] = {0, full - 1};
-      parts.push_back(loop(c, full, vector(s, add(first, multiply(c, lanes_)), lanes_, lanes_), ForKind::kUnrolled));
+      const Stmt whole = inside(c, full, [&] { return vector(s, add(first, multiply(c, lanes_)), lanes_, lanes_); });
+      parts.push_back(loop(c, full, whole, ForKind::kUnrolled));
     }
     for (int64_t done = full * lanes_; done < count;) {
       const int left = static_cast<int>(count - done);

@@ -290,8 +290,33 @@ struct Address  { Buffer buffer; std::vector<Expr> at; bool read, written;
                                                             auto fields() const { return std::tie(buffer, at, read, written); } };
 // clang-format on
 
+// What is rare and large, kept apart: it would make every node as large.
+template <class K>
+class Boxed {
+ public:
+  Boxed(K kind) : kind_(std::make_shared<const K>(std::move(kind))) {}
+  const K& operator*() const { return *kind_; }
+  auto fields() const { return kind_->fields(); }
+
+ private:
+  std::shared_ptr<const K> kind_;
+};
+template <class K>
+inline constexpr bool kIsBoxed = false;
+template <>
+inline constexpr bool kIsBoxed<Reduce> = true;
+
+template <class K>
+const K& unboxed(const K& kind) {
+  return kind;
+}
+template <class K>
+const K& unboxed(const Boxed<K>& kind) {
+  return *kind;
+}
+
 using ExprKind = std::variant<IntImm, FloatImm, VarRef, Cast, Binary, Not, Select, Load, Call, Ramp, Broadcast, Let,
-                              Reduce, CallExtern, Address>;
+                              Boxed<Reduce>, CallExtern, Address>;
 
 struct ExprNode {
   Type type;
@@ -377,7 +402,8 @@ Overload(Fs...) -> Overload<Fs...>;
 // match(e, [&](const Binary& b) {...}, [&](const Load& l) {...}, ...);   a forgotten kind does not compile.
 template <class... Fs>
 decltype(auto) match(const Expr& e, Fs&&... fs) {
-  return std::visit(Overload{std::forward<Fs>(fs)...}, e->kind);
+  Overload of_kind{std::forward<Fs>(fs)...};
+  return std::visit([&](const auto& kind) -> decltype(auto) { return of_kind(unboxed(kind)); }, e->kind);
 }
 template <class... Fs>
 decltype(auto) match(const Stmt& s, Fs&&... fs) {
@@ -387,7 +413,12 @@ decltype(auto) match(const Stmt& s, Fs&&... fs) {
 // as<Binary>(e): a pointer, or null when e is empty or of another kind.
 template <class K>
 const K* as(const Expr& e) {
-  return e ? std::get_if<K>(&e->kind) : nullptr;
+  if constexpr (kIsBoxed<K>) {
+    const auto* box = e ? std::get_if<Boxed<K>>(&e->kind) : nullptr;
+    return box ? &**box : nullptr;
+  } else {
+    return e ? std::get_if<K>(&e->kind) : nullptr;
+  }
 }
 template <class K>
 const K* as(const Stmt& s) {

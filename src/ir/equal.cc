@@ -84,7 +84,8 @@ class Comparison {
 
   template <class Kind>
   bool same_kind(const Kind& a, const Kind& b) {
-    return std::visit([&](const auto& x) { return same_fields(x, std::get<std::decay_t<decltype(x)>>(b)); }, a);
+    return std::visit(
+        [&](const auto& x) { return same_fields(unboxed(x), unboxed(std::get<std::decay_t<decltype(x)>>(b))); }, a);
   }
   template <class K>
   bool same_fields(const K& a, const K& b) {

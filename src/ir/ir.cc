@@ -83,7 +83,7 @@ struct Hashes {
 template <class Kind>
 Hashes hashes_of(uint64_t seed, const Kind& kind) {
   Hashes h{mix(seed, kind.index()), mix(seed, kind.index())};
-  std::visit([&](const auto& k) { h.node(k); }, kind);
+  std::visit([&](const auto& k) { h.node(unboxed(k)); }, kind);
   return h;
 }
 
@@ -154,6 +154,8 @@ Stmt::~Stmt() {
 Type Expr::type() const { return node_->type; }
 uint64_t Expr::hash() const { return node_->hash; }
 uint64_t Stmt::hash() const { return node_->hash; }
+
+static_assert(sizeof(ExprNode) <= 96, "a kind that is larger than the others is boxed");
 
 ExprNode::ExprNode(Type t, ExprKind k) : type(t), kind(std::move(k)) {
   const Hashes h = hashes_of(type_bits(t), kind);

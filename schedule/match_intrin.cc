@@ -1,18 +1,10 @@
 #include "schedule/match_intrin.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
-#include <unordered_set>
 
-#include "schedule/lanes.h"
-#include "schedule/layout.h"
-#include "schedule/memory_strides.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
 #include "schedule/tile_memory.h"
-#include "schedule/tile_subscripts.h"
-#include "src/ir/equal.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -21,28 +13,6 @@
 namespace tw::schedule {
 
 namespace {
-
-// Where an element of an intrinsic's buffer stands: subscript s is base[s] + sum over d of factor[s][d] * at[d].
-struct Region {
-  ir::Buffer buffer;
-  std::vector<ir::Expr> base;
-  std::vector<std::vector<int64_t>> factor;
-
-  std::vector<ir::Expr> at(const std::vector<ir::Expr>& inner) const {
-    std::vector<ir::Expr> out;
-    for (size_t s = 0; s < base.size(); ++s) {
-      ir::Expr sum = base[s];
-      for (size_t d = 0; d < inner.size(); ++d)
-        if (factor[s][d] != 0) sum = plus(sum, times(inner[d], factor[s][d]));
-      out.push_back(sum);
-    }
-    return out;
-  }
-  bool operator==(const Region& other) const {
-    return buffer == other.buffer && factor == other.factor && std::ranges::equal(base, other.base, ir::ExprEqual());
-  }
-};
-using Regions = std::map<uint64_t, Region>;  // by the id of the intrinsic's buffer
 
 class Matcher {
  public:
@@ -237,212 +207,25 @@ class Matcher {
       return differs("they reduce in other ways");
     sum_ = found_sum;
     const ir::Expr from = over_loops(found_sum ? found_sum->sources[0] : found);
-    if (!same(from, ir::substitute(wanted_sum ? wanted_sum->sources[0] : wanted, loops_)))
-      return differs(why_.empty() ? shapes : why_);
+    if (!tile_.same(from, ir::substitute(wanted_sum ? wanted_sum->sources[0] : wanted, loops_)))
+      return differs(tile_.why().empty() ? shapes : tile_.why());
     std::vector<ir::Expr> to(bounds_.index.begin(), bounds_.index.begin() + stage_.data_rank), at;
     for (const te::IterVar& axis : intrin_.op->compute()->axis) at.push_back(loops_.at(axis.var.id()));
-    if (!bind(intrin_.op.output().buffer(), at, stage_.buffer(), to)) return differs(why_);
-    return check_sources();
-  }
-
-  Status check_sources() {
-    for (const auto& [id, region] : regions_) {
-      const int source = nest_.find_stage(region.buffer.id());
-      if (source != kNone && has_turning_buffer(nest_.stage(source)))
-        return wrong("the operand " + nest_.stage(source).name + " must not be kept in a buffer that turns")
-               << "its rows do not lie side by side";
+    if (!tile_.bind(intrin_.op.output().buffer(), at, stage_.buffer(), to)) return differs(tile_.why());
+    TileChecks checks(nest_, placed_, all_, arguments_, intrin_, does_, tile_.regions());
+    if (const auto fault = checks.run()) {
+      Diagnostic d = wrong(fault->rule);
+      d.notes = fault->notes;
+      return d;
     }
-    TW_TRY([[maybe_unused]] Unit placed, check_memory());
-    return check_ranges();
-  }
-
-  // Whether every tile lies as its buffer says.
-  Status check_memory() {
-    std::unordered_set<uint64_t> given;  // whose address a function takes
-    for (const ir::Stmt& s : {does_.body, does_.reset, does_.update})
-      if (s)
-        ir::walk(
-            s, [](const ir::Stmt&) { return true; },
-            [&](const ir::Expr& e) {
-              const auto* call = ir::as<ir::CallExtern>(e);
-              for (size_t i = 0; call && i < call->args.size(); ++i)
-                if (const auto* a = ir::as<ir::Address>(call->args[i])) given.insert(a->buffer.id());
-              return true;
-            });
-    for (const te::Tensor& t : tensors()) {
-      const auto found = regions_.find(t.buffer().id());
-      if (found == regions_.end() || nest_.find_stage(found->second.buffer.id()) == kNone) continue;
-      const Region& region = found->second;
-      const te::TileBuffer& declared = does_.tile(t.buffer());
-      TW_TRY([[maybe_unused]] Unit apart, find_strides(declared, region));
-      if (declared.elem_offset) offsets_.push_back({declared.elem_offset, region.buffer, region.base});
-      if (given.contains(t.buffer().id()) || (declared.memory && given.contains(declared.memory.id()))) {
-        TW_TRY([[maybe_unused]] Unit compact, check_elements(t.buffer(), declared, region));
-      }
-      if (const auto fault = memory_of(region.buffer).fault(t.name(), declared, region.base)) {
-        Diagnostic d = wrong(fault->rule);
-        d.notes = fault->notes;
-        return d;
-      }
-    }
+    strides_ = checks.strides();
+    offsets_ = checks.offsets();
     return Unit{};
-  }
-
-  std::vector<te::Tensor> tensors() const {
-    std::vector<te::Tensor> all = intrin_.op->inputs;
-    all.push_back(intrin_.op.output());
-    return all;
   }
 
   TileMemory memory_of(const ir::Buffer& tensor) const { return {nest_, placed_, all_, arguments_, tensor}; }
 
-  // The variables that stand for strides of this buffer.
-  Status find_strides(const te::TileBuffer& declared, const Region& region) {
-    for (size_t d = 0; d < declared.strides.size(); ++d) {
-      const auto* var = ir::as<ir::VarRef>(declared.strides[d]);
-      if (!var) continue;
-      TileStride stride{var->var, region.buffer, {}};
-      for (const std::vector<int64_t>& factor : region.factor) stride.factor.push_back(factor[d]);
-      const auto known = std::ranges::find(strides_, stride.var, &TileStride::var);
-      if (known == strides_.end()) {
-        strides_.push_back(std::move(stride));
-      } else if (const ir::Expr a = apart(*known), b = apart(stride); !ir::is_int(simple(a - b), 0)) {
-        return wrong("the strides that " + stride.var.name() + " of " + name_ + " stands for must be equal")
-               << "of " + known->tensor.name() + ": " + ir::to_string(simple(a))
-               << "of " + region.buffer.name() + ": " + ir::to_string(simple(b)) << "declare a variable for each";
-      }
-    }
-    return Unit{};
-  }
-
-  ir::Expr apart(const TileStride& stride) const {
-    const std::vector<ir::Expr> in_memory = memory_of(stride.tensor).strides();
-    ir::Expr sum = 0;
-    for (size_t s = 0; s < stride.factor.size(); ++s) {
-      if (stride.factor[s] == 0) continue;
-      sum = plus(sum, in_memory[s] * ir::Expr(stride.factor[s]));
-    }
-    return sum;
-  }
-
-  // A function that is given the tile's address goes on from there.
-  Status check_elements(const ir::Buffer& tile, const te::TileBuffer& declared, const Region& region) const {
-    const TileMemory memory = memory_of(region.buffer);
-    const std::string& name = memory.name();
-    if (side_by_side(memory.strides(), tile.shape(), region.factor, declared.strides)) return Unit{};
-    return wrong("the elements of " + name + " must lie side by side, as those of " + tile.name() +
-                 " do, whose address " + name_ + " takes")
-           << "its function would read or write others"
-           << "cache_read or cache_write " + name +
-                  " so that a tile is all that is kept, or let the statement load and store elements by their "
-                  "subscripts"
-           << "te.decl_buffer(..., strides=[te.var(\"s\"), 1]) in binds= tells the function how far apart rows are";
-  }
-
-  // Two neighbouring products of kDotU8I8Sat must fit into 16 bits.
-  Status check_ranges() const {
-    bool saturates = false;
-    for (const ir::Stmt& s : {does_.body, does_.update})
-      if (s)
-        ir::walk(
-            s, [](const ir::Stmt&) { return true; },
-            [&](const ir::Expr& e) {
-              const auto* call = ir::as<ir::Call>(e);
-              saturates = saturates || (call && call->fn == ir::Fn::kDotU8I8Sat);
-              return true;
-            });
-    if (!saturates) return Unit{};
-    int64_t product = 1;
-    for (const auto& [id, region] : regions_) {
-      if (region.buffer == stage_.buffer()) continue;
-      const te::Operation op = te::producer(region.buffer);
-      const auto* given = op ? std::get_if<te::Placeholder>(&op->kind) : nullptr;
-      const bool unsigned_ = region.buffer.element().is_uint();
-      const auto range = given && given->range
-                             ? *given->range
-                             : std::pair<int64_t, int64_t>(unsigned_ ? 0 : -128, unsigned_ ? 255 : 127);
-      product *= std::max(std::abs(range.first), std::abs(range.second));
-    }
-    if (2 * product <= 32767) return Unit{};
-    return wrong("the operands of " + name_ + " must be known to be small; two products may be as large as " +
-                 std::to_string(2 * product))
-           << "it adds them in 16 bits, which saturate at 32767"
-           << "te.placeholder(..., range=(-64, 63)) promises what the weights are; avx512_vnni_dot_16x4 needs no "
-              "promise";
-  }
-
-  // Whether x over the stage's loops is y over the same loops; binds the buffers of y on the way.
-  bool same(const ir::Expr& x, const ir::Expr& y) {
-    if (const auto* to = ir::as<ir::Load>(y)) {
-      const auto* from = ir::as<ir::Load>(x);
-      return from && !from->pred && from->buffer.element() == to->buffer.element() &&
-             bind(to->buffer, to->at, from->buffer, from->at);
-    }
-    if (x.type() != y.type() || x->kind.index() != y->kind.index()) return false;
-    if (const auto* b = ir::as<ir::Binary>(x)) {
-      const auto& c = *ir::as<ir::Binary>(y);
-      if (b->op != c.op) return false;
-      const Regions before = regions_;
-      if (same(b->a, c.a) && same(b->b, c.b)) return true;
-      using ir::BinOp;
-      if (b->op != BinOp::kAdd && b->op != BinOp::kMul &&
-          !(x.type().is_integer() && (b->op == BinOp::kMin || b->op == BinOp::kMax)))
-        return false;
-      regions_ = before;
-      return same(b->a, c.b) && same(b->b, c.a);
-    }
-    if (const auto* c = ir::as<ir::Call>(x); c && c->fn != ir::as<ir::Call>(y)->fn) return false;
-    const std::vector<ir::Expr> from = ir::children(x), to = ir::children(y);
-    if (from.empty() || from.size() != to.size()) return from.empty() && ir::equal(x, y);
-    for (size_t i = 0; i < from.size(); ++i)
-      if (!same(from[i], to[i])) return false;
-    return true;
-  }
-
-  // inner[i] of the intrinsic is outer[at] of the stage.
-  bool bind(const ir::Buffer& inner, const std::vector<ir::Expr>& i, const ir::Buffer& outer,
-            const std::vector<ir::Expr>& at) {
-    const std::vector<ir::Expr> subscripts = in_memory(outer, at);
-    Region region{with_rank(outer, subscripts.size()), {}, {}};
-    const ir::Substitution zero = inner_.still();
-    for (const ir::Expr& subscript : subscripts) {
-      const std::optional<std::vector<int64_t>> factor = inner_.factors(subscript, i);
-      if (!factor) return not_affine(outer, subscript);
-      ir::Expr base = subscript;
-      for (size_t d = 0; d < i.size(); ++d) base = plus(base, times(i[d], -(*factor)[d]));
-      region.base.push_back(simple(ir::substitute(base, zero)));
-      region.factor.push_back(*factor);
-    }
-    const auto [known, fresh] = regions_.emplace(inner.id(), region);
-    return fresh || known->second == region;
-  }
-
-  // The subscripts of an element; of a stage that has a layout those of its memory.
-  std::vector<ir::Expr> in_memory(const ir::Buffer& buffer, std::vector<ir::Expr> at) const {
-    const int source = nest_.find_stage(buffer.id());
-    if (source == kNone || !nest_.stage(source).layout) return at;
-    const std::vector<ir::Expr>& lo = all_.stages[source].lo;  // none of a placeholder
-    for (size_t d = 0; d < lo.size(); ++d) at[d] = at[d] - lo[d];
-    return place(*nest_.stage(source).layout, at);
-  }
-
-  // The tensor under its id, for subscripts of its memory.
-  static ir::Buffer with_rank(const ir::Buffer& buffer, size_t rank) {
-    if (buffer.rank() == rank) return buffer;
-    ir::BufferNode node = *buffer.operator->();
-    node.shape.assign(rank, 1);
-    node.strides.clear();
-    return ir::Buffer(std::move(node));
-  }
-
-  bool not_affine(const ir::Buffer& buffer, const ir::Expr& subscript) {
-    why_ = "the subscript " + ir::to_string(simple(subscript)) + " of " + buffer.name() +
-           " must grow with these loops by multiples of what the intrinsic's subscripts grow";
-    return false;
-  }
-
-  // ------------------------------------------------------------------------------------------------------ the
-  // statement
+  // -------------------------------------------------------------------------------------------------- the statement
 
   Result<BoundIntrin> bound() const {
     bool reduces_outside = false;
@@ -461,8 +244,8 @@ class Matcher {
     return out;
   }
 
-  const Region* region_of_memory(const ir::Buffer& memory) const {
-    for (const auto& [id, region] : regions_)
+  const TileRegion* region_of_memory(const ir::Buffer& memory) const {
+    for (const auto& [id, region] : tile_.regions())
       if (const auto tile = does_.tiles.find(id); tile != does_.tiles.end() && tile->second.memory == memory)
         return &region;
     return nullptr;
@@ -473,19 +256,19 @@ class Matcher {
         s,
         [&](const ir::Stmt& inner) {
           const auto* st = ir::as<ir::Store>(inner);
-          const auto region = st ? regions_.find(st->buffer.id()) : regions_.end();
-          if (region == regions_.end()) return inner;
+          const auto region = st ? tile_.regions().find(st->buffer.id()) : tile_.regions().end();
+          if (region == tile_.regions().end()) return inner;
           return ir::store(region->second.buffer, region->second.at(st->at), st->value, st->pred);
         },
         [&](const ir::Expr& e) {
           if (const auto* l = ir::as<ir::Load>(e))
-            if (const auto region = regions_.find(l->buffer.id()); region != regions_.end())
+            if (const auto region = tile_.regions().find(l->buffer.id()); region != tile_.regions().end())
               return ir::load(region->second.buffer, region->second.at(l->at), l->pred);
           const auto* a = ir::as<ir::Address>(e);
           if (!a) return e;
-          if (const auto region = regions_.find(a->buffer.id()); region != regions_.end())
+          if (const auto region = tile_.regions().find(a->buffer.id()); region != tile_.regions().end())
             return ir::address_of(region->second.buffer, region->second.at(a->at), a->read, a->written);
-          if (const Region* whole = region_of_memory(a->buffer))
+          if (const TileRegion* whole = region_of_memory(a->buffer))
             return ir::address_of(whole->buffer, memory_of(whole->buffer).first(), a->read, a->written);
           return e;
         }));
@@ -505,12 +288,11 @@ class Matcher {
   te::IntrinBodies does_;
   TileSubscripts inner_;    // over the loops that are replaced
   ir::Substitution loops_;  // the intrinsic's axes over the stage's loops
-  Regions regions_;
+  TileMatch tile_{nest_, all_, inner_};
   std::vector<TileStride> strides_;
   std::vector<TileOffset> offsets_;
   ir::Expr whole_data_, whole_reduction_;
   const ir::Reduce* sum_ = nullptr;
-  std::string why_;
 };
 
 }  // namespace

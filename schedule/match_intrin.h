@@ -10,23 +10,9 @@
 #pragma once
 
 #include "schedule/storage.h"
+#include "schedule/tile_checks.h"
 
 namespace tw::schedule {
-
-// What a variable of the statements stands for: by how much the address of the tensor's element changes when its
-// subscripts change by `factor`.
-struct TileStride {
-  ir::Var var;
-  ir::Buffer tensor;
-  std::vector<int64_t> factor;
-};
-
-// What a variable of the statements stands for: the element of the tensor's memory that has these subscripts.
-struct TileOffset {
-  ir::Var var;
-  ir::Buffer tensor;
-  std::vector<ir::Expr> base;
-};
 
 struct BoundIntrin {
   int level = kNone;      // of the first loop that is replaced; kNone: the stage is not tensorized

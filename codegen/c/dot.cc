@@ -51,9 +51,17 @@ Expr sum_to_odd(const Expr& x, const Expr& y) {
   });
 }
 
-// c + a*b, rounded once. The product is exact in float64.
+// c + a*b, rounded once: a zero of its sign where 24 bits of it would be less than the least normal number. The product
+// is exact in float64.
 Expr add_product(const Expr& c, const Expr& a, const Expr& b) {
-  return flushed(cast(Type::f(32), sum_to_odd(cast(Type::f(64), c), wide(a) * wide(b))));
+  const Type f64 = Type::f(64), i32 = Type::i(32);
+  const Expr limit = float_imm(f64, 0x1p-126 - 0x1p-151);
+  return let_in("exact", sum_to_odd(cast(f64, c), wide(a) * wide(b)), [&](const Expr& exact) {
+    const Expr rounded = cast(Type::f(32), exact);
+    const Expr sign = binary(BinOp::kBitAnd, bits_of(rounded), int_imm(i32, INT32_MIN));
+    const Expr small = exact < limit && exact > float_imm(f64, -(0x1p-126 - 0x1p-151));
+    return select(small, reinterpret(Type::f(32), sign), rounded);
+  });
 }
 
 // A float64 as a float32: towards zero, with an odd last bit where that is not exact; none is denormal.

@@ -194,9 +194,20 @@ Value* Emitter::emit_dot_bfloats(Value* c, Value* a, Value* b) {
   c = flushed(c);
   for (int j : {1, 0}) {
     Value* product = b_.CreateFMul(bfloats(a, 2, j, type), bfloats(b, 2, j, type));
-    c = flushed(b_.CreateFPTrunc(sum_to_odd(b_.CreateFPExt(c, wide), product), type));
+    c = rounded_or_zero(sum_to_odd(b_.CreateFPExt(c, wide), product), type);
   }
   return c;
+}
+
+// A float64 as a float32, to nearest; a zero of its sign where 24 bits of it would be less than the least normal
+// number.
+Value* Emitter::rounded_or_zero(Value* doubles, llvm::Type* floats) {
+  Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, doubles);
+  Value* small = b_.CreateFCmpOLT(size, llvm::ConstantFP::get(doubles->getType(), 0x1p-126 - 0x1p-151));
+  llvm::Type* bits = floats->getWithNewType(b_.getInt32Ty());
+  Value* word = b_.CreateBitCast(b_.CreateFPTrunc(doubles, floats), bits);
+  Value* zero = b_.CreateAnd(word, llvm::ConstantInt::get(bits, 0x80000000));
+  return b_.CreateBitCast(b_.CreateSelect(small, zero, word), floats);
 }
 
 // A float64 as a float32: towards zero, with an odd last bit where that is not exact; a zero for a denormal number.

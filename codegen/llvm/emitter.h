@@ -113,6 +113,7 @@ class Emitter {
   llvm::Value* bfloats(llvm::Value* vector, int group, int j, llvm::Type* floats);
   llvm::Value* sum_to_odd(llvm::Value* a, llvm::Value* b);
   llvm::Value* to_odd(llvm::Value* doubles, llvm::Type* floats);
+  llvm::Value* rounded_or_zero(llvm::Value* doubles, llvm::Type* floats);
   llvm::Value* emit_dot_bfloats(llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* every(llvm::Value* vector, int group, int first);
   llvm::Value* flushed(llvm::Value* floats);

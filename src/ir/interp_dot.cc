@@ -1,7 +1,8 @@
 // Dot products of the interpreter.
 //
 // kDotBF16, as vdpbf16ps does it: denormals of c, a and b count as zero; c takes the product of the odd pair and then
-// that of the even pair, each with one rounding to nearest; a result that is denormal becomes a zero of its sign.
+// that of the even pair, each with one rounding to nearest; a result becomes a zero of its sign where 24 bits of it,
+// were there exponents for them, would be less than the least normal number.
 //
 // kDotBF16Odd, as bfdot does it: denormals count as zero, too; each product, their sum, and the sum of that and c are
 // rounded to odd: towards zero, with an odd last bit where that is not exact.
@@ -25,6 +26,13 @@ double sum_to_odd(double a, double b) {
   return std::nextafter(sum, error > 0 ? INFINITY : -INFINITY);
 }
 
+// c + a * b; of what is rounded from 2^-126 - 2^-151 on, 24 bits are 2^-126.
+float add_product(float c, float a, float b) {
+  const double sum = sum_to_odd(flushed(c), static_cast<double>(flushed(a)) * flushed(b));
+  const auto rounded = static_cast<float>(sum);
+  return std::abs(sum) < 0x1p-126 - 0x1p-151 ? std::copysign(0.0f, rounded) : rounded;
+}
+
 // A float32 of a double; no denormal one.
 float to_odd(double x) {
   constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1;
@@ -45,8 +53,8 @@ float dot_to_odd(float c, const Value* a, const Value* b) {
 
 Value dot(Fn fn, Value c, const Value* a, const Value* b) {
   if (fn == Fn::kDotBF16) {
-    float sum = flushed(c.f);
-    for (int j : {1, 0}) sum = flushed(std::fma(flushed(a[j].f), flushed(b[j].f), sum));
+    float sum = c.f;
+    for (int j : {1, 0}) sum = add_product(sum, a[j].f, b[j].f);
     Value out{};
     out.f = sum;
     return out;

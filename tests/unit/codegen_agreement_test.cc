@@ -272,6 +272,29 @@ TEST(CodegenAgreement, DotProducts) {
   cases.expect_agreement();
 }
 
+// 2^-126 and a bit more, and products that take less than half of a last bit off it, or about that.
+TEST(CodegenAgreement, DotProductsNearTheLeastNumber) {
+  const ir::Program p = parse(R"(kernel k(S: float32[16], P: bfloat16[32], Q: bfloat16[32], C: out float32[16]):
+  C[0 : 16] = dot_bf16(S[0 : 16], P[0 : 32], Q[0 : 32])
+)");
+  std::mt19937_64 random(5);
+  Cases cases;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Bytes> data = {Bytes(64), Bytes(64), Bytes(64), Bytes(64)};
+    for (int lane = 0; lane < 16; ++lane) {
+      const uint64_t bits = random();
+      const auto sum = static_cast<uint32_t>(0x00800000 | (bits & 3) | (bits >> 8 & 1) << 31);
+      const auto left = static_cast<uint32_t>((127 - 70) << 7 | (bits >> 16 & 0x7f) | (~bits >> 8 & 1) << 15);
+      const auto right = static_cast<uint32_t>((127 - 82 + bits / 65536 / 128 % 4) << 7 | (bits >> 32 & 0x7f));
+      std::memcpy(&data[0][static_cast<size_t>(4 * lane)], &sum, 4);
+      std::memcpy(&data[1][static_cast<size_t>(4 * lane)], &left, 4);
+      std::memcpy(&data[2][static_cast<size_t>(4 * lane)], &right, 4);
+    }
+    cases.add(p, std::move(data));
+  }
+  cases.expect_agreement();
+}
+
 TEST(CodegenAgreement, LoopsMasksAndScratch) {
   const char* const texts[] = {
       R"(kernel k(A: float32[70], C: out float32[70]):

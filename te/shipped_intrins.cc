@@ -15,6 +15,12 @@
 //   neon_smmla_2x2x8        c[i, j] += a[i, k] * b[j, k]   2 x 2 x 8   int32 += int8 * int8                smmla
 //   neon_bfmmla_2x2x4       c[i, j] += a[i, k] * b[j, k]   2 x 2 x 4   float32 += bfloat16 * bfloat16      bfmmla
 //
+// and of whole tiles, the right factor packed by pairs or fours of terms:
+//
+//   amx.bf16     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 2   float32 += bfloat16 * bfloat16    tdpbf16ps
+//   amx.u8s8     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 4   int32 += uint8 * int8             tdpbusd
+//   amx.s8s8     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 4   int32 += int8 * int8              tdpbssd
+//
 // They are known by the instruction that they are made for, and run on every target.
 #include "te/shipped_intrins.h"
 
@@ -67,6 +73,25 @@ TensorIntrin matrix(const char* key, ir::Fn fn, int group, const char* in, const
   return made(key, c, ir::store(c.buffer(), elements(2, 2), value));
 }
 
+TensorIntrin tile(const char* key, ir::Fn fn, int packed, const char* left, const char* right, const char* out) {
+  constexpr int n = 16;
+  const Tensor a = placeholder({n, n, packed}, left, "a"), b = placeholder({n, n, packed}, right, "b");
+  const IterVar k = reduce_axis(0, n, "k"), p = reduce_axis(0, packed, "p");
+  const Tensor c = compute(
+      {n, n},
+      [&](Var i, Var j) {
+        return sum(astype(a(Expr(i), Expr(k), Expr(p)), out) * astype(b(Expr(k), Expr(j), Expr(p)), out), {k, p});
+      },
+      "c");
+  const int all_terms = n * n * packed;
+  const std::vector<Expr> group = elements(n * n, packed);
+  const std::vector<Expr> at = {ir::floordiv(group[0], all(n, all_terms)), ir::floormod(group[0], all(n, all_terms)),
+                                group[1]};
+  const Expr value =
+      ir::call(fn, {ir::load(c.buffer(), elements(n, n)), ir::load(a.buffer(), at), ir::load(b.buffer(), at)});
+  return made(key, c, ir::store(c.buffer(), elements(n, n), value));
+}
+
 }  // namespace
 
 std::vector<TensorIntrin> shipped_intrins() {
@@ -79,7 +104,10 @@ std::vector<TensorIntrin> shipped_intrins() {
           dot("neon_usdot_4x4", ir::Fn::kDotU8I8, 4, 4, "uint8", "int8", "int32"),
           dot("neon_bfdot_4x2", ir::Fn::kDotBF16Odd, 4, 2, "bfloat16", "bfloat16", "float32"),
           matrix("neon_smmla_2x2x8", ir::Fn::kMatI8I8, 8, "int8", "int32"),
-          matrix("neon_bfmmla_2x2x4", ir::Fn::kMatBF16Odd, 4, "bfloat16", "float32")};
+          matrix("neon_bfmmla_2x2x4", ir::Fn::kMatBF16Odd, 4, "bfloat16", "float32"),
+          tile("amx.bf16", ir::Fn::kTileBF16, 2, "bfloat16", "bfloat16", "float32"),
+          tile("amx.u8s8", ir::Fn::kTileU8I8, 4, "uint8", "int8", "int32"),
+          tile("amx.s8s8", ir::Fn::kTileI8I8, 4, "int8", "int8", "int32")};
 }
 
 }  // namespace tw::te

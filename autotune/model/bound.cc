@@ -8,6 +8,7 @@
 
 #include "schedule/nest_view.h"
 #include "schedule/traffic.h"
+#include "src/ir/tile_products.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune {
@@ -17,6 +18,7 @@ namespace {
 // Of any CPU that is sold.
 constexpr double kFastestClock = 6e9;
 constexpr double kPipes = 4;           // for vectors
+constexpr double kTileBytes = 4096;    // of factors that meet in a cycle where whole tiles are multiplied
 constexpr double kBytesPerCycle = 64;  // from one cache of a core into the next
 constexpr double kRoom = 2;            // times a cache: what may be kept in it, in registers and on the way
 
@@ -114,7 +116,9 @@ double terms_per_cycle(const StageView& view, const StageNest& stage, const Mach
   int narrowest = view.element_bytes;
   for (const AccessView& access : view.accesses) narrowest = std::min(narrowest, access.element_bytes);
   const double full = std::max(1.0, machine.vector_bits / (8.0 * std::max(1, narrowest)));
-  if (stage.tensorized.axis != schedule::kNone) return kPipes * full;
+  if (stage.tensorized.axis != schedule::kNone)
+    return ir::has_tile_product(stage.tensorized.intrin->does.update) ? kTileBytes / std::max(1, narrowest)
+                                                                      : kPipes * full;
   double lanes = left_plain(view) ? full : 1;
   for (const LoopView& loop : view.loops) {
     const auto n = static_cast<double>(loop.extent);

@@ -191,7 +191,7 @@ class LaneWriter {
   Expr dot(const Call& call) {
     const DotForm form = dot_form(call.fn);
     const int group = form.group;
-    const bool same_for_all = !form.matrix && call.args[1].type().lanes == group;
+    const bool same_for_all = form.columns == 0 && call.args[1].type().lanes == group;
     std::vector<Expr> a, b;
     const Expr outer = number_;
     auto outer_done = std::exchange(done_, {});
@@ -202,8 +202,8 @@ class LaneWriter {
       done_.clear();
       return lane(call_arg);
     };
-    const Expr left = form.matrix ? floordiv(outer, Expr(2)) : outer,
-               right = form.matrix ? floormod(outer, Expr(2)) : outer;
+    const Expr left = form.columns > 0 ? floordiv(outer, Expr(form.columns)) : outer,
+               right = form.columns > 0 ? floormod(outer, Expr(form.columns)) : outer;
     for (int j = 0; j < group; ++j) {
       const auto number = [&](const Expr& row) { return j == 0 ? row * Expr(group) : row * Expr(group) + Expr(j); };
       a.push_back(lane_number(call.args[1], same_for_all ? Expr(j) : number(left)));

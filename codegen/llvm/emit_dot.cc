@@ -32,9 +32,9 @@ Value* Emitter::emit_dot(const ir::Call& call) {
   Value* sum = emit_dot_of_aarch64(call.fn, c, a, b);
   if (!sum && lanes > 1 && lanes_of(a) == form.group) a = repeated(a, lanes, b_.getInt32Ty());
   if (!sum) sum = emit_dot_of_x86(call.fn, c, a, b);
-  if (!sum && form.matrix) {
-    a = rows_of_lanes(a, form.group, [&](int lane) { return form.left_row(lane); });
-    b = rows_of_lanes(b, form.group, [&](int lane) { return form.right_row(lane); });
+  if (!sum && form.columns > 0) {
+    a = terms_of_lanes(a, form, &ir::DotForm::left_at);
+    b = terms_of_lanes(b, form, &ir::DotForm::right_at);
   }
   if (!sum && call.fn == Fn::kDotBF16) sum = emit_dot_bfloats(c, a, b);
   if (!sum && form.left.is_half()) sum = emit_dot_to_odd(form.group, c, a, b);
@@ -42,11 +42,11 @@ Value* Emitter::emit_dot(const ir::Call& call) {
   return lanes == 1 ? b_.CreateExtractElement(sum, uint64_t{0}) : sum;
 }
 
-// The row that each lane of a 2 x 2 matrix is made of.
-Value* Emitter::rows_of_lanes(Value* rows, int group, const std::function<int(int)>& row_of) {
+// The terms that each lane of a matrix is made of.
+Value* Emitter::terms_of_lanes(Value* rows, const ir::DotForm& form, int (ir::DotForm::*at)(int, int) const) {
   std::vector<int> terms;
-  for (int lane = 0; lane < 4; ++lane)
-    for (int j = 0; j < group; ++j) terms.push_back(row_of(lane) * group + j);
+  for (int lane = 0; lane < form.columns * form.columns; ++lane)
+    for (int term = 0; term < form.group; ++term) terms.push_back((form.*at)(lane, term));
   return b_.CreateShuffleVector(rows, terms);
 }
 

@@ -305,6 +305,8 @@ void Emitter::emit_store(const ir::Store& store) {
   const auto found = frame_.buffers.find(store.buffer.id());
   TW_CHECK(found != frame_.buffers.end(), "buffer " + store.buffer.name() + " is not in scope");
   TW_CHECK(store.at.size() <= 1, "a subscript that is not flat reached code generation");
+  if (const auto* call = ir::as<ir::Call>(store.value); call && ir::is_tile(call->fn)) return emit_tile_product(*call);
+  frame_.tiles.held.clear();
   CacheLevel level(*this);
   const Memory& memory = found->second;
   const Expr at = store.at.empty() ? Expr(0) : store.at[0];

@@ -6,6 +6,7 @@
 #include "codegen/scratch.h"
 #include "src/ir/externs.h"
 #include "src/ir/scalars.h"
+#include "src/ir/tile_products.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -18,6 +19,7 @@ Emitter::Emitter(llvm::Module& module, const Target& target)
 void Emitter::emit_kernel(const ir::Program& program) {
   kernel_name_ = program.name;
   externs_ = ir::extern_symbols(program);
+  has_tiles_ = ir::has_tile_product(program.body);
   llvm::Type* pointer = b_.getPtrTy();
   auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer}, false);
   auto* kernel =

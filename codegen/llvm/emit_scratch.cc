@@ -49,12 +49,17 @@ Value* Emitter::context_field(int field, llvm::Type* type) {
   return b_.CreateLoad(type, b_.CreateStructGEP(context, frame_.context, field));
 }
 
+bool Emitter::is_slot(const ir::Allocate& alloc) const {
+  const auto elements = known_elements(alloc.buffer);
+  return is_private(alloc.buffer.scope()) && elements &&
+         fits_on_stack(*elements * alloc.buffer.element().bytes(), frame_.stack_bytes);
+}
+
 void Emitter::emit_allocate(const ir::Allocate& alloc) {
   const ir::Buffer& buffer = alloc.buffer;
-  const auto elements = known_elements(buffer);
-  const int64_t bytes = elements ? *elements * buffer.element().bytes() : 0;
-  const bool fits = elements && fits_on_stack(bytes, frame_.stack_bytes);
-  if (is_private(buffer.scope()) && fits) {
+  if (is_slot(alloc)) {
+    const auto elements = known_elements(buffer);
+    const int64_t bytes = *elements * buffer.element().bytes();
     llvm::BasicBlock& entry = frame_.function->getEntryBlock();
     llvm::IRBuilder<> at_entry(&entry, entry.begin());
     auto* slot = at_entry.CreateAlloca(

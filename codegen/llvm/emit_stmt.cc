@@ -1,4 +1,6 @@
 // Control flow: loops, branches, bindings.
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include "codegen/llvm/emitter.h"
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
@@ -13,6 +15,9 @@ using llvm::Value;
 BasicBlock* Emitter::block(const char* name) { return BasicBlock::Create(c_, name, frame_.function); }
 
 void Emitter::emit(const Stmt& stmt) {
+  if (begins_tiles(stmt)) return emit_with_tiles(stmt);
+  const bool straight = ir::as<ir::Store>(stmt) || ir::as<ir::Seq>(stmt) || ir::as<ir::Evaluate>(stmt);
+  if (!straight) frame_.tiles.held.clear();
   ir::match(
       stmt,                                                      //
       [&](const ir::Store& store) { emit_store(store); },        //
@@ -29,6 +34,7 @@ void Emitter::emit(const Stmt& stmt) {
           emit(e.value);
         }
       });
+  if (!straight) frame_.tiles.held.clear();
 }
 
 void Emitter::emit_let(const ir::LetStmt& let) {
@@ -52,6 +58,7 @@ void Emitter::emit_if(const ir::If& branch) {
   emit(branch.then);
   b_.CreateBr(after);
   if (branch.otherwise) {
+    frame_.tiles.held.clear();
     b_.SetInsertPoint(otherwise);
     emit(branch.otherwise);
     b_.CreateBr(after);
@@ -99,11 +106,19 @@ void Emitter::emit_for(const ir::For& loop) {
     CacheLevel level(*this);
     end = emit(loop.extent);
   }
+  const std::vector<ir::Expr> sums = sums_of(loop);
+  if (!sums.empty()) {
+    frame_.tiles.sums = sums;
+    move_sums(llvm::Intrinsic::x86_tileloadd64);
+  }
   const std::optional<ir::Var> around = std::exchange(frame_.loop, loop.var);
   llvm::Instruction* latch = emit_counted_loop(index(0), end, extent.has_value(), loop);
   if (extent && around && keeps_registers(loop, *extent, *around))
     latch->setMetadata(llvm::LLVMContext::MD_loop, written_out());
   frame_.loop = around;
+  if (sums.empty()) return;
+  move_sums(llvm::Intrinsic::x86_tilestored64);
+  frame_.tiles.sums.clear();
 }
 
 // The fact of a loop that passes.cc writes out.

@@ -2,6 +2,7 @@
 //
 // How to read it: emit_module.cc drives; emit_stmt.cc, emit_parallel.cc and emit_scratch.cc make control flow;
 // emit_expr.cc, emit_cast.cc and emit_integer.cc make values; emit_memory.cc and emit_turned.cc make loads and stores;
+// emit_tiles.cc makes products of whole tiles;
 // emit_descriptor.cc makes the constant data beside the code. Values: index is i64, bool is i1 (i8 in memory), float16
 // and bfloat16 are their 16 bits.
 #pragma once
@@ -9,7 +10,6 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "src/ir/interval.h"
+#include "src/ir/typing.h"
 #include "tensorwright/ir.h"
 #include "tensorwright/target.h"
 
@@ -36,6 +37,12 @@ struct Memory {
   int part = 0;          // of a slot: lanes of a register, where no access may be wider; 0: any
 };
 
+// A tile in a register, and where it lies in memory: a Load.
+struct HeldTile {
+  ir::Expr tile;
+  int number;
+};
+
 class Emitter {
  public:
   Emitter(llvm::Module& module, const Target& target);
@@ -43,6 +50,13 @@ class Emitter {
   void emit_descriptor(const ir::Program& program);
 
  private:
+  // Registers of tiles: first the sums of the loop that is emitted, then factors, those used last behind.
+  struct TileRegisters {
+    bool configured = false;
+    std::vector<ir::Expr> sums;
+    std::vector<HeldTile> held;
+  };
+
   // What belongs to the function under construction; a parallel body has its own.
   struct Frame {
     llvm::Function* function = nullptr;
@@ -55,6 +69,7 @@ class Emitter {
     int64_t stack_bytes = 0;
     bool in_parallel = false;
     std::optional<ir::Var> loop;  // the innermost around what is emitted
+    TileRegisters tiles;
   };
 
   // Types (emit_expr.cc).
@@ -77,6 +92,7 @@ class Emitter {
   llvm::Value* emit_bytes(const ir::Buffer& buffer);
   llvm::Value* emit_extent(const ir::Expr& extent, llvm::Value*& too_large);
   llvm::Value* checked(llvm::Intrinsic::ID operation, llvm::Value* a, llvm::Value* b, llvm::Value*& too_large);
+  bool is_slot(const ir::Allocate& alloc) const;  // else it is asked of the context
   void emit_heap_scratch(const ir::Allocate& alloc, llvm::Value* bytes);
   llvm::BasicBlock* release_on_the_way_out(llvm::Value* memory, llvm::BasicBlock* next);
   void leave_if(llvm::Value* failed, llvm::Value* code);
@@ -106,7 +122,7 @@ class Emitter {
   llvm::Value* emit_dot(const ir::Call& call);                                                  // emit_dot.cc
   llvm::Value* emit_dot_of_aarch64(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);  // null: there is none
   llvm::Value* emit_dot_of_x86(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
-  llvm::Value* rows_of_lanes(llvm::Value* rows, int group, const std::function<int(int)>& row_of);
+  llvm::Value* terms_of_lanes(llvm::Value* rows, const ir::DotForm& form, int (ir::DotForm::*at)(int, int) const);
   llvm::Value* repeated(llvm::Value* group, int lanes, llvm::Type* word);
   llvm::Value* emit_dot_bytes(ir::Fn fn, llvm::Value* c, llvm::Value* a, llvm::Value* b);
   llvm::Value* emit_dot_to_odd(int group, llvm::Value* c, llvm::Value* a, llvm::Value* b);
@@ -156,6 +172,19 @@ class Emitter {
   bool may_fault(const ir::Expr& expr);
   bool surely_inside(const Memory& memory, const ir::Expr& at) const;
 
+  // Products of whole tiles (emit_tiles.cc).
+  bool calls_others(const ir::Stmt& stmt) const;
+  bool begins_tiles(const ir::Stmt& stmt) const;
+  void emit_with_tiles(const ir::Stmt& stmt);
+  llvm::Constant* tile_configuration();
+  void move_tile(llvm::Intrinsic::ID instruction, int number, const ir::Expr& tile, int columns);
+  llvm::Value* tile_number(int number);
+  int free_tile();
+  int held_tile(const ir::Expr& factor, int columns);
+  void emit_tile_product(const ir::Call& call);
+  std::vector<ir::Expr> sums_of(const ir::For& loop) const;
+  void move_sums(llvm::Intrinsic::ID instruction);
+
   // Tiles that are turned in registers (emit_turned.cc).
   void emit_sequence(std::span<const ir::Stmt> stmts);
   int tile_of(std::span<const ir::Stmt> stmts) const;
@@ -186,6 +215,7 @@ class Emitter {
   std::vector<const ir::ExprNode*> cached_;
   std::unordered_map<const ir::ExprNode*, bool> may_fault_;
   std::string kernel_name_;
+  bool has_tiles_ = false;            // some statement of the kernel is a product of tiles
   std::vector<std::string> externs_;  // of the kernel, in the order of its table
 };
 

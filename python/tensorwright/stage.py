@@ -469,7 +469,9 @@ class Stage:
         (the same over 8 columns, sums of two products in int16), "avx512_bf16_dot_16x2" (float32 += bfloat16 * bfloat16, 16
         columns of 2), "neon_usdot_4x4" (int32 += uint8 * int8, 4 columns of 4), "neon_sdot_4x4" (int8 * int8), "neon_udot_4x4"
         (uint8 * uint8), "neon_bfdot_4x2" (float32 += bfloat16 * bfloat16, 4 columns of 2, rounded to odd), "neon_smmla_2x2x8" (int32 +=
-        int8 * int8, 2 rows and 2 columns of 8), "neon_bfmmla_2x2x4" (the same of bfloat16, of 4, rounded to odd). They run on every target.
+        int8 * int8, 2 rows and 2 columns of 8), "neon_bfmmla_2x2x4" (the same of bfloat16, of 4, rounded to odd), "amx.bf16" (float32 +=
+        bfloat16 * bfloat16, 16 rows and 16 columns of 16 pairs, of which those of the right factor are packed, b[k // 2, j, k % 2]), "amx.u8s8"
+        (int32 += uint8 * int8, of 16 fours), "amx.s8s8" (int8 * int8). They run on every target.
         Raises: ScheduleError if the intrinsic is not declared, the axis is annotated or the stage tensorized already; judged with
         the whole nest: if the loops from the axis on are not those of the intrinsic in number, order and extent, have a tail, are
         annotated or hold another stage, if the stage does not compute the same expression, if a read does not advance by

@@ -6,6 +6,10 @@
 //
 // kDotBF16Odd, as bfdot does it: denormals count as zero, too; each product, their sum, and the sum of that and c are
 // rounded to odd: towards zero, with an odd last bit where that is not exact.
+//
+// kTileBF16, as tdpbf16ps does it: the products of the first terms of all pairs are summed from 0 on, in their order,
+// and so are those of the second ones; then the two sums are added, and what they give to c. Each product is added with
+// one rounding to nearest; no denormal is read, and none is made.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -49,6 +53,15 @@ float dot_to_odd(float c, const Value* a, const Value* b) {
   return to_odd(sum_to_odd(flushed(c), to_odd(sum_to_odd(product(0), product(1)))));
 }
 
+float tile_sum(float c, const Value* a, const Value* b) {
+  float first = 0, second = 0;
+  for (int j = 0; j < dot_form(Fn::kTileBF16).group; j += 2) {
+    first = add_product(first, a[j].f, b[j].f);
+    second = add_product(second, a[j + 1].f, b[j + 1].f);
+  }
+  return flushed(flushed(c) + flushed(first + second));
+}
+
 }  // namespace
 
 Value dot(Fn fn, Value c, const Value* a, const Value* b) {
@@ -64,6 +77,11 @@ Value dot(Fn fn, Value c, const Value* a, const Value* b) {
     for (int j = 0; j < dot_form(fn).group; j += 2) sum = dot_to_odd(sum, a + j, b + j);
     Value out{};
     out.f = sum;
+    return out;
+  }
+  if (fn == Fn::kTileBF16) {
+    Value out{};
+    out.f = tile_sum(c.f, a, b);
     return out;
   }
   int64_t sum = c.i;

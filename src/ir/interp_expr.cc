@@ -149,6 +149,7 @@ struct ReduceCode final : ExprCode {
 
 // c[lane] and the products that belong to it. A short `a` is the same for all lanes.
 struct DotCode final : ExprCode {
+  static constexpr int kMostTerms = 64;
   Fn fn;
   DotForm form;
   int a_lanes;
@@ -156,11 +157,11 @@ struct DotCode final : ExprCode {
   Value eval(State& s) const override {
     const int lane = s.lane;
     const Value sum = c->eval(s);
-    Value left[8], right[8];
+    Value left[kMostTerms], right[kMostTerms];
     for (int j = 0; j < form.group; ++j) {
-      s.next_lane((form.left_row(lane) * form.group + j) % a_lanes);
+      s.next_lane(form.left_at(lane, j) % a_lanes);
       left[j] = a->eval(s);
-      s.next_lane(form.right_row(lane) * form.group + j);
+      s.next_lane(form.right_at(lane, j));
       right[j] = b->eval(s);
     }
     s.next_lane(lane);

@@ -80,24 +80,29 @@ std::string name_of(BinOp op) {
   return kNames[static_cast<size_t>(op)];
 }
 
-bool is_dot(Fn fn) { return fn >= Fn::kDotU8I8 && fn <= Fn::kMatBF16Odd; }
+bool is_dot(Fn fn) { return fn >= Fn::kDotU8I8 && fn <= Fn::kTileI8I8; }
+bool is_tile(Fn fn) { return fn >= Fn::kTileBF16 && fn <= Fn::kTileI8I8; }
 
 DotForm dot_form(Fn fn) {
   if (fn == Fn::kDotBF16 || fn == Fn::kDotBF16Odd) return {Type::bf16(), Type::bf16(), Type::f(32), 2};
   if (fn == Fn::kDotI8I8) return {Type::i(8), Type::i(8), Type::i(32), 4};
   if (fn == Fn::kDotU8U8) return {Type::u(8), Type::u(8), Type::i(32), 4};
-  if (fn == Fn::kMatI8I8) return {Type::i(8), Type::i(8), Type::i(32), 8, true};
-  if (fn == Fn::kMatBF16Odd) return {Type::bf16(), Type::bf16(), Type::f(32), 4, true};
+  if (fn == Fn::kMatI8I8) return {Type::i(8), Type::i(8), Type::i(32), 8, 2};
+  if (fn == Fn::kMatBF16Odd) return {Type::bf16(), Type::bf16(), Type::f(32), 4, 2};
+  if (fn == Fn::kTileBF16) return {Type::bf16(), Type::bf16(), Type::f(32), 32, 16, 2};
+  if (fn == Fn::kTileU8I8) return {Type::u(8), Type::i(8), Type::i(32), 64, 16, 4};
+  if (fn == Fn::kTileI8I8) return {Type::i(8), Type::i(8), Type::i(32), 64, 16, 4};
   return {Type::u(8), Type::i(8), Type::i(32), 4};
 }
 
 std::string name_of(Fn fn) {
   static constexpr const char* kNames[] = {
-      "exp",      "log",      "tanh",         "sigmoid",  "erf",          "pow",      "sqrt",         "rsqrt",
-      "abs",      "floor",    "ceil",         "round",    "trunc",        "fma",      "reinterpret",  "sin",
-      "cos",      "tan",      "atan",         "log2",     "exp2",         "log10",    "expm1",        "log1p",
-      "cbrt",     "popcount", "clz",          "isnan",    "isinf",        "dot_u8i8", "dot_u8i8_sat", "dot_bf16",
-      "dot_i8i8", "dot_u8u8", "dot_bf16_odd", "mat_i8i8", "mat_bf16_odd", "prefetch"};
+      "exp",         "log",          "tanh",         "sigmoid",   "erf",       "pow",      "sqrt",
+      "rsqrt",       "abs",          "floor",        "ceil",      "round",     "trunc",    "fma",
+      "reinterpret", "sin",          "cos",          "tan",       "atan",      "log2",     "exp2",
+      "log10",       "expm1",        "log1p",        "cbrt",      "popcount",  "clz",      "isnan",
+      "isinf",       "dot_u8i8",     "dot_u8i8_sat", "dot_bf16",  "dot_i8i8",  "dot_u8u8", "dot_bf16_odd",
+      "mat_i8i8",    "mat_bf16_odd", "tile_bf16",    "tile_u8i8", "tile_i8i8", "prefetch"};
   return kNames[static_cast<size_t>(fn)];
 }
 
@@ -151,10 +156,10 @@ namespace {
 
 std::string dot_fault(Fn fn, const std::vector<Expr>& args) {
   const DotForm form = dot_form(fn);
-  const int sums = form.matrix ? 4 : args[0].type().lanes, lanes = (form.matrix ? 2 : sums) * form.group;
+  const int n = form.columns, sums = n > 0 ? n * n : args[0].type().lanes, lanes = (n > 0 ? n : sums) * form.group;
   const Type wanted[] = {form.sum.with_lanes(sums), form.left.with_lanes(lanes), form.right.with_lanes(lanes)};
   // a of one group: it belongs to all of c
-  const bool same = !form.matrix && args[1].type() == form.left.with_lanes(form.group);
+  const bool same = n == 0 && args[1].type() == form.left.with_lanes(form.group);
   for (size_t i = 0; i < 3; ++i) {
     if (args[i].type() != wanted[i] && !(i == 1 && same))
       return name_of(fn) + ": " + to_string(wanted[i]) + " expected, not " + to_string(args[i].type());

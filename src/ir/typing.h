@@ -10,15 +10,21 @@
 namespace tw::ir {
 
 bool is_comparison(BinOp);  // kEq .. kGe: bool, whatever the operands
-bool is_dot(Fn);            // the kDot and kMat functions
-// What a lane of a dot product is the sum of: so many terms, of these types. Of a matrix lane 2i + j those of row i and
-// of row j.
+bool is_dot(Fn);            // the kDot, kMat and kTile functions
+bool is_tile(Fn);           // the kTile functions
+// What a lane of a dot product is the sum of: so many terms, of these types. Of a matrix of n columns lane n * i + j
+// those of row i and of column j. The terms of a column lie side by side, `packed` of them before those of the next
+// column.
 struct DotForm {
   Type left, right, sum;
   int group;
-  bool matrix = false;
-  int left_row(int lane) const { return matrix ? lane / 2 : lane; }
-  int right_row(int lane) const { return matrix ? lane % 2 : lane; }
+  int columns = 0;  // and as many rows; 0: no matrix, any lanes
+  int packed = group;
+  int left_at(int lane, int term) const { return (columns > 0 ? lane / columns : lane) * group + term; }
+  int right_at(int lane, int term) const {
+    if (columns == 0) return lane * group + term;
+    return (term / packed * columns + lane % columns) * packed + term % packed;
+  }
 };
 DotForm dot_form(Fn);
 BinOp operator_of(ReduceOp);

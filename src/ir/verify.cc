@@ -52,6 +52,7 @@ class Verifier {
 
   void store(const Store& st) {
     for (const Expr& e : st.at) expression(e);
+    stored_ = st.value.get();
     expression(st.value);
     if (st.pred) expression(st.pred);
     access(st.buffer, st.at, st.pred);
@@ -169,6 +170,8 @@ class Verifier {
     if (e.shared()) checked_.push_back(e.get());
     if (const Let* l = as<Let>(e)) return let(*l, e);
     if (const Reduce* r = as<Reduce>(e)) return reduction(*r);
+    if (const auto* call = as<Call>(e); call && is_tile(call->fn) && e.get() != stored_)
+      fail(name_of(call->fn) + ": a product of tiles that is not the whole of what is stored");
     const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
     for_each_child(*e, [&](const Expr& child) {
       expression(child);
@@ -314,6 +317,7 @@ class Verifier {
   std::unordered_map<uint64_t, Declared> buffers_;
   std::unordered_map<uint64_t, Type> vars_;
   std::unordered_set<const ExprNode*> seen_;
+  const ExprNode* stored_ = nullptr;      // by the statement at hand
   std::vector<const ExprNode*> checked_;  // what is in seen_, in order: scopes forget what they met
 };
 

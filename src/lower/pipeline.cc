@@ -22,6 +22,7 @@
 #include "src/lower/share.h"
 #include "src/lower/simplify.h"
 #include "src/lower/tails.h"
+#include "src/lower/tiles.h"
 #include "src/lower/unroll.h"
 #include "src/lower/vectorize.h"
 #include "src/support/deep_stack.h"
@@ -75,6 +76,8 @@ const Passes& cpu_passes() {
       {"unroll", unroll, "after vectorize: what is repeated is vectors"},
       {"flatten", flatten, "after unroll: subscripts of register tiles are constants and stay so"},
       {"int4", int4, "after flatten: the byte of an element follows from its place in the buffer"},
+      {"tiles", tiles,
+       "after flatten: rows of a tile lie at a base and a stride; after halves, whose dot products it uses"},
       {"simplify", simplify, "last and once, over everything that the passes above have left"},
   };
   return table;

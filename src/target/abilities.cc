@@ -88,6 +88,7 @@ Abilities abilities_of(std::string_view kind, std::string_view triple, const std
   for (const Architecture& row : kArchitectures)
     if (architecture == row.name) abilities = row.abilities(Features(features), sve_bits);
   if (kind == "interp") abilities.masks = true;  // it looks at each lane
+  if (kind == "c") abilities.tiles = {};         // it has no words for them
   return abilities;
 }
 

@@ -70,11 +70,14 @@ TEST(TargetAbilities, OfCpus) {
   }
 }
 
+// C has no words for them.
 TEST(TargetAbilities, TilesAreOfWhoHasThem) {
-  EXPECT_FALSE(on("-mcpu=x86-64-v4").abilities.tiles);
-  EXPECT_EQ(on("-mcpu=sapphirerapids").abilities.tiles, (Tiles{8, 16, 64, true, true}));
-  EXPECT_EQ(on("-mcpu=sapphirerapids -mattr=-amx-bf16").abilities.tiles, (Tiles{8, 16, 64, true, false}));
-  EXPECT_FALSE(on("-mcpu=sapphirerapids -mattr=-amx-tile").abilities.tiles);
+  const auto tiles = [](const std::string& target) { return Target::parse(target).value_or_throw().abilities.tiles; };
+  EXPECT_FALSE(tiles("interp -mcpu=x86-64-v4"));
+  EXPECT_EQ(tiles("interp -mcpu=sapphirerapids"), (Tiles{8, 16, 64, true, true}));
+  EXPECT_EQ(tiles("interp -mcpu=sapphirerapids -mattr=-amx-bf16"), (Tiles{8, 16, 64, true, false}));
+  EXPECT_FALSE(tiles("interp -mcpu=sapphirerapids -mattr=-amx-tile"));
+  EXPECT_FALSE(tiles("c -mcpu=sapphirerapids"));
 }
 
 // Vectors that are longer than NEON's have a predicate for each lane; C knows no length.

@@ -1,0 +1,235 @@
+// Products of whole tiles in the registers that x86 has for them.
+//
+//   for k in 0..n:                             ldtilecfg
+//     C[t] = tile_bf16(C[t], A[k], B[k])       tileloadd C[t] -> tmm0
+//                                       ==>    for k in 0..n: tileloadd A[k] -> tmm1, B[k] -> tmm2; tdpbf16ps tmm0,
+//                                       tmm1, tmm2
+//                                              tilestored tmm0 -> C[t]
+//                                              tilerelease
+//
+// The registers are configured around the largest statement that calls nobody: whoever is called may use them, too. A
+// loop keeps the sums that all of its iterations add to. Factors are held, as long as statements follow one another,
+// until others need their registers.
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <unordered_set>
+
+#include "codegen/llvm/compat.h"
+#include "codegen/llvm/emitter.h"
+#include "codegen/scratch.h"
+#include "src/ir/equal.h"
+#include "src/ir/lane_rows.h"
+#include "src/ir/simplify.h"
+#include "src/ir/tile_products.h"
+#include "src/ir/walk.h"
+
+namespace tw::codegen {
+
+using ir::Expr;
+using ir::Fn;
+using ir::Stmt;
+using llvm::Value;
+
+namespace {
+
+constexpr size_t kFactors = 2;  // registers that the factors of a product need
+constexpr int kColumns = 16;    // of sums, and as many rows
+
+const ir::Load& load_of(const Expr& e) { return *ir::as<ir::Load>(e); }
+bool same(const Expr& a, const Expr& b) {
+  return load_of(a).buffer == load_of(b).buffer && ir::equal(load_of(a).at[0], load_of(b).at[0]);
+}
+
+// Whether two tiles of one buffer surely have no element in common.
+bool apart(const ir::Load& a, const ir::Load& b) {
+  const auto one = ir::lane_rows(a.at[0], kColumns), other = ir::lane_rows(b.at[0], kColumns);
+  if (!one || !other) return false;
+  const auto distance = ir::as_int(ir::simplify(other->base - one->base)), stride = ir::as_int(one->stride);
+  if (!distance || !stride || stride != ir::as_int(other->stride)) return false;
+  for (int64_t rows = 1 - kColumns; rows < kColumns; ++rows)
+    if (std::abs(*distance + rows * *stride) < kColumns) return false;
+  return true;
+}
+
+// What a loop does to the tiles that it adds to.
+struct LoopSums {
+  std::vector<Expr> tiles;  // loads; of the products in the order of their statements
+  bool fine = true;
+
+  explicit LoopSums(const ir::For& loop) {
+    bound_.insert(loop.var.id());
+    ir::walk(loop.body, [&](const Stmt& s) {
+      note(s);
+      return fine;
+    });
+    for (const Expr& tile : tiles) {
+      const ir::Load& load = load_of(tile);
+      fine = fine && !touched_.contains(load.buffer.id());
+      for (const uint64_t id : ir::used_vars(load.at[0])) fine = fine && !bound_.contains(id);
+      for (const Expr& other : tiles)
+        fine = fine && (tile.same_as(other) || !(load.buffer == load_of(other).buffer) || apart(load, load_of(other)));
+    }
+  }
+
+ private:
+  void note(const Stmt& s) {
+    if (const auto* f = ir::as<ir::For>(s)) bound_.insert(f->var.id());
+    if (const auto* l = ir::as<ir::LetStmt>(s)) bound_.insert(l->var.id());
+    if (ir::as<ir::If>(s) || ir::as<ir::Allocate>(s)) fine = false;
+    const ir::Call* product = ir::tile_product(s);
+    if (product) {
+      const Expr& sums = product->args[0];
+      const bool known = std::any_of(tiles.begin(), tiles.end(), [&](const Expr& tile) { return same(tile, sums); });
+      if (!known) tiles.push_back(sums);
+      touch(product->args[1]);
+      touch(product->args[2]);
+      return;
+    }
+    if (const auto* store = ir::as<ir::Store>(s)) touched_.insert(store->buffer.id());
+    ir::map_children(s, [](const Stmt& child) { return child; }, [&](const Expr& e) { return touch(e), e; });
+  }
+
+  void touch(const Expr& value) {
+    ir::walk(value, [&](const Expr& e) {
+      if (const auto* load = ir::as<ir::Load>(e)) touched_.insert(load->buffer.id());
+      if (const auto* address = ir::as<ir::Address>(e)) touched_.insert(address->buffer.id());
+      return true;
+    });
+  }
+
+  std::unordered_set<uint64_t> bound_, touched_;
+};
+
+}  // namespace
+
+// ------------------------------------------------------------------------------------------------------ configuration
+
+bool Emitter::calls_others(const Stmt& stmt) const {
+  bool calls = false;
+  ir::walk(
+      stmt,
+      [&](const Stmt& s) {
+        const auto* loop = ir::as<ir::For>(s);
+        const auto* alloc = ir::as<ir::Allocate>(s);
+        calls = calls || (loop && runs_concurrently(loop->kind) && !frame_.in_parallel) || (alloc && !is_slot(*alloc));
+        return !calls;
+      },
+      [&](const Expr& e) { return calls = calls || ir::as<ir::CallExtern>(e), !calls; });
+  return calls;
+}
+
+bool Emitter::begins_tiles(const Stmt& stmt) const {
+  return has_tiles_ && !frame_.tiles.configured && ir::has_tile_product(stmt) && !calls_others(stmt);
+}
+
+void Emitter::emit_with_tiles(const Stmt& stmt) {
+  namespace I = llvm::Intrinsic;
+  const auto release = [&] { b_.CreateCall(compat::intrinsic(module_, I::x86_tilerelease, {})); };
+  b_.CreateCall(compat::intrinsic(module_, I::x86_ldtilecfg, {}), {tile_configuration()});
+  llvm::BasicBlock* outer_way_out = frame_.way_out;
+  frame_.way_out = block("release_tiles");
+  {
+    llvm::IRBuilder<>::InsertPointGuard stay(b_);
+    b_.SetInsertPoint(frame_.way_out);
+    release();
+    b_.CreateBr(outer_way_out);
+  }
+  frame_.tiles.configured = true;
+  emit(stmt);
+  frame_.tiles = {};
+  frame_.way_out = outer_way_out;
+  release();
+}
+
+// Of palette 1: all registers whole. 16 bytes of header, the bytes of a row of 16 registers, their rows.
+llvm::Constant* Emitter::tile_configuration() {
+  constexpr const char* kName = "tw_tiles";
+  if (llvm::GlobalVariable* known = module_.getNamedGlobal(kName)) return known;
+  constexpr size_t kBytes = 64, kRowBytes = 16, kRows = 48;
+  const Tiles& tiles = *target_.abilities.tiles;
+  std::vector<uint8_t> bytes(kBytes, 0);
+  bytes[0] = 1;
+  for (size_t i = 0; i < static_cast<size_t>(tiles.registers); ++i) {
+    bytes[kRowBytes + 2 * i] = static_cast<uint8_t>(tiles.row_bytes);
+    bytes[kRows + i] = static_cast<uint8_t>(tiles.rows);
+  }
+  auto* data = llvm::ConstantDataArray::get(c_, bytes);
+  auto* global =
+      new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, kName);
+  global->setAlignment(llvm::Align(kBytes));
+  return global;
+}
+
+// ----------------------------------------------------------------------------------------------------------- products
+
+void Emitter::move_tile(llvm::Intrinsic::ID instruction, int number, const Expr& tile, int columns) {
+  const ir::Load& load = load_of(tile);
+  const auto rows = ir::lane_rows(load.at[0], columns);
+  TW_CHECK(rows, "a tile of " + load.buffer.name() + " that is not made of rows");
+  CacheLevel level(*this);  // ends before the nodes that it knows
+  const ir::Type element = load.buffer.element();
+  Value* at = address(frame_.buffers.at(load.buffer.id()), element, emit(rows->base));
+  Value* row_bytes = b_.CreateMul(emit(rows->stride), index(element.bytes()));
+  b_.CreateCall(compat::intrinsic(module_, instruction, {}), {tile_number(number), at, row_bytes});
+}
+
+Value* Emitter::tile_number(int number) { return b_.getInt8(static_cast<uint8_t>(number)); }
+
+// A register whose factor nobody has used for longest.
+int Emitter::free_tile() {
+  std::vector<HeldTile>& held = frame_.tiles.held;
+  for (int i = static_cast<int>(frame_.tiles.sums.size()); i < target_.abilities.tiles->registers; ++i)
+    if (std::none_of(held.begin(), held.end(), [&](const HeldTile& h) { return h.number == i; })) return i;
+  const int number = held.front().number;
+  held.erase(held.begin());
+  return number;
+}
+
+int Emitter::held_tile(const Expr& factor, int columns) {
+  std::vector<HeldTile>& held = frame_.tiles.held;
+  const auto found = std::find_if(held.begin(), held.end(), [&](const HeldTile& h) { return same(h.tile, factor); });
+  HeldTile it = found != held.end() ? *found : HeldTile{factor, -1};
+  if (found != held.end()) {
+    held.erase(found);
+  } else {
+    it.number = free_tile();
+    move_tile(llvm::Intrinsic::x86_tileloadd64, it.number, factor, columns);
+  }
+  held.push_back(it);
+  return it.number;
+}
+
+void Emitter::emit_tile_product(const ir::Call& call) {
+  namespace I = llvm::Intrinsic;
+  const ir::DotForm form = ir::dot_form(call.fn);
+  const Expr& tile = call.args[0];
+  const std::vector<Expr>& sums = frame_.tiles.sums;
+  const auto kept = std::find_if(sums.begin(), sums.end(), [&](const Expr& s) { return same(s, tile); });
+  const bool stays = kept != sums.end();
+  const int left = held_tile(call.args[1], form.group);
+  const int right = held_tile(call.args[2], form.columns * form.packed);
+  const int sum = stays ? static_cast<int>(kept - sums.begin()) : free_tile();
+  if (!stays) move_tile(I::x86_tileloadd64, sum, tile, form.columns);
+  const I::ID id = call.fn == Fn::kTileBF16   ? I::x86_tdpbf16ps
+                   : call.fn == Fn::kTileU8I8 ? I::x86_tdpbusd
+                                              : I::x86_tdpbssd;
+  b_.CreateCall(compat::intrinsic(module_, id, {}), {tile_number(sum), tile_number(left), tile_number(right)});
+  if (!stays) move_tile(I::x86_tilestored64, sum, tile, form.columns);
+}
+
+// Those that the loop's iterations add to, to stay in registers meanwhile.
+std::vector<Expr> Emitter::sums_of(const ir::For& loop) const {
+  if (!frame_.tiles.configured || !frame_.tiles.sums.empty() || !ir::has_tile_product(loop.body)) return {};
+  const LoopSums all(loop);
+  const bool fit = all.tiles.size() + kFactors <= static_cast<size_t>(target_.abilities.tiles->registers);
+  return all.fine && fit ? all.tiles : std::vector<Expr>{};
+}
+
+void Emitter::move_sums(llvm::Intrinsic::ID instruction) {
+  for (size_t i = 0; i < frame_.tiles.sums.size(); ++i)
+    move_tile(instruction, static_cast<int>(i), frame_.tiles.sums[i], kColumns);
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,12 @@
+// Statements that are a product of whole tiles.
+#pragma once
+
+#include "tensorwright/ir.h"
+
+namespace tw::ir {
+
+// The kTile function that the statement stores; null: it is another.
+const Call* tile_product(const Stmt&);
+bool has_tile_product(const Stmt&);  // of an empty one: no
+
+}  // namespace tw::ir

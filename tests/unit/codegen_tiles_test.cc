@@ -1,0 +1,264 @@
+// Products of whole tiles: what they mean, by scalar instructions; their code; who may run it.
+#include <cstdlib>
+#include <random>
+#include <sstream>
+
+#include "src/lower/pipeline.h"
+#include "tests/unit/run_program.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace tw {
+namespace {
+
+constexpr size_t kRows = 16, kColumns = 16, kSums = kRows * kColumns;
+
+// The terms that one row has: 64 bytes.
+struct Kind {
+  const char *fn, *left, *right, *sum;
+  size_t packed;
+  size_t terms() const { return 16 * packed; }
+  size_t pitch() const { return terms() + 8; }  // of the left factor, whose rows lie apart
+};
+constexpr Kind kKinds[] = {{"tile_bf16", "bfloat16", "bfloat16", "float32", 2},
+                           {"tile_u8i8", "uint8", "int8", "int32", 4},
+                           {"tile_i8i8", "int8", "int8", "int32", 4}};
+
+std::string text_of(const Kind& kind, size_t count) {
+  const auto number = [](size_t n) { return std::to_string(n); };
+  const auto tensor = [&](const std::string& type, size_t elements) {
+    return type + "[" + number(count) + ", " + number(elements) + "]";
+  };
+  const std::string lanes = "lanes(" + number(kRows * kind.terms()) + ")", row = number(kind.terms());
+  const std::string left = lanes + " // " + row + " * " + number(kind.pitch()) + " + " + lanes + " % " + row;
+  return "kernel k(A: " + tensor(kind.left, kRows * kind.pitch()) + ", B: " + tensor(kind.right, kRows * kind.terms()) +
+         ", S: " + tensor(kind.sum, kSums) + ", C: out " + tensor(kind.sum, kSums) + "):\n  for t in 0.." +
+         number(count) + ":\n    C[t, 0 : 256] = S[t, 0 : 256]\n    C[t, 0 : 256] = " + kind.fn +
+         "(C[t, 0 : 256], A[t, " + left + "], B[t, 0 : " + number(kRows * kind.terms()) + "])\n";
+}
+
+// Numbers of one kind for each tile: near 1; whose products are near the least normal number, or are subnormal; near
+// the largest; any with infinities and NaN among them; any bits.
+uint16_t bfloat(std::mt19937_64& random, size_t kind) {
+  constexpr uint64_t kFirst[] = {120, 56, 185, 110}, kSpan[] = {16, 16, 8, 40};
+  const uint64_t bits = random();
+  if (kind == 4) return static_cast<uint16_t>(bits);
+  uint64_t exponent = kFirst[kind] + bits / 1024 % kSpan[kind];
+  if (kind == 3 && bits / 65536 % 300 == 0) exponent = 255;
+  if (bits / 65536 % 50 == 1) exponent = 0;
+  return static_cast<uint16_t>((bits & 0x807f) | exponent << 7);
+}
+
+float sum_before(std::mt19937_64& random, size_t kind) {
+  constexpr uint64_t kFirst[] = {120, 0, 250, 110}, kSpan[] = {20, 8, 5, 40};
+  const uint64_t bits = random();
+  auto word = static_cast<uint32_t>(bits);
+  if (kind < 4) word = static_cast<uint32_t>((bits & 0x807fffff) | (kFirst[kind] + (bits >> 32) % kSpan[kind]) << 23);
+  if (kind == 1 && bits >> 40 & 1) word &= 0x80800003;  // the least normal number, or a subnormal one
+  float value;
+  std::memcpy(&value, &word, 4);
+  return value;
+}
+
+std::vector<Bytes> random_data(const Kind& kind, size_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Bytes> data = {Bytes(count * kRows * kind.pitch() * (kind.packed == 2 ? 2 : 1)),
+                             Bytes(count * kRows * kind.terms() * (kind.packed == 2 ? 2 : 1)), Bytes(count * kSums * 4),
+                             Bytes(count * kSums * 4)};
+  for (size_t factor : {size_t{0}, size_t{1}}) {
+    Bytes& bytes = data[factor];
+    for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
+      const uint16_t value =
+          kind.packed == 2 ? bfloat(random, i * count / bytes.size() % 5) : static_cast<uint16_t>(random());
+      std::memcpy(&bytes[i], &value, 2);
+    }
+  }
+  for (size_t i = 0; i < count * kSums; ++i) {
+    const float value = sum_before(random, kind.packed == 2 ? i / kSums % 5 : 4);
+    std::memcpy(&data[2][4 * i], &value, 4);
+  }
+  return data;
+}
+
+int product_of_bytes(const Kind& kind, const Bytes& a, size_t at_a, const Bytes& b, size_t at_b) {
+  const int left = kind.left[0] == 'u' ? int{a[at_a]} : int{static_cast<int8_t>(a[at_a])};
+  return left * static_cast<int8_t>(b[at_b]);
+}
+
+#if defined(__x86_64__)
+
+// While it stands scalars of SSE read denormal numbers as zeros and make none.
+class Flushing {
+ public:
+  Flushing() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
+  ~Flushing() { _mm_setcsr(before_); }
+
+ private:
+  const unsigned before_;
+};
+
+float fused(float c, float a, float b) {
+  asm volatile("vfmadd231ss %2, %1, %0" : "+x"(c) : "x"(a), "x"(b));
+  return c;
+}
+float added(float a, float b) {
+  asm volatile("vaddss %1, %0, %0" : "+x"(a) : "x"(b));
+  return a;
+}
+float float_at(const Bytes& bytes, size_t at) {
+  const uint32_t word = static_cast<uint32_t>(bytes[2 * at]) << 16 | static_cast<uint32_t>(bytes[2 * at + 1]) << 24;
+  float value;
+  std::memcpy(&value, &word, 4);
+  return value;
+}
+
+// Intel's definition of TDPBF16PS, TDPBUSD and TDPBSSD, one sum at a time.
+Bytes defined(const Kind& kind, const std::vector<Bytes>& data, size_t count) {
+  const Flushing mode;
+  Bytes out(count * kSums * 4);
+  for (size_t sum = 0; sum < count * kSums; ++sum) {
+    const size_t tile = sum / kSums, i = sum % kSums / kColumns, j = sum % kColumns;
+    float before, parts[2] = {0, 0};
+    uint32_t integer;
+    std::memcpy(&before, &data[2][4 * sum], 4);
+    std::memcpy(&integer, &data[2][4 * sum], 4);
+    for (size_t k = 0; k < 16; ++k)
+      for (size_t p = 0; p < kind.packed; ++p) {
+        const size_t a = (tile * kRows + i) * kind.pitch() + k * kind.packed + p;
+        const size_t b = (tile * kRows + k) * kind.terms() + j * kind.packed + p;
+        if (kind.packed == 2)
+          parts[p] = fused(parts[p], float_at(data[0], a), float_at(data[1], b));
+        else
+          integer += static_cast<uint32_t>(product_of_bytes(kind, data[0], a, data[1], b));
+      }
+    const float after = added(before, added(parts[0], parts[1]));
+    std::memcpy(&out[4 * sum], kind.packed == 2 ? static_cast<const void*>(&after) : &integer, 4);
+  }
+  return out;
+}
+
+size_t rounds(size_t otherwise) {
+  const char* value = std::getenv("TW_TILES");
+  return value ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+bool has_fma() { return Target::host().abilities.fma; }
+
+TEST(Tiles, InterpreterIsTheScalarDefinition) {
+  if (!has_fma()) GTEST_SKIP() << "skipped: no instruction fuses multiply-adds here";
+  constexpr size_t kAtOnce = 20;
+  for (const Kind& kind : kKinds) {
+    const ir::Program p = parse(text_of(kind, kAtOnce));
+    for (size_t done = 0; done < rounds(200); done += kAtOnce) {
+      const std::vector<Bytes> data = random_data(kind, kAtOnce, done);
+      ASSERT_TRUE(same_values(p.params[3].buffer.element(), defined(kind, data, kAtOnce), run_interpreted(p, data)[3]))
+          << kind.fn << ", tiles from " << done;
+    }
+  }
+}
+
+// By the instruction where this CPU has it; by rows, with and without dot products of its own.
+TEST(Tiles, CompiledOnesAreTheScalarDefinition) {
+  if (!has_fma()) GTEST_SKIP() << "skipped: no instruction fuses multiply-adds here";
+  constexpr size_t kAtOnce = 1000;
+  std::vector<Target> targets = {native()};
+#if TW_LLVM
+  targets.push_back(parse_target("llvm -mcpu=native -mattr=-amx-bf16,-amx-int8"));
+  targets.push_back(parse_target("llvm -mcpu=native -mattr=-amx-bf16,-amx-int8,-avx512bf16,-avx512vnni"));
+#endif
+  for (const Target& target : targets)
+    for (const Kind& kind : kKinds) {
+      const ir::Program p = lower::run_pipeline(lower::cpu_passes(), parse(text_of(kind, kAtOnce)), target);
+      const auto module = build(p, target, 3);
+      for (size_t done = 0; done < rounds(3 * kAtOnce); done += kAtOnce) {
+        std::vector<Bytes> data = random_data(kind, kAtOnce, done);
+        const Bytes expected = defined(kind, data, kAtOnce);
+        std::vector<void*> pointers;
+        for (Bytes& bytes : data) pointers.push_back(bytes.data());
+        ASSERT_EQ(module->kernel()->run(pointers.data()), 0);
+        ASSERT_TRUE(same_values(p.params[3].buffer.element(), expected, data[3]))
+            << kind.fn << " for " << target.to_string() << ", tiles from " << done;
+      }
+    }
+  if (!Target::host().abilities.tiles) std::printf("no tiles here: the instructions were not run\n");
+}
+
+#else
+
+TEST(Tiles, InterpreterIsTheScalarDefinition) { GTEST_SKIP() << "skipped: the definition is in instructions of x86"; }
+
+#endif
+
+#if TW_LLVM
+
+// 32 x 32 sums, as four tiles, of 512 terms.
+constexpr const char* kFourTiles = R"(kernel k(A: bfloat16[16384], B: bfloat16[16384], C: out float32[1024]):
+  for i in 0..64:
+    C[i * 16 : 16] = broadcast(0.0, 16)
+  for k in 0..16:
+    C[lanes(256) // 16 * 32 + lanes(256) % 16] = tile_bf16(C[lanes(256) // 16 * 32 + lanes(256) % 16], A[k * 32 + lanes(512) // 32 * 512 + lanes(512) % 32], B[k * 1024 + lanes(512) // 32 * 64 + lanes(512) % 32])
+    C[16 + lanes(256) // 16 * 32 + lanes(256) % 16] = tile_bf16(C[16 + lanes(256) // 16 * 32 + lanes(256) % 16], A[k * 32 + lanes(512) // 32 * 512 + lanes(512) % 32], B[k * 1024 + 32 + lanes(512) // 32 * 64 + lanes(512) % 32])
+    C[512 + lanes(256) // 16 * 32 + lanes(256) % 16] = tile_bf16(C[512 + lanes(256) // 16 * 32 + lanes(256) % 16], A[k * 32 + 8192 + lanes(512) // 32 * 512 + lanes(512) % 32], B[k * 1024 + lanes(512) // 32 * 64 + lanes(512) % 32])
+    C[528 + lanes(256) // 16 * 32 + lanes(256) % 16] = tile_bf16(C[528 + lanes(256) // 16 * 32 + lanes(256) % 16], A[k * 32 + 8192 + lanes(512) // 32 * 512 + lanes(512) % 32], B[k * 1024 + 32 + lanes(512) // 32 * 64 + lanes(512) % 32])
+)";
+
+// The instructions of tiles, a line each, with the registers' numbers; labels and branches between them.
+std::string tile_instructions(const std::string& assembly) {
+  std::string out;
+  std::istringstream lines(assembly);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t name = line.find_first_not_of("\t ");
+    if (name == line.npos) continue;
+    const std::string word = line.substr(name, line.find_first_of("\t ", name) - name);
+    if (word.starts_with("tile") || word.starts_with("tdp") || word == "ldtilecfg") {
+      out += word;
+      for (size_t at = line.find("%tmm"); at != line.npos; at = line.find("%tmm", at + 1))
+        out += std::string(" ") + line[at + 4];
+      out += "\n";
+    } else if (word.starts_with(".LBB") || (word[0] == 'j' && !out.empty())) {
+      const std::string mark = word[0] == 'j' ? "branch\n" : "label\n";
+      if (!out.ends_with(mark)) out += mark;
+    }
+  }
+  return out;
+}
+
+// Four loads and four products, no store: the sums stay.
+TEST(Tiles, InnerLoopHoldsTheSums) {
+  const auto module = build(parse(kFourTiles), parse_target("llvm -mcpu=sapphirerapids"), 3);
+  const std::string found = tile_instructions(module->source("asm"));
+  const size_t from = found.find("ldtilecfg");
+  ASSERT_NE(from, found.npos) << found;
+  EXPECT_NE(found.find(R"(label
+tileloadd 4
+tileloadd 5
+tdpbf16ps 5 4 0
+tileloadd 6
+tdpbf16ps 6 4 1
+tileloadd 7
+tdpbf16ps 5 7 2
+tdpbf16ps 6 7 3
+branch
+tilestored 0
+tilestored 1
+tilestored 2
+tilestored 3
+tilerelease
+)"),
+            found.npos)
+      << found;
+}
+
+TEST(Tiles, WithoutThemThereIsNoInstructionOfTheirs) {
+  const ir::Program p = parse(kFourTiles);
+  const Target without = parse_target("llvm -mcpu=sapphirerapids -mattr=-amx-bf16");
+  const auto module = build(lower::run_pipeline(lower::cpu_passes(), p, without), without, 3);
+  EXPECT_EQ(module->source("asm").find("tmm"), std::string::npos);
+}
+
+#endif
+
+}  // namespace
+}  // namespace tw

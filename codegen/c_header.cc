@@ -1,5 +1,6 @@
 #include "codegen/c_header.h"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -8,6 +9,7 @@
 #include "codegen/c_abi.h"
 #include "src/ir/externs.h"
 #include "src/ir/requirement.h"
+#include "src/ir/tile_products.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -80,6 +82,25 @@ static inline uint32_t tensorwright_vector_bits(void) {
   if ((getauxval(AT_HWCAP) & sve) == 0) return 0;
   __asm__ volatile(".inst 0x04bf5020\n\tmov %0, x0" : "=r"(bytes) : : "x0");
   return (uint32_t)bytes * 8;
+}
+#endif
+)";
+
+// Linux gives AMX's registers to a process that asks (ARCH_REQ_XCOMP_PERM of XTILEDATA); by arch_prctl, which libraries
+// have no function for. Where there are none, or not for this process, it refuses.
+const char* const kTiles = R"(
+#ifndef TENSORWRIGHT_TILES
+#define TENSORWRIGHT_TILES
+static inline int tensorwright_may_use_tiles(void) {
+  static int known; /* 0: nobody has asked; 1: they may be used; 2: not */
+  int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (answer == 0) {
+    long code;
+    __asm__ volatile("syscall" : "=a"(code) : "a"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+    answer = code == 0 ? 1 : 2;
+    __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
+  }
+  return answer == 1;
 }
 #endif
 )";
@@ -181,6 +202,7 @@ class HeaderPart {
     if (!externs_.empty())  // in the order of the comment
       parameters = (parameters == "void" ? "" : parameters + ", ") + "void (*const* externs)(void)";
     out << "\nstatic inline int32_t " << program_.name << "_run(" << parameters << ") {\n";
+    if (ir::has_tile_product(program_.body)) out << "  if (!tensorwright_may_use_tiles()) return TW_ERROR_CPU;\n";
     if (vector_bits_ > 0) out << "  if (tensorwright_vector_bits() != " << vector_bits_ << ") return TW_ERROR_CPU;\n";
     out << (externs_.empty() ? "  const " : "  ") << "struct tw_context context = tensorwright_default_context();\n";
     if (!externs_.empty()) out << "  context.externs = externs;\n";
@@ -215,10 +237,14 @@ std::string c_header(const std::vector<ir::Program>& programs, const Target& tar
     comment += " * What is packed is packed once, by the function that is named, and passed to all calls.\n";
   comment +=
       " * " + programs[0].name + "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
+  const bool tiles = std::any_of(programs.begin(), programs.end(),
+                                 [](const ir::Program& program) { return ir::has_tile_product(program.body); });
+  if (tiles)
+    comment += "/* It needs AMX's registers; where the system does not give them it returns TW_ERROR_CPU. */\n";
   if (vector_bits > 0)
     comment += "/* It needs SVE vectors of " + std::to_string(vector_bits) +
                " bits; where they have another length it returns TW_ERROR_CPU. */\n";
-  return comment + c_abi() + kDefaultContext + (vector_bits > 0 ? kVectorBits : "") +
+  return comment + c_abi() + kDefaultContext + (tiles ? kTiles : "") + (vector_bits > 0 ? kVectorBits : "") +
          "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + declarations + "#ifdef __cplusplus\n}\n#endif\n" + wrappers;
 }
 

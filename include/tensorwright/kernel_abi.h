@@ -44,7 +44,7 @@ typedef struct tw_context {
 
 #define TW_ERROR_OUT_OF_MEMORY 1
 #define TW_ERROR_SIZES 2 /* the descriptor's `requirements` say which sizes the kernel takes */
-#define TW_ERROR_CPU 3   /* vectors here are not of the descriptor's `vector_bits`; <name>_run of a header asks first */
+#define TW_ERROR_CPU 3   /* no vectors of `vector_bits`, or no tiles, here; <name>_run of a header asks first */
 
 /* The symbol of a kernel called `dense` is `tw_dense`, so that names such as `exp` or `main` collide with nothing. */
 #define TW_KERNEL_PREFIX "tw_"

@@ -116,6 +116,38 @@ TEST(CodegenExport, HeaderRunsTheKernelFromPlainC) {
   }
 }
 
+// Where the system gives no registers for tiles the wrapper says so, and no instruction of theirs is met.
+TEST(CodegenExport, HeaderAsksForTiles) {
+  if (output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
+  const Target with = parse_target("llvm -mcpu=sapphirerapids");
+  build(parse(R"(kernel tiles(A: int8[1024], B: int8[1024], C: out int32[256]):
+  for i in 0..16:
+    C[i * 16 : 16] = broadcast(0i32, 16)
+  C[0 : 256] = tile_i8i8(C[0 : 256], A[0 : 1024], B[0 : 1024])
+)"),
+        with)
+      ->save(in_temp("tiles.o"));
+  std::ofstream(in_temp("tiles_main.c")) << R"(#include "tiles.h"
+#include <stdio.h>
+static int8_t a[1024], b[1024];
+static int32_t c[256];
+int main(void) {
+  for (int i = 0; i < 1024; ++i) a[i] = 1, b[i] = 2;
+  int32_t code = tiles_run(a, b, c);
+  int32_t again = tiles_run(a, b, c);
+  printf("%d %d %d", (int)code, (int)again, (int)c[255]);
+  return 0;
+}
+)";
+  const bool here = with.missing_here().empty(), tiles = Target::host().has("amx-tile");
+  if (tiles && !here) GTEST_SKIP() << "skipped: a CPU with tiles that is no Sapphire Rapids";
+  for (const char* how : {"gcc -std=c99 -Wall -Wextra -Werror", "g++ -x c++ -Wall -Wextra -Werror"}) {
+    const std::string source = in_temp("tiles_main.c") + (how[1] == '+' ? " -x none " : " ");
+    ASSERT_EQ(output_of(std::string(how) + " -o " + in_temp("tiles") + " " + source + in_temp("tiles.o")), "") << how;
+    EXPECT_EQ(output_of(in_temp("tiles")), here ? "0 0 128" : "3 3 0") << how;
+  }
+}
+
 // Two kernels of one object, called through one header.
 TEST(CodegenExport, SeveralKernelsAreOneObjectWithOneHeader) {
   const te::Tensor a = te::placeholder({64}, "float32", "A");

@@ -45,6 +45,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"matmul", 10, matmul},
       {"convolve", 6, convolve},
       {"tile", 6, tensor_tile},
+      {"whole tiles", 4, whole_tiles},
       {"short sum", 5, short_sum},
       {"vectors", 5, vectors},
       {"stock", 10, stock},

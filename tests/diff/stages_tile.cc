@@ -31,6 +31,30 @@ bool tensor_tile(Maker& m, const Tensor&) {
   });
 }
 
+// C[i, j] = sum over k and p of A[i, k, p] * B[k, j, p], 16 of each but of p, or some more.
+bool whole_tiles(Maker& m, const Tensor&) {
+  struct Shape {
+    int64_t packed;
+    Type a, b, c;
+  };
+  static const Shape kShapes[] = {{4, Type::u(8), Type::i(8), Type::i(32)},
+                                  {4, Type::i(8), Type::i(8), Type::i(32)},
+                                  {2, Type::bf16(), Type::bf16(), Type::f(32)}};
+  const Shape& shape = kShapes[m.random().below(3)];
+  const auto some = [&] { return 16 * m.random().one_of<int64_t>({1, 1, 2}); };
+  const int64_t rows = some(), columns = some(), groups = shape.packed == 2 ? some() : 16;
+  const Facts small{4, 1, 0};
+  const Tensor a = m.placeholder({rows, groups, shape.packed}, shape.a, small);
+  const Tensor b = m.placeholder({groups, columns, shape.packed}, shape.b, small);
+  const IterVar k = te::reduce_axis(0, groups, "k"), p = te::reduce_axis(0, shape.packed, "p");
+  const Facts facts = sum_of(mul(m.facts(a), m.facts(b)), groups * shape.packed, shape.c);
+  return m.define({rows, columns}, facts, [&](const Vars& v) {
+    const std::string out = to_string(shape.c);
+    const Expr left = a(Expr(v[0]), Expr(k), Expr(p)), right = b(Expr(k), Expr(v[1]), Expr(p));
+    return te::sum(te::astype(left, out) * te::astype(right, out), {k, p});
+  });
+}
+
 // C[i] = sum over k of A[i, k] or of A[i, k] * B[k]: the loops of the intrinsics that intrins.cc declares, the whole
 // sum as often as a part of it.
 bool short_sum(Maker& m, const Tensor&) {

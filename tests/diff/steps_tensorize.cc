@@ -64,6 +64,32 @@ bool own(Stepper& s, const std::string& name) {
   return false;
 }
 
+// Tiles of 16 x 16 sums of 16 groups of terms, of a stage that has such axes and no other loops yet.
+bool whole(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  if (stage.data_rank != 2 || stage.reduce_rank != 2 || stage.leaves.size() != 4) return false;
+  constexpr int64_t kTile = 16;
+  std::vector<std::string> outer, inner;
+  for (AxisId d = 0; d < 4; ++d) {
+    const Axis axis = s.stage(name).axes[static_cast<size_t>(d)];
+    if (axis.annotation != Annotation::kNone || !axis.extent.known()) return false;
+    const bool group = d == 3, fits = group || axis.extent == kTile;
+    if (group ? axis.extent.value() > 4 : axis.extent.value() % kTile != 0) return false;
+    if (!fits && !s.may(Split{name, axis.name, Factor(kTile), {}, Tail::kAuto})) return false;
+    if (!fits) outer.push_back(axis.name + ".o");
+    inner.push_back(axis.name + (fits ? "" : ".i"));
+  }
+  const std::string first = inner[0];
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  if (!s.may(Reorder{name, outer})) return false;
+  for (const char* key : {"amx.bf16", "amx.u8s8", "amx.s8s8"})
+    if (s.may(Tensorize{name, first, key})) {
+      s.count("intrinsic of tiles");
+      return true;
+    }
+  return false;
+}
+
 }  // namespace
 
 // Intrinsics stand in plain loops only, and most sums have others by the time one is proposed.
@@ -76,6 +102,7 @@ void leave_plain(Stepper& s, const std::string& name) {
 void tensorize(Stepper& s, const std::string& name) {
   if (!s.stage(name).is_reduction() || s.stage(name).leaves.empty()) return;
   if ((s.plain.contains(name) || s.random().chance(50)) && own(s, name)) return;
+  if (whole(s, name)) return;
   if (s.stage(name).leaves.size() < 2) return;
   for (const char* key : {"avx512_vnni_dot_16x4", "avx512_bf16_dot_16x2", "neon_sdot_4x4", "neon_udot_4x4",
                           "neon_usdot_4x4", "neon_bfdot_4x2"})

@@ -11,6 +11,7 @@
 
 #include "schedule/placement.h"
 #include "schedule/traffic.h"
+#include "src/ir/tile_products.h"
 #include "te/lane_joins.h"
 
 namespace tw::autotune {
@@ -26,6 +27,7 @@ namespace {
 constexpr double kPage = 4096;
 constexpr double kLaneProductBytes = 16;  // of a register whose lanes are factors
 constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
+constexpr double kTileRows = 16;
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 bool is_repeated(const LoopView& loop) {
@@ -112,6 +114,11 @@ class StageReader {
   double arithmetic_of_a_point() const { return std::max(1.0, view_.operations - view_.fused - view_.conditions); }
   double extent(size_t l) const { return static_cast<double>(view_.loops[l].extent); }
 
+  // Whether the statement multiplies whole tiles: each is moved, and multiplied, row by row.
+  bool of_tiles() const {
+    return stage_.tensorized.intrin && ir::has_tile_product(stage_.tensorized.intrin->does.update);
+  }
+
   // Vectors per statement of the vectorized loop; 1 in code without vectors.
   double vectors(double lanes) const { return shape_.vector ? std::ceil(f_.vector_extent / lanes) : 1; }
 
@@ -133,7 +140,9 @@ class StageReader {
       }
     }
     if (shape_.tensorized != kNowhere) f_.tensorized = in_statement;
-    const double each = f_.tensorized > 0 ? 1 : vectors(f_.lanes) * arithmetic_of_a_point();
+    const double each = of_tiles()          ? kTileRows * machine_.rates.issue
+                        : f_.tensorized > 0 ? 1
+                                            : vectors(f_.lanes) * arithmetic_of_a_point();
     f_.accumulators = sums * (f_.tensorized > 0 ? 1 : vectors(f_.lanes));
     f_.arithmetic = f_.points / f_.body * statements * each;
     if (f_.tensorized > 0) f_.utilisation = 1;
@@ -210,7 +219,7 @@ class StageReader {
     }
     const Neighbours lanes = access.store || a.along ? Neighbours{} : neighbours(access);
     each /= lanes.held;
-    a.instructions = each * iterations;
+    a.instructions = each * iterations * (of_tiles() ? kTileRows : 1);
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
     if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;

@@ -250,7 +250,7 @@ std::vector<std::string> Contraction::panel_axes() const {
 std::vector<std::string> Contraction::panel_indices(const std::string& lane) const {
   const std::vector<std::string> names = panel_axes();
   const int grouped = dot_ ? dimension_of(*roles_.vectors.read, stage_.sums.back()) : -1;
-  const std::string group = dot_ ? std::to_string(dot_->group) : "";
+  const std::string group = dot_ ? std::to_string(dot_->side_by_side()) : "";
   std::vector<std::string> indices;
   for (int d = 0; d < static_cast<int>(names.size()); ++d) {
     if (d == roles_.lane_dimension) continue;
@@ -341,7 +341,13 @@ void Contraction::tile_sums() {
   if (is_matrix()) {
     split(sums_, row, Factor(dot_->rows));
     inner = {row + ".o", lane + ".o", row + ".i", lane + ".i", inner.back()};
-    lay_out_matrices();
+    if (dot_->is_tile()) {
+      const auto [pack, term] = split(sums_, inner.back(), Factor(dot_->packed));
+      inner.back() = pack;
+      inner.push_back(term);
+    } else {
+      lay_out_matrices();
+    }
   }
   for (int d : roles_.outer) order.push_back(axis(d).name);
   if (roles_.share >= 0) order.push_back(axis(roles_.share).name);

@@ -44,12 +44,15 @@ std::optional<Roles> best_roles(const Graph&, int contraction, const Target&);
 // The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
 int dimension_of(const Access&, const Axis&);
 
-// An instruction that adds `group` neighbouring terms for each of `lanes` columns, of so many rows.
+// An instruction that adds `group` neighbouring terms for each of `lanes` columns, of so many rows. Of a tile so many
+// of them as are packed lie side by side in the right factor.
 struct Dot {
   const char* intrin;
   DotProduct product;
   ir::Type left, right, sum;
-  int64_t lanes, group, rows = 1;
+  int64_t lanes, group, rows = 1, packed = 0;
+  bool is_tile() const { return packed > 0; }
+  int64_t side_by_side() const { return is_tile() ? packed : group; }
 };
 std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, const Target&);
 

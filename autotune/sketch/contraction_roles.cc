@@ -43,7 +43,7 @@ constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register who
 // is a group of terms.
 Registers registers_of(const Stage& stage, const Roles& roles, const Target& target, const std::optional<Dot>& dot) {
   const Abilities& has = target.abilities;
-  if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows};
+  if (dot && dot->rows > 1) return {dot->is_tile() ? has.tiles->registers : has.vector_registers, 1, 30, dot->rows};
   if (dot) {
     const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
     return four ? Registers{has.vector_registers, dot->lanes, has.vector_registers / 2}

@@ -12,6 +12,9 @@ namespace {
 
 // clang-format off: a table
 const Dot kDots[] = {
+    {"amx.u8s8",             DotProduct::kU8I8,       ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 16, 64, 16, 4},
+    {"amx.s8s8",             DotProduct::kI8I8,       ir::Type::i(8),   ir::Type::i(8),   ir::Type::i(32), 16, 64, 16, 4},
+    {"amx.bf16",             DotProduct::kBF16,       ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 16, 32, 16, 2},
     {"avx512_vnni_dot_16x4", DotProduct::kU8I8,       ir::Type::u(8),   ir::Type::i(8),   ir::Type::i(32), 16, 4},
     {"avx512_bf16_dot_16x2", DotProduct::kBF16,       ir::Type::bf16(), ir::Type::bf16(), ir::Type::f(32), 16, 2},
     {"neon_smmla_2x2x8",     DotProduct::kMatI8I8,    ir::Type::i(8),   ir::Type::i(8),   ir::Type::i(32), 2,  8, 2},
@@ -36,6 +39,11 @@ bool is_plain_product(const Stage& stage, bool pads) {
   return product && product->op == ir::BinOp::kMul && is_cast_read(product->a) && is_cast_read(product->b);
 }
 
+bool has(const Abilities& abilities, const Dot& dot) {
+  if (!dot.is_tile()) return abilities.dot_lanes(dot.product) == dot.lanes * dot.rows;
+  return abilities.tiles && (dot.left.is_float() ? abilities.tiles->bf16 : abilities.tiles->int8);
+}
+
 }  // namespace
 
 std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
@@ -57,8 +65,8 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
             dimension_of(*roles.broadcast.read, terms) >= 0);
   };
   for (const Dot& dot : kDots)
-    if (target.abilities.dot_lanes(dot.product) == dot.lanes * dot.rows && takes_rows(dot) && left == dot.left &&
-        right == dot.right && stage.type == dot.sum && terms.extent % dot.group == 0 &&
+    if (has(target.abilities, dot) && takes_rows(dot) && left == dot.left && right == dot.right &&
+        stage.type == dot.sum && terms.extent % dot.group == 0 &&
         stage.data[static_cast<size_t>(roles.lanes)].extent % dot.lanes == 0)
       return dot;
   return std::nullopt;

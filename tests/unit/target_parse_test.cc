@@ -64,7 +64,7 @@ TEST(TargetParse, CIsMadeForMoreArchitecturesThanLlvm) {
 
 // A record's key means the same on any machine.
 TEST(TargetParse, TextsSayTheArchitecture) {
-  const target::Cpu arm = describe(target::HwcapRecord{0x3, 0, 0x410fd083});
+  const target::Cpu arm = target::cpu_of(target::HwcapRecord{0x3, 0, 0x410fd083});
   const Target native = parse_on(arm, "c -mcpu=native").value_or_throw();
   EXPECT_NE(native.to_string().find(" -mtriple=aarch64-unknown-linux-gnu"), std::string::npos);
   EXPECT_EQ(Target::parse(native.to_string()).value_or_throw(), native);

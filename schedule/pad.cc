@@ -176,14 +176,15 @@ Status check_pad(const LoopNest& nest, const char* step, int i, AxisId axis, con
                  stage.axes[axis].name)
            << "what is past the end of " + stage.axes[axis].name + " belongs to other iterations"
            << "pad the axis of the stage before it is split or fused, or use guard, mask or peel";
-  for (const Extent& size : {factor, parts})
-    if (!size.known())
-      return wrong("tail must be guard, mask, peel or shift_inward where a size is no number, as " + to_string(size) +
-                   " is")
-             << "how far pad reaches is how much memory the stage takes, and what reads it must know";
   StageNest next = stage;
   next.relations.push_back(
       SplitRelation{axis, static_cast<AxisId>(next.axes.size()), kNone, factor, parts, Tail::kPad});
+  for (const SplitRelation* split : padding_splits(next, whole_axis(stage, axis)))
+    for (const Extent& size : {split->factor, split->parts})
+      if (!size.known())
+        return wrong("tail must be guard, mask, peel or shift_inward where a size is no number, as " + to_string(size) +
+                     " is")
+               << "how far pad reaches is how much memory the stage takes, and what reads it must know";
   if (elements(next) > std::max(kMostElements, 2 * elements(stage)))
     return wrong("tail pad must leave the stage a size that memory has")
            << "the axis becomes a multiple of " + to_string(factor == 0 ? parts : factor);

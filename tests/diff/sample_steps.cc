@@ -84,6 +84,10 @@ void Stepper::draw(Phase phase) {
 }
 
 void Stepper::draw_loops(const std::string& name) {
+  if (has_loops_of_intrinsic(stage(name)) && random_.chance(50)) {
+    plain.insert(name);
+    return;
+  }
   int64_t all = 0;
   for (const Proposal& p : proposals()) all += p.phase == Phase::kLoops ? p.chance : 0;
   const int changes = static_cast<int>(random_.below(5));

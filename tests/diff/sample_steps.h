@@ -92,6 +92,7 @@ void cache_read(Stepper&, const std::string&), cache_write(Stepper&, const std::
 void rfactor(Stepper&, const std::string&);                                               // steps_rfactor.cc
 void transform_layout(Stepper&, const std::string&);                                      // steps_layout.cc
 void tensorize(Stepper&, const std::string&), leave_plain(Stepper&, const std::string&);  // steps_tensorize.cc
+bool has_loops_of_intrinsic(const StageNest&);  // as it stands; few have them once loops have changed
 void split(Stepper&, const std::string&), tile(Stepper&, const std::string&), fuse(Stepper&, const std::string&),
     reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);  // steps_loops.cc
 void compute_at(Stepper&, const std::string&), group(Stepper&, const std::string&),

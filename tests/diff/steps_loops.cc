@@ -39,13 +39,15 @@ std::optional<int64_t> repeats(const StageNest& stage, const Axis& axis) {
   return found;
 }
 
-// The axis itself, or the outer loop of splits by factor.
+// The axis itself, or the outer loop of splits by factors that are numbers.
 bool is_padding_legal(const StageNest& stage, const Axis& axis) {
   if (stage.output || axis.reduction || stage.op->scan()) return false;
   AxisId at = stage.find_axis(axis.name);
   for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation)
-    if (const auto* split = std::get_if<SplitRelation>(&*relation); split && split->outer == at && !split->by_parts())
+    if (const auto* split = std::get_if<SplitRelation>(&*relation); split && split->outer == at && !split->by_parts()) {
+      if (!split->factor.known()) return false;
       at = split->parent;
+    }
   return at < stage.data_rank;
 }
 

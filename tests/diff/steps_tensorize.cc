@@ -64,17 +64,25 @@ bool own(Stepper& s, const std::string& name) {
   return false;
 }
 
-// Tiles of 16 x 16 sums of 16 groups of terms, of a stage that has such axes and no other loops yet.
-bool whole(Stepper& s, const std::string& name) {
-  const StageNest& stage = s.stage(name);
+constexpr int64_t kTile = 16;
+
+// Axes of 16 x 16 sums of 16 groups of terms, or of several such tiles, and no other loops yet.
+bool has_whole_tiles(const StageNest& stage) {
   if (stage.data_rank != 2 || stage.reduce_rank != 2 || stage.leaves.size() != 4) return false;
-  constexpr int64_t kTile = 16;
+  for (AxisId d = 0; d < 4; ++d) {
+    const Axis& axis = stage.axes[static_cast<size_t>(d)];
+    if (axis.annotation != Annotation::kNone || !axis.extent.known()) return false;
+    if (d == 3 ? axis.extent.value() > 4 : axis.extent.value() % kTile != 0) return false;
+  }
+  return true;
+}
+
+bool whole(Stepper& s, const std::string& name) {
+  if (!has_whole_tiles(s.stage(name))) return false;
   std::vector<std::string> outer, inner;
   for (AxisId d = 0; d < 4; ++d) {
     const Axis axis = s.stage(name).axes[static_cast<size_t>(d)];
-    if (axis.annotation != Annotation::kNone || !axis.extent.known()) return false;
-    const bool group = d == 3, fits = group || axis.extent == kTile;
-    if (group ? axis.extent.value() > 4 : axis.extent.value() % kTile != 0) return false;
+    const bool fits = d == 3 || axis.extent == kTile;
     if (!fits && !s.may(Split{name, axis.name, Factor(kTile), {}, Tail::kAuto})) return false;
     if (!fits) outer.push_back(axis.name + ".o");
     inner.push_back(axis.name + (fits ? "" : ".i"));
@@ -91,6 +99,13 @@ bool whole(Stepper& s, const std::string& name) {
 }
 
 }  // namespace
+
+bool has_loops_of_intrinsic(const StageNest& stage) {
+  if (has_whole_tiles(stage)) return true;
+  if (!stage.is_reduction() || stage.data_rank != 1 || stage.reduce_rank != 1) return false;
+  const Extent& terms = stage.axes[1].extent;
+  return terms == 2 || terms == 4 || terms == 8;
+}
 
 // Intrinsics stand in plain loops only, and most sums have others by the time one is proposed.
 void leave_plain(Stepper& s, const std::string& name) {

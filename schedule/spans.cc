@@ -108,6 +108,7 @@ namespace {
 struct Count {
   int64_t count = 1, unit = 0;
   int64_t scale = 1, span = 0, grid = 0;
+  bool inside = true;  // the last of them does not reach past the end
 };
 
 class Counts {
@@ -142,6 +143,8 @@ class Counts {
       counts_[split.parent] = {n, 0};
     } else {
       counts_[split.parent] = {std::min((outer.count - 1) * factor + inner.count, n), unit};
+      const bool even = extent_of(split.outer) * factor <= n || is_shifted(stage_, bounds_, split);
+      counts_[split.parent].inside = even && outer.inside && inner.inside;
     }
   }
 
@@ -154,7 +157,7 @@ class Counts {
     Count &outer = counts_[fuse.outer], &within = counts_[fuse.inner];
     if (full(fuse.fused)) {
       outer = {rows, 0}, within = {columns, 0};
-    } else if (rows == 1) {
+    } else if (rows == 1 && fused.inside) {
       outer = {1, 0}, within = fused;
     } else if (count <= 1 || (inner % count == 0 && unit % count == 0)) {
       outer = {1, unit_of_rows}, within = in_row;

@@ -155,6 +155,21 @@ TEST(ScheduleRegions, ColumnsOfTheOnlyRowAreTheFusedLoop) {
   EXPECT_EQ(view_stages(s.nest())[0].loops[1].extent, 3);
 }
 
+// The last part reaches past the end of the row, and all of it is computed.
+TEST(ScheduleRegions, PartsPastTheEndOfTheOnlyRowTakeAll) {
+  const Tensor a = te::placeholder({5}, "int32", "A");
+  const Tensor p = te::compute({5}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
+  const Tensor c = te::compute({3}, [&](Var i) { return p(i * 2); }, "C");
+  Schedule s({c});
+  for (const Step& step : std::vector<Step>{
+           Split{"C", "i", {}, Factor(19), Tail::kMask}, Reorder{"C", {"i.i", "i.o"}}, Fuse{"C", {"i.i", "i.o"}},
+           Split{"C", "i.i*i.o", Factor(2), {}, Tail::kPeel}, ComputeAt{"P", "C", "i.i*i.o.o"}})
+    s.apply(step);
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[0], 5);
+  EXPECT_EQ(view_stages(s.nest())[0].loops[0].extent, 5);
+}
+
 // An int32 subscript is at most 2^31 - 1: no size of a tensor over n, and rows of max(n, 1) give no smaller one.
 TEST(ScheduleRegions, TheRangeOfADtypeIsNoSize) {
   const Var n = te::var("n", "int32");

@@ -404,7 +404,10 @@ void Contraction::place_rows() {
   if (is_matrix()) indices.push_back("ax" + std::to_string(grouped) + " % " + group);
   k_.step(schedule::ComputeAt{rows_, is_matrix() ? root_.name : sums_, is_matrix() ? task_ : block_loop_});
   k_.step(schedule::TransformLayout{rows_, indices, is_matrix() ? "" : "0"});
-  if (is_matrix()) k_.step(schedule::Vectorize{rows_, "ax" + std::to_string(grouped) + ".i"});
+  if (!is_matrix()) return;
+  const std::string terms = "ax" + std::to_string(grouped);
+  const bool one = source.shape[static_cast<size_t>(grouped)] <= dot_->group;
+  k_.step(schedule::Vectorize{rows_, one ? terms : terms + ".i"});
 }
 
 // Lanes innermost, in memory as well.

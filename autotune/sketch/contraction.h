@@ -61,8 +61,9 @@ std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, 
 struct Registers {
   int count;
   int64_t held = 1;
-  int64_t most_rows = 30;  // that have a register each
-  int64_t block = 1;       // of so many rows and columns each is a register of sums; tiles then leave no rest
+  int64_t most_rows = 30;    // that have a register each
+  int64_t block = 1;         // of so many rows and columns each is a register of sums; tiles then leave no rest
+  bool whole_tiles = false;  // are registers of their own, and so are the factors of each
 };
 Registers registers_of(const Stage&, const Roles&, const Target&, const std::optional<Dot>& = {});
 

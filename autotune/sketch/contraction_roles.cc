@@ -43,7 +43,8 @@ constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register who
 // is a group of terms.
 Registers registers_of(const Stage& stage, const Roles& roles, const Target& target, const std::optional<Dot>& dot) {
   const Abilities& has = target.abilities;
-  if (dot && dot->rows > 1) return {dot->is_tile() ? has.tiles->registers : has.vector_registers, 1, 30, dot->rows};
+  if (dot && dot->is_tile()) return {has.tiles->registers, 1, 30, dot->rows, true};
+  if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows};
   if (dot) {
     const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
     return four ? Registers{has.vector_registers, dot->lanes, has.vector_registers / 2}
@@ -109,8 +110,17 @@ struct Tile {
   double cost;  // of all tiles together
 };
 
+// Cycles for the registers of whole tiles: a product takes one for each row, two rows of a factor are loaded in one.
+double step_of_tiles(int64_t rows, int64_t vectors) {
+  constexpr double kRows = 16;
+  if (rows == 0 || vectors == 0) return 0;
+  const double products = kRows * static_cast<double>(rows * vectors);
+  const double loads = kRows / 2 * static_cast<double>(rows + vectors);
+  return std::max(products, loads) + 0.1 * loads;
+}
+
 // Cycles of a core that starts two vector instructions at a time, for one term of a tile.
-double step(int64_t rows, int64_t vectors, int64_t held) {
+double step_of_vectors(int64_t rows, int64_t vectors, int64_t held) {
   constexpr double kLatency = 4;  // of a fused multiply-add: so many cycles until its sum can be added to again
   constexpr int64_t kWays = 8;    // of the L1: rows of a tile often lie a power of two apart
   if (rows == 0 || vectors == 0) return 0;
@@ -122,10 +132,13 @@ double step(int64_t rows, int64_t vectors, int64_t held) {
 
 // What is left at the edges is computed by smaller tiles, in code of its own; panels of unequal width are hard to
 // share.
-double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vectors, int64_t held) {
+double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vectors, const Registers& registers) {
   const auto count = [](int64_t n) { return static_cast<double>(n); };
+  const auto step = [&](int64_t r, int64_t v) {
+    return registers.whole_tiles ? step_of_tiles(r, v) : step_of_vectors(r, v, registers.held);
+  };
   const auto along = [&](int64_t r) {
-    return count(all_vectors / vectors) * step(r, vectors, held) + step(r, all_vectors % vectors, held);
+    return count(all_vectors / vectors) * step(r, vectors) + step(r, all_vectors % vectors);
   };
   const double full = along(rows), edge = along(all_rows % rows);
   const double uneven = all_vectors % vectors == 0 ? 1 : 1.03;
@@ -144,8 +157,9 @@ std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const R
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
       if (block > 1 && rows % r != 0) continue;
       const int64_t broadcast = registers.held > 1 ? r : 1;
-      if (r > 1 && (r * vectors + vectors + broadcast > registers.count || r > registers.most_rows)) break;
-      tiles.push_back({r * block, wide * block, cost_of(r, vectors, rows, all_vectors, registers.held)});
+      const bool fits = r * vectors + vectors + broadcast <= registers.count && r <= registers.most_rows;
+      if (!fits && (r > 1 || registers.whole_tiles)) break;
+      tiles.push_back({r * block, wide * block, cost_of(r, vectors, rows, all_vectors, registers)});
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });

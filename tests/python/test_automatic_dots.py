@@ -1,4 +1,4 @@
-"""Automatic schedules for AArch64 multiply bytes and bfloat16 by the instructions that a CPU has; nothing runs."""
+"""Automatic schedules multiply bytes and bfloat16 by the instructions that a CPU has; nothing runs."""
 
 import re
 
@@ -39,8 +39,10 @@ def conv2d(types):
     (N1, S8S8, "neon_sdot_4x4", "neon_sdot_4x4"), (N1, U8U8, "neon_udot_4x4", "neon_udot_4x4"),
     (V1, S8S8, "neon_smmla_2x2x8", "neon_sdot_4x4"), (V1, U8U8, "neon_udot_4x4", "neon_udot_4x4"),
     (V1, U8S8, "neon_usdot_4x4", "neon_usdot_4x4"), (V1, BF16, "neon_bfmmla_2x2x4", "neon_bfdot_4x2"),
-    ("llvm -mcpu=znver4", U8S8, "avx512_vnni_dot_16x4", "avx512_vnni_dot_16x4")])
+    ("llvm -mcpu=znver4", U8S8, "avx512_vnni_dot_16x4", "avx512_vnni_dot_16x4"),
+    ("llvm -mcpu=sapphirerapids", U8S8, "amx.u8s8", "avx512_vnni_dot_16x4"),
+    ("llvm -mcpu=sapphirerapids", BF16, "amx.bf16", "avx512_bf16_dot_16x2")])
 def test_the_instruction_is_chosen(target, types, products, convolutions):
     for output, expected in ((matmul(types), products), (dense(types), products), (conv2d(types), convolutions)):
         text = tw.default_schedule(output, target).to_python()
-        assert re.findall(r'tensorize\(\w+, "(\w+)"\)', text) == [expected]
+        assert re.findall(r'tensorize\(\w+, "([\w.]+)"\)', text) == [expected]

@@ -97,7 +97,7 @@ inline Args narrow(int m, int n, int k, const char* left, const char* right, con
   return {A, W, C};
 }
 
-inline Task task_of(const Args& args) { return Task(args, Target::host()); }
+inline Task task_of(const Args& args, const Target& target = Target::host()) { return Task(args, target); }
 
 // Small integers, of which every sum is exact in any order.
 inline Bytes small_integers(const ir::Buffer& buffer, uint64_t seed) {
@@ -139,10 +139,10 @@ inline int fewer(int count) {
   return text ? std::max(1, static_cast<int>(count * std::min(1.0, std::atof(text) / 2000))) : count;
 }
 
-// Builds and runs `count` random candidates; the first is that of the mildest values.
-inline Sampled sample(const Args& args, int count, uint64_t seed = 1) {
+// Builds and runs `count` random candidates of a target's space, here; the first is that of the mildest values.
+inline Sampled sample(const Args& args, int count, uint64_t seed = 1, const Target& target = Target::host()) {
   count = fewer(count);
-  const Task task = task_of(args);
+  const Task task = task_of(args, target);
   const ir::Program naive = te::naive_program(task.outputs(), args);
   std::vector<Bytes> data;
   for (size_t i = 0; i < naive.params.size(); ++i) data.push_back(small_integers(naive.params[i].buffer, seed + i));

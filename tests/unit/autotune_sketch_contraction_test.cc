@@ -5,6 +5,7 @@
 
 #include "autotune/sketch/sketch.h"
 #include "schedule/loop_nest.h"
+#include "schedule/to_python.h"
 #include "tensorwright/build.h"
 #include "tensorwright/ops.h"
 #include "tests/unit/autotune_sketch_cases.h"
@@ -35,13 +36,21 @@ TEST(SketchContraction, PaddingAndEpilogueBelongToOneGroup) {
 
 constexpr int kCandidates = 60;  // of each expression; the fuzzer draws thousands of others
 
-void expect_right(const Args& args, int candidates = kCandidates) {
-  const Sampled sampled = sample(args, candidates);
+void expect_right(const Args& args, int candidates = kCandidates, const Target& target = Target::host()) {
+  const Sampled sampled = sample(args, candidates, 1, target);
   EXPECT_TRUE(sampled.wrong.empty()) << sampled.wrong.size() << " are wrong, as " << sampled.wrong[0];
   EXPECT_LE(sampled.refused, fewer(candidates) / 4) << sampled.refusals[0];
 }
 
 constexpr int kFew = 16;
+
+// Of a space that takes tiles. They are multiplied row by row where this CPU has none.
+void expect_right_tiles(const Args& args) {
+  const Target with = Target::parse("interp -mcpu=sapphirerapids").value_or_throw();
+  expect_right(args, kFew, with);
+  EXPECT_NE(schedule::to_python(task_of(args, with).candidate(0).value_or_throw().schedule).find("\"amx."),
+            std::string::npos);
+}
 
 // A @ B in which an operand is made of an input and of a vector.
 struct Prologue {
@@ -239,6 +248,11 @@ TEST(SketchContraction, ResultsOfFourBitsInRowsOfOddLength) {
   const Tensor C = args.back();
   args.back() = te::compute({19, 53}, [&](Var i, Var j) { return te::astype(C(i, j), "uint4"); }, "Q");
   expect_right(args);
+}
+TEST(SketchContraction, TilesOfIntegers) { expect_right_tiles(narrow(48, 96, 192, "uint8", "int8", "int32")); }
+TEST(SketchContraction, TilesOfSignedIntegers) { expect_right_tiles(narrow(32, 64, 128, "int8", "int8", "int32")); }
+TEST(SketchContraction, TilesOfBrainFloats) {
+  expect_right_tiles(narrow(64, 80, 96, "bfloat16", "bfloat16", "float32"));
 }
 TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 128, 38, "bfloat16", "bfloat16", "float32")); }
 

@@ -138,13 +138,13 @@ class Counts {
   void join(const SplitRelation& split) {
     const Count &outer = counts_[split.outer], &inner = counts_[split.inner];
     const int64_t n = extent_of(split.parent), factor = extent_of(split.inner);
-    const int64_t unit = is_shifted(stage_, bounds_, split) ? 1 : std::gcd(outer.unit * factor, inner.unit);
+    const bool shifted = is_shifted(stage_, bounds_, split), even = extent_of(split.outer) * factor <= n;
+    const int64_t unit = shifted ? 1 : std::gcd(outer.unit * factor, inner.unit);
     if (full(split.outer) && full(split.inner)) {
       counts_[split.parent] = {n, 0};
     } else {
       counts_[split.parent] = {std::min((outer.count - 1) * factor + inner.count, n), unit};
-      const bool even = extent_of(split.outer) * factor <= n || is_shifted(stage_, bounds_, split);
-      counts_[split.parent].inside = even && outer.inside && inner.inside;
+      counts_[split.parent].inside = (even || shifted) && outer.inside && inner.inside;
     }
   }
 

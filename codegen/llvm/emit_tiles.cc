@@ -1,11 +1,10 @@
 // Products of whole tiles in the registers that x86 has for them.
 //
-//   for k in 0..n:                             ldtilecfg
-//     C[t] = tile_bf16(C[t], A[k], B[k])       tileloadd C[t] -> tmm0
-//                                       ==>    for k in 0..n: tileloadd A[k] -> tmm1, B[k] -> tmm2; tdpbf16ps tmm0,
-//                                       tmm1, tmm2
-//                                              tilestored tmm0 -> C[t]
-//                                              tilerelease
+//   for k in 0..n:                             ldtilecfg; tileloadd tmm0, C[t]
+//     C[t] = tile_bf16(C[t], A[k], B[k])  ==>  for k in 0..n:
+//                                                tileloadd tmm1, A[k]; tileloadd tmm2, B[k]
+//                                                tdpbf16ps tmm0, tmm1, tmm2
+//                                              tilestored C[t], tmm0; tilerelease
 //
 // The registers are configured around the largest statement that calls nobody: whoever is called may use them, too. A
 // loop keeps the sums that all of its iterations add to. Factors are held, as long as statements follow one another,

@@ -1,5 +1,5 @@
 // A large value's copies, moves and end: declared in its class by TW_DECLARE_VALUE, made in one file by
-// TW_DEFINE_VALUE. Each file that used one would make them again: a fifth of the compiler's time went into that.
+// TW_DEFINE_VALUE, where each file that uses one would make them again.
 #pragma once
 
 #define TW_DECLARE_VALUE(T)   \

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 
 namespace tw::ir {
@@ -20,8 +21,6 @@ struct Pattern {
   bool is_known() const { return as_int(same) && parts.empty(); }
   int64_t at(size_t lane) const { return *as_int(same) + lanes[lane]; }
 };
-
-int64_t floor_divided(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0); }
 
 Pattern scaled(Pattern p, const Expr& by) {
   p.same = p.same * by;
@@ -45,10 +44,8 @@ std::optional<Pattern> pattern_of(const Binary& b) {
     const auto by = all ? as_int(all->value) : as_int(b.b);
     if (!left->is_known() || by.value_or(0) <= 0) return {};
     Pattern out{0, left->lanes, {}};
-    for (size_t l = 0; l < out.lanes.size(); ++l) {
-      const int64_t quotient = floor_divided(left->at(l), *by);
-      out.lanes[l] = b.op == BinOp::kFloorDiv ? quotient : left->at(l) - quotient * *by;
-    }
+    for (size_t l = 0; l < out.lanes.size(); ++l)
+      out.lanes[l] = b.op == BinOp::kFloorDiv ? floor_div(left->at(l), *by) : floor_mod(left->at(l), *by);
     return out;
   }
   if (b.op == BinOp::kMul) {

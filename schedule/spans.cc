@@ -167,6 +167,7 @@ class Counts {
       outer = rows_crossed(fused, inner, rows);
       within = {stays_in_row(outer) ? std::min(count, columns) : columns, 1};
     }
+    outer.inside = fused.inside;
   }
 
   // At most, unless multiples of the span make up a row.

@@ -170,6 +170,20 @@ TEST(ScheduleRegions, PartsPastTheEndOfTheOnlyRowTakeAll) {
   EXPECT_EQ(view_stages(s.nest())[0].loops[0].extent, 5);
 }
 
+TEST(ScheduleRegions, RowsPastTheLastOfTheOnlyMatrixTakeAll) {
+  const Tensor a = te::placeholder({13}, "int32", "A");
+  const Tensor p = te::compute({13}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
+  const Tensor c = te::compute({1, 13, 3}, [&](Var, Var i, Var) { return p(i); }, "C");
+  Schedule s({c});
+  for (const Step& step :
+       std::vector<Step>{Fuse{"C", {"i", "j"}}, Fuse{"C", {"i*j", "k"}},
+                         Split{"C", "i*j*k", Factor(19), {}, Tail::kPeel}, ComputeAt{"P", "C", "i*j*k.o"}})
+    s.apply(step);
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  const std::vector<StageView> views = view_stages(s.nest());
+  EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[0], views[0].loops[0].extent);
+}
+
 // An int32 subscript is at most 2^31 - 1: no size of a tensor over n, and rows of max(n, 1) give no smaller one.
 TEST(ScheduleRegions, TheRangeOfADtypeIsNoSize) {
   const Var n = te::var("n", "int32");

@@ -291,9 +291,32 @@ Value* Emitter::emit_block_load(const Memory& memory, Type type, Value* base, in
   return from_memory(type, access);
 }
 
+// Of x86, words alone are gathered by an instruction.
+bool Emitter::gathers(Type element) const {
+  return target_.sve_bits > 0 || (target_.has("avx2") && element.bits >= 32);
+}
+
+// Lanes that are not wanted read a zero of the module's own. LLVM makes a branch for each lane, and takes minutes where
+// many stand in one block.
+Value* Emitter::emit_lanes_load(const Memory& memory, Type type, Value* places, Value* mask) {
+  constexpr const char* kName = "tw_zero";
+  llvm::Type* element = memory_type(type.element());
+  llvm::GlobalVariable* zero = module_.getNamedGlobal(kName);
+  if (!zero)
+    zero = new llvm::GlobalVariable(module_, b_.getInt64Ty(), true, llvm::GlobalValue::PrivateLinkage, b_.getInt64(0),
+                                    kName);
+  Value* all = llvm::PoisonValue::get(memory_type(type));
+  for (uint64_t lane = 0; lane < static_cast<uint64_t>(type.lanes); ++lane) {
+    Value* place = b_.CreateSelect(b_.CreateExtractElement(mask, lane), b_.CreateExtractElement(places, lane), zero);
+    all = b_.CreateInsertElement(all, b_.CreateAlignedLoad(element, place, block_alignment(memory, type, 1)), lane);
+  }
+  return from_memory(type, all);
+}
+
 Value* Emitter::emit_gather(const Memory& memory, Type type, const Expr& at, Value* mask) {
   llvm::Type* stored = memory_type(type);
   Value* places = addresses(memory, type, at);
+  if (mask && !gathers(type)) return emit_lanes_load(memory, type, places, mask);
   if (!mask) mask = llvm::Constant::getAllOnesValue(value_type(Type::boolean(type.lanes)));
   llvm::CallInst* access = b_.CreateMaskedGather(stored, places, block_alignment(memory, type, 1), mask,
                                                  llvm::Constant::getNullValue(stored));

@@ -153,6 +153,8 @@ class Emitter {
                                llvm::Value* mask);
   llvm::Value* emit_pairs_load(const Memory& memory, ir::Type type, const ir::Expr& first, llvm::Value* mask);
   llvm::Value* emit_rows_load(const Memory& memory, ir::Type type, const ir::Expr& at);
+  bool gathers(ir::Type element) const;
+  llvm::Value* emit_lanes_load(const Memory& memory, ir::Type type, llvm::Value* places, llvm::Value* mask);
   llvm::Value* emit_gather(const Memory& memory, ir::Type type, const ir::Expr& at, llvm::Value* mask);
   void emit_scalar_store(const Memory& memory, const ir::Store& store);
   void emit_block_store(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,

@@ -2,7 +2,7 @@
 
 Per row: GFLOP/s (GB/s where memory bounds it) of ours, of oneDNN and of the default schedule, the ratio of one interleaved run, the wall
 time of tuning, how many candidates failed and how many a bound kept from being built. --long: how many trials reach 95 % of the best
-of 1,000. --tvm, --halide: those two at their own work (bench/peers/search.py). A row: ./dev bench tune --rows=1024^3
+of 1,000. --more: ten rows against the fastest of oneDNN, OpenBLAS and PyTorch as well. --tvm, --halide: those two at their own work (bench/peers/search.py). A row: ./dev bench tune --rows=1024^3
 """
 import argparse
 import dataclasses
@@ -19,7 +19,7 @@ import tensorwright as tw
 from bench import peers
 from bench.harness import Contestant, geomean, interleave, ratio
 from bench.peers import search
-from bench.tune_rows import ROWS, Row, arrays_of
+from bench.tune_rows import MORE_ROWS, ROWS, Row, arrays_of
 
 LONG = 1000
 LONGEST_SUM = 4096  # terms, over all rows
@@ -33,7 +33,8 @@ class Tuned:
     arrays: list
     ours: Contestant
     default: Contestant
-    rivals: list = dataclasses.field(default_factory=list)  # oneDNN first, then the memory's bandwidth
+    rivals: list = dataclasses.field(default_factory=list)  # oneDNN first
+    memory: list = dataclasses.field(default_factory=list)
 
     def ratio(self, rival) -> float:
         return ratio(self.ours, rival)[0]
@@ -63,6 +64,8 @@ def close(ours, theirs) -> None:
 
 
 def tune(row: Row, options) -> Tuned:
+    threads = row.threads or options.threads
+    tw.set_num_threads(threads)
     tensors = row.tensors()
     arrays = arrays_of(tensors)
     with tempfile.TemporaryDirectory() as folder:
@@ -73,13 +76,14 @@ def tune(row: Row, options) -> Tuned:
         wall = time.perf_counter() - begin
         tuned, out = caller(tw.build(task, log=log), arrays)
     default, default_out = caller(tw.build(tensors, name="untuned"), arrays)
-    rivals = row.peer(options.threads, arrays)
+    rivals = row.peers(threads, arrays)
     for run in (tuned, default, *(rival.run for rival in rivals[:1])):
         run()
     if rivals:
         close(out, arrays[-1])
     close(out, default_out)
-    return Tuned(row, result, wall, arrays, Contestant("tuned", tuned), Contestant("default", default), rivals)
+    memory = row.memory(threads, arrays) if row.memory else []
+    return Tuned(row, result, wall, arrays, Contestant("tuned", tuned), Contestant("default", default), rivals, memory)
 
 
 def trials_to_95(result) -> int:
@@ -88,9 +92,9 @@ def trials_to_95(result) -> int:
 
 def show(t: Tuned, options) -> None:
     work = t.row.work(t.arrays)
-    rates = [f"tuned {work / t.ours.median:7.1f}"] + [f"{c.name} {work / c.median:7.1f}" for c in (*t.rivals, t.default)]
+    rates = [f"tuned {work / t.ours.median:7.1f}"] + [f"{c.name} {work / c.median:7.1f}" for c in (*t.rivals, *t.memory, t.default)]
     print(f"{t.row.name:<28} {t.row.unit}: {', '.join(rates)}")
-    for rival in t.rivals:
+    for rival in (*t.rivals, *t.memory):
         print(f"{'':<28} {t.ratio(rival):.2f} x {rival.name} ({', '.join(f'{r:.2f}' for r in ratio(t.ours, rival)[1:])})")
     pruned = getattr(t.result, "pruned", 0)
     kinds = ", ".join(f"{n} {kind}" for kind, n in Counter(x.status for x in t.result.trials).most_common())
@@ -103,26 +107,35 @@ def show(t: Tuned, options) -> None:
 
 def reached(t: Tuned) -> float:
     """Of a bandwidth row: its share of what is asked, 1.0 x oneDNN or 0.9 x the bandwidth of the memory that holds its data."""
-    vendor, *memory = t.rivals
-    return max([t.ratio(vendor), *(t.ratio(m) / 0.9 for m in memory)])
+    return max([t.ratio(t.rivals[0]), *(t.ratio(m) / 0.9 for m in t.memory)])
+
+
+def against_the_fastest(t: Tuned) -> float:
+    """Of a row of MORE_ROWS: its share of the fastest peer and of the memory that its bytes come from."""
+    return min(t.ratio(rival) for rival in (*t.rivals, *t.memory))
 
 
 def summary(all_rows: list[Tuned], options) -> None:
-    sums = [t for t in all_rows if t.row.kind == "contraction" and t.rivals]
-    moves = [t for t in all_rows if t.row.kind == "bandwidth" and t.rivals]
+    usual = [t for t in all_rows if t.row in ROWS and t.rivals]
+    sums = [t for t in usual if t.row.kind == "contraction"]
+    moves = [t for t in usual if t.row.kind == "bandwidth"]
+    more = [t for t in all_rows if t.row in MORE_ROWS and t.rivals]
     lines = []
     if sums:
         ratios = [t.ratio(t.rivals[0]) for t in sums]
-        lines.append(f"contractions: geomean {geomean(ratios):.2f} x oneDNN, least {min(ratios):.2f} (asked for at 64 trials: 0.90, 0.65; at 256: 1.00, 0.80)")
+        lines.append(f"contractions: geomean {geomean(ratios):.2f} x oneDNN, least {min(ratios):.2f} (asked for at 64 trials: 1.10, 0.90)")
     if moves:
         lines.append(f"bandwidth rows: least {min(map(reached, moves)):.2f} of 1.0 x oneDNN or 0.9 x memory (1.00)")
+    if more:
+        least = min(more, key=against_the_fastest)
+        lines.append(f"ten rows more: least {against_the_fastest(least):.2f} x the fastest peer and the memory, {least.row.name} (0.95)")
     walls = [t.wall for t in all_rows]
-    lines.append(f"wall time: median {statistics.median(walls):.1f} s, longest {max(walls):.1f} s (at 64 trials: 6, 12)")
+    lines.append(f"wall time: median {statistics.median(walls):.1f} s, longest {max(walls):.1f} s (at 64 trials: 4, 10)")
     defaults = [t.share_of_default for t in all_rows]
-    lines.append(f"default / tuned: geomean {geomean(defaults):.2f}, least {min(defaults):.2f} (0.50, 0.20)")
+    lines.append(f"default / tuned: geomean {geomean(defaults):.2f}, least {min(defaults):.2f} (0.92, 0.80)")
     if options.long:
         counts = [trials_to_95(t.result) for t in all_rows]
-        lines.append(f"trials to 95 % of the best of {LONG}: median {statistics.median(counts):.0f} (64)")
+        lines.append(f"trials to 95 % of the best of {LONG}: median {statistics.median(counts):.0f} (16)")
     print(f"{len(all_rows)} rows, {options.threads} threads, {options.rounds} interleaved rounds, {LONG if options.long else options.trials} trials, seed {options.seed}")
     for line in lines:
         print("  " + line)
@@ -130,13 +143,13 @@ def summary(all_rows: list[Tuned], options) -> None:
         with open(options.json, "w") as out:
             json.dump([{"row": t.row.name, "wall": t.wall, "trials": len(t.result.trials), "failed": t.failed,
                         "best_s": t.result.best.seconds, "default_over_tuned": t.share_of_default,
-                        "ratio": {rival.name: t.ratio(rival) for rival in t.rivals}} for t in all_rows], out, indent=1)
+                        "ratio": {rival.name: t.ratio(rival) for rival in (*t.rivals, *t.memory)}} for t in all_rows], out, indent=1)
 
 
-def chosen(names) -> list[Row]:
-    rows = [row for row in ROWS if not names or any(name in row.name for name in names.split(","))]
+def chosen(names, there: list[Row]) -> list[Row]:
+    rows = [row for row in there if not names or any(name in row.name for name in names.split(","))]
     if not rows:
-        raise SystemExit(f"no row is called {names}; there are: {', '.join(row.name for row in ROWS)}")
+        raise SystemExit(f"no row is called {names}; there are: {', '.join(row.name for row in there)}")
     return rows
 
 
@@ -148,17 +161,17 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--long", action="store_true", help=f"{LONG} trials a row")
+    parser.add_argument("--more", action="store_true", help="the ten rows more, in the place of the usual ones")
     parser.add_argument("--logs", help="a folder in which logs stay, and from which tuning goes on")
     parser.add_argument("--json", help="a file for the ratios")
     parser.add_argument("--tvm", action="store_true", help="TVM's MetaSchedule at as many trials, on the rows that it has")
     parser.add_argument("--halide", action="store_true", help="Halide's Adams2019 against the default schedule")
     options = parser.parse_args()
-    tw.set_num_threads(options.threads)
     done = []
-    for row in chosen(options.rows):
+    for row in chosen(options.rows, MORE_ROWS if options.more else ROWS):
         tuned = tune(row, options)
         others = search.contestants(row, options) if options.tvm or options.halide else []
-        interleave([tuned.ours, tuned.default, *tuned.rivals, *others], options.rounds)
+        interleave([tuned.ours, tuned.default, *tuned.rivals, *tuned.memory, *others], options.rounds)
         show(tuned, options)
         search.report(tuned, others)
         done.append(tuned)

@@ -20,8 +20,10 @@ class Row:
     name: str
     kind: str  # "contraction" is counted in GFLOP/s; "bandwidth" in GB/s of the arguments, each moved once
     tensors: Callable[[], list]  # the arguments in order, the output last
-    peer: Callable[[int, list], list]  # (threads, arrays) -> contestants
+    peers: Callable[[int, list], list]  # (threads, arrays) -> contestants, oneDNN first
     flops: float = 0
+    memory: Callable[[int, list], list] | None = None  # a read or a copy of the same bytes
+    threads: int = 0  # where others than the bench was asked for
     tvm: tuple = ()  # arguments of bench/peers/tvm_tune.py
 
     def work(self, arrays) -> float:
@@ -82,25 +84,27 @@ def padded(x, padding):
     _, size, _, channels = x.shape
     inside = lambda at: (at >= padding, at < size + padding)
     return te.compute((1, size + 2 * padding, size + 2 * padding, channels), lambda n, h, w, c: te.if_then_else(
-        te.all(*inside(h), *inside(w)), x[n, h - padding, w - padding, c], te.const(0, "float32")), name="P")
+        te.all(*inside(h), *inside(w)), x[n, h - padding, w - padding, c], te.const(0, x.dtype)), name="P")
 
 
-def conv2d(channels, filters, size, kernel, stride, padding):
-    x = te.placeholder((1, size, size, channels), name="X")
-    w = te.placeholder((kernel, kernel, channels, filters), name="W", param=True)
+def conv2d(channels, filters, size, kernel, stride, padding, types=("float32", "float32", "float32")):
+    x = te.placeholder((1, size, size, channels), types[0], name="X")
+    w = te.placeholder((kernel, kernel, channels, filters), types[1], name="W", param=True)
     p, result = padded(x, padding), (size + 2 * padding - kernel) // stride + 1
+    wide = (lambda x: x) if types[0] == types[2] else (lambda x: x.astype(types[2]))
     kh, kw, c = (te.reduce_axis((0, extent), name=name) for extent, name in ((kernel, "kh"), (kernel, "kw"), (channels, "c")))
     y = te.compute((1, result, result, filters), lambda n, h, v, f: te.sum(
-        p[n, h * stride + kh, v * stride + kw, c] * w[kh, kw, c, f], axis=[kh, kw, c]), name="Y")
+        wide(p[n, h * stride + kh, v * stride + kw, c]) * wide(w[kh, kw, c, f]), axis=[kh, kw, c]), name="Y")
     return [x, w, y]
 
 
-def depthwise(channels, size):
+def depthwise(channels, size, stride=1):
     x = te.placeholder((1, size, size, channels), name="X")
     w = te.placeholder((3, 3, channels), name="W", param=True)
-    p = padded(x, 1)
+    p, result = padded(x, 1), (size - 1) // stride + 1
     kh, kw = te.reduce_axis((0, 3), name="kh"), te.reduce_axis((0, 3), name="kw")
-    y = te.compute((1, size, size, channels), lambda n, h, v, c: te.sum(p[n, h + kh, v + kw, c] * w[kh, kw, c], axis=[kh, kw]), name="Y")
+    y = te.compute((1, result, result, channels), lambda n, h, v, c: te.sum(
+        p[n, h * stride + kh, v * stride + kw, c] * w[kh, kw, c], axis=[kh, kw]), name="Y")
     return [x, w, y]
 
 
@@ -127,8 +131,11 @@ def layernorm(rows, columns):
 
 def gemm_row(m, n, k, kind="contraction", name=None, tvm=()):
     flops = 2 * m * n * k if kind == "contraction" else 0
-    return Row(name or f"{m}x{n}x{k}", kind, lambda: matmul(m, n, k),
-               lambda threads, x: peers.vendor(threads, "Matmul", *x) + (peers.read(threads, x[1]) if not flops else []), flops, tvm)
+    return Row(name or f"{m}x{n}x{k}", kind, lambda: matmul(m, n, k), lambda threads, x: peers.vendor(threads, "Matmul", *x), flops,
+               None if flops else lambda threads, x: peers.read(threads, x[1]), tvm=tvm)
+
+
+U8S8, S8, BF16 = ("uint8", "int8", "int32"), ("int8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")
 
 
 def narrow_row(name, shape, types):
@@ -137,15 +144,19 @@ def narrow_row(name, shape, types):
 
 
 def conv_row(channels, filters, size, kernel, stride, padding, name, tvm=()):
-    result = (size + 2 * padding - kernel) // stride + 1
     return Row(name, "contraction", lambda: conv2d(channels, filters, size, kernel, stride, padding),
                lambda threads, x: peers.vendor(threads, "Conv2d", *x, stride, padding),
-               2 * result * result * filters * channels * kernel * kernel, tvm)
+               conv_flops(channels, filters, size, kernel, stride, padding), tvm=tvm)
+
+
+def conv_flops(channels, filters, size, kernel, stride, padding):
+    result = (size + 2 * padding - kernel) // stride + 1
+    return 2 * result * result * filters * channels * kernel * kernel
 
 
 def moving_row(name, tensors, call):
     """A row whose time is the movement of its first argument and its output."""
-    return Row(name, "bandwidth", tensors, lambda threads, x: call(threads, x) + peers.copy(threads, x[0], x[-1]))
+    return Row(name, "bandwidth", tensors, call, memory=lambda threads, x: peers.copy(threads, x[0], x[-1]))
 
 
 ROWS = [
@@ -167,6 +178,43 @@ ROWS = [
     moving_row("softmax 1000x1023", lambda: softmax(1000, 1023), lambda threads, x: peers.vendor(threads, "Softmax", *x)),
     moving_row("layernorm 512x768", lambda: layernorm(512, 768),
                lambda threads, x: peers.vendor(threads, "LayerNorm", *x[:3], EPSILON, x[3])),
-    narrow_row("u8s8s32", (1024, 1024, 1024), ("uint8", "int8", "int32")),
-    narrow_row("bf16", (512, 4096, 4096), ("bfloat16", "bfloat16", "float32")),
+    narrow_row("u8s8s32", (1024, 1024, 1024), U8S8),
+    narrow_row("bf16", (512, 4096, 4096), BF16),
+]
+
+
+# Ten rows more, against whoever is fastest of oneDNN, OpenBLAS and PyTorch: a cube of each end, a token of a large model, late and
+# strided layers, rows that stream from memory.
+
+
+def matmuls(threads, x):
+    return [*peers.vendor(threads, "Matmul", *x), *peers.blas(threads, *x), *peers.eager(threads, "matmul", *x)]
+
+
+def token_row(name, n, k, types):
+    return Row(f"{name} 1x{n}x{k} param", "bandwidth", lambda: matmul(1, n, k, types, param=True),
+               lambda threads, x: peers.vendor(threads, "NarrowMatmul", *x) + peers.eager(threads, "matmul", *x),
+               memory=lambda threads, x: peers.read(threads, x[1]))
+
+
+def layer_row(name, tensors, *where, flops):
+    return Row(name, "contraction", tensors,
+               lambda threads, x: peers.vendor(threads, "Conv2d", *x, *where) + peers.eager(threads, "conv2d", *x, *where), flops)
+
+
+MORE_ROWS = [
+    Row("4096^3", "contraction", lambda: matmul(4096, 4096, 4096), matmuls, 2 * 4096**3),
+    Row("64^3, one thread", "contraction", lambda: matmul(64, 64, 64), matmuls, 2 * 64**3, threads=1),
+    token_row("bf16", 14336, 4096, BF16),
+    token_row("s8", 4096, 4096, S8),
+    layer_row("conv 3x3 512 7^2", lambda: conv2d(512, 512, 7, 3, 1, 1), 1, 1, flops=conv_flops(512, 512, 7, 3, 1, 1)),
+    layer_row("conv 1x1/2 256->512 56^2", lambda: conv2d(256, 512, 56, 1, 2, 0), 2, 0, flops=conv_flops(256, 512, 56, 1, 2, 0)),
+    Row("u8s8 conv 3x3 128 28^2", "contraction", lambda: conv2d(128, 128, 28, 3, 1, 1, U8S8),
+        lambda threads, x: peers.vendor(threads, "Conv2d", *x, 1, 1), conv_flops(128, 128, 28, 3, 1, 1)),
+    layer_row("depthwise 3x3/2 96 112^2", lambda: depthwise(96, 112, 2), 2, 1, flops=2 * 56 * 56 * 96 * 9),
+    moving_row("softmax 4096x1024", lambda: softmax(4096, 1024),
+               lambda threads, x: peers.vendor(threads, "Softmax", *x) + peers.eager(threads, "softmax", *x)),
+    moving_row("layernorm 4096x4096", lambda: layernorm(4096, 4096),
+               lambda threads, x: peers.vendor(threads, "LayerNorm", *x[:3], EPSILON, x[3]) +
+               peers.eager(threads, "layer_norm", *x[:3], EPSILON, x[3])),
 ]

@@ -2,15 +2,17 @@
 import functools
 import sys
 
+import numpy as np
+
 from bench.harness import Contestant
-from bench.peers import onednn, openblas, stream
+from bench.peers import onednn, openblas, pytorch, stream
 
 
 @functools.cache
 def load() -> dict:
     """The peers that are here, by module name."""
     peers = {}
-    for name, module in (("onednn", onednn), ("openblas", openblas), ("stream", stream)):
+    for name, module in (("onednn", onednn), ("openblas", openblas), ("pytorch", pytorch), ("stream", stream)):
         try:
             peers[name] = module.load()
         except onednn.Missing as why:
@@ -45,10 +47,34 @@ def vendor(threads, name, *arguments, **options) -> list[Contestant]:
     return [Contestant(f"oneDNN {lib.tw_peer_version().decode()}", getattr(onednn, name)(lib, *arguments, **options))]
 
 
+def blas(threads, a, b, out) -> list[Contestant]:
+    """out = a @ b by OpenBLAS, which has float32 alone."""
+    lib = load().get("openblas")
+    if not lib or a.dtype != np.float32:
+        return []
+    openblas.set_threads(lib, threads)
+    return [Contestant(f"OpenBLAS {openblas.version(lib)}", openblas.matmul(lib, a, b, out))]
+
+
+def eager(threads, name, *arguments) -> list[Contestant]:
+    """What bench.peers.pytorch calls `name` (matmul, conv2d, softmax, ...), of these arguments."""
+    torch = load().get("pytorch")
+    if not torch:
+        return []
+    torch.set_num_threads(threads)
+    call = getattr(pytorch, name)(torch, *arguments)
+
+    def run():
+        with torch.inference_mode():
+            call()
+
+    return [Contestant(f"PyTorch {torch.__version__}", run)]
+
+
 def read(threads, x) -> list[Contestant]:
     """Reads x once and does no more than add what it reads."""
     lib = load().get("stream")
-    return [Contestant("a read of the same memory in C", stream.read(lib, x, threads))] if lib else []
+    return [Contestant("a read of the same memory in C", stream.read(lib, x.reshape(-1).view(np.float32), threads))] if lib else []
 
 
 def copy(threads, x, out) -> list[Contestant]:

@@ -23,6 +23,15 @@ dnnl::engine& engine() {
   return cpu;
 }
 
+// Operands and sum, by the number that Python passes.
+struct Types {
+  memory::data_type left, right, sum;
+};
+constexpr Types kOperands[] = {{memory::data_type::f32, memory::data_type::f32, memory::data_type::f32},
+                               {memory::data_type::bf16, memory::data_type::bf16, memory::data_type::f32},
+                               {memory::data_type::u8, memory::data_type::s8, memory::data_type::s32},
+                               {memory::data_type::s8, memory::data_type::s8, memory::data_type::s32}};
+
 // The weights in the layout that a primitive wants, brought there now, outside any clock.
 memory own_layout(const memory::desc& wanted, memory plain, dnnl::stream& stream) {
   memory own(wanted, engine());
@@ -76,13 +85,10 @@ void* tw_peer_matmul(long m, long n, long k, float* a, float* b, float* c, float
   return out;
 }
 
-// C[m,n] = A[m,k] B[k,n] of narrow operands: uint8 * int8 into int32, or with `bf16` bfloat16 * bfloat16 into float32.
-// B is brought into oneDNN's own layout here, outside the clock.
-void* tw_peer_narrow_matmul(long m, long n, long k, void* a, void* b, void* c, int bf16) {
+// C[m,n] = A[m,k] B[k,n] of narrow operands. B is brought into oneDNN's own layout here, outside the clock.
+void* tw_peer_narrow_matmul(long m, long n, long k, void* a, void* b, void* c, int types) {
   using tag = memory::format_tag;
-  using type = memory::data_type;
-  const type left = bf16 ? type::bf16 : type::u8, right = bf16 ? type::bf16 : type::s8,
-             sum = bf16 ? type::f32 : type::s32;
+  const auto [left, right, sum] = kOperands[types];
   memory::desc a_desc({m, k}, left, tag::ab), b_plain({k, n}, right, tag::ab), c_desc({m, n}, sum, tag::ab);
   dnnl::matmul::primitive_desc chosen(engine(), a_desc, memory::desc({k, n}, right, tag::any), c_desc);
   auto* out = new Bound{dnnl::matmul(chosen), dnnl::stream(engine()), {}};
@@ -104,21 +110,20 @@ void* tw_peer_batch_matmul(long batch, long m, long n, long k, float* a, float* 
                     {DNNL_ARG_DST, memory(c_desc, engine(), c)}}};
 }
 
-// One image: x[h][w][in] (NHWC), weights [kernel][kernel][in / groups][out], y[][][out], float32, padded alike on all
-// sides; groups is 1, or in = out for a depthwise convolution of weights [kernel][kernel][in]. The weights are brought
+// One image: x[h][w][in] (NHWC), weights [kernel][kernel][in / groups][out], y[][][out], padded alike on all sides; groups is 1, or in = out for a depthwise convolution of weights [kernel][kernel][in]. The weights are brought
 // into oneDNN's own layout here, outside the clock.
-void* tw_peer_conv2d(long in, long out, long size, long kernel, long stride, long padding, long groups, float* x,
-                     float* weights, float* y) {
+void* tw_peer_conv2d(long in, long out, long size, long kernel, long stride, long padding, long groups, void* x,
+                     void* weights, void* y, int types) {
   using tag = memory::format_tag;
-  const auto f32 = memory::data_type::f32;
+  const auto [left, right, sum] = kOperands[types];
   const long result = (size + 2 * padding - kernel) / stride + 1;
   const memory::dims kernels = groups > 1 ? memory::dims{groups, out / groups, in / groups, kernel, kernel}
                                           : memory::dims{out, in, kernel, kernel};
-  memory::desc x_desc({1, in, size, size}, f32, tag::nhwc), y_desc({1, out, result, result}, f32, tag::nhwc);
-  memory::desc w_plain(kernels, f32, groups > 1 ? tag::hwigo : tag::hwio);
+  memory::desc x_desc({1, in, size, size}, left, tag::nhwc), y_desc({1, out, result, result}, sum, tag::nhwc);
+  memory::desc w_plain(kernels, right, groups > 1 ? tag::hwigo : tag::hwio);
   dnnl::convolution_forward::primitive_desc chosen(
       engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, x_desc,
-      memory::desc(kernels, f32, tag::any), y_desc, {stride, stride}, {padding, padding}, {padding, padding});
+      memory::desc(kernels, right, tag::any), y_desc, {stride, stride}, {padding, padding}, {padding, padding});
   auto* bound = new Bound{dnnl::convolution_forward(chosen), dnnl::stream(engine()), {}};
   bound->arguments = {
       {DNNL_ARG_SRC, memory(x_desc, engine(), x)},

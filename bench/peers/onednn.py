@@ -34,7 +34,7 @@ def load() -> ctypes.CDLL:
     lib.tw_peer_narrow_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 3 + [ctypes.c_int]
     lib.tw_peer_batch_matmul.restype = lib.tw_peer_conv2d.restype = ctypes.c_void_p
     lib.tw_peer_batch_matmul.argtypes = [ctypes.c_long] * 4 + [ctypes.c_void_p] * 3
-    lib.tw_peer_conv2d.argtypes = [ctypes.c_long] * 7 + [ctypes.c_void_p] * 3
+    lib.tw_peer_conv2d.argtypes = [ctypes.c_long] * 7 + [ctypes.c_void_p] * 3 + [ctypes.c_int]
     lib.tw_peer_softmax.restype = lib.tw_peer_layernorm.restype = ctypes.c_void_p
     lib.tw_peer_softmax.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 2
     lib.tw_peer_layernorm.argtypes = [ctypes.c_long] * 2 + [ctypes.c_float] + [ctypes.c_void_p] * 4
@@ -57,6 +57,7 @@ class Bound:
 
 
 ACTIVATIONS = (None, "relu", "gelu")
+OPERANDS = ("float32", "bfloat16", "uint8", "int8")  # of the left side; what stands on the right follows
 
 
 class Matmul(Bound):
@@ -72,11 +73,11 @@ class Matmul(Bound):
 
 
 class NarrowMatmul(Bound):
-    """C = A @ B of uint8 and int8 into int32, or of bfloat16 (ml_dtypes) into float32; B in oneDNN's layout outside the clock."""
+    """C = A @ B of uint8 or int8 with int8 into int32, or of bfloat16 (ml_dtypes) into float32; B in oneDNN's layout outside the clock."""
 
     def __init__(self, lib, a, b, c):
         (m, k), n = a.shape, b.shape[1]
-        handle = lib.tw_peer_narrow_matmul(m, n, k, a.ctypes.data, b.ctypes.data, c.ctypes.data, int(a.dtype.name == "bfloat16"))
+        handle = lib.tw_peer_narrow_matmul(m, n, k, a.ctypes.data, b.ctypes.data, c.ctypes.data, OPERANDS.index(a.dtype.name))
         super().__init__(lib, handle, a, b, c)
 
 
@@ -89,13 +90,13 @@ class BatchMatmul(Bound):
 
 
 class Conv2d(Bound):
-    """y = convolution of one image x (1, h, w, c) with weights (kernel, kernel, in, out), or (kernel, kernel, c) depthwise."""
+    """y = convolution of one image x (1, h, w, c) with weights (kernel, kernel, in, out), or (kernel, kernel, c) depthwise; float32, or uint8 with int8."""
 
     def __init__(self, lib, x, weights, y, stride, padding):
         channels, kernel = x.shape[3], weights.shape[0]
         groups = channels if weights.ndim == 3 else 1
         handle = lib.tw_peer_conv2d(channels, y.shape[3], x.shape[1], kernel, stride, padding, groups,
-                                    *(array.ctypes.data for array in (x, weights, y)))
+                                    *(array.ctypes.data for array in (x, weights, y)), OPERANDS.index(x.dtype.name))
         super().__init__(lib, handle, x, weights, y)
 
 

@@ -110,8 +110,9 @@ void* tw_peer_batch_matmul(long batch, long m, long n, long k, float* a, float* 
                     {DNNL_ARG_DST, memory(c_desc, engine(), c)}}};
 }
 
-// One image: x[h][w][in] (NHWC), weights [kernel][kernel][in / groups][out], y[][][out], padded alike on all sides; groups is 1, or in = out for a depthwise convolution of weights [kernel][kernel][in]. The weights are brought
-// into oneDNN's own layout here, outside the clock.
+// One image: x[h][w][in] (NHWC), weights [kernel][kernel][in / groups][out], y[][][out], padded alike on all sides;
+// groups is 1, or in = out for a depthwise convolution of weights [kernel][kernel][in]. The weights are brought into
+// oneDNN's own layout here, outside the clock.
 void* tw_peer_conv2d(long in, long out, long size, long kernel, long stride, long padding, long groups, void* x,
                      void* weights, void* y, int types) {
   using tag = memory::format_tag;

@@ -41,6 +41,9 @@ struct Roles {
 // With the output's innermost axis as lanes; and with the axis that costs least, which has roles where the first has.
 std::optional<Roles> roles_of(const Graph&, int contraction);
 std::optional<Roles> best_roles(const Graph&, int contraction, const Target&);
+// Of one row, of which no vector is used again: where the other factor is a parameter, and groups of its terms are
+// multiplied by one instruction.
+std::optional<Roles> roles_of_one_row(const Graph&, int contraction, const Target&);
 // The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
 int dimension_of(const Access&, const Axis&);
 

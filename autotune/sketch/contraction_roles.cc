@@ -37,6 +37,7 @@ int dimension_of(const Access& read, const Axis& axis) {
   return found;
 }
 
+constexpr int kCorrecting = 4;
 constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register whose lanes are factors, of a lane
 
 // Along the rows its neighbours are of one term; a register of four terms is held for each row. A lane of a dot product
@@ -47,8 +48,10 @@ Registers registers_of(const Stage& stage, const Roles& roles, const Target& tar
   if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows};
   if (dot) {
     const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
-    return four ? Registers{has.vector_registers, dot->lanes, has.vector_registers / 2}
-                : Registers{has.vector_registers};
+    if (four) return {has.vector_registers, dot->lanes, has.vector_registers / 2};
+    // A correction, its factor, and what makes left factors unsigned.
+    const int kept = has.is_corrected(dot->product) ? kCorrecting : 0;
+    return {has.vector_registers - kept};
   }
   const int64_t held = kLaneProductBits / std::max<int64_t>(kLeastBits, stage.type.bits);
   const Access& read = *roles.broadcast.read;
@@ -72,9 +75,17 @@ int innermost_axis(const Stage& stage) {
   return found;
 }
 
-std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis) {
+// The factors of a sum that uses none of them again.
+std::optional<Product> only_product_of(const Stage& stage) {
+  const auto* sum = stage.bodies.size() == 1 ? ir::as<ir::Reduce>(stage.bodies[0]) : nullptr;
+  if (!sum || sum->op != ir::ReduceOp::kSum || !!sum->where || !sum->init.empty() || stage.gathers) return std::nullopt;
+  return stage.reads.size() == 2 ? std::optional(Product{0, 1}) : std::nullopt;
+}
+
+// A row may be the only one where `least_rows` is 1.
+std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis, int64_t least_rows = 2) {
   const Stage& stage = graph.at(contraction);
-  const std::optional<Product> product = product_of(stage);
+  const std::optional<Product> product = least_rows > 1 ? product_of(stage) : only_product_of(stage);
   if (!product || axis < 0) return std::nullopt;
   Roles roles;
   roles.lanes = axis;
@@ -92,7 +103,7 @@ std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis) 
   for (int d = static_cast<int>(stage.data.size()); d-- > 0;) {
     const Axis& axis = stage.data[static_cast<size_t>(d)];
     if (d == roles.lanes) continue;
-    const bool row = axis.extent > 1 && broadcast.uses(axis) && !vectors.uses(axis);
+    const bool row = axis.extent >= least_rows && broadcast.uses(axis) && !vectors.uses(axis);
     if (row && roles.rows < 0)
       roles.rows = d;
     else if (row && roles.share < 0)
@@ -186,12 +197,23 @@ std::optional<Roles> roles_of(const Graph& graph, int contraction) {
   return roles_along(graph, contraction, innermost_axis(graph.at(contraction)));
 }
 
+std::optional<Roles> roles_of_one_row(const Graph& graph, int contraction, const Target& target) {
+  const Stage& stage = graph.at(contraction);
+  const int innermost = innermost_axis(stage);
+  if (roles_along(graph, contraction, innermost)) return std::nullopt;
+  std::optional<Roles> roles = roles_along(graph, contraction, innermost, 1);
+  if (!roles || !graph.at(roles->vectors.source).param) return std::nullopt;
+  const std::optional<Dot> dot = dot_of(graph, stage, *roles, target);
+  return dot && dot->rows == 1 ? roles : std::nullopt;
+}
+
 std::optional<Roles> best_roles(const Graph& graph, int contraction, const Target& target) {
   constexpr double kClearly = 1.3;
   const Stage& stage = graph.at(contraction);
   const int innermost = innermost_axis(stage);
   std::optional<Roles> best = roles_along(graph, contraction, innermost);
-  if (!best || best->group > 0 || dot_of(graph, stage, *best, target)) return best;
+  if (!best) return roles_of_one_row(graph, contraction, target);
+  if (best->group > 0 || dot_of(graph, stage, *best, target)) return best;
   double least = cost_of_term(graph, stage, *best, target) / kClearly;
   for (int d = innermost; d-- > 0;) {
     if (stage.data[static_cast<size_t>(d)].extent == 1) continue;

@@ -10,8 +10,11 @@
 //
 //   parallel k.o: for k.i.o: for j.o: for k.i.i unrolled: vectorized j.i: C.rf[k.o, j] += ...
 //   for j.o: for k.o: vectorized j.i: C[j] += C.rf[k.o, j]
+//
+// One row times a packed matrix of bytes is a contraction of one row, whose instruction adds groups of terms.
 #include <algorithm>
 
+#include "autotune/sketch/contraction.h"
 #include "autotune/sketch/lanes.h"
 
 namespace tw::autotune::sketch {
@@ -256,6 +259,9 @@ std::optional<Group> match_reduction(const Graph& graph, int root) {
   return group;
 }
 
-void apply_reduction(Sketch& sketch, const Group& group) { Tiles(sketch, group).run(); }
+void apply_reduction(Sketch& sketch, const Group& group) {
+  if (roles_of_one_row(sketch.graph, group.anchor, sketch.target)) return apply_contraction(sketch, group);
+  Tiles(sketch, group).run();
+}
 
 }  // namespace tw::autotune::sketch

@@ -104,16 +104,15 @@ Value* Emitter::emit_dot_of_x86(Fn fn, Value* c, Value* a, Value* b) {
   namespace I = llvm::Intrinsic;
   const int lanes = lanes_of(c);
   I::ID id = I::not_intrinsic;
-  const bool wide = lanes == 16;
-  const bool narrow = lanes == 8 && target_.has("avx512vl");
-  const auto chosen = [&](I::ID of_16, I::ID of_8) {
-    if (wide) return of_16;
-    return narrow ? of_8 : I::ID{I::not_intrinsic};
+  // The widest of the target, or half of it.
+  const auto chosen = [&](const char* feature, const char* feature_of_8, I::ID of_16, I::ID of_8) {
+    if (lanes == 16 && target_.has(feature)) return of_16;
+    const bool narrow = (target_.has(feature) && target_.has("avx512vl")) || target_.has(feature_of_8);
+    return lanes == 8 && narrow ? of_8 : I::ID{I::not_intrinsic};
   };
-  if (fn == Fn::kDotU8I8 && target_.has("avx512vnni"))
-    id = chosen(I::x86_avx512_vpdpbusd_512, I::x86_avx512_vpdpbusd_256);
-  if (fn == Fn::kDotBF16 && target_.has("avx512bf16"))
-    id = chosen(I::x86_avx512bf16_dpbf16ps_512, I::x86_avx512bf16_dpbf16ps_256);
+  if (fn == Fn::kDotU8I8 || fn == Fn::kDotI8I8)
+    id = chosen("avx512vnni", "avxvnni", I::x86_avx512_vpdpbusd_512, I::x86_avx512_vpdpbusd_256);
+  if (fn == Fn::kDotBF16) id = chosen("avx512bf16", "", I::x86_avx512bf16_dpbf16ps_512, I::x86_avx512bf16_dpbf16ps_256);
   if (fn == Fn::kDotU8I8Sat && lanes == 8 && target_.has("avx2")) {
     Value* pairs = b_.CreateCall(compat::intrinsic(module_, I::x86_avx2_pmadd_ub_sw, {}), {a, b});
     Value* ones = splat(b_.getInt16(1), 16);
@@ -122,8 +121,15 @@ Value* Emitter::emit_dot_of_x86(Fn fn, Value* c, Value* a, Value* b) {
   if (id == I::not_intrinsic) return nullptr;
   llvm::Function* instruction = compat::intrinsic(module_, id, {});
   llvm::FunctionType* type = instruction->getFunctionType();
-  return b_.CreateCall(instruction,
-                       {c, b_.CreateBitCast(a, type->getParamType(1)), b_.CreateBitCast(b, type->getParamType(2))});
+  const auto added = [&](Value* to, Value* left) {
+    return b_.CreateCall(
+        instruction, {to, b_.CreateBitCast(left, type->getParamType(1)), b_.CreateBitCast(b, type->getParamType(2))});
+  };
+  if (fn != Fn::kDotI8I8) return added(c, a);
+  // The instruction's left factors have no sign: (a + 128) * b - 128 * b. What is taken away is the same for all rows.
+  Value* offset = llvm::ConstantInt::get(a->getType(), 0x80);
+  Value* correction = added(llvm::Constant::getNullValue(c->getType()), offset);
+  return added(b_.CreateSub(c, correction), b_.CreateXor(a, offset));
 }
 
 // Lanes first, first + group, ...

@@ -12,12 +12,13 @@
 namespace tw {
 
 // Instructions that add the products of a group of narrow operands to a lane of 32 bits: four integers of 8 bits, the
-// left ones with the first letter's sign, or two bfloat16 as vdpbf16ps rounds them, or to odd as bfdot does. Of matrices: to
-// four lanes, twice as many products each.
+// left ones with the first letter's sign, or two bfloat16 as vdpbf16ps rounds them, or to odd as bfdot does. Of
+// matrices: to four lanes, twice as many products each.
 enum class DotProduct : uint8_t { kU8I8, kI8I8, kU8U8, kBF16, kBF16Odd, kMatI8I8, kMatBF16Odd };
 struct DotLanes {
   DotProduct dot;
-  int lanes;  // that one instruction adds to at most
+  int lanes;               // that one instruction adds to at most
+  bool corrected = false;  // left factors are made unsigned first; what that adds, of each right one, is taken away
   bool operator==(const DotLanes&) const = default;
 };
 
@@ -49,6 +50,7 @@ struct Abilities {
   std::optional<Tiles> tiles = {};
   std::optional<Device> device = {};
   int dot_lanes(DotProduct) const;  // 0: no such instruction
+  bool is_corrected(DotProduct) const;
   bool operator==(const Abilities&) const = default;
 };
 

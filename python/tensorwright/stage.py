@@ -465,8 +465,9 @@ class Stage:
         Before ``for j.i in range(16): C[i, j.i] += A[i, k] * B[k, j.i]``; after ``C[i, 0 : 16] = C[i, 0 : 16] + A[i, k] * B[k, 0 : 16]``.
 
         Parameters: axis, a plain leaf axis of this stage; intrin, what ``te.decl_tensor_intrin`` gave, or the name of a shipped
-        one: "fma_16" (float32, 16 columns), "avx512_vnni_dot_16x4" (int32 += uint8 * int8, 16 columns of 4), "avx2_maddubs_8x4"
-        (the same over 8 columns, sums of two products in int16), "avx512_bf16_dot_16x2" (float32 += bfloat16 * bfloat16, 16
+        one: "fma_16" (float32, 16 columns), "avx512_vnni_dot_16x4" (int32 += uint8 * int8, 16 columns of 4), "avx512_vnni_s8s8_16x4"
+        (int8 * int8), "avx_vnni_dot_8x4" and "avx_vnni_s8s8_8x4" (the same over 8 columns), "avx2_maddubs_8x4" (uint8 * int8 over 8
+        columns, sums of two products in int16), "avx512_bf16_dot_16x2" (float32 += bfloat16 * bfloat16, 16
         columns of 2), "neon_usdot_4x4" (int32 += uint8 * int8, 4 columns of 4), "neon_sdot_4x4" (int8 * int8), "neon_udot_4x4"
         (uint8 * uint8), "neon_bfdot_4x2" (float32 += bfloat16 * bfloat16, 4 columns of 2, rounded to odd), "neon_smmla_2x2x8" (int32 +=
         int8 * int8, 2 rows and 2 columns of 8), "neon_bfmmla_2x2x4" (the same of bfloat16, of 4, rounded to odd), "amx.bf16" (float32 +=

@@ -17,30 +17,25 @@ class Features {
 
 struct DotRow {
   const char* feature;
-  DotProduct dot;
-  int lanes;
+  DotLanes made;
 };
 
 // From wide to narrow: the first that the target has counts.
 const DotRow kDotsOfX86[] = {
-    {"avx512vnni", DotProduct::kU8I8, 16},
-    {"avxvnni", DotProduct::kU8I8, 8},
-    {"avx512bf16", DotProduct::kBF16, 16},
+    {"avx512vnni", {DotProduct::kU8I8, 16}}, {"avx512vnni", {DotProduct::kI8I8, 16, true}},
+    {"avxvnni", {DotProduct::kU8I8, 8}},     {"avxvnni", {DotProduct::kI8I8, 8, true}},
+    {"avx512bf16", {DotProduct::kBF16, 16}},
 };
 
 const DotRow kDotsOfAArch64[] = {
-    {"dotprod", DotProduct::kI8I8, 4},
-    {"dotprod", DotProduct::kU8U8, 4},
-    {"i8mm", DotProduct::kU8I8, 4},
-    {"i8mm", DotProduct::kMatI8I8, 4},
-    {"bf16", DotProduct::kBF16Odd, 4},
-    {"bf16", DotProduct::kMatBF16Odd, 4},
+    {"dotprod", {DotProduct::kI8I8, 4}}, {"dotprod", {DotProduct::kU8U8, 4}}, {"i8mm", {DotProduct::kU8I8, 4}},
+    {"i8mm", {DotProduct::kMatI8I8, 4}}, {"bf16", {DotProduct::kBF16Odd, 4}}, {"bf16", {DotProduct::kMatBF16Odd, 4}},
 };
 
 template <size_t N>
 void add_dots(const DotRow (&rows)[N], const Features& features, Abilities& abilities) {
   for (const DotRow& row : rows)
-    if (features.has(row.feature) && abilities.dot_lanes(row.dot) == 0) abilities.dots.push_back({row.dot, row.lanes});
+    if (features.has(row.feature) && abilities.dot_lanes(row.made.dot) == 0) abilities.dots.push_back(row.made);
 }
 
 Abilities of_x86(const Features& features, int) {
@@ -97,8 +92,13 @@ Abilities abilities_of(std::string_view kind, std::string_view triple, const std
 namespace tw {
 
 int Abilities::dot_lanes(DotProduct dot) const {
-  const auto found = std::find_if(dots.begin(), dots.end(), [&](const DotLanes& d) { return d.dot == dot; });
+  const auto found = std::ranges::find(dots, dot, &DotLanes::dot);
   return found == dots.end() ? 0 : found->lanes;
+}
+
+bool Abilities::is_corrected(DotProduct dot) const {
+  const auto found = std::ranges::find(dots, dot, &DotLanes::dot);
+  return found != dots.end() && found->corrected;
 }
 
 }  // namespace tw

@@ -13,9 +13,11 @@ bool tensor_tile(Maker& m, const Tensor&) {
   };
   static const Shape kShapes[] = {{16, 4, Type::u(8), Type::i(8), Type::i(32)},
                                   {8, 4, Type::u(8), Type::i(8), Type::i(32)},
+                                  {16, 4, Type::i(8), Type::i(8), Type::i(32)},
+                                  {8, 4, Type::i(8), Type::i(8), Type::i(32)},
                                   {16, 2, Type::bf16(), Type::bf16(), Type::f(32)},
                                   {16, 0, Type::f(32), Type::f(32), Type::f(32)}};
-  const Shape& shape = kShapes[m.random().below(4)];
+  const Shape& shape = kShapes[m.random().below(std::ssize(kShapes))];
   const int64_t depth = shape.group > 0 ? shape.group : 1 + m.random().below(5);
   const Facts small{4, 1, 0};
   const Tensor a = m.placeholder({Expr(), depth}, shape.a, small);

@@ -119,8 +119,8 @@ void tensorize(Stepper& s, const std::string& name) {
   if ((s.plain.contains(name) || s.random().chance(50)) && own(s, name)) return;
   if (whole(s, name)) return;
   if (s.stage(name).leaves.size() < 2) return;
-  for (const char* key : {"avx512_vnni_dot_16x4", "avx512_bf16_dot_16x2", "neon_sdot_4x4", "neon_udot_4x4",
-                          "neon_usdot_4x4", "neon_bfdot_4x2"})
+  for (const char* key : {"avx512_vnni_dot_16x4", "avx512_vnni_s8s8_16x4", "avx_vnni_dot_8x4", "avx_vnni_s8s8_8x4",
+                          "avx512_bf16_dot_16x2", "neon_sdot_4x4", "neon_udot_4x4", "neon_usdot_4x4", "neon_bfdot_4x2"})
     if (s.may(Tensorize{name, leaf(s, name, 2), key})) return;
   for (const char* key : {"neon_smmla_2x2x8", "neon_bfmmla_2x2x4"})
     if (s.stage(name).leaves.size() > 2 && s.may(Tensorize{name, leaf(s, name, 3), key})) return;

@@ -12,10 +12,10 @@ S8S8, U8U8, U8S8 = ("int8", "int8", "int32"), ("uint8", "uint8", "int32"), ("uin
 BF16 = ("bfloat16", "bfloat16", "float32")
 
 
-def matmul(types):
-    a, b = te.placeholder((64, 64), types[0], name="A"), te.placeholder((64, 64), types[1], name="B", param=True)
+def matmul(types, rows=64):
+    a, b = te.placeholder((rows, 64), types[0], name="A"), te.placeholder((64, 64), types[1], name="B", param=True)
     k = te.reduce_axis((0, 64), name="k")
-    return te.compute((64, 64), lambda i, j: te.sum(a[i, k].astype(types[2]) * b[k, j].astype(types[2]), axis=k), name="C")
+    return te.compute((rows, 64), lambda i, j: te.sum(a[i, k].astype(types[2]) * b[k, j].astype(types[2]), axis=k), name="C")
 
 
 def dense(types):
@@ -40,9 +40,22 @@ def conv2d(types):
     (V1, S8S8, "neon_smmla_2x2x8", "neon_sdot_4x4"), (V1, U8U8, "neon_udot_4x4", "neon_udot_4x4"),
     (V1, U8S8, "neon_usdot_4x4", "neon_usdot_4x4"), (V1, BF16, "neon_bfmmla_2x2x4", "neon_bfdot_4x2"),
     ("llvm -mcpu=znver4", U8S8, "avx512_vnni_dot_16x4", "avx512_vnni_dot_16x4"),
+    ("llvm -mcpu=znver4", S8S8, "avx512_vnni_s8s8_16x4", "avx512_vnni_s8s8_16x4"),
+    ("llvm -mcpu=alderlake", U8S8, "avx_vnni_dot_8x4", "avx_vnni_dot_8x4"),
+    ("llvm -mcpu=alderlake", S8S8, "avx_vnni_s8s8_8x4", "avx_vnni_s8s8_8x4"),
     ("llvm -mcpu=sapphirerapids", U8S8, "amx.u8s8", "avx512_vnni_dot_16x4"),
     ("llvm -mcpu=sapphirerapids", BF16, "amx.bf16", "avx512_bf16_dot_16x2")])
 def test_the_instruction_is_chosen(target, types, products, convolutions):
     for output, expected in ((matmul(types), products), (dense(types), products), (conv2d(types), convolutions)):
         text = tw.default_schedule(output, target).to_python()
         assert re.findall(r'tensorize\(\w+, "([\w.]+)"\)', text) == [expected]
+
+
+@pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
+@pytest.mark.parametrize("target, types, instruction", [
+    ("llvm -mcpu=znver4", S8S8, "avx512_vnni_s8s8_16x4"), ("llvm -mcpu=sapphirerapids", BF16, "avx512_bf16_dot_16x2"),
+    (V1, S8S8, "neon_sdot_4x4"), ("llvm -mcpu=x86-64-v3", S8S8, None)])
+def test_of_one_row(target, types, instruction):
+    """Tiles and matrices need more rows than that."""
+    text = tw.default_schedule(matmul(types, rows=1), target).to_python()
+    assert re.findall(r'tensorize\(\w+, "([\w.]+)"\)', text) == ([instruction] if instruction else [])

@@ -59,14 +59,16 @@ def test_vnni(target, rows):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("intrin, left, right", [("neon_usdot_4x4", "uint8", "int8"), ("neon_sdot_4x4", "int8", "int8"),
-                                                 ("neon_udot_4x4", "uint8", "uint8")])
-def test_dots_of_neon(intrin, left, right, target):
-    A, W, C = packed(8, 32, 24, 4, (left, right, "int32"), columns=4)
+@pytest.mark.parametrize("intrin, left, right, columns", [
+    ("neon_usdot_4x4", "uint8", "int8", 4), ("neon_sdot_4x4", "int8", "int8", 4), ("neon_udot_4x4", "uint8", "uint8", 4),
+    ("avx512_vnni_s8s8_16x4", "int8", "int8", 16), ("avx_vnni_dot_8x4", "uint8", "int8", 8), ("avx_vnni_s8s8_8x4", "int8", "int8", 8)])
+def test_dots_of_bytes(intrin, left, right, columns, target):
+    A, W, C = packed(8, 32, 24, 4, (left, right, "int32"), columns=columns)
     rng = np.random.default_rng(0)
     numbers = lambda shape, dtype: rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
-    a, w = numbers((8, 24), left), numbers((8, 6, 4, 4), right)
-    s = in_registers(C, 4, intrin, 3, columns=4)
+    a, w = numbers((8, 24), left), numbers((32 // columns, 6, columns, 4), right)
+    a[0], w[:, :, 0] = np.iinfo(left).min, np.iinfo(right).min
+    s = in_registers(C, 4, intrin, 3, columns=columns)
     np.testing.assert_array_equal(run(s, [A, W, C], [a, w], target), a.astype(np.int32) @ dense(w).astype(np.int32))
 
 

@@ -18,7 +18,7 @@ TEST(Intrins, ShippedOnesHoldFromAnyOutput) {
     EXPECT_TRUE(proved.ok()) << key << ": " << proved.error().render();
     ++shipped;
   }
-  EXPECT_EQ(shipped, 13);
+  EXPECT_EQ(shipped, 16);
 }
 
 // c[i] = old + a[i], or c[i] = a[i]: as the whole of a copy, and as what a sum adds.

@@ -2,6 +2,8 @@
 
 import re
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 import tensorwright as tw
@@ -59,3 +61,14 @@ def test_of_one_row(target, types, instruction):
     """Tiles and matrices need more rows than that."""
     text = tw.default_schedule(matmul(types, rows=1), target).to_python()
     assert re.findall(r'tensorize\(\w+, "([\w.]+)"\)', text) == ([instruction] if instruction else [])
+
+
+@pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
+def test_tiles_are_shown_anywhere_and_refused_where_the_cpu_has_none():
+    if "amx-tile" in tw.Target("llvm -mcpu=native").features:
+        pytest.skip("skipped: this CPU has tiles")
+    C = matmul(BF16)
+    f = tw.build([*C.op.input_tensors, C], target="llvm -mcpu=sapphirerapids")
+    assert "tdpbf16ps" in f.source("asm")
+    with pytest.raises(tw.TargetError, match="it lacks amx-bf16, amx-int8, amx-tile"):
+        f.pack("B", np.zeros((64, 64), ml_dtypes.bfloat16))

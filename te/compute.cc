@@ -40,17 +40,21 @@ std::vector<Tensor> tensors_read(const std::vector<Expr>& bodies) {
   return inputs;
 }
 
+std::string axis_name(size_t dimension) {
+  static constexpr const char* kLetters[] = {"i", "j", "k", "l", "m", "n"};
+  return dimension < std::size(kLetters) ? kLetters[dimension] : "ax" + std::to_string(dimension);
+}
+
 std::vector<Tensor> define(std::vector<Expr> shape, const Definition& body, std::string name,
                            const std::vector<std::string>& axis_names, const SourceLine& where) {
   if (name.empty()) name = "compute";
   const std::string what = name == "compute" ? name : "compute " + name;
   auto node = make_operation(name, where);
   const std::vector<Expr> extents = checked_shape(what, shape, where);
-  static const char* const kAxisNames[] = {"i", "j", "k", "l", "m", "n"};
   Compute c;
   std::vector<Var> axes;
   for (size_t d = 0; d < extents.size(); ++d) {
-    axes.emplace_back(d < axis_names.size() ? axis_names[d] : kAxisNames[d]);
+    axes.emplace_back(d < axis_names.size() ? axis_names[d] : axis_name(d));
     c.axis.push_back({axes.back(), 0, extents[d], false});
   }
   c.bodies = definition(body, axes, where);

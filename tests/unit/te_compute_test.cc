@@ -42,6 +42,13 @@ TEST(Compute, AxesInputsAndType) {
   EXPECT_EQ(ir::to_string(C.op()->compute()->body()), "sum(k in 0..8: float32(A[i, k]) * B[k])");
 }
 
+TEST(Compute, EveryAxisHasAName) {
+  const Tensor A = compute(std::vector<Expr>(8, Expr(2)), [](const std::vector<Var>& at) { return Expr(at[7]); });
+  std::string names;
+  for (const IterVar& axis : A.op()->compute()->axis) names += axis.var.name() + " ";
+  EXPECT_EQ(names, "i j k l m n ax6 ax7 ");
+}
+
 TEST(Compute, TheErrorNamesTheLineOfTheCall) {
   const Refusal r = refusal([] { placeholder({-1}, "float32", "A"); });
   EXPECT_EQ(r.what, "placeholder A: the extent of dimension 0 must not be negative, not -1");

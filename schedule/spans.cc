@@ -109,6 +109,9 @@ struct Count {
   int64_t count = 1, unit = 0;
   int64_t scale = 1, span = 0, grid = 0;
   bool inside = true;  // the last of them does not reach past the end
+  // Where `most` is known, the base is no more than that, and a multiple of `coarse` but for `slack` at most.
+  int64_t most = kUnknown, coarse = 0, slack = 0;
+  static constexpr int64_t kUnknown = -1;
 };
 
 class Counts {
@@ -118,7 +121,10 @@ class Counts {
     for (size_t position = 0; position < stage.leaves.size(); ++position) {
       const AxisId leaf = stage.leaves[position];
       const int64_t extent = extent_of(leaf);
-      counts_[leaf] = static_cast<int>(position) <= fixed ? Count{1, extent == 1 ? 0 : 1} : Count{extent, 0};
+      const bool stands = static_cast<int>(position) <= fixed && extent > 1;
+      counts_[leaf] = stands ? Count{1, 1} : Count{static_cast<int>(position) <= fixed ? 1 : extent, 0};
+      counts_[leaf].most = stands ? extent - 1 : 0;
+      counts_[leaf].coarse = counts_[leaf].unit;
     }
     for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
       if (const auto* split = std::get_if<SplitRelation>(&*relation)) {
@@ -140,12 +146,18 @@ class Counts {
     const int64_t n = extent_of(split.parent), factor = extent_of(split.inner);
     const bool shifted = is_shifted(stage_, bounds_, split), even = extent_of(split.outer) * factor <= n;
     const int64_t unit = shifted ? 1 : std::gcd(outer.unit * factor, inner.unit);
+    Count& joined = counts_[split.parent];
     if (full(split.outer) && full(split.inner)) {
-      counts_[split.parent] = {n, 0};
-    } else {
-      counts_[split.parent] = {std::min((outer.count - 1) * factor + inner.count, n), unit};
-      counts_[split.parent].inside = (even || shifted) && outer.inside && inner.inside;
+      joined = {n, 0};
+      joined.most = 0;
+      return;
     }
+    joined = {std::min((outer.count - 1) * factor + inner.count, n), unit};
+    joined.inside = (even || shifted) && outer.inside && inner.inside;
+    if (shifted || outer.most == Count::kUnknown || inner.most == Count::kUnknown) return;
+    joined.most = outer.most * factor + inner.most;
+    joined.coarse = outer.coarse * factor;
+    joined.slack = outer.slack * factor + inner.most;
   }
 
   void part(const FuseRelation& fuse) {
@@ -168,6 +180,7 @@ class Counts {
       within = {stays_in_row(outer) ? std::min(count, columns) : columns, 1};
     }
     outer.inside = fused.inside;
+    if (inner == 1) outer.most = fused.most, outer.coarse = fused.coarse, outer.slack = fused.slack;
   }
 
   // At most, unless multiples of the span make up a row.
@@ -175,6 +188,8 @@ class Counts {
     const bool fresh = fused.scale == 1;
     Count out{std::min((fused.count + inner - 2) / inner + 1, rows), 1, fused.scale * inner,
               fresh ? fused.count : fused.span, fresh ? fused.unit : fused.grid};
+    if (fresh && !stays_in_row(out) && fused.most != Count::kUnknown)
+      out.span = fused.count + fused.slack, out.grid = fused.coarse;
     if (stays_in_row(out)) out.count = 1;
     return out;
   }

@@ -184,6 +184,22 @@ TEST(ScheduleRegions, RowsPastTheLastOfTheOnlyMatrixTakeAll) {
   EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[0], views[0].loops[0].extent);
 }
 
+// Every second element from 4 * o or 4 * o + 1 on, two of them: three side by side, of one row of 16.
+TEST(ScheduleRegions, PartsThatBeginBesideAMultipleStayInTheirRow) {
+  const Tensor a = te::placeholder({16}, "int32", "A");
+  const Tensor p = te::compute({16}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
+  const Tensor c = te::compute({2, 16}, [&](Var, Var j) { return p(j); }, "C");
+  Schedule s({c});
+  for (const Step& step : std::vector<Step>{Fuse{"C", {"i", "j"}}, Split{"C", "i*j", Factor(2), {}},
+                                            Reorder{"C", {"i*j.i", "i*j.o"}}, Split{"C", "i*j.o", Factor(2), {}},
+                                            ComputeAt{"P", "C", "i*j.o.o"}})
+    s.apply(step);
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  const std::vector<StageView> views = view_stages(s.nest());
+  EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[0], Extent(3));
+  EXPECT_EQ(views[0].loops[0].extent, Extent(3));
+}
+
 // An int32 subscript is at most 2^31 - 1: no size of a tensor over n, and rows of max(n, 1) give no smaller one.
 TEST(ScheduleRegions, TheRangeOfADtypeIsNoSize) {
   const Var n = te::var("n", "int32");

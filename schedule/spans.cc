@@ -153,7 +153,8 @@ class Counts {
       return;
     }
     joined = {std::min((outer.count - 1) * factor + inner.count, n), unit};
-    joined.inside = (even || shifted) && outer.inside && inner.inside;
+    // Of several parts the last is moved, the first is not: together they are counted as if none were.
+    joined.inside = (even || (shifted && outer.count == 1)) && outer.inside && inner.inside;
     if (shifted || outer.most == Count::kUnknown || inner.most == Count::kUnknown) return;
     joined.most = outer.most * factor + inner.most;
     joined.coarse = outer.coarse * factor;

@@ -190,14 +190,29 @@ TEST(ScheduleRegions, PartsThatBeginBesideAMultipleStayInTheirRow) {
   const Tensor p = te::compute({16}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
   const Tensor c = te::compute({2, 16}, [&](Var, Var j) { return p(j); }, "C");
   Schedule s({c});
-  for (const Step& step : std::vector<Step>{Fuse{"C", {"i", "j"}}, Split{"C", "i*j", Factor(2), {}},
-                                            Reorder{"C", {"i*j.i", "i*j.o"}}, Split{"C", "i*j.o", Factor(2), {}},
-                                            ComputeAt{"P", "C", "i*j.o.o"}})
+  for (const Step& step :
+       std::vector<Step>{Fuse{"C", {"i", "j"}}, Split{"C", "i*j", Factor(2), {}}, Reorder{"C", {"i*j.i", "i*j.o"}},
+                         Split{"C", "i*j.o", Factor(2), {}}, ComputeAt{"P", "C", "i*j.o.o"}})
     s.apply(step);
   const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
   const std::vector<StageView> views = view_stages(s.nest());
   EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[0], Extent(3));
   EXPECT_EQ(views[0].loops[0].extent, Extent(3));
+}
+
+// The last of six parts of three begins at 14, not at 15: three from 9 on are counted up to 17, and take all of the
+// row.
+TEST(ScheduleRegions, SeveralPartsOfWhichTheLastIsMovedTakeAllOfTheOnlyRow) {
+  const Tensor a = te::placeholder({17}, "int32", "A");
+  const Tensor p = te::compute({17}, [&](Var i) { return a(i) + te::constant(1, "int32"); }, "P");
+  const Tensor c = te::compute({1, 17}, [&](Var, Var j) { return p(j); }, "C");
+  Schedule s({c});
+  for (const Step& step : std::vector<Step>{Fuse{"C", {"i", "j"}}, Split{"C", "i*j", Factor(3), {}, Tail::kShiftInward},
+                                            Split{"C", "i*j.o", Factor(3), {}}, ComputeAt{"P", "C", "i*j.o.o"}})
+    s.apply(step);
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  const std::vector<StageView> views = view_stages(s.nest());
+  EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[0], views[0].loops[0].extent);
 }
 
 // An int32 subscript is at most 2^31 - 1: no size of a tensor over n, and rows of max(n, 1) give no smaller one.

@@ -103,11 +103,18 @@ void Spans::cross_rows(const FuseRelation& fuse, const ir::Expr& remainder) {
 
 namespace {
 
+// So many elements from a multiple of `grid` on, which is 0 where the grid is 0.
+struct Stretch {
+  int64_t elements = 0, grid = 0;
+  bool within_one(int64_t row) const { return elements <= std::gcd(grid, row); }
+};
+
 // As Span, of numbers: `unit` divides the base, which is 0 where the unit is 0. Rows of a fused axis count in steps of
-// `scale` of it, of which there are `span` from a multiple of `grid` on.
+// `scale` of it, of which there are those of `fine`, and no others than those of `near`.
 struct Count {
   int64_t count = 1, unit = 0;
-  int64_t scale = 1, span = 0, grid = 0;
+  int64_t scale = 1;
+  Stretch fine = {}, near = {};
   bool inside = true;  // the last of them does not reach past the end
   // Where `most` is known, the base is no more than that, and a multiple of `coarse` but for `slack` at most.
   int64_t most = kUnknown, coarse = 0, slack = 0;
@@ -187,15 +194,18 @@ class Counts {
   // At most, unless multiples of the span make up a row.
   static Count rows_crossed(const Count& fused, int64_t inner, int64_t rows) {
     const bool fresh = fused.scale == 1;
-    Count out{std::min((fused.count + inner - 2) / inner + 1, rows), 1, fused.scale * inner,
-              fresh ? fused.count : fused.span, fresh ? fused.unit : fused.grid};
-    if (fresh && !stays_in_row(out) && fused.most != Count::kUnknown)
-      out.span = fused.count + fused.slack, out.grid = fused.coarse;
+    Count out{std::min((fused.count + inner - 2) / inner + 1, rows), 1, fused.scale * inner, fused.fine, fused.near};
+    if (fresh) {
+      out.fine = out.near = {fused.count, fused.unit};
+      if (fused.most != Count::kUnknown) out.near = {fused.count + fused.slack, fused.coarse};
+    }
     if (stays_in_row(out)) out.count = 1;
     return out;
   }
 
-  static bool stays_in_row(const Count& rows) { return rows.span <= std::gcd(rows.grid, rows.scale); }
+  static bool stays_in_row(const Count& rows) {
+    return rows.fine.within_one(rows.scale) || rows.near.within_one(rows.scale);
+  }
 
   const StageNest& stage_;
   const StageBounds& bounds_;

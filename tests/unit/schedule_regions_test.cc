@@ -200,6 +200,22 @@ TEST(ScheduleRegions, PartsThatBeginBesideAMultipleStayInTheirRow) {
   EXPECT_EQ(views[0].loops[0].extent, Extent(3));
 }
 
+// Two elements from a multiple of 2 on: of rows of 13 they may lie in two, of matrices of 8 such rows in one.
+TEST(ScheduleRegions, PartsThatCrossRowsStayInTheirMatrix) {
+  const Tensor a = te::placeholder({5, 8, 13}, "int32", "A");
+  const Tensor p =
+      te::compute({5, 8, 13}, [&](Var i, Var j, Var k) { return a(i, j, k) + te::constant(1, "int32"); }, "P");
+  const Tensor c = te::compute({5, 8, 13}, [&](Var i, Var j, Var k) { return p(i, j, k); }, "C");
+  Schedule s({c});
+  for (const Step& step : std::vector<Step>{Fuse{"C", {"i", "j", "k"}}, Split{"C", "i*j*k", Factor(2), {}},
+                                            Split{"C", "i*j*k.o", Factor(130), {}}, ComputeAt{"P", "C", "i*j*k.o.i"}})
+    s.apply(step);
+  const NestBounds bounds = infer_bounds(s.nest(), place(s.nest(), s.steps()).value_or_throw());
+  const std::vector<StageView> views = view_stages(s.nest());
+  for (size_t d = 0; d < 3; ++d)
+    EXPECT_EQ(bounds.stages[s.nest().find_stage("P")].extent[d], views[0].loops[d].extent) << d;
+}
+
 // The last of six parts of three begins at 14, not at 15: three from 9 on are counted up to 17, and take all of the
 // row.
 TEST(ScheduleRegions, SeveralPartsOfWhichTheLastIsMovedTakeAllOfTheOnlyRow) {

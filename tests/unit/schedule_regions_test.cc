@@ -257,7 +257,7 @@ TEST(ScheduleRegions, PaddingPastTheEndAsksForNothing) {
   const Tensor p = te::compute({3}, [&](Var i) { return a(i) * te::constant(2, "int32"); }, "P");
   const Tensor q = te::compute({3}, [&](Var i) { return p(i) + te::constant(1, "int32"); }, "Q");
   const te::IterVar k = te::reduce_axis(2, 3, "k");
-  const Tensor c = te::compute({5}, [&](Var i) { return te::sum(q(Expr(k)), {k}); }, "C");
+  const Tensor c = te::compute({5}, [&](Var) { return te::sum(q(Expr(k)), {k}); }, "C");
   Schedule s({c});
   s.apply(Split{"Q", "i", Factor{3}, {}, Tail::kPad});
   s.apply(ComputeAt{"Q", "C", "i"});

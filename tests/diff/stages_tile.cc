@@ -11,12 +11,10 @@ bool tensor_tile(Maker& m, const Tensor&) {
     int64_t columns, group;
     Type a, b, c;
   };
-  static const Shape kShapes[] = {{16, 4, Type::u(8), Type::i(8), Type::i(32)},
-                                  {8, 4, Type::u(8), Type::i(8), Type::i(32)},
-                                  {16, 4, Type::i(8), Type::i(8), Type::i(32)},
-                                  {8, 4, Type::i(8), Type::i(8), Type::i(32)},
-                                  {16, 2, Type::bf16(), Type::bf16(), Type::f(32)},
-                                  {16, 0, Type::f(32), Type::f(32), Type::f(32)}};
+  static const Shape kShapes[] = {
+      {16, 4, Type::u(8), Type::i(8), Type::i(32)},     {8, 4, Type::u(8), Type::i(8), Type::i(32)},
+      {16, 4, Type::i(8), Type::i(8), Type::i(32)},     {8, 4, Type::i(8), Type::i(8), Type::i(32)},
+      {16, 2, Type::bf16(), Type::bf16(), Type::f(32)}, {16, 0, Type::f(32), Type::f(32), Type::f(32)}};
   const Shape& shape = kShapes[m.random().below(std::ssize(kShapes))];
   const int64_t depth = shape.group > 0 ? shape.group : 1 + m.random().below(5);
   const Facts small{4, 1, 0};

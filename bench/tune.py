@@ -2,7 +2,8 @@
 
 Per row: GFLOP/s (GB/s where memory bounds it) of ours, of oneDNN and of the default schedule, the ratio of one interleaved run, the wall
 time of tuning, how many candidates failed and how many a bound kept from being built. --long: how many trials reach 95 % of the best
-of 1,000. --more: ten rows against the fastest of oneDNN, OpenBLAS and PyTorch as well. --tvm, --halide: those two at their own work (bench/peers/search.py). A row: ./dev bench tune --rows=1024^3
+of 1,000. --more: ten other rows, against the fastest of oneDNN, OpenBLAS and PyTorch. --tvm, --halide: those two at their own work
+(bench/peers/search.py). A row: ./dev bench tune --rows=1024^3
 """
 import argparse
 import dataclasses

@@ -31,11 +31,7 @@ def matmul(threads, a, b, out, bias=None, relu=False, packed=False) -> list[Cont
         contestants.append(Contestant(f"{version} plain{fused}", onednn.Matmul(lib, a, b, out, bias, activation)))
         if packed:
             contestants.append(Contestant(f"{version} packed{fused}", onednn.Matmul(lib, a, b, out, bias, activation, packed=True)))
-    if lib := load().get("openblas"):
-        openblas.set_threads(lib, threads)
-        alone = " (the product alone)" if bias is not None or relu else ""
-        contestants.append(Contestant(f"OpenBLAS {openblas.version(lib)}{alone}", openblas.matmul(lib, a, b, out)))
-    return contestants
+    return contestants + blas(threads, a, b, out, " (the product alone)" if bias is not None or relu else "")
 
 
 def vendor(threads, name, *arguments, **options) -> list[Contestant]:
@@ -47,13 +43,13 @@ def vendor(threads, name, *arguments, **options) -> list[Contestant]:
     return [Contestant(f"oneDNN {lib.tw_peer_version().decode()}", getattr(onednn, name)(lib, *arguments, **options))]
 
 
-def blas(threads, a, b, out) -> list[Contestant]:
+def blas(threads, a, b, out, alone="") -> list[Contestant]:
     """out = a @ b by OpenBLAS, which has float32 alone."""
     lib = load().get("openblas")
     if not lib or a.dtype != np.float32:
         return []
     openblas.set_threads(lib, threads)
-    return [Contestant(f"OpenBLAS {openblas.version(lib)}", openblas.matmul(lib, a, b, out))]
+    return [Contestant(f"OpenBLAS {openblas.version(lib)}{alone}", openblas.matmul(lib, a, b, out))]
 
 
 def eager(threads, name, *arguments) -> list[Contestant]:

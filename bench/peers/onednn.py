@@ -90,7 +90,10 @@ class BatchMatmul(Bound):
 
 
 class Conv2d(Bound):
-    """y = convolution of one image x (1, h, w, c) with weights (kernel, kernel, in, out), or (kernel, kernel, c) depthwise; float32, or uint8 with int8."""
+    """y = convolution of one image x (1, h, w, c) with weights (kernel, kernel, in, out), or (kernel, kernel, c) depthwise.
+
+    float32, or uint8 with int8 into int32; the weights in oneDNN's layout outside the clock.
+    """
 
     def __init__(self, lib, x, weights, y, stride, padding):
         channels, kernel = x.shape[3], weights.shape[0]

@@ -35,7 +35,8 @@ TEST(Prior, PrefersVectorsThreadsAndTilesThatFitRegisters) {
     const double good = estimate_seconds(tiled(4, 2 * lanes, true, true), machine);
     EXPECT_LT(3 * good, estimate_seconds(tiled(4, 2 * lanes, false, true), machine)) << "no vectors, " << cpu;
     EXPECT_LT(1.5 * good, estimate_seconds(tiled(4, 2 * lanes, true, false), machine)) << "one thread, " << cpu;
-    EXPECT_LT(1.3 * good, estimate_seconds(tiled(32, 4 * lanes, true, true), machine)) << "spills, " << cpu;
+    const double spilled = machine.known.issue == 1 ? 1.5 : 1.3;  // two instructions a cycle hide some of it
+    EXPECT_LT(spilled * good, estimate_seconds(tiled(32, 4 * lanes, true, true), machine)) << "spills, " << cpu;
     EXPECT_LT(1.5 * good, estimate_seconds(tiled(1, lanes, true, true), machine)) << "one chain of sums, " << cpu;
   }
 }

@@ -162,7 +162,6 @@ TEST(CodegenMemory, WhatNoLaneWantsIsReadAtTheBegin) {
   EXPECT_LT(llvm.find("select i1"), load) << llvm;
 }
 
-// Four rows of A for all rows of C: once per kernel, not once per row.
 // LLVM makes a branch for each lane, and took more than five minutes over some hundred gathers in one block.
 TEST(CodegenMemory, LanesThatNoInstructionGathersNeedNoBranches) {
   const ir::Program p = parse(R"(kernel k(A: int16[m, 13], C: out int16[16], m: size):
@@ -183,6 +182,7 @@ TEST(CodegenMemory, LanesThatNoInstructionGathersNeedNoBranches) {
   }
 }
 
+// Four rows of A for all rows of C: once per kernel, not once per row.
 TEST(CodegenMemory, VectorsThatALoopReadsAgainStayInRegisters) {
   const std::string text = R"(kernel k(A: float32[64], C: out float32[128]):
   for i in 0..8:

@@ -19,6 +19,7 @@
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -67,14 +68,56 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, const Target
   all.run(module, modules);
 }
 
-// A comparison and a choice of scalars, one of which is known not to be NaN, become fmaxf on the way to instructions,
-// and no kernel calls a math library. A freeze hides what is known; it costs nothing.
-void without_library_extrema(llvm::Module& module) {
+// Whether the value may be a signalling NaN: what arithmetic gives is none.
+bool may_signal(const llvm::Value* value, std::set<const llvm::Value*>& seen) {
+  if (!seen.insert(value).second) return false;
+  if (const auto* constant = llvm::dyn_cast<llvm::Constant>(value)) {
+    const auto* splat = constant->getType()->isVectorTy() ? constant->getSplatValue() : constant;
+    const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(splat);
+    return !number || number->isNaN();
+  }
+  const auto* operation = llvm::dyn_cast<llvm::Instruction>(value);
+  if (!operation) return true;
+  const auto any_of = [&](auto&& values) {
+    return llvm::any_of(values, [&](const llvm::Value* v) { return may_signal(v, seen); });
+  };
+  switch (operation->getOpcode()) {
+    case llvm::Instruction::PHI:
+      return any_of(llvm::cast<llvm::PHINode>(operation)->incoming_values());
+    case llvm::Instruction::Select:
+      return any_of(llvm::drop_begin(operation->operand_values()));
+    case llvm::Instruction::Freeze:
+      return any_of(operation->operand_values());
+    case llvm::Instruction::Call:
+      if (const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(operation)) {
+        const llvm::Intrinsic::ID id = intrinsic->getIntrinsicID();
+        if (id == llvm::Intrinsic::arithmetic_fence) return any_of(intrinsic->args());
+        return id != llvm::Intrinsic::fma && id != llvm::Intrinsic::sqrt;
+      }
+      return true;
+    case llvm::Instruction::FAdd:
+    case llvm::Instruction::FSub:
+    case llvm::Instruction::FMul:
+    case llvm::Instruction::FDiv:
+    case llvm::Instruction::FPTrunc:
+    case llvm::Instruction::FPExt:
+    case llvm::Instruction::SIToFP:
+    case llvm::Instruction::UIToFP:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// A comparison and a choice, one side of which is known not to be NaN, become maxnum on the way to instructions: fmaxf
+// for scalars, and no kernel calls a math library; fmaxnm on AArch64, which makes a quiet NaN of a signalling one
+// instead of choosing the number. A freeze hides what is known; it costs nothing.
+void without_maxnum(llvm::Module& module) {
   std::vector<llvm::SelectInst*> found;
   for (llvm::Function& function : module)
     for (llvm::Instruction& instruction : llvm::instructions(function)) {
       auto* select = llvm::dyn_cast<llvm::SelectInst>(&instruction);
-      if (!select || !select->getType()->isFloatingPointTy()) continue;
+      if (!select || !select->getType()->isFPOrFPVectorTy()) continue;
       llvm::Value *a = nullptr, *b = nullptr;
       const auto pattern = llvm::matchSelectPattern(select, a, b);
       const bool extremum = pattern.Flavor == llvm::SPF_FMAXNUM || pattern.Flavor == llvm::SPF_FMINNUM;
@@ -82,7 +125,9 @@ void without_library_extrema(llvm::Module& module) {
       if (!extremum || !compare) continue;
       const llvm::Value *x = compare->getOperand(0), *y = compare->getOperand(1);
       const llvm::Value *yes = select->getTrueValue(), *no = select->getFalseValue();
-      if ((yes == x && no == y) || (yes == y && no == x)) found.push_back(select);
+      std::set<const llvm::Value*> seen;
+      if (!select->getType()->isVectorTy() || may_signal(x, seen) || may_signal(y, seen))
+        if ((yes == x && no == y) || (yes == y && no == x)) found.push_back(select);
     }
   for (llvm::SelectInst* select : found) {
     auto* compare = llvm::cast<llvm::FCmpInst>(select->getCondition());
@@ -99,10 +144,8 @@ void without_library_extrema(llvm::Module& module) {
 }  // namespace
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine, const Target& target, int opt_level) {
-  if (opt_level > 0) {
-    run_passes(module, machine, target);
-    without_library_extrema(module);
-  }
+  if (opt_level > 0) run_passes(module, machine, target);
+  without_maxnum(module);
   avoid_faults(module, target);
 }
 

@@ -66,14 +66,14 @@ std::string no_aarch64() {
 }
 
 void compile_for([[maybe_unused]] const Target& target, [[maybe_unused]] const std::vector<ir::Program>& lowered,
-                 [[maybe_unused]] const std::string& path) {
+                 [[maybe_unused]] const std::string& path, [[maybe_unused]] int opt_level) {
 #if TW_LLVM
   std::vector<ir::Program> named = lowered;
   for (size_t i = 0; i < named.size(); ++i) {
     named[i].name = "k" + std::to_string(i);
     for (ir::Param& param : named[i].params) param.layout.clear();  // else the loader looks for the kernels that pack
   }
-  const std::string object = codegen::compile(named, target, 3, codegen::Output::kObject).value_or_throw();
+  const std::string object = codegen::compile(named, target, opt_level, codegen::Output::kObject).value_or_throw();
   codegen::link_shared(object, path).value_or_throw();
 #endif
 }

@@ -22,7 +22,7 @@ std::span<const EmulatedCpu> emulated_cpus();
 std::string no_aarch64();
 
 // The programs, by the names k0, k1, ..., as one shared object in a file. Throws tw::Error.
-void compile_for(const Target&, const std::vector<ir::Program>& lowered, const std::string& path);
+void compile_for(const Target&, const std::vector<ir::Program>& lowered, const std::string& path, int opt_level = 3);
 
 // One result for each job. A job that kills the emulated program, or takes more than `seconds` with those before it,
 // has that as its damage; those behind it are run all the same. Throws tw::Error where the emulator itself fails.

@@ -83,10 +83,11 @@ std::vector<diff::Job> jobs_of(const std::vector<ir::Program>& programs, uint64_
 
 }  // namespace
 
-void expect_agreement(const diff::EmulatedCpu& cpu, const std::vector<ir::Program>& programs, uint64_t rounds) {
+void expect_agreement(const diff::EmulatedCpu& cpu, const std::vector<ir::Program>& programs, uint64_t rounds,
+                      int opt_level) {
   const support::TemporaryFolder folder("tensorwright-emulated");
   const std::vector<diff::Job> jobs = jobs_of(programs, rounds);
-  diff::compile_for(Target::parse(cpu.target).value_or_throw(), programs, folder / "kernels.so");
+  diff::compile_for(Target::parse(cpu.target).value_or_throw(), programs, folder / "kernels.so", opt_level);
   const std::vector<diff::Ran> results = diff::run_emulated(cpu, folder / "kernels.so", jobs);
   for (size_t i = 0; i < jobs.size(); ++i) {
     ASSERT_EQ(results[i].damage, "") << ir::to_string(programs[i / rounds]) << "round " << i % rounds;

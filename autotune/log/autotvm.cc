@@ -224,7 +224,7 @@ LogEdit convert_file(const std::string& path, const std::string& output,
                            "no line of " + path + " can be converted",
                            {},
                            {"line " + std::to_string(edit.dropped[0].line.line) + ": " + edit.dropped[0].line.why}});
-  replace_log(output, [&] { return text; });
+  support::replace_lines(output, [&] { return text; });
   return edit;
 }
 

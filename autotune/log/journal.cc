@@ -1,12 +1,5 @@
-// Writing a log: one line at a time at its end, or the whole of it at once.
-#include <fcntl.h>
-#include <sys/file.h>
+// Writing a log.
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 
 #include "autotune/log/record.h"
 
@@ -14,107 +7,16 @@ namespace tw::autotune {
 
 namespace {
 
-[[noreturn]] void cannot_write(const std::string& path, int error) {
-  throw Error(Diagnostic{ErrorKind::kLog,
-                         "the tuning log " + path + " cannot be written: " + std::strerror(error),
-                         {},
-                         {"what was written before is intact; make room or give another log=, and tune again"}});
-}
-
-void lock_file(int fd) {
-  while (flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
-}
-
-// 0, or the reason why the text is not there as a whole.
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return written < 0 ? errno : ENOSPC;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return 0;
-}
-
-bool is_at(int fd, const std::string& path) {
-  struct stat ours{}, there{};
-  return fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
-         ours.st_dev == there.st_dev;
-}
-
-// The file that is at `path`, locked; -1 when there is none. Those who append look again once they have the lock.
-int open_locked(const std::string& path) {
-  for (;;) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fd;
-    lock_file(fd);
-    if (is_at(fd, path)) return fd;
-    close(fd);
-  }
-}
-
-// Whether the file ends within a line: of a process that was killed while it wrote.
-bool ends_within_a_line(int fd, off_t size) {
-  char last = '\n';
-  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+const std::string& ours_or_new(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) == 0) for_each_line(path, nullptr);  // refuses what is not ours
+  return path;
 }
 
 }  // namespace
 
-Journal::Journal(const std::string& path) : path_(path) {
-  struct stat info{};
-  if (stat(path.c_str(), &info) == 0) for_each_line(path, nullptr);  // refuses what is not ours
-  open();
-}
+Journal::Journal(const std::string& path) : file_(ours_or_new(path)) {}
 
-Journal::~Journal() { close(fd_); }
-
-void Journal::open() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-  if (fd_ < 0) cannot_write(path_, errno);
-}
-
-// A log that was replaced meanwhile, or removed, is at its path again or anew.
-void Journal::lock() {
-  lock_file(fd_);
-  while (!is_at(fd_, path_)) {
-    open();
-    lock_file(fd_);
-  }
-}
-
-void Journal::append(const Record& record) {
-  std::string line = to_line(record);
-  lock();
-  const off_t size = lseek(fd_, 0, SEEK_END);
-  if (ends_within_a_line(fd_, size)) line.insert(line.begin(), '\n');
-  const int error = write_all(fd_, line);
-  // Half a line would only cost itself, but a full disk leaves the log as it was.
-  const bool restored = error == 0 || ftruncate(fd_, size) == 0;
-  flock(fd_, LOCK_UN);
-  if (error != 0 || !restored) cannot_write(path_, error);
-}
-
-void replace_log(const std::string& path, const std::function<std::string()>& lines) {
-  const std::string at = std::filesystem::weakly_canonical(path).string();  // a link stays one
-  const int old = open_locked(at);
-  const std::string fresh = at + ".new-" + std::to_string(getpid());
-  int error = 0;
-  try {
-    const std::string text = lines();
-    const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    error = fd < 0 ? errno : write_all(fd, text);
-    if (error == 0 && fsync(fd) != 0) error = errno;
-    if (fd >= 0) close(fd);
-    if (error == 0 && rename(fresh.c_str(), at.c_str()) != 0) error = errno;
-  } catch (...) {
-    if (old >= 0) close(old);
-    throw;
-  }
-  if (error != 0) unlink(fresh.c_str());
-  if (old >= 0) close(old);  // and the lock with it
-  if (error != 0) cannot_write(path, error);
-}
+void Journal::append(const Record& record) { file_.append(to_line(record)); }
 
 }  // namespace tw::autotune

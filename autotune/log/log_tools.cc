@@ -121,7 +121,7 @@ std::vector<Record> pick_best(const Log& log) {
 size_t pick_best(const std::string& log, const std::string& output) {
   check_output(output, {log});
   size_t kept = 0;
-  replace_log(output, [&] {
+  support::replace_lines(output, [&] {
     std::string text;
     for (const Record& best : pick_best(load_log(log))) {
       text += to_line(best);
@@ -150,7 +150,7 @@ LogCheck check_log(const std::string& path) {
 LogEdit merge_logs(const std::vector<std::string>& paths, const std::string& output) {
   check_output(output, paths);
   LogEdit edit;
-  replace_log(output, [&] {
+  support::replace_lines(output, [&] {
     std::string text;
     std::unordered_set<std::string> seen;
     for (const std::string& path : paths) {
@@ -171,7 +171,7 @@ LogEdit merge_logs(const std::vector<std::string>& paths, const std::string& out
 LogEdit prune_log(const std::string& path, const std::string& output, size_t keep) {
   check_output(output, {path});
   LogEdit edit;
-  replace_log(output, [&] {
+  support::replace_lines(output, [&] {
     std::vector<TextLine> lines = valid_lines(path, edit);
     std::map<RecordKey, std::vector<const Record*>, KeyOrder> groups;
     for (const TextLine& line : lines) groups[line.record.key].push_back(&line.record);

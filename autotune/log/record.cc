@@ -2,19 +2,17 @@
 //
 //   {"tensorwright":1,"kind":"trial","task":{...},"target":"...",...,"checksum":"0123456789abcdef"}
 //
-// The checksum is FNV-1a of everything before `,"checksum"`. The first key names the schema, so that a line that was
-// cut off is still known as ours.
+// The first key names the schema, so that a line that was cut off is still known as ours.
 #include "autotune/log/record.h"
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "autotune/log/recorded_target.h"
 #include "autotune/model/features.h"
 #include "schedule/rates_json.h"
-#include "src/support/fnv.h"
+#include "src/runtime/run_result.h"
 #include "src/support/json_text.h"
 
 namespace tw::autotune {
@@ -24,28 +22,10 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr std::string_view kMagic = "{\"tensorwright\":";
-constexpr std::string_view kChecksum = ",\"checksum\":\"";
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 Json json_or_null(const std::string& text) {
   Json json = support::read_json<Json>(text);
   return json.is_discarded() ? Json() : json;
-}
-
-// Text of workers may hold any bytes; JSON is UTF-8.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  }
-  return text.substr(0, 2000);
 }
 
 Record record_from(const Json& json) {
@@ -109,6 +89,7 @@ TW_DEFINE_VALUE(Record);
 Record::Record() = default;
 
 std::string to_line(const Record& r) {
+  const Trial& t = r.trial;
   Json json;
   json["tensorwright"] = kSchema;
   json["kind"] = r.kind;
@@ -116,23 +97,18 @@ std::string to_line(const Record& r) {
       {"hash", r.key.hash}, {"name", r.name}, {"args", json_or_null(r.args)}, {"flops", r.flops}, {"bytes", r.bytes}};
   json["target"] = r.key.target;
   json["threads"] = r.key.threads;
-  json["hardware"] = printable(r.key.hardware);
-  json["knobs"] = json_or_null(r.trial.knobs);
-  json["steps"] = json_or_null(schedule::to_json(r.trial.steps));
-  json["result"] = {{"status", r.trial.status}, {"seconds", r.trial.seconds}, {"bound", r.trial.status == "beaten"},
-                    {"spread", r.trial.spread}, {"runs", r.trial.runs},       {"detail", printable(r.trial.detail)}};
-  json["check"] = {{"passed", r.trial.ok() || (r.trial.status == "beaten" && r.trial.runs > 0)},
-                   {"rtol", r.trial.rtol}};
+  json["hardware"] = runtime::printable(r.key.hardware);
+  json["knobs"] = json_or_null(t.knobs);
+  json["steps"] = json_or_null(schedule::to_json(t.steps));
+  runtime::put_result(json, {t.status, t.seconds, t.spread, t.runs, t.detail, t.rtol});
   json["environment"] = {{"version", r.version.empty() ? "0.1.0" : r.version},
-                         {"time", r.time.empty() ? utc_now() : r.time},
+                         {"time", r.time.empty() ? runtime::utc_now() : r.time},
                          {"seed", r.seed},
                          {"number", r.number},
                          {"pruned", r.pruned}};
   if (r.rates) json["environment"]["rates"] = schedule::to_json(*r.rates);
   if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};
-  std::string body = support::to_printable_text(json);
-  body.pop_back();
-  return body + std::string(kChecksum) + support::fnv1a_hex(body) + "\"}\n";
+  return support::sealed(support::to_printable_text(json));
 }
 
 Result<Record> parse_line(std::string_view line) {
@@ -141,13 +117,9 @@ Result<Record> parse_line(std::string_view line) {
   const int schema = std::atoi(line.data() + kMagic.size());
   if (schema > kSchema)
     return refuse("schema " + std::to_string(schema) + " is newer than this release's " + std::to_string(kSchema));
-  const size_t at = line.rfind(kChecksum);
-  if (at == std::string_view::npos || line.size() != at + kChecksum.size() + 18 || !line.ends_with("\"}"))
-    return refuse("cut off");
-  if (line.substr(at + kChecksum.size(), 16) != support::fnv1a_hex(line.substr(0, at)))
-    return refuse("damaged: the checksum differs");
+  TW_TRY(const std::string object, support::unsealed(line));
   try {
-    Record record = record_from(support::parse_json<Json>(std::string(line.substr(0, at)) + "}"));
+    Record record = record_from(support::parse_json<Json>(object));
     if (const std::string why = nonsense(record); !why.empty()) return refuse("malformed: " + why);
     return record;
   } catch (const std::exception& e) {

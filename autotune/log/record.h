@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/support/line_file.h"
 #include "tensorwright/autotune.h"
 
 namespace tw::autotune {
@@ -70,22 +71,11 @@ void for_each_line(const std::string& path, const LineVisitor&, const std::strin
 class Journal {
  public:
   explicit Journal(const std::string& path);
-  ~Journal();
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
   // Throws LogError when the disk is full and the like; the log then is as it was.
   void append(const Record&);
 
  private:
-  void open();
-  void lock();
-
-  std::string path_;
-  int fd_ = -1;
+  support::LineFile file_;
 };
-
-// Replaces a log as a whole, or leaves it as it was: `lines`, each with its newline, go to a new file that then takes
-// its name. Waits for the lock that appending takes. Throws LogError.
-void replace_log(const std::string& path, const std::function<std::string()>& lines);
 
 }  // namespace tw::autotune

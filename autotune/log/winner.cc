@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "src/runtime/rounds.h"
+
 namespace tw::autotune {
 
 namespace {
 
-constexpr size_t kFewestRounds = 2, kMostRounds = 4;
-constexpr double kLong = 20e-3;         // seconds of a run that averages over what disturbs it: the fewest rounds do
-constexpr double kMayHaveWon = 1.1;     // times the best
 constexpr double kClearlyFaster = 0.8;  // of the best that was timed again
 
 // A lost worker says nothing, and a bound is no time.
@@ -76,37 +75,19 @@ std::vector<const Trial*> fastest(const std::vector<Trial>& trials, size_t count
 }
 
 std::vector<const Trial*> next_round(const std::vector<const Trial*>& leaders, const std::vector<Record>& confirmed) {
-  std::vector<Times> times(leaders.size());
-  std::vector<Record> firsts(leaders.size());
-  std::vector<size_t> rounds(leaders.size());
-  const Record* best = nullptr;
-  for (size_t i = 0; i < leaders.size(); ++i) {
-    firsts[i].trial = *leaders[i];
-    times[i].add(firsts[i]);
+  std::vector<runtime::LeaderTimes> times;
+  for (const Trial* leader : leaders) {
+    runtime::LeaderTimes& here = times.emplace_back();
+    here.first = leader->seconds;
     for (const Record& r : confirmed) {
-      if (r.trial.steps != leaders[i]->steps) continue;
-      times[i].add(r);
-      ++rounds[i];
+      if (r.trial.steps != leader->steps) continue;
+      ++here.rounds;
+      here.failed = here.failed || failed(r.trial);
+      if (r.trial.ok()) here.again.push_back(r.trial.seconds);
     }
-    best = faster(best, times[i].typical());
-  }
-  const size_t most = !leaders.empty() && leaders.front()->seconds > kLong ? kFewestRounds : kMostRounds;
-  const auto contends = [&](size_t i) {
-    if (times[i].failed || rounds[i] >= most) return false;
-    const Record* here = times[i].typical();
-    return rounds[i] < kFewestRounds || (here && here->trial.seconds <= kMayHaveWon * best->trial.seconds);
-  };
-  size_t contenders = 0, fewest = most;
-  for (size_t i = 0; i < leaders.size(); ++i) {
-    const Record* here = times[i].typical();
-    contenders += here == nullptr || here->trial.seconds <= kMayHaveWon * best->trial.seconds;
-    if (contends(i)) fewest = std::min(fewest, rounds[i]);
   }
   std::vector<const Trial*> round;
-  if (fewest >= kFewestRounds && contenders < 2) return round;
-  for (size_t i = 0; i < leaders.size(); ++i) {
-    if (contends(i) && rounds[i] == fewest) round.push_back(leaders[i]);
-  }
+  for (const size_t place : runtime::next_round(times)) round.push_back(leaders[place]);
   return round;
 }
 

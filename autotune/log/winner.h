@@ -21,9 +21,8 @@ const Record* best_record(const std::vector<const Record*>& records);
 // The `count` fastest, by their first times.
 std::vector<const Trial*> fastest(const std::vector<Trial>&, size_t count);
 
-// Those of `leaders` that the next round times again: twice each, and unless runs are long up to four times while more
-// than one may have won. Empty once that is known. Follows from the records alone, so that a run that was cut off goes
-// on where it was.
+// Those of `leaders` that the next round times again (runtime/rounds.h). Follows from the records alone, so that a run
+// that was cut off goes on where it was.
 std::vector<const Trial*> next_round(const std::vector<const Trial*>& leaders, const std::vector<Record>& confirmed);
 
 }  // namespace tw::autotune

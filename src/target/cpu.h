@@ -50,7 +50,7 @@ Cpu cpu_of(const CpuidRecord&);
 Cpu cpu_of(const HwcapRecord&);
 const Cpu& host_cpu();  // describe, of this machine
 
-// Target::parse where -mcpu=native means that CPU.
+// Target::parse where -mcpu=native means that CPU, whether or not this build makes code of the kind.
 Result<Target> parse_on(const Cpu&, std::string_view text);
 // What code for the target may use, by the list of its features and the length of SVE's vectors (0: any), and that CPU
 // does not have.

@@ -248,7 +248,15 @@ std::string target::why_not_here(const Target& target) {
   return "it lacks " + listed;
 }
 
-Result<Target> Target::parse(std::string_view text) { return target::parse_on(target::host_cpu(), text); }
+Result<Target> Target::parse(std::string_view text) {
+  TW_TRY(Target target, target::parse_on(target::host_cpu(), text));
+#if !TW_LLVM
+  if (target.kind == "llvm")
+    return bad_target("llvm is not part of this build", {"it was configured with TW_LLVM=OFF; use target \"c\", or "
+                                                         "install llvm-19-dev and build again"});
+#endif
+  return target;
+}
 
 Result<Target> target::parse_on(const Cpu& native, std::string_view text) {
   TW_TRY(Words words, read_words(text));
@@ -259,11 +267,6 @@ Result<Target> target::parse_on(const Cpu& native, std::string_view text) {
     target.abilities = target::abilities_of(target.kind, target.triple, target.features);
     return target;
   }
-#if !TW_LLVM
-  if (words.kind == "llvm")
-    return bad_target("llvm is not part of this build", {"it was configured with TW_LLVM=OFF; use target \"c\", or "
-                                                         "install llvm-19-dev and build again"});
-#endif
   return resolve(std::move(words), native);
 }
 

@@ -211,7 +211,7 @@ TEST_F(LogFaults, NoRoomForALine) {
     const rlimit small{before.size() + room, old.rlim_max};
     setrlimit(RLIMIT_FSIZE, &small);
     expect_refused("cannot be written", [&] { journal.append(record(2)); });
-    expect_refused("cannot be written", [&] { replace_log(path_, [&] { return before + before; }); });
+    expect_refused("cannot be written", [&] { support::replace_lines(path_, [&] { return before + before; }); });
     setrlimit(RLIMIT_FSIZE, &old);
     EXPECT_EQ(text(path_), before) << room;
   }

@@ -1,0 +1,133 @@
+#include "src/support/line_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "src/support/fnv.h"
+
+namespace tw::support {
+
+namespace {
+
+constexpr std::string_view kChecksum = ",\"checksum\":\"";
+
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  throw Error(Diagnostic{ErrorKind::kLog,
+                         "the tuning log " + path + " cannot be written: " + std::strerror(error),
+                         {},
+                         {"what was written before is intact; make room or give another log=, and tune again"}});
+}
+
+void lock_file(int fd) {
+  while (flock(fd, LOCK_EX) != 0 && errno == EINTR) continue;
+}
+
+// 0, or the reason why the text is not there as a whole.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+bool is_at(int fd, const std::string& path) {
+  struct stat ours{}, there{};
+  return fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino &&
+         ours.st_dev == there.st_dev;
+}
+
+// The file that is at `path`, locked; -1 when there is none. Those who append look again once they have the lock.
+int open_locked(const std::string& path) {
+  for (;;) {
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return fd;
+    lock_file(fd);
+    if (is_at(fd, path)) return fd;
+    close(fd);
+  }
+}
+
+// Whether the file ends within a line: of a process that was killed while it wrote.
+bool ends_within_a_line(int fd, off_t size) {
+  char last = '\n';
+  return size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n';
+}
+
+}  // namespace
+
+std::string sealed(std::string object) {
+  object.pop_back();
+  return object + std::string(kChecksum) + fnv1a_hex(object) + "\"}\n";
+}
+
+Result<std::string> unsealed(std::string_view line) {
+  const auto refuse = [](std::string why) { return Diagnostic{ErrorKind::kLog, std::move(why), {}, {}}; };
+  const size_t at = line.rfind(kChecksum);
+  if (at == std::string_view::npos || line.size() != at + kChecksum.size() + 18 || !line.ends_with("\"}"))
+    return refuse("cut off");
+  if (line.substr(at + kChecksum.size(), 16) != fnv1a_hex(line.substr(0, at)))
+    return refuse("damaged: the checksum differs");
+  return std::string(line.substr(0, at)) + "}";
+}
+
+LineFile::LineFile(const std::string& path) : path_(path) { open(); }
+
+LineFile::~LineFile() { close(fd_); }
+
+void LineFile::open() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (fd_ < 0) cannot_write(path_, errno);
+}
+
+// A log that was replaced meanwhile, or removed, is at its path again or anew.
+void LineFile::lock() {
+  lock_file(fd_);
+  while (!is_at(fd_, path_)) {
+    open();
+    lock_file(fd_);
+  }
+}
+
+void LineFile::append(std::string line) {
+  lock();
+  const off_t size = lseek(fd_, 0, SEEK_END);
+  if (ends_within_a_line(fd_, size)) line.insert(line.begin(), '\n');
+  const int error = write_all(fd_, line);
+  // Half a line would only cost itself, but a full disk leaves the log as it was.
+  const bool restored = error == 0 || ftruncate(fd_, size) == 0;
+  flock(fd_, LOCK_UN);
+  if (error != 0 || !restored) cannot_write(path_, error);
+}
+
+void replace_lines(const std::string& path, const std::function<std::string()>& lines) {
+  const std::string at = std::filesystem::weakly_canonical(path).string();  // a link stays one
+  const int old = open_locked(at);
+  const std::string fresh = at + ".new-" + std::to_string(getpid());
+  int error = 0;
+  try {
+    const std::string text = lines();
+    const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    error = fd < 0 ? errno : write_all(fd, text);
+    if (error == 0 && fsync(fd) != 0) error = errno;
+    if (fd >= 0) close(fd);
+    if (error == 0 && rename(fresh.c_str(), at.c_str()) != 0) error = errno;
+  } catch (...) {
+    if (old >= 0) close(old);
+    throw;
+  }
+  if (error != 0) unlink(fresh.c_str());
+  if (old >= 0) close(old);  // and the lock with it
+  if (error != 0) cannot_write(path, error);
+}
+
+}  // namespace tw::support

@@ -14,6 +14,8 @@
 namespace tw::runtime {
 namespace {
 
+using Program = std::vector<sock_filter>;
+
 #if defined(__x86_64__)
 constexpr unsigned kArchitecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
@@ -29,28 +31,38 @@ constexpr unsigned kForbidden[] = {
 
 sock_filter load(unsigned offset) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset); }
 sock_filter give(unsigned verdict) { return BPF_STMT(BPF_RET | BPF_K, verdict); }
+// Over the next `others` instructions unless the value is there.
+sock_filter unless(unsigned value, unsigned char others) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, others);
+}
 
-std::vector<sock_filter> program() {
-  constexpr unsigned char kCount = std::size(kForbidden);
-  std::vector<sock_filter> code = {
-      load(offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 0, kCount + 2),  // calls of another architecture: to the end
-      load(offsetof(seccomp_data, nr)),
-  };
-  for (unsigned char i = 0; i < kCount; ++i)
-    code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kForbidden[i], static_cast<unsigned char>(kCount - i), 0));
-  code.push_back(give(SECCOMP_RET_ALLOW));
-  code.push_back(give(SECCOMP_RET_KILL_PROCESS));
-  return code;
+// Calls of another architecture end the process, and so do those of x32, which is x86-64 with other numbers. The number
+// of the call is loaded.
+Program begin() {
+  constexpr unsigned kX32 = 0x40000000;
+  return {load(offsetof(seccomp_data, arch)),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0),
+          give(SECCOMP_RET_KILL_PROCESS),
+          load(offsetof(seccomp_data, nr)),
+          BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1),
+          give(SECCOMP_RET_KILL_PROCESS)};
+}
+
+void add(Program& program, std::initializer_list<sock_filter> more) { program.insert(program.end(), more); }
+
+bool install(Program program) {
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
 }
 
 }  // namespace
 
 bool forbid_new_processes() {
-  std::vector<sock_filter> code = program();
-  const sock_fprog filter{static_cast<unsigned short>(code.size()), code.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
-  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0;
+  Program program = begin();
+  for (const unsigned call : kForbidden) add(program, {unless(call, 1), give(SECCOMP_RET_KILL_PROCESS)});
+  program.push_back(give(SECCOMP_RET_ALLOW));
+  return install(std::move(program));
 }
 
 bool can_forbid_new_processes() {

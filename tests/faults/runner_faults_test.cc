@@ -228,6 +228,13 @@ TEST_F(RunnerFaults, ForkBomb) {
   expect(run("system(\"true\");", "#include <stdlib.h>"), RunStatus::kCrashed, "tried to start a process or a thread");
 }
 
+#if defined(__x86_64__)
+TEST_F(RunnerFaults, ForksByTheNumbersOfX32) {
+  expect(run("syscall(0x40000000 | SYS_fork);", "#include <sys/syscall.h>\n#include <unistd.h>"), RunStatus::kCrashed,
+         "tried to start a process or a thread");
+}
+#endif
+
 TEST_F(RunnerFaults, EightGigabytes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizers' own memory leaves no room for a limit";

@@ -1,14 +1,26 @@
-// What a process that runs candidates gives up.
+// The system calls that a process that runs candidates gives up. What is tried all the same ends it with SIGSYS.
 #pragma once
+
+#include <string_view>
 
 namespace tw::runtime {
 
 // From now on no thread of this process can start a process or a thread, run a program, signal another process, or
-// leave its process group: trying ends it with SIGSYS. Limits on the number of processes would not bind root. Returns
-// false where the kernel has no such filters.
+// leave its process group. Limits on the number of processes would not bind root. Returns false where the kernel has no
+// such filters.
 bool forbid_new_processes();
 
-// Whether it would succeed here.
-bool can_forbid_new_processes();
+// From now on each thread of this process has only the calls of what kernels and their measurement are made of: memory
+// that is not executable, waiting and waking, clocks, what goes out on descriptors that are there, blobs, its own end.
+// Files are refused and not fatal, as malloc looks for one. Threads must have been started and code loaded.
+bool forbid_unneeded_calls();
+
+// Whether these would succeed here.
+bool can_forbid_calls();
+
+// What the end of a candidate by SIGSYS says of it.
+constexpr std::string_view kTriedNewProcess = "tried to start a process or a thread";
+constexpr std::string_view kTriedUnneededCall =
+    "made a system call that no kernel needs (for a process, a connection, executable memory or the like)";
 
 }  // namespace tw::runtime

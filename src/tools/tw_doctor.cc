@@ -183,7 +183,7 @@ Finding gpu() {
 }
 
 Finding sandbox() {
-  if (runtime::can_forbid_new_processes()) return {State::kOk, "candidates can start no process"};
+  if (runtime::can_forbid_calls()) return {State::kOk, "candidates can start no process"};
   return {State::kWarn, "this kernel has no seccomp filters: a candidate that starts processes is not stopped",
           "tune only what you trust"};
 }

@@ -8,6 +8,7 @@
 #include "src/runtime/kernel.h"
 #include "src/runtime/messages.h"
 #include "src/runtime/run_worker.h"
+#include "src/runtime/sandbox.h"
 #include "src/runtime/timing.h"
 #include "src/runtime/tool_path.h"
 #include "src/support/subprocess.h"
@@ -63,7 +64,8 @@ std::string_view to_string(RunStatus status) {
   return kNames[static_cast<size_t>(status)];
 }
 
-LocalRunner::LocalRunner() : worker_((require_measuring_allowed("tune"), tool_path("tw-worker", "TW_WORKER"))) {}
+LocalRunner::LocalRunner() : worker_{(require_measuring_allowed("tune"), tool_path("tw-worker", "TW_WORKER"))} {}
+LocalRunner::LocalRunner(WorkerCommand worker) : worker_(std::move(worker)) {}
 
 std::string Runner::why_not(const Target& target) const { return target::why_not_here(target); }
 
@@ -92,7 +94,7 @@ RunResult LocalRunner::run(const RunRequest& request) {
 
 RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
   const uint64_t file_bytes = kFileBytes + (request.reference ? 0 : request.inputs.size());
-  support::Subprocess worker({worker_, {"--serve"}, address_space_for(request), file_bytes});
+  support::Subprocess worker({worker_.path, worker_.args, address_space_for(request), file_bytes});
   {
     std::lock_guard lock(current_mutex_);
     current_ = &worker;
@@ -140,7 +142,8 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
         Diagnostic{ErrorKind::kTune, with_error_text("measuring: a worker process could not begin", worker), {}, {}});
   lost = !started || status.ours || from_outside(status.signal);
   if (lost) return ended(RunStatus::kDeviceLost, with_error_text("the worker was lost: " + to_string(status), worker));
-  if (status.signal == SIGSYS) return ended(RunStatus::kCrashed, "tried to start a process or a thread");
+  if (status.signal == SIGSYS)
+    return ended(RunStatus::kCrashed, std::string(worker_.confined ? kTriedUnneededCall : kTriedNewProcess));
   const std::string how = status.signal == 0 ? "ended without a result, " + to_string(status) : to_string(status);
   return ended(RunStatus::kCrashed, with_error_text(how, worker));
 }

@@ -1,16 +1,17 @@
 // Measures candidates on this machine, each in a process of its own (tw-worker) that may crash, hang or corrupt itself.
 //
 // What ends a run is judged as follows. The candidate's own: a signal that it raised (SEGV, ILL, FPE, ABRT, SYS for
-// starting a process, XFSZ for a limit), an exit without a result, and a deadline that passes (SIGTERM, then SIGKILL to
-// the group). Not the candidate's: a SIGKILL, SIGTERM, SIGINT or SIGHUP that we did not send; the run is repeated twice
-// and is then kDeviceLost. The deadline runs from when the candidate is loaded, and anew from when its first output was
-// right. Where it is known what is given up at, a first run of several times that is cut short: kBeaten, with that as
-// its bound and no run that counts.
+// what the sandbox forbids, XFSZ for a limit), an exit without a result, and a deadline that passes (SIGTERM, then
+// SIGKILL to the group). Not the candidate's: a SIGKILL, SIGTERM, SIGINT or SIGHUP that we did not send; the run is
+// repeated twice and is then kDeviceLost. The deadline runs from when the candidate is loaded, and anew from when its
+// first output was right. Where it is known what is given up at, a first run of several times that is cut short:
+// kBeaten, with that as its bound and no run that counts.
 #pragma once
 
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "tensorwright/runtime.h"
 
@@ -20,20 +21,28 @@ class Subprocess;
 
 namespace tw::runtime {
 
+// The program that serves runs (run_worker.h).
+struct WorkerCommand {
+  std::string path;
+  std::vector<std::string> args = {"--serve"};
+  bool confined = false;  // its policy, which tells what SIGSYS means
+};
+
 class LocalRunner final : public Runner {
  public:
   LocalRunner();  // throws tw::Error when tw-worker is missing or measuring is forbidden
+  explicit LocalRunner(WorkerCommand);
   // One run at a time; a second caller waits. Throws tw::Error when a worker cannot begin.
   RunResult run(const RunRequest&) override;
   MachineDescription machine() const override { return this_machine(); }
   // From any thread: ends the run in flight, which returns kDeviceLost, and all later ones at once.
-  void cancel();
+  void cancel() override;
 
  private:
   RunResult attempt(const RunRequest&, bool& lost);
   RunResult converse(support::Subprocess&, const RunRequest&, bool& lost);
 
-  std::string worker_;
+  const WorkerCommand worker_;
   std::mutex one_run_;
   std::mutex current_mutex_;
   support::Subprocess* current_ = nullptr;

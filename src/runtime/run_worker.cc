@@ -6,9 +6,11 @@
 #include <limits>
 
 #include "src/runtime/arguments.h"
+#include "src/runtime/confinement.h"
 #include "src/runtime/measurement.h"
 #include "src/runtime/messages.h"
 #include "src/runtime/sandbox.h"
+#include "src/target/cpu.h"
 
 namespace tw::runtime {
 namespace {
@@ -19,7 +21,33 @@ bool sound(const RunRequest& request) {
          request.rtol.size() == args && request.atol.size() == args && request.threads >= 1;
 }
 
-int serve(int channel, const MakeDevice& make_device) {
+// Called between the load of a candidate and the first of its code: why that must not run, or "".
+using Seal = std::function<std::string()>;
+
+[[noreturn]] void measure(int channel, const RunRequest& request, Device& device, const Seal& seal) {
+  const auto say = [&](Answer answer, const RunResult& result) { send_message(channel, encode(answer, result)); };
+  Measurement measurement(request, device);
+  say(Answer::kStarted, measurement.result());
+  if (measurement.load()) {
+    if (const std::string why = seal(); !why.empty()) {
+      say(Answer::kResult, {RunStatus::kDeviceLost, 0, 0, 0, "the sandbox lacks " + why});
+      _exit(0);
+    }
+    if (measurement.prepare() && measurement.check_first_run()) {
+      say(Answer::kChecked, measurement.result());
+      measurement.finish();
+    }
+  }
+  say(Answer::kResult, measurement.result());
+  _exit(0);  // destructors would walk over what the candidate may have damaged
+}
+
+int serve(int channel, const MakeDevice& make_device, const WorkerPolicy& policy) {
+  std::vector<Layer> layers;
+  if (policy.confined) {
+    target::host_cpu();  // looks into files, and makes calls, that are gone afterwards
+    layers = confine();
+  }
   ReceivedMessage message;
   if (receive_message(channel, std::numeric_limits<double>::infinity(), message) != Received::kFrame) return 0;
   const std::optional<RunRequest> request = decode_run_request(std::move(message));
@@ -27,26 +55,23 @@ int serve(int channel, const MakeDevice& make_device) {
     std::fprintf(stderr, "malformed request\n");
     return kWorkerFault;
   }
-  serve_run(channel, *request, *make_device(*request));
+  const std::unique_ptr<Device> device = make_device(*request);
+  if (!policy.confined) serve_run(channel, *request, *device);
+  measure(channel, *request, *device, [&] {
+    layers.push_back(seal());
+    return lacking(layers, policy.required);
+  });
 }
 
 }  // namespace
 
 void serve_run(int channel, const RunRequest& request, Device& device) {
-  const auto say = [&](Answer answer, const RunResult& result) { send_message(channel, encode(answer, result)); };
-  Measurement measurement(request, device);
   forbid_new_processes();
-  say(Answer::kStarted, measurement.result());
-  if (measurement.load() && measurement.prepare() && measurement.check_first_run()) {
-    say(Answer::kChecked, measurement.result());
-    measurement.finish();
-  }
-  say(Answer::kResult, measurement.result());
-  _exit(0);  // destructors would walk over what the candidate may have damaged
+  measure(channel, request, device, [] { return std::string(); });
 }
 
-int run_worker(int channel, const MakeDevice& make_device) try {
-  return serve(channel, make_device);
+int run_worker(int channel, const MakeDevice& make_device, const WorkerPolicy& policy) try {
+  return serve(channel, make_device, policy);
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return kWorkerFault;

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "src/runtime/device.h"
 #include "tensorwright/runtime.h"
@@ -13,10 +15,17 @@ namespace tw::runtime {
 // then.
 using MakeDevice = std::function<std::unique_ptr<Device>(const RunRequest&)>;
 
+// What a worker gives up besides starting processes.
+struct WorkerPolicy {
+  // All of confinement.h, for boards: the device is made inside, without files, and its load runs no code.
+  bool confined = false;
+  std::vector<std::string> required = {};  // layers without which no candidate runs: such a run is kDeviceLost
+};
+
 // Serves one RunRequest from `channel` and returns the exit code. The candidate may crash, hang or corrupt this
 // process: the other side (local_runner.h) judges that by how it ends.
-int run_worker(int channel, const MakeDevice&);
-// The same for a request that has been read; does not return.
+int run_worker(int channel, const MakeDevice&, const WorkerPolicy& = {});
+// The same for a request that has been read, by a worker that is not confined; does not return.
 [[noreturn]] void serve_run(int channel, const RunRequest&, Device&);
 
 // Exit code of a worker that could not begin, through no fault of the candidate; stderr says why.

@@ -1,8 +1,5 @@
 #include "src/runtime/host_device.h"
 
-#include <dlfcn.h>
-
-#include "src/runtime/find_externs.h"
 #include "src/runtime/guarded_buffer.h"
 #include "src/runtime/thread_pool.h"
 #include "src/runtime/timing.h"
@@ -14,21 +11,19 @@ Diagnostic refused(std::string what) { return {ErrorKind::kBuild, std::move(what
 
 }  // namespace
 
-HostDevice::HostDevice(int threads) { start_pinned(threads); }
+HostDevice::HostDevice(int threads, const Linking& linking) : linking_(linking) { start_pinned(threads); }
 
 std::unique_ptr<DeviceMemory> HostDevice::allocate(size_t bytes, size_t place) {
   return std::make_unique<GuardedBuffer>(bytes, place);
 }
 
 Status HostDevice::load(const Blob& object) {
-  const std::string path = "/proc/self/fd/" + std::to_string(object.descriptor());
-  library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library_) return refused(dlerror());
+  TW_TRY(image_, linking_.load(object));
   return Unit{};
 }
 
 Result<KernelSpecs> HostDevice::specs(const std::string& kernel) const {
-  const void* descriptor = dlsym(library_, descriptor_symbol(kernel).c_str());
+  const void* descriptor = image_->symbol(descriptor_symbol(kernel));
   if (!descriptor) return KernelSpecs{};
   const auto& stated = *static_cast<const tw_kernel_descriptor*>(descriptor);
   if (const std::string missing = lacking_here(stated); !missing.empty())
@@ -37,10 +32,10 @@ Result<KernelSpecs> HostDevice::specs(const std::string& kernel) const {
 }
 
 Result<Device::Launch> HostDevice::find(const std::string& kernel) const {
-  const auto fn = reinterpret_cast<KernelFn>(dlsym(library_, kernel_symbol(kernel).c_str()));
+  const auto fn = reinterpret_cast<KernelFn>(image_->symbol(kernel_symbol(kernel)));
   if (!fn) return refused("no symbol " + kernel_symbol(kernel));
   TW_TRY(const KernelSpecs stated, specs(kernel));
-  TW_TRY(const Externs externs, find_externs(kernel, stated.externs));
+  TW_TRY(const Externs externs, linking_.find_externs(kernel, stated.externs));
   return Launch([fn, externs](void* const* addresses) {
     const tw_args args{sizeof(tw_args), TW_ABI_VERSION, addresses};
     tw_context context = *host_context();

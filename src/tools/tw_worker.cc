@@ -9,7 +9,9 @@
 
 int main(int argc, char** argv) {
   using namespace tw::runtime;
-  const auto this_cpu = [](const RunRequest& request) { return std::make_unique<HostDevice>(request.threads); };
+  const auto this_cpu = [](const RunRequest& request) {
+    return std::make_unique<HostDevice>(request.threads, by_dynamic_linker());
+  };
   if (argc == 2 && std::strcmp(argv[1], "--serve") == 0) return run_worker(tw::support::kChannel, this_cpu);
   std::fprintf(stderr, "tw-worker is started by Tensorwright's tuner, not by hand\n");
   return 2;

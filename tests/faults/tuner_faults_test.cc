@@ -88,7 +88,7 @@ int report_nonsense() {
   const auto request = runtime::decode_run_request(std::move(message));
   if (!request) return 1;
   if (!request->reference) {
-    runtime::HostDevice device(request->threads);
+    runtime::HostDevice device(request->threads, runtime::by_dynamic_linker());
     runtime::serve_run(support::kChannel, *request, device);
   }
   const double seconds = std::strtod(setting(kSeconds).c_str(), nullptr);

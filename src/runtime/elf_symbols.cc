@@ -5,19 +5,12 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <string_view>
+
+#include "src/runtime/elf_bytes.h"
 
 namespace tw::runtime {
 namespace {
-
-template <class T>
-std::optional<T> read_at(std::string_view file, size_t offset) {
-  if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, file.data() + offset, sizeof(T));
-  return value;
-}
 
 std::string_view slice(std::string_view file, size_t offset, size_t bytes) {
   if (offset > file.size() || file.size() - offset < bytes) return {};

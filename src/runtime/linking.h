@@ -19,4 +19,7 @@ struct Linking {
 // Any shared object, and whatever this process can find. What it loads stays: it may be damaged.
 Linking by_dynamic_linker();
 
+// Objects that need nothing (elf_object.h), and no C functions: for programs that are linked statically.
+Linking without_dynamic_linker();
+
 }  // namespace tw::runtime

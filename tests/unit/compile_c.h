@@ -31,10 +31,12 @@ inline std::string vector_kernel(const std::string& name, int n, const std::stri
 }
 
 // Compiles `source` and returns the path of the shared object.
-inline std::string compile_c(const Folder& folder, const std::string& source, const std::string& name = "kernel") {
+inline std::string compile_c(const Folder& folder, const std::string& source, const std::string& name = "kernel",
+                             const std::string& flags = "") {
   const std::string c = folder / (name + ".c"), so = folder / (name + ".so");
   std::ofstream(c) << source;
-  const std::string command = TW_CC " -O1 -fPIC -shared -w -I" TW_SOURCE_DIR "/include -o " + so + " " + c;
+  const std::string command =
+      TW_CC " -O1 -fPIC -shared -w -I" TW_SOURCE_DIR "/include " + flags + " -o " + so + " " + c;
   if (std::system(command.c_str()) != 0) throw std::runtime_error("cannot compile " + c);
   return so;
 }

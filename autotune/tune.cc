@@ -83,20 +83,22 @@ class StopWatch {
 
 class Tuner final : public Tuning {
  public:
-  Tuner(const Task& task, const TuneOptions& options, runtime::Runner* runner)
+  // `elsewhere`: a machine that no Runner reaches; without it and without a Runner, this one.
+  Tuner(const Task& task, const TuneOptions& options, runtime::Runner* runner, const MachineDescription* elsewhere)
       : task_(task),
         options_(options),
         runner_(runner),
-        where_(runner ? runner->machine() : runtime::this_machine()),
+        elsewhere_(elsewhere != nullptr),
+        where_(elsewhere ? *elsewhere
+               : runner  ? runner->machine()
+                         : runtime::this_machine()),
         proposer_(
             task.space(), make_search(options.search), make_cost_model(options.model, options.seed),
             [this](uint64_t i) { return describe_candidate(i); }, [this](uint64_t i) { return is_legal(i); },
             options.seed, options.explore) {
     limit();
-    if (!options.log.empty()) {
-      journal_.emplace(options.log);
-      log_ = load_log(options.log, task.hash());
-    }
+    if (!options.log.empty() && !elsewhere_) journal_.emplace(options.log);
+    if (!options.log.empty()) log_ = load_log(options.log, task.hash());
     find_rates();
     machine_ = schedule::describe_machine(task.target(), where_);
   }
@@ -119,6 +121,25 @@ class Tuner final : public Tuning {
   }
 
   const TuneResult& so_far() const override { return result_; }
+
+  // What is told decides, and nothing that was packed before and has not come back.
+  rpc::Pack pack(int count) override {
+    for (; told_ < result_.trials.size(); ++told_) tell(result_.trials[told_]);
+    const auto batch = static_cast<size_t>(options_.batch);
+    const std::vector<uint64_t> proposal = proposer_.propose(static_cast<size_t>(count), told_ / batch);
+    if (proposal.empty()) nothing_to_pack();
+    const std::vector<Built> built = measurer().build(candidates_of(proposal));
+    rpc::Pack pack = measurer().pack();
+    pack.task = call_text(task_.name(), task_.args());
+    pack.hardware = where_.name;
+    pack.best_s = std::isfinite(account_.best_seconds()) ? account_.best_seconds() : 0;
+    for (size_t i = 0; i < built.size(); ++i) {
+      const std::string line = to_line(record_of("trial", built[i].trial, static_cast<int64_t>(told_ + i)));
+      pack.candidates.push_back({support::unsealed(std::string_view(line).substr(0, line.size() - 1)).value_or_throw(),
+                                 built[i].object, built[i].lower_bound});
+    }
+    return pack;
+  }
 
   TuneResult finish() override {
     if (!stopping()) confirm_leaders();
@@ -176,7 +197,7 @@ class Tuner final : public Tuning {
         where_.rates[bits] = *r.rates;
         return;
       }
-    if (runner_ == nullptr) where_ = codegen::calibrated(std::move(where_), task_.target());
+    if (runner_ == nullptr && !elsewhere_) where_ = codegen::calibrated(std::move(where_), task_.target());
   }
 
   // Trials of the log that lie in this space, the first of each configuration.
@@ -212,6 +233,10 @@ class Tuner final : public Tuning {
   Measurer& measurer() {
     if (measurer_) return *measurer_;
     if (measuring_is_forbidden()) tune_error("tuning would measure, and TW_MEASURE=forbid is set");
+    if (elsewhere_) {
+      measurer_ = std::make_unique<Measurer>(task_, options_, where_);
+      return *measurer_;
+    }
     if (runner_ == nullptr) {
       local_ = std::make_unique<runtime::LocalRunner>();
       runner_ = local_.get();
@@ -253,14 +278,21 @@ class Tuner final : public Tuning {
     return true;
   }
 
+  // Of proposals, which are prepared by then.
+  std::vector<Candidate> candidates_of(const std::vector<uint64_t>& indices) {
+    std::vector<Candidate> candidates;
+    for (const uint64_t index : indices) {
+      candidates.push_back(std::move(prepared_.at(index)));
+      candidates.back().bound = proposer_.description_of(index)->bound;
+    }
+    return candidates;
+  }
+
   void measure(const std::vector<uint64_t>& proposal, const std::vector<size_t>& missing) {
     const size_t first = result_.trials.size();
-    std::vector<Candidate> candidates;
-    for (const size_t place : missing) {
-      candidates.push_back(std::move(prepared_.at(proposal[place])));
-      candidates.back().bound = proposer_.description_of(proposal[place])->bound;
-    }
-    std::vector<Built> built = measurer().build(candidates);
+    std::vector<uint64_t> indices;
+    for (const size_t place : missing) indices.push_back(proposal[place]);
+    std::vector<Built> built = measurer().build(candidates_of(indices));
     const auto number_of = [&](size_t i) { return static_cast<int64_t>(told_ + missing[i]); };
     std::vector<bool> arrived(built.size());
     size_t noted = 0;
@@ -292,7 +324,7 @@ class Tuner final : public Tuning {
     }
   }
 
-  void append(const std::string& kind, const Trial& trial, int64_t number) {
+  Record record_of(const std::string& kind, const Trial& trial, int64_t number) {
     Record record;
     record.kind = kind;
     record.key = key_of(task_, where_);
@@ -309,6 +341,11 @@ class Tuner final : public Tuning {
     if (kind == "trial") {
       if (const Description* d = proposer_.description_of(trial.index)) record.features = d->features;
     }
+    return record;
+  }
+
+  void append(const std::string& kind, const Trial& trial, int64_t number) {
+    Record record = record_of(kind, trial, number);
     if (journal_) journal_->append(record);
     if (kind == "confirm") confirmed_.push_back(std::move(record));
   }
@@ -400,6 +437,12 @@ class Tuner final : public Tuning {
     }
   }
 
+  [[noreturn]] void nothing_to_pack() const {
+    if (result_.trials.empty()) every_candidate_failed();
+    tune_error("there is nothing left to pack: the log has all " + std::to_string(result_.trials.size()) +
+               " candidates that are worth a run");
+  }
+
   [[noreturn]] void every_candidate_failed() const {
     std::map<std::string, int> reasons;
     for (const Trial& t : result_.failures) ++reasons[t.status + ": " + t.detail.substr(0, 200)];
@@ -419,7 +462,8 @@ class Tuner final : public Tuning {
 
   const Task& task_;
   const TuneOptions& options_;
-  runtime::Runner* runner_;  // null until something is measured
+  runtime::Runner* runner_;  // null until something is measured here
+  const bool elsewhere_;
   std::unique_ptr<runtime::Runner> local_;
   MachineDescription where_;
   Machine machine_;
@@ -444,7 +488,12 @@ class Tuner final : public Tuning {
 
 std::unique_ptr<Tuning> start_tuning(const Task& task, const TuneOptions& options, runtime::Runner* runner) {
   check_options(options);
-  return std::make_unique<Tuner>(task, options, runner);
+  return std::make_unique<Tuner>(task, options, runner, nullptr);
+}
+
+std::unique_ptr<Tuning> start_packing(const Task& task, const TuneOptions& options, const MachineDescription& where) {
+  check_options(options);
+  return std::make_unique<Tuner>(task, options, nullptr, &where);
 }
 
 namespace {

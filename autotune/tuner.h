@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "rpc/pack.h"
 #include "tensorwright/autotune.h"
 
 namespace tw::autotune {
@@ -18,10 +19,14 @@ class Tuning {
   virtual const TuneResult& so_far() const = 0;  // trials, curve and counts
   // Times the leaders again. Throws TuneError when every candidate failed. Last.
   virtual TuneResult finish() = 0;
+  // In the place of the last two: the next candidates, at most `count`, built and not run.
+  virtual rpc::Pack pack(int count) = 0;
 };
 
 // The task and the options stay the caller's; a null runner measures in local workers.
 std::unique_ptr<Tuning> start_tuning(const Task&, const TuneOptions&, runtime::Runner*);
+// For a machine that is not reached from here, where nothing but pack() works.
+std::unique_ptr<Tuning> start_packing(const Task&, const TuneOptions&, const MachineDescription& where);
 
 // Throws Error for options that have no meaning.
 void check_options(const TuneOptions&);

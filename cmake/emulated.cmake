@@ -35,7 +35,8 @@ if(NOT aarch64_missing)
     PREFIX ${aarch64_folder}.stamps
     CMAKE_ARGS --toolchain ${PROJECT_SOURCE_DIR}/cmake/aarch64.cmake -DCMAKE_BUILD_TYPE=Release -DTW_OPTIMIZE=-O1 -DTW_LLVM=OFF -DTW_XGBOOST=OFF
                -DTW_PYTHON=OFF -DTW_BENCH=OFF -DTW_PRECOMPILED=OFF -DTW_WERROR=${TW_WERROR} -DPython_EXECUTABLE=${Python_EXECUTABLE}
-    BUILD_COMMAND ${CMAKE_COMMAND} --build ${aarch64_folder} --target tw-kernels test_support test_target test_runtime test_worker
+    BUILD_COMMAND ${CMAKE_COMMAND} --build ${aarch64_folder} --target tw-kernels tw-board test_support test_target test_runtime test_worker
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${aarch64_folder}/package/tensorwright/boards/tw-board-aarch64 ${TW_PACKAGE_DIR}/boards/tw-board-aarch64
     BUILD_ALWAYS ON
     INSTALL_COMMAND "")
 endif()

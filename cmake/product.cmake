@@ -1,7 +1,7 @@
 # libtensorwright.so: all folders in one library. Tests of the lower layers link the static libraries of their folder
 # instead; nothing links both.
 set(TW_PACKAGE_DIR ${PROJECT_BINARY_DIR}/package/tensorwright)
-set(TW_ALL support target ir te lower runtime schedule codegen autotune)
+set(TW_ALL support target ir te lower runtime rpc schedule codegen autotune)
 
 add_library(tensorwright SHARED ${PROJECT_BINARY_DIR}/empty.cc)
 foreach(name ${TW_ALL})
@@ -33,12 +33,19 @@ function(tw_tool name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${TW_PACKAGE_DIR} BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
 endfunction()
 tw_tool(tw-worker SOURCES src/tools/tw_worker.cc LINK tw_runtime tw_ir tw_target tw_support)
+# What measures elsewhere: one static program for each architecture, beside the package.
+if(NOT TW_SANITIZE)
+  tw_tool(tw-board SOURCES src/tools/tw_board.cc LINK tw_rpc tw_runtime tw_ir tw_target tw_support)
+  target_link_options(tw-board PRIVATE -static -Wl,--gc-sections)
+  set_target_properties(tw-board PROPERTIES OUTPUT_NAME tw-board-${CMAKE_SYSTEM_PROCESSOR} RUNTIME_OUTPUT_DIRECTORY ${TW_PACKAGE_DIR}/boards)
+  install(TARGETS tw-board DESTINATION tensorwright/boards)
+endif()
 if(TW_LLVM)
   tw_tool(tw-worker-build SOURCES src/tools/tw_worker_build.cc LINK tensorwright)
   install(TARGETS tw-worker-build DESTINATION tensorwright)
 endif()
 tw_tool(tw-opt SOURCES src/tools/tw_opt.cc LINK tensorwright)
-tw_tool(tw SOURCES src/tools/tw.cc src/tools/tw_tune.cc src/tools/tw_log.cc src/tools/tw_report.cc src/tools/tw_doctor.cc LINK tensorwright)
+tw_tool(tw SOURCES src/tools/tw.cc src/tools/tw_tune.cc src/tools/tw_build.cc src/tools/tw_log.cc src/tools/tw_report.cc src/tools/tw_doctor.cc LINK tensorwright)
 install(TARGETS tensorwright tw-worker tw DESTINATION tensorwright)
 
 if(TW_PYTHON)

@@ -11,6 +11,7 @@
 #include "src/ir/interp_value.h"
 #include "src/ir/walk.h"
 #include "src/runtime/arguments.h"
+#include "src/runtime/inputs.h"
 #include "src/support/rng.h"
 
 namespace tw::autotune {
@@ -22,60 +23,6 @@ namespace {
 constexpr int kProbes = 8;
 
 using ir::interp::number_of;
-using ir::interp::value_of;
-
-using Promise = std::pair<int64_t, int64_t>;
-
-// Floats in -1..1, integers in -8..8 or 0..8, both values of bool; what the caller promises is kept.
-double random_value(ir::Type type, const Promise* range, support::Rng& rng) {
-  if (range) {
-    const uint64_t values = static_cast<uint64_t>(range->second) - static_cast<uint64_t>(range->first);
-    return static_cast<double>(range->first + static_cast<int64_t>(rng.below(std::min<uint64_t>(values, 254) + 1)));
-  }
-  if (type.is_float()) return 2 * rng.uniform() - 1;
-  if (type.is_bool()) return static_cast<double>(rng.below(2));
-  return type.is_int() ? static_cast<double>(rng.below(17)) - 8 : static_cast<double>(rng.below(9));
-}
-
-// Random elements. Those of short floats, which have few values and take long to round, are drawn from a few thousand.
-// Of others each is its own: a long sum of few values goes astray further than by the square root of its length.
-void fill(std::byte* array, size_t elements, ir::Type type, const Promise* range, support::Rng& rng) {
-  constexpr size_t kValues = 4096;
-  if (!(type.is_half() || type.is_float8()) || elements <= kValues) {
-    const ir::interp::WriteFn write = ir::interp::write_function(type);
-    for (size_t i = 0; i < elements; ++i)
-      write(array, static_cast<int64_t>(i), value_of(random_value(type, range, rng), type));
-    return;
-  }
-  const auto size = static_cast<size_t>(type.bytes());
-  std::vector<std::byte> values(kValues * size);
-  fill(values.data(), kValues, type, range, rng);
-  for (size_t i = 0; i < elements; ++i) std::memcpy(array + i * size, values.data() + rng.below(kValues) * size, size);
-}
-
-Blob make_inputs(const std::vector<te::Tensor>& tensors, const std::vector<ArgSpec>& args) {
-  support::Rng rng(2024);
-  const std::vector<size_t> offsets = runtime::argument_offsets(args);
-  runtime::Draft draft(offsets.back());
-  for (size_t a = 0; a < args.size(); ++a) {
-    const auto* input = std::get_if<te::Placeholder>(&tensors[a].op()->kind);
-    const Promise* range = input && input->range ? &*input->range : nullptr;
-    if (!args[a].written)
-      fill(draft.data() + offsets[a], static_cast<size_t>(args[a].elements()), args[a].dtype, range, rng);
-  }
-  return std::move(draft).finish();
-}
-
-double largest_magnitude(const ArgSpec& arg, const std::byte* data) {
-  const ir::interp::ReadFn read = ir::interp::read_function(arg.dtype);
-  double largest = 0;
-  for (int64_t i = 0; i < arg.elements(); ++i) {
-    const double v = std::fabs(number_of(read(data, i), arg.dtype));
-    if (std::isfinite(v)) largest = std::max(largest, v);
-  }
-  return largest;
-}
-
 bool chooses(ir::ReduceOp op) { return op == ir::ReduceOp::kMin || op == ir::ReduceOp::kMax; }
 bool chooses(ir::BinOp op) { return op == ir::BinOp::kMin || op == ir::BinOp::kMax; }
 
@@ -139,9 +86,7 @@ struct Checked {
   const std::vector<te::Tensor>& args;
   const CheckData& data;
   const std::vector<size_t> offsets = runtime::argument_offsets(data.args);
-  const std::byte* reference(size_t a) const {
-    return static_cast<const std::byte*>(data.reference.data()) + offsets[a];
-  }
+  const std::byte* input(size_t a) const { return static_cast<const std::byte*>(data.inputs.data()) + offsets[a]; }
 };
 
 // The placeholders that an output needs, with their memory.
@@ -155,8 +100,8 @@ std::vector<size_t> inputs_of(const te::Tensor& output, const Checked& c) {
   return inputs;
 }
 
-// One random element computed from the declaration, compared with the default schedule's result.
-bool check_element(size_t a, const Checked& c, support::Rng& rng) {
+// A random element of an output, computed from the declaration; none where that is too much work.
+std::optional<rpc::Probe> probe(size_t a, const Checked& c, support::Rng& rng) {
   const ArgSpec& spec = c.data.args[a];
   std::vector<int64_t> at;
   int64_t offset = 0;
@@ -170,10 +115,10 @@ bool check_element(size_t a, const Checked& c, support::Rng& rng) {
   std::vector<ir::InterpBuffer> buffers;
   for (size_t i : inputs_of(c.args[a], c)) {
     inputs.push_back(c.args[i]);
-    buffers.push_back({const_cast<std::byte*>(c.reference(i)), c.data.args[i].bytes()});  // of inputs, which it reads
+    buffers.push_back({const_cast<std::byte*>(c.input(i)), c.data.args[i].bytes()});  // it is read
   }
   const auto program = probe_program(c.args[a], at, inputs);
-  if (!program) return false;
+  if (!program) return std::nullopt;
   std::byte memory[8] = {};
   buffers.push_back({memory, static_cast<size_t>(spec.dtype.bytes())});
   ir::InterpOptions options;
@@ -181,19 +126,22 @@ bool check_element(size_t a, const Checked& c, support::Rng& rng) {
   const Status ran = ir::interpret(*program, buffers, options);
   if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
   const ir::interp::ReadFn read = ir::interp::read_function(spec.dtype);
-  const double expected = number_of(read(memory, 0), spec.dtype);
-  const double got = number_of(read(c.reference(a), offset), spec.dtype);
+  return rpc::Probe{a, offset, number_of(read(memory, 0), spec.dtype)};
+}
+
+void check_element(const rpc::Probe& probe, const CheckData& data) {
+  const size_t a = probe.argument;
+  const ArgSpec& spec = data.args[a];
+  const auto* output = static_cast<const std::byte*>(data.reference.data()) + runtime::argument_offsets(data.args)[a];
+  const double got = number_of(ir::interp::read_function(spec.dtype)(output, probe.element), spec.dtype);
+  const double expected = probe.expected;
   const bool same = expected == got || (std::isnan(expected) && std::isnan(got));
-  if (!same && !(std::fabs(got - expected) <= c.data.atol[a] + c.data.rtol[a] * std::fabs(expected))) {
-    std::string index;
-    for (int64_t i : at) index += (index.empty() ? "" : ", ") + std::to_string(i);
-    throw Error(Diagnostic{
-        ErrorKind::kInternal,
-        "the default schedule gives a wrong result",
-        {},
-        {spec.name + "[" + index + "] should be " + std::to_string(expected) + " and is " + std::to_string(got)}});
-  }
-  return true;
+  if (same || std::fabs(got - expected) <= data.atol[a] + data.rtol[a] * std::fabs(expected)) return;
+  throw Error(Diagnostic{ErrorKind::kInternal,
+                         "the default schedule gives a wrong result",
+                         {},
+                         {"element " + std::to_string(probe.element) + " of " + spec.name + " should be " +
+                          std::to_string(expected) + " and is " + std::to_string(got)}});
 }
 
 }  // namespace
@@ -213,25 +161,39 @@ double tolerance(const std::vector<te::Tensor>& outputs) {
   return all;
 }
 
-CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
-                          const std::vector<ArgSpec>& specs, const Compute& compute) {
+CheckData unchecked_data(const std::vector<te::Tensor>& outputs, const std::vector<ArgSpec>& specs) {
   CheckData data;
   data.args = specs;
-  data.inputs = make_inputs(args, specs);
-  data.reference = compute(data.inputs);
-  const Checked checked{args, data};
+  data.inputs = runtime::random_inputs(specs);
   const double rounding = tolerance(outputs);
-  for (size_t a = 0; a < specs.size(); ++a) {
-    const bool rounded = specs[a].dtype.is_float() || specs[a].dtype.is_float8();
-    const double r = rounded ? rounding : 0;
-    data.rtol.push_back(r);
-    data.atol.push_back(r == 0 ? 0 : r * largest_magnitude(specs[a], checked.reference(a)));
-  }
+  for (const ArgSpec& spec : specs) data.rtol.push_back(spec.dtype.is_float() || spec.dtype.is_float8() ? rounding : 0);
+  return data;
+}
+
+std::vector<rpc::Probe> probes_of(const std::vector<te::Tensor>& args, const CheckData& data, int count) {
+  const Checked checked{args, data};
   support::Rng rng(7);
+  std::vector<rpc::Probe> probes;
   for (size_t a = 0; a < args.size(); ++a) {
-    if (!specs[a].written || specs[a].bytes() == 0) continue;
-    for (int probe = 0; probe < kProbes && check_element(a, checked, rng); ++probe) continue;
+    if (!data.args[a].written || data.args[a].bytes() == 0) continue;
+    for (int n = 0; n < count; ++n) {
+      const std::optional<rpc::Probe> next = probe(a, checked, rng);
+      if (!next) break;
+      probes.push_back(*next);
+    }
   }
+  return probes;
+}
+
+CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args,
+                          const std::vector<ArgSpec>& specs, const Compute& compute) {
+  CheckData data = unchecked_data(outputs, specs);
+  data.reference = compute(data.inputs);
+  const std::vector<size_t> offsets = runtime::argument_offsets(specs);
+  for (size_t a = 0; a < specs.size(); ++a)
+    data.atol.push_back(runtime::absolute_tolerance(
+        specs[a], static_cast<const std::byte*>(data.reference.data()) + offsets[a], data.rtol[a]));
+  for (const rpc::Probe& probe : probes_of(args, data, kProbes)) check_element(probe, data);
   return data;
 }
 

@@ -2,7 +2,6 @@
 #include "autotune/measure/measure.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <mutex>
 #include <thread>
@@ -14,6 +13,7 @@
 #include "codegen/backends.h"
 #include "schedule/rule_schedule.h"
 #include "src/runtime/local_runner.h"
+#include "src/runtime/run_result.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::autotune {
@@ -21,26 +21,17 @@ namespace tw::autotune {
 namespace {
 
 constexpr const char* kKernel = "candidate";
-constexpr double kReferenceTimes = 30;  // a candidate's deadline, for the reference
-
-// Times come from a process that a candidate may have damaged, or over a network: some are none.
-runtime::RunResult judged(runtime::RunResult result) {
-  using runtime::RunStatus;
-  if (result.status != RunStatus::kOk && result.status != RunStatus::kBeaten) return result;
-  const std::string reported = "reported a time of " + std::to_string(result.seconds) + " seconds";
-  if (!std::isfinite(result.seconds) || !std::isfinite(result.spread)) return {RunStatus::kCrashed, 0, 0, 0, reported};
-  if (result.seconds <= 0) return {RunStatus::kTooFast, 0, 0, 0, reported};
-  return result;
-}
-
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
+constexpr double kReferenceTimes = 30;     // a candidate's deadline, for the reference
+constexpr double kMostCarried = 16 << 20;  // bytes of arguments whose reference travels
+constexpr int kProbesElsewhere = 64;       // of each output
 
 void fail(Built& built, std::string why) {
   built.trial.status = "build_failed";
-  built.trial.detail = one_line(std::move(why));
+  built.trial.detail = runtime::one_line(std::move(why));
+}
+
+std::vector<runtime::ArgSpec> specs_of(const Task& task) {
+  return codegen::arg_specs(te::naive_program(task.outputs(), task.arguments()));
 }
 
 Result<Candidate> derived(uint64_t index, Scheduled s) {
@@ -56,30 +47,45 @@ Result<Candidate> prepare(const Task& task, uint64_t index) {
 }
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
+    : Measurer(task, options, &runner, runner.machine()) {
+  make_reference();
+}
+
+Measurer::Measurer(const Task& task, const TuneOptions& options, const MachineDescription& where)
+    : Measurer(task, options, nullptr, where) {
+  data_ = unchecked_data(task.outputs(), specs_of(task));
+  if (argument_bytes() > kMostCarried) leave_reference_to_machine();
+  if (elsewhere_.probes.empty()) make_reference();
+}
+
+Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner* runner,
+                   const MachineDescription& where)
     : task_(task),
       options_(options),
       runner_(runner),
-      where_(runner.machine()),
+      where_(where),
       machine_(schedule::describe_machine(task.target(), where_)),
       folder_("tensorwright") {
   if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
-  make_reference();
+}
+
+Built Measurer::default_schedule(const Target& target) {
+  Built built;
+  const Result<Candidate> plain = derived(0, {schedule::rule_schedule(task_.outputs(), target), task_.arguments()});
+  if (plain)
+    compile(*plain, target, built);
+  else
+    fail(built, plain.error().what);
+  if (!built.ok()) tune_error("the default schedule of this computation cannot be built", {built.trial.detail});
+  return built;
 }
 
 // By the default schedule on this machine, wherever candidates run; in a worker, which it may take along.
 void Measurer::make_reference() {
-  const Target host = Target::host();
-  Built reference;
-  const Result<Candidate> plain = derived(0, {schedule::rule_schedule(task_.outputs(), host), task_.arguments()});
-  if (plain)
-    compile(*plain, host, reference);
-  else
-    fail(reference, plain.error().what);
-  if (!reference.ok()) tune_error("the default schedule of this computation cannot be built", {reference.trial.detail});
   runtime::RunRequest request;
-  request.object = reference.object;
+  request.object = default_schedule(Target::host()).object;
   request.kernel = kKernel;
-  request.args = codegen::arg_specs(te::naive_program(task_.outputs(), task_.arguments()));
+  request.args = specs_of(task_);
   request.rtol = request.atol = std::vector<double>(request.args.size());
   request.threads = runtime::num_threads();
   request.timeout_s = kReferenceTimes * options_.timeout_s;
@@ -88,8 +94,30 @@ void Measurer::make_reference() {
     const runtime::RunResult result = runtime::LocalRunner().run(request);
     if (result.outputs) return *result.outputs;
     tune_error("the default schedule of this computation fails: " + std::string(to_string(result.status)),
-               {one_line(result.detail)});
+               {runtime::one_line(result.detail)});
   });
+}
+
+// Where elements can be known without it.
+void Measurer::leave_reference_to_machine() {
+  elsewhere_.probes = probes_of(task_.arguments(), data_, kProbesElsewhere);
+  if (!elsewhere_.probes.empty()) elsewhere_.object = default_schedule(task_.target()).object;
+}
+
+rpc::Pack Measurer::pack() const {
+  rpc::Pack pack;
+  pack.target = task_.target().to_string();
+  pack.kernel = kKernel;
+  pack.args = data_.args;
+  pack.rtol = data_.rtol;
+  pack.reference = elsewhere_;
+  if (elsewhere_.probes.empty()) pack.reference.arguments = data_.reference;
+  pack.timeout_s = options_.timeout_s;
+  pack.number = options_.number;
+  pack.repeat = options_.repeat;
+  pack.batch = options_.batch;
+  pack.confirm = options_.confirm;
+  return pack;
 }
 
 Measurer::~Measurer() = default;
@@ -206,13 +234,13 @@ void Measurer::run(Built& built, double give_up_above) {
   request.number = options_.number;
   request.repeat = options_.repeat;
   request.candidate = built.trial.index;
-  const runtime::RunResult result = judged(runner_.run(request));
+  const runtime::RunResult result = runtime::judged(runner_->run(request));
   built.trial.status = to_string(result.status);
   built.trial.seconds = result.seconds;
   built.trial.rtol = *std::max_element(data_.rtol.begin(), data_.rtol.end());
   built.trial.spread = result.spread;
   built.trial.runs = result.runs;
-  built.trial.detail = one_line(result.detail);
+  built.trial.detail = runtime::one_line(result.detail);
 }
 
 void Measurer::run(std::span<Built> batch, double give_up_above, const std::function<bool(size_t)>& arrived) {
@@ -237,7 +265,7 @@ void Measurer::run(std::span<Built> batch, double give_up_above, const std::func
   };
   {
     std::vector<std::jthread> slots;
-    for (size_t s = 1; s < std::min<size_t>(std::max(1, runner_.slots()), batch.size()); ++s)
+    for (size_t s = 1; s < std::min<size_t>(std::max(1, runner_->slots()), batch.size()); ++s)
       slots.emplace_back(serve_slot);
     serve_slot();
   }

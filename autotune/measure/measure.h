@@ -40,6 +40,8 @@ class Measurer {
  public:
   // Builds and checks the reference. Throws TuneError.
   Measurer(const Task&, const TuneOptions&, runtime::Runner&);
+  // For a machine that is not reached from here: builds, and runs nothing there.
+  Measurer(const Task&, const TuneOptions&, const MachineDescription& where);
   ~Measurer();
 
   // As many at once as there are cores. Candidates after a stop are left out.
@@ -51,28 +53,34 @@ class Measurer {
   // thread at a time and before its slot runs another; false: no more are begun.
   void run(std::span<Built>, double give_up_above, const std::function<bool(size_t)>& arrived);
   double argument_bytes() const;
+  // What a machine elsewhere runs them with: without candidates, and what only who proposed them knows.
+  rpc::Pack pack() const;
 
   // From another thread: ends what is under way; build and run return soon.
   void stop();
   bool stopped() const { return stopped_; }
 
  private:
+  Measurer(const Task&, const TuneOptions&, runtime::Runner*, const MachineDescription& where);
   Built build(const Candidate&);
   void make_object(const Candidate&, Built&);
   void compile(const Candidate&, const Target&, Built&);
   void build_by_user(Built&);
   Blob take_object(const std::string& path) const;  // which is gone then
   std::string new_path();
+  Built default_schedule(const Target&);
   void make_reference();
+  void leave_reference_to_machine();
 
   const Task& task_;
   const TuneOptions& options_;
-  runtime::Runner& runner_;
+  runtime::Runner* const runner_;  // null for a machine elsewhere
   const MachineDescription where_;
   const schedule::Machine machine_;
   const support::TemporaryFolder folder_;  // of shared objects that are being built
   runtime::Builder builder_;
   CheckData data_;
+  rpc::Reference elsewhere_;  // in the place of data_'s where that would be large to carry
   std::atomic<bool> stopped_ = false;
   std::atomic<int> objects_ = 0;
 };

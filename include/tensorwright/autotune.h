@@ -282,6 +282,23 @@ struct TuneResult {
 TuneResult tune(const Task&, const TuneOptions& = {});
 TuneResult tune(const Task&, const TuneOptions&, runtime::Runner&);
 
+// A machine that nothing reaches but a file.
+struct MachineElsewhere {
+  int threads = 0;            // of the kernel there; 0: as the log's records have it, or all cores
+  std::string hardware = {};  // which of the log's machines; empty: the only one
+};
+struct PackSummary {
+  int candidates = 0, not_built = 0;  // the second among the first
+  uint64_t bytes = 0;                 // of the file
+  MachineElsewhere where;             // of what records the candidates were proposed; no hardware: there were none
+};
+
+// The next `options.trials` candidates for a machine elsewhere, in one file (docs/boards.md): proposed from the records
+// of `options.log`, which is only read, and built, with what checks them. `tw-board measure` runs them there and writes
+// lines of a log; with those in options.log, pack again, or build. The same records give the same pack. Throws
+// TuneError when nothing is left to propose, or when the log has several such machines and none is named; LogError.
+PackSummary pack(const Task&, const TuneOptions&, const std::string& path, const MachineElsewhere& = {});
+
 // One budget for many tasks: each next batch goes to the task where it should save most, by the time of its kernel, its
 // weight, and what its last batches brought, for each second of measuring.
 class TaskScheduler {

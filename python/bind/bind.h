@@ -37,3 +37,4 @@ ir::Expr to_expr(pybind11::handle value, const char* role = "an operand");
 void bind_schedule(pybind11::module_&);
 void bind_explain(pybind11::module_&);
 void bind_autotune(pybind11::module_&);
+void bind_packs(pybind11::module_&);

@@ -14,5 +14,6 @@ PYBIND11_MODULE(_core, m) {
   tw::bind::bind_build(m);
   bind_explain(m);  // after Target
   bind_autotune(m);
+  bind_packs(m);
   tw::bind::bind_logs(m);
 }

@@ -1,6 +1,7 @@
 // tw: tuning, its logs and their reports on the command line. No Python runs in it.
 //
 //   tw tune matmul --shape M=257,N=513,K=1025 --trials 64 --log x.jsonl
+//   tw build matmul --shape M=257,N=513,K=1025 --log x.jsonl --save dense.o
 //   tw log best x.jsonl
 //   tw report x.jsonl -o report.html
 //   tw doctor
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
   app.footer("tw COMMAND --help explains a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.");
   Chosen chosen;
   add_tune(app, chosen);
+  add_build(app, chosen);
   add_log(app, chosen);
   add_report(app, chosen);
   add_doctor(app, chosen);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tensorwright/error.h"
@@ -21,9 +22,13 @@ struct Chosen {
 };
 
 void add_tune(CLI::App&, Chosen&);
+void add_build(CLI::App&, Chosen&);
 void add_log(CLI::App&, Chosen&);
 void add_report(CLI::App&, Chosen&);
 void add_doctor(CLI::App&, Chosen&);
+
+// The NAME=VALUE of --shape, for messages of a command.
+std::map<std::string, std::string> parameters_of(const std::string& command, const std::vector<std::string>& shape);
 
 void add_json_option(CLI::App&, Chosen&);
 void print_json(const Json&);

@@ -21,24 +21,12 @@ using namespace tw::autotune;
 volatile std::sig_atomic_t interrupted = 0;
 
 struct Options {
-  std::string name, target, save;
+  std::string name, target, save, pack;
   std::vector<std::string> shape;
   TuneOptions tuning;
-  int threads = 0;
+  MachineElsewhere where;
   bool list = false, quiet = false;
 };
-
-std::map<std::string, std::string> parameters_of(const std::vector<std::string>& shape) {
-  std::map<std::string, std::string> out;
-  for (const std::string& pair : shape) {
-    const size_t equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0)
-      fail("tune: --shape must be NAME=VALUE, joined by commas, not " + pair, {"--shape M=257,N=513,K=1025"});
-    if (!out.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second)
-      fail("tune: --shape gives " + pair.substr(0, equals) + " twice");
-  }
-  return out;
-}
 
 Json parameters_json(const te::ops::StockKernel& kernel) {
   Json out = Json::array();
@@ -119,13 +107,39 @@ void save(const Task& task, const Trial& best, const std::string& path) {
   build(s.schedule, s.args, task.target(), task.name())->save(path);
 }
 
+int make_pack(const Task& task, const Options& options, bool json) {
+  const PackSummary made = autotune::pack(task, options.tuning, options.pack, options.where);
+  if (json) {
+    print_json({{"pack", options.pack},
+                {"task", task.name()},
+                {"args", support::parse_json<Json>(task.args())},
+                {"hash", task.hash()},
+                {"target", task.target().to_string()},
+                {"threads", made.where.threads},
+                {"hardware", made.where.hardware},
+                {"candidates", made.candidates},
+                {"not_built", made.not_built},
+                {"bytes", made.bytes}});
+    return kDone;
+  }
+  const std::string& log = options.tuning.log;
+  std::printf("%s: %d candidates of %s for %s, %.0f KB\n", options.pack.c_str(), made.candidates,
+              call_text(task.name(), task.args()).c_str(), task.target().to_string().c_str(),
+              static_cast<double>(made.bytes) / 1e3);
+  if (made.not_built > 0) std::printf("  %d could not be built, which their lines will say\n", made.not_built);
+  if (!made.where.hardware.empty()) std::printf("  proposed from the records of %s\n", made.where.hardware.c_str());
+  std::printf("there: tw-board measure %s --log %s\n", options.pack.c_str(), log.empty() ? "board.jsonl" : log.c_str());
+  return kDone;
+}
+
 int tune(Options options, bool json) {
   if (options.list) return list(json);
   if (options.name.empty()) fail("tune: an operator is needed", {"tw tune --list shows them"});
-  if (options.threads < 0) fail("tune: --threads must be positive");
-  if (options.threads > 0) runtime::set_num_threads(options.threads);
+  if (options.where.threads < 0) fail("tune: --threads must be positive");
   const Target target = options.target.empty() ? Target::host() : Target::parse(options.target).value_or_throw();
-  const Task task = stock_task(options.name, parameters_of(options.shape), target);
+  const Task task = stock_task(options.name, parameters_of("tune", options.shape), target);
+  if (!options.pack.empty()) return make_pack(task, options, json);
+  if (options.where.threads > 0) runtime::set_num_threads(options.where.threads);
   if (!options.quiet && !json) options.tuning.on_trial = print_progress;
   std::signal(SIGINT, [](int) { interrupted = 1; });
   options.tuning.should_stop = [] { return interrupted != 0; };
@@ -144,6 +158,18 @@ int tune(Options options, bool json) {
 
 }  // namespace
 
+std::map<std::string, std::string> parameters_of(const std::string& command, const std::vector<std::string>& shape) {
+  std::map<std::string, std::string> out;
+  for (const std::string& pair : shape) {
+    const size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0)
+      fail(command + ": --shape must be NAME=VALUE, joined by commas, not " + pair, {"--shape M=257,N=513,K=1025"});
+    if (!out.emplace(pair.substr(0, equals), pair.substr(equals + 1)).second)
+      fail(command + ": --shape gives " + pair.substr(0, equals) + " twice");
+  }
+  return out;
+}
+
 void add_tune(CLI::App& app, Chosen& chosen) {
   const auto options = std::make_shared<Options>();
   TuneOptions& tuning = options->tuning;
@@ -156,13 +182,16 @@ void add_tune(CLI::App& app, Chosen& chosen) {
   command->add_option("--log", tuning.log, "the file that keeps every measurement; tuning again continues it");
   command->add_option("--target", options->target,
                       "what the kernel is for: llvm -mcpu=znver4; this machine by default");
-  command->add_option("--threads", options->threads, "threads of the kernel; all cores by default");
+  command->add_option("--threads", options->where.threads, "threads of the kernel; all cores by default");
   command->add_option("--seed", tuning.seed, "the same seed and log give the same decisions")->capture_default_str();
   command->add_option("--search", tuning.search, "evolutionary, random or grid")->capture_default_str();
   command->add_option("--model", tuning.model, "auto, xgb or none")->capture_default_str();
   command->add_option("--early-stop", tuning.early_stop, "stop after so many trials without a better one; 0: never");
   command->add_option("--timeout", tuning.timeout_s, "seconds for one build or one run")->capture_default_str();
   command->add_option("--save", options->save, "write the best kernel: FILE.so or FILE.o, and a C header beside it");
+  command->add_option("--pack", options->pack,
+                      "measure nothing here: write the next candidates to a file that tw-board measures elsewhere");
+  command->add_option("--hardware", options->where.hardware, "of a pack: which of the log's machines it is for");
   command->add_flag("--list", options->list, "list the operators and their parameters");
   command->add_flag("--quiet", options->quiet, "no progress bar");
   add_json_option(*command, chosen);

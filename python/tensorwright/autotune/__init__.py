@@ -37,6 +37,7 @@ from .history import (
 )
 from .machine import Machine
 from .measuring import Builder, BuildResult, MeasureInput, MeasureResult, Runner
+from .packing import Pack, pack
 from .reporting import report
 from .scheduler import TaskScheduler
 from .space import Candidate, Space
@@ -52,6 +53,7 @@ __all__ = [
     "Machine",
     "MeasureInput",
     "MeasureResult",
+    "Pack",
     "Record",
     "Runner",
     "Space",
@@ -65,6 +67,7 @@ __all__ = [
     "import_autotvm",
     "load_log",
     "merge_logs",
+    "pack",
     "pick_best",
     "prune_log",
     "record",

@@ -189,6 +189,33 @@ def tune(
     runner: Runner | None = None,
 ) -> TuneResult: ...
 
+class Pack:
+    path: str
+    candidates: int
+    not_built: int
+    bytes: int
+    threads: int
+    hardware: str
+
+def pack(
+    task: Task | Sequence[Tensor] | Tensor,
+    path: _Path,
+    *,
+    target: _Target = None,
+    trials: int = 64,
+    log: _Path | None = None,
+    threads: int | None = None,
+    hardware: str | None = None,
+    seed: int = 0,
+    search: str = "evolutionary",
+    model: str | None = "auto",
+    model_file: _Path | None = None,
+    transfer: _Path | Sequence[_Path] = (),
+    timeout: float = 10,
+    number: int | None = None,
+    repeat: int | None = None,
+) -> Pack: ...
+
 class TaskScheduler:
     tasks: list[Task]
     weights: list[float]

@@ -1,0 +1,308 @@
+#include "rpc/measure_pack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "src/ir/interp_value.h"
+#include "src/runtime/arguments.h"
+#include "src/runtime/inputs.h"
+#include "src/runtime/rounds.h"
+#include "src/runtime/run_result.h"
+#include "src/support/json_text.h"
+#include "src/support/line_file.h"
+#include "src/target/cpu.h"
+
+namespace tw::rpc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using runtime::RunRequest;
+using runtime::RunResult;
+using runtime::RunStatus;
+
+constexpr double kReferenceTimes = 30;  // a candidate's deadline, for the reference
+const std::string kDeviceLost(to_string(RunStatus::kDeviceLost));
+
+[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes) {
+  throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
+}
+
+// ------------------------------------------------------------------------------------------------------- this machine
+
+void require_machine(const Pack& pack, const runtime::Runner& runner) {
+  const MachineDescription here = runner.machine();
+  const Target target = target::parse_on(target::host_cpu(), pack.target).value_or_throw();
+  if (const std::string why = runner.why_not(target); !why.empty())
+    refuse(ErrorKind::kTarget, "this machine can't run the pack, which is for " + pack.target,
+           {why, "pack again with target=\"" + native_target() + "\""});
+  if (!pack.hardware.empty() && pack.hardware != here.hardware_name())
+    refuse(ErrorKind::kTune, "the pack goes on with the records of another machine",
+           {"theirs: " + pack.hardware, "here: " + here.hardware_name(), "pack again from a log of this machine"});
+  if (pack.threads > here.hardware.cores)
+    refuse(ErrorKind::kTune,
+           "the pack is for " + std::to_string(pack.threads) + " threads, and this machine has " +
+               std::to_string(here.hardware.cores) + " cores",
+           {"pack again with threads=" + std::to_string(here.hardware.cores)});
+}
+
+int threads_of(const Pack& pack, const MachineDescription& here) {
+  return pack.threads > 0 ? pack.threads : here.hardware.cores;
+}
+
+// -------------------------------------------------------------------------------------------------------- what checks
+
+std::string differing(const Probe& probe, const runtime::ArgSpec& spec, const std::byte* contents, double rtol) {
+  const double atol = runtime::absolute_tolerance(spec, contents, rtol);
+  const ir::interp::ReadFn read = ir::interp::read_function(spec.dtype);
+  const double got = ir::interp::number_of(read(contents, probe.element), spec.dtype), expected = probe.expected;
+  const bool same = got == expected || (std::isnan(got) && std::isnan(expected));
+  if (same || std::fabs(got - expected) <= atol + rtol * std::fabs(expected)) return {};
+  return "element " + std::to_string(probe.element) + " of " + spec.name + " should be " + std::to_string(expected) +
+         " and is " + std::to_string(got);
+}
+
+// The default schedule's outputs, once they have the elements that are known.
+Blob made_reference(const Pack& pack, RunRequest request, runtime::Runner& runner) {
+  request.object = pack.reference.object;
+  request.reference.reset();
+  request.timeout_s = kReferenceTimes * pack.timeout_s;
+  const RunResult result = runner.run(request);
+  if (!result.outputs)
+    refuse(ErrorKind::kTune, "the default schedule of the pack fails here: " + std::string(to_string(result.status)),
+           {runtime::one_line(result.detail)});
+  const std::vector<size_t> offsets = runtime::argument_offsets(pack.args);
+  for (const Probe& probe : pack.reference.probes) {
+    const size_t a = probe.argument;
+    const auto* contents = static_cast<const std::byte*>(result.outputs->data()) + offsets[a];
+    if (const std::string why = differing(probe, pack.args[a], contents, pack.rtol[a]); !why.empty())
+      refuse(ErrorKind::kTune, "the default schedule of the pack gives a wrong result on this machine", {why});
+  }
+  return *result.outputs;
+}
+
+RunRequest common_request(const Pack& pack, runtime::Runner& runner) {
+  RunRequest request;
+  request.kernel = pack.kernel;
+  request.args = pack.args;
+  request.inputs = runtime::random_inputs(pack.args);
+  request.rtol = pack.rtol;
+  request.atol.resize(pack.args.size());
+  request.threads = threads_of(pack, runner.machine());
+  request.timeout_s = pack.timeout_s;
+  request.reference = pack.reference.arguments ? pack.reference.arguments : made_reference(pack, request, runner);
+  const std::vector<size_t> offsets = runtime::argument_offsets(pack.args);
+  for (size_t a = 0; a < pack.args.size(); ++a)
+    if (pack.args[a].written)
+      request.atol[a] = runtime::absolute_tolerance(
+          pack.args[a], static_cast<const char*>(request.reference->data()) + offsets[a], pack.rtol[a]);
+  request.number = pack.number;
+  request.repeat = pack.repeat;
+  return request;
+}
+
+// ------------------------------------------------------------------------------------------------------------ records
+
+bool failed(const std::string& status) { return status != "ok" && status != "beaten" && status != kDeviceLost; }
+
+// A candidate, and what is known of it.
+struct Entry {
+  Json record;
+  std::string status;  // empty: nothing
+  double seconds = 0;
+  std::vector<double> again;  // where it was timed again
+  size_t rounds = 0;
+  bool failed_again = false;
+
+  bool ok() const { return status == "ok"; }
+  void note(const std::string& kind, const std::string& result, double took) {
+    if (kind == "confirm") {
+      ++rounds;
+      failed_again = failed_again || failed(result);
+      if (result == "ok") again.push_back(took);
+    } else if (status.empty() && result != kDeviceLost) {
+      status = result, seconds = took;
+    }
+  }
+};
+
+// What two records have in common that are of one candidate on one machine.
+std::string identity(const Json& record) {
+  std::string text = record.at("task").at("hash").get<std::string>();
+  for (const char* field : {"target", "threads", "hardware", "knobs", "steps"})
+    text += "\n" + support::to_text(record.at(field));
+  return text;
+}
+
+std::vector<Entry> entries_of(const Pack& pack, const MachineDescription& here) {
+  std::vector<Entry> entries;
+  for (const PackedCandidate& c : pack.candidates) {
+    Entry& entry = entries.emplace_back();
+    entry.record = support::parse_json<Json>(c.record);
+    entry.record["threads"] = threads_of(pack, here);
+    entry.record["hardware"] = here.hardware_name();
+  }
+  return entries;
+}
+
+// The log may be new; what is none is not written to.
+void require_log(const std::string& path) {
+  constexpr std::string_view kMark = "{\"tensorwright\":";
+  std::ifstream in(path, std::ios::binary);
+  std::string beginning(kMark.size(), ' ');
+  in.read(beginning.data(), static_cast<std::streamsize>(kMark.size()));
+  beginning.resize(static_cast<size_t>(in.gcount()));
+  if (!beginning.empty() && !kMark.starts_with(beginning))
+    refuse(ErrorKind::kLog, "the file " + path + " is not a tuning log of Tensorwright",
+           {"give another one, or none that exists, as --log"});
+}
+
+void read_log(const std::string& path, std::vector<Entry>& entries) {
+  std::map<std::string, Entry*> known;
+  for (Entry& entry : entries) known.emplace(identity(entry.record), &entry);
+  std::ifstream in(path, std::ios::binary);
+  for (std::string line; std::getline(in, line);) {
+    const Result<std::string> object = support::unsealed(line);
+    const Json record = object ? support::read_json<Json>(*object) : Json();
+    if (!record.is_object()) continue;  // a damaged line does not count
+    try {
+      const auto found = known.find(identity(record));
+      if (found == known.end()) continue;
+      const Json& result = record.at("result");
+      found->second->note(record.at("kind").get<std::string>(), result.at("status").get<std::string>(),
+                          result.at("seconds").get<double>());
+    } catch (const Json::exception&) {
+      continue;  // nor does one of somebody else
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- measuring
+
+class PackMeasurer {
+ public:
+  PackMeasurer(const Pack& pack, runtime::Runner& runner, const MeasurePackOptions& options)
+      : pack_(pack),
+        runner_(runner),
+        options_(options),
+        entries_(entries_of(pack, runner.machine())),
+        log_(options.log),
+        request_(common_request(pack, runner)) {
+    read_log(options.log, entries_);
+  }
+
+  MeasuredPack measure() {
+    for (size_t i = 0; i < entries_.size() && !stop(); ++i) measure(i);
+    confirm();
+    out_.progress = progress();
+    return out_;
+  }
+
+ private:
+  bool stop() {
+    out_.stopped = out_.stopped || (options_.should_stop && options_.should_stop());
+    return out_.stopped;
+  }
+
+  void measure(size_t i) {
+    if (!entries_[i].status.empty()) return;
+    if (pack_.candidates[i].object.size() > 0)
+      run(i, "trial", give_up_above(i));
+    else
+      write(i, "trial", not_built(entries_[i].record));
+    ++out_.measured;
+    if (options_.on_trial) options_.on_trial(progress());
+  }
+
+  static runtime::RecordedResult not_built(const Json& record) {
+    const Json& result = record.at("result");
+    return {result.at("status").get<std::string>(), 0, 0, 0, result.at("detail").get<std::string>(), 0};
+  }
+
+  // As the tuner has it: twice the best before this batch, or, where there is none yet, twice the first time of it.
+  double give_up_above(size_t i) const {
+    const size_t first = i / static_cast<size_t>(pack_.batch) * static_cast<size_t>(pack_.batch);
+    double best = pack_.best_s > 0 ? pack_.best_s : INFINITY;
+    for (size_t e = 0; e < first; ++e)
+      if (entries_[e].ok()) best = std::min(best, entries_[e].seconds);
+    for (size_t e = first; e < i && std::isinf(best); ++e)
+      if (entries_[e].ok()) best = entries_[e].seconds;
+    return std::isfinite(best) ? 2 * best : 0;
+  }
+
+  void run(size_t i, const std::string& kind, double give_up_above) {
+    RunRequest request = request_;
+    request.object = pack_.candidates[i].object;
+    request.lower_bound_s = pack_.candidates[i].lower_bound_s;
+    request.give_up_above_s = give_up_above;
+    request.candidate = i;
+    const RunResult result = runtime::judged(runner_.run(request));
+    write(i, kind,
+          {std::string(to_string(result.status)), result.seconds, result.spread, result.runs,
+           runtime::one_line(result.detail), *std::max_element(pack_.rtol.begin(), pack_.rtol.end())});
+  }
+
+  void write(size_t i, const std::string& kind, const runtime::RecordedResult& result) {
+    Json record = entries_[i].record;
+    record["kind"] = kind;
+    runtime::put_result(record, result);
+    record["environment"]["time"] = runtime::utc_now();
+    if (kind == "confirm") record.erase("features");
+    log_.append(support::sealed(support::to_printable_text(record)));
+    entries_[i].note(kind, result.status, result.seconds);
+  }
+
+  void confirm() {
+    std::vector<size_t> leaders;
+    for (size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].ok()) leaders.push_back(i);
+    std::stable_sort(leaders.begin(), leaders.end(),
+                     [&](size_t a, size_t b) { return entries_[a].seconds < entries_[b].seconds; });
+    if (leaders.size() > static_cast<size_t>(pack_.confirm)) leaders.resize(static_cast<size_t>(pack_.confirm));
+    for (;;) {
+      std::vector<runtime::LeaderTimes> times;
+      for (const size_t i : leaders)
+        times.push_back({entries_[i].seconds, entries_[i].again, entries_[i].rounds, entries_[i].failed_again});
+      const std::vector<size_t> round = runtime::next_round(times);
+      if (round.empty()) return;
+      for (const size_t place : round) {
+        if (stop()) return;
+        run(leaders[place], "confirm", 0);
+      }
+    }
+  }
+
+  PackProgress progress() const {
+    PackProgress p{.total = static_cast<int>(entries_.size())};
+    for (const Entry& entry : entries_) {
+      p.done += !entry.status.empty();
+      p.failures += !entry.status.empty() && failed(entry.status);
+      if (entry.ok() && (p.best_s == 0 || entry.seconds < p.best_s)) p.best_s = entry.seconds;
+    }
+    return p;
+  }
+
+  const Pack& pack_;
+  runtime::Runner& runner_;
+  const MeasurePackOptions& options_;
+  std::vector<Entry> entries_;
+  support::LineFile log_;
+  const RunRequest request_;
+  MeasuredPack out_;
+};
+
+}  // namespace
+
+MeasuredPack measure_pack(const Pack& pack, runtime::Runner& runner, const MeasurePackOptions& options) {
+  require_machine(pack, runner);
+  require_log(options.log);
+  return PackMeasurer(pack, runner, options).measure();
+}
+
+std::string native_target() {
+  return target::parse_on(target::host_cpu(), "llvm -mcpu=native").value_or_throw().to_string();
+}
+
+}  // namespace tw::rpc

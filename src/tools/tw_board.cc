@@ -1,0 +1,156 @@
+// tw-board: measures on a machine that has nothing of ours but this program. Linked statically; it compiles nothing.
+//
+//   tw-board describe                        what this machine is, and the target= for it
+//   tw-board measure p.twpack --log l.jsonl  runs, checks and times the candidates of a pack
+#include <sys/prctl.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "rpc/measure_pack.h"
+#include "src/runtime/confinement.h"
+#include "src/runtime/host_device.h"
+#include "src/runtime/local_runner.h"
+#include "src/runtime/run_worker.h"
+#include "src/support/json_text.h"
+#include "src/support/subprocess.h"
+
+namespace tw::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kServe = "--serve";
+constexpr const char* kThisProgram = "/proc/self/exe";
+enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
+
+volatile std::sig_atomic_t interrupted = 0;
+
+struct Options {
+  std::string pack, log, worker = kThisProgram;
+  std::vector<std::string> required;
+  bool json = false, quiet = false;
+};
+
+// argv: the layers that are required.
+int worker(int argc, char** argv) {
+  const auto this_cpu = [](const runtime::RunRequest& request) {
+    return std::make_unique<runtime::HostDevice>(request.threads, runtime::without_dynamic_linker());
+  };
+  return runtime::run_worker(support::kChannel, this_cpu,
+                             {.confined = true, .required = std::vector<std::string>(argv, argv + argc)});
+}
+
+runtime::WorkerCommand worker_command(const Options& options) {
+  runtime::WorkerCommand command{options.worker, {kServe}, true};
+  command.args.insert(command.args.end(), options.required.begin(), options.required.end());
+  return command;
+}
+
+void require_layers(const std::vector<runtime::Layer>& layers, const Options& options) {
+  const std::string why = runtime::lacking(layers, options.required);
+  if (!why.empty()) throw Error(Diagnostic{ErrorKind::kTune, "the sandbox lacks what --require names: " + why, {}, {}});
+}
+
+void print_json(const Json& json) { std::printf("%s\n", support::to_printable_text(json, 2).c_str()); }
+
+int describe(const Options& options) {
+  const MachineDescription here = runtime::this_machine();
+  const std::string target = rpc::native_target();
+  const std::vector<runtime::Layer> layers = runtime::probe_confinement();
+  if (options.json) {
+    Json sandbox;
+    for (const runtime::Layer& layer : layers) sandbox[layer.name] = layer.holds() ? "holds" : layer.why_not;
+    print_json(
+        {{"hardware", here.hardware_name()}, {"cores", here.hardware.cores}, {"target", target}, {"sandbox", sandbox}});
+    return kDone;
+  }
+  std::printf("hardware  %s\n", here.hardware_name().c_str());
+  std::printf("cores     %d\n", here.hardware.cores);
+  std::printf("target    target=\"%s\"\n", target.c_str());
+  for (const runtime::Layer& layer : layers)
+    std::printf("sandbox   %s: %s\n", layer.name.c_str(), layer.holds() ? "holds" : layer.why_not.c_str());
+  return kDone;
+}
+
+void print_progress(const rpc::PackProgress& p) {
+  std::fprintf(stderr, "\r%d/%d", p.done, p.total);
+  if (p.best_s > 0) std::fprintf(stderr, "  best %.4g ms", p.best_s * 1e3);
+  if (p.failures > 0) std::fprintf(stderr, "  %d failed", p.failures);
+  if (p.done == p.total) std::fprintf(stderr, "\n");
+}
+
+int measure(const Options& options) {
+  const rpc::Pack pack = rpc::read_pack(options.pack);
+  require_layers(runtime::probe_confinement(), options);
+  prctl(PR_SET_DUMPABLE, 0);  // workers that could not change their user may not look inside
+  runtime::LocalRunner runner(worker_command(options));
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  rpc::MeasurePackOptions how{.log = options.log, .on_trial = {}, .should_stop = [] { return interrupted != 0; }};
+  if (!options.quiet && !options.json) how.on_trial = print_progress;
+  const rpc::MeasuredPack done = rpc::measure_pack(pack, runner, how);
+  const rpc::PackProgress& p = done.progress;
+  if (options.json)
+    print_json({{"task", pack.task},
+                {"hardware", runner.machine().hardware_name()},
+                {"candidates", p.total},
+                {"measured", done.measured},
+                {"known", p.done},
+                {"failures", p.failures},
+                {"best_seconds", p.best_s},
+                {"stopped", done.stopped}});
+  else
+    std::printf("%s: %d of %d candidates are in %s, %d of them measured now, %d failed, best %.4g ms\n",
+                pack.task.c_str(), p.done, p.total, options.log.c_str(), done.measured, p.failures, p.best_s * 1e3);
+  return done.stopped ? kInterrupted : kDone;
+}
+
+int run(const Options& options, const std::function<int(const Options&)>& chosen) try {
+  return chosen(options);
+} catch (const Error& error) {
+  if (options.json) print_json({{"error", error.diagnostic().what}, {"notes", error.diagnostic().notes}});
+  std::fflush(stdout);
+  std::fprintf(stderr, "tw-board: %s\n", error.what());
+  return kFailed;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "tw-board: %s\n", error.what());
+  return kFailed;
+}
+
+int main(int argc, char** argv) {
+  if (argc >= 2 && std::strcmp(argv[1], kServe) == 0) return worker(argc - 2, argv + 2);
+  CLI::App app("Measures tuning candidates on this machine, for a tuner on another.", "tw-board");
+  app.set_version_flag("--version", "tw-board 0.1.0");
+  app.require_subcommand(1);
+  app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted: again goes on.");
+  Options options;
+  CLI::App* measuring = app.add_subcommand("measure", "Run, check and time the candidates of a pack");
+  measuring->add_option("PACK", options.pack, "what tw tune --pack wrote")->required();
+  measuring->add_option("--log", options.log, "the log that lines are appended to; what it holds is not run again")
+      ->required();
+  measuring
+      ->add_option("--require", options.required,
+                   "layers of the sandbox without which nothing runs, joined by commas: tw-board describe lists them")
+      ->delimiter(',');
+  measuring->add_option("--worker", options.worker,
+                        "another program that serves the runs, started with --serve and the layers");
+  measuring->add_flag("--quiet", options.quiet, "no progress");
+  CLI::App* describing = app.add_subcommand("describe", "Say what this machine is, and the target= for it");
+  for (CLI::App* command : {measuring, describing})
+    command->add_flag("--json", options.json, "print one JSON object instead of text");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  return run(options, measuring->parsed() ? measure : describe);
+}
+
+}  // namespace
+}  // namespace tw::tools
+
+int main(int argc, char** argv) { return tw::tools::main(argc, argv); }

@@ -41,8 +41,12 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_
       llvm_target->createTargetMachine(compat::triple_argument(target.triple), target.cpu, feature_string(target),
                                        options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
   TW_CHECK(machine, "no TargetMachine for " + target.to_string());
-  // Which AArch64 takes at O0: in LLVM 19 it loses the offset of a load of bytes that is broadcast.
-  machine->setGlobalISel(false);
+  // At O0 AArch64 takes other selectors of instructions, both of which are wrong in LLVM 19: GlobalISel loses the
+  // offset of a load of bytes that is broadcast, FastISel reads beyond the stack.
+  if (machine->getTargetTriple().isAArch64()) {
+    machine->setGlobalISel(false);
+    machine->setO0WantsFastISel(false);
+  }
   return machine;
 }
 

@@ -34,7 +34,11 @@ const std::string kDeviceLost(to_string(RunStatus::kDeviceLost));
 
 void require_machine(const Pack& pack, const runtime::Runner& runner) {
   const MachineDescription here = runner.machine();
-  const Target target = target::parse_on(target::host_cpu(), pack.target).value_or_throw();
+  Target target;
+  target.kind = "llvm";
+  target.triple = pack.triple;
+  target.features = pack.features;
+  target.sve_bits = pack.sve_bits;
   if (const std::string why = runner.why_not(target); !why.empty())
     refuse(ErrorKind::kTarget, "this machine can't run the pack, which is for " + pack.target,
            {why, "pack again with target=\"" + native_target() + "\""});
@@ -302,7 +306,14 @@ MeasuredPack measure_pack(const Pack& pack, runtime::Runner& runner, const Measu
 }
 
 std::string native_target() {
-  return target::parse_on(target::host_cpu(), "llvm -mcpu=native").value_or_throw().to_string();
+  const target::Cpu& cpu = target::host_cpu();
+  if (target::parse_on(cpu, "llvm -mcpu=" + cpu.name).ok())
+    return target::parse_on(cpu, "llvm -mcpu=native").value_or_throw().to_string();
+  // A name that only the compiler knows: it drops what that implies.
+  std::string text = "llvm -mcpu=" + cpu.name + " -mtriple=" + cpu.triple;
+  for (size_t i = 0; i < cpu.asked.size(); ++i) text += (i == 0 ? " -mattr=+" : ",+") + cpu.asked[i];
+  if (cpu.sve_bits > 0) text += " -msve-vector-bits=" + std::to_string(cpu.sve_bits);
+  return text;
 }
 
 }  // namespace tw::rpc

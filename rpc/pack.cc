@@ -128,6 +128,7 @@ std::string text_of(const Pack& pack) {
   json["twpack"] = kPackVersion;
   json["task"] = pack.task;
   json["target"] = pack.target;
+  json["needs"] = {{"triple", pack.triple}, {"features", pack.features}, {"sve_bits", pack.sve_bits}};
   json["hardware"] = pack.hardware;
   json["threads"] = pack.threads;
   json["kernel"] = pack.kernel;
@@ -198,6 +199,10 @@ Pack pack_from(const Json& json, std::string_view bytes) {
   Pack pack;
   pack.task = json.at("task").get<std::string>();
   pack.target = json.at("target").get<std::string>();
+  const Json& needs = json.at("needs");
+  pack.triple = needs.at("triple").get<std::string>();
+  pack.features = needs.at("features").get<std::vector<std::string>>();
+  pack.sve_bits = needs.at("sve_bits").get<int>();
   pack.hardware = json.at("hardware").get<std::string>();
   pack.threads = json.at("threads").get<int>();
   pack.kernel = json.at("kernel").get<std::string>();

@@ -41,8 +41,11 @@ struct PackedCandidate {
 };
 
 struct Pack {
-  std::string task;      // for people: matmul(M=64, ...)
-  std::string target;    // as Target::to_string gives it
+  std::string task;    // for people: matmul(M=64, ...)
+  std::string target;  // as Target::to_string gives it; and what it stands for, as the machine knows few names:
+  std::string triple;
+  std::vector<std::string> features;
+  int sve_bits = 0;
   std::string hardware;  // that the records are of from which the candidates were proposed; empty: of none
   int threads = 0;       // of the kernel; 0: as many as the machine has cores
   std::string kernel;    // its name in the objects

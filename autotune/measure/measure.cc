@@ -106,7 +106,11 @@ void Measurer::leave_reference_to_machine() {
 
 rpc::Pack Measurer::pack() const {
   rpc::Pack pack;
-  pack.target = task_.target().to_string();
+  const Target& target = task_.target();
+  pack.target = target.to_string();
+  pack.triple = target.triple;
+  pack.features = target.features;
+  pack.sve_bits = target.sve_bits;
   pack.kernel = kKernel;
   pack.args = data_.args;
   pack.rtol = data_.rtol;

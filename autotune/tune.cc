@@ -134,7 +134,9 @@ class Tuner final : public Tuning {
     pack.hardware = where_.name;
     pack.best_s = std::isfinite(account_.best_seconds()) ? account_.best_seconds() : 0;
     for (size_t i = 0; i < built.size(); ++i) {
-      const std::string line = to_line(record_of("trial", built[i].trial, static_cast<int64_t>(told_ + i)));
+      Record record = record_of("trial", built[i].trial, static_cast<int64_t>(told_ + i));
+      record.time = "when it was measured";  // which is filled in then
+      const std::string line = to_line(record);
       pack.candidates.push_back({support::unsealed(std::string_view(line).substr(0, line.size() - 1)).value_or_throw(),
                                  built[i].object, built[i].lower_bound});
     }

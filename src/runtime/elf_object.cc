@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "src/runtime/elf_bytes.h"
 
@@ -120,7 +121,7 @@ template <class Row>
 Result<std::vector<Row>> rows_of(std::string_view contents, uint64_t count, const char* what) {
   if (count > contents.size() / sizeof(Row)) return outside(std::string("its ") + what);
   std::vector<Row> rows(count);
-  std::memcpy(rows.data(), contents.data(), count * sizeof(Row));
+  contents.copy(reinterpret_cast<char*>(rows.data()), count * sizeof(Row));
   return rows;
 }
 

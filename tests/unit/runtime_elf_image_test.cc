@@ -1,14 +1,14 @@
 // Shared objects without a dynamic linker: what is loaded runs and is protected, whatever asks for more is refused.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <fstream>
-#include <functional>
 #include <sstream>
+#include <utility>
 
 #include "src/runtime/elf_image.h"
 #include "src/runtime/elf_object.h"
-#include "src/runtime/host_device.h"
+#include "src/runtime/kernel.h"
+#include "src/runtime/linking.h"
 #include "tests/unit/compile_c.h"
 #include "tests/unit/small_elf.h"
 
@@ -38,7 +38,7 @@ std::string rights_of(const void* address) {
   return "";
 }
 
-int call(const void* function) { return reinterpret_cast<int (*)()>(reinterpret_cast<uintptr_t>(function))(); }
+int call(void* function) { return reinterpret_cast<int (*)()>(function)(); }
 
 TEST(ElfImage, RunsAndIsRelocated) {
   const auto image = map_elf(SmallElf().bytes()).value_or_throw();
@@ -61,7 +61,6 @@ TEST(ElfImage, NothingIsBothWritableAndExecutable) {
   const char* const function = static_cast<const char*>(image->symbol("function"));
   const char* const base = function - test::kCodeAt;
   EXPECT_EQ(rights_of(base), "r--p");
-  EXPECT_EQ(rights_of(base + SmallElf::kPage / 2), "---p");
   EXPECT_EQ(rights_of(function), "r-xp");
   EXPECT_EQ(rights_of(image->symbol("table")), "r--p");
   EXPECT_EQ(rights_of(image->symbol("variable")), "rw-p");
@@ -317,22 +316,22 @@ TEST(ElfImage, RefusesWhatACompilerMakesForADynamicLinker) {
             "the object chooses f when it is loaded (IFUNC)");
 }
 
-TEST(ElfImage, ADeviceRunsKernelsOfIt) {
+TEST(ElfImage, LinksKernelsThatCallNobody) {
   const test::Folder folder;
-  HostDevice device(1, without_dynamic_linker());
-  const auto load = [&](const std::string& source) { device.load(Blob(compiled(folder, source))).value_or_throw(); };
-  load(test::vector_kernel("k", 4, "for (int i = 0; i < n; ++i) y[i] = 2 * x[i];"));
-  EXPECT_EQ(device.specs("k").value_or_throw().args.size(), 2u);
+  const Linking linking = without_dynamic_linker();
+  const Blob object(compiled(folder, test::vector_kernel("k", 4, "for (int i = 0; i < n; ++i) y[i] = 2 * x[i];")));
+  const auto image = linking.load(object).value_or_throw();
+  const auto* const descriptor = static_cast<const tw_kernel_descriptor*>(image->symbol(descriptor_symbol("k")));
+  EXPECT_EQ(specs_of(*descriptor).value_or_throw().args.at(1).name, "y");
   float x[4] = {1, 2, 3, 4}, y[4] = {};
   void* const addresses[] = {x, y};
-  EXPECT_EQ(device.find("k").value_or_throw()(addresses), 0);
+  const tw_args args{sizeof(tw_args), TW_ABI_VERSION, addresses};
+  EXPECT_EQ(reinterpret_cast<KernelFn>(image->symbol(kernel_symbol("k")))(&args, host_context()), 0);
   EXPECT_EQ(y[3], 8);
-  EXPECT_EQ(device.find("other").error().what, "no symbol tw_other");
-
-  std::string calling = test::vector_kernel("k", 4, "", "static const char* const externs[] = {\"expf\", \"powf\"};\n");
-  calling.replace(calling.find("2, params}"), 10, "2, params, .extern_count = 2, .externs = externs}");
-  load(calling);
-  EXPECT_EQ(device.find("k").error().what, "k: calls expf, powf, and there are no C functions here");
+  EXPECT_TRUE(linking.find_externs("k", {}).value_or_throw().empty());
+  EXPECT_EQ(linking.find_externs("k", {"expf", "powf"}).error().what,
+            "k: calls expf, powf, and there are no C functions here");
+  EXPECT_EQ(linking.load(Blob()).error().what, "the object is not an ELF file");
 }
 
 }  // namespace

@@ -33,7 +33,11 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.MCOptions.AsmVerbose = true;
-  const auto level = opt_level == 0   ? llvm::CodeGenOptLevel::None
+  // At None LLVM 19 is wrong for AArch64 whatever selects instructions: GlobalISel loses the offset of a load of bytes
+  // that is broadcast, FastISel reads beyond the stack, and the scheduler of SelectionDAG confuses lanes of registers.
+  const auto least =
+      llvm::Triple(target.triple).isAArch64() ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::None;
+  const auto level = opt_level == 0   ? least
                      : opt_level == 1 ? llvm::CodeGenOptLevel::Less
                      : opt_level == 2 ? llvm::CodeGenOptLevel::Default
                                       : llvm::CodeGenOptLevel::Aggressive;
@@ -41,12 +45,6 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const Target& target, int opt_
       llvm_target->createTargetMachine(compat::triple_argument(target.triple), target.cpu, feature_string(target),
                                        options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
   TW_CHECK(machine, "no TargetMachine for " + target.to_string());
-  // At O0 AArch64 takes other selectors of instructions, both of which are wrong in LLVM 19: GlobalISel loses the
-  // offset of a load of bytes that is broadcast, FastISel reads beyond the stack.
-  if (machine->getTargetTriple().isAArch64()) {
-    machine->setGlobalISel(false);
-    machine->setO0WantsFastISel(false);
-  }
   return machine;
 }
 

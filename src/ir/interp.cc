@@ -92,7 +92,7 @@ void execute(const Program& program, std::span<const InterpBuffer> buffers, cons
   preparation.count_uses(program.body);
   body = preparation.stmt(program.body);
   state.slots.resize(preparation.slots());
-  state.max_stores = options.max_steps;
+  state.max_steps = options.max_steps;
   set_scalars(program, options, preparation, state);
   const bool races = options.check_races && preparation.has_parallel();
   const std::unordered_set<uint64_t> updated =
@@ -123,7 +123,7 @@ std::string place(const interp::State& state) {
 
 }  // namespace
 
-std::string stopped_after(int64_t stores) { return "interpret: stopped after " + std::to_string(stores) + " stores"; }
+std::string stopped_after(int64_t steps) { return "interpret: stopped after " + std::to_string(steps) + " steps"; }
 
 Status interpret(const Program& program, std::span<const InterpBuffer> buffers, const InterpOptions& options) {
   return support::with_deep_stack([&]() -> Status {

@@ -31,11 +31,11 @@ struct InterpOptions {
   bool check_one_value = false;
   std::vector<std::string> changing = {};
   std::vector<uint64_t> scalars = {};  // of the program, in order: the low bytes hold a value of the scalar's type
-  int64_t max_steps = 0;               // stop with a Diagnostic after so many stores; 0: no limit
+  int64_t max_steps = 0;               // stop with a Diagnostic after so many stores, left out ones too; 0: no limit
 };
 
 // What the Diagnostic of max_steps says.
-std::string stopped_after(int64_t stores);
+std::string stopped_after(int64_t steps);
 
 // One buffer per parameter. ok, or what went wrong where (kind kInternal: a wrong program; kArgument: a wrong buffer).
 Status interpret(const Program&, std::span<const InterpBuffer>, const InterpOptions& = {});

@@ -19,7 +19,7 @@ struct State {
   int lane = 0;
   // Values of shared nodes are kept while these do not change: `statement` for scalars, `lane_epoch` for vectors.
   uint64_t clock = 1, statement = 1, lane_epoch = 1;
-  int64_t stores = 0, max_stores = 0;
+  int64_t steps = 0, max_steps = 0;
   std::vector<const struct ForNode*> loops;  // those that run, outermost first
 
   void forget() { statement = lane_epoch = ++clock; }

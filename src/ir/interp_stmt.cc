@@ -6,8 +6,9 @@
 namespace tw::ir::interp {
 namespace {
 
-void count_store(State& s) {
-  if (s.max_stores > 0 && ++s.stores > s.max_stores) throw Fault{ErrorKind::kInternal, stopped_after(s.max_stores), {}};
+// A store, or what a condition kept from being done.
+void count_step(State& s) {
+  if (s.max_steps > 0 && ++s.steps > s.max_steps) throw Fault{ErrorKind::kInternal, stopped_after(s.max_steps), {}};
 }
 
 struct StoreCode final : StmtCode {
@@ -21,7 +22,7 @@ struct StoreCode final : StmtCode {
     const Value v = value->eval(s);
     const int64_t offset = at.offset(s);
     s.memories[at.memory()].store(offset, v, s.tasks);
-    count_store(s);
+    count_step(s);
   }
 };
 
@@ -48,7 +49,7 @@ struct VectorStoreCode final : StmtCode {
     }
     s.lane = 0;
     for (const Lane& w : writes) s.memories[at.memory()].store(w.offset, w.value, s.tasks);
-    count_store(s);
+    count_step(s);
   }
 };
 
@@ -81,6 +82,8 @@ struct IfCode final : StmtCode {
       then->run(s);
     } else if (otherwise) {
       otherwise->run(s);
+    } else {
+      count_step(s);
     }
   }
 };

@@ -107,6 +107,7 @@ class Fuzzer {
     void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     TW_CHECK(memory != MAP_FAILED, "no shared memory");
     shared_ = new (memory) Shared;
+    shared_->next = options.from;
     workers_.resize(static_cast<size_t>(std::min(options.workers, 64)));
   }
   ~Fuzzer() { munmap(shared_, sizeof(Shared)); }
@@ -151,8 +152,9 @@ class Fuzzer {
   void work(Shared::Slot& slot, int out) {
     while (!shared_->stop) {
       const int64_t first = shared_->next.fetch_add(batch_);
-      if (first >= options_.pairs) return;
-      slot.count = std::min(batch_, options_.pairs - first);
+      const int64_t end = options_.from + options_.pairs;
+      if (first >= end) return;
+      slot.count = std::min(batch_, end - first);
       slot.first = first;
       const std::string line = to_line(judge(seeds_of(slot), options_.judges));
       slot.count = 0;

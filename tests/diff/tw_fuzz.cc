@@ -76,6 +76,8 @@ int main(int argc, char** argv) {
   bool first = false, schedules = false;
   CLI::App app("Random tensor expressions under random schedules: every oracle must agree.");
   app.add_option("--pairs", options.pairs, "how many pairs")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--from", options.from, "the first of them: a batch of another run begins at a multiple of 64")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--seed", options.seed, "which pairs")->capture_default_str();
   app.add_option("--seconds", options.seconds, "stop after so many")->check(CLI::NonNegativeNumber);
   app.add_option("--workers", options.workers, "processes")->check(CLI::Range(1, 64))->capture_default_str();

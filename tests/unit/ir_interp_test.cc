@@ -339,7 +339,9 @@ TEST_F(Interpreter, StopsWhenToldTo) {
   InterpOptions options;
   options.max_steps = 100;
   const Program p = program({{B, true}}, loop(i, 1000000000, store(B, {0}, f32(1))));
-  EXPECT_FAULT(run(p, {bytes_of(b)}, options), "stopped after 100 stores");
+  EXPECT_FAULT(run(p, {bytes_of(b)}, options), "stopped after 100 steps");
+  const Stmt never = if_then(Expr(i) < 0, store(B, {0}, f32(1)));
+  EXPECT_FAULT(run(program({{B, true}}, loop(i, 1000000000, never)), {bytes_of(b)}, options), "stopped after 100 steps");
 }
 
 // Random data expressions of each type: simplified and as written give the same bits.

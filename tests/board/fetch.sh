@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# fetch.sh FOLDER: what ./dev board boots, from Debian's packages for arm64: a kernel, its modules and a static busybox.
+# apt keeps the other architecture's lists in a folder that is removed again; the system's own stay as they are.
+set -euo pipefail
+
+modules="drivers/virtio/virtio drivers/virtio/virtio_ring drivers/virtio/virtio_mmio drivers/char/virtio_console"
+folder=$1
+new=$(readlink -f "$(dirname "$folder")")/.board.$$
+trap 'rm -rf "$new"' EXIT
+mkdir -p "$new"/apt/{lists,archives}/partial "$new"/packages "$new"/files "$new"/modules
+: > "$new/apt/status"
+
+of_arm64() {  # of_arm64 apt-get|apt-cache ARGS
+  "$1" -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User= -o Acquire::Languages=none \
+    -o Dir::State="$new/apt" -o Dir::State::status="$new/apt/status" -o Dir::Cache="$new/apt" "${@:2}"
+}
+
+of_arm64 apt-get update
+kernel=$(of_arm64 apt-cache depends linux-image-cloud-arm64 | sed -n 's/^ *Depends: //p')
+(cd "$new/packages" && of_arm64 apt-get download "$kernel" busybox-static)
+for package in "$new"/packages/*.deb; do dpkg-deb --extract "$package" "$new/files"; done
+for module in $modules; do cp "$new"/files/lib/modules/*/kernel/"$module.ko" "$new/modules"; done
+mv "$new"/files/boot/vmlinuz-* "$new/vmlinuz"
+mv "$new"/files/bin/busybox "$new/busybox"
+rm -rf "$new"/{apt,packages,files} "$folder"
+mv "$new" "$folder"

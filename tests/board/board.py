@@ -24,6 +24,11 @@ def measure(board, pack, log, more):
     return status
 
 
+def ports(text):
+    here, there = text.split(":")
+    return int(here), int(there)
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="./dev board", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
                                      allow_abbrev=False)
@@ -33,6 +38,8 @@ def arguments():
     options.add_argument("--cpu", choices=machine.CPUS, default="cortex-a72")
     options.add_argument("--cores", type=int, default=1)
     options.add_argument("--icount", action="store_true", help="a clock that counts instructions, of one core")
+    options.add_argument("--forward", type=ports, action="append", default=[], metavar="HERE:THERE",
+                         help="connections to this port of 127.0.0.1 reach that one of the machine")
     measuring = commands.add_parser("measure", parents=[options], allow_abbrev=False, epilog="Others, as --NAME=VALUE, are tw-board's.")
     measuring.add_argument("pack", type=pathlib.Path)
     measuring.add_argument("--log", type=pathlib.Path, required=True)
@@ -52,7 +59,7 @@ def main():
     asked, more = arguments()
     if reason := machine.missing():
         sys.exit(f"board: {reason}")
-    board = machine.Machine(asked.tw_board, asked.cpu, asked.cores, asked.icount)
+    board = machine.Machine(asked.tw_board, asked.cpu, asked.cores, asked.icount, asked.forward)
     try:
         if asked.command == "measure":
             return measure(board, asked.pack, asked.log, more)

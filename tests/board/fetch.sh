@@ -3,7 +3,8 @@
 # apt keeps the other architecture's lists in a folder that is removed again; the system's own stay as they are.
 set -euo pipefail
 
-modules="drivers/virtio/virtio drivers/virtio/virtio_ring drivers/virtio/virtio_mmio drivers/char/virtio_console"
+modules="drivers/virtio/virtio drivers/virtio/virtio_ring drivers/virtio/virtio_mmio drivers/char/virtio_console
+  net/core/failover drivers/net/net_failover drivers/net/virtio_net"
 folder=$1
 new=$(readlink -f "$(dirname "$folder")")/.board.$$
 trap 'rm -rf "$new"' EXIT

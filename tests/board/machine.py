@@ -16,8 +16,7 @@ QEMU = "qemu-system-aarch64"
 CPUS = {"cortex-a72": "cortex-a72", "neoverse-n1": "neoverse-n1", "max": "max,pauth-impdef=on"}  # the real cipher is slow to emulate
 FOLDERS = ("bin", "dev", "modules", "proc", "sent", "sys", "tmp", "work")
 PORTS = ("out", "err", "back")
-# An instruction takes 2 ns, who sleeps is woken at once with the clock set on, and two starts have the same seeds and date.
-REPEATS = ("-icount", "shift=1,sleep=off", "-seed", "1", "-rtc", "base=2000-01-01,clock=vm")
+SAME_START = ("-seed", "1", "-rtc", "base=2000-01-01,clock=vm")
 
 
 def missing():
@@ -46,6 +45,15 @@ class Machine:
     cpu: str = "cortex-a72"
     cores: int = 1
     icount: bool = False
+    forward: list = dataclasses.field(default_factory=list)  # (port of this machine, of loopback only; port there)
+
+    def clock(self):
+        """An instruction takes 2 ns. Who sleeps is woken at once, with the clock set on, unless somebody outside may be awaited."""
+        return ["-icount", f"shift=1,sleep={'on' if self.forward else 'off'}", *SAME_START] if self.icount else []
+
+    def network(self):
+        forwards = "".join(f",hostfwd=tcp:127.0.0.1:{here}-:{there}" for here, there in self.forward)
+        return ["-netdev", f"user,id=net,restrict=on{forwards}", "-device", "virtio-net-device,netdev=net"] if self.forward else []
 
     def memory(self, files):
         """What it starts with: programs, and the files by their paths."""
@@ -60,7 +68,7 @@ class Machine:
         return ["setpriv", "--pdeathsig", "KILL", QEMU, "-machine", "virt,gic-version=3", "-cpu", CPUS[self.cpu],
                 "-smp", str(self.cores), "-m", "1G", "-nodefaults", "-display", "none", "-no-reboot",
                 "-kernel", str(PARTS / "vmlinuz"), "-initrd", str(folder / "memory"), "-append", "console=ttyAMA0 quiet panic=-1",
-                "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console", *(REPEATS if self.icount else ())]
+                "-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console", *self.clock(), *self.network()]
 
     def shell(self):
         with tempfile.TemporaryDirectory() as folder:

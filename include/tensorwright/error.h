@@ -43,6 +43,7 @@ enum class ErrorKind : uint8_t {
   kLog,       // Python: LogError(Error, ValueError)           a tuning log that cannot be used
   kNoRecord,  // Python: NoRecord(Error, LookupError)          no tuning record for this task and target
   kTune,      // Python: TuneError(Error, RuntimeError)        tuning cannot start or every candidate failed
+  kRpc,       // Python: RpcError(Error, ConnectionError)     a machine elsewhere that is away, refuses or breaks the protocol
   kParse,     // Python: ParseError(Error, ValueError)         malformed IR, Step or JSON text
   kInternal,  // Python: InternalError(Error, RuntimeError)    a bug of ours
 };

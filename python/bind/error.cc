@@ -30,6 +30,8 @@ const char* class_of(ErrorKind kind) {
       return "NoRecord";
     case ErrorKind::kTune:
       return "TuneError";
+    case ErrorKind::kRpc:
+      return "RpcError";
     case ErrorKind::kParse:
       return "ParseError";
     case ErrorKind::kInternal:

@@ -63,6 +63,10 @@ class TuneError(Error):
     """Tuning cannot start, or every candidate failed."""
 
 
+class RpcError(Error, ConnectionError):
+    """A machine elsewhere that is away, refuses, or does not keep to the protocol."""
+
+
 class ParseError(Error, ValueError):
     """Malformed IR, Step or JSON text."""
 

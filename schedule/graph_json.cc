@@ -10,6 +10,7 @@
 #include "src/ir/walk.h"
 #include "src/support/deep_stack.h"
 #include "src/support/json_text.h"
+#include "src/support/release.h"
 #include "te/dtype.h"
 #include "te/scan.h"
 
@@ -22,8 +23,6 @@ using te::Operation;
 using te::Tensor;
 
 namespace {
-
-constexpr const char* kRelease = "0.1.0";
 
 [[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
   throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
@@ -51,7 +50,7 @@ class Writer {
     for (const Operation& op : te::topological_order(tensors)) number(op);
     Json roots = Json::array();
     for (const Tensor& t : tensors) roots.push_back(place(t));
-    return support::to_text(Json{{"tensorwright", kRelease},
+    return support::to_text(Json{{"tensorwright", support::kRelease},
                                  {"process", process()},
                                  {"vars", vars_},
                                  {"nodes", nodes_},
@@ -185,9 +184,9 @@ class Reader {
   explicit Reader(const Json& json) : json_(json) {}
 
   std::vector<Tensor> read() {
-    if (json_.at("tensorwright") != kRelease)
+    if (json_.at("tensorwright") != support::kRelease)
       refuse(ErrorKind::kParse, "load_json: written by release " + support::to_text(json_.at("tensorwright")) +
-                                    ", this is \"" + kRelease + "\"");
+                                    ", this is \"" + support::kRelease + "\"");
     for (const Json& v : json_.at("vars")) vars_.push_back(variable(v));
     nodes_.resize(json_.at("nodes").size());
     for (const Json& op : json_.at("operations")) ops_.push_back(operation(op));

@@ -14,6 +14,7 @@
 #include "schedule/rates_json.h"
 #include "src/runtime/run_result.h"
 #include "src/support/json_text.h"
+#include "src/support/release.h"
 
 namespace tw::autotune {
 
@@ -101,7 +102,7 @@ std::string to_line(const Record& r) {
   json["knobs"] = json_or_null(t.knobs);
   json["steps"] = json_or_null(schedule::to_json(t.steps));
   runtime::put_result(json, {t.status, t.seconds, t.spread, t.runs, t.detail, t.rtol});
-  json["environment"] = {{"version", r.version.empty() ? "0.1.0" : r.version},
+  json["environment"] = {{"version", r.version.empty() ? support::kRelease : r.version},
                          {"time", r.time.empty() ? runtime::utc_now() : r.time},
                          {"seed", r.seed},
                          {"number", r.number},

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "src/support/json_text.h"
+#include "src/support/release.h"
 #include "src/tools/tw_command.h"
 
 namespace tw::tools {
@@ -40,7 +41,7 @@ int run(const Chosen& chosen) {
 
 int main(int argc, char** argv) {
   CLI::App app("Tensorwright: kernels from tensor expressions, tuned by measuring.", "tw");
-  app.set_version_flag("--version", "tw 0.1.0");
+  app.set_version_flag("--version", std::string("tw ") + support::kRelease);
   app.require_subcommand(1);
   app.footer("tw COMMAND --help explains a command. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.");
   Chosen chosen;

@@ -15,6 +15,7 @@
 #include "src/runtime/sandbox.h"
 #include "src/runtime/thread_pool.h"
 #include "src/runtime/tool_path.h"
+#include "src/support/release.h"
 #include "src/target/busy_clock.h"
 #include "src/target/c_compiler.h"
 #include "src/target/cpu.h"
@@ -235,7 +236,7 @@ const char* word(State s) { return s == State::kOk ? "ok" : s == State::kWarn ? 
 int doctor(bool json) {
   Json all = Json::array();
   State worst = State::kOk;
-  if (!json) std::printf("tensorwright 0.1.0\n");
+  if (!json) std::printf("tensorwright %s\n", support::kRelease);
   for (const Check& check : kChecks) {
     const Finding f = check.look();
     worst = std::max(worst, f.state);
@@ -247,7 +248,7 @@ int doctor(bool json) {
     if (!f.way_out.empty()) std::printf("%18s-> %s\n", "", f.way_out.c_str());
     std::fflush(stdout);
   }
-  if (json) print_json({{"version", "0.1.0"}, {"state", word(worst)}, {"checks", all}});
+  if (json) print_json({{"version", support::kRelease}, {"state", word(worst)}, {"checks", all}});
   return worst == State::kFail ? kFailed : kDone;
 }
 

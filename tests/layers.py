@@ -36,6 +36,7 @@ FOREIGN = {  # headers that only one folder may see
     r"llvm/|lld/|llvm-c/": "codegen/llvm",
     r"xgboost/": "autotune/model",
     r"pybind11/": "python/bind",
+    r"openssl/|asio": "rpc",
 }
 
 

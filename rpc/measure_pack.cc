@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "src/ir/interp_value.h"
 #include "src/runtime/arguments.h"
+#include "src/runtime/compare.h"
 #include "src/runtime/inputs.h"
 #include "src/runtime/rounds.h"
 #include "src/runtime/run_result.h"
@@ -58,16 +58,6 @@ int threads_of(const Pack& pack, const MachineDescription& here) {
 
 // -------------------------------------------------------------------------------------------------------- what checks
 
-std::string differing(const Probe& probe, const runtime::ArgSpec& spec, const std::byte* contents, double rtol) {
-  const double atol = runtime::absolute_tolerance(spec, contents, rtol);
-  const ir::interp::ReadFn read = ir::interp::read_function(spec.dtype);
-  const double got = ir::interp::number_of(read(contents, probe.element), spec.dtype), expected = probe.expected;
-  const bool same = got == expected || (std::isnan(got) && std::isnan(expected));
-  if (same || std::fabs(got - expected) <= atol + rtol * std::fabs(expected)) return {};
-  return "element " + std::to_string(probe.element) + " of " + spec.name + " should be " + std::to_string(expected) +
-         " and is " + std::to_string(got);
-}
-
 // The default schedule's outputs, once they have the elements that are known.
 Blob made_reference(const Pack& pack, RunRequest request, runtime::Runner& runner) {
   request.object = pack.reference.object;
@@ -81,7 +71,9 @@ Blob made_reference(const Pack& pack, RunRequest request, runtime::Runner& runne
   for (const Probe& probe : pack.reference.probes) {
     const size_t a = probe.argument;
     const auto* contents = static_cast<const std::byte*>(result.outputs->data()) + offsets[a];
-    if (const std::string why = differing(probe, pack.args[a], contents, pack.rtol[a]); !why.empty())
+    const double rtol = pack.rtol[a], atol = runtime::absolute_tolerance(pack.args[a], contents, rtol);
+    const std::string why = runtime::wrong_element(pack.args[a], contents, probe.element, probe.expected, rtol, atol);
+    if (!why.empty())
       refuse(ErrorKind::kTune, "the default schedule of the pack gives a wrong result on this machine", {why});
   }
   return *result.outputs;

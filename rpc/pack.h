@@ -21,7 +21,7 @@ constexpr int kPackVersion = 1;
 // An element of an output that is known from the declaration, by the interpreter.
 struct Probe {
   size_t argument = 0;
-  int64_t element = 0;  // of its memory
+  int64_t element = 0;  // in row-major order
   double expected = 0;
   bool operator==(const Probe&) const = default;
 };

@@ -11,6 +11,7 @@
 #include "src/ir/interp_value.h"
 #include "src/ir/walk.h"
 #include "src/runtime/arguments.h"
+#include "src/runtime/compare.h"
 #include "src/runtime/inputs.h"
 #include "src/support/rng.h"
 
@@ -22,7 +23,6 @@ namespace {
 
 constexpr int kProbes = 8;
 
-using ir::interp::number_of;
 bool chooses(ir::ReduceOp op) { return op == ir::ReduceOp::kMin || op == ir::ReduceOp::kMax; }
 bool chooses(ir::BinOp op) { return op == ir::BinOp::kMin || op == ir::BinOp::kMax; }
 
@@ -104,12 +104,10 @@ std::vector<size_t> inputs_of(const te::Tensor& output, const Checked& c) {
 std::optional<rpc::Probe> probe(size_t a, const Checked& c, support::Rng& rng) {
   const ArgSpec& spec = c.data.args[a];
   std::vector<int64_t> at;
-  int64_t offset = 0;
-  for (size_t d = 0; d < spec.shape.size(); ++d) {
-    at.push_back(static_cast<int64_t>(rng.below(static_cast<uint64_t>(spec.shape[d]))));
-    int64_t stride = 1;
-    for (size_t e = d + 1; e < spec.shape.size(); ++e) stride *= spec.shape[e];
-    offset += at.back() * (spec.strides.empty() ? stride : spec.strides[d]);
+  int64_t element = 0;
+  for (const int64_t extent : spec.shape) {
+    at.push_back(static_cast<int64_t>(rng.below(static_cast<uint64_t>(extent))));
+    element = element * extent + at.back();
   }
   std::vector<te::Tensor> inputs;
   std::vector<ir::InterpBuffer> buffers;
@@ -126,22 +124,16 @@ std::optional<rpc::Probe> probe(size_t a, const Checked& c, support::Rng& rng) {
   const Status ran = ir::interpret(*program, buffers, options);
   if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
   const ir::interp::ReadFn read = ir::interp::read_function(spec.dtype);
-  return rpc::Probe{a, offset, number_of(read(memory, 0), spec.dtype)};
+  return rpc::Probe{a, element, ir::interp::number_of(read(memory, 0), spec.dtype)};
 }
 
 void check_element(const rpc::Probe& probe, const CheckData& data) {
   const size_t a = probe.argument;
-  const ArgSpec& spec = data.args[a];
   const auto* output = static_cast<const std::byte*>(data.reference.data()) + runtime::argument_offsets(data.args)[a];
-  const double got = number_of(ir::interp::read_function(spec.dtype)(output, probe.element), spec.dtype);
-  const double expected = probe.expected;
-  const bool same = expected == got || (std::isnan(expected) && std::isnan(got));
-  if (same || std::fabs(got - expected) <= data.atol[a] + data.rtol[a] * std::fabs(expected)) return;
-  throw Error(Diagnostic{ErrorKind::kInternal,
-                         "the default schedule gives a wrong result",
-                         {},
-                         {"element " + std::to_string(probe.element) + " of " + spec.name + " should be " +
-                          std::to_string(expected) + " and is " + std::to_string(got)}});
+  const std::string wrong =
+      runtime::wrong_element(data.args[a], output, probe.element, probe.expected, data.rtol[a], data.atol[a]);
+  if (wrong.empty()) return;
+  throw Error(Diagnostic{ErrorKind::kInternal, "the default schedule gives a wrong result", {}, {wrong}});
 }
 
 }  // namespace

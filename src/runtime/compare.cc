@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "src/ir/interp_types.h"
+#include "src/ir/interp_value.h"
 
 namespace tw::runtime {
 namespace {
@@ -122,6 +123,17 @@ std::string subscripts(const std::vector<int64_t>& shape, int64_t n) {
   for (size_t d = shape.size(); d-- > 0; n /= shape[d])
     out = std::to_string(n % shape[d]) + (out.empty() ? "" : ", ") + out;
   return "[" + out + "]";
+}
+
+std::string wrong_element(const ArgSpec& spec, const void* contents, int64_t n, double expected, double rtol,
+                          double atol) {
+  const ir::Type type = spec.dtype;
+  const double got = ir::interp::number_of(ir::interp::read_function(type)(contents, offset_of(spec, n)), type);
+  if (same(got, expected, {rtol, atol})) return {};
+  char values[80];
+  const int digits = type.is_float() && type.bits <= 32 ? 9 : 17;
+  std::snprintf(values, sizeof(values), " should be %.*g and is %.*g", digits, expected, digits, got);
+  return spec.name + subscripts(spec.shape, n) + values;
 }
 
 std::string difference(const ArgSpec& spec, const void* got, const void* expected, double rtol, double atol) {

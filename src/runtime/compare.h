@@ -11,6 +11,10 @@ namespace tw::runtime {
 // equal to NaN. Else the first element that is not, with both values and how many differ.
 std::string difference(const ArgSpec&, const void* got, const void* expected, double rtol, double atol);
 
+// "" when the n-th element in row-major order is the expected one, by the same rule; else "D[0, 5] should be 1 and is
+// 2".
+std::string wrong_element(const ArgSpec&, const void* contents, int64_t n, double expected, double rtol, double atol);
+
 // The subscripts of the n-th element in row-major order: "[0, 5]".
 std::string subscripts(const std::vector<int64_t>& shape, int64_t n);
 

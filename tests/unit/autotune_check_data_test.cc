@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <regex>
 
 #include "autotune/log/stock.h"
 #include "autotune/measure/check_data.h"
@@ -60,7 +61,8 @@ TEST(CheckData, AWrongReferenceIsFound) {
     FAIL() << "not found";
   } catch (const Error& e) {
     EXPECT_EQ(e.kind(), ErrorKind::kInternal);
-    EXPECT_NE(std::string(e.what()).find("D["), std::string::npos) << e.what();
+    EXPECT_TRUE(std::regex_search(e.what(), std::regex(R"(D\[[0-4], [0-6]\] should be [-.0-9]+ and is [-.0-9]+)")))
+        << e.what();
   }
 }
 

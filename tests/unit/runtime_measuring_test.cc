@@ -244,6 +244,18 @@ TEST(Compare, IntegersExactlyAndStridedElementsOnly) {
   EXPECT_EQ(difference(scalar, &a, &b, 0, 0), "element [] is 1, expected 2; 1 of 1 differ");
 }
 
+TEST(Compare, AnElementThatIsKnownIsNamedByItsSubscripts) {
+  const ArgSpec columns{"D", kF32, {2, 3}, {1, 2}, true};
+  const std::vector<float> memory = {0, 1, 10, 11, 20, 21};
+  EXPECT_EQ(wrong_element(columns, memory.data(), 5, 21, 0, 0), "");
+  EXPECT_EQ(wrong_element(columns, memory.data(), 4, 11.5, 0, 0.25), "D[1, 1] should be 11.5 and is 11");
+  EXPECT_EQ(wrong_element(columns, memory.data(), 4, 11.5, 0, 0.5), "");
+  EXPECT_EQ(wrong_element(columns, memory.data(), 0, NAN, 1, 1), "D[0, 0] should be nan and is 0");
+  const ArgSpec whole{"n", ir::Type::i(32), {1}, {}, true};
+  const int32_t n = 1234567891;
+  EXPECT_EQ(wrong_element(whole, &n, 0, 1234567890, 0, 0), "n[0] should be 1234567890 and is 1234567891");
+}
+
 TEST(GuardedBuffer, ShowsStrayWrites) {
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{4096}, size_t{5} << 20}) {
     GuardedBuffer buffer(bytes, 3);

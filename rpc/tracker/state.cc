@@ -117,7 +117,7 @@ void TrackerState::lose(double now, BoardId id, const std::string& why) {
   if (found == boards_.end() || !found->second.lost.empty()) return;
   take_back(now, id, "the board is lost: " + why);
   change(now, found->second, [&](Board& b) { b.lost = why; });
-  decisions_.push_back(Loss{id, why});
+  decisions_.emplace_back(Loss{id, why});
 }
 
 Status TrackerState::release(double now, const std::string& name) {
@@ -187,7 +187,7 @@ void TrackerState::take_back(double now, BoardId id, const std::string& why) {
   });
   Client& client = clients_.at(client_id);
   client.board.reset();
-  decisions_.push_back(EndOfLease{client_id, id, why, !client.attached});
+  decisions_.emplace_back(EndOfLease{client_id, id, why, !client.attached});
   if (client.attached)
     clients_.erase(client_id);
   else
@@ -215,7 +215,7 @@ void TrackerState::grant(double now, const std::string& key) {
     }
     client.board = board->second;
     change(now, boards_.at(board->second), [&](Board& b) { b.lease = id; });
-    decisions_.push_back(Grant{id, board->second});
+    decisions_.emplace_back(Grant{id, board->second});
     free.erase(board);
     at = queue.erase(at);
   }
@@ -243,7 +243,7 @@ void TrackerState::pass(double now) {
   for (const ClientId id : late) {
     const Client& client = clients_.at(id);
     if (client.board) continue;
-    decisions_.push_back(Refusal{id, refusal(now, client)});
+    decisions_.emplace_back(Refusal{id, refusal(now, client)});
     leave(now, id);
   }
   for (const ClientId id : served) {

@@ -83,10 +83,21 @@ bool TileMatch::bind(const ir::Buffer& inner, const std::vector<ir::Expr>& i, co
   return fresh || known->second == region;
 }
 
-// The subscripts of an element; of a stage that has a layout those of its memory.
+// The subscripts of an element; of a stage that has a layout those of its memory. So too what subscripts read.
 std::vector<ir::Expr> TileMatch::in_memory(const ir::Buffer& buffer, std::vector<ir::Expr> at) const {
-  const int source = nest_.find_stage(buffer.id());
-  if (source == kNone || !nest_.stage(source).layout) return at;
+  for (ir::Expr& subscript : at)
+    subscript = ir::rewrite(subscript, [&](const ir::Expr& e) {
+      const auto* read = ir::as<ir::Load>(e);
+      const int source = read ? nest_.find_stage(read->buffer.id()) : kNone;
+      if (source == kNone || !nest_.stage(source).layout) return e;
+      const std::vector<ir::Expr> place = placed(source, read->at);
+      return ir::load(with_rank(read->buffer, place.size()), place, read->pred);
+    });
+  const int kept = nest_.find_stage(buffer.id());
+  return kept == kNone || !nest_.stage(kept).layout ? at : placed(kept, std::move(at));
+}
+
+std::vector<ir::Expr> TileMatch::placed(int source, std::vector<ir::Expr> at) const {
   const std::vector<ir::Expr>& lo = all_.stages[source].lo;  // none of a placeholder
   for (size_t d = 0; d < lo.size(); ++d) at[d] = at[d] - lo[d];
   return place(*nest_.stage(source).layout, at);

@@ -43,6 +43,7 @@ class TileMatch {
 
  private:
   std::vector<ir::Expr> in_memory(const ir::Buffer&, std::vector<ir::Expr> at) const;
+  std::vector<ir::Expr> placed(int source, std::vector<ir::Expr> at) const;
   bool not_affine(const ir::Buffer&, const ir::Expr& subscript);
 
   const LoopNest& nest_;

@@ -1,8 +1,11 @@
-// The functions of docs/math.md on AArch64: the bits that the interpreter gives, and the promised ulps.
+// The functions of docs/math.md on every AArch64 CPU that is emulated, in vectors of its length: the bits that the
+// interpreter gives, and the promised ulps.
 #include "tests/unit/functions.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "src/ir/interp.h"
@@ -56,7 +59,7 @@ struct Case {
     const te::Tensor Z = te::compute({kInputs}, [&](ir::Var i) { return fn.apply(X(i), Y(i)); }, "Z");
     schedule::Schedule s({Z});
     schedule::Split split;
-    split.stage = "Z", split.axis = "i", split.factor = 128 / 8 / sizeof(Float);
+    split.stage = "Z", split.axis = "i", split.factor = target.lanes(8 * sizeof(Float));
     s.apply(split);
     s.apply(schedule::Vectorize{"Z", "i.i"});
     lowered = lowered_program(s, fn.of_two ? std::vector{X, Y, Z} : std::vector{X, Z}, target, "f", {});
@@ -119,12 +122,30 @@ void all_functions_on(const diff::EmulatedCpu& cpu) {
   }
 }
 
-TEST(EmulatedFunctions, KeepTheirPromiseOnAArch64) {
+}  // namespace
+}  // namespace tw::lower
+
+namespace tw::diff {
+static void PrintTo(const EmulatedCpu& cpu, std::ostream* out) { *out << cpu.name; }
+}  // namespace tw::diff
+
+namespace tw::lower {
+namespace {
+
+class EmulatedFunctions : public testing::TestWithParam<diff::EmulatedCpu> {};
+
+TEST_P(EmulatedFunctions, KeepTheirPromise) {
   if (const std::string why = diff::no_aarch64(); !why.empty()) GTEST_SKIP() << "skipped: " << why;
-  const diff::EmulatedCpu& cpu = diff::emulated_cpus()[0];
-  all_functions_on<float>(cpu);
-  all_functions_on<double>(cpu);
+  all_functions_on<float>(GetParam());
+  all_functions_on<double>(GetParam());
 }
+
+INSTANTIATE_TEST_SUITE_P(AArch64, EmulatedFunctions, testing::ValuesIn(diff::emulated_cpus()),
+                         [](const testing::TestParamInfo<diff::EmulatedCpu>& info) {
+                           std::string name = info.param.name;
+                           std::ranges::replace_if(name, [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace tw::lower

@@ -9,6 +9,7 @@
 #include "codegen/files.h"
 #include "codegen/foreign_kernel.h"
 #include "src/ir/externs.h"
+#include "src/runtime/find_externs.h"
 #include "src/runtime/kernel.h"
 #include "src/target/c_compiler.h"
 
@@ -21,8 +22,9 @@ std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<void>& li
   void* symbol = dlsym(library.get(), runtime::kernel_symbol(program.name).c_str());
   TW_CHECK(symbol, "the compiled C has no kernel " + program.name);
   return runtime::make_kernel(reinterpret_cast<runtime::KernelFn>(symbol), arg_specs(program), program.name, library,
-                              scalar_specs(program), ir::extern_symbols(program), std::move(packers),
-                              ir::requirements_of(program));
+                              scalar_specs(program),
+                              runtime::find_externs(program.name, ir::extern_symbols(program)).value_or_throw(),
+                              std::move(packers), ir::requirements_of(program));
 }
 
 class CModule : public Module {

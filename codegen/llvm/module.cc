@@ -6,6 +6,7 @@
 #include "codegen/foreign_kernel.h"
 #include "codegen/llvm/backend.h"
 #include "src/ir/externs.h"
+#include "src/runtime/find_externs.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::codegen {
@@ -16,7 +17,8 @@ std::shared_ptr<const runtime::Kernel> kernel_in(const std::shared_ptr<const Loa
                                                  const ir::Program& program, runtime::Packers packers = {}) {
   auto* function = reinterpret_cast<runtime::KernelFn>(code->symbol(runtime::kernel_symbol(program.name)));
   return runtime::make_kernel(function, arg_specs(program), program.name, code, scalar_specs(program),
-                              ir::extern_symbols(program), std::move(packers), ir::requirements_of(program));
+                              runtime::find_externs(program.name, ir::extern_symbols(program)).value_or_throw(),
+                              std::move(packers), ir::requirements_of(program));
 }
 
 class LlvmModule : public Module {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/ir/requirement.h"
+#include "src/runtime/find_externs.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::runtime {
@@ -14,10 +15,10 @@ namespace tw::runtime {
 using Packers = std::vector<std::shared_ptr<const Kernel>>;
 
 // A Kernel that calls `fn` with the host's context and keeps `keepalive`, which owns the code, until the last call is
-// over. `externs`: the C functions that it calls, which have to be found (kBuild).
+// over. `externs`: the C functions that it calls.
 std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
                                           std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars = {},
-                                          const std::vector<std::string>& externs = {}, Packers packers = {},
+                                          Externs externs = {}, Packers packers = {},
                                           std::vector<ir::Requirement> requirements = {});
 
 // A kernel whose sizes must satisfy something.

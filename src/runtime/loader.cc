@@ -2,49 +2,19 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 
 #include "src/runtime/elf_symbols.h"
+#include "src/runtime/find_externs.h"
 #include "src/runtime/kernel.h"
-#include "src/support/nearest.h"
+#include "src/runtime/kernel_names.h"
 
 namespace tw::runtime {
 namespace {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why, std::vector<std::string> notes = {}) {
   throw Error(Diagnostic{ErrorKind::kBuild, "load: " + path + " " + why, {}, std::move(notes)});
-}
-
-std::vector<std::string> kernels_in(const std::string& path) {
-  const std::string prefix = TW_KERNEL_PREFIX, suffix = "_descriptor";
-  std::vector<std::string> names;
-  for (const std::string& symbol : defined_symbols(path))
-    if (symbol.starts_with(prefix) && symbol.ends_with(suffix) && symbol.size() > prefix.size() + suffix.size())
-      names.push_back(symbol.substr(prefix.size(), symbol.size() - prefix.size() - suffix.size()));
-  return names;
-}
-
-// A kernel counts as one with those that pack for it.
-std::vector<std::string> without_packers(std::vector<std::string> names) {
-  const std::vector<std::string> all = names;
-  std::erase_if(names, [&](const std::string& name) {
-    return std::any_of(all.begin(), all.end(), [&](const std::string& k) { return name.starts_with(k + "_pack_"); });
-  });
-  return names;
-}
-
-std::string choose(const std::string& path, const std::string& wanted, const std::vector<std::string>& names) {
-  if (names.empty()) refuse(path, "has no kernel", {"expected a shared object that f.save(\"name.so\") wrote"});
-  std::string listed;
-  for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
-  const std::vector<std::string> callable = without_packers(names);
-  if (wanted.empty() && callable.size() == 1) return callable[0];
-  if (wanted.empty()) refuse(path, "has several kernels: " + listed, {"say which: load(path, name)"});
-  for (const std::string& name : names)
-    if (name == wanted) return name;
-  refuse(path, "has no kernel " + wanted, {"it has " + listed, support::did_you_mean(wanted, names)});
 }
 
 void require_cpu(const std::string& path, const tw_kernel_descriptor& descriptor) {
@@ -68,8 +38,9 @@ class Library {
     if (packs && !specs.packers.empty()) refuse(path_, "has a kernel that packs and takes packed arrays: " + name);
     Packers packers;
     for (const std::string& packer : specs.packers) packers.push_back(packer.empty() ? nullptr : kernel(packer, true));
-    return make_kernel(fn, std::move(specs.args), descriptor->name, handle_, std::move(specs.scalars), specs.externs,
-                       std::move(packers), std::move(specs.requirements));
+    return make_kernel(fn, std::move(specs.args), descriptor->name, handle_, std::move(specs.scalars),
+                       find_externs(descriptor->name, specs.externs).value_or_throw(), std::move(packers),
+                       std::move(specs.requirements));
   }
 
  private:
@@ -93,7 +64,8 @@ std::shared_ptr<const Kernel> load(const std::string& path, const std::string& n
   const std::string file = std::filesystem::absolute(path).string();
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) refuse(path, "is not a file");
-  const std::string chosen = choose(path, name, kernels_in(file));
+  const std::string chosen =
+      choose_kernel(defined_symbols(file), name, "load: " + path, "say which: load(path, name)").value_or_throw();
 
   const std::shared_ptr<void> library(dlopen(spelled_anew(file).c_str(), RTLD_NOW | RTLD_LOCAL), [](void* handle) {
     if (handle) dlclose(handle);

@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "src/runtime/find_externs.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::runtime {
@@ -49,11 +48,9 @@ class CompiledKernel final : public Kernel, public Requiring {
 
 std::shared_ptr<const Kernel> make_kernel(KernelFn fn, std::vector<ArgSpec> args, std::string name,
                                           std::shared_ptr<const void> keepalive, std::vector<ScalarSpec> scalars,
-                                          const std::vector<std::string>& externs, Packers packers,
-                                          std::vector<ir::Requirement> requirements) {
-  Externs functions = find_externs(name, externs).value_or_throw();
+                                          Externs externs, Packers packers, std::vector<ir::Requirement> requirements) {
   return std::make_shared<CompiledKernel>(fn, std::move(args), std::move(name), std::move(keepalive),
-                                          std::move(scalars), std::move(functions), std::move(packers),
+                                          std::move(scalars), std::move(externs), std::move(packers),
                                           std::move(requirements));
 }
 

@@ -49,6 +49,7 @@ class BlobReader {
 bool send_message(int socket, const Message& message) {
   std::vector<int> descriptors;
   for (const Blob& blob : message.blobs) descriptors.push_back(blob.descriptor());
+  descriptors.insert(descriptors.end(), message.descriptors.begin(), message.descriptors.end());
   return send_frame(socket, message.bytes, descriptors);
 }
 

@@ -13,6 +13,7 @@ namespace tw::runtime {
 struct Message {
   std::string bytes;
   std::vector<Blob> blobs = {};
+  std::vector<int> descriptors = {};  // that travel after those of the blobs, and stay their owners'
 };
 
 // A blob that has come by descriptor and has not been looked at.

@@ -97,6 +97,11 @@ const Rule kNeeded[] = {
     {SYS_write},
     {SYS_writev},
     {SYS_sendmsg},
+    {SYS_recvmsg},
+#ifdef SYS_poll
+    {SYS_poll},
+#endif
+    {SYS_ppoll},
     {SYS_memfd_create},
     {SYS_ftruncate},
     {SYS_fcntl, 1, ~0u, F_ADD_SEALS},

@@ -11,7 +11,7 @@ namespace tw::runtime {
 bool forbid_new_processes();
 
 // From now on each thread of this process has only the calls of what kernels and their measurement are made of: memory
-// that is not executable, waiting and waking, clocks, what goes out on descriptors that are there, blobs, its own end.
+// that is not executable, waiting and waking, clocks, what goes over descriptors that are there, blobs, its own end.
 // Files are refused and not fatal, as malloc looks for one. Threads must have been started and code loaded.
 bool forbid_unneeded_calls();
 

@@ -54,7 +54,7 @@ PackSummary pack(const Task& task, const TuneOptions& options, const std::string
   const std::unique_ptr<Tuning> tuning = start_packing(task, options, machine);
   tuning->begin();
   rpc::Pack made = tuning->pack(options.trials);
-  made.threads = where.threads;
+  made.checks.threads = where.threads;
   rpc::write_pack(made, path);
   PackSummary summary{static_cast<int>(made.candidates.size()), 0, std::filesystem::file_size(path), where};
   for (const rpc::PackedCandidate& c : made.candidates) summary.not_built += c.object.size() == 0;

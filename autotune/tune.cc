@@ -131,7 +131,7 @@ class Tuner final : public Tuning {
     const std::vector<Built> built = measurer().build(candidates_of(proposal));
     rpc::Pack pack = measurer().pack();
     pack.task = call_text(task_.name(), task_.args());
-    pack.hardware = where_.name;
+    pack.checks.hardware = where_.name;
     pack.best_s = std::isfinite(account_.best_seconds()) ? account_.best_seconds() : 0;
     for (size_t i = 0; i < built.size(); ++i) {
       Record record = record_of("trial", built[i].trial, static_cast<int64_t>(told_ + i));

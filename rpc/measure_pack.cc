@@ -6,14 +6,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "src/runtime/arguments.h"
-#include "src/runtime/compare.h"
-#include "src/runtime/inputs.h"
 #include "src/runtime/rounds.h"
 #include "src/runtime/run_result.h"
 #include "src/support/json_text.h"
 #include "src/support/line_file.h"
-#include "src/target/cpu.h"
 
 namespace tw::rpc {
 namespace {
@@ -23,80 +19,10 @@ using runtime::RunRequest;
 using runtime::RunResult;
 using runtime::RunStatus;
 
-constexpr double kReferenceTimes = 30;  // a candidate's deadline, for the reference
 const std::string kDeviceLost(to_string(RunStatus::kDeviceLost));
 
 [[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes) {
   throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
-}
-
-// ------------------------------------------------------------------------------------------------------- this machine
-
-void require_machine(const Pack& pack, const runtime::Runner& runner) {
-  const MachineDescription here = runner.machine();
-  Target target;
-  target.kind = "llvm";
-  target.triple = pack.triple;
-  target.features = pack.features;
-  target.sve_bits = pack.sve_bits;
-  if (const std::string why = runner.why_not(target); !why.empty())
-    refuse(ErrorKind::kTarget, "this machine can't run the pack, which is for " + pack.target,
-           {why, "pack again with target=\"" + native_target() + "\""});
-  if (!pack.hardware.empty() && pack.hardware != here.hardware_name())
-    refuse(ErrorKind::kTune, "the pack goes on with the records of another machine",
-           {"theirs: " + pack.hardware, "here: " + here.hardware_name(), "pack again from a log of this machine"});
-  if (pack.threads > here.hardware.cores)
-    refuse(ErrorKind::kTune,
-           "the pack is for " + std::to_string(pack.threads) + " threads, and this machine has " +
-               std::to_string(here.hardware.cores) + " cores",
-           {"pack again with threads=" + std::to_string(here.hardware.cores)});
-}
-
-int threads_of(const Pack& pack, const MachineDescription& here) {
-  return pack.threads > 0 ? pack.threads : here.hardware.cores;
-}
-
-// -------------------------------------------------------------------------------------------------------- what checks
-
-// The default schedule's outputs, once they have the elements that are known.
-Blob made_reference(const Pack& pack, RunRequest request, runtime::Runner& runner) {
-  request.object = pack.reference.object;
-  request.reference.reset();
-  request.timeout_s = kReferenceTimes * pack.timeout_s;
-  const RunResult result = runner.run(request);
-  if (!result.outputs)
-    refuse(ErrorKind::kTune, "the default schedule of the pack fails here: " + std::string(to_string(result.status)),
-           {runtime::one_line(result.detail)});
-  const std::vector<size_t> offsets = runtime::argument_offsets(pack.args);
-  for (const Probe& probe : pack.reference.probes) {
-    const size_t a = probe.argument;
-    const auto* contents = static_cast<const std::byte*>(result.outputs->data()) + offsets[a];
-    const double rtol = pack.rtol[a], atol = runtime::absolute_tolerance(pack.args[a], contents, rtol);
-    const std::string why = runtime::wrong_element(pack.args[a], contents, probe.element, probe.expected, rtol, atol);
-    if (!why.empty())
-      refuse(ErrorKind::kTune, "the default schedule of the pack gives a wrong result on this machine", {why});
-  }
-  return *result.outputs;
-}
-
-RunRequest common_request(const Pack& pack, runtime::Runner& runner) {
-  RunRequest request;
-  request.kernel = pack.kernel;
-  request.args = pack.args;
-  request.inputs = runtime::random_inputs(pack.args);
-  request.rtol = pack.rtol;
-  request.atol.resize(pack.args.size());
-  request.threads = threads_of(pack, runner.machine());
-  request.timeout_s = pack.timeout_s;
-  request.reference = pack.reference.arguments ? pack.reference.arguments : made_reference(pack, request, runner);
-  const std::vector<size_t> offsets = runtime::argument_offsets(pack.args);
-  for (size_t a = 0; a < pack.args.size(); ++a)
-    if (pack.args[a].written)
-      request.atol[a] = runtime::absolute_tolerance(
-          pack.args[a], static_cast<const char*>(request.reference->data()) + offsets[a], pack.rtol[a]);
-  request.number = pack.number;
-  request.repeat = pack.repeat;
-  return request;
 }
 
 // ------------------------------------------------------------------------------------------------------------ records
@@ -132,12 +58,12 @@ std::string identity(const Json& record) {
   return text;
 }
 
-std::vector<Entry> entries_of(const Pack& pack, const MachineDescription& here) {
+std::vector<Entry> entries_of(const Pack& pack, const RunRequest& request, const MachineDescription& here) {
   std::vector<Entry> entries;
   for (const PackedCandidate& c : pack.candidates) {
     Entry& entry = entries.emplace_back();
     entry.record = support::parse_json<Json>(c.record);
-    entry.record["threads"] = threads_of(pack, here);
+    entry.record["threads"] = request.threads;
     entry.record["hardware"] = here.hardware_name();
   }
   return entries;
@@ -183,9 +109,9 @@ class PackMeasurer {
       : pack_(pack),
         runner_(runner),
         options_(options),
-        entries_(entries_of(pack, runner.machine())),
-        log_(options.log),
-        request_(common_request(pack, runner)) {
+        request_(request_here(pack.checks, runner)),
+        entries_(entries_of(pack, request_, runner.machine())),
+        log_(options.log) {
     read_log(options.log, entries_);
   }
 
@@ -237,7 +163,7 @@ class PackMeasurer {
     const RunResult result = runtime::judged(runner_.run(request));
     write(i, kind,
           {std::string(to_string(result.status)), result.seconds, result.spread, result.runs,
-           runtime::one_line(result.detail), *std::max_element(pack_.rtol.begin(), pack_.rtol.end())});
+           runtime::one_line(result.detail), *std::max_element(request_.rtol.begin(), request_.rtol.end())});
   }
 
   void write(size_t i, const std::string& kind, const runtime::RecordedResult& result) {
@@ -283,29 +209,17 @@ class PackMeasurer {
   const Pack& pack_;
   runtime::Runner& runner_;
   const MeasurePackOptions& options_;
+  const RunRequest request_;  // of every candidate
   std::vector<Entry> entries_;
   support::LineFile log_;
-  const RunRequest request_;
   MeasuredPack out_;
 };
 
 }  // namespace
 
 MeasuredPack measure_pack(const Pack& pack, runtime::Runner& runner, const MeasurePackOptions& options) {
-  require_machine(pack, runner);
   require_log(options.log);
   return PackMeasurer(pack, runner, options).measure();
-}
-
-std::string native_target() {
-  const target::Cpu& cpu = target::host_cpu();
-  if (target::parse_on(cpu, "llvm -mcpu=" + cpu.name).ok())
-    return target::parse_on(cpu, "llvm -mcpu=native").value_or_throw().to_string();
-  // A name that only the compiler knows: it drops what that implies.
-  std::string text = "llvm -mcpu=" + cpu.name + " -mtriple=" + cpu.triple;
-  for (size_t i = 0; i < cpu.asked.size(); ++i) text += (i == 0 ? " -mattr=+" : ",+") + cpu.asked[i];
-  if (cpu.sve_bits > 0) text += " -msve-vector-bits=" + std::to_string(cpu.sve_bits);
-  return text;
 }
 
 }  // namespace tw::rpc

@@ -30,11 +30,7 @@ struct MeasurePackOptions {
   std::function<bool()> should_stop = {};  // asked between runs
 };
 
-// Throws tw::Error: kTarget where this machine can't run the pack's code, kTune where it is not the one that the pack
-// goes on with or the reference can't be made, kLog as the log.
+// Throws tw::Error: as request_here (check/checks.h), kLog as the log.
 MeasuredPack measure_pack(const Pack&, runtime::Runner&, const MeasurePackOptions&);
-
-// What -mcpu=native is here, for the target= of who makes packs.
-std::string native_target();
 
 }  // namespace tw::rpc

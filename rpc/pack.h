@@ -8,31 +8,14 @@
 // equal, and the reference, are there once. Inputs are not: they follow from their specifications (runtime/inputs.h).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "tensorwright/runtime.h"
+#include "rpc/check/checks.h"
 
 namespace tw::rpc {
 
 constexpr int kPackVersion = 1;
-
-// An element of an output that is known from the declaration, by the interpreter.
-struct Probe {
-  size_t argument = 0;
-  int64_t element = 0;  // in row-major order
-  double expected = 0;
-  bool operator==(const Probe&) const = default;
-};
-
-// What outputs are compared with: made where the pack was, or, where it would be large, to be made where it is
-// measured.
-struct Reference {
-  std::optional<Blob> arguments = {};  // laid out as RunRequest::reference; or
-  Blob object = {};                    // the default schedule, whose outputs count once they have these elements
-  std::vector<Probe> probes = {};
-};
 
 struct PackedCandidate {
   std::string record;        // its line of the log without checksum, as far as it is known: JSON
@@ -41,22 +24,11 @@ struct PackedCandidate {
 };
 
 struct Pack {
-  std::string task;    // for people: matmul(M=64, ...)
-  std::string target;  // as Target::to_string gives it; and what it stands for, as the machine knows few names:
-  std::string triple;
-  std::vector<std::string> features;
-  int sve_bits = 0;
-  std::string hardware;  // that the records are of from which the candidates were proposed; empty: of none
-  int threads = 0;       // of the kernel; 0: as many as the machine has cores
-  std::string kernel;    // its name in the objects
-  std::vector<runtime::ArgSpec> args;
-  std::vector<double> rtol;
-  Reference reference;
-  double timeout_s = 10;
-  int number = 0, repeat = 0;  // RunRequest's
-  int batch = 16;              // candidates between two looks at what is given up at
-  int confirm = 4;             // leaders that are timed again at the end
-  double best_s = 0;           // among earlier records; 0: none
+  std::string task;  // for people: matmul(M=64, ...)
+  Checks checks;
+  int batch = 16;     // candidates between two looks at what is given up at
+  int confirm = 4;    // leaders that are timed again at the end
+  double best_s = 0;  // among earlier records; 0: none
   std::vector<PackedCandidate> candidates;
 };
 

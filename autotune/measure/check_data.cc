@@ -101,7 +101,7 @@ std::vector<size_t> inputs_of(const te::Tensor& output, const Checked& c) {
 }
 
 // A random element of an output, computed from the declaration; none where that is too much work.
-std::optional<rpc::Probe> probe(size_t a, const Checked& c, support::Rng& rng) {
+std::optional<runtime::Probe> probe(size_t a, const Checked& c, support::Rng& rng) {
   const ArgSpec& spec = c.data.args[a];
   std::vector<int64_t> at;
   int64_t element = 0;
@@ -124,10 +124,10 @@ std::optional<rpc::Probe> probe(size_t a, const Checked& c, support::Rng& rng) {
   const Status ran = ir::interpret(*program, buffers, options);
   if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
   const ir::interp::ReadFn read = ir::interp::read_function(spec.dtype);
-  return rpc::Probe{a, element, ir::interp::number_of(read(memory, 0), spec.dtype)};
+  return runtime::Probe{a, element, ir::interp::number_of(read(memory, 0), spec.dtype)};
 }
 
-void check_element(const rpc::Probe& probe, const CheckData& data) {
+void check_element(const runtime::Probe& probe, const CheckData& data) {
   const size_t a = probe.argument;
   const auto* output = static_cast<const std::byte*>(data.reference.data()) + runtime::argument_offsets(data.args)[a];
   const std::string wrong =
@@ -162,14 +162,14 @@ CheckData unchecked_data(const std::vector<te::Tensor>& outputs, const std::vect
   return data;
 }
 
-std::vector<rpc::Probe> probes_of(const std::vector<te::Tensor>& args, const CheckData& data, int count) {
+std::vector<runtime::Probe> probes_of(const std::vector<te::Tensor>& args, const CheckData& data, int count) {
   const Checked checked{args, data};
   support::Rng rng(7);
-  std::vector<rpc::Probe> probes;
+  std::vector<runtime::Probe> probes;
   for (size_t a = 0; a < args.size(); ++a) {
     if (!data.args[a].written || data.args[a].bytes() == 0) continue;
     for (int n = 0; n < count; ++n) {
-      const std::optional<rpc::Probe> next = probe(a, checked, rng);
+      const std::optional<runtime::Probe> next = probe(a, checked, rng);
       if (!next) break;
       probes.push_back(*next);
     }
@@ -185,7 +185,7 @@ CheckData make_check_data(const std::vector<te::Tensor>& outputs, const std::vec
   for (size_t a = 0; a < specs.size(); ++a)
     data.atol.push_back(runtime::absolute_tolerance(
         specs[a], static_cast<const std::byte*>(data.reference.data()) + offsets[a], data.rtol[a]));
-  for (const rpc::Probe& probe : probes_of(args, data, kProbes)) check_element(probe, data);
+  for (const runtime::Probe& probe : probes_of(args, data, kProbes)) check_element(probe, data);
   return data;
 }
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "rpc/pack.h"
 #include "tensorwright/autotune.h"
 
 namespace tw::autotune {
@@ -24,7 +23,7 @@ CheckData unchecked_data(const std::vector<te::Tensor>& outputs, const std::vect
 
 // So many random elements of each output, computed by the interpreter from the declaration; none of one where that is
 // too much work. Throws TuneError when it fails.
-std::vector<rpc::Probe> probes_of(const std::vector<te::Tensor>& args, const CheckData&, int count);
+std::vector<runtime::Probe> probes_of(const std::vector<te::Tensor>& args, const CheckData&, int count);
 
 // What all arguments hold after the default schedule ran on the inputs. Throws TuneError when it fails.
 using Compute = std::function<Blob(const Blob& inputs)>;

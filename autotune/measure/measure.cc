@@ -12,6 +12,7 @@
 #include "codegen/arg_specs.h"
 #include "codegen/backends.h"
 #include "schedule/rule_schedule.h"
+#include "src/runtime/inputs.h"
 #include "src/runtime/local_runner.h"
 #include "src/runtime/run_result.h"
 #include "src/support/deep_stack.h"
@@ -48,14 +49,12 @@ Result<Candidate> prepare(const Task& task, uint64_t index) {
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
     : Measurer(task, options, &runner, runner.machine()) {
-  make_reference();
+  runner.elsewhere() ? make_checks_for_elsewhere() : make_reference();
 }
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, const MachineDescription& where)
     : Measurer(task, options, nullptr, where) {
-  data_ = unchecked_data(task.outputs(), specs_of(task));
-  if (argument_bytes() > kMostCarried) leave_reference_to_machine();
-  if (elsewhere_.probes.empty()) make_reference();
+  make_checks_for_elsewhere();
 }
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner* runner,
@@ -98,27 +97,35 @@ void Measurer::make_reference() {
   });
 }
 
+// Inputs are made there, and do not travel.
+void Measurer::make_checks_for_elsewhere() {
+  data_ = unchecked_data(task_.outputs(), specs_of(task_));
+  if (argument_bytes() > kMostCarried) leave_reference_to_machine();
+  if (!made_reference_) make_reference();
+  data_.inputs = {};
+}
+
 // Where elements can be known without it.
 void Measurer::leave_reference_to_machine() {
-  elsewhere_.probes = probes_of(task_.arguments(), data_, kProbesElsewhere);
-  if (!elsewhere_.probes.empty()) elsewhere_.object = default_schedule(task_.target()).object;
+  std::vector<runtime::Probe> probes = probes_of(task_.arguments(), data_, kProbesElsewhere);
+  if (!probes.empty()) made_reference_ = {default_schedule(task_.target()).object, std::move(probes)};
 }
 
 rpc::Pack Measurer::pack() const {
   rpc::Pack pack;
   const Target& target = task_.target();
-  pack.target = target.to_string();
-  pack.triple = target.triple;
-  pack.features = target.features;
-  pack.sve_bits = target.sve_bits;
-  pack.kernel = kKernel;
-  pack.args = data_.args;
-  pack.rtol = data_.rtol;
-  pack.reference = elsewhere_;
-  if (elsewhere_.probes.empty()) pack.reference.arguments = data_.reference;
-  pack.timeout_s = options_.timeout_s;
-  pack.number = options_.number;
-  pack.repeat = options_.repeat;
+  pack.checks.target = target.to_string();
+  pack.checks.triple = target.triple;
+  pack.checks.features = target.features;
+  pack.checks.sve_bits = target.sve_bits;
+  pack.checks.kernel = kKernel;
+  pack.checks.args = data_.args;
+  pack.checks.rtol = data_.rtol;
+  pack.checks.made_reference = made_reference_;
+  if (!made_reference_) pack.checks.reference = data_.reference;
+  pack.checks.timeout_s = options_.timeout_s;
+  pack.checks.number = options_.number;
+  pack.checks.repeat = options_.repeat;
   pack.batch = options_.batch;
   pack.confirm = options_.confirm;
   return pack;
@@ -228,7 +235,9 @@ void Measurer::run(Built& built, double give_up_above) {
   request.kernel = kKernel;
   request.args = data_.args;
   request.inputs = data_.inputs;
-  request.reference = data_.reference;
+  request.inputs_version = runtime::kInputsVersion;
+  request.made_reference = made_reference_;
+  if (!made_reference_) request.reference = data_.reference;
   request.rtol = data_.rtol;
   request.atol = data_.atol;
   request.threads = where_.threads;

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "autotune/measure/check_data.h"
+#include "rpc/pack.h"
 #include "schedule/machine.h"
 #include "src/runtime/builder.h"
 #include "src/support/temporary_folder.h"
@@ -38,7 +40,7 @@ struct Built {
 
 class Measurer {
  public:
-  // Builds and checks the reference. Throws TuneError.
+  // Builds and checks the reference, where the Runner's machine does not. Throws TuneError.
   Measurer(const Task&, const TuneOptions&, runtime::Runner&);
   // For a machine that is not reached from here: builds, and runs nothing there.
   Measurer(const Task&, const TuneOptions&, const MachineDescription& where);
@@ -70,6 +72,7 @@ class Measurer {
   std::string new_path();
   Built default_schedule(const Target&);
   void make_reference();
+  void make_checks_for_elsewhere();
   void leave_reference_to_machine();
 
   const Task& task_;
@@ -80,7 +83,7 @@ class Measurer {
   const support::TemporaryFolder folder_;  // of shared objects that are being built
   runtime::Builder builder_;
   CheckData data_;
-  rpc::Reference elsewhere_;  // in the place of data_'s where that would be large to carry
+  std::optional<runtime::MadeReference> made_reference_;  // in the place of data_'s where that would be large to carry
   std::atomic<bool> stopped_ = false;
   std::atomic<int> objects_ = 0;
 };

@@ -128,13 +128,30 @@ enum class RunStatus : uint8_t {
 };
 std::string_view to_string(RunStatus);
 
+// An element of an output that is known from the declaration, by the interpreter.
+struct Probe {
+  size_t argument = 0;
+  int64_t element = 0;  // in row-major order
+  double expected = 0;
+  bool operator==(const Probe&) const = default;
+};
+
+// A reference that would be large to carry: made where the runs are, by the default schedule, whose outputs count once
+// they have these elements.
+struct MadeReference {
+  Blob object = {};  // with a kernel of the request's name
+  std::vector<Probe> probes = {};
+};
+
 struct RunRequest {
   Blob object;         // a shared object
   std::string kernel;  // its name in there
   std::vector<ArgSpec> args;
-  Blob inputs;                     // the initial bytes of every argument, one after the other at multiples of 64
-  std::optional<Blob> reference;   // likewise, the outputs as they must be; without it nothing is timed
-  std::vector<double> rtol, atol;  // per argument, of the comparison with it
+  Blob inputs;                    // the initial bytes of every argument, one after the other at multiples of 64
+  int inputs_version = 0;         // of random_inputs (src/runtime/inputs.h), which they are; 0: they are others
+  std::optional<Blob> reference;  // laid out likewise, the outputs as they must be; without it nothing is timed
+  std::optional<MadeReference> made_reference = {};  // in its place, of a Runner elsewhere, which finds atol then
+  std::vector<double> rtol, atol;                    // per argument, of the comparison with it
   int threads = 1;
   double timeout_s = 10;
   double give_up_above_s = 0;  // one run slower than this ends it (kBeaten); 0: never
@@ -165,6 +182,8 @@ class Runner {
   virtual std::string why_not(
       const Target&) const;  // "" where it runs code for the target; else what this machine lacks
   virtual void cancel() {}   // from another thread: the runs under way end soon, with any status
+  // On another machine, which makes inputs that have a version, and references: requests come without these bytes.
+  virtual bool elsewhere() const { return false; }
 };
 
 }  // namespace tw::runtime

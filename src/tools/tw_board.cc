@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "rpc/check/native_target.h"
 #include "rpc/measure_pack.h"
 #include "src/runtime/confinement.h"
 #include "src/runtime/host_device.h"

@@ -192,8 +192,8 @@ class TestRefusals:
         other = A72 if platform.machine() == "x86_64" else "llvm -mcpu=x86-64"
         tw.autotune.pack(product(), tmp_path / "p", target=other, trials=1)
         answer = measure(tmp_path / "p", log, code=1)
-        assert "this machine can't run the pack" in answer["error"]
-        assert any('pack again with target="llvm' in note for note in answer["notes"])
+        assert "this machine can't run code for" in answer["error"]
+        assert any('use target="llvm' in note for note in answer["notes"])
         assert not log.exists()
 
     def test_another_machines_records(self, pack, log, tmp_path):

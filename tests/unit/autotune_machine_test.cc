@@ -8,6 +8,8 @@
 #include "autotune/model/roofline.h"
 #include "autotune/report/report.h"
 #include "schedule/machine.h"
+#include "src/runtime/arguments.h"
+#include "src/runtime/inputs.h"
 #include "src/runtime/local_runner.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/setting.h"
@@ -165,6 +167,42 @@ TEST(Machine, TheRunnersIsThatOfTheRecords) {
     EXPECT_EQ(r.key.threads, 3);
   }
   EXPECT_EQ(best(task, options.log).seconds, 1e-3);
+}
+
+// A Runner elsewhere, and what it was asked for last.
+class Elsewhere final : public runtime::Runner {
+ public:
+  runtime::RunResult run(const runtime::RunRequest& request) override {
+    last = request;
+    return {runtime::RunStatus::kOk, 1e-3, 0.01, 5, ""};
+  }
+  MachineDescription machine() const override { return runtime::this_machine(); }
+  bool elsewhere() const override { return true; }
+  runtime::RunRequest last;
+};
+
+TEST(Machine, ElsewhereInputsAreMadeThere) {
+  if (Target::host().kind != "llvm") GTEST_SKIP() << "built without LLVM: nothing to measure";
+  Elsewhere board;
+  tune(vector_task(), {.trials = 1, .confirm = 0}, board);
+  EXPECT_EQ(board.last.inputs.size(), 0u);
+  EXPECT_EQ(board.last.inputs_version, runtime::kInputsVersion);
+  EXPECT_FALSE(board.last.made_reference);
+  ASSERT_TRUE(board.last.reference);
+  EXPECT_EQ(board.last.reference->size(), runtime::argument_offsets(board.last.args).back());
+}
+
+TEST(Machine, ElsewhereALargeReferenceIsMadeThere) {
+  if (Target::host().kind != "llvm") GTEST_SKIP() << "built without LLVM: nothing to measure";
+  const te::Tensor x = te::placeholder({3 << 20}, "float32", "x");
+  const te::Tensor y = te::compute({3 << 20}, [&](te::Var i) { return x(i) * te::constant(2, "float32"); }, "y");
+  Elsewhere board;
+  tune(Task({x, y}, Target::host()), {.trials = 1, .confirm = 0}, board);
+  EXPECT_EQ(board.last.inputs.size(), 0u);
+  EXPECT_FALSE(board.last.reference);
+  ASSERT_TRUE(board.last.made_reference);
+  EXPECT_GT(board.last.made_reference->object.size(), 0u);
+  EXPECT_EQ(board.last.made_reference->probes.size(), 64u);
 }
 
 #if TW_LLVM

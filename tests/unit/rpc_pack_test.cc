@@ -21,16 +21,16 @@ runtime::ArgSpec arg(const char* name, ir::Type type, std::vector<int64_t> shape
 Pack example() {
   Pack pack;
   pack.task = "double(8)";
-  pack.target = "llvm -mcpu=cortex-a72 -mtriple=aarch64-unknown-linux-gnu";
-  pack.triple = "aarch64-unknown-linux-gnu";
-  pack.features = {"neon"};
-  pack.kernel = "candidate";
-  pack.args = {arg("A", ir::Type::f(32), {8}, false), arg("B", ir::Type::f(32), {8}, true)};
-  pack.args[0].range = std::pair<int64_t, int64_t>{0, 3};
-  pack.rtol = {1e-6, 1e-6};
+  pack.checks.target = "llvm -mcpu=cortex-a72 -mtriple=aarch64-unknown-linux-gnu";
+  pack.checks.triple = "aarch64-unknown-linux-gnu";
+  pack.checks.features = {"neon"};
+  pack.checks.kernel = "candidate";
+  pack.checks.args = {arg("A", ir::Type::f(32), {8}, false), arg("B", ir::Type::f(32), {8}, true)};
+  pack.checks.args[0].range = std::pair<int64_t, int64_t>{0, 3};
+  pack.checks.rtol = {1e-6, 1e-6};
   std::string arguments(2 * kLine, '\0');
   for (size_t i = 0; i < 32; ++i) arguments[kLine + i] = static_cast<char>(i);
-  pack.reference.arguments = Blob(arguments);
+  pack.checks.reference = Blob(arguments);
   pack.candidates = {{R"({"knobs":{"tile":1}})", Blob("an object"), 1e-6},
                      {R"({"knobs":{"tile":2}})", Blob(), 0},
                      {R"({"knobs":{"tile":3}})", Blob("an object"), 2e-6}};
@@ -67,13 +67,13 @@ TEST_F(Packs, AreReadAsTheyWereWritten) {
   write_pack(written, path_);
   const Pack read = read_pack(path_);
   EXPECT_EQ(read.task, written.task);
-  EXPECT_EQ(read.features, written.features);
-  EXPECT_EQ(read.threads, 0);
-  ASSERT_EQ(read.args.size(), 2u);
-  EXPECT_EQ(read.args[0].range, written.args[0].range);
-  EXPECT_EQ(read.args[1].dtype, ir::Type::f(32));
-  EXPECT_TRUE(read.args[1].written);
-  EXPECT_EQ(read.reference.arguments->bytes(), written.reference.arguments->bytes());
+  EXPECT_EQ(read.checks.features, written.checks.features);
+  EXPECT_EQ(read.checks.threads, 0);
+  ASSERT_EQ(read.checks.args.size(), 2u);
+  EXPECT_EQ(read.checks.args[0].range, written.checks.args[0].range);
+  EXPECT_EQ(read.checks.args[1].dtype, ir::Type::f(32));
+  EXPECT_TRUE(read.checks.args[1].written);
+  EXPECT_EQ(read.checks.reference->bytes(), written.checks.reference->bytes());
   ASSERT_EQ(read.candidates.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(read.candidates[i].record, written.candidates[i].record);
@@ -90,14 +90,17 @@ TEST_F(Packs, CarryEqualObjectsOnce) {
 
 TEST_F(Packs, LeaveTheReferenceToTheMachine) {
   Pack pack = example();
-  pack.reference = {{}, Blob("the default schedule"), {{1, 7, std::nan("")}, {1, 0, -0.5}}};
+  pack.checks.reference.reset();
+  pack.checks.made_reference = {Blob("the default schedule"), {{1, 7, std::nan("")}, {1, 0, -0.5}}};
   write_pack(pack, path_);
-  const Reference read = read_pack(path_).reference;
-  EXPECT_FALSE(read.arguments);
+  const Checks checks = read_pack(path_).checks;
+  EXPECT_FALSE(checks.reference);
+  ASSERT_TRUE(checks.made_reference);
+  const runtime::MadeReference& read = *checks.made_reference;
   EXPECT_EQ(read.object.bytes(), "the default schedule");
   ASSERT_EQ(read.probes.size(), 2u);
   EXPECT_TRUE(std::isnan(read.probes[0].expected));
-  EXPECT_EQ(read.probes[1], (Probe{1, 0, -0.5}));
+  EXPECT_EQ(read.probes[1], (runtime::Probe{1, 0, -0.5}));
 }
 
 TEST_F(Packs, ThatAreNoneAreRefused) {
@@ -127,15 +130,16 @@ TEST_F(Packs, ThatAreDamagedSaySo) {
 
 TEST_F(Packs, ThatMakeNoSenseAreRefused) {
   Pack pack = example();
-  pack.reference = {{}, Blob("object"), {{1, 8, 0}}};
+  pack.checks.reference.reset();
+  pack.checks.made_reference = {Blob("object"), {{1, 8, 0}}};
   write_pack(pack, path_);
   expect_refused("a probe outside of its argument");
   pack = example();
-  pack.args[0].shape = {int64_t{1} << 40, int64_t{1} << 40};
+  pack.checks.args[0].shape = {int64_t{1} << 40, int64_t{1} << 40};
   write_pack(pack, path_);
   expect_refused("too many elements");
   pack = example();
-  pack.rtol.pop_back();
+  pack.checks.rtol.pop_back();
   write_pack(pack, path_);
   expect_refused("tolerances of other arguments");
 }

@@ -39,7 +39,7 @@ struct TrackerRules {
   double most_silent_s = 300;  // that a board may announce
   uint32_t lost_workers = 3;   // one after the other, that quarantine a board
   double remembered_s = 3600;  // a lost board, for who asks what became of it
-  size_t boards = 4096, clients = 16384, description_bytes = 16 << 10;
+  size_t boards = 4096, clients = 8192, description_bytes = 16 << 10;
 };
 
 enum class BoardStatus : uint8_t { kFree, kLeased, kInSession, kQuarantined, kLost };

@@ -45,7 +45,7 @@ if(TW_LLVM)
   install(TARGETS tw-worker-build DESTINATION tensorwright)
 endif()
 tw_tool(tw-opt SOURCES src/tools/tw_opt.cc LINK tensorwright)
-tw_tool(tw SOURCES src/tools/tw.cc src/tools/tw_tune.cc src/tools/tw_build.cc src/tools/tw_log.cc src/tools/tw_report.cc src/tools/tw_doctor.cc LINK tensorwright)
+tw_tool(tw SOURCES src/tools/tw.cc src/tools/tw_tune.cc src/tools/tw_build.cc src/tools/tw_log.cc src/tools/tw_report.cc src/tools/tw_doctor.cc src/tools/tw_rpc.cc src/tools/tw_rpc_query.cc LINK tensorwright)
 install(TARGETS tensorwright tw-worker tw DESTINATION tensorwright)
 
 if(TW_PYTHON)

@@ -5,6 +5,7 @@
 //   tw log best x.jsonl
 //   tw report x.jsonl -o report.html
 //   tw doctor
+//   tw rpc-tracker --listen 0.0.0.0:9190 --secret farm.secret
 #include <cstdio>
 #include <iostream>
 
@@ -50,6 +51,9 @@ int main(int argc, char** argv) {
   add_log(app, chosen);
   add_report(app, chosen);
   add_doctor(app, chosen);
+  add_rpc_key(app, chosen);
+  add_rpc_tracker(app, chosen);
+  add_rpc_query(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -5,7 +5,9 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "rpc/net/secret.h"
 #include "tensorwright/error.h"
 
 namespace tw::tools {
@@ -26,9 +28,15 @@ void add_build(CLI::App&, Chosen&);
 void add_log(CLI::App&, Chosen&);
 void add_report(CLI::App&, Chosen&);
 void add_doctor(CLI::App&, Chosen&);
+void add_rpc_key(CLI::App&, Chosen&);
+void add_rpc_tracker(CLI::App&, Chosen&);
+void add_rpc_query(CLI::App&, Chosen&);
 
 // The NAME=VALUE of --shape, for messages of a command.
 std::map<std::string, std::string> parameters_of(const std::string& command, const std::vector<std::string>& shape);
+
+// Of --secret; none where it is not given.
+std::optional<rpc::Secret> secret_in(const std::string& path);
 
 void add_json_option(CLI::App&, Chosen&);
 void print_json(const Json&);

@@ -19,11 +19,9 @@
 #include "autotune/space/knobs.h"
 #include "autotune/space/trace.h"
 #include "codegen/calibration.h"
-#include "codegen/files.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
-#include "src/runtime/local_runner.h"
-#include "src/support/temporary_folder.h"
+#include "python/bind/runners.h"
 
 namespace py = pybind11;
 
@@ -154,11 +152,27 @@ MachineDescription named_machine(const std::string& hardware, const std::optiona
   return machine;
 }
 
+// A machine travels between processes without its rates, which who measures there brings along.
+py::tuple state_of(const MachineDescription& m) {
+  const HardwareDescription& h = m.hardware;
+  return py::make_tuple(h.cpu_model, h.cores, h.l1_bytes, h.l2_bytes, h.l3_bytes, h.hertz, m.threads, m.clock, m.name);
+}
+
+MachineDescription machine_of(const py::tuple& state) {
+  return {.hardware = {state[0].cast<std::string>(), state[1].cast<int>(), state[2].cast<int64_t>(),
+                       state[3].cast<int64_t>(), state[4].cast<int64_t>(), state[5].cast<double>()},
+          .threads = state[6].cast<int>(),
+          .clock = state[7].cast<double>(),
+          .rates = {},
+          .name = state[8].cast<std::string>()};
+}
+
 void bind_machine(py::module_& m) {
   py::class_<MachineDescription>(m, "Machine")
       .def(py::init(&named_machine), py::arg("hardware") = "", py::arg("threads") = py::none())
       .def_property_readonly("hardware", &MachineDescription::hardware_name)
-      .def_readonly("threads", &MachineDescription::threads);
+      .def_readonly("threads", &MachineDescription::threads)
+      .def(py::pickle(&state_of, &machine_of));
 }
 
 void bind_task(py::module_& m) {
@@ -316,46 +330,6 @@ void call_back(TuneOptions& options, const py::object& on_trial, const py::objec
   }
 }
 
-// A candidate runs in a worker first, once, which checks what it computes; how long it takes is what a function of
-// Python says: run(index, shared object) -> (seconds of each repeat, "" or why there are none).
-class PythonRunner final : public runtime::Runner {
- public:
-  PythonRunner(py::handle run, std::string description) : run_(run), description_(std::move(description)) {}
-
-  runtime::RunResult run(const runtime::RunRequest& request) override {
-    runtime::RunRequest once = request;
-    once.number = once.repeat = 1;
-    once.give_up_above_s = 0;
-    const runtime::RunResult checked = local_.run(once);
-    if (checked.status != runtime::RunStatus::kOk) return checked;
-    auto [seconds, failure] = asked(request);
-    if (!failure.empty() || seconds.empty()) return {runtime::RunStatus::kCrashed, 0, 0, 0, failure};
-    std::sort(seconds.begin(), seconds.end());
-    const double median = seconds[seconds.size() / 2];
-    return {runtime::RunStatus::kOk, median, (seconds.back() - seconds.front()) / median,
-            static_cast<int>(seconds.size()), ""};
-  }
-  MachineDescription machine() const override {
-    MachineDescription machine = runtime::this_machine();
-    machine.name = description_;
-    return machine;
-  }
-  void cancel() override { local_.cancel(); }
-
- private:
-  std::pair<std::vector<double>, std::string> asked(const runtime::RunRequest& request) const {
-    const support::TemporaryFolder folder("tensorwright");
-    const std::string path = folder / (std::to_string(request.candidate) + ".so");
-    codegen::write_file(path, request.object.bytes());
-    const py::gil_scoped_acquire gil;
-    return run_(request.candidate, path).cast<std::pair<std::vector<double>, std::string>>();
-  }
-
-  py::handle run_;
-  std::string description_;
-  runtime::LocalRunner local_;
-};
-
 void build_by(TuneOptions& options, const py::object& build) {
   if (build.is_none()) return;
   options.build = [build = py::handle(build)](uint64_t index, const std::string& path) {
@@ -364,31 +338,27 @@ void build_by(TuneOptions& options, const py::object& build) {
   };
 }
 
-// `run`, where there is one, with the description of what it measures on.
+// By the Runner, where there is one: else by this machine.
 TuneResult python_tune(const Task& task, TuneOptions options, const py::object& on_trial, const py::object& on_batch,
-                       const py::object& build, const std::optional<std::pair<py::object, std::string>>& run) {
+                       const py::object& build, const std::shared_ptr<runtime::Runner>& runner) {
   std::atomic<bool> stop = false;
   options.should_stop = [&] { return stop.load(); };
   call_back(options, on_trial, on_batch);
   build_by(options, build);
   TuneResult result;
-  if (!run) {
-    interruptible(stop, [&] { result = tune(task, options); });
-    return result;
-  }
-  PythonRunner runner(run->first, run->second);
-  interruptible(stop, [&] { result = tune(task, options, runner); });
+  interruptible(stop, [&] { result = runner ? tune(task, options, *runner) : tune(task, options); });
   return result;
 }
 
 std::vector<TuneResult> tune_many(const std::vector<Task>& tasks, const std::vector<double>& weights,
-                                  TuneOptions options, const py::object& on_trial) {
+                                  TuneOptions options, const py::object& on_trial,
+                                  const std::shared_ptr<runtime::Runner>& runner) {
   std::atomic<bool> stop = false;
   options.should_stop = [&] { return stop.load(); };
   call_back(options, on_trial, py::none());
   const TaskScheduler scheduler(tasks, weights);
   std::vector<TuneResult> results;
-  interruptible(stop, [&] { results = scheduler.tune(options); });
+  interruptible(stop, [&] { results = runner ? scheduler.tune(options, *runner) : scheduler.tune(options); });
   return results;
 }
 
@@ -399,6 +369,7 @@ void bind_autotune(py::module_& m) {
   using namespace tw::bind;
   bind_config(m);
   bind_machine(m);
+  bind_runners(m);
   bind_task(m);
   bind_tuning_results(m);
   m.def("tune", &python_tune);

@@ -38,6 +38,7 @@ from .history import (
 from .machine import Machine
 from .measuring import Builder, BuildResult, MeasureInput, MeasureResult, Runner
 from .packing import Pack, pack
+from .ray_runner import RayRunner
 from .reporting import report
 from .scheduler import TaskScheduler
 from .space import Candidate, Space
@@ -54,6 +55,7 @@ __all__ = [
     "MeasureInput",
     "MeasureResult",
     "Pack",
+    "RayRunner",
     "Record",
     "Runner",
     "Space",

@@ -164,6 +164,23 @@ class Tuner:
     @property
     def best_flops(self) -> float: ...
 
+class RayRunner(Runner):
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        resources: Mapping[str, float] | None = None,
+        workers: int | None = None,
+        threads: int | None = None,
+        runtime_env: Mapping[str, Any] | None = None,
+        timeout: float = 60,
+    ) -> None: ...
+    @property
+    def machine(self) -> Machine: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> RayRunner: ...
+    def __exit__(self, *_: object) -> None: ...
+
 _Callback = Callable[[Tuner, list[MeasureInput], list[MeasureResult]], Any]
 
 def tune(
@@ -238,6 +255,7 @@ class TaskScheduler:
         number: int | None = None,
         repeat: int | None = None,
         progress: bool = True,
+        runner: RayRunner | None = None,
     ) -> list[TuneResult]: ...
 
 class Record:

@@ -13,7 +13,7 @@ from ..errors import ArgumentError, TuneError
 from ..schedule import Schedule
 from ..target import as_target
 from .history import log_path
-from .measuring import Builder, MeasureInput, MeasureResult, Runner, build_hook, run_hook
+from .measuring import Builder, MeasureInput, MeasureResult, Runner, build_hook
 from .plotting import plot_curve
 from .reporting import written
 from .space import Candidate
@@ -205,8 +205,8 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
     with contextlib.ExitStack() as ends:
         if bar is not None:
             ends.callback(bar.close)
-        build, run = _hooks(task, builder, runner, ends)
-        core = _core.tune(task._core, options, bar, on_batch if callbacks else None, build, run)
+        build, by = _hooks(task, builder, runner, ends)
+        core = _core.tune(task._core, options, bar, on_batch if callbacks else None, build, by)
     return TuneResult(task, core)
 
 
@@ -217,7 +217,7 @@ def _hooks(task, builder, runner, ends):
     build = None
     if builder is not None:
         build = build_hook(builder, task, ends.enter_context(tempfile.TemporaryDirectory(prefix="tensorwright")))
-    return build, None if runner is None else (run_hook(runner, task), runner.describe())
+    return build, None if runner is None else runner._core_runner(task)
 
 
 def as_task(task, target=None):

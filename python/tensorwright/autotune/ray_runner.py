@@ -1,0 +1,270 @@
+"""Measuring on the workers of a Ray cluster. Ray places them, reserves what they need and starts them again; here they are only asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from .. import _core
+from ..errors import ArgumentError, TuneError
+from .machine import Machine
+from .measuring import Runner
+
+__all__ = ["RayRunner"]
+
+ATTEMPTS = 3  # of a run whose worker was lost
+CARRIED = 100_000  # bytes; larger blobs go into Ray's object store, once
+
+
+def _ray():
+    try:
+        import ray
+    except ImportError as error:
+        raise TuneError("RayRunner: Ray cannot be imported", str(error), "pip install ray, in the version of the cluster") from None
+    return ray
+
+
+def _worker_class():
+    """What runs on a host. It travels as code: the host may lack this package, and says so then."""
+
+    class Worker:
+        def __init__(self, threads):
+            self.threads = threads
+
+        def describe(self):
+            import ray
+
+            node = ray.util.get_node_ip_address()
+            try:
+                import tensorwright
+                from tensorwright import _core
+            except ImportError as error:
+                return node, None, str(error)
+            tensorwright.set_num_threads(self.threads)
+            return node, tensorwright.__version__, _core.this_machine()
+
+        def why_not(self, target):
+            from tensorwright import _core
+
+            return _core.why_not_here(target)
+
+        def run(self, request, *blobs):
+            from tensorwright import _core
+
+            return _core.run_request(request, list(blobs))
+
+    return Worker
+
+
+def _first_line(error):
+    return str(error).split("\n")[0]
+
+
+def _kind(machine):
+    return f"{machine.hardware}, {machine.threads} threads"
+
+
+class RayRunner(Runner):
+    """Measures candidates on the workers of an existing Ray cluster: ``tune(task, runner=RayRunner())``.
+
+    Each worker is an actor that loads, checks and times candidates in a process of their own, as this machine does without a
+    Runner; several measure at once, one candidate each. Ray decides where they are. The process of a worker, or its node, may end:
+    that is never the candidate's fault, which is measured again, and recorded as ``device_lost`` after the third time.
+
+    Parameters: address, of the cluster, by default the one that this program is connected to, or that ``ray.init("auto")`` finds;
+    resources, what Ray reserves for each worker, by default all CPUs of its node, so that nobody disturbs its clock; workers, how
+    many, by default as many as there are nodes for; threads of a kernel, by default the reserved CPUs; runtime_env, of the
+    workers (Ray's, which can install packages there); timeout, seconds for a worker to start, or to be started again.
+    Attributes: machine, a Machine: that of all workers, for ``tw.build(.., log=, machine=)``.
+    Raises: TuneError without Ray or a cluster, for hosts without this release of Tensorwright, for workers that do not start and
+    for workers whose machines differ, all of which it lists; ArgumentError.
+    """
+
+    def __init__(self, address=None, *, resources=None, workers=None, threads=None, runtime_env=None, timeout=60):
+        for name, value in (("workers", workers), ("threads", threads)):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ArgumentError(f"RayRunner: {name} must be a positive integer, not {value!r}")
+        if resources is not None and (not isinstance(resources, dict) or not resources.get("CPU", 0) >= 1):
+            raise ArgumentError(f'RayRunner: resources must be a dict such as {{"CPU": 4}}, with one CPU at least, not {resources!r}')
+        self._ray, self._timeout, self._ours = _ray(), timeout, False
+        self._connect(address)
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        wanted = resources or {"CPU": max((node.get("CPU", 0) for node in nodes), default=0)}
+        fitting = sum(all(node.get(name, 0) >= amount for name, amount in wanted.items()) for node in nodes)
+        if wanted["CPU"] < 1 or fitting == 0:
+            self.close()
+            raise TuneError(f"RayRunner: no node of the cluster has {wanted}", *(f"there is {node}" for node in nodes))
+        others = {name: amount for name, amount in wanted.items() if name not in ("CPU", "GPU")}
+        actor = self._ray.remote(_worker_class()).options(
+            num_cpus=wanted["CPU"], num_gpus=wanted.get("GPU", 0), resources=others, runtime_env=runtime_env, max_restarts=-1)
+        self._workers = [actor.remote(threads or int(wanted["CPU"])) for _ in range(workers or fitting)]
+        try:
+            self._machine = self._agree()
+        except BaseException:
+            self.close()
+            raise
+
+    _workers, _why_late = (), ""
+
+    @property
+    def machine(self):
+        return Machine(self._machine.hardware, self._machine.threads)
+
+    def describe(self):
+        return self._machine.hardware
+
+    def close(self):
+        """Ends the workers, and the connection where this object made it. ``with RayRunner() as runner:`` does it too."""
+        for worker in self._workers:
+            self._ray.kill(worker)
+        self._workers = ()
+        if self._ours:
+            self._ray.shutdown()
+            self._ours = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        return f"RayRunner({len(self._workers)} x {self._machine.hardware})"
+
+    def _connect(self, address):
+        ray = self._ray
+        if ray.is_initialized():
+            here = ray.get_runtime_context().gcs_address
+            if address not in (None, "auto", here):
+                raise ArgumentError(f"RayRunner: address must be {here}, to which this program is connected, not {address!r}")
+            return
+        try:
+            ray.init(address or "auto", log_to_driver=False, logging_level="ERROR")
+        except (ConnectionError, ray.exceptions.RayError, RuntimeError) as error:
+            raise TuneError(f"RayRunner: there is no Ray cluster at {address or 'any address that is known here'}", _first_line(error),
+                            "`ray start --head` begins one; address= names it") from None
+        self._ours = True
+
+    def _agree(self):
+        """The machine of all workers."""
+        deadline, machines = time.monotonic() + self._timeout, {}
+        for worker in self._workers:
+            description = self._description(worker, deadline)
+            if description is None:
+                raise TuneError(f"RayRunner: its {len(self._workers)} workers did not all start within {self._timeout} s",
+                                *filter(None, [self._why_late]), f"the cluster has {self._ray.available_resources()} free", "give fewer workers, or other resources")
+            node, release, machine = description
+            self._check_release(node, release, machine)
+            machines.setdefault(_kind(machine), (machine, []))[1].append(node)
+        if len(machines) > 1:
+            raise TuneError("RayRunner: the machines of its workers differ", *(f"{kind}: {', '.join(sorted(nodes))}"
+                            for kind, (_, nodes) in sorted(machines.items())), "give resources that only one kind of node has")
+        return next(iter(machines.values()))[0]
+
+    def _description(self, worker, deadline, given_up=lambda: False):
+        """(node, release, machine) of a worker as soon as it answers; None when it does not until the deadline."""
+        while not given_up() and time.monotonic() < deadline:
+            try:
+                return self._ray.get(worker.describe.remote(), timeout=1)
+            except self._ray.exceptions.GetTimeoutError:
+                continue
+            except self._ray.exceptions.RayError as error:
+                self._why_late = _first_line(error)
+                time.sleep(0.1)
+        return None
+
+    @staticmethod
+    def _check_release(node, release, machine):
+        from .. import __version__
+
+        if release is None:
+            raise TuneError(f"RayRunner: the host {node} has no Tensorwright", str(machine),
+                            f"install tensorwright {__version__} there, or give a runtime_env that does")
+        if release != __version__:
+            raise TuneError(f"RayRunner: the host {node} has tensorwright {release}, and this is {__version__}",
+                            "both sides must be of one release")
+
+    def _core_runner(self, task=None):
+        if not self._workers:
+            raise TuneError("RayRunner: it was closed")
+        self._agree()
+        return _core.ServedRunner(_Session(self))
+
+
+class _Session:
+    """The runs of one tuning (ServedRunner in python/bind/runners.h). Its methods are called by several threads."""
+
+    def __init__(self, runner):
+        self._runner, self._ray = runner, runner._ray
+        self.machine, self.slots = runner._machine, len(runner._workers)
+        self._change = threading.Condition()
+        self._free, self._busy = list(runner._workers), set()
+        self._stored = {}  # by the id of the bytes, which it keeps alive
+        self._cancelled = False
+
+    def run(self, request, blobs):
+        carried = [self._carried(blob) for blob in blobs]
+        why = ""
+        for _ in range(ATTEMPTS):
+            worker, answer = self._begin(request, carried)
+            if worker is None:
+                return "cancelled"
+            usable = True
+            try:
+                return self._ray.get(answer)
+            except self._ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+            except self._ray.exceptions.RayError as error:
+                why = "the worker was lost: " + _first_line(error)
+                usable = self._is_back(worker)
+            finally:
+                self._give_back(worker, usable)
+        return why
+
+    def why_not(self, target):
+        return next(filter(None, self._ray.get([worker.why_not.remote(target) for worker in self._runner._workers])), "")
+
+    def cancel(self):
+        with self._change:
+            self._cancelled = True
+            for worker in self._busy:
+                self._ray.kill(worker, no_restart=False)
+            self._change.notify_all()
+
+    def _carried(self, blob):
+        if len(blob) < CARRIED:
+            return blob
+        with self._change:
+            if id(blob) not in self._stored:
+                self._stored[id(blob)] = blob, self._ray.put(blob)
+            return self._stored[id(blob)][1]
+
+    def _begin(self, request, carried):
+        """The first worker that is free, and its answer to come; None when nothing is begun any more."""
+        with self._change:
+            self._change.wait_for(lambda: self._free or self._cancelled or not self._busy)
+            if self._cancelled:
+                return None, None
+            if not self._free:
+                raise TuneError("RayRunner: all its workers were lost", *filter(None, [self._runner._why_late]))
+            worker = self._free.pop()
+            self._busy.add(worker)
+            return worker, worker.run.remote(request, *carried)
+
+    def _is_back(self, worker):
+        """Whether Ray has started it again, on a machine of the same kind."""
+        description = self._runner._description(worker, time.monotonic() + self._runner._timeout, lambda: self._cancelled)
+        if description is None:
+            return False
+        node, release, machine = description
+        alike = release is not None and _kind(machine) == _kind(self.machine)
+        if not alike:
+            self._runner._why_late = f"one was started again on {node}, whose machine is {machine if release is None else _kind(machine)}"
+        return alike
+
+    def _give_back(self, worker, usable):
+        with self._change:
+            self._busy.remove(worker)
+            if usable:
+                self._free.append(worker)
+            self._change.notify_all()

@@ -1,0 +1,171 @@
+"""Tuning on the workers of a Ray cluster: a local one of two CPUs."""
+
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+import threading
+
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+from tensorwright.autotune import BuildResult, Builder, RayRunner, ray_runner
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="skipped: Ray is not installed (./dev setup --peers)"),
+    pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: built without LLVM, where nothing is tuned"),
+]
+
+
+@pytest.fixture(scope="module")
+def ray():
+    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_TOKEN=secrets.token_hex(32))
+    import ray
+
+    folder = tempfile.mkdtemp(prefix="ray")  # paths of sockets must be short
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", _temp_dir=folder,
+             object_store_memory=100 << 20)
+    yield ray
+    ray.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def runner(ray):
+    with RayRunner(resources={"CPU": 1}, workers=2) as runner:
+        yield runner
+
+
+def product(m, n, k):
+    A, B = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
+    t = te.reduce_axis((0, k), name="k")
+    return [A, B, te.compute((m, n), lambda i, j: te.sum(A[i, t] * B[t, j], axis=t), name="C")]
+
+
+def tune(task, runner, **options):
+    return tw.autotune.tune(task, target="llvm -mcpu=native", runner=runner, progress=False, model=None, **options)
+
+
+def test_candidates_are_measured_on_two_workers(runner, tmp_path):
+    log = tmp_path / "c.jsonl"
+    result = tune(product(200, 200, 200), runner, trials=16, log=log)  # operands that go by way of Ray's store
+    assert len(result.trials) == 16 and not result.failures and result.best.seconds > 0
+    records = tw.autotune.load_log(log)
+    assert {r.hardware for r in records} == {runner.machine.hardware} and {r.threads for r in records} == {1}
+    again = tune(product(200, 200, 200), runner, trials=16, log=log)
+    assert again.measured == 0
+    assert tw.build(product(200, 200, 200), target="llvm -mcpu=native", log=log, machine=runner.machine).name
+
+
+def test_many_tasks_share_them(runner):
+    tasks = [tw.autotune.Task(product(n, n, n), target="llvm -mcpu=native") for n in (16, 24)]
+    results = tw.autotune.TaskScheduler(tasks).tune(trials=32, model=None, progress=False, runner=runner)
+    assert all(result.best.seconds > 0 for result in results)
+    with pytest.raises(tw.ArgumentError, match="runner must be a RayRunner or None"):
+        tw.autotune.TaskScheduler(tasks).tune(runner=tw.autotune.Runner())
+
+
+class Wrong(Builder):
+    def build(self, measure_inputs):
+        A = te.placeholder((64,), name="A")
+        C = te.compute((64,), lambda i: A[i] * 3, name="C")
+        path = f"{self.folder}/wrong.so"
+        tw.build(te.create_schedule(C), [A, C], measure_inputs[0].target, "candidate").save(path)
+        return [BuildResult(path) for _ in measure_inputs]
+
+
+def test_outputs_are_checked_there(runner):
+    A = te.placeholder((64,), name="A")
+    C = te.compute((64,), lambda i: A[i] * 2, name="C")
+    with pytest.raises(tw.TuneError, match="wrong_answer"):
+        tune([A, C], runner, trials=2, builder=Wrong())
+
+
+def test_a_worker_that_dies_is_not_the_candidates_fault(ray, runner):
+    killed, done = [], threading.Event()
+
+    def kill():
+        while not done.wait(0.3) and len(killed) < 4:
+            worker = runner._workers[len(killed) % 2]
+            try:
+                process = ray.get(worker.__ray_call__.remote(lambda self: os.getpid()))
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
+            except (ray.exceptions.RayError, ProcessLookupError):
+                continue  # it is being started again
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        result = tune(product(64, 64, 64), runner, trials=64, number=200, repeat=10)
+    finally:
+        done.set()
+        killer.join()
+    assert killed
+    assert {t.status for t in result.trials} <= {"ok", "beaten", "device_lost"}, result.failures
+
+
+def test_a_run_is_repeated_twice(ray, runner, tmp_path):
+    class Dying(ray_runner._worker_class()):
+        def run(self, *_):
+            with open(tmp_path / "runs", "a") as runs:
+                runs.write("once\n")
+            os._exit(1)
+
+    runner.close()
+    runner._workers = [ray.remote(Dying).options(num_cpus=1, max_restarts=-1).remote(1)]
+    with pytest.raises(tw.TuneError, match="device_lost"):
+        tune(product(8, 8, 8), runner, trials=1)
+    assert (tmp_path / "runs").read_text().split() == ["once"] * 3
+
+
+def test_ctrl_c_ends_it_and_the_workers_go_on(runner):
+    task = tw.autotune.Task(product(64, 64, 64), target="llvm -mcpu=native")
+    timer = threading.Timer(2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        tw.autotune.tune(task, runner=runner, trials=100_000, number=1000, repeat=100, progress=False)
+    assert len(tune(product(16, 16, 16), runner, trials=4).trials) == 4
+
+
+class Answers:
+    """A worker on another machine."""
+
+    def __init__(self, ray, *answer):
+        self._ray, self._answer = ray, answer
+        self.describe = self
+
+    def remote(self):
+        return self._ray.put(self._answer)
+
+
+def test_machines_that_differ_are_listed(ray, runner):
+    mine = runner._workers
+    runner._workers = [*mine, Answers(ray, "10.0.0.9", tw.__version__, tw.autotune.Machine("a board", 4))]
+    with pytest.raises(tw.TuneError, match=r"machines of its workers differ(.|\n)*a board, 4 threads: 10\.0\.0\.9"):
+        tune(product(8, 8, 8), runner, trials=1)
+    runner._workers = [Answers(ray, "10.0.0.9", "0.0.1", tw.autotune.Machine("a board", 4))]
+    with pytest.raises(tw.TuneError, match=r"host 10\.0\.0\.9 has tensorwright 0\.0\.1, and this is"):
+        tune(product(8, 8, 8), runner, trials=1)
+    runner._workers = mine
+
+
+def test_a_host_without_this_package_says_so(ray, tmp_path):
+    (tmp_path / "tensorwright.py").write_text("raise ModuleNotFoundError(\"No module named 'tensorwright'\")")
+    with pytest.raises(tw.TuneError, match="has no Tensorwright\n(.|\n)*No module named 'tensorwright'"):
+        RayRunner(resources={"CPU": 1}, workers=1, runtime_env={"env_vars": {"PYTHONPATH": str(tmp_path)}})
+
+
+def test_what_cannot_be_is_refused(ray):
+    with pytest.raises(tw.TuneError, match=r"no node of the cluster has \{'CPU': 64\}"):
+        RayRunner(resources={"CPU": 64})
+    with pytest.raises(tw.TuneError, match=r"its 3 workers did not all start within 2 s"):
+        RayRunner(resources={"CPU": 1}, workers=3, timeout=2)
+    with pytest.raises(tw.ArgumentError, match="to which this program is connected, not '10.0.0.1:6379'"):
+        RayRunner("10.0.0.1:6379")
+    for bad in ({"workers": 0}, {"threads": True}, {"resources": {"GPU": 1}}, {"resources": 3}):
+        with pytest.raises(tw.ArgumentError, match=f"RayRunner: {next(iter(bad))} must be"):
+            RayRunner(**bad)

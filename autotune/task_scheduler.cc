@@ -63,9 +63,9 @@ std::vector<TuneResult> TaskScheduler::run(const TuneOptions& options, runtime::
   const auto batch = static_cast<size_t>(options.batch);
   std::vector<TuningState> states(tasks_.size());
   const auto spent = [&] {
-    size_t trials = 0;
-    for (const auto& tuner : tuners) trials += tuner->so_far().trials.size();
-    return static_cast<int>(trials);
+    int trials = 0;
+    for (const auto& tuner : tuners) trials += tuner->begun();
+    return trials;
   };
   const auto step = [&](size_t i) {
     states[i].finished = !tuners[i]->step(options.trials - spent());
@@ -77,7 +77,7 @@ std::vector<TuneResult> TaskScheduler::run(const TuneOptions& options, runtime::
     const TuneResult& r = tuners[i]->so_far();
     states[i] = {weights_[i], r.curve, seconds_per_trial(r.trials), false};
     // A batch that was cut off is finished first: decisions fall between batches.
-    if (r.trials.size() % batch != 0 && spent() < options.trials) step(i);
+    while (tuners[i]->cut_off() && !states[i].finished && spent() < options.trials) step(i);
   }
   while (spent() < options.trials && !tuners.front()->stopping()) {
     const int next = next_task(states, batch);

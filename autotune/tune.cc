@@ -2,8 +2,9 @@
 //
 // Decisions depend on the seed and the log only. Batch b is proposed from the first b * batch records of the log; what
 // the log holds beyond them counts as the batch's first part. A run that was killed and continued proposes what it
-// would have.
+// would have. Where the Runner is elsewhere all of that is one batch late, and this machine builds meanwhile (ahead.h).
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -11,14 +12,16 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unordered_map>
 
 #include "autotune/account.h"
+#include "autotune/ahead.h"
 #include "autotune/log/history.h"
 #include "autotune/log/transfer.h"
 #include "autotune/log/winner.h"
-#include "autotune/measure/measure.h"
+#include "autotune/measure/run_queue.h"
 #include "autotune/model/features.h"
 #include "autotune/model/roofline.h"
 #include "autotune/search/proposer.h"
@@ -44,6 +47,7 @@ void check_options(const TuneOptions& o) {
 namespace {
 
 const std::string kDeviceLost(to_string(runtime::RunStatus::kDeviceLost));
+constexpr size_t kIncumbentEvery = 32;  // trials
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -60,6 +64,15 @@ void check_target(const Target& target, const runtime::Runner& runner) {
   if (!reason.empty())
     tune_error("the machine that measures cannot run code for " + target.to_string(),
                {reason, "tune on a machine that can, or for another target"});
+}
+
+// Those of a merged log, or of one that is no tuning's, have no meaning together.
+bool numbers_are_of_one_tuning(const std::vector<std::pair<int64_t, Trial>>& trials, size_t batch) {
+  const auto most = static_cast<int64_t>(2 * (trials.size() + batch));
+  std::set<int64_t> numbers;
+  for (const auto& [number, trial] : trials)
+    if (number >= 0 && number < most) numbers.insert(number);
+  return numbers.size() == trials.size();
 }
 
 // Calls `on_stop` from a thread of its own once `should_stop` says so.
@@ -101,6 +114,8 @@ class Tuner final : public Tuning {
     if (!options.log.empty()) log_ = load_log(options.log, task.hash());
     find_rates();
     machine_ = schedule::describe_machine(task.target(), where_);
+    if (runner != nullptr && (runner->elsewhere() || runner->slots() > 1))
+      ahead_ = std::make_unique<Ahead>(static_cast<size_t>(options.batch));
   }
 
   void begin() override {
@@ -109,11 +124,19 @@ class Tuner final : public Tuning {
       proposer_.start_from(read_model_file(options_.model_file));
     if (!options_.transfer.empty()) proposer_.start_from(samples_of_logs(options_.transfer));
     read_history();
+    while (ahead_ && ahead_->complete(next_)) go_ahead(ahead_->indices(next_));
   }
 
   bool step(int room) override {
     begun_ = true;
-    return !stopping() && !exhausted_early() && next_batch(static_cast<size_t>(room));
+    if (stopping() || exhausted_early()) return false;
+    return ahead_ ? next_batch_ahead(static_cast<size_t>(room)) : next_batch(static_cast<size_t>(room));
+  }
+
+  int begun() const override { return static_cast<int>(result_.trials.size() + (ahead_ ? ahead_->size() : 0)); }
+
+  bool cut_off() const override {
+    return ahead_ ? ahead_->reaches(next_) : result_.trials.size() % static_cast<size_t>(options_.batch) != 0;
   }
 
   bool stopping() override {
@@ -124,7 +147,7 @@ class Tuner final : public Tuning {
 
   // What is told decides, and nothing that was packed before and has not come back.
   rpc::Pack pack(int count) override {
-    for (; told_ < result_.trials.size(); ++told_) tell(result_.trials[told_]);
+    tell_all();
     const auto batch = static_cast<size_t>(options_.batch);
     const std::vector<uint64_t> proposal = proposer_.propose(static_cast<size_t>(count), told_ / batch);
     if (proposal.empty()) nothing_to_pack();
@@ -144,7 +167,10 @@ class Tuner final : public Tuning {
   }
 
   TuneResult finish() override {
+    while (ahead_ && (counted_ < next_ || ahead_->reaches(counted_))) count(counted_++);
     if (!stopping()) confirm_leaders();
+    queue_.reset();  // nothing arrives from here on
+    for (size_t late = 0; ahead_ && ahead_->reaches(late); ++late) count(late);
     result_.stopped = stopping();
     result_.elapsed_s = now() - start_;
     result_.pruned = static_cast<int>(proposer_.pruned());
@@ -206,6 +232,7 @@ class Tuner final : public Tuning {
   void read_history() {
     const RecordKey key = key_of(task_, where_);
     std::unordered_map<uint64_t, bool> seen;
+    std::vector<std::pair<int64_t, Trial>> trials;  // and their numbers
     // Lines that were merged or reordered count in the order in which they were measured.
     std::stable_sort(log_.records.begin(), log_.records.end(),
                      [](const Record& a, const Record& b) { return a.number < b.number; });
@@ -218,8 +245,15 @@ class Tuner final : public Tuning {
       if (r.kind == "confirm")
         confirmed_.push_back(r);
       else if (seen.emplace(*index, true).second)
-        account_.note(std::move(trial), r.number);
+        trials.emplace_back(r.number, std::move(trial));
     }
+    if (!ahead_) {
+      for (auto& [number, trial] : trials) account_.note(std::move(trial), number);
+      return;
+    }
+    const bool gave_them = numbers_are_of_one_tuning(trials, static_cast<size_t>(options_.batch));
+    for (size_t i = 0; i < trials.size(); ++i)
+      ahead_->read(gave_them ? trials[i].first : static_cast<int64_t>(i), std::move(trials[i].second));
   }
 
   bool exhausted_early() const {
@@ -252,6 +286,10 @@ class Tuner final : public Tuning {
     return *measurer_;
   }
 
+  void tell_all() {
+    for (; told_ < result_.trials.size(); ++told_) tell(result_.trials[told_]);
+  }
+
   // A lost worker says nothing about the candidate.
   void tell(const Trial& t) {
     if (t.status == kDeviceLost)
@@ -266,6 +304,7 @@ class Tuner final : public Tuning {
     for (; told_ < number * batch; ++told_) tell(result_.trials[told_]);
     prepared_.clear();
     const std::vector<uint64_t> proposal = proposer_.propose(batch, number);
+    pruned_ = static_cast<int>(proposer_.pruned());
     const auto known = [&](uint64_t i) {
       return std::any_of(result_.trials.begin() + static_cast<ptrdiff_t>(told_), result_.trials.end(),
                          [&](const Trial& t) { return t.index == i; });
@@ -295,35 +334,132 @@ class Tuner final : public Tuning {
     std::vector<uint64_t> indices;
     for (const size_t place : missing) indices.push_back(proposal[place]);
     std::vector<Built> built = measurer().build(candidates_of(indices));
-    const auto number_of = [&](size_t i) { return static_cast<int64_t>(told_ + missing[i]); };
-    std::vector<bool> arrived(built.size());
-    size_t noted = 0;
-    bool enough = false;
-    const auto note_next = [&] {
-      const Built& next = built[noted];
-      account_.note(next.trial, number_of(noted++));
+    for (size_t i = 0; i < built.size() && !exhausted_early() && !measurer_->stopped(); ++i) {
+      if (built[i].ok()) measurer_->run(built[i], account_.give_up_above(told_));
+      if (measurer_->stopped()) break;
+      const auto number = static_cast<int64_t>(told_ + missing[i]);
+      append(record_of("trial", built[i].trial, number));
+      account_.note(built[i].trial, number);
       ++result_.measured;
-      keep_leader(next);
-      report();
-      enough = exhausted_early();
-    };
-    // In the log at once, and among the trials in the order of the proposal.
-    const auto arrives = [&](size_t i) {
-      append("trial", built[i].trial, number_of(i));
-      arrived[i] = true;
-      while (!enough && noted < built.size() && arrived[noted]) note_next();
-      return !enough;
-    };
-    while (noted < built.size() && !enough && !measurer_->stopped()) {
-      const double limit = account_.give_up_above(told_);
-      const size_t from = noted;
-      const std::span<Built> rest(built.data() + from, limit > 0 ? built.size() - from : 1);
-      measurer_->run(rest, limit, [&](size_t i) { return arrives(from + i); });
+      keep_leader(built[i]);
+      report(built[i].trial);
     }
     account_.put_in_order(told_);
     if (options_.on_batch && result_.trials.size() > first) {
       options_.on_batch({result_.trials.begin() + static_cast<ptrdiff_t>(first), result_.trials.end()});
     }
+  }
+
+  // ------------------------------------------------------------------------------------------------ runs elsewhere
+
+  // Builds and begins the next batch while the last one runs, then waits for that. False as next_batch.
+  bool next_batch_ahead(size_t room) {
+    if (ahead_->complete(next_)) {
+      go_ahead(ahead_->indices(next_));
+      return true;
+    }
+    tell_all();
+    prepared_.clear();
+    std::vector<uint64_t> proposal = proposer_.propose(static_cast<size_t>(options_.batch), next_, last_proposal_);
+    pruned_ = static_cast<int>(proposer_.pruned());
+    if (proposal.empty() || sees_no_gain()) return false;
+    const std::vector<size_t> missing = missing_of(proposal, room);
+    if (missing.empty()) return false;
+    begin_runs(proposal, missing);
+    for (const uint64_t known : ahead_->indices(next_)) proposal.push_back(known);
+    go_ahead(std::move(proposal));
+    return !measurer_->stopped();
+  }
+
+  void go_ahead(std::vector<uint64_t> proposal) {
+    last_proposal_ = std::move(proposal);
+    ++next_;
+    while (counted_ + 1 < next_) {
+      const size_t before = result_.trials.size();
+      const bool fresh = count(counted_++);
+      if (fresh && result_.trials.size() / kIncumbentEvery > before / kIncumbentEvery) time_incumbent_again();
+    }
+  }
+
+  // Places in the proposal of what has not been measured, as many as the batch lacks.
+  std::vector<size_t> missing_of(const std::vector<uint64_t>& proposal, size_t room) const {
+    room = std::min(static_cast<size_t>(options_.batch) - ahead_->arrived(next_), room);
+    std::vector<size_t> missing;
+    for (size_t place = 0; place < proposal.size() && missing.size() < room; ++place)
+      if (!ahead_->has(proposal[place])) missing.push_back(place);
+    return missing;
+  }
+
+  void begin_runs(const std::vector<uint64_t>& proposal, const std::vector<size_t>& missing) {
+    std::vector<uint64_t> indices;
+    for (const size_t place : missing) indices.push_back(proposal[place]);
+    std::vector<Built> built = measurer().build(candidates_of(indices));
+    for (size_t i = 0; i < built.size() && !measurer_->stopped(); ++i) {
+      const int64_t number = ahead_->begin(next_, missing[i]);
+      const double limit = give_up_ahead();
+      Record record = record_of("trial", built[i].trial, number);
+      begin_run(std::move(record), std::move(built[i]), limit);
+      if (limit == 0) queue_->wait([&] { return !ahead_->under_way(next_); });  // whether the next one has a limit
+    }
+  }
+
+  // As Account::give_up_above, one batch late.
+  double give_up_ahead() const {
+    return 2 * (std::isfinite(account_.best_seconds()) ? account_.best_seconds() : ahead_->first_time());
+  }
+
+  // The record is whole but for the result, which comes to another thread.
+  void begin_run(Record record, Built built, double limit) {
+    if (!queue_) queue_ = std::make_unique<RunQueue>(*measurer_, runner_->slots());
+    queue_->add(std::move(built), limit, [this, record = std::move(record)](Built arrived) mutable {
+      record.trial = arrived.trial;
+      arrives(std::move(record), std::move(arrived));
+    });
+  }
+
+  // In the log at once, wherever it comes from.
+  void arrives(Record record, Built built) {
+    const std::lock_guard lock(shared_);
+    const int64_t number = record.number;
+    const bool again = record.kind == "confirm";
+    append(std::move(record));
+    if (again) {
+      --again_under_way_;
+      return;
+    }
+    ++result_.measured;
+    const Trial trial = built.trial;
+    ahead_->arrives(number, std::move(built));
+    report(trial);
+  }
+
+  // Waits for a batch, which then decides. False when all of it stood in the log.
+  bool count(size_t batch) {
+    if (queue_) queue_->wait([&] { return !ahead_->under_way(batch); });
+    std::vector<Trial> fresh;
+    {
+      const std::lock_guard lock(shared_);
+      for (Ahead::Arrival& arrival : ahead_->take(batch)) {
+        account_.note(arrival.built.trial, arrival.number);
+        if (!arrival.measured) continue;
+        fresh.push_back(arrival.built.trial);
+        keep_leader(std::move(arrival.built));
+      }
+    }
+    if (!fresh.empty() && options_.on_batch) options_.on_batch(fresh);
+    return !fresh.empty();
+  }
+
+  // Boards drift: the records of one candidate say how far.
+  void time_incumbent_again() {
+    if (options_.confirm == 0 || stopping()) return;
+    for (const Trial* incumbent : fastest(result_.trials, 1)) begin_again(*incumbent);
+  }
+
+  void begin_again(const Trial& leader) {
+    const Built& built = built_again(leader);
+    ++again_under_way_;
+    begin_run(record_of("confirm", built.trial, std::ssize(result_.trials)), built, 0);
   }
 
   Record record_of(const std::string& kind, const Trial& trial, int64_t number) {
@@ -338,6 +474,7 @@ class Tuner final : public Tuning {
     record.number = number;
     record.pruned = static_cast<int64_t>(proposer_.pruned());
     record.seed = options_.seed;
+    record.lag = ahead_ ? 1 : 0;
     if (const auto rates = where_.rates.find(task_.target().abilities.vector_bits); rates != where_.rates.end())
       record.rates = rates->second;
     if (kind == "trial") {
@@ -346,10 +483,9 @@ class Tuner final : public Tuning {
     return record;
   }
 
-  void append(const std::string& kind, const Trial& trial, int64_t number) {
-    Record record = record_of(kind, trial, number);
+  void append(Record record) {
     if (journal_) journal_->append(record);
-    if (kind == "confirm") confirmed_.push_back(std::move(record));
+    if (record.kind == "confirm") confirmed_.push_back(std::move(record));
   }
 
   // The shared objects of the fastest few stay until they are timed again.
@@ -361,40 +497,60 @@ class Tuner final : public Tuning {
     if (leaders_.size() > static_cast<size_t>(options_.confirm)) leaders_.pop_back();
   }
 
-  void report() {
+  // What has arrived is shown, also where it doesn't count yet.
+  void report(const Trial& current) {
     if (!options_.on_trial) return;
+    const std::vector<Trial> arrived = ahead_ ? ahead_->trials() : std::vector<Trial>();
+    std::vector<Trial> failures = result_.failures;
+    double best = account_.best_seconds();
+    for (const Trial& t : arrived) {
+      if (t.ok()) best = std::min(best, t.seconds);
+      if (!t.ok() && t.status != "beaten") failures.push_back(t);
+    }
     if (!roofline_) roofline_ = roofline_of(task_, where_);
-    roofline_->raise_to(roofline_->flops / account_.best_seconds());
+    roofline_->raise_to(roofline_->flops / best);
     const double elapsed = now() - start_;
-    const int done = static_cast<int>(result_.trials.size()), left = options_.trials - done;
+    const int done = static_cast<int>(result_.trials.size() + arrived.size());
     Progress p{done,
                options_.trials,
-               static_cast<int>(result_.failures.size()),
-               std::isfinite(account_.best_seconds()) ? account_.best_seconds() : 0,
+               static_cast<int>(failures.size()),
+               std::isfinite(best) ? best : 0,
                elapsed,
-               result_.measured > 0 ? elapsed / result_.measured * left : 0,
-               &result_.trials.back(),
+               result_.measured > 0 ? elapsed / result_.measured * (options_.trials - done) : 0,
+               &current,
                roofline_->flops,
                roofline_->roof(),
                roofline_->bound(),
                {},
-               static_cast<int>(proposer_.pruned())};
-    for (const Trial& t : result_.failures) ++p.failed[t.status];
+               pruned_};
+    for (const Trial& t : failures) ++p.failed[t.status];
     options_.on_trial(p);
   }
 
+  void wait_for_those_again() {
+    if (queue_) queue_->wait([&] { return again_under_way_ == 0; });
+  }
+
   void confirm_leaders() {
+    wait_for_those_again();
     const std::vector<const Trial*> leaders = fastest(result_.trials, static_cast<size_t>(options_.confirm));
     for (;;) {
       const std::vector<const Trial*> round = next_round(leaders, confirmed_);
       if (round.empty()) return;
       for (const Trial* leader : round) {
         if (stopping()) return;
+        measurer();
+        if (ahead_) {
+          begin_again(*leader);
+          continue;
+        }
         Built& built = built_again(*leader);
-        if (built.ok()) measurer().run(built, 0);
+        if (built.ok()) measurer_->run(built, 0);
         if (measurer_->stopped()) return;
-        append("confirm", built.trial, std::ssize(result_.trials));
+        append(record_of("confirm", built.trial, std::ssize(result_.trials)));
       }
+      wait_for_those_again();
+      if (measurer_->stopped()) return;
     }
   }
 
@@ -408,7 +564,7 @@ class Tuner final : public Tuning {
 
   void keep_model() {
     if (options_.model_file.empty()) return;
-    for (; told_ < result_.trials.size(); ++told_) tell(result_.trials[told_]);
+    tell_all();
     const std::string bytes = proposer_.model_bytes();
     if (!bytes.empty()) write_model_file(options_.model_file, bytes);
   }
@@ -479,11 +635,20 @@ class Tuner final : public Tuning {
   std::vector<Record> confirmed_;
   std::vector<Built> leaders_;
   size_t told_ = 0;
-  bool begun_ = false;  // candidates were asked for
+  std::atomic<int> pruned_ = 0;  // by what was proposed, for those who watch
+  bool begun_ = false;           // candidates were asked for
   double start_ = 0;
   std::optional<Roofline> roofline_;  // for those who watch
   std::unique_ptr<Measurer> measurer_;
   std::unique_ptr<StopWatch> watch_;  // after the measurer, which it stops
+
+  // Where runs are elsewhere.
+  std::unique_ptr<Ahead> ahead_;         // null where they are not
+  size_t next_ = 0, counted_ = 0;        // batches: the next to begin, and how many count
+  std::vector<uint64_t> last_proposal_;  // of the batch before the next
+  std::atomic<int> again_under_way_ = 0;
+  std::mutex shared_;                // what arrives is noted, and what counts
+  std::unique_ptr<RunQueue> queue_;  // last: its threads use the others
 };
 
 }  // namespace
@@ -503,7 +668,7 @@ namespace {
 TuneResult tune_to_the_end(const Task& task, const TuneOptions& options, runtime::Runner* runner) {
   const std::unique_ptr<Tuning> tuning = start_tuning(task, options, runner);
   tuning->begin();
-  const auto left = [&] { return options.trials - static_cast<int>(tuning->so_far().trials.size()); };
+  const auto left = [&] { return options.trials - tuning->begun(); };
   while (left() > 0 && tuning->step(left())) continue;
   return tuning->finish();
 }

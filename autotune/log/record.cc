@@ -55,6 +55,7 @@ Record record_from(const Json& json) {
   r.seed = environment.at("seed").get<uint64_t>();
   r.number = environment.value("number", int64_t{0});
   r.pruned = environment.value("pruned", int64_t{0});
+  r.lag = environment.value("lag", 0);
   if (environment.contains("rates")) r.rates = schedule::rates_from(environment["rates"]);
   if (json.contains("features") && json["features"].value("version", 0) == kFeatureVersion)
     r.features = json["features"].value("values", std::vector<float>{});
@@ -107,6 +108,7 @@ std::string to_line(const Record& r) {
                          {"seed", r.seed},
                          {"number", r.number},
                          {"pruned", r.pruned}};
+  if (r.lag != 0) json["environment"]["lag"] = r.lag;
   if (r.rates) json["environment"]["rates"] = schedule::to_json(*r.rates);
   if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};
   return support::sealed(support::to_printable_text(json));

@@ -38,6 +38,7 @@ struct Record {
   int64_t number = 0;  // of the trial among those of its task, in the order in which they were proposed
   int64_t pruned = 0;  // candidates of its task that this tuning had not built until then: their bound exceeds the best
   uint64_t seed = 0;
+  int lag = 0;                      // batches that had begun before it was proposed and had no part in that
   std::optional<Rates> rates = {};  // measured on the machine, by which candidates were proposed; none: its CPU's table
   std::vector<float> features;      // of the candidate: other tasks learn from them; empty: not known to this release
   std::string version, time;        // filled in by to_line

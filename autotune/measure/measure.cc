@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
 #include <thread>
 
 #include "autotune/model/bound.h"
@@ -254,35 +253,6 @@ void Measurer::run(Built& built, double give_up_above) {
   built.trial.spread = result.spread;
   built.trial.runs = result.runs;
   built.trial.detail = runtime::one_line(result.detail);
-}
-
-void Measurer::run(std::span<Built> batch, double give_up_above, const std::function<bool(size_t)>& arrived) {
-  std::mutex mutex;  // of all below
-  size_t next = 0;
-  std::exception_ptr thrown;
-  const auto serve_slot = [&] {
-    std::unique_lock lock(mutex);
-    try {
-      while (next < batch.size() && !stopped_) {
-        const size_t i = next++;
-        lock.unlock();
-        if (batch[i].ok()) run(batch[i], give_up_above);
-        lock.lock();
-        if (!stopped_ && !arrived(i)) next = batch.size();
-      }
-    } catch (...) {
-      if (!lock.owns_lock()) lock.lock();
-      thrown = std::current_exception();
-      next = batch.size();
-    }
-  };
-  {
-    std::vector<std::jthread> slots;
-    for (size_t s = 1; s < std::min<size_t>(std::max(1, runner_->slots()), batch.size()); ++s)
-      slots.emplace_back(serve_slot);
-    serve_slot();
-  }
-  if (thrown) std::rethrow_exception(thrown);
 }
 
 double Measurer::argument_bytes() const {

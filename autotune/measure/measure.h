@@ -1,6 +1,6 @@
 // Measuring: candidates become shared objects in builder processes, then run, checked and timed, in a worker.
 //
-// Builds and runs alternate: no compiler shares a core with a kernel that is being timed.
+// Builds and runs on this machine alternate: no compiler shares a core with a kernel that is being timed.
 #pragma once
 
 #include <atomic>
@@ -49,11 +49,8 @@ class Measurer {
   // As many at once as there are cores. Candidates after a stop are left out.
   std::vector<Built> build(std::span<const Candidate>);
   Built rebuild(const Trial& recorded);
-  // Fills in status, seconds and so on. `give_up_above` as in RunRequest.
+  // Fills in status, seconds and so on. `give_up_above` as in RunRequest. By any thread, also while others are built.
   void run(Built&, double give_up_above);
-  // All of them, as many at once as the Runner takes. `arrived` is told each that has its time or needs none, by one
-  // thread at a time and before its slot runs another; false: no more are begun.
-  void run(std::span<Built>, double give_up_above, const std::function<bool(size_t)>& arrived);
   double argument_bytes() const;
   // What a machine elsewhere runs them with: without candidates, and what only who proposed them knows.
   rpc::Pack pack() const;

@@ -185,13 +185,16 @@ void Proposer::take(const std::vector<uint64_t>& from, size_t until, size_t leas
   }
 }
 
-std::vector<uint64_t> Proposer::propose(size_t count, uint64_t batch_number) {
+std::vector<uint64_t> Proposer::propose(size_t count, uint64_t batch_number, std::span<const uint64_t> under_way) {
   return support::with_deep_stack([&] {  // once, and not for each Step that wants one
     support::Rng rng(support::derive_seed(seed_, batch_number));
     forget_descriptions();
     state_.excluded = measured_;  // and not what earlier batches left out, which a run that continues has not met
+    state_.excluded.insert(under_way.begin(), under_way.end());
     left_out_ = 0;
     fit();
+    for (const uint64_t index : under_way)
+      if (const Description* d = description_of(index)) nests_.insert(d->hash);
     const size_t explored = fitted_ ? static_cast<size_t>(std::ceil(explore_ * static_cast<double>(count))) : 0;
     std::vector<uint64_t> batch;
     std::unordered_set<uint64_t> taken;

@@ -1,6 +1,6 @@
 // The proposer: search, prior, model, exploration and pruning together. Ask for a batch, tell what was measured.
 //
-// A batch depends on the seed, its number and what was told, on nothing else.
+// A batch depends on the seed, its number, what was told and what is under way, on nothing else.
 #pragma once
 
 #include <cmath>
@@ -26,8 +26,8 @@ class Proposer {
   void limit(uint64_t first, uint64_t last);
 
   // The next batch: at most `count` distinct legal candidates that were not told yet, fewer only at the end of the
-  // space.
-  std::vector<uint64_t> propose(size_t count, uint64_t batch);
+  // space. Those under way, of which nothing is known yet, are not proposed again, nor is what is like them.
+  std::vector<uint64_t> propose(size_t count, uint64_t batch, std::span<const uint64_t> under_way = {});
   void tell(uint64_t index, double seconds);                 // infinity for a failure
   void exclude(uint64_t index) { measured_.insert(index); }  // measured without a verdict
 

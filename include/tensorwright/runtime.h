@@ -175,7 +175,7 @@ MachineDescription this_machine();
 class Runner {
  public:
   virtual ~Runner() = default;
-  // Called by as many threads at once as there are slots.
+  // From any thread; more at once than there are slots wait.
   virtual RunResult run(const RunRequest&) = 0;
   virtual int slots() const { return 1; }          // runs that it takes at once, at least one
   virtual MachineDescription machine() const = 0;  // that it measures on; its hardware_name is part of a record's key

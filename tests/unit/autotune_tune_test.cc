@@ -2,15 +2,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <mutex>
 #include <set>
-#include <thread>
 
 #include "autotune/log/history.h"
 #include "autotune/log/record.h"
@@ -33,42 +31,14 @@ class StubRunner final : public runtime::Runner {
  public:
   runtime::RunResult run(const runtime::RunRequest& request) override {
     ++runs;
+    limits[request.candidate] = request.give_up_above_s;
     if (fail) return {runtime::RunStatus::kCrashed, 0, 0, 0, "SIGSEGV"};
     return {runtime::RunStatus::kOk, invented_seconds(request.object), 0.01, 5, ""};
   }
   MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 2, .name = "stub"}; }
   int runs = 0;
+  std::map<uint64_t, double> limits;  // what the last run of a candidate was given up at
   bool fail = false;
-};
-
-// Runs several at once, the first of them longest, and notes what each was given up at.
-class ManySlots final : public runtime::Runner {
- public:
-  explicit ManySlots(int slots) : slots_(slots) {}
-  runtime::RunResult run(const runtime::RunRequest& request) override {
-    {
-      std::lock_guard lock(mutex_);
-      at_once = std::max(at_once, ++inside_);
-      limits[request.candidate] = request.give_up_above_s;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20 * slots_ / (1 + begun_++ % slots_)));
-    std::lock_guard lock(mutex_);
-    --inside_;
-    arrivals.push_back(request.candidate);
-    return {runtime::RunStatus::kOk, invented_seconds(request.object), 0.01, 5, ""};
-  }
-  int slots() const override { return slots_; }
-  MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 2, .name = "stub"}; }
-
-  int at_once = 0;
-  std::map<uint64_t, double> limits;  // of the last run of a candidate
-  std::vector<uint64_t> arrivals;
-
- private:
-  const int slots_;
-  std::mutex mutex_;
-  std::atomic<int> begun_ = 0;
-  int inside_ = 0;
 };
 
 std::vector<uint64_t> indices_of(const TuneResult& result) {
@@ -169,30 +139,9 @@ TEST_F(Tune, AKilledRunContinuesWithTheSameDecisions) {
   }
 }
 
-TEST_F(Tune, RunsOfSeveralSlotsDecideWhatOneAfterTheOtherDoes) {
+TEST_F(Tune, WhatALogLacksInTheMiddleIsDoneInItsPlace) {
   const Task task = dense_task(37, 65, 50);
-  TuneOptions o = options(24);
-  o.log.clear();
-  o.confirm = 0;
-  ManySlots one(1), four(4);
-  const TuneResult in_turn = tune(task, o, one), at_once = tune(task, options(24), four);
-  EXPECT_EQ(one.at_once, 1);
-  EXPECT_GT(four.at_once, 1);
-  EXPECT_EQ(indices_of(at_once), indices_of(in_turn));
-  EXPECT_EQ(at_once.curve, in_turn.curve);
-  four.arrivals.resize(24);
-  EXPECT_NE(four.arrivals, indices_of(at_once)) << "nothing came out of order: the test tests nothing";
-  // The log, which has them as they came, is continued as if they had come in turn.
-  o.log = log_;
-  o.trials = 40;
-  const TuneResult more = tune(task, o, one);
-  o.log.clear();
-  EXPECT_EQ(indices_of(more), indices_of(tune(task, o, one)));
-}
-
-TEST_F(Tune, WhatSeveralSlotsLeftUndoneIsDoneInItsPlace) {
-  const Task task = dense_task(37, 65, 50);
-  ManySlots runner(1);
+  StubRunner runner;
   TuneOptions o = options(24);
   o.confirm = 0;
   const TuneResult whole = tune(task, o, runner);
@@ -213,37 +162,17 @@ TEST_F(Tune, WhatSeveralSlotsLeftUndoneIsDoneInItsPlace) {
 }
 
 TEST_F(Tune, WhatRunsAreGivenUpAtIsFixedForABatch) {
-  const Task task = dense_task(37, 65, 50);
-  for (const int slots : {1, 3}) {
-    std::filesystem::remove(log_);
-    ManySlots runner(slots);
-    TuneOptions o = options(24);
-    o.confirm = 0;
-    const TuneResult result = tune(task, o, runner);
-    ASSERT_EQ(result.trials.size(), 24u);
-    EXPECT_EQ(runner.limits[result.trials[0].index], 0);
-    for (size_t i = 1; i < result.trials.size(); ++i) {
-      const size_t batch = i / 8 * 8;  // its first trial
-      const double best = batch == 0 ? result.trials[0].seconds : result.curve[batch - 1];
-      EXPECT_EQ(runner.limits[result.trials[i].index], 2 * best) << slots << " " << i;
-    }
+  StubRunner runner;
+  TuneOptions o = options(24);
+  o.confirm = 0;
+  const TuneResult result = tune(dense_task(37, 65, 50), o, runner);
+  ASSERT_EQ(result.trials.size(), 24u);
+  EXPECT_EQ(runner.limits[result.trials[0].index], 0);
+  for (size_t i = 1; i < result.trials.size(); ++i) {
+    const size_t batch = i / 8 * 8;  // its first trial
+    const double best = batch == 0 ? result.trials[0].seconds : result.curve[batch - 1];
+    EXPECT_EQ(runner.limits[result.trials[i].index], 2 * best) << i;
   }
-}
-
-TEST_F(Tune, AnErrorOfOneSlotEndsAll) {
-  class Broken final : public runtime::Runner {
-   public:
-    runtime::RunResult run(const runtime::RunRequest&) override {
-      if (++runs_ > 3) throw Error(Diagnostic{ErrorKind::kTune, "the board is on fire", {}, {}});
-      return {runtime::RunStatus::kOk, 1e-3, 0.01, 5, ""};
-    }
-    int slots() const override { return 2; }
-    MachineDescription machine() const override { return runtime::this_machine(); }
-
-   private:
-    std::atomic<int> runs_ = 0;
-  } runner;
-  expect_error(ErrorKind::kTune, "on fire", [&] { tune(dense_task(9, 17, 5), options(8), runner); });
 }
 
 // Candidates are for the machine that measures them, the reference is this machine's.

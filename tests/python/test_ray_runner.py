@@ -1,5 +1,6 @@
-"""Tuning on the workers of a Ray cluster: a local one of two CPUs."""
+"""Tuning on the workers of a Ray cluster: a local one of two nodes."""
 
+import importlib
 import importlib.util
 import os
 import secrets
@@ -21,21 +22,36 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def ray():
-    os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_TOKEN=secrets.token_hex(32))
-    import ray
-
+def cluster():
+    """Two nodes of one CPU, and a head that has none."""
     folder = tempfile.mkdtemp(prefix="ray")  # paths of sockets must be short
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", _temp_dir=folder,
-             object_store_memory=100 << 20)
-    yield ray
+    os.environ.update(RAY_TMPDIR=folder, RAY_USAGE_STATS_ENABLED="0", RAY_AUTH_TOKEN=secrets.token_hex(32))
+    import ray
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": 100 << 20}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    for _ in range(2):
+        add_node(cluster)
+    ray.init(cluster.address, log_to_driver=False, logging_level="ERROR")
+    yield cluster
     ray.shutdown()
+    cluster.shutdown()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def add_node(cluster):
+    return cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+
+
+@pytest.fixture
+def ray(cluster):
+    return importlib.import_module("ray")
 
 
 @pytest.fixture
 def runner(ray):
-    with RayRunner(resources={"CPU": 1}, workers=2) as runner:
+    with RayRunner() as runner:
         yield runner
 
 
@@ -108,6 +124,21 @@ def test_a_worker_that_dies_is_not_the_candidates_fault(ray, runner):
     assert {t.status for t in result.trials} <= {"ok", "beaten", "device_lost"}, result.failures
 
 
+def test_a_node_that_dies_is_left_out(cluster, ray):
+    ours = ray.get_runtime_context().get_node_id()  # by which this process speaks to the others
+    node = next(node for node in cluster.worker_nodes if node.node_id != ours)
+    leaves = threading.Timer(1, lambda: cluster.remove_node(node, allow_graceful=False))
+    try:
+        with RayRunner(timeout=3) as runner:
+            leaves.start()
+            result = tune(product(64, 64, 64), runner, trials=64, number=200, repeat=10)
+    finally:
+        leaves.join()
+        add_node(cluster)
+        cluster.wait_for_nodes()  # until the other is known to be dead, too
+    assert {t.status for t in result.trials} <= {"ok", "beaten", "device_lost"}, result.failures
+
+
 def test_a_run_is_repeated_twice(ray, runner, tmp_path):
     class Dying(ray_runner._worker_class()):
         def run(self, *_):
@@ -156,14 +187,14 @@ def test_machines_that_differ_are_listed(ray, runner):
 def test_a_host_without_this_package_says_so(ray, tmp_path):
     (tmp_path / "tensorwright.py").write_text("raise ModuleNotFoundError(\"No module named 'tensorwright'\")")
     with pytest.raises(tw.TuneError, match="has no Tensorwright\n(.|\n)*No module named 'tensorwright'"):
-        RayRunner(resources={"CPU": 1}, workers=1, runtime_env={"env_vars": {"PYTHONPATH": str(tmp_path)}})
+        RayRunner(workers=1, runtime_env={"env_vars": {"PYTHONPATH": str(tmp_path)}})
 
 
 def test_what_cannot_be_is_refused(ray):
     with pytest.raises(tw.TuneError, match=r"no node of the cluster has \{'CPU': 64\}"):
         RayRunner(resources={"CPU": 64})
     with pytest.raises(tw.TuneError, match=r"its 3 workers did not all start within 2 s"):
-        RayRunner(resources={"CPU": 1}, workers=3, timeout=2)
+        RayRunner(workers=3, timeout=2)
     with pytest.raises(tw.ArgumentError, match="to which this program is connected, not '10.0.0.1:6379'"):
         RayRunner("10.0.0.1:6379")
     for bad in ({"workers": 0}, {"threads": True}, {"resources": {"GPU": 1}}, {"resources": 3}):

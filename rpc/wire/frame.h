@@ -45,6 +45,23 @@ enum class MessageType : uint16_t {
   kSummary = 56,
   kRelease = 57,
   kDone = 58,
+  // Of a session.
+  kNewArray = 64,
+  kArray = 65,
+  kFreeArray = 66,
+  kWriteArray = 67,
+  kReadArray = 68,
+  kUpload = 69,
+  kDownload = 70,
+  kContent = 71,
+  kListFiles = 72,
+  kFiles = 73,
+  kRemoveFile = 74,
+  kLoadModule = 75,
+  kModule = 76,
+  kUnloadModule = 77,
+  kCallModule = 78,
+  kCalled = 79,
 };
 
 struct FrameHeader {

@@ -11,6 +11,12 @@
 //   JOB -> BUSY, RESULT       a candidate is measured; until RESULT the board may be silent for as long as BUSY says
 //   CANCEL                    of a job that waits or runs, which then has no RESULT
 //
+// and in a session, where the board keeps what has a number or a name until the connection ends:
+//
+//   NEW_ARRAY -> ARRAY, WRITE_ARRAY with CHUNK... -> DONE, READ_ARRAY -> CHUNK..., FREE_ARRAY -> DONE
+//   UPLOAD (of a blob) -> DONE, DOWNLOAD -> CONTENT, CHUNK..., LIST_FILES -> FILES, REMOVE_FILE -> DONE
+//   LOAD_MODULE -> MODULE, CALL_MODULE -> CALLED, UNLOAD_MODULE -> DONE
+//
 // board and tracker:  REGISTER -> REGISTERED, HEARTBEAT; OPEN -> the board dials again and says ATTACH
 // client and tracker: REQUEST -> GRANTED, and the connection is one to the board; QUERY -> SUMMARY; RELEASE -> DONE
 //
@@ -244,6 +250,138 @@ struct Release {
 struct Done {
   static constexpr MessageType kType = MessageType::kDone;
   static auto fields(auto&) { return std::tie(); }
+};
+
+// ------------------------------------------------------------------------------------------------------------ session
+
+struct NewArray {
+  static constexpr MessageType kType = MessageType::kNewArray;
+  uint64_t bytes = 0;
+  static auto fields(auto& m) { return std::tie(m.bytes); }
+};
+
+struct ArrayReply {
+  static constexpr MessageType kType = MessageType::kArray;
+  uint64_t array = 0;
+  static auto fields(auto& m) { return std::tie(m.array); }
+};
+
+struct FreeArray {
+  static constexpr MessageType kType = MessageType::kFreeArray;
+  uint64_t array = 0;
+  static auto fields(auto& m) { return std::tie(m.array); }
+};
+
+// The bytes follow as chunks of the same stream.
+struct WriteArray {
+  static constexpr MessageType kType = MessageType::kWriteArray;
+  uint64_t array = 0, offset = 0, bytes = 0;
+  static auto fields(auto& m) { return std::tie(m.array, m.offset, m.bytes); }
+};
+
+struct ReadArray {
+  static constexpr MessageType kType = MessageType::kReadArray;
+  uint64_t array = 0, offset = 0, bytes = 0;
+  static auto fields(auto& m) { return std::tie(m.array, m.offset, m.bytes); }
+};
+
+// Files are blobs with a name, and lie in memory: no name leads anywhere else.
+struct Upload {
+  static constexpr MessageType kType = MessageType::kUpload;
+  std::string name;
+  Digest content;
+  static auto fields(auto& m) { return std::tie(m.name, m.content); }
+};
+
+struct Download {
+  static constexpr MessageType kType = MessageType::kDownload;
+  std::string name;
+  static auto fields(auto& m) { return std::tie(m.name); }
+};
+
+struct Content {
+  static constexpr MessageType kType = MessageType::kContent;
+  uint64_t bytes = 0;
+  static auto fields(auto& m) { return std::tie(m.bytes); }
+};
+
+struct ListFiles {
+  static constexpr MessageType kType = MessageType::kListFiles;
+  static auto fields(auto&) { return std::tie(); }
+};
+
+struct Files {
+  static constexpr MessageType kType = MessageType::kFiles;
+  std::vector<std::pair<std::string, uint64_t>> files;  // and their bytes
+  static auto fields(auto& m) { return std::tie(m.files); }
+};
+
+struct RemoveFile {
+  static constexpr MessageType kType = MessageType::kRemoveFile;
+  std::string name;
+  static auto fields(auto& m) { return std::tie(m.name); }
+};
+
+struct LoadModule {
+  static constexpr MessageType kType = MessageType::kLoadModule;
+  std::string file, kernel;  // of several; empty: the only one
+  static auto fields(auto& m) { return std::tie(m.file, m.kernel); }
+};
+
+struct ModuleArgument {
+  std::string name, dtype;
+  std::vector<int64_t> shape, strides;  // -1: symbolic; no strides: compact row-major
+  bool written = false;
+  static auto fields(auto& m) { return std::tie(m.name, m.dtype, m.shape, m.strides, m.written); }
+};
+
+// That is passed besides the arrays.
+struct ModuleScalar {
+  std::string name, dtype;
+  int32_t place = 0;  // how many arrays stand before it
+  static auto fields(auto& m) { return std::tie(m.name, m.dtype, m.place); }
+};
+
+struct ModuleReply {
+  static constexpr MessageType kType = MessageType::kModule;
+  uint64_t module = 0;
+  std::string kernel;
+  std::vector<ModuleArgument> args;
+  std::vector<ModuleScalar> scalars;
+  static auto fields(auto& m) { return std::tie(m.module, m.kernel, m.args, m.scalars); }
+};
+
+struct UnloadModule {
+  static constexpr MessageType kType = MessageType::kUnloadModule;
+  uint64_t module = 0;
+  static auto fields(auto& m) { return std::tie(m.module); }
+};
+
+struct CallArgument {
+  uint64_t array = 0;
+  std::string dtype;
+  std::vector<int64_t> shape;
+  static auto fields(auto& m) { return std::tie(m.array, m.dtype, m.shape); }
+};
+
+struct CallModule {
+  static constexpr MessageType kType = MessageType::kCallModule;
+  uint64_t module = 0;
+  std::vector<CallArgument> args;
+  std::vector<uint64_t> scalars;
+  double timeout_s = 0;
+  // Of a call that is timed: repeat is not 0 then.
+  int32_t number = 0, repeat = 0;
+  double min_repeat_ms = 0, cooldown_ms = 0;
+  static auto fields(auto& m) {
+    return std::tie(m.module, m.args, m.scalars, m.timeout_s, m.number, m.repeat, m.min_repeat_ms, m.cooldown_ms);
+  }
+};
+
+struct Called {
+  static constexpr MessageType kType = MessageType::kCalled;
+  std::vector<double> runs;  // seconds of a call, of each repeat
+  static auto fields(auto& m) { return std::tie(m.runs); }
 };
 
 }  // namespace tw::rpc

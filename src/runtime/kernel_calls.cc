@@ -74,7 +74,8 @@ void put(FrameWriter& w, const KernelSummary& summary) {
   for (const ArgSpec& a : summary.args)
     w.text(a.name).text(ir::to_string(a.dtype)).numbers(a.shape).numbers(a.strides).number(a.written).text(a.layout);
   w.number(static_cast<int64_t>(summary.scalars.size()));
-  for (const std::string& name : summary.scalars) w.text(name);
+  for (const ScalarSpec& s : summary.scalars)
+    w.text(s.var.name()).text(ir::to_string(s.var.type())).number(s.place);
 }
 
 std::optional<KernelSummary> get_summary(FrameReader& r) {
@@ -89,7 +90,12 @@ std::optional<KernelSummary> get_summary(FrameReader& r) {
     a.written = r.number() != 0;
     a.layout = r.text();
   }
-  for (int64_t left = r.number(); left > 0 && r.ok(); --left) summary.scalars.push_back(r.text());
+  for (int64_t left = r.number(); left > 0 && r.ok(); --left) {
+    std::string name = r.text();
+    ir::Type type;
+    if (!get_type(r, type)) return std::nullopt;
+    summary.scalars.push_back({ir::Var(std::move(name), type), static_cast<int>(r.number())});
+  }
   return r.ok() ? std::optional(std::move(summary)) : std::nullopt;
 }
 

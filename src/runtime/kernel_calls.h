@@ -41,7 +41,7 @@ using KernelRequest = std::variant<LoadKernel, ShareMemory, ForgetMemory, CallKe
 struct KernelSummary {
   std::string name;
   std::vector<ArgSpec> args;         // without expressions: an extent that is symbolic is -1
-  std::vector<std::string> scalars;  // the names of those that are passed
+  std::vector<ScalarSpec> scalars;  // those that are passed
 };
 struct KernelAnswer {
   std::optional<Diagnostic> refused = {};

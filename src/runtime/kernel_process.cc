@@ -18,7 +18,7 @@ constexpr double kStartS = 60, kEndingS = 1, kGraceS = 0.05, kAtOnceS = 10;
 }  // namespace
 
 KernelProcess::KernelProcess(const WorkerCommand& command, const LoadKernel& load)
-    : process_(std::make_unique<support::Subprocess>(support::Command{command.path, command.args, 0, 0})) {
+    : process_(std::make_shared<support::Subprocess>(support::Command{command.path, command.args, 0, 0})) {
   summary_ = ask(load, kStartS).loaded.value_or(KernelSummary{});
 }
 
@@ -33,20 +33,33 @@ std::vector<double> KernelProcess::call(const CallKernel& request, const Memorie
 
 void KernelProcess::forget(uint64_t memory) {
   const std::lock_guard lock(one_at_a_time_);
-  if (process_ && shared_.erase(memory) > 0) ask(ForgetMemory{memory}, kAtOnceS);
+  if (shared_.erase(memory) > 0 && process()) ask(ForgetMemory{memory}, kAtOnceS);
+}
+
+void KernelProcess::end() {
+  if (const std::shared_ptr<support::Subprocess> running = process()) running->kill();
+}
+
+std::shared_ptr<support::Subprocess> KernelProcess::process() {
+  const std::lock_guard lock(process_mutex_);
+  return process_;
 }
 
 KernelAnswer KernelProcess::ask(const KernelRequest& request, double timeout_s, int descriptor) {
-  if (!process_) gone("crashed before");
-  const bool sent = send_message(process_->channel(), encode(request, descriptor));
+  const std::shared_ptr<support::Subprocess> process = this->process();
+  if (!process) gone("crashed before");
+  const bool sent = send_message(process->channel(), encode(request, descriptor));
   ReceivedMessage message;
   const Received received =
-      sent ? receive_message(process_->channel(), seconds_now() + timeout_s, message) : Received::kClosed;
+      sent ? receive_message(process->channel(), seconds_now() + timeout_s, message) : Received::kClosed;
   std::optional<KernelAnswer> answer;
   if (received == Received::kFrame) answer = decode_kernel_answer(message);
   if (answer && answer->refused) throw Error(*answer->refused);
   if (answer) return *std::move(answer);
-  const std::unique_ptr<support::Subprocess> process = std::move(process_);
+  {
+    const std::lock_guard lock(process_mutex_);
+    process_.reset();
+  }
   if (received == Received::kDeadline) {
     process->terminate(kGraceS);
     gone("did not return within " + std::to_string(timeout_s) + " s");

@@ -28,12 +28,17 @@ class KernelProcess {
   std::vector<double> call(const CallKernel&, const Memories&, double timeout_s);
   // Before its memory goes.
   void forget(uint64_t memory);
+  // From any thread: a call under way ends, and the kernel is gone.
+  void end();
 
  private:
   KernelAnswer ask(const KernelRequest&, double timeout_s, int descriptor = -1);
 
+  std::shared_ptr<support::Subprocess> process();
+
   std::mutex one_at_a_time_;
-  std::unique_ptr<support::Subprocess> process_;
+  std::mutex process_mutex_;
+  std::shared_ptr<support::Subprocess> process_;  // null once it is gone
   KernelSummary summary_;
   std::set<uint64_t> shared_;
 };

@@ -53,7 +53,7 @@ bool fits(const PlacedArray& array, size_t bytes) {
 KernelSummary summary_of(const Kernel& kernel) {
   KernelSummary summary{kernel.name(), kernel.args(), {}};
   for (const ScalarSpec& scalar : kernel.scalars())
-    if (scalar.place >= 0) summary.scalars.push_back(scalar.var.name());
+    if (scalar.place >= 0) summary.scalars.push_back(scalar);
   return summary;
 }
 

@@ -96,7 +96,9 @@ class MalformedFrames : public testing::Test {};
 
 using Messages = testing::Types<Hello, ErrorReply, Ping, Pong, Have, Present, Put, Credit, Stored, Describe,
                                 Description, TaskSpec, TaskReady, Job, JobResult, Cancel, Busy, Register, Registered,
-                                Heartbeat, Request, Granted, Open, Attach, Query, Summary, Release, Done>;
+                                Heartbeat, Request, Granted, Open, Attach, Query, Summary, Release, Done, NewArray,
+                                ArrayReply, FreeArray, WriteArray, ReadArray, Upload, Download, Content, ListFiles,
+                                Files, RemoveFile, LoadModule, ModuleReply, UnloadModule, CallModule, Called>;
 
 struct Name {
   template <class M>

@@ -62,7 +62,7 @@ TEST_F(RunnerFaults, ARightCandidateIsTimed) {
   expect(result, RunStatus::kOk, "");
   EXPECT_GT(result.seconds, 0);
   EXPECT_LT(result.seconds, 1e-3);
-  EXPECT_GE(result.runs, 5);
+  EXPECT_GE(result.runs, TimingPolicy().fewest_repeats);  // more only where the machine is quick enough
   std::printf("a right candidate: %.3g s a run, %d runs, compiled, checked and timed in %.0f ms\n", result.seconds,
               result.runs, 1e3 * (seconds_now() - start));
 }
@@ -104,7 +104,7 @@ TEST_F(RunnerFaults, ExitWithoutAResult) {
   expect(run("exit(0);", "#include <stdlib.h>"), RunStatus::kCrashed, ended);
 }
 TEST_F(RunnerFaults, CrashesAfterTheCheck) {
-  expect(run("static int calls; if (++calls > 3) *(volatile int*)8 = 1;" + kRight), RunStatus::kCrashed, "SIGSEGV");
+  expect(run("static int calls; if (++calls > 2) *(volatile int*)8 = 1;" + kRight), RunStatus::kCrashed, "SIGSEGV");
 }
 
 TEST_F(RunnerFaults, InfiniteLoop) {
@@ -169,7 +169,7 @@ TEST_F(RunnerFaults, DamageOfAPackedInput) {
   };
   expect(packed(""), RunStatus::kOk, "");
   expect(packed("x[7] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed) is an input and was written");
-  expect(packed("static int calls; if (++calls > 4) x[7] = 0;\n"), RunStatus::kWrongAnswer, "(after the timed runs)");
+  expect(packed("static int calls; if (++calls > 1) x[7] = 0;\n"), RunStatus::kWrongAnswer, "(after the timed runs)");
   expect(packed("x[1000] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed): memory outside it was written");
   expect(packed("", "to[1000] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed): memory outside it");
   expect(packed("", "return 3;\n"), RunStatus::kCrashed, "pack returned code 3");
@@ -208,9 +208,9 @@ TEST_F(RunnerFaults, WrongAnswer) {
          "argument 2 (y): element [5] is 12, expected 11; 1 of 1000 differ");
 }
 TEST_F(RunnerFaults, RightThenWrong) {
-  expect(run("static int calls; if (++calls > 4) return 0;" + kRight), RunStatus::kWrongAnswer,
+  expect(run("static int calls; if (++calls > 2) return 0;" + kRight), RunStatus::kWrongAnswer,
          "was not written (after the timed runs)");
-  expect(run("static int calls; ++calls;" + kRight + "if (calls > 4) y[0] = 9;"), RunStatus::kWrongAnswer,
+  expect(run("static int calls; ++calls;" + kRight + "if (calls > 2) y[0] = 9;"), RunStatus::kWrongAnswer,
          "after the timed runs");
   expect(run("static int calls; if (++calls > 1) return 0;" + kRight), RunStatus::kWrongAnswer,
          "was not written (after the timed runs)");

@@ -15,5 +15,6 @@ PYBIND11_MODULE(_core, m) {
   bind_explain(m);  // after Target
   bind_autotune(m);
   bind_packs(m);
+  tw::bind::bind_rpc(m);
   tw::bind::bind_logs(m);
 }

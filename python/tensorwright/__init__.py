@@ -10,7 +10,7 @@ from . import _core
 
 _core._set_package_dir(_os.path.dirname(_os.path.abspath(__file__)))
 
-from . import autotune, ops, te  # noqa: E402
+from . import autotune, ops, rpc, te  # noqa: E402
 from .autotune.stock import tune_operator as tune  # noqa: E402
 from .building import build, default_schedule, lower  # noqa: E402
 from .errors import *  # noqa: E402, F403
@@ -33,6 +33,7 @@ __all__ = [
     "lower",
     "ops",
     "pack_int4",
+    "rpc",
     "te",
     "tune",
     "unpack_int4",

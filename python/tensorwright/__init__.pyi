@@ -1,5 +1,6 @@
 from . import autotune as autotune
 from . import ops as ops
+from . import rpc as rpc
 from . import te as te
 from .autotune.stock import tune_operator as tune
 from .building import build as build

@@ -1,0 +1,317 @@
+// Sessions, as their clients have them: each request is sent and its answer waited for.
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include "rpc/client/loop.h"
+#include "rpc/client/tracker_client.h"
+#include "rpc/net/connection.h"
+#include "src/runtime/timing.h"
+#include "tensorwright/rpc.h"
+
+namespace tw::rpc {
+
+using asio::awaitable;
+using runtime::ArgSpec;
+using runtime::ScalarValue;
+
+namespace {
+
+constexpr double kAnswerS = 60;  // of what is quick there
+constexpr double kMarginS = 10;  // beyond the deadline of a call
+constexpr double kLoadS = 90;
+
+TrackerAddress address_of(const Address& a) {
+  return {{a.host, a.port}, a.secret.empty() ? std::optional<Secret>() : read_secret(a.secret)};
+}
+
+ir::Type type_of(const std::string& dtype) {
+  const std::optional<ir::Type> type = ir::parse_type(dtype);
+  if (!type)
+    throw Error(Diagnostic{ErrorKind::kRpc, "the board speaks of a dtype " + dtype + ", which is none", {}, {}});
+  return *type;
+}
+
+}  // namespace
+
+struct Session::State {
+  // Of the thread of the loop, as all that is awaited.
+  awaitable<void> open(Endpoint board, std::optional<Secret> secret, double seconds) {
+    connection.emplace(co_await dial(board, secret, seconds));
+    co_await begin(seconds);
+  }
+  awaitable<void> open(TrackerAddress tracker, WantedBoard wanted, double seconds) {
+    connection.emplace((co_await request_board(tracker, wanted)).connection);
+    co_await begin(seconds);
+  }
+  awaitable<void> begin(double seconds) {
+    co_await greet(*connection, Role::kClient, Role::kBoard, seconds);
+    description = (co_await asked<Description>(Describe{}, kAnswerS)).json;
+  }
+
+  awaitable<Frame> answer(uint16_t stream) {
+    for (;;) {
+      Frame frame = co_await connection->receive();
+      if (frame.stream == stream) co_return frame;
+    }
+  }
+
+  template <Message Reply, Message Asked>
+  awaitable<Reply> asked(Asked message, double seconds) {
+    const Deadline deadline(*connection, seconds, "no answer in time");
+    const uint16_t mine = ++stream;
+    co_await connection->send(message, mine);
+    co_return read_as<Reply>(co_await answer(mine));
+  }
+
+  awaitable<void> chunks_into(uint16_t mine, char* into, uint64_t bytes) {
+    while (bytes > 0) {
+      const Frame frame = co_await answer(mine);
+      if (frame.type != MessageType::kChunk || frame.payload.empty() || frame.payload.size() > bytes)
+        refuse_frame(frame);
+      into = std::ranges::copy(frame.payload, into).out;
+      bytes -= frame.payload.size();
+    }
+  }
+
+  awaitable<void> read(ReadArray message, char* into) {
+    const Deadline deadline(*connection, kAnswerS, "no answer in time");
+    const uint16_t mine = ++stream;
+    co_await connection->send(message, mine);
+    co_await chunks_into(mine, into, message.bytes);
+  }
+
+  awaitable<void> write(WriteArray message, std::string_view bytes) {
+    const Deadline deadline(*connection, kAnswerS, "no answer in time");
+    const uint16_t mine = ++stream;
+    co_await connection->send(message, mine);
+    for (std::string_view rest = bytes; !rest.empty(); rest.remove_prefix(std::min<size_t>(rest.size(), kChunkBytes)))
+      co_await connection->send(MessageType::kChunk, mine, std::string(rest.substr(0, kChunkBytes)));
+    read_as<Done>(co_await answer(mine));
+  }
+
+  awaitable<std::string> content_of(std::string name) {
+    const Deadline deadline(*connection, kAnswerS, "no answer in time");
+    const uint16_t mine = ++stream;
+    co_await connection->send(Download{name}, mine);
+    const uint64_t bytes = read_as<Content>(co_await answer(mine)).bytes;
+    if (bytes > kMostOfBlob)
+      throw ConnectionLost(Diagnostic{
+          ErrorKind::kRpc, "a file of " + std::to_string(bytes) + " bytes is more than boards keep", {}, {}});
+    std::string content(bytes, '\0');
+    co_await chunks_into(mine, content.data(), bytes);
+    co_return content;
+  }
+
+  // Unless it is there already.
+  awaitable<void> put(std::string_view bytes) {
+    const Digest digest = sha256(bytes);
+    Have have;
+    have.blobs = {digest};
+    const Present present = co_await asked<Present>(have, kAnswerS);
+    if (present.blobs == std::vector<uint8_t>{1}) co_return;
+    const Deadline deadline(*connection, kAnswerS, "no answer in time");
+    const uint16_t mine = ++stream;
+    co_await connection->send(Put{digest, bytes.size()}, mine);
+    uint64_t credit = 0;
+    while (!bytes.empty()) {
+      for (; credit == 0;) credit += read_as<Credit>(co_await answer(mine)).chunks;
+      co_await connection->send(MessageType::kChunk, mine, std::string(bytes.substr(0, kChunkBytes)));
+      bytes.remove_prefix(std::min<size_t>(bytes.size(), kChunkBytes));
+      --credit;
+    }
+    for (;;) {
+      const Frame frame = co_await answer(mine);
+      if (frame.type == MessageType::kCredit) continue;
+      read_as<Stored>(frame);
+      co_return;
+    }
+  }
+
+  // From threads of callers.
+  template <Message Reply, Message Asked>
+  Reply ask(Asked message, double seconds = kAnswerS) {
+    return run([&] { return asked<Reply>(std::move(message), seconds); });
+  }
+  template <class Begin>
+  auto run(Begin begin) {
+    const std::lock_guard lock(one_at_a_time);
+    return loop.wait(begin());
+  }
+
+  std::mutex one_at_a_time;
+  std::optional<Connection> connection;
+  uint16_t stream = 0;
+  std::string description;
+  Loop loop;  // last: what runs on it uses the others
+
+  ~State() {
+    try {
+      loop.wait([](State& s) -> awaitable<void> {
+        s.connection.reset();
+        co_return;
+      }(*this));
+    } catch (...) {
+    }
+  }
+};
+
+// ------------------------------------------------------------------------------------------------------------- arrays
+
+struct RemoteArray::State {
+  std::shared_ptr<Session::State> session;
+  uint64_t number = 0;
+  ir::Type dtype;
+  std::vector<int64_t> shape;
+  size_t bytes = 0;
+
+  ~State() {
+    try {
+      session->ask<Done>(FreeArray{number});
+    } catch (const std::exception&) {  // the board is gone, and the array with it
+    }
+  }
+};
+
+ir::Type RemoteArray::dtype() const { return state_->dtype; }
+const std::vector<int64_t>& RemoteArray::shape() const { return state_->shape; }
+size_t RemoteArray::bytes() const { return state_->bytes; }
+
+void RemoteArray::copy_from(const void* data) {
+  Session::State& session = *state_->session;
+  const std::string_view bytes(static_cast<const char*>(data), state_->bytes);
+  session.run([&] { return session.write({state_->number, 0, bytes.size()}, bytes); });
+}
+
+void RemoteArray::copy_to(void* data) const {
+  Session::State& session = *state_->session;
+  session.run([&] { return session.read({state_->number, 0, state_->bytes}, static_cast<char*>(data)); });
+}
+
+// ------------------------------------------------------------------------------------------------------------ kernels
+
+struct RemoteKernel::State {
+  std::shared_ptr<Session::State> session;
+  uint64_t module = 0;
+  std::string name;
+  std::vector<ArgSpec> args;
+  std::vector<runtime::ScalarSpec> scalars;
+
+  ~State() {
+    try {
+      session->ask<Done>(UnloadModule{module});
+    } catch (const std::exception&) {
+    }
+  }
+
+  CallModule call(const std::vector<RemoteArray>& arrays, const std::vector<ScalarValue>& values,
+                  double timeout_s) const {
+    CallModule call;
+    call.module = module;
+    call.scalars = values;
+    call.timeout_s = timeout_s;
+    for (const RemoteArray& a : arrays) {
+      if (a.state().session != session)
+        throw Error(Diagnostic{ErrorKind::kArgument,
+                               name + ": an array must be of the kernel's own session",
+                               {},
+                               {"make it by array() of the session that loaded " + name}});
+      call.args.push_back({a.state().number, ir::to_string(a.dtype()), a.shape()});
+    }
+    return call;
+  }
+};
+
+const std::string& RemoteKernel::name() const { return state_->name; }
+const std::vector<ArgSpec>& RemoteKernel::args() const { return state_->args; }
+const std::vector<runtime::ScalarSpec>& RemoteKernel::scalars() const { return state_->scalars; }
+
+void RemoteKernel::operator()(const std::vector<RemoteArray>& arrays, const std::vector<ScalarValue>& scalars,
+                              double timeout_s) const {
+  state_->session->ask<Called>(state_->call(arrays, scalars, timeout_s), timeout_s + kMarginS);
+}
+
+runtime::Timing RemoteKernel::time(const std::vector<RemoteArray>& arrays, const runtime::TimingOptions& options,
+                                   double cooldown_ms, const std::vector<ScalarValue>& scalars,
+                                   double timeout_s) const {
+  CallModule call = state_->call(arrays, scalars, timeout_s);
+  call.number = options.number;
+  call.repeat = options.repeat;
+  call.min_repeat_ms = options.min_repeat_ms;
+  call.cooldown_ms = cooldown_ms;
+  runtime::Timing timing;
+  timing.runs = state_->session->ask<Called>(std::move(call), timeout_s + kMarginS).runs;
+  runtime::summarise(timing);
+  return timing;
+}
+
+// ----------------------------------------------------------------------------------------------------------- sessions
+
+Session Session::connect(const Address& board) {
+  const TrackerAddress address = address_of(board);
+  auto state = std::make_shared<State>();
+  state->run([&] { return state->open(address.at, address.secret, board.timeout_s); });
+  return Session(std::move(state));
+}
+
+Session Session::request(const Address& tracker, const RequestOptions& wanted) {
+  const TrackerAddress address = address_of(tracker);
+  auto state = std::make_shared<State>();
+  state->run([&] {
+    return state->open(address, {wanted.key, wanted.predicate, wanted.priority, wanted.wait_s, wanted.session_s},
+                       tracker.timeout_s);
+  });
+  return Session(std::move(state));
+}
+
+std::string tracker_summary(const Address& tracker) { return Loop().wait(query_tracker(address_of(tracker))); }
+
+const std::string& Session::description() const { return state_->description; }
+
+void Session::upload(const std::string& name, std::string_view content) {
+  state_->run([&] { return state_->put(content); });
+  state_->ask<Done>(Upload{name, sha256(content)});
+}
+
+std::string Session::download(const std::string& name) const {
+  return state_->run([&] { return state_->content_of(name); });
+}
+
+std::vector<std::pair<std::string, uint64_t>> Session::listdir() const { return state_->ask<Files>(ListFiles{}).files; }
+
+void Session::remove(const std::string& name) { state_->ask<Done>(RemoveFile{name}); }
+
+RemoteKernel Session::load_module(const std::string& name, const std::string& kernel) {
+  const ModuleReply reply = state_->ask<ModuleReply>(LoadModule{name, kernel}, kLoadS);
+  auto made = std::make_shared<RemoteKernel::State>();
+  made->session = state_;
+  made->module = reply.module;
+  made->name = reply.kernel;
+  for (const ModuleScalar& s : reply.scalars) made->scalars.push_back({ir::Var(s.name, type_of(s.dtype)), s.place});
+  for (const ModuleArgument& a : reply.args) {
+    ArgSpec& spec = made->args.emplace_back();
+    spec.name = a.name;
+    spec.dtype = type_of(a.dtype);
+    spec.shape = a.shape;
+    spec.strides = a.strides;
+    spec.written = a.written;
+  }
+  return RemoteKernel(std::move(made));
+}
+
+RemoteArray Session::array(ir::Type dtype, std::vector<int64_t> shape, const void* data) {
+  ArgSpec spec;
+  spec.dtype = dtype;
+  spec.shape = shape;
+  auto made = std::make_shared<RemoteArray::State>();
+  made->session = state_;
+  made->dtype = dtype;
+  made->shape = std::move(shape);
+  made->bytes = spec.bytes();
+  made->number = state_->ask<ArrayReply>(NewArray{made->bytes}).array;
+  RemoteArray array(std::move(made));
+  if (data) array.copy_from(data);
+  return array;
+}
+
+}  // namespace tw::rpc

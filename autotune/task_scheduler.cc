@@ -38,7 +38,7 @@ int next_task(const std::vector<TuningState>& states, size_t batch) {
   for (size_t i = 0; i < states.size(); ++i) {
     if (states[i].finished) continue;
     const double gain = expected_gain(states[i], batch);
-    if (gain <= most) continue;
+    if (gain < most || (gain == most && states[i].begun >= states[static_cast<size_t>(next)].begun)) continue;
     most = gain;
     next = static_cast<int>(i);
   }
@@ -67,15 +67,17 @@ std::vector<TuneResult> TaskScheduler::run(const TuneOptions& options, runtime::
     for (const auto& tuner : tuners) trials += tuner->begun();
     return trials;
   };
+  const auto look_at = [&](size_t i) {
+    const TuneResult& r = tuners[i]->so_far();
+    states[i] = {weights_[i], r.curve, seconds_per_trial(r.trials), states[i].finished, tuners[i]->begun()};
+  };
   const auto step = [&](size_t i) {
     states[i].finished = !tuners[i]->step(options.trials - spent());
-    const TuneResult& r = tuners[i]->so_far();
-    states[i] = {weights_[i], r.curve, seconds_per_trial(r.trials), states[i].finished};
+    look_at(i);
   };
   for (size_t i = 0; i < tuners.size(); ++i) {
     tuners[i]->begin();
-    const TuneResult& r = tuners[i]->so_far();
-    states[i] = {weights_[i], r.curve, seconds_per_trial(r.trials), false};
+    look_at(i);
     // A batch that was cut off is finished first: decisions fall between batches.
     while (tuners[i]->cut_off() && !states[i].finished && spent() < options.trials) step(i);
   }

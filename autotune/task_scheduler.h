@@ -12,13 +12,15 @@ struct TuningState {
   std::vector<double> curve;     // best seconds after each trial; infinity while there is none
   double seconds_per_trial = 0;  // of measuring
   bool finished = false;         // its space is exhausted, or it stopped early
+  int begun = 0;                 // trials, those whose result does not count yet included
 };
 
 // Seconds of the whole that a second of measuring should save: what the last two batches saved, or what a task of so
 // few trials may still hold. Infinity for a task without a result.
 double expected_gain(const TuningState&, size_t batch);
 
-// The task with the largest gain, the first of equals; -1 when all have finished.
+// The task with the largest gain, of equals the one with the fewest trials begun, then the first; -1 when all have
+// finished.
 int next_task(const std::vector<TuningState>&, size_t batch);
 
 }  // namespace tw::autotune

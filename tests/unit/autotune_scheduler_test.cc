@@ -15,7 +15,7 @@ namespace {
 
 using testing::dense_task;
 
-TuningState state(double weight, std::vector<double> curve) { return {weight, std::move(curve), 0.1, false}; }
+TuningState state(double weight, std::vector<double> curve) { return {weight, std::move(curve), 0.1, false, 0}; }
 
 TEST(NextTask, IsOneWithoutAResultThenTheOneThatGains) {
   EXPECT_EQ(next_task({state(1, {1, 1}), state(1, {})}, 2), 1);
@@ -26,6 +26,12 @@ TEST(NextTask, IsOneWithoutAResultThenTheOneThatGains) {
   done.finished = true;
   EXPECT_EQ(next_task({done, state(1, {1, 1})}, 2), 1);
   EXPECT_EQ(next_task({done}, 2), -1);
+}
+
+TEST(NextTask, IsOneOfWhichNothingHasBegun) {
+  TuningState begun = state(1, {});
+  begun.begun = 2;
+  EXPECT_EQ(next_task({begun, state(1, {})}, 2), 1);
 }
 
 TEST(NextTask, DoesNotWaitForeverForATaskThatOnlyFails) {

@@ -12,8 +12,8 @@ from .measuring import Runner
 
 __all__ = ["RayRunner"]
 
-ATTEMPTS = 3  # of a run whose worker was lost
 CARRIED = 100_000  # bytes; larger blobs go into Ray's object store, once
+DEEP = 2  # runs of a worker: one under way, and one that waits for it
 
 
 def _ray():
@@ -192,34 +192,33 @@ class RayRunner(Runner):
 
 
 class _Session:
-    """The runs of one tuning (ServedRunner in python/bind/runners.h). Its methods are called by several threads."""
+    """The runs of one tuning (ServedRunner in python/bind/runners.h). Its methods are called by several threads.
+
+    The tuner has those that are lost done again, after the others that wait.
+    """
 
     def __init__(self, runner):
         self._runner, self._ray = runner, runner._ray
-        self.machine, self.slots = runner._machine, len(runner._workers)
+        self.machine, self.slots = runner._machine, DEEP * len(runner._workers)
         self._change = threading.Condition()
-        self._free, self._busy = list(runner._workers), set()
+        self._free, self._busy = list(runner._workers), set()  # a worker that is started again is busy
         self._stored = {}  # by the id of the bytes, which it keeps alive
         self._cancelled = False
 
     def run(self, request, blobs):
-        carried = [self._carried(blob) for blob in blobs]
-        why = ""
-        for _ in range(ATTEMPTS):
-            worker, answer = self._begin(request, carried)
-            if worker is None:
-                return "cancelled"
-            usable = True
-            try:
-                return self._ray.get(answer)
-            except self._ray.exceptions.RayTaskError as error:
-                raise error.cause from None
-            except self._ray.exceptions.RayError as error:
-                why = "the worker was lost: " + _first_line(error)
-                usable = self._is_back(worker)
-            finally:
-                self._give_back(worker, usable)
-        return why
+        worker, answer = self._begin(request, [self._carried(blob) for blob in blobs])
+        if worker is None:
+            return "cancelled"
+        try:
+            answer = self._ray.get(answer)
+        except self._ray.exceptions.RayTaskError as error:
+            self._give_back(worker, True)
+            raise error.cause from None
+        except self._ray.exceptions.RayError as error:
+            threading.Thread(target=self._bring_back, args=(worker,), daemon=True).start()
+            return "the worker was lost: " + _first_line(error)
+        self._give_back(worker, True)
+        return answer
 
     def why_not(self, target):
         return next(filter(None, self._ray.get([worker.why_not.remote(target) for worker in self._runner._workers])), "")
@@ -251,16 +250,18 @@ class _Session:
             self._busy.add(worker)
             return worker, worker.run.remote(request, *carried)
 
-    def _is_back(self, worker):
-        """Whether Ray has started it again, on a machine of the same kind."""
-        description = self._runner._description(worker, time.monotonic() + self._runner._timeout, lambda: self._cancelled)
-        if description is None:
-            return False
-        node, release, machine = description
-        alike = release is not None and _kind(machine) == _kind(self.machine)
-        if not alike:
+    def _bring_back(self, worker):
+        """Once Ray has started it again, on a machine of the same kind."""
+
+        def over():
+            return self._cancelled or worker not in self._runner._workers or not self._ray.is_initialized()
+
+        description = self._runner._description(worker, time.monotonic() + self._runner._timeout, over)
+        alike = description is not None and description[1] is not None and _kind(description[2]) == _kind(self.machine)
+        if description is not None and not alike:
+            node, release, machine = description
             self._runner._why_late = f"one was started again on {node}, whose machine is {machine if release is None else _kind(machine)}"
-        return alike
+        self._give_back(worker, alike)
 
     def _give_back(self, worker, usable):
         with self._change:

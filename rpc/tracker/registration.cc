@@ -21,6 +21,17 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
   return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
 }
 
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
+
+std::string words_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 awaitable<void> wait(asio::steady_timer& timer, double seconds) {
   timer.expires_after(nanoseconds(seconds));
   asio::error_code code;
@@ -59,18 +70,29 @@ awaitable<void> Registration::run() {
   asio::co_spawn(executor_, serve_sessions(), asio::detached);
   double pause_s = kFirstPauseS;
   std::string said;
+  Clock::time_point without_since = Clock::now();
   while (!stopped_) {
-    std::string why;
+    std::exception_ptr thrown;
     try {
       co_await stay_registered();
-    } catch (const std::exception& error) {
-      why = error.what();
+    } catch (...) {
+      thrown = std::current_exception();
     }
     control_.reset();
     if (stopped_) break;
-    if (registered_) pause_s = kFirstPauseS;
-    if (registered_ || why != said) options_.report(why + "\n    it is tried again until it works");
-    said = why;
+    if (registered_) {
+      pause_s = kFirstPauseS;
+      without_since = Clock::now();
+      said.clear();
+    }
+    if (options_.give_up_s > 0 && seconds_since(without_since) > options_.give_up_s) {
+      stop();
+      std::rethrow_exception(thrown);
+    }
+    if (const std::string why = words_of(thrown); why != said) {
+      options_.report(why + "\n    it is tried again" + (options_.give_up_s > 0 ? "" : " until it works"));
+      said = why;
+    }
     registered_ = false;
     co_await wait(pause_, scattered(pause_s));
     pause_s = std::min(2 * pause_s, kLongestPauseS);

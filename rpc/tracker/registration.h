@@ -29,6 +29,7 @@ class Registration {
     Endpoint tracker;  // whose host is a number where this program is static
     std::optional<Secret> secret = {};
     std::string key, name, description;
+    double give_up_s = 0;  // after so long without the tracker; 0: never
     // A client's session, until it ends. What it throws ends it.
     std::function<asio::awaitable<void>(Connection)> serve;
     std::function<BoardHealth()> health = [] { return BoardHealth{}; };
@@ -36,7 +37,8 @@ class Registration {
   };
   Registration(asio::any_io_executor, Options);
 
-  // Until stop(). It outlives what then is still to be done by who runs the coroutines.
+  // Until stop(), or throws what the last attempt threw when it gives up. It outlives what then is still to be done by
+  // who runs the coroutines.
   asio::awaitable<void> run();
   void stop();
 

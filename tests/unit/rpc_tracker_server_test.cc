@@ -376,6 +376,19 @@ TEST_F(ATrackerServer, ABoardThatIsRefusedSaysWhy) {
   EXPECT_EQ(std::count(reports.begin(), reports.end(), '\n'), 2) << "once, though it is tried again:\n" << reports;
 }
 
+TEST_F(ATrackerServer, ABoardGivesUpWhereItIsToldTo) {
+  start();
+  Registration::Options options;
+  options.tracker = there().at;
+  options.key = options.name = "a";
+  options.serve = echo;
+  options.give_up_s = 0.5;
+  tracker->stop();
+  Registration board(context.get_executor(), options);
+  const std::string why = refused(board.run());
+  EXPECT_NE(why.find("cannot be reached"), std::string::npos) << why;
+}
+
 TEST_F(ATrackerServer, WhoKnowsNoTokenIsNoOnesBoard) {
   start();
   const std::string why = refused([](ATrackerServer& t) -> awaitable<void> {

@@ -10,6 +10,7 @@
 #include "src/runtime/measurement.h"
 #include "src/runtime/messages.h"
 #include "src/runtime/sandbox.h"
+#include "src/runtime/thread_pool.h"
 #include "src/target/cpu.h"
 
 namespace tw::runtime {
@@ -45,7 +46,8 @@ using Seal = std::function<std::string()>;
 int serve(int channel, const MakeDevice& make_device, const WorkerPolicy& policy) {
   std::vector<Layer> layers;
   if (policy.confined) {
-    target::host_cpu();  // looks into files, and makes calls, that are gone afterwards
+    target::host_cpu();  // both look into files, and make calls, that are gone afterwards
+    cores_to_measure_on();
     layers = confine();
   }
   ReceivedMessage message;

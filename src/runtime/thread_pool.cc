@@ -15,6 +15,7 @@
 
 #include "src/runtime/cpu_quota.h"
 #include "src/runtime/spinning.h"
+#include "src/target/fastest_cores.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::runtime {
@@ -210,6 +211,11 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
+const std::vector<int>& cores_to_measure_on() {
+  static const std::vector<int> cores = target::fastest_first(allowed_cores());
+  return cores;
+}
+
 int num_threads() {
   int threads = wanted_threads.load(std::memory_order_relaxed);
   if (threads == 0) {
@@ -240,7 +246,7 @@ void park_threads() {
 void start_pinned(int threads) {
   ProcessPool& state = the_pool();
   std::lock_guard lock(state.busy);
-  const std::vector<int> cores = allowed_cores();
+  const std::vector<int>& cores = cores_to_measure_on();
   if (threads <= static_cast<int>(cores.size())) {
     state.cores = cores;
     bind_to_core(pthread_self(), cores[0]);

@@ -69,7 +69,9 @@ int32_t parallel_for(int64_t n, tw_parallel_body body, void* closure);
 
 // The cores that this process may run on.
 std::vector<int> allowed_cores();
-// Makes the pool now, with its threads bound to cores and the calling thread to the first of them: for measuring.
+// These with the fastest first, as they are at the first call: the system's files say which those are.
+const std::vector<int>& cores_to_measure_on();
+// Makes the pool now, with its threads bound to those and the calling thread to the first of them.
 void start_pinned(int threads);
 
 }  // namespace tw::runtime

@@ -1,0 +1,94 @@
+#include "rpc/board/heat.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "src/runtime/thread_pool.h"
+#include "src/target/busy_clock.h"
+
+namespace tw::rpc {
+namespace {
+
+using runtime::RunResult;
+using runtime::RunStatus;
+
+constexpr double kSlower = 0.97;  // than the session's, and what is timed does not count
+constexpr int kLooks = 16;        // a third of a millisecond
+constexpr int kManyLooks = 512;   // ten: longer than another process keeps the core
+constexpr int kAttempts = 3;
+constexpr double kCoolingS = 2;  // doubled each time
+constexpr int kMostZones = 64;
+
+// This thread on one core; and where it was.
+class OnCore {
+ public:
+  explicit OnCore(int core) {
+    sched_getaffinity(0, sizeof(before_), &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+  }
+  ~OnCore() { sched_setaffinity(0, sizeof(before_), &before_); }
+  OnCore(const OnCore&) = delete;
+  OnCore& operator=(const OnCore&) = delete;
+
+ private:
+  cpu_set_t before_ = {};
+};
+
+double hottest(const std::string& root) {
+  double celsius = 0, thousandths = 0;
+  for (int zone = 0; zone < kMostZones; ++zone) {
+    std::ifstream file(root + "/sys/class/thermal/thermal_zone" + std::to_string(zone) + "/temp");
+    if (!file.is_open()) break;
+    if (file >> thousandths) celsius = std::max(celsius, thousandths / 1e3);
+  }
+  return celsius;
+}
+
+std::string governor(const std::string& root, int core) {
+  std::string name;
+  std::ifstream(root + "/sys/devices/system/cpu/cpu" + std::to_string(core) + "/cpufreq/scaling_governor") >> name;
+  return name;
+}
+
+}  // namespace
+
+Heat::Machine Heat::this_machine(std::function<bool(double seconds)> sleep) {
+  const auto hertz = [](int looks) {
+    const OnCore core(runtime::cores_to_measure_on()[0]);
+    return target::clock_now(looks);
+  };
+  return {hertz, std::move(sleep)};
+}
+
+void Heat::begin_session() { reference_ = hertz_ = machine_.hertz(kManyLooks); }
+
+// A core that others want looks slow to a short look.
+bool Heat::is_slow() {
+  hertz_ = machine_.hertz(kLooks);
+  if (hertz_ < kSlower * reference_) hertz_ = std::max(hertz_, machine_.hertz(kManyLooks));
+  reference_ = std::max(reference_, hertz_);
+  return hertz_ < kSlower * reference_;
+}
+
+Heat::Timed Heat::timed(const std::function<RunResult()>& run) {
+  Timed timed;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const bool cool = attempt == 0 || machine_.sleep(kCoolingS * (1 << (attempt - 1)));
+    if (!cool) break;
+    const bool slow_before = is_slow();
+    timed.result = run();
+    const bool slow = is_slow() || slow_before;
+    timed.state = {hertz_, hottest(machine_.root), governor(machine_.root, runtime::cores_to_measure_on()[0])};
+    const bool has_time = timed.result.status == RunStatus::kOk || timed.result.status == RunStatus::kBeaten;
+    timed.throttled = slow && has_time;
+    if (!timed.throttled) break;
+  }
+  return timed;
+}
+
+}  // namespace tw::rpc

@@ -1,0 +1,136 @@
+// Timings of a board that is hot, with a clock that the test sets.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "rpc/board/heat.h"
+#include "src/support/temporary_folder.h"
+#include "src/target/fastest_cores.h"
+
+namespace tw::rpc {
+namespace {
+
+using runtime::RunResult;
+using runtime::RunStatus;
+
+class OfHeat : public testing::Test {
+ protected:
+  Heat heat() {
+    return Heat({[this](int) { return hertz; },
+                 [this](double seconds) {
+                   slept.push_back(seconds);
+                   if (cools_to > 0) hertz = cools_to;
+                   return !stopped;
+                 },
+                 folder / ""});
+  }
+  RunResult run() {
+    ++runs;
+    hertz *= heats_by;
+    return {status, 1e-3, 0, 1, ""};
+  }
+  Heat::Timed timed(Heat& heat) {
+    return heat.timed([this] { return run(); });
+  }
+  void write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(folder / path).parent_path());
+    std::ofstream(folder / path) << text;
+  }
+
+  const support::TemporaryFolder folder{"tensorwright-heat"};
+  double hertz = 2e9, heats_by = 1, cools_to = 0;
+  RunStatus status = RunStatus::kOk;
+  bool stopped = false;
+  int runs = 0;
+  std::vector<double> slept;
+};
+
+TEST_F(OfHeat, ACoolBoardTimesOnce) {
+  Heat h = heat();
+  h.begin_session();
+  hertz = 1.95e9;  // 2.5 % slower
+  const Heat::Timed t = timed(h);
+  EXPECT_FALSE(t.throttled);
+  EXPECT_EQ(t.state.hertz, 1.95e9);
+  EXPECT_EQ(runs, 1);
+  EXPECT_TRUE(slept.empty());
+}
+
+TEST_F(OfHeat, AHotOneCoolsAndTimesAgain) {
+  Heat h = heat();
+  h.begin_session();
+  hertz = 1.5e9;
+  cools_to = 2e9;
+  EXPECT_FALSE(timed(h).throttled);
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(slept.size(), 1u);
+}
+
+TEST_F(OfHeat, OneThatBecomesHotWhileItTimesDoesSoToo) {
+  Heat h = heat();
+  h.begin_session();
+  heats_by = 0.9;
+  cools_to = 2e9;
+  EXPECT_TRUE(timed(h).throttled);
+  EXPECT_EQ(runs, 3);
+  EXPECT_EQ(slept, (std::vector<double>{2, 4}));
+}
+
+TEST_F(OfHeat, OneThatStaysHotSaysSo) {
+  Heat h = heat();
+  h.begin_session();
+  hertz = 1.5e9;
+  const Heat::Timed t = timed(h);
+  EXPECT_TRUE(t.throttled);
+  EXPECT_EQ(t.state.hertz, 1.5e9);
+  EXPECT_EQ(runs, 3);
+}
+
+TEST_F(OfHeat, WhatGaveNoTimeIsNotRunAgain) {
+  Heat h = heat();
+  h.begin_session();
+  hertz = 1.5e9;
+  status = RunStatus::kCrashed;
+  EXPECT_FALSE(timed(h).throttled);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(OfHeat, AClockThatBecomesFasterIsWhatLaterTimesAreHeldTo) {
+  hertz = 1.5e9;  // hot when the session begins
+  Heat h = heat();
+  h.begin_session();
+  hertz = 2e9;
+  EXPECT_FALSE(timed(h).throttled);
+  hertz = 1.5e9;
+  EXPECT_TRUE(timed(h).throttled);
+}
+
+TEST_F(OfHeat, NobodyWaitsWhoShallStop) {
+  Heat h = heat();
+  h.begin_session();
+  hertz = 1.5e9;
+  stopped = true;
+  EXPECT_TRUE(timed(h).throttled);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(OfHeat, TemperatureIsThatOfTheHottestZone) {
+  write("sys/class/thermal/thermal_zone0/temp", "41000\n");
+  write("sys/class/thermal/thermal_zone1/temp", "63500\n");
+  Heat h = heat();
+  h.begin_session();
+  EXPECT_EQ(timed(h).state.celsius, 63.5);
+}
+
+TEST_F(OfHeat, TheFastestCoresComeFirst) {
+  for (const auto& [core, capacity] : {std::pair{0, "485"}, {1, "485"}, {2, "1024"}, {3, "1024"}})
+    write("sys/devices/system/cpu/cpu" + std::to_string(core) + "/cpu_capacity", capacity);
+  EXPECT_EQ(target::fastest_first({0, 1, 2, 3}, folder / ""), (std::vector<int>{2, 3, 0, 1}));
+  EXPECT_EQ(target::fastest_first({1, 3}, folder / ""), (std::vector<int>{3, 1}));
+  EXPECT_EQ(target::fastest_first({4, 5}, folder / ""), (std::vector<int>{4, 5})) << "nothing is said of these";
+}
+
+}  // namespace
+}  // namespace tw::rpc

@@ -17,9 +17,10 @@ using runtime::ArgSpec;
 using runtime::RunRequest;
 using runtime::RunResult;
 
-constexpr int64_t kMostElements = int64_t{1} << 40;  // of an argument
-constexpr double kReferenceTimes = 30;               // a candidate's deadline, for the reference
-constexpr double kCopies = 3;                        // of the arguments, at once: inputs, reference, the worker's
+constexpr int64_t kMostElements = int64_t{1} << 40;     // of an argument
+constexpr double kReferenceTimes = 30;                  // a candidate's deadline, for the reference
+constexpr double kStartS = 5, kSecondsPerByte = 50e-9;  // to make inputs
+constexpr double kCopies = 3;                           // of the arguments, at once: inputs, reference, the worker's
 
 [[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes) {
   throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
@@ -74,9 +75,14 @@ void require_machine(const Checks& checks, const MachineDescription& here) {
            {"use threads=" + std::to_string(here.hardware.cores)});
 }
 
-void require_memory(const std::vector<ArgSpec>& args) {
+double bytes_of(const std::vector<ArgSpec>& args) {
   double bytes = 0;
   for (const ArgSpec& spec : args) bytes += static_cast<double>(spec.bytes());
+  return bytes;
+}
+
+void require_memory(const std::vector<ArgSpec>& args) {
+  const double bytes = bytes_of(args);
   const double all = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   constexpr double kMegabyte = 1 << 20;
   if (kCopies * bytes > all)
@@ -131,9 +137,10 @@ std::string unsound(const Checks& checks) {
   if (std::string why = unsound_arguments(checks); !why.empty()) return why;
   if (checks.threads < 0 || checks.number < 0 || checks.repeat < 0 || !(checks.timeout_s > 0))
     return "limits without a meaning";
+  const size_t bytes = runtime::argument_offsets(checks.args).back();
+  if (checks.inputs && checks.inputs->size() != bytes) return "inputs of another size";
   if (checks.reference.has_value() == checks.made_reference.has_value()) return "none or two references";
-  if (checks.reference && checks.reference->size() != runtime::argument_offsets(checks.args).back())
-    return "a reference of another size";
+  if (checks.reference && checks.reference->size() != bytes) return "a reference of another size";
   const auto outside = [&](const runtime::Probe& p) {
     return p.argument >= checks.args.size() || p.element < 0 || p.element >= count_of(checks.args[p.argument].shape);
   };
@@ -148,12 +155,18 @@ Checks checks_of(const RunRequest& request) {
   checks.kernel = request.kernel;
   checks.args = request.args;
   checks.rtol = request.rtol;
+  if (request.inputs_version != runtime::kInputsVersion) checks.inputs = request.inputs;
   checks.reference = request.reference;
   checks.made_reference = request.made_reference;
   checks.timeout_s = request.timeout_s;
   checks.number = request.number;
   checks.repeat = request.repeat;
   return checks;
+}
+
+double seconds_for_request(const Checks& checks) {
+  const double made = checks.made_reference ? 2 * kReferenceTimes * checks.timeout_s : 0;
+  return kStartS + made + kSecondsPerByte * bytes_of(checks.args);
 }
 
 RunRequest request_here(const Checks& checks, runtime::Runner& runner) {
@@ -164,8 +177,8 @@ RunRequest request_here(const Checks& checks, runtime::Runner& runner) {
   RunRequest request;
   request.kernel = checks.kernel;
   request.args = checks.args;
-  request.inputs = runtime::random_inputs(checks.args);
-  request.inputs_version = runtime::kInputsVersion;
+  request.inputs = checks.inputs ? *checks.inputs : runtime::random_inputs(checks.args);
+  request.inputs_version = checks.inputs ? 0 : runtime::kInputsVersion;
   request.rtol = checks.rtol;
   request.atol.resize(checks.args.size());
   request.threads = checks.threads > 0 ? checks.threads : here.hardware.cores;

@@ -1,8 +1,8 @@
 // What checks the candidates of one task on a machine elsewhere, and the request that runs them there. Packs carry it
 // in a file, clients of a board over the network.
 //
-// Inputs do not travel, as they follow from their specifications (runtime/inputs.h), and of a reference only outputs do
-// (outputs.h).
+// Inputs follow from their specifications (runtime/inputs.h) and do not travel, unless somebody wants others; of a
+// reference only outputs do (outputs.h).
 #pragma once
 
 #include <optional>
@@ -23,6 +23,7 @@ struct Checks {
   std::string kernel = {};    // its name in the objects
   std::vector<runtime::ArgSpec> args = {};
   std::vector<double> rtol = {};
+  std::optional<Blob> inputs = {};     // RunRequest's, where they are others than random_inputs
   std::optional<Blob> reference = {};  // RunRequest's, or
   std::optional<runtime::MadeReference> made_reference = {};
   double timeout_s = 10;
@@ -40,5 +41,6 @@ Checks checks_of(const runtime::RunRequest&);
 // tw::Error: kTarget where the machine can't run the code, kTune where it is not the one of the records, has fewer
 // cores or too little memory, or where the reference can't be made there.
 runtime::RunRequest request_here(const Checks&, runtime::Runner&);
+double seconds_for_request(const Checks&);  // that this may take, about
 
 }  // namespace tw::rpc

@@ -56,7 +56,8 @@ Result<Target> parse_on(const Cpu&, std::string_view text);
 // does not have.
 std::vector<std::string> missing_on(const Cpu&, const std::vector<std::string>& features, int sve_bits = 0);
 
-// What keeps this machine from running code for the target; empty where it can.
+// What keeps a machine with that CPU, or this one, from running code for the target; empty where it can.
+std::string why_not_on(const Cpu&, const Target&);
 std::string why_not_here(const Target&);
 
 // Whether code that a compiler makes of ours may contain instructions of the feature.

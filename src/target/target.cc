@@ -239,14 +239,17 @@ std::vector<std::string> Target::missing_here() const {
   return target::missing_on(here, features, sve_bits);
 }
 
-std::string target::why_not_here(const Target& target) {
-  const std::vector<std::string> missing = target.missing_here();
-  if (missing.empty()) return "";
-  if (missing[0] == target.triple) return "it is a " + host_cpu().triple + " with a CPU like " + host_cpu().name;
+std::string target::why_not_on(const Cpu& cpu, const Target& target) {
+  if (target.kind == "interp") return "";
+  if (architecture_of(target.triple) != architecture_of(cpu.triple))
+    return "it is a " + cpu.triple + " with a CPU like " + cpu.name;
   std::string listed;
-  for (const std::string& feature : missing) listed += (listed.empty() ? "" : ", ") + feature;
-  return "it lacks " + listed;
+  for (const std::string& feature : missing_on(cpu, target.features, target.sve_bits))
+    listed += (listed.empty() ? "" : ", ") + feature;
+  return listed.empty() ? "" : "it lacks " + listed;
 }
+
+std::string target::why_not_here(const Target& target) { return why_not_on(host_cpu(), target); }
 
 Result<Target> Target::parse(std::string_view text) {
   TW_TRY(Target target, target::parse_on(target::host_cpu(), text));

@@ -67,7 +67,10 @@ Board::Board(asio::any_io_executor executor, Options options)
       without_session_(executor),
       queue_(options_.make_runner, options_.make_heat, events()) {}
 
-Board::~Board() { *alive_ = false; }
+Board::~Board() {
+  *alive_ = false;
+  if (session_) session_->uploads.clear();  // a coroutine may hold it for longer
+}
 
 // ------------------------------------------------------------------------------------------------------- the session
 

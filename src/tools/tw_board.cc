@@ -2,6 +2,9 @@
 //
 //   tw-board describe                        what this machine is, and the target= for it
 //   tw-board measure p.twpack --log l.jsonl  runs, checks and times the candidates of a pack
+//   tw-board --listen HOST:PORT              does so for clients that reach it over the network
+#include "src/tools/tw_board.h"
+
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
@@ -11,13 +14,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "rpc/check/native_target.h"
+#include "rpc/board/description.h"
 #include "rpc/measure_pack.h"
 #include "src/runtime/confinement.h"
 #include "src/runtime/host_device.h"
 #include "src/runtime/local_runner.h"
 #include "src/runtime/run_worker.h"
 #include "src/support/json_text.h"
+#include "src/support/release.h"
 #include "src/support/subprocess.h"
 
 namespace tw::tools {
@@ -31,12 +35,6 @@ enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
 
 volatile std::sig_atomic_t interrupted = 0;
 
-struct Options {
-  std::string pack, log, worker = kThisProgram;
-  std::vector<std::string> required;
-  bool json = false, quiet = false;
-};
-
 // argv: the layers that are required.
 int worker(int argc, char** argv) {
   const auto this_cpu = [](const runtime::RunRequest& request) {
@@ -46,34 +44,18 @@ int worker(int argc, char** argv) {
                              {.confined = true, .required = std::vector<std::string>(argv, argv + argc)});
 }
 
-runtime::WorkerCommand worker_command(const Options& options) {
-  runtime::WorkerCommand command{options.worker, {kServe}, true};
-  command.args.insert(command.args.end(), options.required.begin(), options.required.end());
-  return command;
-}
-
-void require_layers(const std::vector<runtime::Layer>& layers, const Options& options) {
-  const std::string why = runtime::lacking(layers, options.required);
-  if (!why.empty()) throw Error(Diagnostic{ErrorKind::kTune, "the sandbox lacks what --require names: " + why, {}, {}});
-}
-
 void print_json(const Json& json) { std::printf("%s\n", support::to_printable_text(json, 2).c_str()); }
 
-int describe(const Options& options) {
-  const MachineDescription here = runtime::this_machine();
-  const std::string target = rpc::native_target();
-  const std::vector<runtime::Layer> layers = runtime::probe_confinement();
+int describe(const BoardOptions& options) {
+  const rpc::BoardDescription here = rpc::describe_this_board();
   if (options.json) {
-    Json sandbox;
-    for (const runtime::Layer& layer : layers) sandbox[layer.name] = layer.holds() ? "holds" : layer.why_not;
-    print_json(
-        {{"hardware", here.hardware_name()}, {"cores", here.hardware.cores}, {"target", target}, {"sandbox", sandbox}});
+    print_json(support::parse_json<Json>(to_text(here)));
     return kDone;
   }
-  std::printf("hardware  %s\n", here.hardware_name().c_str());
-  std::printf("cores     %d\n", here.hardware.cores);
-  std::printf("target    target=\"%s\"\n", target.c_str());
-  for (const runtime::Layer& layer : layers)
+  std::printf("hardware  %s\n", here.machine.hardware_name().c_str());
+  std::printf("cores     %d\n", here.machine.hardware.cores);
+  std::printf("target    target=\"%s\"\n", here.target.c_str());
+  for (const runtime::Layer& layer : here.sandbox)
     std::printf("sandbox   %s: %s\n", layer.name.c_str(), layer.holds() ? "holds" : layer.why_not.c_str());
   return kDone;
 }
@@ -85,9 +67,9 @@ void print_progress(const rpc::PackProgress& p) {
   if (p.done == p.total) std::fprintf(stderr, "\n");
 }
 
-int measure(const Options& options) {
+int measure(const BoardOptions& options) {
   const rpc::Pack pack = rpc::read_pack(options.pack);
-  require_layers(runtime::probe_confinement(), options);
+  require_layers(runtime::probe_confinement(), options.required);
   prctl(PR_SET_DUMPABLE, 0);  // workers that could not change their user may not look inside
   runtime::LocalRunner runner(worker_command(options));
   std::signal(SIGINT, [](int) { interrupted = 1; });
@@ -110,7 +92,7 @@ int measure(const Options& options) {
   return done.stopped ? kInterrupted : kDone;
 }
 
-int run(const Options& options, const std::function<int(const Options&)>& chosen) try {
+int run(const BoardOptions& options, const std::function<int(const BoardOptions&)>& chosen) try {
   return chosen(options);
 } catch (const Error& error) {
   if (options.json) print_json({{"error", error.diagnostic().what}, {"notes", error.diagnostic().notes}});
@@ -122,36 +104,71 @@ int run(const Options& options, const std::function<int(const Options&)>& chosen
   return kFailed;
 }
 
-int main(int argc, char** argv) {
-  if (argc >= 2 && std::strcmp(argv[1], kServe) == 0) return worker(argc - 2, argv + 2);
-  CLI::App app("Measures tuning candidates on this machine, for a tuner on another.", "tw-board");
-  app.set_version_flag("--version", "tw-board 0.1.0");
-  app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted: again goes on.");
-  Options options;
+void add_worker_options(CLI::App& command, BoardOptions& options) {
+  command
+      .add_option("--require", options.required,
+                  "layers of the sandbox without which nothing runs, joined by commas: tw-board describe lists them")
+      ->delimiter(',');
+  command.add_option("--worker", options.worker,
+                     "another program that serves the runs, started with --serve and the layers");
+}
+
+CLI::App* add_measure(CLI::App& app, BoardOptions& options) {
   CLI::App* measuring = app.add_subcommand("measure", "Run, check and time the candidates of a pack");
   measuring->add_option("PACK", options.pack, "what tw tune --pack wrote")->required();
   measuring->add_option("--log", options.log, "the log that lines are appended to; what it holds is not run again")
       ->required();
-  measuring
-      ->add_option("--require", options.required,
-                   "layers of the sandbox without which nothing runs, joined by commas: tw-board describe lists them")
-      ->delimiter(',');
-  measuring->add_option("--worker", options.worker,
-                        "another program that serves the runs, started with --serve and the layers");
+  add_worker_options(*measuring, options);
   measuring->add_flag("--quiet", options.quiet, "no progress");
+  return measuring;
+}
+
+void add_listen(CLI::App& app, BoardOptions& options) {
+  app.add_option("--listen", options.listen, "HOST:PORT on which clients are served; port 0 takes any");
+  app.add_option("--secret", options.secret, "the file that clients have too; without it only this machine is served");
+  app.add_option("--blob-limit", options.blob_limit, "megabytes of what clients send that are kept")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  add_worker_options(app, options);
+}
+
+int main(int argc, char** argv) {
+  if (argc >= 2 && std::strcmp(argv[1], kServe) == 0) return worker(argc - 2, argv + 2);
+  CLI::App app("Measures tuning candidates on this machine, for a tuner on another.", "tw-board");
+  app.set_version_flag("--version", std::string("tw-board ") + support::kRelease);
+  app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted: again goes on.");
+  BoardOptions options;
+  options.worker = kThisProgram;
+  add_listen(app, options);
+  CLI::App* measuring = add_measure(app, options);
   CLI::App* describing = app.add_subcommand("describe", "Say what this machine is, and the target= for it");
   for (CLI::App* command : {measuring, describing})
     command->add_flag("--json", options.json, "print one JSON object instead of text");
+  app.require_subcommand(0, 1);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty() == options.listen.empty())
+      throw CLI::ValidationError("give --listen HOST:PORT or one of measure and describe");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
-  return run(options, measuring->parsed() ? measure : describe);
+  if (measuring->parsed()) return run(options, measure);
+  return run(options, describing->parsed() ? describe : listen);
 }
 
 }  // namespace
+
+runtime::WorkerCommand worker_command(const BoardOptions& options) {
+  runtime::WorkerCommand command{options.worker, {kServe}, true};
+  command.args.insert(command.args.end(), options.required.begin(), options.required.end());
+  return command;
+}
+
+void require_layers(const std::vector<runtime::Layer>& layers, const std::vector<std::string>& required) {
+  const std::string why = runtime::lacking(layers, required);
+  if (!why.empty()) throw Error(Diagnostic{ErrorKind::kTune, "the sandbox lacks what is required: " + why, {}, {}});
+}
+
 }  // namespace tw::tools
 
 int main(int argc, char** argv) { return tw::tools::main(argc, argv); }

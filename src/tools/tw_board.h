@@ -1,0 +1,30 @@
+// The parts of tw-board: a file each for what takes more than a screen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/runtime/confinement.h"
+#include "src/runtime/local_runner.h"
+
+namespace tw::tools {
+
+struct BoardOptions {
+  std::string pack, log;      // of measure
+  std::string listen;         // HOST:PORT
+  std::string secret;         // its file
+  uint64_t blob_limit = 256;  // megabytes
+  std::string worker;
+  std::vector<std::string> required;  // layers of the sandbox
+  bool json = false, quiet = false;
+};
+
+runtime::WorkerCommand worker_command(const BoardOptions&);
+// Throws tw::Error where one that is required does not hold.
+void require_layers(const std::vector<runtime::Layer>&, const std::vector<std::string>& required);
+
+// Serves clients until it is interrupted.
+int listen(const BoardOptions&);
+
+}  // namespace tw::tools

@@ -20,6 +20,7 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(50);
 constexpr double kWishS = 5;                                // until it says what it wants
+constexpr double kTakesS = 5;                               // until it has taken a short message
 constexpr double kOpenS = 5;                                // until a board that was granted has dialled
 constexpr size_t kPipeBytes = 64 << 10, kFirstBytes = 256;  // who waits takes no more
 
@@ -32,12 +33,6 @@ std::string new_token() {
     token += "0123456789abcdef"[byte & 15];
   }
   return token;
-}
-
-// Until `from` has ended its part.
-awaitable<void> carry(Connection from, Connection to) {
-  std::vector<char> bytes(kPipeBytes);
-  while (const size_t count = co_await from.read_some(bytes)) co_await to.write({bytes.data(), count});
 }
 
 awaitable<Frame> next_frame(Connection connection) {
@@ -150,15 +145,27 @@ awaitable<void> TrackerServer::join(Connection connection, Attach attach) {
   client.token.clear();
   client.board_end = connection;
   state_.attach(now(), id);
-  const Connection other = client.connection;
+  Connection other = client.connection;
   try {
     const Granted granted{client.board_name};
-    co_await Connection(other).send(granted);
-    co_await carry(connection, other);
+    co_await other.send(granted);
+    co_await carry_to_client(connection, id);
   } catch (const ConnectionLost&) {
   }
   connection.close("its session is over");
-  Connection(other).close("the board's part ended");
+  const auto left = clients_.find(id);
+  if (left != clients_.end() && !left->second.lease_ended) other.close("the board's part ended");
+}
+
+awaitable<void> TrackerServer::carry_to_client(Connection board, ClientId id) {
+  std::vector<char> bytes(kPipeBytes);
+  while (const size_t count = co_await board.read_some(bytes)) {
+    const auto client = clients_.find(id);
+    if (client == clients_.end() || client->second.lease_ended) co_return;
+    const std::string_view part(bytes.data(), count);
+    client->second.said.pass(part);
+    co_await Connection(client->second.connection).write(part);
+  }
 }
 
 // ------------------------------------------------------------------------------------------------------------- clients
@@ -239,7 +246,12 @@ void TrackerServer::carry_out(const EndOfLease& end) {
   Client& client = clients_.at(end.client);
   tokens_.erase(std::exchange(client.token, {}));
   if (client.board_end) std::exchange(client.board_end, std::nullopt)->close(end.why);
-  if (!end.waits) client.connection.close(end.why);
+  if (end.waits) return;
+  client.lease_ended = true;
+  if (!client.said.between()) return client.connection.close(end.why);
+  const Error error(
+      Diagnostic{ErrorKind::kRpc, "the lease has ended: " + end.why, {}, {"a board can be asked for again"}});
+  send_later(client.connection, reply_of(error), true);
 }
 
 void TrackerServer::carry_out(const Loss& loss) {
@@ -251,6 +263,7 @@ template <Message M>
 void TrackerServer::send_later(Connection connection, M message, bool last) {
   const auto sends = [](Connection to, M what, bool is_last) -> awaitable<void> {
     try {
+      const Deadline deadline(to, kTakesS, "it took nothing");
       co_await to.send(what);
       if (is_last) to.close("all was said");
     } catch (const ConnectionLost&) {

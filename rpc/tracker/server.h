@@ -4,7 +4,8 @@
 // What it knows is state.h's, in memory alone. After a restart boards register again, and clients ask again.
 //
 // A board registers and says once a second that it is there. Who is granted one waits until it has dialled a second
-// time, and from GRANTED on the client's connection is a pipe to that one, byte for byte, until either ends.
+// time, and from GRANTED on the client's connection is a pipe to that one, byte for byte, until either ends. Where the
+// tracker ends a lease it says why, as an ERROR between two frames of the board.
 #pragma once
 
 #include <asio/any_io_executor.hpp>
@@ -18,6 +19,7 @@
 #include "rpc/net/connection.h"
 #include "rpc/net/listener.h"
 #include "rpc/tracker/state.h"
+#include "rpc/wire/frame_boundary.h"
 
 namespace tw::rpc {
 
@@ -39,6 +41,8 @@ class TrackerServer {
     BoardId board = 0;
     double open_until = 0;
     std::optional<Connection> board_end = {};
+    FrameBoundary said = {};   // by the board
+    bool lease_ended = false;  // by the tracker, which tells the client
   };
 
   asio::awaitable<void> serve(Connection, Hello);
@@ -46,6 +50,7 @@ class TrackerServer {
   asio::awaitable<void> serve_board(Connection, Register);
   asio::awaitable<void> hear(Connection, BoardId);
   asio::awaitable<void> join(Connection, Attach);
+  asio::awaitable<void> carry_to_client(Connection board, ClientId);
   asio::awaitable<void> serve_client(Connection, Frame);
   asio::awaitable<void> serve_request(Connection, Request);
   asio::awaitable<void> carry_to_board(Connection, ClientId);

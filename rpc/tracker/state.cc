@@ -1,7 +1,7 @@
 #include "rpc/tracker/state.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdio>
 #include <tuple>
 
 #include "src/support/nearest.h"
@@ -27,7 +27,9 @@ Diagnostic bad_name(const std::string& what) {
 }
 
 std::string seconds_text(double seconds) {
-  return std::to_string(static_cast<int64_t>(std::llround(std::max(seconds, 0.0)))) + " s";
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 10 ? "%.3g s" : "%.0f s", std::max(seconds, 0.0));
+  return text;
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
 #include <csignal>
+#include <exception>
 
 #include "rpc/net/listener.h"
+#include "rpc/tracker/registration.h"
 #include "src/runtime/thread_pool.h"
 
 namespace tw::rpc {
@@ -44,6 +46,39 @@ void serve_board(const Endpoint& at, const std::optional<Secret>& secret, const 
   asio::co_spawn(context, listener.run(Role::kBoard, Role::kClient, serve), asio::detached);
   listening(listener.port());
   context.run();
+}
+
+void serve_board(const AtTracker& at, const std::optional<Secret>& secret, const Board::Options& options,
+                 const std::function<void(const std::string&)>& report) {
+  asio::io_context context{1};
+  Board board(context.get_executor(), options);
+  const auto session = [&](Connection connection) -> asio::awaitable<void> {
+    co_await greet(connection, Role::kBoard, Role::kClient);
+    co_await board.serve(connection);
+  };
+  const auto health = [&] {
+    const JobQueue::Lost lost = board.lost_workers();
+    return BoardHealth{lost.in_a_row, lost.reason, board.busy_s()};
+  };
+  Registration registration(context.get_executor(), {.tracker = at.tracker,
+                                                     .secret = secret,
+                                                     .key = at.key,
+                                                     .name = at.name,
+                                                     .description = options.description,
+                                                     .give_up_s = at.give_up_s,
+                                                     .serve = session,
+                                                     .health = health,
+                                                     .report = report});
+  leave_the_first_core();
+  asio::signal_set signals(context, SIGINT, SIGTERM);
+  signals.async_wait([&](asio::error_code, int) { context.stop(); });
+  std::exception_ptr gave_up;
+  asio::co_spawn(context, registration.run(), [&](std::exception_ptr thrown) {
+    gave_up = thrown;
+    context.stop();
+  });
+  context.run();
+  if (gave_up) std::rethrow_exception(gave_up);
 }
 
 }  // namespace tw::rpc

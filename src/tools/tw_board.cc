@@ -3,6 +3,7 @@
 //   tw-board describe                        what this machine is, and the target= for it
 //   tw-board measure p.twpack --log l.jsonl  runs, checks and times the candidates of a pack
 //   tw-board --listen HOST:PORT              does so for clients that reach it over the network
+//   tw-board --tracker HOST:PORT --key KEY   or whom a tracker brings
 #include "src/tools/tw_board.h"
 
 #include <sys/prctl.h>
@@ -125,6 +126,14 @@ CLI::App* add_measure(CLI::App& app, BoardOptions& options) {
 
 void add_listen(CLI::App& app, BoardOptions& options) {
   app.add_option("--listen", options.listen, "HOST:PORT on which clients are served; port 0 takes any");
+  CLI::Option* tracker =
+      app.add_option("--tracker", options.tracker, "HOST:PORT of the tracker that brings clients; HOST is a number");
+  CLI::Option* key = app.add_option("--key", options.key, "the class of devices under which it registers there");
+  key->needs(tracker);
+  tracker->needs(key);
+  app.add_option("--name", options.name, "its name there; this machine's by default")->needs(tracker);
+  app.add_option("--give-up", options.give_up_s, "end after so many seconds without the tracker; 0: never")
+      ->needs(tracker);
   app.add_option("--secret", options.secret, "the file that clients have too; without it only this machine is served");
   app.add_option("--blob-limit", options.blob_limit, "megabytes of what clients send that are kept")
       ->check(CLI::Range(1, 1 << 20))
@@ -147,13 +156,14 @@ int main(int argc, char** argv) {
   app.require_subcommand(0, 1);
   try {
     app.parse(argc, argv);
-    if (app.get_subcommands().empty() == options.listen.empty())
-      throw CLI::ValidationError("give --listen HOST:PORT or one of measure and describe");
+    if (app.get_subcommands().size() + !options.listen.empty() + !options.tracker.empty() != 1)
+      throw CLI::ValidationError("give --listen HOST:PORT, --tracker HOST:PORT, or one of measure and describe");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
   if (measuring->parsed()) return run(options, measure);
-  return run(options, describing->parsed() ? describe : listen);
+  if (describing->parsed()) return run(options, describe);
+  return run(options, options.listen.empty() ? serve_at_tracker : listen);
 }
 
 }  // namespace

@@ -13,6 +13,9 @@ namespace tw::tools {
 struct BoardOptions {
   std::string pack, log;      // of measure
   std::string listen;         // HOST:PORT
+  std::string tracker;        // HOST:PORT
+  std::string key, name;      // there
+  double give_up_s = 0;       // after so long without it; 0: never
   std::string secret;         // its file
   uint64_t blob_limit = 256;  // megabytes
   std::string worker;
@@ -24,7 +27,8 @@ runtime::WorkerCommand worker_command(const BoardOptions&);
 // Throws tw::Error where one that is required does not hold.
 void require_layers(const std::vector<runtime::Layer>&, const std::vector<std::string>& required);
 
-// Serves clients until it is interrupted.
+// Serve clients until it is interrupted.
 int listen(const BoardOptions&);
+int serve_at_tracker(const BoardOptions&);
 
 }  // namespace tw::tools

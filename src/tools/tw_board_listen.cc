@@ -1,5 +1,7 @@
-// tw-board --listen: a board that clients reach over the network.
+// tw-board --listen and --tracker: a board that clients reach over the network.
+#include <arpa/inet.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -19,23 +21,57 @@ std::vector<std::string> required_layers(const BoardOptions& options, const rpc:
   return required;
 }
 
-}  // namespace
+std::optional<rpc::Secret> secret_of(const BoardOptions& options) {
+  return options.secret.empty() ? std::nullopt : std::optional(rpc::read_secret(options.secret));
+}
 
-int listen(const BoardOptions& given) {
-  const rpc::Endpoint at = rpc::parse_endpoint(given.listen, "--listen");
-  std::optional<rpc::Secret> secret;
-  if (!given.secret.empty()) secret = rpc::read_secret(given.secret);
-  BoardOptions options = given;
-  options.required = required_layers(given, at);
+rpc::Board::Options board_of(BoardOptions options, const rpc::Endpoint& at) {
+  options.required = required_layers(options, at);
   const rpc::BoardDescription here = rpc::describe_this_board();
   require_layers(here.sandbox, options.required);
   prctl(PR_SET_DUMPABLE, 0);  // workers that could not change their user may not look inside
-  const rpc::Board::Options board{
-      .description = to_text(here),
-      .make_runner = [&] { return std::make_unique<runtime::LocalRunner>(worker_command(options)); },
-      .blob_bytes = options.blob_limit << 20};
-  rpc::serve_board(at, secret, board, [&](uint16_t port) {
+  return {.description = to_text(here),
+          .make_runner = [options] { return std::make_unique<runtime::LocalRunner>(worker_command(options)); },
+          .blob_bytes = options.blob_limit << 20};
+}
+
+void require_number(rpc::Endpoint& at) {
+  if (at.host == "localhost") at.host = "127.0.0.1";
+  unsigned char bytes[16];
+  if (inet_pton(AF_INET, at.host.c_str(), bytes) == 1 || inet_pton(AF_INET6, at.host.c_str(), bytes) == 1) return;
+  throw Error(Diagnostic{ErrorKind::kRpc,
+                         "--tracker must be a number, not the name " + at.host,
+                         {},
+                         {"this program is static and resolves no names: getent ahosts " + at.host + " says the number",
+                          "what tw board install makes looks it up at each start"}});
+}
+
+std::string name_of_this_machine() {
+  char name[65] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+int listen(const BoardOptions& options) {
+  const rpc::Endpoint at = rpc::parse_endpoint(options.listen, "--listen");
+  const std::optional<rpc::Secret> secret = secret_of(options);
+  rpc::serve_board(at, secret, board_of(options, at), [&](uint16_t port) {
     std::printf("tw-board listens on %s\n", to_string(rpc::Endpoint{at.host, port}).c_str());
+    std::fflush(stdout);
+  });
+  return 0;
+}
+
+int serve_at_tracker(const BoardOptions& options) {
+  rpc::Endpoint at = rpc::parse_endpoint(options.tracker, "--tracker");
+  require_number(at);
+  const std::optional<rpc::Secret> secret = secret_of(options);
+  const std::string name = options.name.empty() ? name_of_this_machine() : options.name;
+  const rpc::AtTracker where{at, options.key, name, options.give_up_s};
+  rpc::serve_board(where, secret, board_of(options, at), [](const std::string& what) {
+    std::printf("tw-board: %s\n", what.c_str());
     std::fflush(stdout);
   });
   return 0;

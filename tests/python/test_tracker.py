@@ -1,0 +1,215 @@
+"""tw rpc-tracker, rpc-query and rpc-key with tw-board, as processes that are stopped, killed and started again."""
+
+import json
+import os
+import pathlib
+import platform
+import resource
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+import tracker_frames
+
+import tensorwright as tw
+
+PACKAGE = pathlib.Path(tw.__file__).parent
+TW = PACKAGE / "tw"
+TW_BOARD = PACKAGE / f"boards/tw-board-{platform.machine()}"
+HALF_OPEN = 10_000
+needs_board = pytest.mark.skipif(not TW_BOARD.exists(), reason="skipped: tw-board is not built (sanitizers)")
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([str(a) for a in (TW, *arguments)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+class Farm:
+    """Processes that end with the test."""
+
+    def __init__(self, folder):
+        self.folder, self.processes, self.secret = folder, [], []
+
+    def start(self, *command):
+        log = open(self.folder / f"{len(self.processes)}.txt", "wb")
+        process = subprocess.Popen([str(c) for c in command], stdout=log, stderr=subprocess.STDOUT)
+        self.processes.append(process)
+        return process, self.folder / log.name
+
+    def tracker(self, port=0):
+        self.process, log = self.start(TW, "rpc-tracker", "--listen", f"127.0.0.1:{port}", *self.secret)
+        until(lambda: "listening on" in log.read_text(), "the tracker listens")
+        self.port = int(log.read_text().split(",")[0].rsplit(":", 1)[1])
+
+    def board(self, name):
+        return self.start(TW_BOARD, "--tracker", f"127.0.0.1:{self.port}", "--key", "here", "--name", name, *self.secret)[0]
+
+    def query(self):
+        return json.loads(run("rpc-query", "--tracker", f"127.0.0.1:{self.port}", *self.secret, "--json").stdout)
+
+    def status(self, name):
+        return next((b["status"] for b in self.query()["boards"] if b["name"] == name), "")
+
+    def until_status(self, name, status, within=10):
+        until(lambda: self.status(name) == status, f"{name} is {status}", within)
+
+    def end(self):
+        for process in self.processes:
+            process.send_signal(signal.SIGCONT)
+            process.kill()
+            process.wait()
+
+
+def until(holds, what, within=10):
+    start = time.monotonic()
+    while not holds():
+        assert time.monotonic() - start < within, f"not within {within} s: {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def farm(tmp_path):
+    farm = Farm(tmp_path)
+    yield farm
+    farm.end()
+
+
+class TestKeys:
+    def test_a_secret_is_for_its_owner_and_never_replaced(self, tmp_path):
+        secret = tmp_path / "farm.secret"
+        run("rpc-key", "new", secret)
+        assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+        before = secret.read_bytes()
+        assert "is there already" in run("rpc-key", "new", secret, code=1).stderr
+        assert secret.read_bytes() == before
+        run("rpc-key", "check", secret)
+        for mode in (0o640, 0o604):
+            secret.chmod(mode)
+            assert "may be read by others" in run("rpc-key", "check", secret, code=1).stderr
+
+    def test_what_is_no_secret_is_refused(self, tmp_path):
+        wrong = tmp_path / "wrong"
+        wrong.write_text("hello")
+        wrong.chmod(0o600)
+        for path in (wrong, tmp_path / "missing", tmp_path):
+            assert "secret file" in run("rpc-key", "check", path, code=1).stderr
+
+
+class TestAccess:
+    def test_other_machines_need_a_secret(self):
+        assert "without a secret only this machine" in run("rpc-tracker", "--listen", "0.0.0.0:0", code=1).stderr
+
+    @pytest.mark.parametrize("tracker, client", [("one", "two"), ("one", ""), ("", "one")])
+    def test_without_the_secret_nobody_gets_in(self, farm, tracker, client):
+        options = {"": []}
+        for name in ("one", "two"):
+            run("rpc-key", "new", farm.folder / name)
+            options[name] = ["--secret", farm.folder / name]
+        farm.secret = options[tracker]
+        farm.tracker()
+        start = time.monotonic()
+        assert "secret" in run("rpc-query", "--tracker", f"127.0.0.1:{farm.port}", *options[client], code=1).stderr
+        assert time.monotonic() - start < 7
+
+    def test_a_tracker_that_is_away_is_named(self):
+        assert "127.0.0.1:1 cannot be reached" in run("rpc-query", "--tracker", "127.0.0.1:1", code=1).stderr
+
+
+class TestCrowds:
+    def test_many_who_say_nothing_keep_nobody_out(self, farm):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if hard < HALF_OPEN + 200:
+            pytest.skip(f"skipped: a process may have {hard} descriptors here")
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (HALF_OPEN + 200, hard))
+        farm.tracker()
+        idle = []
+        try:
+            for _ in range(HALF_OPEN):
+                idle.append(socket.create_connection(("127.0.0.1", farm.port), timeout=10))
+            start = time.monotonic()
+            assert farm.query()["boards"] == []
+            assert time.monotonic() - start < 5
+            memory = next(line for line in pathlib.Path(f"/proc/{farm.process.pid}/status").read_text().splitlines() if "VmHWM" in line)
+            assert int(memory.split()[1]) < 64 << 10, memory
+        finally:
+            for connection in idle:
+                connection.close()
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    def test_who_says_a_byte_a_second_is_not_waited_for(self, farm):
+        farm.tracker()
+        start = time.monotonic()
+        with socket.create_connection(("127.0.0.1", farm.port), timeout=1) as slow, pytest.raises(OSError):
+            for byte in tracker_frames.hello():
+                slow.sendall(bytes([byte]))
+                time.sleep(1)
+                assert time.monotonic() - start < 10
+        assert 4 < time.monotonic() - start < 10
+
+
+@needs_board
+class TestFaults:
+    def test_a_board_is_leased_and_free_again(self, farm):
+        farm.tracker()
+        farm.board("a")
+        with tracker_frames.request(farm.port, "here"):
+            assert farm.status("a") == "leased"
+        farm.until_status("a", "free", 3)
+        text = run("rpc-query", "--tracker", f"127.0.0.1:{farm.port}").stdout.splitlines()
+        assert text[0].split() == ["key", "boards", "free", "leased", "waiting"] and text[1].split() == ["here", "1", "1", "0", "0"]
+        assert text[4].split()[:3] == ["a", "here", "free"]
+
+    def test_a_killed_client_leaves_its_board(self, farm):
+        farm.tracker()
+        farm.board("a")
+        client, _ = farm.start(sys.executable, "-c", f"import sys, time; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r}); "
+                               f"import tracker_frames; c = tracker_frames.request({farm.port}, 'here'); time.sleep(60)")
+        farm.until_status("a", "leased")
+        client.kill()
+        farm.until_status("a", "free", 3)
+
+    def test_a_killed_board_is_lost_at_once_and_comes_back(self, farm):
+        farm.tracker()
+        board = farm.board("a")
+        with tracker_frames.request(farm.port, "here") as client:
+            board.kill()
+            with pytest.raises(OSError):
+                while True:
+                    tracker_frames.receive(client)
+        farm.until_status("a", "lost", 2)
+        farm.board("a")
+        farm.until_status("a", "free")
+
+    def test_a_stopped_board_is_lost_after_three_seconds_and_comes_back(self, farm):
+        farm.tracker()
+        board = farm.board("a")
+        farm.until_status("a", "free")
+        board.send_signal(signal.SIGSTOP)
+        start = time.monotonic()
+        farm.until_status("a", "lost")
+        assert 2 < time.monotonic() - start < 5
+        board.send_signal(signal.SIGCONT)
+        farm.until_status("a", "free")
+
+    def test_a_tracker_that_starts_again_grants_nothing_twice(self, farm):
+        farm.tracker()
+        farm.board("a")
+        held = tracker_frames.request(farm.port, "here")
+        farm.process.kill()
+        farm.process.wait()
+        with pytest.raises(OSError):
+            while True:
+                tracker_frames.receive(held)
+        farm.tracker(farm.port)
+        start = time.monotonic()
+        with tracker_frames.request(farm.port, "here"):
+            assert time.monotonic() - start < 5
+            with pytest.raises(ConnectionError, match="leased"):
+                tracker_frames.request(farm.port, "here", wait_s=0.5)

@@ -294,7 +294,8 @@ awaitable<void> BoardSession::State::load(std::shared_ptr<State> self, Connectio
 awaitable<void> BoardSession::State::call(std::shared_ptr<State> self, Connection to, uint16_t stream,
                                           std::function<std::vector<double>()> run) {
   co_await or_refuse(to, stream, [&]() -> awaitable<void> {
-    Called called{co_await elsewhere(self->waiting, run)};
+    std::vector<double> runs = co_await elsewhere(self->waiting, run);
+    const Called called{std::move(runs)};
     co_await to.send(called, stream);
   });
 }

@@ -93,7 +93,8 @@ struct Session::State {
   awaitable<std::string> content_of(std::string name) {
     const Deadline deadline(*connection, kAnswerS, "no answer in time");
     const uint16_t mine = ++stream;
-    co_await connection->send(Download{name}, mine);
+    const Download download{name};
+    co_await connection->send(download, mine);
     const uint64_t bytes = read_as<Content>(co_await answer(mine)).bytes;
     if (bytes > kMostOfBlob)
       throw ConnectionLost(Diagnostic{

@@ -50,10 +50,13 @@ awaitable<void> send_quietly(Connection connection, M message, uint16_t stream) 
 }  // namespace
 
 struct Board::Session {
-  explicit Session(Connection c) : connection(std::move(c)) {}
+  Session(Connection c, const Options& options, BoardSession::FindBlob find)
+      : connection(std::move(c)),
+        kept(options.serves_kernels, options.threads, options.session_bytes, std::move(find)) {}
   bool silent() const { return runtime::seconds_now() - heard_at > kSilentS; }
 
   Connection connection;
+  BoardSession kept;
   double heard_at = runtime::seconds_now();
   std::map<uint16_t, BlobStore::Upload> uploads;  // by their stream
   std::map<Digest, uint16_t> asked;               // the streams of tasks and jobs without an answer
@@ -75,7 +78,8 @@ Board::~Board() {
 // ------------------------------------------------------------------------------------------------------- the session
 
 awaitable<void> Board::serve(Connection connection) {
-  const auto session = std::make_shared<Session>(connection);
+  const auto find = [this](const Digest& digest) { return blobs_.get(digest); };
+  const auto session = std::make_shared<Session>(connection, options_, find);
   if (!co_await enter(session)) co_return;
   try {
     co_await take_frames(session);
@@ -174,8 +178,11 @@ awaitable<void> Board::take(std::shared_ptr<Session> session, Frame frame) {
       session->asked.erase(cancel.name);
       co_return queue_.cancel(cancel.name);
     }
-    default:
-      refuse_frame(frame);
+    default: {
+      if (options_.serves_kernels.path.empty()) refuse_frame(frame);
+      const bool answered = co_await session->kept.answer(connection, frame);
+      if (!answered) refuse_frame(frame);
+    }
   }
 }
 
@@ -205,7 +212,10 @@ awaitable<void> Board::put(std::shared_ptr<Session> session, Frame frame) {
 
 awaitable<void> Board::chunk(std::shared_ptr<Session> session, Frame frame) {
   const auto found = session->uploads.find(frame.stream);
-  if (found == session->uploads.end()) co_return;  // of one that was refused
+  if (found == session->uploads.end()) {  // of an array, or of a blob that was refused
+    co_await session->kept.answer(session->connection, frame);
+    co_return;
+  }
   found->second.add(frame.payload);
   if (!found->second.complete()) {
     const Credit credit{1};

@@ -1,4 +1,5 @@
-// A board: takes what a client sends, has its queue measure it, and answers. One client at a time.
+// A board: takes what a client sends, has its queue measure it, and answers. One client at a time, which may also keep
+// arrays there and call kernels on them (session.h).
 //
 // A session is its connection, whoever made that: one that was accepted, or that a tracker brought. Where it ends, what
 // waits is dropped and what is measured goes on for half a minute: a client that is back by then, and sends again what
@@ -17,6 +18,7 @@
 
 #include "rpc/board/blob_store.h"
 #include "rpc/board/job_queue.h"
+#include "rpc/board/session.h"
 #include "rpc/net/connection.h"
 
 namespace tw::rpc {
@@ -28,6 +30,10 @@ class Board {
     JobQueue::MakeRunner make_runner;
     JobQueue::MakeHeat make_heat = [](auto sleep) { return Heat(Heat::this_machine(std::move(sleep))); };
     uint64_t blob_bytes = uint64_t{256} << 20;
+    // Of what a client keeps besides (session.h): nothing where it has no path.
+    runtime::WorkerCommand serves_kernels = {};
+    int threads = 1;
+    uint64_t session_bytes = uint64_t{1} << 30;
   };
   Board(asio::any_io_executor, Options);
   ~Board();

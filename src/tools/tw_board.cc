@@ -19,6 +19,7 @@
 #include "rpc/measure_pack.h"
 #include "src/runtime/confinement.h"
 #include "src/runtime/host_device.h"
+#include "src/runtime/kernel_service.h"
 #include "src/runtime/local_runner.h"
 #include "src/runtime/run_worker.h"
 #include "src/support/json_text.h"
@@ -31,6 +32,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kServe = "--serve";
+constexpr const char* kServeKernel = "--serve-kernel";
 constexpr const char* kThisProgram = "/proc/self/exe";
 enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
 
@@ -143,6 +145,8 @@ void add_listen(CLI::App& app, BoardOptions& options) {
 
 int main(int argc, char** argv) {
   if (argc >= 2 && std::strcmp(argv[1], kServe) == 0) return worker(argc - 2, argv + 2);
+  if (argc >= 2 && std::strcmp(argv[1], kServeKernel) == 0)
+    return runtime::serve_kernel(support::kChannel, runtime::without_dynamic_linker(), {argv + 2, argv + argc});
   CLI::App app("Measures tuning candidates on this machine, for a tuner on another.", "tw-board");
   app.set_version_flag("--version", std::string("tw-board ") + support::kRelease);
   app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted: again goes on.");
@@ -166,12 +170,17 @@ int main(int argc, char** argv) {
   return run(options, options.listen.empty() ? serve_at_tracker : listen);
 }
 
-}  // namespace
-
-runtime::WorkerCommand worker_command(const BoardOptions& options) {
-  runtime::WorkerCommand command{options.worker, {kServe}, true};
+runtime::WorkerCommand confined(const std::string& program, const char* mode, const BoardOptions& options) {
+  runtime::WorkerCommand command{program, {mode}, true};
   command.args.insert(command.args.end(), options.required.begin(), options.required.end());
   return command;
+}
+
+}  // namespace
+
+runtime::WorkerCommand worker_command(const BoardOptions& options) { return confined(options.worker, kServe, options); }
+runtime::WorkerCommand kernel_command(const BoardOptions& options) {
+  return confined(kThisProgram, kServeKernel, options);
 }
 
 void require_layers(const std::vector<runtime::Layer>& layers, const std::vector<std::string>& required) {

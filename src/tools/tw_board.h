@@ -23,7 +23,9 @@ struct BoardOptions {
   bool json = false, quiet = false;
 };
 
+// What measures candidates, and what holds a kernel of a session.
 runtime::WorkerCommand worker_command(const BoardOptions&);
+runtime::WorkerCommand kernel_command(const BoardOptions&);
 // Throws tw::Error where one that is required does not hold.
 void require_layers(const std::vector<runtime::Layer>&, const std::vector<std::string>& required);
 

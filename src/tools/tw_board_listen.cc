@@ -32,7 +32,10 @@ rpc::Board::Options board_of(BoardOptions options, const rpc::Endpoint& at) {
   prctl(PR_SET_DUMPABLE, 0);  // workers that could not change their user may not look inside
   return {.description = to_text(here),
           .make_runner = [options] { return std::make_unique<runtime::LocalRunner>(worker_command(options)); },
-          .blob_bytes = options.blob_limit << 20};
+          .blob_bytes = options.blob_limit << 20,
+          .serves_kernels = kernel_command(options),
+          .threads = here.machine.hardware.cores,
+          .session_bytes = static_cast<uint64_t>(here.memory_mb / 2) << 20};  // half of the memory
 }
 
 void require_number(rpc::Endpoint& at) {

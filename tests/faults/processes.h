@@ -12,8 +12,8 @@
 
 namespace tw::test {
 
-// tw-worker and tw-worker-build processes that `parent` started and that still run.
-inline std::vector<pid_t> workers_of(pid_t parent) {
+// tw-worker and tw-worker-build processes, or others whose names begin so, that `parent` started and that still run.
+inline std::vector<pid_t> workers_of(pid_t parent, const std::string& name = "tw-worker") {
   std::vector<pid_t> found;
   DIR* proc = opendir("/proc");
   while (const dirent* entry = readdir(proc)) {
@@ -27,7 +27,7 @@ inline std::vector<pid_t> workers_of(pid_t parent) {
     char state = 0;
     int of = 0;
     std::sscanf(line.c_str() + close + 1, " %c %d", &state, &of);
-    if (of == parent && state != 'Z' && line.find("(tw-worker") != std::string::npos) found.push_back(pid);
+    if (of == parent && state != 'Z' && line.find("(" + name) != std::string::npos) found.push_back(pid);
   }
   closedir(proc);
   return found;

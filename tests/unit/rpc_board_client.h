@@ -8,6 +8,7 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/write.hpp>
+#include <cerrno>
 #include <deque>
 #include <string>
 
@@ -83,11 +84,18 @@ class Client {
     if (!receive(bytes.data(), bytes.size())) return {MessageType{}, 0, "the connection ended, or nothing came"};
     const FrameHeader header = decode_header({bytes.data(), bytes.size()});
     Frame frame{header.type, header.stream, std::string(header.bytes, '\0')};
-    if (!frame.payload.empty()) receive(frame.payload.data(), frame.payload.size());
+    receive(frame.payload.data(), frame.payload.size());
     return frame;
   }
   bool receive(char* into, size_t bytes) {
-    return recv(socket_.native_handle(), into, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
+    while (bytes > 0) {
+      const ssize_t count = recv(socket_.native_handle(), into, bytes, 0);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      into += count;
+      bytes -= static_cast<size_t>(count);
+    }
+    return true;
   }
   // Other answers may come before it.
   Frame of_upload() {

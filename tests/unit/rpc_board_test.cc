@@ -4,22 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <asio/co_spawn.hpp>
-#include <asio/detached.hpp>
-#include <asio/post.hpp>
-#include <asio/use_future.hpp>
-#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "rpc/board/board.h"
 #include "rpc/board/description.h"
 #include "rpc/check/checks_text.h"
 #include "rpc/check/outputs.h"
-#include "rpc/net/listener.h"
 #include "src/runtime/inputs.h"
 #include "src/support/json_text.h"
 #include "tests/unit/rpc_board_client.h"
+#include "tests/unit/rpc_loopback_board.h"
 
 namespace tw::rpc {
 namespace {
@@ -45,24 +39,13 @@ Job job(const std::string& object) {
   return job;
 }
 
+bool has_no_session(const Board& board) { return !board.in_session(); }
+uint64_t bytes_of_blobs(const Board& board) { return board.blobs().bytes(); }
+
 class ABoard : public testing::Test {
  protected:
-  ~ABoard() override {
-    bench.hold(false);
-    context.stop();
-  }
-  uint16_t port() const { return listener.port(); }
-  // Of the board's thread.
-  template <class F>
-  auto there(F f) {
-    std::promise<decltype(f())> result;
-    asio::post(context, [&] { result.set_value(f()); });
-    return result.get_future().get();
-  }
-  void wait_for(const std::function<bool()>& there_is) {
-    for (int i = 0; i < 1000 && !there(there_is); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_TRUE(there(there_is));
-  }
+  ~ABoard() override { bench.hold(false); }
+  uint16_t port() const { return board.port(); }
   void prepare(Client& client) {
     client.store(outputs_of_task());
     client.say(task_spec(), 3);
@@ -75,20 +58,10 @@ class ABoard : public testing::Test {
   }
 
   test::Bench bench;
-  asio::io_context context;
-  Board board{context.get_executor(),
-              {.description = R"({"cores":2})",
-               .make_runner = test::stub_runners(bench),
-               .make_heat = test::cool,
-               .blob_bytes = 1 << 20}};
-  Listener listener{context.get_executor(), {"127.0.0.1", 0}, std::nullopt};
-  std::jthread thread{[this] {
-    asio::co_spawn(
-        context,
-        listener.run(Role::kBoard, Role::kClient, [this](Connection c, const Hello&) { return board.serve(c); }),
-        asio::detached);
-    context.run();
-  }};
+  test::LoopbackBoard board{{.description = R"({"cores":2})",
+                             .make_runner = test::stub_runners(bench),
+                             .make_heat = test::cool,
+                             .blob_bytes = 1 << 20}};
 };
 
 TEST_F(ABoard, SaysWhatItIs) {
@@ -148,7 +121,7 @@ TEST_F(ABoard, RefusesBlobsBeyondItsLimit) {
     client.say(Put{sha256("large"), bytes}, 7);
     EXPECT_NE(client.hear<ErrorReply>().what.find("more than this board takes"), std::string::npos);
   }
-  EXPECT_EQ(there([this] { return board.blobs().bytes(); }), 0u);
+  EXPECT_EQ(board.ask(bytes_of_blobs), 0u);
 }
 
 TEST_F(ABoard, ForgetsAnUploadWhoseClientIsGone) {
@@ -156,9 +129,9 @@ TEST_F(ABoard, ForgetsAnUploadWhoseClientIsGone) {
     Client client(port());
     client.say(Put{sha256("never sent"), 1 << 20}, 7);
     client.hear<Credit>();
-    EXPECT_EQ(there([this] { return board.blobs().bytes(); }), 1u << 20);
+    EXPECT_EQ(board.ask(bytes_of_blobs), 1u << 20);
   }
-  wait_for([this] { return board.blobs().bytes() == 0 && !board.in_session(); });
+  EXPECT_TRUE(board.becomes([](const Board& b) { return bytes_of_blobs(b) == 0 && has_no_session(b); }));
   Client(port()).store("the next client's");
 }
 
@@ -173,7 +146,7 @@ TEST_F(ABoard, RunsNothingAgainForAClientThatIsBack) {
     send(client, "c");
     ASSERT_TRUE(bench.begun(2));
   }
-  wait_for([this] { return !board.in_session(); });
+  EXPECT_TRUE(board.becomes(has_no_session));
   Client client(port());
   for (const char* object : {"a", "b", "c"}) client.say(job(object), 6);
   bench.hold(false);
@@ -192,7 +165,7 @@ TEST_F(ABoard, DropsWhatWaitsForAClientThatIsGone) {
     for (const char* object : {"a", "b", "c"}) send(client, object);
     ASSERT_TRUE(bench.begun(1));
   }
-  wait_for([this] { return !board.in_session(); });
+  EXPECT_TRUE(board.becomes(has_no_session));
   bench.hold(false);
   Client client(port());
   send(client, "d");
@@ -280,7 +253,6 @@ TEST_F(ABoard, EndsWithAClientThatReadsNoAnswers) {
   prepare(client);
   send(client, "a");
   client.hear<JobResult>();
-  asio::error_code ended;
   const std::string one = encode(job("a"));
   std::string many;
   const auto header = encode(FrameHeader{static_cast<uint32_t>(one.size()), MessageType::kJob, 5});
@@ -289,7 +261,7 @@ TEST_F(ABoard, EndsWithAClientThatReadsNoAnswers) {
     for (int i = 0; i < 1000; ++i) client.raw(many);
   } catch (const std::exception&) {  // closed there
   }
-  wait_for([this] { return !board.in_session(); });
+  EXPECT_TRUE(board.becomes(has_no_session));
   EXPECT_EQ(bench.so_far(), std::vector<std::string>{"a"});
 }
 

@@ -6,6 +6,7 @@
 //   tw report x.jsonl -o report.html
 //   tw doctor
 //   tw rpc-tracker --listen 0.0.0.0:9190 --secret farm.secret
+//   tw board install pi@pi4-1 --tracker HOST:9190 --key rpi4 --secret farm.secret
 #include <cstdio>
 #include <iostream>
 
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
   add_rpc_key(app, chosen);
   add_rpc_tracker(app, chosen);
   add_rpc_query(app, chosen);
+  add_board(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -31,6 +31,7 @@ void add_doctor(CLI::App&, Chosen&);
 void add_rpc_key(CLI::App&, Chosen&);
 void add_rpc_tracker(CLI::App&, Chosen&);
 void add_rpc_query(CLI::App&, Chosen&);
+void add_board(CLI::App&, Chosen&);
 
 // The NAME=VALUE of --shape, for messages of a command.
 std::map<std::string, std::string> parameters_of(const std::string& command, const std::vector<std::string>& shape);

@@ -65,6 +65,7 @@ Result<BoardId> TrackerState::enter(double now, const std::string& key, const st
     return rpc_error("the description of the board " + name + " is too long");
   TW_TRY(Facts facts, facts_of(description));
   const std::string known_as = free_name(now, name);
+  if (boards_.size() >= rules_.boards) forget_one();
   if (boards_.size() >= rules_.boards)
     return rpc_error("the tracker has " + std::to_string(boards_.size()) + " boards and takes no more");
   const BoardId id = ++last_id_;
@@ -86,6 +87,14 @@ std::string TrackerState::free_name(double now, const std::string& name) {
   std::string free = name;
   for (int number = 2; taken.count(free) > 0; ++number) free = name + "-" + std::to_string(number);
   return free;
+}
+
+// The one that has been lost for longest.
+void TrackerState::forget_one() {
+  auto oldest = boards_.end();
+  for (auto at = boards_.begin(); at != boards_.end(); ++at)
+    if (!at->second.lost.empty() && (oldest == boards_.end() || at->second.since < oldest->second.since)) oldest = at;
+  if (oldest != boards_.end()) boards_.erase(oldest);
 }
 
 bool TrackerState::overdue(double now, const Board& board, double by_s) const {

@@ -39,7 +39,7 @@ struct TrackerRules {
   double most_silent_s = 300;  // that a board may announce
   uint32_t lost_workers = 3;   // one after the other, that quarantine a board
   double remembered_s = 3600;  // a lost board, for who asks what became of it
-  size_t boards = 4096, clients = 8192, description_bytes = 16 << 10;
+  size_t boards = 1024, clients = 8192, description_bytes = 16 << 10;
 };
 
 enum class BoardStatus : uint8_t { kFree, kLeased, kInSession, kQuarantined, kLost };
@@ -146,6 +146,7 @@ class TrackerState {
   void change(double now, Board&, Change);
   bool overdue(double now, const Board&, double by_s) const;
   std::string free_name(double now, const std::string& name);
+  void forget_one();
   void take_back(double now, BoardId, const std::string& why);
   void lose_workers(double now, BoardId, uint32_t count, const std::string& reason);
   void wait(ClientId, const Client&);

@@ -62,8 +62,7 @@ class ATracker : public testing::Test {
   TrackerState state;
 };
 
-// --------------------------------------------------------------------------------------------------------- who is
-// served
+// ------------------------------------------------------------------------------------------------------- who is served
 
 TEST_F(ATracker, GivesABoardToWhoAsksForItsKey) {
   board("a");
@@ -139,8 +138,21 @@ TEST_F(ATracker, TakesNoMoreBoardsAndClientsThanItsRulesSay) {
   EXPECT_FALSE(state.ask(now, {"rpi4"}).ok());
 }
 
-// --------------------------------------------------------------------------------------------------------------
-// sessions
+TEST_F(ATracker, WhatIsLostMakesRoomForWhatComes) {
+  TrackerRules few;
+  few.boards = 2;
+  state = TrackerState(few);
+  state.lose(now, board("a"), "lost first");
+  now += 1;
+  state.lose(now, board("b"), "lost second");
+  board("c");
+  EXPECT_EQ(status("b"), "lost");
+  EXPECT_EQ(status("c"), "free");
+  board("d");
+  EXPECT_FALSE(state.enter(now, "k", "e", "{}", false).ok());
+}
+
+// ------------------------------------------------------------------------------------------------------------ sessions
 
 TEST_F(ATracker, ABoardInASessionOfAnotherTimeIsGrantedOnlyAfterIt) {
   const BoardId a = board("a", kFourCores, true);
@@ -183,8 +195,7 @@ TEST_F(ATracker, WhoWasNotConnectedYetWaitsAgainInItsOldPlace) {
   EXPECT_EQ(granted(), grant_of(y, "c"));
 }
 
-// --------------------------------------------------------------------------------------------------- lost and
-// quarantined
+// ------------------------------------------------------------------------------------------------ lost and quarantined
 
 TEST_F(ATracker, ABoardThatIsSilentForThreeSecondsIsLost) {
   const BoardId a = board("a"), b = board("b");
@@ -287,8 +298,7 @@ TEST_F(ATracker, OnlyAQuarantinedBoardIsReleased) {
   EXPECT_EQ(refused.error().render(), "no board named a is quarantined\n    quarantined: b");
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// refusals
+// ------------------------------------------------------------------------------------------------------------ refusals
 
 TEST_F(ATracker, WhoAsksForAKeyThatNobodyHasIsToldWhichThereAre) {
   board("a");
@@ -335,8 +345,7 @@ TEST_F(ATracker, WhoWouldNotWaitGetsWhatIsFree) {
   EXPECT_EQ(granted(), grant_of(x, "a"));
 }
 
-// ---------------------------------------------------------------------------------------------------- whatever may
-// happen
+// ------------------------------------------------------------------------------------------------- whatever may happen
 
 // What carries out decisions would know of boards and clients, for 100,000 random events.
 class Anything {

@@ -10,9 +10,11 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
+#include <iomanip>
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <thread>
 #include <unordered_map>
 
@@ -456,10 +458,19 @@ class Tuner final : public Tuning {
     for (const Trial* incumbent : fastest(result_.trials, 1)) begin_again(*incumbent);
   }
 
+  std::ptrdiff_t times_again(const Trial& leader) {
+    const std::lock_guard lock(shared_);
+    const std::string configuration = configuration_of(leader);
+    return std::ranges::count_if(confirmed_,
+                                 [&](const Record& r) { return configuration_of(r.trial) == configuration; });
+  }
+
   void begin_again(const Trial& leader) {
-    const Built& built = built_again(leader);
+    Built built = built_again(leader);
+    built.attempt = RunQueue::kMostLost * static_cast<int>(1 + times_again(leader));
     ++again_under_way_;
-    begin_run(record_of("confirm", built.trial, std::ssize(result_.trials)), built, 0);
+    Record record = record_of("confirm", built.trial, std::ssize(result_.trials));
+    begin_run(std::move(record), std::move(built), 0);
   }
 
   Record record_of(const std::string& kind, const Trial& trial, int64_t number) {
@@ -497,6 +508,15 @@ class Tuner final : public Tuning {
     if (leaders_.size() > static_cast<size_t>(options_.confirm)) leaders_.pop_back();
   }
 
+  std::string boards(double elapsed) const {
+    const std::string state = runner_ ? runner_->state() : "";
+    if (state.empty()) return state;
+    const double rate = result_.measured / elapsed;
+    std::ostringstream text;
+    text << ", " << std::fixed << std::setprecision(rate < 10 ? 1 : 0) << rate << " trials/s";
+    return std::string(state).insert(std::min(state.find(','), state.size()), text.str());
+  }
+
   // What has arrived is shown, also where it doesn't count yet.
   void report(const Trial& current) {
     if (!options_.on_trial) return;
@@ -522,7 +542,8 @@ class Tuner final : public Tuning {
                roofline_->roof(),
                roofline_->bound(),
                {},
-               pruned_};
+               pruned_,
+               boards(elapsed)};
     for (const Trial& t : failures) ++p.failed[t.status];
     options_.on_trial(p);
   }

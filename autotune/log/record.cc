@@ -29,6 +29,17 @@ Json json_or_null(const std::string& text) {
   return json.is_discarded() ? Json() : json;
 }
 
+Json to_json(const runtime::RunPlace& place) {
+  return {{"name", runtime::printable(place.board)},
+          {"hertz", place.hertz},
+          {"celsius", place.celsius},
+          {"governor", runtime::printable(place.governor)}};
+}
+
+runtime::RunPlace place_from(const Json& json) {
+  return {json.value("name", ""), json.value("hertz", 0.0), json.value("celsius", 0.0), json.value("governor", "")};
+}
+
 Record record_from(const Json& json) {
   Record r;
   r.kind = json.at("kind").get<std::string>();
@@ -56,6 +67,7 @@ Record record_from(const Json& json) {
   r.number = environment.value("number", int64_t{0});
   r.pruned = environment.value("pruned", int64_t{0});
   r.lag = environment.value("lag", 0);
+  if (environment.contains("board")) r.trial.place = place_from(environment["board"]);
   if (environment.contains("rates")) r.rates = schedule::rates_from(environment["rates"]);
   if (json.contains("features") && json["features"].value("version", 0) == kFeatureVersion)
     r.features = json["features"].value("values", std::vector<float>{});
@@ -109,6 +121,7 @@ std::string to_line(const Record& r) {
                          {"number", r.number},
                          {"pruned", r.pruned}};
   if (r.lag != 0) json["environment"]["lag"] = r.lag;
+  if (!t.place.board.empty()) json["environment"]["board"] = to_json(t.place);
   if (r.rates) json["environment"]["rates"] = schedule::to_json(*r.rates);
   if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};
   return support::sealed(support::to_printable_text(json));

@@ -246,12 +246,14 @@ void Measurer::run(Built& built, double give_up_above) {
   request.number = options_.number;
   request.repeat = options_.repeat;
   request.candidate = built.trial.index;
+  request.attempt = built.attempt;
   const runtime::RunResult result = runtime::judged(runner_->run(request));
   built.trial.status = to_string(result.status);
   built.trial.seconds = result.seconds;
   built.trial.rtol = *std::max_element(data_.rtol.begin(), data_.rtol.end());
   built.trial.spread = result.spread;
   built.trial.runs = result.runs;
+  built.trial.place = result.place;
   built.trial.detail = runtime::one_line(result.detail);
 }
 

@@ -4,12 +4,6 @@
 
 namespace tw::autotune {
 
-namespace {
-
-constexpr int kMostLost = 3;
-
-}  // namespace
-
 RunQueue::RunQueue(Measurer& measurer, int slots) : measurer_(measurer) {
   for (int s = 0; s < std::max(1, slots); ++s) slots_.emplace_back([this] { serve_slot(); });
 }
@@ -40,7 +34,9 @@ void RunQueue::wait(const std::function<bool()>& enough) {
 bool RunQueue::done(Run& run) {
   if (!run.built.ok()) return true;
   measurer_.run(run.built, run.give_up_above);
-  return run.built.trial.status != to_string(runtime::RunStatus::kDeviceLost) || ++run.lost == kMostLost;
+  if (run.built.trial.status != to_string(runtime::RunStatus::kDeviceLost) || ++run.lost == kMostLost) return true;
+  ++run.built.attempt;
+  return false;
 }
 
 void RunQueue::serve_slot() {

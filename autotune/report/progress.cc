@@ -61,6 +61,7 @@ void print_progress(const Progress& p) {
   if (!terminal && !last && p.trials * kLines / total == (p.trials - 1) * kLines / total) return;
   std::string line = bar(p) + "  " + best_text(p);
   if (const std::string failures = failures_text(p); !failures.empty()) line += "  " + failures;
+  if (!p.boards.empty()) line += "  " + p.boards;
   line += last ? formatted("  %.1f s", p.elapsed_s) : formatted("  %.0f s left", p.left_s);
   if (terminal) line.resize(columns() - 1, ' ');  // a line that wraps would not be overwritten by the next
   std::fprintf(stderr, "%s%s%s", terminal ? "\r" : "", line.c_str(), terminal && !last ? "" : "\n");

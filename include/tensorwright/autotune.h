@@ -191,6 +191,7 @@ struct Trial {
   int runs = 0;
   double rtol = 0;  // of the check of its output; 0: exact
   std::string detail;
+  runtime::RunPlace place = {};
   bool ok() const { return status == "ok"; }
 };
 
@@ -234,6 +235,7 @@ struct Progress {
   std::string bound;                  // by what: "peak", "L2 bandwidth", "memory bandwidth"
   std::map<std::string, int> failed;  // by status
   int pruned = 0;                     // candidates that were not built: their lower bound exceeds the best time
+  std::string boards = {};            // where runs are elsewhere: "4 boards, 31 trials/s, pi4-2 throttled"
 };
 
 // A bar on stderr, rewritten: trials, best and its share of the peak, failures by kind, time left. For

@@ -158,6 +158,14 @@ struct RunRequest {
   double lower_bound_s = 0;    // less than 0.75 x this is refused (kTooFast)
   int number = 0, repeat = 0;  // 0: adaptive, until the median's confidence interval is tight
   uint64_t candidate = 0;      // its index in the space that is tuned, for those who ask; workers do not
+  int attempt = 0;             // what tells measurements of one candidate apart: the same again is the same one
+};
+// Where a run was, and how it was there; what is not known is 0 and empty.
+struct RunPlace {
+  std::string board = {};  // empty: this machine
+  double hertz = 0, celsius = 0;
+  std::string governor = {};
+  bool operator==(const RunPlace&) const = default;
 };
 struct RunResult {
   RunStatus status = RunStatus::kDeviceLost;
@@ -166,6 +174,7 @@ struct RunResult {
   int runs = 0;
   std::string detail;                // for people: which argument, which element, expected, got; the signal
   std::optional<Blob> outputs = {};  // of a good run without a reference: all arguments as it left them
+  RunPlace place = {};
 };
 
 // What a local Runner measures on: this machine, with num_threads() threads.
@@ -182,6 +191,7 @@ class Runner {
   virtual std::string why_not(
       const Target&) const;  // "" where it runs code for the target; else what this machine lacks
   virtual void cancel() {}   // from another thread: the runs under way end soon, with any status
+  virtual std::string state() const { return {}; }  // for people who watch: "4 boards, pi4-2 throttled"
   // On another machine, which makes inputs that have a version, and references: requests come without these bytes.
   virtual bool elsewhere() const { return false; }
 };

@@ -319,7 +319,9 @@ void call_back(TuneOptions& options, const py::object& on_trial, const py::objec
   if (!on_trial.is_none()) {
     options.on_trial = [on_trial = py::handle(on_trial)](const Progress& p) {
       const py::gil_scoped_acquire gil;
-      on_trial(p.trials, best_text(p), failures_text(p));
+      const std::string failures = failures_text(p);
+      on_trial(p.trials, best_text(p),
+               p.boards.empty() || failures.empty() ? failures + p.boards : failures + ", " + p.boards);
     };
   }
   if (!on_batch.is_none()) {

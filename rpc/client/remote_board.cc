@@ -1,0 +1,122 @@
+#include "rpc/client/remote_board.h"
+
+namespace tw::rpc {
+
+using asio::awaitable;
+
+namespace {
+
+[[noreturn]] void breaks_protocol(const std::string& how) {
+  throw Error(Diagnostic{ErrorKind::kRpc, "the board breaks the protocol: " + how, {}, {}});
+}
+
+// A job's stream, for who cancels it.
+class Listed {
+ public:
+  using Streams = std::map<Digest, rpc::Streams::Stream*>;
+  Listed(Streams& streams, const Digest& job, rpc::Streams::Stream* stream) : streams_(streams), job_(job) {
+    streams_[job_] = stream;
+  }
+  ~Listed() { streams_.erase(job_); }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+
+ private:
+  Streams& streams_;
+  const Digest job_;
+};
+
+}  // namespace
+
+Parcel parcel(Blob blob) { return {sha256(blob.bytes()), std::move(blob)}; }
+
+RemoteBoard::RemoteBoard(Connection connection) : streams_(connection), ended_(connection.executor()) {}
+
+awaitable<BoardDescription> RemoteBoard::describe() {
+  const std::unique_ptr<Streams::Stream> stream = streams_.open();
+  const Describe question;
+  co_await stream->send(question);
+  const Frame frame = co_await stream->receive();
+  co_return board_from(read_as<Description>(frame).json);
+}
+
+awaitable<JobResult> RemoteBoard::measure(const RemoteTask& task, const Parcel& object, const Job& job) {
+  co_await prepare(task);
+  co_await bring(object);
+  const std::unique_ptr<Streams::Stream> stream = streams_.open();
+  const Listed listed(jobs_, job.name, stream.get());
+  co_await stream->send(job);
+  const Frame frame = co_await stream->receive();
+  JobResult result = read_as<JobResult>(frame);
+  if (result.name != job.name) breaks_protocol("it answers for another job");
+  co_return result;
+}
+
+void RemoteBoard::cancel(const Digest& job) {
+  if (const auto stream = jobs_.find(job); stream != jobs_.end()) stream->second->abandon(encode(Cancel{job}));
+}
+
+void RemoteBoard::doubt() {
+  stored_.clear();
+  ready_.clear();
+  doubts_ = true;
+}
+
+awaitable<void> RemoteBoard::others(const Digest& digest) {
+  while (under_way_.contains(digest)) co_await ended_.wait();
+}
+
+awaitable<void> RemoteBoard::prepare(const RemoteTask& task) {
+  co_await others(task.name);
+  if (ready_.contains(task.name)) co_return;
+  const Turn turn(*this, task.name);
+  for (const Parcel& carried : task.parcels) co_await bring(carried);
+  const std::unique_ptr<Streams::Stream> stream = streams_.open();
+  co_await stream->send(task.spec);
+  const Frame frame = co_await stream->receive();
+  if (read_as<TaskReady>(frame).task != task.name) breaks_protocol("it answers for another task");
+  ready_.insert(task.name);
+}
+
+awaitable<void> RemoteBoard::bring(const Parcel& carried) {
+  co_await others(carried.digest);
+  if (stored_.contains(carried.digest)) co_return;
+  const Turn turn(*this, carried.digest);
+  // One part is sent as soon as the answer would be there.
+  const bool ask = doubts_ || carried.blob.size() > kChunkBytes;
+  bool there = false;
+  if (ask) there = co_await has(carried.digest);
+  if (!there) co_await carry(carried);
+  stored_.insert(carried.digest);
+}
+
+awaitable<bool> RemoteBoard::has(const Digest& digest) {
+  const std::unique_ptr<Streams::Stream> stream = streams_.open();
+  Have question;
+  question.blobs.push_back(digest);
+  co_await stream->send(question);
+  const Frame frame = co_await stream->receive();
+  const Present present = read_as<Present>(frame);
+  if (present.blobs.size() != 1) breaks_protocol("it was asked for one blob");
+  co_return present.blobs[0] != 0;
+}
+
+// Ends when all is sent: what is sent next finds it stored, and where it could not be, that is refused.
+awaitable<void> RemoteBoard::carry(const Parcel& carried) {
+  const std::unique_ptr<Streams::Stream> stream = streams_.open();
+  const std::string_view bytes = carried.blob.bytes();
+  const Put announced{carried.digest, bytes.size()};
+  co_await stream->send(announced);
+  uint64_t credit = 0;
+  for (size_t at = 0; at < bytes.size(); at += kChunkBytes) {
+    while (credit == 0) {
+      const Frame frame = co_await stream->receive();
+      credit += read_as<Credit>(frame).chunks;
+    }
+    --credit;
+    const std::string part(bytes.substr(at, kChunkBytes));
+    co_await stream->send(MessageType::kChunk, part);
+  }
+}
+
+}  // namespace tw::rpc

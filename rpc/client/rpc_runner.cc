@@ -1,0 +1,179 @@
+#include "tensorwright/rpc_runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "rpc/check/checks.h"
+#include "rpc/check/checks_text.h"
+#include "rpc/check/outputs.h"
+#include "rpc/client/boards.h"
+#include "rpc/client/tracker_client.h"
+#include "rpc/client/tracker_queries.h"
+#include "src/support/json_text.h"
+#include "src/target/triple.h"
+
+namespace tw::rpc {
+
+using runtime::RunRequest;
+using runtime::RunResult;
+using runtime::RunStatus;
+
+namespace {
+
+constexpr double kTooFast = 0.75;  // of what the work takes at least, as RunRequest has it
+
+[[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
+  throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
+}
+
+// ------------------------------------------------------------------------------------------------- which boards
+
+std::vector<Connect> dialled(const RPCRunnerOptions& options, const std::optional<Secret>& secret) {
+  std::vector<Endpoint> endpoints;
+  std::map<std::string, int> of_host;
+  for (const std::string& board : options.boards) {
+    endpoints.push_back(parse_endpoint(board, "a board"));
+    if (std::ranges::count(endpoints, endpoints.back()) > 1)
+      refuse(ErrorKind::kArgument, "RPCRunner: the board " + board + " is named twice");
+    ++of_host[endpoints.back().host];
+  }
+  std::vector<Connect> connects;
+  for (const Endpoint& at : endpoints)
+    connects.push_back(dial_board(of_host[at.host] > 1 ? to_string(at) : at.host, at, secret));
+  return connects;
+}
+
+// As many as are free; where none is, the first that will be.
+size_t free_boards(const TrackerAddress& tracker, const std::string& key) {
+  const auto summary = support::parse_json<nlohmann::json>(tracker_summary(tracker.at, tracker.secret));
+  const auto is_free = [&](const nlohmann::json& b) { return b.at("key") == key && b.at("status") == "free"; };
+  return static_cast<size_t>(std::max<std::ptrdiff_t>(1, std::ranges::count_if(summary.at("boards"), is_free)));
+}
+
+std::vector<Connect> granted(const RPCRunnerOptions& options, const std::optional<Secret>& secret) {
+  const TrackerAddress tracker{{options.host, static_cast<uint16_t>(options.port)}, secret};
+  const WantedBoard wanted{.key = options.key, .priority = options.priority, .session_s = options.session_timeout_s};
+  const Connect request = [=]() -> asio::awaitable<Reached> {
+    const GrantedBoard board = co_await request_board(tracker, wanted);
+    Reached reached{board.name, board.connection};
+    co_return reached;
+  };
+  return std::vector<Connect>(free_boards(tracker, options.key), request);
+}
+
+std::vector<Connect> connects_of(const RPCRunnerOptions& options) {
+  if (options.boards.empty() == options.key.empty())
+    refuse(ErrorKind::kArgument, "RPCRunner: boards, or the key by which a tracker knows them, and not both",
+           {"boards=[\"pi4-1:9090\"], or key=\"rpi4\", host=\"HOST\", port=9190"});
+  if (!options.key.empty() && (options.host.empty() || options.port < 1 || options.port > 65535))
+    refuse(ErrorKind::kArgument, "RPCRunner: with a key, host and port say where the tracker is");
+  std::optional<Secret> secret;
+  if (!options.secret.empty()) secret = read_secret(options.secret);
+  return options.boards.empty() ? granted(options, secret) : dialled(options, secret);
+}
+
+// --------------------------------------------------------------------------------------------------- what is sent
+
+bool same_bytes(const Blob& a, const Blob& b) { return a.data() == b.data(); }
+
+bool same_references(const Checks& a, const Checks& b) {
+  if (a.reference && b.reference) return same_bytes(*a.reference, *b.reference);
+  if (a.made_reference && b.made_reference) return same_bytes(a.made_reference->object, b.made_reference->object);
+  return false;
+}
+
+RemoteTask task_of(const Checks& checks, const std::string& text, const RunRequest& request) {
+  RemoteTask task;
+  task.spec.checks = text;
+  task.spec.inputs_version = static_cast<uint32_t>(request.inputs_version);
+  const auto carry = [&](const Blob& blob) { return task.parcels.emplace_back(parcel(blob)).digest; };
+  if (request.inputs_version == 0) task.spec.inputs = carry(request.inputs);
+  if (checks.reference) task.spec.reference = carry(outputs_of(checks.args, *checks.reference));
+  if (checks.made_reference) task.spec.reference_object = carry(checks.made_reference->object);
+  task.name = sha256(encode(task.spec));
+  return task;
+}
+
+RunStatus status_of(const std::string& text) {
+  for (int s = 0; s <= static_cast<int>(RunStatus::kDeviceLost); ++s)
+    if (to_string(static_cast<RunStatus>(s)) == text) return static_cast<RunStatus>(s);
+  return RunStatus::kDeviceLost;  // throttled: another time
+}
+
+RunResult result_of(const BoardResult& from, double lower_bound_s) {
+  const JobResult& r = from.result;
+  RunResult result{status_of(r.status), r.seconds, r.spread, static_cast<int>(r.runs), r.detail};
+  const auto known = [](double value) { return std::isfinite(value) ? value : 0; };
+  result.place = {from.board, known(r.hertz), known(r.celsius), r.governor};
+  if (result.status == RunStatus::kOk && result.seconds > 0 && result.seconds < kTooFast * lower_bound_s) {
+    result.status = RunStatus::kTooFast;
+    result.detail = "the board reports " + std::to_string(r.seconds) + " s, and the work takes at least " +
+                    std::to_string(lower_bound_s);
+  }
+  return result;
+}
+
+}  // namespace
+
+struct RPCRunner::State {
+  explicit State(const RPCRunnerOptions& options) : boards(connects_of(options)) {}
+
+  // Candidates of one tuning have one, whose digest is made once.
+  std::shared_ptr<const RemoteTask> task(const RunRequest& request) {
+    const Checks checks = checks_of(request);
+    const std::string text = support::to_text(to_json(checks));
+    const std::lock_guard lock(mutex);
+    if (!last || text != last->spec.checks || !same_references(checks, last_checks)) {
+      last = std::make_shared<const RemoteTask>(task_of(checks, text, request));
+      last_checks = checks;
+    }
+    return last;
+  }
+
+  std::mutex mutex;
+  std::shared_ptr<const RemoteTask> last;
+  Checks last_checks;
+  Boards boards;
+};
+
+RPCRunner::RPCRunner(const RPCRunnerOptions& options) : state_(std::make_unique<State>(options)) {}
+RPCRunner::~RPCRunner() = default;
+
+RunResult RPCRunner::run(const RunRequest& request) {
+  if (!request.reference && !request.made_reference)
+    refuse(ErrorKind::kArgument, "RPCRunner: a run needs what its outputs are compared with");
+  const Parcel object = parcel(request.object);
+  const std::shared_ptr<const RemoteTask> task = state_->task(request);
+  Job job{.name = {},
+          .task = task->name,
+          .object = object.digest,
+          .lower_bound_s = request.lower_bound_s,
+          .give_up_above_s = request.give_up_above_s,
+          .candidate = request.candidate,
+          .attempt = static_cast<uint32_t>(request.attempt)};
+  job.name = name_of(job);
+  return result_of(state_->boards.measure(task, object, job).get(), request.lower_bound_s);
+}
+
+int RPCRunner::slots() const { return Boards::kDeep * static_cast<int>(state_->boards.size()); }
+MachineDescription RPCRunner::machine() const { return state_->boards.description().machine; }
+std::string RPCRunner::target() const { return state_->boards.description().target; }
+std::string RPCRunner::state() const { return state_->boards.state(); }
+void RPCRunner::cancel() { state_->boards.cancel(); }
+
+std::string RPCRunner::why_not(const Target& target) const {
+  const BoardDescription& board = state_->boards.description();
+  std::string why;
+  if (target::architecture_of(target.triple) != target::architecture_of(board.cpu.triple)) {
+    why = "the board is a " + board.cpu.triple + " with a CPU like " + board.cpu.name;
+  } else {
+    for (const std::string& missing : target::missing_on(board.cpu, target.features, target.sve_bits))
+      why += (why.empty() ? "the board lacks " : ", ") + missing;
+  }
+  return why.empty() ? why : why + "; what it runs is target=\"" + board.target + "\"";
+}
+
+}  // namespace tw::rpc

@@ -10,6 +10,7 @@
 #include "src/support/temporary_folder.h"
 #include "src/target/cpu.h"
 #include "tensorwright/machine.h"
+#include "tensorwright/rpc_runner.h"
 
 namespace py = pybind11;
 
@@ -120,6 +121,19 @@ void bind_runners(py::module_& m) {
       .def(py::init<py::object, std::string>());
   py::class_<ServedRunner, runtime::Runner, std::shared_ptr<ServedRunner>>(m, "ServedRunner")
       .def(py::init<py::object>());
+  py::class_<rpc::RPCRunner, runtime::Runner, std::shared_ptr<rpc::RPCRunner>>(m, "RPCRunner")
+      .def(py::init([](std::vector<std::string> boards, std::string key, std::string host, int port, std::string secret,
+                       int priority, double session_timeout) {
+             const py::gil_scoped_release release;
+             return std::make_shared<rpc::RPCRunner>(rpc::RPCRunnerOptions{std::move(boards), std::move(key),
+                                                                           std::move(host), port, std::move(secret),
+                                                                           priority, session_timeout});
+           }),
+           py::kw_only(), py::arg("boards"), py::arg("key"), py::arg("host"), py::arg("port"), py::arg("secret"),
+           py::arg("priority"), py::arg("session_timeout"))
+      .def_property_readonly("machine", &rpc::RPCRunner::machine)
+      .def_property_readonly("target", &rpc::RPCRunner::target)
+      .def_property_readonly("state", &rpc::RPCRunner::state);
   m.def("run_request", &run_request);
   m.def("this_machine", &runtime::this_machine);
   m.def("why_not_here", [](const std::string& text) {

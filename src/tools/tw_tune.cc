@@ -8,10 +8,12 @@
 #include "autotune/log/stock.h"
 #include "autotune/model/roofline.h"
 #include "codegen/calibration.h"
+#include "rpc/net/endpoint.h"
 #include "schedule/to_python.h"
 #include "src/support/json_text.h"
 #include "src/tools/tw_command.h"
 #include "tensorwright/ops/kernels.h"
+#include "tensorwright/rpc_runner.h"
 
 namespace tw::tools {
 namespace {
@@ -25,6 +27,8 @@ struct Options {
   std::vector<std::string> shape;
   TuneOptions tuning;
   MachineElsewhere where;
+  rpc::RPCRunnerOptions boards;
+  std::string tracker;
   bool list = false, quiet = false;
 };
 
@@ -74,12 +78,13 @@ void print_result(const Task& task, const TuneResult& result, const Roofline& ro
     std::printf("\nnothing was kept: --log FILE keeps the measurements, --save FILE.so the kernel\n");
 }
 
-Json result_json(const Task& task, const TuneResult& result, const Roofline& roofline) {
+Json result_json(const Task& task, const TuneResult& result, const Roofline& roofline,
+                 const MachineDescription& machine) {
   Json json{{"task", task.name()},
             {"args", support::parse_json<Json>(task.args())},
             {"hash", task.hash()},
             {"target", task.target().to_string()},
-            {"threads", runtime::num_threads()},
+            {"threads", machine.threads},
             {"candidates", task.space().size()},
             {"trials", result.trials.size()},
             {"measured", result.measured},
@@ -132,10 +137,28 @@ int make_pack(const Task& task, const Options& options, bool json) {
   return kDone;
 }
 
+// "" is the boards' own target.
+std::unique_ptr<rpc::RPCRunner> runner_of(Options& options) {
+  rpc::RPCRunnerOptions& boards = options.boards;
+  if (boards.boards.empty() && boards.key.empty() && options.tracker.empty()) return nullptr;
+  if (boards.key.empty() != options.tracker.empty())
+    fail("tune: --rpc-key and --tracker go together",
+         {"tw tune matmul --rpc-key rpi4 --tracker HOST:9190 --secret FILE"});
+  if (!options.tracker.empty()) {
+    const rpc::Endpoint at = rpc::parse_endpoint(options.tracker, "--tracker");
+    boards.host = at.host;
+    boards.port = at.port;
+  }
+  auto runner = std::make_unique<rpc::RPCRunner>(boards);
+  if (options.target.empty()) options.target = runner->target();
+  return runner;
+}
+
 int tune(Options options, bool json) {
   if (options.list) return list(json);
   if (options.name.empty()) fail("tune: an operator is needed", {"tw tune --list shows them"});
   if (options.where.threads < 0) fail("tune: --threads must be positive");
+  const std::unique_ptr<rpc::RPCRunner> runner = options.pack.empty() ? runner_of(options) : nullptr;
   const Target target = options.target.empty() ? Target::host() : Target::parse(options.target).value_or_throw();
   const Task task = stock_task(options.name, parameters_of("tune", options.shape), target);
   if (!options.pack.empty()) return make_pack(task, options, json);
@@ -143,12 +166,15 @@ int tune(Options options, bool json) {
   if (!options.quiet && !json) options.tuning.on_trial = print_progress;
   std::signal(SIGINT, [](int) { interrupted = 1; });
   options.tuning.should_stop = [] { return interrupted != 0; };
-  const TuneResult result = autotune::tune(task, options.tuning);
-  Roofline roofline = roofline_of(task, codegen::with_kept_rates(runtime::this_machine(), task.target()));
+  const TuneResult result =
+      runner ? autotune::tune(task, options.tuning, *runner) : autotune::tune(task, options.tuning);
+  const MachineDescription machine =
+      runner ? runner->machine() : codegen::with_kept_rates(runtime::this_machine(), task.target());
+  Roofline roofline = roofline_of(task, machine);
   if (result.best) roofline.raise_to(roofline.flops / result.best->seconds);
   if (result.best && !options.save.empty()) save(task, *result.best, options.save);
   if (json)
-    print_json(result_json(task, result, roofline));
+    print_json(result_json(task, result, roofline, machine));
   else if (result.best)
     print_result(task, result, roofline, options);
   if (!result.stopped) return kDone;
@@ -192,6 +218,14 @@ void add_tune(CLI::App& app, Chosen& chosen) {
   command->add_option("--pack", options->pack,
                       "measure nothing here: write the next candidates to a file that tw-board measures elsewhere");
   command->add_option("--hardware", options->where.hardware, "of a pack: which of the log's machines it is for");
+  command
+      ->add_option("--rpc-boards", options->boards.boards,
+                   "measure on these boards, on which tw-board --listen runs: HOST:PORT, joined by commas")
+      ->delimiter(',');
+  command->add_option("--rpc-key", options->boards.key, "measure on the boards that a tracker has of this key");
+  command->add_option("--tracker", options->tracker, "with --rpc-key: where the tracker is, HOST:PORT");
+  command->add_option("--secret", options->boards.secret, "the file that boards, tracker and this machine share");
+  command->add_option("--priority", options->boards.priority, "with --rpc-key: more gets a board sooner");
   command->add_flag("--list", options->list, "list the operators and their parameters");
   command->add_flag("--quiet", options->quiet, "no progress bar");
   add_json_option(*command, chosen);

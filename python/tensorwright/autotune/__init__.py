@@ -39,6 +39,7 @@ from .machine import Machine
 from .measuring import Builder, BuildResult, MeasureInput, MeasureResult, Runner
 from .packing import Pack, pack
 from .ray_runner import RayRunner
+from .rpc_runner import RPCRunner
 from .reporting import report
 from .scheduler import TaskScheduler
 from .space import Candidate, Space
@@ -55,6 +56,7 @@ __all__ = [
     "MeasureInput",
     "MeasureResult",
     "Pack",
+    "RPCRunner",
     "RayRunner",
     "Record",
     "Runner",

@@ -181,6 +181,28 @@ class RayRunner(Runner):
     def __enter__(self) -> RayRunner: ...
     def __exit__(self, *_: object) -> None: ...
 
+class RPCRunner(Runner):
+    def __init__(
+        self,
+        key: str | None = None,
+        host: str | None = None,
+        port: int | None = None,
+        *,
+        secret: _Path | None = None,
+        boards: Sequence[str] | None = None,
+        priority: int = 0,
+        session_timeout: float | None = None,
+    ) -> None: ...
+    @property
+    def target(self) -> str: ...
+    @property
+    def machine(self) -> Machine: ...
+    @property
+    def state(self) -> str: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> RPCRunner: ...
+    def __exit__(self, *_: object) -> None: ...
+
 _Callback = Callable[[Tuner, list[MeasureInput], list[MeasureResult]], Any]
 
 def tune(
@@ -255,7 +277,7 @@ class TaskScheduler:
         number: int | None = None,
         repeat: int | None = None,
         progress: bool = True,
-        runner: RayRunner | None = None,
+        runner: RayRunner | RPCRunner | None = None,
     ) -> list[TuneResult]: ...
 
 class Record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _core
 from ..errors import ArgumentError
 from .ray_runner import RayRunner
+from .rpc_runner import RPCRunner
 from .tuner import Bar, TuneResult, as_task, core_options
 
 __all__ = ["TaskScheduler"]
@@ -27,15 +28,15 @@ class TaskScheduler:
 
     def tune(self, *, trials=64, log=None, seed=0, search="evolutionary", model="auto", early_stop=None, stop_without_gain=False,
              model_file=None, transfer=(), timeout=10, number=None, repeat=None, progress=True, runner=None):
-        """Measure, ``trials`` in all; the other options are those of ``tw.autotune.tune``, runner a RayRunner or None.
+        """Measure, ``trials`` in all; the other options are those of ``tw.autotune.tune``, runner a RayRunner, an RPCRunner or None.
 
         Returns: a list of TuneResults in the order of the tasks.
         """
         options = core_options(trials=trials, log=log, seed=seed, search=search, model=model, early_stop=early_stop,
                                stop_without_gain=stop_without_gain, model_file=model_file, transfer=transfer, timeout=timeout,
                                number=number, repeat=repeat)
-        if runner is not None and not isinstance(runner, RayRunner):
-            raise ArgumentError(f"TaskScheduler: runner must be a RayRunner or None, not {runner!r}")
+        if runner is not None and not isinstance(runner, (RayRunner, RPCRunner)):
+            raise ArgumentError(f"TaskScheduler: runner must be a RayRunner, an RPCRunner or None, not {runner!r}")
         bar = Bar(f"{len(self.tasks)} tasks", trials) if progress else None
         try:
             results = _core.tune_many([task._core for task in self.tasks], self.weights, options, bar,

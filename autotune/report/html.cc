@@ -109,6 +109,43 @@ std::string fastest_table(const Subject& s) {
          rows + "</table></div>\n";
 }
 
+std::string range_text(const std::vector<double>& values, double unit) {
+  if (values.empty()) return "";
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const std::string from = number(std::round(10 * *least / unit) / 10), to = number(std::round(10 * *most / unit) / 10);
+  return from == to ? from : from + " to " + to;
+}
+
+// Where runs were elsewhere: a board that ran slow or hot stands out.
+std::string boards_table(const Subject& s) {
+  struct Row {
+    int trials = 0, failed = 0;
+    std::vector<double> hertz = {}, celsius = {};
+  };
+  std::map<std::string, Row> boards;
+  for (const Trial& t : s.trials) {
+    if (t.place.board.empty()) continue;
+    Row& row = boards[t.place.board];
+    ++row.trials;
+    row.failed += !t.ok() && t.status != "beaten";
+    if (t.place.hertz > 0) row.hertz.push_back(t.place.hertz);
+    if (t.place.celsius > 0) row.celsius.push_back(t.place.celsius);
+  }
+  std::string rows;
+  for (const auto& [name, row] : boards) {
+    rows += "<tr><td>" + escaped(name) + "</td>";
+    for (const std::string& value : {std::to_string(row.trials), std::to_string(row.failed), range_text(row.hertz, 1e6),
+                                     range_text(row.celsius, 1)})
+      rows += "<td class=\"number\">" + value + "</td>";
+    rows += "</tr>\n";
+  }
+  if (rows.empty()) return "";
+  return "<div class=\"scroll\"><table><tr><th>board</th><th class=\"number\">measured</th><th "
+         "class=\"number\">failed</th>"
+         "<th class=\"number\">MHz</th><th class=\"number\">\u00b0C</th></tr>\n" +
+         rows + "</table></div>\n";
+}
+
 std::string code(const Subject& s) {
   std::string out = card("The best schedule", s.python.empty() ? "" : element("pre", "python", escaped(s.python)));
   out += card("The same as C", s.c.empty() ? "" : element("pre", "c", escaped(s.c)));
@@ -135,6 +172,8 @@ std::string section(const Subject& s) {
   out += element("div", "cards", cards);
   const std::string table = fastest_table(s);
   if (!table.empty()) out += element("div", "card wide", element("h3", "", "The fastest") + table);
+  const std::string boards = boards_table(s);
+  if (!boards.empty()) out += element("div", "card wide", element("h3", "", "Boards") + boards);
   out += element("div", "cards wide", code(s));
   return element("section", "", out);
 }

@@ -1,5 +1,12 @@
 // Sessions, as their clients have them: each request is sent and its answer waited for.
 #include <algorithm>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
+#include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 
@@ -20,6 +27,7 @@ namespace {
 constexpr double kAnswerS = 60;  // of what is quick there
 constexpr double kMarginS = 10;  // beyond the deadline of a call
 constexpr double kLoadS = 90;
+constexpr size_t kMostHeard = 16;  // frames that nobody has taken yet
 
 TrackerAddress address_of(const Address& a) {
   return {{a.host, a.port}, a.secret.empty() ? std::optional<Secret>() : read_secret(a.secret)};
@@ -46,14 +54,51 @@ struct Session::State {
   }
   awaitable<void> begin(double seconds) {
     co_await greet(*connection, Role::kClient, Role::kBoard, seconds);
+    listening = true;
+    asio::co_spawn(loop.context(), listen(*connection), asio::detached);
     description = (co_await asked<Description>(Describe{}, kAnswerS)).json;
+  }
+
+  // As long as the connection lasts: a board may ask whether this side is there while nothing is asked of it.
+  awaitable<void> listen(Connection board) {
+    try {
+      for (;;) {
+        Frame frame = co_await board.receive();
+        if (frame.type == MessageType::kPing) {
+          const Pong pong{read_as<Ping>(frame).number};
+          co_await board.send(pong, frame.stream);
+          continue;
+        }
+        if (frame.type == MessageType::kError && frame.stream == 0) refuse_frame(frame);  // of the whole session
+        heard.push_back(std::move(frame));
+        more.cancel();
+        while (heard.size() >= kMostHeard) co_await wait(room);
+      }
+    } catch (const std::exception& error) {
+      lost = std::current_exception();
+      board.close(error.what());
+    }
+    listening = false;
+    more.cancel();
   }
 
   awaitable<Frame> answer(uint16_t stream) {
     for (;;) {
-      Frame frame = co_await connection->receive();
-      if (frame.stream == stream) co_return frame;
+      while (!heard.empty()) {
+        Frame frame = std::move(heard.front());
+        heard.pop_front();
+        room.cancel();
+        if (frame.stream == stream) co_return frame;
+      }
+      if (lost) std::rethrow_exception(lost);
+      co_await wait(more);
     }
+  }
+
+  static awaitable<void> wait(asio::steady_timer& timer) {
+    timer.expires_at(asio::steady_timer::time_point::max());
+    asio::error_code woken;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   }
 
   template <Message Reply, Message Asked>
@@ -144,13 +189,19 @@ struct Session::State {
   std::optional<Connection> connection;
   uint16_t stream = 0;
   std::string description;
-  Loop loop;  // last: what runs on it uses the others
+  std::deque<Frame> heard;
+  std::exception_ptr lost;
+  bool listening = false;
+  Loop loop;  // what runs on it uses the others
+  asio::steady_timer more{loop.context()}, room{loop.context()};
 
   ~State() {
     try {
       loop.wait([](State& s) -> awaitable<void> {
-        s.connection.reset();
-        co_return;
+        if (s.connection) s.connection->close("the session has ended");
+        s.heard.clear();
+        s.room.cancel();
+        while (s.listening) co_await wait(s.more);
       }(*this));
     } catch (...) {
     }

@@ -26,8 +26,8 @@ constexpr uint32_t kChunksUnderWay = 8;  // of one blob
 constexpr size_t kUploadsAtOnce = 4;
 constexpr size_t kMostUnsent = 64;
 constexpr double kSilentS = 1;  // and another client may ask whether it is there
+constexpr double kGoodbyeS = 2;
 constexpr double kAnswerS = 3;  // in which it has to answer then
-constexpr auto kGoesOnFor = std::chrono::seconds(30);
 
 [[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
   throw Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});
@@ -43,6 +43,14 @@ awaitable<void> pause(double seconds, asio::any_io_executor executor) {
 template <Message M>
 awaitable<void> send_quietly(Connection connection, M message, uint16_t stream) try {
   co_await connection.send(message, stream);
+} catch (const std::exception& error) {
+  connection.close(error.what());
+}
+
+// Until it goes: what it had sent and nobody read would take our last words from it.
+awaitable<void> see_off(Connection connection) try {
+  const Deadline deadline(connection, kGoodbyeS, "it was refused");
+  for (;;) co_await connection.receive();
 } catch (const std::exception& error) {
   connection.close(error.what());
 }
@@ -108,7 +116,7 @@ awaitable<bool> Board::enter(std::shared_ptr<Session> session) {
                                 {"wait until that has ended; a tracker hands boards out one after the other"}});
     const ErrorReply reply = reply_of(busy);
     co_await send_quietly(session->connection, reply, 0);
-    session->connection.close(busy.diagnostic().what);
+    co_await see_off(session->connection);
     co_return false;
   }
   session_ = session;
@@ -122,7 +130,7 @@ void Board::leave(const std::shared_ptr<Session>& session) {
   if (session_ != session) return;
   session_.reset();
   queue_.cancel_waiting();
-  without_session_.expires_after(kGoesOnFor);
+  without_session_.expires_after(std::chrono::milliseconds(static_cast<int64_t>(options_.goes_on_s * 1e3)));
   without_session_.async_wait([this, alive = alive_](asio::error_code code) {
     if (!code && *alive && !session_) queue_.cancel_all();
   });

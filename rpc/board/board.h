@@ -30,6 +30,7 @@ class Board {
     JobQueue::MakeRunner make_runner;
     JobQueue::MakeHeat make_heat = [](auto sleep) { return Heat(Heat::this_machine(std::move(sleep))); };
     uint64_t blob_bytes = uint64_t{256} << 20;
+    double goes_on_s = 30;  // without its client, what is measured
     // Of what a client keeps besides (session.h): nothing where it has no path.
     runtime::WorkerCommand serves_kernels = {};
     int threads = 1;

@@ -44,6 +44,7 @@ uint64_t bytes_of_blobs(const Board& board) { return board.blobs().bytes(); }
 
 class ABoard : public testing::Test {
  protected:
+  explicit ABoard(double goes_on_s = 30) : goes_on_s_(goes_on_s) {}
   ~ABoard() override { bench.hold(false); }
   uint16_t port() const { return board.port(); }
   void prepare(Client& client) {
@@ -57,11 +58,18 @@ class ABoard : public testing::Test {
     client.say(job(object), stream);
   }
 
+  const double goes_on_s_;
   test::Bench bench;
   test::LoopbackBoard board{{.description = R"({"cores":2})",
                              .make_runner = test::stub_runners(bench),
                              .make_heat = test::cool,
-                             .blob_bytes = 1 << 20}};
+                             .blob_bytes = 1 << 20,
+                             .goes_on_s = goes_on_s_}};
+};
+
+class AnImpatientBoard : public ABoard {
+ protected:
+  AnImpatientBoard() : ABoard(0.2) {}
 };
 
 TEST_F(ABoard, SaysWhatItIs) {
@@ -171,6 +179,22 @@ TEST_F(ABoard, DropsWhatWaitsForAClientThatIsGone) {
   send(client, "d");
   EXPECT_EQ(client.hear<JobResult>().name, job("d").name);
   EXPECT_EQ(bench.so_far(), (std::vector<std::string>{"a", "d"}));
+}
+
+TEST_F(AnImpatientBoard, GivesUpWhatItMeasuresForAClientThatStaysAway) {
+  {
+    Client client(port());
+    prepare(client);
+    bench.hold(true);
+    send(client, "a");
+    ASSERT_TRUE(bench.begun(1));
+  }
+  EXPECT_TRUE(board.becomes([](const Board& b) { return !b.in_session() && b.busy_s() == 0; }));
+  bench.hold(false);
+  Client client(port());
+  client.say(job("a"));
+  EXPECT_EQ(client.hear<JobResult>().status, "ok");
+  EXPECT_EQ(bench.so_far(), (std::vector<std::string>{"a", "a"})) << "it had no result";
 }
 
 TEST_F(ABoard, CancelsAJob) {

@@ -1,0 +1,155 @@
+"""tw-board --listen as a process: clients that call kernels there, that are stopped or killed, and a board that is."""
+
+import pathlib
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+PACKAGE = pathlib.Path(tw.__file__).parent
+TW_BOARD = PACKAGE / f"boards/tw-board-{platform.machine()}"
+pytestmark = pytest.mark.skipif(not TW_BOARD.exists(), reason="skipped: tw-board is not built (sanitizers)")
+
+A_CLIENT = """
+import sys, time
+import tensorwright as tw
+session = tw.rpc.connect("127.0.0.1", int(sys.argv[1]))
+print("connected", flush=True)
+time.sleep(600)
+"""
+
+
+class Board:
+    def __init__(self, *options):
+        self.process = subprocess.Popen([str(o) for o in (TW_BOARD, "--listen", "127.0.0.1:0", *options)], stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def board():
+    board = Board()
+    yield board
+    board.end()
+
+
+@pytest.fixture
+def client(board):
+    """Another process, which has the board."""
+    process = subprocess.Popen([sys.executable, "-c", A_CLIENT, str(board.port)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "connected\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def connect_within(port, seconds):
+    """A session, asked for until there is one."""
+    start = time.monotonic()
+    while True:
+        try:
+            return tw.rpc.connect("127.0.0.1", port)
+        except tw.RpcError:
+            if time.monotonic() - start > seconds:
+                raise
+            time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def doubled(tmp_path_factory):
+    A = te.placeholder((1000,), name="A")
+    B = te.compute((1000,), lambda i: A[i] * 2, name="B")
+    path = tmp_path_factory.mktemp("kernels") / "doubled.so"
+    tw.build([A, B], name="doubled").save(path)
+    return path
+
+
+def test_a_kernel_is_called_and_timed_there(board, doubled):
+    session = tw.rpc.connect("127.0.0.1", board.port)
+    session.upload(doubled)
+    kernel = session.load_module("doubled.so")
+    a, b = session.array(np.arange(1000, dtype="float32")), session.empty((1000,))
+    kernel(a, b)
+    np.testing.assert_array_equal(b.numpy(), 2 * a.numpy())
+    times = kernel.time_evaluator(number=10, repeat=3)(a, b)
+    assert len(times.results) == 3 and 0 < times.min <= times.mean < 1
+
+
+def test_a_file_with_a_long_name_comes_back(board, tmp_path):
+    file = tmp_path / ("a name that is longer than what strings keep in themselves" + 20 * "." + "bin")
+    file.write_bytes(bytes(range(256)) * 4096)
+    session = tw.rpc.connect("127.0.0.1", board.port)
+    session.upload(file)
+    assert session.download(file.name) == file.read_bytes()
+
+
+def test_a_second_client_is_told_who_has_the_board(board, client):
+    with pytest.raises(tw.RpcError, match="in a session with 127.0.0.1"):
+        tw.rpc.connect("127.0.0.1", board.port)
+
+
+def test_a_client_that_only_waits_keeps_the_board(board, client):
+    time.sleep(1.5)
+    with pytest.raises(tw.RpcError, match="in a session with 127.0.0.1"):
+        tw.rpc.connect("127.0.0.1", board.port)
+
+
+def test_a_client_that_is_killed_leaves_the_board_to_the_next(board, client):
+    client.kill()
+    connect_within(board.port, 5)
+
+
+def test_a_client_that_is_stopped_does_so_too(board, client):
+    client.send_signal(signal.SIGSTOP)
+    connect_within(board.port, 8)
+
+
+def test_a_board_that_is_killed_is_an_error_of_its_session(board, doubled):
+    session = tw.rpc.connect("127.0.0.1", board.port)
+    board.process.kill()
+    board.process.wait()
+    with pytest.raises(tw.RpcError):
+        session.upload(doubled)
+
+
+def test_who_has_the_secret_is_served_and_nobody_else(tmp_path, doubled):
+    for name in ("farm", "other"):
+        subprocess.run([PACKAGE / "tw", "rpc-key", "new", tmp_path / name], check=True, capture_output=True)
+    board = Board("--secret", tmp_path / "farm")
+    try:
+        for secret in (None, tmp_path / "other"):
+            with pytest.raises(tw.RpcError):
+                tw.rpc.connect("127.0.0.1", board.port, secret=secret)
+        session = tw.rpc.connect("127.0.0.1", board.port, secret=tmp_path / "farm")
+        session.upload(doubled)
+        assert session.listdir() == ["doubled.so"]
+    finally:
+        board.end()
+
+
+def test_other_machines_are_not_served_without_a_secret():
+    done = subprocess.run([TW_BOARD, "--listen", "0.0.0.0:0"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert "without a secret only this machine is listened to" in done.stderr and "tw rpc-key new" in done.stderr
+
+
+def test_a_port_that_is_taken_is_named():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run([TW_BOARD, "--listen", f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1 and f"cannot listen on 127.0.0.1:{port}" in done.stderr

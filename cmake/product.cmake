@@ -36,7 +36,7 @@ tw_tool(tw-worker SOURCES src/tools/tw_worker.cc LINK tw_runtime tw_ir tw_target
 # What measures elsewhere: one static program for each architecture, beside the package.
 if(NOT TW_SANITIZE)
   tw_tool(tw-board SOURCES src/tools/tw_board.cc src/tools/tw_board_listen.cc LINK tw_rpc tw_runtime tw_ir tw_target tw_support)
-  target_link_options(tw-board PRIVATE -static -Wl,--gc-sections)
+  target_link_options(tw-board PRIVATE -static -s -Wl,--gc-sections)
   set_target_properties(tw-board PROPERTIES OUTPUT_NAME tw-board-${CMAKE_SYSTEM_PROCESSOR} RUNTIME_OUTPUT_DIRECTORY ${TW_PACKAGE_DIR}/boards)
   install(TARGETS tw-board DESTINATION tensorwright/boards)
 endif()

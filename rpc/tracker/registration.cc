@@ -14,7 +14,7 @@ using asio::awaitable;
 
 namespace {
 
-constexpr double kBeatS = 1, kAnswerS = 5;
+constexpr double kBeatS = 0.5, kAnswerS = 5;
 constexpr double kFirstPauseS = 0.25, kLongestPauseS = 2.5;
 
 std::chrono::nanoseconds nanoseconds(double seconds) {

@@ -1,4 +1,4 @@
-// A board at a tracker: it dials, registers, says once a second that it is there, and dials again for each client that
+// A board at a tracker: it dials, registers, says twice a second that it is there, and dials again for each client that
 // the tracker brings. Where the tracker is away or restarts, it tries again for ever.
 //
 // It serves one client at a time; who is brought meanwhile waits. A session lives by its own connection, so it outlives

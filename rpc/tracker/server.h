@@ -3,7 +3,7 @@
 //
 // What it knows is state.h's, in memory alone. After a restart boards register again, and clients ask again.
 //
-// A board registers and says once a second that it is there. Who is granted one waits until it has dialled a second
+// A board registers and says twice a second that it is there. Who is granted one waits until it has dialled a second
 // time, and from GRANTED on the client's connection is a pipe to that one, byte for byte, until either ends. Where the
 // tracker ends a lease it says why, as an ERROR between two frames of the board.
 #pragma once

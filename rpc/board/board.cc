@@ -26,7 +26,6 @@ constexpr uint32_t kChunksUnderWay = 8;  // of one blob
 constexpr size_t kUploadsAtOnce = 4;
 constexpr size_t kMostUnsent = 64;
 constexpr double kSilentS = 1;  // and another client may ask whether it is there
-constexpr double kGoodbyeS = 2;
 constexpr double kAnswerS = 3;  // in which it has to answer then
 
 [[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
@@ -43,14 +42,6 @@ awaitable<void> pause(double seconds, asio::any_io_executor executor) {
 template <Message M>
 awaitable<void> send_quietly(Connection connection, M message, uint16_t stream) try {
   co_await connection.send(message, stream);
-} catch (const std::exception& error) {
-  connection.close(error.what());
-}
-
-// Until it goes: what it had sent and nobody read would take our last words from it.
-awaitable<void> see_off(Connection connection) try {
-  const Deadline deadline(connection, kGoodbyeS, "it was refused");
-  for (;;) co_await connection.receive();
 } catch (const std::exception& error) {
   connection.close(error.what());
 }
@@ -116,7 +107,7 @@ awaitable<bool> Board::enter(std::shared_ptr<Session> session) {
                                 {"wait until that has ended; a tracker hands boards out one after the other"}});
     const ErrorReply reply = reply_of(busy);
     co_await send_quietly(session->connection, reply, 0);
-    co_await see_off(session->connection);
+    co_await session->connection.part(busy.diagnostic().what);
     co_return false;
   }
   session_ = session;

@@ -26,6 +26,7 @@ using asio::ip::tcp;
 namespace {
 
 constexpr double kWholeFrameS = 30;  // from its first byte to its last
+constexpr double kPartingS = 1;
 // Of a peer that does not answer: the kernel asks it once a second, and gives up after so many milliseconds.
 constexpr int kKeepAliveS = 1, kGiveUpMs = 6000;
 
@@ -202,6 +203,19 @@ awaitable<void> Connection::send(MessageType type, uint16_t stream, std::string 
   co_await Connection(self).write(frame);
 }
 
+awaitable<void> Connection::part(std::string why) {
+  const Connection self = *this;
+  asio::error_code ignored;
+  self.state_->socket.shutdown(tcp::socket::shutdown_send, ignored);
+  const Deadline deadline(self, kPartingS, why);
+  std::array<char, 256> rest;
+  try {
+    while (co_await Connection(self).read_some(rest) > 0) continue;
+  } catch (const ConnectionLost&) {
+  }
+  Connection(self).close(why);
+}
+
 void Connection::greeted() { state_->greeted = true; }
 void Connection::close(const std::string& why) { state_->close(why); }
 bool Connection::closed() const { return state_->why_closed.has_value(); }
@@ -348,7 +362,7 @@ awaitable<Hello> greet(Connection connection, Role ours, Roles expected, double 
   if (!why.empty()) {
     const Error error = rpc_error("this side and " + connection.peer() + " cannot work together: " + why);
     co_await connection.send(reply_of(error));
-    connection.close(why);
+    co_await connection.part(why);
     throw error;
   }
   connection.greeted();

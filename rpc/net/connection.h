@@ -53,6 +53,10 @@ class Connection {
   asio::awaitable<size_t> read_some(std::span<char>);
   asio::awaitable<void> write(std::string_view bytes);
 
+  // Closes it once the other side has had a second to read what it was sent last: closed at once, with something of its
+  // own on the way, it might never see that.
+  asio::awaitable<void> part(std::string why);
+
   // The first reason counts. From this thread only.
   void close(const std::string& why);
   bool closed() const;

@@ -75,9 +75,10 @@ class Service {
     TW_TRY(const std::string name, chosen(load));
     start_pinned(load.threads);
     TW_TRY(std::shared_ptr<Image> image, linking_.load(load.object));
+    TW_TRY(std::shared_ptr<const Kernel> kernel, kernel_in(std::move(image), name));  // reads, on a stack of its own
     layers_.push_back(seal());
     if (const std::string why = lacking(layers_, required_); !why.empty()) return refused("the sandbox lacks " + why);
-    TW_TRY(kernel_, kernel_in(std::move(image), name));
+    kernel_ = std::move(kernel);
     answer.loaded = summary_of(*kernel_);
     return Unit{};
   }

@@ -82,6 +82,9 @@ class Session {
   static Session connect(const Address& board);
   static Session request(const Address& tracker, const RequestOptions&);
 
+  // The board is free again, and what handles stand for is gone, however many there are.
+  void close();
+
   const std::string& description() const;  // what the board is, as JSON
 
   // Files are names and bytes, in the board's memory.

@@ -97,6 +97,7 @@ void bind_session(py::module_& m) {
   using Released = py::call_guard<py::gil_scoped_release>;
   py::class_<Session>(m, "RemoteSession")
       .def_property_readonly("description", &Session::description)
+      .def("close", &Session::close, Released())
       .def("upload",
            [](Session& session, const std::string& name, const py::buffer& content) {
              const py::buffer_info info = content.request();

@@ -55,7 +55,7 @@ class RemoteArray:
 
     def copyfrom(self, array):
         """Fills it with an array of its shape and dtype. Returns itself. Raises: ArgumentError for another shape or dtype."""
-        source = np.ascontiguousarray(array)
+        source = np.asarray(array, order="C")
         if source.shape != self.shape or source.dtype != _numpy_dtype(self.dtype):
             raise ArgumentError(f"copyfrom: must be an array of {self.dtype} and shape {self.shape}, not of {source.dtype} and {source.shape}")
         self._core.write(source.reshape(-1).view(np.uint8) if source.size else b"")
@@ -149,6 +149,16 @@ class Session:
         """What the board is: a dict of its hardware, cores, target, sandbox and the like."""
         return json.loads(self._core.description)
 
+    def close(self):
+        """Ends it: the board is free again. Also at the end of a ``with`` of it, and when its last reference goes."""
+        self._core.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def upload(self, data, target=None):
         """Sends a file, or bytes.
 
@@ -186,7 +196,7 @@ class Session:
 
     def array(self, source):
         """A copy of an array there, as a ``RemoteArray``. Raises: DTypeError for a dtype that kernels do not take; ArgumentError if the board has no room."""
-        source = np.ascontiguousarray(source)
+        source = np.asarray(source, order="C")
         return RemoteArray(self._core.array(str(source.dtype), source.shape)).copyfrom(source)
 
     def empty(self, shape, dtype="float32"):

@@ -174,6 +174,11 @@ struct Session::State {
     }
   }
 
+  awaitable<void> end() {
+    connection->close("the session was closed");
+    co_return;
+  }
+
   // From threads of callers.
   template <Message Reply, Message Asked>
   Reply ask(Asked message, double seconds = kAnswerS) {
@@ -317,6 +322,11 @@ Session Session::request(const Address& tracker, const RequestOptions& wanted) {
 }
 
 std::string tracker_summary(const Address& tracker) { return Loop().wait(query_tracker(address_of(tracker))); }
+
+void Session::close() {
+  State& state = *state_;
+  state.run([&]() -> awaitable<void> { return state.end(); });
+}
 
 const std::string& Session::description() const { return state_->description; }
 

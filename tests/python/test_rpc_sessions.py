@@ -1,0 +1,257 @@
+"""Sessions with a board: arrays, files and kernels there, by the names of tvm.rpc."""
+
+import os
+import pathlib
+import platform
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+PACKAGE = pathlib.Path(tw.__file__).parent
+BOARD = PACKAGE / "boards" / f"tw-board-{platform.machine()}"
+
+pytestmark = pytest.mark.skipif(not BOARD.exists(), reason=f"{BOARD.name} is not part of this build (sanitizers need the dynamic linker)")
+
+
+class Board:
+    def __init__(self, *options):
+        self.process = subprocess.Popen([BOARD, "--listen", "127.0.0.1:0", *map(str, options)], stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+
+    def connect(self, **options):
+        return tw.rpc.connect("127.0.0.1", self.port, **options)
+
+
+@pytest.fixture(scope="module")
+def board():
+    board = Board()
+    yield board
+    board.process.terminate()
+    assert board.process.wait(10) == 0
+
+
+@pytest.fixture
+def remote(board):
+    with board.connect() as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def dense(tmp_path_factory):
+    """A function here, and the path of its shared object."""
+    A, B = te.placeholder((9, 7), name="A"), te.placeholder((7, 5), name="B")
+    k = te.reduce_axis((0, 7), name="k")
+    C = te.compute((9, 5), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    f = tw.build([A, B, C], name="dense")
+    path = tmp_path_factory.mktemp("kernels") / "dense.so"
+    f.save(str(path))
+    return f, path
+
+
+def scaled(tmp_path):
+    n, s = te.var("n"), te.var("s", dtype="float32")
+    A = te.placeholder((n,), name="A")
+    f = tw.build([A, s, te.compute((n,), lambda i: A[i] * s, name="B")], name="scaled")
+    f.save(str(tmp_path / "scaled.so"))
+    return tmp_path / "scaled.so"
+
+
+def operands():
+    rng = np.random.default_rng(3)
+    return rng.random((9, 7), "float32"), rng.random((7, 5), "float32")
+
+
+def test_a_kernel_there_is_called_like_one_here(remote, dense):
+    here, path = dense
+    remote.upload(path)
+    there = remote.load_module("dense.so")
+    x, y = operands()
+    expected = np.empty((9, 5), "float32")
+    here(x, y, expected)
+    a, b, c = remote.array(x), remote.array(y), remote.empty((9, 5))
+    there(a, b, c)
+    np.testing.assert_array_equal(c.numpy(), expected)
+    assert [(arg.name, arg.dtype, arg.shape, arg.is_output) for arg in there.args] == [
+        (arg.name, arg.dtype, arg.shape, arg.is_output) for arg in here.args
+    ]
+    brought = np.zeros((9, 5), "float32")
+    there(x, y, brought)
+    np.testing.assert_array_equal(brought, expected)
+
+
+def test_calls_are_timed_there(remote, dense):
+    remote.upload(dense[1])
+    there = remote.load_module("dense.so")
+    result = there.time_evaluator(there.name, remote.cpu(), number=3, repeat=5, cooldown_interval_ms=1)(*operands(), np.zeros((9, 5), "float32"))
+    assert len(result.results) == 5 and 0 < result.min <= result.median <= result.max
+    assert result.mean == pytest.approx(sum(result.results) / 5)
+
+
+def test_sizes_and_numbers_are_passed(remote, tmp_path):
+    remote.upload(scaled(tmp_path))
+    there = remote.load_module("scaled.so")
+    for n in (1, 5, 100):
+        x, y = np.arange(n, dtype="float32"), np.zeros(n, "float32")
+        there(x, 3, y)
+        np.testing.assert_array_equal(y, 3 * x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "uint16", "int64", "bool"])
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (2, 3, 5)])
+def test_arrays_come_back_as_they_went(remote, dtype, shape):
+    x = np.random.default_rng(1).integers(0, 2, shape).astype(dtype)
+    there = remote.array(x)
+    back = there.numpy()
+    assert (there.shape, there.dtype) == (x.shape, dtype)
+    assert back.dtype == x.dtype
+    np.testing.assert_array_equal(back, x)
+
+
+def test_large_arrays_come_back(remote):
+    x = np.random.default_rng(1).random(3_000_001)
+    np.testing.assert_array_equal(remote.array(x.T).numpy(), x)
+
+
+def test_files_are_names(remote, tmp_path):
+    names = ["../secret", "/etc/passwd", "a\0b", "CON", "a" * 255, "dense.so", "."]
+    for name in names:
+        remote.upload(name.encode(), target=name)
+    assert remote.listdir() == sorted(names, key=str.encode)
+    assert [remote.download(name) for name in names] == [name.encode() for name in names]
+    for name in names:
+        remote.remove(name)
+    assert remote.listdir() == []
+    for wrong in ("", "a" * 256):
+        with pytest.raises(tw.ArgumentError, match="a file's name has 1 to 255 bytes"):
+            tw.rpc._core.RemoteSession.upload(remote._core, wrong, b"x")
+    with pytest.raises(tw.ArgumentError, match="there is no file ../secret in this session"):
+        remote.download("../secret")
+
+
+def test_arguments_are_refused_as_here(remote, dense):
+    here, path = dense
+    remote.upload(path)
+    there = remote.load_module("dense.so")
+    x, y = operands()
+    for wrong in [(x, y), (y, x, np.zeros((9, 5), "float32")), (x.astype("float64"), y, np.zeros((9, 5), "float32"))]:
+        with pytest.raises(tw.Error) as local:
+            here(*wrong)
+        with pytest.raises(type(local.value)) as elsewhere:
+            there(*wrong)
+        assert elsewhere.value.what == local.value.what
+
+
+def test_what_is_no_kernel_is_refused(remote, dense):
+    remote.upload(b"no object", target="k.so")
+    with pytest.raises(tw.BuildError):
+        remote.load_module("k.so")
+    remote.upload(dense[1])
+    with pytest.raises(tw.BuildError, match="has no kernel sparse"):
+        remote.load_module("dense.so", "sparse")
+    with pytest.raises(tw.ArgumentError, match="there is no file other.so"):
+        remote.load_module("other.so")
+
+
+def test_one_that_crashes_ends_alone(remote, dense, tmp_path):
+    source = tmp_path / "bad.c"
+    source.write_text("""
+        #include <tensorwright/kernel_abi.h>
+        static const int64_t shape[1] = {4};
+        static const tw_param_descriptor params[1] = {{"y", 3, 32, 1, 1, shape, 0}};
+        const tw_kernel_descriptor tw_bad_descriptor = {sizeof(tw_kernel_descriptor), TW_ABI_VERSION, "bad", "llvm", "", 1, params};
+        int32_t tw_bad(const tw_args* args, const tw_context* context) { ((volatile float*)8)[0] = 1; return 0; }
+    """)
+    include = pathlib.Path(__file__).resolve().parents[2] / "include"
+    subprocess.run(["cc", "-O1", "-fPIC", "-shared", "-nostdlib", "-w", f"-I{include}", "-o", tmp_path / "bad.so", source], check=True)
+    remote.upload(tmp_path / "bad.so")
+    remote.upload(dense[1])
+    bad, good = remote.load_module("bad.so"), remote.load_module("dense.so")
+    for message in ("crashed: SIGSEGV", "load it again"):
+        with pytest.raises(tw.TuneError, match=message):
+            bad(np.zeros(4, "float32"))
+    good(*operands(), np.zeros((9, 5), "float32"))
+
+
+def test_an_array_of_another_session_is_refused(board, dense):
+    first = board.connect()
+    first.upload(dense[1])
+    there = first.load_module("dense.so")
+    second = Board()
+    try:
+        foreign = second.connect().array(np.zeros((9, 7), "float32"))
+        with pytest.raises(tw.ArgumentError, match="must be of the kernel's own session"):
+            there(foreign, np.zeros((7, 5), "float32"), np.zeros((9, 5), "float32"))
+        first.close()
+    finally:
+        second.process.kill()
+        second.process.wait()
+
+
+def test_a_second_client_is_told_who_has_the_board(board):
+    first = board.connect()
+    first.listdir()
+    with pytest.raises(tw.RpcError, match="this board is in a session"):
+        board.connect()
+    first.close()
+    with pytest.raises(tw.RpcError, match="the session was closed"):
+        first.listdir()
+    deadline = time.time() + 5
+    while True:
+        try:
+            board.connect().close()
+            break
+        except tw.RpcError:
+            assert time.time() < deadline
+            time.sleep(0.05)
+
+
+def test_a_board_that_dies_is_an_error_at_once():
+    board = Board()
+    remote = board.connect()
+    array = remote.array(np.zeros(10))
+    board.process.send_signal(signal.SIGKILL)
+    board.process.wait()
+    start = time.time()
+    with pytest.raises(tw.RpcError, match="the connection with 127.0.0.1:.* was"):
+        array.numpy()
+    assert time.time() - start < 5
+    with pytest.raises(tw.RpcError, match="cannot be reached"):
+        board.connect()
+
+
+def test_room_for_arrays_is_limited(remote):
+    kept = remote.empty((1000,), "uint8")
+    with pytest.raises(tw.ArgumentError, match=r"is too large: a session has \d+, of which 1000 are taken"):
+        remote.empty((1 << 44,), "uint8")
+    assert kept.numpy().sum() == 0
+
+
+def test_secrets(tmp_path):
+    secret, other = tmp_path / "farm.secret", tmp_path / "other.secret"
+    for path in (secret, other):
+        subprocess.run([PACKAGE / "tw", "rpc-key", "new", path], check=True, capture_output=True)
+    board = Board("--secret", secret)
+    try:
+        board.connect(secret=secret).listdir()
+        with pytest.raises(tw.RpcError, match="both sides need the same secret file"):
+            board.connect(secret=other)
+        with pytest.raises(tw.RpcError, match="may want a secret"):
+            board.connect()
+        os.chmod(secret, 0o644)
+        with pytest.raises(tw.RpcError, match="may be read by others"):
+            board.connect(secret=secret)
+    finally:
+        board.process.kill()
+        board.process.wait()
+
+
+@pytest.mark.parametrize("host, port", [("", 1), (5, 1), ("a", 0), ("a", 70000), ("a", "9090"), ("a", True)])
+def test_addresses_that_are_none(host, port):
+    with pytest.raises(tw.ArgumentError, match="rpc: (host|port) must be"):
+        tw.rpc.connect(host, port)

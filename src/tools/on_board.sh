@@ -53,6 +53,7 @@ write_unit() {
 Description=Tensorwright: measures tuning candidates for clients of a tracker
 After=network-online.target
 Wants=network-online.target
+StartLimitIntervalSec=0
 
 [Service]
 User=$user

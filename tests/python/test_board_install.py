@@ -55,9 +55,9 @@ class There:
         self.secret = folder / "farm.secret"
         self.run("rpc-key", "new", self.secret)
         with open(folder / "log.txt", "wb") as log:
-            self.processes = [
-                subprocess.Popen([*NAMESPACES, "sh", str(LOOPBACK), str(folder), str(self.port)], stdout=log, stderr=log, env=os.environ | {"PATH": PATH}),
-                subprocess.Popen([TW, "rpc-tracker", "--listen", self.tracker, "--secret", self.secret], stdout=log, stderr=log)]
+            start = lambda *command: subprocess.Popen([str(c) for c in command], stdout=log, stderr=log, env=os.environ | {"PATH": PATH})
+            self.processes = [start(*NAMESPACES, "sh", LOOPBACK, folder, self.port),
+                              start(TW, "rpc-tracker", "--listen", self.tracker, "--secret", self.secret)]
         until(lambda: self.ssh("true").returncode == 0, "ssh works")
 
     def options(self):
@@ -73,10 +73,12 @@ class There:
         return self.run("board", what, host, *self.options(), *arguments, code=code)
 
     def install(self, *arguments, key="here", code=0):
-        return self.board("install", "--tracker", self.tracker, "--key", key, "--secret", self.secret, "--name", "me", *arguments, code=code)
+        where = ("--tracker", self.tracker, "--key", key, "--secret", self.secret, "--name", "me")
+        return self.board("install", *where, *arguments, code=code)
 
     def ssh(self, command):
-        return subprocess.run(["ssh", "-o", "BatchMode=yes", *self.options(), "root@127.0.0.1", command], capture_output=True, text=True, timeout=30)
+        command = ["ssh", "-o", "BatchMode=yes", *self.options(), "root@127.0.0.1", command]
+        return subprocess.run(command, capture_output=True, text=True, timeout=30)
 
     def status(self):
         boards = json.loads(self.run("rpc-query", "--tracker", self.tracker, "--secret", self.secret, "--json").stdout)["boards"]

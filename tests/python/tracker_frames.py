@@ -46,7 +46,8 @@ def connect(port, timeout=10):
 def request(port, key, wait_s=20, session_s=0):
     """A connection with a board at its other end."""
     connection = connect(port, wait_s + 5)
-    connection.sendall(frame(REQUEST, text(key) + text("") + struct.pack("<iII", 0, int(wait_s * 1e3), int(session_s * 1e3)) + text("test")))
+    limits = struct.pack("<iII", 0, int(wait_s * 1e3), int(session_s * 1e3))
+    connection.sendall(frame(REQUEST, text(key) + text("") + limits + text("test")))
     kind, payload = receive(connection)
     if kind != GRANTED:
         raise ConnectionError(payload)

@@ -21,8 +21,11 @@ make_user() {
   id "$user" >/dev/null 2>&1 && return
   if command -v useradd >/dev/null; then
     useradd --system --user-group --no-create-home --home-dir "$home" --shell /bin/false "$user"
-  else
+  elif command -v adduser >/dev/null; then
     adduser -S -D -H -h "$home" -s /bin/false "$user"
+  else
+    echo "there is neither useradd nor adduser: make a user $user, and install again" >&2
+    exit 1
   fi
 }
 
@@ -165,5 +168,9 @@ case $what in
       systemctl daemon-reload
     fi
     rm -rf "$home" "$init"
-    if command -v userdel >/dev/null; then userdel "$user"; else deluser "$user"; fi ;;
+    for program in userdel deluser; do
+      command -v "$program" >/dev/null || continue
+      "$program" "$user"
+      break
+    done ;;
 esac

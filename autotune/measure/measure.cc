@@ -63,7 +63,9 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
       runner_(runner),
       where_(where),
       machine_(schedule::describe_machine(task.target(), where_)),
-      folder_("tensorwright") {
+      folder_("tensorwright"),
+      own_builder_(runner && runner->builder() ? nullptr : std::make_unique<runtime::LocalBuilder>()),
+      builder_(own_builder_ ? *own_builder_ : *runner->builder()) {
   if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
 }
 
@@ -190,7 +192,7 @@ std::vector<Built> Measurer::build(std::span<const Candidate> candidates) {
   const auto work = [&] {
     for (size_t i = next++; i < candidates.size() && !stopped_; i = next++) all[i] = build(candidates[i]);
   };
-  const size_t builders = std::min<size_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u), candidates.size());
+  const size_t builders = std::min(static_cast<size_t>(builder_.slots()), candidates.size());
   std::vector<std::exception_ptr> thrown(builders);
   {
     std::vector<std::jthread> workers;

@@ -47,7 +47,7 @@ class Measurer {
   Measurer(const Task&, const TuneOptions&, const MachineDescription& where);
   ~Measurer();
 
-  // As many at once as there are cores. Candidates after a stop are left out.
+  // As many at once as the builder takes. Candidates after a stop are left out.
   std::vector<Built> build(std::span<const Candidate>);
   Built rebuild(const Trial& recorded);
   // Fills in status, seconds and so on. `give_up_above` as in RunRequest. By any thread, also while others are built.
@@ -79,7 +79,8 @@ class Measurer {
   const MachineDescription where_;
   const schedule::Machine machine_;
   const support::TemporaryFolder folder_;  // of shared objects that are being built
-  runtime::Builder builder_;
+  const std::unique_ptr<runtime::Builder> own_builder_;
+  runtime::Builder& builder_;  // own_builder_, or the Runner's
   CheckData data_;
   std::optional<runtime::MadeReference> made_reference_;  // in the place of data_'s where that would be large to carry
   std::atomic<bool> stopped_ = false;

@@ -180,6 +180,8 @@ struct RunResult {
 // What a local Runner measures on: this machine, with num_threads() threads.
 MachineDescription this_machine();
 
+class Builder;  // src/runtime/builder.h
+
 // Bytes and argument specifications in, times out. Local workers (src/runtime/local_runner.h) or a remote board (rpc).
 class Runner {
  public:
@@ -194,6 +196,7 @@ class Runner {
   virtual std::string state() const { return {}; }  // for people who watch: "4 boards, pi4-2 throttled"
   // On another machine, which makes inputs that have a version, and references: requests come without these bytes.
   virtual bool elsewhere() const { return false; }
+  virtual Builder* builder() { return nullptr; }  // that builds what it measures; null: this machine does
 };
 
 }  // namespace tw::runtime

@@ -4,9 +4,11 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "codegen/files.h"
 #include "src/runtime/messages.h"
+#include "src/runtime/timing.h"
 #include "src/support/temporary_folder.h"
 #include "src/target/cpu.h"
 #include "tensorwright/machine.h"
@@ -29,14 +31,17 @@ runtime::ReceivedMessage received(const py::bytes& fields, const std::vector<py:
   return message;
 }
 
+[[noreturn]] void refuse_request(const std::string& what) {
+  throw Error(Diagnostic{ErrorKind::kTune,
+                         "the request to " + what + " a candidate cannot be read",
+                         {},
+                         {"both sides must have the same build of Tensorwright"}});
+}
+
 // Measured by a worker of this process's machine, who checks what it computes.
 Answered run_request(const py::bytes& fields, const std::vector<py::bytes>& blobs) {
   const auto request = runtime::decode_run_request(received(fields, blobs));
-  if (!request)
-    throw Error(Diagnostic{ErrorKind::kTune,
-                           "the request to measure a candidate cannot be read",
-                           {},
-                           {"both sides must have the same build of Tensorwright"}});
+  if (!request) refuse_request("measure");
   const runtime::Message answer = [&] {
     const py::gil_scoped_release release;
     return encode(runtime::Answer::kResult, runtime::LocalRunner().run(*request));
@@ -44,6 +49,26 @@ Answered run_request(const py::bytes& fields, const std::vector<py::bytes>& blob
   Answered answered{py::bytes(answer.bytes), {}};
   for (const Blob& blob : answer.blobs) answered.second.emplace_back(blob.bytes());
   return answered;
+}
+
+// The status, what it says, seconds of LLVM and of linking, and the object.
+using BuiltObject = std::tuple<int, std::string, double, double, py::bytes>;
+
+// Compiled by a worker of this process's machine; they are kept.
+BuiltObject build_object(const py::bytes& fields, double timeout_s) {
+  static runtime::LocalBuilder builder;
+  auto request = runtime::decode_build_request(std::string_view(fields));
+  if (!request) refuse_request("build");
+  Blob object;
+  const runtime::BuildResult result = [&] {
+    const py::gil_scoped_release release;
+    const support::TemporaryFolder folder("tensorwright");
+    request->out_path = folder / "object.so";
+    runtime::BuildResult built = builder.build(*request, timeout_s);
+    if (built.ok()) object = Blob::read(request->out_path);
+    return built;
+  }();
+  return {static_cast<int>(result.status), result.message, result.llvm_s, result.link_s, py::bytes(object.bytes())};
 }
 
 }  // namespace
@@ -79,10 +104,31 @@ std::pair<std::vector<double>, std::string> PythonRunner::asked(const runtime::R
   return run_(request.candidate, path).cast<std::pair<std::vector<double>, std::string>>();
 }
 
+runtime::BuildResult ServedBuilder::build(const runtime::BuildRequest& request, double timeout_s) {
+  const double start = runtime::seconds_now();
+  const py::gil_scoped_acquire gil;
+  const py::object said = server_.attr("build")(py::bytes(runtime::encode(request)), timeout_s);
+  if (py::isinstance<py::str>(said)) return {runtime::BuildStatus::kLost, said.cast<std::string>(), 0, 0, 0};
+  const auto [status, message, llvm_s, link_s, object] = said.cast<BuiltObject>();
+  const runtime::BuildResult result{static_cast<runtime::BuildStatus>(status), message, runtime::seconds_now() - start,
+                                    llvm_s, link_s};
+  if (result.ok()) codegen::write_file(request.out_path, std::string_view(object));
+  return result;
+}
+
+void ServedBuilder::cancel() {
+  const py::gil_scoped_acquire gil;
+  server_.attr("cancel")();
+}
+
 ServedRunner::ServedRunner(py::object server)
     : server_(std::move(server)),
       machine_(server_.attr("machine").cast<MachineDescription>()),
-      slots_(server_.attr("slots").cast<int>()) {}
+      slots_(server_.attr("slots").cast<int>()),
+      builder_([this]() -> std::unique_ptr<ServedBuilder> {
+        const int builders = server_.attr("builders").cast<int>();
+        return builders > 0 ? std::make_unique<ServedBuilder>(server_, builders) : nullptr;
+      }()) {}
 
 runtime::RunResult ServedRunner::run(const runtime::RunRequest& request) {
   const runtime::Message asked = runtime::encode(request);
@@ -135,6 +181,7 @@ void bind_runners(py::module_& m) {
       .def_property_readonly("target", &rpc::RPCRunner::target)
       .def_property_readonly("state", &rpc::RPCRunner::state);
   m.def("run_request", &run_request);
+  m.def("build_object", &build_object);
   m.def("this_machine", &runtime::this_machine);
   m.def("why_not_here", [](const std::string& text) {
     const Result<Target> target = Target::parse(text);

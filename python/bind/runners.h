@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/runtime/builder.h"
 #include "src/runtime/local_runner.h"
 
 namespace tw::bind {
@@ -31,9 +32,24 @@ class PythonRunner final : public runtime::Runner {
   runtime::LocalRunner local_;
 };
 
+// Compiles where an object of Python says: build(request, seconds) gives what `build_object` did there or, as a str,
+// why nobody did; cancel().
+class ServedBuilder final : public runtime::Builder {
+ public:
+  ServedBuilder(pybind11::object server, int slots) : server_(std::move(server)), slots_(slots) {}
+  runtime::BuildResult build(const runtime::BuildRequest&, double timeout_s) override;
+  int slots() const override { return slots_; }
+  void cancel() override;
+
+ private:
+  const pybind11::object server_;
+  const int slots_;
+};
+
 // Runs are an object's of Python, whole, check included: `run_request` in a process elsewhere does what they ask. Used
 // are its machine and slots; run(request, blobs), by several threads, which gives the answer and its blobs or, as a
-// str, why the run was lost (a blob that comes again is the same object); why_not(target); cancel().
+// str, why the run was lost (a blob that comes again is the same object); why_not(target); cancel(). Where it has
+// builders, a number, it is a ServedBuilder's too.
 class ServedRunner final : public runtime::Runner {
  public:
   explicit ServedRunner(pybind11::object server);
@@ -41,6 +57,7 @@ class ServedRunner final : public runtime::Runner {
   int slots() const override { return slots_; }
   MachineDescription machine() const override { return machine_; }
   std::string why_not(const Target&) const override;
+  runtime::Builder* builder() override { return builder_.get(); }
   void cancel() override;
 
  private:
@@ -49,6 +66,7 @@ class ServedRunner final : public runtime::Runner {
   const pybind11::object server_;
   const MachineDescription machine_;
   const int slots_;
+  const std::unique_ptr<ServedBuilder> builder_;
   std::vector<std::pair<Blob, pybind11::bytes>> known_;  // what checks candidates; the interpreter's lock is its lock
 };
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <system_error>
+#include <thread>
 
 #include "src/runtime/timing.h"
 #include "src/runtime/tool_path.h"
@@ -32,7 +33,7 @@ BuildResult ended(BuildStatus status, std::string message) { return {status, std
 
 }  // namespace
 
-struct Builder::Worker {
+struct LocalBuilder::Worker {
   explicit Worker(const std::string& program) : process({program, {"--serve"}, memory_limit(), 0}) {}
   support::Subprocess process;
   int builds = 0;
@@ -43,16 +44,18 @@ std::string_view to_string(BuildStatus status) {
   return kNames[static_cast<size_t>(status)];
 }
 
-Builder::Builder() : program_(tool_path("tw-worker-build", "TW_WORKER_BUILD")) {}
-Builder::~Builder() = default;
+LocalBuilder::LocalBuilder() : program_(tool_path("tw-worker-build", "TW_WORKER_BUILD")) {}
+LocalBuilder::~LocalBuilder() = default;
 
-void Builder::cancel() {
+int LocalBuilder::slots() const { return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u)); }
+
+void LocalBuilder::cancel() {
   cancelled_.store(true);
   std::lock_guard lock(mutex_);
   for (Worker* worker : busy_) worker->process.kill();
 }
 
-std::unique_ptr<Builder::Worker> Builder::borrow() {
+std::unique_ptr<LocalBuilder::Worker> LocalBuilder::borrow() {
   std::unique_ptr<Worker> worker;
   {
     std::lock_guard lock(mutex_);
@@ -68,7 +71,7 @@ std::unique_ptr<Builder::Worker> Builder::borrow() {
   return worker;
 }
 
-BuildResult Builder::build(const BuildRequest& request, double timeout_s) {
+BuildResult LocalBuilder::build(const BuildRequest& request, double timeout_s) {
   const double start = seconds_now();
   BuildResult result = ended(BuildStatus::kLost, "cancelled");
   bool lost = true;
@@ -81,10 +84,10 @@ BuildResult Builder::build(const BuildRequest& request, double timeout_s) {
   return result;
 }
 
-BuildResult Builder::attempt(const BuildRequest& request, double timeout_s, bool& lost) try {
+BuildResult LocalBuilder::attempt(const BuildRequest& request, double timeout_s, bool& lost) try {
   std::unique_ptr<Worker> worker = borrow();
   struct Return {
-    Builder& self;
+    LocalBuilder& self;
     Worker* worker;
     ~Return() {
       std::lock_guard lock(self.mutex_);
@@ -105,7 +108,7 @@ BuildResult Builder::attempt(const BuildRequest& request, double timeout_s, bool
   throw Error(Diagnostic{ErrorKind::kTune, std::string("building: a worker process: ") + e.what(), {}, {}});
 }
 
-BuildResult Builder::converse(Worker& worker, const BuildRequest& request, double timeout_s, bool& lost) {
+BuildResult LocalBuilder::converse(Worker& worker, const BuildRequest& request, double timeout_s, bool& lost) {
   support::Subprocess& process = worker.process;
   send_frame(process.channel(), encode(request));
   std::string bytes;

@@ -1,5 +1,5 @@
-// Builds candidates in worker processes (tw-worker-build), so that a compiler that crashes or hangs takes no tuner with
-// it.
+// Builds candidates, of this machine in worker processes (tw-worker-build), so that a compiler that crashes or hangs
+// takes no tuner with it.
 #pragma once
 
 #include <atomic>
@@ -30,14 +30,25 @@ struct BuildResult {
   bool ok() const { return status == BuildStatus::kOk; }
 };
 
-// Thread-safe: as many workers as there are callers at once, kept between builds.
+// Thread-safe.
 class Builder {
  public:
-  Builder();  // throws tw::Error when tw-worker-build is missing
-  ~Builder();
-  BuildResult build(const BuildRequest&, double timeout_s);
+  virtual ~Builder() = default;
+  // The shared object is at the request's out_path then.
+  virtual BuildResult build(const BuildRequest&, double timeout_s) = 0;
+  virtual int slots() const = 0;  // builds that it takes at once, at least one
   // From any thread: ends the builds in flight, which return kLost, and all later ones at once.
-  void cancel();
+  virtual void cancel() = 0;
+};
+
+// As many workers as there are callers at once, kept between builds.
+class LocalBuilder final : public Builder {
+ public:
+  LocalBuilder();  // throws tw::Error when tw-worker-build is missing
+  ~LocalBuilder() override;
+  BuildResult build(const BuildRequest&, double timeout_s) override;
+  int slots() const override;  // one for each core
+  void cancel() override;
 
  private:
   struct Worker;

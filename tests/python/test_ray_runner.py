@@ -84,6 +84,24 @@ def test_many_tasks_share_them(runner):
         tw.autotune.TaskScheduler(tasks).tune(runner=tw.autotune.Runner())
 
 
+def test_candidates_are_built_there_too(ray, monkeypatch):
+    monkeypatch.setenv("TW_WORKER_BUILD", "/nowhere")  # of this process: nothing is compiled here
+    with RayRunner(workers=1, builders=1) as runner:
+        result = tune(product(32, 32, 32), runner, trials=16)
+    assert len(result.trials) == 16 and not result.failures
+
+
+def test_a_builder_that_dies_is_not_the_candidates_fault(ray):
+    with RayRunner(workers=1, builders=1) as runner:
+        session = ray_runner._Session(runner)
+        (builder,) = runner._builders
+        os.kill(ray.get(builder.__ray_call__.remote(lambda self: os.getpid())), signal.SIGKILL)
+        result = tune(product(32, 32, 32), runner, trials=16)
+        session.cancel()
+        assert session.build(b"", 1) == "cancelled"
+    assert len(result.trials) == 16 and not result.failures
+
+
 class Wrong(Builder):
     def build(self, measure_inputs):
         A = te.placeholder((64,), name="A")
@@ -197,6 +215,6 @@ def test_what_cannot_be_is_refused(ray):
         RayRunner(workers=3, timeout=2)
     with pytest.raises(tw.ArgumentError, match="to which this program is connected, not '10.0.0.1:6379'"):
         RayRunner("10.0.0.1:6379")
-    for bad in ({"workers": 0}, {"threads": True}, {"resources": {"GPU": 1}}, {"resources": 3}):
+    for bad in ({"workers": 0}, {"threads": True}, {"builders": -1}, {"resources": {"GPU": 1}}, {"resources": 3}):
         with pytest.raises(tw.ArgumentError, match=f"RayRunner: {next(iter(bad))} must be"):
             RayRunner(**bad)

@@ -1,4 +1,4 @@
-// Builder with a stand-in for the compiler: this program itself, started with --serve, does what the "IR" says.
+// LocalBuilder with a stand-in for the compiler: this program itself, started with --serve, does what the "IR" says.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ class Building : public testing::Test {
  protected:
   Building() {
     setenv("TW_WORKER_BUILD", "/proc/self/exe", 1);
-    builder_ = std::make_unique<Builder>();
+    builder_ = std::make_unique<LocalBuilder>();
   }
   ~Building() override { unsetenv("TW_WORKER_BUILD"); }
   BuildResult build(const std::string& order, double timeout_s = 30) {
@@ -44,7 +44,7 @@ class Building : public testing::Test {
     EXPECT_EQ(to_string(result.status), to_string(status)) << result.message;
     EXPECT_NE(result.message.find(message), std::string::npos) << result.message;
   }
-  std::unique_ptr<Builder> builder_;
+  std::unique_ptr<LocalBuilder> builder_;
 };
 
 TEST_F(Building, AWorkerIsUsedAgain) {
@@ -104,7 +104,7 @@ TEST_F(Building, Cancelled) {
 TEST(BuildingWithoutAWorker, NamesTheMissingProgram) {
   setenv("TW_WORKER_BUILD", "/nowhere/tw-worker-build", 1);
   try {
-    Builder();
+    LocalBuilder();
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("tw-worker-build is not at /nowhere/tw-worker-build"), std::string::npos)

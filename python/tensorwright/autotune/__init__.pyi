@@ -172,6 +172,7 @@ class RayRunner(Runner):
         resources: Mapping[str, float] | None = None,
         workers: int | None = None,
         threads: int | None = None,
+        builders: int | None = None,
         runtime_env: Mapping[str, Any] | None = None,
         timeout: float = 60,
     ) -> None: ...

@@ -14,6 +14,7 @@ __all__ = ["RayRunner"]
 
 CARRIED = 100_000  # bytes; larger blobs go into Ray's object store, once
 DEEP = 2  # runs of a worker: one under way, and one that waits for it
+ATTEMPTS = 3  # of a build whose builder was lost
 
 
 def _ray():
@@ -53,6 +54,11 @@ def _worker_class():
 
             return _core.run_request(request, list(blobs))
 
+        def build(self, request, timeout):
+            from tensorwright import _core
+
+            return _core.build_object(request, timeout)
+
     return Worker
 
 
@@ -69,19 +75,21 @@ class RayRunner(Runner):
 
     Each worker is an actor that loads, checks and times candidates in a process of their own, as this machine does without a
     Runner; several measure at once, one candidate each. Ray decides where they are. The process of a worker, or its node, may end:
-    that is never the candidate's fault, which is measured again, and recorded as ``device_lost`` after the third time.
+    that is never the candidate's fault, which is measured again, and recorded as ``device_lost`` after the third time. Candidates
+    are compiled by this machine, or by builders: further actors, of one CPU each, on machines of any kind.
 
     Parameters: address, of the cluster, by default the one that this program is connected to, or that ``ray.init("auto")`` finds;
     resources, what Ray reserves for each worker, by default all CPUs of its node, so that nobody disturbs its clock; workers, how
-    many, by default as many as there are nodes for; threads of a kernel, by default the reserved CPUs; runtime_env, of the
-    workers (Ray's, which can install packages there); timeout, seconds for a worker to start, or to be started again.
+    many, by default as many as there are nodes for; threads of a kernel, by default the reserved CPUs; builders, how many, by
+    default none; runtime_env, of all these (Ray's, which can install packages there); timeout, seconds for one to start, or to be
+    started again.
     Attributes: machine, a Machine: that of all workers, for ``tw.build(.., log=, machine=)``.
     Raises: TuneError without Ray or a cluster, for hosts without this release of Tensorwright, for workers that do not start and
     for workers whose machines differ, all of which it lists; ArgumentError.
     """
 
-    def __init__(self, address=None, *, resources=None, workers=None, threads=None, runtime_env=None, timeout=60):
-        for name, value in (("workers", workers), ("threads", threads)):
+    def __init__(self, address=None, *, resources=None, workers=None, threads=None, builders=None, runtime_env=None, timeout=60):
+        for name, value in (("workers", workers), ("threads", threads), ("builders", builders)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise ArgumentError(f"RayRunner: {name} must be a positive integer, not {value!r}")
         if resources is not None and (not isinstance(resources, dict) or not resources.get("CPU", 0) >= 1):
@@ -95,16 +103,18 @@ class RayRunner(Runner):
             self.close()
             raise TuneError(f"RayRunner: no node of the cluster has {wanted}", *(f"there is {node}" for node in nodes))
         others = {name: amount for name, amount in wanted.items() if name not in ("CPU", "GPU")}
-        actor = self._ray.remote(_worker_class()).options(
-            num_cpus=wanted["CPU"], num_gpus=wanted.get("GPU", 0), resources=others, runtime_env=runtime_env, max_restarts=-1)
-        self._workers = [actor.remote(threads or int(wanted["CPU"])) for _ in range(workers or fitting)]
+        actor, both = self._ray.remote(_worker_class()), {"runtime_env": runtime_env, "max_restarts": -1}
+        worker = actor.options(num_cpus=wanted["CPU"], num_gpus=wanted.get("GPU", 0), resources=others, **both)
+        builder = actor.options(num_cpus=1, **both)
+        self._workers = [worker.remote(threads or int(wanted["CPU"])) for _ in range(workers or fitting)]
+        self._builders = [builder.remote(1) for _ in range(builders or 0)]
         try:
             self._machine = self._agree()
         except BaseException:
             self.close()
             raise
 
-    _workers, _why_late = (), ""
+    _workers, _builders, _why_late = (), (), ""
 
     @property
     def machine(self):
@@ -114,10 +124,10 @@ class RayRunner(Runner):
         return self._machine.hardware
 
     def close(self):
-        """Ends the workers, and the connection where this object made it. ``with RayRunner() as runner:`` does it too."""
-        for worker in self._workers:
+        """Ends the workers and builders, and the connection where this object made it. ``with RayRunner() as runner:`` does it too."""
+        for worker in [*self._workers, *self._builders]:
             self._ray.kill(worker)
-        self._workers = ()
+        self._workers = self._builders = ()
         if self._ours:
             self._ray.shutdown()
             self._ours = False
@@ -147,15 +157,17 @@ class RayRunner(Runner):
 
     def _agree(self):
         """The machine of all workers."""
-        deadline, machines = time.monotonic() + self._timeout, {}
-        for worker in self._workers:
+        deadline, machines, all_of_them = time.monotonic() + self._timeout, {}, [*self._workers, *self._builders]
+        for place, worker in enumerate(all_of_them):
             description = self._description(worker, deadline)
             if description is None:
-                raise TuneError(f"RayRunner: its {len(self._workers)} workers did not all start within {self._timeout} s",
-                                *filter(None, [self._why_late]), f"the cluster has {self._ray.available_resources()} free", "give fewer workers, or other resources")
+                raise TuneError(f"RayRunner: its {len(all_of_them)} workers did not all start within {self._timeout} s",
+                                *filter(None, [self._why_late]), f"the cluster has {self._ray.available_resources()} free",
+                                "give fewer workers or builders, or other resources")
             node, release, machine = description
             self._check_release(node, release, machine)
-            machines.setdefault(_kind(machine), (machine, []))[1].append(node)
+            if place < len(self._workers):
+                machines.setdefault(_kind(machine), (machine, []))[1].append(node)
         if len(machines) > 1:
             raise TuneError("RayRunner: the machines of its workers differ", *(f"{kind}: {', '.join(sorted(nodes))}"
                             for kind, (_, nodes) in sorted(machines.items())), "give resources that only one kind of node has")
@@ -163,13 +175,15 @@ class RayRunner(Runner):
 
     def _description(self, worker, deadline, given_up=lambda: False):
         """(node, release, machine) of a worker as soon as it answers; None when it does not until the deadline."""
+        answer = None
         while not given_up() and time.monotonic() < deadline:
+            answer = worker.describe.remote() if answer is None else answer
             try:
-                return self._ray.get(worker.describe.remote(), timeout=1)
+                return self._ray.get(answer, timeout=1)
             except self._ray.exceptions.GetTimeoutError:
                 continue
             except self._ray.exceptions.RayError as error:
-                self._why_late = _first_line(error)
+                answer, self._why_late = None, _first_line(error)
                 time.sleep(0.1)
         return None
 
@@ -191,22 +205,21 @@ class RayRunner(Runner):
         return _core.ServedRunner(_Session(self))
 
 
-class _Session:
-    """The runs of one tuning (ServedRunner in python/bind/runners.h). Its methods are called by several threads.
+class _Pool:
+    """Actors that are asked by several threads, each for one thing at a time; Ray starts those again that end.
 
-    The tuner has those that are lost done again, after the others that wait.
+    ``fits(release, machine)`` of one that was started again: whether it is what it was.
     """
 
-    def __init__(self, runner):
-        self._runner, self._ray = runner, runner._ray
-        self.machine, self.slots = runner._machine, DEEP * len(runner._workers)
+    def __init__(self, runner, workers, fits):
+        self._runner, self._ray, self._fits = runner, runner._ray, fits
         self._change = threading.Condition()
-        self._free, self._busy = list(runner._workers), set()  # a worker that is started again is busy
-        self._stored = {}  # by the id of the bytes, which it keeps alive
+        self._free, self._busy = list(workers), set()  # one that is started again is busy
         self._cancelled = False
 
-    def run(self, request, blobs):
-        worker, answer = self._begin(request, [self._carried(blob) for blob in blobs])
+    def ask(self, method, *arguments):
+        """What the first that is free answers; as a str, why it was lost."""
+        worker, answer = self._begin(method, arguments)
         if worker is None:
             return "cancelled"
         try:
@@ -220,9 +233,6 @@ class _Session:
         self._give_back(worker, True)
         return answer
 
-    def why_not(self, target):
-        return next(filter(None, self._ray.get([worker.why_not.remote(target) for worker in self._runner._workers])), "")
-
     def cancel(self):
         with self._change:
             self._cancelled = True
@@ -230,16 +240,7 @@ class _Session:
                 self._ray.kill(worker, no_restart=False)
             self._change.notify_all()
 
-    def _carried(self, blob):
-        if len(blob) < CARRIED:
-            return blob
-        with self._change:
-            if id(blob) not in self._stored:
-                self._stored[id(blob)] = blob, self._ray.put(blob)
-            return self._stored[id(blob)][1]
-
-    def _begin(self, request, carried):
-        """The first worker that is free, and its answer to come; None when nothing is begun any more."""
+    def _begin(self, method, arguments):
         with self._change:
             self._change.wait_for(lambda: self._free or self._cancelled or not self._busy)
             if self._cancelled:
@@ -248,20 +249,18 @@ class _Session:
                 raise TuneError("RayRunner: all its workers were lost", *filter(None, [self._runner._why_late]))
             worker = self._free.pop()
             self._busy.add(worker)
-            return worker, worker.run.remote(request, *carried)
+            return worker, getattr(worker, method).remote(*arguments)
+
+    def _over(self):
+        return self._cancelled or not self._runner._workers or not self._ray.is_initialized()
 
     def _bring_back(self, worker):
-        """Once Ray has started it again, on a machine of the same kind."""
-
-        def over():
-            return self._cancelled or worker not in self._runner._workers or not self._ray.is_initialized()
-
-        description = self._runner._description(worker, time.monotonic() + self._runner._timeout, over)
-        alike = description is not None and description[1] is not None and _kind(description[2]) == _kind(self.machine)
-        if description is not None and not alike:
+        description = self._runner._description(worker, time.monotonic() + self._runner._timeout, self._over)
+        usable = description is not None and self._fits(*description[1:])
+        if description is not None and not usable:
             node, release, machine = description
-            self._runner._why_late = f"one was started again on {node}, whose machine is {machine if release is None else _kind(machine)}"
-        self._give_back(worker, alike)
+            self._runner._why_late = f"one was started again on {node}, which has {machine if release is None else _kind(machine)}"
+        self._give_back(worker, usable)
 
     def _give_back(self, worker, usable):
         with self._change:
@@ -269,3 +268,40 @@ class _Session:
             if usable:
                 self._free.append(worker)
             self._change.notify_all()
+
+
+class _Session:
+    """The runs and builds of one tuning (ServedRunner in python/bind/runners.h). Its methods are called by several threads."""
+
+    def __init__(self, runner):
+        self._runner, self._ray = runner, runner._ray
+        self.machine, self.slots, self.builders = runner._machine, DEEP * len(runner._workers), len(runner._builders)
+        kind = _kind(self.machine)
+        self._measuring = _Pool(runner, runner._workers, lambda release, machine: release is not None and _kind(machine) == kind)
+        self._building = _Pool(runner, runner._builders, lambda release, _: release is not None)
+        self._stored, self._storing = {}, threading.Lock()  # by the id of the bytes, which it keeps alive
+
+    def run(self, request, blobs):
+        return self._measuring.ask("run", request, *map(self._carried, blobs))  # the tuner asks again for what is lost
+
+    def build(self, request, timeout):
+        for _ in range(ATTEMPTS):
+            built = self._building.ask("build", request, timeout)
+            if not isinstance(built, str):
+                break
+        return built
+
+    def why_not(self, target):
+        return next(filter(None, self._ray.get([worker.why_not.remote(target) for worker in self._runner._workers])), "")
+
+    def cancel(self):
+        self._measuring.cancel()
+        self._building.cancel()
+
+    def _carried(self, blob):
+        if len(blob) < CARRIED:
+            return blob
+        with self._storing:
+            if id(blob) not in self._stored:
+                self._stored[id(blob)] = blob, self._ray.put(blob)
+            return self._stored[id(blob)][1]

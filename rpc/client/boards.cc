@@ -78,6 +78,7 @@ struct Boards::Member {
   std::shared_ptr<RemoteBoard> online = nullptr;  // null while there is no connection
   std::set<WorkPtr> running = {};                 // over that
   std::deque<WorkPtr> left = {};                  // by a connection that ended
+  RemoteBoard::Sent sent = std::make_shared<std::set<Digest>>();
   Clock::time_point gone = Clock::now();
   bool tried = false, lost = false, barred = false, throttled = false;
   int breaks = 0;
@@ -205,13 +206,12 @@ awaitable<void> Boards::converse(MemberPtr member) {
     ~Closing() { connection.close("it is not used any more"); }
   } closing{connection};
   co_await greet(connection, Role::kClient, Role::kBoard);
-  const auto board = std::make_shared<RemoteBoard>(connection);
+  const auto board = std::make_shared<RemoteBoard>(connection, member->sent);
   const auto count = std::make_shared<Count>(io_.get_executor());
   spawn(board->streams().read(), count);
   spawn(board->streams().watch(), count);
   const BoardDescription description = co_await board->describe();
   admit(*member, description);
-  board->doubt();
   member->online = board;
   member->lost = false;
   if (!std::exchange(member->tried, true)) first_try_is_over();

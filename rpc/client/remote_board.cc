@@ -30,7 +30,8 @@ class Listed {
 
 Parcel parcel(Blob blob) { return {sha256(blob.bytes()), std::move(blob)}; }
 
-RemoteBoard::RemoteBoard(Connection connection) : streams_(connection), ended_(connection.executor()) {}
+RemoteBoard::RemoteBoard(Connection connection, Sent sent)
+    : streams_(connection), sent_(std::move(sent)), ended_(connection.executor()) {}
 
 awaitable<BoardDescription> RemoteBoard::describe() {
   const std::unique_ptr<Streams::Stream> stream = streams_.open();
@@ -59,7 +60,6 @@ void RemoteBoard::cancel(const Digest& job) {
 void RemoteBoard::doubt() {
   stored_.clear();
   ready_.clear();
-  doubts_ = true;
 }
 
 awaitable<void> RemoteBoard::others(const Digest& digest) {
@@ -82,12 +82,13 @@ awaitable<void> RemoteBoard::bring(const Parcel& carried) {
   co_await others(carried.digest);
   if (stored_.contains(carried.digest)) co_return;
   const Turn turn(*this, carried.digest);
-  // One part is sent as soon as the answer would be there.
-  const bool ask = doubts_ || carried.blob.size() > kChunkBytes;
+  // What is new and small is not asked about: that takes as long as sending it.
+  const bool ask = sent_->contains(carried.digest) || carried.blob.size() > kChunkBytes;
   bool there = false;
   if (ask) there = co_await has(carried.digest);
   if (!there) co_await carry(carried);
   stored_.insert(carried.digest);
+  sent_->insert(carried.digest);
 }
 
 awaitable<bool> RemoteBoard::has(const Digest& digest) {

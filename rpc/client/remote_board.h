@@ -32,7 +32,9 @@ struct RemoteTask {
 
 class RemoteBoard {
  public:
-  explicit RemoteBoard(Connection);
+  using Sent = std::shared_ptr<std::set<Digest>>;
+  // `sent`: over earlier connections with this board, which may have it still.
+  RemoteBoard(Connection, Sent sent);
 
   // All throw Refused where the board can't, ConnectionLost when the connection ended, and Error where it breaks the
   // protocol.
@@ -72,7 +74,7 @@ class RemoteBoard {
   Streams streams_;
   std::set<Digest> stored_, ready_, under_way_;
   std::map<Digest, Streams::Stream*> jobs_;
-  bool doubts_ = false;  // ask before it is sent
+  const Sent sent_;
   Event ended_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "rpc/client/boards.h"
 #include "rpc/client/tracker_client.h"
 #include "rpc/client/tracker_queries.h"
+#include "src/runtime/inputs.h"
 #include "src/support/json_text.h"
 #include "src/target/triple.h"
 
@@ -23,6 +25,7 @@ using runtime::RunStatus;
 
 namespace {
 
+constexpr size_t kTasksKept = 8;
 constexpr double kTooFast = 0.75;  // of what the work takes at least, as RunRequest has it
 
 [[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
@@ -77,20 +80,24 @@ std::vector<Connect> connects_of(const RPCRunnerOptions& options) {
 
 // --------------------------------------------------------------------------------------------------- what is sent
 
-bool same_bytes(const Blob& a, const Blob& b) { return a.data() == b.data(); }
-
-bool same_references(const Checks& a, const Checks& b) {
-  if (a.reference && b.reference) return same_bytes(*a.reference, *b.reference);
-  if (a.made_reference && b.made_reference) return same_bytes(a.made_reference->object, b.made_reference->object);
-  return false;
+// Blobs never change: the same memory is the same bytes.
+bool same(const std::optional<Blob>& a, const std::optional<Blob>& b) {
+  return a.has_value() == b.has_value() && (!a || a->data() == b->data());
 }
 
-RemoteTask task_of(const Checks& checks, const std::string& text, const RunRequest& request) {
+bool same_blobs(const Checks& a, const Checks& b) {
+  const auto made_by = [](const Checks& c) {
+    return c.made_reference ? std::optional(c.made_reference->object) : std::nullopt;
+  };
+  return same(a.inputs, b.inputs) && same(a.reference, b.reference) && same(made_by(a), made_by(b));
+}
+
+RemoteTask task_of(const Checks& checks, const std::string& text) {
   RemoteTask task;
   task.spec.checks = text;
-  task.spec.inputs_version = static_cast<uint32_t>(request.inputs_version);
+  task.spec.inputs_version = checks.inputs ? 0 : runtime::kInputsVersion;
   const auto carry = [&](const Blob& blob) { return task.parcels.emplace_back(parcel(blob)).digest; };
-  if (request.inputs_version == 0) task.spec.inputs = carry(request.inputs);
+  if (checks.inputs) task.spec.inputs = carry(*checks.inputs);
   if (checks.reference) task.spec.reference = carry(outputs_of(checks.args, *checks.reference));
   if (checks.made_reference) task.spec.reference_object = carry(checks.made_reference->object);
   task.name = sha256(encode(task.spec));
@@ -121,21 +128,20 @@ RunResult result_of(const BoardResult& from, double lower_bound_s) {
 struct RPCRunner::State {
   explicit State(const RPCRunnerOptions& options) : boards(connects_of(options)) {}
 
-  // Candidates of one tuning have one, whose digest is made once.
+  // Candidates of one tuning have one, whose digests are made once.
   std::shared_ptr<const RemoteTask> task(const RunRequest& request) {
     const Checks checks = checks_of(request);
     const std::string text = support::to_text(to_json(checks));
     const std::lock_guard lock(mutex);
-    if (!last || text != last->spec.checks || !same_references(checks, last_checks)) {
-      last = std::make_shared<const RemoteTask>(task_of(checks, text, request));
-      last_checks = checks;
-    }
-    return last;
+    for (const auto& [known, task] : tasks)
+      if (text == task->spec.checks && same_blobs(checks, known)) return task;
+    if (tasks.size() == kTasksKept) tasks.pop_back();
+    tasks.emplace_front(checks, std::make_shared<const RemoteTask>(task_of(checks, text)));
+    return tasks.front().second;
   }
 
   std::mutex mutex;
-  std::shared_ptr<const RemoteTask> last;
-  Checks last_checks;
+  std::deque<std::pair<Checks, std::shared_ptr<const RemoteTask>>> tasks;  // the newest first
   Boards boards;
 };
 

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <cstdlib>
 #include <filesystem>
 #include <iomanip>
@@ -15,36 +14,26 @@
 #include <mutex>
 #include <set>
 #include <sstream>
-#include <thread>
 #include <unordered_map>
 
 #include "autotune/account.h"
 #include "autotune/ahead.h"
+#include "autotune/leaders.h"
 #include "autotune/log/history.h"
 #include "autotune/log/transfer.h"
 #include "autotune/log/winner.h"
 #include "autotune/measure/run_queue.h"
 #include "autotune/model/features.h"
 #include "autotune/model/roofline.h"
+#include "autotune/no_result.h"
 #include "autotune/search/proposer.h"
 #include "autotune/space/knobs.h"
+#include "autotune/stop_watch.h"
 #include "autotune/tuner.h"
 #include "codegen/calibration.h"
 #include "src/runtime/local_runner.h"
 
 namespace tw::autotune {
-
-void check_options(const TuneOptions& o) {
-  const auto refuse = [](const std::string& what) { throw Error(Diagnostic{ErrorKind::kArgument, what, {}, {}}); };
-  if (o.trials < 1) refuse("tune: trials must be a positive integer, not " + std::to_string(o.trials));
-  if (o.batch < 1) refuse("tune: batch must be a positive integer, not " + std::to_string(o.batch));
-  if (o.early_stop < 0)
-    refuse("tune: early_stop must be a positive integer or None, not " + std::to_string(o.early_stop));
-  if (!(o.timeout_s > 0) || o.timeout_s > 86400) refuse("tune: timeout must be positive seconds, at most a day");
-  if (o.number < 0 || o.repeat < 0) refuse("tune: number and repeat must be positive integers");
-  if (o.confirm < 0) refuse("tune: confirm must not be negative");
-  if (!(o.explore >= 0 && o.explore <= 1)) refuse("tune: explore must be within 0..1");
-}
 
 namespace {
 
@@ -58,16 +47,6 @@ bool measuring_is_forbidden() {
   return value != nullptr && std::string_view(value) == "forbid";
 }
 
-void check_target(const Target& target, const runtime::Runner& runner) {
-  if (target.kind != "llvm") {
-    tune_error("tuning measures compiled kernels; the target must be of kind llvm, not " + target.kind);
-  }
-  const std::string reason = runner.why_not(target);
-  if (!reason.empty())
-    tune_error("the machine that measures cannot run code for " + target.to_string(),
-               {reason, "tune on a machine that can, or for another target"});
-}
-
 // Those of a merged log, or of one that is no tuning's, have no meaning together.
 bool numbers_are_of_one_tuning(const std::vector<std::pair<int64_t, Trial>>& trials, size_t batch) {
   const auto most = static_cast<int64_t>(2 * (trials.size() + batch));
@@ -76,25 +55,6 @@ bool numbers_are_of_one_tuning(const std::vector<std::pair<int64_t, Trial>>& tri
     if (number >= 0 && number < most) numbers.insert(number);
   return numbers.size() == trials.size();
 }
-
-// Calls `on_stop` from a thread of its own once `should_stop` says so.
-class StopWatch {
- public:
-  StopWatch(const std::function<bool()>& should_stop, std::function<void()> on_stop) {
-    if (!should_stop) return;
-    thread_ = std::jthread([this, should_stop, on_stop = std::move(on_stop)](std::stop_token token) {
-      std::unique_lock lock(mutex_);
-      while (!token.stop_requested() && !should_stop())
-        wake_.wait_for(lock, token, std::chrono::milliseconds(30), [] { return false; });
-      if (!token.stop_requested()) on_stop();
-    });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable_any wake_;
-  std::jthread thread_;  // last: it uses the others
-};
 
 class Tuner final : public Tuning {
  public:
@@ -343,7 +303,7 @@ class Tuner final : public Tuning {
       append(record_of("trial", built[i].trial, number));
       account_.note(built[i].trial, number);
       ++result_.measured;
-      keep_leader(built[i]);
+      leaders_.keep(built[i]);
       report(built[i].trial);
     }
     account_.put_in_order(told_);
@@ -445,7 +405,7 @@ class Tuner final : public Tuning {
         account_.note(arrival.built.trial, arrival.number);
         if (!arrival.measured) continue;
         fresh.push_back(arrival.built.trial);
-        keep_leader(std::move(arrival.built));
+        leaders_.keep(std::move(arrival.built));
       }
     }
     if (!fresh.empty() && options_.on_batch) options_.on_batch(fresh);
@@ -466,7 +426,7 @@ class Tuner final : public Tuning {
   }
 
   void begin_again(const Trial& leader) {
-    Built built = built_again(leader);
+    Built built = leaders_.again(leader, *measurer_);
     built.attempt = RunQueue::kMostLost * static_cast<int>(1 + times_again(leader));
     ++again_under_way_;
     Record record = record_of("confirm", built.trial, std::ssize(result_.trials));
@@ -497,15 +457,6 @@ class Tuner final : public Tuning {
   void append(Record record) {
     if (journal_) journal_->append(record);
     if (record.kind == "confirm") confirmed_.push_back(std::move(record));
-  }
-
-  // The shared objects of the fastest few stay until they are timed again.
-  void keep_leader(Built built) {
-    if (!built.trial.ok()) return;
-    leaders_.push_back(std::move(built));
-    std::stable_sort(leaders_.begin(), leaders_.end(),
-                     [](const Built& a, const Built& b) { return a.trial.seconds < b.trial.seconds; });
-    if (leaders_.size() > static_cast<size_t>(options_.confirm)) leaders_.pop_back();
   }
 
   std::string boards(double elapsed) const {
@@ -565,7 +516,7 @@ class Tuner final : public Tuning {
           begin_again(*leader);
           continue;
         }
-        Built& built = built_again(*leader);
+        Built& built = leaders_.again(*leader, *measurer_);
         if (built.ok()) measurer_->run(built, 0);
         if (measurer_->stopped()) return;
         append(record_of("confirm", built.trial, std::ssize(result_.trials)));
@@ -573,14 +524,6 @@ class Tuner final : public Tuning {
       wait_for_those_again();
       if (measurer_->stopped()) return;
     }
-  }
-
-  // The leader as it was built, or, when that was in another process, built again.
-  Built& built_again(const Trial& leader) {
-    for (Built& built : leaders_) {
-      if (built.trial.index == leader.index) return built;
-    }
-    return leaders_.emplace_back(measurer().rebuild(leader));
   }
 
   void keep_model() {
@@ -623,20 +566,7 @@ class Tuner final : public Tuning {
   }
 
   [[noreturn]] void every_candidate_failed() const {
-    std::map<std::string, int> reasons;
-    for (const Trial& t : result_.failures) ++reasons[t.status + ": " + t.detail.substr(0, 200)];
-    const std::map<std::string, int>& counts = reasons.empty() ? refusals_ : reasons;
-    const auto commonest = std::max_element(counts.begin(), counts.end(),
-                                            [](const auto& a, const auto& b) { return a.second < b.second; });
-    std::vector<std::string> notes = {"task " + call_text(task_.name(), task_.args()) + ", a space of " +
-                                      std::to_string(task_.space().size()) + " points"};
-    if (commonest != counts.end()) {
-      notes.push_back("the commonest reason, " + std::to_string(commonest->second) + " times: " + commonest->first);
-    }
-    const size_t tried = reasons.empty() ? proposer_.refused() : result_.trials.size();
-    tune_error("every candidate failed: " + std::to_string(tried) +
-                   (reasons.empty() ? " were refused as illegal schedules" : " were measured"),
-               notes);
+    autotune::every_candidate_failed(task_, result_, refusals_, proposer_.refused());
   }
 
   const Task& task_;
@@ -654,7 +584,7 @@ class Tuner final : public Tuning {
   TuneResult result_;
   Account account_{result_};
   std::vector<Record> confirmed_;
-  std::vector<Built> leaders_;
+  Leaders leaders_{options_.confirm};
   size_t told_ = 0;
   std::atomic<int> pruned_ = 0;  // by what was proposed, for those who watch
   bool begun_ = false;           // candidates were asked for

@@ -31,7 +31,8 @@ std::unique_ptr<Tuning> start_tuning(const Task&, const TuneOptions&, runtime::R
 // For a machine that is not reached from here, where nothing but pack() works.
 std::unique_ptr<Tuning> start_packing(const Task&, const TuneOptions&, const MachineDescription& where);
 
-// Throws Error for options that have no meaning.
+// Throw Error for options that have no meaning, and TuneError where the Runner cannot run the target's code.
 void check_options(const TuneOptions&);
+void check_target(const Target&, const runtime::Runner&);
 
 }  // namespace tw::autotune

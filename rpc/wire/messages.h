@@ -10,6 +10,7 @@
 //   TASK -> TASK_READY        what checks candidates: inputs and the reference are made, if they are not there
 //   JOB -> BUSY, RESULT       a candidate is measured; until RESULT the board may be silent for as long as BUSY says
 //   CANCEL                    of a job that waits or runs, which then has no RESULT
+//   PING -> PONG              by either side; a client that does not answer in 3 s gives way to another one
 //
 // and in a session, where the board keeps what has a number or a name until the connection ends:
 //

@@ -13,3 +13,8 @@ else()
     message(FATAL_ERROR "OpenSSL 3 or Asio was not found. On Debian 12 and Ubuntu 24.04:\n    apt-get install libssl-dev libasio-dev")
   endif()
 endif()
+
+# tw_asio: for all files of a program that see Asio. It takes memory by what the file that includes it had included before,
+# and one file gives back what another took.
+add_library(tw_asio INTERFACE)
+target_compile_definitions(tw_asio INTERFACE ASIO_DISABLE_STD_ALIGNED_ALLOC)

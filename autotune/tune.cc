@@ -418,16 +418,8 @@ class Tuner final : public Tuning {
     for (const Trial* incumbent : fastest(result_.trials, 1)) begin_again(*incumbent);
   }
 
-  std::ptrdiff_t times_again(const Trial& leader) {
-    const std::lock_guard lock(shared_);
-    const std::string configuration = configuration_of(leader);
-    return std::ranges::count_if(confirmed_,
-                                 [&](const Record& r) { return configuration_of(r.trial) == configuration; });
-  }
-
   void begin_again(const Trial& leader) {
     Built built = leaders_.again(leader, *measurer_);
-    built.attempt = RunQueue::kMostLost * static_cast<int>(1 + times_again(leader));
     ++again_under_way_;
     Record record = record_of("confirm", built.trial, std::ssize(result_.trials));
     begin_run(std::move(record), std::move(built), 0);

@@ -248,7 +248,6 @@ void Measurer::run(Built& built, double give_up_above) {
   request.number = options_.number;
   request.repeat = options_.repeat;
   request.candidate = built.trial.index;
-  request.attempt = built.attempt;
   const runtime::RunResult result = runtime::judged(runner_->run(request));
   built.trial.status = to_string(result.status);
   built.trial.seconds = result.seconds;

@@ -35,7 +35,6 @@ struct Built {
   Trial trial;  // index, knobs and steps; status "build_failed" when there is no object
   Blob object;
   double lower_bound = 0;  // seconds that the work which it executes takes at least
-  int attempt = 0;         // RunRequest's
   bool ok() const { return object.size() > 0; }
 };
 

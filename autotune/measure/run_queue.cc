@@ -4,6 +4,12 @@
 
 namespace tw::autotune {
 
+namespace {
+
+constexpr int kMostLost = 3;
+
+}  // namespace
+
 RunQueue::RunQueue(Measurer& measurer, int slots) : measurer_(measurer) {
   for (int s = 0; s < std::max(1, slots); ++s) slots_.emplace_back([this] { serve_slot(); });
 }
@@ -34,9 +40,7 @@ void RunQueue::wait(const std::function<bool()>& enough) {
 bool RunQueue::done(Run& run) {
   if (!run.built.ok()) return true;
   measurer_.run(run.built, run.give_up_above);
-  if (run.built.trial.status != to_string(runtime::RunStatus::kDeviceLost) || ++run.lost == kMostLost) return true;
-  ++run.built.attempt;
-  return false;
+  return run.built.trial.status != to_string(runtime::RunStatus::kDeviceLost) || ++run.lost == kMostLost;
 }
 
 void RunQueue::serve_slot() {

@@ -19,7 +19,6 @@ namespace tw::autotune {
 
 class RunQueue {
  public:
-  static constexpr int kMostLost = 3;  // attempts
   // Told of each that has its result or needs none, by its slot before that runs another; what it throws ends all.
   using Arrived = std::function<void(Built)>;
 

@@ -158,7 +158,6 @@ struct RunRequest {
   double lower_bound_s = 0;    // less than 0.75 x this is refused (kTooFast)
   int number = 0, repeat = 0;  // 0: adaptive, until the median's confidence interval is tight
   uint64_t candidate = 0;      // its index in the space that is tuned, for those who ask; workers do not
-  int attempt = 0;             // what tells measurements of one candidate apart: the same again is the same one
 };
 // Where a run was, and how it was there; what is not known is 0 and empty.
 struct RunPlace {

@@ -1,11 +1,13 @@
 #include "tensorwright/rpc_runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "rpc/check/checks.h"
 #include "rpc/check/checks_text.h"
@@ -140,6 +142,8 @@ struct RPCRunner::State {
     return tasks.front().second;
   }
 
+  // A board has results of earlier runs, also another client's: each run is a measurement of its own.
+  std::atomic<uint32_t> attempts = std::random_device()();
   std::mutex mutex;
   std::deque<std::pair<Checks, std::shared_ptr<const RemoteTask>>> tasks;  // the newest first
   Boards boards;
@@ -159,7 +163,7 @@ RunResult RPCRunner::run(const RunRequest& request) {
           .lower_bound_s = request.lower_bound_s,
           .give_up_above_s = request.give_up_above_s,
           .candidate = request.candidate,
-          .attempt = static_cast<uint32_t>(request.attempt)};
+          .attempt = state_->attempts++};
   job.name = name_of(job);
   return result_of(state_->boards.measure(task, object, job).get(), request.lower_bound_s);
 }

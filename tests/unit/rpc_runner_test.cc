@@ -109,6 +109,16 @@ TEST(RPCRunner, ABoardHasWorkBeforeItIsDone) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(900)) << "of 600";
 }
 
+TEST(RPCRunner, EachRunIsAMeasurementOfItsOwn) {
+  FakeBoard board;
+  for (int tuning = 0; tuning < 2; ++tuning) {
+    RPCRunner runner(options_of({&board}));
+    for (int run = 0; run < 2; ++run) EXPECT_EQ(runner.run(request_of(1)).status, RunStatus::kOk);
+  }
+  EXPECT_EQ(board.jobs, 4);
+  EXPECT_EQ(board.most_runs(), 1) << "of one job";
+}
+
 TEST(RPCRunner, AnswersInAnyOrderAreTheirJobs) {
   FakeBoard board({.reversed = true});
   RPCRunner runner(options_of({&board}));

@@ -18,7 +18,8 @@ constexpr double kSlower = 0.97;  // than the session's, and what is timed does 
 constexpr int kLooks = 16;        // a third of a millisecond
 constexpr int kManyLooks = 512;   // ten: longer than another process keeps the core
 constexpr int kAttempts = 3;
-constexpr double kCoolingS = 2;  // doubled each time
+constexpr double kCoolingS = 2;  // at most, doubled each time
+constexpr double kLookAgainS = 0.05;
 constexpr int kMostZones = 64;
 
 // This thread on one core; and where it was.
@@ -75,11 +76,19 @@ bool Heat::is_slow() {
   return hertz_ < kSlower * reference_;
 }
 
+// Until the clock is what it was: what was slow for a moment costs a moment.
+bool Heat::cool(double most_s) {
+  for (double waited = 0; waited < most_s; waited += kLookAgainS) {
+    if (!machine_.sleep(kLookAgainS)) return false;
+    if (!is_slow()) break;
+  }
+  return true;
+}
+
 Heat::Timed Heat::timed(const std::function<RunResult()>& run) {
   Timed timed;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const bool cool = attempt == 0 || machine_.sleep(kCoolingS * (1 << (attempt - 1)));
-    if (!cool) break;
+    if (attempt > 0 && !cool(kCoolingS * (1 << (attempt - 1)))) break;
     const bool slow_before = is_slow();
     timed.result = run();
     const bool slow = is_slow() || slow_before;

@@ -40,6 +40,7 @@ class Heat {
 
  private:
   bool is_slow();
+  bool cool(double most_s);
 
   Machine machine_;
   double reference_ = 0, hertz_ = 0;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <vector>
 
 #include "rpc/board/heat.h"
@@ -75,7 +76,7 @@ TEST_F(OfHeat, OneThatBecomesHotWhileItTimesDoesSoToo) {
   cools_to = 2e9;
   EXPECT_TRUE(timed(h).throttled);
   EXPECT_EQ(runs, 3);
-  EXPECT_EQ(slept, (std::vector<double>{2, 4}));
+  EXPECT_EQ(slept.size(), 2u) << "it looks again soon";
 }
 
 TEST_F(OfHeat, OneThatStaysHotSaysSo) {
@@ -86,6 +87,7 @@ TEST_F(OfHeat, OneThatStaysHotSaysSo) {
   EXPECT_TRUE(t.throttled);
   EXPECT_EQ(t.state.hertz, 1.5e9);
   EXPECT_EQ(runs, 3);
+  EXPECT_NEAR(std::accumulate(slept.begin(), slept.end(), 0.0), 2 + 4, 0.1);
 }
 
 TEST_F(OfHeat, WhatGaveNoTimeIsNotRunAgain) {

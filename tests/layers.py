@@ -13,14 +13,13 @@ USES = {
     "src/target": ["src/support"],
     "src/ir": ["src/support"],
     "src/runtime": ["src/ir", "src/target", "src/support"],
-    "rpc": ["src/runtime", "src/ir", "src/target", "src/support"],
     "te": ["src/ir", "src/support"],
     "src/lower": ["src/ir", "src/target", "src/support"],
     "schedule": ["te", "src/lower", "src/ir", "src/support"],
     "codegen": ["schedule", "te", "src/lower", "src/runtime", "src/ir", "src/target", "src/support"],
 }
 # autotune is one library of several rooms: room -> the rooms that it may include from. The tuning itself, in none, uses all.
-BELOW_AUTOTUNE = ["rpc", "schedule", "te", "codegen", "src/runtime", "src/ir", "src/target", "src/support"]
+BELOW_AUTOTUNE = ["rpc", "rpc/check", "schedule", "te", "codegen", "src/runtime", "src/ir", "src/target", "src/support"]
 ROOMS = {
     "space": [],
     "sketch": ["space"],
@@ -32,6 +31,18 @@ ROOMS = {
 }
 USES |= {f"autotune/{room}": [f"autotune/{used}" for used in uses] + BELOW_AUTOTUNE for room, uses in ROOMS.items()}
 USES["autotune"] = [f"autotune/{room}" for room in ROOMS] + BELOW_AUTOTUNE
+# So is rpc.
+BELOW_RPC = ["src/runtime", "src/ir", "src/target", "src/support"]
+RPC_ROOMS = {
+    "wire": [],
+    "net": ["wire"],
+    "check": [],
+    "tracker": ["net", "wire"],
+    "board": ["check", "net", "tracker", "wire"],
+    "client": ["board", "check", "net", "wire"],
+}
+USES |= {f"rpc/{room}": [f"rpc/{used}" for used in uses] + BELOW_RPC for room, uses in RPC_ROOMS.items()}
+USES["rpc"] = [f"rpc/{room}" for room in RPC_ROOMS] + BELOW_RPC
 FOREIGN = {  # headers that only one folder may see
     r"llvm/|lld/|llvm-c/": "codegen/llvm",
     r"xgboost/": "autotune/model",

@@ -30,7 +30,7 @@ class BuilderFaults : public testing::Test {
     const te::Tensor x = te::placeholder({100}, "float32", "x");
     const te::Tensor y = te::compute({100}, [&](Var i) { return x(i) + x(i); }, "y");
     text_ = build(default_schedule({y}, target_), {x, y}, target_, "twice")->source("ir");
-    builder_ = std::make_unique<Builder>();
+    builder_ = std::make_unique<LocalBuilder>();
   }
   BuildResult build_text(const std::string& text, double timeout_s = 60) {
     return builder_->build({text, target_.to_string(), folder_ / "twice.so", 3}, timeout_s);
@@ -62,7 +62,7 @@ class BuilderFaults : public testing::Test {
   test::Folder folder_;
   Target target_ = Target::host();
   std::string text_;
-  std::unique_ptr<Builder> builder_;
+  std::unique_ptr<LocalBuilder> builder_;
 };
 
 TEST_F(BuilderFaults, WhatIsBuiltRunsInAWorkerAndHere) {

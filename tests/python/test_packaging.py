@@ -49,7 +49,7 @@ def configure(folder, *options):
 
 
 NO_LLVM = ["-DTW_XGBOOST=OFF", "-DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON"]
-NO_XGBOOST = ["-DTW_LLVM=OFF", "-DCMAKE_FIND_ROOT_PATH=/none", "-DCMAKE_FIND_ROOT_PATH_MODE_LIBRARY=ONLY"]
+NO_XGBOOST = ["-DTW_LLVM=OFF", "-DTW_XGBOOST_LIBRARY=OFF"]  # as if it had been looked for in vain
 
 
 @pytest.mark.parametrize("missing, apt, option", [
@@ -62,6 +62,12 @@ def test_a_missing_library_stops_the_build(tmp_path, missing, apt, option):
     assert apt in stopped.stderr and f"-D{option}=OFF" in stopped.stderr and "Traceback" not in stopped.stderr
     asked = configure(tmp_path / "b", *missing, f"-D{option}=OFF")
     assert asked.returncode == 0, asked.stderr
+
+
+def test_without_openssl_the_build_says_what_to_install(tmp_path):
+    stopped = configure(tmp_path, "-DTW_LLVM=OFF", "-DTW_XGBOOST=OFF", "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON")
+    assert stopped.returncode != 0
+    assert "apt-get install libssl-dev libasio-dev" in stopped.stderr
 
 
 USE = """

@@ -31,6 +31,15 @@ std::unique_ptr<KernelProcess> started(const Blob& object, const std::string& na
   return std::make_unique<KernelProcess>(command, LoadKernel{object, name, 2});
 }
 
+class KernelInAProcess : public testing::Test {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "sanitizers make system calls of their own";
+#endif
+  }
+};
+
 class Arrays {
  public:
   Arrays() {
@@ -60,7 +69,7 @@ void expect_in(const std::string& part, const std::string& whole) {
   EXPECT_NE(whole.find(part), std::string::npos) << whole;
 }
 
-TEST(KernelProcess, CallsWriteToMemoryThatIsShared) {
+TEST_F(KernelInAProcess, CallsWriteToMemoryThatIsShared) {
   const auto kernel = started(object_of(kTwice));
   EXPECT_EQ(kernel->summary().name, "twice");
   ASSERT_EQ(kernel->summary().args.size(), 2u);
@@ -70,7 +79,7 @@ TEST(KernelProcess, CallsWriteToMemoryThatIsShared) {
   for (const int i : {0, 1, kElements - 1}) EXPECT_EQ(arrays.y(i), 2.0f * static_cast<float>(i));
 }
 
-TEST(KernelProcess, CallsAreTimed) {
+TEST_F(KernelInAProcess, CallsAreTimed) {
   const auto kernel = started(object_of(kTwice));
   const Arrays arrays;
   CallKernel call = Arrays::call();
@@ -82,7 +91,7 @@ TEST(KernelProcess, CallsAreTimed) {
   EXPECT_EQ(kernel->call(call, arrays.memories(), 10).size(), 7u);
 }
 
-TEST(KernelProcess, ArgumentsAreCheckedAsInACallOfOnesOwn) {
+TEST_F(KernelInAProcess, ArgumentsAreCheckedAsInACallOfOnesOwn) {
   const auto kernel = started(object_of(kTwice));
   const Arrays arrays;
   CallKernel call = Arrays::call();
@@ -102,7 +111,7 @@ TEST(KernelProcess, ArgumentsAreCheckedAsInACallOfOnesOwn) {
   EXPECT_TRUE(kernel->call(Arrays::call(), arrays.memories(), 10).empty()) << "it is as it was";
 }
 
-TEST(KernelProcess, AnArrayLiesInItsMemory) {
+TEST_F(KernelInAProcess, AnArrayLiesInItsMemory) {
   const auto kernel = started(object_of(kTwice));
   const Arrays arrays;
   constexpr int64_t kHuge = int64_t{1} << 62;
@@ -121,12 +130,12 @@ TEST(KernelProcess, AnArrayLiesInItsMemory) {
   expect_in("there is no memory 3", refused(ErrorKind::kBuild, [&] { kernel->call(call, arrays.memories(), 10); }));
 }
 
-TEST(KernelProcess, ObjectsThatAreNoKernelsAreRefused) {
+TEST_F(KernelInAProcess, ObjectsThatAreNoKernelsAreRefused) {
   expect_in("", refused(ErrorKind::kBuild, [] { started(Blob("no object")); }));
   expect_in("has no kernel thrice", refused(ErrorKind::kBuild, [] { started(object_of(kTwice), "thrice"); }));
 }
 
-TEST(KernelProcess, OneThatCrashesIsNamedAndGone) {
+TEST_F(KernelInAProcess, OneThatCrashesIsNamedAndGone) {
   const auto kernel = started(object_of("*(volatile int*)8 = 1;", "crashes"));
   const Arrays arrays;
   expect_in("crashed: SIGSEGV",
@@ -134,7 +143,7 @@ TEST(KernelProcess, OneThatCrashesIsNamedAndGone) {
   expect_in("load it again", refused(ErrorKind::kTune, [&] { kernel->call(Arrays::call(), arrays.memories(), 10); }));
 }
 
-TEST(KernelProcess, OneThatHangsIsEnded) {
+TEST_F(KernelInAProcess, OneThatHangsIsEnded) {
   const auto kernel = started(object_of("for (;;) *(volatile float*)y = 1;", "hangs"));
   const Arrays arrays;
   expect_in("did not return within",
@@ -142,7 +151,7 @@ TEST(KernelProcess, OneThatHangsIsEnded) {
 }
 
 #if defined(__x86_64__)
-TEST(KernelProcess, OneThatForksIsEnded) {
+TEST_F(KernelInAProcess, OneThatForksIsEnded) {
   const auto kernel = started(object_of("__asm__ volatile(\"syscall\" :: \"a\"(57));", "forks"));
   const Arrays arrays;
   expect_in("a system call that no kernel needs",

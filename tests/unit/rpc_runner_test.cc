@@ -277,7 +277,7 @@ TEST(RPCRunner, BoardsMustBeThereAndAlike) {
 
   FakeBoard pi4({.hardware = "cortex-a72, 4 cores"}), pi5({.hardware = "cortex-a76, 4 cores"});
   const Error differ = thrown_by([&] { RPCRunner runner(options_of({&pi4, &pi5})); });
-  for (const std::string part : {"alike", "cortex-a72", "cortex-a76", pi5.address().c_str()})
+  for (const std::string& part : std::vector<std::string>{"alike", "cortex-a72", "cortex-a76", pi5.address()})
     EXPECT_TRUE(says(differ, part)) << differ.what();
 
   EXPECT_EQ(thrown_by([&] { RPCRunner runner(options_of({&pi4, &pi4})); }).kind(), ErrorKind::kArgument);

@@ -174,9 +174,13 @@ def test_a_run_is_repeated_twice(ray, runner, tmp_path):
 def test_ctrl_c_ends_it_and_the_workers_go_on(runner):
     task = tw.autotune.Task(product(64, 64, 64), target="llvm -mcpu=native")
     timer = threading.Timer(2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell begin with it ignored
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        tw.autotune.tune(task, runner=runner, trials=100_000, number=1000, repeat=100, progress=False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            tw.autotune.tune(task, runner=runner, trials=100_000, number=1000, repeat=100, progress=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(tune(product(16, 16, 16), runner, trials=4).trials) == 4
 
 

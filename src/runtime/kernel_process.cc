@@ -1,6 +1,7 @@
 #include "src/runtime/kernel_process.h"
 
 #include <csignal>
+#include <utility>
 
 #include "src/runtime/sandbox.h"
 #include "src/runtime/timing.h"
@@ -26,14 +27,24 @@ KernelProcess::~KernelProcess() = default;
 
 std::vector<double> KernelProcess::call(const CallKernel& request, const Memories& memories, double timeout_s) {
   const std::lock_guard lock(one_at_a_time_);
-  for (const auto& [number, memory] : memories)
-    if (shared_.insert(number).second) ask(ShareMemory{number, memory->size()}, kAtOnceS, memory->descriptor());
+  for (const uint64_t memory : take_forgotten())
+    if (shared_.erase(memory) > 0) ask(ForgetMemory{memory}, kAtOnceS);
+  for (const auto& [number, memory] : memories) {
+    if (shared_.contains(number)) continue;
+    ask(ShareMemory{number, memory->size()}, kAtOnceS, memory->descriptor());
+    shared_.insert(number);
+  }
   return ask(request, timeout_s).runs;
 }
 
 void KernelProcess::forget(uint64_t memory) {
-  const std::lock_guard lock(one_at_a_time_);
-  if (shared_.erase(memory) > 0 && process()) ask(ForgetMemory{memory}, kAtOnceS);
+  const std::lock_guard lock(mutex_);
+  forgotten_.push_back(memory);
+}
+
+std::vector<uint64_t> KernelProcess::take_forgotten() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(forgotten_, {});
 }
 
 void KernelProcess::end() {
@@ -41,7 +52,7 @@ void KernelProcess::end() {
 }
 
 std::shared_ptr<support::Subprocess> KernelProcess::process() {
-  const std::lock_guard lock(process_mutex_);
+  const std::lock_guard lock(mutex_);
   return process_;
 }
 
@@ -57,7 +68,7 @@ KernelAnswer KernelProcess::ask(const KernelRequest& request, double timeout_s, 
   if (answer && answer->refused) throw Error(*answer->refused);
   if (answer) return *std::move(answer);
   {
-    const std::lock_guard lock(process_mutex_);
+    const std::lock_guard lock(mutex_);
     process_.reset();
   }
   if (received == Received::kDeadline) {

@@ -26,7 +26,7 @@ class KernelProcess {
   // Returns the seconds of each repeat, where those were asked for. Throws tw::Error: what the kernel refuses, or
   // (kTune) that it crashed, or did not return in time; then it is gone.
   std::vector<double> call(const CallKernel&, const Memories&, double timeout_s);
-  // Before its memory goes.
+  // Memory that no later call has; waits for none that runs. The process keeps it until then.
   void forget(uint64_t memory);
   // From any thread: a call under way ends, and the kernel is gone.
   void end();
@@ -35,9 +35,11 @@ class KernelProcess {
   KernelAnswer ask(const KernelRequest&, double timeout_s, int descriptor = -1);
 
   std::shared_ptr<support::Subprocess> process();
+  std::vector<uint64_t> take_forgotten();
 
   std::mutex one_at_a_time_;
-  std::mutex process_mutex_;
+  std::mutex mutex_;                              // of the two below
+  std::vector<uint64_t> forgotten_;               // since the last call
   std::shared_ptr<support::Subprocess> process_;  // null once it is gone
   KernelSummary summary_;
   std::set<uint64_t> shared_;

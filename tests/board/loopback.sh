@@ -6,8 +6,9 @@ cp -a /etc "$1/etc"
 mkdir -p "$1/etc/init.d"
 touch "$1/etc/init.d/rcS"
 mount --bind "$1/etc" /etc
-for folder in /opt /root /run; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
-mkdir -m 700 /root/.ssh
-cp "$1/key.pub" /root/.ssh/authorized_keys
+home=$(getent passwd 0 | cut -d: -f6)
+for folder in /opt "$home" /run; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+mkdir -m 700 "$home/.ssh"
+cp "$1/key.pub" "$home/.ssh/authorized_keys"
 mount -t proc proc /proc
 exec dropbear -F -E -s -r "$1/hostkey" -p "127.0.0.1:$2" -P /run/dropbear.pid

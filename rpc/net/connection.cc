@@ -59,7 +59,6 @@ struct Connection::State {
       : socket(std::move(from)), secret(std::move(key)), turn(socket.get_executor()) {
     turn.expires_at(asio::steady_timer::time_point::max());
   }
-  ~State() { ended(); }
 
   void close(const std::string& why) {
     if (why_closed) return;
@@ -67,10 +66,6 @@ struct Connection::State {
     asio::error_code ignored;
     socket.close(ignored);
     turn.cancel();
-    ended();
-  }
-  void ended() {
-    if (then) std::exchange(then, nullptr)();
   }
   // Throws: what was waited for did not come.
   [[noreturn]] void lost(const std::string& why) {
@@ -90,7 +85,6 @@ struct Connection::State {
   std::optional<Secret> secret;
   std::string peer;
   std::optional<std::string> why_closed;
-  std::function<void()> then;
   bool greeted = false;
   // Those who write take turns.
   asio::steady_timer turn;
@@ -219,7 +213,6 @@ awaitable<void> Connection::part(std::string why) {
 void Connection::greeted() { state_->greeted = true; }
 void Connection::close(const std::string& why) { state_->close(why); }
 bool Connection::closed() const { return state_->why_closed.has_value(); }
-void Connection::on_close(std::function<void()> then) { state_->then = std::move(then); }
 const std::string& Connection::peer() const { return state_->peer; }
 asio::any_io_executor Connection::executor() const { return state_->socket.get_executor(); }
 

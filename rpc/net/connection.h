@@ -60,8 +60,6 @@ class Connection {
   // The first reason counts. From this thread only.
   void close(const std::string& why);
   bool closed() const;
-  // Calls `then` once, when it is closed.
-  void on_close(std::function<void()> then);
 
   const std::string& peer() const;  // "127.0.0.1:4711"
   asio::any_io_executor executor() const;

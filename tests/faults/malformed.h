@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "src/ir/walk.h"
 #include "tensorwright/error.h"
@@ -25,6 +27,19 @@ inline std::string untyped(const Diagnostic& d) {
   if (d.kind == ErrorKind::kInternal) return "an internal error: " + d.render();
   return d.what.size() < 5 ? "an error without a text" : "";
 }
+
+// With nothing behind the last byte, so that sanitizers see who reads on.
+class Exact {
+ public:
+  explicit Exact(std::string_view bytes) : data_(new char[bytes.size()]), size_(bytes.size()) {
+    bytes.copy(data_.get(), size_);
+  }
+  std::string_view view() const { return {data_.get(), size_}; }
+
+ private:
+  std::unique_ptr<char[]> data_;
+  size_t size_;
+};
 
 class Stopwatch {
  public:

@@ -22,19 +22,6 @@ using test::SmallElf;
 constexpr int kObjects = 100'000;
 constexpr uint64_t kPages[] = {4096, 16384, 65536};
 
-// With nothing behind the last byte, so that sanitizers see who reads on.
-class Exact {
- public:
-  explicit Exact(std::string_view bytes) : data_(new char[bytes.size()]), size_(bytes.size()) {
-    bytes.copy(data_.get(), size_);
-  }
-  std::string_view view() const { return {data_.get(), size_}; }
-
- private:
-  std::unique_ptr<char[]> data_;
-  size_t size_;
-};
-
 bool holds(const ElfObject::Segment& segment, uint64_t address, uint64_t bytes) {
   return address >= segment.begin && address < segment.end && bytes <= segment.end - address;
 }

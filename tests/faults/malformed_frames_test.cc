@@ -63,19 +63,6 @@ std::string sample(Random& r) {
   return encode(message);
 }
 
-// With nothing behind the last byte, so that sanitizers see who reads on.
-class Exact {
- public:
-  explicit Exact(std::string_view bytes) : data_(new char[bytes.size()]), size_(bytes.size()) {
-    bytes.copy(data_.get(), size_);
-  }
-  std::string_view view() const { return {data_.get(), size_}; }
-
- private:
-  std::unique_ptr<char[]> data_;
-  size_t size_;
-};
-
 void mutate(Random& r, std::string& bytes) {
   static constexpr uint32_t kCounts[] = {0, 1, 2, 0xFF, 0xFFFF, 0x7FFF'FFFF, 0x8000'0000, 0xFFFF'FFFF};
   const auto place = [&](size_t width) {

@@ -105,10 +105,10 @@ void for_each_line(const std::string& path, const LineVisitor& visit, const std:
 Log load_log(const std::string& path, const std::string& hash) {
   Log log;
   const auto take = [&](size_t, std::string_view, Result<Record> record) {
-    if (record)
-      log.records.push_back(*std::move(record));
-    else
+    if (!record)
       ++log.damaged;
+    else if (hash.empty() || record->key.hash == hash)  // the line may say it elsewhere: as a name, in a time stamp
+      log.records.push_back(*std::move(record));
   };
   for_each_line(path, take, hash);
   return log;

@@ -122,7 +122,9 @@ TEST_F(Record_, ANewerSchemaIsRefused) {
 TEST_F(Record_, OfOneComputationOnlyItsLinesAreRead) {
   Record other = sample(2);
   other.key.hash = "4567";
-  write(to_line(sample(1)) + to_line(other) + "garbage\n");
+  Record namesake = sample(1);
+  namesake.name = other.key.hash;
+  write(to_line(namesake) + to_line(other) + "garbage\n");
   EXPECT_EQ(load_log(path_, "4567").records.size(), 1u);
   EXPECT_EQ(load_log(path_, "4567").damaged, 0);
   EXPECT_EQ(load_log(path_).damaged, 1);

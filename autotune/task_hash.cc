@@ -206,7 +206,8 @@ std::string Canonical::describe(const Stmt& s) {
         bind(l.var, "value " + hash(l.value));
         return "let " + hash(l.body);
       },
-      [&](const ir::Evaluate& v) { return "evaluate " + hash(v.value); });
+      [&](const ir::Evaluate& v) { return "evaluate " + hash(v.value); },
+      [&](const ir::Sync& sync) { return "sync " + std::string(ir::kSyncOps[static_cast<size_t>(sync.op)]); });
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ class FirstAccess {
         },
         [&](const ir::Allocate& a) { visit(a.body, certain); },
         [&](const ir::LetStmt& l) { visit(l.value, certain), visit(l.body, certain); },
-        [&](const ir::Evaluate& e) { visit(e.value, certain); });
+        [&](const ir::Evaluate& e) { visit(e.value, certain); }, [](const ir::Sync&) {});
   }
 
   std::vector<ir::Buffer> fresh_;

@@ -55,7 +55,7 @@ class StatementClamps {
         [&](const ir::LetStmt& l) {
           return ir::let_stmt(l.var, inside(l.value), within({l.var, anything(), anything()}, l.body));
         },
-        [&](const ir::Evaluate& e) { return ir::evaluate(inside(e.value)); });
+        [&](const ir::Evaluate& e) { return ir::evaluate(inside(e.value)); }, [&](const ir::Sync&) { return s; });
   }
 
  private:

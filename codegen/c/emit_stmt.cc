@@ -90,7 +90,8 @@ void CEmitter::emit(const Stmt& stmt) {
       stmt, [&](const ir::Store& store) { emit_store(store, false); }, [&](const ir::For& loop) { emit_for(loop); },
       [&](const ir::If& branch) { emit_if(branch); }, [&](const ir::Seq& seq) { emit_seq(seq); },
       [&](const ir::Allocate& alloc) { emit_allocate(alloc); }, [&](const ir::LetStmt& let) { emit_let(let); },
-      [&](const ir::Evaluate& e) { emit_evaluate(e.value); });
+      [&](const ir::Evaluate& e) { emit_evaluate(e.value); },
+      [](const ir::Sync&) { TW_CHECK(false, "a barrier in a kernel of the host"); });
 }
 
 void CEmitter::emit_evaluate(const Expr& value) {

@@ -33,7 +33,8 @@ void Emitter::emit(const Stmt& stmt) {
         } else {
           emit(e.value);
         }
-      });
+      },
+      [](const ir::Sync&) { TW_CHECK(false, "a barrier in a kernel of the host"); });
   if (!straight) frame_.tiles.held.clear();
 }
 

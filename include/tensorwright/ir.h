@@ -1,6 +1,6 @@
 // The IR: small, closed, immutable, shared.
 //
-// Fifteen expression kinds and seven statement kinds. A node's fields are written once, in fields(); printing, hashing,
+// Fifteen expression kinds and eight statement kinds. A node's fields are written once, in fields(); printing, hashing,
 // equality and traversal are derived from it. Handles (Expr, Stmt, Var, Buffer) are values; they share immutable nodes
 // and may be used from several threads. Identity of a Var or Buffer is its id; its name is for people.
 //
@@ -167,9 +167,9 @@ class Stmt {
 
 // Where a buffer lives, by rank: the higher, the closer to those who compute. kArgument: memory of the caller. kGlobal:
 // scratch from the context (any size, shared by the threads of a parallel loop that stands inside the allocation).
-// kLocal: private to one thread; registers or stack while small.
-enum class Scope : uint8_t { kArgument, kGlobal, kLocal };
-inline constexpr Scope kScratchScopes[] = {Scope::kLocal, Scope::kGlobal};
+// kShared: of the threads of one block of a device. kLocal: private to one thread; registers or stack while small.
+enum class Scope : uint8_t { kArgument, kGlobal, kShared, kLocal };
+inline constexpr Scope kScratchScopes[] = {Scope::kLocal, Scope::kShared, Scope::kGlobal};
 inline bool is_private(Scope scope) { return scope >= Scope::kLocal; }  // to one of those who run concurrently
 std::string to_string(Scope);                                           // "local"
 std::optional<Scope> scratch_scope_named(std::string_view);             // of kScratchScopes
@@ -334,9 +334,31 @@ struct ExprNode {
 // -----------------------------------------------------------------------------------------------------------
 // statements
 
-enum class ForKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled };
+// kBlock*, kThread*: the indices of a device. Loops of these kinds stand directly within each other, blocks outside of
+// threads, each kind at most once, within no other loop: the outermost is a launch. Its body runs once for each point,
+// all points at once, each in its own order; threads of one block meet at a Sync, blocks never do. kCooperative: within
+// a launch; the threads of a block share the iterations, iteration n is thread n's modulo their number.
+enum class ForKind : uint8_t {
+  kSerial,
+  kParallel,
+  kVectorized,
+  kUnrolled,
+  kCooperative,
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kThreadX,
+  kThreadY,
+  kThreadZ,
+};
+inline bool is_block(ForKind kind) { return kind >= ForKind::kBlockX && kind <= ForKind::kBlockZ; }
+inline bool is_thread(ForKind kind) { return kind >= ForKind::kThreadX; }
+inline bool is_device_index(ForKind kind) { return kind >= ForKind::kBlockX; }
 // Whether iterations may run at once, on threads of their own.
-inline bool runs_concurrently(ForKind kind) { return kind == ForKind::kParallel; }
+inline bool runs_concurrently(ForKind kind) { return kind == ForKind::kParallel || kind >= ForKind::kCooperative; }
+
+// kBlock: every thread of a block waits here for all others, and then sees what they wrote.
+enum class SyncOp : uint8_t { kBlock };
 
 // What the pass `tails` does with the guards that a loop's split brought about. kNone: this loop came from no uneven
 // split.
@@ -352,9 +374,10 @@ struct Seq      { std::vector<Stmt> stmts;                  auto fields() const 
 struct Allocate { Buffer buffer; Stmt body;                 auto fields() const { return std::tie(buffer, body); } };  // contents unwritten at entry
 struct LetStmt  { Var var; Expr value; Stmt body;           auto fields() const { return std::tie(var, value, body); } };
 struct Evaluate { Expr value;                               auto fields() const { return std::tie(value); } };  // a CallExtern or a prefetch, for its effect
+struct Sync     { SyncOp op;                                auto fields() const { return std::tie(op); } };  // only within a launch
 // clang-format on
 
-using StmtKind = std::variant<Store, For, If, Seq, Allocate, LetStmt, Evaluate>;
+using StmtKind = std::variant<Store, For, If, Seq, Allocate, LetStmt, Evaluate, Sync>;
 
 struct StmtNode {
   uint64_t hash;
@@ -469,6 +492,7 @@ Stmt seq(std::vector<Stmt>);  // flattens nested sequences; one statement stays 
 Stmt allocate(Buffer, Stmt body);
 Stmt let_stmt(Var, Expr value, Stmt body);
 Stmt evaluate(Expr);
+Stmt sync(SyncOp);
 
 // Operators for code inside the compiler: operands must have one type (an int literal takes the other's type).
 Expr operator+(Expr a, Expr b);

@@ -253,6 +253,8 @@ Stmt evaluate(Expr value) {
   return make(Evaluate{std::move(value)});
 }
 
+Stmt sync(SyncOp op) { return make(Sync{op}); }
+
 Expr operator+(Expr a, Expr b) { return operate(BinOp::kAdd, std::move(a), std::move(b)); }
 Expr operator-(Expr a, Expr b) { return operate(BinOp::kSub, std::move(a), std::move(b)); }
 Expr operator*(Expr a, Expr b) { return operate(BinOp::kMul, std::move(a), std::move(b)); }

@@ -188,7 +188,8 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         auto code = std::make_unique<EvaluateCode>();
         code->value = expr(n.value);
         return code;
-      });
+      },
+      [&](const Sync&) -> StmtPtr { TW_CHECK(false, "a barrier in a kernel of the host"); });
 }
 
 }  // namespace tw::ir::interp

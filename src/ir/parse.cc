@@ -180,7 +180,7 @@ class Parser : ExprParser {
     }
     if (!scope) {
       const auto known = index_of(kScopes, now().text());
-      if (!known || *known == 0) expected("local or global");
+      if (!known || *known == 0) expected("local, shared or global");
       scope = static_cast<Scope>(*known);
       advance();
     }
@@ -219,6 +219,7 @@ class Parser : ExprParser {
     if (accept("alloc")) return allocation(indent);
     if (accept("let")) return let_statement(indent);
     if (accept("pass")) return seq({});
+    if (accept("sync")) return sync_statement();
     if (at("call") || at("call_pure") || at("prefetch")) return evaluate(expression());
     if (now().kind != Token::kWord || is_reserved(now().text())) expected("a statement");
     return store_statement();
@@ -247,6 +248,13 @@ class Parser : ExprParser {
     Stmt body = indented(indent);
     release(variable);
     return loop(var, std::move(extent), std::move(body), static_cast<ForKind>(kind.value_or(0)), tail);
+  }
+
+  Stmt sync_statement() {
+    const auto op = index_of(kSyncOps, now().text());
+    if (!op) expected("block");
+    advance();
+    return sync(static_cast<SyncOp>(*op));
   }
 
   Stmt if_statement(uint32_t indent) {

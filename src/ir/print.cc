@@ -160,6 +160,10 @@ class Printer {
           statement({v.value});
           print(v.value, kLoosest);
           out_ += "\n";
+        },
+        [&](const Sync& sync) {
+          line();
+          ((out_ += "sync ") += kSyncOps[static_cast<size_t>(sync.op)]) += "\n";
         });
   }
 

@@ -117,7 +117,8 @@ class Search {
             if (const auto* a = as<Address>(e); a && a->written) store(a->buffer, a->at, true);
             return true;
           });
-        });
+        },
+        [](const Sync&) {});
   }
 
   std::optional<SharedByte> found;

@@ -38,7 +38,8 @@ Stmt Simplifier::stmt(const Stmt& s) {
       [&](const Evaluate& n) {
         const Expr value = expr(n.value);
         return value.same_as(n.value) ? s : evaluate(value);
-      });
+      },
+      [&](const Sync&) { return s; });
 }
 
 Stmt Simplifier::simplify(const Store& n, const Stmt& original) {
@@ -61,7 +62,7 @@ Stmt Simplifier::simplify(const For& n, const Stmt& original) {
   if (times.hi <= 0) return nothing();
   if (times == Interval::point(1)) {
     replacements_[n.var.id()] = Expr(0);
-    return stmt(n.body);
+    if (n.kind < ForKind::kCooperative) return stmt(n.body);  // of the others the kind says who runs the body
   }
   ranges_[n.var.id()] = {0, shifted(times, -1).hi};
   Stmt body;

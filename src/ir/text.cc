@@ -9,10 +9,10 @@ namespace tw::ir {
 namespace {
 
 std::unordered_set<std::string> reserved_words() {
-  std::unordered_set<std::string> words = {"kernel", "out",       "as",      "strides", "for",   "in",   "if",
-                                           "else",   "let",       "alloc",   "pass",    "where", "true", "false",
-                                           "select", "broadcast", "ramp",    "lanes",   "not",   "inf",  "nan",
-                                           "call",   "call_pure", "address", "inout"};
+  std::unordered_set<std::string> words = {"kernel", "out",    "as",        "strides", "for",   "in",    "if",
+                                           "else",   "let",    "alloc",     "pass",    "sync",  "where", "true",
+                                           "false",  "select", "broadcast", "ramp",    "lanes", "not",   "inf",
+                                           "nan",    "call",   "call_pure", "address", "inout"};
   for (const Infix& infix : kInfixes) words.emplace(infix.text);
   for (const Prefix& prefix : kPrefixes) words.emplace(prefix.text);
   for (const ReduceName& reduce : kReduceNames) words.emplace(reduce.text);

@@ -51,9 +51,12 @@ struct ReduceName {
 inline constexpr ReduceName kReduceNames[] = {
     {"sum", ReduceOp::kSum}, {"prod", ReduceOp::kProd}, {"min", ReduceOp::kMin}, {"max", ReduceOp::kMax}};
 
-inline constexpr std::string_view kForKinds[] = {"serial", "parallel", "vectorized", "unrolled"};
+inline constexpr std::string_view kForKinds[] = {"serial",      "parallel",    "vectorized", "unrolled",
+                                                 "cooperative", "blockIdx.x",  "blockIdx.y", "blockIdx.z",
+                                                 "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+inline constexpr std::string_view kSyncOps[] = {"block"};
 inline constexpr std::string_view kTails[] = {"none", "guard", "mask", "peel", "shift_inward", "auto", "pad"};
-inline constexpr std::string_view kScopes[] = {"argument", "global", "local"};
+inline constexpr std::string_view kScopes[] = {"argument", "global", "shared", "local"};
 
 // The suffix of a constant: 3i32, 2.5f64. Constants without one are index and float32.
 struct Suffix {

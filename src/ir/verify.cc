@@ -1,6 +1,8 @@
 #include "src/ir/verify.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -47,7 +49,10 @@ class Verifier {
     match(
         s, [&](const Store& st) { store(st); }, [&](const For& f) { loop(f); }, [&](const If& i) { branch(i); },
         [&](const Seq& q) { sequence(q); }, [&](const Allocate& a) { allocation(a); },
-        [&](const LetStmt& l) { let(l); }, [&](const Evaluate& v) { effect(v.value); });
+        [&](const LetStmt& l) { let(l); }, [&](const Evaluate& v) { effect(v.value); },
+        [&](const Sync&) {
+          if (!in_launch_) fail("sync: a place within a launch expected");
+        });
   }
 
   void store(const Store& st) {
@@ -73,7 +78,26 @@ class Verifier {
     if (extent.value_or(0) < 0)
       fail(f.var.name() + ": an extent from 0 on expected, not " + std::to_string(extent.value_or(0)));
     if (!f.body) fail(f.var.name() + ": a loop without a body");
+    if (is_device_index(f.kind)) return device_index(f);
+    if (f.kind == ForKind::kCooperative && !in_launch_) fail(f.var.name() + ": a place within a launch expected");
+    if (f.kind == ForKind::kParallel && in_launch_) fail(f.var.name() + ": a parallel loop within a launch");
+    const bool outside = std::exchange(in_loop_, true);
     in_scope(f.var, f.body);
+    in_loop_ = outside;
+  }
+
+  // Directly within each other, within no other loop; what stands within the innermost is the launch's body.
+  void device_index(const For& f) {
+    if (in_launch_ || in_loop_) fail(f.var.name() + ": a launch within a loop");
+    if (!launch_.insert(f.kind).second) fail(f.var.name() + ": an index that the launch has already");
+    if (is_block(f.kind) && std::any_of(launch_.begin(), launch_.end(), is_thread))
+      fail(f.var.name() + ": blocks outside of threads expected");
+    const For* inner = as<For>(f.body);
+    if (inner != nullptr && is_device_index(inner->kind)) return in_scope(f.var, f.body);
+    in_launch_ = true;
+    in_scope(f.var, f.body);
+    in_launch_ = false;
+    launch_.clear();
   }
 
   void branch(const If& i) {
@@ -94,7 +118,9 @@ class Verifier {
 
   void allocation(const Allocate& a) {
     if (a.buffer.scope() == Scope::kArgument)
-      fail(a.buffer.name() + ": an allocation of scope global or local expected");
+      fail(a.buffer.name() + ": an allocation of scope global, shared or local expected");
+    if ((a.buffer.scope() == Scope::kShared) != in_launch_ && a.buffer.scope() != Scope::kLocal)
+      fail(a.buffer.name() + ": shared memory within a launch, global memory outside of it expected");
     if (!a.body) fail(a.buffer.name() + ": an allocation without a body");
     declare(a.buffer);
     const size_t mark = checked_.size();
@@ -313,6 +339,9 @@ class Verifier {
   }
 
   const Stmt* here_ = nullptr;
+  bool in_loop_ = false;      // of the host
+  bool in_launch_ = false;    // within the innermost of a launch's indices
+  std::set<ForKind> launch_;  // the indices of the launch at hand
   std::unordered_set<uint64_t> bound_;
   std::unordered_map<uint64_t, Declared> buffers_;
   std::unordered_map<uint64_t, Type> vars_;

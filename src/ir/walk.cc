@@ -304,7 +304,8 @@ Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt
       [&](const Evaluate& v) {
         Expr value = child(v.value);
         return or_same([&] { return evaluate(value); });
-      });
+      },
+      [&](const Sync&) { return s; });
 }
 
 Expr rewrite(const Expr& e, const std::function<Expr(const Expr&)>& f) { return e ? Rewrite(kKeepStmt, f)(e) : e; }

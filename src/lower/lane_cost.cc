@@ -63,7 +63,7 @@ class Cost {
         },
         [&](const Allocate& a) { return of(a.body); },
         [&](const LetStmt& l) { return of(l.value, false) + of(l.body); },
-        [&](const Evaluate&) -> double { return kIteration; });
+        [&](const Evaluate&) -> double { return kIteration; }, [&](const Sync&) -> double { return kIteration; });
   }
 
  private:

@@ -37,7 +37,7 @@ class LoopSplitter {
         },
         [&](const Allocate& a) { return lifted(allocate(a.buffer, visit(a.body, copies))); },
         [&](const LetStmt& l) { return let_stmt(l.var, l.value, visit(l.body, copies)); },
-        [&](const Evaluate&) { return s; });
+        [&](const Evaluate&) { return s; }, [&](const Sync&) { return s; });
   }
 
  private:

@@ -83,7 +83,7 @@ class Accesses {
           read(l.value);
           visit(l.body);
         },
-        [&](const Evaluate& e) { read(e.value); });
+        [&](const Evaluate& e) { read(e.value); }, [](const Sync&) {});
   }
 
   void read(const Expr& value) {

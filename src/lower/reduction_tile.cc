@@ -105,7 +105,7 @@ class AccessCollector {
           lets_.pop_back();
           return ok;
         },
-        [&](const Evaluate&) { return false; });
+        [&](const Evaluate&) { return false; }, [&](const Sync&) { return false; });
   }
 
   std::vector<TileAccess> found;

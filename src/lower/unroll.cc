@@ -29,7 +29,7 @@ int64_t statements(const Stmt& s) {
         return sum;
       },
       [](const Allocate& a) { return 1 + statements(a.body); }, [](const LetStmt& l) { return 1 + statements(l.body); },
-      [](const Evaluate&) -> int64_t { return 1; });
+      [](const Evaluate&) -> int64_t { return 1; }, [](const Sync&) -> int64_t { return 1; });
 }
 
 // Whether copies would bind an id twice.

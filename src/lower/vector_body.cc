@@ -82,7 +82,7 @@ class VectorBody {
           const Var var = bind(l.var, value.type());
           return let_stmt(var, value, visit(l.body));
         },
-        [&](const Evaluate&) { return s; });
+        [&](const Evaluate&) { return s; }, [&](const Sync&) { return s; });
   }
 
  private:

@@ -57,6 +57,26 @@ TEST_F(IrVerify, Types) {
             "C: a predicate of type boolx4 expected, not bool");
 }
 
+TEST_F(IrVerify, Launches) {
+  const Var k("k");
+  const Stmt meet = sync(SyncOp::kBlock);
+  const auto threads = [&](const Stmt& body) { return loop(j, 8, body, ForKind::kThreadX); };
+  const auto blocks = [&](const Stmt& body) { return loop(i, 4, body, ForKind::kBlockX); };
+  const Buffer tile("tile", kF32, {8}, Scope::kShared), scratch("scratch", kF32, {8}, Scope::kGlobal);
+  EXPECT_EQ(fault(blocks(threads(seq({allocate(tile, store(tile, {j}, zero)), meet})))), "");
+  EXPECT_EQ(fault(seq({threads(meet), blocks(store(c, {i}, zero))})), "");  // two launches
+  EXPECT_EQ(fault(meet), "sync: a place within a launch expected");
+  EXPECT_EQ(fault(threads(blocks(meet))), "i: blocks outside of threads expected");
+  EXPECT_EQ(fault(loop(k, 2, threads(meet))), "j: a launch within a loop");
+  EXPECT_EQ(fault(blocks(loop(k, 2, threads(meet)))), "j: a launch within a loop");
+  EXPECT_EQ(fault(threads(loop(k, 2, meet, ForKind::kThreadX))), "k: an index that the launch has already");
+  EXPECT_EQ(fault(loop(k, 2, store(c, {k}, zero), ForKind::kCooperative)), "k: a place within a launch expected");
+  EXPECT_EQ(fault(threads(loop(k, 2, meet, ForKind::kParallel))), "k: a parallel loop within a launch");
+  const std::string where = ": shared memory within a launch, global memory outside of it expected";
+  EXPECT_EQ(fault(allocate(tile, threads(meet))), "tile" + where);
+  EXPECT_EQ(fault(threads(allocate(scratch, meet))), "scratch" + where);
+}
+
 TEST_F(IrVerify, Constants) {
   EXPECT_EQ(fault(store(c, {0}, cast(kF32, raw(Type::u(8), IntImm{256})))), "256: not a value of uint8");
   EXPECT_EQ(fault(store(c, {0}, raw(kF32, FloatImm{0.1}))), "0.100000: not a value of float32");

@@ -42,7 +42,7 @@ void count(const Stmt& s, int64_t times, Stores& out) {
         for (const Stmt& child : all.stmts) count(child, times, out);
       },
       [&](const Allocate& a) { count(a.body, times, out); }, [&](const LetStmt& l) { count(l.body, times, out); },
-      [](const Evaluate&) {});
+      [](const Evaluate&) {}, [](const Sync&) {});
 }
 
 Stores partitioned(const std::string& text) {

@@ -54,20 +54,21 @@ struct Abilities {
   bool operator==(const Abilities&) const = default;
 };
 
-// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "c", "c -mcpu=native", "interp". "c" is C99 text for the
-// system's compiler and takes the options of llvm. Target::host() is "llvm -mcpu=native"; in a build without LLVM
-// "c -mcpu=native", or "interp" where there is no C compiler. A kind alone means the oldest CPU of the architecture, as
-// in TVM.
+// "llvm -mcpu=native", "llvm -mcpu=znver5 -mattr=-avx512f", "c", "c -mcpu=native", "cuda -arch=sm_90a", "interp". "c"
+// is C99 text for the system's compiler and takes the options of llvm. Target::host() is "llvm -mcpu=native"; in a
+// build without LLVM "c -mcpu=native", or "interp" where there is no C compiler. A kind alone means the oldest CPU of
+// the architecture, as in TVM; "cuda" alone this machine's device, or the oldest where there is none.
 struct Target {
   Target();
   TW_DECLARE_VALUE(Target);
 
-  std::string kind;                     // "llvm", "c" or "interp"
+  std::string kind;                     // "llvm", "c", "cuda" or "interp"
   std::string triple;                   // "x86_64-pc-linux-gnu"
   std::string cpu;                      // resolved: never "native"
   std::vector<std::string> features;    // resolved, sorted: {"avx2", "avx512f", "fma", ...}
   std::vector<std::string> attributes;  // how the features differ from the CPU's, sorted: {"+fma", "-avx512f"}
   int sve_bits = 0;                     // of SVE's vectors, whose length is the CPU's; 0: code for any length
+  std::string arch;                     // of a device, "sm_90a", which then has neither triple nor cpu
   Abilities abilities = {};             // what the features mean
   bool has(std::string_view feature) const;
   int lanes(int element_bits) const { return abilities.vector_bits / element_bits; }

@@ -64,6 +64,7 @@ void bind_target(py::module_& m) {
       .def_readonly("kind", &Target::kind)
       .def_readonly("triple", &Target::triple)
       .def_readonly("cpu", &Target::cpu)
+      .def_readonly("arch", &Target::arch)
       .def_readonly("features", &Target::features)
       .def_readonly("sve_bits", &Target::sve_bits)
       .def_property_readonly("vector_bits", [](const Target& t) { return t.abilities.vector_bits; })

@@ -10,7 +10,7 @@ _entered = contextvars.ContextVar("tensorwright_targets", default=())
 
 
 class Target(_core.Target):
-    """What code is made for: ``llvm``, ``c`` or ``interp``, with options ``-mcpu=``, ``-mattr=`` and ``-mtriple=``.
+    """What code is made for: ``llvm``, ``c``, ``cuda`` or ``interp``, with options ``-mcpu=``, ``-mattr=`` and ``-mtriple=``.
 
     ``Target("llvm -mcpu=native")`` asks the machine; ``str(target)`` is what that was resolved to, and means the same target
     anywhere: the CPU's name, where its features are such a CPU's, else a level such as ``x86-64-v3``, and by what its features
@@ -24,9 +24,11 @@ class Target(_core.Target):
     ``hard``. ``c`` writes C99, compiled by the system's compiler (``$CC``, or cc, gcc or clang):
     ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the lowered program in the interpreter,
     which checks every access: with the options of ``llvm`` it gives the bits that ``llvm`` gives with them, for any CPU on any
-    machine. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else is said.
+    machine. ``cuda -arch=sm_90a`` is for GPUs of NVIDIA of that architecture; ``cuda`` alone for the GPU of this machine, or for
+    ``sm_80`` where there is none. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else is said.
 
-    Attributes: kind, triple, cpu, features (what code may use, sorted), vector_bits, vector_registers, sve_bits (0: none needed).
+    Attributes: kind, triple, cpu, features (what code may use, sorted), vector_bits, vector_registers, sve_bits (0: none needed),
+    arch (of a GPU, else empty).
     Raises: TargetError for an unknown kind, option, CPU or attribute, with the nearest names.
 
     >>> t = Target("interp")
@@ -64,8 +66,8 @@ class Target(_core.Target):
     def __repr__(self):
         if not self._made:
             return "<Target that was not made>"
-        if str(self) == "interp":
-            return "Target('interp')"
+        if str(self) == "interp" or self.arch:
+            return f"Target('{self}')"
         return f"Target('{self}': {self.vector_bits}-bit vectors, {self.vector_registers} vector registers)"
 
 

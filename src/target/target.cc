@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <sstream>
 
 #include "src/support/nearest.h"
@@ -11,6 +12,7 @@
 #include "src/target/c_compiler.h"
 #include "src/target/catalog.h"
 #include "src/target/cpu.h"
+#include "src/target/cuda.h"
 #include "src/target/triple.h"
 
 namespace tw {
@@ -24,10 +26,10 @@ constexpr const char* kTriples[] = {kImpliedTriple, "aarch64-unknown-linux-gnu"}
 constexpr const char* kAnyCpu = "generic";       // of every architecture
 constexpr int kLeastSve = 128, kMostSve = 2048;  // bits of a vector
 
-const std::vector<std::string> kKinds = {"llvm", "c", "interp"};
+const std::vector<std::string> kKinds = {"llvm", "c", "cuda", "interp"};
 
 struct Words {
-  std::string kind, cpu, triple;
+  std::string kind, cpu, triple, arch;
   std::vector<std::string> attributes;
   std::optional<int> sve_bits;
 };
@@ -63,6 +65,15 @@ std::string take_sve_bits(Words& words, const std::string& value) {
   return "";
 }
 
+std::string take_arch(Words& words, const std::string& value) {
+  const std::vector<std::string> known = target::cuda::architectures();
+  words.arch = value;
+  if (value == "native" || std::find(known.begin(), known.end(), value) != known.end()) return "";
+  std::string listed;
+  for (const std::string& name : known) listed += (listed.empty() ? "" : ", ") + name;
+  return "must be " + listed + " or native";
+}
+
 // Those that TVM has beside them choose among its schedules, boards and libraries: nothing here depends on them.
 const Option kOptions[] = {
     {"-mcpu", [](Words& words, const std::string& value) { return words.cpu = value, std::string(); }},
@@ -88,19 +99,26 @@ const Option kOptions[] = {
      }},
 };
 
+const Option kOptionsOfDevices[] = {
+    {"-arch", take_arch}, {"-keys", ignored}, {"-device", ignored}, {"-model", ignored}, {"-libs", ignored},
+};
+
 Status read_option(Words& words, const std::string& word) {
   const size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
-  const auto option =
-      std::find_if(std::begin(kOptions), std::end(kOptions), [&](const Option& o) { return name == o.name; });
-  if (option == std::end(kOptions) || equals == std::string::npos) {
+  const bool device = words.kind == "cuda";
+  std::span<const Option> options = kOptions;
+  if (device) options = kOptionsOfDevices;
+  const auto option = std::find_if(options.begin(), options.end(), [&](const Option& o) { return name == o.name; });
+  if (option == options.end() || equals == std::string::npos) {
     std::vector<std::string> names;
-    for (const Option& o : kOptions) names.push_back(o.name);
-    return bad_target("an option must be -mcpu=, -mattr=, -mtriple= or -msve-vector-bits=, not \"" + word + "\"",
-                      {support::did_you_mean(name, names)});
+    for (const Option& o : options) names.push_back(o.name);
+    const std::string known = device ? "-arch=" : "-mcpu=, -mattr=, -mtriple= or -msve-vector-bits=";
+    return bad_target("an option must be " + known + ", not \"" + word + "\"", {support::did_you_mean(name, names)});
   }
   const std::string value = word.substr(equals + 1);
-  if (value.empty()) return bad_target(name + " needs a value", {"for example: llvm -mcpu=native -mattr=-avx512f"});
+  const std::string example = device ? "cuda -arch=sm_90a" : "llvm -mcpu=native -mattr=-avx512f";
+  if (value.empty()) return bad_target(name + " needs a value", {"for example: " + example});
   const std::string wrong = option->take(words, value);
   if (!wrong.empty()) return bad_target(name + " " + wrong + ", not \"" + value + "\"", {});
   return Unit{};
@@ -111,7 +129,7 @@ Result<Words> read_words(std::string_view text) {
   std::istringstream stream{std::string(text)};
   stream >> words.kind;
   if (std::find(kKinds.begin(), kKinds.end(), words.kind) == kKinds.end())
-    return bad_target("the kind must be llvm, c or interp, not \"" + words.kind + "\"",
+    return bad_target("the kind must be llvm, c, cuda or interp, not \"" + words.kind + "\"",
                       {support::did_you_mean(words.kind, kKinds), "for example: llvm -mcpu=native"});
   for (std::string word; stream >> word;) {
     TW_TRY([[maybe_unused]] Unit read, read_option(words, word));
@@ -213,6 +231,18 @@ Result<Target> resolve(Words words, const target::Cpu& native) {
   return target;
 }
 
+Result<Target> resolve_device(const Words& words) {
+  Target target;
+  target.kind = words.kind;
+  target.arch = words.arch;
+  if (words.arch.empty() || words.arch == "native") target.arch = target::cuda::device_here();
+  if (target.arch.empty() && words.arch == "native")
+    return bad_target("-arch=native means this machine's GPU, and none that works is here", {"name it: -arch=sm_90a"});
+  if (target.arch.empty()) target.arch = target::cuda::kOldest;
+  target.abilities = target::cuda::abilities_of(target.arch);
+  return target;
+}
+
 }  // namespace
 
 TW_DEFINE_VALUE(Target);
@@ -223,6 +253,7 @@ bool Target::has(std::string_view feature) const {
 }
 
 std::string Target::to_string() const {
+  if (!arch.empty()) return kind + " -arch=" + arch;
   if (cpu.empty()) return kind;
   std::string text = kind + " -mcpu=" + cpu;
   if (triple != kImpliedTriple || cpu == kAnyCpu) text += " -mtriple=" + triple;
@@ -234,6 +265,8 @@ std::string Target::to_string() const {
 
 std::vector<std::string> Target::missing_here() const {
   if (kind == "interp") return {};
+  if (!arch.empty())
+    return target::cuda::runs(target::cuda::device_here(), arch) ? std::vector<std::string>{} : std::vector{arch};
   const target::Cpu& here = target::host_cpu();
   if (target::architecture_of(triple) != target::architecture_of(here.triple)) return {triple};
   return target::missing_on(here, features, sve_bits);
@@ -241,6 +274,7 @@ std::vector<std::string> Target::missing_here() const {
 
 std::string target::why_not_on(const Cpu& cpu, const Target& target) {
   if (target.kind == "interp") return "";
+  if (!target.arch.empty()) return "it is a CPU";
   if (architecture_of(target.triple) != architecture_of(cpu.triple))
     return "it is a " + cpu.triple + " with a CPU like " + cpu.name;
   std::string listed;
@@ -249,7 +283,12 @@ std::string target::why_not_on(const Cpu& cpu, const Target& target) {
   return listed.empty() ? "" : "it lacks " + listed;
 }
 
-std::string target::why_not_here(const Target& target) { return why_not_on(host_cpu(), target); }
+std::string target::why_not_here(const Target& target) {
+  if (target.arch.empty()) return why_not_on(host_cpu(), target);
+  const std::string device = cuda::device_here();
+  if (device.empty()) return "it has no CUDA device";
+  return cuda::runs(device, target.arch) ? "" : "its GPU is " + device;
+}
 
 Result<Target> Target::parse(std::string_view text) {
   TW_TRY(Target target, target::parse_on(target::host_cpu(), text));
@@ -263,6 +302,7 @@ Result<Target> Target::parse(std::string_view text) {
 
 Result<Target> target::parse_on(const Cpu& native, std::string_view text) {
   TW_TRY(Words words, read_words(text));
+  if (words.kind == "cuda") return resolve_device(words);
   const bool plain = words.cpu.empty() && words.attributes.empty() && words.triple.empty();
   if (words.kind == "interp" && plain) {  // also where no catalog knows this architecture
     Target target;

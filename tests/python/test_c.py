@@ -79,5 +79,5 @@ def test_a_missing_compiler_is_named(monkeypatch):
 def test_target_text():
     assert tw.Target("c").kind == "c"
     assert tw.Target(str(tw.Target("c -mcpu=native"))) == tw.Target("c -mcpu=native")
-    with pytest.raises(tw.TargetError, match="llvm, c or interp"):
+    with pytest.raises(tw.TargetError, match="llvm, c, cuda or interp"):
         tw.Target("rust")

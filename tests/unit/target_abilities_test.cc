@@ -101,6 +101,21 @@ TEST(TargetAbilities, OfTheInterpreter) {
   EXPECT_EQ(can(Target::parse("interp -mcpu=x86-64-v3").value_or_throw().abilities), "masks fma rounding float16");
 }
 
+TEST(TargetAbilities, OfDevices) {
+  const auto shared = [](const std::string& arch) {
+    return Target::parse("cuda -arch=" + arch).value_or_throw().abilities.device->shared_bytes;
+  };
+  EXPECT_EQ(shared("sm_80"), 166912);
+  EXPECT_EQ(shared("sm_87"), 166912);
+  EXPECT_EQ(shared("sm_89"), 101376);
+  EXPECT_EQ(shared("sm_90a"), 232448);
+  EXPECT_EQ(shared("sm_100"), 232448);
+  const Abilities a = Target::parse("cuda -arch=sm_90a").value_or_throw().abilities;
+  EXPECT_EQ(a.device, (Device{32, 232448, 65536, 1024}));
+  EXPECT_EQ(a.vector_bits, 128);
+  EXPECT_EQ(can(a), "fma rounding float16");
+}
+
 TEST(TargetAbilities, AnArchitectureWithoutATableHasPlainVectors) {
   EXPECT_EQ(target::abilities_of("c", "riscv64-unknown-linux-gnu", {"v"}), Abilities{});
 }

@@ -3,6 +3,7 @@
 
 #include "src/support/nearest.h"
 #include "src/target/cpu.h"
+#include "src/target/cuda.h"
 #include "src/target/triple.h"
 #include "tensorwright/target.h"
 
@@ -107,9 +108,52 @@ TEST(TargetParse, SveIsOfAFixedLength) {
   contains(error_of("interp -mcpu=x86-64-v3 -msve-vector-bits=256"), "needs a CPU with SVE");
 }
 
+TEST(TargetParse, DevicesHaveAnArchitecture) {
+  for (const std::string& arch : target::cuda::architectures()) {
+    const Target target = Target::parse("cuda -arch=" + arch).value_or_throw();
+    EXPECT_EQ(target.to_string(), "cuda -arch=" + arch);
+    EXPECT_EQ(target.arch, arch);
+    EXPECT_EQ(Target::parse(target.to_string()).value_or_throw(), target);
+  }
+  EXPECT_EQ(Target::parse(" cuda  -keys=cuda,gpu -arch=sm_89 -model=l4 ").value_or_throw().to_string(),
+            "cuda -arch=sm_89");
+  contains(error_of("cuda -arch=sm_42"), "-arch must be sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_100a or");
+  contains(error_of("cuda -mcpu=native"), "an option must be -arch=, not \"-mcpu=native\"");
+  contains(error_of("cuda -arch="), "for example: cuda -arch=sm_90a");
+  contains(error_of("llvm -arch=sm_90a"), "an option must be -mcpu=");
+  contains(error_of("cdua"), "did you mean cuda?");
+}
+
+// Which this process has only if someone says so.
+TEST(TargetParse, WithoutAnArchitectureItIsThatOfTheDeviceHere) {
+  EXPECT_EQ(Target::parse("cuda").value_or_throw().to_string(), "cuda -arch=sm_80");
+  contains(error_of("cuda -arch=native"), "this machine's GPU, and none that works is here");
+  EXPECT_EQ(target::why_not_here(Target::parse("cuda").value_or_throw()), "it has no CUDA device");
+  target::cuda::register_device([] { return std::string("sm_90a"); });
+  EXPECT_EQ(Target::parse("cuda").value_or_throw().to_string(), "cuda -arch=sm_90a");
+  EXPECT_EQ(Target::parse("cuda -arch=native").value_or_throw().arch, "sm_90a");
+  EXPECT_TRUE(Target::parse("cuda -arch=sm_90").value_or_throw().missing_here().empty());
+  EXPECT_EQ(target::why_not_here(Target::parse("cuda -arch=sm_80").value_or_throw()), "its GPU is sm_90a");
+  target::cuda::register_device(nullptr);
+}
+
+TEST(TargetParse, CapabilitiesOfDevices) {
+  using namespace target::cuda;
+  EXPECT_EQ(architecture_of(8, 0), "sm_80");
+  EXPECT_EQ(architecture_of(8, 8), "sm_87");
+  EXPECT_EQ(architecture_of(9, 0), "sm_90a");
+  EXPECT_EQ(architecture_of(10, 3), "sm_100") << "what only 10.0 has is not of 10.3";
+  EXPECT_EQ(architecture_of(7, 5), "");
+  EXPECT_TRUE(runs("sm_89", "sm_80"));
+  EXPECT_FALSE(runs("sm_80", "sm_89"));
+  EXPECT_FALSE(runs("sm_90a", "sm_80")) << "code of one major capability is none of another";
+  EXPECT_TRUE(runs("sm_90a", "sm_90a"));
+  EXPECT_FALSE(runs("", "sm_80"));
+}
+
 TEST(TargetParse, UnknownKindsAndOptionsNameTheNearest) {
   contains(error_of("lvm -mcpu=native"), "did you mean llvm?");
-  contains(error_of(""), "must be llvm, c or interp");
+  contains(error_of(""), "must be llvm, c, cuda or interp");
 #if TW_LLVM
   contains(error_of("llvm -mpcu=native"), "did you mean -mcpu");
   contains(error_of("llvm native"), "an option must be");

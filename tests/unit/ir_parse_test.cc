@@ -108,7 +108,7 @@ TEST(IrParse, ErrorsNameTheirPlace) {
   expect_error("  C[0] = 1.0 3\n", "the end of the line expected, not '3'");
   expect_error("\tC[0] = 1.0\n", "not a tab");
   expect_error("  let x = 1.0\n", "a statement expected");
-  expect_error("  alloc t: float32[8] argument\n  pass\n", "local or global expected");
+  expect_error("  alloc t: float32[8] argument\n  pass\n", "local, shared or global expected");
   expect_error("  for i in 0..8 vectorised:\n    pass\n", "':' expected, not 'vectorised'");
 }
 

@@ -87,7 +87,7 @@ TEST_F(IrVerify, Buffers) {
   EXPECT_EQ(with(Buffer("t", kF32, {-1}, Scope::kLocal)), "t: an extent from 0 on expected, not -1");
   EXPECT_EQ(with(Buffer("t", kF32, {j}, Scope::kLocal)), "j: a variable that is used outside its scope");
   EXPECT_EQ(with(Buffer("t", kF32, {4, 4}, Scope::kLocal, {1})), "t: as many strides as extents expected");
-  EXPECT_EQ(with(Buffer("t", kF32, {4}, Scope::kArgument)), "t: an allocation of scope global or local expected");
+  EXPECT_EQ(with(Buffer("t", kF32, {4}, Scope::kArgument)), "t: an allocation of scope global, shared or local expected");
   EXPECT_EQ(with(Buffer("t", Type::index(), {4}, Scope::kLocal)),
             "t: elements of a scalar data type expected, not index");
   const Buffer local("L", kF32, {4}, Scope::kLocal);

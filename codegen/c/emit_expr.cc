@@ -46,13 +46,12 @@ CEmitter::SharingLevel::~SharingLevel() {
 
 CText CEmitter::emit(const Expr& expr, Need need) {
   if (!sharing_.named(expr) || is_leaf(expr)) return emit_uncached(expr, need);
-  if (const auto known = defined_.find(expr.get()); known != defined_.end()) return {known->second};
-  const std::string value = emit_uncached(expr, Need::kValue).text;
-  const std::string name = names_.fresh("t");
-  declare(expr.type(), name, value);
-  defined_[expr.get()] = name;
+  if (const auto known = defined_.find(expr.get()); known != defined_.end()) return known->second;
+  const CText value = emit_uncached(expr, Need::kValue);
+  const CText known_as = declare(expr.type(), names_.fresh("t"), value);
+  defined_[expr.get()] = known_as;
   defined_order_.push_back(expr.get());
-  return {name};
+  return known_as;
 }
 
 CText CEmitter::emit_uncached(const Expr& expr, Need need) {
@@ -76,9 +75,11 @@ CText CEmitter::emit_uncached(const Expr& expr, Need need) {
       [&](const ir::Address&) { return unexpected(expr); });
 }
 
-void CEmitter::declare(Type type, const std::string& name, const std::string& value) {
-  line("const " + c_type(type) + " " + name + " = " + value + ";");
+CText CEmitter::declare(Type type, const std::string& name, const CText& value) {
+  const bool is_short = short_indices_ && type.is_index() && !value.wide;
+  line("const " + (is_short ? "int" : c_type(type)) + " " + name + " = " + value.text + ";");
   has_prelude_ = true;
+  return {name, kPostfix, !is_short};
 }
 
 std::string CEmitter::in(const Expr& expr, int level, Need need) {
@@ -108,13 +109,21 @@ CText CEmitter::emit_binary(const ir::Binary& binary, Type type, Need need) {
       return emit_division(binary);
     case BinOp::kMin:
     case BinOp::kMax:
-      return {call_text(helpers_.min_max(binary.op, type), {binary.a, binary.b})};
+      return emit_min_max(binary, type);
     case BinOp::kShl:
     case BinOp::kShr:
       return emit_shift(binary, need);
     default:
       return emit_infix(binary, need);
   }
+}
+
+CText CEmitter::emit_min_max(const ir::Binary& binary, Type type) {
+  if (!short_indices_ || !type.is_index()) return {call_text(helpers_.min_max(binary.op, type), {binary.a, binary.b})};
+  const CText a = emit(binary.a), b = emit(binary.b);
+  const bool is_short = !a.wide && !b.wide;
+  const std::string function = helpers_.min_max(binary.op, is_short ? Type::i(32) : type);
+  return {function + "(" + a.text + ", " + b.text + ")", kPostfix, !is_short};
 }
 
 CText CEmitter::emit_infix(const ir::Binary& binary, Need need) {
@@ -234,9 +243,9 @@ CText CEmitter::emit_choice(const Expr& cond, const Expr& yes, const Expr& no, N
 }
 
 CText CEmitter::emit_let(const ir::Let& let, Need need) {
-  const std::string value = emit(let.value).text;
+  const CText value = emit(let.value);
   const std::string name = names_.bind(let.var.id(), let.var.name());
-  declare(let.var.type(), name, value);
+  if (!declare(let.var.type(), name, value).wide) int_vars_.insert(let.var.id());
   if (let.var.type().is_index()) bounds_[let.var.id()] = ir::interval_of(let.value, bounds_);
   return emit(let.body, need);
 }

@@ -3,11 +3,11 @@
 //   float (*const tw_extern_scale)(float, const float*) = (float (*)(float, const float*))context->externs[0];
 #include <algorithm>
 
-#include "codegen/c/emitter.h"
+#include "codegen/c/file_emitter.h"
 
 namespace tw::codegen {
 
-CText CEmitter::emit_extern(const ir::CallExtern& call, ir::Type type) {
+CText CFileEmitter::emit_extern(const ir::CallExtern& call, ir::Type type) {
   std::string types, values;
   for (const ir::Expr& arg : call.args) {
     const auto* address = ir::as<ir::Address>(arg);

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "codegen/arg_specs.h"
-#include "codegen/c/emitter.h"
+#include "codegen/c/file_emitter.h"
 #include "codegen/c/lanes.h"
 #include "codegen/c/source.h"
 #include "codegen/c/tiles.h"
@@ -82,7 +82,7 @@ constexpr const char* kInTurn = R"(
 
 }  // namespace
 
-std::string CEmitter::vector_type(ir::Type element, int lanes) {
+std::string CFileEmitter::vector_type(ir::Type element, int lanes) {
   const std::string name = type_suffix(element) + "x" + std::to_string(lanes);
   const std::string type = c_type(element), bytes = std::to_string(element.bytes() * lanes);
   const std::pair<std::string, std::string> row{
@@ -92,7 +92,7 @@ std::string CEmitter::vector_type(ir::Type element, int lanes) {
   return name;
 }
 
-void CEmitter::look_through(const ir::Program& program) {
+void CFileEmitter::look_through(const ir::Program& program) {
   written_.clear();
   addressed_.clear();
   fuses_ = false;
@@ -113,7 +113,7 @@ void CEmitter::look_through(const ir::Program& program) {
       });
 }
 
-void CEmitter::emit_kernel(const ir::Program& program) {
+void CFileEmitter::emit_kernel(const ir::Program& program) {
   kernel_name_ = runtime::kernel_symbol(program.name);
   look_through(program);
   externs_ = ir::extern_symbols(program);
@@ -152,7 +152,7 @@ void CEmitter::emit_kernel(const ir::Program& program) {
   functions_ += "  return 0;\n}\n";
 }
 
-void CEmitter::emit_descriptor(const ir::Program& program, const Target& target) {
+void CFileEmitter::emit_descriptor(const ir::Program& program, const Target& target) {
   const std::string symbol = runtime::kernel_symbol(program.name);
   std::string rows;
   for (size_t i = 0; i < program.params.size(); ++i) {
@@ -214,7 +214,7 @@ void CEmitter::emit_descriptor(const ir::Program& program, const Target& target)
                 layouts + ", " + packers + ", " + std::to_string(required.size()) + ", " + requirements + ", 0};\n";
 }
 
-std::string CEmitter::file(const std::vector<ir::Program>& programs, const Target& target) {
+std::string CFileEmitter::file(const std::vector<ir::Program>& programs, const Target& target) {
   std::string head;
   for (const ir::Program& program : programs) {
     head += (head.empty() ? "/* Kernel " : " * Kernel ") + program.name + " for " + target.to_string() + ".\n";
@@ -246,7 +246,7 @@ std::string CEmitter::file(const std::vector<ir::Program>& programs, const Targe
 }
 
 std::string c_source(const std::vector<ir::Program>& programs, const Target& target) {
-  return support::with_deep_stack([&] { return CEmitter().file(programs, target); });
+  return support::with_deep_stack([&] { return CFileEmitter().file(programs, target); });
 }
 
 }  // namespace tw::codegen

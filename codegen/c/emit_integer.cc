@@ -48,11 +48,20 @@ CText CEmitter::emit_division(const ir::Binary& binary) {
   const bool as_in_c = type.is_uint() ? divisor.value_or(0) != 0
                        : floors       ? divisor_positive && dividend_positive
                                       : divisor_positive || divisor.value_or(-1) < -1;
-  if (!as_in_c) return {call_text(helpers_.division(binary.op, type), {binary.a, binary.b})};
+  if (!as_in_c) return emit_careful_division(binary, type);
   const CText a = emit(binary.a), b = emit(binary.b);
   const std::string dividend = a.level < kMultiplicative ? "(" + a.text + ")" : a.text;
   const std::string by = b.level <= kMultiplicative ? "(" + b.text + ")" : b.text;
   return {dividend + (modulo ? " % " : " / ") + by, kMultiplicative, a.wide || b.wide};
+}
+
+CText CEmitter::emit_careful_division(const ir::Binary& binary, Type type) {
+  if (!short_indices_ || !type.is_index()) return {call_text(helpers_.division(binary.op, type), {binary.a, binary.b})};
+  const ir::Interval range = ir::interval_of(ir::binary(binary.op, binary.a, binary.b), bounds_);
+  const CText a = emit(binary.a), b = emit(binary.b);
+  const bool is_short = !a.wide && !b.wide && range.lo >= INT32_MIN && range.hi <= INT32_MAX;
+  const std::string function = helpers_.division(binary.op, is_short ? Type::i(32) : type);
+  return {function + "(" + a.text + ", " + b.text + ")", kPostfix, !is_short};
 }
 
 CText CEmitter::emit_cast(Type to, const Expr& expr, Need need) {

@@ -7,7 +7,7 @@
 // A code other than 0 ends the kernel with it.
 #include <utility>
 
-#include "codegen/c/emitter.h"
+#include "codegen/c/file_emitter.h"
 #include "src/ir/walk.h"
 
 namespace tw::codegen {
@@ -22,11 +22,11 @@ std::string joined(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::string CEmitter::pointer(const ir::Buffer& buffer) const {
+std::string CFileEmitter::pointer(const ir::Buffer& buffer) const {
   return (written_.contains(buffer.id()) ? "" : "const ") + c_type(buffer.element()) + "*";
 }
 
-void CEmitter::emit_parallel(const ir::For& loop) {
+void CFileEmitter::emit_parallel(const ir::For& loop) {
   const ir::Stmt whole = ir::loop(loop.var, loop.extent, loop.body);
   const std::vector<ir::Var> vars = ir::free_vars(whole);
   const std::vector<ir::Buffer> buffers = ir::free_buffers(whole);
@@ -57,8 +57,8 @@ void CEmitter::emit_parallel(const ir::For& loop) {
   emit_parallel_body(loop, function, fields, opening);
 }
 
-void CEmitter::emit_parallel_body(const ir::For& loop, const std::string& function, const std::string& fields,
-                                  const std::vector<std::string>& opening) {
+void CFileEmitter::emit_parallel_body(const ir::For& loop, const std::string& function, const std::string& fields,
+                                      const std::vector<std::string>& opening) {
   std::vector<std::string> outer_lines = std::exchange(lines_, {});
   const int outer_indent = std::exchange(indent_, 1);
   const Frame outer = std::exchange(frame_, Frame{});

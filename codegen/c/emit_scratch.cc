@@ -6,17 +6,13 @@
 //                                          context->release(context, pack);
 //
 // Whoever leaves early (no memory, a parallel body that failed) first releases what this function holds.
-#include "codegen/c/emitter.h"
+#include "codegen/c/file_emitter.h"
 #include "codegen/scratch.h"
 #include "src/support/scratch_alignment.h"
 
 namespace tw::codegen {
 
-void CEmitter::declare_elements(const ir::Buffer& buffer) {
-  if (const auto elements = known_elements(buffer); elements && *elements > 0) elements_[buffer.id()] = *elements;
-}
-
-void CEmitter::emit_allocate(const ir::Allocate& alloc) {
+void CFileEmitter::emit_allocate(const ir::Allocate& alloc) {
   const ir::Buffer& buffer = alloc.buffer;
   const std::string element = c_type(buffer.element()), type = scratch_type(buffer);
   const auto elements = known_elements(buffer);
@@ -43,13 +39,13 @@ void CEmitter::emit_allocate(const ir::Allocate& alloc) {
 }
 
 // Of a register tile (tiles.h) that of its vectors.
-std::string CEmitter::scratch_type(const ir::Buffer& buffer) {
+std::string CFileEmitter::scratch_type(const ir::Buffer& buffer) {
   if (!is_private(buffer.scope()) || buffer.rank() != 2) return c_type(buffer.element());
   return vector_type(buffer.element(), static_cast<int>(*ir::as_int(buffer.shape()[1])));
 }
 
 // Sums and products, whatever the numbers are.
-std::string CEmitter::emit_extent(const ir::Expr& extent) {
+std::string CFileEmitter::emit_extent(const ir::Expr& extent) {
   const auto* b = ir::as<ir::Binary>(extent);
   const bool product = b && b->op == ir::BinOp::kMul, sum = b && b->op == ir::BinOp::kAdd;
   if (!product && !sum) return argument(extent);
@@ -58,7 +54,7 @@ std::string CEmitter::emit_extent(const ir::Expr& extent) {
   return function + "(" + left + ", " + emit_extent(b->b) + ")";
 }
 
-void CEmitter::emit_heap_scratch(const ir::Allocate& alloc, const std::string& bytes) {
+void CFileEmitter::emit_heap_scratch(const ir::Allocate& alloc, const std::string& bytes) {
   const std::string name = names_.bind(alloc.buffer.id(), alloc.buffer.name());
   line(scratch_type(alloc.buffer) + "* restrict " + name + " = context->alloc(context, " + bytes + ");");
   leave_if(name + " == NULL", "TW_ERROR_OUT_OF_MEMORY");
@@ -68,7 +64,7 @@ void CEmitter::emit_heap_scratch(const ir::Allocate& alloc, const std::string& b
   line("context->release(context, " + name + ");");
 }
 
-void CEmitter::leave_if(const std::string& failed, const std::string& code) {
+void CFileEmitter::leave_if(const std::string& failed, const std::string& code) {
   if (frame_.held.empty()) return line("if (" + failed + ") return " + code + ";");
   line("if (" + failed + ") {");
   {

@@ -3,9 +3,8 @@
 #include <cctype>
 
 #include "codegen/c/emitter.h"
-#include "src/ir/requirement.h"
+#include "codegen/scratch.h"
 #include "src/ir/walk.h"
-#include "src/runtime/kernel.h"
 
 namespace tw::codegen {
 
@@ -15,9 +14,6 @@ using ir::Stmt;
 namespace {
 
 constexpr size_t kLineLength = 118;
-
-// Of the constants and variables that a loop's end is compared with each time round, none changes inside.
-bool is_fixed(const Expr& e) { return ir::as<ir::IntImm>(e) || ir::as<ir::VarRef>(e); }
 
 // The space where a line is best continued on the next one: outside as many parentheses as can be had, before an
 // operator that binds as little as can be had or after a comma; the last of those.
@@ -40,9 +36,10 @@ size_t break_point(const std::string& text, size_t from) {
   return best;
 }
 
-// The stages that a loop nest computes, by the names of their buffers; nothing for other statements. Declarations
-// belong to the nest that they stand before.
-std::string stages_of(const Stmt& nest) {
+}  // namespace
+
+// Declarations belong to the nest that they stand before.
+std::string CEmitter::stages_of(const Stmt& nest) const {
   if (const auto* alloc = ir::as<ir::Allocate>(nest)) return stages_of(alloc->body);
   if (const auto* let = ir::as<ir::LetStmt>(nest)) return stages_of(let->body);
   if (const auto* seq = ir::as<ir::Seq>(nest)) return seq->stmts.empty() ? "" : stages_of(seq->stmts[0]);
@@ -51,7 +48,8 @@ std::string stages_of(const Stmt& nest) {
   std::vector<std::string> names;
   ir::walk(nest, [&](const Stmt& s) {
     const auto* store = ir::as<ir::Store>(s);
-    if (store && std::find(names.begin(), names.end(), store->buffer.name()) == names.end())
+    if (store && !nameless_.contains(store->buffer.id()) &&
+        std::find(names.begin(), names.end(), store->buffer.name()) == names.end())
       names.push_back(store->buffer.name());
     return true;
   });
@@ -59,8 +57,6 @@ std::string stages_of(const Stmt& nest) {
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + c_comment(name);
   return text;
 }
-
-}  // namespace
 
 void CEmitter::line(const std::string& text) {
   const size_t indent = static_cast<size_t>(2 * indent_);
@@ -90,22 +86,7 @@ void CEmitter::emit(const Stmt& stmt) {
       stmt, [&](const ir::Store& store) { emit_store(store, false); }, [&](const ir::For& loop) { emit_for(loop); },
       [&](const ir::If& branch) { emit_if(branch); }, [&](const ir::Seq& seq) { emit_seq(seq); },
       [&](const ir::Allocate& alloc) { emit_allocate(alloc); }, [&](const ir::LetStmt& let) { emit_let(let); },
-      [&](const ir::Evaluate& e) { emit_evaluate(e.value); },
-      [](const ir::Sync&) { TW_CHECK(false, "a barrier in a kernel of the host"); });
-}
-
-void CEmitter::emit_evaluate(const Expr& value) {
-  if (const auto required = ir::requirement_in(value)) {
-    const Expr holds = ir::checked_test(*required);
-    begin_statement({holds});
-    return leave_if("!" + in(holds, kUnary, Need::kTruth), "TW_ERROR_SIZES");
-  }
-  begin_statement({value});
-  const auto* call = ir::as<ir::Call>(value);
-  if (!call || call->fn != ir::Fn::kPrefetch) return line(emit(value).text + ";");
-  const auto* address = ir::as<ir::Address>(call->args[0]);
-  helpers_.uses_prefetch();
-  line("TW_PREFETCH(&" + access(address->buffer, address->at) + ");");
+      [&](const ir::Evaluate& e) { emit_evaluate(e.value); }, [&](const ir::Sync& sync) { emit_sync(sync.op); });
 }
 
 void CEmitter::emit_block(const Stmt& stmt) {
@@ -153,39 +134,14 @@ void CEmitter::emit_store(const ir::Store& store, bool alone) {
   line("}");
 }
 
+void CEmitter::declare_elements(const ir::Buffer& buffer) {
+  if (const auto elements = known_elements(buffer); elements && *elements > 0) elements_[buffer.id()] = *elements;
+}
+
 void CEmitter::bound_loop(const ir::For& loop) {
   bounds_[loop.var.id()] = {0, ir::Interval::kPosInf};
   if (const ir::Interval range = ir::interval_of(loop.extent, bounds_); range.hi != ir::Interval::kPosInf)
     bounds_[loop.var.id()].hi = std::max<int64_t>(range.hi - 1, 0);
-}
-
-// Loops that are vectorized are those of lanes.h. Unrolled ones that lowering left, and parallel loops inside a
-// parallel loop, run one iteration after the other.
-void CEmitter::emit_for(const ir::For& loop) {
-  const auto extent = ir::as_int(loop.extent);
-  if (extent && *extent <= 0) return;
-  bound_loop(loop);
-  if (loop.kind == ir::ForKind::kVectorized) return emit_lanes(loop);
-  if (runs_concurrently(loop.kind) && !frame_.in_parallel && extent != 1) return emit_parallel(loop);
-  begin_statement({loop.extent});
-  std::string end = emit(loop.extent).text;
-  if (!is_fixed(loop.extent)) {
-    const std::string name = names_.fresh(loop.var.name() + "_end");
-    line("const int64_t " + name + " = " + end + ";");
-    end = name;
-  }
-  emit_counted_loop("0", end, loop);
-}
-
-void CEmitter::emit_counted_loop(const std::string& begin, const std::string& end, const ir::For& loop) {
-  const CNames::Block block(names_);
-  const std::string name = names_.bind(loop.var.id(), loop.var.name());
-  line("for (int64_t " + name + " = " + begin + "; " + name + " < " + end + "; ++" + name + ") {");
-  const ir::BoundsInside inside(bounds_, loop.extent);
-  ++frame_.loops;
-  emit_block(loop.body);
-  --frame_.loops;
-  line("}");
 }
 
 // for (int l = 0; l < 16; ++l) C[i * 16 + l] = ...; on one line where it fits.
@@ -205,35 +161,10 @@ void CEmitter::emit_lanes(const ir::For& loop) {
   }
 }
 
-namespace {
-
-// gcc 12 makes of a read that a condition guards a blend with memory where it knows the condition in each iteration of
-// the loop around, and reads what no iteration wants. So, while that gcc is in use, such a loop is kept from it.
-bool reads_in_turn(const Stmt& stmt) {
-  bool reads = false, loops = false;
-  ir::walk(
-      stmt,
-      [&](const Stmt& at) {
-        loops = loops || ir::as<ir::For>(at);
-        return !loops;
-      },
-      [&](const Expr& e) {
-        reads = reads || ir::as<ir::Load>(e);
-        return !reads;
-      });
-  return reads && !loops;
-}
-
-}  // namespace
-
 void CEmitter::emit_if(const ir::If& branch) {
   begin_statement({branch.cond});
   line("if (" + emit(branch.cond, Need::kTruth).text + ") {");
-  if (frame_.loops > 0 && reads_in_turn(branch.then)) {
-    const Indent deeper(*this);
-    helpers_.uses_in_turn();
-    line("TW_IN_TURN;");
-  }
+  begin_branch(branch.then);
   emit_block(branch.then);
   if (branch.otherwise) {
     line("} else {");
@@ -244,9 +175,9 @@ void CEmitter::emit_if(const ir::If& branch) {
 
 void CEmitter::emit_let(const ir::LetStmt& let) {
   begin_statement({let.value});
-  const std::string value = emit(let.value).text;
+  const CText value = emit(let.value);
   const std::string name = names_.bind(let.var.id(), let.var.name());
-  declare(let.var.type(), name, value);
+  if (!declare(let.var.type(), name, value).wide) int_vars_.insert(let.var.id());
   if (let.var.type().is_index()) bounds_[let.var.id()] = ir::interval_of(let.value, bounds_);
   emit(let.body);
 }

@@ -1,19 +1,17 @@
-// The emitter's state: lowered programs -> the text of one C file. Private to codegen/c.
+// What C and CUDA C++ write alike: values and plain statements of lowered programs, in which every value is a scalar.
 //
-// How to read it: emit_file.cc drives and writes what stands around the kernels; emit_stmt.cc, emit_parallel.cc and
-// emit_scratch.cc write statements; emit_expr.cc, emit_integer.cc and emit_literal.cc write values. Programs come as
-// lanes.h leaves them: every value is a scalar.
+// emit_stmt.cc writes statements; emit_expr.cc, emit_integer.cc and emit_literal.cc write values. What stands around
+// them, and what a language has for loops, memory and calls, is for those derived: codegen/c/file_emitter.h and
+// codegen/cuda/emitter.h.
 //
 // An expression is written in place, with no more parentheses and casts than C needs. What has no place in an
 // expression (a let, a subexpression that is used often) becomes a declaration before the statement: the prelude. What
 // must not be evaluated when its arm is not taken gets an `if` there.
 #pragma once
 
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "codegen/c/helpers.h"
@@ -21,7 +19,6 @@
 #include "src/ir/interval.h"
 #include "src/ir/sharing.h"
 #include "tensorwright/ir.h"
-#include "tensorwright/target.h"
 
 namespace tw::codegen {
 
@@ -57,10 +54,12 @@ struct CText {
 
 class CEmitter {
  public:
-  // The text of one file with all programs; their names differ.
-  std::string file(const std::vector<ir::Program>& programs, const Target& target);
+  // `function` stands before the little functions; `short_indices`: what is known to fit is an int, not an int64_t.
+  explicit CEmitter(const std::string& function = "static inline", bool short_indices = false)
+      : helpers_(function), short_indices_(short_indices) {}
+  virtual ~CEmitter() = default;
 
- private:
+ protected:
   // Values.
   CText emit(const ir::Expr& expr, Need need = Need::kValue);
   CText emit_uncached(const ir::Expr& expr, Need need);
@@ -69,18 +68,20 @@ class CEmitter {
   CText emit_constant(ir::Type type, int64_t value) const;
   CText emit_real(ir::Type type, double value);
   CText emit_binary(const ir::Binary& binary, ir::Type type, Need need);
+  CText emit_min_max(const ir::Binary& binary, ir::Type type);
   CText emit_infix(const ir::Binary& binary, Need need);
   CText emit_logical(const ir::Binary& binary);
   CText emit_shift(const ir::Binary& binary, Need need);
   CText emit_division(const ir::Binary& binary);
+  CText emit_careful_division(const ir::Binary& binary, ir::Type type);  // where C's own has another meaning
   CText emit_select(const ir::Select& select, Need need);
   CText emit_choice(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no, Need need);
   CText emit_cast(ir::Type to, const ir::Expr& value, Need need);
   CText emit_call(const ir::Call& call, ir::Type type);
-  CText emit_extern(const ir::CallExtern& call, ir::Type type);
   CText emit_load(const ir::Load& load, ir::Type type, Need need);
   CText emit_let(const ir::Let& let, Need need);
-  std::string access(const ir::Buffer& buffer, const std::vector<ir::Expr>& at);
+  virtual CText emit_extern(const ir::CallExtern& call, ir::Type type) = 0;
+  virtual std::string access(const ir::Buffer& buffer, const std::vector<ir::Expr>& at);
   std::string call_text(const std::string& function, const std::vector<ir::Expr>& args);
   CText narrowed(ir::Type type, CText value, Need need) const;  // an int as the narrow integer that it stands for
   CText widened(ir::Type type, CText value) const;              // made wide
@@ -91,48 +92,28 @@ class CEmitter {
   void begin_statement(const std::vector<ir::Expr>& roots);
   void emit(const ir::Stmt& stmt);
   void emit_block(const ir::Stmt& stmt);  // between braces that stand already
-  void emit_store(const ir::Store& store, bool alone);
-  void emit_for(const ir::For& loop);
+  virtual void emit_store(const ir::Store& store, bool alone);
+  virtual void emit_for(const ir::For& loop) = 0;
+  virtual void emit_allocate(const ir::Allocate& alloc) = 0;
+  virtual void emit_evaluate(const ir::Expr& value) = 0;
+  virtual void emit_sync(ir::SyncOp op) = 0;
+  virtual void begin_branch(const ir::Stmt&) {}  // after the line with the condition
   void emit_lanes(const ir::For& loop);
   void emit_if(const ir::If& branch);
   void emit_let(const ir::LetStmt& let);
   void emit_seq(const ir::Seq& seq);
-  void emit_counted_loop(const std::string& begin, const std::string& end, const ir::For& loop);
-  void emit_parallel(const ir::For& loop);
-  void emit_parallel_body(const ir::For& loop, const std::string& function, const std::string& fields,
-                          const std::vector<std::string>& opening);
-  void declare_elements(const ir::Buffer& buffer);
-  std::string emit_extent(const ir::Expr& extent);
-  std::string scratch_type(const ir::Buffer& buffer);
-  void emit_evaluate(const ir::Expr& value);
-  void emit_allocate(const ir::Allocate& alloc);
-  void emit_heap_scratch(const ir::Allocate& alloc, const std::string& bytes);
-  void leave_if(const std::string& failed, const std::string& code);
+  // The stages that a loop nest computes, by the names of their buffers; nothing for other statements.
+  std::string stages_of(const ir::Stmt& nest) const;
   void bound_loop(const ir::For& loop);
-
-  // Functions and files.
-  void emit_kernel(const ir::Program& program);
-  void emit_descriptor(const ir::Program& program, const Target& target);
-  std::string vector_type(ir::Type element, int lanes);
-  std::string pointer(const ir::Buffer& buffer) const;  // to it: "const float*"
-  void look_through(const ir::Program& program);        // for written_ and fuses_
+  void declare_elements(const ir::Buffer& buffer);
 
   // Lines of the function under construction.
   void line(const std::string& text);
-  void declare(ir::Type type, const std::string& name, const std::string& value);
+  CText declare(ir::Type type, const std::string& name, const CText& value);  // how it is known from there on
   struct Indent {
     CEmitter& emitter;
     explicit Indent(CEmitter& e) : emitter(e) { ++emitter.indent_; }
     ~Indent() { --emitter.indent_; }
-  };
-
-  // What belongs to the function under construction; a parallel body has its own.
-  struct Frame {
-    std::vector<std::string> held;               // scratch to be released when the function is left, innermost last
-    std::map<std::string, std::string> externs;  // C functions that it calls: name and declaration
-    int64_t stack_bytes = 0;
-    int loops = 0;  // around what is written
-    bool in_parallel = false;
   };
 
   // Names of shared subexpressions. A branch arm opens a level that ends with it.
@@ -145,27 +126,20 @@ class CEmitter {
 
   std::vector<std::string> lines_;
   int indent_ = 0;
-  std::string functions_;  // finished ones
-  Frame frame_;
   CNames names_;
-  CNames function_names_;
   Helpers helpers_;
-  std::vector<std::pair<std::string, std::string>> vector_types_;  // with GNU C, without
-  bool has_prelude_ = false;                                       // of the statement at hand
+  bool short_indices_;
+  bool has_prelude_ = false;  // of the statement at hand
   ir::Sharing sharing_;
-  std::unordered_map<const ir::ExprNode*, std::string> defined_;
+  std::unordered_map<const ir::ExprNode*, CText> defined_;
   std::vector<const ir::ExprNode*> defined_order_;
   std::unordered_map<const ir::ExprNode*, bool> may_fault_;
   std::unordered_map<uint64_t, int64_t> elements_;  // of buffers in scope, where constant
-  std::unordered_set<uint64_t> written_;            // buffers that the program stores to
-  std::unordered_set<uint64_t> addressed_;          // whose addresses functions are given
-  bool fuses_ = false;                              // whether it has fused multiply-adds
-  std::unordered_set<uint64_t> int_vars_;           // lane numbers: int in C
+  std::unordered_set<uint64_t> nameless_;           // buffers that are no stage's
+  bool fuses_ = false;                              // whether gcc sees fused multiply-adds
+  std::unordered_set<uint64_t> int_vars_;           // int in C
   std::vector<ir::Expr> kept_;                      // made here; the maps above know nodes by address
   ir::Bounds bounds_;
-  std::string kernel_name_;
-  std::vector<std::string>
-      externs_;  // the symbols of the C functions that the program calls, in the order of the table
 };
 
 }  // namespace tw::codegen

@@ -22,7 +22,7 @@ std::string type_suffix(Type type) {
 
 std::string Helpers::add(const std::string& name, Type result, const std::string& parameters, const std::string& body) {
   if (known_.emplace(name, true).second)
-    texts_.push_back("static inline " + c_type(result) + " " + name + "(" + parameters + ") {\n" + body + "}\n");
+    texts_.push_back(specifiers_ + " " + c_type(result) + " " + name + "(" + parameters + ") {\n" + body + "}\n");
   return name;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tensorwright/ir.h"
@@ -14,6 +15,8 @@ std::string type_suffix(ir::Type type);  // "i32", "f64", "bf16", "bool"; index 
 
 class Helpers {
  public:
+  explicit Helpers(std::string specifiers) : specifiers_(std::move(specifiers)) {}  // "static inline"
+
   // Each returns the name of the function and has its text emitted.
   std::string min_max(ir::BinOp op, ir::Type type);
   std::string division(ir::BinOp op, ir::Type type);
@@ -37,6 +40,7 @@ class Helpers {
  private:
   std::string add(const std::string& name, ir::Type result, const std::string& parameters, const std::string& body);
 
+  std::string specifiers_;
   std::map<std::string, bool> known_;
   std::vector<std::string> texts_;
   bool math_ = false, prefetch_ = false, in_turn_ = false;

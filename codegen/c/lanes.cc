@@ -27,6 +27,8 @@ Expr sum(const Expr& base, const Expr& offset) {
 // The loops over lanes of one program.
 class LaneWriter {
  public:
+  explicit LaneWriter(std::function<bool(const Store&)> stays) : stays_(std::move(stays)) {}
+
   Stmt visit(const Stmt& s) {
     if (const auto* st = as<Store>(s)) return store_of(*st, s);
     if (const auto* let = as<LetStmt>(s); let && !let->var.type().is_scalar()) return vector_of(*let);
@@ -38,7 +40,7 @@ class LaneWriter {
  private:
   Stmt store_of(const Store& st, const Stmt& whole) {
     const int lanes = std::max<int>(st.value.type().lanes, lanes_of(st.at));
-    if (lanes == 1) return whole;
+    if (lanes == 1 || (stays_ && stays_(st))) return whole;
     if (hazard(st)) return in_two_steps(st, lanes);
     std::vector<bool> wanted;  // lanes, where they are known
     if (is_known(st.pred))
@@ -256,6 +258,7 @@ class LaneWriter {
     return can_prove(one < to->base, {}) || can_prove(one >= to->base + Expr(to->lanes), {});
   }
 
+  std::function<bool(const Store&)> stays_;
   Expr number_;    // of the lane at hand
   int lanes_ = 1;  // of the vectors whose lanes are numbered so
   std::unordered_map<const ExprNode*, Expr> done_;
@@ -266,9 +269,9 @@ class LaneWriter {
 
 }  // namespace
 
-Program lanes_as_loops(const Program& program) {
+Program lanes_as_loops(const Program& program, std::function<bool(const Store&)> stays) {
   Program out = program;
-  out.body = LaneWriter().visit(program.body);
+  out.body = LaneWriter(std::move(stays)).visit(program.body);
   return out;
 }
 

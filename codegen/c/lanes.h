@@ -9,10 +9,13 @@
 // overwrite what another one has yet to read, the values are kept in a vector of their own first.
 #pragma once
 
+#include <functional>
+
 #include "tensorwright/ir.h"
 
 namespace tw::codegen {
 
-ir::Program lanes_as_loops(const ir::Program& program);
+// `stays`: statements that are left as they are.
+ir::Program lanes_as_loops(const ir::Program& program, std::function<bool(const ir::Store&)> stays = {});
 
 }  // namespace tw::codegen

@@ -8,25 +8,39 @@ namespace tw::codegen {
 
 namespace {
 
-// Keywords of C99 and C11, macros of the headers in use, and what generated code declares or calls.
+// Keywords of C99, C11 and C++, macros of the headers in use, and what generated code declares or calls.
 constexpr std::string_view kReserved[] = {
-    "auto",    "break",     "case",      "char",    "const",    "continue", "default",
-    "do",      "double",    "else",      "enum",    "extern",   "float",    "for",
-    "goto",    "if",        "inline",    "int",     "long",     "register", "restrict",
-    "return",  "short",     "signed",    "sizeof",  "static",   "struct",   "switch",
-    "typedef", "union",     "unsigned",  "void",    "volatile", "while",    "asm",
-    "typeof",  "NULL",      "INFINITY",  "NAN",     "HUGE_VAL", "errno",    "math_errhandling",
-    "linux",   "unix",      "offsetof",  "isnan",   "isinf",    "signbit",  "args",
-    "context", "closure",   "captured",  "begin",   "end",      "code",     "fma",
-    "fmaf",    "sqrt",      "sqrtf",     "fabs",    "fabsf",    "floor",    "floorf",
-    "ceil",    "ceilf",     "rint",      "rintf",   "trunc",    "truncf",   "int8_t",
-    "int16_t", "int32_t",   "int64_t",   "uint8_t", "uint16_t", "uint32_t", "uint64_t",
-    "size_t",  "ptrdiff_t", "uintptr_t", "intptr_t"};
+    "auto",    "break",     "case",      "char",      "const",     "continue",  "default",
+    "do",      "double",    "else",      "enum",      "extern",    "float",     "for",
+    "goto",    "if",        "inline",    "int",       "long",      "register",  "restrict",
+    "return",  "short",     "signed",    "sizeof",    "static",    "struct",    "switch",
+    "typedef", "union",     "unsigned",  "void",      "volatile",  "while",     "asm",
+    "typeof",  "NULL",      "INFINITY",  "NAN",       "HUGE_VAL",  "errno",     "math_errhandling",
+    "linux",   "unix",      "offsetof",  "isnan",     "isinf",     "signbit",   "args",
+    "context", "closure",   "captured",  "begin",     "end",       "code",      "fma",
+    "fmaf",    "sqrt",      "sqrtf",     "fabs",      "fabsf",     "floor",     "floorf",
+    "ceil",    "ceilf",     "rint",      "rintf",     "trunc",     "truncf",    "int8_t",
+    "int16_t", "int32_t",   "int64_t",   "uint8_t",   "uint16_t",  "uint32_t",  "uint64_t",
+    "size_t",  "ptrdiff_t", "uintptr_t", "intptr_t",  "alignas",   "and",       "bool",
+    "catch",   "class",     "constexpr", "decltype",  "delete",    "explicit",  "export",
+    "false",   "friend",    "mutable",   "namespace", "new",       "noexcept",  "not",
+    "nullptr", "operator",  "or",        "private",   "protected", "public",    "template",
+    "this",    "throw",     "true",      "try",       "typeid",    "typename",  "using",
+    "virtual", "xor",       "blockIdx",  "blockDim",  "gridDim",   "threadIdx", "warpSize"};
 
 constexpr std::string_view kTypeSuffixes[] = {"_bool", "_i8",  "_i16", "_i32", "_i64",  "_u8",  "_u16", "_u32",
                                               "_u64",  "_f16", "_f32", "_f64", "_bf16", "_MIN", "_MAX"};
 
+// f32x4, u8x16: a vector's type.
+bool names_vector(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789";
+  const size_t bits = name.find_first_of(kDigits);
+  const size_t x = bits == name.npos ? name.npos : name.find_first_not_of(kDigits, bits);
+  return x != name.npos && name[x] == 'x' && x + 1 < name.size() && name.find_first_not_of(kDigits, x + 1) == name.npos;
+}
+
 bool reserved(const std::string& name) {
+  if (names_vector(name)) return true;
   for (const std::string_view word : kReserved)
     if (name == word) return true;
   for (const std::string_view suffix : kTypeSuffixes)  // min_f32 and the like are helpers

@@ -7,9 +7,10 @@
 //
 // An input that begins with `pass: vectorize, unroll` is IR text; the output is the IR after these passes (`print`: as
 // parsed, `all`: the whole pipeline), or the error; after `c`, which comes last, the C text without the interface and
-// the descriptor that every file has. `target: ...` may follow on a line of its own. `kernel: softmax, M=3, N=5` is a
-// stock operator; the output is what it means (kernel_text.h), and of `space: ...` its automatic space (space_text.h).
-// Any other input is a tensor expression with its schedule (te_text.h).
+// the descriptor that every file has, and after `cuda` the CUDA text without its head, and the plan of its launches.
+// `target: ...` may follow on a line of its own. `kernel: softmax, M=3, N=5` is a stock operator; the output is what it
+// means (kernel_text.h), and of `space: ...` its automatic space (space_text.h). Any other input is a tensor expression
+// with its schedule (te_text.h).
 //
 // UPDATE_GOLDEN=1 writes the output into the file.
 #include <gtest/gtest.h>
@@ -20,6 +21,7 @@
 #include <sstream>
 
 #include "codegen/c/source.h"
+#include "codegen/cuda/source.h"
 #include "src/ir/parse.h"
 #include "src/lower/pipeline.h"
 #include "tests/folders.h"
@@ -65,7 +67,7 @@ std::string after_prefix(const std::string& line, std::string_view prefix) {
 ir::Program run_passes(ir::Program program, const std::string& names, const Target& target) {
   std::istringstream list(names);
   for (std::string name; std::getline(list >> std::ws, name, ',');) {
-    if (name == "print" || name == "c") continue;
+    if (name == "print" || name == "c" || name == "cuda") continue;
     if (name == "all" || name == "plain") {  // plain: all but the pass lanes
       const auto loops = name == "all" ? lower::PlainLoops::kGetLanes : lower::PlainLoops::kStay;
       program = lower::run_pipeline(lower::cpu_passes(), program, target, {}, loops);
@@ -98,6 +100,15 @@ std::string c_text(const ir::Program& program, const Target& target) {
   return text.substr(begin, text.find("\nstatic const int64_t tw_", begin) - begin);
 }
 
+std::string cuda_text(const ir::Program& program, const Target& target) {
+  const codegen::CudaSource source = codegen::cuda_source({program}, target);
+  std::vector<std::string> arguments, scalars;
+  for (const ir::Param& param : program.params) arguments.push_back(param.buffer.name());
+  for (const ir::Var& var : program.scalars) scalars.push_back(var.name());
+  const size_t begin = source.text.find("*/\n") + 3;
+  return source.text.substr(begin) + "\n" + to_string(source.plans[0], arguments, scalars);
+}
+
 std::string run_ir(const Page& page) {
   std::string names = after_prefix(page.lines[0].text, "pass:"), target = kDefaultTarget, text;
   for (size_t i = 1; i < page.lines.size(); ++i) {
@@ -110,6 +121,7 @@ std::string run_ir(const Page& page) {
   try {
     const Target on = Target::parse(target).value_or_throw();
     const ir::Program program = run_passes(ir::parse_program(text).value_or_throw(), names, on);
+    if (names.ends_with(", cuda")) return cuda_text(program, on);
     return names.ends_with(", c") ? c_text(program, on) : ir::to_string(program);
   } catch (const Error& error) {
     return error.diagnostic().render() + "\n";

@@ -1,0 +1,119 @@
+// Statements of a device: whole vectors, loops that stay loops, shared memory, barriers.
+#include <algorithm>
+
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/wide.h"
+#include "codegen/scratch.h"
+
+namespace tw::codegen {
+
+using ir::Expr;
+
+namespace {
+
+constexpr int kWidest = 16;  // bytes, and the alignment of whatever is not in registers
+
+}  // namespace
+
+std::string CudaEmitter::vector_type(ir::Type element, int64_t lanes) {
+  const std::string name = type_suffix(element) + "x" + std::to_string(lanes);
+  const int64_t aligned = std::min<int64_t>(kWidest, element.bytes() * lanes);
+  vector_types_[name] = "struct alignas(" + std::to_string(aligned) + ") " + name + " { " + c_type(element) + " at[" +
+                        std::to_string(lanes) + "]; };\n";
+  return name;
+}
+
+// A vector that stands alone is a struct of its lanes.
+std::string CudaEmitter::access(const ir::Buffer& buffer, const std::vector<Expr>& at) {
+  if (!vectors_.contains(buffer.id())) return CEmitter::access(buffer, at);
+  return names_.of(buffer.id()) + ".at[" + argument(at[0]) + "]";
+}
+
+std::string CudaEmitter::whole_vector(const ir::Buffer& buffer, const std::vector<Expr>& at, bool read) {
+  if (vectors_.contains(buffer.id())) return names_.of(buffer.id());
+  const auto& ramp = *ir::as<ir::Ramp>(at[0]);
+  const std::string type = vector_type(buffer.element(), ramp.lanes);
+  return "*(" + std::string(read ? "const " : "") + type + "*)&" + names_.of(buffer.id()) + "[" + argument(ramp.base) +
+         "]";
+}
+
+void CudaEmitter::emit_store(const ir::Store& store, bool alone) {
+  if (!is_wide_copy(store)) return CEmitter::emit_store(store, alone);
+  const auto& from = *ir::as<ir::Load>(store.value);
+  const auto base = [](const std::vector<Expr>& at) { return ir::as<ir::Ramp>(at[0])->base; };
+  begin_statement({base(store.at), base(from.at)});
+  const CNames::Block block(names_);
+  const std::string to = whole_vector(store.buffer, store.at, false);
+  line(to + " = " + whole_vector(from.buffer, from.at, true) + ";");
+}
+
+void CudaEmitter::emit_for(const ir::For& loop) {
+  const auto extent = ir::as_int(loop.extent);
+  if (extent && *extent <= 0) return;
+  TW_CHECK(loop.kind <= ir::ForKind::kUnrolled && loop.kind != ir::ForKind::kParallel,
+           "a loop that lowering should have turned into others");
+  bound_loop(loop);
+  begin_statement({loop.extent});
+  const CText end = emit(loop.extent);
+  const bool as_written = loop.kind == ir::ForKind::kSerial;
+  if (loop.kind == ir::ForKind::kVectorized) {
+    line("#pragma unroll");
+    return emit_lanes(loop);
+  }
+  const CNames::Block block(names_);
+  std::string last = end.text;
+  if (!ir::as<ir::IntImm>(loop.extent) && !ir::as<ir::VarRef>(loop.extent))
+    last = declare(ir::Type::index(), names_.fresh(loop.var.name() + "_end"), end).text;
+  const std::string name = names_.bind(loop.var.id(), loop.var.name());
+  if (!end.wide) int_vars_.insert(loop.var.id());
+  line(as_written ? "#pragma unroll 1" : "#pragma unroll");
+  line("for (" + std::string(end.wide ? "int64_t " : "int ") + name + " = 0; " + name + " < " + last + "; ++" + name +
+       ") {");
+  const ir::BoundsInside inside(bounds_, loop.extent);
+  emit_block(loop.body);
+  line("}");
+}
+
+void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
+  const ir::Buffer& buffer = alloc.buffer;
+  const auto elements = known_elements(buffer);
+  if (!elements)
+    throw Error({ErrorKind::kSchedule,
+                 "build: " + buffer.name() + " must have a constant size in " + to_string(buffer.scope()) + " memory",
+                 {},
+                 {"split its axes by constants, or compute it at the root"}});
+  declare_elements(buffer);
+  const std::string name = names_.bind(buffer.id(), buffer.name()), type = c_type(buffer.element());
+  const std::string count = "[" + std::to_string(std::max<int64_t>(*elements, 1)) + "]";
+  if (vectors_.contains(buffer.id())) {
+    const auto* steps = ir::as<ir::Seq>(alloc.body);
+    const auto* first = steps && !steps->stmts.empty() ? ir::as<ir::Store>(steps->stmts[0]) : nullptr;
+    const std::string vector = vector_type(buffer.element(), *elements);
+    if (first && first->buffer == buffer && is_wide_copy(*first)) {
+      const auto& from = *ir::as<ir::Load>(first->value);
+      begin_statement({ir::as<ir::Ramp>(from.at[0])->base});
+      line("const " + vector + " " + name + " = " + whole_vector(from.buffer, from.at, true) + ";");
+      return emit(ir::seq({steps->stmts.begin() + 1, steps->stmts.end()}));
+    }
+    line(vector + " " + name + ";");
+  } else if (const auto begin = in_block_.find(buffer.id()); begin != in_block_.end()) {
+    line(type + "* const " + name + " = (" + type + "*)(shared_memory + " + std::to_string(begin->second) + ");");
+  } else if (buffer.scope() == ir::Scope::kShared) {
+    line("__shared__ alignas(" + std::to_string(kWidest) + ") " + type + " " + name + count + ";");
+  } else {
+    line(type + " " + name + count + ";");
+  }
+  emit(alloc.body);
+}
+
+// A prefetch, which a device has no need of.
+void CudaEmitter::emit_evaluate(const Expr&) {}
+
+void CudaEmitter::emit_sync(ir::SyncOp) { line("__syncthreads();"); }
+
+CText CudaEmitter::emit_extern(const ir::CallExtern& call, ir::Type) {
+  TW_CHECK(false, "a C function on a device: " + call.symbol);
+  return {};
+}
+
+}  // namespace tw::codegen

@@ -1,0 +1,51 @@
+// Lowered programs -> the text of one CUDA C++ file and the plans of its launches. Private to codegen/cuda.
+//
+// emit_file.cc drives and writes what stands around the functions; emit_launch.cc writes a function and its part of the
+// plan; emit_device.cc writes statements that are a device's own. Values and other statements: codegen/c/emitter.h.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/c/emitter.h"
+#include "codegen/cuda/launches.h"
+#include "codegen/cuda/source.h"
+
+namespace tw::codegen {
+
+class CudaEmitter : public CEmitter {
+ public:
+  explicit CudaEmitter(const Target& target) : CEmitter("static __device__ inline", true), target_(target) {}
+  CudaSource file(const std::vector<ir::Program>& programs);
+
+ private:
+  CText emit_extern(const ir::CallExtern& call, ir::Type type) override;
+  std::string access(const ir::Buffer& buffer, const std::vector<ir::Expr>& at) override;
+  void emit_store(const ir::Store& store, bool alone) override;
+  void emit_for(const ir::For& loop) override;
+  void emit_allocate(const ir::Allocate& alloc) override;
+  void emit_evaluate(const ir::Expr& value) override;
+  void emit_sync(ir::SyncOp op) override;
+  std::string whole_vector(const ir::Buffer& buffer, const std::vector<ir::Expr>& at, bool read);
+  std::string vector_type(ir::Type element, int64_t lanes);
+
+  // A function, and its part of the plan.
+  void emit_program(const ir::Program& program);
+  void emit_launch(const ir::Program& program, const DeviceLaunch& launch);
+  std::string parameters(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out);
+  void plan_sizes(const ir::Program& program, const DeviceLaunch& launch, runtime::cuda::Launch& out);
+  void plan_shared(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out);
+  void bind_axes(const DeviceLaunch& launch);
+
+  const Target& target_;
+  std::vector<ir::Buffer> scratch_;       // of the program at hand
+  std::map<uint64_t, int64_t> in_block_;  // of shared buffers where they begin in the dynamic block, if there is one
+  std::unordered_set<uint64_t> vectors_;  // of the function at hand
+  std::map<std::string, std::string> vector_types_;
+  std::string functions_;  // finished ones
+  std::vector<runtime::cuda::Plan> plans_;
+};
+
+}  // namespace tw::codegen

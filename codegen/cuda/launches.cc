@@ -1,0 +1,128 @@
+#include "codegen/cuda/launches.h"
+
+#include <algorithm>
+
+#include "src/ir/externs.h"
+#include "src/ir/requirement.h"
+#include "src/ir/walk.h"
+
+namespace tw::codegen {
+
+using namespace ir;
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& kernel, const std::string& what, std::vector<std::string> notes = {}) {
+  throw Error({ErrorKind::kSchedule, "build: " + kernel + ": " + what, {}, std::move(notes)});
+}
+
+class Splitter {
+ public:
+  Splitter(const Program& program, DeviceProgram& out) : program_(program), out_(out) {}
+
+  void visit(const Stmt& s) {
+    match(
+        s, [&](const Store& st) { unbound(st.buffer.name()); }, [&](const For& f) { loop(f); },
+        [&](const If& i) { branch(i); },
+        [&](const Seq& q) {
+          for (const Stmt& child : q.stmts) visit(child);
+        },
+        [&](const Allocate& a) {
+          Buffer scratch = a.buffer;
+          if (scratch.scope() != Scope::kGlobal) unbound(scratch.name());
+          out_.scratch.push_back(with_lets(scratch));
+          visit(a.body);
+        },
+        [&](const LetStmt& l) {
+          lets_.emplace_back(l.var, substitute(l.value, values_));
+          values_[l.var.id()] = lets_.back().second;
+          visit(l.body);
+          lets_.pop_back();
+        },
+        [&](const Evaluate& e) {
+          if (!requirement_in(e.value)) refuse(program_.name, "a C function cannot be called on a device");
+        },
+        [&](const Sync&) { TW_CHECK(false, "a barrier outside of a launch"); });
+  }
+
+ private:
+  [[noreturn]] void unbound(const std::string& stage) {
+    refuse(program_.name, "stage " + stage + " has no loop that is bound to a device",
+           {"s[" + stage + "].bind(axis, te.thread_axis(\"threadIdx.x\")), and its blocks likewise"});
+  }
+
+  void loop(const For& f) {
+    if (!is_device_index(f.kind)) {
+      std::string stage = f.var.name();
+      walk(f.body, [&](const Stmt& s) {
+        if (const auto* st = as<Store>(s)) stage = st->buffer.name();
+        return true;
+      });
+      unbound(stage);
+    }
+    DeviceLaunch launch;
+    const For* at = &f;
+    for (; at != nullptr && is_device_index(at->kind); at = as<For>(launch.body)) {
+      For axis = *at;
+      axis.extent = substitute(axis.extent, values_);
+      launch.axes.push_back(axis);
+      launch.body = at->body;
+    }
+    launch.when = when_ ? when_ : boolean(true);
+    launch.lets = lets_;
+    out_.launches.push_back(std::move(launch));
+  }
+
+  void branch(const If& i) {
+    const Expr outer = when_, cond = substitute(i.cond, values_);
+    when_ = outer ? outer && cond : cond;
+    visit(i.then);
+    when_ = outer ? outer && logical_not(cond) : logical_not(cond);
+    if (i.otherwise) visit(i.otherwise);
+    when_ = outer;
+  }
+
+  Buffer with_lets(const Buffer& buffer) {
+    BufferNode node = *buffer.operator->();
+    for (Expr& extent : node.shape) extent = substitute(extent, values_);
+    return Buffer(node);
+  }
+
+  const Program& program_;
+  DeviceProgram& out_;
+  Expr when_;
+  std::vector<std::pair<Var, Expr>> lets_;
+  Substitution values_;
+};
+
+void check_threads(const std::string& kernel, const DeviceLaunch& launch, const Device& device) {
+  int64_t threads = 1;
+  std::string product;
+  for (const For& axis : launch.axes) {
+    if (!is_thread(axis.kind)) continue;
+    const auto extent = as_int(axis.extent);
+    threads *= extent.value_or(1);
+    product += (product.empty() ? "" : " * ") + to_string(axis.extent);
+  }
+  if (threads > device.threads)
+    refuse(kernel, "a block must have at most " + std::to_string(device.threads) + " threads, not " + product,
+           {"split the axis that is bound to threadIdx"});
+}
+
+}  // namespace
+
+Expr DeviceLaunch::extent(ForKind kind) const {
+  const auto axis = std::find_if(axes.begin(), axes.end(), [&](const For& f) { return f.kind == kind; });
+  return axis == axes.end() ? Expr(1) : axis->extent;
+}
+
+DeviceProgram device_program(const Program& program, const Target& target) {
+  const std::vector<std::string> externs = extern_symbols(program);
+  if (!externs.empty()) refuse(program.name, "the C function " + externs.front() + " cannot be called on a device");
+  DeviceProgram out;
+  Splitter(program, out).visit(program.body);
+  for (const DeviceLaunch& launch : out.launches) check_threads(program.name, launch, *target.abilities.device);
+  return out;
+}
+
+}  // namespace tw::codegen

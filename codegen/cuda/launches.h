@@ -1,0 +1,29 @@
+// A lowered program taken apart: what the host decides, and what runs on the device.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "tensorwright/ir.h"
+#include "tensorwright/target.h"
+
+namespace tw::codegen {
+
+struct DeviceLaunch {
+  std::vector<ir::For> axes;                       // outermost first
+  ir::Expr when;                                   // of scalars
+  std::vector<std::pair<ir::Var, ir::Expr>> lets;  // around it, of the host
+  ir::Stmt body;
+  ir::Expr extent(ir::ForKind) const;  // 1 where the launch has no such axis
+};
+
+struct DeviceProgram {
+  std::vector<DeviceLaunch> launches;
+  std::vector<ir::Buffer> scratch;  // global memory, extents over scalars
+};
+
+// Throws tw::Error for what runs on no device, for C functions, and for a launch with more threads than a block of the
+// target may have.
+DeviceProgram device_program(const ir::Program&, const Target&);
+
+}  // namespace tw::codegen

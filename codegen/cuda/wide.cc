@@ -1,0 +1,190 @@
+#include "codegen/cuda/wide.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "codegen/scratch.h"
+#include "src/ir/equal.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+
+namespace tw::codegen {
+
+using namespace ir;
+
+namespace {
+
+constexpr int kWidest = 16, kMostBytes = 64;  // of one access; of a vector, which may take several
+
+bool has_width(Type element, int lanes) {
+  const int bytes = element.bytes() * lanes;
+  return lanes > 1 && (lanes & (lanes - 1)) == 0 && bytes <= kMostBytes && !element.is_packed();
+}
+
+// A subscript base .. base + lanes - 1 at a multiple of the vector's size, or of 16 bytes.
+const Ramp* aligned_ramp(Type element, const std::vector<Expr>& at) {
+  const Ramp* ramp = at.size() == 1 ? as<Ramp>(at[0]) : nullptr;
+  if (ramp == nullptr || !is_int(ramp->stride, 1) || !has_width(element, ramp->lanes)) return nullptr;
+  const int multiple = std::min(ramp->lanes, kWidest / element.bytes());
+  return is_int(simplify(floormod(ramp->base, Expr(multiple))), 0) ? ramp : nullptr;
+}
+
+bool may_be_vector(const Buffer& buffer) {
+  const auto elements = known_elements(buffer);
+  return buffer.scope() == Scope::kLocal && buffer.rank() == 1 && elements && *elements <= kMostBytes &&
+         has_width(buffer.element(), static_cast<int>(*elements));
+}
+
+// Registers have no addresses: only a vector of its own is copied as a whole.
+bool is_wide(const Buffer& buffer, const std::vector<Expr>& at) {
+  const Ramp* ramp = aligned_ramp(buffer.element(), at);
+  if (ramp == nullptr || buffer.scope() != Scope::kLocal) return ramp != nullptr;
+  return is_int(ramp->base, 0) && known_elements(buffer) == ramp->lanes && may_be_vector(buffer);
+}
+
+// A condition that holds for all lanes or for none, as a scalar; empty predicates hold.
+bool same_for_all(const Expr& pred) { return !pred || as<Broadcast>(pred); }
+
+class Widener {
+ public:
+  Stmt visit(const Stmt& s) {
+    if (const auto* st = as<Store>(s)) return store_of(*st, s);
+    if (const auto* l = as<LetStmt>(s); l && !l->var.type().is_scalar()) {
+      const Expr value = with_vectors(l->value);
+      return around(let_stmt(l->var, value, visit_apart(l->body)));
+    }
+    return map_children(s, [&](const Stmt& child) { return visit_apart(child); }, [](const Expr& e) { return e; });
+  }
+
+ private:
+  struct Read {
+    Expr load;  // what is read, without its predicate
+    Expr pred;  // of the whole, a scalar, or empty
+    Buffer vector;
+  };
+
+  Stmt visit_apart(const Stmt& s) {
+    const auto outer = std::exchange(reads_, {});
+    const Stmt out = visit(s);
+    reads_ = outer;
+    return out;
+  }
+
+  Stmt store_of(const Store& st, const Stmt& whole) {
+    if (is_wide_copy(st) && !st.pred) return whole;
+    const Expr value = with_vectors(st.value);
+    const bool wide = st.buffer.scope() != Scope::kLocal && is_wide(st.buffer, st.at) && same_for_all(st.pred);
+    if (!wide && reads_.empty()) return whole;
+    if (!wide) return around(store(st.buffer, st.at, value, st.pred));
+    const int lanes = as<Ramp>(st.at[0])->lanes;
+    const Expr all = ramp(Expr(0), Expr(1), lanes);
+    const auto* read = as<Load>(value);
+    const Buffer made = vector(st.buffer, lanes);
+    const bool ready = read && !read->pred && may_be_vector(read->buffer) && is_wide(read->buffer, read->at);
+    Stmt out = store(st.buffer, st.at, ready ? value : load(made, {all}));
+    if (st.pred) out = if_then(as<Broadcast>(st.pred)->value, out);
+    if (!ready) out = allocate(made, seq({store(made, {all}, value), out}));
+    return around(out);
+  }
+
+  static Buffer vector(const Buffer& of, int lanes) {
+    return Buffer(of.name() + "_v", of.element(), {Expr(lanes)}, Scope::kLocal);
+  }
+
+  // The expression with its loads of whole vectors read beforehand. Those that are not evaluated in any case stay.
+  Expr with_vectors(const Expr& e) {
+    if (const auto* l = as<Load>(e)) {
+      if (l->buffer.scope() == Scope::kLocal || !is_wide(l->buffer, l->at) || !same_for_all(l->pred) || uses_bound(e))
+        return e;
+      return load(vector_read(*l), {ramp(Expr(0), Expr(1), e.type().lanes)});
+    }
+    if (const auto* c = as<Cast>(e)) return cast(e.type(), with_vectors(c->value));
+    if (const auto* b = as<Binary>(e))
+      return binary(b->op, with_vectors(b->a), b->op == BinOp::kAnd || b->op == BinOp::kOr ? b->b : with_vectors(b->b));
+    if (const auto* n = as<Not>(e)) return logical_not(with_vectors(n->a));
+    if (const auto* s = as<Select>(e)) return select(with_vectors(s->cond), s->yes, s->no);
+    if (const auto* c = as<Call>(e)) {
+      std::vector<Expr> args;
+      for (const Expr& arg : c->args) args.push_back(with_vectors(arg));
+      return c->fn == Fn::kReinterpret ? reinterpret(e.type(), args[0]) : call(c->fn, std::move(args));
+    }
+    if (const auto* l = as<Let>(e)) {
+      const Expr value = with_vectors(l->value);
+      bound_.push_back(l->var);
+      const Expr body = with_vectors(l->body);
+      bound_.pop_back();
+      return let(l->var, value, body);
+    }
+    return e;
+  }
+
+  bool uses_bound(const Expr& e) const {
+    return std::any_of(bound_.begin(), bound_.end(), [&](const Var& v) { return uses_var(e, v); });
+  }
+
+  const Buffer& vector_read(const Load& l) {
+    const Expr wanted = load(l.buffer, l.at), pred = l.pred ? as<Broadcast>(l.pred)->value : Expr();
+    for (const Read& known : reads_)
+      if (equal(known.load, wanted) && (known.pred && pred ? equal(known.pred, pred) : known.pred.same_as(pred)))
+        return known.vector;
+    reads_.push_back({wanted, pred, vector(l.buffer, wanted.type().lanes)});
+    return reads_.back().vector;
+  }
+
+  // The statement behind the reads that it needs.
+  Stmt around(Stmt out) {
+    for (auto read = reads_.rbegin(); read != reads_.rend(); ++read) {
+      const Expr all = ramp(Expr(0), Expr(1), read->load.type().lanes);
+      Stmt fill = store(read->vector, {all}, read->load);
+      if (read->pred)
+        fill = if_then(read->pred, fill,
+                       store(read->vector, {all}, broadcast(zero(read->vector.element()), read->load.type().lanes)));
+      out = allocate(read->vector, seq({fill, out}));
+    }
+    reads_.clear();
+    return out;
+  }
+
+  std::vector<Read> reads_;  // of the statement at hand
+  std::vector<Var> bound_;   // by a let inside of it
+};
+
+}  // namespace
+
+bool is_wide_copy(const Store& st) {
+  const auto* from = as<Load>(st.value);
+  return from && !st.pred && !from->pred && from->buffer.element() == st.buffer.element() &&
+         is_wide(st.buffer, st.at) && is_wide(from->buffer, from->at);
+}
+
+std::unordered_set<uint64_t> vectors_in(const Stmt& body) {
+  std::unordered_set<uint64_t> vectors;
+  walk(body, [&](const Stmt& s) {
+    const auto* st = as<Store>(s);
+    if (!st || !is_wide_copy(*st)) return true;
+    for (const Buffer& side : {st->buffer, as<Load>(st->value)->buffer})
+      if (side.scope() == Scope::kLocal) vectors.insert(side.id());
+    return true;
+  });
+  return vectors;
+}
+
+int argument_alignment(const Stmt& body, const Buffer& buffer) {
+  int bytes = buffer.element().bytes();
+  walk(body, [&](const Stmt& s) {
+    const auto* st = as<Store>(s);
+    if (!st || !is_wide_copy(*st)) return true;
+    const auto* from = as<Load>(st->value);
+    if (st->buffer == buffer || from->buffer == buffer)
+      bytes = std::max(bytes, std::min(kWidest, from->buffer.element().bytes() * st->value.type().lanes));
+    return true;
+  });
+  return bytes;
+}
+
+Stmt wide_accesses(const Stmt& body) { return Widener().visit(body); }
+
+}  // namespace tw::codegen

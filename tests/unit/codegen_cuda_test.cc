@@ -1,0 +1,189 @@
+// The text for CUDA devices, compiled by NVRTC; and how launches are planned.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/source.h"
+#include "src/ir/parse.h"
+#include "tests/folders.h"
+#include "tests/unit/folder.h"
+#include "tests/unit/setting.h"
+
+namespace tw {
+namespace {
+
+namespace fs = std::filesystem;
+using codegen::CudaSource;
+using runtime::cuda::Image;
+using runtime::cuda::Resources;
+
+Target device(const std::string& arch) { return Target::parse("cuda -arch=" + arch).value_or_throw(); }
+
+CudaSource source_of(const std::string& program, const std::string& arch = "sm_90a") {
+  return codegen::cuda_source({ir::parse_program(program).value_or_throw()}, device(arch));
+}
+
+struct Page {
+  std::string name, program;
+};
+
+// The programs of the golden pages that are not refused.
+std::vector<Page> pages() {
+  std::vector<Page> all;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(TW_SOURCE_DIR) / "tests/golden/cuda")) {
+    Page page{entry.path().stem(), ""};
+    std::ifstream file(entry.path());
+    std::string line, first_of_output;
+    while (std::getline(file, line) && line != "---")
+      if (!line.starts_with("#") && !line.starts_with("pass:") && !line.starts_with("target:"))
+        page.program += line + "\n";
+    std::getline(file, first_of_output);
+    if (!first_of_output.starts_with("build:")) all.push_back(page);
+  }
+  return all;
+}
+
+constexpr const char* kDouble = R"(kernel twice(A: float32[1024], B: out float32[1024]):
+  for bx in 0..8 blockIdx.x:
+    for tx in 0..128 threadIdx.x:
+      B[bx * 128 + tx] = A[bx * 128 + tx] * 2.0
+)";
+
+class CodegenCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!codegen::nvrtc_version().ok()) GTEST_SKIP() << "skipped: no NVRTC (pip install nvidia-cuda-nvrtc)";
+  }
+  test::Folder folder_;
+  test::Setting cache_{"TW_CACHE_DIR", folder_.path()};
+  std::vector<std::string> entries() {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) names.push_back(entry.path());
+    return names;
+  }
+};
+
+TEST_F(CodegenCuda, PagesCompileForEachArchitectureWithoutSpills) {
+  EXPECT_GE(pages().size(), 8u);
+  for (const Page& page : pages())
+    for (const char* arch : {"sm_80", "sm_89", "sm_90a"}) {
+      if (page.name == "large_shared" && arch == std::string("sm_89")) continue;
+      const CudaSource source = source_of(page.program, arch);
+      const Image image = codegen::compile_cuda(source.text, arch).value_or_throw();
+      const std::vector<Resources> functions = runtime::cuda::resources_in(image.log);
+      EXPECT_EQ(functions.size(), source.plans[0].launches.size()) << page.name << ": " << image.log;
+      for (const Resources& f : functions) {
+        EXPECT_GT(f.registers, 0) << page.name;
+        EXPECT_EQ(f.spill_loads + f.spill_stores, 0) << page.name << " for " << arch;
+        EXPECT_TRUE(f.warnings.empty()) << image.log;
+      }
+      EXPECT_EQ(image.log.find("warning"), image.log.npos) << page.name << ": " << image.log;
+    }
+}
+
+TEST_F(CodegenCuda, ImagesComeFromTheCache) {
+  const std::string text = source_of(kDouble).text;
+  const Image first = codegen::compile_cuda(text, "sm_90a").value_or_throw();
+  ASSERT_EQ(entries().size(), 1u);
+  const std::string entry = entries()[0];
+  const fs::file_time_type long_ago = fs::last_write_time(entry) - std::chrono::hours(1);
+  fs::last_write_time(entry, long_ago);
+  const Image again = codegen::compile_cuda(text, "sm_90a").value_or_throw();
+  EXPECT_EQ(again.cubin, first.cubin);
+  EXPECT_EQ(again.log, first.log);
+  EXPECT_EQ(fs::last_write_time(entry), long_ago) << "it was written again";
+  codegen::compile_cuda(text, "sm_80").value_or_throw();
+  EXPECT_EQ(entries().size(), 2u);
+}
+
+TEST_F(CodegenCuda, ADamagedEntryIsMadeAgain) {
+  const std::string text = source_of(kDouble).text;
+  const Image first = codegen::compile_cuda(text, "sm_90a").value_or_throw();
+  const std::string entry = entries().at(0);
+  const auto bytes = fs::file_size(entry);
+  for (const uintmax_t kept : {uintmax_t{0}, uintmax_t{10}, bytes / 2, bytes - 1}) {
+    fs::resize_file(entry, kept);
+    EXPECT_EQ(codegen::compile_cuda(text, "sm_90a").value_or_throw().cubin, first.cubin);
+    EXPECT_EQ(fs::file_size(entry), bytes);
+  }
+  std::fstream(entry, std::ios::in | std::ios::out | std::ios::binary).seekp(static_cast<std::streamoff>(bytes) - 9)
+      << "damaged";
+  EXPECT_EQ(codegen::compile_cuda(text, "sm_90a").value_or_throw().cubin, first.cubin);
+}
+
+TEST_F(CodegenCuda, WhatTheCompilerRefusesIsAnErrorWithItsWords) {
+  const Result<Image> refused = codegen::compile_cuda("this is no C", "sm_90a");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().kind, ErrorKind::kBuild);
+  EXPECT_NE(refused.error().render().find("kernel.cu(1): error"), std::string::npos) << refused.error().render();
+  EXPECT_TRUE(entries().empty());
+}
+
+TEST(CudaLog, SaysWhatAFunctionTakes) {
+  const std::vector<Resources> all = runtime::cuda::resources_in(
+      "ptxas info    : 0 bytes gmem\n"
+      "ptxas info    : (C7510) Potential Performance Loss: wgmma is serialized in function 'tw_b_0'\n"
+      "ptxas info    : Compiling entry function 'tw_a_0' for 'sm_90a'\n"
+      "ptxas info    : Function properties for tw_a_0\n"
+      "ptxas         .     40 bytes stack frame, 24 bytes spill stores, 16 bytes spill loads\n"
+      "ptxas info    : Used 255 registers, used 1 barriers, 40 bytes cumulative stack size, 8192 bytes smem\n"
+      "ptxas info    : Compiling entry function 'tw_b_0' for 'sm_90a'\n"
+      "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 12 registers, used 0 barriers\n");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0], (Resources{"tw_a_0", 255, 8192, 40, 24, 16, {}}));
+  EXPECT_EQ(all[1].registers, 12);
+  ASSERT_EQ(all[1].warnings.size(), 1u);
+  EXPECT_TRUE(all[1].warnings[0].starts_with("C7510: Potential"));
+  EXPECT_TRUE(runtime::cuda::resources_in("").empty());
+}
+
+TEST(CudaPlan, SizesAreOfTheCall) {
+  const CudaSource source =
+      source_of(R"(kernel f(A: float32[n * m], B: out float32[n * m], shift: int32, n: size, m: size):
+  alloc t: float32[n * m] global
+  if shift > 0i32:
+    for by in 0..n blockIdx.y:
+      for bx in 0..(m + 63) // 64 blockIdx.x:
+        for tx in 0..min(m, 64) threadIdx.x:
+          t[by * m + (bx * 64 + tx)] = A[by * m + (bx * 64 + tx)]
+)");
+  const runtime::cuda::Plan& plan = source.plans[0];
+  ASSERT_EQ(plan.launches.size(), 1u);
+  int32_t shift = -1;
+  int64_t n = 5, m = 130;
+  void* scalars[] = {&shift, &n, &m};
+  const auto& launch = plan.launches[0];
+  EXPECT_EQ(launch.when.evaluate(scalars), 0);
+  shift = 3;
+  EXPECT_EQ(launch.when.evaluate(scalars), 1);
+  EXPECT_EQ(launch.grid[0].evaluate(scalars), 3);
+  EXPECT_EQ(launch.grid[1].evaluate(scalars), 5);
+  EXPECT_EQ(launch.grid[2].evaluate(scalars), 1);
+  EXPECT_EQ(launch.block[0].evaluate(scalars), 64);
+  EXPECT_EQ(plan.scratch.at(0).evaluate(scalars), 5 * 130 * 4);
+  n = m = int64_t{1} << 40;
+  EXPECT_EQ(plan.scratch[0].evaluate(scalars), INT64_MAX) << "more than there is, not less";
+}
+
+TEST(CudaPlan, DataDecidesNoLaunch) {
+  EXPECT_THROW(source_of(R"(kernel f(A: float32[1024], B: out float32[1024], x: float32):
+  if x > 0.0:
+    for tx in 0..128 threadIdx.x:
+      B[tx] = A[tx]
+)"),
+               Error);
+}
+
+TEST(CudaPlan, WholeVectorsNeedAnAddressThatIsAMultiple) {
+  const CudaSource source = source_of(R"(kernel f(A: float32[1024], B: out float16[1024], C: float32[1024]):
+  for tx in 0..128 threadIdx.x:
+    B[tx * 4 : 4] = float16(A[tx * 4 : 4] + C[tx + 1 : 4])
+)");
+  EXPECT_EQ(source.plans[0].alignment, (std::vector<int>{16, 8, 4}));
+}
+
+}  // namespace
+}  // namespace tw

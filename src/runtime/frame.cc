@@ -112,6 +112,9 @@ void take(msghdr& message, std::vector<support::Descriptor>& descriptors) {
   }
 }
 
+constexpr double kLookS = 1;       // a long wait is cut into pieces
+constexpr double kStoppedS = 0.5;  // later than it asked for, nobody awakes that runs
+
 bool send_all(int socket, const void* data, size_t size, std::span<const int> descriptors = {}) {
   char* at = const_cast<char*>(static_cast<const char*>(data));
   while (size > 0) {
@@ -131,16 +134,21 @@ bool send_all(int socket, const void* data, size_t size, std::span<const int> de
   return true;
 }
 
-Received receive_all(int socket, double deadline, void* data, size_t size,
+Received receive_all(int socket, double& deadline, void* data, size_t size,
                      std::vector<support::Descriptor>* descriptors = nullptr) {
   char* at = static_cast<char*>(data);
   while (size > 0) {
-    const double left = deadline - seconds_now();
+    const double begin = seconds_now();
+    const double left = deadline - begin;
     if (left <= 0) return Received::kDeadline;
+    const double look = std::min(left, kLookS);
     pollfd waiting{socket, POLLIN, 0};
-    // Long waits are cut into pieces, so that no timeout overflows.
-    const int ready = poll(&waiting, 1, static_cast<int>(std::ceil(std::min(left, 3600.0) * 1000)));
-    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    const int ready = poll(&waiting, 1, static_cast<int>(std::ceil(look * 1000)));
+    if (ready == 0 || (ready < 0 && errno == EINTR)) {
+      // This process was stopped, and so was perhaps what it waits for.
+      if (const double passed = seconds_now() - begin; passed > look + kStoppedS) deadline += passed;
+      continue;
+    }
     iovec piece{at, size};
     msghdr message = {};
     message.msg_iov = &piece;

@@ -54,7 +54,8 @@ enum class Received : uint8_t { kFrame, kClosed, kDeadline, kMalformed };
 
 // False when the other side is gone.
 bool send_frame(int socket, const std::string& payload, std::span<const int> descriptors = {});
-// Waits until `deadline` (of seconds_now(); infinity: for ever). Where no descriptors are expected, none are taken.
+// Waits until `deadline` (of seconds_now(); infinity: for ever); time for which this process was stopped does not
+// count. Where no descriptors are expected, none are taken.
 Received receive_frame(int socket, double deadline, std::string& payload,
                        std::vector<support::Descriptor>* descriptors = nullptr);
 

@@ -1,8 +1,10 @@
 // The parts of measuring: messages, the comparison with the reference, fenced memory, and when a median is known.
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -191,6 +193,23 @@ TEST_F(Frames, NothingComes) {
   EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 0.01, got_), Received::kDeadline);
   EXPECT_EQ(write(ends_[0], "\5\0\0", 3), 3);
   EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 0.01, got_), Received::kDeadline);
+}
+
+// As by Ctrl-Z: what is waited for has no less time to come, as it was perhaps stopped too.
+TEST_F(Frames, TimeForWhichThisProcessIsStoppedDoesNotCount) {
+  const pid_t here = getpid(), other = fork();
+  if (other == 0) {
+    usleep(100'000);
+    kill(here, SIGSTOP);
+    usleep(1'500'000);
+    kill(here, SIGCONT);
+    usleep(200'000);
+    send_frame(ends_[0], "late");
+    _exit(0);
+  }
+  EXPECT_EQ(receive_frame(ends_[1], seconds_now() + 0.5, got_), Received::kFrame);
+  EXPECT_EQ(got_, "late");
+  waitpid(other, nullptr, 0);
 }
 
 TEST_F(Frames, TheOtherSideIsGone) {

@@ -15,6 +15,7 @@ using asio::awaitable;
 namespace {
 
 constexpr double kBeatS = 0.5, kAnswerS = 5;
+constexpr double kSilentS = 1;  // while it times: a word a second disturbs nothing, and one that is gone is soon missed
 constexpr double kFirstPauseS = 0.25, kLongestPauseS = 2.5;
 
 std::chrono::nanoseconds nanoseconds(double seconds) {
@@ -125,8 +126,8 @@ awaitable<void> Registration::stay_registered() {
 Heartbeat Registration::heartbeat() {
   const BoardHealth health = options_.health();
   if (health.lost_workers < earlier_lost_) earlier_lost_ = 0;  // one has come back since
-  return {in_session_, static_cast<uint32_t>(health.silent_s * 1e3), health.lost_workers - earlier_lost_,
-          health.reason};
+  const double silent_s = std::min(health.silent_s, kSilentS);
+  return {in_session_, static_cast<uint32_t>(silent_s * 1e3), health.lost_workers - earlier_lost_, health.reason};
 }
 
 awaitable<void> Registration::beat(Connection connection) {

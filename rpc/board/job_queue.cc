@@ -18,7 +18,6 @@ namespace {
 constexpr size_t kTasksKept = 8;
 constexpr double kMostTaskBytes = 1 << 30;  // of several tasks' inputs and references
 constexpr double kStartS = 5;               // besides what a deadline of the candidate says
-constexpr const char* kThrottled = "throttled";
 
 [[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
   throw Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});

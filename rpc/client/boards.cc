@@ -1,13 +1,14 @@
 #include "rpc/client/boards.h"
 
 #include <algorithm>
-#include <array>
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/cancellation_signal.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/post.hpp>
 #include <set>
 #include <utility>
+
+#include "src/runtime/run_result.h"
 
 namespace tw::rpc {
 
@@ -21,10 +22,6 @@ constexpr double kPauseS = 0.1, kPauseOfLostS = 3;  // between two attempts
 constexpr int kMostLost = 3;                        // boards, by one job
 constexpr int kMostRefused = 3;                     // times that a board may refuse a job before that is the answer
 constexpr int kMostBreaks = 5;                      // of its connection, without a result between
-constexpr const char* kDeviceLost = "device_lost";
-constexpr const char* kThrottled = "throttled";
-constexpr std::array<std::string_view, 9> kStatuses = {"ok",       "beaten",      "wrong_answer", "crashed", "timeout",
-                                                       "too_fast", "load_failed", kDeviceLost,    kThrottled};
 
 Error rpc_error(std::string what, std::vector<std::string> notes = {}) {
   return Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});
@@ -63,7 +60,7 @@ struct Boards::Work {
   void end_lost(const std::string& why) {
     JobResult result;
     result.name = job.name;
-    result.status = kDeviceLost;
+    result.status = to_string(runtime::RunStatus::kDeviceLost);
     result.detail = why;
     end({}, result);
   }
@@ -241,7 +238,7 @@ awaitable<void> Boards::serve(MemberPtr member, std::shared_ptr<RemoteBoard> boa
     member->running.insert(work);
     try {
       const JobResult result = co_await board->measure(*work->task, work->object, work->job);
-      if (std::ranges::find(kStatuses, result.status) == kStatuses.end())
+      if (result.status != kThrottled && !runtime::run_status(result.status))
         throw rpc_error("it reports a status that there is not: " + result.status);
       member->breaks = 0;
       member->throttled = result.status == kThrottled;

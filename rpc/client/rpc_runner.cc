@@ -16,6 +16,7 @@
 #include "rpc/client/tracker_client.h"
 #include "rpc/client/tracker_queries.h"
 #include "src/runtime/inputs.h"
+#include "src/runtime/run_result.h"
 #include "src/support/json_text.h"
 #include "src/target/triple.h"
 
@@ -28,7 +29,6 @@ using runtime::RunStatus;
 namespace {
 
 constexpr size_t kTasksKept = 8;
-constexpr double kTooFast = 0.75;  // of what the work takes at least, as RunRequest has it
 
 [[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes = {}) {
   throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
@@ -106,18 +106,13 @@ RemoteTask task_of(const Checks& checks, const std::string& text) {
   return task;
 }
 
-RunStatus status_of(const std::string& text) {
-  for (int s = 0; s <= static_cast<int>(RunStatus::kDeviceLost); ++s)
-    if (to_string(static_cast<RunStatus>(s)) == text) return static_cast<RunStatus>(s);
-  return RunStatus::kDeviceLost;  // throttled: another time
-}
-
 RunResult result_of(const BoardResult& from, double lower_bound_s) {
   const JobResult& r = from.result;
-  RunResult result{status_of(r.status), r.seconds, r.spread, static_cast<int>(r.runs), r.detail};
+  const RunStatus status = runtime::run_status(r.status).value_or(RunStatus::kDeviceLost);  // throttled: another time
+  RunResult result{status, r.seconds, r.spread, static_cast<int>(r.runs), r.detail};
   const auto known = [](double value) { return std::isfinite(value) ? value : 0; };
   result.place = {from.board, known(r.hertz), known(r.celsius), r.governor};
-  if (result.status == RunStatus::kOk && result.seconds > 0 && result.seconds < kTooFast * lower_bound_s) {
+  if (result.status == RunStatus::kOk && result.seconds > 0 && runtime::too_fast(result.seconds, lower_bound_s)) {
     result.status = RunStatus::kTooFast;
     result.detail = "the board reports " + std::to_string(r.seconds) + " s, and the work takes at least " +
                     std::to_string(lower_bound_s);

@@ -151,10 +151,12 @@ struct Job {
 };
 Digest name_of(const Job&);  // what `name` has to be
 
+constexpr std::string_view kThrottled = "throttled";
+
 struct JobResult {
   static constexpr MessageType kType = MessageType::kResult;
   Digest name;
-  std::string status;  // a RunStatus, or "throttled": the board was too hot each time
+  std::string status;  // a RunStatus, or kThrottled: the board was too hot each time
   double seconds = 0, spread = 0;
   uint32_t runs = 0;
   std::string detail;

@@ -58,12 +58,6 @@ std::string with_error_text(std::string detail, const support::Subprocess& worke
 
 }  // namespace
 
-std::string_view to_string(RunStatus status) {
-  constexpr std::string_view kNames[] = {"ok",      "beaten",   "wrong_answer", "crashed",
-                                         "timeout", "too_fast", "load_failed",  "device_lost"};
-  return kNames[static_cast<size_t>(status)];
-}
-
 LocalRunner::LocalRunner() : worker_{(require_measuring_allowed("tune"), tool_path("tw-worker", "TW_WORKER"))} {}
 LocalRunner::LocalRunner(WorkerCommand worker) : worker_(std::move(worker)) {}
 

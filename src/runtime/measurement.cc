@@ -5,6 +5,7 @@
 
 #include "src/runtime/arguments.h"
 #include "src/runtime/compare.h"
+#include "src/runtime/run_result.h"
 
 namespace tw::runtime {
 namespace {
@@ -12,11 +13,10 @@ namespace {
 // Outputs hold one of these before a run. The first is NaN in every float type; the second is not, for references that
 // are NaN themselves.
 constexpr uint8_t kFirstPoison = 0xFF, kSecondPoison = 0x5A;
-constexpr double kWarmFrom = 2e-3;      // seconds from which the checked run serves as the warm-up
-constexpr double kEnough = 15e-3;       // seconds of runs that tell a time: the leaders are timed again
-constexpr double kSlowShare = 0.65;     // of what is given up at: what keeps taking longer will not be the best
-constexpr double kBestShare = 0.5;      // of what is given up at: the best so far
-constexpr double kTooFastShare = 0.75;  // of the lower bound
+constexpr double kWarmFrom = 2e-3;   // seconds from which the checked run serves as the warm-up
+constexpr double kEnough = 15e-3;    // seconds of runs that tell a time: the leaders are timed again
+constexpr double kSlowShare = 0.65;  // of what is given up at: what keeps taking longer will not be the best
+constexpr double kBestShare = 0.5;   // of what is given up at: the best so far
 
 std::string meaning_of(int32_t code) {
   if (code == TW_ERROR_OUT_OF_MEMORY) return "no memory for its scratch";
@@ -194,8 +194,7 @@ void Measurement::time() {
 }
 
 void Measurement::refuse_too_fast() {
-  if (result_.seconds < kTooFastShare * request_.lower_bound_s)
-    fail(RunStatus::kTooFast, "faster than the work allows");
+  if (too_fast(result_.seconds, request_.lower_bound_s)) fail(RunStatus::kTooFast, "faster than the work allows");
 }
 
 Timing Measurement::repeated(double one) {

@@ -3,9 +3,27 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace tw::runtime {
+namespace {
+
+constexpr double kTooFastShare = 0.75;  // of the lower bound
+constexpr std::string_view kStatuses[] = {"ok",      "beaten",   "wrong_answer", "crashed",
+                                          "timeout", "too_fast", "load_failed",  "device_lost"};
+
+}  // namespace
+
+std::string_view to_string(RunStatus status) { return kStatuses[static_cast<size_t>(status)]; }
+
+std::optional<RunStatus> run_status(std::string_view name) {
+  const auto found = std::ranges::find(kStatuses, name);
+  if (found == std::end(kStatuses)) return std::nullopt;
+  return static_cast<RunStatus>(found - std::begin(kStatuses));
+}
+
+bool too_fast(double seconds, double lower_bound_s) { return seconds < kTooFastShare * lower_bound_s; }
 
 RunResult judged(RunResult result) {
   if (result.status != RunStatus::kOk && result.status != RunStatus::kBeaten) return result;

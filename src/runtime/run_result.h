@@ -2,7 +2,9 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "tensorwright/runtime.h"
 
@@ -10,6 +12,12 @@ namespace tw::runtime {
 
 // Times come from a process that a candidate may have damaged, or over a network: some are none.
 RunResult judged(RunResult);
+
+// Less than the work takes at least, by more than that bound may be wrong.
+bool too_fast(double seconds, double lower_bound_s);
+
+// That which is called so.
+std::optional<RunStatus> run_status(std::string_view name);
 
 // Text of workers may hold any bytes; JSON is UTF-8. At most 2,000 of them.
 std::string printable(std::string text);

@@ -17,7 +17,6 @@
 #include <cstring>
 
 #include "src/runtime/frame.h"
-#include "src/runtime/sandbox.h"
 #include "src/runtime/timing.h"
 #include "src/support/descriptor.h"
 #include "tensorwright/error.h"
@@ -148,7 +147,7 @@ std::vector<Layer> read_layers(const std::string& bytes) {
 
 [[noreturn]] void probe(int channel) {
   std::vector<Layer> layers = confine();
-  layers.push_back(seal());
+  layers.push_back(seal(Talk::kTells));
   send_frame(channel, written(layers).bytes());
   _exit(0);
 }
@@ -169,9 +168,9 @@ std::vector<Layer> confine() {
   return layers;
 }
 
-Layer seal() {
+Layer seal(Talk talk) {
   limit(RLIMIT_NPROC, 0);  // threads are there; should seccomp not be, this stops who is not root
-  return {"seccomp", unless(forbid_unneeded_calls())};
+  return {"seccomp", unless(forbid_unneeded_calls(talk))};
 }
 
 std::vector<Layer> probe_confinement() {

@@ -22,6 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "src/runtime/sandbox.h"
+
 namespace tw::runtime {
 
 struct Layer {
@@ -32,7 +34,7 @@ struct Layer {
 
 // Both do what this system permits, report each layer, and cannot be undone. confine() is for a process of one thread.
 std::vector<Layer> confine();
-Layer seal();
+Layer seal(Talk);
 
 // What both would report here, tried in a process of its own. Throws tw::Error when there can be none.
 std::vector<Layer> probe_confinement();

@@ -76,7 +76,7 @@ class Service {
     start_pinned(load.threads);
     TW_TRY(std::shared_ptr<Image> image, linking_.load(load.object));
     TW_TRY(std::shared_ptr<const Kernel> kernel, kernel_in(std::move(image), name));  // reads, on a stack of its own
-    layers_.push_back(seal());
+    layers_.push_back(seal(Talk::kListens));
     if (const std::string why = lacking(layers_, required_); !why.empty()) return refused("the sandbox lacks " + why);
     kernel_ = std::move(kernel);
     answer.loaded = summary_of(*kernel_);

@@ -60,7 +60,7 @@ int serve(int channel, const MakeDevice& make_device, const WorkerPolicy& policy
   const std::unique_ptr<Device> device = make_device(*request);
   if (!policy.confined) serve_run(channel, *request, *device);
   measure(channel, *request, *device, [&] {
-    layers.push_back(seal());
+    layers.push_back(seal(Talk::kTells));
     return lacking(layers, policy.required);
   });
 }

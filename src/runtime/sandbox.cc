@@ -97,11 +97,6 @@ const Rule kNeeded[] = {
     {SYS_write},
     {SYS_writev},
     {SYS_sendmsg},
-    {SYS_recvmsg},
-#ifdef SYS_poll
-    {SYS_poll},
-#endif
-    {SYS_ppoll},
     {SYS_memfd_create},
     {SYS_ftruncate},
     {SYS_fcntl, 1, ~0u, F_ADD_SEALS},
@@ -122,6 +117,14 @@ const Rule kNeeded[] = {
 #endif
 };
 
+const Rule kToListen[] = {
+    {SYS_recvmsg},
+#ifdef SYS_poll
+    {SYS_poll},
+#endif
+    {SYS_ppoll},
+};
+
 // Both architectures are little-endian: the low half of an argument comes first. The kernel reads no more of those that
 // rules look at.
 void add(Program& program, const Rule& rule) {
@@ -140,9 +143,11 @@ bool forbid_new_processes() {
   return install(std::move(program));
 }
 
-bool forbid_unneeded_calls() {
+bool forbid_unneeded_calls(Talk talk) {
   Program program = begin();
   for (const Rule& rule : kNeeded) add(program, rule);
+  if (talk == Talk::kListens)
+    for (const Rule& rule : kToListen) add(program, rule);
   add(program, {SYS_tgkill, 0, ~0u, static_cast<unsigned>(getpid())});  // abort
   program.push_back(give(SECCOMP_RET_KILL_PROCESS));
   return install(std::move(program));

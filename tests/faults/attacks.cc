@@ -16,8 +16,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+
+#include "src/support/subprocess.h"
 
 namespace tw::test {
 namespace {
@@ -44,6 +47,12 @@ bool connects(const std::string& port) {
 }
 
 bool opens_a_raw_socket(const std::string&) { return socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP) >= 0; }
+
+// On the channel: a worker that measures is asked for nothing more.
+bool listens(const std::string&) {
+  msghdr message = {};
+  return recvmsg(support::kChannel, &message, MSG_DONTWAIT) >= 0 || errno == EAGAIN;
+}
 
 bool forks(const std::string&) {
   const pid_t child = fork();
@@ -135,6 +144,7 @@ const Attack kAttacks[] = {
     {"opens its own memory", opens_its_memory},
     {"connects", connects},
     {"opens a raw socket", opens_a_raw_socket},
+    {"listens", listens},
     {"forks", forks},
     {"starts a thread", starts_a_thread},
     {"runs a program", runs_a_program},

@@ -88,7 +88,7 @@ bool become(const std::string& how) {
 int report(const std::string& how) {
   if (!become(how)) return kRefused;
   std::vector<Layer> layers = confine();
-  layers.push_back(seal());
+  layers.push_back(seal(Talk::kTells));
   for (const Layer& layer : layers)
     if (!layer.holds()) std::fprintf(stderr, "%s: %s\n", layer.name.c_str(), layer.why_not.c_str());
   _exit(0);
@@ -235,12 +235,12 @@ INSTANTIATE_TEST_SUITE_P(
     Attacks, HostileCandidate,
     testing::Values(Case{"reads a file", kGotAnError}, Case{"reads /etc/passwd", kGotAnError},
                     Case{"opens its own memory", kGotAnError}, Case{"connects", kKilled},
-                    Case{"opens a raw socket", kKilled}, Case{"forks", kKilled}, Case{"starts a thread", kKilled},
-                    Case{"runs a program", kKilled}, Case{"runs memory", kKilled}, Case{"signals its parent", kKilled},
-                    Case{"signals a thread of its parent", kKilled}, Case{"traces its parent", kKilled},
-                    Case{"writes its parent's memory", kKilled}, Case{"maps code", kKilled},
-                    Case{"turns data into code", kKilled}, Case{"mounts", kKilled}, Case{"becomes root", kKilled},
-                    Case{"makes a namespace", kKilled}, Case{"administers", kKilled},
+                    Case{"opens a raw socket", kKilled}, Case{"listens", kKilled}, Case{"forks", kKilled},
+                    Case{"starts a thread", kKilled}, Case{"runs a program", kKilled}, Case{"runs memory", kKilled},
+                    Case{"signals its parent", kKilled}, Case{"signals a thread of its parent", kKilled},
+                    Case{"traces its parent", kKilled}, Case{"writes its parent's memory", kKilled},
+                    Case{"maps code", kKilled}, Case{"turns data into code", kKilled}, Case{"mounts", kKilled},
+                    Case{"becomes root", kKilled}, Case{"makes a namespace", kKilled}, Case{"administers", kKilled},
                     Case{"holds many descriptors", kGotAnError}, Case{"eats memory", kGotAnError}
 #if defined(__x86_64__)
                     ,

@@ -1,5 +1,6 @@
-"""A build without LLVM skips what needs it: a test that fails because the build says so is skipped, for that reason."""
+"""A build without LLVM skips what needs it: a test that fails because the build says so is skipped, for that reason. And fixtures."""
 
+import boards
 import pytest
 
 import tensorwright as tw
@@ -31,3 +32,10 @@ def pytest_runtest_setup(item):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
     skipped((yield))
+
+
+@pytest.fixture
+def farm(tmp_path):
+    farm = boards.Farm(tmp_path)
+    yield farm
+    farm.end()

@@ -3,47 +3,18 @@
 import json
 import pathlib
 import platform
-import re
 import signal
 import subprocess
 import threading
 import time
 
+import boards
 import pytest
 
 import tensorwright as tw
 from tensorwright import te
 
-PACKAGE = pathlib.Path(tw.__file__).parent
-TW = PACKAGE / "tw"
-BOARD = PACKAGE / "boards" / f"tw-board-{platform.machine()}"
-
-pytestmark = pytest.mark.skipif(not BOARD.exists(), reason=f"{BOARD.name} is not part of this build (sanitizers need the dynamic linker)")
-
-
-class Program:
-    """One that listens, and says where in its first line."""
-
-    def __init__(self, *command):
-        self.process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
-        listens = re.search(r"127\.0\.0\.1:(\d+)", self.process.stdout.readline())
-        self.address, self.port = listens[0], int(listens[1])
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-
-
-class Board(Program):
-    def __init__(self, port=0):
-        super().__init__(BOARD, "--listen", f"127.0.0.1:{port}")
+pytestmark = boards.needed
 
 
 def product(m=33, n=34, k=35):
@@ -69,7 +40,7 @@ def expect_whole(log, trials):
 
 def test_a_kernel_is_tuned_on_a_board_as_on_this_machine(tmp_path):
     log = tmp_path / "log.jsonl"
-    with Board() as board, tw.autotune.RPCRunner(boards=[board.address]) as runner:
+    with boards.Board() as board, tw.autotune.RPCRunner(boards=[board.address]) as runner:
         assert runner.state == "1 board"
         result = tune(runner, log, 40)
         lines = expect_whole(log, 40)
@@ -83,67 +54,88 @@ def test_a_kernel_is_tuned_on_a_board_as_on_this_machine(tmp_path):
     assert f is not None
 
 
+def after_lines(log, lines, then):
+    """A thread that does something when the log has so many."""
+    def wait():
+        boards.until(lambda: log.exists() and len(log.read_bytes().splitlines()) >= lines, f"{lines} lines", 60)
+        then()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
 def test_a_board_that_is_killed_and_started_again_costs_nothing(tmp_path):
     log = tmp_path / "log.jsonl"
-    board = Board()
-    runner = tw.autotune.RPCRunner(boards=[board.address])
+    board = boards.Board()
+    started = []
 
     def restart():
-        while not log.exists() or len(log.read_bytes().splitlines()) < 8:
-            time.sleep(0.01)
         board.kill()
         time.sleep(0.3)
-        boards.append(Board(board.port))
+        started.append(boards.Board(port=board.port))
 
-    boards = []
-    restarting = threading.Thread(target=restart)
-    restarting.start()
-    try:
-        result = tune(runner, log, 40)
-        restarting.join()
-        expect_whole(log, 40)
-        assert len(result.trials) == 40 and not result.failures
-    finally:
-        runner.close()
-        for started in boards:
-            started.kill()
+    with tw.autotune.RPCRunner(boards=[board.address]) as runner:
+        restarting = after_lines(log, 8, restart)
+        try:
+            result = tune(runner, log, 40)
+            expect_whole(log, 40)
+            assert len(result.trials) == 40 and not result.failures
+        finally:
+            restarting.join()
+            for again in started:
+                again.kill()
+
+
+def test_a_board_that_is_stopped_is_missed_and_costs_nothing(farm, tmp_path):
+    log = tmp_path / "log.jsonl"
+    farm.tracker()
+    board = farm.board("a")
+    farm.until_status("a", "free")
+    missed_s = []
+
+    def stop():
+        boards.send(board, signal.SIGSTOP)
+        start = time.monotonic()
+        farm.until_status("a", "lost")
+        missed_s.append(time.monotonic() - start)
+        boards.send(board, signal.SIGCONT)
+
+    with tw.autotune.RPCRunner("here", "127.0.0.1", farm.port) as runner:
+        stopping = after_lines(log, 8, stop)
+        result = tune(runner, log, 24)
+        stopping.join()
+    expect_whole(log, 24)
+    assert not result.failures and 2 < missed_s[0] < 6
 
 
 def test_two_boards_share_the_work(tmp_path):
     log = tmp_path / "log.jsonl"
-    with Board() as a, Board() as b, tw.autotune.RPCRunner(boards=[a.address, b.address]) as runner:
+    with boards.Board() as a, boards.Board() as b, tw.autotune.RPCRunner(boards=[a.address, b.address]) as runner:
         tune(runner, log, 32)
         names = [r["environment"]["board"]["name"] for r in expect_whole(log, 32)]
     assert set(names) == {a.address, b.address}
 
 
-def test_the_boards_of_a_key_come_from_a_tracker(tmp_path):
-    secret, log = tmp_path / "farm.secret", tmp_path / "log.jsonl"
-    subprocess.run([TW, "rpc-key", "new", secret], check=True, capture_output=True)
-    with Program(TW, "rpc-tracker", "--listen", "127.0.0.1:0", "--secret", secret) as tracker:
-        boards = [subprocess.Popen([BOARD, "--tracker", tracker.address, "--key", "lab", "--name", name, "--secret", secret],
-                                   stdout=subprocess.DEVNULL) for name in ("one", "two")]
-        try:
-            query = [TW, "rpc-query", "--tracker", tracker.address, "--secret", secret, "--json"]
-            deadline = time.monotonic() + 60
-            while subprocess.run(query, capture_output=True, text=True).stdout.count('"free"') < 2:
-                assert time.monotonic() < deadline, "the boards do not register"
-                time.sleep(0.1)
-            with tw.autotune.RPCRunner("lab", "127.0.0.1", tracker.port, secret=secret) as runner:
-                assert runner.state == "2 boards"
-                tune(runner, log, 32)
-            assert {r["environment"]["board"]["name"] for r in expect_whole(log, 32)} == {"one", "two"}
-            with pytest.raises(tw.RpcError, match="may want a secret"):
-                tw.autotune.RPCRunner("lab", "127.0.0.1", tracker.port)
-        finally:
-            for board in boards:
-                board.kill()
-                board.wait()
+def test_the_boards_of_a_key_come_from_a_tracker(farm, tmp_path):
+    log = tmp_path / "log.jsonl"
+    farm.secret = ["--secret", boards.new_secret(tmp_path / "farm.secret")]
+    farm.tracker()
+    for name in ("one", "two"):
+        farm.board(name)
+    for name in ("one", "two"):
+        farm.until_status(name, "free")
+    with tw.autotune.RPCRunner("here", "127.0.0.1", farm.port, secret=farm.secret[1]) as runner:
+        assert runner.state == "2 boards"
+        tune(runner, log, 32)
+    assert {r["environment"]["board"]["name"] for r in expect_whole(log, 32)} == {"one", "two"}
+    with pytest.raises(tw.RpcError, match="may want a secret"):
+        tw.autotune.RPCRunner("here", "127.0.0.1", farm.port)
 
 
 def test_tw_tunes_on_boards(tmp_path):
-    with Board() as board:
-        done = subprocess.run([TW, "tune", "matmul", "--shape", "M=33,N=34,K=35", "--trials", "8", "--log", tmp_path / "log.jsonl",
+    with boards.Board() as board:
+        done = subprocess.run([boards.TW, "tune", "matmul", "--shape", "M=33,N=34,K=35", "--trials", "8", "--log", tmp_path / "log.jsonl",
                                "--rpc-boards", board.address, "--json"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["trials"] == 8
@@ -152,14 +144,14 @@ def test_tw_tunes_on_boards(tmp_path):
 
 def test_a_target_that_boards_cannot_run_is_refused_with_one_that_they_can(tmp_path):
     foreign = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72" if platform.machine() == "x86_64" else "llvm -mtriple=x86_64-linux-gnu"
-    with Board() as board, tw.autotune.RPCRunner(boards=[board.address]) as runner:
+    with boards.Board() as board, tw.autotune.RPCRunner(boards=[board.address]) as runner:
         with pytest.raises(tw.TuneError, match="target=") as refused:
             tw.autotune.tune(product(), target=foreign, runner=runner, trials=4, progress=False)
         assert runner.target in str(refused.value)
 
 
 def test_who_is_away_is_named():
-    with Board() as board:
+    with boards.Board() as board:
         pass
     with pytest.raises(tw.RpcError, match=str(board.port)) as away:
         tw.autotune.RPCRunner(boards=[board.address])

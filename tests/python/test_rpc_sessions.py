@@ -2,38 +2,25 @@
 
 import os
 import pathlib
-import platform
-import signal
 import subprocess
 import time
 
+import boards
 import numpy as np
 import pytest
 
 import tensorwright as tw
 from tensorwright import te
 
-PACKAGE = pathlib.Path(tw.__file__).parent
-BOARD = PACKAGE / "boards" / f"tw-board-{platform.machine()}"
-
-pytestmark = pytest.mark.skipif(not BOARD.exists(), reason=f"{BOARD.name} is not part of this build (sanitizers need the dynamic linker)")
-
-
-class Board:
-    def __init__(self, *options):
-        self.process = subprocess.Popen([BOARD, "--listen", "127.0.0.1:0", *map(str, options)], stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
-
-    def connect(self, **options):
-        return tw.rpc.connect("127.0.0.1", self.port, **options)
+pytestmark = boards.needed
 
 
 @pytest.fixture(scope="module")
 def board():
-    board = Board()
-    yield board
-    board.process.terminate()
-    assert board.process.wait(10) == 0
+    with boards.Board() as board:
+        yield board
+        board.process.terminate()
+        assert board.process.wait(10) == 0
 
 
 @pytest.fixture
@@ -182,15 +169,11 @@ def test_an_array_of_another_session_is_refused(board, dense):
     first = board.connect()
     first.upload(dense[1])
     there = first.load_module("dense.so")
-    second = Board()
-    try:
+    with boards.Board() as second:
         foreign = second.connect().array(np.zeros((9, 7), "float32"))
         with pytest.raises(tw.ArgumentError, match="must be of the kernel's own session"):
             there(foreign, np.zeros((7, 5), "float32"), np.zeros((9, 5), "float32"))
         first.close()
-    finally:
-        second.process.kill()
-        second.process.wait()
 
 
 def test_a_second_client_is_told_who_has_the_board(board):
@@ -212,11 +195,10 @@ def test_a_second_client_is_told_who_has_the_board(board):
 
 
 def test_a_board_that_dies_is_an_error_at_once():
-    board = Board()
+    board = boards.Board()
     remote = board.connect()
     array = remote.array(np.zeros(10))
-    board.process.send_signal(signal.SIGKILL)
-    board.process.wait()
+    board.kill()
     start = time.time()
     with pytest.raises(tw.RpcError, match="the connection with 127.0.0.1:.* was"):
         array.numpy()
@@ -233,11 +215,8 @@ def test_room_for_arrays_is_limited(remote):
 
 
 def test_secrets(tmp_path):
-    secret, other = tmp_path / "farm.secret", tmp_path / "other.secret"
-    for path in (secret, other):
-        subprocess.run([PACKAGE / "tw", "rpc-key", "new", path], check=True, capture_output=True)
-    board = Board("--secret", secret)
-    try:
+    secret, other = (boards.new_secret(tmp_path / name) for name in ("farm.secret", "other.secret"))
+    with boards.Board("--secret", secret) as board:
         board.connect(secret=secret).listdir()
         with pytest.raises(tw.RpcError, match="both sides need the same secret file"):
             board.connect(secret=other)
@@ -246,9 +225,6 @@ def test_secrets(tmp_path):
         os.chmod(secret, 0o644)
         with pytest.raises(tw.RpcError, match="may be read by others"):
             board.connect(secret=secret)
-    finally:
-        board.process.kill()
-        board.process.wait()
 
 
 @pytest.mark.parametrize("host, port", [("", 1), (5, 1), ("a", 0), ("a", 70000), ("a", "9090"), ("a", True)])

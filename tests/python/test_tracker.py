@@ -1,9 +1,6 @@
 """tw rpc-tracker, rpc-query and rpc-key with tw-board, as processes that are stopped, killed and started again."""
 
-import json
-import os
 import pathlib
-import platform
 import resource
 import signal
 import socket
@@ -12,72 +9,17 @@ import subprocess
 import sys
 import time
 
+import boards
 import pytest
 import tracker_frames
 
-import tensorwright as tw
-
-PACKAGE = pathlib.Path(tw.__file__).parent
-TW = PACKAGE / "tw"
-TW_BOARD = PACKAGE / f"boards/tw-board-{platform.machine()}"
 HALF_OPEN = 10_000
-needs_board = pytest.mark.skipif(not TW_BOARD.exists(), reason="skipped: tw-board is not built (sanitizers)")
 
 
 def run(*arguments, code=0):
-    done = subprocess.run([str(a) for a in (TW, *arguments)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(a) for a in (boards.TW, *arguments)], capture_output=True, text=True, timeout=60)
     assert done.returncode == code, done.stdout + done.stderr
     return done
-
-
-class Farm:
-    """Processes that end with the test."""
-
-    def __init__(self, folder):
-        self.folder, self.processes, self.secret = folder, [], []
-
-    def start(self, *command):
-        log = open(self.folder / f"{len(self.processes)}.txt", "wb")
-        process = subprocess.Popen([str(c) for c in command], stdout=log, stderr=subprocess.STDOUT)
-        self.processes.append(process)
-        return process, self.folder / log.name
-
-    def tracker(self, port=0):
-        self.process, log = self.start(TW, "rpc-tracker", "--listen", f"127.0.0.1:{port}", *self.secret)
-        until(lambda: "listening on" in log.read_text(), "the tracker listens")
-        self.port = int(log.read_text().split(",")[0].rsplit(":", 1)[1])
-
-    def board(self, name):
-        return self.start(TW_BOARD, "--tracker", f"127.0.0.1:{self.port}", "--key", "here", "--name", name, *self.secret)[0]
-
-    def query(self):
-        return json.loads(run("rpc-query", "--tracker", f"127.0.0.1:{self.port}", *self.secret, "--json").stdout)
-
-    def status(self, name):
-        return next((b["status"] for b in self.query()["boards"] if b["name"] == name), "")
-
-    def until_status(self, name, status, within=10):
-        until(lambda: self.status(name) == status, f"{name} is {status}", within)
-
-    def end(self):
-        for process in self.processes:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-
-
-def until(holds, what, within=10):
-    start = time.monotonic()
-    while not holds():
-        assert time.monotonic() - start < within, f"not within {within} s: {what}"
-        time.sleep(0.05)
-
-
-@pytest.fixture
-def farm(tmp_path):
-    farm = Farm(tmp_path)
-    yield farm
-    farm.end()
 
 
 class TestKeys:
@@ -154,7 +96,7 @@ class TestCrowds:
         assert 4 < time.monotonic() - start < 10
 
 
-@needs_board
+@boards.needed
 class TestFaults:
     def test_a_board_is_leased_and_free_again(self, farm):
         farm.tracker()

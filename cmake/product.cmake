@@ -37,6 +37,12 @@ tw_tool(tw-worker SOURCES src/tools/tw_worker.cc LINK tw_runtime tw_ir tw_target
 if(NOT TW_SANITIZE)
   tw_tool(tw-board SOURCES src/tools/tw_board.cc src/tools/tw_board_listen.cc LINK tw_rpc tw_runtime tw_ir tw_target tw_support)
   target_link_options(tw-board PRIVATE -static -s -Wl,--gc-sections)
+  # The OpenSSL of cmake/small_openssl.sh, which ./dev setup runs; without it the linker finds the system's.
+  file(GLOB small_openssl CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/build/openssl/${CMAKE_SYSTEM_PROCESSOR}/*.a)
+  if(small_openssl)
+    target_link_directories(tw-board BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/build/openssl/${CMAKE_SYSTEM_PROCESSOR})
+    set_property(TARGET tw-board APPEND PROPERTY LINK_DEPENDS ${small_openssl})
+  endif()
   set_target_properties(tw-board PROPERTIES OUTPUT_NAME tw-board-${CMAKE_SYSTEM_PROCESSOR} RUNTIME_OUTPUT_DIRECTORY ${TW_PACKAGE_DIR}/boards)
   install(TARGETS tw-board DESTINATION tensorwright/boards)
 endif()

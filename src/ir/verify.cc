@@ -42,6 +42,7 @@ class Verifier {
   struct Declared {
     Buffer buffer;
     bool written = true;
+    bool of_launch = false;  // within which it is allocated
   };
 
   void statement(const Stmt& s) {
@@ -81,13 +82,20 @@ class Verifier {
     if (is_device_index(f.kind)) return device_index(f);
     if (f.kind == ForKind::kCooperative && !in_launch_) fail(f.var.name() + ": a place within a launch expected");
     if (f.kind == ForKind::kParallel && in_launch_) fail(f.var.name() + ": a parallel loop within a launch");
+    if (f.kind == ForKind::kCooperative && in_cooperative_) fail(f.var.name() + ": a cooperative loop within another");
     const bool outside = std::exchange(in_loop_, true);
+    const bool shared = std::exchange(in_cooperative_, in_cooperative_ || f.kind == ForKind::kCooperative);
     in_scope(f.var, f.body);
+    in_cooperative_ = shared;
     in_loop_ = outside;
   }
 
   // Directly within each other, within no other loop; what stands within the innermost is the launch's body.
   void device_index(const For& f) {
+    if (has_load(f.extent)) fail(f.var.name() + ": an extent that is read from memory: " + to_string(f.extent));
+    for (const Var& index : indices_)
+      if (uses_var(f.extent, index)) fail(f.var.name() + ": an extent that depends on " + index.name());
+    indices_.push_back(f.var);
     if (in_launch_ || in_loop_) fail(f.var.name() + ": a launch within a loop");
     if (!launch_.insert(f.kind).second) fail(f.var.name() + ": an index that the launch has already");
     if (is_block(f.kind) && std::any_of(launch_.begin(), launch_.end(), is_thread))
@@ -98,6 +106,7 @@ class Verifier {
     in_scope(f.var, f.body);
     in_launch_ = false;
     launch_.clear();
+    indices_.clear();
   }
 
   void branch(const If& i) {
@@ -167,7 +176,7 @@ class Verifier {
       if (stride.type() != Type::index()) fail(b.name() + ": an index as stride expected, not " + to_string(stride));
       over_scalars(stride);
     }
-    buffers_.insert_or_assign(b.id(), Declared{b});
+    buffers_.insert_or_assign(b.id(), Declared{b, true, in_launch_});
   }
 
   // Constant, or known where the buffer is declared.
@@ -181,6 +190,8 @@ class Verifier {
     const auto found = buffers_.find(b.id());
     if (found == buffers_.end()) fail(b.name() + ": a buffer that is accessed outside its scope");
     const Buffer& declared = found->second.buffer;
+    if (in_launch_ && !found->second.of_launch && declared.scope() == Scope::kLocal)
+      fail(b.name() + ": local memory of the host that a launch accesses");
     if (b.element() != declared.element())
       fail(b.name() + ": elements of " + to_string(declared.element()) + " expected, not " + to_string(b.element()));
     const bool linear = b.rank() == 1 && b.strides().empty();
@@ -339,9 +350,11 @@ class Verifier {
   }
 
   const Stmt* here_ = nullptr;
-  bool in_loop_ = false;      // of the host
-  bool in_launch_ = false;    // within the innermost of a launch's indices
+  bool in_loop_ = false;    // of the host
+  bool in_launch_ = false;  // within the innermost of a launch's indices
+  bool in_cooperative_ = false;
   std::set<ForKind> launch_;  // the indices of the launch at hand
+  std::vector<Var> indices_;
   std::unordered_set<uint64_t> bound_;
   std::unordered_map<uint64_t, Declared> buffers_;
   std::unordered_map<uint64_t, Type> vars_;

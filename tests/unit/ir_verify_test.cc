@@ -75,6 +75,14 @@ TEST_F(IrVerify, Launches) {
   const std::string where = ": shared memory within a launch, global memory outside of it expected";
   EXPECT_EQ(fault(allocate(tile, threads(meet))), "tile" + where);
   EXPECT_EQ(fault(threads(allocate(scratch, meet))), "scratch" + where);
+  EXPECT_EQ(fault(blocks(loop(j, i, meet, ForKind::kThreadX))), "j: an extent that depends on i");
+  const Buffer own("own", kF32, {8}, Scope::kLocal);
+  EXPECT_EQ(fault(threads(allocate(own, store(own, {j}, zero)))), "");
+  EXPECT_EQ(fault(allocate(own, threads(store(own, {j}, zero)))),
+            "own: local memory of the host that a launch accesses");
+  const Stmt shared = loop(i, 2, store(c, {i}, zero), ForKind::kCooperative);
+  EXPECT_EQ(fault(threads(shared)), "");
+  EXPECT_EQ(fault(threads(loop(k, 2, shared, ForKind::kCooperative))), "i: a cooperative loop within another");
 }
 
 TEST_F(IrVerify, Constants) {
@@ -87,7 +95,8 @@ TEST_F(IrVerify, Buffers) {
   EXPECT_EQ(with(Buffer("t", kF32, {-1}, Scope::kLocal)), "t: an extent from 0 on expected, not -1");
   EXPECT_EQ(with(Buffer("t", kF32, {j}, Scope::kLocal)), "j: a variable that is used outside its scope");
   EXPECT_EQ(with(Buffer("t", kF32, {4, 4}, Scope::kLocal, {1})), "t: as many strides as extents expected");
-  EXPECT_EQ(with(Buffer("t", kF32, {4}, Scope::kArgument)), "t: an allocation of scope global, shared or local expected");
+  EXPECT_EQ(with(Buffer("t", kF32, {4}, Scope::kArgument)),
+            "t: an allocation of scope global, shared or local expected");
   EXPECT_EQ(with(Buffer("t", Type::index(), {4}, Scope::kLocal)),
             "t: elements of a scalar data type expected, not index");
   const Buffer local("L", kF32, {4}, Scope::kLocal);

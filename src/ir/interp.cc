@@ -93,24 +93,30 @@ void execute(const Program& program, std::span<const InterpBuffer> buffers, cons
   body = preparation.stmt(program.body);
   state.slots.resize(preparation.slots());
   state.max_steps = options.max_steps;
+  state.order = options.order;
+  state.seed = options.seed;
   set_scalars(program, options, preparation, state);
   const bool races = options.check_races && preparation.has_parallel();
   const std::unordered_set<uint64_t> updated =
       options.check_one_value ? updated_buffers(program.body) : std::unordered_set<uint64_t>();
-  for (const Buffer& b : preparation.buffers()) {
+  for (size_t m = 0; m < preparation.buffers().size(); ++m) {
+    const Buffer& b = preparation.buffers()[m];
     const bool changing = std::ranges::find(options.changing, b.name()) != options.changing.end();
     const bool one_value = options.check_one_value && !updated.contains(b.id()) && !changing;
-    state.memories.emplace_back(b.name(), b.element(), options.check_unwritten, races, one_value);
+    state.own.emplace_back(b.name(), b.element(), options.check_unwritten, races && !preparation.is_of_threads(m),
+                           one_value);
+    state.memories.push_back(&state.own.back());
   }
+  state.entered.resize(state.memories.size());
   for (size_t i = 0; i < buffers.size(); ++i) {
     const Buffer& declared = program.params[i].buffer;
-    bind(state.memories[i], program.params[i], buffers[i], numbers(declared.shape(), preparation, state),
+    bind(*state.memories[i], program.params[i], buffers[i], numbers(declared.shape(), preparation, state),
          numbers(declared.strides(), preparation, state));
   }
   body->run(state);
   if (!options.check_one_value || !options.check_unwritten) return;
   for (size_t i = 0; i < buffers.size(); ++i)
-    if (program.params[i].written) state.memories[i].expect_whole();
+    if (program.params[i].written) state.memories[i]->expect_whole();
 }
 
 // "at io = 3, ii = 5"

@@ -4,6 +4,11 @@
 //
 // It checks every access against its buffer, reports reads of memory that nothing wrote, and in parallel loops reports
 // data races (two iterations touch one element and at least one writes).
+//
+// Of a launch it runs block by block, and the threads of a block one after the other from barrier to barrier. It
+// reports what is a mistake in any order of them: two threads that touch one element, one of which writes, with no
+// barrier of their block in between; and a barrier where not all of them meet, each in the same iteration of the loops
+// around it.
 #pragma once
 
 #include <span>
@@ -31,7 +36,11 @@ struct InterpOptions {
   bool check_one_value = false;
   std::vector<std::string> changing = {};
   std::vector<uint64_t> scalars = {};  // of the program, in order: the low bytes hold a value of the scalar's type
-  int64_t max_steps = 0;               // stop with a Diagnostic after so many stores, left out ones too; 0: no limit
+  // Of the blocks of a launch and, after each barrier, of their threads. A program without races does the same in all.
+  enum class Order : uint8_t { kAscending, kDescending, kShuffled };
+  Order order = Order::kAscending;
+  uint64_t seed = 0;      // of kShuffled
+  int64_t max_steps = 0;  // stop with a Diagnostic after so many stores, left out ones too; 0: no limit
 };
 
 // What the Diagnostic of max_steps says.

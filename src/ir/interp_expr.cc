@@ -81,7 +81,7 @@ struct LoadCode final : ExprCode {
   Value eval(State& s) const override {
     if (pred && !pred->eval(s).i) return Value{};
     const int64_t offset = at.offset(s);
-    return s.memories[at.memory()].load(offset, s.tasks);
+    return s.memories[at.memory()]->load(offset, s.tasks);
   }
 };
 
@@ -348,7 +348,7 @@ Subscripts::Subscripts(Preparation& preparation, const Buffer& buffer, const std
 }
 
 int64_t Subscripts::offset(State& s) const {
-  const Memory& memory = s.memories[memory_];
+  const Memory& memory = *s.memories[memory_];
   if (at_.size() != memory.rank()) {  // one subscript for the whole buffer: the offset itself
     TW_CHECK(at_.size() == 1, memory.name());
     const int64_t offset = at_[0]->eval(s).i;
@@ -365,7 +365,7 @@ int64_t Subscripts::offset(State& s) const {
 }
 
 void Subscripts::outside(State& s, size_t d, int64_t subscript) const {
-  const Memory& memory = s.memories[memory_];
+  const Memory& memory = *s.memories[memory_];
   std::string text = memory.name() + "[";
   for (size_t i = 0; i < at_.size(); ++i) text += (i ? ", " : "") + std::to_string(at_[i]->eval(s).i);
   const int64_t extent = at_.size() == memory.rank() ? memory.extent(d) : memory.span();

@@ -59,7 +59,7 @@ struct ExternCode final : ExprCode {
       const Argument& arg = args[i];
       if (arg.at) {
         const int64_t offset = arg.at->offset(s);
-        Memory& memory = s.memories[arg.at->memory()];
+        Memory& memory = *s.memories[arg.at->memory()];
         if (arg.written) memory.mark_written(offset);
         cells[i] = reinterpret_cast<uint64_t>(memory.address(offset));
       } else {

@@ -38,6 +38,16 @@ void Memory::allocate(std::vector<int64_t> shape, std::vector<int64_t> strides) 
   if (bytes > 0) std::memset(data_, kPoison, static_cast<size_t>(bytes));
 }
 
+void Memory::enter(uint32_t time, std::vector<int64_t> shape, std::vector<int64_t> strides) {
+  if (newest_ == before_block_) {  // nobody of this block was here
+    allocate(std::move(shape), std::move(strides));
+  } else if (shape != shape_ || (!strides.empty() && strides != strides_)) {
+    throw Fault{ErrorKind::kInternal, "interpret: shared memory " + name_ + " changes its size within a block", {}};
+  }
+  seen_at(time);
+  newest_ = std::max(newest_, generation_);
+}
+
 void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, bool written) {
   shape_ = std::move(shape);
   strides_ = std::move(strides);
@@ -63,22 +73,24 @@ void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, b
     throw Fault{ErrorKind::kInternal, "interpret: buffer " + name_ + " is larger than memory", {}};
   span_ = static_cast<int64_t>(span);
   half_used_ = element_.is_packed() && span_ % 2 == 1 ? span_ - 1 : -1;
-  if (check_unwritten_) written_.assign(static_cast<size_t>(span_), written);
+  if (check_unwritten_) written_.assign(static_cast<size_t>(span_), written ? generation_ : 0);
   if (check_races_) accesses_.assign(static_cast<size_t>(shared_by(span_) + 1), {});
 }
 
 void Memory::note_read(int64_t at, const Tasks& tasks) {
   Accesses& seen = accesses_[static_cast<size_t>(shared_by(at))];
-  if (tasks.races(seen.write)) race(at, "one writes it and another reads it");
+  if (tasks.races(seen.write)) race(at, Access::kWrites, seen.write, Access::kReads, tasks);
   if (seen.read == tasks.now()) return;
   seen.earlier_read = seen.read;
   seen.read = tasks.now();
+  if (!tasks.within_outermost(seen.first_read)) seen.first_read = tasks.now();
 }
 
 void Memory::note_write(int64_t at, const Tasks& tasks) {
   Accesses& seen = accesses_[static_cast<size_t>(shared_by(at))];
-  if (tasks.races(seen.write)) race(at, "both write it");
-  if (tasks.races(seen.read) || tasks.races(seen.earlier_read)) race(at, "one reads it and another writes it");
+  if (tasks.races(seen.write)) race(at, Access::kWrites, seen.write, Access::kWrites, tasks);
+  for (const uint32_t read : {seen.read, seen.earlier_read, seen.first_read})
+    if (tasks.races(read)) race(at, Access::kReads, read, Access::kWrites, tasks);
   seen.write = tasks.now();
 }
 
@@ -94,8 +106,10 @@ std::string Memory::element(int64_t at) const {
   return out + "]";
 }
 
-void Memory::unwritten(int64_t at) const {
-  throw Fault{ErrorKind::kInternal, "interpret: " + element(at) + " is read before anything was written there", {}};
+void Memory::unwritten(int64_t at, const Tasks& tasks) const {
+  Fault fault{ErrorKind::kInternal, "interpret: " + element(at) + " is read before anything was written there", {}};
+  if (tasks.names) fault.notes.emplace_back("what other threads of the block write is there after a barrier");
+  throw fault;
 }
 
 bool Memory::same(Value a, Value b) const {
@@ -109,7 +123,7 @@ void Memory::expect_whole() const {
   for (int64_t extent : shape_) elements *= extent;
   if (elements != span_) return;  // strides leave gaps
   for (int64_t at = 0; at < span_; ++at)
-    if (!written_[static_cast<size_t>(at)])
+    if (written_[static_cast<size_t>(at)] != generation_)
       throw Fault{ErrorKind::kInternal, "interpret: " + element(at) + " of an output is never written", {}};
 }
 
@@ -119,11 +133,21 @@ void Memory::rewritten(int64_t at) const {
               {"only a store that updates the element itself may change what was written"}};
 }
 
-void Memory::race(int64_t at, const char* how) const {
-  throw Fault{ErrorKind::kInternal,
-              "interpret: data race on " + element(at),
-              {std::string("two iterations of a parallel loop touch this ") +
-               (element_.is_packed() ? "element's byte: " : "element: ") + how}};
+void Memory::race(int64_t at, Access then, uint32_t task, Access now, const Tasks& tasks) const {
+  const std::string what = "interpret: data race on " + element(at);
+  const std::string touched = element_.is_packed() ? "element's byte: " : "element: ";
+  const auto verb = [](Access a) { return a == Access::kReads ? " reads it" : " writes it"; };
+  if (tasks.names) {
+    const auto who = [&](uint32_t t, Access a) { return "thread (" + tasks.names->name(t) + ")" + verb(a); };
+    throw Fault{ErrorKind::kInternal,
+                what,
+                {"two threads touch this " + touched + who(task, then) + ", " + who(tasks.now(), now),
+                 tasks.names->missing_order(task, tasks.now())}};
+  }
+  const char* how = then == now               ? "both write it"
+                    : then == Access::kWrites ? "one writes it and another reads it"
+                                              : "one reads it and another writes it";
+  throw Fault{ErrorKind::kInternal, what, {"two iterations of a parallel loop touch this " + touched + how}};
 }
 
 }  // namespace tw::ir::interp

@@ -1,5 +1,5 @@
 // The interpreter's memory: buffers with a shadow that knows which elements were written, and by which parallel
-// iteration.
+// iteration or thread of a launch.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,24 @@ struct Fault {
   std::vector<std::string> notes;
 };
 
+// Says of a task of a launch which thread it was.
+struct ThreadNames {
+  virtual ~ThreadNames() = default;
+  virtual std::string name(uint32_t task) const = 0;                    // "bx = 3, tx = 5"
+  virtual std::string missing_order(uint32_t a, uint32_t b) const = 0;  // why neither comes before the other
+};
+
 // Where in the nest of parallel loops the program is. Each iteration of each parallel loop gets a number when it
 // begins, and so does what follows a parallel loop; numbers grow with time. Something that happened under number t is
 // not ordered before now if some enclosing parallel loop began before t and its present iteration after t.
+//
+// A launch is a parallel loop over blocks, and in each block one after the other over threads: up to the first barrier,
+// from there to the second, and so on. That is all that a barrier of a block means: it orders everything that the
+// block's threads did before it ahead of everything that they do after it, and nothing else does.
 class Tasks {
  public:
+  const ThreadNames* names = nullptr;  // of the launch that runs
+
   void begin_loop() { open_.push_back({last_, last_}); }
   void begin_iteration() { open_.back().iteration = ++last_; }
   void end_loop() {
@@ -33,6 +46,7 @@ class Tasks {
     ++last_;
   }
   uint32_t now() const { return last_; }
+  bool within_outermost(uint32_t then) const { return !open_.empty() && then > open_.front().loop; }
   bool races(uint32_t then) const {
     for (const Level& level : open_)
       if (then > level.loop && then < level.iteration) return true;
@@ -51,9 +65,17 @@ class Memory {
  public:
   Memory(std::string name, Type element, bool check_unwritten, bool check_races, bool one_value);
 
+  Memory another() const { return {name_, element_, check_unwritten_, check_races_, one_value_}; }  // nothing bound yet
+
   // Memory of the caller, or fresh memory whose contents count as unwritten.
   void bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
   void allocate(std::vector<int64_t> shape, std::vector<int64_t> strides);
+
+  // Of memory that a block shares. One piece of memory serves all blocks, and each time that a thread comes to the
+  // allocation: what it has written is what was written since, by threads that have come there as often.
+  void begin_block() { before_block_ = newest_; }
+  void enter(uint32_t time, std::vector<int64_t> shape, std::vector<int64_t> strides);  // the first time is 1
+  void seen_at(uint32_t time) { generation_ = before_block_ + time; }                   // by a thread that goes on
 
   const std::string& name() const { return name_; }
   size_t rank() const { return shape_.size(); }
@@ -63,14 +85,14 @@ class Memory {
 
   // `at` is within the span.
   Value load(int64_t at, const Tasks& tasks) {
-    if (check_unwritten_ && !written_[at]) unwritten(at);
+    if (check_unwritten_ && written_[at] != generation_) unwritten(at, tasks);
     if (check_races_) note_read(at, tasks);
     return read_(data_, at);
   }
   void store(int64_t at, Value v, const Tasks& tasks) {
     if (check_races_) note_write(at, tasks);
-    if (one_value_ && written_[at] && !same(read_(data_, at), v)) rewritten(at);
-    if (check_unwritten_) written_[at] = 1;
+    if (one_value_ && written_[at] == generation_ && !same(read_(data_, at), v)) rewritten(at);
+    if (check_unwritten_) written_[at] = generation_;
     write_(data_, at, v);
     if (at == half_used_) write_(data_, at + 1, Value{});
   }
@@ -78,7 +100,7 @@ class Memory {
   // For a function that may write from `at` on. Which elements these are is its own affair: of two iterations that give
   // it one address, nobody knows whether they meet.
   void mark_written(int64_t at) {
-    if (check_unwritten_) std::fill(written_.begin() + at, written_.begin() + span_, uint8_t{1});
+    if (check_unwritten_) std::fill(written_.begin() + at, written_.begin() + span_, generation_);
   }
   void* address(int64_t at) const { return static_cast<char*>(data_) + shared_by(at) * element_.bytes(); }
 
@@ -86,8 +108,10 @@ class Memory {
   void expect_whole() const;              // a fault when some element of the layout was never written
 
  private:
-  struct Accesses {  // task numbers; 0: none
-    uint32_t write = 0, read = 0, earlier_read = 0;
+  // Task numbers; 0: none. A read that races with what follows is one of three: of the innermost loop's tasks the last
+  // two tell, as tasks run one after the other, and of the outermost loop's the first.
+  struct Accesses {
+    uint32_t write = 0, read = 0, earlier_read = 0, first_read = 0;
   };
 
   void lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
@@ -96,9 +120,10 @@ class Memory {
   void note_read(int64_t at, const Tasks& tasks);
   void note_write(int64_t at, const Tasks& tasks);
   bool same(Value a, Value b) const;  // bit for bit
-  [[noreturn]] void unwritten(int64_t at) const;
+  [[noreturn]] void unwritten(int64_t at, const Tasks& tasks) const;
   [[noreturn]] void rewritten(int64_t at) const;
-  [[noreturn]] void race(int64_t at, const char* how) const;
+  enum class Access : uint8_t { kReads, kWrites };
+  [[noreturn]] void race(int64_t at, Access then, uint32_t task, Access now, const Tasks& tasks) const;
 
   std::string name_;
   Type element_;
@@ -114,7 +139,9 @@ class Memory {
   };
   std::unique_ptr<Line[]> own_;
   int64_t own_bytes_ = 0;
-  std::vector<uint8_t> written_;
+  uint32_t generation_ = 1;                 // of contents: what an earlier one wrote counts as unwritten
+  uint32_t before_block_ = 0, newest_ = 0;  // generations of memory that a block shares
+  std::vector<uint32_t> written_;           // by which generation; 0: never
   std::vector<Accesses> accesses_;
 };
 

@@ -1,26 +1,45 @@
 // A program prepared for running: trees of small nodes with variables and buffers resolved to numbers.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "src/ir/interp.h"
 #include "src/ir/interp_memory.h"
 #include "src/ir/interp_value.h"
 #include "tensorwright/ir.h"
 
 namespace tw::ir::interp {
 
-// Everything that changes while a program runs.
-struct State {
-  std::vector<Value> slots;  // of variables; a vector variable has one slot per lane
-  std::vector<Memory> memories;
+struct ForNode {
+  std::string name;
+  size_t slot;
+};
+
+// What each thread of a launch has for itself.
+struct ThreadState {
+  std::vector<Value> slots;       // of variables; a vector variable has one slot per lane
+  std::vector<Memory*> memories;  // by number
+  std::vector<uint32_t> entered;  // by number of the memory that a block shares: how often the thread has come there
+  std::vector<const ForNode*> loops;  // those that run, outermost first
+  int64_t thread = 0;                 // its number in the block
+};
+
+// Everything that changes while a program runs: of the thread that runs, and what all have in common.
+struct State : ThreadState {
+  std::deque<Memory> own;  // of all but threads that wait for each other, who have their local memory themselves
   Tasks tasks;
+  InterpOptions::Order order = InterpOptions::Order::kAscending;
+  uint64_t seed = 0;
+  int64_t threads = 1;                // of a block
+  struct Meeting* meeting = nullptr;  // of the threads that wait for each other
   int lane = 0;
   // Values of shared nodes are kept while these do not change: `statement` for scalars, `lane_epoch` for vectors.
   uint64_t clock = 1, statement = 1, lane_epoch = 1;
   int64_t steps = 0, max_steps = 0;
-  std::vector<const struct ForNode*> loops;  // those that run, outermost first
 
   void forget() { statement = lane_epoch = ++clock; }
   void next_lane(int to) {
@@ -41,11 +60,6 @@ struct StmtCode {
 };
 using StmtPtr = std::unique_ptr<const StmtCode>;
 
-struct ForNode {
-  std::string name;
-  size_t slot;
-};
-
 // Resolves names while trees are made.
 class Preparation {
  public:
@@ -58,7 +72,10 @@ class Preparation {
 
   size_t slots() const { return slots_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
+  void own_memory_of_threads(size_t memory) { of_threads_.insert(memory); }  // nobody else sees it: it has no races
+  bool is_of_threads(size_t memory) const { return of_threads_.contains(memory); }
   bool has_parallel() const { return has_parallel_; }
+  int barriers = 0;  // of the launch at hand, so far
 
  private:
   ExprPtr prepare(const Expr&);
@@ -70,6 +87,7 @@ class Preparation {
   std::unordered_map<const ExprNode*, ExprPtr> prepared_;
   std::unordered_map<const ExprNode*, int> uses_;
   std::vector<Buffer> buffers_;
+  std::unordered_set<size_t> of_threads_;
   size_t slots_ = 0;
   bool has_parallel_ = false;
 };

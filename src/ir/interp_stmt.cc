@@ -1,6 +1,7 @@
 // Statements of the interpreter.
 
 #include "src/ir/interp.h"
+#include "src/ir/interp_launch.h"
 #include "src/ir/interp_program.h"
 
 namespace tw::ir::interp {
@@ -21,7 +22,7 @@ struct StoreCode final : StmtCode {
     if (pred && !pred->eval(s).i) return;
     const Value v = value->eval(s);
     const int64_t offset = at.offset(s);
-    s.memories[at.memory()].store(offset, v, s.tasks);
+    s.memories[at.memory()]->store(offset, v, s.tasks);
     count_step(s);
   }
 };
@@ -48,7 +49,7 @@ struct VectorStoreCode final : StmtCode {
       writes.push_back({at.offset(s), v});
     }
     s.lane = 0;
-    for (const Lane& w : writes) s.memories[at.memory()].store(w.offset, w.value, s.tasks);
+    for (const Lane& w : writes) s.memories[at.memory()]->store(w.offset, w.value, s.tasks);
     count_step(s);
   }
 };
@@ -56,14 +57,15 @@ struct VectorStoreCode final : StmtCode {
 struct ForCode final : StmtCode {
   ForNode loop;
   ExprPtr extent;
-  bool parallel;
+  ForKind kind;
   StmtPtr body;
   void run(State& s) const override {
     s.forget();
     const int64_t times = extent->eval(s).i;
+    const bool parallel = kind == ForKind::kParallel, cooperative = kind == ForKind::kCooperative;
     s.loops.push_back(&loop);
     if (parallel) s.tasks.begin_loop();
-    for (int64_t n = 0; n < times; ++n) {
+    for (int64_t n = cooperative ? s.thread : 0; n < times; n += cooperative ? s.threads : 1) {
       if (parallel) s.tasks.begin_iteration();
       s.slots[loop.slot].i = n;
       body->run(s);
@@ -97,6 +99,7 @@ struct SeqCode final : StmtCode {
 
 struct AllocateCode final : StmtCode {
   size_t memory;
+  bool shared;  // by the threads of a block: all of them come here
   std::vector<ExprPtr> shape, strides;
   StmtPtr body;
   void run(State& s) const override {
@@ -104,7 +107,11 @@ struct AllocateCode final : StmtCode {
     std::vector<int64_t> extents, steps;
     for (const ExprPtr& e : shape) extents.push_back(e->eval(s).i);
     for (const ExprPtr& e : strides) steps.push_back(e->eval(s).i);
-    s.memories[memory].allocate(std::move(extents), std::move(steps));
+    if (shared) {
+      s.memories[memory]->enter(++s.entered[memory], std::move(extents), std::move(steps));
+    } else {
+      s.memories[memory]->allocate(std::move(extents), std::move(steps));
+    }
     body->run(s);
   }
 };
@@ -148,11 +155,12 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         return std::make_unique<VectorStoreCode>(std::move(at), value, pred, lanes);
       },
       [&](const For& n) -> StmtPtr {
+        has_parallel_ |= runs_concurrently(n.kind);
+        if (is_device_index(n.kind)) return launch_code(*this, n);
         auto code = std::make_unique<ForCode>();
         code->loop = {n.var.name(), slot_of(n.var, 1)};
         code->extent = expr(n.extent);
-        code->parallel = runs_concurrently(n.kind);
-        has_parallel_ |= code->parallel;
+        code->kind = n.kind;
         code->body = stmt(n.body);
         return code;
       },
@@ -171,6 +179,7 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
       [&](const Allocate& n) -> StmtPtr {
         auto code = std::make_unique<AllocateCode>();
         code->memory = memory_of(n.buffer);
+        code->shared = n.buffer.scope() == Scope::kShared;
         for (const Expr& extent : n.buffer.shape()) code->shape.push_back(expr(extent));
         for (const Expr& stride : n.buffer.strides()) code->strides.push_back(expr(stride));
         code->body = stmt(n.body);
@@ -189,7 +198,7 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         code->value = expr(n.value);
         return code;
       },
-      [&](const Sync&) -> StmtPtr { TW_CHECK(false, "a barrier in a kernel of the host"); });
+      [&](const Sync&) -> StmtPtr { return barrier_code(*this); });
 }
 
 }  // namespace tw::ir::interp

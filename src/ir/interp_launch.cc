@@ -1,0 +1,334 @@
+// Launches in the interpreter.
+//
+//   round 1     thread 0 |---->  thread 1 |---->  ..  thread n-1 |---->      each runs up to the barrier where it waits
+//   barrier                                all are there: the same barrier, in the same iteration of the loops around
+//   it round 2     thread 0 |---->  ..                                          or have ended
+//
+// Each thread is a fiber with variables and local memory of its own. One order of the threads shows all that is wrong
+// in any: the first two accesses that race do so whoever is first (Tasks), and a program without races does the same in
+// every order. Where a launch has no barrier its threads run to their ends one after the other, without fibers.
+
+#include "src/ir/interp_launch.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "src/ir/fields.h"
+#include "src/ir/walk.h"
+#include "src/support/fiber.h"
+#include "src/support/rng.h"
+
+namespace tw::ir::interp {
+
+// Where the thread that runs waits for the others of its block.
+struct Meeting {
+  virtual ~Meeting() = default;
+  virtual void wait(int barrier) = 0;
+};
+
+namespace {
+
+constexpr int64_t kMostThreads = 1024;  // of a block, on every device that there is
+
+struct BarrierCode final : StmtCode {
+  int number;
+  explicit BarrierCode(int n) : number(n) {}
+  void run(State& s) const override { s.meeting->wait(number); }
+};
+
+struct Index {
+  ForNode loop;
+  ForKind kind;
+  ExprPtr extent;
+};
+
+struct LaunchCode final : StmtCode {
+  std::vector<Index> blocks, threads;  // outermost first
+  StmtPtr body;
+  bool has_barriers = false;
+  std::vector<size_t> shared, local;  // memories
+  size_t stack_bytes = 0;             // for a thread
+
+  void run(State&) const override;
+};
+
+// How deep the trees are that a thread runs through.
+class Depth {
+ public:
+  template <class Node>
+  size_t of(const Node& node) {
+    if (auto it = known_.find(node.get()); it != known_.end()) return it->second;
+    size_t deepest = 0;
+    for_each_child(*node, [&](const auto& child) { deepest = std::max(deepest, of(child)); });
+    return known_[node.get()] = deepest + 1;
+  }
+
+ private:
+  std::unordered_map<const void*, size_t> known_;
+};
+
+// Of several indices, the points and their numbers: x counts fastest.
+class Points {
+ public:
+  Points(const std::vector<Index>& indices, State& s) : indices_(indices) {
+    for (const Index& index : indices) {
+      s.forget();
+      extents_[axis(index)] = index.extent->eval(s).i;
+    }
+    for (const int64_t extent : extents_)
+      if (__builtin_mul_overflow(count_, extent, &count_)) count_ = std::numeric_limits<int64_t>::max();
+  }
+
+  int64_t count() const { return count_; }
+  int64_t at(const Index& index, int64_t number) const {
+    for (size_t d = 0; d < axis(index); ++d) number /= extents_[d];
+    return number % extents_[axis(index)];
+  }
+  void enter(int64_t number, ThreadState& s) const {
+    for (const Index& index : indices_) {
+      s.slots[index.loop.slot].i = at(index, number);
+      s.loops.push_back(&index.loop);
+    }
+  }
+  void leave(ThreadState& s) const { s.loops.resize(s.loops.size() - indices_.size()); }
+  std::string name(int64_t number) const {
+    std::string out;
+    for (const Index& index : indices_)
+      out += (out.empty() ? "" : ", ") + index.loop.name + " = " + std::to_string(at(index, number));
+    return out;
+  }
+
+ private:
+  static size_t axis(const Index& index) {
+    return static_cast<size_t>(index.kind) -
+           static_cast<size_t>(is_thread(index.kind) ? ForKind::kThreadX : ForKind::kBlockX);
+  }
+
+  const std::vector<Index>& indices_;
+  std::array<int64_t, 3> extents_{1, 1, 1};
+  int64_t count_ = 1;
+};
+
+class Launch final : public ThreadNames, public Meeting {
+ public:
+  Launch(const LaunchCode& code, State& s) : code_(code), s_(s), blocks_(code.blocks, s), threads_(code.threads, s) {
+    if (threads_.count() > kMostThreads)
+      throw Fault{ErrorKind::kInternal,
+                  "interpret: a block of " + std::to_string(threads_.count()) + " threads",
+                  {"a block has at most " + std::to_string(kMostThreads)}};
+    s_.tasks.names = this;
+    s_.meeting = this;
+    s_.threads = threads_.count();
+  }
+  ~Launch() override {
+    s_.tasks.names = nullptr;
+    s_.meeting = nullptr;
+  }
+
+  void run() {
+    if (blocks_.count() == 0 || threads_.count() == 0) return;
+    s_.tasks.begin_loop();
+    for (const int64_t block : in_order(blocks_.count(), 0)) {
+      s_.tasks.begin_iteration();
+      blocks_.enter(block, s_);
+      for (const size_t m : code_.shared) s_.memories[m]->begin_block();
+      if (code_.has_barriers) {
+        run_by_rounds(block);
+      } else {
+        run_through(block);
+      }
+      blocks_.leave(s_);
+    }
+    s_.tasks.end_loop();
+  }
+
+  void wait(int barrier) override {
+    running_->barrier = barrier;
+    running_->fiber->wait();
+  }
+
+  std::string name(uint32_t task) const override {
+    const Member at = thread_of(task);
+    const std::string block = blocks_.name(at.block), thread = threads_.name(at.thread);
+    return block + (block.empty() || thread.empty() ? "" : ", ") + thread;
+  }
+  std::string missing_order(uint32_t a, uint32_t b) const override {
+    return thread_of(a).block == thread_of(b).block ? "no barrier stands between the two"
+                                                    : "nothing orders the blocks of a launch";
+  }
+
+ private:
+  // What the threads of a block do between two barriers.
+  struct Round {
+    uint32_t before;  // the last task before
+    int64_t block;
+  };
+  struct Member {
+    int64_t block, thread;
+  };
+  struct Thread {
+    ThreadState state;  // while it does not run
+    std::deque<Memory> local;
+    std::unique_ptr<support::Fiber> fiber;
+    int barrier = 0;  // where it waits; 0: it has ended
+  };
+
+  std::vector<int64_t> in_order(int64_t n, uint64_t turn) const {
+    std::vector<int64_t> out(static_cast<size_t>(n));
+    std::iota(out.begin(), out.end(), int64_t{0});
+    if (s_.order == InterpOptions::Order::kDescending) std::ranges::reverse(out);
+    support::Rng rng(support::derive_seed(s_.seed, turn));
+    for (size_t i = out.size(); i > 1 && s_.order == InterpOptions::Order::kShuffled; --i)
+      std::swap(out[i - 1], out[rng.below(i)]);
+    return out;
+  }
+
+  std::vector<int64_t> begin_round(int64_t block) {
+    rounds_.push_back({s_.tasks.now(), block});
+    s_.tasks.begin_loop();
+    return in_order(threads_.count(), rounds_.size());
+  }
+
+  Member thread_of(uint32_t task) const {
+    const auto next = std::ranges::lower_bound(rounds_, task, {}, &Round::before);
+    const auto turn = next - rounds_.begin();
+    const Round& round = rounds_[static_cast<size_t>(turn - 1)];
+    return {round.block, in_order(threads_.count(), static_cast<uint64_t>(turn))[task - round.before - 1]};
+  }
+
+  void run_through(int64_t block) {
+    for (const int64_t thread : begin_round(block)) {
+      s_.tasks.begin_iteration();
+      s_.thread = thread;
+      std::ranges::fill(s_.entered, 0);
+      threads_.enter(thread, s_);
+      code_.body->run(s_);
+      threads_.leave(s_);
+    }
+    s_.tasks.end_loop();
+  }
+
+  void run_by_rounds(int64_t block) {
+    if (team_.empty()) make_team();
+    for (int64_t n = 0; n < threads_.count(); ++n) begin(team_[static_cast<size_t>(n)], n);
+    do {
+      for (const int64_t thread : begin_round(block)) {
+        s_.tasks.begin_iteration();
+        resume(team_[static_cast<size_t>(thread)]);
+      }
+      s_.tasks.end_loop();
+    } while (have_met());
+  }
+
+  void make_team() {
+    team_ = std::vector<Thread>(static_cast<size_t>(threads_.count()));
+    for (Thread& thread : team_) {
+      thread.fiber = std::make_unique<support::Fiber>(code_.stack_bytes);
+      thread.state.memories = s_.memories;
+      for (const size_t m : code_.local)
+        thread.state.memories[m] = &thread.local.emplace_back(s_.memories[m]->another());
+    }
+  }
+
+  void begin(Thread& thread, int64_t number) {
+    thread.state.slots = s_.slots;
+    thread.state.loops = s_.loops;
+    thread.state.entered.assign(s_.entered.size(), 0);
+    thread.state.thread = number;
+    threads_.enter(number, thread.state);
+    thread.fiber->begin([this] { code_.body->run(s_); });
+  }
+
+  // A mistake leaves the thread's state where it is found, to name the place.
+  void resume(Thread& thread) {
+    running_ = &thread;
+    std::swap(static_cast<ThreadState&>(s_), thread.state);
+    for (const size_t m : code_.shared) s_.memories[m]->seen_at(s_.entered[m]);
+    if (!thread.fiber->resume()) thread.barrier = 0;
+    std::swap(static_cast<ThreadState&>(s_), thread.state);
+  }
+
+  // Whether there is another round.
+  bool have_met() const {
+    const auto apart = std::ranges::find_if(team_, [&](const Thread& t) { return !met(t, team_[0]); });
+    if (apart != team_.end()) fail_to_meet();
+    return team_[0].barrier != 0;
+  }
+
+  // At one barrier, with equal loops of the body around it; or both at the end.
+  bool met(const Thread& a, const Thread& b) const {
+    if (a.barrier != b.barrier || a.barrier == 0) return a.barrier == b.barrier;
+    return std::all_of(a.state.loops.begin() + outside_body(), a.state.loops.end(),
+                       [&](const ForNode* loop) { return a.state.slots[loop->slot].i == b.state.slots[loop->slot].i; });
+  }
+
+  std::ptrdiff_t outside_body() const { return std::ssize(s_.loops) + std::ssize(code_.threads); }
+
+  // "k = 1, s = 0": the loops of the body.
+  std::string place(const Thread& thread) const {
+    std::string out;
+    for (auto at = thread.state.loops.begin() + outside_body(); at != thread.state.loops.end(); ++at) {
+      const ForNode& loop = **at;
+      out += (out.empty() ? "" : ", ") + loop.name + " = " + std::to_string(thread.state.slots[loop.slot].i);
+    }
+    return out;
+  }
+
+  [[noreturn]] void fail_to_meet() const {
+    Fault fault{ErrorKind::kInternal, "interpret: a barrier where not all threads of the block meet", {}};
+    std::vector<const Thread*> first;  // of those at one place
+    for (const Thread& thread : team_)
+      if (std::ranges::none_of(first, [&](const Thread* other) { return met(thread, *other); }))
+        first.push_back(&thread);
+    for (const Thread* one : first) {
+      const auto many = std::ranges::count_if(team_, [&](const Thread& t) { return met(t, *one); });
+      const std::string at = place(*one);
+      fault.notes.push_back(std::to_string(many) + " of " + std::to_string(team_.size()) + " threads, " +
+                            threads_.name(one - team_.data()) + " the first, " +
+                            (one->barrier == 0 ? "have ended"
+                                               : "wait at barrier " + std::to_string(one->barrier) + " of the launch" +
+                                                     (at.empty() ? "" : ", " + at)));
+    }
+    throw fault;
+  }
+
+  const LaunchCode& code_;
+  State& s_;
+  Points blocks_, threads_;
+  std::vector<Round> rounds_;
+  std::vector<Thread> team_;
+  Thread* running_ = nullptr;
+};
+
+void LaunchCode::run(State& s) const { Launch(*this, s).run(); }
+
+}  // namespace
+
+StmtPtr launch_code(Preparation& preparation, const For& outermost) {
+  auto code = std::make_unique<LaunchCode>();
+  Stmt body;
+  for (const For* f = &outermost; f && is_device_index(f->kind); f = as<For>(body)) {
+    auto& indices = is_block(f->kind) ? code->blocks : code->threads;
+    indices.push_back({{f->var.name(), preparation.slot_of(f->var, 1)}, f->kind, preparation.expr(f->extent)});
+    body = f->body;
+  }
+  walk(body, [&](const Stmt& s) {
+    const auto* a = as<Allocate>(s);
+    if (!a) return true;
+    const size_t memory = preparation.memory_of(a->buffer);
+    (a->buffer.scope() == Scope::kShared ? code->shared : code->local).push_back(memory);
+    if (a->buffer.scope() == Scope::kLocal) preparation.own_memory_of_threads(memory);
+    return true;
+  });
+  preparation.barriers = 0;
+  code->body = preparation.stmt(body);
+  code->has_barriers = preparation.barriers > 0;
+  code->stack_bytes = (size_t{128} << 10) + (size_t{2} << 10) * Depth().of(body);
+  return code;
+}
+
+StmtPtr barrier_code(Preparation& preparation) { return std::make_unique<BarrierCode>(++preparation.barriers); }
+
+}  // namespace tw::ir::interp

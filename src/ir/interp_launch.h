@@ -1,0 +1,13 @@
+// Launches in the interpreter: who runs, in which order, and where they wait for each other.
+#pragma once
+
+#include "src/ir/interp_program.h"
+
+namespace tw::ir::interp {
+
+// Of the outermost index.
+StmtPtr launch_code(Preparation&, const For&);
+// The next barrier in the text of the launch that is being prepared.
+StmtPtr barrier_code(Preparation&);
+
+}  // namespace tw::ir::interp

@@ -1,0 +1,57 @@
+// Launches, right and faulty ones, with what each of the two checkers says of them: tests/gpu_corpus, a page each.
+// "ok", or a part of what is said; where the order of the threads decides which mistake is met first, one of several.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "src/ir/parse.h"
+#include "tests/folders.h"
+
+namespace tw {
+
+struct CorpusPage {
+  std::string name;
+  std::string interpreter, sync_check;
+  ir::Program program;
+};
+
+inline std::vector<CorpusPage> gpu_corpus() {
+  std::vector<CorpusPage> pages;
+  for (const auto& entry : std::filesystem::directory_iterator(TW_SOURCE_DIR "/tests/gpu_corpus")) {
+    std::ifstream file(entry.path());
+    CorpusPage page{entry.path().stem().string(), {}, {}, {}};
+    std::string line;
+    while (std::getline(file, line) && line != "---")
+      for (auto [key, value] : {std::pair{"interpreter: ", &page.interpreter}, {"sync_check: ", &page.sync_check}})
+        if (line.starts_with(key)) *value = line.substr(std::string(key).size());
+    std::stringstream text;
+    text << file.rdbuf();
+    auto program = ir::parse_program(text.str());
+    EXPECT_TRUE(program.ok()) << page.name << ": " << (program.ok() ? "" : program.error().render());
+    if (!program.ok()) continue;
+    page.program = *std::move(program);
+    pages.push_back(std::move(page));
+  }
+  return pages;
+}
+
+inline void expect_verdict(const std::string& expected, const std::string& said) {
+  if (expected == "ok") {
+    EXPECT_EQ(said, "");
+    return;
+  }
+  std::stringstream parts(expected);
+  std::string part;
+  bool found = false;
+  while (std::getline(parts >> std::ws, part, '|'))
+    found = found || said.find(part.substr(0, part.find_last_not_of(' ') + 1)) != std::string::npos;
+  EXPECT_TRUE(found) << "said: " << (said.empty() ? "ok" : said);
+}
+
+}  // namespace tw

@@ -1,6 +1,7 @@
 #include "codegen/backends.h"
 
 #include "codegen/c/backend.h"
+#include "codegen/cuda/module.h"
 #include "codegen/interp_module.h"
 #if TW_LLVM
 #include "codegen/llvm/backend.h"
@@ -12,6 +13,7 @@ const Backend& backend_of(const Target& target) {
   static const Backend kBackends[] = {
       {"interp", lower::cpu_passes(), make_interp_module, schedule::explain},
       {"c", lower::cpu_passes(), make_c_module, schedule::explain},
+      {"cuda", lower::cpu_passes(), make_cuda_module, schedule::explain},
 #if TW_LLVM
       {"llvm", lower::cpu_passes(), make_llvm_module, schedule::explain},
 #endif

@@ -99,7 +99,7 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
   } else if (const auto begin = in_block_.find(buffer.id()); begin != in_block_.end()) {
     line(type + "* const " + name + " = (" + type + "*)(shared_memory + " + std::to_string(begin->second) + ");");
   } else if (buffer.scope() == ir::Scope::kShared) {
-    line("__shared__ alignas(" + std::to_string(kWidest) + ") " + type + " " + name + count + ";");
+    line("alignas(" + std::to_string(kWidest) + ") __shared__ " + type + " " + name + count + ";");
   } else {
     line(type + " " + name + count + ";");
   }

@@ -69,7 +69,7 @@ CudaSource CudaEmitter::file(const std::vector<ir::Program>& programs) {
   std::string known;
   for (const Definition& d : kDefinitions)
     if (mentions(text, d.name)) known += std::string(d.text) + "\n";
-  return {head + known + text, std::move(plans_)};
+  return {head + known + text, std::move(plans_), std::move(functions_of_plans_)};
 }
 
 CudaSource cuda_source(const std::vector<ir::Program>& programs, const Target& target) {

@@ -112,6 +112,23 @@ std::string CudaEmitter::parameters(const ir::Program& program, const ir::Stmt& 
   return text;
 }
 
+ir::Program CudaEmitter::meaning_of(const ir::Program& program, const DeviceLaunch& launch,
+                                    const runtime::cuda::Launch& planned) const {
+  const std::unordered_set<uint64_t> written = written_in(launch.body);
+  std::vector<ir::Param> arrays;
+  std::vector<ir::Var> scalars;
+  for (const runtime::cuda::Operand& operand : planned.operands) {
+    if (operand.kind == OperandKind::kScalar) {
+      scalars.push_back(program.scalars[operand.number]);
+      continue;
+    }
+    const ir::Buffer& buffer =
+        operand.kind == OperandKind::kArgument ? program.params[operand.number].buffer : scratch_[operand.number];
+    arrays.emplace_back(buffer, written.contains(buffer.id()));
+  }
+  return launch_program(launch, planned.symbol, arrays, scalars);
+}
+
 void CudaEmitter::bind_axes(const DeviceLaunch& launch) {
   for (const ir::For& axis : launch.axes) {
     bound_loop(axis);
@@ -146,8 +163,8 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   bind_axes(launch);
   emit(one.body);
 
-  const ir::Stmt nest = ir::loop(launch.axes.back().var, launch.axes.back().extent, launch.body);
-  out.stages = stages_of(nest);
+  out.stages = stages_of(launch.nest());
+  functions_of_plans_.push_back(meaning_of(program, launch, out));
   std::vector<std::string> body = std::exchange(lines_, {});
   indent_ = 0;
   line("extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ", 1) " + out.symbol + "(" + head +

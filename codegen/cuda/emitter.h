@@ -38,6 +38,8 @@ class CudaEmitter : public CEmitter {
   void plan_sizes(const ir::Program& program, const DeviceLaunch& launch, runtime::cuda::Launch& out);
   void plan_shared(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out);
   void bind_axes(const DeviceLaunch& launch);
+  ir::Program meaning_of(const ir::Program& program, const DeviceLaunch& launch,
+                         const runtime::cuda::Launch& planned) const;
 
   const Target& target_;
   std::vector<ir::Buffer> scratch_;       // of the program at hand
@@ -46,6 +48,7 @@ class CudaEmitter : public CEmitter {
   std::map<std::string, std::string> vector_types_;
   std::string functions_;  // finished ones
   std::vector<runtime::cuda::Plan> plans_;
+  std::vector<ir::Program> functions_of_plans_;
 };
 
 }  // namespace tw::codegen

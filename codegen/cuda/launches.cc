@@ -116,6 +116,33 @@ Expr DeviceLaunch::extent(ForKind kind) const {
   return axis == axes.end() ? Expr(1) : axis->extent;
 }
 
+Stmt DeviceLaunch::nest() const {
+  Stmt out = body;
+  for (auto let = lets.rbegin(); let != lets.rend(); ++let)
+    if (uses_var(out, let->first)) out = let_stmt(let->first, let->second, out);
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) out = ir::loop(axis->var, axis->extent, out, axis->kind);
+  return out;
+}
+
+Program launch_program(const DeviceLaunch& launch, const std::string& name, const std::vector<Param>& arrays,
+                       const std::vector<Var>& scalars) {
+  Program out;
+  out.name = name;
+  out.body = launch.nest();
+  out.scalars = scalars;
+  out.places.assign(scalars.size(), static_cast<int>(arrays.size()));
+  for (const Param& array : arrays) {
+    BufferNode node = *array.buffer.operator->();
+    const Var elements(node.name + "_elements");
+    node.shape = {elements};
+    node.strides = {};
+    node.scope = Scope::kArgument;
+    out.params.emplace_back(Buffer(node), array.written);
+    out.scalars.push_back(elements);
+  }
+  return out;
+}
+
 DeviceProgram device_program(const Program& program, const Target& target) {
   const std::vector<std::string> externs = extern_symbols(program);
   if (!externs.empty()) refuse(program.name, "the C function " + externs.front() + " cannot be called on a device");

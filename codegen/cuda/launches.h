@@ -1,6 +1,7 @@
 // A lowered program taken apart: what the host decides, and what runs on the device.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct DeviceLaunch {
   std::vector<std::pair<ir::Var, ir::Expr>> lets;  // around it, of the host
   ir::Stmt body;
   ir::Expr extent(ir::ForKind) const;  // 1 where the launch has no such axis
+  ir::Stmt nest() const;               // all of it
 };
 
 struct DeviceProgram {
@@ -25,5 +27,10 @@ struct DeviceProgram {
 // Throws tw::Error for what runs on no device, for C functions, and for a launch with more threads than a block of the
 // target may have.
 DeviceProgram device_program(const ir::Program&, const Target&);
+
+// A launch as a program of its own, whose arrays have any number of elements, as the scalars NAME_elements behind its
+// own scalars say.
+ir::Program launch_program(const DeviceLaunch&, const std::string& name, const std::vector<ir::Param>& arrays,
+                           const std::vector<ir::Var>& scalars);
 
 }  // namespace tw::codegen

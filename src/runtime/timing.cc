@@ -73,8 +73,7 @@ Timing measure(const TimedCalls& timed, double one, const TimingPolicy& policy) 
   return timing;
 }
 
-Timing time(const Kernel& kernel, std::span<const ArrayView> views, const TimingOptions& options,
-            std::span<const ScalarValue> scalars) {
+void check_timing(const TimingOptions& options) {
   require_measuring_allowed("time");
   if (options.number < 0 || options.repeat < 1) {
     throw Error(Diagnostic{ErrorKind::kArgument,
@@ -83,6 +82,11 @@ Timing time(const Kernel& kernel, std::span<const ArrayView> views, const Timing
                            {},
                            {}});
   }
+}
+
+Timing time(const Kernel& kernel, std::span<const ArrayView> views, const TimingOptions& options,
+            std::span<const ScalarValue> scalars) {
+  check_timing(options);
   BoundCall call = checked_call(kernel, views, scalars).value_or_throw();
   const std::vector<void*> data = addresses(views, call);
   const auto timed = [&](int calls) {

@@ -21,6 +21,9 @@ struct TimingPolicy {
 
 double seconds_now();
 
+// Throws kArgument for what no timing is, and kTune under TW_MEASURE=forbid.
+void check_timing(const TimingOptions&);
+
 // Fills in median and spread from runs.
 void summarise(Timing&);
 // Half the width of the 95 % confidence interval of the median, from order statistics, relative to the median.

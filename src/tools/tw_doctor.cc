@@ -1,6 +1,4 @@
 // tw doctor: what this build and this machine have, and whether a kernel can be built, run and measured here.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -10,8 +8,10 @@
 
 #include "autotune/model/roofline.h"
 #include "codegen/calibration.h"
+#include "codegen/cuda/nvrtc.h"
 #include "schedule/machine.h"
 #include "src/runtime/cpu_quota.h"
+#include "src/runtime/cuda/device.h"
 #include "src/runtime/sandbox.h"
 #include "src/runtime/thread_pool.h"
 #include "src/runtime/tool_path.h"
@@ -171,16 +171,25 @@ Finding load() {
 }
 
 Finding gpu() {
-  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (driver == nullptr) return {State::kOk, "none found (no libcuda.so.1); this release makes code for CPUs"};
-  using Init = int (*)(unsigned);
-  using Count = int (*)(int*);
-  const auto init = reinterpret_cast<Init>(dlsym(driver, "cuInit"));
-  const auto count = reinterpret_cast<Count>(dlsym(driver, "cuDeviceGetCount"));
-  int devices = 0;
-  const bool works = init && count && init(0) == 0 && count(&devices) == 0;
-  return {State::kOk, works ? formatted("%d found; this release makes code for CPUs", devices)
-                            : "a driver without a device that works"};
+  const Result<const runtime::cuda::Driver*> driver = runtime::cuda::driver();
+  if (!driver.ok()) return {State::kOk, driver.error().what + "; target=\"cuda\" makes code that does not run here"};
+  int version = 0;
+  (*driver)->driver_version(&version);
+  std::string text = formatted("driver of CUDA %d.%d", version / 1000, version % 1000 / 10);
+  for (int i = 0; i < runtime::cuda::device_count(); ++i) {
+    const Result<const runtime::cuda::GpuDevice*> device = runtime::cuda::gpu_device(i);
+    if (!device.ok()) return {State::kWarn, device.error().what, "nvidia-smi shows what the driver sees"};
+    const std::string arch = (*device)->arch.empty() ? "older than sm_80" : (*device)->arch;
+    text += formatted("; cuda:%d %s, %s, %d processors, %.1f GiB", i, (*device)->name.c_str(), arch.c_str(),
+                      (*device)->processors, static_cast<double>((*device)->memory_bytes) / (1 << 30));
+  }
+  return {State::kOk, text};
+}
+
+Finding nvrtc() {
+  const Result<std::string> version = codegen::nvrtc_version();
+  if (version.ok()) return {State::kOk, *version};
+  return {State::kOk, "none found; target=\"cuda\" shows text and compiles none", "pip install nvidia-cuda-nvrtc"};
 }
 
 Finding sandbox() {
@@ -225,10 +234,10 @@ struct Check {
   Finding (*look)();
 };
 const Check kChecks[] = {
-    {"LLVM", llvm},       {"XGBoost", xgboost},  {"workers", workers},     {"C compiler", c_compiler},
-    {"CPU", cpu},         {"clock", clock_rate}, {"rates", rates},         {"governor", governor},
-    {"caches", caches},   {"threads", threads},  {"load", load},           {"GPU", gpu},
-    {"sandbox", sandbox}, {"scratch", scratch},  {"measuring", measuring},
+    {"LLVM", llvm},     {"XGBoost", xgboost},  {"workers", workers}, {"C compiler", c_compiler},
+    {"CPU", cpu},       {"clock", clock_rate}, {"rates", rates},     {"governor", governor},
+    {"caches", caches}, {"threads", threads},  {"load", load},       {"GPU", gpu},
+    {"NVRTC", nvrtc},   {"sandbox", sandbox},  {"scratch", scratch}, {"measuring", measuring},
 };
 
 const char* word(State s) { return s == State::kOk ? "ok" : s == State::kWarn ? "warn" : "fail"; }

@@ -7,7 +7,7 @@
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/cuda/source.h"
 #include "src/ir/parse.h"
-#include "tests/folders.h"
+#include "tests/unit/cuda_pages.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/setting.h"
 
@@ -23,26 +23,6 @@ Target device(const std::string& arch) { return Target::parse("cuda -arch=" + ar
 
 CudaSource source_of(const std::string& program, const std::string& arch = "sm_90a") {
   return codegen::cuda_source({ir::parse_program(program).value_or_throw()}, device(arch));
-}
-
-struct Page {
-  std::string name, program;
-};
-
-// The programs of the golden pages that are not refused.
-std::vector<Page> pages() {
-  std::vector<Page> all;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(TW_SOURCE_DIR) / "tests/golden/cuda")) {
-    Page page{entry.path().stem(), ""};
-    std::ifstream file(entry.path());
-    std::string line, first_of_output;
-    while (std::getline(file, line) && line != "---")
-      if (!line.starts_with("#") && !line.starts_with("pass:") && !line.starts_with("target:"))
-        page.program += line + "\n";
-    std::getline(file, first_of_output);
-    if (!first_of_output.starts_with("build:")) all.push_back(page);
-  }
-  return all;
 }
 
 constexpr const char* kDouble = R"(kernel twice(A: float32[1024], B: out float32[1024]):
@@ -66,8 +46,8 @@ class CodegenCuda : public testing::Test {
 };
 
 TEST_F(CodegenCuda, PagesCompileForEachArchitectureWithoutSpills) {
-  EXPECT_GE(pages().size(), 8u);
-  for (const Page& page : pages())
+  EXPECT_GE(test::cuda_pages().size(), 8u);
+  for (const test::CudaPage& page : test::cuda_pages())
     for (const char* arch : {"sm_80", "sm_89", "sm_90a"}) {
       if (page.name == "large_shared" && arch == std::string("sm_89")) continue;
       const CudaSource source = source_of(page.program, arch);

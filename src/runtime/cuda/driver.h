@@ -1,0 +1,77 @@
+// NVIDIA's driver, opened where it is found: our own prototypes of the functions that we call, nothing is linked.
+//
+// TW_CUDA_DRIVER names another library in its place, as tests do. All of it may be used from several threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tensorwright/error.h"
+
+namespace tw::runtime::cuda {
+
+using Code = int;  // 0: success
+using DeviceNumber = int;
+using Address = unsigned long long;  // of memory of a device
+using Context = struct OpaqueContext*;
+using Stream = struct OpaqueStream*;
+using Event = struct OpaqueEvent*;
+using LoadedModule = struct OpaqueModule*;
+using Function = struct OpaqueFunction*;
+
+inline constexpr Code kOutOfMemory = 2, kNoDevice = 100, kNoBinary = 209, kIllegalAddress = 700, kMisaligned = 716,
+                      kLaunchFailed = 719;
+
+enum DeviceAttribute : int { kProcessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76 };
+inline constexpr int kDynamicSharedBytes = 8;  // an attribute of a function
+inline constexpr int kOrdinalOfPointer = 9;    // an attribute of an address
+inline constexpr unsigned kNoTiming = 2;       // of an event
+
+struct Driver {
+  Code (*init)(unsigned flags);
+  Code (*driver_version)(int*);
+  Code (*error_name)(Code, const char**);
+  Code (*error_text)(Code, const char**);
+  Code (*device_count)(int*);
+  Code (*device)(DeviceNumber*, int ordinal);
+  Code (*device_name)(char*, int bytes, DeviceNumber);
+  Code (*device_attribute)(int*, int attribute, DeviceNumber);
+  Code (*device_memory)(size_t*, DeviceNumber);
+  Code (*primary_context)(Context*, DeviceNumber);
+  Code (*current_context)(Context*);
+  Code (*push_context)(Context);
+  Code (*pop_context)(Context*);
+  Code (*memory_info)(size_t* free, size_t* total);
+  Code (*allocate)(Address*, size_t);
+  Code (*release)(Address);
+  Code (*allocate_on)(Address*, size_t, Stream);
+  Code (*release_on)(Address, Stream);
+  Code (*pointer_attribute)(void*, int attribute, Address);
+  Code (*to_device)(Address, const void*, size_t, Stream);
+  Code (*to_host)(void*, Address, size_t, Stream);
+  Code (*stream_finish)(Stream);
+  Code (*stream_wait)(Stream, Event, unsigned flags);
+  Code (*event_create)(Event*, unsigned flags);
+  Code (*event_record)(Event, Stream);
+  Code (*event_finish)(Event);
+  Code (*event_between)(float* milliseconds, Event, Event);
+  Code (*event_destroy)(Event);
+  Code (*module_load)(LoadedModule*, const void* image);
+  Code (*module_unload)(LoadedModule);
+  Code (*module_function)(Function*, LoadedModule, const char* name);
+  Code (*function_set)(Function, int attribute, int value);
+  Code (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                 unsigned block_z, unsigned shared_bytes, Stream, void** operands, void** extra);
+};
+
+// Opened and initialised at the first call. kTarget, with the way out, where there is none or it has no device.
+Result<const Driver*> driver();
+
+// "CUDA_ERROR_ILLEGAL_ADDRESS, an illegal memory access was encountered".
+std::string text_of(const Driver&, Code);
+
+// Throws kArgument unless the code is 0: "WHO: WHAT failed: ...".
+void check(const Driver&, Code, const std::string& who, const std::string& what);
+
+}  // namespace tw::runtime::cuda

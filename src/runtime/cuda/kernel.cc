@@ -1,0 +1,181 @@
+#include "src/runtime/cuda/kernel.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "src/target/cuda.h"
+
+namespace tw::runtime::cuda {
+
+namespace {
+
+thread_local Place place_of_thread;
+
+constexpr size_t kCounted = 16;
+std::atomic<const std::string*> last[kCounted];
+
+// Names outlive their kernels: an error may come when those are gone.
+const std::string* interned(const std::string& name) {
+  static std::mutex mutex;
+  static auto* const names = new std::unordered_set<std::string>;
+  const std::lock_guard lock(mutex);
+  return &*names->insert(name).first;
+}
+
+constexpr int64_t kMostBlocks[] = {2147483647, 65535, 65535}, kMostThreads = 1024;
+
+}  // namespace
+
+Placed::Placed(Place place) : outer_(std::exchange(place_of_thread, place)) {}
+Placed::~Placed() { place_of_thread = outer_; }
+
+std::string last_kernel_on(int ordinal) {
+  const std::string* name = ordinal >= 0 && ordinal < static_cast<int>(kCounted) ? last[ordinal].load() : nullptr;
+  return name ? *name : "";
+}
+
+CudaKernel::CudaKernel(Parts parts, std::shared_ptr<const Result<Image>> image, std::string arch)
+    : parts_(std::move(parts)),
+      image_(std::move(image)),
+      arch_(std::move(arch)),
+      interned_name_(interned(parts_.plan.kernel)) {
+  if (parts_.plan.scratch.size() > kMostScratch)
+    refuse("at most " + std::to_string(kMostScratch) + " intermediate tensors may be in global memory");
+  for (const Launch& launch : parts_.plan.launches)
+    if (launch.operands.size() > kMostOperands)
+      refuse("a launch has at most " + std::to_string(kMostOperands) + " arrays and scalars, " + launch.symbol +
+             " has " + std::to_string(launch.operands.size()));
+}
+
+CudaKernel::~CudaKernel() {
+  for (const std::unique_ptr<Loaded>& loaded : owned_) {
+    if (!loaded) continue;
+    Context left = nullptr;
+    const Driver& driver = *loaded->device->driver;
+    if (driver.push_context(loaded->device->context) != 0) continue;  // the process ends
+    driver.module_unload(loaded->module);
+    driver.pop_context(&left);
+  }
+}
+
+void CudaKernel::refuse(const std::string& what, std::vector<std::string> notes) const {
+  throw Error({ErrorKind::kArgument, name() + ": " + what, {}, std::move(notes)});
+}
+
+std::unique_ptr<CudaKernel::Loaded> CudaKernel::load(const GpuDevice& device) const {
+  const Driver& driver = *device.driver;
+  const std::string there = "cuda:" + std::to_string(device.ordinal);
+  if (!target::cuda::runs(device.arch, arch_))
+    throw Error({ErrorKind::kTarget,
+                 name() + ": code for " + arch_ + " does not run on " + there + ", a " + device.name + " (" +
+                     (device.arch.empty() ? "older than sm_80" : device.arch) + ")",
+                 {},
+                 {device.arch.empty() ? "devices from sm_80 on are supported"
+                                      : "build it with target \"cuda -arch=" + device.arch + "\""}});
+  if (!image_->ok()) throw Error(image_->error());
+  auto loaded = std::make_unique<Loaded>();
+  loaded->device = &device;
+  if (const Code failed = driver.module_load(&loaded->module, (*image_)->cubin.data()))
+    throw Error(
+        {ErrorKind::kBuild,
+         name() + ": " + there + " does not take the code for " + arch_ + ": " + text_of(driver, failed),
+         {},
+         {failed == kNoBinary ? "the driver may be older than the compiler that made it" : "tw doctor shows both"}});
+  for (const Launch& launch : parts_.plan.launches) {
+    Function function = nullptr;
+    check(driver, driver.module_function(&function, loaded->module, launch.symbol.c_str()), name(),
+          "finding " + launch.symbol);
+    if (launch.shared_bytes > 0)
+      check(driver, driver.function_set(function, kDynamicSharedBytes, static_cast<int>(launch.shared_bytes)), name(),
+            "asking for " + std::to_string(launch.shared_bytes) + " bytes of shared memory");
+    loaded->functions.push_back(function);
+  }
+  return loaded;
+}
+
+const CudaKernel::Loaded& CudaKernel::on(int ordinal) const {
+  if (ordinal < 0 || ordinal >= static_cast<int>(kMostDevices))
+    refuse("there is no device cuda:" + std::to_string(ordinal));
+  const auto at = static_cast<size_t>(ordinal);
+  if (const Loaded* ready = loaded_[at].load(std::memory_order_acquire)) return *ready;
+  const GpuDevice& device = *gpu_device(ordinal).value_or_throw();
+  const std::lock_guard lock(mutex_);
+  if (!owned_[at]) {
+    const OnDevice here(device);
+    owned_[at] = load(device);
+    loaded_[at].store(owned_[at].get(), std::memory_order_release);
+  }
+  return *owned_[at];
+}
+
+void CudaKernel::check_addresses(void* const* data) const {
+  for (size_t i = 0; i < parts_.args.size(); ++i)
+    if (reinterpret_cast<uintptr_t>(data[i]) % static_cast<uintptr_t>(parts_.plan.alignment[i]) != 0)
+      refuse(parts_.args[i].name + " must begin at a multiple of " + std::to_string(parts_.plan.alignment[i]) +
+                 " bytes, as its vectors are read and written as a whole",
+             {"a view into an array may not: pass a copy"});
+}
+
+void CudaKernel::launch(const Loaded& loaded, size_t number, Stream stream, void* const* data,
+                        const Address* scratch) const {
+  const Launch& launch = parts_.plan.launches[number];
+  void* const* scalars = data + parts_.args.size();
+  if (launch.when.evaluate(scalars) == 0) return;
+  unsigned sizes[6];
+  int64_t threads = 1;
+  for (size_t d = 0; d < 3; ++d) {
+    const int64_t blocks = launch.grid[d].evaluate(scalars), of_block = launch.block[d].evaluate(scalars);
+    if (blocks <= 0 || of_block <= 0) return;
+    if (blocks > kMostBlocks[d])
+      refuse("a launch has at most " + std::to_string(kMostBlocks[d]) + " blocks along " + "xyz"[d] + ", not " +
+             std::to_string(blocks));
+    threads *= std::min(of_block, kMostThreads + 1);
+    sizes[d] = static_cast<unsigned>(blocks);
+    sizes[3 + d] = static_cast<unsigned>(std::min(of_block, kMostThreads + 1));
+  }
+  if (threads > kMostThreads) refuse("a block has at most 1024 threads, not " + std::to_string(threads));
+  void* operands[kMostOperands];
+  for (size_t i = 0; i < launch.operands.size(); ++i) {
+    const Operand& operand = launch.operands[i];
+    const void* at = operand.kind == OperandKind::kScalar ? scalars[operand.number] : data + operand.number;
+    if (operand.kind == OperandKind::kScratch) at = scratch + operand.number;
+    operands[i] = const_cast<void*>(at);  // the driver only reads them
+  }
+  const GpuDevice& device = *loaded.device;
+  check(*device.driver,
+        device.driver->launch(loaded.functions[number], sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5],
+                              static_cast<unsigned>(launch.shared_bytes), stream, operands, nullptr),
+        name(), "launching " + launch.symbol + " on cuda:" + std::to_string(device.ordinal));
+}
+
+int32_t CudaKernel::run(void* const* data) const {
+  const Place place = place_of_thread;
+  const Loaded& loaded = on(place.ordinal);
+  check_addresses(data);
+  const GpuDevice& device = *loaded.device;
+  const OnDevice here(device);
+  Address scratch[kMostScratch] = {};
+  size_t held = 0;
+  const auto give_back = [&] {
+    while (held > 0) device.driver->release_on(scratch[--held], place.stream);
+  };
+  try {
+    for (const Formula& size : parts_.plan.scratch) {
+      const int64_t bytes = std::max<int64_t>(size.evaluate(data + parts_.args.size()), 1);
+      if (device.driver->allocate_on(&scratch[held], static_cast<size_t>(bytes), place.stream) != 0)
+        refuse("the call failed: there was no memory for its scratch on cuda:" + std::to_string(place.ordinal),
+               {std::to_string(bytes) + " bytes were asked for"});
+      ++held;
+    }
+    for (size_t i = 0; i < parts_.plan.launches.size(); ++i) launch(loaded, i, place.stream, data, scratch);
+  } catch (...) {
+    give_back();
+    throw;
+  }
+  give_back();
+  last[place.ordinal].store(interned_name_, std::memory_order_relaxed);
+  return 0;
+}
+
+}  // namespace tw::runtime::cuda

@@ -1,0 +1,65 @@
+#include "src/runtime/cuda/memory.h"
+
+#include <algorithm>
+
+#include "src/runtime/cuda/kernel.h"
+
+namespace tw::runtime::cuda {
+
+namespace {
+
+std::string named(const GpuDevice& device) { return "cuda:" + std::to_string(device.ordinal); }
+Address address(const void* pointer) { return reinterpret_cast<Address>(pointer); }
+
+}  // namespace
+
+std::shared_ptr<void> allocate(const GpuDevice& device, size_t bytes) {
+  const OnDevice here(device);
+  Address memory = 0;
+  const Code failed = device.driver->allocate(&memory, std::max<size_t>(bytes, 1));
+  if (failed == kOutOfMemory) {
+    size_t free = 0, total = 0;
+    device.driver->memory_info(&free, &total);
+    throw Error({ErrorKind::kArgument,
+                 named(device) + ": there is no memory for " + std::to_string(bytes) + " bytes",
+                 {},
+                 {std::to_string(free) + " of " + std::to_string(total) + " are free"}});
+  }
+  check(*device.driver, failed, named(device), "allocating " + std::to_string(bytes) + " bytes");
+  return {reinterpret_cast<void*>(memory), [&device](void* owned) {
+            Context left = nullptr;
+            if (device.driver->push_context(device.context) != 0) return;  // the process ends
+            device.driver->release(address(owned));
+            device.driver->pop_context(&left);
+          }};
+}
+
+namespace {
+
+// Of what a kernel did, which comes to light here.
+void check_waiting(const GpuDevice& device, Code failed, const std::string& what) {
+  const bool by_kernel = failed == kIllegalAddress || failed == kMisaligned || failed == kLaunchFailed;
+  const std::string kernel = by_kernel ? last_kernel_on(device.ordinal) : "";
+  check(*device.driver, failed, kernel.empty() ? named(device) : kernel + " on " + named(device), what);
+}
+
+}  // namespace
+
+void copy_to_device(const GpuDevice& device, void* to, const void* from, size_t bytes, Stream stream) {
+  const OnDevice here(device);
+  check_waiting(device, device.driver->to_device(address(to), from, bytes, stream), "copying to it");
+  finish(device, stream);
+}
+
+void copy_to_host(const GpuDevice& device, void* to, const void* from, size_t bytes, Stream stream) {
+  const OnDevice here(device);
+  check_waiting(device, device.driver->to_host(to, address(from), bytes, stream), "copying from it");
+  finish(device, stream);
+}
+
+void finish(const GpuDevice& device, Stream stream) {
+  const OnDevice here(device);
+  check_waiting(device, device.driver->stream_finish(stream), "waiting for it");
+}
+
+}  // namespace tw::runtime::cuda

@@ -1,0 +1,316 @@
+// A driver of CUDA without a device: the functions that src/runtime/cuda calls, over memory of the host. A launch runs
+// the interpreter, with all its checks, on the program that the image holds (codegen/cuda/program_image.h), and only
+// after the sizes that were asked for have been compared with what the program says.
+//
+// TW_CUDA_DRIVER names this library, TW_CUDA_IMAGES=ir has such images made. FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY
+// ("9.0") and FAKE_CUDA_BYTES say what it pretends to have. A fault goes to stderr, and is the error of all calls
+// after.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "src/ir/interp.h"
+#include "src/ir/parse.h"
+#include "src/ir/walk.h"
+#include "src/runtime/cuda/driver.h"
+#include "src/runtime/cuda/formula.h"
+
+namespace tw {
+namespace {
+
+using namespace runtime::cuda;
+
+constexpr Code kInvalid = 1, kInvalidContext = 201, kNotFound = 500;
+
+struct Row {
+  Code code;
+  const char *name, *text;
+};
+const Row kErrors[] = {
+    {kInvalid, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {kNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {kInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {kNoBinary, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
+    {kNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+};
+
+int64_t number(const char* variable, int64_t otherwise) {
+  const char* value = std::getenv(variable);
+  return value && *value ? std::atoll(value) : otherwise;
+}
+
+// Under `mutex`, but for what never changes.
+std::mutex mutex;
+struct Memory {
+  std::unique_ptr<std::byte[]> bytes;
+  size_t size;
+  int ordinal;
+};
+std::map<Address, Memory> memory;
+size_t used = 0;
+Code fault = 0;                          // of a kernel: what every call returns from then on
+thread_local std::vector<int> contexts;  // ordinals
+
+struct Image {
+  std::vector<ir::Program> programs;
+};
+struct LoadedFunction {
+  const ir::Program* program;
+  int dynamic_bytes = 0;
+};
+std::map<std::pair<const ir::Program*, std::string>, std::unique_ptr<LoadedFunction>> functions;
+
+int devices() { return static_cast<int>(number("FAKE_CUDA_DEVICES", 1)); }
+int current() { return contexts.empty() ? -1 : contexts.back(); }
+Context context_of(int ordinal) { return reinterpret_cast<Context>(static_cast<uintptr_t>(ordinal + 1)); }
+
+const std::pair<const Address, Memory>* block_with(Address address) {
+  auto after = memory.upper_bound(address);
+  if (after == memory.begin()) return nullptr;
+  --after;
+  return address < after->first + after->second.size ? &*after : nullptr;
+}
+
+Code allocate(Address* out, size_t bytes) {
+  const std::lock_guard lock(mutex);
+  if (current() < 0) return kInvalidContext;
+  if (fault) return fault;
+  if (bytes > static_cast<size_t>(number("FAKE_CUDA_BYTES", int64_t{1} << 30)) - used) return kOutOfMemory;
+  auto block = std::make_unique<std::byte[]>(bytes + 256);
+  const Address at = (reinterpret_cast<Address>(block.get()) + 255) / 256 * 256;
+  memory.emplace(at, Memory{std::move(block), bytes, current()});
+  used += bytes;
+  *out = at;
+  return 0;
+}
+
+Code release(Address address) {
+  const std::lock_guard lock(mutex);
+  const auto found = memory.find(address);
+  if (found == memory.end()) return kInvalid;
+  used -= found->second.size;
+  memory.erase(found);
+  return 0;
+}
+
+// Copies, unless that would leave the array.
+Code copy(void* to, const void* from, Address device_side, size_t bytes) {
+  const std::lock_guard lock(mutex);
+  if (fault) return fault;
+  const auto* block = block_with(device_side);
+  if (!block || device_side + bytes > block->first + block->second.size) return kInvalid;
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+
+bool has_sizes(const ir::Program& program, void* const* scalars, const unsigned (&sizes)[6]) {
+  std::map<ir::ForKind, int64_t> wanted;
+  const ir::Stmt* at = &program.body;
+  for (const auto* loop = ir::as<ir::For>(*at); loop && is_device_index(loop->kind); loop = ir::as<ir::For>(*at)) {
+    const auto size = Formula::of(loop->extent, program.scalars);
+    if (!size.ok()) return false;
+    wanted[loop->kind] = size->evaluate(scalars);
+    at = &loop->body;
+  }
+  constexpr ir::ForKind kKinds[] = {ir::ForKind::kBlockX,  ir::ForKind::kBlockY,  ir::ForKind::kBlockZ,
+                                    ir::ForKind::kThreadX, ir::ForKind::kThreadY, ir::ForKind::kThreadZ};
+  for (size_t i = 0; i < 6; ++i)
+    if (sizes[i] != (wanted.contains(kKinds[i]) ? wanted[kKinds[i]] : 1)) return false;
+  return true;
+}
+
+// Outputs that the launch also reads were written by another one.
+bool reads_outputs(const ir::Program& program) {
+  bool reads = false;
+  ir::walk(
+      program.body, [](const ir::Stmt&) { return true; },
+      [&](const ir::Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        for (const ir::Param& param : program.params) reads |= load && param.written && load->buffer == param.buffer;
+        return true;
+      });
+  return reads;
+}
+
+Code run(const ir::Program& program, void** operands, const unsigned (&sizes)[6]) {
+  const size_t arrays = program.params.size(), scalars = program.scalars.size() - arrays;
+  std::vector<ir::InterpBuffer> buffers;
+  std::vector<int64_t> elements(arrays);
+  std::vector<void*> values(operands + arrays, operands + arrays + scalars);
+  for (size_t i = 0; i < arrays; ++i) {
+    const Address at = *static_cast<Address*>(operands[i]);
+    const auto* block = block_with(at);
+    if (!block || block->second.ordinal != current()) return kIllegalAddress;
+    const auto bytes = static_cast<int64_t>(block->first + block->second.size - at);
+    const int64_t size = program.params[i].buffer.element().bytes();
+    elements[i] = bytes / size;
+    buffers.push_back({reinterpret_cast<void*>(at), static_cast<size_t>(elements[i] * size)});
+    values.push_back(&elements[i]);
+  }
+  if (!has_sizes(program, values.data(), sizes)) return kInvalid;
+  ir::InterpOptions options;
+  options.check_unwritten = !reads_outputs(program);
+  for (size_t s = 0; s < values.size(); ++s) {
+    options.scalars.push_back(0);
+    std::memcpy(&options.scalars.back(), values[s], static_cast<size_t>(program.scalars[s].type().bytes()));
+  }
+  const Status status = ir::interpret(program, buffers, options);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "fake CUDA: %s: %s\n", program.name.c_str(), status.error().render().c_str());
+  return status.error().what.find("outside") != std::string::npos ? kIllegalAddress : kLaunchFailed;
+}
+
+bool read_programs(const char* text, Image& out) {
+  constexpr std::string_view kMagic = "tensorwright programs\n";
+  std::string_view rest(text);
+  if (!rest.starts_with(kMagic)) return false;
+  rest.remove_prefix(kMagic.size());
+  while (!rest.empty()) {
+    const size_t end = rest.find('\n'),
+                 bytes = static_cast<size_t>(std::atoll(std::string(rest.substr(0, end)).c_str()));
+    auto program = ir::parse_program(rest.substr(end + 1, bytes));
+    if (!program.ok()) {
+      std::fprintf(stderr, "fake CUDA: %s\n", program.error().render().c_str());
+      return false;
+    }
+    out.programs.push_back(*std::move(program));
+    rest.remove_prefix(end + 1 + bytes);
+  }
+  return true;
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+extern "C" {
+
+using namespace tw::runtime::cuda;
+
+Code cuInit(unsigned) { return devices() > 0 ? 0 : kNoDevice; }
+Code cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+Code cuGetErrorName(Code code, const char** name) {
+  for (const Row& row : kErrors)
+    if (row.code == code) return *name = row.name, 0;
+  return kInvalid;
+}
+Code cuGetErrorString(Code code, const char** text) {
+  for (const Row& row : kErrors)
+    if (row.code == code) return *text = row.text, 0;
+  return kInvalid;
+}
+Code cuDeviceGetCount(int* count) { return *count = devices(), 0; }
+Code cuDeviceGet(DeviceNumber* device, int ordinal) {
+  *device = ordinal;
+  return ordinal >= 0 && ordinal < devices() ? 0 : 101;
+}
+Code cuDeviceGetName(char* name, int bytes, DeviceNumber) { return std::snprintf(name, bytes, "Fake GPU"), 0; }
+Code cuDeviceGetAttribute(int* value, int attribute, DeviceNumber) {
+  const char* capability = std::getenv("FAKE_CUDA_CAPABILITY");
+  int major = 9, minor = 0;
+  if (capability) std::sscanf(capability, "%d.%d", &major, &minor);
+  *value = attribute == kCapabilityMajor   ? major
+           : attribute == kCapabilityMinor ? minor
+           : attribute == kProcessors      ? 132
+                                           : 0;
+  return 0;
+}
+Code cuDeviceTotalMem_v2(size_t* bytes, DeviceNumber) {
+  return *bytes = static_cast<size_t>(number("FAKE_CUDA_BYTES", int64_t{1} << 30)), 0;
+}
+Code cuDevicePrimaryCtxRetain(Context* context, DeviceNumber device) { return *context = context_of(device), 0; }
+Code cuCtxGetCurrent(Context* context) { return *context = current() < 0 ? nullptr : context_of(current()), 0; }
+Code cuCtxPushCurrent_v2(Context context) {
+  contexts.push_back(static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1);
+  return 0;
+}
+Code cuCtxPopCurrent_v2(Context* context) {
+  if (contexts.empty()) return kInvalidContext;
+  *context = context_of(current());
+  contexts.pop_back();
+  return 0;
+}
+Code cuMemGetInfo_v2(size_t* free, size_t* total) {
+  const std::lock_guard lock(mutex);
+  *total = static_cast<size_t>(number("FAKE_CUDA_BYTES", int64_t{1} << 30));
+  *free = *total - used;
+  return 0;
+}
+Code cuMemAlloc_v2(Address* out, size_t bytes) { return allocate(out, bytes); }
+Code cuMemFree_v2(Address address) { return release(address); }
+Code cuMemAllocAsync(Address* out, size_t bytes, Stream) { return allocate(out, bytes); }
+Code cuMemFreeAsync(Address address, Stream) { return release(address); }
+Code cuPointerGetAttribute(void* value, int attribute, Address address) {
+  const std::lock_guard lock(mutex);
+  const auto* block = block_with(address);
+  if (!block || attribute != kOrdinalOfPointer) return kInvalid;
+  *static_cast<int*>(value) = block->second.ordinal;
+  return 0;
+}
+Code cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream) {
+  return copy(reinterpret_cast<void*>(to), from, to, bytes);
+}
+Code cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream) {
+  return copy(to, reinterpret_cast<void*>(from), from, bytes);
+}
+Code cuStreamSynchronize(Stream) { return fault; }
+Code cuStreamWaitEvent(Stream, Event, unsigned) { return fault; }
+Code cuEventCreate(Event* event, unsigned) { return *event = reinterpret_cast<Event>(new double), 0; }
+Code cuEventRecord(Event event, Stream) { return *reinterpret_cast<double*>(event) = now(), fault; }
+Code cuEventSynchronize(Event) { return fault; }
+Code cuEventElapsedTime(float* milliseconds, Event begin, Event end) {
+  *milliseconds = static_cast<float>(1e3 * (*reinterpret_cast<double*>(end) - *reinterpret_cast<double*>(begin)));
+  return 0;
+}
+Code cuEventDestroy_v2(Event event) { return delete reinterpret_cast<double*>(event), 0; }
+Code cuModuleLoadData(LoadedModule* out, const void* text) {
+  auto image = std::make_unique<Image>();
+  if (!read_programs(static_cast<const char*>(text), *image)) return kNoBinary;
+  *out = reinterpret_cast<LoadedModule>(image.release());
+  return 0;
+}
+// Programs stay: a function may be held by who asks for it in vain.
+Code cuModuleUnload(LoadedModule) { return 0; }
+Code cuModuleGetFunction(Function* out, LoadedModule module, const char* name) {
+  const std::lock_guard lock(mutex);
+  for (const tw::ir::Program& program : reinterpret_cast<Image*>(module)->programs) {
+    if (program.name != name) continue;
+    std::unique_ptr<LoadedFunction>& function = functions[{&program, name}];
+    if (!function) function = std::make_unique<LoadedFunction>(LoadedFunction{&program});
+    *out = reinterpret_cast<Function>(function.get());
+    return 0;
+  }
+  return kNotFound;
+}
+Code cuFuncSetAttribute(Function function, int attribute, int value) {
+  if (attribute != kDynamicSharedBytes || value > 232448) return kInvalid;
+  reinterpret_cast<LoadedFunction*>(function)->dynamic_bytes = value;
+  return 0;
+}
+Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                    unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, void** operands, void**) {
+  const std::lock_guard lock(mutex);
+  if (fault) return fault;
+  if (current() < 0) return kInvalidContext;
+  const auto& loaded = *reinterpret_cast<LoadedFunction*>(function);
+  if (shared_bytes > 49152 && static_cast<int>(shared_bytes) > loaded.dynamic_bytes) return kInvalid;
+  const unsigned sizes[6] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
+  const Code failed = run(*loaded.program, operands, sizes);
+  if (failed == kInvalid) return failed;
+  fault = failed;  // comes to light at a later call, as on a device
+  return 0;
+}
+
+}  // extern "C"
+
+}  // namespace tw

@@ -139,8 +139,21 @@ BorrowedArray borrow_dlpack(const std::string& place, py::handle object) {
   if (py::hasattr(object, "requires_grad") && py::bool_(object.attr("requires_grad")))
     refuse(place, "must not require grad: a kernel records no gradient", {"pass t.detach()"});
   require_cpu(place, object);
+  return borrow_capsule(place, export_capsule(place, object));
+}
+
+}  // namespace
+
+std::optional<ir::Type> type_of(const py::dtype& dtype) {
+  if (byte_swapped(dtype)) return std::nullopt;
+  const std::string name = py::str(dtype.attr("name"));
+  const std::optional<ir::Type> type = ir::parse_type(name);
+  return type && !type->is_index() ? type : std::nullopt;
+}
+
+BorrowedArray borrow_capsule(const std::string& place, py::object capsule) {
   BorrowedArray borrowed;
-  borrowed.owner = export_capsule(place, object);  // its destructor calls the producer's deleter
+  borrowed.owner = std::move(capsule);  // its destructor calls the producer's deleter
   const auto [tensor, read_only] = tensor_in(place, borrowed.owner);
   const std::optional<ir::Type> type = type_of(tensor->dtype);
   if (!type) {
@@ -156,15 +169,6 @@ BorrowedArray borrow_dlpack(const std::string& place, py::handle object) {
   view.shape.assign(tensor->shape, tensor->shape + tensor->ndim);
   if (tensor->strides) view.strides.assign(tensor->strides, tensor->strides + tensor->ndim);
   return borrowed;
-}
-
-}  // namespace
-
-std::optional<ir::Type> type_of(const py::dtype& dtype) {
-  if (byte_swapped(dtype)) return std::nullopt;
-  const std::string name = py::str(dtype.attr("name"));
-  const std::optional<ir::Type> type = ir::parse_type(name);
-  return type && !type->is_index() ? type : std::nullopt;
 }
 
 std::string described(py::handle object) {

@@ -20,6 +20,9 @@ struct BorrowedArray {
 // process' memory, requires grad, is byte-swapped, or has a dtype that no kernel takes.
 BorrowedArray borrow(const std::string& place, pybind11::handle object);
 
+// Of the capsule that an object's __dlpack__ gave.
+BorrowedArray borrow_capsule(const std::string& place, pybind11::object capsule);
+
 // An argument in a message: "an array of shape (3, 4)", or a short repr.
 std::string described(pybind11::handle object);
 

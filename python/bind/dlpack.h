@@ -1,12 +1,11 @@
-// The C structs of DLPack 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html), as far as a consumer on the CPU reads
-// them.
+// The C structs of DLPack 1.0 (https://dmlc.github.io/dlpack/latest/c_api.html), as far as a consumer reads them.
 #pragma once
 
 #include <cstdint>
 
 namespace tw::bind::dlpack {
 
-enum DeviceType : int32_t { kCpu = 1, kCudaHost = 3 };
+enum DeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3, kCudaManaged = 13 };
 enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kBool = 6, kE4M3 = 10, kE5M2 = 12 };
 constexpr uint64_t kReadOnly = 1, kPadded = 4;  // kPadded: elements smaller than a byte have one each
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "python/bind/packed.h"
+#include "src/runtime/cuda/kernel.h"
 #include "src/runtime/extents.h"
 
 namespace py = pybind11;
@@ -57,7 +58,8 @@ FastCall::FastCall(const runtime::Kernel& kernel)
     : kernel_(kernel),
       slots_(slots_of(kernel)),
       packed_type_(reinterpret_cast<PyTypeObject*>(py::type::of<PackedArray>().ptr())) {
-  possible_ = kernel.args().size() <= kMost && kernel.scalars().size() <= kMost;
+  const bool on_host = dynamic_cast<const runtime::cuda::CudaKernel*>(&kernel) == nullptr;
+  possible_ = on_host && kernel.args().size() <= kMost && kernel.scalars().size() <= kMost;
   for (const runtime::ArgSpec& spec : kernel.args()) {
     possible_ = possible_ && spec.symbolic_strides.empty() && !spec.dtype.is_packed();
     if (possible_) expected_.push_back(expected_of(spec));

@@ -3,10 +3,12 @@
 
 #include "python/bind/function.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "python/bind/arrays.h"
 #include "python/bind/bind.h"
+#include "python/bind/device_arrays.h"
 #include "python/bind/packed.h"
 #include "python/bind/scalars.h"
 #include "src/runtime/kernel.h"
@@ -33,29 +35,38 @@ bool ranges_by_environment() {
 Function::Function(std::shared_ptr<const runtime::Kernel> kernel, std::shared_ptr<const Module> module)
     : kernel_(std::move(kernel)),
       module_(std::move(module)),
+      cuda_(dynamic_cast<const runtime::cuda::CudaKernel*>(kernel_.get())),
       fast_(*kernel_),
       checks_ranges_(ranges_by_environment()) {}
 
-Function::Taken Function::take_checked(const py::args& given) const {
+std::string Function::place_of_argument(size_t given) const {
+  const int slot = fast_.slots()[given];
+  const auto at = static_cast<size_t>(slot >= 0 ? slot : ~slot);
+  const std::string& name = slot >= 0 ? kernel_->args()[at].name : kernel_->scalars()[at].var.name();
+  return kernel_->name() + ": argument " + std::to_string(given + 1) + " (" + name + ")";
+}
+
+Function::Taken Function::take_checked(const py::args& given, const Borrow& borrow) const {
   Taken taken;
   const std::vector<int>& slots = fast_.slots();
   if (given.size() != slots.size())
     refuse(ErrorKind::kArgument, kernel_->name() + ": takes " + std::to_string(slots.size()) + " arguments (" +
                                      runtime::argument_names(*kernel_) + "), not " + std::to_string(given.size()));
   for (size_t i = 0; i < given.size(); ++i) {
-    const bool array = slots[i] >= 0;
-    const auto at = static_cast<size_t>(array ? slots[i] : ~slots[i]);
-    const std::string& name = array ? kernel_->args()[at].name : kernel_->scalars()[at].var.name();
-    const std::string place = kernel_->name() + ": argument " + std::to_string(i + 1) + " (" + name + ")";
-    if (array)
+    const std::string place = place_of_argument(i);
+    if (slots[i] >= 0)
       taken.arrays.push_back(borrow(place, given[i]));
     else
-      taken.scalars.push_back(scalar_value(place, kernel_->scalars()[at].var.type(), given[i]));
+      taken.scalars.push_back(
+          scalar_value(place, kernel_->scalars()[static_cast<size_t>(~slots[i])].var.type(), given[i]));
   }
   return taken;
 }
 
-void Function::call(const py::args& arrays) const {
+void Function::call(const py::args& arrays, py::handle stream) const {
+  if (cuda_) return call_on_device(arrays, stream);
+  if (!stream.is_none())
+    refuse(ErrorKind::kArgument, kernel_->name() + ": only functions of target cuda take a stream");
   FastCall::Memory memory;
   if (checks_ranges_ || !fast_.take(arrays, memory)) return call_checked(arrays);
   int32_t code;
@@ -77,7 +88,48 @@ void Function::call_checked(const py::args& arrays) const {
   runtime::call(*kernel_, views, taken.scalars);
 }
 
+runtime::cuda::Place Function::place_of(const py::args& given, py::handle stream) const {
+  runtime::cuda::Place place;
+  size_t first = given.size();
+  for (size_t i = 0; i < std::min(given.size(), fast_.slots().size()); ++i) {
+    if (fast_.slots()[i] < 0) continue;
+    const int ordinal = device_of(place_of_argument(i), given[i]);
+    if (first == given.size()) {
+      first = i;
+      place.ordinal = ordinal;
+    } else if (ordinal != place.ordinal) {
+      refuse(ErrorKind::kArgument, place_of_argument(i) + ": must be on cuda:" + std::to_string(place.ordinal) +
+                                       " as argument " + std::to_string(first + 1) +
+                                       " is, not on cuda:" + std::to_string(ordinal));
+    }
+  }
+  const py::object array = first == given.size() ? py::object(py::none()) : py::object(given[first]);
+  place.stream = stream_for(kernel_->name(), stream, array, place.ordinal);
+  return place;
+}
+
+Function::Taken Function::take_on_device(const py::args& given, const runtime::cuda::Place& on) const {
+  return take_checked(given,
+                      [&](const std::string& place, py::handle object) { return borrow_on_device(place, object, on); });
+}
+
+void Function::call_on_device(const py::args& given, py::handle stream) const {
+  const runtime::cuda::Place place = place_of(given, stream);
+  const Taken taken = take_on_device(given, place);
+  const std::vector<runtime::ArrayView> views = views_of(taken.arrays);
+  const py::gil_scoped_release released;
+  const runtime::cuda::Placed placed(place);
+  runtime::call(*kernel_, views, taken.scalars);
+}
+
 runtime::Timing Function::time(const py::args& arrays, const runtime::TimingOptions& options) const {
+  if (cuda_) {
+    const runtime::cuda::Place place = place_of(arrays, py::none());
+    const Taken on_device = take_on_device(arrays, place);
+    const std::vector<runtime::ArrayView> views = views_of(on_device.arrays);
+    const py::gil_scoped_release released;
+    return runtime::cuda::time_on_device(*cuda_, place, views, options, on_device.scalars);
+  }
   const Taken taken = take_checked(arrays);
   const std::vector<runtime::ArrayView> views = views_of(taken.arrays);
   const py::gil_scoped_release released;

@@ -3,12 +3,14 @@
 
 #include <pybind11/pybind11.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "python/bind/arrays.h"
 #include "python/bind/fast_call.h"
+#include "src/runtime/cuda/kernel.h"
 #include "tensorwright/build.h"
 #include "tensorwright/runtime.h"
 
@@ -19,7 +21,8 @@ class Function {
   // Without a module (a loaded shared object) there is no source to show.
   explicit Function(std::shared_ptr<const runtime::Kernel> kernel, std::shared_ptr<const Module> module = nullptr);
 
-  void call(const pybind11::args& arrays) const;
+  // `stream`, of a device's functions only: None is the caller's current one.
+  void call(const pybind11::args& arrays, pybind11::handle stream = pybind11::none()) const;
   runtime::Timing time(const pybind11::args& arrays, const runtime::TimingOptions&) const;
 
   // The array as the kernel takes it for its parameter `which`, a name or a number: a PackedArray, or the array itself
@@ -40,12 +43,19 @@ class Function {
     std::vector<BorrowedArray> arrays;
     std::vector<runtime::ScalarValue> scalars;
   };
-  Taken take_checked(const pybind11::args& given) const;
+  using Borrow = std::function<BorrowedArray(const std::string& place, pybind11::handle object)>;
+  Taken take_checked(const pybind11::args& given, const Borrow& borrow = bind::borrow) const;
   void call_checked(const pybind11::args& arrays) const;
+  // Where a call of a device's function runs: where its arrays are, all on one device.
+  runtime::cuda::Place place_of(const pybind11::args& given, pybind11::handle stream) const;
+  Taken take_on_device(const pybind11::args& given, const runtime::cuda::Place&) const;
+  void call_on_device(const pybind11::args& given, pybind11::handle stream) const;
+  std::string place_of_argument(size_t given) const;  // "dense: argument 2 (B)"
   size_t argument(const pybind11::object& which) const;
 
   std::shared_ptr<const runtime::Kernel> kernel_;
   std::shared_ptr<const Module> module_;
+  const runtime::cuda::CudaKernel* cuda_ = nullptr;  // kernel_, where it is a device's
   FastCall fast_;
   bool checks_ranges_ = false;
 };

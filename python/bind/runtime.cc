@@ -5,7 +5,10 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
+#include "codegen/cuda/module.h"
+#include "codegen/cuda/nvrtc.h"
 #include "python/bind/bind.h"
+#include "python/bind/device_arrays.h"
 #include "python/bind/function.h"
 #include "python/bind/packed.h"
 
@@ -65,13 +68,34 @@ const Module& module_of(const Function& f, const char* what) {
 }
 
 void call(const Function& f, const py::args& arrays, const py::kwargs& named) {
-  if (!named.empty()) {
+  py::object stream = py::none();
+  const bool has_stream = named.contains("stream");
+  if (has_stream) stream = named["stream"];
+  if (named.size() > (has_stream ? 1 : 0)) {
     throw Error(Diagnostic{ErrorKind::kArgument,
                            f.kernel().name() + ": arguments have positions, not names",
                            {},
                            {"call it as " + text(f)}});
   }
-  f.call(arrays);
+  f.call(arrays, stream);
+}
+
+py::list resources(const Function& f) {
+  const auto* module = dynamic_cast<const codegen::CudaModule*>(&module_of(f, "resources"));
+  if (!module) refuse(ErrorKind::kArgument, "resources: " + f.kernel().name() + " is no function of target cuda");
+  py::list all;
+  for (const runtime::cuda::Resources& of : module->resources()) {
+    py::dict row;
+    row["function"] = of.function;
+    row["registers"] = of.registers;
+    row["shared_bytes"] = of.shared_bytes;
+    row["stack_bytes"] = of.stack_bytes;
+    row["spill_stores"] = of.spill_stores;
+    row["spill_loads"] = of.spill_loads;
+    row["warnings"] = of.warnings;
+    all.append(row);
+  }
+  return all;
 }
 
 Timing time(const Function& f, const py::args& arrays, int number, int repeat, double min_repeat_ms) {
@@ -117,7 +141,9 @@ void bind_function(py::module_& m) {
   py::class_<Function>(m, "Function", R"(A compiled kernel.
 
 ``f(a, b, out)`` runs it on NumPy arrays, PyTorch CPU tensors or anything with ``__dlpack__``, in place and without copies;
-outputs are among the arguments.)")
+outputs are among the arguments. A function of target ``cuda`` takes arrays in a device's memory instead: of PyTorch, of CuPy,
+anything with ``__dlpack__`` or ``__cuda_array_interface__``, and of ``tw.device_array``. It runs where they are, on the stream
+that is current in the library that they are of, or on ``stream=``, and returns before it is done.)")
       .def("__call__", &call)
       .def("time", &time, py::arg("number") = 0, py::arg("repeat") = 5, py::arg("min_repeat_ms") = 1.0,
            R"(Run the kernel on these arrays and time it.
@@ -144,7 +170,9 @@ Raises: ArgumentError for a name that is none, for outputs, and for an array tha
       .def(
           "source", [](const Function& f, const std::string& kind) { return module_of(f, "source").source(kind); },
           py::arg("kind") = "ir",
-          "The code as text: \"ir\" (the lowered loop program), \"c\" (the same as C99), \"llvm\" or \"asm\".")
+          "The code as text: \"ir\" (the lowered loop program), \"c\" (the same as C99), \"llvm\" or \"asm\"; of "
+          "target cuda "
+          "\"cuda\" (CUDA C++) and \"launches\" (how many blocks and threads run it, and on what).")
       .def("source", otherwise("source: kind must be one string"))
       .def(
           "save",
@@ -155,6 +183,12 @@ Raises: ArgumentError for a name that is none, for outputs, and for an array tha
           },
           py::arg("path"), "Write a .o or .so (target c: or .c) with a C header beside it.")
       .def("save", otherwise("save: path must be one string or path"))
+      .def_property_readonly("resources", &resources,
+                             R"(Of target cuda: what each function of the code takes of the device.
+
+A list of dicts: function, registers (of a thread), shared_bytes (that it declares), stack_bytes, spill_stores and spill_loads (of a
+thread), warnings (of ptxas).
+Raises: BuildError where there was no compiler.)")
       .def_property_readonly("target", [](const Function& f) { return module_of(f, "target").target().to_string(); })
       .def("__repr__", [](const Function& f) { return text(f); });
 }
@@ -163,6 +197,8 @@ Raises: ArgumentError for a name that is none, for outputs, and for an array tha
 
 void bind_runtime(py::module_& m) {
   bind_packed(m);
+  bind_device(m);
+  m.def("_look_for_nvrtc_in", &codegen::look_for_nvrtc_in);
   bind_results(m);
   bind_function(m);
   m.def(

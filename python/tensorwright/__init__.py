@@ -5,10 +5,12 @@
 """
 
 import os as _os
+import sys as _sys
 
 from . import _core
 
 _core._set_package_dir(_os.path.dirname(_os.path.abspath(__file__)))
+_core._look_for_nvrtc_in([path for path in _sys.path if path.endswith("-packages")])
 
 from . import autotune, ops, rpc, te  # noqa: E402
 from .autotune.stock import tune_operator as tune  # noqa: E402

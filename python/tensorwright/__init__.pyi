@@ -11,9 +11,12 @@ from .int4 import Int4Array as Int4Array
 from .int4 import pack_int4 as pack_int4
 from .int4 import unpack_int4 as unpack_int4
 from .runtime import ArgSpec as ArgSpec
+from .runtime import DeviceArray as DeviceArray
 from .runtime import Function as Function
 from .runtime import PackedArray as PackedArray
 from .runtime import TimingResult as TimingResult
+from .runtime import device_array as device_array
+from .runtime import device_info as device_info
 from .runtime import load as load
 from .runtime import num_threads as num_threads
 from .runtime import park_threads as park_threads

@@ -18,6 +18,30 @@
 Traceback (most recent call last):
 tensorwright.errors.ArgumentError: ...twice: argument 2 (B): an output must not share memory with another argument...
 """
-from ._core import ArgSpec, Function, PackedArray, TimingResult, load, num_threads, park_threads, set_num_threads
+from ._core import (
+    ArgSpec,
+    DeviceArray,
+    Function,
+    PackedArray,
+    TimingResult,
+    device_array,
+    device_info,
+    load,
+    num_threads,
+    park_threads,
+    set_num_threads,
+)
 
-__all__ = ["ArgSpec", "Function", "PackedArray", "TimingResult", "load", "num_threads", "park_threads", "set_num_threads"]
+__all__ = [
+    "ArgSpec",
+    "DeviceArray",
+    "Function",
+    "PackedArray",
+    "TimingResult",
+    "device_array",
+    "device_info",
+    "load",
+    "num_threads",
+    "park_threads",
+    "set_num_threads",
+]

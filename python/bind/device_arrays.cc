@@ -1,0 +1,260 @@
+#include "python/bind/device_arrays.h"
+
+#include <pybind11/stl.h>
+
+#include "python/bind/bind.h"
+#include "python/bind/dlpack.h"
+#include "python/bind/packed.h"
+#include "src/runtime/cuda/memory.h"
+
+namespace py = pybind11;
+
+namespace tw::bind {
+namespace {
+
+using runtime::cuda::GpuDevice;
+using runtime::cuda::Place;
+using runtime::cuda::Stream;
+
+constexpr const char* kInterface = "__cuda_array_interface__";
+
+[[noreturn]] void refuse_array(const std::string& place, const std::string& what, std::vector<std::string> notes = {},
+                               ErrorKind kind = ErrorKind::kArgument) {
+  throw Error(Diagnostic{kind, place + ": " + what, {}, std::move(notes)});
+}
+
+[[noreturn]] void elsewhere(const std::string& place, const std::string& where) {
+  refuse_array(place, "must be in the memory of a CUDA device, not " + where,
+               {"tw.device_array(a) copies a NumPy array there; t.cuda() a PyTorch tensor"});
+}
+
+std::string device_text(int ordinal) { return "cuda:" + std::to_string(ordinal); }
+
+std::optional<std::pair<int, int>> dlpack_device(py::handle object) {
+  if (!py::hasattr(object, "__dlpack__") || !py::hasattr(object, "__dlpack_device__")) return std::nullopt;
+  try {
+    const py::tuple device = object.attr("__dlpack_device__")();
+    return std::pair(py::int_(device[0]).cast<int>(), py::int_(device[1]).cast<int>());
+  } catch (const py::error_already_set&) {
+    return std::nullopt;
+  } catch (const py::cast_error&) {
+    return std::nullopt;
+  }
+}
+
+bool is_cuda(int type) { return type == dlpack::kCuda || type == dlpack::kCudaManaged; }
+
+// As the interface and DLPack number streams: 1 is the default one.
+py::object numbered(Stream stream) {
+  return stream == nullptr ? py::int_(1) : py::int_(reinterpret_cast<uintptr_t>(stream));
+}
+
+py::object capsule_of(const std::string& place, py::handle object, Stream stream) {
+  const py::object number = numbered(stream);
+  try {
+    return object.attr("__dlpack__")(py::arg("stream") = number, py::arg("max_version") = py::make_tuple(1, 0));
+  } catch (py::error_already_set& e) {
+    if (!e.matches(PyExc_TypeError)) refuse_array(place, "its __dlpack__ failed", {e.what()});
+  }
+  try {
+    return object.attr("__dlpack__")(py::arg("stream") = number);
+  } catch (py::error_already_set& e) {
+    refuse_array(place, "its __dlpack__ failed", {e.what()});
+  }
+}
+
+// What its owner has still to do on a stream of its own comes first.
+void wait_for(const Place& place, uintptr_t other) {
+  const Stream theirs = other <= 2 ? nullptr : reinterpret_cast<Stream>(other);
+  if (other == 0 || theirs == place.stream) return;
+  const GpuDevice& device = *runtime::cuda::gpu_device(place.ordinal).value_or_throw();
+  const runtime::cuda::OnDevice here(device);
+  const runtime::cuda::Driver& driver = *device.driver;
+  runtime::cuda::Event event = nullptr;
+  runtime::cuda::check(driver, driver.event_create(&event, runtime::cuda::kNoTiming), "stream", "making an event");
+  const int failed = driver.event_record(event, theirs) | driver.stream_wait(place.stream, event, 0);
+  driver.event_destroy(event);
+  runtime::cuda::check(driver, failed, "stream", "waiting for another one");
+}
+
+BorrowedArray borrow_interface(const std::string& place, py::handle object, const Place& on) {
+  const py::dict interface = object.attr(kInterface);
+  const py::dtype dtype = py::dtype::from_args(interface["typestr"]);
+  const std::optional<ir::Type> type = type_of(dtype);
+  if (!type)
+    refuse_array(place, "has a dtype that no kernel takes: " + std::string(py::str(dtype.attr("name"))), {},
+                 ErrorKind::kDType);
+  BorrowedArray borrowed;
+  borrowed.owner = py::reinterpret_borrow<py::object>(object);
+  const py::tuple data = interface["data"];
+  borrowed.view.data = reinterpret_cast<void*>(data[0].cast<uintptr_t>());
+  borrowed.view.read_only = data[1].cast<bool>();
+  borrowed.view.dtype = *type;
+  borrowed.view.shape = interface["shape"].cast<std::vector<int64_t>>();
+  if (interface.contains("strides") && !interface["strides"].is_none()) {
+    for (const int64_t bytes : interface["strides"].cast<std::vector<int64_t>>()) {
+      if (bytes % dtype.itemsize() != 0)
+        refuse_array(place, "must have strides of whole elements, not of " + std::to_string(bytes) + " bytes",
+                     {"pass a copy"});
+      borrowed.view.strides.push_back(bytes / dtype.itemsize());
+    }
+  }
+  if (interface.contains("stream") && !interface["stream"].is_none())
+    wait_for(on, interface["stream"].cast<uintptr_t>());
+  return borrowed;
+}
+
+std::string module_of_type(py::handle object) {
+  const std::string module = py::str(py::type::of(object).attr("__module__"));
+  return module.substr(0, module.find('.'));
+}
+
+// What a library calls its stream: a number, or an object that has one.
+Stream stream_in(const std::string& call, py::handle stream) {
+  const auto number = [](py::handle value) { return reinterpret_cast<Stream>(value.cast<uintptr_t>()); };
+  try {
+    if (py::isinstance<py::int_>(stream) && !py::isinstance<py::bool_>(stream)) {
+      const auto given = number(stream);
+      return reinterpret_cast<uintptr_t>(given) <= 1 ? nullptr : given;
+    }
+    if (py::hasattr(stream, "__cuda_stream__")) {
+      const py::object given = stream.attr("__cuda_stream__");
+      return number(py::tuple(PyCallable_Check(given.ptr()) ? given() : given)[1]);
+    }
+    for (const char* name : {"cuda_stream", "ptr"})
+      if (py::hasattr(stream, name)) return number(stream.attr(name));
+  } catch (const py::cast_error&) {
+  }
+  refuse(ErrorKind::kArgument,
+         call + ": stream must be a stream of PyTorch or CuPy, or its number, not " + described(stream));
+}
+
+py::tuple shape_of(const DeviceArray& array) {
+  py::tuple shape(array.view.shape.size());
+  for (size_t d = 0; d < array.view.shape.size(); ++d) shape[d] = array.view.shape[d];
+  return shape;
+}
+
+size_t bytes_of(const DeviceArray& array) {
+  int64_t elements = 1;
+  for (const int64_t extent : array.view.shape) elements *= extent;
+  return static_cast<size_t>(array.view.dtype.bytes_of(elements));
+}
+
+const GpuDevice& device_of(const DeviceArray& array) {
+  return *runtime::cuda::gpu_device(array.ordinal).value_or_throw();
+}
+
+// An ordinal: 0, "cuda" or "cuda:1".
+int ordinal_in(const py::object& device) {
+  if (py::isinstance<py::int_>(device) && !py::isinstance<py::bool_>(device)) return device.cast<int>();
+  const std::string text = py::str(device);
+  const std::string digits = text.starts_with("cuda:") ? text.substr(5) : text == "cuda" ? "0" : "";
+  if (digits.empty() || digits.size() > 4 || digits.find_first_not_of("0123456789") != digits.npos)
+    refuse(ErrorKind::kArgument, "device_array: device must be \"cuda:0\" or a number, not " + described(device));
+  return std::stoi(digits);
+}
+
+DeviceArray copied(const py::object& array, const py::object& device) {
+  const py::array compact = py::module_::import("numpy").attr("ascontiguousarray")(array);
+  const BorrowedArray from = borrow("device_array", compact);
+  DeviceArray out;
+  out.ordinal = ordinal_in(device);
+  out.view = from.view;
+  out.view.strides.clear();
+  out.view.read_only = false;
+  const py::gil_scoped_release released;
+  out.memory = runtime::cuda::allocate(device_of(out), bytes_of(out));
+  out.view.data = out.memory.get();
+  runtime::cuda::copy_to_device(device_of(out), out.view.data, from.view.data, bytes_of(out));
+  return out;
+}
+
+py::array as_numpy(const DeviceArray& array) {
+  py::array out(py::dtype(ir::to_string(array.view.dtype)), array.view.shape);
+  void* const to = out.mutable_data();
+  const py::gil_scoped_release released;
+  runtime::cuda::copy_to_host(device_of(array), to, array.view.data, bytes_of(array));
+  return out;
+}
+
+py::dict interface_of(const DeviceArray& array) {
+  py::dict interface;
+  interface["shape"] = shape_of(array);
+  interface["typestr"] = py::dtype(ir::to_string(array.view.dtype)).attr("str");
+  interface["data"] = py::make_tuple(reinterpret_cast<uintptr_t>(array.view.data), false);
+  interface["version"] = 3;
+  return interface;
+}
+
+py::dict describe(const py::object& device) {
+  const GpuDevice& gpu = *runtime::cuda::gpu_device(ordinal_in(device)).value_or_throw();
+  py::dict out;
+  out["name"] = gpu.name;
+  out["arch"] = gpu.arch;
+  out["processors"] = gpu.processors;
+  out["memory_bytes"] = gpu.memory_bytes;
+  return out;
+}
+
+}  // namespace
+
+int device_of(const std::string& place, py::handle object) {
+  if (py::isinstance<DeviceArray>(object)) return object.cast<const DeviceArray&>().ordinal;
+  if (py::isinstance<py::array>(object)) elsewhere(place, "a NumPy array");
+  if (py::isinstance<PackedArray>(object)) elsewhere(place, "packed for this machine's CPU");
+  if (const auto device = dlpack_device(object)) {
+    if (is_cuda(device->first)) return device->second;
+    elsewhere(place, device->first == dlpack::kCpu ? "in that of the CPU"
+                                                   : "on DLPack device type " + std::to_string(device->first));
+  }
+  if (!py::hasattr(object, kInterface))
+    refuse_array(place, "must be an array in the memory of a CUDA device, not " + described(object));
+  const py::dict interface = object.attr(kInterface);
+  const py::tuple data = interface["data"];
+  const auto ordinal = runtime::cuda::ordinal_of(reinterpret_cast<void*>(data[0].cast<uintptr_t>()));
+  return ordinal.value_or(0);  // of no elements, or of another driver
+}
+
+BorrowedArray borrow_on_device(const std::string& place, py::handle object, const Place& on) {
+  if (py::isinstance<DeviceArray>(object))
+    return {object.cast<const DeviceArray&>().view, py::reinterpret_borrow<py::object>(object)};
+  if (!dlpack_device(object)) return borrow_interface(place, object, on);
+  return borrow_capsule(place, capsule_of(place, object, on.stream));
+}
+
+Stream stream_for(const std::string& call, py::handle stream, py::handle array, int ordinal) {
+  if (!stream.is_none()) return stream_in(call, stream);
+  const std::string library = module_of_type(array);
+  if (library == "torch")
+    return stream_in(call, py::module_::import("torch").attr("cuda").attr("current_stream")(ordinal));
+  if (library == "cupy") return stream_in(call, py::module_::import("cupy").attr("cuda").attr("get_current_stream")());
+  return nullptr;
+}
+
+void bind_device(py::module_& m) {
+  py::class_<DeviceArray>(m, "DeviceArray", R"(An array in the memory of a CUDA device, made by ``tw.device_array``.
+
+Functions of target ``cuda`` take it; ``numpy()`` waits for the device and copies it back. PyTorch, CuPy and others see the memory
+by ``__cuda_array_interface__``.)")
+      .def_property_readonly("shape", &shape_of)
+      .def_property_readonly("dtype", [](const DeviceArray& a) { return ir::to_string(a.view.dtype); })
+      .def_property_readonly("device", [](const DeviceArray& a) { return device_text(a.ordinal); })
+      .def("numpy", &as_numpy, "A copy of the elements, once the device is done with them.")
+      .def_property_readonly(kInterface, &interface_of)
+      .def("__repr__", [](const DeviceArray& a) {
+        return "<tensorwright.DeviceArray " + ir::to_string(a.view.dtype) + std::string(py::str(shape_of(a))) + " on " +
+               device_text(a.ordinal) + ">";
+      });
+  m.def("device_array", &copied, py::arg("array"), py::arg("device") = "cuda:0", R"(Copy an array to a CUDA device.
+
+Parameters: array, of NumPy, or what it makes one of; device, ``"cuda:0"`` or an ordinal.
+Returns: a DeviceArray.
+Raises: TargetError where there is no such device, ArgumentError where it has not as much memory.)");
+  m.def("device_info", &describe, py::arg("device") = "cuda:0",
+        R"(What a CUDA device is: name, arch, processors, memory_bytes.
+
+Raises: TargetError where there is no such device.)");
+}
+
+}  // namespace tw::bind

@@ -1,0 +1,299 @@
+// Both accesses as a system of integers: their subscripts are equal, their conditions hold, and some index of the
+// threads differs. A variable that both have for themselves is `x` for the second and `x + d` for the first: equal
+// strides then leave equations over the differences d alone.
+
+#include "src/lower/sync_access.h"
+
+#include <optional>
+#include <unordered_map>
+
+#include "src/ir/equal.h"
+#include "src/ir/interval.h"
+#include "src/ir/interval_arith.h"
+#include "src/ir/simplify.h"
+#include "src/ir/simplify_linear.h"
+#include "src/lower/integer_system.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+using Sum = IntegerSystem::Sum;
+using Rows = IntegerSystem::Rows;
+
+constexpr size_t kMostAlternatives = 16;
+
+Sum constant(int64_t value) { return {{}, value, false}; }
+Sum difference(const Sum& a, const Sum& b, int64_t plus = 0) {
+  Sum out = a;
+  out.add(b, -1);
+  out.add(constant(plus), 1);
+  return out;
+}
+
+class Meeting {
+ public:
+  Meeting(const Access& a, const Access& b, const LaunchIndices& launch, const std::unordered_set<uint64_t>& changing)
+      : a_(a), b_(b), launch_(launch), changing_(changing) {
+    for (const auto* variables : {&launch.blocks, &launch.threads, &a.own, &b.own})
+      for (const OwnVariable& v : *variables)
+        if (const auto extent = v.extent ? as_int(v.extent) : std::nullopt) bounds_[v.var.id()] = {0, *extent - 1};
+  }
+
+  std::string run(Apart apart) {
+    for (const OwnVariable& v : launch_.threads) make_own(v.var);
+    if (apart == Apart::kBlocks)
+      for (const OwnVariable& v : launch_.blocks) make_own(v.var);
+    for (const Access* access : {&a_, &b_})
+      for (const OwnVariable& v : access->own) make_own(v.var);
+    for (const OwnVariable& v : launch_.threads) limit(v, {kFirst, kSecond});
+    for (const OwnVariable& v : launch_.blocks) limit(v, {kFirst, kSecond});
+    for (const OwnVariable& v : a_.own) limit(v, {kFirst});
+    for (const OwnVariable& v : b_.own) limit(v, {kSecond});
+    for (const Expr& condition : a_.conditions) require(condition, kFirst);
+    for (const Expr& condition : b_.conditions) require(condition, kSecond);
+    if (!equal_elements()) return kNotSeen;
+    differ(apart == Apart::kThreads ? launch_.threads : launch_.blocks);
+    const IntegerSystem::Outcome outcome = system_.solve();
+    if (outcome.answer == IntegerSystem::Answer::kNone) return {};
+    if (outcome.answer == IntegerSystem::Answer::kUnknown || !exact_) return kNotSeen;
+    return "threads " + place(outcome.values, kFirst) + " and " + place(outcome.values, kSecond) + " meet";
+  }
+
+ private:
+  static constexpr const char* kNotSeen = "different threads are not seen to touch different elements";
+  enum Side { kFirst, kSecond };
+  struct Own {
+    int base, distance;
+  };
+  struct Known {
+    Expr atom;
+    std::optional<Side> side;  // none: the same for both
+    int variable;
+  };
+
+  void make_own(const Var& var) {
+    if (own_.contains(var.id())) return;
+    const auto found = bounds_.find(var.id());
+    const Interval range = found == bounds_.end() ? Interval::everything() : found->second;
+    own_[var.id()] = {system_.variable(range), system_.variable(range - range)};
+  }
+
+  void limit(const OwnVariable& v, std::initializer_list<Side> sides) {
+    if (!v.extent) return;
+    for (const Side side : sides) {
+      const Sum value = sum_of(v.var, side);
+      system_.require({{value, false}, {difference(sum_of(v.extent, side), value, -1), false}});
+    }
+  }
+
+  bool is_own(const Expr& e) const {
+    for (const uint64_t id : used_vars(e))
+      if (own_.contains(id)) return true;
+    return reads_what_changes(e);
+  }
+
+  bool reads_what_changes(const Expr& e) const {
+    bool found = false;
+    walk(e, [&](const Expr& x) {
+      const auto* l = as<Load>(x);
+      found = found || (l && (changing_.contains(l->buffer.id()) || is_private(l->buffer.scope())));
+      return !found;
+    });
+    return found;
+  }
+
+  Sum sum_of(const Expr& e, Side side) {
+    const Linear form = decompose(simplify(e, bounds_));
+    Sum out = constant(form.constant);
+    out.overflow = form.overflow;
+    for (const Term& t : form.terms) out.add(atom(t.atom, side), t.factor);
+    return out;
+  }
+
+  Sum atom(const Expr& e, Side side) {
+    if (const auto* v = as<VarRef>(e)) {
+      const auto own = own_.find(v->var.id());
+      if (own != own_.end()) {
+        Sum out{{{own->second.base, 1}}, 0, false};
+        if (side == kFirst) out.terms[own->second.distance] = 1;
+        return out;
+      }
+    }
+    const auto* b = as<Binary>(e);
+    const auto divisor = b ? as_int(b->b) : std::nullopt;
+    if (b && divisor.value_or(0) > 0 && (b->op == BinOp::kFloorDiv || b->op == BinOp::kFloorMod)) {
+      const Sum dividend = sum_of(b->a, side);
+      const Sum quotient = this->quotient(b->a, *divisor, dividend, side);
+      if (b->op == BinOp::kFloorDiv) return quotient;
+      Sum rest = dividend;
+      rest.add(quotient, -*divisor);
+      return rest;
+    }
+    if (b && (b->op == BinOp::kMin || b->op == BinOp::kMax)) return extremum(*b, e, side);
+    exact_ = exact_ && as<VarRef>(e);
+    return {{{variable(e, side).first, 1}}, 0, false};
+  }
+
+  // The variable that stands for an atom, and whether it is new.
+  std::pair<int, bool> variable(const Expr& e, Side side) {
+    const std::optional<Side> whose = is_own(e) ? std::optional(side) : std::nullopt;
+    for (const Known& known : known_)
+      if (known.side == whose && equal(known.atom, e) && !reads_what_changes(e)) return {known.variable, false};
+    known_.push_back({e, whose, system_.variable(interval_of(e, bounds_))});
+    return {known_.back().variable, true};
+  }
+
+  Sum quotient(const Expr& dividend, int64_t divisor, const Sum& value, Side side) {
+    const auto [q, fresh] = variable(floordiv(dividend, Expr(divisor)), side);
+    const Sum out{{{q, 1}}, 0, false};
+    if (fresh) {
+      Sum rest = value;
+      rest.add(out, -divisor);
+      system_.require({{rest, false}, {difference(constant(divisor - 1), rest), false}});
+    }
+    return out;
+  }
+
+  Sum extremum(const Binary& b, const Expr& e, Side side) {
+    const Sum x = sum_of(b.a, side), y = sum_of(b.b, side);
+    const auto [v, fresh] = variable(e, side);
+    const Sum out{{{v, 1}}, 0, false};
+    const auto beyond = [&](const Sum& s) {
+      return IntegerSystem::Row{b.op == BinOp::kMin ? difference(s, out) : difference(out, s), false};
+    };
+    if (fresh)
+      system_.require_one_of({{{difference(x, out), true}, beyond(y)}, {{difference(y, out), true}, beyond(x)}});
+    return out;
+  }
+
+  void require(const Expr& condition, Side side) {
+    std::vector<Rows> alternatives = rows_of(condition, true, side);
+    system_.require_one_of(std::move(alternatives));
+  }
+
+  // The condition, or its opposite, as one of several lists of rows. What is not about indices may always hold.
+  std::vector<Rows> rows_of(const Expr& e, bool holds, Side side) {
+    if (const auto value = as_int(e)) return (*value != 0) == holds ? std::vector<Rows>{{}} : std::vector<Rows>{};
+    if (const auto* n = as<Not>(e)) return rows_of(n->a, !holds, side);
+    const auto* b = as<Binary>(e);
+    if (b && (b->op == BinOp::kAnd || b->op == BinOp::kOr)) {
+      const std::vector<Rows> x = rows_of(b->a, holds, side), y = rows_of(b->b, holds, side);
+      return (b->op == BinOp::kAnd) == holds ? both(x, y) : either(x, y);
+    }
+    if (!b || !b->a.type().is_index()) {
+      exact_ = false;
+      return {{}};
+    }
+    const Sum x = sum_of(b->a, side), y = sum_of(b->b, side);
+    const Rows less{{difference(y, x, -1), false}}, greater{{difference(x, y, -1), false}};
+    const Rows at_most{{difference(y, x), false}}, at_least{{difference(x, y), false}};
+    switch (b->op) {
+      case BinOp::kLt:
+        return {holds ? less : at_least};
+      case BinOp::kLe:
+        return {holds ? at_most : greater};
+      case BinOp::kGt:
+        return {holds ? greater : at_most};
+      case BinOp::kGe:
+        return {holds ? at_least : less};
+      case BinOp::kEq:
+      case BinOp::kNe:
+        if ((b->op == BinOp::kEq) == holds) return {{{difference(x, y), true}}};
+        return {less, greater};
+      default:
+        exact_ = false;
+        return {{}};
+    }
+  }
+
+  std::vector<Rows> both(const std::vector<Rows>& x, const std::vector<Rows>& y) {
+    if (x.size() * y.size() > kMostAlternatives) {
+      exact_ = false;
+      return x.size() < y.size() ? x : y;
+    }
+    std::vector<Rows> out;
+    for (const Rows& a : x) {
+      for (const Rows& b : y) {
+        out.push_back(a);
+        out.back().insert(out.back().end(), b.begin(), b.end());
+      }
+    }
+    return out;
+  }
+  std::vector<Rows> either(std::vector<Rows> x, const std::vector<Rows>& y) {
+    x.insert(x.end(), y.begin(), y.end());
+    if (x.size() <= kMostAlternatives) return x;
+    exact_ = false;
+    return {{}};
+  }
+
+  // The subscripts are equal, or what two 4-bit integers share; false where that can't be said.
+  bool equal_elements() {
+    const bool packed = a_.buffer.element().is_packed();
+    if (a_.at.size() == b_.at.size() && !packed) {
+      for (size_t d = 0; d < a_.at.size(); ++d)
+        system_.require({{difference(sum_of(a_.at[d], kFirst), sum_of(b_.at[d], kSecond)), true}});
+      return true;
+    }
+    Sum first = sum_of(offset(a_), kFirst), second = sum_of(offset(b_), kSecond);
+    if (packed) {
+      first = quotient(offset(a_), 2, first, kFirst);
+      second = quotient(offset(b_), 2, second, kSecond);
+    }
+    system_.require({{difference(first, second), true}});
+    return true;
+  }
+
+  static Expr offset(const Access& access) {
+    const Buffer& buffer = access.buffer;
+    if (access.at.size() != buffer.rank()) return access.at[0];
+    Expr sum = 0;
+    for (size_t d = 0; d < access.at.size(); ++d)
+      sum =
+          buffer.strides().empty() ? sum * buffer.shape()[d] + access.at[d] : sum + access.at[d] * buffer.strides()[d];
+    return sum;
+  }
+
+  void differ(const std::vector<OwnVariable>& indices) {
+    std::vector<Rows> alternatives;
+    for (const OwnVariable& index : indices)
+      for (const int64_t sign : {1, -1})
+        alternatives.push_back({{{{{own_.at(index.var.id()).distance, sign}}, -1, false}, false}});
+    system_.require_one_of(std::move(alternatives));
+  }
+
+  std::string place(const std::vector<int64_t>& values, Side side) const {
+    std::string out;
+    for (const auto* indices : {&launch_.blocks, &launch_.threads}) {
+      for (const OwnVariable& index : *indices) {
+        const auto own = own_.find(index.var.id());
+        if (own == own_.end()) continue;
+        const int64_t base = values[static_cast<size_t>(own->second.base)];
+        const int64_t distance = side == kFirst ? values[static_cast<size_t>(own->second.distance)] : 0;
+        out += (out.empty() ? "(" : ", ") + index.var.name() + " = " + std::to_string(base + distance);
+      }
+    }
+    return out + ")";
+  }
+
+  const Access &a_, &b_;
+  const LaunchIndices& launch_;
+  const std::unordered_set<uint64_t>& changing_;
+  Bounds bounds_;
+  IntegerSystem system_;
+  std::unordered_map<uint64_t, Own> own_;
+  std::vector<Known> known_;
+  bool exact_ = true;  // the system says no less than the program
+};
+
+}  // namespace
+
+std::string meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
+                    const std::unordered_set<uint64_t>& changing) {
+  return Meeting(a, b, launch, changing).run(apart);
+}
+
+}  // namespace tw::lower

@@ -1,0 +1,41 @@
+// What the threads of a launch touch, and whether two of them can meet at one element.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/ir/walk.h"
+#include "tensorwright/ir.h"
+
+namespace tw::lower {
+
+// A variable whose value is each thread's own affair: 0 <= var < extent; without an extent any.
+struct OwnVariable {
+  ir::Var var;
+  ir::Expr extent;
+};
+
+// One access of a statement, as each thread of a launch makes it. Variables that are not its own are the same for all
+// threads that the access is compared with.
+struct Access {
+  ir::Buffer buffer;  // as declared
+  std::vector<ir::Expr> at;
+  bool writes = false;
+  std::vector<OwnVariable> own;
+  std::vector<ir::Expr> conditions;  // under which it is made
+  ir::Stmt statement;
+};
+
+struct LaunchIndices {
+  std::vector<OwnVariable> blocks, threads;
+};
+
+// Who may meet: two threads of one block, or of different blocks.
+enum class Apart : uint8_t { kThreads, kBlocks };
+
+// Why two such threads may touch one element; empty when it is proved that they don't. `changing`: ids of the buffers
+// that the launch writes, whose elements are not the same at any two times.
+std::string meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
+                    const std::unordered_set<uint64_t>& changing);
+
+}  // namespace tw::lower

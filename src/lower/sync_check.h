@@ -1,0 +1,33 @@
+// Whether the barriers of a program's launches suffice, and whether all threads of a block come to each of them: proved
+// from the text, for all sizes.
+//
+//   between barriers   any two accesses of two threads of a block to one element are reads
+//   between blocks     no access to what another block of the launch writes
+//   at a barrier       conditions and loops around it are the same for all threads of a block
+//
+// Two threads of a block are at the same barrier at the same time, so a loop with a barrier in its body has one
+// iteration at a time for both: its first, any other after the one before it, and what follows after its last. Every
+// other loop is each thread's own affair. What is not proved is reported; no knowledge of how barriers came into the
+// program is used.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensorwright/ir.h"
+
+namespace tw::lower {
+
+struct SyncFinding {
+  enum class Kind : uint8_t { kReadAfterWrite, kWriteAfterRead, kWriteAfterWrite, kDivergentBarrier, kForeignCall };
+  Kind kind;
+  std::string buffer;         // of the first three
+  std::string first, second;  // statements; of a barrier, what is not the same for all threads
+  std::string why;
+};
+std::string to_string(
+    const SyncFinding&);  // "read after write: tile, threads (tx = 0) and (tx = 7) meet", and the statements
+
+std::vector<SyncFinding> sync_check(const ir::Program&);
+
+}  // namespace tw::lower

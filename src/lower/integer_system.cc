@@ -29,6 +29,7 @@ class Search {
   Answer run(Rows rows, std::vector<Interval> ranges, size_t choice, bool fresh) {
     if (--budget_ < 0) return Answer::kUnknown;
     if (fresh && !eliminate(rows, ranges)) return overflow_ ? Answer::kUnknown : Answer::kNone;
+    if (fresh && contradicts_itself(rows)) return Answer::kNone;
     if (!narrow(rows, ranges)) return Answer::kNone;
     if (choice < choices_.size()) {
       return any(choices_[choice], [&](const Rows& alternative) {
@@ -100,6 +101,19 @@ class Search {
       r = static_cast<size_t>(-1);
     }
     return true;
+  }
+
+  // Two rows that say opposites of one sum, whatever the ranges.
+  static bool contradicts_itself(const Rows& rows) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      for (size_t j = i + 1; j < rows.size(); ++j) {
+        if (rows[i].sum.terms.size() != rows[j].sum.terms.size()) continue;
+        Sum both = rows[i].sum;
+        both.add(rows[j].sum, 1);
+        if (both.terms.empty() && !both.overflow && both.constant < 0) return true;
+      }
+    }
+    return false;
   }
 
   // Of a variable that is eliminated:  variable = -factor * (sum without it).

@@ -13,6 +13,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
 #include "src/lower/integer_system.h"
+#include "src/lower/sync_offset.h"
 
 namespace tw::lower {
 
@@ -33,6 +34,16 @@ Sum difference(const Sum& a, const Sum& b, int64_t plus = 0) {
   return out;
 }
 
+// In elements from the buffer's first.
+Expr offset(const Access& access) {
+  const Buffer& buffer = access.buffer;
+  if (access.at.size() != buffer.rank()) return access.at[0];
+  Expr sum = 0;
+  for (size_t d = 0; d < access.at.size(); ++d)
+    sum = buffer.strides().empty() ? sum * buffer.shape()[d] + access.at[d] : sum + access.at[d] * buffer.strides()[d];
+  return sum;
+}
+
 class Meeting {
  public:
   Meeting(const Access& a, const Access& b, const LaunchIndices& launch, const std::unordered_set<uint64_t>& changing)
@@ -43,24 +54,24 @@ class Meeting {
   }
 
   std::string run(Apart apart) {
-    for (const OwnVariable& v : launch_.threads) make_own(v.var);
-    if (apart == Apart::kBlocks)
-      for (const OwnVariable& v : launch_.blocks) make_own(v.var);
-    for (const Access* access : {&a_, &b_})
-      for (const OwnVariable& v : access->own) make_own(v.var);
-    for (const OwnVariable& v : launch_.threads) limit(v, {kFirst, kSecond});
-    for (const OwnVariable& v : launch_.blocks) limit(v, {kFirst, kSecond});
-    for (const OwnVariable& v : a_.own) limit(v, {kFirst});
-    for (const OwnVariable& v : b_.own) limit(v, {kSecond});
-    for (const Expr& condition : a_.conditions) require(condition, kFirst);
-    for (const Expr& condition : b_.conditions) require(condition, kSecond);
-    if (!equal_elements()) return kNotSeen;
+    prepare(apart);
+    equal_elements();
     differ(apart == Apart::kThreads ? launch_.threads : launch_.blocks);
     const IntegerSystem::Outcome outcome = system_.solve();
     if (outcome.answer == IntegerSystem::Answer::kNone) return {};
     if (outcome.answer == IntegerSystem::Answer::kUnknown || !exact_) return kNotSeen;
     return "threads " + place(outcome.values, kFirst) + " and " + place(outcome.values, kSecond) + " meet";
   }
+
+  // Whether 0 <= part < extent wherever the second access is made.
+  bool within(const Expr& part, const Expr& extent) {
+    prepare(Apart::kThreads);
+    const Sum value = sum_of(part, kSecond), end = sum_of(extent, kSecond);
+    system_.require_one_of({{{difference(constant(-1), value), false}}, {{difference(value, end), false}}});
+    return system_.solve().answer == IntegerSystem::Answer::kNone;
+  }
+
+  const Bounds& bounds() const { return bounds_; }
 
  private:
   static constexpr const char* kNotSeen = "different threads are not seen to touch different elements";
@@ -73,6 +84,20 @@ class Meeting {
     std::optional<Side> side;  // none: the same for both
     int variable;
   };
+
+  void prepare(Apart apart) {
+    for (const OwnVariable& v : launch_.threads) make_own(v.var);
+    if (apart == Apart::kBlocks)
+      for (const OwnVariable& v : launch_.blocks) make_own(v.var);
+    for (const Access* access : {&a_, &b_})
+      for (const OwnVariable& v : access->own) make_own(v.var);
+    for (const OwnVariable& v : launch_.threads) limit(v, {kFirst, kSecond});
+    for (const OwnVariable& v : launch_.blocks) limit(v, {kFirst, kSecond});
+    for (const OwnVariable& v : a_.own) limit(v, {kFirst});
+    for (const OwnVariable& v : b_.own) limit(v, {kSecond});
+    for (const Expr& condition : a_.conditions) require(condition, kFirst);
+    for (const Expr& condition : b_.conditions) require(condition, kSecond);
+  }
 
   void make_own(const Var& var) {
     if (own_.contains(var.id())) return;
@@ -230,13 +255,13 @@ class Meeting {
     return {{}};
   }
 
-  // The subscripts are equal, or what two 4-bit integers share; false where that can't be said.
-  bool equal_elements() {
+  // The subscripts are equal, or the bytes that two 4-bit integers share.
+  void equal_elements() {
     const bool packed = a_.buffer.element().is_packed();
     if (a_.at.size() == b_.at.size() && !packed) {
       for (size_t d = 0; d < a_.at.size(); ++d)
         system_.require({{difference(sum_of(a_.at[d], kFirst), sum_of(b_.at[d], kSecond)), true}});
-      return true;
+      return;
     }
     Sum first = sum_of(offset(a_), kFirst), second = sum_of(offset(b_), kSecond);
     if (packed) {
@@ -244,17 +269,6 @@ class Meeting {
       second = quotient(offset(b_), 2, second, kSecond);
     }
     system_.require({{difference(first, second), true}});
-    return true;
-  }
-
-  static Expr offset(const Access& access) {
-    const Buffer& buffer = access.buffer;
-    if (access.at.size() != buffer.rank()) return access.at[0];
-    Expr sum = 0;
-    for (size_t d = 0; d < access.at.size(); ++d)
-      sum =
-          buffer.strides().empty() ? sum * buffer.shape()[d] + access.at[d] : sum + access.at[d] * buffer.strides()[d];
-    return sum;
   }
 
   void differ(const std::vector<OwnVariable>& indices) {
@@ -293,7 +307,21 @@ class Meeting {
 
 std::string meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
                     const std::unordered_set<uint64_t>& changing) {
-  return Meeting(a, b, launch, changing).run(apart);
+  const std::string found = Meeting(a, b, launch, changing).run(apart);
+  if (found.empty() || a.buffer.rank() < 2 || a.buffer.element().is_packed()) return found;
+  // Equal offsets, equal subscripts: one may be seen not to be where the other isn't.
+  Access first = a, second = b;
+  for (Access* access : {&first, &second})
+    access->at = {refolded(offset(*access), Meeting(*access, *access, launch, changing).bounds())};
+  if (Meeting(first, second, launch, changing).run(apart).empty()) return {};
+  for (Access* access : {&first, &second}) {
+    const auto within = [&](const Expr& part, const Expr& extent) {
+      return Meeting(*access, *access, launch, changing).within(part, extent);
+    };
+    access->at = subscripts_of(access->at[0], a.buffer, Meeting(*access, *access, launch, changing).bounds(), within);
+    if (access->at.empty()) return found;
+  }
+  return Meeting(first, second, launch, changing).run(apart).empty() ? "" : found;
 }
 
 }  // namespace tw::lower

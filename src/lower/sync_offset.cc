@@ -1,0 +1,118 @@
+#include "src/lower/sync_offset.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "src/ir/equal.h"
+#include "src/ir/simplify.h"
+#include "src/ir/simplify_linear.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+// A product of a constant and of whatever else.
+struct Product {
+  int64_t constant = 1;
+  std::vector<Expr> factors;
+
+  void times(const Expr& e) {
+    if (const auto value = as_int(e)) {
+      constant *= *value;
+    } else if (const auto* b = as<Binary>(e); b && b->op == BinOp::kMul) {
+      times(b->a);
+      times(b->b);
+    } else {
+      factors.push_back(e);
+    }
+  }
+  Expr value() const {
+    Expr out = constant;
+    for (const Expr& factor : factors) out = out * factor;
+    return out;
+  }
+};
+
+// p / by, if that is exact.
+std::optional<Product> divided(Product p, const Product& by) {
+  if (by.constant == 0 || p.constant % by.constant != 0) return std::nullopt;
+  p.constant /= by.constant;
+  for (const Expr& factor : by.factors) {
+    const auto found = std::ranges::find_if(p.factors, [&](const Expr& own) { return equal(own, factor); });
+    if (found == p.factors.end()) return std::nullopt;
+    p.factors.erase(found);
+  }
+  return p;
+}
+
+// The term as a product.
+Product product_of(const Term& t) {
+  Product out;
+  out.times(t.atom);
+  out.constant *= t.factor;
+  return out;
+}
+
+// The x of a term  x % n * factor,  where another is  x // n * n * factor.
+std::optional<Expr> whole_of(const Term& rest, const Term& other) {
+  const auto* mod = as<Binary>(rest.atom);
+  if (!mod || mod->op != BinOp::kFloorMod) return std::nullopt;
+  Product extent;
+  extent.times(mod->b);
+  const std::optional<Product> quotient = divided(product_of(other), extent);
+  if (!quotient || quotient->constant != rest.factor || quotient->factors.size() != 1) return std::nullopt;
+  const auto* div = as<Binary>(quotient->factors[0]);
+  const bool found = div && div->op == BinOp::kFloorDiv && equal(div->a, mod->a) && equal(div->b, mod->b);
+  return found ? std::optional(mod->a) : std::nullopt;
+}
+
+}  // namespace
+
+Expr refolded(const Expr& offset, const Bounds& bounds) {
+  const Expr simple = simplify(offset, bounds);
+  const Linear form = decompose(simple);
+  for (const Term& rest : form.terms) {
+    for (const Term& other : form.terms) {
+      const std::optional<Expr> whole = whole_of(rest, other);
+      if (!whole) continue;
+      Linear out = form;
+      out.add(rest.atom, -rest.factor);
+      out.add(other.atom, -other.factor);
+      out.normalise();
+      return refolded(build(out, 1) + *whole * Expr(rest.factor), bounds);
+    }
+  }
+  return simple;
+}
+
+std::vector<Expr> subscripts_of(const Expr& offset, const Buffer& buffer, const Bounds& bounds,
+                                const std::function<bool(const Expr&, const Expr&)>& within) {
+  if (!buffer.strides().empty()) return {};
+  std::vector<Expr> out;
+  Expr rest = offset;
+  Product stride;
+  for (size_t d = buffer.rank(); d-- > 1;) {
+    stride.times(simplify(buffer.shape()[d], bounds));
+    if (stride.factors.empty()) continue;  // with the next: constants are no obstacle
+    const Linear form = decompose(simplify(rest, bounds));
+    if (form.overflow) return {};
+    Expr whole = 0, part = form.constant;
+    for (const Term& t : form.terms) {
+      if (const auto quotient = divided(product_of(t), stride)) {
+        whole = whole + quotient->value();
+      } else {
+        part = part + t.atom * Expr(t.factor);
+      }
+    }
+    if (!within(part, stride.value())) return {};
+    out.insert(out.begin(), part);
+    rest = whole;
+    stride = {};
+  }
+  out.insert(out.begin(), rest);
+  return out;
+}
+
+}  // namespace tw::lower

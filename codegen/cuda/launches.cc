@@ -128,7 +128,6 @@ Program launch_program(const DeviceLaunch& launch, const std::string& name, cons
                        const std::vector<Var>& scalars) {
   Program out;
   out.name = name;
-  out.body = launch.nest();
   out.scalars = scalars;
   out.places.assign(scalars.size(), static_cast<int>(arrays.size()));
   for (const Param& array : arrays) {
@@ -140,6 +139,13 @@ Program launch_program(const DeviceLaunch& launch, const std::string& name, cons
     out.params.emplace_back(Buffer(node), array.written);
     out.scalars.push_back(elements);
   }
+  DeviceLaunch sized = launch;
+  for (For& axis : sized.axes) {
+    if (as_int(axis.extent)) continue;
+    out.scalars.emplace_back(axis.var.name() + "_extent");
+    axis.extent = out.scalars.back();
+  }
+  out.body = sized.nest();
   return out;
 }
 

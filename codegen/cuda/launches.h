@@ -28,8 +28,8 @@ struct DeviceProgram {
 // target may have.
 DeviceProgram device_program(const ir::Program&, const Target&);
 
-// A launch as a program of its own, whose arrays have any number of elements, as the scalars NAME_elements behind its
-// own scalars say.
+// A launch as a program of its own, for whatever arrays and sizes it is called with: behind its own scalars stand how
+// many elements each array has, and then, outermost first, those extents of its axes that are no constants.
 ir::Program launch_program(const DeviceLaunch&, const std::string& name, const std::vector<ir::Param>& arrays,
                            const std::vector<ir::Var>& scalars);
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <sstream>
 
 #include "codegen/cuda/cubin_cache.h"
 
@@ -124,12 +125,21 @@ std::vector<std::string> flags_for(const std::string& arch) {
   return {"--fmad=false", "-arch=" + arch, "--ptxas-options=-v"};
 }
 
+// How long it took is another each time.
+std::string without_times(const std::string& log) {
+  std::string out;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("Compile time") == line.npos) out += line + "\n";
+  return out;
+}
+
 std::string log_of(const Nvrtc& nvrtc, NvrtcProgram program) {
   size_t bytes = 0;
   if (nvrtc.log_size(program, &bytes) != 0 || bytes < 2) return "";
   std::string log(bytes, '\0');
   nvrtc.log(program, log.data());
-  return log.c_str();  // what follows the text are zeros
+  return without_times(log.c_str());  // what follows the text are zeros
 }
 
 Diagnostic refused(const std::string& arch, const std::string& what, const std::string& log) {

@@ -16,8 +16,7 @@ namespace tw::codegen {
 struct CudaSource {
   std::string text;
   std::vector<runtime::cuda::Plan> plans;  // of each program
-  std::vector<ir::Program> functions;      // what each launch means, by its symbol: its operands, in their order, and
-                                           // behind them how many elements each of its arrays has
+  std::vector<ir::Program> functions;      // what each launch means, by its symbol (launch_program in launches.h)
 };
 
 // Programs are lowered, without cooperative and vectorized loops; their names differ. Throws tw::Error for what a

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,6 @@
 #include "src/ir/parse.h"
 #include "src/ir/walk.h"
 #include "src/runtime/cuda/driver.h"
-#include "src/runtime/cuda/formula.h"
 
 namespace tw {
 namespace {
@@ -113,20 +113,22 @@ Code copy(void* to, const void* from, Address device_side, size_t bytes) {
   return 0;
 }
 
-bool has_sizes(const ir::Program& program, void* const* scalars, const unsigned (&sizes)[6]) {
-  std::map<ir::ForKind, int64_t> wanted;
+// The sizes of a launch by the program's axes: those that it does not know, outermost first; nothing where they are not
+// what it says.
+std::optional<std::vector<int64_t>> extents_of(const ir::Program& program, const unsigned (&sizes)[6]) {
+  std::vector<int64_t> unknown;
+  std::vector<int64_t> left(std::begin(sizes), std::end(sizes));
   const ir::Stmt* at = &program.body;
   for (const auto* loop = ir::as<ir::For>(*at); loop && is_device_index(loop->kind); loop = ir::as<ir::For>(*at)) {
-    const auto size = Formula::of(loop->extent, program.scalars);
-    if (!size.ok()) return false;
-    wanted[loop->kind] = size->evaluate(scalars);
+    int64_t& size = left[static_cast<size_t>(loop->kind) - static_cast<size_t>(ir::ForKind::kBlockX)];
+    const auto constant = ir::as_int(loop->extent);
+    if (!constant) unknown.push_back(size);
+    if (constant && *constant != size) return std::nullopt;
+    size = 1;
     at = &loop->body;
   }
-  constexpr ir::ForKind kKinds[] = {ir::ForKind::kBlockX,  ir::ForKind::kBlockY,  ir::ForKind::kBlockZ,
-                                    ir::ForKind::kThreadX, ir::ForKind::kThreadY, ir::ForKind::kThreadZ};
-  for (size_t i = 0; i < 6; ++i)
-    if (sizes[i] != (wanted.contains(kKinds[i]) ? wanted[kKinds[i]] : 1)) return false;
-  return true;
+  if (left != std::vector<int64_t>(6, 1)) return std::nullopt;
+  return unknown;
 }
 
 // Outputs that the launch also reads were written by another one.
@@ -143,7 +145,9 @@ bool reads_outputs(const ir::Program& program) {
 }
 
 Code run(const ir::Program& program, void** operands, const unsigned (&sizes)[6]) {
-  const size_t arrays = program.params.size(), scalars = program.scalars.size() - arrays;
+  std::optional<std::vector<int64_t>> extents = extents_of(program, sizes);
+  if (!extents) return kInvalid;
+  const size_t arrays = program.params.size(), scalars = program.scalars.size() - arrays - extents->size();
   std::vector<ir::InterpBuffer> buffers;
   std::vector<int64_t> elements(arrays);
   std::vector<void*> values(operands + arrays, operands + arrays + scalars);
@@ -157,7 +161,7 @@ Code run(const ir::Program& program, void** operands, const unsigned (&sizes)[6]
     buffers.push_back({reinterpret_cast<void*>(at), static_cast<size_t>(elements[i] * size)});
     values.push_back(&elements[i]);
   }
-  if (!has_sizes(program, values.data(), sizes)) return kInvalid;
+  for (int64_t& extent : *extents) values.push_back(&extent);
   ir::InterpOptions options;
   options.check_unwritten = !reads_outputs(program);
   for (size_t s = 0; s < values.size(); ++s) {

@@ -1,11 +1,13 @@
 // Calls of functions for CUDA devices, by a driver without one (tests/fake_cuda), which interprets what is launched.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 
 #include "src/runtime/cuda/kernel.h"
 #include "src/runtime/cuda/memory.h"
 #include "tests/folders.h"
+#include "tests/unit/cuda_pages.h"
 #include "tests/unit/run_program.h"
 #include "tests/unit/setting.h"
 
@@ -135,18 +137,34 @@ TEST_F(CudaRun, AddressesOfWholeVectorsAreMultiples) {
 }
 
 TEST_F(CudaRun, SharedMemoryAboveTheUsualIsAskedFor) {
-  const auto module = built(R"(kernel back(A: float32[16384], C: out float32[16384]):
+  const auto module = built(R"(kernel turn(A: float32[16384], C: out float32[16384]):
   for tx in 0..256 threadIdx.x:
     alloc a: float32[16384] shared
     for i in 0..64:
       a[i * 256 + tx] = A[i * 256 + tx]
+    sync block
     for i in 0..64:
-      C[i * 256 + tx] = a[16128 - i * 256 + tx]
+      C[i * 256 + tx] = a[16383 - (i * 256 + tx)]
 )");
   const auto a = there(counted(16384)), c = there(std::vector<float>(16384));
   void* data[] = {a.get(), c.get()};
   EXPECT_EQ(module->kernel()->run(data), 0);
-  EXPECT_EQ(back(c, 16384)[0], 16129);
+  EXPECT_EQ(back(c, 16384)[0], 16384);
+}
+
+// The interpreter has no race to report, and the result is that of the definition.
+TEST_F(CudaRun, PagesRun) {
+  std::map<std::string, std::string> programs;
+  for (const test::CudaPage& page : test::cuda_pages()) programs[page.name] = page.program;
+  const std::vector<float> ones(4096, 1.0f);
+  const auto a = there(ones), b = there(ones), c = there(std::vector<float>(16384));
+  void* product[] = {a.get(), b.get(), c.get()};
+  EXPECT_EQ(built(programs["matmul"])->kernel()->run(product), 0);
+  EXPECT_EQ(back(c, 16384), std::vector<float>(16384, 32.0f));
+  int64_t m = 3, k = 300;
+  void* sums[] = {a.get(), c.get(), &m, &k};
+  EXPECT_EQ(built(programs["row_sum"])->kernel()->run(sums), 0);
+  EXPECT_EQ(back(c, 3), std::vector<float>(3, 300.0f));
 }
 
 TEST_F(CudaRun, CodeForAnotherArchitectureIsRefused) {

@@ -94,15 +94,16 @@ struct Boards::Count {
 // ------------------------------------------------------------------------------------------------- from other threads
 
 Boards::Boards(std::vector<Connect> connects, double away_s)
-    : away_s_(away_s), guard_(io_.get_executor()), changed_(io_.get_executor()) {
+    : away_s_(away_s), changed_(loop_.context().get_executor()) {
   for (Connect& connect : connects) {
     members_.push_back(std::make_shared<Member>());
     members_.back()->connect = std::move(connect);
   }
-  for (const MemberPtr& member : members_)
-    asio::co_spawn(io_, keep(member),
-                   asio::bind_cancellation_slot(member->stop.slot(), [](const std::exception_ptr&) {}));
-  thread_ = std::thread([this] { io_.run(); });
+  asio::post(loop_.context(), [this] {
+    for (const MemberPtr& member : members_)
+      asio::co_spawn(loop_.context(), keep(member),
+                     asio::bind_cancellation_slot(member->stop.slot(), [](const std::exception_ptr&) {}));
+  });
   try {
     begun_.get_future().get();
   } catch (...) {
@@ -114,21 +115,20 @@ Boards::Boards(std::vector<Connect> connects, double away_s)
 Boards::~Boards() { end(); }
 
 void Boards::end() {
-  asio::post(io_, [this] {
+  asio::post(loop_.context(), [this] {
     ending_ = true;
     for (const MemberPtr& member : members_) {
       member->stop.emit(asio::cancellation_type::terminal);
       if (member->online) member->online->streams().close("the client is done");
     }
     changed_.wake();
-    guard_.reset();
   });
-  thread_.join();
+  loop_.drain();
 }
 
 std::future<BoardResult> Boards::measure(std::shared_ptr<const RemoteTask> task, Parcel object, const Job& job) {
   const auto work = std::make_shared<Work>(Work{std::move(task), std::move(object), job});
-  asio::post(io_, [this, work] {
+  asio::post(loop_.context(), [this, work] {
     waiting_.push_back(work);
     changed_.wake();
     fail_if_none_is_left();
@@ -137,7 +137,7 @@ std::future<BoardResult> Boards::measure(std::shared_ptr<const RemoteTask> task,
 }
 
 void Boards::cancel() {
-  asio::post(io_, [this] {
+  asio::post(loop_.context(), [this] {
     for (const WorkPtr& work : std::exchange(waiting_, {})) work->end_lost("cancelled");
     for (const MemberPtr& member : members_) {
       for (const WorkPtr& work : std::exchange(member->left, {})) work->end_lost("cancelled");
@@ -157,14 +157,14 @@ std::string Boards::state() const {
 // ---------------------------------------------------------------------------------------------------------- one board
 
 awaitable<void> Boards::pause(double seconds) {
-  asio::steady_timer timer(io_, std::chrono::milliseconds(static_cast<int>(1e3 * seconds)));
+  asio::steady_timer timer(loop_.context(), std::chrono::milliseconds(static_cast<int>(1e3 * seconds)));
   asio::error_code cancelled;
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
 }
 
 void Boards::spawn(awaitable<void> what, const std::shared_ptr<Count>& count) {
   ++count->running;
-  asio::co_spawn(io_, std::move(what), [this, count](const std::exception_ptr&) {
+  asio::co_spawn(loop_.context(), std::move(what), [this, count](const std::exception_ptr&) {
     --count->running;
     count->changed.wake();
     changed_.wake();
@@ -185,7 +185,7 @@ awaitable<void> Boards::keep(MemberPtr member) {
     if (std::exchange(member->online, nullptr)) {
       member->gone = Clock::now();
       ++member->breaks;
-      asio::co_spawn(io_, lose_if_away(member), [](const std::exception_ptr&) {});
+      asio::co_spawn(loop_.context(), lose_if_away(member), [](const std::exception_ptr&) {});
     }
     if (member->barred || member->breaks >= kMostBreaks) lose(*member);
     note_state();
@@ -204,7 +204,7 @@ awaitable<void> Boards::converse(MemberPtr member) {
   } closing{connection};
   co_await greet(connection, Role::kClient, Role::kBoard);
   const auto board = std::make_shared<RemoteBoard>(connection, member->sent);
-  const auto count = std::make_shared<Count>(io_.get_executor());
+  const auto count = std::make_shared<Count>(loop_.context().get_executor());
   spawn(board->streams().read(), count);
   spawn(board->streams().watch(), count);
   const BoardDescription description = co_await board->describe();

@@ -7,17 +7,15 @@
 // good.
 #pragma once
 
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
 #include <deque>
 #include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "rpc/client/loop.h"
 #include "rpc/client/remote_board.h"
 
 namespace tw::rpc {
@@ -75,8 +73,7 @@ class Boards {
   void end();
 
   const double away_s_;
-  asio::io_context io_;
-  asio::executor_work_guard<asio::io_context::executor_type> guard_;
+  Loop loop_;
   std::vector<MemberPtr> members_;
   std::deque<WorkPtr> waiting_;
   Event changed_;  // there is work, or a connection has ended
@@ -86,7 +83,6 @@ class Boards {
   std::optional<BoardDescription> description_;
   mutable std::mutex mutex_;  // of what other threads read
   std::string state_;
-  std::thread thread_;
 };
 
 }  // namespace tw::rpc

@@ -16,12 +16,17 @@ class Loop {
   // What still runs is dropped: connections that it held are closed.
   ~Loop() {
     context_.stop();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   asio::io_context& context() { return context_; }
+  // Until all that runs has ended of itself. Nothing is begun afterwards.
+  void drain() {
+    keep_running_.reset();
+    thread_.join();
+  }
 
   // Not from the thread itself. Throws what it throws.
   template <class T>

@@ -1,20 +1,16 @@
 """What the first person with a board runs: bench/board.py, here on a board that this machine plays."""
 
 import pathlib
-import platform
 import re
 import subprocess
 import sys
 
-import pytest
-
-import tensorwright as tw
+import boards
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BOARD = pathlib.Path(tw.__file__).parent / "boards" / f"tw-board-{platform.machine()}"
 
 
-@pytest.mark.skipif(not BOARD.exists(), reason=f"{BOARD.name} is not part of this build (sanitizers need the dynamic linker)")
+@boards.needed
 def test_a_row_says_what_the_board_reaches():
     command = [sys.executable, "-m", "bench.board", "--rows=layernorm", "--trials=4"]
     out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=120).stdout

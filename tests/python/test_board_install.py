@@ -3,19 +3,16 @@
 import json
 import os
 import pathlib
-import platform
 import shutil
 import socket
 import subprocess
 import time
 
+import boards
 import pytest
 
 import tensorwright as tw
 
-PACKAGE = pathlib.Path(tw.__file__).parent
-TW = PACKAGE / "tw"
-TW_BOARD = PACKAGE / f"boards/tw-board-{platform.machine()}"
 LOOPBACK = pathlib.Path(__file__).resolve().parents[1] / "board/loopback.sh"
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 NAMESPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
@@ -27,7 +24,7 @@ def missing():
             return f"{program} is not installed (Debian: {package})"
     if os.getuid() != 0 or subprocess.run([*NAMESPACES, "mount", "--make-rprivate", "/"], capture_output=True).returncode != 0:
         return "this user may make no namespaces of mounts"
-    return "" if TW_BOARD.exists() else "tw-board is not built (sanitizers)"
+    return "" if boards.TW_BOARD.exists() else "tw-board is not built (sanitizers)"
 
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"skipped: {missing()}")
@@ -57,7 +54,7 @@ class There:
         with open(folder / "log.txt", "wb") as log:
             start = lambda *command: subprocess.Popen([str(c) for c in command], stdout=log, stderr=log, env=os.environ | {"PATH": PATH})
             self.processes = [start(*NAMESPACES, "sh", LOOPBACK, folder, self.port),
-                              start(TW, "rpc-tracker", "--listen", self.tracker, "--secret", self.secret)]
+                              start(boards.TW, "rpc-tracker", "--listen", self.tracker, "--secret", self.secret)]
         until(lambda: self.ssh("true").returncode == 0, "ssh works")
 
     def options(self):
@@ -65,7 +62,7 @@ class There:
                                     "UserKnownHostsFile=/dev/null", "LogLevel=ERROR") for part in ("-o", option)]
 
     def run(self, *arguments, code=0):
-        done = subprocess.run([str(a) for a in (TW, *arguments)], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([str(a) for a in (boards.TW, *arguments)], capture_output=True, text=True, timeout=120)
         assert done.returncode == code, done.stdout + done.stderr
         return done
 

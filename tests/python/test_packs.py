@@ -8,18 +8,16 @@ import signal
 import subprocess
 import time
 
+import boards
 import pytest
 
 import tensorwright as tw
 from tensorwright import te
 
-PACKAGE = pathlib.Path(tw.__file__).parent
-TW = PACKAGE / "tw"
-BOARD = PACKAGE / "boards" / f"tw-board-{platform.machine()}"
-ARM_BOARD = PACKAGE / "boards" / "tw-board-aarch64"
+ARM_BOARD = boards.PACKAGE / "boards" / "tw-board-aarch64"
 A72 = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
 
-pytestmark = pytest.mark.skipif(not BOARD.exists(), reason=f"{BOARD.name} is not part of this build (sanitizers need the dynamic linker)")
+pytestmark = boards.needed
 
 
 def product(m=33, n=34, k=35, dtype="float32"):
@@ -36,7 +34,7 @@ def run(*command, code=0):
 
 
 def measure(pack, log, *options, code=0):
-    done = run(BOARD, "measure", pack, "--log", log, "--json", *options, code=code)
+    done = run(boards.TW_BOARD, "measure", pack, "--log", log, "--json", *options, code=code)
     return json.loads(done.stdout)
 
 
@@ -113,7 +111,7 @@ class TestMeasured:
         assert log.read_text() == lines
 
     def test_goes_on_after_it_was_killed(self, pack, log):
-        board = subprocess.Popen([BOARD, "measure", pack, "--log", log, "--quiet"])
+        board = subprocess.Popen([boards.TW_BOARD, "measure", pack, "--log", log, "--quiet"])
         end = time.monotonic() + 60
         while (not log.exists() or log.read_text().count("\n") < 3) and time.monotonic() < end:
             time.sleep(0.005)
@@ -232,20 +230,20 @@ class TestRefusals:
 class TestCommandLine:
     def test_from_a_pack_to_a_kernel(self, log, tmp_path):
         shape = ["matmul", "--shape", "M=17,N=18,K=19"]
-        made = json.loads(run(TW, "tune", *shape, "--trials", 6, "--threads", 1, "--pack", tmp_path / "p", "--json").stdout)
+        made = json.loads(run(boards.TW, "tune", *shape, "--trials", 6, "--threads", 1, "--pack", tmp_path / "p", "--json").stdout)
         assert made["candidates"] == 6
         measure(tmp_path / "p", log)
-        out = run(TW, "build", *shape, "--log", log, "--save", tmp_path / "dense.so", "--name", "dense").stdout
+        out = run(boards.TW, "build", *shape, "--log", log, "--save", tmp_path / "dense.so", "--name", "dense").stdout
         assert "ms when it was measured" in out
         assert tw.load(str(tmp_path / "dense.so")).name == "dense"
 
     def test_build_without_a_record(self, log, tmp_path):
         log.write_text("")
-        refused = run(TW, "build", "matmul", "--shape", "M=8,N=8,K=8", "--log", log, "--save", tmp_path / "x.so", code=1)
+        refused = run(boards.TW, "build", "matmul", "--shape", "M=8,N=8,K=8", "--log", log, "--save", tmp_path / "x.so", code=1)
         assert "no tuning record for matmul(M=8" in refused.stderr
 
     def test_describe(self):
-        answer = json.loads(run(BOARD, "describe", "--json").stdout)
+        answer = json.loads(run(boards.TW_BOARD, "describe", "--json").stdout)
         assert tw.Target(answer["target"]) == tw.Target.host()
         assert answer["sandbox"]["seccomp"] == "holds"
 

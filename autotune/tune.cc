@@ -5,15 +5,12 @@
 // would have. Where the Runner is elsewhere all of that is one batch late, and this machine builds meanwhile (ahead.h).
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <iomanip>
 #include <map>
 #include <mutex>
 #include <set>
-#include <sstream>
 #include <unordered_map>
 
 #include "autotune/account.h"
@@ -24,12 +21,12 @@
 #include "autotune/log/winner.h"
 #include "autotune/measure/run_queue.h"
 #include "autotune/model/features.h"
-#include "autotune/model/roofline.h"
 #include "autotune/no_result.h"
 #include "autotune/search/proposer.h"
 #include "autotune/space/knobs.h"
 #include "autotune/stop_watch.h"
 #include "autotune/tuner.h"
+#include "autotune/watched.h"
 #include "codegen/calibration.h"
 #include "src/runtime/local_runner.h"
 
@@ -39,8 +36,6 @@ namespace {
 
 const std::string kDeviceLost(to_string(runtime::RunStatus::kDeviceLost));
 constexpr size_t kIncumbentEvery = 32;  // trials
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 bool measuring_is_forbidden() {
   const char* value = std::getenv("TW_MEASURE");
@@ -81,7 +76,7 @@ class Tuner final : public Tuning {
   }
 
   void begin() override {
-    start_ = now();
+    watched_.begin();
     if (!options_.model_file.empty() && std::filesystem::exists(options_.model_file))
       proposer_.start_from(read_model_file(options_.model_file));
     if (!options_.transfer.empty()) proposer_.start_from(samples_of_logs(options_.transfer));
@@ -134,7 +129,7 @@ class Tuner final : public Tuning {
     queue_.reset();  // nothing arrives from here on
     for (size_t late = 0; ahead_ && ahead_->reaches(late); ++late) count(late);
     result_.stopped = stopping();
-    result_.elapsed_s = now() - start_;
+    result_.elapsed_s = watched_.elapsed_s();
     result_.pruned = static_cast<int>(proposer_.pruned());
     result_.alike = static_cast<int>(proposer_.alike());
     keep_model();
@@ -190,32 +185,16 @@ class Tuner final : public Tuning {
     if (runner_ == nullptr && !elsewhere_) where_ = codegen::calibrated(std::move(where_), task_.target());
   }
 
-  // Trials of the log that lie in this space, the first of each configuration.
   void read_history() {
-    const RecordKey key = key_of(task_, where_);
-    std::unordered_map<uint64_t, bool> seen;
-    std::vector<std::pair<int64_t, Trial>> trials;  // and their numbers
-    // Lines that were merged or reordered count in the order in which they were measured.
-    std::stable_sort(log_.records.begin(), log_.records.end(),
-                     [](const Record& a, const Record& b) { return a.number < b.number; });
-    for (const Record& r : log_.records) {
-      if (!(r.key == key) || r.trial.status == kDeviceLost) continue;
-      const Result<uint64_t> index = task_.space().find(r.trial.knobs);
-      if (!index) continue;
-      Trial trial = r.trial;
-      trial.index = *index;
-      if (r.kind == "confirm")
-        confirmed_.push_back(r);
-      else if (seen.emplace(*index, true).second)
-        trials.emplace_back(r.number, std::move(trial));
-    }
+    Known known = known_trials(std::move(log_.records), task_, where_);
+    confirmed_ = std::move(known.confirmed);
     if (!ahead_) {
-      for (auto& [number, trial] : trials) account_.note(std::move(trial), number);
+      for (auto& [number, trial] : known.trials) account_.note(std::move(trial), number);
       return;
     }
-    const bool gave_them = numbers_are_of_one_tuning(trials, static_cast<size_t>(options_.batch));
-    for (size_t i = 0; i < trials.size(); ++i)
-      ahead_->read(gave_them ? trials[i].first : static_cast<int64_t>(i), std::move(trials[i].second));
+    const bool gave_them = numbers_are_of_one_tuning(known.trials, static_cast<size_t>(options_.batch));
+    for (size_t i = 0; i < known.trials.size(); ++i)
+      ahead_->read(gave_them ? known.trials[i].first : static_cast<int64_t>(i), std::move(known.trials[i].second));
   }
 
   bool exhausted_early() const {
@@ -266,7 +245,7 @@ class Tuner final : public Tuning {
     for (; told_ < number * batch; ++told_) tell(result_.trials[told_]);
     prepared_.clear();
     const std::vector<uint64_t> proposal = proposer_.propose(batch, number);
-    pruned_ = static_cast<int>(proposer_.pruned());
+    watched_.pruned = static_cast<int>(proposer_.pruned());
     const auto known = [&](uint64_t i) {
       return std::any_of(result_.trials.begin() + static_cast<ptrdiff_t>(told_), result_.trials.end(),
                          [&](const Trial& t) { return t.index == i; });
@@ -323,7 +302,7 @@ class Tuner final : public Tuning {
     tell_all();
     prepared_.clear();
     std::vector<uint64_t> proposal = proposer_.propose(static_cast<size_t>(options_.batch), next_, last_proposal_);
-    pruned_ = static_cast<int>(proposer_.pruned());
+    watched_.pruned = static_cast<int>(proposer_.pruned());
     if (proposal.empty() || sees_no_gain()) return false;
     const std::vector<size_t> missing = missing_of(proposal, room);
     if (missing.empty()) return false;
@@ -451,44 +430,10 @@ class Tuner final : public Tuning {
     if (record.kind == "confirm") confirmed_.push_back(std::move(record));
   }
 
-  std::string boards(double elapsed) const {
-    const std::string state = runner_ ? runner_->state() : "";
-    if (state.empty()) return state;
-    const double rate = result_.measured / elapsed;
-    std::ostringstream text;
-    text << ", " << std::fixed << std::setprecision(rate < 10 ? 1 : 0) << rate << " trials/s";
-    return std::string(state).insert(std::min(state.find(','), state.size()), text.str());
-  }
-
   // What has arrived is shown, also where it doesn't count yet.
   void report(const Trial& current) {
-    if (!options_.on_trial) return;
     const std::vector<Trial> arrived = ahead_ ? ahead_->trials() : std::vector<Trial>();
-    std::vector<Trial> failures = result_.failures;
-    double best = account_.best_seconds();
-    for (const Trial& t : arrived) {
-      if (t.ok()) best = std::min(best, t.seconds);
-      if (!t.ok() && t.status != "beaten") failures.push_back(t);
-    }
-    if (!roofline_) roofline_ = roofline_of(task_, where_);
-    roofline_->raise_to(roofline_->flops / best);
-    const double elapsed = now() - start_;
-    const int done = static_cast<int>(result_.trials.size() + arrived.size());
-    Progress p{done,
-               options_.trials,
-               static_cast<int>(failures.size()),
-               std::isfinite(best) ? best : 0,
-               elapsed,
-               result_.measured > 0 ? elapsed / result_.measured * (options_.trials - done) : 0,
-               &current,
-               roofline_->flops,
-               roofline_->roof(),
-               roofline_->bound(),
-               {},
-               pruned_,
-               boards(elapsed)};
-    for (const Trial& t : failures) ++p.failed[t.status];
-    options_.on_trial(p);
+    watched_.show(current, result_, arrived, where_, runner_ ? runner_->state() : "");
   }
 
   void wait_for_those_again() {
@@ -534,21 +479,8 @@ class Tuner final : public Tuning {
   }
 
   void pick_best() {
-    std::vector<Record> records = confirmed_;
-    for (const Trial& trial : result_.trials) {
-      Record& r = records.emplace_back();
-      r.trial = trial;
-    }
-    std::vector<const Record*> pointers;
-    for (const Record& r : records) pointers.push_back(&r);
-    if (const Record* best = best_record(pointers)) {
-      result_.best = best->trial;
-      for (const Trial& t : result_.trials) {
-        if (t.steps == best->trial.steps) result_.best->index = t.index;
-      }
-    } else if (!result_.stopped && begun_) {
-      every_candidate_failed();
-    }
+    result_.best = winner(result_.trials, confirmed_);
+    if (!result_.best && !result_.stopped && begun_) every_candidate_failed();
   }
 
   [[noreturn]] void nothing_to_pack() const {
@@ -577,11 +509,9 @@ class Tuner final : public Tuning {
   Account account_{result_};
   std::vector<Record> confirmed_;
   Leaders leaders_{options_.confirm};
+  Watched watched_{task_, options_};
   size_t told_ = 0;
-  std::atomic<int> pruned_ = 0;  // by what was proposed, for those who watch
-  bool begun_ = false;           // candidates were asked for
-  double start_ = 0;
-  std::optional<Roofline> roofline_;  // for those who watch
+  bool begun_ = false;  // candidates were asked for
   std::unique_ptr<Measurer> measurer_;
   std::unique_ptr<StopWatch> watch_;  // after the measurer, which it stops
 

@@ -26,6 +26,25 @@ RecordKey key_of(const Task& task, const MachineDescription& machine) {
   return RecordKey{task.hash(), task.target().to_string(), machine.threads, machine.hardware_name()};
 }
 
+Known known_trials(std::vector<Record> records, const Task& task, const MachineDescription& machine) {
+  const RecordKey key = key_of(task, machine);
+  std::set<uint64_t> seen;
+  Known known;
+  std::ranges::stable_sort(records, {}, &Record::number);
+  for (Record& r : records) {
+    if (!(r.key == key) || r.trial.status == to_string(runtime::RunStatus::kDeviceLost)) continue;
+    const Result<uint64_t> index = task.space().find(r.trial.knobs);
+    if (!index) continue;
+    if (r.kind == "confirm") {
+      known.confirmed.push_back(std::move(r));
+    } else if (seen.insert(*index).second) {
+      r.trial.index = *index;
+      known.trials.emplace_back(r.number, std::move(r.trial));
+    }
+  }
+  return known;
+}
+
 namespace {
 
 // Whose times cannot be compared.

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autotune/log/record.h"
@@ -21,5 +22,13 @@ RecordKey key_of(const Task&, const MachineDescription&);
 // any, and of those the ones with its thread count, else with the nearest. Without a machine those with the most
 // threads of the one class of hardware; throws LogError where the log has several.
 std::vector<const Record*> records_for(const Log&, const Task&, const std::optional<MachineDescription>& machine);
+
+// What a tuning begins with: trials of the task on a machine that lie in its space, the first of each configuration,
+// with their numbers and in the order in which they were measured, however the log was merged; and those timed again.
+struct Known {
+  std::vector<std::pair<int64_t, Trial>> trials;
+  std::vector<Record> confirmed;
+};
+Known known_trials(std::vector<Record>, const Task&, const MachineDescription&);
 
 }  // namespace tw::autotune

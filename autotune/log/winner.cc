@@ -63,6 +63,19 @@ const Record* best_record(const std::vector<const Record*>& records) {
   return other->trial.seconds < kClearlyFaster * confirmed->trial.seconds ? other : confirmed;
 }
 
+std::optional<Trial> winner(const std::vector<Trial>& trials, const std::vector<Record>& confirmed) {
+  std::vector<Record> records = confirmed;
+  for (const Trial& trial : trials) records.emplace_back().trial = trial;
+  std::vector<const Record*> pointers;
+  for (const Record& r : records) pointers.push_back(&r);
+  const Record* best = best_record(pointers);
+  if (best == nullptr) return std::nullopt;
+  Trial trial = best->trial;
+  for (const Trial& t : trials)
+    if (t.steps == trial.steps) trial.index = t.index;
+  return trial;
+}
+
 std::vector<const Trial*> fastest(const std::vector<Trial>& trials, size_t count) {
   std::vector<const Trial*> sorted;
   for (const Trial& t : trials) {

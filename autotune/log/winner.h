@@ -2,6 +2,7 @@
 // them alike and noise does not choose.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "autotune/log/record.h"
@@ -17,6 +18,9 @@ std::string configuration_of(const Trial&);
 // the smallest was chosen for being so. One that was not has its first time, which was picked for being small: it wins
 // over those that were only where it is clearly faster. One that ever failed wins nothing.
 const Record* best_record(const std::vector<const Record*>& records);
+
+// The trial of the best configuration of one tuning, of which `confirmed` were timed again; none where all failed.
+std::optional<Trial> winner(const std::vector<Trial>&, const std::vector<Record>& confirmed);
 
 // The `count` fastest, by their first times.
 std::vector<const Trial*> fastest(const std::vector<Trial>&, size_t count);

@@ -4,6 +4,7 @@
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/wide.h"
 #include "codegen/scratch.h"
+#include "src/ir/walk.h"
 
 namespace tw::codegen {
 
@@ -12,6 +13,7 @@ using ir::Expr;
 namespace {
 
 constexpr int kWidest = 16;  // bytes, and the alignment of whatever is not in registers
+constexpr int64_t kMostWrittenOut = 64;
 
 }  // namespace
 
@@ -47,6 +49,26 @@ void CudaEmitter::emit_store(const ir::Store& store, bool alone) {
   line(to + " = " + whole_vector(from.buffer, from.at, true) + ";");
 }
 
+// Whether iterations touch elements of private arrays that differ: registers have no addresses, so that such arrays are
+// registers only if the loop is written out.
+bool CudaEmitter::counts_registers(const ir::For& loop) const {
+  bool found = false;
+  const auto look = [&](const ir::Buffer& buffer, const std::vector<Expr>& at) {
+    found = found || (buffer.scope() == ir::Scope::kLocal && !at.empty() && ir::uses_var(at[0], loop.var));
+  };
+  ir::walk(
+      loop.body,
+      [&](const ir::Stmt& s) {
+        if (const auto* store = ir::as<ir::Store>(s)) look(store->buffer, store->at);
+        return !found;
+      },
+      [&](const Expr& e) {
+        if (const auto* load = ir::as<ir::Load>(e)) look(load->buffer, load->at);
+        return !found;
+      });
+  return found && ir::interval_of(loop.extent, bounds_).hi <= kMostWrittenOut;
+}
+
 void CudaEmitter::emit_for(const ir::For& loop) {
   const auto extent = ir::as_int(loop.extent);
   if (extent && *extent <= 0) return;
@@ -55,7 +77,7 @@ void CudaEmitter::emit_for(const ir::For& loop) {
   bound_loop(loop);
   begin_statement({loop.extent});
   const CText end = emit(loop.extent);
-  const bool as_written = loop.kind == ir::ForKind::kSerial;
+  const bool registers = counts_registers(loop), as_written = loop.kind == ir::ForKind::kSerial && !registers;
   if (loop.kind == ir::ForKind::kVectorized) {
     line("#pragma unroll");
     return emit_lanes(loop);
@@ -67,8 +89,10 @@ void CudaEmitter::emit_for(const ir::For& loop) {
   const std::string name = names_.bind(loop.var.id(), loop.var.name());
   if (!end.wide) int_vars_.insert(loop.var.id());
   line(as_written ? "#pragma unroll 1" : "#pragma unroll");
-  line("for (" + std::string(end.wide ? "int64_t " : "int ") + name + " = 0; " + name + " < " + last + "; ++" + name +
-       ") {");
+  std::string wanted = name + " < " + last;
+  if (registers && !extent)  // a number of iterations at most, which a compiler needs to know
+    wanted = name + " < " + std::to_string(ir::interval_of(loop.extent, bounds_).hi) + " && " + wanted;
+  line("for (" + std::string(end.wide ? "int64_t " : "int ") + name + " = 0; " + wanted + "; ++" + name + ") {");
   const ir::BoundsInside inside(bounds_, loop.extent);
   emit_block(loop.body);
   line("}");

@@ -28,6 +28,7 @@ class CudaEmitter : public CEmitter {
   void emit_allocate(const ir::Allocate& alloc) override;
   void emit_evaluate(const ir::Expr& value) override;
   void emit_sync(ir::SyncOp op) override;
+  bool counts_registers(const ir::For& loop) const;
   std::string whole_vector(const ir::Buffer& buffer, const std::vector<ir::Expr>& at, bool read);
   std::string vector_type(ir::Type element, int64_t lanes);
 

@@ -69,8 +69,8 @@ def main() -> int:
             if own and used and used != own and used not in USES[own]:
                 wrong.append(f"{name}:{number}: {own} may not include {found[1]}")
             # Of codegen, only build.cc and what it is made of knows schedules.
-            if name.startswith("codegen/llvm/") and used in ("schedule", "te"):
-                wrong.append(f"{name}:{number}: codegen/llvm sees loop programs only, not {found[1]}")
+            if name.startswith(("codegen/llvm/", "codegen/c/", "codegen/cuda/")) and used in ("schedule", "te"):
+                wrong.append(f"{name}:{number}: its folder sees loop programs only, not {found[1]}")
             for pattern, home in FOREIGN.items():
                 if re.match(pattern, found[1]) and not name.startswith(home + "/"):
                     wrong.append(f"{name}:{number}: {found[1]} is for {home} alone")

@@ -16,33 +16,26 @@ int attribute(const Driver& driver, DeviceAttribute which, DeviceNumber device) 
   return value;
 }
 
-Result<GpuDevice> open(const Driver& driver, int ordinal) {
-  GpuDevice out;
-  DeviceNumber number = 0;
-  if (driver.device(&number, ordinal) != 0)
+Result<std::unique_ptr<const GpuDevice>> open(const Driver& driver, int ordinal) {
+  auto out = std::make_unique<GpuDevice>();
+  if (driver.device(&out->number, ordinal) != 0)
     return Diagnostic{ErrorKind::kTarget,
                       "cuda: there is no device cuda:" + std::to_string(ordinal),
                       {},
                       {"this machine has " + std::to_string(device_count()) + ", from cuda:0"}};
   char name[256] = "";
   size_t bytes = 0;
-  driver.device_name(name, sizeof name, number);
-  driver.device_memory(&bytes, number);
-  out.driver = &driver;
-  out.ordinal = ordinal;
-  out.name = name;
-  out.memory_bytes = static_cast<int64_t>(bytes);
-  out.capability_major = attribute(driver, kCapabilityMajor, number);
-  out.capability_minor = attribute(driver, kCapabilityMinor, number);
-  out.arch = target::cuda::architecture_of(out.capability_major, out.capability_minor);
-  out.processors = attribute(driver, kProcessors, number);
-  if (const Code failed = driver.primary_context(&out.context, number))
-    return Diagnostic{
-        ErrorKind::kTarget,
-        "cuda: the device cuda:" + std::to_string(ordinal) + " cannot be used: " + text_of(driver, failed),
-        {},
-        {}};
-  return out;
+  driver.device_name(name, sizeof name, out->number);
+  driver.device_memory(&bytes, out->number);
+  out->driver = &driver;
+  out->ordinal = ordinal;
+  out->name = name;
+  out->memory_bytes = static_cast<int64_t>(bytes);
+  out->capability_major = attribute(driver, kCapabilityMajor, out->number);
+  out->capability_minor = attribute(driver, kCapabilityMinor, out->number);
+  out->arch = target::cuda::architecture_of(out->capability_major, out->capability_minor);
+  out->processors = attribute(driver, kProcessors, out->number);
+  return std::unique_ptr<const GpuDevice>(std::move(out));
 }
 
 // Where a target without an architecture asks for the device that is here.
@@ -69,17 +62,26 @@ Result<const GpuDevice*> gpu_device(int ordinal) {
   const std::lock_guard lock(mutex);
   std::unique_ptr<const GpuDevice>& device = known[ordinal];
   if (!device) {
-    TW_TRY(GpuDevice opened, open(*here, ordinal));
-    device = std::make_unique<const GpuDevice>(std::move(opened));
+    TW_TRY(device, open(*here, ordinal));
   }
   return device.get();
 }
 
+Context GpuDevice::context() const {
+  std::call_once(once_, [&] { failed_ = driver->primary_context(&context_, number); });
+  if (failed_ == 0) return context_;
+  throw Error({ErrorKind::kTarget,
+               "cuda: the device cuda:" + std::to_string(ordinal) + " cannot be used: " + text_of(*driver, failed_),
+               {},
+               {}});
+}
+
 OnDevice::OnDevice(const GpuDevice& device) : device_(device) {
   Context current = nullptr;
+  const Context wanted = device.context();
   device.driver->current_context(&current);
-  if (current == device.context) return;
-  check(*device.driver, device.driver->push_context(device.context), "cuda:" + std::to_string(device.ordinal),
+  if (current == wanted) return;
+  check(*device.driver, device.driver->push_context(wanted), "cuda:" + std::to_string(device.ordinal),
         "making it current");
   pushed_ = true;
 }

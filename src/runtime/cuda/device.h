@@ -1,6 +1,7 @@
 // This machine's devices, by ordinal, as the driver counts them.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -8,15 +9,23 @@
 
 namespace tw::runtime::cuda {
 
-// Its primary context, which PyTorch and CuPy use too, is retained from the first use to the end of the process.
 struct GpuDevice {
+  // The primary one, which PyTorch and CuPy use too: retained from the first use to the end of the process. Throws
+  // kTarget where it cannot be had.
+  Context context() const;
+
   const Driver* driver = nullptr;
   int ordinal = 0;
-  Context context = nullptr;
+  DeviceNumber number = 0;
   std::string name, arch;  // arch: what code is made for there; empty: a device that is too old
   int capability_major = 0, capability_minor = 0;
   int processors = 0;
   int64_t memory_bytes = 0;
+
+ private:
+  mutable std::once_flag once_;
+  mutable Context context_ = nullptr;
+  mutable Code failed_ = 0;
 };
 
 // kTarget for no device and for an ordinal that none has.

@@ -53,7 +53,7 @@ CudaKernel::~CudaKernel() {
     if (!loaded) continue;
     Context left = nullptr;
     const Driver& driver = *loaded->device->driver;
-    if (driver.push_context(loaded->device->context) != 0) continue;  // the process ends
+    if (driver.push_context(loaded->device->context()) != 0) continue;  // the process ends
     driver.module_unload(loaded->module);
     driver.pop_context(&left);
   }

@@ -63,6 +63,44 @@ TEST_F(CodegenCuda, PagesCompileForEachArchitectureWithoutSpills) {
     }
 }
 
+// The machine code of the page for sm_90a; empty where there is no nvdisasm.
+std::string disassembled(const std::string& page) {
+  const char* environment = std::getenv("VIRTUAL_ENV");
+  std::string tool = "nvdisasm";
+  std::error_code missing;
+  for (const auto& python : fs::directory_iterator(fs::path(environment ? environment : "/nowhere") / "lib", missing))
+    if (const fs::path there = python.path() / "site-packages/nvidia/cu13/bin/nvdisasm"; fs::exists(there))
+      tool = there;
+  const test::Folder folder;
+  for (const test::CudaPage& p : test::cuda_pages())
+    if (p.name == page)
+      std::ofstream(folder / "page.cubin")
+          << codegen::compile_cuda(source_of(p.program).text, "sm_90a").value_or_throw().cubin;
+  if (std::system((tool + " -c " + folder / "page.cubin" + " > " + folder / "text 2>/dev/null").c_str()) != 0)
+    return "";
+  std::ifstream text(folder / "text");
+  return {std::istreambuf_iterator<char>(text), {}};
+}
+
+size_t count(const std::string& text, const std::string& instruction) {
+  size_t n = 0;
+  for (size_t at = text.find(instruction); at != text.npos; at = text.find(instruction, at + 1)) ++n;
+  return n;
+}
+
+TEST_F(CodegenCuda, VectorsAreOneInstruction) {
+  const std::string vectors = disassembled("vectors"), matmul = disassembled("matmul");
+  if (vectors.empty()) GTEST_SKIP() << "skipped: no nvdisasm (pip install nvidia-cuda-nvdisasm)";
+  EXPECT_EQ(count(vectors, "LDG.E.128"), 1u) << vectors;
+  EXPECT_EQ(count(vectors, "LDG.E.64"), 1u) << vectors;
+  EXPECT_EQ(count(vectors, "STG.E.128"), 1u) << vectors;
+  EXPECT_EQ(count(matmul, "LDG.E.128"), 2u) << matmul;
+  EXPECT_EQ(count(matmul, "STS.128"), 2u) << matmul;
+  EXPECT_EQ(count(matmul, "LDS.128"), 1u) << matmul;
+  EXPECT_EQ(count(matmul, "FFMA"), 16u) << matmul;
+  EXPECT_EQ(count(matmul, "BAR.SYNC"), 2u) << matmul;
+}
+
 TEST_F(CodegenCuda, ImagesComeFromTheCache) {
   const std::string text = source_of(kDouble).text;
   const Image first = codegen::compile_cuda(text, "sm_90a").value_or_throw();

@@ -8,10 +8,24 @@
 #include "codegen/backends.h"
 #include "codegen/kernel_name.h"
 #include "schedule/pack.h"
+#include "src/lower/launches.h"
 #include "src/runtime/kernel.h"
 #include "src/support/deep_stack.h"
 
 namespace tw {
+
+namespace {
+
+// The interpreter is a device as well.
+void check_device(const ir::Program& program, const Target& target) {
+  if (target.abilities.device || target.kind == "interp" || !lower::holds_launch(program)) return;
+  throw Error({ErrorKind::kSchedule,
+               "bind: the target must have a device where loops are bound, and \"" + target.to_string() + "\" has none",
+               {},
+               {"on a CPU, parallel spreads a loop over threads; the targets cuda and interp run what is bound"}});
+}
+
+}  // namespace
 
 ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const std::string& name,
                          const std::vector<te::ScalarArgument>& scalars) {
@@ -22,7 +36,8 @@ ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tens
 ir::Program lowered_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const Target& target,
                             const std::string& name, const std::vector<te::ScalarArgument>& scalars) {
   const ir::Program program = loop_program(s, args, name, scalars);
-  const lower::Passes& passes = codegen::backend_of(target).passes;
+  check_device(program, target);
+  const lower::Passes& passes = lower::passes_for(program, codegen::backend_of(target).passes);
   return support::with_deep_stack([&] { return lower::run_pipeline(passes, program, target); });
 }
 

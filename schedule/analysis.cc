@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "schedule/check.h"
+#include "schedule/check_launches.h"
 #include "schedule/pad.h"
 #include "schedule/prefetch.h"
 #include "schedule/primitives/primitives.h"
@@ -63,6 +64,10 @@ Status Analysis::judge(const std::vector<int>& given, const Arguments& arguments
   for (int i = 0; i < nest_.size(); ++i) {
     if (!placed_.live(i)) continue;
     TW_TRY([[maybe_unused]] Unit fine, check_loops(nest_.stage(i), steps_));
+  }
+  TW_TRY([[maybe_unused]] Unit launched, check_launches(nest_, placed_, steps_));
+  if (has_launches(nest_)) {
+    TW_TRY([[maybe_unused]] Unit sized, check_launch_extents(nest_, placed_, bounds(), steps_));
   }
   TW_TRY([[maybe_unused]] Unit unrolled, check_unrolling());
   TW_TRY([[maybe_unused]] Unit padded, check_pads(nest_, placed_, given, steps_));

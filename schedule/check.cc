@@ -56,13 +56,17 @@ Status check_shift(const StageNest& stage, const SplitRelation& split, const std
   int first_reduction = static_cast<int>(stage.leaves.size());
   for (int i = static_cast<int>(stage.leaves.size()); i-- > 0;)
     if (stage.axes[stage.leaves[i]].reduction) first_reduction = i;
+  for (AxisId leaf : leaves_from(stage, split.parent))
+    if (is_bound(stage.axes[leaf].annotation))
+      return wrong("tail of a bound loop must be one that visits each value once, not shift_inward",
+                   "Two threads would write the values that are revisited.");
   for (AxisId leaf : leaves_from(stage, split.outer)) {
     if (stage.position(leaf) > first_reduction)
       return wrong("tail must be one that visits each value once, not shift_inward",
                    "The loop " + stage.axes[leaf].name + " stands inside the reduction loop " +
                        stage.axes[stage.leaves[first_reduction]].name +
                        ", so revisited values would be added to twice.");
-    if (runs_concurrently(stage.axes[leaf].annotation))
+    if (stage.axes[leaf].annotation == Annotation::kParallel)
       return wrong("tail of a parallel loop must be one that visits each value once, not shift_inward",
                    "Two threads would write the values that " + stage.axes[leaf].name + " revisits.");
   }

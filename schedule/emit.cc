@@ -20,8 +20,10 @@
 
 #include <algorithm>
 
+#include "schedule/meetings.h"
 #include "schedule/pad.h"
 #include "schedule/partial_results.h"
+#include "schedule/thread_sums.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -45,6 +47,7 @@ class Emitter {
         placed_(placed),
         all_(all),
         kept_(nest, placed, all, std::move(slides), layouts, arguments),
+        launches_(nest, placed, all),
         intrins_(intrins),
         attached_(nest.size()) {
     for (int i = 0; i < nest.size(); ++i) {
@@ -73,11 +76,14 @@ class Emitter {
     bool in_vector;
     ir::Expr defined;  // of a padded stage: where its definition may be computed; empty: everywhere
     PartialResults partial = {};
+    ThreadSums sums = {};
+    Band band = {};
   };
 
   // The stage, then `rest`, which reads it.
   ir::Stmt produce(int i, ir::Stmt rest, bool in_vector) {
-    return allocated(i, ir::seq({emit_stage(i, in_vector), std::move(rest)}));
+    const ir::Stmt stage = emit_stage(i, in_vector);
+    return allocated(i, ir::seq({placed_.launch[i] == i ? launches_.around(i, stage) : stage, std::move(rest)}));
   }
 
   ir::Stmt allocated(int i, ir::Stmt both) const { return allocated(kept_.buffers(i), std::move(both)); }
@@ -100,7 +106,7 @@ class Emitter {
     bool found = false;
     ir::walk(stmt, [&](const ir::Stmt& s) {
       const auto* loop = ir::as<ir::For>(s);
-      found |= loop && runs_concurrently(loop->kind);
+      found |= loop && loop->kind == ir::ForKind::kParallel;
       return !found;
     });
     return found;
@@ -114,7 +120,10 @@ class Emitter {
     stage.first_reduction = static_cast<int>(stage.nest.leaves.size());
     for (int position = stage.first_reduction; position-- > 0;)
       if (stage.nest.axes[stage.nest.leaves[position]].reduction) stage.first_reduction = position;
-    stage.partial = partial_results(stage.nest, stage.bounds, stage.first_reduction, kept_.buffers(i));
+    stage.partial =
+        partial_results(stage.nest, stage.bounds, stage.first_reduction, kept_.buffers(i), placed_.launch[i] != kNone);
+    stage.sums = thread_sums(stage.nest, stage.bounds, stage.first_reduction, launches_.indices(i), kept_.buffers(i));
+    stage.band = launches_.band(i);
     find_conditions(stage);
     return ir::seq({kept_.padding(i), guarded(stage, 0, inside(stage, 0, in_vector))});
   }
@@ -142,10 +151,28 @@ class Emitter {
           stage,
           stage.bounds.value[slide.dim] >= ir::Expr(slide.extent - slide.step) || ir::eq(slide.loop, ir::Expr(0)),
           true);
+    find_thread_limits(stage);
     if (stage.nest.store_predicate) {
       ir::Substitution index;
       for (int d = 0; d < stage.nest.data_rank; ++d) index[stage.nest.axes[d].var.id()] = stage.bounds.index[d];
       add_condition(stage, ir::substitute(stage.nest.store_predicate, index), true);
+    }
+  }
+
+  // Which of the launch's threads compute the stage.
+  void find_thread_limits(Emission& stage) const {
+    for (const DeviceIndex& index : launches_.indices(stage.id)) {
+      const std::optional<Extent> limit = launches_.limit(stage.id, index);
+      if (!limit) continue;
+      Condition condition{ir::Expr(index.var) < limit->expr(), 0, true};
+      for (size_t position = 0; position < stage.nest.leaves.size(); ++position) {
+        const Axis& axis = stage.nest.axes[stage.nest.leaves[position]];
+        if (axis.annotation != index.kind) continue;
+        condition.data = !axis.reduction || *limit == 1;  // else the others have no term
+        condition.level = static_cast<int>(position) + 1;
+        if (!condition.data) condition.level = std::max(condition.level, stage.first_reduction + 1);
+      }
+      stage.conditions.push_back(std::move(condition));
     }
   }
 
@@ -172,10 +199,15 @@ class Emitter {
                         [&](int i) { return placed_.level[i] >= lanes; });
   }
 
-  static ir::Stmt guarded(const Emission& stage, int level, ir::Stmt body, bool init = false) {
-    ir::Expr all;
-    for (const Condition& condition : stage.conditions)
-      if (condition.level == level && (condition.data || !init)) all = all ? all && condition.holds : condition.holds;
+  ir::Stmt guarded(const Emission& stage, int level, ir::Stmt body, bool init = false) const {
+    const bool meet = placed_.launch[stage.id] != kNone && meetings_.in(body);
+    ir::Expr all, of_each;
+    for (const Condition& condition : stage.conditions) {
+      if (condition.level != level || (init && !condition.data)) continue;
+      ir::Expr& to = meet && launches_.differs(condition.holds) ? of_each : all;
+      to = both(to, condition.holds);
+    }
+    if (of_each) body = meetings_.guarded(of_each, body);
     return all ? ir::if_then(all, std::move(body)) : body;
   }
 
@@ -183,6 +215,7 @@ class Emitter {
 
   // What stands inside the first `level` loops of the stage.
   ir::Stmt inside(const Emission& stage, int level, bool in_vector) {
+    if (level == stage.band.begin) return shared_out(stage, in_vector);
     if (level != intrins_[stage.id].level) return by_loops(stage, level, in_vector);
     const ir::Stmt at_once = by_intrin(stage, in_vector);
     const ir::Expr whole = both(intrins_[stage.id].whole_data, intrins_[stage.id].whole_reduction);
@@ -197,7 +230,9 @@ class Emitter {
   ir::Stmt by_loops(const Emission& stage, int level, bool in_vector) {
     bool innermost = level == static_cast<int>(stage.nest.leaves.size());
     ir::Stmt body = innermost ? element(stage) : open_loop(stage, level, in_vector);
-    if (level == stage.first_reduction && stage.partial.position != kNone) {
+    if (level == stage.first_reduction && stage.sums.shares()) {
+      body = across_threads(stage, level, body);
+    } else if (level == stage.first_reduction && stage.partial.position != kNone) {
       body = across_lanes(stage, level, body, in_vector);
     } else if (level == stage.first_reduction && stage.nest.is_reduction()) {
       const BoundIntrin& intrin = intrins_[stage.id];
@@ -244,20 +279,126 @@ class Emitter {
   }
 
   ir::Stmt open_loop(const Emission& stage, int level, bool in_vector) {
-    AxisId leaf = stage.nest.leaves[level];
-    bool vector = stage.nest.axes[leaf].annotation == Annotation::kVectorized && stage.bounds.loop[leaf];
-    std::vector<int> here = attached_at(stage, level);
-    bool slides = std::any_of(here.begin(), here.end(), [&](int i) { return kept_.slide(i).kind != SlideKind::kNone; });
-    ir::Stmt body = inside(stage, level + 1, in_vector || vector);
-    // What a later iteration finds is computed also where this one computes nothing of the stage itself.
-    if (slides) body = guarded(stage, level + 1, body);
-    for (size_t i = here.size(); i-- > 0;) body = with_producer(here[i], body, in_vector || vector);
-    if (!slides) body = guarded(stage, level + 1, body);
-    body = ir::seq({prefetches(stage, level), body});
+    const AxisId leaf = stage.nest.leaves[level];
+    const std::vector<int> here = attached_at(stage, level);
+    const ir::Stmt body = one_iteration(stage, level, here, in_vector);
     ir::Stmt loop = with_pragmas(stage, leaf, loop_around(stage, leaf, body, in_vector));
     for (size_t i = here.size(); i-- > 0;) loop = around_slide(here[i], loop);
     return loop;
   }
+
+  // Of the loop at `level`; the stages `here` are computed in it.
+  ir::Stmt one_iteration(const Emission& stage, int level, const std::vector<int>& here, bool in_vector) {
+    const AxisId leaf = stage.nest.leaves[level];
+    if (stage.nest.axes[leaf].annotation == Annotation::kVectorized && stage.bounds.loop[leaf]) in_vector = true;
+    bool slides = std::any_of(here.begin(), here.end(), [&](int i) { return kept_.slide(i).kind != SlideKind::kNone; });
+    ir::Stmt body = inside(stage, level + 1, in_vector);
+    // What a later iteration finds is computed also where this one computes nothing of the stage itself.
+    if (slides) body = guarded(stage, level + 1, body);
+    if (placed_.launch[stage.id] != kNone) {
+      body = with_producers(stage, level, here, body, in_vector);
+    } else {
+      for (size_t i = here.size(); i-- > 0;) body = with_producer(here[i], body, in_vector);
+    }
+    if (!slides) body = guarded(stage, level + 1, body);
+    return ir::seq({prefetches(stage, level), body});
+  }
+
+  // ------------------------------------------------------------------------------------------------------ devices
+
+  // The same in a launch. What a block shares is made side by side first, where nothing else here has to be there
+  // before.
+  ir::Stmt with_producers(const Emission& stage, int level, std::vector<int> here, ir::Stmt body, bool in_vector) {
+    const auto first = std::stable_partition(here.begin(), here.end(), [&](int i) {
+      return placed_.scope[i] == Scope::kShared &&
+             std::none_of(here.begin(), here.end(), [&](int other) { return needs(i, other); });
+    });
+    const bool again = launches_.repeats(stage.id, level);
+    for (auto i = here.end(); i != first; --i) body = produced({*(i - 1)}, body, again, in_vector);
+    return first == here.begin() ? body : produced({here.begin(), first}, body, again, in_vector);
+  }
+
+  // Whether the stage, or one that is computed inside of it, reads `source`.
+  bool needs(int stage, int source) const {
+    const auto reads = [&](const Read& read) { return read.source == source; };
+    return std::any_of(placed_.reads[stage].begin(), placed_.reads[stage].end(), reads) ||
+           std::any_of(attached_[stage].begin(), attached_[stage].end(), [&](int i) { return needs(i, source); });
+  }
+
+  // Stages that do not read each other, all shared or a single one, then `rest`. Nobody reads what threads share before
+  // all of it is there, or writes it `again` before all have read it.
+  ir::Stmt produced(const std::vector<int>& stages, const ir::Stmt& rest, bool again, bool in_vector) {
+    const bool shared = placed_.scope[stages[0]] == Scope::kShared;
+    const ir::Stmt meet = shared ? ir::sync(ir::SyncOp::kBlock) : ir::seq({});
+    std::vector<ir::Stmt> all;
+    if (again) all.push_back(meet);
+    for (int i : stages) {
+      all.push_back(emit_stage(i, in_vector));
+      if (placed_.together[i]) meetings_.add(all.back());
+    }
+    all.push_back(meet);
+    all.push_back(rest);
+    ir::Stmt whole = ir::seq(std::move(all));
+    for (size_t i = stages.size(); i-- > 0;) whole = allocated(stages[i], whole);
+    return whole;
+  }
+
+  // The loops that the threads of a block share, as one.
+  ir::Stmt shared_out(const Emission& stage, bool in_vector) {
+    const Band& band = stage.band;
+    if (band.begin == band.end) return cooperative(stage, by_loops(stage, band.begin, in_vector));
+    const int last = band.end - 1;
+    ir::Stmt body = one_iteration(stage, last, attached_at(stage, last), in_vector);
+    for (int level = last; level > band.begin; --level) body = guarded(stage, level, body);
+    return cooperative(stage, body);
+  }
+
+  // `body` over the variables of the band's loops.
+  ir::Stmt cooperative(const Emission& stage, const ir::Stmt& body) const {
+    Extent extent = 1;
+    std::string name;
+    std::vector<AxisId> loops;
+    for (int position = stage.band.begin; position < stage.band.end; ++position) {
+      const AxisId leaf = stage.nest.leaves[position];
+      if (!stage.bounds.loop[leaf]) continue;
+      extent = extent * stage.bounds.extent[leaf];
+      name += (name.empty() ? "" : "_") + stage.bounds.loop[leaf].name();
+      loops.push_back(leaf);
+    }
+    if (extent == 0) return ir::seq({});
+    const ir::Var one(name.empty() ? "once" : name);
+    ir::Substitution values;
+    ir::Expr rest = one;
+    for (size_t i = loops.size(); i-- > 0;) {
+      const ir::Expr inner = stage.bounds.extent[loops[i]].expr();
+      values[stage.bounds.loop[loops[i]].id()] = i == 0 ? rest : ir::floormod(rest, inner);
+      rest = ir::floordiv(rest, inner);
+    }
+    ir::Bounds ranges = all_.ranges;
+    if (extent.known()) ranges[one.id()] = {0, extent.value() - 1};
+    const ir::Stmt shared = ir::simplify(ir::substitute(body, values), ranges);
+    return ir::loop(one, extent.expr(), shared, ir::ForKind::kCooperative);
+  }
+
+  // The reduction's loops over what each thread has of it: first the identity, and in the end the sum of all, joined
+  // with what the reduction begins with.
+  ir::Stmt across_threads(const Emission& stage, int level, const ir::Stmt& update) const {
+    const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
+    const ThreadSums& parts = stage.sums;
+    const int innermost = static_cast<int>(stage.nest.leaves.size());
+    const ir::Stmt identity = te::store_all(parts.own, parts.at, ir::identity_of(reduce));
+    std::vector<ir::Expr> result = sums(parts);
+    if (!reduce.init.empty()) result = ir::combine(reduce, rewrite(stage, reduce.init), result);
+    ir::Stmt end = stored(stage, result);
+    if (placed_.scope[stage.id] != Scope::kLocal) end = ir::if_then(is_first(parts), end);
+    const bool again = launches_.repeats(stage.id, level - 1) || !ir::is_int(parts.at[0], 0);
+    end = ir::seq({joined(parts, reduce, again), end});
+    const ir::Stmt all = ir::seq({ir::refresh(init_loops(stage, level, innermost, identity, false)), update,
+                                  ir::refresh(init_loops(stage, level, innermost, end, false))});
+    return allocated(parts.parts, allocated(parts.own, all));
+  }
+
+  // ------------------------------------------------------------------------------------------------------ slides
 
   // One iteration, with what it needs of a stage that is computed in it.
   ir::Stmt with_producer(int i, const ir::Stmt& body, bool in_vector) {
@@ -295,8 +436,8 @@ class Emitter {
 
   ir::Stmt loop_around(const Emission& stage, AxisId leaf, const ir::Stmt& body, bool in_vector) const {
     const ir::Var& var = stage.bounds.loop[leaf];
-    if (!var) return body;
     if (stage.bounds.extent[leaf] == 0) return ir::seq({});
+    if (!var || is_bound(stage.nest.axes[leaf].annotation)) return body;
     return ir::loop(var, stage.bounds.extent[leaf].expr(), body, kind(stage.nest.axes[leaf].annotation, in_vector),
                     tail_of(stage, leaf));
   }
@@ -312,6 +453,8 @@ class Emitter {
         return in_vector ? ir::ForKind::kSerial : ir::ForKind::kVectorized;
       case Annotation::kParallel:
         return in_vector ? ir::ForKind::kSerial : ir::ForKind::kParallel;
+      default:
+        TW_CHECK(false, "a loop of the device's where it stands");
     }
     return ir::ForKind::kSerial;
   }
@@ -333,7 +476,9 @@ class Emitter {
     return tail;
   }
 
-  static ir::Stmt with_pragmas(const Emission& stage, AxisId leaf, ir::Stmt loop) {
+  ir::Stmt with_pragmas(const Emission& stage, AxisId leaf, ir::Stmt loop) const {
+    if (placed_.launch[stage.id] != kNone && meetings_.in(loop))
+      return loop;  // its statements are known by their place
     int64_t limit = 0;
     bool explicitly = true;
     for (const PragmaNote& note : stage.nest.pragmas) {
@@ -355,9 +500,11 @@ class Emitter {
     const auto* reduce = ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
     if (stage.nest.op->scan()) return states(stage);
     if (!reduce) return stored(stage, rewrite(stage, placed_.bodies[stage.id]));
-    const bool across = stage.partial.position != kNone;
-    const std::vector<ir::Buffer>& to = across ? stage.partial.buffers : kept_.buffers(stage.id);
-    const std::vector<ir::Expr> at = across ? stage.partial.at : subscripts(stage);
+    const bool lanes = stage.partial.position != kNone, threads = stage.sums.shares();
+    const std::vector<ir::Buffer>& to = threads ? stage.sums.own
+                                        : lanes ? stage.partial.buffers
+                                                : kept_.buffers(stage.id);
+    const std::vector<ir::Expr> at = threads ? stage.sums.at : lanes ? stage.partial.at : subscripts(stage);
     std::vector<ir::Expr> old;
     for (const ir::Buffer& buffer : to) old.push_back(ir::load(buffer, at));
     std::vector<ir::Expr> values = ir::combine(*reduce, old, rewrite(stage, reduce->sources));
@@ -428,10 +575,15 @@ class Emitter {
 
   // Data loops from the position `from` up to `to`, and the loop at `lanes`, around `body`.
   ir::Stmt init_loops(const Emission& stage, int from, int to, ir::Stmt body, bool in_vector, int lanes = kNone) const {
+    const int shared_from = from < stage.band.begin ? stage.band.begin : kNone;
+    if (to == shared_from) body = cooperative(stage, body);
     for (int position = to; position-- > from;) {
       AxisId leaf = stage.nest.leaves[position];
       body = guarded(stage, position + 1, std::move(body), true);
-      if (!stage.nest.axes[leaf].reduction || position == lanes) body = loop_around(stage, leaf, body, in_vector);
+      const bool shared = shared_from != kNone && stage.band.holds(position);
+      if (!shared && (!stage.nest.axes[leaf].reduction || position == lanes))
+        body = loop_around(stage, leaf, body, in_vector);
+      if (position == shared_from) body = cooperative(stage, body);
     }
     return body;
   }
@@ -473,6 +625,8 @@ class Emitter {
   const Placement& placed_;
   const NestBounds& all_;
   Storage kept_;
+  Launches launches_;
+  Meetings meetings_;
   const std::vector<BoundIntrin>& intrins_;  // of each stage
   std::vector<std::vector<int>> attached_;   // by parent, producers first
   std::vector<int> roots_;

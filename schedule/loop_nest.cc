@@ -310,6 +310,18 @@ std::string to_string(Annotation annotation) {
       return "unrolled";
     case Annotation::kParallel:
       return "parallel";
+    case Annotation::kBlockX:
+      return "blockIdx.x";
+    case Annotation::kBlockY:
+      return "blockIdx.y";
+    case Annotation::kBlockZ:
+      return "blockIdx.z";
+    case Annotation::kThreadX:
+      return "threadIdx.x";
+    case Annotation::kThreadY:
+      return "threadIdx.y";
+    case Annotation::kThreadZ:
+      return "threadIdx.z";
   }
   return "";
 }

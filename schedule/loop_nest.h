@@ -27,9 +27,26 @@ struct ScanBody;
 
 namespace tw::schedule {
 
-enum class Annotation : uint8_t { kNone, kVectorized, kUnrolled, kParallel };
+// From kBlockX on: the loop is bound to that index of a device.
+enum class Annotation : uint8_t {
+  kNone,
+  kVectorized,
+  kUnrolled,
+  kParallel,
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kThreadX,
+  kThreadY,
+  kThreadZ,
+};
+inline constexpr Annotation kDeviceIndices[] = {Annotation::kBlockZ,  Annotation::kBlockY,  Annotation::kBlockX,
+                                                Annotation::kThreadZ, Annotation::kThreadY, Annotation::kThreadX};
+inline bool is_bound(Annotation annotation) { return annotation >= Annotation::kBlockX; }
+inline bool is_thread(Annotation annotation) { return annotation >= Annotation::kThreadX; }
+inline bool is_block(Annotation annotation) { return is_bound(annotation) && !is_thread(annotation); }
 // Whether iterations may run at once, on threads of their own.
-inline bool runs_concurrently(Annotation annotation) { return annotation == Annotation::kParallel; }
+inline bool runs_concurrently(Annotation annotation) { return annotation >= Annotation::kParallel; }
 
 using AxisId = int;  // position in StageNest::axes
 inline constexpr int kNone = -1;
@@ -140,8 +157,7 @@ struct StageNest {
   std::vector<Relation> relations;
   std::vector<AxisId> leaves;
   Attach attach;
-  std::optional<Scope>
-      scope;  // as set_scope or a cache primitive asked; empty: kLocal inside another stage, kGlobal at root
+  std::optional<Scope> scope;  // as set_scope or a cache primitive asked; empty: by its place, as placement.h says
   std::vector<PragmaNote> pragmas;
   std::vector<Alignment> alignments;
   std::optional<Layout> layout;  // none: that of the definition

@@ -19,7 +19,7 @@ std::vector<ir::Expr> around_lanes(const PartialResults& partial) { return {part
 }  // namespace
 
 PartialResults partial_results(const StageNest& stage, const StageBounds& bounds, int outermost,
-                               const std::vector<ir::Buffer>& to) {
+                               const std::vector<ir::Buffer>& to, bool in_launch) {
   PartialResults partial;
   std::vector<ir::Expr> shape;
   for (int position = outermost; position < static_cast<int>(stage.leaves.size()); ++position) {
@@ -37,7 +37,7 @@ PartialResults partial_results(const StageNest& stage, const StageBounds& bounds
   const bool fixed = std::all_of(shape.begin(), shape.end(), [](const ir::Expr& e) { return ir::as_int(e); });
   for (const ir::Buffer& buffer : to)
     partial.buffers.emplace_back(buffer.name() + ".lanes", buffer.element(), shape,
-                                 fixed ? Scope::kLocal : Scope::kGlobal);
+                                 fixed || in_launch ? Scope::kLocal : Scope::kGlobal);
   return partial;
 }
 

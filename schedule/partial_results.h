@@ -18,8 +18,10 @@ struct PartialResults {
   ir::Expr counts;                  // which lanes have a term; empty: all
 };
 
-// Of a stage whose outermost reduction loop is at `outermost`; the results themselves go to `to`.
-PartialResults partial_results(const StageNest&, const StageBounds&, int outermost, const std::vector<ir::Buffer>& to);
+// Of a stage whose outermost reduction loop is at `outermost`; the results themselves go to `to`. In a launch they are
+// a thread's own whatever their size, which check_launches.h then judges.
+PartialResults partial_results(const StageNest&, const StageBounds&, int outermost, const std::vector<ir::Buffer>& to,
+                               bool in_launch);
 
 // The values of lane 0 in the place of the lanes' loop.
 std::vector<ir::Expr> first_lane(const PartialResults&);

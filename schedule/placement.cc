@@ -58,6 +58,7 @@ class Placer {
     for (int i = 0; i < nest_.size(); ++i)
       if (int scan = placed_.scan[i]; placed_.live(i) && scan != kNone && !stands_inside(i, scan, 0))
         return too_early(nest_.stage(i), nest_.stage(scan));
+    place_in_launches(nest_, placed_);
     return std::move(placed_);
   }
 

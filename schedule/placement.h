@@ -22,12 +22,31 @@ struct Placement {
   std::vector<int> parent;                // the stage in whose loops it is computed; kNone at root
   std::vector<int> level;                 // and the position of that loop among its parent's leaves
   std::vector<int> scan;                  // whose state, at earlier times, the stage depends on; kNone for most
+  std::vector<int> launch;                // the stage at root in whose launch it is computed; kNone on the host
+  std::vector<Scope> scope;               // of its memory
+  // Whether the threads of a block compute it for each other, so that all of them must come to it.
+  std::vector<char> together;
   bool live(int stage) const { return !bodies[stage].empty(); }
 };
 
 // `wanted`: stages that are needed besides the outputs (intermediates in the argument list). The Diagnostic names the
 // Step at fault when a stage would not be computed before, or not around, everything that reads it.
 Result<Placement> place(const LoopNest&, const std::vector<Step>& steps, const std::vector<int>& wanted = {});
+
+// Launches, scopes and what is computed together, of a nest whose other places are known. A scope that no Step gave is
+// that of the place: global at root, shared inside of blocks, local inside of threads, and everywhere on the host.
+void place_in_launches(const LoopNest&, Placement&);
+
+// Whether the nest has launches.
+bool has_launches(const LoopNest&);
+// Whether a loop of the stage's reduction is bound to threads.
+bool sums_across_threads(const StageNest&);
+// Whether threads or blocks of their own compute the stage's parts.
+bool binds(const StageNest&);
+
+// Whether the leaf at `position` of a host stands still for what is computed inside the loop at `level`. A block sees
+// its own part only, wherever the loop stands; a thread what is its own, of what is computed together that of all.
+bool stands_still(const StageNest& host, int position, int level, bool together);
 
 // The loop at which a stage is computed: of one that was split or fused afterwards the innermost loop that came of it.
 AxisId attach_leaf(const StageNest& host, AxisId axis);

@@ -55,6 +55,7 @@ std::string arguments(const SetStorePredicate& s) { return s.condition; }
 std::string arguments(const TransformLayout& s) {
   return "[" + join(s.indices) + "]" + (s.pad_value.empty() ? "" : ", pad_value=" + s.pad_value);
 }
+std::string arguments(const Bind& s) { return s.axis + ", " + s.thread; }
 std::string arguments(const Pragma& s) { return s.axis + ", " + s.key + ", " + std::to_string(s.value); }
 
 // Inside a product or quotient.

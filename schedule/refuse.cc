@@ -97,6 +97,13 @@ Result<AxisId> free_leaf(const StageNest& stage, const char* step, const std::st
   return found;
 }
 
+Status not_bound(const StageNest& stage, const char* step, AxisId axis) {
+  if (!is_bound(stage.axes[axis].annotation)) return Unit{};
+  return refuse(step, "axis must not be bound, as " + stage.axes[axis].name + " is to " +
+                          to_string(stage.axes[axis].annotation))
+         << describe(stage, axis) << "split it before, and bind one part";
+}
+
 Result<int64_t> number(const char* step, const char* field, const Factor& factor) {
   constexpr int64_t kLargest = (int64_t{1} << 31) - 1;
   if (factor.value < 1 && factor.is_reference())

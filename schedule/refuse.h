@@ -24,6 +24,8 @@ Result<int> any_stage(const LoopNest&, const char* step, const std::string& name
 Result<AxisId> leaf(const StageNest&, const char* step, const std::string& axis);
 // The same, but for the time of a scan, which stays the outermost loop and serial.
 Result<AxisId> free_leaf(const StageNest&, const char* step, const std::string& axis);
+// A loop that is an index of a device is nothing else besides.
+Status not_bound(const StageNest&, const char* step, AxisId axis);
 // The number that a Factor stands for.
 Result<int64_t> number(const char* step, const char* field, const Factor&);
 

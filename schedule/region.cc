@@ -74,8 +74,7 @@ class Inference {
     reading.most = reading.now;
     const StageNest& nest = nest_.stage(reader);
     const StageBounds& bounds = all_.stages[reader];
-    int fixed = reader == placed_.parent[stage_] ? placed_.level[stage_] : kNone;
-    Spans spans(nest, bounds, fixed, all_.ranges);
+    Spans spans(nest, bounds, standing(reader), all_.ranges);
     for (int axis = 0; axis < nest.data_rank + nest.reduce_rank; ++axis) {
       ir::Expr from = axis < nest.data_rank ? bounds.lo[axis] : nest.axes[axis].min.expr();
       const Span& span = spans.of(axis);
@@ -96,20 +95,41 @@ class Inference {
     return reading;
   }
 
-  // Loops that run between the stage's place and a reader that is itself attached further inside.
+  // Which leaves of a reader, or of a stage around it, stand still.
+  std::vector<char> standing(int host) const {
+    const int level = host == placed_.parent[stage_] ? placed_.level[stage_] : kNone;
+    std::vector<char> stands;
+    for (int position = 0; position < static_cast<int>(nest_.stage(host).leaves.size()); ++position)
+      stands.push_back(stands_still(nest_.stage(host), position, level, placed_.together[stage_] != 0));
+    return stands;
+  }
+
+  // Loops that run between the stage's place and a reader that is itself attached further inside; and all those of
+  // threads, for what these compute together: what is a reader's own may lie where other loops of its thread stand.
   Running loops_between(int reader) {
     Running running;
-    int parent = placed_.parent[stage_];
+    const int parent = placed_.parent[stage_];
     for (int stage = reader; stage != parent; stage = placed_.parent[stage]) {
-      int around = placed_.parent[stage];
-      int first = around == parent ? placed_.level[stage_] + 1 : 0;
-      for (int position = first; position <= placed_.level[stage]; ++position) {
-        AxisId leaf = nest_.stage(around).leaves[position];
-        if (const ir::Var& var = all_.stages[around].loop[leaf])
-          running[var.id()] = all_.stages[around].extent[leaf].expr();
-      }
+      const int around = placed_.parent[stage];
+      const std::vector<char> stands = standing(around);
+      for (int position = 0; position <= placed_.level[stage]; ++position)
+        if (!stands[position]) add_loop(around, position, running);
     }
+    for (int stage = 0; placed_.together[stage_] && stage < nest_.size(); ++stage)
+      for (size_t position = 0; position < nest_.stage(stage).leaves.size(); ++position)
+        if (placed_.launch[stage] == placed_.launch[stage_] && is_thread(annotation_of(stage, position)))
+          add_loop(stage, position, running);
     return running;
+  }
+
+  Annotation annotation_of(int stage, size_t position) const {
+    return nest_.stage(stage).axes[nest_.stage(stage).leaves[position]].annotation;
+  }
+
+  void add_loop(int stage, size_t position, Running& running) const {
+    const StageBounds& bounds = all_.stages[stage];
+    const AxisId leaf = nest_.stage(stage).leaves[position];
+    if (!bounds.loop.empty() && bounds.loop[leaf]) running[bounds.loop[leaf].id()] = bounds.extent[leaf].expr();
   }
 
   void add_read(const Read& read, const Reading& reading) {
@@ -135,7 +155,8 @@ class Inference {
   // Whether the reader computes elements of its own, and only these, in each iteration of the loop that stands still:
   // no loop inside is empty, and no condition looks at one of an axis that stands in part.
   bool stands(int reader) const {
-    if (reader != placed_.parent[stage_] || has_slides(nest_)) return false;
+    if (reader != placed_.parent[stage_] || has_slides(nest_) || placed_.together[stage_]) return false;
+    const std::vector<char> still = standing(reader);
     const StageNest& nest = nest_.stage(reader);
     const StageBounds& bounds = all_.stages[reader];
     bool in_part = true;
@@ -146,7 +167,9 @@ class Inference {
       bool outside = false, inside = false;
       for (AxisId leaf : leaves_from(nest, axis)) {
         if (!bounds.loop[leaf]) continue;
-        const bool stands = nest.position(leaf) <= placed_.level[stage_];
+        const bool stands = still[nest.position(leaf)] != 0;
+        if (stands && nest.position(leaf) > placed_.level[stage_])
+          return false;  // conditions on it stand further inside
         if (!stands && bounds.extent[leaf].value_or(0) == 0) return false;
         (stands ? outside : inside) = true;
       }

@@ -16,12 +16,13 @@ Extent at_most(const Extent& part, const Extent& whole) {
 
 }  // namespace
 
-Spans::Spans(const StageNest& stage, const StageBounds& bounds, int fixed, const ir::Bounds& ranges)
+Spans::Spans(const StageNest& stage, const StageBounds& bounds, const std::vector<char>& stands,
+             const ir::Bounds& ranges)
     : stage_(stage), bounds_(bounds), ranges_(ranges), spans_(stage.axes.size()) {
   for (size_t position = 0; position < stage.leaves.size(); ++position) {
     AxisId leaf = stage.leaves[position];
-    bool stands = static_cast<int>(position) <= fixed;
-    spans_[leaf] = stands ? Span{bounds.value[leaf], 1, 1} : Span{0, bounds.extent[leaf], bounds.extent[leaf]};
+    spans_[leaf] =
+        stands[position] ? Span{bounds.value[leaf], 1, 1} : Span{0, bounds.extent[leaf], bounds.extent[leaf]};
   }
   for (auto relation = stage.relations.rbegin(); relation != stage.relations.rend(); ++relation) {
     if (const auto* split = std::get_if<SplitRelation>(&*relation)) {

@@ -23,8 +23,8 @@ struct Span {
 
 class Spans {
  public:
-  // The leaves up to `fixed` (their position) stand still.
-  Spans(const StageNest&, const StageBounds&, int fixed, const ir::Bounds& ranges);
+  // `stands`: which leaves stand still, by position.
+  Spans(const StageNest&, const StageBounds&, const std::vector<char>& stands, const ir::Bounds& ranges);
   const Span& of(AxisId axis) const { return spans_[axis]; }
 
  private:

@@ -18,7 +18,7 @@ std::vector<std::string> changing_buffers(const LoopNest& nest) {
     const StageNest& stage = nest.stage(i);
     if (!has_turning_buffer(stage) && !stage.is_reduction()) continue;
     for (size_t output = 0; output < stage.buffers.size(); ++output)
-      for (const char* part : {"", ".lanes"}) changing.push_back(buffer_name(stage, output) + part);
+      for (const char* part : {"", ".lanes", ".part", ".parts"}) changing.push_back(buffer_name(stage, output) + part);
   }
   return changing;
 }
@@ -37,7 +37,7 @@ Storage::Storage(const LoopNest& nest, const Placement& placed, const NestBounds
     if (!placed.live(i)) continue;
     buffers_[i].resize(nest.stage(i).buffers.size());
     for (size_t output = 0; output < buffers_[i].size(); ++output)
-      if (!buffers_[i][output]) buffers_[i][output] = scratch(i, output, placed.parent[i] == kNone);
+      if (!buffers_[i][output]) buffers_[i][output] = scratch(i, output, placed.parent[i] == kNone, placed.scope[i]);
   }
 }
 
@@ -45,7 +45,7 @@ bool Storage::whole(int i) const {
   return nest_.stage(i).is_placeholder() || nest_.stage(i).op->external() || arguments_.contains(i);
 }
 
-ir::Buffer Storage::scratch(int i, size_t output, bool root) const {
+ir::Buffer Storage::scratch(int i, size_t output, bool root, Scope scope) const {
   const StageNest& stage = nest_.stage(i);
   const te::Output& kept = stage.op->outputs[output];
   std::vector<ir::Expr> shape = kept.shape;
@@ -60,7 +60,6 @@ ir::Buffer Storage::scratch(int i, size_t output, bool root) const {
     if (!strides.empty()) strides.insert(strides.begin(), strides[0] * shape[0]);
     shape.insert(shape.begin(), 2);
   }
-  Scope scope = stage.scope.value_or(root ? Scope::kGlobal : Scope::kLocal);
   return ir::Buffer(buffer_name(stage, output), kept.dtype, shape, scope, strides);
 }
 

@@ -50,7 +50,7 @@ class Storage {
   ir::Expr offset(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const;
 
  private:
-  ir::Buffer scratch(int stage, size_t output, bool root) const;
+  ir::Buffer scratch(int stage, size_t output, bool root, Scope) const;
   std::vector<ir::Expr> memory(int stage, std::vector<ir::Expr> at) const;
   static std::vector<ir::Expr> strides_of(const ir::Buffer&);
   std::pair<ir::Buffer, std::vector<ir::Expr>> moved(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const;

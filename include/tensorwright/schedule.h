@@ -57,6 +57,7 @@ struct Reorder     { static constexpr const char* kName = "reorder";         std
 struct Vectorize   { static constexpr const char* kName = "vectorize";       std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
 struct Unroll      { static constexpr const char* kName = "unroll";          std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
 struct Parallel    { static constexpr const char* kName = "parallel";        std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
+struct Bind        { static constexpr const char* kName = "bind";            std::string stage, axis, thread;                   auto fields() const { return std::tie(stage, axis, thread); } };  // thread: "blockIdx.x" .. "threadIdx.z"
 struct ComputeAt   { static constexpr const char* kName = "compute_at";      std::string stage, consumer, axis;                 auto fields() const { return std::tie(stage, consumer, axis); } };
 struct ComputeRoot { static constexpr const char* kName = "compute_root";    std::string stage;                                 auto fields() const { return std::tie(stage); } };
 struct ComputeInline { static constexpr const char* kName = "compute_inline"; std::string stage;                                auto fields() const { return std::tie(stage); } };
@@ -81,9 +82,10 @@ struct TransformLayout {
   auto fields() const { return std::tie(stage, indices, pad_value); }
 };  // over the names of the data axes, of a placeholder ax0, ax1, ...; pad_value "": nothing may be padded
 
-using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot,
-                              ComputeInline, CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma,
-                              StorageAlign, DoubleBuffer, RollingBuffer, Prefetch, SetStorePredicate, TransformLayout>;
+using StepKind =
+    std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline,
+                 CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma, StorageAlign, DoubleBuffer,
+                 RollingBuffer, Prefetch, SetStorePredicate, TransformLayout, Bind>;
 
 struct Step {
   StepKind kind;

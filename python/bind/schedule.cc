@@ -48,9 +48,9 @@ Tail tail_named(const char* step, const std::string& name, const Line& at) {
 
 Scope scope_named(const char* step, const std::string& name, const Line& at) {
   if (const auto scope = tw::ir::scratch_scope_named(name)) return *scope;
-  tw::Diagnostic d = refuse(step, "scope must be local or global, not " + name);
-  if (name.starts_with("shared") || name.starts_with("warp"))
-    d.notes.push_back(name + " is memory of a GPU, for which there is no target yet");
+  tw::Diagnostic d = refuse(step, "scope must be local, shared or global, not " + name);
+  if (name.starts_with("shared.") || name.starts_with("warp"))
+    d.notes.push_back("what a block of a GPU shares is \"shared\"");
   refused(std::move(d), at);
 }
 
@@ -228,6 +228,8 @@ void bind_primitives(py::class_<Schedule>& c) {
   c.def("_parallel", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
     s.apply({Parallel{stage, axis}, source_line(at)});
   });
+  c.def("_bind", [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& thread,
+                    const Line& at) { s.apply({Bind{stage, axis, thread}, source_line(at)}); });
   c.def("_compute_at", [](Schedule& s, const std::string& stage, const std::string& consumer, const std::string& axis,
                           const Line& at) { s.apply({ComputeAt{stage, consumer, axis}, source_line(at)}); });
   c.def("_compute_root",

@@ -8,7 +8,7 @@ from ._core import Expr, IterVar, Var
 from ._missing import say_missing
 from .errors import ExprError
 
-__all__ = ["Axis", "Fuse", "LoopAttrs", "Singleton", "Split"]
+__all__ = ["Axis", "Fuse", "LoopAttrs", "Singleton", "Split", "ThreadAxis"]
 
 
 _NO_VALUE = "a loop has no value where a tensor is defined; C.op.axis are the axes of a definition"
@@ -57,6 +57,23 @@ for _name in "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod
     setattr(Axis, f"__{_name}__", _no_value(f"__{_name}__"))
 
 
+class ThreadAxis:
+    """An index of a device, as ``te.thread_axis`` makes it: ``thread_tag``, ``dom`` and ``name``."""
+
+    __slots__ = ("dom", "name", "thread_tag")
+
+    def __init__(self, dom, tag, name):
+        self.dom, self.thread_tag, self.name = dom, tag, name
+
+    @property
+    def extent(self):
+        """How many there are; None where the loop says so that is bound to it."""
+        return None if self.dom is None else self.dom[1]
+
+    def __repr__(self):
+        return f"thread_axis({self.thread_tag})" if self.dom is None else f"thread_axis({self.thread_tag}: 0..{self.extent})"
+
+
 class LoopAttrs:
     """What Steps said of a loop: ``iter_type``, ``tensor_intrin``, ``pragma_keys``, ``pragma_values``."""
 
@@ -91,5 +108,5 @@ class Singleton(NamedTuple):
     axis: Axis
 
 
-say_missing(Axis, {"thread_tag": "loops are bound to threads on a GPU only, and there is no GPU target yet", "value": _NO_VALUE,
+say_missing(Axis, {"thread_tag": "s[C].iter_var_attrs says which index of a device a loop is bound to", "value": _NO_VALUE,
                    "astype": _NO_VALUE, "dtype": _NO_VALUE})

@@ -27,11 +27,11 @@ from . import _core
 from ._location import user_line
 from .errors import ParseError
 from .group import Group, copied, created
-from .loops import Axis, Fuse, Singleton, Split
+from .loops import Axis, Fuse, Singleton, Split, ThreadAxis
 from .stage import Stage, integer, refuse, word
 from .target import as_target
 
-__all__ = ["Axis", "Fuse", "Group", "Schedule", "Singleton", "Split", "Stage", "Step", "create_schedule"]
+__all__ = ["Axis", "Fuse", "Group", "Schedule", "Singleton", "Split", "Stage", "Step", "ThreadAxis", "create_schedule"]
 
 
 class Step(list):

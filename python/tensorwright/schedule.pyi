@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 from . import _core
 from .te import Expr, IterVar, Operation, Tensor, Var
 
-__all__ = ["Axis", "Fuse", "Group", "Schedule", "Split", "Stage", "Step", "create_schedule"]
+__all__ = ["Axis", "Fuse", "Group", "Schedule", "Split", "Stage", "Step", "ThreadAxis", "create_schedule"]
 
 class Axis:
     stage: str
@@ -31,6 +31,13 @@ class Fuse(NamedTuple):
 
 class Singleton(NamedTuple):
     axis: Axis
+
+class ThreadAxis:
+    dom: tuple[int, int] | None
+    thread_tag: str
+    name: str
+    @property
+    def extent(self) -> int | None: ...
 
 class Step(list[Any]): ...
 
@@ -70,6 +77,7 @@ class Stage:
     def vectorize(self, axis: _AxisLike) -> None: ...
     def unroll(self, axis: _AxisLike, factor: _Factor | None = None) -> tuple[Axis, Axis] | None: ...
     def parallel(self, axis: _AxisLike, chunk: _Factor | None = None) -> tuple[Axis, Axis] | None: ...
+    def bind(self, ivar: _AxisLike, thread_ivar: ThreadAxis | str) -> None: ...
     def compute_at(self, parent: _TensorLike, scope: _AxisLike) -> None: ...
     def compute_root(self) -> None: ...
     def compute_inline(self) -> None: ...

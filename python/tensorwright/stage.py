@@ -7,7 +7,7 @@ import operator
 from . import _core
 from ._location import user_line
 from ._missing import say_missing
-from .loops import Axis, Fuse, LoopAttrs, Singleton, Split
+from .loops import Axis, Fuse, LoopAttrs, Singleton, Split, ThreadAxis
 
 __all__ = ["Stage"]
 
@@ -115,7 +115,7 @@ class Stage:
 
     @property
     def iter_var_attrs(self):
-        """What Steps said of each loop: a dict of ``iter_type`` ("serial", "vectorized", "unrolled", "parallel", "tensorized"),
+        """What Steps said of each loop: a dict of ``iter_type`` ("serial", "vectorized", "unrolled", "parallel", "tensorized", or the index of a device),
         ``tensor_intrin``, the intrinsic that stands in the loop's place, or None, ``pragma_keys`` and ``pragma_values``."""
         pragmas = self._schedule._pragmas(self.name)
         return {axis: LoopAttrs(axis, [p for p in pragmas if p[0] == axis.name]) for axis in self.leaf_iter_vars}
@@ -305,6 +305,35 @@ class Stage:
         self._schedule._parallel(self.name, self._name_of("parallel", axis), user_line())
         return None if chunk is None else (axis, inner)
 
+    def bind(self, ivar, thread_ivar):
+        """Make a loop an index of a device: a block of its grid, or a thread of a block.
+
+        Before ``for io: for ii: body(io, ii)``; after, with io bound to blockIdx.x and ii to threadIdx.x, ``body(bx, tx)`` by all
+        blocks and threads at once. Each stage at root is a launch of its own, in the order of the stages. Equal indices of the stages
+        of one launch are one: the longest loop says how many there are, and the others have a guard. A stage inside the blocks that
+        is "shared" is computed by all threads of the block: by those that its own loops are bound to, else its loops are shared
+        out; where threads have to wait for each other follows, and nobody says it. The threads that a reduction's loop is bound to
+        each have a part of the sum, and join them.
+
+        Parameters: ivar, a loop; thread_ivar, a ``te.thread_axis`` or its tag.
+        Raises: ScheduleError if the loop is vectorized, unrolled, parallel or bound already, if the stage has that index already,
+        for the loop of a reduction and a block (rfactor it), or for the time of a scan. Judged with the whole nest: a stage at root
+        that is not bound; a stage inside another's loops that is bound to blocks; parallel, prefetching, tensorized, double
+        buffered, rolling or extern stages and scans beside bound ones; shift_inward of a bound loop; both threads and lanes of one
+        reduction; threads whose number is not known, or more than 1024 of a block; memory inside of a launch whose size is not known, or shared memory of more than
+        232448 bytes. ``tw.build`` refuses it for targets without a device.
+
+        >>> s = te.create_schedule(B)
+        >>> io, ii = s[B].split(s[B].fuse(i, j), factor=64)
+        >>> s[B].bind(io, te.thread_axis("blockIdx.x"))
+        >>> s[B].bind(ii, te.thread_axis("threadIdx.x"))
+        """
+        tag = thread_ivar.thread_tag if isinstance(thread_ivar, ThreadAxis) else thread_ivar
+        name = self._name_of("bind", ivar)
+        if isinstance(thread_ivar, ThreadAxis) and thread_ivar.dom is not None and self._axis(name).extent != thread_ivar.extent:
+            refuse("bind", f"axis must have as many iterations as {thread_ivar!r}, not {self._axis(name).extent}")
+        self._schedule._bind(self.name, name, word("bind", "thread_ivar", tag), user_line())
+
     def compute_at(self, parent, scope):
         """Compute this stage inside a loop of another one, each time only the region that is read there.
 
@@ -364,12 +393,16 @@ class Stage:
         self._schedule._compute_inline(self.name, user_line())
 
     def set_scope(self, scope):
-        """Where the values of this stage live: "local" (registers or stack of one thread) or "global" (memory).
+        """Where the values of this stage live: "local" (registers or stack of one thread), "shared" (memory of a block of a device)
+        or "global" (memory).
 
         Before ``alloc P: float32[64] global``; after ``alloc P: float32[64] local``. The loops stay as they are. Without it, a stage at
-        root is global and one inside another's loops is local; what several threads read is kept in memory in any case.
+        root is global and one inside another's loops is local; what several threads read is kept in memory in any case. Inside
+        loops that are bound to blocks, but not to threads, it is shared.
 
-        Raises: ScheduleError for another scope, or if an output, which lives in the caller's memory, is made local.
+        Raises: ScheduleError for another scope, or if an output, which lives in the caller's memory, is made local. Judged with the
+        whole nest: shared where nothing is bound; and in a launch global inside of it, anything else at root, and local of a stage
+        whose own loops are bound to threads.
 
         >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> s = te.create_schedule(C)
@@ -581,10 +614,8 @@ class Stage:
         return hash(self.name)
 
 
-_NO_GPU = "loops are bound to threads on a GPU only, and there is no GPU target yet; on a CPU, parallel(axis) spreads a loop over threads"
 say_missing(Stage, {
-    "bind": _NO_GPU,
-    "env_threads": _NO_GPU,
+    "env_threads": "bind(axis, thread) binds the loops of a stage; equal indices of all stages of a launch are one",
     "attach_type": "attach_stage and attach_ivar say where it is computed; both are None at root, and where it is inlined",
     "scope": "set_scope says where its values live; print(s) shows it",
     "origin_op": "op is its operation, also behind cache_write and rfactor",

@@ -12,6 +12,7 @@ namespace tw::schedule::primitives {
 Result<LoopNest> apply(const LoopNest& nest, const Parallel& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   TW_TRY(AxisId axis, free_leaf(nest.stage(stage), step.kName, step.axis));
+  TW_TRY([[maybe_unused]] Unit plain, not_bound(nest.stage(stage), step.kName, axis));
   if (nest.stage(stage).axes[axis].reduction)
     return refuse(step.kName, "axis must be a data axis, not the reduction axis " + step.axis)
            << describe(nest.stage(stage), axis) << "the threads would race for one element; make a data axis parallel";

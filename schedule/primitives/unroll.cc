@@ -21,6 +21,7 @@ int64_t max_unroll() {
 Result<LoopNest> apply(const LoopNest& nest, const Unroll& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
+  TW_TRY([[maybe_unused]] Unit plain, not_bound(nest.stage(stage), step.kName, axis));
   const Extent& times = nest.stage(stage).axes[axis].extent;
   if (!times.known())
     return refuse(step.kName, "axis must have a known number of iterations, not " + to_string(times))

@@ -29,6 +29,7 @@ int64_t max_lanes() {
 Result<LoopNest> apply(const LoopNest& nest, const Vectorize& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   TW_TRY(AxisId axis, free_leaf(nest.stage(stage), step.kName, step.axis));
+  TW_TRY([[maybe_unused]] Unit plain, not_bound(nest.stage(stage), step.kName, axis));
   const Axis& loop = nest.stage(stage).axes[axis];
   for (const AxisId leaf : nest.stage(stage).leaves) {
     const Axis& other = nest.stage(stage).axes[leaf];

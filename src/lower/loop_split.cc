@@ -9,6 +9,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
+#include "src/lower/launches.h"
 #include "src/lower/loop_extent.h"
 #include "src/lower/split_point.h"
 #include "src/lower/symbolic_split.h"
@@ -41,7 +42,14 @@ class LoopSplitter {
   }
 
  private:
+  // Indices of a device and loops in which threads wait for each other: conditions stay where they stand.
+  Stmt whole(const For& f, int copies) {
+    ranges_.set(f.var, {0, shifted(interval_of(f.extent, ranges_.vars()), -1).hi});
+    return loop(f.var, f.extent, visit(f.body, copies), f.kind, f.tail);
+  }
+
   Stmt visit(const For& given, int copies) {
+    if (given.kind >= ForKind::kCooperative || meets(given.body)) return whole(given, copies);
     const For f = at_ == SplitAt::kGuards ? tightened(given, ranges_) : given;
     const auto extent = as_int(f.extent);
     if (extent == 0) return seq({});

@@ -9,6 +9,7 @@
 #include "src/ir/contract.h"
 #include "src/ir/verify.h"
 #include "src/lower/accumulators.h"
+#include "src/lower/cooperative.h"
 #include "src/lower/flatten.h"
 #include "src/lower/float8.h"
 #include "src/lower/fma.h"
@@ -16,6 +17,7 @@
 #include "src/lower/int4.h"
 #include "src/lower/intrinsics.h"
 #include "src/lower/lanes.h"
+#include "src/lower/launches.h"
 #include "src/lower/partition.h"
 #include "src/lower/private_tiles.h"
 #include "src/lower/rows.h"
@@ -81,6 +83,39 @@ const Passes& cpu_passes() {
       {"simplify", simplify, "last and once, over everything that the passes above have left"},
   };
   return table;
+}
+
+const Passes& gpu_passes() {
+  static const Passes table = {
+      {"tails", tails,
+       "conditions leave loops in which nobody waits, or become their extents; indices of a device keep theirs"},
+      {"partition", partition, "padding conditions leave the loops where they can be proved; after tails, as on a CPU"},
+      {"cooperative", cooperative, "conditions are settled, and its vectors are to be vectorize's"},
+      {"accumulators", accumulators, "a thread's sums become its own while their loops still show"},
+      {"share", share, "before the first pass that copies expressions path by path, which vectorize is"},
+      {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
+      {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
+      {"float8", float8, "8-bit floats are converted by way of float32; before halves, to which it leaves float32"},
+      {"halves", halves, "16-bit floats are computed in float32; before intrinsics, which knows no others"},
+      {"intrinsics", intrinsics,
+       "after vectorize, so that a function is expanded once per vector; before unroll copies it"},
+      {"unroll", unroll, "after vectorize: what is repeated is vectors, and waits that all threads come to"},
+      {"flatten", flatten, "after unroll: subscripts of register tiles are constants and stay so"},
+      {"int4", int4, "after flatten: the byte of an element follows from its place in the buffer"},
+      {"simplify", simplify, "last and once, over everything that the passes above have left"},
+  };
+  return table;
+}
+
+const Passes& passes_for(const ir::Program& program, const Passes& of_host) {
+  return holds_launch(program) ? gpu_passes() : of_host;
+}
+
+const Pass* pass_named(std::string_view name) {
+  for (const Passes* passes : {&cpu_passes(), &gpu_passes()})
+    for (const Pass& pass : *passes)
+      if (pass.name == name) return &pass;
+  return nullptr;
 }
 
 ir::Program run_pipeline(const Passes& passes, const ir::Program& program, const Target& target, std::string_view until,

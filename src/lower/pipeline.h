@@ -14,6 +14,12 @@ struct Pass {
 };
 using Passes = std::vector<Pass>;
 const Passes& cpu_passes();
+const Passes& gpu_passes();  // of programs that hold launches
+// The device's for a program that holds a launch, else the others.
+const Passes& passes_for(const ir::Program&, const Passes& of_host);
+
+// Of either table; null: there is none of that name.
+const Pass* pass_named(std::string_view name);
 
 // Whether loops that the schedule left plain get lanes.
 enum class PlainLoops : uint8_t { kGetLanes, kStay };

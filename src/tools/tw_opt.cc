@@ -33,18 +33,21 @@ std::string read_all(const std::string& file) {
 }
 
 const lower::Pass& pass_named(const std::string& name) {
-  const std::vector<lower::Pass>& passes = lower::cpu_passes();
-  const auto found = std::find_if(passes.begin(), passes.end(), [&](const lower::Pass& p) { return p.name == name; });
-  if (found != passes.end()) return *found;
+  if (const lower::Pass* found = lower::pass_named(name)) return *found;
   std::vector<std::string> names;
-  for (const lower::Pass& pass : passes) names.push_back(pass.name);
+  for (const lower::Passes* passes : {&lower::cpu_passes(), &lower::gpu_passes()})
+    for (const lower::Pass& pass : *passes)
+      if (std::ranges::find(names, pass.name) == names.end()) names.push_back(pass.name);
   Diagnostic d{ErrorKind::kArgument, "tw-opt: no pass " + name, {}, {}};
   const std::string near = support::did_you_mean(name, names);
   throw Error(std::move(d) << (near.empty() ? "" : near + " ") + "--list shows all");
 }
 
 void list_passes() {
-  for (const lower::Pass& pass : lower::cpu_passes()) std::printf("%-14s %s\n", pass.name, pass.why_here);
+  for (const lower::Passes* passes : {&lower::cpu_passes(), &lower::gpu_passes()}) {
+    std::printf("%s\n", passes == &lower::cpu_passes() ? "# of a CPU" : "# of programs that hold launches");
+    for (const lower::Pass& pass : *passes) std::printf("%-14s %s\n", pass.name, pass.why_here);
+  }
 }
 
 // A line per rule, for those that prove them: table, name, from, to, when; a tab between two.

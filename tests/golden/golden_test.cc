@@ -70,12 +70,11 @@ ir::Program run_passes(ir::Program program, const std::string& names, const Targ
     if (name == "print" || name == "c" || name == "cuda") continue;
     if (name == "all" || name == "plain") {  // plain: all but the pass lanes
       const auto loops = name == "all" ? lower::PlainLoops::kGetLanes : lower::PlainLoops::kStay;
-      program = lower::run_pipeline(lower::cpu_passes(), program, target, {}, loops);
+      program = lower::run_pipeline(lower::passes_for(program, lower::cpu_passes()), program, target, {}, loops);
       continue;
     }
-    const auto& passes = lower::cpu_passes();
-    const auto pass = std::find_if(passes.begin(), passes.end(), [&](const lower::Pass& p) { return p.name == name; });
-    if (pass == passes.end()) throw std::runtime_error("no pass " + name);
+    const lower::Pass* pass = lower::pass_named(name);
+    if (pass == nullptr) throw std::runtime_error("no pass " + name);
     program = pass->function(program, target);
   }
   return program;

@@ -96,8 +96,8 @@ class Script {
       const bool plain = until.starts_with("plain ");  // without the pass lanes
       if (plain) until = trimmed(until.substr(6));
       const std::string target = settings_["target"].empty() ? "llvm -mcpu=x86-64-v3" : settings_["target"];
-      program = lower::run_pipeline(lower::cpu_passes(), program, Target::parse(target).value_or_throw(),
-                                    until == "all" ? "" : until,
+      program = lower::run_pipeline(lower::passes_for(program, lower::cpu_passes()), program,
+                                    Target::parse(target).value_or_throw(), until == "all" ? "" : until,
                                     plain ? lower::PlainLoops::kStay : lower::PlainLoops::kGetLanes);
     }
     return ir::to_string(program);
@@ -272,6 +272,7 @@ class Script {
     if (primitive == "vectorize") return Vectorize{stage, axis};
     if (primitive == "unroll") return Unroll{stage, axis};
     if (primitive == "parallel") return Parallel{stage, axis};
+    if (primitive == "bind") return Bind{stage, axis, args.at(1, "thread")};
     if (primitive == "compute_at")
       return ComputeAt{stage, aliased(args.at(0, "consumer")), aliased(args.at(1, "axis"))};
     if (primitive == "compute_root") return ComputeRoot{stage};

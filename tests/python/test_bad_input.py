@@ -81,7 +81,7 @@ EXPRESSIONS = [
     ("te.floormod(C.op.axis[0], 0)", ValueError, ["divisor", "0"]),
     ("te.reduce_axis((5, 0))", ValueError, ["end", "start", "5..0"]),
     ("te.reduce_axis(5)", ValueError, ["(start, end)", "5"]),
-    ("te.thread_axis('threadIdx.x')", ValueError, ["GPU"]),
+    ("te.thread_axis('threadIdx')", ValueError, ["threadIdx.x", "'threadIdx'"]),
     ("list(A)", TypeError, ["iterated"]),
 ]  # fmt: skip
 
@@ -117,7 +117,8 @@ STEPS = [
     ("s[C].pragma(C.op.axis[0], 'auto_unroll_max_step', 10**9)", ["4096", "TW_MAX_UNROLL"]),
     ("s.cache_read(A, 'local', [])", ["readers", "A"]),
     ("s.cache_read(A, 'local', [D])", ["D doesn't", "read by C"]),
-    ("s.cache_read(A, 'shared', [C])", ["local or global", "shared"]),
+    ("s.cache_read(A, 'warp', [C])", ["local, shared or global", "warp"]),
+    ("s[C].bind(C.op.axis[0], 'threadIdx.w')", ["threadIdx.x", "threadIdx.w"]),
     ("s.cache_write(A, 'local')", ["placeholder A"]),
     ("s[te.placeholder((3,), name='Z')]", ["Z is not", "A, B, C, D"]),
     ("s[None]", ["None"]),
@@ -199,7 +200,7 @@ CALLS = [
     ("tw.build([])", tw.ArgumentError, ["computed"]),
     ("tw.build('x')", tw.ArgumentError, ["schedule", "str"]),
     ("tw.build(s, [A, B, D], name='1 2')", tw.ArgumentError, ["identifier", "1 2"]),
-    ("tw.build(s, [A, B, D], target='cuda')", tw.TargetError, ["llvm", "cuda"]),
+    ("tw.build(s, [A, B, D], target='cuda')", tw.ScheduleError, ["bound to a device", "bind"]),
     ("tw.Target('lvm')", tw.TargetError, ["did you mean llvm"]),
     ("tw.Target(3)", tw.Error, ["int"]),
     ("f.time(a, b, d, number='x')", tw.ArgumentError, ["number"]),

@@ -88,12 +88,27 @@ TEST(ScheduleSteps, AStepThatWaitsForItsKnobIsRefused) {
   EXPECT_EQ(applied.error().what, "split: factor must have a value, not only the knob tile_i[2]");
 }
 
+TEST(ScheduleSteps, ALaunchSurvivesJson) {
+  Matmul m;
+  const std::vector<Step> steps = {CacheRead{"A", Scope::kShared, {"C"}}, Split{"C", "j", Factor(8), {}},
+                                   Bind{"C", "i", "blockIdx.x"}, Bind{"C", "j.i", "threadIdx.x"},
+                                   ComputeAt{"A.shared", "C", "i"}};
+  const auto read = steps_from_json(to_json(steps));
+  ASSERT_TRUE(read.ok()) << read.error().render();
+  EXPECT_EQ(*read, steps);
+  EXPECT_EQ(to_string(steps[2]), "C.bind(i, blockIdx.x)");
+  const auto s = Schedule::from_steps({m.c}, *read);
+  ASSERT_TRUE(s.ok()) << s.error().render();
+  EXPECT_TRUE(s->check().ok());
+  EXPECT_NE(to_string(*s).find("blockIdx.x i in 0.."), std::string::npos) << to_string(*s);
+}
+
 TEST(ScheduleSteps, MalformedJsonIsAParseError) {
   for (const char* text :
        {"", "{", "3", "{}", "[3]", "[[]]", "[[3]]", R"([["splat","C"]])", R"([["split","C"]])",
         R"([["split","C","i","",null,"auto"]])", R"([["split","C","i",4,null,"sideways"]])",
         R"([["split","C","i",{"knob":"x"},null,"auto"]])", R"([["fuse","C","i"]])",
-        R"([["cache_read","A","shared",["C"]]])", R"([["vectorize","C","i","j"]])", R"([["unroll",null,"i"]])",
+        R"([["cache_read","A","warp",["C"]]])", R"([["vectorize","C","i","j"]])", R"([["unroll",null,"i"]])",
         R"([["pragma","C","i","key",1.5]])", "[[\"unroll\",\"\xff\",\"i\"]]"}) {
     auto read = steps_from_json(text);
     ASSERT_FALSE(read.ok()) << text;

@@ -3,7 +3,8 @@
 import inspect
 
 from .. import _core
-from ..errors import ArgumentError, DTypeError, ExprError, TargetError
+from ..errors import ArgumentError, DTypeError, ExprError
+from ..loops import ThreadAxis
 from ._numpy import dtype_name
 from .regions import tiles
 from .tags import annotated
@@ -125,22 +126,38 @@ def reduce_axis(dom, name="rv", thread_tag="", span=None):
     if not isinstance(dom, (tuple, list)) or len(dom) != 2:
         raise ExprError(f"reduce_axis {name}: dom must be (start, end), not {dom!r}", "te.reduce_axis((0, n))")
     if thread_tag:
-        _no_gpu("reduce_axis with a thread_tag")
+        raise ExprError(f"reduce_axis {name}: thread_tag must be left out, not {thread_tag!r}", "s[C].bind(axis, te.thread_axis(tag)) says it of a loop")
     return _core.reduce_axis(dom[0], dom[1], name)
 
 
 def thread_axis(dom=None, tag="", name="", span=None):
-    """A GPU thread or block: an error until there is a GPU target.
+    """An index of a device, for ``s[C].bind``.
+
+    Parameters: dom, ``(0, n)``, where the loops that are bound to it must have n iterations, or None; tag, "blockIdx.x" and so on to
+    "threadIdx.z", which may also stand in the place of dom; name.
 
     >>> te.thread_axis("threadIdx.x")
-    Traceback (most recent call last):
-    tensorwright.errors.TargetError: ...
+    thread_axis(threadIdx.x)
+    >>> te.thread_axis((0, 64), "blockIdx.y")
+    thread_axis(blockIdx.y: 0..64)
     """
-    _no_gpu("thread_axis")
+    if isinstance(dom, str):
+        dom, tag = None, dom
+    if hasattr(dom, "min") and hasattr(dom, "extent"):
+        dom = (dom.min, dom.min + dom.extent)
+    _named("thread_axis", name)
+    if tag not in _TAGS:
+        raise ExprError(f"thread_axis: tag must be one of {', '.join(_TAGS)}, not {tag!r}")
+    if dom is not None and (not isinstance(dom, (tuple, list)) or len(dom) != 2 or not _is_zero(dom[0])):
+        raise ExprError(f"thread_axis {tag}: dom must be (0, end), not {dom!r}", 'te.thread_axis((0, 64), "threadIdx.x")')
+    return ThreadAxis(None if dom is None else tuple(dom), tag, name or tag)
 
 
-def _no_gpu(what):
-    raise TargetError(f"{what}: expected a GPU target, and there is none yet", "on a CPU, s[C].parallel(axis) spreads a loop over threads")
+_TAGS = [f"{unit}.{dim}" for unit in ("blockIdx", "threadIdx") for dim in "xyz"]
+
+
+def _is_zero(value):
+    return isinstance(value, int) and value == 0
 
 
 def var(name="tindex", dtype="int32", span=None):

@@ -1,0 +1,252 @@
+#include "schedule/check_launches.h"
+
+#include <algorithm>
+
+#include "schedule/launch.h"
+#include "schedule/refuse.h"
+
+namespace tw::schedule {
+
+namespace {
+
+// What a block of every device that there is a target for may use.
+constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kMostSharedBytes = 232'448;
+
+Diagnostic refused(const StageNest& stage, const std::string& step, const std::string& rule) {
+  return refuse(step, rule) << describe(stage);
+}
+
+// The first loop with such an annotation.
+template <class Which>
+AxisId find_leaf(const StageNest& stage, const Which& which) {
+  for (AxisId leaf : stage.leaves)
+    if (which(stage.axes[leaf].annotation)) return leaf;
+  return kNone;
+}
+
+Status check_root(const StageNest& stage) {
+  if (stage.op->external())
+    return refuse(Bind::kName,
+                  "an extern stage must not stand beside stages that are bound, as " + stage.name + " does")
+           << "its statement is the host's, and what it reads and writes is memory of the device";
+  if (stage.op->scan())
+    return refused(stage, Bind::kName, "a scan must not stand beside stages that are bound, as " + stage.name + " does")
+           << "each time needs the ones before it, and blocks do not wait for each other";
+  if (!binds(stage)) {
+    const std::string first =
+        "s[" + stage.name + "].bind(s[" + stage.name + "].op.axis[0], te.thread_axis(\"blockIdx.x\"))";
+    return refused(stage, Bind::kName,
+                   "every stage at root must be bound to blocks or threads, and " + stage.name + " is not")
+           << "a schedule that binds anything runs on a device, where each stage at root is a launch"
+           << (stage.data_rank > 0 ? first + ", or compute " + stage.name + " inside another stage's loops"
+                                   : "compute " + stage.name + " inside another stage's loops");
+  }
+  if (stage.scope && *stage.scope != Scope::kGlobal)
+    return refused(stage, SetScope::kName,
+                   "scope of a stage at root must be global where it is bound, not " + to_string(*stage.scope))
+           << "other launches read " + stage.name + ": neither a thread nor a block keeps it for them"
+           << "compute_at its reader, or leave it global";
+  return Unit{};
+}
+
+Status check_attached(const StageNest& stage, Scope scope, const std::vector<Step>& steps) {
+  if (const AxisId leaf = find_leaf(stage, is_block); leaf != kNone)
+    return blame(refused(stage, Bind::kName,
+                         "a stage must be at root to be bound to blocks, and " + stage.name + " is computed inside " +
+                             stage.attach.stage)
+                     << "a reader in another block of the same launch would not see it"
+                     << "bind it to threadIdx, or compute_root it: that is a launch of its own",
+                 steps, stage.axes[leaf].annotated_by);
+  if (scope == Scope::kGlobal)
+    return blame(
+        refused(stage, SetScope::kName,
+                "scope of a stage inside of a launch must be shared or local, and " + stage.name + " is global")
+            << "a block writes memory that all share, and no other block waits for it"
+            << "set it to shared, or compute_root it: that is a launch of its own",
+        steps, stage.attach.step);
+  for (const ir::Buffer& buffer : stage.buffers)
+    if (scope == Scope::kShared && buffer.element().is_packed())
+      return blame(refused(stage, SetScope::kName,
+                           "scope of a stage whose elements share bytes must not be shared, as that of " + stage.name +
+                               ", of " + ir::to_string(buffer.element()) + ", is")
+                       << "two threads would write one byte"
+                       << "set it to local, or cast it to int8",
+                   steps, stage.attach.step);
+  const AxisId own = find_leaf(stage, is_thread);
+  if (scope == Scope::kLocal && own != kNone && !stage.axes[own].reduction)
+    return blame(
+        refused(stage, SetScope::kName,
+                "scope of a stage whose loops are bound to threads must be shared, and " + stage.name + " is local")
+            << "a thread would read what another one keeps for itself"
+            << "set it to shared, or leave " + stage.axes[own].name + " serial",
+        steps, stage.axes[own].annotated_by);
+  return Unit{};
+}
+
+// What nothing on a device does.
+Status check_steps(const StageNest& stage, const std::vector<Step>& steps) {
+  const auto no = [&](const char* step, const std::string& rule, int by, const std::string& why) {
+    return blame(refused(stage, step, rule) << why, steps, by);
+  };
+  if (const AxisId leaf = find_leaf(stage, [](Annotation a) { return a == Annotation::kParallel; }); leaf != kNone)
+    return no(Parallel::kName,
+              "a stage must not be parallel in a launch, as " + stage.axes[leaf].name + " of " + stage.name + " is",
+              stage.axes[leaf].annotated_by, "the threads of the host are not there; bind the loop");
+  if (stage.double_buffered != kNone)
+    return no(DoubleBuffer::kName, "a stage must not be double buffered in a launch, as " + stage.name + " is",
+              stage.double_buffered, "a block's warps hide each other's latency");
+  if (stage.rolling != kNone)
+    return no(RollingBuffer::kName, "a stage must not roll in a launch, as " + stage.name + " does", stage.rolling,
+              "iterations would wait for each other");
+  if (!stage.prefetches.empty())
+    return no(Prefetch::kName, "a stage must not prefetch in a launch, as " + stage.name + " does",
+              stage.prefetches[0].step, "a device has no such instruction; cache_read to shared memory fetches ahead");
+  if (stage.tensorized.intrin)
+    return no(Tensorize::kName, "a stage must not be tensorized in a launch, as " + stage.name + " is",
+              stage.tensorized.step, "the intrinsics are those of CPUs");
+  if (stage.layout && !stage.layout->pad.empty())
+    return no(TransformLayout::kName, "a stage must have no pad_value in a launch, as " + stage.name + " has",
+              stage.layout->step, "the places without an element would be every thread's to write");
+  return Unit{};
+}
+
+// Threads that compute together revisit nothing, and meet in no lane.
+Status check_together(const LoopNest& nest, const Placement& placed, int i, const std::vector<Step>& steps) {
+  const StageNest& stage = nest.stage(i);
+  for (const Relation& relation : stage.relations)
+    if (const auto* split = std::get_if<SplitRelation>(&relation);
+        split && split->tail == Tail::kShiftInward && placed.scope[i] == Scope::kShared)
+      return blame(refused(stage, "split",
+                           "tail of a stage that threads share must be one that visits each value once, "
+                           "not shift_inward")
+                       << "Two threads would write the values that are revisited. Use guard, mask or peel.",
+                   steps, split->step);
+  for (int inner = i; placed.parent[inner] != kNone; inner = placed.parent[inner]) {
+    const StageNest& host = nest.stage(placed.parent[inner]);
+    for (int position = 0; position <= placed.level[inner]; ++position) {
+      const Axis& axis = host.axes[host.leaves[position]];
+      if (axis.annotation == Annotation::kVectorized)
+        return blame(refused(stage, "compute_at",
+                             "threads must not meet in the lanes of a vector, and " + stage.name +
+                                 " is computed inside the vectorized loop " + axis.name)
+                         << "compute it further out",
+                     steps, stage.attach.step);
+    }
+  }
+  return Unit{};
+}
+
+Status check_sums(const StageNest& stage, const std::vector<Step>& steps) {
+  if (!sums_across_threads(stage)) return Unit{};
+  for (AxisId leaf : stage.leaves)
+    if (stage.axes[leaf].reduction && stage.axes[leaf].annotation == Annotation::kVectorized)
+      return blame(
+          refused(stage, Bind::kName, "a reduction must have threads or lanes, and " + stage.name + " has both")
+              << "leave " + stage.axes[leaf].name + " serial",
+          steps, stage.axes[leaf].annotated_by);
+  return Unit{};
+}
+
+// What a block shares, and the first memory in it whose size is no number.
+struct Memory {
+  int64_t shared_bytes = 0;
+  std::string unknown;
+};
+
+Memory memory_of(const ir::Stmt& launch) {
+  Memory memory;
+  ir::walk(launch, [&](const ir::Stmt& s) {
+    const auto* alloc = ir::as<ir::Allocate>(s);
+    if (alloc == nullptr) return true;
+    const ir::Buffer& buffer = alloc->buffer;
+    int64_t elements = 1;
+    for (const ir::Expr& extent : buffer.shape()) {
+      if (!ir::as_int(extent) && memory.unknown.empty()) memory.unknown = buffer.name();
+      elements *= ir::as_int(extent).value_or(1);
+    }
+    if (const auto row = buffer.strides().empty() ? std::nullopt : ir::as_int(buffer.strides()[0]))
+      elements = *row * ir::as_int(buffer.shape()[0]).value_or(1);
+    if (buffer.scope() == Scope::kShared) memory.shared_bytes += elements * buffer.element().bytes();
+    return true;
+  });
+  return memory;
+}
+
+}  // namespace
+
+Status check_launches(const LoopNest& nest, const Placement& placed, const std::vector<Step>& steps) {
+  const bool device = has_launches(nest);
+  for (int i = 0; i < nest.size(); ++i) {
+    if (!placed.live(i) || nest.stage(i).is_placeholder()) continue;
+    const StageNest& stage = nest.stage(i);
+    if (!device && placed.scope[i] == Scope::kShared)
+      return refused(stage, SetScope::kName,
+                     "scope shared must stand inside of a launch, and " + stage.name + " does not")
+             << "it is memory of a block of a device"
+             << "bind the loops of the stages at root to blockIdx and threadIdx, or set it to local";
+    if (!device) continue;
+    if (placed.parent[i] == kNone) {
+      TW_TRY([[maybe_unused]] Unit root, check_root(stage));
+    } else {
+      if (stage.op->scan()) return check_root(stage);
+      TW_TRY([[maybe_unused]] Unit attached, check_attached(stage, placed.scope[i], steps));
+    }
+    TW_TRY([[maybe_unused]] Unit known, check_steps(stage, steps));
+    TW_TRY([[maybe_unused]] Unit sums, check_sums(stage, steps));
+    if (!placed.together[i]) continue;
+    TW_TRY([[maybe_unused]] Unit together, check_together(nest, placed, i, steps));
+  }
+  return Unit{};
+}
+
+Status check_launch_extents(const LoopNest& nest, const Placement& placed, const NestBounds& all,
+                            const std::vector<Step>& steps) {
+  for (int i = 0; i < nest.size(); ++i) {
+    if (!placed.live(i)) continue;
+    const StageNest& stage = nest.stage(i);
+    for (AxisId leaf : stage.leaves)
+      if (is_thread(stage.axes[leaf].annotation) && !all.stages[i].extent[leaf].known())
+        return blame(
+            refuse(Bind::kName, "a loop that is bound to threads must have a known number of iterations, not " +
+                                    to_string(all.stages[i].extent[leaf]))
+                << describe(stage, leaf)
+                << "split the axis, bind the inner part to " + to_string(stage.axes[leaf].annotation) +
+                       " and the outer one to blocks",
+            steps, stage.axes[leaf].annotated_by);
+  }
+  const Launches launches(nest, placed, all);
+  for (int i = 0; i < nest.size(); ++i) {
+    if (placed.launch[i] != i) continue;
+    int64_t threads = 1;
+    for (const DeviceIndex& index : launches.indices(i))
+      if (is_thread(index.kind)) threads *= index.extent.value();
+    if (threads > kMostThreads)
+      return refused(nest.stage(i), Bind::kName,
+                     "a block must have at most " + std::to_string(kMostThreads) + " threads, and that of " +
+                         nest.stage(i).name + " has " + std::to_string(threads))
+             << "split the loops, and bind smaller parts to threadIdx";
+  }
+  return Unit{};
+}
+
+Status check_launch_memory(const ir::Program& program) {
+  Status fits = Unit{};
+  ir::walk(program.body, [&](const ir::Stmt& s) {
+    const auto* loop = ir::as<ir::For>(s);
+    if (loop == nullptr || !ir::is_device_index(loop->kind)) return true;
+    const Memory memory = memory_of(s);
+    if (!memory.unknown.empty())
+      fits = refuse(SetScope::kName, "memory of a block and of its threads must have a known size, and that of " +
+                                         memory.unknown + " depends on scalars")
+             << "split the loops by constants, so that a block's part has a size, or compute it at root";
+    else if (memory.shared_bytes > kMostSharedBytes)
+      fits = refuse(SetScope::kName, "the stages of a launch must share at most " + std::to_string(kMostSharedBytes) +
+                                         " bytes, not " + std::to_string(memory.shared_bytes))
+             << "compute smaller tiles: split further, or compute_at an inner loop";
+    return false;
+  });
+  return fits;
+}
+
+}  // namespace tw::schedule

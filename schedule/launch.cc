@@ -1,0 +1,156 @@
+#include "schedule/launch.h"
+
+#include <algorithm>
+
+#include "src/ir/simplify.h"
+
+namespace tw::schedule {
+
+namespace {
+
+AxisId bound_to(const StageNest& stage, Annotation index) {
+  for (AxisId leaf : stage.leaves)
+    if (stage.axes[leaf].annotation == index) return leaf;
+  return kNone;
+}
+
+// blockIdx.x -> bx
+std::string short_name(Annotation index) {
+  const std::string name = to_string(index);
+  return {name.front(), name.back()};
+}
+
+ir::ForKind kind_of(Annotation index) {
+  const int offset = static_cast<int>(index) - static_cast<int>(Annotation::kBlockX);
+  return static_cast<ir::ForKind>(static_cast<int>(ir::ForKind::kBlockX) + offset);
+}
+
+}  // namespace
+
+Launches::Launches(const LoopNest& nest, const Placement& placed, const NestBounds& all)
+    : nest_(nest), placed_(placed), all_(all), indices_(nest.size()) {
+  for (int i = 0; i < nest.size(); ++i)
+    if (placed.launch[i] == i) add_indices(i);
+}
+
+void Launches::add_indices(int root) {
+  for (Annotation kind : kDeviceIndices) {
+    DeviceIndex index{kind, ir::Var(short_name(kind)), 0};
+    std::vector<ir::Var> loops;
+    for (int i = 0; i < nest_.size(); ++i) {
+      const AxisId leaf = placed_.launch[i] == root ? bound_to(nest_.stage(i), kind) : kNone;
+      if (leaf == kNone) continue;
+      const StageBounds& bounds = all_.stages[i];
+      const Extent& own = bounds.extent[leaf];
+      index.extent = index.extent == 0 ? own : own.value_or(0) > index.extent.value_or(0) ? own : index.extent;
+      if (bounds.loop[leaf]) loops.push_back(bounds.loop[leaf]);
+    }
+    if (index.extent == 0) continue;
+    for (const ir::Var& loop : loops) index_of_[loop.id()] = index.var;
+    if (is_thread(kind)) {
+      threads_.insert(index.var.id());
+      for (const ir::Var& loop : loops) threads_.insert(loop.id());
+    }
+    indices_[root].push_back(std::move(index));
+  }
+}
+
+const std::vector<DeviceIndex>& Launches::indices(int stage) const {
+  static const std::vector<DeviceIndex> kOfHost;
+  return placed_.launch[stage] == kNone ? kOfHost : indices_[placed_.launch[stage]];
+}
+
+// Whether the stage's own loops say which threads along the index compute it, rather than those around it.
+bool Launches::decides_itself(int stage, Annotation index) const {
+  return placed_.parent[stage] == kNone || placed_.scope[stage] == Scope::kShared ||
+         bound_to(nest_.stage(stage), index) != kNone;
+}
+
+std::optional<Extent> Launches::limit(int i, const DeviceIndex& index) const {
+  const StageNest& stage = nest_.stage(i);
+  if (!is_thread(index.kind) || band(i).begin != kNone) return std::nullopt;
+  const AxisId leaf = bound_to(stage, index.kind);
+  if (leaf == kNone && decides_itself(i, index.kind))
+    return index.extent == 1 ? std::nullopt : std::optional<Extent>(1);
+  if (leaf != kNone) {
+    const Extent& own = all_.stages[i].extent[leaf];
+    const bool all = own == index.extent || (own == 1 && placed_.scope[i] == Scope::kLocal);
+    return all ? std::nullopt : std::optional<Extent>(own);
+  }
+  if (placed_.together[i]) return std::nullopt;
+  for (int inner = i; placed_.parent[inner] != kNone; inner = placed_.parent[inner]) {
+    const int host = placed_.parent[inner];
+    const AxisId around = bound_to(nest_.stage(host), index.kind);
+    const int position = around == kNone ? kNone : nest_.stage(host).position(around);
+    if (decides_itself(host, index.kind) && position <= placed_.level[inner]) return std::nullopt;  // it has the guard
+    if (decides_itself(host, index.kind)) break;
+  }
+  Extent most = 0;  // a reader's loop inside stands still: it reads what its own threads need
+  for (int reader : placed_.readers[i]) {
+    const std::optional<Extent> needs = limit(reader, index);
+    if (!needs) return std::nullopt;
+    if (needs->value_or(0) > most.value_or(0)) most = *needs;
+  }
+  return most;
+}
+
+// Whether threads meet for the stage, or for one that is computed inside of it.
+bool Launches::meets_in(int stage) const {
+  if (placed_.together[stage]) return true;
+  for (int inner = 0; inner < stage; ++inner)
+    if (placed_.parent[inner] == stage && meets_in(inner)) return true;
+  return false;
+}
+
+Band Launches::band(int i) const {
+  const StageNest& stage = nest_.stage(i);
+  if (placed_.launch[i] == kNone || placed_.parent[i] == kNone) return {};
+  if (placed_.scope[i] != Scope::kShared || binds(stage)) return {};
+  const auto leaves = static_cast<int>(stage.leaves.size());
+  std::vector<char> has_producers(leaves, 0);
+  int begin = 0;
+  for (int inner = 0; inner < nest_.size(); ++inner) {
+    if (placed_.parent[inner] != i) continue;
+    has_producers[placed_.level[inner]] = 1;
+    if (meets_in(inner)) begin = std::max(begin, placed_.level[inner] + 1);
+  }
+  const auto axis = [&](int position) -> const Axis& { return stage.axes[stage.leaves[position]]; };
+  const bool lanes = std::ranges::any_of(stage.leaves, [&](AxisId leaf) {
+    return stage.axes[leaf].reduction && stage.axes[leaf].annotation == Annotation::kVectorized;
+  });
+  while (begin < leaves && axis(begin).reduction && !lanes) ++begin;
+  int end = begin;
+  for (bool open = true; open && end < leaves; ++end) {
+    if (axis(end).reduction || axis(end).annotation != Annotation::kNone) break;
+    open = !has_producers[end];
+  }
+  return {begin, end};
+}
+
+bool Launches::differs(const ir::Expr& e) const {
+  if (ir::has_load(e)) return true;
+  const auto used = ir::used_vars(e);
+  return std::ranges::any_of(used, [&](uint64_t id) { return threads_.contains(id); });
+}
+
+bool Launches::repeats(int stage, int level) const {
+  for (; stage != kNone; level = placed_.level[stage], stage = placed_.parent[stage]) {
+    const StageNest& nest = nest_.stage(stage);
+    for (int position = 0; position <= level; ++position) {
+      const AxisId leaf = nest.leaves[position];
+      if (!!all_.stages[stage].loop[leaf] && !is_bound(nest.axes[leaf].annotation)) return true;
+    }
+  }
+  return false;
+}
+
+ir::Stmt Launches::around(int root, const ir::Stmt& body) const {
+  const auto* nothing = ir::as<ir::Seq>(body);
+  if (nothing != nullptr && nothing->stmts.empty()) return body;
+  ir::Stmt launch = ir::substitute(body, index_of_);
+  for (auto index = indices_[root].rbegin(); index != indices_[root].rend(); ++index)
+    launch = ir::loop(index->var, index->extent.expr(), launch, kind_of(index->kind));
+  return launch;
+}
+
+}  // namespace tw::schedule

@@ -1,0 +1,74 @@
+// On which device a stage is computed, in which memory it lies, and by whom.
+#include <algorithm>
+
+#include "schedule/placement.h"
+
+namespace tw::schedule {
+
+bool binds(const StageNest& stage) {
+  return std::ranges::any_of(stage.leaves, [&](AxisId leaf) { return is_bound(stage.axes[leaf].annotation); });
+}
+
+bool has_launches(const LoopNest& nest) {
+  for (int i = 0; i < nest.size(); ++i)
+    if (binds(nest.stage(i))) return true;
+  return false;
+}
+
+bool sums_across_threads(const StageNest& stage) {
+  return std::ranges::any_of(
+      stage.leaves, [&](AxisId leaf) { return stage.axes[leaf].reduction && is_thread(stage.axes[leaf].annotation); });
+}
+
+bool stands_still(const StageNest& host, int position, int level, bool together) {
+  const Annotation annotation = host.axes[host.leaves[position]].annotation;
+  if (is_block(annotation)) return true;
+  return is_thread(annotation) ? !together : position <= level;
+}
+
+namespace {
+
+// Whether a loop around the stage's place is bound to threads.
+bool inside_threads(const LoopNest& nest, const Placement& placed, int i) {
+  for (int stage = i; placed.parent[stage] != kNone; stage = placed.parent[stage]) {
+    const StageNest& host = nest.stage(placed.parent[stage]);
+    for (int position = 0; position <= placed.level[stage]; ++position)
+      if (is_thread(host.axes[host.leaves[position]].annotation)) return true;
+  }
+  return false;
+}
+
+bool stands_within(const Placement& placed, int i, int host) {
+  for (int stage = i; stage != kNone; stage = placed.parent[stage])
+    if (stage == host) return true;
+  return false;
+}
+
+Scope scope_by_place(const LoopNest& nest, const Placement& placed, int i) {
+  if (placed.parent[i] == kNone) return Scope::kGlobal;
+  if (placed.launch[i] == kNone) return Scope::kLocal;
+  return inside_threads(nest, placed, i) ? Scope::kLocal : Scope::kShared;
+}
+
+}  // namespace
+
+void place_in_launches(const LoopNest& nest, Placement& placed) {
+  const int size = nest.size();
+  placed.launch.assign(size, kNone);
+  placed.scope.assign(size, Scope::kGlobal);
+  placed.together.assign(size, 0);
+  for (int i = size; i-- > 0;) {  // readers first
+    if (!placed.live(i)) continue;
+    int root = i;
+    while (placed.parent[root] != kNone) root = placed.parent[root];
+    if (binds(nest.stage(root))) placed.launch[i] = root;
+    placed.scope[i] = nest.stage(i).scope.value_or(scope_by_place(nest, placed, i));
+    if (placed.launch[i] == kNone || root == i) continue;
+    // What threads need together they find only where all of its producers were computed by all of them.
+    const bool needed = std::ranges::any_of(
+        placed.readers[i], [&](int reader) { return placed.together[reader] && !stands_within(placed, i, reader); });
+    placed.together[i] = needed || placed.scope[i] == Scope::kShared || sums_across_threads(nest.stage(i));
+  }
+}
+
+}  // namespace tw::schedule

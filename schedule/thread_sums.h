@@ -1,0 +1,39 @@
+// A reduction of which each thread has a part.
+//
+//   B: i blockIdx.x, k.o, k.i threadIdx.x in 0..48       B.part[0] = 0
+//                                                        for k.o: B.part[0] = B.part[0] + A[bx, k.o*48 + tx]
+//                                                  ==>   B.parts[tx] = B.part[0];  sync
+//                                                        if tx < 24: B.parts[tx] = B.parts[tx] + B.parts[tx + 24]; sync
+//                                                        ... (te/lane_joins.h: any number of threads)
+//                                                        if tx < 1: B[bx] = B.parts[0]
+//
+// The joins are in one order, whatever runs when.
+#pragma once
+
+#include "schedule/launch.h"
+
+namespace tw::schedule {
+
+struct ThreadSums {
+  std::vector<ir::Buffer> own;    // a thread's part, one for each output; empty: threads share no sum
+  std::vector<ir::Expr> at;       // over the data loops inside the reduction
+  std::vector<ir::Buffer> parts;  // of all threads of the block
+  std::vector<ir::Expr> slot;     // over all thread indices
+  std::vector<int> summed;        // which of these the sum goes along,
+  std::vector<int64_t> terms;     // and how many parts there are
+  bool shares() const { return !own.empty(); }
+};
+
+// Of a stage whose outermost reduction loop is at `outermost`; the results themselves go to `to`.
+ThreadSums thread_sums(const StageNest&, const StageBounds&, int outermost, const std::vector<DeviceIndex>&,
+                       const std::vector<ir::Buffer>& to);
+
+// Puts the thread's part among those of the block and joins them; the part of the first threads is the sum then.
+// `again`: the memory has been used before.
+ir::Stmt joined(const ThreadSums&, const ir::Reduce&, bool again);
+// The sum, for all threads.
+std::vector<ir::Expr> sums(const ThreadSums&);
+// Whether a thread is the first along all indices that the sum goes along.
+ir::Expr is_first(const ThreadSums&);
+
+}  // namespace tw::schedule

@@ -1,0 +1,22 @@
+#include "src/lower/launches.h"
+
+#include "src/ir/walk.h"
+
+namespace tw::lower {
+
+bool holds_launch(const ir::Program& program) {
+  bool found = false;
+  ir::walk(program.body, [&](const ir::Stmt& s) {
+    const auto* loop = ir::as<ir::For>(s);
+    return !(found = found || (loop != nullptr && ir::is_device_index(loop->kind)));
+  });
+  return found;
+}
+
+bool meets(const ir::Stmt& stmt) {
+  bool found = false;
+  ir::walk(stmt, [&](const ir::Stmt& s) { return !(found = found || ir::as<ir::Sync>(s) != nullptr); });
+  return found;
+}
+
+}  // namespace tw::lower

@@ -5,11 +5,13 @@
 #include <functional>
 
 #include "schedule/loop_nest.h"
+#include "schedule/placement.h"
 #include "src/ir/equal.h"
 #include "src/ir/externs.h"
 #include "src/ir/interp.h"
 #include "src/ir/parse.h"
 #include "src/ir/verify.h"
+#include "src/lower/launches.h"
 #include "src/lower/pipeline.h"
 #include "src/runtime/kernel.h"
 #include "src/support/deep_stack.h"
@@ -68,7 +70,7 @@ std::string made(Trial& t) {
   t.positive = schedule->nest().positive_sizes();
   t.contract = contract(schedule->nest());
   t.packing = Packing(t.sample, *schedule);
-  t.lowered = lower::run_pipeline(lower::cpu_passes(), *program, Target::host());
+  t.lowered = lower::run_pipeline(lower::passes_for(*program, lower::cpu_passes()), *program, Target::host());
   return "";
 }
 
@@ -154,9 +156,16 @@ std::string scheduled(Trial& t) {
   return means_the_definition(t, t.scheduled, options);
 }
 
+// Threads join their parts in an order that the launch decides.
+bool sums_on_device(const schedule::LoopNest& nest) {
+  for (int i = 0; i < nest.size(); ++i)
+    if (schedule::sums_across_threads(nest.stage(i))) return true;
+  return false;
+}
+
 std::string in_order(Trial& t) {
   const auto schedule = schedule::Schedule::from_steps(t.sample.outputs, t.sample.steps);
-  if (!schedule.ok()) return "";
+  if (!schedule.ok() || sums_on_device(schedule->nest())) return "";
   return each_run(t, [&](Run& run) -> std::string {
     if (run.refused) return "";
     const Memory rough = rough_inputs(t.sample, run.inputs);
@@ -331,7 +340,7 @@ void compile_and_run(std::span<Trial*> trials, const Compiled& oracle) {
 // The trial as it is for another CPU: lowered for it, and judged by the interpreter. Only short runs.
 Trial trial_for(const Trial& t, const Target& target) {
   Trial other = t;
-  other.lowered = lower::run_pipeline(lower::cpu_passes(), t.scheduled, target);
+  other.lowered = lower::run_pipeline(lower::passes_for(t.scheduled, lower::cpu_passes()), t.scheduled, target);
   std::string text = means_the_definition(other, other.lowered, {.max_steps = kMostStoresEmulated});
   if (text.empty()) text = lowered_wild(other);
   if (!text.empty()) other.finding = {kAArch64, "lowered: " + text};
@@ -379,7 +388,8 @@ void emulate(std::vector<Trial>& trials, const std::string& cpu_name, Usages& us
   std::vector<Trial> there;
   std::vector<Trial*> here;
   for (Trial& t : trials) {
-    if (t.finding.wrong() || t.runs.empty() || !ir::extern_symbols(t.lowered).empty()) continue;
+    if (t.finding.wrong() || t.runs.empty() || lower::holds_launch(t.lowered) || !ir::extern_symbols(t.lowered).empty())
+      continue;
     Trial other = trial_for(t, target);
     t.finding = other.finding;
     if (t.finding.wrong() || other.runs.empty()) continue;
@@ -426,7 +436,9 @@ std::vector<Finding> check(std::span<const Sample> samples, const Judges& judges
     if (!available(oracle) || !asked(judges, oracle.name)) continue;
     std::vector<Trial*> chosen;
     for (Trial& t : trials)
-      if (!t.finding.wrong() && takes_part(t.sample, oracle.percent) && oracle.suits(t.lowered)) chosen.push_back(&t);
+      if (!t.finding.wrong() && takes_part(t.sample, oracle.percent) && !lower::holds_launch(t.lowered) &&
+          oracle.suits(t.lowered))
+        chosen.push_back(&t);
     if (chosen.empty()) continue;
     const Clock clock(usages, oracle.name, static_cast<int64_t>(chosen.size()));
     compile_and_run(chosen, oracle);
@@ -457,7 +469,7 @@ std::string culprit(const Sample& sample) try {
             }).empty();
   };
   if (wrong()) return "to_ir";
-  for (const lower::Pass& pass : lower::cpu_passes()) {
+  for (const lower::Pass& pass : lower::passes_for(program, lower::cpu_passes())) {
     program = pass.function(program, Target::host());
     if (wrong()) return pass.name;
   }

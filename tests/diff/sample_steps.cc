@@ -32,6 +32,7 @@ const std::vector<Proposal>& proposals() {
       {"set_store_predicate", Phase::kStorage, 8, set_store_predicate},
       {"prefetch", Phase::kStorage, 10, prefetch},
       {"tensorize", Phase::kStorage, 40, tensorize},
+      {"bind", Phase::kDevice, 100, bind},
   };
   return table;
 }
@@ -39,7 +40,14 @@ const std::vector<Proposal>& proposals() {
 Stepper::Stepper(Random& random, Sample& sample) : random_(random), sample_(sample), schedule_(sample.outputs) {}
 
 void Stepper::run() {
-  for (Phase phase : {Phase::kGraph, Phase::kLoops, Phase::kAnnotate, Phase::kPlace, Phase::kStorage}) draw(phase);
+  on_device = random_.chance(20) && !has_free_rules();
+  for (Phase phase : {Phase::kGraph, Phase::kLoops, Phase::kAnnotate, Phase::kPlace}) draw(phase);
+  if (on_device) {
+    draw(Phase::kDevice);
+    start_on_device();
+  } else {
+    draw(Phase::kStorage);
+  }
   if (shares_bytes()) make_serial();
   sample_.steps = schedule_.steps();
 }
@@ -55,11 +63,28 @@ bool Stepper::shares_bytes() const {
   return !program.ok() && program.error().what.find("must store whole bytes") != std::string::npos;
 }
 
+// All Steps of the launches, or none: a stage that no loop of can be bound, or a block that would be too large, is
+// beyond the rules here.
+void Stepper::start_on_device() {
+  Schedule next = schedule_;
+  const auto applied = [&](const Step& step) { return next.try_apply(step).ok(); };
+  sample_.proposed += static_cast<int>(launch.size());
+  if (!std::ranges::all_of(launch, applied) || !schedule::to_ir(next, sample_.args, "f", sample_.scalars).ok()) {
+    sample_.refused += static_cast<int>(launch.size());
+    return;
+  }
+  schedule_ = next;
+  for (const Step& step : launch) count(std::visit([](const auto& kind) { return kind.kName; }, step.kind));
+  count("launch");
+}
+
 // Steps behind a parallel loop may rest on it: transform_layout makes new loops where it finds no annotation.
 void Stepper::make_serial() {
   Schedule serial(sample_.outputs);
   for (const Step& step : schedule_.steps())
-    if (std::holds_alternative<schedule::Parallel>(step.kind) || !serial.try_apply(step).ok()) ++sample_.refused;
+    if (std::holds_alternative<schedule::Parallel>(step.kind) || std::holds_alternative<schedule::Bind>(step.kind) ||
+        !serial.try_apply(step).ok())
+      ++sample_.refused;
   schedule_ = serial;
 }
 

@@ -26,6 +26,7 @@ enum class Phase {
   kAnnotate,  // when the loops are final
   kPlace,     // where a stage is computed
   kStorage,   // how its values lie, after it was placed
+  kDevice,    // of a schedule for a device, in the end: what its loops are bound to, all stages together
 };
 
 class Stepper;
@@ -67,6 +68,8 @@ class Stepper {
     bool operator==(const Place&) const = default;
   };
   std::map<std::string, Place> attached;
+  bool on_device = false;    // the schedule is to be one for a device
+  std::vector<Step> launch;  // the Steps that make it one
 
  private:
   std::vector<std::string> names(Phase) const;
@@ -76,6 +79,7 @@ class Stepper {
   void draw(Phase);
   bool shares_bytes() const;
   void make_serial();
+  void start_on_device();
 
   Random& random_;
   Sample& sample_;
@@ -100,5 +104,6 @@ void compute_at(Stepper&, const std::string&), group(Stepper&, const std::string
 void storage_align(Stepper&, const std::string&), rolling_buffer(Stepper&, const std::string&),  // steps_storage.cc
     double_buffer(Stepper&, const std::string&), set_store_predicate(Stepper&, const std::string&),
     prefetch(Stepper&, const std::string&);
+void bind(Stepper&, const std::string&);  // steps_bind.cc
 
 }  // namespace tw::diff

@@ -94,6 +94,7 @@ void transform_layout(Stepper& s, const std::string& name) {
   if (stage.op->scan() || stage.op->external() || (stage.op->dtype().bits == 4 && !stage.is_placeholder())) return;
   if (stage.op->shape().size() > 4) return;
   TransformLayout step = Map(s, stage).step(name);
+  if (s.on_device && !stage.is_placeholder() && !step.pad_value.empty()) return;
   if (stage.attach.kind == AttachKind::kRoot && stage.relations.empty()) {
     if (!s.must(step)) return;
   } else if (!s.may(step)) {

@@ -13,7 +13,7 @@ namespace {
 Tail tail_for(Stepper& s, const std::string& name, bool reduction) {
   const bool in_order = !s.reordered.contains(name);
   const Tail tail = s.random().one_of({Tail::kAuto, Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward});
-  if (tail == Tail::kShiftInward && (reduction || !in_order)) return Tail::kGuard;
+  if (tail == Tail::kShiftInward && (reduction || !in_order || s.on_device)) return Tail::kGuard;
   if (tail == Tail::kShiftInward) s.shifted.insert(name);
   return tail;
 }
@@ -127,8 +127,9 @@ void annotate(Stepper& s, const std::string& name) {
   const bool sum = s.stage(name).is_reduction() && random.chance(40);
   for (size_t i = 0; i < leaves.size(); ++i) {
     const Axis axis = s.stage(name).axes[leaves[i]];
+    if (s.on_device && i == 0 && !axis.reduction) continue;  // to be bound
     const bool inside_vector = i > serial_from;
-    if (!axis.reduction && !inside_vector && !s.shifted.contains(name) && i < 2 && random.chance(25)) {
+    if (!s.on_device && !axis.reduction && !inside_vector && !s.shifted.contains(name) && i < 2 && random.chance(25)) {
       s.must(Parallel{name, axis.name});
     } else if (!axis.reduction && !inside_vector && axis.extent.known() && axis.extent.value() <= 1024 &&
                random.chance(i + 1 == leaves.size() ? 60 : 15)) {

@@ -1,0 +1,107 @@
+"""What the tests of target cuda build, in the processes that they start."""
+
+import numpy as np
+
+import tensorwright as tw
+from tensorwright import te
+
+BLOCK, THREAD = te.thread_axis("blockIdx.x"), te.thread_axis("threadIdx.x")
+
+
+def random(*shape):
+    return np.random.default_rng(0).integers(-4, 5, shape).astype("float32")
+
+
+def pointwise(n=None, vector=1, dtype="float32"):
+    """A + B of ``n`` elements, or of any number."""
+    n = te.var("n") if n is None else n
+    A, B = te.placeholder((n,), dtype, name="A"), te.placeholder((n,), dtype, name="B")
+    C = te.compute((n,), lambda i: A[i] + B[i], name="C")
+    s = te.create_schedule(C)
+    bx, tx = s[C].split(C.op.axis[0], factor=128 * vector)
+    if vector > 1:
+        tx, lanes = s[C].split(tx, factor=vector)
+        s[C].vectorize(lanes)
+    s[C].bind(bx, BLOCK)
+    s[C].bind(tx, THREAD)
+    return s, [A, B, C]
+
+
+def row_sum(rows, columns, threads=64):
+    """The sum of each row, by the threads of a block."""
+    A = te.placeholder((rows, columns), name="A")
+    k = te.reduce_axis((0, columns), name="k")
+    B = te.compute((rows,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B)
+    _, ki = s[B].split(k, factor=threads)
+    s[B].bind(B.op.axis[0], BLOCK)
+    s[B].bind(ki, THREAD)
+    return s, [A, B]
+
+
+def gemm(n, m, depth, block=32, threads=8, step=8):
+    """C = A B: a tile of C in each thread's registers, tiles of A and B in shared memory."""
+    A, B = te.placeholder((n, depth), name="A"), te.placeholder((depth, m), name="B")
+    k = te.reduce_axis((0, depth), name="k")
+    C = te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    s = te.create_schedule(C)
+    AA, BB = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+    CC = s.cache_write(C, "local")
+    by, yi = s[C].split(C.op.axis[0], factor=block)
+    bx, xi = s[C].split(C.op.axis[1], factor=block)
+    ty, yi = s[C].split(yi, nparts=threads)
+    tx, xi = s[C].split(xi, nparts=threads)
+    s[C].reorder(by, bx, ty, tx, yi, xi)
+    for axis, thread in ((by, "blockIdx.y"), (bx, "blockIdx.x"), (ty, "threadIdx.y"), (tx, "threadIdx.x")):
+        s[C].bind(axis, te.thread_axis(thread))
+    s[CC].compute_at(s[C], tx)
+    ko, ki = s[CC].split(CC.op.reduce_axis[0], factor=step)
+    s[CC].reorder(ko, ki, *CC.op.axis)
+    for axis in CC.op.axis:
+        s[CC].unroll(axis)
+    s[AA].compute_at(s[CC], ko)
+    s[BB].compute_at(s[CC], ko)
+    return s, [A, B, C]
+
+
+class Interface:
+    """An array of another library, as __cuda_array_interface__ shows it: part of a DeviceArray."""
+
+    def __init__(self, array, shape, offset=0, strides=None, stream=None):
+        data = array.__cuda_array_interface__["data"][0] + 4 * offset
+        self.array = array
+        self.__cuda_array_interface__ = dict(shape=shape, typestr="<f4", data=(data, False), version=3, strides=strides, stream=stream)
+
+
+class Tensor:
+    """An array of another library, with __dlpack__ alone."""
+
+    def __init__(self, array, device=(2, 0)):
+        self.array, self.device, self.streams = array, device, []
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, *, stream=None):
+        import ctypes
+
+        class Managed(ctypes.Structure):
+            _fields_ = [("data", ctypes.c_void_p), ("type", ctypes.c_int32), ("id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                        ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                        ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+        self.streams.append(stream)
+        shape = (ctypes.c_int64 * len(self.array.shape))(*self.array.shape)
+        self.kept = Managed(self.array.__cuda_array_interface__["data"][0], *self.device, len(shape), 2, 32, 1, shape, None, 0, None, None)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.kept), b"dltensor", None)
+
+
+def refusal(call, *args, **named):
+    """The text of the error that a call raises."""
+    try:
+        call(*args, **named)
+    except tw.Error as error:
+        return f"{type(error).__name__}: {error}"
+    raise AssertionError("it was not refused")

@@ -1,0 +1,255 @@
+"""Functions for CUDA devices: built, called and refused, by a driver without a device (tests/fake_cuda), each in a process of its own."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import tensorwright as tw
+from tensorwright import _core
+
+import cuda_scripts
+
+FAKE = pathlib.Path(_core.__file__).resolve().parents[2] / "tests/libfake_cuda.so"
+needs_fake = pytest.mark.skipif(not FAKE.exists(), reason="skipped: this build has no tests/libfake_cuda.so")
+
+
+def run(script, **variables):
+    """What the script prints; its last error when it fails."""
+    variables = {"TW_CUDA_DRIVER": str(FAKE), "TW_CUDA_IMAGES": "ir", **variables}
+    here = str(pathlib.Path(__file__).parent)
+    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    head = "import numpy as np, tensorwright as tw\nfrom tensorwright import te\nfrom cuda_scripts import *\n"
+    done = subprocess.run([sys.executable, "-c", head + textwrap.dedent(script)], env={**os.environ, "PYTHONPATH": path, **variables},
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def has_nvrtc(cache):
+    """Whether this machine has the compiler."""
+    return "yes" in run("""
+        try:
+            print("yes" if tw.build(*pointwise(100), target="cuda -arch=sm_80").resources else "")
+        except tw.BuildError as error:
+            print(error.args)
+    """, TW_CUDA_IMAGES="", TW_CACHE_DIR=str(cache))
+
+
+@needs_fake
+class TestCalls:
+    def test_pointwise_of_any_size(self):
+        run("""
+            f = tw.build(*pointwise(), target="cuda", name="add")
+            assert f.target == "cuda -arch=sm_90a"
+            for n in (1, 128, 1000):
+                a, b, c = tw.device_array(random(n)), tw.device_array(random(n)), tw.device_array(np.zeros(n, "float32"))
+                f(a, b, c)
+                assert (c.numpy() == 2 * random(n)).all()
+        """)
+
+    def test_whole_vectors(self):
+        run("""
+            f = tw.build(*pointwise(4096, vector=4), target="cuda", name="add")
+            assert "f32x4" in f.source("cuda")
+            a, c = tw.device_array(random(4096)), tw.device_array(np.zeros(4096, "float32"))
+            f(a, a, c)
+            assert (c.numpy() == 2 * random(4096)).all()
+        """)
+
+    def test_row_sum(self):
+        run("""
+            f = tw.build(*row_sum(5, 1000), target="cuda", name="row_sum")
+            a, b = tw.device_array(random(5, 1000)), tw.device_array(np.zeros(5, "float32"))
+            f(a, b)
+            assert (b.numpy() == random(5, 1000).sum(1)).all()
+        """)
+
+    @pytest.mark.parametrize("sizes", [(64, 64, 32), (45, 70, 19)])
+    def test_gemm(self, sizes):
+        run(f"""
+            n, m, k = {sizes}
+            f = tw.build(*gemm(n, m, k), target="cuda", name="gemm")
+            a, b, c = tw.device_array(random(n, k)), tw.device_array(random(k, m)), tw.device_array(np.zeros((n, m), "float32"))
+            f(a, b, c)
+            assert (c.numpy() == random(n, k) @ random(k, m)).all()
+        """)
+
+    def test_arrays_of_other_libraries(self):
+        run("""
+            f = tw.build(*pointwise(100), target="cuda", name="add")
+            base, c = tw.device_array(random(300)), tw.device_array(np.zeros(100, "float32"))
+            f(Interface(base, (100,)), Interface(base, (100,), offset=100, strides=(4,), stream=1), c)
+            assert (c.numpy() == random(300)[:100] + random(300)[100:200]).all()
+            a = Tensor(tw.device_array(random(100)))
+            f(a, a, c)
+            assert (c.numpy() == 2 * random(100)).all()
+            assert a.streams == [1, 1]  # the default one
+            f(a, a, c, stream=77)
+            assert a.streams == [1, 1, 77, 77]
+        """)
+
+    def test_a_device_for_each_ordinal(self):
+        run("""
+            f = tw.build(*pointwise(100), target="cuda", name="add")
+            a, c = tw.device_array(random(100), "cuda:1"), tw.device_array(np.zeros(100, "float32"), 1)
+            assert (a.device, repr(c)) == ("cuda:1", "<tensorwright.DeviceArray float32(100,) on cuda:1>")
+            f(a, a, c)
+            assert (c.numpy() == 2 * random(100)).all()
+            assert "argument 3 (C): must be on cuda:1 as argument 1 is, not on cuda:0" in refusal(f, a, a, tw.device_array(random(100)))
+            assert "there is no device cuda:2" in refusal(tw.device_array, random(3), 2)
+        """, FAKE_CUDA_DEVICES="2")
+
+    def test_time_is_the_devices(self):
+        run("""
+            f = tw.build(*pointwise(100), target="cuda", name="add")
+            a, c = tw.device_array(random(100)), tw.device_array(np.zeros(100, "float32"))
+            result = f.time(a, a, c, number=2, repeat=3)
+            assert len(result.runs) == 3 and result.median > 0
+        """)
+
+
+def launches(**variables):
+    """What pytest says of test_launches.py when its functions are built for a device too."""
+    here = pathlib.Path(__file__).parent
+    path = os.pathsep.join([str(here), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "also_for_cuda", "-p", "no:cacheprovider", str(here / "test_launches.py")]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path, **variables}, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout
+    assert int(done.stdout.split(" built for a device")[0].split()[-1]) > 30
+    return done.stdout
+
+
+class TestSchedulesOfScripts:
+    @needs_fake
+    def test_calls(self):
+        launches(TW_CUDA_DRIVER=str(FAKE), TW_CUDA_IMAGES="ir")
+
+    def test_registers(self, tmp_path):
+        if not has_nvrtc(tmp_path):
+            pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")
+        launches(ALSO_FOR_CUDA="compile", TW_CACHE_DIR=str(tmp_path))
+
+
+@needs_fake
+class TestRefusals:
+    def test_arrays_of_the_host(self):
+        run("""
+            f = tw.build(*pointwise(100), target="cuda", name="add")
+            a = tw.device_array(random(100))
+            text = refusal(f, a, random(100), a)
+            assert "ArgumentError" in text and "add: argument 2 (B): must be in the memory of a CUDA device, not a NumPy array" in text
+            assert "tw.device_array" in text
+            assert "argument 1 (A): must be in the memory of a CUDA device, not in that of the CPU" in refusal(f, Tensor(a, (1, 0)), a, a)
+            assert "argument 1 (A): must be an array in the memory of a CUDA device, not 3" in refusal(f, 3, a, a)
+        """)
+
+    def test_shapes_and_overlaps_as_elsewhere(self):
+        run("""
+            f = tw.build(*pointwise(100), target="cuda", name="add")
+            a, b = tw.device_array(random(100)), tw.device_array(random(99))
+            assert "argument 2 (B): shape must be (100,), not (99,)" in refusal(f, a, b, a)
+            assert "must not share memory" in refusal(f, a, a, a)
+            assert "takes 3 arguments" in refusal(f, a)
+            assert "DTypeError" in refusal(f, tw.device_array(np.zeros(100, "int32")), a, a)
+        """)
+
+    def test_streams(self):
+        run("""
+            f = tw.build(*pointwise(100), target="cuda", name="add")
+            a, c = tw.device_array(random(100)), tw.device_array(random(100))
+            assert "stream must be a stream of PyTorch or CuPy" in refusal(f, a, a, c, stream="fast")
+            g = tw.build([te.compute((4,), lambda i: i + 1, name="D")], target="interp")
+            assert "only functions of target cuda take a stream" in refusal(g, np.zeros(4, "int64"), stream=1)
+        """)
+
+    def test_views_that_no_vector_begins_at(self):
+        run("""
+            f = tw.build(*pointwise(1024, vector=4), target="cuda", name="add")
+            base, c = tw.device_array(random(2000)), tw.device_array(np.zeros(1024, "float32"))
+            assert "A must begin at a multiple of 16 bytes" in refusal(f, Interface(base, (1024,), offset=1), Interface(base, (1024,)), c)
+        """)
+
+    def test_no_memory(self):
+        run("""
+            text = refusal(tw.device_array, np.zeros(1 << 20, "float32"))
+            assert "cuda:0: there is no memory for 4194304 bytes" in text and "1000000 of 1000000 are free" in text
+        """, FAKE_CUDA_BYTES="1000000")
+
+    def test_another_architecture(self):
+        run("""
+            f = tw.build(*pointwise(100), target="cuda -arch=sm_90a", name="add")
+            a, c = tw.device_array(random(100)), tw.device_array(random(100))
+            assert "add: code for sm_90a does not run on cuda:0, a Fake GPU (sm_80)" in refusal(f, a, a, c)
+            assert tw.device_info()["arch"] == "sm_80"
+        """, FAKE_CUDA_CAPABILITY="8.0")
+
+    def test_no_device(self):
+        run("""
+            assert str(tw.Target("cuda")) == "cuda -arch=sm_80"
+            assert "TargetError" in refusal(tw.Target, "cuda -arch=native")
+            text = refusal(tw.device_array, random(4))
+            assert "TargetError" in text and "no device: CUDA_ERROR_NO_DEVICE" in text
+        """, FAKE_CUDA_DEVICES="0")
+
+    def test_a_schedule_without_binds(self):
+        run("""
+            A = te.placeholder((100,), name="A")
+            B = te.compute((100,), lambda i: A[i] + 1, name="B")
+            assert "bind" in refusal(tw.build, te.create_schedule(B), [A, B], target="cuda")
+        """)
+
+
+class TestWithoutADriver:
+    def test_text_is_shown_without_a_compiler_and_calls_name_the_package(self):
+        run("""
+            f = tw.build(*row_sum(5, 1000), target="cuda -arch=sm_90a", name="row_sum")
+            assert "__syncthreads()" in f.source("cuda") and "tw_row_sum_0: 5 x 1 x 1 blocks" in f.source("launches")
+            text = refusal(lambda: f.resources)
+            assert "BuildError" in text and "pip install nvidia-cuda-nvrtc" in text
+        """, TW_CUDA_IMAGES="", TW_NVRTC="/nowhere/libnvrtc.so", TW_CUDA_DRIVER="/nowhere/libcuda.so")
+
+    def test_what_the_compiler_made(self, tmp_path):
+        if not has_nvrtc(tmp_path):
+            pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")
+        run(f"""
+            for arch in ("sm_80", "sm_89", "sm_90a"):
+                for made in (pointwise(), pointwise(4096, vector=4), row_sum(5, 1000), gemm(64, 64, 32), gemm(45, 70, 19)):
+                    f = tw.build(*made, target="cuda -arch=" + arch)
+                    (of,) = f.resources
+                    assert of["registers"] > 0 and of["stack_bytes"] == of["spill_loads"] == of["spill_stores"] == 0 and not of["warnings"], (of, f.source("cuda"))
+            f.save({str(tmp_path / "f.cubin")!r})
+            f.save({str(tmp_path / "f.cu")!r})
+        """, TW_CUDA_IMAGES="", TW_CACHE_DIR=str(tmp_path))
+        assert (tmp_path / "f.cubin").read_bytes()[:4] == b"\x7fELF"
+        assert "__global__" in (tmp_path / "f.cu").read_text()
+
+
+def device_here():
+    try:
+        return tw.device_info()
+    except tw.TargetError:
+        return None
+
+
+@pytest.mark.skipif(device_here() is None, reason="skipped: no CUDA device")
+class TestOnADevice:
+    @pytest.mark.parametrize("made", ["pointwise(100000)", "pointwise(1 << 20, vector=4)", "gemm(256, 256, 64)", "gemm(257, 130, 65)"])
+    def test_kernels(self, made):
+        s, tensors = eval(made, vars(cuda_scripts))  # noqa: S307
+        f = tw.build(s, tensors, target="cuda")
+        arrays = [cuda_scripts.random(*arg.shape) for arg in f.args]
+        there = [tw.device_array(array) for array in arrays]
+        f(*there)
+        expected = arrays[0] @ arrays[1] if made.startswith("gemm") else arrays[0] + arrays[1]
+        assert (there[-1].numpy() == expected).all()
+
+    def test_row_sum(self):
+        f = tw.build(*cuda_scripts.row_sum(100, 5000), target="cuda")
+        a = cuda_scripts.random(100, 5000)
+        there = [tw.device_array(a), tw.device_array(a[:, 0])]
+        f(*there)
+        assert (there[1].numpy() == a.sum(1)).all()

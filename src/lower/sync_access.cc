@@ -257,6 +257,7 @@ class Meeting {
 
   // The subscripts are equal, or the bytes that two 4-bit integers share.
   void equal_elements() {
+    if (a_.at.empty()) return;
     const bool packed = a_.buffer.element().is_packed();
     if (a_.at.size() == b_.at.size() && !packed) {
       for (size_t d = 0; d < a_.at.size(); ++d)
@@ -322,6 +323,14 @@ std::string meeting(const Access& a, const Access& b, const LaunchIndices& launc
     if (access->at.empty()) return found;
   }
   return Meeting(first, second, launch, changing).run(apart).empty() ? "" : found;
+}
+
+bool same_for_all(const Expr& condition, const Access& here, const LaunchIndices& launch,
+                  const std::unordered_set<uint64_t>& changing) {
+  Access first = here, second = here;
+  first.conditions.push_back(condition);
+  second.conditions.push_back(logical_not(condition));
+  return Meeting(first, second, launch, changing).run(Apart::kThreads).empty();
 }
 
 }  // namespace tw::lower

@@ -38,4 +38,8 @@ enum class Apart : uint8_t { kThreads, kBlocks };
 std::string meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
                     const std::unordered_set<uint64_t>& changing);
 
+// Whether the condition holds for all threads of a block or for none, of those that `here` says.
+bool same_for_all(const ir::Expr& condition, const Access& here, const LaunchIndices& launch,
+                  const std::unordered_set<uint64_t>& changing);
+
 }  // namespace tw::lower

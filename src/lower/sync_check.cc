@@ -220,10 +220,20 @@ class LaunchCheck {
 
   Expr value(const Expr& e, const Place& place) const { return place.values.empty() ? e : substitute(e, place.values); }
 
+  Access with_conditions(const Place& place) const {
+    Access out;
+    out.own = place.own;
+    for (const Expr& condition : place.conditions) out.conditions.push_back(value(condition, place));
+    return out;
+  }
+
   void touch(const Buffer& buffer, const std::vector<Expr>& at, const Expr& pred, bool writes, const Stmt& s,
              const Place& place) {
     if (!changing_.contains(buffer.id())) return;
-    Access access{declared_.at(buffer.id()), {}, writes, place.own, {}, s};
+    Access access = with_conditions(place);
+    access.buffer = declared_.at(buffer.id());
+    access.writes = writes;
+    access.statement = s;
     const Scope scope = access.buffer.scope();
     if (scope == Scope::kLocal || (between_blocks_ && scope == Scope::kShared)) return;
     const Var lane("lane");
@@ -233,7 +243,6 @@ class LaunchCheck {
       access.at.push_back(value(lane_of(subscript, lane), place));
     }
     if (lanes > 1) access.own.push_back({lane, Expr(lanes)});
-    for (const Expr& condition : place.conditions) access.conditions.push_back(value(condition, place));
     if (pred) access.conditions.push_back(value(lane_of(pred, lane), place));
     if (!between_blocks_ && quiet_ == 0) {
       if (writes) compare(access, access, Apart::kThreads);
@@ -259,6 +268,7 @@ class LaunchCheck {
   // ---- barriers
 
   void expect_uniform(const Expr& e, const Place& place) {
+    if (between_blocks_) return;
     const Expr seen = simplify(value(e, place), bounds_);
     std::unordered_set<uint64_t> used = used_vars(seen);
     const auto differs = [&](const std::vector<OwnVariable>& variables) {
@@ -272,7 +282,8 @@ class LaunchCheck {
       if (l && changing_.contains(l->buffer.id())) why = "it reads " + l->buffer.name() + ", which the launch writes";
       return why.empty();
     });
-    if (!why.empty()) report({Kind::kDivergentBarrier, {}, to_string(e), {}, why});
+    if (why.empty() || (e.type().is_bool() && same_for_all(seen, with_conditions(place), indices_, changing_))) return;
+    report({Kind::kDivergentBarrier, {}, to_string(e), {}, why});
   }
 
   bool has_barrier(const Stmt& s) {

@@ -23,6 +23,7 @@
 #include "src/lower/rows.h"
 #include "src/lower/share.h"
 #include "src/lower/simplify.h"
+#include "src/lower/sync_check.h"
 #include "src/lower/tails.h"
 #include "src/lower/tiles.h"
 #include "src/lower/unroll.h"
@@ -130,6 +131,10 @@ ir::Program run_pipeline(const Passes& passes, const ir::Program& program, const
     if (ir::verifies() && ir::check_contract(program, ir::ProgramForm::kLowered).ok()) {
       const Status kept = ir::check_contract(p, ir::ProgramForm::kLowered);
       TW_CHECK(kept.ok(), "lowering: " + kept.error().render());
+    }
+    if (ir::verifies() && sync_check(program).empty()) {
+      const std::vector<SyncFinding> findings = sync_check(p);
+      TW_CHECK(findings.empty(), "lowering: " + to_string(findings[0]));
     }
     return p;
   });

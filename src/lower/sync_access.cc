@@ -50,7 +50,11 @@ class Meeting {
       : a_(a), b_(b), launch_(launch), changing_(changing) {
     for (const auto* variables : {&launch.blocks, &launch.threads, &a.own, &b.own})
       for (const OwnVariable& v : *variables)
-        if (const auto extent = v.extent ? as_int(v.extent) : std::nullopt) bounds_[v.var.id()] = {0, *extent - 1};
+        if (const auto extent = v.extent ? as_int(v.extent) : std::nullopt) {
+          const Interval range{0, *extent - 1};
+          const auto [known, fresh] = bounds_.emplace(v.var.id(), range);
+          if (!fresh) known->second = join(known->second, range);  // lanes: each access has a number of its own
+        }
   }
 
   std::string run(Apart apart) {

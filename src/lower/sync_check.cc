@@ -4,6 +4,9 @@
 #include "src/lower/sync_check.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -11,6 +14,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/sync_access.h"
+#include "src/lower/sync_forms.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::lower {
@@ -58,6 +62,10 @@ struct Place {
     out.own.push_back({var, std::move(extent)});
     return out;
   }
+};
+
+struct Touched : Access {
+  AccessForm form;
 };
 
 class LaunchCheck {
@@ -121,14 +129,14 @@ class LaunchCheck {
   }
 
   void branch(const If& i, const Place& place) {
-    const std::vector<Access> before = open_;
+    const std::vector<Touched> before = open_;
     statement(i.then, place.under(i.cond));
     const bool barrier = has_barrier(i.then) || (static_cast<bool>(i.otherwise) && has_barrier(i.otherwise));
     if (!barrier || between_blocks_) {
       if (i.otherwise) statement(i.otherwise, place.under(logical_not(i.cond)));
       return;
     }
-    std::vector<Access> after = std::exchange(open_, before);
+    std::vector<Touched> after = std::exchange(open_, before);
     if (i.otherwise) statement(i.otherwise, place.under(logical_not(i.cond)));
     join(std::move(after));
   }
@@ -166,7 +174,7 @@ class LaunchCheck {
   void together(const For& f, const Expr& extent, const Place& place) {
     const Interval times = interval_of(simplify(extent, bounds_), bounds_);
     if (times.hi <= 0) return;
-    const std::vector<Access> before = open_;
+    const std::vector<Touched> before = open_;
     const bool clears = passes_barrier(f.body);
     const auto iteration = [&](const Expr& n, const Place& at) { statement(f.body, at.with(f.var, n)); };
     iteration(0, place.under(Expr(0) < extent));
@@ -177,7 +185,7 @@ class LaunchCheck {
       const Place later = place.under(Expr(0) < Expr(now)).under(Expr(now) < extent);
       const Expr previous = clears ? Expr(now) - 1 : Expr(earlier);
       const Place ago = clears ? later : later.under(Expr(0) <= Expr(earlier)).under(Expr(earlier) < Expr(now));
-      const std::vector<Access> left = what_is_left([&] { iteration(previous, ago); });
+      const std::vector<Touched> left = what_is_left([&] { iteration(previous, ago); });
       open_ = left;
       if (!clears) join(before);
       iteration(now, later);
@@ -189,16 +197,16 @@ class LaunchCheck {
   }
 
   template <class F>
-  std::vector<Access> what_is_left(const F& f) {
-    std::vector<Access> outside = std::exchange(open_, {});
+  std::vector<Touched> what_is_left(const F& f) {
+    std::vector<Touched> outside = std::exchange(open_, {});
     ++quiet_;
     f();
     --quiet_;
     return std::exchange(open_, std::move(outside));
   }
 
-  void join(std::vector<Access> others) {
-    for (Access& a : others) open_.push_back(std::move(a));
+  void join(std::vector<Touched> others) {
+    for (Touched& a : others) open_.push_back(std::move(a));
   }
 
   // ---- accesses
@@ -230,39 +238,54 @@ class LaunchCheck {
   void touch(const Buffer& buffer, const std::vector<Expr>& at, const Expr& pred, bool writes, const Stmt& s,
              const Place& place) {
     if (!changing_.contains(buffer.id())) return;
-    Access access = with_conditions(place);
+    Touched access{with_conditions(place), {}};
     access.buffer = declared_.at(buffer.id());
     access.writes = writes;
     access.statement = s;
     const Scope scope = access.buffer.scope();
     if (scope == Scope::kLocal || (between_blocks_ && scope == Scope::kShared)) return;
-    const Var lane("lane");
     int lanes = 1;
     for (const Expr& subscript : at) {
       lanes = std::max<int>(lanes, subscript.type().lanes);
-      access.at.push_back(value(lane_of(subscript, lane), place));
+      access.at.push_back(value(lane_of(subscript, lane_), place));
     }
-    if (lanes > 1) access.own.push_back({lane, Expr(lanes)});
-    if (pred) access.conditions.push_back(value(lane_of(pred, lane), place));
+    if (lanes > 1) access.own.push_back({lane_, Expr(lanes)});
+    if (pred) access.conditions.push_back(value(lane_of(pred, lane_), place));
+    access.form = forms_.of(access, bounds_);
+    if (std::ranges::any_of(open_, [&](const Touched& a) { return a.form == access.form && a.writes == writes; }))
+      return;
     if (!between_blocks_ && quiet_ == 0) {
       if (writes) compare(access, access, Apart::kThreads);
-      for (const Access& earlier : open_) compare(earlier, access, Apart::kThreads);
+      for (const Touched& earlier : open_) compare(earlier, access, Apart::kThreads);
     }
     open_.push_back(std::move(access));
   }
 
-  void compare(const Access& a, const Access& b, Apart apart) {
+  void compare(const Touched& a, const Touched& b, Apart apart) {
     if (a.buffer != b.buffer || !(a.writes || b.writes)) return;
+    const std::string& why = what_is_known(a, b, apart);
+    if (why.empty()) return;
     const Kind kind = a.writes && b.writes ? Kind::kWriteAfterWrite
                       : a.writes           ? Kind::kReadAfterWrite
                                            : Kind::kWriteAfterRead;
-    const auto known = [&](const SyncFinding& f) {
-      return f.kind == kind && f.buffer == a.buffer.name() && f.first == line_of(a.statement) &&
-             f.second == line_of(b.statement);
-    };
-    if (std::ranges::any_of(findings_, known)) return;
-    const std::string why = meeting(a, b, indices_, apart, changing_);
-    if (!why.empty()) report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), why});
+    report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), why});
+  }
+
+  // What two accesses do follows from the difference of their constants, unless these say which elements share a byte,
+  // or one has an offset for its subscripts.
+  const std::string& what_is_known(const Touched& a, const Touched& b, Apart apart) {
+    const std::vector<int64_t>&from = a.form.constants, &to = b.form.constants;
+    std::vector<int64_t> key{static_cast<int64_t>(apart), static_cast<int64_t>(a.form.number),
+                             static_cast<int64_t>(b.form.number)};
+    if (a.buffer.element().is_packed() || from.size() != to.size()) {
+      key.insert(key.end(), from.begin(), from.end());
+      key.insert(key.end(), to.begin(), to.end());
+    } else {
+      std::ranges::transform(to, from, std::back_inserter(key), std::minus());
+    }
+    auto [known, fresh] = known_.try_emplace(std::move(key));
+    if (fresh) known->second = meeting(a, b, indices_, apart, changing_);
+    return known->second;
   }
 
   // ---- barriers
@@ -329,8 +352,12 @@ class LaunchCheck {
   std::unordered_map<uint64_t, int> axis_;  // of a thread's index: 0 for x
   Bounds bounds_;
   std::unordered_set<uint64_t> changing_;  // written by the launch
-  std::vector<Access> open_;               // since the last barrier, on some path
-  bool between_blocks_ = false;            // then all accesses of the launch, whatever barriers there are
+  const Var lane_{"lane"};
+  AccessForms forms_;
+  std::map<std::vector<int64_t>, std::string>
+      known_;                    // of pairs of forms, by how their constants differ: whether they meet
+  std::vector<Touched> open_;    // since the last barrier, on some path
+  bool between_blocks_ = false;  // then all accesses of the launch, whatever barriers there are
   int quiet_ = 0;
   std::unordered_map<const StmtNode*, bool> has_barrier_;
 };

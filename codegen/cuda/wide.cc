@@ -73,19 +73,26 @@ class Widener {
     return out;
   }
 
+  // What is not stored is not read: a condition of the store guards its loads, too.
   Stmt store_of(const Store& st, const Stmt& whole) {
-    if (is_wide_copy(st) && !st.pred) return whole;
+    if (st.pred) {
+      const auto* all = as<Broadcast>(st.pred);
+      if (all == nullptr) return whole;
+      const Stmt always = store(st.buffer, st.at, st.value), wider = store_of(*as<Store>(always), always);
+      const bool as_it_was = wider.same_as(always) && !is_wide_copy(*as<Store>(always));
+      return as_it_was ? whole : if_then(all->value, wider);
+    }
+    if (is_wide_copy(st)) return whole;
     const Expr value = with_vectors(st.value);
-    const bool wide = st.buffer.scope() != Scope::kLocal && is_wide(st.buffer, st.at) && same_for_all(st.pred);
+    const bool wide = st.buffer.scope() != Scope::kLocal && is_wide(st.buffer, st.at);
     if (!wide && reads_.empty()) return whole;
-    if (!wide) return around(store(st.buffer, st.at, value, st.pred));
+    if (!wide) return around(store(st.buffer, st.at, value));
     const int lanes = as<Ramp>(st.at[0])->lanes;
     const Expr all = ramp(Expr(0), Expr(1), lanes);
     const auto* read = as<Load>(value);
     const Buffer made = vector(st.buffer, lanes);
     const bool ready = read && !read->pred && may_be_vector(read->buffer) && is_wide(read->buffer, read->at);
     Stmt out = store(st.buffer, st.at, ready ? value : load(made, {all}));
-    if (st.pred) out = if_then(as<Broadcast>(st.pred)->value, out);
     if (!ready) out = allocate(made, seq({store(made, {all}, value), out}));
     return around(out);
   }

@@ -183,7 +183,10 @@ Stmt with_common_guard(const Stmt& s) {
   return s;
 }
 
-Stmt with_exact_extent(const For& f, const Stmt& body, const Ranges& ranges) {
+Stmt with_exact_extent(const For& f, const Stmt& body, const Ranges& ranges, const std::vector<Var>& threads) {
+  const auto on_threads = [&](const Expr& c) {
+    return std::ranges::any_of(threads, [&](const Var& thread) { return uses_var(c, thread); });
+  };
   const If* i = guarded(body);
   if (const auto* all = as<Seq>(body); all && all->stmts.empty()) return body;
   if (!i) return loop(f.var, f.extent, body, f.kind);
@@ -192,7 +195,7 @@ Stmt with_exact_extent(const For& f, const Stmt& body, const Ranges& ranges) {
   for (const Expr& c : conjuncts(i->cond)) {
     if (!has_load(c) && !uses_var(c, f.var))
       outside.push_back(c);
-    else if (keeps_guards(f) || !take_in(c, f, ranges, span))
+    else if (keeps_guards(f) || on_threads(c) || !take_in(c, f, ranges, span))
       inside.push_back(c);
   }
   Stmt inner = inside.empty() ? i->then : if_then(conjunction(inside), i->then);

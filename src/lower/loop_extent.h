@@ -11,8 +11,10 @@ namespace tw::lower {
 //       body                                body
 //
 // Only a serial loop gets an extent that is not constant. A loop that keeps its guards keeps conditions on its
-// variable. The result carries no Tail.
-ir::Stmt with_exact_extent(const ir::For& f, const ir::Stmt& body, const Ranges&);
+// variable, and any loop those on one of `threads` as well: a loop that runs as often for all threads can be written
+// out, and what it counts through stays in registers. The result carries no Tail.
+ir::Stmt with_exact_extent(const ir::For& f, const ir::Stmt& body, const Ranges&,
+                           const std::vector<ir::Var>& threads = {});
 
 // kGuard, and kMask where the loop has lanes to mask.
 bool keeps_guards(const ir::For&);

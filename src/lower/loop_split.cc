@@ -45,6 +45,7 @@ class LoopSplitter {
   // Indices of a device and loops in which threads wait for each other: conditions stay where they stand.
   Stmt whole(const For& f, int copies) {
     ranges_.set(f.var, {0, shifted(interval_of(f.extent, ranges_.vars()), -1).hi});
+    if (is_thread(f.kind)) threads_.push_back(f.var);
     return loop(f.var, f.extent, visit(f.body, copies), f.kind, f.tail);
   }
 
@@ -129,7 +130,7 @@ class LoopSplitter {
 
   Stmt finished(const For& f, const Stmt& body) {
     if (at_ == SplitAt::kSelects) return loop(f.var, f.extent, body, f.kind, f.tail);
-    return with_exact_extent(f, body, ranges_);
+    return with_exact_extent(f, body, ranges_, threads_);
   }
 
   // One loop after the other: below, inside and above the range where the guards hold.
@@ -265,7 +266,8 @@ class LoopSplitter {
   GuardReader reader_;
   std::vector<const Guard*> guards_;
   Bounds inner_;
-  std::vector<Var> lanes_;  // variables of vectorised loops below
+  std::vector<Var> lanes_;    // variables of vectorised loops below
+  std::vector<Var> threads_;  // of all launches so far
 };
 
 }  // namespace

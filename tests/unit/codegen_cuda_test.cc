@@ -48,7 +48,7 @@ class CodegenCuda : public testing::Test {
 TEST_F(CodegenCuda, PagesCompileForEachArchitectureWithoutSpills) {
   EXPECT_GE(test::cuda_pages().size(), 8u);
   for (const test::CudaPage& page : test::cuda_pages())
-    for (const char* arch : {"sm_80", "sm_89", "sm_90a"}) {
+    for (const char* arch : {"sm_80", "sm_87", "sm_89", "sm_90a", "sm_100"}) {
       if (page.name == "large_shared" && arch == std::string("sm_89")) continue;
       const CudaSource source = source_of(page.program, arch);
       const Image image = codegen::compile_cuda(source.text, arch).value_or_throw();

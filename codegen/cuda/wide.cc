@@ -135,7 +135,7 @@ class Widener {
   const Buffer& vector_read(const Load& l) {
     const Expr wanted = load(l.buffer, l.at), pred = l.pred ? as<Broadcast>(l.pred)->value : Expr();
     for (const Read& known : reads_)
-      if (equal(known.load, wanted) && (known.pred && pred ? equal(known.pred, pred) : known.pred.same_as(pred)))
+      if (equal(known.load, wanted) && (!!known.pred && !!pred ? equal(known.pred, pred) : known.pred.same_as(pred)))
         return known.vector;
     reads_.push_back({wanted, pred, vector(l.buffer, wanted.type().lanes)});
     return reads_.back().vector;

@@ -82,10 +82,10 @@ void CudaEmitter::emit_for(const ir::For& loop) {
     line("#pragma unroll");
     return emit_lanes(loop);
   }
-  const CNames::Block block(names_);
-  std::string last = end.text;
+  std::string last = end.text;  // stands beside the loop
   if (!ir::as<ir::IntImm>(loop.extent) && !ir::as<ir::VarRef>(loop.extent))
     last = declare(ir::Type::index(), names_.fresh(loop.var.name() + "_end"), end).text;
+  const CNames::Block block(names_);
   const std::string name = names_.bind(loop.var.id(), loop.var.name());
   if (!end.wide) int_vars_.insert(loop.var.id());
   line(as_written ? "#pragma unroll 1" : "#pragma unroll");

@@ -1,0 +1,152 @@
+#include "tests/cuda_host/cuda_host.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "codegen/c/compiler.h"
+#include "src/support/fiber.h"
+#include "tests/folders.h"
+
+namespace tw::testing {
+
+namespace {
+
+struct Dim {
+  unsigned x, y, z;
+};
+struct Host {  // TwHost of cuda_shim.h
+  Dim thread, block;
+  unsigned char* shared;
+  void (*meet)(Host*, unsigned place);
+};
+
+constexpr const char* kDynamic = "alignas(16) extern __shared__ unsigned char shared_memory[];";
+constexpr size_t kStack = 128 << 10;
+
+std::string shim() {
+  std::ifstream in(TW_SOURCE_DIR "/tests/cuda_host/cuda_shim.h");
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// An array of no size cannot be static.
+std::string as_cpp(std::string text) {
+  for (size_t at = text.find(kDynamic); at != text.npos; at = text.find(kDynamic))
+    text.replace(at, std::strlen(kDynamic), "unsigned char* const shared_memory = tw_host->shared;");
+  return text;
+}
+
+class Block {
+ public:
+  Block(Host& host, const Dim& threads, void (*body)(void**), void** given)
+      : host_(host), threads_(threads), body_(body), given_(given) {
+    const size_t count = size_t{threads.x} * threads.y * threads.z;
+    for (size_t n = 0; n < count; ++n) fibers_.push_back(std::make_unique<support::Fiber>(kStack));
+    places_.resize(count);
+  }
+
+  void run(const Dim& block, ThreadOrder order) {
+    host_.block = block;
+    waiting_.assign(fibers_.size(), true);
+    for (size_t n = 0; n < fibers_.size(); ++n) fibers_[n]->begin([this] { body_(given_); });
+    while (round(order)) {
+    }
+  }
+
+  void meet(unsigned place) {
+    places_[now_] = place;
+    fibers_[now_]->wait();
+  }
+
+ private:
+  // Each thread up to where it waits; whether they do.
+  bool round(ThreadOrder order) {
+    for (size_t i = 0; i < fibers_.size(); ++i) {
+      now_ = order == ThreadOrder::kForwards ? i : fibers_.size() - 1 - i;
+      const auto n = static_cast<unsigned>(now_);
+      host_.thread = {n % threads_.x, n / threads_.x % threads_.y, n / threads_.x / threads_.y};
+      waiting_[now_] = fibers_[now_]->resume();
+    }
+    const bool waits = waiting_[0];
+    for (size_t n = 1; n < fibers_.size(); ++n)
+      if (waiting_[n] != waits || (waits && places_[n] != places_[0]))
+        throw Error({ErrorKind::kInternal, "a barrier that the threads of a block do not reach together", {}, {}});
+    return waits;
+  }
+
+  Host& host_;
+  const Dim threads_;
+  void (*const body_)(void**);
+  void** const given_;
+  std::vector<std::unique_ptr<support::Fiber>> fibers_;
+  std::vector<bool> waiting_;
+  std::vector<unsigned> places_;
+  size_t now_ = 0;
+};
+
+Block* running = nullptr;  // in this process; one at a time
+
+void meet(Host*, unsigned place) { running->meet(place); }
+
+Dim sizes(const std::array<runtime::cuda::Formula, 3>& formulas, void* const* scalars) {
+  unsigned out[3];
+  for (size_t d = 0; d < 3; ++d) out[d] = static_cast<unsigned>(std::max<int64_t>(0, formulas[d].evaluate(scalars)));
+  return {out[0], out[1], out[2]};
+}
+
+void* symbol(void* library, const std::string& name) {
+  void* found = dlsym(library, name.c_str());
+  TW_CHECK(found != nullptr, "no function " + name + " in the text");
+  return found;
+}
+
+}  // namespace
+
+CudaOnHost::CudaOnHost(const codegen::CudaSource& source) {
+  std::string text = shim() + "#line 1\n" + as_cpp(source.text);
+  for (const runtime::cuda::Plan& plan : source.plans)
+    for (const runtime::cuda::Launch& launch : plan.launches)
+      text +=
+          "extern \"C\" void tw_run_" + launch.symbol + "(void** given) { tw_call(" + launch.symbol + ", given); }\n";
+  library_ = codegen::load_c(text, Target::host(), 1, {"-std=c++17", "-fno-exceptions", "-fno-rtti", "-x", "c++"})
+                 .value_or_throw();
+}
+
+void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arguments, void* const* scalars,
+                     ThreadOrder order) const {
+  std::vector<std::vector<unsigned char>> scratch;
+  std::vector<void*> scratch_at;
+  for (const runtime::cuda::Formula& bytes : plan.scratch)
+    scratch_at.push_back(scratch.emplace_back(static_cast<size_t>(bytes.evaluate(scalars)), 0xA5).data());
+  for (const runtime::cuda::Launch& launch : plan.launches) {
+    if (launch.when.evaluate(scalars) == 0) continue;
+    std::vector<void*> given;
+    for (const runtime::cuda::Operand& operand : launch.operands) {
+      const void* const address = operand.kind == runtime::cuda::OperandKind::kScalar ? scalars[operand.number]
+                                  : operand.kind == runtime::cuda::OperandKind::kScratch
+                                      ? static_cast<const void*>(&scratch_at[operand.number])
+                                      : &arguments[operand.number];
+      given.push_back(const_cast<void*>(address));
+    }
+    std::vector<unsigned char> shared(static_cast<size_t>(launch.shared_bytes) + 16, 0xA5);
+    Host host{{}, {}, shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16, meet};
+    *static_cast<Host**>(symbol(library_.get(), "tw_host")) = &host;
+    const Dim grid = sizes(launch.grid, scalars), threads = sizes(launch.block, scalars);
+    if (threads.x * threads.y * threads.z == 0) continue;
+    Block block(host, threads, reinterpret_cast<void (*)(void**)>(symbol(library_.get(), "tw_run_" + launch.symbol)),
+                given.data());
+    running = &block;
+    for (unsigned z = 0; z < grid.z; ++z)
+      for (unsigned y = 0; y < grid.y; ++y)
+        for (unsigned x = 0; x < grid.x; ++x) block.run({x, y, z}, order);
+    running = nullptr;
+  }
+}
+
+}  // namespace tw::testing

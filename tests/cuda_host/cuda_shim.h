@@ -1,0 +1,51 @@
+// What the text of a device's kernels finds on the device, for the system's C++ compiler; cuda_host.cc puts it before the
+// text. Includes nothing, as the text has types of its own by the standard's names.
+
+struct TwDim { unsigned x, y, z; };
+// What cuda_host.cc knows of it, in the same order.
+struct TwHost {
+  TwDim thread, block;
+  unsigned char* shared;
+  void (*meet)(TwHost*, unsigned place);
+};
+extern "C" TwHost* tw_host;
+TwHost* tw_host;
+
+#define __global__
+#define __device__
+#define __launch_bounds__(...)
+#define alignas(n) __attribute__((aligned(n)))  // may stand behind a storage class
+#define __shared__ static                       // of a function: blocks run one after the other
+#define threadIdx tw_host->thread
+#define blockIdx tw_host->block
+#define __syncthreads() tw_host->meet(tw_host, __LINE__)
+
+static inline float __int_as_float(int i) { return __builtin_bit_cast(float, i); }
+static inline int __float_as_int(float f) { return __builtin_bit_cast(int, f); }
+static inline double __longlong_as_double(long long i) { return __builtin_bit_cast(double, i); }
+static inline float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+static inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+static inline float sqrtf(float x) { return __builtin_sqrtf(x); }
+static inline double sqrt(double x) { return __builtin_sqrt(x); }
+static inline float fabsf(float x) { return __builtin_fabsf(x); }
+static inline double fabs(double x) { return __builtin_fabs(x); }
+static inline float floorf(float x) { return __builtin_floorf(x); }
+static inline double floor(double x) { return __builtin_floor(x); }
+static inline float ceilf(float x) { return __builtin_ceilf(x); }
+static inline double ceil(double x) { return __builtin_ceil(x); }
+static inline float rintf(float x) { return __builtin_rintf(x); }
+static inline double rint(double x) { return __builtin_rint(x); }
+static inline float truncf(float x) { return __builtin_truncf(x); }
+static inline double trunc(double x) { return __builtin_trunc(x); }
+
+// A function's parameters are given by their addresses, as to the driver.
+template <unsigned long... N>
+struct TwNumbers {};
+template <class... A, unsigned long... N>
+void tw_call(void (*f)(A...), void** given, TwNumbers<N...>) {
+  f(*(A*)given[N]...);
+}
+template <class... A>
+void tw_call(void (*f)(A...), void** given) {
+  tw_call(f, given, TwNumbers<__integer_pack(sizeof...(A))...>());
+}

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "codegen/cuda/source.h"
 #include "schedule/loop_nest.h"
 #include "schedule/placement.h"
 #include "src/ir/equal.h"
@@ -11,11 +12,14 @@
 #include "src/ir/interp.h"
 #include "src/ir/parse.h"
 #include "src/ir/verify.h"
+#include "src/ir/walk.h"
 #include "src/lower/launches.h"
 #include "src/lower/pipeline.h"
+#include "src/runtime/guarded_buffer.h"
 #include "src/runtime/kernel.h"
 #include "src/support/deep_stack.h"
 #include "src/support/temporary_folder.h"
+#include "tests/cuda_host/cuda_host.h"
 #include "tests/diff/compiled.h"
 #include "tests/diff/emulated.h"
 #include "tests/diff/extents.h"
@@ -277,7 +281,13 @@ constexpr Compiled kCompiled[] = {
 };
 
 constexpr const char* kAArch64 = "aarch64";
+constexpr const char* kCudaHost = "cuda-host";   // of samples with launches
 constexpr int64_t kMostStoresEmulated = 20'000;  // emulated arithmetic takes 200 times as long
+
+const Target& device_target() {
+  static const Target target = Target::parse("cuda -arch=sm_90a").value_or_throw();
+  return target;
+}
 
 bool available(const Compiled& oracle) {
   static const bool c = has_c_compiler();
@@ -338,12 +348,12 @@ void compile_and_run(std::span<Trial*> trials, const Compiled& oracle) {
 }
 
 // The trial as it is for another CPU: lowered for it, and judged by the interpreter. Only short runs.
-Trial trial_for(const Trial& t, const Target& target) {
+Trial trial_for(const Trial& t, const Target& target, const char* oracle) {
   Trial other = t;
   other.lowered = lower::run_pipeline(lower::passes_for(t.scheduled, lower::cpu_passes()), t.scheduled, target);
   std::string text = means_the_definition(other, other.lowered, {.max_steps = kMostStoresEmulated});
   if (text.empty()) text = lowered_wild(other);
-  if (!text.empty()) other.finding = {kAArch64, "lowered: " + text};
+  if (!text.empty()) other.finding = {oracle, "lowered: " + text};
   return other;
 }
 
@@ -390,7 +400,7 @@ void emulate(std::vector<Trial>& trials, const std::string& cpu_name, Usages& us
   for (Trial& t : trials) {
     if (t.finding.wrong() || t.runs.empty() || lower::holds_launch(t.lowered) || !ir::extern_symbols(t.lowered).empty())
       continue;
-    Trial other = trial_for(t, target);
+    Trial other = trial_for(t, target, kAArch64);
     t.finding = other.finding;
     if (t.finding.wrong() || other.runs.empty()) continue;
     there.push_back(std::move(other));
@@ -400,6 +410,91 @@ void emulate(std::vector<Trial>& trials, const std::string& cpu_name, Usages& us
   compile_and_run_on(cpu, target, there);
   for (size_t i = 0; i < there.size(); ++i)
     if (there[i].finding.wrong()) here[i]->finding = {kAArch64, cpu_name + ": " + there[i].finding.text};
+}
+
+// The text that is made of a launch for a device, run on this machine, against the interpreter of what it was made of.
+std::string text_runs_alike(const Trial& t, const tw::testing::CudaOnHost& text, const runtime::cuda::Plan& plan) {
+  for (const Call& call : calls_of(t)) {
+    if (call.run.refused) continue;  // by the host, which has no text
+    std::vector<std::unique_ptr<runtime::GuardedBuffer>> buffers;
+    std::vector<void*> arguments, scalars;
+    for (size_t i = 0; i < call.packed.size(); ++i) {
+      buffers.push_back(std::make_unique<runtime::GuardedBuffer>(call.packed[i].size(), i));
+      buffers.back()->upload(call.packed[i].data());
+      arguments.push_back(buffers.back()->address());
+    }
+    std::vector<uint64_t> values = call.scalars;
+    for (uint64_t& value : values) scalars.push_back(&value);
+    const bool backwards = &call.inputs == &call.run.wild;
+    text.run(plan, arguments, scalars.data(),
+             backwards ? tw::testing::ThreadOrder::kBackwards : tw::testing::ThreadOrder::kForwards);
+    Ran ran;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      const auto* data = static_cast<const std::byte*>(buffers[i]->contents());
+      ran.memory.emplace_back(data, data + buffers[i]->bytes());
+      if (const std::string damage = buffers[i]->damage(); !damage.empty())
+        ran.damage = t.sample.args[i].name() + " was written " + damage;
+    }
+    const std::string found = judged(t, call, std::move(ran));
+    if (!found.empty()) return at_sizes(t.sample, call.run.sizes) + found;
+  }
+  return "";
+}
+
+// Whether all of the program runs on a device: the host has no text there, and a thread no memory of any size.
+bool suits_device(const ir::Program& program) {
+  bool suits = lower::holds_launch(program) && ir::extern_symbols(program).empty();
+  const auto of_host = [&](const ir::Stmt& s) {
+    const auto* loop = ir::as<ir::For>(s);
+    suits = suits && !ir::as<ir::Store>(s);
+    return !loop || !ir::is_device_index(loop->kind);
+  };
+  const auto known = [](const ir::Expr& extent) { return ir::as_int(extent).has_value(); };
+  const auto memory = [&](const ir::Stmt& s) {
+    const auto* a = ir::as<ir::Allocate>(s);
+    suits = suits && (!a || a->buffer.scope() == ir::Scope::kGlobal || std::ranges::all_of(a->buffer.shape(), known));
+    return true;
+  };
+  ir::walk(program.body, of_host, {});
+  ir::walk(program.body, memory, {});
+  return suits;
+}
+
+// Together; where that fails, one by one, to see whose fault it is.
+void run_texts(std::span<Trial> trials) try {
+  if (trials.empty()) return;
+  std::vector<ir::Program> programs;
+  for (const Trial& t : trials) {
+    programs.push_back(t.lowered);
+    programs.back().name += std::to_string(programs.size());
+  }
+  const codegen::CudaSource source = codegen::cuda_source(programs, device_target());
+  const tw::testing::CudaOnHost text(source);
+  for (size_t i = 0; i < trials.size(); ++i)
+    if (const std::string found = text_runs_alike(trials[i], text, source.plans[i]); !found.empty())
+      trials[i].finding = {kCudaHost, found};
+} catch (const std::exception& e) {
+  if (trials.size() == 1)
+    trials[0].finding = {kCudaHost, std::string("exception: ") + e.what()};
+  else
+    for (Trial& t : trials) run_texts({&t, 1});
+}
+
+void run_texts_of(std::vector<Trial>& trials, Usages& usages) {
+  std::vector<Trial> there;
+  std::vector<Trial*> here;
+  for (Trial& t : trials) {
+    if (t.finding.wrong() || t.runs.empty() || !suits_device(t.lowered)) continue;
+    Trial other = trial_for(t, device_target(), kCudaHost);
+    t.finding = other.finding;
+    if (t.finding.wrong() || other.runs.empty()) continue;
+    there.push_back(std::move(other));
+    here.push_back(&t);
+  }
+  const Clock clock(usages, kCudaHost, static_cast<int64_t>(there.size()));
+  run_texts(there);
+  for (size_t i = 0; i < there.size(); ++i)
+    if (there[i].finding.wrong()) here[i]->finding = there[i].finding;
 }
 
 }  // namespace
@@ -416,6 +511,7 @@ std::vector<std::string> oracle_names(const Judges& judges) {
     if (oracle.always || asked(judges, oracle.name)) names.push_back(oracle.name);
   for (const Compiled& oracle : kCompiled)
     if (available(oracle) && asked(judges, oracle.name)) names.push_back(oracle.name);
+  if (has_c_compiler() && asked(judges, kCudaHost)) names.push_back(kCudaHost);
   if (asked(judges, kAArch64)) names.push_back(kAArch64);
   return names;
 }
@@ -424,6 +520,7 @@ std::vector<std::string> all_oracle_names() {
   std::vector<std::string> names;
   for (const Interpreted& oracle : kInterpreted) names.push_back(oracle.name);
   for (const Compiled& oracle : kCompiled) names.push_back(oracle.name);
+  names.push_back(kCudaHost);
   names.push_back(kAArch64);
   return names;
 }
@@ -443,6 +540,7 @@ std::vector<Finding> check(std::span<const Sample> samples, const Judges& judges
     const Clock clock(usages, oracle.name, static_cast<int64_t>(chosen.size()));
     compile_and_run(chosen, oracle);
   }
+  if (has_c_compiler() && asked(judges, kCudaHost)) run_texts_of(trials, usages);
   if (asked(judges, kAArch64) && !trials.empty())
     emulate(trials, judges.cpus[samples[0].recipe.seed / kEmulatedBatch % judges.cpus.size()], usages);
   std::vector<Finding> findings;

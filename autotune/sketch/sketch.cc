@@ -2,7 +2,9 @@
 #include "autotune/sketch/sketch.h"
 
 #include <algorithm>
+#include <span>
 
+#include "autotune/sketch/device.h"
 #include "autotune/space/knobs.h"
 #include "schedule/loop_nest.h"
 #include "src/support/deep_stack.h"
@@ -24,7 +26,20 @@ constexpr Rule kRules[] = {
     {"pointwise",   match_pointwise,   apply_pointwise,   "after all that fuses epilogues"},
     {"anything",    match_anything,    apply_anything,    "last: it takes a single stage of any kind"},
 };
+
+// Of a device that runs threads in blocks.
+constexpr Rule kDeviceRules[] = {
+    {"device_contraction", match_device_contraction, apply_device_contraction, "operands that are used again and again are shared"},
+    {"device_rows",        match_device_rows,        apply_device_rows,        "before reductions, which it takes together"},
+    {"device_reduction",   match_device_reduction,   apply_device_reduction,   "after contractions: threads share the terms of a row"},
+    {"device_pointwise",   match_device_pointwise,   apply_device_pointwise,   "last: each thread has elements of its own"},
+};
 // clang-format on
+
+std::span<const Rule> rules_for(const Target& target) {
+  if (target.abilities.device) return kDeviceRules;
+  return kRules;
+}
 
 }  // namespace
 
@@ -57,19 +72,19 @@ std::string Sketch::cache_read(const std::string& stage, const std::vector<std::
   return name;
 }
 
-std::vector<std::string> rule_names() {
+std::vector<std::string> rule_names(const Target& target) {
   std::vector<std::string> names;
-  for (const Rule& rule : kRules) names.push_back(rule.name);
+  for (const Rule& rule : rules_for(target)) names.push_back(rule.name);
   return names;
 }
 
-std::vector<Claim> partition(const Graph& graph) {
+std::vector<Claim> partition(const Graph& graph, const Target& target) {
   std::vector<Claim> claims;
   std::vector<bool> taken(graph.stages.size(), false);
   const auto is_free = [&](int i) { return !taken[static_cast<size_t>(i)]; };
   for (int root = static_cast<int>(graph.stages.size()); root-- > 0;) {
     if (!graph.at(root).computed() || graph.at(root).inlined || !is_free(root)) continue;
-    for (const Rule& rule : kRules) {
+    for (const Rule& rule : rules_for(target)) {
       std::optional<Group> group = rule.match(graph, root);
       if (!group || !std::all_of(group->members.begin(), group->members.end(), is_free)) continue;
       for (int member : group->members) taken[static_cast<size_t>(member)] = true;
@@ -133,7 +148,7 @@ Template automatic(std::vector<te::Tensor> args, const Target& target) {
   auto plan = std::make_shared<sketch::Plan>(sketch::Plan{std::move(args), target, {}, {}});
   support::on_deep_stack([&] {
     plan->graph = sketch::analyse(outputs);
-    plan->claims = sketch::partition(plan->graph);
+    plan->claims = sketch::partition(plan->graph, target);
   });
   return [plan](Config& cfg) { return support::with_deep_stack([&] { return sketch::run(*plan, cfg); }); };
 }

@@ -7,7 +7,7 @@
 // by the stage that it is about ("C.tile"), and its first value is the mildest one.
 //
 // A rule claims a group by its last stage and schedules it. The table of rules stands in sketch.cc, the most special
-// rule first; the last one takes anything, so every expression has a space.
+// rule first; the last one takes anything, so every expression has a space. Devices have a table of their own (device.h).
 #pragma once
 
 #include <string>
@@ -61,14 +61,14 @@ struct Rule {
   const char* why;  // it stands where it stands
 };
 
-// The table, and the partition that it makes of a graph: each stage that is computed and not inlined is in one group.
-// Producers come first.
+// The target's table, and the partition that it makes of a graph: each stage that is computed and not inlined is in one
+// group. Producers come first.
 struct Claim {
   const Rule* rule;
   Group group;
 };
-std::vector<Claim> partition(const Graph&);
-std::vector<std::string> rule_names();
+std::vector<Claim> partition(const Graph&, const Target&);
+std::vector<std::string> rule_names(const Target&);
 
 // The rules, each in a file of its own.
 std::optional<Group> match_whole(const Graph&, int root), match_rows(const Graph&, int root),

@@ -35,7 +35,7 @@ void take_candidate(Random& random, Sample& sample) {
     if (candidate) {
       sample.steps = task.steps(index).value_or_throw();
       const autotune::sketch::Graph graph = autotune::sketch::analyse(task.outputs());
-      for (const autotune::sketch::Claim& claim : autotune::sketch::partition(graph))
+      for (const autotune::sketch::Claim& claim : autotune::sketch::partition(graph, task.target()))
         sample.features.insert("automatic " + std::string(claim.rule->name));
       return;
     }
@@ -62,7 +62,7 @@ Sample draw_pair(uint64_t seed) {
 
 std::vector<std::string> automatic_features() {
   std::vector<std::string> names;
-  for (const std::string& rule : autotune::sketch::rule_names())
+  for (const std::string& rule : autotune::sketch::rule_names(Target::parse("llvm").value_or_throw()))
     if (rule != "split_sum") names.push_back("automatic " + rule);  // wants more terms than a sample has
   return names;
 }

@@ -19,7 +19,7 @@ using namespace testing;
 std::vector<std::string> claims(const Args& args) {
   std::vector<std::string> texts;
   const sketch::Graph graph = sketch::analyse({args.back()});
-  for (const sketch::Claim& claim : sketch::partition(graph)) {
+  for (const sketch::Claim& claim : sketch::partition(graph, Target::parse("llvm").value_or_throw())) {
     std::string& text = texts.emplace_back(claim.rule->name) += ":";
     for (int member : claim.group.members) text += " " + graph.at(member).name;
   }

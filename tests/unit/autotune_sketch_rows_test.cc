@@ -14,7 +14,7 @@ using te::IterVar;
 using Vars = std::vector<Var>;
 
 void expect_right(const std::string& rule, const Args& args, int count = 60) {
-  const auto claims = sketch::partition(sketch::analyse({args.back()}));
+  const auto claims = sketch::partition(sketch::analyse({args.back()}), Target::parse("llvm").value_or_throw());
   EXPECT_EQ(claims.back().rule->name, rule);
   const Sampled sampled = sample(args, count);
   EXPECT_TRUE(sampled.wrong.empty()) << sampled.wrong.size() << " are wrong, as " << sampled.wrong[0];

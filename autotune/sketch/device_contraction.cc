@@ -1,0 +1,165 @@
+// Matrix products and convolutions on a device: a block computes a tile of the result from tiles of both operands in
+// shared memory, and each thread a part of it in registers.
+//
+//   blockIdx.z outer, blockIdx.y i.o, blockIdx.x j.o: threadIdx.y i.i.o: threadIdx.x j.i.o:
+//     for k.o:
+//       the tiles of both operands, copied by all threads
+//       for k.i: for i unrolled: vectorized j: sums[i, j] += A.shared * B.shared
+//     for i unrolled: vectorized j: the outputs, epilogue included
+#include <algorithm>
+
+#include "autotune/sketch/contraction.h"
+#include "autotune/sketch/device.h"
+#include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+struct Tile {
+  int64_t rows, columns;                // of a block
+  int64_t thread_rows, thread_columns;  // of a thread
+  std::string json() const {
+    return "[" + std::to_string(rows) + "," + std::to_string(columns) + "," + std::to_string(thread_rows) + "," +
+           std::to_string(thread_columns) + "]";
+  }
+};
+
+constexpr Tile kTiles[] = {{64, 64, 4, 4},  {128, 128, 8, 8}, {128, 64, 8, 4}, {64, 128, 4, 8}, {64, 64, 8, 4},
+                           {32, 64, 2, 4},  {32, 32, 2, 4},   {64, 32, 4, 4},  {16, 64, 2, 4},  {16, 16, 1, 1},
+                           {128, 32, 8, 4}, {32, 128, 4, 4},  {8, 128, 1, 4},  {128, 256, 8, 8}};
+
+class DeviceContraction {
+ public:
+  DeviceContraction(Sketch& sketch, const Group& group)
+      : k_(sketch),
+        group_(group),
+        stage_(sketch.graph.at(group.anchor)),
+        root_(sketch.graph.at(group.root)),
+        roles_(*roles_of(sketch.graph, group.anchor)) {}
+
+  void run() {
+    define_knobs();
+    sums_ = &stage_ == &root_ ? k_.cache_write(stage_.name) : stage_.name;
+    const std::vector<std::string> copies = share_operands();
+    tile_outputs();
+    tile_sums();
+    for (const std::string& copy : copies) k_.step(schedule::ComputeAt{copy, sums_, terms_});
+  }
+
+ private:
+  std::string knob(const char* what) const { return stage_.name + "." + what; }
+  std::string output_axis(int d) const { return root_.data[static_cast<size_t>(d)].name; }
+  schedule::Factor tile(int part) const { return k_.cfg.factor(knob("tile"), part); }
+  std::string split(const std::string& stage, const std::string& loop, schedule::Factor by) {
+    k_.step(schedule::Split{stage, loop, std::move(by), {}, ir::Tail::kAuto});
+    return loop + ".i";
+  }
+
+  void define_knobs();
+  std::vector<std::string> share_operands();
+  void tile_outputs();
+  void tile_sums();
+
+  Sketch& k_;
+  const Group& group_;
+  const Stage& stage_;
+  const Stage& root_;
+  const Roles roles_;
+  std::string sums_, thread_, terms_;
+};
+
+// Tiles that are at most twice the result, or the smallest.
+void DeviceContraction::define_knobs() {
+  const int64_t rows = stage_.data[static_cast<size_t>(roles_.rows)].extent;
+  const int64_t columns = stage_.data[static_cast<size_t>(roles_.lanes)].extent;
+  std::vector<std::string> tiles;
+  for (const Tile& tile : kTiles)
+    if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json());
+  if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json());
+  k_.cfg.define_knob_json(knob("tile"), tiles);
+  k_.cfg.define_knob(knob("terms"), up_to(stage_.sums.back().extent, {16, 8, 32, 4}));
+}
+
+// The copies in shared memory: what computes an operand, such as its padding, or a copy of what is read in place.
+std::vector<std::string> DeviceContraction::share_operands() {
+  std::vector<std::string> copies;
+  std::vector<int> sources;
+  for (const Operand* operand : {&roles_.broadcast, &roles_.vectors}) {
+    const int stage = operand->through >= 0 ? operand->through : operand->source;
+    const bool member = std::find(group_.members.begin(), group_.members.end(), stage) != group_.members.end();
+    if (std::find(sources.begin(), sources.end(), stage) != sources.end() || (operand->through >= 0 && !member))
+      continue;
+    sources.push_back(stage);
+    const std::string& name = k_.graph.at(stage).name;
+    copies.push_back(member ? name : k_.s.nest().unique_name(name + ".shared"));
+    if (member)
+      k_.step(schedule::SetScope{name, ir::Scope::kShared});
+    else
+      k_.step(schedule::CacheRead{name, ir::Scope::kShared, {sums_}});
+  }
+  return copies;
+}
+
+void DeviceContraction::tile_outputs() {
+  const std::string& name = root_.name;
+  const std::string i = output_axis(roles_.rows), j = output_axis(roles_.lanes);
+  const std::string row = split(name, split(name, i, tile(0)), tile(2));
+  const std::string column = split(name, split(name, j, tile(1)), tile(3));
+  thread_ = j + ".i.o";
+  std::vector<std::string> outer;
+  for (int d : roles_.outer) outer.push_back(output_axis(d));
+  if (roles_.share >= 0) outer.push_back(output_axis(roles_.share));
+  std::vector<std::string> order = outer;
+  order.insert(order.end(), {i + ".o", j + ".o", i + ".i.o", thread_, row, column});
+  k_.reorder(name, order);
+  k_.step(schedule::Unroll{name, row});
+  k_.step(schedule::Vectorize{name, column});
+  if (!outer.empty()) bind_loop(k_, name, k_.fuse(name, outer), "blockIdx.z");
+  bind_loop(k_, name, i + ".o", "blockIdx.y");
+  bind_loop(k_, name, j + ".o", "blockIdx.x");
+  bind_loop(k_, name, i + ".i.o", "threadIdx.y");
+  bind_loop(k_, name, thread_, "threadIdx.x");
+}
+
+void DeviceContraction::tile_sums() {
+  k_.step(schedule::ComputeAt{sums_, root_.name, thread_});
+  std::vector<std::string> order;
+  for (const Axis& sum : stage_.sums) order.push_back(sum.name);
+  const std::string inner = split(sums_, order.back(), k_.cfg.factor(knob("terms")));
+  order.back() += ".o";
+  terms_ = order.back();
+  order.push_back(inner);
+  for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d)
+    if (d != roles_.rows && d != roles_.lanes) order.push_back(stage_.data[static_cast<size_t>(d)].name);
+  // Of the whole domain these loops would be too long to be written out.
+  const std::string i = stage_.data[static_cast<size_t>(roles_.rows)].name,
+                    j = stage_.data[static_cast<size_t>(roles_.lanes)].name;
+  const std::string row = split(sums_, i, tile(2)), column = split(sums_, j, tile(3));
+  order.insert(order.end(), {i + ".o", j + ".o", row, column});
+  k_.reorder(sums_, order);
+  k_.step(schedule::Unroll{sums_, row});
+  k_.step(schedule::Vectorize{sums_, column});
+}
+
+}  // namespace
+
+std::optional<Group> match_device_contraction(const Graph& graph, int root) {
+  std::optional<Group> group = match_contraction(graph, root);
+  if (!group || !roles_of(graph, group->anchor)) return std::nullopt;
+  const Roles roles = *roles_of(graph, group->anchor);
+  Group own{root, group->anchor, {}};
+  for (const Operand* operand : {&roles.broadcast, &roles.vectors})
+    if (operand->through >= 0 && graph.at(operand->through).readers == std::vector<int>{group->anchor})
+      own.members.push_back(operand->through);
+  std::sort(own.members.begin(), own.members.end());
+  own.members.erase(std::unique(own.members.begin(), own.members.end()), own.members.end());
+  own.members.push_back(group->anchor);
+  if (root != group->anchor) own.members.push_back(root);
+  return own;
+}
+
+void apply_device_contraction(Sketch& sketch, const Group& group) { DeviceContraction(sketch, group).run(); }
+
+}  // namespace tw::autotune::sketch

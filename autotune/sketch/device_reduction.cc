@@ -1,0 +1,53 @@
+// Sums of rows on a device: the threads of a block share the terms of a row.
+//
+//   for i: for k: S[i] += A[i, k]   ==>   blockIdx.x i.o: threadIdx.y i.i: for k.o: threadIdx.x k.i: S[i] += A[i, k]
+//
+// Neighbouring threads take neighbouring terms; what they have is added up at the end. Short rows share a block. A
+// reduction to one element is a row too.
+#include <algorithm>
+
+#include "autotune/sketch/device.h"
+#include "autotune/sketch/lanes.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int64_t kLeastTerms = 32;  // of a row, or its threads would wait for each other more than they add
+
+bool runs_along_terms(const Stage& stage) {
+  const Access* read = main_read(stage);
+  return read != nullptr && stride_along(*read, stage.sums.back()) == 1;
+}
+
+}  // namespace
+
+std::optional<Group> match_device_reduction(const Graph& graph, int root) {
+  const Stage& stage = graph.at(root);
+  if (!stage.reduces() || stage.bodies.size() != 1 || stage.sums.empty() || stage.elements == 0) return std::nullopt;
+  const bool shared = runs_along_terms(stage) || stage.data.empty();
+  if (!shared || stage.sums.back().extent < kLeastTerms) return std::nullopt;
+  return Group{root, root, {root}};
+}
+
+void apply_device_reduction(Sketch& sketch, const Group& group) {
+  const Stage& stage = sketch.graph.at(group.root);
+  const std::string& name = stage.name;
+  const std::string terms = stage.sums.back().name;
+  sketch.cfg.define_knob(name + ".threads", up_to(stage.sums.back().extent, {128, 32, 64, 256, 512, 1024}));
+  const std::vector<std::string> data = data_loops(sketch.s, name);
+  std::string rows;
+  if (!data.empty()) {
+    rows = sketch.fuse(name, data);
+    sketch.cfg.define_knob(name + ".rows", up_to(stage.elements, {1, 2, 4, 8}));
+    sketch.step(schedule::Split{name, rows, sketch.cfg.factor(name + ".rows"), {}, ir::Tail::kAuto});
+  }
+  sketch.step(schedule::Split{name, terms, sketch.cfg.factor(name + ".threads"), {}, ir::Tail::kAuto});
+  if (!rows.empty()) {
+    bind_loop(sketch, name, rows + ".o", "blockIdx.x");
+    bind_loop(sketch, name, rows + ".i", "threadIdx.y");
+  }
+  bind_loop(sketch, name, terms + ".i", "threadIdx.x");
+}
+
+}  // namespace tw::autotune::sketch

@@ -1,0 +1,71 @@
+// What is computed from sums of its own row, on a device: softmax, layer norms. A block takes a row from the first sum
+// to the last element.
+//
+//   m[i] = max of A[i, k], s[i] = sum of exp(A[i, k] - m[i]), B[i, j] = exp(A[i, j] - m[i]) / s[i]    ==>
+//
+//   blockIdx.x i:
+//     for k.o: threadIdx.x k.i: m = max(m, A[i, k])
+//     for k.o: threadIdx.x k.i: s += exp(A[i, k] - m)
+//     for j.o: threadIdx.x j.i: B[i, j] = exp(A[i, j] - m) / s
+//
+// The row is read again from the nearest cache, and what stands between the sums is computed again: both cost less than
+// a way through memory.
+#include <algorithm>
+
+#include "autotune/sketch/device.h"
+#include "autotune/sketch/lanes.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int64_t kLeastTerms = 32;
+
+// Whether the stage has the root's axes but for the last, or all of them.
+bool fits(const Stage& stage, const Stage& root) {
+  const size_t rows = root.data.size() - 1;
+  if (stage.data.size() < rows || stage.data.size() > rows + 1) return false;
+  for (size_t d = 0; d < stage.data.size(); ++d)
+    if (stage.data[d].extent != root.data[d].extent) return false;
+  return !stage.reduces() || (stage.data.size() == rows && stage.bodies.size() == 1 && stage.sums.size() == 1 &&
+                              stage.sums[0].extent >= kLeastTerms);
+}
+
+}  // namespace
+
+std::optional<Group> match_device_rows(const Graph& graph, int root) {
+  const Stage& last = graph.at(root);
+  if (last.kind != StageKind::kPointwise || last.data.size() < 2) return std::nullopt;
+  std::optional<Group> group = match_rows(graph, root);
+  if (!group) return std::nullopt;
+  for (int member : group->members)
+    if (graph.at(member).kind == StageKind::kContraction || !fits(graph.at(member), last)) return std::nullopt;
+  return group;
+}
+
+void apply_device_rows(Sketch& sketch, const Group& group) {
+  const Stage& root = sketch.graph.at(group.root);
+  std::vector<std::string> rows = data_loops(sketch.s, root.name);
+  const std::string column = rows.back();
+  rows.pop_back();
+  sketch.cfg.define_knob(root.name + ".threads", up_to(root.data.back().extent, {256, 128, 512, 64, 1024, 32}));
+  const auto share = [&](const std::string& stage, const std::string& loop) {
+    sketch.step(schedule::Split{stage, loop, sketch.cfg.factor(root.name + ".threads"), {}, ir::Tail::kAuto});
+    bind_loop(sketch, stage, loop + ".i", "threadIdx.x");
+  };
+  const std::string row = sketch.fuse(root.name, rows);
+  bind_loop(sketch, root.name, row, "blockIdx.x");
+  share(root.name, column);
+  for (auto member = group.members.rbegin(); member != group.members.rend(); ++member) {
+    const Stage& stage = sketch.graph.at(*member);
+    if (*member == group.root) continue;
+    if (!stage.reduces()) {
+      sketch.step(schedule::ComputeInline{stage.name});
+      continue;
+    }
+    sketch.step(schedule::ComputeAt{stage.name, root.name, row});
+    share(stage.name, stage.sums[0].name);
+  }
+}
+
+}  // namespace tw::autotune::sketch

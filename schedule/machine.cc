@@ -33,6 +33,30 @@ const Row kRows[] = {
     {"neoverse-v1", 256, false, {kModels, 2, 2, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
 };
 
+struct DeviceRow {
+  const char* arch;
+  DeviceRates rates;
+};
+
+// From NVIDIA's white papers: A100, RTX 3090, Orin, RTX 4090, H100 SXM (also without its own instructions), B200. L2 is
+// what others measured of the first and the last but one; for the rest 64 bytes a cycle and processor.
+const DeviceRow kDeviceRows[] = {
+    {"sm_80", {108, 1.41e9, 64, 164 << 10, 2048, 4.0e12, 1.56e12}},
+    {"sm_86", {82, 1.70e9, 128, 100 << 10, 1536, 4.5e12, 0.94e12}},
+    {"sm_87", {16, 1.30e9, 128, 164 << 10, 1536, 0.7e12, 0.20e12}},
+    {"sm_89", {128, 2.52e9, 128, 100 << 10, 1536, 5.0e12, 1.01e12}},
+    {"sm_90", {132, 1.76e9, 128, 228 << 10, 2048, 5.5e12, 3.35e12}},
+    {"sm_90a", {132, 1.76e9, 128, 228 << 10, 2048, 5.5e12, 3.35e12}},
+    {"sm_100", {148, 1.85e9, 128, 228 << 10, 2048, 10.0e12, 8.0e12}},
+    {"sm_100a", {148, 1.85e9, 128, 228 << 10, 2048, 10.0e12, 8.0e12}},
+};
+
+std::optional<DeviceRates> device_of(const Target& target) {
+  for (const DeviceRow& row : kDeviceRows)
+    if (target.arch == row.arch) return row.rates;
+  return std::nullopt;
+}
+
 const Row* row_of(const Target& target) {
   for (const Row& row : kRows)
     if (target.cpu == row.cpu && target.abilities.vector_bits == row.vector_bits) return &row;
@@ -58,6 +82,7 @@ Machine describe_machine(const Target& target, const MachineDescription& describ
   const auto measured = described.rates.find(machine.vector_bits);
   if (measured != described.rates.end()) machine.rates = measured->second;
   if (machine.rates.clock > 0) machine.hertz = machine.rates.clock;
+  machine.device = device_of(target);
   return machine;
 }
 

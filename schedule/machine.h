@@ -2,11 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tensorwright/machine.h"
 
 namespace tw::schedule {
+
+// A device that nobody has measured: what its maker says of such ones.
+struct DeviceRates {
+  int processors = 1;  // each runs blocks
+  double hertz = 1e9;
+  int lanes = 128;                        // float32 multiply-adds that a processor starts in a cycle
+  int64_t shared_bytes = 0;               // of a processor
+  int threads = 2048;                     // that one holds
+  double l2_bytes = 1e12, memory = 1e11;  // a second, of all
+};
 
 struct Machine {
   int threads = 1;
@@ -16,6 +27,7 @@ struct Machine {
   double hertz = 3e9;
   Rates rates = {};
   Rates known = {};  // of the table, where somebody measured such a CPU: what is certain goes by these
+  std::optional<DeviceRates> device = {};
 };
 
 Machine describe_machine(const Target&, const MachineDescription&);

@@ -267,6 +267,8 @@ class Viewer {
       for (const AccessView& access : view.accesses) {
         if (access.store || stage.output_of(access.buffer) == kNone) continue;
         if (!runs) runs = r == host ? runs_inside(r, static_cast<int>(depth) - 1) : moved(view, depth_of(host, depth));
+        if (together(i))
+          run_threads(view, r == host ? view.around.size() : depth_of(host, depth), r == host ? depth : 0, *runs);
         region.join(access, *runs);
       }
     }
@@ -281,6 +283,29 @@ class Viewer {
       runs.push_back({range.count, range.from_first ? from : std::nullopt});
     }
     return runs;
+  }
+
+  // Whether the threads of a block compute the stage for each other.
+  bool together(int i) {
+    if (!has_launches(nest_)) return false;
+    if (!placed_) {
+      const auto placed = place(nest_, {});
+      placed_ = placed.ok() ? *placed : Placement{};
+    }
+    return !placed_->together.empty() && placed_->together[static_cast<size_t>(i)] != 0;
+  }
+
+  // Of the loops that stand still, the first ones around a reader and of its own, those of threads run as well.
+  static void run_threads(const StageView& reader, size_t around, size_t own, std::vector<Run>& runs) {
+    const auto run = [&](const LoopView& loop) {
+      if (!is_thread(loop.annotation)) return;
+      for (int root : loop.roots) {
+        int64_t& count = runs[static_cast<size_t>(root)].count;
+        count = std::min(reader.domain[static_cast<size_t>(root)], count + (loop.extent - 1) * loop.step);
+      }
+    };
+    std::for_each(reader.around.begin(), reader.around.begin() + static_cast<ptrdiff_t>(around), run);
+    std::for_each(reader.loops.begin(), reader.loops.begin() + static_cast<ptrdiff_t>(own), run);
   }
 
   // How many loops stand around what is computed inside the first `depth` loops of the stage `host`.
@@ -335,7 +360,8 @@ class Viewer {
     view.enclosing = outer.enclosing;
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {
-      view.enclosing *= static_cast<double>(outer.loops[l].extent);
+      const bool shares = together(i) && is_thread(outer.loops[l].annotation);
+      if (!shares) view.enclosing *= static_cast<double>(outer.loops[l].extent);
       if (runs_concurrently(outer.loops[l].annotation)) view.parallel_around *= outer.loops[l].extent;
     }
     view.around = loops_around(i, host, depth);
@@ -429,6 +455,7 @@ class Viewer {
 
   const LoopNest& nest_;
   std::vector<StageView> views_;
+  std::optional<Placement> placed_;                        // only where there are launches
   std::optional<NestBounds> inferred_;                     // only where somebody asks; empty: there are none
   std::vector<StageBounds> bounds_;                        // extents alone
   std::vector<std::vector<std::optional<int64_t>>> from_;  // of each stage's root axes, as Run has it

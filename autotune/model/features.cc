@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "autotune/model/bound.h"
+#include "autotune/model/device_prior.h"
 #include "autotune/model/prior.h"
 #include "schedule/nest_view.h"
 
@@ -201,9 +202,9 @@ Description description_of(const schedule::Schedule& s, const Machine& machine) 
   const std::vector<schedule::StageView> views = schedule::view_stages(s.nest());
   NestFacts nest = facts_of(s, views, machine);
   Description d;
-  d.estimate = estimate_seconds(nest, machine);
+  d.estimate = machine.device ? estimate_device_seconds(s, machine) : estimate_seconds(nest, machine);
   d.features = features_of(nest, d.estimate, machine);
-  d.bound = lower_bound_seconds(s.nest(), views, machine);
+  d.bound = machine.device ? 0 : lower_bound_seconds(s.nest(), views, machine);
   d.hash = nest.hash;
   return d;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/model/device_prior.h"
 #include "schedule/traffic.h"
 
 namespace tw::autotune {
@@ -93,6 +94,7 @@ double estimate_seconds(NestFacts& facts, const Machine& machine) {
 }
 
 double estimate_seconds(const schedule::Schedule& s, const Machine& machine) {
+  if (machine.device) return estimate_device_seconds(s, machine);
   NestFacts facts = facts_of(s, schedule::view_stages(s.nest()), machine);
   return estimate_seconds(facts, machine);
 }

@@ -1,5 +1,6 @@
 #include "tests/diff/oracles.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -474,8 +475,9 @@ void run_texts(std::span<Trial> trials) try {
     if (const std::string found = text_runs_alike(trials[i], text, source.plans[i]); !found.empty())
       trials[i].finding = {kCudaHost, found};
 } catch (const std::exception& e) {
+  const auto* error = dynamic_cast<const Error*>(&e);
   if (trials.size() == 1)
-    trials[0].finding = {kCudaHost, std::string("exception: ") + e.what()};
+    trials[0].finding = {kCudaHost, "exception: " + (error ? error->diagnostic().render() : e.what())};
   else
     for (Trial& t : trials) run_texts({&t, 1});
 }

@@ -266,9 +266,7 @@ class Viewer {
       std::optional<std::vector<Run>> runs;
       for (const AccessView& access : view.accesses) {
         if (access.store || stage.output_of(access.buffer) == kNone) continue;
-        if (!runs) runs = r == host ? runs_inside(r, static_cast<int>(depth) - 1) : moved(view, depth_of(host, depth));
-        if (together(i))
-          run_threads(view, r == host ? view.around.size() : depth_of(host, depth), r == host ? depth : 0, *runs);
+        if (!runs) runs = runs_of(i, r, host, depth);
         region.join(access, *runs);
       }
     }
@@ -282,6 +280,16 @@ class Viewer {
       const std::optional<int64_t>& from = from_[static_cast<size_t>(i)][runs.size()];
       runs.push_back({range.count, range.from_first ? from : std::nullopt});
     }
+    return runs;
+  }
+
+  // Where the root axes of a reader run for what stage i computes below loop `depth` of the stage `host`.
+  std::vector<Run> runs_of(int i, int reader, int host, size_t depth) {
+    const StageView& view = views_[static_cast<size_t>(reader)];
+    const size_t standing = depth_of(host, depth);
+    std::vector<Run> runs = reader == host ? runs_inside(reader, static_cast<int>(depth) - 1) : moved(view, standing);
+    if (together(i))
+      run_threads(view, reader == host ? view.around.size() : standing, reader == host ? depth : 0, runs);
     return runs;
   }
 

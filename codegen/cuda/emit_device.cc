@@ -12,8 +12,8 @@ using ir::Expr;
 
 namespace {
 
-constexpr int kWidest = 16;  // bytes, and the alignment of whatever is not in registers
-constexpr int64_t kMostWrittenOut = 64;
+constexpr int kWidest = 16;                                // bytes, and the alignment of whatever is not in registers
+constexpr int64_t kMostWrittenOut = 64, kRegisters = 256;  // of a thread
 
 }  // namespace
 
@@ -54,7 +54,8 @@ void CudaEmitter::emit_store(const ir::Store& store, bool alone) {
 bool CudaEmitter::counts_registers(const ir::For& loop) const {
   bool found = false;
   const auto look = [&](const ir::Buffer& buffer, const std::vector<Expr>& at) {
-    found = found || (buffer.scope() == ir::Scope::kLocal && !at.empty() && ir::uses_var(at[0], loop.var));
+    found = found || (buffer.scope() == ir::Scope::kLocal && !at.empty() && ir::uses_var(at[0], loop.var) &&
+                      known_elements(buffer).value_or(kRegisters) < kRegisters);
   };
   ir::walk(
       loop.body,

@@ -44,6 +44,13 @@ bool stands_within(const Placement& placed, int i, int host) {
   return false;
 }
 
+// Whether the reader, or a stage around it, is computed by all threads, and `i` is not a part of that.
+bool is_read_together(const Placement& placed, int i, int reader) {
+  for (int stage = reader; stage != kNone; stage = placed.parent[stage])
+    if (placed.together[stage] && !stands_within(placed, i, stage)) return true;
+  return false;
+}
+
 Scope scope_by_place(const LoopNest& nest, const Placement& placed, int i) {
   if (placed.parent[i] == kNone) return Scope::kGlobal;
   if (placed.launch[i] == kNone) return Scope::kLocal;
@@ -65,8 +72,8 @@ void place_in_launches(const LoopNest& nest, Placement& placed) {
     placed.scope[i] = nest.stage(i).scope.value_or(scope_by_place(nest, placed, i));
     if (placed.launch[i] == kNone || root == i) continue;
     // What threads need together they find only where all of its producers were computed by all of them.
-    const bool needed = std::ranges::any_of(
-        placed.readers[i], [&](int reader) { return placed.together[reader] && !stands_within(placed, i, reader); });
+    const bool needed =
+        std::ranges::any_of(placed.readers[i], [&](int reader) { return is_read_together(placed, i, reader); });
     placed.together[i] = needed || placed.scope[i] == Scope::kShared || sums_across_threads(nest.stage(i));
   }
 }

@@ -20,10 +20,9 @@
 
 #include <algorithm>
 
+#include "schedule/conditions.h"
 #include "schedule/meetings.h"
 #include "schedule/pad.h"
-#include "schedule/partial_results.h"
-#include "schedule/thread_sums.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -32,12 +31,6 @@
 namespace tw::schedule {
 
 namespace {
-
-struct Condition {
-  ir::Expr holds;
-  int level;  // how many loops of the stage are open where it can be tested
-  bool data;  // of the data axes: the init part has to obey it too
-};
 
 class Emitter {
  public:
@@ -67,19 +60,6 @@ class Emitter {
   }
 
  private:
-  struct Emission {  // of a stage
-    int id;
-    const StageNest& nest;
-    const StageBounds& bounds;
-    std::vector<Condition> conditions;
-    int first_reduction;  // position among the leaves; their number when there is none
-    bool in_vector;
-    ir::Expr defined;  // of a padded stage: where its definition may be computed; empty: everywhere
-    PartialResults partial = {};
-    ThreadSums sums = {};
-    Band band = {};
-  };
-
   // The stage, then `rest`, which reads it.
   ir::Stmt produce(int i, ir::Stmt rest, bool in_vector) {
     const ir::Stmt stage = emit_stage(i, in_vector);
@@ -124,80 +104,13 @@ class Emitter {
         partial_results(stage.nest, stage.bounds, stage.first_reduction, kept_.buffers(i), placed_.launch[i] != kNone);
     stage.sums = thread_sums(stage.nest, stage.bounds, stage.first_reduction, launches_.indices(i), kept_.buffers(i));
     stage.band = launches_.band(i);
-    find_conditions(stage);
+    int innermost = kNone;
+    for (int inside : attached_[i]) innermost = std::max(innermost, placed_.level[inside]);
+    find_conditions(nest_, placed_, all_, kept_.slide(i), launches_, innermost, stage);
     return ir::seq({kept_.padding(i), guarded(stage, 0, inside(stage, 0, in_vector))});
   }
 
   // ------------------------------------------------------------------------------------------------------ conditions
-
-  void find_conditions(Emission& stage) const {
-    for (const Relation& relation : stage.nest.relations) {
-      const auto* split = std::get_if<SplitRelation>(&relation);
-      if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
-      add_condition(stage, stage.bounds.value[split->parent] < stage.bounds.extent[split->parent].expr(),
-                    !stage.nest.axes[split->parent].reduction);
-    }
-    for (AxisId d = 0; d < stage.nest.data_rank; ++d)
-      for (const ir::Expr& edge : edges(stage.nest, stage.bounds, d)) add_condition(stage, edge, true);
-    for (size_t d = 0; d < stage.bounds.needed.size(); ++d) {
-      const Needed& part = stage.bounds.needed[d];
-      if (part.from) add_condition(stage, stage.bounds.index[d] >= part.from, true);
-      if (part.to) add_condition(stage, stage.bounds.index[d] <= part.to, true);
-    }
-    if (int scan = placed_.scan[stage.id]; scan != kNone)  // what depends on a state begins after the given states
-      add_condition(stage, stage.bounds.index[0] >= te::first_time(*nest_.stage(scan).op->scan()), true);
-    if (const Slide& slide = kept_.slide(stage.id); slide.kind == SlideKind::kRolling)
-      add_condition(
-          stage,
-          stage.bounds.value[slide.dim] >= ir::Expr(slide.extent - slide.step) || ir::eq(slide.loop, ir::Expr(0)),
-          true);
-    find_thread_limits(stage);
-    if (stage.nest.store_predicate) {
-      ir::Substitution index;
-      for (int d = 0; d < stage.nest.data_rank; ++d) index[stage.nest.axes[d].var.id()] = stage.bounds.index[d];
-      add_condition(stage, ir::substitute(stage.nest.store_predicate, index), true);
-    }
-  }
-
-  // Which of the launch's threads compute the stage.
-  void find_thread_limits(Emission& stage) const {
-    for (const DeviceIndex& index : launches_.indices(stage.id)) {
-      const std::optional<Extent> limit = launches_.limit(stage.id, index);
-      if (!limit) continue;
-      Condition condition{ir::Expr(index.var) < limit->expr(), 0, true};
-      for (size_t position = 0; position < stage.nest.leaves.size(); ++position) {
-        const Axis& axis = stage.nest.axes[stage.nest.leaves[position]];
-        if (axis.annotation != index.kind) continue;
-        condition.data = !axis.reduction || *limit == 1;  // else the others have no term
-        condition.level = static_cast<int>(position) + 1;
-        if (!condition.data) condition.level = std::max(condition.level, stage.first_reduction + 1);
-      }
-      stage.conditions.push_back(std::move(condition));
-    }
-  }
-
-  void add_condition(Emission& stage, const ir::Expr& holds, bool data) const {
-    Condition condition{ir::simplify(holds, all_.ranges), 0, data};
-    if (ir::is_int(condition.holds, 1) || ir::can_prove(condition.holds, all_.ranges, stage.bounds.facts)) return;
-    if (!data) condition.level = stage.first_reduction + 1;  // never around what a reduction starts from
-    auto used = ir::used_vars(condition.holds);
-    for (size_t position = 0; position < stage.nest.leaves.size(); ++position) {
-      const ir::Var& var = stage.bounds.loop[stage.nest.leaves[position]];
-      if (var && used.contains(var.id())) condition.level = std::max(condition.level, static_cast<int>(position) + 1);
-    }
-    if (!data && selects_lanes(stage, used))
-      stage.partial.counts = both(stage.partial.counts, condition.holds);
-    else
-      stage.conditions.push_back(std::move(condition));
-  }
-
-  // Whether a condition on these is one that each lane's term can be selected by: of lanes, and guarding nothing else.
-  bool selects_lanes(const Emission& stage, const std::unordered_set<uint64_t>& used) const {
-    const int lanes = stage.partial.position;
-    if (lanes == kNone || !used.contains(stage.bounds.loop[stage.nest.leaves[lanes]].id())) return false;
-    return std::none_of(attached_[stage.id].begin(), attached_[stage.id].end(),
-                        [&](int i) { return placed_.level[i] >= lanes; });
-  }
 
   ir::Stmt guarded(const Emission& stage, int level, ir::Stmt body, bool init = false) const {
     const bool meet = placed_.launch[stage.id] != kNone && meetings_.in(body);
@@ -220,11 +133,6 @@ class Emitter {
     const ir::Stmt at_once = by_intrin(stage, in_vector);
     const ir::Expr whole = both(intrins_[stage.id].whole_data, intrins_[stage.id].whole_reduction);
     return whole ? ir::if_then(whole, at_once, by_loops(stage, level, in_vector)) : at_once;
-  }
-
-  static ir::Expr both(const ir::Expr& a, const ir::Expr& b) {
-    if (!a) return b;
-    return b ? a && b : a;
   }
 
   ir::Stmt by_loops(const Emission& stage, int level, bool in_vector) {
@@ -346,38 +254,15 @@ class Emitter {
   // The loops that the threads of a block share, as one.
   ir::Stmt shared_out(const Emission& stage, bool in_vector) {
     const Band& band = stage.band;
-    if (band.begin == band.end) return cooperative(stage, by_loops(stage, band.begin, in_vector));
+    if (band.begin == band.end) return shared(stage, by_loops(stage, band.begin, in_vector));
     const int last = band.end - 1;
     ir::Stmt body = one_iteration(stage, last, attached_at(stage, last), in_vector);
     for (int level = last; level > band.begin; --level) body = guarded(stage, level, body);
-    return cooperative(stage, body);
+    return shared(stage, body);
   }
 
-  // `body` over the variables of the band's loops.
-  ir::Stmt cooperative(const Emission& stage, const ir::Stmt& body) const {
-    Extent extent = 1;
-    std::string name;
-    std::vector<AxisId> loops;
-    for (int position = stage.band.begin; position < stage.band.end; ++position) {
-      const AxisId leaf = stage.nest.leaves[position];
-      if (!stage.bounds.loop[leaf]) continue;
-      extent = extent * stage.bounds.extent[leaf];
-      name += (name.empty() ? "" : "_") + stage.bounds.loop[leaf].name();
-      loops.push_back(leaf);
-    }
-    if (extent == 0) return ir::seq({});
-    const ir::Var one(name.empty() ? "once" : name);
-    ir::Substitution values;
-    ir::Expr rest = one;
-    for (size_t i = loops.size(); i-- > 0;) {
-      const ir::Expr inner = stage.bounds.extent[loops[i]].expr();
-      values[stage.bounds.loop[loops[i]].id()] = i == 0 ? rest : ir::floormod(rest, inner);
-      rest = ir::floordiv(rest, inner);
-    }
-    ir::Bounds ranges = all_.ranges;
-    if (extent.known()) ranges[one.id()] = {0, extent.value() - 1};
-    const ir::Stmt shared = ir::simplify(ir::substitute(body, values), ranges);
-    return ir::loop(one, extent.expr(), shared, ir::ForKind::kCooperative);
+  ir::Stmt shared(const Emission& stage, const ir::Stmt& body) const {
+    return cooperative(stage.nest, stage.bounds, stage.band, all_.ranges, body);
   }
 
   // The reduction's loops over what each thread has of it: first the identity, and in the end the sum of all, joined
@@ -576,14 +461,14 @@ class Emitter {
   // Data loops from the position `from` up to `to`, and the loop at `lanes`, around `body`.
   ir::Stmt init_loops(const Emission& stage, int from, int to, ir::Stmt body, bool in_vector, int lanes = kNone) const {
     const int shared_from = from < stage.band.begin ? stage.band.begin : kNone;
-    if (to == shared_from) body = cooperative(stage, body);
+    if (to == shared_from) body = shared(stage, body);
     for (int position = to; position-- > from;) {
       AxisId leaf = stage.nest.leaves[position];
       body = guarded(stage, position + 1, std::move(body), true);
-      const bool shared = shared_from != kNone && stage.band.holds(position);
-      if (!shared && (!stage.nest.axes[leaf].reduction || position == lanes))
+      const bool in_band = shared_from != kNone && stage.band.holds(position);
+      if (!in_band && (!stage.nest.axes[leaf].reduction || position == lanes))
         body = loop_around(stage, leaf, body, in_vector);
-      if (position == shared_from) body = cooperative(stage, body);
+      if (position == shared_from) body = shared(stage, body);
     }
     return body;
   }

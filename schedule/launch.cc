@@ -153,4 +153,31 @@ ir::Stmt Launches::around(int root, const ir::Stmt& body) const {
   return launch;
 }
 
+ir::Stmt cooperative(const StageNest& stage, const StageBounds& bounds, const Band& band, const ir::Bounds& all,
+                     const ir::Stmt& body) {
+  Extent extent = 1;
+  std::string name;
+  std::vector<AxisId> loops;
+  for (int position = band.begin; position < band.end; ++position) {
+    const AxisId leaf = stage.leaves[position];
+    if (!bounds.loop[leaf]) continue;
+    extent = extent * bounds.extent[leaf];
+    name += (name.empty() ? "" : "_") + bounds.loop[leaf].name();
+    loops.push_back(leaf);
+  }
+  if (extent == 0) return ir::seq({});
+  const ir::Var one(name.empty() ? "once" : name);
+  ir::Substitution values;
+  ir::Expr rest = one;
+  for (size_t i = loops.size(); i-- > 0;) {
+    const ir::Expr inner = bounds.extent[loops[i]].expr();
+    values[bounds.loop[loops[i]].id()] = i == 0 ? rest : ir::floormod(rest, inner);
+    rest = ir::floordiv(rest, inner);
+  }
+  ir::Bounds ranges = all;
+  if (extent.known()) ranges[one.id()] = {0, extent.value() - 1};
+  const ir::Stmt shared = ir::simplify(ir::substitute(body, values), ranges);
+  return ir::loop(one, extent.expr(), shared, ir::ForKind::kCooperative);
+}
+
 }  // namespace tw::schedule

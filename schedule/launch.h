@@ -60,4 +60,7 @@ class Launches {
   std::unordered_set<uint64_t> threads_;           // the variables whose values differ in a block
 };
 
+// The loops of a band as one that the threads share, around `body`, which is over their variables.
+ir::Stmt cooperative(const StageNest&, const StageBounds&, const Band&, const ir::Bounds& ranges, const ir::Stmt& body);
+
 }  // namespace tw::schedule

@@ -79,7 +79,9 @@ class Filler {
   }
   void fill(bool& b) { b = r_.chance(50); }
   void fill(ir::Tail& tail) { tail = static_cast<ir::Tail>(r_.below(static_cast<int>(ir::Tail::kPad) + 1)); }
-  void fill(ir::Scope& scope) { scope = r_.one_of({ir::Scope::kLocal, ir::Scope::kGlobal, ir::Scope::kArgument}); }
+  void fill(ir::Scope& scope) {
+    scope = r_.one_of({ir::Scope::kLocal, ir::Scope::kShared, ir::Scope::kGlobal, ir::Scope::kArgument});
+  }
   template <class T>
   void fill(std::optional<T>& value) {
     if (r_.chance(50)) fill(value.emplace());
@@ -111,6 +113,8 @@ Step random_step(Random& r, const Schedule& schedule) {
   StepKind kind = kind_number(static_cast<size_t>(r.below(kKinds)), std::make_index_sequence<kKinds>());
   Filler filler(r, schedule);
   std::visit([&](auto& step) { filler(step.fields()); }, kind);
+  if (auto* bind = std::get_if<schedule::Bind>(&kind); bind && r.chance(80))
+    bind->thread = to_string(schedule::kDeviceIndices[r.below(std::size(schedule::kDeviceIndices))]);
   return Step(kind);
 }
 
@@ -147,7 +151,8 @@ std::string judge(const Sample& sample, const Schedule& s, Counts& counts) {
   if (!is_small(*program)) return "";
   ++counts.judged;
   const ir::Program naive = te::naive_program(sample.outputs, sample.args, "naive", sample.scalars);
-  const ir::Program lowered = lower::run_pipeline(lower::cpu_passes(), *program, Target::host());
+  const ir::Program lowered =
+      lower::run_pipeline(lower::passes_for(*program, lower::cpu_passes()), *program, Target::host());
   for (const std::vector<int64_t>& sizes : sample.sizes) {
     const diff::Memory inputs = diff::random_inputs(sample, sizes);
     const diff::Packing packing(sample, s);
@@ -174,7 +179,8 @@ std::string judge(const Sample& sample, const Schedule& s, Counts& counts) {
 std::string trial(uint64_t seed, Counts& counts) {
   Random r(seed);
   const Sample sample = diff::draw(seed);
-  const auto keep = sample.steps.begin() + r.below(static_cast<int64_t>(sample.steps.size()) + 1);
+  const auto some = sample.steps.begin() + r.below(static_cast<int64_t>(sample.steps.size()) + 1);
+  const auto keep = sample.features.contains("launch") && r.chance(80) ? sample.steps.end() : some;
   Schedule s(sample.outputs);
   for (auto step = sample.steps.begin(); step != keep; ++step) s.apply(*step);
   std::string found, tried;

@@ -135,7 +135,7 @@ std::string judge(const ir::Program& p, Counts& counts) try {
   if (!run(p, memory).ok()) return "";  // reads outside, races, reads what nothing wrote: the program's own mistake
   ++counts.judged;
   const auto target = Target::parse("llvm -mcpu=x86-64");  // without fused multiply-adds, which round differently
-  const ir::Program lowered = lower::run_pipeline(lower::cpu_passes(), p, *target);
+  const ir::Program lowered = lower::run_pipeline(lower::passes_for(p, lower::cpu_passes()), p, *target);
   if (const Status ran = run(lowered, lowered_memory); !ran.ok()) return "lowered: " + ran.error().render();
   bool calls = false;  // whose expansions are a few units in the last place apart
   ir::walk(
@@ -216,7 +216,7 @@ TEST(Malformed, ProgramsAreRefusedOrMeanOneThing) {
             [](Random& r, const diff::Sample& sample, Counts& counts, std::string& text) {
               const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
               ir::Program p = schedule::to_ir(s, sample.args, "kernel", sample.scalars).value_or_throw();
-              if (r.chance(50)) p = lower::run_pipeline(lower::cpu_passes(), p, Target::host());
+              if (r.chance(50)) p = lower::run_pipeline(lower::passes_for(p, lower::cpu_passes()), p, Target::host());
               text = damaged(r, ir::to_string(p));
               return program_fault(text, counts);
             });

@@ -18,8 +18,8 @@ using Row = IntegerSystem::Row;
 using Rows = IntegerSystem::Rows;
 using Answer = IntegerSystem::Answer;
 
-constexpr int kBudget = 4000;  // halvings
-constexpr int kRounds = 64;    // of bounds that follow from each other
+constexpr int kBudget = 500;  // halvings
+constexpr int kRounds = 64;   // of bounds that follow from each other
 
 class Search {
  public:

@@ -4,6 +4,7 @@
 
 #include "src/lower/sync_access.h"
 
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
@@ -50,21 +51,22 @@ class Meeting {
       : a_(a), b_(b), launch_(launch), changing_(changing) {
     for (const auto* variables : {&launch.blocks, &launch.threads, &a.own, &b.own})
       for (const OwnVariable& v : *variables)
-        if (const auto extent = v.extent ? as_int(v.extent) : std::nullopt) {
-          const Interval range{0, *extent - 1};
+        if (v.extent) {
+          const int64_t last = interval_of(v.extent, bounds_).hi;
+          const Interval range{0, last == Interval::kPosInf ? last : std::max<int64_t>(last - 1, 0)};
           const auto [known, fresh] = bounds_.emplace(v.var.id(), range);
           if (!fresh) known->second = join(known->second, range);  // lanes: each access has a number of its own
         }
   }
 
-  std::string run(Apart apart) {
+  Verdict run(Apart apart) {
     prepare(apart);
     equal_elements();
     differ(apart == Apart::kThreads ? launch_.threads : launch_.blocks);
     const IntegerSystem::Outcome outcome = system_.solve();
     if (outcome.answer == IntegerSystem::Answer::kNone) return {};
-    if (outcome.answer == IntegerSystem::Answer::kUnknown || !exact_) return kNotSeen;
-    return "threads " + place(outcome.values, kFirst) + " and " + place(outcome.values, kSecond) + " meet";
+    if (outcome.answer == IntegerSystem::Answer::kUnknown || !exact_) return {kNotSeen, false};
+    return {"threads " + place(outcome.values, kFirst) + " and " + place(outcome.values, kSecond) + " meet", true};
   }
 
   // Whether 0 <= part < extent wherever the second access is made.
@@ -77,24 +79,15 @@ class Meeting {
 
   const Bounds& bounds() const { return bounds_; }
 
- private:
-  static constexpr const char* kNotSeen = "different threads are not seen to touch different elements";
-  enum Side { kFirst, kSecond };
-  struct Own {
-    int base, distance;
-  };
-  struct Known {
-    Expr atom;
-    std::optional<Side> side;  // none: the same for both
-    int variable;
-  };
-
   void prepare(Apart apart) {
     for (const OwnVariable& v : launch_.threads) make_own(v.var);
     if (apart == Apart::kBlocks)
       for (const OwnVariable& v : launch_.blocks) make_own(v.var);
-    for (const Access* access : {&a_, &b_})
-      for (const OwnVariable& v : access->own) make_own(v.var);
+    const auto has = [](const Access& access, const Var& var) {
+      return std::ranges::any_of(access.own, [&](const OwnVariable& v) { return v.var == var; });
+    };
+    for (const OwnVariable& v : a_.own) make_own(v.var, has(b_, v.var));
+    for (const OwnVariable& v : b_.own) make_own(v.var, has(a_, v.var));
     for (const OwnVariable& v : launch_.threads) limit(v, {kFirst, kSecond});
     for (const OwnVariable& v : launch_.blocks) limit(v, {kFirst, kSecond});
     for (const OwnVariable& v : a_.own) limit(v, {kFirst});
@@ -103,11 +96,29 @@ class Meeting {
     for (const Expr& condition : b_.conditions) require(condition, kSecond);
   }
 
-  void make_own(const Var& var) {
+  bool is_own(const Expr& e) const {
+    for (const uint64_t id : used_vars(e))
+      if (own_.contains(id)) return true;
+    return reads_what_changes(e);
+  }
+
+ private:
+  static constexpr const char* kNotSeen = "different threads are not seen to touch different elements";
+  enum Side { kFirst, kSecond };
+  struct Own {
+    int base, distance;  // no distance, -1: of a variable that one of them has
+  };
+  struct Known {
+    Expr atom;
+    std::optional<Side> side;  // none: the same for both
+    int variable;
+  };
+
+  void make_own(const Var& var, bool of_both = true) {
     if (own_.contains(var.id())) return;
     const auto found = bounds_.find(var.id());
     const Interval range = found == bounds_.end() ? Interval::everything() : found->second;
-    own_[var.id()] = {system_.variable(range), system_.variable(range - range)};
+    own_[var.id()] = {system_.variable(range), of_both ? system_.variable(range - range) : -1};
   }
 
   void limit(const OwnVariable& v, std::initializer_list<Side> sides) {
@@ -116,12 +127,6 @@ class Meeting {
       const Sum value = sum_of(v.var, side);
       system_.require({{value, false}, {difference(sum_of(v.extent, side), value, -1), false}});
     }
-  }
-
-  bool is_own(const Expr& e) const {
-    for (const uint64_t id : used_vars(e))
-      if (own_.contains(id)) return true;
-    return reads_what_changes(e);
   }
 
   bool reads_what_changes(const Expr& e) const {
@@ -147,7 +152,7 @@ class Meeting {
       const auto own = own_.find(v->var.id());
       if (own != own_.end()) {
         Sum out{{{own->second.base, 1}}, 0, false};
-        if (side == kFirst) out.terms[own->second.distance] = 1;
+        if (side == kFirst && own->second.distance >= 0) out.terms[own->second.distance] = 1;
         return out;
       }
     }
@@ -308,25 +313,50 @@ class Meeting {
   bool exact_ = true;  // the system says no less than the program
 };
 
+// Replaces the subscripts of both by their digits; false where these have no equal strides.
+bool split(Access& first, Access& second, const LaunchIndices& launch, Apart apart,
+           const std::unordered_set<uint64_t>& changing) {
+  std::vector<std::vector<Digit>> digits;
+  for (Access* access : {&first, &second}) {
+    Meeting both(*access, *access, launch, changing);
+    both.prepare(apart);
+    const auto within = [&](const Expr& value, const Expr& stride) {
+      return Meeting(*access, *access, launch, changing).within(value, stride);
+    };
+    std::vector<Digit> of_all;
+    for (const Expr& at : access->at) {
+      const auto of_one = digits_of(at, both.bounds(), [&](const Expr& e) { return both.is_own(e); }, within);
+      if (!of_one) return false;
+      of_all.insert(of_all.end(), of_one->begin(), of_one->end());
+    }
+    access->at.clear();
+    for (const Digit& d : of_all) access->at.push_back(d.value);
+    digits.push_back(std::move(of_all));
+  }
+  return std::ranges::equal(digits[0], digits[1], [](const Digit& x, const Digit& y) {
+    return static_cast<bool>(x.stride) == static_cast<bool>(y.stride) && (!x.stride || equal(x.stride, y.stride));
+  });
+}
+
 }  // namespace
 
-std::string meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
-                    const std::unordered_set<uint64_t>& changing) {
-  const std::string found = Meeting(a, b, launch, changing).run(apart);
-  if (found.empty() || a.buffer.rank() < 2 || a.buffer.element().is_packed()) return found;
-  // Equal offsets, equal subscripts: one may be seen not to be where the other isn't.
+Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
+                const std::unordered_set<uint64_t>& changing) {
+  const auto apart_by = [&](const Access& x, const Access& y) {
+    return Meeting(x, y, launch, changing).run(apart).apart();
+  };
+  const Verdict found = Meeting(a, b, launch, changing).run(apart);
+  if (found.apart() || found.certain || a.buffer.element().is_packed()) return found;
+  // Equal subscripts, equal offsets, equal digits: one may be seen to differ where another isn't.
   Access first = a, second = b;
   for (Access* access : {&first, &second})
     access->at = {refolded(offset(*access), Meeting(*access, *access, launch, changing).bounds())};
-  if (Meeting(first, second, launch, changing).run(apart).empty()) return {};
-  for (Access* access : {&first, &second}) {
-    const auto within = [&](const Expr& part, const Expr& extent) {
-      return Meeting(*access, *access, launch, changing).within(part, extent);
-    };
-    access->at = subscripts_of(access->at[0], a.buffer, Meeting(*access, *access, launch, changing).bounds(), within);
-    if (access->at.empty()) return found;
-  }
-  return Meeting(first, second, launch, changing).run(apart).empty() ? "" : found;
+  if (a.buffer.rank() > 1 && apart_by(first, second)) return {};
+  const bool alike = a.at.size() == b.at.size();
+  if (alike && split(first = a, second = b, launch, apart, changing) && apart_by(first, second)) return {};
+  for (Access* access : {&first, &second})
+    access->at = {refolded(offset(access == &first ? a : b), Meeting(a, b, launch, changing).bounds())};
+  return split(first, second, launch, apart, changing) && apart_by(first, second) ? Verdict() : found;
 }
 
 bool same_for_all(const Expr& condition, const Access& here, const LaunchIndices& launch,
@@ -334,7 +364,7 @@ bool same_for_all(const Expr& condition, const Access& here, const LaunchIndices
   Access first = here, second = here;
   first.conditions.push_back(condition);
   second.conditions.push_back(logical_not(condition));
-  return Meeting(first, second, launch, changing).run(Apart::kThreads).empty();
+  return Meeting(first, second, launch, changing).run(Apart::kThreads).apart();
 }
 
 }  // namespace tw::lower

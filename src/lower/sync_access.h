@@ -33,10 +33,16 @@ struct LaunchIndices {
 // Who may meet: two threads of one block, or of different blocks.
 enum class Apart : uint8_t { kThreads, kBlocks };
 
-// Why two such threads may touch one element; empty when it is proved that they don't. `changing`: ids of the buffers
-// that the launch writes, whose elements are not the same at any two times.
-std::string meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
-                    const std::unordered_set<uint64_t>& changing);
+// Why two such threads may touch one element: nothing where it is proved that they don't; certain where two are known
+// that do.
+struct Verdict {
+  std::string why;
+  bool certain = false;
+  bool apart() const { return why.empty(); }
+};
+// `changing`: ids of the buffers that the launch writes, whose elements are not the same at any two times.
+Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
+                const std::unordered_set<uint64_t>& changing);
 
 // Whether the condition holds for all threads of a block or for none, of those that `here` says.
 bool same_for_all(const ir::Expr& condition, const Access& here, const LaunchIndices& launch,

@@ -263,17 +263,17 @@ class LaunchCheck {
 
   void compare(const Touched& a, const Touched& b, Apart apart) {
     if (a.buffer != b.buffer || !(a.writes || b.writes)) return;
-    const std::string& why = what_is_known(a, b, apart);
-    if (why.empty()) return;
+    const Verdict& verdict = what_is_known(a, b, apart);
+    if (verdict.apart()) return;
     const Kind kind = a.writes && b.writes ? Kind::kWriteAfterWrite
                       : a.writes           ? Kind::kReadAfterWrite
                                            : Kind::kWriteAfterRead;
-    report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), why});
+    report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), verdict.why, verdict.certain});
   }
 
   // What two accesses do follows from the difference of their constants, unless these say which elements share a byte,
   // or one has an offset for its subscripts.
-  const std::string& what_is_known(const Touched& a, const Touched& b, Apart apart) {
+  const Verdict& what_is_known(const Touched& a, const Touched& b, Apart apart) {
     const std::vector<int64_t>&from = a.form.constants, &to = b.form.constants;
     std::vector<int64_t> key{static_cast<int64_t>(apart), static_cast<int64_t>(a.form.number),
                              static_cast<int64_t>(b.form.number)};
@@ -354,7 +354,7 @@ class LaunchCheck {
   std::unordered_set<uint64_t> changing_;  // written by the launch
   const Var lane_{"lane"};
   AccessForms forms_;
-  std::map<std::vector<int64_t>, std::string>
+  std::map<std::vector<int64_t>, Verdict>
       known_;                    // of pairs of forms, by how their constants differ: whether they meet
   std::vector<Touched> open_;    // since the last barrier, on some path
   bool between_blocks_ = false;  // then all accesses of the launch, whatever barriers there are

@@ -24,6 +24,7 @@ struct SyncFinding {
   std::string buffer;         // of the first three
   std::string first, second;  // statements; of a barrier, what is not the same for all threads
   std::string why;
+  bool certain = false;  // two threads are known that meet
 };
 std::string to_string(
     const SyncFinding&);  // "read after write: tile, threads (tx = 0) and (tx = 7) meet", and the statements

@@ -1,6 +1,7 @@
 #include "src/lower/sync_offset.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "src/ir/equal.h"
@@ -68,6 +69,20 @@ std::optional<Expr> whole_of(const Term& rest, const Term& other) {
   return found ? std::optional(mod->a) : std::nullopt;
 }
 
+// What is not each thread's own of the terms that have a stride, of the one that has the least of it.
+std::optional<Product> least_stride(const Linear& form, const std::function<bool(const Expr&)>& is_own) {
+  std::optional<Product> out;
+  for (const Term& t : form.terms) {
+    Product stride = product_of(t);
+    const size_t own = std::erase_if(stride.factors, is_own);
+    if (own == 0 || stride.factors.empty()) continue;
+    stride.constant = std::abs(stride.constant);
+    const auto size = [](const Product& p) { return std::pair(p.factors.size(), p.constant); };
+    if (!out || size(stride) < size(*out)) out = std::move(stride);
+  }
+  return out;
+}
+
 }  // namespace
 
 Expr refolded(const Expr& offset, const Bounds& bounds) {
@@ -87,31 +102,29 @@ Expr refolded(const Expr& offset, const Bounds& bounds) {
   return simple;
 }
 
-std::vector<Expr> subscripts_of(const Expr& offset, const Buffer& buffer, const Bounds& bounds,
-                                const std::function<bool(const Expr&, const Expr&)>& within) {
-  if (!buffer.strides().empty()) return {};
-  std::vector<Expr> out;
-  Expr rest = offset;
-  Product stride;
-  for (size_t d = buffer.rank(); d-- > 1;) {
-    stride.times(simplify(buffer.shape()[d], bounds));
-    if (stride.factors.empty()) continue;  // with the next: constants are no obstacle
+std::optional<std::vector<Digit>> digits_of(const Expr& sum, const Bounds& bounds,
+                                            const std::function<bool(const Expr&)>& is_own,
+                                            const std::function<bool(const Expr&, const Expr&)>& within) {
+  std::vector<Digit> out;
+  Expr rest = sum;
+  while (true) {
     const Linear form = decompose(simplify(rest, bounds));
-    if (form.overflow) return {};
+    if (form.overflow) return std::nullopt;
+    const std::optional<Product> stride = least_stride(form, is_own);
+    if (!stride) break;
     Expr whole = 0, part = form.constant;
     for (const Term& t : form.terms) {
-      if (const auto quotient = divided(product_of(t), stride)) {
+      if (const auto quotient = divided(product_of(t), *stride)) {
         whole = whole + quotient->value();
       } else {
         part = part + t.atom * Expr(t.factor);
       }
     }
-    if (!within(part, stride.value())) return {};
-    out.insert(out.begin(), part);
+    if (!within(part, stride->value())) return std::nullopt;
+    out.push_back({part, stride->value()});
     rest = whole;
-    stride = {};
   }
-  out.insert(out.begin(), rest);
+  out.push_back({rest, {}});
   return out;
 }
 

@@ -1,8 +1,8 @@
-// Subscripts from an offset:  n * (x * 16 + y) + z  of a buffer of m times n elements is  [x * 16 + y, z],  if z is in
-// 0..n.
+// Sums of products of sizes, taken apart:  n * (x * 16 + y) + z  is  x * 16 + y  and, if it is in 0..n, z.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "src/ir/interval.h"
@@ -13,9 +13,14 @@ namespace tw::lower {
 // Without  x // n * n + x % n,  which is x for an n that is not 0: a buffer of that extent has an element.
 ir::Expr refolded(const ir::Expr& offset, const ir::Bounds& bounds);
 
-// Taken apart at each extent of `buffer` that is no constant, the innermost last; empty where a part is not seen to be
-// within 0..extent, which `within(part, extent)` proves, or the buffer has strides.
-std::vector<ir::Expr> subscripts_of(const ir::Expr& offset, const ir::Buffer& buffer, const ir::Bounds& bounds,
-                                    const std::function<bool(const ir::Expr&, const ir::Expr&)>& within);
+// Two sums that have equal strides are equal where all of their values are.
+struct Digit {
+  ir::Expr value, stride;  // in 0..stride; no stride: the rest
+};
+// By the strides that the sum has of what `is_own`, a thread's own; empty where a digit is not seen to be in 0..stride,
+// which `within(value, stride)` proves.
+std::optional<std::vector<Digit>> digits_of(const ir::Expr& sum, const ir::Bounds& bounds,
+                                            const std::function<bool(const ir::Expr&)>& is_own,
+                                            const std::function<bool(const ir::Expr&, const ir::Expr&)>& within);
 
 }  // namespace tw::lower

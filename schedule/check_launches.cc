@@ -73,14 +73,16 @@ Status check_attached(const StageNest& stage, Scope scope, const std::vector<Ste
                        << "two threads would write one byte"
                        << "set it to local, or cast it to int8",
                    steps, stage.attach.step);
-  const AxisId own = find_leaf(stage, is_thread);
-  if (scope == Scope::kLocal && own != kNone && !stage.axes[own].reduction)
+  const auto own = std::ranges::find_if(stage.leaves, [&](AxisId leaf) {
+    return is_thread(stage.axes[leaf].annotation) && !stage.axes[leaf].reduction;
+  });
+  if (scope == Scope::kLocal && own != stage.leaves.end())
     return blame(
         refused(stage, SetScope::kName,
                 "scope of a stage whose loops are bound to threads must be shared, and " + stage.name + " is local")
             << "a thread would read what another one keeps for itself"
-            << "set it to shared, or leave " + stage.axes[own].name + " serial",
-        steps, stage.axes[own].annotated_by);
+            << "set it to shared, or leave " + stage.axes[*own].name + " serial",
+        steps, stage.axes[*own].annotated_by);
   return Unit{};
 }
 

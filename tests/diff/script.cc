@@ -1,5 +1,6 @@
 #include "tests/diff/script.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -73,7 +74,7 @@ print(tw.lower(s, args))
 wrong = False
 for values in sizes:
     expected = run(te.create_schedule(outputs), "interp", values)
-    for target in ["interp", tw.Target.host()]:
+    for target in targets:
         found = run(s, target, values)
         if expected is None or found is None:
             print(f"{target}, sizes {values}: refused by what the schedule or the expression requires")
@@ -170,6 +171,13 @@ std::string arguments(const Sample& sample) {
   return text.str();
 }
 
+// Launches run in the interpreter only.
+std::string targets(const Sample& sample) {
+  const auto binds = [](const schedule::Step& step) { return std::holds_alternative<schedule::Bind>(step.kind); };
+  const bool device = std::any_of(sample.steps.begin(), sample.steps.end(), binds);
+  return std::string("targets = [\"interp\"") + (device ? "]\n" : ", tw.Target.host()]\n");
+}
+
 json recipe_json(const Sample& sample) {
   return {{"seed", sample.recipe.seed},
           {"stages", sample.recipe.stages},
@@ -195,7 +203,7 @@ std::string python_script(const Sample& sample, const Finding& finding) {
        << te_python(sample.outputs, variables(sample)) << "\noutputs = " << names(sample.outputs)
        << "\nargs = " << names(sample.args, sample.scalars) << "\n"
        << arguments(sample) << "\n";
-  text << python_intrins(sample.steps) << schedule_text(sample) << kPythonRun << "\n"
+  text << python_intrins(sample.steps) << schedule_text(sample) << targets(sample) << kPythonRun << "\n"
        << kMark << support::to_text(recipe_json(sample)) << "\n";
   return text.str();
 }

@@ -68,6 +68,7 @@ struct LoadedFunction {
   const ir::Program* program;
   int dynamic_bytes = 0;
 };
+std::vector<std::unique_ptr<Image>> images;  // that were loaded
 std::map<std::pair<const ir::Program*, std::string>, std::unique_ptr<LoadedFunction>> functions;
 
 int devices() { return static_cast<int>(number("FAKE_CUDA_DEVICES", 1)); }
@@ -280,7 +281,8 @@ Code cuEventDestroy_v2(Event event) { return delete reinterpret_cast<double*>(ev
 Code cuModuleLoadData(LoadedModule* out, const void* text) {
   auto image = std::make_unique<Image>();
   if (!read_programs(static_cast<const char*>(text), *image)) return kNoBinary;
-  *out = reinterpret_cast<LoadedModule>(image.release());
+  const std::lock_guard lock(mutex);
+  *out = reinterpret_cast<LoadedModule>(images.emplace_back(std::move(image)).get());
   return 0;
 }
 // Programs stay: a function may be held by who asks for it in vain.

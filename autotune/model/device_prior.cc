@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <unordered_map>
 
 #include "schedule/loop_nest.h"
 #include "schedule/nest_view.h"
@@ -88,7 +87,7 @@ class Launches {
   // What a block's threads do for each other: elements one after the other, by vectors where rows allow it.
   void copies(const StageView& view, double times) {
     Counts& launch = launch_of(view);
-    const std::vector<double> range = ranges(view);
+    const std::vector<double> range = region(view);
     double elements = 1;
     for (double extent : range) elements *= extent;
     const double row = range.empty() ? 1 : range.back();
@@ -191,21 +190,15 @@ class Launches {
     const ir::Scope scope = placed_.scope[static_cast<size_t>(view.stage)];
     if (view.stage == placed_.launch[static_cast<size_t>(view.stage)]) return;
     double bytes = view.element_bytes;
-    if (scope == ir::Scope::kShared) {
-      for (double extent : ranges(view)) bytes *= extent;
-      launch.shared += bytes;
-    } else if (scope == ir::Scope::kLocal) {
-      const auto data = static_cast<size_t>(nest_.stage(view.stage).data_rank);
-      for (size_t d = 0; d < data; ++d) bytes *= static_cast<double>(view.root_extents[d]);
-      launch.registers += std::ceil(bytes / 4);
-    }
+    for (double extent : region(view)) bytes *= extent;
+    if (scope == ir::Scope::kShared) launch.shared += bytes;
+    if (scope == ir::Scope::kLocal) launch.registers += std::ceil(bytes / 4);
   }
 
-  // Of the data axes, what all threads of a block need together.
-  std::vector<double> ranges(const StageView& view) const {
-    const auto data = static_cast<size_t>(nest_.stage(view.stage).data_rank);
-    std::vector<double> range(view.root_extents.begin(), view.root_extents.begin() + static_cast<ptrdiff_t>(data));
-    return range;
+  // Of the data axes, what is computed where the stage stands.
+  std::vector<double> region(const StageView& view) const {
+    const auto data = static_cast<ptrdiff_t>(nest_.stage(view.stage).data_rank);
+    return {view.root_extents.begin(), view.root_extents.begin() + data};
   }
 
   const schedule::LoopNest& nest_;

@@ -1,20 +1,18 @@
-// Pieces of a device's schedules that several rules share: blocks, threads, and what a thread does.
+// What several rules for devices have in common, and these rules, each in a file of its own.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "autotune/sketch/sketch.h"
 
 namespace tw::autotune::sketch {
 
-// Every iteration of `loops`, from the outside in, is one of a block's threads; `last`, if any, is a vector that one
-// thread takes.
-void bind_flat(Sketch&, const std::string& stage, const std::vector<std::string>& loops, schedule::Factor threads,
-               const std::string& last = {});
-void bind_loop(Sketch&, const std::string& stage, const std::string& loop, const char* index);
+// Of a sum, or its threads would wait for each other longer than they add.
+inline constexpr int64_t kLeastShared = 32;
 
-// The rules for devices, each in a file of its own.
+// Neighbouring threads of a block take neighbouring iterations of the loop.
+void share(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads);
+
 std::optional<Group> match_device_contraction(const Graph&, int root), match_device_rows(const Graph&, int root),
     match_device_reduction(const Graph&, int root), match_device_pointwise(const Graph&, int root);
 void apply_device_contraction(Sketch&, const Group&), apply_device_rows(Sketch&, const Group&),

@@ -116,11 +116,11 @@ void DeviceContraction::tile_outputs() {
   k_.reorder(name, order);
   k_.step(schedule::Unroll{name, row});
   k_.step(schedule::Vectorize{name, column});
-  if (!outer.empty()) bind_loop(k_, name, k_.fuse(name, outer), "blockIdx.z");
-  bind_loop(k_, name, i + ".o", "blockIdx.y");
-  bind_loop(k_, name, j + ".o", "blockIdx.x");
-  bind_loop(k_, name, i + ".i.o", "threadIdx.y");
-  bind_loop(k_, name, thread_, "threadIdx.x");
+  if (!outer.empty()) k_.bind(name, k_.fuse(name, outer), "blockIdx.z");
+  k_.bind(name, i + ".o", "blockIdx.y");
+  k_.bind(name, j + ".o", "blockIdx.x");
+  k_.bind(name, i + ".i.o", "threadIdx.y");
+  k_.bind(name, thread_, "threadIdx.x");
 }
 
 void DeviceContraction::tile_sums() {

@@ -30,19 +30,6 @@ int64_t widest_vector(const Graph& graph, int root) {
 
 }  // namespace
 
-void bind_loop(Sketch& sketch, const std::string& stage, const std::string& loop, const char* index) {
-  sketch.step(schedule::Bind{stage, loop, index});
-}
-
-void bind_flat(Sketch& sketch, const std::string& stage, const std::vector<std::string>& loops,
-               schedule::Factor threads, const std::string& last) {
-  const std::string all = sketch.fuse(stage, loops);
-  sketch.step(schedule::Split{stage, all, std::move(threads), {}, ir::Tail::kAuto});
-  if (!last.empty()) sketch.step(schedule::Vectorize{stage, last});
-  bind_loop(sketch, stage, all + ".o", "blockIdx.x");
-  bind_loop(sketch, stage, all + ".i", "threadIdx.x");
-}
-
 std::optional<Group> match_device_pointwise(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
   const bool known = stage.kind == StageKind::kPointwise || stage.reduces();
@@ -52,14 +39,16 @@ std::optional<Group> match_device_pointwise(const Graph& graph, int root) {
 
 void apply_device_pointwise(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
-  std::vector<std::string> loops = data_loops(sketch.s, stage.name);
+  std::string all = sketch.fuse(stage.name, data_loops(sketch.s, stage.name));
   sketch.cfg.define_knob(stage.name + ".threads", {256, 128, 512, 64, 1024});
-  const int64_t vector = widest_vector(sketch.graph, group.root);
-  if (vector == 1) return bind_flat(sketch, stage.name, loops, sketch.cfg.factor(stage.name + ".threads"));
-  sketch.cfg.define_knob(stage.name + ".vector", up_to(stage.elements, {vector, vector / 2, 1}));
-  const std::string all = sketch.fuse(stage.name, loops);
-  sketch.step(schedule::Split{stage.name, all, sketch.cfg.factor(stage.name + ".vector"), {}, ir::Tail::kAuto});
-  bind_flat(sketch, stage.name, {all + ".o"}, sketch.cfg.factor(stage.name + ".threads"), all + ".i");
+  if (const int64_t vector = widest_vector(sketch.graph, group.root); vector > 1) {
+    sketch.cfg.define_knob(stage.name + ".vector", up_to(stage.elements, {vector, vector / 2, 1}));
+    sketch.step(schedule::Split{stage.name, all, sketch.cfg.factor(stage.name + ".vector"), {}, ir::Tail::kAuto});
+    sketch.step(schedule::Vectorize{stage.name, all + ".i"});
+    all += ".o";
+  }
+  share(sketch, stage.name, all, sketch.cfg.factor(stage.name + ".threads"));
+  sketch.bind(stage.name, all + ".o", "blockIdx.x");
 }
 
 }  // namespace tw::autotune::sketch

@@ -13,8 +13,6 @@ namespace tw::autotune::sketch {
 
 namespace {
 
-constexpr int64_t kLeastTerms = 32;  // of a row, or its threads would wait for each other more than they add
-
 bool runs_along_terms(const Stage& stage) {
   const Access* read = main_read(stage);
   return read != nullptr && stride_along(*read, stage.sums.back()) == 1;
@@ -26,28 +24,22 @@ std::optional<Group> match_device_reduction(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
   if (!stage.reduces() || stage.bodies.size() != 1 || stage.sums.empty() || stage.elements == 0) return std::nullopt;
   const bool shared = runs_along_terms(stage) || stage.data.empty();
-  if (!shared || stage.sums.back().extent < kLeastTerms) return std::nullopt;
+  if (!shared || stage.sums.back().extent < kLeastShared) return std::nullopt;
   return Group{root, root, {root}};
 }
 
 void apply_device_reduction(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   const std::string& name = stage.name;
-  const std::string terms = stage.sums.back().name;
   sketch.cfg.define_knob(name + ".threads", up_to(stage.sums.back().extent, {128, 32, 64, 256, 512, 1024}));
-  const std::vector<std::string> data = data_loops(sketch.s, name);
-  std::string rows;
-  if (!data.empty()) {
-    rows = sketch.fuse(name, data);
+  if (const std::vector<std::string> data = data_loops(sketch.s, name); !data.empty()) {
+    const std::string rows = sketch.fuse(name, data);
     sketch.cfg.define_knob(name + ".rows", up_to(stage.elements, {1, 2, 4, 8}));
     sketch.step(schedule::Split{name, rows, sketch.cfg.factor(name + ".rows"), {}, ir::Tail::kAuto});
+    sketch.bind(name, rows + ".o", "blockIdx.x");
+    sketch.bind(name, rows + ".i", "threadIdx.y");
   }
-  sketch.step(schedule::Split{name, terms, sketch.cfg.factor(name + ".threads"), {}, ir::Tail::kAuto});
-  if (!rows.empty()) {
-    bind_loop(sketch, name, rows + ".o", "blockIdx.x");
-    bind_loop(sketch, name, rows + ".i", "threadIdx.y");
-  }
-  bind_loop(sketch, name, terms + ".i", "threadIdx.x");
+  share(sketch, name, stage.sums.back().name, sketch.cfg.factor(name + ".threads"));
 }
 
 }  // namespace tw::autotune::sketch

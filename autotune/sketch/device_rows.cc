@@ -19,8 +19,6 @@ namespace tw::autotune::sketch {
 
 namespace {
 
-constexpr int64_t kLeastTerms = 32;
-
 // Whether the stage has the root's axes but for the last, or all of them.
 bool fits(const Stage& stage, const Stage& root) {
   const size_t rows = root.data.size() - 1;
@@ -28,7 +26,7 @@ bool fits(const Stage& stage, const Stage& root) {
   for (size_t d = 0; d < stage.data.size(); ++d)
     if (stage.data[d].extent != root.data[d].extent) return false;
   return !stage.reduces() || (stage.data.size() == rows && stage.bodies.size() == 1 && stage.sums.size() == 1 &&
-                              stage.sums[0].extent >= kLeastTerms);
+                              stage.sums[0].extent >= kLeastShared);
 }
 
 }  // namespace
@@ -49,13 +47,10 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   const std::string column = rows.back();
   rows.pop_back();
   sketch.cfg.define_knob(root.name + ".threads", up_to(root.data.back().extent, {256, 128, 512, 64, 1024, 32}));
-  const auto share = [&](const std::string& stage, const std::string& loop) {
-    sketch.step(schedule::Split{stage, loop, sketch.cfg.factor(root.name + ".threads"), {}, ir::Tail::kAuto});
-    bind_loop(sketch, stage, loop + ".i", "threadIdx.x");
-  };
+  const schedule::Factor threads = sketch.cfg.factor(root.name + ".threads");
   const std::string row = sketch.fuse(root.name, rows);
-  bind_loop(sketch, root.name, row, "blockIdx.x");
-  share(root.name, column);
+  sketch.bind(root.name, row, "blockIdx.x");
+  share(sketch, root.name, column, threads);
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member) {
     const Stage& stage = sketch.graph.at(*member);
     if (*member == group.root) continue;
@@ -64,7 +59,7 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
       continue;
     }
     sketch.step(schedule::ComputeAt{stage.name, root.name, row});
-    share(stage.name, stage.sums[0].name);
+    share(sketch, stage.name, stage.sums[0].name, threads);
   }
 }
 

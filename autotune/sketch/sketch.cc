@@ -60,6 +60,10 @@ void Sketch::parallel(const std::string& stage, const std::string& loop) {
     step(schedule::Parallel{stage, loop});
 }
 
+void Sketch::bind(const std::string& stage, const std::string& loop, const char* index) {
+  step(schedule::Bind{stage, loop, index});
+}
+
 std::string Sketch::cache_write(const std::string& stage) {
   const std::string name = s.nest().unique_name(stage + ".local");
   step(schedule::CacheWrite{stage, ir::Scope::kLocal});

@@ -7,7 +7,8 @@
 // by the stage that it is about ("C.tile"), and its first value is the mildest one.
 //
 // A rule claims a group by its last stage and schedules it. The table of rules stands in sketch.cc, the most special
-// rule first; the last one takes anything, so every expression has a space. Devices have a table of their own (device.h).
+// rule first; the last one takes anything, so every expression has a space. Devices have a table of their own
+// (device.h).
 #pragma once
 
 #include <string>
@@ -40,6 +41,7 @@ struct Sketch {
   void reorder(const std::string& stage, const std::vector<std::string>& axes);
   // Not of a stage whose elements share bytes: where a thread's part of them begins depends on knobs.
   void parallel(const std::string& stage, const std::string& loop);
+  void bind(const std::string& stage, const std::string& loop, const char* index);
   // The names of the stages that these make.
   std::string cache_write(const std::string& stage);
   std::string cache_read(const std::string& stage, const std::vector<std::string>& readers);

@@ -295,7 +295,7 @@ class Viewer {
 
   // Whether the threads of a block compute the stage for each other.
   bool together(int i) {
-    if (!has_launches(nest_)) return false;
+    if (!launches_) return false;
     if (!placed_) {
       const auto placed = place(nest_, {});
       placed_ = placed.ok() ? *placed : Placement{};
@@ -463,6 +463,7 @@ class Viewer {
 
   const LoopNest& nest_;
   std::vector<StageView> views_;
+  const bool launches_ = has_launches(nest_);
   std::optional<Placement> placed_;                        // only where there are launches
   std::optional<NestBounds> inferred_;                     // only where somebody asks; empty: there are none
   std::vector<StageBounds> bounds_;                        // extents alone

@@ -144,9 +144,7 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   out.symbol = runtime::kernel_symbol(program.name) + "_" + std::to_string(plan.launches.size());
   plan_sizes(program, launch, out);
   ir::Program one = program;
-  one.body = wide_accesses(launch.body);
-  for (auto let = launch.lets.rbegin(); let != launch.lets.rend(); ++let)
-    if (ir::uses_var(one.body, let->first)) one.body = ir::let_stmt(let->first, let->second, one.body);
+  one.body = launch.within_lets(wide_accesses(launch.body));
   for (size_t i = 0; i < program.params.size(); ++i)
     plan.alignment[i] = std::max(plan.alignment[i], argument_alignment(one.body, program.params[i].buffer));
   one = lanes_as_loops(one, is_wide_copy);

@@ -116,10 +116,14 @@ Expr DeviceLaunch::extent(ForKind kind) const {
   return axis == axes.end() ? Expr(1) : axis->extent;
 }
 
-Stmt DeviceLaunch::nest() const {
-  Stmt out = body;
+Stmt DeviceLaunch::within_lets(Stmt out) const {
   for (auto let = lets.rbegin(); let != lets.rend(); ++let)
     if (uses_var(out, let->first)) out = let_stmt(let->first, let->second, out);
+  return out;
+}
+
+Stmt DeviceLaunch::nest() const {
+  Stmt out = within_lets(body);
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) out = ir::loop(axis->var, axis->extent, out, axis->kind);
   return out;
 }

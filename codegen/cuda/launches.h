@@ -15,8 +15,9 @@ struct DeviceLaunch {
   ir::Expr when;                                   // of scalars
   std::vector<std::pair<ir::Var, ir::Expr>> lets;  // around it, of the host
   ir::Stmt body;
-  ir::Expr extent(ir::ForKind) const;  // 1 where the launch has no such axis
-  ir::Stmt nest() const;               // all of it
+  ir::Expr extent(ir::ForKind) const;    // 1 where the launch has no such axis
+  ir::Stmt within_lets(ir::Stmt) const;  // behind those that it uses
+  ir::Stmt nest() const;                 // all of it
 };
 
 struct DeviceProgram {

@@ -44,8 +44,8 @@ fetch() {
 }
 
 build() {  # build ARCHITECTURE [OPTION]
-  mkdir -p "$new/work/$1" "$new/built/$1"
-  cd "$new/work/$1"
+  mkdir -p "$new/objects/$1" "$new/built/$1"
+  cd "$new/objects/$1"
   # shellcheck disable=SC2086
   perl "$new/source/openssl/Configure" "linux-$1" "${@:2}" $(printf 'no-%s ' $without) $flags >log 2>&1 && make -s -j"$(nproc)" build_libs >log 2>&1 ||
     { tail -20 log >&2; return 1; }

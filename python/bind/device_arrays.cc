@@ -146,12 +146,13 @@ const GpuDevice& device_of(const DeviceArray& array) {
 }
 
 // An ordinal: 0, "cuda" or "cuda:1".
-int ordinal_in(const py::object& device) {
+int ordinal_in(const char* call, const py::object& device) {
   if (py::isinstance<py::int_>(device) && !py::isinstance<py::bool_>(device)) return device.cast<int>();
   const std::string text = py::str(device);
   const std::string digits = text.starts_with("cuda:") ? text.substr(5) : text == "cuda" ? "0" : "";
   if (digits.empty() || digits.size() > 4 || digits.find_first_not_of("0123456789") != digits.npos)
-    refuse(ErrorKind::kArgument, "device_array: device must be \"cuda:0\" or a number, not " + described(device));
+    refuse(ErrorKind::kArgument,
+           std::string(call) + ": device must be \"cuda:0\" or a number, not " + described(device));
   return std::stoi(digits);
 }
 
@@ -159,7 +160,7 @@ DeviceArray copied(const py::object& array, const py::object& device) {
   const py::array compact = py::module_::import("numpy").attr("ascontiguousarray")(array);
   const BorrowedArray from = borrow("device_array", compact);
   DeviceArray out;
-  out.ordinal = ordinal_in(device);
+  out.ordinal = ordinal_in("device_array", device);
   out.view = from.view;
   out.view.strides.clear();
   out.view.read_only = false;
@@ -188,7 +189,7 @@ py::dict interface_of(const DeviceArray& array) {
 }
 
 py::dict describe(const py::object& device) {
-  const GpuDevice& gpu = *runtime::cuda::gpu_device(ordinal_in(device)).value_or_throw();
+  const GpuDevice& gpu = *runtime::cuda::gpu_device(ordinal_in("device_info", device)).value_or_throw();
   py::dict out;
   out["name"] = gpu.name;
   out["arch"] = gpu.arch;

@@ -2,8 +2,7 @@
 //
 //   C in threads, j split unevenly:   if ty < 4:                        // its threads
 //                                       for j.o, j.i:
-//                                         if j.o*f + j.i < n: ...       // directly inside the innermost loop it
-//                                         mentions
+//                                         if j.o*f + j.i < n: ...       // inside the innermost loop that it names
 #pragma once
 
 #include "schedule/partial_results.h"

@@ -1,8 +1,8 @@
 // Launches in the interpreter.
 //
-//   round 1     thread 0 |---->  thread 1 |---->  ..  thread n-1 |---->      each runs up to the barrier where it waits
-//   barrier                                all are there: the same barrier, in the same iteration of the loops around
-//   it round 2     thread 0 |---->  ..                                          or have ended
+//   round 1   thread 0 |---->  thread 1 |---->  ..  thread n-1 |---->    each runs up to the barrier where it waits,
+//   barrier   all are there: in the same iteration of the loops around   or to its end
+//   round 2   thread 0 |---->  ..
 //
 // Each thread is a fiber with variables and local memory of its own. One order of the threads shows all that is wrong
 // in any: the first two accesses that race do so whoever is first (Tasks), and a program without races does the same in

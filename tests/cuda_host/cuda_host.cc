@@ -19,10 +19,12 @@ namespace {
 struct Dim {
   unsigned x, y, z;
 };
-struct Host {  // TwHost of cuda_shim.h
+class Block;
+struct Host {  // TwHost of cuda_shim.h, which knows no more than `meet`
   Dim thread, block;
   unsigned char* shared;
   void (*meet)(Host*, unsigned place);
+  Block* running;
 };
 
 constexpr const char* kDynamic = "alignas(16) extern __shared__ unsigned char shared_memory[];";
@@ -35,7 +37,7 @@ std::string shim() {
   return text.str();
 }
 
-// An array of no size cannot be static.
+// Memory of a block whose size the launch says: an array without one, which cannot be static.
 std::string as_cpp(std::string text) {
   for (size_t at = text.find(kDynamic); at != text.npos; at = text.find(kDynamic))
     text.replace(at, std::strlen(kDynamic), "unsigned char* const shared_memory = tw_host->shared;");
@@ -90,9 +92,7 @@ class Block {
   size_t now_ = 0;
 };
 
-Block* running = nullptr;  // in this process; one at a time
-
-void meet(Host*, unsigned place) { running->meet(place); }
+void meet(Host* host, unsigned place) { host->running->meet(place); }
 
 Dim sizes(const std::array<runtime::cuda::Formula, 3>& formulas, void* const* scalars) {
   unsigned out[3];
@@ -135,17 +135,16 @@ void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arg
       given.push_back(const_cast<void*>(address));
     }
     std::vector<unsigned char> shared(static_cast<size_t>(launch.shared_bytes) + 16, 0xA5);
-    Host host{{}, {}, shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16, meet};
+    Host host{{}, {}, shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16, meet, nullptr};
     *static_cast<Host**>(symbol(library_.get(), "tw_host")) = &host;
     const Dim grid = sizes(launch.grid, scalars), threads = sizes(launch.block, scalars);
     if (threads.x * threads.y * threads.z == 0) continue;
     Block block(host, threads, reinterpret_cast<void (*)(void**)>(symbol(library_.get(), "tw_run_" + launch.symbol)),
                 given.data());
-    running = &block;
+    host.running = &block;
     for (unsigned z = 0; z < grid.z; ++z)
       for (unsigned y = 0; y < grid.y; ++y)
         for (unsigned x = 0; x < grid.x; ++x) block.run({x, y, z}, order);
-    running = nullptr;
   }
 }
 

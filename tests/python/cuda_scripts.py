@@ -39,11 +39,14 @@ def row_sum(rows, columns, threads=64):
     return s, [A, B]
 
 
-def gemm(n, m, depth, block=32, threads=8, step=8):
-    """C = A B: a tile of C in each thread's registers, tiles of A and B in shared memory."""
-    A, B = te.placeholder((n, depth), name="A"), te.placeholder((depth, m), name="B")
+def product(n, m, depth, dtype="float32"):
+    A, B = te.placeholder((n, depth), dtype, name="A"), te.placeholder((depth, m), dtype, name="B")
     k = te.reduce_axis((0, depth), name="k")
-    C = te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    return A, B, te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+
+
+def tiled(A, B, C, block, threads, step):
+    """The schedule of TVM's introduction: a tile of C in each thread's registers, tiles of A and B in shared memory."""
     s = te.create_schedule(C)
     AA, BB = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
     CC = s.cache_write(C, "local")
@@ -57,10 +60,17 @@ def gemm(n, m, depth, block=32, threads=8, step=8):
     s[CC].compute_at(s[C], tx)
     ko, ki = s[CC].split(CC.op.reduce_axis[0], factor=step)
     s[CC].reorder(ko, ki, *CC.op.axis)
-    for axis in CC.op.axis:
-        s[CC].unroll(axis)
     s[AA].compute_at(s[CC], ko)
     s[BB].compute_at(s[CC], ko)
+    return s, AA, BB, CC, ko, ki
+
+
+def gemm(n, m, depth, block=32, threads=8, step=8):
+    """A tiled product whose registers are written out."""
+    A, B, C = product(n, m, depth)
+    s, _, _, CC, _, _ = tiled(A, B, C, block, threads, step)
+    for axis in CC.op.axis:
+        s[CC].unroll(axis)
     return s, [A, B, C]
 
 

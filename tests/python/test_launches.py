@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import tensorwright as tw
+from cuda_scripts import product as gemm
+from cuda_scripts import tiled
 from tensorwright import te
 
 block_x, block_y = te.thread_axis("blockIdx.x"), te.thread_axis("blockIdx.y")
@@ -80,37 +82,10 @@ def test_fused_pointwise_with_several_elements_each():
 # -------------------------------------------------------------------------------------------------------------- gemm
 
 
-def gemm(n, m, l, dtype="float32"):
-    A, B = te.placeholder((n, l), dtype, name="A"), te.placeholder((l, m), dtype, name="B")
-    k = te.reduce_axis((0, l), name="k")
-    return A, B, te.compute((n, m), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
-
-
-def tiled(A, B, C, block, threads, depth):
-    """The schedule of TVM's introduction: a tile of C in each thread's registers, tiles of A and B in shared memory."""
-    s = te.create_schedule(C)
-    AA, BB = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
-    CC = s.cache_write(C, "local")
-    by, yi = s[C].split(C.op.axis[0], factor=block)
-    bx, xi = s[C].split(C.op.axis[1], factor=block)
-    ty, yi = s[C].split(yi, nparts=threads)
-    tx, xi = s[C].split(xi, nparts=threads)
-    s[C].reorder(by, bx, ty, tx, yi, xi)
-    for axis, thread in ((by, block_y), (bx, block_x), (ty, thread_y), (tx, thread_x)):
-        s[C].bind(axis, thread)
-    s[CC].compute_at(s[C], tx)
-    (k,) = CC.op.reduce_axis
-    ko, ki = s[CC].split(k, factor=depth)
-    s[CC].reorder(ko, ki, *CC.op.axis)
-    s[AA].compute_at(s[CC], ko)
-    s[BB].compute_at(s[CC], ko)
-    return s, AA, BB, CC, ko, ki
-
-
 @pytest.mark.parametrize("sizes", [(16, 16, 8), (24, 24, 16), (13, 19, 11), (9, 16, 3)])
 def test_gemm(sizes):
     A, B, C = gemm(*sizes)
-    s = tiled(A, B, C, block=8, threads=4, depth=4)[0]
+    s = tiled(A, B, C, block=8, threads=4, step=4)[0]
     a, b = random(sizes[0], sizes[2]), random(sizes[2], sizes[1])
     np.testing.assert_array_equal(run(s, [A, B, C], a, b, shape=sizes[:2]), a @ b)
 
@@ -118,7 +93,7 @@ def test_gemm(sizes):
 @pytest.mark.parametrize("sizes", [(16, 16, 8), (11, 14, 9)])
 def test_gemm_whose_tiles_are_bound_explicitly(sizes):
     A, B, C = gemm(*sizes)
-    s, AA, BB, CC, ko, ki = tiled(A, B, C, block=8, threads=4, depth=4)
+    s, AA, BB, CC, ko, ki = tiled(A, B, C, block=8, threads=4, step=4)
     for tile in (AA, BB):
         ty, yi = s[tile].split(tile.op.axis[0], nparts=4)
         tx, xi = s[tile].split(tile.op.axis[1], nparts=4)
@@ -132,7 +107,7 @@ def test_gemm_whose_tiles_are_bound_explicitly(sizes):
 @pytest.mark.parametrize("sizes", [(16, 16, 8), (11, 14, 9)])
 def test_gemm_with_registers_between(sizes):
     A, B, C = gemm(*sizes)
-    s, AA, BB, CC, ko, ki = tiled(A, B, C, block=8, threads=4, depth=4)
+    s, AA, BB, CC, ko, ki = tiled(A, B, C, block=8, threads=4, step=4)
     AL, BL = s.cache_read(AA, "local", [CC]), s.cache_read(BB, "local", [CC])
     s[AL].compute_at(s[CC], ki)
     s[BL].compute_at(s[CC], ki)
@@ -144,7 +119,7 @@ def test_gemm_with_registers_between(sizes):
 
 def test_gemm_of_integers():
     A, B, C = gemm(9, 10, 12, "int32")
-    s = tiled(A, B, C, block=8, threads=2, depth=8)[0]
+    s = tiled(A, B, C, block=8, threads=2, step=8)[0]
     a, b = random(9, 12, dtype="int32"), random(12, 10, dtype="int32")
     np.testing.assert_array_equal(run(s, [A, B, C], a, b, shape=(9, 10), dtype="int32"), a @ b)
 

@@ -45,7 +45,7 @@ class Search {
       return Answer::kSome;
     }
     const Interval whole = ranges[*open];
-    const int64_t middle = ir::floor_div(whole.lo + whole.hi, 2);
+    const int64_t middle = std::midpoint(whole.lo, whole.hi);
     return any(std::array{Interval{whole.lo, middle}, Interval{middle + 1, whole.hi}}, [&](Interval half) {
       std::vector<Interval> halved = ranges;
       halved[*open] = half;
@@ -67,11 +67,12 @@ class Search {
     return out;
   }
 
+  static uint64_t width(Interval r) { return static_cast<uint64_t>(r.hi) - static_cast<uint64_t>(r.lo); }
   static std::optional<size_t> narrowest(const std::vector<Interval>& ranges) {
     std::optional<size_t> out;
     for (size_t v = 0; v < ranges.size(); ++v) {
       const bool open = ranges[v].bounded() && !ranges[v].is_point();
-      if (open && (!out || ranges[v].hi - ranges[v].lo < ranges[*out].hi - ranges[*out].lo)) out = v;
+      if (open && (!out || width(ranges[v]) < width(ranges[*out]))) out = v;
     }
     return out;
   }
@@ -92,7 +93,9 @@ class Search {
       for (size_t other = 0; other < rows.size(); ++other) {
         const auto at = rows[other].sum.terms.find(variable);
         if (used[other] || at == rows[other].sum.terms.end()) continue;
-        rows[other].sum.add(sum, -at->second * factor);
+        int64_t times = 0;
+        overflow_ = overflow_ || __builtin_mul_overflow(at->second, -factor, &times);
+        rows[other].sum.add(sum, times);
         overflow_ = overflow_ || rows[other].sum.overflow;
       }
       bounds_as_rows(sum, variable, factor, ranges[static_cast<size_t>(variable)], rows);
@@ -117,18 +120,20 @@ class Search {
   }
 
   // Of a variable that is eliminated:  variable = -factor * (sum without it).
-  static void bounds_as_rows(const Sum& sum, int variable, int64_t factor, Interval range, Rows& rows) {
+  void bounds_as_rows(const Sum& sum, int variable, int64_t factor, Interval range, Rows& rows) {
     Sum value;
     value.add(sum, -factor);
     value.terms.erase(variable);
     if (range.lo != Interval::kNegInf) {
       Row row{value, false};
-      row.sum.constant -= range.lo;
+      row.sum.add({{}, range.lo, false}, -1);
+      overflow_ = overflow_ || row.sum.overflow;
       rows.push_back(std::move(row));
     }
     if (range.hi != Interval::kPosInf) {
       Row row{{{}, range.hi, false}, false};
       row.sum.add(value, -1);
+      overflow_ = overflow_ || row.sum.overflow;
       rows.push_back(std::move(row));
     }
   }
@@ -167,8 +172,10 @@ class Search {
           range.lo = std::max(range.lo, ir::ceil_div(product, factor));
         }
       };
-      if (rest.hi != Interval::kPosInf) at_least(-rest.hi);
-      if (row.is_equation && rest.lo != Interval::kNegInf) at_most(-rest.lo);
+      // An end that has left 64 bits, on either side, says nothing.
+      const auto is_number = [](int64_t end) { return end != Interval::kNegInf && end != Interval::kPosInf; };
+      if (is_number(rest.hi)) at_least(-rest.hi);
+      if (row.is_equation && is_number(rest.lo)) at_most(-rest.lo);
       if (range.lo > range.hi) return false;
       changed = changed || range != before;
     }

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "src/runtime/thread_pool.h"
+#include "src/runtime/timing.h"
 #include "src/target/busy_clock.h"
 
 namespace tw::rpc {
@@ -17,6 +18,7 @@ using runtime::RunStatus;
 constexpr double kSlower = 0.97;  // than the session's, and what is timed does not count
 constexpr int kLooks = 16;        // a third of a millisecond
 constexpr int kManyLooks = 512;   // ten: longer than another process keeps the core
+constexpr double kFreshS = 2e-3;  // a look after one timing is the look before the next
 constexpr int kAttempts = 3;
 constexpr double kCoolingS = 2;  // at most, doubled each time
 constexpr double kLookAgainS = 0.05;
@@ -73,7 +75,12 @@ bool Heat::is_slow() {
   hertz_ = machine_.hertz(kLooks);
   if (hertz_ < kSlower * reference_) hertz_ = std::max(hertz_, machine_.hertz(kManyLooks));
   reference_ = std::max(reference_, hertz_);
+  looked_at_ = runtime::seconds_now();
   return hertz_ < kSlower * reference_;
+}
+
+bool Heat::looked_just_now() const {
+  return hertz_ >= kSlower * reference_ && runtime::seconds_now() - looked_at_ < kFreshS;
 }
 
 // Until the clock is what it was: what was slow for a moment costs a moment.
@@ -89,7 +96,7 @@ Heat::Timed Heat::timed(const std::function<RunResult()>& run) {
   Timed timed;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0 && !cool(kCoolingS * (1 << (attempt - 1)))) break;
-    const bool slow_before = is_slow();
+    const bool slow_before = !looked_just_now() && is_slow();
     timed.result = run();
     const bool slow = is_slow() || slow_before;
     timed.state = {hertz_, hottest(machine_.root), governor(machine_.root, runtime::cores_to_measure_on()[0])};

@@ -40,10 +40,11 @@ class Heat {
 
  private:
   bool is_slow();
+  bool looked_just_now() const;  // and the clock was what it should be
   bool cool(double most_s);
 
   Machine machine_;
-  double reference_ = 0, hertz_ = 0;
+  double reference_ = 0, hertz_ = 0, looked_at_ = 0;
 };
 
 }  // namespace tw::rpc

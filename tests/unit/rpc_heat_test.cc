@@ -19,7 +19,10 @@ using runtime::RunStatus;
 class OfHeat : public testing::Test {
  protected:
   Heat heat() {
-    return Heat({[this](int) { return hertz; },
+    return Heat({[this](int) {
+                   ++looks;
+                   return hertz;
+                 },
                  [this](double seconds) {
                    slept.push_back(seconds);
                    if (cools_to > 0) hertz = cools_to;
@@ -44,7 +47,7 @@ class OfHeat : public testing::Test {
   double hertz = 2e9, heats_by = 1, cools_to = 0;
   RunStatus status = RunStatus::kOk;
   bool stopped = false;
-  int runs = 0;
+  int runs = 0, looks = 0;
   std::vector<double> slept;
 };
 
@@ -57,6 +60,15 @@ TEST_F(OfHeat, ACoolBoardTimesOnce) {
   EXPECT_EQ(t.state.hertz, 1.95e9);
   EXPECT_EQ(runs, 1);
   EXPECT_TRUE(slept.empty());
+}
+
+TEST_F(OfHeat, TheLookAfterOneTimingIsTheLookBeforeTheNext) {
+  Heat h = heat();
+  h.begin_session();
+  looks = 0;
+  for (int i = 0; i < 3; ++i) timed(h);
+  EXPECT_GE(looks, 4);
+  EXPECT_LT(looks, 3 * 2) << "unless this test was held up each time";
 }
 
 TEST_F(OfHeat, AHotOneCoolsAndTimesAgain) {

@@ -120,11 +120,12 @@ def soak(asked, folder):
     boards = [Program(f"board {n}", BOARD, "--tracker", address, "--key", "soak", "--name", f"board-{n}") for n in range(BOARDS)]
     tuning = Program("client", sys.executable, __file__, "--client", address, folder)
     programs, chance = [tracker, *boards, tuning], random.Random(asked.seed)
-    begin, killed = time.monotonic(), dict.fromkeys(("worker", "board", "tracker", "client"), 0)
+    due, killed = time.monotonic(), dict.fromkeys(("worker", "board", "tracker", "client"), 0)
     pause = asked.minutes * 60 / asked.kills
     try:
-        while time.monotonic() - begin < asked.minutes * 60:
-            time.sleep(chance.uniform(0, 2 * pause))
+        while sum(killed.values()) < asked.kills:
+            due += chance.uniform(0, 2 * pause)  # what starting again took is made up for
+            time.sleep(max(0, due - time.monotonic()))
             killed[kill_one(chance, programs)] += 1
             for program in programs:
                 program.most_kb = max(program.most_kb, program.kb())

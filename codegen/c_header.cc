@@ -7,103 +7,22 @@
 #include "codegen/arg_specs.h"
 #include "codegen/c/names.h"
 #include "codegen/c_abi.h"
+#include "codegen/c_context.h"
+#include "codegen/c_size.h"
+#include "codegen/cpu_check.h"
+#include "codegen/scratch.h"
 #include "src/ir/externs.h"
 #include "src/ir/requirement.h"
 #include "src/ir/tile_products.h"
 #include "src/runtime/kernel.h"
+#include "src/support/release.h"
+#if TW_LLVM
+#include "codegen/llvm/backend.h"
+#endif
 
 namespace tw::codegen {
 
 namespace {
-
-const char* const kDefaultContext = R"(
-#ifndef TENSORWRIGHT_DEFAULT_CONTEXT
-#define TENSORWRIGHT_DEFAULT_CONTEXT
-#include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-static int32_t tensorwright_default_parallel_for(const struct tw_context* self, int64_t n,
-                                                 int32_t (*body)(int64_t, int64_t, void*), void* closure) {
-#ifdef _OPENMP
-  int32_t code = 0;
-  (void)self;
-#pragma omp parallel
-  {
-    const int64_t count = omp_get_num_threads(), i = omp_get_thread_num();
-    const int64_t each = n / count, more = n % count;
-    const int64_t begin = i * each + (i < more ? i : more), end = begin + each + (i < more);
-    const int32_t mine = begin < end ? body(begin, end, closure) : 0;
-    if (mine != 0) {
-#pragma omp critical
-      code = mine;
-    }
-  }
-  return code;
-#else
-  (void)self;
-  return n > 0 ? body(0, n, closure) : 0;
-#endif
-}
-static void* tensorwright_default_alloc(const struct tw_context* self, size_t bytes) {
-  char* whole = (char*)malloc(bytes + 128);
-  (void)self;
-  if (whole == NULL) return NULL;
-  char* aligned = (char*)(((uintptr_t)whole + 128) & ~(uintptr_t)63);
-  ((void**)aligned)[-1] = whole;
-  return aligned;
-}
-static void tensorwright_default_release(const struct tw_context* self, void* memory) {
-  (void)self;
-  free(((void**)memory)[-1]);
-}
-static inline struct tw_context tensorwright_default_context(void) {
-  struct tw_context context;
-  context.size = sizeof(struct tw_context);
-  context.version = TW_ABI_VERSION;
-  context.parallel_for = tensorwright_default_parallel_for;
-  context.alloc = tensorwright_default_alloc;
-  context.release = tensorwright_default_release;
-  context.state = NULL;
-  context.externs = NULL;
-  return context;
-}
-#endif
-)";
-
-// A system may give a process shorter vectors than the CPU has. rdvl x0, #1: assemblers may not know it by its name.
-const char* const kVectorBits = R"(
-#ifndef TENSORWRIGHT_VECTOR_BITS
-#define TENSORWRIGHT_VECTOR_BITS
-#include <sys/auxv.h>
-static inline uint32_t tensorwright_vector_bits(void) {
-  const unsigned long sve = 1UL << 22;
-  uint64_t bytes;
-  if ((getauxval(AT_HWCAP) & sve) == 0) return 0;
-  __asm__ volatile(".inst 0x04bf5020\n\tmov %0, x0" : "=r"(bytes) : : "x0");
-  return (uint32_t)bytes * 8;
-}
-#endif
-)";
-
-// Linux gives AMX's registers to a process that asks (ARCH_REQ_XCOMP_PERM of XTILEDATA); by arch_prctl, which libraries
-// have no function for. Where there are none, or not for this process, it refuses.
-const char* const kTiles = R"(
-#ifndef TENSORWRIGHT_TILES
-#define TENSORWRIGHT_TILES
-static inline int tensorwright_may_use_tiles(void) {
-  static int known; /* 0: nobody has asked; 1: they may be used; 2: not */
-  int answer = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (answer == 0) {
-    long code;
-    __asm__ volatile("syscall" : "=a"(code) : "a"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
-    answer = code == 0 ? 1 : 2;
-    __atomic_store_n(&known, answer, __ATOMIC_RELAXED);
-  }
-  return answer == 1;
-}
-#endif
-)";
 
 const char* c_type(ir::Type type) {
   switch (type.code) {
@@ -145,24 +64,54 @@ std::vector<std::string> c_names(const ir::Program& program) {
 }
 
 // The wrapper's parameters: arrays and scalars in the order of the argument list, then the extents that shapes give.
-std::string c_parameters(const ir::Program& program, const std::vector<std::string>& names) {
-  std::string text;
+// Each is a number among names.
+std::vector<size_t> c_order(const ir::Program& program) {
+  std::vector<size_t> order;
   size_t scalar = 0;
   const auto add_scalars = [&](size_t params, bool all) {
     for (; scalar < program.scalars.size(); ++scalar) {
       const bool placed = scalar < program.places.size() && program.places[scalar] <= static_cast<int>(params);
       if (!placed && !all) return;
-      text += (text.empty() ? "" : ", ") + std::string(c_type(program.scalars[scalar].type())) + " " +
-              names[program.params.size() + scalar];
+      order.push_back(program.params.size() + scalar);
     }
   };
   for (size_t i = 0; i < program.params.size(); ++i) {
     add_scalars(i, false);
-    text += (text.empty() ? "" : ", ") + std::string(program.params[i].written ? "" : "const ") +
-            c_type(program.params[i].outside().element()) + "* " + names[i];
+    order.push_back(i);
   }
   add_scalars(program.params.size(), true);
+  return order;
+}
+
+std::vector<std::string> c_arguments(const ir::Program& program, const std::vector<std::string>& names) {
+  std::vector<std::string> arguments;
+  for (const size_t at : c_order(program)) arguments.push_back(names[at]);
+  return arguments;
+}
+
+std::string c_parameters(const ir::Program& program, const std::vector<std::string>& names) {
+  std::string text;
+  for (const size_t at : c_order(program)) {
+    text += text.empty() ? "" : ", ";
+    if (at < program.params.size())
+      text += std::string(program.params[at].written ? "" : "const ") + c_type(program.params[at].outside().element()) +
+              "* " + names[at];
+    else
+      text += std::string(c_type(program.scalars[at - program.params.size()].type())) + " " + names[at];
+  }
   return text.empty() ? "void" : text;
+}
+
+// From the first element to behind the last one.
+ir::Expr span_in_bytes(const ir::Buffer& buffer) {
+  ir::Expr elements(1);
+  for (size_t d = 0; d < buffer.rank(); ++d)
+    elements = buffer.strides().empty() ? elements * buffer.shape()[d]
+                                        : elements + (buffer.shape()[d] - ir::Expr(1)) * buffer.strides()[d];
+  constexpr int kByte = 8;
+  const int bits = buffer.element().bits;
+  return bits < kByte ? ir::floordiv(elements * ir::Expr(bits) + ir::Expr(kByte - 1), ir::Expr(kByte))
+                      : elements * ir::Expr(int64_t{bits / kByte});
 }
 
 std::string shape_text(const ir::Buffer& buffer) {
@@ -171,81 +120,257 @@ std::string shape_text(const ir::Buffer& buffer) {
   return text + "]";
 }
 
-// What the comment says of a kernel, and its wrapper.
+// The symbol of a program, and its function as C has it.
+const char* const kFunction = "(const struct tw_args* args, const struct tw_context* context)";
+
+// What the header says of a kernel, whose variants differ in nothing that a caller sees.
 class HeaderPart {
  public:
-  HeaderPart(const ir::Program& program, int vector_bits)
-      : program_(program), vector_bits_(vector_bits), names_(c_names(program)), externs_(ir::extern_symbols(program)) {}
+  explicit HeaderPart(const HeaderKernel& kernel)
+      : kernel_(kernel),
+        name_(kernel.name),
+        program_(kernel.variants[0].program),
+        names_(c_names(program_)),
+        externs_(ir::extern_symbols(program_)) {
+    for (size_t s = 0; s < program_.scalars.size(); ++s)
+      sizes_[program_.scalars[s].id()] = "(int64_t)" + names_[program_.params.size() + s];
+    for (const HeaderVariant& variant : kernel.variants)
+      conditions_.push_back(cpu_condition(variant.target, ir::has_tile_product(variant.program.body)));
+  }
 
-  std::string comment(const std::vector<std::string>& packers) const {
-    std::string text;
+  std::string comment() const {
+    std::string text = "/* Kernel " + name_ + ":\n";
+    for (const HeaderVariant& variant : kernel_.variants)
+      text += " *   for " + variant.target.to_string() +
+              (variant.origin.empty() ? "" : ": " + c_comment(variant.origin)) + "\n";
+    const std::vector<std::string> packers = packer_names(program_);
     for (size_t i = 0; i < program_.params.size(); ++i) {
       const ir::Param& param = program_.params[i];
       text += " *   " + names_[i] + ": " + shape_text(param.outside()) + (param.written ? ", written" : "");
-      if (!param.layout.empty()) text += ", packed " + param.layout + " by " + packers[i] + "_run";
+      if (!param.layout.empty())
+        text += ", packed " + param.layout + " by " + name_ + packers[i].substr(program_.name.size()) + "_run, " +
+                name_ + "_" + names_[i].substr(2) + "_bytes() of them";
       text += "\n";
     }
     for (const ir::Requirement& r : ir::requirements_of(program_))
       text += " *   requires " + c_comment(r.text) + "; else it returns TW_ERROR_SIZES\n";
     for (const std::string& function : externs_) text += " *   externs: " + function + "\n";
-    return text;
+    return text + " */\n";
   }
 
   std::string declarations() const {
-    return "int32_t " + symbol() + "(const struct tw_args* args, const struct tw_context* context);\n" +
-           "extern const struct tw_kernel_descriptor " + runtime::descriptor_symbol(program_.name) + ";\n";
+    std::string text;
+    for (const HeaderVariant& variant : kernel_.variants)
+      text += "int32_t " + runtime::kernel_symbol(variant.program.name) + kFunction +
+              ";\nextern const struct tw_kernel_descriptor " + runtime::descriptor_symbol(variant.program.name) + ";\n";
+    return text;
   }
 
-  std::string wrapper() const {
-    std::ostringstream out;
-    std::string parameters = c_parameters(program_, names_);
+  std::string functions() const { return choice() + call() + run_in() + run() + workspace() + packed(); }
+
+ private:
+  bool has_one_for_all() const { return conditions_.size() == 1 && conditions_[0].empty(); }
+
+  // Which variant runs here, from 1; one more than there are where none does. The first answer stays.
+  std::string choice() const {
+    if (has_one_for_all()) return "\nstatic inline int " + name_ + "_variant(void) { return 1; }\n";
+    std::string text = "\nstatic __attribute__((noinline, cold, unused)) int " + name_ + "_choose(void) {\n";
+    for (size_t i = 0; i < conditions_.size(); ++i)
+      text += "  if (" + conditions_[i] + ")\n    return " + std::to_string(i + 1) + ";\n";
+    text += "  return " + std::to_string(conditions_.size() + 1) + ";\n}\n";
+    text += "static inline int " + name_ + "_variant(void) {\n  static int known;\n" +
+            "  int variant = __atomic_load_n(&known, __ATOMIC_RELAXED);\n  if (__builtin_expect(variant == 0, 0)) {\n" +
+            "    variant = " + name_ + "_choose();\n    __atomic_store_n(&known, variant, __ATOMIC_RELAXED);\n  }\n" +
+            "  return variant;\n}\n";
+    return text;
+  }
+
+  std::string call() const {
+    std::string text = "static inline int32_t " + name_ + "_call" + kFunction + " {\n";
+    if (has_one_for_all()) return text + "  return " + runtime::kernel_symbol(program_.name) + "(args, context);\n}\n";
+    text += "  static int32_t (*const kernels[])(const struct tw_args*, const struct tw_context*) = {\n";
+    for (const HeaderVariant& variant : kernel_.variants)
+      text += "      " + runtime::kernel_symbol(variant.program.name) + ",\n";
+    return text + "      tensorwright_no_cpu};\n  return kernels[" + name_ + "_variant() - 1](args, context);\n}\n";
+  }
+
+  // The default context, or one of the caller's.
+  std::string run() const {
+    const std::string given = c_parameters(program_, names_);
+    std::string parameters = given, arguments = "&context";
     if (!externs_.empty())  // in the order of the comment
-      parameters = (parameters == "void" ? "" : parameters + ", ") + "void (*const* externs)(void)";
-    out << "\nstatic inline int32_t " << program_.name << "_run(" << parameters << ") {\n";
-    if (ir::has_tile_product(program_.body)) out << "  if (!tensorwright_may_use_tiles()) return TW_ERROR_CPU;\n";
-    if (vector_bits_ > 0) out << "  if (tensorwright_vector_bits() != " << vector_bits_ << ") return TW_ERROR_CPU;\n";
-    out << (externs_.empty() ? "  const " : "  ") << "struct tw_context context = tensorwright_default_context();\n";
-    if (!externs_.empty()) out << "  context.externs = externs;\n";
-    out << "  void* data[" << names_.size() + 1 << "] = {";
+      parameters = (given == "void" ? "" : given + ", ") + "void (*const* externs)(void)";
+    for (const std::string& name : c_arguments(program_, names_)) arguments += ", " + name;
+    std::string text = "static inline int32_t " + name_ + "_run(" + parameters + ") {\n";
+    text += externs_.empty() ? "  const " : "  ";
+    text += "struct tw_context context = tensorwright_default_context();\n";
+    if (!externs_.empty()) text += "  context.externs = externs;\n";
+    return text + "  return " + name_ + "_run_in(" + arguments + ");\n}\n";
+  }
+
+  std::string run_in() const {
+    const std::string given = c_parameters(program_, names_);
+    std::ostringstream out;
+    out << "static inline int32_t " << name_ << "_run_in(const struct tw_context* context"
+        << (given == "void" ? "" : ", " + given) << ") {\n  void* data[" << names_.size() + 1 << "] = {";
     for (size_t i = 0; i < names_.size(); ++i)
       out << "(void*)" << (i < program_.params.size() ? "" : "&") << names_[i] << ", ";
-    out << "NULL};\n  struct tw_args args;\n  args.size = sizeof args;\n  args.version = TW_ABI_VERSION;\n";
-    out << "  args.data = data;\n  return " << symbol() << "(&args, &context);\n}\n";
+    out << "NULL};\n  struct tw_args args;\n  args.size = sizeof args;\n  args.version = TW_ABI_VERSION;\n"
+        << "  args.data = data;\n"
+        << returned() << "}\n";
     return out.str();
   }
 
- private:
-  std::string symbol() const { return runtime::kernel_symbol(program_.name); }
+  // MemorySanitizer sees no stores of code that it did not compile.
+  std::string returned() const {
+    std::string marks;
+    for (size_t i = 0; i < program_.params.size(); ++i) {
+      if (!program_.params[i].written) continue;
+      if (const auto bytes = c_size(span_in_bytes(program_.params[i].outside()), sizes_))
+        marks += "    __msan_unpoison(" + names_[i] + ", (size_t)" + *bytes + ");\n";
+    }
+    const std::string called = name_ + "_call(&args, context)";
+    if (marks.empty()) return "  return " + called + ";\n";
+    return "#ifdef TENSORWRIGHT_MSAN\n  {\n    const int32_t code = " + called + ";\n" + marks +
+           "    return code;\n  }\n#else\n  return " + called + ";\n#endif\n";
+  }
+
+  std::string size_parameters() const {
+    std::string text;
+    for (size_t s = 0; s < program_.scalars.size(); ++s)
+      text += std::string(", ") + c_type(program_.scalars[s].type()) + " " + names_[program_.params.size() + s];
+    return text;
+  }
+  std::string size_arguments() const {
+    std::string text;
+    for (size_t s = 0; s < program_.scalars.size(); ++s) text += ", " + names_[program_.params.size() + s];
+    return text;
+  }
+
+  // What each variant asks its context for; no workspace where a loop decides how much.
+  std::string workspace() const {
+    std::string cases;
+    size_t most = 1;
+    for (size_t v = 0; v < kernel_.variants.size(); ++v) {
+      CNamesOf sizes;
+      const ir::Program& program = kernel_.variants[v].program;
+      for (size_t s = 0; s < program.scalars.size(); ++s)
+        sizes[program.scalars[s].id()] = "(int64_t)" + names_[program_.params.size() + s];
+      const std::vector<AskedScratch> asked = asked_scratch(program);
+      most = std::max(most, asked.size());
+      if (asked.empty()) continue;
+      cases += "    case " + std::to_string(v + 1) + ":\n";
+      for (size_t i = 0; i < asked.size(); ++i) {
+        const auto bytes = c_size(asked[i].bytes, sizes);
+        if (!bytes) return "";
+        const std::string piece = "      scratch[" + std::to_string(i) + "].";
+        cases += piece + "bytes = (size_t)" + *bytes + ";\n" + piece +
+                 "count = " + (asked[i].parallel ? "(size_t)threads" : "1") + ";\n";
+      }
+      cases += "      return " + std::to_string(asked.size()) + ";\n";
+    }
+    const std::string sizes = size_parameters(), given = size_arguments(), kinds = std::to_string(most);
+    std::string unused = "  (void)scratch, (void)threads";
+    for (size_t s = 0; s < program_.scalars.size(); ++s) unused += ", (void)" + names_[program_.params.size() + s];
+    const std::string scratch = "  struct tensorwright_scratch scratch[" + kinds +
+                                "] = {{0, 0}};\n  const size_t kinds = " + name_ + "_scratch(scratch, threads" + given +
+                                ");\n";
+    std::string text = "static inline size_t " + name_ +
+                       "_scratch(struct tensorwright_scratch* scratch, int64_t threads" + sizes + ") {\n" + unused +
+                       ";\n";
+    text += cases.empty()
+                ? "  return 0;\n}\n"
+                : "  switch (" + name_ + "_variant()) {\n" + cases + "    default:\n      return 0;\n  }\n}\n";
+    text += "static inline size_t " + name_ + "_workspace_bytes(int64_t threads" + sizes + ") {\n" + scratch +
+            "  return tensorwright_workspace_bytes(scratch, kinds);\n}\n";
+    text += "static inline const struct tw_context* " + name_ +
+            "_workspace(void* memory, const struct tw_context* outer, " + "int64_t threads" + sizes + ") {\n" +
+            scratch + "  return tensorwright_make_workspace(memory, scratch, kinds, outer);\n}\n";
+    return text;
+  }
+
+  // How large an input is that is packed as the variant wants it.
+  std::string packed() const {
+    std::string text;
+    for (size_t i = 0; i < program_.params.size(); ++i) {
+      if (program_.params[i].layout.empty()) continue;
+      text += "static inline size_t " + name_ + "_" + names_[i].substr(2) + "_bytes(void) {\n  switch (" + name_ +
+              "_variant()) {\n";
+      for (size_t v = 0; v < kernel_.variants.size(); ++v) {
+        const auto bytes = c_size(span_in_bytes(kernel_.variants[v].program.params[i].outside()), {});
+        if (!bytes) return "";
+        text += "    case " + std::to_string(v + 1) + ":\n      return (size_t)" + *bytes + ";\n";
+      }
+      text += "    default:\n      return 0;\n  }\n}\n";
+    }
+    return text;
+  }
+
+  const HeaderKernel& kernel_;
+  const std::string& name_;
   const ir::Program& program_;
-  int vector_bits_;
-  std::vector<std::string> names_, externs_;
+  std::vector<std::string> names_, externs_, conditions_;
+  CNamesOf sizes_;
 };
+
+std::string release() {
+  std::string text = std::string("Tensorwright ") + support::kRelease;
+#if TW_LLVM
+  text += " with LLVM " + llvm_version();
+#endif
+  return text;
+}
+
+const char* const kRules = R"( *
+ * NAME_run returns 0, or the code of what failed: TW_ERROR_CPU where this CPU or its system lacks what the code needs.
+ * NAME_run_in is the same in a context of the caller's: with his threads and memory. NAME_workspace makes a context in
+ * memory of NAME_workspace_bytes(threads, ..), of which at most so many threads run parallel loops: calls in it allocate
+ * nothing. Its threads are those of the context `outer`; NULL: of the default one.
+ *
+ * All functions may be called by several threads at once; a workspace serves one call at a time. Outputs must not
+ * overlap anything. What is packed is packed once, by the function that is named, and passed to all calls. */
+)";
+
+const char* const kNoCpu = R"(
+#ifndef TENSORWRIGHT_NO_CPU
+#define TENSORWRIGHT_NO_CPU
+static inline int32_t tensorwright_no_cpu(const struct tw_args* args, const struct tw_context* context) {
+  (void)args;
+  (void)context;
+  return TW_ERROR_CPU;
+}
+#endif
+)";
+
+const char* const kMemorySanitizer = R"(
+#if defined(__has_feature) && !defined(TENSORWRIGHT_MSAN)
+#if __has_feature(memory_sanitizer)
+#define TENSORWRIGHT_MSAN
+#include <sanitizer/msan_interface.h>
+#endif
+#endif
+)";
 
 }  // namespace
 
-std::string c_header(const std::vector<ir::Program>& programs, const Target& target) {
-  const int vector_bits = target.kind == "c" ? 0 : target.sve_bits;  // C is compiled for any
-  std::string comment, declarations, wrappers;
-  for (const ir::Program& program : programs) {
-    const HeaderPart part(program, vector_bits);
-    comment += (comment.empty() ? "/* Kernel " : " * Kernel ") + program.name + " for " + target.to_string() + ".\n" +
-               part.comment(packer_names(program));
+std::string c_header(const std::vector<HeaderKernel>& kernels) {
+  std::string comments, declarations, functions;
+  for (const HeaderKernel& kernel : kernels) {
+    const HeaderPart part(kernel);
+    comments += part.comment();
     declarations += part.declarations();
-    wrappers += part.wrapper();
+    functions += part.functions();
   }
-  if (programs.size() > 1)
-    comment += " * What is packed is packed once, by the function that is named, and passed to all calls.\n";
-  comment +=
-      " * " + programs[0].name + "_run returns 0, or the code of what failed. Outputs must not overlap anything. */\n";
-  const bool tiles = std::any_of(programs.begin(), programs.end(),
-                                 [](const ir::Program& program) { return ir::has_tile_product(program.body); });
-  if (tiles)
-    comment += "/* It needs AMX's registers; where the system does not give them it returns TW_ERROR_CPU. */\n";
-  if (vector_bits > 0)
-    comment += "/* It needs SVE vectors of " + std::to_string(vector_bits) +
-               " bits; where they have another length it returns TW_ERROR_CPU. */\n";
-  return comment + c_abi() + kDefaultContext + (tiles ? kTiles : "") + (vector_bits > 0 ? kVectorBits : "") +
-         "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + declarations + "#ifdef __cplusplus\n}\n#endif\n" + wrappers;
+  return "/* SPDX-License-Identifier: 0BSD\n * Made by " + release() + ".\n" + kRules + comments + c_abi() +
+         kDefaultContext + kSizeFunctions + kWorkspace + kNoCpu + kMemorySanitizer +
+         cpu_functions(kernels[0].variants[0].target) + "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" +
+         declarations + "#ifdef __cplusplus\n}\n#endif\n" + functions;
+}
+
+std::string c_header(const std::vector<ir::Program>& programs, const Target& target) {
+  std::vector<HeaderKernel> kernels;
+  for (const ir::Program& program : programs) kernels.push_back({program.name, {{target, program, ""}}});
+  return c_header(kernels);
 }
 
 }  // namespace tw::codegen

@@ -1,4 +1,9 @@
-// The C header that stands beside a saved kernel.
+// The C header that stands beside saved kernels.
+//
+// Self-contained: the ABI, the declarations of the kernels and of those that pack for them, contexts, and of each
+// kernel functions with one typed pointer per parameter. Nothing of Tensorwright is needed at run time. The functions
+// ask what the CPU has before any instruction of a kernel is met, and choose among variants of one kernel; the answer
+// is kept where they are compiled, in an atomic integer.
 #pragma once
 
 #include <string>
@@ -9,9 +14,19 @@
 
 namespace tw::codegen {
 
-// A self-contained header: the ABI, the declarations of the kernel and of those that pack for it, which come behind it,
-// a default context (OpenMP when compiled with it, serial otherwise) and <name>_run with one typed pointer per
-// parameter. Nothing of Tensorwright is needed at run time.
+// `program` is the lowered one, by whose name the object has it.
+struct HeaderVariant {
+  Target target;
+  ir::Program program;
+  std::string origin = {};  // one line, for people
+};
+// Variants of the same parameters, the best first: the first that the CPU can run is called.
+struct HeaderKernel {
+  std::string name;  // of NAME_run
+  std::vector<HeaderVariant> variants;
+};
+
+std::string c_header(const std::vector<HeaderKernel>& kernels);  // of one architecture
 std::string c_header(const std::vector<ir::Program>& programs, const Target& target);
 
 }  // namespace tw::codegen

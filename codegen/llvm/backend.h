@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tensorwright/build.h"
@@ -34,6 +35,9 @@ class LoadedCode {
   virtual void* symbol(std::string_view name) const = 0;  // null when there is none
 };
 Result<std::shared_ptr<const LoadedCode>> load_object(std::string_view object, std::string_view first_symbol);
+
+// Objects by their names as a static library with an index: no time, no owner.
+Result<std::string> archive(const std::vector<std::pair<std::string, std::string>>& objects);
 
 Status link_shared(std::string_view object, const std::string& path);
 

@@ -121,6 +121,16 @@ std::set<std::string> features_of(uint64_t hwcap, uint64_t hwcap2) {
   return all;
 }
 
+std::pair<uint64_t, uint64_t> hwcaps_of(const std::set<std::string>& features) {
+  uint64_t hwcap = 0, hwcap2 = 0;
+  for (const Feature& row : kFeatures) {
+    if (!features.contains(row.name)) continue;
+    hwcap |= row.hwcap;
+    hwcap2 |= row.hwcap2;
+  }
+  return {hwcap, hwcap2};
+}
+
 std::string name_of(uint32_t midr, const std::set<std::string>& features) {
   const uint32_t implementer = midr >> 24, part = midr >> 4 & 0xfff;
   const auto core = std::find_if(std::begin(kCores), std::end(kCores),

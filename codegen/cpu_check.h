@@ -1,0 +1,19 @@
+// Whether the CPU that a C program runs on has what a kernel's code needs, asked by the program itself: the tables of
+// src/target as C text.
+//
+// A kernel with products of tiles needs their registers too, which a system gives to a process that asks.
+#pragma once
+
+#include <string>
+
+#include "tensorwright/target.h"
+
+namespace tw::codegen {
+
+// A C expression over the functions below; empty for code that any CPU of its compiler's runs, as that of target c.
+std::string cpu_condition(const Target& target, bool tiles);
+
+// Those functions, self-contained, for all targets of the architecture.
+std::string cpu_functions(const Target& target);
+
+}  // namespace tw::codegen

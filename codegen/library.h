@@ -1,0 +1,54 @@
+// Several kernels as one static library with one header, each in variants for CPUs of one architecture.
+//
+// What is made depends on what is given alone, for one release of Tensorwright and LLVM: not on the machine, its
+// threads, folders, users, environment or the order of anything. No bytes name them. Objects have no undefined symbol;
+// a symbol of variant x86-64-v3 of a kernel `dense` ends with its suffix, `tw_dense__x86_64_v3`. A variant is what
+// `build` makes for its target.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensorwright/ir.h"
+#include "tensorwright/target.h"
+
+namespace tw::codegen {
+
+// Lowered for the target, which is one of LLVM's.
+struct LibraryVariant {
+  Target target;
+  ir::Program program;
+  std::string origin;                     // one line for the header: the record, the hardware
+  std::vector<ir::Program> packers = {};  // as pack_programs makes them
+};
+struct LibraryKernel {
+  std::string name;
+  std::vector<LibraryVariant> variants;
+};
+
+struct LibraryOptions {
+  std::string name;    // of the files: NAME.h, libNAME.a
+  std::string prefix;  // of what C sees: PREFIXdense_run
+  // What every CPU has that the library is for; on one that has less calls return TW_ERROR_CPU. By default that of the
+  // variant that asks for least.
+  std::optional<Target> baseline = {};
+  std::vector<std::string> externs = {};  // C functions that kernels may call: whoever calls the kernel brings them
+};
+
+struct LibraryFile {
+  std::string name, bytes;
+};
+
+// The header, the archive, and the archive's objects. kArgument and kTarget errors name the kernel.
+Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options);
+
+// The parts of it, for builds that make what has changed alone: `kernels` as checked_library returns them.
+Result<std::vector<LibraryKernel>> checked_library(const std::vector<LibraryKernel>& kernels,
+                                                   const LibraryOptions& options);
+std::string library_header(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options);
+Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVariant& variant,
+                                   const LibraryOptions& options);
+Result<LibraryFile> library_archive(const std::vector<LibraryFile>& objects, const LibraryOptions& options);
+
+}  // namespace tw::codegen

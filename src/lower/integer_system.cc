@@ -19,6 +19,7 @@ using Rows = IntegerSystem::Rows;
 using Answer = IntegerSystem::Answer;
 
 constexpr int kBudget = 500;  // halvings
+constexpr int kWays = 4;      // to take an equation apart, tried one by one
 constexpr int kRounds = 64;   // of bounds that follow from each other
 
 class Search {
@@ -28,7 +29,7 @@ class Search {
   // `fresh`: rows came since variables were last eliminated.
   Answer run(Rows rows, std::vector<Interval> ranges, size_t choice, bool fresh) {
     if (--budget_ < 0) return Answer::kUnknown;
-    if (fresh && !eliminate(rows, ranges)) return overflow_ ? Answer::kUnknown : Answer::kNone;
+    if (fresh && !reduce(rows, ranges)) return overflow_ ? Answer::kUnknown : Answer::kNone;
     if (fresh && contradicts_itself(rows)) return Answer::kNone;
     if (!narrow(rows, ranges)) return Answer::kNone;
     if (choice < choices_.size()) {
@@ -36,6 +37,13 @@ class Search {
         Rows all = rows;
         all.insert(all.end(), alternative.begin(), alternative.end());
         return run(std::move(all), ranges, choice + 1, true);
+      });
+    }
+    if (const std::optional<Apart> apart = taken_apart(rows, ranges, kWays)) {
+      return any(apart->ways, [&](const std::pair<Sum, Sum>& way) {
+        Rows all = rows;
+        take(all, apart->row, way);
+        return run(std::move(all), ranges, choice, true);
       });
     }
     const std::optional<size_t> open = narrowest(ranges);
@@ -77,14 +85,95 @@ class Search {
     return out;
   }
 
-  // Replaces variables of factor 1 or -1 in equations, which stay; false where an equation has no solution.
+  // False where some row has no solution.
+  bool reduce(Rows& rows, const std::vector<Interval>& ranges) {
+    for (int round = 0; round < kRounds; ++round) {
+      if (!take_apart(rows, ranges) || !eliminate(rows, ranges)) return false;
+      if (!taken_apart(rows, ranges, 1)) break;
+    }
+    for (Row& row : rows)
+      if (!row.is_equation) divide(row.sum, divisor_of(row.sum));
+    return true;
+  }
+
+  // An equation  g * whole + part = 0  of which the part's range has few multiples of g: it is that multiple and whole
+  // is what is left. Of subscripts i * 64 + j in rows of 64 it has one.
+  using Ways = std::vector<std::pair<Sum, Sum>>;
+  struct Apart {
+    size_t row;
+    Ways ways;  // none: there is no solution
+  };
+  static std::optional<Apart> taken_apart(const Rows& rows, const std::vector<Interval>& ranges, int64_t most) {
+    for (size_t r = 0; r < rows.size(); ++r) {
+      if (!rows[r].is_equation) continue;
+      for (const auto& [variable, factor] : rows[r].sum.terms) {
+        std::optional<Ways> ways = ways_apart(rows[r].sum, factor, ranges, most);
+        if (ways) return Apart{r, std::move(*ways)};
+      }
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<Ways> ways_apart(const Sum& sum, int64_t g, const std::vector<Interval>& ranges, int64_t most) {
+    if (g >= -1 && g <= 1) return std::nullopt;
+    Sum whole, part{{}, sum.constant, false};
+    Interval range = Interval::point(sum.constant);
+    for (const auto& [v, factor] : sum.terms) {
+      if (factor % g == 0) {
+        whole.terms[v] = factor / g;
+      } else {
+        part.terms[v] = factor;
+        range = range + scaled(ranges[static_cast<size_t>(v)], factor);
+      }
+    }
+    if (part.terms.empty() || !range.bounded()) return std::nullopt;
+    const int64_t first = ir::ceil_div(g > 0 ? range.lo : range.hi, g),
+                  last = ir::floor_div(g > 0 ? range.hi : range.lo, g);
+    Ways out;
+    for (int64_t multiple = first; multiple <= last; ++multiple) {
+      if (multiple - first >= most) return std::nullopt;
+      std::pair<Sum, Sum>& way = out.emplace_back(whole, part);
+      way.first.constant = multiple;
+      way.second.add({{}, multiple, false}, -g);
+      if (way.second.overflow) return std::nullopt;
+    }
+    return out;
+  }
+
+  static void take(Rows& rows, size_t row, const std::pair<Sum, Sum>& way) {
+    rows[row].sum = way.first;
+    rows.push_back({way.second, true});
+  }
+
+  // All equations of which there is one way; false where there is none.
+  static bool take_apart(Rows& rows, const std::vector<Interval>& ranges) {
+    while (const std::optional<Apart> apart = taken_apart(rows, ranges, 1)) {
+      if (apart->ways.empty()) return false;
+      take(rows, apart->row, apart->ways[0]);
+    }
+    return true;
+  }
+
+  static int64_t divisor_of(const Sum& sum) {
+    int64_t divisor = 0;
+    for (const auto& [v, factor] : sum.terms) divisor = std::gcd(divisor, factor);
+    return divisor;
+  }
+  // Of an inequality: what is left of the constant decides nothing.
+  static void divide(Sum& sum, int64_t divisor) {
+    if (divisor <= 1) return;
+    for (auto& [v, factor] : sum.terms) factor /= divisor;
+    sum.constant = ir::floor_div(sum.constant, divisor);
+  }
+
+  // Replaces variables of factor 1 or -1, each in all rows but the equation that says what it is; false where an
+  // equation has no solution.
   bool eliminate(Rows& rows, const std::vector<Interval>& ranges) {
     std::vector<bool> used(rows.size(), false);
     for (size_t r = 0; r < rows.size(); ++r) {
       if (!rows[r].is_equation || used[r]) continue;
       const Sum sum = rows[r].sum;
-      int64_t divisor = 0;
-      for (const auto& [v, factor] : sum.terms) divisor = std::gcd(divisor, factor);
+      const int64_t divisor = divisor_of(sum);
       if (divisor == 0 ? sum.constant != 0 : sum.constant % divisor != 0) return false;
       const auto unit = std::ranges::find_if(sum.terms, [](const auto& t) { return t.second == 1 || t.second == -1; });
       if (unit == sum.terms.end()) continue;
@@ -92,7 +181,7 @@ class Search {
       used[r] = true;
       for (size_t other = 0; other < rows.size(); ++other) {
         const auto at = rows[other].sum.terms.find(variable);
-        if (used[other] || at == rows[other].sum.terms.end()) continue;
+        if (other == r || at == rows[other].sum.terms.end()) continue;
         int64_t times = 0;
         overflow_ = overflow_ || __builtin_mul_overflow(at->second, -factor, &times);
         rows[other].sum.add(sum, times);
@@ -127,15 +216,21 @@ class Search {
     if (range.lo != Interval::kNegInf) {
       Row row{value, false};
       row.sum.add({{}, range.lo, false}, -1);
-      overflow_ = overflow_ || row.sum.overflow;
-      rows.push_back(std::move(row));
+      add(rows, std::move(row));
     }
     if (range.hi != Interval::kPosInf) {
       Row row{{{}, range.hi, false}, false};
       row.sum.add(value, -1);
-      overflow_ = overflow_ || row.sum.overflow;
-      rows.push_back(std::move(row));
+      add(rows, std::move(row));
     }
+  }
+
+  void add(Rows& rows, Row row) {
+    overflow_ = overflow_ || row.sum.overflow;
+    const auto same = [&](const Row& known) {
+      return !known.is_equation && known.sum.constant == row.sum.constant && known.sum.terms == row.sum.terms;
+    };
+    if (std::ranges::none_of(rows, same)) rows.push_back(std::move(row));
   }
 
   // False where no value is left for some variable.

@@ -2,8 +2,8 @@
 // finds some, or gives up.
 //
 // Equations whose terms have a common divisor that the constant lacks have no solution; variables with factor 1 are
-// eliminated; bounds follow from each row, and where they don't decide, a variable's range is halved. With finite
-// ranges the search is exact as long as its budget lasts.
+// eliminated; one that says the digits of a number is as many equations; bounds follow from each row, and where they
+// don't decide, a variable's range is halved. With finite ranges the search is exact as long as its budget lasts.
 #pragma once
 
 #include <map>

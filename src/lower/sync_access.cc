@@ -159,12 +159,8 @@ class Meeting {
     const auto* b = as<Binary>(e);
     const auto divisor = b ? as_int(b->b) : std::nullopt;
     if (b && divisor.value_or(0) > 0 && (b->op == BinOp::kFloorDiv || b->op == BinOp::kFloorMod)) {
-      const Sum dividend = sum_of(b->a, side);
-      const Sum quotient = this->quotient(b->a, *divisor, dividend, side);
-      if (b->op == BinOp::kFloorDiv) return quotient;
-      Sum rest = dividend;
-      rest.add(quotient, -*divisor);
-      return rest;
+      const Division parts = divided(b->a, *divisor, sum_of(b->a, side), side);
+      return b->op == BinOp::kFloorDiv ? parts.quotient : parts.rest;
     }
     if (b && (b->op == BinOp::kMin || b->op == BinOp::kMax)) return extremum(*b, e, side);
     exact_ = exact_ && as<VarRef>(e);
@@ -180,15 +176,17 @@ class Meeting {
     return {known_.back().variable, true};
   }
 
-  Sum quotient(const Expr& dividend, int64_t divisor, const Sum& value, Side side) {
+  struct Division {
+    Sum quotient, rest;
+  };
+  Division divided(const Expr& dividend, int64_t divisor, const Sum& value, Side side) {
     const auto [q, fresh] = variable(floordiv(dividend, Expr(divisor)), side);
-    const Sum out{{{q, 1}}, 0, false};
+    const int r = variable(floormod(dividend, Expr(divisor)), side).first;
     if (fresh) {
-      Sum rest = value;
-      rest.add(out, -divisor);
-      system_.require({{rest, false}, {difference(constant(divisor - 1), rest), false}});
+      const Sum parts{{{q, divisor}, {r, 1}}, 0, false};
+      system_.require({{difference(value, parts), true}});
     }
-    return out;
+    return {{{{q, 1}}, 0, false}, {{{r, 1}}, 0, false}};
   }
 
   Sum extremum(const Binary& b, const Expr& e, Side side) {
@@ -275,8 +273,8 @@ class Meeting {
     }
     Sum first = sum_of(offset(a_), kFirst), second = sum_of(offset(b_), kSecond);
     if (packed) {
-      first = quotient(offset(a_), 2, first, kFirst);
-      second = quotient(offset(b_), 2, second, kSecond);
+      first = divided(offset(a_), 2, first, kFirst).quotient;
+      second = divided(offset(b_), 2, second, kSecond).quotient;
     }
     system_.require({{difference(first, second), true}});
   }

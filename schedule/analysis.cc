@@ -22,7 +22,9 @@ std::optional<Copies> too_many_copies(const StageNest& stage, const std::functio
   int64_t copies = 1;
   for (AxisId leaf : stage.leaves) {
     const int64_t extent = iterations(leaf);
-    if (stage.axes[leaf].annotation != Annotation::kUnrolled || extent == 0) continue;
+    const Annotation annotation = stage.axes[leaf].annotation;
+    const bool copied = annotation == Annotation::kUnrolled || annotation == Annotation::kVirtual;
+    if (!copied || extent == 0) continue;
     copies = extent > ir::Interval::kPosInf / copies ? ir::Interval::kPosInf : copies * extent;
     if (copies > primitives::max_unroll()) return Copies{leaf, copies};
   }

@@ -120,7 +120,8 @@ void take_region(const LoopNest& nest, const Placement& placed, const NestBounds
   bounds.unbounded = std::move(region.unbounded);
 }
 
-// Whether the updates of a scan read, in this dimension, nothing but what stands where they write.
+}  // namespace
+
 bool stays_in_place(const LoopNest& nest, const Placement& placed, int scan, AxisId d) {
   const auto inside = [&](int stage) { return stage == scan || placed.scan[stage] == scan; };
   for (int i = 0; i < nest.size(); ++i) {
@@ -134,6 +135,8 @@ bool stays_in_place(const LoopNest& nest, const Placement& placed, int scan, Axi
   }
   return true;
 }
+
+namespace {
 
 // Dimensions of scans inside of loops of which all elements are computed: by stage.
 using WholeDimensions = std::set<std::pair<int, AxisId>>;

@@ -68,6 +68,9 @@ std::pair<Extent, Extent> split_extents(const Extent& n, const SplitRelation&);
 bool is_shifted(const StageNest&, const StageBounds&, const SplitRelation&);
 bool is_uneven(const StageBounds&, const SplitRelation&);
 
+// Whether the updates of a scan read, in this dimension, nothing but what stands where they write.
+bool stays_in_place(const LoopNest&, const Placement&, int scan, AxisId);
+
 // What must hold along a data axis so that what the loops compute lies inside the stage; nothing where it is padded
 // there or the region is the stage itself.
 std::vector<ir::Expr> edges(const StageNest&, const StageBounds&, AxisId axis);

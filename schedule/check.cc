@@ -57,7 +57,7 @@ Status check_shift(const StageNest& stage, const SplitRelation& split, const std
   for (int i = static_cast<int>(stage.leaves.size()); i-- > 0;)
     if (stage.axes[stage.leaves[i]].reduction) first_reduction = i;
   for (AxisId leaf : leaves_from(stage, split.parent))
-    if (is_bound(stage.axes[leaf].annotation))
+    if (is_bound(stage.axes[leaf].annotation) || stage.axes[leaf].annotation == Annotation::kVirtual)
       return wrong("tail of a bound loop must be one that visits each value once, not shift_inward",
                    "Two threads would write the values that are revisited.");
   for (AxisId leaf : leaves_from(stage, split.outer)) {

@@ -30,17 +30,16 @@ Status check_root(const StageNest& stage) {
     return refuse(Bind::kName,
                   "an extern stage must not stand beside stages that are bound, as " + stage.name + " does")
            << "its statement is the host's, and what it reads and writes is memory of the device";
-  if (stage.op->scan())
-    return refused(stage, Bind::kName, "a scan must not stand beside stages that are bound, as " + stage.name + " does")
-           << "each time needs the ones before it, and blocks do not wait for each other";
   if (!binds(stage)) {
+    const std::string axis = stage.op->scan() ? ".op.spatial_axis_[0]" : ".op.axis[0]";
     const std::string first =
-        "s[" + stage.name + "].bind(s[" + stage.name + "].op.axis[0], te.thread_axis(\"blockIdx.x\"))";
+        "s[" + stage.name + "].bind(s[" + stage.name + "]" + axis + ", te.thread_axis(\"blockIdx.x\"))";
     return refused(stage, Bind::kName,
                    "every stage at root must be bound to blocks or threads, and " + stage.name + " is not")
            << "a schedule that binds anything runs on a device, where each stage at root is a launch"
-           << (stage.data_rank > 0 ? first + ", or compute " + stage.name + " inside another stage's loops"
-                                   : "compute " + stage.name + " inside another stage's loops");
+           << (stage.data_rank > (stage.op->scan() ? 1 : 0)
+                   ? first + ", or compute " + stage.name + " inside another stage's loops"
+                   : "compute " + stage.name + " inside another stage's loops");
   }
   if (stage.scope && *stage.scope != Scope::kGlobal)
     return refused(stage, SetScope::kName,
@@ -73,9 +72,8 @@ Status check_attached(const StageNest& stage, Scope scope, const std::vector<Ste
                        << "two threads would write one byte"
                        << "set it to local, or cast it to int8",
                    steps, stage.attach.step);
-  const auto own = std::ranges::find_if(stage.leaves, [&](AxisId leaf) {
-    return is_thread(stage.axes[leaf].annotation) && !stage.axes[leaf].reduction;
-  });
+  const auto own = std::ranges::find_if(
+      stage.leaves, [&](AxisId leaf) { return is_thread(stage.axes[leaf].annotation) && !stage.axes[leaf].reduction; });
   if (scope == Scope::kLocal && own != stage.leaves.end())
     return blame(
         refused(stage, SetScope::kName,
@@ -150,6 +148,54 @@ Status check_sums(const StageNest& stage, const std::vector<Step>& steps) {
   return Unit{};
 }
 
+// Whether stage i finds the states that other threads of its block wrote: those meet before what they share is made.
+bool meets_for_states(const Placement& placed, int i) { return placed.scope[i] == Scope::kShared; }
+
+// Whether all that read states of the scan do.
+bool all_states_met(const LoopNest& nest, const Placement& placed, int scan) {
+  for (int i = 0; i < nest.size(); ++i)
+    for (const Read& read : placed.reads[i])
+      if (read.source == scan && (i == scan || placed.scan[i] == scan) && !meets_for_states(placed, i)) return false;
+  return true;
+}
+
+// Times follow each other within a thread. Of a state that others wrote it knows only after all threads have met, and
+// blocks never do.
+Status check_scan(const LoopNest& nest, const Placement& placed, int scan, const std::vector<Step>& steps) {
+  const StageNest& stage = nest.stage(scan);
+  if (placed.parent[scan] != kNone)
+    return blame(refused(stage, ComputeAt::kName,
+                         "a scan must be a launch of its own beside stages that are bound, and " + stage.name +
+                             " is computed inside " + stage.attach.stage)
+                     << "compute_root it, and bind its axes",
+                 steps, stage.attach.step);
+  for (int i = 0; i < nest.size(); ++i)
+    if (placed.live(i) && placed.scan[i] == scan && placed.together[i] && !meets_for_states(placed, i))
+      return blame(refused(nest.stage(i), SetScope::kName,
+                           "a stage that all threads need and that reads a state must be shared, and " +
+                               nest.stage(i).name + " is " + to_string(placed.scope[i]))
+                       << "a thread would read states that others have not written yet",
+                   steps, nest.stage(i).attach.step);
+  for (AxisId leaf : stage.leaves) {
+    if (!is_bound(stage.axes[leaf].annotation)) continue;
+    for (AxisId d = 1; d < stage.data_rank; ++d) {
+      const std::vector<AxisId> parts = leaves_from(stage, d);
+      if (std::ranges::find(parts, leaf) == parts.end() || stays_in_place(nest, placed, scan, d)) continue;
+      const bool thread = is_thread(stage.axes[leaf].annotation);
+      if (thread && all_states_met(nest, placed, scan)) continue;
+      return blame(refused(stage, Bind::kName,
+                           "an axis of a scan must not be bound to " + to_string(stage.axes[leaf].annotation) +
+                               " where its updates read other places of it, as they do of " + stage.axes[d].name)
+                       << (thread ? "what another thread wrote at the time before is there once all threads have met"
+                                  : "what another block wrote at the time before may not be there: blocks never meet")
+                       << (thread ? "compute what reads the state in a stage that is shared"
+                                  : "bind it to threadIdx, and compute what reads the state in a stage that is shared"),
+                   steps, stage.axes[leaf].annotated_by);
+    }
+  }
+  return Unit{};
+}
+
 // What a block shares, and the first memory in it whose size is no number.
 struct Memory {
   int64_t shared_bytes = 0;
@@ -187,11 +233,19 @@ Status check_launches(const LoopNest& nest, const Placement& placed, const std::
                      "scope shared must stand inside of a launch, and " + stage.name + " does not")
              << "it is memory of a block of a device"
              << "bind the loops of the stages at root to blockIdx and threadIdx, or set it to local";
+    if (const AxisId leaf = find_leaf(stage, [](Annotation a) { return a == Annotation::kVirtual; });
+        !device && leaf != kNone)
+      return blame(refuse(Bind::kName, "vthread must stand inside of a launch, and " + stage.name + " has none")
+                       << describe(stage, leaf) << "virtual threads are a part of what a thread of a device does"
+                       << "bind other loops to blockIdx and threadIdx, or unroll this one",
+                   steps, stage.axes[leaf].annotated_by);
     if (!device) continue;
+    if (stage.op->scan()) {
+      TW_TRY([[maybe_unused]] Unit scanned, check_scan(nest, placed, i, steps));
+    }
     if (placed.parent[i] == kNone) {
       TW_TRY([[maybe_unused]] Unit root, check_root(stage));
     } else {
-      if (stage.op->scan()) return check_root(stage);
       TW_TRY([[maybe_unused]] Unit attached, check_attached(stage, placed.scope[i], steps));
     }
     TW_TRY([[maybe_unused]] Unit known, check_steps(stage, steps));
@@ -208,7 +262,7 @@ Status check_launch_extents(const LoopNest& nest, const Placement& placed, const
     if (!placed.live(i)) continue;
     const StageNest& stage = nest.stage(i);
     for (AxisId leaf : stage.leaves)
-      if (is_thread(stage.axes[leaf].annotation) && !all.stages[i].extent[leaf].known())
+      if (has_threads(stage.axes[leaf].annotation) && !all.stages[i].extent[leaf].known())
         return blame(
             refuse(Bind::kName, "a loop that is bound to threads must have a known number of iterations, not " +
                                     to_string(all.stages[i].extent[leaf]))

@@ -333,6 +333,7 @@ class Emitter {
       case Annotation::kNone:
         return ir::ForKind::kSerial;
       case Annotation::kUnrolled:
+      case Annotation::kVirtual:
         return ir::ForKind::kUnrolled;
       case Annotation::kVectorized:
         return in_vector ? ir::ForKind::kSerial : ir::ForKind::kVectorized;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/vthreads.h"
 #include "src/ir/simplify.h"
 
 namespace tw::schedule {
@@ -52,6 +53,15 @@ void Launches::add_indices(int root) {
       for (const ir::Var& loop : loops) threads_.insert(loop.id());
     }
     indices_[root].push_back(std::move(index));
+  }
+  for (int i = 0; i < nest_.size(); ++i) {
+    if (placed_.launch[i] != root) continue;
+    for (AxisId leaf : nest_.stage(i).leaves)
+      if (const ir::Var& loop = all_.stages[i].loop[leaf];
+          nest_.stage(i).axes[leaf].annotation == Annotation::kVirtual && loop) {
+        virtual_.insert(loop.id());
+        threads_.insert(loop.id());
+      }
   }
 }
 
@@ -121,7 +131,8 @@ Band Launches::band(int i) const {
   while (begin < leaves && axis(begin).reduction && !lanes) ++begin;
   int end = begin;
   for (bool open = true; open && end < leaves; ++end) {
-    if (axis(end).reduction || axis(end).annotation != Annotation::kNone) break;
+    const Annotation annotation = axis(end).annotation;
+    if (axis(end).reduction || (annotation != Annotation::kNone && annotation != Annotation::kVirtual)) break;
     open = !has_producers[end];
   }
   return {begin, end};
@@ -147,7 +158,7 @@ bool Launches::repeats(int stage, int level) const {
 ir::Stmt Launches::around(int root, const ir::Stmt& body) const {
   const auto* nothing = ir::as<ir::Seq>(body);
   if (nothing != nullptr && nothing->stmts.empty()) return body;
-  ir::Stmt launch = ir::substitute(body, index_of_);
+  ir::Stmt launch = side_by_side(ir::substitute(body, index_of_), virtual_);
   for (auto index = indices_[root].rbegin(); index != indices_[root].rend(); ++index)
     launch = ir::loop(index->var, index->extent.expr(), launch, kind_of(index->kind));
   return launch;

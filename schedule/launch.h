@@ -58,6 +58,7 @@ class Launches {
   std::vector<std::vector<DeviceIndex>> indices_;  // by root
   ir::Substitution index_of_;                      // of the loops that are bound
   std::unordered_set<uint64_t> threads_;           // the variables whose values differ in a block
+  std::unordered_set<uint64_t> virtual_;           // those of virtual threads
 };
 
 // The loops of a band as one that the threads share, around `body`, which is over their variables.

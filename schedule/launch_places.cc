@@ -23,17 +23,18 @@ bool sums_across_threads(const StageNest& stage) {
 bool stands_still(const StageNest& host, int position, int level, bool together) {
   const Annotation annotation = host.axes[host.leaves[position]].annotation;
   if (is_block(annotation)) return true;
+  if (annotation == Annotation::kVirtual && together) return false;
   return is_thread(annotation) ? !together : position <= level;
 }
 
 namespace {
 
-// Whether a loop around the stage's place is bound to threads.
+// Whether a loop around the stage's place is bound to threads, virtual ones among them.
 bool inside_threads(const LoopNest& nest, const Placement& placed, int i) {
   for (int stage = i; placed.parent[stage] != kNone; stage = placed.parent[stage]) {
     const StageNest& host = nest.stage(placed.parent[stage]);
     for (int position = 0; position <= placed.level[stage]; ++position)
-      if (is_thread(host.axes[host.leaves[position]].annotation)) return true;
+      if (has_threads(host.axes[host.leaves[position]].annotation)) return true;
   }
   return false;
 }

@@ -308,6 +308,8 @@ std::string to_string(Annotation annotation) {
       return "vectorized";
     case Annotation::kUnrolled:
       return "unrolled";
+    case Annotation::kVirtual:
+      return "vthread";
     case Annotation::kParallel:
       return "parallel";
     case Annotation::kBlockX:

@@ -27,11 +27,13 @@ struct ScanBody;
 
 namespace tw::schedule {
 
-// From kBlockX on: the loop is bound to that index of a device.
+// From kBlockX on: the loop is bound to that index of a device. kVirtual: its iterations are threads that one thread of
+// the device goes on with side by side (vthreads.h).
 enum class Annotation : uint8_t {
   kNone,
   kVectorized,
   kUnrolled,
+  kVirtual,
   kParallel,
   kBlockX,
   kBlockY,
@@ -45,6 +47,8 @@ inline constexpr Annotation kDeviceIndices[] = {Annotation::kBlockZ,  Annotation
 inline bool is_bound(Annotation annotation) { return annotation >= Annotation::kBlockX; }
 inline bool is_thread(Annotation annotation) { return annotation >= Annotation::kThreadX; }
 inline bool is_block(Annotation annotation) { return is_bound(annotation) && !is_thread(annotation); }
+// Whether iterations are threads, virtual ones or not.
+inline bool has_threads(Annotation annotation) { return annotation == Annotation::kVirtual || is_thread(annotation); }
 // Whether iterations may run at once, on threads of their own.
 inline bool runs_concurrently(Annotation annotation) { return annotation >= Annotation::kParallel; }
 

@@ -306,7 +306,7 @@ class Viewer {
   // Of the loops that stand still, the first ones around a reader and of its own, those of threads run as well.
   static void run_threads(const StageView& reader, size_t around, size_t own, std::vector<Run>& runs) {
     const auto run = [&](const LoopView& loop) {
-      if (!is_thread(loop.annotation)) return;
+      if (!has_threads(loop.annotation)) return;
       for (int root : loop.roots) {
         int64_t& count = runs[static_cast<size_t>(root)].count;
         count = std::min(reader.domain[static_cast<size_t>(root)], count + (loop.extent - 1) * loop.step);
@@ -368,7 +368,7 @@ class Viewer {
     view.enclosing = outer.enclosing;
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {
-      const bool shares = together(i) && is_thread(outer.loops[l].annotation);
+      const bool shares = together(i) && has_threads(outer.loops[l].annotation);
       if (!shares) view.enclosing *= static_cast<double>(outer.loops[l].extent);
       if (runs_concurrently(outer.loops[l].annotation)) view.parallel_around *= outer.loops[l].extent;
     }

@@ -98,9 +98,9 @@ Result<AxisId> free_leaf(const StageNest& stage, const char* step, const std::st
 }
 
 Status not_bound(const StageNest& stage, const char* step, AxisId axis) {
-  if (!is_bound(stage.axes[axis].annotation)) return Unit{};
-  return refuse(step, "axis must not be bound, as " + stage.axes[axis].name + " is to " +
-                          to_string(stage.axes[axis].annotation))
+  const Annotation annotation = stage.axes[axis].annotation;
+  if (!is_bound(annotation) && annotation != Annotation::kVirtual) return Unit{};
+  return refuse(step, "axis must not be bound, as " + stage.axes[axis].name + " is to " + to_string(annotation))
          << describe(stage, axis) << "split it before, and bind one part";
 }
 

@@ -117,7 +117,7 @@ class Inference {
     }
     for (int stage = 0; placed_.together[stage_] && stage < nest_.size(); ++stage)
       for (size_t position = 0; position < nest_.stage(stage).leaves.size(); ++position)
-        if (placed_.launch[stage] == placed_.launch[stage_] && is_thread(annotation_of(stage, position)))
+        if (placed_.launch[stage] == placed_.launch[stage_] && has_threads(annotation_of(stage, position)))
           add_loop(stage, position, running);
     return running;
   }

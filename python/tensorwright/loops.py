@@ -8,7 +8,7 @@ from ._core import Expr, IterVar, Var
 from ._missing import say_missing
 from .errors import ExprError
 
-__all__ = ["Axis", "Fuse", "LoopAttrs", "Singleton", "Split", "ThreadAxis"]
+__all__ = ["Axis", "Fuse", "LoopAttrs", "OneThread", "Singleton", "Split", "ThreadAxis"]
 
 
 _NO_VALUE = "a loop has no value where a tensor is defined; C.op.axis are the axes of a definition"
@@ -70,8 +70,27 @@ class ThreadAxis:
         """How many there are; None where the loop says so that is bound to it."""
         return None if self.dom is None else self.dom[1]
 
+    @property
+    def var(self):
+        """The index, to say of which thread ``set_store_predicate`` speaks: ``thread_x.var.equal(0)``."""
+        return self
+
+    def equal(self, value):
+        """Whether it is that thread."""
+        return OneThread(self, value)
+
     def __repr__(self):
         return f"thread_axis({self.thread_tag})" if self.dom is None else f"thread_axis({self.thread_tag}: 0..{self.extent})"
+
+
+class OneThread(NamedTuple):
+    """The condition that a thread is number ``value`` along ``thread``."""
+
+    thread: ThreadAxis
+    value: int
+
+    def __repr__(self):
+        return f"{self.thread.thread_tag} == {self.value}"
 
 
 class LoopAttrs:

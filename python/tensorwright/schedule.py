@@ -27,11 +27,11 @@ from . import _core
 from ._location import user_line
 from .errors import ParseError
 from .group import Group, copied, created
-from .loops import Axis, Fuse, Singleton, Split, ThreadAxis
-from .stage import Stage, integer, refuse, word
+from .loops import Axis, Fuse, OneThread, Singleton, Split, ThreadAxis
+from .stage import Stage, integer, refuse, scope_of, word
 from .target import as_target
 
-__all__ = ["Axis", "Fuse", "Group", "Schedule", "Singleton", "Split", "Stage", "Step", "ThreadAxis", "create_schedule"]
+__all__ = ["Axis", "Fuse", "Group", "OneThread", "Schedule", "Singleton", "Split", "Stage", "Step", "ThreadAxis", "create_schedule"]
 
 
 class Step(list):
@@ -81,7 +81,7 @@ class Schedule(_core.Schedule):
 
         Before ``for i: C[i] = f(A[i])``; after ``for i: A.local[i] = A[i]; for i: C[i] = f(A.local[i])``.
 
-        Parameters: tensor; scope, "local" or "global"; readers, the tensors (or operations, or stages) that shall read the copy.
+        Parameters: tensor; scope, "local", "shared" or "global"; readers, the tensors (or operations, or stages) that shall read the copy.
         Returns: the copy, a tensor for ``s[...]``. compute_at then packs just the block that a reader's loop needs.
         Raises: ScheduleError for another scope, without readers, or if a reader doesn't read the tensor.
 
@@ -90,7 +90,7 @@ class Schedule(_core.Schedule):
         >>> s[AA].compute_at(s[B], s[B].op.axis[0])
         """
         readers = readers if isinstance(readers, (list, tuple)) else [readers]
-        scope = word("cache_read", "scope", scope)
+        scope = scope_of("cache_read", scope)
         name = self._cache_read(self[tensor].name, scope, [self[reader].name for reader in readers], user_line())
         return self._made_of(self[tensor].name, name)
 
@@ -99,7 +99,7 @@ class Schedule(_core.Schedule):
 
         Before ``for i: C[i] = f(A[i])``; after ``for i: C.local[i] = f(A[i]); for i: C[i] = C.local[i]``.
 
-        Parameters: tensor, one that is computed; scope, "local" or "global".
+        Parameters: tensor, one that is computed; scope, "local", "shared" or "global".
         Returns: the computing stage's tensor, for ``s[...]``. The axes of ``tensor.op`` stay valid: data axes in both stages,
         reduction axes in the new one.
         Where the tensor's loops have been split, fused or reordered, they become the axes of the new stage, which keeps its values
@@ -114,7 +114,7 @@ class Schedule(_core.Schedule):
         """
         if isinstance(tensor, (list, tuple)) and tensor:
             tensor = tensor[0]
-        name = self._cache_write(self[tensor].name, word("cache_write", "scope", scope), user_line())
+        name = self._cache_write(self[tensor].name, scope_of("cache_write", scope), user_line())
         return self._made_of(self[tensor].name, name)
 
     def rfactor(self, tensor, axis, factor_axis=0):
@@ -177,7 +177,7 @@ class Schedule(_core.Schedule):
         if isinstance(tensor, (list, tuple)) and tensor:
             tensor = tensor[0]
         stage = self[tensor]
-        made = self._hoist(stage.name, integer("hoist", "operand", operand), word("hoist", "scope", scope), user_line())
+        made = self._hoist(stage.name, integer("hoist", "operand", operand), scope_of("hoist", scope), user_line())
         return self._made_of(stage.name, made)
 
     def create_group(self, outputs, inputs, include_inputs=False):
@@ -315,8 +315,14 @@ class Schedule(_core.Schedule):
         smallest cache that holds them, and how often one run uses a byte that it touches. It is estimated from the loop nest
         without lowering: good for seeing why a schedule is slow, not for predicting its time. Symbolic extents count as 1024.
 
-        Parameters: target, as for ``tw.build``; caches and clock are this machine's, threads ``tw.num_threads()``.
-        Returns: an object that prints as that page; ``.nests`` has the numbers (``.loops``, ``.moved``, ``.seconds``, ``.bound``).
+        Of a device, per launch and per stage in it: instructions of warps and multiply-adds of tensor cores, requests to shared memory
+        and the wavefronts of each, with bank conflicts and without, bytes from L2 and memory, the time of each, and the one that takes
+        longest; registers and shared memory, how many blocks a processor holds, occupancy, and the waves in which blocks come. Rates are
+        what the device's maker says. The tuner's estimate is the same account.
+
+        Parameters: target, as for ``tw.build``; of a CPU caches and clock are this machine's, threads ``tw.num_threads()``.
+        Returns: an object that prints as that page; ``.nests`` has the numbers (``.loops``, ``.moved``, ``.seconds``, ``.bound``), and
+        ``.launches`` those of a device (``.stages``, ``.seconds``, ``.bound``, ``.occupancy``, ``.waves``, ``.total``, in seconds).
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].split(i, factor=16)

@@ -7,7 +7,8 @@ import operator
 from . import _core
 from ._location import user_line
 from ._missing import say_missing
-from .loops import Axis, Fuse, LoopAttrs, Singleton, Split, ThreadAxis
+from .errors import ExprError
+from .loops import Axis, Fuse, LoopAttrs, OneThread, Singleton, Split, ThreadAxis
 
 __all__ = ["Stage"]
 
@@ -44,6 +45,11 @@ def integer(step, field, value):
 
 def word(step, field, value):
     return value if isinstance(value, str) else refuse(step, f"{field} must be a string, not {value!r}")
+
+
+def scope_of(step, scope):
+    """The name of a scope. Shared memory is allocated at the launch where there is much of it, so "shared.dyn" says nothing more."""
+    return "shared" if word(step, "scope", scope) == "shared.dyn" else scope
 
 
 def _pad_text(value):
@@ -315,13 +321,19 @@ class Stage:
         out; where threads have to wait for each other follows, and nobody says it. The threads that a reduction's loop is bound to
         each have a part of the sum, and join them.
 
+        A loop that is bound to "vthread" stays with its thread, which goes on with all of its iterations side by side. Before
+        ``for v: { P = 0; for k: P = P + A[v, k]; C[v] = P }``; after ``for v: P[v] = 0; for k: for v: P[v] = P[v] + A[v, k];
+        for v: C[v] = P[v]``, each ``for v`` unrolled. What is the same for all of them, such as a tile in shared memory, happens once.
+        A stage may have several.
+
         Parameters: ivar, a loop; thread_ivar, a ``te.thread_axis`` or its tag.
         Raises: ScheduleError if the loop is vectorized, unrolled, parallel or bound already, if the stage has that index already,
-        for the loop of a reduction and a block (rfactor it), or for the time of a scan. Judged with the whole nest: a stage at root
+        for the loop of a reduction and a block or a vthread (rfactor it), or for the time of a scan. Judged with the whole nest: a stage at root
         that is not bound; a stage inside another's loops that is bound to blocks; parallel, prefetching, tensorized, double
-        buffered, rolling or extern stages and scans beside bound ones; shift_inward of a bound loop; both threads and lanes of one
-        reduction; threads whose number is not known, or more than 1024 of a block; memory inside of a launch whose size is not known, or shared memory of more than
-        232448 bytes. ``tw.build`` refuses it for targets without a device.
+        buffered, rolling or extern stages beside bound ones, scans inside of launches; an axis of a scan that is bound where updates read the state at other
+        places of it; shift_inward of a bound loop; both threads and lanes of one
+        reduction; threads, virtual ones too, whose number is not known, or more than 1024 of a block; memory inside of a launch whose size is not known, or shared memory of more than
+        232448 bytes; a vthread outside of launches. ``tw.build`` refuses it for targets without a device.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].split(s[B].fuse(i, j), factor=64)
@@ -333,6 +345,38 @@ class Stage:
         if isinstance(thread_ivar, ThreadAxis) and thread_ivar.dom is not None and self._axis(name).extent != thread_ivar.extent:
             refuse("bind", f"axis must have as many iterations as {thread_ivar!r}, not {self._axis(name).extent}")
         self._schedule._bind(self.name, name, word("bind", "thread_ivar", tag), user_line())
+
+    def env_threads(self, threads):
+        """Give the launch of this stage indices that none of its own loops has: stages that are computed inside of it bind theirs to
+        them.
+
+        Before ``for t: P[t] = ...; C[t] = ...``; after ``env_threads([te.thread_axis("threadIdx.x")])`` the same in a launch, of as
+        many threads as the longest loop that is bound in it; the first of them does what is C's own. It is no Step of its own: for each
+        index a loop of one iteration is made, as by ``fuse`` of no loop (of a scan, whose time stays outside, as by ``split`` in one part),
+        and bound.
+
+        Parameters: threads, a ``te.thread_axis`` or its tag, or a list of them.
+        Raises: ScheduleError as bind does.
+
+        >>> s = te.create_schedule(B)
+        >>> s[B].env_threads([te.thread_axis("blockIdx.x"), te.thread_axis("threadIdx.x")])
+        >>> [s[B].iter_var_attrs[axis].iter_type for axis in s[B].leaf_iter_vars]
+        ['blockIdx.x', 'threadIdx.x', 'serial', 'serial']
+        """
+        threads = list(threads) if isinstance(threads, (list, tuple)) else [threads]
+        for thread in reversed(threads):
+            tag = thread.thread_tag if isinstance(thread, ThreadAxis) else thread
+            if self._is_scan():
+                outer, _ = self.split(next(axis for axis in self.leaf_iter_vars[1:] if self.iter_var_attrs[axis].iter_type == "serial"), nparts=1)
+            else:
+                outer = self.fuse()
+            self._schedule._bind(self.name, outer.name, word("env_threads", "threads", tag), user_line())
+
+    def _is_scan(self):
+        try:
+            return self.op.scan_axis is not None
+        except ExprError:
+            return False
 
     def compute_at(self, parent, scope):
         """Compute this stage inside a loop of another one, each time only the region that is read there.
@@ -393,8 +437,8 @@ class Stage:
         self._schedule._compute_inline(self.name, user_line())
 
     def set_scope(self, scope):
-        """Where the values of this stage live: "local" (registers or stack of one thread), "shared" (memory of a block of a device)
-        or "global" (memory).
+        """Where the values of this stage live: "local" (registers or stack of one thread), "shared" (memory of a block of a device; "shared.dyn" means
+        the same) or "global" (memory).
 
         Before ``alloc P: float32[64] global``; after ``alloc P: float32[64] local``. The loops stay as they are. Without it, a stage at
         root is global and one inside another's loops is local; what several threads read is kept in memory in any case. Inside
@@ -408,7 +452,7 @@ class Stage:
         >>> s = te.create_schedule(C)
         >>> s[B].set_scope("global")
         """
-        self._schedule._set_scope(self.name, word("set_scope", "scope", scope), user_line())
+        self._schedule._set_scope(self.name, scope_of("set_scope", scope), user_line())
 
     def pragma(self, axis, key, value=None):
         """Attach a hint to a loop: "auto_unroll_max_step" or "unroll_explicit".
@@ -532,8 +576,10 @@ class Stage:
 
         Before ``for i: P[i] = ...``; after ``for i: if i < 10: P[i] = ...``.
 
-        Parameters: predicate, a condition over the axes of the stage's definition.
-        Raises: ScheduleError if it is no condition over these axes, or if it isn't proved that it holds wherever the stage is
+        Parameters: predicate, a condition over the axes of the stage's definition. That the one thread stores a result which a sum across
+        threads has, ``thread_x.var.equal(0)`` or ``k.var.equal(0)`` of the loop that is bound, may be said and means nothing new.
+        Raises: ScheduleError if it is no condition over these axes, if it speaks of threads otherwise (bind says which of them
+        compute what), or if it isn't proved that it holds wherever the stage is
         read (an output is read everywhere, and a scan by its updates); judged with the whole nest.
 
         >>> C = te.compute((10, 64), lambda i, j: B[i, j] + 1, name="C")
@@ -541,9 +587,18 @@ class Stage:
         >>> s[B].set_store_predicate(s[B].op.axis[0] < 10)
         >>> s.check()
         """
+        if isinstance(predicate, OneThread):
+            return self._first_thread(predicate)
         if not isinstance(predicate, _core.Expr):
             refuse("set_store_predicate", f"condition must be an expression over the axes of {self.name}, not {predicate!r}")
         self._schedule._set_store_predicate(self.name, predicate, user_line())
+
+    def _first_thread(self, one):
+        tag = one.thread.thread_tag
+        bound = [axis for axis, attrs in self.iter_var_attrs.items() if attrs.iter_type == tag and not axis.reduction]
+        if one.value != 0 or bound:
+            why = f"{bound[0].name} of {self.name} is bound to it" if bound else "the first one has the sum"
+            refuse("set_store_predicate", f"condition must not choose the threads that store, as {one} does: {why}, and bind says which threads compute what")
 
     def disable_predication(self):
         """Compute this stage in whole parts, without conditions where its loops don't divide: the rest is computed too, into padding.

@@ -7,9 +7,22 @@
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "src/ir/equal.h"
 #include "src/ir/parse.h"
 
 namespace tw::schedule::primitives {
+
+namespace {
+
+// Whether the condition says of a loop whose sums threads join that the first of them stores the result: it does.
+bool is_first_of_sum(const StageNest& stage, AxisId leaf, const std::string& condition) {
+  const Axis& axis = stage.axes[leaf];
+  if (!axis.reduction || !is_thread(axis.annotation) || !axis.var) return false;
+  const auto said = ir::parse_expr(condition, {axis.name}, {axis.var});
+  return said.ok() && ir::equal(*said, ir::eq(axis.var, ir::Expr(0)));
+}
+
+}  // namespace
 
 Result<LoopNest> apply(const LoopNest& nest, const SetStorePredicate& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
@@ -20,6 +33,8 @@ Result<LoopNest> apply(const LoopNest& nest, const SetStorePredicate& step) {
     vars.push_back(before.axes[d].var);
     names.push_back(before.axes[d].name);
   }
+  for (AxisId leaf : before.leaves)
+    if (is_first_of_sum(before, leaf, step.condition)) return nest;
   auto condition = ir::parse_expr(step.condition, names, vars);
   if (!condition.ok())
     return refuse(step.kName,

@@ -9,6 +9,7 @@ namespace tw::diff {
 namespace {
 
 constexpr int64_t kMostThreads = 24;  // the interpreter runs them one by one
+constexpr int64_t kMostVirtual = 6;   // each is written out
 constexpr const char* kBlocks[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z"};
 constexpr const char* kThreads[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
 
@@ -22,6 +23,12 @@ int bind_loops(Stepper& s, const std::string& name, int percent, bool at_root) {
     const Axis& axis = stage.axes[leaf];
     if (axis.annotation == Annotation::kVectorized) break;
     if (axis.annotation != Annotation::kNone || !s.random().chance(percent)) continue;
+    const bool side_by_side = axis.extent.known() && axis.extent.value() <= kMostVirtual && !axis.reduction;
+    if (side_by_side && s.random().chance(20)) {
+      s.launch.push_back(Bind{name, axis.name, "vthread"});
+      s.count("virtual threads");
+      continue;
+    }
     const bool few = axis.extent.known() && axis.extent.value() <= kMostThreads;
     const bool thread = few && (axis.reduction || !at_root || s.random().chance(60));
     if (!thread && (axis.reduction || !at_root)) continue;

@@ -134,12 +134,14 @@ def thread_axis(dom=None, tag="", name="", span=None):
     """An index of a device, for ``s[C].bind``.
 
     Parameters: dom, ``(0, n)``, where the loops that are bound to it must have n iterations, or None; tag, "blockIdx.x" and so on to
-    "threadIdx.z", which may also stand in the place of dom; name.
+    "threadIdx.z", or "vthread" ("vthread.x" and so on mean the same), which may also stand in the place of dom; name.
 
     >>> te.thread_axis("threadIdx.x")
     thread_axis(threadIdx.x)
     >>> te.thread_axis((0, 64), "blockIdx.y")
     thread_axis(blockIdx.y: 0..64)
+    >>> te.thread_axis((0, 2), "vthread", name="vx")
+    thread_axis(vthread: 0..2)
     """
     if isinstance(dom, str):
         dom, tag = None, dom
@@ -150,10 +152,10 @@ def thread_axis(dom=None, tag="", name="", span=None):
         raise ExprError(f"thread_axis: tag must be one of {', '.join(_TAGS)}, not {tag!r}")
     if dom is not None and (not isinstance(dom, (tuple, list)) or len(dom) != 2 or not _is_zero(dom[0])):
         raise ExprError(f"thread_axis {tag}: dom must be (0, end), not {dom!r}", 'te.thread_axis((0, 64), "threadIdx.x")')
-    return ThreadAxis(None if dom is None else tuple(dom), tag, name or tag)
+    return ThreadAxis(None if dom is None else tuple(dom), tag.partition(".")[0] if tag.startswith("vthread") else tag, name or tag)
 
 
-_TAGS = [f"{unit}.{dim}" for unit in ("blockIdx", "threadIdx") for dim in "xyz"]
+_TAGS = [f"{unit}.{dim}" for unit in ("blockIdx", "threadIdx", "vthread") for dim in "xyz"] + ["vthread"]
 
 
 def _is_zero(value):

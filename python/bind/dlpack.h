@@ -17,6 +17,7 @@ struct DataType {
   uint8_t code;
   uint8_t bits;
   uint16_t lanes;
+  bool operator==(const DataType&) const = default;
 };
 struct Tensor {
   void* data;
@@ -41,5 +42,21 @@ struct ManagedTensorVersioned {
   uint64_t flags;
   Tensor tensor;
 };
+
+// In a capsule of the same name that a type has as __dlpack_c_exchange_api__, since DLPack 1.2. Functions return 0, or
+// set an error of Python.
+struct ExchangeApi {
+  struct Version {
+    uint32_t major, minor;
+  } version;
+  const void* earlier;
+  int (*allocate)(Tensor* prototype, ManagedTensorVersioned** out, void* context,
+                  void (*set_error)(void* context, const char* kind, const char* message));
+  int (*share)(void* object, ManagedTensorVersioned** out);
+  int (*adopt)(ManagedTensorVersioned*, void** object);
+  int (*look)(void* object, Tensor* out);  // borrowed while the object is; may be null
+  int (*current_stream)(int32_t device_type, int32_t device, void** stream);
+};
+constexpr const char* kExchangeApi = "dlpack_exchange_api";
 
 }  // namespace tw::bind::dlpack

@@ -4,9 +4,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <unordered_map>
 
+#include "python/bind/device_arrays.h"
 #include "python/bind/packed.h"
-#include "src/runtime/cuda/kernel.h"
 #include "src/runtime/extents.h"
 
 namespace py = pybind11;
@@ -52,14 +53,56 @@ bool holds(ir::Type type, int64_t value) {
                         : value >= -(int64_t{1} << (type.bits - 1)) && value < int64_t{1} << (type.bits - 1);
 }
 
+dlpack::DataType in_dlpack(ir::Type type) {
+  const auto bits = static_cast<uint8_t>(type.is_bool() ? 8 : type.bits);
+  const auto code = [&] {
+    if (type.is_bool()) return dlpack::kBool;
+    if (type == ir::Type::bf16()) return dlpack::kBFloat;
+    if (type == ir::Type::e4m3()) return dlpack::kE4M3;
+    if (type == ir::Type::e5m2()) return dlpack::kE5M2;
+    if (type.is_float()) return dlpack::kFloat;
+    return type.is_int() ? dlpack::kInt : dlpack::kUInt;
+  };
+  return {code(), bits, 1};
+}
+
+// Whether a gradient is asked for of the array: then its library keeps it from others.
+bool requires_grad(PyObject* object) {
+  static PyObject* const name = PyUnicode_InternFromString("requires_grad");
+  PyObject* const asked = PyObject_GetAttr(object, name);
+  if (asked == nullptr) PyErr_Clear();
+  Py_XDECREF(asked);
+  return asked != nullptr && asked != Py_False;
+}
+
+// What the type's library has of DLPack's C functions; null: none of our version. Types that were asked stay alive.
+const dlpack::ExchangeApi* exchange_of(PyTypeObject* type) {
+  static auto* const known = new std::unordered_map<PyTypeObject*, const dlpack::ExchangeApi*>;  // under the GIL
+  const auto found = known->find(type);
+  if (found != known->end()) return found->second;
+  const py::handle handle(reinterpret_cast<PyObject*>(type));
+  const dlpack::ExchangeApi* api = nullptr;
+  const py::object capsule = py::getattr(handle, "__dlpack_c_exchange_api__", py::none());
+  if (PyCapsule_IsValid(capsule.ptr(), dlpack::kExchangeApi))
+    api = static_cast<const dlpack::ExchangeApi*>(PyCapsule_GetPointer(capsule.ptr(), dlpack::kExchangeApi));
+  if (api != nullptr && (api->version.major != 1 || api->look == nullptr || api->current_stream == nullptr))
+    api = nullptr;
+  handle.inc_ref();
+  known->emplace(type, api);
+  return api;
+}
+
 }  // namespace
 
 FastCall::FastCall(const runtime::Kernel& kernel)
     : kernel_(kernel),
       slots_(slots_of(kernel)),
-      packed_type_(reinterpret_cast<PyTypeObject*>(py::type::of<PackedArray>().ptr())) {
-  const bool on_host = dynamic_cast<const runtime::cuda::CudaKernel*>(&kernel) == nullptr;
-  possible_ = on_host && kernel.args().size() <= kMost && kernel.scalars().size() <= kMost;
+      packed_type_(reinterpret_cast<PyTypeObject*>(py::type::of<PackedArray>().ptr())),
+      device_type_(reinterpret_cast<PyTypeObject*>(py::type::of<DeviceArray>().ptr())) {
+  const auto* cuda = dynamic_cast<const runtime::cuda::CudaKernel*>(&kernel);
+  on_device_ = cuda != nullptr;
+  possible_ = kernel.args().size() <= kMost && kernel.scalars().size() <= kMost;
+  if (on_device_) possible_ = possible_ && cuda->requirements().empty();
   for (const runtime::ArgSpec& spec : kernel.args()) {
     possible_ = possible_ && spec.symbolic_strides.empty() && !spec.dtype.is_packed();
     if (possible_) expected_.push_back(expected_of(spec));
@@ -68,6 +111,8 @@ FastCall::FastCall(const runtime::Kernel& kernel)
 
 FastCall::Expected FastCall::expected_of(const runtime::ArgSpec& spec) const {
   Expected expected;
+  expected.dtype = spec.dtype;
+  expected.in_dlpack = in_dlpack(spec.dtype);
   expected.type_numbers = numpy_type_numbers(spec.dtype);
   for (const int64_t extent : spec.shape) expected.shape.push_back({extent});
   for (size_t d = 0; d < spec.symbolic_shape.size(); ++d) expected.shape[d] = extent_of(spec.symbolic_shape[d]);
@@ -92,7 +137,7 @@ bool FastCall::take_array(const Expected& expected, PyObject* object, Array& arr
     const auto& packed = py::cast<const PackedArray&>(py::handle(object));
     if (packed.view.layout != expected.layout || packed.view.shape.size() != expected.shape.size()) return false;
     static_assert(sizeof(py::ssize_t) == sizeof(int64_t));
-    array = {packed.view.data, reinterpret_cast<const py::ssize_t*>(packed.view.shape.data()), nullptr, 0};
+    array = {packed.view.data, reinterpret_cast<const py::ssize_t*>(packed.view.shape.data())};
     return true;
   }
   if (!py::detail::npy_api::get().PyArray_Check_(object)) return false;
@@ -103,8 +148,39 @@ bool FastCall::take_array(const Expected& expected, PyObject* object, Array& arr
   for (const int number : expected.type_numbers) known |= type->type_num == number;
   if (!known || given->nd != static_cast<int>(expected.shape.size())) return false;
   if (expected.written && !(given->flags & py::detail::npy_api::NPY_ARRAY_WRITEABLE_)) return false;
-  array = {given->data, given->dimensions, given->strides, 0};
+  array = {given->data, given->dimensions, given->strides};
   return reinterpret_cast<uintptr_t>(given->data) % static_cast<size_t>(expected.item) == 0;
+}
+
+bool FastCall::take_device_array(const Expected& expected, PyObject* object, Array& array, Owner& owner) const {
+  if (!expected.layout.empty()) return false;
+  const auto of_one = [&](const dlpack::ExchangeApi* library, int ordinal) {
+    const bool first = owner.ordinal < 0;
+    if (first) owner = {library, ordinal};
+    return owner.library == library && owner.ordinal == ordinal;
+  };
+  if (Py_TYPE(object) == device_type_) {
+    const auto& given = py::cast<const DeviceArray&>(py::handle(object));
+    const runtime::ArrayView& view = given.view;
+    if (view.dtype != expected.dtype || view.shape.size() != expected.shape.size() || !view.strides.empty())
+      return false;
+    array = {view.data, reinterpret_cast<const py::ssize_t*>(view.shape.data())};
+    return of_one(nullptr, given.ordinal);
+  }
+  const dlpack::ExchangeApi* library = exchange_of(Py_TYPE(object));
+  if (library == nullptr || requires_grad(object)) return false;
+  dlpack::Tensor tensor;
+  if (library->look(object, &tensor) != 0) {
+    PyErr_Clear();  // the checked path asks again, and says what
+    return false;
+  }
+  const bool there = tensor.device.type == dlpack::kCuda || tensor.device.type == dlpack::kCudaManaged;
+  if (!there || !(tensor.dtype == expected.in_dlpack) || tensor.ndim != static_cast<int>(expected.shape.size()))
+    return false;
+  array = {static_cast<char*>(tensor.data) + tensor.byte_offset, reinterpret_cast<const py::ssize_t*>(tensor.shape),
+           reinterpret_cast<const py::ssize_t*>(tensor.strides), 0, expected.item};
+  return of_one(library, tensor.device.id) &&
+         reinterpret_cast<uintptr_t>(array.data) % static_cast<size_t>(expected.item) == 0;
 }
 
 bool FastCall::take_scalar(ir::Type type, PyObject* object, runtime::ScalarValue& value) const {
@@ -158,7 +234,7 @@ bool FastCall::has_shape(const Expected& expected, Array& array, const Memory& m
                                : extent.scalar >= 0 ? static_cast<py::ssize_t>(memory.scalars[extent.scalar])
                                                     : extent.number;
     const py::ssize_t given = array.shape[d], declared = expected.strides.empty() ? stride : expected.strides[d];
-    if (given != wanted || (given != 1 && array.strides && array.strides[d] != declared)) return false;
+    if (given != wanted || (given != 1 && array.strides && array.strides[d] * array.unit != declared)) return false;
     last += (given - 1) * declared;
     if (given > 1 && __builtin_mul_overflow(stride, given, &stride)) return false;
     if (given == 0 || stride > kMostBytes) return false;
@@ -177,6 +253,30 @@ bool FastCall::outputs_apart(const Arrays& arrays) const {
 }
 
 bool FastCall::take(const py::args& given, Memory& memory) const {
+  return !on_device_ && take_all(given, memory, [&](const Expected& expected, PyObject* object, Array& array) {
+    return take_array(expected, object, array);
+  });
+}
+
+bool FastCall::take_on_device(const py::args& given, Memory& memory, runtime::cuda::Place& place) const {
+  Owner owner;
+  if (!take_all(given, memory, [&](const Expected& expected, PyObject* object, Array& array) {
+        return take_device_array(expected, object, array, owner);
+      }))
+    return false;
+  place = {std::max(owner.ordinal, 0)};
+  if (owner.library == nullptr) return true;
+  void* stream = nullptr;
+  if (owner.library->current_stream(dlpack::kCuda, owner.ordinal, &stream) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  place.stream = static_cast<runtime::cuda::Stream>(stream);
+  return true;
+}
+
+template <class TakeArray>
+bool FastCall::take_all(const py::args& given, Memory& memory, const TakeArray& take_array) const {
   if (!possible_ || given.size() != slots_.size()) return false;
   Arrays arrays;
   uint32_t known = 0;

@@ -1,5 +1,6 @@
 // The fast path of a call: NumPy arrays, packed arrays and plain numbers that are exactly what the kernel expects are
-// taken without an allocation or a Python call.
+// taken without an allocation or a Python call; of a device's function DeviceArrays, and arrays of one library that has
+// DLPack's C functions, such as PyTorch.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -7,6 +8,8 @@
 #include <array>
 #include <vector>
 
+#include "python/bind/dlpack.h"
+#include "src/runtime/cuda/kernel.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::bind {
@@ -29,6 +32,9 @@ class FastCall {
   // False where anything is not as expected: the checked path knows what.
   bool take(const pybind11::args& given, Memory& memory) const;
 
+  // Of a device's function; also where it runs: where its arrays are, on the stream that is current in their library.
+  bool take_on_device(const pybind11::args& given, Memory& memory, runtime::cuda::Place&) const;
+
  private:
   struct Extent {
     pybind11::ssize_t number = 0;
@@ -37,6 +43,8 @@ class FastCall {
   };
   struct Expected {
     std::vector<int> type_numbers;  // NumPy has two names for some integers
+    ir::Type dtype;
+    dlpack::DataType in_dlpack = {};
     std::vector<Extent> shape;
     std::vector<pybind11::ssize_t> strides;  // in bytes; empty: compact
     pybind11::ssize_t item = 1;
@@ -49,12 +57,22 @@ class FastCall {
     const pybind11::ssize_t* shape = nullptr;
     const pybind11::ssize_t* strides = nullptr;  // null: compact
     pybind11::ssize_t bytes = 0;
+    pybind11::ssize_t unit = 1;  // of the strides, in bytes
   };
   using Arrays = std::array<Array, kMost>;
+  // Whose arrays these are, and on which device.
+  struct Owner {
+    const dlpack::ExchangeApi* library = nullptr;  // null: DeviceArrays
+    int ordinal = -1;                              // none seen yet
+  };
 
   Expected expected_of(const runtime::ArgSpec&) const;
   Extent extent_of(const ir::Expr&) const;
+  // `take_array(which, object, array)`: false where it is not as expected.
+  template <class TakeArray>
+  bool take_all(const pybind11::args& given, Memory& memory, const TakeArray& take_array) const;
   bool take_array(const Expected&, PyObject* object, Array& array) const;
+  bool take_device_array(const Expected&, PyObject* object, Array& array, Owner& owner) const;
   bool take_scalar(ir::Type, PyObject* object, runtime::ScalarValue& value) const;
   bool read_off_scalars(const Arrays&, Memory&, uint32_t known) const;
   bool has_shape(const Expected&, Array&, const Memory&) const;
@@ -63,8 +81,8 @@ class FastCall {
   const runtime::Kernel& kernel_;
   std::vector<int> slots_;
   std::vector<Expected> expected_;
-  PyTypeObject* packed_type_;
-  bool possible_ = true;
+  PyTypeObject *packed_type_, *device_type_;
+  bool possible_ = true, on_device_ = false;
 };
 
 }  // namespace tw::bind

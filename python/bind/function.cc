@@ -114,12 +114,39 @@ Function::Taken Function::take_on_device(const py::args& given, const runtime::c
 }
 
 void Function::call_on_device(const py::args& given, py::handle stream) const {
-  const runtime::cuda::Place place = place_of(given, stream);
+  runtime::cuda::Place place;
+  FastCall::Memory memory;
+  if (stream.is_none() && fast_.take_on_device(given, memory, place)) {
+    const py::gil_scoped_release released;
+    const runtime::cuda::Placed placed(place);
+    cuda_->run(memory.data.data());
+    return;
+  }
+  place = place_of(given, stream);
   const Taken taken = take_on_device(given, place);
   const std::vector<runtime::ArrayView> views = views_of(taken.arrays);
   const py::gil_scoped_release released;
   const runtime::cuda::Placed placed(place);
   runtime::call(*kernel_, views, taken.scalars);
+}
+
+ReplayedCall Function::graph(const py::args& given) const {
+  if (!cuda_) refuse(ErrorKind::kArgument, kernel_->name() + ".graph: only functions of target cuda have graphs");
+  const runtime::cuda::Place place = place_of(given, py::none());
+  const Taken taken = take_on_device(given, place);
+  const std::vector<runtime::ArrayView> views = views_of(taken.arrays);
+  ReplayedCall call{kernel_, given, py::none(), nullptr, place.ordinal};
+  for (size_t i = given.size(); i-- > 0;)
+    if (fast_.slots()[i] >= 0) call.first = given[i];
+  const py::gil_scoped_release released;
+  call.graph = std::make_shared<const runtime::cuda::CallGraph>(*cuda_, place.ordinal, views, taken.scalars);
+  return call;
+}
+
+void ReplayedCall::run(py::handle stream) const {
+  const runtime::cuda::Stream on = stream_for(kernel->name() + ".graph", stream, first, ordinal);
+  const py::gil_scoped_release released;
+  graph->run(on);
 }
 
 runtime::Timing Function::time(const py::args& arrays, const runtime::TimingOptions& options) const {

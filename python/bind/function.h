@@ -10,11 +10,21 @@
 
 #include "python/bind/arrays.h"
 #include "python/bind/fast_call.h"
-#include "src/runtime/cuda/kernel.h"
+#include "src/runtime/cuda/graph.h"
 #include "tensorwright/build.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::bind {
+
+// A call of a device's function that is replayed: what f.graph(..) returns.
+struct ReplayedCall {
+  std::shared_ptr<const runtime::Kernel> kernel;
+  pybind11::tuple arrays;  // which are kept
+  pybind11::object first;  // of them, which is no scalar
+  std::shared_ptr<const runtime::cuda::CallGraph> graph;
+  int ordinal = 0;
+  void run(pybind11::handle stream) const;
+};
 
 class Function {
  public:
@@ -24,6 +34,7 @@ class Function {
   // `stream`, of a device's functions only: None is the caller's current one.
   void call(const pybind11::args& arrays, pybind11::handle stream = pybind11::none()) const;
   runtime::Timing time(const pybind11::args& arrays, const runtime::TimingOptions&) const;
+  ReplayedCall graph(const pybind11::args& arrays) const;
 
   // The array as the kernel takes it for its parameter `which`, a name or a number: a PackedArray, or the array itself
   // where the schedule packs nothing.

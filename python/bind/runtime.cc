@@ -138,6 +138,11 @@ auto otherwise(const char* rule) {
 }
 
 void bind_function(py::module_& m) {
+  py::class_<ReplayedCall>(m, "Graph", "A call of a device's function that is replayed: what ``f.graph(..)`` returns.")
+      .def("__call__", &ReplayedCall::run, py::arg("stream") = py::none())
+      .def("__repr__", [](const ReplayedCall& call) {
+        return "<tensorwright.Graph of " + call.kernel->name() + " on cuda:" + std::to_string(call.ordinal) + ">";
+      });
   py::class_<Function>(m, "Function", R"(A compiled kernel.
 
 ``f(a, b, out)`` runs it on NumPy arrays, PyTorch CPU tensors or anything with ``__dlpack__``, in place and without copies;
@@ -151,6 +156,14 @@ that is current in the library that they are of, or on ``stream=``, and returns 
 Parameters: the arrays of a call; number, calls per repeat (0: as many as last min_repeat_ms); repeat, how many times.
 Returns: TimingResult, in seconds per call.
 Raises: TuneError under TW_MEASURE=forbid, and what a call raises.)")
+      .def("graph", &Function::graph,
+           R"(Capture a call of a function of target ``cuda``, to replay it with a single call of the driver.
+
+``g = f.graph(a, b, out)`` runs nothing; ``g()`` runs the launches on these arrays, whose contents may have changed meanwhile.
+
+Parameters: the arrays and scalars of a call; g keeps the arrays, and has scratch of its own.
+Returns: a Graph. ``g(stream=None)``: as for a call.
+Raises: ArgumentError for a function of another target, and what a call raises.)")
       .def("pack", &Function::pack, py::arg("param"), py::arg("array"),
            R"(Bring an array into the layout that the kernel wants for a parameter, once and outside of all calls.
 

@@ -5,6 +5,8 @@
 // TW_CUDA_DRIVER names this library, TW_CUDA_IMAGES=ir has such images made. FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY
 // ("9.0") and FAKE_CUDA_BYTES say what it pretends to have. A fault goes to stderr, and is the error of all calls
 // after.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/ir/interp.h"
@@ -70,6 +73,19 @@ struct LoadedFunction {
 };
 std::vector<std::unique_ptr<Image>> images;  // that were loaded
 std::map<std::pair<const ir::Program*, std::string>, std::unique_ptr<LoadedFunction>> functions;
+
+// What is put into a stream while it is captured.
+struct Recorded {
+  const LoadedFunction* function;
+  unsigned sizes[6];
+  unsigned shared_bytes;
+  std::vector<uint64_t> operands;
+};
+struct Recording {
+  std::vector<Recorded> launches;
+  std::vector<Address> scratch;
+};
+std::map<Stream, Recording> captured;
 
 int devices() { return static_cast<int>(number("FAKE_CUDA_DEVICES", 1)); }
 int current() { return contexts.empty() ? -1 : contexts.back(); }
@@ -132,6 +148,16 @@ std::optional<std::vector<int64_t>> extents_of(const ir::Program& program, const
   return unknown;
 }
 
+size_t unknown_axes(const ir::Program& program) {
+  size_t unknown = 0;
+  const ir::Stmt* at = &program.body;
+  for (const auto* loop = ir::as<ir::For>(*at); loop && is_device_index(loop->kind); loop = ir::as<ir::For>(*at)) {
+    unknown += ir::as_int(loop->extent) ? 0 : 1;
+    at = &loop->body;
+  }
+  return unknown;
+}
+
 // Outputs that the launch also reads were written by another one.
 bool reads_outputs(const ir::Program& program) {
   bool reads = false;
@@ -173,6 +199,26 @@ Code run(const ir::Program& program, void** operands, const unsigned (&sizes)[6]
   if (status.ok()) return 0;
   std::fprintf(stderr, "fake CUDA: %s: %s\n", program.name.c_str(), status.error().render().c_str());
   return status.error().what.find("outside") != std::string::npos ? kIllegalAddress : kLaunchFailed;
+}
+
+Code launch(const LoadedFunction& loaded, const std::array<unsigned, 6>& asked, unsigned shared_bytes,
+            void** operands) {
+  if (fault) return fault;
+  if (shared_bytes > 49152 && static_cast<int>(shared_bytes) > loaded.dynamic_bytes) return kInvalid;
+  unsigned sizes[6];
+  std::copy(asked.begin(), asked.end(), sizes);
+  const Code failed = run(*loaded.program, operands, sizes);
+  if (failed == kInvalid) return failed;
+  fault = failed;  // comes to light at a later call, as on a device
+  return 0;
+}
+
+// Of the arrays' addresses, and of the scalars that are given.
+std::vector<int> operand_bytes(const ir::Program& program) {
+  std::vector<int> bytes(program.params.size(), static_cast<int>(sizeof(Address)));
+  const size_t axes = unknown_axes(program), scalars = program.scalars.size() - program.params.size() - axes;
+  for (size_t s = 0; s < scalars; ++s) bytes.push_back(program.scalars[s].type().bytes());
+  return bytes;
 }
 
 bool read_programs(const char* text, Image& out) {
@@ -253,8 +299,20 @@ Code cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 Code cuMemAlloc_v2(Address* out, size_t bytes) { return allocate(out, bytes); }
 Code cuMemFree_v2(Address address) { return release(address); }
-Code cuMemAllocAsync(Address* out, size_t bytes, Stream) { return allocate(out, bytes); }
-Code cuMemFreeAsync(Address address, Stream) { return release(address); }
+Code cuMemAllocAsync(Address* out, size_t bytes, Stream stream) {
+  const Code failed = allocate(out, bytes);
+  const std::lock_guard lock(mutex);
+  if (const auto found = captured.find(stream); failed == 0 && found != captured.end())
+    found->second.scratch.push_back(*out);
+  return failed;
+}
+Code cuMemFreeAsync(Address address, Stream stream) {
+  {
+    const std::lock_guard lock(mutex);
+    if (captured.contains(stream)) return 0;  // the graph's, as long as it is
+  }
+  return release(address);
+}
 Code cuPointerGetAttribute(void* value, int attribute, Address address) {
   const std::lock_guard lock(mutex);
   const auto* block = block_with(address);
@@ -268,6 +326,8 @@ Code cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream) {
 Code cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream) {
   return copy(to, reinterpret_cast<void*>(from), from, bytes);
 }
+Code cuStreamCreate(Stream* stream, unsigned) { return *stream = reinterpret_cast<Stream>(new char), 0; }
+Code cuStreamDestroy_v2(Stream stream) { return delete reinterpret_cast<char*>(stream), 0; }
 Code cuStreamSynchronize(Stream) { return fault; }
 Code cuStreamWaitEvent(Stream, Event, unsigned) { return fault; }
 Code cuEventCreate(Event* event, unsigned) { return *event = reinterpret_cast<Event>(new double), 0; }
@@ -304,18 +364,56 @@ Code cuFuncSetAttribute(Function function, int attribute, int value) {
   return 0;
 }
 Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                    unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, void** operands, void**) {
+                    unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** operands, void**) {
   const std::lock_guard lock(mutex);
-  if (fault) return fault;
   if (current() < 0) return kInvalidContext;
-  const auto& loaded = *reinterpret_cast<LoadedFunction*>(function);
-  if (shared_bytes > 49152 && static_cast<int>(shared_bytes) > loaded.dynamic_bytes) return kInvalid;
-  const unsigned sizes[6] = {grid_x, grid_y, grid_z, block_x, block_y, block_z};
-  const Code failed = run(*loaded.program, operands, sizes);
-  if (failed == kInvalid) return failed;
-  fault = failed;  // comes to light at a later call, as on a device
+  const auto* loaded = reinterpret_cast<LoadedFunction*>(function);
+  const auto recording = captured.find(stream);
+  if (recording == captured.end())
+    return launch(*loaded, {grid_x, grid_y, grid_z, block_x, block_y, block_z}, shared_bytes, operands);
+  Recorded recorded{loaded, {grid_x, grid_y, grid_z, block_x, block_y, block_z}, shared_bytes, {}};
+  for (const int bytes : operand_bytes(*loaded->program)) {
+    recorded.operands.push_back(0);
+    std::memcpy(&recorded.operands.back(), operands[recorded.operands.size() - 1], static_cast<size_t>(bytes));
+  }
+  recording->second.launches.push_back(std::move(recorded));
   return 0;
 }
+Code cuStreamBeginCapture_v2(Stream stream, int) {
+  const std::lock_guard lock(mutex);
+  return captured.try_emplace(stream).second ? 0 : kInvalid;
+}
+Code cuStreamEndCapture(Stream stream, Graph* graph) {
+  const std::lock_guard lock(mutex);
+  auto recording = captured.extract(stream);
+  if (recording.empty()) return kInvalid;
+  *graph = reinterpret_cast<Graph>(new Recording(std::move(recording.mapped())));
+  return 0;
+}
+// One and the same: who destroys the first leaves it to the other.
+Code cuGraphInstantiateWithFlags(RunnableGraph* made, Graph graph, unsigned long long) {
+  auto* recording = reinterpret_cast<Recording*>(graph);
+  *made = reinterpret_cast<RunnableGraph>(new Recording(std::exchange(*recording, {})));
+  return 0;
+}
+Code cuGraphLaunch(RunnableGraph graph, Stream) {
+  const std::lock_guard lock(mutex);
+  if (current() < 0) return kInvalidContext;
+  for (Recorded& recorded : reinterpret_cast<Recording*>(graph)->launches) {
+    std::vector<void*> operands;
+    for (uint64_t& value : recorded.operands) operands.push_back(&value);
+    if (const Code failed =
+            launch(*recorded.function, std::to_array(recorded.sizes), recorded.shared_bytes, operands.data()))
+      return failed;
+  }
+  return 0;
+}
+Code cuGraphDestroy(Graph graph) {
+  auto* recording = reinterpret_cast<Recording*>(graph);
+  for (const Address scratch : recording->scratch) release(scratch);
+  return delete recording, 0;
+}
+Code cuGraphExecDestroy(RunnableGraph graph) { return cuGraphDestroy(reinterpret_cast<Graph>(graph)); }
 
 }  // extern "C"
 

@@ -44,6 +44,8 @@ const Symbol kSymbols[] = {
     {"cuPointerGetAttribute", set<&Driver::pointer_attribute>},
     {"cuMemcpyHtoDAsync_v2", set<&Driver::to_device>},
     {"cuMemcpyDtoHAsync_v2", set<&Driver::to_host>},
+    {"cuStreamCreate", set<&Driver::stream_create>},
+    {"cuStreamDestroy_v2", set<&Driver::stream_destroy>},
     {"cuStreamSynchronize", set<&Driver::stream_finish>},
     {"cuStreamWaitEvent", set<&Driver::stream_wait>},
     {"cuEventCreate", set<&Driver::event_create>},
@@ -56,6 +58,12 @@ const Symbol kSymbols[] = {
     {"cuModuleGetFunction", set<&Driver::module_function>},
     {"cuFuncSetAttribute", set<&Driver::function_set>},
     {"cuLaunchKernel", set<&Driver::launch>},
+    {"cuStreamBeginCapture_v2", set<&Driver::capture_begin>},
+    {"cuStreamEndCapture", set<&Driver::capture_end>},
+    {"cuGraphInstantiateWithFlags", set<&Driver::graph_make>},
+    {"cuGraphLaunch", set<&Driver::graph_run>},
+    {"cuGraphDestroy", set<&Driver::graph_destroy>},
+    {"cuGraphExecDestroy", set<&Driver::graph_unmake>},
 };
 
 Diagnostic without(const std::string& why, const std::string& way_out) {
@@ -71,7 +79,7 @@ Result<Driver> open() {
   Driver driver = {};
   for (const Symbol& symbol : kSymbols)
     if (!symbol.set(driver, dlsym(library, symbol.name)))
-      return without("the driver " + path + " has no " + symbol.name, "a driver of CUDA 11.2 or newer has it");
+      return without("the driver " + path + " has no " + symbol.name, "a driver of CUDA 11.4 or newer has it");
   if (const Code failed = driver.init(0))
     return without(text_of(driver, failed), "nvidia-smi shows what the driver sees");
   int devices = 0;

@@ -19,6 +19,8 @@ using Stream = struct OpaqueStream*;
 using Event = struct OpaqueEvent*;
 using LoadedModule = struct OpaqueModule*;
 using Function = struct OpaqueFunction*;
+using Graph = struct OpaqueGraph*;
+using RunnableGraph = struct OpaqueRunnableGraph*;
 
 inline constexpr Code kOutOfMemory = 2, kNoDevice = 100, kNoBinary = 209, kIllegalAddress = 700, kMisaligned = 716,
                       kLaunchFailed = 719;
@@ -27,6 +29,8 @@ enum DeviceAttribute : int { kProcessors = 16, kCapabilityMajor = 75, kCapabilit
 inline constexpr int kDynamicSharedBytes = 8;  // an attribute of a function
 inline constexpr int kOrdinalOfPointer = 9;    // an attribute of an address
 inline constexpr unsigned kNoTiming = 2;       // of an event
+inline constexpr unsigned kNonBlocking = 1;    // of a stream: apart from the default one
+inline constexpr int kCaptureOfThread = 1;     // what other threads do meanwhile is no part of it
 
 struct Driver {
   Code (*init)(unsigned flags);
@@ -50,6 +54,8 @@ struct Driver {
   Code (*pointer_attribute)(void*, int attribute, Address);
   Code (*to_device)(Address, const void*, size_t, Stream);
   Code (*to_host)(void*, Address, size_t, Stream);
+  Code (*stream_create)(Stream*, unsigned flags);
+  Code (*stream_destroy)(Stream);
   Code (*stream_finish)(Stream);
   Code (*stream_wait)(Stream, Event, unsigned flags);
   Code (*event_create)(Event*, unsigned flags);
@@ -63,6 +69,12 @@ struct Driver {
   Code (*function_set)(Function, int attribute, int value);
   Code (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                  unsigned block_z, unsigned shared_bytes, Stream, void** operands, void** extra);
+  Code (*capture_begin)(Stream, int mode);
+  Code (*capture_end)(Stream, Graph*);
+  Code (*graph_make)(RunnableGraph*, Graph, unsigned long long flags);
+  Code (*graph_run)(RunnableGraph, Stream);
+  Code (*graph_destroy)(Graph);
+  Code (*graph_unmake)(RunnableGraph);
 };
 
 // Opened and initialised at the first call. kTarget, with the way out, where there is none or it has no device.

@@ -174,8 +174,10 @@ int32_t CudaKernel::run(void* const* data) const {
     throw;
   }
   give_back();
-  last[place.ordinal].store(interned_name_, std::memory_order_relaxed);
+  note_launched(place.ordinal);
   return 0;
 }
+
+void CudaKernel::note_launched(int ordinal) const { last[ordinal].store(interned_name_, std::memory_order_relaxed); }
 
 }  // namespace tw::runtime::cuda

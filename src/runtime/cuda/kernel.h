@@ -58,6 +58,10 @@ class CudaKernel final : public Kernel, public Requiring {
   // Addresses of the device's memory, then of the scalars' values. Allocates nothing but scratch, of the stream's pool,
   // and waits for nothing. Throws kTarget where no device of the architecture is, kArgument for what it refuses.
   int32_t run(void* const* data) const override;
+  // Has the code ready there, as the first run does.
+  void load_on(int ordinal) const { on(ordinal); }
+  // It is the kernel that was launched last there.
+  void note_launched(int ordinal) const;
 
  private:
   static constexpr size_t kMostDevices = 16, kMostOperands = 64, kMostScratch = 16;

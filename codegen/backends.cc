@@ -13,7 +13,7 @@ const Backend& backend_of(const Target& target) {
   static const Backend kBackends[] = {
       {"interp", lower::cpu_passes(), make_interp_module, schedule::explain},
       {"c", lower::cpu_passes(), make_c_module, schedule::explain},
-      {"cuda", lower::gpu_passes(), make_cuda_module, schedule::explain},
+      {"cuda", lower::gpu_passes(), make_cuda_module, schedule::explain_device},
 #if TW_LLVM
       {"llvm", lower::cpu_passes(), make_llvm_module, schedule::explain},
 #endif

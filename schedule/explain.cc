@@ -105,7 +105,6 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
   const double n = vector ? static_cast<double>(vector->extent) : 1;
   const double vectors = std::ceil(n / lanes) / n;  // per element
   const double points = view.trips() * view.enclosing;
-  nest.operations = points * view.operations;
   double busy = points * std::max(1.0, view.operations - view.fused) * vectors / machine.rates.issue;
   if (sums_in_a_row(view)) {
     nest.chains = chains_of(view, machine, plain);
@@ -125,6 +124,41 @@ void explain_bound(const StageView& view, const StageView& boxes, const Machine&
   nest.bound = static_cast<Level>(longest - nest.seconds.begin());
 }
 
+using UnboundedNotes = std::vector<std::vector<std::string>>;
+
+// What the definitions say, before any loop.
+Explanation noted(const Schedule& schedule, const Machine& machine) {
+  Explanation all{machine, false, {}, {}, {}};
+  for (const te::Operation& op : te::topological_order(schedule.outputs())) {
+    const te::ReadNotes notes = te::notes_of(*op);
+    for (const std::string& clamp : notes.clamps) all.clamps.push_back(op->name + ": " + clamp);
+    for (const ir::Requirement& r : notes.requirements) all.required.push_back(r.text);
+  }
+  return all;
+}
+
+StageView boxes_of(const StageView& view) {
+  StageView boxes = view;
+  boxes.accesses = distinct(view.accesses);
+  return boxes;
+}
+
+// The loops of a stage, and what is known of them without a machine's rates.
+NestExplanation& add_nest(const Schedule& schedule, const StageView& view, const UnboundedNotes& unbounded,
+                          Explanation& all) {
+  const StageNest& stage = schedule.nest().stage(view.stage);
+  for (const Axis& axis : stage.axes) all.assumed |= !axis.extent.known();
+  all.stages.push_back(view.stage);
+  NestExplanation& nest = all.nests.emplace_back();
+  nest.headline = headline(schedule.nest(), stage);
+  nest.unbounded = unbounded[static_cast<size_t>(view.stage)];
+  nest.runs = view.enclosing;
+  nest.waste = view.waste;
+  nest.operations = view.trips() * view.enclosing * view.operations;
+  nest.loops = explain_loops(stage, view, boxes_of(view), all.machine);
+  return nest;
+}
+
 }  // namespace
 
 const char* to_string(Level level) {
@@ -134,30 +168,27 @@ const char* to_string(Level level) {
 
 Explanation explain(const Schedule& schedule, const Machine& machine) {
   return support::with_deep_stack([&] {
-    Explanation all{machine, false, {}, {}, {}};
-    for (const te::Operation& op : te::topological_order(schedule.outputs())) {
-      const te::ReadNotes notes = te::notes_of(*op);
-      for (const std::string& clamp : notes.clamps) all.clamps.push_back(op->name + ": " + clamp);
-      for (const ir::Requirement& r : notes.requirements) all.required.push_back(r.text);
-    }
-    const auto unbounded = unbounded_notes(schedule.nest(), schedule.steps());
+    Explanation all = noted(schedule, machine);
+    const UnboundedNotes unbounded = unbounded_notes(schedule.nest(), schedule.steps());
     const std::vector<PlainLanes> given = plain_lanes(schedule, machine);
     for (StageView& view : view_stages(schedule.nest())) {
       const PlainLanes& plain = given[static_cast<size_t>(view.stage)];
       if (plain.leaf >= 0) view.loops[static_cast<size_t>(plain.leaf)].annotation = Annotation::kVectorized;
-      const StageNest& stage = schedule.nest().stage(view.stage);
-      for (const Axis& axis : stage.axes) all.assumed |= !axis.extent.known();
-      StageView boxes = view;
-      boxes.accesses = distinct(view.accesses);
-      NestExplanation& nest = all.nests.emplace_back();
-      nest.headline = headline(schedule.nest(), stage);
-      nest.unbounded = unbounded[static_cast<size_t>(view.stage)];
-      nest.runs = view.enclosing;
-      nest.waste = view.waste;
+      NestExplanation& nest = add_nest(schedule, view, unbounded, all);
       nest.plain = plain.reason;
-      nest.loops = explain_loops(stage, view, boxes, machine);
-      explain_bound(view, boxes, machine, plain, nest);
+      explain_bound(view, boxes_of(view), machine, plain, nest);
     }
+    return all;
+  });
+}
+
+Explanation explain_device(const Schedule& schedule, const Machine& machine) {
+  return support::with_deep_stack([&] {
+    Explanation all = noted(schedule, machine);
+    const UnboundedNotes unbounded = unbounded_notes(schedule.nest(), schedule.steps());
+    for (const StageView& view : view_stages(schedule.nest())) add_nest(schedule, view, unbounded, all);
+    const auto placed = place(schedule.nest(), schedule.steps());
+    if (placed.ok()) all.launches = device_account(schedule.nest(), *placed, *machine.device);
     return all;
   });
 }

@@ -13,6 +13,9 @@
 //     takes   compute 4.2 ms, L1 770 us, L2 3.1 ms, L3 745 us, DRAM 216 us
 //     bound   compute, 4.2 ms
 //
+// For a device the same tables of loops, by launches, and what each stage and launch takes there: instructions, passes
+// through shared memory and their conflicts, L2 and memory, how many blocks a processor holds (device_account.h).
+//
 // From the loop nest alone, without lowering: boxes instead of exact sets of elements, full caches of three quarters,
 // and the rates of machine.h. Good for seeing why a schedule is slow, not for predicting its time.
 #pragma once
@@ -21,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/device_account.h"
 #include "schedule/machine.h"
 #include "tensorwright/schedule.h"
 
@@ -60,9 +64,12 @@ struct Explanation {
   std::vector<NestExplanation> nests;  // producers first; neither placeholders nor inlined stages
   std::vector<std::string> clamps;     // "C: A[i * i]: dimension 0 to 0..16": subscripts that are moved into the tensor
   std::vector<std::string> required;   // "n <= m: compute C reads A[i]": what a call checks
+  std::vector<LaunchAccount> launches = {};  // of a device; nests have no times then
+  std::vector<int> stages = {};              // of the nests
 };
 
 Explanation explain(const Schedule&, const Machine&);
+Explanation explain_device(const Schedule&, const Machine&);  // REQUIRES: machine.device
 std::string to_string(const Explanation&);
 
 }  // namespace tw::schedule

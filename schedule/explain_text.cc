@@ -1,15 +1,12 @@
 // An explanation as a page of tables; explain.h shows one.
+#include "schedule/explain_text.h"
+
 #include <cstdio>
 
-#include "schedule/explain.h"
 #include "schedule/nest_view.h"
 #include "schedule/refuse.h"
 
 namespace tw::schedule {
-
-namespace {
-
-using Row = std::vector<std::string>;
 
 std::string number(double value) {
   char text[32];
@@ -18,19 +15,14 @@ std::string number(double value) {
   return out.ends_with(".0") ? out.substr(0, out.size() - 2) : out;
 }
 
+namespace {
+
+using Row = std::vector<std::string>;
+
 std::string scaled(double value, double step, const std::vector<std::string>& units) {
   size_t unit = 0;
   for (; value >= step && unit + 1 < units.size(); ++unit) value /= step;
   return number(value) + " " + units[unit];
-}
-
-std::string bytes_text(double bytes) { return scaled(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
-std::string seconds_text(double seconds) { return scaled(seconds * 1e9, 1000, {"ns", "us", "ms", "s"}); }
-std::string count_text(double count) {
-  return count < 1000 ? number(count) : scaled(count, 1000, {"", "thousand", "million", "billion", "trillion"});
-}
-std::string counted(double count, const std::string& what) {
-  return count_text(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 // Columns as wide as their widest cell; the first two are words, what follows is numbers. No blanks at the end of a
@@ -51,7 +43,18 @@ std::string table(const std::vector<Row>& rows, const std::vector<bool>& to_the_
   return out;
 }
 
-std::string loops_text(const NestExplanation& nest) {
+}  // namespace
+
+std::string bytes_text(double bytes) { return scaled(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
+std::string seconds_text(double seconds) { return scaled(seconds * 1e9, 1000, {"ns", "us", "ms", "s"}); }
+std::string count_text(double count) {
+  return count < 1000 ? number(count) : scaled(count, 1000, {"", "thousand", "million", "billion", "trillion"});
+}
+std::string counted(double count, const std::string& what) {
+  return count_text(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string loops_text(const NestExplanation& nest, bool of_device) {
   std::vector<Row> rows{{"loop", "kind", "extent", "lanes", "touches", "fits", "reuse"}};
   for (size_t l = 0; l < nest.loops.size(); ++l) {
     const LoopExplanation& loop = nest.loops[l];
@@ -59,6 +62,8 @@ std::string loops_text(const NestExplanation& nest) {
                     loop.lanes ? std::to_string(loop.lanes) : "", bytes_text(loop.bytes), to_string(loop.fits),
                     number(loop.reuse)});
   }
+  if (of_device)
+    for (Row& row : rows) row.erase(row.begin() + 5), row.erase(row.begin() + 3);
   return table(rows, {true, true, false, false, false, false, false});
 }
 
@@ -66,10 +71,12 @@ std::string line(const std::string& title, const std::vector<std::string>& parts
   return "  " + title + std::string(8 - title.size(), ' ') + join(parts) + "\n";
 }
 
+namespace {
+
 std::string nest_text(const NestExplanation& nest) {
   std::string out = nest.headline + "\n";
   for (const std::string& note : nest.unbounded) out += "  computes " + note + "\n";
-  out += (nest.loops.empty() ? "" : loops_text(nest));
+  out += (nest.loops.empty() ? "" : loops_text(nest, false));
   std::vector<std::string> work{counted(nest.operations, "operation"), counted(nest.runs, "run"),
                                 "on " + counted(nest.cores, "core")};
   if (nest.chains > 0) work.push_back(counted(nest.chains, "sum") + " side by side");
@@ -98,7 +105,10 @@ std::string rates_text(const Rates& rates) {
 std::string to_string(const Explanation& all) {
   const Machine& m = all.machine;
   std::string out;
-  for (const NestExplanation& nest : all.nests) out += nest_text(nest) + "\n";
+  if (m.device)
+    out += launches_text(all);
+  else
+    for (const NestExplanation& nest : all.nests) out += nest_text(nest) + "\n";
   const auto lines = [&](const std::string& title, const std::vector<std::string>& each) {
     for (const std::string& text : each) out += title + text + "\n";
     if (!each.empty()) out += "\n";
@@ -106,6 +116,7 @@ std::string to_string(const Explanation& all) {
   lines("clamped  ", all.clamps);
   lines("required ", all.required);
   if (all.assumed) out += "symbolic extents are taken as " + std::to_string(kAssumedExtent) + "\n";
+  if (m.device) return out + device_text(*m.device);
   return out + "for " + counted(m.threads, "core") + " at " + number(m.hertz / 1e9) + " GHz, vectors of " +
          std::to_string(m.vector_bits) + " bits, L1 " + bytes_text(static_cast<double>(m.l1_bytes)) + ", L2 " +
          bytes_text(static_cast<double>(m.l2_bytes)) + ", L3 " + bytes_text(static_cast<double>(m.l3_bytes)) + "\n" +

@@ -39,16 +39,17 @@ struct DeviceRow {
 };
 
 // From NVIDIA's white papers: A100, RTX 3090, Orin, RTX 4090, H100 SXM (also without its own instructions), B200. L2 is
-// what others measured of the first and the last but one; for the rest 64 bytes a cycle and processor.
+// what others measured of the first and the last but one; for the rest 64 bytes a cycle and processor. Tensor cores
+// without sparsity.
 const DeviceRow kDeviceRows[] = {
-    {"sm_80", {108, 1.41e9, 64, 164 << 10, 2048, 4.0e12, 1.56e12}},
-    {"sm_86", {82, 1.70e9, 128, 100 << 10, 1536, 4.5e12, 0.94e12}},
-    {"sm_87", {16, 1.30e9, 128, 164 << 10, 1536, 0.7e12, 0.20e12}},
-    {"sm_89", {128, 2.52e9, 128, 100 << 10, 1536, 5.0e12, 1.01e12}},
-    {"sm_90", {132, 1.76e9, 128, 228 << 10, 2048, 5.5e12, 3.35e12}},
-    {"sm_90a", {132, 1.76e9, 128, 228 << 10, 2048, 5.5e12, 3.35e12}},
-    {"sm_100", {148, 1.85e9, 128, 228 << 10, 2048, 10.0e12, 8.0e12}},
-    {"sm_100a", {148, 1.85e9, 128, 228 << 10, 2048, 10.0e12, 8.0e12}},
+    {"sm_80", {108, 1.41e9, 64, 164 << 10, 2048, 4.0e12, 1.56e12, 1024}},
+    {"sm_86", {82, 1.70e9, 128, 100 << 10, 1536, 4.5e12, 0.94e12, 256}},
+    {"sm_87", {16, 1.30e9, 128, 164 << 10, 1536, 0.7e12, 0.20e12, 1024}},
+    {"sm_89", {128, 2.52e9, 128, 100 << 10, 1536, 5.0e12, 1.01e12, 256}},
+    {"sm_90", {132, 1.76e9, 128, 228 << 10, 2048, 5.5e12, 3.35e12, 2048}},
+    {"sm_90a", {132, 1.76e9, 128, 228 << 10, 2048, 5.5e12, 3.35e12, 2048}},
+    {"sm_100", {148, 1.85e9, 128, 228 << 10, 2048, 10.0e12, 8.0e12, 4096}},
+    {"sm_100a", {148, 1.85e9, 128, 228 << 10, 2048, 10.0e12, 8.0e12, 4096}},
 };
 
 std::optional<DeviceRates> device_of(const Target& target) {

@@ -17,6 +17,7 @@ struct DeviceRates {
   int64_t shared_bytes = 0;               // of a processor
   int threads = 2048;                     // that one holds
   double l2_bytes = 1e12, memory = 1e11;  // a second, of all
+  int tensor_products = 512;  // multiply-adds of 16-bit floats, summed in float32, that its tensor cores do in a cycle
 };
 
 struct Machine {

@@ -21,6 +21,13 @@ py::dict by_level(const std::array<double, kLevels>& values, int first) {
   return out;
 }
 
+py::dict by_term(const DeviceSeconds& seconds) {
+  py::dict out;
+  for (int term = 0; term < kDeviceTerms; ++term)
+    out[to_string(static_cast<DeviceTerm>(term))] = seconds[static_cast<size_t>(term)];
+  return out;
+}
+
 }  // namespace
 
 void bind_explain(py::module_& m) {
@@ -44,8 +51,35 @@ void bind_explain(py::module_& m) {
       .def_property_readonly("moved", [](const NestExplanation& nest) { return by_level(nest.moved, kL1); })
       .def_property_readonly("seconds", [](const NestExplanation& nest) { return by_level(nest.seconds, kCompute); })
       .def_property_readonly("bound", [](const NestExplanation& nest) { return to_string(nest.bound); });
+  py::class_<StageAccount>(m, "StageAccount")
+      .def_readonly("operations", &StageAccount::operations)
+      .def_readonly("products", &StageAccount::products)
+      .def_readonly("instructions", &StageAccount::instructions)
+      .def_readonly("requests", &StageAccount::requests)
+      .def_readonly("wavefronts", &StageAccount::wavefronts)
+      .def_readonly("least", &StageAccount::least)
+      .def_readonly("sectors", &StageAccount::sectors)
+      .def_readonly("bytes", &StageAccount::bytes)
+      .def_property_readonly("seconds", [](const StageAccount& stage) { return by_term(stage.seconds); })
+      .def_property_readonly("bound", [](const StageAccount& stage) { return to_string(stage.bound); });
+  py::class_<LaunchAccount>(m, "LaunchAccount")
+      .def_readonly("blocks", &LaunchAccount::blocks)
+      .def_readonly("threads", &LaunchAccount::threads)
+      .def_readonly("registers", &LaunchAccount::registers)
+      .def_readonly("shared", &LaunchAccount::shared)
+      .def_readonly("spills", &LaunchAccount::spills)
+      .def_readonly("resident", &LaunchAccount::resident)
+      .def_readonly("occupancy", &LaunchAccount::occupancy)
+      .def_readonly("waves", &LaunchAccount::waves)
+      .def_readonly("used", &LaunchAccount::used)
+      .def_readonly("hidden", &LaunchAccount::hidden)
+      .def_property_readonly("seconds", [](const LaunchAccount& launch) { return by_term(launch.seconds); })
+      .def_property_readonly("bound", [](const LaunchAccount& launch) { return to_string(launch.bound); })
+      .def_readonly("total", &LaunchAccount::total)
+      .def_readonly("stages", &LaunchAccount::stages);
   py::class_<Explanation>(m, "Explanation")
       .def_readonly("nests", &Explanation::nests)
+      .def_readonly("launches", &Explanation::launches)
       .def("__str__", [](const Explanation& all) { return to_string(all); })
       .def("__repr__", [](const Explanation& all) { return to_string(all); });
   m.def("_explain", [](const Schedule& schedule, const tw::Target& target) {

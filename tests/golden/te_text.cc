@@ -84,7 +84,7 @@ class Script {
     schedule();
     const std::string show = settings_["show"];
     if (show == "schedule") return to_string(*schedule_);
-    if (show == "explain") return to_string(explain(*schedule_, kMachine));
+    if (show == "explain") return explained();
     if (show == "json") return to_json(schedule_->steps()) + "\n";
     if (show == "steps") {
       std::string all;
@@ -104,6 +104,12 @@ class Script {
   }
 
  private:
+  std::string explained() {
+    const std::string target = settings_["target"].empty() ? "interp" : settings_["target"];
+    const schedule::Machine machine = schedule::describe_machine(Target::parse(target).value_or_throw(), {});
+    return to_string(machine.device ? explain_device(*schedule_, machine) : explain(*schedule_, kMachine));
+  }
+
   void define(const Line& line, const std::string& text) {
     Cursor in(line, text);
     const std::string name = in.word();

@@ -1,0 +1,137 @@
+"""The schedules that functions for a device have without tuning, over 60 te programs, by the estimate's own account: nothing is measured here.
+
+A row each: what the launch that takes longest is bound by and its share of the whole; registers over the limit, requests to shared memory
+that conflict (wavefronts over the least there can be), how many of the processors have blocks, waves, and whether memory is read in
+vectors of 16 bytes, which rows of odd lengths cannot be. What falls short is named at the end.
+"""
+import argparse
+import re
+
+import tensorwright as tw
+from tensorwright import ops, te
+
+
+def placeholder(*shape, dtype="float32", name="A"):
+    return te.placeholder(shape, dtype, name=name)
+
+
+def matmul(n, m, k, dtype="float32"):
+    return [ops.matmul(placeholder(n, k, dtype=dtype), placeholder(k, m, dtype=dtype, name="B"))]
+
+
+def batched(b, n, m, k):
+    return [ops.batch_matmul(placeholder(b, n, k), placeholder(b, k, m, name="B"))]
+
+
+def conv(channels, filters, size, kernel, stride=1):
+    return [ops.conv2d(placeholder(1, channels, size, size), placeholder(filters, channels, kernel, kernel, name="W"), stride=stride, padding=kernel // 2)]
+
+
+def pointwise(*shape, dtype="float32"):
+    A, B = placeholder(*shape, dtype=dtype), placeholder(*shape, dtype=dtype, name="B")
+    return [te.compute(shape, lambda *i: te.max(A(*i) * B(*i) + A(*i), te.const(0, dtype)), name="C")]
+
+
+def transpose(n, m):
+    A = placeholder(n, m)
+    return [te.compute((m, n), lambda i, j: A[j, i], name="C")]
+
+
+def row_sum(n, m):
+    A, k = placeholder(n, m), te.reduce_axis((0, m), name="k")
+    return [te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="C")]
+
+
+def column_sum(n, m):
+    A, k = placeholder(n, m), te.reduce_axis((0, n), name="k")
+    return [te.compute((m,), lambda j: te.sum(A[k, j], axis=k), name="C")]
+
+
+def softmax(n, m):
+    return [ops.softmax(placeholder(n, m))]
+
+
+def layer_norm(n, m):
+    return [ops.layer_norm(placeholder(n, m), placeholder(m, name="gamma"), placeholder(m, name="beta"))]
+
+
+def stencil(n, m):
+    A = placeholder(n, m)
+    return [te.compute((n - 2, m - 2), lambda i, j: (A[i, j + 1] + A[i + 1, j] + A[i + 1, j + 2] + A[i + 2, j + 1]) * 0.25, name="C")]
+
+
+PROGRAMS = [
+    *[(matmul, s) for s in [(4096, 4096, 4096), (1024, 1024, 1024), (8192, 8192, 512), (512, 512, 4096), (4095, 4097, 4093), (1000, 1000, 1000),
+                            (257, 513, 1025), (127, 129, 4001), (16, 4096, 4096), (1, 4096, 4096), (33, 65, 97)]],
+    *[(batched, s) for s in [(16, 512, 512, 64), (64, 128, 128, 128), (12, 197, 197, 64), (7, 333, 77, 55)]],
+    *[(conv, s) for s in [(64, 64, 56, 3), (128, 128, 28, 3), (256, 256, 14, 3), (512, 512, 7, 3), (3, 64, 224, 7, 2), (64, 128, 28, 1), (31, 65, 27, 3), (96, 40, 55, 5)]],
+    *[(pointwise, s) for s in [(1 << 24,), (4096, 4096), (1000, 1000), (1 << 20,), (999983,), (333, 777), (64, 64, 1000), (7, 11, 13, 17)]],
+    *[(transpose, s) for s in [(4096, 4096), (1024, 8192), (1000, 1000), (4095, 4097), (33, 100000)]],
+    *[(row_sum, s) for s in [(4096, 4096), (65536, 64), (128, 65536), (1000, 1001), (17, 123457), (100003, 33)]],
+    *[(column_sum, s) for s in [(4096, 4096), (65536, 64), (1001, 1000), (123457, 17)]],
+    *[(softmax, s) for s in [(16384, 1024), (4096, 4096), (1024, 65536), (1000, 1001), (77, 33333)]],
+    *[(layer_norm, s) for s in [(16384, 1024), (4096, 8192), (1000, 1001), (333, 770), (5, 100003)]],
+    *[(stencil, s) for s in [(4098, 4098), (1024, 1024), (1003, 997), (130, 100002)]],
+]
+
+
+def even(tensors):
+    """Whether all rows are multiples of 16 bytes."""
+    seen, rest = [], list(tensors)
+    while rest:
+        tensor = rest.pop()
+        seen.append(tensor.shape[-1])
+        rest += tensor.op.input_tensors
+    return all(isinstance(extent, int) and extent % 4 == 0 for extent in seen)
+
+
+def row_of(name, sizes, tensors, target):
+    schedule = tw.default_schedule(tensors, target)
+    launches = schedule.explain(target).launches
+    longest = max(launches, key=lambda launch: launch.total)
+    total = sum(launch.total for launch in launches)
+    stages = [stage for launch in launches for stage in launch.stages]
+    wavefronts, least = sum(s.wavefronts for s in stages), sum(s.least for s in stages)
+    inputs = [t for t in arguments(tensors)]
+    source = tw.build(schedule, [*inputs, *tensors], target=target).source("cuda")
+    wide = bool(re.search(r"alignas\(16\)", source))
+    short = []
+    if any(launch.spills for launch in launches):
+        short.append("spills")
+    if least and wavefronts > 1.02 * least:
+        short.append(f"bank conflicts x{wavefronts / least:.1f}")
+    if longest.waves < 2 and longest.used < 0.8:
+        short.append(f"{longest.blocks:.0f} blocks")
+    if not wide and even(tensors):
+        short.append("no 16-byte accesses")
+    print(f"{name + str(sizes):34} {total * 1e6:10.1f} us  {longest.bound:14} {longest.total / total:5.0%} {longest.registers:5.0f} regs  "
+          f"{wavefronts / least if least else 1:4.1f}x {longest.used:5.0%} {longest.waves:7.1f} waves  {'16 B' if wide else '':5} {', '.join(short)}", flush=True)
+    return short
+
+
+def arguments(tensors):
+    """The placeholders, each once."""
+    found, rest = {}, list(tensors)
+    while rest:
+        tensor = rest.pop()
+        rest += tensor.op.input_tensors
+        if not tensor.op.input_tensors:
+            found[tensor.name] = tensor
+    return list(found.values())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--target", default="cuda -arch=sm_90a")
+    parser.add_argument("--only", default="", help="programs whose name has this")
+    options = parser.parse_args()
+    print(f"{'':34} {'estimated':>13}  {'bound':14} share registers  banks  used           reads")
+    rows = [(make.__name__, sizes, row_of(make.__name__, sizes, make(*sizes), options.target)) for make, sizes in PROGRAMS if options.only in make.__name__]
+    short = [(name, sizes, why) for name, sizes, why in rows if why]
+    print(f"{len(rows)} programs, {len(rows) - len(short)} fall short of nothing")
+    for name, sizes, why in short:
+        print(f"  {name}{sizes}: {', '.join(why)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+// Counts of each stage, then the time of each launch.
+#include "schedule/device_account.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "schedule/bank_wavefronts.h"
+#include "schedule/memory_strides.h"
+#include "schedule/nest_view.h"
+
+namespace tw::schedule {
+
+namespace {
+
+constexpr double kWarp = 32, kSector = 32, kBanks = 128, kVectorBytes = 16;
+constexpr double kIssues = 4;  // instructions of warps that a processor starts in a cycle
+constexpr double kRegisters = 65536, kMostRegisters = 255,
+                 kOwnRegisters = 32;  // of a processor; of a thread: addresses, factors
+constexpr double kLaunch = 3e-6;      // seconds until the first block runs and after the last one ended
+constexpr double kHiding = 12;        // warps of a processor that hide each other's waiting
+constexpr double kSpilled = 4;        // what registers that lie in memory cost
+constexpr double kOverlap = 0.2;      // share of the lesser terms that the largest does not hide
+
+class Counter {
+ public:
+  Counter(const LoopNest& nest, const Placement& placed)
+      : nest_(nest), placed_(placed), views_(view_stages(nest)), view_of_(nest.size(), nullptr) {
+    for (const StageView& view : views_) view_of_[static_cast<size_t>(view.stage)] = &view;
+  }
+
+  std::vector<LaunchAccount> run() {
+    std::vector<LaunchAccount> all;
+    for (int i = 0; i < nest_.size(); ++i)
+      if (placed_.launch[static_cast<size_t>(i)] == i) {
+        launch_[i] = all.size();
+        LaunchAccount& launch = all.emplace_back();
+        launch.root = i;
+        launch.registers = kOwnRegisters;
+      }
+    for (const StageView& view : views_)
+      if (LaunchAccount* launch = launch_of(view, all))
+        for (const std::vector<LoopView>* loops : {&view.around, &view.loops}) measure(*loops, *launch);
+    for (const StageView& view : views_)
+      if (LaunchAccount* launch = launch_of(view, all)) {
+        launch->stages.push_back(counted(view, *launch));
+        keep(view, *launch);
+      }
+    return all;
+  }
+
+ private:
+  LaunchAccount* launch_of(const StageView& view, std::vector<LaunchAccount>& all) const {
+    const auto found = launch_.find(placed_.launch[static_cast<size_t>(view.stage)]);
+    return found == launch_.end() ? nullptr : &all[found->second];
+  }
+  bool together(const StageView& view) const { return placed_.together[static_cast<size_t>(view.stage)] != 0; }
+
+  // The extents of the launch's indices: the largest of its loops.
+  static void measure(const std::vector<LoopView>& loops, LaunchAccount& launch) {
+    double threads = 1, blocks = 1;
+    for (const LoopView& loop : loops) {
+      if (is_thread(loop.annotation)) threads *= static_cast<double>(loop.extent);
+      if (is_block(loop.annotation)) blocks *= static_cast<double>(loop.extent);
+    }
+    launch.threads = std::max(launch.threads, threads);
+    launch.blocks = std::max(launch.blocks, blocks);
+  }
+
+  StageAccount counted(const StageView& view, const LaunchAccount& launch) {
+    double times = 1;
+    for (const LoopView& loop : view.around) {
+      const bool for_all = loop.annotation == Annotation::kVirtual && together(view);
+      if (!is_bound(loop.annotation) && !for_all) times *= static_cast<double>(loop.extent);
+    }
+    StageAccount stage{view.stage};
+    if (together(view))
+      copies(view, launch, times, stage);
+    else
+      computes(view, launch, times, stage);
+    return stage;
+  }
+
+  // How far one iteration of the loop moves the access, in elements of a tensor of these strides.
+  static double stride_of(const AccessView& access, const LoopView& loop, const std::vector<double>& strides) {
+    double stride = 0;
+    for (size_t d = 0; d < access.shape.size(); ++d)
+      for (int root : loop.roots)
+        stride += strides[d] * static_cast<double>(access.coefficients[d][static_cast<size_t>(root)] * loop.step);
+    return access.affine ? std::abs(stride) : kSector;
+  }
+
+  // Of the tensor in memory, or of what a block or a thread keeps of it.
+  std::vector<double> strides_of(const AccessView& access, int source) const {
+    std::vector<ir::Expr> shape;
+    const StageView* kept = source == kNone ? nullptr : view_of_[static_cast<size_t>(source)];
+    const bool part = kept != nullptr && placed_.parent[static_cast<size_t>(source)] != kNone &&
+                      !nest_.stage(source).layout && kept->root_extents.size() >= access.shape.size();
+    for (size_t d = 0; d < access.shape.size(); ++d) shape.emplace_back(part ? kept->root_extents[d] : access.shape[d]);
+    std::vector<ir::Expr> aligned;
+    if (part) aligned = aligned_strides(nest_.stage(source), shape);
+    std::vector<double> strides(shape.size());
+    double stride = 1;
+    for (size_t d = shape.size(); d-- > 0; stride *= static_cast<double>(ir::as_int(shape[d]).value_or(1))) {
+      if (!aligned.empty()) stride = static_cast<double>(ir::as_int(aligned[d]).value_or(1));
+      strides[d] = stride;
+    }
+    return strides;
+  }
+
+  int source_of(const StageView& view, const AccessView& access) const {
+    return access.store ? view.stage : nest_.find_stage(access.buffer);
+  }
+
+  // What a block's threads do for each other: elements one after the other, by vectors where rows allow it.
+  void copies(const StageView& view, const LaunchAccount& launch, double times, StageAccount& stage) {
+    const std::vector<double> range = region(view);
+    double elements = 1;
+    for (double extent : range) elements *= extent;
+    const double row = range.empty() ? 1 : range.back();
+    double terms = 1;  // of a reduction
+    for (const LoopView& loop : view.loops)
+      if (loop.reduction) terms *= static_cast<double>(loop.extent);
+    const double warps = launch.blocks * times * elements * terms / kWarp;
+    for (const AccessView& access : view.accesses) {
+      const LoopView along{1, {static_cast<int>(range.size()) - 1}, 1};
+      const double stride = range.empty() ? 0 : stride_of(access, along, strides_of(access, source_of(view, access)));
+      const double vector = stride == 1 ? std::clamp(kVectorBytes / access.element_bytes, 1.0, row) : 1;
+      const double bytes = stride <= 1 ? std::ceil(row * access.element_bytes / kSector) * kSector / row
+                                       : std::min(kSector, stride * access.element_bytes);
+      stage.instructions += 2 * warps / vector;
+      if (access.store) {
+        const double wavefronts = std::max(1.0, kWarp * access.element_bytes / kBanks) * warps;
+        stage.requests += warps / vector;
+        stage.wavefronts += wavefronts;
+        stage.least += wavefronts;
+      } else if (scope_of(source_of(view, access)) == ir::Scope::kGlobal) {
+        to_memory(access, warps * kWarp * bytes / kSector, stage);
+      }
+    }
+    stage.operations += warps * kWarp * view.operations;
+    stage.arithmetic += warps * view.operations;
+    stage.instructions += warps * view.operations;
+  }
+
+  // What each thread does for itself.
+  void computes(const StageView& view, const LaunchAccount& launch, double times, StageAccount& stage) {
+    double trips = times;
+    for (const LoopView& loop : view.loops)
+      if (!is_bound(loop.annotation)) trips *= static_cast<double>(loop.extent);
+    const double warps = launch.blocks * std::max(1.0, launch.threads / kWarp);
+    stage.operations += warps * trips * kWarp * view.operations;
+    if (nest_.stage(view.stage).tensorized.intrin) {  // of all lanes, whose loops stand among these
+      stage.products += warps * trips;
+      return;
+    }
+    stage.arithmetic += warps * trips * std::max(0.0, view.operations - view.fused);
+    stage.instructions += warps * trips * std::max(1.0, view.operations - view.fused);
+    for (const AccessView& access : view.accesses) accesses(view, access, warps * trips, stage);
+  }
+
+  ir::Scope scope_of(int source) const {
+    return source == kNone ? ir::Scope::kGlobal : placed_.scope[static_cast<size_t>(source)];
+  }
+
+  // An access that some loops that are written out do not move happens once for all of these; one that a vector moves
+  // by one element, once for each 16 bytes.
+  void accesses(const StageView& view, const AccessView& access, double times, StageAccount& stage) {
+    const int source = source_of(view, access);
+    const ir::Scope scope = scope_of(source);
+    if (scope == ir::Scope::kLocal) return;
+    const std::vector<double> strides = strides_of(access, source);
+    double vector = 1;
+    for (const std::vector<LoopView>* loops : {&view.around, &view.loops})
+      for (const LoopView& loop : *loops) {
+        if (!is_written_out(loop, loops == &view.loops)) continue;
+        const double stride = stride_of(access, loop, strides), extent = static_cast<double>(loop.extent);
+        if (stride == 0) times /= extent;
+        if (stride == 1 && loop.annotation == Annotation::kVectorized)
+          vector = std::min(extent, std::max(1.0, kVectorBytes / access.element_bytes));
+      }
+    times /= vector;
+    stage.instructions += times;
+    const double width = vector * access.element_bytes;
+    if (scope == ir::Scope::kShared) {
+      const double least = std::max(1.0, different(view, access, strides) * width / kBanks);
+      stage.requests += times;
+      stage.least += times * least;
+      stage.wavefronts += times * std::max(least, wavefronts(view, access, strides, width));
+      return;
+    }
+    to_memory(access, times * sectors(view, access, strides, width), stage);
+  }
+
+  static bool is_written_out(const LoopView& loop, bool own) {
+    if (loop.annotation == Annotation::kVirtual) return true;
+    return own && (loop.annotation == Annotation::kVectorized || loop.annotation == Annotation::kUnrolled);
+  }
+
+  // The loops over the threads of a warp, the fastest first.
+  static std::vector<std::pair<LoopView, double>> warp_of(const StageView& view) {
+    std::vector<std::pair<LoopView, double>> loops;
+    double left = kWarp;
+    for (Annotation index : {Annotation::kThreadX, Annotation::kThreadY, Annotation::kThreadZ})
+      for (const std::vector<LoopView>* all : {&view.around, &view.loops})
+        for (const LoopView& loop : *all) {
+          if (loop.annotation != index || left < 2) continue;
+          loops.emplace_back(loop, std::min(left, static_cast<double>(loop.extent)));
+          left = std::floor(left / static_cast<double>(loop.extent));
+        }
+    return loops;
+  }
+
+  static double different(const StageView& view, const AccessView& access, const std::vector<double>& strides) {
+    double count = 1;
+    for (const auto& [loop, threads] : warp_of(view))
+      if (stride_of(access, loop, strides) != 0) count *= threads;
+    return count;
+  }
+
+  static double wavefronts(const StageView& view, const AccessView& access, const std::vector<double>& strides,
+                           double width) {
+    if (!access.affine) return 1;
+    std::vector<int64_t> at{0};
+    for (const auto& [loop, threads] : warp_of(view)) {
+      const auto stride = static_cast<int64_t>(stride_of(access, loop, strides) * access.element_bytes);
+      const size_t before = at.size();
+      for (int64_t thread = 1; thread < static_cast<int64_t>(threads); ++thread)
+        for (size_t i = 0; i < before; ++i) at.push_back(at[i] + thread * stride);
+    }
+    return static_cast<double>(bank_wavefronts(at, static_cast<int64_t>(width)));
+  }
+
+  static double sectors(const StageView& view, const AccessView& access, const std::vector<double>& strides,
+                        double width) {
+    double count = 1, side_by_side = width;
+    for (const auto& [loop, threads] : warp_of(view)) {
+      const double stride = stride_of(access, loop, strides) * access.element_bytes;
+      if (stride == 0) continue;
+      if (stride <= side_by_side)
+        side_by_side += (threads - 1) * stride;
+      else
+        count *= stride >= kSector ? threads : std::max(1.0, threads * stride / kSector);
+    }
+    return count * std::ceil(side_by_side / kSector);
+  }
+
+  // Memory gives each byte of a tensor once, to whoever is first.
+  void to_memory(const AccessView& access, double sectors, StageAccount& stage) {
+    stage.sectors += sectors;
+    double size = access.element_bytes;
+    for (int64_t extent : access.shape) size *= static_cast<double>(extent);
+    double& bytes = bytes_[{placed_.launch[static_cast<size_t>(stage.stage)], access.buffer}];
+    const double all = std::min(size, bytes + sectors * kSector);
+    stage.bytes += all - bytes;
+    bytes = all;
+  }
+
+  // Memory that the stage needs where it is computed.
+  void keep(const StageView& view, LaunchAccount& launch) const {
+    if (view.stage == launch.root) return;
+    double bytes = view.element_bytes;
+    for (double extent : region(view)) bytes *= extent;
+    const ir::Scope scope = placed_.scope[static_cast<size_t>(view.stage)];
+    if (scope == ir::Scope::kShared) launch.shared += bytes;
+    if (scope != ir::Scope::kLocal) return;
+    for (const LoopView& loop : view.around)
+      if (loop.annotation == Annotation::kVirtual && !loop.roots.empty()) bytes *= static_cast<double>(loop.extent);
+    launch.registers += std::ceil(bytes / 4);
+  }
+
+  // Of the data axes, what is computed where the stage stands.
+  std::vector<double> region(const StageView& view) const {
+    const auto data = static_cast<ptrdiff_t>(nest_.stage(view.stage).data_rank);
+    return {view.root_extents.begin(), view.root_extents.begin() + data};
+  }
+
+  const LoopNest& nest_;
+  const Placement& placed_;
+  const std::vector<StageView> views_;
+  std::vector<const StageView*> view_of_;
+  std::map<int, size_t> launch_;                      // of each root: which of the accounts
+  std::map<std::pair<int, uint64_t>, double> bytes_;  // of each launch's tensors: those that memory gave
+};
+
+DeviceTerm longest(const DeviceSeconds& seconds) {
+  return static_cast<DeviceTerm>(std::max_element(seconds.begin(), seconds.end()) - seconds.begin());
+}
+
+void hold(LaunchAccount& launch, const DeviceRates& device) {
+  const double warps = std::ceil(launch.threads / kWarp);
+  const double registers = std::min(launch.registers, kMostRegisters) * warps * kWarp;
+  launch.spills = launch.registers > kMostRegisters;
+  launch.resident = std::min(std::floor(device.threads / (warps * kWarp)), std::floor(kRegisters / registers));
+  if (launch.shared > 0)
+    launch.resident = std::min(launch.resident, std::floor(static_cast<double>(device.shared_bytes) / launch.shared));
+  if (launch.resident < 1) return;
+  const double turns = std::ceil(launch.blocks / device.processors);
+  const double held = std::min(launch.resident, turns) * warps;
+  launch.occupancy = launch.resident * warps * kWarp / device.threads;
+  launch.waves = launch.blocks / (launch.resident * device.processors);
+  launch.used = launch.blocks / (turns * device.processors);
+  launch.hidden = std::min(1.0, held / kHiding);
+}
+
+void time(LaunchAccount& launch, const DeviceRates& device) {
+  hold(launch, device);
+  if (launch.resident < 1) {
+    launch.total = std::numeric_limits<double>::infinity();
+    return;
+  }
+  const double spilled = launch.spills ? kSpilled : 1;
+  const double cycles = device.processors * launch.used * launch.hidden * device.hertz;
+  for (StageAccount& stage : launch.stages) {
+    stage.seconds = {stage.products / device.tensor_products / cycles,
+                     stage.arithmetic * spilled * kWarp / device.lanes / cycles,
+                     stage.instructions * spilled / kIssues / cycles,
+                     stage.wavefronts / cycles,
+                     stage.sectors * kSector / (device.l2_bytes * launch.used * launch.hidden),
+                     stage.bytes / (device.memory * std::min(1.0, 2 * launch.used * launch.hidden))};
+    stage.bound = longest(stage.seconds);
+    for (size_t term = 0; term < launch.seconds.size(); ++term) launch.seconds[term] += stage.seconds[term];
+  }
+  launch.bound = longest(launch.seconds);
+  double sum = 0;
+  for (double seconds : launch.seconds) sum += seconds;
+  const double most = launch.seconds[launch.bound];
+  // Arithmetic is instructions too: what they have in common is hidden by nothing and hides nothing.
+  sum -= std::min(launch.seconds[kArithmetic], launch.seconds[kIssue]);
+  launch.total = kLaunch + most + kOverlap * std::max(0.0, sum - most);
+}
+
+}  // namespace
+
+const char* to_string(DeviceTerm term) {
+  constexpr const char* kNames[] = {"tensor cores", "FMA", "issue", "shared memory", "L2", "HBM"};
+  return kNames[term];
+}
+
+std::vector<LaunchAccount> device_account(const LoopNest& nest, const Placement& placed, const DeviceRates& device) {
+  std::vector<LaunchAccount> all = Counter(nest, placed).run();
+  for (LaunchAccount& launch : all) time(launch, device);
+  return all;
+}
+
+}  // namespace tw::schedule

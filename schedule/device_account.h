@@ -1,0 +1,55 @@
+// What a schedule will take on a device, before anything was compiled or measured: what explain() shows, and what the
+// tuner's prior goes by.
+//
+// A launch takes as long as what it has most of: multiply-adds of tensor cores, arithmetic, instructions, passes
+// through shared memory, sectors of L2, bytes of memory. Counts are those of warps: an access takes as many passes or
+// sectors as the addresses of a warp's threads need. Processors wait where blocks are too few to fill them, or warps
+// too few to hide each other's waiting.
+#pragma once
+
+#include <array>
+#include <map>
+#include <vector>
+
+#include "schedule/machine.h"
+#include "schedule/placement.h"
+
+namespace tw::schedule {
+
+enum DeviceTerm { kTensorCores, kArithmetic, kIssue, kSharedMemory, kSectors, kMemory, kDeviceTerms };
+const char* to_string(DeviceTerm);
+
+using DeviceSeconds = std::array<double, kDeviceTerms>;
+
+// Of all runs of a stage's loops, in all blocks.
+struct StageAccount {
+  int stage = 0;
+  double operations = 0;                           // arithmetic of single elements
+  double products = 0;                             // multiply-adds of tensor cores
+  double arithmetic = 0, instructions = 0;         // of warps; arithmetic among the instructions
+  double requests = 0, wavefronts = 0, least = 0;  // to shared memory: what they take, and would without conflicts
+  double sectors = 0, bytes = 0;                   // of L2, and of memory
+  DeviceSeconds seconds{};                         // that each takes alone, with the launch's processors
+  DeviceTerm bound = kIssue;
+};
+
+struct LaunchAccount {
+  int root = 0;  // stage
+  double blocks = 1, threads = 1;
+  double registers = 0, shared = 0;  // of a thread; bytes of a block
+  bool spills = false;
+  double resident = 0;   // blocks that a processor holds at a time; 0: not even one fits
+  double occupancy = 0;  // share of a processor's threads that these are
+  double waves = 0;      // blocks over those that all processors hold at a time
+  double used = 0;       // share of the processors' time in which they have blocks, as blocks are spread over them
+  double hidden = 0;     // share of the time in which some warp can go on
+  DeviceSeconds seconds{};
+  DeviceTerm bound = kIssue;
+  double total = 0;  // seconds; infinite where no processor holds a block
+  std::vector<StageAccount> stages;
+};
+
+// In the order of the stages at root.
+std::vector<LaunchAccount> device_account(const LoopNest&, const Placement&, const DeviceRates&);
+
+}  // namespace tw::schedule

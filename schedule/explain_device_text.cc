@@ -1,0 +1,77 @@
+// The part of an explanation's page that is about launches.
+#include "schedule/explain_text.h"
+#include "schedule/nest_view.h"
+
+namespace tw::schedule {
+
+namespace {
+
+std::string of_all(const std::string& title, const DeviceSeconds& seconds) {
+  std::vector<std::string> taken;
+  for (int term = 0; term < kDeviceTerms; ++term)
+    if (const double takes = seconds[static_cast<size_t>(term)]; takes > 0)
+      taken.push_back(std::string(to_string(static_cast<DeviceTerm>(term))) + " " + seconds_text(takes));
+  return line(title, taken.empty() ? std::vector<std::string>{"nothing"} : taken);
+}
+
+std::string stage_text(const NestExplanation& nest, const StageAccount& stage) {
+  std::string out = nest.headline + "\n";
+  for (const std::string& note : nest.unbounded) out += "  computes " + note + "\n";
+  if (!nest.loops.empty()) out += loops_text(nest, true);
+  std::vector<std::string> work{counted(stage.operations, "operation"),
+                                counted(stage.instructions, "instruction") + " of warps"};
+  if (stage.products > 0) work.push_back(counted(stage.products, "multiply-add") + " of tensor cores");
+  if (nest.waste > 1.005) work.push_back(number(100 * (nest.waste - 1)) + " % past the ends");
+  out += line("work", work);
+  if (stage.requests > 0)
+    out += line("shared",
+                {counted(stage.requests, "request"), counted(stage.wavefronts / stage.requests, "wavefront") + " each",
+                 number(stage.least / stage.requests) + " without conflicts"});
+  if (stage.sectors > 0)
+    out += line("moves", {"L2 " + bytes_text(32 * stage.sectors), "HBM " + bytes_text(stage.bytes)});
+  const double bound = stage.seconds[stage.bound];
+  return out + of_all("takes", stage.seconds) +
+         line("bound", {std::string(to_string(stage.bound)), seconds_text(bound)}) + "\n";
+}
+
+std::string launch_text(const Explanation& all, const LaunchAccount& launch) {
+  std::string out, name;
+  for (const StageAccount& stage : launch.stages)
+    for (size_t n = 0; n < all.nests.size(); ++n) {
+      if (all.stages[n] != stage.stage) continue;
+      out += stage_text(all.nests[n], stage);
+      if (stage.stage == launch.root) name = all.nests[n].headline.substr(0, all.nests[n].headline.find(':'));
+    }
+  std::string ends = line("holds", {counted(launch.registers, "register") + " of a thread",
+                                    bytes_text(launch.shared) + " of a block's shared memory",
+                                    counted(launch.resident, "block") + " of a processor",
+                                    "occupancy " + number(100 * launch.occupancy) + " %"});
+  if (launch.resident < 1) return out + "launch of " + name + ": no processor holds one of its blocks\n" + ends + "\n";
+  if (launch.spills) ends += line("spills", {"a thread has 255 registers at most"});
+  ends += line("waves", {number(launch.waves), "processors have blocks " + number(100 * launch.used) + " % of the time",
+                         "warps that can go on " + number(100 * launch.hidden) + " %"});
+  return out + "launch of " + name + ": " + counted(launch.blocks, "block") + " of " +
+         counted(launch.threads, "thread") + "\n" + ends + of_all("takes", launch.seconds) +
+         line("bound", {std::string(to_string(launch.bound)),
+                        seconds_text(launch.seconds[launch.bound]) + " of " + seconds_text(launch.total)}) +
+         "\n";
+}
+
+}  // namespace
+
+std::string launches_text(const Explanation& all) {
+  std::string out;
+  for (const LaunchAccount& launch : all.launches) out += launch_text(all, launch);
+  if (all.launches.empty()) out = "no launch: bind the loops of the stages at root to blockIdx and threadIdx\n\n";
+  return out;
+}
+
+std::string device_text(const DeviceRates& device) {
+  return "for " + counted(device.processors, "processor") + " at " + number(device.hertz / 1e9) + " GHz, each with " +
+         bytes_text(static_cast<double>(device.shared_bytes)) + " of shared memory, " + std::to_string(device.threads) +
+         " threads,\n" + std::to_string(device.lanes) + " multiply-adds and " + std::to_string(device.tensor_products) +
+         " of tensor cores in a cycle; L2 " + number(device.l2_bytes / 1e9) + " GB/s, HBM " +
+         number(device.memory / 1e9) + " GB/s (what its maker says)\n";
+}
+
+}  // namespace tw::schedule

@@ -1,0 +1,25 @@
+// What the pages of explanations are written with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/explain.h"
+
+namespace tw::schedule {
+
+std::string number(double);
+std::string bytes_text(double);
+std::string seconds_text(double);
+std::string count_text(double);
+std::string counted(double count, const std::string& what);  // 1 run, 2 runs
+// A title, and what belongs to it, with commas.
+std::string line(const std::string& title, const std::vector<std::string>& parts);
+// A row for each loop; of a device without lanes and caches.
+std::string loops_text(const NestExplanation&, bool of_device);
+
+// Of a device (explain_device_text.cc): launches with their stages, and the rates.
+std::string launches_text(const Explanation&);
+std::string device_text(const DeviceRates&);
+
+}  // namespace tw::schedule

@@ -28,7 +28,7 @@ from ._location import user_line
 from .errors import ParseError
 from .group import Group, copied, created
 from .loops import Axis, Fuse, OneThread, Singleton, Split, ThreadAxis
-from .stage import Stage, integer, refuse, scope_of, word
+from .stage import Stage, integer, refuse, scope_of
 from .target import as_target
 
 __all__ = ["Axis", "Fuse", "Group", "OneThread", "Schedule", "Singleton", "Split", "Stage", "Step", "ThreadAxis", "create_schedule"]

@@ -1,6 +1,7 @@
 #include "codegen/c_header.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -8,6 +9,7 @@
 #include "codegen/c/names.h"
 #include "codegen/c_abi.h"
 #include "codegen/c_context.h"
+#include "codegen/c_parameters.h"
 #include "codegen/c_size.h"
 #include "codegen/cpu_check.h"
 #include "codegen/scratch.h"
@@ -23,102 +25,6 @@
 namespace tw::codegen {
 
 namespace {
-
-const char* c_type(ir::Type type) {
-  switch (type.code) {
-    case ir::TypeCode::kBool:
-      return "uint8_t";
-    case ir::TypeCode::kInt:
-    case ir::TypeCode::kIndex:
-      if (type.is_packed()) return "uint8_t";
-      return type.bits == 8 ? "int8_t" : type.bits == 16 ? "int16_t" : type.bits == 32 ? "int32_t" : "int64_t";
-    case ir::TypeCode::kUInt:
-      return type.bits <= 8 ? "uint8_t" : type.bits == 16 ? "uint16_t" : type.bits == 32 ? "uint32_t" : "uint64_t";
-    case ir::TypeCode::kFloat:
-      return type.bits == 16 ? "uint16_t" : type.bits == 32 ? "float" : "double";
-    case ir::TypeCode::kBFloat:
-      return "uint16_t";
-    case ir::TypeCode::kE4M3:
-    case ir::TypeCode::kE5M2:
-      return "uint8_t";
-    case ir::TypeCode::kHandle:
-      break;
-  }
-  return "void";
-}
-
-// Names for C: one each, no keyword, no clash with the wrapper's own. First of the parameters, then of the scalars.
-std::vector<std::string> c_names(const ir::Program& program) {
-  std::set<std::string> used;
-  std::vector<std::string> names;
-  const auto add = [&](const std::string& given) {
-    std::string name = "p_";
-    for (char c : given) name += isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    std::string unique = name;
-    for (int i = 1; !used.insert(unique).second; ++i) unique = name + "_" + std::to_string(i);
-    names.push_back(unique);
-  };
-  for (const ir::Param& param : program.params) add(param.buffer.name());
-  for (const ir::Var& scalar : program.scalars) add(scalar.name());
-  return names;
-}
-
-// The wrapper's parameters: arrays and scalars in the order of the argument list, then the extents that shapes give.
-// Each is a number among names.
-std::vector<size_t> c_order(const ir::Program& program) {
-  std::vector<size_t> order;
-  size_t scalar = 0;
-  const auto add_scalars = [&](size_t params, bool all) {
-    for (; scalar < program.scalars.size(); ++scalar) {
-      const bool placed = scalar < program.places.size() && program.places[scalar] <= static_cast<int>(params);
-      if (!placed && !all) return;
-      order.push_back(program.params.size() + scalar);
-    }
-  };
-  for (size_t i = 0; i < program.params.size(); ++i) {
-    add_scalars(i, false);
-    order.push_back(i);
-  }
-  add_scalars(program.params.size(), true);
-  return order;
-}
-
-std::vector<std::string> c_arguments(const ir::Program& program, const std::vector<std::string>& names) {
-  std::vector<std::string> arguments;
-  for (const size_t at : c_order(program)) arguments.push_back(names[at]);
-  return arguments;
-}
-
-std::string c_parameters(const ir::Program& program, const std::vector<std::string>& names) {
-  std::string text;
-  for (const size_t at : c_order(program)) {
-    text += text.empty() ? "" : ", ";
-    if (at < program.params.size())
-      text += std::string(program.params[at].written ? "" : "const ") + c_type(program.params[at].outside().element()) +
-              "* " + names[at];
-    else
-      text += std::string(c_type(program.scalars[at - program.params.size()].type())) + " " + names[at];
-  }
-  return text.empty() ? "void" : text;
-}
-
-// From the first element to behind the last one.
-ir::Expr span_in_bytes(const ir::Buffer& buffer) {
-  ir::Expr elements(1);
-  for (size_t d = 0; d < buffer.rank(); ++d)
-    elements = buffer.strides().empty() ? elements * buffer.shape()[d]
-                                        : elements + (buffer.shape()[d] - ir::Expr(1)) * buffer.strides()[d];
-  constexpr int kByte = 8;
-  const int bits = buffer.element().bits;
-  return bits < kByte ? ir::floordiv(elements * ir::Expr(bits) + ir::Expr(kByte - 1), ir::Expr(kByte))
-                      : elements * ir::Expr(int64_t{bits / kByte});
-}
-
-std::string shape_text(const ir::Buffer& buffer) {
-  std::string text = to_string(buffer.element()) + "[";
-  for (size_t d = 0; d < buffer.rank(); ++d) text += (d ? ", " : "") + ir::to_string(buffer.shape()[d]);
-  return text + "]";
-}
 
 // The symbol of a program, and its function as C has it.
 const char* const kFunction = "(const struct tw_args* args, const struct tw_context* context)";
@@ -169,11 +75,13 @@ class HeaderPart {
   std::string functions() const { return choice() + call() + run_in() + run() + workspace() + packed(); }
 
  private:
+  bool is_device() const { return kernel_.variants[0].target.kind == "cuda"; }
   bool has_one_for_all() const { return conditions_.size() == 1 && conditions_[0].empty(); }
 
   // Which variant runs here, from 1; one more than there are where none does. The first answer stays.
   std::string choice() const {
     if (has_one_for_all()) return "\nstatic inline int " + name_ + "_variant(void) { return 1; }\n";
+    if (is_device()) return choice_of_device();
     std::string text = "\nstatic __attribute__((noinline, cold, unused)) int " + name_ + "_choose(void) {\n";
     for (size_t i = 0; i < conditions_.size(); ++i)
       text += "  if (" + conditions_[i] + ")\n    return " + std::to_string(i + 1) + ";\n";
@@ -185,25 +93,35 @@ class HeaderPart {
     return text;
   }
 
+  // Each call's thread may be another device's.
+  std::string choice_of_device() const {
+    std::string text = "\nstatic inline int " + name_ + "_variant(void) {\n";
+    for (size_t i = 0; i < conditions_.size(); ++i)
+      text += "  if (" + conditions_[i] + ") return " + std::to_string(i + 1) + ";\n";
+    return text + "  return " + std::to_string(conditions_.size() + 1) + ";\n}\n";
+  }
+
   std::string call() const {
     std::string text = "static inline int32_t " + name_ + "_call" + kFunction + " {\n";
     if (has_one_for_all()) return text + "  return " + runtime::kernel_symbol(program_.name) + "(args, context);\n}\n";
     text += "  static int32_t (*const kernels[])(const struct tw_args*, const struct tw_context*) = {\n";
     for (const HeaderVariant& variant : kernel_.variants)
       text += "      " + runtime::kernel_symbol(variant.program.name) + ",\n";
-    return text + "      tensorwright_no_cpu};\n  return kernels[" + name_ + "_variant() - 1](args, context);\n}\n";
+    return text + "      tensorwright_no_" + (is_device() ? "gpu" : "cpu") + "};\n  return kernels[" + name_ +
+           "_variant() - 1](args, context);\n}\n";
   }
 
   // The default context, or one of the caller's.
   std::string run() const {
-    const std::string given = c_parameters(program_, names_);
+    const std::string given = c_parameters(program_, names_), more = given == "void" ? "" : given + ", ";
     std::string parameters = given, arguments = "&context";
-    if (!externs_.empty())  // in the order of the comment
-      parameters = (given == "void" ? "" : given + ", ") + "void (*const* externs)(void)";
+    if (is_device()) parameters = more + "struct CUstream_st* stream";
+    if (!externs_.empty()) parameters = more + "void (*const* externs)(void)";  // in the order of the comment
     for (const std::string& name : c_arguments(program_, names_)) arguments += ", " + name;
     std::string text = "static inline int32_t " + name_ + "_run(" + parameters + ") {\n";
     text += externs_.empty() ? "  const " : "  ";
-    text += "struct tw_context context = tensorwright_default_context();\n";
+    text += std::string("struct tw_context context = tensorwright_") +
+            (is_device() ? "cuda_context(stream);\n" : "default_context();\n");
     if (!externs_.empty()) text += "  context.externs = externs;\n";
     return text + "  return " + name_ + "_run_in(" + arguments + ");\n}\n";
   }
@@ -224,6 +142,7 @@ class HeaderPart {
   // MemorySanitizer sees no stores of code that it did not compile.
   std::string returned() const {
     std::string marks;
+    if (is_device()) return "  return " + name_ + "_call(&args, context);\n";
     for (size_t i = 0; i < program_.params.size(); ++i) {
       if (!program_.params[i].written) continue;
       if (const auto bytes = c_size(span_in_bytes(program_.params[i].outside()), sizes_))
@@ -238,7 +157,7 @@ class HeaderPart {
   std::string size_parameters() const {
     std::string text;
     for (size_t s = 0; s < program_.scalars.size(); ++s)
-      text += std::string(", ") + c_type(program_.scalars[s].type()) + " " + names_[program_.params.size() + s];
+      text += std::string(", ") + c_type_of(program_.scalars[s].type()) + " " + names_[program_.params.size() + s];
     return text;
   }
   std::string size_arguments() const {
@@ -249,6 +168,7 @@ class HeaderPart {
 
   // What each variant asks its context for; no workspace where a loop decides how much.
   std::string workspace() const {
+    if (is_device()) return "";  // its scratch is of the stream's pool
     std::string cases;
     size_t most = 1;
     for (size_t v = 0; v < kernel_.variants.size(); ++v) {
@@ -327,6 +247,9 @@ const char* const kRules = R"( *
  * memory of NAME_workspace_bytes(threads, ..), of which at most so many threads run parallel loops: calls in it allocate
  * nothing. Its threads are those of the context `outer`; NULL: of the default one.
  *
+ * NAME_run of a kernel for a GPU takes addresses of its memory and a stream, into whose queue it puts the launches; it waits
+ * for nothing.
+ *
  * All functions may be called by several threads at once; a workspace serves one call at a time. Outputs must not
  * overlap anything. What is packed is packed once, by the function that is named, and passed to all calls. */
 )";
@@ -355,16 +278,19 @@ const char* const kMemorySanitizer = R"(
 
 std::string c_header(const std::vector<HeaderKernel>& kernels) {
   std::string comments, declarations, functions;
+  std::set<std::string> questions;
   for (const HeaderKernel& kernel : kernels) {
     const HeaderPart part(kernel);
     comments += part.comment();
     declarations += part.declarations();
     functions += part.functions();
+    questions.insert(cpu_functions(kernel.variants[0].target));
   }
   return "/* SPDX-License-Identifier: 0BSD\n * Made by " + release() + ".\n" + kRules + comments + c_abi() +
          kDefaultContext + kSizeFunctions + kWorkspace + kNoCpu + kMemorySanitizer +
-         cpu_functions(kernels[0].variants[0].target) + "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" +
-         declarations + "#ifdef __cplusplus\n}\n#endif\n" + functions;
+         std::accumulate(questions.begin(), questions.end(), std::string()) +
+         "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" + declarations + "#ifdef __cplusplus\n}\n#endif\n" +
+         functions;
 }
 
 std::string c_header(const std::vector<ir::Program>& programs, const Target& target) {

@@ -6,7 +6,9 @@
 #include <set>
 #include <tuple>
 
+#include "codegen/cuda_context.h"
 #include "src/target/aarch64.h"
+#include "src/target/cuda.h"
 #include "src/target/triple.h"
 #include "src/target/x86.h"
 
@@ -129,11 +131,16 @@ bool is_aarch64(const Target& target) { return target::architecture_of(target.tr
 }  // namespace
 
 std::string cpu_condition(const Target& target, bool tiles) {
+  if (target.kind == "cuda") {
+    const auto [major, minor, exact] = target::cuda::capability_of(target.arch);
+    return "tensorwright_cuda_runs(" + std::to_string(major) + ", " + std::to_string(minor) + (exact ? ", 1)" : ", 0)");
+  }
   if (target.kind != "llvm") return "";  // C is compiled for whatever its compiler is told
   return is_aarch64(target) ? condition_of_aarch64(target) : condition_of_x86(target, tiles);
 }
 
 std::string cpu_functions(const Target& target) {
+  if (target.kind == "cuda") return kCudaContext;
   if (target.kind != "llvm") return "";
   return is_aarch64(target) ? kAArch64 : kX86;
 }

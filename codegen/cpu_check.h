@@ -1,5 +1,5 @@
 // Whether the CPU that a C program runs on has what a kernel's code needs, asked by the program itself: the tables of
-// src/target as C text.
+// src/target as C text. Of a kernel for GPUs the question is the device of whoever calls.
 //
 // A kernel with products of tiles needs their registers too, which a system gives to a process that asks.
 #pragma once

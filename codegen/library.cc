@@ -8,9 +8,11 @@
 
 #include "codegen/arg_specs.h"
 #include "codegen/c_header.h"
+#include "codegen/device_object.h"
 #include "codegen/kernel_name.h"
 #include "src/ir/externs.h"
 #include "src/ir/tile_products.h"
+#include "src/target/cuda.h"
 #include "src/target/triple.h"
 #if TW_LLVM
 #include "codegen/llvm/backend.h"
@@ -24,8 +26,11 @@ Diagnostic refusal(ErrorKind kind, std::string what, std::vector<std::string> no
   return {kind, "library: " + std::move(what), {}, std::move(notes)};
 }
 
+bool is_device(const Target& target) { return target.kind == "cuda"; }
+
 // x86-64-v3, neoverse-v1-no-sve: of a target what it says beyond its kind and architecture.
 std::string short_name(const Target& target) {
+  if (is_device(target)) return target.arch;
   std::string name = target.cpu;
   for (const std::string& attribute : target.attributes)
     name += (attribute[0] == '-' ? "-no-" : "-") + attribute.substr(1);
@@ -45,6 +50,13 @@ std::string symbol_name(const LibraryKernel& kernel, const Target& target, const
 
 // What code of the program may use on that target.
 std::set<std::string> needs(const Target& target, const ir::Program& program) {
+  if (is_device(target)) {  // the newer architecture has all of the older one
+    std::set<std::string> older;
+    for (const std::string& arch : target::cuda::architectures()) {
+      older.insert(arch);
+      if (arch == target.arch) return older;
+    }
+  }
   std::set<std::string> all(target.features.begin(), target.features.end());
   if (!ir::has_tile_product(program.body)) std::erase_if(all, [](const auto& f) { return f.starts_with("amx-"); });
   return all;
@@ -84,6 +96,10 @@ Status check_text(const std::string& what, const std::string& text, const char* 
 }
 
 Status check_target(const LibraryKernel& kernel, const Target& target, const std::string& architecture) {
+  if (is_device(target) != is_device(kernel.variants[0].target))
+    return refusal(ErrorKind::kTarget, kernel.name + ": its variants must be for CPUs or for GPUs, not for both",
+                   {"give the kernel for the GPU a name of its own"});
+  if (is_device(target)) return Unit{};
   if (target.kind != "llvm")
     return refusal(ErrorKind::kTarget,
                    kernel.name + ": variants are made by target llvm, not by \"" + target.to_string() + "\"");
@@ -132,7 +148,7 @@ void put_best_first(LibraryKernel& kernel) {
 }
 
 Status check_baseline(const LibraryKernel& kernel, const LibraryOptions& options) {
-  if (!options.baseline) return Unit{};
+  if (!options.baseline || is_device(kernel.variants[0].target)) return Unit{};
   TW_TRY(
       [[maybe_unused]] Unit target,
       check_target(kernel, *options.baseline, std::string(target::architecture_of(kernel.variants[0].target.triple))));
@@ -216,7 +232,7 @@ Result<std::vector<LibraryKernel>> checked_library(const std::vector<LibraryKern
   std::string architecture;
   std::vector<LibraryKernel> checked = kernels;
   for (LibraryKernel& kernel : checked) {
-    if (architecture.empty() && !kernel.variants.empty())
+    if (architecture.empty() && !kernel.variants.empty() && !is_device(kernel.variants[0].target))
       architecture = target::architecture_of(kernel.variants[0].target.triple);
     TW_TRY([[maybe_unused]] Unit variants, check_variants(kernel, options, architecture));
     TW_TRY([[maybe_unused]] Unit packers, check_packers(kernel));
@@ -238,8 +254,17 @@ std::string library_header(const std::vector<LibraryKernel>& kernels, const Libr
 
 Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVariant& variant,
                                    const LibraryOptions& options) {
-  TW_TRY(std::string bytes, compile(named_programs(kernel, variant, options), variant.target, 3, Output::kObject));
-  return LibraryFile{options.prefix + kernel.name + "." + short_name(variant.target) + ".o", std::move(bytes)};
+  const std::string file = options.prefix + kernel.name + "." + short_name(variant.target) + ".o";
+  if (is_device(variant.target)) {
+    TW_TRY(const Target host, Target::parse("llvm -mtriple=" + options.host));
+    TW_TRY(std::string bytes, device_object(named_programs(kernel, variant, options), variant.target, host));
+    return LibraryFile{file, std::move(bytes)};
+  }
+  std::vector<SourceText> texts;
+  if (options.debug_lines && !variant.text_file.empty()) texts.push_back({variant.text_file, variant.text_line});
+  TW_TRY(std::string bytes,
+         compile(named_programs(kernel, variant, options), variant.target, 3, Output::kObject, texts));
+  return LibraryFile{file, std::move(bytes)};
 }
 
 Result<LibraryFile> library_archive(const std::vector<LibraryFile>& objects, const LibraryOptions& options) {
@@ -264,9 +289,11 @@ Result<LibraryFile> library_archive(const std::vector<LibraryFile>&, const Libra
 
 #endif
 
-Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& kernels,
-                                              const LibraryOptions& options) {
-  TW_TRY(const std::vector<LibraryKernel> checked, checked_library(kernels, options));
+Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& kernels, const LibraryOptions& given) {
+  TW_TRY(const std::vector<LibraryKernel> checked, checked_library(kernels, given));
+  LibraryOptions options = given;
+  for (const LibraryKernel& kernel : checked)  // one architecture
+    if (!is_device(kernel.variants[0].target)) options.host = kernel.variants[0].target.triple;
   std::vector<std::pair<const LibraryKernel*, const LibraryVariant*>> jobs;
   for (const LibraryKernel& kernel : checked)
     for (const LibraryVariant& variant : kernel.variants) jobs.emplace_back(&kernel, &variant);

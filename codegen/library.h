@@ -1,4 +1,4 @@
-// Several kernels as one static library with one header, each in variants for CPUs of one architecture.
+// Several kernels as one static library with one header, each in variants for CPUs of one architecture, or for GPUs.
 //
 // What is made depends on what is given alone, for one release of Tensorwright and LLVM: not on the machine, its
 // threads, folders, users, environment or the order of anything. No bytes name them. Objects have no undefined symbol;
@@ -21,6 +21,9 @@ struct LibraryVariant {
   ir::Program program;
   std::string origin;                     // one line for the header: the record, the hardware
   std::vector<ir::Program> packers = {};  // as pack_programs makes them
+  // Where its text is, for line tables: a file, and the line there on which the program begins.
+  std::string text_file = {};
+  int text_line = 1;
 };
 struct LibraryKernel {
   std::string name;
@@ -33,6 +36,8 @@ struct LibraryOptions {
   // What every CPU has that the library is for; on one that has less calls return TW_ERROR_CPU. By default that of the
   // variant that asks for least.
   std::optional<Target> baseline = {};
+  std::string host = "x86_64-linux-gnu";  // the triple of what launches kernels for GPUs
+  bool debug_lines = false;               // line tables, of the variants whose text is a file's
   std::vector<std::string> externs = {};  // C functions that kernels may call: whoever calls the kernel brings them
 };
 

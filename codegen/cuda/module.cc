@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "codegen/arg_specs.h"
+#include "codegen/c_header.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/cuda/program_image.h"
+#include "codegen/device_object.h"
 #include "codegen/files.h"
 #include "src/runtime/cuda/kernel.h"
 
@@ -63,9 +65,15 @@ std::string CudaModule::source(std::string_view kind) const {
 
 void CudaModule::save(const std::string& path) const {
   if (path.ends_with(".cu")) return write_file(path, source_.text);
+  if (path.ends_with(".o")) {
+    write_file(path, device_object(programs_, target_, Target::parse("llvm").value_or_throw()).value_or_throw());
+    return write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_));
+  }
   if (!path.ends_with(".cubin"))
-    throw Error(
-        {ErrorKind::kArgument, "save: path must end in .cu or .cubin for target cuda, not \"" + path + "\"", {}, {}});
+    throw Error({ErrorKind::kArgument,
+                 "save: path must end in .o, .cu or .cubin for target cuda, not \"" + path + "\"",
+                 {},
+                 {}});
   if (!image_->ok()) throw Error(image_->error());
   write_file(path, (*image_)->cubin);
 }

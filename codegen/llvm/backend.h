@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/device_code.h"
 #include "tensorwright/build.h"
 #include "tensorwright/ir.h"
 #include "tensorwright/target.h"
@@ -25,8 +26,18 @@ enum class Output { kObject, kAssembly, kLlvm };
 // `program` is lowered: no Reduce, subscripts flat, no transcendental function, no half arithmetic. The object has no
 // undefined symbol; it defines tw_<name> and tw_<name>_descriptor. Errors are kBuild.
 Result<std::string> compile(const ir::Program& program, const Target& target, int opt_level, Output output);
-// Several programs of different names, as one object.
-Result<std::string> compile(std::span<const ir::Program> programs, const Target& target, int opt_level, Output output);
+// Several programs of different names, as one object. Code has line tables where it is said in which text each program
+// stands.
+struct SourceText {
+  std::string file;
+  int first_line = 1;
+};
+Result<std::string> compile(std::span<const ir::Program> programs, const Target& target, int opt_level, Output output,
+                            std::span<const SourceText> texts = {});
+
+// Kernels for a device as an object of the host's: it holds their image, and tw_<name> launches them by way of the
+// context (codegen/device_code.h).
+Result<std::string> compile_device(const DeviceCode& code, const Target& host, const Target& device);
 
 // Code in this process. The symbols live as long as the object does.
 class LoadedCode {

@@ -62,11 +62,11 @@ bool has_huge_block(const llvm::Module& module) {
 }
 
 std::string compile_on_deep_stack(std::span<const ir::Program> programs, const Target& target, int opt_level,
-                                  Output output) {
+                                  Output output, std::span<const SourceText> texts) {
   MachineLease machine(target, opt_level);
   llvm::LLVMContext context;
   context.setDiscardValueNames(output == Output::kObject);
-  std::unique_ptr<llvm::Module> module = emit_module(context, programs, target, machine->createDataLayout());
+  std::unique_ptr<llvm::Module> module = emit_module(context, programs, target, machine->createDataLayout(), texts);
   check_module(*module);
   optimize(*module, *machine, target, opt_level);
   if (output == Output::kLlvm) return text_of(*module);
@@ -79,11 +79,27 @@ std::string compile_on_deep_stack(std::span<const ir::Program> programs, const T
 
 }  // namespace
 
-Result<std::string> compile(std::span<const ir::Program> programs, const Target& target, int opt_level, Output output) {
+Result<std::string> compile(std::span<const ir::Program> programs, const Target& target, int opt_level, Output output,
+                            std::span<const SourceText> texts) {
   for (const ir::Program& program : programs) {
     TW_TRY([[maybe_unused]] Unit valid, check_kernel_name(program.name, kLongestName));
   }
-  return support::with_deep_stack([&] { return compile_on_deep_stack(programs, target, opt_level, output); });
+  return support::with_deep_stack([&] { return compile_on_deep_stack(programs, target, opt_level, output, texts); });
+}
+
+Result<std::string> compile_device(const DeviceCode& code, const Target& host, const Target& device) {
+  for (const ir::Program& program : code.programs) {
+    TW_TRY([[maybe_unused]] Unit valid, check_kernel_name(program.name, kLongestName));
+  }
+  return support::with_deep_stack([&] {
+    constexpr int kLevel = 2;
+    MachineLease machine(host, kLevel);
+    llvm::LLVMContext context;
+    std::unique_ptr<llvm::Module> module = emit_device_module(context, code, host, device, machine->createDataLayout());
+    check_module(*module);
+    optimize(*module, *machine, host, kLevel);
+    return emit_file(*module, *machine, llvm::CodeGenFileType::ObjectFile);
+  });
 }
 
 Result<std::string> compile(const ir::Program& program, const Target& target, int opt_level, Output output) {

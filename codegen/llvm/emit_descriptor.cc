@@ -66,7 +66,7 @@ std::string joined(const std::vector<std::string>& features) {
 
 }  // namespace
 
-void Emitter::emit_descriptor(const ir::Program& program) {
+void Emitter::emit_descriptor(const ir::Program& program, const Target& target) {
   DescriptorWriter write(module_);
   std::vector<llvm::Constant*> rows;
   for (const ir::Param& param : program.params) rows.push_back(write.param(param));
@@ -76,10 +76,10 @@ void Emitter::emit_descriptor(const ir::Program& program) {
   for (const ir::Requirement& r : numbered_requirements(program)) requirements.push_back(write.requirement(r));
   llvm::Constant* descriptor = llvm::ConstantStruct::getAnon(
       {write.u32(sizeof(tw_kernel_descriptor)), write.u32(TW_ABI_VERSION), write.text(program.name),
-       write.text(target_.to_string()), write.text(joined(target_.features)), write.u32(rows.size()), write.array(rows),
+       write.text(target.to_string()), write.text(joined(target.features)), write.u32(rows.size()), write.array(rows),
        write.u32(scalars.size()), write.array(scalars), write.texts(extent_texts(program)), write.u32(externs_.size()),
        write.texts(externs_), write.texts(layout_texts(program)), write.texts(packer_names(program)),
-       write.u32(requirements.size()), write.array(requirements), write.u32(static_cast<uint64_t>(target_.sve_bits))});
+       write.u32(requirements.size()), write.array(requirements), write.u32(static_cast<uint64_t>(target.sve_bits))});
   auto* global = new llvm::GlobalVariable(module_, descriptor->getType(), true, llvm::GlobalValue::ExternalLinkage,
                                           descriptor, runtime::descriptor_symbol(program.name));
   global->setDSOLocal(true);

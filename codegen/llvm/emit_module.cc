@@ -13,10 +13,16 @@ namespace tw::codegen {
 
 using llvm::Value;
 
-Emitter::Emitter(llvm::Module& module, const Target& target)
-    : module_(module), c_(module.getContext()), b_(c_), target_(target) {}
+Emitter::Emitter(llvm::Module& module, const Target& target, DebugLines* lines)
+    : module_(module), c_(module.getContext()), b_(c_), target_(target), lines_(lines) {}
 
 void Emitter::emit_kernel(const ir::Program& program) {
+  begin_kernel(program);
+  emit(program.body);
+  end_function();
+}
+
+void Emitter::begin_kernel(const ir::Program& program) {
   kernel_name_ = program.name;
   externs_ = ir::extern_symbols(program);
   has_tiles_ = ir::has_tile_product(program.body);
@@ -32,6 +38,7 @@ void Emitter::emit_kernel(const ir::Program& program) {
 
   auto* args = llvm::StructType::get(c_, {b_.getInt32Ty(), b_.getInt32Ty(), pointer});
   Value* data = b_.CreateLoad(pointer, b_.CreateStructGEP(args, kernel->getArg(0), 2));
+  frame_.data = data;
   declare_alias_scopes(program.body);
   llvm::MDNode* nothing = llvm::MDNode::get(c_, {});
   for (size_t i = 0; i < program.params.size(); ++i) {
@@ -56,8 +63,6 @@ void Emitter::emit_kernel(const ir::Program& program) {
     frame_.vars[var.id()] = from_memory(var.type(), value);
   }
   for (const auto& [id, range] : ir::scalar_bounds(program)) bounds_[id] = range;
-  emit(program.body);
-  end_function();
 }
 
 namespace {
@@ -75,20 +80,61 @@ void fix_vector_length(llvm::Module& module, const Target& target) {
   }
 }
 
-}  // namespace
+// Debuggers and profilers walk the stack through a kernel, by .eh_frame; and a process that admits indirect branches to
+// marked places only may have kernels in it (IBT and shadow stacks of x86, BTI of AArch64).
+void keep_traceable(llvm::Module& module) {
+  const llvm::Triple triple(module.getTargetTriple());
+  const auto flag = [&](const char* name) { module.addModuleFlag(llvm::Module::Min, name, 1); };
+  if (triple.isX86()) {
+    flag("cf-protection-branch");
+    flag("cf-protection-return");
+  } else if (triple.isAArch64()) {
+    flag("branch-target-enforcement");
+  }
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.setUWTableKind(llvm::UWTableKind::Async);
+    if (triple.isAArch64()) function.addFnAttr("branch-target-enforcement", "true");
+  }
+}
 
-std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, std::span<const ir::Program> programs,
-                                          const Target& target, const llvm::DataLayout& layout) {
-  auto module = std::make_unique<llvm::Module>(programs.front().name, context);
+std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, const std::string& name, const Target& target,
+                                           const llvm::DataLayout& layout) {
+  auto module = std::make_unique<llvm::Module>(name, context);
   compat::set_triple(*module, target.triple);
   module->setDataLayout(layout);
   module->setPICLevel(llvm::PICLevel::SmallPIC);
-  for (const ir::Program& program : programs) {
-    Emitter emitter(*module, target);
-    emitter.emit_kernel(program);
-    emitter.emit_descriptor(program);
+  return module;
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, std::span<const ir::Program> programs,
+                                          const Target& target, const llvm::DataLayout& layout,
+                                          std::span<const SourceText> texts) {
+  auto module = empty_module(context, programs.front().name, target, layout);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    std::optional<DebugLines> lines;
+    if (i < texts.size()) lines.emplace(*module, programs[i], texts[i]);
+    Emitter emitter(*module, target, lines ? &*lines : nullptr);
+    emitter.emit_kernel(programs[i]);
+    emitter.emit_descriptor(programs[i], target);
   }
   fix_vector_length(*module, target);
+  keep_traceable(*module);
+  return module;
+}
+
+std::unique_ptr<llvm::Module> emit_device_module(llvm::LLVMContext& context, const DeviceCode& code, const Target& host,
+                                                 const Target& device, const llvm::DataLayout& layout) {
+  auto module = empty_module(context, code.programs.front().name, host, layout);
+  llvm::Constant* image = emit_image(*module, code);
+  for (size_t i = 0; i < code.programs.size(); ++i) {
+    Emitter emitter(*module, host, nullptr);
+    emitter.emit_stub(code.programs[i], code.plans[i], image);
+    emitter.emit_descriptor(code.programs[i], device);
+  }
+  keep_traceable(*module);
   return module;
 }
 

@@ -64,6 +64,7 @@ llvm::Function* Emitter::outline(const ir::For& loop, const std::vector<ir::Var>
                                           kernel_name_ + "_parallel_" + loop.var.name(), module_);
   function->setDoesNotThrow();
   const auto outer_point = b_.saveIP();
+  const llvm::DebugLoc outer_line = b_.getCurrentDebugLocation();
   const Frame outer = std::exchange(frame_, Frame{});
   frame_.in_parallel = true;
   begin_function(function);
@@ -79,6 +80,7 @@ llvm::Function* Emitter::outline(const ir::For& loop, const std::vector<ir::Var>
   end_function();
   frame_ = outer;
   b_.restoreIP(outer_point);
+  b_.SetCurrentDebugLocation(outer_line);
   return function;
 }
 

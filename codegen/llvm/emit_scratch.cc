@@ -141,6 +141,8 @@ void Emitter::leave_if(Value* failed, Value* code) {
 // The end of every function: whoever comes here without a failure brings 0.
 void Emitter::begin_function(llvm::Function* function) {
   frame_.function = function;
+  if (lines_) lines_->enter(function);
+  b_.SetCurrentDebugLocation(lines_ ? lines_->of({}, function) : llvm::DebugLoc());
   b_.SetInsertPoint(block("entry"));
   frame_.code = b_.CreateAlloca(b_.getInt32Ty(), nullptr, "code");
   b_.CreateStore(b_.getInt32(0), frame_.code);

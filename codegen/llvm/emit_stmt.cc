@@ -15,6 +15,7 @@ using llvm::Value;
 BasicBlock* Emitter::block(const char* name) { return BasicBlock::Create(c_, name, frame_.function); }
 
 void Emitter::emit(const Stmt& stmt) {
+  const OnLineOf here(*this, stmt);
   if (begins_tiles(stmt)) return emit_with_tiles(stmt);
   const bool straight = ir::as<ir::Store>(stmt) || ir::as<ir::Seq>(stmt) || ir::as<ir::Evaluate>(stmt);
   if (!straight) frame_.tiles.held.clear();

@@ -16,6 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/device_code.h"
+#include "codegen/llvm/debug_lines.h"
 #include "src/ir/interval.h"
 #include "src/ir/typing.h"
 #include "tensorwright/ir.h"
@@ -25,7 +27,13 @@ namespace tw::codegen {
 
 // The names are valid (emit_descriptor.h checks them) and differ; the programs are verified and lowered.
 std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, std::span<const ir::Program> programs,
-                                          const Target& target, const llvm::DataLayout& layout);
+                                          const Target& target, const llvm::DataLayout& layout,
+                                          std::span<const SourceText> texts);
+
+// The host's part of kernels for a device, and its code as data (emit_launches.cc).
+std::unique_ptr<llvm::Module> emit_device_module(llvm::LLVMContext& context, const DeviceCode& code, const Target& host,
+                                                 const Target& device, const llvm::DataLayout& layout);
+llvm::Constant* emit_image(llvm::Module& module, const DeviceCode& code);
 
 struct Memory {
   llvm::Value* address = nullptr;
@@ -45,9 +53,10 @@ struct HeldTile {
 
 class Emitter {
  public:
-  Emitter(llvm::Module& module, const Target& target);
+  Emitter(llvm::Module& module, const Target& target, DebugLines* lines);  // `lines`: null without line tables
   void emit_kernel(const ir::Program& program);
-  void emit_descriptor(const ir::Program& program);
+  void emit_descriptor(const ir::Program& program, const Target& target);
+  void emit_stub(const ir::Program& program, const runtime::cuda::Plan& plan, llvm::Constant* image);
 
  private:
   // Registers of tiles: first the sums of the loop that is emitted, then factors, those used last behind.
@@ -61,6 +70,7 @@ class Emitter {
   struct Frame {
     llvm::Function* function = nullptr;
     llvm::Value* context = nullptr;  // const tw_context*
+    llvm::Value* data = nullptr;     // of the kernel's arguments
     std::unordered_map<uint64_t, llvm::Value*> vars;
     std::unordered_map<uint64_t, Memory> buffers;
     std::unordered_map<uint64_t, std::pair<llvm::MDNode*, llvm::MDNode*>> alias;  // scope and noalias lists by buffer
@@ -101,6 +111,13 @@ class Emitter {
   void declare_alias_scopes(const ir::Stmt& body);
   Memory memory_of(const ir::Buffer& buffer, llvm::Value* address, llvm::Align align);
   llvm::Value* context_field(int field, llvm::Type* type);
+
+  // Launches (emit_launches.cc). Of a piece of scratch the address of its address, and the address.
+  using DeviceScratch = std::vector<std::pair<llvm::Value*, llvm::Value*>>;
+  void begin_kernel(const ir::Program& program);
+  void check_alignment(const runtime::cuda::Plan& plan);
+  DeviceScratch emit_device_scratch(const runtime::cuda::Plan& plan);
+  void emit_launch(const runtime::cuda::Launch& launch, llvm::Constant* image, const DeviceScratch& scratch);
 
   // Values.
   llvm::Value* emit(const ir::Expr& expr);
@@ -197,6 +214,20 @@ class Emitter {
   llvm::Value* splat(llvm::Value* scalar, int lanes) { return b_.CreateVectorSplat(lanes, scalar); }
   llvm::BasicBlock* block(const char* name);
 
+  // While it lives, instructions are of that statement's line.
+  class OnLineOf {
+   public:
+    OnLineOf(Emitter& emitter, const ir::Stmt& stmt) : b_(emitter.b_), outer_(b_.getCurrentDebugLocation()) {
+      if (emitter.lines_) b_.SetCurrentDebugLocation(emitter.lines_->of(stmt, emitter.frame_.function));
+    }
+    ~OnLineOf() { b_.SetCurrentDebugLocation(outer_); }
+    OnLineOf(const OnLineOf&) = delete;
+
+   private:
+    llvm::IRBuilder<>& b_;
+    llvm::DebugLoc outer_;
+  };
+
   // Values of the statement that is being emitted, by node. A branch arm and a guard open a level that ends with them.
   struct CacheLevel {
     Emitter& emitter;
@@ -210,6 +241,7 @@ class Emitter {
   llvm::LLVMContext& c_;
   llvm::IRBuilder<> b_;
   const Target& target_;
+  DebugLines* lines_;
   Frame frame_;
   ir::Bounds bounds_;
   llvm::Value* guard_ = nullptr;  // vector of i1: lanes whose loads are wanted; null: all

@@ -65,8 +65,8 @@ Status link_shared(std::string_view object, const std::string& path) {
   if (!input.complete()) return Diagnostic{ErrorKind::kBuild, "build: no memory for the linker's input", {}, {}};
   const std::string source = input.path();
   const char* arguments[] = {
-      "ld.lld",      "-shared",          "--no-undefined",  "-z", "relro",      "-z",          "now",
-      "--threads=1", "--hash-style=gnu", "--build-id=none", "-o", path.c_str(), source.c_str()};
+      "ld.lld", "-shared",     "--no-undefined",   "--eh-frame-hdr",  "-z", "relro",      "-z",
+      "now",    "--threads=1", "--hash-style=gnu", "--build-id=none", "-o", path.c_str(), source.c_str()};
   std::string errors;
   llvm::raw_string_ostream out(errors);
   std::lock_guard lock(linker_lock);

@@ -1,4 +1,5 @@
 // The text of expressions, statements and programs, as GRAMMAR.md defines it.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <unordered_map>
@@ -101,6 +102,7 @@ std::string float_text(Type type, double value) {
 class Printer {
  public:
   std::string take() { return std::move(out_); }
+  std::unordered_map<const StmtNode*, int> take_lines() { return std::move(lines_); }
 
   void root(const Expr& e) {
     statement({e});
@@ -152,6 +154,7 @@ class Printer {
   // ---- statements
 
   void print(const Stmt& s) {
+    at_ = s.get();
     match(
         s, [&](const Store& st) { print(st); }, [&](const For& f) { print(f); }, [&](const If& i) { print(i); },
         [&](const Seq& q) { print(q); }, [&](const Allocate& a) { scope(a, true); },
@@ -199,6 +202,7 @@ class Printer {
     print(i.cond, kLoosest);
     block(i.then);
     if (!i.otherwise) return;
+    at_ = nullptr;
     line();
     out_ += "else";
     block(i.otherwise);
@@ -211,6 +215,7 @@ class Printer {
     }
     for (size_t i = 0; i < q.stmts.size(); ++i) {
       const bool last = i + 1 == q.stmts.size();
+      at_ = q.stmts[i].get();
       if (const Allocate* a = as<Allocate>(q.stmts[i])) {
         scope(*a, last);
       } else if (const LetStmt* l = as<LetStmt>(q.stmts[i])) {
@@ -254,7 +259,12 @@ class Printer {
     --indent_;
   }
 
-  void line() { out_.append(static_cast<size_t>(indent_) * 2, ' '); }
+  void line() {
+    newlines_ += static_cast<int>(std::count(out_.begin() + static_cast<std::ptrdiff_t>(counted_), out_.end(), '\n'));
+    counted_ = out_.size();
+    if (at_) lines_[at_] = newlines_ + 1;
+    out_.append(static_cast<size_t>(indent_) * 2, ' ');
+  }
 
   // Starts the line of a statement that consists of `roots`, after lines that define what occurs in it more than once.
   void statement(const std::vector<Expr>& roots) {
@@ -469,7 +479,10 @@ class Printer {
   }
 
   std::string out_;
-  int indent_ = 0, definitions_ = 0;
+  int indent_ = 0, definitions_ = 0, newlines_ = 0;
+  size_t counted_ = 0;            // of out_, for newlines_
+  const StmtNode* at_ = nullptr;  // whose line comes next
+  std::unordered_map<const StmtNode*, int> lines_;
   Names names_;
   Sharing sharing_;
   std::unordered_map<const ExprNode*, std::string> defined_;
@@ -494,6 +507,14 @@ std::string to_string(const Stmt& s) {
 }
 std::string to_string(const Program& p) {
   return support::with_deep_stack([&] { return text_of(p); });
+}
+
+std::unordered_map<const StmtNode*, int> statement_lines(const Program& p) {
+  return support::with_deep_stack([&] {
+    Printer printer;
+    printer.root(p);
+    return printer.take_lines();
+  });
 }
 
 }  // namespace tw::ir

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <string_view>
+#include <unordered_map>
 
 #include "tensorwright/ir.h"
 
 namespace tw::ir {
+
+// On which line of to_string's text each statement stands, from 1.
+std::unordered_map<const StmtNode*, int> statement_lines(const Program&);
 
 // How tightly an operator binds; higher is tighter.
 enum Precedence : int {

@@ -58,6 +58,11 @@ bool runs(std::string_view device, std::string_view arch) {
   return arch.ends_with('a') ? here->minor == code->minor : here->minor >= code->minor;
 }
 
+Capability capability_of(std::string_view arch) {
+  const Row* row = find(arch);
+  return {row->major, row->minor, arch.ends_with('a')};
+}
+
 std::string device_here() { return registered == nullptr ? "" : registered(); }
 
 void register_device(std::string (*find)()) { registered = find; }

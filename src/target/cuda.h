@@ -21,6 +21,13 @@ std::string architecture_of(int major, int minor);
 // Whether a device that makes code as `device` runs code for `arch`.
 bool runs(std::string_view device, std::string_view arch);
 
+// 9, 0, true of sm_90a, whose code runs on that compute capability only; code for sm_80 runs on 8.0 and newer of 8.
+struct Capability {
+  int major, minor;
+  bool exact;
+};
+Capability capability_of(std::string_view arch);
+
 // The architecture of this machine's first device; empty: there is none. A process without the driver's code
 // (src/runtime/cuda registers it) sees none.
 std::string device_here();

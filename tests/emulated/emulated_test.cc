@@ -1,6 +1,8 @@
 // Other CPUs than this one, by emulation: CPUID and the instructions are those of the CPU that qemu-x86_64 is told.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -112,6 +114,35 @@ TEST_F(Emulated, ASavedKernelIsLoadedOrRefusedByName) {
   EXPECT_EQ(refused.code, 2) << refused.output;
   EXPECT_NE(refused.output.find("was built for llvm -mcpu=x86-64-v3"), std::string::npos) << refused.output;
   EXPECT_NE(refused.output.find("this CPU does not have avx, avx2, bmi"), std::string::npos) << refused.output;
+}
+
+// The bytes of a library are those of what it is made of: not of the machine, the folder, the user or his settings.
+TEST_F(Emulated, LibrariesAreTheSameBytesWhereverTheyAreMade) {
+  const std::string targets = " 'llvm -mcpu=x86-64-v2' 'llvm -mcpu=x86-64-v3' 'llvm -mcpu=x86-64-v4'";
+  const support::TemporaryFolder first("tensorwright-emulated"), other("another folder \xc3\xa9");
+  const auto digests = [](const std::string& folder) { return run("cd '" + folder + "' && sha256sum *").output; };
+  ASSERT_EQ(run(kProbe + "library '" + first.path() + "'" + targets).code, 0);
+  const std::string expected = digests(first.path());
+  EXPECT_NE(expected.find("  libdense.a\n"), std::string::npos) << expected;
+  std::vector<std::string> ways = {"TZ=Asia/Tokyo LC_ALL=C.UTF-8 HOME=/nowhere USER=somebody SOURCE_DATE_EPOCH=1 ",
+                                   "env -i ",
+                                   "cd / && TW_NUM_THREADS=1 taskset -c 0 ",
+                                   "setarch -R ",
+                                   "qemu-x86_64 -cpu Nehalem ",
+                                   "qemu-x86_64 -cpu Haswell "};
+  if (geteuid() == 0) {
+    ways.push_back("unshare --uts sh -c 'hostname another-machine && exec \"$@\"' - ");
+    ASSERT_EQ(chmod(other.path().c_str(), 0777), 0);
+    ways.push_back("setpriv --reuid 65534 --regid 65534 --clear-groups ");
+  }
+  for (const std::string& way : ways) {
+    SCOPED_TRACE(way);
+    run("rm -f '" + other.path() + "'/*");
+    EXPECT_EQ(run(way + kProbe + "library '" + other.path() + "'" + targets).code, 0);
+    EXPECT_EQ(digests(other.path()), expected);
+  }
+  for (const std::string& word : {std::string(TW_SOURCE_DIR), first.path()})
+    EXPECT_EQ(run("grep -Fl -- '" + word + "' '" + first.path() + "'/*").output, "") << word;
 }
 
 struct Foreign {

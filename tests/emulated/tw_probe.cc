@@ -5,13 +5,18 @@
 //   tw-probe run TARGET M N K   builds relu(A @ B + bias) of that size without a schedule, runs it, checks it
 //   tw-probe save TARGET FILE   that kernel of 9x17x33, as a shared object
 //   tw-probe load FILE          runs it
+//   tw-probe library FOLDER TARGET..   that kernel in variants for these targets, as a library in a folder that is
+//   there
 //
 // Ends with 2 and the text of the error where it is refused.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string_view>
 
+#include "codegen/files.h"
+#include "codegen/library.h"
 #include "tests/unit/autotune_templates.h"
 
 namespace {
@@ -61,16 +66,29 @@ int run(const runtime::Kernel& kernel, Shape s) {
   return 0;
 }
 
+void write_library(const std::string& folder, std::span<char*> targets) {
+  const auto d = autotune::testing::declare_dense(9, 17, 33);
+  codegen::LibraryKernel dense{"dense", {}};
+  for (const char* text : targets) {
+    const Target on = Target::parse(text).value_or_throw();
+    const schedule::Schedule s = default_schedule({d.D}, on);
+    dense.variants.push_back({on, lowered_program(s, {d.A, d.B, d.bias, d.D}, on, "dense"), "by rules"});
+  }
+  for (const codegen::LibraryFile& file : codegen::make_library({dense}, {"dense", "acme_"}).value_or_throw())
+    codegen::write_file(folder + "/" + file.name, file.bytes);
+}
+
 int probe(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "native") return std::printf("%s\n", Target::host().to_string().c_str()), 0;
   if (what == "load" && argc == 3) return run(*runtime::load(argv[2], "dense"), {});
   if (what == "save" && argc == 4) return built(argv[2], {})->save(argv[3]), 0;
+  if (what == "library" && argc > 3) return write_library(argv[2], {argv + 3, argv + argc}), 0;
   if (what == "run" && argc == 6) {
     const Shape shape = {std::atoi(argv[3]), std::atoi(argv[4]), std::atoi(argv[5])};
     return run(*built(argv[2], shape)->kernel(), shape);
   }
-  std::fprintf(stderr, "tw-probe native | run TARGET M N K | save TARGET FILE | load FILE\n");
+  std::fprintf(stderr, "tw-probe native | run TARGET M N K | save TARGET FILE | load FILE | library FOLDER TARGET..\n");
   return 3;
 }
 

@@ -281,6 +281,7 @@ Code cuDeviceTotalMem_v2(size_t* bytes, DeviceNumber) {
 }
 Code cuDevicePrimaryCtxRetain(Context* context, DeviceNumber device) { return *context = context_of(device), 0; }
 Code cuCtxGetCurrent(Context* context) { return *context = current() < 0 ? nullptr : context_of(current()), 0; }
+Code cuCtxGetDevice(DeviceNumber* device) { return *device = current(), current() < 0 ? kInvalidContext : 0; }
 Code cuCtxPushCurrent_v2(Context context) {
   contexts.push_back(static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1);
   return 0;

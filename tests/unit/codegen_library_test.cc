@@ -249,6 +249,46 @@ TEST(CodegenLibrary, ObjectsNeedNothingAndNameTheirVariant) {
     EXPECT_NE(symbols.find(symbol), symbols.npos) << symbol << symbols;
 }
 
+// For debuggers, profilers and crash reports; and for processes that admit indirect branches to marked places only.
+TEST(CodegenLibrary, StacksCanBeWalkedAndBranchesAreMarked) {
+  Library library(kernels_for({"llvm -mcpu=x86-64-v3"}));
+  const std::string object = library / "acme_scratched.x86-64-v3.o";
+  const std::string frames = output_of("readelf --debug-dump=frames " + object);
+  EXPECT_NE(frames.find(" FDE "), frames.npos) << frames;
+  const std::string notes = output_of("readelf -n " + object);
+  EXPECT_NE(notes.find("x86 feature: IBT, SHSTK"), notes.npos) << notes;
+  EXPECT_EQ(output_of("readelf -S " + object).find(".debug_line"), std::string::npos);
+  const std::string arm =
+      codegen::make_library({{"scratched", {scratched_for("llvm -mtriple=aarch64-linux-gnu")}}}, {"arm", ""})
+          .value_or_throw()[2]
+          .bytes;
+  codegen::write_file(library / "arm.o", arm);
+  const std::string marks = output_of("readelf -n " + library / "arm.o");
+  EXPECT_NE(marks.find("AArch64 feature: BTI"), marks.npos) << marks;
+}
+
+TEST(CodegenLibrary, LinesAreThoseOfTheText) {
+  LibraryVariant variant = scratched_for("llvm -mcpu=x86-64-v3");
+  variant.text_file = "scratched.twk";
+  variant.text_line = 11;
+  LibraryOptions options{"kernels", "acme_"};
+  const std::string plain = made({{"scratched", {variant}}}, options)[2].bytes;
+  options.debug_lines = true;
+  const std::string traced = made({{"scratched", {variant}}}, options)[2].bytes;
+  const test::Folder folder;
+  codegen::write_file(folder / "plain.o", plain);
+  codegen::write_file(folder / "traced.o", traced);
+  const std::string lines = output_of("objdump --dwarf=decodedline " + folder / "traced.o");
+  for (const char* line :
+       {"scratched.twk                                 14", "scratched.twk                                 18",
+        "scratched.twk                                 20"})
+    EXPECT_NE(lines.find(line), lines.npos) << line << "\n" << lines;
+  const auto code = [&](const std::string& object) {
+    return output_of("objdump -d --no-show-raw-insn --no-addresses " + folder / object + " | tail -n +3");
+  };
+  EXPECT_EQ(code("plain.o"), code("traced.o"));
+}
+
 TEST(CodegenLibrary, WhatCannotBeMadeIsOneLine) {
   const LibraryKernel dense = {"dense", {dense_for("llvm -mcpu=x86-64-v2")}};
   const auto line = [](const std::string& text) { return text.substr(0, text.find('\n')); };

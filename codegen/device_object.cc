@@ -1,0 +1,33 @@
+#include "codegen/device_object.h"
+
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/program_image.h"
+#include "codegen/cuda/source.h"
+#include "codegen/device_code.h"
+#if TW_LLVM
+#include "codegen/llvm/backend.h"
+#endif
+
+namespace tw::codegen {
+
+Result<std::string> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host) {
+#if TW_LLVM
+  const CudaSource source = cuda_source(programs, device);
+  DeviceCode code{programs, source.plans, device.arch, ""};
+  if (wants_program_images()) {
+    code.image = program_image(source.functions, device.arch).cubin;
+  } else {
+    TW_TRY(const runtime::cuda::Image image, compile_cuda(source.text, device.arch));
+    code.image = image.cubin;
+  }
+  return compile_device(code, host, device);
+#else
+  return Diagnostic{ErrorKind::kBuild,
+                    "save: the host's part of a kernel for " + device.to_string() +
+                        " needs LLVM, which this build of Tensorwright lacks",
+                    {},
+                    {"save it as .cu or .cubin"}};
+#endif
+}
+
+}  // namespace tw::codegen

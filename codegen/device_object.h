@@ -1,0 +1,16 @@
+// Kernels for a device as an object of the host's: their image, and the host's part of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensorwright/ir.h"
+#include "tensorwright/target.h"
+
+namespace tw::codegen {
+
+// Lowered programs for `device`, a target of CUDA; `host`, one of LLVM's, runs the part that launches. kBuild where
+// NVRTC or LLVM is missing.
+Result<std::string> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host);
+
+}  // namespace tw::codegen

@@ -1,0 +1,133 @@
+// The host's part of a kernel for a device: it checks what the kernel requires, asks the context for scratch, evaluates
+// the plan's formulas and calls the context's launch function for each launch.
+//
+//   sizes[6] = {blocks x, y, z, threads x, y, z}; operands = {&argument, &scratch, &scalar, ..}
+//   code = externs[0](context, &launch, sizes, operands)
+//
+// The launches and their image are data of the object, with room for what the driver gives for them: of a device it is
+// asked for once.
+#include "codegen/device_code.h"
+#include "codegen/llvm/emitter.h"
+#include "src/ir/requirement.h"
+#include "src/runtime/kernel.h"
+#include "src/target/cuda.h"
+#include "tensorwright/kernel_abi.h"
+
+namespace tw::codegen {
+
+using llvm::Value;
+
+namespace {
+
+enum ContextField { kAllocField = 3, kReleaseField = 4, kExternsField = 6 };
+constexpr int kAlignmentError = 7;  // TW_ERROR_ALIGNMENT of cuda_context.cc
+
+llvm::Constant* no_addresses(llvm::LLVMContext& c) {
+  return llvm::ConstantAggregateZero::get(llvm::ArrayType::get(llvm::PointerType::get(c, 0), kMostDevices));
+}
+
+llvm::GlobalVariable* data(llvm::Module& module, llvm::Constant* value, bool constant) {
+  return new llvm::GlobalVariable(module, value->getType(), constant, llvm::GlobalValue::PrivateLinkage, value);
+}
+
+}  // namespace
+
+llvm::Constant* emit_image(llvm::Module& module, const DeviceCode& code) {
+  llvm::LLVMContext& c = module.getContext();
+  const auto u32 = [&](uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt32Ty(c), v); };
+  const auto [major, minor, exact] = target::cuda::capability_of(code.arch);
+  llvm::GlobalVariable* bytes = data(module, llvm::ConstantDataArray::getString(c, code.image), true);
+  bytes->setAlignment(llvm::Align(64));
+  llvm::Constant* image = llvm::ConstantStruct::getAnon(
+      {data(module, llvm::ConstantDataArray::getString(c, code.arch), true), u32(static_cast<uint64_t>(major)),
+       u32(static_cast<uint64_t>(minor)), u32(exact), u32(0), bytes, no_addresses(c)});
+  return data(module, image, false);
+}
+
+void Emitter::emit_stub(const ir::Program& program, const runtime::cuda::Plan& plan, llvm::Constant* image) {
+  begin_kernel(program);
+  externs_ = {kLaunchFunction};
+  for (const ir::Requirement& r : ir::requirements_of(program)) emit(ir::as_statement(r));
+  check_alignment(plan);
+  llvm::BasicBlock* way_out = frame_.way_out;
+  const DeviceScratch scratch = emit_device_scratch(plan);
+  for (const runtime::cuda::Launch& launch : plan.launches) emit_launch(launch, image, scratch);
+  llvm::Type* pointer = b_.getPtrTy();
+  auto* release = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer}, false);
+  for (auto held = scratch.rbegin(); held != scratch.rend(); ++held)
+    b_.CreateCall(release, context_field(kReleaseField, pointer), {frame_.context, held->second});
+  frame_.way_out = way_out;
+  end_function();
+}
+
+// Vectors are read and written as a whole.
+void Emitter::check_alignment(const runtime::cuda::Plan& plan) {
+  Value* wrong = b_.getInt64(0);
+  for (size_t i = 0; i < plan.alignment.size(); ++i) {
+    Value* address = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), frame_.data, i));
+    wrong = b_.CreateOr(wrong, b_.CreateAnd(address, index(plan.alignment[i] - 1)));
+  }
+  leave_if(b_.CreateICmpNE(wrong, index(0)), b_.getInt32(kAlignmentError));
+}
+
+Emitter::DeviceScratch Emitter::emit_device_scratch(const runtime::cuda::Plan& plan) {
+  llvm::Type* pointer = b_.getPtrTy();
+  auto* alloc = llvm::FunctionType::get(pointer, {pointer, b_.getInt64Ty()}, false);
+  DeviceScratch pieces;
+  for (const runtime::cuda::Formula& size : plan.scratch) {
+    Value* bytes = emit(size.expr());
+    bytes = b_.CreateSelect(b_.CreateICmpSGT(bytes, index(0)), bytes, index(1));
+    Value* memory = b_.CreateCall(alloc, context_field(kAllocField, pointer), {frame_.context, bytes});
+    leave_if(b_.CreateIsNull(memory), b_.getInt32(TW_ERROR_OUT_OF_MEMORY));
+    llvm::BasicBlock& entry = frame_.function->getEntryBlock();
+    Value* slot = llvm::IRBuilder<>(&entry, entry.begin()).CreateAlloca(pointer, nullptr, "scratch");
+    b_.CreateStore(memory, slot);
+    frame_.way_out = release_on_the_way_out(memory, frame_.way_out);
+    pieces.emplace_back(slot, memory);
+  }
+  return pieces;
+}
+
+void Emitter::emit_launch(const runtime::cuda::Launch& launch, llvm::Constant* image, const DeviceScratch& scratch) {
+  llvm::Type *pointer = b_.getPtrTy(), *wide = b_.getInt64Ty();
+  llvm::Constant* row =
+      llvm::ConstantStruct::getAnon({image, data(module_, llvm::ConstantDataArray::getString(c_, launch.symbol), true),
+                                     b_.getInt64(static_cast<uint64_t>(launch.shared_bytes)), no_addresses(c_)});
+  llvm::GlobalVariable* known = data(module_, row, false);
+  llvm::BasicBlock *go = block("launch"), *after = block("launched");
+  b_.CreateCondBr(
+      b_.CreateICmpNE(emit(launch.when.expr()), llvm::Constant::getNullValue(value_type(launch.when.expr().type()))),
+      go, after);
+  b_.SetInsertPoint(go);
+  {
+    CacheLevel level(*this);
+    llvm::BasicBlock& entry = frame_.function->getEntryBlock();
+    llvm::IRBuilder<> at_entry(&entry, entry.begin());
+    Value* sizes = at_entry.CreateAlloca(wide, b_.getInt32(6), "sizes");
+    Value* operands =
+        at_entry.CreateAlloca(pointer, b_.getInt32(static_cast<uint32_t>(launch.operands.size() + 1)), "operands");
+    for (size_t d = 0; d < 3; ++d) {
+      b_.CreateStore(emit(launch.grid[d].expr()), b_.CreateConstInBoundsGEP1_64(wide, sizes, d));
+      b_.CreateStore(emit(launch.block[d].expr()), b_.CreateConstInBoundsGEP1_64(wide, sizes, 3 + d));
+    }
+    for (size_t i = 0; i < launch.operands.size(); ++i) {
+      using runtime::cuda::OperandKind;
+      const auto [kind, number] = launch.operands[i];
+      Value* at =
+          kind == OperandKind::kScratch
+              ? scratch[number].first
+              : b_.CreateConstInBoundsGEP1_64(pointer, frame_.data,
+                                              kind == OperandKind::kScalar ? frame_.buffers.size() + number : number);
+      if (kind == OperandKind::kScalar) at = b_.CreateLoad(pointer, at);
+      b_.CreateStore(at, b_.CreateConstInBoundsGEP1_64(pointer, operands, i));
+    }
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer}, false);
+    Value* function = b_.CreateLoad(pointer, context_field(kExternsField, pointer));
+    Value* code = b_.CreateCall(type, function, {frame_.context, known, sizes, operands});
+    leave_if(b_.CreateICmpNE(code, b_.getInt32(0)), code);
+  }
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+}  // namespace tw::codegen

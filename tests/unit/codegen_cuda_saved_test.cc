@@ -1,0 +1,146 @@
+// Kernels for CUDA devices as objects: called from C by the header beside them, on a driver without a device
+// (tests/fake_cuda).
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/files.h"
+#include "codegen/library.h"
+#include "tests/folders.h"
+#include "tests/unit/folder.h"
+#include "tests/unit/run_program.h"
+#include "tests/unit/setting.h"
+
+namespace tw {
+namespace {
+
+#if TW_LLVM
+
+// Two launches with scratch between them, the second if there is something to do.
+constexpr const char* kTwoLaunches = R"(kernel f(A: float32[n], B: out float32[n], n: size):
+  alloc scratch: float32[n] global
+  for bx in 0..(n + 255) // 256 blockIdx.x:
+    for tx in 0..256 threadIdx.x:
+      if bx * 256 + tx < n:
+        scratch[bx * 256 + tx] = A[bx * 256 + tx] * 2.0
+  if n > 1:
+    for bx in 0..(n + 255) // 256 blockIdx.x:
+      for tx in 0..256 threadIdx.x:
+        if bx * 256 + tx < n:
+          B[bx * 256 + tx] = scratch[max(bx * 256 + tx - 1, 0)] + 1.0
+)";
+
+// B[i] = 2 * A[max(i - 1, 0)] + 1 of n numbers on the device; "CODE RIGHT".
+constexpr const char* kMain = R"(#include HEADER
+#include <stdio.h>
+enum { kCount = 1000 };
+static float a[kCount], b[kCount];
+int main(void) {
+  void* library = dlopen(getenv("TW_CUDA_DRIVER"), RTLD_NOW);
+  int (*alloc)(unsigned long long*, size_t), (*in)(unsigned long long, const void*, size_t, void*),
+      (*out)(void*, unsigned long long, size_t, void*);
+  unsigned long long at_a = 0, at_b = 0;
+  int i, call, entered, right = 1;
+  int32_t code = 0;
+  if (library == NULL) return printf("%d", (int)CALL(NULL, NULL, kCount)), 0;
+  if (!tensorwright_find(library, "cuMemAlloc_v2", &alloc) || !tensorwright_find(library, "cuMemcpyHtoDAsync_v2", &in) ||
+      !tensorwright_find(library, "cuMemcpyDtoHAsync_v2", &out))
+    return 1;
+  for (i = 0; i < kCount; ++i) a[i] = (float)i;
+  if (tensorwright_enter(tensorwright_cuda(), &entered) < 0) return 4;
+  if (alloc(&at_a, sizeof a) != 0 || alloc(&at_b, sizeof b) != 0 || in(at_a, a, sizeof a, NULL) != 0) return 2;
+  tensorwright_leave(tensorwright_cuda(), entered); /* calls find a device by themselves */
+  for (call = 0; call < 3 && code == 0; ++call)
+    code = CALL((const float*)(uintptr_t)at_a, (float*)(uintptr_t)at_b, kCount);
+  if (code != 0) return printf("%d", (int)code), 0;
+  tensorwright_enter(tensorwright_cuda(), &entered);
+  if (out(b, at_b, sizeof b, NULL) != 0) return 3;
+  for (i = 0; i < kCount; ++i) right = right && b[i] == 2 * a[i > 0 ? i - 1 : 0] + 1;
+  printf("%d %s", (int)code, right ? "right" : "wrong");
+  return 0;
+}
+)";
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) text += buffer;
+  const int status = pclose(pipe);
+  return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
+}
+
+class CudaSaved : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
+    std::ofstream(folder_ / "main.c") << kMain;
+  }
+  std::string compiled(const std::string& compiler, const std::string& header, const std::string& code) {
+    const bool cpp = compiler.find("++") != compiler.npos;
+    return output_of(compiler + " -Wall -Wextra -Werror -pedantic -D'HEADER=\"" + header +
+                     "\"' -D'CALL(a, b, n)=f_run(a, b, n, NULL)' -o " + folder_ / "main" + (cpp ? " -x c++ " : " ") +
+                     folder_ / "main.c" + " -x none " + folder_ / code + " -ldl");
+  }
+  std::string run(const std::string& settings = "") { return output_of(settings + " " + folder_ / "main"); }
+
+  test::Setting driver_{"TW_CUDA_DRIVER", TW_BINARY_DIR "/tests/libfake_cuda.so"}, images_{"TW_CUDA_IMAGES", "ir"};
+  test::Folder folder_;
+};
+
+TEST_F(CudaSaved, AnObjectLaunchesByItsHeader) {
+  build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  EXPECT_EQ(output_of("nm -u " + folder_ / "f.o"), "");
+  for (const char* compiler : {"gcc -std=c99", "g++ -std=c++11"}) {
+    ASSERT_EQ(compiled(compiler, "f.h", "f.o"), "") << compiler;
+    EXPECT_EQ(run(), "0 right") << compiler;
+  }
+}
+
+TEST_F(CudaSaved, WhatADeviceCannotRunIsACode) {
+  build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  ASSERT_EQ(compiled("gcc -std=c99", "f.h", "f.o"), "");
+  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=8.0"), "5");
+  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=9.1"), "5");  // sm_90a is of 9.0 alone
+  EXPECT_EQ(run("TW_CUDA_DRIVER=/nowhere/libcuda.so"), "4");
+}
+
+TEST_F(CudaSaved, ADriverThatDoesNotTakeTheCodeIsACode) {
+  if (const auto compiler = codegen::nvrtc_version(); !compiler.ok())
+    GTEST_SKIP() << "skipped: " << compiler.error().what;
+  const test::Setting real("TW_CUDA_IMAGES", "");
+  build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  ASSERT_EQ(compiled("gcc -std=c99", "f.h", "f.o"), "");
+  EXPECT_EQ(run(), "6");
+}
+
+// Beside kernels for CPUs, each device its own architecture.
+TEST_F(CudaSaved, ALibraryHasKernelsOfBoth) {
+  const auto gpu = [](const char* target) {
+    return codegen::LibraryVariant{parse_target(target), parse(kTwoLaunches), ""};
+  };
+  const codegen::LibraryVariant cpu = {
+      parse_target("llvm -mcpu=x86-64-v2"),
+      parse("kernel g(A: float32[4], C: out float32[4]):\n  for i in 0..4:\n    C[i] = A[i] + 1.0\n"), ""};
+  const codegen::LibraryKernel f = {"f", {gpu("cuda -arch=sm_80"), gpu("cuda -arch=sm_90a")}}, g = {"g", {cpu}};
+  const auto library = codegen::make_library({f, g}, {"both", ""});
+  ASSERT_TRUE(library.ok()) << library.error().render();
+  for (const codegen::LibraryFile& file : *library) codegen::write_file(folder_ / file.name, file.bytes);
+  EXPECT_EQ(output_of("nm -u " + folder_ / "libboth.a" + " | grep -v '^$\\|:$' || true"), "");
+  ASSERT_EQ(compiled("gcc -std=c99", "both.h", "libboth.a"), "");
+  EXPECT_EQ(run(), "0 right");
+  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=8.6"), "0 right");
+  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=10.0"), "5");
+  const auto mixed =
+      codegen::make_library({{"f", {gpu("cuda -arch=sm_80"), {cpu.target, parse(kTwoLaunches), ""}}}}, {"both", ""});
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_EQ(mixed.error().what, "library: f: its variants must be for CPUs or for GPUs, not for both");
+}
+
+#else
+TEST(CudaSaved, NeedsLlvm) { GTEST_SKIP() << "skipped: this build has no LLVM"; }
+#endif
+
+}  // namespace
+}  // namespace tw

@@ -20,11 +20,11 @@ def matmul(n, m, k, dtype="float32"):
 
 
 def batched(b, n, m, k):
-    return [ops.batch_matmul(placeholder(b, n, k), placeholder(b, k, m, name="B"))]
+    return [ops.matmul(placeholder(b, n, k), placeholder(b, k, m, name="B"))]
 
 
 def conv(channels, filters, size, kernel, stride=1):
-    return [ops.conv2d(placeholder(1, channels, size, size), placeholder(filters, channels, kernel, kernel, name="W"), stride=stride, padding=kernel // 2)]
+    return [ops.conv2d(placeholder(1, channels, size, size), placeholder(filters, channels, kernel, kernel, name="W"), stride=stride, padding=kernel // 2, layout="NCHW")]
 
 
 def pointwise(*shape, dtype="float32"):
@@ -100,8 +100,9 @@ def row_of(name, sizes, tensors, target):
         short.append("spills")
     if least and wavefronts > 1.02 * least:
         short.append(f"bank conflicts x{wavefronts / least:.1f}")
-    if longest.waves < 2 and longest.used < 0.8:
-        short.append(f"{longest.blocks:.0f} blocks")
+    processors = longest.blocks / longest.waves / longest.resident
+    if longest.waves < 2 and longest.blocks < processors:
+        short.append(f"{longest.blocks:.0f} blocks of {processors:.0f}")
     if not wide and even(tensors):
         short.append("no 16-byte accesses")
     print(f"{name + str(sizes):34} {total * 1e6:10.1f} us  {longest.bound:14} {longest.total / total:5.0%} {longest.registers:5.0f} regs  "

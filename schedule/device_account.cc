@@ -81,12 +81,14 @@ class Counter {
     return stage;
   }
 
-  // How far one iteration of the loop moves the access, in elements of a tensor of these strides.
+  // How far one iteration of the loop moves the access, in elements of a tensor of these strides. Of axes that were
+  // fused it goes along the innermost, but for the ends of rows.
   static double stride_of(const AccessView& access, const LoopView& loop, const std::vector<double>& strides) {
     double stride = 0;
-    for (size_t d = 0; d < access.shape.size(); ++d)
-      for (int root : loop.roots)
-        stride += strides[d] * static_cast<double>(access.coefficients[d][static_cast<size_t>(root)] * loop.step);
+    for (size_t d = 0; d < access.shape.size() && !loop.roots.empty(); ++d) {
+      const auto root = static_cast<size_t>(loop.roots.back());
+      stride += strides[d] * static_cast<double>(access.coefficients[d][root] * loop.step);
+    }
     return access.affine ? std::abs(stride) : kSector;
   }
 

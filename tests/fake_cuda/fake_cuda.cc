@@ -3,7 +3,8 @@
 // after the sizes that were asked for have been compared with what the program says.
 //
 // TW_CUDA_DRIVER names this library, TW_CUDA_IMAGES=ir has such images made. FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY
-// ("9.0") and FAKE_CUDA_BYTES say what it pretends to have. A fault goes to stderr, and is the error of all calls
+// ("9.0") and FAKE_CUDA_BYTES say what it pretends to have; with FAKE_CUDA_IDLE=1 a launch runs nothing, for benches of
+// calls. A fault goes to stderr, and is the error of all calls
 // after.
 #include <algorithm>
 #include <array>
@@ -366,6 +367,8 @@ Code cuFuncSetAttribute(Function function, int attribute, int value) {
 }
 Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                     unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** operands, void**) {
+  static const bool idle = number("FAKE_CUDA_IDLE", 0) != 0;
+  if (idle) return 0;
   const std::lock_guard lock(mutex);
   if (current() < 0) return kInvalidContext;
   const auto* loaded = reinterpret_cast<LoadedFunction*>(function);

@@ -16,13 +16,23 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 
+// Whether it reads the element that the stage writes, of a tensor of the same shape.
+bool is_in_place(const Graph& graph, const Stage& stage, const Access& read) {
+  if (graph.at(read.stage).shape != stage.shape || read.at().size() != stage.data.size()) return false;
+  for (size_t d = 0; d < stage.data.size(); ++d) {
+    const auto* var = ir::as<ir::VarRef>(read.at()[d]);
+    if (var == nullptr || !(var->var == stage.data[d].var)) return false;
+  }
+  return true;
+}
+
 // Elements that one access moves, where each read is of the element that is written.
 int64_t widest_vector(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
   if (stage.kind != StageKind::kPointwise || stage.type.bits < 8) return 1;
   int64_t bytes = stage.type.bytes();
   for (const Access& read : stage.reads) {
-    if (!reads_in_place(graph, root, read.stage)) return 1;
+    if (!is_in_place(graph, stage, read)) return 1;
     bytes = std::max<int64_t>(bytes, graph.at(read.stage).type.bytes());
   }
   return std::max<int64_t>(1, kVectorBytes / bytes);

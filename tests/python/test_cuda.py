@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 import tensorwright as tw
-from tensorwright import _core
+from tensorwright import _core, te
 
 import cuda_scripts
 
@@ -246,6 +246,12 @@ class TestWithoutADriver:
             text = refusal(lambda: f.resources)
             assert "BuildError" in text and "pip install nvidia-cuda-nvrtc" in text
         """, TW_CUDA_IMAGES="", TW_NVRTC="/nowhere/libnvrtc.so", TW_CUDA_DRIVER="/nowhere/libcuda.so")
+
+    @pytest.mark.parametrize("shape", [(1 << 16,), (64, 1000)])
+    def test_elements_in_place_are_read_in_vectors(self, shape):
+        A, B = te.placeholder(shape, name="A"), te.placeholder(shape, name="B")
+        C = te.compute(shape, lambda *i: te.max(A(*i) * B(*i) + A(*i), 0.0), name="C")
+        assert "f32x4" in tw.build([A, B, C], target="cuda -arch=sm_90a").source("cuda")
 
     def test_what_the_compiler_made(self, tmp_path):
         if not has_nvrtc(tmp_path):

@@ -46,7 +46,7 @@ void CFileEmitter::emit_evaluate(const Expr& value) {
   line("TW_PREFETCH(&" + access(address->buffer, address->at) + ");");
 }
 
-void CFileEmitter::emit_sync(ir::SyncOp) { TW_CHECK(false, "a barrier in a kernel of the host"); }
+void CFileEmitter::emit_sync(const ir::Sync&) { TW_CHECK(false, "a barrier in a kernel of the host"); }
 
 void CFileEmitter::begin_branch(const Stmt& then) {
   if (frame_.loops == 0 || !reads_in_turn(then)) return;

@@ -86,7 +86,7 @@ void CEmitter::emit(const Stmt& stmt) {
       stmt, [&](const ir::Store& store) { emit_store(store, false); }, [&](const ir::For& loop) { emit_for(loop); },
       [&](const ir::If& branch) { emit_if(branch); }, [&](const ir::Seq& seq) { emit_seq(seq); },
       [&](const ir::Allocate& alloc) { emit_allocate(alloc); }, [&](const ir::LetStmt& let) { emit_let(let); },
-      [&](const ir::Evaluate& e) { emit_evaluate(e.value); }, [&](const ir::Sync& sync) { emit_sync(sync.op); });
+      [&](const ir::Evaluate& e) { emit_evaluate(e.value); }, [&](const ir::Sync& sync) { emit_sync(sync); });
 }
 
 void CEmitter::emit_block(const Stmt& stmt) {

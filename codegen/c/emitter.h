@@ -96,7 +96,7 @@ class CEmitter {
   virtual void emit_for(const ir::For& loop) = 0;
   virtual void emit_allocate(const ir::Allocate& alloc) = 0;
   virtual void emit_evaluate(const ir::Expr& value) = 0;
-  virtual void emit_sync(ir::SyncOp op) = 0;
+  virtual void emit_sync(const ir::Sync& sync) = 0;
   virtual void begin_branch(const ir::Stmt&) {}  // after the line with the condition
   void emit_lanes(const ir::For& loop);
   void emit_if(const ir::If& branch);

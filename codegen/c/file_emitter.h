@@ -25,7 +25,7 @@ class CFileEmitter : public CEmitter {
   void emit_for(const ir::For& loop) override;
   void emit_allocate(const ir::Allocate& alloc) override;
   void emit_evaluate(const ir::Expr& value) override;
-  void emit_sync(ir::SyncOp op) override;
+  void emit_sync(const ir::Sync& sync) override;
   void begin_branch(const ir::Stmt& then) override;
   void emit_counted_loop(const std::string& begin, const std::string& end, const ir::For& loop);
   void emit_parallel(const ir::For& loop);

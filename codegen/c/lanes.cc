@@ -107,7 +107,7 @@ class LaneWriter {
   Stmt lane_store(const Store& st, const Expr& pred) {
     std::vector<Expr> at;
     for (const Expr& e : st.at) at.push_back(lane(e));
-    return store(st.buffer, std::move(at), lane(st.value), pred ? lane(pred) : Expr());
+    return store(st.buffer, std::move(at), lane(st.value), pred ? lane(pred) : Expr(), st.arrival);
   }
 
   using Kept = std::function<Expr()>;  // the value of the lane at hand
@@ -127,7 +127,7 @@ class LaneWriter {
     std::vector<Stmt> steps;
     for (const auto& [buffer, e] : kept)
       steps.push_back(over_lanes(lanes, {e}, [&](int) { return store(buffer, {number_}, lane(e)); }));
-    steps.push_back(over_lanes(lanes, {}, [&](int) { return store(st.buffer, {place()}, value(), pred()); }));
+    steps.push_back(over_lanes(lanes, {}, [&](int) { return store(st.buffer, {place()}, value(), pred(), st.arrival); }));
     Stmt out = seq(std::move(steps));
     for (const auto& [buffer, e] : kept) out = allocate(buffer, out);
     return out;

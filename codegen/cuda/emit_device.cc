@@ -39,7 +39,27 @@ std::string CudaEmitter::whole_vector(const ir::Buffer& buffer, const std::vecto
          "]";
 }
 
+std::string CudaEmitter::instruction(const std::string& name) {
+  instructions_.insert(name);
+  return name;
+}
+
+// A copy that is narrower than those of the device is there at once, which is one of the times that it may be there.
+bool CudaEmitter::emit_copy(const ir::Store& store) {
+  const bool wide = is_wide_copy(store);
+  const int bytes = store.buffer.element().bytes() * (wide ? store.value.type().lanes : 1);
+  if ((!wide && !store.value.type().is_scalar()) || (bytes != 4 && bytes != 8 && bytes != 16)) return false;
+  const auto& from = *ir::as<ir::Load>(store.value);
+  const auto first = [&](const std::vector<Expr>& at) { return wide ? ir::as<ir::Ramp>(at[0])->base : at[0]; };
+  begin_statement({first(store.at), first(from.at)});
+  const CNames::Block block(names_);
+  const std::string to = access(store.buffer, {first(store.at)}), of = access(from.buffer, {first(from.at)});
+  line(instruction("cp_async_" + std::to_string(bytes)) + "(&" + to + ", &" + of + ");");
+  return true;
+}
+
 void CudaEmitter::emit_store(const ir::Store& store, bool alone) {
+  if (store.arrival != ir::Arrival::kNow && emit_copy(store)) return;
   if (!is_wide_copy(store)) return CEmitter::emit_store(store, alone);
   const auto& from = *ir::as<ir::Load>(store.value);
   const auto base = [](const std::vector<Expr>& at) { return ir::as<ir::Ramp>(at[0])->base; };
@@ -134,7 +154,16 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
 // A prefetch, which a device has no need of.
 void CudaEmitter::emit_evaluate(const Expr&) {}
 
-void CudaEmitter::emit_sync(ir::SyncOp) { line("__syncthreads();"); }
+void CudaEmitter::emit_sync(const ir::Sync& sync) {
+  switch (sync.op) {
+    case ir::SyncOp::kBlock:
+      return line("__syncthreads();");
+    case ir::SyncOp::kCommit:
+      return line(instruction("cp_async_commit") + "();");
+    case ir::SyncOp::kWait:
+      return line(instruction("cp_async_wait") + "<" + std::to_string(sync.count) + ">();");
+  }
+}
 
 CText CudaEmitter::emit_extern(const ir::CallExtern& call, ir::Type) {
   TW_CHECK(false, "a C function on a device: " + call.symbol);

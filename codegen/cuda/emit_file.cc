@@ -1,5 +1,6 @@
 // One CUDA C++ file: the names of types and numbers that it uses, its little functions, the launches.
 #include "codegen/cuda/emitter.h"
+#include "codegen/cuda/instructions.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::codegen {
@@ -65,6 +66,8 @@ CudaSource CudaEmitter::file(const std::vector<ir::Program>& programs) {
   std::string text;
   for (const auto& [name, definition] : vector_types_) text += definition;
   for (const std::string& helper : helpers_.texts()) text += "\n" + helper;
+  for (const Instruction& instruction : instructions())
+    if (instructions_.contains(instruction.name)) text += instruction.text;
   text += functions_;
   std::string known;
   for (const Definition& d : kDefinitions)

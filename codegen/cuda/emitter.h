@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -27,10 +28,12 @@ class CudaEmitter : public CEmitter {
   void emit_for(const ir::For& loop) override;
   void emit_allocate(const ir::Allocate& alloc) override;
   void emit_evaluate(const ir::Expr& value) override;
-  void emit_sync(ir::SyncOp op) override;
+  void emit_sync(const ir::Sync& sync) override;
   bool counts_registers(const ir::For& loop) const;
   std::string whole_vector(const ir::Buffer& buffer, const std::vector<ir::Expr>& at, bool read);
   std::string vector_type(ir::Type element, int64_t lanes);
+  bool emit_copy(const ir::Store& store);            // that arrives later; false where it is too narrow for one
+  std::string instruction(const std::string& name);  // which the file needs
 
   // A function, and its part of the plan.
   void emit_program(const ir::Program& program);
@@ -47,7 +50,8 @@ class CudaEmitter : public CEmitter {
   std::map<uint64_t, int64_t> in_block_;  // of shared buffers where they begin in the dynamic block, if there is one
   std::unordered_set<uint64_t> vectors_;  // of the function at hand
   std::map<std::string, std::string> vector_types_;
-  std::string functions_;  // finished ones
+  std::set<std::string> instructions_;  // that are used
+  std::string functions_;               // finished ones
   std::vector<runtime::cuda::Plan> plans_;
   std::vector<ir::Program> functions_of_plans_;
 };

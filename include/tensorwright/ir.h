@@ -222,7 +222,7 @@ enum class BinOp : uint8_t {
   kMin, kMax,
   kEq, kNe, kLt, kLe, kGt, kGe,        // -> bool
   kAnd, kOr,                           // bool
-  kBitAnd, kBitOr, kBitXor, kShl, kShr // data integers; kShr is arithmetic for int, logical for uint
+  kBitAnd, kBitOr, kBitXor, kShl, kShr // data integers; kShr is arithmetic for int, logical for uint; kBitXor of indices too
 };
 // clang-format on
 
@@ -358,7 +358,14 @@ inline bool is_device_index(ForKind kind) { return kind >= ForKind::kBlockX; }
 inline bool runs_concurrently(ForKind kind) { return kind == ForKind::kParallel || kind >= ForKind::kCooperative; }
 
 // kBlock: every thread of a block waits here for all others, and then sees what they wrote.
-enum class SyncOp : uint8_t { kBlock };
+// kCommit: what the thread began to store `later` since its last kCommit is a group. kWait: the thread waits until all of
+// its groups but the last `count` have arrived; others see them after a kBlock behind that.
+enum class SyncOp : uint8_t { kBlock, kCommit, kWait };
+
+// When what is stored is there. kNow: before the next statement. The others are asynchronous: at any time until a kWait
+// that covers it; nobody touches the element until then, nor changes what the value reads. kLater: in any way that the
+// device has; kByRegisters: read now, stored when the next store may be; kByCopy: by a copy of the device's own.
+enum class Arrival : uint8_t { kNow, kLater, kByRegisters, kByCopy };
 
 // What the pass `tails` does with the guards that a loop's split brought about. kNone: this loop came from no uneven
 // split.
@@ -366,7 +373,8 @@ enum class Tail : uint8_t { kNone, kGuard, kMask, kPeel, kShiftInward, kAuto, kP
 
 // clang-format off: a table
 struct Store    { Buffer buffer; std::vector<Expr> at; Expr value; Expr pred;  // pred: empty, or lanes that are false write nothing
-                                                            auto fields() const { return std::tie(buffer, at, value, pred); } };
+                  Arrival arrival = Arrival::kNow;          // another: of shared memory, within a launch
+                                                            auto fields() const { return std::tie(buffer, at, value, pred, arrival); } };
 struct For      { Var var; Expr extent; ForKind kind; Tail tail; Stmt body;     // var runs over 0..extent
                                                             auto fields() const { return std::tie(var, extent, kind, tail, body); } };
 struct If       { Expr cond; Stmt then, otherwise;          auto fields() const { return std::tie(cond, then, otherwise); } };  // otherwise may be empty
@@ -374,7 +382,7 @@ struct Seq      { std::vector<Stmt> stmts;                  auto fields() const 
 struct Allocate { Buffer buffer; Stmt body;                 auto fields() const { return std::tie(buffer, body); } };  // contents unwritten at entry
 struct LetStmt  { Var var; Expr value; Stmt body;           auto fields() const { return std::tie(var, value, body); } };
 struct Evaluate { Expr value;                               auto fields() const { return std::tie(value); } };  // a CallExtern or a prefetch, for its effect
-struct Sync     { SyncOp op;                                auto fields() const { return std::tie(op); } };  // only within a launch
+struct Sync     { SyncOp op; int64_t count = 0;             auto fields() const { return std::tie(op, count); } };  // only within a launch
 // clang-format on
 
 using StmtKind = std::variant<Store, For, If, Seq, Allocate, LetStmt, Evaluate, Sync>;
@@ -485,14 +493,14 @@ Expr address_of(Buffer, std::vector<Expr> at, bool read, bool written);
 Expr type_min(Type);  // the smallest finite value of a data type (bool: false)
 Expr type_max(Type);
 
-Stmt store(Buffer, std::vector<Expr> at, Expr value, Expr pred = {});
+Stmt store(Buffer, std::vector<Expr> at, Expr value, Expr pred = {}, Arrival = Arrival::kNow);
 Stmt loop(Var, Expr extent, Stmt body, ForKind = ForKind::kSerial, Tail = Tail::kNone);
 Stmt if_then(Expr cond, Stmt then, Stmt otherwise = {});
 Stmt seq(std::vector<Stmt>);  // flattens nested sequences; one statement stays itself
 Stmt allocate(Buffer, Stmt body);
 Stmt let_stmt(Var, Expr value, Stmt body);
 Stmt evaluate(Expr);
-Stmt sync(SyncOp);
+Stmt sync(SyncOp, int64_t count = 0);
 
 // Operators for code inside the compiler: operands must have one type (an int literal takes the other's type).
 Expr operator+(Expr a, Expr b);

@@ -198,12 +198,12 @@ std::vector<Expr> combine(const Reduce& r, const std::vector<Expr>& a, const std
   return both;
 }
 
-Stmt store(Buffer buffer, std::vector<Expr> at, Expr value, Expr pred) {
+Stmt store(Buffer buffer, std::vector<Expr> at, Expr value, Expr pred, Arrival arrival) {
   check(access_fault(buffer, at, pred));
   const Type expected = buffer.element().with_lanes(lanes_of(at));
   TW_CHECK(value.type() == expected,
            "store to " + buffer.name() + ": " + to_string(expected) + " expected, not " + to_string(value.type()));
-  return make(Store{std::move(buffer), std::move(at), std::move(value), std::move(pred)});
+  return make(Store{std::move(buffer), std::move(at), std::move(value), std::move(pred), arrival});
 }
 
 Stmt loop(Var var, Expr extent, Stmt body, ForKind kind, Tail tail) {
@@ -253,7 +253,7 @@ Stmt evaluate(Expr value) {
   return make(Evaluate{std::move(value)});
 }
 
-Stmt sync(SyncOp op) { return make(Sync{op}); }
+Stmt sync(SyncOp op, int64_t count) { return make(Sync{op, count}); }
 
 Expr operator+(Expr a, Expr b) { return operate(BinOp::kAdd, std::move(a), std::move(b)); }
 Expr operator-(Expr a, Expr b) { return operate(BinOp::kSub, std::move(a), std::move(b)); }

@@ -7,8 +7,9 @@
 //
 // Of a launch it runs block by block, and the threads of a block one after the other from barrier to barrier. It
 // reports what is a mistake in any order of them: two threads that touch one element, one of which writes, with no
-// barrier of their block in between; and a barrier where not all of them meet, each in the same iteration of the loops
-// around it.
+// barrier of their block in between; a barrier where not all of them meet, each in the same iteration of the loops
+// around it; and of what is stored later, whoever touches it before it has arrived, writes what it reads, or ends
+// without waiting for it.
 #pragma once
 
 #include <span>

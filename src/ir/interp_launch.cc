@@ -38,6 +38,16 @@ struct BarrierCode final : StmtCode {
   void run(State& s) const override { s.meeting->wait(number); }
 };
 
+struct CommitCode final : StmtCode {
+  void run(State& s) const override { s.copies.commit(); }
+};
+
+struct WaitCode final : StmtCode {
+  int64_t count;
+  explicit WaitCode(int64_t n) : count(n) {}
+  void run(State& s) const override { s.copies.wait(count, s.tasks); }
+};
+
 struct Index {
   ForNode loop;
   ForKind kind;
@@ -204,7 +214,7 @@ class Launch final : public ThreadNames, public Meeting {
       s_.thread = thread;
       std::ranges::fill(s_.entered, 0);
       threads_.enter(thread, s_);
-      code_.body->run(s_);
+      run_body();
       threads_.leave(s_);
     }
     s_.tasks.end_loop();
@@ -238,7 +248,13 @@ class Launch final : public ThreadNames, public Meeting {
     thread.state.entered.assign(s_.entered.size(), 0);
     thread.state.thread = number;
     threads_.enter(number, thread.state);
-    thread.fiber->begin([this] { code_.body->run(s_); });
+    thread.fiber->begin([this] { run_body(); });
+  }
+
+  void run_body() {
+    s_.copies = {};
+    code_.body->run(s_);
+    s_.copies.expect_none(s_.tasks);
   }
 
   // A mistake leaves the thread's state where it is found, to name the place.
@@ -329,6 +345,10 @@ StmtPtr launch_code(Preparation& preparation, const For& outermost) {
   return code;
 }
 
-StmtPtr barrier_code(Preparation& preparation) { return std::make_unique<BarrierCode>(++preparation.barriers); }
+StmtPtr sync_code(Preparation& preparation, const Sync& sync) {
+  if (sync.op == SyncOp::kCommit) return std::make_unique<CommitCode>();
+  if (sync.op == SyncOp::kWait) return std::make_unique<WaitCode>(sync.count);
+  return std::make_unique<BarrierCode>(++preparation.barriers);
+}
 
 }  // namespace tw::ir::interp

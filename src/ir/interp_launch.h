@@ -7,7 +7,7 @@ namespace tw::ir::interp {
 
 // Of the outermost index.
 StmtPtr launch_code(Preparation&, const For&);
-// The next barrier in the text of the launch that is being prepared.
-StmtPtr barrier_code(Preparation&);
+// A barrier is the next one in the text of the launch that is being prepared.
+StmtPtr sync_code(Preparation&, const Sync&);
 
 }  // namespace tw::ir::interp

@@ -75,6 +75,38 @@ void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, b
   half_used_ = element_.is_packed() && span_ % 2 == 1 ? span_ - 1 : -1;
   if (check_unwritten_) written_.assign(static_cast<size_t>(span_), written ? generation_ : 0);
   if (check_races_) accesses_.assign(static_cast<size_t>(shared_by(span_) + 1), {});
+  arriving_.clear();
+  held_.clear();
+}
+
+void Memory::begin_arrival(int64_t at, const Tasks& tasks) {
+  expect_arrived(at, Access::kWrites, tasks);
+  expect_released(at, tasks);
+  if (check_races_) note_write(at, tasks);
+  arriving_[at] = tasks.now();
+}
+
+void Memory::on_its_way(int64_t at, const std::string& what, const Tasks& tasks) const {
+  Fault fault{ErrorKind::kInternal,
+              "interpret: " + element(at) + " is still on its way when " + what,
+              {"what is stored later is there for its own thread after a wait that covers it, for others after a "
+               "barrier behind that"}};
+  if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(arriving_.at(at)) + ") stores it");
+  throw fault;
+}
+
+void Memory::expect_arrived(int64_t at, Access now, const Tasks& tasks) const {
+  if (!arriving_.contains(at)) return;
+  const std::string who = tasks.names ? "thread (" + tasks.names->name(tasks.now()) + ")" : "somebody";
+  on_its_way(at, who + (now == Access::kReads ? " reads it" : " writes it"), tasks);
+}
+
+void Memory::expect_released(int64_t at, const Tasks& tasks) const {
+  if (!held_.contains(at)) return;
+  Fault fault{
+      ErrorKind::kInternal, "interpret: " + element(at) + " is written while a value that is on its way reads it", {}};
+  if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(tasks.now()) + ") writes it");
+  throw fault;
 }
 
 void Memory::note_read(int64_t at, const Tasks& tasks) {

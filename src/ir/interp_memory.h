@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "src/ir/interp_value.h"
@@ -28,6 +29,11 @@ struct ThreadNames {
   virtual std::string missing_order(uint32_t a, uint32_t b) const = 0;  // why neither comes before the other
 };
 
+struct Element {
+  class Memory* memory;
+  int64_t at;
+};
+
 // Where in the nest of parallel loops the program is. Each iteration of each parallel loop gets a number when it
 // begins, and so does what follows a parallel loop; numbers grow with time. Something that happened under number t is
 // not ordered before now if some enclosing parallel loop began before t and its present iteration after t.
@@ -37,7 +43,8 @@ struct ThreadNames {
 // block's threads did before it ahead of everything that they do after it, and nothing else does.
 class Tasks {
  public:
-  const ThreadNames* names = nullptr;  // of the launch that runs
+  const ThreadNames* names = nullptr;     // of the launch that runs
+  std::vector<Element>* reads = nullptr;  // where somebody wants to know what is read
 
   void begin_loop() { open_.push_back({last_, last_}); }
   void begin_iteration() { open_.back().iteration = ++last_; }
@@ -85,16 +92,33 @@ class Memory {
 
   // `at` is within the span.
   Value load(int64_t at, const Tasks& tasks) {
+    if (!arriving_.empty()) expect_arrived(at, Access::kReads, tasks);
     if (check_unwritten_ && written_[at] != generation_) unwritten(at, tasks);
     if (check_races_) note_read(at, tasks);
+    if (tasks.reads) tasks.reads->push_back({this, at});
     return read_(data_, at);
   }
   void store(int64_t at, Value v, const Tasks& tasks) {
+    if (!arriving_.empty()) expect_arrived(at, Access::kWrites, tasks);
+    if (!held_.empty()) expect_released(at, tasks);
     if (check_races_) note_write(at, tasks);
     if (one_value_ && written_[at] == generation_ && !same(read_(data_, at), v)) rewritten(at);
     if (check_unwritten_) written_[at] = generation_;
     write_(data_, at, v);
     if (at == half_used_) write_(data_, at + 1, Value{});
+  }
+
+  // A value that is stored later: nobody touches the element until it has arrived.
+  void begin_arrival(int64_t at, const Tasks& tasks);
+  void arrive(int64_t at, Value v, const Tasks& tasks) {
+    arriving_.erase(at);
+    store(at, v, tasks);
+  }
+  [[noreturn]] void on_its_way(int64_t at, const std::string& what, const Tasks& tasks) const;
+  // What such a value reads: nobody writes it until then.
+  void hold(int64_t at) { ++held_[at]; }
+  void release(int64_t at) {
+    if (--held_.at(at) == 0) held_.erase(at);
   }
 
   // For a function that may write from `at` on. Which elements these are is its own affair: of two iterations that give
@@ -123,6 +147,8 @@ class Memory {
   [[noreturn]] void unwritten(int64_t at, const Tasks& tasks) const;
   [[noreturn]] void rewritten(int64_t at) const;
   enum class Access : uint8_t { kReads, kWrites };
+  void expect_arrived(int64_t at, Access now, const Tasks& tasks) const;
+  void expect_released(int64_t at, const Tasks& tasks) const;
   [[noreturn]] void race(int64_t at, Access then, uint32_t task, Access now, const Tasks& tasks) const;
 
   std::string name_;
@@ -143,6 +169,8 @@ class Memory {
   uint32_t before_block_ = 0, newest_ = 0;  // generations of memory that a block shares
   std::vector<uint32_t> written_;           // by which generation; 0: never
   std::vector<Accesses> accesses_;
+  std::unordered_map<int64_t, uint32_t> arriving_;  // elements, and the task that began to store there
+  std::unordered_map<int64_t, int> held_;           // elements, and how many values that are on their way read them
 };
 
 }  // namespace tw::ir::interp

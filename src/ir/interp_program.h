@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/ir/interp.h"
+#include "src/ir/interp_copies.h"
 #include "src/ir/interp_memory.h"
 #include "src/ir/interp_value.h"
 #include "tensorwright/ir.h"
@@ -26,6 +27,7 @@ struct ThreadState {
   std::vector<uint32_t> entered;  // by number of the memory that a block shares: how often the thread has come there
   std::vector<const ForNode*> loops;  // those that run, outermost first
   int64_t thread = 0;                 // its number in the block
+  Copies copies;
 };
 
 // Everything that changes while a program runs: of the thread that runs, and what all have in common.

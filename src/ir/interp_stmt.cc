@@ -1,11 +1,36 @@
 // Statements of the interpreter.
 
+#include <utility>
+
 #include "src/ir/interp.h"
 #include "src/ir/interp_launch.h"
 #include "src/ir/interp_program.h"
 
 namespace tw::ir::interp {
 namespace {
+
+// What a store that arrives later reads until then.
+class Sources {
+ public:
+  Sources(State& s, Arrival arrival) : tasks_(s.tasks), copies_(s.copies), later_(arrival != Arrival::kNow) {
+    if (later_) tasks_.reads = &read_;
+  }
+  ~Sources() { tasks_.reads = nullptr; }
+  Sources(const Sources&) = delete;
+  Sources& operator=(const Sources&) = delete;
+
+  void store(Memory& memory, int64_t at, Value value) {
+    if (!later_) return memory.store(at, value, tasks_);
+    copies_.begin(memory, at, value, tasks_);
+    copies_.reads(std::exchange(read_, {}));
+  }
+
+ private:
+  Tasks& tasks_;
+  Copies& copies_;
+  bool later_;
+  std::vector<Element> read_;
+};
 
 // A store, or what a condition kept from being done.
 void count_step(State& s) {
@@ -15,14 +40,16 @@ void count_step(State& s) {
 struct StoreCode final : StmtCode {
   Subscripts at;
   ExprPtr value, pred;
-  StoreCode(Subscripts subscripts, ExprPtr v, ExprPtr p)
-      : at(std::move(subscripts)), value(std::move(v)), pred(std::move(p)) {}
+  Arrival arrival;
+  StoreCode(Subscripts subscripts, ExprPtr v, ExprPtr p, Arrival a)
+      : at(std::move(subscripts)), value(std::move(v)), pred(std::move(p)), arrival(a) {}
   void run(State& s) const override {
     s.forget();
     if (pred && !pred->eval(s).i) return;
+    Sources sources(s, arrival);
     const Value v = value->eval(s);
     const int64_t offset = at.offset(s);
-    s.memories[at.memory()]->store(offset, v, s.tasks);
+    sources.store(*s.memories[at.memory()], offset, v);
     count_step(s);
   }
 };
@@ -32,8 +59,9 @@ struct VectorStoreCode final : StmtCode {
   Subscripts at;
   ExprPtr value, pred;
   int lanes;
-  VectorStoreCode(Subscripts subscripts, ExprPtr v, ExprPtr p, int n)
-      : at(std::move(subscripts)), value(std::move(v)), pred(std::move(p)), lanes(n) {}
+  Arrival arrival;
+  VectorStoreCode(Subscripts subscripts, ExprPtr v, ExprPtr p, int n, Arrival a)
+      : at(std::move(subscripts)), value(std::move(v)), pred(std::move(p)), lanes(n), arrival(a) {}
   void run(State& s) const override {
     s.forget();
     struct Lane {
@@ -42,6 +70,7 @@ struct VectorStoreCode final : StmtCode {
     };
     std::vector<Lane> writes;
     writes.reserve(static_cast<size_t>(lanes));
+    Sources sources(s, arrival);
     for (int lane = 0; lane < lanes; ++lane) {
       s.next_lane(lane);
       if (pred && !pred->eval(s).i) continue;
@@ -49,7 +78,7 @@ struct VectorStoreCode final : StmtCode {
       writes.push_back({at.offset(s), v});
     }
     s.lane = 0;
-    for (const Lane& w : writes) s.memories[at.memory()]->store(w.offset, w.value, s.tasks);
+    for (const Lane& w : writes) sources.store(*s.memories[at.memory()], w.offset, w.value);
     count_step(s);
   }
 };
@@ -151,8 +180,8 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         Subscripts at(*this, n.buffer, n.at);
         const ExprPtr value = expr(n.value), pred = expr(n.pred);
         const int lanes = n.value.type().lanes;
-        if (lanes == 1) return std::make_unique<StoreCode>(std::move(at), value, pred);
-        return std::make_unique<VectorStoreCode>(std::move(at), value, pred, lanes);
+        if (lanes == 1) return std::make_unique<StoreCode>(std::move(at), value, pred, n.arrival);
+        return std::make_unique<VectorStoreCode>(std::move(at), value, pred, lanes, n.arrival);
       },
       [&](const For& n) -> StmtPtr {
         has_parallel_ |= runs_concurrently(n.kind);
@@ -198,7 +227,7 @@ StmtPtr Preparation::stmt(const Stmt& stmt_) {
         code->value = expr(n.value);
         return code;
       },
-      [&](const Sync&) -> StmtPtr { return barrier_code(*this); });
+      [&](const Sync& n) -> StmtPtr { return sync_code(*this, n); });
 }
 
 }  // namespace tw::ir::interp

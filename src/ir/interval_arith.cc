@@ -4,6 +4,7 @@
 #include "src/ir/interval_arith.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tw::ir {
 namespace {
@@ -149,9 +150,11 @@ Interval apply(BinOp op, Interval a, Interval b) {
       if (a.lo >= 0 && b.is_point() && b.lo >= 0 && b.lo < 63)
         return {a.lo >> b.lo, a.hi == kPosInf ? kPosInf : a.hi >> b.lo};
       return Interval::everything();
+    case BinOp::kBitXor:
+      if (a.lo < 0 || b.lo < 0 || infinite(a.hi) || infinite(b.hi)) return Interval::everything();
+      return {0, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(a.hi, b.hi)) + 1)) - 1};
     case BinOp::kDiv:
     case BinOp::kBitOr:
-    case BinOp::kBitXor:
     case BinOp::kShl:
       return Interval::everything();
   }

@@ -252,9 +252,14 @@ class Parser : ExprParser {
 
   Stmt sync_statement() {
     const auto op = index_of(kSyncOps, now().text());
-    if (!op) expected("block");
+    if (!op) expected("block, commit or wait");
     advance();
-    return sync(static_cast<SyncOp>(*op));
+    const auto made = static_cast<SyncOp>(*op);
+    if (made != SyncOp::kWait) return sync(made);
+    const Token& where = now();
+    const int64_t count = integer("a number of groups");
+    if (count < 0) refuse(where, "a number of groups from 0 on expected");
+    return sync(made, count);
   }
 
   Stmt if_statement(uint32_t indent) {
@@ -310,7 +315,16 @@ class Parser : ExprParser {
              a.buffer.name() + ": a value of type " + to_string(type) + " expected, not " + to_string(value.type()));
     Expr pred = accept("where") ? fitted(Type::boolean(type.lanes)) : Expr();
     check(where, access_fault(a.buffer, a.at, pred));
-    return store(std::move(a.buffer), std::move(a.at), std::move(value), std::move(pred));
+    return store(std::move(a.buffer), std::move(a.at), std::move(value), std::move(pred), arrival());
+  }
+
+  Arrival arrival() {
+    if (!accept("later")) return Arrival::kNow;
+    if (!accept("by")) return Arrival::kLater;
+    const auto known = index_of(kArrivals, now().text());
+    if (known.value_or(0) <= static_cast<size_t>(Arrival::kLater)) expected("ldg or cp.async");
+    advance();
+    return static_cast<Arrival>(*known);
   }
 
   // A scalar is broadcast to the lanes of the subscripts; an index literal takes the type of the buffer.

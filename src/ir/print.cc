@@ -166,7 +166,9 @@ class Printer {
         },
         [&](const Sync& sync) {
           line();
-          ((out_ += "sync ") += kSyncOps[static_cast<size_t>(sync.op)]) += "\n";
+          (out_ += "sync ") += kSyncOps[static_cast<size_t>(sync.op)];
+          if (sync.op == SyncOp::kWait) (out_ += " ") += std::to_string(sync.count);
+          out_ += "\n";
         });
   }
 
@@ -183,6 +185,8 @@ class Printer {
       out_ += " where ";
       operand(st.pred, vector, kLoosest);
     }
+    if (st.arrival != Arrival::kNow) out_ += " later";
+    if (st.arrival > Arrival::kLater) (out_ += " by ") += kArrivals[static_cast<size_t>(st.arrival)];
     out_ += "\n";
   }
 

@@ -26,7 +26,8 @@ class Refresh {
     Stmt result = map_children(
         s, [this](const Stmt& inner) { return (*this)(inner); }, [this](const Expr& e) { return (*this)(e); });
     const Store* st = as<Store>(result);
-    return st && buffers_.contains(st->buffer.id()) ? store(renamed(st->buffer), st->at, st->value, st->pred) : result;
+    if (!st || !buffers_.contains(st->buffer.id())) return result;
+    return store(renamed(st->buffer), st->at, st->value, st->pred, st->arrival);
   }
 
   Expr operator()(const Expr& e) {

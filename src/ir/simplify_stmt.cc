@@ -53,7 +53,7 @@ Stmt Simplifier::simplify(const Store& n, const Stmt& original) {
     at.push_back(expr(subscript));
     changed |= !at.back().same_as(subscript);
   }
-  return changed ? store(n.buffer, std::move(at), value, is_int(pred, 1) ? Expr() : pred) : original;
+  return changed ? store(n.buffer, std::move(at), value, is_int(pred, 1) ? Expr() : pred, n.arrival) : original;
 }
 
 Stmt Simplifier::simplify(const For& n, const Stmt& original) {

@@ -39,10 +39,11 @@ bool takes(BinOp op, Type t) {
       return t.is_bool();
     case BinOp::kBitAnd:
     case BinOp::kBitOr:
-    case BinOp::kBitXor:
     case BinOp::kShl:
     case BinOp::kShr:
       return t.is_int() || t.is_uint();
+    case BinOp::kBitXor:
+      return t.is_integer();
   }
   return false;
 }

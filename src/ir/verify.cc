@@ -51,8 +51,10 @@ class Verifier {
         s, [&](const Store& st) { store(st); }, [&](const For& f) { loop(f); }, [&](const If& i) { branch(i); },
         [&](const Seq& q) { sequence(q); }, [&](const Allocate& a) { allocation(a); },
         [&](const LetStmt& l) { let(l); }, [&](const Evaluate& v) { effect(v.value); },
-        [&](const Sync&) {
+        [&](const Sync& sync) {
           if (!in_launch_) fail("sync: a place within a launch expected");
+          if (sync.count < 0 || (sync.count > 0 && sync.op != SyncOp::kWait))
+            fail("sync: a number of groups from 0 on expected, of a wait");
         });
   }
 
@@ -64,6 +66,8 @@ class Verifier {
     access(st.buffer, st.at, st.pred);
     if (!buffers_.at(st.buffer.id()).written)
       fail(st.buffer.name() + ": a parameter that is not an output is stored to");
+    if (st.arrival != Arrival::kNow && !(in_launch_ && st.buffer.scope() == Scope::kShared))
+      fail(st.buffer.name() + ": shared memory of a launch expected where a value arrives later");
     const Type type = st.buffer.element().with_lanes(lanes_of(st.at));
     if (st.value.type() != type)
       fail(st.buffer.name() + ": a value of type " + to_string(type) + " expected, not " + to_string(st.value.type()));

@@ -275,7 +275,7 @@ Stmt map_children(const Stmt& s, const std::function<Stmt(const Stmt&)>& on_stmt
         std::vector<Expr> at;
         for (const Expr& e : st.at) at.push_back(child(e));
         Expr value = child(st.value), pred = child(st.pred);
-        return or_same([&] { return store(st.buffer, at, value, pred); });
+        return or_same([&] { return store(st.buffer, at, value, pred, st.arrival); });
       },
       [&](const For& f) {
         Expr extent = child(f.extent);
@@ -323,7 +323,8 @@ Expr replace_buffers(const Expr& e, const BufferMap& by) { return rewrite(e, reb
 Stmt replace_buffers(const Stmt& s, const BufferMap& by) {
   const auto on_stmt = [&](const Stmt& inner) {
     const Store* st = as<Store>(inner);
-    return st && by.contains(st->buffer.id()) ? store(mapped(st->buffer, by), st->at, st->value, st->pred) : inner;
+    if (!st || !by.contains(st->buffer.id())) return inner;
+    return store(mapped(st->buffer, by), st->at, st->value, st->pred, st->arrival);
   };
   return rewrite(s, on_stmt, rebuffering(by));
 }

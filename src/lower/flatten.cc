@@ -99,7 +99,7 @@ class Flattener {
   Stmt visit(const Stmt& s) {
     if (const auto* st = as<Store>(s)) {
       const Flat& to = flat(st->buffer);
-      return store(to.buffer, offset(to, st->buffer, st->at), visit(st->value), visit(st->pred));
+      return store(to.buffer, offset(to, st->buffer, st->at), visit(st->value), visit(st->pred), st->arrival);
     }
     if (const auto* a = as<Allocate>(s)) return allocate(flat(a->buffer).buffer, visit(a->body));
     return map_children(

@@ -34,7 +34,7 @@ class Widener {
     if (const auto* st = as<Store>(s); st && st->buffer.element().is_half()) {
       std::vector<Expr> at;
       for (const Expr& i : st->at) at.push_back(visit(i));
-      return store(st->buffer, std::move(at), narrowed(st->value), visit(st->pred));
+      return store(st->buffer, std::move(at), narrowed(st->value), visit(st->pred), st->arrival);
     }
     if (const auto* l = as<LetStmt>(s); l && l->var.type().is_half()) {
       const Expr value = visit(l->value);

@@ -91,7 +91,7 @@ Stmt with_names(const Stmt& s) {
   const auto* store = as<Store>(s);
   if (!store) return s;
   const Expr value = Names(store->value).result();
-  return value.same_as(store->value) ? s : ir::store(store->buffer, store->at, value, store->pred);
+  return value.same_as(store->value) ? s : ir::store(store->buffer, store->at, value, store->pred, store->arrival);
 }
 
 }  // namespace

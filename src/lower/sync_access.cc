@@ -62,7 +62,7 @@ class Meeting {
   Verdict run(Apart apart) {
     prepare(apart);
     equal_elements();
-    differ(apart == Apart::kThreads ? launch_.threads : launch_.blocks);
+    if (apart != Apart::kNothing) differ(apart == Apart::kThreads ? launch_.threads : launch_.blocks);
     const IntegerSystem::Outcome outcome = system_.solve();
     if (outcome.answer == IntegerSystem::Answer::kNone) return {};
     if (outcome.answer == IntegerSystem::Answer::kUnknown || !exact_) return {kNotSeen, false};

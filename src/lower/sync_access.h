@@ -30,8 +30,8 @@ struct LaunchIndices {
   std::vector<OwnVariable> blocks, threads;
 };
 
-// Who may meet: two threads of one block, or of different blocks.
-enum class Apart : uint8_t { kThreads, kBlocks };
+// Who may meet: two threads of one block, or of different blocks; kNothing: any of a block, a thread and itself too.
+enum class Apart : uint8_t { kThreads, kBlocks, kNothing };
 
 // Why two such threads may touch one element: nothing where it is proved that they don't; certain where two are known
 // that do.

@@ -15,6 +15,8 @@
 #include "src/ir/walk.h"
 #include "src/lower/sync_access.h"
 #include "src/lower/sync_forms.h"
+#include "src/lower/sync_place.h"
+#include "src/lower/sync_ways.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::lower {
@@ -25,48 +27,12 @@ namespace {
 
 using Kind = SyncFinding::Kind;
 
+constexpr int64_t kMostTurns = 8;  // iterations for which what is on its way is followed
+
 std::string line_of(const Stmt& s) {
   const std::string text = to_string(s);
   return text.substr(0, std::min(text.find('\n'), size_t{160}));
 }
-
-// The value of one lane.
-Expr lane_of(const Expr& e, const Expr& lane) {
-  if (e.type().is_scalar()) return e;
-  if (const auto* r = as<Ramp>(e)) return r->base + r->stride * cast(r->base.type(), lane);
-  if (const auto* b = as<Broadcast>(e)) return b->value;
-  if (const auto* n = as<Not>(e)) return logical_not(lane_of(n->a, lane));
-  if (const auto* b = as<Binary>(e)) return binary(b->op, lane_of(b->a, lane), lane_of(b->b, lane));
-  if (const auto* s = as<Select>(e)) return select(lane_of(s->cond, lane), lane_of(s->yes, lane), lane_of(s->no, lane));
-  return Var("unknown", e.type().element());
-}
-
-// What holds where the walk is.
-struct Place {
-  std::vector<OwnVariable> own;  // of the thread: its loops, and lets of what it has read
-  std::vector<Expr> conditions;
-  Substitution values;  // of lets, and of loops whose iteration is known
-
-  Place under(Expr condition) const {
-    Place out = *this;
-    out.conditions.push_back(std::move(condition));
-    return out;
-  }
-  Place with(const Var& var, Expr value) const {
-    Place out = *this;
-    out.values.insert_or_assign(var.id(), std::move(value));
-    return out;
-  }
-  Place with_own(const Var& var, Expr extent) const {
-    Place out = *this;
-    out.own.push_back({var, std::move(extent)});
-    return out;
-  }
-};
-
-struct Touched : Access {
-  AccessForm form;
-};
 
 class LaunchCheck {
  public:
@@ -87,6 +53,8 @@ class LaunchCheck {
       return true;
     });
     statement(body, {});
+    for (const Touched& a : open_)
+      if (a.behind && a.writes) compare(a, a, Apart::kNothing);  // whether it is made at all
     if (indices_.blocks.empty()) return;
     between_blocks_ = true;
     open_.clear();
@@ -103,13 +71,15 @@ class LaunchCheck {
           for (const Expr& at : st.at) reads(at, s, place);
           if (st.pred) reads(st.pred, s, place);
           const Place under = static_cast<bool>(st.pred) && st.pred.type().is_scalar() ? place.under(st.pred) : place;
+          later_ = st.arrival != Arrival::kNow;
           reads(st.value, s, under);
           touch(st.buffer, st.at, st.pred, true, s, place);
+          later_ = false;
         },
         [&](const For& f) { loop(f, s, place); },
         [&](const If& i) {
           reads(i.cond, s, place);
-          if (has_barrier(s)) expect_uniform(i.cond, place);
+          if (ways_.has_sync(s)) expect_uniform(i.cond, place);
           branch(i, place);
         },
         [&](const Seq& q) {
@@ -123,16 +93,24 @@ class LaunchCheck {
         [&](const Evaluate& e) {
           if (as<CallExtern>(e.value)) report({Kind::kForeignCall, {}, line_of(s), {}, "nobody knows what it touches"});
         },
-        [&](const Sync&) {
-          if (!between_blocks_) open_.clear();
+        [&](const Sync& sync) {
+          if (!between_blocks_) pass(sync);
         });
+  }
+
+  void pass(const Sync& sync) {
+    if (sync.op == SyncOp::kBlock) std::erase_if(open_, [](const Touched& a) { return !a.behind; });
+    for (Touched& a : open_) {
+      if (!a.behind) continue;
+      if (sync.op == SyncOp::kCommit) ++*a.behind;
+      if (sync.op == SyncOp::kWait && *a.behind > sync.count) a.behind.reset();
+    }
   }
 
   void branch(const If& i, const Place& place) {
     const std::vector<Touched> before = open_;
     statement(i.then, place.under(i.cond));
-    const bool barrier = has_barrier(i.then) || (static_cast<bool>(i.otherwise) && has_barrier(i.otherwise));
-    if (!barrier || between_blocks_) {
+    if (!(ways_.has_sync(i.then) || (!!i.otherwise && ways_.has_sync(i.otherwise))) || between_blocks_) {
       if (i.otherwise) statement(i.otherwise, place.under(logical_not(i.cond)));
       return;
     }
@@ -144,7 +122,7 @@ class LaunchCheck {
   void loop(const For& f, const Stmt& s, const Place& place) {
     reads(f.extent, s, place);
     const Expr extent = value(f.extent, place);
-    if (!has_barrier(s) || between_blocks_) {
+    if (!ways_.has_sync(s) || between_blocks_) {
       if (const auto n = as_int(simplify(extent, bounds_))) bounds_[f.var.id()] = {0, *n - 1};
       if (f.kind == ForKind::kCooperative) return cooperative(f, extent, place);
       return statement(f.body, place.with_own(f.var, extent));
@@ -152,6 +130,7 @@ class LaunchCheck {
     expect_uniform(f.extent, place);
     if (f.kind == ForKind::kCooperative)
       report({Kind::kDivergentBarrier, {}, line_of(s), {}, "the threads share its iterations"});
+    if (ways_.has_copies(f.body)) return in_turn(f, extent, place);
     together(f, extent, place);
   }
 
@@ -175,7 +154,7 @@ class LaunchCheck {
     const Interval times = interval_of(simplify(extent, bounds_), bounds_);
     if (times.hi <= 0) return;
     const std::vector<Touched> before = open_;
-    const bool clears = passes_barrier(f.body);
+    const bool clears = ways_.passes_barrier(f.body, bounds_);
     const auto iteration = [&](const Expr& n, const Place& at) { statement(f.body, at.with(f.var, n)); };
     iteration(0, place.under(Expr(0) < extent));
     if (times.hi > 1) {
@@ -194,6 +173,75 @@ class LaunchCheck {
       if (times.lo < 2) join(what_is_left([&] { iteration(0, place.under(eq(extent, 1))); }));
     }
     if (!clears || times.lo < 1) join(before);
+  }
+
+  // The same where what an iteration begins arrives in a later one: after `lasts` more nothing of it is left, so that
+  // the first ones are known, and every other one by as many before it.
+  void in_turn(const For& f, const Expr& extent, const Place& place) {
+    const Interval times = interval_of(simplify(extent, bounds_), bounds_);
+    const auto iteration = [&](const Expr& n, const Place& at) { statement(f.body, at.with(f.var, n)); };
+    if (times.hi <= kMostTurns && times.lo == times.hi) {
+      for (int64_t n = 0; n < times.hi; ++n) iteration(n, place);
+      return;
+    }
+    const Var now(f.var.name());
+    bounds_[now.id()] = {0, times.hi == Interval::kPosInf ? times.hi : times.hi - 1};
+    const int64_t lasts = how_long([&](int64_t n) { iteration(Expr(now) + n, place); });
+    const auto last_ones = [&](const Expr& end, const Place& at) {
+      for (int64_t n = lasts; n > 0; --n) iteration(end - n, at);
+    };
+    std::vector<Touched> ends;
+    const auto may_end = [&](int64_t n) {
+      if (times.lo > n || times.hi < n) return;
+      for (const Touched& a : open_) ends.push_back(under(a, eq(extent, n)));
+    };
+    ++mark_;
+    for (Touched& a : open_) a.since = mark_;
+    may_end(0);
+    for (int64_t n = 0; n < std::min(lasts, times.hi); ++n) {
+      iteration(n, place.under(Expr(n) < extent));
+      may_end(n + 1);
+    }
+    std::vector<Touched> before;
+    std::ranges::copy_if(open_, std::back_inserter(before), [&](const Touched& a) { return a.since == mark_; });
+    --mark_;
+    if (times.hi > lasts) {
+      const Place later = place.under(Expr(lasts) <= Expr(now)).under(Expr(now) < extent);
+      open_ = what_is_left([&] { last_ones(now, later); });
+      join(before);
+      iteration(now, later);
+      open_ = what_is_left([&] { last_ones(extent, place.under(Expr(lasts) < extent)); });
+      join(before);
+    }
+    join(std::move(ends));
+  }
+
+  // How many iterations after one everything of it is done with.
+  template <class F>
+  int64_t how_long(const F& iteration) {
+    int64_t lasts = 0;
+    ++mark_;
+    const std::vector<Touched> left = what_is_left([&] {
+      iteration(0);
+      for (Touched& a : open_) a.since = mark_;
+      const auto of_first = [&](const Touched& a) { return a.since == mark_; };
+      while (++lasts < kMostTurns && std::ranges::any_of(open_, of_first)) iteration(lasts);
+      --lasts;
+      std::erase_if(open_, [&](const Touched& a) { return !of_first(a); });
+    });
+    --mark_;
+    for (const Touched& a : left) {
+      const std::string line = line_of(a.statement);
+      if (a.behind && quiet_ == 0)
+        report({Kind::kOnItsWay, a.buffer.name(), line, line, "no wait is seen to cover it"});
+    }
+    return std::max<int64_t>(lasts, 1);
+  }
+
+  Touched under(Touched access, Expr condition) {
+    access.conditions.push_back(std::move(condition));
+    access.form = forms_.of(access, bounds_);
+    return access;
   }
 
   template <class F>
@@ -238,7 +286,8 @@ class LaunchCheck {
   void touch(const Buffer& buffer, const std::vector<Expr>& at, const Expr& pred, bool writes, const Stmt& s,
              const Place& place) {
     if (!changing_.contains(buffer.id())) return;
-    Touched access{with_conditions(place), {}};
+    Touched access{with_conditions(place), {}, {}, 0};
+    if (later_) access.behind = 0;
     access.buffer = declared_.at(buffer.id());
     access.writes = writes;
     access.statement = s;
@@ -252,22 +301,26 @@ class LaunchCheck {
     if (lanes > 1) access.own.push_back({lane_, Expr(lanes)});
     if (pred) access.conditions.push_back(value(lane_of(pred, lane_), place));
     access.form = forms_.of(access, bounds_);
-    if (std::ranges::any_of(open_, [&](const Touched& a) { return a.form == access.form && a.writes == writes; }))
-      return;
+    const auto same = [&](const Touched& a) {
+      return a.form == access.form && a.writes == writes && a.behind == access.behind;
+    };
+    const bool known = std::ranges::any_of(open_, same);
     if (!between_blocks_ && quiet_ == 0) {
-      if (writes) compare(access, access, Apart::kThreads);
-      for (const Touched& earlier : open_) compare(earlier, access, Apart::kThreads);
+      if (writes && !known) compare(access, access, Apart::kThreads);
+      for (const Touched& earlier : open_)
+        if (!known || earlier.behind) compare(earlier, access, earlier.behind ? Apart::kNothing : Apart::kThreads);
     }
-    open_.push_back(std::move(access));
+    if (!known) open_.push_back(std::move(access));
   }
 
   void compare(const Touched& a, const Touched& b, Apart apart) {
     if (a.buffer != b.buffer || !(a.writes || b.writes)) return;
     const Verdict& verdict = what_is_known(a, b, apart);
     if (verdict.apart()) return;
-    const Kind kind = a.writes && b.writes ? Kind::kWriteAfterWrite
-                      : a.writes           ? Kind::kReadAfterWrite
-                                           : Kind::kWriteAfterRead;
+    const Kind kind = apart == Apart::kNothing ? Kind::kOnItsWay
+                      : a.writes && b.writes   ? Kind::kWriteAfterWrite
+                      : a.writes               ? Kind::kReadAfterWrite
+                                               : Kind::kWriteAfterRead;
     report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), verdict.why, verdict.certain});
   }
 
@@ -309,35 +362,6 @@ class LaunchCheck {
     report({Kind::kDivergentBarrier, {}, to_string(e), {}, why});
   }
 
-  bool has_barrier(const Stmt& s) {
-    const auto [known, fresh] = has_barrier_.emplace(s.get(), false);
-    if (!fresh) return known->second;
-    bool found = false;
-    ir::walk(s, [&](const Stmt& inner) {
-      found = found || as<Sync>(inner);
-      return !found;
-    });
-    return has_barrier_[s.get()] = found;
-  }
-
-  // Whether every way through passes a barrier.
-  bool passes_barrier(const Stmt& s) {
-    return match(
-        s, [&](const Store&) { return false; },
-        [&](const For& f) {
-          return passes_barrier(f.body) && interval_of(simplify(f.extent, bounds_), bounds_).lo >= 1;
-        },
-        [&](const If& i) {
-          return static_cast<bool>(i.otherwise) && passes_barrier(i.then) && passes_barrier(i.otherwise);
-        },
-        [&](const Seq& q) {
-          return std::ranges::any_of(q.stmts, [&](const Stmt& one) { return passes_barrier(one); });
-        },
-        [&](const Allocate& a) { return passes_barrier(a.body); },
-        [&](const LetStmt& l) { return passes_barrier(l.body); }, [&](const Evaluate&) { return false; },
-        [&](const Sync&) { return true; });
-  }
-
   void report(SyncFinding finding) {
     const auto same = [&](const SyncFinding& f) {
       return f.kind == finding.kind && f.buffer == finding.buffer && f.first == finding.first &&
@@ -355,18 +379,20 @@ class LaunchCheck {
   const Var lane_{"lane"};
   AccessForms forms_;
   std::map<std::vector<int64_t>, Verdict>
-      known_;                    // of pairs of forms, by how their constants differ: whether they meet
-  std::vector<Touched> open_;    // since the last barrier, on some path
+      known_;                  // of pairs of forms, by how their constants differ: whether they meet
+  std::vector<Touched> open_;  // since the last barrier, on some path
+  bool later_ = false;         // what is touched is on its way
+  int mark_ = 0;
   bool between_blocks_ = false;  // then all accesses of the launch, whatever barriers there are
   int quiet_ = 0;
-  std::unordered_map<const StmtNode*, bool> has_barrier_;
+  SyncWays ways_;
 };
 
 }  // namespace
 
 std::string to_string(const SyncFinding& f) {
-  static constexpr std::string_view kKinds[] = {"read after write", "write after read", "write after write",
-                                                "divergent barrier", "foreign call"};
+  static constexpr std::string_view kKinds[] = {"read after write",  "write after read", "write after write",
+                                                "divergent barrier", "foreign call",     "on its way"};
   std::string out(kKinds[static_cast<size_t>(f.kind)]);
   out += ": " + (f.buffer.empty() ? f.first : f.buffer) + ", " + f.why;
   if (f.buffer.empty()) return out;

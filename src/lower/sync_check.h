@@ -4,6 +4,8 @@
 //   between barriers   any two accesses of two threads of a block to one element are reads
 //   between blocks     no access to what another block of the launch writes
 //   at a barrier       conditions and loops around it are the same for all threads of a block
+//   on its way         nobody touches what is stored later, nor writes what it reads, before a wait of the thread that
+//                      stores it; from there on it is an access like others, which a barrier ends
 //
 // Two threads of a block are at the same barrier at the same time, so a loop with a barrier in its body has one
 // iteration at a time for both: its first, any other after the one before it, and what follows after its last. Every
@@ -19,9 +21,16 @@
 namespace tw::lower {
 
 struct SyncFinding {
-  enum class Kind : uint8_t { kReadAfterWrite, kWriteAfterRead, kWriteAfterWrite, kDivergentBarrier, kForeignCall };
+  enum class Kind : uint8_t {
+    kReadAfterWrite,
+    kWriteAfterRead,
+    kWriteAfterWrite,
+    kDivergentBarrier,
+    kForeignCall,
+    kOnItsWay
+  };
   Kind kind;
-  std::string buffer;         // of the first three
+  std::string buffer;         // but of a barrier or a call
   std::string first, second;  // statements; of a barrier, what is not the same for all threads
   std::string why;
   bool certain = false;  // two threads are known that meet

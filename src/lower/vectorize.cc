@@ -210,7 +210,7 @@ class Vectorizer {
       const auto* st = as<Store>(at);
       if (!st) return at;
       Store copy = *st;
-      return completed(copy.buffer, copy.at) ? store(copy.buffer, copy.at, copy.value, copy.pred) : at;
+      return completed(copy.buffer, copy.at) ? store(copy.buffer, copy.at, copy.value, copy.pred, copy.arrival) : at;
     };
     return rewrite(substitute(s, {{var_.id(), lane}}), on_stmt, on_expr);
   }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <sstream>
 #include <vector>
 
 #include "codegen/c/compiler.h"
+#include "codegen/cuda/instructions.h"
 #include "src/support/fiber.h"
 #include "tests/folders.h"
 
@@ -20,10 +22,13 @@ struct Dim {
   unsigned x, y, z;
 };
 class Block;
-struct Host {  // TwHost of cuda_shim.h, which knows no more than `meet`
+struct Host {  // TwHost of cuda_shim.h, which knows no more than the functions
   Dim thread, block;
   unsigned char* shared;
   void (*meet)(Host*, unsigned place);
+  void (*copy)(Host*, void* to, const void* from, unsigned bytes);
+  void (*commit)(Host*);
+  void (*wait)(Host*, unsigned groups);
   Block* running;
 };
 
@@ -37,8 +42,11 @@ std::string shim() {
   return text.str();
 }
 
-// Memory of a block whose size the launch says: an array without one, which cannot be static.
+// Memory of a block whose size the launch says: an array without one, which cannot be static. Instructions are the
+// shim's.
 std::string as_cpp(std::string text) {
+  for (const codegen::Instruction& instruction : codegen::instructions())
+    if (const size_t at = text.find(instruction.text); at != text.npos) text.erase(at, std::strlen(instruction.text));
   for (size_t at = text.find(kDynamic); at != text.npos; at = text.find(kDynamic))
     text.replace(at, std::strlen(kDynamic), "unsigned char* const shared_memory = tw_host->shared;");
   return text;
@@ -51,11 +59,13 @@ class Block {
     const size_t count = size_t{threads.x} * threads.y * threads.z;
     for (size_t n = 0; n < count; ++n) fibers_.push_back(std::make_unique<support::Fiber>(kStack));
     places_.resize(count);
+    copies_.resize(count);
   }
 
   void run(const Dim& block, ThreadOrder order) {
     host_.block = block;
     waiting_.assign(fibers_.size(), true);
+    for (std::deque<Group>& groups : copies_) groups.assign(1, {});
     for (size_t n = 0; n < fibers_.size(); ++n) fibers_[n]->begin([this] { body_(given_); });
     while (round(order)) {
     }
@@ -66,7 +76,22 @@ class Block {
     fibers_[now_]->wait();
   }
 
+  // As late as may be: bytes are read and written when they are waited for.
+  void copy(void* to, const void* from, unsigned bytes) { copies_[now_].back().push_back({to, from, bytes}); }
+  void commit() { copies_[now_].emplace_back(); }
+  void wait(unsigned groups) {
+    for (std::deque<Group>& all = copies_[now_]; all.size() > groups + size_t{1}; all.pop_front())
+      for (const Copy& copy : all.front()) std::memcpy(copy.to, copy.from, copy.bytes);
+  }
+
  private:
+  struct Copy {
+    void* to;
+    const void* from;
+    unsigned bytes;
+  };
+  using Group = std::vector<Copy>;
+
   // Each thread up to where it waits; whether they do.
   bool round(ThreadOrder order) {
     for (size_t i = 0; i < fibers_.size(); ++i) {
@@ -89,10 +114,14 @@ class Block {
   std::vector<std::unique_ptr<support::Fiber>> fibers_;
   std::vector<bool> waiting_;
   std::vector<unsigned> places_;
+  std::vector<std::deque<Group>> copies_;  // of each thread; the last group is still open
   size_t now_ = 0;
 };
 
 void meet(Host* host, unsigned place) { host->running->meet(place); }
+void copy(Host* host, void* to, const void* from, unsigned bytes) { host->running->copy(to, from, bytes); }
+void commit(Host* host) { host->running->commit(); }
+void wait(Host* host, unsigned groups) { host->running->wait(groups); }
 
 Dim sizes(const std::array<runtime::cuda::Formula, 3>& formulas, void* const* scalars) {
   unsigned out[3];
@@ -135,7 +164,9 @@ void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arg
       given.push_back(const_cast<void*>(address));
     }
     std::vector<unsigned char> shared(static_cast<size_t>(launch.shared_bytes) + 16, 0xA5);
-    Host host{{}, {}, shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16, meet, nullptr};
+    Host host{{},   {},     shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16,
+              meet, copy,   commit,
+              wait, nullptr};
     *static_cast<Host**>(symbol(library_.get(), "tw_host")) = &host;
     const Dim grid = sizes(launch.grid, scalars), threads = sizes(launch.block, scalars);
     if (threads.x * threads.y * threads.z == 0) continue;

@@ -7,6 +7,9 @@ struct TwHost {
   TwDim thread, block;
   unsigned char* shared;
   void (*meet)(TwHost*, unsigned place);
+  void (*copy)(TwHost*, void* to, const void* from, unsigned bytes);
+  void (*commit)(TwHost*);
+  void (*wait)(TwHost*, unsigned groups);
 };
 extern "C" TwHost* tw_host;
 TwHost* tw_host;
@@ -19,6 +22,14 @@ TwHost* tw_host;
 #define threadIdx tw_host->thread
 #define blockIdx tw_host->block
 #define __syncthreads() tw_host->meet(tw_host, __LINE__)
+
+// Instructions that have no C form.
+static inline void cp_async_4(void* to, const void* from) { tw_host->copy(tw_host, to, from, 4); }
+static inline void cp_async_8(void* to, const void* from) { tw_host->copy(tw_host, to, from, 8); }
+static inline void cp_async_16(void* to, const void* from) { tw_host->copy(tw_host, to, from, 16); }
+static inline void cp_async_commit() { tw_host->commit(tw_host); }
+template <int groups>
+static inline void cp_async_wait() { tw_host->wait(tw_host, groups); }
 
 static inline float __int_as_float(int i) { return __builtin_bit_cast(float, i); }
 static inline int __float_as_int(float f) { return __builtin_bit_cast(int, f); }

@@ -1,0 +1,30 @@
+#include "src/ir/interp_copies.h"
+
+namespace tw::ir::interp {
+
+void Copies::begin(Memory& memory, int64_t at, Value value, const Tasks& tasks) {
+  memory.begin_arrival(at, tasks);
+  groups_.back().stores.push_back({{&memory, at}, value});
+}
+
+void Copies::reads(const std::vector<Element>& sources) {
+  for (const Element& source : sources) {
+    source.memory->hold(source.at);
+    groups_.back().sources.push_back(source);
+  }
+}
+
+void Copies::wait(int64_t but, const Tasks& tasks) {
+  while (std::ssize(groups_) - 1 > but) {
+    for (const Element& source : groups_.front().sources) source.memory->release(source.at);
+    for (const Begun& begun : groups_.front().stores) begun.to.memory->arrive(begun.to.at, begun.value, tasks);
+    groups_.pop_front();
+  }
+}
+
+void Copies::expect_none(const Tasks& tasks) const {
+  for (const Group& group : groups_)
+    if (!group.stores.empty()) group.stores[0].to.memory->on_its_way(group.stores[0].to.at, "its thread ends", tasks);
+}
+
+}  // namespace tw::ir::interp

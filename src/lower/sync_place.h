@@ -1,0 +1,48 @@
+// Where the walk of sync_check is, and what it keeps of an access.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/ir/walk.h"
+#include "src/lower/sync_access.h"
+#include "src/lower/sync_forms.h"
+
+namespace tw::lower {
+
+// What holds where the walk is.
+struct Place {
+  std::vector<OwnVariable> own;  // of the thread: its loops, and lets of what it has read
+  std::vector<ir::Expr> conditions;
+  ir::Substitution values;  // of lets, and of loops whose iteration is known
+
+  Place under(ir::Expr condition) const {
+    Place out = *this;
+    out.conditions.push_back(std::move(condition));
+    return out;
+  }
+  Place with(const ir::Var& var, ir::Expr value) const {
+    Place out = *this;
+    out.values.insert_or_assign(var.id(), std::move(value));
+    return out;
+  }
+  Place with_own(const ir::Var& var, ir::Expr extent) const {
+    Place out = *this;
+    out.own.push_back({var, std::move(extent)});
+    return out;
+  }
+};
+
+// Of a store that arrives later, and of what it reads, how many commits stand between it and the walk: 1 says that its
+// group is the last one.
+struct Touched : Access {
+  AccessForm form;
+  std::optional<int64_t> behind;  // none: done
+  int since = 0;                  // marks what was there before
+};
+
+// Of an expression with lanes, the value of one.
+ir::Expr lane_of(const ir::Expr& e, const ir::Expr& lane);
+
+}  // namespace tw::lower

@@ -1,0 +1,48 @@
+#include "src/lower/sync_ways.h"
+
+#include <algorithm>
+
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+
+namespace tw::lower {
+
+using namespace ir;
+
+namespace {
+
+template <class Which>
+bool holds(std::unordered_map<const StmtNode*, bool>& known, const Stmt& s, const Which& which) {
+  const auto found = known.find(s.get());
+  if (found != known.end()) return found->second;
+  bool any = false;
+  walk(s, [&](const Stmt& inner) { return !(any = any || which(inner)); });
+  return known[s.get()] = any;
+}
+
+}  // namespace
+
+bool SyncWays::has_sync(const Stmt& s) {
+  return holds(syncs_, s, [](const Stmt& inner) { return as<Sync>(inner) != nullptr; });
+}
+
+bool SyncWays::has_copies(const Stmt& s) {
+  return holds(copies_, s, [](const Stmt& inner) {
+    const auto* store = as<Store>(inner);
+    const auto* sync = as<Sync>(inner);
+    return (store && store->arrival != Arrival::kNow) || (sync && sync->op != SyncOp::kBlock);
+  });
+}
+
+bool SyncWays::passes_barrier(const Stmt& s, const Bounds& bounds) const {
+  const auto passes = [&](const Stmt& inner) { return passes_barrier(inner, bounds); };
+  return match(
+      s, [](const Store&) { return false; },
+      [&](const For& f) { return passes(f.body) && interval_of(simplify(f.extent, bounds), bounds).lo >= 1; },
+      [&](const If& i) { return !!i.otherwise && passes(i.then) && passes(i.otherwise); },
+      [&](const Seq& q) { return std::ranges::any_of(q.stmts, passes); },
+      [&](const Allocate& a) { return passes(a.body); }, [&](const LetStmt& l) { return passes(l.body); },
+      [](const Evaluate&) { return false; }, [](const Sync& sync) { return sync.op == SyncOp::kBlock; });
+}
+
+}  // namespace tw::lower

@@ -1,0 +1,22 @@
+// What the ways through a statement meet with.
+#pragma once
+
+#include <unordered_map>
+
+#include "src/ir/interval.h"
+#include "tensorwright/ir.h"
+
+namespace tw::lower {
+
+class SyncWays {
+ public:
+  bool has_sync(const ir::Stmt& s);
+  bool has_copies(const ir::Stmt& s);  // commits, waits, or stores that arrive later
+  // Whether every way through passes a barrier.
+  bool passes_barrier(const ir::Stmt& s, const ir::Bounds& bounds) const;
+
+ private:
+  std::unordered_map<const ir::StmtNode*, bool> syncs_, copies_;
+};
+
+}  // namespace tw::lower

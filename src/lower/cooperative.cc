@@ -8,6 +8,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
+#include "src/lower/neighbours.h"
 
 namespace tw::lower {
 
@@ -149,19 +150,9 @@ class Sharing {
     const Var vector("vector"), lane("lane");
     Bounds ranges = ranges_;
     ranges[vector.id()] = {0, *as_int(f.extent) / lanes - 1};
-    Expr stride = 1;
-    for (size_t d = access.at.size(); d-- > 0;) {
-      const Expr here = at_lane(f, access.at[d], lanes, vector, lane);
-      const bool last = d + 1 == access.at.size();
-      if (!access.buffer.strides().empty()) stride = access.buffer.strides()[d];
-      const Expr first = substitute(here, {{lane.id(), Expr(0)}});
-      const Expr apart = simplify(here - first, ranges);
-      const auto* moves = as<VarRef>(apart);
-      if (last ? !(moves && moves->var == lane && is_int(stride, 1)) : uses_var(here, lane)) return false;
-      if (!is_int(simplify(floormod(first * stride, Expr(lanes)), ranges), 0)) return false;
-      stride = stride * access.buffer.shape()[d];
-    }
-    return true;
+    std::vector<Expr> at;
+    for (const Expr& subscript : access.at) at.push_back(at_lane(f, subscript, lanes, vector, lane));
+    return are_neighbours(access.buffer, at, lane, lanes, ranges);
   }
 
   Bounds ranges_;

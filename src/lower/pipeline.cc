@@ -10,6 +10,7 @@
 #include "src/ir/verify.h"
 #include "src/lower/accumulators.h"
 #include "src/lower/cooperative.h"
+#include "src/lower/copies.h"
 #include "src/lower/flatten.h"
 #include "src/lower/float8.h"
 #include "src/lower/fma.h"
@@ -92,6 +93,8 @@ const Passes& gpu_passes() {
        "conditions leave loops in which nobody waits, or become their extents; indices of a device keep theirs"},
       {"partition", partition, "padding conditions leave the loops where they can be proved; after tails, as on a CPU"},
       {"cooperative", cooperative, "conditions are settled, and its vectors are to be vectorize's"},
+      {"copies", copies,
+       "after cooperative, which says what a thread copies at once; before accumulators, while iterations are whole"},
       {"accumulators", accumulators, "a thread's sums become its own while their loops still show"},
       {"share", share, "before the first pass that copies expressions path by path, which vectorize is"},
       {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},

@@ -108,6 +108,9 @@ class Meeting {
   struct Own {
     int base, distance;  // no distance, -1: of a variable that one of them has
   };
+  struct Exclusive {
+    Sum x, y, value;
+  };
   struct Known {
     Expr atom;
     std::optional<Side> side;  // none: the same for both
@@ -163,6 +166,7 @@ class Meeting {
       return b->op == BinOp::kFloorDiv ? parts.quotient : parts.rest;
     }
     if (b && (b->op == BinOp::kMin || b->op == BinOp::kMax)) return extremum(*b, e, side);
+    if (b && b->op == BinOp::kBitXor) return exclusive(*b, e, side);
     exact_ = exact_ && as<VarRef>(e);
     return {{{variable(e, side).first, 1}}, 0, false};
   }
@@ -199,6 +203,21 @@ class Meeting {
     if (fresh)
       system_.require_one_of({{{difference(x, out), true}, beyond(y)}, {{difference(y, out), true}, beyond(x)}});
     return out;
+  }
+
+  // Of two x ^ y with equal y, the values are equal where the x are.
+  Sum exclusive(const Binary& b, const Expr& e, Side side) {
+    exact_ = false;
+    const Exclusive one{sum_of(b.a, side), sum_of(b.b, side), {{{variable(e, side).first, 1}}, 0, false}};
+    const auto below = [](const Sum& p, const Sum& q) { return Rows{{difference(q, p, -1), false}}; };
+    for (const Exclusive& other : exclusives_)
+      system_.require_one_of({below(one.y, other.y),
+                              below(other.y, one.y),
+                              below(one.value, other.value),
+                              below(other.value, one.value),
+                              {{difference(one.x, other.x), true}, {difference(one.value, other.value), true}}});
+    exclusives_.push_back(one);
+    return one.value;
   }
 
   void require(const Expr& condition, Side side) {
@@ -308,6 +327,7 @@ class Meeting {
   IntegerSystem system_;
   std::unordered_map<uint64_t, Own> own_;
   std::vector<Known> known_;
+  std::vector<Exclusive> exclusives_;
   bool exact_ = true;  // the system says no less than the program
 };
 

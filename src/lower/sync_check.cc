@@ -4,9 +4,7 @@
 #include "src/lower/sync_check.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -315,30 +313,13 @@ class LaunchCheck {
 
   void compare(const Touched& a, const Touched& b, Apart apart) {
     if (a.buffer != b.buffer || !(a.writes || b.writes)) return;
-    const Verdict& verdict = what_is_known(a, b, apart);
+    const Verdict& verdict = known_.of(a, b, indices_, apart, changing_);
     if (verdict.apart()) return;
     const Kind kind = apart == Apart::kNothing ? Kind::kOnItsWay
                       : a.writes && b.writes   ? Kind::kWriteAfterWrite
                       : a.writes               ? Kind::kReadAfterWrite
                                                : Kind::kWriteAfterRead;
     report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), verdict.why, verdict.certain});
-  }
-
-  // What two accesses do follows from the difference of their constants, unless these say which elements share a byte,
-  // or one has an offset for its subscripts.
-  const Verdict& what_is_known(const Touched& a, const Touched& b, Apart apart) {
-    const std::vector<int64_t>&from = a.form.constants, &to = b.form.constants;
-    std::vector<int64_t> key{static_cast<int64_t>(apart), static_cast<int64_t>(a.form.number),
-                             static_cast<int64_t>(b.form.number)};
-    if (a.buffer.element().is_packed() || from.size() != to.size()) {
-      key.insert(key.end(), from.begin(), from.end());
-      key.insert(key.end(), to.begin(), to.end());
-    } else {
-      std::ranges::transform(to, from, std::back_inserter(key), std::minus());
-    }
-    auto [known, fresh] = known_.try_emplace(std::move(key));
-    if (fresh) known->second = meeting(a, b, indices_, apart, changing_);
-    return known->second;
   }
 
   // ---- barriers
@@ -378,8 +359,7 @@ class LaunchCheck {
   std::unordered_set<uint64_t> changing_;  // written by the launch
   const Var lane_{"lane"};
   AccessForms forms_;
-  std::map<std::vector<int64_t>, Verdict>
-      known_;                  // of pairs of forms, by how their constants differ: whether they meet
+  Verdicts known_;
   std::vector<Touched> open_;  // since the last barrier, on some path
   bool later_ = false;         // what is touched is on its way
   int mark_ = 0;

@@ -1,8 +1,30 @@
 #include "src/lower/sync_place.h"
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
 namespace tw::lower {
 
 using namespace ir;
+
+// What two accesses do follows from the difference of their constants, unless these say which elements share a byte, or
+// one has an offset for its subscripts.
+const Verdict& Verdicts::of(const Touched& a, const Touched& b, const LaunchIndices& launch, Apart apart,
+                            const std::unordered_set<uint64_t>& changing) {
+  const std::vector<int64_t>&from = a.form.constants, &to = b.form.constants;
+  std::vector<int64_t> key{static_cast<int64_t>(apart), static_cast<int64_t>(a.form.number),
+                           static_cast<int64_t>(b.form.number)};
+  if (a.buffer.element().is_packed() || from.size() != to.size()) {
+    key.insert(key.end(), from.begin(), from.end());
+    key.insert(key.end(), to.begin(), to.end());
+  } else {
+    std::ranges::transform(to, from, std::back_inserter(key), std::minus());
+  }
+  auto [known, fresh] = known_.try_emplace(std::move(key));
+  if (fresh) known->second = meeting(a, b, launch, apart, changing);
+  return known->second;
+}
 
 Expr lane_of(const Expr& e, const Expr& lane) {
   if (e.type().is_scalar()) return e;

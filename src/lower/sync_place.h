@@ -1,7 +1,9 @@
 // Where the walk of sync_check is, and what it keeps of an access.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,16 @@ struct Touched : Access {
   AccessForm form;
   std::optional<int64_t> behind;  // none: done
   int since = 0;                  // marks what was there before
+};
+
+// What is known of pairs of accesses, each pair judged once.
+class Verdicts {
+ public:
+  const Verdict& of(const Touched& a, const Touched& b, const LaunchIndices& launch, Apart apart,
+                    const std::unordered_set<uint64_t>& changing);
+
+ private:
+  std::map<std::vector<int64_t>, Verdict> known_;  // of two forms, by how their constants differ
 };
 
 // Of an expression with lanes, the value of one.

@@ -8,6 +8,7 @@
 #include "schedule/prefetch.h"
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "schedule/swizzling.h"
 
 namespace tw::schedule {
 
@@ -81,6 +82,9 @@ Status Analysis::judge(const std::vector<int>& given, const Arguments& arguments
   intrins_.resize(stages);
   if (has_slides(nest_)) {
     TW_TRY(slides_, infer_slides(nest_, placed_, bounds(), steps_));
+  }
+  if (has_swizzles(nest_)) {
+    TW_TRY([[maybe_unused]] Unit swizzled, check_swizzles(nest_, placed_, bounds(), steps_));
   }
   if (has_layouts(nest_)) {
     TW_TRY(layouts_, infer_layouts(nest_, placed_, bounds(), steps_));

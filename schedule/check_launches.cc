@@ -93,9 +93,6 @@ Status check_steps(const StageNest& stage, const std::vector<Step>& steps) {
     return no(Parallel::kName,
               "a stage must not be parallel in a launch, as " + stage.axes[leaf].name + " of " + stage.name + " is",
               stage.axes[leaf].annotated_by, "the threads of the host are not there; bind the loop");
-  if (stage.double_buffered != kNone)
-    return no(DoubleBuffer::kName, "a stage must not be double buffered in a launch, as " + stage.name + " is",
-              stage.double_buffered, "a block's warps hide each other's latency");
   if (stage.rolling != kNone)
     return no(RollingBuffer::kName, "a stage must not roll in a launch, as " + stage.name + " does", stage.rolling,
               "iterations would wait for each other");

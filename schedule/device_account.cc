@@ -8,6 +8,7 @@
 #include "schedule/bank_wavefronts.h"
 #include "schedule/memory_strides.h"
 #include "schedule/nest_view.h"
+#include "schedule/swizzling.h"
 
 namespace tw::schedule {
 
@@ -18,7 +19,7 @@ constexpr double kIssues = 4;  // instructions of warps that a processor starts 
 constexpr double kRegisters = 65536, kMostRegisters = 255,
                  kOwnRegisters = 32;  // of a processor; of a thread: addresses, factors
 constexpr double kLaunch = 3e-6;      // seconds until the first block runs and after the last one ended
-constexpr double kHiding = 12;        // warps of a processor that hide each other's waiting
+constexpr double kHiding = 12;        // warps of a processor that hide each other's waiting, or copies ahead of a warp
 constexpr double kSpilled = 4;        // what registers that lie in memory cost
 constexpr double kOverlap = 0.2;      // share of the lesser terms that the largest does not hide
 
@@ -188,7 +189,7 @@ class Counter {
       const double least = std::max(1.0, different(view, access, strides) * width / kBanks);
       stage.requests += times;
       stage.least += times * least;
-      stage.wavefronts += times * std::max(least, wavefronts(view, access, strides, width));
+      stage.wavefronts += times * std::max(least, wavefronts(view, access, source, strides, width));
       return;
     }
     to_memory(access, times * sectors(view, access, strides, width), stage);
@@ -220,8 +221,8 @@ class Counter {
     return count;
   }
 
-  static double wavefronts(const StageView& view, const AccessView& access, const std::vector<double>& strides,
-                           double width) {
+  double wavefronts(const StageView& view, const AccessView& access, int source, const std::vector<double>& strides,
+                    double width) const {
     if (!access.affine) return 1;
     std::vector<int64_t> at{0};
     for (const auto& [loop, threads] : warp_of(view)) {
@@ -230,7 +231,28 @@ class Counter {
       for (int64_t thread = 1; thread < static_cast<int64_t>(threads); ++thread)
         for (size_t i = 0; i < before; ++i) at.push_back(at[i] + thread * stride);
     }
+    exchange(source, at);
     return static_cast<double>(bank_wavefronts(at, static_cast<int64_t>(width)));
+  }
+
+  // Bytes of what is kept of a stage, where swizzle puts them.
+  void exchange(int source, std::vector<int64_t>& bytes) const {
+    const StageView* kept = view_of_[static_cast<size_t>(source)];
+    if (kept == nullptr || nest_.stage(source).swizzled == 0) return;
+    const std::vector<Extent> region(kept->root_extents.begin(), kept->root_extents.end());
+    const Swizzling swizzling = swizzling_of(nest_.stage(source), region);
+    for (int64_t& byte : bytes) byte = swizzled_byte(swizzling, byte);
+  }
+
+  // Of the ring that the stage is kept in.
+  double slots_of(int stage) const {
+    const int parent = placed_.parent[static_cast<size_t>(stage)];
+    if (parent == kNone || placed_.scope[static_cast<size_t>(stage)] != ir::Scope::kShared) return 1;
+    const StageNest& host = nest_.stage(parent);
+    const AxisId loop = host.leaves[static_cast<size_t>(placed_.level[static_cast<size_t>(stage)])];
+    for (const PipelineNote& note : host.pipelines)
+      if (note.axis == loop) return static_cast<double>(note.stages);
+    return nest_.stage(stage).double_buffered == kNone ? 1 : 2;
   }
 
   static double sectors(const StageView& view, const AccessView& access, const std::vector<double>& strides,
@@ -264,7 +286,9 @@ class Counter {
     double bytes = view.element_bytes;
     for (double extent : region(view)) bytes *= extent;
     const ir::Scope scope = placed_.scope[static_cast<size_t>(view.stage)];
-    if (scope == ir::Scope::kShared) launch.shared += bytes;
+    const double slots = slots_of(view.stage);
+    launch.slots = std::max(launch.slots, slots);
+    if (scope == ir::Scope::kShared) launch.shared += slots * bytes;
     if (scope != ir::Scope::kLocal) return;
     for (const LoopView& loop : view.around)
       if (loop.annotation == Annotation::kVirtual && !loop.roots.empty()) bytes *= static_cast<double>(loop.extent);
@@ -302,7 +326,7 @@ void hold(LaunchAccount& launch, const DeviceRates& device) {
   launch.occupancy = launch.resident * warps * kWarp / device.threads;
   launch.waves = launch.blocks / (launch.resident * device.processors);
   launch.used = launch.blocks / (turns * device.processors);
-  launch.hidden = std::min(1.0, held / kHiding);
+  launch.hidden = std::min(1.0, held * launch.slots / kHiding);
 }
 
 void time(LaunchAccount& launch, const DeviceRates& device) {
@@ -329,7 +353,7 @@ void time(LaunchAccount& launch, const DeviceRates& device) {
   const double most = launch.seconds[launch.bound];
   // Arithmetic is instructions too: what they have in common is hidden by nothing and hides nothing.
   sum -= std::min(launch.seconds[kArithmetic], launch.seconds[kIssue]);
-  launch.total = kLaunch + most + kOverlap * std::max(0.0, sum - most);
+  launch.total = kLaunch + most + kOverlap / launch.slots * std::max(0.0, sum - most);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct LaunchAccount {
   int root = 0;  // stage
   double blocks = 1, threads = 1;
   double registers = 0, shared = 0;  // of a thread; bytes of a block
+  double slots = 1;                  // of the longest ring: what later iterations need is on its way
   bool spills = false;
   double resident = 0;   // blocks that a processor holds at a time; 0: not even one fits
   double occupancy = 0;  // share of a processor's threads that these are

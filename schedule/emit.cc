@@ -23,6 +23,7 @@
 #include "schedule/conditions.h"
 #include "schedule/meetings.h"
 #include "schedule/pad.h"
+#include "schedule/ring.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -192,7 +193,7 @@ class Emitter {
     const ir::Stmt body = one_iteration(stage, level, here, in_vector);
     ir::Stmt loop = with_pragmas(stage, leaf, loop_around(stage, leaf, body, in_vector));
     for (size_t i = here.size(); i-- > 0;) loop = around_slide(here[i], loop);
-    return loop;
+    return around_rings(stage, level, loop);
   }
 
   // Of the loop at `level`; the stages `here` are computed in it.
@@ -217,6 +218,14 @@ class Emitter {
   // The same in a launch. What a block shares is made side by side first, where nothing else here has to be there
   // before.
   ir::Stmt with_producers(const Emission& stage, int level, std::vector<int> here, ir::Stmt body, bool in_vector) {
+    const std::vector<int> rings = rings_at(stage, level);
+    std::erase_if(here, [&](int i) { return std::ranges::find(rings, i) != rings.end(); });
+    body = with_others(stage, level, std::move(here), body, in_vector);
+    if (rings.empty()) return body;
+    return ring_iteration(ring_of(rings), part_of(rings), kept_.slide(rings[0]).loop, body);
+  }
+
+  ir::Stmt with_others(const Emission& stage, int level, std::vector<int> here, ir::Stmt body, bool in_vector) {
     const auto first = std::stable_partition(here.begin(), here.end(), [&](int i) {
       return placed_.scope[i] == Scope::kShared &&
              std::none_of(here.begin(), here.end(), [&](int other) { return needs(i, other); });
@@ -224,6 +233,39 @@ class Emitter {
     const bool again = launches_.repeats(stage.id, level);
     for (auto i = here.end(); i != first; --i) body = produced({*(i - 1)}, body, again, in_vector);
     return first == here.begin() ? body : produced({here.begin(), first}, body, again, in_vector);
+  }
+
+  std::vector<int> rings_at(const Emission& stage, int level) const {
+    std::vector<int> rings = attached_at(stage, level);
+    std::erase_if(rings, [&](int i) { return kept_.slide(i).kind != SlideKind::kRing; });
+    return rings;
+  }
+
+  Ring ring_of(const std::vector<int>& stages) const {
+    const Slide& slide = kept_.slide(stages[0]);
+    const bool later = std::ranges::any_of(stages, [&](int i) { return kept_.slide(i).arrival != ir::Arrival::kNow; });
+    return {slide.slots, slide.trips, later};
+  }
+
+  RingPart part_of(const std::vector<int>& stages) {
+    return [this, stages](const ir::Expr& of) {
+      std::vector<ir::Stmt> all;
+      for (int i : stages) {
+        all.push_back(arriving(iteration(i, of), kept_.buffers(i), kept_.slide(i).arrival));
+        meetings_.add(all.back());
+      }
+      return ir::seq(std::move(all));
+    };
+  }
+
+  // The loop, with the first parts of its rings and the memory that holds them.
+  ir::Stmt around_rings(const Emission& stage, int level, ir::Stmt loop) {
+    const std::vector<int> rings = rings_at(stage, level);
+    if (rings.empty()) return loop;
+    const bool again = launches_.repeats(stage.id, level - 1);
+    loop = ir::seq({first_parts(ring_of(rings), part_of(rings), again, all_.ranges), loop});
+    for (size_t i = rings.size(); i-- > 0;) loop = allocated(rings[i], loop);
+    return loop;
   }
 
   // Whether the stage, or one that is computed inside of it, reads `source`.
@@ -297,7 +339,7 @@ class Emitter {
   // The loop, with the memory that outlives its iterations.
   ir::Stmt around_slide(int i, const ir::Stmt& loop) {
     const Slide& slide = kept_.slide(i);
-    if (slide.kind == SlideKind::kNone) return loop;
+    if (slide.kind == SlideKind::kNone || slide.kind == SlideKind::kRing) return loop;
     if (slide.kind == SlideKind::kRolling) return allocated(i, loop);
     ir::Stmt first = iteration(i, 0);
     if (!ir::as_int(slide.trips)) first = ir::if_then(slide.trips > ir::Expr(0), first);

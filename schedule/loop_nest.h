@@ -129,6 +129,14 @@ struct PrefetchNote {
   int step;
 };
 
+// What the loop's iterations compute in memory that threads share is there `stages` - 1 iterations before.
+struct PipelineNote {
+  AxisId axis;
+  int64_t stages;
+  ir::Arrival by;
+  int step;
+};
+
 // The loops from `axis` on are one statement of the intrinsic.
 struct TensorizeNote {
   AxisId axis = kNone;
@@ -143,6 +151,8 @@ struct Layout {
   std::string pad;                  // what places without an element hold; empty: there may be none
   int step = kNone;
 };
+
+inline constexpr int64_t kAutoSwizzle = -1;  // as many bytes as fit a row
 
 struct StageNest {
   StageNest();
@@ -166,6 +176,9 @@ struct StageNest {
   std::vector<Alignment> alignments;
   std::optional<Layout> layout;  // none: that of the definition
   std::vector<PrefetchNote> prefetches;
+  std::vector<PipelineNote> pipelines;
+  int64_t swizzled = 0;                          // bytes within which a row's parts change places; 0: none do
+  int swizzle_by = kNone;                        // Step
   TensorizeNote tensorized;                      // of no axis: not at all
   int double_buffered = kNone, rolling = kNone;  // the Step that asked for it
   ir::Expr store_predicate;                      // over the data axes; empty: every element is stored

@@ -56,6 +56,8 @@ std::string arguments(const TransformLayout& s) {
   return "[" + join(s.indices) + "]" + (s.pad_value.empty() ? "" : ", pad_value=" + s.pad_value);
 }
 std::string arguments(const Bind& s) { return s.axis + ", " + s.thread; }
+std::string arguments(const Pipeline& s) { return s.axis + ", " + text_of(s.stages) + ", by=" + s.by; }
+std::string arguments(const Swizzle& s) { return s.bytes; }
 std::string arguments(const Pragma& s) { return s.axis + ", " + s.key + ", " + std::to_string(s.value); }
 
 // Inside a product or quotient.

@@ -19,6 +19,7 @@ class Slider {
   Result<Slide> infer(int i) const {
     const StageNest& stage = nest_.stage(i);
     if (stage.op->scan() && placed_.live(i) && placed_.parent[i] != kNone) return continued(i);
+    if (placed_.live(i) && placed_.launch[i] != kNone) return ring(i);
     const int step = std::max(stage.rolling, stage.double_buffered);
     if (step == kNone || !placed_.live(i)) return Slide{};
     const std::string name = stage.rolling != kNone ? RollingBuffer::kName : DoubleBuffer::kName;
@@ -37,6 +38,7 @@ class Slider {
     slide.trips = around.extent[leaf].expr();
     if (stage.double_buffered != kNone) {
       slide.kind = SlideKind::kDouble;
+      slide.slots = 2;
       TW_TRY([[maybe_unused]] Unit ready, check_sources(i, step));
       return slide;
     }
@@ -45,7 +47,101 @@ class Slider {
     return slide.step < slide.extent ? slide : Slide{};  // else nothing of the region is read again
   }
 
+  // Each pipeline has something to keep in its loop.
+  Status check_pipelines(const std::vector<Slide>& slides) const {
+    for (int i = 0; i < nest_.size(); ++i)
+      for (const PipelineNote& note : nest_.stage(i).pipelines) {
+        TW_TRY([[maybe_unused]] Unit fine, check_pipeline(i, note, slides));
+      }
+    return Unit{};
+  }
+
  private:
+  Status check_pipeline(int i, const PipelineNote& note, const std::vector<Slide>& slides) const {
+    const StageNest& stage = nest_.stage(i);
+    const auto wrong = [&](const std::string& rule, const std::string& way_out) {
+      return blame(refuse(Pipeline::kName, rule) << describe(stage, note.axis) << way_out, steps_, note.step);
+    };
+    const std::string name = stage.axes[note.axis].name;
+    if (!placed_.live(i) || placed_.launch[i] == kNone)
+      return wrong("axis must be a loop of a device, which " + name + " is not",
+                   "bind the loops of the stages at root to blockIdx and threadIdx");
+    const int level = stage.position(note.axis);
+    if (level == kNone)
+      return wrong("axis must be a loop that stands, and " + name + " was split or fused",
+                   "pipeline what became of it");
+    if (stage.axes[note.axis].annotation != Annotation::kNone)
+      return wrong("axis must be a serial loop, and " + name + " is " + to_string(stage.axes[note.axis].annotation),
+                   "iterations of a pipeline come one after the other");
+    std::string why;
+    for (int inner = 0; inner < nest_.size(); ++inner) {
+      if (placed_.parent[inner] != i || placed_.level[inner] != level || placed_.scope[inner] != Scope::kShared)
+        continue;
+      if (slides[inner].kind == SlideKind::kRing || note.stages == 1 || !all_.stages[i].loop[note.axis]) return Unit{};
+      why = not_ahead(inner);
+    }
+    return wrong("a stage in shared memory must be computed in the loop " + name + ", ahead of its iterations" +
+                     (why.empty() ? "; none is" : ": " + why),
+                 "cache_read(.., \"shared\") and compute_at(.., " + name + ") make one");
+  }
+
+  // Why the stage can't be computed ahead of the iteration that it is computed in; empty where it can.
+  std::string not_ahead(int i) const {
+    const std::string& name = nest_.stage(i).name;
+    for (int inner = 0; inner < nest_.size(); ++inner)
+      if (inner != i && inside(inner, i) && placed_.together[inner])
+        return name + " is computed of " + nest_.stage(inner).name + ", for which threads meet";
+    for (int source = 0; source < nest_.size(); ++source) {
+      if (!placed_.live(source) || source == i || placed_.parent[source] != placed_.parent[i] ||
+          placed_.level[source] != placed_.level[i])
+        continue;
+      for (int reader : placed_.readers[source])
+        if (inside(reader, i)) return name + " reads " + nest_.stage(source).name + ", which is computed there too";
+    }
+    return "";
+  }
+
+  // Of a stage in a launch.
+  Result<Slide> ring(int i) const {
+    const StageNest& stage = nest_.stage(i);
+    const bool shared = placed_.parent[i] != kNone && placed_.scope[i] == Scope::kShared;
+    if (stage.double_buffered != kNone && !shared)
+      return blame(refuse(DoubleBuffer::kName,
+                          "a stage must be in shared memory to be double buffered in a launch, "
+                          "and " +
+                              stage.name + " is not")
+                       << describe(stage) << "registers need no second buffer: a device computes ahead of itself",
+                   steps_, stage.double_buffered);
+    if (!shared) return Slide{};
+    const StageNest& host = nest_.stage(placed_.parent[i]);
+    const AxisId leaf = host.leaves[placed_.level[i]];
+    const auto note = std::ranges::find(host.pipelines, leaf, &PipelineNote::axis);
+    const bool in_pipeline = note != host.pipelines.end() && note->stages > 1;
+    if (!in_pipeline && stage.double_buffered == kNone) return Slide{};
+    const std::string why = not_ahead(i);
+    const std::string asked = in_pipeline ? Pipeline::kName : DoubleBuffer::kName;
+    const int step = in_pipeline ? note->step : stage.double_buffered;
+    const bool by_copy = in_pipeline && note->by == ir::Arrival::kByCopy;
+    if (!why.empty() && !by_copy && stage.double_buffered == kNone) return Slide{};
+    if (!why.empty())
+      return blame(refuse(asked, "what " + stage.name + " reads must be there before the loop; " + why)
+                       << "compute_at a loop further out",
+                   steps_, step);
+    TW_TRY([[maybe_unused]] Unit plain, check_loops_around(i, asked, step));
+    if (by_copy && stage.is_reduction())
+      return blame(refuse(asked, "what arrives by cp.async must be a copy, and " + stage.name + " is a sum")
+                       << describe(stage) << "by=\"auto\" computes it where it has to",
+                   steps_, step);
+    const StageBounds& around = all_.stages[placed_.parent[i]];
+    if (!around.loop[leaf]) return Slide{};  // one iteration
+    Slide slide{SlideKind::kRing, around.loop[leaf], around.extent[leaf].expr()};
+    slide.slots = in_pipeline ? note->stages : 2;
+    const bool packed = std::ranges::any_of(stage.buffers, [](const auto& b) { return b.element().is_packed(); });
+    const ir::Arrival by = in_pipeline ? note->by : ir::Arrival::kLater;
+    slide.arrival = stage.is_reduction() || packed ? ir::Arrival::kNow : by;
+    return slide;
+  }
+
   // A scan inside a loop of another stage.
   Result<Slide> continued(int i) const {
     const StageBounds &bounds = all_.stages[i], &around = all_.stages[placed_.parent[i]];
@@ -188,9 +284,15 @@ bool has_turning_buffer(const StageNest& stage) {
   return stage.rolling != kNone || stage.double_buffered != kNone || inside;
 }
 
+bool has_turning_buffer(const LoopNest& nest, int stage) {
+  const Attach& attach = nest.stage(stage).attach;
+  const int host = attach.kind == AttachKind::kAt ? nest.find_stage(attach.stage) : kNone;
+  return has_turning_buffer(nest.stage(stage)) || (host != kNone && !nest.stage(host).pipelines.empty());
+}
+
 bool has_slides(const LoopNest& nest) {
   for (int i = 0; i < nest.size(); ++i)
-    if (has_turning_buffer(nest.stage(i))) return true;
+    if (has_turning_buffer(nest.stage(i)) || !nest.stage(i).pipelines.empty()) return true;
   return false;
 }
 
@@ -202,6 +304,7 @@ Result<std::vector<Slide>> infer_slides(const LoopNest& nest, const Placement& p
     TW_TRY(Slide slide, slider.infer(i));
     slides.push_back(std::move(slide));
   }
+  TW_TRY([[maybe_unused]] Unit fine, slider.check_pipelines(slides));
   return slides;
 }
 

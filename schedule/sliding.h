@@ -2,6 +2,7 @@
 //
 //   rolling   each iteration computes only what is new in the region, which moves along one dimension
 //   double    each iteration computes the region of the next one; two buffers take turns
+//   ring      on a device: each iteration begins to compute the region of a later one; slots take turns
 //
 // A scan in a loop that goes along its times rolls of itself: an iteration continues from the states of the one before.
 #pragma once
@@ -10,15 +11,17 @@
 
 namespace tw::schedule {
 
-enum class SlideKind : uint8_t { kNone, kRolling, kDouble };
+enum class SlideKind : uint8_t { kNone, kRolling, kDouble, kRing };
 
 struct Slide {
   SlideKind kind = SlideKind::kNone;
-  ir::Var loop;        // of the stage in which it is computed
-  ir::Expr trips;      // how often that loop runs
-  int dim = kNone;     // rolling: the dimension along which the region moves,
-  int64_t step = 0;    // and how far in one iteration
-  int64_t extent = 0;  // of the region along it
+  ir::Var loop;                             // of the stage in which it is computed
+  ir::Expr trips;                           // how often that loop runs
+  int dim = kNone;                          // rolling: the dimension along which the region moves,
+  int64_t step = 0;                         // and how far in one iteration
+  int64_t extent = 0;                       // of the region along it
+  int64_t slots = 0;                        // double and ring: regions that are kept
+  ir::Arrival arrival = ir::Arrival::kNow;  // ring: of what is stored
 };
 
 // For each stage. The Diagnostic names the Step that asked for what the nest does not allow.
@@ -26,6 +29,7 @@ Result<std::vector<Slide>> infer_slides(const LoopNest&, const Placement&, const
 
 // Whether what the stage keeps may give way to other elements of it.
 bool has_turning_buffer(const StageNest&);
+bool has_turning_buffer(const LoopNest&, int stage);  // or the loop that it is computed in says so
 
 // Whether the nest asks for any slide, so that bounds must be known to judge it.
 bool has_slides(const LoopNest&);

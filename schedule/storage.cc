@@ -3,6 +3,7 @@
 
 #include "schedule/lanes.h"
 #include "schedule/memory_strides.h"
+#include "schedule/swizzling.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -16,7 +17,7 @@ std::vector<std::string> changing_buffers(const LoopNest& nest) {
   std::vector<std::string> changing;
   for (int i = 0; i < nest.size(); ++i) {
     const StageNest& stage = nest.stage(i);
-    if (!has_turning_buffer(stage) && !stage.is_reduction()) continue;
+    if (!has_turning_buffer(nest, i) && !stage.is_reduction()) continue;
     for (size_t output = 0; output < stage.buffers.size(); ++output)
       for (const char* part : {"", ".lanes", ".part", ".parts"}) changing.push_back(buffer_name(stage, output) + part);
   }
@@ -56,9 +57,9 @@ ir::Buffer Storage::scratch(int i, size_t output, bool root, Scope scope) const 
     shape.clear();
     for (const Extent& extent : layouts_[i]->shape) shape.push_back(extent.expr());
   }
-  if (slides_[i].kind == SlideKind::kDouble) {
+  if (slides_[i].slots > 0) {
     if (!strides.empty()) strides.insert(strides.begin(), strides[0] * shape[0]);
-    shape.insert(shape.begin(), 2);
+    shape.insert(shape.begin(), slides_[i].slots);
   }
   return ir::Buffer(buffer_name(stage, output), kept.dtype, shape, scope, strides);
 }
@@ -77,8 +78,13 @@ std::vector<ir::Expr> Storage::memory(int stage, std::vector<ir::Expr> at) const
     at = place(*nest_.stage(stage).layout, at);
     for (ir::Expr& subscript : at) subscript = ir::simplify(subscript, all_.ranges);
   }
+  if (nest_.stage(stage).swizzled != 0) {
+    const std::vector<Extent>& region = all_.stages[stage].extent;
+    at = swizzled(swizzling_of(nest_.stage(stage), region), region, std::move(at));
+    at.back() = ir::simplify(at.back(), all_.ranges);
+  }
   const Slide& slide = slides_[stage];
-  if (slide.kind == SlideKind::kDouble) at.insert(at.begin(), ir::floormod(slide.loop, ir::Expr(2)));
+  if (slide.slots > 0) at.insert(at.begin(), ir::floormod(slide.loop, ir::Expr(slide.slots)));
   return at;
 }
 

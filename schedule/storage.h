@@ -3,6 +3,7 @@
 //   P, computed at C's loop io, has lo = io*4 there and is kept in P[5]:     P[io*4 + x]  ==>  P[x]
 //   rolling_buffer keeps the last iterations' too, in turn:                  P[io*4 + x]  ==>  P[(io*4 + x) % 5]
 //   double_buffer keeps two regions:                                         P[io*4 + x]  ==>  P[io % 2, x]
+//   pipeline keeps a ring of them, in memory that threads share:             P[io*4 + x]  ==>  P[io % 3, x]
 //   transform_layout keeps P in P[2, 4]:                                     P[io*4 + x]  ==>  P[x // 4, x % 4]
 #pragma once
 

@@ -9,6 +9,7 @@
 #include "schedule/sizes.h"
 #include "src/ir/contract.h"
 #include "src/ir/shared_byte.h"
+#include "src/lower/copies.h"
 #include "src/support/deep_stack.h"
 #include "te/read_notes.h"
 
@@ -196,6 +197,19 @@ Status whole_bytes(const LoopNest& nest, const ir::Program& program, const std::
   return d;
 }
 
+// What must arrive by cp.async, where the device has such a copy.
+Status copies_as_asked(const LoopNest& nest, const ir::Program& program, const std::vector<Step>& steps) {
+  const std::optional<lower::NoCopy> refused = lower::refused_copy(program, Target::host());
+  if (!refused) return Unit{};
+  Diagnostic d = refuse(Pipeline::kName, "what arrives by cp.async must be a copy that a device has, and that to " +
+                                             refused->buffer + " is none")
+                 << refused->why << "by=\"auto\" takes registers where it has to";
+  for (int i = 0; i < nest.size(); ++i)
+    for (const PipelineNote& note : nest.stage(i).pipelines)
+      if (note.by == ir::Arrival::kByCopy) return blame(std::move(d), steps, note.step);
+  return d;
+}
+
 Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tensor>& args, std::string name,
                            const std::vector<te::ScalarArgument>& scalars) {
   TW_TRY(const LoopNest nest, over_scalars(schedule, given_scalars(args, scalars)));
@@ -211,6 +225,7 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
   TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
   TW_TRY([[maybe_unused]] Unit sized, add_size_requirements(program, nest, schedule.steps()));
   TW_TRY([[maybe_unused]] Unit bytes, whole_bytes(nest, program, schedule.steps()));
+  TW_TRY([[maybe_unused]] Unit copied, copies_as_asked(nest, program, schedule.steps()));
   if (ir::verifies()) keeps_contract(nest, program);
   return program;
 }

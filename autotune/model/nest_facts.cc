@@ -367,6 +367,11 @@ class NestHash {
       add(place_of(stage, p.axis));
       add(static_cast<uint64_t>(p.offset));
     }
+    for (const auto& p : stage.pipelines) {
+      add(place_of(stage, p.axis));
+      add(static_cast<uint64_t>(p.stages) * 8 + static_cast<uint64_t>(p.by));
+    }
+    add(static_cast<uint64_t>(stage.swizzled));
     if (stage.tensorized.axis != schedule::kNone) {
       add(place_of(stage, stage.tensorized.axis));
       add_text(stage.tensorized.intrin->key);

@@ -2,7 +2,7 @@
 // shared memory, and each thread a part of it in registers.
 //
 //   blockIdx.z outer, blockIdx.y i.o, blockIdx.x j.o: threadIdx.y i.i.o: threadIdx.x j.i.o:
-//     for k.o:
+//     for k.o, pipelined:
 //       the tiles of both operands, copied by all threads
 //       for k.i: for i unrolled: vectorized j: sums[i, j] += A.shared * B.shared
 //     for i unrolled: vectorized j: the outputs, epilogue included
@@ -46,6 +46,7 @@ class DeviceContraction {
     tile_outputs();
     tile_sums();
     for (const std::string& copy : copies) k_.step(schedule::ComputeAt{copy, sums_, terms_});
+    if (!copies.empty()) k_.step(schedule::Pipeline{sums_, terms_, k_.cfg.factor(knob("stages")), "auto"});
   }
 
  private:
@@ -80,6 +81,7 @@ void DeviceContraction::define_knobs() {
   if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json());
   k_.cfg.define_knob_json(knob("tile"), tiles);
   k_.cfg.define_knob(knob("terms"), up_to(stage_.sums.back().extent, {16, 8, 32, 4}));
+  k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{2, 3, 4, 1});
 }
 
 // The copies in shared memory: what computes an operand, such as its padding, or a copy of what is read in place.

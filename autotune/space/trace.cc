@@ -19,6 +19,8 @@ void for_each_factor(Step& step, F f) {
   } else if (auto* tile = std::get_if<schedule::Tile>(&step.kind)) {
     f(tile->x_factor);
     f(tile->y_factor);
+  } else if (auto* pipeline = std::get_if<schedule::Pipeline>(&step.kind)) {
+    f(pipeline->stages);
   }
 }
 

@@ -250,6 +250,13 @@ void bind_primitives(py::class_<Schedule>& c) {
   c.def("_rolling_buffer", [](Schedule& s, const std::string& stage, const Line& at) {
     s.apply({RollingBuffer{stage}, source_line(at)});
   });
+  c.def("_pipeline", [](Schedule& s, const std::string& stage, const std::string& axis, const Factor& stages,
+                        const std::string& by, const Line& at) {
+    s.apply({Pipeline{stage, axis, *named(s, "pipeline", "stages", stages, at), by}, source_line(at)});
+  });
+  c.def("_swizzle", [](Schedule& s, const std::string& stage, const std::string& bytes, const Line& at) {
+    s.apply({Swizzle{stage, bytes}, source_line(at)});
+  });
   c.def("_prefetch",
         [](Schedule& s, const std::string& stage, const std::string& source, const std::string& axis, int64_t offset,
            const Line& at) { s.apply({Prefetch{stage, source, axis, offset}, source_line(at)}); });

@@ -502,6 +502,58 @@ class Stage:
         """
         self._schedule._double_buffer(self.name, user_line())
 
+    def pipeline(self, axis, stages=2, by="auto"):
+        """Compute on a device, ahead of a loop's iterations, what they find in shared memory: rings of ``stages`` slots.
+
+        Before ``for ko: P = part(ko); C += f(P)`` with P shared; after, for 3 stages, ``P[0], P[1] = part(0), part(1)``, then
+        ``for ko: wait; P[(ko + 2) % 3] = part(ko + 2); C += f(P[ko % 3])``: while an iteration computes, what later ones need is on
+        its way. The slots, what comes before the loop, its end, waits and barriers follow; one barrier an iteration is enough.
+
+        Parameters: axis, a serial loop of this stage, in which stages in shared memory are computed; each becomes a ring that reads
+        nothing which is computed in the loop too. stages, slots, 1..8, an int or a knob; 1 leaves the loop as it is. by, how values
+        get there: "cp.async", by copies of the device's own of 4, 8 or 16 bytes that lie side by side in global memory and in the
+        slot; "ldg", through registers, read before an iteration's work and stored behind it; "auto", the first where it is
+        possible and the other where not. Sums are computed in time, without either.
+        Raises: ScheduleError if stages or by is none of those. Judged with the whole nest: a loop outside of a launch, a loop that is
+        not serial or was split, a loop in which nothing shared is computed ahead, "cp.async" for what is no such copy.
+
+        ``double_buffer`` of a stage in shared memory is a ring of two slots for that stage.
+
+        >>> C = te.compute((64, 64), lambda i, j: te.sum(A[i, k] * A[j, k], axis=k), name="C")
+        >>> s = te.create_schedule(C)
+        >>> ko, ki = s[C].split(k, factor=16)
+        >>> s[C].bind(C.op.axis[0], te.thread_axis("blockIdx.x"))
+        >>> s[C].bind(C.op.axis[1], te.thread_axis("threadIdx.x"))
+        >>> AS = s.cache_read(A, "shared", [C])
+        >>> s[AS].compute_at(s[C], ko)
+        >>> s[C].pipeline(ko, 3)
+        >>> s.check()
+        """
+        name, count = self._name_of("pipeline", axis), _factor("pipeline", "stages", stages)
+        self._schedule._pipeline(self.name, name, count, word("pipeline", "by", by), user_line())
+
+    def swizzle(self, bytes="auto"):
+        """Let parts of 16 bytes change places within the rows of a stage in shared memory, by the rows' numbers.
+
+        Before ``P[i, j]``; after, for ``swizzle(128)`` of float32, ``P[i, (j // 4 ^ i % 8) * 4 + j % 4]``: threads that go down a
+        column find its elements in different banks, and 16 bytes still lie side by side. No memory is left empty, as by
+        ``storage_align``. Rows shorter than 128 bytes share a number with those beside them.
+
+        Parameters: bytes, within which parts change places: 32, 64, 128, "auto" (the most that divides a row, or none) or "none".
+        Raises: ScheduleError for an output or a transformed layout. Judged with the whole nest: a stage that is not in shared memory,
+        rows that are no multiple of bytes, storage_align beside it.
+
+        >>> C = te.compute((64, 64), lambda i, j: A[j, i], name="C")
+        >>> s = te.create_schedule(C)
+        >>> s[C].bind(C.op.axis[0], te.thread_axis("blockIdx.x"))
+        >>> s[C].bind(C.op.axis[1], te.thread_axis("threadIdx.x"))
+        >>> AS = s.cache_read(A, "shared", [C])
+        >>> s[AS].compute_at(s[C], C.op.axis[0])
+        >>> s[AS].swizzle()
+        >>> s.check()
+        """
+        self._schedule._swizzle(self.name, "none" if bytes is None else str(bytes), user_line())
+
     def rolling_buffer(self):
         """Keep what earlier iterations computed of this stage: each iteration adds what is new in its region.
 

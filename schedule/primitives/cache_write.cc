@@ -159,6 +159,8 @@ Status check_plain(const LoopNest& nest, int i) {
       return must_not(to_string(stage.axes[leaf].annotation) + " at " + stage.axes[leaf].name);
   if (!stage.pragmas.empty()) return must_not("given pragmas");
   if (!stage.prefetches.empty()) return must_not("prefetched for");
+  if (!stage.pipelines.empty()) return must_not("pipelined");
+  if (stage.swizzled != 0) return must_not("swizzled");
   if (stage.layout) return must_not("laid out by transform_layout");
   if (loops_changed(stage) && scan_around(nest, i) != kNone)
     return must_not("split, fused or reordered inside of a scan, where time is the first axis,");

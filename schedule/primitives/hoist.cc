@@ -83,6 +83,8 @@ Status check_stage(const LoopNest& nest, int i) {
   if (stage.layout)
     return wrong("stage must not be laid out by transform_layout yet, as " + stage.name + " is",
                  "hoist before transform_layout");
+  if (!stage.pipelines.empty())
+    return wrong("stage must not be pipelined yet, as " + stage.name + " is", "hoist before pipeline: reads move");
   if (!stage.prefetches.empty())
     return wrong("stage must not prefetch yet, as " + stage.name + " does", "hoist before prefetch: reads move");
   for (int root = 0; root < stage.data_rank + stage.reduce_rank; ++root)

@@ -32,6 +32,8 @@ Result<LoopNest> apply(const LoopNest&, const Prefetch&);
 Result<LoopNest> apply(const LoopNest&, const SetStorePredicate&);
 Result<LoopNest> apply(const LoopNest&, const TransformLayout&);
 Result<LoopNest> apply(const LoopNest&, const Bind&);
+Result<LoopNest> apply(const LoopNest&, const Pipeline&);
+Result<LoopNest> apply(const LoopNest&, const Swizzle&);
 
 // Fresh outputs of the same types and shapes, for a stage of that name; and the tensors of an operation.
 std::vector<te::Output> renewed(std::vector<te::Output>, const std::string& name);

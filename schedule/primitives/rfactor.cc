@@ -146,6 +146,8 @@ void keep_loops(const StageNest& before, AxisId factored, StageNest& made) {
   made.layout = before.layout;
   made.double_buffered = before.double_buffered;
   made.rolling = before.rolling;
+  made.swizzled = before.swizzled;
+  made.swizzle_by = before.swizzle_by;
   made.store_predicate = before.store_predicate;
   made.predicated_by = before.predicated_by;
 }
@@ -161,6 +163,9 @@ Status check_loops_free(const LoopNest& nest, int stage) {
   if (!before.prefetches.empty())
     return refuse(Rfactor::kName, "stage must not prefetch yet, as " + before.name + " does")
            << "rfactor before you prefetch: the reads move to the new stage";
+  if (!before.pipelines.empty())
+    return refuse(Rfactor::kName, "stage must not be pipelined yet, as " + before.name + " is")
+           << "rfactor before you pipeline: the loops are the new stage's";
   for (int i = 0; i < nest.size(); ++i)
     if (const Attach& attach = nest.stage(i).attach; attach.kind == AttachKind::kAt && attach.stage == before.name)
       return refuse(Rfactor::kName, "no stage may be computed inside the loops of " + before.name + " yet, as " +

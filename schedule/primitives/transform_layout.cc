@@ -47,6 +47,7 @@ Status check_stage(const LoopNest& nest, const StageNest& stage) {
         "not be an input that the caller lays out",
         "te.placeholder(..., param=True) declares a parameter that f.pack may pack; or transform a cache_read(" +
             stage.name + ")");
+  if (stage.swizzled != 0) return wrong("not be swizzled", "its rows stand as swizzle says");
   if (stage.output)
     return wrong(
         "be kept in memory of the kernel, not be an output",
@@ -69,7 +70,8 @@ std::vector<ir::Var> dimensions_of(const StageNest& stage) {
 
 // Whether a Step has said anything about the loops.
 bool has_own_loops(const LoopNest& nest, const StageNest& stage) {
-  if (!stage.relations.empty() || !stage.pragmas.empty() || !stage.prefetches.empty()) return true;
+  if (!stage.relations.empty() || !stage.pragmas.empty() || !stage.prefetches.empty() || !stage.pipelines.empty())
+    return true;
   if (stage.tensorized.axis != kNone) return true;
   for (int i = 0; i < nest.size(); ++i)
     if (const Attach& attach = nest.stage(i).attach; attach.kind == AttachKind::kAt && attach.stage == stage.name)

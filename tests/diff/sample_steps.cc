@@ -33,6 +33,10 @@ const std::vector<Proposal>& proposals() {
       {"prefetch", Phase::kStorage, 10, prefetch},
       {"tensorize", Phase::kStorage, 40, tensorize},
       {"bind", Phase::kDevice, 100, bind},
+      {"pipeline", Phase::kShared, 70, pipeline},
+      {"double_buffer", Phase::kShared, 10, double_buffer},
+      {"storage_align", Phase::kShared, 15, storage_align},
+      {"swizzle", Phase::kShared, 30, swizzle},
   };
   return table;
 }
@@ -44,7 +48,7 @@ void Stepper::run() {
   for (Phase phase : {Phase::kGraph, Phase::kLoops, Phase::kAnnotate, Phase::kPlace}) draw(phase);
   if (on_device) {
     draw(Phase::kDevice);
-    start_on_device();
+    if (start_on_device()) draw(Phase::kShared);
   } else {
     draw(Phase::kStorage);
   }
@@ -65,17 +69,18 @@ bool Stepper::shares_bytes() const {
 
 // All Steps of the launches, or none: a stage that no loop of can be bound, or a block that would be too large, is
 // beyond the rules here.
-void Stepper::start_on_device() {
+bool Stepper::start_on_device() {
   Schedule next = schedule_;
   const auto applied = [&](const Step& step) { return next.try_apply(step).ok(); };
   sample_.proposed += static_cast<int>(launch.size());
   if (!std::ranges::all_of(launch, applied) || !schedule::to_ir(next, sample_.args, "f", sample_.scalars).ok()) {
     sample_.refused += static_cast<int>(launch.size());
-    return;
+    return false;
   }
   schedule_ = next;
   for (const Step& step : launch) count(std::visit([](const auto& kind) { return kind.kName; }, step.kind));
   count("launch");
+  return true;
 }
 
 // Steps behind a parallel loop may rest on it: transform_layout makes new loops where it finds no annotation.

@@ -27,6 +27,7 @@ enum class Phase {
   kPlace,     // where a stage is computed
   kStorage,   // how its values lie, after it was placed
   kDevice,    // of a schedule for a device, in the end: what its loops are bound to, all stages together
+  kShared,    // and what lies in memory that its threads share: how, and how far ahead of its use
 };
 
 class Stepper;
@@ -79,7 +80,7 @@ class Stepper {
   void draw(Phase);
   bool shares_bytes() const;
   void make_serial();
-  void start_on_device();
+  bool start_on_device();
 
   Random& random_;
   Sample& sample_;
@@ -104,6 +105,7 @@ void compute_at(Stepper&, const std::string&), group(Stepper&, const std::string
 void storage_align(Stepper&, const std::string&), rolling_buffer(Stepper&, const std::string&),  // steps_storage.cc
     double_buffer(Stepper&, const std::string&), set_store_predicate(Stepper&, const std::string&),
     prefetch(Stepper&, const std::string&);
-void bind(Stepper&, const std::string&);  // steps_bind.cc
+void bind(Stepper&, const std::string&);                                             // steps_bind.cc
+void pipeline(Stepper&, const std::string&), swizzle(Stepper&, const std::string&);  // steps_shared.cc
 
 }  // namespace tw::diff

@@ -300,6 +300,11 @@ class Script {
                           args.at(2, "offset").empty() ? 0 : std::stoll(args.at(2, "offset"))};
     if (primitive == "double_buffer") return DoubleBuffer{stage};
     if (primitive == "rolling_buffer") return RollingBuffer{stage};
+    if (primitive == "pipeline") {
+      const std::string stages = args.at(1, "stages"), by = args.at(2, "by");
+      return Pipeline{stage, axis, stages.empty() ? schedule::Factor(2) : *factor_of(stages), by.empty() ? "auto" : by};
+    }
+    if (primitive == "swizzle") return Swizzle{stage, args.at(0, "bytes").empty() ? "auto" : args.at(0, "bytes")};
     if (primitive == "prefetch")
       return Prefetch{stage, args.at(0, "source"), aliased(args.at(1, "axis")), std::stoll(args.at(2, "offset"))};
     if (primitive == "tensorize") return Tensorize{stage, axis, args.at(1, "intrin")};

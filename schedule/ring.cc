@@ -1,0 +1,53 @@
+#include "schedule/ring.h"
+
+#include <algorithm>
+
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+
+namespace tw::schedule {
+
+namespace {
+
+ir::Stmt if_any(const Ring& ring, const ir::Expr& iteration, const RingPart& part, const ir::Bounds& ranges) {
+  const ir::Expr exists = ir::simplify(iteration < ring.trips, ranges);
+  if (ir::is_int(exists, 0)) return ir::seq({});
+  return ir::is_int(exists, 1) ? part(iteration) : ir::if_then(exists, part(iteration));
+}
+
+ir::Stmt commit(const Ring& ring) { return ring.later ? ir::sync(ir::SyncOp::kCommit) : ir::seq({}); }
+
+}  // namespace
+
+ir::Stmt first_parts(const Ring& ring, const RingPart& part, bool again, const ir::Bounds& known) {
+  const ir::Var slot("slot");
+  ir::Bounds ranges = known;
+  ranges[slot.id()] = {0, ring.slots - 2};
+  const ir::Expr which = ring.slots == 2 ? ir::Expr(0) : ir::Expr(slot);
+  ir::Stmt all = ir::seq({if_any(ring, which, part, ranges), commit(ring)});
+  if (ring.slots > 2) all = ir::loop(slot, ring.slots - 1, all);
+  return again ? ir::seq({ir::sync(ir::SyncOp::kBlock), all}) : all;
+}
+
+ir::Stmt ring_iteration(const Ring& ring, const RingPart& part, const ir::Var& loop, const ir::Stmt& rest) {
+  std::vector<ir::Stmt> all;
+  if (ring.later) all.push_back(ir::sync(ir::SyncOp::kWait, ring.slots - 2));
+  all.push_back(ir::sync(ir::SyncOp::kBlock));
+  all.push_back(if_any(ring, ir::Expr(loop) + ir::Expr(ring.slots - 1), part, {}));
+  all.push_back(commit(ring));
+  all.push_back(rest);
+  return ir::seq(std::move(all));
+}
+
+ir::Stmt arriving(const ir::Stmt& stmt, const std::vector<ir::Buffer>& buffers, ir::Arrival arrival) {
+  return ir::rewrite(
+      stmt,
+      [&](const ir::Stmt& s) {
+        const auto* st = ir::as<ir::Store>(s);
+        if (st == nullptr || std::ranges::find(buffers, st->buffer) == buffers.end()) return s;
+        return ir::store(st->buffer, st->at, st->value, st->pred, arrival);
+      },
+      [](const ir::Expr& e) { return e; });
+}
+
+}  // namespace tw::schedule

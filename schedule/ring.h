@@ -1,0 +1,37 @@
+// Loops whose iterations find in shared memory what earlier ones have begun to compute: rings of slots.
+//
+//   for x in 0..n:         for s in 0..slots - 1: { if s < n: part(s) later;  commit }
+//     part(x)              for x in 0..n:
+//     sync         ==>       wait slots - 2;  sync
+//     rest(x)                if x + slots - 1 < n: part(x + slots - 1) later
+//     sync                   commit
+//                            rest(x)
+//
+// RingPart x is the group before the last slots - 2 when iteration x waits: one group is committed for each iteration,
+// whether or not there is a part for it. Behind the barrier all have read the slot of iteration x - 1, which is the one
+// that is filled.
+#pragma once
+
+#include <functional>
+
+#include "src/ir/interval.h"
+#include "tensorwright/ir.h"
+
+namespace tw::schedule {
+
+struct Ring {
+  int64_t slots = 0;
+  ir::Expr trips;      // of the loop
+  bool later = false;  // some of it arrives later; else nothing is waited for but at barriers
+};
+// What an iteration computes for the ring.
+using RingPart = std::function<ir::Stmt(const ir::Expr& iteration)>;
+
+// Before the loop. `again`: somebody may still read what was there before.
+ir::Stmt first_parts(const Ring&, const RingPart&, bool again, const ir::Bounds&);
+ir::Stmt ring_iteration(const Ring&, const RingPart&, const ir::Var& loop, const ir::Stmt& rest);
+
+// The statement with what it stores to these buffers arriving so.
+ir::Stmt arriving(const ir::Stmt&, const std::vector<ir::Buffer>&, ir::Arrival);
+
+}  // namespace tw::schedule

@@ -1,0 +1,34 @@
+// Proposals for what the threads of a block share: how it lies there, and how far ahead of its use it is computed.
+#include "tests/diff/sample_steps.h"
+
+namespace tw::diff {
+
+namespace {
+
+bool is_shared(const Stepper& s, const std::string& name) {
+  return s.attached.contains(name) && s.stage(name).scope == ir::Scope::kShared;
+}
+
+}  // namespace
+
+// The loop may be a device's own, or what is computed in it may need what else is. What cp.async refuses is known when
+// loops are made only; auto takes it wherever it can.
+void pipeline(Stepper& s, const std::string& name) {
+  if (!is_shared(s, name)) return;
+  const auto& [host, position] = s.attached.at(name);
+  const StageNest& around = s.stage(host);
+  if (position >= static_cast<int>(around.leaves.size())) return;
+  const char* by = s.random().chance(70) ? "auto" : "ldg";
+  const Axis& loop = around.axes[around.leaves[position]];
+  if (loop.annotation != Annotation::kNone) return;
+  if (s.may(schedule::Pipeline{host, loop.name, 1 + s.random().below(4), by}))
+    s.count(std::string("pipeline by ") + by);
+}
+
+void swizzle(Stepper& s, const std::string& name) {
+  if (!is_shared(s, name)) return;
+  const char* widths[] = {"auto", "none", "32", "64", "128"};
+  s.may(schedule::Swizzle{name, widths[s.random().below(5)]});
+}
+
+}  // namespace tw::diff

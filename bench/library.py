@@ -1,0 +1,58 @@
+"""A library of kernels for several CPUs: what choosing the variant costs a call, what a call costs beyond its kernel, and the
+bytes of a matmul for each CPU."""
+import pathlib
+import subprocess
+import tempfile
+
+import tensorwright as tw
+
+CALLS = """#include "bench.h"
+#include <stdio.h>
+#include <time.h>
+enum { kCalls = 20000000, kRounds = 11 };
+static float a[1], c[1];
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec; }
+static double least(double x, double y) { return x < y ? x : y; }
+int main(void) {
+  struct tw_context context = tensorwright_default_context();
+  void* data[3] = {a, c, NULL};
+  struct tw_args args;
+  double direct = 1, chosen = 1, header = 1;
+  int round, i;
+  int32_t (*volatile known)(const struct tw_args*, const struct tw_context*) = NULL;
+  static int32_t (*const kernels[])(const struct tw_args*, const struct tw_context*) = {
+      tw_empty__x86_64_v4, tw_empty__x86_64_v3, tw_empty__x86_64_v2};
+  args.size = sizeof args, args.version = TW_ABI_VERSION, args.data = data;
+  if (empty_run(a, c) != 0) return 1;
+  known = kernels[empty_variant() - 1];
+  for (round = 0; round < kRounds; ++round) {
+    double begin = now();
+    for (i = 0; i < kCalls; ++i) known(&args, &context);
+    direct = least(direct, now() - begin);
+    begin = now();
+    for (i = 0; i < kCalls; ++i) empty_call(&args, &context);
+    chosen = least(chosen, now() - begin);
+    begin = now();
+    for (i = 0; i < kCalls; ++i) empty_run(a, c);
+    header = least(header, now() - begin);
+  }
+  printf("a call by a known pointer     %5.2f ns\\n", direct / kCalls * 1e9);
+  printf("choosing among the variants   %5.2f ns more\\n", (chosen - direct) / kCalls * 1e9);
+  printf("a call through the header     %5.2f ns more\\n", (header - direct) / kCalls * 1e9);
+  return 0;
+}
+"""
+
+
+def main() -> None:
+    program = pathlib.Path(tw.__file__).parents[2] / "bench" / "bench_library"
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([program, folder], check=True)
+        (pathlib.Path(folder) / "calls.c").write_text(CALLS)
+        subprocess.run(["cc", "-O2", "-o", f"{folder}/calls", f"{folder}/calls.c", f"{folder}/libbench.a"], check=True)
+        print("least of 11 interleaved rounds of 20 million calls:", flush=True)
+        subprocess.run([f"{folder}/calls"], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""What is shipped: the shared library keeps LLVM to itself, a missing library stops the build, and pip's package builds and tunes."""
+"""What is shipped: the shared library keeps LLVM to itself, a missing library stops the build, and the wheel tunes where no library of ours is."""
 
 import os
 import pathlib
@@ -100,38 +100,47 @@ print(tw.__file__)
 """
 
 
-def cache_entry(name):
-    for line in (PACKAGE.parents[1] / "CMakeCache.txt").read_text().splitlines():
-        if line.startswith(name + ":"):
-            return line.split("=", 1)[1]
+BUILD = PACKAGE.parents[1]
 
 
-def why_not_pip():
+def why_no_wheel():
     if tw.Target.host().kind != "llvm":
         return "built without LLVM"
-    if not (PACKAGE.parents[1] / "CMakeCache.txt").exists():
+    if not (BUILD / "CMakeCache.txt").exists():
         return "this is not the package of a build tree"
     if not shutil.which("ccache") or os.environ.get("CCACHE_DISABLE"):
         return "pip compiles everything again, which takes minutes without ccache"
-    if run(sys.executable, "-c", "import scikit_build_core, pybind11").returncode:
-        return "scikit-build-core and pybind11 are not installed"
+    if run(sys.executable, "-c", "import scikit_build_core, pybind11, auditwheel").returncode:
+        return "scikit-build-core, pybind11 and auditwheel are not installed"
     return ""
 
 
-@pytest.mark.skipif(bool(why_not_pip()), reason=why_not_pip() or "-")
-def test_pip_install(tmp_path):
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TW_WORKER", "TW_WORKER_BUILD")}
-    # The same compiler by the same name and the same flags, so that ccache knows the results of ./dev build.
-    environment |= {"CC": cache_entry("CMAKE_C_COMPILER"), "CXX": cache_entry("CMAKE_CXX_COMPILER"),
-                    "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    wheel = run(*pip, "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-C", f"build-dir={ROOT}/build/packaging",
-                "-C", f"cmake.define.TW_WERROR={cache_entry('TW_WERROR')}", "-w", tmp_path, ROOT, cwd=tmp_path, env=environment)
-    assert wheel.returncode == 0, wheel.stdout[-2000:] + wheel.stderr[-2000:]
+PYTHONS_OWN = {"libffi.so", "libssl.so", "libcrypto.so"}
+
+
+def without_libraries(names):
+    """A command before a command: it runs where neither LLVM nor these libraries of the system are; or why there is none."""
+    files = [f for n in names for f in pathlib.Path("/usr/lib").glob(f"*-linux-gnu/{n}*") if not f.is_symlink()]
+    hide = ["mount -t tmpfs none /usr/lib/llvm-19", *(f"mount --bind /dev/null {file}" for file in files)]
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-ec", "; ".join([*hide, 'exec "$@"']), "-"]
+    tried = run(*command, "true")
+    return (command, "") if tried.returncode == 0 else ([], tried.stderr)
+
+
+@pytest.mark.skipif(bool(why_no_wheel()), reason=why_no_wheel() or "-")
+def test_the_wheel_brings_all_that_it_needs(tmp_path):
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TW_WORKER", "TW_WORKER_BUILD", "LD_LIBRARY_PATH")}
+    made = run(sys.executable, ROOT / "python/make_wheel.py", tmp_path, "--like", BUILD)
+    assert made.returncode == 0, made.stderr
+    wheel = pathlib.Path(made.stdout.strip())
+    (floor,) = re.findall(r"manylinux_2_(\d+)_x86_64\.whl$", wheel.name)
+    assert f"glibc 2.{floor}" in (ROOT / "README.md").read_text()
+    assert wheel.stat().st_size <= 45e6
+
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "fresh")
     python = tmp_path / "fresh/bin/python"
-    (file,) = tmp_path.glob("tensorwright-*.whl")
-    installed = run(*pip, "--python", python, "install", "--no-deps", "--no-index", file, cwd=tmp_path, env=environment)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python]
+    installed = run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=tmp_path, env=environment)
     assert installed.returncode == 0, installed.stderr
     # NumPy and tqdm come from here instead of the network.
     site = pathlib.Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").stdout.strip())
@@ -139,12 +148,22 @@ def test_pip_install(tmp_path):
         here = pathlib.Path(__import__("numpy").__file__).parents[1] / name
         if here.exists():
             (site / name).symlink_to(here)
+
+    brought = {re.sub(r"-[0-9a-f]{8}\.so.*", ".so", path.name) for path in (site / "tensorwright.libs").iterdir()}
+    assert "libxgboost.so" in brought
+    hidden, reason = without_libraries(brought - PYTHONS_OWN)
+    if not hidden:
+        print(f"the system's libraries could not be hidden: {reason}")
     (tmp_path / "use.py").write_text(USE)
-    used = run(python, "use.py", cwd=tmp_path, env=environment)
+    used = run(*hidden, python, "use.py", cwd=tmp_path, env=environment)
     assert used.returncode == 0, used.stderr
     assert used.stdout.strip() == str(site / "tensorwright/__init__.py")
-    doctor = run(tmp_path / "fresh/bin/tw", "doctor", "--json", cwd=tmp_path, env=environment)
+    doctor = run(*hidden, tmp_path / "fresh/bin/tw", "doctor", "--json", cwd=tmp_path, env=environment)
     assert '"version"' in doctor.stdout, doctor.stderr
     files = {path.name for path in (site / "tensorwright").iterdir()}
     assert {"libtensorwright.so", "tw", "tw-worker", "tw-worker-build", "py.typed", "errors.pyi"} <= files
     assert not any(name.startswith(("test", "bench", "tw-opt")) for name in files)
+    here = {path.name for path in (PACKAGE / "boards").iterdir()}
+    assert here <= {path.name for path in (site / "tensorwright/boards").iterdir()}
+    notices = (site / "tensorwright/THIRD_PARTY.md").read_text()
+    assert not [name for name in brought if name.removesuffix(".so") not in notices]

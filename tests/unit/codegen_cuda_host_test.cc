@@ -1,15 +1,13 @@
 // The text of the pages of tests/golden/cuda, run on this machine, against the interpreter of the program that it was
 // made of: bit for bit, whichever thread goes first.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include "codegen/c/backend.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/support/rng.h"
 #include "tests/cuda_host/cuda_host.h"
-#include "tests/folders.h"
+#include "tests/unit/cuda_pages.h"
 #include "tests/unit/run_program.h"
 
 namespace tw {
@@ -17,14 +15,11 @@ namespace {
 
 constexpr int64_t kSize = 137;  // of each size that a caller decides
 
-std::string program_of(const std::filesystem::path& page) {
-  std::string text, line;
-  bool inside = false;
-  for (std::ifstream in(page); std::getline(in, line) && line != "---";) {
-    inside = inside || line.starts_with("kernel ");
-    if (inside) text += line + "\n";
-  }
-  return text;
+std::string program_of(const std::string& name) {
+  for (const test::CudaPage& page : test::cuda_pages())
+    if (page.name == name) return page.program;
+  ADD_FAILURE() << name;
+  return {};
 }
 
 int64_t elements_of(const ir::Program& program, const ir::Buffer& buffer) {
@@ -52,7 +47,7 @@ class CudaText : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CudaText, MeansWhatItsProgramMeans) {
   if (!codegen::has_c_compiler()) GTEST_SKIP() << "skipped: no C compiler";
-  const ir::Program program = parse(program_of(TW_SOURCE_DIR "/tests/golden/cuda/" + GetParam()));
+  const ir::Program program = parse(program_of(GetParam()));
   const codegen::CudaSource source = codegen::cuda_source({program}, parse_target("cuda -arch=sm_90a"));
   support::Rng rng(7);
   std::vector<Bytes> data;
@@ -80,18 +75,13 @@ TEST_P(CudaText, MeansWhatItsProgramMeans) {
 // Those that have a text, not a refusal, and are no more work than the interpreter does in a second.
 std::vector<std::string> pages() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(TW_SOURCE_DIR "/tests/golden/cuda")) {
-    std::ifstream in(entry.path());
-    const std::string text((std::istreambuf_iterator<char>(in)), {});
-    const bool large = entry.path().stem() == "matmul";
-    if (text.find("extern \"C\" __global__") != text.npos && !large) names.push_back(entry.path().filename().string());
-  }
+  for (const test::CudaPage& page : test::cuda_pages())
+    if (page.name != "matmul") names.push_back(page.name);
   std::sort(names.begin(), names.end());
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Pages, CudaText, ::testing::ValuesIn(pages()),
-                         [](const auto& info) { return info.param.substr(0, info.param.find('.')); });
+INSTANTIATE_TEST_SUITE_P(Pages, CudaText, ::testing::ValuesIn(pages()), [](const auto& info) { return info.param; });
 
 TEST(CudaOnHost, FindsABarrierThatSomeThreadsDoNotReach) {
   if (!codegen::has_c_compiler()) GTEST_SKIP() << "skipped: no C compiler";

@@ -5,6 +5,7 @@
 #include "codegen/cuda/wide.h"
 #include "codegen/scratch.h"
 #include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::codegen {
 
@@ -85,6 +86,7 @@ bool CudaEmitter::counts_registers(const ir::For& loop) const {
       },
       [&](const Expr& e) {
         if (const auto* load = ir::as<ir::Load>(e)) look(load->buffer, load->at);
+        if (const auto* address = ir::as<ir::Address>(e)) look(address->buffer, address->at);
         return !found;
       });
   return found && ir::interval_of(loop.extent, bounds_).hi <= kMostWrittenOut;
@@ -151,8 +153,22 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
   emit(alloc.body);
 }
 
-// A prefetch, which a device has no need of.
-void CudaEmitter::emit_evaluate(const Expr&) {}
+// A product of a warp; or a prefetch, which a device has no need of.
+void CudaEmitter::emit_evaluate(const Expr& value) {
+  const ir::WarpProduct* product = ir::warp_product_in(value);
+  if (product == nullptr) return;
+  std::string name(product->name), fragments;
+  std::ranges::replace(name, '.', '_');
+  std::vector<Expr> subscripts;
+  for (const Expr& arg : ir::as<ir::CallExtern>(value)->args) subscripts.push_back(ir::as<ir::Address>(arg)->at[0]);
+  begin_statement(subscripts);
+  const CNames::Block block(names_);
+  for (const Expr& arg : ir::as<ir::CallExtern>(value)->args) {
+    const auto& address = *ir::as<ir::Address>(arg);
+    fragments += (fragments.empty() ? "&" : ", &") + access(address.buffer, address.at);
+  }
+  line(instruction(name) + "(" + fragments + ");");
+}
 
 void CudaEmitter::emit_sync(const ir::Sync& sync) {
   switch (sync.op) {

@@ -35,6 +35,62 @@ static __device__ inline void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" :: "n"(groups) : "memory");
 }
 )"},
+
+    // Products of a warp. Operands stand in registers of 32 bits, the first element lowest; tf32 rounds to nearest,
+    // ties away from zero.
+    {"mma_m16n8k16_bf16", R"(
+static __device__ inline void mma_m16n8k16_bf16(float* c, const uint16_t* a, const uint16_t* b) {
+  uint32_t r[6];
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) r[i] = a[2 * i] | static_cast<uint32_t>(a[2 * i + 1]) << 16;
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) r[4 + i] = b[2 * i] | static_cast<uint32_t>(b[2 * i + 1]) << 16;
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]));
+}
+)"},
+    {"mma_m16n8k16_f16", R"(
+static __device__ inline void mma_m16n8k16_f16(float* c, const uint16_t* a, const uint16_t* b) {
+  uint32_t r[6];
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) r[i] = a[2 * i] | static_cast<uint32_t>(a[2 * i + 1]) << 16;
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) r[4 + i] = b[2 * i] | static_cast<uint32_t>(b[2 * i + 1]) << 16;
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]));
+}
+)"},
+    {"mma_m16n8k32_s8", R"(
+static __device__ inline void mma_m16n8k32_s8(int32_t* c, const int8_t* a, const int8_t* b) {
+  uint32_t r[6];
+  #pragma unroll
+  for (int i = 0; i < 6; ++i) {
+    const int8_t* const p = i < 4 ? a + 4 * i : b + 4 * (i - 4);
+    r[i] = static_cast<uint8_t>(p[0]) | static_cast<uint32_t>(static_cast<uint8_t>(p[1])) << 8 |
+           static_cast<uint32_t>(static_cast<uint8_t>(p[2])) << 16 |
+           static_cast<uint32_t>(static_cast<uint8_t>(p[3])) << 24;
+  }
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+               : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]));
+}
+)"},
+    {"mma_m16n8k8_tf32", R"(
+static __device__ inline void mma_m16n8k8_tf32(float* c, const float* a, const float* b) {
+  uint32_t r[6];
+  #pragma unroll
+  for (int i = 0; i < 6; ++i) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r[i]) : "f"(i < 4 ? a[i] : b[i - 4]));
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]));
+}
+)"},
 };
 
 }  // namespace

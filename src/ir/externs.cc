@@ -4,6 +4,7 @@
 
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::ir {
 
@@ -13,7 +14,7 @@ std::vector<std::string> extern_symbols(const Program& p) {
       p.body, [](const Stmt&) { return true; },
       [&](const Expr& e) {
         const auto* call = as<CallExtern>(e);
-        if (call && !is_requirement(call->symbol) &&
+        if (call && !is_requirement(call->symbol) && !warp_product(call->symbol) &&
             std::find(symbols.begin(), symbols.end(), call->symbol) == symbols.end())
           symbols.push_back(call->symbol);
         return true;

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "src/ir/interp_warp.h"
 #include "src/ir/requirement.h"
 #include "tensorwright/externs.h"
 
@@ -94,6 +95,7 @@ ExprPtr extern_code(Preparation& preparation, const CallExtern& c, Type result) 
     code->test = preparation.expr(code->source);
     return code;
   }
+  if (const WarpProduct* product = warp_product(c.symbol)) return warp_code(preparation, *product, c);
   auto code = std::make_shared<ExternCode>();
   code->symbol = c.symbol;
   code->result = result;

@@ -4,6 +4,9 @@
 //   barrier   all are there: in the same iteration of the loops around   or to its end
 //   round 2   thread 0 |---->  ..
 //
+// A product of a warp is where its lanes wait for each other within a round: they go on when all are there. That orders
+// nothing else that they do, so that a thread is one task from barrier to barrier.
+//
 // Each thread is a fiber with variables and local memory of its own. One order of the threads shows all that is wrong
 // in any: the first two accesses that race do so whoever is first (Tasks), and a program without races does the same in
 // every order. Where a launch has no barrier its threads run to their ends one after the other, without fibers.
@@ -16,17 +19,12 @@
 #include <utility>
 
 #include "src/ir/fields.h"
+#include "src/ir/interp_warp.h"
 #include "src/ir/walk.h"
 #include "src/support/fiber.h"
 #include "src/support/rng.h"
 
 namespace tw::ir::interp {
-
-// Where the thread that runs waits for the others of its block.
-struct Meeting {
-  virtual ~Meeting() = default;
-  virtual void wait(int barrier) = 0;
-};
 
 namespace {
 
@@ -57,7 +55,7 @@ struct Index {
 struct LaunchCode final : StmtCode {
   std::vector<Index> blocks, threads;  // outermost first
   StmtPtr body;
-  bool has_barriers = false;
+  bool has_meetings = false;
   std::vector<size_t> shared, local;  // memories
   size_t stack_bytes = 0;             // for a thread
 
@@ -144,7 +142,7 @@ class Launch final : public ThreadNames, public Meeting {
       s_.tasks.begin_iteration();
       blocks_.enter(block, s_);
       for (const size_t m : code_.shared) s_.memories[m]->begin_block();
-      if (code_.has_barriers) {
+      if (code_.has_meetings) {
         run_by_rounds(block);
       } else {
         run_through(block);
@@ -156,6 +154,10 @@ class Launch final : public ThreadNames, public Meeting {
 
   void wait(int barrier) override {
     running_->barrier = barrier;
+    running_->fiber->wait();
+  }
+  void multiply(LaneProduct& product) override {
+    running_->product = &product;
     running_->fiber->wait();
   }
 
@@ -182,7 +184,9 @@ class Launch final : public ThreadNames, public Meeting {
     ThreadState state;  // while it does not run
     std::deque<Memory> local;
     std::unique_ptr<support::Fiber> fiber;
-    int barrier = 0;  // where it waits; 0: it has ended
+    int barrier = 0;  // where it waits; 0: it has ended, or waits at a product
+    LaneProduct* product = nullptr;
+    uint32_t task = 0;  // of the round
   };
 
   std::vector<int64_t> in_order(int64_t n, uint64_t turn) const {
@@ -224,10 +228,18 @@ class Launch final : public ThreadNames, public Meeting {
     if (team_.empty()) make_team();
     for (int64_t n = 0; n < threads_.count(); ++n) begin(team_[static_cast<size_t>(n)], n);
     do {
-      for (const int64_t thread : begin_round(block)) {
+      const std::vector<int64_t> order = begin_round(block);
+      for (const int64_t n : order) {
+        Thread& thread = team_[static_cast<size_t>(n)];
         s_.tasks.begin_iteration();
-        resume(team_[static_cast<size_t>(thread)]);
+        thread.task = s_.tasks.now();
+        resume(thread);
       }
+      for (std::vector<Thread*> on = multiply_in_warps(order); !on.empty(); on = multiply_in_warps(order))
+        for (Thread* thread : on) {
+          s_.tasks.resume_iteration(thread->task);
+          resume(*thread);
+        }
       s_.tasks.end_loop();
     } while (have_met());
   }
@@ -257,25 +269,49 @@ class Launch final : public ThreadNames, public Meeting {
     s_.copies.expect_none(s_.tasks);
   }
 
+  // Those that had a product to wait for and have it.
+  std::vector<Thread*> multiply_in_warps(const std::vector<int64_t>& order) {
+    std::vector<bool> have(team_.size());
+    for (size_t first = 0; first < team_.size(); first += kLanesOfWarp) {
+      const std::span<Thread> warp =
+          std::span(team_).subspan(first, std::min<size_t>(kLanesOfWarp, team_.size() - first));
+      if (std::ranges::none_of(warp, [](const Thread& t) { return t.product != nullptr; })) continue;
+      if (warp.size() < kLanesOfWarp || !std::ranges::all_of(warp, [&](const Thread& t) { return met(t, warp[0]); }))
+        fail_to_meet(warp);
+      std::vector<LaneProduct*> lanes;
+      for (Thread& thread : warp) lanes.push_back(std::exchange(thread.product, nullptr));
+      interp::multiply(lanes);
+      std::fill_n(have.begin() + static_cast<std::ptrdiff_t>(first), kLanesOfWarp, true);
+    }
+    std::vector<Thread*> out;
+    for (const int64_t n : order)
+      if (have[static_cast<size_t>(n)]) out.push_back(&team_[static_cast<size_t>(n)]);
+    return out;
+  }
+
   // A mistake leaves the thread's state where it is found, to name the place.
   void resume(Thread& thread) {
     running_ = &thread;
     std::swap(static_cast<ThreadState&>(s_), thread.state);
     for (const size_t m : code_.shared) s_.memories[m]->seen_at(s_.entered[m]);
-    if (!thread.fiber->resume()) thread.barrier = 0;
+    thread.barrier = 0;
+    thread.fiber->resume();
     std::swap(static_cast<ThreadState&>(s_), thread.state);
   }
 
   // Whether there is another round.
   bool have_met() const {
     const auto apart = std::ranges::find_if(team_, [&](const Thread& t) { return !met(t, team_[0]); });
-    if (apart != team_.end()) fail_to_meet();
+    if (apart != team_.end()) fail_to_meet(team_);
     return team_[0].barrier != 0;
   }
 
-  // At one barrier, with equal loops of the body around it; or both at the end.
+  static int product_of(const Thread& thread) { return thread.product ? thread.product->number : 0; }
+
+  // At one barrier or product, with equal loops of the body around it; or both at the end.
   bool met(const Thread& a, const Thread& b) const {
-    if (a.barrier != b.barrier || a.barrier == 0) return a.barrier == b.barrier;
+    if (a.barrier != b.barrier || product_of(a) != product_of(b)) return false;
+    if (a.barrier == 0 && !a.product) return true;
     return std::all_of(a.state.loops.begin() + outside_body(), a.state.loops.end(),
                        [&](const ForNode* loop) { return a.state.slots[loop->slot].i == b.state.slots[loop->slot].i; });
   }
@@ -292,20 +328,29 @@ class Launch final : public ThreadNames, public Meeting {
     return out;
   }
 
-  [[noreturn]] void fail_to_meet() const {
+  std::string waits_at(const Thread& thread) const {
+    if (thread.barrier == 0 && !thread.product) return "have ended";
+    const std::string at = place(thread);
+    return "wait at " +
+           (thread.product ? "product " + std::to_string(thread.product->number)
+                           : "barrier " + std::to_string(thread.barrier)) +
+           " of the launch" + (at.empty() ? "" : ", " + at);
+  }
+
+  [[noreturn]] void fail_to_meet(std::span<const Thread> those) const {
+    const auto product = std::ranges::find_if(those, [](const Thread& t) { return t.product != nullptr; });
     Fault fault{ErrorKind::kInternal, "interpret: a barrier where not all threads of the block meet", {}};
+    if (product != those.end())
+      fault.what = "interpret: " + std::string(product->product->product->name) + " where not all " +
+                   std::to_string(kLanesOfWarp) + " lanes of a warp meet";
     std::vector<const Thread*> first;  // of those at one place
-    for (const Thread& thread : team_)
+    for (const Thread& thread : those)
       if (std::ranges::none_of(first, [&](const Thread* other) { return met(thread, *other); }))
         first.push_back(&thread);
     for (const Thread* one : first) {
-      const auto many = std::ranges::count_if(team_, [&](const Thread& t) { return met(t, *one); });
-      const std::string at = place(*one);
-      fault.notes.push_back(std::to_string(many) + " of " + std::to_string(team_.size()) + " threads, " +
-                            threads_.name(one - team_.data()) + " the first, " +
-                            (one->barrier == 0 ? "have ended"
-                                               : "wait at barrier " + std::to_string(one->barrier) + " of the launch" +
-                                                     (at.empty() ? "" : ", " + at)));
+      const auto many = std::ranges::count_if(those, [&](const Thread& t) { return met(t, *one); });
+      fault.notes.push_back(std::to_string(many) + " of " + std::to_string(those.size()) + " threads, " +
+                            threads_.name(one - team_.data()) + " the first, " + waits_at(*one));
     }
     throw fault;
   }
@@ -338,9 +383,9 @@ StmtPtr launch_code(Preparation& preparation, const For& outermost) {
     if (a->buffer.scope() == Scope::kLocal) preparation.own_memory_of_threads(memory);
     return true;
   });
-  preparation.barriers = 0;
+  preparation.barriers = preparation.products = 0;
   code->body = preparation.stmt(body);
-  code->has_barriers = preparation.barriers > 0;
+  code->has_meetings = preparation.barriers > 0 || preparation.products > 0;
   code->stack_bytes = (size_t{128} << 10) + (size_t{2} << 10) * Depth().of(body);
   return code;
 }

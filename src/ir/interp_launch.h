@@ -5,6 +5,13 @@
 
 namespace tw::ir::interp {
 
+// Where the thread that runs waits for others.
+struct Meeting {
+  virtual ~Meeting() = default;
+  virtual void wait(int barrier) = 0;                      // for all of its block
+  virtual void multiply(struct LaneProduct& product) = 0;  // for all lanes of its warp
+};
+
 // Of the outermost index.
 StmtPtr launch_code(Preparation&, const For&);
 // A barrier is the next one in the text of the launch that is being prepared.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -47,25 +48,31 @@ class Tasks {
   std::vector<Element>* reads = nullptr;  // where somebody wants to know what is read
 
   void begin_loop() { open_.push_back({last_, last_}); }
-  void begin_iteration() { open_.back().iteration = ++last_; }
+  void begin_iteration() {
+    open_.back().iteration = ++last_;
+    newest_ = last_;
+  }
+  // One of the innermost loop goes on, all of which have begun.
+  void resume_iteration(uint32_t task) { open_.back().iteration = open_.back().until = last_ = task; }
   void end_loop() {
+    last_ = std::max(last_, newest_) + 1;
     open_.pop_back();
-    ++last_;
   }
   uint32_t now() const { return last_; }
   bool within_outermost(uint32_t then) const { return !open_.empty() && then > open_.front().loop; }
   bool races(uint32_t then) const {
     for (const Level& level : open_)
-      if (then > level.loop && then < level.iteration) return true;
+      if (then > level.loop && (then < level.iteration || then > level.until)) return true;
     return false;
   }
 
  private:
   struct Level {
     uint32_t loop, iteration;
+    uint32_t until = std::numeric_limits<uint32_t>::max();  // the last number that belongs to the iteration
   };
   std::vector<Level> open_;
-  uint32_t last_ = 0;
+  uint32_t last_ = 0, newest_ = 0;
 };
 
 class Memory {

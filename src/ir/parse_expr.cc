@@ -5,8 +5,9 @@
 #include <limits>
 
 #include "src/ir/equal.h"
-#include "src/ir/typing.h"
 #include "src/ir/requirement.h"
+#include "src/ir/typing.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::ir {
 namespace {
@@ -324,7 +325,7 @@ Expr ExprParser::extern_call(bool pure) {
   const std::string_view symbol = now().text();
   if (now().kind != Token::kQuoted) expected("the symbol of a function in quotes");
   const std::string_view plain = symbol.substr(1, symbol.size() - 2);
-  if (!is_requirement(plain)) check(now(), symbol_fault(plain));
+  if (!is_requirement(plain) && !warp_product(plain)) check(now(), symbol_fault(plain));
   advance();
   std::vector<Expr> args;
   while (accept(",")) args.push_back(expression());

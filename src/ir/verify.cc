@@ -10,6 +10,7 @@
 #include "src/ir/fields.h"
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::ir {
@@ -152,6 +153,7 @@ class Verifier {
   }
 
   void effect(const Expr& call) {
+    evaluated_ = call.get();
     expression(call);
     if (!as<CallExtern>(call) && !is_prefetch(call)) fail("a call of an extern function or a prefetch expected");
   }
@@ -213,6 +215,7 @@ class Verifier {
     if (const Reduce* r = as<Reduce>(e)) return reduction(*r);
     if (const auto* call = as<Call>(e); call && is_tile(call->fn) && e.get() != stored_)
       fail(name_of(call->fn) + ": a product of tiles that is not the whole of what is stored");
+    if (const WarpProduct* product = warp_product_in(e)) warp_product_call(*product, e);
     const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
     for_each_child(*e, [&](const Expr& child) {
       expression(child);
@@ -225,6 +228,22 @@ class Verifier {
   static bool is_prefetch(const Expr& e) {
     const auto* call = as<Call>(e);
     return call && call->fn == Fn::kPrefetch;
+  }
+
+  // c, a and b of each lane's own memory, of c what it holds before and after.
+  void warp_product_call(const WarpProduct& product, const Expr& e) {
+    const std::string name(product.name);
+    if (!in_launch_ || e.get() != evaluated_) fail(name + ": a statement of a launch expected");
+    const std::vector<Expr>& args = as<CallExtern>(e)->args;
+    if (args.size() != std::size(kFragments)) fail(name + ": three addresses expected, of c, a and b");
+    for (const Fragment which : kFragments) {
+      const auto* a = as<Address>(args[static_cast<size_t>(which)]);
+      const Type type = type_of(product, which);
+      if (!a || a->buffer.scope() != Scope::kLocal || a->buffer.element() != type)
+        fail(name + ": the address of local memory of " + to_string(type) + " expected, not " +
+             to_string(args[static_cast<size_t>(which)]));
+      if (!a->read || a->written != (which == Fragment::kSum)) fail(name + ": inout expected of c, in of a and b");
+    }
   }
 
   void let(const Let& l, const Expr& e) {
@@ -364,6 +383,7 @@ class Verifier {
   std::unordered_map<uint64_t, Type> vars_;
   std::unordered_set<const ExprNode*> seen_;
   const ExprNode* stored_ = nullptr;      // by the statement at hand
+  const ExprNode* evaluated_ = nullptr;   // by the last one of that kind
   std::vector<const ExprNode*> checked_;  // what is in seen_, in order: scopes forget what they met
 };
 

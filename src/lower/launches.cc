@@ -1,6 +1,7 @@
 #include "src/lower/launches.h"
 
 #include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::lower {
 
@@ -15,7 +16,9 @@ bool holds_launch(const ir::Program& program) {
 
 bool meets(const ir::Stmt& stmt) {
   bool found = false;
-  ir::walk(stmt, [&](const ir::Stmt& s) { return !(found = found || ir::as<ir::Sync>(s) != nullptr); });
+  ir::walk(stmt, [&](const ir::Stmt& s) {
+    return !(found = found || ir::as<ir::Sync>(s) != nullptr || ir::warp_product_in(s) != nullptr);
+  });
   return found;
 }
 

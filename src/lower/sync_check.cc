@@ -11,9 +11,11 @@
 #include "src/ir/interval.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
 #include "src/lower/sync_access.h"
 #include "src/lower/sync_forms.h"
 #include "src/lower/sync_place.h"
+#include "src/lower/sync_warp.h"
 #include "src/lower/sync_ways.h"
 #include "src/support/deep_stack.h"
 
@@ -50,6 +52,9 @@ class LaunchCheck {
       if (const auto* a = as<Allocate>(s)) declared_.insert_or_assign(a->buffer.id(), a->buffer);
       return true;
     });
+    warp_ = warp_indices(indices_, axis_);
+    if (warp_)
+      for (const OwnVariable& v : warp_->ranges) bounds_[v.var.id()] = {0, *as_int(v.extent) - 1};
     statement(body, {});
     for (const Touched& a : open_)
       if (a.behind && a.writes) compare(a, a, Apart::kNothing);  // whether it is made at all
@@ -78,6 +83,7 @@ class LaunchCheck {
         [&](const If& i) {
           reads(i.cond, s, place);
           if (ways_.has_sync(s)) expect_uniform(i.cond, place);
+          if (ways_.has_product(s)) expect_same_in_warp(i.cond, place);
           branch(i, place);
         },
         [&](const Seq& q) {
@@ -89,6 +95,7 @@ class LaunchCheck {
           statement(l.body, has_load(l.value) ? place.with_own(l.var, {}) : place.with(l.var, value(l.value, place)));
         },
         [&](const Evaluate& e) {
+          if (warp_product_in(e.value)) return product(*as<CallExtern>(e.value), s, place);
           if (as<CallExtern>(e.value)) report({Kind::kForeignCall, {}, line_of(s), {}, "nobody knows what it touches"});
         },
         [&](const Sync& sync) {
@@ -120,6 +127,12 @@ class LaunchCheck {
   void loop(const For& f, const Stmt& s, const Place& place) {
     reads(f.extent, s, place);
     const Expr extent = value(f.extent, place);
+    if (ways_.has_product(s)) {
+      expect_same_in_warp(f.extent, place);
+      if (f.kind == ForKind::kCooperative)
+        report({Kind::kDivergentProduct, {}, line_of(s), {}, "the threads share its iterations"});
+      of_warp_.insert(f.var.id());
+    }
     if (!ways_.has_sync(s) || between_blocks_) {
       if (const auto n = as_int(simplify(extent, bounds_))) bounds_[f.var.id()] = {0, *n - 1};
       if (f.kind == ForKind::kCooperative) return cooperative(f, extent, place);
@@ -326,21 +339,54 @@ class LaunchCheck {
 
   void expect_uniform(const Expr& e, const Place& place) {
     if (between_blocks_) return;
-    const Expr seen = simplify(value(e, place), bounds_);
+    expect_same(e, place, {}, indices_, Kind::kDivergentBarrier, "threads of a block differ in it");
+  }
+
+  // `threads`: their indices in terms of those of the launch that is asked of.
+  void expect_same(const Expr& e, const Place& place, const Substitution& threads, const LaunchIndices& indices,
+                   Kind kind, const std::string& differ) {
+    const auto in_terms = [&](const Expr& of) { return threads.empty() ? of : substitute(of, threads); };
+    const Expr seen = simplify(in_terms(value(e, place)), bounds_);
     std::unordered_set<uint64_t> used = used_vars(seen);
     const auto differs = [&](const std::vector<OwnVariable>& variables) {
       return std::ranges::any_of(variables, [&](const OwnVariable& v) { return used.contains(v.var.id()); });
     };
     std::string why;
-    if (differs(indices_.threads)) why = "threads of a block differ in it";
+    if (differs(indices.threads)) why = differ;
     if (differs(place.own)) why = "each thread has a value of its own";
     ir::walk(seen, [&](const Expr& x) {
       const auto* l = as<Load>(x);
       if (l && changing_.contains(l->buffer.id())) why = "it reads " + l->buffer.name() + ", which the launch writes";
       return why.empty();
     });
-    if (why.empty() || (e.type().is_bool() && same_for_all(seen, with_conditions(place), indices_, changing_))) return;
-    report({Kind::kDivergentBarrier, {}, to_string(e), {}, why});
+    if (why.empty()) return;
+    Access here = with_conditions(place);
+    for (Expr& condition : here.conditions) condition = in_terms(condition);
+    if (e.type().is_bool() && same_for_all(seen, here, indices, changing_)) return;
+    report({kind, {}, to_string(e), {}, why});
+  }
+
+  // ---- products of a warp
+
+  // Where they are: the same place for all lanes. What they hold is each thread's own.
+  void product(const CallExtern& call, const Stmt& s, const Place& place) {
+    if (between_blocks_) return;
+    if (!warp_) report({Kind::kDivergentProduct, {}, line_of(s), {}, "the threads of a block are no whole warps"});
+    for (const Expr& arg : call.args)
+      for (const Expr& at : as<Address>(arg)->at) {
+        reads(at, s, place);
+        expect_same_in_warp(at, place);
+      }
+  }
+
+  // A loop around a product has the same iterations for all lanes of a warp, who are in one at a time: its variable is
+  // none of their own.
+  void expect_same_in_warp(const Expr& e, const Place& place) {
+    if (between_blocks_) return;
+    Place here = place;
+    std::erase_if(here.own, [&](const OwnVariable& v) { return of_warp_.contains(v.var.id()); });
+    if (!warp_) return expect_same(e, here, {}, indices_, Kind::kDivergentProduct, "threads of a block differ in it");
+    expect_same(e, here, warp_->threads, warp_->indices, Kind::kDivergentProduct, "lanes of a warp differ in it");
   }
 
   void report(SyncFinding finding) {
@@ -355,6 +401,8 @@ class LaunchCheck {
   std::vector<SyncFinding>& findings_;
   LaunchIndices indices_;
   std::unordered_map<uint64_t, int> axis_;  // of a thread's index: 0 for x
+  std::optional<WarpIndices> warp_;
+  std::unordered_set<uint64_t> of_warp_;  // variables of loops around products
   Bounds bounds_;
   std::unordered_set<uint64_t> changing_;  // written by the launch
   const Var lane_{"lane"};
@@ -372,7 +420,8 @@ class LaunchCheck {
 
 std::string to_string(const SyncFinding& f) {
   static constexpr std::string_view kKinds[] = {"read after write",  "write after read", "write after write",
-                                                "divergent barrier", "foreign call",     "on its way"};
+                                                "divergent barrier", "foreign call",     "divergent product",
+                                                "on its way"};
   std::string out(kKinds[static_cast<size_t>(f.kind)]);
   out += ": " + (f.buffer.empty() ? f.first : f.buffer) + ", " + f.why;
   if (f.buffer.empty()) return out;

@@ -4,6 +4,7 @@
 //   between barriers   any two accesses of two threads of a block to one element are reads
 //   between blocks     no access to what another block of the launch writes
 //   at a barrier       conditions and loops around it are the same for all threads of a block
+//   at a product       those around it, and where its fragments are, are the same for all lanes of a warp
 //   on its way         nobody touches what is stored later, nor writes what it reads, before a wait of the thread that
 //                      stores it; from there on it is an access like others, which a barrier ends
 //
@@ -27,11 +28,12 @@ struct SyncFinding {
     kWriteAfterWrite,
     kDivergentBarrier,
     kForeignCall,
+    kDivergentProduct,
     kOnItsWay
   };
   Kind kind;
-  std::string buffer;         // but of a barrier or a call
-  std::string first, second;  // statements; of a barrier, what is not the same for all threads
+  std::string buffer;         // but of a barrier, a product or a call
+  std::string first, second;  // statements; of a barrier or a product, what is not the same for all threads
   std::string why;
   bool certain = false;  // two threads are known that meet
 };

@@ -4,6 +4,7 @@
 
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::lower {
 
@@ -24,6 +25,10 @@ bool holds(std::unordered_map<const StmtNode*, bool>& known, const Stmt& s, cons
 
 bool SyncWays::has_sync(const Stmt& s) {
   return holds(syncs_, s, [](const Stmt& inner) { return as<Sync>(inner) != nullptr; });
+}
+
+bool SyncWays::has_product(const Stmt& s) {
+  return holds(products_, s, [](const Stmt& inner) { return warp_product_in(inner) != nullptr; });
 }
 
 bool SyncWays::has_copies(const Stmt& s) {

@@ -3,15 +3,18 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <vector>
 
 #include "codegen/c/compiler.h"
 #include "codegen/cuda/instructions.h"
 #include "src/support/fiber.h"
+#include "tests/cuda_host/warp_product.h"
 #include "tests/folders.h"
 
 namespace tw::testing {
@@ -29,6 +32,7 @@ struct Host {  // TwHost of cuda_shim.h, which knows no more than the functions
   void (*copy)(Host*, void* to, const void* from, unsigned bytes);
   void (*commit)(Host*);
   void (*wait)(Host*, unsigned groups);
+  void (*multiply)(Host*, unsigned product, void* c, const void* a, const void* b);
   Block* running;
 };
 
@@ -60,6 +64,7 @@ class Block {
     for (size_t n = 0; n < count; ++n) fibers_.push_back(std::make_unique<support::Fiber>(kStack));
     places_.resize(count);
     copies_.resize(count);
+    products_.resize(count);
   }
 
   void run(const Dim& block, ThreadOrder order) {
@@ -73,6 +78,10 @@ class Block {
 
   void meet(unsigned place) {
     places_[now_] = place;
+    fibers_[now_]->wait();
+  }
+  void multiply(WarpProductKind kind, const LaneFragments& fragments) {
+    products_[now_] = {kind, fragments};
     fibers_[now_]->wait();
   }
 
@@ -92,14 +101,40 @@ class Block {
   };
   using Group = std::vector<Copy>;
 
-  // Each thread up to where it waits; whether they do.
-  bool round(ThreadOrder order) {
-    for (size_t i = 0; i < fibers_.size(); ++i) {
-      now_ = order == ThreadOrder::kForwards ? i : fibers_.size() - 1 - i;
+  struct Product {
+    WarpProductKind kind;
+    LaneFragments fragments;
+  };
+
+  // Each of some threads up to where it waits.
+  void go_on(size_t first, size_t count, ThreadOrder order) {
+    for (size_t i = 0; i < count; ++i) {
+      now_ = first + (order == ThreadOrder::kForwards ? i : count - 1 - i);
       const auto n = static_cast<unsigned>(now_);
       host_.thread = {n % threads_.x, n / threads_.x % threads_.y, n / threads_.x / threads_.y};
+      products_[now_].reset();
       waiting_[now_] = fibers_[now_]->resume();
     }
+  }
+
+  // Whether a warp came to a product, and has it now.
+  bool multiply_in_warp(size_t first) {
+    const auto warp = std::span(products_).subspan(first, std::min<size_t>(32, products_.size() - first));
+    if (std::ranges::none_of(warp, [](const auto& p) { return p.has_value(); })) return false;
+    std::array<LaneFragments, 32> lanes{};
+    const auto met = [&](const auto& p) { return p && warp[0] && p->kind == warp[0]->kind; };
+    if (warp.size() != lanes.size() || !std::ranges::all_of(warp, met))
+      throw Error({ErrorKind::kInternal, "a product that the lanes of a warp do not reach together", {}, {}});
+    std::ranges::transform(warp, lanes.begin(), [](const auto& p) { return p->fragments; });
+    testing::multiply(warp[0]->kind, lanes);
+    return true;
+  }
+
+  // All threads up to where they wait; whether they do.
+  bool round(ThreadOrder order) {
+    go_on(0, fibers_.size(), order);
+    for (size_t first = 0; first < fibers_.size(); first += 32)
+      while (multiply_in_warp(first)) go_on(first, 32, order);
     const bool waits = waiting_[0];
     for (size_t n = 1; n < fibers_.size(); ++n)
       if (waiting_[n] != waits || (waits && places_[n] != places_[0]))
@@ -114,7 +149,8 @@ class Block {
   std::vector<std::unique_ptr<support::Fiber>> fibers_;
   std::vector<bool> waiting_;
   std::vector<unsigned> places_;
-  std::vector<std::deque<Group>> copies_;  // of each thread; the last group is still open
+  std::vector<std::optional<Product>> products_;  // that a thread waits for
+  std::vector<std::deque<Group>> copies_;         // of each thread; the last group is still open
   size_t now_ = 0;
 };
 
@@ -122,6 +158,9 @@ void meet(Host* host, unsigned place) { host->running->meet(place); }
 void copy(Host* host, void* to, const void* from, unsigned bytes) { host->running->copy(to, from, bytes); }
 void commit(Host* host) { host->running->commit(); }
 void wait(Host* host, unsigned groups) { host->running->wait(groups); }
+void multiply(Host* host, unsigned product, void* c, const void* a, const void* b) {
+  host->running->multiply(static_cast<WarpProductKind>(product), {c, a, b});
+}
 
 Dim sizes(const std::array<runtime::cuda::Formula, 3>& formulas, void* const* scalars) {
   unsigned out[3];
@@ -164,9 +203,9 @@ void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arg
       given.push_back(const_cast<void*>(address));
     }
     std::vector<unsigned char> shared(static_cast<size_t>(launch.shared_bytes) + 16, 0xA5);
-    Host host{{},   {},     shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16,
-              meet, copy,   commit,
-              wait, nullptr};
+    Host host{{},   {},       shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16,
+              meet, copy,     commit,
+              wait, multiply, nullptr};
     *static_cast<Host**>(symbol(library_.get(), "tw_host")) = &host;
     const Dim grid = sizes(launch.grid, scalars), threads = sizes(launch.block, scalars);
     if (threads.x * threads.y * threads.z == 0) continue;

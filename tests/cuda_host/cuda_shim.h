@@ -10,6 +10,7 @@ struct TwHost {
   void (*copy)(TwHost*, void* to, const void* from, unsigned bytes);
   void (*commit)(TwHost*);
   void (*wait)(TwHost*, unsigned groups);
+  void (*multiply)(TwHost*, unsigned product, void* c, const void* a, const void* b);  // numbers: warp_product.h
 };
 extern "C" TwHost* tw_host;
 TwHost* tw_host;
@@ -30,6 +31,18 @@ static inline void cp_async_16(void* to, const void* from) { tw_host->copy(tw_ho
 static inline void cp_async_commit() { tw_host->commit(tw_host); }
 template <int groups>
 static inline void cp_async_wait() { tw_host->wait(tw_host, groups); }
+static inline void mma_m16n8k16_bf16(float* c, const unsigned short* a, const unsigned short* b) {
+  tw_host->multiply(tw_host, 0, c, a, b);
+}
+static inline void mma_m16n8k16_f16(float* c, const unsigned short* a, const unsigned short* b) {
+  tw_host->multiply(tw_host, 1, c, a, b);
+}
+static inline void mma_m16n8k32_s8(int* c, const signed char* a, const signed char* b) {
+  tw_host->multiply(tw_host, 2, c, a, b);
+}
+static inline void mma_m16n8k8_tf32(float* c, const float* a, const float* b) {
+  tw_host->multiply(tw_host, 3, c, a, b);
+}
 
 static inline float __int_as_float(int i) { return __builtin_bit_cast(float, i); }
 static inline int __float_as_int(float f) { return __builtin_bit_cast(int, f); }

@@ -97,7 +97,8 @@ std::string verified(Trial& t) {
 std::string synchronised(Trial& t) {
   for (const ir::Program* program : {&t.scheduled, &t.lowered})
     for (const lower::SyncFinding& finding : lower::sync_check(*program))
-      if (finding.certain || finding.kind == lower::SyncFinding::Kind::kDivergentBarrier)
+      if (finding.certain || finding.kind == lower::SyncFinding::Kind::kDivergentBarrier ||
+          finding.kind == lower::SyncFinding::Kind::kDivergentProduct)
         return to_string(finding) + "\n" + ir::to_string(*program);
   return "";
 }

@@ -85,6 +85,30 @@ TEST_F(IrVerify, Launches) {
   EXPECT_EQ(fault(threads(loop(k, 2, shared, ForKind::kCooperative))), "i: a cooperative loop within another");
 }
 
+TEST_F(IrVerify, ProductsOfAWarp) {
+  const Buffer a("a", Type::bf16(), {8}, Scope::kLocal), b("b", Type::bf16(), {4}, Scope::kLocal),
+      sums("sums", kF32, {4}, Scope::kLocal), shared("shared", Type::bf16(), {8}, Scope::kShared);
+  const std::string name = "mma.m16n8k16.bf16";
+  const auto call_of = [&](std::vector<Expr> args) { return call_extern(Type::i(32), name, std::move(args)); };
+  const Expr left = address_of(a, {0}, true, false), right = address_of(b, {0}, true, false);
+  const auto in_launch = [&](const Stmt& s) {
+    return loop(j, 32, allocate(a, allocate(b, allocate(sums, allocate(shared, s)))), ForKind::kThreadX);
+  };
+  const auto product = [&](std::vector<Expr> args) { return fault(in_launch(evaluate(call_of(std::move(args))))); };
+  const Expr both = address_of(sums, {0}, true, true);
+  EXPECT_EQ(product({both, left, right}), "");
+  EXPECT_EQ(fault(allocate(a, allocate(b, allocate(sums, evaluate(call_of({both, left, right})))))),
+            name + ": a statement of a launch expected");
+  EXPECT_EQ(fault(in_launch(store(c, {0}, cast(kF32, call_of({both, left, right}))))),
+            name + ": a statement of a launch expected");
+  EXPECT_EQ(product({both, left}), name + ": three addresses expected, of c, a and b");
+  EXPECT_EQ(product({both, address_of(shared, {0}, true, false), right}),
+            name + ": the address of local memory of bfloat16 expected, not address(in shared[0])");
+  EXPECT_EQ(product({both, address_of(sums, {0}, true, false), right}),
+            name + ": the address of local memory of bfloat16 expected, not address(in sums[0])");
+  EXPECT_EQ(product({address_of(sums, {0}, false, true), left, right}), name + ": inout expected of c, in of a and b");
+}
+
 TEST_F(IrVerify, Constants) {
   EXPECT_EQ(fault(store(c, {0}, cast(kF32, raw(Type::u(8), IntImm{256})))), "256: not a value of uint8");
   EXPECT_EQ(fault(store(c, {0}, raw(kF32, FloatImm{0.1}))), "0.100000: not a value of float32");

@@ -1,0 +1,87 @@
+#include "src/ir/warp_products.h"
+
+#include <algorithm>
+
+namespace tw::ir {
+
+namespace {
+
+// clang-format off: a table
+constexpr WarpProduct kProducts[] = {
+    {"mma.m16n8k16.bf16", 16, 8, 16, Type::bf16(), Type::f(32)},
+    {"mma.m16n8k16.f16",  16, 8, 16, Type::f(16),  Type::f(32)},
+    {"mma.m16n8k32.s8",   16, 8, 32, Type::i(8),   Type::i(32)},
+    {"mma.m16n8k8.tf32",  16, 8, 8,  Type::f(32),  Type::f(32)},  // operands are rounded to 11 bits first
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const WarpProduct> warp_products() { return kProducts; }
+
+const WarpProduct* warp_product(std::string_view symbol) {
+  const auto* found = std::ranges::find(kProducts, symbol, &WarpProduct::name);
+  return found == std::end(kProducts) ? nullptr : found;
+}
+
+const WarpProduct* warp_product_in(const Expr& call) {
+  const auto* c = as<CallExtern>(call);
+  return c ? warp_product(c->symbol) : nullptr;
+}
+
+const WarpProduct* warp_product_in(const Stmt& s) {
+  const auto* e = as<Evaluate>(s);
+  return e ? warp_product_in(e->value) : nullptr;
+}
+
+int elements_of(const WarpProduct& p, Fragment which) {
+  const int elements = which == Fragment::kSum ? p.m * p.n : which == Fragment::kLeft ? p.m * p.k : p.k * p.n;
+  return elements / kLanesOfWarp;
+}
+
+Type type_of(const WarpProduct& p, Fragment which) { return which == Fragment::kSum ? p.sum : p.operand; }
+
+// As PTX has them, of .row.col: groups of four lanes along m or n, and within a group along k, or n of a sum. What
+// stands side by side in a register of 32 bits stands side by side along k.
+LaneMap lane_map(const WarpProduct& p, Fragment which) {
+  const int beside = 32 / p.operand.bits;
+  switch (which) {
+    case Fragment::kSum:
+      return {{{4, 8, 1, 0}, {1, 4, 0, 2}}, {{1, 2, 0, 1}, {2, 2, 8, 0}}};
+    case Fragment::kLeft:
+      return {{{4, 8, 1, 0}, {1, 4, 0, beside}},
+              {{1, beside, 0, 1}, {beside, 2, 8, 0}, {2 * beside, 2, 0, 4 * beside}}};
+    case Fragment::kRight:
+      return {{{4, 8, 0, 1}, {1, 4, beside, 0}}, {{1, beside, 1, 0}, {beside, 2, 4 * beside, 0}}};
+  }
+  return {};
+}
+
+MatrixPlace<int> place_of(const LaneMap& map, int lane, int element) {
+  MatrixPlace<int> out{0, 0};
+  const auto add = [&](const std::vector<LaneDigit>& digits, int number) {
+    for (const LaneDigit& d : digits) {
+      out.row += number / d.divisor % d.radix * d.row;
+      out.column += number / d.divisor % d.radix * d.column;
+    }
+  };
+  add(map.of_lane, lane);
+  add(map.of_element, element);
+  return out;
+}
+
+MatrixPlace<Expr> place_of(const LaneMap& map, const Expr& lane, const Expr& element) {
+  MatrixPlace<Expr> out{0, 0};
+  const auto add = [&](const std::vector<LaneDigit>& digits, const Expr& number) {
+    for (const LaneDigit& d : digits) {
+      const Expr digit = floormod(floordiv(number, Expr(d.divisor)), Expr(d.radix));
+      if (d.row != 0) out.row = out.row + digit * Expr(d.row);
+      if (d.column != 0) out.column = out.column + digit * Expr(d.column);
+    }
+  };
+  add(map.of_lane, lane);
+  add(map.of_element, element);
+  return out;
+}
+
+}  // namespace tw::ir

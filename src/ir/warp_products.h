@@ -1,0 +1,56 @@
+// Products of small matrices that the 32 lanes of a warp compute together: calls by name, within a launch.
+//
+//   call(int32, "mma.m16n8k16.bf16", address(inout c[0]), address(in a[0]), address(in b[0]))
+//
+// c = c + a * b, of m x k times k x n. Each lane holds a fragment of each matrix in local memory of its own: elements
+// that are neighbours from the address on, at the places of the matrix that the lane map says. All lanes come to the
+// call together and have their fragments at the same places. Names have dots, which C functions have not.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tensorwright/ir.h"
+
+namespace tw::ir {
+
+inline constexpr int kLanesOfWarp = 32;
+
+struct WarpProduct {
+  std::string_view name;
+  int m, n, k;
+  Type operand, sum;
+};
+std::span<const WarpProduct> warp_products();
+
+const WarpProduct* warp_product(std::string_view symbol);  // null: no product of a warp
+const WarpProduct* warp_product_in(const Expr& call);
+const WarpProduct* warp_product_in(const Stmt& s);  // that is nothing else
+
+// In the order of the call's arguments: c, a, b.
+enum class Fragment : uint8_t { kSum, kLeft, kRight };
+inline constexpr Fragment kFragments[] = {Fragment::kSum, Fragment::kLeft, Fragment::kRight};
+
+int elements_of(const WarpProduct&, Fragment);  // of one lane
+Type type_of(const WarpProduct&, Fragment);
+
+// Which element of the matrix a lane holds: the sum, over the digits of the lane's number and of the element's number
+// in the fragment, of digit times step. A digit of x is x / divisor % radix.
+struct LaneDigit {
+  int divisor, radix;
+  int row, column;  // steps
+};
+struct LaneMap {
+  std::vector<LaneDigit> of_lane, of_element;
+};
+LaneMap lane_map(const WarpProduct&, Fragment);
+
+template <class Number>
+struct MatrixPlace {
+  Number row, column;
+};
+MatrixPlace<int> place_of(const LaneMap&, int lane, int element);
+MatrixPlace<Expr> place_of(const LaneMap&, const Expr& lane, const Expr& element);
+
+}  // namespace tw::ir

@@ -128,7 +128,7 @@ std::string lacking_here(const tw_kernel_descriptor& descriptor) {
   std::vector<std::string> features;
   std::istringstream list(descriptor.cpu_features ? descriptor.cpu_features : "");
   for (std::string feature; std::getline(list, feature, ',');) features.push_back(feature);
-  const bool states_length = descriptor.size >= sizeof(tw_kernel_descriptor);
+  const bool states_length = descriptor.size > offsetof(tw_kernel_descriptor, vector_bits);
   const int vector_bits = states_length ? static_cast<int>(descriptor.vector_bits) : 0;
   std::string missing;
   for (const std::string& name : target::missing_on(target::host_cpu(), features, vector_bits))

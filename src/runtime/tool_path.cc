@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 #include "tensorwright/error.h"
 
@@ -26,10 +27,13 @@ std::string folder_of_this_library() {
 
 std::string tool_path(const std::string& name, const char* variable) {
   const char* chosen = std::getenv(variable);
-  const std::string path = chosen && *chosen ? std::string(chosen) : folder_of_this_library() + "/" + name;
-  if (access(path.c_str(), X_OK) == 0) return path;
+  const std::string here = folder_of_this_library() + "/";
+  std::vector<std::string> places = {here + name, here + "tensorwright/" + name};
+  if (chosen && *chosen) places = {chosen};
+  for (const std::string& path : places)
+    if (access(path.c_str(), X_OK) == 0) return path;
   throw Error(Diagnostic{ErrorKind::kTune,
-                         "measuring: " + name + " is not at " + path,
+                         "measuring: " + name + " is not at " + places[0],
                          {},
                          {"it belongs beside the library; another place can be given in " + std::string(variable)}});
 }

@@ -1,6 +1,7 @@
 """A build without LLVM skips what needs it: a test that fails because the build says so is skipped, for that reason. And fixtures."""
 
 import boards
+import installed
 import pytest
 
 import tensorwright as tw
@@ -39,3 +40,13 @@ def farm(tmp_path):
     farm = boards.Farm(tmp_path)
     yield farm
     farm.end()
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory):
+    """The folder of ``cmake --install --prefix``."""
+    if why := installed.why_not():
+        pytest.skip(why)
+    folder = tmp_path_factory.mktemp("installed") / "a präfix"
+    installed.run("cmake", "--install", installed.BUILD, "--prefix", folder, "--strip")
+    return folder

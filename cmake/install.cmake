@@ -35,7 +35,7 @@ endforeach()
 if(TARGET tw-board)
   install(TARGETS tw-board DESTINATION ${tw_tools_dir}/boards)
 endif()
-install(DIRECTORY ${TW_BOARDS}/ DESTINATION ${tw_tools_dir}/boards USE_SOURCE_PERMISSIONS
+install(DIRECTORY ${TW_BOARDS}/ DESTINATION ${tw_tools_dir}/boards OPTIONAL USE_SOURCE_PERMISSIONS
         FILES_MATCHING PATTERN "tw-board-*" PATTERN "tw-board-${CMAKE_SYSTEM_PROCESSOR}" EXCLUDE)
 install(DIRECTORY include/tensorwright DESTINATION ${tw_include_dir})
 # What others wrote (THIRD_PARTY.md), in their own words.

@@ -377,6 +377,16 @@ Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, A
   return split(first, second, launch, apart, changing) && apart_by(first, second) ? Verdict() : found;
 }
 
+bool is_within(const Access& access, const Expr& value, const Expr& extent) {
+  const LaunchIndices nobody;
+  const std::unordered_set<uint64_t> nothing;
+  const Access elsewhere{access.buffer, {}, false, {}, {}, {}};
+  if (Meeting(elsewhere, access, nobody, nothing).within(value, extent)) return true;
+  Meeting known(elsewhere, access, nobody, nothing);
+  const Expr folded = refolded(value, known.bounds());
+  return !equal(folded, value) && known.within(folded, extent);
+}
+
 bool same_for_all(const Expr& condition, const Access& here, const LaunchIndices& launch,
                   const std::unordered_set<uint64_t>& changing) {
   Access first = here, second = here;

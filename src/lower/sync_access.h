@@ -44,6 +44,10 @@ struct Verdict {
 Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
                 const std::unordered_set<uint64_t>& changing);
 
+// Whether 0 <= value < extent is proved wherever the access is made: of its subscripts, which `value` is one of, or a
+// sum.
+bool is_within(const Access& access, const ir::Expr& value, const ir::Expr& extent);
+
 // Whether the condition holds for all threads of a block or for none, of those that `here` says.
 bool same_for_all(const ir::Expr& condition, const Access& here, const LaunchIndices& launch,
                   const std::unordered_set<uint64_t>& changing);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <thread>
@@ -12,6 +14,7 @@
 #include "codegen/kernel_name.h"
 #include "src/ir/externs.h"
 #include "src/ir/tile_products.h"
+#include "src/support/temporary_folder.h"
 #include "src/target/cuda.h"
 #include "src/target/triple.h"
 #if TW_LLVM
@@ -27,16 +30,6 @@ Diagnostic refusal(ErrorKind kind, std::string what, std::vector<std::string> no
 }
 
 bool is_device(const Target& target) { return target.kind == "cuda"; }
-
-// x86-64-v3, neoverse-v1-no-sve: of a target what it says beyond its kind and architecture.
-std::string short_name(const Target& target) {
-  if (is_device(target)) return target.arch;
-  std::string name = target.cpu;
-  for (const std::string& attribute : target.attributes)
-    name += (attribute[0] == '-' ? "-no-" : "-") + attribute.substr(1);
-  if (target.sve_bits > 0) name += "-sve" + std::to_string(target.sve_bits);
-  return name;
-}
 
 std::string identifier(std::string text) {
   for (char& c : text)
@@ -250,11 +243,26 @@ std::string library_header(const std::vector<LibraryKernel>& kernels, const Libr
   return "#ifndef " + guard + "\n#define " + guard + "\n" + c_header(all) + "#endif\n";
 }
 
+std::string short_name(const Target& target) {
+  if (is_device(target)) return target.arch;
+  std::string name = target.cpu;
+  for (const std::string& attribute : target.attributes)
+    name += (attribute[0] == '-' ? "-no-" : "-") + attribute.substr(1);
+  if (target.sve_bits > 0) name += "-sve" + std::to_string(target.sve_bits);
+  return name;
+}
+
+std::string object_name(const LibraryKernel& kernel, const LibraryVariant& variant, const LibraryOptions& options) {
+  return options.prefix + kernel.name + "." + short_name(variant.target) + ".o";
+}
+
 #if TW_LLVM
+
+namespace {
 
 Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVariant& variant,
                                    const LibraryOptions& options) {
-  const std::string file = options.prefix + kernel.name + "." + short_name(variant.target) + ".o";
+  const std::string file = object_name(kernel, variant, options);
   if (is_device(variant.target)) {
     TW_TRY(const Target host, Target::parse("llvm -mtriple=" + options.host));
     TW_TRY(std::string bytes, device_object(named_programs(kernel, variant, options), variant.target, host));
@@ -267,11 +275,32 @@ Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVar
   return LibraryFile{file, std::move(bytes)};
 }
 
+std::string file_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace
+
 Result<LibraryFile> library_archive(const std::vector<LibraryFile>& objects, const LibraryOptions& options) {
   std::vector<std::pair<std::string, std::string>> members;
   for (const LibraryFile& object : objects) members.emplace_back(object.name, object.bytes);
   TW_TRY(std::string bytes, archive(members));
   return LibraryFile{"lib" + options.name + ".a", std::move(bytes)};
+}
+
+Result<LibraryFile> library_shared(const std::vector<LibraryFile>& objects, const LibraryOptions& options) {
+  if (!options.externs.empty())
+    return refusal(ErrorKind::kArgument,
+                   "a shared library has no functions that whoever calls it brings, as " + options.externs[0] + " is",
+                   {"link the archive"});
+  const std::string name = "lib" + options.name + ".so";
+  const support::TemporaryFolder folder("tensorwright-link");
+  if (!folder.usable()) return refusal(ErrorKind::kBuild, "no temporary folder can be made: TMPDIR may name one");
+  std::vector<std::string_view> all;
+  for (const LibraryFile& object : objects) all.push_back(object.bytes);
+  TW_TRY([[maybe_unused]] Unit linked, link_shared(all, folder / name, name));
+  return LibraryFile{name, file_bytes(folder / name)};
 }
 
 #else
@@ -280,28 +309,32 @@ namespace {
 Diagnostic without_llvm() {
   return refusal(ErrorKind::kBuild, "this build of Tensorwright has no LLVM, which makes its objects");
 }
-}  // namespace
-
 Result<LibraryFile> library_object(const LibraryKernel&, const LibraryVariant&, const LibraryOptions&) {
   return without_llvm();
 }
+}  // namespace
+
 Result<LibraryFile> library_archive(const std::vector<LibraryFile>&, const LibraryOptions&) { return without_llvm(); }
+Result<LibraryFile> library_shared(const std::vector<LibraryFile>&, const LibraryOptions&) { return without_llvm(); }
 
 #endif
 
-Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& kernels, const LibraryOptions& given) {
-  TW_TRY(const std::vector<LibraryKernel> checked, checked_library(kernels, given));
+Result<std::vector<LibraryFile>> library_objects(const std::vector<LibraryKernel>& kernels, const LibraryOptions& given,
+                                                 const KnownObject& known) {
   LibraryOptions options = given;
-  for (const LibraryKernel& kernel : checked)  // one architecture
+  for (const LibraryKernel& kernel : kernels)  // one architecture
     if (!is_device(kernel.variants[0].target)) options.host = kernel.variants[0].target.triple;
   std::vector<std::pair<const LibraryKernel*, const LibraryVariant*>> jobs;
-  for (const LibraryKernel& kernel : checked)
+  for (const LibraryKernel& kernel : kernels)
     for (const LibraryVariant& variant : kernel.variants) jobs.emplace_back(&kernel, &variant);
   std::vector<std::optional<Result<LibraryFile>>> made(jobs.size());
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++)
-      made[i] = library_object(*jobs[i].first, *jobs[i].second, options);
+    for (size_t i = next++; i < jobs.size(); i = next++) {
+      std::optional<LibraryFile> there = known ? known(*jobs[i].first, *jobs[i].second) : std::nullopt;
+      made[i] =
+          there ? Result<LibraryFile>(*std::move(there)) : library_object(*jobs[i].first, *jobs[i].second, options);
+    }
   };
   {
     std::vector<std::jthread> others;
@@ -314,6 +347,13 @@ Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& 
     TW_TRY(LibraryFile object, *std::move(one));
     objects.push_back(std::move(object));
   }
+  return objects;
+}
+
+Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& kernels,
+                                              const LibraryOptions& options) {
+  TW_TRY(const std::vector<LibraryKernel> checked, checked_library(kernels, options));
+  TW_TRY(std::vector<LibraryFile> objects, library_objects(checked, options));
   TW_TRY(LibraryFile whole, library_archive(objects, options));
   std::vector<LibraryFile> files = {{options.name + ".h", library_header(checked, options)}, std::move(whole)};
   for (LibraryFile& object : objects) files.push_back(std::move(object));

@@ -6,6 +6,7 @@
 // `build` makes for its target.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ struct LibraryFile {
   std::string name, bytes;
 };
 
+// x86-64-v3, neoverse-v1-no-sve: what a target says beyond its kind and architecture.
+std::string short_name(const Target&);
+
 // The header, the archive, and the archive's objects. kArgument and kTarget errors name the kernel.
 Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options);
 
@@ -52,8 +56,14 @@ Result<std::vector<LibraryFile>> make_library(const std::vector<LibraryKernel>& 
 Result<std::vector<LibraryKernel>> checked_library(const std::vector<LibraryKernel>& kernels,
                                                    const LibraryOptions& options);
 std::string library_header(const std::vector<LibraryKernel>& kernels, const LibraryOptions& options);
-Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVariant& variant,
-                                   const LibraryOptions& options);
+// In the order of the kernels and their variants. Those that `known` has are taken from there; it is asked by several
+// threads at once.
+using KnownObject = std::function<std::optional<LibraryFile>(const LibraryKernel&, const LibraryVariant&)>;
+Result<std::vector<LibraryFile>> library_objects(const std::vector<LibraryKernel>& kernels,
+                                                 const LibraryOptions& options, const KnownObject& known = {});
+std::string object_name(const LibraryKernel&, const LibraryVariant&, const LibraryOptions&);
 Result<LibraryFile> library_archive(const std::vector<LibraryFile>& objects, const LibraryOptions& options);
+// libNAME.so, which exports the kernels.
+Result<LibraryFile> library_shared(const std::vector<LibraryFile>& objects, const LibraryOptions& options);
 
 }  // namespace tw::codegen

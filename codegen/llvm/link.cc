@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <deque>
 #include <mutex>
 
 #include "codegen/llvm/backend.h"
@@ -60,13 +61,18 @@ class SignalHandlersKept {
 
 }  // namespace
 
-Status link_shared(std::string_view object, const std::string& path) {
-  MemoryFile input(object);
-  if (!input.complete()) return Diagnostic{ErrorKind::kBuild, "build: no memory for the linker's input", {}, {}};
-  const std::string source = input.path();
-  const char* arguments[] = {
-      "ld.lld", "-shared",     "--no-undefined",   "--eh-frame-hdr",  "-z", "relro",      "-z",
-      "now",    "--threads=1", "--hash-style=gnu", "--build-id=none", "-o", path.c_str(), source.c_str()};
+Status link_shared(std::span<const std::string_view> objects, const std::string& path, const std::string& soname) {
+  std::vector<std::string> words = {"ld.lld", "-shared",     "--no-undefined",   "--eh-frame-hdr",  "-z", "relro", "-z",
+                                    "now",    "--threads=1", "--hash-style=gnu", "--build-id=none", "-o", path};
+  if (!soname.empty()) words.push_back("-soname=" + soname);
+  std::deque<MemoryFile> inputs;
+  for (const std::string_view object : objects) {
+    if (!inputs.emplace_back(object).complete())
+      return Diagnostic{ErrorKind::kBuild, "build: no memory for the linker's input", {}, {}};
+    words.push_back(inputs.back().path());
+  }
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
   std::string errors;
   llvm::raw_string_ostream out(errors);
   std::lock_guard lock(linker_lock);

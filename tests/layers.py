@@ -19,12 +19,13 @@ USES = {
     "codegen": ["schedule", "te", "src/lower", "src/runtime", "src/ir", "src/target", "src/support"],
 }
 # autotune is one library of several rooms: room -> the rooms that it may include from. The tuning itself, in none, uses all.
-BELOW_AUTOTUNE = ["rpc", "rpc/check", "schedule", "te", "codegen", "src/runtime", "src/ir", "src/target", "src/support"]
+BELOW_AUTOTUNE = ["rpc", "rpc/check", "schedule", "te", "codegen", "src/lower", "src/runtime", "src/ir", "src/target", "src/support"]
 ROOMS = {
     "space": [],
     "sketch": ["space"],
     "model": ["space"],
     "log": ["model", "space"],
+    "frozen": ["log", "model", "space"],
     "search": ["model", "space"],
     "measure": ["model", "space"],
     "report": ["log", "model", "space"],

@@ -106,8 +106,9 @@ std::string tuning_call(const Task& task, const std::string& path) {
          log;
 }
 
-// Why a log has nothing for a task: what it does have comes first, since a wrong target or shape is the usual reason.
-[[noreturn]] void no_record(const Task& task, const std::string& path, const Log& log) {
+}  // namespace
+
+void no_record(const Task& task, const std::string& path, const Log& log) {
   std::set<std::string> other_targets, other_args;
   size_t failures = 0;
   for (const Record& r : log.records) {
@@ -135,8 +136,6 @@ std::string tuning_call(const Task& task, const std::string& path) {
                          {},
                          std::move(notes)});
 }
-
-}  // namespace
 
 Trial best(const Task& task, const std::string& path, const std::optional<MachineDescription>& machine) {
   const Log log = load_log(path, task.hash());

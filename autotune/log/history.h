@@ -23,6 +23,9 @@ RecordKey key_of(const Task&, const MachineDescription&);
 // threads of the one class of hardware; throws LogError where the log has several.
 std::vector<const Record*> records_for(const Log&, const Task&, const std::optional<MachineDescription>& machine);
 
+// Why a log has nothing for a task: what it does have comes first, since a wrong target or shape is the usual reason.
+[[noreturn]] void no_record(const Task&, const std::string& path, const Log&);
+
 // What a tuning begins with: trials of the task on a machine that lie in its space, the first of each configuration,
 // with their numbers and in the order in which they were measured, however the log was merged; and those timed again.
 struct Known {

@@ -21,6 +21,7 @@ void bind_ops_nn(pybind11::module_&);
 void bind_runtime(pybind11::module_&);
 void bind_build(pybind11::module_&);
 void bind_logs(pybind11::module_&);
+void bind_aot(pybind11::module_&);
 void bind_rpc(pybind11::module_&);
 
 // The innermost Python frame outside the package, without its text; unknown when no Python program is running.

@@ -17,4 +17,5 @@ PYBIND11_MODULE(_core, m) {
   bind_packs(m);
   tw::bind::bind_rpc(m);
   tw::bind::bind_logs(m);
+  tw::bind::bind_aot(m);
 }

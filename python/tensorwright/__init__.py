@@ -12,7 +12,7 @@ from . import _core
 _core._set_package_dir(_os.path.dirname(_os.path.abspath(__file__)))
 _core._look_for_nvrtc_in([path for path in _sys.path if path.endswith("-packages")])
 
-from . import autotune, ops, rpc, te  # noqa: E402
+from . import aot, autotune, ops, rpc, te  # noqa: E402
 from .autotune.stock import tune_operator as tune  # noqa: E402
 from .building import build, default_schedule, lower  # noqa: E402
 from .errors import *  # noqa: E402, F403
@@ -28,6 +28,7 @@ __all__ = [
     "Int4Array",
     "Schedule",
     "Target",
+    "aot",
     "autotune",
     "build",
     "create_schedule",

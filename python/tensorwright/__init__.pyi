@@ -1,3 +1,4 @@
+from . import aot as aot
 from . import autotune as autotune
 from . import ops as ops
 from . import rpc as rpc

@@ -2,6 +2,8 @@
 //
 //   tw tune matmul --shape M=257,N=513,K=1025 --trials 64 --log x.jsonl
 //   tw build matmul --shape M=257,N=513,K=1025 --log x.jsonl --save dense.o
+//   tw freeze matmul --shape M=257,N=513,K=1025 --log x.jsonl --targets x86-64-v3 --out kernels
+//   tw build kernels/*.twk --out build/kernels --prefix acme_
 //   tw log best x.jsonl
 //   tw report x.jsonl -o report.html
 //   tw doctor
@@ -49,6 +51,7 @@ int main(int argc, char** argv) {
   Chosen chosen;
   add_tune(app, chosen);
   add_build(app, chosen);
+  add_freeze(app, chosen);
   add_log(app, chosen);
   add_report(app, chosen);
   add_doctor(app, chosen);

@@ -25,6 +25,7 @@ struct Chosen {
 
 void add_tune(CLI::App&, Chosen&);
 void add_build(CLI::App&, Chosen&);
+void add_freeze(CLI::App&, Chosen&);
 void add_log(CLI::App&, Chosen&);
 void add_report(CLI::App&, Chosen&);
 void add_doctor(CLI::App&, Chosen&);

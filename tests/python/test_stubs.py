@@ -48,7 +48,7 @@ def test_package_says_that_it_is_typed():
     assert (PACKAGE / "py.typed").exists()
 
 
-MODULES = ["__init__", "building", "errors", "rpc", "runtime", "schedule", "target", "te/__init__", "autotune/__init__"]
+MODULES = ["__init__", "aot", "building", "errors", "rpc", "runtime", "schedule", "target", "te/__init__", "autotune/__init__"]
 
 
 def module_of(name):

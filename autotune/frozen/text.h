@@ -1,0 +1,22 @@
+// How people are told of frozen kernels.
+#pragma once
+
+#include <string>
+
+#include "tensorwright/aot.h"
+
+namespace tw::aot {
+
+// As --targets takes it: x86-64-v3 for llvm -mcpu=x86-64-v3.
+std::string target_argument(const Target&);
+
+// dense, matmul(M=9, N=17, K=33), for x86-64-v3
+std::string subject(const Frozen&);
+
+// The command that freezes it again, of that log; of another one where none is given, if it was frozen by a record.
+std::string freeze_command(const Frozen&, const std::string& log = "");
+
+// As a shell takes it.
+std::string quoted(const std::string&);
+
+}  // namespace tw::aot

@@ -1,0 +1,48 @@
+"""``tw freeze FILE.py``, which the program tw leaves to Python: runs the file and freezes its ``kernels``."""
+
+import json
+import os
+import runpy
+import sys
+
+from . import aot
+from .errors import ArgumentError, Error
+
+
+def _kernels(source):
+    try:
+        namespace = runpy.run_path(source)
+    except OSError as e:
+        raise ArgumentError(f"freeze: {source} cannot be read: {e.strerror}") from None
+    if "kernels" not in namespace:
+        raise ArgumentError(f"freeze: {source} must declare kernels, a dict of kernels by their names", 'kernels = {"dense": [A, B, C]}')
+    return namespace["kernels"]
+
+
+def main(asked):
+    sys.path.insert(0, os.path.dirname(os.path.abspath(asked["source"])))
+    kernels = _kernels(asked["source"])
+    source = os.path.basename(asked["source"]) if os.path.isabs(asked["source"]) else asked["source"]
+    common = {"targets": asked["targets"], "log": asked["log"] or None, "out": asked["out"], "source": source}
+    if asked["check"]:
+        messages = aot.check(kernels, require_tuned=asked["require_tuned"], **common)
+        checked = len(kernels) * len(asked["targets"])
+        if asked["json"]:
+            print(json.dumps({"checked": checked, "stale": messages}, indent=2))
+        elif not messages:
+            print(f"{checked} frozen {'kernel is' if checked == 1 else 'kernels are'} up to date")
+        for message in messages if not asked["json"] else []:
+            print(f"tw: {message}", file=sys.stderr)
+        return 1 if messages else 0
+    chosen = {"hardware": asked["hardware"] or None, "threads": asked["threads"] or None, "allow_default": asked["allow_default"]}
+    paths = aot.freeze(kernels, **common, **chosen)
+    print(json.dumps({"written": paths}, indent=2) if asked["json"] else "\n".join(paths))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(json.loads(sys.argv[1])))
+    except Error as e:
+        print(f"tw: {e}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,153 @@
+"""Production builds: kernels are frozen where they are tuned, and built from what was frozen (docs/production.md)."""
+
+from __future__ import annotations
+
+import os
+
+from . import _core
+from .autotune import Task
+from .building import _outputs, _scalars, _tensors
+from .errors import ArgumentError
+from .target import Target, as_target
+
+__all__ = ["check", "freeze", "library"]
+
+
+def _path(call, name, value):
+    try:
+        return os.fspath(value)
+    except TypeError:
+        raise ArgumentError(f"{call}: {name} must be a path, not {value!r}") from None
+
+
+def _target(value):
+    return as_target(Target(_core._target_named(value)) if isinstance(value, str) else value)
+
+
+def _targets(call, targets):
+    if isinstance(targets, (str, _core.Target)):
+        targets = [targets]
+    if not isinstance(targets, (list, tuple)) or not targets:
+        raise ArgumentError(f"{call}: targets must be a list of targets, not {targets!r}", 'targets=["x86-64-v2", "x86-64-v3"]')
+    return [_target(t) for t in targets]
+
+
+def _kernels(call, kernels):
+    if not isinstance(kernels, dict) or not kernels or not all(isinstance(name, str) for name in kernels):
+        raise ArgumentError(
+            f"{call}: kernels must be a dict of kernels by their names, not {kernels!r}",
+            "each is an autotune.Task, a list of tensors, or a pair of a schedule and its tensors",
+        )
+    return kernels
+
+
+class _Declared:
+    """A kernel for one target: a task, or a schedule that is complete."""
+
+    def __init__(self, call, name, what, target):
+        self.name, self.target, self.task = name, target, None
+        if isinstance(what, Task):
+            self.task = what if str(what.target) == str(target) else what.on(target)
+            return
+        if isinstance(what, tuple) and len(what) == 2 and isinstance(what[0], _core.Schedule):
+            self.schedule, args = what
+            self.tensors, self.scalars = _tensors(call, args), _scalars(args)
+            return
+        self.tensors, self.scalars = _tensors(call, what), _scalars(what)
+        if not self.scalars and all(isinstance(n, int) for t in self.tensors for n in t.shape):
+            self.task = Task(self.tensors, target=target, name=name)
+        else:
+            self.schedule = _core._default_schedule(_outputs(call, self.tensors), target)
+
+    @property
+    def hash(self):
+        if self.task is not None:
+            return self.task._core.hash()
+        return _core._computation_hash(self.schedule.outputs, self.tensors)
+
+    def frozen(self, options):
+        options.name = self.name
+        if self.task is not None:
+            return _core._freeze_task(self.task._core, options)
+        return _core._freeze_schedule(self.schedule, self.tensors, self.scalars, self.target, options)
+
+
+def _declared(call, kernels, targets):
+    targets = _targets(call, targets)
+    return [_Declared(call, name, what, target) for name, what in _kernels(call, kernels).items() for target in targets]
+
+
+def freeze(kernels, *, targets, log=None, hardware=None, threads=None, out=".", allow_default=False, source=None):
+    """Write kernels by their best records as files ``NAME.TARGET.twk``, from which ``library`` and ``tw build`` make code.
+
+    Which record is the best follows from the log and these parameters, on any machine.
+
+    Parameters: kernels, a dict of names, each with an ``autotune.Task``, a list of tensors, or a pair of a schedule and its tensors;
+    targets, a list of CPUs and GPUs (``"x86-64-v3"``, ``"neoverse-n1"``, ``"sm_80"``) or targets; log, the records, without which
+    default schedules are frozen; hardware and threads, of the log's: needed where it has several machines, and by default the most
+    threads; out, the folder; allow_default, whether a kernel without a record gets its default schedule; source, what the commands
+    in messages name.
+    Returns: the paths, a list.
+    Raises: ArgumentError and TargetError for bad arguments; LogError for a log that is none, has several machines, or not this one;
+    NoRecord, which names the kernel, its sizes and its target. Then nothing is written.
+
+    >>> import tempfile
+    >>> from tensorwright import te
+    >>> A = te.placeholder((64,), name="A")
+    >>> B = te.compute((64,), lambda i: A[i] * 2, name="B")
+    >>> [path] = freeze({"double": [A, B]}, targets=["x86-64-v3"], out=tempfile.mkdtemp())
+    >>> os.path.basename(path)
+    'double.x86-64-v3.twk'
+    """
+    options = _core.FreezeOptions()
+    options.log = "" if log is None else _path("freeze", "log", log)
+    options.hardware, options.threads = hardware or "", threads or 0
+    options.allow_default, options.source = bool(allow_default), source or ""
+    frozen = [one.frozen(options) for one in _declared("freeze", kernels, targets)]
+    return _core._write_frozen(frozen, _path("freeze", "out", out))
+
+
+def check(kernels, *, targets, log=None, out=".", require_tuned=False, source=None):
+    """What ``freeze`` would write otherwise today: because a source declares something else, or a log has a better record.
+
+    Parameters: as of ``freeze``; require_tuned, whether each must be frozen by a record.
+    Returns: a list of one line for each kernel, with its sizes, its target and the command that mends it; empty where all agree.
+    Raises: ArgumentError for a file that is damaged or newer.
+    """
+    log, out = "" if log is None else _path("check", "log", log), _path("check", "out", out)
+    messages = []
+    for one in _declared("check", kernels, targets):
+        path = os.path.join(out, _core._frozen_name(one.name, one.target))
+        if not os.path.exists(path):
+            messages.append(f"{one.name}, for {one.target}: there is no {path}; freeze it: tw freeze {source or 'ops.py'} --out {out}")
+        elif (message := _core._frozen_stale(path, one.hash, log, bool(require_tuned))) is not None:
+            messages.append(message)
+    return messages
+
+
+def library(paths, out, *, name="kernels", prefix="", baseline=None, archive=True, shared=False, debug_lines=False, externs=()):
+    """Compile files that ``freeze`` wrote into a C header and libraries (docs/libraries.md). What has not changed since the last
+    time is taken from the folder.
+
+    Parameters: paths, of the files, one for each kernel and target; out, the folder; name, of the files; prefix, of what C sees;
+    baseline, what every CPU has that the library is for; archive and shared, whether ``libNAME.a`` and ``libNAME.so`` are made;
+    debug_lines, line tables of the files; externs, C functions that kernels may call and the caller links.
+    Returns: a dict: "files", "compiled" and "unchanged" objects.
+    Raises: ArgumentError and ParseError for files that are damaged, newer or not safe, for two kernels of one name, and for a baseline
+    that a variant needs not or no variant runs on. Then nothing is written.
+
+    >>> import tempfile
+    >>> from tensorwright import te
+    >>> A = te.placeholder((64,), name="A")
+    >>> B = te.compute((64,), lambda i: A[i] * 2, name="B")
+    >>> folder = tempfile.mkdtemp()
+    >>> made = library(freeze({"double": [A, B]}, targets=["x86-64-v2", "x86-64-v3"], out=folder), folder, prefix="acme_")
+    >>> made["compiled"]
+    ['acme_double.x86-64-v2.o', 'acme_double.x86-64-v3.o']
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    given = [_path("library", "paths", path) for path in paths]
+    if baseline is not None:
+        baseline = _target(baseline)
+    return _core._build_frozen(given, _path("library", "out", out), name, prefix, baseline, archive, shared, debug_lines, list(externs))

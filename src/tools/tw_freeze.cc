@@ -1,0 +1,162 @@
+// tw freeze: kernels as files for production builds, and whether those are what sources and logs say today.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "autotune/log/history.h"
+#include "autotune/log/stock.h"
+#include "src/tools/tw_command.h"
+#include "tensorwright/aot.h"
+
+namespace tw::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> sources, shape, targets;
+  std::string name, log, hardware, out = ".";
+  int threads = 0;
+  bool check = false, require_tuned = false, allow_default = false;
+};
+
+std::vector<Target> targets_of(const Options& options) {
+  if (options.targets.empty())
+    fail("freeze: --targets says what the kernels are for", {"--targets x86-64-v2 x86-64-v3 x86-64-v4"});
+  std::vector<Target> targets;
+  for (const std::string& text : options.targets) targets.push_back(aot::target_named(text).value_or_throw());
+  return targets;
+}
+
+std::string source_of(const Options& options) {
+  std::string source = options.sources.front();
+  for (size_t i = 0; i < options.shape.size(); ++i) source += (i == 0 ? " --shape " : ",") + options.shape[i];
+  return options.name.empty() ? source : source + " --name " + options.name;
+}
+
+std::vector<aot::Frozen> frozen_of_stock(const Options& options) {
+  std::vector<aot::Frozen> all;
+  for (const Target& target : targets_of(options)) {
+    const autotune::Task task =
+        autotune::stock_task(options.sources.front(), parameters_of("freeze", options.shape), target);
+    all.push_back(aot::freeze(task, {.name = options.name,
+                                     .log = options.log,
+                                     .hardware = options.hardware,
+                                     .threads = options.threads,
+                                     .allow_default = options.allow_default,
+                                     .source = source_of(options)}));
+  }
+  return all;
+}
+
+// Whoever runs this program has the package beside it.
+int by_python(const Options& options, bool json) {
+  std::error_code failed;
+  const fs::path packages = fs::read_symlink("/proc/self/exe", failed).parent_path().parent_path();
+  const char* known = std::getenv("PYTHONPATH");
+  setenv("PYTHONPATH", (packages.string() + (known ? std::string(":") + known : "")).c_str(), 1);
+  const Json asked = {{"source", options.sources.front()},
+                      {"targets", options.targets},
+                      {"log", options.log},
+                      {"hardware", options.hardware},
+                      {"threads", options.threads},
+                      {"out", options.out},
+                      {"check", options.check},
+                      {"require_tuned", options.require_tuned},
+                      {"allow_default", options.allow_default},
+                      {"json", json}};
+  const char* set = std::getenv("TW_PYTHON");
+  const std::string python = set ? set : "python3", text = asked.dump();
+  execlp(python.c_str(), python.c_str(), "-m", "tensorwright._freeze", text.c_str(), nullptr);
+  fail("freeze: " + options.sources.front() + " is for Python, and there is no " + python,
+       {"TW_PYTHON names the program"});
+}
+
+int print(const std::vector<std::string>& paths, bool json) {
+  if (json) print_json({{"written", paths}});
+  for (const std::string& path : paths)
+    if (!json) std::printf("%s\n", path.c_str());
+  return kDone;
+}
+
+// Each on a line of stderr.
+int print_stale(const std::vector<std::string>& messages, size_t checked, bool json) {
+  if (json) {
+    print_json({{"checked", checked}, {"stale", messages}});
+  } else {
+    for (const std::string& message : messages) std::fprintf(stderr, "tw: %s\n", message.c_str());
+    if (messages.empty())
+      std::printf("%zu frozen %s up to date\n", checked, checked == 1 ? "kernel is" : "kernels are");
+  }
+  return messages.empty() ? kDone : kFailed;
+}
+
+int check(const Options& options, bool json) {
+  std::vector<std::string> messages;
+  size_t checked = 0;
+  const auto add = [&](std::optional<std::string> message) {
+    if (message) messages.push_back(*std::move(message));
+  };
+  if (options.sources.front().ends_with(".twk")) {
+    for (const std::string& path : options.sources)
+      add(aot::stale(aot::read(path), options.log, options.require_tuned));
+    return print_stale(messages, options.sources.size(), json);
+  }
+  for (const Target& target : targets_of(options)) {
+    const autotune::Task task =
+        autotune::stock_task(options.sources.front(), parameters_of("freeze", options.shape), target);
+    aot::Frozen wanted;
+    wanted.name = options.name.empty() ? autotune::kernel_name(task) : options.name;
+    wanted.target = target;
+    const aot::Frozen there = aot::read((fs::path(options.out) / aot::file_name(wanted)).string());
+    std::optional<std::string> message = aot::stale_source(there, task.hash());
+    add(message ? std::move(message) : aot::stale(there, options.log, options.require_tuned));
+    ++checked;
+  }
+  return print_stale(messages, checked, json);
+}
+
+int freeze(const Options& options, bool json) {
+  const std::string& source = options.sources.front();
+  const bool frozen = source.ends_with(".twk");
+  if (frozen && !options.check)
+    fail("freeze: " + source + " is frozen already", {"--check --log LOG asks whether the log has a better record"});
+  if (options.sources.size() > 1 && !frozen)
+    fail("freeze: it takes one source: a file of Python, or an operator's name and --shape");
+  if (source.ends_with(".py")) return by_python(options, json);
+  if (options.check) return check(options, json);
+  return print(aot::write(frozen_of_stock(options), options.out), json);
+}
+
+}  // namespace
+
+void add_freeze(CLI::App& app, Chosen& chosen) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("freeze", "Write kernels by their best records to files that tw build compiles");
+  command
+      ->add_option("SOURCE", options->sources,
+                   "a file of Python that declares `kernels`, or an operator: matmul, softmax, ...; with --check also "
+                   "files .twk")
+      ->required();
+  command->add_option("--shape", options->shape, "an operator's parameters: M=257,N=513,K=1025")->delimiter(',');
+  command->add_option("--name", options->name, "of an operator's kernel; the operator's by default");
+  command->add_option("--targets", options->targets,
+                      "what for: x86-64-v3, neoverse-n1, sm_80, or a target's whole text");
+  command->add_option("--log", options->log, "the log; without one default schedules are frozen");
+  command->add_option("--hardware", options->hardware, "which of the log's machines the kernels are for");
+  command->add_option("--threads", options->threads, "of a kernel there; by default the most that were measured");
+  command->add_option("--out", options->out, "the folder of the files .twk")->capture_default_str();
+  command->add_flag(
+      "--check", options->check,
+      "write nothing: exit code 1, and a line for each file that the source or the log no longer agree with");
+  command->add_flag("--require-tuned", options->require_tuned, "with --check: each must be frozen by a record");
+  command->add_flag("--allow-default", options->allow_default, "the default schedule where the log has no record");
+  add_json_option(*command, chosen);
+  command->callback([options, &chosen] { chosen.run = [options, &chosen] { return freeze(*options, chosen.json); }; });
+}
+
+}  // namespace tw::tools

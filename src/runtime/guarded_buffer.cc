@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "src/runtime/zones.h"
+
 namespace tw::runtime {
 namespace {
 
@@ -14,9 +16,6 @@ constexpr size_t kFence = size_t{1} << 20;  // unreadable, on each side; address
 constexpr size_t kStagger = 320;
 constexpr size_t kMisaligned = 16;  // as NumPy's arrays lie: what is fast only when vectors are aligned shall not win
 constexpr size_t kHugeFrom = size_t{4} << 20;  // as NumPy does
-
-// Differs from byte to byte, and from the poison.
-unsigned char pattern(size_t offset) { return static_cast<unsigned char>(0xA1 ^ (offset * 37)); }
 
 }  // namespace
 
@@ -32,9 +31,12 @@ GuardedBuffer::GuardedBuffer(size_t bytes, size_t place) : bytes_(bytes) {
   if (mprotect(map_ + zone_begin_, inside, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
   if (bytes >= kHugeFrom) madvise(map_ + zone_begin_, inside, MADV_HUGEPAGE);
   data_ = map_ + zone_begin_ + lead;
-  for (unsigned char* p = map_ + zone_begin_; p < data_; ++p) *p = pattern(static_cast<size_t>(p - map_));
-  for (unsigned char* p = data_ + bytes_; p < map_ + zone_end_; ++p) *p = pattern(static_cast<size_t>(p - map_));
+  mark_zone(before());
+  mark_zone(after());
 }
+
+Zone GuardedBuffer::before() const { return {map_ + zone_begin_, data_}; }
+Zone GuardedBuffer::after() const { return {data_ + bytes_, map_ + zone_end_}; }
 
 GuardedBuffer::~GuardedBuffer() {
   if (map_) munmap(map_, mapped_);
@@ -48,27 +50,8 @@ void GuardedBuffer::poison(uint8_t byte) {
   if (bytes_ > 0) std::memset(data_, byte, bytes_);
 }
 
-// Four chains, as one alone waits for its multiplications.
-uint64_t GuardedBuffer::digest() const {
-  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
-  uint64_t chains[4] = {1, 2, 3, 4}, rest = 0;
-  size_t at = 0;
-  for (uint64_t words[4]; at + sizeof words <= bytes_; at += sizeof words) {
-    std::memcpy(words, data_ + at, sizeof words);
-    for (int c = 0; c < 4; ++c) chains[c] = (chains[c] ^ words[c]) * kOdd;
-  }
-  for (; at < bytes_; ++at) rest = (rest ^ data_[at]) * kOdd;
-  for (const uint64_t chain : chains) rest = (rest ^ (chain >> 29) ^ chain) * kOdd;
-  return rest;
-}
+uint64_t GuardedBuffer::digest() const { return digest_of(data_, bytes_); }
 
-std::string GuardedBuffer::damage() const {
-  for (const unsigned char* p = data_; p-- > map_ + zone_begin_;)
-    if (*p != pattern(static_cast<size_t>(p - map_))) return std::to_string(data_ - p) + " bytes before its first";
-  for (const unsigned char* p = data_ + bytes_; p < map_ + zone_end_; ++p)
-    if (*p != pattern(static_cast<size_t>(p - map_)))
-      return std::to_string(p - (data_ + bytes_) + 1) + " bytes after its last";
-  return {};
-}
+std::string GuardedBuffer::damage() const { return damage_of_zones(before(), after()); }
 
 }  // namespace tw::runtime

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "src/runtime/device.h"
+#include "src/runtime/zones.h"
 
 namespace tw::runtime {
 
@@ -28,6 +29,9 @@ class GuardedBuffer final : public DeviceMemory {
   const void* contents() const override { return data_; }
 
  private:
+  Zone before() const;
+  Zone after() const;
+
   unsigned char* map_ = nullptr;
   size_t mapped_ = 0;
   unsigned char* data_ = nullptr;

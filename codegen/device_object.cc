@@ -10,17 +10,20 @@
 
 namespace tw::codegen {
 
-Result<std::string> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host) {
+Result<DeviceObject> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host) {
 #if TW_LLVM
   const CudaSource source = cuda_source(programs, device);
   DeviceCode code{programs, source.plans, device.arch, ""};
+  DeviceObject object;
   if (wants_program_images()) {
     code.image = program_image(source.functions, device.arch).cubin;
   } else {
     TW_TRY(const runtime::cuda::Image image, compile_cuda(source.text, device.arch));
     code.image = image.cubin;
+    object.resources = runtime::cuda::resources_in(image.log);
   }
-  return compile_device(code, host, device);
+  TW_TRY(object.bytes, compile_device(code, host, device));
+  return object;
 #else
   return Diagnostic{ErrorKind::kBuild,
                     "save: the host's part of a kernel for " + device.to_string() +

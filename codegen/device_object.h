@@ -4,13 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "src/runtime/cuda/image.h"
 #include "tensorwright/ir.h"
 #include "tensorwright/target.h"
 
 namespace tw::codegen {
 
+struct DeviceObject {
+  std::string bytes;                                // of an object file
+  std::vector<runtime::cuda::Resources> resources;  // of each function, as the compiler states them
+};
+
 // Lowered programs for `device`, a target of CUDA; `host`, one of LLVM's, runs the part that launches. kBuild where
 // NVRTC or LLVM is missing.
-Result<std::string> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host);
+Result<DeviceObject> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host);
 
 }  // namespace tw::codegen

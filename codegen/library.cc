@@ -265,8 +265,8 @@ Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVar
   const std::string file = object_name(kernel, variant, options);
   if (is_device(variant.target)) {
     TW_TRY(const Target host, Target::parse("llvm -mtriple=" + options.host));
-    TW_TRY(std::string bytes, device_object(named_programs(kernel, variant, options), variant.target, host));
-    return LibraryFile{file, std::move(bytes)};
+    TW_TRY(DeviceObject object, device_object(named_programs(kernel, variant, options), variant.target, host));
+    return LibraryFile{file, std::move(object.bytes)};
   }
   std::vector<SourceText> texts;
   if (options.debug_lines && !variant.text_file.empty()) texts.push_back({variant.text_file, variant.text_line});

@@ -66,7 +66,8 @@ std::string CudaModule::source(std::string_view kind) const {
 void CudaModule::save(const std::string& path) const {
   if (path.ends_with(".cu")) return write_file(path, source_.text);
   if (path.ends_with(".o")) {
-    write_file(path, device_object(programs_, target_, Target::parse("llvm").value_or_throw()).value_or_throw());
+    const Target host = Target::parse("llvm").value_or_throw();
+    write_file(path, device_object(programs_, target_, host).value_or_throw().bytes);
     return write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_));
   }
   if (!path.ends_with(".cubin"))

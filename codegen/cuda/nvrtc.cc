@@ -58,6 +58,7 @@ const Symbol kSymbols[] = {
 
 std::mutex mutex;
 std::vector<std::string> packages;  // under `mutex`
+std::string told;                   // where it is; under `mutex`
 
 std::vector<fs::path> files_in(const fs::path& folder, const std::string& prefix) {
   std::vector<fs::path> found;
@@ -75,6 +76,7 @@ std::vector<std::string> candidates() {
   std::vector<std::string> all;
   const char* chosen = std::getenv("TW_NVRTC");
   if (chosen && *chosen) return {chosen};
+  if (!told.empty()) all.push_back(told);
   std::vector<fs::path> folders(packages.begin(), packages.end());
   if (const char* environment = std::getenv("VIRTUAL_ENV"))
     for (const fs::path& python : files_in(fs::path(environment) / "lib", "python"))
@@ -171,6 +173,16 @@ std::string version_of(const Nvrtc& nvrtc) { return std::to_string(nvrtc.major) 
 void look_for_nvrtc_in(std::vector<std::string> package_folders) {
   const std::lock_guard lock(mutex);
   packages = std::move(package_folders);
+}
+
+void use_nvrtc(std::string path) {
+  const std::lock_guard lock(mutex);
+  told = std::move(path);
+}
+
+Result<std::string> nvrtc_path() {
+  TW_TRY(const Nvrtc* library, nvrtc());
+  return library->path;
 }
 
 Result<std::string> nvrtc_version() {

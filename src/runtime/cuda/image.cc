@@ -55,4 +55,15 @@ std::vector<Resources> resources_in(const std::string& log) {
   return all;
 }
 
+std::optional<Unfit> unfit(const std::vector<Resources>& all) {
+  for (const Resources& of : all) {
+    if (const int64_t bytes = of.spill_stores + of.spill_loads; bytes > 0)
+      return Unfit{"spills", of.function + " has too few registers: a thread stores " +
+                                 std::to_string(of.spill_stores) + " bytes of them elsewhere and loads " +
+                                 std::to_string(of.spill_loads)};
+    if (!of.warnings.empty()) return Unfit{"serialised", of.function + ": " + of.warnings.front()};
+  }
+  return std::nullopt;
+}
+
 }  // namespace tw::runtime::cuda

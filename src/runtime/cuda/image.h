@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,5 +26,12 @@ struct Image {
 
 // What the log says of each function, in its order.
 std::vector<Resources> resources_in(const std::string& log);
+
+// Why code is not worth a run, whatever it computes: the status of its record, "spills" or "serialised", and for people
+// which function it is and what the compiler says.
+struct Unfit {
+  std::string status, why;
+};
+std::optional<Unfit> unfit(const std::vector<Resources>&);
 
 }  // namespace tw::runtime::cuda

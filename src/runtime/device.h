@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "src/runtime/kernel.h"
@@ -25,6 +26,12 @@ class DeviceMemory {
   virtual const void* contents() const = 0;  // for the host to read, until the next launch
 };
 
+// What any of its functions throws once the device is gone, through no fault of the candidate.
+class DeviceLost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -39,13 +46,14 @@ class Device {
   // What the descriptor of a kernel states; nothing at all of one that was made by hand and has none.
   virtual Result<KernelSpecs> specs(const std::string& kernel) const = 0;
 
-  // Returns the kernel's code, once it is through.
+  // Begins a call and returns the kernel's code; what the call does is done once time() has returned.
   using Launch = std::function<int32_t(void* const* addresses)>;
   virtual Result<Launch> find(const std::string& kernel) const = 0;
 
   struct Elapsed {
     int32_t code = 0;  // the first that is not 0, which is the last launch
     double seconds = 0;
+    std::string failure = {};  // where the device says more than the code
   };
   virtual Elapsed time(const Launch&, void* const* addresses, int launches) = 0;  // one after the other
 };

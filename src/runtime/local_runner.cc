@@ -61,7 +61,7 @@ std::string with_error_text(std::string detail, const support::Subprocess& worke
 LocalRunner::LocalRunner() : worker_{(require_measuring_allowed("tune"), tool_path("tw-worker", "TW_WORKER"))} {}
 LocalRunner::LocalRunner(WorkerCommand worker) : worker_(std::move(worker)) {}
 
-std::string Runner::why_not(const Target& target) const { return target::why_not_here(target); }
+std::string Runner::why_not(const Target& target) const { return target::why_not_on(target::host_cpu(), target); }
 
 MachineDescription this_machine() {
   return {.hardware = host_hardware(), .threads = num_threads(), .clock = target::busy_clock()};
@@ -88,7 +88,8 @@ RunResult LocalRunner::run(const RunRequest& request) {
 
 RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
   const uint64_t file_bytes = kFileBytes + (request.reference ? 0 : request.inputs.size());
-  support::Subprocess worker({worker_.path, worker_.args, address_space_for(request), file_bytes});
+  const uint64_t address_space = worker_.on_device ? 0 : address_space_for(request);
+  support::Subprocess worker({worker_.path, worker_.args, address_space, file_bytes});
   {
     std::lock_guard lock(current_mutex_);
     current_ = &worker;
@@ -125,7 +126,10 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
     if (received == Received::kClosed) break;
     auto said = received == Received::kFrame ? decode_answer(std::move(message), request.inputs.size()) : std::nullopt;
     if (!said) return ended(RunStatus::kCrashed, "corrupted the process that ran it");
-    if (said->first == Answer::kResult) return std::move(said->second);
+    if (said->first == Answer::kResult) {
+      lost = worker_.on_device && said->second.status == RunStatus::kDeviceLost;
+      return std::move(said->second);
+    }
     started = true;
     checked = said->first == Answer::kChecked;
     deadline = seconds_now() + (checked ? request.timeout_s : patience(request));

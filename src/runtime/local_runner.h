@@ -26,6 +26,8 @@ struct WorkerCommand {
   std::string path;
   std::vector<std::string> args = {"--serve"};
   bool confined = false;  // its policy, which tells what SIGSYS means
+  // Candidates run on a device, whose driver reserves addresses without end; a lost device is a lost worker.
+  bool on_device = false;
 };
 
 class LocalRunner final : public Runner {

@@ -86,15 +86,17 @@ bool Measurement::pack(size_t i, const std::string& packer) {
   const void* const declared = device_.readable(input(i), request_.args[i].bytes());
   arguments_[i].memory->poison(kFirstPoison);
   void* const addresses[] = {const_cast<void*>(declared), arguments_[i].memory->address()};
-  const int32_t code = (*launch)(addresses);
-  return code == 0 || fail(RunStatus::kCrashed, packer + " returned code " + std::to_string(code));
+  const Device::Elapsed elapsed = device_.time(*launch, addresses, 1);
+  if (elapsed.code == 0) return true;
+  return fail(RunStatus::kCrashed, packer + (elapsed.failure.empty() ? " returned code " + std::to_string(elapsed.code)
+                                                                     : ": " + elapsed.failure));
 }
 
 // Seconds of so many runs together; negative when one failed.
 double Measurement::timed_runs(int runs) {
   const Device::Elapsed elapsed = device_.time(launch_, addresses_.data(), runs);
   if (elapsed.code == 0) return elapsed.seconds;
-  fail(RunStatus::kCrashed, meaning_of(elapsed.code));
+  fail(RunStatus::kCrashed, elapsed.failure.empty() ? meaning_of(elapsed.code) : elapsed.failure);
   return -1;
 }
 

@@ -25,7 +25,7 @@ bool sound(const RunRequest& request) {
 // Called between the load of a candidate and the first of its code: why that must not run, or "".
 using Seal = std::function<std::string()>;
 
-[[noreturn]] void measure(int channel, const RunRequest& request, Device& device, const Seal& seal) {
+[[noreturn]] void measure(int channel, const RunRequest& request, Device& device, const Seal& seal) try {
   const auto say = [&](Answer answer, const RunResult& result) { send_message(channel, encode(answer, result)); };
   Measurement measurement(request, device);
   say(Answer::kStarted, measurement.result());
@@ -41,6 +41,12 @@ using Seal = std::function<std::string()>;
   }
   say(Answer::kResult, measurement.result());
   _exit(0);  // destructors would walk over what the candidate may have damaged
+} catch (const DeviceLost& lost) {
+  send_message(channel, encode(Answer::kResult, {RunStatus::kDeviceLost, 0, 0, 0, lost.what()}));
+  _exit(0);
+} catch (const Error& error) {
+  send_message(channel, encode(Answer::kResult, {RunStatus::kCrashed, 0, 0, 0, error.what()}));
+  _exit(0);
 }
 
 int serve(int channel, const MakeDevice& make_device, const WorkerPolicy& policy) {
@@ -58,6 +64,7 @@ int serve(int channel, const MakeDevice& make_device, const WorkerPolicy& policy
     return kWorkerFault;
   }
   const std::unique_ptr<Device> device = make_device(*request);
+  if (policy.on_device) measure(channel, *request, *device, [] { return std::string(); });
   if (!policy.confined) serve_run(channel, *request, *device);
   measure(channel, *request, *device, [&] {
     layers.push_back(seal(Talk::kTells));

@@ -19,6 +19,9 @@ using MakeDevice = std::function<std::unique_ptr<Device>(const RunRequest&)>;
 struct WorkerPolicy {
   // All of confinement.h, for boards: the device is made inside, without files, and its load runs no code.
   bool confined = false;
+  // Candidates run on a device, out of reach of this process. Nothing is given up: the device's driver starts threads
+  // and opens files whenever it wants to.
+  bool on_device = false;
   std::vector<std::string> required = {};  // layers without which no candidate runs: such a run is kDeviceLost
 };
 

@@ -6,6 +6,13 @@
 // ("9.0") and FAKE_CUDA_BYTES say what it pretends to have; with FAKE_CUDA_IDLE=1 a launch runs nothing, for benches of
 // calls. A fault goes to stderr, and is the error of all calls
 // after.
+//
+// FAKE_CUDA_FAULT plants one: "illegal" (a launch touches what nobody has), "lost" (the device is gone at a launch),
+// "hang" (a launch never ends) or "outside" (a launch writes in front of its first array). With FAKE_CUDA_ONCE, a file,
+// only the process that removes it has the fault. While the file FAKE_CUDA_GONE is there no process finds a device.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -40,6 +47,7 @@ struct Row {
 const Row kErrors[] = {
     {kInvalid, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {kOutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {kUnavailable, "CUDA_ERROR_DEVICE_UNAVAILABLE", "CUDA-capable device(s) is/are busy or unavailable"},
     {kNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {kInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {kNoBinary, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
@@ -56,10 +64,12 @@ int64_t number(const char* variable, int64_t otherwise) {
 // Under `mutex`, but for what never changes.
 std::mutex mutex;
 struct Memory {
-  std::unique_ptr<std::byte[]> bytes;
+  std::unique_ptr<std::byte[]> bytes;  // null: of addresses that were reserved
   size_t size;
   int ordinal;
 };
+constexpr size_t kGranularity = size_t{1} << 16;
+std::map<Physical, std::pair<size_t, int>> physical;  // bytes, and the device
 std::map<Address, Memory> memory;
 size_t used = 0;
 Code fault = 0;                          // of a kernel: what every call returns from then on
@@ -88,7 +98,10 @@ struct Recording {
 };
 std::map<Stream, Recording> captured;
 
-int devices() { return static_cast<int>(number("FAKE_CUDA_DEVICES", 1)); }
+int devices() {
+  const char* gone = std::getenv("FAKE_CUDA_GONE");
+  return gone && access(gone, F_OK) == 0 ? 0 : static_cast<int>(number("FAKE_CUDA_DEVICES", 1));
+}
 int current() { return contexts.empty() ? -1 : contexts.back(); }
 Context context_of(int ordinal) { return reinterpret_cast<Context>(static_cast<uintptr_t>(ordinal + 1)); }
 
@@ -99,11 +112,13 @@ const std::pair<const Address, Memory>* block_with(Address address) {
   return address < after->first + after->second.size ? &*after : nullptr;
 }
 
+bool has_room(size_t bytes) { return bytes <= static_cast<size_t>(number("FAKE_CUDA_BYTES", int64_t{1} << 30)) - used; }
+
 Code allocate(Address* out, size_t bytes) {
   const std::lock_guard lock(mutex);
   if (current() < 0) return kInvalidContext;
   if (fault) return fault;
-  if (bytes > static_cast<size_t>(number("FAKE_CUDA_BYTES", int64_t{1} << 30)) - used) return kOutOfMemory;
+  if (!has_room(bytes)) return kOutOfMemory;
   auto block = std::make_unique<std::byte[]>(bytes + 256);
   const Address at = (reinterpret_cast<Address>(block.get()) + 255) / 256 * 256;
   memory.emplace(at, Memory{std::move(block), bytes, current()});
@@ -202,6 +217,23 @@ Code run(const ir::Program& program, void** operands, const unsigned (&sizes)[6]
   return status.error().what.find("outside") != std::string::npos ? kIllegalAddress : kLaunchFailed;
 }
 
+// The fault that this process has; "": none.
+std::string_view planted() {
+  static const std::string fault = [] {
+    const char *kind = std::getenv("FAKE_CUDA_FAULT"), *once = std::getenv("FAKE_CUDA_ONCE");
+    return std::string(kind && (!once || unlink(once) == 0) ? kind : "");
+  }();
+  return fault;
+}
+
+// What follows of it, beside what the launch itself has done.
+Code plant(void** operands) {
+  if (planted() == "hang")
+    for (;;) pause();
+  if (planted() == "outside") reinterpret_cast<std::byte*>(*static_cast<Address*>(operands[0]))[-1] ^= std::byte{1};
+  return planted() == "illegal" ? kIllegalAddress : planted() == "lost" ? kUnavailable : 0;
+}
+
 Code launch(const LoadedFunction& loaded, const std::array<unsigned, 6>& asked, unsigned shared_bytes,
             void** operands) {
   if (fault) return fault;
@@ -210,7 +242,7 @@ Code launch(const LoadedFunction& loaded, const std::array<unsigned, 6>& asked, 
   std::copy(asked.begin(), asked.end(), sizes);
   const Code failed = run(*loaded.program, operands, sizes);
   if (failed == kInvalid) return failed;
-  fault = failed;  // comes to light at a later call, as on a device
+  fault = failed != 0 ? failed : plant(operands);  // comes to light at a later call, as on a device
   return 0;
 }
 
@@ -320,6 +352,49 @@ Code cuPointerGetAttribute(void* value, int attribute, Address address) {
   const auto* block = block_with(address);
   if (!block || attribute != kOrdinalOfPointer) return kInvalid;
   *static_cast<int*>(value) = block->second.ordinal;
+  return 0;
+}
+Code cuMemGetAllocationGranularity(size_t* bytes, const MemoryKind*, int) { return *bytes = kGranularity, 0; }
+Code cuMemAddressReserve(Address* out, size_t bytes, size_t, Address, unsigned long long) {
+  void* const map = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return *out = reinterpret_cast<Address>(map), map == MAP_FAILED || bytes % kGranularity != 0 ? kInvalid : 0;
+}
+Code cuMemAddressFree(Address at, size_t bytes) {
+  return munmap(reinterpret_cast<void*>(at), bytes) == 0 ? 0 : kInvalid;
+}
+Code cuMemCreate(Physical* out, size_t bytes, const MemoryKind* kind, unsigned long long) {
+  const std::lock_guard lock(mutex);
+  static Physical last = 0;
+  if (bytes % kGranularity != 0 || kind->type != 1 || kind->place.type != 1) return kInvalid;
+  if (fault) return fault;
+  if (!has_room(bytes)) return kOutOfMemory;
+  used += bytes;
+  physical[*out = ++last] = {bytes, kind->place.ordinal};
+  return 0;
+}
+// It lives on where it is mapped, which who measures never ends before this.
+Code cuMemRelease(Physical handle) {
+  const std::lock_guard lock(mutex);
+  return physical.erase(handle) == 1 ? 0 : kInvalid;
+}
+Code cuMemMap(Address at, size_t bytes, size_t, Physical handle, unsigned long long) {
+  const std::lock_guard lock(mutex);
+  const auto found = physical.find(handle);
+  if (found == physical.end() || found->second.first != bytes) return kInvalid;
+  memory.emplace(at, Memory{nullptr, bytes, found->second.second});
+  return 0;
+}
+Code cuMemSetAccess(Address at, size_t bytes, const MemoryAccess* access, size_t count) {
+  if (count != 1 || access->may != 3) return kInvalid;
+  return mprotect(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : kInvalid;
+}
+Code cuMemUnmap(Address at, size_t) { return release(at); }
+Code cuMemsetD8Async(Address at, unsigned char byte, size_t bytes, Stream) {
+  const std::lock_guard lock(mutex);
+  if (fault) return fault;
+  const auto* block = block_with(at);
+  if (!block || at + bytes > block->first + block->second.size) return kInvalid;
+  std::memset(reinterpret_cast<void*>(at), byte, bytes);
   return 0;
 }
 Code cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream) {

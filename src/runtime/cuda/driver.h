@@ -21,9 +21,27 @@ using LoadedModule = struct OpaqueModule*;
 using Function = struct OpaqueFunction*;
 using Graph = struct OpaqueGraph*;
 using RunnableGraph = struct OpaqueRunnableGraph*;
+using Physical = unsigned long long;  // memory of a device without an address
 
-inline constexpr Code kOutOfMemory = 2, kNoDevice = 100, kNoBinary = 209, kIllegalAddress = 700, kMisaligned = 716,
-                      kLaunchFailed = 719;
+// Where such memory is, and what may be done at the addresses that it is mapped to: as the driver has these structs.
+struct MemoryPlace {
+  int type = 1;  // of a device
+  int ordinal = 0;
+};
+struct MemoryKind {
+  int type = 1;  // pinned
+  int exported_as = 0;
+  MemoryPlace place;
+  void* of_windows = nullptr;
+  unsigned char flags[8] = {};
+};
+struct MemoryAccess {
+  MemoryPlace place;
+  int may = 3;  // read and write
+};
+
+inline constexpr Code kOutOfMemory = 2, kUnavailable = 46, kNoDevice = 100, kNoBinary = 209, kIllegalAddress = 700,
+                      kMisaligned = 716, kLaunchFailed = 719;
 
 enum DeviceAttribute : int { kProcessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76 };
 inline constexpr int kDynamicSharedBytes = 8;  // an attribute of a function
@@ -52,6 +70,15 @@ struct Driver {
   Code (*allocate_on)(Address*, size_t, Stream);
   Code (*release_on)(Address, Stream);
   Code (*pointer_attribute)(void*, int attribute, Address);
+  Code (*granularity)(size_t*, const MemoryKind*, int recommended);
+  Code (*reserve)(Address*, size_t, size_t alignment, Address wished, unsigned long long flags);
+  Code (*give_up)(Address, size_t);
+  Code (*physical_create)(Physical*, size_t, const MemoryKind*, unsigned long long flags);
+  Code (*physical_release)(Physical);
+  Code (*map)(Address, size_t, size_t offset, Physical, unsigned long long flags);
+  Code (*unmap)(Address, size_t);
+  Code (*set_access)(Address, size_t, const MemoryAccess*, size_t count);
+  Code (*fill)(Address, unsigned char, size_t, Stream);
   Code (*to_device)(Address, const void*, size_t, Stream);
   Code (*to_host)(void*, Address, size_t, Stream);
   Code (*stream_create)(Stream*, unsigned flags);

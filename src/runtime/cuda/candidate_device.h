@@ -1,0 +1,58 @@
+// A GPU that candidates are measured on. A candidate is an object of the host's: it holds the images of its functions,
+// and code that launches them by way of the context (codegen/device_code.h).
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "src/runtime/cuda/device.h"
+#include "src/runtime/device.h"
+#include "src/runtime/linking.h"
+
+namespace tw::runtime::cuda {
+
+struct ObjectLaunch;
+
+// Of one thread. Besides DeviceLost its functions throw kArgument, where memory is short.
+class CandidateDevice final : public Device {
+ public:
+  // Has the device's context. Throws kTarget where there is none.
+  CandidateDevice(int ordinal, const Linking&);
+  ~CandidateDevice() override;
+
+  std::unique_ptr<DeviceMemory> allocate(size_t bytes, size_t place) override;
+  const void* readable(const void* bytes, size_t count) override;
+  Status load(const Blob& object) override;
+  Result<KernelSpecs> specs(const std::string& kernel) const override;
+  Result<Launch> find(const std::string& kernel) const override;
+  // By events. Many launches are those of a graph, so that what the host needs for each is no part of it.
+  Elapsed time(const Launch&, void* const* addresses, int launches) override;
+
+ private:
+  class CapturedCalls;
+
+  static int32_t on_launch(const tw_context*, ObjectLaunch*, const int64_t* sizes, void** operands);
+  static void* on_alloc(const tw_context*, size_t bytes);
+  static void on_release(const tw_context*, void* memory);
+  int32_t launch(ObjectLaunch&, const int64_t* sizes, void** operands);
+  int32_t refused(Code, const std::string& what);
+  int32_t refused(const std::string& why);
+  int32_t load(ObjectLaunch&);
+  Code run(const Launch&, void* const* addresses, int launches, int32_t& returned);
+  const CapturedCalls& captured(const Launch&, void* const* addresses, int calls);
+  Elapsed failed(Code, int32_t returned);
+
+  const GpuDevice& device_;
+  const OnDevice current_;  // on this thread, from now on
+  const Linking linking_;
+  Stream stream_ = nullptr, into_ = nullptr;  // its own; where launches go now
+  Event begin_ = nullptr, end_ = nullptr;
+  std::unique_ptr<Image> image_;
+  std::vector<std::unique_ptr<DeviceMemory>> readable_;
+  bool only_loads_ = false;  // launches bring their functions there and do not run
+  Code code_ = 0;            // of the driver, where it refused
+  std::string failure_;
+  std::unique_ptr<CapturedCalls> captured_;
+};
+
+}  // namespace tw::runtime::cuda

@@ -1,0 +1,96 @@
+#include "src/runtime/cuda/guarded_memory.h"
+
+#include <vector>
+
+#include "src/runtime/cuda/lost.h"
+
+namespace tw::runtime::cuda {
+
+namespace {
+
+constexpr size_t kZone = size_t{1} << 16;  // looked at, on each side
+constexpr size_t kAlignment = 256;
+
+}  // namespace
+
+// Towards the end of its pages, as most of what goes astray does so there. The fences are whole pages.
+GuardedMemory::GuardedMemory(const GpuDevice& device, Stream stream, size_t bytes)
+    : device_(device), stream_(stream), bytes_(bytes) {
+  map_pages();
+  data_ = reserved_ + fence_ + (mapped_ - kZone - bytes) / kAlignment * kAlignment;
+  std::vector<unsigned char> zone(kZone);
+  mark_zone(zone);
+  write(data_ - kZone, zone.data(), kZone);
+  write(data_ + bytes_, zone.data(), kZone);
+}
+
+void GuardedMemory::map_pages() {
+  const Driver& driver = *device_.driver;
+  MemoryKind kind;
+  kind.place.ordinal = device_.number;
+  require_done(device_, driver.granularity(&fence_, &kind, 0), "asking for the size of its pages");
+  mapped_ = (bytes_ + 2 * kZone + kAlignment + fence_ - 1) / fence_ * fence_;
+  require_done(device_, driver.reserve(&reserved_, mapped_ + 2 * fence_, 0, 0, 0), "reserving addresses");
+  Physical pages = 0;
+  if (const Code failed = driver.physical_create(&pages, mapped_, &kind, 0); failed == kOutOfMemory) {
+    size_t free = 0, total = 0;
+    driver.memory_info(&free, &total);
+    throw Error({ErrorKind::kArgument,
+                 described(device_) + ": there is no memory for an argument of " + std::to_string(bytes_) + " bytes, " +
+                     std::to_string(free) + " of " + std::to_string(total) + " are free",
+                 {},
+                 {}});
+  } else {
+    require_done(device_, failed, "allocating " + std::to_string(bytes_) + " bytes");
+  }
+  const Code failed = driver.map(reserved_ + fence_, mapped_, 0, pages, 0);
+  driver.physical_release(pages);  // lasts as long as it is mapped
+  require_done(device_, failed, "mapping memory");
+  is_mapped_ = true;
+  const MemoryAccess access{kind.place};
+  require_done(device_, driver.set_access(reserved_ + fence_, mapped_, &access, 1), "opening memory");
+}
+
+GuardedMemory::~GuardedMemory() {
+  if (is_mapped_) device_.driver->unmap(reserved_ + fence_, mapped_);
+  if (reserved_ != 0) device_.driver->give_up(reserved_, mapped_ + 2 * fence_);
+}
+
+void GuardedMemory::finish() const { require_done(device_, device_.driver->stream_finish(stream_), "waiting for it"); }
+
+void GuardedMemory::write(Address to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  require_done(device_, device_.driver->to_device(to, from, bytes, stream_), "copying to it");
+  finish();
+}
+
+void GuardedMemory::read(void* to, Address from, size_t bytes) const {
+  if (bytes == 0) return;
+  require_done(device_, device_.driver->to_host(to, from, bytes, stream_), "copying from it");
+  finish();
+}
+
+void GuardedMemory::upload(const void* source) { write(data_, source, bytes_); }
+
+void GuardedMemory::poison(uint8_t byte) {
+  if (bytes_ == 0) return;
+  require_done(device_, device_.driver->fill(data_, byte, bytes_, stream_), "filling memory");
+  finish();
+}
+
+const void* GuardedMemory::contents() const {
+  if (!copy_) copy_ = std::make_unique_for_overwrite<unsigned char[]>(bytes_);
+  read(copy_.get(), data_, bytes_);
+  return copy_.get();
+}
+
+uint64_t GuardedMemory::digest() const { return digest_of(contents(), bytes_); }
+
+std::string GuardedMemory::damage() const {
+  std::vector<unsigned char> before(kZone), after(kZone);
+  read(before.data(), data_ - kZone, kZone);
+  read(after.data(), data_ + bytes_, kZone);
+  return damage_of_zones(before, after);
+}
+
+}  // namespace tw::runtime::cuda

@@ -1,0 +1,45 @@
+// Memory of a GPU for one argument of a candidate, fenced as the host's is (src/runtime/guarded_buffer.h): a patterned
+// zone on both sides, and beyond the last one, and in front of the first page, addresses that nothing is mapped to.
+#pragma once
+
+#include <memory>
+
+#include "src/runtime/cuda/device.h"
+#include "src/runtime/device.h"
+#include "src/runtime/zones.h"
+
+namespace tw::runtime::cuda {
+
+class GuardedMemory final : public DeviceMemory {
+ public:
+  // On the stream, which all of it waits for. Aligned to 256 bytes, as the driver's own allocations are. Throws
+  // kArgument, with what there is, where there is not as much; DeviceLost, as all that follows.
+  GuardedMemory(const GpuDevice&, Stream, size_t bytes);
+  ~GuardedMemory() override;
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+
+  size_t bytes() const override { return bytes_; }
+  void* address() const override { return reinterpret_cast<void*>(data_); }
+  void upload(const void* source) override;
+  void poison(uint8_t byte) override;
+  uint64_t digest() const override;
+  std::string damage() const override;
+  const void* contents() const override;  // a copy, which lasts until the next one is asked for
+
+ private:
+  void map_pages();
+  void write(Address to, const void* from, size_t bytes);
+  void read(void* to, Address from, size_t bytes) const;
+  void finish() const;
+
+  const GpuDevice& device_;
+  const Stream stream_;
+  const size_t bytes_;
+  size_t mapped_ = 0, fence_ = 0;  // bytes with memory; without, on each side
+  Address reserved_ = 0, data_ = 0;
+  bool is_mapped_ = false;
+  mutable std::unique_ptr<unsigned char[]> copy_;
+};
+
+}  // namespace tw::runtime::cuda

@@ -17,9 +17,8 @@ void check_options(const TuneOptions& o) {
 }
 
 void check_target(const Target& target, const runtime::Runner& runner) {
-  if (target.kind != "llvm") {
-    tune_error("tuning measures compiled kernels; the target must be of kind llvm, not " + target.kind);
-  }
+  if (target.kind != "llvm" && target.kind != "cuda")
+    tune_error("tuning measures compiled kernels; the target must be of kind llvm or cuda, not " + target.kind);
   const std::string reason = runner.why_not(target);
   if (!reason.empty())
     tune_error("the machine that measures cannot run code for " + target.to_string(),

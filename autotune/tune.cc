@@ -19,6 +19,7 @@
 #include "autotune/log/history.h"
 #include "autotune/log/transfer.h"
 #include "autotune/log/winner.h"
+#include "autotune/measure/here.h"
 #include "autotune/measure/run_queue.h"
 #include "autotune/model/features.h"
 #include "autotune/no_result.h"
@@ -28,7 +29,6 @@
 #include "autotune/tuner.h"
 #include "autotune/watched.h"
 #include "codegen/calibration.h"
-#include "src/runtime/local_runner.h"
 
 namespace tw::autotune {
 
@@ -61,7 +61,7 @@ class Tuner final : public Tuning {
         elsewhere_(elsewhere != nullptr),
         where_(elsewhere ? *elsewhere
                : runner  ? runner->machine()
-                         : runtime::this_machine()),
+                         : machine_here(task.target())),
         proposer_(
             task.space(), make_search(options.search), make_cost_model(options.model, options.seed),
             [this](uint64_t i) { return describe_candidate(i); }, [this](uint64_t i) { return is_legal(i); },
@@ -215,7 +215,7 @@ class Tuner final : public Tuning {
       return *measurer_;
     }
     if (runner_ == nullptr) {
-      local_ = std::make_unique<runtime::LocalRunner>();
+      local_ = runner_here(task_.target());
       runner_ = local_.get();
     }
     check_target(task_.target(), *runner_);

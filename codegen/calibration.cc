@@ -109,7 +109,9 @@ Rates calibrate(const MachineDescription& here, const Target& target) {
 MachineDescription calibrated(MachineDescription here, const Target& target) {
   here = with_kept_rates(std::move(here), target);
   if (target.kind == "interp") return here;  // which has no use for them
-  if (here.rates.count(target.abilities.vector_bits) > 0 || !target::why_not_here(target).empty()) return here;
+  if (here.rates.count(target.abilities.vector_bits) > 0 || !target.arch.empty() ||
+      !target::why_not_here(target).empty())
+    return here;
   try {
     here.rates[target.abilities.vector_bits] = calibrate(here, target);
   } catch (const Error&) {

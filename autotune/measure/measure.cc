@@ -10,6 +10,8 @@
 #include "autotune/space/trace.h"
 #include "codegen/arg_specs.h"
 #include "codegen/backends.h"
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/cuda/program_image.h"
 #include "schedule/rule_schedule.h"
 #include "src/runtime/inputs.h"
 #include "src/runtime/local_runner.h"
@@ -32,6 +34,12 @@ void fail(Built& built, std::string why) {
 
 std::vector<runtime::ArgSpec> specs_of(const Task& task) {
   return codegen::arg_specs(te::naive_program(task.outputs(), task.arguments()));
+}
+
+// What its compiler needs to find: the path of a library, where the target has such a one. Throws kBuild.
+std::string library_for(const Target& target) {
+  if (target.kind != "cuda" || codegen::wants_program_images()) return "";
+  return codegen::nvrtc_path().value_or_throw();
 }
 
 Result<Candidate> derived(uint64_t index, Scheduled s) {
@@ -64,6 +72,7 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
       where_(where),
       machine_(schedule::describe_machine(task.target(), where_)),
       folder_("tensorwright"),
+      library_(library_for(task.target())),
       own_builder_(runner && runner->builder() ? nullptr : std::make_unique<runtime::LocalBuilder>()),
       builder_(own_builder_ ? *own_builder_ : *runner->builder()) {
   if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
@@ -71,7 +80,11 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
 
 Built Measurer::default_schedule(const Target& target) {
   Built built;
-  const Result<Candidate> plain = derived(0, {schedule::rule_schedule(task_.outputs(), target), task_.arguments()});
+  // Rules bind nothing to a device: there it is the schedule that the prior likes best.
+  const Result<Candidate> plain =
+      derived(0, {target.abilities.device ? tw::default_schedule(task_.outputs(), target)
+                                          : schedule::rule_schedule(task_.outputs(), target),
+                  task_.arguments()});
   if (plain)
     compile(*plain, target, built);
   else
@@ -142,9 +155,11 @@ void Measurer::compile(const Candidate& c, const Target& target, Built& built) t
   for (const ir::Program& packer : pack_programs(c.scheduled.schedule, c.scheduled.args, target, kernel))
     request.packers.push_back(ir::to_string(packer));
   request.target = target.to_string();
+  request.nvrtc = library_;
   request.out_path = new_path();
   const runtime::BuildResult result = builder_.build(request, options_.timeout_s);
   if (!result.ok()) fail(built, std::string(to_string(result.status)) + ": " + result.message);
+  if (!result.unfit.empty()) built.trial.status = result.unfit, built.trial.detail = result.message;
   if (result.status == runtime::BuildStatus::kLost)  // not the candidate's fault
     built.trial.status = to_string(runtime::RunStatus::kDeviceLost);
   if (result.ok()) built.object = take_object(request.out_path);

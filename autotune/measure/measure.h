@@ -78,6 +78,7 @@ class Measurer {
   const MachineDescription where_;
   const schedule::Machine machine_;
   const support::TemporaryFolder folder_;  // of shared objects that are being built
+  const std::string library_;              // that builders load; empty: none
   const std::unique_ptr<runtime::Builder> own_builder_;
   runtime::Builder& builder_;  // own_builder_, or the Runner's
   CheckData data_;

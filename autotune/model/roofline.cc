@@ -32,6 +32,16 @@ double multiply_adds(const Target& target, ir::Type operands, const Rates& rates
          (matrices ? 2.0 : 1.0);
 }
 
+// What the maker says of it, for all processors. Its tensor cores take 16-bit floats.
+Roofline device_roofline(const schedule::DeviceRates& device, ir::Type operands) {
+  const double cycles = device.hertz * device.processors;
+  Roofline r;
+  r.peak = 2 * cycles * (operands.is_float() && operands.bits == 16 ? device.tensor_products : device.lanes);
+  r.bandwidth[schedule::kL2] = device.l2_bytes;
+  r.bandwidth[schedule::kDram] = device.memory;
+  return r;
+}
+
 }  // namespace
 
 double Roofline::roof() const {
@@ -52,6 +62,7 @@ void Roofline::raise_to(double flops_per_second) {
 
 Roofline machine_roofline(const Target& target, ir::Type operands, const MachineDescription& described) {
   const schedule::Machine machine = schedule::describe_machine(target, described);
+  if (machine.device) return device_roofline(*machine.device, operands);
   const int threads = machine.threads;
   const double clock = machine.rates.clock > 0 ? machine.rates.clock : described.clock;
   const double cycles = (clock > 0 ? clock : machine.hertz) * threads;
@@ -74,6 +85,7 @@ Roofline roofline_of(const Task& task, const MachineDescription& machine) {
     for (const ir::Expr& extent : tensor.shape()) elements *= ir::as_int(extent).value_or(1);
     r.bytes += static_cast<double>(tensor.dtype().bytes_of(elements));
   }
+  if (task.target().abilities.device) return r;
   const HardwareDescription& hardware = machine.hardware;
   const double here[] = {hardware.l1_bytes * 1.0 * machine.threads, hardware.l2_bytes * 1.0 * machine.threads,
                          hardware.l3_bytes * 1.0};

@@ -13,6 +13,7 @@
 #include "autotune/log/autotvm.h"
 #include "autotune/log/history.h"
 #include "autotune/log/stock.h"
+#include "autotune/measure/here.h"
 #include "autotune/model/features.h"
 #include "autotune/model/roofline.h"
 #include "autotune/report/progress.h"
@@ -125,7 +126,7 @@ Scheduled2 pair_of(Result<Scheduled> s) {
 Scheduled2 replay_best(const Task& task, const std::vector<std::string>& logs) {
   std::optional<Trial> fastest;
   std::optional<Error> missing;
-  const MachineDescription machine = runtime::this_machine();
+  const std::optional<MachineDescription> machine = preferred_machine(task.target());
   for (const std::string& log : logs) {
     try {
       Trial trial = best(task, log, machine);
@@ -225,7 +226,7 @@ void bind_task(py::module_& m) {
                        const std::optional<MachineDescription>& machine) {
         const auto module = [&] {
           const py::gil_scoped_release release;
-          return build(t, log, name, machine ? *machine : runtime::this_machine());
+          return build(t, log, name, machine ? machine : preferred_machine(t.target()));
         }();
         return py::cast(make_function(module));
       });

@@ -119,7 +119,12 @@ BuildResult LocalBuilder::converse(Worker& worker, const BuildRequest& request, 
   }
   const std::optional<BuildReply> reply = received == Received::kFrame ? decode_build_reply(bytes) : std::nullopt;
   if (reply) {
-    return {reply->ok ? BuildStatus::kOk : BuildStatus::kFailed, reply->message, 0, reply->llvm_s, reply->link_s};
+    return {reply->ok ? BuildStatus::kOk : BuildStatus::kFailed,
+            reply->message,
+            0,
+            reply->llvm_s,
+            reply->link_s,
+            reply->unfit};
   }
   const support::ExitStatus status = process.wait(kEndingS);
   lost = !status.known || status.ours || status.signal == SIGKILL || status.signal == SIGTERM ||

@@ -27,6 +27,7 @@ struct BuildResult {
   std::string message;
   double seconds = 0;  // as the caller waited
   double llvm_s = 0, link_s = 0;
+  std::string unfit = {};  // of kFailed: the status of what is not worth a run (cuda/image.h)
   bool ok() const { return status == BuildStatus::kOk; }
 };
 

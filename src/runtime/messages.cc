@@ -135,6 +135,7 @@ std::string encode(const BuildRequest& request) {
   w.text(request.ir_text).text(request.target).text(request.out_path).number(request.opt_level);
   w.number(static_cast<int64_t>(request.packers.size()));
   for (const std::string& packer : request.packers) w.text(packer);
+  w.text(request.nvrtc);
   return w.bytes();
 }
 
@@ -147,13 +148,14 @@ std::optional<BuildRequest> decode_build_request(std::string_view bytes) {
   request.opt_level = static_cast<int>(r.number());
   const int64_t packers = r.number();
   for (int64_t i = 0; i < packers && r.ok(); ++i) request.packers.push_back(r.text());
+  request.nvrtc = r.text();
   if (!r.complete()) return std::nullopt;
   return request;
 }
 
 std::string encode(const BuildReply& reply) {
   FrameWriter w;
-  w.number(reply.ok).text(reply.message).real(reply.llvm_s).real(reply.link_s);
+  w.number(reply.ok).text(reply.message).text(reply.unfit).real(reply.llvm_s).real(reply.link_s);
   return w.bytes();
 }
 
@@ -162,6 +164,7 @@ std::optional<BuildReply> decode_build_reply(std::string_view bytes) {
   BuildReply reply;
   reply.ok = r.number() != 0;
   reply.message = r.text();
+  reply.unfit = r.text();
   reply.llvm_s = r.real();
   reply.link_s = r.real();
   if (!r.complete()) return std::nullopt;

@@ -45,11 +45,13 @@ struct BuildRequest {
   std::string out_path;  // of the shared object
   int opt_level = 3;
   std::vector<std::string> packers = {};  // the texts of the kernels that pack its inputs
+  std::string nvrtc = {};                 // of a target of CUDA: the library that the caller found; empty: none
 };
 struct BuildReply {
   bool ok = false;
   std::string message;  // why not
   double llvm_s = 0, link_s = 0;
+  std::string unfit = {};  // the status of what is not worth a run (cuda/image.h)
 };
 std::string encode(const BuildRequest&);
 std::optional<BuildRequest> decode_build_request(std::string_view);

@@ -6,6 +6,7 @@
 
 #include "autotune/log/history.h"
 #include "autotune/log/stock.h"
+#include "autotune/measure/here.h"
 #include "autotune/model/roofline.h"
 #include "codegen/calibration.h"
 #include "rpc/net/endpoint.h"
@@ -169,7 +170,7 @@ int tune(Options options, bool json) {
   const TuneResult result =
       runner ? autotune::tune(task, options.tuning, *runner) : autotune::tune(task, options.tuning);
   const MachineDescription machine =
-      runner ? runner->machine() : codegen::with_kept_rates(runtime::this_machine(), task.target());
+      runner ? runner->machine() : codegen::with_kept_rates(machine_here(task.target()), task.target());
   Roofline roofline = roofline_of(task, machine);
   if (result.best) roofline.raise_to(roofline.flops / result.best->seconds);
   if (result.best && !options.save.empty()) save(task, *result.best, options.save);

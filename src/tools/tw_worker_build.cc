@@ -2,15 +2,45 @@
 // that aborts or hangs takes only this process along, and the tuner starts another.
 #include <chrono>
 
+#include "codegen/cuda/nvrtc.h"
+#include "codegen/device_object.h"
 #include "codegen/llvm/backend.h"
 #include "src/ir/parse.h"
+#include "src/lower/sync_check.h"
 #include "src/runtime/builder.h"
+#include "src/runtime/cuda/image.h"
 #include "tensorwright/target.h"
 
 namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Barriers are there by derivation; that they suffice is proved anew of each program that is to run.
+tw::Status check_synchronised(const tw::ir::Program& kernel) {
+  for (const tw::lower::SyncFinding& finding : tw::lower::sync_check(kernel))
+    if (finding.certain || finding.kind == tw::lower::SyncFinding::Kind::kDivergentBarrier)
+      return tw::Diagnostic{tw::ErrorKind::kBuild, "threads do not wait for each other: " + to_string(finding), {}, {}};
+  return tw::Unit{};
+}
+
+// What is not worth a run is no error: the reply says so.
+tw::Result<std::string> compile(const std::vector<tw::ir::Program>& programs, const tw::Target& target,
+                                const tw::runtime::BuildRequest& request, tw::runtime::BuildReply& reply) {
+  if (target.kind != "cuda")
+    return tw::codegen::compile(programs, target, request.opt_level, tw::codegen::Output::kObject);
+  if (!request.nvrtc.empty()) tw::codegen::use_nvrtc(request.nvrtc);
+  for (const tw::ir::Program& program : programs) {
+    TW_TRY([[maybe_unused]] const tw::Unit synchronised, check_synchronised(program));
+  }
+  TW_TRY(const tw::Target host, tw::Target::parse("llvm"));
+  TW_TRY(tw::codegen::DeviceObject object, tw::codegen::device_object(programs, target, host));
+  if (const auto unfit = tw::runtime::cuda::unfit(object.resources)) {
+    reply.unfit = unfit->status;
+    reply.message = unfit->why;
+  }
+  return std::move(object.bytes);
 }
 
 tw::Result<tw::runtime::BuildReply> build(const tw::runtime::BuildRequest& request) {
@@ -22,8 +52,9 @@ tw::Result<tw::runtime::BuildReply> build(const tw::runtime::BuildRequest& reque
   }
   tw::runtime::BuildReply reply;
   const auto compiling = std::chrono::steady_clock::now();
-  TW_TRY(std::string object, tw::codegen::compile(programs, target, request.opt_level, tw::codegen::Output::kObject));
+  TW_TRY(std::string object, compile(programs, target, request, reply));
   reply.llvm_s = seconds_since(compiling);
+  if (!reply.unfit.empty()) return reply;
   const auto linking = std::chrono::steady_clock::now();
   TW_TRY([[maybe_unused]] tw::Unit linked, tw::codegen::link_shared(object, request.out_path));
   reply.link_s = seconds_since(linking);

@@ -74,6 +74,7 @@ TEST(Messages, RoundTrip) {
 
   EXPECT_EQ(decode_build_request(encode(BuildRequest{"ir", "llvm", "/tmp/x", 0}))->opt_level, 0);
   EXPECT_EQ(decode_build_reply(encode(BuildReply{false, "no", 0.5, 0.25}))->message, "no");
+  EXPECT_EQ(decode_build_reply(encode(BuildReply{false, "no", 0.5, 0.25, "spills"}))->unfit, "spills");
 }
 
 TEST(Messages, DamagedOnesAreRefused) {

@@ -1,0 +1,196 @@
+"""Tuning for GPUs: candidates that a driver without a device runs (tests/fake_cuda), each in a worker of its own, and what it says of its faults."""
+
+import json
+
+import pytest
+
+from test_cuda import has_nvrtc, needs_fake, run
+
+HEAD = """
+import json, os
+def vectors(n=6000):
+    A, B = te.placeholder((n,), name="A"), te.placeholder((n,), name="B")
+    return [A, B, te.compute((n,), lambda i: A[i] * 2 + B[i], name="C")]
+
+def tuned(tensors, **options):
+    options = {"trials": 4, "seed": 1, "log": "t.jsonl", "progress": False, "timeout": 30, **options}
+    return tw.autotune.tune(tensors, target="cuda", **options)
+
+def statuses(result):
+    return sorted(t.status for t in result.trials)
+
+def lines():
+    return [json.loads(line) for line in open("t.jsonl")]
+"""
+
+
+def tune(script, folder, **variables):
+    """The script's last error when it fails; it runs in the folder."""
+    head = f"import os; os.chdir({str(folder)!r})\n" + HEAD
+    return run(head + "\n" + script, TW_CACHE_DIR=str(folder / "cache"), **variables)
+
+
+@needs_fake
+class TestTuning:
+    def test_from_tensors_to_the_best_of_the_log(self, tmp_path):
+        tune("""
+result = tuned(vectors(), trials=6)
+assert {t.status for t in result.trials} <= {"ok", "beaten"} and result.best.ok
+assert all(t.seconds > 0 for t in result.trials)
+assert {(line["target"], line["threads"], line["hardware"]) for line in lines()} == {("cuda -arch=sm_90a", 1, "Fake GPU, 132 processors, 1.0 GiB")}
+assert all(line["check"]["passed"] for line in lines() if line["result"]["status"] == "ok")
+
+again = tuned(vectors(), trials=6)
+assert again.measured == 0 and again.best.index == result.best.index
+f = tw.build(tw.autotune.Task(vectors(), target="cuda"), log="t.jsonl")
+assert f.source("cuda") == tw.build(vectors(), target="cuda", log="t.jsonl").source("cuda") == result.build().source("cuda")
+a, c = tw.device_array(random(6000)), tw.device_array(random(6000))
+f(a, a, c)
+assert (c.numpy() == 3 * random(6000)).all()
+page = result.report()
+assert "cuda -arch=sm_90a, Fake GPU, 132 processors" in page and "of memory bandwidth" in page and "occupancy" in page and "__global__" in page
+assert "occupancy" in tw.autotune.report("t.jsonl", task=tw.autotune.Task(vectors(), target="cuda"))
+""", tmp_path)
+
+    @pytest.mark.parametrize("made", ["row_sum(9, 200)", "product(40, 36, 24)"])
+    def test_reductions_and_products(self, made, tmp_path):
+        tune(f"""
+tensors = {made}[1] if {made!r}.startswith("row") else list({made})
+result = tuned(tensors, trials=3)
+assert result.best.ok, result.trials
+""", tmp_path)
+
+    def test_a_template_of_ones_own(self, tmp_path):
+        tune("""
+@tw.autotune.template
+def scale(cfg, n):
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 3, name="B")
+    s = te.create_schedule(B)
+    cfg.define_knob("threads", [32, 64, 128])
+    bx, tx = s[B].split(B.op.axis[0], factor=cfg["threads"].val)
+    s[B].bind(bx, te.thread_axis("blockIdx.x"))
+    s[B].bind(tx, te.thread_axis("threadIdx.x"))
+    return s, [A, B]
+
+result = tw.autotune.tune(tw.autotune.Task(scale, (4000,), target="cuda"), trials=3, log="t.jsonl", progress=False)
+assert result.best.ok and result.failures == [] and len(result.trials) == 3
+""", tmp_path)
+
+    def test_a_machine_without_a_gpu(self, tmp_path):
+        tune("""
+text = refusal(tw.autotune.tune, vectors(), target="cuda -arch=sm_90a", progress=False)
+assert "tuning for cuda -arch=sm_90a measures on a GPU, and this machine has none" in text and "CUDA_ERROR_NO_DEVICE" in text, text
+""", tmp_path, FAKE_CUDA_DEVICES="0")
+
+    def test_code_for_another_gpu(self, tmp_path):
+        tune("""
+text = refusal(tw.autotune.tune, vectors(), target="cuda -arch=sm_90a", progress=False)
+assert "cannot run code for cuda -arch=sm_90a" in text and "its GPU is sm_80" in text, text
+""", tmp_path, FAKE_CUDA_CAPABILITY="8.0")
+
+    def test_a_runner_of_ones_own_is_for_the_cpu(self, tmp_path):
+        tune("""
+text = refusal(tw.autotune.tune, vectors(), target="cuda", progress=False, runner=tw.autotune.Runner())
+assert "cannot run code for cuda" in text and "it is a CPU" in text, text
+""", tmp_path)
+
+    def test_no_compiler(self, tmp_path):
+        tune("""
+text = refusal(tw.autotune.tune, vectors(), target="cuda", progress=False)
+assert "pip install nvidia-cuda-nvrtc" in text, text
+""", tmp_path, TW_CUDA_IMAGES="", TW_NVRTC="/nowhere/libnvrtc.so")
+
+    def test_no_memory_for_the_arguments(self, tmp_path):
+        tune("""
+text = refusal(tuned, vectors())
+assert "there is no memory for an argument of 24000 bytes" in text, text
+""", tmp_path, FAKE_CUDA_BYTES="100000")
+
+
+@needs_fake
+class TestFaults:
+    """One candidate has the fault, which costs its own time only."""
+
+    def fault(self, kind, tmp_path, script, **variables):
+        once = tmp_path / "once"
+        once.touch()
+        tune(script, tmp_path, FAKE_CUDA_FAULT=kind, FAKE_CUDA_ONCE=str(once), **variables)
+        assert not once.exists()
+
+    def test_an_illegal_address(self, tmp_path):
+        self.fault("illegal", tmp_path, """
+result = tuned(vectors())
+(failed,) = result.failures
+assert failed.status == "crashed" and "CUDA_ERROR_ILLEGAL_ADDRESS" in failed.detail and result.best.ok
+""")
+
+    def test_a_launch_that_never_ends(self, tmp_path):
+        self.fault("hang", tmp_path, """
+result = tuned(vectors(), timeout=5)
+(failed,) = result.failures
+assert failed.status == "timeout" and "did not end within 5" in failed.detail and result.best.ok
+""")
+
+    def test_a_write_outside(self, tmp_path):
+        self.fault("outside", tmp_path, """
+result = tuned(vectors())
+(failed,) = result.failures
+assert failed.status == "wrong_answer" and "memory outside it was written, 1 bytes before its first" in failed.detail and result.best.ok
+""")
+
+    def test_a_gpu_that_is_lost_and_comes_back(self, tmp_path):
+        self.fault("lost", tmp_path, """
+result = tuned(vectors())
+assert result.failures == [] and result.best.ok and len(lines()) >= 4
+""")
+
+    def test_a_gpu_that_stays_lost(self, tmp_path):
+        tune("""
+text = refusal(tuned, vectors())
+assert "device_lost" in text and "the GPU was lost (cuda:0, a Fake GPU): CUDA_ERROR_DEVICE_UNAVAILABLE" in text, text
+assert {line["result"]["status"] for line in lines()} == {"device_lost"}
+""", tmp_path, FAKE_CUDA_FAULT="lost")
+
+    def test_a_gpu_that_goes_in_the_middle(self, tmp_path):
+        gone = tmp_path / "gone"
+        tune("""
+gone = os.environ["FAKE_CUDA_GONE"]
+tensors = list(product(40, 36, 24))
+text = refusal(tuned, tensors, callbacks=[lambda *_: open(gone, "w").close()], trials=20)
+assert "a worker process could not begin" in text and "CUDA_ERROR_NO_DEVICE" in text, text
+kept = len(lines())
+assert kept == 16
+os.unlink(gone)
+result = tuned(tensors, trials=20)
+assert result.measured == 4 and result.best.ok
+""", tmp_path, FAKE_CUDA_GONE=str(gone))
+
+
+@needs_fake
+def test_what_spills_never_runs(tmp_path):
+    if not has_nvrtc(tmp_path / "cache"):
+        pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")
+    tune("""
+@tw.autotune.template
+def sums(cfg, n):
+    A = te.placeholder((512, n), name="A")
+    k = te.reduce_axis((0, n), name="k")
+    B = te.compute((512, 512), lambda i, j: te.sum(A[i, k] * A[j, k], axis=k), name="B")
+    s = te.create_schedule(B)
+    C = s.cache_write(B, "local")
+    by, bx, yi, xi = s[B].tile(B.op.axis[0], B.op.axis[1], 20, 20)
+    s[B].bind(by, te.thread_axis("blockIdx.y"))
+    s[B].bind(bx, te.thread_axis("threadIdx.x"))
+    s[C].compute_at(s[B], bx)
+    for axis in C.op.axis:
+        s[C].unroll(axis)
+    s[C].reorder(C.op.reduce_axis[0], *C.op.axis)
+    cfg.define_knob("unused", [0, 1])
+    return s, [A, B]
+
+text = refusal(tw.autotune.tune, tw.autotune.Task(sums, (64,), target="cuda"), trials=1, progress=False, log="t.jsonl", timeout=100)
+assert "spills: tw_candidate_0 has too few registers" in text, text
+(line,) = lines()
+assert line["result"]["status"] == "spills" and line["result"]["seconds"] == 0
+""", tmp_path, TW_CUDA_IMAGES="")

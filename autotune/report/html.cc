@@ -148,16 +148,17 @@ std::string boards_table(const Subject& s) {
 
 std::string code(const Subject& s) {
   std::string out = card("The best schedule", s.python.empty() ? "" : element("pre", "python", escaped(s.python)));
-  out += card("The same as C", s.c.empty() ? "" : element("pre", "c", escaped(s.c)));
+  const char* title = s.account.empty() ? "The same as C" : "The same as CUDA C++";
+  out += card(title, s.c.empty() ? "" : element("pre", "c", escaped(s.c)));
+  out += card("What its launches take, estimated", s.account.empty() ? "" : element("pre", "", escaped(s.account)));
   if (!s.why_no_code.empty()) out += card("The best schedule", element("p", "", escaped(s.why_no_code)));
   return out;
 }
 
 std::string section(const Subject& s) {
   std::string out = element("h2", "", escaped(s.call));
-  out += element("p", "",
-                 escaped(s.target + ", " + std::to_string(s.threads) + (s.threads == 1 ? " thread" : " threads") +
-                         " of " + s.hardware));
+  const std::string threads = std::to_string(s.threads) + (s.threads == 1 ? " thread" : " threads") + " of ";
+  out += element("p", "", escaped(s.target + ", " + (s.target.starts_with("cuda") ? "" : threads) + s.hardware));
   out += facts(s);
   std::string cards =
       card("The best after each trial", curve_chart(s),

@@ -8,6 +8,7 @@
 #include "autotune/log/winner.h"
 #include "codegen/backends.h"
 #include "codegen/c/source.h"
+#include "codegen/cuda/source.h"
 #include "schedule/to_python.h"
 
 namespace tw::autotune {
@@ -36,6 +37,10 @@ void place_candidates(Subject& subject, const Task* task, const MachineDescripti
   }
 }
 
+std::string text_of(const std::vector<ir::Program>& programs, const Target& target) {
+  return target.abilities.device ? codegen::cuda_source(programs, target).text : codegen::c_source(programs, target);
+}
+
 void show_code(Subject& subject, const Task* task) {
   if (!subject.best) return;
   if (task == nullptr) {
@@ -54,7 +59,10 @@ void show_code(Subject& subject, const Task* task) {
     const ir::Program lowered = lowered_program(s->schedule, s->args, task->target(), "kernel");
     std::vector<ir::Program> programs = pack_programs(s->schedule, s->args, task->target(), lowered);
     programs.insert(programs.begin(), lowered);
-    subject.c = codegen::c_source(programs, task->target());
+    subject.c = text_of(programs, task->target());
+    if (task->target().abilities.device)
+      subject.account =
+          to_string(schedule::explain_device(s->schedule, schedule::describe_machine(task->target(), {})));
   } catch (const Error& e) {
     subject.why_no_code = e.diagnostic().render();
   }
@@ -80,7 +88,8 @@ Subject subject_of(std::vector<const Record*> records, const Task* given, Machin
   if (task != nullptr) subject.roofline = roofline_of(*task, machine);
   subject.roofline.flops = first.flops;
   if (subject.best) subject.roofline.raise_to(subject.rate(subject.best->seconds));
-  if (first.key.hardware != machine.hardware_name()) subject.roofline.peak = 0;
+  const bool is_gpu = subject.target.starts_with("cuda");  // of which only the maker is asked
+  if (first.key.hardware != machine.hardware_name() && !is_gpu) subject.roofline.peak = 0;
   place_candidates(subject, task, machine);
   show_code(subject, task);
   return subject;

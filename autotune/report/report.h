@@ -30,7 +30,8 @@ struct Subject {
   std::optional<Trial> best;  // by the confirmations, where there are some
   int pruned = 0, damaged = 0;
   std::vector<RooflinePoint> points;
-  std::string python, c;    // the best schedule
+  std::string python, c;    // the best schedule; `c` is CUDA C++ where a GPU is tuned
+  std::string account;      // of a GPU: what each launch of the best takes, by schedule/device_account.h
   std::string why_no_code;  // where these are empty
 
   double rate(double seconds) const { return seconds > 0 ? roofline.flops / seconds : 0; }

@@ -4,6 +4,7 @@
 #include "autotune/log/autotvm.h"
 #include "autotune/log/history.h"
 #include "autotune/log/log_tools.h"
+#include "autotune/measure/here.h"
 #include "autotune/report/report.h"
 #include "codegen/calibration.h"
 #include "python/bind/bind.h"
@@ -56,6 +57,10 @@ Record measurement(const Task& task, uint64_t index, double seconds, int runs, c
   return record;
 }
 
+MachineDescription described_here(const Target& target) {
+  return codegen::with_kept_rates(preferred_machine(target).value_or(runtime::this_machine()), target);
+}
+
 std::string page_of_log(const std::string& path, const Task* task, const std::string& title) {
   const py::gil_scoped_release release;
   return html_report(subjects_of(path, codegen::with_kept_rates(runtime::this_machine(), Target::host()), task), title);
@@ -91,14 +96,13 @@ void bind_logs(py::module_& m) {
   m.def(
       "_report_result",
       [](const Task& task, const TuneResult& result, const std::string& title) {
-        return html_report({subject_of(task, result, codegen::with_kept_rates(runtime::this_machine(), task.target()))},
-                           title);
+        return html_report({subject_of(task, result, described_here(task.target()))}, title);
       },
       py::call_guard<py::gil_scoped_release>());
   m.def(
       "_summary",
       [](const Task& task, const TuneResult& result) {
-        return html_summary(subject_of(task, result, codegen::with_kept_rates(runtime::this_machine(), task.target())));
+        return html_summary(subject_of(task, result, described_here(task.target())));
       },
       py::call_guard<py::gil_scoped_release>());
 }

@@ -519,6 +519,7 @@ class Stage:
 
         ``double_buffer`` of a stage in shared memory is a ring of two slots for that stage.
 
+        >>> k = te.reduce_axis((0, 64), name="k")
         >>> C = te.compute((64, 64), lambda i, j: te.sum(A[i, k] * A[j, k], axis=k), name="C")
         >>> s = te.create_schedule(C)
         >>> ko, ki = s[C].split(k, factor=16)
@@ -722,7 +723,6 @@ class Stage:
 
 
 say_missing(Stage, {
-    "env_threads": "bind(axis, thread) binds the loops of a stage; equal indices of all stages of a launch are one",
     "attach_type": "attach_stage and attach_ivar say where it is computed; both are None at root, and where it is inlined",
     "scope": "set_scope says where its values live; print(s) shows it",
     "origin_op": "op is its operation, also behind cache_write and rfactor",

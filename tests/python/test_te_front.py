@@ -268,7 +268,7 @@ def test_missing_attributes_say_what_is_there(product):
         with pytest.raises(AttributeError) as error:
             call()
         assert hint in str(error.value)
-    assert not hasattr(s[product], "env_threads") and not hasattr(te, "hybrid") and ib is not None
+    assert not hasattr(te, "hybrid") and ib is not None
 
 
 def test_loops_in_expressions(product):

@@ -6,6 +6,19 @@
 
 namespace tw::diff {
 
+namespace {
+
+// Or has a meaning only beside Steps that do: what the threads of a block share.
+bool runs_concurrently(const Step& step) {
+  const auto* scope = std::get_if<SetScope>(&step.kind);
+  return std::holds_alternative<schedule::Parallel>(step.kind) || std::holds_alternative<schedule::Bind>(step.kind) ||
+         std::holds_alternative<schedule::Pipeline>(step.kind) ||
+         std::holds_alternative<schedule::Swizzle>(step.kind) ||
+         (scope != nullptr && scope->scope == ir::Scope::kShared);
+}
+
+}  // namespace
+
 const std::vector<Proposal>& proposals() {
   static const std::vector<Proposal> table = {
       {"cache_write", Phase::kGraph, 15, cache_write},
@@ -87,9 +100,7 @@ bool Stepper::start_on_device() {
 void Stepper::make_serial() {
   Schedule serial(sample_.outputs);
   for (const Step& step : schedule_.steps())
-    if (std::holds_alternative<schedule::Parallel>(step.kind) || std::holds_alternative<schedule::Bind>(step.kind) ||
-        !serial.try_apply(step).ok())
-      ++sample_.refused;
+    if (runs_concurrently(step) || !serial.try_apply(step).ok()) ++sample_.refused;
   schedule_ = serial;
 }
 

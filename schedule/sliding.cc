@@ -196,7 +196,8 @@ class Slider {
       for (int position = 0; position <= placed_.level[at]; ++position) {
         const Axis& axis = parent.axes[parent.leaves[position]];
         bool own = at == i && position == placed_.level[i];
-        if (axis.annotation == Annotation::kVectorized || (own && runs_concurrently(axis.annotation)))
+        bool together = runs_concurrently(axis.annotation) || axis.annotation == Annotation::kVirtual;
+        if (axis.annotation == Annotation::kVectorized || (own && together))
           return blame(refuse(name, "the loop in which " + nest_.stage(i).name + " is computed must be serial; " +
                                         axis.name + " is " + to_string(axis.annotation))
                            << describe(parent, parent.leaves[position])

@@ -141,7 +141,7 @@ Band Launches::band(int i) const {
 bool Launches::differs(const ir::Expr& e) const {
   if (ir::has_load(e)) return true;
   const auto used = ir::used_vars(e);
-  return std::ranges::any_of(used, [&](uint64_t id) { return threads_.contains(id); });
+  return std::ranges::any_of(used, [&](uint64_t id) { return threads_.contains(id) || virtual_.contains(id); });
 }
 
 bool Launches::repeats(int stage, int level) const {

@@ -110,9 +110,16 @@ class Spread {
     return each(stmt);
   }
 
+  // Lanes that wait for threads are no vector.
   bool goes_along(const ir::For& loop) const {
-    const bool plain = loop.kind == ir::ForKind::kSerial || loop.kind == ir::ForKind::kUnrolled;
+    const bool plain = loop.kind == ir::ForKind::kSerial || loop.kind == ir::ForKind::kUnrolled || waits(loop.body);
     return plain && !differs(loop.extent);
+  }
+
+  static bool waits(const ir::Stmt& stmt) {
+    bool found = false;
+    ir::walk(stmt, [&](const ir::Stmt& s) { return found = found || ir::as<ir::Sync>(s) != nullptr, !found; });
+    return found;
   }
 
   ir::Buffer of_all(const ir::Buffer& one) {
@@ -124,9 +131,7 @@ class Spread {
 
   // One virtual thread after the other.
   ir::Stmt each(const ir::Stmt& stmt) const {
-    bool waits = false;
-    ir::walk(stmt, [&](const ir::Stmt& s) { return waits = waits || ir::as<ir::Sync>(s) != nullptr, !waits; });
-    TW_CHECK(!waits, "virtual threads wait one after the other");
+    TW_CHECK(!waits(stmt), "virtual threads wait one after the other");
     const auto own = [&](const ir::Buffer& buffer, std::vector<ir::Expr> at) {
       const auto found = all_.find(buffer.id());
       if (found == all_.end()) return std::pair(buffer, std::move(at));

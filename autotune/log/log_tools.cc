@@ -176,11 +176,16 @@ LogEdit prune_log(const std::string& path, const std::string& output, size_t kee
     std::map<RecordKey, std::vector<const Record*>, KeyOrder> groups;
     for (const TextLine& line : lines) groups[line.record.key].push_back(&line.record);
     std::map<RecordKey, std::unordered_set<std::string>, KeyOrder> chosen;
-    for (const auto& [key, records] : groups) chosen[key] = best_configurations(records, keep);
+    std::unordered_set<const Record*> best;
+    for (const auto& [key, records] : groups) {
+      chosen[key] = best_configurations(records, keep);
+      best.insert(best_record(records));
+    }
     std::string text;
     for (const TextLine& line : lines) {
-      const bool stays =
+      const bool among_best =
           line.record.trial.ok() && chosen[line.record.key].contains(configuration_of(line.record.trial));
+      const bool stays = keep == 0 ? best.contains(&line.record) : among_best;
       ++(stays ? edit.kept : edit.worse);
       if (stays) text += line.text;
     }

@@ -40,6 +40,27 @@ struct LogCheck {
 };
 LogCheck check_log(const std::string& path);
 
+// What nobody can build from any more: records of a target that this release has none for, and, of stock operators,
+// which it can ask, of another computation or with Steps that are refused. Each key once, in the order in which they
+// occur first. Templates and tensors are somebody's source: tw freeze --check asks that.
+struct StaleGroup {
+  RecordKey key;
+  std::string name, args, why;
+  size_t records = 0;
+};
+std::vector<StaleGroup> stale_records(const Log&);
+
+// What another log makes of each key: its best there and here.
+struct LogChange {
+  enum class Kind : uint8_t { kAdded, kRemoved, kSame, kOther };  // kOther: another configuration
+  Kind kind = Kind::kSame;
+  RecordKey key;
+  std::string name, args;
+  double before_s = 0, after_s = 0;  // 0: none succeeded
+};
+// In the order in which the keys occur first, in `before` and then in `after`.
+std::vector<LogChange> diff_logs(const Log& before, const Log& after);
+
 struct DroppedLine {
   std::string path;
   SkippedLine line;
@@ -55,7 +76,8 @@ struct LogEdit {
 // refused, so that nothing is lost.
 LogEdit merge_logs(const std::vector<std::string>& paths, const std::string& output);
 
-// Keeps of each key the best `keep` configurations, with their confirmations. `output` as in merge_logs.
+// Keeps of each key the best `keep` configurations, with their confirmations; 0: the one record that is the best.
+// `output` as in merge_logs.
 LogEdit prune_log(const std::string& path, const std::string& output, size_t keep = 1);
 
 }  // namespace tw::autotune

@@ -7,6 +7,7 @@ import sys
 
 def main():
     program = str(pathlib.Path(__file__).parent / "tw")
+    os.environ.setdefault("TW_PYTHON", sys.executable)  # for what tw leaves to Python: sources of tw freeze
     os.execv(program, ["tw", *sys.argv[1:]])
 
 

@@ -1,4 +1,4 @@
-// tw log: what is in a log, its best, whether it is whole; logs joined, shortened, and those of AutoTVM.
+// tw log: what is in a log, its best, whether it is whole; logs joined, shortened, compared, and those of AutoTVM.
 #include <cstdio>
 #include <memory>
 
@@ -20,6 +20,7 @@ struct Options {
   std::vector<std::string> logs;
   std::string output;
   size_t keep = 1;
+  bool fail_stale = false, best = false;
 };
 
 std::string subject_text(const RecordKey& key, const std::string& name, const std::string& args) {
@@ -97,24 +98,71 @@ int best(const Options& options, bool json) {
 }
 
 int check(const Options& options, bool json) {
-  const LogCheck c = check_log(options.logs.front());
+  const std::string& path = options.logs.front();
+  const LogCheck c = check_log(path);
+  std::vector<StaleGroup> stale;
+  if (options.fail_stale) stale = stale_records(load_log(path));
   if (json) {
-    Json damaged = Json::array();
+    Json damaged = Json::array(), old = Json::array();
     for (const SkippedLine& l : c.damaged) damaged.push_back({{"line", l.line}, {"why", l.why}});
-    print_json({{"ok", c.ok()},
-                {"lines", c.lines},
-                {"trials", c.trials},
-                {"confirmations", c.confirmations},
-                {"repeated", c.repeated},
-                {"damaged", damaged}});
+    for (const StaleGroup& g : stale) {
+      Json one = key_json(g.key, g.name, g.args);
+      one["records"] = g.records;
+      one["why"] = g.why;
+      old.push_back(std::move(one));
+    }
+    Json out{{"ok", c.ok() && stale.empty()},    {"lines", c.lines},       {"trials", c.trials},
+             {"confirmations", c.confirmations}, {"repeated", c.repeated}, {"damaged", damaged}};
+    if (options.fail_stale) out["stale"] = old;
+    print_json(out);
   } else {
-    std::printf("%s: %zu lines, %zu trials, %zu confirmations, %zu repeated, %zu damaged\n",
-                options.logs.front().c_str(), c.lines, c.trials, c.confirmations, c.repeated, c.damaged.size());
+    std::printf("%s: %zu lines, %zu trials, %zu confirmations, %zu repeated, %zu damaged\n", path.c_str(), c.lines,
+                c.trials, c.confirmations, c.repeated, c.damaged.size());
     for (const SkippedLine& l : c.damaged) std::printf("  line %zu: %s\n", l.line, l.why.c_str());
-    if (!c.ok())
-      std::printf("  the others count; tw log merge %s -o FILE keeps what is valid\n", options.logs.front().c_str());
+    if (!c.ok()) std::printf("  the others count; tw log merge %s -o FILE keeps what is valid\n", path.c_str());
+    for (const StaleGroup& g : stale)
+      std::printf("stale: %s, %zu records\n  %s\n", subject_text(g.key, g.name, g.args).c_str(), g.records,
+                  g.why.c_str());
   }
-  return c.ok() ? kDone : kFailed;
+  return c.ok() && stale.empty() ? kDone : kFailed;
+}
+
+std::string seconds_text(double seconds) { return seconds > 0 ? time_text(seconds) : "none that succeeded"; }
+
+int diff(const Options& options, bool json) {
+  using Kind = LogChange::Kind;
+  if (options.logs.size() != 2) fail("log diff: it takes two logs, the old one and the new one");
+  static constexpr const char* kKinds[] = {"added", "removed", "same", "other"};
+  Json all = Json::array();
+  size_t same = 0, shown = 0;
+  for (const LogChange& c : diff_logs(load_log(options.logs[0]), load_log(options.logs[1]))) {
+    if (json) {
+      Json one = key_json(c.key, c.name, c.args);
+      one["change"] = kKinds[static_cast<size_t>(c.kind)];
+      one["before"] = c.before_s > 0 ? Json(c.before_s) : Json();
+      one["after"] = c.after_s > 0 ? Json(c.after_s) : Json();
+      all.push_back(std::move(one));
+      continue;
+    }
+    if (c.kind == Kind::kSame) {
+      ++same;
+      continue;
+    }
+    ++shown;
+    const bool timed = c.kind == Kind::kOther && c.before_s > 0 && c.after_s > 0;
+    char times[32] = "";
+    if (timed) std::snprintf(times, sizeof times, ", %.2f x as fast", c.before_s / c.after_s);
+    const std::string what = c.kind == Kind::kAdded     ? "added: " + seconds_text(c.after_s)
+                             : c.kind == Kind::kRemoved ? "removed: " + seconds_text(c.before_s)
+                                                        : "another schedule: " + seconds_text(c.before_s) + " -> " +
+                                                              seconds_text(c.after_s) + times;
+    std::printf("%s\n  %s\n", subject_text(c.key, c.name, c.args).c_str(), what.c_str());
+  }
+  if (json)
+    print_json({{"changes", all}});
+  else
+    std::printf("%zu kernels change, %zu stay as they are\n", shown, same);
+  return kDone;
 }
 
 int print_edit(const LogEdit& edit, const std::string& output, bool json) {
@@ -144,7 +192,7 @@ int merge(const Options& options, bool json) {
 
 int prune(const Options& options, bool json) {
   const std::string output = options.output.empty() ? options.logs.front() : options.output;
-  return print_edit(prune_log(options.logs.front(), output, options.keep), output, json);
+  return print_edit(prune_log(options.logs.front(), output, options.best ? 0 : options.keep), output, json);
 }
 
 int import_lines(const Options& options, bool json) {
@@ -173,12 +221,21 @@ void add_log(CLI::App& app, Chosen& chosen) {
   add("show", "what was measured, by task, target and threads", show);
   const auto [best_command, best_options] = add("best", "the fastest of each task", best);
   best_command->add_option("-o,--output", best_options->output, "also write their lines to this file");
-  add("check", "whether every line counts, and why not; exit code 1 if one does not", check);
+  const auto [check_command, check_options] =
+      add("check", "whether every line counts, and why not; exit code 1 if one does not", check);
+  check_command->add_flag(
+      "--fail-stale", check_options->fail_stale,
+      "also name what nobody can build from any more: targets, operators and steps of another time");
+  add("diff", "which kernels another log would change, and by how much", diff, true);
   const auto [merge_command, merge_options] = add("merge", "join logs: all valid lines, each once", merge, true);
   merge_command->add_option("-o,--output", merge_options->output, "the log that results")->required();
   const auto [prune_command, prune_options] = add("prune", "keep the fastest of each task", prune);
   prune_command->add_option("-o,--output", prune_options->output, "the log that results; the same file by default");
-  prune_command->add_option("--keep", prune_options->keep, "so many of each task")->capture_default_str();
+  CLI::Option* keep =
+      prune_command->add_option("--keep", prune_options->keep, "so many of each task")->capture_default_str();
+  prune_command
+      ->add_flag("--best", prune_options->best, "one line of each task, which decides: for a log that is reviewed")
+      ->excludes(keep);
   const auto [import_command, import_options] =
       add("import", "a log of AutoTVM 0.2 to look at: it says knobs and times, not what was computed", import_lines);
   import_command->add_option("-o,--output", import_options->output, "the log that results")->required();

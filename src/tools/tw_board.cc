@@ -9,14 +9,12 @@
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "rpc/board/description.h"
-#include "rpc/measure_pack.h"
 #include "src/runtime/confinement.h"
 #include "src/runtime/host_device.h"
 #include "src/runtime/kernel_service.h"
@@ -25,6 +23,7 @@
 #include "src/support/json_text.h"
 #include "src/support/release.h"
 #include "src/support/subprocess.h"
+#include "src/tools/measure_pack.h"
 
 namespace tw::tools {
 namespace {
@@ -34,9 +33,6 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kServe = "--serve";
 constexpr const char* kServeKernel = "--serve-kernel";
 constexpr const char* kThisProgram = "/proc/self/exe";
-enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
-
-volatile std::sig_atomic_t interrupted = 0;
 
 // argv: the layers that are required.
 int worker(int argc, char** argv) {
@@ -46,8 +42,6 @@ int worker(int argc, char** argv) {
   return runtime::run_worker(support::kChannel, this_cpu,
                              {.confined = true, .required = std::vector<std::string>(argv, argv + argc)});
 }
-
-void print_json(const Json& json) { std::printf("%s\n", support::to_printable_text(json, 2).c_str()); }
 
 int describe(const BoardOptions& options) {
   const rpc::BoardDescription here = rpc::describe_this_board();
@@ -63,48 +57,16 @@ int describe(const BoardOptions& options) {
   return kDone;
 }
 
-void print_progress(const rpc::PackProgress& p) {
-  std::fprintf(stderr, "\r%d/%d", p.done, p.total);
-  if (p.best_s > 0) std::fprintf(stderr, "  best %.4g ms", p.best_s * 1e3);
-  if (p.failures > 0) std::fprintf(stderr, "  %d failed", p.failures);
-  if (p.done == p.total) std::fprintf(stderr, "\n");
-}
-
 int measure(const BoardOptions& options) {
   const rpc::Pack pack = rpc::read_pack(options.pack);
   require_layers(runtime::probe_confinement(), options.required);
   prctl(PR_SET_DUMPABLE, 0);  // workers that could not change their user may not look inside
   runtime::LocalRunner runner(worker_command(options));
-  std::signal(SIGINT, [](int) { interrupted = 1; });
-  rpc::MeasurePackOptions how{.log = options.log, .on_trial = {}, .should_stop = [] { return interrupted != 0; }};
-  if (!options.quiet && !options.json) how.on_trial = print_progress;
-  const rpc::MeasuredPack done = rpc::measure_pack(pack, runner, how);
-  const rpc::PackProgress& p = done.progress;
-  if (options.json)
-    print_json({{"task", pack.task},
-                {"hardware", runner.machine().hardware_name()},
-                {"candidates", p.total},
-                {"measured", done.measured},
-                {"known", p.done},
-                {"failures", p.failures},
-                {"best_seconds", p.best_s},
-                {"stopped", done.stopped}});
-  else
-    std::printf("%s: %d of %d candidates are in %s, %d of them measured now, %d failed, best %.4g ms\n",
-                pack.task.c_str(), p.done, p.total, options.log.c_str(), done.measured, p.failures, p.best_s * 1e3);
-  return done.stopped ? kInterrupted : kDone;
+  return measure_pack(pack, runner, {options.pack, options.log, options.json, options.quiet});
 }
 
-int run(const BoardOptions& options, const std::function<int(const BoardOptions&)>& chosen) try {
-  return chosen(options);
-} catch (const Error& error) {
-  if (options.json) print_json({{"error", error.diagnostic().what}, {"notes", error.diagnostic().notes}});
-  std::fflush(stdout);
-  std::fprintf(stderr, "tw-board: %s\n", error.what());
-  return kFailed;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "tw-board: %s\n", error.what());
-  return kFailed;
+int run(const BoardOptions& options, const std::function<int(const BoardOptions&)>& chosen) {
+  return run_command("tw-board", options.json, [&] { return chosen(options); });
 }
 
 void add_worker_options(CLI::App& command, BoardOptions& options) {

@@ -1,0 +1,61 @@
+#include "src/tools/measure_pack.h"
+
+#include <csignal>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "rpc/measure_pack.h"
+#include "src/support/json_text.h"
+
+namespace tw::tools {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void print_progress(const rpc::PackProgress& p) {
+  std::fprintf(stderr, "\r%d/%d", p.done, p.total);
+  if (p.best_s > 0) std::fprintf(stderr, "  best %.4g ms", p.best_s * 1e3);
+  if (p.failures > 0) std::fprintf(stderr, "  %d failed", p.failures);
+  if (p.done == p.total) std::fprintf(stderr, "\n");
+}
+
+}  // namespace
+
+int measure_pack(const rpc::Pack& pack, runtime::Runner& runner, const MeasureOptions& options) {
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  rpc::MeasurePackOptions how{.log = options.log, .on_trial = {}, .should_stop = [] { return interrupted != 0; }};
+  if (!options.quiet && !options.json) how.on_trial = print_progress;
+  const rpc::MeasuredPack done = rpc::measure_pack(pack, runner, how);
+  const rpc::PackProgress& p = done.progress;
+  if (options.json)
+    print_json({{"task", pack.task},
+                {"hardware", runner.machine().hardware_name()},
+                {"candidates", p.total},
+                {"measured", done.measured},
+                {"known", p.done},
+                {"failures", p.failures},
+                {"best_seconds", p.best_s},
+                {"stopped", done.stopped}});
+  else
+    std::printf("%s: %d of %d candidates are in %s, %d of them measured now, %d failed, best %.4g ms\n",
+                pack.task.c_str(), p.done, p.total, options.log.c_str(), done.measured, p.failures, p.best_s * 1e3);
+  return done.stopped ? kInterrupted : kDone;
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  std::printf("%s\n", support::to_printable_text(json, 2).c_str());
+}
+
+int run_command(const std::string& program, bool json, const std::function<int()>& work) try {
+  return work();
+} catch (const Error& error) {
+  if (json) print_json({{"error", error.diagnostic().what}, {"notes", error.diagnostic().notes}});
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: %s\n", program.c_str(), error.what());
+  return kFailed;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s: %s\n", program.c_str(), error.what());
+  return kFailed;
+}
+
+}  // namespace tw::tools

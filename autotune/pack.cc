@@ -47,7 +47,8 @@ MachineElsewhere chosen(const Task& task, const std::string& log, const MachineE
 
 PackSummary pack(const Task& task, const TuneOptions& options, const std::string& path,
                  const MachineElsewhere& requested) {
-  const MachineElsewhere where = chosen(task, options.log, requested);
+  MachineElsewhere where = chosen(task, options.log, requested);
+  if (task.target().abilities.device) where.threads = 1;  // of the host
   const MachineDescription machine{.hardware = schedule::usual_hardware(task.target()),
                                    .threads = where.threads > 0 ? where.threads : kLikelyThreads,
                                    .name = where.hardware};

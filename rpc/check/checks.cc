@@ -9,6 +9,7 @@
 #include "src/runtime/compare.h"
 #include "src/runtime/inputs.h"
 #include "src/runtime/run_result.h"
+#include "src/target/cpu.h"
 
 namespace tw::rpc {
 namespace {
@@ -52,7 +53,16 @@ std::string unsound(const ArgSpec& spec) {
 
 // ------------------------------------------------------------------------------------------------------- this machine
 
+bool is_for_gpu(const Checks& checks) { return checks.target.starts_with("cuda "); }
+
 void require_code_runs(const Checks& checks, const runtime::Runner& runner) {
+  if (is_for_gpu(checks)) {
+    const Target gpu = target::parse_on(target::host_cpu(), checks.target).value_or_throw();
+    if (const std::string why = runner.why_not(gpu); !why.empty())
+      refuse(ErrorKind::kTarget, "this machine can't run code for " + checks.target,
+             {why, "tw-measure runs it where such a GPU is"});
+    return;
+  }
   if (checks.triple.empty()) return;
   Target target;
   target.kind = "llvm";

@@ -134,7 +134,8 @@ int make_pack(const Task& task, const Options& options, bool json) {
               static_cast<double>(made.bytes) / 1e3);
   if (made.not_built > 0) std::printf("  %d could not be built, which their lines will say\n", made.not_built);
   if (!made.where.hardware.empty()) std::printf("  proposed from the records of %s\n", made.where.hardware.c_str());
-  std::printf("there: tw-board measure %s --log %s\n", options.pack.c_str(), log.empty() ? "board.jsonl" : log.c_str());
+  const char *program = task.target().abilities.device ? "tw-measure" : "tw-board measure", *elsewhere = "board.jsonl";
+  std::printf("there: %s %s --log %s\n", program, options.pack.c_str(), log.empty() ? elsewhere : log.c_str());
   return kDone;
 }
 
@@ -216,8 +217,10 @@ void add_tune(CLI::App& app, Chosen& chosen) {
   command->add_option("--early-stop", tuning.early_stop, "stop after so many trials without a better one; 0: never");
   command->add_option("--timeout", tuning.timeout_s, "seconds for one build or one run")->capture_default_str();
   command->add_option("--save", options->save, "write the best kernel: FILE.so or FILE.o, and a C header beside it");
-  command->add_option("--pack", options->pack,
-                      "measure nothing here: write the next candidates to a file that tw-board measures elsewhere");
+  command->add_option(
+      "--pack", options->pack,
+      "measure nothing here: write the next candidates to a file that tw-board, or tw-measure on a GPU, "
+      "measures elsewhere");
   command->add_option("--hardware", options->where.hardware, "of a pack: which of the log's machines it is for");
   command
       ->add_option("--rpc-boards", options->boards.boards,

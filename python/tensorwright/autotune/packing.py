@@ -26,13 +26,14 @@ class Pack:
 
 def pack(task, path, *, target=None, trials=64, log=None, threads=None, hardware=None, seed=0, search="evolutionary", model="auto",
          model_file=None, transfer=(), timeout=10, number=None, repeat=None):
-    """Write the next candidates of a tuning to a file, which ``tw-board measure`` runs on another machine (docs/boards.md).
+    """Write the next candidates of a tuning to a file, which ``tw-board measure`` runs on another machine, or ``tw-measure`` on
+    another machine's GPU (docs/boards.md).
 
     The candidates are proposed from what the log holds and built here; nothing is measured and the log is not written to. The
     lines that the board writes go into the log: pack again from it, or build its best. The same log gives the same pack.
 
-    Parameters: task, a Task, or the tensors of one; path, of the pack, which is replaced; target, the board's CPU, as
-    ``tw-board describe`` prints it; trials, how many candidates; log, the records so far; threads of the kernel there, by default
+    Parameters: task, a Task, or the tensors of one; path, of the pack, which is replaced; target, the board's CPU or GPU, as
+    ``tw-board describe`` or ``tw-measure describe`` prints it; trials, how many candidates; log, the records so far; threads of the kernel there, by default
     those of the log's records, else all cores; hardware, which of the log's machines, where there are several. The others are those
     of ``tw.autotune.tune``.
     Returns: Pack.

@@ -1,4 +1,5 @@
-# find_package(Tensorwright): the program tw, which compiles frozen kernels, and tensorwright_add_operator (docs/production.md).
+# find_package(Tensorwright): the program tw, which compiles frozen kernels, and tensorwright_add_operator (docs/production.md). In an
+# installation also the compiler as a library of C++, Tensorwright::tensorwright.
 #
 #   tensorwright_add_operator(NAME FROM a.twk b.twk [TARGETS x86-64-v2 x86-64-v3] [PREFIX acme_] [BASELINE x86-64-v2]
 #                             [OUTPUT static shared] [LOG tuned.jsonl] [REQUIRE_TUNED] [EXTERNS f] [DEBUG_LINES])
@@ -11,8 +12,14 @@ if(CMAKE_VERSION VERSION_LESS 3.22)
   set(Tensorwright_NOT_FOUND_MESSAGE "Tensorwright needs CMake 3.22 or newer, and this is ${CMAKE_VERSION}")
   return()
 endif()
-get_filename_component(_tensorwright_dir "${CMAKE_CURRENT_LIST_DIR}/.." ABSOLUTE)
-set(TENSORWRIGHT_TW "${_tensorwright_dir}/tw" CACHE FILEPATH "The program tw, of the machine that builds")
+include("${CMAKE_CURRENT_LIST_DIR}/TensorwrightTargets.cmake" OPTIONAL)
+if(NOT TARGET Tensorwright::tw)  # a wheel, or a build tree
+  get_filename_component(_tensorwright_tw "${CMAKE_CURRENT_LIST_DIR}/../tw" ABSOLUTE)
+  add_executable(Tensorwright::tw IMPORTED)
+  set_target_properties(Tensorwright::tw PROPERTIES IMPORTED_LOCATION "${_tensorwright_tw}")
+endif()
+get_target_property(_tensorwright_tw Tensorwright::tw LOCATION)
+set(TENSORWRIGHT_TW "${_tensorwright_tw}" CACHE FILEPATH "The program tw, of the machine that builds")
 if(NOT EXISTS "${TENSORWRIGHT_TW}")
   set(Tensorwright_FOUND FALSE)
   set(Tensorwright_NOT_FOUND_MESSAGE "there is no ${TENSORWRIGHT_TW}; TENSORWRIGHT_TW says where tw is")

@@ -1,12 +1,6 @@
-# What only an installation has that other projects use: find_package(Tensorwright), the Debian package.
-include(CMakePackageConfigHelpers)
-set(tw_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tensorwright)
+# What only an installation has: the library for other CMake projects, the Debian package.
 target_compile_features(tensorwright INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
 install(EXPORT TensorwrightTargets NAMESPACE Tensorwright:: DESTINATION ${tw_cmake_dir})
-configure_package_config_file(cmake/TensorwrightConfig.cmake.in ${PROJECT_BINARY_DIR}/TensorwrightConfig.cmake INSTALL_DESTINATION ${tw_cmake_dir})
-# docs/abi.md: before 1.0 a minor release may change what is promised. tw runs here, whatever it builds for.
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/TensorwrightConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES ${PROJECT_BINARY_DIR}/TensorwrightConfig.cmake ${PROJECT_BINARY_DIR}/TensorwrightConfigVersion.cmake DESTINATION ${tw_cmake_dir})
 
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # cpack packs what ./dev build product built, without tests
 set(CPACK_GENERATOR DEB)

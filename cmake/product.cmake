@@ -96,13 +96,11 @@ if(TW_PYTHON)
   endforeach()
 endif()
 
-# find_package(Tensorwright), from an install tree or a build tree.
+# find_package(Tensorwright), from here too. Before 1.0 a minor release may change what docs/abi.md says. tw runs here, whatever it builds for.
 include(CMakePackageConfigHelpers)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/TensorwrightConfig.cmake ${TW_PACKAGE_DIR}/cmake/TensorwrightConfig.cmake COPYONLY)
 write_basic_package_version_file(${TW_PACKAGE_DIR}/cmake/TensorwrightConfigVersion.cmake VERSION ${PROJECT_VERSION}
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES ${TW_PACKAGE_DIR}/cmake/TensorwrightConfig.cmake ${TW_PACKAGE_DIR}/cmake/TensorwrightConfigVersion.cmake
-        DESTINATION tensorwright/cmake)
 
 # What a user runs, without tests and benches; of that what a program in Python needs.
 add_custom_target(product)

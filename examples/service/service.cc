@@ -11,10 +11,8 @@
 #include <fstream>
 #include <memory>
 
-#include "layer.h"
+#include "kernels.h"
 #include "model.h"
-#include "norm.h"
-#include "softmax.h"
 
 namespace {
 

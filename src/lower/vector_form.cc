@@ -146,7 +146,21 @@ bool has_vector_form(const For& f) {
   return ok && (same || independent(var, f.extent, body)) && lane.vectors_in(body);
 }
 
+namespace {
+
+// Whether a device only moves 16-bit floats: nothing is computed with them, in float32 or otherwise.
+bool moves_halves(const Stmt& body, const Target& target) {
+  if (const auto* i = as<If>(body); i && !i->otherwise) return moves_halves(i->then, target);
+  const auto* st = as<Store>(body);
+  const auto* from = st ? as<Load>(st->value) : nullptr;
+  return target.abilities.device && from && st->buffer.element().is_half() &&
+         from->buffer.element() == st->buffer.element();
+}
+
+}  // namespace
+
 int lanes_for(const Stmt& body, const Target& target) {
+  if (moves_halves(body, target)) return std::max(1, target.lanes(16));
   int lanes = register_lanes(target, Type::u(8));
   const auto see = [&](Type t) {
     if (!t.is_index()) lanes = std::min(lanes, register_lanes(target, t));

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "schedule/check_warps.h"
 #include "schedule/launch.h"
 #include "schedule/refuse.h"
+#include "te/intrin_names.h"
 
 namespace tw::schedule {
 
@@ -99,9 +101,11 @@ Status check_steps(const StageNest& stage, const std::vector<Step>& steps) {
   if (!stage.prefetches.empty())
     return no(Prefetch::kName, "a stage must not prefetch in a launch, as " + stage.name + " does",
               stage.prefetches[0].step, "a device has no such instruction; cache_read to shared memory fetches ahead");
-  if (stage.tensorized.intrin)
-    return no(Tensorize::kName, "a stage must not be tensorized in a launch, as " + stage.name + " is",
-              stage.tensorized.step, "the intrinsics are those of CPUs");
+  if (stage.tensorized.axis != kNone && !warp_product_of(stage))
+    return no(Tensorize::kName,
+              "a stage must not be tensorized so in a launch, as " + stage.name + " is, by " +
+                  te::readable_intrin(stage.tensorized.intrin->key),
+              stage.tensorized.step, "it is an intrinsic of CPUs; those of a device are " + warp_product_names());
   if (stage.layout && !stage.layout->pad.empty())
     return no(TransformLayout::kName, "a stage must have no pad_value in a launch, as " + stage.name + " has",
               stage.layout->step, "the places without an element would be every thread's to write");
@@ -236,6 +240,9 @@ Status check_launches(const LoopNest& nest, const Placement& placed, const std::
                        << describe(stage, leaf) << "virtual threads are a part of what a thread of a device does"
                        << "bind other loops to blockIdx and threadIdx, or unroll this one",
                    steps, stage.axes[leaf].annotated_by);
+    if (warp_product_of(stage)) {
+      TW_TRY([[maybe_unused]] Unit multiplied, check_warp_product(nest, placed, i, steps));
+    }
     if (!device) continue;
     if (stage.op->scan()) {
       TW_TRY([[maybe_unused]] Unit scanned, check_scan(nest, placed, i, steps));
@@ -279,6 +286,7 @@ Status check_launch_extents(const LoopNest& nest, const Placement& placed, const
                      "a block must have at most " + std::to_string(kMostThreads) + " threads, and that of " +
                          nest.stage(i).name + " has " + std::to_string(threads))
              << "split the loops, and bind smaller parts to threadIdx";
+    TW_TRY([[maybe_unused]] Unit lanes, check_lanes(nest, placed, all, i, steps));
   }
   return Unit{};
 }

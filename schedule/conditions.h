@@ -8,6 +8,7 @@
 #include "schedule/partial_results.h"
 #include "schedule/storage.h"
 #include "schedule/thread_sums.h"
+#include "schedule/warp_tile.h"
 
 namespace tw::schedule {
 
@@ -28,6 +29,7 @@ struct Emission {
   ir::Expr defined;  // of a padded stage: where its definition may be computed; empty: everywhere
   PartialResults partial = {};
   ThreadSums sums = {};
+  WarpTile warp = {};
   Band band = {};
 };
 

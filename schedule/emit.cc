@@ -16,6 +16,8 @@
 //       alloc C.lanes[L]: for k.i: C.lanes[k.i] = identity
 //       for k.o, k.i: C.lanes[k.i] = k.o*L + k.i < n ? C.lanes[k.i] op x : C.lanes[k.i]
 //       join the lanes (te/lane_joins.h); C[i] = init op C.lanes[0]
+//
+// What threads share of a sum: thread_sums.h; products of a warp: warp_tile.h.
 #include "schedule/emit.h"
 
 #include <algorithm>
@@ -104,6 +106,9 @@ class Emitter {
     stage.partial =
         partial_results(stage.nest, stage.bounds, stage.first_reduction, kept_.buffers(i), placed_.launch[i] != kNone);
     stage.sums = thread_sums(stage.nest, stage.bounds, stage.first_reduction, launches_.indices(i), kept_.buffers(i));
+    if (intrins_[i].product)
+      stage.warp = warp_tile(stage.nest, stage.bounds, stage.first_reduction, intrins_[i], launches_.indices(i),
+                             kept_.buffers(i)[0]);
     stage.band = launches_.band(i);
     int innermost = kNone;
     for (int inside : attached_[i]) innermost = std::max(innermost, placed_.level[inside]);
@@ -139,7 +144,9 @@ class Emitter {
   ir::Stmt by_loops(const Emission& stage, int level, bool in_vector) {
     bool innermost = level == static_cast<int>(stage.nest.leaves.size());
     ir::Stmt body = innermost ? element(stage) : open_loop(stage, level, in_vector);
-    if (level == stage.first_reduction && stage.sums.shares()) {
+    if (level == stage.first_reduction && stage.warp.product) {
+      body = across_lanes_of_warp(stage, level, body);
+    } else if (level == stage.first_reduction && stage.sums.shares()) {
       body = across_threads(stage, level, body);
     } else if (level == stage.first_reduction && stage.partial.position != kNone) {
       body = across_lanes(stage, level, body, in_vector);
@@ -163,6 +170,7 @@ class Emitter {
   // The statement that stands for all loops from here on.
   ir::Stmt by_intrin(const Emission& stage, bool in_vector) {
     const BoundIntrin& intrin = intrins_[stage.id];
+    if (intrin.product) return by_warp(stage);
     if (intrin.does.body) return relocated(stage, intrin.does.body);
     ir::Stmt update = relocated(stage, intrin.does.update);
     const bool begins = stage.nest.is_reduction() && stage.first_reduction >= intrin.level;
@@ -323,6 +331,29 @@ class Emitter {
     const ir::Stmt all = ir::seq({ir::refresh(init_loops(stage, level, innermost, identity, false)), update,
                                   ir::refresh(init_loops(stage, level, innermost, end, false))});
     return allocated(parts.parts, allocated(parts.own, all));
+  }
+
+  // A product of a warp; where the whole reduction is one, with the sums around it.
+  ir::Stmt by_warp(const Emission& stage) const {
+    const WarpOperands& operands = stage.warp.loops;
+    const std::vector<ir::Expr> loads = rewrite(stage, {operands.left, operands.right});
+    const ir::Stmt product = ir::refresh(multiplied(stage.warp, all_.ranges, loads[0], loads[1]));
+    const int level = intrins_[stage.id].level;
+    return stage.first_reduction >= level ? across_lanes_of_warp(stage, level, product) : product;
+  }
+
+  // The reduction's loops over what each lane of a warp has of it: first the identity, and in the end the sums where
+  // they belong, joined with what the reduction begins with.
+  ir::Stmt across_lanes_of_warp(const Emission& stage, int level, const ir::Stmt& update) const {
+    const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
+    const int inside = intrins_[stage.id].level;
+    const ir::Stmt end = finished(stage.warp, all_.ranges, subscripts(stage), [&](const ir::Expr& sum) {
+      if (reduce.init.empty()) return stored(stage, {sum});
+      return stored(stage, ir::combine(reduce, rewrite(stage, reduce.init), {sum}));
+    });
+    const ir::Stmt begin = begun(stage.warp, ir::identity_of(reduce)[0]);
+    return ir::allocate(stage.warp.sums, ir::seq({ir::refresh(init_loops(stage, level, inside, begin, false)), update,
+                                                  ir::refresh(init_loops(stage, level, inside, end, false))}));
   }
 
   // ------------------------------------------------------------------------------------------------------ slides

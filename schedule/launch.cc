@@ -46,6 +46,8 @@ void Launches::add_indices(int root) {
       index.extent = index.extent == 0 ? own : own.value_or(0) > index.extent.value_or(0) ? own : index.extent;
       if (bounds.loop[leaf]) loops.push_back(bounds.loop[leaf]);
     }
+    if (kind == Annotation::kThreadX && index.extent.value_or(0) < ir::kLanesOfWarp && multiplies_in_warps(root))
+      index.extent = ir::kLanesOfWarp;
     if (index.extent == 0) continue;
     for (const ir::Var& loop : loops) index_of_[loop.id()] = index.var;
     if (is_thread(kind)) {
@@ -65,6 +67,13 @@ void Launches::add_indices(int root) {
   }
 }
 
+// Whether the lanes of warps, which are threads along x, compute something in the launch.
+bool Launches::multiplies_in_warps(int root) const {
+  for (int i = 0; i < nest_.size(); ++i)
+    if (placed_.launch[i] == root && warp_product_of(nest_.stage(i))) return true;
+  return false;
+}
+
 const std::vector<DeviceIndex>& Launches::indices(int stage) const {
   static const std::vector<DeviceIndex> kOfHost;
   return placed_.launch[stage] == kNone ? kOfHost : indices_[placed_.launch[stage]];
@@ -79,6 +88,7 @@ bool Launches::decides_itself(int stage, Annotation index) const {
 std::optional<Extent> Launches::limit(int i, const DeviceIndex& index) const {
   const StageNest& stage = nest_.stage(i);
   if (!is_thread(index.kind) || band(i).begin != kNone) return std::nullopt;
+  if (index.kind == Annotation::kThreadX && warp_product_of(stage)) return std::nullopt;
   const AxisId leaf = bound_to(stage, index.kind);
   if (leaf == kNone && decides_itself(i, index.kind))
     return index.extent == 1 ? std::nullopt : std::optional<Extent>(1);
@@ -115,7 +125,7 @@ bool Launches::meets_in(int stage) const {
 Band Launches::band(int i) const {
   const StageNest& stage = nest_.stage(i);
   if (placed_.launch[i] == kNone || placed_.parent[i] == kNone) return {};
-  if (placed_.scope[i] != Scope::kShared || binds(stage)) return {};
+  if (placed_.scope[i] != Scope::kShared || binds(stage) || warp_product_of(stage)) return {};
   const auto leaves = static_cast<int>(stage.leaves.size());
   std::vector<char> has_producers(leaves, 0);
   int begin = 0;

@@ -4,6 +4,7 @@
 //   P at C's i.o: ax0 threadIdx.x in 0..66        ==>      for tx in 0..66 threadIdx.x:
 //                                                            P[tx] = ...;  sync;  if tx < 64: C[bx*64 + tx] = ...
 //
+// Where a stage's loops are products of a warp, threadIdx.x is its 32 lanes.
 // Equal indices of all stages of a launch are one: it is as long as the longest loop, and the shorter ones have a
 // guard. What a block shares is computed by its threads together: by those that the stage's own loops are bound to,
 // else its loops are shared out among all.
@@ -49,6 +50,7 @@ class Launches {
 
  private:
   void add_indices(int root);
+  bool multiplies_in_warps(int root) const;
   bool decides_itself(int stage, Annotation) const;
   bool meets_in(int stage) const;
 

@@ -15,6 +15,10 @@ bool has_launches(const LoopNest& nest) {
   return false;
 }
 
+const ir::WarpProduct* warp_product_of(const StageNest& stage) {
+  return stage.tensorized.axis == kNone ? nullptr : ir::warp_product(stage.tensorized.intrin->key);
+}
+
 bool sums_across_threads(const StageNest& stage) {
   return std::ranges::any_of(
       stage.leaves, [&](AxisId leaf) { return stage.axes[leaf].reduction && is_thread(stage.axes[leaf].annotation); });

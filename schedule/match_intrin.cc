@@ -28,6 +28,7 @@ class Matcher {
         bounds_(all.stages[id]),
         intrin_(*stage_.tensorized.intrin),
         name_(te::readable_intrin(intrin_.key)),
+        product_(warp_product_of(stage_)),
         level_(stage_.position(stage_.tensorized.axis)),
         inner_(all.ranges) {}
 
@@ -48,6 +49,7 @@ class Matcher {
 
   // A function that was missing when the intrinsic was declared may be there by now.
   Status judge() {
+    if (product_) return Unit{};
     Result<te::IntrinBodies> does = te::proved_bodies(intrin_);
     if (!does.ok()) {
       Diagnostic d = wrong(name_ + " must compute its expression: " + does.error().what);
@@ -98,7 +100,12 @@ class Matcher {
     for (size_t position = static_cast<size_t>(level_); position < stage_.leaves.size(); ++position)
       if (const ir::Var& var = bounds_.loop[stage_.leaves[position]]; var && used.contains(var.id()))
         running[var.id()] = bounds_.extent[stage_.leaves[position]].expr();
-    if (running.empty()) return Unit{};                   // around the intrinsic
+    if (running.empty()) return Unit{};  // around the intrinsic
+    if (product_)
+      return wrong(name_ + " must find whole tiles, and stage " + stage_.name + " reaches past the end of " +
+                   stage_.axes[axis].name + " where " + ir::to_string(guard) + " does not hold")
+             << describe(stage_, axis) << "no lane of a warp can leave out its part"
+             << "split by factors that divide " + stage_.axes[axis].name + ", or pad the tensors";
     const auto& comparison = *ir::as<ir::Binary>(holds);  // a < b or a >= b
     const ir::SymbolicInterval apart = ir::symbolic_interval(simple(comparison.a - comparison.b), running, all_.ranges);
     if (!apart.known)
@@ -212,6 +219,7 @@ class Matcher {
     std::vector<ir::Expr> to(bounds_.index.begin(), bounds_.index.begin() + stage_.data_rank), at;
     for (const te::IterVar& axis : intrin_.op->compute()->axis) at.push_back(loops_.at(axis.var.id()));
     if (!tile_.bind(intrin_.op.output().buffer(), at, stage_.buffer(), to)) return differs(tile_.why());
+    if (product_) return Unit{};
     TileChecks checks(nest_, placed_, all_, arguments_, intrin_, does_, tile_.regions());
     if (const auto fault = checks.run()) {
       Diagnostic d = wrong(fault->rule);
@@ -232,6 +240,7 @@ class Matcher {
     for (int position = 0; position < level_; ++position)
       reduces_outside |=
           stage_.axes[stage_.leaves[position]].reduction && static_cast<bool>(bounds_.loop[stage_.leaves[position]]);
+    if (product_) return {{level_, {}, {}, {}, {}, {}, product_, operands()}};
     const te::IntrinBodies& does = does_;
     if (!does.update && (reduces_outside || (sum_ && !sum_->init.empty())))
       return wrong(name_ + " must have an update, for " + stage_.name + " reduces outside of it too")
@@ -242,6 +251,26 @@ class Matcher {
     if (does.update && !out.does.body) out.does.update = over_tensors(does.update);
     if (does.reset && fresh && !out.does.body) out.does.reset = over_tensors(does.reset);
     return out;
+  }
+
+  // Which factor of what is summed is the left one: the one that agrees with it, or else the other.
+  WarpOperands operands() const {
+    const te::Compute& c = *intrin_.op->compute();
+    const auto factors = [](const ir::Expr& sum) { return *ir::as<ir::Binary>(ir::as<ir::Reduce>(sum)->sources[0]); };
+    const ir::Binary wanted = factors(c.body()), found = factors(placed_.bodies[id_][0]);
+    const auto agrees = [&](const ir::Expr& with_left, const ir::Expr& with_right) {
+      TileMatch match(nest_, all_, inner_);
+      return match.same(over_loops(with_left), ir::substitute(wanted.a, loops_)) &&
+             match.same(over_loops(with_right), ir::substitute(wanted.b, loops_));
+    };
+    const bool in_order = agrees(found.a, found.b);
+    const auto load = [](const ir::Expr& factor) {
+      const auto* converted = ir::as<ir::Cast>(factor);
+      return converted ? converted->value : factor;
+    };
+    const auto loop = [&](const te::IterVar& axis) { return ir::as<ir::VarRef>(loops_.at(axis.var.id()))->var; };
+    return {load(in_order ? found.a : found.b), load(in_order ? found.b : found.a), loop(c.axis[0]), loop(c.axis[1]),
+            loop(c.reduce_axis[0])};
   }
 
   const TileRegion* region_of_memory(const ir::Buffer& memory) const {
@@ -284,6 +313,7 @@ class Matcher {
   const StageBounds& bounds_;
   const te::TensorIntrin& intrin_;
   const std::string name_;
+  const ir::WarpProduct* const product_;  // null: statements of one thread
   const int level_;
   te::IntrinBodies does_;
   TileSubscripts inner_;    // over the loops that are replaced

@@ -14,12 +14,20 @@
 
 namespace tw::schedule {
 
+// Of a product of a warp: c[m, n] += left * right, loads of the stage's body, over the loops m, n and k.
+struct WarpOperands {
+  ir::Expr left, right;
+  ir::Var m, n, k;
+};
+
 struct BoundIntrin {
   int level = kNone;      // of the first loop that is replaced; kNone: the stage is not tensorized
   te::IntrinBodies does;  // over the loops outside of it; buffers mean whole tensors
   std::vector<TileStride> strides = {};
   std::vector<TileOffset> offsets = {};
   ir::Expr whole_data = {}, whole_reduction = {};  // that the tile lies inside of the axes; empty: it always does
+  const ir::WarpProduct* product = nullptr;        // has no statements: schedule/warp_tile.h makes them
+  WarpOperands operands = {};
 };
 
 // Of each stage. Where there are no arguments yet, stages that are computed inside others count as scratch.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "schedule/loop_nest.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::schedule {
 
@@ -41,6 +42,8 @@ void place_in_launches(const LoopNest&, Placement&);
 bool has_launches(const LoopNest&);
 // Whether a loop of the stage's reduction is bound to threads.
 bool sums_across_threads(const StageNest&);
+// The product of a warp that the stage's innermost loops are; null: they are none.
+const ir::WarpProduct* warp_product_of(const StageNest&);
 // Whether threads or blocks of their own compute the stage's parts.
 bool binds(const StageNest&);
 

@@ -24,8 +24,15 @@
 //   amx.u8s8     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 4   int32 += uint8 * int8             tdpbusd
 //   amx.s8s8     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 4   int32 += int8 * int8              tdpbssd
 //
+// and, for a warp of a device, of matrices of which each lane has a part (src/ir/warp_products.h); of these alone there
+// is no statement for one thread:
+//
+//   mma.m16n8k16.bf16, .f16, mma.m16n8k32.s8, mma.m16n8k8.tf32     c[i, j] += a[i, k] * b[k, j]
+//
 // They are known by the instruction that they are made for, and run on every target.
 #include "te/shipped_intrins.h"
+
+#include "src/ir/warp_products.h"
 
 namespace tw::te {
 namespace {
@@ -95,25 +102,38 @@ TensorIntrin tile(const char* key, ir::Fn fn, int packed, const char* left, cons
   return made(key, c, ir::store(c.buffer(), elements(n, n), value));
 }
 
+TensorIntrin warp(const ir::WarpProduct& p) {
+  const std::string in = to_string(p.operand), out = to_string(p.sum);
+  const Tensor a = placeholder({p.m, p.k}, in, "a"), b = placeholder({p.k, p.n}, in, "b");
+  const IterVar k = reduce_axis(0, p.k, "k");
+  const Tensor c = compute(
+      {p.m, p.n},
+      [&](Var i, Var j) { return sum(astype(a(Expr(i), Expr(k)), out) * astype(b(Expr(k), Expr(j)), out), {k}); }, "c");
+  return made(std::string(p.name).c_str(), c, {});
+}
+
 }  // namespace
 
 std::vector<TensorIntrin> shipped_intrins() {
-  return {fma("fma_16", 16),
-          dot("avx512_vnni_dot_16x4", ir::Fn::kDotU8I8, 16, 4, "uint8", "int8", "int32"),
-          dot("avx512_vnni_s8s8_16x4", ir::Fn::kDotI8I8, 16, 4, "int8", "int8", "int32"),
-          dot("avx_vnni_dot_8x4", ir::Fn::kDotU8I8, 8, 4, "uint8", "int8", "int32"),
-          dot("avx_vnni_s8s8_8x4", ir::Fn::kDotI8I8, 8, 4, "int8", "int8", "int32"),
-          dot("avx2_maddubs_8x4", ir::Fn::kDotU8I8Sat, 8, 4, "uint8", "int8", "int32"),
-          dot("avx512_bf16_dot_16x2", ir::Fn::kDotBF16, 16, 2, "bfloat16", "bfloat16", "float32"),
-          dot("neon_sdot_4x4", ir::Fn::kDotI8I8, 4, 4, "int8", "int8", "int32"),
-          dot("neon_udot_4x4", ir::Fn::kDotU8U8, 4, 4, "uint8", "uint8", "int32"),
-          dot("neon_usdot_4x4", ir::Fn::kDotU8I8, 4, 4, "uint8", "int8", "int32"),
-          dot("neon_bfdot_4x2", ir::Fn::kDotBF16Odd, 4, 2, "bfloat16", "bfloat16", "float32"),
-          matrix("neon_smmla_2x2x8", ir::Fn::kMatI8I8, 8, "int8", "int32"),
-          matrix("neon_bfmmla_2x2x4", ir::Fn::kMatBF16Odd, 4, "bfloat16", "float32"),
-          tile("amx.bf16", ir::Fn::kTileBF16, 2, "bfloat16", "bfloat16", "float32"),
-          tile("amx.u8s8", ir::Fn::kTileU8I8, 4, "uint8", "int8", "int32"),
-          tile("amx.s8s8", ir::Fn::kTileI8I8, 4, "int8", "int8", "int32")};
+  std::vector<TensorIntrin> all = {
+      fma("fma_16", 16),
+      dot("avx512_vnni_dot_16x4", ir::Fn::kDotU8I8, 16, 4, "uint8", "int8", "int32"),
+      dot("avx512_vnni_s8s8_16x4", ir::Fn::kDotI8I8, 16, 4, "int8", "int8", "int32"),
+      dot("avx_vnni_dot_8x4", ir::Fn::kDotU8I8, 8, 4, "uint8", "int8", "int32"),
+      dot("avx_vnni_s8s8_8x4", ir::Fn::kDotI8I8, 8, 4, "int8", "int8", "int32"),
+      dot("avx2_maddubs_8x4", ir::Fn::kDotU8I8Sat, 8, 4, "uint8", "int8", "int32"),
+      dot("avx512_bf16_dot_16x2", ir::Fn::kDotBF16, 16, 2, "bfloat16", "bfloat16", "float32"),
+      dot("neon_sdot_4x4", ir::Fn::kDotI8I8, 4, 4, "int8", "int8", "int32"),
+      dot("neon_udot_4x4", ir::Fn::kDotU8U8, 4, 4, "uint8", "uint8", "int32"),
+      dot("neon_usdot_4x4", ir::Fn::kDotU8I8, 4, 4, "uint8", "int8", "int32"),
+      dot("neon_bfdot_4x2", ir::Fn::kDotBF16Odd, 4, 2, "bfloat16", "bfloat16", "float32"),
+      matrix("neon_smmla_2x2x8", ir::Fn::kMatI8I8, 8, "int8", "int32"),
+      matrix("neon_bfmmla_2x2x4", ir::Fn::kMatBF16Odd, 4, "bfloat16", "float32"),
+      tile("amx.bf16", ir::Fn::kTileBF16, 2, "bfloat16", "bfloat16", "float32"),
+      tile("amx.u8s8", ir::Fn::kTileU8I8, 4, "uint8", "int8", "int32"),
+      tile("amx.s8s8", ir::Fn::kTileI8I8, 4, "int8", "int8", "int32")};
+  for (const ir::WarpProduct& p : ir::warp_products()) all.push_back(warp(p));
+  return all;
 }
 
 }  // namespace tw::te

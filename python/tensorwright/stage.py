@@ -602,12 +602,16 @@ class Stage:
         (uint8 * uint8), "neon_bfdot_4x2" (float32 += bfloat16 * bfloat16, 4 columns of 2, rounded to odd), "neon_smmla_2x2x8" (int32 +=
         int8 * int8, 2 rows and 2 columns of 8), "neon_bfmmla_2x2x4" (the same of bfloat16, of 4, rounded to odd), "amx.bf16" (float32 +=
         bfloat16 * bfloat16, 16 rows and 16 columns of 16 pairs, of which those of the right factor are packed, b[k // 2, j, k % 2]), "amx.u8s8"
-        (int32 += uint8 * int8, of 16 fours), "amx.s8s8" (int8 * int8). They run on every target.
+        (int32 += uint8 * int8, of 16 fours), "amx.s8s8" (int8 * int8). They run on every target. In a launch: "mma.m16n8k16.bf16" and
+        "mma.m16n8k16.f16" (float32 += bfloat16 * bfloat16 or float16 * float16, 16 rows, 8 columns, 16 terms), "mma.m16n8k32.s8" (int32 +=
+        int8 * int8, 32 terms), "mma.m16n8k8.tf32" (float32 * float32, rounded to 11 bits, 8 terms): products of a warp, whose lanes are threadIdx.x.
         Raises: ScheduleError if the intrinsic is not declared, the axis is annotated or the stage tensorized already; judged with
         the whole nest: if the loops from the axis on are not those of the intrinsic in number, order and extent, have a tail, are
         annotated or hold another stage, if the stage does not compute the same expression, if a read does not advance by
         the same step with each loop, if a reduction outside of the axis finds no update, if the stage is predicated, kept in
-        a buffer that turns, part of a scan or inside a vectorized loop, or if products may saturate.
+        a buffer that turns, part of a scan or inside a vectorized loop, or if products may saturate; of a product of a warp, if the stage is in no
+        launch, binds threadIdx.x, sums across threads too, is local or in virtual threads, or has tiles that reach past an end; of
+        any other intrinsic, if the stage is in a launch.
 
         >>> x = te.placeholder((8, 32), name="x")
         >>> y = te.placeholder((32, 16), name="y")

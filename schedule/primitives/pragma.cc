@@ -36,7 +36,7 @@ constexpr Replaced kReplaced[] = {
     {"import_c", "te.call_extern calls a C function, of a library that is loaded or given by te.register_extern"},
     {"import_llvm", "te.call_extern calls a C function, of a library that is loaded or given by te.register_extern"},
     {"debug_skip_region", "compute_root or compute_inline leave nothing of a stage inside of another's loops"},
-    {"tensor_core", "there is no GPU target yet; tensorize(axis, intrin) names an intrinsic of a CPU"},
+    {"tensor_core", "tensorize(axis, \"mma.m16n8k16.bf16\") makes the loops of a tile a product of a warp"},
 };
 
 Diagnostic refuse_key(const Pragma& step) {

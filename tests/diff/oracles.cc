@@ -175,10 +175,10 @@ std::string scheduled(Trial& t) {
   return means_the_definition(t, t.scheduled, options);
 }
 
-// Threads join their parts in an order that the launch decides.
+// Threads join their parts in an order that the launch decides, and lanes of a warp round once for several terms.
 bool sums_on_device(const schedule::LoopNest& nest) {
   for (int i = 0; i < nest.size(); ++i)
-    if (schedule::sums_across_threads(nest.stage(i))) return true;
+    if (schedule::sums_across_threads(nest.stage(i)) || schedule::warp_product_of(nest.stage(i))) return true;
   return false;
 }
 

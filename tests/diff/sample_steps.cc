@@ -125,6 +125,7 @@ void Stepper::draw(Phase phase) {
 }
 
 void Stepper::draw_loops(const std::string& name) {
+  if (on_device && has_loops_of_warp(stage(name))) return;
   if (has_loops_of_intrinsic(stage(name)) && random_.chance(50)) {
     plain.insert(name);
     return;

@@ -109,7 +109,7 @@ bool stencil(Maker&, const Tensor&), pad(Maker&, const Tensor&), transpose(Maker
     scaled(Maker&, const Tensor&), halfway(Maker&, const Tensor&), float8(Maker&, const Tensor&),
     int4(Maker&, const Tensor&);                                                 // stages_index.cc
 bool tuple_reduction(Maker&, const Tensor&), two_values(Maker&, const Tensor&);  // stages_tuple.cc
-bool tensor_tile(Maker&, const Tensor&), whole_tiles(Maker&, const Tensor&),
+bool tensor_tile(Maker&, const Tensor&), whole_tiles(Maker&, const Tensor&), tiles_of_warps(Maker&, const Tensor&),
     short_sum(Maker&, const Tensor&);  // stages_tile.cc
 bool wild_gather(Maker&, const Tensor&), unproved(Maker&, const Tensor&),
     required(Maker&, const Tensor&);                                         // stages_outside.cc

@@ -1,6 +1,7 @@
 // Stages whose innermost loops are those of a tensor intrinsic, for the Step tensorize.
 #include <algorithm>
 
+#include "src/ir/warp_products.h"
 #include "tests/diff/sample_te.h"
 
 namespace tw::diff {
@@ -52,6 +53,26 @@ bool whole_tiles(Maker& m, const Tensor&) {
     const std::string out = to_string(shape.c);
     const Expr left = a(Expr(v[0]), Expr(k), Expr(p)), right = b(Expr(k), Expr(v[1]), Expr(p));
     return te::sum(te::astype(left, out) * te::astype(right, out), {k, p});
+  });
+}
+
+// C[i, j] = sum over k of A[i, k] * B[k, j] or B[j, k], of 16 rows, 8 columns and as many terms as a product of a warp
+// has, or some more.
+bool tiles_of_warps(Maker& m, const Tensor&) {
+  const ir::WarpProduct& product = ir::warp_products()[static_cast<size_t>(m.random().below(3))];
+  const auto some = [&](int64_t n) { return n * m.random().one_of<int64_t>({1, 1, 2, 3}); };
+  const int64_t rows = some(product.m), columns = some(product.n), depth = some(product.k);
+  const bool rows_of_terms = m.random().chance(60);
+  const Facts small{4, 1, 0};
+  const Tensor a = m.placeholder({rows, depth}, product.operand, small);
+  const std::vector<Expr> shape = {rows_of_terms ? columns : depth, rows_of_terms ? depth : columns};
+  const Tensor b = m.placeholder(shape, product.operand, small);
+  const IterVar k = te::reduce_axis(0, depth, "k");
+  const Facts facts = sum_of(mul(m.facts(a), m.facts(b)), depth, product.sum);
+  return m.define({rows, columns}, facts, [&](const Vars& v) {
+    const std::string out = to_string(product.sum);
+    const Expr right = rows_of_terms ? b(Expr(v[1]), Expr(k)) : b(Expr(k), Expr(v[1]));
+    return te::sum(te::astype(a(Expr(v[0]), Expr(k)), out) * te::astype(right, out), {k});
   });
 }
 

@@ -1,0 +1,59 @@
+// Proposals of products of a warp: like those that bind loops, Steps of a launch that are made together.
+#include <algorithm>
+
+#include "src/ir/warp_products.h"
+#include "tests/diff/sample_steps.h"
+
+namespace tw::diff {
+
+namespace {
+
+// The product whose loops the stage's are multiples of, by its types; null: there is none. Sums of tf32 are none of
+// what these pairs are: their operands are rounded.
+const ir::WarpProduct* product_for(const StageNest& stage) {
+  if (!stage.is_reduction() || stage.data_rank != 2 || stage.reduce_rank != 1 || stage.op->inputs.empty())
+    return nullptr;
+  for (const ir::WarpProduct& product : ir::warp_products()) {
+    if (product.operand.bits == 32 || stage.op->inputs[0].dtype() != product.operand) continue;
+    const int64_t tile[] = {product.m, product.n, product.k};
+    bool whole = true;
+    for (size_t d = 0; d < 3; ++d)
+      whole = whole && stage.axes[d].extent.known() && stage.axes[d].extent.value() > 0 &&
+              stage.axes[d].extent.value() % tile[d] == 0;
+    if (whole) return &product;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_loops_of_warp(const StageNest& stage) { return product_for(stage) != nullptr; }
+
+bool multiply_in_warps(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  const ir::WarpProduct* product = product_for(stage);
+  if (!product || s.attached.contains(name) || stage.leaves.size() != 3 || s.random().chance(10)) return false;
+  for (const AxisId leaf : stage.leaves)
+    if (stage.axes[leaf].annotation != Annotation::kNone) return false;
+  const int64_t tile[] = {product->m, product->n, product->k};
+  std::vector<std::string> outer, inner;
+  for (size_t d = 0; d < 3; ++d) {
+    const std::string& axis = stage.axes[d].name;
+    s.launch.push_back(Split{name, axis, Factor(tile[d]), {}, Tail::kAuto});
+    outer.push_back(axis + ".o");
+    inner.push_back(axis + ".i");
+  }
+  const std::string rows = outer[0], columns = outer[1], first = inner[0];
+  const bool by_columns = s.random().chance(50), terms_outside = s.random().chance(50);
+  if (terms_outside && by_columns) std::swap(outer[1], outer[2]);  // each warp has several sums
+  outer.insert(outer.end(), inner.begin(), inner.end());
+  s.launch.push_back(Reorder{name, outer});
+  s.launch.push_back(Bind{name, rows, s.random().chance(50) ? "blockIdx.x" : "threadIdx.y"});
+  if (!(terms_outside && by_columns) && s.random().chance(60))
+    s.launch.push_back(Bind{name, columns, s.random().chance(50) ? "blockIdx.y" : "threadIdx.z"});
+  s.launch.push_back(Tensorize{name, first, std::string(product->name)});
+  s.count("product of a warp");
+  return true;
+}
+
+}  // namespace tw::diff

@@ -55,7 +55,7 @@ def test_another_minor_release_is_not_taken(installation, tmp_path):
 
 
 def test_the_installed_program_finds_its_workers(installation):
-    boards = {path.name for path in (installed.BUILD / "package/tensorwright/boards").glob("tw-board-*")}
+    boards = {path.name for path in (installed.BUILD / "package/tensorwright/boards").iterdir()}
     assert boards == {path.name for path in (installation / "lib/tensorwright/boards").iterdir()}
     assert f"{installation}/lib/tensorwright/tw-worker" in run(installation / "bin/tw", "doctor", "--json", env=installed.environment())
 

@@ -162,6 +162,7 @@ def test_the_wheel_brings_all_that_it_needs(tmp_path):
     assert '"version"' in doctor.stdout, doctor.stderr
     files = {path.name for path in (site / "tensorwright").iterdir()}
     assert {"libtensorwright.so", "tw", "tw-worker", "tw-worker-build", "py.typed", "errors.pyi"} <= files
+    assert (site / "tensorwright/cmake/TensorwrightConfig.cmake").exists()
     assert not any(name.startswith(("test", "bench", "tw-opt")) for name in files)
     here = {path.name for path in (PACKAGE / "boards").iterdir()}
     assert here <= {path.name for path in (site / "tensorwright/boards").iterdir()}

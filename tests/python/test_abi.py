@@ -23,29 +23,38 @@ pytestmark = [pytest.mark.skipif(not CC, reason="there is no C compiler"),
               pytest.mark.skipif(tw.Target.current().kind != "llvm", reason="built without LLVM")]
 
 
-def scaled(target):
+def declared():
     """Has a symbolic extent, a scalar and scratch, so that most of a descriptor is used."""
     n = te.var("n")
     A, by = te.placeholder((n, 4), name="A"), te.var("by", "float32")
     B = te.compute((n, 4), lambda i, j: A[i, j] * by, name="B")
     C = te.compute((n, 4), lambda i, j: B[i, 3 - j] + 1, name="C")
-    return tw.build(te.create_schedule(C), [A, by, C], target=target, name="scaled")
+    return te.create_schedule(C), [A, by, C]
+
+
+def scaled(target):
+    return tw.build(*declared(), target=target, name="scaled")
+
+
+KEEPS = ("scaled.h", "scaled.c", "scaled.x86-64-v2.twk")
 
 
 def make(folder):
-    """scaled.h, scaled.o and scaled.c in the folder, of this release."""
+    """scaled.o and what is kept, of this release."""
     scaled("llvm -mcpu=x86-64-v2").save(folder / "scaled.o")
     (folder / "scaled.c").write_text(scaled("c").source("c"))
+    tw.aot.freeze({"scaled": declared()}, targets=["x86-64-v2"], out=folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def new(tmp_path_factory):
     folder = make(tmp_path_factory.mktemp("new"))
-    if os.environ.get("UPDATE_GOLDEN") and not (KEPT / RELEASE).exists():
-        (KEPT / RELEASE).mkdir()
-        for name in ("scaled.h", "scaled.c"):
-            shutil.copy(folder / name, KEPT / RELEASE)
+    if os.environ.get("UPDATE_GOLDEN"):
+        (KEPT / RELEASE).mkdir(exist_ok=True)
+        for name in KEEPS:
+            if not (KEPT / RELEASE / name).exists():
+                shutil.copy(folder / name, KEPT / RELEASE)
     return folder
 
 
@@ -105,6 +114,14 @@ def test_an_old_kernel_is_loaded(release, tmp_path):
     a, c = np.arange(12, dtype="float32").reshape(3, 4), np.zeros((3, 4), "float32")
     tw.load(tmp_path / "scaled.so")(a, 2.0, c)
     np.testing.assert_array_equal(c, a[:, ::-1] * 2 + 1)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_an_old_frozen_kernel_is_built(release, new, tmp_path):
+    tw.aot.library([KEPT / release / "scaled.x86-64-v2.twk"], tmp_path)
+    (tmp_path / "main.c").write_text(CALLER.replace("scaled.h", "kernels.h").replace("&tw_scaled_", "&tw_scaled__x86_64_v2_"))
+    compiled(f"-I{tmp_path}", "-DSIZE=sizeof context", tmp_path / "main.c", tmp_path / "libkernels.a", "-o", tmp_path / "main")
+    assert output_of(tmp_path / "main") == WANTED.replace("scaled", "scaled__x86_64_v2")
 
 
 def test_another_version_is_refused(tmp_path):

@@ -1,8 +1,20 @@
 // Programs that a person may have edited: those that are safe and those that are not.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <unordered_set>
+
+#include "src/ir/externs.h"
 #include "src/ir/parse.h"
+#include "src/ir/verify.h"
+#include "src/lower/pipeline.h"
 #include "src/lower/safety.h"
+#include "src/support/rng.h"
+#include "tests/folders.h"
+#include "tests/unit/lower_programs.h"
+#include "tests/unit/lower_run.h"
 
 namespace tw::lower {
 namespace {
@@ -92,6 +104,80 @@ TEST(Safety, IterationsThatMeet) {
                   "    t[0] = 1.0\n"
                   "    C[i] = t[0]\n"),
             "");
+}
+
+// What a slip of a hand does: another constant of an index, or a loop that runs at once. Lanes stay apart.
+ir::Program edited(const ir::Program& p, support::Rng& rng) {
+  using namespace ir;
+  int constants = 0, loops = 0;
+  std::unordered_set<const ExprNode*> strides;
+  walk(
+      p.body, [&](const Stmt& s) { return loops += as<For>(s) && as<For>(s)->kind == ForKind::kSerial, true; },
+      [&](const Expr& e) {
+        if (const auto* r = as<Ramp>(e)) strides.insert(r->stride.get());
+        constants += as<IntImm>(e) && e.type() == Type::index() && !strides.contains(e.get());
+        return true;
+      });
+  if (constants + loops == 0) return p;
+  int64_t at = static_cast<int64_t>(rng.below(static_cast<uint64_t>(constants + loops)));
+  const int64_t by = std::array<int64_t, 4>{1, -1, 7, -4}[rng.below(4)];
+  Program out = p;
+  out.body = rewrite(
+      p.body,
+      [&](const Stmt& s) {
+        const auto* f = as<For>(s);
+        if (!f || f->kind != ForKind::kSerial || at-- != 0) return s;
+        return loop(f->var, f->extent, f->body, ForKind::kParallel, f->tail);
+      },
+      [&](const Expr& e) {
+        if (!as<IntImm>(e) || e.type() != Type::index() || strides.contains(e.get()) || at-- != 0) return e;
+        return Expr(*as_int(e) + by);
+      });
+  return out;
+}
+
+// Why it may not run, as far as running it once tells; empty: nothing is known.
+std::string fault(const ir::Program& p) {
+  std::vector<std::vector<uint8_t>> data;
+  std::vector<ir::InterpBuffer> buffers;
+  for (const ir::Param& param : p.params)
+    data.emplace_back(span_of(param.buffer, sizes(p, 37)) * static_cast<size_t>(param.buffer.element().bytes()));
+  for (auto& bytes : data) buffers.push_back({bytes.data(), bytes.size()});
+  ir::InterpOptions how = options(p, 37);
+  how.check_unwritten = false;
+  how.max_steps = 3000;
+  const Status status = interpret(p, buffers, how);
+  return status.ok() || status.error().what.find(ir::stopped_after(how.max_steps)) != std::string::npos
+             ? ""
+             : status.error().what;
+}
+
+TEST(Safety, FindsWhatTheInterpreterFindsInProgramsThatWereEdited) {
+  support::Rng rng(7);
+  int programs = 0, safe = 0, faults = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(TW_SOURCE_DIR "/tests/golden/lower")) {
+    SCOPED_TRACE(entry.path().filename().string());
+    std::ifstream file(entry.path());
+    std::string line, text;
+    while (std::getline(file, line) && line != "---")
+      if (line.starts_with("kernel") || !text.empty()) text += line + "\n";
+    const auto page = ir::parse_program(text);
+    if (!page.ok() || !ir::extern_symbols(*page).empty() || !fault(*page).empty()) continue;
+    const ir::Program lowered = run_pipeline(passes_for(*page, cpu_passes()), *page, avx2_target());
+    ++programs;
+    safe += safety_check(lowered).empty();
+    for (int n = 0; n < 6; ++n) {
+      const ir::Program p = edited(lowered, rng);
+      if (!ir::verify(p).ok()) continue;
+      const std::string why = fault(p);
+      if (why.empty()) continue;
+      ++faults;
+      EXPECT_FALSE(safety_check(p).empty()) << why << "\n" << to_string(p);
+    }
+  }
+  EXPECT_GT(programs, 90);
+  EXPECT_GT(safe, 80) << "of those that nobody edited; the others have extents that vary, or 4-bit integers";
+  EXPECT_GT(faults, 150);
 }
 
 }  // namespace

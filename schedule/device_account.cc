@@ -9,6 +9,7 @@
 #include "schedule/memory_strides.h"
 #include "schedule/nest_view.h"
 #include "schedule/swizzling.h"
+#include "schedule/warp_accesses.h"
 
 namespace tw::schedule {
 
@@ -41,7 +42,7 @@ class Counter {
       }
     for (const StageView& view : views_)
       if (LaunchAccount* launch = launch_of(view, all))
-        for (const std::vector<LoopView>* loops : {&view.around, &view.loops}) measure(*loops, *launch);
+        for (const std::vector<LoopView>* loops : {&view.around, &view.loops}) measure(*loops, lanes_of(view), *launch);
     for (const StageView& view : views_)
       if (LaunchAccount* launch = launch_of(view, all)) {
         launch->stages.push_back(counted(view, *launch));
@@ -58,8 +59,8 @@ class Counter {
   bool together(const StageView& view) const { return placed_.together[static_cast<size_t>(view.stage)] != 0; }
 
   // The extents of the launch's indices: the largest of its loops.
-  static void measure(const std::vector<LoopView>& loops, LaunchAccount& launch) {
-    double threads = 1, blocks = 1;
+  static void measure(const std::vector<LoopView>& loops, double lanes, LaunchAccount& launch) {
+    double threads = lanes, blocks = 1;
     for (const LoopView& loop : loops) {
       if (is_thread(loop.annotation)) threads *= static_cast<double>(loop.extent);
       if (is_block(loop.annotation)) blocks *= static_cast<double>(loop.extent);
@@ -68,14 +69,21 @@ class Counter {
     launch.blocks = std::max(launch.blocks, blocks);
   }
 
-  StageAccount counted(const StageView& view, const LaunchAccount& launch) {
+  // Threads that no loop of the stage stands for.
+  double lanes_of(const StageView& view) const {
+    return warp_product_of(nest_.stage(view.stage)) ? ir::kLanesOfWarp : 1;
+  }
+
+  StageAccount counted(const StageView& view, LaunchAccount& launch) {
     double times = 1;
     for (const LoopView& loop : view.around) {
       const bool for_all = loop.annotation == Annotation::kVirtual && together(view);
       if (!is_bound(loop.annotation) && !for_all) times *= static_cast<double>(loop.extent);
     }
     StageAccount stage{view.stage};
-    if (together(view))
+    if (const ir::WarpProduct* product = warp_product_of(nest_.stage(view.stage)))
+      multiplies(*product, view, launch, times, stage);
+    else if (together(view))
       copies(view, launch, times, stage);
     else
       computes(view, launch, times, stage);
@@ -153,13 +161,72 @@ class Counter {
       if (!is_bound(loop.annotation)) trips *= static_cast<double>(loop.extent);
     const double warps = launch.blocks * std::max(1.0, launch.threads / kWarp);
     stage.operations += warps * trips * kWarp * view.operations;
-    if (nest_.stage(view.stage).tensorized.intrin) {  // of all lanes, whose loops stand among these
-      stage.products += warps * trips;
-      return;
-    }
     stage.arithmetic += warps * trips * std::max(0.0, view.operations - view.fused);
     stage.instructions += warps * trips * std::max(1.0, view.operations - view.fused);
     for (const AccessView& access : view.accesses) accesses(view, access, warps * trips, stage);
+  }
+
+  // Products of a warp. Each lane has its sums in registers from the first term to the last, and reads its part of an
+  // operand once for all sums that need it.
+  void multiplies(const ir::WarpProduct& product, const StageView& view, LaunchAccount& launch, double times,
+                  StageAccount& stage) {
+    const WarpLoops tile = warp_loops(view);
+    const double warps = launch.blocks * std::max(1.0, launch.threads / kWarp);
+    const double all = warps * times * tile.outside * tile.sums * tile.terms;
+    stage.products += all * product.m * product.n * product.k * product.operand.bits / 16;
+    stage.operations += all * product.m * product.n * product.k * view.operations;
+    stage.instructions += all;
+    launch.registers += tile.sums * ir::elements_of(product, ir::Fragment::kSum);
+    for (const AccessView& access : view.accesses) {
+      const int source = source_of(view, access);
+      if (scope_of(source) == ir::Scope::kLocal) continue;
+      const std::vector<double> strides = strides_of(access, source);
+      const double m = stride_of(access, *tile.m, strides), n = stride_of(access, *tile.n, strides),
+                   k = stride_of(access, *tile.k, strides);
+      const ir::Fragment which = access.store ? ir::Fragment::kSum : n > 0 ? ir::Fragment::kRight : ir::Fragment::kLeft;
+      const double row = which == ir::Fragment::kRight ? k : m, column = which == ir::Fragment::kLeft ? k : n;
+      const FragmentAccesses parts = fragment_accesses(product, which, (access.store ? n : k) == 1);
+      double often = access.store ? all / tile.terms : all;
+      for (const LoopView* loop : tile.repeated)
+        if (!access.store && stride_of(access, *loop, strides) == 0) often /= static_cast<double>(loop->extent);
+      often *= parts.count;
+      const int bytes = access.element_bytes;
+      std::vector<int64_t> at = lane_addresses(product, which, row * bytes, column * bytes);
+      stage.instructions += often;
+      if (scope_of(source) != ir::Scope::kShared) {
+        to_memory(access, often * static_cast<double>(pieces_of(at, static_cast<int64_t>(kSector))), stage);
+        continue;
+      }
+      exchange(source, at);
+      const double least = std::max(1.0, kWarp * parts.elements * bytes / kBanks);
+      stage.requests += often;
+      stage.least += often * least;
+      stage.wavefronts +=
+          often *
+          std::max(least, static_cast<double>(bank_wavefronts(at, static_cast<int64_t>(parts.elements) * bytes)));
+    }
+  }
+
+  struct WarpLoops {
+    const LoopView *m = nullptr, *n = nullptr, *k = nullptr;
+    double outside = 1, sums = 1,
+           terms = 1;  // products: around the reduction, of different sums in it, one after another
+    std::vector<const LoopView*> repeated;  // the loops over these sums
+  };
+  static WarpLoops warp_loops(const StageView& view) {
+    WarpLoops out;
+    for (const LoopView& loop : view.loops) {
+      if (loop.reduction) out.k = &loop;
+      if (!loop.reduction) out.m = std::exchange(out.n, &loop);
+    }
+    bool reduces = false;
+    for (const LoopView& loop : view.loops) {
+      reduces = reduces || loop.reduction;
+      if (is_bound(loop.annotation) || &loop == out.m || &loop == out.n || &loop == out.k) continue;
+      (loop.reduction ? out.terms : reduces ? out.sums : out.outside) *= static_cast<double>(loop.extent);
+      if (reduces && !loop.reduction) out.repeated.push_back(&loop);
+    }
+    return out;
   }
 
   ir::Scope scope_of(int source) const {

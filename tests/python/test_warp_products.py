@@ -135,6 +135,17 @@ def test_steps_come_back():
     assert "C" in str(s.explain())
 
 
+def test_explain_counts_products_and_what_they_read():
+    """64 x 64 x 128 of tiles of 16 x 8 x 16: 256 products by 16 warps; a word from shared memory is one wavefront where rows are swizzled."""
+    tensors = product(64, 64, 128, "bfloat16", "float32")
+    told = [str(in_warps(tensors, "mma.m16n8k16.bf16", 32, swizzle=swizzle).explain("cuda -arch=sm_90a")) for swizzle in (True, False)]
+    for text in told:
+        assert "524 thousand multiply-adds of tensor cores" in text
+        assert "4 blocks of 128 threads" in text
+    assert "1 thousand requests, 1 wavefront each, 1 without conflicts" in told[0]
+    assert "1 thousand requests, 4 wavefronts each, 1 without conflicts" in told[1]
+
+
 @needs_fake
 def test_end_to_end_by_the_driver():
     run("""

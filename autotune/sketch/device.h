@@ -13,9 +13,11 @@ inline constexpr int64_t kLeastShared = 32;
 // Neighbouring threads of a block take neighbouring iterations of the loop.
 void share(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads);
 
-std::optional<Group> match_device_contraction(const Graph&, int root), match_device_rows(const Graph&, int root),
-    match_device_reduction(const Graph&, int root), match_device_pointwise(const Graph&, int root);
-void apply_device_contraction(Sketch&, const Group&), apply_device_rows(Sketch&, const Group&),
-    apply_device_reduction(Sketch&, const Group&), apply_device_pointwise(Sketch&, const Group&);
+std::optional<Group> match_device_warps(const Graph&, int root), match_device_contraction(const Graph&, int root),
+    match_device_rows(const Graph&, int root), match_device_reduction(const Graph&, int root),
+    match_device_pointwise(const Graph&, int root);
+void apply_device_warps(Sketch&, const Group&), apply_device_contraction(Sketch&, const Group&),
+    apply_device_rows(Sketch&, const Group&), apply_device_reduction(Sketch&, const Group&),
+    apply_device_pointwise(Sketch&, const Group&);
 
 }  // namespace tw::autotune::sketch

@@ -29,6 +29,7 @@ constexpr Rule kRules[] = {
 
 // Of a device that runs threads in blocks.
 constexpr Rule kDeviceRules[] = {
+    {"device_warps",       match_device_warps,       apply_device_warps,       "before other contractions: tensor cores, where their products make up the result"},
     {"device_contraction", match_device_contraction, apply_device_contraction, "operands that are used again and again are shared"},
     {"device_rows",        match_device_rows,        apply_device_rows,        "before reductions, which it takes together"},
     {"device_reduction",   match_device_reduction,   apply_device_reduction,   "after contractions: threads share the terms of a row"},

@@ -65,6 +65,18 @@ TEST(DevicePrior, AProductTakesNoLessThanItsArithmetic) {
   EXPECT_LE(product(4096, 4096, 4096, "[128,128,8,8]", 16), 4 * least);
 }
 
+// Tensor cores do what they can, and a good part of it: 2048 multiply-adds of a processor in a cycle.
+TEST(DevicePrior, AProductOfTensorCoresTakesNoLessThanItsProducts) {
+  const Tensor A = te::placeholder({4096, 4096}, "bfloat16", "A"), B = te::placeholder({4096, 4096}, "bfloat16", "B");
+  const te::IterVar k = te::reduce_axis(0, 4096, "k");
+  const Tensor C = te::compute(
+      {4096, 4096},
+      [&](Var i, Var j) { return te::sum(te::astype(A(i, k), "float32") * te::astype(B(j, k), "float32"), {k}); }, "C");
+  const double least = 4096.0 * 4096 * 4096 / (132 * 1.76e9 * 2048), chosen = estimate(default_schedule({C}, device()));
+  EXPECT_GE(chosen, least);
+  EXPECT_LE(chosen, 4 * least);
+}
+
 TEST(DevicePrior, SmallResultsWantSmallTiles) {
   EXPECT_LT(product(256, 256, 4096, "[32,32,2,4]", 16), product(256, 256, 4096, "[128,128,8,8]", 16));
 }

@@ -61,10 +61,49 @@ Args row_sums(int rows, int terms) {
   return {A, te::compute({rows}, [&](Var i) { return te::sum(A(i, k), {k}); }, "S")};
 }
 
+// Of matrices, or of so many, B as rows of terms or of columns; with a bias and rounded where there is an epilogue.
+struct Factors {
+  const char *in = "bfloat16", *out = "float32";
+  bool rows_of_terms = true, epilogue = false;
+  int batch = 1;
+};
+Args product_of(int m, int n, int terms, const Factors& f = {}) {
+  const Tensor A = te::placeholder({f.batch, m, terms}, f.in, "A"), bias = te::placeholder({n}, f.out, "bias");
+  const Tensor B = f.rows_of_terms ? te::placeholder({f.batch, n, terms}, f.in, "B")
+                                   : te::placeholder({f.batch, terms, n}, f.in, "B");
+  const te::IterVar k = te::reduce_axis(0, terms, "k");
+  const Tensor C = te::compute(
+      {f.batch, m, n},
+      [&](Var b, Var i, Var j) {
+        return te::sum(te::astype(A(b, i, k), f.out) * te::astype(f.rows_of_terms ? B(b, j, k) : B(b, k, j), f.out),
+                       {k});
+      },
+      "C");
+  if (!f.epilogue) return {A, B, C};
+  const auto rounded = [&](Var b, Var i, Var j) { return te::astype(C(b, i, j) + bias(j), f.in); };
+  return {A, B, bias, te::compute({f.batch, m, n}, rounded, "D")};
+}
+
+// 16 columns of an image, 16 channels to 8, by windows of 2 x 2.
+Args convolution_of_halves() {
+  const Tensor D = te::placeholder({1, 3, 17, 16}, "float16", "D"), W = te::placeholder({2, 2, 16, 8}, "float16", "W");
+  const te::IterVar r = te::reduce_axis(0, 2, "r"), s = te::reduce_axis(0, 2, "s"), q = te::reduce_axis(0, 16, "q");
+  const auto sum = [&](Var n, Var y, Var x, Var c) {
+    const Expr row = Expr(y) + Expr(r), column = Expr(x) + Expr(s);
+    return te::sum(te::astype(D(n, row, column, q), "float32") * te::astype(W(r, s, q, c), "float32"), {r, s, q});
+  };
+  return {D, W, te::compute({1, 2, 16, 8}, sum, "C")};
+}
+
 TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(rules(matmul(64, 64, 64)), Names{"device_contraction"});
   EXPECT_EQ(rules(dense(64, 64, 64)), Names{"device_contraction"});
+  EXPECT_EQ(rules(product_of(64, 64, 64)), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {"int8", "int32"})), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 60, 64)), Names{"device_contraction"});
+  EXPECT_EQ(rules(product_of(64, 64, 24)), Names{"device_contraction"});
+  EXPECT_EQ(rules(convolution_of_halves()), Names{"device_warps"});
   EXPECT_EQ(rules(row_sums(64, 64)), Names{"device_reduction"});
   EXPECT_EQ(rules(row_sums(64, 16)), Names{"device_pointwise"});
 }
@@ -77,6 +116,17 @@ TEST(SketchDevice, Products) {
 }
 
 TEST(SketchDevice, ProductsWithAnEpilogue) { expect_right(dense(20, 33, 12)); }
+
+TEST(SketchDevice, ProductsOfTensorCores) {
+  expect_right(product_of(64, 32, 64));
+  expect_right(product_of(32, 64, 32, {"float16", "float32", false}));
+  expect_right(product_of(32, 24, 64, {"int8", "int32"}));
+  expect_right(product_of(32, 32, 64, {"int8", "int32", false}), 2);
+  expect_right(product_of(16, 32, 32, {.batch = 3}), 2);
+  expect_right(product_of(64, 64, 32, {.epilogue = true}));
+  expect_right(product_of(32, 16, 32, {.rows_of_terms = false, .epilogue = true, .batch = 2}), 2);
+  expect_right(convolution_of_halves());
+}
 
 TEST(SketchDevice, Convolutions) {
   expect_right(convolution({.size = 6, .in = 5, .out = 17, .kernel = 3, .pad = 1}), 2);

@@ -8,10 +8,8 @@
 
 #include "autotune/model/roofline.h"
 #include "codegen/calibration.h"
-#include "codegen/cuda/nvrtc.h"
 #include "schedule/machine.h"
 #include "src/runtime/cpu_quota.h"
-#include "src/runtime/cuda/device.h"
 #include "src/runtime/sandbox.h"
 #include "src/runtime/thread_pool.h"
 #include "src/runtime/tool_path.h"
@@ -19,6 +17,7 @@
 #include "src/target/busy_clock.h"
 #include "src/target/c_compiler.h"
 #include "src/target/cpu.h"
+#include "src/tools/doctor.h"
 #include "src/tools/tw_command.h"
 #if TW_LLVM
 #include "codegen/llvm/backend.h"
@@ -29,25 +28,6 @@
 
 namespace tw::tools {
 namespace {
-
-enum class State { kOk, kWarn, kFail };
-
-struct Finding {
-  State state = State::kOk;
-  std::string detail, way_out = {};
-};
-
-std::string formatted(const char* format, auto... values) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, values...);
-  return text;
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
-  return out;
-}
 
 std::string first_line(const std::string& path) {
   std::ifstream file(path);
@@ -170,28 +150,6 @@ Finding load() {
   return {State::kWarn, text + ": others use the cores, and times will scatter", "tune when the machine is quiet"};
 }
 
-Finding gpu() {
-  const Result<const runtime::cuda::Driver*> driver = runtime::cuda::driver();
-  if (!driver.ok()) return {State::kOk, driver.error().what + "; target=\"cuda\" makes code that does not run here"};
-  int version = 0;
-  (*driver)->driver_version(&version);
-  std::string text = formatted("driver of CUDA %d.%d", version / 1000, version % 1000 / 10);
-  for (int i = 0; i < runtime::cuda::device_count(); ++i) {
-    const Result<const runtime::cuda::GpuDevice*> device = runtime::cuda::gpu_device(i);
-    if (!device.ok()) return {State::kWarn, device.error().what, "nvidia-smi shows what the driver sees"};
-    const std::string arch = (*device)->arch.empty() ? "older than sm_80" : (*device)->arch;
-    text += formatted("; cuda:%d %s, %s, %d processors, %.1f GiB", i, (*device)->name.c_str(), arch.c_str(),
-                      (*device)->processors, static_cast<double>((*device)->memory_bytes) / (1 << 30));
-  }
-  return {State::kOk, text};
-}
-
-Finding nvrtc() {
-  const Result<std::string> version = codegen::nvrtc_version();
-  if (version.ok()) return {State::kOk, *version};
-  return {State::kOk, "none found; target=\"cuda\" shows text and compiles none", "pip install nvidia-cuda-nvrtc"};
-}
-
 Finding sandbox() {
   if (runtime::can_forbid_calls()) return {State::kOk, "candidates can start no process"};
   return {State::kWarn, "this kernel has no seccomp filters: a candidate that starts processes is not stopped",
@@ -234,10 +192,24 @@ struct Check {
   Finding (*look)();
 };
 const Check kChecks[] = {
-    {"LLVM", llvm},     {"XGBoost", xgboost},  {"workers", workers}, {"C compiler", c_compiler},
-    {"CPU", cpu},       {"clock", clock_rate}, {"rates", rates},     {"governor", governor},
-    {"caches", caches}, {"threads", threads},  {"load", load},       {"GPU", gpu},
-    {"NVRTC", nvrtc},   {"sandbox", sandbox},  {"scratch", scratch}, {"measuring", measuring},
+    {"LLVM", llvm},
+    {"XGBoost", xgboost},
+    {"workers", workers},
+    {"C compiler", c_compiler},
+    {"CPU", cpu},
+    {"clock", clock_rate},
+    {"rates", rates},
+    {"governor", governor},
+    {"caches", caches},
+    {"threads", threads},
+    {"load", load},
+    {"GPU", gpu},
+    {"GPU state", gpu_condition},
+    {"NVRTC", nvrtc},
+    {"sandbox", sandbox},
+    {"scratch", scratch},
+    {"measuring", measuring},
+    {"GPU tuning", gpu_tuning},
 };
 
 const char* word(State s) { return s == State::kOk ? "ok" : s == State::kWarn ? "warn" : "fail"; }

@@ -312,6 +312,9 @@ Code cuDeviceGetAttribute(int* value, int attribute, DeviceNumber) {
 Code cuDeviceTotalMem_v2(size_t* bytes, DeviceNumber) {
   return *bytes = static_cast<size_t>(number("FAKE_CUDA_BYTES", int64_t{1} << 30)), 0;
 }
+Code cuDeviceGetPCIBusId(char* bus, int bytes, DeviceNumber device) {
+  return std::snprintf(bus, bytes, "0000:%02X:00.0", 10 + device), 0;
+}
 Code cuDevicePrimaryCtxRetain(Context* context, DeviceNumber device) { return *context = context_of(device), 0; }
 Code cuCtxGetCurrent(Context* context) { return *context = current() < 0 ? nullptr : context_of(current()), 0; }
 Code cuCtxGetDevice(DeviceNumber* device) { return *device = current(), current() < 0 ? kInvalidContext : 0; }

@@ -32,6 +32,7 @@ const Symbol kSymbols[] = {
     {"cuDeviceGetName", set<&Driver::device_name>},
     {"cuDeviceGetAttribute", set<&Driver::device_attribute>},
     {"cuDeviceTotalMem_v2", set<&Driver::device_memory>},
+    {"cuDeviceGetPCIBusId", set<&Driver::pci_bus>},
     {"cuDevicePrimaryCtxRetain", set<&Driver::primary_context>},
     {"cuCtxGetCurrent", set<&Driver::current_context>},
     {"cuCtxPushCurrent_v2", set<&Driver::push_context>},

@@ -60,6 +60,7 @@ struct Driver {
   Code (*device_name)(char*, int bytes, DeviceNumber);
   Code (*device_attribute)(int*, int attribute, DeviceNumber);
   Code (*device_memory)(size_t*, DeviceNumber);
+  Code (*pci_bus)(char*, int bytes, DeviceNumber);
   Code (*primary_context)(Context*, DeviceNumber);
   Code (*current_context)(Context*);
   Code (*push_context)(Context);

@@ -1,6 +1,7 @@
 """Declare, tune, check, compare, and build again from the log: relu(A @ B + bias) of the awkward size 257x513x1025.
 
     ./dev demo
+    ./dev demo --target cuda    on a GPU, or what there is without one (demo_cuda.py)
 
 A second process then builds the kernel from the log alone, under TW_MEASURE=forbid, and must give the same bits.
 """
@@ -21,6 +22,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "examples")]
 
 from bench.harness import Contestant, interleave, ratio  # noqa: E402
 from bench.peers import onednn  # noqa: E402
+import demo_cuda  # noqa: E402
 from dense_template import dense  # noqa: E402
 
 SHAPE = (257, 513, 1025)
@@ -84,13 +86,21 @@ def main():
     parser.add_argument("--trials", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--log", default=str(ROOT / "build" / "demo.jsonl"), help="where measurements go; starts empty")
+    parser.add_argument("--target", default="llvm", help="llvm, which is this machine, or cuda")
+    parser.add_argument("--shape", default="257x513x1025", help=argparse.SUPPRESS)  # of the product on a GPU
     parser.add_argument("--rebuild", metavar="RESULT", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.rebuild:
+    kind = options.target.split()[:1]
+    if kind not in (["llvm"], ["cuda"]) or options.target.startswith("llvm "):
+        parser.error(f"--target must be llvm or cuda, not {options.target!r}")
+    if options.rebuild and kind == ["llvm"]:
         return rebuild(options.log, options.rebuild)
 
     pathlib.Path(options.log).parent.mkdir(parents=True, exist_ok=True)
-    pathlib.Path(options.log).unlink(missing_ok=True)
+    if not options.rebuild:
+        pathlib.Path(options.log).unlink(missing_ok=True)
+    if kind == ["cuda"]:
+        return demo_cuda.main(options)
     task = make_task()
     print(task.space)
     result = tw.autotune.tune(task, trials=options.trials, log=options.log, seed=0)

@@ -1,6 +1,7 @@
 """Tuning for a GPU by file: candidates are packed here, where none is, and measured by tw-measure, which has a driver without a device."""
 
 import json
+import pathlib
 import platform
 import re
 import subprocess
@@ -132,4 +133,7 @@ class TestTheProgram:
     def test_what_it_needs(self):
         said = subprocess.run(["objdump", "-p", MEASURE], capture_output=True, text=True, check=True).stdout
         needed = set(re.findall(r"NEEDED\s+(\S+)", said))
+        versions = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", said)}
+        if pathlib.Path("/usr/lib/x86_64-linux-gnu/libc_nonshared.a").exists():  # cmake/product.cmake
+            assert max(versions) <= (2, 31), versions
         assert needed <= {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}, needed

@@ -45,7 +45,7 @@ Frozen freeze(const Task& task, const FreezeOptions& options) {
   const std::string name = options.name.empty() ? autotune::kernel_name(task) : options.name;
   std::optional<RecordChoice::Best> best;
   if (!options.log.empty()) {
-    const RecordChoice choice(options.log, task.hash(), task.target().to_string());
+    const RecordChoice choice(options.log, task.hash(), task.target());
     best = choice.best("freeze " + autotune::call_text(task.name(), task.args()) + ": " + options.log, options.hardware,
                        options.threads);
     if (!best && !options.allow_default) autotune::no_record(task, options.log, autotune::load_log(options.log));
@@ -80,7 +80,7 @@ std::optional<std::string> stale(const Frozen& f, const std::string& log, bool r
   if (!f.record && log.empty())
     return require_tuned ? std::optional(says("it was frozen without a record", "LOG")) : std::nullopt;
   if (log.empty()) return std::nullopt;
-  const RecordChoice choice(log, f.hash, f.target.to_string());
+  const RecordChoice choice(log, f.hash, f.target);
   if (!f.record && choice.empty() && !require_tuned) return std::nullopt;
   if (choice.empty()) return says(log + " has no record of it; tune it with that log", log);
   if (!f.record) return says("it was frozen without a record, and " + log + " has some", log);

@@ -13,7 +13,7 @@ namespace tw::aot {
 // What a log says of one computation on one target.
 class RecordChoice {
  public:
-  RecordChoice(const std::string& log, const std::string& hash, const std::string& target);
+  RecordChoice(const std::string& log, const std::string& hash, const Target& target);
 
   bool empty() const { return log_.records.empty(); }
   struct Best {

@@ -122,6 +122,20 @@ TEST_F(Freezing, TheRecordFollowsFromTheLogAlone) {
   EXPECT_FALSE(freeze(task, {.log = log({}), .allow_default = true}).record);
 }
 
+TEST_F(Freezing, ATargetIsKnownByWhatItsCodeMayUse) {
+  const Task task = dense_task();
+  Record r = record(task, 0, 2e-3);
+  const auto found = [&](const std::string& recorded) {
+    r.key.target = recorded;
+    return refused([&] { freeze(task, {.log = log({r})}); }) == "it was done";
+  };
+  EXPECT_TRUE(found("llvm -mcpu=x86-64-v3 -mtriple=x86_64-linux-gnu"));
+  EXPECT_TRUE(found("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=x86-64-v3 -mattr=-pku"));
+  EXPECT_FALSE(found("llvm -mcpu=x86-64-v2 -mtriple=x86_64-linux-gnu"));
+  EXPECT_FALSE(found("llvm -mcpu=haswell")) << "as today's releases write it";
+  EXPECT_FALSE(found("llvm -mcpu=of-tomorrow"));
+}
+
 TEST_F(Freezing, ALogSaysWhatIsStale) {
   const Task task = dense_task();
   const Record slow = record(task, 0, 2e-3), fast = record(task, 40, 1e-3);

@@ -169,6 +169,11 @@ void check_safety(const Frozen& f) {
 }
 
 void check_format(const std::string& text, const std::string& path) {
+  try {
+    support::to_text(Json(text));
+  } catch (const std::exception&) {
+    refuse(ErrorKind::kParse, path, "it is no text, in UTF-8, and so no frozen kernel of Tensorwright");
+  }
   const int format = format_of(text);
   if (format == kFormat) return;
   if (format == 0)

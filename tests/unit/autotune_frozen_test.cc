@@ -168,6 +168,8 @@ TEST_F(Freezing, ALogSaysWhatIsStale) {
 TEST_F(Freezing, TextsThatAreNoneAreRefused) {
   const std::string text = to_text(freeze(dense_task(), {.source = "ops.py"}));
   EXPECT_NE(read_text("").find("it is no frozen kernel of Tensorwright"), std::string::npos);
+  EXPECT_EQ(read_text(edited(text, "ops.py", "ops\xff")),
+            "dense.twk: it is no text, in UTF-8, and so no frozen kernel of Tensorwright");
   EXPECT_NE(read_text(edited(text, "kernel 1", "kernel 7")).find("its format is 7, and Tensorwright 0.1.0 reads 1"),
             std::string::npos);
   EXPECT_NE(read_text(edited(text, "name: \"dense\"", "name: \"other\"")).find("its program must be called"),

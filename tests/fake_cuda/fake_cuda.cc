@@ -10,6 +10,7 @@
 // FAKE_CUDA_FAULT plants one: "illegal" (a launch touches what nobody has), "lost" (the device is gone at a launch),
 // "hang" (a launch never ends) or "outside" (a launch writes in front of its first array). With FAKE_CUDA_ONCE, a file,
 // only the process that removes it has the fault. While the file FAKE_CUDA_GONE is there no process finds a device.
+// FAKE_CUDA_TRACE is a file that gets a line for each launch: its process, and where its first array is.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -237,6 +238,11 @@ Code plant(void** operands) {
 Code launch(const LoadedFunction& loaded, const std::array<unsigned, 6>& asked, unsigned shared_bytes,
             void** operands) {
   if (fault) return fault;
+  if (const char* trace = std::getenv("FAKE_CUDA_TRACE"); trace && *trace) {
+    std::FILE* file = std::fopen(trace, "a");
+    std::fprintf(file, "%d %llx\n", getpid(), *static_cast<Address*>(operands[0]));
+    std::fclose(file);
+  }
   if (shared_bytes > 49152 && static_cast<int>(shared_bytes) > loaded.dynamic_bytes) return kInvalid;
   unsigned sizes[6];
   std::copy(asked.begin(), asked.end(), sizes);
@@ -306,6 +312,7 @@ Code cuDeviceGetAttribute(int* value, int attribute, DeviceNumber) {
   *value = attribute == kCapabilityMajor   ? major
            : attribute == kCapabilityMinor ? minor
            : attribute == kProcessors      ? 132
+           : attribute == kL2Bytes         ? 1 << 16
                                            : 0;
   return 0;
 }
@@ -402,6 +409,15 @@ Code cuMemsetD8Async(Address at, unsigned char byte, size_t bytes, Stream) {
 }
 Code cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream) {
   return copy(reinterpret_cast<void*>(to), from, to, bytes);
+}
+Code cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream) {
+  const std::lock_guard lock(mutex);
+  if (fault) return fault;
+  for (const Address side : {to, from})
+    if (const auto* block = block_with(side); !block || side + bytes > block->first + block->second.size)
+      return kInvalid;
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return 0;
 }
 Code cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, Stream) {
   return copy(to, reinterpret_cast<void*>(from), from, bytes);

@@ -77,6 +77,25 @@ result = tw.autotune.tune(tw.autotune.Task(scale, (4000,), target="cuda"), trial
 assert result.best.ok and result.failures == [] and len(result.trials) == 3
 """, tmp_path)
 
+    def test_timed_calls_take_other_copies_of_the_arguments(self, tmp_path):
+        trace = tmp_path / "trace"
+        tune("""
+result = tuned(vectors(3000), trials=1, number=40, repeat=3)
+assert result.best.ok and result.best.runs == 3
+""", tmp_path, FAKE_CUDA_TRACE=str(trace))
+        launches = [line.split() for line in trace.read_text().splitlines()]
+        first = [where for process, where in launches if process == launches[0][0]]
+        assert len(set(first)) == 4  # of 36 KiB each, for an L2 of 64 KiB
+        assert max(map(first.count, first)) < len(first) / 2
+
+    def test_a_driver_that_does_not_take_the_code(self, tmp_path):
+        if not has_nvrtc(tmp_path / "cache"):
+            pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")
+        tune("""
+text = refusal(tuned, vectors(), trials=1)
+assert "CUDA_ERROR_NO_BINARY_FOR_GPU" in text and "the driver may be older than the compiler" in text, text
+""", tmp_path, TW_CUDA_IMAGES="")
+
     def test_a_machine_without_a_gpu(self, tmp_path):
         tune("""
 text = refusal(tw.autotune.tune, vectors(), target="cuda -arch=sm_90a", progress=False)

@@ -36,8 +36,11 @@ Diagnostic refusal(std::string what) { return {ErrorKind::kBuild, std::move(what
 // So many calls, as a graph.
 class CandidateDevice::CapturedCalls {
  public:
-  CapturedCalls(CandidateDevice& device, const Launch& launch, void* const* addresses, int calls)
-      : driver_(*device.device_.driver), of_(&launch), calls_(calls) {
+  CapturedCalls(CandidateDevice& device, const Launch& launch, int calls)
+      : driver_(*device.device_.driver),
+        of_(&launch),
+        calls_(calls),
+        sets_(device.device_, device.stream_, device.arguments_, calls) {
     Stream recording = nullptr;
     Graph graph = nullptr;
     code_ = driver_.stream_create(&recording, kNonBlocking);
@@ -45,7 +48,7 @@ class CandidateDevice::CapturedCalls {
     code_ = driver_.capture_begin(recording, kCaptureOfThread);
     if (code_ == 0) {
       device.into_ = recording;
-      for (int i = 0; i < calls && returned_ == 0; ++i) returned_ = launch(addresses);
+      for (int i = 0; i < calls && returned_ == 0; ++i) returned_ = launch(sets_.of_call(i));
       device.into_ = device.stream_;
       code_ = driver_.capture_end(recording, &graph);
     }
@@ -67,6 +70,7 @@ class CandidateDevice::CapturedCalls {
   const Driver& driver_;
   const Launch* of_;
   int calls_;
+  const ArgumentSets sets_;
   RunnableGraph runnable_ = nullptr;
   Code code_ = 0;
   int32_t returned_ = 0;
@@ -89,11 +93,13 @@ CandidateDevice::~CandidateDevice() {
 }
 
 std::unique_ptr<DeviceMemory> CandidateDevice::allocate(size_t bytes, size_t /*place*/) {
-  return std::make_unique<GuardedMemory>(device_, stream_, bytes);
+  auto memory = std::make_unique<GuardedMemory>(device_, stream_, bytes);
+  arguments_.push_back({reinterpret_cast<Address>(memory->address()), bytes});
+  return memory;
 }
 
 const void* CandidateDevice::readable(const void* bytes, size_t count) {
-  readable_.push_back(allocate(count, 0));
+  readable_.push_back(std::make_unique<GuardedMemory>(device_, stream_, count));
   readable_.back()->upload(bytes);
   return readable_.back()->address();
 }
@@ -166,7 +172,12 @@ int32_t CandidateDevice::load(ObjectLaunch& launch) {
   if (!target::cuda::runs(device_.arch, arch)) return refused("it is a " + device_.arch + ", and the code for " + arch);
   LoadedModule& module = launch.image->modules[0];
   if (module == nullptr)
-    if (const Code failed = driver.module_load(&module, launch.image->bytes)) return refused(failed, "loading " + name);
+    if (const Code failed = driver.module_load(&module, launch.image->bytes)) {
+      const int32_t code = refused(failed, "loading " + name);
+      if (failed == kNoBinary || failed == kNewerText)
+        failure_ += "; the driver may be older than the compiler: tw doctor shows both";
+      return code;
+    }
   Function function = nullptr;
   if (const Code failed = driver.module_function(&function, module, launch.symbol))
     return refused(failed, "finding " + name);
@@ -196,24 +207,24 @@ int32_t CandidateDevice::launch(ObjectLaunch& launch, const int64_t* sizes, void
 
 // ----------------------------------------------------------------------------------------------------------- the clock
 
-const CandidateDevice::CapturedCalls& CandidateDevice::captured(const Launch& launch, void* const* addresses,
-                                                                int calls) {
-  if (!captured_ || !captured_->is_of(launch, calls))
-    captured_ = std::make_unique<CapturedCalls>(*this, launch, addresses, calls);
+const CandidateDevice::CapturedCalls& CandidateDevice::captured(const Launch& launch, int calls) {
+  if (!captured_ || !captured_->is_of(launch, calls)) {
+    captured_.reset();
+    captured_ = std::make_unique<CapturedCalls>(*this, launch, calls);
+  }
   return *captured_;
 }
 
-// All of it is in the stream's queue then.
+// All of it is in the stream's queue then. A graph holds so many calls that few are left to be made one by one.
 Code CandidateDevice::run(const Launch& launch, void* const* addresses, int launches, int32_t& returned) {
   const Driver& driver = *device_.driver;
-  const CapturedCalls* graph =
-      launches > 1 ? &captured(launch, addresses, std::min(launches, kCapturedCalls)) : nullptr;
+  const int replays = launches > 1 ? (launches + kCapturedCalls - 1) / kCapturedCalls : 0;
+  const CapturedCalls* graph = replays > 0 ? &captured(launch, launches / replays) : nullptr;
   if (graph && graph->returned() != 0) return returned = graph->returned(), 0;
   if (const Code failed = driver.event_record(begin_, stream_)) return failed;
-  int left = launches;
-  for (; graph && left >= std::min(launches, kCapturedCalls); left -= std::min(launches, kCapturedCalls))
+  for (int i = 0; i < replays; ++i)
     if (const Code failed = graph->run(stream_)) return failed;
-  for (; left > 0; --left)
+  for (int left = replays > 0 ? launches % replays : launches; left > 0; --left)
     if ((returned = launch(addresses)) != 0) return 0;
   return driver.event_record(end_, stream_);
 }

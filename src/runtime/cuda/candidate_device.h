@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/runtime/cuda/argument_sets.h"
 #include "src/runtime/cuda/device.h"
 #include "src/runtime/device.h"
 #include "src/runtime/linking.h"
@@ -25,7 +26,8 @@ class CandidateDevice final : public Device {
   Status load(const Blob& object) override;
   Result<KernelSpecs> specs(const std::string& kernel) const override;
   Result<Launch> find(const std::string& kernel) const override;
-  // By events. Many launches are those of a graph, so that what the host needs for each is no part of it.
+  // By events. Many launches are those of a graph, so that what the host needs for each is no part of it; they take the
+  // arguments, which are all that was allocated, and copies of them in turn.
   Elapsed time(const Launch&, void* const* addresses, int launches) override;
 
  private:
@@ -39,7 +41,7 @@ class CandidateDevice final : public Device {
   int32_t refused(const std::string& why);
   int32_t load(ObjectLaunch&);
   Code run(const Launch&, void* const* addresses, int launches, int32_t& returned);
-  const CapturedCalls& captured(const Launch&, void* const* addresses, int calls);
+  const CapturedCalls& captured(const Launch&, int calls);
   Elapsed failed(Code, int32_t returned);
 
   const GpuDevice& device_;
@@ -48,6 +50,7 @@ class CandidateDevice final : public Device {
   Stream stream_ = nullptr, into_ = nullptr;  // its own; where launches go now
   Event begin_ = nullptr, end_ = nullptr;
   std::unique_ptr<Image> image_;
+  std::vector<ArgumentMemory> arguments_;
   std::vector<std::unique_ptr<DeviceMemory>> readable_;
   bool only_loads_ = false;  // launches bring their functions there and do not run
   Code code_ = 0;            // of the driver, where it refused

@@ -54,6 +54,7 @@ const Symbol kSymbols[] = {
     {"cuMemsetD8Async", set<&Driver::fill>},
     {"cuMemcpyHtoDAsync_v2", set<&Driver::to_device>},
     {"cuMemcpyDtoHAsync_v2", set<&Driver::to_host>},
+    {"cuMemcpyDtoDAsync_v2", set<&Driver::copy_within>},
     {"cuStreamCreate", set<&Driver::stream_create>},
     {"cuStreamDestroy_v2", set<&Driver::stream_destroy>},
     {"cuStreamSynchronize", set<&Driver::stream_finish>},

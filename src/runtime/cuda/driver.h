@@ -40,10 +40,10 @@ struct MemoryAccess {
   int may = 3;  // read and write
 };
 
-inline constexpr Code kOutOfMemory = 2, kUnavailable = 46, kNoDevice = 100, kNoBinary = 209, kIllegalAddress = 700,
-                      kMisaligned = 716, kLaunchFailed = 719;
+inline constexpr Code kOutOfMemory = 2, kUnavailable = 46, kNoDevice = 100, kNoBinary = 209, kNewerText = 222,
+                      kIllegalAddress = 700, kMisaligned = 716, kLaunchFailed = 719;
 
-enum DeviceAttribute : int { kProcessors = 16, kCapabilityMajor = 75, kCapabilityMinor = 76 };
+enum DeviceAttribute : int { kProcessors = 16, kL2Bytes = 38, kCapabilityMajor = 75, kCapabilityMinor = 76 };
 inline constexpr int kDynamicSharedBytes = 8;  // an attribute of a function
 inline constexpr int kOrdinalOfPointer = 9;    // an attribute of an address
 inline constexpr unsigned kNoTiming = 2;       // of an event
@@ -82,6 +82,7 @@ struct Driver {
   Code (*fill)(Address, unsigned char, size_t, Stream);
   Code (*to_device)(Address, const void*, size_t, Stream);
   Code (*to_host)(void*, Address, size_t, Stream);
+  Code (*copy_within)(Address to, Address from, size_t, Stream);
   Code (*stream_create)(Stream*, unsigned flags);
   Code (*stream_destroy)(Stream);
   Code (*stream_finish)(Stream);

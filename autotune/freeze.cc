@@ -1,6 +1,7 @@
 // From a task to what is built of it, and whether a log or a source says something else today.
 #include <algorithm>
 
+#include "autotune/frozen/by_size.h"
 #include "autotune/frozen/record_choice.h"
 #include "autotune/frozen/text.h"
 #include "autotune/log/history.h"
@@ -17,12 +18,6 @@ namespace {
 
 Frozen lowered(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const Target& target,
                const std::string& name, const std::vector<te::ScalarArgument>& scalars) {
-  if (target.kind != "llvm" && target.kind != "cuda")
-    throw Error(
-        Diagnostic{ErrorKind::kTarget,
-                   "freeze: kernels are frozen for targets llvm and cuda, not for \"" + target.to_string() + "\"",
-                   {},
-                   {}});
   Frozen f;
   f.name = name;
   f.target = target;
@@ -70,6 +65,33 @@ Frozen freeze(const schedule::Schedule& s, const std::vector<te::Tensor>& args, 
   f.args = "[]";
   f.hash = autotune::task_hash(s.outputs(), args);
   f.source = options.source;
+  return f;
+}
+
+Frozen freeze_by_size(const std::string& size, const std::vector<SizedSchedule>& schedules,
+                      const schedule::Schedule& otherwise, const std::vector<te::Tensor>& args, const Target& target,
+                      const FreezeOptions& options, const std::vector<te::ScalarArgument>& scalars) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(Diagnostic{ErrorKind::kArgument, "by size: " + what, {}, {}});
+  };
+  Frozen f = freeze(otherwise, args, target, options, scalars);
+  f.size = size;
+  int64_t before = 0;
+  bool packs = !f.packers.empty();
+  std::vector<std::pair<int64_t, ir::Program>> bounded;
+  for (const SizedSchedule& one : schedules) {
+    if (one.up_to <= before)
+      refuse("bounds must be positive and ascend, not " + std::to_string(one.up_to) + " after " +
+             std::to_string(before));
+    before = one.up_to;
+    const Frozen here = freeze(one.schedule, args, target, options, scalars);
+    packs = packs || !here.packers.empty();
+    f.sized.emplace_back(one.up_to, here.steps);
+    bounded.emplace_back(one.up_to, here.program);
+  }
+  if (bounded.empty()) refuse("there must be a schedule up to some size");
+  if (packs) refuse("what packs inputs has one schedule, as they are packed once");
+  f.program = by_size(size, bounded, f.program).value_or_throw();
   return f;
 }
 

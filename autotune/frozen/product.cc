@@ -37,7 +37,10 @@ std::string compiler() {
 }
 
 std::string origin_of(const Frozen& f) {
-  const std::string what = f.task.empty() ? "scheduled by hand" : autotune::call_text(f.task, f.args);
+  std::string what = f.task.empty() ? "scheduled by hand" : autotune::call_text(f.task, f.args);
+  for (const auto& [bound, steps] : f.sized)
+    what +=
+        (bound == f.sized.front().first ? ", with schedules up to " + f.size + " = " : ", ") + std::to_string(bound);
   if (!f.record) return f.task.empty() ? what : what + ", default schedule";
   char time[32];
   std::snprintf(time, sizeof time, "%.4g ms", f.record->seconds * 1e3);

@@ -5,7 +5,8 @@
 //   target: "llvm -mcpu=x86-64-v3"
 //   task: {"name":"matmul","args":{"M":9,"N":17,"K":33},"hash":"0123456789abcdef"}
 //   record: {"checksum":"0123456789abcdef","seconds":0.00061,"hardware":"...","threads":8}
-//   step: {"step":"split",...}
+//   step: ["split","C","i",4,null,"auto"]
+//   range: {"size":"n","up_to":8,"steps":[...]}
 //   source: "ops.py"
 //   release: "0.1.0"
 //   checksum: "0123456789abcdef"
@@ -64,6 +65,7 @@ Json record_json(const Frozen& f) {
 struct Header {
   std::map<std::string, Json> values;
   std::string steps;
+  std::vector<Json> ranges;
   std::string checksum;
   std::string sealed;  // what the checksum is of
   std::string programs;
@@ -96,6 +98,8 @@ Header header_of(const std::string& text, const std::string& path) {
     const std::string key = one.substr(0, colon);
     if (key == "step")
       header.steps += (header.steps.empty() ? "" : ",") + support::to_text(value);
+    else if (key == "range")
+      header.ranges.push_back(value);
     else if (key == "checksum" && value.is_string())
       header.checksum = value.get<std::string>();
     else
@@ -137,6 +141,11 @@ Frozen frozen_of(const Header& header, const std::string& path) {
       f.record = FrozenRecord{record.at("checksum").get<std::string>(), record.at("seconds").get<double>(),
                               record.at("hardware").get<std::string>(), record.at("threads").get<int>()};
     f.steps = schedule::steps_from_json("[" + header.steps + "]").value_or_throw();
+    for (const Json& range : header.ranges) {
+      f.size = range.at("size").get<std::string>();
+      f.sized.emplace_back(range.at("up_to").get<int64_t>(),
+                           schedule::steps_from_json(support::to_text(range.at("steps"))).value_or_throw());
+    }
     f.source = header.text("source");
     f.release = header.text("release");
   } catch (const Error& e) {
@@ -197,6 +206,9 @@ std::string to_text(const Frozen& f) {
       "task", {{"name", f.task}, {"args", support::read_json<Json>(f.args.empty() ? "[]" : f.args)}, {"hash", f.hash}});
   before += line("record", record_json(f));
   for (const Json& step : support::parse_json<Json>(steps)) before += line("step", step);
+  for (const auto& [bound, here] : f.sized)
+    before += line("range",
+                   {{"size", f.size}, {"up_to", bound}, {"steps", support::parse_json<Json>(schedule::to_json(here))}});
   before += line("source", f.source) + line("release", f.release);
   std::vector<ir::Program> all = {f.program};
   all.insert(all.end(), f.packers.begin(), f.packers.end());
@@ -226,6 +238,12 @@ std::vector<std::string> write(const std::vector<Frozen>& all, const std::string
   std::vector<NewFile> files;
   std::vector<std::string> paths;
   for (const Frozen& f : all) {
+    if (f.target.kind != "llvm" && f.target.kind != "cuda")
+      throw Error(
+          Diagnostic{ErrorKind::kTarget,
+                     "freeze: kernels are frozen for targets llvm and cuda, not for \"" + f.target.to_string() + "\"",
+                     {},
+                     {}});
     paths.push_back(folder + "/" + file_name(f));
     const auto same = [&](const NewFile& file) { return file.path == paths.back(); };
     if (std::any_of(files.begin(), files.end(), same))

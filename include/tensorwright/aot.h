@@ -39,6 +39,9 @@ struct Frozen {
   std::string task, args, hash;  // the computation, as records name it; no task: a schedule that was written by hand
   std::optional<FrozenRecord> record;  // none: the default schedule, or one written by hand
   std::vector<schedule::Step> steps;
+  // Up to each bound of the size `size` these Steps; beyond the last one `steps`.
+  std::string size = {};
+  std::vector<std::pair<int64_t, std::vector<schedule::Step>>> sized = {};
   std::string source;   // what `tw freeze` was given, for the line that freezes again
   std::string release;  // of Tensorwright that froze it
   ir::Program program;  // lowered for the target
@@ -64,6 +67,16 @@ Frozen freeze(const schedule::Schedule&, const std::vector<te::Tensor>& args, co
 
 // x86-64-v3, neoverse-n1, sm_80, or a target's whole text.
 Result<Target> target_named(const std::string&);
+
+// A schedule for each range of a size, which is a variable of the tensors' extents: up to each bound, in ascending
+// order, the one beside it, and beyond the last one `otherwise`. The kernel chooses at each call.
+struct SizedSchedule {
+  int64_t up_to;
+  schedule::Schedule schedule;
+};
+Frozen freeze_by_size(const std::string& size, const std::vector<SizedSchedule>&, const schedule::Schedule& otherwise,
+                      const std::vector<te::Tensor>& args, const Target&, const FreezeOptions& = {},
+                      const std::vector<te::ScalarArgument>& scalars = {});
 
 std::string file_name(const Frozen&);  // dense.x86-64-v3.twk
 std::string to_text(const Frozen&);

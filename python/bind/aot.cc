@@ -5,6 +5,7 @@
 
 #include "autotune/task_hash.h"
 #include "python/bind/bind.h"
+#include "python/bind/function.h"
 
 namespace py = pybind11;
 
@@ -19,6 +20,16 @@ aot::Frozen freeze_schedule(const schedule::Schedule& s, const Tensors& args, co
   std::vector<te::ScalarArgument> arguments;
   for (const auto& [var, place] : scalars) arguments.push_back({var, place});
   return aot::freeze(s, args, target, options, arguments);
+}
+
+aot::Frozen freeze_by_size(const std::string& size, const std::vector<std::pair<int64_t, schedule::Schedule>>& bounded,
+                           const schedule::Schedule& otherwise, const Tensors& args, const Scalars& scalars,
+                           const Target& target, const aot::FreezeOptions& options) {
+  std::vector<te::ScalarArgument> arguments;
+  for (const auto& [var, place] : scalars) arguments.push_back({var, place});
+  std::vector<aot::SizedSchedule> schedules;
+  for (const auto& [bound, s] : bounded) schedules.push_back({bound, s});
+  return aot::freeze_by_size(size, schedules, otherwise, args, target, options, arguments);
 }
 
 std::string file_name(const std::string& name, const Target& target) {
@@ -59,6 +70,14 @@ void bind_aot(py::module_& m) {
       [](const autotune::Task& task, const aot::FreezeOptions& options) { return aot::freeze(task, options); },
       unlocked);
   m.def("_freeze_schedule", &freeze_schedule, unlocked);
+  m.def("_freeze_by_size", &freeze_by_size, unlocked);
+  m.def("_function_of_frozen", [](const aot::Frozen& f) {
+    const auto module = [&] {
+      const py::gil_scoped_release release;
+      return build(f.program, f.target, 3, f.packers);
+    }();
+    return make_function(module);
+  });
   m.def("_write_frozen", &aot::write, unlocked);
   m.def("_frozen_name", &file_name);
   m.def("_frozen_stale", &stale, unlocked);

@@ -10,7 +10,7 @@ from .building import _outputs, _scalars, _tensors
 from .errors import ArgumentError
 from .target import Target, as_target
 
-__all__ = ["check", "freeze", "library"]
+__all__ = ["BySize", "check", "freeze", "library"]
 
 
 def _path(call, name, value):
@@ -36,16 +36,65 @@ def _kernels(call, kernels):
     if not isinstance(kernels, dict) or not kernels or not all(isinstance(name, str) for name in kernels):
         raise ArgumentError(
             f"{call}: kernels must be a dict of kernels by their names, not {kernels!r}",
-            "each is an autotune.Task, a list of tensors, or a pair of a schedule and its tensors",
+            "each is an autotune.Task, a list of tensors, a pair of a schedule and its tensors, or an aot.BySize",
         )
     return kernels
+
+
+class BySize:
+    """A kernel with a schedule for each range of a size; it chooses among them at each call, by comparing the size.
+
+    Parameters: size, a ``te.var`` that is an extent of the tensors; schedules, a dict: up to each of its keys the schedule that is
+    its value; otherwise, the schedule beyond the largest, so that all sizes are covered; args, the tensors that the kernel takes.
+    Raises: ArgumentError for a size that is no variable, and keys that are no positive integers.
+
+    >>> import numpy as np
+    >>> import tensorwright as tw
+    >>> from tensorwright import te
+    >>> n = te.var("n")
+    >>> A = te.placeholder((n, 64), name="A")
+    >>> B = te.compute((n, 64), lambda i, j: A[i, j] * 2, name="B")
+    >>> few, many = te.create_schedule(B), te.create_schedule(B)
+    >>> _ = few[B].vectorize(B.op.axis[1])
+    >>> _ = many[B].parallel(B.op.axis[0])
+    >>> f = tw.build(BySize(n, {8: few}, otherwise=many, args=[A, B]))
+    >>> b = np.zeros((3, 64), "float32")
+    >>> f(np.ones((3, 64), "float32"), b)
+    >>> float(b.sum())
+    384.0
+    """
+
+    def __init__(self, size, schedules, otherwise, args):
+        if not isinstance(size, _core.Var):
+            raise ArgumentError(f"BySize: size must be a te.var, not {size!r}")
+        whole = lambda n: isinstance(n, int) and not isinstance(n, bool) and n > 0  # noqa: E731
+        if not isinstance(schedules, dict) or not schedules or not all(whole(bound) for bound in schedules):
+            raise ArgumentError(f"BySize: schedules must be a dict with positive integers for keys, not {schedules!r}")
+        for schedule in (*schedules.values(), otherwise):
+            if not isinstance(schedule, _core.Schedule):
+                raise ArgumentError(f"BySize: schedules and otherwise must be schedules, not {schedule!r}")
+        self.size, self.schedules, self.otherwise = size, dict(sorted(schedules.items())), otherwise
+        self.tensors, self.scalars = _tensors("BySize", args), _scalars(args)
+
+    def _frozen(self, target, options):
+        return _core._freeze_by_size(self.size.name, list(self.schedules.items()), self.otherwise, self.tensors, self.scalars, target, options)
+
+    def __tw_build__(self, target=None, name=None, log=None, machine=None):
+        if log is not None:
+            raise ArgumentError("build: log chooses one schedule, and a BySize has its own")
+        options = _core.FreezeOptions()
+        options.name = name or "kernel"
+        return _core._function_of_frozen(self._frozen(as_target(target), options))
 
 
 class _Declared:
     """A kernel for one target: a task, or a schedule that is complete."""
 
     def __init__(self, call, name, what, target):
-        self.name, self.target, self.task = name, target, None
+        self.name, self.target, self.task, self.sized = name, target, None, None
+        if isinstance(what, BySize):
+            self.sized, self.schedule, self.tensors = what, what.otherwise, what.tensors
+            return
         if isinstance(what, Task):
             self.task = what if str(what.target) == str(target) else what.on(target)
             return
@@ -69,6 +118,8 @@ class _Declared:
         options.name = self.name
         if self.task is not None:
             return _core._freeze_task(self.task._core, options)
+        if self.sized is not None:
+            return self.sized._frozen(self.target, options)
         return _core._freeze_schedule(self.schedule, self.tensors, self.scalars, self.target, options)
 
 
@@ -82,8 +133,8 @@ def freeze(kernels, *, targets, log=None, hardware=None, threads=None, out=".", 
 
     Which record is the best follows from the log and these parameters, on any machine.
 
-    Parameters: kernels, a dict of names, each with an ``autotune.Task``, a list of tensors, or a pair of a schedule and its tensors;
-    targets, a list of CPUs and GPUs (``"x86-64-v3"``, ``"neoverse-n1"``, ``"sm_80"``) or targets; log, the records, without which
+    Parameters: kernels, a dict of names, each with an ``autotune.Task``, a list of tensors, a pair of a schedule and its tensors, or a
+    ``BySize``; targets, a list of CPUs and GPUs (``"x86-64-v3"``, ``"neoverse-n1"``, ``"sm_80"``) or targets; log, the records, without which
     default schedules are frozen; hardware and threads, of the log's: needed where it has several machines, and by default the most
     threads; out, the folder; allow_default, whether a kernel without a record gets its default schedule; source, what the commands
     in messages name.

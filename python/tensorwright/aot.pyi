@@ -3,12 +3,24 @@ from os import PathLike
 from typing import TypedDict
 
 from .autotune import Task
+from .runtime import Function
 from .schedule import Schedule
 from .target import Target
 from .te import Tensor, Var
 
 _Path = str | PathLike[str]
-_Kernel = Task | Sequence[Tensor | Var] | tuple[Schedule, Sequence[Tensor | Var]]
+class BySize:
+    size: Var
+    schedules: dict[int, Schedule]
+    otherwise: Schedule
+    tensors: list[Tensor]
+    scalars: list[tuple[Var, int]]
+    def __init__(self, size: Var, schedules: dict[int, Schedule], otherwise: Schedule, args: Sequence[Tensor | Var]) -> None: ...
+    def __tw_build__(
+        self, target: str | Target | None = None, name: str | None = None, log: _Path | None = None, machine: object = None
+    ) -> Function: ...
+
+_Kernel = Task | BySize | Sequence[Tensor | Var] | tuple[Schedule, Sequence[Tensor | Var]]
 _Targets = Sequence[str | Target] | str | Target
 
 class _Built(TypedDict):

@@ -83,6 +83,7 @@ class TestFreeze:
         assert "ops.py must declare kernels" in freeze(place, code=1).stderr
         assert "none.py cannot be read" in run("freeze", "none.py", "--targets", "x86-64-v3", code=1, folder=place).stderr
         assert "--targets says what" in run("freeze", "matmul", "--shape", "M=9,N=17,K=33", code=1).stderr
+        assert "frozen for targets llvm and cuda" in run("freeze", "softmax", "--shape", "M=4,N=8", "--targets", "interp", code=1).stderr
         assert 'unknown CPU "x86-64-v9"' in run("freeze", "softmax", "--targets", "x86-64-v9", code=1).stderr
 
     def test_an_operator_needs_no_python(self, tmp_path, monkeypatch):

@@ -1,0 +1,111 @@
+"""Kernels that have a schedule for each range of a size."""
+
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+pytestmark = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="built without LLVM: nothing is frozen")
+K, N = 24, 40
+
+
+def declared():
+    """Few rows on one thread in vectors, some in register tiles, many on all threads; and what each computes alone."""
+    n = te.var("n")
+    A, B = te.placeholder((n, K), name="A"), te.placeholder((K, N), name="B")
+    k = te.reduce_axis((0, K), name="k")
+    C = te.compute((n, N), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    few, some, many = te.create_schedule(C), te.create_schedule(C), te.create_schedule(C)
+    few[C].reorder(C.op.axis[0], k, C.op.axis[1])
+    few[C].vectorize(few[C].split(C.op.axis[1], factor=8)[1])
+    io, _ = some[C].split(C.op.axis[0], factor=4)
+    some[C].vectorize(some[C].split(C.op.axis[1], factor=8)[1])
+    io, _ = many[C].split(C.op.axis[0], factor=16)
+    many[C].parallel(io)
+    return tw.aot.BySize(n, {64: some, 3: few}, otherwise=many, args=[A, B, C])
+
+
+def arrays(rows):
+    generator = np.random.default_rng(rows)
+    a, b = generator.standard_normal((rows, K)).astype("float32"), generator.standard_normal((K, N)).astype("float32")
+    return a, b, np.zeros((rows, N), "float32")
+
+
+SIZES = {1: 3, 3: 3, 4: 64, 64: 64, 65: None, 200: None}
+
+
+@pytest.mark.parametrize("target", [None, "interp"])
+def test_each_size_has_the_bits_of_its_schedule(target):
+    kernel = declared()
+    f = tw.build(kernel, target=target)
+    alone = {bound: tw.build(s, kernel.tensors, target=target) for bound, s in [*kernel.schedules.items(), (None, kernel.otherwise)]}
+    for rows, bound in SIZES.items():
+        a, b, c = arrays(rows)
+        f(a, b, c)
+        expected = np.zeros_like(c)
+        alone[bound](a, b, expected)
+        assert c.tobytes() == expected.tobytes(), rows
+        np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+    f(*arrays(0))
+
+
+def test_the_file_says_the_table(tmp_path):
+    kernels = {"rows": declared()}
+    [path] = tw.aot.freeze(kernels, targets=["x86-64-v3"], out=tmp_path)
+    text = pathlib.Path(path).read_text()
+    assert text.count('range: {"size":"n","up_to":3,"steps":[[') == 1 and '"up_to":64' in text and "if n <= 3:" in text
+    assert tw.aot.check(kernels, targets=["x86-64-v3"], out=tmp_path) == []
+    tw.aot.library(path, tmp_path / "out")
+    assert "with schedules up to n = 3, 64" in (tmp_path / "out/kernels.h").read_text()
+
+
+MAIN = """#include "kernels.h"
+#include <stdio.h>
+static float a[200 * 24], b[24 * 40], c[200 * 40];
+int main(void) {
+  for (int i = 0; i < 200 * 24; ++i) a[i] = (float)(i % 7);
+  for (int i = 0; i < 24 * 40; ++i) b[i] = (float)(i % 5);
+  int64_t sizes[] = {0, 1, 3, 4, 64, 65, 200};
+  for (int s = 0; s < 7; ++s) {
+    double sum = 0, right = 0;
+    int32_t code = rows_run(a, b, c, sizes[s]);
+    for (int64_t i = 0; i < sizes[s]; ++i)
+      for (int j = 0; j < 40; ++j) {
+        sum += c[i * 40 + j];
+        for (int k = 0; k < 24; ++k) right += a[i * 24 + k] * b[k * 40 + j];
+      }
+    if (code != 0 || sum != right) return 1 + s;
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
+def test_in_a_program(tmp_path):
+    paths = tw.aot.freeze({"rows": declared()}, targets=["x86-64-v2", "x86-64-v3"], out=tmp_path)
+    tw.aot.library(paths, tmp_path)
+    (tmp_path / "main.c").write_text(MAIN)
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "main", tmp_path / "main.c", tmp_path / "libkernels.a"], check=True)
+    assert subprocess.run([tmp_path / "main"]).returncode == 0
+
+
+def test_what_is_refused():
+    good = declared()
+    few = good.schedules[3]
+    with pytest.raises(tw.ArgumentError, match="size must be a te.var"):
+        tw.aot.BySize(8, {8: few}, few, good.tensors)
+    for table in ({}, {0: few}, {True: few}, [few], {2.5: few}):
+        with pytest.raises(tw.ArgumentError, match="positive integers for keys"):
+            tw.aot.BySize(good.size, table, few, good.tensors)
+    with pytest.raises(tw.ArgumentError, match="must be schedules"):
+        tw.aot.BySize(good.size, {8: few}, None, good.tensors)
+    with pytest.raises(tw.ArgumentError, match="m is no size of the kernel"):
+        tw.build(tw.aot.BySize(te.var("m"), {8: few}, few, good.tensors))
+    with pytest.raises(tw.ArgumentError, match="log chooses one schedule"):
+        tw.build(good, log="some.jsonl")

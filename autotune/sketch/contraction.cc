@@ -54,7 +54,8 @@ std::optional<Group> match_contraction(const Graph& graph, int root) {
 
 namespace {
 
-constexpr int64_t kTasks = 8;  // that keep a few threads busy to the end
+constexpr int64_t kTasks = 8;       // that keep a few threads busy to the end
+constexpr int64_t kMostTiles = 64;  // side by side, of a task
 
 // Powers of two and what else divides work among few threads, up to `most`; the first of at least `wanted` leads.
 std::vector<int64_t> counts(int64_t most, int64_t wanted = 1) {
@@ -200,7 +201,10 @@ void Contraction::define_knobs() {
   int64_t tasks = panels;
   for (int d : roles_.outer) tasks *= axis(d).extent;
   k_.cfg.define_knob(knob("shares"), counts(std::min<int64_t>(shared, 256), (kTasks + tasks - 1) / tasks));
-  k_.cfg.define_knob(knob("panels"), counts(std::min<int64_t>(panels, 8)));
+  // Rows are copied for each task: of tiles, which are through with them soon, for as many columns as there are.
+  const bool tiles = dot_ && dot_->is_tile();
+  k_.cfg.define_knob(knob("panels"),
+                     counts(tiles ? std::min(columns / lanes, kMostTiles) : std::min<int64_t>(panels, 8)));
   if (can_pack()) {
     const bool costs = roles_.vectors.prologue() && source_of(roles_.vectors).expensive;
     const bool must = !roles_.contiguous || dot_ || costs;
@@ -407,6 +411,9 @@ void Contraction::place_rows() {
   if (!is_matrix()) return;
   const std::string terms = "ax" + std::to_string(grouped);
   const bool one = source.shape[static_cast<size_t>(grouped)] <= dot_->group;
+  // Whole rows one after the other, as they lie in memory.
+  if (dot_->is_tile() && !one && source.shape[static_cast<size_t>(dimension)] > k_.cfg.value(knob("tile"), 0))
+    k_.reorder(rows_, {row + ".i", terms + ".o"});
   k_.step(schedule::Vectorize{rows_, one ? terms : terms + ".i"});
 }
 

@@ -111,7 +111,7 @@ void Emitter::emit_for(const ir::For& loop) {
   const std::vector<ir::Expr> sums = sums_of(loop);
   if (!sums.empty()) {
     frame_.tiles.sums = sums;
-    move_sums(llvm::Intrinsic::x86_tileloadd64);
+    begin_sums();
   }
   const std::optional<ir::Var> around = std::exchange(frame_.loop, loop.var);
   llvm::Instruction* latch = emit_counted_loop(index(0), end, extent.has_value(), loop);

@@ -8,10 +8,12 @@
 //
 // The registers are configured around the largest statement that calls nobody: whoever is called may use them, too. A
 // loop keeps the sums that all of its iterations add to. Factors are held, as long as statements follow one another,
-// until others need their registers.
+// until others need their registers. Sums that are made zero right before their loop are made so in registers: a load
+// would wait for the stores.
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <unordered_set>
 
@@ -50,6 +52,21 @@ bool apart(const ir::Load& a, const ir::Load& b) {
   for (int64_t rows = 1 - kColumns; rows < kColumns; ++rows)
     if (std::abs(*distance + rows * *stride) < kColumns) return false;
   return true;
+}
+
+bool is_zero(const Expr& value) {
+  const auto* all = ir::as<ir::Broadcast>(value);
+  const Expr& one = all ? all->value : value;
+  const auto* real = ir::as<ir::FloatImm>(one);
+  return real ? real->value == 0 && !std::signbit(real->value) : ir::is_int(one, 0);
+}
+
+// Of a store of zeros to successive elements: the first of them and how many.
+std::optional<std::pair<int64_t, int>> zeros_of(const ir::Store& store) {
+  const auto* lanes = store.at.size() == 1 ? ir::as<ir::Ramp>(store.at[0]) : nullptr;
+  const auto first = lanes && ir::is_int(lanes->stride, 1) ? ir::as_int(lanes->base) : std::nullopt;
+  if (!first || !!store.pred || !is_zero(store.value)) return {};
+  return std::pair(*first, lanes->lanes);
 }
 
 // What a loop does to the tiles that it adds to.
@@ -224,6 +241,40 @@ std::vector<Expr> Emitter::sums_of(const ir::For& loop) const {
   const LoopSums all(loop);
   const bool fit = all.tiles.size() + kFactors <= static_cast<size_t>(target_.abilities.tiles->registers);
   return all.fine && fit ? all.tiles : std::vector<Expr>{};
+}
+
+// How many stores in front do nothing but make the sums of a loop behind them zero, all of them.
+size_t Emitter::zeroed_sums(std::span<const Stmt> stmts) const {
+  std::unordered_set<int64_t> zero;
+  size_t count = 0;
+  for (; count < stmts.size(); ++count) {
+    const auto* store = ir::as<ir::Store>(stmts[count]);
+    const auto zeros = store ? zeros_of(*store) : std::nullopt;
+    if (!zeros || !(store->buffer == ir::as<ir::Store>(stmts[0])->buffer)) break;
+    for (int i = 0; i < zeros->second; ++i) zero.insert(zeros->first + i);
+  }
+  const auto* loop = count > 0 && count < stmts.size() ? ir::as<ir::For>(stmts[count]) : nullptr;
+  size_t in_tiles = 0;
+  for (const Expr& tile : loop ? sums_of(*loop) : std::vector<Expr>{}) {
+    const ir::Load& load = load_of(tile);
+    const auto rows = ir::lane_rows(load.at[0], kColumns);
+    const auto base = ir::as_int(rows->base), stride = ir::as_int(rows->stride);
+    if (!base || !stride || !(load.buffer == ir::as<ir::Store>(stmts[0])->buffer)) return 0;
+    for (int i = 0; i < kColumns * kColumns; ++i) in_tiles += zero.count(*base + i / kColumns * *stride + i % kColumns);
+    if (in_tiles % (kColumns * kColumns) != 0) return 0;
+  }
+  return in_tiles == zero.size() ? count : 0;
+}
+
+void Emitter::emit_with_zero_sums(const Stmt& loop) {
+  frame_.tiles.zero = true;
+  emit(loop);
+}
+
+void Emitter::begin_sums() {
+  if (!std::exchange(frame_.tiles.zero, false)) return move_sums(llvm::Intrinsic::x86_tileloadd64);
+  for (size_t i = 0; i < frame_.tiles.sums.size(); ++i)
+    b_.CreateCall(compat::intrinsic(module_, llvm::Intrinsic::x86_tilezero, {}), {tile_number(static_cast<int>(i))});
 }
 
 void Emitter::move_sums(llvm::Intrinsic::ID instruction) {

@@ -174,6 +174,11 @@ void Emitter::emit_tile(std::span<const Stmt> stmts) {
 
 void Emitter::emit_sequence(std::span<const Stmt> stmts) {
   while (!stmts.empty()) {
+    if (const size_t zeros = zeroed_sums(stmts)) {
+      emit_with_zero_sums(stmts[zeros]);
+      stmts = stmts.subspan(zeros + 1);
+      continue;
+    }
     const auto tile = static_cast<size_t>(tile_of(stmts));
     if (tile > 0)
       emit_tile(stmts.first(tile));

@@ -62,6 +62,7 @@ class Emitter {
   // Registers of tiles: first the sums of the loop that is emitted, then factors, those used last behind.
   struct TileRegisters {
     bool configured = false;
+    bool zero = false;  // the sums of the loop that comes next
     std::vector<ir::Expr> sums;
     std::vector<HeldTile> held;
   };
@@ -202,6 +203,9 @@ class Emitter {
   int held_tile(const ir::Expr& factor, int columns);
   void emit_tile_product(const ir::Call& call);
   std::vector<ir::Expr> sums_of(const ir::For& loop) const;
+  size_t zeroed_sums(std::span<const ir::Stmt> stmts) const;
+  void emit_with_zero_sums(const ir::Stmt& loop);
+  void begin_sums();
   void move_sums(llvm::Intrinsic::ID instruction);
 
   // Tiles that are turned in registers (emit_turned.cc).

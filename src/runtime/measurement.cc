@@ -110,12 +110,14 @@ bool Measurement::check_output(size_t i, uint8_t poisoned_with) {
   return fail(RunStatus::kWrongAnswer, place(i) + (untouched ? " was not written" : ": " + wrong));
 }
 
+// What reads all inputs again is left out where another check follows.
 bool Measurement::check(uint8_t poisoned_with) {
   for (size_t i = 0; i < arguments_.size(); ++i)
     if (const std::string damage = arguments_[i].memory->damage(); !damage.empty())
       return fail(RunStatus::kWrongAnswer, place(i) + ": memory outside it was written, " + damage);
   for (size_t i = 0; i < arguments_.size(); ++i)
-    if (!request_.args[i].written && arguments_[i].memory->digest() != arguments_[i].digest)
+    if (!request_.args[i].written && poisoned_with == kFirstPoison &&
+        arguments_[i].memory->digest() != arguments_[i].digest)
       return fail(RunStatus::kWrongAnswer, place(i) + " is an input and was written");
   if (!request_.reference) return true;
   for (size_t i = 0; i < arguments_.size(); ++i)

@@ -6,7 +6,7 @@ namespace tw::runtime {
 namespace {
 
 constexpr size_t kFewestRounds = 2, kMostRounds = 4;
-constexpr double kLong = 20e-3;      // seconds of a run that averages over what disturbs it: the fewest rounds do
+constexpr double kLong = 5e-3;       // seconds of a run that averages over what disturbs it: the fewest rounds do
 constexpr double kMayHaveWon = 1.1;  // times the best
 
 double best_of(std::span<const LeaderTimes> leaders) {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from . import _core
 from .autotune import Task
 from .building import _outputs, _scalars, _tensors
@@ -41,6 +43,23 @@ def _kernels(call, kernels):
     return kernels
 
 
+def _arrays(size, n, tensors, args):
+    """Random arrays for the tensors where the size is n."""
+    if _scalars(args):
+        raise ArgumentError("BySize.measured: args must be tensors alone; a scalar among them has no typical value")
+    generator, arrays = np.random.default_rng(0), []
+    for tensor in tensors:
+        shape = [n if isinstance(e, _core.Var) and e.same_as(size) else e for e in tensor.shape]
+        if not all(isinstance(e, int) for e in shape):
+            raise ArgumentError(f"BySize.measured: extents must be numbers or {size.name}, not {tensor.shape} of {tensor.name}")
+        values = generator.standard_normal(shape) if "float" in tensor.dtype else generator.integers(0, 2, shape)
+        try:
+            arrays.append(values.astype(tensor.dtype))
+        except TypeError:
+            raise ArgumentError(f"BySize.measured: NumPy has no {tensor.dtype}, the dtype of {tensor.name}") from None
+    return arrays
+
+
 class BySize:
     """A kernel with a schedule for each range of a size; it chooses among them at each call, by comparing the size.
 
@@ -75,6 +94,44 @@ class BySize:
                 raise ArgumentError(f"BySize: schedules and otherwise must be schedules, not {schedule!r}")
         self.size, self.schedules, self.otherwise = size, dict(sorted(schedules.items())), otherwise
         self.tensors, self.scalars = _tensors("BySize", args), _scalars(args)
+
+    @classmethod
+    def measured(cls, size, candidates, sizes, args, target=None):
+        """The table by timing schedules on this machine: each of them at each size, with random arrays. Up to each size, and from the
+        one before it, the schedule counts that is the fastest there; beyond the last one that of the last.
+
+        Parameters: size, a ``te.var``, the only variable of the tensors; candidates, a list of schedules; sizes, a list of positive
+        integers; args, the tensors that the kernel takes; target, by default the current one.
+        Returns: a BySize, with the attribute ``seconds``: for each size a list of one time for each candidate.
+        Raises: ArgumentError for bad arguments, and tensors with other variables; TuneError where measuring is forbidden.
+
+        >>> from tensorwright import te
+        >>> n = te.var("n")
+        >>> A = te.placeholder((n, 64), name="A")
+        >>> B = te.compute((n, 64), lambda i, j: A[i, j] * 2, name="B")
+        >>> plain, wide = te.create_schedule(B), te.create_schedule(B)
+        >>> _ = wide[B].vectorize(B.op.axis[1])
+        >>> kernel = BySize.measured(n, [plain, wide], [4, 64], [A, B])
+        >>> sorted(kernel.seconds), len(kernel.seconds[64])
+        ([4, 64], 2)
+        """
+        if not isinstance(candidates, (list, tuple)) or not candidates:
+            raise ArgumentError(f"BySize.measured: candidates must be a list of schedules, not {candidates!r}")
+        if not isinstance(sizes, (list, tuple)) or not sizes:
+            raise ArgumentError(f"BySize.measured: sizes must be a list of positive integers, not {sizes!r}")
+        cls(size, dict.fromkeys(sizes, candidates[0]), candidates[-1], args)  # refuses what is no size or schedule
+        target, tensors = as_target(target), _tensors("BySize.measured", args)
+        functions = [_core._build(s, tensors, target, "kernel", _scalars(args)) for s in candidates]
+        seconds = {}
+        for n in sorted(set(sizes)):
+            arrays = _arrays(size, n, tensors, args)
+            seconds[n] = [f.time(*arrays).median for f in functions]
+        best = {n: candidates[min(range(len(times)), key=times.__getitem__)] for n, times in seconds.items()}
+        bounds = list(best)
+        last = {n: best[n] for n, after in zip(bounds, bounds[1:]) if best[after] is not best[n]}  # of a range
+        kernel = cls(size, last or {bounds[0]: best[bounds[0]]}, best[bounds[-1]], args)
+        kernel.seconds = seconds
+        return kernel
 
     def _frozen(self, target, options):
         return _core._freeze_by_size(self.size.name, list(self.schedules.items()), self.otherwise, self.tensors, self.scalars, target, options)

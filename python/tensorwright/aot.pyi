@@ -15,7 +15,17 @@ class BySize:
     otherwise: Schedule
     tensors: list[Tensor]
     scalars: list[tuple[Var, int]]
+    seconds: dict[int, list[float]]
     def __init__(self, size: Var, schedules: dict[int, Schedule], otherwise: Schedule, args: Sequence[Tensor | Var]) -> None: ...
+    @classmethod
+    def measured(
+        cls,
+        size: Var,
+        candidates: Sequence[Schedule],
+        sizes: Sequence[int],
+        args: Sequence[Tensor | Var],
+        target: str | Target | None = None,
+    ) -> BySize: ...
     def __tw_build__(
         self, target: str | Target | None = None, name: str | None = None, log: _Path | None = None, machine: object = None
     ) -> Function: ...

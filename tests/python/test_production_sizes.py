@@ -3,6 +3,7 @@
 import pathlib
 import shutil
 import subprocess
+import types
 
 import numpy as np
 import pytest
@@ -93,6 +94,32 @@ def test_in_a_program(tmp_path):
     (tmp_path / "main.c").write_text(MAIN)
     subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "main", tmp_path / "main.c", tmp_path / "libkernels.a"], check=True)
     assert subprocess.run([tmp_path / "main"]).returncode == 0
+
+
+def test_the_table_is_measured(monkeypatch):
+    kernel = declared()
+    few, some, many = kernel.schedules[3], kernel.schedules[64], kernel.otherwise
+    seconds = iter([1, 2, 3, 1, 2, 3, 2, 1, 3, 2, 3, 1])  # of three candidates at each of four sizes
+    monkeypatch.setattr(tw.Function, "time", lambda f, *arrays: types.SimpleNamespace(median=next(seconds)), raising=True)
+    table = tw.aot.BySize.measured(kernel.size, [few, some, many], [1, 512, 8, 64], kernel.tensors)
+    assert table.schedules == {8: few, 64: some} and table.otherwise is many
+    assert table.seconds == {1: [1, 2, 3], 8: [1, 2, 3], 64: [2, 1, 3], 512: [2, 3, 1]}
+    monkeypatch.undo()
+    table = tw.aot.BySize.measured(kernel.size, [few, some], [5], kernel.tensors)
+    assert list(table.schedules) == [5] and table.otherwise is table.schedules[5] and min(table.seconds[5]) > 0
+    a, b, c = arrays(7)
+    tw.build(table)(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+    with pytest.raises(tw.ArgumentError, match="extents must be numbers or n"):
+        X = te.placeholder((kernel.size, te.var("m")), name="X")
+        Y = te.compute(X.shape, lambda i, j: X[i, j], name="Y")
+        tw.aot.BySize.measured(kernel.size, [te.create_schedule(Y)], [4], [X, Y])
+    for sizes in ([], [0], ["a"], 8):
+        with pytest.raises(tw.ArgumentError):
+            tw.aot.BySize.measured(kernel.size, [few], sizes, kernel.tensors)
+    monkeypatch.setenv("TW_MEASURE", "forbid")
+    with pytest.raises(tw.TuneError, match="forbidden"):
+        tw.aot.BySize.measured(kernel.size, [few], [4], kernel.tensors)
 
 
 def test_what_is_refused():

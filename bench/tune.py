@@ -2,7 +2,7 @@
 
 Per row: GFLOP/s (GB/s where memory bounds it) of ours, of oneDNN and of the default schedule, the ratio of one interleaved run, the wall
 time of tuning, how many candidates failed and how many a bound kept from being built. --long: how many trials reach 95 % of the best
-of 1,000. --more: ten other rows, against the fastest of oneDNN, OpenBLAS and PyTorch. --tvm, --halide: those two at their own work
+of 1,000. --more: other rows, against the fastest of oneDNN, OpenBLAS and PyTorch. --tvm, --halide: those two at their own work
 (bench/peers/search.py). A row: ./dev bench tune --rows=1024^3
 """
 import argparse
@@ -129,7 +129,7 @@ def summary(all_rows: list[Tuned], options) -> None:
         lines.append(f"bandwidth rows: least {min(map(reached, moves)):.2f} of 1.0 x oneDNN or 0.9 x memory (1.00)")
     if more:
         least = min(more, key=against_the_fastest)
-        lines.append(f"ten rows more: least {against_the_fastest(least):.2f} x the fastest peer and the memory, {least.row.name} (0.95)")
+        lines.append(f"rows more: least {against_the_fastest(least):.2f} x the fastest peer and the memory, {least.row.name} (0.95)")
     walls = [t.wall for t in all_rows]
     lines.append(f"wall time: median {statistics.median(walls):.1f} s, longest {max(walls):.1f} s (at 64 trials: 4, 10)")
     defaults = [t.share_of_default for t in all_rows]
@@ -162,7 +162,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--long", action="store_true", help=f"{LONG} trials a row")
-    parser.add_argument("--more", action="store_true", help="the ten rows more, in the place of the usual ones")
+    parser.add_argument("--more", action="store_true", help="other rows, in the place of the usual ones")
     parser.add_argument("--logs", help="a folder in which logs stay, and from which tuning goes on")
     parser.add_argument("--json", help="a file for the ratios")
     parser.add_argument("--tvm", action="store_true", help="TVM's MetaSchedule at as many trials, on the rows that it has")

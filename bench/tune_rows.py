@@ -183,7 +183,7 @@ ROWS = [
 ]
 
 
-# Ten rows more, against whoever is fastest of oneDNN, OpenBLAS and PyTorch: a cube of each end, a token of a large model, late and
+# Rows more, against whoever is fastest of oneDNN, OpenBLAS and PyTorch: a cube of each end, a token of a large model, late and
 # strided layers, rows that stream from memory.
 
 
@@ -205,6 +205,7 @@ def layer_row(name, tensors, *where, flops):
 MORE_ROWS = [
     Row("4096^3", "contraction", lambda: matmul(4096, 4096, 4096), matmuls, 2 * 4096**3),
     Row("64^3, one thread", "contraction", lambda: matmul(64, 64, 64), matmuls, 2 * 64**3, threads=1),
+    narrow_row("bf16", (1024, 1024, 1024), BF16),
     token_row("bf16", 14336, 4096, BF16),
     token_row("s8", 4096, 4096, S8),
     layer_row("conv 3x3 512 7^2", lambda: conv2d(512, 512, 7, 3, 1, 1), 1, 1, flops=conv_flops(512, 512, 7, 3, 1, 1)),

@@ -251,6 +251,50 @@ tilerelease
       << found;
 }
 
+// The four tiles behind stores of zeros to so many vectors, and of ones to the rest, in the place of the loop.
+std::string behind_zeros(int vectors) {
+  const std::string text = kFourTiles;
+  const size_t loop = text.find("  for i in"), products = text.find("  for k in");
+  std::string zeros;
+  for (int i = 0; i < 64; ++i)
+    zeros += "  C[" + std::to_string(i * 16) + " : 16] = broadcast(" + (i < vectors ? "0.0" : "1.0") + ", 16)\n";
+  return text.substr(0, loop) + zeros + text.substr(products);
+}
+
+TEST(Tiles, SumsOfZeroBeginInRegisters) {
+  const Target target = parse_target("llvm -mcpu=sapphirerapids");
+  const std::string found = tile_instructions(build(parse(behind_zeros(64)), target, 3)->source("asm"));
+  EXPECT_NE(found.find("tilezero 0\ntilezero 1\ntilezero 2\ntilezero 3\n"), found.npos) << found;
+  EXPECT_EQ(found.find("tileloadd 0"), found.npos) << found;
+}
+
+TEST(Tiles, SumsOfWhichSomeAreNotZeroAreLoaded) {
+  const Target target = parse_target("llvm -mcpu=sapphirerapids");
+  const std::string found = tile_instructions(build(parse(behind_zeros(63)), target, 3)->source("asm"));
+  EXPECT_EQ(found.find("tilezero"), found.npos) << found;
+  EXPECT_NE(found.find("tileloadd 0"), found.npos) << found;
+}
+
+// By the instruction where this CPU has it.
+TEST(Tiles, SumsThatBeginAsZeroAreWhatTheInterpreterFinds) {
+  for (int vectors : {63, 64}) {
+    const ir::Program p = parse(behind_zeros(vectors));
+    std::mt19937_64 random(7);
+    std::vector<Bytes> data = {Bytes(2 * 16384), Bytes(2 * 16384), Bytes(4 * 1024, 0)};
+    for (size_t factor : {size_t{0}, size_t{1}})
+      for (size_t i = 0; i < 2 * 16384; i += 2) {
+        const uint16_t value = bfloat(random, 0);
+        std::memcpy(&data[factor][i], &value, 2);
+      }
+    const Bytes expected = run_interpreted(p, data)[2];
+    const ir::Program lowered = lower::run_pipeline(lower::cpu_passes(), p, Target::host());
+    std::vector<void*> pointers;
+    for (Bytes& bytes : data) pointers.push_back(bytes.data());
+    ASSERT_EQ(build(lowered, Target::host(), 3)->kernel()->run(pointers.data()), 0);
+    EXPECT_TRUE(same_values(ir::Type::f(32), expected, data[2])) << vectors;
+  }
+}
+
 TEST(Tiles, WithoutThemThereIsNoInstructionOfTheirs) {
   const ir::Program p = parse(kFourTiles);
   const Target without = parse_target("llvm -mcpu=sapphirerapids -mattr=-amx-bf16");

@@ -189,21 +189,26 @@ class Counter {
       double often = access.store ? all / tile.terms : all;
       for (const LoopView* loop : tile.repeated)
         if (!access.store && stride_of(access, *loop, strides) == 0) often /= static_cast<double>(loop->extent);
-      often *= parts.count;
       const int bytes = access.element_bytes;
-      std::vector<int64_t> at = lane_addresses(product, which, row * bytes, column * bytes);
+      const bool shared = scope_of(source) == ir::Scope::kShared;
+      const bool transposed = k != 1;
+      const double beside = which == ir::Fragment::kLeft ? m : n;
+      const bool matrices =  // ldmatrix
+          shared && !access.store && bytes <= 2 && (!transposed || (bytes == 2 && beside == 1));
+      if (!matrices) often *= parts.count;
       stage.instructions += often;
-      if (scope_of(source) != ir::Scope::kShared) {
+      std::vector<int64_t> at = matrices ? matrix_addresses(product, which, row * bytes, column * bytes, transposed)
+                                         : lane_addresses(product, which, row * bytes, column * bytes);
+      if (!shared) {
         to_memory(access, often * static_cast<double>(pieces_of(at, static_cast<int64_t>(kSector))), stage);
         continue;
       }
       exchange(source, at);
-      const double least = std::max(1.0, kWarp * parts.elements * bytes / kBanks);
+      const int64_t width = matrices ? ir::kMatrixRowBytes : int64_t{parts.elements} * bytes;
+      const double least = std::max(1.0, static_cast<double>(at.size()) * static_cast<double>(width) / kBanks);
       stage.requests += often;
       stage.least += often * least;
-      stage.wavefronts +=
-          often *
-          std::max(least, static_cast<double>(bank_wavefronts(at, static_cast<int64_t>(parts.elements) * bytes)));
+      stage.wavefronts += often * std::max(least, static_cast<double>(bank_wavefronts(at, width)));
     }
   }
 

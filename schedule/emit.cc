@@ -106,12 +106,13 @@ class Emitter {
     stage.partial =
         partial_results(stage.nest, stage.bounds, stage.first_reduction, kept_.buffers(i), placed_.launch[i] != kNone);
     stage.sums = thread_sums(stage.nest, stage.bounds, stage.first_reduction, launches_.indices(i), kept_.buffers(i));
-    if (intrins_[i].product)
-      stage.warp = warp_tile(stage.nest, stage.bounds, stage.first_reduction, intrins_[i], launches_.indices(i),
-                             kept_.buffers(i)[0]);
     stage.band = launches_.band(i);
     int innermost = kNone;
     for (int inside : attached_[i]) innermost = std::max(innermost, placed_.level[inside]);
+    for (const Condition& condition : stage.conditions) innermost = std::max(innermost, condition.level - 1);
+    if (intrins_[i].product)
+      stage.warp = warp_tile(stage.nest, stage.bounds, stage.first_reduction, intrins_[i], launches_.indices(i),
+                             kept_.buffers(i)[0], innermost);
     find_conditions(nest_, placed_, all_, kept_.slide(i), launches_, innermost, stage);
     return ir::seq({kept_.padding(i), guarded(stage, 0, inside(stage, 0, in_vector))});
   }
@@ -135,6 +136,7 @@ class Emitter {
   // What stands inside the first `level` loops of the stage.
   ir::Stmt inside(const Emission& stage, int level, bool in_vector) {
     if (level == stage.band.begin) return shared_out(stage, in_vector);
+    if (stage.warp.product && level == stage.warp.level) return by_warp(stage);
     if (level != intrins_[stage.id].level) return by_loops(stage, level, in_vector);
     const ir::Stmt at_once = by_intrin(stage, in_vector);
     const ir::Expr whole = both(intrins_[stage.id].whole_data, intrins_[stage.id].whole_reduction);
@@ -170,7 +172,6 @@ class Emitter {
   // The statement that stands for all loops from here on.
   ir::Stmt by_intrin(const Emission& stage, bool in_vector) {
     const BoundIntrin& intrin = intrins_[stage.id];
-    if (intrin.product) return by_warp(stage);
     if (intrin.does.body) return relocated(stage, intrin.does.body);
     ir::Stmt update = relocated(stage, intrin.does.update);
     const bool begins = stage.nest.is_reduction() && stage.first_reduction >= intrin.level;
@@ -333,12 +334,12 @@ class Emitter {
     return allocated(parts.parts, allocated(parts.own, all));
   }
 
-  // A product of a warp; where the whole reduction is one, with the sums around it.
+  // Products of a warp; where the whole reduction is one, with the sums around it.
   ir::Stmt by_warp(const Emission& stage) const {
     const WarpOperands& operands = stage.warp.loops;
     const std::vector<ir::Expr> loads = rewrite(stage, {operands.left, operands.right});
     const ir::Stmt product = ir::refresh(multiplied(stage.warp, all_.ranges, loads[0], loads[1]));
-    const int level = intrins_[stage.id].level;
+    const int level = stage.warp.level;
     return stage.first_reduction >= level ? across_lanes_of_warp(stage, level, product) : product;
   }
 

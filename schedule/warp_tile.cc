@@ -1,5 +1,7 @@
 #include "schedule/warp_tile.h"
 
+#include <algorithm>
+
 #include "src/ir/simplify.h"
 
 namespace tw::schedule {
@@ -13,8 +15,8 @@ int beside(const ir::WarpProduct& product, Fragment which) {
   return which == Fragment::kSum ? 2 : 32 / product.operand.bits;
 }
 
-ir::Substitution at_element(const WarpTile& tile, Fragment which, const ir::Expr& element) {
-  const auto [row, column] = ir::place_of(ir::lane_map(*tile.product, which), tile.lane, element);
+ir::Substitution at_element(const WarpTile& tile, Fragment which, const ir::Expr& lane, const ir::Expr& element) {
+  const auto [row, column] = ir::place_of(ir::lane_map(*tile.product, which), lane, element);
   switch (which) {
     case Fragment::kSum:
       return {{tile.loops.m.id(), row}, {tile.loops.n.id(), column}};
@@ -64,10 +66,68 @@ bool are_neighbours(const std::vector<ir::Expr>& at, const ir::Var& along, int w
   return true;
 }
 
+// Whether rows of so many elements, from multiples of `width` along the loop on, lie in memory one after the other from
+// multiples of 16 bytes on: in the last dimension, whose rows are multiples of that too.
+bool are_rows(const ir::Load& load, const ir::Var& along, int width, ir::Bounds ranges) {
+  if (!are_neighbours(load.at, along, width, ranges)) return false;
+  const ir::Var group("group");
+  ranges[group.id()] = {0, ir::Interval::kPosInf};
+  const ir::Expr first = ir::substitute(load.at.back(), {{along.id(), ir::Expr(group) * ir::Expr(width)}});
+  const auto is_multiple = [&](const ir::Expr& e) {
+    return ir::is_int(ir::simplify(ir::floormod(e, ir::Expr(width)), ranges), 0);
+  };
+  if (!is_multiple(first)) return false;
+  const std::vector<ir::Expr>& strides = load.buffer.strides();
+  if (strides.empty()) return is_multiple(load.buffer.shape().back());
+  return ir::is_int(strides.back(), 1) && std::all_of(strides.begin(), strides.end() - 1, is_multiple);
+}
+
+// By ldmatrix: the lane names a row of 16 bytes, of elements along `along` at some element of the fragment; empty where
+// they do not lie so.
+ir::Stmt by_matrices(const WarpTile& tile, Fragment which, const ir::Bounds& ranges, const ir::Load& load,
+                     const ir::Expr& to) {
+  const ir::WarpProduct& product = *tile.product;
+  const int bits = product.operand.bits, row = 8 * ir::kMatrixRowBytes / bits, word = 32 / bits;
+  if (load.buffer.scope() != Scope::kShared || bits > 16) return {};
+  const ir::Var& other = which == Fragment::kLeft ? tile.loops.m : tile.loops.n;
+  const bool plain = are_rows(load, tile.loops.k, row, ranges);
+  if (!plain && (bits != 16 || !are_rows(load, other, row, ranges))) return {};
+  const int matrices = ir::elements_of(product, which) / word;
+  const ir::Expr in_matrix = ir::floormod(tile.lane, ir::Expr(ir::kMatrixRows));
+  const ir::Expr matrix =
+      ir::floormod(ir::floordiv(tile.lane, ir::Expr(ir::kMatrixRows)), ir::Expr(matrices)) * ir::Expr(word);
+  // The first lane of a group of four has the first elements of the row; transposed, rows count along k.
+  ir::Substitution at =
+      plain ? at_element(tile, which, in_matrix * ir::Expr(4), matrix) : at_element(tile, which, ir::Expr(0), matrix);
+  if (!plain) at[tile.loops.k.id()] = at[tile.loops.k.id()] + in_matrix;
+  std::vector<ir::Expr> from;
+  for (const ir::Expr& subscript : load.at) from.push_back(ir::substitute(subscript, at));
+  const std::string name = std::string("ldmatrix.x") + (matrices == 4 ? "4" : "2") + (plain ? "" : ".trans");
+  return ir::evaluate(
+      ir::call_extern(ir::Type::i(32), name, {to, ir::address_of(load.buffer, std::move(from), true, false)}));
+}
+
+// A lane's fragment, which is `held` from [at, 0] on.
+ir::Stmt loaded(const WarpTile& tile, Fragment which, const ir::Bounds& ranges, const ir::Expr& value,
+                const ir::Buffer& held, const std::vector<ir::Expr>& at) {
+  const auto& load = *ir::as<ir::Load>(value);
+  const auto element = [&](const ir::Expr& e) {
+    std::vector<ir::Expr> out = at;
+    out.push_back(e);
+    return out;
+  };
+  if (const ir::Stmt matrices = by_matrices(tile, which, ranges, load, ir::address_of(held, element(0), false, true)))
+    return matrices;
+  const bool vectors = are_neighbours(load.at, tile.loops.k, beside(*tile.product, which), ranges);
+  return for_each_element(tile, which, vectors, [&](const ir::Expr& e) {
+    return ir::store(held, element(e), ir::substitute(value, at_element(tile, which, tile.lane, e)));
+  });
+}
+
 }  // namespace
 
 WarpTile warp_tile(const StageNest& stage, const StageBounds& bounds, int outermost, const BoundIntrin& intrin,
-                   const std::vector<DeviceIndex>& indices, const ir::Buffer& to) {
+                   const std::vector<DeviceIndex>& indices, const ir::Buffer& to, int innermost) {
   if (!intrin.product) return {};
   WarpTile tile;
   tile.product = intrin.product;
@@ -82,6 +142,14 @@ WarpTile warp_tile(const StageNest& stage, const StageBounds& bounds, int outerm
     tile.at.emplace_back(bounds.loop[leaf]);
   }
   shape.emplace_back(ir::elements_of(*tile.product, Fragment::kSum));
+  tile.level = intrin.level;
+  for (; tile.level > std::max(outermost, innermost + 1); --tile.level) {
+    const Axis& axis = stage.axes[stage.leaves[tile.level - 1]];
+    if (axis.reduction || is_bound(axis.annotation)) break;
+  }
+  for (int position = tile.level; position < intrin.level; ++position)
+    if (const AxisId leaf = stage.leaves[position]; bounds.loop[leaf])
+      tile.inner.push_back({bounds.loop[leaf], bounds.extent[leaf].expr()});
   tile.sums = ir::Buffer(to.name() + ".part", to.element(), shape, Scope::kLocal);
   return tile;
 }
@@ -92,17 +160,26 @@ ir::Stmt multiplied(const WarpTile& tile, const ir::Bounds& ranges, const ir::Ex
   std::vector<ir::Stmt> steps;
   std::vector<ir::Buffer> fragments;
   for (const auto& [which, value] : {std::pair{Fragment::kLeft, left}, std::pair{Fragment::kRight, right}}) {
-    const auto& load = *ir::as<ir::Load>(value);
-    const ir::Buffer held(load.buffer.name() + ".part", product.operand, {ir::Expr(ir::elements_of(product, which))},
-                          Scope::kLocal);
-    steps.push_back(for_each_element(
-        tile, which, are_neighbours(load.at, tile.loops.k, beside(product, which), ranges),
-        [&](const ir::Expr& e) { return ir::store(held, {e}, ir::substitute(value, at_element(tile, which, e))); }));
-    args.push_back(ir::address_of(held, {0}, true, false));
+    std::vector<ir::Expr> shape, at;
+    for (const WarpTile::Loop& loop : tile.inner)
+      if (ir::uses_var(value, loop.var)) {
+        shape.push_back(loop.extent);
+        at.emplace_back(loop.var);
+      }
+    shape.emplace_back(ir::elements_of(product, which));
+    const ir::Buffer held(ir::as<ir::Load>(value)->buffer.name() + ".part", product.operand, shape, Scope::kLocal);
+    ir::Stmt load = loaded(tile, which, ranges, value, held, at);
+    for (auto loop = tile.inner.rbegin(); loop != tile.inner.rend(); ++loop)
+      if (ir::uses_var(value, loop->var)) load = ir::loop(loop->var, loop->extent, load);
+    steps.push_back(ir::refresh(load));
+    at.emplace_back(0);
+    args.push_back(ir::address_of(held, at, true, false));
     fragments.push_back(held);
   }
-  steps.push_back(ir::evaluate(ir::call_extern(ir::Type::i(32), std::string(product.name), std::move(args))));
-  ir::Stmt all = ir::seq(std::move(steps));
+  ir::Stmt all = ir::evaluate(ir::call_extern(ir::Type::i(32), std::string(product.name), std::move(args)));
+  for (auto loop = tile.inner.rbegin(); loop != tile.inner.rend(); ++loop) all = ir::loop(loop->var, loop->extent, all);
+  steps.push_back(all);
+  all = ir::seq(std::move(steps));
   for (const ir::Buffer& fragment : fragments) all = ir::allocate(fragment, all);
   return ir::simplify(all, with_lanes(ranges, tile));
 }
@@ -116,7 +193,7 @@ ir::Stmt finished(const WarpTile& tile, const ir::Bounds& ranges, const std::vec
                   const std::function<ir::Stmt(const ir::Expr& sum)>& store) {
   const bool vectors = are_neighbours(to, tile.loops.n, beside(*tile.product, Fragment::kSum), ranges);
   const ir::Stmt all = for_each_element(tile, Fragment::kSum, vectors, [&](const ir::Expr& e) {
-    return ir::substitute(store(ir::load(tile.sums, sum_at(tile, e))), at_element(tile, Fragment::kSum, e));
+    return ir::substitute(store(ir::load(tile.sums, sum_at(tile, e))), at_element(tile, Fragment::kSum, tile.lane, e));
   });
   return ir::simplify(all, with_lanes(ranges, tile));
 }

@@ -2,13 +2,13 @@
 //
 //   C: ko, jw, i in 0..16, j in 0..8, ki in 0..16     for jw: C.part[jw, 0..4] = 0
 //                                                     for ko:
-//                                                       for jw:
-//                                              ==>        a[..] = A[i, ko*16 + ki] of lane tx
-//                                                         b[..] = B[ko*16 + ki, jw*8 + j] of lane tx
-//                                                         mma(C.part[jw], a, b)
+//                                              ==>      a[..] = A[i, ko*16 + ki] of lane tx
+//                                                       for jw: b[jw, ..] = B[ko*16 + ki, jw*8 + j] of lane tx
+//                                                       for jw: mma(C.part[jw], a, b[jw])
 //                                                     for jw: C[i, jw*8 + j] of lane tx = C.part[jw, ..]
 //
-// Each lane keeps its sums from the first loop of the reduction to the last.
+// Each lane keeps its sums from the first loop of the reduction to the last, and inside of the last one the fragments
+// of all products that need them. What lies in shared memory in rows of 16 bytes comes by ldmatrix.
 #pragma once
 
 #include <functional>
@@ -24,13 +24,20 @@ struct WarpTile {
   WarpOperands loops;        // that the product stands for
   ir::Buffer sums;           // of a lane
   std::vector<ir::Expr> at;  // over the data loops inside the reduction
+  int level = kNone;         // of the first of those inside its last loop, around which all are together
+  struct Loop {
+    ir::Var var;
+    ir::Expr extent;
+  };
+  std::vector<Loop> inner;  // from there on
 };
 
-// Of a stage whose outermost reduction loop is at `outermost`; the results go to `to`.
+// Of a stage whose outermost reduction loop is at `outermost`; the results go to `to`. Inside the loops before
+// `innermost` something else is computed.
 WarpTile warp_tile(const StageNest&, const StageBounds&, int outermost, const BoundIntrin&,
-                   const std::vector<DeviceIndex>&, const ir::Buffer& to);
+                   const std::vector<DeviceIndex>&, const ir::Buffer& to, int innermost);
 
-// The product, of operands that are loads over the loops.
+// The products of all inner loops, of operands that are loads over the loops.
 ir::Stmt multiplied(const WarpTile&, const ir::Bounds&, const ir::Expr& left, const ir::Expr& right);
 // The lane's sums from what they begin with.
 ir::Stmt begun(const WarpTile&, const ir::Expr& identity);

@@ -153,17 +153,17 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
   emit(alloc.body);
 }
 
-// A product of a warp; or a prefetch, which a device has no need of.
+// A product or a load of a warp; or a prefetch, which a device has no need of.
 void CudaEmitter::emit_evaluate(const Expr& value) {
-  const ir::WarpProduct* product = ir::warp_product_in(value);
-  if (product == nullptr) return;
-  std::string name(product->name), fragments;
+  const auto* call = ir::as<ir::CallExtern>(value);
+  if (call == nullptr || !ir::is_of_warp(call->symbol)) return;
+  std::string name = call->symbol, fragments;
   std::ranges::replace(name, '.', '_');
   std::vector<Expr> subscripts;
-  for (const Expr& arg : ir::as<ir::CallExtern>(value)->args) subscripts.push_back(ir::as<ir::Address>(arg)->at[0]);
+  for (const Expr& arg : call->args) subscripts.push_back(ir::as<ir::Address>(arg)->at[0]);
   begin_statement(subscripts);
   const CNames::Block block(names_);
-  for (const Expr& arg : ir::as<ir::CallExtern>(value)->args) {
+  for (const Expr& arg : call->args) {
     const auto& address = *ir::as<ir::Address>(arg);
     fragments += (fragments.empty() ? "&" : ", &") + access(address.buffer, address.at);
   }

@@ -36,6 +36,55 @@ static __device__ inline void cp_async_wait() {
 }
 )"},
 
+    // Loads of a warp: words of 32 bits of matrices in shared memory.
+    {"ldmatrix_x2", R"(
+template <class T>
+static __device__ inline void ldmatrix_x2(T* to, const T* from) {
+  uint32_t r[2];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))) : "memory");
+  constexpr int n = 4 / sizeof(T);
+  #pragma unroll
+  for (int i = 0; i < 2 * n; ++i) to[i] = static_cast<T>(r[i / n] >> (i % n * 8 * sizeof(T)));
+}
+)"},
+    {"ldmatrix_x2_trans", R"(
+template <class T>
+static __device__ inline void ldmatrix_x2_trans(T* to, const T* from) {
+  uint32_t r[2];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))) : "memory");
+  constexpr int n = 4 / sizeof(T);
+  #pragma unroll
+  for (int i = 0; i < 2 * n; ++i) to[i] = static_cast<T>(r[i / n] >> (i % n * 8 * sizeof(T)));
+}
+)"},
+    {"ldmatrix_x4", R"(
+template <class T>
+static __device__ inline void ldmatrix_x4(T* to, const T* from) {
+  uint32_t r[4];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))) : "memory");
+  constexpr int n = 4 / sizeof(T);
+  #pragma unroll
+  for (int i = 0; i < 4 * n; ++i) to[i] = static_cast<T>(r[i / n] >> (i % n * 8 * sizeof(T)));
+}
+)"},
+    {"ldmatrix_x4_trans", R"(
+template <class T>
+static __device__ inline void ldmatrix_x4_trans(T* to, const T* from) {
+  uint32_t r[4];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))) : "memory");
+  constexpr int n = 4 / sizeof(T);
+  #pragma unroll
+  for (int i = 0; i < 4 * n; ++i) to[i] = static_cast<T>(r[i / n] >> (i % n * 8 * sizeof(T)));
+}
+)"},
     // Products of a warp. Operands stand in registers of 32 bits, the first element lowest; tf32 rounds to nearest,
     // ties away from zero.
     {"mma_m16n8k16_bf16", R"(

@@ -14,7 +14,7 @@ std::vector<std::string> extern_symbols(const Program& p) {
       p.body, [](const Stmt&) { return true; },
       [&](const Expr& e) {
         const auto* call = as<CallExtern>(e);
-        if (call && !is_requirement(call->symbol) && !warp_product(call->symbol) &&
+        if (call && !is_requirement(call->symbol) && !is_of_warp(call->symbol) &&
             std::find(symbols.begin(), symbols.end(), call->symbol) == symbols.end())
           symbols.push_back(call->symbol);
         return true;

@@ -95,7 +95,7 @@ ExprPtr extern_code(Preparation& preparation, const CallExtern& c, Type result) 
     code->test = preparation.expr(code->source);
     return code;
   }
-  if (const WarpProduct* product = warp_product(c.symbol)) return warp_code(preparation, *product, c);
+  if (is_of_warp(c.symbol)) return warp_code(preparation, c);
   auto code = std::make_shared<ExternCode>();
   code->symbol = c.symbol;
   code->result = result;

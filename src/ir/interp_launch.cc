@@ -4,8 +4,8 @@
 //   barrier   all are there: in the same iteration of the loops around   or to its end
 //   round 2   thread 0 |---->  ..
 //
-// A product of a warp is where its lanes wait for each other within a round: they go on when all are there. That orders
-// nothing else that they do, so that a thread is one task from barrier to barrier.
+// A product of a warp, or a load of one, is where its lanes wait for each other within a round: they go on when all are
+// there. That orders nothing else that they do, so that a thread is one task from barrier to barrier.
 //
 // Each thread is a fiber with variables and local memory of its own. One order of the threads shows all that is wrong
 // in any: the first two accesses that race do so whoever is first (Tasks), and a program without races does the same in
@@ -156,8 +156,8 @@ class Launch final : public ThreadNames, public Meeting {
     running_->barrier = barrier;
     running_->fiber->wait();
   }
-  void multiply(LaneProduct& product) override {
-    running_->product = &product;
+  void meet(LaneCall& call) override {
+    running_->call = &call;
     running_->fiber->wait();
   }
 
@@ -184,8 +184,8 @@ class Launch final : public ThreadNames, public Meeting {
     ThreadState state;  // while it does not run
     std::deque<Memory> local;
     std::unique_ptr<support::Fiber> fiber;
-    int barrier = 0;  // where it waits; 0: it has ended, or waits at a product
-    LaneProduct* product = nullptr;
+    int barrier = 0;  // where it waits; 0: it has ended, or waits for its warp
+    LaneCall* call = nullptr;
     uint32_t task = 0;  // of the round
   };
 
@@ -235,7 +235,7 @@ class Launch final : public ThreadNames, public Meeting {
         thread.task = s_.tasks.now();
         resume(thread);
       }
-      for (std::vector<Thread*> on = multiply_in_warps(order); !on.empty(); on = multiply_in_warps(order))
+      for (std::vector<Thread*> on = meet_in_warps(order); !on.empty(); on = meet_in_warps(order))
         for (Thread* thread : on) {
           s_.tasks.resume_iteration(thread->task);
           resume(*thread);
@@ -269,18 +269,18 @@ class Launch final : public ThreadNames, public Meeting {
     s_.copies.expect_none(s_.tasks);
   }
 
-  // Those that had a product to wait for and have it.
-  std::vector<Thread*> multiply_in_warps(const std::vector<int64_t>& order) {
+  // Those that waited for the others of their warp, and do no longer.
+  std::vector<Thread*> meet_in_warps(const std::vector<int64_t>& order) {
     std::vector<bool> have(team_.size());
     for (size_t first = 0; first < team_.size(); first += kLanesOfWarp) {
       const std::span<Thread> warp =
           std::span(team_).subspan(first, std::min<size_t>(kLanesOfWarp, team_.size() - first));
-      if (std::ranges::none_of(warp, [](const Thread& t) { return t.product != nullptr; })) continue;
+      if (std::ranges::none_of(warp, [](const Thread& t) { return t.call != nullptr; })) continue;
       if (warp.size() < kLanesOfWarp || !std::ranges::all_of(warp, [&](const Thread& t) { return met(t, warp[0]); }))
         fail_to_meet(warp);
-      std::vector<LaneProduct*> lanes;
-      for (Thread& thread : warp) lanes.push_back(std::exchange(thread.product, nullptr));
-      interp::multiply(lanes);
+      std::vector<LaneCall*> lanes;
+      for (Thread& thread : warp) lanes.push_back(std::exchange(thread.call, nullptr));
+      interp::together(lanes);
       std::fill_n(have.begin() + static_cast<std::ptrdiff_t>(first), kLanesOfWarp, true);
     }
     std::vector<Thread*> out;
@@ -306,12 +306,12 @@ class Launch final : public ThreadNames, public Meeting {
     return team_[0].barrier != 0;
   }
 
-  static int product_of(const Thread& thread) { return thread.product ? thread.product->number : 0; }
+  static int call_of(const Thread& thread) { return thread.call ? thread.call->number : 0; }
 
-  // At one barrier or product, with equal loops of the body around it; or both at the end.
+  // At one barrier or call of a warp, with equal loops of the body around it; or both at the end.
   bool met(const Thread& a, const Thread& b) const {
-    if (a.barrier != b.barrier || product_of(a) != product_of(b)) return false;
-    if (a.barrier == 0 && !a.product) return true;
+    if (a.barrier != b.barrier || call_of(a) != call_of(b)) return false;
+    if (a.barrier == 0 && !a.call) return true;
     return std::all_of(a.state.loops.begin() + outside_body(), a.state.loops.end(),
                        [&](const ForNode* loop) { return a.state.slots[loop->slot].i == b.state.slots[loop->slot].i; });
   }
@@ -329,20 +329,20 @@ class Launch final : public ThreadNames, public Meeting {
   }
 
   std::string waits_at(const Thread& thread) const {
-    if (thread.barrier == 0 && !thread.product) return "have ended";
+    if (thread.barrier == 0 && !thread.call) return "have ended";
     const std::string at = place(thread);
     return "wait at " +
-           (thread.product ? "product " + std::to_string(thread.product->number)
-                           : "barrier " + std::to_string(thread.barrier)) +
+           (thread.call ? "call " + std::to_string(thread.call->number) + " of warps"
+                        : "barrier " + std::to_string(thread.barrier)) +
            " of the launch" + (at.empty() ? "" : ", " + at);
   }
 
   [[noreturn]] void fail_to_meet(std::span<const Thread> those) const {
-    const auto product = std::ranges::find_if(those, [](const Thread& t) { return t.product != nullptr; });
+    const auto call = std::ranges::find_if(those, [](const Thread& t) { return t.call != nullptr; });
     Fault fault{ErrorKind::kInternal, "interpret: a barrier where not all threads of the block meet", {}};
-    if (product != those.end())
-      fault.what = "interpret: " + std::string(product->product->product->name) + " where not all " +
-                   std::to_string(kLanesOfWarp) + " lanes of a warp meet";
+    if (call != those.end())
+      fault.what = "interpret: " + std::string(call->call->name) + " where not all " + std::to_string(kLanesOfWarp) +
+                   " lanes of a warp meet";
     std::vector<const Thread*> first;  // of those at one place
     for (const Thread& thread : those)
       if (std::ranges::none_of(first, [&](const Thread* other) { return met(thread, *other); }))
@@ -383,9 +383,9 @@ StmtPtr launch_code(Preparation& preparation, const For& outermost) {
     if (a->buffer.scope() == Scope::kLocal) preparation.own_memory_of_threads(memory);
     return true;
   });
-  preparation.barriers = preparation.products = 0;
+  preparation.barriers = preparation.warp_calls = 0;
   code->body = preparation.stmt(body);
-  code->has_meetings = preparation.barriers > 0 || preparation.products > 0;
+  code->has_meetings = preparation.barriers > 0 || preparation.warp_calls > 0;
   code->stack_bytes = (size_t{128} << 10) + (size_t{2} << 10) * Depth().of(body);
   return code;
 }

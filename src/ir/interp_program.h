@@ -77,7 +77,7 @@ class Preparation {
   void own_memory_of_threads(size_t memory) { of_threads_.insert(memory); }  // nobody else sees it: it has no races
   bool is_of_threads(size_t memory) const { return of_threads_.contains(memory); }
   bool has_parallel() const { return has_parallel_; }
-  int barriers = 0, products = 0;  // of the launch at hand, so far
+  int barriers = 0, warp_calls = 0;  // of the launch at hand, so far
 
  private:
   ExprPtr prepare(const Expr&);

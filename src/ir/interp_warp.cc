@@ -45,44 +45,90 @@ Value sum_of(const WarpProduct& p, Value c, Matrix& a, Matrix& b, const MatrixPl
   return out;
 }
 
+void expect_launch(const State& s) {
+  if (!s.meeting) throw Fault{ErrorKind::kInternal, "interpret: a call of a warp outside of a launch", {}};
+}
+
+void expect_inside(std::string_view name, const Memory& memory, int64_t from, int64_t count) {
+  if (from + count <= memory.span()) return;
+  throw Fault{ErrorKind::kInternal,
+              "interpret: " + std::string(name) + " takes " + std::to_string(count) + " elements from " +
+                  memory.element(from) + " on",
+              {"so many are not there"}};
+}
+
+std::vector<Value> elements(std::string_view name, Memory& memory, int64_t from, int64_t count, const State& s) {
+  expect_inside(name, memory, from, count);
+  std::vector<Value> out;
+  for (int64_t i = 0; i < count; ++i) out.push_back(memory.load(from + i, s.tasks));
+  return out;
+}
+
+void keep(const LaneCall& lane, Memory& to, const State& s) {
+  for (size_t i = 0; i < lane.fragments[0].size(); ++i)
+    to.store(lane.offsets[0] + static_cast<int64_t>(i), lane.fragments[0][i], s.tasks);
+}
+
+struct LoadCode final : ExprCode {
+  const WarpLoad* load;
+  int number, bytes;
+  std::vector<Subscripts> at;
+
+  Value eval(State& s) const override {
+    expect_launch(s);
+    const int row = kMatrixRowBytes / bytes;
+    Memory &to = *s.memories[at[0].memory()], &from = *s.memories[at[1].memory()];
+    LaneCall lane{load->name, number, nullptr, load, 4 / bytes};
+    lane.offsets[0] = at[0].offset(s);
+    expect_inside(load->name, to, lane.offsets[0], int64_t{load->matrices} * lane.in_word);
+    const int64_t begin = at[1].offset(s);
+    if (begin % row != 0)
+      throw Fault{ErrorKind::kInternal,
+                  "interpret: " + std::string(load->name) + " from " + from.element(begin) + " on",
+                  {"a row begins at a multiple of " + std::to_string(kMatrixRowBytes) + " bytes"}};
+    if (s.thread % kLanesOfWarp < load->matrices * kMatrixRows)
+      lane.fragments[1] = elements(load->name, from, begin, row, s);
+    s.meeting->meet(lane);
+    keep(lane, to, s);
+    return {};
+  }
+};
+
 struct WarpCode final : ExprCode {
   const WarpProduct* product;
   int number;
   std::vector<Subscripts> at;
 
   Value eval(State& s) const override {
-    if (!s.meeting) throw Fault{ErrorKind::kInternal, "interpret: a product of a warp outside of a launch", {}};
-    LaneProduct lane{product, number, {}, {}};
+    expect_launch(s);
+    LaneCall lane{product->name, number, product};
     for (const Fragment which : kFragments) {
       const auto f = static_cast<size_t>(which);
-      const int count = elements_of(*product, which);
-      Memory& memory = *s.memories[at[f].memory()];
       lane.offsets[f] = at[f].offset(s);
-      if (lane.offsets[f] + count > memory.span())
-        throw Fault{ErrorKind::kInternal,
-                    "interpret: " + std::string(product->name) + " takes " + std::to_string(count) + " elements from " +
-                        memory.element(lane.offsets[f]) + " on",
-                    {"so many are not there"}};
-      for (int i = 0; i < count; ++i) lane.fragments[f].push_back(memory.load(lane.offsets[f] + i, s.tasks));
+      lane.fragments[f] =
+          elements(product->name, *s.memories[at[f].memory()], lane.offsets[f], elements_of(*product, which), s);
     }
-    s.meeting->multiply(lane);
-    Memory& sums = *s.memories[at[0].memory()];
-    for (size_t i = 0; i < lane.fragments[0].size(); ++i)
-      sums.store(lane.offsets[0] + static_cast<int64_t>(i), lane.fragments[0][i], s.tasks);
+    s.meeting->meet(lane);
+    keep(lane, *s.memories[at[0].memory()], s);
     return {};
   }
 };
 
-}  // namespace
+// Each gets four bytes of each matrix, where it holds them in a product, or where it would of the transposed one.
+void exchange(std::span<LaneCall* const> lanes) {
+  const WarpLoad& load = *lanes[0]->load;
+  const auto in_word = static_cast<size_t>(lanes[0]->in_word);
+  for (size_t lane = 0; lane < lanes.size(); ++lane)
+    for (size_t matrix = 0; matrix < static_cast<size_t>(load.matrices); ++matrix)
+      for (size_t i = 0; i < in_word; ++i) {
+        const size_t across = lane / 4, along = lane % 4 * in_word + i;
+        const size_t row = load.transposed ? along : across, column = load.transposed ? across : along;
+        lanes[lane]->fragments[0].push_back(lanes[matrix * kMatrixRows + row]->fragments[1][column]);
+      }
+}
 
-void multiply(std::span<LaneProduct* const> lanes) {
+void multiply(std::span<LaneCall* const> lanes) {
   const WarpProduct& p = *lanes[0]->product;
-  for (const LaneProduct* lane : lanes)
-    if (lane->offsets != lanes[0]->offsets)
-      throw Fault{
-          ErrorKind::kInternal,
-          "interpret: " + std::string(p.name) + " of fragments that the lanes of a warp have at different places",
-          {"a register has one name in an instruction of all lanes"}};
   const auto moved = [&](Fragment which, Matrix& matrix, bool back) {
     const LaneMap map = lane_map(p, which);
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
@@ -106,15 +152,39 @@ void multiply(std::span<LaneProduct* const> lanes) {
   moved(Fragment::kSum, c, true);
 }
 
-ExprPtr warp_code(Preparation& preparation, const WarpProduct& product, const CallExtern& call) {
-  auto code = std::make_shared<WarpCode>();
-  code->product = &product;
-  code->number = ++preparation.products;
+template <class Code>
+ExprPtr with_addresses(Preparation& preparation, std::shared_ptr<Code> code, const CallExtern& call) {
+  code->number = ++preparation.warp_calls;
   for (const Expr& arg : call.args) {
     const auto& address = *as<Address>(arg);
     code->at.emplace_back(preparation, address.buffer, address.at);
   }
   return code;
+}
+
+}  // namespace
+
+void together(std::span<LaneCall* const> lanes) {
+  for (const LaneCall* lane : lanes)
+    if (lane->offsets != lanes[0]->offsets)
+      throw Fault{
+          ErrorKind::kInternal,
+          "interpret: " + std::string(lane->name) + " of fragments that the lanes of a warp have at different places",
+          {"a register has one name in an instruction of all lanes"}};
+  if (lanes[0]->load) return exchange(lanes);
+  multiply(lanes);
+}
+
+ExprPtr warp_code(Preparation& preparation, const CallExtern& call) {
+  if (const WarpLoad* load = warp_load(call.symbol)) {
+    auto code = std::make_shared<LoadCode>();
+    code->load = load;
+    code->bytes = as<Address>(call.args[0])->buffer.element().bytes();
+    return with_addresses(preparation, std::move(code), call);
+  }
+  auto code = std::make_shared<WarpCode>();
+  code->product = warp_product(call.symbol);
+  return with_addresses(preparation, std::move(code), call);
 }
 
 }  // namespace tw::ir::interp

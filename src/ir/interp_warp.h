@@ -1,4 +1,5 @@
-// Products of a warp in the interpreter (src/ir/warp_products.h): what a lane brings, and what all lanes make of it.
+// Products and loads of a warp in the interpreter (src/ir/warp_products.h): what a lane brings, and what all lanes make
+// of it.
 #pragma once
 
 #include <array>
@@ -10,18 +11,22 @@
 
 namespace tw::ir::interp {
 
-// A lane reads its fragments before it waits for the others, and stores its sums once it goes on.
-struct LaneProduct {
-  const WarpProduct* product;
+// A lane reads its fragments, or the row that it names, before it waits for the others, and stores what it gets once it
+// goes on.
+struct LaneCall {
+  std::string_view name;
   int number;  // of the call in the text of the launch
-  std::array<int64_t, 3> offsets;
-  std::array<std::vector<Value>, 3> fragments;
+  const WarpProduct* product = nullptr;
+  const WarpLoad* load = nullptr;
+  int in_word = 1;                   // of a load: elements of four bytes
+  std::array<int64_t, 3> offsets{};  // in registers; of a load where the first goes
+  std::array<std::vector<Value>, 3> fragments{};
 };
 
-// Leaves sums in place of what the lanes brought; a Fault where they have their fragments at different places.
-void multiply(std::span<LaneProduct* const> lanes);
+// Leaves in the first fragment what each lane gets; a Fault where registers are at different places.
+void together(std::span<LaneCall* const> lanes);
 
-// A product is the next one in the text of the launch that is being prepared.
-ExprPtr warp_code(Preparation&, const WarpProduct&, const CallExtern&);
+// The next one in the text of the launch that is being prepared.
+ExprPtr warp_code(Preparation&, const CallExtern&);
 
 }  // namespace tw::ir::interp

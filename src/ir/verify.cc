@@ -216,6 +216,7 @@ class Verifier {
     if (const auto* call = as<Call>(e); call && is_tile(call->fn) && e.get() != stored_)
       fail(name_of(call->fn) + ": a product of tiles that is not the whole of what is stored");
     if (const WarpProduct* product = warp_product_in(e)) warp_product_call(*product, e);
+    if (const WarpLoad* load = warp_load_in(e)) warp_load_call(*load, e);
     const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
     for_each_child(*e, [&](const Expr& child) {
       expression(child);
@@ -244,6 +245,22 @@ class Verifier {
              to_string(args[static_cast<size_t>(which)]));
       if (!a->read || a->written != (which == Fragment::kSum)) fail(name + ": inout expected of c, in of a and b");
     }
+  }
+
+  // To each lane's own memory, from shared memory.
+  void warp_load_call(const WarpLoad& load, const Expr& e) {
+    const std::string name(load.name);
+    if (!in_launch_ || e.get() != evaluated_) fail(name + ": a statement of a launch expected");
+    const std::vector<Expr>& args = as<CallExtern>(e)->args;
+    const auto* to = args.size() == 2 ? as<Address>(args[0]) : nullptr;
+    const auto* from = args.size() == 2 ? as<Address>(args[1]) : nullptr;
+    if (!to || !from || to->buffer.scope() != Scope::kLocal || from->buffer.scope() != Scope::kShared || to->read ||
+        !to->written || !from->read || from->written)
+      fail(name + ": out of local memory and in of shared memory expected");
+    const Type type = to->buffer.element();
+    if (type != from->buffer.element() || (type.bits != 16 && (type.bits != 8 || load.transposed)))
+      fail(name + ": elements of " + (load.transposed ? "16" : "8 or 16") + " bits expected, not " + to_string(type) +
+           " and " + to_string(from->buffer.element()));
   }
 
   void let(const Let& l, const Expr& e) {

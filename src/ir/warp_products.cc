@@ -13,6 +13,10 @@ constexpr WarpProduct kProducts[] = {
     {"mma.m16n8k32.s8",   16, 8, 32, Type::i(8),   Type::i(32)},
     {"mma.m16n8k8.tf32",  16, 8, 8,  Type::f(32),  Type::f(32)},  // operands are rounded to 11 bits first
 };
+constexpr WarpLoad kLoads[] = {
+    {"ldmatrix.x2", 2, false}, {"ldmatrix.x2.trans", 2, true},
+    {"ldmatrix.x4", 4, false}, {"ldmatrix.x4.trans", 4, true},
+};
 // clang-format on
 
 }  // namespace
@@ -29,9 +33,24 @@ const WarpProduct* warp_product_in(const Expr& call) {
   return c ? warp_product(c->symbol) : nullptr;
 }
 
-const WarpProduct* warp_product_in(const Stmt& s) {
+std::span<const WarpLoad> warp_loads() { return kLoads; }
+
+const WarpLoad* warp_load(std::string_view symbol) {
+  const auto* found = std::ranges::find(kLoads, symbol, &WarpLoad::name);
+  return found == std::end(kLoads) ? nullptr : found;
+}
+
+const WarpLoad* warp_load_in(const Expr& call) {
+  const auto* c = as<CallExtern>(call);
+  return c ? warp_load(c->symbol) : nullptr;
+}
+
+bool is_of_warp(std::string_view symbol) { return warp_product(symbol) || warp_load(symbol); }
+
+bool is_of_warp(const Stmt& s) {
   const auto* e = as<Evaluate>(s);
-  return e ? warp_product_in(e->value) : nullptr;
+  const auto* c = e ? as<CallExtern>(e->value) : nullptr;
+  return c && is_of_warp(c->symbol);
 }
 
 int elements_of(const WarpProduct& p, Fragment which) {

@@ -1,10 +1,21 @@
-// Products of small matrices that the 32 lanes of a warp compute together: calls by name, within a launch.
+// What the 32 lanes of a warp do together, as calls by name within a launch: products of small matrices, and loads of
+// what these need from shared memory.
+//
+// A product of matrices:
 //
 //   call(int32, "mma.m16n8k16.bf16", address(inout c[0]), address(in a[0]), address(in b[0]))
 //
 // c = c + a * b, of m x k times k x n. Each lane holds a fragment of each matrix in local memory of its own: elements
 // that are neighbours from the address on, at the places of the matrix that the lane map says. All lanes come to the
 // call together and have their fragments at the same places. Names have dots, which C functions have not.
+//
+// A load:
+//
+//   call(int32, "ldmatrix.x4", address(out a[0]), address(in S[row, 0]))
+//
+// of four matrices (x2: of two), of 8 rows of 16 bytes each. Lane l names row l % 8 of matrix l / 8, wherever that is,
+// from a multiple of 16 bytes on; x2 asks the first 16 lanes only. It gets, of each matrix, the four bytes l % 4 of row
+// l / 4: what a lane of a product holds. Of elements of 16 bits also `.trans`: as if the matrix were transposed.
 #pragma once
 
 #include <span>
@@ -26,7 +37,19 @@ std::span<const WarpProduct> warp_products();
 
 const WarpProduct* warp_product(std::string_view symbol);  // null: no product of a warp
 const WarpProduct* warp_product_in(const Expr& call);
-const WarpProduct* warp_product_in(const Stmt& s);  // that is nothing else
+
+struct WarpLoad {
+  std::string_view name;
+  int matrices;
+  bool transposed;
+};
+inline constexpr int kMatrixRows = 8, kMatrixRowBytes = 16;
+std::span<const WarpLoad> warp_loads();
+const WarpLoad* warp_load(std::string_view symbol);
+const WarpLoad* warp_load_in(const Expr& call);
+
+bool is_of_warp(std::string_view symbol);  // one or the other
+bool is_of_warp(const Stmt& s);
 
 // In the order of the call's arguments: c, a, b.
 enum class Fragment : uint8_t { kSum, kLeft, kRight };

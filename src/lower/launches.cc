@@ -17,7 +17,7 @@ bool holds_launch(const ir::Program& program) {
 bool meets(const ir::Stmt& stmt) {
   bool found = false;
   ir::walk(stmt, [&](const ir::Stmt& s) {
-    return !(found = found || ir::as<ir::Sync>(s) != nullptr || ir::warp_product_in(s) != nullptr);
+    return !(found = found || ir::as<ir::Sync>(s) != nullptr || ir::is_of_warp(s));
   });
   return found;
 }

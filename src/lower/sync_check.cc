@@ -95,7 +95,7 @@ class LaunchCheck {
           statement(l.body, has_load(l.value) ? place.with_own(l.var, {}) : place.with(l.var, value(l.value, place)));
         },
         [&](const Evaluate& e) {
-          if (warp_product_in(e.value)) return product(*as<CallExtern>(e.value), s, place);
+          if (is_of_warp(s)) return of_warp(*as<CallExtern>(e.value), s, place);
           if (as<CallExtern>(e.value)) report({Kind::kForeignCall, {}, line_of(s), {}, "nobody knows what it touches"});
         },
         [&](const Sync& sync) {
@@ -368,14 +368,21 @@ class LaunchCheck {
 
   // ---- products of a warp
 
-  // Where they are: the same place for all lanes. What they hold is each thread's own.
-  void product(const CallExtern& call, const Stmt& s, const Place& place) {
+  // Where registers are: the same place for all lanes. What they hold is each thread's own. Of a load each lane reads a
+  // row of shared memory.
+  void of_warp(const CallExtern& call, const Stmt& s, const Place& place) {
+    for (const Expr& arg : call.args)
+      if (const auto& a = *as<Address>(arg); a.buffer.scope() == Scope::kShared) {
+        std::vector<Expr> at = a.at;
+        at.back() = ramp(at.back(), Expr(1), kMatrixRowBytes / a.buffer.element().bytes());
+        touch(a.buffer, at, {}, false, s, place);
+      }
     if (between_blocks_) return;
     if (!warp_) report({Kind::kDivergentProduct, {}, line_of(s), {}, "the threads of a block are no whole warps"});
     for (const Expr& arg : call.args)
       for (const Expr& at : as<Address>(arg)->at) {
         reads(at, s, place);
-        expect_same_in_warp(at, place);
+        if (as<Address>(arg)->buffer.scope() == Scope::kLocal) expect_same_in_warp(at, place);
       }
   }
 

@@ -28,7 +28,7 @@ bool SyncWays::has_sync(const Stmt& s) {
 }
 
 bool SyncWays::has_product(const Stmt& s) {
-  return holds(products_, s, [](const Stmt& inner) { return warp_product_in(inner) != nullptr; });
+  return holds(products_, s, [](const Stmt& inner) { return is_of_warp(inner); });
 }
 
 bool SyncWays::has_copies(const Stmt& s) {

@@ -11,7 +11,7 @@ namespace tw::lower {
 class SyncWays {
  public:
   bool has_sync(const ir::Stmt& s);
-  bool has_product(const ir::Stmt& s);  // of a warp
+  bool has_product(const ir::Stmt& s);  // of a warp, or a load of one
   bool has_copies(const ir::Stmt& s);   // commits, waits, or stores that arrive later
   // Whether every way through passes a barrier.
   bool passes_barrier(const ir::Stmt& s, const ir::Bounds& bounds) const;

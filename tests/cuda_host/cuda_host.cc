@@ -32,6 +32,7 @@ struct Host {  // TwHost of cuda_shim.h, which knows no more than the functions
   void (*copy)(Host*, void* to, const void* from, unsigned bytes);
   void (*commit)(Host*);
   void (*wait)(Host*, unsigned groups);
+  void (*load)(Host*, int matrices, bool transposed, void* to, const void* from);
   void (*multiply)(Host*, unsigned product, void* c, const void* a, const void* b);
   Block* running;
 };
@@ -158,6 +159,10 @@ void meet(Host* host, unsigned place) { host->running->meet(place); }
 void copy(Host* host, void* to, const void* from, unsigned bytes) { host->running->copy(to, from, bytes); }
 void commit(Host* host) { host->running->commit(); }
 void wait(Host* host, unsigned groups) { host->running->wait(groups); }
+void load(Host* host, int matrices, bool transposed, void* to, const void* from) {
+  const unsigned kind = static_cast<unsigned>(WarpProductKind::kLoad2) + (matrices == 4 ? 2 : 0) + (transposed ? 1 : 0);
+  host->running->multiply(static_cast<WarpProductKind>(kind), {to, from, nullptr});
+}
 void multiply(Host* host, unsigned product, void* c, const void* a, const void* b) {
   host->running->multiply(static_cast<WarpProductKind>(product), {c, a, b});
 }
@@ -203,9 +208,10 @@ void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arg
       given.push_back(const_cast<void*>(address));
     }
     std::vector<unsigned char> shared(static_cast<size_t>(launch.shared_bytes) + 16, 0xA5);
-    Host host{{},   {},       shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16,
-              meet, copy,     commit,
-              wait, multiply, nullptr};
+    Host host{{},     {},   shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16,
+              meet,   copy, commit,
+              wait,   load, multiply,
+              nullptr};
     *static_cast<Host**>(symbol(library_.get(), "tw_host")) = &host;
     const Dim grid = sizes(launch.grid, scalars), threads = sizes(launch.block, scalars);
     if (threads.x * threads.y * threads.z == 0) continue;

@@ -10,6 +10,7 @@ struct TwHost {
   void (*copy)(TwHost*, void* to, const void* from, unsigned bytes);
   void (*commit)(TwHost*);
   void (*wait)(TwHost*, unsigned groups);
+  void (*load)(TwHost*, int matrices, bool transposed, void* to, const void* from);
   void (*multiply)(TwHost*, unsigned product, void* c, const void* a, const void* b);  // numbers: warp_product.h
 };
 extern "C" TwHost* tw_host;
@@ -31,6 +32,14 @@ static inline void cp_async_16(void* to, const void* from) { tw_host->copy(tw_ho
 static inline void cp_async_commit() { tw_host->commit(tw_host); }
 template <int groups>
 static inline void cp_async_wait() { tw_host->wait(tw_host, groups); }
+template <class T>
+static inline void ldmatrix_x2(T* to, const T* from) { tw_host->load(tw_host, 2, false, to, from); }
+template <class T>
+static inline void ldmatrix_x2_trans(T* to, const T* from) { tw_host->load(tw_host, 2, true, to, from); }
+template <class T>
+static inline void ldmatrix_x4(T* to, const T* from) { tw_host->load(tw_host, 4, false, to, from); }
+template <class T>
+static inline void ldmatrix_x4_trans(T* to, const T* from) { tw_host->load(tw_host, 4, true, to, from); }
 static inline void mma_m16n8k16_bf16(float* c, const unsigned short* a, const unsigned short* b) {
   tw_host->multiply(tw_host, 0, c, a, b);
 }

@@ -36,7 +36,7 @@ double element(WarpProductKind kind, const void* fragment, int i) {
       return of_half(static_cast<const uint16_t*>(fragment)[i]);
     case WarpProductKind::kS8:
       return static_cast<const int8_t*>(fragment)[i];
-    case WarpProductKind::kTF32:
+    default:
       break;
   }
   return of_tf32(static_cast<const float*>(fragment)[i]);
@@ -66,8 +66,31 @@ Place place_of_c(int lane, int i) { return {(lane >> 2) + (i < 2 ? 0 : 8), lane 
 
 }  // namespace
 
+namespace {
+
+// "Thread 4 * i + j gets word j of row i", of 8 rows of four words; transposed, halves 2 * j and 2 * j + 1 of column i.
+void load(int matrices, bool transposed, const std::array<LaneFragments, 32>& lanes) {
+  for (int lane = 0; lane < 32; ++lane)
+    for (int m = 0; m < matrices; ++m) {
+      unsigned char word[4];
+      const auto row = [&](int r) {
+        return static_cast<const unsigned char*>(lanes[static_cast<size_t>(8 * m + r)].a);
+      };
+      if (!transposed) std::memcpy(word, row(lane / 4) + 4 * (lane % 4), 4);
+      for (int half = 0; transposed && half < 2; ++half)
+        std::memcpy(word + 2 * half, row(2 * (lane % 4) + half) + 2 * (lane / 4), 2);
+      std::memcpy(static_cast<unsigned char*>(lanes[static_cast<size_t>(lane)].c) + 4 * m, word, 4);
+    }
+}
+
+}  // namespace
+
 // Integers are exact in a double; what wraps of their sum is left to the end.
 void multiply(WarpProductKind kind, const std::array<LaneFragments, 32>& lanes) {
+  if (kind >= WarpProductKind::kLoad2) {
+    const unsigned which = static_cast<unsigned>(kind) - static_cast<unsigned>(WarpProductKind::kLoad2);
+    return load(which < 2 ? 2 : 4, which % 2 == 1, lanes);
+  }
   const int k = kind == WarpProductKind::kS8 ? 32 : kind == WarpProductKind::kTF32 ? 8 : 16;
   std::vector<double> a(static_cast<size_t>(16 * k)), b(static_cast<size_t>(k * 8));
   for (int lane = 0; lane < 32; ++lane) {

@@ -6,14 +6,15 @@
 
 namespace tw::testing {
 
-enum class WarpProductKind : unsigned { kBF16, kF16, kS8, kTF32 };
+// By the numbers that cuda_shim.h gives them; loads have numbers of their own behind these.
+enum class WarpProductKind : unsigned { kBF16, kF16, kS8, kTF32, kLoad2, kLoad2Trans, kLoad4, kLoad4Trans };
 
 struct LaneFragments {
   void* c;
   const void *a, *b;
 };
 
-// Of the 32 lanes that came to it: c = c + a * b.
+// Of the 32 lanes that came to it: c = c + a * b; or a load of matrices, whose rows are at `a`, to `c`.
 void multiply(WarpProductKind, const std::array<LaneFragments, 32>& lanes);
 
 }  // namespace tw::testing

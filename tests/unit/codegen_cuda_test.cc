@@ -104,13 +104,14 @@ TEST_F(CodegenCuda, VectorsAreOneInstruction) {
   EXPECT_EQ(count(matmul, "BAR.SYNC"), 2u) << matmul;
 }
 
-// Of each warp 2 x 4 products for 16 terms, whose fragments it reads once; nothing is moved to make words of halves.
+// Of each warp 2 x 4 products for 16 terms, whose 2 and 4 fragments it reads once.
 TEST_F(CodegenCuda, ProductsOfAWarpAreOneInstruction) {
   const std::string gemm = disassembled("warp_gemm");
   if (gemm.empty()) GTEST_SKIP() << "skipped: no nvdisasm (pip install nvidia-cuda-nvdisasm)";
   EXPECT_EQ(count(gemm, "HMMA.16816.F32.BF16"), 8u) << gemm;
-  EXPECT_EQ(count(gemm, " LDS R") - count(gemm, " LDS RZ"), 16u) << gemm;
-  EXPECT_EQ(count(gemm, "LDS.U"), 0u) << gemm;
+  EXPECT_EQ(count(gemm, "LDSM.16.M88.4"), 2u) << gemm;
+  EXPECT_EQ(count(gemm, "LDSM.16.M88.2"), 4u) << gemm;
+  EXPECT_EQ(count(gemm, " LDS R") - count(gemm, " LDS RZ"), 0u) << gemm;
   EXPECT_EQ(count(gemm, "LDGSTS.E.BYPASS.128"), 4u) << gemm;
   EXPECT_EQ(count(gemm, " STS"), 0u) << gemm;
   const std::string types = disassembled("warp_products_of_types");

@@ -109,6 +109,29 @@ TEST_F(IrVerify, ProductsOfAWarp) {
   EXPECT_EQ(product({address_of(sums, {0}, false, true), left, right}), name + ": inout expected of c, in of a and b");
 }
 
+TEST_F(IrVerify, LoadsOfAWarp) {
+  const Buffer halves("halves", Type::f(16), {8}, Scope::kLocal), words("words", Type::f(32), {8}, Scope::kLocal),
+      bytes("bytes", Type::i(8), {16}, Scope::kLocal), shared("shared", Type::f(16), {64}, Scope::kShared),
+      shared_bytes("shared_bytes", Type::i(8), {64}, Scope::kShared);
+  const auto load = [&](const std::string& name, const Buffer& to, const Buffer& from, bool reads = false) {
+    const Expr e =
+        call_extern(Type::i(32), name, {address_of(to, {0}, reads, true), address_of(from, {0}, true, false)});
+    Stmt body = evaluate(e);
+    for (const Buffer& b : {halves, words, bytes, shared, shared_bytes}) body = allocate(b, body);
+    return fault(loop(j, 32, body, ForKind::kThreadX));
+  };
+  EXPECT_EQ(load("ldmatrix.x4", halves, shared), "");
+  EXPECT_EQ(load("ldmatrix.x2.trans", halves, shared), "");
+  EXPECT_EQ(load("ldmatrix.x4", bytes, shared_bytes), "");
+  EXPECT_EQ(load("ldmatrix.x4.trans", bytes, shared_bytes),
+            "ldmatrix.x4.trans: elements of 16 bits expected, not int8 and int8");
+  EXPECT_EQ(load("ldmatrix.x4", words, shared),
+            "ldmatrix.x4: elements of 8 or 16 bits expected, not float32 and float16");
+  const std::string where = "ldmatrix.x4: out of local memory and in of shared memory expected";
+  EXPECT_EQ(load("ldmatrix.x4", halves, halves), where);
+  EXPECT_EQ(load("ldmatrix.x4", halves, shared, true), where);
+}
+
 TEST_F(IrVerify, Constants) {
   EXPECT_EQ(fault(store(c, {0}, cast(kF32, raw(Type::u(8), IntImm{256})))), "256: not a value of uint8");
   EXPECT_EQ(fault(store(c, {0}, raw(kF32, FloatImm{0.1}))), "0.100000: not a value of float32");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "src/runtime/kernel.h"
 #include "src/runtime/messages.h"
@@ -19,11 +20,12 @@
 namespace tw::runtime {
 namespace {
 
-constexpr int kAttempts = 3;      // of a run whose worker was lost
-constexpr double kStartupS = 60;  // for exec, threads and inputs, on a machine however busy
-constexpr double kGraceS = 0.05;  // between SIGTERM and SIGKILL
-constexpr double kEndingS = 1;    // between the end of the conversation and the end of the process
-constexpr double kSlowTimes = 4;  // what is given up at, for a first run
+constexpr int kAttempts = 3;         // of a run whose worker was lost
+constexpr int kRunsOfAWorker = 100;  // of a device: what its driver leaks is gone then
+constexpr double kStartupS = 60;     // for exec, threads and inputs, on a machine however busy
+constexpr double kGraceS = 0.05;     // between SIGTERM and SIGKILL
+constexpr double kEndingS = 1;       // between the end of the conversation and the end of the process
+constexpr double kSlowTimes = 4;     // what is given up at, for a first run
 constexpr double kLoadingS = 0.3, kSecondsPerByte = 4e-9;  // of what comes with a first run
 constexpr uint64_t kRoomBytes = uint64_t{4} << 30;         // for scratch and stacks, besides the arguments
 constexpr uint64_t kFileBytes = uint64_t{1} << 20;         // stderr is written to, and outputs that are asked for
@@ -60,6 +62,7 @@ std::string with_error_text(std::string detail, const support::Subprocess& worke
 
 LocalRunner::LocalRunner() : worker_{(require_measuring_allowed("tune"), tool_path("tw-worker", "TW_WORKER"))} {}
 LocalRunner::LocalRunner(WorkerCommand worker) : worker_(std::move(worker)) {}
+LocalRunner::~LocalRunner() = default;
 
 std::string Runner::why_not(const Target& target) const { return target::why_not_on(target::host_cpu(), target); }
 
@@ -86,29 +89,43 @@ RunResult LocalRunner::run(const RunRequest& request) {
   return cancelled_ ? ended(RunStatus::kDeviceLost, "cancelled") : result;
 }
 
-RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
+std::unique_ptr<support::Subprocess> LocalRunner::begin(const RunRequest& request) {
+  if (idle_) return std::exchange(idle_, nullptr);
+  served_ = 0;
   const uint64_t file_bytes = kFileBytes + (request.reference ? 0 : request.inputs.size());
-  const uint64_t address_space = worker_.on_device ? 0 : address_space_for(request);
-  support::Subprocess worker({worker_.path, worker_.args, address_space, file_bytes});
+  return std::make_unique<support::Subprocess>(support::Command{worker_.path, worker_.args,
+                                                                worker_.on_device ? 0 : address_space_for(request),
+                                                                worker_.on_device ? 0 : file_bytes});
+}
+
+RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
+  std::unique_ptr<support::Subprocess> worker = begin(request);
   {
     std::lock_guard lock(current_mutex_);
-    current_ = &worker;
+    current_ = worker.get();
   }
   // Cancelling before the line above found nobody to kill.
-  if (cancelled_) worker.kill();
+  if (cancelled_) worker->kill();
   struct Leave {
     LocalRunner& self;
     ~Leave() {
       std::lock_guard lock(self.current_mutex_);
       self.current_ = nullptr;
     }
-  } leave{*this};
-  return converse(worker, request, lost);
+  };
+  RunResult result;
+  bool lives_on = false;
+  {
+    const Leave leave{*this};
+    result = converse(*worker, request, lost, lives_on);
+  }
+  if (lives_on && ++served_ < kRunsOfAWorker) idle_ = std::move(worker);
+  return result;
 } catch (const std::system_error& e) {
   throw Error(Diagnostic{ErrorKind::kTune, std::string("measuring: a worker process: ") + e.what(), {}, {}});
 }
 
-RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& request, bool& lost) {
+RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& request, bool& lost, bool& lives_on) {
   send_message(worker.channel(), encode(request));
   bool started = false, checked = false;
   double deadline = seconds_now() + kStartupS;
@@ -128,6 +145,7 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
     if (!said) return ended(RunStatus::kCrashed, "corrupted the process that ran it");
     if (said->first == Answer::kResult) {
       lost = worker_.on_device && said->second.status == RunStatus::kDeviceLost;
+      lives_on = worker_.on_device && may_serve_on(said->second);
       return std::move(said->second);
     }
     started = true;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ struct WorkerCommand {
   std::string path;
   std::vector<std::string> args = {"--serve"};
   bool confined = false;  // its policy, which tells what SIGSYS means
-  // Candidates run on a device, whose driver reserves addresses without end; a lost device is a lost worker.
+  // Candidates run on a device, whose driver reserves addresses and writes files as it likes: there are no limits. A
+  // lost device is a lost worker. One that lives on (run_worker.h) serves the next run.
   bool on_device = false;
 };
 
@@ -34,6 +36,7 @@ class LocalRunner final : public Runner {
  public:
   LocalRunner();  // throws tw::Error when tw-worker is missing or measuring is forbidden
   explicit LocalRunner(WorkerCommand);
+  ~LocalRunner() override;
   // One run at a time; a second caller waits. Throws tw::Error when a worker cannot begin.
   RunResult run(const RunRequest&) override;
   MachineDescription machine() const override { return this_machine(); }
@@ -42,10 +45,13 @@ class LocalRunner final : public Runner {
 
  private:
   RunResult attempt(const RunRequest&, bool& lost);
-  RunResult converse(support::Subprocess&, const RunRequest&, bool& lost);
+  std::unique_ptr<support::Subprocess> begin(const RunRequest&);
+  RunResult converse(support::Subprocess&, const RunRequest&, bool& lost, bool& lives_on);
 
   const WorkerCommand worker_;
   std::mutex one_run_;
+  std::unique_ptr<support::Subprocess> idle_;  // of a device, and ready for the next run; under one_run_
+  int served_ = 0;                             // by it
   std::mutex current_mutex_;
   support::Subprocess* current_ = nullptr;
   std::atomic<bool> cancelled_{false};

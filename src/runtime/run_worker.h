@@ -19,11 +19,14 @@ using MakeDevice = std::function<std::unique_ptr<Device>(const RunRequest&)>;
 struct WorkerPolicy {
   // All of confinement.h, for boards: the device is made inside, without files, and its load runs no code.
   bool confined = false;
-  // Candidates run on a device, out of reach of this process. Nothing is given up: the device's driver starts threads
-  // and opens files whenever it wants to.
+  // Candidates run on a device, out of reach of this process, which serves one after the other while may_serve_on.
+  // Nothing is given up: the device's driver starts threads and opens files whenever it wants to.
   bool on_device = false;
   std::vector<std::string> required = {};  // layers without which no candidate runs: such a run is kDeviceLost
 };
+
+// Whether a worker of a device lives on after this result.
+bool may_serve_on(const RunResult&);
 
 // Serves one RunRequest from `channel` and returns the exit code. The candidate may crash, hang or corrupt this
 // process: the other side (local_runner.h) judges that by how it ends.

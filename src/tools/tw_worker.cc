@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     return std::make_unique<HostDevice>(request.threads, by_dynamic_linker());
   };
   const auto this_gpu = [](const RunRequest&) {
-    return std::make_unique<cuda::CandidateDevice>(0, by_dynamic_linker());
+    return std::make_unique<cuda::CandidateDevice>(0, without_dynamic_linker());
   };
   if (argc == 2 && std::strcmp(argv[1], "--serve") == 0) return run_worker(tw::support::kChannel, this_cpu);
   if (argc == 2 && std::strcmp(argv[1], "--serve-cuda") == 0)

@@ -9,7 +9,8 @@
 //
 // FAKE_CUDA_FAULT plants one: "illegal" (a launch touches what nobody has), "lost" (the device is gone at a launch),
 // "hang" (a launch never ends) or "outside" (a launch writes in front of its first array). With FAKE_CUDA_ONCE, a file,
-// only the process that removes it has the fault. While the file FAKE_CUDA_GONE is there no process finds a device.
+// only the process that removes it has the fault. While the file FAKE_CUDA_GONE is there the device is lost at a
+// launch, and no process finds another one.
 // FAKE_CUDA_TRACE is a file that gets a line for each launch: its process, and where its first array is.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -99,10 +100,12 @@ struct Recording {
 };
 std::map<Stream, Recording> captured;
 
-int devices() {
+bool is_gone() {
   const char* gone = std::getenv("FAKE_CUDA_GONE");
-  return gone && access(gone, F_OK) == 0 ? 0 : static_cast<int>(number("FAKE_CUDA_DEVICES", 1));
+  return gone && access(gone, F_OK) == 0;
 }
+
+int devices() { return is_gone() ? 0 : static_cast<int>(number("FAKE_CUDA_DEVICES", 1)); }
 int current() { return contexts.empty() ? -1 : contexts.back(); }
 Context context_of(int ordinal) { return reinterpret_cast<Context>(static_cast<uintptr_t>(ordinal + 1)); }
 
@@ -238,6 +241,7 @@ Code plant(void** operands) {
 Code launch(const LoadedFunction& loaded, const std::array<unsigned, 6>& asked, unsigned shared_bytes,
             void** operands) {
   if (fault) return fault;
+  if (is_gone()) return fault = kUnavailable;
   if (const char* trace = std::getenv("FAKE_CUDA_TRACE"); trace && *trace) {
     std::FILE* file = std::fopen(trace, "a");
     std::fprintf(file, "%d %llx\n", getpid(), *static_cast<Address*>(operands[0]));

@@ -77,6 +77,15 @@ result = tw.autotune.tune(tw.autotune.Task(scale, (4000,), target="cuda"), trial
 assert result.best.ok and result.failures == [] and len(result.trials) == 3
 """, tmp_path)
 
+    def test_a_worker_serves_candidates_while_nothing_is_wrong(self, tmp_path):
+        trace, once = tmp_path / "trace", tmp_path / "once"
+        tune("assert tuned(vectors(), trials=8).failures == []", tmp_path, FAKE_CUDA_TRACE=str(trace))
+        assert len({line.split()[0] for line in trace.read_text().splitlines()}) == 1
+        trace.unlink(), once.touch()
+        tune("assert len(tuned(vectors(), trials=8, log='u.jsonl').failures) == 1", tmp_path, FAKE_CUDA_TRACE=str(trace), FAKE_CUDA_FAULT="illegal",
+             FAKE_CUDA_ONCE=str(once))
+        assert len({line.split()[0] for line in trace.read_text().splitlines()}) == 2
+
     def test_timed_calls_take_other_copies_of_the_arguments(self, tmp_path):
         trace = tmp_path / "trace"
         tune("""

@@ -87,6 +87,7 @@ CandidateDevice::CandidateDevice(int ordinal, const Linking& linking)
 
 CandidateDevice::~CandidateDevice() {
   captured_.reset();
+  for (const LoadedModule module : modules_) device_.driver->module_unload(module);
   if (begin_ != nullptr) device_.driver->event_destroy(begin_);
   if (end_ != nullptr) device_.driver->event_destroy(end_);
   device_.driver->stream_destroy(stream_);
@@ -178,6 +179,7 @@ int32_t CandidateDevice::load(ObjectLaunch& launch) {
         failure_ += "; the driver may be older than the compiler: tw doctor shows both";
       return code;
     }
+  if (std::find(modules_.begin(), modules_.end(), module) == modules_.end()) modules_.push_back(module);
   Function function = nullptr;
   if (const Code failed = driver.module_function(&function, module, launch.symbol))
     return refused(failed, "finding " + name);

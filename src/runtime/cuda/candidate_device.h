@@ -50,6 +50,7 @@ class CandidateDevice final : public Device {
   Stream stream_ = nullptr, into_ = nullptr;  // its own; where launches go now
   Event begin_ = nullptr, end_ = nullptr;
   std::unique_ptr<Image> image_;
+  std::vector<LoadedModule> modules_;
   std::vector<ArgumentMemory> arguments_;
   std::vector<std::unique_ptr<DeviceMemory>> readable_;
   bool only_loads_ = false;  // launches bring their functions there and do not run

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # small_openssl.sh FOLDER: the OpenSSL of tw-board, as FOLDER/ARCHITECTURE/lib{ssl,crypto}.a: TLS 1.3 by a secret, and what
 # OpenSSL does not build without. The system's archives have a part in everything that TLS ever was: 2 MB more in the board.
-# Debian's sources, with its patches, of the release whose headers are installed; their lists are kept apart and removed again.
+# Debian's sources, with its patches, of the release whose headers are installed, or of the newest one where a mirror has
+# moved on: releases of one series fit each other's headers. Their lists are kept apart and removed again.
 set -euo pipefail
 
 without="shared module dso engine static-engine dynamic-engine padlockeng devcryptoeng afalgeng capieng tests legacy autoload-config async
@@ -34,7 +35,8 @@ fetch() {
   of_sources apt-get update || true  # not every list has sources
   cd "$new"
   # A mirror may lack the patches of a security update: then upstream's release is taken as it is.
-  of_sources apt-get source --download-only "openssl=$(dpkg-query -W -f '${source:Version}' libssl-dev)" || true
+  of_sources apt-get source --download-only "openssl=$(dpkg-query -W -f '${source:Version}' libssl-dev)" 2>/dev/null ||
+    of_sources apt-get source --download-only openssl || true
   if ! dpkg-source --no-check --extract openssl_*.dsc source/openssl >/dev/null 2>&1; then
     rm -rf source/openssl
     mkdir source/openssl

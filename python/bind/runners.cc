@@ -185,7 +185,7 @@ void bind_runners(py::module_& m) {
   m.def("this_machine", &runtime::this_machine);
   m.def("why_not_here", [](const std::string& text) {
     const Result<Target> target = Target::parse(text);
-    return target.ok() ? target::why_not_here(*target) : target.error().what;
+    return target.ok() ? target::why_not_on(target::host_cpu(), *target) : target.error().what;
   });
 }
 

@@ -123,6 +123,12 @@ text = refusal(tw.autotune.tune, vectors(), target="cuda", progress=False, runne
 assert "cannot run code for cuda" in text and "it is a CPU" in text, text
 """, tmp_path)
 
+    def test_machines_of_a_ray_cluster_measure_on_their_cpus(self, tmp_path):
+        tune("""
+from tensorwright import _core
+assert _core.why_not_here("cuda -arch=sm_90a") == "it is a CPU"
+""", tmp_path)
+
     def test_no_compiler(self, tmp_path):
         tune("""
 text = refusal(tw.autotune.tune, vectors(), target="cuda", progress=False)

@@ -4,7 +4,7 @@
 //   blockIdx.z outer, blockIdx.y i.o, blockIdx.x j.o: threadIdx.z i.i.o: threadIdx.y j.i.o:
 //     for k.o, pipelined:
 //       the tiles of both operands, copied by all threads, in swizzled rows
-//       for k.i.o, i.i.i.o, j.i.i.o: a product of a warp, whose lanes are threadIdx.x
+//       for k.i.o unrolled, i.i.i.o, j.i.i.o: a product of a warp, whose lanes are threadIdx.x
 //     the outputs by the lane map; where there is an epilogue, through shared memory
 //
 // Only where whole products make up the result: no lane of a warp can leave out its part.
@@ -196,6 +196,7 @@ void WarpContraction::tile_sums() {
   order.back() = terms_;
   order.insert(order.end(), {inner + ".o", part_rows + ".o", part_columns + ".o", row, column, term});
   k_.reorder(name, order);
+  k_.step(schedule::Unroll{name, inner + ".o"});  // fragments of the next products are read meanwhile
   if (at_root) bind_blocks(stage_, outer);
   k_.bind(name, i + ".o", "threadIdx.z");
   k_.bind(name, j + ".o", "threadIdx.y");

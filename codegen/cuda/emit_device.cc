@@ -16,6 +16,15 @@ namespace {
 constexpr int kWidest = 16;                                // bytes, and the alignment of whatever is not in registers
 constexpr int64_t kMostWrittenOut = 64, kRegisters = 256;  // of a thread
 
+bool is_stored_to(const ir::Stmt& body, const ir::Buffer& buffer) {
+  bool found = false;
+  ir::walk(body, [&](const ir::Stmt& s) {
+    const auto* store = ir::as<ir::Store>(s);
+    return !(found = found || (store && store->buffer == buffer));
+  });
+  return found;
+}
+
 }  // namespace
 
 std::string CudaEmitter::vector_type(ir::Type element, int64_t lanes) {
@@ -139,8 +148,10 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
     if (first && first->buffer == buffer && is_wide_copy(*first)) {
       const auto& from = *ir::as<ir::Load>(first->value);
       begin_statement({ir::as<ir::Ramp>(from.at[0])->base});
-      line("const " + vector + " " + name + " = " + whole_vector(from.buffer, from.at, true) + ";");
-      return emit(ir::seq({steps->stmts.begin() + 1, steps->stmts.end()}));
+      const ir::Stmt rest = ir::seq({steps->stmts.begin() + 1, steps->stmts.end()});
+      const std::string changes = is_stored_to(rest, buffer) ? "" : "const ";
+      line(changes + vector + " " + name + " = " + whole_vector(from.buffer, from.at, true) + ";");
+      return emit(rest);
     }
     line(vector + " " + name + ";");
   } else if (const auto begin = in_block_.find(buffer.id()); begin != in_block_.end()) {

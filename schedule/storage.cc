@@ -78,7 +78,7 @@ std::vector<ir::Expr> Storage::memory(int stage, std::vector<ir::Expr> at) const
     at = place(*nest_.stage(stage).layout, at);
     for (ir::Expr& subscript : at) subscript = ir::simplify(subscript, all_.ranges);
   }
-  if (nest_.stage(stage).swizzled != 0) {
+  if (nest_.stage(stage).swizzled != 0 && !at.empty()) {
     const std::vector<Extent>& region = all_.stages[stage].extent;
     at = swizzled(swizzling_of(nest_.stage(stage), region), region, std::move(at));
     at.back() = ir::simplify(at.back(), all_.ranges);

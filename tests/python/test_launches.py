@@ -339,3 +339,17 @@ def test_targets_without_a_device_refuse(target):
     with pytest.raises(tw.ScheduleError, match="must have a device") as error:
         tw.build(s, [A, C], target=target)
     assert "parallel spreads" in str(error.value)
+
+
+def test_a_stage_of_one_element_has_no_rows_to_swizzle():
+    A = te.placeholder((8,), name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    T = te.compute((), lambda: te.sum(A[k], axis=k), name="T")
+    C = te.compute((8,), lambda i: A[i] * T[()], name="C")
+    s = te.create_schedule(C)
+    s[C].bind(C.op.axis[0], block_x)
+    s[T].compute_at(s[C], C.op.axis[0])
+    s[T].set_scope("shared")
+    s[T].swizzle()
+    a = random(8)
+    np.testing.assert_array_equal(run(s, [A, C], a, shape=8), a * a.sum())

@@ -19,6 +19,7 @@
 #include <tuple>
 
 #include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -76,11 +77,12 @@ class Contraction {
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
         roles_(*best_roles(sketch.graph, group.anchor, sketch.target)),
-        dot_(dot_of(sketch.graph, stage_, roles_, sketch.target)) {}
+        dot_(dot_of(sketch.graph, stage_, roles_, sketch.target)),
+        packed_ahead_(can_be_packed_ahead()) {}
 
   void run() {
     define_knobs();
-    if (is_packed_ahead()) lay_out_ahead();
+    if (packed_ahead_) lay_out_ahead();
     sums_ = group_.root == group_.anchor ? k_.cache_write(stage_.name) : stage_.name;
     if (!roles_.innermost) turn_sums();
     if (packs()) panel_ = pack_stage();
@@ -109,7 +111,7 @@ class Contraction {
   }
 
   void define_knobs();
-  bool is_packed_ahead() const;
+  bool can_be_packed_ahead() const;
   bool can_pack() const;
   bool turns() const;
   bool can_pack_whole() const {
@@ -142,24 +144,26 @@ class Contraction {
   const Stage& root_;
   const Roles roles_;
   const std::optional<Dot> dot_;
+  const bool packed_ahead_;
   std::string sums_, panel_, rows_;
   std::string task_, tile_loop_, panel_loop_;  // of the outputs
   std::string block_loop_;                     // of the sums
   std::string packed_at_stage_, packed_at_;    // where the panel is packed
 };
 
-// Weights that the caller gives packed. A user's statement reads them as they are declared.
-bool Contraction::is_packed_ahead() const {
+// Weights that the caller gives packed, in one way for all. A user's statement reads them as they are declared.
+bool Contraction::can_be_packed_ahead() const {
   const Stage& weights = k_.graph.at(roles_.vectors.source);
-  return weights.param && roles_.vectors.through < 0 && roles_.lane_dimension >= 0 &&
-         roles_.vectors.source != roles_.broadcast.source &&
+  const schedule::LoopNest& nest = k_.s.nest();
+  return weights.param && !nest.stage(nest.find_stage(weights.name)).layout && roles_.vectors.through < 0 &&
+         roles_.lane_dimension >= 0 && roles_.vectors.source != roles_.broadcast.source &&
          std::none_of(
              weights.readers.begin(), weights.readers.end(),
              [&](int reader) { return k_.graph.at(reader).kind == StageKind::kExtern; });
 }
 
 bool Contraction::can_pack() const {
-  if (is_packed_ahead()) return false;
+  if (packed_ahead_) return false;
   if (member(roles_.vectors.through)) return true;
   if (roles_.vectors.through >= 0 && !roles_.vectors.prologue()) return false;
   return turns() || (roles_.vectors.source != roles_.broadcast.source && roles_.lane_dimension >= 0);

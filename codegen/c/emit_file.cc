@@ -10,7 +10,10 @@
 #include "codegen/c_abi.h"
 #include "src/ir/externs.h"
 #include "src/ir/scalars.h"
+#include "src/ir/tile_products.h"
 #include "src/ir/walk.h"
+#include "src/lower/simplify.h"
+#include "src/lower/tiles.h"
 #include "src/runtime/kernel.h"
 #include "src/support/deep_stack.h"
 
@@ -245,8 +248,17 @@ std::string CFileEmitter::file(const std::vector<ir::Program>& programs, const T
   return out + functions_;
 }
 
+// C has no words for products of tiles: what was lowered for a CPU that has them does them by rows.
 std::string c_source(const std::vector<ir::Program>& programs, const Target& target) {
-  return support::with_deep_stack([&] { return CFileEmitter().file(programs, target); });
+  return support::with_deep_stack([&] {
+    Target without = target;
+    without.abilities.tiles = {};
+    std::vector<ir::Program> by_rows;
+    for (const ir::Program& program : programs)
+      by_rows.push_back(ir::has_tile_product(program.body) ? lower::simplify(lower::tiles(program, without), without)
+                                                           : program);
+    return CFileEmitter().file(by_rows, target);
+  });
 }
 
 }  // namespace tw::codegen

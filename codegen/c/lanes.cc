@@ -127,7 +127,8 @@ class LaneWriter {
     std::vector<Stmt> steps;
     for (const auto& [buffer, e] : kept)
       steps.push_back(over_lanes(lanes, {e}, [&](int) { return store(buffer, {number_}, lane(e)); }));
-    steps.push_back(over_lanes(lanes, {}, [&](int) { return store(st.buffer, {place()}, value(), pred(), st.arrival); }));
+    steps.push_back(
+        over_lanes(lanes, {}, [&](int) { return store(st.buffer, {place()}, value(), pred(), st.arrival); }));
     Stmt out = seq(std::move(steps));
     for (const auto& [buffer, e] : kept) out = allocate(buffer, out);
     return out;
@@ -179,6 +180,7 @@ class LaneWriter {
     if (const auto* c = as<Cast>(e)) return cast(e.type().element(), lane(c->value));
     if (const auto* c = as<Call>(e)) {
       if (c->fn == Fn::kReinterpret) return reinterpret(e.type().element(), lane(c->args[0]));
+      TW_CHECK(!is_tile(c->fn), "a product of tiles, for which C has no words: " + to_string(e));
       if (is_dot(c->fn)) return dot(*c);
       return call(c->fn, lanes(c->args));
     }

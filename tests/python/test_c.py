@@ -44,6 +44,35 @@ def test_same_bits_as_llvm():
     assert "tw_kernel(" in llvm.source("c")
 
 
+def test_products_of_tiles_are_text_by_rows(tmp_path):
+    """C shows what a function for a CPU with tiles computes, and compiled without any it computes that."""
+    if tw.Target.host().kind != "llvm":
+        pytest.skip("built without LLVM")
+    A, B = te.placeholder((16, 16, 4), "int8", name="A"), te.placeholder((16, 16, 4), "int8", name="B")
+    k, p = te.reduce_axis((0, 16), "k"), te.reduce_axis((0, 4), "p")
+    C = te.compute((16, 16), lambda i, j: te.sum(A[i, k, p].astype("int32") * B[k, j, p].astype("int32"), axis=[k, p]), name="C")
+    s = te.create_schedule(C)
+    s[C].tensorize(C.op.axis[0], "amx.s8s8")
+    f = tw.build(s, [A, B, C], target="llvm -mcpu=sapphirerapids", name="tiles")
+    assert "tile_i8i8" in f.source("ir") and "row[l] = row[l] + A[" in f.source("c")
+    (tmp_path / "tiles.c").write_text(f.source("c") + """
+#include <stdio.h>
+int main(void) {
+  static int8_t a[1024], b[1024];
+  static int32_t c[256];
+  for (int i = 0; i < 1024; ++i) a[i] = (int8_t)(i * 7), b[i] = (int8_t)(i * 13);
+  void* data[] = {a, b, c};
+  const struct tw_args args = {sizeof args, TW_ABI_VERSION, data};
+  if (tw_tiles(&args, 0) != 0) return 1;
+  for (int i = 0; i < 256; ++i) printf("%d\\n", c[i]);
+}
+""")
+    subprocess.run(["cc", "-std=c99", "-O1", "-fwrapv", tmp_path / "tiles.c", "-o", tmp_path / "tiles"], check=True)
+    found = np.array(subprocess.run([tmp_path / "tiles"], check=True, capture_output=True, text=True).stdout.split(), int)
+    a, b = ((np.arange(1024) * factor).astype(np.int8).astype(int).reshape(16, 16, 4) for factor in (7, 13))
+    np.testing.assert_array_equal(found.reshape(16, 16), np.einsum("ikp,kjp->ij", a, b))
+
+
 def test_text_names_loops_and_stages():
     A = te.placeholder((64, 60), name="A")
     B = te.compute((64, 60), lambda i, j: A[i, j] + 1, name="B")

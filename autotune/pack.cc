@@ -45,8 +45,10 @@ MachineElsewhere chosen(const Task& task, const std::string& log, const MachineE
 
 }  // namespace
 
-PackSummary pack(const Task& task, const TuneOptions& options, const std::string& path,
+PackSummary pack(const Task& task, const TuneOptions& asked, const std::string& path,
                  const MachineElsewhere& requested) {
+  TuneOptions options = asked;
+  if (!std::filesystem::exists(options.log)) options.log.clear();  // the board will write it
   MachineElsewhere where = chosen(task, options.log, requested);
   if (task.target().abilities.device) where.threads = 1;  // of the host
   const MachineDescription machine{.hardware = schedule::usual_hardware(task.target()),

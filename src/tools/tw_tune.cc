@@ -1,6 +1,7 @@
 // tw tune: a stock operator by name, tuned from the command line.
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -134,6 +135,8 @@ int make_pack(const Task& task, const Options& options, bool json) {
               static_cast<double>(made.bytes) / 1e3);
   if (made.not_built > 0) std::printf("  %d could not be built, which their lines will say\n", made.not_built);
   if (!made.where.hardware.empty()) std::printf("  proposed from the records of %s\n", made.where.hardware.c_str());
+  if (!log.empty() && !std::filesystem::exists(log))
+    std::printf("  the first ones, as there is no %s yet\n", log.c_str());
   const char *program = task.target().abilities.device ? "tw-measure" : "tw-board measure", *elsewhere = "board.jsonl";
   std::printf("there: %s %s --log %s\n", program, options.pack.c_str(), log.empty() ? elsewhere : log.c_str());
   return kDone;

@@ -185,6 +185,14 @@ class TestReferences:
         assert all(r["result"]["status"] == "wrong_answer" and "C" in r["result"]["detail"] for r in records(log))
 
 
+def test_the_first_round_has_no_log_yet(tmp_path):
+    """As docs/boards.md begins: one command for each round, the first too."""
+    first = tw.autotune.pack(product(), tmp_path / "first", trials=2, log=tmp_path / "board.jsonl")
+    bare = tw.autotune.pack(product(), tmp_path / "bare", trials=2)
+    assert first.candidates == bare.candidates == 2
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "bare").read_bytes() and not (tmp_path / "board.jsonl").exists()
+
+
 class TestRefusals:
     def test_another_architecture(self, log, tmp_path):
         other = A72 if platform.machine() == "x86_64" else "llvm -mcpu=x86-64"

@@ -33,8 +33,8 @@ def pack(task, path, *, target=None, trials=64, log=None, threads=None, hardware
     lines that the board writes go into the log: pack again from it, or build its best. The same log gives the same pack.
 
     Parameters: task, a Task, or the tensors of one; path, of the pack, which is replaced; target, the board's CPU or GPU, as
-    ``tw-board describe`` or ``tw-measure describe`` prints it; trials, how many candidates; log, the records so far; threads of the kernel there, by default
-    those of the log's records, else all cores; hardware, which of the log's machines, where there are several. The others are those
+    ``tw-board describe`` or ``tw-measure describe`` prints it; trials, how many candidates; log, the records so far, if there is one yet; threads of the kernel there, by
+    default those of the log's records, else all cores; hardware, which of the log's machines, where there are several. The others are those
     of ``tw.autotune.tune``.
     Returns: Pack.
     Raises: TuneError if nothing is left to propose, or the log has records of several such machines and none is named; LogError;

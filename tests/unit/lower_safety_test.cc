@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <unordered_set>
 
 #include "src/ir/externs.h"
@@ -137,14 +138,14 @@ ir::Program edited(const ir::Program& p, support::Rng& rng) {
 }
 
 // Why it may not run, as far as running it once tells; empty: nothing is known.
-std::string fault(const ir::Program& p) {
+std::string fault(const ir::Program& p, bool unwritten = false) {
   std::vector<std::vector<uint8_t>> data;
   std::vector<ir::InterpBuffer> buffers;
   for (const ir::Param& param : p.params)
     data.emplace_back(span_of(param.buffer, sizes(p, 37)) * static_cast<size_t>(param.buffer.element().bytes()));
   for (auto& bytes : data) buffers.push_back({bytes.data(), bytes.size()});
   ir::InterpOptions how = options(p, 37);
-  how.check_unwritten = false;
+  how.check_unwritten = unwritten;
   how.max_steps = 3000;
   const Status status = interpret(p, buffers, how);
   return status.ok() || status.error().what.find(ir::stopped_after(how.max_steps)) != std::string::npos
@@ -155,14 +156,17 @@ std::string fault(const ir::Program& p) {
 TEST(Safety, FindsWhatTheInterpreterFindsInProgramsThatWereEdited) {
   support::Rng rng(7);
   int programs = 0, safe = 0, faults = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(TW_SOURCE_DIR "/tests/golden/lower")) {
-    SCOPED_TRACE(entry.path().filename().string());
-    std::ifstream file(entry.path());
+  std::set<std::filesystem::path> pages;  // in an order that is the same everywhere
+  for (const auto& entry : std::filesystem::directory_iterator(TW_SOURCE_DIR "/tests/golden/lower"))
+    pages.insert(entry.path());
+  for (const std::filesystem::path& path : pages) {
+    SCOPED_TRACE(path.filename().string());
+    std::ifstream file(path);
     std::string line, text;
     while (std::getline(file, line) && line != "---")
       if (line.starts_with("kernel") || !text.empty()) text += line + "\n";
     const auto page = ir::parse_program(text);
-    if (!page.ok() || !ir::extern_symbols(*page).empty() || !fault(*page).empty()) continue;
+    if (!page.ok() || !ir::extern_symbols(*page).empty() || !fault(*page, true).empty()) continue;
     const ir::Program lowered = run_pipeline(passes_for(*page, cpu_passes()), *page, avx2_target());
     ++programs;
     safe += safety_check(lowered).empty();
@@ -176,7 +180,7 @@ TEST(Safety, FindsWhatTheInterpreterFindsInProgramsThatWereEdited) {
     }
   }
   EXPECT_GT(programs, 90);
-  EXPECT_GT(safe, 80) << "of those that nobody edited; the others have extents that vary, or 4-bit integers";
+  EXPECT_GT(safe, 75) << "of those that nobody edited; the others have extents that vary, or 4-bit integers";
   EXPECT_GT(faults, 150);
 }
 

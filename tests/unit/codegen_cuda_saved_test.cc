@@ -71,6 +71,15 @@ std::string output_of(const std::string& command) {
   return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
 }
 
+// A driver that is sanitized runs in programs that are, too.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr const char* kSanitized = " -fsanitize=address";
+#elif defined(__SANITIZE_THREAD__)
+constexpr const char* kSanitized = " -fsanitize=thread";
+#else
+constexpr const char* kSanitized = "";
+#endif
+
 class CudaSaved : public testing::Test {
  protected:
   void SetUp() override {
@@ -79,7 +88,7 @@ class CudaSaved : public testing::Test {
   }
   std::string compiled(const std::string& compiler, const std::string& header, const std::string& code) {
     const bool cpp = compiler.find("++") != compiler.npos;
-    return output_of(compiler + " -Wall -Wextra -Werror -pedantic -D'HEADER=\"" + header +
+    return output_of(compiler + kSanitized + " -Wall -Wextra -Werror -pedantic -D'HEADER=\"" + header +
                      "\"' -D'CALL(a, b, n)=f_run(a, b, n, NULL)' -o " + folder_ / "main" + (cpp ? " -x c++ " : " ") +
                      folder_ / "main.c" + " -x none " + folder_ / code + " -ldl");
   }

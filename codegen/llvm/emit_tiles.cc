@@ -260,8 +260,9 @@ size_t Emitter::zeroed_sums(std::span<const Stmt> stmts) const {
     const auto rows = ir::lane_rows(load.at[0], kColumns);
     const auto base = ir::as_int(rows->base), stride = ir::as_int(rows->stride);
     if (!base || !stride || !(load.buffer == ir::as<ir::Store>(stmts[0])->buffer)) return 0;
-    for (int i = 0; i < kColumns * kColumns; ++i) in_tiles += zero.count(*base + i / kColumns * *stride + i % kColumns);
-    if (in_tiles % (kColumns * kColumns) != 0) return 0;
+    for (int i = 0; i < kColumns * kColumns; ++i)
+      if (!zero.contains(*base + i / kColumns * *stride + i % kColumns)) return 0;
+    in_tiles += kColumns * kColumns;
   }
   return in_tiles == zero.size() ? count : 0;
 }

@@ -87,7 +87,7 @@ TEST(Bound, ClaimsNoTrafficOfWhatIsComputedNearby) {
   EXPECT_DOUBLE_EQ(lower_bound_seconds(s, machine), seconds_across(rows, columns, machine)) << "the copy alone";
 }
 
-// Tunes a few random candidates, each measured in full.
+// Tunes a few random candidates: all that were timed, were it only once.
 void expect_no_time_under_the_bound(const Task& task, int trials) {
   TuneOptions o;
   o.trials = trials;
@@ -101,7 +101,7 @@ void expect_no_time_under_the_bound(const Task& task, int trials) {
   int timed = 0;
   for (const Trial& t : result.trials) {
     EXPECT_NE(t.status, "too_fast") << task.name() << " " << t.knobs;
-    if (!t.ok()) continue;
+    if (!t.ok() && t.status != "beaten") continue;  // a beaten one was timed once
     ++timed;
     EXPECT_GE(t.seconds, lower_bound_seconds(task.candidate(t.index).value_or_throw().schedule, machine))
         << task.name() << " " << t.knobs;

@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "src/runtime/thread_pool.h"
-#include "src/runtime/timing.h"
 #include "src/target/busy_clock.h"
 
 namespace tw::rpc {
@@ -20,8 +19,10 @@ constexpr int kLooks = 16;        // a third of a millisecond
 constexpr int kManyLooks = 512;   // ten: longer than another process keeps the core
 constexpr double kFreshS = 2e-3;  // a look after one timing is the look before the next
 constexpr int kAttempts = 3;
-constexpr double kCoolingS = 2;  // at most, doubled each time
+constexpr double kCoolingS = 2;  // at most, until the clock is what it was
+constexpr double kRestS = 4;     // all of it: its second half says what the clock is without heat
 constexpr double kLookAgainS = 0.05;
+constexpr double kForgetS = 10;  // without work a board may cool as it could not in a rest
 constexpr int kMostZones = 64;
 
 // This thread on one core; and where it was.
@@ -68,40 +69,63 @@ Heat::Machine Heat::this_machine(std::function<bool(double seconds)> sleep) {
   return {hertz, std::move(sleep)};
 }
 
-void Heat::begin_session() { reference_ = hertz_ = machine_.hertz(kManyLooks); }
+void Heat::begin_session() {
+  reference_ = hertz_ = machine_.hertz(kManyLooks);
+  looked_at_ = machine_.now();
+  at_rest_ = std::numeric_limits<double>::infinity();
+}
+
+bool Heat::slow(double hertz) const { return hertz < kSlower * std::min(reference_, at_rest_); }
 
 // A core that others want looks slow to a short look.
 bool Heat::is_slow() {
   hertz_ = machine_.hertz(kLooks);
-  if (hertz_ < kSlower * reference_) hertz_ = std::max(hertz_, machine_.hertz(kManyLooks));
+  if (slow(hertz_)) hertz_ = std::max(hertz_, machine_.hertz(kManyLooks));
   reference_ = std::max(reference_, hertz_);
-  looked_at_ = runtime::seconds_now();
-  return hertz_ < kSlower * reference_;
+  looked_at_ = machine_.now();
+  return slow(hertz_);
 }
 
-bool Heat::looked_just_now() const {
-  return hertz_ >= kSlower * reference_ && runtime::seconds_now() - looked_at_ < kFreshS;
-}
+bool Heat::looked_just_now() const { return !slow(hertz_) && machine_.now() - looked_at_ < kFreshS; }
 
-// Until the clock is what it was: what was slow for a moment costs a moment.
-bool Heat::cool(double most_s) {
-  for (double waited = 0; waited < most_s; waited += kLookAgainS) {
-    if (!machine_.sleep(kLookAgainS)) return false;
-    if (!is_slow()) break;
+// What was slow for a moment costs a moment.
+bool Heat::recover(bool first) {
+  if (first) {
+    for (double waited = 0; waited < kCoolingS; waited += kLookAgainS) {
+      if (!machine_.sleep(kLookAgainS)) return false;
+      if (!is_slow()) return true;
+    }
   }
+  return rest();
+}
+
+bool Heat::rest() {
+  double third_quarter = 0, slowest = std::numeric_limits<double>::infinity(), last_quarter = 0;
+  for (double waited = 0; waited < kRestS; waited += kLookAgainS) {
+    if (!machine_.sleep(kLookAgainS)) return false;
+    is_slow();
+    if (waited < kRestS / 2) continue;
+    slowest = std::min(slowest, hertz_);
+    double& fastest = waited < 0.75 * kRestS ? third_quarter : last_quarter;
+    fastest = std::max(fastest, hertz_);
+  }
+  const bool still_cools = third_quarter < kSlower * last_quarter;
+  if (!still_cools) at_rest_ = std::min(at_rest_, slowest);
   return true;
 }
 
 Heat::Timed Heat::timed(const std::function<RunResult()>& run) {
+  if (machine_.now() - worked_at_ > kForgetS) at_rest_ = std::numeric_limits<double>::infinity();
   Timed timed;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (attempt > 0 && !cool(kCoolingS * (1 << (attempt - 1)))) break;
+    if (attempt > 0 && !recover(attempt == 1)) break;
     const bool slow_before = !looked_just_now() && is_slow();
     timed.result = run();
-    const bool slow = is_slow() || slow_before;
+    worked_at_ = machine_.now();
+    const bool slow_after = is_slow();
     timed.state = {hertz_, hottest(machine_.root), governor(machine_.root, runtime::cores_to_measure_on()[0])};
     const bool has_time = timed.result.status == RunStatus::kOk || timed.result.status == RunStatus::kBeaten;
-    timed.throttled = slow && has_time;
+    timed.throttled = (slow_before || slow_after) && has_time;
     if (!timed.throttled) break;
   }
   return timed;

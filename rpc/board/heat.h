@@ -1,10 +1,16 @@
 // How hot a board is, as its clock tells it: each timing stands between two looks at the clock of a busy core, and one
 // at which the clock is over 3 % slower than this session has seen it is made again once the board has cooled.
+//
+// Not every slow clock is a hot one: that of a virtual machine is what its neighbours leave. Heat goes while a board
+// rests, so what the clock still is at the end of a rest, and no longer rises from, is the board's own, and timings at
+// it count, with their hertz. A board that slows down while it works and recovers while it rests gains nothing by that.
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <string>
 
+#include "src/runtime/timing.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::rpc {
@@ -23,6 +29,7 @@ class Heat {
     std::function<double(int looks)> hertz;     // of the core that kernels are timed on
     std::function<bool(double seconds)> sleep;  // false: it shall not wait any longer
     std::string root = {};                      // of /sys
+    std::function<double()> now = runtime::seconds_now;
   };
   static Machine this_machine(std::function<bool(double seconds)> sleep);
   explicit Heat(Machine machine) : machine_(std::move(machine)) {}
@@ -39,12 +46,17 @@ class Heat {
   Timed timed(const std::function<runtime::RunResult()>& run);
 
  private:
+  bool slow(double hertz) const;
   bool is_slow();
   bool looked_just_now() const;  // and the clock was what it should be
-  bool cool(double most_s);
+  // False: it shall not wait any longer.
+  bool recover(bool first);
+  bool rest();
 
   Machine machine_;
   double reference_ = 0, hertz_ = 0, looked_at_ = 0;
+  double at_rest_ = std::numeric_limits<double>::infinity();  // the slowest clock of a board that was not hot
+  double worked_at_ = 0;
 };
 
 }  // namespace tw::rpc

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -25,16 +26,20 @@ class OfHeat : public testing::Test {
                  },
                  [this](double seconds) {
                    slept.push_back(seconds);
+                   now += seconds;
                    if (cools_to > 0) hertz = cools_to;
+                   if (rests) hertz = rests(now);
                    return !stopped;
                  },
-                 folder / ""});
+                 folder / "", [this] { return now; }});
   }
   RunResult run() {
     ++runs;
+    now += kRunS;
     hertz *= heats_by;
     return {status, 1e-3, 0, 1, ""};
   }
+  double slept_s() const { return std::accumulate(slept.begin(), slept.end(), 0.0); }
   Heat::Timed timed(Heat& heat) {
     return heat.timed([this] { return run(); });
   }
@@ -43,8 +48,10 @@ class OfHeat : public testing::Test {
     std::ofstream(folder / path) << text;
   }
 
+  static constexpr double kRunS = 0.1;
   const support::TemporaryFolder folder{"tensorwright-heat"};
-  double hertz = 2e9, heats_by = 1, cools_to = 0;
+  double hertz = 2e9, heats_by = 1, cools_to = 0, now = 1000;
+  std::function<double(double now)> rests;  // the clock after some sleep
   RunStatus status = RunStatus::kOk;
   bool stopped = false;
   int runs = 0, looks = 0;
@@ -65,10 +72,11 @@ TEST_F(OfHeat, ACoolBoardTimesOnce) {
 TEST_F(OfHeat, TheLookAfterOneTimingIsTheLookBeforeTheNext) {
   Heat h = heat();
   h.begin_session();
-  looks = 0;
-  for (int i = 0; i < 3; ++i) timed(h);
-  EXPECT_GE(looks, 4);
-  EXPECT_LT(looks, 3 * 2) << "unless this test was held up each time";
+  timed(h);
+  EXPECT_EQ(looks, 2) << "one when the session began, and one after the timing";
+  now += 1;
+  timed(h);
+  EXPECT_EQ(looks, 4) << "before and after";
 }
 
 TEST_F(OfHeat, AHotOneCoolsAndTimesAgain) {
@@ -86,20 +94,71 @@ TEST_F(OfHeat, OneThatBecomesHotWhileItTimesDoesSoToo) {
   h.begin_session();
   heats_by = 0.9;
   cools_to = 2e9;
-  EXPECT_TRUE(timed(h).throttled);
+  const Heat::Timed t = timed(h);
+  EXPECT_TRUE(t.throttled) << "a rest shows a clock at which it does not stay";
+  EXPECT_NEAR(t.state.hertz, 1.8e9, 1);
   EXPECT_EQ(runs, 3);
-  EXPECT_EQ(slept.size(), 2u) << "it looks again soon";
+  EXPECT_NEAR(slept_s(), 0.05 + 4, 0.1) << "it looks again soon, and then rests";
+  EXPECT_TRUE(timed(h).throttled) << "and the next one is no better off";
 }
 
-TEST_F(OfHeat, OneThatStaysHotSaysSo) {
+TEST_F(OfHeat, AClockThatARestDoesNotMendCountsFromThenOn) {
   Heat h = heat();
   h.begin_session();
   hertz = 1.5e9;
   const Heat::Timed t = timed(h);
-  EXPECT_TRUE(t.throttled);
+  EXPECT_FALSE(t.throttled);
   EXPECT_EQ(t.state.hertz, 1.5e9);
+  EXPECT_EQ(runs, 2);
+  EXPECT_NEAR(slept_s(), 2 + 4, 0.1);
+  slept.clear();
+  hertz = 1.46e9;
+  EXPECT_FALSE(timed(h).throttled);
+  EXPECT_TRUE(slept.empty());
+  hertz = 1.4e9;
+  cools_to = 1.5e9;
+  EXPECT_FALSE(timed(h).throttled);
+  EXPECT_EQ(slept.size(), 1u) << "slower than that is hot again";
+}
+
+TEST_F(OfHeat, OneThatStillCoolsWhenItsRestEndsIsHot) {
+  Heat h = heat();
+  h.begin_session();
+  hertz = 1e9;
+  const double begin = now;
+  rests = [&](double at) { return 1e9 + (at - begin) * 0.07e9; };  // 2 GHz after 14 s
+  const Heat::Timed t = timed(h);
+  EXPECT_TRUE(t.throttled);
   EXPECT_EQ(runs, 3);
-  EXPECT_NEAR(std::accumulate(slept.begin(), slept.end(), 0.0), 2 + 4, 0.1);
+}
+
+TEST_F(OfHeat, AClockThatWandersWhileTheBoardRestsIsNotWaitedForTwice) {
+  Heat h = heat();
+  h.begin_session();
+  int turn = 0;
+  rests = [&](double) { return ++turn % 4 == 3 ? 1.7e9 : 2e9; };
+  heats_by = 0.85;
+  EXPECT_FALSE(timed(h).throttled);
+  EXPECT_EQ(runs, 3);
+  slept.clear();
+  for (int i = 0; i < 20; ++i) {
+    hertz = 2e9;  // and it falls to 1.7 during each
+    EXPECT_FALSE(timed(h).throttled);
+  }
+  EXPECT_TRUE(slept.empty());
+}
+
+TEST_F(OfHeat, AfterALongPauseABoardIsHeldToWhatItCouldDoBefore) {
+  Heat h = heat();
+  h.begin_session();
+  hertz = 1.5e9;  // so hot that a rest is not enough
+  EXPECT_FALSE(timed(h).throttled);
+  now += 60;
+  hertz = 2e9;
+  EXPECT_FALSE(timed(h).throttled);
+  heats_by = 0.75;
+  cools_to = 2e9;
+  EXPECT_TRUE(timed(h).throttled);
 }
 
 TEST_F(OfHeat, WhatGaveNoTimeIsNotRunAgain) {
@@ -118,7 +177,9 @@ TEST_F(OfHeat, AClockThatBecomesFasterIsWhatLaterTimesAreHeldTo) {
   hertz = 2e9;
   EXPECT_FALSE(timed(h).throttled);
   hertz = 1.5e9;
-  EXPECT_TRUE(timed(h).throttled);
+  cools_to = 2e9;
+  EXPECT_FALSE(timed(h).throttled);
+  EXPECT_EQ(slept.size(), 1u) << "it was timed again";
 }
 
 TEST_F(OfHeat, NobodyWaitsWhoShallStop) {

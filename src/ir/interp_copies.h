@@ -1,6 +1,7 @@
 // What a thread of a launch has begun to store `later`.
 //
-//   S[i] = A[j] later   S[i] is on its way: whoever touches it makes a mistake, and who writes A[j]
+//   S[i] = A[j] later   S[i] is on its way: whoever touches it makes a mistake, and who writes A[j], unless it is the
+//                       thread's own memory, which is read now
 //   sync commit         what was begun since the last one is a group
 //   sync wait n         all groups but the last n arrive: a store by this thread, at this time
 //

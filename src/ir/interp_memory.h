@@ -45,7 +45,7 @@ struct Element {
 class Tasks {
  public:
   const ThreadNames* names = nullptr;     // of the launch that runs
-  std::vector<Element>* reads = nullptr;  // where somebody wants to know what is read
+  std::vector<Element>* reads = nullptr;  // where somebody wants to know what is read that others may change
 
   void begin_loop() { open_.push_back({last_, last_}); }
   void begin_iteration() {
@@ -101,8 +101,10 @@ class Memory {
   Value load(int64_t at, const Tasks& tasks) {
     if (!arriving_.empty()) expect_arrived(at, Access::kReads, tasks);
     if (check_unwritten_ && written_[at] != generation_) unwritten(at, tasks);
-    if (check_races_) note_read(at, tasks);
-    if (tasks.reads) tasks.reads->push_back({this, at});
+    if (check_races_) {
+      note_read(at, tasks);
+      if (tasks.reads) tasks.reads->push_back({this, at});
+    }
     return read_(data_, at);
   }
   void store(int64_t at, Value v, const Tasks& tasks) {

@@ -45,6 +45,30 @@ Expr offset(const Access& access) {
   return sum;
 }
 
+// Whether two different subscripts are known to be one element: rows that are closer than they are long.
+bool overlaps(const Buffer& buffer) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, extent
+  for (size_t d = 0; d < buffer.strides().size(); ++d) {
+    const auto stride = as_int(buffer.strides()[d]), extent = as_int(buffer.shape()[d]);
+    if (!stride || !extent) return false;
+    if (*extent > 1) dimensions.emplace_back(*stride, *extent);
+  }
+  std::ranges::sort(dimensions);
+  int64_t last = 0;  // element of the dimensions so far
+  for (const auto& [stride, extent] : dimensions) {
+    if (stride <= last) return true;
+    last += (extent - 1) * stride;
+  }
+  return false;
+}
+
+Access by_offset(const Access& access) {
+  Access out = access;
+  out.at = {offset(access)};
+  out.buffer = Buffer(access.buffer.name(), access.buffer.element(), {Expr(1)}, access.buffer.scope());
+  return out;
+}
+
 class Meeting {
  public:
   Meeting(const Access& a, const Access& b, const LaunchIndices& launch, const std::unordered_set<uint64_t>& changing)
@@ -360,6 +384,7 @@ bool split(Access& first, Access& second, const LaunchIndices& launch, Apart apa
 
 Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
                 const std::unordered_set<uint64_t>& changing) {
+  if (overlaps(a.buffer)) return meeting(by_offset(a), by_offset(b), launch, apart, changing);
   const auto apart_by = [&](const Access& x, const Access& y) {
     return Meeting(x, y, launch, changing).run(apart).apart();
   };

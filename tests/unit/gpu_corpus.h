@@ -1,5 +1,6 @@
 // Launches, right and faulty ones, with what each of the two checkers says of them: tests/gpu_corpus, a page each.
 // "ok", or a part of what is said; where the order of the threads decides which mistake is met first, one of several.
+// A page with the line "right: ring" is the program of the page "ring" with one fault planted.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,20 +20,24 @@ struct CorpusPage {
   std::string name;
   std::string interpreter, sync_check;
   ir::Program program;
+  std::string right, text;  // the page of the program without the fault; the program
 };
 
 inline std::vector<CorpusPage> gpu_corpus() {
   std::vector<CorpusPage> pages;
   for (const auto& entry : std::filesystem::directory_iterator(TW_SOURCE_DIR "/tests/gpu_corpus")) {
     std::ifstream file(entry.path());
-    CorpusPage page{entry.path().stem().string(), {}, {}, {}};
+    CorpusPage page{entry.path().stem().string(), {}, {}, {}, {}, {}};
     std::string line;
     while (std::getline(file, line) && line != "---")
-      for (auto [key, value] : {std::pair{"interpreter: ", &page.interpreter}, {"sync_check: ", &page.sync_check}})
+      for (auto [key, value] : {std::pair{"interpreter: ", &page.interpreter},
+                                {"sync_check: ", &page.sync_check},
+                                {"right: ", &page.right}})
         if (line.starts_with(key)) *value = line.substr(std::string(key).size());
     std::stringstream text;
     text << file.rdbuf();
-    auto program = ir::parse_program(text.str());
+    page.text = text.str();
+    auto program = ir::parse_program(page.text);
     EXPECT_TRUE(program.ok()) << page.name << ": " << (program.ok() ? "" : program.error().render());
     if (!program.ok()) continue;
     page.program = *std::move(program);

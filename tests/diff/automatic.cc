@@ -47,11 +47,11 @@ void take_candidate(Random& random, Sample& sample) {
 
 }  // namespace
 
-Sample draw_pair(uint64_t seed) {
+Sample draw_pair(uint64_t seed, int devices) {
   Random random(seed ^ 0xA07);
-  if (!random.chance(kShare)) return draw(seed);
+  if (!random.chance(kShare)) return draw(seed, devices);
   Sample sample = draw_expression({seed, 0, {}, {}});
-  if (!has_task(sample)) return draw(seed);
+  if (!has_task(sample)) return draw(seed, devices);
   try {
     take_candidate(random, sample);
   } catch (const Error& e) {

@@ -39,19 +39,19 @@ struct Judged {
   std::vector<Found> found;
 };
 
-Judged judge(const std::vector<uint64_t>& seeds, const Judges& judges) {
+Judged judge(const std::vector<uint64_t>& seeds, const FuzzOptions& options) {
   Judged judged;
   std::vector<Sample> samples;
   for (uint64_t seed : seeds) {
     try {
-      samples.push_back(draw_pair(seed));
+      samples.push_back(draw_pair(seed, options.devices));
       judged.tally.add(samples.back());
     } catch (const std::exception& e) {
       ++judged.tally.pairs;
       judged.found.push_back({seed, 0, {"drawing", e.what()}, ""});
     }
   }
-  const std::vector<Finding> findings = check(samples, judges, judged.tally.oracles);
+  const std::vector<Finding> findings = check(samples, options.judges, judged.tally.oracles);
   for (size_t i = 0; i < findings.size(); ++i)
     if (findings[i].wrong()) judged.found.push_back({samples[i].recipe.seed, 0, findings[i], ""});
   return judged;
@@ -156,7 +156,7 @@ class Fuzzer {
       if (first >= end) return;
       slot.count = std::min(batch_, end - first);
       slot.first = first;
-      const std::string line = to_line(judge(seeds_of(slot), options_.judges));
+      const std::string line = to_line(judge(seeds_of(slot), options_));
       slot.count = 0;
       if (!write_all(out, line)) return;
     }
@@ -222,7 +222,7 @@ class Fuzzer {
     const size_t before = result_.found.size();
     const std::vector<uint64_t> seeds = seeds_of(shared_->slots[i]);
     for (uint64_t seed : seeds) {
-      const Isolated alone = in_own_process([&] { return to_line(judge({seed}, options_.judges)); }, kLongestSample);
+      const Isolated alone = in_own_process([&] { return to_line(judge({seed}, options_)); }, kLongestSample);
       if (alone.death.empty()) {
         take(from_line(alone.text));
       } else {
@@ -242,9 +242,10 @@ class Fuzzer {
   }
 
   std::string report_of(const Found& f) const {
-    const Isolated drawn = in_own_process([&] { return (draw_pair(f.seed), "drawn"); }, kLongestSample);
+    const Isolated drawn =
+        in_own_process([&] { return (draw_pair(f.seed, options_.devices), "drawn"); }, kLongestSample);
     if (drawn.text != "drawn") return "seed " + std::to_string(f.seed) + ": drawing it fails\n";
-    return report(draw_pair(f.seed), f.finding, options_.folder, options_.judges);
+    return report(draw_pair(f.seed, options_.devices), f.finding, options_.folder, options_.judges);
   }
 
   void show_progress() {

@@ -11,13 +11,14 @@ namespace tw::diff {
 
 struct FuzzOptions {
   uint64_t seed = 1;  // pair i of it has the seed pair_seed(seed, i)
-  int64_t from = 0;  // the first of them
+  int64_t from = 0;   // the first of them
   int64_t pairs = 2000;
   double seconds = 0;  // stop after so many; 0: no limit
   int workers = 2;
-  int findings = 3;      // stop after so many
-  bool minimise = true;  // findings, and write their scripts
-  std::string folder;    // where scripts go
+  int findings = 3;        // stop after so many
+  bool minimise = true;    // findings, and write their scripts
+  std::string folder;      // where scripts go
+  int devices = kDevices;  // percent of the pairs that are to be launches, if they can be
   Judges judges = {};
 };
 

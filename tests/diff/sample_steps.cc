@@ -57,7 +57,7 @@ const std::vector<Proposal>& proposals() {
 Stepper::Stepper(Random& random, Sample& sample) : random_(random), sample_(sample), schedule_(sample.outputs) {}
 
 void Stepper::run() {
-  on_device = random_.chance(20) && !has_free_rules();
+  on_device = random_.chance(sample_.recipe.devices) && !has_free_rules();
   for (Phase phase : {Phase::kGraph, Phase::kLoops, Phase::kAnnotate, Phase::kPlace}) draw(phase);
   if (on_device) {
     draw(Phase::kDevice);

@@ -10,8 +10,8 @@ namespace tw::diff {
 
 Sample draw_expression(const Recipe& recipe) { return Maker(recipe).run(); }
 
-Sample draw(uint64_t seed) {
-  Sample sample = draw_expression({seed, 0, {}, {}});
+Sample draw(uint64_t seed, int devices) {
+  Sample sample = draw_expression({seed, 0, {}, {}, devices});
   Random random(seed ^ 0x57E95);
   random_steps(random, sample);
   return sample;

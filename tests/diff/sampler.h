@@ -16,11 +16,14 @@
 namespace tw::diff {
 
 // What a sample is drawn from, and what minimising it makes smaller.
+constexpr int kDevices = 20;
+
 struct Recipe {
   uint64_t seed = 0;
   int stages = 0;                // draw no more than these; 0: as many as the seed says
   std::vector<int64_t> extents;  // and sizes of symbols, instead of those that the seed draws, in their order
   std::set<int> cut;             // these stages become placeholders
+  int devices = kDevices;        // percent of the seeds whose schedule is to be one for a device
 };
 
 struct Sample {
@@ -41,7 +44,7 @@ struct Sample {
 // Whether the last axis of a tensor is that of the lanes of its elements; stages_vectors.cc names them so.
 bool is_of_vectors(const std::string& tensor);
 
-Sample draw(uint64_t seed);
+Sample draw(uint64_t seed, int devices = kDevices);
 Sample draw_expression(const Recipe&);  // no Steps; recipe.extents is what was drawn
 
 // The expression and the Steps, for people.

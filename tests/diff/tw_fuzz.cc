@@ -30,9 +30,9 @@ int replay(const std::string& path, const Judges& judges) {
 }
 
 // The sample of one seed as a script, whether it fails or not.
-int print_script(uint64_t seed, const Judges& judges) {
-  const Sample sample = draw_pair(seed);
-  std::cout << python_script(sample, check_isolated(sample, judges));
+int print_script(uint64_t seed, const FuzzOptions& options) {
+  const Sample sample = draw_pair(seed, options.devices);
+  std::cout << python_script(sample, check_isolated(sample, options.judges));
   return 0;
 }
 
@@ -80,6 +80,9 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--seed", options.seed, "which pairs")->capture_default_str();
   app.add_option("--seconds", options.seconds, "stop after so many")->check(CLI::NonNegativeNumber);
+  app.add_option("--devices", options.devices, "percent of the pairs that are to be schedules for a device")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
   app.add_option("--workers", options.workers, "processes")->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--folder", options.folder, "where scripts of failures go")->capture_default_str();
   app.add_option("--replay", file, "judge the sample of such a script again")->check(CLI::ExistingFile);
@@ -111,7 +114,7 @@ int main(int argc, char** argv) {
       throw tw::Error({tw::ErrorKind::kArgument, "--oracle aarch64: " + tw::diff::no_aarch64(), {}, {}});
     if (schedules) return tw::diff::print_schedules(options.seed, options.pairs);
     return !file.empty() ? tw::diff::replay(file, options.judges)
-           : script      ? tw::diff::print_script(*script, options.judges)
+           : script      ? tw::diff::print_script(*script, options)
                          : tw::diff::run(options);
   } catch (const tw::Error& e) {
     std::cerr << e.diagnostic().render() << "\n";

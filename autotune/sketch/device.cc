@@ -1,10 +1,33 @@
 #include "autotune/sketch/device.h"
 
+#include <algorithm>
+
+#include "schedule/loop_nest.h"
+
 namespace tw::autotune::sketch {
 
 void share(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads) {
   sketch.step(schedule::Split{stage, loop, std::move(threads), {}, ir::Tail::kAuto});
   sketch.bind(stage, loop + ".i", "threadIdx.x");
+}
+
+std::vector<std::string> share_operands(Sketch& sketch, const Group& group, const Roles& roles,
+                                        const std::string& reader) {
+  std::vector<std::string> copies;
+  std::vector<int> sources;
+  for (const Operand* operand : {&roles.broadcast, &roles.vectors}) {
+    const int stage = operand->through >= 0 ? operand->through : operand->source;
+    const bool member = std::ranges::find(group.members, stage) != group.members.end();
+    if (std::ranges::find(sources, stage) != sources.end() || (operand->through >= 0 && !member)) continue;
+    sources.push_back(stage);
+    const std::string& name = sketch.graph.at(stage).name;
+    copies.push_back(member ? name : sketch.s.nest().unique_name(name + ".shared"));
+    if (member)
+      sketch.step(schedule::SetScope{name, ir::Scope::kShared});
+    else
+      sketch.step(schedule::CacheRead{name, ir::Scope::kShared, {reader}});
+  }
+  return copies;
 }
 
 }  // namespace tw::autotune::sketch

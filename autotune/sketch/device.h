@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "autotune/sketch/contraction.h"
 #include "autotune/sketch/sketch.h"
 
 namespace tw::autotune::sketch {
@@ -12,6 +14,10 @@ inline constexpr int64_t kLeastShared = 32;
 
 // Neighbouring threads of a block take neighbouring iterations of the loop.
 void share(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads);
+
+// The operands of a contraction in shared memory, for `reader`: what computes one, such as its padding, or a copy of
+// what is read in place. Their stages.
+std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, const std::string& reader);
 
 std::optional<Group> match_device_warps(const Graph&, int root), match_device_contraction(const Graph&, int root),
     match_device_rows(const Graph&, int root), match_device_reduction(const Graph&, int root),

@@ -42,7 +42,7 @@ class DeviceContraction {
   void run() {
     define_knobs();
     sums_ = &stage_ == &root_ ? k_.cache_write(stage_.name) : stage_.name;
-    const std::vector<std::string> copies = share_operands();
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_);
     tile_outputs();
     tile_sums();
     for (const std::string& copy : copies) k_.step(schedule::ComputeAt{copy, sums_, terms_});
@@ -59,7 +59,6 @@ class DeviceContraction {
   }
 
   void define_knobs();
-  std::vector<std::string> share_operands();
   void tile_outputs();
   void tile_sums();
 
@@ -82,26 +81,6 @@ void DeviceContraction::define_knobs() {
   k_.cfg.define_knob_json(knob("tile"), tiles);
   k_.cfg.define_knob(knob("terms"), up_to(stage_.sums.back().extent, {16, 8, 32, 4}));
   k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{2, 3, 4, 1});
-}
-
-// The copies in shared memory: what computes an operand, such as its padding, or a copy of what is read in place.
-std::vector<std::string> DeviceContraction::share_operands() {
-  std::vector<std::string> copies;
-  std::vector<int> sources;
-  for (const Operand* operand : {&roles_.broadcast, &roles_.vectors}) {
-    const int stage = operand->through >= 0 ? operand->through : operand->source;
-    const bool member = std::find(group_.members.begin(), group_.members.end(), stage) != group_.members.end();
-    if (std::find(sources.begin(), sources.end(), stage) != sources.end() || (operand->through >= 0 && !member))
-      continue;
-    sources.push_back(stage);
-    const std::string& name = k_.graph.at(stage).name;
-    copies.push_back(member ? name : k_.s.nest().unique_name(name + ".shared"));
-    if (member)
-      k_.step(schedule::SetScope{name, ir::Scope::kShared});
-    else
-      k_.step(schedule::CacheRead{name, ir::Scope::kShared, {sums_}});
-  }
-  return copies;
 }
 
 void DeviceContraction::tile_outputs() {

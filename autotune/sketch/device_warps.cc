@@ -75,7 +75,7 @@ class WarpContraction {
 
   void run() {
     define_knobs();
-    const std::vector<std::string> copies = share_operands();
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, stage_.name);
     if (&stage_ != &root_) tile_epilogue();
     tile_sums();
     for (const std::string& copy : copies) {
@@ -102,7 +102,6 @@ class WarpContraction {
   std::string column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)].name; }
 
   void define_knobs();
-  std::vector<std::string> share_operands();
   void bind_blocks(const Stage& stage, const std::vector<std::string>& outer);
   void tile_epilogue();
   void tile_sums();
@@ -128,25 +127,6 @@ void WarpContraction::define_knobs() {
   k_.cfg.define_knob_json(knob("tile"), tiles);
   k_.cfg.define_knob(knob("terms"), terms);
   k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{3, 4, 2, 1});
-}
-
-std::vector<std::string> WarpContraction::share_operands() {
-  std::vector<std::string> copies;
-  std::vector<int> sources;
-  for (const Operand* operand : {&roles_.broadcast, &roles_.vectors}) {
-    const int stage = operand->through >= 0 ? operand->through : operand->source;
-    const bool member = std::find(group_.members.begin(), group_.members.end(), stage) != group_.members.end();
-    if (std::find(sources.begin(), sources.end(), stage) != sources.end() || (operand->through >= 0 && !member))
-      continue;
-    sources.push_back(stage);
-    const std::string& name = k_.graph.at(stage).name;
-    copies.push_back(member ? name : k_.s.nest().unique_name(name + ".shared"));
-    if (member)
-      k_.step(schedule::SetScope{name, ir::Scope::kShared});
-    else
-      k_.step(schedule::CacheRead{name, ir::Scope::kShared, {stage_.name}});
-  }
-  return copies;
 }
 
 void WarpContraction::bind_blocks(const Stage& stage, const std::vector<std::string>& outer) {

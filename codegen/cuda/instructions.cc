@@ -1,11 +1,34 @@
 #include "codegen/cuda/instructions.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace tw::codegen {
 
 namespace {
 
+struct Row {
+  const char *name, *text;
+  const char* type = "";  // in the place of each @
+};
+
+constexpr const char* kProductOfHalves = R"(
+static __device__ inline void mma_m16n8k16_@(float* c, const uint16_t* a, const uint16_t* b) {
+  uint32_t r[6];
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) r[i] = a[2 * i] | static_cast<uint32_t>(a[2 * i + 1]) << 16;
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) r[4 + i] = b[2 * i] | static_cast<uint32_t>(b[2 * i + 1]) << 16;
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.@.@.f32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]));
+}
+)";
+
 // Copies from global to shared memory that go past registers; .cg, which is for 16 bytes, past L1 too.
-constexpr Instruction kInstructions[] = {
+constexpr Row kRows[] = {
     {"cp_async_4", R"(
 static __device__ inline void cp_async_4(void* to, const void* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
@@ -87,32 +110,8 @@ static __device__ inline void ldmatrix_x4_trans(T* to, const T* from) {
 )"},
     // Products of a warp. Operands stand in registers of 32 bits, the first element lowest; tf32 rounds to nearest,
     // ties away from zero.
-    {"mma_m16n8k16_bf16", R"(
-static __device__ inline void mma_m16n8k16_bf16(float* c, const uint16_t* a, const uint16_t* b) {
-  uint32_t r[6];
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) r[i] = a[2 * i] | static_cast<uint32_t>(a[2 * i + 1]) << 16;
-  #pragma unroll
-  for (int i = 0; i < 2; ++i) r[4 + i] = b[2 * i] | static_cast<uint32_t>(b[2 * i + 1]) << 16;
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]));
-}
-)"},
-    {"mma_m16n8k16_f16", R"(
-static __device__ inline void mma_m16n8k16_f16(float* c, const uint16_t* a, const uint16_t* b) {
-  uint32_t r[6];
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) r[i] = a[2 * i] | static_cast<uint32_t>(a[2 * i + 1]) << 16;
-  #pragma unroll
-  for (int i = 0; i < 2; ++i) r[4 + i] = b[2 * i] | static_cast<uint32_t>(b[2 * i + 1]) << 16;
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(r[4]), "r"(r[5]));
-}
-)"},
+    {"mma_m16n8k16_bf16", kProductOfHalves, "bf16"},
+    {"mma_m16n8k16_f16", kProductOfHalves, "f16"},
     {"mma_m16n8k32_s8", R"(
 static __device__ inline void mma_m16n8k32_s8(int32_t* c, const int8_t* a, const int8_t* b) {
   uint32_t r[6];
@@ -144,6 +143,17 @@ static __device__ inline void mma_m16n8k8_tf32(float* c, const float* a, const f
 
 }  // namespace
 
-std::span<const Instruction> instructions() { return kInstructions; }
+std::span<const Instruction> instructions() {
+  static const std::vector<Instruction> all = [] {
+    std::vector<Instruction> out;
+    for (const Row& row : kRows) {
+      std::string text = row.text;
+      for (size_t at = text.find('@'); at != text.npos; at = text.find('@')) text.replace(at, 1, row.type);
+      out.push_back({row.name, std::move(text)});
+    }
+    return out;
+  }();
+  return all;
+}
 
 }  // namespace tw::codegen

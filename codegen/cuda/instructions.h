@@ -8,7 +8,7 @@ namespace tw::codegen {
 
 struct Instruction {
   const char* name;
-  const char* text;  // of the whole function
+  std::string text;  // of the whole function
 };
 // In the order in which a file has them.
 std::span<const Instruction> instructions();

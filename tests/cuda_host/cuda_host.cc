@@ -51,7 +51,7 @@ std::string shim() {
 // shim's.
 std::string as_cpp(std::string text) {
   for (const codegen::Instruction& instruction : codegen::instructions())
-    if (const size_t at = text.find(instruction.text); at != text.npos) text.erase(at, std::strlen(instruction.text));
+    if (const size_t at = text.find(instruction.text); at != text.npos) text.erase(at, instruction.text.size());
   for (size_t at = text.find(kDynamic); at != text.npos; at = text.find(kDynamic))
     text.replace(at, std::strlen(kDynamic), "unsigned char* const shared_memory = tw_host->shared;");
   return text;

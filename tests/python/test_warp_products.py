@@ -127,6 +127,66 @@ def test_results_in_shared_memory_for_another_stage():
     np.testing.assert_array_equal(d, a.astype("float32") @ b.astype("float32").T * 2 + 1)
 
 
+def convolution(size, pad=1):
+    """opt_conv_tensorcore of TVM's tutorials: images and channels in tiles of 16, a block for each point of an image."""
+    A = te.placeholder((2, size, size, 1, 16, 16), "float16", name="A")
+    W = te.placeholder((3, 3, 1, 4, 8, 16), "float16", name="W")
+    ic, kh, kw, ii = (te.reduce_axis((0, extent), name=name) for name, extent in (("ic", 1), ("kh", 3), ("kw", 3), ("ii", 16)))
+
+    def padded(n, h, w, i, nn, ii):
+        return te.if_then_else(te.all(h >= pad, h - pad < size, w >= pad, w - pad < size), A[n, h - pad, w - pad, i, nn, ii], te.const(0, "float16"))
+
+    def term(n, h, w, o, nn, oo):
+        return P[n, h + kh, w + kw, ic, nn, ii].astype("float32") * W[kh, kw, ic, o, oo, ii].astype("float32")
+
+    P = te.compute((2, size + 2 * pad, size + 2 * pad, 1, 16, 16), padded, name="Apad")
+    C = te.compute((2, size, size, 4, 16, 8), lambda *at: te.sum(term(*at), axis=[ic, kh, kw, ii]), name="Conv")
+    s = te.create_schedule(C)
+    s[P].compute_inline()
+    n, h, w, o, nn, oo = C.op.axis
+    AS, WS = s.cache_read(P, "shared", [C]), s.cache_read(W, "shared", [C])
+    hw = s[C].fuse(h, w)
+    no, ni = s[C].split(n, factor=2)
+    oc, oi = s[C].split(o, factor=4)
+    s[C].reorder(no, oc, hw, ic, kh, kw, ni, oi, nn, oo, ii)
+    for axis, index in ((hw, "blockIdx.z"), (no, "blockIdx.x"), (oc, "blockIdx.y"), (ni, "threadIdx.y"), (oi, "threadIdx.z")):
+        s[C].bind(axis, te.thread_axis(index))
+    s[AS].compute_at(s[C], kh)
+    s[WS].compute_at(s[C], kw)
+    s[C].tensorize(nn, "mma.m16n8k16.f16")
+    return s, [A, W, C]
+
+
+def images(size, pad=1):
+    """Data and weights of `convolution`, and its result."""
+    a, w = numbers(2, size, size, 1, 16, 16, dtype="float16"), numbers(3, 3, 1, 4, 8, 16, dtype="float16")
+    padded = np.pad(a.astype("float32"), ((0, 0), (pad, pad), (pad, pad), (0, 0), (0, 0), (0, 0)))
+    parts = (np.einsum("nhwiab,iocb->nhwoac", padded[:, y : y + size, x : x + size], w[y, x].astype("float32")) for y in range(3) for x in range(3))
+    return a, w, sum(parts)
+
+
+def test_a_convolution_as_in_tvms_tutorial():
+    s, tensors = convolution(2)
+    a, w, expected = images(2)
+    c = np.zeros(expected.shape, "float32")
+    tw.build(s, tensors, target="interp")(a, w, c)
+    np.testing.assert_array_equal(c, expected)
+
+
+@needs_fake
+def test_a_convolution_by_the_driver():
+    run("""
+        from test_warp_products import convolution, images
+        s, tensors = convolution(2)
+        a, w, expected = images(2)
+        c = tw.device_array(np.zeros(expected.shape, "float32"))
+        f = tw.build(s, tensors, target="cuda -arch=sm_90a")
+        assert "mma_m16n8k16_f16(" in f.source("cuda")
+        f(tw.device_array(a), tw.device_array(w), c)
+        assert (c.numpy() == expected).all()
+    """)
+
+
 def test_steps_come_back():
     tensors = product(32, 32, 64, "bfloat16", "float32")
     s = in_warps(tensors, "mma.m16n8k16.bf16", 32)

@@ -15,7 +15,7 @@ namespace tw::codegen {
 
 namespace {
 
-constexpr std::string_view kMagic = "tensorwright cubin 1\n";
+constexpr std::string_view kMagic = "tensorwright cubin 2\n";
 
 // Beside the rates of the machine; empty where nothing is kept.
 std::filesystem::path path_of(const std::string& key) {
@@ -51,7 +51,8 @@ std::optional<runtime::cuda::Image> cached_image(const std::string& key) {
   if (path.empty() || !rest.starts_with(kMagic)) return std::nullopt;
   rest.remove_prefix(kMagic.size());
   if (!take(rest, checksum) || checksum != support::fnv1a_hex(rest)) return std::nullopt;
-  const bool whole = take(rest, kept_key) && take(rest, image.arch) && take(rest, image.log) && take(rest, image.cubin);
+  const bool whole = take(rest, kept_key) && take(rest, image.arch) && take(rest, image.log) &&
+                     take(rest, image.cubin) && take(rest, image.ptx);
   return whole && kept_key == key ? std::optional(std::move(image)) : std::nullopt;
 }
 
@@ -59,7 +60,7 @@ void cache_image(const std::string& key, const runtime::cuda::Image& image) {
   const std::filesystem::path path = path_of(key);
   if (path.empty()) return;
   std::string body, bytes(kMagic);
-  for (const std::string& part : {key, image.arch, image.log, image.cubin}) append(body, part);
+  for (const std::string& part : {key, image.arch, image.log, image.cubin, image.ptx}) append(body, part);
   append(bytes, support::fnv1a_hex(body));
   static std::atomic<int> drafts = 0;
   const std::filesystem::path draft =

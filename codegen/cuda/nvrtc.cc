@@ -28,6 +28,8 @@ struct Nvrtc {
   int (*compile)(NvrtcProgram, int options, const char* const*);
   int (*cubin_size)(NvrtcProgram, size_t*);
   int (*cubin)(NvrtcProgram, char*);
+  int (*ptx_size)(NvrtcProgram, size_t*);
+  int (*ptx)(NvrtcProgram, char*);
   int (*log_size)(NvrtcProgram, size_t*);
   int (*log)(NvrtcProgram, char*);
   const char* (*error)(int);
@@ -51,6 +53,8 @@ const Symbol kSymbols[] = {
     {"nvrtcCompileProgram", set<&Nvrtc::compile>},
     {"nvrtcGetCUBINSize", set<&Nvrtc::cubin_size>},
     {"nvrtcGetCUBIN", set<&Nvrtc::cubin>},
+    {"nvrtcGetPTXSize", set<&Nvrtc::ptx_size>},
+    {"nvrtcGetPTX", set<&Nvrtc::ptx>},
     {"nvrtcGetProgramLogSize", set<&Nvrtc::log_size>},
     {"nvrtcGetProgramLog", set<&Nvrtc::log>},
     {"nvrtcGetErrorString", set<&Nvrtc::error>},
@@ -144,6 +148,25 @@ std::string log_of(const Nvrtc& nvrtc, NvrtcProgram program) {
   return without_times(log.c_str());  // what follows the text are zeros
 }
 
+// For all newer devices: an architecture's own instructions are no other's, and without them its PTX is that of the
+// architecture without a letter. Empty: it has some.
+std::string for_newer_devices(std::string ptx, const std::string& arch) {
+  if (!arch.ends_with('a')) return ptx;
+  for (const char* own : {"wgmma.", "setmaxnreg", "tcgen05."})
+    if (ptx.find(own) != ptx.npos) return "";
+  const std::string target = ".target " + arch;
+  const size_t at = ptx.find(target);
+  return at == ptx.npos ? "" : ptx.erase(at + target.size() - 1, 1);
+}
+
+std::string ptx_of(const Nvrtc& nvrtc, NvrtcProgram program, const std::string& arch) {
+  size_t bytes = 0;
+  if (nvrtc.ptx_size(program, &bytes) != 0 || bytes < 2) return "";
+  std::string ptx(bytes, '\0');
+  if (nvrtc.ptx(program, ptx.data()) != 0) return "";
+  return for_newer_devices(ptx.c_str(), arch);  // it ends with a 0
+}
+
 Diagnostic refused(const std::string& arch, const std::string& what, const std::string& log) {
   return {ErrorKind::kBuild, "build: NVRTC made no code for " + arch + ": " + what, {}, {log.substr(0, 2000)}};
 }
@@ -157,12 +180,13 @@ Result<runtime::cuda::Image> compile(const Nvrtc& nvrtc, const std::string& text
   const std::vector<std::string> flags = flags_for(arch);
   for (const std::string& flag : flags) options.push_back(flag.c_str());
   const int failed = nvrtc.compile(program, static_cast<int>(options.size()), options.data());
-  runtime::cuda::Image image{arch, {}, log_of(nvrtc, program)};
+  runtime::cuda::Image image{arch, {}, log_of(nvrtc, program), {}};
   if (failed) return refused(arch, nvrtc.error(failed), image.log);
   size_t bytes = 0;
   if (nvrtc.cubin_size(program, &bytes) != 0 || bytes == 0) return refused(arch, "an empty CUBIN", image.log);
   image.cubin.resize(bytes);
   if (nvrtc.cubin(program, image.cubin.data()) != 0) return refused(arch, "no CUBIN", image.log);
+  image.ptx = ptx_of(nvrtc, program, arch);
   return image;
 }
 

@@ -1,6 +1,7 @@
 #include "src/target/cuda.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tw::target::cuda {
 
@@ -56,6 +57,11 @@ bool runs(std::string_view device, std::string_view arch) {
   const Row *const here = find(device), *const code = find(arch);
   if (here == nullptr || code == nullptr || here->major != code->major) return false;
   return arch.ends_with('a') ? here->minor == code->minor : here->minor >= code->minor;
+}
+
+bool is_newer(int major, int minor, std::string_view arch) {
+  const Row* const code = find(arch);
+  return code != nullptr && std::pair(major, minor) > std::pair(code->major, code->minor);
 }
 
 Capability capability_of(std::string_view arch) {

@@ -20,6 +20,8 @@ Abilities abilities_of(std::string_view arch);  // of architectures()
 std::string architecture_of(int major, int minor);
 // Whether a device that makes code as `device` runs code for `arch`.
 bool runs(std::string_view device, std::string_view arch);
+// Whether a device of this compute capability is newer than those that `arch` is code for.
+bool is_newer(int major, int minor, std::string_view arch);
 
 // 9, 0, true of sm_90a, whose code runs on that compute capability only; code for sm_80 runs on 8.0 and newer of 8.
 struct Capability {

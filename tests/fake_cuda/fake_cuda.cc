@@ -34,6 +34,7 @@
 #include "src/ir/parse.h"
 #include "src/ir/walk.h"
 #include "src/runtime/cuda/driver.h"
+#include "src/target/cuda.h"
 
 namespace tw {
 namespace {
@@ -264,11 +265,28 @@ std::vector<int> operand_bytes(const ir::Program& program) {
   return bytes;
 }
 
+std::pair<int, int> capability() {
+  int major = 9, minor = 0;
+  if (const char* stated = std::getenv("FAKE_CUDA_CAPABILITY")) std::sscanf(stated, "%d.%d", &major, &minor);
+  return {major, minor};
+}
+
+// Whether the device that is pretended takes code of the architecture, or what drivers of all newer ones translate.
+bool takes(std::string_view kind, std::string_view arch) {
+  const auto [major, minor] = capability();
+  if (kind == "of") return tw::target::cuda::runs(tw::target::cuda::architecture_of(major, minor), arch);
+  const auto least = tw::target::cuda::capability_of(arch);
+  return kind == "since" && std::pair(major, minor) >= std::pair(least.major, least.minor);
+}
+
 bool read_programs(const char* text, Image& out) {
-  constexpr std::string_view kMagic = "tensorwright programs\n";
+  constexpr std::string_view kMagic = "tensorwright programs ";
   std::string_view rest(text);
   if (!rest.starts_with(kMagic)) return false;
-  rest.remove_prefix(kMagic.size());
+  const std::string_view who = rest.substr(kMagic.size(), rest.find('\n') - kMagic.size());
+  const size_t space = who.find(' ');
+  if (space == who.npos || !takes(who.substr(0, space), who.substr(space + 1))) return false;
+  rest.remove_prefix(rest.find('\n') + 1);
   while (!rest.empty()) {
     const size_t end = rest.find('\n'),
                  bytes = static_cast<size_t>(std::atoll(std::string(rest.substr(0, end)).c_str()));
@@ -310,9 +328,7 @@ Code cuDeviceGet(DeviceNumber* device, int ordinal) {
 }
 Code cuDeviceGetName(char* name, int bytes, DeviceNumber) { return std::snprintf(name, bytes, "Fake GPU"), 0; }
 Code cuDeviceGetAttribute(int* value, int attribute, DeviceNumber) {
-  const char* capability = std::getenv("FAKE_CUDA_CAPABILITY");
-  int major = 9, minor = 0;
-  if (capability) std::sscanf(capability, "%d.%d", &major, &minor);
+  const auto [major, minor] = capability();
   *value = attribute == kCapabilityMajor   ? major
            : attribute == kCapabilityMinor ? minor
            : attribute == kProcessors      ? 132

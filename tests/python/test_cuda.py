@@ -222,6 +222,16 @@ class TestRefusals:
             assert tw.device_info()["arch"] == "sm_80"
         """, FAKE_CUDA_CAPABILITY="8.0")
 
+    def test_a_newer_device_translates(self):
+        """Code of an architecture runs on its own devices, and by PTX on all that are newer."""
+        run("""
+            for arch in ("sm_80", "sm_90a"):
+                f = tw.build(*pointwise(100), target=f"cuda -arch={arch}", name="add")
+                a, c = tw.device_array(random(100)), tw.device_array(random(100))
+                f(a, a, c)
+                assert (c.numpy() == 2 * random(100)).all()
+        """, FAKE_CUDA_CAPABILITY="12.0")
+
     def test_no_device(self):
         run("""
             assert str(tw.Target("cuda")) == "cuda -arch=sm_80"

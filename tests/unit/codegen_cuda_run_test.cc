@@ -168,12 +168,22 @@ TEST_F(CudaRun, PagesRun) {
 }
 
 TEST_F(CudaRun, CodeForAnotherArchitectureIsRefused) {
-  const auto module = built(kAdd, "cuda -arch=sm_80");
+  const auto module = built(kAdd, "cuda -arch=sm_100");
   int64_t n = 1;
   void* data[] = {nullptr, nullptr, nullptr, &n};
   const std::string error = error_of(*module->kernel(), data);
-  EXPECT_NE(error.find("add: code for sm_80 does not run on cuda:0, a Fake GPU (sm_90a)"), std::string::npos) << error;
+  EXPECT_NE(error.find("add: code for sm_100 does not run on cuda:0, a Fake GPU (sm_90a)"), std::string::npos) << error;
   EXPECT_NE(error.find("cuda -arch=sm_90a"), std::string::npos) << error;
+}
+
+// Their images hold what the driver translates.
+TEST_F(CudaRun, CodeForOlderDevicesRuns) {
+  const auto module = built(kAdd, "cuda -arch=sm_80");
+  int64_t n = 100;
+  const auto a = there(counted(100)), c = there(std::vector<float>(100));
+  void* data[] = {a.get(), a.get(), c.get(), &n};
+  EXPECT_EQ(module->kernel()->run(data), 0);
+  EXPECT_EQ(back(c, 100)[7], 2 * counted(100)[7]);
 }
 
 TEST_F(CudaRun, MoreThanThereIsIsRefused) {

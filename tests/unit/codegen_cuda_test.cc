@@ -130,9 +130,23 @@ TEST_F(CodegenCuda, ImagesComeFromTheCache) {
   const Image again = codegen::compile_cuda(text, "sm_90a").value_or_throw();
   EXPECT_EQ(again.cubin, first.cubin);
   EXPECT_EQ(again.log, first.log);
+  EXPECT_EQ(again.ptx, first.ptx);
   EXPECT_EQ(fs::last_write_time(entry), long_ago) << "it was written again";
   codegen::compile_cuda(text, "sm_80").value_or_throw();
   EXPECT_EQ(entries().size(), 2u);
+}
+
+// A function that uses what only the architecture has is no newer device's.
+TEST_F(CodegenCuda, NewerDevicesGetTextToTranslate) {
+  const std::string text = source_of(kDouble).text;
+  const auto ptx = [](const std::string& of, const std::string& arch) {
+    return codegen::compile_cuda(of, arch).value_or_throw().ptx;
+  };
+  EXPECT_NE(ptx(text, "sm_80").find(".target sm_80\n"), std::string::npos);
+  EXPECT_NE(ptx(text, "sm_90a").find(".target sm_90\n"), std::string::npos) << ptx(text, "sm_90a");
+  const std::string own =
+      text + "extern \"C\" __global__ void own() { asm volatile(\"wgmma.fence.sync.aligned;\"); }\n";
+  EXPECT_EQ(ptx(own, "sm_90a"), "");
 }
 
 TEST_F(CodegenCuda, ADamagedEntryIsMadeAgain) {

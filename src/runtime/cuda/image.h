@@ -22,6 +22,7 @@ struct Image {
   std::string arch;
   std::string cubin;
   std::string log;  // of the compiler
+  std::string ptx;  // which drivers of newer devices translate; empty: it uses what only the architecture has
 };
 
 // What the log says of each function, in its order.

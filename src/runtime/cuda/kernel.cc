@@ -66,17 +66,25 @@ void CudaKernel::refuse(const std::string& what, std::vector<std::string> notes)
 std::unique_ptr<CudaKernel::Loaded> CudaKernel::load(const GpuDevice& device) const {
   const Driver& driver = *device.driver;
   const std::string there = "cuda:" + std::to_string(device.ordinal);
-  if (!target::cuda::runs(device.arch, arch_))
+  const bool runs = target::cuda::runs(device.arch, arch_);
+  const bool translates = !runs && image_->ok() && !(*image_)->ptx.empty() &&
+                          target::cuda::is_newer(device.capability_major, device.capability_minor, arch_);
+  const bool older = device.capability_major < 8;
+  if (!runs && !translates)
     throw Error({ErrorKind::kTarget,
                  name() + ": code for " + arch_ + " does not run on " + there + ", a " + device.name + " (" +
-                     (device.arch.empty() ? "older than sm_80" : device.arch) + ")",
+                     (device.arch.empty() ? older ? "older than sm_80" : "newer than all that this release knows"
+                                          : device.arch) +
+                     ")",
                  {},
-                 {device.arch.empty() ? "devices from sm_80 on are supported"
-                                      : "build it with target \"cuda -arch=" + device.arch + "\""}});
+                 {!device.arch.empty() ? "build it with target \"cuda -arch=" + device.arch + "\""
+                  : older              ? "devices from sm_80 on are supported"
+                          : "it uses what only " + arch_ + " has: build it for an architecture without a letter"}});
   if (!image_->ok()) throw Error(image_->error());
   auto loaded = std::make_unique<Loaded>();
   loaded->device = &device;
-  if (const Code failed = driver.module_load(&loaded->module, (*image_)->cubin.data()))
+  if (const Code failed =
+          driver.module_load(&loaded->module, ((translates ? (*image_)->ptx : (*image_)->cubin).c_str())))
     throw Error(
         {ErrorKind::kBuild,
          name() + ": " + there + " does not take the code for " + arch_ + ": " + text_of(driver, failed),

@@ -74,7 +74,8 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
       folder_("tensorwright"),
       library_(library_for(task.target())),
       own_builder_(runner && runner->builder() ? nullptr : std::make_unique<runtime::LocalBuilder>()),
-      builder_(own_builder_ ? *own_builder_ : *runner->builder()) {
+      builder_(own_builder_ ? *own_builder_ : *runner->builder()),
+      verdicts_(task.target()) {
   if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
 }
 
@@ -185,10 +186,14 @@ void Measurer::build_by_user(Built& built) try {
 }
 
 void Measurer::make_object(const Candidate& c, Built& built) {
-  if (options_.build)
+  if (std::string finding = verdicts_.of(c.scheduled, c.loops); !finding.empty()) {
+    built.trial.status = "faulty";
+    built.trial.detail = runtime::one_line(std::move(finding));
+  } else if (options_.build) {
     build_by_user(built);
-  else
+  } else {
     compile(c, task_.target(), built);
+  }
   built.lower_bound = c.bound;
 }
 

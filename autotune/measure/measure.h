@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "autotune/measure/check_data.h"
+#include "autotune/measure/verdicts.h"
 #include "rpc/pack.h"
 #include "schedule/machine.h"
 #include "src/runtime/builder.h"
@@ -32,7 +33,7 @@ struct Candidate {
 Result<Candidate> prepare(const Task&, uint64_t index);
 
 struct Built {
-  Trial trial;  // index, knobs and steps; status "build_failed" when there is no object
+  Trial trial;  // index, knobs and steps; status "build_failed", or why it is not to run, when there is no object
   Blob object;
   double lower_bound = 0;  // seconds that the work which it executes takes at least
   bool ok() const { return object.size() > 0; }
@@ -82,6 +83,7 @@ class Measurer {
   const std::unique_ptr<runtime::Builder> own_builder_;
   runtime::Builder& builder_;  // own_builder_, or the Runner's
   CheckData data_;
+  Verdicts verdicts_;
   std::optional<runtime::MadeReference> made_reference_;  // in the place of data_'s where that would be large to carry
   std::atomic<bool> stopped_ = false;
   std::atomic<int> objects_ = 0;

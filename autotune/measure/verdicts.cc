@@ -1,0 +1,114 @@
+#include "autotune/measure/verdicts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "autotune/measure/small_sizes.h"
+#include "codegen/backends.h"
+#include "src/ir/interp.h"
+#include "src/ir/walk.h"
+#include "src/lower/launches.h"
+#include "src/support/deep_stack.h"
+#include "src/support/rng.h"
+
+namespace tw::autotune {
+
+namespace {
+
+constexpr int64_t kMostSteps = 4'000'000;  // a second or so
+constexpr int64_t kTold = 4;               // numbers up to here, as those of slots are, tell structures apart
+
+// The program without the numbers that factors and extents are.
+std::string structure_of(const ir::Program& loops) {
+  const std::string text = ir::to_string(loops);
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && isdigit(static_cast<unsigned char>(text[end]))) ++end;
+    if (end == at) {
+      out += text[at++];
+      continue;
+    }
+    const std::string number = text.substr(at, end - at);
+    const bool of_a_name = at > 0 && (isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '_');
+    out += of_a_name || (number.size() == 1 && number[0] - '0' <= kTold) ? number : "#";
+    at = end;
+  }
+  return out;
+}
+
+// Elements that differ, so that conditions on them do.
+std::vector<std::byte> some_bytes(ir::Type type, int64_t elements) {
+  std::vector<std::byte> bytes(static_cast<size_t>(type.bytes_of(elements)));
+  support::Rng rng(1);
+  const auto size = static_cast<size_t>(type.bytes());
+  for (size_t at = 0; at + size <= bytes.size(); at += size)
+    if (rng.below(2))
+      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), size, std::byte{0x4b});  // large, of every type
+  return bytes;
+}
+
+}  // namespace
+
+std::string interpreters_finding(const ir::Program& program, int64_t most_steps) {
+  std::vector<std::vector<std::byte>> data;
+  std::vector<ir::InterpBuffer> buffers;
+  for (const ir::Param& param : program.params) {
+    int64_t elements = 1;
+    for (const ir::Expr& extent : param.buffer.shape()) {
+      const auto value = ir::as_int(extent);
+      if (!value) return "";
+      elements *= *value;
+    }
+    data.push_back(some_bytes(param.buffer.element(), elements));
+  }
+  for (std::vector<std::byte>& bytes : data) buffers.push_back({bytes.data(), bytes.size()});
+  const Status said = ir::interpret(program, buffers, {.max_steps = most_steps});
+  return said.ok() || said.error().what == ir::stopped_after(most_steps) ? "" : said.error().render();
+}
+
+std::string Verdicts::judge(const Scheduled& candidate, const ir::Program& loops) {
+  ir::Program program = loops;
+  if (const std::optional<Scheduled> small = autotune::at_small_sizes(candidate)) {
+    if (Result<ir::Program> made = schedule::to_ir(small->schedule, small->args, loops.name)) {
+      program = *std::move(made);
+      ++small_;
+    }
+  }
+  return support::with_deep_stack([&] {
+    const ir::Program lowered = lower::run_pipeline(codegen::backend_of(target_).passes, program, target_);
+    return interpreters_finding(lowered, kMostSteps);
+  });
+}
+
+std::string Verdicts::of(const Scheduled& candidate, const ir::Program& loops) {
+  if (!lower::holds_launch(loops)) return "";
+  std::promise<std::string> mine;
+  std::shared_future<std::string> verdict;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto [known, fresh] = known_.try_emplace(structure_of(loops));
+    if (!fresh) {
+      verdict = known->second;
+    } else {
+      known->second = mine.get_future().share();
+    }
+  }
+  if (verdict.valid()) return verdict.get();
+  try {
+    std::string finding = judge(candidate, loops);
+    mine.set_value(finding);
+    return finding;
+  } catch (...) {
+    mine.set_value("");  // that it cannot be lowered is for its builder to say
+    return "";
+  }
+}
+
+int Verdicts::structures() const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<int>(known_.size());
+}
+
+}  // namespace tw::autotune

@@ -15,7 +15,7 @@ using runtime::RunResult;
 using runtime::RunStatus;
 
 constexpr double kSlower = 0.97;  // than the session's, and what is timed does not count
-constexpr int kLooks = 16;        // a third of a millisecond
+constexpr int kLooks = 8;         // a sixth of a millisecond
 constexpr int kManyLooks = 512;   // ten: longer than another process keeps the core
 constexpr double kFreshS = 2e-3;  // a look after one timing is the look before the next
 constexpr int kAttempts = 3;

@@ -12,7 +12,7 @@ void Account::note(Trial trial, int64_t number) {
     best_seconds_ = trial.seconds;
     best_at_ = result_.trials.size();
   }
-  if (!trial.ok() && trial.status != "beaten") result_.failures.push_back(trial);
+  if (!trial.timed()) result_.failures.push_back(trial);
   result_.curve.push_back(best_seconds_);
   result_.trials.push_back(std::move(trial));
 }

@@ -33,7 +33,7 @@ void Watched::show(const Trial& current, const TuneResult& so_far, const std::ve
   int failures = 0;
   const auto look = [&](const Trial& t) {
     if (t.ok()) best = std::min(best, t.seconds);
-    if (t.ok() || t.status == "beaten") return;
+    if (t.timed()) return;
     ++failed[t.status];
     ++failures;
   };

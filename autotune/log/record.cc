@@ -78,8 +78,7 @@ Record record_from(const Json& json) {
 std::string nonsense(const Record& r) {
   if (r.kind != "trial" && r.kind != "confirm") return "a record of kind " + r.kind;
   if (r.key.threads < 1) return "measured on " + std::to_string(r.key.threads) + " threads";
-  const bool timed = r.trial.ok() || r.trial.status == "beaten";
-  if (timed && !(r.trial.seconds > 0 && std::isfinite(r.trial.seconds)))
+  if (r.trial.timed() && !(r.trial.seconds > 0 && std::isfinite(r.trial.seconds)))
     return "took " + std::to_string(r.trial.seconds) + " seconds";
   return {};
 }

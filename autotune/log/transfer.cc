@@ -16,7 +16,7 @@ bool is_sample(const Record& r) {
   return r.kind == "trial" && r.features.size() == nest_feature_names().size() && r.trial.status != "device_lost";
 }
 
-double seconds_of(const Record& r) { return r.trial.ok() || r.trial.status == "beaten" ? r.trial.seconds : INFINITY; }
+double seconds_of(const Record& r) { return r.trial.timed() ? r.trial.seconds : INFINITY; }
 
 }  // namespace
 

@@ -12,8 +12,6 @@ namespace {
 constexpr double kWidth = 520, kHeight = 300;
 constexpr double kLeft = 60, kRight = 504, kTop = 14, kBottom = 256;
 
-bool timed(const Trial& t) { return t.ok() || t.status == "beaten"; }
-
 // What the curve goes over: the rate, or the time where the arithmetic is not known.
 struct Measure {
   bool rates;
@@ -28,7 +26,7 @@ Measure measure_of(const Subject& s) { return {s.roofline.flops > 0, s.roofline.
 Scale scale_of_measure(const Subject& s, const Measure& measure) {
   double least = INFINITY, largest = 0;
   for (const Trial& t : s.trials) {
-    if (!timed(t)) continue;
+    if (!t.timed()) continue;
     least = std::min(least, measure(t));
     largest = std::max(largest, measure(t));
   }
@@ -38,7 +36,7 @@ Scale scale_of_measure(const Subject& s, const Measure& measure) {
 
 std::string trial_title(size_t number, const Trial& t, const Measure& measure) {
   std::string text = "trial " + std::to_string(number) + ": " + t.status;
-  if (timed(t)) {
+  if (t.timed()) {
     text += std::string(t.ok() ? ", " : ", slower than ") + time_text(t.seconds);
     if (measure.rates) text += ", " + rate_text(measure.flops / t.seconds);
   }
@@ -85,7 +83,7 @@ std::string curve_chart(const Subject& s) {
       if (best.empty() || so_far != before) best.push_back({x(place), y(so_far)});
     }
     const std::string title = trial_title(i + 1, t, measure);
-    if (timed(t))
+    if (t.timed())
       drawing.circle(t.ok() ? "trial" : "trial beaten", {x(place), y(measure(t))}, 3, data_of(place, measure(t)),
                      title);
     else
@@ -129,7 +127,7 @@ std::string roofline_chart(const Subject& s) {
 std::string failure_chart(const Subject& s) {
   std::map<std::string, int> counts;
   for (const Trial& t : s.trials)
-    if (!timed(t)) ++counts[t.status];
+    if (!t.timed()) ++counts[t.status];
   if (counts.empty()) return "";
   constexpr double kRow = 30, kBarLeft = 130, kBarRight = 460;
   int most = 0;

@@ -50,8 +50,7 @@ std::string fact(const std::string& value, const std::string& meaning) {
 }
 
 int failures_of(const Subject& s) {
-  return static_cast<int>(
-      std::count_if(s.trials.begin(), s.trials.end(), [](const Trial& t) { return !t.ok() && t.status != "beaten"; }));
+  return static_cast<int>(std::count_if(s.trials.begin(), s.trials.end(), [](const Trial& t) { return !t.timed(); }));
 }
 
 std::string facts(const Subject& s) {
@@ -80,7 +79,7 @@ std::string card(const std::string& title, const std::string& content, const std
 std::string failure_details(const Subject& s) {
   std::map<std::string, std::map<std::string, int>> details;
   for (const Trial& t : s.trials)
-    if (!t.ok() && t.status != "beaten") ++details[t.status][t.detail.substr(0, 160)];
+    if (!t.timed()) ++details[t.status][t.detail.substr(0, 160)];
   std::string out;
   for (const auto& [status, texts] : details) {
     const auto commonest =
@@ -127,7 +126,7 @@ std::string boards_table(const Subject& s) {
     if (t.place.board.empty()) continue;
     Row& row = boards[t.place.board];
     ++row.trials;
-    row.failed += !t.ok() && t.status != "beaten";
+    row.failed += !t.timed();
     if (t.place.hertz > 0) row.hertz.push_back(t.place.hertz);
     if (t.place.celsius > 0) row.celsius.push_back(t.place.celsius);
   }

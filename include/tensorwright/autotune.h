@@ -193,6 +193,7 @@ struct Trial {
   std::string detail;
   runtime::RunPlace place = {};
   bool ok() const { return status == "ok"; }
+  bool timed() const { return ok() || status == "beaten"; }  // and right; the rest failed, or was lost
 };
 
 class Task {

@@ -42,11 +42,24 @@ const NestBounds& Analysis::bounds() {
   return *bounds_;
 }
 
+// What runs unknown times over its whole domain may run known ones where the stage is computed.
+Status Analysis::check_iterations(int i) {
+  const StageNest& stage = nest_.stage(i);
+  for (const AxisId leaf : stage.leaves) {
+    if (stage.axes[leaf].annotation != Annotation::kUnrolled || stage.axes[leaf].extent.known()) continue;
+    const Extent& times = bounds().stages[i].extent[leaf];
+    if (!times.known())
+      return blame(primitives::unknown_iterations(stage, leaf, times), steps_, stage.axes[leaf].annotated_by);
+  }
+  return Unit{};
+}
+
 // How often unrolled loops repeat a stage's body, by what they run over where it is computed.
 Status Analysis::check_unrolling() {
   for (int i = 0; i < nest_.size(); ++i) {
     if (!placed_.live(i)) continue;
     const StageNest& stage = nest_.stage(i);
+    TW_TRY([[maybe_unused]] Unit known, check_iterations(i));
     std::optional<Copies> copies =
         too_many_copies(stage, [&](AxisId leaf) { return stage.axes[leaf].extent.value_or(1); });
     if (copies && placed_.parent[i] != kNone)  // of its whole domain; where it stands it may run over less

@@ -27,6 +27,7 @@ class Analysis {
   const std::vector<BoundIntrin>& intrins() const { return intrins_; }
 
  private:
+  Status check_iterations(int stage);
   Status check_unrolling();
 
   const LoopNest& nest_;

@@ -276,8 +276,9 @@ class Stage:
 
         Parameters: axis, a loop; factor, how many copies to make: the loop is split by it first, and the inner one unrolled.
         Returns: None, or with factor the two loops (outer, inner).
-        Raises: ScheduleError if the number of iterations is not known before the kernel runs. Judged with the whole nest: unrolled
-        loops of a stage that make more than 4096 copies of its body (TW_MAX_UNROLL) where it is computed.
+        Raises: ScheduleError if the number of iterations is not known before the kernel runs. Judged with the whole nest: the same
+        of a stage that compute_at has placed, where it is computed, and unrolled loops of a stage that make more than 4096 copies of
+        its body (TW_MAX_UNROLL) there.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].unroll(i, factor=4)

@@ -371,13 +371,15 @@ class LoneExpr : ExprParser {
 }  // namespace
 
 Result<Expr> parse_expr(std::string_view text, const std::vector<std::string>& names, const std::vector<Var>& vars) {
-  return support::with_deep_stack([&]() -> Result<Expr> {
+  constexpr size_t kShallow = 1000;  // letters: extents of kernels are read where no thread may be begun any more
+  const auto parsed = [&]() -> Result<Expr> {
     try {
       return LoneExpr(text).expr(names, vars);
     } catch (SyntaxError& error) {
       return std::move(error.diagnostic);
     }
-  });
+  };
+  return text.size() < kShallow ? parsed() : support::with_deep_stack(parsed);
 }
 
 Result<Program> parse_program(std::string_view text) {

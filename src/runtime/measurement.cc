@@ -5,6 +5,7 @@
 
 #include "src/runtime/arguments.h"
 #include "src/runtime/compare.h"
+#include "src/runtime/extents.h"
 #include "src/runtime/run_result.h"
 
 namespace tw::runtime {
@@ -55,25 +56,46 @@ bool Measurement::load() {
   Result<Device::Launch> found = device_.find(request_.kernel);
   if (!found) return fail(RunStatus::kLoadFailed, found.error().what);
   launch_ = *std::move(found);
+  Result<KernelSpecs> specs = device_.specs(request_.kernel);
+  if (!specs) return fail(RunStatus::kLoadFailed, specs.error().what);
+  specs_ = *std::move(specs);
   return true;
 }
 
 bool Measurement::prepare() {
-  const Result<KernelSpecs> specs = device_.specs(request_.kernel);
-  if (!specs) return fail(RunStatus::kLoadFailed, specs.error().what);
   for (size_t i = 0; i < request_.args.size(); ++i)
-    if (!prepare(i, *specs)) return false;
+    if (!prepare(i)) return false;
+  if (!read_off_sizes()) return false;
   poison(kFirstPoison);
   return true;
 }
 
-bool Measurement::prepare(size_t i, const KernelSpecs& specs) {
-  const bool packed = i < specs.packers.size() && !specs.packers[i].empty();
-  const size_t bytes = (packed ? specs.args[i] : request_.args[i]).bytes();
+// The arrays of a request have known sizes; the kernel may be one of any.
+bool Measurement::read_off_sizes() {
+  Values values;
+  for (size_t i = 0; i < std::min(specs_.args.size(), request_.args.size()); ++i) {
+    const std::vector<ir::Expr>& shape = specs_.args[i].symbolic_shape;
+    for (size_t d = 0; d < std::min(shape.size(), request_.args[i].shape.size()); ++d)
+      if (const auto* v = ir::as<ir::VarRef>(shape[d])) values.emplace(v->var.id(), request_.args[i].shape[d]);
+  }
+  sizes_.reserve(specs_.scalars.size());
+  for (const ScalarSpec& scalar : specs_.scalars) {
+    const auto found = values.find(scalar.var.id());
+    if (found == values.end())
+      return fail(RunStatus::kLoadFailed, "it takes the scalar " + scalar.var.name() + ", which has no value here");
+    sizes_.push_back(found->second);
+    addresses_.push_back(&sizes_.back());
+  }
+  return true;
+}
+
+bool Measurement::prepare(size_t i) {
+  const bool packed = i < specs_.packers.size() && !specs_.packers[i].empty();
+  const size_t bytes = (packed ? specs_.args[i] : request_.args[i]).bytes();
   Argument& argument = arguments_.emplace_back(Argument{device_.allocate(bytes, i), packed, 0});
   addresses_.push_back(argument.memory->address());
   if (request_.args[i].written) return true;
-  if (packed && !pack(i, specs.packers[i])) return false;
+  if (packed && !pack(i, specs_.packers[i])) return false;
   if (!packed) argument.memory->upload(input(i));
   argument.digest = argument.memory->digest();
   return true;

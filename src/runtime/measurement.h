@@ -30,7 +30,8 @@ class Measurement {
   bool fail(RunStatus status, std::string detail);
   std::string place(size_t i) const;
   const void* input(size_t i) const;
-  bool prepare(size_t i, const KernelSpecs& specs);
+  bool prepare(size_t i);
+  bool read_off_sizes();
   bool pack(size_t i, const std::string& packer);
   void poison(uint8_t byte);
   double timed_runs(int runs);
@@ -48,13 +49,15 @@ class Measurement {
   Device& device_;
   const std::vector<size_t> offsets_;  // of the arguments in the request's blobs
   Device::Launch launch_;
+  KernelSpecs specs_;
   struct Argument {
     std::unique_ptr<DeviceMemory> memory;
     bool packed = false;
     uint64_t digest = 0;  // of an input, before the first run
   };
   std::vector<Argument> arguments_;
-  std::vector<void*> addresses_;
+  std::vector<int64_t> sizes_;    // that a kernel of any size takes
+  std::vector<void*> addresses_;  // of the arguments, then of the sizes
   double first_s_ = 0;
   RunResult result_{.status = RunStatus::kOk, .seconds = 0, .spread = 0, .runs = 0, .detail = {}};
 };

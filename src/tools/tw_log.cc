@@ -231,8 +231,10 @@ void add_log(CLI::App& app, Chosen& chosen) {
   merge_command->add_option("-o,--output", merge_options->output, "the log that results")->required();
   const auto [prune_command, prune_options] = add("prune", "keep the fastest of each task", prune);
   prune_command->add_option("-o,--output", prune_options->output, "the log that results; the same file by default");
-  CLI::Option* keep =
-      prune_command->add_option("--keep", prune_options->keep, "so many of each task")->capture_default_str();
+  CLI::Option* keep = prune_command
+                          ->add_option("--keep", prune_options->keep,
+                                       "so many configurations of each task, each with all its measurements")
+                          ->capture_default_str();
   prune_command
       ->add_flag("--best", prune_options->best, "one line of each task, which decides: for a log that is reviewed")
       ->excludes(keep);

@@ -18,6 +18,7 @@
 #include "src/ir/externs.h"
 #include "src/support/json_text.h"
 #include "src/support/rng.h"
+#include "te/at_size.h"
 #include "tensorwright/externs.h"
 
 namespace tw::autotune {
@@ -44,7 +45,8 @@ struct Task::State {
   std::vector<Config::Keeps> filters;
   std::string hash;
   std::optional<Scheduled> first;
-  bool opaque = false;  // traces cannot be trusted: the template runs for each candidate
+  std::vector<te::Tensor> any_size;  // the arguments of the kernel that takes any; empty: of no task at a size
+  bool opaque = false;               // traces cannot be trusted: the template runs for each candidate
 
   mutable std::mutex lock;  // of the paths; a template is called by one thread at a time
   mutable std::vector<std::shared_ptr<const Path>> paths;
@@ -209,6 +211,46 @@ std::string name_of(const std::vector<te::Tensor>& args) {
 
 Task::Task(std::vector<te::Tensor> args, Target target, std::string name, std::string args_json)
     : Task(name.empty() ? name_of(args) : std::move(name), std::move(args_json), automatic(args, target), target) {}
+
+namespace {
+
+// Weights are packed by one schedule, and sizes have several.
+void refuse_packing(const std::vector<te::Tensor>& args) {
+  for (const te::Tensor& t : args)
+    if (const auto* p = std::get_if<te::Placeholder>(&t.op()->kind); p && p->param)
+      tune_error("sizes: " + t.name() + " must not be a param: it is packed once, and each size has its schedule");
+}
+
+}  // namespace
+
+Task Task::at_size(const std::vector<te::Tensor>& args, Target target, const ir::Var& size, int64_t value,
+                   std::string name) {
+  if (target.abilities.device)
+    tune_error("sizes: kernels that choose by a size are for CPUs, not for " + target.to_string());
+  if (value < 1) tune_error("sizes: " + size.name() + " must be a positive integer, not " + std::to_string(value));
+  refuse_packing(args);
+  Task task(te::at_size(args, size, value), std::move(target), std::move(name),
+            support::to_text(nlohmann::ordered_json{{size.name(), value}}));
+  const auto state = std::const_pointer_cast<State>(task.state_);  // nobody else has it yet
+  state->any_size = args;
+  std::vector<te::Tensor> outputs;
+  for (const te::Tensor& t : args)
+    if (!t.op()->is_placeholder()) outputs.push_back(t);
+  state->hash = hash_at_size(task_hash(outputs, args), size.name(), value);
+  return task;
+}
+
+Result<Scheduled> Task::built(const Scheduled& candidate) const {
+  if (state_->any_size.empty()) return candidate;
+  std::vector<te::Tensor> outputs;
+  for (const te::Tensor& output : candidate.schedule.outputs()) {
+    const auto at = std::find(candidate.args.begin(), candidate.args.end(), output);
+    outputs.push_back(state_->any_size.at(static_cast<size_t>(at - candidate.args.begin())));
+  }
+  TW_TRY(Schedule s, Schedule::from_steps(outputs, resolved(candidate.schedule.steps())));
+  TW_TRY([[maybe_unused]] Unit legal, s.check());
+  return Scheduled{std::move(s), state_->any_size};
+}
 
 const std::string& Task::name() const { return state_->name; }
 const std::string& Task::args() const { return state_->args_json; }

@@ -220,4 +220,8 @@ std::string task_hash(const std::vector<te::Tensor>& outputs, const std::vector<
   return support::fnv1a_hex(canonical_text(outputs, args));
 }
 
+std::string hash_at_size(const std::string& hash, const std::string& size, int64_t value) {
+  return support::fnv1a_hex(hash + " where " + name_text(size) + " = " + std::to_string(value));
+}
+
 }  // namespace tw::autotune

@@ -36,17 +36,35 @@ std::string compiler() {
          std::to_string(file.st_mtim.tv_sec) + "." + std::to_string(file.st_mtim.tv_nsec);
 }
 
+std::string text_of(const FrozenRecord& record) {
+  char time[32];
+  std::snprintf(time, sizeof time, "%.4g ms", record.seconds * 1e3);
+  return std::string(time) + " with " + std::to_string(record.threads) +
+         (record.threads == 1 ? " thread" : " threads") + " on " + record.hardware + ", record " + record.checksum;
+}
+
+std::string text_of(const Frozen& f, const FrozenLoss& loss) {
+  char text[96];
+  std::snprintf(text, sizeof text, "; at most %.0f %% slower than tuned for one size, at ", 100 * loss.worst);
+  return text + f.size + " = " + std::to_string(loss.at) + " of " + std::to_string(loss.sizes.size()) + " from " +
+         std::to_string(loss.sizes.front()) + " to " + std::to_string(loss.sizes.back()) + ", with " +
+         std::to_string(loss.threads) + (loss.threads == 1 ? " thread on " : " threads on ") + loss.hardware;
+}
+
 std::string origin_of(const Frozen& f) {
   std::string what = f.task.empty() ? "scheduled by hand" : autotune::call_text(f.task, f.args);
-  for (const auto& [bound, steps] : f.sized)
-    what +=
-        (bound == f.sized.front().first ? ", with schedules up to " + f.size + " = " : ", ") + std::to_string(bound);
+  if (is_by_sizes(f)) {
+    what = "tuned";
+    for (const FrozenRange& range : ranges_of(f))
+      what += (what == "tuned" ? ": up to " : "; up to ") + f.size + " = " + std::to_string(range.up_to) +
+              (range.up_to == f.at_size ? " and beyond " : " ") + text_of(*range.record);
+    return f.loss && !f.loss->sizes.empty() ? what + text_of(f, *f.loss) : what;
+  }
+  for (const FrozenRange& range : f.sized)
+    what += (range.up_to == f.sized.front().up_to ? ", with schedules up to " + f.size + " = " : ", ") +
+            std::to_string(range.up_to);
   if (!f.record) return f.task.empty() ? what : what + ", default schedule";
-  char time[32];
-  std::snprintf(time, sizeof time, "%.4g ms", f.record->seconds * 1e3);
-  return what + ", " + time + " with " + std::to_string(f.record->threads) +
-         (f.record->threads == 1 ? " thread" : " threads") + " on " + f.record->hardware + ", record " +
-         f.record->checksum;
+  return what + ", " + text_of(*f.record);
 }
 
 // In the order in which their names come first.

@@ -52,4 +52,12 @@ std::string freeze_command(const Frozen& f, const std::string& log) {
   return line;
 }
 
+bool is_by_sizes(const Frozen& f) { return f.record && f.at_size > 0; }
+
+std::vector<FrozenRange> ranges_of(const Frozen& f) {
+  std::vector<FrozenRange> all = f.sized;
+  all.push_back({f.at_size, f.steps, f.record});
+  return all;
+}
+
 }  // namespace tw::aot

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tensorwright/aot.h"
 
@@ -15,6 +16,10 @@ std::string subject(const Frozen&);
 
 // The command that freezes it again, of that log; of another one where none is given, if it was frozen by a record.
 std::string freeze_command(const Frozen&, const std::string& log = "");
+
+// Whether it was frozen by records of several sizes; and its ranges, the last one included.
+bool is_by_sizes(const Frozen&);
+std::vector<FrozenRange> ranges_of(const Frozen&);
 
 // As a shell takes it.
 std::string quoted(const std::string&);

@@ -6,7 +6,8 @@
 //   task: {"name":"matmul","args":{"M":9,"N":17,"K":33},"hash":"0123456789abcdef"}
 //   record: {"checksum":"0123456789abcdef","seconds":0.00061,"hardware":"...","threads":8}
 //   step: ["split","C","i",4,null,"auto"]
-//   range: {"size":"n","up_to":8,"steps":[...]}
+//   range: {"size":"n","up_to":8,"steps":[...],"record":{...}}
+//   loss: {"worst":0.08,"at":9,"sizes":[...],"hardware":"...","threads":8,"trials":64}
 //   source: "ops.py"
 //   release: "0.1.0"
 //   checksum: "0123456789abcdef"
@@ -17,6 +18,7 @@
 // One fact a line, so that what changes between two of them reads well in review. The checksum is of all other lines.
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -53,12 +55,45 @@ std::string line(const char* key, const Json& value) {
   return std::string(key) + ": " + support::to_printable_text(value) + "\n";
 }
 
+Json json_of(const std::optional<FrozenRecord>& record) {
+  if (!record) return {};
+  return {{"checksum", record->checksum},
+          {"seconds", record->seconds},
+          {"hardware", record->hardware},
+          {"threads", record->threads}};
+}
+
+std::optional<FrozenRecord> record_of(const Json& json) {
+  if (json.is_null()) return std::nullopt;
+  return FrozenRecord{json.at("checksum").get<std::string>(), json.at("seconds").get<double>(),
+                      json.at("hardware").get<std::string>(), json.at("threads").get<int>()};
+}
+
+Json json_of(const FrozenLoss& loss) {
+  return {{"worst", loss.worst},       {"at", loss.at},           {"sizes", loss.sizes},
+          {"hardware", loss.hardware}, {"threads", loss.threads}, {"trials", loss.trials}};
+}
+
+FrozenLoss loss_of(const Json& json) {
+  return {json.at("worst").get<double>(),
+          json.at("at").get<int64_t>(),
+          json.at("sizes").get<std::vector<int64_t>>(),
+          json.at("hardware").get<std::string>(),
+          json.at("threads").get<int>(),
+          json.at("trials").get<int>()};
+}
+
 Json record_json(const Frozen& f) {
-  if (!f.record) return {};
-  return {{"checksum", f.record->checksum},
-          {"seconds", f.record->seconds},
-          {"hardware", f.record->hardware},
-          {"threads", f.record->threads}};
+  Json json = json_of(f.record);
+  if (f.at_size > 0) json["size"] = {{f.size, f.at_size}};
+  return json;
+}
+
+Json range_json(const Frozen& f, const FrozenRange& range) {
+  Json json{
+      {"size", f.size}, {"up_to", range.up_to}, {"steps", support::parse_json<Json>(schedule::to_json(range.steps))}};
+  if (range.record) json["record"] = json_of(range.record);
+  return json;
 }
 
 // The lines before the programs, by their keys; steps joined.
@@ -137,15 +172,20 @@ Frozen frozen_of(const Header& header, const std::string& path) {
     f.task = task.at("name").get<std::string>();
     f.args = support::to_text(task.at("args"));
     f.hash = task.at("hash").get<std::string>();
-    if (const Json& record = header.values.at("record"); !record.is_null())
-      f.record = FrozenRecord{record.at("checksum").get<std::string>(), record.at("seconds").get<double>(),
-                              record.at("hardware").get<std::string>(), record.at("threads").get<int>()};
+    const Json& record = header.values.at("record");
+    f.record = record_of(record);
+    if (const auto at = record.find("size"); f.record && at != record.end()) {
+      f.size = at->items().begin().key();
+      f.at_size = at->items().begin().value().get<int64_t>();
+    }
     f.steps = schedule::steps_from_json("[" + header.steps + "]").value_or_throw();
     for (const Json& range : header.ranges) {
       f.size = range.at("size").get<std::string>();
-      f.sized.emplace_back(range.at("up_to").get<int64_t>(),
-                           schedule::steps_from_json(support::to_text(range.at("steps"))).value_or_throw());
+      f.sized.push_back({range.at("up_to").get<int64_t>(),
+                         schedule::steps_from_json(support::to_text(range.at("steps"))).value_or_throw(),
+                         record_of(range.value("record", Json()))});
     }
+    if (const auto loss = header.values.find("loss"); loss != header.values.end()) f.loss = loss_of(loss->second);
     f.source = header.text("source");
     f.release = header.text("release");
   } catch (const Error& e) {
@@ -206,9 +246,8 @@ std::string to_text(const Frozen& f) {
       "task", {{"name", f.task}, {"args", support::read_json<Json>(f.args.empty() ? "[]" : f.args)}, {"hash", f.hash}});
   before += line("record", record_json(f));
   for (const Json& step : support::parse_json<Json>(steps)) before += line("step", step);
-  for (const auto& [bound, here] : f.sized)
-    before += line("range",
-                   {{"size", f.size}, {"up_to", bound}, {"steps", support::parse_json<Json>(schedule::to_json(here))}});
+  for (const FrozenRange& range : f.sized) before += line("range", range_json(f, range));
+  if (f.loss) before += line("loss", json_of(*f.loss));
   before += line("source", f.source) + line("release", f.release);
   std::vector<ir::Program> all = {f.program};
   all.insert(all.end(), f.packers.begin(), f.packers.end());
@@ -234,6 +273,22 @@ Frozen from_text(const std::string& given, const std::string& path) {
           "or leave the line checksum out: what it holds is then proved to be safe, and built"});
 }
 
+namespace {
+
+// A loss is measured at times, and is of the kernel as it stands.
+Frozen with_known_loss(Frozen f, const std::string& path) {
+  std::error_code failed;
+  if (f.loss || f.at_size == 0 || !std::filesystem::exists(path, failed)) return f;
+  try {
+    Frozen there = read(path);
+    if (ir::to_string(there.program) == ir::to_string(f.program)) f.loss = std::move(there.loss);
+  } catch (const Error&) {  // it is damaged, or of another format: what is written mends that
+  }
+  return f;
+}
+
+}  // namespace
+
 std::vector<std::string> write(const std::vector<Frozen>& all, const std::string& folder) {
   std::vector<NewFile> files;
   std::vector<std::string> paths;
@@ -248,7 +303,7 @@ std::vector<std::string> write(const std::vector<Frozen>& all, const std::string
     const auto same = [&](const NewFile& file) { return file.path == paths.back(); };
     if (std::any_of(files.begin(), files.end(), same))
       throw Error(Diagnostic{ErrorKind::kArgument, "freeze: two kernels are named " + f.name, {}, {}});
-    files.push_back({paths.back(), to_text(f)});
+    files.push_back({paths.back(), to_text(with_known_loss(f, paths.back()))});
   }
   write_all(files);
   return paths;

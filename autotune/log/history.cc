@@ -147,7 +147,7 @@ Trial best(const Task& task, const std::string& path, const std::optional<Machin
 std::shared_ptr<const Module> build(const Task& task, const std::string& path, const std::string& name,
                                     const std::optional<MachineDescription>& machine) {
   const Trial trial = best(task, path, machine);
-  const Scheduled s = task.replay(trial).value_or_throw();
+  const Scheduled s = task.built(task.replay(trial).value_or_throw()).value_or_throw();
   return tw::build(s.schedule, s.args, task.target(), name.empty() ? kernel_name(task) : name);
 }
 

@@ -42,16 +42,17 @@ std::string library_for(const Target& target) {
   return codegen::nvrtc_path().value_or_throw();
 }
 
-Result<Candidate> derived(uint64_t index, Scheduled s) {
-  TW_TRY(ir::Program loops, schedule::to_ir(s.schedule, s.args, kKernel));
-  return Candidate{index, std::move(s), std::move(loops), 0};
+Result<Candidate> derived(uint64_t index, Scheduled s, Scheduled built) {
+  TW_TRY(ir::Program loops, schedule::to_ir(built.schedule, built.args, kKernel));
+  return Candidate{index, std::move(s), std::move(built), std::move(loops), 0};
 }
 
 }  // namespace
 
 Result<Candidate> prepare(const Task& task, uint64_t index) {
   TW_TRY(Scheduled applied, task.applied(index));
-  return derived(index, std::move(applied));
+  TW_TRY(Scheduled built, task.built(applied));
+  return derived(index, std::move(applied), std::move(built));
 }
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
@@ -82,10 +83,10 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
 Built Measurer::default_schedule(const Target& target) {
   Built built;
   // Rules bind nothing to a device: there it is the schedule that the prior likes best.
-  const Result<Candidate> plain =
-      derived(0, {target.abilities.device ? tw::default_schedule(task_.outputs(), target)
-                                          : schedule::rule_schedule(task_.outputs(), target),
-                  task_.arguments()});
+  const Scheduled s{target.abilities.device ? tw::default_schedule(task_.outputs(), target)
+                                            : schedule::rule_schedule(task_.outputs(), target),
+                    task_.arguments()};
+  const Result<Candidate> plain = derived(0, s, s);
   if (plain)
     compile(*plain, target, built);
   else
@@ -153,7 +154,7 @@ void Measurer::compile(const Candidate& c, const Target& target, Built& built) t
   const ir::Program kernel = support::with_deep_stack([&] { return lower::run_pipeline(passes, c.loops, target); });
   runtime::BuildRequest request;
   request.ir_text = ir::to_string(kernel);
-  for (const ir::Program& packer : pack_programs(c.scheduled.schedule, c.scheduled.args, target, kernel))
+  for (const ir::Program& packer : pack_programs(c.built.schedule, c.built.args, target, kernel))
     request.packers.push_back(ir::to_string(packer));
   request.target = target.to_string();
   request.nvrtc = library_;
@@ -238,7 +239,8 @@ Built Measurer::rebuild(const Trial& recorded) {
   built.trial = recorded;
   const auto again = [&]() -> Status {
     TW_TRY(Scheduled s, task_.replay(recorded));
-    TW_TRY(Candidate c, derived(recorded.index, std::move(s)));
+    TW_TRY(Scheduled whole, task_.built(s));
+    TW_TRY(Candidate c, derived(recorded.index, std::move(s), std::move(whole)));
     c.bound = lower_bound_seconds(c.scheduled.schedule, machine_);
     make_object(c, built);
     return Unit{};

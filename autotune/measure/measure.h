@@ -25,7 +25,8 @@ namespace tw::autotune {
 struct Candidate {
   uint64_t index = 0;
   Scheduled scheduled;  // its Steps applied
-  ir::Program loops;    // that follow from them
+  Scheduled built;      // the same; of a task at a size, on the tensors of any size
+  ir::Program loops;    // that follow from that
   double bound = 0;     // seconds that no run goes below
 };
 

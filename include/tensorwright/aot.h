@@ -30,6 +30,24 @@ struct FrozenRecord {
   bool operator==(const FrozenRecord&) const = default;
 };
 
+// Up to a size of the kernel these Steps.
+struct FrozenRange {
+  int64_t up_to = 0;
+  std::vector<schedule::Step> steps;
+  std::optional<FrozenRecord> record = {};  // of that size; none: written by hand
+  bool operator==(const FrozenRange&) const = default;
+};
+
+// How much longer than schedules that were tuned for one size each the kernel took at most, of these sizes.
+struct FrozenLoss {
+  double worst = 0;  // 0.08: 8 % longer
+  int64_t at = 0;
+  std::vector<int64_t> sizes;
+  std::string hardware;
+  int threads = 1;
+  int trials = 0;  // of the tuning at each
+};
+
 struct Frozen {
   Frozen();
   TW_DECLARE_VALUE(Frozen);
@@ -39,12 +57,14 @@ struct Frozen {
   std::string task, args, hash;  // the computation, as records name it; no task: a schedule that was written by hand
   std::optional<FrozenRecord> record;  // none: the default schedule, or one written by hand
   std::vector<schedule::Step> steps;
-  // Up to each bound of the size `size` these Steps; beyond the last one `steps`.
+  // Ranges of the size `size`; beyond the last one `steps`. Tuned: `record` is of the size `at_size`, the largest one.
   std::string size = {};
-  std::vector<std::pair<int64_t, std::vector<schedule::Step>>> sized = {};
-  std::string source;   // what `tw freeze` was given, for the line that freezes again
-  std::string release;  // of Tensorwright that froze it
-  ir::Program program;  // lowered for the target
+  int64_t at_size = 0;
+  std::vector<FrozenRange> sized = {};
+  std::optional<FrozenLoss> loss = {};  // of what was tuned at sizes, if that was measured
+  std::string source;                   // what `tw freeze` was given, for the line that freezes again
+  std::string release;                  // of Tensorwright that froze it
+  ir::Program program;                  // lowered for the target
   std::vector<ir::Program> packers;
 
   // Of a Frozen that was read.
@@ -78,13 +98,19 @@ Frozen freeze_by_size(const std::string& size, const std::vector<SizedSchedule>&
                       const std::vector<te::Tensor>& args, const Target&, const FreezeOptions& = {},
                       const std::vector<te::ScalarArgument>& scalars = {});
 
+// Tensors in whose extents a variable is: with a log that autotune::tune wrote at several of its sizes
+// (autotune::Task::at_size), up to each of these sizes its best schedule, beyond the last one that of the last; else as
+// a schedule that is complete.
+Frozen freeze_any_size(const std::vector<te::Tensor>& args, const Target&, const FreezeOptions& = {},
+                       const std::vector<te::ScalarArgument>& scalars = {});
+
 std::string file_name(const Frozen&);  // dense.x86-64-v3.twk
 std::string to_text(const Frozen&);
 // `path` is for messages.
 Frozen from_text(const std::string& text, const std::string& path);
 Frozen read(const std::string& path);
-// Of several all or none: texts go to new files that then take their names. Files that say the same stay as they are.
-// Returns their paths.
+// Of several all or none: texts go to new files that then take their names. Files that say the same stay as they are;
+// the loss that one says stays where its kernel does. Returns their paths.
 std::vector<std::string> write(const std::vector<Frozen>&, const std::string& folder);
 
 // One line each: the kernel, its shapes, its target, what is wrong, and the command that mends it.

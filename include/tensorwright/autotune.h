@@ -206,6 +206,12 @@ class Task {
   // of the operator that declared the tensors.
   Task(std::vector<te::Tensor> args, Target, std::string name = "", std::string args_json = "[]");
 
+  // Of tensors in whose extents `size` varies, at one of its values: candidates are schedules of the kernel that takes
+  // any size, and that is what is built and measured; the space and what is expected of a candidate are those of this
+  // size. `size` is the only variable. Records are of the computation and the value, and say it in their arguments.
+  static Task at_size(const std::vector<te::Tensor>& args, Target, const ir::Var& size, int64_t value,
+                      std::string name = "");
+
   const std::string& name() const;
   const std::string& args() const;
   const Target& target() const;
@@ -218,6 +224,8 @@ class Task {
   Result<Scheduled> applied(uint64_t index) const;    // its Steps applied, the rules of the whole nest not asked
   Result<Scheduled> candidate(uint64_t index) const;  // legal on the whole nest, or why not
   Result<Scheduled> replay(const Trial&) const;       // a recorded trial's Steps on this computation
+  // What is built of a candidate: the same, or, of a task at a size, its Steps on the tensors of any size.
+  Result<Scheduled> built(const Scheduled& candidate) const;
 
  private:
   struct State;

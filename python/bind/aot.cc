@@ -6,6 +6,7 @@
 #include "autotune/task_hash.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
+#include "te/at_size.h"
 
 namespace py = pybind11;
 
@@ -20,6 +21,13 @@ aot::Frozen freeze_schedule(const schedule::Schedule& s, const Tensors& args, co
   std::vector<te::ScalarArgument> arguments;
   for (const auto& [var, place] : scalars) arguments.push_back({var, place});
   return aot::freeze(s, args, target, options, arguments);
+}
+
+aot::Frozen freeze_any_size(const Tensors& args, const Scalars& scalars, const Target& target,
+                            const aot::FreezeOptions& options) {
+  std::vector<te::ScalarArgument> arguments;
+  for (const auto& [var, place] : scalars) arguments.push_back({var, place});
+  return aot::freeze_any_size(args, target, options, arguments);
 }
 
 aot::Frozen freeze_by_size(const std::string& size, const std::vector<std::pair<int64_t, schedule::Schedule>>& bounded,
@@ -56,7 +64,19 @@ py::dict dict_of(const aot::Built& built) {
 
 void bind_aot(py::module_& m) {
   const auto unlocked = py::call_guard<py::gil_scoped_release>();
-  py::class_<aot::Frozen>(m, "Frozen");
+  py::class_<aot::Frozen>(m, "Frozen")
+      .def("bounds",
+           [](const aot::Frozen& f) {
+             std::vector<int64_t> bounds;
+             for (const aot::FrozenRange& range : f.sized) bounds.push_back(range.up_to);
+             if (f.at_size > 0) bounds.push_back(f.at_size);
+             return bounds;
+           })
+      .def_readonly("size", &aot::Frozen::size)
+      .def("set_loss", [](aot::Frozen& f, double worst, int64_t at, std::vector<int64_t> sizes, std::string hardware,
+                          int threads, int trials) {
+        f.loss = aot::FrozenLoss{worst, at, std::move(sizes), std::move(hardware), threads, trials};
+      });
   py::class_<aot::FreezeOptions>(m, "FreezeOptions")
       .def(py::init<>())
       .def_readwrite("name", &aot::FreezeOptions::name)
@@ -71,6 +91,7 @@ void bind_aot(py::module_& m) {
       unlocked);
   m.def("_freeze_schedule", &freeze_schedule, unlocked);
   m.def("_freeze_by_size", &freeze_by_size, unlocked);
+  m.def("_freeze_any_size", &freeze_any_size, unlocked);
   m.def("_function_of_frozen", [](const aot::Frozen& f) {
     const auto module = [&] {
       const py::gil_scoped_release release;
@@ -81,6 +102,7 @@ void bind_aot(py::module_& m) {
   m.def("_write_frozen", &aot::write, unlocked);
   m.def("_frozen_name", &file_name);
   m.def("_frozen_stale", &stale, unlocked);
+  m.def("_at_size", &te::at_size, unlocked);
   m.def("_computation_hash", &autotune::task_hash);
   m.def("_target_named", [](const std::string& text) { return aot::target_named(text).value_or_throw().to_string(); });
   m.def("_build_frozen", [](const std::vector<std::string>& paths, const std::string& folder, const std::string& name,

@@ -188,6 +188,7 @@ void bind_task(py::module_& m) {
              return Task(std::move(args), target, std::move(name));
            }),
            unlocked)
+      .def_static("at_size", &Task::at_size, unlocked)
       .def_static("stock", &stock_task, unlocked)
       .def("name", &Task::name)
       .def("args", &Task::args)
@@ -206,6 +207,9 @@ void bind_task(py::module_& m) {
       .def("replay_best", &replay_best, unlocked)
       .def(
           "replay", [](const Task& t, const Trial& trial) { return pair_of(t.replay(trial)); }, unlocked)
+      .def(
+          "built", [](const Task& t, const Trial& trial) { return pair_of(t.built(t.replay(trial).value_or_throw())); },
+          unlocked)
       .def(
           "features",
           [](const Task& t, uint64_t i) {

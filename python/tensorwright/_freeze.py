@@ -34,7 +34,8 @@ def main(asked):
         for message in messages if not asked["json"] else []:
             print(f"tw: {message}", file=sys.stderr)
         return 1 if messages else 0
-    chosen = {"hardware": asked["hardware"] or None, "threads": asked["threads"] or None, "allow_default": asked["allow_default"]}
+    chosen = {"hardware": asked["hardware"] or None, "threads": asked["threads"] or None, "allow_default": asked["allow_default"],
+              "measure_loss": asked["measure_loss"]}
     paths = aot.freeze(kernels, **common, **chosen)
     print(json.dumps({"written": paths}, indent=2) if asked["json"] else "\n".join(paths))
     return 0

@@ -148,7 +148,7 @@ class _Declared:
     """A kernel for one target: a task, or a schedule that is complete."""
 
     def __init__(self, call, name, what, target):
-        self.name, self.target, self.task, self.sized = name, target, None, None
+        self.name, self.target, self.task, self.sized, self.any_size = name, target, None, None, None
         if isinstance(what, BySize):
             self.sized, self.schedule, self.tensors = what, what.otherwise, what.tensors
             return
@@ -163,13 +163,13 @@ class _Declared:
         if not self.scalars and all(isinstance(n, int) for t in self.tensors for n in t.shape):
             self.task = Task(self.tensors, target=target, name=name)
         else:
-            self.schedule = _core._default_schedule(_outputs(call, self.tensors), target)
+            self.any_size = _outputs(call, self.tensors)
 
     @property
     def hash(self):
         if self.task is not None:
             return self.task._core.hash()
-        return _core._computation_hash(self.schedule.outputs, self.tensors)
+        return _core._computation_hash(self.any_size or self.schedule.outputs, self.tensors)
 
     def frozen(self, options):
         options.name = self.name
@@ -177,6 +177,8 @@ class _Declared:
             return _core._freeze_task(self.task._core, options)
         if self.sized is not None:
             return self.sized._frozen(self.target, options)
+        if self.any_size is not None:
+            return _core._freeze_any_size(self.tensors, self.scalars, self.target, options)
         return _core._freeze_schedule(self.schedule, self.tensors, self.scalars, self.target, options)
 
 
@@ -185,7 +187,20 @@ def _declared(call, kernels, targets):
     return [_Declared(call, name, what, target) for name, what in _kernels(call, kernels).items() for target in targets]
 
 
-def freeze(kernels, *, targets, log=None, hardware=None, threads=None, out=".", allow_default=False, source=None):
+def _measure_losses(kernels, log, trials):
+    from ._loss import measure
+
+    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
+        raise ArgumentError(f"freeze: measure_loss must be a positive integer, not {trials!r}")
+    by_sizes = [(one, frozen) for one, frozen in kernels if one.any_size is not None and frozen.bounds()]
+    if not by_sizes:
+        raise ArgumentError("freeze: measure_loss needs a kernel that the log has tuned at several sizes", "tw.autotune.tune(tensors, sizes={n: [1, 8, 64]}, log=log)")
+    for one, frozen in by_sizes:
+        size = next(e for t in one.tensors for e in t.shape if isinstance(e, _core.Var) and e.name == frozen.size)
+        measure(frozen, size, one.tensors, one.target, log, trials)
+
+
+def freeze(kernels, *, targets, log=None, hardware=None, threads=None, out=".", allow_default=False, source=None, measure_loss=0):
     """Write kernels by their best records as files ``NAME.TARGET.twk``, from which ``library`` and ``tw build`` make code.
 
     Which record is the best follows from the log and these parameters, on any machine.
@@ -194,7 +209,8 @@ def freeze(kernels, *, targets, log=None, hardware=None, threads=None, out=".", 
     ``BySize``; targets, a list of CPUs and GPUs (``"x86-64-v3"``, ``"neoverse-n1"``, ``"sm_80"``) or targets; log, the records, without which
     default schedules are frozen; hardware and threads, of the log's: needed where it has several machines, and by default the most
     threads; out, the folder; allow_default, whether a kernel without a record gets its default schedule; source, what the commands
-    in messages name.
+    in messages name; measure_loss, trials: kernels that were tuned at several sizes are timed against schedules that are tuned, with
+    so many trials into the same log, for each of 16 sizes and the ends of the ranges, and the worst stands in file and header.
     Returns: the paths, a list.
     Raises: ArgumentError and TargetError for bad arguments; LogError for a log that is none, has several machines, or not this one;
     NoRecord, which names the kernel, its sizes and its target. Then nothing is written.
@@ -211,7 +227,10 @@ def freeze(kernels, *, targets, log=None, hardware=None, threads=None, out=".", 
     options.log = "" if log is None else _path("freeze", "log", log)
     options.hardware, options.threads = hardware or "", threads or 0
     options.allow_default, options.source = bool(allow_default), source or ""
-    frozen = [one.frozen(options) for one in _declared("freeze", kernels, targets)]
+    declared = _declared("freeze", kernels, targets)
+    frozen = [one.frozen(options) for one in declared]
+    if measure_loss:
+        _measure_losses(list(zip(declared, frozen)), options.log, measure_loss)
     return _core._write_frozen(frozen, _path("freeze", "out", out))
 
 

@@ -50,6 +50,7 @@ def freeze(
     out: _Path = ".",
     allow_default: bool = False,
     source: str | None = None,
+    measure_loss: int = 0,
 ) -> list[str]: ...
 def check(
     kernels: dict[str, _Kernel],

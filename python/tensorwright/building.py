@@ -138,10 +138,19 @@ def build(schedule, args=None, target=None, name=None, *, log=None, machine=None
 
 def _from_log(tensors, args, target, name, log, machine):
     from .autotune import Task
+    from .autotune.history import log_path
+    from .autotune.machine import as_machine
 
     if args is not None or not isinstance(tensors, (list, tuple)):
         raise ArgumentError("build: log needs an autotune.Task or a list of tensors as the first argument", "tw.build(task, log=...)")
-    return Task(_tensors("build", tensors), target=target).__tw_build__(name=name, log=log, machine=machine)
+    declared = _tensors("build", tensors)
+    if all(isinstance(extent, int) for tensor in declared for extent in tensor.shape):
+        return Task(declared, target=target).__tw_build__(name=name, log=log, machine=machine)
+    options = _core.FreezeOptions()
+    options.name, options.log = _name("build", name), log_path(log)
+    if machine is not None:
+        options.hardware = as_machine(machine).hardware
+    return _core._function_of_frozen(_core._freeze_any_size(declared, _scalars(tensors), as_target(target), options))
 
 
 def lower(schedule, args, target=None, name=None, *, plain=False):

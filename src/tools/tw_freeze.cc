@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::vector<std::string> sources, shape, targets;
   std::string name, log, hardware, out = ".";
-  int threads = 0;
+  int threads = 0, measure_loss = 0;
   bool check = false, require_tuned = false, allow_default = false;
 };
 
@@ -67,6 +67,7 @@ int by_python(const Options& options, bool json) {
                       {"check", options.check},
                       {"require_tuned", options.require_tuned},
                       {"allow_default", options.allow_default},
+                      {"measure_loss", options.measure_loss},
                       {"json", json}};
   const char* set = std::getenv("TW_PYTHON");
   const std::string python = set ? set : "python3", text = asked.dump();
@@ -127,6 +128,8 @@ int freeze(const Options& options, bool json) {
   if (options.sources.size() > 1 && !frozen)
     fail("freeze: it takes one source: a file of Python, or an operator's name and --shape");
   if (source.ends_with(".py")) return by_python(options, json);
+  if (options.measure_loss > 0)
+    fail("freeze: --measure-loss is of kernels whose size varies, which files of Python declare");
   if (options.check) return check(options, json);
   return print(aot::write(frozen_of_stock(options), options.out), json);
 }
@@ -155,6 +158,12 @@ void add_freeze(CLI::App& app, Chosen& chosen) {
       "write nothing: exit code 1, and a line for each file that the source or the log no longer agree with");
   command->add_flag("--require-tuned", options->require_tuned, "with --check: each must be frozen by a record");
   command->add_flag("--allow-default", options->allow_default, "the default schedule where the log has no record");
+  command
+      ->add_option(
+          "--measure-loss", options->measure_loss,
+          "TRIALS: time kernels that were tuned at several sizes against schedules tuned, with so many trials, "
+          "for each of 16 sizes and the ends of the ranges")
+      ->check(CLI::PositiveNumber);
   add_json_option(*command, chosen);
   command->callback([options, &chosen] { chosen.run = [options, &chosen] { return freeze(*options, chosen.json); }; });
 }

@@ -42,6 +42,7 @@ from .ray_runner import RayRunner
 from .rpc_runner import RPCRunner
 from .reporting import report
 from .scheduler import TaskScheduler
+from .sizes import SizedResult
 from .space import Candidate, Space
 from .task import Task
 from .template import Template, template
@@ -60,6 +61,7 @@ __all__ = [
     "RayRunner",
     "Record",
     "Runner",
+    "SizedResult",
     "Space",
     "Task",
     "TaskScheduler",

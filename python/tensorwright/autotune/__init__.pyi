@@ -4,8 +4,9 @@ from os import PathLike
 from typing import Any, NamedTuple, overload
 
 from .. import _core
+from ..aot import BySize
 from ..schedule import Schedule
-from ..te import Tensor
+from ..te import Tensor, Var
 from . import record as record
 
 __all__: list[str]
@@ -57,6 +58,10 @@ class Task:
         name: str | None = None,
     ) -> None: ...
     @classmethod
+    def at_size(
+        cls, tensors: Sequence[Tensor] | Tensor, size: Var, value: int, target: _Target = None, *, name: str | None = None
+    ) -> Task: ...
+    @classmethod
     def stock(cls, operator: str, parameters: Mapping[str, Any], target: _Target = None) -> Task: ...
     @property
     def name(self) -> str: ...
@@ -102,6 +107,13 @@ class TuneResult:
     def build(self, name: str | None = None) -> _core.Function: ...
     def report(self, output: _Path | None = None) -> _Path: ...
     def plot(self, ax: Any = None) -> Any: ...
+
+class SizedResult:
+    results: dict[int, TuneResult]
+    target: _core.Target
+    @property
+    def kernel(self) -> BySize: ...
+    def build(self, name: str | None = None) -> _core.Function: ...
 
 class MeasureInput:
     task: Task
@@ -206,6 +218,7 @@ class RPCRunner(Runner):
 
 _Callback = Callable[[Tuner, list[MeasureInput], list[MeasureResult]], Any]
 
+@overload
 def tune(
     task: Task | Sequence[Tensor] | Tensor,
     *,
@@ -227,7 +240,30 @@ def tune(
     range_idx: tuple[int, int] | None = None,
     builder: Builder | None = None,
     runner: Runner | None = None,
+    sizes: None = None,
 ) -> TuneResult: ...
+@overload
+def tune(
+    task: Sequence[Tensor] | Tensor,
+    *,
+    sizes: dict[Var, Sequence[int]],
+    target: _Target = None,
+    trials: int = 64,
+    log: _Path | None = None,
+    seed: int = 0,
+    search: str = "evolutionary",
+    model: str | None = "auto",
+    early_stop: int | None = None,
+    stop_without_gain: bool = False,
+    model_file: _Path | None = None,
+    transfer: _Path | Sequence[_Path] = (),
+    callbacks: _Callback | Sequence[_Callback] = (),
+    timeout: float = 10,
+    number: int | None = None,
+    repeat: int | None = None,
+    progress: bool = True,
+    runner: Runner | None = None,
+) -> SizedResult: ...
 
 class Pack:
     path: str

@@ -87,6 +87,33 @@ class Task:
         self._again = lambda target: Task(tensors, target=target, name=name)
 
     @classmethod
+    def at_size(cls, tensors, size, value, target=None, *, name=None):
+        """The task of tensors of any size at one: its candidates are kernels that take any size, and are measured at this one.
+
+        Parameters: tensors, as of a Task; size, the ``te.var`` in their extents, and the only one; value, a positive integer;
+        target; name.
+        Raises: ArgumentError for a size that is no variable; TuneError for tensors with other variables, for params, scans and
+        externs, and for targets that are no CPU.
+
+        >>> from tensorwright import te
+        >>> n = te.var("n")
+        >>> A = te.placeholder((n, 64), name="A")
+        >>> B = te.compute((n, 64), lambda i, j: A[i, j] * 2, name="B")
+        >>> Task.at_size([A, B], n, 8).args
+        {'n': 8}
+        """
+        if not isinstance(size, _core.Var):
+            raise ArgumentError(f"Task.at_size: size must be a te.var, not {size!r}")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ArgumentError(f"Task.at_size: {size.name} must be a positive integer, not {value!r}")
+        task = cls.__new__(cls)
+        task.target = as_target(target)
+        task._core = _core.TuneTask.at_size(_tensors(tensors) or [], task.target, size, value, name or "")
+        task.template, task.args = None, {size.name: value}
+        task._again = lambda other: Task.at_size(tensors, size, value, other, name=name)
+        return task
+
+    @classmethod
     def stock(cls, operator, parameters, target=None):
         """The task of a stock operator: ``Task.stock("matmul", {"M": 257, "N": 513, "K": 1025})``.
 

@@ -16,10 +16,11 @@ from .history import log_path
 from .measuring import Builder, MeasureInput, MeasureResult, Runner, build_hook
 from .plotting import plot_curve
 from .reporting import written
+from .sizes import SizedResult, tasks_of
 from .space import Candidate
 from .task import Task
 
-__all__ = ["TuneResult", "Tuner", "tune"]
+__all__ = ["SizedResult", "TuneResult", "Tuner", "tune"]
 
 
 class Trial:
@@ -42,7 +43,7 @@ class Trial:
     @property
     def schedule(self):
         """The Schedule; ``print(trial.schedule.to_python())`` shows how to write it."""
-        return Schedule(self._task._core.replay(self._core)[0])
+        return Schedule(self._task._core.built(self._core)[0])
 
     @property
     def steps(self):
@@ -88,7 +89,7 @@ class TuneResult:
 
     def build(self, name=None):
         """The best schedule as a function. Measures nothing."""
-        schedule, tensors = self._task._core.replay(self._found()._core)
+        schedule, tensors = self._task._core.built(self._found()._core)
         return build(Schedule(schedule), tensors, self._task.target, name or self._task._core.kernel_name())
 
     def report(self, output=None):
@@ -161,9 +162,13 @@ def _count(name, value, least=1):
     return value
 
 
+_FOR_EACH_SIZE = ("trials", "log", "seed", "search", "model", "early_stop", "stop_without_gain", "model_file", "transfer", "callbacks",
+                  "timeout", "number", "repeat", "progress", "runner")
+
+
 def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary", model="auto", early_stop=None,
          stop_without_gain=False, model_file=None, transfer=(), callbacks=(), timeout=10, number=None, repeat=None, progress=True,
-         range_idx=None, builder=None, runner=None):
+         range_idx=None, builder=None, runner=None, sizes=None):
     """Measure candidates of a task and keep the best.
 
     Runs on the same log continue: nothing is measured twice, and ``trials`` counts what the log holds already. Ctrl-C keeps what
@@ -178,10 +183,17 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
     ``callback(tuner, inputs, results)`` after a batch; timeout, seconds for one build or run; number and repeat, calls per
     repeat and repeats (by default as many as a steady median takes); progress, whether a bar is shown on stderr; range_idx, the
     first and the last index of the space that may be measured; builder and runner, a Builder and a Runner of one's own, in Python
-    (docs/tuning.md): slow, for times that this machine's clock doesn't tell.
-    Returns: TuneResult.
+    (docs/tuning.md): slow, for times that this machine's clock doesn't tell; sizes, of tensors whose size varies, a dict of the
+    ``te.var`` in their extents and the values at which they are tuned, with so many trials each: ``{n: [1, 8, 64, 512]}``.
+    Returns: TuneResult; with sizes a SizedResult, whose ``kernel`` chooses by the size and whose ``results`` are one for each.
     Raises: TuneError if every candidate fails or measuring is forbidden, LogError for a log that is not ours, ArgumentError.
     """
+    if sizes is not None:
+        if builder is not None or range_idx is not None:
+            raise ArgumentError("tune: sizes take no builder and no range_idx, as each size has a space of its own")
+        size, tensors, tasks = tasks_of(task, sizes, target)
+        options = {name: value for name, value in locals().items() if name in _FOR_EACH_SIZE}
+        return SizedResult(size, tensors, {value: tune(one, **options) for value, one in tasks.items()}, as_target(target))
     task = as_task(task, target)
     callbacks = [callbacks] if callable(callbacks) else callbacks or ()
     if not isinstance(callbacks, (list, tuple)) or not all(callable(c) for c in callbacks):

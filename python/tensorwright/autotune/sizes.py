@@ -1,0 +1,54 @@
+"""Tuning of kernels whose size varies: at several sizes, each with its own best schedule."""
+
+from __future__ import annotations
+
+from .. import _core
+from ..errors import ArgumentError
+from ..schedule import Schedule
+from ..target import as_target
+from .task import Task
+
+__all__ = ["SizedResult", "tasks_of"]
+
+
+def tasks_of(tensors, sizes, target):
+    """The tasks by their values, ascending, and the variable."""
+    if isinstance(tensors, _core.Tensor):
+        tensors = [tensors]
+    if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, _core.Tensor) for t in tensors):
+        raise ArgumentError(f"tune: with sizes the first argument must be a list of tensors, not {tensors!r}")
+    if not isinstance(sizes, dict) or len(sizes) != 1 or not all(isinstance(size, _core.Var) for size in sizes):
+        raise ArgumentError(f"tune: sizes must be a dict of one te.var and its values, not {sizes!r}", "sizes={n: [1, 8, 64, 512]}")
+    [(size, values)] = sizes.items()
+    whole = lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0  # noqa: E731
+    if not isinstance(values, (list, tuple)) or not values or not all(whole(v) for v in values):
+        raise ArgumentError(f"tune: the sizes of {size.name} must be a list of positive integers, not {values!r}")
+    if not any(isinstance(e, _core.Var) and e.same_as(size) for t in tensors for e in t.shape):
+        raise ArgumentError(f"tune: {size.name} must be an extent of the tensors")
+    target = as_target(target)
+    return size, list(tensors), {value: Task.at_size(list(tensors), size, value, target) for value in sorted(set(values))}
+
+
+class SizedResult:
+    """``results`` (a TuneResult for each size), ``kernel`` (an ``aot.BySize``: up to each size its best schedule, beyond the largest
+    one that of the largest), ``target``."""
+
+    def __init__(self, size, tensors, results, target):
+        self.results, self.target = results, target
+        self._size, self._tensors = size, tensors
+
+    @property
+    def kernel(self):
+        from ..aot import BySize
+
+        best = {value: Schedule(r._task._core.built(r._found()._core)[0]) for value, r in self.results.items()}
+        bounds = list(best)
+        last = {n: best[n] for n, after in zip(bounds, bounds[1:]) if best[n].steps != best[after].steps}  # of a range
+        return BySize(self._size, last or {bounds[0]: best[bounds[0]]}, best[bounds[-1]], self._tensors)
+
+    def build(self, name=None):
+        """The kernel as a function. Measures nothing."""
+        return self.kernel.__tw_build__(self.target, name)
+
+    def __repr__(self):
+        return f"SizedResult({self._size.name}: {self.results})"

@@ -1,0 +1,141 @@
+"""Kernels whose size varies, tuned at several sizes: the log says each, and what is built of it chooses by the size."""
+
+import json
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+import tuning_logs
+
+import tensorwright as tw
+from tensorwright import te
+
+pytestmark = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="built without LLVM")
+TW = pathlib.Path(tw.__file__).parent / "tw"
+K, N = 24, 40
+n = te.var("n")
+
+
+def declared():
+    A, B, bias = te.placeholder((n, K), name="A"), te.placeholder((K, N), name="B"), te.placeholder((N,), name="bias")
+    k = te.reduce_axis((0, K), name="k")
+    C = te.compute((n, N), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    D = te.compute((n, N), lambda i, j: te.max(C[i, j] + bias[j], 0.0), name="D")
+    return [A, B, bias, D]
+
+
+def check(f, rows):
+    generator = np.random.default_rng(rows)
+    a, b, bias = (generator.standard_normal(shape).astype("float32") for shape in ((rows, K), (K, N), (N,)))
+    d = np.full((rows, N), 7, "float32")
+    f(a, b, bias, d)
+    np.testing.assert_allclose(d, np.maximum(a @ b + bias, 0), rtol=1e-4, atol=1e-4)
+
+
+def lines(log):
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def record(value, candidate, seconds, target="llvm -mcpu=x86-64-v3", of=None):
+    """A line of the log: the candidate at or behind that place of the space at that size, or of another."""
+    task, about = tw.autotune.Task.at_size(declared(), n, of or value, target), tw.autotune.Task.at_size(declared(), n, value, target)
+    while not task._core.is_legal(candidate):
+        candidate += 1
+    about = {"hash": about._core.hash(), "name": "D", "args": {"n": value}, "flops": 1e6, "bytes": 1e3, "target": str(task.target)}
+    return tuning_logs.line(about, candidate, seconds=seconds, steps=json.loads(task._core.steps(candidate)),
+                            knobs=json.loads(task._core.describe(candidate)))
+
+
+@pytest.fixture
+def log(tmp_path):
+    """One that was tuned at three sizes."""
+    path = tmp_path / "tuned.jsonl"
+    path.write_text(record(1, 0, 1e-6) + record(8, 40, 2e-6) + record(64, 300, 3e-6) + record(64, 0, 4e-6))
+    return path
+
+
+def test_it_is_tuned_at_each_size(tmp_path):
+    log, tensors = tmp_path / "a.jsonl", declared()
+    result = tw.autotune.tune(tensors, sizes={n: [9, 1]}, trials=3, log=log, progress=False)
+    assert list(result.results) == [1, 9] and all(r.measured == 3 and r.best for r in result.results.values())
+    assert {json.dumps(line["task"]["args"]) for line in lines(log)} == {'{"n": 1}', '{"n": 9}'}
+    assert len({line["task"]["hash"] for line in lines(log)}) == 2
+    for f in (result.build(), tw.build(tensors, log=log)):
+        for rows in (0, 1, 2, 9, 10, 50):
+            check(f, rows)
+    check(result.results[9].build(), 20)  # of one size too it is a kernel of any
+    again = tw.autotune.tune(declared(), sizes={n: [1, 9]}, trials=3, log=log, progress=False)
+    assert [r.measured for r in again.results.values()] == [0, 0]
+    assert [tw.autotune.load_log(log)[0].call] == ["D(n=1)"]
+
+
+def test_the_table_is_frozen_and_follows_from_the_log(log, tmp_path):
+    kernels, options = {"rows": declared()}, {"targets": ["x86-64-v3"], "out": tmp_path}
+    [path] = tw.aot.freeze(kernels, log=log, **options)
+    text = pathlib.Path(path).read_text()
+    assert 'range: {"size":"n","up_to":1,"steps":[' in text and 'range: {"size":"n","up_to":8,"steps":[' in text
+    assert text.count('"seconds":') == 3 and '"size":{"n":64}' in text and "if n <= 8:" in text
+    tw.aot.library(path, tmp_path / "out")
+    header = (tmp_path / "out/kernels.h").read_text()
+    assert "tuned: up to n = 1 0.001 ms with 2 threads on " in header and "up to n = 64 and beyond 0.003 ms" in header
+    assert tw.aot.check(kernels, log=log, **options) == []
+    subprocess.run([TW, "log", "prune", log, "--best"], check=True, capture_output=True)
+    assert len(lines(log)) == 3 and tw.aot.check(kernels, log=log, **options) == []
+    with log.open("a") as more:
+        more.write(record(8, 300, 1e-7, of=64))
+    [stale] = tw.aot.check(kernels, log=log, **options)
+    assert "rows(A: float32[n, 24]" in stale and "for n = 8 takes 0.0001 ms and is another" in stale and "freeze it again: tw freeze" in stale
+    [path] = tw.aot.freeze(kernels, log=log, **options)
+    assert pathlib.Path(path).read_text().count("range: ") == 1  # two neighbours have the same Steps
+    assert tw.aot.check(kernels, log=log, **options) == []
+
+
+def test_what_the_log_lacks(log, tmp_path):
+    with pytest.raises(tw.NoRecord, match="no tuning record for rows of any size on llvm -mcpu=x86-64-v2") as error:
+        tw.aot.freeze({"rows": declared()}, log=log, targets=["x86-64-v2"], out=tmp_path)
+    assert "sizes={n: [1, 8, 64, 512]}" in str(error.value) and not list(tmp_path.glob("*.twk"))
+    [path] = tw.aot.freeze({"rows": declared()}, log=log, targets=["x86-64-v2"], out=tmp_path, allow_default=True)
+    assert "record: null" in pathlib.Path(path).read_text()
+    log.write_text(tuning_logs.line({"hash": "0" * 16, "name": "D", "args": {"n": 8}, "flops": 1.0, "bytes": 1.0, "target": "llvm"}, 0))
+    with pytest.raises(tw.NoRecord):
+        tw.build(declared(), log=log)
+
+
+def test_the_loss_is_measured_and_said(log, tmp_path):
+    if "avx2" not in pathlib.Path("/proc/cpuinfo").read_text():
+        pytest.skip("kernels for x86-64-v3 run on CPUs with AVX2")
+    log.write_text(record(1, 0, 1e-6) + record(4, 40, 2e-6))
+    kernels, options = {"rows": declared()}, {"log": log, "targets": ["x86-64-v3"], "out": tmp_path}
+    [path] = tw.aot.freeze(kernels, measure_loss=1, **options)
+    text = pathlib.Path(path).read_text()
+    [loss] = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("loss: ")]
+    assert loss["sizes"] == [1, 2, 3, 4] and loss["worst"] >= 0 and loss["at"] in loss["sizes"] and loss["hardware"] and loss["trials"] == 1
+    tw.aot.freeze(kernels, **options)
+    assert pathlib.Path(path).read_text() == text  # the kernel is the same, and so is what is known of it
+    tw.aot.library(path, tmp_path / "out")
+    assert "slower than tuned for one size, at n = " in (tmp_path / "out/kernels.h").read_text()
+    with pytest.raises(tw.ArgumentError, match="tuned at several sizes"):
+        tw.aot.freeze({"rows": tw.autotune.Task.at_size(declared(), n, 4)}, measure_loss=1, targets=["x86-64-v3"], log=log, out=tmp_path)
+
+
+def test_what_is_refused():
+    tensors = declared()
+    for sizes in ({}, {"n": [1]}, {n: []}, {n: [0]}, {n: [True]}, {n: 8}, {n: [1], te.var("m"): [2]}, [1]):
+        with pytest.raises(tw.ArgumentError):
+            tw.autotune.tune(tensors, sizes=sizes)
+    with pytest.raises(tw.ArgumentError, match="m must be an extent"):
+        tw.autotune.tune(tensors, sizes={te.var("m"): [1]})
+    with pytest.raises(tw.ArgumentError, match="no builder"):
+        tw.autotune.tune(tensors, sizes={n: [1]}, range_idx=(0, 1))
+    with pytest.raises(tw.TuneError, match="for CPUs"):
+        tw.autotune.Task.at_size(tensors, n, 8, "cuda -arch=sm_80")
+    m = te.var("m")
+    A = te.placeholder((n, m), name="A")
+    B = te.compute((n, m), lambda i, j: A[i, j] * 2, name="B")
+    with pytest.raises(tw.TuneError, match="must have known extents"):
+        tw.autotune.Task.at_size([A, B], n, 8)
+    W = te.placeholder((n,), name="W", param=True)
+    X = te.compute((n,), lambda i: W[i] * 2, name="X")
+    with pytest.raises(tw.TuneError, match="W must not be a param"):
+        tw.autotune.Task.at_size([W, X], n, 8)

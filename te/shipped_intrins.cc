@@ -24,6 +24,8 @@
 //   amx.u8s8     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 4   int32 += uint8 * int8             tdpbusd
 //   amx.s8s8     c[i, j] += a[i, k, p] * b[k, j, p]   16 x 16 x 16 x 4   int32 += int8 * int8              tdpbssd
 //
+// or of fewer rows: amx.bf16.m1 to amx.bf16.m15, and so the others;
+//
 // and, for a warp of a device, of matrices of which each lane has a part (src/ir/warp_products.h); of these alone there
 // is no statement for one thread:
 //
@@ -83,23 +85,27 @@ TensorIntrin matrix(const char* key, ir::Fn fn, int group, const char* in, const
   return made(key, c, ir::store(c.buffer(), elements(2, 2), value));
 }
 
-TensorIntrin tile(const char* key, ir::Fn fn, int packed, const char* left, const char* right, const char* out) {
+constexpr int kTileRows = 16;
+
+TensorIntrin tile(const std::string& key, ir::Fn fn, int m, int packed, const char* left, const char* right,
+                  const char* out) {
   constexpr int n = 16;
-  const Tensor a = placeholder({n, n, packed}, left, "a"), b = placeholder({n, n, packed}, right, "b");
+  const Tensor a = placeholder({m, n, packed}, left, "a"), b = placeholder({n, n, packed}, right, "b");
   const IterVar k = reduce_axis(0, n, "k"), p = reduce_axis(0, packed, "p");
   const Tensor c = compute(
-      {n, n},
+      {m, n},
       [&](Var i, Var j) {
         return sum(astype(a(Expr(i), Expr(k), Expr(p)), out) * astype(b(Expr(k), Expr(j), Expr(p)), out), {k, p});
       },
       "c");
-  const int all_terms = n * n * packed;
-  const std::vector<Expr> group = elements(n * n, packed);
-  const std::vector<Expr> at = {ir::floordiv(group[0], all(n, all_terms)), ir::floormod(group[0], all(n, all_terms)),
-                                group[1]};
-  const Expr value =
-      ir::call(fn, {ir::load(c.buffer(), elements(n, n)), ir::load(a.buffer(), at), ir::load(b.buffer(), at)});
-  return made(key, c, ir::store(c.buffer(), elements(n, n), value));
+  const auto packs = [&](int rows) -> std::vector<Expr> {
+    const std::vector<Expr> group = elements(rows * n, packed);
+    const Expr columns = all(n, rows * n * packed);
+    return {ir::floordiv(group[0], columns), ir::floormod(group[0], columns), group[1]};
+  };
+  const Expr value = ir::call(
+      fn, {ir::load(c.buffer(), elements(m, n)), ir::load(a.buffer(), packs(m)), ir::load(b.buffer(), packs(n))});
+  return made(key.c_str(), c, ir::store(c.buffer(), elements(m, n), value));
 }
 
 TensorIntrin warp(const ir::WarpProduct& p) {
@@ -128,10 +134,13 @@ std::vector<TensorIntrin> shipped_intrins() {
       dot("neon_usdot_4x4", ir::Fn::kDotU8I8, 4, 4, "uint8", "int8", "int32"),
       dot("neon_bfdot_4x2", ir::Fn::kDotBF16Odd, 4, 2, "bfloat16", "bfloat16", "float32"),
       matrix("neon_smmla_2x2x8", ir::Fn::kMatI8I8, 8, "int8", "int32"),
-      matrix("neon_bfmmla_2x2x4", ir::Fn::kMatBF16Odd, 4, "bfloat16", "float32"),
-      tile("amx.bf16", ir::Fn::kTileBF16, 2, "bfloat16", "bfloat16", "float32"),
-      tile("amx.u8s8", ir::Fn::kTileU8I8, 4, "uint8", "int8", "int32"),
-      tile("amx.s8s8", ir::Fn::kTileI8I8, 4, "int8", "int8", "int32")};
+      matrix("neon_bfmmla_2x2x4", ir::Fn::kMatBF16Odd, 4, "bfloat16", "float32")};
+  for (int m = 1; m <= kTileRows; ++m) {
+    const std::string rows = m == kTileRows ? "" : ".m" + std::to_string(m);
+    all.push_back(tile("amx.bf16" + rows, ir::Fn::kTileBF16, m, 2, "bfloat16", "bfloat16", "float32"));
+    all.push_back(tile("amx.u8s8" + rows, ir::Fn::kTileU8I8, m, 4, "uint8", "int8", "int32"));
+    all.push_back(tile("amx.s8s8" + rows, ir::Fn::kTileI8I8, m, 4, "int8", "int8", "int32"));
+  }
   for (const ir::WarpProduct& p : ir::warp_products()) all.push_back(warp(p));
   return all;
 }

@@ -27,7 +27,7 @@ namespace {
 constexpr double kPage = 4096;
 constexpr double kLaneProductBytes = 16;  // of a register whose lanes are factors
 constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
-constexpr double kTileRows = 16;
+constexpr double kTileRows = 16;          // of a right factor of tiles
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 bool is_repeated(const LoopView& loop) {
@@ -118,6 +118,11 @@ class StageReader {
   bool of_tiles() const {
     return stage_.tensorized.intrin && ir::has_tile_product(stage_.tensorized.intrin->does.update);
   }
+  // Of the sums and the left factor: the outermost loop of the statement.
+  double tile_rows() const { return extent(shape_.tensorized); }
+  double tile_rows(const AccessView& access) const {
+    return touches(access, view_.loops[shape_.tensorized]) ? tile_rows() : kTileRows;
+  }
 
   // Vectors per statement of the vectorized loop; 1 in code without vectors.
   double vectors(double lanes) const { return shape_.vector ? std::ceil(f_.vector_extent / lanes) : 1; }
@@ -140,7 +145,7 @@ class StageReader {
       }
     }
     if (shape_.tensorized != kNowhere) f_.tensorized = in_statement;
-    const double each = of_tiles()          ? kTileRows * machine_.rates.issue
+    const double each = of_tiles()          ? tile_rows() * machine_.rates.issue
                         : f_.tensorized > 0 ? 1
                                             : vectors(f_.lanes) * arithmetic_of_a_point();
     f_.accumulators = sums * (f_.tensorized > 0 ? 1 : vectors(f_.lanes));
@@ -219,7 +224,7 @@ class StageReader {
     }
     const Neighbours lanes = access.store || a.along ? Neighbours{} : neighbours(access);
     each /= lanes.held;
-    a.instructions = each * iterations * (of_tiles() ? kTileRows : 1);
+    a.instructions = each * iterations * (of_tiles() ? tile_rows(access) : 1);
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
     if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;

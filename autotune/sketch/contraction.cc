@@ -86,7 +86,8 @@ class Contraction {
     sums_ = group_.root == group_.anchor ? k_.cache_write(stage_.name) : stage_.name;
     if (!roles_.innermost) turn_sums();
     if (packs()) panel_ = pack_stage();
-    if (is_matrix() || value("block", 1) == 1) rows_ = k_.cache_read(source_of(roles_.broadcast).name, {sums_});
+    if ((dot_ && dot_->packs_rows()) || value("block", 1) == 1)
+      rows_ = k_.cache_read(source_of(roles_.broadcast).name, {sums_});
     tile_outputs();
     tile_sums();
     if (!panel_.empty()) place_panel();
@@ -206,7 +207,7 @@ void Contraction::define_knobs() {
   for (int d : roles_.outer) tasks *= axis(d).extent;
   k_.cfg.define_knob(knob("shares"), counts(std::min<int64_t>(shared, 256), (kTasks + tasks - 1) / tasks));
   // Rows are copied for each task: of tiles, which are through with them soon, for as many columns as there are.
-  const bool tiles = dot_ && dot_->is_tile();
+  const bool tiles = dot_ && dot_->is_tile() && dot_->packs_rows();
   k_.cfg.define_knob(knob("panels"),
                      counts(tiles ? std::min(columns / lanes, kMostTiles) : std::min<int64_t>(panels, 8)));
   if (can_pack()) {

@@ -48,12 +48,14 @@ std::optional<Roles> roles_of_one_row(const Graph&, int contraction, const Targe
 int dimension_of(const Access&, const Axis&);
 
 // An instruction that adds `group` neighbouring terms for each of `lanes` columns, of so many rows. Of a tile so many
-// of them as are packed lie side by side in the right factor.
+// of them as are packed lie side by side in the right factor; its rows, no more than those, may be read where they lie.
 struct Dot {
-  const char* intrin;
+  std::string intrin;
   DotProduct product;
   ir::Type left, right, sum;
   int64_t lanes, group, rows = 1, packed = 0;
+  bool in_place = false;
+  bool packs_rows() const { return rows > 1 && !in_place; }
   bool is_tile() const { return packed > 0; }
   int64_t side_by_side() const { return is_tile() ? packed : group; }
 };
@@ -64,9 +66,10 @@ std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, 
 struct Registers {
   int count;
   int64_t held = 1;
-  int64_t most_rows = 30;    // that have a register each
-  int64_t block = 1;         // of so many rows and columns each is a register of sums; tiles then leave no rest
-  bool whole_tiles = false;  // are registers of their own, and so are the factors of each
+  int64_t most_rows = 30;     // that have a register each
+  int64_t block = 1;          // of so many rows each is a register of sums, and of so many columns; tiles then leave no
+  int64_t block_columns = 1;  // rest
+  bool whole_tiles = false;   // are registers of their own, and so are the factors of each
 };
 Registers registers_of(const Stage&, const Roles&, const Target&, const std::optional<Dot>& = {});
 

@@ -44,8 +44,8 @@ constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register who
 // is a group of terms.
 Registers registers_of(const Stage& stage, const Roles& roles, const Target& target, const std::optional<Dot>& dot) {
   const Abilities& has = target.abilities;
-  if (dot && dot->is_tile()) return {has.tiles->registers, 1, 30, dot->rows, true};
-  if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows};
+  if (dot && dot->is_tile()) return {has.tiles->registers, 1, 30, dot->rows, dot->lanes, true};
+  if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows, dot->lanes};
   if (dot) {
     const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
     if (four) return {has.vector_registers, dot->lanes, has.vector_registers / 2};
@@ -121,12 +121,14 @@ struct Tile {
   double cost;  // of all tiles together
 };
 
-// Cycles for the registers of whole tiles: a product takes one for each row, two rows of a factor are loaded in one.
-double step_of_tiles(int64_t rows, int64_t vectors) {
-  constexpr double kRows = 16;
+// Cycles for the registers of whole tiles: a product takes one for each row of its sums, two rows of a factor are
+// loaded in one.
+double step_of_tiles(int64_t rows, int64_t vectors, int64_t block) {
+  constexpr double kRows = 16;  // of a right factor
   if (rows == 0 || vectors == 0) return 0;
-  const double products = kRows * static_cast<double>(rows * vectors);
-  const double loads = kRows / 2 * static_cast<double>(rows + vectors);
+  const auto left = static_cast<double>(rows * block), right = static_cast<double>(vectors);
+  const double products = left * right;
+  const double loads = (left + kRows * right) / 2;
   return std::max(products, loads) + 0.1 * loads;
 }
 
@@ -146,7 +148,7 @@ double step_of_vectors(int64_t rows, int64_t vectors, int64_t held) {
 double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vectors, const Registers& registers) {
   const auto count = [](int64_t n) { return static_cast<double>(n); };
   const auto step = [&](int64_t r, int64_t v) {
-    return registers.whole_tiles ? step_of_tiles(r, v) : step_of_vectors(r, v, registers.held);
+    return registers.whole_tiles ? step_of_tiles(r, v, registers.block) : step_of_vectors(r, v, registers.held);
   };
   const auto along = [&](int64_t r) {
     return count(all_vectors / vectors) * step(r, vectors) + step(r, all_vectors % vectors);
@@ -159,7 +161,7 @@ double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vect
 // The best first.
 std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const Registers& registers, bool whole) {
   const int64_t block = registers.block;
-  if (block > 1) rows /= block, columns /= block, lanes = 1;
+  if (block > 1) rows /= block, columns /= registers.block_columns, lanes = 1;
   const int64_t all_vectors = (columns + lanes - 1) / lanes;
   std::vector<Tile> tiles;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors) {
@@ -170,7 +172,7 @@ std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const R
       const int64_t broadcast = registers.held > 1 ? r : 1;
       const bool fits = r * vectors + vectors + broadcast <= registers.count && r <= registers.most_rows;
       if (!fits && (r > 1 || registers.whole_tiles)) break;
-      tiles.push_back({r * block, wide * block, cost_of(r, vectors, rows, all_vectors, registers)});
+      tiles.push_back({r * block, wide * registers.block_columns, cost_of(r, vectors, rows, all_vectors, registers)});
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "autotune/sketch/contraction.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -42,6 +43,26 @@ bool is_plain_product(const Stage& stage, bool pads) {
   return product && product->op == ir::BinOp::kMul && is_cast_read(product->a) && is_cast_read(product->b);
 }
 
+// As many rows as divide all of them, in one of a tile; 0: too few to be worth its other factor.
+int64_t rows_of_tile(int64_t most, int64_t rows) {
+  constexpr int64_t kFewest = 4;
+  for (int64_t m = most; m >= kFewest; --m)
+    if (rows % m == 0) return m;
+  return 0;
+}
+
+// Whether rows of the read lie equally far apart in memory.
+bool has_even_rows(const Access& read, const Axis& row) {
+  int moved = 0;
+  for (const ir::Expr& at : read.at()) {
+    if (!ir::uses_var(at, row.var)) continue;
+    const ir::Expr next = ir::substitute(at, {{row.var.id(), ir::Expr(row.var) + ir::Expr(1)}});
+    const auto step = ir::as_int(ir::simplify(next - at));
+    if (++moved > 1 || step.value_or(0) <= 0) return false;
+  }
+  return moved == 1;
+}
+
 bool has(const Abilities& abilities, const Dot& dot) {
   if (!dot.is_tile()) return abilities.dot_lanes(dot.product) == dot.lanes * dot.rows;
   return abilities.tiles && (dot.left.is_float() ? abilities.tiles->bf16 : abilities.tiles->int8);
@@ -59,19 +80,29 @@ std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& r
   if (grouped < 0 || stride_along(*roles.broadcast.read, terms) != 1) return std::nullopt;
   const ir::Type left = ir::as<ir::Load>(roles.broadcast.read->load)->buffer.element(),
                  right = ir::as<ir::Load>(roles.vectors.read->load)->buffer.element();
-  // Rows of a matrix are packed as its columns are.
-  const auto takes_rows = [&](const Dot& dot) {
-    const Axis& row = stage.data[static_cast<size_t>(roles.rows)];
-    return dot.rows == 1 ||
-           (row.extent % dot.rows == 0 && roles.innermost && roles.share < 0 && roles.broadcast.through < 0 &&
-            roles.broadcast.source != roles.vectors.source && dimension_of(*roles.broadcast.read, row) >= 0 &&
-            dimension_of(*roles.broadcast.read, terms) >= 0);
+  const Axis& row = stage.data[static_cast<size_t>(roles.rows)];
+  const bool apart = roles.innermost && roles.broadcast.source != roles.vectors.source;
+  // Rows of a matrix are packed as its columns are; those of a tile, which a window reads, stay where they lie.
+  const bool packs_rows = apart && roles.share < 0 && roles.broadcast.through < 0 &&
+                          dimension_of(*roles.broadcast.read, row) >= 0 &&
+                          dimension_of(*roles.broadcast.read, terms) >= 0;
+  const bool in_place = apart && (roles.broadcast.through < 0 || pads) && has_even_rows(*roles.broadcast.read, row);
+  const auto with_rows = [&](Dot dot) -> std::optional<Dot> {
+    if (dot.rows == 1) return dot;
+    if (dot.is_tile()) {
+      const int64_t rows = rows_of_tile(dot.rows, row.extent);
+      if (rows < dot.rows) dot.intrin += ".m" + std::to_string(rows);
+      dot.rows = rows, dot.in_place = !packs_rows;
+    }
+    const bool taken = dot.rows > 0 && row.extent % dot.rows == 0 && (packs_rows || (dot.in_place && in_place));
+    return taken ? std::optional(dot) : std::nullopt;
   };
-  for (const Dot& dot : kDots)
-    if (has(target.abilities, dot) && takes_rows(dot) && left == dot.left && right == dot.right &&
-        stage.type == dot.sum && terms.extent % dot.group == 0 &&
-        stage.data[static_cast<size_t>(roles.lanes)].extent % dot.lanes == 0)
-      return dot;
+  for (const Dot& dot : kDots) {
+    if (!has(target.abilities, dot) || left != dot.left || right != dot.right || stage.type != dot.sum ||
+        terms.extent % dot.group != 0 || stage.data[static_cast<size_t>(roles.lanes)].extent % dot.lanes != 0)
+      continue;
+    if (std::optional<Dot> taken = with_rows(dot)) return taken;
+  }
   return std::nullopt;
 }
 

@@ -8,8 +8,9 @@
 //
 // The registers are configured around the largest statement that calls nobody: whoever is called may use them, too. A
 // loop keeps the sums that all of its iterations add to. Factors are held, as long as statements follow one another,
-// until others need their registers. Sums that are made zero right before their loop are made so in registers: a load
-// would wait for the stores.
+// until others need their registers. Where sums have fewer rows than a register, most registers are configured to have
+// those, and the rest is left for right factors, which are always whole. Sums that are made zero right before their
+// loop are made so in registers: a load would wait for the stores.
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
@@ -35,8 +36,8 @@ using llvm::Value;
 
 namespace {
 
-constexpr size_t kFactors = 2;  // registers that the factors of a product need
-constexpr int kColumns = 16;    // of sums, and as many rows
+constexpr int kColumns = 16;  // of sums, and the rows of whole registers
+constexpr int kLower = 6;     // registers that have as many rows as sums and left factors, where that is fewer
 
 const ir::Load& load_of(const Expr& e) { return *ir::as<ir::Load>(e); }
 bool same(const Expr& a, const Expr& b) {
@@ -49,7 +50,8 @@ bool apart(const ir::Load& a, const ir::Load& b) {
   if (!one || !other) return false;
   const auto distance = ir::as_int(ir::simplify(other->base - one->base)), stride = ir::as_int(one->stride);
   if (!distance || !stride || stride != ir::as_int(other->stride)) return false;
-  for (int64_t rows = 1 - kColumns; rows < kColumns; ++rows)
+  const auto rows_of = [](const ir::Load& tile) { return tile.at[0].type().lanes / kColumns; };
+  for (int64_t rows = 1 - rows_of(a); rows < rows_of(b); ++rows)
     if (std::abs(*distance + rows * *stride) < kColumns) return false;
   return true;
 }
@@ -136,14 +138,29 @@ bool Emitter::calls_others(const Stmt& stmt) const {
   return calls;
 }
 
+// Of the sums in a statement, where all have as many.
+std::optional<int> Emitter::rows_of_sums(const Stmt& stmt) const {
+  std::optional<int> rows;
+  bool equal = true;
+  ir::walk(stmt, [&](const Stmt& s) {
+    const ir::Call* product = ir::tile_product(s);
+    if (!product) return equal;
+    equal = equal && rows.value_or(ir::rows_of_tile(*product)) == ir::rows_of_tile(*product);
+    rows = ir::rows_of_tile(*product);
+    return equal;
+  });
+  return equal ? rows : std::nullopt;
+}
+
 bool Emitter::begins_tiles(const Stmt& stmt) const {
-  return has_tiles_ && !frame_.tiles.configured && ir::has_tile_product(stmt) && !calls_others(stmt);
+  return has_tiles_ && !frame_.tiles.rows && rows_of_sums(stmt) && !calls_others(stmt);
 }
 
 void Emitter::emit_with_tiles(const Stmt& stmt) {
   namespace I = llvm::Intrinsic;
   const auto release = [&] { b_.CreateCall(compat::intrinsic(module_, I::x86_tilerelease, {})); };
-  b_.CreateCall(compat::intrinsic(module_, I::x86_ldtilecfg, {}), {tile_configuration()});
+  const int rows = *rows_of_sums(stmt);
+  b_.CreateCall(compat::intrinsic(module_, I::x86_ldtilecfg, {}), {tile_configuration(rows)});
   llvm::BasicBlock* outer_way_out = frame_.way_out;
   frame_.way_out = block("release_tiles");
   {
@@ -152,28 +169,28 @@ void Emitter::emit_with_tiles(const Stmt& stmt) {
     release();
     b_.CreateBr(outer_way_out);
   }
-  frame_.tiles.configured = true;
+  frame_.tiles.rows = rows;
   emit(stmt);
   frame_.tiles = {};
   frame_.way_out = outer_way_out;
   release();
 }
 
-// Of palette 1: all registers whole. 16 bytes of header, the bytes of a row of 16 registers, their rows.
-llvm::Constant* Emitter::tile_configuration() {
-  constexpr const char* kName = "tw_tiles";
-  if (llvm::GlobalVariable* known = module_.getNamedGlobal(kName)) return known;
+// Of palette 1: 16 bytes of header, the bytes of a row of 16 registers, their rows.
+llvm::Constant* Emitter::tile_configuration(int rows) {
+  const std::string name = rows == kColumns ? "tw_tiles" : "tw_tiles_m" + std::to_string(rows);
+  if (llvm::GlobalVariable* known = module_.getNamedGlobal(name)) return known;
   constexpr size_t kBytes = 64, kRowBytes = 16, kRows = 48;
   const Tiles& tiles = *target_.abilities.tiles;
   std::vector<uint8_t> bytes(kBytes, 0);
   bytes[0] = 1;
   for (size_t i = 0; i < static_cast<size_t>(tiles.registers); ++i) {
     bytes[kRowBytes + 2 * i] = static_cast<uint8_t>(tiles.row_bytes);
-    bytes[kRows + i] = static_cast<uint8_t>(tiles.rows);
+    bytes[kRows + i] = static_cast<uint8_t>(i < kLower ? rows : tiles.rows);
   }
   auto* data = llvm::ConstantDataArray::get(c_, bytes);
   auto* global =
-      new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, kName);
+      new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, name);
   global->setAlignment(llvm::Align(kBytes));
   return global;
 }
@@ -193,24 +210,30 @@ void Emitter::move_tile(llvm::Intrinsic::ID instruction, int number, const Expr&
 
 Value* Emitter::tile_number(int number) { return b_.getInt8(static_cast<uint8_t>(number)); }
 
-// A register whose factor nobody has used for longest.
-int Emitter::free_tile() {
+// A register of so many rows, whose factor nobody has used for longest.
+int Emitter::free_tile(int rows) {
   std::vector<HeldTile>& held = frame_.tiles.held;
-  for (int i = static_cast<int>(frame_.tiles.sums.size()); i < target_.abilities.tiles->registers; ++i)
+  const bool all = frame_.tiles.rows == kColumns, lower = all || rows == frame_.tiles.rows;
+  const int first = lower ? static_cast<int>(frame_.tiles.sums.size()) : kLower;
+  const int end = all || !lower ? target_.abilities.tiles->registers : kLower;
+  for (int i = first; i < end; ++i)
     if (std::none_of(held.begin(), held.end(), [&](const HeldTile& h) { return h.number == i; })) return i;
-  const int number = held.front().number;
-  held.erase(held.begin());
+  const auto oldest =
+      std::find_if(held.begin(), held.end(), [&](const HeldTile& h) { return first <= h.number && h.number < end; });
+  const int number = oldest->number;
+  held.erase(oldest);
   return number;
 }
 
-int Emitter::held_tile(const Expr& factor, int columns) {
+int Emitter::held_tile(const Expr& factor, int rows) {
+  const int columns = factor.type().lanes / rows;
   std::vector<HeldTile>& held = frame_.tiles.held;
   const auto found = std::find_if(held.begin(), held.end(), [&](const HeldTile& h) { return same(h.tile, factor); });
   HeldTile it = found != held.end() ? *found : HeldTile{factor, -1};
   if (found != held.end()) {
     held.erase(found);
   } else {
-    it.number = free_tile();
+    it.number = free_tile(rows);
     move_tile(llvm::Intrinsic::x86_tileloadd64, it.number, factor, columns);
   }
   held.push_back(it);
@@ -224,9 +247,10 @@ void Emitter::emit_tile_product(const ir::Call& call) {
   const std::vector<Expr>& sums = frame_.tiles.sums;
   const auto kept = std::find_if(sums.begin(), sums.end(), [&](const Expr& s) { return same(s, tile); });
   const bool stays = kept != sums.end();
-  const int left = held_tile(call.args[1], form.group);
-  const int right = held_tile(call.args[2], form.columns * form.packed);
-  const int sum = stays ? static_cast<int>(kept - sums.begin()) : free_tile();
+  const int rows = ir::rows_of_tile(call);
+  const int left = held_tile(call.args[1], rows);
+  const int right = held_tile(call.args[2], form.group / form.packed);
+  const int sum = stays ? static_cast<int>(kept - sums.begin()) : free_tile(rows);
   if (!stays) move_tile(I::x86_tileloadd64, sum, tile, form.columns);
   const I::ID id = call.fn == Fn::kTileBF16   ? I::x86_tdpbf16ps
                    : call.fn == Fn::kTileU8I8 ? I::x86_tdpbusd
@@ -237,9 +261,11 @@ void Emitter::emit_tile_product(const ir::Call& call) {
 
 // Those that the loop's iterations add to, to stay in registers meanwhile.
 std::vector<Expr> Emitter::sums_of(const ir::For& loop) const {
-  if (!frame_.tiles.configured || !frame_.tiles.sums.empty() || !ir::has_tile_product(loop.body)) return {};
+  if (!frame_.tiles.rows || !frame_.tiles.sums.empty() || !ir::has_tile_product(loop.body)) return {};
   const LoopSums all(loop);
-  const bool fit = all.tiles.size() + kFactors <= static_cast<size_t>(target_.abilities.tiles->registers);
+  const bool whole = frame_.tiles.rows == kColumns;
+  const size_t registers = whole ? static_cast<size_t>(target_.abilities.tiles->registers) - 1 : kLower;
+  const bool fit = all.tiles.size() < registers;  // one is left for each factor
   return all.fine && fit ? all.tiles : std::vector<Expr>{};
 }
 
@@ -260,9 +286,10 @@ size_t Emitter::zeroed_sums(std::span<const Stmt> stmts) const {
     const auto rows = ir::lane_rows(load.at[0], kColumns);
     const auto base = ir::as_int(rows->base), stride = ir::as_int(rows->stride);
     if (!base || !stride || !(load.buffer == ir::as<ir::Store>(stmts[0])->buffer)) return 0;
-    for (int i = 0; i < kColumns * kColumns; ++i)
+    const int elements = tile.type().lanes;
+    for (int i = 0; i < elements; ++i)
       if (!zero.contains(*base + i / kColumns * *stride + i % kColumns)) return 0;
-    in_tiles += kColumns * kColumns;
+    in_tiles += static_cast<size_t>(elements);
   }
   return in_tiles == zero.size() ? count : 0;
 }

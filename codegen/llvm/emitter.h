@@ -61,8 +61,8 @@ class Emitter {
  private:
   // Registers of tiles: first the sums of the loop that is emitted, then factors, those used last behind.
   struct TileRegisters {
-    bool configured = false;
-    bool zero = false;  // the sums of the loop that comes next
+    std::optional<int> rows;  // of sums and left factors, once registers are configured
+    bool zero = false;        // the sums of the loop that comes next
     std::vector<ir::Expr> sums;
     std::vector<HeldTile> held;
   };
@@ -196,11 +196,12 @@ class Emitter {
   bool calls_others(const ir::Stmt& stmt) const;
   bool begins_tiles(const ir::Stmt& stmt) const;
   void emit_with_tiles(const ir::Stmt& stmt);
-  llvm::Constant* tile_configuration();
+  std::optional<int> rows_of_sums(const ir::Stmt& stmt) const;
+  llvm::Constant* tile_configuration(int rows);
   void move_tile(llvm::Intrinsic::ID instruction, int number, const ir::Expr& tile, int columns);
   llvm::Value* tile_number(int number);
-  int free_tile();
-  int held_tile(const ir::Expr& factor, int columns);
+  int free_tile(int rows);
+  int held_tile(const ir::Expr& factor, int rows);
   void emit_tile_product(const ir::Call& call);
   std::vector<ir::Expr> sums_of(const ir::For& loop) const;
   size_t zeroed_sums(std::span<const ir::Stmt> stmts) const;

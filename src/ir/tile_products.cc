@@ -11,6 +11,8 @@ const Call* tile_product(const Stmt& s) {
   return call && is_tile(call->fn) ? call : nullptr;
 }
 
+int rows_of_tile(const Call& product) { return product.args[0].type().lanes / dot_form(product.fn).columns; }
+
 bool has_tile_product(const Stmt& s) {
   bool found = false;
   if (!s) return false;

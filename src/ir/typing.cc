@@ -157,8 +157,10 @@ namespace {
 
 std::string dot_fault(Fn fn, const std::vector<Expr>& args) {
   const DotForm form = dot_form(fn);
-  const int n = form.columns, sums = n > 0 ? n * n : args[0].type().lanes, lanes = (n > 0 ? n : sums) * form.group;
-  const Type wanted[] = {form.sum.with_lanes(sums), form.left.with_lanes(lanes), form.right.with_lanes(lanes)};
+  const int n = form.columns, rows = is_tile(fn) ? std::clamp(args[0].type().lanes / n, 1, n) : n;
+  const int sums = n > 0 ? rows * n : args[0].type().lanes, left = n > 0 ? rows : sums, right = n > 0 ? n : sums;
+  const Type wanted[] = {form.sum.with_lanes(sums), form.left.with_lanes(left * form.group),
+                         form.right.with_lanes(right * form.group)};
   // a of one group: it belongs to all of c
   const bool same = n == 0 && args[1].type() == form.left.with_lanes(form.group);
   for (size_t i = 0; i < 3; ++i) {

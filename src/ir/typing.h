@@ -18,7 +18,7 @@ bool is_tile(Fn);           // the kTile functions
 struct DotForm {
   Type left, right, sum;
   int group;
-  int columns = 0;  // and as many rows; 0: no matrix, any lanes
+  int columns = 0;  // and as many rows, of a tile no more than those; 0: no matrix, any lanes
   int packed = group;
   int left_at(int lane, int term) const { return (columns > 0 ? lane / columns : lane) * group + term; }
   int right_at(int lane, int term) const {

@@ -54,13 +54,18 @@ Expr flushed(const Expr& x) {
 // The products of one tile.
 class Product {
  public:
-  Product(Fn fn, Operand sums, Operand left, Operand right)
-      : fn_(fn), form_(dot_form(fn)), sums_(std::move(sums)), left_(std::move(left)), right_(std::move(right)) {}
+  Product(const Call& call, Operand sums, Operand left, Operand right)
+      : fn_(call.fn),
+        form_(dot_form(call.fn)),
+        rows_(rows_of_tile(call)),
+        sums_(std::move(sums)),
+        left_(std::move(left)),
+        right_(std::move(right)) {}
 
   Stmt by_rows() const {
     const Var i("i");
     const Stmt row = fn_ == Fn::kTileBF16 ? bfloat_row(i) : byte_row(i);
-    return loop(i, form_.columns, row);
+    return loop(i, rows_, row);
   }
 
  private:
@@ -107,6 +112,7 @@ class Product {
 
   const Fn fn_;
   const DotForm form_;
+  const int rows_;
   const Operand sums_, left_, right_;
 };
 
@@ -147,7 +153,7 @@ class Pass {
       all.push_back(store(sums.buffer, {sums.at(c.args[0])},
                           call(c.fn, {sums.like(c.args[0]), left.like(c.args[1]), right.like(c.args[2])})));
     else
-      all.push_back(Product(c.fn, sums, left, right).by_rows());
+      all.push_back(Product(c, sums, left, right).by_rows());
     if (!(sums.buffer == st.buffer)) all.push_back(store(st.buffer, st.at, sums.like(c.args[0]), st.pred));
     Stmt out = seq(std::move(all));
     for (const Buffer& copy : copies) out = allocate(copy, out);

@@ -59,7 +59,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
       {"stage kinds", prefixed("stage ", kinds)},
       {"layouts", {"pad_value", "packed parameter"}},
       {"groups, intrinsics, relayouts",
-       {"group", "intrinsic that adds", "intrinsic with a body", "intrinsic with elem_offset", "intrinsic of tiles",
+       {"group", "intrinsic that adds", "intrinsic with a body", "intrinsic with elem_offset", "intrinsic of tiles", "intrinsic of lower tiles",
         "tail of an intrinsic", "cache_write of changed loops"}},
       {"rules of automatic spaces", automatic_features()},
       {"extents, arguments, reductions",

@@ -66,13 +66,21 @@ bool own(Stepper& s, const std::string& name) {
 
 constexpr int64_t kTile = 16;
 
-// Axes of 16 x 16 sums of 16 groups of terms, or of several such tiles, and no other loops yet.
+// Of a tile: as many as divide all of them.
+int64_t rows_of_tile(int64_t all) {
+  int64_t rows = std::min(all, kTile);
+  while (rows > 1 && all % rows != 0) --rows;
+  return rows;
+}
+
+// Axes of 16 columns of sums of 16 groups of terms, or of several such tiles, and no other loops yet.
 bool has_whole_tiles(const StageNest& stage) {
   if (stage.data_rank != 2 || stage.reduce_rank != 2 || stage.leaves.size() != 4) return false;
   for (AxisId d = 0; d < 4; ++d) {
     const Axis& axis = stage.axes[static_cast<size_t>(d)];
     if (axis.annotation != Annotation::kNone || !axis.extent.known()) return false;
-    if (d == 3 ? axis.extent.value() > 4 : axis.extent.value() % kTile != 0) return false;
+    if (d == 3 ? axis.extent.value() > 4 : d > 0 && axis.extent.value() % kTile != 0) return false;
+    if (d == 0 && axis.extent == 0) return false;
   }
   return true;
 }
@@ -80,19 +88,22 @@ bool has_whole_tiles(const StageNest& stage) {
 bool whole(Stepper& s, const std::string& name) {
   if (!has_whole_tiles(s.stage(name))) return false;
   std::vector<std::string> outer, inner;
+  const int64_t rows = rows_of_tile(s.stage(name).axes[0].extent.value());
   for (AxisId d = 0; d < 4; ++d) {
     const Axis axis = s.stage(name).axes[static_cast<size_t>(d)];
-    const bool fits = d == 3 || axis.extent == kTile;
-    if (!fits && !s.may(Split{name, axis.name, Factor(kTile), {}, Tail::kAuto})) return false;
+    const int64_t part = d == 0 ? rows : kTile;
+    const bool fits = d == 3 || axis.extent == part;
+    if (!fits && !s.may(Split{name, axis.name, Factor(part), {}, Tail::kAuto})) return false;
     if (!fits) outer.push_back(axis.name + ".o");
     inner.push_back(axis.name + (fits ? "" : ".i"));
   }
   const std::string first = inner[0];
   outer.insert(outer.end(), inner.begin(), inner.end());
   if (!s.may(Reorder{name, outer})) return false;
+  const std::string of_rows = rows < kTile ? ".m" + std::to_string(rows) : "";
   for (const char* key : {"amx.bf16", "amx.u8s8", "amx.s8s8"})
-    if (s.may(Tensorize{name, first, key})) {
-      s.count("intrinsic of tiles");
+    if (s.may(Tensorize{name, first, key + of_rows})) {
+      s.count(rows < kTile ? "intrinsic of lower tiles" : "intrinsic of tiles");
       return true;
     }
   return false;

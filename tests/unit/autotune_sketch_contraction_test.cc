@@ -254,6 +254,16 @@ TEST(SketchContraction, TilesOfSignedIntegers) { expect_right_tiles(narrow(32, 6
 TEST(SketchContraction, TilesOfBrainFloats) {
   expect_right_tiles(narrow(64, 80, 96, "bfloat16", "bfloat16", "float32"));
 }
+TEST(SketchContraction, TilesOfFewerRows) { expect_right_tiles(narrow(42, 64, 128, "uint8", "int8", "int32")); }
+
+// Bytes in windows of 3 x 3, padded, NHWC; of strides 1 and 2.
+TEST(SketchContraction, TilesOfRowsOfAWindow) {
+  for (const int64_t stride : {1, 2}) {
+    const Tensor X = te::placeholder({1, 10, 14, 64}, "uint8", "X"),
+                 W = te::placeholder({3, 3, 64, 32}, "int8", "W", te::Placeholder{.param = true});
+    expect_right_tiles({X, W, te::ops::conv2d(X, W, {.stride = {stride}, .padding = {1}, .out_dtype = "int32"})});
+  }
+}
 TEST(SketchContraction, BrainFloats) { expect_right(narrow(19, 128, 38, "bfloat16", "bfloat16", "float32")); }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace tw {
 namespace {
 
-constexpr size_t kRows = 16, kColumns = 16, kSums = kRows * kColumns;
+constexpr size_t kRows = 16, kColumns = 16, kSums = kRows * kColumns;  // of a right factor, and of whole tiles
 
 // The terms that one row has: 64 bytes.
 struct Kind {
@@ -26,17 +26,24 @@ constexpr Kind kKinds[] = {{"tile_bf16", "bfloat16", "bfloat16", "float32", 2},
                            {"tile_u8i8", "uint8", "int8", "int32", 4},
                            {"tile_i8i8", "int8", "int8", "int32", 4}};
 
-std::string text_of(const Kind& kind, size_t count) {
+// One product after another, of so many rows each; what stands below them stays.
+std::string text_of(const Kind& kind, size_t count, const std::vector<size_t>& rows = {kRows}) {
   const auto number = [](size_t n) { return std::to_string(n); };
   const auto tensor = [&](const std::string& type, size_t elements) {
     return type + "[" + number(count) + ", " + number(elements) + "]";
   };
-  const std::string lanes = "lanes(" + number(kRows * kind.terms()) + ")", row = number(kind.terms());
-  const std::string left = lanes + " // " + row + " * " + number(kind.pitch()) + " + " + lanes + " % " + row;
+  const auto product = [&](size_t m) {
+    const std::string lanes = "lanes(" + number(m * kind.terms()) + ")", row = number(kind.terms()),
+                      sums = "C[t, 0 : " + number(m * kColumns) + "]";
+    const std::string left = lanes + " // " + row + " * " + number(kind.pitch()) + " + " + lanes + " % " + row;
+    return "    " + sums + " = " + kind.fn + "(" + sums + ", A[t, " + left +
+           "], B[t, 0 : " + number(kRows * kind.terms()) + "])\n";
+  };
+  std::string products;
+  for (const size_t m : rows) products += product(m);
   return "kernel k(A: " + tensor(kind.left, kRows * kind.pitch()) + ", B: " + tensor(kind.right, kRows * kind.terms()) +
          ", S: " + tensor(kind.sum, kSums) + ", C: out " + tensor(kind.sum, kSums) + "):\n  for t in 0.." +
-         number(count) + ":\n    C[t, 0 : 256] = S[t, 0 : 256]\n    C[t, 0 : 256] = " + kind.fn +
-         "(C[t, 0 : 256], A[t, " + left + "], B[t, 0 : " + number(kRows * kind.terms()) + "])\n";
+         number(count) + ":\n    C[t, 0 : 256] = S[t, 0 : 256]\n" + products;
 }
 
 // Numbers of one kind for each tile: near 1; whose products are near the least normal number, or are subnormal; near
@@ -139,6 +146,10 @@ Bytes defined(const Kind& kind, const std::vector<Bytes>& data, size_t count) {
   return out;
 }
 
+std::vector<Bytes> run_lowered(const ir::Program& p, std::vector<Bytes> data) {
+  return run_compiled(lower::run_pipeline(lower::cpu_passes(), p, native()), std::move(data), native(), 3);
+}
+
 size_t rounds(size_t otherwise) {
   const char* value = std::getenv("TW_TILES");
   return value ? std::strtoull(value, nullptr, 10) : otherwise;
@@ -183,6 +194,22 @@ TEST(Tiles, CompiledOnesAreTheScalarDefinition) {
       }
     }
   if (!Target::host().abilities.tiles) std::printf("no tiles here: the instructions were not run\n");
+}
+
+// Of those the definition has, the first rows.
+TEST(Tiles, LowerOnesAreTheFirstRowsOfWholeOnes) {
+  if (!has_fma()) GTEST_SKIP() << "skipped: no instruction fuses multiply-adds here";
+  constexpr size_t kAtOnce = 40;
+  for (const Kind& kind : kKinds)
+    for (const size_t rows : {1, 5, 14}) {
+      std::vector<Bytes> data = random_data(kind, kAtOnce, rows);
+      Bytes expected = data[2];
+      const Bytes whole = defined(kind, data, kAtOnce);
+      for (size_t t = 0; t < kAtOnce; ++t) std::memcpy(&expected[t * kSums * 4], &whole[t * kSums * 4], rows * 64);
+      const ir::Program p = parse(text_of(kind, kAtOnce, {rows}));
+      EXPECT_TRUE(same_values(p.params[3].buffer.element(), expected, run_interpreted(p, data)[3])) << kind.fn << rows;
+      EXPECT_TRUE(same_values(p.params[3].buffer.element(), expected, run_lowered(p, data)[3])) << kind.fn << rows;
+    }
 }
 
 #else
@@ -277,6 +304,53 @@ TEST(Tiles, SumsOfWhichSomeAreNotZeroAreLoaded) {
   }
 }
 
+// Registers have as many rows as one product needs; the next one may need others.
+TEST(Tiles, ProductsOfSeveralHeightsFollowOneAnother) {
+  for (const Kind& kind : kKinds) {
+    const ir::Program p = parse(text_of(kind, 3, {16, 14, 14, 5, 16}));
+    std::vector<Bytes> data = random_data(kind, 3, 1);
+    if (kind.packed == 2)
+      for (size_t i = 0; i < data[0].size(); i += 2) {
+        std::mt19937_64 random(i);
+        const uint16_t value = bfloat(random, 0);
+        std::memcpy(&data[0][i], &value, 2);
+      }
+    EXPECT_TRUE(same_values(p.params[3].buffer.element(), run_interpreted(p, data)[3], run_lowered(p, data)[3]))
+        << kind.fn;
+  }
+}
+
+// Six registers have the sums' rows, two are whole: four sums stay while each factor is loaded once.
+TEST(Tiles, LowerSumsStayInRegisters) {
+  std::string text = kFourTiles;
+  for (const auto& [from, to] : {std::pair("lanes(256)", "lanes(224)"),
+                                 {"512 + lanes(224)", "448 + lanes(224)"},
+                                 {"528 + lanes", "464 + lanes"},
+                                 {"C: out float32[1024]", "C: out float32[896]"},
+                                 {"i in 0..64", "i in 0..56"},
+                                 {"lanes(512)", "lanes(448)"},
+                                 {"8192", "7168"}})
+    for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += std::strlen(to))
+      text.replace(at, std::strlen(from), to);
+  for (size_t at = 0; (at = text.find("lanes(448) // 32 * 64 + lanes(448)", at)) != text.npos; ++at)
+    text.replace(at, 34, "lanes(512) // 32 * 64 + lanes(512)");
+  const auto module = build(parse(text), parse_target("llvm -mcpu=sapphirerapids"), 3);
+  const std::string found = tile_instructions(module->source("asm"));
+  EXPECT_NE(found.find(R"(label
+tileloadd 4
+tileloadd 6
+tdpbf16ps 6 4 0
+tileloadd 7
+tdpbf16ps 7 4 1
+tileloadd 5
+tdpbf16ps 6 5 2
+tdpbf16ps 7 5 3
+branch
+)"),
+            found.npos)
+      << found;
+}
+
 // By the instruction where this CPU has it.
 TEST(Tiles, SumsThatBeginAsZeroAreWhatTheInterpreterFinds) {
   for (int vectors : {32, 63, 64}) {
@@ -288,12 +362,7 @@ TEST(Tiles, SumsThatBeginAsZeroAreWhatTheInterpreterFinds) {
         const uint16_t value = bfloat(random, 0);
         std::memcpy(&data[factor][i], &value, 2);
       }
-    const Bytes expected = run_interpreted(p, data)[2];
-    const ir::Program lowered = lower::run_pipeline(lower::cpu_passes(), p, Target::host());
-    std::vector<void*> pointers;
-    for (Bytes& bytes : data) pointers.push_back(bytes.data());
-    ASSERT_EQ(build(lowered, Target::host(), 3)->kernel()->run(pointers.data()), 0);
-    EXPECT_TRUE(same_values(ir::Type::f(32), expected, data[2])) << vectors;
+    EXPECT_TRUE(same_values(ir::Type::f(32), run_interpreted(p, data)[2], run_lowered(p, data)[2])) << vectors;
   }
 }
 

@@ -20,7 +20,7 @@ TEST(Intrins, ShippedOnesHoldFromAnyOutput) {
     EXPECT_TRUE(proved.ok()) << key << ": " << proved.error().render();
     ++shipped;
   }
-  EXPECT_EQ(shipped, 16);
+  EXPECT_EQ(shipped, 13 + 3 * 16);  // those of tiles with 1 to 16 rows
 }
 
 // c[i] = old + a[i], or c[i] = a[i]: as the whole of a copy, and as what a sum adds.

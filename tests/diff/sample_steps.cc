@@ -126,7 +126,7 @@ void Stepper::draw(Phase phase) {
 
 void Stepper::draw_loops(const std::string& name) {
   if (on_device && has_loops_of_warp(stage(name))) return;
-  if (has_loops_of_intrinsic(stage(name)) && random_.chance(50)) {
+  if (has_loops_of_intrinsic(stage(name)) && random_.chance(80)) {
     plain.insert(name);
     return;
   }

@@ -32,7 +32,7 @@ bool tensor_tile(Maker& m, const Tensor&) {
   });
 }
 
-// C[i, j] = sum over k and p of A[i, k, p] * B[k, j, p], 16 of each but of p, or some more; or 28 rows.
+// C[i, j] = sum over k and p of A[i, k, p] * B[k, j, p], 16 of each but of p, or some more; of rows 12 or 28, too.
 bool whole_tiles(Maker& m, const Tensor&) {
   struct Shape {
     int64_t packed;
@@ -43,7 +43,7 @@ bool whole_tiles(Maker& m, const Tensor&) {
                                   {2, Type::bf16(), Type::bf16(), Type::f(32)}};
   const Shape& shape = kShapes[m.random().below(3)];
   const auto some = [&] { return 16 * m.random().one_of<int64_t>({1, 1, 2}); };
-  const int64_t rows = m.random().one_of<int64_t>({16, 28, 32}), columns = some(),
+  const int64_t rows = m.random().one_of<int64_t>({16, 28, 32, 12}), columns = some(),
                 groups = shape.packed == 2 ? some() : 16;
   const Facts small{4, 1, 0};
   const Tensor a = m.placeholder({rows, groups, shape.packed}, shape.a, small);

@@ -24,6 +24,8 @@ class DeviceMemory {
   virtual std::string damage()
       const = 0;  // "" while nothing outside was written; else what: "3 bytes before its first"
   virtual const void* contents() const = 0;  // for the host to read, until the next launch
+  // To the other fence, with what it holds, where the device has one that is near either end only: address() is new.
+  virtual void move() {}
 };
 
 // What any of its functions throws once the device is gone, through no fault of the candidate.

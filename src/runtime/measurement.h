@@ -34,6 +34,7 @@ class Measurement {
   bool read_off_sizes();
   bool pack(size_t i, const std::string& packer);
   void poison(uint8_t byte);
+  void move_arguments();
   double timed_runs(int runs);
   bool check(uint8_t poisoned_with);
   bool check_output(size_t i, uint8_t poisoned_with);

@@ -94,8 +94,15 @@ assert result.best.ok and result.best.runs == 3
 """, tmp_path, FAKE_CUDA_TRACE=str(trace))
         launches = [line.split() for line in trace.read_text().splitlines()]
         first = [where for process, where in launches if process == launches[0][0]]
-        assert len(set(first)) == 4  # of 36 KiB each, for an L2 of 64 KiB
+        assert len(set(first)) >= 4 + 1  # of 36 KiB each, for an L2 of 64 KiB; and at the other end of its pages, for the last run
         assert max(map(first.count, first)) < len(first) / 2
+
+    def test_checked_runs_have_a_fence_at_one_end_and_at_the_other(self, tmp_path):
+        trace, page, argument = tmp_path / "trace", 1 << 16, 12000
+        tune("assert tuned(vectors(3000), trials=1, number=1, repeat=1).best.ok", tmp_path, FAKE_CUDA_TRACE=str(trace))
+        launches = [line.split() for line in trace.read_text().splitlines()]
+        where = [int(where, 16) for process, where in launches if process == launches[0][0]]
+        assert -(where[0] + argument) % page < 256 and where[-1] % page == 0
 
     def test_a_driver_that_does_not_take_the_code(self, tmp_path):
         if not has_nvrtc(tmp_path / "cache"):

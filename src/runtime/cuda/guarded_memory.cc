@@ -1,5 +1,6 @@
 #include "src/runtime/cuda/guarded_memory.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "src/runtime/cuda/lost.h"
@@ -8,20 +9,36 @@ namespace tw::runtime::cuda {
 
 namespace {
 
-constexpr size_t kZone = size_t{1} << 16;  // looked at, on each side
+constexpr size_t kZone = size_t{1} << 16;  // looked at
 constexpr size_t kAlignment = 256;
 
 }  // namespace
 
-// Towards the end of its pages, as most of what goes astray does so there. The fences are whole pages.
+// At the end first, as most of what goes astray does so there. The fences are whole pages.
 GuardedMemory::GuardedMemory(const GpuDevice& device, Stream stream, size_t bytes)
     : device_(device), stream_(stream), bytes_(bytes) {
   map_pages();
-  data_ = reserved_ + fence_ + (mapped_ - kZone - bytes) / kAlignment * kAlignment;
+  data_ = first_page() + (mapped_ - bytes) / kAlignment * kAlignment;
+  mark_zones();
+}
+
+size_t GuardedMemory::bytes_before() const { return std::min(kZone, static_cast<size_t>(data_ - first_page())); }
+size_t GuardedMemory::bytes_after() const {
+  return std::min(kZone, static_cast<size_t>(first_page() + mapped_ - (data_ + bytes_)));
+}
+
+void GuardedMemory::mark_zones() {
   std::vector<unsigned char> zone(kZone);
   mark_zone(zone);
-  write(data_ - kZone, zone.data(), kZone);
-  write(data_ + bytes_, zone.data(), kZone);
+  write(data_ - bytes_before(), zone.data(), bytes_before());
+  write(data_ + bytes_, zone.data(), bytes_after());
+}
+
+void GuardedMemory::move() {
+  contents();
+  data_ = first_page();
+  upload(copy_.get());
+  mark_zones();
 }
 
 void GuardedMemory::map_pages() {
@@ -29,7 +46,7 @@ void GuardedMemory::map_pages() {
   MemoryKind kind;
   kind.place.ordinal = device_.number;
   require_done(device_, driver.granularity(&fence_, &kind, 0), "asking for the size of its pages");
-  mapped_ = (bytes_ + 2 * kZone + kAlignment + fence_ - 1) / fence_ * fence_;
+  mapped_ = (bytes_ + kZone + kAlignment + fence_ - 1) / fence_ * fence_;
   require_done(device_, driver.reserve(&reserved_, mapped_ + 2 * fence_, 0, 0, 0), "reserving addresses");
   Physical pages = 0;
   if (const Code failed = driver.physical_create(&pages, mapped_, &kind, 0); failed == kOutOfMemory) {
@@ -43,16 +60,16 @@ void GuardedMemory::map_pages() {
   } else {
     require_done(device_, failed, "allocating " + std::to_string(bytes_) + " bytes");
   }
-  const Code failed = driver.map(reserved_ + fence_, mapped_, 0, pages, 0);
+  const Code failed = driver.map(first_page(), mapped_, 0, pages, 0);
   driver.physical_release(pages);  // lasts as long as it is mapped
   require_done(device_, failed, "mapping memory");
   is_mapped_ = true;
   const MemoryAccess access{kind.place};
-  require_done(device_, driver.set_access(reserved_ + fence_, mapped_, &access, 1), "opening memory");
+  require_done(device_, driver.set_access(first_page(), mapped_, &access, 1), "opening memory");
 }
 
 GuardedMemory::~GuardedMemory() {
-  if (is_mapped_) device_.driver->unmap(reserved_ + fence_, mapped_);
+  if (is_mapped_) device_.driver->unmap(first_page(), mapped_);
   if (reserved_ != 0) device_.driver->give_up(reserved_, mapped_ + 2 * fence_);
 }
 
@@ -87,9 +104,9 @@ const void* GuardedMemory::contents() const {
 uint64_t GuardedMemory::digest() const { return digest_of(contents(), bytes_); }
 
 std::string GuardedMemory::damage() const {
-  std::vector<unsigned char> before(kZone), after(kZone);
-  read(before.data(), data_ - kZone, kZone);
-  read(after.data(), data_ + bytes_, kZone);
+  std::vector<unsigned char> before(bytes_before()), after(bytes_after());
+  read(before.data(), data_ - before.size(), before.size());
+  read(after.data(), data_ + bytes_, after.size());
   return damage_of_zones(before, after);
 }
 

@@ -1,5 +1,6 @@
-// Memory of a GPU for one argument of a candidate, fenced as the host's is (src/runtime/guarded_buffer.h): a patterned
-// zone on both sides, and beyond the last one, and in front of the first page, addresses that nothing is mapped to.
+// Memory of a GPU for one argument of a candidate. It ends where its pages do, and what is read or written beyond is
+// mapped to nothing; in front of it is a patterned zone, which shows what was written there. Once it has moved it
+// begins where its pages do, and the zone is behind it. Up to 255 bytes between it and its last page are such a zone.
 #pragma once
 
 #include <memory>
@@ -26,9 +27,14 @@ class GuardedMemory final : public DeviceMemory {
   uint64_t digest() const override;
   std::string damage() const override;
   const void* contents() const override;  // a copy, which lasts until the next one is asked for
+  void move() override;
 
  private:
   void map_pages();
+  void mark_zones();
+  Address first_page() const { return reserved_ + fence_; }
+  size_t bytes_before() const;
+  size_t bytes_after() const;
   void write(Address to, const void* from, size_t bytes);
   void read(void* to, Address from, size_t bytes) const;
   void finish() const;

@@ -32,6 +32,8 @@ class Heat {
     std::function<double()> now = runtime::seconds_now;
   };
   static Machine this_machine(std::function<bool(double seconds)> sleep);
+  // Kernels are timed on something else than this machine's cores, of whose clock nothing is known: nothing is hot.
+  static Machine unknown();
   explicit Heat(Machine machine) : machine_(std::move(machine)) {}
 
   // What the clock is now is the least that later timings are held to.

@@ -18,6 +18,7 @@
 #include "src/runtime/inputs.h"
 #include "src/runtime/run_result.h"
 #include "src/support/json_text.h"
+#include "src/target/cuda.h"
 #include "src/target/triple.h"
 
 namespace tw::rpc {
@@ -172,7 +173,11 @@ void RPCRunner::cancel() { state_->boards.cancel(); }
 std::string RPCRunner::why_not(const Target& target) const {
   const BoardDescription& board = state_->boards.description();
   std::string why;
-  if (target::architecture_of(target.triple) != target::architecture_of(board.cpu.triple)) {
+  if (const std::string gpu = target::cuda::architecture_in(board.target); !gpu.empty()) {
+    why = target::cuda::why_not_on(gpu, target);
+  } else if (!target.arch.empty()) {
+    why = "the board measures on its CPU";
+  } else if (target::architecture_of(target.triple) != target::architecture_of(board.cpu.triple)) {
     why = "the board is a " + board.cpu.triple + " with a CPU like " + board.cpu.name;
   } else {
     for (const std::string& missing : target::missing_on(board.cpu, target.features, target.sve_bits))

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/target/cpu.h"
+
 namespace tw::target::cuda {
 
 namespace {
@@ -62,6 +64,17 @@ bool runs(std::string_view device, std::string_view arch) {
 bool is_newer(int major, int minor, std::string_view arch) {
   const Row* const code = find(arch);
   return code != nullptr && std::pair(major, minor) > std::pair(code->major, code->minor);
+}
+
+std::string why_not_on(std::string_view device, const Target& target) {
+  if (target.arch.empty()) return "it is a GPU";
+  return runs(device, target.arch) ? "" : "its GPU is " + std::string(device);
+}
+
+std::string architecture_in(std::string_view target) {
+  if (!target.starts_with("cuda")) return {};
+  const Result<Target> parsed = parse_on(host_cpu(), target);
+  return parsed ? parsed->arch : std::string();
 }
 
 Capability capability_of(std::string_view arch) {

@@ -22,6 +22,10 @@ std::string architecture_of(int major, int minor);
 bool runs(std::string_view device, std::string_view arch);
 // Whether a device of this compute capability is newer than those that `arch` is code for.
 bool is_newer(int major, int minor, std::string_view arch);
+// Why such a device can't run code for a target; "" where it can.
+std::string why_not_on(std::string_view device, const Target&);
+// sm_90a of "cuda -arch=sm_90a"; empty where the text is no target of CUDA.
+std::string architecture_in(std::string_view target);
 
 // 9, 0, true of sm_90a, whose code runs on that compute capability only; code for sm_80 runs on 8.0 and newer of 8.
 struct Capability {

@@ -287,7 +287,7 @@ std::string target::why_not_here(const Target& target) {
   if (target.arch.empty()) return why_not_on(host_cpu(), target);
   const std::string device = cuda::device_here();
   if (device.empty()) return "it has no CUDA device";
-  return cuda::runs(device, target.arch) ? "" : "its GPU is " + device;
+  return cuda::why_not_on(device, target);
 }
 
 Result<Target> Target::parse(std::string_view text) {

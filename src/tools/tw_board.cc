@@ -44,7 +44,7 @@ int worker(int argc, char** argv) {
 }
 
 int describe(const BoardOptions& options) {
-  const rpc::BoardDescription here = rpc::describe_this_board();
+  const rpc::BoardDescription here = description_of(device_of(options));
   if (options.json) {
     print_json(support::parse_json<Json>(to_text(here)));
     return kDone;
@@ -59,14 +59,20 @@ int describe(const BoardOptions& options) {
 
 int measure(const BoardOptions& options) {
   const rpc::Pack pack = rpc::read_pack(options.pack);
-  require_layers(runtime::probe_confinement(), options.required);
+  const std::optional<rpc::BoardDevice> device = device_of(options);
+  require_layers(device ? description_of(device).sandbox : runtime::probe_confinement(), options.required);
   prctl(PR_SET_DUMPABLE, 0);  // workers that could not change their user may not look inside
-  runtime::LocalRunner runner(worker_command(options));
-  return measure_pack(pack, runner, {options.pack, options.log, options.json, options.quiet});
+  const std::unique_ptr<runtime::Runner> runner = make_runner(options, device);
+  return measure_pack(pack, *runner, {options.pack, options.log, options.json, options.quiet});
 }
 
 int run(const BoardOptions& options, const std::function<int(const BoardOptions&)>& chosen) {
   return run_command("tw-board", options.json, [&] { return chosen(options); });
+}
+
+void add_worker(CLI::App& command, BoardOptions& options) {
+  command.add_option("--worker", options.worker,
+                     "another program that serves the runs; tw-measure: on this machine's GPU");
 }
 
 void add_worker_options(CLI::App& command, BoardOptions& options) {
@@ -74,8 +80,7 @@ void add_worker_options(CLI::App& command, BoardOptions& options) {
       .add_option("--require", options.required,
                   "layers of the sandbox without which nothing runs, joined by commas: tw-board describe lists them")
       ->delimiter(',');
-  command.add_option("--worker", options.worker,
-                     "another program that serves the runs, started with --serve and the layers");
+  add_worker(command, options);
 }
 
 CLI::App* add_measure(CLI::App& app, BoardOptions& options) {
@@ -103,6 +108,8 @@ void add_listen(CLI::App& app, BoardOptions& options) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   add_worker_options(app, options);
+  app.add_flag("--trust-clients", options.trust_clients,
+               "also where other machines are served, what runs on a GPU is in no sandbox");
 }
 
 int main(int argc, char** argv) {
@@ -117,6 +124,7 @@ int main(int argc, char** argv) {
   add_listen(app, options);
   CLI::App* measuring = add_measure(app, options);
   CLI::App* describing = app.add_subcommand("describe", "Say what this machine is, and the target= for it");
+  add_worker(*describing, options);
   for (CLI::App* command : {measuring, describing})
     command->add_flag("--json", options.json, "print one JSON object instead of text");
   app.require_subcommand(0, 1);
@@ -141,6 +149,21 @@ runtime::WorkerCommand confined(const std::string& program, const char* mode, co
 }  // namespace
 
 runtime::WorkerCommand worker_command(const BoardOptions& options) { return confined(options.worker, kServe, options); }
+std::optional<rpc::BoardDevice> device_of(const BoardOptions& options) {
+  return options.worker == kThisProgram ? std::nullopt : rpc::device_of(options.worker);
+}
+
+rpc::BoardDescription description_of(const std::optional<rpc::BoardDevice>& device) {
+  rpc::BoardDescription here = rpc::describe_this_board();
+  return device ? rpc::with_device(std::move(here), *device) : here;
+}
+
+std::unique_ptr<runtime::Runner> make_runner(const BoardOptions& options,
+                                             const std::optional<rpc::BoardDevice>& device) {
+  if (device) return rpc::runner_on(*device, options.worker);
+  return std::make_unique<runtime::LocalRunner>(worker_command(options));
+}
+
 runtime::WorkerCommand kernel_command(const BoardOptions& options) {
   return confined(kThisProgram, kServeKernel, options);
 }

@@ -16,6 +16,7 @@ namespace {
 // What hostile code could do to others is not left to chance where others can send it.
 std::vector<std::string> required_layers(const BoardOptions& options, const rpc::Endpoint& at) {
   std::vector<std::string> required = options.required;
+  if (options.trust_clients) return required;
   if (rpc::is_reached_by_others(at) && std::ranges::find(required, "seccomp") == required.end())
     required.emplace_back("seccomp");
   return required;
@@ -26,12 +27,25 @@ std::optional<rpc::Secret> secret_of(const BoardOptions& options) {
 }
 
 rpc::Board::Options board_of(BoardOptions options, const rpc::Endpoint& at) {
+  const std::optional<rpc::BoardDevice> device = device_of(options);
+  if (options.trust_clients && !device)
+    throw Error(Diagnostic{ErrorKind::kArgument, "--trust-clients is for a --worker that measures on a GPU", {}, {}});
   options.required = required_layers(options, at);
-  const rpc::BoardDescription here = rpc::describe_this_board();
+  if (device && rpc::is_reached_by_others(at) && !options.trust_clients)
+    throw Error(Diagnostic{ErrorKind::kArgument,
+                           "what runs on a GPU is in no sandbox, and other machines are served",
+                           {},
+                           {"listen on 127.0.0.1 and let clients come by ssh -L",
+                            "--trust-clients where each who has the secret may run programs as this user"}});
+  const rpc::BoardDescription here = description_of(device);
   require_layers(here.sandbox, options.required);
   prctl(PR_SET_DUMPABLE, 0);  // workers that could not change their user may not look inside
   return {.description = to_text(here),
-          .make_runner = [options] { return std::make_unique<runtime::LocalRunner>(worker_command(options)); },
+          .make_runner = [options, device] { return make_runner(options, device); },
+          .make_heat =
+              [on_device = device.has_value()](auto sleep) {
+                return rpc::Heat(on_device ? rpc::Heat::unknown() : rpc::Heat::this_machine(std::move(sleep)));
+              },
           .blob_bytes = options.blob_limit << 20,
           .serves_kernels = kernel_command(options),
           .threads = here.machine.hardware.cores,

@@ -7,6 +7,7 @@ import platform
 import re
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -30,6 +31,17 @@ def until(holds, what, within=10):
     while not holds():
         assert time.monotonic() - start < within, f"not within {within} s: {what}"
         time.sleep(0.05)
+
+
+def after_lines(log, lines, then):
+    """A thread that does something when the log has so many."""
+    def wait():
+        until(lambda: log.exists() and len(log.read_bytes().splitlines()) >= lines, f"{lines} lines", 60)
+        then()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
 
 
 def send(process, number):

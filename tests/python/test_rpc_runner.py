@@ -5,7 +5,6 @@ import pathlib
 import platform
 import signal
 import subprocess
-import threading
 import time
 
 import boards
@@ -54,17 +53,6 @@ def test_a_kernel_is_tuned_on_a_board_as_on_this_machine(tmp_path):
     assert f is not None
 
 
-def after_lines(log, lines, then):
-    """A thread that does something when the log has so many."""
-    def wait():
-        boards.until(lambda: log.exists() and len(log.read_bytes().splitlines()) >= lines, f"{lines} lines", 60)
-        then()
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    return thread
-
-
 def test_a_board_that_is_killed_and_started_again_costs_nothing(tmp_path):
     log = tmp_path / "log.jsonl"
     board = boards.Board()
@@ -76,7 +64,7 @@ def test_a_board_that_is_killed_and_started_again_costs_nothing(tmp_path):
         started.append(boards.Board(port=board.port))
 
     with tw.autotune.RPCRunner(boards=[board.address]) as runner:
-        restarting = after_lines(log, 8, restart)
+        restarting = boards.after_lines(log, 8, restart)
         try:
             result = tune(runner, log, 40)
             expect_whole(log, 40)
@@ -102,7 +90,7 @@ def test_a_board_that_is_stopped_is_missed_and_costs_nothing(farm, tmp_path):
         boards.send(board, signal.SIGCONT)
 
     with tw.autotune.RPCRunner("here", "127.0.0.1", farm.port) as runner:
-        stopping = after_lines(log, 8, stop)
+        stopping = boards.after_lines(log, 8, stop)
         result = tune(runner, log, 24)
         stopping.join()
     expect_whole(log, 24)

@@ -182,6 +182,16 @@ TEST_F(OfHeat, AClockThatBecomesFasterIsWhatLaterTimesAreHeldTo) {
   EXPECT_EQ(slept.size(), 1u) << "it was timed again";
 }
 
+TEST_F(OfHeat, WhereNoClockIsKnownNothingIsHot) {
+  Heat h(Heat::unknown());
+  h.begin_session();
+  const Heat::Timed t = timed(h);
+  EXPECT_FALSE(t.throttled);
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(t.state.hertz, 0);
+  EXPECT_EQ(t.state.celsius, 0);
+}
+
 TEST_F(OfHeat, NobodyWaitsWhoShallStop) {
   Heat h = heat();
   h.begin_session();

@@ -98,7 +98,7 @@ assert result.best.ok and result.best.runs == 3
         assert max(map(first.count, first)) < len(first) / 2
 
     def test_checked_runs_have_a_fence_at_one_end_and_at_the_other(self, tmp_path):
-        trace, page, argument = tmp_path / "trace", 1 << 16, 12000
+        trace, page, argument = tmp_path / "trace", 4096, 12000
         tune("assert tuned(vectors(3000), trials=1, number=1, repeat=1).best.ok", tmp_path, FAKE_CUDA_TRACE=str(trace))
         launches = [line.split() for line in trace.read_text().splitlines()]
         where = [int(where, 16) for process, where in launches if process == launches[0][0]]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/ir/async_copies.h"
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
@@ -14,7 +15,7 @@ std::vector<std::string> extern_symbols(const Program& p) {
       p.body, [](const Stmt&) { return true; },
       [&](const Expr& e) {
         const auto* call = as<CallExtern>(e);
-        if (call && !is_requirement(call->symbol) && !is_of_warp(call->symbol) &&
+        if (call && !is_requirement(call->symbol) && !is_of_warp(call->symbol) && !is_async(call->symbol) &&
             std::find(symbols.begin(), symbols.end(), call->symbol) == symbols.end())
           symbols.push_back(call->symbol);
         return true;

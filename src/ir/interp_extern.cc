@@ -6,6 +6,8 @@
 
 #include <optional>
 
+#include "src/ir/async_copies.h"
+#include "src/ir/interp_async_calls.h"
 #include "src/ir/interp_warp.h"
 #include "src/ir/requirement.h"
 #include "tensorwright/externs.h"
@@ -96,6 +98,7 @@ ExprPtr extern_code(Preparation& preparation, const CallExtern& c, Type result) 
     return code;
   }
   if (is_of_warp(c.symbol)) return warp_code(preparation, c);
+  if (is_async(c.symbol)) return async_code(preparation, c);
   auto code = std::make_shared<ExternCode>();
   code->symbol = c.symbol;
   code->result = result;

@@ -127,11 +127,13 @@ class Launch final : public ThreadNames, public Meeting {
                   "interpret: a block of " + std::to_string(threads_.count()) + " threads",
                   {"a block has at most " + std::to_string(kMostThreads)}};
     s_.tasks.names = this;
+    s_.tasks.seen = &s_.seen;
     s_.meeting = this;
     s_.threads = threads_.count();
   }
   ~Launch() override {
     s_.tasks.names = nullptr;
+    s_.tasks.seen = nullptr;
     s_.meeting = nullptr;
   }
 
@@ -142,6 +144,7 @@ class Launch final : public ThreadNames, public Meeting {
       s_.tasks.begin_iteration();
       blocks_.enter(block, s_);
       for (const size_t m : code_.shared) s_.memories[m]->begin_block();
+      s_.barriers.begin_block();
       if (code_.has_meetings) {
         run_by_rounds(block);
       } else {
@@ -158,6 +161,10 @@ class Launch final : public ThreadNames, public Meeting {
   }
   void meet(LaneCall& call) override {
     running_->call = &call;
+    running_->fiber->wait();
+  }
+  void wait_for(const Barriers::Turn& turn) override {
+    running_->turn = &turn;
     running_->fiber->wait();
   }
 
@@ -186,6 +193,7 @@ class Launch final : public ThreadNames, public Meeting {
     std::unique_ptr<support::Fiber> fiber;
     int barrier = 0;  // where it waits; 0: it has ended, or waits for its warp
     LaneCall* call = nullptr;
+    const Barriers::Turn* turn = nullptr;
     uint32_t task = 0;  // of the round
   };
 
@@ -235,13 +243,25 @@ class Launch final : public ThreadNames, public Meeting {
         thread.task = s_.tasks.now();
         resume(thread);
       }
-      for (std::vector<Thread*> on = meet_in_warps(order); !on.empty(); on = meet_in_warps(order))
+      for (std::vector<Thread*> on = may_go_on(order); !on.empty(); on = may_go_on(order))
         for (Thread* thread : on) {
           s_.tasks.resume_iteration(thread->task);
           resume(*thread);
         }
       s_.tasks.end_loop();
+      s_.barriers.meet();
+      for (Thread& thread : team_) thread.state.seen.clear();
     } while (have_met());
+    s_.barriers.expect_none(s_.tasks);
+  }
+
+  std::vector<Thread*> may_go_on(const std::vector<int64_t>& order) {
+    std::vector<Thread*> out;
+    for (const int64_t n : order) {
+      Thread& thread = team_[static_cast<size_t>(n)];
+      if (thread.turn && s_.barriers.is_over(*thread.turn)) out.push_back(&thread);
+    }
+    return out.empty() ? meet_in_warps(order) : out;
   }
 
   void make_team() {
@@ -276,6 +296,7 @@ class Launch final : public ThreadNames, public Meeting {
       const std::span<Thread> warp =
           std::span(team_).subspan(first, std::min<size_t>(kLanesOfWarp, team_.size() - first));
       if (std::ranges::none_of(warp, [](const Thread& t) { return t.call != nullptr; })) continue;
+      if (std::ranges::any_of(warp, [](const Thread& t) { return t.turn != nullptr; })) continue;
       if (warp.size() < kLanesOfWarp || !std::ranges::all_of(warp, [&](const Thread& t) { return met(t, warp[0]); }))
         fail_to_meet(warp);
       std::vector<LaneCall*> lanes;
@@ -295,12 +316,15 @@ class Launch final : public ThreadNames, public Meeting {
     std::swap(static_cast<ThreadState&>(s_), thread.state);
     for (const size_t m : code_.shared) s_.memories[m]->seen_at(s_.entered[m]);
     thread.barrier = 0;
+    thread.turn = nullptr;
     thread.fiber->resume();
     std::swap(static_cast<ThreadState&>(s_), thread.state);
   }
 
   // Whether there is another round.
   bool have_met() const {
+    const auto stuck = std::ranges::find_if(team_, [](const Thread& t) { return t.turn != nullptr; });
+    if (stuck != team_.end()) fail_to_meet(team_);
     const auto apart = std::ranges::find_if(team_, [&](const Thread& t) { return !met(t, team_[0]); });
     if (apart != team_.end()) fail_to_meet(team_);
     return team_[0].barrier != 0;
@@ -310,8 +334,8 @@ class Launch final : public ThreadNames, public Meeting {
 
   // At one barrier or call of a warp, with equal loops of the body around it; or both at the end.
   bool met(const Thread& a, const Thread& b) const {
-    if (a.barrier != b.barrier || call_of(a) != call_of(b)) return false;
-    if (a.barrier == 0 && !a.call) return true;
+    if (a.barrier != b.barrier || call_of(a) != call_of(b) || !a.turn != !b.turn) return false;
+    if (a.barrier == 0 && !a.call && !a.turn) return true;
     return std::all_of(a.state.loops.begin() + outside_body(), a.state.loops.end(),
                        [&](const ForNode* loop) { return a.state.slots[loop->slot].i == b.state.slots[loop->slot].i; });
   }
@@ -329,6 +353,7 @@ class Launch final : public ThreadNames, public Meeting {
   }
 
   std::string waits_at(const Thread& thread) const {
+    if (thread.turn) return "wait for " + name_of(*thread.turn);
     if (thread.barrier == 0 && !thread.call) return "have ended";
     const std::string at = place(thread);
     return "wait at " +
@@ -343,6 +368,8 @@ class Launch final : public ThreadNames, public Meeting {
     if (call != those.end())
       fault.what = "interpret: " + std::string(call->call->name) + " where not all " + std::to_string(kLanesOfWarp) +
                    " lanes of a warp meet";
+    const auto stuck = std::ranges::find_if(those, [](const Thread& t) { return t.turn != nullptr; });
+    if (stuck != those.end()) fault.what = "interpret: nobody goes on: " + s_.barriers.why_not_over(*stuck->turn);
     std::vector<const Thread*> first;  // of those at one place
     for (const Thread& thread : those)
       if (std::ranges::none_of(first, [&](const Thread* other) { return met(thread, *other); }))

@@ -8,8 +8,9 @@ namespace tw::ir::interp {
 // Where the thread that runs waits for others.
 struct Meeting {
   virtual ~Meeting() = default;
-  virtual void wait(int barrier) = 0;            // for all of its block
-  virtual void meet(struct LaneCall& call) = 0;  // for all lanes of its warp
+  virtual void wait(int barrier) = 0;                // for all of its block
+  virtual void meet(struct LaneCall& call) = 0;      // for all lanes of its warp
+  virtual void wait_for(const Barriers::Turn&) = 0;  // for what others begin
 };
 
 // Of the outermost index.

@@ -77,13 +77,38 @@ void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, b
   if (check_races_) accesses_.assign(static_cast<size_t>(shared_by(span_) + 1), {});
   arriving_.clear();
   held_.clear();
+  by_threads_ = by_boxes_ = false;
 }
 
 void Memory::begin_arrival(int64_t at, const Tasks& tasks) {
   expect_arrived(at, Access::kWrites, tasks);
   expect_released(at, tasks);
   if (check_races_) note_write(at, tasks);
-  arriving_[at] = tasks.now();
+  arriving_[at] = {tasks.now()};
+}
+
+void Memory::begin_box(int64_t at, const Tasks& tasks) {
+  by_boxes_ = true;
+  if (by_threads_) mixed(at);
+  begin_arrival(at, tasks);
+}
+
+void Memory::land(int64_t at, Value v, const void* seen) {
+  arriving_[at].seen = seen;
+  if (check_unwritten_) written_[static_cast<size_t>(at)] = generation_;
+  if (check_races_) accesses_[static_cast<size_t>(at)].write = 0;
+  write_(data_, at, v);
+}
+
+void Memory::settle(int64_t at, const void* seen) {
+  const auto found = arriving_.find(at);
+  if (found != arriving_.end() && found->second.seen == seen) arriving_.erase(found);
+}
+
+void Memory::mixed(int64_t at) const {
+  throw Fault{ErrorKind::kInternal,
+              "interpret: " + element(at) + " is written by threads and by boxes that the device copies",
+              {"no fence stands between the two ways to memory"}};
 }
 
 void Memory::on_its_way(int64_t at, const std::string& what, const Tasks& tasks) const {
@@ -91,12 +116,15 @@ void Memory::on_its_way(int64_t at, const std::string& what, const Tasks& tasks)
               "interpret: " + element(at) + " is still on its way when " + what,
               {"what is stored later is there for its own thread after a wait that covers it, for others after a "
                "barrier behind that"}};
-  if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(arriving_.at(at)) + ") stores it");
+  if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(arriving_.at(at).task) + ") stores it");
   throw fault;
 }
 
 void Memory::expect_arrived(int64_t at, Access now, const Tasks& tasks) const {
-  if (!arriving_.contains(at)) return;
+  const auto found = arriving_.find(at);
+  if (found == arriving_.end()) return;
+  if (found->second.seen && tasks.seen && std::ranges::find(*tasks.seen, found->second.seen) != tasks.seen->end())
+    return;
   const std::string who = tasks.names ? "thread (" + tasks.names->name(tasks.now()) + ")" : "somebody";
   on_its_way(at, who + (now == Access::kReads ? " reads it" : " writes it"), tasks);
 }

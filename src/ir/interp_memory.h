@@ -44,8 +44,9 @@ struct Element {
 // block's threads did before it ahead of everything that they do after it, and nothing else does.
 class Tasks {
  public:
-  const ThreadNames* names = nullptr;     // of the launch that runs
-  std::vector<Element>* reads = nullptr;  // where somebody wants to know what is read that others may change
+  const ThreadNames* names = nullptr;              // of the launch that runs
+  std::vector<Element>* reads = nullptr;           // where somebody wants to know what is read that others may change
+  const std::vector<const void*>* seen = nullptr;  // what the thread that runs has waited for
 
   void begin_loop() { open_.push_back({last_, last_}); }
   void begin_iteration() {
@@ -113,6 +114,8 @@ class Memory {
     if (check_races_) note_write(at, tasks);
     if (one_value_ && written_[at] == generation_ && !same(read_(data_, at), v)) rewritten(at);
     if (check_unwritten_) written_[at] = generation_;
+    by_threads_ = true;
+    if (by_boxes_) mixed(at);
     write_(data_, at, v);
     if (at == half_used_) write_(data_, at + 1, Value{});
   }
@@ -123,6 +126,10 @@ class Memory {
     arriving_.erase(at);
     store(at, v, tasks);
   }
+  // The same of a box that the device copies: `seen` is what those have waited for who may touch it before all settle.
+  void begin_box(int64_t at, const Tasks& tasks);
+  void land(int64_t at, Value v, const void* seen);
+  void settle(int64_t at, const void* seen);
   [[noreturn]] void on_its_way(int64_t at, const std::string& what, const Tasks& tasks) const;
   // What such a value reads: nobody writes it until then.
   void hold(int64_t at) { ++held_[at]; }
@@ -158,6 +165,7 @@ class Memory {
   enum class Access : uint8_t { kReads, kWrites };
   void expect_arrived(int64_t at, Access now, const Tasks& tasks) const;
   void expect_released(int64_t at, const Tasks& tasks) const;
+  [[noreturn]] void mixed(int64_t at) const;
   [[noreturn]] void race(int64_t at, Access then, uint32_t task, Access now, const Tasks& tasks) const;
 
   std::string name_;
@@ -168,6 +176,7 @@ class Memory {
   void* data_ = nullptr;
   std::vector<int64_t> shape_, strides_;
   int64_t span_ = 0;
+  bool by_threads_ = false, by_boxes_ = false;  // who has written there
   int64_t half_used_ = -1;  // the last of an odd number of 4-bit integers: the other half of its byte is 0
   struct alignas(kScratchAlignment) Line {
     char bytes[kScratchAlignment];
@@ -178,7 +187,11 @@ class Memory {
   uint32_t before_block_ = 0, newest_ = 0;  // generations of memory that a block shares
   std::vector<uint32_t> written_;           // by which generation; 0: never
   std::vector<Accesses> accesses_;
-  std::unordered_map<int64_t, uint32_t> arriving_;  // elements, and the task that began to store there
+  struct Arriving {
+    uint32_t task;  // that began to store there
+    const void* seen = nullptr;
+  };
+  std::unordered_map<int64_t, Arriving> arriving_;  // elements
   std::unordered_map<int64_t, int> held_;           // elements, and how many values that are on their way read them
 };
 

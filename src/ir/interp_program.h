@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/ir/interp.h"
+#include "src/ir/interp_async.h"
 #include "src/ir/interp_copies.h"
 #include "src/ir/interp_memory.h"
 #include "src/ir/interp_value.h"
@@ -28,12 +29,14 @@ struct ThreadState {
   std::vector<const ForNode*> loops;  // those that run, outermost first
   int64_t thread = 0;                 // its number in the block
   Copies copies;
+  std::vector<const void*> seen;  // of what barriers count, since the last barrier of the block
 };
 
 // Everything that changes while a program runs: of the thread that runs, and what all have in common.
 struct State : ThreadState {
   std::deque<Memory> own;  // of all but threads that wait for each other, who have their local memory themselves
   Tasks tasks;
+  Barriers barriers;  // of the block
   InterpOptions::Order order = InterpOptions::Order::kAscending;
   uint64_t seed = 0;
   int64_t threads = 1;                // of a block

@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "src/ir/async_copies.h"
 #include "src/ir/fields.h"
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
@@ -217,6 +218,7 @@ class Verifier {
       fail(name_of(call->fn) + ": a product of tiles that is not the whole of what is stored");
     if (const WarpProduct* product = warp_product_in(e)) warp_product_call(*product, e);
     if (const WarpLoad* load = warp_load_in(e)) warp_load_call(*load, e);
+    if (const auto* call = as<CallExtern>(e); call && is_async(call->symbol)) async_call(*call, e);
     const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
     for_each_child(*e, [&](const Expr& child) {
       expression(child);
@@ -245,6 +247,11 @@ class Verifier {
              to_string(args[static_cast<size_t>(which)]));
       if (!a->read || a->written != (which == Fragment::kSum)) fail(name + ": inout expected of c, in of a and b");
     }
+  }
+
+  void async_call(const CallExtern& call, const Expr& e) {
+    if (!in_launch_ || e.get() != evaluated_) fail(call.symbol + ": a statement of a launch expected");
+    if (const std::string fault = async_fault(call); !fault.empty()) fail(call.symbol + ": " + fault);
   }
 
   // To each lane's own memory, from shared memory.

@@ -4,10 +4,13 @@
 #include "src/lower/sync_check.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <unordered_map>
 #include <utility>
 
+#include "src/ir/async_copies.h"
+#include "src/ir/equal.h"
 #include "src/ir/interval.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -48,10 +51,13 @@ class LaunchCheck {
       body = f->body;
     }
     ir::walk(body, [&](const Stmt& s) {
-      if (const auto* st = as<Store>(s)) changing_.insert(st->buffer.id());
+      if (const auto* st = as<Store>(s)) stored_.insert(st->buffer.id());
+      if (const auto call = async_call(s))
+        changing_.insert((call->op == AsyncOp::kLoad ? call->to : call->ring).buffer.id());
       if (const auto* a = as<Allocate>(s)) declared_.insert_or_assign(a->buffer.id(), a->buffer);
       return true;
     });
+    changing_.insert(stored_.begin(), stored_.end());
     warp_ = warp_indices(indices_, axis_);
     if (warp_)
       for (const OwnVariable& v : warp_->ranges) bounds_[v.var.id()] = {0, *as_int(v.extent) - 1};
@@ -67,6 +73,12 @@ class LaunchCheck {
   }
 
  private:
+  struct TurnOf {
+    Expr number;
+    uint64_t ring = 0;
+    bool waits = false;
+  };
+
   void statement(const Stmt& s, const Place& place) {
     match(
         s,
@@ -95,6 +107,7 @@ class LaunchCheck {
           statement(l.body, has_load(l.value) ? place.with_own(l.var, {}) : place.with(l.var, value(l.value, place)));
         },
         [&](const Evaluate& e) {
+          if (const auto call = async_call(s)) return of_turn(*call, s, place);
           if (is_of_warp(s)) return of_warp(*as<CallExtern>(e.value), s, place);
           if (as<CallExtern>(e.value)) report({Kind::kForeignCall, {}, line_of(s), {}, "nobody knows what it touches"});
         },
@@ -106,7 +119,7 @@ class LaunchCheck {
   void pass(const Sync& sync) {
     if (sync.op == SyncOp::kBlock) std::erase_if(open_, [](const Touched& a) { return !a.behind; });
     for (Touched& a : open_) {
-      if (!a.behind) continue;
+      if (!a.behind || !!a.turn) continue;
       if (sync.op == SyncOp::kCommit) ++*a.behind;
       if (sync.op == SyncOp::kWait && *a.behind > sync.count) a.behind.reset();
     }
@@ -133,7 +146,8 @@ class LaunchCheck {
         report({Kind::kDivergentProduct, {}, line_of(s), {}, "the threads share its iterations"});
       of_warp_.insert(f.var.id());
     }
-    if (!ways_.has_sync(s) || between_blocks_) {
+    const bool turns = ways_.has_turns(s) && f.kind != ForKind::kCooperative;
+    if ((!ways_.has_sync(s) && !turns) || between_blocks_) {
       if (const auto n = as_int(simplify(extent, bounds_))) bounds_[f.var.id()] = {0, *n - 1};
       if (f.kind == ForKind::kCooperative) return cooperative(f, extent, place);
       return statement(f.body, place.with_own(f.var, extent));
@@ -225,6 +239,7 @@ class LaunchCheck {
       join(before);
     }
     join(std::move(ends));
+    begun_.clear();
   }
 
   // How many iterations after one everything of it is done with.
@@ -258,6 +273,7 @@ class LaunchCheck {
   template <class F>
   std::vector<Touched> what_is_left(const F& f) {
     std::vector<Touched> outside = std::exchange(open_, {});
+    begun_.clear();
     ++quiet_;
     f();
     --quiet_;
@@ -299,6 +315,9 @@ class LaunchCheck {
     if (!changing_.contains(buffer.id())) return;
     Touched access{with_conditions(place), {}, {}, 0};
     if (later_) access.behind = 0;
+    access.turn = turn_.number;
+    access.ring = turn_.ring;
+    access.waits = turn_.waits;
     access.buffer = declared_.at(buffer.id());
     access.writes = writes;
     access.statement = s;
@@ -313,7 +332,8 @@ class LaunchCheck {
     if (pred) access.conditions.push_back(value(lane_of(pred, lane_), place));
     access.form = forms_.of(access, bounds_);
     const auto same = [&](const Touched& a) {
-      return a.form == access.form && a.writes == writes && a.behind == access.behind;
+      return a.form == access.form && a.writes == writes && a.behind == access.behind && a.waits == access.waits &&
+             is_of(a, {access.turn, access.ring});
     };
     const bool known = std::ranges::any_of(open_, same);
     if (!between_blocks_ && quiet_ == 0) {
@@ -326,6 +346,7 @@ class LaunchCheck {
 
   void compare(const Touched& a, const Touched& b, Apart apart) {
     if (a.buffer != b.buffer || !(a.writes || b.writes)) return;
+    if (b.waits && !!a.turn) return;  // what it waits for
     const Verdict& verdict = known_.of(a, b, indices_, apart, changing_);
     if (verdict.apart()) return;
     const Kind kind = apart == Apart::kNothing ? Kind::kOnItsWay
@@ -335,7 +356,93 @@ class LaunchCheck {
     report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), verdict.why, verdict.certain});
   }
 
-  // ---- barriers
+  // ---- turns of barriers that copies have
+
+  // A wait for a turn is a read of its barrier, by all, and what begins the next one there a write: a barrier of the
+  // block stands between.
+  void of_turn(const AsyncCall& call, const Stmt& s, const Place& place) {
+    if (between_blocks_) return;
+    const uint64_t ring = call.ring.buffer.id();
+    if (!call.turn) {
+      if (call.op == AsyncOp::kInit) made_.insert(ring);
+      if (call.op == AsyncOp::kEnd) made_.erase(ring);
+      begun_.insert_or_assign(ring, Begun{Expr(-1), 0});
+      const Var each("barrier");
+      return touch(call.ring.buffer, {call.ring.at[0] + Expr(each)}, {}, true, s,
+                   place.with_own(each, Expr(call.slots)));
+    }
+    if (!made_.contains(ring))
+      report(
+          {Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s), "nobody has made it a ring of barriers"});
+    turn_ = {simplify(value(call.turn, place), bounds_), ring, call.op == AsyncOp::kWait};
+    if (call.op == AsyncOp::kExpect) begins(call, s);
+    if (call.op == AsyncOp::kLoad) {
+      box(call, s, place);
+    } else {
+      touch(call.ring.buffer, {call.ring.at[0] + floormod(turn_.number, Expr(call.slots))}, {}, !turn_.waits, s, place);
+    }
+    if (turn_.waits) is_over(call, s);
+    turn_ = {};
+  }
+
+  bool is_of(const Touched& a, const TurnOf& turn) const {
+    return !a.turn ? !turn.number : !!turn.number && a.ring == turn.ring && equal(a.turn, turn.number);
+  }
+
+  void begins(const AsyncCall& call, const Stmt& s) {
+    brings_all(call, s);
+    const auto before = begun_.find(turn_.ring);
+    if (before != begun_.end() && !is_int(simplify(turn_.number - before->second.turn, bounds_), 1))
+      report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s),
+              "turn " + to_string(turn_.number) + " is begun behind " + to_string(before->second.turn)});
+    begun_.insert_or_assign(turn_.ring, Begun{turn_.number, call.bytes});
+  }
+
+  // The turn that was begun last has all of its boxes.
+  void brings_all(const AsyncCall& call, const Stmt& s) {
+    const auto last = begun_.find(turn_.ring);
+    if (last == begun_.end() || last->second.missing == 0) return;
+    const int64_t missing = std::exchange(last->second.missing, 0);
+    report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s),
+            "turn " + to_string(last->second.turn) + " brings " + std::to_string(std::abs(missing)) + " bytes " +
+                (missing > 0 ? "less" : "more") + " than are expected of it"});
+  }
+
+  // All wait, and see what came with the turn.
+  void is_over(const AsyncCall& call, const Stmt& s) {
+    brings_all(call, s);
+    const size_t came = std::erase_if(open_, [&](const Touched& a) { return a.behind && is_of(a, turn_); });
+    if (came == 0 && quiet_ == 0)
+      report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s),
+              "nothing is seen to come with turn " + to_string(turn_.number)});
+  }
+
+  void box(const AsyncCall& call, const Stmt& s, const Place& place) {
+    if (changing_.contains(call.from.buffer.id()))
+      report(
+          {Kind::kOnItsWay, call.from.buffer.name(), line_of(s), line_of(s), "the launch writes what the box reads"});
+    if (stored_.contains(call.to.buffer.id()))
+      report({Kind::kOnItsWay, call.to.buffer.name(), line_of(s), line_of(s),
+              "threads store there too, without a fence between the two ways to memory"});
+    if (const auto last = begun_.find(turn_.ring); last != begun_.end()) {
+      if (!equal(last->second.turn, turn_.number))
+        report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s),
+                "a box comes with turn " + to_string(turn_.number) + " behind the beginning of " +
+                    to_string(last->second.turn)});
+      last->second.missing -= elements_of(call) * call.to.buffer.element().bytes();
+    }
+    std::vector<Expr> at = call.to.at;
+    Place of_box = place;
+    const std::vector<Expr>& shape = declared_.at(call.to.buffer.id()).shape();
+    for (size_t d = at.size() == 1 ? 0 : 1; d < at.size(); ++d) {
+      const Var each("e" + std::to_string(d));
+      of_box = of_box.with_own(each, at.size() == 1 ? Expr(elements_of(call)) : shape[d]);
+      at[d] = at[d] + Expr(each);
+    }
+    later_ = true;
+    touch(call.to.buffer, at, {}, true, s, of_box);
+    later_ = false;
+  }
 
   void expect_uniform(const Expr& e, const Place& place) {
     if (between_blocks_) return;
@@ -412,11 +519,19 @@ class LaunchCheck {
   std::unordered_set<uint64_t> of_warp_;  // variables of loops around products
   Bounds bounds_;
   std::unordered_set<uint64_t> changing_;  // written by the launch
+  std::unordered_set<uint64_t> stored_;    // by its threads
   const Var lane_{"lane"};
   AccessForms forms_;
   Verdicts known_;
   std::vector<Touched> open_;  // since the last barrier, on some path
   bool later_ = false;         // what is touched is on its way
+  TurnOf turn_;                // that what is touched belongs to
+  struct Begun {
+    Expr turn;
+    int64_t missing;  // bytes
+  };
+  std::unordered_set<uint64_t> made_;          // rings whose barriers have begun to be some
+  std::unordered_map<uint64_t, Begun> begun_;  // the last turn of each ring, where it is known
   int mark_ = 0;
   bool between_blocks_ = false;  // then all accesses of the launch, whatever barriers there are
   int quiet_ = 0;

@@ -41,7 +41,10 @@ struct Place {
 struct Touched : Access {
   AccessForm form;
   std::optional<int64_t> behind;  // none: done
-  int since = 0;                  // marks what was there before
+  ir::Expr turn;                  // of the ring's barriers, of a box that arrives then and of who begins it or waits
+  uint64_t ring = 0;
+  bool waits = false;
+  int since = 0;  // marks what was there before
 };
 
 // What is known of pairs of accesses, each pair judged once.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/ir/async_copies.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
@@ -24,7 +25,7 @@ bool holds(std::unordered_map<const StmtNode*, bool>& known, const Stmt& s, cons
 }  // namespace
 
 bool SyncWays::has_sync(const Stmt& s) {
-  return holds(syncs_, s, [](const Stmt& inner) { return as<Sync>(inner) != nullptr; });
+  return holds(syncs_, s, [](const Stmt& inner) { return as<Sync>(inner) != nullptr || is_wait(inner); });
 }
 
 bool SyncWays::has_product(const Stmt& s) {
@@ -35,8 +36,12 @@ bool SyncWays::has_copies(const Stmt& s) {
   return holds(copies_, s, [](const Stmt& inner) {
     const auto* store = as<Store>(inner);
     const auto* sync = as<Sync>(inner);
-    return (store && store->arrival != Arrival::kNow) || (sync && sync->op != SyncOp::kBlock);
+    return (store && store->arrival != Arrival::kNow) || (sync && sync->op != SyncOp::kBlock) || is_async(inner);
   });
+}
+
+bool SyncWays::has_turns(const Stmt& s) {
+  return holds(turns_, s, [](const Stmt& inner) { return is_async(inner); });
 }
 
 bool SyncWays::passes_barrier(const Stmt& s, const Bounds& bounds) const {

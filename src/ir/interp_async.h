@@ -1,0 +1,69 @@
+// Copies of boxes and the barriers that count them (src/ir/async_copies.h), of the block that runs.
+//
+// As with what is stored later it makes no difference when bytes arrive: nobody may look before a turn is over and
+// waited for, nor change what is read. A thread that has waited sees the box; others do after the block's next barrier.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/ir/interp_memory.h"
+
+namespace tw::ir::interp {
+
+class Barriers {
+ public:
+  struct Copied {
+    Element to;
+    Value value;
+  };
+  struct Box {
+    std::vector<Copied> elements;
+    std::vector<Element> sources;
+    int64_t bytes = 0;
+  };
+  // A turn of a ring, at the barrier that it has.
+  struct Turn {
+    Memory* ring;
+    int64_t at, slots, number;
+    int64_t phase() const { return number / slots; }
+  };
+
+  void begin_block() { all_.clear(); }
+  void init(const Turn&);
+  void end(const Turn&);
+  void expect(const Turn&, int64_t bytes);
+  void copy(const Turn&, Box box, const Tasks&);
+  bool is_over(const Turn&) const;
+  // By a thread that waits for a turn that is over; `seen` is what it has waited for.
+  void see(const Turn&, std::vector<const void*>& seen);
+  void meet();  // all threads of the block: what one has waited for all see
+  void expect_none(const Tasks&) const;
+  std::string why_not_over(const Turn&) const;
+
+ private:
+  struct Phase {
+    std::vector<Box> boxes;
+    bool seen = false;
+  };
+  struct Barrier {
+    int64_t phase = 0;                  // that is not over
+    bool begun = false;                 // somebody has said how much comes
+    int64_t expected = 0, arrived = 0;  // bytes
+    std::shared_ptr<Phase> now, last;
+  };
+  Barrier& of(const Turn&);
+  const Barrier& of(const Turn&) const;
+  Barrier& to_begin(const Turn&);
+  void go_on(const Turn&, Barrier&);
+
+  std::map<std::pair<Memory*, int64_t>, Barrier> all_;
+  std::vector<std::shared_ptr<Phase>> apart_;  // seen by some threads
+};
+
+std::string name_of(const Barriers::Turn&);  // "turn 4 of full"
+
+}  // namespace tw::ir::interp

@@ -157,7 +157,7 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
   } else if (const auto begin = in_block_.find(buffer.id()); begin != in_block_.end()) {
     line(type + "* const " + name + " = (" + type + "*)(shared_memory + " + std::to_string(begin->second) + ");");
   } else if (buffer.scope() == ir::Scope::kShared) {
-    line("alignas(" + std::to_string(kWidest) + ") __shared__ " + type + " " + name + count + ";");
+    line("alignas(" + std::to_string(alignment_of(buffer)) + ") __shared__ " + type + " " + name + count + ";");
   } else {
     line(type + " " + name + count + ";");
   }
@@ -167,6 +167,7 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
 // A product or a load of a warp; or a prefetch, which a device has no need of.
 void CudaEmitter::emit_evaluate(const Expr& value) {
   const auto* call = ir::as<ir::CallExtern>(value);
+  if (call != nullptr && ir::is_async(call->symbol)) return emit_async(ir::async_call(*call));
   if (call == nullptr || !ir::is_of_warp(call->symbol)) return;
   std::string name = call->symbol, fragments;
   std::ranges::replace(name, '.', '_');

@@ -33,6 +33,23 @@ std::unordered_set<uint64_t> written_in(const ir::Stmt& body) {
   return written;
 }
 
+// Buffers that threads touch themselves.
+std::unordered_set<uint64_t> touched_in(const ir::Stmt& body) {
+  std::unordered_set<uint64_t> touched;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& s) {
+        if (const auto* store = ir::as<ir::Store>(s)) touched.insert(store->buffer.id());
+        return !ir::is_async(s);
+      },
+      [&](const Expr& e) {
+        if (const auto* load = ir::as<ir::Load>(e)) touched.insert(load->buffer.id());
+        if (const auto* address = ir::as<ir::Address>(e)) touched.insert(address->buffer.id());
+        return true;
+      });
+  return touched;
+}
+
 std::string sizes_text(const DeviceLaunch& launch, const ForKind (&kinds)[3]) {
   std::string text;
   for (const ForKind kind : kinds) text += (text.empty() ? "" : ", ") + ir::to_string(launch.extent(kind));
@@ -69,6 +86,8 @@ void CudaEmitter::plan_shared(const ir::Program& program, const ir::Stmt& body, 
   ir::walk(body, [&](const ir::Stmt& s) {
     const auto* alloc = ir::as<ir::Allocate>(s);
     if (!alloc || alloc->buffer.scope() != ir::Scope::kShared) return true;
+    const int64_t aligned = alignment_of(alloc->buffer);
+    bytes = (bytes + aligned - 1) / aligned * aligned;
     begins.emplace_back(alloc->buffer.id(), bytes);
     const int64_t size = known_elements(alloc->buffer).value_or(0) * alloc->buffer.element().bytes();
     bytes += (size + kAligned - 1) / kAligned * kAligned;
@@ -90,6 +109,8 @@ void CudaEmitter::plan_shared(const ir::Program& program, const ir::Stmt& body, 
 std::string CudaEmitter::parameters(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out) {
   const std::unordered_set<uint64_t> written = written_in(body);
   const std::vector<ir::Buffer> used = ir::free_buffers(body);
+  std::unordered_set<uint64_t> touched = touched_in(body);
+  std::vector<char> given(maps_.size(), false);
   std::string text;
   const auto add = [&](const std::string& parameter, OperandKind kind, size_t number) {
     text += (text.empty() ? "" : ", ") + parameter;
@@ -98,6 +119,12 @@ std::string CudaEmitter::parameters(const ir::Program& program, const ir::Stmt& 
   const auto add_buffer = [&](const ir::Buffer& buffer, OperandKind kind, size_t number) {
     declare_elements(buffer);
     if (std::find(used.begin(), used.end(), buffer) == used.end()) return;
+    if (!touched.contains(buffer.id())) {  // its map stands in its place
+      const auto map = std::ranges::find_if(maps_, [&](const Boxes& b) { return b.load.from.buffer == buffer; });
+      const auto n = static_cast<size_t>(map - maps_.begin());
+      given[n] = true;
+      return add(map_parameter(n), OperandKind::kMap, n);
+    }
     add((written.contains(buffer.id()) ? "" : "const ") + c_type(buffer.element()) + "* __restrict__ " +
             names_.bind(buffer.id(), buffer.name()),
         kind, number);
@@ -109,6 +136,8 @@ std::string CudaEmitter::parameters(const ir::Program& program, const ir::Stmt& 
     const std::string name = names_.bind(var.id(), var.name());
     if (ir::uses_var(body, var)) add(c_type(var.type()) + " " + name, OperandKind::kScalar, s);
   }
+  for (size_t n = 0; n < maps_.size(); ++n)
+    if (!given[n]) add(map_parameter(n), OperandKind::kMap, n);
   return text;
 }
 
@@ -117,7 +146,13 @@ ir::Program CudaEmitter::meaning_of(const ir::Program& program, const DeviceLaun
   const std::unordered_set<uint64_t> written = written_in(launch.body);
   std::vector<ir::Param> arrays;
   std::vector<ir::Var> scalars;
-  for (const runtime::cuda::Operand& operand : planned.operands) {
+  for (runtime::cuda::Operand operand : planned.operands) {
+    if (operand.kind == OperandKind::kMap) {
+      operand = planned.maps[operand.number].of;
+      const ir::Buffer& array =
+          operand.kind == OperandKind::kArgument ? program.params[operand.number].buffer : scratch_[operand.number];
+      if (std::ranges::any_of(arrays, [&](const ir::Param& p) { return p.buffer == array; })) continue;
+    }
     if (operand.kind == OperandKind::kScalar) {
       scalars.push_back(program.scalars[operand.number]);
       continue;
@@ -148,16 +183,20 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   for (size_t i = 0; i < program.params.size(); ++i)
     plan.alignment[i] = std::max(plan.alignment[i], argument_alignment(one.body, program.params[i].buffer));
   one = lanes_as_loops(one, is_wide_copy);
-  plan_shared(program, one.body, out);
   vectors_ = nameless_ = vectors_in(one.body);
 
   lines_.clear();
   indent_ = 1;
   const CNames::Block block(names_);
   names_.fresh("shared_memory");
+  plan_boxes(program, launch, one.body, out);
+  plan_shared(program, one.body, out);
   const std::string head = parameters(program, one.body, out);
   const int64_t threads = threads_of(launch, target_.abilities.device->threads);
-  if (out.shared_bytes > 0) line("alignas(16) extern __shared__ unsigned char shared_memory[];");
+  int64_t aligned = kAligned;
+  for (const auto& [buffer, multiple] : boxes_) aligned = std::max(aligned, multiple);
+  if (out.shared_bytes > 0)
+    line("alignas(" + std::to_string(aligned) + ") extern __shared__ unsigned char shared_memory[];");
   bind_axes(launch);
   emit(one.body);
 

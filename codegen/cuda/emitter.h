@@ -7,12 +7,14 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "codegen/c/emitter.h"
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/source.h"
+#include "src/ir/async_copies.h"
 
 namespace tw::codegen {
 
@@ -32,6 +34,7 @@ class CudaEmitter : public CEmitter {
   bool counts_registers(const ir::For& loop) const;
   std::string whole_vector(const ir::Buffer& buffer, const std::vector<ir::Expr>& at, bool read);
   std::string vector_type(ir::Type element, int64_t lanes);
+  void emit_async(const ir::AsyncCall& call);        // a copy of a box, or what is done with its barrier
   bool emit_copy(const ir::Store& store);            // that arrives later; false where it is too narrow for one
   std::string instruction(const std::string& name);  // which the file needs
 
@@ -40,6 +43,10 @@ class CudaEmitter : public CEmitter {
   void emit_launch(const ir::Program& program, const DeviceLaunch& launch);
   std::string parameters(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out);
   void plan_sizes(const ir::Program& program, const DeviceLaunch& launch, runtime::cuda::Launch& out);
+  void plan_boxes(const ir::Program& program, const DeviceLaunch& launch, const ir::Stmt& body,
+                  runtime::cuda::Launch& out);
+  int64_t alignment_of(const ir::Buffer& shared) const;
+  std::string map_parameter(size_t number) const;
   void plan_shared(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out);
   void bind_axes(const DeviceLaunch& launch);
   ir::Program meaning_of(const ir::Program& program, const DeviceLaunch& launch,
@@ -49,6 +56,12 @@ class CudaEmitter : public CEmitter {
   std::vector<ir::Buffer> scratch_;       // of the program at hand
   std::map<uint64_t, int64_t> in_block_;  // of shared buffers where they begin in the dynamic block, if there is one
   std::unordered_set<uint64_t> vectors_;  // of the function at hand
+  struct Boxes {
+    ir::AsyncCall load;  // the first that copies such
+    std::string name;
+  };
+  std::vector<Boxes> maps_;                      // of the function at hand
+  std::unordered_map<uint64_t, int64_t> boxes_;  // of shared buffers that boxes go to: their alignment
   std::map<std::string, std::string> vector_types_;
   std::set<std::string> instructions_;  // that are used
   std::string functions_;               // finished ones

@@ -59,6 +59,84 @@ static __device__ inline void cp_async_wait() {
 }
 )"},
 
+    // Boxes that the device copies by itself, and the barriers that count their bytes. Their initialisation is there
+    // for the copies too; coordinates are innermost first.
+    {"tensor_map", R"(
+struct alignas(64) TensorMap { unsigned long long opaque[16]; };
+)"},
+    {"mbarrier_init", R"(
+static __device__ inline void mbarrier_init(uint64_t* ring, int count) {
+  for (int i = 0; i < count; ++i)
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
+                 :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(ring + i))) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+)"},
+    {"mbarrier_inval", R"(
+static __device__ inline void mbarrier_inval(uint64_t* ring, int count) {
+  for (int i = 0; i < count; ++i)
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];"
+                 :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(ring + i))) : "memory");
+}
+)"},
+    {"mbarrier_expect", R"(
+static __device__ inline void mbarrier_expect(uint64_t* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(bytes) : "memory");
+}
+)"},
+    {"mbarrier_wait", R"(
+static __device__ inline void mbarrier_wait(uint64_t* barrier, int parity) {
+  unsigned done;
+  do {
+    asm volatile("{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(parity) : "memory");
+  } while (done == 0);
+}
+)"},
+    {"tma_load_1d", R"(
+static __device__ inline void tma_load_1d(void* to, const TensorMap* map, int c0, uint64_t* barrier) {
+  asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3}], [%2];"
+               :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(map),
+                  "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0) : "memory");
+}
+)"},
+    {"tma_load_2d", R"(
+static __device__ inline void tma_load_2d(void* to, const TensorMap* map, int c0, int c1, uint64_t* barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4}], [%2];"
+               :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(map),
+                  "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1) : "memory");
+}
+)"},
+    {"tma_load_3d", R"(
+static __device__ inline void tma_load_3d(void* to, const TensorMap* map, int c0, int c1, int c2, uint64_t* barrier) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5}], [%2];"
+               :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(map),
+                  "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1), "r"(c2) : "memory");
+}
+)"},
+    {"tma_load_4d", R"(
+static __device__ inline void tma_load_4d(void* to, const TensorMap* map, int c0, int c1, int c2, int c3, uint64_t* barrier) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5, %6}], [%2];"
+               :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(map),
+                  "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
+)"},
+    {"tma_load_5d", R"(
+static __device__ inline void tma_load_5d(void* to, const TensorMap* map, int c0, int c1, int c2, int c3, int c4, uint64_t* barrier) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
+               :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(map),
+                  "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
+}
+)"},
+
     // Loads of a warp: words of 32 bits of matrices in shared memory.
     {"ldmatrix_x2", R"(
 template <class T>

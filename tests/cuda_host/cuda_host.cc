@@ -14,6 +14,7 @@
 #include "codegen/c/compiler.h"
 #include "codegen/cuda/instructions.h"
 #include "src/support/fiber.h"
+#include "tests/cuda_host/box_copies.h"
 #include "tests/cuda_host/warp_product.h"
 #include "tests/folders.h"
 
@@ -34,10 +35,16 @@ struct Host {  // TwHost of cuda_shim.h, which knows no more than the functions
   void (*wait)(Host*, unsigned groups);
   void (*load)(Host*, int matrices, bool transposed, void* to, const void* from);
   void (*multiply)(Host*, unsigned product, void* c, const void* a, const void* b);
+  void (*barrier_init)(Host*, void* barrier);
+  void (*barrier_end)(Host*, void* barrier);
+  void (*expect)(Host*, void* barrier, unsigned bytes);
+  void (*wait_parity)(Host*, void* barrier, unsigned parity);
+  void (*copy_box)(Host*, void* to, const void* map, const int* at, void* barrier);
   Block* running;
 };
 
-constexpr const char* kDynamic = "alignas(16) extern __shared__ unsigned char shared_memory[];";
+constexpr const char* kDynamic = ") extern __shared__ unsigned char shared_memory[];";
+constexpr size_t kAligned = 1024;  // as far as a swizzle looks
 constexpr size_t kStack = 128 << 10;
 
 std::string shim() {
@@ -52,8 +59,10 @@ std::string shim() {
 std::string as_cpp(std::string text) {
   for (const codegen::Instruction& instruction : codegen::instructions())
     if (const size_t at = text.find(instruction.text); at != text.npos) text.erase(at, instruction.text.size());
-  for (size_t at = text.find(kDynamic); at != text.npos; at = text.find(kDynamic))
-    text.replace(at, std::strlen(kDynamic), "unsigned char* const shared_memory = tw_host->shared;");
+  for (size_t at = text.find(kDynamic); at != text.npos; at = text.find(kDynamic)) {
+    const size_t begin = text.rfind("alignas(", at);
+    text.replace(begin, at + std::strlen(kDynamic) - begin, "unsigned char* const shared_memory = tw_host->shared;");
+  }
   return text;
 }
 
@@ -70,6 +79,8 @@ class Block {
 
   void run(const Dim& block, ThreadOrder order) {
     host_.block = block;
+    boxes.begin_block();
+    awaited_.assign(fibers_.size(), std::nullopt);
     waiting_.assign(fibers_.size(), true);
     for (std::deque<Group>& groups : copies_) groups.assign(1, {});
     for (size_t n = 0; n < fibers_.size(); ++n) fibers_[n]->begin([this] { body_(given_); });
@@ -85,6 +96,15 @@ class Block {
     products_[now_] = {kind, fragments};
     fibers_[now_]->wait();
   }
+
+  // Until the barrier has gone on from the phase of this parity.
+  void wait_parity(void* barrier, unsigned parity) {
+    while (!boxes.is_over(barrier, parity)) {
+      awaited_[now_] = {barrier, parity};
+      fibers_[now_]->wait();
+    }
+  }
+  BoxCopies boxes;
 
   // As late as may be: bytes are read and written when they are waited for.
   void copy(void* to, const void* from, unsigned bytes) { copies_[now_].back().push_back({to, from, bytes}); }
@@ -114,6 +134,7 @@ class Block {
       const auto n = static_cast<unsigned>(now_);
       host_.thread = {n % threads_.x, n / threads_.x % threads_.y, n / threads_.x / threads_.y};
       products_[now_].reset();
+      awaited_[now_].reset();
       waiting_[now_] = fibers_[now_]->resume();
     }
   }
@@ -131,9 +152,25 @@ class Block {
     return true;
   }
 
+  // Whether somebody did who waited for bytes.
+  bool go_on_from_barriers(ThreadOrder order) {
+    bool any = false, stuck = false;
+    for (size_t n = 0; n < fibers_.size(); ++n) {
+      const auto awaited = awaited_[n];
+      if (!awaited) continue;
+      const bool over = boxes.is_over(awaited->first, awaited->second);
+      if (over) go_on(n, 1, order);
+      (over ? any : stuck) = true;
+    }
+    if (stuck && !any) throw Error({ErrorKind::kInternal, "threads wait for bytes that do not come", {}, {}});
+    return any;
+  }
+
   // All threads up to where they wait; whether they do.
   bool round(ThreadOrder order) {
     go_on(0, fibers_.size(), order);
+    while (go_on_from_barriers(order)) {
+    }
     for (size_t first = 0; first < fibers_.size(); first += 32)
       while (multiply_in_warp(first)) go_on(first, 32, order);
     const bool waits = waiting_[0];
@@ -150,8 +187,9 @@ class Block {
   std::vector<std::unique_ptr<support::Fiber>> fibers_;
   std::vector<bool> waiting_;
   std::vector<unsigned> places_;
-  std::vector<std::optional<Product>> products_;  // that a thread waits for
-  std::vector<std::deque<Group>> copies_;         // of each thread; the last group is still open
+  std::vector<std::optional<Product>> products_;                    // that a thread waits for
+  std::vector<std::optional<std::pair<void*, unsigned>>> awaited_;  // barrier and parity that a thread waits for
+  std::vector<std::deque<Group>> copies_;                           // of each thread; the last group is still open
   size_t now_ = 0;
 };
 
@@ -165,6 +203,14 @@ void load(Host* host, int matrices, bool transposed, void* to, const void* from)
 }
 void multiply(Host* host, unsigned product, void* c, const void* a, const void* b) {
   host->running->multiply(static_cast<WarpProductKind>(product), {c, a, b});
+}
+
+void barrier_init(Host* host, void* barrier) { host->running->boxes.init(barrier); }
+void barrier_end(Host* host, void* barrier) { host->running->boxes.end(barrier); }
+void expect(Host* host, void* barrier, unsigned bytes) { host->running->boxes.expect(barrier, bytes); }
+void wait_parity(Host* host, void* barrier, unsigned parity) { host->running->wait_parity(barrier, parity); }
+void copy_box(Host* host, void* to, const void* map, const int* at, void* barrier) {
+  host->running->boxes.copy(to, *static_cast<const BoxMap*>(map), at, barrier);
 }
 
 Dim sizes(const std::array<runtime::cuda::Formula, 3>& formulas, void* const* scalars) {
@@ -200,17 +246,40 @@ void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arg
   for (const runtime::cuda::Launch& launch : plan.launches) {
     if (launch.when.evaluate(scalars) == 0) continue;
     std::vector<void*> given;
+    struct alignas(64) Encoded {
+      unsigned char bytes[128];
+    };
+    std::deque<Encoded> maps;
     for (const runtime::cuda::Operand& operand : launch.operands) {
+      if (operand.kind == runtime::cuda::OperandKind::kMap) {
+        const runtime::cuda::TensorMap& map = launch.maps[operand.number];
+        const bool is_scratch = map.of.kind == runtime::cuda::OperandKind::kScratch;
+        const BoxMap box = box_map(map, is_scratch ? scratch_at[map.of.number] : arguments[map.of.number], scalars);
+        std::memcpy(&maps.emplace_back(), &box, sizeof box);
+        given.push_back(&maps.back());
+        continue;
+      }
       const void* const address = operand.kind == runtime::cuda::OperandKind::kScalar ? scalars[operand.number]
                                   : operand.kind == runtime::cuda::OperandKind::kScratch
                                       ? static_cast<const void*>(&scratch_at[operand.number])
                                       : &arguments[operand.number];
       given.push_back(const_cast<void*>(address));
     }
-    std::vector<unsigned char> shared(static_cast<size_t>(launch.shared_bytes) + 16, 0xA5);
-    Host host{{},     {},   shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16) % 16,
-              meet,   copy, commit,
-              wait,   load, multiply,
+    std::vector<unsigned char> shared(static_cast<size_t>(launch.shared_bytes) + kAligned, 0xA5);
+    Host host{{},
+              {},
+              shared.data() + (kAligned - reinterpret_cast<uintptr_t>(shared.data()) % kAligned) % kAligned,
+              meet,
+              copy,
+              commit,
+              wait,
+              load,
+              multiply,
+              barrier_init,
+              barrier_end,
+              expect,
+              wait_parity,
+              copy_box,
               nullptr};
     *static_cast<Host**>(symbol(library_.get(), "tw_host")) = &host;
     const Dim grid = sizes(launch.grid, scalars), threads = sizes(launch.block, scalars);

@@ -12,12 +12,18 @@ struct TwHost {
   void (*wait)(TwHost*, unsigned groups);
   void (*load)(TwHost*, int matrices, bool transposed, void* to, const void* from);
   void (*multiply)(TwHost*, unsigned product, void* c, const void* a, const void* b);  // numbers: warp_product.h
+  void (*barrier_init)(TwHost*, void* barrier);
+  void (*barrier_end)(TwHost*, void* barrier);
+  void (*expect)(TwHost*, void* barrier, unsigned bytes);
+  void (*wait_parity)(TwHost*, void* barrier, unsigned parity);
+  void (*copy_box)(TwHost*, void* to, const void* map, const int* at, void* barrier);
 };
 extern "C" TwHost* tw_host;
 TwHost* tw_host;
 
 #define __global__
 #define __device__
+#define __grid_constant__
 #define __launch_bounds__(...)
 #define alignas(n) __attribute__((aligned(n)))  // may stand behind a storage class
 #define __shared__ static                       // of a function: blocks run one after the other
@@ -51,6 +57,42 @@ static inline void mma_m16n8k32_s8(int* c, const signed char* a, const signed ch
 }
 static inline void mma_m16n8k8_tf32(float* c, const float* a, const float* b) {
   tw_host->multiply(tw_host, 3, c, a, b);
+}
+
+
+// Maps are cuda_host.cc's own (Map there); coordinates are innermost first.
+struct __attribute__((aligned(64))) TensorMap { unsigned long long opaque[16]; };
+static inline void mbarrier_init(unsigned long long* ring, int count) {
+  for (int i = 0; i < count; ++i) tw_host->barrier_init(tw_host, ring + i);
+}
+static inline void mbarrier_inval(unsigned long long* ring, int count) {
+  for (int i = 0; i < count; ++i) tw_host->barrier_end(tw_host, ring + i);
+}
+static inline void mbarrier_expect(unsigned long long* barrier, int bytes) { tw_host->expect(tw_host, barrier, bytes); }
+static inline void mbarrier_wait(unsigned long long* barrier, int parity) {
+  tw_host->wait_parity(tw_host, barrier, parity);
+}
+static inline void tma_load_1d(void* to, const TensorMap* map, int c0, unsigned long long* barrier) {
+  const int at[] = {c0};
+  tw_host->copy_box(tw_host, to, map, at, barrier);
+}
+static inline void tma_load_2d(void* to, const TensorMap* map, int c0, int c1, unsigned long long* barrier) {
+  const int at[] = {c0, c1};
+  tw_host->copy_box(tw_host, to, map, at, barrier);
+}
+static inline void tma_load_3d(void* to, const TensorMap* map, int c0, int c1, int c2, unsigned long long* barrier) {
+  const int at[] = {c0, c1, c2};
+  tw_host->copy_box(tw_host, to, map, at, barrier);
+}
+static inline void tma_load_4d(void* to, const TensorMap* map, int c0, int c1, int c2, int c3,
+                               unsigned long long* barrier) {
+  const int at[] = {c0, c1, c2, c3};
+  tw_host->copy_box(tw_host, to, map, at, barrier);
+}
+static inline void tma_load_5d(void* to, const TensorMap* map, int c0, int c1, int c2, int c3, int c4,
+                               unsigned long long* barrier) {
+  const int at[] = {c0, c1, c2, c3, c4};
+  tw_host->copy_box(tw_host, to, map, at, barrier);
 }
 
 static inline float __int_as_float(int i) { return __builtin_bit_cast(float, i); }

@@ -497,6 +497,23 @@ Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigne
   recording->second.launches.push_back(std::move(recorded));
   return 0;
 }
+// Keeps the array's address where a launch looks for that of an array; the rest is judged as the driver does.
+Code cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* array, const unsigned long long* extents,
+                            const unsigned long long* strides, const unsigned* box, const unsigned* steps, int,
+                            int swizzle, int, int) {
+  const int widths[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
+  if (type < 0 || type > 9 || rank < 1 || rank > 5 || swizzle < 0 || swizzle > 3) return kInvalid;
+  const auto row = static_cast<int>(box[0]) * widths[type];
+  if (row % 16 != 0 || (swizzle != 0 && row > 16 << swizzle)) return kInvalid;
+  for (unsigned d = 0; d < rank; ++d)
+    if (extents[d] == 0 || extents[d] > 1ull << 32 || box[d] == 0 || box[d] > 256 || steps[d] != 1) return kInvalid;
+  for (unsigned d = 0; d + 1 < rank; ++d)
+    if (strides[d] % 16 != 0 || strides[d] >= 1ull << 40) return kInvalid;
+  const auto address = reinterpret_cast<Address>(array);
+  if (address % 16 != 0) return kInvalid;
+  std::memcpy(map, &address, sizeof address);
+  return 0;
+}
 Code cuStreamBeginCapture_v2(Stream stream, int) {
   const std::lock_guard lock(mutex);
   return captured.try_emplace(stream).second ? 0 : kInvalid;

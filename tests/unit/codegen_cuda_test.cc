@@ -50,6 +50,8 @@ TEST_F(CodegenCuda, PagesCompileForEachArchitectureWithoutSpills) {
   for (const test::CudaPage& page : test::cuda_pages())
     for (const char* arch : {"sm_80", "sm_87", "sm_89", "sm_90a", "sm_100"}) {
       if (page.name == "large_shared" && arch == std::string("sm_89")) continue;
+      const bool boxes = page.program.find("tma.load") != page.program.npos;
+      if (boxes && std::string_view(arch).starts_with("sm_8")) continue;
       const CudaSource source = source_of(page.program, arch);
       const Image image = codegen::compile_cuda(source.text, arch).value_or_throw();
       const std::vector<Resources> functions = runtime::cuda::resources_in(image.log);
@@ -118,6 +120,25 @@ TEST_F(CodegenCuda, ProductsOfAWarpAreOneInstruction) {
   EXPECT_EQ(count(types, "HMMA.16816.F32 "), 2u) << types;
   EXPECT_EQ(count(types, "HMMA.1688.F32.TF32"), 1u) << types;
   EXPECT_EQ(count(types, "IMMA.16832.S8.S8"), 1u) << types;
+}
+
+// Of three slots two are begun before the loop, each with a box of both operands, by instructions of the device's own.
+TEST_F(CodegenCuda, BoxesAreOneInstruction) {
+  const std::string boxes = disassembled("boxes");
+  if (boxes.empty()) GTEST_SKIP() << "skipped: no nvdisasm (pip install nvidia-cuda-nvdisasm)";
+  EXPECT_EQ(count(boxes, "UTMALDG.2D"), 4u) << boxes;
+  EXPECT_GE(count(boxes, "SYNCS.PHASECHK.TRANS64.TRYWAIT"), 1u) << boxes;
+  EXPECT_EQ(count(boxes, "LDG"), count(boxes, "UTMALDG")) << boxes;
+  EXPECT_EQ(count(boxes, " STS"), 0u) << boxes;
+  EXPECT_EQ(count(boxes, "LDL") + count(boxes, "STL"), 0u) << boxes;
+}
+
+TEST_F(CodegenCuda, OlderDevicesCopyNoBoxes) {
+  for (const test::CudaPage& page : test::cuda_pages()) {
+    if (page.name != "boxes") continue;
+    const auto built = [&] { return source_of(page.program, "sm_89"); };
+    EXPECT_THROW(built(), Error);
+  }
 }
 
 TEST_F(CodegenCuda, ImagesComeFromTheCache) {

@@ -91,6 +91,7 @@ Result<Driver> open() {
   for (const Symbol& symbol : kSymbols)
     if (!symbol.set(driver, dlsym(library, symbol.name)))
       return without("the driver " + path + " has no " + symbol.name, "a driver of CUDA 11.4 or newer has it");
+  set<&Driver::tensor_map>(driver, dlsym(library, "cuTensorMapEncodeTiled"));
   if (const Code failed = driver.init(0))
     return without(text_of(driver, failed), "nvidia-smi shows what the driver sees");
   int devices = 0;

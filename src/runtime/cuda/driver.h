@@ -50,6 +50,8 @@ inline constexpr unsigned kNoTiming = 2;       // of an event
 inline constexpr unsigned kNonBlocking = 1;    // of a stream: apart from the default one
 inline constexpr int kCaptureOfThread = 1;     // what other threads do meanwhile is no part of it
 
+inline constexpr size_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
+
 struct Driver {
   Code (*init)(unsigned flags);
   Code (*driver_version)(int*);
@@ -98,6 +100,10 @@ struct Driver {
   Code (*function_set)(Function, int attribute, int value);
   Code (*launch)(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                  unsigned block_z, unsigned shared_bytes, Stream, void** operands, void** extra);
+  // Null before CUDA 12. Dimensions innermost first, strides of all but that one in bytes; enumerators as the driver's.
+  Code (*tensor_map)(void* map, int type, unsigned rank, void* array, const unsigned long long* extents,
+                     const unsigned long long* strides, const unsigned* box, const unsigned* steps, int interleave,
+                     int swizzle, int promotion, int fill);
   Code (*capture_begin)(Stream, int mode);
   Code (*capture_end)(Stream, Graph*);
   Code (*graph_make)(RunnableGraph*, Graph, unsigned long long flags);

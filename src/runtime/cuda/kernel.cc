@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "src/runtime/cuda/tensor_map.h"
 #include "src/target/cuda.h"
 
 namespace tw::runtime::cuda {
@@ -42,10 +43,13 @@ CudaKernel::CudaKernel(Parts parts, std::shared_ptr<const Result<Image>> image, 
       interned_name_(interned(parts_.plan.kernel)) {
   if (parts_.plan.scratch.size() > kMostScratch)
     refuse("at most " + std::to_string(kMostScratch) + " intermediate tensors may be in global memory");
-  for (const Launch& launch : parts_.plan.launches)
+  for (const Launch& launch : parts_.plan.launches) {
+    if (launch.maps.size() > kMostMaps)
+      refuse("a launch copies boxes of at most " + std::to_string(kMostMaps) + " arrays");
     if (launch.operands.size() > kMostOperands)
       refuse("a launch has at most " + std::to_string(kMostOperands) + " arrays and scalars, " + launch.symbol +
              " has " + std::to_string(launch.operands.size()));
+  }
 }
 
 CudaKernel::~CudaKernel() {
@@ -125,6 +129,21 @@ void CudaKernel::check_addresses(void* const* data) const {
              {"a view into an array may not: pass a copy"});
 }
 
+void CudaKernel::encode_map(const Driver& driver, const TensorMap& map, Address array, void* const* scalars,
+                            EncodedMap& out) const {
+  const std::string called = map.of.kind == OperandKind::kArgument ? parts_.args[map.of.number].name : "scratch";
+  if (driver.tensor_map == nullptr)
+    throw Error({ErrorKind::kTarget,
+                 name() + ": the driver knows no tensor maps, which copies of boxes need",
+                 {},
+                 {"a driver of CUDA 12.0 or newer does; or copy by=\"cp.async\""}});
+  const MapShape shape = shape_of(map, scalars);
+  if (const std::string fault = map_fault(shape, array); !fault.empty())
+    refuse(called + " is copied in boxes, and " + fault,
+           {"pad its rows to a multiple of 16 bytes, or copy by=\"cp.async\""});
+  check(driver, encode(driver, shape, array, out), name(), "making a tensor map of " + called);
+}
+
 void CudaKernel::launch(const Loaded& loaded, size_t number, Stream stream, void* const* data,
                         const Address* scratch) const {
   const Launch& launch = parts_.plan.launches[number];
@@ -144,10 +163,18 @@ void CudaKernel::launch(const Loaded& loaded, size_t number, Stream stream, void
   }
   if (threads > kMostThreads) refuse("a block has at most 1024 threads, not " + std::to_string(threads));
   void* operands[kMostOperands];
+  EncodedMap maps[kMostMaps];
   for (size_t i = 0; i < launch.operands.size(); ++i) {
     const Operand& operand = launch.operands[i];
     const void* at = operand.kind == OperandKind::kScalar ? scalars[operand.number] : data + operand.number;
     if (operand.kind == OperandKind::kScratch) at = scratch + operand.number;
+    if (operand.kind == OperandKind::kMap) {
+      const Operand& of = launch.maps[operand.number].of;
+      const bool given = of.kind == OperandKind::kArgument;
+      const auto address = given ? reinterpret_cast<Address>(data[of.number]) : scratch[of.number];
+      encode_map(*loaded.device->driver, launch.maps[operand.number], address, scalars, maps[operand.number]);
+      at = &maps[operand.number];
+    }
     operands[i] = const_cast<void*>(at);  // the driver only reads them
   }
   const GpuDevice& device = *loaded.device;

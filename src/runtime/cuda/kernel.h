@@ -64,7 +64,7 @@ class CudaKernel final : public Kernel, public Requiring {
   void note_launched(int ordinal) const;
 
  private:
-  static constexpr size_t kMostDevices = 16, kMostOperands = 64, kMostScratch = 16;
+  static constexpr size_t kMostDevices = 16, kMostOperands = 64, kMostScratch = 16, kMostMaps = 8;
   struct Loaded {
     const GpuDevice* device = nullptr;
     LoadedModule module = nullptr;
@@ -73,6 +73,7 @@ class CudaKernel final : public Kernel, public Requiring {
   const Loaded& on(int ordinal) const;
   std::unique_ptr<Loaded> load(const GpuDevice&) const;
   void check_addresses(void* const* data) const;
+  void encode_map(const Driver&, const TensorMap&, Address array, void* const* scalars, struct EncodedMap& out) const;
   void launch(const Loaded&, size_t number, Stream, void* const* data, const Address* scratch) const;
   [[noreturn]] void refuse(const std::string& what, std::vector<std::string> notes = {}) const;
 

@@ -13,6 +13,24 @@ std::string sizes(const std::array<Formula, 3>& of) {
   return text;
 }
 
+std::string name_of(const Operand& operand, const Launch& launch, const std::vector<std::string>& arguments,
+                    const std::vector<std::string>& scalars) {
+  switch (operand.kind) {
+    case OperandKind::kArgument:
+      return arguments[operand.number];
+    case OperandKind::kScratch:
+      return "scratch" + std::to_string(operand.number);
+    case OperandKind::kScalar:
+      return scalars[operand.number];
+    case OperandKind::kMap:
+      break;
+  }
+  const TensorMap& map = launch.maps[operand.number];
+  std::string text = name_of(map.of, launch, arguments, scalars) + " by boxes of ";
+  for (size_t d = 0; d < map.box.size(); ++d) text += (d ? " x " : "") + std::to_string(map.box[d]);
+  return text + (map.swizzle == 0 ? "" : " in " + std::to_string(map.swizzle) + " swizzled bytes");
+}
+
 }  // namespace
 
 std::string to_string(const Plan& plan, const std::vector<std::string>& arguments,
@@ -23,10 +41,7 @@ std::string to_string(const Plan& plan, const std::vector<std::string>& argument
   for (const Launch& launch : plan.launches) {
     text += launch.symbol + ": " + sizes(launch.grid) + " blocks of " + sizes(launch.block) + " threads";
     if (launch.shared_bytes > 0) text += ", " + std::to_string(launch.shared_bytes) + " bytes of shared memory";
-    for (const Operand& operand : launch.operands)
-      text += ", " + (operand.kind == OperandKind::kArgument  ? arguments[operand.number]
-                      : operand.kind == OperandKind::kScratch ? "scratch" + std::to_string(operand.number)
-                                                              : scalars[operand.number]);
+    for (const Operand& operand : launch.operands) text += ", " + name_of(operand, launch, arguments, scalars);
     if (!ir::is_int(launch.when.expr(), 1)) text += ", if " + ir::to_string(launch.when.expr());
     text += "\n";
   }

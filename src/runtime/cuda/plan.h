@@ -11,10 +11,19 @@
 
 namespace tw::runtime::cuda {
 
-enum class OperandKind : uint8_t { kArgument, kScratch, kScalar };
+enum class OperandKind : uint8_t { kArgument, kScratch, kScalar, kMap };
 struct Operand {
   OperandKind kind;
   size_t number;  // among those of its kind
+};
+
+// An array as copies of its boxes know it: what the driver makes a tensor map of, at each call.
+struct TensorMap {
+  Operand of;  // kArgument or kScratch
+  int element_bytes = 1;
+  std::vector<Formula> extents, strides;  // outermost first; strides in elements, the last is 1
+  std::vector<int64_t> box;               // elements
+  int64_t swizzle = 0;                    // bytes
 };
 
 struct Launch {
@@ -24,6 +33,7 @@ struct Launch {
   std::array<Formula, 3> grid, block;  // x, y, z
   int64_t shared_bytes = 0;            // beyond those that the function has declared
   std::vector<Operand> operands;       // of the function, in order
+  std::vector<TensorMap> maps;
 };
 
 struct Plan {

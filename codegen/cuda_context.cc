@@ -12,7 +12,7 @@ const char* const kCudaContext = R"(
 #define TW_ERROR_NO_DEVICE 4 /* no driver of CUDA 11.2 or newer, or no device that it gives us */
 #define TW_ERROR_ARCHITECTURE 5 /* the device does not run code for any architecture that the kernel was built for */
 #define TW_ERROR_DRIVER 6 /* the driver does not take the code: it is older than the compiler that made it */
-#define TW_ERROR_ALIGNMENT 7 /* an array does not begin where its vectors may */
+#define TW_ERROR_ALIGNMENT 7 /* an array does not begin where its vectors may, or its rows where boxes may */
 #define TW_ERROR_LAUNCH 8 /* the driver refused; *tensorwright_cuda_failure() is its code */
 struct CUstream_st;
 struct tensorwright_image {
@@ -43,6 +43,9 @@ struct tensorwright_driver {
   int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
   int (*alloc)(unsigned long long*, size_t, void*);
   int (*release)(unsigned long long, void*);
+  /* NULL before CUDA 12 */
+  int (*map)(void*, int, unsigned, void*, const unsigned long long*, const unsigned long long*, const unsigned*,
+             const unsigned*, int, int, int, int);
 };
 static inline int* tensorwright_cuda_failure(void) {
   static __thread int failure;
@@ -57,6 +60,7 @@ static inline int tensorwright_open_driver(struct tensorwright_driver* driver) {
   const char* chosen = getenv("TW_CUDA_DRIVER");
   void* library = dlopen(chosen != NULL && chosen[0] != 0 ? chosen : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return 0;
+  tensorwright_find(library, "cuTensorMapEncodeTiled", &driver->map);
   return tensorwright_find(library, "cuInit", &driver->init) &&
          tensorwright_find(library, "cuCtxGetCurrent", &driver->current) &&
          tensorwright_find(library, "cuCtxGetDevice", &driver->current_device) &&
@@ -179,6 +183,31 @@ static inline int32_t tensorwright_launch(const struct tw_context* self, struct 
   tensorwright_leave(driver, entered);
   return code;
 }
+/* Into 128 bytes at a multiple of 64, what copies of an array's boxes know of it. `shape`: bytes of an element, of a
+   swizzle, dimensions; of each, outermost first, how many elements, how far apart they are, and how many a box has. */
+static inline int32_t tensorwright_map(const struct tw_context* self, void* map, void* array, const int64_t* shape) {
+  const struct tensorwright_driver* driver = tensorwright_cuda();
+  unsigned long long extents[5], strides[5];
+  unsigned box[5], steps[5];
+  const int bytes = (int)shape[0], swizzle = (int)shape[1], rank = (int)shape[2];
+  int d, code;
+  (void)self;
+  if (driver == NULL) return TW_ERROR_NO_DEVICE;
+  if (driver->map == NULL) return TW_ERROR_DRIVER;
+  if ((uintptr_t)array % 16 != 0) return TW_ERROR_ALIGNMENT;
+  for (d = 0; d < rank; ++d) {
+    const int64_t* axis = shape + 3 + 3 * (rank - 1 - d);
+    extents[d] = axis[0] < 1 ? 1 : (unsigned long long)axis[0];
+    box[d] = (unsigned)axis[2];
+    steps[d] = 1;
+    if (d == 0) continue;
+    strides[d - 1] = (unsigned long long)(axis[1] * bytes);
+    if (strides[d - 1] % 16 != 0) return TW_ERROR_ALIGNMENT;
+  }
+  code = driver->map(map, bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 4, (unsigned)rank, array, extents, strides, box,
+                     steps, 0, swizzle == 0 ? 0 : swizzle == 32 ? 1 : swizzle == 64 ? 2 : 3, 2, 0);
+  return code == 0 ? 0 : tensorwright_refused(code);
+}
 static inline void* tensorwright_cuda_alloc(const struct tw_context* self, size_t bytes) {
   const struct tensorwright_driver* driver = tensorwright_cuda();
   unsigned long long address = 0;
@@ -196,7 +225,7 @@ static inline void tensorwright_cuda_release(const struct tw_context* self, void
   tensorwright_leave(driver, entered);
 }
 static inline struct tw_context tensorwright_cuda_context(struct CUstream_st* stream) {
-  static void (*const functions[])(void) = {(void (*)(void))tensorwright_launch};
+  static void (*const functions[])(void) = {(void (*)(void))tensorwright_launch, (void (*)(void))tensorwright_map};
   struct tw_context context = tensorwright_default_context();
   context.alloc = tensorwright_cuda_alloc;
   context.release = tensorwright_cuda_release;

@@ -2,10 +2,13 @@
 // the plan's formulas and calls the context's launch function for each launch.
 //
 //   sizes[6] = {blocks x, y, z, threads x, y, z}; operands = {&argument, &scratch, &scalar, ..}
+//   code = externs[1](context, &map, array, {bytes of an element, swizzle, dimensions, extent, stride, box, ..})
 //   code = externs[0](context, &launch, sizes, operands)
 //
 // The launches and their image are data of the object, with room for what the driver gives for them: of a device it is
 // asked for once.
+#include <algorithm>
+
 #include "codegen/device_code.h"
 #include "codegen/llvm/emitter.h"
 #include "src/ir/requirement.h"
@@ -20,6 +23,8 @@ using llvm::Value;
 namespace {
 
 enum ContextField { kAllocField = 3, kReleaseField = 4, kExternsField = 6 };
+constexpr const char* kMapFunction = "tensorwright_map";  // which the context brings behind kLaunchFunction
+constexpr uint32_t kMapBytes = 128, kMapAlignment = 64;
 constexpr int kAlignmentError = 7;  // TW_ERROR_ALIGNMENT of cuda_context.cc
 
 llvm::Constant* no_addresses(llvm::LLVMContext& c) {
@@ -47,6 +52,8 @@ llvm::Constant* emit_image(llvm::Module& module, const DeviceCode& code) {
 void Emitter::emit_stub(const ir::Program& program, const runtime::cuda::Plan& plan, llvm::Constant* image) {
   begin_kernel(program);
   externs_ = {kLaunchFunction};
+  const auto maps = [](const runtime::cuda::Launch& launch) { return !launch.maps.empty(); };
+  if (std::ranges::any_of(plan.launches, maps)) externs_.emplace_back(kMapFunction);
   for (const ir::Requirement& r : ir::requirements_of(program)) emit(ir::as_statement(r));
   check_alignment(plan);
   llvm::BasicBlock* way_out = frame_.way_out;
@@ -110,14 +117,39 @@ void Emitter::emit_launch(const runtime::cuda::Launch& launch, llvm::Constant* i
       b_.CreateStore(emit(launch.grid[d].expr()), b_.CreateConstInBoundsGEP1_64(wide, sizes, d));
       b_.CreateStore(emit(launch.block[d].expr()), b_.CreateConstInBoundsGEP1_64(wide, sizes, 3 + d));
     }
+    using runtime::cuda::Operand, runtime::cuda::OperandKind;
+    const auto address_of = [&](const Operand& operand) -> Value* {
+      if (operand.kind == OperandKind::kScratch) return scratch[operand.number].first;
+      const size_t number =
+          operand.kind == OperandKind::kScalar ? frame_.buffers.size() + operand.number : operand.number;
+      return b_.CreateConstInBoundsGEP1_64(pointer, frame_.data, number);
+    };
+    const auto encoded = [&](const runtime::cuda::TensorMap& map) -> Value* {
+      llvm::AllocaInst* out = at_entry.CreateAlloca(b_.getInt8Ty(), b_.getInt32(kMapBytes), "map");
+      out->setAlignment(llvm::Align(kMapAlignment));
+      const auto words = static_cast<uint32_t>(3 + 3 * map.box.size());
+      Value* shape = at_entry.CreateAlloca(wide, b_.getInt32(words), "shape");
+      size_t word = 0;
+      const auto put = [&](Value* value) { b_.CreateStore(value, b_.CreateConstInBoundsGEP1_64(wide, shape, word++)); };
+      put(index(map.element_bytes));
+      put(index(map.swizzle));
+      put(index(static_cast<int64_t>(map.box.size())));
+      for (size_t d = 0; d < map.box.size(); ++d) {
+        put(emit(map.extents[d].expr()));
+        put(emit(map.strides[d].expr()));
+        put(index(map.box[d]));
+      }
+      auto* type = llvm::FunctionType::get(b_.getInt32Ty(), {pointer, pointer, pointer, pointer}, false);
+      Value* externs = context_field(kExternsField, b_.getPtrTy());
+      Value* function = b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(pointer, externs, 1));
+      Value* array = b_.CreateLoad(pointer, address_of(map.of));
+      Value* code = b_.CreateCall(type, function, {frame_.context, out, array, shape});
+      leave_if(b_.CreateICmpNE(code, b_.getInt32(0)), code);
+      return out;
+    };
     for (size_t i = 0; i < launch.operands.size(); ++i) {
-      using runtime::cuda::OperandKind;
       const auto [kind, number] = launch.operands[i];
-      Value* at =
-          kind == OperandKind::kScratch
-              ? scratch[number].first
-              : b_.CreateConstInBoundsGEP1_64(pointer, frame_.data,
-                                              kind == OperandKind::kScalar ? frame_.buffers.size() + number : number);
+      Value* at = kind == OperandKind::kMap ? encoded(launch.maps[number]) : address_of(launch.operands[i]);
       if (kind == OperandKind::kScalar) at = b_.CreateLoad(pointer, at);
       b_.CreateStore(at, b_.CreateConstInBoundsGEP1_64(pointer, operands, i));
     }

@@ -32,6 +32,24 @@ constexpr const char* kTwoLaunches = R"(kernel f(A: float32[n], B: out float32[n
           B[bx * 256 + tx] = scratch[max(bx * 256 + tx - 1, 0)] + 1.0
 )";
 
+// The same, each block's 256 numbers, and what stands before them, by way of a box that the device copies.
+constexpr const char* kBoxes = R"(kernel f(A: float32[n], B: out float32[n], n: size):
+  for bx in 0..(n + 223) // 224 blockIdx.x:
+    for tx in 0..256 threadIdx.x:
+      alloc box: float32[256] shared
+      alloc full: uint64[1] shared
+      if tx < 1:
+        call(int32, "mbarrier.init", address(out full[0]), 1)
+      sync block
+      if tx < 1:
+        call(int32, "mbarrier.expect", address(inout full[0]), 1, 0, 1024)
+        call(int32, "tma.load", address(out box[0]), address(in A[0]), address(inout full[0]), 1, 0, 0, bx * 224 - 32, 256, n, 1)
+      call(int32, "mbarrier.wait", address(inout full[0]), 1, 0)
+      if tx >= 32:
+        if bx * 224 + tx - 32 < n:
+          B[bx * 224 + tx - 32] = box[max(tx - 1, 32 - bx * 224)] * 2.0 + 1.0
+)";
+
 // B[i] = 2 * A[max(i - 1, 0)] + 1 of n numbers on the device; "CODE RIGHT".
 constexpr const char* kMain = R"(#include HEADER
 #include <stdio.h>
@@ -100,6 +118,15 @@ class CudaSaved : public testing::Test {
 
 TEST_F(CudaSaved, AnObjectLaunchesByItsHeader) {
   build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  EXPECT_EQ(output_of("nm -u " + folder_ / "f.o"), "");
+  for (const char* compiler : {"gcc -std=c99", "g++ -std=c++11"}) {
+    ASSERT_EQ(compiled(compiler, "f.h", "f.o"), "") << compiler;
+    EXPECT_EQ(run(), "0 right") << compiler;
+  }
+}
+
+TEST_F(CudaSaved, AnObjectMakesTensorMaps) {
+  build(parse(kBoxes), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
   EXPECT_EQ(output_of("nm -u " + folder_ / "f.o"), "");
   for (const char* compiler : {"gcc -std=c99", "g++ -std=c++11"}) {
     ASSERT_EQ(compiled(compiler, "f.h", "f.o"), "") << compiler;

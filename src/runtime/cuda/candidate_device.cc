@@ -1,9 +1,11 @@
 #include "src/runtime/cuda/candidate_device.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "src/runtime/cuda/guarded_memory.h"
 #include "src/runtime/cuda/lost.h"
+#include "src/runtime/cuda/tensor_map.h"
 #include "src/target/cuda.h"
 
 namespace tw::runtime::cuda {
@@ -27,7 +29,7 @@ namespace {
 constexpr int kCapturedCalls = 32;  // at most
 constexpr int32_t kRefused = 8;     // what the object's code returns where a launch was refused
 constexpr int32_t kMisplaced = 7;   // or an argument does not begin where its vectors may
-constexpr const char* kLaunchFunction = "tensorwright_launch";
+constexpr const char *kLaunchFunction = "tensorwright_launch", *kMapFunction = "tensorwright_map";
 
 Diagnostic refusal(std::string what) { return {ErrorKind::kBuild, std::move(what), {}, {}}; }
 
@@ -117,7 +119,8 @@ Result<KernelSpecs> CandidateDevice::specs(const std::string& kernel) const {
   if (const std::string missing = lacking_here(stated); !missing.empty())
     return refusal("this CPU does not have " + missing);
   TW_TRY(KernelSpecs specs, specs_of(stated));
-  if (specs.externs != std::vector<std::string>{kLaunchFunction}) return refusal(kernel + " is no kernel for a GPU");
+  const std::vector<std::string> plain = {kLaunchFunction}, with_maps = {kLaunchFunction, kMapFunction};
+  if (specs.externs != plain && specs.externs != with_maps) return refusal(kernel + " is no kernel for a GPU");
   return specs;
 }
 
@@ -126,7 +129,8 @@ Result<Device::Launch> CandidateDevice::find(const std::string& kernel) const {
   if (!fn) return refusal("no symbol " + kernel_symbol(kernel));
   TW_TRY([[maybe_unused]] const KernelSpecs stated, specs(kernel));
   return Launch([fn, self = const_cast<CandidateDevice*>(this)](void* const* addresses) {
-    static void (*const functions[])() = {reinterpret_cast<void (*)()>(&on_launch)};
+    static void (*const functions[])() = {reinterpret_cast<void (*)()>(&on_launch),
+                                          reinterpret_cast<void (*)()>(&on_map)};
     const tw_args args{sizeof(tw_args), TW_ABI_VERSION, addresses};
     tw_context context = *host_context();
     context.alloc = &on_alloc;
@@ -143,6 +147,17 @@ Result<Device::Launch> CandidateDevice::find(const std::string& kernel) const {
 int32_t CandidateDevice::on_launch(const tw_context* self, ObjectLaunch* launch, const int64_t* sizes,
                                    void** operands) {
   return static_cast<CandidateDevice*>(self->state)->launch(*launch, sizes, operands);
+}
+
+int32_t CandidateDevice::on_map(const tw_context* self, void* map, void* array, const int64_t* shape) {
+  auto& here = *static_cast<CandidateDevice*>(self->state);
+  MapShape given{shape[0], shape[1], shape[2], {}};
+  std::memcpy(given.axes, shape + 3, static_cast<size_t>(given.rank) * sizeof(MapShape::Axis));
+  const auto address = static_cast<Address>(reinterpret_cast<uintptr_t>(array));
+  if (const std::string fault = map_fault(given, address); !fault.empty())
+    return here.refused("an array that is copied in boxes: " + fault);
+  const Code failed = encode(*here.device_.driver, given, address, *static_cast<EncodedMap*>(map));
+  return failed == 0 ? 0 : here.refused(failed, "making a tensor map");
 }
 
 void* CandidateDevice::on_alloc(const tw_context* self, size_t bytes) {

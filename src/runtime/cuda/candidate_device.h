@@ -34,6 +34,7 @@ class CandidateDevice final : public Device {
   class CapturedCalls;
 
   static int32_t on_launch(const tw_context*, ObjectLaunch*, const int64_t* sizes, void** operands);
+  static int32_t on_map(const tw_context*, void* map, void* array, const int64_t* shape);
   static void* on_alloc(const tw_context*, size_t bytes);
   static void on_release(const tw_context*, void* memory);
   int32_t launch(ObjectLaunch&, const int64_t* sizes, void** operands);

@@ -8,6 +8,7 @@
 #include "schedule/bank_wavefronts.h"
 #include "schedule/memory_strides.h"
 #include "schedule/nest_view.h"
+#include "schedule/sliding.h"
 #include "schedule/swizzling.h"
 #include "schedule/warp_accesses.h"
 
@@ -123,7 +124,8 @@ class Counter {
     return access.store ? view.stage : nest_.find_stage(access.buffer);
   }
 
-  // What a block's threads do for each other: elements one after the other, by vectors where rows allow it.
+  // What a block's threads do for each other: elements one after the other, by vectors where rows allow it; or the
+  // device does it, by a box that one thread begins.
   void copies(const StageView& view, const LaunchAccount& launch, double times, StageAccount& stage) {
     const std::vector<double> range = region(view);
     double elements = 1;
@@ -133,16 +135,19 @@ class Counter {
     for (const LoopView& loop : view.loops)
       if (loop.reduction) terms *= static_cast<double>(loop.extent);
     const double warps = launch.blocks * times * elements * terms / kWarp;
+    const PipelineNote* note = pipeline_of(view.stage);
+    const bool boxes = note != nullptr && note->stages > 1 && note->by == kByBoxes;
+    if (boxes) stage.instructions += 2 * launch.blocks * times;
     for (const AccessView& access : view.accesses) {
       const LoopView along{1, {static_cast<int>(range.size()) - 1}, 1};
       const double stride = range.empty() ? 0 : stride_of(access, along, strides_of(access, source_of(view, access)));
       const double vector = stride == 1 ? std::clamp(kVectorBytes / access.element_bytes, 1.0, row) : 1;
       const double bytes = stride <= 1 ? std::ceil(row * access.element_bytes / kSector) * kSector / row
                                        : std::min(kSector, stride * access.element_bytes);
-      stage.instructions += 2 * warps / vector;
+      if (!boxes) stage.instructions += 2 * warps / vector;
       if (access.store) {
         const double wavefronts = std::max(1.0, kWarp * access.element_bytes / kBanks) * warps;
-        stage.requests += warps / vector;
+        stage.requests += boxes ? launch.blocks * times : warps / vector;
         stage.wavefronts += wavefronts;
         stage.least += wavefronts;
       } else if (scope_of(source_of(view, access)) == ir::Scope::kGlobal) {
@@ -316,15 +321,22 @@ class Counter {
     for (int64_t& byte : bytes) byte = swizzled_byte(swizzling, byte);
   }
 
-  // Of the ring that the stage is kept in.
-  double slots_of(int stage) const {
+  // The pipeline of the loop that the stage, in shared memory, is computed in; null: there is none.
+  const PipelineNote* pipeline_of(int stage) const {
     const int parent = placed_.parent[static_cast<size_t>(stage)];
-    if (parent == kNone || placed_.scope[static_cast<size_t>(stage)] != ir::Scope::kShared) return 1;
+    if (parent == kNone || placed_.scope[static_cast<size_t>(stage)] != ir::Scope::kShared) return nullptr;
     const StageNest& host = nest_.stage(parent);
     const AxisId loop = host.leaves[static_cast<size_t>(placed_.level[static_cast<size_t>(stage)])];
-    for (const PipelineNote& note : host.pipelines)
-      if (note.axis == loop) return static_cast<double>(note.stages);
-    return nest_.stage(stage).double_buffered == kNone ? 1 : 2;
+    const auto note = std::ranges::find(host.pipelines, loop, &PipelineNote::axis);
+    return note == host.pipelines.end() ? nullptr : &*note;
+  }
+
+  // Of the ring that the stage is kept in.
+  double slots_of(int stage) const {
+    if (const PipelineNote* note = pipeline_of(stage)) return static_cast<double>(note->stages);
+    const bool shared = placed_.parent[static_cast<size_t>(stage)] != kNone &&
+                        placed_.scope[static_cast<size_t>(stage)] == ir::Scope::kShared;
+    return shared && nest_.stage(stage).double_buffered != kNone ? 2 : 1;
   }
 
   static double sectors(const StageView& view, const AccessView& access, const std::vector<double>& strides,

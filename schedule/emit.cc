@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "schedule/box_copies.h"
 #include "schedule/conditions.h"
 #include "schedule/meetings.h"
 #include "schedule/pad.h"
@@ -231,7 +232,9 @@ class Emitter {
     std::erase_if(here, [&](int i) { return std::ranges::find(rings, i) != rings.end(); });
     body = with_others(stage, level, std::move(here), body, in_vector);
     if (rings.empty()) return body;
-    return ring_iteration(ring_of(rings), part_of(rings), kept_.slide(rings[0]).loop, body);
+    const Ring ring = ring_of(rings);
+    const ir::Var& loop = kept_.slide(rings[0]).loop;
+    return ir::seq({wait_for_turn(ring, loop), ring_iteration(ring, part_of(rings), loop, body)});
   }
 
   ir::Stmt with_others(const Emission& stage, int level, std::vector<int> here, ir::Stmt body, bool in_vector) {
@@ -253,13 +256,30 @@ class Emitter {
   Ring ring_of(const std::vector<int>& stages) const {
     const Slide& slide = kept_.slide(stages[0]);
     const bool later = std::ranges::any_of(stages, [&](int i) { return kept_.slide(i).arrival != ir::Arrival::kNow; });
-    return {slide.slots, slide.trips, later};
+    const bool boxes = std::ranges::any_of(stages, [&](int i) { return kept_.slide(i).boxes; });
+    return {slide.slots, slide.trips, later, boxes ? barriers_of(stages[0]) : ir::Buffer()};
+  }
+
+  // Of the ring that this stage is the first of.
+  ir::Buffer barriers_of(int stage) const {
+    ir::Buffer& known = barriers_[stage];
+    if (!known)
+      known = ir::Buffer(buffer_name(nest_.stage(stage), 0) + ".full", ir::Type::u(64), {kept_.slide(stage).slots},
+                         Scope::kShared);
+    return known;
   }
 
   RingPart part_of(const std::vector<int>& stages) {
     return [this, stages](const ir::Expr& of) {
       std::vector<ir::Stmt> all;
+      std::vector<int> boxes;
+      std::ranges::copy_if(stages, std::back_inserter(boxes), [&](int i) { return kept_.slide(i).boxes; });
+      if (!boxes.empty()) {
+        all.push_back(begin_turn(nest_, placed_, all_, kept_, boxes, barriers_of(stages[0]), of));
+        meetings_.add(all.back());
+      }
       for (int i : stages) {
+        if (kept_.slide(i).boxes) continue;
         all.push_back(arriving(iteration(i, of), kept_.buffers(i), kept_.slide(i).arrival));
         meetings_.add(all.back());
       }
@@ -272,7 +292,14 @@ class Emitter {
     const std::vector<int> rings = rings_at(stage, level);
     if (rings.empty()) return loop;
     const bool again = launches_.repeats(stage.id, level - 1);
-    loop = ir::seq({first_parts(ring_of(rings), part_of(rings), again, all_.ranges), loop});
+    const Ring ring = ring_of(rings);
+    loop = ir::seq({first_parts(ring, part_of(rings), again && !ring.full, all_.ranges), loop});
+    if (ring.full) {
+      loop = with_barriers(ring, loop, again);
+      meetings_.add(ir::as<ir::Seq>(loop)->stmts.front());
+      if (again) meetings_.add(ir::as<ir::Seq>(loop)->stmts.back());
+      loop = ir::allocate(ring.full, loop);
+    }
     for (size_t i = rings.size(); i-- > 0;) loop = allocated(rings[i], loop);
     return loop;
   }
@@ -587,8 +614,9 @@ class Emitter {
   Storage kept_;
   Launches launches_;
   Meetings meetings_;
-  const std::vector<BoundIntrin>& intrins_;  // of each stage
-  std::vector<std::vector<int>> attached_;   // by parent, producers first
+  mutable std::unordered_map<int, ir::Buffer> barriers_;  // of rings
+  const std::vector<BoundIntrin>& intrins_;               // of each stage
+  std::vector<std::vector<int>> attached_;                // by parent, producers first
   std::vector<int> roots_;
 };
 

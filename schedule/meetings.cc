@@ -1,5 +1,6 @@
 #include "schedule/meetings.h"
 
+#include "src/ir/async_copies.h"
 #include "src/ir/walk.h"
 
 namespace tw::schedule {
@@ -14,7 +15,7 @@ void Meetings::add(const ir::Stmt& stmt) {
 }
 
 bool Meetings::is_one(const ir::Stmt& stmt) const {
-  return ir::as<ir::Sync>(stmt) != nullptr || known_.contains(stmt.get());
+  return ir::as<ir::Sync>(stmt) != nullptr || ir::is_wait(stmt) || known_.contains(stmt.get());
 }
 
 bool Meetings::in(const ir::Stmt& stmt) const {

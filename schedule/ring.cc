@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/ir/async_copies.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -17,7 +18,26 @@ ir::Stmt if_any(const Ring& ring, const ir::Expr& iteration, const RingPart& par
 
 ir::Stmt commit(const Ring& ring) { return ring.later ? ir::sync(ir::SyncOp::kCommit) : ir::seq({}); }
 
+ir::AsyncCall on_barriers(const Ring& ring, ir::AsyncOp op, const ir::Expr& turn) {
+  ir::AsyncCall call;
+  call.op = op;
+  call.slots = ring.slots;
+  call.turn = turn;
+  call.ring = {ring.full, {ir::Expr(0)}, !!turn, true};
+  return call;
+}
+
+ir::Stmt by_one(const ir::Stmt& stmt) { return ir::loop(ir::Var("one"), 1, stmt, ir::ForKind::kCooperative); }
+
 }  // namespace
+
+ir::Stmt with_barriers(const Ring& ring, const ir::Stmt& all, bool again) {
+  if (!ring.full) return all;
+  const ir::Stmt meet = ir::sync(ir::SyncOp::kBlock);
+  const ir::Stmt begin = by_one(ir::async_stmt(on_barriers(ring, ir::AsyncOp::kInit, {})));
+  if (!again) return ir::seq({begin, meet, all});
+  return ir::seq({begin, meet, all, meet, by_one(ir::async_stmt(on_barriers(ring, ir::AsyncOp::kEnd, {})))});
+}
 
 ir::Stmt first_parts(const Ring& ring, const RingPart& part, bool again, const ir::Bounds& known) {
   const ir::Var slot("slot");
@@ -37,6 +57,10 @@ ir::Stmt ring_iteration(const Ring& ring, const RingPart& part, const ir::Var& l
   all.push_back(commit(ring));
   all.push_back(rest);
   return ir::seq(std::move(all));
+}
+
+ir::Stmt wait_for_turn(const Ring& ring, const ir::Var& loop) {
+  return ring.full ? ir::async_stmt(on_barriers(ring, ir::AsyncOp::kWait, loop)) : ir::seq({});
 }
 
 ir::Stmt arriving(const ir::Stmt& stmt, const std::vector<ir::Buffer>& buffers, ir::Arrival arrival) {

@@ -9,7 +9,8 @@
 //
 // RingPart x is the group before the last slots - 2 when iteration x waits: one group is committed for each iteration,
 // whether or not there is a part for it. Behind the barrier all have read the slot of iteration x - 1, which is the one
-// that is filled.
+// that is filled. Where the device copies boxes each part is a turn of barriers (src/ir/async_copies.h), which all wait
+// for in the place of groups.
 #pragma once
 
 #include <functional>
@@ -23,12 +24,17 @@ struct Ring {
   int64_t slots = 0;
   ir::Expr trips;      // of the loop
   bool later = false;  // some of it arrives later; else nothing is waited for but at barriers
+  ir::Buffer full;     // the barriers of what the device copies, if it does: iteration x is their turn x
 };
 // What an iteration computes for the ring.
 using RingPart = std::function<ir::Stmt(const ir::Expr& iteration)>;
 
+// Around the loop and what comes before it: the ring's barriers. `again`: the loop is come to again.
+ir::Stmt with_barriers(const Ring&, const ir::Stmt& all, bool again);
 // Before the loop. `again`: somebody may still read what was there before.
 ir::Stmt first_parts(const Ring&, const RingPart&, bool again, const ir::Bounds&);
+// What an iteration does first where the device copies boxes.
+ir::Stmt wait_for_turn(const Ring&, const ir::Var& loop);
 ir::Stmt ring_iteration(const Ring&, const RingPart&, const ir::Var& loop, const ir::Stmt& rest);
 
 // The statement with what it stores to these buffers arriving so.

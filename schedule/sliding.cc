@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schedule/box_copies.h"
 #include "schedule/refuse.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -122,20 +123,27 @@ class Slider {
     const std::string asked = in_pipeline ? Pipeline::kName : DoubleBuffer::kName;
     const int step = in_pipeline ? note->step : stage.double_buffered;
     const bool by_copy = in_pipeline && note->by == ir::Arrival::kByCopy;
-    if (!why.empty() && !by_copy && stage.double_buffered == kNone) return Slide{};
+    const bool by_boxes = in_pipeline && note->by == kByBoxes;
+    const std::string way = by_boxes ? "tma" : "cp.async";
+    if (!why.empty() && !by_copy && !by_boxes && stage.double_buffered == kNone) return Slide{};
     if (!why.empty())
       return blame(refuse(asked, "what " + stage.name + " reads must be there before the loop; " + why)
                        << "compute_at a loop further out",
                    steps_, step);
     TW_TRY([[maybe_unused]] Unit plain, check_loops_around(i, asked, step));
-    if (by_copy && stage.is_reduction())
-      return blame(refuse(asked, "what arrives by cp.async must be a copy, and " + stage.name + " is a sum")
+    if ((by_copy || by_boxes) && stage.is_reduction())
+      return blame(refuse(asked, "what arrives by " + way + " must be a copy, and " + stage.name + " is a sum")
                        << describe(stage) << "by=\"auto\" computes it where it has to",
+                   steps_, step);
+    if (const auto no = by_boxes ? no_box(nest_, placed_, all_, i) : std::nullopt)
+      return blame(refuse(asked, "what arrives by tma must be a box of a tensor, and " + stage.name + " is none")
+                       << no->why << no->way_out,
                    steps_, step);
     const StageBounds& around = all_.stages[placed_.parent[i]];
     if (!around.loop[leaf]) return Slide{};  // one iteration
     Slide slide{SlideKind::kRing, around.loop[leaf], around.extent[leaf].expr()};
     slide.slots = in_pipeline ? note->stages : 2;
+    slide.boxes = by_boxes;
     const bool packed = std::ranges::any_of(stage.buffers, [](const auto& b) { return b.element().is_packed(); });
     const ir::Arrival by = in_pipeline ? note->by : ir::Arrival::kLater;
     slide.arrival = stage.is_reduction() || packed ? ir::Arrival::kNow : by;

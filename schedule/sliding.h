@@ -13,6 +13,9 @@ namespace tw::schedule {
 
 enum class SlideKind : uint8_t { kNone, kRolling, kDouble, kRing };
 
+// What a PipelineNote says of boxes that the device copies by itself, which are no stores.
+inline constexpr ir::Arrival kByBoxes = ir::Arrival::kNow;
+
 struct Slide {
   SlideKind kind = SlideKind::kNone;
   ir::Var loop;                             // of the stage in which it is computed
@@ -22,6 +25,7 @@ struct Slide {
   int64_t extent = 0;                       // of the region along it
   int64_t slots = 0;                        // double and ring: regions that are kept
   ir::Arrival arrival = ir::Arrival::kNow;  // ring: of what is stored
+  bool boxes = false;                       // ring: the device copies it (box_copies.h)
 };
 
 // For each stage. The Diagnostic names the Step that asked for what the nest does not allow.

@@ -13,6 +13,7 @@
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "schedule/sliding.h"
 
 namespace tw::schedule::primitives {
 
@@ -24,8 +25,10 @@ struct Way {
   const char* name;
   ir::Arrival arrival;
 };
-constexpr Way kWays[] = {
-    {"auto", ir::Arrival::kLater}, {"ldg", ir::Arrival::kByRegisters}, {"cp.async", ir::Arrival::kByCopy}};
+constexpr Way kWays[] = {{"auto", ir::Arrival::kLater},
+                         {"ldg", ir::Arrival::kByRegisters},
+                         {"cp.async", ir::Arrival::kByCopy},
+                         {"tma", kByBoxes}};
 
 }  // namespace
 

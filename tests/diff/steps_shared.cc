@@ -12,13 +12,14 @@ bool is_shared(const Stepper& s, const std::string& name) {
 }  // namespace
 
 // The loop may be a device's own, or what is computed in it may need what else is. What cp.async refuses is known when
-// loops are made only; auto takes it wherever it can.
+// loops are made only; auto takes it wherever it can. Of boxes the whole nest is judged at once.
 void pipeline(Stepper& s, const std::string& name) {
   if (!is_shared(s, name)) return;
   const auto& [host, position] = s.attached.at(name);
   const StageNest& around = s.stage(host);
   if (position >= static_cast<int>(around.leaves.size())) return;
-  const char* by = s.random().chance(70) ? "auto" : "ldg";
+  const char* ways[] = {"auto", "auto", "ldg", "tma"};
+  const char* by = ways[s.random().below(4)];
   const Axis& loop = around.axes[around.leaves[position]];
   if (loop.annotation != Annotation::kNone) return;
   if (s.may(schedule::Pipeline{host, loop.name, 1 + s.random().below(4), by}))

@@ -24,7 +24,7 @@ def product(n, m, depth, dtype, out, transposed=True):
     return [A, B, C]
 
 
-def in_warps(tensors, intrin, step, block=(32, 32), warp=(16, 16), stages=1, swizzle=False):
+def in_warps(tensors, intrin, step, block=(32, 32), warp=(16, 16), stages=1, swizzle=False, by="auto"):
     """A tile of C for each block, a part of it for each of its warps, operands by way of shared memory."""
     A, B, C = tensors
     depth = PRODUCTS[intrin][2]
@@ -44,7 +44,7 @@ def in_warps(tensors, intrin, step, block=(32, 32), warp=(16, 16), stages=1, swi
     s[BS].compute_at(s[C], ko)
     s[C].tensorize(i, intrin)
     if stages > 1:
-        s[C].pipeline(ko, stages)
+        s[C].pipeline(ko, stages, by)
     if swizzle:
         s[AS].swizzle()
         s[BS].swizzle()

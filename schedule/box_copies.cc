@@ -1,0 +1,158 @@
+#include "schedule/box_copies.h"
+
+#include <algorithm>
+
+#include "schedule/swizzling.h"
+#include "src/ir/simplify.h"
+#include "src/ir/walk.h"
+
+namespace tw::schedule {
+
+namespace {
+
+constexpr int64_t kLargestElement = 8;  // bytes
+
+// `subscript` is the stage's axis plus what stands still; kNone: all of it does.
+std::optional<AxisId> axis_in(const StageNest& stage, const ir::Expr& subscript) {
+  AxisId found = kNone;
+  for (AxisId axis = 0; axis < stage.data_rank; ++axis) {
+    if (!ir::uses_var(subscript, stage.axes[axis].var)) continue;
+    if (found != kNone) return std::nullopt;
+    found = axis;
+  }
+  if (found == kNone) return kNone;
+  const ir::Var& var = stage.axes[found].var;
+  const ir::Expr rest = ir::simplify(subscript - ir::Expr(var));
+  return ir::uses_var(rest, var) ? std::nullopt : std::optional(found);
+}
+
+std::vector<ir::Expr> strides_of(const ir::Buffer& tensor) {
+  std::vector<ir::Expr> strides = tensor.strides();
+  ir::Expr stride = 1;
+  for (size_t d = strides.empty() ? tensor.rank() : 0; d-- > 0; stride = ir::simplify(stride * tensor.shape()[d]))
+    strides.insert(strides.begin(), stride);
+  return strides;
+}
+
+const ir::Load* copied(const Placement& placed, int stage) {
+  return placed.bodies[stage].size() == 1 ? ir::as<ir::Load>(placed.bodies[stage][0]) : nullptr;
+}
+
+}  // namespace
+
+std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
+  const StageNest& stage = nest.stage(i);
+  const std::string other = "by=\"auto\" takes copies of threads";
+  const ir::Load* load = copied(placed, i);
+  if (!load) return NoBox{"each value must be an element as it is read", other};
+  const int source = placed.reads[i].at(0).source;
+  const StageNest& from = nest.stage(source);
+  const ir::Buffer& tensor = load->buffer;
+  const int64_t bytes = tensor.element().bytes();
+  if (!from.is_placeholder() && placed.parent[source] != kNone)
+    return NoBox{"it must read memory of the device, not " + from.name, other};
+  if (from.layout || stage.layout || !stage.alignments.empty())
+    return NoBox{
+        "boxes lie as they are declared, and " + (from.layout ? from.name : stage.name) + " has another layout",
+        "swizzle keeps columns out of one bank"};
+  if (tensor.element().is_packed() || bytes > kLargestElement) return NoBox{"its elements must be whole bytes", other};
+  if (tensor.rank() > static_cast<size_t>(ir::kMostBoxAxes))
+    return NoBox{"a box has at most five dimensions, and " + from.name + " has " + std::to_string(tensor.rank()),
+                 other};
+  for (const Axis& axis : stage.axes)
+    if (is_bound(axis.annotation))
+      return NoBox{"one thread begins it, and " + axis.name + " is bound to threads", "leave its loops unbound"};
+  AxisId before = kNone, last = kNone;
+  for (const ir::Expr& subscript : load->at) {
+    const std::optional<AxisId> axis = axis_in(stage, subscript);
+    if (!axis || (*axis != kNone && *axis <= before))
+      return NoBox{"its axes must run along dimensions of " + from.name + ", in their order; it reads " +
+                       ir::to_string(ir::Expr(placed.bodies[i][0])),
+                   other};
+    if (*axis != kNone) before = *axis;
+    last = *axis;
+  }
+  if (before != stage.data_rank - 1 || last != before)
+    return NoBox{"its last axis must run along the last dimension of " + from.name, other};
+  int64_t slot = bytes;
+  for (AxisId axis = 0; axis < stage.data_rank; ++axis) {
+    const Extent& extent = all.stages[i].extent[axis];
+    if (!extent.known() || extent.value() > ir::kMostOfBox)
+      return NoBox{"a box has at most 256 elements along a dimension, and " + stage.axes[axis].name + " has " +
+                       to_string(extent),
+                   "split the loop that it is computed in"};
+    slot *= extent.value();
+  }
+  const int64_t row = all.stages[i].extent[last].value() * bytes;
+  if (row % ir::kBoxUnit != 0)
+    return NoBox{
+        "rows of a box must be multiples of 16 bytes, and those of " + stage.name + " have " + std::to_string(row),
+        other};
+  const std::vector<ir::Expr> strides = strides_of(tensor);
+  for (size_t d = 0; d + 1 < strides.size(); ++d)
+    if (const auto stride = ir::as_int(strides[d]); stride && *stride * bytes % ir::kBoxUnit != 0)
+      return NoBox{"rows of " + from.name + " must begin at multiples of 16 bytes, and they are " +
+                       std::to_string(*stride * bytes) + " bytes apart",
+                   "pad " + from.name + ", or by=\"cp.async\" or \"ldg\""};
+  if (!ir::is_int(strides.back(), 1)) return NoBox{"neighbours of " + from.name + " must lie side by side", other};
+  const Swizzling swizzling = swizzling_of(stage, all.stages[i].extent);
+  const int64_t swizzle = swizzling.parts * ir::kBoxUnit;
+  if (swizzle != 0 && swizzle != row)
+    return NoBox{"a box's rows are swizzled whole, and those of " + stage.name + " have " + std::to_string(row) +
+                     " bytes, not " + std::to_string(swizzle),
+                 "make them 32, 64 or 128 bytes long, or swizzle(\"none\")"};
+  if (const int64_t unit = ir::box_alignment(swizzle); slot % unit != 0)
+    return NoBox{"a slot must be a multiple of " + std::to_string(unit) + " bytes, and that of " + stage.name +
+                     " has " + std::to_string(slot),
+                 "make the tile larger"};
+  return std::nullopt;
+}
+
+BoxOfStage box_of(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
+  const StageNest& stage = nest.stage(i);
+  BoxOfStage box;
+  box.source = placed.reads[i].at(0).source;
+  box.load = placed.bodies[i][0];
+  for (const ir::Expr& subscript : ir::as<ir::Load>(box.load)->at) box.axes.push_back(*axis_in(stage, subscript));
+  box.swizzle = swizzling_of(stage, all.stages[i].extent).parts * ir::kBoxUnit;
+  return box;
+}
+
+ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBounds& all, const Storage& kept,
+                    const std::vector<int>& stages, const ir::Buffer& full, const ir::Expr& of) {
+  const Slide& slide = kept.slide(stages[0]);
+  ir::AsyncCall begin;
+  begin.op = ir::AsyncOp::kExpect;
+  begin.ring = {full, {ir::Expr(0)}, true, true};
+  begin.slots = slide.slots;
+  begin.turn = of;
+  std::vector<ir::Stmt> loads;
+  for (const int i : stages) {
+    const StageNest& stage = nest.stage(i);
+    const StageBounds& bounds = all.stages[i];
+    const BoxOfStage box = box_of(nest, placed, all, i);
+    ir::Substitution first = {{slide.loop.id(), of}}, begins;
+    for (AxisId axis = 0; axis < stage.data_rank; ++axis)
+      begins[stage.axes[axis].var.id()] = ir::substitute(bounds.lo[axis], first);
+    const ir::Buffer& tensor = kept.buffers(box.source)[0];
+    const std::vector<ir::Expr> strides = strides_of(tensor);
+    ir::AsyncCall load = begin;
+    load.op = ir::AsyncOp::kLoad;
+    load.swizzle = box.swizzle;
+    std::vector<ir::Expr> slot(kept.buffers(i)[0].rank(), ir::Expr(0));
+    slot[0] = ir::simplify(ir::floormod(of, ir::Expr(slide.slots)), all.ranges);
+    load.to = {kept.buffers(i)[0], slot, false, true};
+    load.from = {tensor, std::vector<ir::Expr>(tensor.rank(), ir::Expr(0)), true, false};
+    const std::vector<ir::Expr>& at = ir::as<ir::Load>(box.load)->at;
+    for (size_t d = 0; d < at.size(); ++d)
+      load.axes.push_back({ir::simplify(ir::substitute(at[d], begins), all.ranges),
+                           box.axes[d] == kNone ? 1 : bounds.extent[box.axes[d]].value(), tensor.shape()[d],
+                           strides[d]});
+    begin.bytes += ir::elements_of(load) * tensor.element().bytes();
+    loads.push_back(ir::async_stmt(load));
+  }
+  loads.insert(loads.begin(), ir::async_stmt(begin));
+  return ir::loop(ir::Var("one"), 1, ir::seq(std::move(loads)), ir::ForKind::kCooperative);
+}
+
+}  // namespace tw::schedule

@@ -48,7 +48,7 @@ class CudaText {
   CudaText(const CudaText&) = delete;
   CudaText& operator=(const CudaText&) = delete;
 
-  // The buffers that differ from the interpreter's after the text ran, whoever goes first: "C ".
+  // The buffers that differ from the interpreter's after the text ran, whoever goes first: "C "; or why it did not.
   std::string differs(const tw::testing::CudaOnHost& text) {
     std::string differing;
     for (const auto order : {tw::testing::ThreadOrder::kForwards, tw::testing::ThreadOrder::kBackwards}) {
@@ -59,7 +59,11 @@ class CudaText {
         std::ranges::copy(bytes, got.back().begin() + kBeyond);
         at.push_back(got.back().data() + kBeyond);
       }
-      text.run(source.plans[0], at, scalars_at_.data(), order);
+      try {
+        text.run(source.plans[0], at, scalars_at_.data(), order);
+      } catch (const Error& error) {
+        return error.diagnostic().what;
+      }
       for (size_t i = 0; i < got.size(); ++i)
         if (!std::equal(expected_[i].begin(), expected_[i].end(), got[i].begin() + kBeyond))
           differing += program.params[i].buffer.name() + " ";

@@ -6,6 +6,10 @@
 
 namespace tw::autotune::sketch {
 
+bool shares_bytes(const Graph& graph, const std::vector<int>& stages) {
+  return std::ranges::any_of(stages, [&](int stage) { return graph.at(stage).type.is_packed(); });
+}
+
 void share(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads) {
   sketch.step(schedule::Split{stage, loop, std::move(threads), {}, ir::Tail::kAuto});
   sketch.bind(stage, loop + ".i", "threadIdx.x");

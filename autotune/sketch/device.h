@@ -12,6 +12,9 @@ namespace tw::autotune::sketch {
 // Of a sum, or its threads would wait for each other longer than they add.
 inline constexpr int64_t kLeastShared = 32;
 
+// Whether one of the stages has elements of which two share a byte: a thread has to store both.
+bool shares_bytes(const Graph&, const std::vector<int>& stages);
+
 // Neighbouring threads of a block take neighbouring iterations of the loop.
 void share(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads);
 

@@ -138,6 +138,7 @@ std::optional<Group> match_device_contraction(const Graph& graph, int root) {
   own.members.erase(std::unique(own.members.begin(), own.members.end()), own.members.end());
   own.members.push_back(group->anchor);
   if (root != group->anchor) own.members.push_back(root);
+  if (shares_bytes(graph, own.members)) return std::nullopt;
   return own;
 }
 

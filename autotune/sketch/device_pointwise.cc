@@ -4,7 +4,8 @@
 //   for j: for k: C[j] += A[k, j]         ==>    blockIdx.x j.o: threadIdx.x j.i: for k
 //
 // Neighbouring threads compute neighbouring elements, so that a warp's accesses are whole lines of memory. Where all
-// reads are in place the elements are one long row, and each thread takes a vector of it.
+// reads are in place the elements are one long row, and each thread takes a vector of it. 4-bit integers are stored by
+// whole bytes.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
@@ -55,6 +56,10 @@ void apply_device_pointwise(Sketch& sketch, const Group& group) {
     sketch.cfg.define_knob(stage.name + ".vector", up_to(stage.elements, {vector, vector / 2, 1}));
     sketch.step(schedule::Split{stage.name, all, sketch.cfg.factor(stage.name + ".vector"), {}, ir::Tail::kAuto});
     sketch.step(schedule::Vectorize{stage.name, all + ".i"});
+    all += ".o";
+  } else if (stage.type.is_packed()) {
+    sketch.cfg.define_knob(stage.name + ".neighbours", {8, 2, 4});
+    sketch.step(schedule::Split{stage.name, all, sketch.cfg.factor(stage.name + ".neighbours"), {}, ir::Tail::kAuto});
     all += ".o";
   }
   share(sketch, stage.name, all, sketch.cfg.factor(stage.name + ".threads"));

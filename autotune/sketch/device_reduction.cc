@@ -3,7 +3,7 @@
 //   for i: for k: S[i] += A[i, k]   ==>   blockIdx.x i.o: threadIdx.y i.i: for k.o: threadIdx.x k.i: S[i] += A[i, k]
 //
 // Neighbouring threads take neighbouring terms; what they have is added up at the end. Short rows share a block. A
-// reduction to one element is a row too.
+// reduction to one element is a row too, of any length: it has no other loops that could be bound.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
@@ -22,9 +22,11 @@ bool runs_along_terms(const Stage& stage) {
 
 std::optional<Group> match_device_reduction(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
-  if (!stage.reduces() || stage.bodies.size() != 1 || stage.sums.empty() || stage.elements == 0) return std::nullopt;
-  const bool shared = runs_along_terms(stage) || stage.data.empty();
-  if (!shared || stage.sums.back().extent < kLeastShared) return std::nullopt;
+  if (!stage.reduces() || stage.sums.empty() || stage.elements == 0) return std::nullopt;
+  const int64_t terms = stage.sums.back().extent;
+  if (stage.data.empty()) return terms > 0 ? std::optional(Group{root, root, {root}}) : std::nullopt;
+  if (stage.bodies.size() != 1 || stage.type.is_packed() || !runs_along_terms(stage) || terms < kLeastShared)
+    return std::nullopt;
   return Group{root, root, {root}};
 }
 

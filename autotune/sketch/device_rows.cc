@@ -35,7 +35,7 @@ std::optional<Group> match_device_rows(const Graph& graph, int root) {
   const Stage& last = graph.at(root);
   if (last.kind != StageKind::kPointwise || last.data.size() < 2) return std::nullopt;
   std::optional<Group> group = match_rows(graph, root);
-  if (!group) return std::nullopt;
+  if (!group || shares_bytes(graph, group->members)) return std::nullopt;
   for (int member : group->members)
     if (graph.at(member).kind == StageKind::kContraction || !fits(graph.at(member), last)) return std::nullopt;
   return group;

@@ -61,6 +61,13 @@ Args row_sums(int rows, int terms) {
   return {A, te::compute({rows}, [&](Var i) { return te::sum(A(i, k), {k}); }, "S")};
 }
 
+// Of no dimension.
+Args one_sum(int terms) {
+  const Tensor A = te::placeholder({terms}, "float32", "A");
+  const te::IterVar k = te::reduce_axis(0, terms, "k");
+  return {A, te::compute({}, [&](const std::vector<Var>&) { return te::sum(A(k), {k}); }, "S")};
+}
+
 // Of matrices, or of so many, B as rows of terms or of columns; with a bias and rounded where there is an epilogue.
 struct Factors {
   const char *in = "bfloat16", *out = "float32";
@@ -106,6 +113,19 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(convolution_of_halves()), Names{"device_warps"});
   EXPECT_EQ(rules(row_sums(64, 64)), Names{"device_reduction"});
   EXPECT_EQ(rules(row_sums(64, 16)), Names{"device_pointwise"});
+  EXPECT_EQ(rules(one_sum(7)), Names{"device_reduction"});
+}
+
+// Two of which share a byte.
+TEST(SketchDevice, IntegersOfFourBitsAreStoredByWholeBytes) {
+  const Tensor A = te::placeholder({3, 5}, "float32", "A");
+  const Task task =
+      task_of({A, te::compute({3, 5}, [&](Var i, Var j) { return te::astype(A(i, j), "uint4"); }, "B")}, device());
+  for (uint64_t i = 0; i < task.space().size(); ++i) {
+    const Result<Scheduled> candidate = task.candidate(i);
+    ASSERT_TRUE(candidate.ok()) << candidate.error().render();
+    EXPECT_TRUE(schedule::to_ir(candidate->schedule, candidate->args).ok());
+  }
 }
 
 TEST(SketchDevice, Products) {
@@ -136,6 +156,8 @@ TEST(SketchDevice, Convolutions) {
 TEST(SketchDevice, RowsAndElements) {
   expect_right(row_sums(5, 77));
   expect_right(row_sums(3, 12));
+  expect_right(one_sum(7), 2);
+  expect_right(one_sum(1), 1);
   const Tensor A = te::placeholder({9, 70}, "float32", "A");
   expect_right({A, te::compute({9, 70}, [&](Var i, Var j) { return A(i, j) * A(i, j); }, "B")});
   expect_right({A, te::compute({70, 9}, [&](Var i, Var j) { return A(j, i); }, "B")});

@@ -1,5 +1,7 @@
 #include "tests/diff/automatic.h"
 
+#include <algorithm>
+
 #include "autotune/sketch/sketch.h"
 #include "tensorwright/autotune.h"
 #include "tests/diff/random.h"
@@ -25,8 +27,24 @@ bool has_known_extents(const Sample& sample) {
 // The tuner measures calls without scalars: what takes some has no task.
 bool has_task(const Sample& sample) { return sample.scalars.empty() && has_known_extents(sample); }
 
-void take_candidate(Random& random, Sample& sample) {
-  const autotune::Task task(sample.args, Target::host());
+const Target& device() {
+  static const Target target = Target::parse("cuda -arch=sm_90a").value_or_throw();
+  return target;
+}
+
+// The host runs what has a scan, C functions, or nothing that a thread could be bound to.
+bool suits_device(const Sample& sample) {
+  return std::ranges::all_of(te::topological_order(sample.outputs), [](const te::Operation& op) {
+    if (op->is_placeholder()) return true;
+    const te::Compute* c = op->compute();
+    if (!c || (c->axis.empty() && c->reduce_axis.empty())) return false;
+    const auto some = [](const te::IterVar& axis) { return !ir::is_int(axis.extent, 0); };
+    return std::ranges::all_of(c->axis, some) && std::ranges::all_of(c->reduce_axis, some);
+  });
+}
+
+void take_candidate(Random& random, Sample& sample, const Target& target) {
+  const autotune::Task task(sample.args, target);
   std::string refusal;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const auto index = static_cast<uint64_t>(random.below(static_cast<int64_t>(task.space().size())));
@@ -37,6 +55,7 @@ void take_candidate(Random& random, Sample& sample) {
       const autotune::sketch::Graph graph = autotune::sketch::analyse(task.outputs());
       for (const autotune::sketch::Claim& claim : autotune::sketch::partition(graph, task.target()))
         sample.features.insert("automatic " + std::string(claim.rule->name));
+      if (target.abilities.device) sample.features.insert("launch");
       return;
     }
     ++sample.refused;
@@ -53,7 +72,7 @@ Sample draw_pair(uint64_t seed, int devices) {
   Sample sample = draw_expression({seed, 0, {}, {}});
   if (!has_task(sample)) return draw(seed, devices);
   try {
-    take_candidate(random, sample);
+    take_candidate(random, sample, random.chance(devices) && suits_device(sample) ? device() : Target::host());
   } catch (const Error& e) {
     sample.refusals.push_back("an automatic space: " + std::string(e.what()));
   }
@@ -62,8 +81,10 @@ Sample draw_pair(uint64_t seed, int devices) {
 
 std::vector<std::string> automatic_features() {
   std::vector<std::string> names;
-  for (const std::string& rule : autotune::sketch::rule_names(Target::parse("llvm").value_or_throw()))
-    if (rule != "split_sum") names.push_back("automatic " + rule);  // wants more terms than a sample has
+  for (const Target& target : {Target::parse("llvm").value_or_throw(), device()})
+    for (const std::string& rule : autotune::sketch::rule_names(target))
+      if (rule != "split_sum" && rule != "device_rows")  // which want more terms than a sample has
+        names.push_back("automatic " + rule);
   return names;
 }
 

@@ -1,4 +1,5 @@
-// The differential test: 2,000 pairs of the fuzzer. TW_SAMPLES and TW_SEED widen it or take others.
+// The differential test: 2,000 pairs of the fuzzer, and 700 for devices. TW_SAMPLES and TW_SEED widen it or take
+// others.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -34,6 +35,27 @@ TEST(Differential, ScheduledAndCompiledMeanTheDefinition) {
   const auto left_out = result.tally.oracles.find(kLeftOut);
   EXPECT_LE(left_out == result.tally.oracles.end() ? 0 : left_out->second.count * 100, result.tally.pairs);
   EXPECT_GE(result.tally.features.at("uneven") * 3, result.tally.pairs) << "pairs with extents that do not divide";
+}
+
+// Of each pair that can be one a launch: in the interpreter, and its text on this machine.
+TEST(Differential, LaunchesMeanTheDefinition) {
+  FuzzOptions options;
+  options.seed = number_from("TW_SEED", 3);
+  options.pairs = static_cast<int64_t>(number_from("TW_SAMPLES", 700));
+  options.devices = 100;
+  options.folder = testing::TempDir() + "tw-fuzz";
+  options.judges.oracles = {"verify", "barriers", "text", "lowered", "any bits", "cuda-host"};
+  if (!has_c_compiler()) std::printf("cuda-host skipped: no C compiler in $CC or on the PATH\n");
+  const FuzzResult result = fuzz(options, false);
+  for (const Found& f : result.found) ADD_FAILURE() << f.report;
+  const int64_t launches = result.tally.features.at("launch");
+  const int64_t texts = has_c_compiler() ? result.tally.oracles.at("cuda-host").count : 0;
+  std::printf("%lld of %lld pairs are launches, the text of %lld ran, in %.0f s\n", static_cast<long long>(launches),
+              static_cast<long long>(result.tally.pairs), static_cast<long long>(texts), result.seconds);
+  EXPECT_GE(launches * 3, result.tally.pairs);
+  if (has_c_compiler()) {
+    EXPECT_GE(texts * 4, result.tally.pairs);
+  }
 }
 
 TEST(Differential, KernelsForAArch64MeanTheDefinition) {

@@ -298,6 +298,7 @@ constexpr Compiled kCompiled[] = {
 
 constexpr const char* kAArch64 = "aarch64";
 constexpr const char* kCudaHost = "cuda-host";   // of samples with launches
+constexpr int64_t kAligned = 16;                 // bytes, where each piece of a block's memory begins
 constexpr int64_t kMostStoresEmulated = 20'000;  // emulated arithmetic takes 200 times as long
 
 const Target& device_target() {
@@ -457,7 +458,8 @@ std::string text_runs_alike(const Trial& t, const tw::testing::CudaOnHost& text,
   return "";
 }
 
-// Whether all of the program runs on a device: the host has no text there, and a thread no memory of any size.
+// Whether all of the program runs on a device: the host has no text there, a thread no memory of any size, and a block
+// has so much.
 bool suits_device(const ir::Program& program) {
   bool suits = lower::holds_launch(program) && ir::extern_symbols(program).empty();
   const auto of_host = [&](const ir::Stmt& s) {
@@ -466,14 +468,19 @@ bool suits_device(const ir::Program& program) {
     return !loop || !ir::is_device_index(loop->kind);
   };
   const auto known = [](const ir::Expr& extent) { return ir::as_int(extent).has_value(); };
+  int64_t shared = 0;
   const auto memory = [&](const ir::Stmt& s) {
     const auto* a = ir::as<ir::Allocate>(s);
-    suits = suits && (!a || a->buffer.scope() == ir::Scope::kGlobal || std::ranges::all_of(a->buffer.shape(), known));
+    if (!a || a->buffer.scope() == ir::Scope::kGlobal) return true;
+    suits = suits && std::ranges::all_of(a->buffer.shape(), known);
+    int64_t elements = 1;
+    for (const ir::Expr& extent : a->buffer.shape()) elements *= ir::as_int(extent).value_or(0);
+    if (a->buffer.scope() == ir::Scope::kShared) shared += a->buffer.element().bytes_of(elements) + kAligned;
     return true;
   };
   ir::walk(program.body, of_host, {});
   ir::walk(program.body, memory, {});
-  return suits;
+  return suits && shared <= device_target().abilities.device->shared_bytes;
 }
 
 // Together; where that fails, one by one, to see whose fault it is.

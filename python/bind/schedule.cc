@@ -51,6 +51,10 @@ Scope scope_named(const char* step, const std::string& name, const Line& at) {
   tw::Diagnostic d = refuse(step, "scope must be local, shared or global, not " + name);
   if (name.starts_with("shared.") || name.starts_with("warp"))
     d.notes.push_back("what a block of a GPU shares is \"shared\"");
+  if (name.starts_with("wmma."))
+    d.notes.push_back(
+        "a stage that is tensorized by a product of a warp keeps its fragments in registers by itself: "
+        "s[C].tensorize(i, \"mma.m16n8k16.f16\")");
   refused(std::move(d), at);
 }
 

@@ -57,11 +57,7 @@ class Classes {
 
   void add(const Dimension& d, const Expr& extent) {
     parents_[d] = d;
-    const auto value = ir::as_int(extent);
-    extents_[d] = value.value_or(0);
-    if (value) return;
-    kept_.insert(d);
-    look(extent);
+    extents_[d] = *ir::as_int(extent);
   }
 
   void add_axes(const te::OpNode& op, const te::Compute& c) {
@@ -231,6 +227,10 @@ std::optional<Scheduled> at_small_sizes(const Scheduled& candidate) try {
   for (const Operation& op : ops) {
     const auto* known = std::get_if<te::Placeholder>(&op->kind);
     if (known ? !known->strides.empty() : !op->compute()) return std::nullopt;
+    std::vector<ir::Expr> extents = op->shape();
+    if (op->compute())
+      for (const te::IterVar& axis : op->compute()->reduce_axis) extents.push_back(axis.extent);
+    if (!std::ranges::all_of(extents, [](const ir::Expr& e) { return ir::as_int(e).has_value(); })) return std::nullopt;
   }
   const Classes classes(ops);
   const std::map<Dimension, int64_t> extents = small_extents(classes, candidate.schedule.nest(), ops);

@@ -79,6 +79,19 @@ TEST(SmallSizes, StayWhereAnExpressionKnowsThem) {
   EXPECT_EQ(shape_of(small->args[1]), (Shape{4094, 64}));
 }
 
+TEST(SmallSizes, AreOfKnownExtentsOnly) {
+  const Var n = te::var("n");
+  const Tensor A = te::placeholder({n}, "float32", "A");
+  const Tensor B = te::compute({n}, [&](Var i) { return A(i) + A(i); }, "B");
+  schedule::Schedule s({B});
+  s.apply(schedule::Split{"B", "i", schedule::Factor(32), {}, ir::Tail::kAuto});
+  s.apply(schedule::Bind{"B", "i.o", "blockIdx.x"});
+  s.apply(schedule::Bind{"B", "i.i", "threadIdx.x"});
+  EXPECT_FALSE(at_small_sizes({s, {A, B}}));
+  Verdicts verdicts(device());
+  EXPECT_EQ(verdicts.of({s, {A, B}}, schedule::to_ir(s, {A, B}).value_or_throw()), "");
+}
+
 TEST(Verdicts, SayWhatThePagesSayOfLaunchesOfKnownSizes) {
   int faulty = 0;
   for (const CorpusPage& page : gpu_corpus()) {

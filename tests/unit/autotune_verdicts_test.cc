@@ -165,7 +165,7 @@ TEST(Verdicts, CandidatesOfSpacesAreRight) {
     Verdicts verdicts(device());
     support::Rng rng(3);
     int judged = 0;
-    for (int n = 0; n < 6; ++n) {
+    for (int n = 0; n < fewer(6); ++n) {
       const Result<Scheduled> candidate = task.candidate(rng.below(task.space().size()));
       if (!candidate) continue;
       ++judged;

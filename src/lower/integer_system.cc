@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/ir/interval_arith.h"
+#include "src/lower/linear_bounds.h"
 
 namespace tw::lower {
 
@@ -39,6 +40,8 @@ class Search {
         return run(std::move(all), ranges, choice + 1, true);
       });
     }
+    const bool endless = std::ranges::any_of(ranges, [](Interval r) { return !r.bounded(); });
+    if (endless && contradict(rows, ranges)) return Answer::kNone;
     if (const std::optional<Apart> apart = taken_apart(rows, ranges, kWays)) {
       return any(apart->ways, [&](const std::pair<Sum, Sum>& way) {
         Rows all = rows;

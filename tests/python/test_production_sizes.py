@@ -65,6 +65,17 @@ def test_the_file_says_the_table(tmp_path):
     assert "with schedules up to n = 3, 64" in (tmp_path / "out/kernels.h").read_text()
 
 
+def test_what_was_edited_is_proved_for_all_sizes(tmp_path):
+    [path] = map(pathlib.Path, tw.aot.freeze({"rows": declared()}, targets=["x86-64-v3"], out=tmp_path))
+    text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("checksum: "))
+    path.write_text(text.replace("if n <= 3:", "if n <= 5:"))
+    assert "if n <= 5:" in path.read_text()
+    tw.aot.library(path, tmp_path / "out")
+    path.write_text(text.replace("if i.o < n // 16:", "if i.o <= n // 16:"))
+    with pytest.raises(tw.ArgumentError, match="must be seen to be safe"):
+        tw.aot.library(path, tmp_path / "out")
+
+
 MAIN = """#include "kernels.h"
 #include <stdio.h>
 static float a[200 * 24], b[24 * 40], c[200 * 40];

@@ -80,6 +80,28 @@ TEST(Safety, SubscriptsThatLeave) {
             "C[i * 8 + j]: not seen to stay inside of C: float32[8, 8]");
 }
 
+// Whatever they are: by rows that follow from each other.
+TEST(Safety, SizesThatVary) {
+  const auto vectors = [](const std::string& times) {
+    return found("kernel k(A: float32[n], C: out float32[n], n: size):\n  for io in 0.." + times +
+                 " parallel:\n    C[io * 8 : 8] = A[io * 8 : 8]\n");
+  };
+  EXPECT_EQ(vectors("n // 8"), "");
+  for (const char* times : {"n // 8 + 1", "(n + 7) // 8", "n"})
+    EXPECT_NE(vectors(times).find("A[io * 8 : 8]: not seen to stay inside of A: float32[n]"), std::string::npos);
+  const auto tiles = [](const std::string& rows, const std::string& columns) {
+    return found(
+        "kernel k(A: float32[n, 24], C: out float32[n, 24], n: size):\n"
+        "  for io in 0..(n + 5) // 6 parallel:\n"
+        "    for ii in 0.." +
+        rows + ":\n      if io * 6 + ii < n:\n        for j in 0.." + columns +
+        ":\n          C@[io * 144 + ii * 24 + j] = A@[io * 144 + ii * 24 + j]\n");
+  };
+  EXPECT_EQ(tiles("6", "24"), "");
+  EXPECT_NE(tiles("6", "25").find("not seen to stay inside of A: float32[n, 24]"), std::string::npos);
+  EXPECT_EQ(tiles("7", "24"), "C: iterations of the parallel loop io are not seen to touch different elements");
+}
+
 TEST(Safety, IterationsThatMeet) {
   const std::string meet = "C: iterations of the parallel loop i are not seen to touch different elements";
   EXPECT_EQ(found("kernel k(C: out float32[70]):\n  for i in 0..70 parallel:\n    C[i // 2] = 1.0\n"), meet);

@@ -1,5 +1,5 @@
-"""A library of kernels for several CPUs: what choosing the variant costs a call, what a call costs beyond its kernel, and the
-bytes of a matmul for each CPU."""
+"""A library of kernels for several CPUs: what choosing the variant costs a call, and choosing by a size, what a call costs beyond
+its kernel, and the bytes of a matmul for each CPU."""
 import pathlib
 import subprocess
 import tempfile
@@ -17,12 +17,17 @@ int main(void) {
   struct tw_context context = tensorwright_default_context();
   void* data[3] = {a, c, NULL};
   struct tw_args args;
-  double direct = 1, chosen = 1, header = 1;
-  int round, i;
+  double direct = 1, chosen = 1, header = 1, one = 1, sized[4] = {1, 1, 1, 1}, most = 0;
+  static const int64_t sizes[4] = {1, 8, 64, 512};
+  int64_t n = 1;
+  void* sized_data[3] = {a, c, &n};
+  struct tw_args sized_args;
+  int round, i, s;
   int32_t (*volatile known)(const struct tw_args*, const struct tw_context*) = NULL;
   static int32_t (*const kernels[])(const struct tw_args*, const struct tw_context*) = {
       tw_empty__x86_64_v4, tw_empty__x86_64_v3, tw_empty__x86_64_v2};
   args.size = sizeof args, args.version = TW_ABI_VERSION, args.data = data;
+  sized_args = args, sized_args.data = sized_data;
   if (empty_run(a, c) != 0) return 1;
   known = kernels[empty_variant() - 1];
   for (round = 0; round < kRounds; ++round) {
@@ -35,10 +40,21 @@ int main(void) {
     begin = now();
     for (i = 0; i < kCalls; ++i) empty_run(a, c);
     header = least(header, now() - begin);
+    begin = now();
+    for (i = 0; i < kCalls; ++i) one_call(&sized_args, &context);
+    one = least(one, now() - begin);
+    for (s = 0; s < 4; ++s) {
+      n = sizes[s];
+      begin = now();
+      for (i = 0; i < kCalls; ++i) sized_call(&sized_args, &context);
+      sized[s] = least(sized[s], now() - begin);
+    }
   }
+  for (s = 0; s < 4; ++s) most = sized[s] - one > most ? sized[s] - one : most;
   printf("a call by a known pointer     %5.2f ns\\n", direct / kCalls * 1e9);
   printf("choosing among the variants   %5.2f ns more\\n", (chosen - direct) / kCalls * 1e9);
   printf("a call through the header     %5.2f ns more\\n", (header - direct) / kCalls * 1e9);
+  printf("choosing among four sizes     %5.2f ns more, at most\\n", most / kCalls * 1e9);
   return 0;
 }
 """

@@ -17,6 +17,7 @@ namespace {
 
 using te::Operation;
 
+constexpr int64_t kNeighbours = 8;  // of rows, or they no longer lie as vectors and boxes want them
 constexpr int64_t kWhole = 64;  // of an axis that is fused with others: their product is divided, and read by vectors
 constexpr int64_t kLargest = 1 << 12;  // of what the factors of an axis amount to
 
@@ -146,8 +147,8 @@ Wanted wanted_of(const schedule::StageNest& stage, schedule::AxisId axis) {
 
 int64_t small(int64_t extent, const Wanted& wanted) {
   if (wanted.whole) return extent;
-  const int64_t rest = extent % wanted.factors;
-  return std::min(extent, (wanted.times - (rest ? 1 : 0)) * wanted.factors + rest);
+  const int64_t period = std::lcm(wanted.factors, kNeighbours), rest = extent % period;
+  return std::min(extent, (wanted.times - (rest ? 1 : 0)) * period + rest);
 }
 
 // Of each class of dimensions.

@@ -16,8 +16,9 @@ namespace tw::autotune {
 
 namespace {
 
-constexpr int64_t kMostSteps = 4'000'000;  // a second or so
-constexpr int64_t kTold = 4;               // numbers up to here, as those of slots are, tell structures apart
+constexpr int64_t kMostSteps = 4'000'000;   // a second or so
+constexpr int64_t kMostElements = 1 << 22;  // each of which it keeps some 30 bytes of
+constexpr int64_t kTold = 4;                // numbers up to here, as those of slots are, tell structures apart
 
 // The program without the numbers that factors and extents are.
 std::string structure_of(const ir::Program& loops) {
@@ -38,6 +39,24 @@ std::string structure_of(const ir::Program& loops) {
   return out;
 }
 
+int64_t elements_of(const ir::Buffer& buffer) {
+  int64_t elements = 1;
+  for (const ir::Expr& extent : buffer.shape()) elements *= ir::as_int(extent).value_or(1);
+  return elements;
+}
+
+// Of arguments, and of what stands between the launches.
+int64_t elements_in_memory(const ir::Program& program) {
+  int64_t elements = 0;
+  for (const ir::Param& param : program.params) elements += elements_of(param.buffer);
+  ir::walk(program.body, [&](const ir::Stmt& s) {
+    const auto* a = ir::as<ir::Allocate>(s);
+    if (a && a->buffer.scope() == ir::Scope::kGlobal) elements += elements_of(a->buffer);
+    return true;
+  });
+  return elements;
+}
+
 // Elements that differ, so that conditions on them do.
 std::vector<std::byte> some_bytes(ir::Type type, int64_t elements) {
   std::vector<std::byte> bytes(static_cast<size_t>(type.bytes_of(elements)));
@@ -55,11 +74,9 @@ std::string interpreters_finding(const ir::Program& program, int64_t most_steps)
   if (!program.scalars.empty()) return "";
   std::vector<std::vector<std::byte>> data;
   std::vector<ir::InterpBuffer> buffers;
-  for (const ir::Param& param : program.params) {
-    int64_t elements = 1;
-    for (const ir::Expr& extent : param.buffer.shape()) elements *= *ir::as_int(extent);
-    data.push_back(some_bytes(param.buffer.element(), elements));
-  }
+  if (elements_in_memory(program) > kMostElements) return "";
+  for (const ir::Param& param : program.params)
+    data.push_back(some_bytes(param.buffer.element(), elements_of(param.buffer)));
   for (std::vector<std::byte>& bytes : data) buffers.push_back({bytes.data(), bytes.size()});
   const Status said = ir::interpret(program, buffers, {.max_steps = most_steps});
   return said.ok() || said.error().what == ir::stopped_after(most_steps) ? "" : said.error().render();

@@ -15,8 +15,8 @@
 
 namespace tw::autotune {
 
-// Of a lowered program, on some numbers; empty where there is nothing, where that is not known after `most_steps`
-// stores, or where it depends on sizes.
+// Of a lowered program, on some numbers; empty where there is nothing, or where that is not known: after `most_steps`
+// stores, of millions of elements, or of arrays of any size.
 std::string interpreters_finding(const ir::Program&, int64_t most_steps);
 
 // Thread-safe.

@@ -103,6 +103,17 @@ TEST(Verdicts, SayWhatThePagesSayOfLaunchesOfKnownSizes) {
   EXPECT_GT(faulty, 24);
 }
 
+// Four million elements and more are not interpreted.
+TEST(Verdicts, OfLargeArraysAreNone) {
+  const auto finding = [](const std::string& size) {
+    return interpreters_finding(parse("kernel f(A: float32[" + size +
+                                      "], B: out float32[32]):\n  for tx in 0..32 threadIdx.x:\n    B[0] = A[tx]\n"),
+                                0);
+  };
+  EXPECT_NE(finding("32").find("data race on B[0]"), std::string::npos);
+  EXPECT_EQ(finding("8388608"), "");
+}
+
 TEST(Verdicts, ThatTakesTooLongIsNone) {
   for (const CorpusPage& page : gpu_corpus())
     EXPECT_EQ(page.name == "ring_waits_for_less" ? interpreters_finding(page.program, 3) : "", "");

@@ -50,7 +50,9 @@ class Boards final : public runtime::Runner {
       }
     }
     free_.acquire();
+    count_running(1);
     std::this_thread::sleep_for(microseconds(behaviour_.run_us));
+    count_running(-1);
     free_.release();
     support::Rng rng(support::derive_seed(behaviour_.seed, call));
     if (behaviour_.late_us > 0)
@@ -64,12 +66,19 @@ class Boards final : public runtime::Runner {
   MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 2, .name = "board"}; }
 
   std::atomic<uint64_t> calls = 0;
+  int most_at_once = 0;  // runs
   std::map<uint64_t, double> limits;  // what the last run of a candidate was given up at
   std::vector<uint64_t> arrivals;
 
  private:
+  void count_running(int more) {
+    const std::lock_guard lock(mutex_);
+    most_at_once = std::max(most_at_once, running_ += more);
+  }
+
   const int boards_;
   Behaviour behaviour_;
+  int running_ = 0;
   std::counting_semaphore<> free_;
   std::mutex mutex_;
 };
@@ -292,7 +301,7 @@ TEST_F(Elsewhere, ABudgetOverTasksIsSpentAlikeInAnyOrder) {
   EXPECT_EQ(scheduler.tune(options(40), four)[0].measured, 0) << "the log holds all of them";
 }
 
-TEST_F(Elsewhere, FourBoardsMeasureAlmostFourTimesAsMuchAsOne) {
+TEST_F(Elsewhere, FourBoardsMeasureFourAtOnce) {
   const auto seconds = [&](int boards) {
     Boards runner(boards, {.run_us = 50000, .late_us = 1000});
     TuneOptions o = options(96);
@@ -300,11 +309,12 @@ TEST_F(Elsewhere, FourBoardsMeasureAlmostFourTimesAsMuchAsOne) {
     o.batch = 16;
     o.model = "none";
     o.confirm = 0;
-    return tune(task_, o, runner).elapsed_s;
+    const double elapsed = tune(task_, o, runner).elapsed_s;
+    EXPECT_EQ(runner.most_at_once, boards);
+    return elapsed;
   };
   const double one = seconds(1), four = seconds(4);
   std::printf("96 trials of 50 ms: %.2f s on one board, %.2f s on four: %.2f x\n", one, four, one / four);
-  EXPECT_GT(one, 2 * four);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "src/ir/requirement.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
 #include "src/lower/sync_check.h"
 #include "src/lower/sync_place.h"
 #include "src/support/deep_stack.h"
@@ -100,9 +101,30 @@ class SafetyCheck {
           statement(l.body, bound(l.var, l.value, place));
         },
         [&](const Evaluate& e) {
+          if (is_of_warp(s)) return of_warp(*as<CallExtern>(e.value), place);
           if (!requirement_in(e.value)) reads(e.value, place);
         },
         [&](const Sync&) {});
+  }
+
+  // Each lane's part of it; whether all of a warp come to it is sync_check's to say.
+  void of_warp(const CallExtern& call, const Place& place) {
+    const WarpProduct* product = warp_product(call.symbol);
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const Address& a = *as<Address>(call.args[i]);
+      const int bits = a.buffer.element().bits;
+      const int row = kMatrixRowBytes * 8 / bits;
+      int count = i == 0 ? row / 4 : row;
+      if (product) {
+        count = elements_of(*product, kFragments[i]);
+      } else if (i == 0) {
+        count *= warp_load(call.symbol)->matrices;
+      }
+      for (const Expr& at : a.at) reads(at, place);
+      std::vector<Expr> at = a.at;
+      if (count > 1) at.back() = ramp(at.back(), Expr(1), count);
+      touch(a.buffer, at, i == 0, place);
+    }
   }
 
   // A value that memory decides stays what it was when it was read.

@@ -102,6 +102,27 @@ TEST(Safety, SizesThatVary) {
   EXPECT_EQ(tiles("7", "24"), "C: iterations of the parallel loop io are not seen to touch different elements");
 }
 
+TEST(Safety, WhatLanesOfAWarpTouch) {
+  const auto load = [](const std::string& row, const std::string& to) {
+    return found(
+        "kernel k(A: float32[8, 8], B: out float32[8, 8]):\n"
+        "  for tx in 0..32 threadIdx.x:\n"
+        "    alloc S: float16[16, 8] shared\n"
+        "    alloc a: float16[4] local\n"
+        "    for n in 0..4:\n"
+        "      S[n * 4 + tx // 8, tx % 8] = float16(A[(n * 4 + tx // 8) % 8, tx % 8])\n"
+        "    sync block\n"
+        "    call(int32, \"ldmatrix.x2\", address(out a[" +
+        to + "]), address(in S[" + row +
+        ", 0]))\n"
+        "    for v in 0..2:\n"
+        "      B[tx // 4, tx % 4 * 2 + v] = float32(a[v])\n");
+  };
+  EXPECT_EQ(load("tx % 16", "0"), "");
+  EXPECT_NE(load("tx % 17", "0").find("not seen to stay inside of S: float16[16, 8]"), std::string::npos);
+  EXPECT_NE(load("tx % 16", "1").find("a[1 : 4]: not seen to stay inside of a: float16[4]"), std::string::npos);
+}
+
 TEST(Safety, IterationsThatMeet) {
   const std::string meet = "C: iterations of the parallel loop i are not seen to touch different elements";
   EXPECT_EQ(found("kernel k(C: out float32[70]):\n  for i in 0..70 parallel:\n    C[i // 2] = 1.0\n"), meet);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "autotune/log/stock.h"
 #include "autotune/log/winner.h"
 #include "autotune/space/knobs.h"
 #include "src/support/json_text.h"
@@ -98,6 +99,11 @@ namespace {
 std::string tuning_call(const Task& task, const std::string& path) {
   const std::string target = "target=\"" + task.target().to_string() + "\"", log = "log=\"" + path + "\")";
   std::string args = call_text("", task.args());
+  if (says_size(task.args())) {
+    const size_t equals = args.find('=');
+    return "tw.autotune.tune(tensors, sizes={" + args.substr(1, equals - 1) + ": [" +
+           args.substr(equals + 1, args.size() - equals - 2) + "]}, " + target + ", " + log;
+  }
   if (task.args().starts_with("{"))
     return "tw.tune(\"" + task.name() + "\", " + args.substr(1, args.size() - 2) + ", " + target + ", " + log;
   if (args == "()") return "tw.autotune.tune(task, trials=128, " + log;

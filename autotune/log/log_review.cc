@@ -20,7 +20,7 @@ std::string why_stale(const LogGroup& group) {
   const Result<Target> target = Target::parse(group.key.target);
   if (!target) return target.error().what;
   // An operator's arguments are named; a template of that name has a list.
-  if (!group.best || !is_stock(group.name) || !group.args.starts_with("{")) return "";
+  if (!group.best || !is_stock(group.name) || !group.args.starts_with("{") || says_size(group.args)) return "";
   const std::optional<Task> task = recorded_task(*group.best);
   if (!task) return "the operator computes something else in this release";
   const Result<Scheduled> scheduled = task->replay(group.best->trial);

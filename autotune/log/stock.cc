@@ -49,4 +49,9 @@ std::optional<Task> recorded_task(const Record& record) {
   return std::nullopt;
 }
 
+bool says_size(const std::string& args_json) {
+  const Json args = support::read_json<Json>(args_json);
+  return args.is_object() && args.size() == 1 && args.begin()->is_number_integer();
+}
+
 }  // namespace tw::autotune

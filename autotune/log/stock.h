@@ -16,4 +16,8 @@ Task stock_task(const std::string& name, const std::map<std::string, std::string
 // The task that the record is of, if it is a stock operator's and its computation is still the same.
 std::optional<Task> recorded_task(const Record&);
 
+// Whether a task's arguments say the size at which a kernel of any was measured, {"n":8}: those of an operator are all
+// its parameters, of which there are several.
+bool says_size(const std::string& args_json);
+
 }  // namespace tw::autotune

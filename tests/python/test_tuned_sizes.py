@@ -33,6 +33,10 @@ def check(f, rows):
     np.testing.assert_allclose(d, np.maximum(a @ b + bias, 0), rtol=1e-4, atol=1e-4)
 
 
+def run(*arguments):
+    return subprocess.run([TW, *arguments], check=True, capture_output=True, text=True).stdout
+
+
 def lines(log):
     return [json.loads(line) for line in log.read_text().splitlines()]
 
@@ -100,6 +104,18 @@ def test_what_the_log_lacks(log, tmp_path):
     log.write_text(tuning_logs.line({"hash": "0" * 16, "name": "D", "args": {"n": 8}, "flops": 1.0, "bytes": 1.0, "target": "llvm"}, 0))
     with pytest.raises(tw.NoRecord):
         tw.build(declared(), log=log)
+
+
+def test_a_name_of_an_operator_is_none_of_its_records(tmp_path):
+    A = te.placeholder((n, 16), name="A")
+    tensors, log = [A, tw.ops.softmax(A)], tmp_path / "a.jsonl"
+    result = tw.autotune.tune(tensors, sizes={n: [4]}, trials=1, log=log, progress=False)
+    assert lines(log)[0]["task"]["name"] in {k["name"] for k in json.loads(run("tune", "--list", "--json"))}
+    assert "stale" not in run("log", "check", log, "--fail-stale")
+    task = result.results[4]._task.on("llvm -mcpu=x86-64-v2")
+    with pytest.raises(tw.NoRecord, match=r"sizes=\{n: \[4\]\}, target=") as error:
+        tw.build(task, log=log)
+    assert "for another target" in str(error.value)
 
 
 def test_the_loss_is_measured_and_said(log, tmp_path):

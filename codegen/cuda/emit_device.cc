@@ -62,7 +62,6 @@ bool CudaEmitter::emit_copy(const ir::Store& store) {
   const auto& from = *ir::as<ir::Load>(store.value);
   const auto first = [&](const std::vector<Expr>& at) { return wide ? ir::as<ir::Ramp>(at[0])->base : at[0]; };
   begin_statement({first(store.at), first(from.at)});
-  const CNames::Block block(names_);
   const std::string to = access(store.buffer, {first(store.at)}), of = access(from.buffer, {first(from.at)});
   line(instruction("cp_async_" + std::to_string(bytes)) + "(&" + to + ", &" + of + ");");
   return true;
@@ -74,7 +73,6 @@ void CudaEmitter::emit_store(const ir::Store& store, bool alone) {
   const auto& from = *ir::as<ir::Load>(store.value);
   const auto base = [](const std::vector<Expr>& at) { return ir::as<ir::Ramp>(at[0])->base; };
   begin_statement({base(store.at), base(from.at)});
-  const CNames::Block block(names_);
   const std::string to = whole_vector(store.buffer, store.at, false);
   line(to + " = " + whole_vector(from.buffer, from.at, true) + ";");
 }
@@ -174,7 +172,6 @@ void CudaEmitter::emit_evaluate(const Expr& value) {
   std::vector<Expr> subscripts;
   for (const Expr& arg : call->args) subscripts.push_back(ir::as<ir::Address>(arg)->at[0]);
   begin_statement(subscripts);
-  const CNames::Block block(names_);
   for (const Expr& arg : call->args) {
     const auto& address = *ir::as<ir::Address>(arg);
     fragments += (fragments.empty() ? "&" : ", &") + access(address.buffer, address.at);

@@ -1,7 +1,9 @@
 #include "autotune/measure/verdicts.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
+#include <sstream>
 #include <vector>
 
 #include "autotune/measure/small_sizes.h"
@@ -18,23 +20,24 @@ namespace {
 
 constexpr int64_t kMostSteps = 4'000'000;   // a second or so
 constexpr int64_t kMostElements = 1 << 22;  // each of which it keeps some 30 bytes of
-constexpr int64_t kTold = 4;                // numbers up to here, as those of slots are, tell structures apart
 
-// The program without the numbers that factors and extents are.
+bool is_digit(char c) { return isdigit(static_cast<unsigned char>(c)); }
+bool is_of_a_name(char c) { return isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// The program without the numbers that factors and extents are; how many groups a wait leaves tells slots apart.
 std::string structure_of(const ir::Program& loops) {
-  const std::string text = ir::to_string(loops);
+  std::istringstream lines(ir::to_string(loops));
   std::string out;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at;
-    while (end < text.size() && isdigit(static_cast<unsigned char>(text[end]))) ++end;
-    if (end == at) {
-      out += text[at++];
-      continue;
+  for (std::string line; std::getline(lines, line); out += '\n') {
+    const bool waits = line.find("sync ") != line.npos;
+    for (size_t at = 0; at < line.size(); ++at) {
+      if (waits || !is_digit(line[at]) || (at > 0 && is_of_a_name(line[at - 1]))) {
+        out += line[at];
+        continue;
+      }
+      while (at + 1 < line.size() && is_digit(line[at + 1])) ++at;
+      out += '#';
     }
-    const std::string number = text.substr(at, end - at);
-    const bool of_a_name = at > 0 && (isalnum(static_cast<unsigned char>(text[at - 1])) || text[at - 1] == '_');
-    out += of_a_name || (number.size() == 1 && number[0] - '0' <= kTold) ? number : "#";
-    at = end;
   }
   return out;
 }

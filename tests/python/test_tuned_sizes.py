@@ -62,7 +62,7 @@ def log(tmp_path):
 def test_it_is_tuned_at_each_size(tmp_path):
     log, tensors = tmp_path / "a.jsonl", declared()
     result = tw.autotune.tune(tensors, sizes={n: [9, 1]}, trials=3, log=log, progress=False)
-    assert list(result.results) == [1, 9] and all(r.measured == 3 and r.best for r in result.results.values())
+    assert list(result.results) == [1, 9] and all(r.measured and r.best for r in result.results.values())
     assert {json.dumps(line["task"]["args"]) for line in lines(log)} == {'{"n": 1}', '{"n": 9}'}
     assert len({line["task"]["hash"] for line in lines(log)}) == 2
     for f in (result.build(), tw.build(tensors, log=log)):
@@ -109,7 +109,7 @@ def test_what_the_log_lacks(log, tmp_path):
 def test_a_name_of_an_operator_is_none_of_its_records(tmp_path):
     A = te.placeholder((n, 16), name="A")
     tensors, log = [A, tw.ops.softmax(A)], tmp_path / "a.jsonl"
-    result = tw.autotune.tune(tensors, sizes={n: [4]}, trials=1, log=log, progress=False)
+    result = tw.autotune.tune(tensors, sizes={n: [4]}, trials=2, log=log, progress=False)
     assert lines(log)[0]["task"]["name"] in {k["name"] for k in json.loads(run("tune", "--list", "--json"))}
     assert "stale" not in run("log", "check", log, "--fail-stale")
     task = result.results[4]._task.on("llvm -mcpu=x86-64-v2")
@@ -123,10 +123,10 @@ def test_the_loss_is_measured_and_said(log, tmp_path):
         pytest.skip("kernels for x86-64-v3 run on CPUs with AVX2")
     log.write_text(record(1, 0, 1e-6) + record(4, 40, 2e-6))
     kernels, options = {"rows": declared()}, {"log": log, "targets": ["x86-64-v3"], "out": tmp_path}
-    [path] = tw.aot.freeze(kernels, measure_loss=1, **options)
+    [path] = tw.aot.freeze(kernels, measure_loss=2, **options)
     text = pathlib.Path(path).read_text()
     [loss] = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("loss: ")]
-    assert loss["sizes"] == [1, 2, 3, 4] and loss["worst"] >= 0 and loss["at"] in loss["sizes"] and loss["hardware"] and loss["trials"] == 1
+    assert loss["sizes"] == [1, 2, 3, 4] and loss["worst"] >= 0 and loss["at"] in loss["sizes"] and loss["hardware"] and loss["trials"] == 2
     tw.aot.freeze(kernels, **options)
     assert pathlib.Path(path).read_text() == text  # the kernel is the same, and so is what is known of it
     tw.aot.library(path, tmp_path / "out")

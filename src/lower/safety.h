@@ -5,7 +5,8 @@
 //   accesses    every subscript is in its buffer wherever it is evaluated
 //   parallel    no two iterations of a parallel loop touch one element that one of them writes
 //   launches    sync_check.h
-//   calls       none of C functions, which nobody here knows; of a warp's products and loads each lane's part is inside
+//   calls       of C functions of numbers alone, as nobody here knows what others touch; of a warp's products and loads
+//   each lane's part is inside
 //
 // What is not proved counts as found.
 #pragma once

@@ -102,6 +102,16 @@ TEST(Safety, SizesThatVary) {
   EXPECT_EQ(tiles("7", "24"), "C: iterations of the parallel loop io are not seen to touch different elements");
 }
 
+// Whoever builds it names the functions.
+TEST(Safety, FunctionsOfNumbersTouchNothing) {
+  const auto calling = [](const std::string& call) {
+    return found("kernel k(A: float32[8], C: out float32[8]):\n  for i in 0..8:\n    C[i] = " + call + "\n");
+  };
+  EXPECT_EQ(calling("call_pure(float32, \"sinf\", A[i])"), "");
+  EXPECT_EQ(calling("call_pure(float32, \"sinf\", A[i + 1])"), "A[i + 1]: not seen to stay inside of A: float32[8]");
+  EXPECT_EQ(calling("call(float32, \"next\")"), "next: nobody knows what this function touches");
+}
+
 TEST(Safety, WhatLanesOfAWarpTouch) {
   const auto load = [](const std::string& row, const std::string& to) {
     return found(

@@ -30,7 +30,7 @@ constexpr double kLoadS = 90;
 constexpr size_t kMostHeard = 16;  // frames that nobody has taken yet
 
 TrackerAddress address_of(const Address& a) {
-  return {{a.host, a.port}, a.secret.empty() ? std::optional<Secret>() : read_secret(a.secret)};
+  return {{a.host, a.port}, a.secret.empty() ? std::optional<Secret>() : read_secret(a.secret), a.timeout_s};
 }
 
 ir::Type type_of(const std::string& dtype) {

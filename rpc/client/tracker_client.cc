@@ -27,8 +27,8 @@ uint32_t milliseconds(double seconds) {
 }
 
 awaitable<Connection> dial_tracker(TrackerAddress tracker) {
-  Connection connection = co_await dial(tracker.at, tracker.secret, kAnswerS);
-  co_await greet(connection, Role::kClient, Role::kTracker, kAnswerS);
+  Connection connection = co_await dial(tracker.at, tracker.secret, tracker.seconds);
+  co_await greet(connection, Role::kClient, Role::kTracker, tracker.seconds);
   co_return connection;
 }
 

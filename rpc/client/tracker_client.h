@@ -12,6 +12,7 @@ namespace tw::rpc {
 struct TrackerAddress {
   Endpoint at;
   std::optional<Secret> secret = {};
+  double seconds = 5;  // for the connection
 };
 
 struct WantedBoard {

@@ -167,3 +167,21 @@ def test_by_the_driver():
         with pytest.raises(tw.ArgumentError, match="sized: A is copied in boxes, and its rows must be a multiple of 16 bytes apart, not 132"):
             g(*[tw.device_array(np.zeros(shape, "float32")) for shape in ((20, 33), (33, 33), (20, 33))])
     """)
+
+
+@needs_fake
+def test_candidates_make_their_maps(tmp_path):
+    """In the worker, by the code of the object, and judged at smaller sizes before."""
+    run(f"""
+        import os
+        from test_boxes import tiled
+        os.chdir({str(tmp_path)!r})
+
+        @tw.autotune.template
+        def gemm(cfg, n):
+            cfg.define_knob("stages", [2, 3])
+            return tiled(n, n, n, stages=cfg["stages"].val)
+
+        result = tw.autotune.tune(tw.autotune.Task(gemm, (96,), target="cuda"), trials=2, log="t.jsonl", progress=False, timeout=60)
+        assert result.best.ok and result.failures == [] and len(result.trials) == 2, (result.failures, result.trials)
+    """, TW_CACHE_DIR=str(tmp_path / "cache"))

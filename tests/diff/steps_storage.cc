@@ -6,6 +6,7 @@ namespace tw::diff {
 void storage_align(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   if (stage.is_placeholder() || stage.output || stage.data_rank == 0) return;
+  if (stage.swizzled != 0 || (s.plain.contains(name) && !stage.is_reduction())) return;  // copies of whole rows
   const int64_t factor = 1 + s.random().below(40);
   const auto axis = static_cast<size_t>(s.random().below(stage.data_rank));
   s.must(schedule::StorageAlign{name, stage.axes[axis].name, factor, s.random().below(factor)});

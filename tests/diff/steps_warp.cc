@@ -25,6 +25,24 @@ const ir::WarpProduct* product_for(const StageNest& stage) {
   return nullptr;
 }
 
+// Operands by way of shared memory, ahead of the terms that read them: by threads, or as boxes that the device copies.
+void copy_ahead(Stepper& s, const std::string& name, const std::string& terms) {
+  const std::vector<te::Tensor>& operands = s.stage(name).op->inputs;
+  if (operands.size() != 2 || operands[0] == operands[1] || s.random().chance(10)) return;
+  for (const te::Tensor& operand : operands)
+    if (s.nest().find_stage(operand.name() + ".shared") != schedule::kNone) return;
+  const char* ways[] = {"tma", "tma", "tma", "auto"};
+  const char* by = ways[s.random().below(4)];
+  for (const te::Tensor& operand : operands) {
+    s.launch.push_back(CacheRead{operand.name(), ir::Scope::kShared, {name}});
+    s.launch.push_back(ComputeAt{operand.name() + ".shared", name, terms});
+    s.plain.insert(operand.name() + ".shared");
+    if (s.random().chance(50)) s.launch.push_back(schedule::Swizzle{operand.name() + ".shared", "auto"});
+  }
+  s.launch.push_back(schedule::Pipeline{name, terms, 2 + s.random().below(3), by});
+  s.count(std::string("operands by ") + by);
+}
+
 }  // namespace
 
 bool has_loops_of_warp(const StageNest& stage) { return product_for(stage) != nullptr; }
@@ -43,7 +61,7 @@ bool multiply_in_warps(Stepper& s, const std::string& name) {
     outer.push_back(axis + ".o");
     inner.push_back(axis + ".i");
   }
-  const std::string rows = outer[0], columns = outer[1], first = inner[0];
+  const std::string rows = outer[0], columns = outer[1], terms = outer[2], first = inner[0];
   const bool by_columns = s.random().chance(50), terms_outside = s.random().chance(50);
   if (terms_outside && by_columns) std::swap(outer[1], outer[2]);  // each warp has several sums
   outer.insert(outer.end(), inner.begin(), inner.end());
@@ -53,6 +71,7 @@ bool multiply_in_warps(Stepper& s, const std::string& name) {
     s.launch.push_back(Bind{name, columns, s.random().chance(50) ? "blockIdx.y" : "threadIdx.z"});
   s.launch.push_back(Tensorize{name, first, std::string(product->name)});
   s.count("product of a warp");
+  copy_ahead(s, name, terms);
   return true;
 }
 

@@ -95,7 +95,6 @@ void CudaEmitter::emit_async(const AsyncCall& call) {
   if (call.op == AsyncOp::kWait) values.push_back(simple(floormod(floordiv(call.turn, slots), 2)));
   for (auto axis = call.axes.rbegin(); axis != call.axes.rend(); ++axis) values.push_back(axis->at);
   begin_statement(values);
-  const CNames::Block block(names_);
   const std::string barrier = "&" + access(call.ring.buffer, {at});
   switch (call.op) {
     case AsyncOp::kInit:

@@ -53,7 +53,12 @@ BlobStore::Upload BlobStore::receive(const Digest& digest, uint64_t bytes) {
     refuse("there is no room for a blob of " + megabytes(bytes) + ": others that are under way have " +
                megabytes(reserved_) + " of " + megabytes(most_bytes_),
            {"send them one after the other"});
-  return Upload(*this, digest, bytes);
+  try {
+    return Upload(*this, digest, bytes);
+  } catch (const Error& error) {
+    refuse("this board has no room for a blob of " + megabytes(bytes) + ": " + error.diagnostic().what,
+           {"make room there, or start it with a smaller tw-board --blob-limit"});
+  }
 }
 
 BlobStore::Upload::Upload(BlobStore& store, const Digest& digest, uint64_t bytes)

@@ -21,10 +21,11 @@ namespace {
 constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 [[noreturn]] void no_memory(size_t bytes) {
-  throw Error(Diagnostic{ErrorKind::kTune,
-                         "measuring: no memory for " + std::to_string(bytes) + " bytes: " + std::strerror(errno),
-                         {},
-                         {}});
+  throw Error(
+      Diagnostic{ErrorKind::kTune,
+                 "measuring: no memory for " + std::to_string(bytes) + " bytes: " + std::strerror(errno),
+                 {},
+                 {"make room on the machine that measures, or lift its limits of memory and of a file's size"}});
 }
 
 // Shared objects among them are executed, which systems can forbid for memory that does not ask; those that are too old

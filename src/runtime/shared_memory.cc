@@ -25,9 +25,10 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 SharedMemory::SharedMemory(size_t bytes)
     : file_(memfd_create("tensorwright-array", MFD_CLOEXEC | MFD_ALLOW_SEALING)), bytes_(bytes) {
-  if (file_.get() < 0 || posix_fallocate(file_.get(), 0, static_cast<off_t>(std::max<size_t>(bytes, 1))) != 0 ||
-      fcntl(file_.get(), F_ADD_SEALS, kSeals) != 0)
-    refuse(bytes, std::strerror(errno));
+  if (file_.get() < 0) refuse(bytes, std::strerror(errno));
+  const int error = posix_fallocate(file_.get(), 0, static_cast<off_t>(std::max<size_t>(bytes, 1)));
+  if (error != 0) refuse(bytes, std::strerror(error));  // it leaves errno alone
+  if (fcntl(file_.get(), F_ADD_SEALS, kSeals) != 0) refuse(bytes, std::strerror(errno));
   map();
 }
 

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -116,6 +117,7 @@ int main(int argc, char** argv) {
   if (argc >= 2 && std::strcmp(argv[1], kServe) == 0) return worker(argc - 2, argv + 2);
   if (argc >= 2 && std::strcmp(argv[1], kServeKernel) == 0)
     return runtime::serve_kernel(support::kChannel, runtime::without_dynamic_linker(), {argv + 2, argv + argc});
+  std::signal(SIGXFSZ, SIG_IGN);  // what is too large for the user's limit is an error like a full disk
   CLI::App app("Measures tuning candidates on this machine, for a tuner on another.", "tw-board");
   app.set_version_flag("--version", std::string("tw-board ") + support::kRelease);
   app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted: again goes on.");

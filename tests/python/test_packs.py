@@ -19,6 +19,16 @@ A72 = "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72"
 
 pytestmark = boards.needed
 
+# Measures the pack $2 by $1 with room for a few lines, with none, and with enough.
+A_FULL_DISK = """
+mount -t tmpfs -o size=32k none disk && cd disk && head -c 20000 /dev/zero > others || exit 2
+"$1" measure "$2" --log log --json > ../full && exit 3
+cp log ../lines
+"$1" measure "$2" --log log --json > ../again && exit 4
+cmp log ../lines && rm others && mount -o remount,size=1m "$PWD" || exit 5
+"$1" measure "$2" --log log --json > ../room && cp log ..
+"""
+
 
 def product(m=33, n=34, k=35, dtype="float32"):
     A, B = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
@@ -27,8 +37,8 @@ def product(m=33, n=34, k=35, dtype="float32"):
     return [A, B, C]
 
 
-def run(*command, code=0):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300)
+def run(*command, code=0, cwd=None):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300, cwd=cwd)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -122,6 +132,28 @@ class TestMeasured:
         assert 3 <= known and answer["measured"] <= 12 - known + 1 and answer["known"] == 12
         trials = [json.dumps(r["knobs"]) for r in records(log) if r["kind"] == "trial"]
         assert len(trials) == len(set(trials)) == 12
+
+    def test_a_full_disk_keeps_the_lines_and_goes_on_when_there_is_room(self, pack, tmp_path):
+        made = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True)
+        if made.returncode != 0:
+            pytest.skip(f"skipped: no file system of its own: {made.stderr.strip()}")
+        (tmp_path / "disk").mkdir()
+        run("unshare", "--mount", "sh", "-uc", A_FULL_DISK, "-", boards.TW_BOARD, pack, cwd=tmp_path)
+        answers = [json.loads((tmp_path / name).read_text()) for name in ("full", "again", "room")]
+        for answer in answers[:2]:
+            assert answer["error"] == "the tuning log log cannot be written: No space left on device"
+            assert "make room" in answer["notes"][0]
+        lines, log = (tmp_path / "lines").read_bytes(), (tmp_path / "log").read_bytes()
+        assert lines and log.startswith(lines), "what was written before is intact"
+        kept = [r["kind"] for r in records(tmp_path / "lines")].count("trial")  # each is whole
+        assert 0 < kept and answers[2]["measured"] == 12 - kept and answers[2]["failures"] == 0
+        trials = [json.dumps(r["knobs"]) for r in records(tmp_path / "log") if r["kind"] == "trial"]
+        assert len(trials) == len(set(trials)) == 12
+
+    def test_a_limit_of_the_users_files_is_an_error_too(self, pack, log):
+        answer = run("sh", "-c", 'ulimit -f 1; exec "$@"', "-", boards.TW_BOARD, "measure", pack, "--log", log, "--json", code=1)
+        assert "File too large" in json.loads(answer.stdout)["error"]
+        assert measure(pack, log)["measured"] == 12
 
     def test_a_damaged_line_costs_only_itself(self, pack, log):
         measure(pack, log)

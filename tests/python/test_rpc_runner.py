@@ -3,6 +3,7 @@
 import json
 import pathlib
 import platform
+import resource
 import signal
 import subprocess
 import time
@@ -136,6 +137,38 @@ def test_a_target_that_boards_cannot_run_is_refused_with_one_that_they_can(tmp_p
         with pytest.raises(tw.TuneError, match="target=") as refused:
             tw.autotune.tune(product(), target=foreign, runner=runner, trials=4, progress=False)
         assert runner.target in str(refused.value)
+
+
+def test_a_board_that_is_full_is_an_error_and_goes_on_when_there_is_room(tmp_path):
+    def limited(most):
+        resource.prlimit(board.process.pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+
+    log = tmp_path / "log.jsonl"
+    with boards.Board() as board:
+        with tw.autotune.RPCRunner(boards=[board.address]) as runner:
+            tune(runner, log, 8)
+            lines = log.read_bytes()
+            limited(1000)  # as a full disk is, for what it keeps: in files that are memory
+            with pytest.raises(tw.Error, match="File too large"):
+                tune(runner, log, 16)
+            kept = log.read_bytes()
+            assert kept.startswith(lines)
+            assert {r["result"]["status"] for r in records(log)} <= {"ok", "beaten"}, "no candidate is blamed"
+            limited(resource.RLIM_INFINITY)
+            tune(runner, log, 16)
+            assert log.read_bytes().startswith(kept)
+            expect_whole(log, 16)
+        with board.connect() as session:
+            session.upload(b"small", target="small")
+            limited(1000)
+            with pytest.raises(tw.RpcError, match="no room for a blob of 1 MB: .*: File too large"):
+                session.upload(bytes(100_000), target="large")
+            with pytest.raises(tw.ArgumentError, match="no array of 100000 bytes can be had: File too large"):
+                session.empty((100_000,), "int8")
+            limited(resource.RLIM_INFINITY)
+            assert session.listdir() == ["small"] and session.download("small") == b"small"
+            session.upload(bytes(100_000), target="large")
+            assert session.listdir() == ["large", "small"]
 
 
 def test_who_is_away_is_named():

@@ -39,6 +39,7 @@ struct RequestOptions {
   int priority = 0;            // greater: sooner
   double wait_s = 60;          // for one to be free
   double session_s = 0;        // after which it is taken back; 0: never
+  int max_retry = 5;           // how often one that is lost before it answers is replaced by another
 };
 
 class RemoteArray {

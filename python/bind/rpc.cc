@@ -142,8 +142,9 @@ void bind_rpc(py::module_& m) {
   m.def(
       "rpc_request",
       [](const std::string& host, uint16_t port, const std::string& secret, double timeout, const std::string& key,
-         const std::string& predicate, int priority, double wait, double session_timeout) {
-        return Session::request({host, port, secret, timeout}, {key, predicate, priority, wait, session_timeout});
+         const std::string& predicate, int priority, double wait, double session_timeout, int max_retry) {
+        return Session::request({host, port, secret, timeout},
+                                {key, predicate, priority, wait, session_timeout, max_retry});
       },
       py::call_guard<py::gil_scoped_release>());
   m.def(

@@ -18,7 +18,6 @@ import json
 import os
 import pathlib
 import statistics
-import time
 
 import numpy as np
 
@@ -224,24 +223,16 @@ class TrackerSession:
         themselves, such as ``cores >= 4``; wait, seconds for a board to be free.
         Returns: Session. Raises: RpcError if there is none in time, with what the boards lack or who has them.
         """
-        for left in range(max_retry, -1, -1):
-            try:
-                return Session(_core.rpc_request(*self._address, key, predicate, priority, wait, session_timeout))
-            except RpcError:
-                if left == 0 or self._none_of(key):
-                    raise
-                time.sleep(0.1)
-        raise AssertionError("the last try returns or raises")
-
-    def _none_of(self, key):
-        return all(board["key"] != key for board in self.summary()["boards"])
+        return Session(_core.rpc_request(*self._address, key, predicate, priority, wait, session_timeout, max_retry))
 
     def request_and_run(self, key, func, priority=1, session_timeout=0, max_retry=2):
         """``func(session)`` on a board of the class; again on another one if the board is lost meanwhile, max_retry times."""
         for left in range(max_retry, -1, -1):
+            session = self.request(key, priority, session_timeout)
             try:
-                return func(self.request(key, priority, session_timeout))
+                return func(session)
             except RpcError:
+                session.close()
                 if left == 0:
                     raise
 

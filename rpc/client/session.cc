@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "rpc/client/loop.h"
 #include "rpc/client/tracker_client.h"
@@ -50,6 +51,7 @@ struct Session::State {
   }
   awaitable<void> open(TrackerAddress tracker, WantedBoard wanted, double seconds) {
     connection.emplace((co_await request_board(tracker, wanted)).connection);
+    granted = true;
     co_await begin(seconds);
   }
   awaitable<void> begin(double seconds) {
@@ -196,7 +198,7 @@ struct Session::State {
   std::string description;
   std::deque<Frame> heard;
   std::exception_ptr lost;
-  bool listening = false;
+  bool granted = false, listening = false;
   Loop loop;  // what runs on it uses the others
   asio::steady_timer more{loop.context()}, room{loop.context()};
 
@@ -313,12 +315,17 @@ Session Session::connect(const Address& board) {
 
 Session Session::request(const Address& tracker, const RequestOptions& wanted) {
   const TrackerAddress address = address_of(tracker);
-  auto state = std::make_shared<State>();
-  state->run([&] {
-    return state->open(address, {wanted.key, wanted.predicate, wanted.priority, wanted.wait_s, wanted.session_s},
-                       tracker.timeout_s);
-  });
-  return Session(std::move(state));
+  const WantedBoard board{wanted.key, wanted.predicate, wanted.priority, wanted.wait_s, wanted.session_s};
+  for (int left = wanted.max_retry;; --left) {
+    auto state = std::make_shared<State>();
+    try {
+      state->run([&] { return state->open(address, board, tracker.timeout_s); });
+      return Session(std::move(state));
+    } catch (const Error&) {
+      if (!state->granted || left <= 0) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until the tracker knows, too
+  }
 }
 
 std::string tracker_summary(const Address& tracker) { return Loop().wait(query_tracker(address_of(tracker))); }

@@ -7,11 +7,14 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import boards
 import pytest
 import tracker_frames
+
+import tensorwright as tw
 
 HALF_OPEN = 10_000
 
@@ -97,6 +100,60 @@ class TestCrowds:
 
 
 @boards.needed
+class TestSessions:
+    def test_a_board_that_nobody_gives_up_is_waited_for_once(self, farm):
+        farm.tracker()
+        farm.board("a")
+        with tracker_frames.request(farm.port, "here"):
+            start = time.monotonic()
+            with pytest.raises(tw.RpcError, match="no board of the key here was free within 0.2 s"):
+                tw.rpc.connect_tracker("127.0.0.1", farm.port).request("here", wait=0.2, max_retry=100)
+            assert time.monotonic() - start < 15, "the deadline is that of the request, not of each try"
+
+    def test_what_was_run_on_a_lost_board_runs_on_the_next(self, farm):
+        farm.tracker()
+        farm.board("a")
+        tracker, seen = tw.rpc.connect_tracker("127.0.0.1", farm.port), []
+
+        def run_there(session):
+            seen.append(session.listdir())
+            session.upload(b"x", target="x")
+            if len(seen) == 1:
+                raise tw.RpcError("the connection was lost")
+            return session.listdir()
+
+        assert tracker.request_and_run("here", run_there) == ["x"]
+        assert seen == [[], []]
+
+        def never(session):
+            raise tw.RpcError("the connection was lost")
+
+        with pytest.raises(tw.RpcError, match="was lost"):
+            tracker.request_and_run("here", never, max_retry=1)
+        farm.until_status("a", "free")
+
+    def test_boards_that_are_lost_before_they_answer_are_replaced(self):
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            listening.settimeout(30)
+            asked = []
+
+            def grant():  # a tracker whose boards are gone when they are given
+                while len(asked) < 3:
+                    connection = listening.accept()[0]
+                    with connection:
+                        tracker_frames.receive(connection)
+                        connection.sendall(tracker_frames.hello(tracker_frames.TRACKER))
+                        asked.append(tracker_frames.receive(connection)[0])
+                        connection.sendall(tracker_frames.frame(tracker_frames.GRANTED, tracker_frames.text("a")))
+
+            granting = threading.Thread(target=grant)
+            granting.start()
+            with pytest.raises(tw.RpcError, match="lost|closed"):
+                tw.rpc.connect_tracker("127.0.0.1", listening.getsockname()[1]).request("here", max_retry=2)
+            granting.join()
+        assert asked == [tracker_frames.REQUEST] * 3
+
+
 class TestFaults:
     def test_a_board_is_leased_and_free_again(self, farm):
         farm.tracker()

@@ -4,7 +4,7 @@ import socket
 import struct
 
 HELLO, ERROR, REQUEST, GRANTED = 1, 2, 51, 52
-CLIENT = 0
+CLIENT, TRACKER = 0, 2
 
 
 def text(value):
@@ -15,8 +15,8 @@ def frame(kind, payload):
     return struct.pack("<IHH", len(payload), kind, 0) + payload
 
 
-def hello():
-    return frame(HELLO, struct.pack("<IHHB", 0x52505754, 1, 1, CLIENT) + text("test") + struct.pack("<I", 0))
+def hello(role=CLIENT):
+    return frame(HELLO, struct.pack("<IHHB", 0x52505754, 1, 1, role) + text("test") + struct.pack("<I", 0))
 
 
 def exactly(connection, count):

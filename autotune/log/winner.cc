@@ -12,9 +12,7 @@ namespace {
 constexpr double kClearlyFaster = 0.8;  // of the best that was timed again
 
 // A lost worker says nothing, and a bound is no time.
-bool failed(const Trial& t) {
-  return !t.timed() && t.status != to_string(runtime::RunStatus::kDeviceLost);
-}
+bool failed(const Trial& t) { return !t.timed() && t.status != to_string(runtime::RunStatus::kDeviceLost); }
 
 // All that is known of one configuration.
 struct Times {

@@ -66,7 +66,7 @@ class Boards final : public runtime::Runner {
   MachineDescription machine() const override { return {.hardware = host_hardware(), .threads = 2, .name = "board"}; }
 
   std::atomic<uint64_t> calls = 0;
-  int most_at_once = 0;  // runs
+  int most_at_once = 0;               // runs
   std::map<uint64_t, double> limits;  // what the last run of a candidate was given up at
   std::vector<uint64_t> arrivals;
 

@@ -46,7 +46,7 @@ def conv2d(types):
     ("llvm -mcpu=alderlake", U8S8, "avx_vnni_dot_8x4", "avx_vnni_dot_8x4"),
     ("llvm -mcpu=alderlake", S8S8, "avx_vnni_s8s8_8x4", "avx_vnni_s8s8_8x4"),
     ("llvm -mcpu=sapphirerapids", U8S8, "amx.u8s8", "avx512_vnni_dot_16x4"),
-    ("llvm -mcpu=sapphirerapids", BF16, "amx.bf16", "avx512_bf16_dot_16x2")])
+    ("llvm -mcpu=sapphirerapids", BF16, "amx.bf16", "amx.bf16.m14")])
 def test_the_instruction_is_chosen(target, types, products, convolutions):
     for output, expected in ((matmul(types), products), (dense(types), products), (conv2d(types), convolutions)):
         text = tw.default_schedule(output, target).to_python()

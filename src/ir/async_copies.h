@@ -36,11 +36,11 @@ struct BoxAxis {
 };
 struct AsyncCall {
   AsyncOp op = AsyncOp::kInit;
-  Address ring;
+  Address ring{};
   int64_t slots = 0;
-  Expr turn;          // but of init and inval
-  int64_t bytes = 0;  // of expect
-  Address to, from;   // of a load, as is what follows
+  Expr turn;             // but of init and inval
+  int64_t bytes = 0;     // of expect
+  Address to{}, from{};  // of a load, as is what follows
   int64_t swizzle = 0;
   std::vector<BoxAxis> axes;
 };

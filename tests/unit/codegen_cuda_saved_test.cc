@@ -81,15 +81,17 @@ int main(void) {
 }
 )";
 
-std::string output_of(const std::string& command) {
+std::string said_by(const std::string& command) {
   std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  FILE* pipe = popen(command.c_str(), "r");
   for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) text += buffer;
   const int status = pclose(pipe);
   return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
 }
 
-// A driver that is sanitized runs in programs that are, too.
+std::string output_of(const std::string& command) { return said_by(command + " 2>&1"); }
+
+// A driver that is sanitized runs in programs that are, too, of whose stacks the sanitizer warns.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr const char* kSanitized = " -fsanitize=address";
 #elif defined(__SANITIZE_THREAD__)
@@ -110,7 +112,7 @@ class CudaSaved : public testing::Test {
                      "\"' -D'CALL(a, b, n)=f_run(a, b, n, NULL)' -o " + folder_ / "main" + (cpp ? " -x c++ " : " ") +
                      folder_ / "main.c" + " -x none " + folder_ / code + " -ldl");
   }
-  std::string run(const std::string& settings = "") { return output_of(settings + " " + folder_ / "main"); }
+  std::string run(const std::string& settings = "") { return said_by(settings + " " + folder_ / "main"); }
 
   test::Setting driver_{"TW_CUDA_DRIVER", TW_BINARY_DIR "/tests/libfake_cuda.so"}, images_{"TW_CUDA_IMAGES", "ir"};
   test::Folder folder_;

@@ -17,9 +17,15 @@ endforeach()
 
 find_program(TW_CCACHE ccache)
 if(TW_CCACHE)
-  # Precompiled headers are 80 to 170 MB: read once for their hash, not by each file.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1 ${TW_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${TW_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TW_CCACHE})
+  if(TW_PRECOMPILED)
+    # They are 80 to 170 MB: read once for their hash, not by each file. GCC knows a header of `#pragma once` again by its
+    # bytes, so one that was made when a comment read differently would be read twice: what a header is without its comments
+    # (ccache asks the preprocessor, unless it goes by dependencies) says nothing. The name leaves results from before behind.
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1 CCACHE_DEPEND=1
+        CCACHE_NAMESPACE=tensorwright-by-dependencies ${TW_CCACHE})
+  endif()
 endif()
 
 find_package(Threads REQUIRED)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -28,7 +29,9 @@ class Search {
   explicit Search(const std::vector<std::vector<Rows>>& choices) : choices_(choices) {}
 
   // `fresh`: rows came since variables were last eliminated.
-  Answer run(Rows rows, std::vector<Interval> ranges, size_t choice, bool fresh) {
+  // Of rows that are not fresh, `finite` is what they say of the variables with finite ranges.
+  using Finite = std::shared_ptr<const Rows>;
+  Answer run(Rows rows, std::vector<Interval> ranges, size_t choice, bool fresh, Finite finite = {}) {
     if (--budget_ < 0) return Answer::kUnknown;
     if (fresh && !reduce(rows, ranges)) return overflow_ ? Answer::kUnknown : Answer::kNone;
     if (fresh && contradicts_itself(rows)) return Answer::kNone;
@@ -41,7 +44,8 @@ class Search {
       });
     }
     const bool endless = std::ranges::any_of(ranges, [](Interval r) { return !r.bounded(); });
-    if (endless && contradict(rows, ranges)) return Answer::kNone;
+    if (endless && fresh) finite = std::make_shared<const Rows>(of_finite(rows, ranges).value_or(rows));
+    if (endless && contradict(*finite, ranges)) return Answer::kNone;
     if (const std::optional<Apart> apart = taken_apart(rows, ranges, kWays)) {
       return any(apart->ways, [&](const std::pair<Sum, Sum>& way) {
         Rows all = rows;
@@ -60,7 +64,7 @@ class Search {
     return any(std::array{Interval{whole.lo, middle}, Interval{middle + 1, whole.hi}}, [&](Interval half) {
       std::vector<Interval> halved = ranges;
       halved[*open] = half;
-      return run(rows, std::move(halved), choice, false);
+      return run(rows, std::move(halved), choice, false, finite);
     });
   }
 
@@ -288,17 +292,9 @@ class Search {
 }  // namespace
 
 void IntegerSystem::Sum::add(const Sum& other, int64_t scale) {
-  const auto plus = [&](int64_t& to, int64_t value) {
-    int64_t product;
-    overflow = overflow || __builtin_mul_overflow(value, scale, &product) || __builtin_add_overflow(to, product, &to);
-  };
-  overflow = overflow || other.overflow;
-  plus(constant, other.constant);
-  for (const auto& [variable, factor] : other.terms) {
-    int64_t& sum = terms[variable];
-    plus(sum, factor);
-    if (sum == 0) terms.erase(variable);
-  }
+  int64_t product = 0;
+  overflow = overflow || other.overflow || __builtin_mul_overflow(other.constant, scale, &product) ||
+             __builtin_add_overflow(constant, product, &constant) || !terms.add(other.terms, scale);
 }
 
 int IntegerSystem::variable(Interval range) {

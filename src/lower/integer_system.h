@@ -6,18 +6,18 @@
 // don't decide, a variable's range is halved. With finite ranges the search is exact as long as its budget lasts.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "src/ir/interval.h"
+#include "src/lower/linear_terms.h"
 
 namespace tw::lower {
 
 class IntegerSystem {
  public:
   struct Sum {
-    std::map<int, int64_t> terms;  // variable -> factor
+    LinearTerms terms;
     int64_t constant = 0;
     void add(const Sum& other, int64_t scale);  // a sum that leaves 64 bits ends the search without an answer
     bool overflow = false;

@@ -33,7 +33,7 @@ Known known_trials(std::vector<Record> records, const Task& task, const MachineD
   Known known;
   std::ranges::stable_sort(records, {}, &Record::number);
   for (Record& r : records) {
-    if (!(r.key == key) || r.trial.status == to_string(runtime::RunStatus::kDeviceLost)) continue;
+    if (!(r.key == key) || r.kind == "range" || r.trial.status == to_string(runtime::RunStatus::kDeviceLost)) continue;
     const Result<uint64_t> index = task.space().find(r.trial.knobs);
     if (!index) continue;
     if (r.kind == "confirm") {

@@ -44,7 +44,7 @@ LogGroup group_of(const std::vector<const Record*>& records) {
     group.bytes = std::max(group.bytes, r->bytes);
     if (group.first.empty() || r->time < group.first) group.first = r->time;
     group.last = std::max(group.last, r->time);
-    if (r->kind == "confirm") {
+    if (r->kind != "trial") {
       ++group.confirmations;
     } else if (seen.insert(r->trial.knobs).second) {
       ++group.trials;
@@ -138,7 +138,7 @@ LogCheck check_log(const std::string& path) {
   for_each_line(path, [&](size_t number, std::string_view, const Result<Record>& record) {
     check.lines = number;
     if (!record) return check.damaged.push_back({number, record.error().what});
-    if (record->kind == "confirm") return static_cast<void>(++check.confirmations);
+    if (record->kind != "trial") return static_cast<void>(++check.confirmations);
     ++check.trials;
     const RecordKey& k = record->key;
     const std::string what = k.hash + "\n" + k.target + "\n" + std::to_string(k.threads) + "\n" + k.hardware + "\n";

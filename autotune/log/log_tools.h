@@ -18,7 +18,7 @@ struct LogGroup {
   std::string name, args;
   double flops = 0, bytes = 0;
   int trials = 0;                       // configurations, each counted once
-  int confirmations = 0;                // records of kind `confirm`
+  int confirmations = 0;                // records of kinds `confirm` and `range`
   std::map<std::string, int> statuses;  // of the trials
   std::optional<Record> best;           // none when every one failed
   std::string first, last;              // when it was measured, by the clocks of those who did

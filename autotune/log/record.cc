@@ -59,6 +59,7 @@ Record record_from(const Json& json) {
   r.trial.spread = result.at("spread").get<double>();
   r.trial.runs = result.at("runs").get<int>();
   r.trial.detail = result.at("detail").get<std::string>();
+  if (r.kind == "range") r.at = json.at("at").get<int64_t>();
   if (json.contains("check")) r.trial.rtol = json["check"].value("rtol", 0.0);
   const Json& environment = json.at("environment");
   r.version = environment.at("version").get<std::string>();
@@ -76,7 +77,7 @@ Record record_from(const Json& json) {
 
 // What no release has written: a line that bears a right checksum and makes no sense.
 std::string nonsense(const Record& r) {
-  if (r.kind != "trial" && r.kind != "confirm") return "a record of kind " + r.kind;
+  if (r.kind != "trial" && r.kind != "confirm" && r.kind != "range") return "a record of kind " + r.kind;
   if (r.key.threads < 1) return "measured on " + std::to_string(r.key.threads) + " threads";
   if (r.trial.timed() && !(r.trial.seconds > 0 && std::isfinite(r.trial.seconds)))
     return "took " + std::to_string(r.trial.seconds) + " seconds";
@@ -106,6 +107,7 @@ std::string to_line(const Record& r) {
   Json json;
   json["tensorwright"] = kSchema;
   json["kind"] = r.kind;
+  if (r.at != 0) json["at"] = r.at;
   json["task"] = {
       {"hash", r.key.hash}, {"name", r.name}, {"args", json_or_null(r.args)}, {"flops", r.flops}, {"bytes", r.bytes}};
   json["target"] = r.key.target;

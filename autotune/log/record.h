@@ -30,7 +30,10 @@ struct Record {
   Record();
   TW_DECLARE_VALUE(Record);
 
-  std::string kind = "trial";  // or "confirm": a leader timed again, interleaved with the others
+  // Or "confirm": a leader timed again, interleaved with the others; or "range": one timed at another size, `at`, of
+  // the range for which its task's size stands.
+  std::string kind = "trial";
+  int64_t at = 0;
   RecordKey key;
   std::string name, args;       // of the task, for people
   double flops = 0, bytes = 0;  // arithmetic of one call, size of all arguments; 0: not known

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "autotune/log/range_winner.h"
 #include "src/runtime/rounds.h"
 
 namespace tw::autotune {
@@ -51,14 +52,17 @@ std::string configuration_of(const Trial& trial) {
 
 const Record* best_record(const std::vector<const Record*>& records) {
   std::map<std::string, Times> by_steps;
-  for (const Record* r : records) by_steps[configuration_of(r->trial)].add(*r);
+  for (const Record* r : records)
+    if (r->kind != "range") by_steps[configuration_of(r->trial)].add(*r);
   const Record *confirmed = nullptr, *other = nullptr;
   for (const auto& [steps, times] : by_steps) {
     confirmed = faster(confirmed, times.typical());
     if (!times.failed && times.again.empty()) other = faster(other, times.first);
   }
-  if (confirmed == nullptr || other == nullptr) return confirmed ? confirmed : other;
-  return other->trial.seconds < kClearlyFaster * confirmed->trial.seconds ? other : confirmed;
+  const Record* best = confirmed ? confirmed : other;
+  if (confirmed != nullptr && other != nullptr && other->trial.seconds < kClearlyFaster * confirmed->trial.seconds)
+    best = other;
+  return best_in_range(records, best);
 }
 
 std::optional<Trial> winner(const std::vector<Trial>& trials, const std::vector<Record>& confirmed) {

@@ -16,7 +16,8 @@ std::string configuration_of(const Trial&);
 //
 // A configuration that was timed again has the second smallest of all its times: what disturbs a run adds to it, and
 // the smallest was chosen for being so. One that was not has its first time, which was picked for being small: it wins
-// over those that were only where it is clearly faster. One that ever failed wins nothing.
+// over those that were only where it is clearly faster. One that ever failed wins nothing. Of a size that stands for a
+// range, the best all over that (range_winner.h).
 const Record* best_record(const std::vector<const Record*>& records);
 
 // The trial of the best configuration of one tuning, of which `confirmed` were timed again; none where all failed.

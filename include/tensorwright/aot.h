@@ -99,8 +99,8 @@ Frozen freeze_by_size(const std::string& size, const std::vector<SizedSchedule>&
                       const std::vector<te::ScalarArgument>& scalars = {});
 
 // Tensors in whose extents a variable is: with a log that autotune::tune wrote at several of its sizes
-// (autotune::Task::at_size), up to each of these sizes its best schedule, beyond the last one that of the last; else as
-// a schedule that is complete.
+// (autotune::Task::at_size), for the range up to each of these sizes the schedule that is the best there by the log, and
+// beyond the last one that of the last; else as a schedule that is complete.
 Frozen freeze_any_size(const std::vector<te::Tensor>& args, const Target&, const FreezeOptions& = {},
                        const std::vector<te::ScalarArgument>& scalars = {});
 

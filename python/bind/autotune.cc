@@ -19,6 +19,7 @@
 #include "autotune/report/progress.h"
 #include "autotune/space/knobs.h"
 #include "autotune/space/trace.h"
+#include "autotune/time_ranges.h"
 #include "codegen/calibration.h"
 #include "python/bind/bind.h"
 #include "python/bind/function.h"
@@ -369,6 +370,19 @@ std::vector<TuneResult> tune_many(const std::vector<Task>& tasks, const std::vec
   return results;
 }
 
+// Of sizes in ascending order, with the tuning of each.
+std::vector<Trial> python_time_ranges(const std::vector<te::Tensor>& args, const ir::Var& size,
+                                      const std::vector<std::tuple<int64_t, Task, TuneResult>>& tuned,
+                                      TuneOptions options, const std::shared_ptr<runtime::Runner>& runner) {
+  std::atomic<bool> stop = false;
+  options.should_stop = [&] { return stop.load(); };
+  std::vector<TunedSize> sizes;
+  for (const auto& [value, task, result] : tuned) sizes.push_back({value, task, result});
+  std::vector<Trial> best;
+  interruptible(stop, [&] { best = time_ranges(args, size, sizes, options, runner.get()); });
+  return best;
+}
+
 }  // namespace
 }  // namespace tw::bind
 
@@ -381,6 +395,7 @@ void bind_autotune(py::module_& m) {
   bind_tuning_results(m);
   m.def("tune", &python_tune);
   m.def("tune_many", &tune_many);
+  m.def("time_ranges", &python_time_ranges);
   m.def("has_xgboost", &tw::autotune::has_xgboost);
   m.def("_plain", &plain);
 }

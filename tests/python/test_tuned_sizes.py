@@ -41,13 +41,13 @@ def lines(log):
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
-def record(value, candidate, seconds, target="llvm -mcpu=x86-64-v3", of=None):
-    """A line of the log: the candidate at or behind that place of the space at that size, or of another."""
+def record(value, candidate, seconds, target="llvm -mcpu=x86-64-v3", of=None, at=None):
+    """A line of the log: the candidate at or behind that place of the space at that size, or of another; timed at another in its range."""
     task, about = tw.autotune.Task.at_size(declared(), n, of or value, target), tw.autotune.Task.at_size(declared(), n, value, target)
     while not task._core.is_legal(candidate):
         candidate += 1
     about = {"hash": about._core.hash(), "name": "D", "args": {"n": value}, "flops": 1e6, "bytes": 1e3, "target": str(task.target)}
-    return tuning_logs.line(about, candidate, seconds=seconds, steps=json.loads(task._core.steps(candidate)),
+    return tuning_logs.line(about, candidate, kind="trial" if at is None else "range", at=at, seconds=seconds, steps=json.loads(task._core.steps(candidate)),
                             knobs=json.loads(task._core.describe(candidate)))
 
 
@@ -64,6 +64,9 @@ def test_it_is_tuned_at_each_size(tmp_path):
     result = tw.autotune.tune(tensors, sizes={n: [9, 1]}, trials=3, log=log, progress=False)
     assert list(result.results) == [1, 9] and all(r.measured and r.best for r in result.results.values())
     assert {json.dumps(line["task"]["args"]) for line in lines(log)} == {'{"n": 1}', '{"n": 9}'}
+    timed = [line for line in lines(log) if line["kind"] == "range"]
+    assert {(line["task"]["args"]["n"], line["at"]) for line in timed} == {(1, 1), (9, 2), (9, 4), (9, 9)}
+    assert {line["result"]["status"] for line in timed} == {"ok"}
     assert len({line["task"]["hash"] for line in lines(log)}) == 2
     for f in (result.build(), tw.build(tensors, log=log)):
         for rows in (0, 1, 2, 9, 10, 50):
@@ -71,7 +74,19 @@ def test_it_is_tuned_at_each_size(tmp_path):
     check(result.results[9].build(), 20)  # of one size too it is a kernel of any
     again = tw.autotune.tune(declared(), sizes={n: [1, 9]}, trials=3, log=log, progress=False)
     assert [r.measured for r in again.results.values()] == [0, 0]
+    assert [line for line in lines(log) if line["kind"] == "range"] == timed
+    assert [s.steps for s in again.kernel.schedules.values()] == [s.steps for s in result.kernel.schedules.values()]
     assert [tw.autotune.load_log(log)[0].call] == ["D(n=1)"]
+
+
+def test_a_runner_in_python_times_no_ranges(tmp_path):
+    class Always(tw.autotune.Runner):
+        def run(self, inputs, builds):
+            return [tw.autotune.MeasureResult([1e-6])]
+
+    result = tw.autotune.tune(declared(), sizes={n: [1, 9]}, trials=1, log=tmp_path / "a.jsonl", runner=Always(), progress=False)
+    assert {line["kind"] for line in lines(tmp_path / "a.jsonl")} <= {"trial", "confirm"}
+    check(result.build(), 5)
 
 
 def test_the_table_is_frozen_and_follows_from_the_log(log, tmp_path):
@@ -93,6 +108,24 @@ def test_the_table_is_frozen_and_follows_from_the_log(log, tmp_path):
     [path] = tw.aot.freeze(kernels, log=log, **options)
     assert pathlib.Path(path).read_text().count("range: ") == 1  # two neighbours have the same Steps
     assert tw.aot.check(kernels, log=log, **options) == []
+
+
+def test_a_range_takes_what_loses_least_in_it(log, tmp_path):
+    kernels, options = {"rows": declared()}, {"targets": ["x86-64-v3"], "out": tmp_path}
+    [path] = map(pathlib.Path, tw.aot.freeze(kernels, log=log, **options))
+    before = path.read_text()
+    with log.open("a") as more:  # what is best at 64 takes four times as long at 9 as what is best at 8
+        more.write(record(64, 300, 4e-6, at=9) + record(64, 300, 3e-6, at=64) + record(64, 40, 1e-6, of=8, at=9) + record(64, 40, 3.5e-6, of=8, at=64))
+    [stale] = tw.aot.check(kernels, log=log, **options)
+    assert "for n = 64 takes 0.0035 ms and is another" in stale
+    tw.aot.freeze(kernels, log=log, **options)
+    after = path.read_text()
+    assert before.count("range: ") == 2 and after.count("range: ") == 1 and '"seconds":3.5e-06' in after
+    assert tw.aot.check(kernels, log=log, **options) == []
+    run("log", "prune", log, "--best")
+    assert [line["kind"] for line in lines(log)] == ["trial", "trial", "range"] and tw.aot.check(kernels, log=log, **options) == []
+    text = run("log", "check", log)
+    assert "2 trials, 1 confirmations" in text and "0 damaged" in text
 
 
 def test_what_the_log_lacks(log, tmp_path):
@@ -133,6 +166,16 @@ def test_the_loss_is_measured_and_said(log, tmp_path):
     assert "slower than tuned for one size, at n = " in (tmp_path / "out/kernels.h").read_text()
     with pytest.raises(tw.ArgumentError, match="tuned at several sizes"):
         tw.aot.freeze({"rows": tw.autotune.Task.at_size(declared(), n, 4)}, measure_loss=1, targets=["x86-64-v3"], log=log, out=tmp_path)
+
+
+def test_a_disturbed_timing_is_not_the_worst():
+    from tensorwright._loss import worst_of
+
+    again = {1: [1.1] * 5, 2: [1.2] * 5, 4: [1.0] * 5}
+    ratios = {1: [1.1] * 5, 2: [1.2] * 5, 4: [3.0] * 5}
+    assert worst_of(ratios, lambda n: list(again[n])) == (2, pytest.approx(0.2))
+    assert len(ratios[1]) == 5 and len(ratios[2]) == len(ratios[4]) == 20  # only what would be the worst is timed again
+    assert worst_of({8: [0.9] * 5}, lambda n: [0.9] * 5) == (8, 0.0)
 
 
 def test_what_is_refused():

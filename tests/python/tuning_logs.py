@@ -13,10 +13,11 @@ def checksum(text):
 
 
 def line(task, number, *, kind="trial", status="ok", seconds=1e-3, knobs=None, steps=(), hardware=HARDWARE, detail="", threads=2,
-         pruned=0):
+         pruned=0, at=None):
     record = {
         "tensorwright": 1,
         "kind": kind,
+        **({} if at is None else {"at": at}),
         "task": {"hash": task["hash"], "name": task["name"], "args": task["args"], "flops": task["flops"], "bytes": task["bytes"]},
         "target": task["target"],
         "threads": threads,

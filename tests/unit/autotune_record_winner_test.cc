@@ -58,6 +58,39 @@ TEST(Winner, ItsTimeIsTheSecondSmallest) {
   EXPECT_EQ(best_of(records)->trial.seconds, 1.2);
 }
 
+Record timed(int64_t factor, int64_t at, double seconds, const std::string& status = "ok") {
+  Record r = record(factor, seconds, "range", status);
+  r.at = at;
+  return r;
+}
+
+TEST(Winner, OfARangeTheOneThatLosesLeastWhereItLosesMost) {
+  const std::vector<Record> records = {record(4, 1.0),    timed(4, 9, 3.0),  timed(4, 64, 1.0), timed(8, 9, 1.0),
+                                       timed(8, 64, 1.2), timed(16, 9, 0.9), timed(16, 64, 2.0)};
+  EXPECT_EQ(best_of(records)->trial.knobs, record(8, 0).trial.knobs);
+  EXPECT_EQ(best_of(records)->at, 64) << "its record is of the range's end";
+}
+
+TEST(Winner, OfARangeTheBestOfItsEndWhereThatLosesHardlyMore) {
+  EXPECT_EQ(best_of({record(4, 1.0), timed(4, 9, 1.03), timed(4, 64, 1.0), timed(8, 9, 1.0), timed(8, 64, 1.0)})->kind,
+            "trial");
+}
+
+TEST(Winner, OfARangeNoneThatFailsInIt) {
+  EXPECT_EQ(
+      best_of({record(4, 1.0), timed(4, 9, 3.0), timed(4, 64, 1.0), timed(8, 9, 0, "wrong_answer"), timed(8, 64, 1.0)})
+          ->kind,
+      "trial");
+  EXPECT_EQ(best_of({record(4, 1.0), timed(4, 9, 3.0), timed(4, 64, 1.0), timed(8, 64, 1.0)})->kind, "trial")
+      << "nor one that was not timed all over it";
+}
+
+TEST(Winner, OfARangeWhatCameLaterWasNotComparedThere) {
+  EXPECT_EQ(best_of({timed(4, 9, 1.0), timed(4, 64, 1.0), record(8, 0.5)})->trial.seconds, 0.5);
+}
+
+TEST(Winner, OfARangeThatWasPrunedTheRecordThatIsLeft) { EXPECT_EQ(best_of({timed(8, 64, 1.2)})->trial.seconds, 1.2); }
+
 struct Rounds {
   std::vector<Record> confirmed;
   std::map<std::string, int> times;

@@ -30,18 +30,20 @@ def tasks_of(tensors, sizes, target):
 
 
 class SizedResult:
-    """``results`` (a TuneResult for each size), ``kernel`` (an ``aot.BySize``: up to each size its best schedule, beyond the largest
-    one that of the largest), ``target``."""
+    """``results`` (a TuneResult for each size), ``kernel`` (an ``aot.BySize``: for each range of sizes up to one of these the schedule
+    that loses least in it, beyond the largest size that of the last range), ``target``."""
 
-    def __init__(self, size, tensors, results, target):
+    def __init__(self, size, tensors, results, target, ranges):
         self.results, self.target = results, target
-        self._size, self._tensors = size, tensors
+        self._size, self._tensors, self._ranges = size, tensors, ranges
 
     @property
     def kernel(self):
         from ..aot import BySize
 
-        best = {value: Schedule(r._task._core.built(r._found()._core)[0]) for value, r in self.results.items()}
+        best = {}
+        for i, (value, r) in enumerate(self.results.items()):
+            best[value] = Schedule(r._task._core.built(self._ranges[i] if self._ranges else r._found()._core)[0])
         bounds = list(best)
         last = {n: best[n] for n, after in zip(bounds, bounds[1:]) if best[n].steps != best[after].steps}  # of a range
         return BySize(self._size, last or {bounds[0]: best[bounds[0]]}, best[bounds[-1]], self._tensors)

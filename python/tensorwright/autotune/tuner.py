@@ -164,6 +164,7 @@ def _count(name, value, least=1):
 
 _FOR_EACH_SIZE = ("trials", "log", "seed", "search", "model", "early_stop", "stop_without_gain", "model_file", "transfer", "callbacks",
                   "timeout", "number", "repeat", "progress", "runner")
+_CORE = set(_FOR_EACH_SIZE) - {"callbacks", "progress", "runner"}
 
 
 def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary", model="auto", early_stop=None,
@@ -193,7 +194,8 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
             raise ArgumentError("tune: sizes take no builder and no range_idx, as each size has a space of its own")
         size, tensors, tasks = tasks_of(task, sizes, target)
         options = {name: value for name, value in locals().items() if name in _FOR_EACH_SIZE}
-        return SizedResult(size, tensors, {value: tune(one, **options) for value, one in tasks.items()}, as_target(target))
+        results = {value: tune(one, **options) for value, one in tasks.items()}
+        return SizedResult(size, tensors, results, as_target(target), _ranges(size, tensors, results, options))
     task = as_task(task, target)
     callbacks = [callbacks] if callable(callbacks) else callbacks or ()
     if not isinstance(callbacks, (list, tuple)) or not all(callable(c) for c in callbacks):
@@ -220,6 +222,16 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
         build, by = _hooks(task, builder, runner, ends)
         core = _core.tune(task._core, options, bar, on_batch if callbacks else None, build, by)
     return TuneResult(task, core)
+
+
+def _ranges(size, tensors, results, options):
+    """The trial for each range of sizes; none by a Runner in Python, which is told of candidates by their places in one space."""
+    runner = options["runner"]
+    if runner is not None and type(runner)._core_runner is Runner._core_runner:
+        return []
+    tuned = [(value, r._task._core, r._core) for value, r in results.items()]
+    core = core_options(**{name: value for name, value in options.items() if name in _CORE})
+    return _core.time_ranges(tensors, size, tuned, core, None if runner is None else runner._core_runner())
 
 
 def _hooks(task, builder, runner, ends):

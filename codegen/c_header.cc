@@ -93,12 +93,18 @@ class HeaderPart {
     return text;
   }
 
-  // Each call's thread may be another device's.
+  // Each call's thread may be another device's. Where none of the code runs, a newer device's driver translates the
+  // best that it can.
   std::string choice_of_device() const {
     std::string text = "\nstatic inline int " + name_ + "_variant(void) {\n";
     for (size_t i = 0; i < conditions_.size(); ++i)
       text += "  if (" + conditions_[i] + ") return " + std::to_string(i + 1) + ";\n";
-    return text + "  return " + std::to_string(conditions_.size() + 1) + ";\n}\n";
+    text += "  return " + std::to_string(conditions_.size() + 1) + ";\n}\nstatic inline int32_t " + name_ +
+            "_translated" + kFunction + " {\n  int32_t code = tensorwright_no_gpu();\n";
+    for (const HeaderVariant& variant : kernel_.variants)
+      text += "  if (code == TW_ERROR_ARCHITECTURE) code = " + runtime::kernel_symbol(variant.program.name) +
+              "(args, context);\n";
+    return text + "  return code;\n}\n";
   }
 
   std::string call() const {
@@ -107,8 +113,8 @@ class HeaderPart {
     text += "  static int32_t (*const kernels[])(const struct tw_args*, const struct tw_context*) = {\n";
     for (const HeaderVariant& variant : kernel_.variants)
       text += "      " + runtime::kernel_symbol(variant.program.name) + ",\n";
-    return text + "      tensorwright_no_" + (is_device() ? "gpu" : "cpu") + "};\n  return kernels[" + name_ +
-           "_variant() - 1](args, context);\n}\n";
+    return text + "      " + (is_device() ? name_ + "_translated" : "tensorwright_no_cpu") + "};\n  return kernels[" +
+           name_ + "_variant() - 1](args, context);\n}\n";
   }
 
   // The default context, or one of the caller's.

@@ -10,16 +10,17 @@ const char* const kCudaContext = R"(
 #include <stdlib.h>
 #include <string.h>
 #define TW_ERROR_NO_DEVICE 4 /* no driver of CUDA 11.2 or newer, or no device that it gives us */
-#define TW_ERROR_ARCHITECTURE 5 /* the device does not run code for any architecture that the kernel was built for */
+#define TW_ERROR_ARCHITECTURE 5 /* the device runs no code of the kernel's architectures, nor is it newer, or they have what newer ones lack */
 #define TW_ERROR_DRIVER 6 /* the driver does not take the code: it is older than the compiler that made it */
 #define TW_ERROR_ALIGNMENT 7 /* an array does not begin where its vectors may, or its rows where boxes may */
 #define TW_ERROR_LAUNCH 8 /* the driver refused; *tensorwright_cuda_failure() is its code */
 struct CUstream_st;
 struct tensorwright_image {
   const char* arch;
-  uint32_t major, minor, exact, reserved;
+  uint32_t major, minor, exact, translated;
   const void* bytes;
   void* modules[16]; /* of each device, once it was loaded there */
+  const void* newer; /* if translated: PTX, for drivers of newer devices */
 };
 struct tensorwright_launch {
   struct tensorwright_image* image;
@@ -109,23 +110,27 @@ static inline void tensorwright_leave(const struct tensorwright_driver* driver, 
   void* context;
   if (entered) driver->pop(&context);
 }
+/* Whether it runs code of an architecture: 2; or is newer than that: 1. */
+static inline int tensorwright_device_runs(const struct tensorwright_driver* driver, int device, int major, int minor,
+                                           int exact) {
+  int has_major = 0, has_minor = 0;
+  driver->attribute(&has_major, 75, device);
+  driver->attribute(&has_minor, 76, device);
+  if (has_major == major && (exact ? has_minor == minor : has_minor >= minor)) return 2;
+  return has_major > major || (has_major == major && has_minor > minor);
+}
 static inline int tensorwright_cuda_runs(int major, int minor, int exact) {
   const struct tensorwright_driver* driver = tensorwright_cuda();
-  int entered, device, has_major = 0, has_minor = 0;
+  int entered, device, runs;
   if (driver == NULL) return 0;
   device = tensorwright_enter(driver, &entered);
-  if (device >= 0) {
-    driver->attribute(&has_major, 75, device);
-    driver->attribute(&has_minor, 76, device);
-  }
+  runs = device >= 0 && tensorwright_device_runs(driver, device, major, minor, exact) == 2;
   tensorwright_leave(driver, entered);
-  return has_major == major && (exact ? has_minor == minor : has_minor >= minor);
+  return runs;
 }
-static inline int32_t tensorwright_no_gpu(const struct tw_args* args, const struct tw_context* context) {
+static inline int32_t tensorwright_no_gpu(void) {
   const struct tensorwright_driver* driver = tensorwright_cuda();
   int entered, device;
-  (void)args;
-  (void)context;
   if (driver == NULL) return TW_ERROR_NO_DEVICE;
   device = tensorwright_enter(driver, &entered);
   tensorwright_leave(driver, entered);
@@ -137,15 +142,18 @@ static inline int32_t tensorwright_refused(int code) {
 }
 static inline int32_t tensorwright_function(const struct tensorwright_driver* driver, struct tensorwright_launch* launch,
                                             int device, void** function) {
-  void* module = __atomic_load_n(&launch->image->modules[device], __ATOMIC_ACQUIRE);
+  struct tensorwright_image* image = launch->image;
+  void* module = __atomic_load_n(&image->modules[device], __ATOMIC_ACQUIRE);
   int code;
   *function = __atomic_load_n(&launch->functions[device], __ATOMIC_ACQUIRE);
   if (*function != NULL) return 0;
   if (module == NULL) {
+    const int runs = tensorwright_device_runs(driver, device, (int)image->major, (int)image->minor, (int)image->exact);
     void* other = NULL;
-    code = driver->load(&module, launch->image->bytes);
+    if (runs == 0 || (runs == 1 && !image->translated)) return TW_ERROR_ARCHITECTURE;
+    code = driver->load(&module, runs == 2 ? image->bytes : image->newer);
     if (code != 0) return tensorwright_refused(code);
-    if (!__atomic_compare_exchange_n(&launch->image->modules[device], &other, module, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    if (!__atomic_compare_exchange_n(&image->modules[device], &other, module, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       driver->unload(module);
       module = other;
     }

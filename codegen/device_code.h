@@ -19,6 +19,7 @@ struct DeviceCode {
   std::vector<ir::Program> programs;
   std::vector<runtime::cuda::Plan> plans;  // of each program
   std::string arch, image;
+  std::string ptx;  // for newer devices; may be empty
 };
 
 }  // namespace tw::codegen

@@ -10,18 +10,21 @@
 
 namespace tw::codegen {
 
-Result<DeviceObject> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host) {
+Result<DeviceObject> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host,
+                                   NewerDevices newer) {
 #if TW_LLVM
   const CudaSource source = cuda_source(programs, device);
-  DeviceCode code{programs, source.plans, device.arch, ""};
+  DeviceCode code{programs, source.plans, device.arch, "", ""};
   DeviceObject object;
+  runtime::cuda::Image image;
   if (wants_program_images()) {
-    code.image = program_image(source.functions, device.arch).cubin;
+    image = program_image(source.functions, device.arch);
   } else {
-    TW_TRY(const runtime::cuda::Image image, compile_cuda(source.text, device.arch));
-    code.image = image.cubin;
+    TW_TRY(image, compile_cuda(source.text, device.arch));
     object.resources = runtime::cuda::resources_in(image.log);
   }
+  code.image = std::move(image.cubin);
+  if (newer == NewerDevices::kTranslate) code.ptx = std::move(image.ptx);
   TW_TRY(object.bytes, compile_device(code, host, device));
   return object;
 #else

@@ -15,8 +15,12 @@ struct DeviceObject {
   std::vector<runtime::cuda::Resources> resources;  // of each function, as the compiler states them
 };
 
+// Whether it also holds PTX, which drivers of newer devices translate: what is measured on its own device needs none.
+enum class NewerDevices : uint8_t { kNo, kTranslate };
+
 // Lowered programs for `device`, a target of CUDA; `host`, one of LLVM's, runs the part that launches. kBuild where
 // NVRTC or LLVM is missing.
-Result<DeviceObject> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host);
+Result<DeviceObject> device_object(const std::vector<ir::Program>& programs, const Target& device, const Target& host,
+                                   NewerDevices newer);
 
 }  // namespace tw::codegen

@@ -265,7 +265,8 @@ Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVar
   const std::string file = object_name(kernel, variant, options);
   if (is_device(variant.target)) {
     TW_TRY(const Target host, Target::parse("llvm -mtriple=" + options.host));
-    TW_TRY(DeviceObject object, device_object(named_programs(kernel, variant, options), variant.target, host));
+    TW_TRY(DeviceObject object,
+           device_object(named_programs(kernel, variant, options), variant.target, host, NewerDevices::kTranslate));
     return LibraryFile{file, std::move(object.bytes)};
   }
   std::vector<SourceText> texts;

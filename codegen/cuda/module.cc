@@ -67,7 +67,7 @@ void CudaModule::save(const std::string& path) const {
   if (path.ends_with(".cu")) return write_file(path, source_.text);
   if (path.ends_with(".o")) {
     const Target host = Target::parse("llvm").value_or_throw();
-    write_file(path, device_object(programs_, target_, host).value_or_throw().bytes);
+    write_file(path, device_object(programs_, target_, host, NewerDevices::kTranslate).value_or_throw().bytes);
     return write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_));
   }
   if (!path.ends_with(".cubin"))

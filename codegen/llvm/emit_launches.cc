@@ -41,11 +41,16 @@ llvm::Constant* emit_image(llvm::Module& module, const DeviceCode& code) {
   llvm::LLVMContext& c = module.getContext();
   const auto u32 = [&](uint64_t v) { return llvm::ConstantInt::get(llvm::Type::getInt32Ty(c), v); };
   const auto [major, minor, exact] = target::cuda::capability_of(code.arch);
-  llvm::GlobalVariable* bytes = data(module, llvm::ConstantDataArray::getString(c, code.image), true);
-  bytes->setAlignment(llvm::Align(64));
+  const auto code_of = [&](const std::string& bytes) {
+    llvm::GlobalVariable* out = data(module, llvm::ConstantDataArray::getString(c, bytes), true);
+    out->setAlignment(llvm::Align(64));
+    return out;
+  };
+  llvm::Constant* none = llvm::Constant::getNullValue(llvm::PointerType::get(c, 0));
   llvm::Constant* image = llvm::ConstantStruct::getAnon(
       {data(module, llvm::ConstantDataArray::getString(c, code.arch), true), u32(static_cast<uint64_t>(major)),
-       u32(static_cast<uint64_t>(minor)), u32(exact), u32(0), bytes, no_addresses(c)});
+       u32(static_cast<uint64_t>(minor)), u32(exact), u32(!code.ptx.empty()), code_of(code.image), no_addresses(c),
+       code.ptx.empty() ? none : code_of(code.ptx)});
   return data(module, image, false);
 }
 

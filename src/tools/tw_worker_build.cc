@@ -35,7 +35,8 @@ tw::Result<std::string> compile(const std::vector<tw::ir::Program>& programs, co
     TW_TRY([[maybe_unused]] const tw::Unit synchronised, check_synchronised(program));
   }
   TW_TRY(const tw::Target host, tw::Target::parse("llvm"));
-  TW_TRY(tw::codegen::DeviceObject object, tw::codegen::device_object(programs, target, host));
+  TW_TRY(tw::codegen::DeviceObject object,
+         tw::codegen::device_object(programs, target, host, tw::codegen::NewerDevices::kNo));
   if (const auto unfit = tw::runtime::cuda::unfit(object.resources)) {
     reply.unfit = unfit->status;
     reply.message = unfit->why;

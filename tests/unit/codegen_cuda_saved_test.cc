@@ -140,8 +140,27 @@ TEST_F(CudaSaved, WhatADeviceCannotRunIsACode) {
   build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
   ASSERT_EQ(compiled("gcc -std=c99", "f.h", "f.o"), "");
   EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=8.0"), "5");
-  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=9.1"), "5");  // sm_90a is of 9.0 alone
+  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=8.9"), "5");
   EXPECT_EQ(run("TW_CUDA_DRIVER=/nowhere/libcuda.so"), "4");
+}
+
+TEST_F(CudaSaved, NewerDevicesTranslate) {
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    build(parse(kTwoLaunches), parse_target(std::string("cuda -arch=") + arch))->save(folder_ / "f.o");
+    ASSERT_EQ(compiled("gcc -std=c99", "f.h", "f.o"), "");
+    EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=9.1"), "0 right") << arch;  // sm_90a is of 9.0 alone
+    EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=12.0"), "0 right") << arch;
+  }
+}
+
+TEST_F(CudaSaved, ObjectsHoldPtx) {
+  if (const auto compiler = codegen::nvrtc_version(); !compiler.ok())
+    GTEST_SKIP() << "skipped: " << compiler.error().what;
+  const test::Setting real("TW_CUDA_IMAGES", "");
+  build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  std::ifstream in(folder_ / "f.o", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(bytes.find(".target sm_90\n"), std::string::npos);
 }
 
 TEST_F(CudaSaved, ADriverThatDoesNotTakeTheCodeIsACode) {
@@ -169,7 +188,8 @@ TEST_F(CudaSaved, ALibraryHasKernelsOfBoth) {
   ASSERT_EQ(compiled("gcc -std=c99", "both.h", "libboth.a"), "");
   EXPECT_EQ(run(), "0 right");
   EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=8.6"), "0 right");
-  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=10.0"), "5");
+  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=10.0"), "0 right");
+  EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=7.5"), "5");
   const auto mixed =
       codegen::make_library({{"f", {gpu("cuda -arch=sm_80"), {cpu.target, parse(kTwoLaunches), ""}}}}, {"both", ""});
   ASSERT_FALSE(mixed.ok());

@@ -15,6 +15,12 @@ AxisId bound_to(const StageNest& stage, Annotation index) {
   return kNone;
 }
 
+// How many points the loop takes of the index. One thread has the first value of a reduction of nothing.
+Extent points_of(const StageNest& stage, const StageBounds& bounds, AxisId leaf) {
+  const Extent& own = bounds.extent[leaf];
+  return own == 0 && stage.axes[leaf].reduction && is_thread(stage.axes[leaf].annotation) ? Extent(1) : own;
+}
+
 // blockIdx.x -> bx
 std::string short_name(Annotation index) {
   const std::string name = to_string(index);
@@ -42,7 +48,7 @@ void Launches::add_indices(int root) {
       const AxisId leaf = placed_.launch[i] == root ? bound_to(nest_.stage(i), kind) : kNone;
       if (leaf == kNone) continue;
       const StageBounds& bounds = all_.stages[i];
-      const Extent& own = bounds.extent[leaf];
+      const Extent own = points_of(nest_.stage(i), bounds, leaf);
       index.extent = index.extent == 0 ? own : own.value_or(0) > index.extent.value_or(0) ? own : index.extent;
       if (bounds.loop[leaf]) loops.push_back(bounds.loop[leaf]);
     }
@@ -93,7 +99,7 @@ std::optional<Extent> Launches::limit(int i, const DeviceIndex& index) const {
   if (leaf == kNone && decides_itself(i, index.kind))
     return index.extent == 1 ? std::nullopt : std::optional<Extent>(1);
   if (leaf != kNone) {
-    const Extent& own = all_.stages[i].extent[leaf];
+    const Extent own = points_of(stage, all_.stages[i], leaf);
     const bool all = own == index.extent || (own == 1 && placed_.scope[i] == Scope::kLocal);
     return all ? std::nullopt : std::optional<Extent>(own);
   }

@@ -167,8 +167,20 @@ std::string ptx_of(const Nvrtc& nvrtc, NvrtcProgram program, const std::string& 
   return for_newer_devices(ptx.c_str(), arch);  // it ends with a 0
 }
 
+constexpr int kInvalidOption = 5;  // of the three that it is given, only the architecture may be new to it
+
+std::string version_of(const Nvrtc& nvrtc) { return std::to_string(nvrtc.major) + "." + std::to_string(nvrtc.minor); }
+
 Diagnostic refused(const std::string& arch, const std::string& what, const std::string& log) {
   return {ErrorKind::kBuild, "build: NVRTC made no code for " + arch + ": " + what, {}, {log.substr(0, 2000)}};
+}
+
+Diagnostic unknown_to(const Nvrtc& nvrtc, const std::string& arch) {
+  return {ErrorKind::kBuild,
+          "build: NVRTC " + version_of(nvrtc) + " makes no code for " + arch,
+          {},
+          {"it is " + nvrtc.path,
+           "pip install --upgrade nvidia-cuda-nvrtc brings a newer one; TW_NVRTC may name its library"}};
 }
 
 Result<runtime::cuda::Image> compile(const Nvrtc& nvrtc, const std::string& text, const std::string& arch) {
@@ -181,6 +193,7 @@ Result<runtime::cuda::Image> compile(const Nvrtc& nvrtc, const std::string& text
   for (const std::string& flag : flags) options.push_back(flag.c_str());
   const int failed = nvrtc.compile(program, static_cast<int>(options.size()), options.data());
   runtime::cuda::Image image{arch, {}, log_of(nvrtc, program), {}};
+  if (failed == kInvalidOption) return unknown_to(nvrtc, arch);
   if (failed) return refused(arch, nvrtc.error(failed), image.log);
   size_t bytes = 0;
   if (nvrtc.cubin_size(program, &bytes) != 0 || bytes == 0) return refused(arch, "an empty CUBIN", image.log);
@@ -189,8 +202,6 @@ Result<runtime::cuda::Image> compile(const Nvrtc& nvrtc, const std::string& text
   image.ptx = ptx_of(nvrtc, program, arch);
   return image;
 }
-
-std::string version_of(const Nvrtc& nvrtc) { return std::to_string(nvrtc.major) + "." + std::to_string(nvrtc.minor); }
 
 }  // namespace
 

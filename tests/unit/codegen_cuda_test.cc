@@ -1,6 +1,8 @@
 // The text for CUDA devices, compiled by NVRTC; and how launches are planned.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -191,6 +193,33 @@ TEST_F(CodegenCuda, WhatTheCompilerRefusesIsAnErrorWithItsWords) {
   EXPECT_EQ(refused.error().kind, ErrorKind::kBuild);
   EXPECT_NE(refused.error().render().find("kernel.cu(1): error"), std::string::npos) << refused.error().render();
   EXPECT_TRUE(entries().empty());
+}
+
+TEST_F(CodegenCuda, AnArchitectureThatTheCompilerIsTooOldForNamesBoth) {
+  const Result<Image> refused = codegen::compile_cuda(source_of(kDouble).text, "sm_999");
+  ASSERT_FALSE(refused.ok());
+  const std::string text = refused.error().render();
+  EXPECT_EQ(refused.error().kind, ErrorKind::kBuild);
+  EXPECT_NE(text.find("makes no code for sm_999\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("pip install --upgrade nvidia-cuda-nvrtc"), std::string::npos) << text;
+}
+
+// As where a disk is full, of which only a part is written, or a folder is not ours.
+TEST_F(CodegenCuda, WhatCannotBeKeptIsMadeEachTime) {
+  const std::string text = source_of(kDouble).text;
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit less{100, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &less);
+  const Result<Image> made = codegen::compile_cuda(text, "sm_90a"), again = codegen::compile_cuda(text, "sm_90a");
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_TRUE(made.ok() && again.ok());
+  EXPECT_EQ(made->cubin, again->cubin);
+  EXPECT_TRUE(entries().empty()) << "a part of an image is left";
+  const test::Setting nowhere("TW_CACHE_DIR", "/dev/null/cache");
+  EXPECT_EQ(codegen::compile_cuda(text, "sm_90a").value_or_throw().cubin, made->cubin);
 }
 
 TEST(CudaLog, SaysWhatAFunctionTakes) {

@@ -85,8 +85,8 @@ CText CEmitter::emit_cast(Type to, const Expr& expr, Need need) {
     value.wide = to.bits < 64;
     return value;
   }
-  if (narrow(to) && need == Need::kLow) return emit(expr, narrow(from) ? Need::kLow : Need::kValue);
-  return explicitly(narrow(from) && narrow(to) && to.bits <= from.bits ? Need::kLow : Need::kValue);
+  const Need low = narrow(from) && narrow(to) && to.bits <= from.bits ? Need::kLow : Need::kValue;  // of what is there
+  return narrow(to) && need == Need::kLow ? emit(expr, low) : explicitly(low);
 }
 
 }  // namespace tw::codegen

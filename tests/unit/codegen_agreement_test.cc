@@ -211,6 +211,9 @@ TEST(CodegenAgreement, CastsBetweenAllTypes) {
         const Type wide = to.with_lanes(a.type().lanes);
         return ir::cast(wide, a * b + a) * ir::cast(wide, b - a);
       });
+  for (Type from : {Type::i(8), Type::u(8), Type::i(16), Type::u(16)})  // and on their way to one between them and int
+    for (Type to : {Type::i(8), Type::u(8), Type::i(16), Type::u(16)})
+      cases.add(from, [&](Expr a, Expr b) { return ir::cast(to.with_lanes(a.type().lanes), a * b + a); });
   cases.expect_agreement();
 }
 

@@ -201,9 +201,14 @@ class Counter {
       const bool matrices =  // ldmatrix
           shared && !access.store && bytes <= 2 && (!transposed || (bytes == 2 && beside == 1));
       if (!matrices) often *= parts.count;
-      stage.instructions += often;
       std::vector<int64_t> at = matrices ? matrix_addresses(product, which, row * bytes, column * bytes, transposed)
                                          : lane_addresses(product, which, row * bytes, column * bytes);
+      if (const double next = which == ir::Fragment::kRight && matrices ? next_fragment(tile, access, strides) : 0) {
+        often /= 2;  // one load brings two
+        for (size_t lane = 0, lanes = at.size(); lane < lanes; ++lane)
+          at.push_back(at[lane] + static_cast<int64_t>(next * bytes));
+      }
+      stage.instructions += often;
       if (!shared) {
         to_memory(access, often * static_cast<double>(pieces_of(at, static_cast<int64_t>(kSector))), stage);
         continue;
@@ -215,6 +220,15 @@ class Counter {
       stage.least += often * least;
       stage.wavefronts += often * std::max(least, static_cast<double>(bank_wavefronts(at, width)));
     }
+  }
+
+  struct WarpLoops;
+  // How far apart the fragments of two iterations of their innermost loop are, where these come in pairs; else 0.
+  static double next_fragment(const WarpLoops& tile, const AccessView& access, const std::vector<double>& strides) {
+    for (auto loop = tile.repeated.rbegin(); loop != tile.repeated.rend(); ++loop)
+      if (const double stride = stride_of(access, **loop, strides); stride != 0)
+        return (*loop)->extent % 2 == 0 ? stride : 0;
+    return 0;
   }
 
   struct WarpLoops {

@@ -82,46 +82,75 @@ bool are_rows(const ir::Load& load, const ir::Var& along, int width, ir::Bounds 
   return ir::is_int(strides.back(), 1) && std::all_of(strides.begin(), strides.end() - 1, is_multiple);
 }
 
+// Where a fragment is kept, one for each of some loops, and what it is loaded from.
+struct Held {
+  Fragment which;
+  ir::Expr value;
+  ir::Buffer buffer;
+  std::vector<WarpTile::Loop> loops;
+
+  std::vector<ir::Expr> at(const ir::Expr& element) const {
+    std::vector<ir::Expr> out;
+    for (const WarpTile::Loop& loop : loops) out.emplace_back(loop.var);
+    out.push_back(element);
+    return out;
+  }
+};
+
+// The fragments of two iterations of the last loop lie side by side: one load brings both.
+bool come_in_pairs(const Held& held, int matrices) {
+  const auto extent = held.loops.empty() ? std::nullopt : ir::as_int(held.loops.back().extent);
+  return matrices == 2 && extent && *extent % 2 == 0;
+}
+
 // By ldmatrix: the lane names a row of 16 bytes, of elements along `along` at some element of the fragment; empty where
-// they do not lie so.
-ir::Stmt by_matrices(const WarpTile& tile, Fragment which, const ir::Bounds& ranges, const ir::Load& load,
-                     const ir::Expr& to) {
+// they do not lie so. The last of the loops is halved where one load brings two of its fragments.
+ir::Stmt by_matrices(const WarpTile& tile, Held& held, const ir::Bounds& ranges) {
+  const auto& load = *ir::as<ir::Load>(held.value);
   const ir::WarpProduct& product = *tile.product;
   const int bits = product.operand.bits, row = 8 * ir::kMatrixRowBytes / bits, word = 32 / bits;
   if (load.buffer.scope() != Scope::kShared || bits > 16) return {};
-  const ir::Var& other = which == Fragment::kLeft ? tile.loops.m : tile.loops.n;
+  const ir::Var& other = held.which == Fragment::kLeft ? tile.loops.m : tile.loops.n;
   const bool plain = are_rows(load, tile.loops.k, row, ranges);
   if (!plain && (bits != 16 || !are_rows(load, other, row, ranges))) return {};
-  const int matrices = ir::elements_of(product, which) / word;
+  const int matrices = ir::elements_of(product, held.which) / word;
   const ir::Expr in_matrix = ir::floormod(tile.lane, ir::Expr(ir::kMatrixRows));
   const ir::Expr matrix =
       ir::floormod(ir::floordiv(tile.lane, ir::Expr(ir::kMatrixRows)), ir::Expr(matrices)) * ir::Expr(word);
   // The first lane of a group of four has the first elements of the row; transposed, rows count along k.
-  ir::Substitution at =
-      plain ? at_element(tile, which, in_matrix * ir::Expr(4), matrix) : at_element(tile, which, ir::Expr(0), matrix);
+  ir::Substitution at = plain ? at_element(tile, held.which, in_matrix * ir::Expr(4), matrix)
+                              : at_element(tile, held.which, ir::Expr(0), matrix);
   if (!plain) at[tile.loops.k.id()] = at[tile.loops.k.id()] + in_matrix;
+  std::vector<ir::Expr> to = held.at(0);
+  const bool pairs = come_in_pairs(held, matrices);
+  if (pairs) {
+    WarpTile::Loop& last = held.loops.back();
+    const ir::Expr first = ir::Expr(last.var) * ir::Expr(2);
+    const ir::Expr of_lane = ir::floordiv(tile.lane, ir::Expr(matrices * ir::kMatrixRows));
+    at[last.var.id()] = first + of_lane;
+    to[to.size() - 2] = first;
+    last.extent = *ir::as_int(last.extent) / 2;
+  }
   std::vector<ir::Expr> from;
   for (const ir::Expr& subscript : load.at) from.push_back(ir::substitute(subscript, at));
-  const std::string name = std::string("ldmatrix.x") + (matrices == 4 ? "4" : "2") + (plain ? "" : ".trans");
-  return ir::evaluate(
-      ir::call_extern(ir::Type::i(32), name, {to, ir::address_of(load.buffer, std::move(from), true, false)}));
+  const std::string name = std::string("ldmatrix.x") + (pairs || matrices == 4 ? "4" : "2") + (plain ? "" : ".trans");
+  return ir::evaluate(ir::call_extern(ir::Type::i(32), name,
+                                      {ir::address_of(held.buffer, std::move(to), false, true),
+                                       ir::address_of(load.buffer, std::move(from), true, false)}));
 }
 
-// A lane's fragment, which is `held` from [at, 0] on.
-ir::Stmt loaded(const WarpTile& tile, Fragment which, const ir::Bounds& ranges, const ir::Expr& value,
-                const ir::Buffer& held, const std::vector<ir::Expr>& at) {
-  const auto& load = *ir::as<ir::Load>(value);
-  const auto element = [&](const ir::Expr& e) {
-    std::vector<ir::Expr> out = at;
-    out.push_back(e);
-    return out;
-  };
-  if (const ir::Stmt matrices = by_matrices(tile, which, ranges, load, ir::address_of(held, element(0), false, true)))
-    return matrices;
-  const bool vectors = are_neighbours(load.at, tile.loops.k, beside(*tile.product, which), ranges);
-  return for_each_element(tile, which, vectors, [&](const ir::Expr& e) {
-    return ir::store(held, element(e), ir::substitute(value, at_element(tile, which, tile.lane, e)));
-  });
+// A lane's fragments.
+ir::Stmt loaded(const WarpTile& tile, Held held, const ir::Bounds& ranges) {
+  const auto& load = *ir::as<ir::Load>(held.value);
+  ir::Stmt all = by_matrices(tile, held, ranges);
+  if (!all) {
+    const bool vectors = are_neighbours(load.at, tile.loops.k, beside(*tile.product, held.which), ranges);
+    all = for_each_element(tile, held.which, vectors, [&](const ir::Expr& e) {
+      return ir::store(held.buffer, held.at(e), ir::substitute(held.value, at_element(tile, held.which, tile.lane, e)));
+    });
+  }
+  for (auto loop = held.loops.rbegin(); loop != held.loops.rend(); ++loop) all = ir::loop(loop->var, loop->extent, all);
+  return ir::refresh(all);
 }
 
 }  // namespace
@@ -160,21 +189,18 @@ ir::Stmt multiplied(const WarpTile& tile, const ir::Bounds& ranges, const ir::Ex
   std::vector<ir::Stmt> steps;
   std::vector<ir::Buffer> fragments;
   for (const auto& [which, value] : {std::pair{Fragment::kLeft, left}, std::pair{Fragment::kRight, right}}) {
-    std::vector<ir::Expr> shape, at;
-    for (const WarpTile::Loop& loop : tile.inner)
-      if (ir::uses_var(value, loop.var)) {
-        shape.push_back(loop.extent);
-        at.emplace_back(loop.var);
-      }
+    Held held{which, value, {}, {}};
+    std::vector<ir::Expr> shape;
+    for (const WarpTile::Loop& loop : tile.inner) {
+      if (!ir::uses_var(value, loop.var)) continue;
+      shape.push_back(loop.extent);
+      held.loops.push_back(loop);
+    }
     shape.emplace_back(ir::elements_of(product, which));
-    const ir::Buffer held(ir::as<ir::Load>(value)->buffer.name() + ".part", product.operand, shape, Scope::kLocal);
-    ir::Stmt load = loaded(tile, which, ranges, value, held, at);
-    for (auto loop = tile.inner.rbegin(); loop != tile.inner.rend(); ++loop)
-      if (ir::uses_var(value, loop->var)) load = ir::loop(loop->var, loop->extent, load);
-    steps.push_back(ir::refresh(load));
-    at.emplace_back(0);
-    args.push_back(ir::address_of(held, at, true, false));
-    fragments.push_back(held);
+    held.buffer = {ir::as<ir::Load>(value)->buffer.name() + ".part", product.operand, shape, Scope::kLocal};
+    args.push_back(ir::address_of(held.buffer, held.at(0), true, false));
+    fragments.push_back(held.buffer);
+    steps.push_back(loaded(tile, std::move(held), ranges));
   }
   ir::Stmt all = ir::evaluate(ir::call_extern(ir::Type::i(32), std::string(product.name), std::move(args)));
   for (auto loop = tile.inner.rbegin(); loop != tile.inner.rend(); ++loop) all = ir::loop(loop->var, loop->extent, all);

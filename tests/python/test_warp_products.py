@@ -196,28 +196,30 @@ def test_steps_come_back():
 
 
 def test_explain_counts_products_and_what_they_read():
-    """64 x 64 x 128 of tiles of 16 x 8 x 16: 256 products, for which 16 warps read 128 fragments of A and 256 of B by ldmatrix, of 4 and 2
-    wavefronts where rows are swizzled."""
+    """64 x 64 x 128 of tiles of 16 x 8 x 16: 256 products, for which 16 warps read 128 fragments of A and 256 of B by ldmatrix, one or two
+    at once, of 4 wavefronts where rows are swizzled."""
     tensors = product(64, 64, 128, "bfloat16", "float32")
     told = [str(in_warps(tensors, "mma.m16n8k16.bf16", 32, swizzle=swizzle).explain("cuda -arch=sm_90a")) for swizzle in (True, False)]
     for text in told:
         assert "524 thousand multiply-adds of tensor cores" in text
         assert "4 blocks of 128 threads" in text
-    assert "384 requests, 2.7 wavefronts each, 2.7 without conflicts" in told[0]
-    assert "384 requests, 11 wavefronts each, 2.7 without conflicts" in told[1]
+    assert "256 requests, 4 wavefronts each, 4 without conflicts" in told[0]
+    assert "256 requests, 16 wavefronts each, 4 without conflicts" in told[1]
 
 
 def test_operands_come_by_ldmatrix_where_rows_lie_side_by_side():
-    """Of rows of terms as they are, of columns transposed; bytes only as they are."""
-    def loads(intrin, transposed):
+    """Of rows of terms as they are, of columns transposed; bytes only as they are. Four matrices at once: of the left factor for a
+    product, of the right one for two."""
+    def loads(intrin, transposed, warp=(16, 16)):
         dtype, out, _, _ = PRODUCTS[intrin]
         tensors = product(32, 32, 64, dtype, out, transposed)
-        text = str(tw.lower(in_warps(tensors, intrin, 32), tensors, target="cuda -arch=sm_90a"))
-        return [name for name in ("x4", "x2", "x2.trans") if f'"ldmatrix.{name}"' in text]
+        text = str(tw.lower(in_warps(tensors, intrin, 32, warp=warp), tensors, target="cuda -arch=sm_90a"))
+        return [name for name in ("x4", "x2", "x4.trans", "x2.trans") if f'"ldmatrix.{name}"' in text]
 
-    assert loads("mma.m16n8k16.bf16", True) == ["x4", "x2"]
-    assert loads("mma.m16n8k16.f16", False) == ["x4", "x2.trans"]
-    assert loads("mma.m16n8k32.s8", True) == ["x4", "x2"]
+    assert loads("mma.m16n8k16.bf16", True) == ["x4"]
+    assert loads("mma.m16n8k16.bf16", True, warp=(16, 8)) == ["x4", "x2"]
+    assert loads("mma.m16n8k16.f16", False) == ["x4", "x4.trans"]
+    assert loads("mma.m16n8k32.s8", True) == ["x4"]
     assert loads("mma.m16n8k32.s8", False) == ["x4"]
     assert loads("mma.m16n8k8.tf32", True) == []
 

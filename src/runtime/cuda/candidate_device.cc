@@ -10,10 +10,11 @@
 
 namespace tw::runtime::cuda {
 
-// As codegen lays them out (codegen/llvm/emit_launches.cc), with room for what the driver gives on each device.
+// As codegen lays them out (codegen/llvm/emit_launches.cc), with room for what the driver gives on each device; but for
+// what newer ones translate, which candidates lack.
 struct ObjectImage {
   const char* arch;
-  uint32_t major, minor, exact, reserved;
+  uint32_t major, minor, exact, translated;
   const void* bytes;
   LoadedModule modules[16];
 };

@@ -12,7 +12,6 @@
 #include "src/runtime/sandbox.h"
 #include "src/runtime/timing.h"
 #include "src/runtime/tool_path.h"
-#include "src/support/subprocess.h"
 #include "src/target/busy_clock.h"
 #include "src/target/cpu.h"
 #include "tensorwright/target.h"
@@ -89,17 +88,24 @@ RunResult LocalRunner::run(const RunRequest& request) {
   return cancelled_ ? ended(RunStatus::kDeviceLost, "cancelled") : result;
 }
 
-std::unique_ptr<support::Subprocess> LocalRunner::begin(const RunRequest& request) {
-  if (idle_) return std::exchange(idle_, nullptr);
+support::Command LocalRunner::command_for(const RunRequest& request) const {
+  support::Command command = {worker_.path, worker_.args};
+  if (worker_.on_device) return command;
+  command.address_space_bytes = address_space_for(request);
+  command.file_bytes = kFileBytes + (request.reference ? 0 : request.inputs.size());
+  return command;
+}
+
+std::unique_ptr<support::Subprocess> LocalRunner::begin(const support::Command& command) {
+  std::unique_ptr<support::Subprocess> idle = std::exchange(idle_, nullptr);
+  if (idle && idle_command_ == command) return idle;
   served_ = 0;
-  const uint64_t file_bytes = kFileBytes + (request.reference ? 0 : request.inputs.size());
-  return std::make_unique<support::Subprocess>(support::Command{worker_.path, worker_.args,
-                                                                worker_.on_device ? 0 : address_space_for(request),
-                                                                worker_.on_device ? 0 : file_bytes});
+  return std::make_unique<support::Subprocess>(command);
 }
 
 RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
-  std::unique_ptr<support::Subprocess> worker = begin(request);
+  support::Command command = command_for(request);
+  std::unique_ptr<support::Subprocess> worker = begin(command);
   {
     std::lock_guard lock(current_mutex_);
     current_ = worker.get();
@@ -120,6 +126,8 @@ RunResult LocalRunner::attempt(const RunRequest& request, bool& lost) try {
     result = converse(*worker, request, lost, lives_on);
   }
   if (lives_on && ++served_ < kRunsOfAWorker) idle_ = std::move(worker);
+  if (worker_.confined && !cancelled_) idle_ = std::make_unique<support::Subprocess>(command);
+  idle_command_ = std::move(command);
   return result;
 } catch (const std::system_error& e) {
   throw Error(Diagnostic{ErrorKind::kTune, std::string("measuring: a worker process: ") + e.what(), {}, {}});

@@ -14,11 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "src/support/subprocess.h"
 #include "tensorwright/runtime.h"
-
-namespace tw::support {
-class Subprocess;
-}
 
 namespace tw::runtime {
 
@@ -45,13 +42,17 @@ class LocalRunner final : public Runner {
 
  private:
   RunResult attempt(const RunRequest&, bool& lost);
-  std::unique_ptr<support::Subprocess> begin(const RunRequest&);
+  support::Command command_for(const RunRequest&) const;
+  std::unique_ptr<support::Subprocess> begin(const support::Command&);
   RunResult converse(support::Subprocess&, const RunRequest&, bool& lost, bool& lives_on);
 
   const WorkerCommand worker_;
   std::mutex one_run_;
-  std::unique_ptr<support::Subprocess> idle_;  // of a device, and ready for the next run; under one_run_
-  int served_ = 0;                             // by it
+  // Ready for the next run; under one_run_. That of a device has served some. One that confines itself takes longer to
+  // do so than to be started: while the last result is on its way and the next request comes.
+  std::unique_ptr<support::Subprocess> idle_;
+  support::Command idle_command_;
+  int served_ = 0;
   std::mutex current_mutex_;
   support::Subprocess* current_ = nullptr;
   std::atomic<bool> cancelled_{false};

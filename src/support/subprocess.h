@@ -20,6 +20,7 @@ struct Command {
   std::vector<std::string> args;     // without argv[0]
   uint64_t address_space_bytes = 0;  // limits of the child; 0: none
   uint64_t file_bytes = 0;
+  bool operator==(const Command&) const = default;
 };
 
 struct ExitStatus {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <string>
 
@@ -34,10 +35,15 @@ bool ask_for_tiles() {
 
 CpuidRecord read_host() {
   CpuidRecord record;
+  constexpr uint32_t kExtended = 0x80000000;
+  // A hypervisor answers each in tens of microseconds, and every worker asks: once for each, and once for the highest.
+  const std::array highest = {__get_cpuid_max(0, nullptr), __get_cpuid_max(kExtended, nullptr)};
   for (const auto& [leaf, subleaf] :
-       {std::pair<uint32_t, uint32_t>{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0x24, 0}, {0x80000001, 0}}) {
+       {std::pair<uint32_t, uint32_t>{0, 0}, {1, 0}, {7, 0}, {7, 1}, {0x24, 0}, {kExtended + 1, 0}}) {
+    if (leaf > highest[leaf >= kExtended]) continue;
     CpuidLeaf row = {leaf, subleaf, 0, 0, 0, 0};
-    if (__get_cpuid_count(leaf, subleaf, &row.eax, &row.ebx, &row.ecx, &row.edx)) record.leaves.push_back(row);
+    __cpuid_count(leaf, subleaf, row.eax, row.ebx, row.ecx, row.edx);
+    record.leaves.push_back(row);
   }
   const auto bits = [&](uint32_t leaf, uint32_t CpuidLeaf::* at) {
     for (const CpuidLeaf& row : record.leaves)

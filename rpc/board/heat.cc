@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "src/runtime/thread_pool.h"
 #include "src/target/busy_clock.h"
@@ -20,10 +22,15 @@ constexpr int kManyLooks = 512;   // ten: longer than another process keeps the 
 constexpr double kFreshS = 2e-3;  // a look after one timing is the look before the next
 constexpr int kAttempts = 3;
 constexpr double kCoolingS = 2;  // at most, until the clock is what it was
-constexpr double kRestS = 4;     // all of it: its second half says what the clock is without heat
 constexpr double kLookAgainS = 0.05;
+constexpr double kRestS = 4;                          // all of it: its second half says what the clock is without heat
+constexpr int kTurnsOfWork = 40, kLooksOfWork = 256;  // 5 ms each
+constexpr int kLooksToRaise = 64;
 constexpr double kForgetS = 10;  // without work a board may cool as it could not in a rest
 constexpr int kMostZones = 64;
+
+// Of short looks, sorted: the slowest at which nobody else had the core, as far as a tenth of them tells.
+double without_interruptions(const std::vector<double>& sorted) { return sorted[sorted.size() / 10]; }
 
 // This thread on one core; and where it was.
 class OnCore {
@@ -66,28 +73,61 @@ Heat::Machine Heat::this_machine(std::function<bool(double seconds)> sleep) {
     const OnCore core(runtime::cores_to_measure_on()[0]);
     return target::clock_now(looks);
   };
-  return {hertz, std::move(sleep)};
+  const auto work = [] {
+    std::vector<std::jthread> busy;
+    for (const int core : runtime::cores_to_measure_on())
+      busy.emplace_back([core] {
+        const OnCore here(core);
+        target::clock_now(kLooksOfWork);
+      });
+  };
+  return {hertz, std::move(sleep), work};
 }
 
 Heat::Machine Heat::unknown() {
-  return {[](int) { return 0.0; }, [](double) { return false; }, "/dev/null"};
+  return {.hertz = [](int) { return 0.0; }, .sleep = [](double) { return false; }, .root = "/dev/null"};
 }
 
 void Heat::begin_session() {
   reference_ = hertz_ = machine_.hertz(kManyLooks);
-  looked_at_ = machine_.now();
-  at_rest_ = std::numeric_limits<double>::infinity();
+  work_a_little();
 }
 
-bool Heat::slow(double hertz) const { return hertz < kSlower * std::min(reference_, at_rest_); }
+void Heat::work_a_little() {
+  std::vector<double> clocks;
+  for (int turn = 0; turn < kTurnsOfWork; ++turn) {
+    machine_.work();
+    clocks.push_back(machine_.hertz(kLooks));
+  }
+  looked_at_ = machine_.now();
+  std::ranges::sort(clocks);
+  const double slowest = without_interruptions(clocks), fastest = clocks.back();
+  reference_ = std::max(reference_, fastest);
+  cool_ = slowest < kSlower * fastest ? slowest : std::numeric_limits<double>::infinity();
+}
 
-// A core that others want looks slow to a short look.
+bool Heat::slow(double hertz) const { return hertz < kSlower * std::min(reference_, cool_); }
+
+// A core that others want looks slow to a short look, so a slow one is looked at for longer.
 bool Heat::is_slow() {
-  hertz_ = machine_.hertz(kLooks);
-  if (slow(hertz_)) hertz_ = std::max(hertz_, machine_.hertz(kManyLooks));
+  hertz_ = 0;
+  for (int looks = kLooks; looks <= kManyLooks; looks *= 4) {
+    hertz_ = std::max(hertz_, machine_.hertz(looks));
+    if (!slow(hertz_)) break;
+  }
   reference_ = std::max(reference_, hertz_);
   looked_at_ = machine_.now();
+  raise();
   return slow(hertz_);
+}
+
+// A board that was hot as the session began is held to more once it can do more.
+void Heat::raise() {
+  slowest_lately_ = std::min(slowest_lately_, hertz_);
+  if (++looks_lately_ < kLooksToRaise) return;
+  cool_ = std::max(cool_, slowest_lately_);
+  slowest_lately_ = std::numeric_limits<double>::infinity();
+  looks_lately_ = 0;
 }
 
 bool Heat::looked_just_now() const { return !slow(hertz_) && machine_.now() - looked_at_ < kFreshS; }
@@ -104,22 +144,23 @@ bool Heat::recover(bool first) {
 }
 
 bool Heat::rest() {
-  double third_quarter = 0, slowest = std::numeric_limits<double>::infinity(), last_quarter = 0;
+  std::vector<double> third, last;  // quarters
   for (double waited = 0; waited < kRestS; waited += kLookAgainS) {
     if (!machine_.sleep(kLookAgainS)) return false;
-    is_slow();
-    if (waited < kRestS / 2) continue;
-    slowest = std::min(slowest, hertz_);
-    double& fastest = waited < 0.75 * kRestS ? third_quarter : last_quarter;
-    fastest = std::max(fastest, hertz_);
+    hertz_ = machine_.hertz(kLooks);
+    reference_ = std::max(reference_, hertz_);
+    if (waited >= kRestS / 2) (waited < 0.75 * kRestS ? third : last).push_back(hertz_);
   }
-  const bool still_cools = third_quarter < kSlower * last_quarter;
-  if (!still_cools) at_rest_ = std::min(at_rest_, slowest);
+  looked_at_ = machine_.now();
+  const bool still_cools = std::ranges::max(third) < kSlower * std::ranges::max(last);
+  third.insert(third.end(), last.begin(), last.end());
+  std::ranges::sort(third);
+  if (!still_cools) cool_ = std::min(cool_, without_interruptions(third));
   return true;
 }
 
 Heat::Timed Heat::timed(const std::function<RunResult()>& run) {
-  if (machine_.now() - worked_at_ > kForgetS) at_rest_ = std::numeric_limits<double>::infinity();
+  if (worked_at_ > 0 && machine_.now() - worked_at_ > kForgetS) work_a_little();
   Timed timed;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     if (attempt > 0 && !recover(attempt == 1)) break;

@@ -4,6 +4,8 @@
 // Not every slow clock is a hot one: that of a virtual machine is what its neighbours leave. Heat goes while a board
 // rests, so what the clock still is at the end of a rest, and no longer rises from, is the board's own, and timings at
 // it count, with their hertz. A board that slows down while it works and recovers while it rests gains nothing by that.
+// Nor is a clock that differs with what the cores do, as where few busy ones may be faster than many: a session begins
+// with a fifth of a second of work on all of them, from which nothing becomes hot, and what the clock is then counts.
 #pragma once
 
 #include <functional>
@@ -28,6 +30,7 @@ class Heat {
   struct Machine {
     std::function<double(int looks)> hertz;     // of the core that kernels are timed on
     std::function<bool(double seconds)> sleep;  // false: it shall not wait any longer
+    std::function<void()> work = [] {};         // some milliseconds on all cores that kernels are timed on
     std::string root = {};                      // of /sys
     std::function<double()> now = runtime::seconds_now;
   };
@@ -48,16 +51,20 @@ class Heat {
   Timed timed(const std::function<runtime::RunResult()>& run);
 
  private:
+  void work_a_little();
   bool slow(double hertz) const;
   bool is_slow();
   bool looked_just_now() const;  // and the clock was what it should be
+  void raise();
   // False: it shall not wait any longer.
   bool recover(bool first);
   bool rest();
 
   Machine machine_;
   double reference_ = 0, hertz_ = 0, looked_at_ = 0;
-  double at_rest_ = std::numeric_limits<double>::infinity();  // the slowest clock of a board that was not hot
+  double cool_ = std::numeric_limits<double>::infinity();  // the slowest clock of a board that was not hot
+  double slowest_lately_ = std::numeric_limits<double>::infinity();
+  int looks_lately_ = 0;
   double worked_at_ = 0;
 };
 

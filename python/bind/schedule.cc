@@ -53,8 +53,8 @@ Scope scope_named(const char* step, const std::string& name, const Line& at) {
     d.notes.push_back("what a block of a GPU shares is \"shared\"");
   if (name.starts_with("wmma."))
     d.notes.push_back(
-        "a stage that is tensorized by a product of a warp keeps its fragments in registers by itself: "
-        "s[C].tensorize(i, \"mma.m16n8k16.f16\")");
+        "leave this line out: a stage that is tensorized by a product of a warp keeps its fragments in registers by "
+        "itself, s[C].tensorize(i, \"mma.m16n8k16.f16\")");
   refused(std::move(d), at);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/ir/async_copies.h"
+#include "src/ir/group_products.h"
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
@@ -16,7 +17,7 @@ std::vector<std::string> extern_symbols(const Program& p) {
       [&](const Expr& e) {
         const auto* call = as<CallExtern>(e);
         if (call && !is_requirement(call->symbol) && !is_of_warp(call->symbol) && !is_async(call->symbol) &&
-            std::find(symbols.begin(), symbols.end(), call->symbol) == symbols.end())
+            !is_of_group(call->symbol) && std::find(symbols.begin(), symbols.end(), call->symbol) == symbols.end())
           symbols.push_back(call->symbol);
         return true;
       });

@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "src/ir/async_copies.h"
+#include "src/ir/group_products.h"
 #include "src/ir/interp_async_calls.h"
+#include "src/ir/interp_group_calls.h"
 #include "src/ir/interp_warp.h"
 #include "src/ir/requirement.h"
 #include "tensorwright/externs.h"
@@ -99,6 +101,7 @@ ExprPtr extern_code(Preparation& preparation, const CallExtern& c, Type result) 
   }
   if (is_of_warp(c.symbol)) return warp_code(preparation, c);
   if (is_async(c.symbol)) return async_code(preparation, c);
+  if (is_of_group(c.symbol)) return group_code(preparation, c);
   auto code = std::make_shared<ExternCode>();
   code->symbol = c.symbol;
   code->result = result;

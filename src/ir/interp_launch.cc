@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "src/ir/fields.h"
+#include "src/ir/group_products.h"
 #include "src/ir/interp_warp.h"
 #include "src/ir/walk.h"
 #include "src/support/fiber.h"
@@ -57,7 +58,8 @@ struct LaunchCode final : StmtCode {
   StmtPtr body;
   bool has_meetings = false;
   std::vector<size_t> shared, local;  // memories
-  size_t stack_bytes = 0;             // for a thread
+  std::vector<std::pair<size_t, Memory::Role>> roles;
+  size_t stack_bytes = 0;  // for a thread
 
   void run(State&) const override;
 };
@@ -128,12 +130,17 @@ class Launch final : public ThreadNames, public Meeting {
                   {"a block has at most " + std::to_string(kMostThreads)}};
     s_.tasks.names = this;
     s_.tasks.seen = &s_.seen;
+    s_.tasks.fences = &s_.fences;
+    s_.tasks.stored = &s_.stored;
+    for (const auto& [memory, role] : code.roles) s_.memories[memory]->set_role(role);
     s_.meeting = this;
     s_.threads = threads_.count();
   }
   ~Launch() override {
     s_.tasks.names = nullptr;
     s_.tasks.seen = nullptr;
+    s_.tasks.fences = nullptr;
+    s_.tasks.stored = nullptr;
     s_.meeting = nullptr;
   }
 
@@ -250,7 +257,10 @@ class Launch final : public ThreadNames, public Meeting {
         }
       s_.tasks.end_loop();
       s_.barriers.meet();
-      for (Thread& thread : team_) thread.state.seen.clear();
+      for (Thread& thread : team_) {
+        thread.state.seen.clear();
+        thread.state.stored.clear();
+      }
     } while (have_met());
     s_.barriers.expect_none(s_.tasks);
   }
@@ -279,35 +289,56 @@ class Launch final : public ThreadNames, public Meeting {
     thread.state.loops = s_.loops;
     thread.state.entered.assign(s_.entered.size(), 0);
     thread.state.thread = number;
+    thread.state.fences = 0;
+    thread.state.stored.clear();
     threads_.enter(number, thread.state);
     thread.fiber->begin([this] { run_body(); });
   }
 
   void run_body() {
     s_.copies = {};
+    s_.sums = {};
     code_.body->run(s_);
     s_.copies.expect_none(s_.tasks);
+    s_.sums.expect_none(s_.tasks);
   }
 
-  // Those that waited for the others of their warp, and do no longer.
+  // Those that waited for the others of their warp, or of their four warps, and do no longer.
   std::vector<Thread*> meet_in_warps(const std::vector<int64_t>& order) {
     std::vector<bool> have(team_.size());
     for (size_t first = 0; first < team_.size(); first += kLanesOfWarp) {
-      const std::span<Thread> warp =
-          std::span(team_).subspan(first, std::min<size_t>(kLanesOfWarp, team_.size() - first));
-      if (std::ranges::none_of(warp, [](const Thread& t) { return t.call != nullptr; })) continue;
-      if (std::ranges::any_of(warp, [](const Thread& t) { return t.turn != nullptr; })) continue;
-      if (warp.size() < kLanesOfWarp || !std::ranges::all_of(warp, [&](const Thread& t) { return met(t, warp[0]); }))
-        fail_to_meet(warp);
+      const auto waits = [](const Thread& t) { return t.call != nullptr; };
+      const std::span<Thread> warp = together_from(first, kLanesOfWarp);
+      const auto one = std::ranges::find_if(warp, waits);
+      if (one == warp.end()) continue;
+      const size_t count = one->call->lanes(), begin = first / count * count;
+      const std::span<Thread> those = together_from(begin, count);
+      if (std::ranges::any_of(those, [](const Thread& t) { return t.turn != nullptr; })) continue;
+      if (those.size() < count || !std::ranges::all_of(those, [&](const Thread& t) { return met(t, those[0]); })) {
+        if (count > kLanesOfWarp && std::ranges::any_of(those, [&](const Thread& t) { return have[index_of(t)]; }))
+          continue;
+        if (count > kLanesOfWarp && other_warps_meet(those, count)) continue;
+        fail_to_meet(those);
+      }
       std::vector<LaneCall*> lanes;
-      for (Thread& thread : warp) lanes.push_back(std::exchange(thread.call, nullptr));
+      for (Thread& thread : those) lanes.push_back(std::exchange(thread.call, nullptr));
       interp::together(lanes);
-      std::fill_n(have.begin() + static_cast<std::ptrdiff_t>(first), kLanesOfWarp, true);
+      std::fill_n(have.begin() + static_cast<std::ptrdiff_t>(begin), count, true);
     }
     std::vector<Thread*> out;
     for (const int64_t n : order)
       if (have[static_cast<size_t>(n)]) out.push_back(&team_[static_cast<size_t>(n)]);
     return out;
+  }
+
+  std::span<Thread> together_from(size_t first, size_t count) {
+    return std::span(team_).subspan(first, std::min(count, team_.size() - first));
+  }
+  size_t index_of(const Thread& thread) const { return static_cast<size_t>(&thread - team_.data()); }
+
+  // Whether one of several warps is at a call of its own, from which it goes on to where the others are.
+  static bool other_warps_meet(std::span<const Thread> those, size_t count) {
+    return std::ranges::any_of(those, [&](const Thread& t) { return t.call && t.call->lanes() < count; });
   }
 
   // A mistake leaves the thread's state where it is found, to name the place.
@@ -366,8 +397,9 @@ class Launch final : public ThreadNames, public Meeting {
     const auto call = std::ranges::find_if(those, [](const Thread& t) { return t.call != nullptr; });
     Fault fault{ErrorKind::kInternal, "interpret: a barrier where not all threads of the block meet", {}};
     if (call != those.end())
-      fault.what = "interpret: " + std::string(call->call->name) + " where not all " + std::to_string(kLanesOfWarp) +
-                   " lanes of a warp meet";
+      fault.what = "interpret: " + std::string(call->call->name) + " where not all " +
+                   std::to_string(call->call->lanes()) +
+                   (call->call->lanes() > kLanesOfWarp ? " lanes of four warps meet" : " lanes of a warp meet");
     const auto stuck = std::ranges::find_if(those, [](const Thread& t) { return t.turn != nullptr; });
     if (stuck != those.end()) fault.what = "interpret: nobody goes on: " + s_.barriers.why_not_over(*stuck->turn);
     std::vector<const Thread*> first;  // of those at one place
@@ -408,6 +440,14 @@ StmtPtr launch_code(Preparation& preparation, const For& outermost) {
     const size_t memory = preparation.memory_of(a->buffer);
     (a->buffer.scope() == Scope::kShared ? code->shared : code->local).push_back(memory);
     if (a->buffer.scope() == Scope::kLocal) preparation.own_memory_of_threads(memory);
+    return true;
+  });
+  walk(body, [&](const Stmt& s) {
+    const auto call = group_call(s);
+    if (!call || !call->product) return true;
+    code->roles.emplace_back(preparation.memory_of(call->sums.buffer), Memory::Role::kSums);
+    for (const GroupOperand* operand : {&call->left, &call->right})
+      code->roles.emplace_back(preparation.memory_of(operand->at.buffer), Memory::Role::kOperand);
     return true;
   });
   preparation.barriers = preparation.warp_calls = 0;

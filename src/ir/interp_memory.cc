@@ -22,6 +22,12 @@ Memory::Memory(std::string name, Type element, bool check_unwritten, bool check_
       check_races_(check_races),
       one_value_(one_value && check_unwritten) {}
 
+Memory Memory::another() const {
+  Memory out(name_, element_, check_unwritten_, check_races_, one_value_);
+  out.role_ = role_;
+  return out;
+}
+
 void Memory::bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written) {
   lay_out(std::move(shape), std::move(strides), written);
   data_ = data;
@@ -77,6 +83,8 @@ void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, b
   if (check_races_) accesses_.assign(static_cast<size_t>(shared_by(span_) + 1), {});
   arriving_.clear();
   held_.clear();
+  unfenced_.clear();
+  if (role_ == Role::kSums) touched_.assign(static_cast<size_t>(span_), 0);
   by_threads_ = by_boxes_ = false;
 }
 
@@ -134,6 +142,32 @@ void Memory::expect_released(int64_t at, const Tasks& tasks) const {
   Fault fault{
       ErrorKind::kInternal, "interpret: " + element(at) + " is written while a value that is on its way reads it", {}};
   if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(tasks.now()) + ") writes it");
+  throw fault;
+}
+
+void Memory::note_role(int64_t at, const Tasks& tasks) {
+  if (role_ == Role::kSums) {
+    touched_[static_cast<size_t>(at)] = *tasks.fences;
+    return;
+  }
+  unfenced_[at] = tasks.now();
+  tasks.stored->push_back({this, at});
+}
+
+void Memory::expect_fenced_register(int64_t at, uint32_t fences, std::string_view product) const {
+  if (fences > touched_[static_cast<size_t>(at)]) return;
+  throw Fault{ErrorKind::kInternal,
+              "interpret: " + std::string(product) + " goes on with " + element(at) + ", which was touched before",
+              {"wgmma.fence stands between what a thread does to its sums and a product of them"}};
+}
+
+void Memory::expect_fenced(int64_t at, std::string_view product, const Tasks& tasks) const {
+  const auto found = unfenced_.find(at);
+  if (found == unfenced_.end()) return;
+  Fault fault{ErrorKind::kInternal,
+              "interpret: " + std::string(product) + " reads " + element(at) + ", which a thread has stored unfenced",
+              {"fence.async of the thread that stores stands before the barrier in between"}};
+  if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(found->second) + ") stores it");
   throw fault;
 }
 

@@ -47,6 +47,8 @@ class Tasks {
   const ThreadNames* names = nullptr;              // of the launch that runs
   std::vector<Element>* reads = nullptr;           // where somebody wants to know what is read that others may change
   const std::vector<const void*>* seen = nullptr;  // what the thread that runs has waited for
+  const uint32_t* fences = nullptr;                // of the thread that runs, and what it has stored without one
+  std::vector<Element>* stored = nullptr;
 
   void begin_loop() { open_.push_back({last_, last_}); }
   void begin_iteration() {
@@ -80,7 +82,11 @@ class Memory {
  public:
   Memory(std::string name, Type element, bool check_unwritten, bool check_races, bool one_value);
 
-  Memory another() const { return {name_, element_, check_unwritten_, check_races_, one_value_}; }  // nothing bound yet
+  Memory another() const;  // nothing bound yet
+
+  // Before anything is bound: of sums of a group's products, and of their operands.
+  enum class Role : uint8_t { kPlain, kSums, kOperand };
+  void set_role(Role role) { role_ = role; }
 
   // Memory of the caller, or fresh memory whose contents count as unwritten.
   void bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
@@ -102,6 +108,7 @@ class Memory {
   Value load(int64_t at, const Tasks& tasks) {
     if (!arriving_.empty()) expect_arrived(at, Access::kReads, tasks);
     if (check_unwritten_ && written_[at] != generation_) unwritten(at, tasks);
+    if (role_ == Role::kSums) touched_[at] = *tasks.fences;
     if (check_races_) {
       note_read(at, tasks);
       if (tasks.reads) tasks.reads->push_back({this, at});
@@ -115,6 +122,7 @@ class Memory {
     if (one_value_ && written_[at] == generation_ && !same(read_(data_, at), v)) rewritten(at);
     if (check_unwritten_) written_[at] = generation_;
     by_threads_ = true;
+    if (role_ != Role::kPlain) note_role(at, tasks);
     if (by_boxes_) mixed(at);
     write_(data_, at, v);
     if (at == half_used_) write_(data_, at + 1, Value{});
@@ -136,6 +144,12 @@ class Memory {
   void release(int64_t at) {
     if (--held_.at(at) == 0) held_.erase(at);
   }
+
+  // Of sums: that nothing has touched the register since the last of so many fences. Of operands: that whoever has
+  // stored there has fenced it.
+  void expect_fenced_register(int64_t at, uint32_t fences, std::string_view product) const;
+  void expect_fenced(int64_t at, std::string_view product, const Tasks& tasks) const;
+  void fenced(int64_t at) { unfenced_.erase(at); }
 
   // For a function that may write from `at` on. Which elements these are is its own affair: of two iterations that give
   // it one address, nobody knows whether they meet.
@@ -159,6 +173,7 @@ class Memory {
   int64_t shared_by(int64_t at) const { return element_.is_packed() ? at / 2 : at; }
   void note_read(int64_t at, const Tasks& tasks);
   void note_write(int64_t at, const Tasks& tasks);
+  void note_role(int64_t at, const Tasks& tasks);
   bool same(Value a, Value b) const;  // bit for bit
   [[noreturn]] void unwritten(int64_t at, const Tasks& tasks) const;
   [[noreturn]] void rewritten(int64_t at) const;
@@ -193,6 +208,9 @@ class Memory {
   };
   std::unordered_map<int64_t, Arriving> arriving_;  // elements
   std::unordered_map<int64_t, int> held_;           // elements, and how many values that are on their way read them
+  Role role_ = Role::kPlain;
+  std::vector<uint32_t> touched_;                   // behind how many fences
+  std::unordered_map<int64_t, uint32_t> unfenced_;  // elements, and the task that stored there
 };
 
 }  // namespace tw::ir::interp

@@ -10,6 +10,7 @@
 #include "src/ir/interp.h"
 #include "src/ir/interp_async.h"
 #include "src/ir/interp_copies.h"
+#include "src/ir/interp_group.h"
 #include "src/ir/interp_memory.h"
 #include "src/ir/interp_value.h"
 #include "tensorwright/ir.h"
@@ -30,6 +31,9 @@ struct ThreadState {
   int64_t thread = 0;                 // its number in the block
   Copies copies;
   std::vector<const void*> seen;  // of what barriers count, since the last barrier of the block
+  GroupSums sums;
+  uint32_t fences = 0;          // of registers, so far
+  std::vector<Element> stored;  // to operands of a group's products, since the last fence or barrier
 };
 
 // Everything that changes while a program runs: of the thread that runs, and what all have in common.

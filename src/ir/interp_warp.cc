@@ -127,6 +127,19 @@ void exchange(std::span<LaneCall* const> lanes) {
       }
 }
 
+// The first half of the lanes have all elements of an operand in turn, line after line.
+void gather(std::span<LaneCall* const> lanes, Fragment which, int64_t line, bool terms_along_lines, Matrix& matrix) {
+  const auto f = static_cast<size_t>(which);
+  const size_t readers = lanes.size() / 2, elements = matrix.values.size();
+  for (size_t n = 0; n < elements; ++n) {
+    const int of_line = static_cast<int>(n) / static_cast<int>(line),
+              in_line = static_cast<int>(n) % static_cast<int>(line);
+    const bool straight = (which == Fragment::kLeft) == terms_along_lines;
+    matrix.at({straight ? of_line : in_line, straight ? in_line : of_line}) =
+        lanes[n % readers]->fragments[f][n / readers];
+  }
+}
+
 void multiply(std::span<LaneCall* const> lanes) {
   const WarpProduct& p = *lanes[0]->product;
   const auto moved = [&](Fragment which, Matrix& matrix, bool back) {
@@ -144,8 +157,14 @@ void multiply(std::span<LaneCall* const> lanes) {
   };
   Matrix c = matrix(p.m, p.n), a = matrix(p.m, p.k), b = matrix(p.k, p.n);
   moved(Fragment::kSum, c, false);
-  moved(Fragment::kLeft, a, false);
-  moved(Fragment::kRight, b, false);
+  if (p.lanes == kLanesOfWarp) {
+    moved(Fragment::kLeft, a, false);
+    moved(Fragment::kRight, b, false);
+  } else {
+    const auto [left, right] = lanes[0]->terms_along_lines;
+    gather(lanes, Fragment::kLeft, left ? p.k : p.m, left, a);
+    gather(lanes, Fragment::kRight, right ? p.k : p.n, right, b);
+  }
   for (int row = 0; row < p.m; ++row)
     for (int column = 0; column < p.n; ++column)
       c.at({row, column}) = sum_of(p, c.at({row, column}), a, b, {row, column});
@@ -170,7 +189,7 @@ void together(std::span<LaneCall* const> lanes) {
       throw Fault{
           ErrorKind::kInternal,
           "interpret: " + std::string(lane->name) + " of fragments that the lanes of a warp have at different places",
-          {"a register has one name in an instruction of all lanes"}};
+          {"a register has one name in an instruction of all lanes, and an operand one place"}};
   if (lanes[0]->load) return exchange(lanes);
   multiply(lanes);
 }

@@ -21,6 +21,9 @@ struct LaneCall {
   int in_word = 1;                   // of a load: elements of four bytes
   std::array<int64_t, 3> offsets{};  // in registers; of a load where the first goes
   std::array<std::vector<Value>, 3> fragments{};
+  // Of a group's product: whether each of its operands lies in lines along the terms; a fragment is a share of them.
+  std::array<bool, 2> terms_along_lines{};
+  size_t lanes() const { return product ? static_cast<size_t>(product->lanes) : kLanesOfWarp; }
 };
 
 // Leaves in the first fragment what each lane gets; a Fault where registers are at different places.

@@ -6,6 +6,7 @@
 
 #include "src/ir/async_copies.h"
 #include "src/ir/equal.h"
+#include "src/ir/group_products.h"
 #include "src/ir/requirement.h"
 #include "src/ir/typing.h"
 #include "src/ir/warp_products.h"
@@ -326,7 +327,8 @@ Expr ExprParser::extern_call(bool pure) {
   const std::string_view symbol = now().text();
   if (now().kind != Token::kQuoted) expected("the symbol of a function in quotes");
   const std::string_view plain = symbol.substr(1, symbol.size() - 2);
-  if (!is_requirement(plain) && !is_of_warp(plain) && !is_async(plain)) check(now(), symbol_fault(plain));
+  if (!is_requirement(plain) && !is_of_warp(plain) && !is_async(plain) && !is_of_group(plain))
+    check(now(), symbol_fault(plain));
   advance();
   std::vector<Expr> args;
   while (accept(",")) args.push_back(expression());

@@ -9,6 +9,7 @@
 
 #include "src/ir/async_copies.h"
 #include "src/ir/fields.h"
+#include "src/ir/group_products.h"
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
@@ -218,7 +219,8 @@ class Verifier {
       fail(name_of(call->fn) + ": a product of tiles that is not the whole of what is stored");
     if (const WarpProduct* product = warp_product_in(e)) warp_product_call(*product, e);
     if (const WarpLoad* load = warp_load_in(e)) warp_load_call(*load, e);
-    if (const auto* call = as<CallExtern>(e); call && is_async(call->symbol)) async_call(*call, e);
+    if (const auto* call = as<CallExtern>(e); call && is_async(call->symbol)) device_call(*call, e, async_fault);
+    if (const auto* call = as<CallExtern>(e); call && is_of_group(call->symbol)) device_call(*call, e, group_fault);
     const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
     for_each_child(*e, [&](const Expr& child) {
       expression(child);
@@ -249,9 +251,9 @@ class Verifier {
     }
   }
 
-  void async_call(const CallExtern& call, const Expr& e) {
+  void device_call(const CallExtern& call, const Expr& e, std::string (*fault_of)(const CallExtern&)) {
     if (!in_launch_ || e.get() != evaluated_) fail(call.symbol + ": a statement of a launch expected");
-    if (const std::string fault = async_fault(call); !fault.empty()) fail(call.symbol + ": " + fault);
+    if (const std::string fault = fault_of(call); !fault.empty()) fail(call.symbol + ": " + fault);
   }
 
   // To each lane's own memory, from shared memory.

@@ -55,7 +55,7 @@ bool is_of_warp(const Stmt& s) {
 
 int elements_of(const WarpProduct& p, Fragment which) {
   const int elements = which == Fragment::kSum ? p.m * p.n : which == Fragment::kLeft ? p.m * p.k : p.k * p.n;
-  return elements / kLanesOfWarp;
+  return elements / p.lanes;
 }
 
 Type type_of(const WarpProduct& p, Fragment which) { return which == Fragment::kSum ? p.sum : p.operand; }
@@ -66,6 +66,8 @@ LaneMap lane_map(const WarpProduct& p, Fragment which) {
   const int beside = 32 / p.operand.bits;
   switch (which) {
     case Fragment::kSum:
+      if (p.lanes > kLanesOfWarp)  // a warp for each 16 rows
+        return {{{32, 4, 16, 0}, {4, 8, 1, 0}, {1, 4, 0, 2}}, {{1, 2, 0, 1}, {2, 2, 8, 0}, {4, p.n / 8, 0, 8}}};
       return {{{4, 8, 1, 0}, {1, 4, 0, 2}}, {{1, 2, 0, 1}, {2, 2, 8, 0}}};
     case Fragment::kLeft:
       return {{{4, 8, 1, 0}, {1, 4, 0, beside}},

@@ -32,6 +32,7 @@ struct WarpProduct {
   std::string_view name;
   int m, n, k;
   Type operand, sum;
+  int lanes = kLanesOfWarp;  // more: of warps together, which find their operands in shared memory (group_products.h)
 };
 std::span<const WarpProduct> warp_products();
 
@@ -55,7 +56,7 @@ bool is_of_warp(const Stmt& s);
 enum class Fragment : uint8_t { kSum, kLeft, kRight };
 inline constexpr Fragment kFragments[] = {Fragment::kSum, Fragment::kLeft, Fragment::kRight};
 
-int elements_of(const WarpProduct&, Fragment);  // of one lane
+int elements_of(const WarpProduct&, Fragment);  // of one lane; of an operand in shared memory: a share of it
 Type type_of(const WarpProduct&, Fragment);
 
 // Which element of the matrix a lane holds: the sum, over the digits of the lane's number and of the element's number

@@ -1,6 +1,7 @@
 #include "src/lower/launches.h"
 
 #include "src/ir/async_copies.h"
+#include "src/ir/group_products.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
 
@@ -18,7 +19,8 @@ bool holds_launch(const ir::Program& program) {
 bool meets(const ir::Stmt& stmt) {
   bool found = false;
   ir::walk(stmt, [&](const ir::Stmt& s) {
-    return !(found = found || ir::as<ir::Sync>(s) != nullptr || ir::is_of_warp(s) || ir::is_async(s));
+    return !(found =
+                 found || ir::as<ir::Sync>(s) != nullptr || ir::is_of_warp(s) || ir::is_async(s) || ir::is_of_group(s));
   });
   return found;
 }

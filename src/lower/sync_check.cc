@@ -11,12 +11,14 @@
 
 #include "src/ir/async_copies.h"
 #include "src/ir/equal.h"
+#include "src/ir/group_products.h"
 #include "src/ir/interval.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
 #include "src/lower/sync_access.h"
 #include "src/lower/sync_forms.h"
+#include "src/lower/sync_group.h"
 #include "src/lower/sync_place.h"
 #include "src/lower/sync_warp.h"
 #include "src/lower/sync_ways.h"
@@ -54,14 +56,19 @@ class LaunchCheck {
       if (const auto* st = as<Store>(s)) stored_.insert(st->buffer.id());
       if (const auto call = async_call(s))
         changing_.insert((call->op == AsyncOp::kLoad ? call->to : call->ring).buffer.id());
+      if (const auto call = group_call(s); call && call->product)
+        for (const GroupOperand* operand : {&call->left, &call->right}) operands_.insert(operand->at.buffer.id());
       if (const auto* a = as<Allocate>(s)) declared_.insert_or_assign(a->buffer.id(), a->buffer);
       return true;
     });
     changing_.insert(stored_.begin(), stored_.end());
-    warp_ = warp_indices(indices_, axis_);
-    if (warp_)
-      for (const OwnVariable& v : warp_->ranges) bounds_[v.var.id()] = {0, *as_int(v.extent) - 1};
+    warp_ = warp_indices(indices_, axis_, kLanesOfWarp);
+    group_ = warp_indices(indices_, axis_, kLanesOfGroup);
+    for (const auto& those : {warp_, group_})
+      if (those)
+        for (const OwnVariable& v : those->ranges) bounds_[v.var.id()] = {0, *as_int(v.extent) - 1};
     statement(body, {});
+    if (const std::string why = registers_.ended(); !why.empty()) report({Kind::kOnItsWay, {}, "wgmma.wait", {}, why});
     for (const Touched& a : open_)
       if (a.behind && a.writes) compare(a, a, Apart::kNothing);  // whether it is made at all
     if (indices_.blocks.empty()) return;
@@ -96,6 +103,7 @@ class LaunchCheck {
           reads(i.cond, s, place);
           if (ways_.has_sync(s)) expect_uniform(i.cond, place);
           if (ways_.has_product(s)) expect_same_in_warp(i.cond, place);
+          if (ways_.has_group(s)) expect_same_in_group(i.cond, place);
           branch(i, place);
         },
         [&](const Seq& q) {
@@ -109,6 +117,7 @@ class LaunchCheck {
         [&](const Evaluate& e) {
           if (const auto call = async_call(s)) return of_turn(*call, s, place);
           if (is_of_warp(s)) return of_warp(*as<CallExtern>(e.value), s, place);
+          if (const auto call = group_call(s)) return of_group(*call, s, place);
           if (as<CallExtern>(e.value)) report({Kind::kForeignCall, {}, line_of(s), {}, "nobody knows what it touches"});
         },
         [&](const Sync& sync) {
@@ -117,9 +126,13 @@ class LaunchCheck {
   }
 
   void pass(const Sync& sync) {
-    if (sync.op == SyncOp::kBlock) std::erase_if(open_, [](const Touched& a) { return !a.behind; });
+    if (sync.op == SyncOp::kBlock) {
+      for (const Touched& a : open_)
+        if (!a.behind && a.unfenced) unfenced_.insert(a.buffer.id());
+      std::erase_if(open_, [](const Touched& a) { return !a.behind; });
+    }
     for (Touched& a : open_) {
-      if (!a.behind || !!a.turn) continue;
+      if (!a.behind || !!a.turn || a.of_group) continue;
       if (sync.op == SyncOp::kCommit) ++*a.behind;
       if (sync.op == SyncOp::kWait && *a.behind > sync.count) a.behind.reset();
     }
@@ -127,7 +140,14 @@ class LaunchCheck {
 
   void branch(const If& i, const Place& place) {
     const std::vector<Touched> before = open_;
+    const GroupRegisters registers = registers_;
     statement(i.then, place.under(i.cond));
+    const GroupRegisters then = std::exchange(registers_, registers);
+    otherwise(i, place, before);
+    registers_.join(then);
+  }
+
+  void otherwise(const If& i, const Place& place, const std::vector<Touched>& before) {
     if (!(ways_.has_sync(i.then) || (!!i.otherwise && ways_.has_sync(i.otherwise))) || between_blocks_) {
       if (i.otherwise) statement(i.otherwise, place.under(logical_not(i.cond)));
       return;
@@ -138,8 +158,20 @@ class LaunchCheck {
   }
 
   void loop(const For& f, const Stmt& s, const Place& place) {
+    const GroupRegisters before = registers_;
+    iterations(f, s, place);
+    if (interval_of(simplify(value(f.extent, place), bounds_), bounds_).lo < 1) registers_.join(before);
+  }
+
+  void iterations(const For& f, const Stmt& s, const Place& place) {
     reads(f.extent, s, place);
     const Expr extent = value(f.extent, place);
+    if (ways_.has_group(s)) {
+      expect_same_in_group(f.extent, place);
+      if (f.kind == ForKind::kCooperative)
+        report({Kind::kDivergentProduct, {}, line_of(s), {}, "the threads share its iterations"});
+      of_warp_.insert(f.var.id());
+    }
     if (ways_.has_product(s)) {
       expect_same_in_warp(f.extent, place);
       if (f.kind == ForKind::kCooperative)
@@ -150,6 +182,7 @@ class LaunchCheck {
     if ((!ways_.has_sync(s) && !turns) || between_blocks_) {
       if (const auto n = as_int(simplify(extent, bounds_))) bounds_[f.var.id()] = {0, *n - 1};
       if (f.kind == ForKind::kCooperative) return cooperative(f, extent, place);
+      if (ways_.has_group(f.body)) statement(f.body, place.with_own(f.var, extent));  // registers of the one before
       return statement(f.body, place.with_own(f.var, extent));
     }
     expect_uniform(f.extent, place);
@@ -312,9 +345,12 @@ class LaunchCheck {
 
   void touch(const Buffer& buffer, const std::vector<Expr>& at, const Expr& pred, bool writes, const Stmt& s,
              const Place& place) {
+    if (buffer.scope() == Scope::kLocal) touch_registers(buffer, s);
     if (!changing_.contains(buffer.id())) return;
     Touched access{with_conditions(place), {}, {}, 0};
     if (later_) access.behind = 0;
+    access.of_group = of_group_;
+    access.unfenced = writes && !turn_.number && operands_.contains(buffer.id());
     access.turn = turn_.number;
     access.ring = turn_.ring;
     access.waits = turn_.waits;
@@ -333,7 +369,7 @@ class LaunchCheck {
     access.form = forms_.of(access, bounds_);
     const auto same = [&](const Touched& a) {
       return a.form == access.form && a.writes == writes && a.behind == access.behind && a.waits == access.waits &&
-             is_of(a, {access.turn, access.ring});
+             a.of_group == access.of_group && a.unfenced == access.unfenced && is_of(a, {access.turn, access.ring});
     };
     const bool known = std::ranges::any_of(open_, same);
     if (!between_blocks_ && quiet_ == 0) {
@@ -483,6 +519,8 @@ class LaunchCheck {
         std::vector<Expr> at = a.at;
         at.back() = ramp(at.back(), Expr(1), kMatrixRowBytes / a.buffer.element().bytes());
         touch(a.buffer, at, {}, false, s, place);
+      } else {
+        touch_registers(a.buffer, s);
       }
     if (between_blocks_) return;
     if (!warp_) report({Kind::kDivergentProduct, {}, line_of(s), {}, "the threads of a block are no whole warps"});
@@ -493,14 +531,86 @@ class LaunchCheck {
       }
   }
 
+  void expect_same_in_warp(const Expr& e, const Place& place) {
+    expect_same_among(warp_, e, place, "lanes of a warp differ in it");
+  }
+  void expect_same_in_group(const Expr& e, const Place& place) {
+    expect_same_among(group_, e, place, "threads of four warps differ in it");
+  }
+
   // A loop around a product has the same iterations for all lanes of a warp, who are in one at a time: its variable is
   // none of their own.
-  void expect_same_in_warp(const Expr& e, const Place& place) {
+  void expect_same_among(const std::optional<WarpIndices>& those, const Expr& e, const Place& place,
+                         const std::string& differ) {
     if (between_blocks_) return;
     Place here = place;
     std::erase_if(here.own, [&](const OwnVariable& v) { return of_warp_.contains(v.var.id()); });
-    if (!warp_) return expect_same(e, here, {}, indices_, Kind::kDivergentProduct, "threads of a block differ in it");
-    expect_same(e, here, warp_->threads, warp_->indices, Kind::kDivergentProduct, "lanes of a warp differ in it");
+    if (!those) return expect_same(e, here, {}, indices_, Kind::kDivergentProduct, "threads of a block differ in it");
+    expect_same(e, here, those->threads, those->indices, Kind::kDivergentProduct, differ);
+  }
+
+  // ---- products of four warps
+
+  void touch_registers(const Buffer& buffer, const Stmt& s) {
+    if (between_blocks_) return;
+    const std::string why = registers_.touched(buffer);
+    if (!why.empty()) report({Kind::kOnItsWay, buffer.name(), line_of(s), line_of(s), why});
+  }
+
+  void of_group(const GroupCall& call, const Stmt& s, const Place& place) {
+    if (between_blocks_) return;
+    switch (call.op) {
+      case GroupOp::kFence:
+        return registers_.fence();
+      case GroupOp::kAsyncFence:
+        for (Touched& a : open_) a.unfenced = a.unfenced && a.behind;
+        return;
+      case GroupOp::kCommit:
+        registers_.commit();
+        for (Touched& a : open_)
+          if (a.of_group && a.behind) ++*a.behind;
+        return;
+      case GroupOp::kWait:
+        registers_.wait(call.count);
+        for (Touched& a : open_)
+          if (a.of_group && a.behind && *a.behind > call.count) a.behind.reset();
+        return;
+      case GroupOp::kProduct:
+        break;
+    }
+    if (!group_)
+      report({Kind::kDivergentProduct, {}, line_of(s), {}, "the threads of a block are no whole groups of four warps"});
+    if (const std::string why = registers_.multiplied(call.sums.buffer); !why.empty())
+      report({Kind::kOnItsWay, call.sums.buffer.name(), line_of(s), line_of(s), why});
+    for (const Address* address : {&call.sums, &call.left.at, &call.right.at})
+      for (const Expr& at : address->at) {
+        reads(at, s, place);
+        expect_same_in_group(at, place);
+      }
+    operand(call, call.left, Fragment::kLeft, s, place);
+    operand(call, call.right, Fragment::kRight, s, place);
+  }
+
+  // Whole lines, within which elements are exchanged.
+  void operand(const GroupCall& call, const GroupOperand& of, Fragment which, const Stmt& s, const Place& place) {
+    const Buffer& buffer = of.at.buffer;
+    if (unfenced_.contains(buffer.id()))
+      report({Kind::kOnItsWay, buffer.name(), line_of(s), line_of(s),
+              "threads store there, and no fence.async stands between that and the barrier"});
+    const int64_t elements = of.line / call.product->operand.bytes();
+    const Var line("line"), each("e");
+    const Place lines =
+        place.with_own(line, Expr(lines_of(*call.product, of, which).count)).with_own(each, Expr(elements));
+    std::vector<Expr> at = of.at.at;
+    if (at.size() == 1) {
+      at[0] = (floordiv(at[0], Expr(elements)) + Expr(line)) * Expr(elements) + Expr(each);
+    } else {
+      at.back() = Expr(each);
+      at[at.size() - 2] = at[at.size() - 2] + Expr(line);
+    }
+    later_ = of_group_ = true;
+    touch(buffer, at, {}, false, s, lines);
+    later_ = of_group_ = false;
   }
 
   void report(SyncFinding finding) {
@@ -515,7 +625,7 @@ class LaunchCheck {
   std::vector<SyncFinding>& findings_;
   LaunchIndices indices_;
   std::unordered_map<uint64_t, int> axis_;  // of a thread's index: 0 for x
-  std::optional<WarpIndices> warp_;
+  std::optional<WarpIndices> warp_, group_;
   std::unordered_set<uint64_t> of_warp_;  // variables of loops around products
   Bounds bounds_;
   std::unordered_set<uint64_t> changing_;  // written by the launch
@@ -525,7 +635,11 @@ class LaunchCheck {
   Verdicts known_;
   std::vector<Touched> open_;  // since the last barrier, on some path
   bool later_ = false;         // what is touched is on its way
-  TurnOf turn_;                // that what is touched belongs to
+  bool of_group_ = false;      // by a product
+  GroupRegisters registers_;
+  std::unordered_set<uint64_t> operands_;  // of products
+  std::unordered_set<uint64_t> unfenced_;  // operands to which threads have stored before a barrier without a fence
+  TurnOf turn_;                            // that what is touched belongs to
   struct Begun {
     Expr turn;
     int64_t missing;  // bytes

@@ -4,7 +4,8 @@
 //   between barriers   any two accesses of two threads of a block to one element are reads
 //   between blocks     no access to what another block of the launch writes
 //   at a barrier       conditions and loops around it are the same for all threads of a block
-//   at a product       those around it, and where its fragments are, are the same for all lanes of a warp
+//   at a product       those around it, and where its fragments are, are the same for all lanes of a warp, or for all
+//                      threads of four
 //   on its way         nobody touches what is stored later, nor writes what it reads, before a wait of the thread that
 //                      stores it; from there on it is an access like others, which a barrier ends
 //

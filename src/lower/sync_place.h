@@ -44,7 +44,9 @@ struct Touched : Access {
   ir::Expr turn;                  // of the ring's barriers, of a box that arrives then and of who begins it or waits
   uint64_t ring = 0;
   bool waits = false;
-  int since = 0;  // marks what was there before
+  bool of_group = false;  // what a product reads, until a wait that covers it
+  bool unfenced = false;  // a store of a thread, which no fence.async of it follows
+  int since = 0;          // marks what was there before
 };
 
 // What is known of pairs of accesses, each pair judged once.

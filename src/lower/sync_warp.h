@@ -1,4 +1,5 @@
-// The threads of a block as the lanes of its warps: 32 that follow each other, x counting fastest.
+// The threads of a block as the lanes of its warps: 32 that follow each other, x counting fastest; or of groups of four
+// warps, 128.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@ struct WarpIndices {
 };
 
 // `axis`: 0 for the index that counts fastest. None where the numbers of threads are not known to make whole warps.
-std::optional<WarpIndices> warp_indices(const LaunchIndices& launch, const std::unordered_map<uint64_t, int>& axis);
+std::optional<WarpIndices> warp_indices(const LaunchIndices& launch, const std::unordered_map<uint64_t, int>& axis,
+                                        int64_t lanes);
 
 }  // namespace tw::lower

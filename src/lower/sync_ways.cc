@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/ir/async_copies.h"
+#include "src/ir/group_products.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
@@ -22,21 +23,32 @@ bool holds(std::unordered_map<const StmtNode*, bool>& known, const Stmt& s, cons
   return known[s.get()] = any;
 }
 
+bool is_async_fence(const Stmt& s) {
+  const auto call = group_call(s);
+  return call && call->op == GroupOp::kAsyncFence;
+}
+
 }  // namespace
 
 bool SyncWays::has_sync(const Stmt& s) {
-  return holds(syncs_, s, [](const Stmt& inner) { return as<Sync>(inner) != nullptr || is_wait(inner); });
+  return holds(syncs_, s,
+               [](const Stmt& inner) { return as<Sync>(inner) != nullptr || is_wait(inner) || is_async_fence(inner); });
 }
 
 bool SyncWays::has_product(const Stmt& s) {
   return holds(products_, s, [](const Stmt& inner) { return is_of_warp(inner); });
 }
 
+bool SyncWays::has_group(const Stmt& s) {
+  return holds(groups_, s, [](const Stmt& inner) { return is_of_group(inner) && !is_async_fence(inner); });
+}
+
 bool SyncWays::has_copies(const Stmt& s) {
   return holds(copies_, s, [](const Stmt& inner) {
     const auto* store = as<Store>(inner);
     const auto* sync = as<Sync>(inner);
-    return (store && store->arrival != Arrival::kNow) || (sync && sync->op != SyncOp::kBlock) || is_async(inner);
+    return (store && store->arrival != Arrival::kNow) || (sync && sync->op != SyncOp::kBlock) || is_async(inner) ||
+           is_of_group(inner);
   });
 }
 

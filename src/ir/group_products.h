@@ -1,0 +1,68 @@
+// Products of a group of four warps, the 128 threads from a multiple of 128 on, as calls by name within a launch:
+//
+//   call(int32, "wgmma.fence")
+//   call(int32, "wgmma.m64n128k16.bf16", address(inout c[0]), address(in A[turn % 3, 0, 16]), address(in B[turn % 3, 0,
+//   16]),
+//        128, 0, 128, 0)
+//   call(int32, "wgmma.commit")
+//   call(int32, "wgmma.wait", 0)
+//
+// c = c + a * b, of m x k times k x n. Each of the 128 has a part of c in local memory, as a lane map says
+// (warp_products.h). An operand lies in shared memory, in lines of 32, 64 or 128 bytes one below the other whose parts
+// of 16 bytes are exchanged as `swizzle` has it; it begins at a line that is a multiple of eight. Lines are rows of a
+// or columns of b, and go along k; or, where the number behind their bytes is 1, lines are steps of k.
+//
+// The device computes later: until a wait that covers it nobody touches c, nor writes what the operands are, but for
+// products that go on with the same sums. `commit` ends a batch, `wait n` waits for all but the last n batches. What a
+// thread did to c before is there for a product after `fence`. What threads have stored to an operand is there if each
+// of them comes to
+//
+//   call(int32, "fence.async")
+//
+// before the barrier behind which the product stands; boxes that the device copies need none.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/ir/warp_products.h"
+
+namespace tw::ir {
+
+inline constexpr int kLanesOfGroup = 128;
+inline constexpr int64_t kLinesOfAtom = 8;  // from a multiple of so many on an operand begins
+
+std::span<const WarpProduct> group_products();
+// Of either kind; null: there is none of this name.
+const WarpProduct* device_product(std::string_view symbol);
+
+enum class GroupOp : uint8_t { kFence, kProduct, kCommit, kWait, kAsyncFence };
+
+struct GroupOperand {
+  Address at{};
+  int64_t line = 0;         // bytes
+  bool along_lines = true;  // the terms; else a line is a step of k
+};
+struct GroupCall {
+  GroupOp op = GroupOp::kFence;
+  const WarpProduct* product = nullptr;
+  Address sums{};
+  GroupOperand left{}, right{};
+  int64_t count = 0;  // of a wait
+};
+
+bool is_of_group(std::string_view symbol);
+bool is_of_group(const Stmt&);
+std::string group_fault(const CallExtern&);  // empty where it is such a call as above
+GroupCall group_call(const CallExtern&);     // of one without a fault
+std::optional<GroupCall> group_call(const Stmt&);
+Stmt group_stmt(const GroupCall&);
+
+// An operand as its lines lie: how many, and how many elements of each.
+struct GroupLines {
+  int64_t count, elements;
+};
+GroupLines lines_of(const WarpProduct&, const GroupOperand&, Fragment);
+
+}  // namespace tw::ir

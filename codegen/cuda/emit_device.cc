@@ -166,6 +166,7 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
 void CudaEmitter::emit_evaluate(const Expr& value) {
   const auto* call = ir::as<ir::CallExtern>(value);
   if (call != nullptr && ir::is_async(call->symbol)) return emit_async(ir::async_call(*call));
+  if (call != nullptr && ir::is_of_group(call->symbol)) return emit_group(ir::group_call(*call));
   if (call == nullptr || !ir::is_of_warp(call->symbol)) return;
   std::string name = call->symbol, fragments;
   std::ranges::replace(name, '.', '_');

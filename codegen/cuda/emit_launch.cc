@@ -190,6 +190,7 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   const CNames::Block block(names_);
   names_.fresh("shared_memory");
   plan_boxes(program, launch, one.body, out);
+  plan_group_operands(program, one.body);
   plan_shared(program, one.body, out);
   const std::string head = parameters(program, one.body, out);
   const int64_t threads = threads_of(launch, target_.abilities.device->threads);

@@ -15,6 +15,7 @@
 #include "codegen/cuda/launches.h"
 #include "codegen/cuda/source.h"
 #include "src/ir/async_copies.h"
+#include "src/ir/group_products.h"
 
 namespace tw::codegen {
 
@@ -35,6 +36,7 @@ class CudaEmitter : public CEmitter {
   std::string whole_vector(const ir::Buffer& buffer, const std::vector<ir::Expr>& at, bool read);
   std::string vector_type(ir::Type element, int64_t lanes);
   void emit_async(const ir::AsyncCall& call);        // a copy of a box, or what is done with its barrier
+  void emit_group(const ir::GroupCall& call);        // of four warps
   bool emit_copy(const ir::Store& store);            // that arrives later; false where it is too narrow for one
   std::string instruction(const std::string& name);  // which the file needs
 
@@ -45,6 +47,7 @@ class CudaEmitter : public CEmitter {
   void plan_sizes(const ir::Program& program, const DeviceLaunch& launch, runtime::cuda::Launch& out);
   void plan_boxes(const ir::Program& program, const DeviceLaunch& launch, const ir::Stmt& body,
                   runtime::cuda::Launch& out);
+  void plan_group_operands(const ir::Program& program, const ir::Stmt& body);
   int64_t alignment_of(const ir::Buffer& shared) const;
   std::string map_parameter(size_t number) const;
   void plan_shared(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out);
@@ -61,7 +64,7 @@ class CudaEmitter : public CEmitter {
     std::string name;
   };
   std::vector<Boxes> maps_;                      // of the function at hand
-  std::unordered_map<uint64_t, int64_t> boxes_;  // of shared buffers that boxes go to: their alignment
+  std::unordered_map<uint64_t, int64_t> boxes_;  // of shared buffers that boxes go to, or products read: alignment
   std::map<std::string, std::string> vector_types_;
   std::set<std::string> instructions_;  // that are used
   std::string functions_;               // finished ones

@@ -1,8 +1,12 @@
 #include "codegen/cuda/instructions.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "codegen/cuda/group_instructions.h"
 
 namespace tw::codegen {
 
@@ -229,6 +233,7 @@ std::span<const Instruction> instructions() {
       for (size_t at = text.find('@'); at != text.npos; at = text.find('@')) text.replace(at, 1, row.type);
       out.push_back({row.name, std::move(text)});
     }
+    std::ranges::move(group_instructions(), std::back_inserter(out));
     return out;
   }();
   return all;

@@ -7,7 +7,7 @@
 namespace tw::codegen {
 
 struct Instruction {
-  const char* name;
+  std::string name;
   std::string text;  // of the whole function
 };
 // In the order in which a file has them.

@@ -15,6 +15,7 @@
 #include "codegen/cuda/instructions.h"
 #include "src/support/fiber.h"
 #include "tests/cuda_host/box_copies.h"
+#include "tests/cuda_host/four_warps.h"
 #include "tests/cuda_host/warp_product.h"
 #include "tests/folders.h"
 
@@ -35,6 +36,9 @@ struct Host {  // TwHost of cuda_shim.h, which knows no more than the functions
   void (*wait)(Host*, unsigned groups);
   void (*load)(Host*, int matrices, bool transposed, void* to, const void* from);
   void (*multiply)(Host*, unsigned product, void* c, const void* a, const void* b);
+  void (*multiply_four)(Host*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies);
+  void (*commit_four)(Host*);
+  void (*wait_four)(Host*, unsigned batches);
   void (*barrier_init)(Host*, void* barrier);
   void (*barrier_end)(Host*, void* barrier);
   void (*expect)(Host*, void* barrier, unsigned bytes);
@@ -74,13 +78,18 @@ class Block {
     for (size_t n = 0; n < count; ++n) fibers_.push_back(std::make_unique<support::Fiber>(kStack));
     places_.resize(count);
     copies_.resize(count);
+    ended_.resize(count);
     products_.resize(count);
+    four_.resize(count);
+    under_way_.resize(count / kFour);
   }
 
   void run(const Dim& block, ThreadOrder order) {
     host_.block = block;
     boxes.begin_block();
+    for (std::deque<FourBatch>& batches : under_way_) batches.clear();
     awaited_.assign(fibers_.size(), std::nullopt);
+    ended_.assign(fibers_.size(), 0);
     waiting_.assign(fibers_.size(), true);
     for (std::deque<Group>& groups : copies_) groups.assign(1, {});
     for (size_t n = 0; n < fibers_.size(); ++n) fibers_[n]->begin([this] { body_(given_); });
@@ -95,6 +104,22 @@ class Block {
   void multiply(WarpProductKind kind, const LaneFragments& fragments) {
     products_[now_] = {kind, fragments};
     fibers_[now_]->wait();
+  }
+
+  void multiply_four(const FourProduct& product) {
+    four_[now_] = product;
+    fibers_[now_]->wait();
+  }
+  // As late as may be: operands are read and sums stored when the first of the threads waits for them. Threads of a
+  // group end a batch one after the other, so that each counts what it has ended.
+  void commit_four() { ++ended_[now_]; }
+  void wait_four(unsigned batches) {
+    if (now_ / kFour >= under_way_.size()) return;
+    std::deque<FourBatch>& all = under_way_[now_ / kFour];
+    while (!all.empty() && all.front().number + batches < ended_[now_]) {
+      testing::multiply(all.front().product, all.front().sums);
+      all.pop_front();
+    }
   }
 
   // Until the barrier has gone on from the phase of this parity.
@@ -134,6 +159,7 @@ class Block {
       const auto n = static_cast<unsigned>(now_);
       host_.thread = {n % threads_.x, n / threads_.x % threads_.y, n / threads_.x / threads_.y};
       products_[now_].reset();
+      four_[now_].reset();
       awaited_[now_].reset();
       waiting_[now_] = fibers_[now_]->resume();
     }
@@ -149,6 +175,19 @@ class Block {
       throw Error({ErrorKind::kInternal, "a product that the lanes of a warp do not reach together", {}, {}});
     std::ranges::transform(warp, lanes.begin(), [](const auto& p) { return p->fragments; });
     testing::multiply(warp[0]->kind, lanes);
+    return true;
+  }
+
+  // The same of four warps, whose product is under way then.
+  bool multiply_in_four(size_t first) {
+    const auto all = std::span(four_).subspan(first, std::min<size_t>(kFour, four_.size() - first));
+    if (std::ranges::none_of(all, [](const auto& p) { return p.has_value(); })) return false;
+    const auto met = [&](const auto& p) { return p && all[0] && p->is_of(*all[0]); };
+    if (all.size() != kFour || !std::ranges::all_of(all, met))
+      throw Error({ErrorKind::kInternal, "a product that the threads of four warps do not reach together", {}, {}});
+    FourBatch batch{ended_[first], *all[0], {}};
+    for (const auto& p : all) batch.sums.push_back(p->c);
+    under_way_[first / kFour].push_back(std::move(batch));
     return true;
   }
 
@@ -173,6 +212,8 @@ class Block {
     }
     for (size_t first = 0; first < fibers_.size(); first += 32)
       while (multiply_in_warp(first)) go_on(first, 32, order);
+    for (size_t first = 0; first < fibers_.size(); first += kFour)
+      while (multiply_in_four(first)) go_on(first, std::min<size_t>(kFour, fibers_.size() - first), order);
     const bool waits = waiting_[0];
     for (size_t n = 1; n < fibers_.size(); ++n)
       if (waiting_[n] != waits || (waits && places_[n] != places_[0]))
@@ -187,7 +228,15 @@ class Block {
   std::vector<std::unique_ptr<support::Fiber>> fibers_;
   std::vector<bool> waiting_;
   std::vector<unsigned> places_;
-  std::vector<std::optional<Product>> products_;                    // that a thread waits for
+  std::vector<std::optional<Product>> products_;  // that a thread waits for
+  struct FourBatch {
+    unsigned number;  // of the batch that it belongs to
+    FourProduct product;
+    std::vector<void*> sums;
+  };
+  std::vector<std::optional<FourProduct>> four_;
+  std::vector<std::deque<FourBatch>> under_way_;                    // products of each four warps
+  std::vector<unsigned> ended_;                                     // batches of each thread
   std::vector<std::optional<std::pair<void*, unsigned>>> awaited_;  // barrier and parity that a thread waits for
   std::vector<std::deque<Group>> copies_;                           // of each thread; the last group is still open
   size_t now_ = 0;
@@ -204,6 +253,12 @@ void load(Host* host, int matrices, bool transposed, void* to, const void* from)
 void multiply(Host* host, unsigned product, void* c, const void* a, const void* b) {
   host->running->multiply(static_cast<WarpProductKind>(product), {c, a, b});
 }
+
+void multiply_four(Host* host, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies) {
+  host->running->multiply_four({type, n, c, a, b, a_lies, b_lies});
+}
+void commit_four(Host* host) { host->running->commit_four(); }
+void wait_four(Host* host, unsigned batches) { host->running->wait_four(batches); }
 
 void barrier_init(Host* host, void* barrier) { host->running->boxes.init(barrier); }
 void barrier_end(Host* host, void* barrier) { host->running->boxes.end(barrier); }
@@ -275,6 +330,9 @@ void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arg
               wait,
               load,
               multiply,
+              multiply_four,
+              commit_four,
+              wait_four,
               barrier_init,
               barrier_end,
               expect,

@@ -12,6 +12,9 @@ struct TwHost {
   void (*wait)(TwHost*, unsigned groups);
   void (*load)(TwHost*, int matrices, bool transposed, void* to, const void* from);
   void (*multiply)(TwHost*, unsigned product, void* c, const void* a, const void* b);  // numbers: warp_product.h
+  void (*multiply_four)(TwHost*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies);
+  void (*commit_four)(TwHost*);
+  void (*wait_four)(TwHost*, unsigned batches);
   void (*barrier_init)(TwHost*, void* barrier);
   void (*barrier_end)(TwHost*, void* barrier);
   void (*expect)(TwHost*, void* barrier, unsigned bytes);
@@ -59,6 +62,33 @@ static inline void mma_m16n8k8_tf32(float* c, const float* a, const float* b) {
   tw_host->multiply(tw_host, 3, c, a, b);
 }
 
+// Products of four warps: an operand is where it begins, and the bytes of its lines.
+struct TwMatrix { const void* at; int line; };
+template <int line>
+static inline TwMatrix wgmma_matrix(const void* at) { return {at, line}; }
+static inline void wgmma_fence() {}
+static inline void fence_async() {}
+static inline void wgmma_commit() { tw_host->commit_four(tw_host); }
+template <int batches>
+static inline void wgmma_wait() { tw_host->wait_four(tw_host, batches); }
+// How an operand lies: the bytes of its lines; less than 0 where a line is a step of the terms.
+#define TW_OF_HALVES(n, type, number)                                                                \
+  template <int a_by_terms, int b_by_terms>                                                          \
+  static inline void wgmma_m64n##n##k16_##type(float* c, TwMatrix a, TwMatrix b) {                    \
+    tw_host->multiply_four(tw_host, number, n, c, a.at, b.at, a_by_terms ? -a.line : a.line,          \
+                           b_by_terms ? -b.line : b.line);                                           \
+  }
+#define TW_OF_WIDTH(n) TW_OF_HALVES(n, bf16, 0) TW_OF_HALVES(n, f16, 1)
+#define TW_OF_BYTES(n)                                                                               \
+  TW_OF_WIDTH(n)                                                                                     \
+  static inline void wgmma_m64n##n##k32_s8(int* c, TwMatrix a, TwMatrix b) {                          \
+    tw_host->multiply_four(tw_host, 2, n, c, a.at, b.at, a.line, b.line);                             \
+  }
+TW_OF_BYTES(8) TW_OF_BYTES(16) TW_OF_BYTES(24) TW_OF_BYTES(32) TW_OF_WIDTH(40) TW_OF_BYTES(48) TW_OF_WIDTH(56)
+TW_OF_BYTES(64) TW_OF_WIDTH(72) TW_OF_BYTES(80) TW_OF_WIDTH(88) TW_OF_BYTES(96) TW_OF_WIDTH(104) TW_OF_BYTES(112)
+TW_OF_WIDTH(120) TW_OF_BYTES(128) TW_OF_WIDTH(136) TW_OF_BYTES(144) TW_OF_WIDTH(152) TW_OF_BYTES(160) TW_OF_WIDTH(168)
+TW_OF_BYTES(176) TW_OF_WIDTH(184) TW_OF_BYTES(192) TW_OF_WIDTH(200) TW_OF_BYTES(208) TW_OF_WIDTH(216) TW_OF_BYTES(224)
+TW_OF_WIDTH(232) TW_OF_BYTES(240) TW_OF_WIDTH(248) TW_OF_BYTES(256)
 
 // Maps are cuda_host.cc's own (Map there); coordinates are innermost first.
 struct __attribute__((aligned(64))) TensorMap { unsigned long long opaque[16]; };

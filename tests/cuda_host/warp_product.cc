@@ -85,6 +85,10 @@ void load(int matrices, bool transposed, const std::array<LaneFragments, 32>& la
 
 }  // namespace
 
+double half_value(uint16_t bits, bool is_bfloat) {
+  return is_bfloat ? of_bits(static_cast<uint32_t>(bits) << 16) : of_half(bits);
+}
+
 // Integers are exact in a double; what wraps of their sum is left to the end.
 void multiply(WarpProductKind kind, const std::array<LaneFragments, 32>& lanes) {
   if (kind >= WarpProductKind::kLoad2) {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 namespace tw::testing {
 
 // By the numbers that cuda_shim.h gives them; loads have numbers of their own behind these.
 enum class WarpProductKind : unsigned { kBF16, kF16, kS8, kTF32, kLoad2, kLoad2Trans, kLoad4, kLoad4Trans };
+
+double half_value(uint16_t bits, bool is_bfloat);
 
 struct LaneFragments {
   void* c;

@@ -54,6 +54,8 @@ TEST_F(CodegenCuda, PagesCompileForEachArchitectureWithoutSpills) {
       if (page.name == "large_shared" && arch == std::string("sm_89")) continue;
       const bool boxes = page.program.find("tma.load") != page.program.npos;
       if (boxes && std::string_view(arch).starts_with("sm_8")) continue;
+      const bool groups = page.program.find("wgmma.") != page.program.npos;
+      if (groups && arch != std::string("sm_90a")) continue;
       const CudaSource source = source_of(page.program, arch);
       const Image image = codegen::compile_cuda(source.text, arch).value_or_throw();
       const std::vector<Resources> functions = runtime::cuda::resources_in(image.log);
@@ -133,6 +135,17 @@ TEST_F(CodegenCuda, BoxesAreOneInstruction) {
   EXPECT_EQ(count(boxes, "LDG"), count(boxes, "UTMALDG")) << boxes;
   EXPECT_EQ(count(boxes, " STS"), 0u) << boxes;
   EXPECT_EQ(count(boxes, "LDL") + count(boxes, "STL"), 0u) << boxes;
+}
+
+// Four products for the 64 terms of an iteration, none of which waits for another; nothing else reads or stores what
+// they are of.
+TEST_F(CodegenCuda, ProductsOfFourWarpsAreOneInstruction) {
+  const std::string gemm = disassembled("group_gemm");
+  if (gemm.empty()) GTEST_SKIP() << "skipped: no nvdisasm (pip install nvidia-cuda-nvdisasm)";
+  EXPECT_EQ(count(gemm, "HGMMA.64x128x16.F32.BF16"), 4u) << gemm;
+  EXPECT_EQ(count(gemm, "UTMALDG.2D"), 4u) << gemm;
+  EXPECT_EQ(count(gemm, "LDG"), count(gemm, "UTMALDG")) << gemm;
+  EXPECT_EQ(count(gemm, " STS") + count(gemm, " LDS") + count(gemm, "LDL") + count(gemm, "STL"), 0u) << gemm;
 }
 
 TEST_F(CodegenCuda, OlderDevicesCopyNoBoxes) {

@@ -1,0 +1,88 @@
+#include "codegen/cuda/group_instructions.h"
+
+#include <algorithm>
+
+#include "src/ir/group_products.h"
+
+namespace tw::codegen {
+
+namespace {
+
+// Of a matrix whose lines are swizzled whole: where it begins, and how far apart eight lines are, in units of 16 bytes.
+// The distance of matrices beside each other is said of no such one, and is 1.
+constexpr const char* kMatrix = R"(
+template <int line>
+static __device__ inline uint64_t wgmma_matrix(const void* at) {
+  constexpr uint64_t swizzle = line == 128 ? 1 : line == 64 ? 2 : 3;
+  return (static_cast<uint64_t>(__cvta_generic_to_shared(at)) & 0x3ffff) >> 4 | uint64_t{1} << 16 |
+         static_cast<uint64_t>(8 * line / 16) << 32 | swizzle << 62;
+}
+)";
+
+constexpr const char* kFence = R"(
+static __device__ inline void wgmma_fence() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+)";
+constexpr const char* kCommit = R"(
+static __device__ inline void wgmma_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+)";
+constexpr const char* kWait = R"(
+template <int batches>
+static __device__ inline void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(batches) : "memory");
+}
+)";
+constexpr const char* kAsyncFence = R"(
+static __device__ inline void fence_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+)";
+
+// "a0, a1, .." in lines of eight.
+template <class F>
+std::string listed(int count, const std::string& indent, const F& one) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += (i == 0 ? "" : i % 8 == 0 ? "," + indent : ", ") + one(i);
+  return text;
+}
+
+Instruction product_text(const ir::WarpProduct& p) {
+  std::string name(p.name);
+  std::ranges::replace(name, '.', '_');
+  const bool halves = p.operand.bits == 16;
+  const std::string type = name.substr(name.rfind('_') + 1), sum = halves ? "f32" : "s32";
+  const int registers = ir::elements_of(p, ir::Fragment::kSum);
+  const auto number = [](int n) { return "%" + std::to_string(n); };
+  std::string text = halves ? "\ntemplate <int a_by_terms, int b_by_terms>" : "";
+  text += "\nstatic __device__ inline void " + name + "(" + (halves ? "float" : "int32_t") +
+          "* c, uint64_t a, uint64_t b) {\n";
+  text +=
+      "  asm volatile(\"{\\n .reg .pred p;\\n setp.ne.b32 p, 1, 0;\\n\"\n               \" "
+      "wgmma.mma_async.sync.aligned." +
+      name.substr(6, name.rfind('_') - 6) + "." + sum + "." + type + "." + type + " \"\n               \"{" +
+      listed(registers, " \"\n               \"", number) + "}, \"\n               \"" + number(registers) + ", " +
+      number(registers + 1) + ", p" +
+      (halves ? ", 1, 1, " + number(registers + 2) + ", " + number(registers + 3) : "") + ";\\n}\"\n               : ";
+  text += listed(registers, "\n                 ",
+                 [&](int i) { return std::string(halves ? "\"+f\"" : "\"+r\"") + "(c[" + std::to_string(i) + "])"; });
+  text += "\n               : \"l\"(a), \"l\"(b)" +
+          std::string(halves ? ", \"n\"(a_by_terms), \"n\"(b_by_terms)" : "") + ");\n}\n";
+  return {std::move(name), std::move(text)};
+}
+
+}  // namespace
+
+std::vector<Instruction> group_instructions() {
+  std::vector<Instruction> all = {{"wgmma_fence", kFence},
+                                  {"wgmma_commit", kCommit},
+                                  {"wgmma_wait", kWait},
+                                  {"fence_async", kAsyncFence},
+                                  {"wgmma_matrix", kMatrix}};
+  for (const ir::WarpProduct& p : ir::group_products()) all.push_back(product_text(p));
+  return all;
+}
+
+}  // namespace tw::codegen

@@ -21,7 +21,7 @@ std::string warp_product_names() {
   std::string names;
   for (const ir::WarpProduct& product : ir::warp_products())
     names += (names.empty() ? "" : ", ") + std::string(product.name);
-  return names;
+  return names + ", and of four warps wgmma.m64nNk16.bf16, .f16 and wgmma.m64nNk32.s8, N from 8 to 256";
 }
 
 Status check_warp_product(const LoopNest& nest, const Placement& placed, int i, const std::vector<Step>& steps) {
@@ -64,19 +64,33 @@ Status check_warp_product(const LoopNest& nest, const Placement& placed, int i, 
 Status check_lanes(const LoopNest& nest, const Placement& placed, const NestBounds& all, int root,
                    const std::vector<Step>& steps) {
   for (int i = 0; i < nest.size(); ++i) {
-    if (placed.launch[i] != root || !warp_product_of(nest.stage(i))) continue;
+    const ir::WarpProduct* product = placed.launch[i] == root ? warp_product_of(nest.stage(i)) : nullptr;
+    if (product == nullptr) continue;
+    const std::string lanes = std::to_string(product->lanes);
     for (int other = 0; other < nest.size(); ++other) {
+      const ir::WarpProduct* beside = placed.launch[other] == root ? warp_product_of(nest.stage(other)) : nullptr;
+      if (beside != nullptr && beside->lanes < product->lanes)
+        return blame(refuse(Tensorize::kName, "products in one launch must take as many threads along x, and " +
+                                                  std::string(product->name) + " of " + nest.stage(i).name + " takes " +
+                                                  lanes + ", " + std::string(beside->name) + " of " +
+                                                  nest.stage(other).name + " " + std::to_string(beside->lanes))
+                         << describe(nest.stage(other))
+                         << "compute " + nest.stage(other).name + " at root, or both by one kind",
+                     steps, nest.stage(other).tensorized.step);
       const AxisId leaf = placed.launch[other] == root ? annotated(nest.stage(other), Annotation::kThreadX) : kNone;
-      if (leaf == kNone || all.stages[other].extent[leaf].value_or(0) <= ir::kLanesOfWarp) continue;
+      if (leaf == kNone || all.stages[other].extent[leaf].value_or(0) <= product->lanes) continue;
       return blame(
           refuse(Bind::kName, "a loop that is bound to threadIdx.x beside " +
-                                  te::readable_intrin(nest.stage(i).tensorized.intrin->key) +
-                                  " must have at most 32 iterations, and " + nest.stage(other).axes[leaf].name +
-                                  " has " + to_string(all.stages[other].extent[leaf]))
+                                  te::readable_intrin(nest.stage(i).tensorized.intrin->key) + " must have at most " +
+                                  lanes + " iterations, and " + nest.stage(other).axes[leaf].name + " has " +
+                                  to_string(all.stages[other].extent[leaf]))
               << describe(nest.stage(other), leaf)
-              << "threads along x are the lanes of a warp, which compute " + nest.stage(i).name
-              << "split it by 32 and bind the other part to threadIdx.y, or leave the loops of a shared stage "
-                 "unbound: all threads share them",
+              << "threads along x are the lanes of " +
+                     std::string(product->lanes > ir::kLanesOfWarp ? "four warps" : "a warp") + ", which compute " +
+                     nest.stage(i).name
+              << "split it by " + lanes +
+                     " and bind the other part to threadIdx.y, or leave the loops of a shared stage "
+                     "unbound: all threads share them",
           steps, nest.stage(other).axes[leaf].annotated_by);
     }
   }

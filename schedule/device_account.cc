@@ -72,7 +72,8 @@ class Counter {
 
   // Threads that no loop of the stage stands for.
   double lanes_of(const StageView& view) const {
-    return warp_product_of(nest_.stage(view.stage)) ? ir::kLanesOfWarp : 1;
+    const ir::WarpProduct* product = warp_product_of(nest_.stage(view.stage));
+    return product ? product->lanes : 1;
   }
 
   StageAccount counted(const StageView& view, LaunchAccount& launch) {
@@ -176,11 +177,11 @@ class Counter {
   void multiplies(const ir::WarpProduct& product, const StageView& view, LaunchAccount& launch, double times,
                   StageAccount& stage) {
     const WarpLoops tile = warp_loops(view);
-    const double warps = launch.blocks * std::max(1.0, launch.threads / kWarp);
-    const double all = warps * times * tile.outside * tile.sums * tile.terms;
+    const double groups = launch.blocks * std::max(1.0, launch.threads / product.lanes), warps = product.lanes / kWarp;
+    const double all = groups * times * tile.outside * tile.sums * tile.terms;
     stage.products += all * product.m * product.n * product.k * product.operand.bits / 16;
     stage.operations += all * product.m * product.n * product.k * view.operations;
-    stage.instructions += all;
+    stage.instructions += all * warps;
     launch.registers += tile.sums * ir::elements_of(product, ir::Fragment::kSum);
     for (const AccessView& access : view.accesses) {
       const int source = source_of(view, access);
@@ -191,7 +192,14 @@ class Counter {
       const ir::Fragment which = access.store ? ir::Fragment::kSum : n > 0 ? ir::Fragment::kRight : ir::Fragment::kLeft;
       const double row = which == ir::Fragment::kRight ? k : m, column = which == ir::Fragment::kLeft ? k : n;
       const FragmentAccesses parts = fragment_accesses(product, which, (access.store ? n : k) == 1);
-      double often = access.store ? all / tile.terms : all;
+      double often = access.store ? all * warps / tile.terms : all;
+      if (!access.store && product.lanes > ir::kLanesOfWarp) {  // tensor cores read it themselves, whatever repeats it
+        const double bytes = (which == ir::Fragment::kLeft ? product.m : product.n) * product.k * access.element_bytes;
+        stage.requests += all;
+        stage.least += all * bytes / kBanks;
+        stage.wavefronts += all * bytes / kBanks;
+        continue;
+      }
       for (const LoopView* loop : tile.repeated)
         if (!access.store && stride_of(access, *loop, strides) == 0) often /= static_cast<double>(loop->extent);
       const int bytes = access.element_bytes;

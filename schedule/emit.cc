@@ -24,6 +24,7 @@
 
 #include "schedule/box_copies.h"
 #include "schedule/conditions.h"
+#include "schedule/group_operands.h"
 #include "schedule/meetings.h"
 #include "schedule/pad.h"
 #include "schedule/ring.h"
@@ -35,6 +36,8 @@
 namespace tw::schedule {
 
 namespace {
+
+constexpr int64_t kMostInBatch = 16;  // iterations of a loop that are written out
 
 class Emitter {
  public:
@@ -147,6 +150,7 @@ class Emitter {
   ir::Stmt by_loops(const Emission& stage, int level, bool in_vector) {
     bool innermost = level == static_cast<int>(stage.nest.leaves.size());
     ir::Stmt body = innermost ? element(stage) : open_loop(stage, level, in_vector);
+    if (level == stage.warp.batch) body = as_batch(body);
     if (level == stage.first_reduction && stage.warp.product) {
       body = across_lanes_of_warp(stage, level, body);
     } else if (level == stage.first_reduction && stage.sums.shares()) {
@@ -253,11 +257,14 @@ class Emitter {
     return rings;
   }
 
-  Ring ring_of(const std::vector<int>& stages) const {
+  Ring ring_of(const std::vector<int>& stages) {
     const Slide& slide = kept_.slide(stages[0]);
     const bool later = std::ranges::any_of(stages, [&](int i) { return kept_.slide(i).arrival != ir::Arrival::kNow; });
     const bool boxes = std::ranges::any_of(stages, [&](int i) { return kept_.slide(i).boxes; });
-    return {slide.slots, slide.trips, later, boxes ? barriers_of(stages[0]) : ir::Buffer()};
+    const bool fenced = std::ranges::any_of(
+        stages, [&](int i) { return !kept_.slide(i).boxes && is_group_operand(nest_, placed_, i); });
+    return {slide.slots, slide.trips, later, boxes ? barriers_of(stages[0]) : ir::Buffer(),
+            fenced ? fence_of_stores() : ir::seq({})};
   }
 
   // Of the ring that this stage is the first of.
@@ -322,11 +329,22 @@ class Emitter {
       all.push_back(emit_stage(i, in_vector));
       if (placed_.together[i]) meetings_.add(all.back());
     }
+    if (shared && std::ranges::any_of(stages, [&](int i) { return is_group_operand(nest_, placed_, i); }))
+      all.push_back(fence_of_stores());
     all.push_back(meet);
     all.push_back(rest);
     ir::Stmt whole = ir::seq(std::move(all));
     for (size_t i = stages.size(); i-- > 0;) whole = allocated(stages[i], whole);
     return whole;
+  }
+
+  // Between what threads store and a barrier behind which the device reads it by itself.
+  ir::Stmt fence_of_stores() {
+    ir::GroupCall fence;
+    fence.op = ir::GroupOp::kAsyncFence;
+    const ir::Stmt out = ir::group_stmt(fence);
+    meetings_.add(out);
+    return out;
   }
 
   // The loops that the threads of a block share, as one.
@@ -364,9 +382,11 @@ class Emitter {
   // Products of a warp; where the whole reduction is one, with the sums around it.
   ir::Stmt by_warp(const Emission& stage) const {
     const WarpOperands& operands = stage.warp.loops;
-    const std::vector<ir::Expr> loads = rewrite(stage, {operands.left, operands.right});
-    const ir::Stmt product = ir::refresh(multiplied(stage.warp, all_.ranges, loads[0], loads[1]));
+    const bool of_group = stage.warp.batch != kNone;
+    const std::vector<ir::Expr> loads = rewrite(stage, {operands.left, operands.right}, !of_group);
+    ir::Stmt product = ir::refresh(multiplied(stage.warp, all_.ranges, loads[0], loads[1]));
     const int level = stage.warp.level;
+    if (stage.warp.batch == level) product = as_batch(product);
     return stage.first_reduction >= level ? across_lanes_of_warp(stage, level, product) : product;
   }
 
@@ -424,8 +444,15 @@ class Emitter {
     const ir::Var& var = stage.bounds.loop[leaf];
     if (stage.bounds.extent[leaf] == 0) return ir::seq({});
     if (!var || is_bound(stage.nest.axes[leaf].annotation)) return body;
-    return ir::loop(var, stage.bounds.extent[leaf].expr(), body, kind(stage.nest.axes[leaf].annotation, in_vector),
-                    tail_of(stage, leaf));
+    ir::ForKind how = kind(stage.nest.axes[leaf].annotation, in_vector);
+    if (how == ir::ForKind::kSerial && is_of_batch(stage, leaf)) how = ir::ForKind::kUnrolled;
+    return ir::loop(var, stage.bounds.extent[leaf].expr(), body, how, tail_of(stage, leaf));
+  }
+
+  // Products that are under way at once stand one after the other, or an assembler waits for each.
+  static bool is_of_batch(const Emission& stage, AxisId leaf) {
+    return stage.warp.batch != kNone && stage.nest.position(leaf) >= stage.warp.batch &&
+           stage.bounds.extent[leaf].value_or(kMostInBatch + 1) <= kMostInBatch;
   }
 
   // Inside a vectorized loop of another stage everything is scalars' work.
@@ -588,7 +615,7 @@ class Emitter {
   }
 
   // The definition over loop variables, its loads from where the values are kept.
-  std::vector<ir::Expr> rewrite(const Emission& stage, std::vector<ir::Expr> bodies) const {
+  std::vector<ir::Expr> rewrite(const Emission& stage, std::vector<ir::Expr> bodies, bool swizzled = true) const {
     std::unordered_map<uint64_t, ir::Expr> index;
     for (size_t axis = 0; axis < stage.bounds.index.size(); ++axis)
       index[stage.nest.axes[axis].var.id()] = stage.bounds.index[axis];
@@ -601,7 +628,7 @@ class Emitter {
           return found == index.end() ? e : found->second;
         }
         const auto* load = ir::as<ir::Load>(e);
-        return load ? kept_.redirected(*load, sources.at(load->buffer.id())) : e;
+        return load ? kept_.redirected(*load, sources.at(load->buffer.id()), swizzled) : e;
       });
       if (stage.defined) body = where_defined(stage.defined, body);
     }

@@ -52,8 +52,8 @@ void Launches::add_indices(int root) {
       index.extent = index.extent == 0 ? own : own.value_or(0) > index.extent.value_or(0) ? own : index.extent;
       if (bounds.loop[leaf]) loops.push_back(bounds.loop[leaf]);
     }
-    if (kind == Annotation::kThreadX && index.extent.value_or(0) < ir::kLanesOfWarp && multiplies_in_warps(root))
-      index.extent = ir::kLanesOfWarp;
+    if (const int64_t lanes = lanes_of(root); kind == Annotation::kThreadX && index.extent.value_or(0) < lanes)
+      index.extent = lanes;
     if (index.extent == 0) continue;
     for (const ir::Var& loop : loops) index_of_[loop.id()] = index.var;
     if (is_thread(kind)) {
@@ -73,11 +73,13 @@ void Launches::add_indices(int root) {
   }
 }
 
-// Whether the lanes of warps, which are threads along x, compute something in the launch.
-bool Launches::multiplies_in_warps(int root) const {
+// How many threads along x compute products together; none: 0.
+int64_t Launches::lanes_of(int root) const {
+  int64_t lanes = 0;
   for (int i = 0; i < nest_.size(); ++i)
-    if (placed_.launch[i] == root && warp_product_of(nest_.stage(i))) return true;
-  return false;
+    if (const ir::WarpProduct* product = warp_product_of(nest_.stage(i)); product && placed_.launch[i] == root)
+      lanes = std::max<int64_t>(lanes, product->lanes);
+  return lanes;
 }
 
 const std::vector<DeviceIndex>& Launches::indices(int stage) const {

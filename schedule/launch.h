@@ -50,7 +50,7 @@ class Launches {
 
  private:
   void add_indices(int root);
-  bool multiplies_in_warps(int root) const;
+  int64_t lanes_of(int root) const;
   bool decides_itself(int stage, Annotation) const;
   bool meets_in(int stage) const;
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedule/placement.h"
+#include "src/ir/group_products.h"
 
 namespace tw::schedule {
 
@@ -16,7 +17,7 @@ bool has_launches(const LoopNest& nest) {
 }
 
 const ir::WarpProduct* warp_product_of(const StageNest& stage) {
-  return stage.tensorized.axis == kNone ? nullptr : ir::warp_product(stage.tensorized.intrin->key);
+  return stage.tensorized.axis == kNone ? nullptr : ir::device_product(stage.tensorized.intrin->key);
 }
 
 bool sums_across_threads(const StageNest& stage) {

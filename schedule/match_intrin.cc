@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/group_operands.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
 #include "schedule/tile_memory.h"
@@ -240,7 +241,10 @@ class Matcher {
     for (int position = 0; position < level_; ++position)
       reduces_outside |=
           stage_.axes[stage_.leaves[position]].reduction && static_cast<bool>(bounds_.loop[stage_.leaves[position]]);
-    if (product_) return {{level_, {}, {}, {}, {}, {}, product_, operands()}};
+    if (product_) {
+      TW_TRY(WarpOperands found, placed_operands());
+      return {{level_, {}, {}, {}, {}, {}, product_, std::move(found)}};
+    }
     const te::IntrinBodies& does = does_;
     if (!does.update && (reduces_outside || (sum_ && !sum_->init.empty())))
       return wrong(name_ + " must have an update, for " + stage_.name + " reduces outside of it too")
@@ -251,6 +255,21 @@ class Matcher {
     if (does.update && !out.does.body) out.does.update = over_tensors(does.update);
     if (does.reset && fresh && !out.does.body) out.does.reset = over_tensors(does.reset);
     return out;
+  }
+
+  Result<WarpOperands> placed_operands() const {
+    WarpOperands found = operands();
+    if (product_->lanes == ir::kLanesOfWarp) return found;
+    WarpOperands over = found;
+    over.left = over_loops(found.left);
+    over.right = over_loops(found.right);
+    for (const auto& [which, lies] :
+         {std::pair{ir::Fragment::kLeft, &found.left_lies}, std::pair{ir::Fragment::kRight, &found.right_lies}}) {
+      Result<ir::GroupOperand> operand = group_operand(nest_, placed_, all_, id_, over, *product_, which);
+      if (!operand.ok()) return blame(operand.error(), steps_, stage_.tensorized.step);
+      *lies = *std::move(operand);
+    }
+    return found;
   }
 
   // Which factor of what is summed is the left one: the one that agrees with it, or else the other.

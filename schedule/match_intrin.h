@@ -11,6 +11,7 @@
 
 #include "schedule/storage.h"
 #include "schedule/tile_checks.h"
+#include "src/ir/group_products.h"
 
 namespace tw::schedule {
 
@@ -18,6 +19,7 @@ namespace tw::schedule {
 struct WarpOperands {
   ir::Expr left, right;
   ir::Var m, n, k;
+  ir::GroupOperand left_lies = {}, right_lies = {};  // of four warps' products
 };
 
 struct BoundIntrin {

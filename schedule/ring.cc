@@ -52,6 +52,7 @@ ir::Stmt first_parts(const Ring& ring, const RingPart& part, bool again, const i
 ir::Stmt ring_iteration(const Ring& ring, const RingPart& part, const ir::Var& loop, const ir::Stmt& rest) {
   std::vector<ir::Stmt> all;
   if (ring.later) all.push_back(ir::sync(ir::SyncOp::kWait, ring.slots - 2));
+  all.push_back(ring.fence);
   all.push_back(ir::sync(ir::SyncOp::kBlock));
   all.push_back(if_any(ring, ir::Expr(loop) + ir::Expr(ring.slots - 1), part, {}));
   all.push_back(commit(ring));

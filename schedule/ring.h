@@ -25,6 +25,7 @@ struct Ring {
   ir::Expr trips;      // of the loop
   bool later = false;  // some of it arrives later; else nothing is waited for but at barriers
   ir::Buffer full;     // the barriers of what the device copies, if it does: iteration x is their turn x
+  ir::Stmt fence;      // of what threads store, for who reads it past them; or nothing
 };
 // What an iteration computes for the ring.
 using RingPart = std::function<ir::Stmt(const ir::Expr& iteration)>;

@@ -64,21 +64,21 @@ ir::Buffer Storage::scratch(int i, size_t output, bool root, Scope scope) const 
   return ir::Buffer(buffer_name(stage, output), kept.dtype, shape, scope, strides);
 }
 
-std::vector<ir::Expr> Storage::position(int stage, std::vector<ir::Expr> at) const {
+std::vector<ir::Expr> Storage::position(int stage, std::vector<ir::Expr> at, bool swizzled) const {
   const Slide& slide = slides_[stage];
   if (slide.kind == SlideKind::kRolling)
     at[slide.dim] = ir::simplify(ir::floormod(all_.stages[stage].lo[slide.dim] + at[slide.dim], ir::Expr(slide.extent)),
                                  all_.ranges);
-  return memory(stage, std::move(at));
+  return memory(stage, std::move(at), swizzled);
 }
 
 // The subscripts of an element, from those in the region as it is kept.
-std::vector<ir::Expr> Storage::memory(int stage, std::vector<ir::Expr> at) const {
+std::vector<ir::Expr> Storage::memory(int stage, std::vector<ir::Expr> at, bool as_swizzled) const {
   if (layouts_[stage]) {
     at = place(*nest_.stage(stage).layout, at);
     for (ir::Expr& subscript : at) subscript = ir::simplify(subscript, all_.ranges);
   }
-  if (nest_.stage(stage).swizzled != 0 && !at.empty()) {
+  if (as_swizzled && nest_.stage(stage).swizzled != 0 && !at.empty()) {
     const std::vector<Extent>& region = all_.stages[stage].extent;
     at = swizzled(swizzling_of(nest_.stage(stage), region), region, std::move(at));
     at.back() = ir::simplify(at.back(), all_.ranges);
@@ -112,11 +112,12 @@ ir::Stmt Storage::padding(int stage) const {
   return ir::seq(std::move(fills));
 }
 
-ir::Expr Storage::redirected(const ir::Load& load, int source) const {
+ir::Expr Storage::redirected(const ir::Load& load, int source, bool swizzled) const {
   std::vector<ir::Expr> at;
   for (size_t d = 0; d < load.at.size(); ++d)
     at.push_back(ir::simplify(whole(source) ? load.at[d] : load.at[d] - all_.stages[source].lo[d], all_.ranges));
-  return ir::load(buffers_[source][nest_.stage(source).output_of(load.buffer.id())], position(source, std::move(at)));
+  return ir::load(buffers_[source][nest_.stage(source).output_of(load.buffer.id())],
+                  position(source, std::move(at), swizzled));
 }
 
 std::pair<ir::Buffer, std::vector<ir::Expr>> Storage::moved(const ir::Buffer& tensor,

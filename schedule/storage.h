@@ -36,9 +36,9 @@ class Storage {
   const Slide& slide(int stage) const { return slides_[stage]; }
 
   // Where an element that is `at` in the region of a stage stands in its buffers.
-  std::vector<ir::Expr> position(int stage, std::vector<ir::Expr> at) const;
-  // A load from a whole tensor, from where it is kept.
-  ir::Expr redirected(const ir::Load&, int source) const;
+  std::vector<ir::Expr> position(int stage, std::vector<ir::Expr> at, bool swizzled = true) const;
+  // A load from a whole tensor, from where it is kept; or, of one that swizzle keeps, from where it was without.
+  ir::Expr redirected(const ir::Load&, int source, bool swizzled = true) const;
   // Gives the places without an element of a stage's buffers the declared value.
   ir::Stmt padding(int stage) const;
   // A statement over whole tensors, over what is kept of them; over the memory of those that have a layout. Subscripts
@@ -52,7 +52,7 @@ class Storage {
 
  private:
   ir::Buffer scratch(int stage, size_t output, bool root, Scope) const;
-  std::vector<ir::Expr> memory(int stage, std::vector<ir::Expr> at) const;
+  std::vector<ir::Expr> memory(int stage, std::vector<ir::Expr> at, bool as_swizzled = true) const;
   static std::vector<ir::Expr> strides_of(const ir::Buffer&);
   std::pair<ir::Buffer, std::vector<ir::Expr>> moved(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const;
 

@@ -34,10 +34,12 @@ ir::Stmt for_each_element(const WarpTile& tile, Fragment which, bool vectors,
   const int width = beside(*tile.product, which), groups = ir::elements_of(*tile.product, which) / width;
   const ir::Var group("r"), lane("v");
   const ir::Expr element = ir::Expr(group) * ir::Expr(width) + ir::Expr(lane);
-  if (width == 1) return ir::loop(group, groups, one(group), ir::ForKind::kUnrolled);
+  const ir::ForKind all =
+      tile.product->lanes > ir::kLanesOfWarp ? ir::ForKind::kSerial : ir::ForKind::kUnrolled;  // which are many
+  if (width == 1) return ir::loop(group, groups, one(group), all);
   return ir::loop(group, groups,
                   ir::loop(lane, width, one(element), vectors ? ir::ForKind::kVectorized : ir::ForKind::kUnrolled),
-                  ir::ForKind::kUnrolled);
+                  all);
 }
 
 std::vector<ir::Expr> sum_at(const WarpTile& tile, const ir::Expr& element) {
@@ -47,7 +49,7 @@ std::vector<ir::Expr> sum_at(const WarpTile& tile, const ir::Expr& element) {
 }
 
 ir::Bounds with_lanes(ir::Bounds ranges, const WarpTile& tile) {
-  if (const auto* lane = ir::as<ir::VarRef>(tile.lane)) ranges[lane->var.id()] = {0, ir::kLanesOfWarp - 1};
+  if (const auto* lane = ir::as<ir::VarRef>(tile.lane)) ranges[lane->var.id()] = {0, tile.product->lanes - 1};
   return ranges;
 }
 
@@ -171,6 +173,7 @@ WarpTile warp_tile(const StageNest& stage, const StageBounds& bounds, int outerm
     tile.at.emplace_back(bounds.loop[leaf]);
   }
   shape.emplace_back(ir::elements_of(*tile.product, Fragment::kSum));
+  if (tile.product->lanes > ir::kLanesOfWarp) tile.batch = std::max(outermost, innermost + 1);
   tile.level = intrin.level;
   for (; tile.level > std::max(outermost, innermost + 1); --tile.level) {
     const Axis& axis = stage.axes[stage.leaves[tile.level - 1]];
@@ -183,8 +186,44 @@ WarpTile warp_tile(const StageNest& stage, const StageBounds& bounds, int outerm
   return tile;
 }
 
+ir::Stmt as_batch(const ir::Stmt& products) {
+  const auto call = [](ir::GroupOp op) {
+    ir::GroupCall out;
+    out.op = op;
+    return ir::group_stmt(out);
+  };
+  return ir::seq({call(ir::GroupOp::kFence), products, call(ir::GroupOp::kCommit), call(ir::GroupOp::kWait)});
+}
+
+namespace {
+
+ir::Stmt multiplied_in_place(const WarpTile& tile, const ir::Bounds& ranges, const ir::Expr& left,
+                             const ir::Expr& right) {
+  ir::GroupCall call;
+  call.op = ir::GroupOp::kProduct;
+  call.product = tile.product;
+  call.sums = {tile.sums, sum_at(tile, 0), true, true};
+  const ir::Substitution first = {{tile.loops.m.id(), 0}, {tile.loops.n.id(), 0}, {tile.loops.k.id(), 0}};
+  const auto operand = [&](const ir::Expr& value, ir::GroupOperand lies) {
+    const auto& load = *ir::as<ir::Load>(value);
+    std::vector<ir::Expr> at;
+    for (const ir::Expr& subscript : load.at) at.push_back(ir::substitute(subscript, first));
+    lies.at = {load.buffer, std::move(at), true, false};
+    return lies;
+  };
+  call.left = operand(left, tile.loops.left_lies);
+  call.right = operand(right, tile.loops.right_lies);
+  ir::Stmt all = ir::group_stmt(call);
+  for (auto loop = tile.inner.rbegin(); loop != tile.inner.rend(); ++loop)
+    all = ir::loop(loop->var, loop->extent, all, ir::ForKind::kUnrolled);
+  return ir::simplify(all, with_lanes(ranges, tile));
+}
+
+}  // namespace
+
 ir::Stmt multiplied(const WarpTile& tile, const ir::Bounds& ranges, const ir::Expr& left, const ir::Expr& right) {
   const ir::WarpProduct& product = *tile.product;
+  if (product.lanes > ir::kLanesOfWarp) return multiplied_in_place(tile, ranges, left, right);
   std::vector<ir::Expr> args = {ir::address_of(tile.sums, sum_at(tile, 0), true, true)};
   std::vector<ir::Stmt> steps;
   std::vector<ir::Buffer> fragments;

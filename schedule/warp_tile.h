@@ -9,6 +9,13 @@
 //
 // Each lane keeps its sums from the first loop of the reduction to the last, and inside of the last one the fragments
 // of all products that need them. What lies in shared memory in rows of 16 bytes comes by ldmatrix.
+//
+// Products of four warps, whose 128 threads are the lanes, read shared memory themselves: there are no fragments of
+// operands, and all products inside of what else is computed are one batch.
+//
+//   ko, km, i in 0..64, j in 0..128, ki in 0..16     ==>     for ko: fence
+//                                                                   for km: wgmma(C.part, A[.., km*16], B[.., km*16])
+//                                                                   commit, wait
 #pragma once
 
 #include <functional>
@@ -25,6 +32,7 @@ struct WarpTile {
   ir::Buffer sums;           // of a lane
   std::vector<ir::Expr> at;  // over the data loops inside the reduction
   int level = kNone;         // of the first of those inside its last loop, around which all are together
+  int batch = kNone;         // of four warps' products, of the first loop around nothing else
   struct Loop {
     ir::Var var;
     ir::Expr extent;
@@ -37,8 +45,11 @@ struct WarpTile {
 WarpTile warp_tile(const StageNest&, const StageBounds&, int outermost, const BoundIntrin&,
                    const std::vector<DeviceIndex>&, const ir::Buffer& to, int innermost);
 
-// The products of all inner loops, of operands that are loads over the loops.
+// The products of all inner loops, of operands that are loads over the loops; of four warps' products as if they were
+// not swizzled.
 ir::Stmt multiplied(const WarpTile&, const ir::Bounds&, const ir::Expr& left, const ir::Expr& right);
+// The same of all loops of a batch: what stands around products of four warps.
+ir::Stmt as_batch(const ir::Stmt& products);
 // The lane's sums from what they begin with.
 ir::Stmt begun(const WarpTile&, const ir::Expr& identity);
 // What becomes of each sum, which is stored `to` subscripts over the loops.

@@ -31,10 +31,14 @@
 //
 //   mma.m16n8k16.bf16, .f16, mma.m16n8k32.s8, mma.m16n8k8.tf32     c[i, j] += a[i, k] * b[k, j]
 //
+// or of four warps together, whose operands lie in shared memory (src/ir/group_products.h), n from 8 to 256:
+//
+//   wgmma.m64nNk16.bf16, .f16, wgmma.m64nNk32.s8                   c[i, j] += a[i, k] * b[k, j]
+//
 // They are known by the instruction that they are made for, and run on every target.
 #include "te/shipped_intrins.h"
 
-#include "src/ir/warp_products.h"
+#include "src/ir/group_products.h"
 
 namespace tw::te {
 namespace {
@@ -141,7 +145,8 @@ std::vector<TensorIntrin> shipped_intrins() {
     all.push_back(tile("amx.u8s8" + rows, ir::Fn::kTileU8I8, m, 4, "uint8", "int8", "int32"));
     all.push_back(tile("amx.s8s8" + rows, ir::Fn::kTileI8I8, m, 4, "int8", "int8", "int32"));
   }
-  for (const ir::WarpProduct& p : ir::warp_products()) all.push_back(warp(p));
+  for (const auto& products : {ir::warp_products(), ir::group_products()})
+    for (const ir::WarpProduct& p : products) all.push_back(warp(p));
   return all;
 }
 

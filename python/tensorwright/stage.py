@@ -610,13 +610,16 @@ class Stage:
         bfloat16 * bfloat16, 16 rows and 16 columns of 16 pairs, of which those of the right factor are packed, b[k // 2, j, k % 2]), "amx.u8s8"
         (int32 += uint8 * int8, of 16 fours), "amx.s8s8" (int8 * int8), and with 1 to 15 rows "amx.bf16.m1" to "amx.bf16.m15" and so on. They run on every target. In a launch: "mma.m16n8k16.bf16" and
         "mma.m16n8k16.f16" (float32 += bfloat16 * bfloat16 or float16 * float16, 16 rows, 8 columns, 16 terms), "mma.m16n8k32.s8" (int32 +=
-        int8 * int8, 32 terms), "mma.m16n8k8.tf32" (float32 * float32, rounded to 11 bits, 8 terms): products of a warp, whose lanes are threadIdx.x.
+        int8 * int8, 32 terms), "mma.m16n8k8.tf32" (float32 * float32, rounded to 11 bits, 8 terms): products of a warp, whose lanes are threadIdx.x;
+        and on sm_90a "wgmma.m64n8k16.bf16" to "wgmma.m64n256k16.bf16" and ".f16" (64 rows, any multiple of 8 columns, 16 terms) and "wgmma.m64n8k32.s8"
+        to "wgmma.m64n256k32.s8": products of four warps, whose 128 threads are threadIdx.x, of operands in swizzled shared memory.
         Raises: ScheduleError if the intrinsic is not declared, the axis is annotated or the stage tensorized already; judged with
         the whole nest: if the loops from the axis on are not those of the intrinsic in number, order and extent, have a tail, are
         annotated or hold another stage, if the stage does not compute the same expression, if a read does not advance by
         the same step with each loop, if a reduction outside of the axis finds no update, if the stage is predicated, kept in
         a buffer that turns, part of a scan or inside a vectorized loop, or if products may saturate; of a product of a warp, if the stage is in no
-        launch, binds threadIdx.x, sums across threads too, is local or in virtual threads, or has tiles that reach past an end; of
+        launch, binds threadIdx.x, sums across threads too, is local or in virtual threads, or has tiles that reach past an end, of
+        one of four warps also if an operand is not in shared memory, has rows of other than 32, 64 or 128 bytes, or is not swizzled by whole rows; of
         any other intrinsic, if the stage is in a launch.
 
         >>> x = te.placeholder((8, 32), name="x")

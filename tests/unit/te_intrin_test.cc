@@ -2,7 +2,7 @@
 // first is seen, for known and for symbolic extents.
 #include <gtest/gtest.h>
 
-#include "src/ir/warp_products.h"
+#include "src/ir/group_products.h"
 #include "te/prove_intrin.h"
 #include "tensorwright/te_extern.h"
 
@@ -12,7 +12,7 @@ namespace {
 TEST(Intrins, ShippedOnesHoldFromAnyOutput) {
   int shipped = 0;
   for (const std::string& key : tensor_intrin_keys()) {
-    if (ir::warp_product(key)) continue;  // no statements of one thread
+    if (ir::device_product(key)) continue;  // no statements of one thread
     if (key.find('@') != std::string::npos) continue;
     const TensorIntrinPtr intrin = find_tensor_intrin(key);
     IntrinBodies does = intrin->does;

@@ -1,0 +1,139 @@
+"""Products of four warps: schedules that tensorize by wgmma, in the interpreter and by the driver without a device, against NumPy."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+from test_cuda import needs_fake, run
+from test_warp_products import numbers, product
+
+TYPES = {"bf16": ("bfloat16", "float32", 16, ml_dtypes.bfloat16), "f16": ("float16", "float32", 16, np.float16), "s8": ("int8", "int32", 32, np.int8)}
+
+
+def by_groups(tensors, intrin, block=(64, 64), groups=(64, 64), step=64, stages=1, by="auto", swizzle="auto"):
+    """A tile of C for each block, a part of it for each four warps of it, operands by way of swizzled shared memory."""
+    A, B, C = tensors
+    columns, depth = (int(part) for part in intrin.split(".")[1].removeprefix("m64n").split("k"))
+    s = te.create_schedule(C)
+    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+    io, jo, i, j = s[C].tile(*C.op.axis, *block)
+    ig, i = s[C].split(i, factor=groups[0])
+    jg, j = s[C].split(j, factor=groups[1])
+    im, i = s[C].split(i, factor=64)
+    jm, j = s[C].split(j, factor=columns)
+    ko, k = s[C].split(C.op.reduce_axis[0], factor=step)
+    km, k = s[C].split(k, factor=depth)
+    s[C].reorder(io, jo, ig, jg, ko, km, im, jm, i, j, k)
+    for axis, index in ((io, "blockIdx.y"), (jo, "blockIdx.x"), (ig, "threadIdx.z"), (jg, "threadIdx.y")):
+        s[C].bind(axis, te.thread_axis(index))
+    s[AS].compute_at(s[C], ko)
+    s[BS].compute_at(s[C], ko)
+    s[C].tensorize(i, intrin)
+    if stages > 1:
+        s[C].pipeline(ko, stages, by)
+    if swizzle:
+        s[AS].swizzle(swizzle)
+        s[BS].swizzle(swizzle)
+    return s
+
+
+def check(kind, n, m, depth, transposed=True, target="interp", **asked):
+    dtype, out, terms, numpy_type = TYPES[kind]
+    columns = asked.pop("columns", 64)
+    tensors = product(n, m, depth, dtype, out, transposed)
+    s = by_groups(tensors, f"wgmma.m64n{columns}k{terms}.{kind}", **asked)
+    a, b = numbers(n, depth, dtype=numpy_type), numbers(*((m, depth) if transposed else (depth, m)), dtype=numpy_type)
+    c = np.full((n, m), 7, out)
+    tw.build(s, tensors, target=target)(a, b, c)
+    np.testing.assert_array_equal(c, a.astype(out) @ (b.astype(out).T if transposed else b.astype(out)))
+    return s, tensors
+
+
+@pytest.mark.parametrize("kind, asked", [
+    ("bf16", {}), ("f16", {"columns": 8, "step": 32}), ("f16", {"columns": 24, "m": 48, "block": (64, 48), "groups": (64, 48)}),
+    ("s8", {"columns": 32, "step": 128}), ("bf16", {"step": 16}), ("bf16", {"n": 128, "m": 128, "block": (128, 128), "columns": 32}),
+    ("bf16", {"transposed": False}), ("f16", {"transposed": False, "columns": 32, "block": (64, 32), "groups": (64, 32)}),
+])
+def test_small_integers_are_exact(kind, asked):
+    check(kind, **{"n": 64, "m": 64, "depth": 128, **asked})
+
+
+@pytest.mark.parametrize("by", ["auto", "ldg", "tma"])
+def test_rings_of_operands(by):
+    """Threads that store operands fence them; boxes need no fence."""
+    s, tensors = check("bf16", 64, 64, 256, stages=3, by=by)
+    text = str(tw.lower(s, tensors, target="cuda -arch=sm_90a"))
+    assert text.count('"wgmma.m64n64k16.bf16"') == 4 and '"wgmma.fence"' in text and '"wgmma.wait", 0' in text
+    assert ('"fence.async"' in text) == (by != "tma") and ('"tma.load"' in text) == (by == "tma")
+
+
+def test_what_a_reduction_begins_with_is_added_at_the_end():
+    A, B, D = (te.placeholder(shape, dtype, name=name) for shape, dtype, name in (((64, 64), "float16", "A"), ((16, 64), "float16", "B"), ((16,), "float32", "D")))
+    k = te.reduce_axis((0, 64), name="k")
+    C = te.compute((64, 16), lambda i, j: te.sum(A[i, k].astype("float32") * B[j, k].astype("float32"), axis=k, init=D[j]), name="C")
+    s = by_groups([A, B, C], "wgmma.m64n16k16.f16", block=(64, 16), groups=(64, 16))
+    a, b, d, c = numbers(64, 64, dtype="float16"), numbers(16, 64, dtype="float16"), numbers(16, dtype="float32"), np.zeros((64, 16), "float32")
+    tw.build(s, [A, B, D, C], target="interp")(a, b, d, c)
+    np.testing.assert_array_equal(c, a.astype("float32") @ b.astype("float32").T + d)
+
+
+def test_steps_come_back_and_are_explained():
+    tensors = product(128, 128, 128, "bfloat16", "float32")
+    s = by_groups(tensors, "wgmma.m64n64k16.bf16", block=(128, 128), stages=3, by="tma")
+    assert '"wgmma.m64n64k16.bf16"' in s.to_python()
+    assert str(tw.Schedule.from_steps(tensors[2], s.steps)) == str(s)
+    told = str(s.explain("cuda -arch=sm_90a"))
+    assert "1 block of 512 threads" in told and "tensor cores" in told, told
+
+
+@pytest.mark.parametrize("asked, why", [
+    ({"swizzle": None}, ["must be swizzled by whole rows, and A.shared is not", "s[A.shared].swizzle()"]),
+    ({"step": 32, "swizzle": "32"}, ["must be swizzled by whole rows, and A.shared is not"]),
+    ({"step": 128}, ["must have rows of 32, 64 or 128 bytes, and those of A.shared have 256", "64 elements"]),
+    ({"transposed": False, "block": (64, 32), "groups": (64, 32), "columns": 16}, ["must have rows of 32 bytes where these are steps of the reduction", "those of B.shared have 64"]),
+    ({"kind": "s8", "transposed": False}, ["must have the terms along their rows, and B.shared"]),
+    ({"block": (32, 64), "groups": (32, 64)}, ["the loops must be those of wgmma.m64n64k16.bf16"]),
+])
+def test_operands_that_lie_otherwise(asked, why):
+    with pytest.raises(tw.ScheduleError) as e:
+        check(**{"kind": "bf16", "n": 64, "m": 64, "depth": 128, **asked})
+    assert all(part in str(e.value) for part in why) and "tensorize" in str(e.value) and "test_group_products.py" in str(e.value), e.value
+
+
+def test_operands_in_memory_of_the_device():
+    A, B, C = product(64, 64, 64, "bfloat16", "float32")
+    s = te.create_schedule(C)
+    io, i = s[C].split(C.op.axis[0], factor=64)
+    ko, k = s[C].split(C.op.reduce_axis[0], factor=16)
+    s[C].reorder(io, ko, i, C.op.axis[1], k)
+    s[C].bind(io, te.thread_axis("blockIdx.x"))
+    s[C].tensorize(i, "wgmma.m64n64k16.bf16")
+    with pytest.raises(tw.ScheduleError, match=r"(?s)must be in shared memory, and A is not.*cache_read\(A, \"shared\", \[C\]\)"):
+        tw.lower(s, [A, B, C])
+
+
+def test_other_devices_have_none():
+    tensors = product(64, 64, 128, "bfloat16", "float32")
+    s = by_groups(tensors, "wgmma.m64n64k16.bf16")
+    for arch in ("sm_80", "sm_100"):
+        with pytest.raises(tw.TargetError, match=f"wgmma.m64n64k16.bf16 is an instruction of sm_90a, which {arch} has not"):
+            tw.build(s, tensors, target=f"cuda -arch={arch}")
+
+
+@needs_fake
+def test_by_the_driver():
+    run("""
+        import ml_dtypes
+        from test_group_products import by_groups
+        from test_warp_products import numbers, product
+        tensors = product(128, 64, 256, "bfloat16", "float32")
+        f = tw.build(by_groups(tensors, "wgmma.m64n64k16.bf16", stages=3, by="tma"), tensors, target="cuda -arch=sm_90a", name="gemm")
+        text = f.source("cuda")
+        assert "wgmma_m64n64k16_bf16<0, 0>(&" in text and text.count(" tma_load_2d(") == 5, text
+        a, b = numbers(128, 256, dtype=ml_dtypes.bfloat16), numbers(64, 256, dtype=ml_dtypes.bfloat16)
+        c = tw.device_array(np.zeros((128, 64), "float32"))
+        f(tw.device_array(a), tw.device_array(b), c)
+        assert (c.numpy() == a.astype("float32") @ b.astype("float32").T).all()
+    """)

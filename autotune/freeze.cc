@@ -133,6 +133,7 @@ Frozen freeze_any_size(const std::vector<te::Tensor>& args, const Target& target
                                : freeze_by_size(table->size, schedules, last, args, target, options, scalars);
   f.size = table->size;
   f.at_size = ranges.back().up_to;
+  f.others = table->others;
   f.record = ranges.back().record;
   for (size_t i = 0; i < f.sized.size(); ++i) f.sized[i].record = ranges[i].record;
   return f;

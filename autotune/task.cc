@@ -16,6 +16,7 @@
 #include "autotune/space/trace.h"
 #include "autotune/task_hash.h"
 #include "src/ir/externs.h"
+#include "src/ir/walk.h"
 #include "src/support/json_text.h"
 #include "src/support/rng.h"
 #include "te/at_size.h"
@@ -221,22 +222,42 @@ void refuse_packing(const std::vector<te::Tensor>& args) {
       tune_error("sizes: " + t.name() + " must not be a param: it is packed once, and each size has its schedule");
 }
 
+void require_numbers(const std::vector<te::Tensor>& args, const std::string& size) {
+  for (const te::Tensor& t : args)
+    for (const ir::Expr& extent : t.shape())
+      ir::walk(extent, [&](const ir::Expr& e) {
+        if (const auto* v = ir::as<ir::VarRef>(e))
+          tune_error("sizes: " + v->var.name() + ", an extent of " + t.name() + ", varies too and must have a value",
+                     {"sizes={" + size + ": [1, 8, 64], " + v->var.name() +
+                      ": 128} measures where it is 128; the kernel takes any"});
+        return true;
+      });
+}
+
 }  // namespace
 
 Task Task::at_size(const std::vector<te::Tensor>& args, Target target, const ir::Var& size, int64_t value,
-                   std::string name) {
+                   std::string name, const std::vector<std::pair<ir::Var, int64_t>>& others) {
   if (target.abilities.device)
     tune_error("sizes: kernels that choose by a size are for CPUs, not for " + target.to_string());
-  if (value < 1) tune_error("sizes: " + size.name() + " must be a positive integer, not " + std::to_string(value));
   refuse_packing(args);
-  Task task(te::at_size(args, size, value), std::move(target), std::move(name),
-            support::to_text(nlohmann::ordered_json{{size.name(), value}}));
+  nlohmann::ordered_json values = {};
+  std::vector<te::Tensor> known = args;
+  const auto fix = [&](const ir::Var& v, int64_t to) {
+    if (to < 1) tune_error("sizes: " + v.name() + " must be a positive integer, not " + std::to_string(to));
+    values[v.name()] = to;
+    known = te::at_size(known, v, to);
+  };
+  fix(size, value);
+  for (const auto& [var, where] : others) fix(var, where);
+  require_numbers(known, size.name());
+  Task task(std::move(known), std::move(target), std::move(name), support::to_text(values));
   const auto state = std::const_pointer_cast<State>(task.state_);  // nobody else has it yet
   state->any_size = args;
   std::vector<te::Tensor> outputs;
   for (const te::Tensor& t : args)
     if (!t.op()->is_placeholder()) outputs.push_back(t);
-  state->hash = hash_at_size(task_hash(outputs, args), size.name(), value);
+  state->hash = hash_at_sizes(task_hash(outputs, args), state->args_json);
   return task;
 }
 

@@ -13,12 +13,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "src/ir/text.h"
 #include "src/ir/typing.h"
 #include "src/support/deep_stack.h"
 #include "src/support/fnv.h"
+#include "src/support/json_text.h"
 
 namespace tw::autotune {
 
@@ -220,8 +222,12 @@ std::string task_hash(const std::vector<te::Tensor>& outputs, const std::vector<
   return support::fnv1a_hex(canonical_text(outputs, args));
 }
 
-std::string hash_at_size(const std::string& hash, const std::string& size, int64_t value) {
-  return support::fnv1a_hex(hash + " where " + name_text(size) + " = " + std::to_string(value));
+std::string hash_at_sizes(const std::string& hash, const std::string& args_json) {
+  std::string text = hash;
+  const auto sizes = support::read_json<nlohmann::ordered_json>(args_json);
+  for (const auto& [name, value] : sizes.items())
+    text += (text == hash ? " where " : ", ") + name_text(name) + " = " + support::to_text(value);
+  return support::fnv1a_hex(text);
 }
 
 }  // namespace tw::autotune

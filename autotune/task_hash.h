@@ -20,7 +20,7 @@ namespace tw::autotune {
 std::string canonical_text(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args);
 // 16 hexadecimal digits: FNV-1a, 64 bits, of the text.
 std::string task_hash(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args);
-// That of a computation of any size at one of them: Task::at_size.
-std::string hash_at_size(const std::string& hash, const std::string& size, int64_t value);
+// That of a computation of any size where sizes are as `args_json` says, {"n":8,"m":64}: Task::at_size.
+std::string hash_at_sizes(const std::string& hash, const std::string& args_json);
 
 }  // namespace tw::autotune

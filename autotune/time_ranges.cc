@@ -41,9 +41,10 @@ double median(std::vector<double> values) {
 
 class Ranges {
  public:
-  Ranges(const std::vector<te::Tensor>& args, const ir::Var& size, const std::vector<TunedSize>& tuned,
+  Ranges(const std::vector<te::Tensor>& args, const ir::Var& size,
+         const std::vector<std::pair<ir::Var, int64_t>>& others, const std::vector<TunedSize>& tuned,
          const TuneOptions& options, runtime::Runner* runner)
-      : args_(args), size_(size), tuned_(tuned), options_(options), runner_(runner) {
+      : args_(args), size_(size), others_(others), tuned_(tuned), options_(options), runner_(runner) {
     const Target& target = tuned.front().task.target();
     machine_ = runner ? runner->machine() : machine_here(target);
     if (!options.log.empty()) journal_.emplace(options.log);
@@ -88,7 +89,8 @@ class Ranges {
   }
 
   std::vector<Trial> timed_at(int64_t at, const std::vector<Trial>& candidates) {
-    const Task task = Task::at_size(args_, tuned_.front().task.target(), size_, at, tuned_.front().task.name());
+    const Task& any = tuned_.front().task;
+    const Task task = Task::at_size(args_, any.target(), size_, at, any.name(), others_);
     Measurer measurer(task, options_, runner());
     const StopWatch watch(options_.should_stop, [&] {
       measurer.stop();
@@ -146,6 +148,7 @@ class Ranges {
 
   const std::vector<te::Tensor>& args_;
   const ir::Var& size_;
+  const std::vector<std::pair<ir::Var, int64_t>>& others_;
   const std::vector<TunedSize>& tuned_;
   const TuneOptions& options_;
   runtime::Runner* runner_;
@@ -158,11 +161,12 @@ class Ranges {
 }  // namespace
 
 std::vector<Trial> time_ranges(const std::vector<te::Tensor>& args, const ir::Var& size,
+                               const std::vector<std::pair<ir::Var, int64_t>>& others,
                                const std::vector<TunedSize>& tuned, const TuneOptions& options,
                                runtime::Runner* runner) {
   std::vector<Trial> all;
   const bool whole = std::ranges::all_of(tuned, [](const TunedSize& t) { return t.result.best && !t.result.stopped; });
-  Ranges ranges(args, size, tuned, options, runner);
+  Ranges ranges(args, size, others, tuned, options, runner);
   for (size_t i = 0; whole && i < tuned.size(); ++i) all.push_back(ranges.best_of(i));
   return all;
 }

@@ -22,6 +22,7 @@ struct TunedSize {
 // measured again; what is measured is appended to it. Where a tuning was stopped, its best, if it has one.
 // `runner` null: this machine.
 std::vector<Trial> time_ranges(const std::vector<te::Tensor>& args, const ir::Var& size,
+                               const std::vector<std::pair<ir::Var, int64_t>>& others,
                                const std::vector<TunedSize>& tuned, const TuneOptions&, runtime::Runner* runner);
 
 }  // namespace tw::autotune

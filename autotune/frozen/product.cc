@@ -55,8 +55,11 @@ std::string origin_of(const Frozen& f) {
   std::string what = f.task.empty() ? "scheduled by hand" : autotune::call_text(f.task, f.args);
   if (is_by_sizes(f)) {
     what = "tuned";
-    for (const FrozenRange& range : ranges_of(f))
-      what += (what == "tuned" ? ": up to " : "; up to ") + f.size + " = " + std::to_string(range.up_to) +
+    for (const auto& [name, value] : f.others)
+      what += (what == "tuned" ? " at " : ", ") + name + " = " + std::to_string(value);
+    const std::vector<FrozenRange> ranges = ranges_of(f);
+    for (const FrozenRange& range : ranges)
+      what += (range == ranges.front() ? ": up to " : "; up to ") + f.size + " = " + std::to_string(range.up_to) +
               (range.up_to == f.at_size ? " and beyond " : " ") + text_of(*range.record);
     return f.loss && !f.loss->sizes.empty() ? what + text_of(f, *f.loss) : what;
   }

@@ -86,6 +86,7 @@ FrozenLoss loss_of(const Json& json) {
 Json record_json(const Frozen& f) {
   Json json = json_of(f.record);
   if (f.at_size > 0) json["size"] = {{f.size, f.at_size}};
+  for (const auto& [name, value] : f.others) json["size"][name] = value;
   return json;
 }
 
@@ -175,8 +176,10 @@ Frozen frozen_of(const Header& header, const std::string& path) {
     const Json& record = header.values.at("record");
     f.record = record_of(record);
     if (const auto at = record.find("size"); f.record && at != record.end()) {
-      f.size = at->items().begin().key();
-      f.at_size = at->items().begin().value().get<int64_t>();
+      f.size = at->begin().key();
+      f.at_size = at->begin()->get<int64_t>();
+      for (auto other = std::next(at->begin()); other != at->end(); ++other)
+        f.others.emplace_back(other.key(), other.value().get<int64_t>());
     }
     f.steps = schedule::steps_from_json("[" + header.steps + "]").value_or_throw();
     for (const Json& range : header.ranges) {

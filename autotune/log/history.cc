@@ -100,9 +100,13 @@ std::string tuning_call(const Task& task, const std::string& path) {
   const std::string target = "target=\"" + task.target().to_string() + "\"", log = "log=\"" + path + "\")";
   std::string args = call_text("", task.args());
   if (says_size(task.args())) {
-    const size_t equals = args.find('=');
-    return "tw.autotune.tune(tensors, sizes={" + args.substr(1, equals - 1) + ": [" +
-           args.substr(equals + 1, args.size() - equals - 2) + "]}, " + target + ", " + log;
+    std::string sizes;
+    const auto values = support::read_json<nlohmann::ordered_json>(task.args());
+    for (const auto& [name, value] : values.items()) {
+      const std::string number = support::to_text(value);
+      sizes += (sizes.empty() ? name + ": [" + number + "]" : ", " + name + ": " + number);
+    }
+    return "tw.autotune.tune(tensors, sizes={" + sizes + "}, " + target + ", " + log;
   }
   if (task.args().starts_with("{"))
     return "tw.tune(\"" + task.name() + "\", " + args.substr(1, args.size() - 2) + ", " + target + ", " + log;

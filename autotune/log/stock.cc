@@ -51,7 +51,8 @@ std::optional<Task> recorded_task(const Record& record) {
 
 bool says_size(const std::string& args_json) {
   const Json args = support::read_json<Json>(args_json);
-  return args.is_object() && args.size() == 1 && args.begin()->is_number_integer();
+  return args.is_object() && !args.empty() &&
+         std::ranges::all_of(args, [](const Json& value) { return value.is_number_integer(); });
 }
 
 }  // namespace tw::autotune

@@ -17,7 +17,7 @@ Task stock_task(const std::string& name, const std::map<std::string, std::string
 std::optional<Task> recorded_task(const Record&);
 
 // Whether a task's arguments say the size at which a kernel of any was measured, {"n":8}: those of an operator are all
-// its parameters, of which there are several.
+// its parameters, and not all of them numbers.
 bool says_size(const std::string& args_json);
 
 }  // namespace tw::autotune

@@ -60,6 +60,7 @@ struct Frozen {
   // Ranges of the size `size`; beyond the last one `steps`. Tuned: `record` is of the size `at_size`, the largest one.
   std::string size = {};
   int64_t at_size = 0;
+  std::vector<std::pair<std::string, int64_t>> others = {};  // sizes that vary too, and where they were measured
   std::vector<FrozenRange> sized = {};
   std::optional<FrozenLoss> loss = {};  // of what was tuned at sizes, if that was measured
   std::string source;                   // what `tw freeze` was given, for the line that freezes again
@@ -99,8 +100,8 @@ Frozen freeze_by_size(const std::string& size, const std::vector<SizedSchedule>&
                       const std::vector<te::ScalarArgument>& scalars = {});
 
 // Tensors in whose extents a variable is: with a log that autotune::tune wrote at several of its sizes
-// (autotune::Task::at_size), for the range up to each of these sizes the schedule that is the best there by the log, and
-// beyond the last one that of the last; else as a schedule that is complete.
+// (autotune::Task::at_size), for the range up to each of these sizes the schedule that is the best there by the log,
+// and beyond the last one that of the last; else as a schedule that is complete.
 Frozen freeze_any_size(const std::vector<te::Tensor>& args, const Target&, const FreezeOptions& = {},
                        const std::vector<te::ScalarArgument>& scalars = {});
 

@@ -208,9 +208,10 @@ class Task {
 
   // Of tensors in whose extents `size` varies, at one of its values: candidates are schedules of the kernel that takes
   // any size, and that is what is built and measured; the space and what is expected of a candidate are those of this
-  // size. `size` is the only variable. Records are of the computation and the value, and say it in their arguments.
+  // size. `others` are all other variables of the extents, and where they are meanwhile. Records are of the computation
+  // and the values, and say them in their arguments.
   static Task at_size(const std::vector<te::Tensor>& args, Target, const ir::Var& size, int64_t value,
-                      std::string name = "");
+                      std::string name = "", const std::vector<std::pair<ir::Var, int64_t>>& others = {});
 
   const std::string& name() const;
   const std::string& args() const;

@@ -73,6 +73,7 @@ void bind_aot(py::module_& m) {
              return bounds;
            })
       .def_readonly("size", &aot::Frozen::size)
+      .def_readonly("others", &aot::Frozen::others)
       .def("set_loss", [](aot::Frozen& f, double worst, int64_t at, std::vector<int64_t> sizes, std::string hardware,
                           int threads, int trials) {
         f.loss = aot::FrozenLoss{worst, at, std::move(sizes), std::move(hardware), threads, trials};

@@ -372,6 +372,7 @@ std::vector<TuneResult> tune_many(const std::vector<Task>& tasks, const std::vec
 
 // Of sizes in ascending order, with the tuning of each.
 std::vector<Trial> python_time_ranges(const std::vector<te::Tensor>& args, const ir::Var& size,
+                                      const std::vector<std::pair<ir::Var, int64_t>>& others,
                                       const std::vector<std::tuple<int64_t, Task, TuneResult>>& tuned,
                                       TuneOptions options, const std::shared_ptr<runtime::Runner>& runner) {
   std::atomic<bool> stop = false;
@@ -379,7 +380,7 @@ std::vector<Trial> python_time_ranges(const std::vector<te::Tensor>& args, const
   std::vector<TunedSize> sizes;
   for (const auto& [value, task, result] : tuned) sizes.push_back({value, task, result});
   std::vector<Trial> best;
-  interruptible(stop, [&] { best = time_ranges(args, size, sizes, options, runner.get()); });
+  interruptible(stop, [&] { best = time_ranges(args, size, others, sizes, options, runner.get()); });
   return best;
 }
 

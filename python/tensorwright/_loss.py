@@ -39,14 +39,23 @@ def worst_of(ratios, again):
             ratios[worst] += again(worst)
 
 
-def measure(frozen, size, tensors, target, log, trials):
+def measure(frozen, tensors, target, log, trials):
     """Tunes at each size, times both in turns, and writes the worst into what is frozen."""
     from .aot import _arrays
 
+    variables = {e.name: e for t in tensors for e in t.shape if isinstance(e, _core.Var)}
+    size, others = variables[frozen.size], [(variables[name], value) for name, value in frozen.others]
+
+    def known(n):
+        tensors_there = tensors
+        for var, value in [(size, n), *others]:
+            tensors_there = _core._at_size(tensors_there, var, value)
+        return tensors_there
+
     kernel, tuned = _core._function_of_frozen(frozen), {}
     for n in probed(frozen.bounds()):
-        tuned[n] = tune(Task(_core._at_size(tensors, size, n), target=target), trials=trials, log=log, progress=False).build()
-    ratios_at = lambda n: list(_ratios(kernel, tuned[n], _arrays(size, n, tensors, tensors)))  # noqa: E731
+        tuned[n] = tune(Task(known(n), target=target), trials=trials, log=log, progress=False).build()
+    ratios_at = lambda n: list(_ratios(kernel, tuned[n], _arrays(size, n, known(n), tensors)))  # noqa: E731
     worst, loss = worst_of({n: ratios_at(n) for n in tuned}, ratios_at)
     machine = Machine()
     frozen.set_loss(round(loss, 3), worst, list(tuned), machine.hardware, machine.threads, trials)

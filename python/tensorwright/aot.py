@@ -196,8 +196,7 @@ def _measure_losses(kernels, log, trials):
     if not by_sizes:
         raise ArgumentError("freeze: measure_loss needs a kernel that the log has tuned at several sizes", "tw.autotune.tune(tensors, sizes={n: [1, 8, 64]}, log=log)")
     for one, frozen in by_sizes:
-        size = next(e for t in one.tensors for e in t.shape if isinstance(e, _core.Var) and e.name == frozen.size)
-        measure(frozen, size, one.tensors, one.target, log, trials)
+        measure(frozen, one.tensors, one.target, log, trials)
 
 
 def freeze(kernels, *, targets, log=None, hardware=None, threads=None, out=".", allow_default=False, source=None, measure_loss=0):

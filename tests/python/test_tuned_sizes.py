@@ -178,9 +178,36 @@ def test_a_disturbed_timing_is_not_the_worst():
     assert worst_of({8: [0.9] * 5}, lambda n: [0.9] * 5) == (8, 0.0)
 
 
+def test_of_two_variables_one_chooses(tmp_path):
+    m, log = te.var("m"), tmp_path / "two.jsonl"
+    A, B = te.placeholder((n, m), name="A"), te.placeholder((n, m), name="B")
+    C = te.compute((n, m), lambda i, j: A[i, j] * B[i, j] + 1.0, name="C")
+    result = tw.autotune.tune([A, B, C], sizes={n: [1, 8], m: 40}, trials=2, log=log, target="llvm -mcpu=x86-64-v2", progress=False)
+    assert {json.dumps(line["task"]["args"]) for line in lines(log)} == {'{"n": 1, "m": 40}', '{"n": 8, "m": 40}'}
+    assert "stale" not in run("log", "check", log, "--fail-stale")
+    kernels, options = {"two": [A, B, C]}, {"targets": ["x86-64-v2"], "out": tmp_path}
+    for f in (result.build(), tw.build([A, B, C], log=log, target="llvm -mcpu=x86-64-v2")):
+        for shape in ((1, 3), (5, 40), (30, 77)):
+            a, c = np.random.default_rng(1).standard_normal(shape).astype("float32"), np.zeros(shape, "float32")
+            f(a, a, c)
+            np.testing.assert_allclose(c, a * a + 1, rtol=1e-6)
+    [path] = tw.aot.freeze(kernels, log=log, measure_loss=1, **options)
+    text = pathlib.Path(path).read_text()
+    assert '"size":{"n":8,"m":40}' in text and "loss: " in text and tw.aot.check(kernels, log=log, **options) == []
+    tw.aot.library(path, tmp_path / "out")
+    assert "tuned at m = 40: up to n = " in (tmp_path / "out/kernels.h").read_text()
+    task = result.results[8]._task.on("llvm -mcpu=x86-64-v3")
+    with pytest.raises(tw.NoRecord) as error:
+        tw.build(task, log=log)
+    assert "sizes={n: [8], m: 40}, target=" in str(error.value)
+    tw.autotune.tune([A, B, C], sizes={n: [1], m: 64}, trials=1, log=log, target="llvm -mcpu=x86-64-v2", progress=False)
+    with pytest.raises(tw.LogError, match="has it tuned by n at m = 40 and by n at m = 64, and a kernel chooses by one of them"):
+        tw.aot.freeze(kernels, log=log, **options)
+
+
 def test_what_is_refused():
     tensors = declared()
-    for sizes in ({}, {"n": [1]}, {n: []}, {n: [0]}, {n: [True]}, {n: 8}, {n: [1], te.var("m"): [2]}, [1]):
+    for sizes in ({}, {"n": [1]}, {n: []}, {n: [0]}, {n: [True]}, {n: 8}, {n: 0}, {n: [1], te.var("m"): [2]}, [1]):
         with pytest.raises(tw.ArgumentError):
             tw.autotune.tune(tensors, sizes=sizes)
     with pytest.raises(tw.ArgumentError, match="m must be an extent"):
@@ -192,8 +219,14 @@ def test_what_is_refused():
     m = te.var("m")
     A = te.placeholder((n, m), name="A")
     B = te.compute((n, m), lambda i, j: A[i, j] * 2, name="B")
-    with pytest.raises(tw.TuneError, match="must have known extents"):
+    with pytest.raises(tw.TuneError, match="m, an extent of A, varies too and must have a value") as error:
         tw.autotune.Task.at_size([A, B], n, 8)
+    assert "sizes={n: [1, 8, 64], m: 128}" in str(error.value)
+    with pytest.raises(tw.ArgumentError, match="a list of values for one te.var"):
+        tw.autotune.tune([A, B], sizes={n: [1], m: [2]})
+    for others in ({"m": 1}, {m: 0}, [m]):
+        with pytest.raises(tw.ArgumentError):
+            tw.autotune.Task.at_size([A, B], n, 8, others=others)
     W = te.placeholder((n,), name="W", param=True)
     X = te.compute((n,), lambda i: W[i] * 2, name="X")
     with pytest.raises(tw.TuneError, match="W must not be a param"):

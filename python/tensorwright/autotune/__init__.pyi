@@ -59,7 +59,8 @@ class Task:
     ) -> None: ...
     @classmethod
     def at_size(
-        cls, tensors: Sequence[Tensor] | Tensor, size: Var, value: int, target: _Target = None, *, name: str | None = None
+        cls, tensors: Sequence[Tensor] | Tensor, size: Var, value: int, target: _Target = None, *, name: str | None = None,
+        others: Mapping[Var, int] | None = None
     ) -> Task: ...
     @classmethod
     def stock(cls, operator: str, parameters: Mapping[str, Any], target: _Target = None) -> Task: ...
@@ -246,7 +247,7 @@ def tune(
 def tune(
     task: Sequence[Tensor] | Tensor,
     *,
-    sizes: dict[Var, Sequence[int]],
+    sizes: dict[Var, Sequence[int] | int],
     target: _Target = None,
     trials: int = 64,
     log: _Path | None = None,

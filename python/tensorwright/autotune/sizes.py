@@ -12,21 +12,26 @@ __all__ = ["SizedResult", "tasks_of"]
 
 
 def tasks_of(tensors, sizes, target):
-    """The tasks by their values, ascending, and the variable."""
+    """The variable, all others with their values, the tensors, and the tasks by the variable's values, ascending."""
     if isinstance(tensors, _core.Tensor):
         tensors = [tensors]
     if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, _core.Tensor) for t in tensors):
         raise ArgumentError(f"tune: with sizes the first argument must be a list of tensors, not {tensors!r}")
-    if not isinstance(sizes, dict) or len(sizes) != 1 or not all(isinstance(size, _core.Var) for size in sizes):
-        raise ArgumentError(f"tune: sizes must be a dict of one te.var and its values, not {sizes!r}", "sizes={n: [1, 8, 64, 512]}")
-    [(size, values)] = sizes.items()
     whole = lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0  # noqa: E731
-    if not isinstance(values, (list, tuple)) or not values or not all(whole(v) for v in values):
-        raise ArgumentError(f"tune: the sizes of {size.name} must be a list of positive integers, not {values!r}")
-    if not any(isinstance(e, _core.Var) and e.same_as(size) for t in tensors for e in t.shape):
-        raise ArgumentError(f"tune: {size.name} must be an extent of the tensors")
-    target = as_target(target)
-    return size, list(tensors), {value: Task.at_size(list(tensors), size, value, target) for value in sorted(set(values))}
+    if not isinstance(sizes, dict) or not all(isinstance(size, _core.Var) for size in sizes):
+        raise ArgumentError(f"tune: sizes must be a dict of te.vars and their values, not {sizes!r}", "sizes={n: [1, 8, 64, 512]}")
+    for size, values in sizes.items():
+        if not whole(values) and not (isinstance(values, (list, tuple)) and values and all(whole(v) for v in values)):
+            raise ArgumentError(f"tune: the sizes of {size.name} must be a list of positive integers, not {values!r}")
+        if not any(isinstance(e, _core.Var) and e.same_as(size) for t in tensors for e in t.shape):
+            raise ArgumentError(f"tune: {size.name} must be an extent of the tensors")
+    others = {size: value for size, value in sizes.items() if whole(value)}
+    if len(others) != len(sizes) - 1:
+        raise ArgumentError("tune: sizes must have a list of values for one te.var, by which the kernel chooses its schedule, and a number for "
+                            f"each other, not {sizes!r}", "sizes={n: [1, 8, 64, 512], m: 128}")
+    [(size, values)] = [(size, value) for size, value in sizes.items() if not whole(value)]
+    target, tensors = as_target(target), list(tensors)
+    return size, others, tensors, {value: Task.at_size(tensors, size, value, target, others=others) for value in sorted(set(values))}
 
 
 class SizedResult:

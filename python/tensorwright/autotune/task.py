@@ -87,12 +87,12 @@ class Task:
         self._again = lambda target: Task(tensors, target=target, name=name)
 
     @classmethod
-    def at_size(cls, tensors, size, value, target=None, *, name=None):
+    def at_size(cls, tensors, size, value, target=None, *, name=None, others=None):
         """The task of tensors of any size at one: its candidates are kernels that take any size, and are measured at this one.
 
-        Parameters: tensors, as of a Task; size, the ``te.var`` in their extents, and the only one; value, a positive integer;
-        target; name.
-        Raises: ArgumentError for a size that is no variable; TuneError for tensors with other variables, for params, scans and
+        Parameters: tensors, as of a Task; size, the ``te.var`` in their extents; value, a positive integer; target; name; others, a
+        dict of all other variables in their extents, and where they are meanwhile.
+        Raises: ArgumentError for a size that is no variable; TuneError for a variable without a value, for params, scans and
         externs, and for targets that are no CPU.
 
         >>> from tensorwright import te
@@ -104,13 +104,16 @@ class Task:
         """
         if not isinstance(size, _core.Var):
             raise ArgumentError(f"Task.at_size: size must be a te.var, not {size!r}")
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ArgumentError(f"Task.at_size: {size.name} must be a positive integer, not {value!r}")
+        if not isinstance(others or {}, dict) or not all(isinstance(v, _core.Var) for v in others or {}):
+            raise ArgumentError(f"Task.at_size: others must be a dict of te.vars and their values, not {others!r}")
+        for var, where in {size: value, **(others or {})}.items():
+            if isinstance(where, bool) or not isinstance(where, int) or where < 1:
+                raise ArgumentError(f"Task.at_size: {var.name} must be a positive integer, not {where!r}")
         task = cls.__new__(cls)
         task.target = as_target(target)
-        task._core = _core.TuneTask.at_size(_tensors(tensors) or [], task.target, size, value, name or "")
-        task.template, task.args = None, {size.name: value}
-        task._again = lambda other: Task.at_size(tensors, size, value, other, name=name)
+        task._core = _core.TuneTask.at_size(_tensors(tensors) or [], task.target, size, value, name or "", list((others or {}).items()))
+        task.template, task.args = None, json.loads(task._core.args())
+        task._again = lambda target: Task.at_size(tensors, size, value, target, name=name, others=others)
         return task
 
     @classmethod

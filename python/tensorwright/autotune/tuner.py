@@ -185,17 +185,19 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
     repeat and repeats (by default as many as a steady median takes); progress, whether a bar is shown on stderr; range_idx, the
     first and the last index of the space that may be measured; builder and runner, a Builder and a Runner of one's own, in Python
     (docs/tuning.md): slow, for times that this machine's clock doesn't tell; sizes, of tensors whose size varies, a dict of the
-    ``te.var`` in their extents and the values at which they are tuned, with so many trials each: ``{n: [1, 8, 64, 512]}``.
+    ``te.var`` in their extents and the values at which they are tuned, with so many trials each: ``{n: [1, 8, 64, 512]}``; of
+    several variables a list for the one by which the kernel chooses, and a number, where it is meanwhile, for each other:
+    ``{n: [1, 8, 64, 512], m: 128}``.
     Returns: TuneResult; with sizes a SizedResult, whose ``kernel`` chooses by the size and whose ``results`` are one for each.
     Raises: TuneError if every candidate fails or measuring is forbidden, LogError for a log that is not ours, ArgumentError.
     """
     if sizes is not None:
         if builder is not None or range_idx is not None:
             raise ArgumentError("tune: sizes take no builder and no range_idx, as each size has a space of its own")
-        size, tensors, tasks = tasks_of(task, sizes, target)
+        size, others, tensors, tasks = tasks_of(task, sizes, target)
         options = {name: value for name, value in locals().items() if name in _FOR_EACH_SIZE}
         results = {value: tune(one, **options) for value, one in tasks.items()}
-        return SizedResult(size, tensors, results, as_target(target), _ranges(size, tensors, results, options))
+        return SizedResult(size, tensors, results, as_target(target), _ranges(size, others, tensors, results, options))
     task = as_task(task, target)
     callbacks = [callbacks] if callable(callbacks) else callbacks or ()
     if not isinstance(callbacks, (list, tuple)) or not all(callable(c) for c in callbacks):
@@ -224,14 +226,14 @@ def tune(task, *, target=None, trials=64, log=None, seed=0, search="evolutionary
     return TuneResult(task, core)
 
 
-def _ranges(size, tensors, results, options):
+def _ranges(size, others, tensors, results, options):
     """The trial for each range of sizes; none by a Runner in Python, which is told of candidates by their places in one space."""
     runner = options["runner"]
     if runner is not None and type(runner)._core_runner is Runner._core_runner:
         return []
     tuned = [(value, r._task._core, r._core) for value, r in results.items()]
     core = core_options(**{name: value for name, value in options.items() if name in _CORE})
-    return _core.time_ranges(tensors, size, tuned, core, None if runner is None else runner._core_runner())
+    return _core.time_ranges(tensors, size, list(others.items()), tuned, core, None if runner is None else runner._core_runner())
 
 
 def _hooks(task, builder, runner, ends):

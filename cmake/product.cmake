@@ -71,7 +71,7 @@ if(TW_LLVM)
   tw_tool(tw-worker-build SOURCES src/tools/tw_worker_build.cc LINK tensorwright)
 endif()
 tw_tool(tw-opt SOURCES src/tools/tw_opt.cc LINK tensorwright)
-tw_tool(tw SOURCES src/tools/tw.cc src/tools/tw_tune.cc src/tools/tw_build.cc src/tools/tw_freeze.cc src/tools/tw_log.cc src/tools/tw_report.cc src/tools/tw_doctor.cc src/tools/tw_doctor_gpu.cc src/tools/tw_rpc.cc src/tools/tw_rpc_query.cc src/tools/tw_board_install.cc src/tools/ssh.cc LINK tensorwright)
+tw_tool(tw SOURCES src/tools/tw.cc src/tools/tw_tune.cc src/tools/tw_tune_sizes.cc src/tools/tw_build.cc src/tools/tw_freeze.cc src/tools/tw_log.cc src/tools/tw_report.cc src/tools/tw_doctor.cc src/tools/tw_doctor_gpu.cc src/tools/tw_rpc.cc src/tools/tw_rpc_query.cc src/tools/tw_board_install.cc src/tools/ssh.cc LINK tensorwright)
 # What tw board has a shell do elsewhere, as a C++ string.
 set(on_board ${PROJECT_SOURCE_DIR}/src/tools/on_board.sh)
 file(READ ${on_board} on_board_text)

@@ -31,6 +31,11 @@ std::map<std::string, std::string> parameters_of(const Json& args) {
 
 Task stock_task(const std::string& name, const std::map<std::string, std::string>& given, Target target) {
   te::ops::Made made = te::ops::make(name, given, SourceLine());  // Python fills in its own line
+  if (!made.any.empty())
+    throw Error(Diagnostic{ErrorKind::kArgument,
+                           name + ": " + made.any.front() + " must be a number here, not \"any\"",
+                           {},
+                           {"tw tune --sizes tunes it for any, and tw freeze writes it so"}});
   return Task(std::move(made.args), std::move(target), made.name, made.args_json);
 }
 

@@ -8,8 +8,10 @@
 
 #include "autotune/log/history.h"
 #include "autotune/log/stock.h"
+#include "autotune/task_hash.h"
 #include "src/tools/tw_command.h"
 #include "tensorwright/aot.h"
+#include "tensorwright/ops/kernels.h"
 
 namespace tw::tools {
 namespace {
@@ -37,19 +39,44 @@ std::string source_of(const Options& options) {
   return options.name.empty() ? source : source + " --name " + options.name;
 }
 
+// Its tensors, if a parameter of the operator varies, M=any; else none.
+std::vector<te::Tensor> of_any_size(const Options& options) {
+  te::ops::Made made = te::ops::make(options.sources.front(), parameters_of("freeze", options.shape), SourceLine());
+  return made.any.empty() ? std::vector<te::Tensor>() : std::move(made.args);
+}
+
 std::vector<aot::Frozen> frozen_of_stock(const Options& options) {
+  const std::vector<Target> targets = targets_of(options);
+  const std::vector<te::Tensor> any_size = of_any_size(options);
   std::vector<aot::Frozen> all;
-  for (const Target& target : targets_of(options)) {
+  for (const Target& target : targets) {
+    aot::FreezeOptions how{.name = options.name,
+                           .log = options.log,
+                           .hardware = options.hardware,
+                           .threads = options.threads,
+                           .allow_default = options.allow_default,
+                           .source = source_of(options)};
+    if (!any_size.empty()) {
+      if (how.name.empty()) how.name = options.sources.front();
+      all.push_back(aot::freeze_any_size(any_size, target, how));
+      continue;
+    }
     const autotune::Task task =
         autotune::stock_task(options.sources.front(), parameters_of("freeze", options.shape), target);
-    all.push_back(aot::freeze(task, {.name = options.name,
-                                     .log = options.log,
-                                     .hardware = options.hardware,
-                                     .threads = options.threads,
-                                     .allow_default = options.allow_default,
-                                     .source = source_of(options)}));
+    all.push_back(aot::freeze(task, how));
   }
   return all;
+}
+
+// The computation that it declares today.
+std::string hash_of_stock(const Options& options, const Target& target) {
+  const std::vector<te::Tensor> args = of_any_size(options);
+  if (args.empty())
+    return autotune::stock_task(options.sources.front(), parameters_of("freeze", options.shape), target).hash();
+  std::vector<te::Tensor> outputs;
+  for (const te::Tensor& t : args)
+    if (!t.op()->is_placeholder()) outputs.push_back(t);
+  return autotune::task_hash(outputs, args);
 }
 
 // Whoever runs this program has the package beside it.
@@ -107,13 +134,11 @@ int check(const Options& options, bool json) {
     return print_stale(messages, options.sources.size(), json);
   }
   for (const Target& target : targets_of(options)) {
-    const autotune::Task task =
-        autotune::stock_task(options.sources.front(), parameters_of("freeze", options.shape), target);
     aot::Frozen wanted;
-    wanted.name = options.name.empty() ? autotune::kernel_name(task) : options.name;
+    wanted.name = options.name.empty() ? options.sources.front() : options.name;
     wanted.target = target;
     const aot::Frozen there = aot::read((fs::path(options.out) / aot::file_name(wanted)).string());
-    std::optional<std::string> message = aot::stale_source(there, task.hash());
+    std::optional<std::string> message = aot::stale_source(there, hash_of_stock(options, target));
     add(message ? std::move(message) : aot::stale(there, options.log, options.require_tuned));
     ++checked;
   }

@@ -14,6 +14,7 @@
 #include "schedule/to_python.h"
 #include "src/support/json_text.h"
 #include "src/tools/tw_command.h"
+#include "src/tools/tw_tune_sizes.h"
 #include "tensorwright/ops/kernels.h"
 #include "tensorwright/rpc_runner.h"
 
@@ -26,7 +27,7 @@ volatile std::sig_atomic_t interrupted = 0;
 
 struct Options {
   std::string name, target, save, pack;
-  std::vector<std::string> shape;
+  std::vector<std::string> shape, sizes;
   TuneOptions tuning;
   MachineElsewhere where;
   rpc::RPCRunnerOptions boards;
@@ -165,12 +166,22 @@ int tune(Options options, bool json) {
   if (options.where.threads < 0) fail("tune: --threads must be positive");
   const std::unique_ptr<rpc::RPCRunner> runner = options.pack.empty() ? runner_of(options) : nullptr;
   const Target target = options.target.empty() ? Target::host() : Target::parse(options.target).value_or_throw();
+  if (!options.sizes.empty() && (!options.pack.empty() || !options.save.empty()))
+    fail("tune: --sizes goes with neither --pack nor --save", {"tw freeze and tw build make a library of the log"});
+  const auto begin = [&] {
+    if (options.where.threads > 0) runtime::set_num_threads(options.where.threads);
+    if (!options.quiet && !json) options.tuning.on_trial = print_progress;
+    std::signal(SIGINT, [](int) { interrupted = 1; });
+    options.tuning.should_stop = [] { return interrupted != 0; };
+  };
+  if (!options.sizes.empty()) {
+    begin();
+    return tune_sizes(options.name, parameters_of("tune", options.shape), options.sizes, target, options.tuning,
+                      runner.get(), json);
+  }
   const Task task = stock_task(options.name, parameters_of("tune", options.shape), target);
   if (!options.pack.empty()) return make_pack(task, options, json);
-  if (options.where.threads > 0) runtime::set_num_threads(options.where.threads);
-  if (!options.quiet && !json) options.tuning.on_trial = print_progress;
-  std::signal(SIGINT, [](int) { interrupted = 1; });
-  options.tuning.should_stop = [] { return interrupted != 0; };
+  begin();
   const TuneResult result =
       runner ? autotune::tune(task, options.tuning, *runner) : autotune::tune(task, options.tuning);
   const MachineDescription machine =
@@ -207,6 +218,11 @@ void add_tune(CLI::App& app, Chosen& chosen) {
   CLI::App* command = app.add_subcommand("tune", "Tune a stock operator for its sizes");
   command->add_option("OPERATOR", options->name, "matmul, conv2d, softmax, ...: --list shows all");
   command->add_option("--shape", options->shape, "its parameters: M=257,N=513,K=1025; lists are written 1x1")
+      ->delimiter(',');
+  command
+      ->add_option("--sizes", options->sizes,
+                   "of a parameter that varies, the values at which it is tuned: M=1,8,64,512; behind it one for each "
+                   "other, N=512")
       ->delimiter(',');
   command->add_option("--trials", tuning.trials, "candidates measured, those of the log included")
       ->capture_default_str();

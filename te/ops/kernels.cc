@@ -11,6 +11,8 @@
 namespace tw::te::ops {
 namespace {
 
+constexpr std::string_view kAny = "any";
+
 template <class T>
 std::optional<T> parsed(std::string_view text) {
   T value{};
@@ -72,9 +74,12 @@ void Values::refuse(const std::string& name, const std::string& rule) const {
 
 int64_t Values::extent(const std::string& name) const {
   const auto value = parsed<int64_t>(text(name));
+  if (!value && text(name) == kAny) refuse(name, "a number here");
   if (!value || *value < 1) refuse(name, "a positive integer");
   return *value;
 }
+
+Expr Values::size(const std::string& name) const { return text(name) == kAny ? Expr(var(name)) : Expr(extent(name)); }
 
 int64_t Values::integer(const std::string& name) const {
   const auto value = parsed<int64_t>(text(name));
@@ -123,7 +128,7 @@ const std::vector<StockKernel>& kernels() {
 Made make(const std::string& name, const std::map<std::string, std::string>& given, SourceLine where) {
   const StockKernel& kernel = named(name, where);
   check_names(kernel, given, where);
-  Made made{name, {}, "{", {}};
+  Made made{name, {}, "{", {}, {}};
   std::map<std::string, std::string> values;
   for (const Parameter& p : kernel.parameters) {
     const auto found = given.find(p.name);
@@ -132,6 +137,7 @@ Made make(const std::string& name, const std::map<std::string, std::string>& giv
              {"parameters: " + signature(kernel)}, where);
     const std::string& value = found == given.end() ? p.standard : found->second;
     values[p.name] = value;
+    if (value == kAny) made.any.push_back(p.name);
     made.parameters.emplace_back(p.name, value);
     made.args_json += (made.args_json.size() == 1 ? "\"" : ",\"") + p.name + "\":" + json(value);
   }

@@ -21,7 +21,7 @@ const Parameter kRows{"M", "rows"}, kColumns{"N", "columns"}, kAxis{"axis", "the
 // clang-format on
 
 Tensor matrix(const Values& v, const char* name = "X") {
-  return placeholder({v.extent("M"), v.extent("N")}, v.text("dtype"), name);
+  return placeholder({v.size("M"), v.extent("N")}, v.text("dtype"), name);
 }
 
 Tensor vector(const Values& v, const char* extent, const char* name) {

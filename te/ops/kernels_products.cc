@@ -20,14 +20,14 @@ std::string out_dtype(const Values& v) { return v.text("out_dtype") == "sum" ? "
 
 std::string second_dtype(const Values& v) { return v.text(v.text("w_dtype") == "same" ? "dtype" : "w_dtype"); }
 
-std::vector<Expr> shape_of(std::vector<Expr> batch, bool transposed, int64_t rows, int64_t columns) {
+std::vector<Expr> shape_of(std::vector<Expr> batch, bool transposed, Expr rows, Expr columns) {
   if (transposed) std::swap(rows, columns);
   batch.insert(batch.end(), {rows, columns});
   return batch;
 }
 
 std::vector<Tensor> product(const Values& v, const std::vector<int64_t>& dimensions) {
-  const int64_t m = v.extent("M"), n = v.extent("N"), k = v.extent("K");
+  const Expr m = v.size("M"), n = v.size("N"), k = v.size("K");
   const MatmulOptions options{v.flag("transpose_a"), v.flag("transpose_b"), out_dtype(v)};
   const std::vector<Expr> batch(dimensions.begin(), dimensions.end());
   const Tensor a = placeholder(shape_of(batch, options.transpose_a, m, k), v.text("dtype"), "A");
@@ -37,7 +37,7 @@ std::vector<Tensor> product(const Values& v, const std::vector<int64_t>& dimensi
 }
 
 std::vector<Tensor> layer(const Values& v) {
-  const int64_t m = v.extent("M"), n = v.extent("N"), k = v.extent("K");
+  const Expr m = v.size("M"), n = v.extent("N"), k = v.extent("K");
   DenseOptions options{
       .transpose_w = v.flag("transpose_b"), .activation = v.text("activation"), .out_dtype = out_dtype(v)};
   const Tensor x = placeholder({m, k}, v.text("dtype"), "X");
@@ -54,7 +54,7 @@ std::vector<Tensor> layer(const Values& v) {
 }
 
 std::vector<Tensor> quantized_layer(const Values& v) {
-  const int64_t m = v.extent("M"), n = v.extent("N"), k = v.extent("K");
+  const Expr m = v.size("M"), n = v.extent("N"), k = v.extent("K");
   const Tensor x = placeholder({m, k}, v.text("dtype"), "X");
   const Tensor w = placeholder({k, n}, v.text("w_dtype"), "W", Placeholder{.param = v.flag("param")});
   const Tensor scales = placeholder({n}, "float32", "w_scale"), bias = placeholder({n}, "int32", "bias");

@@ -205,6 +205,40 @@ def test_of_two_variables_one_chooses(tmp_path):
         tw.aot.freeze(kernels, log=log, **options)
 
 
+def test_an_operator_from_the_command_line(tmp_path):
+    log, target = tmp_path / "a.jsonl", "llvm -mcpu=x86-64-v2"
+    text = run("tune", "softmax", "--shape", "N=32", "--sizes", "M=9,1", "--trials", "2", "--log", log, "--target", target, "--quiet")
+    assert "softmax(M=1): best " in text and "softmax(M=9): best " in text and "tw freeze softmax --shape M=any,N=32 --targets " in text
+    sizes = json.loads(run("tune", "softmax", "--shape", "N=32", "--sizes", "M=1,9", "--trials", "2", "--log", log, "--target", target, "--json"))["sizes"]
+    assert [(one["args"], one["measured"]) for one in sizes] == [({"M": 1}, 0), ({"M": 9}, 0)] and all(one["range"]["steps"] for one in sizes)
+    operator = ("softmax", "--shape", "M=any,N=32", "--targets", "x86-64-v2", "--log", log, "--out", tmp_path)
+    assert run("freeze", *operator).strip() == f"{tmp_path}/softmax.x86-64-v2.twk"
+    assert '"size":{"M":9}' in (tmp_path / "softmax.x86-64-v2.twk").read_text()
+    assert "1 frozen kernel is up to date" in run("freeze", "--check", *operator)
+    M = te.var("M")
+    X = te.placeholder((M, 32), name="X")
+    f = tw.build([X, tw.ops.softmax(X)], log=log, target=target)  # the same computation
+    x, y = np.random.default_rng(0).standard_normal((20, 32)).astype("float32"), np.zeros((20, 32), "float32")
+    f(x, y)
+    np.testing.assert_allclose(y, np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (("softmax", "--shape", "N=32", "--sizes", "M=1,x"), "must be NAME=VALUE,VALUE,.. of positive integers, not x"),
+    (("softmax", "--shape", "N=32", "--sizes", "8"), "must be NAME=VALUE,VALUE,.. of positive integers, not 8"),
+    (("softmax", "--shape", "N=32", "--sizes", "M=0"), "must be NAME=VALUE,VALUE,.. of positive integers, not M=0"),
+    (("softmax", "--shape", "M=3,N=32", "--sizes", "M=1"), "--sizes has M, and --shape has it too"),
+    (("softmax", "--shape", "M=3", "--sizes", "N=1"), 'softmax: N must be a number here, not "any"'),
+    (("softmax", "--shape", "M=any,N=32"), 'softmax: M must be a number here, not "any"'),
+    (("matmul", "--shape", "K=8", "--sizes", "M=1,2,N=3,4"), "--sizes has a list for one parameter"),
+    (("matmul", "--shape", "N=any,K=8", "--sizes", "M=1,2"), "N=any needs a value in --sizes"),
+    (("softmax", "--shape", "N=32", "--sizes", "M=1", "--save", "k.so"), "--sizes goes with neither --pack nor --save"),
+])
+def test_what_the_command_line_refuses(arguments, said, tmp_path):
+    refused = subprocess.run([TW, "tune", *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert refused.returncode == 1 and said in refused.stderr and refused.stderr.count("tw: ") == 1 and not list(tmp_path.iterdir())
+
+
 def test_what_is_refused():
     tensors = declared()
     for sizes in ({}, {"n": [1]}, {n: []}, {n: [0]}, {n: [True]}, {n: 8}, {n: 0}, {n: [1], te.var("m"): [2]}, [1]):

@@ -26,6 +26,7 @@ class Values {
       : kernel_(std::move(kernel)), texts_(std::move(texts)) {}
   const std::string& text(const std::string& name) const { return texts_.at(name); }
   int64_t extent(const std::string& name) const;  // a positive integer
+  Expr size(const std::string& name) const;       // that, or, of the text "any", a new variable of that name
   int64_t integer(const std::string& name) const;
   double number(const std::string& name) const;
   bool flag(const std::string& name) const;                  // true or false, 1 or 0
@@ -51,6 +52,7 @@ struct Made {
   std::vector<std::pair<std::string, std::string>> parameters;  // all, in the order of the table
   std::string args_json;                                        // the same as a JSON object
   std::vector<Tensor> args;
+  std::vector<std::string> any;  // parameters that vary
 };
 
 // Throws ArgumentError for a name or a parameter that does not exist (it lists those that do), and what the operator

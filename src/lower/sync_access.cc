@@ -5,6 +5,7 @@
 #include "src/lower/sync_access.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <unordered_map>
 
@@ -81,6 +82,8 @@ class Meeting {
           const auto [known, fresh] = bounds_.emplace(v.var.id(), range);
           if (!fresh) known->second = join(known->second, range);  // lanes: each access has a number of its own
         }
+    for (const Access* access : {&a, &b})
+      for (const Expr& condition : access->conditions) note_least(condition);
   }
 
   Verdict run(Apart apart) {
@@ -140,6 +143,18 @@ class Meeting {
     std::optional<Side> side;  // none: the same for both
     int variable;
   };
+
+  // That a size is not negative says what it leaves as a rest.
+  void note_least(const Expr& condition) {
+    const auto* c = as<Binary>(condition);
+    const auto* v = c && c->op == BinOp::kLe ? as<VarRef>(c->b) : nullptr;
+    const auto least = v ? as_int(c->a) : std::nullopt;
+    const auto is_own = [&](const auto* variables) {
+      return std::ranges::any_of(*variables, [&](const OwnVariable& own) { return own.var == v->var; });
+    };
+    if (!least || std::ranges::any_of(std::array{&launch_.blocks, &launch_.threads, &a_.own, &b_.own}, is_own)) return;
+    bounds_.emplace(v->var.id(), Interval{*least, Interval::kPosInf});
+  }
 
   void make_own(const Var& var, bool of_both = true) {
     if (own_.contains(var.id())) return;
@@ -402,14 +417,27 @@ Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, A
   return split(first, second, launch, apart, changing) && apart_by(first, second) ? Verdict() : found;
 }
 
+namespace {
+
+// Of an extent that is a product of sizes:  i * m + j  is in 0..n * m  where j is in 0..m and i in 0..n.
+bool parts_are_within(const Access& access, const Bounds& bounds, const Expr& value, const Expr& extent) {
+  return std::ranges::any_of(factored(simplify(extent, bounds)), [&](const Factored& f) {
+    const std::optional<Parts> parts = parted(value, f.others, bounds);
+    return parts && is_within(access, parts->part, f.others) && is_within(access, parts->whole, f.first);
+  });
+}
+
+}  // namespace
+
 bool is_within(const Access& access, const Expr& value, const Expr& extent) {
   const LaunchIndices nobody;
   const std::unordered_set<uint64_t> nothing;
   const Access elsewhere{access.buffer, {}, false, {}, {}, {}};
   if (Meeting(elsewhere, access, nobody, nothing).within(value, extent)) return true;
-  Meeting known(elsewhere, access, nobody, nothing);
+  const Meeting known(elsewhere, access, nobody, nothing);
   const Expr folded = refolded(value, known.bounds());
-  return !equal(folded, value) && known.within(folded, extent);
+  if (!equal(folded, value) && Meeting(elsewhere, access, nobody, nothing).within(folded, extent)) return true;
+  return parts_are_within(access, known.bounds(), folded, extent);
 }
 
 bool same_for_all(const Expr& condition, const Access& here, const LaunchIndices& launch,

@@ -85,6 +85,34 @@ std::optional<Product> least_stride(const Linear& form, const std::function<bool
 
 }  // namespace
 
+std::vector<Factored> factored(const Expr& product) {
+  Product whole;
+  whole.times(product);
+  std::vector<Factored> out;
+  for (size_t i = 0; whole.factors.size() > 1 && i < whole.factors.size(); ++i) {
+    Product others = whole;
+    others.factors.erase(others.factors.begin() + static_cast<ptrdiff_t>(i));
+    out.push_back({whole.factors[i], others.value()});
+  }
+  return out;
+}
+
+std::optional<Parts> parted(const Expr& sum, const Expr& stride, const Bounds& bounds) {
+  Product by;
+  by.times(stride);
+  const Linear form = decompose(simplify(sum, bounds));
+  if (form.overflow) return std::nullopt;
+  Parts out{0, form.constant};
+  for (const Term& t : form.terms) {
+    if (const auto quotient = divided(product_of(t), by)) {
+      out.whole = out.whole + quotient->value();
+    } else {
+      out.part = out.part + t.atom * Expr(t.factor);
+    }
+  }
+  return out;
+}
+
 Expr refolded(const Expr& offset, const Bounds& bounds) {
   const Expr simple = simplify(offset, bounds);
   const Linear form = decompose(simple);
@@ -112,17 +140,10 @@ std::optional<std::vector<Digit>> digits_of(const Expr& sum, const Bounds& bound
     if (form.overflow) return std::nullopt;
     const std::optional<Product> stride = least_stride(form, is_own);
     if (!stride) break;
-    Expr whole = 0, part = form.constant;
-    for (const Term& t : form.terms) {
-      if (const auto quotient = divided(product_of(t), *stride)) {
-        whole = whole + quotient->value();
-      } else {
-        part = part + t.atom * Expr(t.factor);
-      }
-    }
-    if (!within(part, stride->value())) return std::nullopt;
-    out.push_back({part, stride->value()});
-    rest = whole;
+    const std::optional<Parts> parts = parted(rest, stride->value(), bounds);
+    if (!parts || !within(parts->part, stride->value())) return std::nullopt;
+    out.push_back({parts->part, stride->value()});
+    rest = parts->whole;
   }
   out.push_back({rest, {}});
   return out;

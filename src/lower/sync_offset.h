@@ -13,6 +13,18 @@ namespace tw::lower {
 // Without  x // n * n + x % n,  which is x for an n that is not 0: a buffer of that extent has an element.
 ir::Expr refolded(const ir::Expr& offset, const ir::Bounds& bounds);
 
+// A product of sizes as one of them and the others, in each way there is.
+struct Factored {
+  ir::Expr first, others;
+};
+std::vector<Factored> factored(const ir::Expr& product);
+// sum = whole * stride + part, where all terms that have the stride are in the whole. None for numbers that leave 64
+// bits.
+struct Parts {
+  ir::Expr whole, part;
+};
+std::optional<Parts> parted(const ir::Expr& sum, const ir::Expr& stride, const ir::Bounds& bounds);
+
 // Two sums that have equal strides are equal where all of their values are.
 struct Digit {
   ir::Expr value, stride;  // in 0..stride; no stride: the rest

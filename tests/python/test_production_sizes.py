@@ -76,6 +76,21 @@ def test_what_was_edited_is_proved_for_all_sizes(tmp_path):
         tw.aot.library(path, tmp_path / "out")
 
 
+def test_what_was_edited_may_multiply_sizes(tmp_path):
+    n, m = te.var("n"), te.var("m")
+    A, B = te.placeholder((n, m), name="A"), te.placeholder((n, m), name="B")
+    C = te.compute((n, m), lambda i, j: A[i, j] * B[i, j] + 1.0, name="C")
+    kernels = {"two": [A, B, C], "soft": [A, tw.ops.softmax(A)]}
+    for path in map(pathlib.Path, tw.aot.freeze(kernels, targets=["x86-64-v3"], out=tmp_path)):
+        text = "".join(line for line in path.read_text().splitlines(True) if not line.startswith("checksum: "))
+        path.write_text(text)
+        tw.aot.library(path, tmp_path / "out")
+        assert "[m * " in text
+        path.write_text(text.replace("[m * ", "[n * "))
+        with pytest.raises(tw.ArgumentError, match="not seen to stay inside of"):
+            tw.aot.library(path, tmp_path / "out")
+
+
 MAIN = """#include "kernels.h"
 #include <stdio.h>
 static float a[200 * 24], b[24 * 40], c[200 * 40];

@@ -102,6 +102,31 @@ TEST(Safety, SizesThatVary) {
   EXPECT_EQ(tiles("7", "24"), "C: iterations of the parallel loop io are not seen to touch different elements");
 }
 
+TEST(Safety, ProductsOfSizes) {
+  const auto rows = [](const std::string& i, const std::string& j, const std::string& at) {
+    return found("kernel k(A: float32[n, m], C: out float32[n, m], n: size, m: size):\n  for i in 0.." + i +
+                 " parallel:\n    for j in 0.." + j + ":\n      C@[" + at + "] = A@[" + at + "]\n");
+  };
+  EXPECT_EQ(rows("n", "m", "i * m + j"), "");
+  EXPECT_EQ(rows("n", "m // 8", "i * m + j * 8 : 8"), "");
+  EXPECT_EQ(rows("n // 4", "m", "i * m * 4 + m * 3 + j"), "");
+  EXPECT_NE(rows("n + 1", "m", "i * m + j").find("not seen to stay inside of A"), std::string::npos);
+  for (const char* at : {"i * m + j + 1", "i * n + j", "i * m + j - 1", "i * m + j * 2", "i * m * 2 + j", "j * m + i"})
+    EXPECT_NE(rows("n", "m", at).find("not seen to stay inside of A: float32[n, m]"), std::string::npos) << at;
+  for (const char* j : {"m + 1", "n"})
+    EXPECT_NE(rows("n", j, "i * m + j").find("not seen to stay inside of A"), std::string::npos) << j;
+  EXPECT_NE(rows("n", "(m + 7) // 8", "i * m + j * 8 : 8").find("not seen to stay inside of A"), std::string::npos);
+  EXPECT_NE(rows("n", "m", "j"), "") << "of one row, and all write it";
+  const auto boxes = [](const std::string& at) {
+    return found(
+        "kernel k(A: float32[n, m, l], C: out float32[n, m, l], n: size, m: size, l: size):\n"
+        "  for i in 0..n parallel:\n    for j in 0..m:\n      for k in 0..l:\n        C@[" +
+        at + "] = A@[" + at + "]\n");
+  };
+  EXPECT_EQ(boxes("i * m * l + j * l + k"), "");
+  EXPECT_NE(boxes("i * m * l + j * m + k"), "");
+}
+
 // Whoever builds it names the functions.
 TEST(Safety, FunctionsOfNumbersTouchNothing) {
   const auto calling = [](const std::string& call) {

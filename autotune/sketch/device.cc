@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
@@ -13,6 +14,22 @@ bool shares_bytes(const Graph& graph, const std::vector<int>& stages) {
 void share(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads) {
   sketch.step(schedule::Split{stage, loop, std::move(threads), {}, ir::Tail::kAuto});
   sketch.bind(stage, loop + ".i", "threadIdx.x");
+}
+
+int64_t parts_of(int64_t blocks, int64_t terms, int64_t least) {
+  constexpr int64_t kProcessors = 128;
+  return std::min(2 * kProcessors / std::max<int64_t>(1, blocks), terms / least);
+}
+
+Parts share_among_blocks(Sketch& sketch, const std::string& stage, const std::string& terms, schedule::Factor parts) {
+  sketch.step(schedule::Split{stage, terms, {}, std::move(parts), ir::Tail::kAuto});
+  Parts made{rfactor(sketch, stage, terms + ".o", 0), {}, {}, {}};
+  made.data = data_loops(sketch.s, made.stage);
+  made.part = made.data.front();
+  made.data.erase(made.data.begin());
+  for (const std::string& loop : sum_loops(sketch.s, made.stage))
+    if (loop.starts_with(terms)) made.terms = loop;
+  return made;
 }
 
 std::vector<std::string> share_operands(Sketch& sketch, const Group& group, const Roles& roles,

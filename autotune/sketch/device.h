@@ -18,15 +18,26 @@ bool shares_bytes(const Graph&, const std::vector<int>& stages);
 // Neighbouring threads of a block take neighbouring iterations of the loop.
 void share(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads);
 
+// How many blocks are worth sharing a sum's terms, where there are so many without: twice as many as a device has
+// processors, but none has less than `least`; less than two: none.
+int64_t parts_of(int64_t blocks, int64_t terms, int64_t least);
+// The sum's parts as a stage before it; its loop that counts them, its loops over data, and what is left of the terms.
+struct Parts {
+  std::string stage, part;
+  std::vector<std::string> data;
+  std::string terms;
+};
+Parts share_among_blocks(Sketch&, const std::string& stage, const std::string& terms, schedule::Factor parts);
+
 // The operands of a contraction in shared memory, for `reader`: what computes one, such as its padding, or a copy of
 // what is read in place. Their stages.
 std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, const std::string& reader);
 
 std::optional<Group> match_device_warps(const Graph&, int root), match_device_contraction(const Graph&, int root),
     match_device_rows(const Graph&, int root), match_device_reduction(const Graph&, int root),
-    match_device_pointwise(const Graph&, int root);
+    match_device_columns(const Graph&, int root), match_device_pointwise(const Graph&, int root);
 void apply_device_warps(Sketch&, const Group&), apply_device_contraction(Sketch&, const Group&),
     apply_device_rows(Sketch&, const Group&), apply_device_reduction(Sketch&, const Group&),
-    apply_device_pointwise(Sketch&, const Group&);
+    apply_device_columns(Sketch&, const Group&), apply_device_pointwise(Sketch&, const Group&);
 
 }  // namespace tw::autotune::sketch

@@ -2,8 +2,9 @@
 //
 //   for i: for k: S[i] += A[i, k]   ==>   blockIdx.x i.o: threadIdx.y i.i: for k.o: threadIdx.x k.i: S[i] += A[i, k]
 //
-// Neighbouring threads take neighbouring terms; what they have is added up at the end. Short rows share a block. A
-// reduction to one element is a row too, of any length: it has no other loops that could be bound.
+// Neighbouring threads take neighbouring terms; what they have is added up at the end. Short rows share a block, and of
+// few long ones blocks share the terms, whose parts are rows for a second launch. A reduction to one element is a row
+// too, of any length: it has no other loops that could be bound.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
@@ -12,6 +13,9 @@
 namespace tw::autotune::sketch {
 
 namespace {
+
+constexpr int64_t kLeastOfABlock = 4096;  // terms
+constexpr int64_t kFewRows = 64;          // blocks that leave most of a device idle
 
 bool runs_along_terms(const Stage& stage) {
   const Access* read = main_read(stage);
@@ -30,18 +34,36 @@ std::optional<Group> match_device_reduction(const Graph& graph, int root) {
   return Group{root, root, {root}};
 }
 
+namespace {
+
+void sum_rows(Sketch& sketch, const std::string& stage, const std::vector<std::string>& data, const std::string& terms,
+              const std::string& knobs) {
+  if (!data.empty()) {
+    const std::string rows = sketch.fuse(stage, data);
+    sketch.step(schedule::Split{stage, rows, sketch.cfg.factor(knobs + ".rows"), {}, ir::Tail::kAuto});
+    sketch.bind(stage, rows + ".o", "blockIdx.x");
+    sketch.bind(stage, rows + ".i", "threadIdx.y");
+  }
+  share(sketch, stage, terms, sketch.cfg.factor(knobs + ".threads"));
+}
+
+}  // namespace
+
 void apply_device_reduction(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   const std::string& name = stage.name;
-  sketch.cfg.define_knob(name + ".threads", up_to(stage.sums.back().extent, {128, 32, 64, 256, 512, 1024}));
-  if (const std::vector<std::string> data = data_loops(sketch.s, name); !data.empty()) {
-    const std::string rows = sketch.fuse(name, data);
-    sketch.cfg.define_knob(name + ".rows", up_to(stage.elements, {1, 2, 4, 8}));
-    sketch.step(schedule::Split{name, rows, sketch.cfg.factor(name + ".rows"), {}, ir::Tail::kAuto});
-    sketch.bind(name, rows + ".o", "blockIdx.x");
-    sketch.bind(name, rows + ".i", "threadIdx.y");
-  }
-  share(sketch, name, stage.sums.back().name, sketch.cfg.factor(name + ".threads"));
+  const Axis& terms = stage.sums.back();
+  sketch.cfg.define_knob(name + ".threads", up_to(terms.extent, {128, 32, 64, 256, 512, 1024}));
+  if (!stage.data.empty()) sketch.cfg.define_knob(name + ".rows", up_to(stage.elements, {1, 2, 4, 8}));
+  const bool few = stage.elements <= kFewRows && stage.bodies.size() == 1;
+  const int64_t parts = few ? parts_of(stage.elements, terms.extent, kLeastOfABlock) : 1;
+  if (parts < 2) return sum_rows(sketch, name, data_loops(sketch.s, name), terms.name, name);
+
+  sketch.cfg.define_knob(name + ".parts", up_to(terms.extent / kLeastShared, {parts, parts / 2, 2 * parts}));
+  const Parts shared = share_among_blocks(sketch, name, terms.name, sketch.cfg.factor(name + ".parts"));
+  sketch.bind(shared.stage, shared.part, shared.data.empty() ? "blockIdx.x" : "blockIdx.z");
+  sum_rows(sketch, shared.stage, shared.data, shared.terms, name);
+  sum_rows(sketch, name, data_loops(sketch.s, name), sum_loops(sketch.s, name).back(), name);
 }
 
 }  // namespace tw::autotune::sketch

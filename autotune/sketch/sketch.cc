@@ -33,6 +33,7 @@ constexpr Rule kDeviceRules[] = {
     {"device_contraction", match_device_contraction, apply_device_contraction, "operands that are used again and again are shared"},
     {"device_rows",        match_device_rows,        apply_device_rows,        "before reductions, which it takes together"},
     {"device_reduction",   match_device_reduction,   apply_device_reduction,   "after contractions: threads share the terms of a row"},
+    {"device_columns",     match_device_columns,     apply_device_columns,     "before pointwise, which gives a column to one thread"},
     {"device_pointwise",   match_device_pointwise,   apply_device_pointwise,   "last: each thread has elements of its own"},
 };
 // clang-format on

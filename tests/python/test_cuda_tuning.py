@@ -16,6 +16,10 @@ def tuned(tensors, **options):
     options = {"trials": 4, "seed": 1, "log": "t.jsonl", "progress": False, "timeout": 30, **options}
     return tw.autotune.tune(tensors, target="cuda", **options)
 
+def column_sum(rows, columns):
+    A, k = te.placeholder((rows, columns), name="A"), te.reduce_axis((0, rows), name="k")
+    return [A, te.compute((columns,), lambda j: te.sum(A[k, j], axis=k), name="S")]
+
 def statuses(result):
     return sorted(t.status for t in result.trials)
 
@@ -52,7 +56,7 @@ assert "cuda -arch=sm_90a, Fake GPU, 132 processors" in page and "of memory band
 assert "occupancy" in tw.autotune.report("t.jsonl", task=tw.autotune.Task(vectors(), target="cuda"))
 """, tmp_path)
 
-    @pytest.mark.parametrize("made", ["row_sum(9, 200)", "product(40, 36, 24)"])
+    @pytest.mark.parametrize("made", ["row_sum(9, 200)", "product(40, 36, 24)", "column_sum(2000, 40)"])
     def test_reductions_and_products(self, made, tmp_path):
         tune(f"""
 tensors = {made}[1] if {made!r}.startswith("row") else list({made})

@@ -61,6 +61,12 @@ Args row_sums(int rows, int terms) {
   return {A, te::compute({rows}, [&](Var i) { return te::sum(A(i, k), {k}); }, "S")};
 }
 
+Args column_sums(int terms, int columns, int slices = 1) {
+  const Tensor A = te::placeholder({slices, terms, columns}, "float32", "A");
+  const te::IterVar k = te::reduce_axis(0, terms, "k");
+  return {A, te::compute({slices, columns}, [&](Var i, Var j) { return te::sum(A(i, k, j), {k}); }, "S")};
+}
+
 // Of no dimension.
 Args one_sum(int terms) {
   const Tensor A = te::placeholder({terms}, "float32", "A");
@@ -114,6 +120,18 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(row_sums(64, 64)), Names{"device_reduction"});
   EXPECT_EQ(rules(row_sums(64, 16)), Names{"device_pointwise"});
   EXPECT_EQ(rules(one_sum(7)), Names{"device_reduction"});
+  EXPECT_EQ(rules(column_sums(64, 64)), Names{"device_columns"});
+  EXPECT_EQ(rules(column_sums(16, 64)), Names{"device_pointwise"});
+  EXPECT_EQ(rules(column_sums(64, 1 << 18)), Names{"device_pointwise"});
+}
+
+TEST(SketchDevice, Columns) {
+  expect_right(column_sums(64, 64));
+  expect_right(column_sums(37, 45));
+  expect_right(column_sums(1000, 5), 6);  // by several blocks
+  expect_right(column_sums(517, 19, 3), 6);
+  expect_right(row_sums(3, 20000), 3);
+  expect_right(one_sum(9001), 3);
 }
 
 // Two of which share a byte.

@@ -1,0 +1,64 @@
+// Sums down columns on a device, of which there are not enough for a thread each: those along y share the terms of one,
+// and where that still makes few blocks, blocks do.
+//
+//   for j: for k: C[j] += A[k, j]   ==>   blockIdx.y k.o, blockIdx.x j.o: threadIdx.x j.i:
+//                                           for k.i.o: threadIdx.y k.i.i: C.rf[k.o, j] += A[k, j]
+//                                         blockIdx.x j.o: threadIdx.x j.i:
+//                                           for k.o.o: threadIdx.y k.o.i: C[j] += C.rf[k.o, j]
+//
+// Neighbouring threads take neighbouring columns, so that a warp reads whole lines of memory.
+#include <algorithm>
+
+#include "autotune/sketch/device.h"
+#include "autotune/sketch/lanes.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int64_t kEnoughColumns = 1 << 17;  // threads that a device is full of
+constexpr int64_t kLane = 32;                // of a warp, as many columns as fill a line
+constexpr int64_t kLeastOfABlock = 256;      // terms
+
+const Axis& longest(const Stage& stage) {
+  return *std::ranges::max_element(stage.sums, {}, [](const Axis& axis) { return axis.extent; });
+}
+
+void sum_columns(Sketch& sketch, const std::string& stage, std::vector<std::string> data, const std::string& terms,
+                 const std::string& knobs) {
+  const std::string columns = sketch.fuse(stage, data);
+  share(sketch, stage, columns, sketch.cfg.factor(knobs + ".columns"));
+  sketch.bind(stage, columns + ".o", "blockIdx.x");
+  sketch.step(schedule::Split{stage, terms, sketch.cfg.factor(knobs + ".threads"), {}, ir::Tail::kAuto});
+  sketch.bind(stage, terms + ".i", "threadIdx.y");
+}
+
+}  // namespace
+
+std::optional<Group> match_device_columns(const Graph& graph, int root) {
+  const Stage& stage = graph.at(root);
+  if (!stage.reduces() || stage.sums.empty() || stage.data.empty() || stage.bodies.size() != 1) return std::nullopt;
+  if (stage.type.is_packed() || stage.elements == 0 || stage.elements >= kEnoughColumns) return std::nullopt;
+  const Access* read = main_read(stage);
+  const bool along_columns = read != nullptr && stride_along(*read, stage.data.back()) == 1;
+  if (!along_columns || longest(stage).extent < kLeastShared) return std::nullopt;
+  return Group{root, root, {root}};
+}
+
+void apply_device_columns(Sketch& sketch, const Group& group) {
+  const Stage& stage = sketch.graph.at(group.root);
+  const std::string& name = stage.name;
+  const std::string terms = longest(stage).name;
+  sketch.cfg.define_knob(name + ".columns", up_to(stage.elements, {kLane, 2 * kLane, 4 * kLane}));
+  sketch.cfg.define_knob(name + ".threads", up_to(longest(stage).extent, {8, 4, 2}));
+  const int64_t parts = parts_of((stage.elements + kLane - 1) / kLane, longest(stage).extent, kLeastOfABlock);
+  if (parts < 2) return sum_columns(sketch, name, data_loops(sketch.s, name), terms, name);
+
+  sketch.cfg.define_knob(name + ".parts", up_to(longest(stage).extent / kLeastShared, {parts, parts / 2, 2 * parts}));
+  const Parts shared = share_among_blocks(sketch, name, terms, sketch.cfg.factor(name + ".parts"));
+  sketch.bind(shared.stage, shared.part, "blockIdx.y");
+  sum_columns(sketch, shared.stage, shared.data, shared.terms, name);
+  sum_columns(sketch, name, data_loops(sketch.s, name), sum_loops(sketch.s, name).back(), name);
+}
+
+}  // namespace tw::autotune::sketch

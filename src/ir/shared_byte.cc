@@ -62,12 +62,29 @@ Expr element_of(const Buffer& buffer, const std::vector<Expr>& at) {
   return simplify(sum);
 }
 
+// Without remainders of even divisors: of numbers that are even and the next ones they are so too.
+Linear without_remainders(Linear form) {
+  const auto remainder = [](const Term& term) {
+    const auto* mod = as<Binary>(term.atom);
+    return term.factor == 1 && mod && mod->op == BinOp::kFloorMod && as_int(mod->b).value_or(0) > 0 &&
+           *as_int(mod->b) % 2 == 0;
+  };
+  for (auto term = std::ranges::find_if(form.terms, remainder); term != form.terms.end() && !form.overflow;
+       term = std::ranges::find_if(form.terms, remainder)) {
+    const Expr whole = as<Binary>(term->atom)->a;
+    form.terms.erase(term);
+    form = decompose(build(form, 1) + whole);
+  }
+  return form;
+}
+
 // Whether what the loops inside of one iteration store is whole bytes: loops over neighbouring elements, innermost
 // first, make a run; what is left tells where runs begin.
 bool stores_whole_bytes(const Expr& element, const std::vector<Loop>& inside) {
-  Linear form = decompose(element);
+  Linear form = without_remainders(decompose(element));
   if (form.overflow) return false;
   int64_t run = 1;
+  std::vector<Var> along;
   const auto next = [&] {
     return std::find_if(form.terms.begin(), form.terms.end(), [&](const Term& term) {
       const auto* v = as<VarRef>(term.atom);
@@ -81,9 +98,13 @@ bool stores_whole_bytes(const Expr& element, const std::vector<Loop>& inside) {
     const Var var = as<VarRef>(term->atom)->var;
     run *= *std::find_if(inside.begin(), inside.end(), [&](const Loop& loop) { return loop.var == var; })->extent;
     form.terms.erase(term);
+    along.push_back(var);
     if (run > (int64_t{1} << 30)) break;
   }
   if (run % 2 == 1) return false;
+  for (const Term& term : form.terms)  // a run that begins elsewhere for each of its elements is none
+    for (const Var& var : along)
+      if (uses_var(term.atom, var)) return false;
   Parity begins = of(form.constant);
   for (const Term& term : form.terms) begins = sum(begins, product(of(term.factor), parity(term.atom)));
   return begins == Parity::kEven;

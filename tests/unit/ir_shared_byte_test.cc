@@ -56,6 +56,10 @@ TEST(SharedByte, NothingThatIsProvedRaces) {
                columns);
         expect("  for jo in 0.." + s(outer) + " parallel:\n    for i in 0.." + s(rows) + ":\n" + inner + rest, rows,
                columns);
+        if (columns % factor == 0)
+          expect("  for p in 0.." + s(rows * outer) + " parallel:\n    for ji in 0.." + s(factor) + ":\n      C[p // " +
+                     s(outer) + ", (p * " + s(factor) + " + ji) % " + s(columns) + "] = int4(1i8)\n",
+                 rows, columns);
         const std::string fused = "p % " + s(outer) + at;
         expect("  for p in 0.." + s(rows * outer) + " parallel:\n    for ji in 0.." + s(factor) + ":\n      if " +
                    fused + " < " + s(columns) + ":\n        C[p // " + s(outer) + ", " + fused + "] = int4(1i8)\n",
@@ -63,6 +67,18 @@ TEST(SharedByte, NothingThatIsProvedRaces) {
       }
     }
   EXPECT_GT(proved, all / 4);
+}
+
+TEST(SharedByte, ARowIsAsEvenAsItsLength) {
+  const auto of = [](int64_t columns, int64_t factor) {
+    return judge("  for p in 0.." + s(3 * columns / factor) + " parallel:\n    for ji in 0.." + s(factor) +
+                     ":\n      C[p // " + s(columns / factor) + ", (p * " + s(factor) + " + ji) % " + s(columns) +
+                     "] = int4(1i8)\n",
+                 3, columns);
+  };
+  EXPECT_TRUE(of(88, 8).proved);
+  EXPECT_TRUE(of(6, 2).proved);
+  EXPECT_FALSE(of(15, 5).proved);
 }
 
 TEST(SharedByte, ScratchOfAnIterationIsFree) {

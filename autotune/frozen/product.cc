@@ -129,6 +129,21 @@ class Objects {
   std::mutex mutex_;
 };
 
+// What a person wrote may be nothing that lowering leaves: subscripts of several numbers, an exp.
+std::vector<LibraryFile> compiled(const std::vector<Frozen>& all, const std::vector<LibraryKernel>& kernels,
+                                  const LibraryOptions& options, Objects& objects) try {
+  return codegen::library_objects(kernels, options,
+                                  [&](const LibraryKernel& k, const LibraryVariant& v) { return objects.known(k, v); })
+      .value_or_throw();
+} catch (const Error& e) {
+  const auto edited = std::ranges::find_if(all, &Frozen::edited);
+  if (e.kind() != ErrorKind::kInternal || edited == all.end()) throw;
+  std::string why = e.diagnostic().what;
+  if (const size_t colon = why.rfind(": "); colon != std::string::npos) why = why.substr(colon + 2);
+  refuse(edited->path + ": a program that was edited must be as lowering leaves one: " + why,
+         {"freeze it again: " + freeze_command(*edited)});
+}
+
 }  // namespace
 
 Built build(const std::vector<std::string>& paths, const BuildOptions& given) {
@@ -143,10 +158,7 @@ Built build(const std::vector<std::string>& paths, const BuildOptions& given) {
   if (!given.host.empty()) options.host = given.host;
   const std::vector<LibraryKernel> kernels = codegen::checked_library(kernels_of(all), options).value_or_throw();
   Objects objects(all, options, given.folder);
-  const std::vector<LibraryFile> made =
-      codegen::library_objects(kernels, options, [&](const LibraryKernel& k, const LibraryVariant& v) {
-        return objects.known(k, v);
-      }).value_or_throw();
+  const std::vector<LibraryFile> made = compiled(all, kernels, options, objects);
   std::vector<NewFile> files;
   objects.keep(made, files);
   Built built;

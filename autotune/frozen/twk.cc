@@ -265,6 +265,7 @@ Frozen from_text(const std::string& given, const std::string& path) {
   const Header header = header_of(text, path);
   if (header.checksum.empty()) {
     Frozen f = frozen_of(header, path);
+    f.edited = true;
     check_safety(f);
     return f;
   }

@@ -71,6 +71,7 @@ struct Frozen {
   // Of a Frozen that was read.
   std::string path;
   int program_line = 1;  // where the program begins
+  bool edited = false;   // it has no checksum
 };
 
 struct FreezeOptions {

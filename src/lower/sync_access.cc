@@ -138,6 +138,10 @@ class Meeting {
   struct Exclusive {
     Sum x, y, value;
   };
+  struct Fused {
+    Expr divisor;
+    Sum value, quotient, rest;
+  };
   struct Known {
     Expr atom;
     std::optional<Side> side;  // none: the same for both
@@ -204,6 +208,7 @@ class Meeting {
       const Division parts = divided(b->a, *divisor, sum_of(b->a, side), side);
       return b->op == BinOp::kFloorDiv ? parts.quotient : parts.rest;
     }
+    if (b && (b->op == BinOp::kFloorDiv || b->op == BinOp::kFloorMod)) return of_fused(*b, side);
     if (b && (b->op == BinOp::kMin || b->op == BinOp::kMax)) return extremum(*b, e, side);
     if (b && b->op == BinOp::kBitXor) return exclusive(*b, e, side);
     exact_ = exact_ && as<VarRef>(e);
@@ -230,6 +235,30 @@ class Meeting {
       system_.require({{difference(value, parts), true}});
     }
     return {{{{q, 1}}, 0, false}, {{{r, 1}}, 0, false}};
+  }
+
+  // Of two numbers over one that is positive, a quotient or a rest differs where the numbers do.
+  Sum of_fused(const Binary& b, Side side) {
+    exact_ = false;
+    const auto [q, fresh] = variable(floordiv(b.a, b.b), side);
+    const int r = variable(floormod(b.a, b.b), side).first;
+    const Sum quotient{{{q, 1}}, 0, false}, rest{{{r, 1}}, 0, false};
+    if (fresh && !is_own(b.b)) {
+      const Fused one{b.b, sum_of(b.a, side), quotient, rest};
+      const auto below = [](const Sum& x, const Sum& y) { return Rows{{difference(y, x, -1), false}}; };
+      for (const Fused& other : fused_)
+        if (equal(other.divisor, b.b))
+          system_.require_one_of({{{difference(one.value, other.value), true}},
+                                  below(one.quotient, other.quotient),
+                                  below(other.quotient, one.quotient),
+                                  below(one.rest, other.rest),
+                                  below(other.rest, one.rest),
+                                  {{difference(constant(0), sum_of(b.b, side)), false}}});
+      fused_.push_back(one);
+      system_.require_one_of(
+          {{{difference(sum_of(b.b, side), rest, -1), false}}, {{difference(constant(0), sum_of(b.b, side)), false}}});
+    }
+    return b.op == BinOp::kFloorDiv ? quotient : rest;
   }
 
   Sum extremum(const Binary& b, const Expr& e, Side side) {
@@ -367,6 +396,7 @@ class Meeting {
   std::unordered_map<uint64_t, Own> own_;
   std::vector<Known> known_;
   std::vector<Exclusive> exclusives_;
+  std::vector<Fused> fused_;
   bool exact_ = true;  // the system says no less than the program
 };
 
@@ -421,9 +451,9 @@ namespace {
 
 // Of an extent that is a product of sizes:  i * m + j  is in 0..n * m  where j is in 0..m and i in 0..n.
 bool parts_are_within(const Access& access, const Bounds& bounds, const Expr& value, const Expr& extent) {
-  return std::ranges::any_of(factored(simplify(extent, bounds)), [&](const Factored& f) {
-    const std::optional<Parts> parts = parted(value, f.others, bounds);
-    return parts && is_within(access, parts->part, f.others) && is_within(access, parts->whole, f.first);
+  return std::ranges::any_of(factored(simplify(extent, bounds), value, bounds), [&](const Factored& f) {
+    const std::optional<Parts> parts = parted(value, f.stride, bounds);
+    return parts && is_within(access, parts->part, f.stride) && is_within(access, parts->whole, f.count);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 
 #include "src/ir/equal.h"
@@ -85,14 +86,25 @@ std::optional<Product> least_stride(const Linear& form, const std::function<bool
 
 }  // namespace
 
-std::vector<Factored> factored(const Expr& product) {
+std::vector<Factored> factored(const Expr& product, const Expr& sum, const Bounds& bounds) {
   Product whole;
   whole.times(product);
+  const Linear form = decompose(simplify(sum, bounds));
   std::vector<Factored> out;
-  for (size_t i = 0; whole.factors.size() > 1 && i < whole.factors.size(); ++i) {
-    Product others = whole;
-    others.factors.erase(others.factors.begin() + static_cast<ptrdiff_t>(i));
-    out.push_back({whole.factors[i], others.value()});
+  for (size_t i = 0; i <= whole.factors.size(); ++i) {
+    Product count, stride = whole;
+    if (i < whole.factors.size()) {
+      count.factors.push_back(whole.factors[i]);
+      stride.factors.erase(stride.factors.begin() + static_cast<ptrdiff_t>(i));
+    }
+    if (stride.factors.empty()) continue;
+    Product sizes = stride;
+    sizes.constant = 1;
+    for (const Term& t : form.terms)
+      if (const auto quotient = divided(product_of(t), sizes))
+        stride.constant = std::gcd(stride.constant, quotient->constant);
+    count.constant = stride.constant == 0 ? 0 : whole.constant / stride.constant;
+    if (count.constant > 1 || !count.factors.empty()) out.push_back({count.value(), stride.value()});
   }
   return out;
 }

@@ -13,11 +13,12 @@ namespace tw::lower {
 // Without  x // n * n + x % n,  which is x for an n that is not 0: a buffer of that extent has an element.
 ir::Expr refolded(const ir::Expr& offset, const ir::Bounds& bounds);
 
-// A product of sizes as one of them and the others, in each way there is.
+// A product of sizes as one of them and a stride of others that the sum may have, in each way there is:  n * m  is n
+// times m, and  m * 2048,  for a sum of  k * m * 512  and less, 4 times m * 512.
 struct Factored {
-  ir::Expr first, others;
+  ir::Expr count, stride;
 };
-std::vector<Factored> factored(const ir::Expr& product);
+std::vector<Factored> factored(const ir::Expr& product, const ir::Expr& sum, const ir::Bounds& bounds);
 // sum = whole * stride + part, where all terms that have the stride are in the whole. None for numbers that leave 64
 // bits.
 struct Parts {

@@ -91,6 +91,25 @@ def test_what_was_edited_may_multiply_sizes(tmp_path):
             tw.aot.library(path, tmp_path / "out")
 
 
+@pytest.mark.parametrize("body, why", [
+    ("F[i] = exp(A[i])", "a function that lowering should have expanded"),
+    ("F[i] = A[i] * 2.0", None),
+])
+def test_what_was_edited_is_as_lowering_leaves_it(body, why, tmp_path):
+    A = te.placeholder((64,), name="A")
+    F = te.compute((64,), lambda i: A[i] + 1.0, name="F")
+    [path] = map(pathlib.Path, tw.aot.freeze({"one": [A, F]}, targets=["x86-64-v3"], out=tmp_path))
+    head = path.read_text().split("\n\n")[0]
+    lines = "".join(line + "\n" for line in head.splitlines() if not line.startswith("checksum: "))
+    path.write_text(lines + "\nkernel one(A: float32[64], F: out float32[64]):\n  for i in 0..64:\n    " + body + "\n")
+    if why is None:
+        tw.aot.library(path, tmp_path / "out")
+        return
+    with pytest.raises(tw.ArgumentError, match="one.x86-64-v3.twk: a program that was edited must be as lowering leaves one: " + why):
+        tw.aot.library(path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 MAIN = """#include "kernels.h"
 #include <stdio.h>
 static float a[200 * 24], b[24 * 40], c[200 * 40];

@@ -125,6 +125,34 @@ TEST(Safety, ProductsOfSizes) {
   };
   EXPECT_EQ(boxes("i * m * l + j * l + k"), "");
   EXPECT_NE(boxes("i * m * l + j * m + k"), "");
+  const auto pieces = [](const std::string& most) {
+    return found("kernel k(A: out float32[m * 2048], m: size):\n  for k in 0.." + most +
+                 ":\n    for i in 0..m:\n      for j in 0..512:\n        A[m * 512 * k + i * 512 + j] = 1.0\n");
+  };
+  EXPECT_EQ(pieces("4"), "");
+  EXPECT_NE(pieces("5"), "");
+}
+
+// Loops that were fused over rows whose number is not known.
+TEST(Safety, DivisionsBySizes) {
+  const auto tiles = [](const std::string& row, const std::string& columns) {
+    return found(
+        "kernel k(C: out float32[n, 48], n: size):\n"
+        "  for x in 0..(n + 5) // 6 * 3 parallel:\n"
+        "    for i in 0..6:\n      if x % ((n + 5) // 6) * 6 + i < n:\n        if x // ((n + 5) // 6) < 3:\n"
+        "          for j in 0.." +
+        columns + ":\n            C@[(" + row + ") * 48 + x // ((n + 5) // 6) * 16 + j] = 1.0\n");
+  };
+  EXPECT_EQ(tiles("x % ((n + 5) // 6) * 6 + i", "16"), "");
+  EXPECT_NE(tiles("x % ((n + 5) // 6) * 6 + i", "17"), "");
+  EXPECT_NE(tiles("x % ((n + 5) // 6) * 5 + i", "16"), "");
+  EXPECT_NE(found("kernel k(C: out float32[n], n: size):\n  for x in 0..n * 2 parallel:\n    if x % n < n:\n"
+                  "      C[x % n] = 1.0\n"),
+            "")
+      << "two halves write the same";
+  EXPECT_EQ(found("kernel k(C: out float32[n, m], n: size, m: size):\n  for x in 0..n * m parallel:\n"
+                  "    if x // n < m and n > 0:\n      C@[m * (x % n) + x // n] = 1.0\n"),
+            "");
 }
 
 // Whoever builds it names the functions.

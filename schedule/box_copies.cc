@@ -108,6 +108,12 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
   return std::nullopt;
 }
 
+bool is_always_box(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
+  if (no_box(nest, placed, all, i)) return false;
+  const std::vector<ir::Expr> strides = strides_of(copied(placed, i)->buffer);
+  return std::ranges::all_of(strides, [](const ir::Expr& stride) { return ir::as_int(stride).has_value(); });
+}
+
 BoxOfStage box_of(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
   const StageNest& stage = nest.stage(i);
   BoxOfStage box;

@@ -23,6 +23,8 @@ struct NoBox {
   std::string why, way_out;
 };
 std::optional<NoBox> no_box(const LoopNest&, const Placement&, const NestBounds&, int stage);
+// Whether it is one whatever the sizes are.
+bool is_always_box(const LoopNest&, const Placement&, const NestBounds&, int stage);
 BoxOfStage box_of(const LoopNest&, const Placement&, const NestBounds&, int stage);  // of one that is
 
 // The boxes of the stages, all slots of rings, that come with turn `of`, and who begins it.

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "schedule/bank_wavefronts.h"
+#include "schedule/group_operands.h"
 #include "schedule/memory_strides.h"
 #include "schedule/nest_view.h"
 #include "schedule/sliding.h"
@@ -137,7 +138,9 @@ class Counter {
       if (loop.reduction) terms *= static_cast<double>(loop.extent);
     const double warps = launch.blocks * times * elements * terms / kWarp;
     const PipelineNote* note = pipeline_of(view.stage);
-    const bool boxes = note != nullptr && note->stages > 1 && note->by == kByBoxes;
+    const bool boxes =
+        note != nullptr && note->stages > 1 &&
+        (note->by == kByBoxes || (note->by == ir::Arrival::kLater && is_group_operand(nest_, placed_, view.stage)));
     if (boxes) stage.instructions += 2 * launch.blocks * times;
     for (const AccessView& access : view.accesses) {
       const LoopView along{1, {static_cast<int>(range.size()) - 1}, 1};

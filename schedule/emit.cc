@@ -150,7 +150,7 @@ class Emitter {
   ir::Stmt by_loops(const Emission& stage, int level, bool in_vector) {
     bool innermost = level == static_cast<int>(stage.nest.leaves.size());
     ir::Stmt body = innermost ? element(stage) : open_loop(stage, level, in_vector);
-    if (level == stage.warp.batch) body = as_batch(body);
+    if (level == stage.warp.batch) body = as_batch(body, batches_under_way(stage));
     if (level == stage.first_reduction && stage.warp.product) {
       body = across_lanes_of_warp(stage, level, body);
     } else if (level == stage.first_reduction && stage.sums.shares()) {
@@ -238,6 +238,8 @@ class Emitter {
     if (rings.empty()) return body;
     const Ring ring = ring_of(rings);
     const ir::Var& loop = kept_.slide(rings[0]).loop;
+    if (level + 1 == stage.warp.batch && batches_under_way(stage) > 0)
+      return ir::seq({wait_for_turn(ring, loop), body, iteration_behind(ring, part_of(rings), loop)});
     return ir::seq({wait_for_turn(ring, loop), ring_iteration(ring, part_of(rings), loop, body)});
   }
 
@@ -249,6 +251,16 @@ class Emitter {
     const bool again = launches_.repeats(stage.id, level);
     for (auto i = here.end(); i != first; --i) body = produced({*(i - 1)}, body, again, in_vector);
     return first == here.begin() ? body : produced({here.begin(), first}, body, again, in_vector);
+  }
+
+  // Products of four warps, of nothing but boxes, go on while the next ones begin: whose slot is filled again is then
+  // the batch before.
+  int64_t batches_under_way(const Emission& stage) const {
+    const int level = stage.warp.batch - 1;
+    if (level < stage.first_reduction) return 0;
+    const std::vector<int> rings = rings_at(stage, level);
+    const bool alone = !rings.empty() && attached_at(stage, level).size() == rings.size();
+    return alone && std::ranges::all_of(rings, [&](int i) { return kept_.slide(i).boxes; }) ? 1 : 0;
   }
 
   std::vector<int> rings_at(const Emission& stage, int level) const {
@@ -300,6 +312,7 @@ class Emitter {
     if (rings.empty()) return loop;
     const bool again = launches_.repeats(stage.id, level - 1);
     const Ring ring = ring_of(rings);
+    if (level + 1 == stage.warp.batch && batches_under_way(stage) > 0) loop = ir::seq({loop, wait_for_batches(0)});
     loop = ir::seq({first_parts(ring, part_of(rings), again && !ring.full, all_.ranges), loop});
     if (ring.full) {
       loop = with_barriers(ring, loop, again);
@@ -386,7 +399,7 @@ class Emitter {
     const std::vector<ir::Expr> loads = rewrite(stage, {operands.left, operands.right}, !of_group);
     ir::Stmt product = ir::refresh(multiplied(stage.warp, all_.ranges, loads[0], loads[1]));
     const int level = stage.warp.level;
-    if (stage.warp.batch == level) product = as_batch(product);
+    if (stage.warp.batch == level) product = as_batch(product, batches_under_way(stage));
     return stage.first_reduction >= level ? across_lanes_of_warp(stage, level, product) : product;
   }
 

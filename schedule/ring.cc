@@ -60,6 +60,10 @@ ir::Stmt ring_iteration(const Ring& ring, const RingPart& part, const ir::Var& l
   return ir::seq(std::move(all));
 }
 
+ir::Stmt iteration_behind(const Ring& ring, const RingPart& part, const ir::Var& loop) {
+  return ir::seq({ir::sync(ir::SyncOp::kBlock), if_any(ring, ir::Expr(loop) + ir::Expr(ring.slots - 1), part, {})});
+}
+
 ir::Stmt wait_for_turn(const Ring& ring, const ir::Var& loop) {
   return ring.full ? ir::async_stmt(on_barriers(ring, ir::AsyncOp::kWait, loop)) : ir::seq({});
 }

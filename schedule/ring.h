@@ -37,6 +37,8 @@ ir::Stmt first_parts(const Ring&, const RingPart&, bool again, const ir::Bounds&
 // What an iteration does first where the device copies boxes.
 ir::Stmt wait_for_turn(const Ring&, const ir::Var& loop);
 ir::Stmt ring_iteration(const Ring&, const RingPart&, const ir::Var& loop, const ir::Stmt& rest);
+// What of it follows a rest that waits for the device to be done with the part of the iteration before.
+ir::Stmt iteration_behind(const Ring&, const RingPart&, const ir::Var& loop);
 
 // The statement with what it stores to these buffers arriving so.
 ir::Stmt arriving(const ir::Stmt&, const std::vector<ir::Buffer>&, ir::Arrival);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule/box_copies.h"
+#include "schedule/group_operands.h"
 #include "schedule/refuse.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -135,6 +136,9 @@ class Slider {
       return blame(refuse(asked, "what arrives by " + way + " must be a copy, and " + stage.name + " is a sum")
                        << describe(stage) << "by=\"auto\" computes it where it has to",
                    steps_, step);
+    const bool by_anything = in_pipeline && note->by == ir::Arrival::kLater;
+    const bool can_be_boxes = by_anything && is_group_operand(nest_, placed_, i) && !stage.is_reduction() &&
+                              is_always_box(nest_, placed_, all_, i);  // devices with such products have both
     if (const auto no = by_boxes ? no_box(nest_, placed_, all_, i) : std::nullopt)
       return blame(refuse(asked, "what arrives by tma must be a box of a tensor, and " + stage.name + " is none")
                        << no->why << no->way_out,
@@ -143,10 +147,10 @@ class Slider {
     if (!around.loop[leaf]) return Slide{};  // one iteration
     Slide slide{SlideKind::kRing, around.loop[leaf], around.extent[leaf].expr()};
     slide.slots = in_pipeline ? note->stages : 2;
-    slide.boxes = by_boxes;
+    slide.boxes = by_boxes || can_be_boxes;
     const bool packed = std::ranges::any_of(stage.buffers, [](const auto& b) { return b.element().is_packed(); });
     const ir::Arrival by = in_pipeline ? note->by : ir::Arrival::kLater;
-    slide.arrival = stage.is_reduction() || packed ? ir::Arrival::kNow : by;
+    slide.arrival = stage.is_reduction() || packed ? ir::Arrival::kNow : slide.boxes ? kByBoxes : by;
     return slide;
   }
 

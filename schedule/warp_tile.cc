@@ -186,13 +186,20 @@ WarpTile warp_tile(const StageNest& stage, const StageBounds& bounds, int outerm
   return tile;
 }
 
-ir::Stmt as_batch(const ir::Stmt& products) {
+ir::Stmt wait_for_batches(int64_t under_way) {
+  ir::GroupCall out;
+  out.op = ir::GroupOp::kWait;
+  out.count = under_way;
+  return ir::group_stmt(out);
+}
+
+ir::Stmt as_batch(const ir::Stmt& products, int64_t under_way) {
   const auto call = [](ir::GroupOp op) {
     ir::GroupCall out;
     out.op = op;
     return ir::group_stmt(out);
   };
-  return ir::seq({call(ir::GroupOp::kFence), products, call(ir::GroupOp::kCommit), call(ir::GroupOp::kWait)});
+  return ir::seq({call(ir::GroupOp::kFence), products, call(ir::GroupOp::kCommit), wait_for_batches(under_way)});
 }
 
 namespace {

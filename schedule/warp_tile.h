@@ -49,7 +49,8 @@ WarpTile warp_tile(const StageNest&, const StageBounds&, int outermost, const Bo
 // not swizzled.
 ir::Stmt multiplied(const WarpTile&, const ir::Bounds&, const ir::Expr& left, const ir::Expr& right);
 // The same of all loops of a batch: what stands around products of four warps.
-ir::Stmt as_batch(const ir::Stmt& products);
+ir::Stmt as_batch(const ir::Stmt& products, int64_t under_way);
+ir::Stmt wait_for_batches(int64_t under_way);  // for all but so many
 // The lane's sums from what they begin with.
 ir::Stmt begun(const WarpTile&, const ir::Expr& identity);
 // What becomes of each sum, which is stored `to` subscripts over the loops.

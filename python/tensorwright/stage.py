@@ -514,7 +514,7 @@ class Stage:
         nothing which is computed in the loop too. stages, slots, 1..8, an int or a knob; 1 leaves the loop as it is. by, how values
         get there: "cp.async", by copies of the device's own of 4, 8 or 16 bytes that lie side by side in global memory and in the
         slot; "ldg", through registers, read before an iteration's work and stored behind it; "auto", the first where it is
-        possible and the other where not. Sums are computed in time, without either. "tma", from sm_90 on: one thread begins each
+        possible and the other where not, but for operands of four warps' products "tma" where it is possible whatever the sizes are. Sums are computed in time, without either. "tma", from sm_90 on: one thread begins each
         slot, a box of a tensor that the device copies by itself. Its rows are multiples of 16 bytes in the slot and in the tensor, it
         has at most 256 elements along a dimension, a slot is a multiple of 128 bytes; what lies outside of the tensor is 0, and
         ``swizzle`` is of rows that are 32, 64 or 128 bytes long.

@@ -60,13 +60,58 @@ def test_small_integers_are_exact(kind, asked):
     check(kind, **{"n": 64, "m": 64, "depth": 128, **asked})
 
 
-@pytest.mark.parametrize("by", ["auto", "ldg", "tma"])
+@pytest.mark.parametrize("by", ["auto", "tma", "cp.async", "ldg"])
 def test_rings_of_operands(by):
-    """Threads that store operands fence them; boxes need no fence."""
+    """Threads that store operands fence them; boxes, which auto takes, need no fence, and their products go on while the next ones begin."""
     s, tensors = check("bf16", 64, 64, 256, stages=3, by=by)
     text = str(tw.lower(s, tensors, target="cuda -arch=sm_90a"))
     assert text.count('"wgmma.m64n64k16.bf16"') == 4 and '"wgmma.fence"' in text and '"wgmma.wait", 0' in text
-    assert ('"fence.async"' in text) == (by != "tma") and ('"tma.load"' in text) == (by == "tma")
+    boxes = by in ("auto", "tma")
+    assert ('"fence.async"' in text) != boxes and ('"tma.load"' in text) == boxes and ('"wgmma.wait", 1' in text) == boxes
+
+
+def test_sizes_that_calls_bring_are_copied_by_threads():
+    """Rows of an array may then be of any length, which boxes of it may not."""
+    n = te.var("n")
+    A, B = te.placeholder((64, n * 64), "bfloat16", name="A"), te.placeholder((64, n * 64), "bfloat16", name="B")
+    k = te.reduce_axis((0, n * 64), name="k")
+    C = te.compute((64, 64), lambda i, j: te.sum(A[i, k].astype("float32") * B[j, k].astype("float32"), axis=k), name="C")
+    text = str(tw.lower(by_groups([A, B, C], "wgmma.m64n64k16.bf16", stages=3), [A, B, C, n], target="cuda -arch=sm_90a"))
+    assert '"wgmma.m64n64k16.bf16"' in text and '"fence.async"' in text and '"tma.load"' not in text
+
+
+def test_automatic_schedules_take_them():
+    def default(arch, columns=128, **asked):
+        tensors = product(256, columns, 512, "bfloat16", "float32", **asked)
+        return tw.build(tensors, target=f"cuda -arch={arch}").source("cuda")
+
+    text = default("sm_90a")
+    assert "wgmma_m64n" in text and " tma_load_2d(" in text and "mma_m16n8" not in text.replace("wgmma", "")
+    assert "<0, 1>(&" in default("sm_90a", transposed=False)
+    assert "wgmma" not in default("sm_100") and "wgmma" not in default("sm_90a", columns=60)
+
+
+def test_a_ring_that_is_come_to_again():
+    """Batches are done with before its slots are filled from the beginning."""
+    A, B = te.placeholder((3, 64, 128), "bfloat16", name="A"), te.placeholder((3, 64, 128), "bfloat16", name="B")
+    r, k = te.reduce_axis((0, 3), name="r"), te.reduce_axis((0, 128), name="k")
+    C = te.compute((64, 64), lambda i, j: te.sum(A[r, i, k].astype("float32") * B[r, j, k].astype("float32"), axis=[r, k]), name="C")
+    s = te.create_schedule(C)
+    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+    io, i = s[C].split(C.op.axis[0], factor=64)
+    ko, kt = s[C].split(k, factor=32)
+    km, ki = s[C].split(kt, factor=16)
+    s[C].reorder(io, r, ko, km, i, C.op.axis[1], ki)
+    s[C].bind(io, te.thread_axis("blockIdx.x"))
+    s[C].tensorize(i, "wgmma.m64n64k16.bf16")
+    for operand in (AS, BS):
+        s[operand].compute_at(s[C], ko)
+        s[operand].swizzle()
+    s[C].pipeline(ko, 3)
+    a, b, c = numbers(3, 64, 128, dtype=ml_dtypes.bfloat16), numbers(3, 64, 128, dtype=ml_dtypes.bfloat16), np.zeros((64, 64), "float32")
+    tw.build(s, [A, B, C], target="interp")(a, b, c)
+    np.testing.assert_array_equal(c, np.einsum("rik,rjk->ij", a.astype("float32"), b.astype("float32")))
+    tw.lower(s, [A, B, C], target="cuda -arch=sm_90a")
 
 
 def test_what_a_reduction_begins_with_is_added_at_the_end():

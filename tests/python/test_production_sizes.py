@@ -110,6 +110,29 @@ def test_what_was_edited_is_as_lowering_leaves_it(body, why, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_launches_of_a_device_by_size(tmp_path):
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2.0, name="B")
+
+    def blocks(threads):
+        s = te.create_schedule(B)
+        outer, inner = s[B].split(B.op.axis[0], factor=threads)
+        s[B].bind(outer, te.thread_axis("blockIdx.x"))
+        s[B].bind(inner, te.thread_axis("threadIdx.x"))
+        return s
+
+    kernel = tw.aot.BySize(n, {512: blocks(32)}, otherwise=blocks(256), args=[A, B])
+    [path] = tw.aot.freeze({"k": kernel}, targets=["sm_80"], out=tmp_path)
+    text = pathlib.Path(path).read_text()
+    assert "if n <= 512:\n    for bx in 0..(n + 31) // 32 blockIdx.x:" in text and "for bx in 0..(n + 255) // 256 blockIdx.x:" in text
+    f = tw.build(kernel, target="interp")
+    for size in (1, 512, 513, 2000):
+        a, b = np.arange(size, dtype="float32"), np.zeros(size, "float32")
+        f(a, b)
+        np.testing.assert_array_equal(b, 2 * a)
+
+
 MAIN = """#include "kernels.h"
 #include <stdio.h>
 static float a[200 * 24], b[24 * 40], c[200 * 40];

@@ -4,8 +4,21 @@
 
 #include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
+#include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
+
+namespace {
+
+// The factor is a conversion of what has the operand's type: an element, or one of a stage that stays.
+bool is_operand(const Graph& graph, const Operand& operand, const ir::Expr& factor, const ir::WarpProduct& product) {
+  const auto* cast = ir::as<ir::Cast>(factor);
+  if (!cast || cast->value.type() != product.operand) return false;
+  return operand.through < 0 ? ir::as<ir::Load>(cast->value) != nullptr
+                             : graph.at(operand.through).type == product.operand;
+}
+
+}  // namespace
 
 bool shares_bytes(const Graph& graph, const std::vector<int>& stages) {
   return std::ranges::any_of(stages, [&](int stage) { return graph.at(stage).type.is_packed(); });
@@ -49,6 +62,25 @@ std::vector<std::string> share_operands(Sketch& sketch, const Group& group, cons
       sketch.step(schedule::CacheRead{name, ir::Scope::kShared, {reader}});
   }
   return copies;
+}
+
+const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const Roles& roles,
+                                   std::span<const ir::WarpProduct> products) {
+  if (stage.sums.empty() || roles.group > 0 || stage.bodies.size() != 1) return nullptr;
+  const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
+  const auto* product = sum ? ir::as<ir::Binary>(sum->sources[0]) : nullptr;
+  if (!product || product->op != ir::BinOp::kMul || sum->op != ir::ReduceOp::kSum || !!sum->where) return nullptr;
+  for (const ir::WarpProduct& warp : products) {
+    const bool rounds = warp.operand == warp.sum;  // the schedule would change what is computed
+    const bool operands =
+        (is_operand(graph, roles.broadcast, product->a, warp) && is_operand(graph, roles.vectors, product->b, warp)) ||
+        (is_operand(graph, roles.vectors, product->a, warp) && is_operand(graph, roles.broadcast, product->b, warp));
+    const bool whole = stage.data[static_cast<size_t>(roles.rows)].extent % warp.m == 0 &&
+                       stage.data[static_cast<size_t>(roles.lanes)].extent % warp.n == 0 &&
+                       stage.sums.back().extent % warp.k == 0;
+    if (!rounds && stage.type == warp.sum && operands && whole) return &warp;
+  }
+  return nullptr;
 }
 
 }  // namespace tw::autotune::sketch

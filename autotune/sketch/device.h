@@ -1,11 +1,13 @@
 // What several rules for devices have in common, and these rules, each in a file of its own.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/sketch.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::autotune::sketch {
 
@@ -33,11 +35,17 @@ Parts share_among_blocks(Sketch&, const std::string& stage, const std::string& t
 // what is read in place. Their stages.
 std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, const std::string& reader);
 
-std::optional<Group> match_device_warps(const Graph&, int root), match_device_contraction(const Graph&, int root),
-    match_device_rows(const Graph&, int root), match_device_reduction(const Graph&, int root),
-    match_device_columns(const Graph&, int root), match_device_pointwise(const Graph&, int root);
-void apply_device_warps(Sketch&, const Group&), apply_device_contraction(Sketch&, const Group&),
-    apply_device_rows(Sketch&, const Group&), apply_device_reduction(Sketch&, const Group&),
-    apply_device_columns(Sketch&, const Group&), apply_device_pointwise(Sketch&, const Group&);
+// The first of the products that the stage's sums are of: by the types of both operands, and where whole ones make up
+// the result. Null: none.
+const ir::WarpProduct* product_for(const Graph&, const Stage&, const Roles&, std::span<const ir::WarpProduct>);
+
+std::optional<Group> match_device_groups(const Graph&, int root), match_device_warps(const Graph&, int root),
+    match_device_contraction(const Graph&, int root), match_device_rows(const Graph&, int root),
+    match_device_reduction(const Graph&, int root), match_device_columns(const Graph&, int root),
+    match_device_pointwise(const Graph&, int root);
+void apply_device_groups(Sketch&, const Group&), apply_device_warps(Sketch&, const Group&),
+    apply_device_contraction(Sketch&, const Group&), apply_device_rows(Sketch&, const Group&),
+    apply_device_reduction(Sketch&, const Group&), apply_device_columns(Sketch&, const Group&),
+    apply_device_pointwise(Sketch&, const Group&);
 
 }  // namespace tw::autotune::sketch

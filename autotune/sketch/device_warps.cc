@@ -37,32 +37,6 @@ constexpr Tile kTiles[] = {{128, 128, 64, 32}, {128, 64, 64, 32},  {64, 128, 32,
                            {32, 64, 16, 32},   {32, 32, 16, 16},   {32, 16, 16, 8},    {16, 16, 16, 8},
                            {16, 8, 16, 8}};
 
-// The factor is a conversion of what has the operand's type: an element, or one of a stage that stays.
-bool is_operand(const Graph& graph, const Operand& operand, const ir::Expr& factor, const ir::WarpProduct& product) {
-  const auto* cast = ir::as<ir::Cast>(factor);
-  if (!cast || cast->value.type() != product.operand) return false;
-  return operand.through < 0 ? ir::as<ir::Load>(cast->value) != nullptr
-                             : graph.at(operand.through).type == product.operand;
-}
-
-const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const Roles& roles) {
-  if (stage.sums.empty() || roles.group > 0 || stage.bodies.size() != 1) return nullptr;
-  const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
-  const auto* product = sum ? ir::as<ir::Binary>(sum->sources[0]) : nullptr;
-  if (!product || product->op != ir::BinOp::kMul || sum->op != ir::ReduceOp::kSum || !!sum->where) return nullptr;
-  for (const ir::WarpProduct& warp : ir::warp_products()) {
-    const bool rounds = warp.operand == warp.sum;  // the schedule would change what is computed
-    const bool operands =
-        (is_operand(graph, roles.broadcast, product->a, warp) && is_operand(graph, roles.vectors, product->b, warp)) ||
-        (is_operand(graph, roles.vectors, product->a, warp) && is_operand(graph, roles.broadcast, product->b, warp));
-    const bool whole = stage.data[static_cast<size_t>(roles.rows)].extent % warp.m == 0 &&
-                       stage.data[static_cast<size_t>(roles.lanes)].extent % warp.n == 0 &&
-                       stage.sums.back().extent % warp.k == 0;
-    if (!rounds && stage.type == warp.sum && operands && whole) return &warp;
-  }
-  return nullptr;
-}
-
 class WarpContraction {
  public:
   WarpContraction(Sketch& sketch, const Group& group)
@@ -71,7 +45,7 @@ class WarpContraction {
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
         roles_(*roles_of(sketch.graph, group.anchor)),
-        product_(*product_for(sketch.graph, stage_, roles_)) {}
+        product_(*product_for(sketch.graph, stage_, roles_, ir::warp_products())) {}
 
   void run() {
     define_knobs();
@@ -187,7 +161,8 @@ void WarpContraction::tile_sums() {
 
 std::optional<Group> match_device_warps(const Graph& graph, int root) {
   std::optional<Group> group = match_device_contraction(graph, root);
-  if (!group || !product_for(graph, graph.at(group->anchor), *roles_of(graph, group->anchor))) return std::nullopt;
+  if (!group || !product_for(graph, graph.at(group->anchor), *roles_of(graph, group->anchor), ir::warp_products()))
+    return std::nullopt;
   return group;
 }
 

@@ -27,8 +27,9 @@ constexpr Rule kRules[] = {
     {"anything",    match_anything,    apply_anything,    "last: it takes a single stage of any kind"},
 };
 
-// Of a device that runs threads in blocks.
+// Of a device that runs threads in blocks; the first is for those whose four warps multiply together.
 constexpr Rule kDeviceRules[] = {
+    {"device_groups",      match_device_groups,      apply_device_groups,      "before products of one warp: operands stay in shared memory"},
     {"device_warps",       match_device_warps,       apply_device_warps,       "before other contractions: tensor cores, where their products make up the result"},
     {"device_contraction", match_device_contraction, apply_device_contraction, "operands that are used again and again are shared"},
     {"device_rows",        match_device_rows,        apply_device_rows,        "before reductions, which it takes together"},
@@ -38,8 +39,10 @@ constexpr Rule kDeviceRules[] = {
 };
 // clang-format on
 
+constexpr std::string_view kFourWarps = "sm_90a";
+
 std::span<const Rule> rules_for(const Target& target) {
-  if (target.abilities.device) return kDeviceRules;
+  if (target.abilities.device) return std::span(kDeviceRules).subspan(target.arch == kFourWarps ? 0 : 1);
   return kRules;
 }
 

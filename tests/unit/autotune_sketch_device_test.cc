@@ -17,9 +17,9 @@ const Target& device() {
   return target;
 }
 
-std::vector<std::string> rules(const Args& args) {
+std::vector<std::string> rules(const Args& args, const Target& target = device()) {
   std::vector<std::string> names;
-  for (const sketch::Claim& claim : sketch::partition(sketch::analyse({args.back()}), device()))
+  for (const sketch::Claim& claim : sketch::partition(sketch::analyse({args.back()}), target))
     names.emplace_back(claim.rule->name);
   return names;
 }
@@ -112,8 +112,14 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(rules(matmul(64, 64, 64)), Names{"device_contraction"});
   EXPECT_EQ(rules(dense(64, 64, 64)), Names{"device_contraction"});
-  EXPECT_EQ(rules(product_of(64, 64, 64)), Names{"device_warps"});
-  EXPECT_EQ(rules(product_of(64, 64, 64, {"int8", "int32"})), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 64)), Names{"device_groups"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {"int8", "int32"})), Names{"device_groups"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {.rows_of_terms = false})), Names{"device_groups"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {"int8", "int32", false})), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {.epilogue = true})), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(48, 64, 64)), Names{"device_warps"});
+  const Target others = Target::parse("cuda -arch=sm_100").value_or_throw();
+  EXPECT_EQ(rules(product_of(64, 64, 64), others), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(64, 60, 64)), Names{"device_contraction"});
   EXPECT_EQ(rules(product_of(64, 64, 24)), Names{"device_contraction"});
   EXPECT_EQ(rules(convolution_of_halves()), Names{"device_warps"});
@@ -157,6 +163,9 @@ TEST(SketchDevice, ProductsWithAnEpilogue) { expect_right(dense(20, 33, 12)); }
 
 TEST(SketchDevice, ProductsOfTensorCores) {
   expect_right(product_of(64, 32, 64));
+  expect_right(product_of(64, 64, 128, {"float16", "float32", false}), 2);
+  expect_right(product_of(128, 16, 64, {"int8", "int32"}), 2);
+  expect_right(product_of(48, 32, 64));
   expect_right(product_of(32, 64, 32, {"float16", "float32", false}));
   expect_right(product_of(32, 24, 64, {"int8", "int32"}));
   expect_right(product_of(32, 32, 64, {"int8", "int32", false}), 2);

@@ -1,0 +1,160 @@
+// Matrix products by four warps together: a block computes a tile of the result from tiles of both operands in swizzled
+// shared memory, each four warps of it 64 rows.
+//
+//   blockIdx.z outer, blockIdx.y i.o, blockIdx.x j.o: threadIdx.y i.i.o:
+//     for k.o, pipelined:
+//       the tiles of both operands, which the device copies where it can
+//       for k.i.o: a product of four warps, whose threads are threadIdx.x
+//     the outputs by the lane map
+//
+// Only where whole products make up the result, of operands that are read in place, and where nothing follows the sums.
+#include <algorithm>
+#include <array>
+
+#include "autotune/sketch/contraction.h"
+#include "autotune/sketch/device.h"
+#include "schedule/loop_nest.h"
+#include "src/ir/group_products.h"
+#include "src/ir/walk.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int64_t kLine = 128;  // bytes of an operand's row in shared memory, or half, or a quarter of that
+constexpr int kLeastColumns = 8;
+
+struct Tile {
+  int64_t rows, columns;  // of a block
+};
+constexpr Tile kTiles[] = {{128, 128}, {128, 256}, {256, 128}, {128, 64}, {64, 128}, {64, 256},
+                           {256, 64},  {64, 64},   {64, 32},   {64, 16},  {64, 8}};
+
+// How the last two dimensions of an operand go.
+enum class Along : uint8_t { kNothing, kTerms, kAcross };
+
+Along along(const Access& read, const Axis& across, const Axis& terms) {
+  const std::vector<ir::Expr>& at = read.at();
+  const auto is = [](const ir::Expr& e, const Axis& axis) {
+    const auto* var = ir::as<ir::VarRef>(e);
+    return var && var->var == axis.var;
+  };
+  if (at.size() < 2) return Along::kNothing;
+  for (size_t d = 0; d + 2 < at.size(); ++d)
+    if (ir::uses_var(at[d], across.var) || ir::uses_var(at[d], terms.var)) return Along::kNothing;
+  const ir::Expr &last = at.back(), &line = at[at.size() - 2];
+  if (is(last, terms) && is(line, across)) return Along::kTerms;
+  return is(last, across) && is(line, terms) ? Along::kAcross : Along::kNothing;
+}
+
+struct Form {
+  const ir::WarpProduct* product = nullptr;  // of the fewest columns
+  Along left = Along::kNothing, right = Along::kNothing;
+  std::vector<Tile> tiles;
+  int64_t terms = 0;
+};
+
+// Operands across the terms have lines as wide as their part of a product, and whole ones in a tile.
+std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles& roles) {
+  Form form;
+  for (const ir::WarpProduct& p : ir::group_products())
+    if (p.n == kLeastColumns && !form.product) form.product = product_for(graph, stage, roles, {&p, 1});
+  if (!form.product || roles.broadcast.through >= 0 || roles.vectors.through >= 0) return std::nullopt;
+  const Axis &rows = stage.data[static_cast<size_t>(roles.rows)],
+             &columns = stage.data[static_cast<size_t>(roles.lanes)];
+  form.left = along(*roles.broadcast.read, rows, stage.sums.back());
+  form.right = along(*roles.vectors.read, columns, stage.sums.back());
+  const int bytes = form.product->operand.bytes();
+  const auto fits = [&](Along a) { return a == Along::kTerms || (a == Along::kAcross && bytes == 2); };
+  if (!fits(form.left) || !fits(form.right)) return std::nullopt;
+  for (const Tile& tile : kTiles)
+    if (rows.extent % tile.rows == 0 && columns.extent % tile.columns == 0 &&
+        (form.left == Along::kTerms || tile.rows == form.product->m) &&
+        (form.right == Along::kTerms || (tile.columns * bytes >= kLine / 4 && tile.columns * bytes <= kLine)))
+      form.tiles.push_back(tile);
+  for (int64_t line = kLine; line / bytes >= form.product->k; line /= 2)
+    if (form.terms == 0 && stage.sums.back().extent % (line / bytes) == 0) form.terms = line / bytes;
+  if (form.tiles.empty() || form.terms == 0) return std::nullopt;
+  return form;
+}
+
+class GroupContraction {
+ public:
+  GroupContraction(Sketch& sketch, const Group& group)
+      : k_(sketch),
+        group_(group),
+        stage_(sketch.graph.at(group.anchor)),
+        roles_(*roles_of(sketch.graph, group.anchor)),
+        form_(*form_of(sketch.graph, stage_, roles_)) {}
+
+  void run() {
+    std::vector<std::string> tiles;
+    for (const Tile& tile : form_.tiles)
+      tiles.push_back("[" + std::to_string(tile.rows) + "," + std::to_string(tile.columns) + "]");
+    k_.cfg.define_knob_json(knob("tile"), tiles);
+    k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{4, 3, 2});
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, stage_.name);
+    const std::string terms = tile_sums();
+    for (const std::string& copy : copies) {
+      k_.step(schedule::ComputeAt{copy, stage_.name, terms});
+      k_.step(schedule::Swizzle{copy, "auto"});
+    }
+    k_.step(schedule::Pipeline{stage_.name, terms, k_.cfg.factor(knob("stages")), "auto"});
+  }
+
+ private:
+  std::string knob(const char* what) const { return stage_.name + "." + what; }
+  std::string split(const std::string& loop, schedule::Factor by) {
+    k_.step(schedule::Split{stage_.name, loop, std::move(by), {}, ir::Tail::kAuto});
+    return loop + ".i";
+  }
+  std::string tile_sums();
+
+  Sketch& k_;
+  const Group& group_;
+  const Stage& stage_;
+  const Roles roles_;
+  const Form form_;
+};
+
+// The loop over tiles of terms.
+std::string GroupContraction::tile_sums() {
+  const std::string& name = stage_.name;
+  std::vector<std::string> order;
+  for (const int d : roles_.outer) order.push_back(stage_.data[static_cast<size_t>(d)].name);
+  if (roles_.share >= 0) order.push_back(stage_.data[static_cast<size_t>(roles_.share)].name);
+  const std::vector<std::string> outer = order;
+  const std::string i = stage_.data[static_cast<size_t>(roles_.rows)].name,
+                    j = stage_.data[static_cast<size_t>(roles_.lanes)].name;
+  const int64_t columns = k_.cfg.value(knob("tile"), 1);
+  const std::string row = split(split(i, k_.cfg.factor(knob("tile"), 0)), form_.product->m);
+  const std::string column = split(j, k_.cfg.factor(knob("tile"), 1));
+  order.insert(order.end(), {i + ".o", j + ".o", i + ".i.o"});
+  for (const Axis& sum : stage_.sums) order.push_back(sum.name);
+  const std::string last = order.back(), inner = split(last, form_.terms), term = split(inner, form_.product->k);
+  order.back() = last + ".o";
+  order.insert(order.end(), {inner + ".o", row, column, term});
+  k_.reorder(name, order);
+  if (!outer.empty()) k_.bind(name, k_.fuse(name, outer), "blockIdx.z");
+  k_.bind(name, i + ".o", "blockIdx.y");
+  k_.bind(name, j + ".o", "blockIdx.x");
+  k_.bind(name, i + ".i.o", "threadIdx.y");
+  std::string product(form_.product->name);
+  product.replace(product.find("n8"), 2, "n" + std::to_string(columns));
+  k_.step(schedule::Tensorize{name, row, product});
+  return last + ".o";
+}
+
+}  // namespace
+
+std::optional<Group> match_device_groups(const Graph& graph, int root) {
+  std::optional<Group> group = match_device_contraction(graph, root);
+  if (!group || group->anchor != group->root ||
+      !form_of(graph, graph.at(group->anchor), *roles_of(graph, group->anchor)))
+    return std::nullopt;
+  return group;
+}
+
+void apply_device_groups(Sketch& sketch, const Group& group) { GroupContraction(sketch, group).run(); }
+
+}  // namespace tw::autotune::sketch

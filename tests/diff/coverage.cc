@@ -66,7 +66,9 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
        {"uneven", "parts that read one element", "extent 0", "extent 1", "symbolic extents", "symbolic tail",
         "symbolic factor", "factor that sizes must allow", "scalar argument", "init=", "where=", "triangle",
         "reduction from 2 on", "state two times back", "state of a neighbour", "sum across lanes"}},
-      {"devices", {"launch", "sum across threads", "virtual threads", "product of a warp"}},
+      {"devices",
+       {"launch", "sum across threads", "virtual threads", "product of a warp", "product of four warps",
+        "operands by tma"}},
   };
 }
 

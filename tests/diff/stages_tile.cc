@@ -62,7 +62,8 @@ bool whole_tiles(Maker& m, const Tensor&) {
 bool tiles_of_warps(Maker& m, const Tensor&) {
   const ir::WarpProduct& product = ir::warp_products()[static_cast<size_t>(m.random().below(3))];
   const auto some = [&](int64_t n) { return n * m.random().one_of<int64_t>({1, 1, 2, 3}); };
-  const int64_t rows = some(product.m), columns = some(product.n), depth = some(product.k);
+  const bool of_four = m.random().chance(65);  // warps
+  const int64_t rows = of_four ? 64 : some(product.m), columns = some(product.n), depth = some(product.k);
   const bool rows_of_terms = m.random().chance(60);
   const Facts small{4, 1, 0};
   const Tensor a = m.placeholder({rows, depth}, product.operand, small);

@@ -74,14 +74,12 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
   }
   if (before != stage.data_rank - 1 || last != before)
     return NoBox{"its last axis must run along the last dimension of " + from.name, other};
-  int64_t slot = bytes;
   for (AxisId axis = 0; axis < stage.data_rank; ++axis) {
     const Extent& extent = all.stages[i].extent[axis];
     if (!extent.known() || extent.value() > ir::kMostOfBox)
       return NoBox{"a box has at most 256 elements along a dimension, and " + stage.axes[axis].name + " has " +
                        to_string(extent),
                    "split the loop that it is computed in"};
-    slot *= extent.value();
   }
   const int64_t row = all.stages[i].extent[last].value() * bytes;
   if (row % ir::kBoxUnit != 0)
@@ -101,10 +99,6 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
     return NoBox{"a box's rows are swizzled whole, and those of " + stage.name + " have " + std::to_string(row) +
                      " bytes, not " + std::to_string(swizzle),
                  "make them 32, 64 or 128 bytes long, or swizzle(\"none\")"};
-  if (const int64_t unit = ir::box_alignment(swizzle); slot % unit != 0)
-    return NoBox{"a slot must be a multiple of " + std::to_string(unit) + " bytes, and that of " + stage.name +
-                     " has " + std::to_string(slot),
-                 "make the tile larger"};
   return std::nullopt;
 }
 
@@ -122,6 +116,18 @@ BoxOfStage box_of(const LoopNest& nest, const Placement& placed, const NestBound
   for (const ir::Expr& subscript : ir::as<ir::Load>(box.load)->at) box.axes.push_back(*axis_in(stage, subscript));
   box.swizzle = swizzling_of(stage, all.stages[i].extent).parts * ir::kBoxUnit;
   return box;
+}
+
+std::vector<ir::Expr> box_strides(const StageNest& stage, const std::vector<Extent>& region) {
+  std::vector<ir::Expr> strides;
+  int64_t elements = 1;
+  for (auto axis = static_cast<size_t>(stage.data_rank); axis-- > 0; elements *= region[axis].value())
+    strides.insert(strides.begin(), ir::Expr(elements));
+  const int64_t unit =
+      ir::box_alignment(swizzling_of(stage, region).parts * ir::kBoxUnit) / stage.buffer().element().bytes();
+  if (elements % unit == 0) return {};
+  strides.insert(strides.begin(), ir::Expr((elements + unit - 1) / unit * unit));
+  return strides;
 }
 
 ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBounds& all, const Storage& kept,

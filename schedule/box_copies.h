@@ -27,6 +27,10 @@ std::optional<NoBox> no_box(const LoopNest&, const Placement&, const NestBounds&
 bool is_always_box(const LoopNest&, const Placement&, const NestBounds&, int stage);
 BoxOfStage box_of(const LoopNest&, const Placement&, const NestBounds&, int stage);  // of one that is
 
+// Of slots of that region and what is in one, so that each begins where a box may; empty where they do when they lie
+// close.
+std::vector<ir::Expr> box_strides(const StageNest&, const std::vector<Extent>& region);
+
 // The boxes of the stages, all slots of rings, that come with turn `of`, and who begins it.
 ir::Stmt begin_turn(const LoopNest&, const Placement&, const NestBounds&, const Storage&,
                     const std::vector<int>& stages, const ir::Buffer& full, const ir::Expr& of);

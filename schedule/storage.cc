@@ -1,6 +1,7 @@
 // Scratch of the size of a stage's region, and subscripts counted from where the region begins.
 #include "schedule/storage.h"
 
+#include "schedule/box_copies.h"
 #include "schedule/lanes.h"
 #include "schedule/memory_strides.h"
 #include "schedule/swizzling.h"
@@ -58,7 +59,10 @@ ir::Buffer Storage::scratch(int i, size_t output, bool root, Scope scope) const 
     for (const Extent& extent : layouts_[i]->shape) shape.push_back(extent.expr());
   }
   if (slides_[i].slots > 0) {
-    if (!strides.empty()) strides.insert(strides.begin(), strides[0] * shape[0]);
+    if (!strides.empty())
+      strides.insert(strides.begin(), strides[0] * shape[0]);
+    else if (slides_[i].boxes)
+      strides = box_strides(stage, all_.stages[i].extent);
     shape.insert(shape.begin(), slides_[i].slots);
   }
   return ir::Buffer(buffer_name(stage, output), kept.dtype, shape, scope, strides);

@@ -516,7 +516,7 @@ class Stage:
         slot; "ldg", through registers, read before an iteration's work and stored behind it; "auto", the first where it is
         possible and the other where not, but for operands of four warps' products "tma" where it is possible whatever the sizes are. Sums are computed in time, without either. "tma", from sm_90 on: one thread begins each
         slot, a box of a tensor that the device copies by itself. Its rows are multiples of 16 bytes in the slot and in the tensor, it
-        has at most 256 elements along a dimension, a slot is a multiple of 128 bytes; what lies outside of the tensor is 0, and
+        has at most 256 elements along a dimension, and slots begin at multiples of 128 bytes or more; what lies outside of the tensor is 0, and
         ``swizzle`` is of rows that are 32, 64 or 128 bytes long.
         Raises: ScheduleError if stages or by is none of those. Judged with the whole nest: a loop outside of a launch, a loop that is
         not serial or was split, a loop in which nothing shared is computed ahead, "cp.async" or "tma" for what is no such copy.

@@ -37,6 +37,22 @@ constexpr const char* kArithmetic =
       got[t, c, 0 : LANES] = sums[c, 0 : LANES]
 )";
 
+// Products of whole tiles, of which a core holds eight: both factors and these sums.
+constexpr int kTileSums = 4;
+constexpr int64_t kTileSteps = 10'000, kTileBytes = 1024;
+constexpr const char* kTileProducts =
+    R"(kernel products(a: TYPE_A[TERMS], b: TYPE_B[TERMS], got: out SUM[tasks, CHAINS, 256], tasks: size, steps: size):
+  for t in 0..tasks parallel:
+    alloc sums: SUM[CHAINS, 256] local
+    for c in 0..CHAINS unrolled:
+      sums[c, 0 : 256] = broadcast(SUM(1), 256)
+    for k in 0..steps:
+      for c in 0..CHAINS unrolled:
+        sums[c, 0 : 256] = VALUE
+    for c in 0..CHAINS unrolled:
+      got[t, c, 0 : 256] = sums[c, 0 : 256]
+)";
+
 constexpr const char* kReads =
     R"(kernel reads(x: float32[tasks, rows, SUMS, LANES], got: out float32[tasks, SUMS, LANES], tasks: size, rows: size, times: size):
   for t in 0..tasks parallel:
@@ -82,7 +98,7 @@ class Probes {
         here_(here),
         lanes_(ir::register_lanes(target, ir::Type::f(32))),
         hertz_(here.clock > 0 ? here.clock : here.hardware.hertz),
-        out_(memory_of(here.threads * vectors_bytes(std::max(kChains, kSums)))) {}
+        out_(memory_of(here.threads * std::max(vectors_bytes(std::max(kChains, kSums)), kTileSums * kTileBytes))) {}
 
   Rates rates() {
     Rates r;
@@ -114,19 +130,21 @@ class Probes {
     return best;
   }
 
-  // Vector instructions that a core starts in a cycle while `tasks` cores do.
-  double started(const Module& module, int64_t tasks) const {
-    const Memory operands = memory_of(vectors_bytes(4));
-    int64_t steps = kSteps;
+  // Steps of one chain that a core does in a cycle while `tasks` cores do.
+  double steps_a_cycle(const char* text, const Words& words, int64_t operand_bytes, int64_t steps,
+                       int64_t tasks) const {
+    const auto module = made(with_words(text, words));
+    const Memory operands = memory_of(operand_bytes);
     void* const data[] = {operands.get(), operands.get(), out_.get(), &tasks, &steps};
-    const double seconds = fastest([&] { module.kernel()->run(data); });
-    return kChains * static_cast<double>(steps) / (seconds * hertz_);
+    const double seconds = fastest([&] { module->kernel()->run(data); });
+    return static_cast<double>(steps) / (seconds * hertz_);
   }
 
+  // Vector instructions that a core starts in a cycle while `tasks` cores do.
   double started(const Words& words, int64_t tasks) const {
     Words all = words;
     all.insert(all.end(), {{"CHAINS", std::to_string(kChains)}, {"LANES", std::to_string(lanes_)}});
-    return started(*made(with_words(kArithmetic, all)), tasks);
+    return kChains * steps_a_cycle(kArithmetic, all, vectors_bytes(4), kSteps, tasks);
   }
 
   void arithmetic(Rates& r) const {
@@ -145,6 +163,9 @@ class Probes {
     const Types bfloats = {"bfloat16", "bfloat16", "float32"};
     r.dot_bf16 = std::max(dots(DotProduct::kBF16, "dot_bf16", bfloats, 2),
                           dots(DotProduct::kBF16Odd, "dot_bf16_odd", bfloats, 2));
+    if (const std::optional<Tiles>& tiles = target_.abilities.tiles)
+      r.tile_rows = tiles->rows * (tiles->bf16 ? tiles_started("tile_bf16", bfloats, 2)
+                                               : tiles_started("tile_u8i8", {"uint8", "int8", "int32"}, 4));
   }
 
   struct Types {
@@ -160,6 +181,17 @@ class Probes {
                     {"SUM", types.sum},
                     {"GROUP", std::to_string(group * lanes_)}},
                    1);
+  }
+
+  double tiles_started(const std::string& name, const Types& types, int group) const {
+    const std::string terms = std::to_string(kTileBytes / 4 * group);
+    const Words words = {{"VALUE", name + "(sums[c, 0 : 256], a[0 : TERMS], b[0 : TERMS])"},
+                         {"TYPE_A", types.a},
+                         {"TYPE_B", types.b},
+                         {"SUM", types.sum},
+                         {"CHAINS", std::to_string(kTileSums)},
+                         {"TERMS", terms}};
+    return kTileSums * steps_a_cycle(kTileProducts, words, kTileBytes, kTileSteps, 1);
   }
 
   // Bytes a second that each of `tasks` cores reads from as many of its own.

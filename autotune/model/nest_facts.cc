@@ -145,7 +145,7 @@ class StageReader {
       }
     }
     if (shape_.tensorized != kNowhere) f_.tensorized = in_statement;
-    const double each = of_tiles()          ? tile_rows() * machine_.rates.issue
+    const double each = of_tiles()          ? tile_rows() / machine_.rates.tile_rows * machine_.rates.issue
                         : f_.tensorized > 0 ? 1
                                             : vectors(f_.lanes) * arithmetic_of_a_point();
     f_.accumulators = sums * (f_.tensorized > 0 ? 1 : vectors(f_.lanes));

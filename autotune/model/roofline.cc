@@ -16,9 +16,9 @@ double multiply_adds(const Target& target, ir::Type operands, const Rates& rates
   };
   const std::optional<Tiles>& tiles = target.abilities.tiles;
   const bool bfloats = operands.code == ir::TypeCode::kBFloat, bytes = !operands.is_float() && operands.bits == 8;
-  // One row of sums, each of a row's terms, in a cycle.
+  // A row of sums has each of a row's terms.
   if (tiles && ((bfloats && tiles->bf16) || (bytes && tiles->int8)))
-    return tiles->row_bytes / 4.0 * (tiles->row_bytes / operands.bytes());
+    return rates.tile_rows * tiles->row_bytes / 4.0 * (tiles->row_bytes / operands.bytes());
   const bool pairs = operands.code == ir::TypeCode::kBFloat && adds({DotProduct::kBF16, DotProduct::kBF16Odd});
   const bool fours = !operands.is_float() && operands.bits == 8 &&
                      adds({DotProduct::kU8I8, operands.is_int() ? DotProduct::kI8I8 : DotProduct::kU8U8});

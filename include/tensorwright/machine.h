@@ -21,6 +21,7 @@ struct Rates {
   double l2_bytes = 32, l3_bytes = 12;       // towards the core
   double core_dram = 20e9, all_dram = 40e9;  // bytes a second: of one core, of all together
   double dot_u8i8 = 0, dot_bf16 = 0;         // dot products of vectors started; 0: as many as others
+  double tile_rows = 1;                      // of a product of tiles, a cycle
   double clock = 0;                          // hertz of the cycles that are meant; 0: of any
   double all_issue = 1, all_l3 = 1;          // the share of the above that a core has while all of them work
 };

@@ -110,6 +110,7 @@ std::string text_of(const Rates& r) {
   std::string text = formatted("%s: a core starts %.2f vector instructions a cycle", r.source.c_str(), r.issue);
   if (r.dot_u8i8 > 0) text += formatted(", %.2f dot products of bytes", r.dot_u8i8);
   if (r.dot_bf16 > 0) text += formatted(", %.2f of bfloat16", r.dot_bf16);
+  if (target::host_cpu().has("amx-tile")) text += formatted(", %.2f rows of tiles", r.tile_rows);
   text +=
       formatted("; reads %.2f vectors from L1, %.0f bytes from L2, %.0f from L3; DRAM %.1f GB/s a core, %.1f in all",
                 r.l1_loads, r.l2_bytes, r.l3_bytes, r.core_dram / 1e9, r.all_dram / 1e9);

@@ -54,7 +54,7 @@ TEST_F(Calibration, IsMeasuredOnceAndKept) {
   const Rates measured = calibrated(here, host()).rates.at(bits());
   EXPECT_EQ(measured.source, "measured on this machine");
   const Json kept = schedule::to_json(measured);
-  for (const char* member : {"issue", "l1_loads", "l2_bytes", "l3_bytes", "core_dram", "all_dram"})
+  for (const char* member : {"issue", "l1_loads", "l2_bytes", "l3_bytes", "core_dram", "all_dram", "tile_rows"})
     EXPECT_GT(kept[member].get<double>(), 0) << member;
   EXPECT_GE(measured.all_dram, measured.core_dram);
   ASSERT_EQ(this->kept()["machines"].size(), 1u);
@@ -74,6 +74,15 @@ TEST_F(Calibration, WhatIsKeptCounts) {
   write(file_for(machine("B"), 1.25).dump());
   EXPECT_EQ(calibrated(machine("B"), host()).rates.at(bits()).issue, 1.25);
   EXPECT_EQ(with_kept_rates(machine("B"), host()).rates.at(bits()).source, "a test");
+}
+
+TEST_F(Calibration, WhatWasKeptBeforeTilesWereMeasuredCounts) {
+  Json file = file_for(machine("I"), 1.25);
+  file["machines"].front().erase("tile_rows");
+  write(file.dump());
+  const Rates rates = calibrated(machine("I"), host()).rates.at(bits());
+  EXPECT_EQ(rates.issue, 1.25);
+  EXPECT_EQ(rates.tile_rows, 1);
 }
 
 TEST_F(Calibration, AnotherMachinesStayAndDoNotCount) {

@@ -32,6 +32,9 @@ namespace {
 
 using Kind = SyncFinding::Kind;
 
+constexpr int64_t kMostPairs = 1'000'000;  // of accesses that are looked at
+constexpr size_t kMostProofs = 5'000;      // of such pairs; together seconds
+constexpr int64_t kPairsOfASubstitution = 30;
 constexpr int64_t kMostTurns = 8;  // iterations for which what is on its way is followed
 
 std::string line_of(const Stmt& s) {
@@ -45,6 +48,13 @@ class LaunchCheck {
       : declared_(declared), findings_(findings) {}
 
   void run(const Stmt& launch) {
+    judge(launch);
+    if (too_much())
+      report({Kind::kUnjudged, {}, "a launch", {}, "too much of it may be left by loops that need not run"});
+  }
+
+ private:
+  void judge(const Stmt& launch) {
     Stmt body = launch;
     for (const For* f = as<For>(body); f && is_device_index(f->kind); f = as<For>(body)) {
       (is_block(f->kind) ? indices_.blocks : indices_.threads).push_back({f->var, f->extent});
@@ -79,14 +89,16 @@ class LaunchCheck {
       for (size_t j = i; j < open_.size(); ++j) compare(open_[i], open_[j], Apart::kBlocks);
   }
 
- private:
   struct TurnOf {
     Expr number;
     uint64_t ring = 0;
     bool waits = false;
   };
 
+  bool too_much() const { return pairs_ > kMostPairs || known_.judged() > kMostProofs; }
+
   void statement(const Stmt& s, const Place& place) {
+    if (too_much()) return;
     match(
         s,
         [&](const Store& st) {
@@ -139,6 +151,11 @@ class LaunchCheck {
   }
 
   void branch(const If& i, const Place& place) {
+    if (const auto known = as_int(simplify(value(i.cond, place), bounds_))) {
+      const Stmt& taken = *known != 0 ? i.then : i.otherwise;
+      if (!!taken) statement(taken, place);
+      return;
+    }
     const std::vector<Touched> before = open_;
     const GroupRegisters registers = registers_;
     statement(i.then, place.under(i.cond));
@@ -251,18 +268,17 @@ class LaunchCheck {
     std::vector<Touched> ends;
     const auto may_end = [&](int64_t n) {
       if (times.lo > n || times.hi < n) return;
-      for (const Touched& a : open_) ends.push_back(under(a, eq(extent, n)));
+      for (const Touched& a : open_)
+        if (auto then = where_equal(a, extent, n)) ends.push_back(*std::move(then));
     };
-    ++mark_;
-    for (Touched& a : open_) a.since = mark_;
+    const int64_t begin = met_;
     may_end(0);
     for (int64_t n = 0; n < std::min(lasts, times.hi); ++n) {
       iteration(n, place.under(Expr(n) < extent));
       may_end(n + 1);
     }
     std::vector<Touched> before;
-    std::ranges::copy_if(open_, std::back_inserter(before), [&](const Touched& a) { return a.since == mark_; });
-    --mark_;
+    std::ranges::copy_if(open_, std::back_inserter(before), [&](const Touched& a) { return a.number <= begin; });
     if (times.hi > lasts) {
       const Place later = place.under(Expr(lasts) <= Expr(now)).under(Expr(now) < extent);
       open_ = what_is_left([&] { last_ones(now, later); });
@@ -271,6 +287,9 @@ class LaunchCheck {
       open_ = what_is_left([&] { last_ones(extent, place.under(Expr(lasts) < extent)); });
       join(before);
     }
+    std::erase_if(ends, [&](const Touched& a) {
+      return std::ranges::any_of(open_, [&](const Touched& b) { return says_no_less(b, a); });
+    });
     join(std::move(ends));
     begun_.clear();
   }
@@ -279,16 +298,14 @@ class LaunchCheck {
   template <class F>
   int64_t how_long(const F& iteration) {
     int64_t lasts = 0;
-    ++mark_;
     const std::vector<Touched> left = what_is_left([&] {
       iteration(0);
-      for (Touched& a : open_) a.since = mark_;
-      const auto of_first = [&](const Touched& a) { return a.since == mark_; };
+      const int64_t first = met_;
+      const auto of_first = [&](const Touched& a) { return a.number <= first; };
       while (++lasts < kMostTurns && std::ranges::any_of(open_, of_first)) iteration(lasts);
       --lasts;
       std::erase_if(open_, [&](const Touched& a) { return !of_first(a); });
     });
-    --mark_;
     for (const Touched& a : left) {
       const std::string line = line_of(a.statement);
       if (a.behind && quiet_ == 0)
@@ -297,8 +314,18 @@ class LaunchCheck {
     return std::max<int64_t>(lasts, 1);
   }
 
-  Touched under(Touched access, Expr condition) {
-    access.conditions.push_back(std::move(condition));
+  // The access where the extent is that; nothing where it is known to be another there.
+  std::optional<Touched> where_equal(Touched access, const Expr& extent, int64_t n) {
+    const Expr condition = eq(extent, n);
+    Substitution there;
+    pairs_ += kPairsOfASubstitution * static_cast<int64_t>(access.conditions.size());
+    if (const auto* size = as<VarRef>(extent)) there.emplace(size->var.id(), int_imm(extent.type(), n));
+    for (const Expr& known : access.conditions) {
+      if (equal(known, condition)) return access;
+      if (const auto holds = as_int(simplify(substitute(known, there), bounds_)); holds && *holds == 0)
+        return std::nullopt;
+    }
+    access.conditions.push_back(condition);
     access.form = forms_.of(access, bounds_);
     return access;
   }
@@ -313,8 +340,24 @@ class LaunchCheck {
     return std::exchange(open_, std::move(outside));
   }
 
+  // What was there already is not there twice, or nested loops would double it each time.
   void join(std::vector<Touched> others) {
-    for (Touched& a : others) open_.push_back(std::move(a));
+    for (Touched& a : others)
+      if (std::ranges::none_of(open_, [&](const Touched& b) { return a.form == b.form && alike(a, b); }))
+        open_.push_back(std::move(a));
+  }
+
+  // But for where and when they are.
+  bool alike(const Touched& a, const Touched& b) const {
+    return a.writes == b.writes && a.behind == b.behind && a.waits == b.waits && a.of_group == b.of_group &&
+           a.unfenced == b.unfenced && is_of(a, {b.turn, b.ring});
+  }
+
+  // The same access, under the first of the other's conditions or all of them.
+  bool says_no_less(const Touched& b, const Touched& a) const {
+    return b.number == a.number && alike(a, b) && b.conditions.size() <= a.conditions.size() &&
+           std::equal(b.conditions.begin(), b.conditions.end(), a.conditions.begin(),
+                      [](const Expr& x, const Expr& y) { return equal(x, y); });
   }
 
   // ---- accesses
@@ -367,11 +410,10 @@ class LaunchCheck {
     if (lanes > 1) access.own.push_back({lane_, Expr(lanes)});
     if (pred) access.conditions.push_back(value(lane_of(pred, lane_), place));
     access.form = forms_.of(access, bounds_);
-    const auto same = [&](const Touched& a) {
-      return a.form == access.form && a.writes == writes && a.behind == access.behind && a.waits == access.waits &&
-             a.of_group == access.of_group && a.unfenced == access.unfenced && is_of(a, {access.turn, access.ring});
-    };
-    const bool known = std::ranges::any_of(open_, same);
+    access.number = ++met_;
+    pairs_ += static_cast<int64_t>(open_.size());
+    const bool known =
+        std::ranges::any_of(open_, [&](const Touched& a) { return a.form == access.form && alike(a, access); });
     if (!between_blocks_ && quiet_ == 0) {
       if (writes && !known) compare(access, access, Apart::kThreads);
       for (const Touched& earlier : open_)
@@ -646,7 +688,7 @@ class LaunchCheck {
   };
   std::unordered_set<uint64_t> made_;          // rings whose barriers have begun to be some
   std::unordered_map<uint64_t, Begun> begun_;  // the last turn of each ring, where it is known
-  int mark_ = 0;
+  int64_t met_ = 0, pairs_ = 0;
   bool between_blocks_ = false;  // then all accesses of the launch, whatever barriers there are
   int quiet_ = 0;
   SyncWays ways_;
@@ -657,7 +699,7 @@ class LaunchCheck {
 std::string to_string(const SyncFinding& f) {
   static constexpr std::string_view kKinds[] = {"read after write",  "write after read", "write after write",
                                                 "divergent barrier", "foreign call",     "divergent product",
-                                                "on its way"};
+                                                "on its way",        "not judged"};
   std::string out(kKinds[static_cast<size_t>(f.kind)]);
   out += ": " + (f.buffer.empty() ? f.first : f.buffer) + ", " + f.why;
   if (f.buffer.empty()) return out;

@@ -30,7 +30,8 @@ struct SyncFinding {
     kDivergentBarrier,
     kForeignCall,
     kDivergentProduct,
-    kOnItsWay
+    kOnItsWay,
+    kUnjudged,  // loops that need not run stand within each other, and what may be left by each was too much
   };
   Kind kind;
   std::string buffer;         // but of a barrier, a product or a call

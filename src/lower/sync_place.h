@@ -46,7 +46,7 @@ struct Touched : Access {
   bool waits = false;
   bool of_group = false;  // what a product reads, until a wait that covers it
   bool unfenced = false;  // a store of a thread, which no fence.async of it follows
-  int since = 0;          // marks what was there before
+  int64_t number = 0;     // in the order in which the walk met them, whatever it has learned of them since
 };
 
 // What is known of pairs of accesses, each pair judged once.
@@ -54,6 +54,7 @@ class Verdicts {
  public:
   const Verdict& of(const Touched& a, const Touched& b, const LaunchIndices& launch, Apart apart,
                     const std::unordered_set<uint64_t>& changing);
+  size_t judged() const { return known_.size(); }
 
  private:
   std::map<std::vector<int64_t>, Verdict> known_;  // of two forms, by how their constants differ

@@ -1,9 +1,8 @@
 // Products of a group of four warps, the 128 threads from a multiple of 128 on, as calls by name within a launch:
 //
 //   call(int32, "wgmma.fence")
-//   call(int32, "wgmma.m64n128k16.bf16", address(inout c[0]), address(in A[turn % 3, 0, 16]), address(in B[turn % 3, 0,
-//   16]),
-//        128, 0, 128, 0)
+//   call(int32, "wgmma.m64n128k16.bf16", address(inout c[0]),
+//        address(in A[turn % 3, 0, 16]), address(in B[turn % 3, 0, 16]), 128, 0, 128, 0)
 //   call(int32, "wgmma.commit")
 //   call(int32, "wgmma.wait", 0)
 //

@@ -1,4 +1,4 @@
-"""``tw freeze FILE.py``, which the program tw leaves to Python: runs the file and freezes its ``kernels``."""
+"""What of ``tw freeze`` the program tw leaves to Python: files, which are run and whose ``kernels`` are frozen, and measuring losses."""
 
 import json
 import os
@@ -7,9 +7,14 @@ import sys
 
 from . import aot
 from .errors import ArgumentError, Error
+from .ops.named import kernel
 
 
-def _kernels(source):
+def _kernels(asked):
+    if asked["operator"]:
+        return {asked["name"] or asked["operator"]: kernel(asked["operator"], **asked["parameters"])}
+    source = asked["source"]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(source)))
     try:
         namespace = runpy.run_path(source)
     except OSError as e:
@@ -20,8 +25,7 @@ def _kernels(source):
 
 
 def main(asked):
-    sys.path.insert(0, os.path.dirname(os.path.abspath(asked["source"])))
-    kernels = _kernels(asked["source"])
+    kernels = _kernels(asked)
     source = os.path.basename(asked["source"]) if os.path.isabs(asked["source"]) else asked["source"]
     common = {"targets": asked["targets"], "log": asked["log"] or None, "out": asked["out"], "source": source}
     if asked["check"]:

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "autotune/log/history.h"
@@ -79,13 +80,17 @@ std::string hash_of_stock(const Options& options, const Target& target) {
   return autotune::task_hash(outputs, args);
 }
 
-// Whoever runs this program has the package beside it.
-int by_python(const Options& options, bool json) {
+// Whoever runs this program has the package beside it. Without parameters the source is a file.
+int by_python(const Options& options, const std::map<std::string, std::string>& parameters, bool json) {
   std::error_code failed;
   const fs::path packages = fs::read_symlink("/proc/self/exe", failed).parent_path().parent_path();
   const char* known = std::getenv("PYTHONPATH");
   setenv("PYTHONPATH", (packages.string() + (known ? std::string(":") + known : "")).c_str(), 1);
-  const Json asked = {{"source", options.sources.front()},
+  const std::string source = parameters.empty() ? options.sources.front() : source_of(options);
+  const Json asked = {{"source", source},
+                      {"operator", parameters.empty() ? "" : options.sources.front()},
+                      {"parameters", parameters},
+                      {"name", options.name},
                       {"targets", options.targets},
                       {"log", options.log},
                       {"hardware", options.hardware},
@@ -99,8 +104,7 @@ int by_python(const Options& options, bool json) {
   const char* set = std::getenv("TW_PYTHON");
   const std::string python = set ? set : "python3", text = asked.dump();
   execlp(python.c_str(), python.c_str(), "-m", "tensorwright._freeze", text.c_str(), nullptr);
-  fail("freeze: " + options.sources.front() + " is for Python, and there is no " + python,
-       {"TW_PYTHON names the program"});
+  fail("freeze: " + source + " is for Python, and there is no " + python, {"TW_PYTHON names the program"});
 }
 
 int print(const std::vector<std::string>& paths, bool json) {
@@ -152,10 +156,14 @@ int freeze(const Options& options, bool json) {
     fail("freeze: " + source + " is frozen already", {"--check --log LOG asks whether the log has a better record"});
   if (options.sources.size() > 1 && !frozen)
     fail("freeze: it takes one source: a file of Python, or an operator's name and --shape");
-  if (source.ends_with(".py")) return by_python(options, json);
-  if (options.measure_loss > 0)
-    fail("freeze: --measure-loss is of kernels whose size varies, which files of Python declare");
+  if (source.ends_with(".py")) return by_python(options, {}, json);
   if (options.check) return check(options, json);
+  if (options.measure_loss > 0) {
+    if (of_any_size(options).empty())
+      fail("freeze: --measure-loss is of kernels whose size varies, and nothing of this one does",
+           {"--shape M=any,N=512,K=512"});
+    return by_python(options, parameters_of("freeze", options.shape), json);
+  }
   return print(aot::write(frozen_of_stock(options), options.out), json);
 }
 

@@ -166,6 +166,8 @@ def test_the_loss_is_measured_and_said(log, tmp_path):
     assert "slower than tuned for one size, at n = " in (tmp_path / "out/kernels.h").read_text()
     with pytest.raises(tw.ArgumentError, match="tuned at several sizes"):
         tw.aot.freeze({"rows": tw.autotune.Task.at_size(declared(), n, 4)}, measure_loss=1, targets=["x86-64-v3"], log=log, out=tmp_path)
+    refused = subprocess.run([TW, "freeze", "softmax", "--shape", "M=4,N=32", "--targets", "x86-64-v3", "--measure-loss", "1"], capture_output=True, text=True)
+    assert refused.returncode == 1 and "--measure-loss is of kernels whose size varies" in refused.stderr and "M=any" in refused.stderr
 
 
 def test_a_disturbed_timing_is_not_the_worst():
@@ -214,6 +216,11 @@ def test_an_operator_from_the_command_line(tmp_path):
     operator = ("softmax", "--shape", "M=any,N=32", "--targets", "x86-64-v2", "--log", log, "--out", tmp_path)
     assert run("freeze", *operator).strip() == f"{tmp_path}/softmax.x86-64-v2.twk"
     assert '"size":{"M":9}' in (tmp_path / "softmax.x86-64-v2.twk").read_text()
+    assert "1 frozen kernel is up to date" in run("freeze", "--check", *operator)
+    frozen = (tmp_path / "softmax.x86-64-v2.twk").read_text()
+    run("freeze", *operator, "--measure-loss", "1")
+    measured = (tmp_path / "softmax.x86-64-v2.twk").read_text().splitlines()
+    assert [line.split(": ")[0] for line in measured if line not in frozen.splitlines()] == ["loss", "checksum"]
     assert "1 frozen kernel is up to date" in run("freeze", "--check", *operator)
     M = te.var("M")
     X = te.placeholder((M, 32), name="X")

@@ -478,4 +478,21 @@ std::vector<LaunchAccount> device_account(const LoopNest& nest, const Placement&
   return all;
 }
 
+std::vector<LoopAccount> loop_accounts(const LoopNest& nest, const Placement& placed, const LaunchAccount& launch,
+                                       int stage) {
+  std::vector<LoopAccount> loops(launch.resident < 1 ? 0 : nest.stage(stage).leaves.size());
+  for (const StageAccount& inner : launch.stages) {
+    int within = inner.stage, level = static_cast<int>(loops.size()) - 1;
+    for (; within != stage && within != kNone; within = placed.parent[static_cast<size_t>(within)])
+      level = placed.level[static_cast<size_t>(within)];
+    for (int l = 0; within == stage && l <= level && !loops.empty(); ++l) {
+      LoopAccount& loop = loops[static_cast<size_t>(l)];
+      loop.wavefronts += inner.wavefronts;
+      for (size_t term = 0; term < loop.seconds.size(); ++term) loop.seconds[term] += inner.seconds[term];
+    }
+  }
+  for (LoopAccount& loop : loops) loop.bound = longest(loop.seconds);
+  return loops;
+}
+
 }  // namespace tw::schedule

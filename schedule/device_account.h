@@ -33,6 +33,13 @@ struct StageAccount {
   DeviceTerm bound = kIssue;
 };
 
+// Of all runs of a loop: of its stage, and of those that are computed inside of it.
+struct LoopAccount {
+  double wavefronts = 0;
+  DeviceSeconds seconds{};
+  DeviceTerm bound = kIssue;
+};
+
 struct LaunchAccount {
   int root = 0;  // stage
   double blocks = 1, threads = 1;
@@ -52,5 +59,8 @@ struct LaunchAccount {
 
 // In the order of the stages at root.
 std::vector<LaunchAccount> device_account(const LoopNest&, const Placement&, const DeviceRates&);
+
+// Of each of the stage's loops, which the launch computes; none where no processor holds its blocks.
+std::vector<LoopAccount> loop_accounts(const LoopNest&, const Placement&, const LaunchAccount&, int stage);
 
 }  // namespace tw::schedule

@@ -188,7 +188,15 @@ Explanation explain_device(const Schedule& schedule, const Machine& machine) {
     const UnboundedNotes unbounded = unbounded_notes(schedule.nest(), schedule.steps());
     for (const StageView& view : view_stages(schedule.nest())) add_nest(schedule, view, unbounded, all);
     const auto placed = place(schedule.nest(), schedule.steps());
-    if (placed.ok()) all.launches = device_account(schedule.nest(), *placed, *machine.device);
+    if (!placed.ok()) return all;
+    all.launches = device_account(schedule.nest(), *placed, *machine.device);
+    for (const LaunchAccount& launch : all.launches)
+      for (const StageAccount& stage : launch.stages) {
+        const auto found = std::find(all.stages.begin(), all.stages.end(), stage.stage);
+        std::vector<LoopExplanation>& loops = all.nests[static_cast<size_t>(found - all.stages.begin())].loops;
+        const std::vector<LoopAccount> inside = loop_accounts(schedule.nest(), *placed, launch, stage.stage);
+        for (size_t l = 0; l < inside.size(); ++l) loops[l].inside = inside[l];
+      }
     return all;
   });
 }

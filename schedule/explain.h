@@ -13,14 +13,16 @@
 //     takes   compute 4.2 ms, L1 770 us, L2 3.1 ms, L3 745 us, DRAM 216 us
 //     bound   compute, 4.2 ms
 //
-// For a device the same tables of loops, by launches, and what each stage and launch takes there: instructions, passes
-// through shared memory and their conflicts, L2 and memory, how many blocks a processor holds (device_account.h).
+// For a device the same tables of loops, by launches, and what each loop, stage and launch takes there: instructions,
+// passes through shared memory and their conflicts, L2 and memory, how many blocks a processor holds
+// (device_account.h).
 //
 // From the loop nest alone, without lowering: boxes instead of exact sets of elements, full caches of three quarters,
 // and the rates of machine.h. Good for seeing why a schedule is slow, not for predicting its time.
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,8 @@ struct LoopExplanation {
   double bytes;      // that one run of the loop touches
   Level fits;        // the smallest cache that holds them
   double reuse;      // how often one run of the loop uses a byte that it touches
+  // Of a device: what all runs of the loop take there, and of what is computed inside of it.
+  std::optional<LoopAccount> inside = {};
 };
 
 struct NestExplanation {

@@ -14,10 +14,36 @@ std::string of_all(const std::string& title, const DeviceSeconds& seconds) {
   return line(title, taken.empty() ? std::vector<std::string>{"nothing"} : taken);
 }
 
+// A row for each loop; columns for what some loop takes.
+std::string loops_on_device(const std::vector<LoopExplanation>& loops) {
+  std::vector<Row> rows{{"loop", "kind", "extent", "touches", "reuse"}};
+  for (size_t l = 0; l < loops.size(); ++l)
+    rows.push_back({std::string(l, ' ') + loops[l].name, loops[l].kind, std::to_string(loops[l].extent),
+                    bytes_text(loops[l].bytes), number(loops[l].reuse)});
+  if (!loops[0].inside) return table(rows);
+  const auto column = [&](const std::string& title, const auto& cell) {
+    rows[0].push_back(title);
+    for (size_t l = 0; l < loops.size(); ++l) rows[l + 1].push_back(cell(*loops[l].inside));
+  };
+  const auto takes = [&](DeviceTerm term) {
+    return [term](const LoopAccount& loop) { return loop.seconds[term] > 0 ? seconds_text(loop.seconds[term]) : ""; };
+  };
+  for (int term = 0; term < kDeviceTerms; ++term) {
+    const auto each = static_cast<DeviceTerm>(term);
+    if (loops[0].inside->seconds[each] <= 0) continue;  // nothing within has any then
+    column(to_string(each), takes(each));
+    if (each == kSharedMemory)
+      column("wavefronts",
+             [](const LoopAccount& loop) { return loop.wavefronts > 0 ? count_text(loop.wavefronts) : ""; });
+  }
+  column("bound", [](const LoopAccount& loop) { return std::string(to_string(loop.bound)); });
+  return table(rows);
+}
+
 std::string stage_text(const NestExplanation& nest, const StageAccount& stage) {
   std::string out = nest.headline + "\n";
   for (const std::string& note : nest.unbounded) out += "  computes " + note + "\n";
-  if (!nest.loops.empty()) out += loops_text(nest, true);
+  if (!nest.loops.empty()) out += loops_on_device(nest.loops);
   std::vector<std::string> work{counted(stage.operations, "operation"),
                                 counted(stage.instructions, "instruction") + " of warps"};
   if (stage.products > 0) work.push_back(counted(stage.products, "multiply-add") + " of tensor cores");

@@ -17,17 +17,15 @@ std::string number(double value) {
 
 namespace {
 
-using Row = std::vector<std::string>;
-
 std::string scaled(double value, double step, const std::vector<std::string>& units) {
   size_t unit = 0;
   for (; value >= step && unit + 1 < units.size(); ++unit) value /= step;
   return number(value) + " " + units[unit];
 }
 
-// Columns as wide as their widest cell; the first two are words, what follows is numbers. No blanks at the end of a
-// row.
-std::string table(const std::vector<Row>& rows, const std::vector<bool>& to_the_left) {
+}  // namespace
+
+std::string table(const std::vector<Row>& rows) {
   std::vector<size_t> width(rows[0].size());
   for (const Row& row : rows)
     for (size_t c = 0; c < row.size(); ++c) width[c] = std::max(width[c], row[c].size());
@@ -36,14 +34,12 @@ std::string table(const std::vector<Row>& rows, const std::vector<bool>& to_the_
     std::string line = " ";
     for (size_t c = 0; c < row.size(); ++c) {
       const std::string blanks(width[c] - row[c].size(), ' ');
-      line += (c == 0 ? " " : "  ") + (to_the_left[c] ? row[c] + blanks : blanks + row[c]);
+      line += (c == 0 ? " " : "  ") + (c < 2 ? row[c] + blanks : blanks + row[c]);
     }
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   return out;
 }
-
-}  // namespace
 
 std::string bytes_text(double bytes) { return scaled(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
 std::string seconds_text(double seconds) { return scaled(seconds * 1e9, 1000, {"ns", "us", "ms", "s"}); }
@@ -54,7 +50,7 @@ std::string counted(double count, const std::string& what) {
   return count_text(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-std::string loops_text(const NestExplanation& nest, bool of_device) {
+std::string loops_text(const NestExplanation& nest) {
   std::vector<Row> rows{{"loop", "kind", "extent", "lanes", "touches", "fits", "reuse"}};
   for (size_t l = 0; l < nest.loops.size(); ++l) {
     const LoopExplanation& loop = nest.loops[l];
@@ -62,9 +58,7 @@ std::string loops_text(const NestExplanation& nest, bool of_device) {
                     loop.lanes ? std::to_string(loop.lanes) : "", bytes_text(loop.bytes), to_string(loop.fits),
                     number(loop.reuse)});
   }
-  if (of_device)
-    for (Row& row : rows) row.erase(row.begin() + 5), row.erase(row.begin() + 3);
-  return table(rows, {true, true, false, false, false, false, false});
+  return table(rows);
 }
 
 std::string line(const std::string& title, const std::vector<std::string>& parts) {
@@ -76,7 +70,7 @@ namespace {
 std::string nest_text(const NestExplanation& nest) {
   std::string out = nest.headline + "\n";
   for (const std::string& note : nest.unbounded) out += "  computes " + note + "\n";
-  out += (nest.loops.empty() ? "" : loops_text(nest, false));
+  out += (nest.loops.empty() ? "" : loops_text(nest));
   std::vector<std::string> work{counted(nest.operations, "operation"), counted(nest.runs, "run"),
                                 "on " + counted(nest.cores, "core")};
   if (nest.chains > 0) work.push_back(counted(nest.chains, "sum") + " side by side");

@@ -15,8 +15,12 @@ std::string count_text(double);
 std::string counted(double count, const std::string& what);  // 1 run, 2 runs
 // A title, and what belongs to it, with commas.
 std::string line(const std::string& title, const std::vector<std::string>& parts);
-// A row for each loop; of a device without lanes and caches.
-std::string loops_text(const NestExplanation&, bool of_device);
+// Columns as wide as their widest cell; the first two are words, what follows is numbers. No blanks at the end of a
+// row.
+using Row = std::vector<std::string>;
+std::string table(const std::vector<Row>&);
+// A row for each loop.
+std::string loops_text(const NestExplanation&);
 
 // Of a device (explain_device_text.cc): launches with their stages, and the rates.
 std::string launches_text(const Explanation&);

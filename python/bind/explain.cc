@@ -38,7 +38,12 @@ void bind_explain(py::module_& m) {
       .def_readonly("lanes", &LoopExplanation::lanes)
       .def_readonly("bytes", &LoopExplanation::bytes)
       .def_property_readonly("fits", [](const LoopExplanation& loop) { return to_string(loop.fits); })
-      .def_readonly("reuse", &LoopExplanation::reuse);
+      .def_readonly("reuse", &LoopExplanation::reuse)
+      .def_readonly("inside", &LoopExplanation::inside);
+  py::class_<LoopAccount>(m, "LoopAccount")
+      .def_readonly("wavefronts", &LoopAccount::wavefronts)
+      .def_property_readonly("seconds", [](const LoopAccount& loop) { return by_term(loop.seconds); })
+      .def_property_readonly("bound", [](const LoopAccount& loop) { return to_string(loop.bound); });
   py::class_<NestExplanation>(m, "NestExplanation")
       .def_readonly("headline", &NestExplanation::headline)
       .def_readonly("loops", &NestExplanation::loops)

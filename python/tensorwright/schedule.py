@@ -317,12 +317,14 @@ class Schedule(_core.Schedule):
 
         Of a device, per launch and per stage in it: instructions of warps and multiply-adds of tensor cores, requests to shared memory
         and the wavefronts of each, with bank conflicts and without, bytes from L2 and memory, the time of each, and the one that takes
-        longest; registers and shared memory, how many blocks a processor holds, occupancy, and the waves in which blocks come. Rates are
+        longest; registers and shared memory, how many blocks a processor holds, occupancy, and the waves in which blocks come. Per loop
+        the same times, and which is the longest, of all its runs together and of the stages that are computed inside of it. Rates are
         what the device's maker says. The tuner's estimate is the same account.
 
         Parameters: target, as for ``tw.build``; of a CPU caches and clock are this machine's, threads ``tw.num_threads()``.
         Returns: an object that prints as that page; ``.nests`` has the numbers (``.loops``, ``.moved``, ``.seconds``, ``.bound``), and
-        ``.launches`` those of a device (``.stages``, ``.seconds``, ``.bound``, ``.occupancy``, ``.waves``, ``.total``, in seconds).
+        ``.launches`` those of a device (``.stages``, ``.seconds``, ``.bound``, ``.occupancy``, ``.waves``, ``.total``, in seconds), of
+        whose loops ``.inside`` has ``.seconds``, ``.wavefronts`` and ``.bound``.
 
         >>> s = te.create_schedule(B)
         >>> io, ii = s[B].split(i, factor=16)

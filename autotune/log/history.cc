@@ -138,7 +138,10 @@ void no_record(const Task& task, const std::string& path, const Log& log) {
     notes.push_back("the log has " + call_text(task.name(), args) +
                     (args == task.args() ? ", but the computation differs" : ""));
   }
-  if (log.records.empty()) notes.push_back("the log is empty");
+  if (log.damaged > 0)
+    notes.push_back(std::to_string(log.damaged) + " of the log's lines are damaged: tw log check says which");
+  else if (log.records.empty())
+    notes.push_back("the log is empty");
   notes.push_back("tune it with: " + tuning_call(task, path));
   throw Error(Diagnostic{ErrorKind::kNoRecord,
                          "no tuning record for " + call_text(task.name(), task.args()) + " on " +

@@ -68,6 +68,12 @@ class TestFreeze:
         freeze(place, "--allow-default")
         assert "record: null" in (place / "kernels/scale.x86-64-v3.twk").read_text()
 
+    def test_damaged_lines_are_no_empty_log(self, place):
+        log = place / "tuned.jsonl"
+        log.write_text(log.read_text().replace('"seconds":', '"seconds":1'))
+        error = freeze(place, code=1).stderr
+        assert "8 of the log's lines are damaged: tw log check says which" in error and "empty" not in error
+
     def test_several_machines_need_a_name(self, place):
         with (place / "tuned.jsonl").open("a") as log:
             log.write(frozen_kernels.record(frozen_kernels.declared(), "dense", "x86-64-v3", 3, 1e-4, hardware="a board"))

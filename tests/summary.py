@@ -30,8 +30,18 @@ def read(path):
             yield name, "passed", ""
 
 
+def failed_once(path):
+    """Names of the tests that ctest ran again because they had failed; its log has each run."""
+    log = os.path.join(os.path.dirname(path), "Testing/Temporary/LastTest.log")
+    if not os.path.exists(log):
+        return set()
+    with open(log, errors="replace") as f:
+        return set(re.findall(r'^Test Failed\.\n"(.*)" end time: ', f.read(), re.MULTILINE))
+
+
 def main(paths):
-    results = [result for path in paths if os.path.exists(path) for result in read(path)]
+    paths = [path for path in paths if os.path.exists(path)]
+    results = [result for path in paths for result in read(path)]
     reasons = {}
     for name, outcome, why in results:
         if outcome == "skipped":
@@ -39,7 +49,10 @@ def main(paths):
     for why, names in reasons.items():
         shown = list(dict.fromkeys(name.split("[")[0] for name in names))
         print(f"skipped: {why}: {len(names)} ({', '.join(shown[:4])}{', ...' if len(shown) > 4 else ''})")
+    repeated = set().union(*map(failed_once, paths))
     for name, outcome, _ in results:
+        if outcome == "passed" and name in repeated:
+            print(f"failed once, then passed: {name}")
         if outcome == "failed":
             print(f"failed: {name}")
     count = {kind: sum(outcome == kind for _, outcome, _ in results) for kind in ("passed", "failed", "skipped")}

@@ -33,6 +33,7 @@ class Search {
   using Finite = std::shared_ptr<const Rows>;
   Answer run(Rows rows, std::vector<Interval> ranges, size_t choice, bool fresh, Finite finite = {}) {
     if (--budget_ < 0) return Answer::kUnknown;
+    rows_ += static_cast<int64_t>(rows.size());
     if (fresh && !reduce(rows, ranges)) return overflow_ ? Answer::kUnknown : Answer::kNone;
     if (fresh && contradicts_itself(rows)) return Answer::kNone;
     if (!narrow(rows, ranges)) return Answer::kNone;
@@ -69,6 +70,7 @@ class Search {
   }
 
   std::vector<int64_t> values;
+  int64_t rows() const { return rows_; }
 
  private:
   template <class Alternatives, class F>
@@ -286,6 +288,7 @@ class Search {
 
   const std::vector<std::vector<Rows>>& choices_;
   int budget_ = kBudget;
+  int64_t rows_ = 0;
   bool overflow_ = false;
 };
 
@@ -312,10 +315,10 @@ void IntegerSystem::require_one_of(std::vector<Rows> alternatives) {
 }
 
 IntegerSystem::Outcome IntegerSystem::solve() const {
-  if (std::ranges::any_of(rows_, [](const Row& row) { return row.sum.overflow; })) return {Answer::kUnknown, {}};
+  if (std::ranges::any_of(rows_, [](const Row& row) { return row.sum.overflow; })) return {Answer::kUnknown, {}, 0};
   Search search(choices_);
   const Answer answer = search.run(rows_, ranges_, 0, true);
-  return {answer, std::move(search.values)};
+  return {answer, std::move(search.values), search.rows()};
 }
 
 }  // namespace tw::lower

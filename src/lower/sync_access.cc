@@ -91,9 +91,10 @@ class Meeting {
     equal_elements();
     if (apart != Apart::kNothing) differ(apart == Apart::kThreads ? launch_.threads : launch_.blocks);
     const IntegerSystem::Outcome outcome = system_.solve();
-    if (outcome.answer == IntegerSystem::Answer::kNone) return {};
-    if (outcome.answer == IntegerSystem::Answer::kUnknown || !exact_) return {kNotSeen, false};
-    return {"threads " + place(outcome.values, kFirst) + " and " + place(outcome.values, kSecond) + " meet", true};
+    if (outcome.answer == IntegerSystem::Answer::kNone) return {{}, false, outcome.rows};
+    if (outcome.answer == IntegerSystem::Answer::kUnknown || !exact_) return {kNotSeen, false, outcome.rows};
+    return {"threads " + place(outcome.values, kFirst) + " and " + place(outcome.values, kSecond) + " meet", true,
+            outcome.rows};
   }
 
   // Whether 0 <= part < extent wherever the second access is made.
@@ -430,21 +431,27 @@ bool split(Access& first, Access& second, const LaunchIndices& launch, Apart apa
 Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
                 const std::unordered_set<uint64_t>& changing) {
   if (overlaps(a.buffer)) return meeting(by_offset(a), by_offset(b), launch, apart, changing);
-  const auto apart_by = [&](const Access& x, const Access& y) {
-    return Meeting(x, y, launch, changing).run(apart).apart();
+  int64_t rows = 0;
+  const auto verdict = [&](const Access& x, const Access& y) {
+    Verdict out = Meeting(x, y, launch, changing).run(apart);
+    out.rows = rows += out.rows;
+    return out;
   };
-  const Verdict found = Meeting(a, b, launch, changing).run(apart);
+  const Verdict found = verdict(a, b);
   if (found.apart() || found.certain || a.buffer.element().is_packed()) return found;
   // Equal subscripts, equal offsets, equal digits: one may be seen to differ where another isn't.
   Access first = a, second = b;
   for (Access* access : {&first, &second})
     access->at = {refolded(offset(*access), Meeting(*access, *access, launch, changing).bounds())};
-  if (a.buffer.rank() > 1 && apart_by(first, second)) return {};
+  const auto apart_by = [&](const Access& x, const Access& y) { return verdict(x, y).apart(); };
+  const auto said = [&](std::string why) { return Verdict{std::move(why), false, rows}; };
+  if (a.buffer.rank() > 1 && apart_by(first, second)) return said({});
   const bool alike = a.at.size() == b.at.size();
-  if (alike && split(first = a, second = b, launch, apart, changing) && apart_by(first, second)) return {};
+  if (alike && split(first = a, second = b, launch, apart, changing) && apart_by(first, second)) return said({});
   for (Access* access : {&first, &second})
     access->at = {refolded(offset(access == &first ? a : b), Meeting(a, b, launch, changing).bounds())};
-  return split(first, second, launch, apart, changing) && apart_by(first, second) ? Verdict() : found;
+  const bool apart_at_last = split(first, second, launch, apart, changing) && apart_by(first, second);
+  return said(apart_at_last ? std::string() : found.why);
 }
 
 namespace {

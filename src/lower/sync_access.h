@@ -38,6 +38,7 @@ enum class Apart : uint8_t { kThreads, kBlocks, kNothing };
 struct Verdict {
   std::string why;
   bool certain = false;
+  int64_t rows = 0;  // of the systems that were looked at
   bool apart() const { return why.empty(); }
 };
 // `changing`: ids of the buffers that the launch writes, whose elements are not the same at any two times.

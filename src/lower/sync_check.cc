@@ -4,8 +4,9 @@
 #include "src/lower/sync_check.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "src/lower/sync_forms.h"
 #include "src/lower/sync_group.h"
 #include "src/lower/sync_place.h"
+#include "src/lower/sync_turns.h"
 #include "src/lower/sync_warp.h"
 #include "src/lower/sync_ways.h"
 #include "src/support/deep_stack.h"
@@ -33,8 +35,8 @@ namespace {
 using Kind = SyncFinding::Kind;
 
 constexpr int64_t kMostPairs = 1'000'000;  // of accesses that are looked at
-constexpr size_t kMostProofs = 5'000;      // of such pairs; together seconds
-constexpr int64_t kPairsOfASubstitution = 30;
+constexpr int64_t kMostRows = 2'000'000;   // of the proofs that such pairs are apart; together seconds
+constexpr int64_t kPairsOfASubstitution = 30, kPairsOfAnAccess = 25;  // what else takes as long
 constexpr int64_t kMostTurns = 8;  // iterations for which what is on its way is followed
 
 std::string line_of(const Stmt& s) {
@@ -50,7 +52,12 @@ class LaunchCheck {
   void run(const Stmt& launch) {
     judge(launch);
     if (too_much())
-      report({Kind::kUnjudged, {}, "a launch", {}, "too much of it may be left by loops that need not run"});
+      report({Kind::kUnjudged,
+              {},
+              "a launch",
+              {},
+              known_.rows() > kMostRows ? "its subscripts and conditions take too long to be told apart"
+                                        : "too much of it may be left by loops that need not run"});
   }
 
  private:
@@ -89,13 +96,7 @@ class LaunchCheck {
       for (size_t j = i; j < open_.size(); ++j) compare(open_[i], open_[j], Apart::kBlocks);
   }
 
-  struct TurnOf {
-    Expr number;
-    uint64_t ring = 0;
-    bool waits = false;
-  };
-
-  bool too_much() const { return pairs_ > kMostPairs || known_.judged() > kMostProofs; }
+  bool too_much() const { return pairs_ > kMostPairs || known_.rows() > kMostRows; }
 
   void statement(const Stmt& s, const Place& place) {
     if (too_much()) return;
@@ -291,7 +292,7 @@ class LaunchCheck {
       return std::ranges::any_of(open_, [&](const Touched& b) { return says_no_less(b, a); });
     });
     join(std::move(ends));
-    begun_.clear();
+    turns_.forget();
   }
 
   // How many iterations after one everything of it is done with.
@@ -333,7 +334,7 @@ class LaunchCheck {
   template <class F>
   std::vector<Touched> what_is_left(const F& f) {
     std::vector<Touched> outside = std::exchange(open_, {});
-    begun_.clear();
+    turns_.forget();
     ++quiet_;
     f();
     --quiet_;
@@ -411,7 +412,7 @@ class LaunchCheck {
     if (pred) access.conditions.push_back(value(lane_of(pred, lane_), place));
     access.form = forms_.of(access, bounds_);
     access.number = ++met_;
-    pairs_ += static_cast<int64_t>(open_.size());
+    pairs_ += static_cast<int64_t>(open_.size()) + kPairsOfAnAccess;
     const bool known =
         std::ranges::any_of(open_, [&](const Touched& a) { return a.form == access.form && alike(a, access); });
     if (!between_blocks_ && quiet_ == 0) {
@@ -425,12 +426,15 @@ class LaunchCheck {
   void compare(const Touched& a, const Touched& b, Apart apart) {
     if (a.buffer != b.buffer || !(a.writes || b.writes)) return;
     if (b.waits && !!a.turn) return;  // what it waits for
-    const Verdict& verdict = known_.of(a, b, indices_, apart, changing_);
-    if (verdict.apart()) return;
     const Kind kind = apart == Apart::kNothing ? Kind::kOnItsWay
                       : a.writes && b.writes   ? Kind::kWriteAfterWrite
                       : a.writes               ? Kind::kReadAfterWrite
                                                : Kind::kWriteAfterRead;
+    const std::tuple both(kind, a.statement.get(), b.statement.get(), a.buffer.id());
+    if (reported_.contains(both)) return;
+    const Verdict& verdict = known_.of(a, b, indices_, apart, changing_);
+    if (verdict.apart()) return;
+    reported_.insert(both);
     report({kind, a.buffer.name(), line_of(a.statement), line_of(b.statement), verdict.why, verdict.certain});
   }
 
@@ -440,20 +444,18 @@ class LaunchCheck {
   // block stands between.
   void of_turn(const AsyncCall& call, const Stmt& s, const Place& place) {
     if (between_blocks_) return;
-    const uint64_t ring = call.ring.buffer.id();
     if (!call.turn) {
-      if (call.op == AsyncOp::kInit) made_.insert(ring);
-      if (call.op == AsyncOp::kEnd) made_.erase(ring);
-      begun_.insert_or_assign(ring, Begun{Expr(-1), 0});
+      turns_.makes_or_ends(call);
       const Var each("barrier");
       return touch(call.ring.buffer, {call.ring.at[0] + Expr(each)}, {}, true, s,
                    place.with_own(each, Expr(call.slots)));
     }
-    if (!made_.contains(ring))
-      report(
-          {Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s), "nobody has made it a ring of barriers"});
-    turn_ = {simplify(value(call.turn, place), bounds_), ring, call.op == AsyncOp::kWait};
-    if (call.op == AsyncOp::kExpect) begins(call, s);
+    turn_ = {simplify(value(call.turn, place), bounds_), call.ring.buffer.id(), call.op == AsyncOp::kWait};
+    on_its_way(call, s, turns_.not_made(turn_));
+    if (call.op == AsyncOp::kExpect) {
+      on_its_way(call, s, turns_.brings_all(turn_));
+      on_its_way(call, s, turns_.begins(turn_, call.bytes, bounds_));
+    }
     if (call.op == AsyncOp::kLoad) {
       box(call, s, place);
     } else {
@@ -463,36 +465,19 @@ class LaunchCheck {
     turn_ = {};
   }
 
+  void on_its_way(const AsyncCall& call, const Stmt& s, const std::string& why) {
+    if (!why.empty()) report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s), why});
+  }
+
   bool is_of(const Touched& a, const TurnOf& turn) const {
     return !a.turn ? !turn.number : !!turn.number && a.ring == turn.ring && equal(a.turn, turn.number);
   }
 
-  void begins(const AsyncCall& call, const Stmt& s) {
-    brings_all(call, s);
-    const auto before = begun_.find(turn_.ring);
-    if (before != begun_.end() && !is_int(simplify(turn_.number - before->second.turn, bounds_), 1))
-      report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s),
-              "turn " + to_string(turn_.number) + " is begun behind " + to_string(before->second.turn)});
-    begun_.insert_or_assign(turn_.ring, Begun{turn_.number, call.bytes});
-  }
-
-  // The turn that was begun last has all of its boxes.
-  void brings_all(const AsyncCall& call, const Stmt& s) {
-    const auto last = begun_.find(turn_.ring);
-    if (last == begun_.end() || last->second.missing == 0) return;
-    const int64_t missing = std::exchange(last->second.missing, 0);
-    report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s),
-            "turn " + to_string(last->second.turn) + " brings " + std::to_string(std::abs(missing)) + " bytes " +
-                (missing > 0 ? "less" : "more") + " than are expected of it"});
-  }
-
   // All wait, and see what came with the turn.
   void is_over(const AsyncCall& call, const Stmt& s) {
-    brings_all(call, s);
+    on_its_way(call, s, turns_.brings_all(turn_));
     const size_t came = std::erase_if(open_, [&](const Touched& a) { return a.behind && is_of(a, turn_); });
-    if (came == 0 && quiet_ == 0)
-      report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s),
-              "nothing is seen to come with turn " + to_string(turn_.number)});
+    if (came == 0 && quiet_ == 0) on_its_way(call, s, "nothing is seen to come with turn " + to_string(turn_.number));
   }
 
   void box(const AsyncCall& call, const Stmt& s, const Place& place) {
@@ -502,13 +487,7 @@ class LaunchCheck {
     if (stored_.contains(call.to.buffer.id()))
       report({Kind::kOnItsWay, call.to.buffer.name(), line_of(s), line_of(s),
               "threads store there too, without a fence between the two ways to memory"});
-    if (const auto last = begun_.find(turn_.ring); last != begun_.end()) {
-      if (!equal(last->second.turn, turn_.number))
-        report({Kind::kOnItsWay, call.ring.buffer.name(), line_of(s), line_of(s),
-                "a box comes with turn " + to_string(turn_.number) + " behind the beginning of " +
-                    to_string(last->second.turn)});
-      last->second.missing -= elements_of(call) * call.to.buffer.element().bytes();
-    }
+    on_its_way(call, s, turns_.brings(turn_, elements_of(call) * call.to.buffer.element().bytes()));
     std::vector<Expr> at = call.to.at;
     Place of_box = place;
     const std::vector<Expr>& shape = declared_.at(call.to.buffer.id()).shape();
@@ -682,12 +661,8 @@ class LaunchCheck {
   std::unordered_set<uint64_t> operands_;  // of products
   std::unordered_set<uint64_t> unfenced_;  // operands to which threads have stored before a barrier without a fence
   TurnOf turn_;                            // that what is touched belongs to
-  struct Begun {
-    Expr turn;
-    int64_t missing;  // bytes
-  };
-  std::unordered_set<uint64_t> made_;          // rings whose barriers have begun to be some
-  std::unordered_map<uint64_t, Begun> begun_;  // the last turn of each ring, where it is known
+  BarrierTurns turns_;
+  std::set<std::tuple<Kind, const StmtNode*, const StmtNode*, uint64_t>> reported_;  // pairs that have a finding
   int64_t met_ = 0, pairs_ = 0;
   bool between_blocks_ = false;  // then all accesses of the launch, whatever barriers there are
   int quiet_ = 0;

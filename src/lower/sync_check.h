@@ -31,7 +31,8 @@ struct SyncFinding {
     kForeignCall,
     kDivergentProduct,
     kOnItsWay,
-    kUnjudged,  // loops that need not run stand within each other, and what may be left by each was too much
+    kUnjudged,  // a launch took too long: loops that need not run within each other, of which much may be left each
+                // time
   };
   Kind kind;
   std::string buffer;         // but of a barrier, a product or a call

@@ -8,6 +8,10 @@ namespace tw::lower {
 
 using namespace ir;
 
+namespace {
+constexpr int64_t kRowsOfAPair = 400;  // what it takes before its system stands
+}
+
 // What two accesses do follows from the difference of their constants, unless these say which elements share a byte, or
 // one has an offset for its subscripts.
 const Verdict& Verdicts::of(const Touched& a, const Touched& b, const LaunchIndices& launch, Apart apart,
@@ -22,7 +26,7 @@ const Verdict& Verdicts::of(const Touched& a, const Touched& b, const LaunchIndi
     std::ranges::transform(to, from, std::back_inserter(key), std::minus());
   }
   auto [known, fresh] = known_.try_emplace(std::move(key));
-  if (fresh) known->second = meeting(a, b, launch, apart, changing);
+  if (fresh) rows_ += (known->second = meeting(a, b, launch, apart, changing)).rows + kRowsOfAPair;
   return known->second;
 }
 

@@ -54,10 +54,11 @@ class Verdicts {
  public:
   const Verdict& of(const Touched& a, const Touched& b, const LaunchIndices& launch, Apart apart,
                     const std::unordered_set<uint64_t>& changing);
-  size_t judged() const { return known_.size(); }
+  int64_t rows() const { return rows_; }  // that all verdicts took
 
  private:
   std::map<std::vector<int64_t>, Verdict> known_;  // of two forms, by how their constants differ
+  int64_t rows_ = 0;
 };
 
 // Of an expression with lanes, the value of one.

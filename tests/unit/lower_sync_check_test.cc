@@ -95,7 +95,7 @@ std::string interpreted(const ir::Program& p) {
 TEST(SyncCheck, AgreesWithTheInterpreterOnEachBarrierThatIsLeftOut) {
   int found = 0;
   for (const CorpusPage& page : gpu_corpus()) {
-    if (page.interpreter != "ok") continue;
+    if (page.interpreter != "ok" || page.sync_check == "not judged") continue;
     for (int left_out = 0;; ++left_out) {
       int met = 0;
       ir::Program p = page.program;

@@ -299,7 +299,7 @@ class LaunchCheck {
   template <class F>
   int64_t how_long(const F& iteration) {
     int64_t lasts = 0;
-    const auto begun = begun_;
+    const BarrierTurns begun = turns_;
     const std::vector<Touched> left = what_is_left([&] {
       iteration(0);
       const int64_t first = met_;
@@ -308,7 +308,7 @@ class LaunchCheck {
       --lasts;
       std::erase_if(open_, [&](const Touched& a) { return !of_first(a); });
     });
-    begun_ = begun;  // of what stands before the loop
+    turns_ = begun;  // those of what stands before the loop
     for (const Touched& a : left) {
       const std::string line = line_of(a.statement);
       if (a.behind && quiet_ == 0)

@@ -1,20 +1,17 @@
 // Makes the packed array that a kernel takes in the place of the one that was declared.
 
-#include <algorithm>
 #include <cstdlib>
 #include <new>
 
 #include "src/runtime/extents.h"
 #include "src/runtime/kernel.h"
+#include "src/runtime/large_memory.h"
 
 namespace tw::runtime {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
-std::shared_ptr<std::byte> aligned_memory(size_t bytes) {
-  const size_t whole = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole));
+std::shared_ptr<std::byte> memory_of(size_t bytes) {
+  auto* memory = static_cast<std::byte*>(large_memory(bytes).data);
   if (!memory) throw std::bad_alloc();
   return {memory, [](std::byte* p) { std::free(p); }};
 }
@@ -38,7 +35,7 @@ Packed pack(const Kernel& kernel, size_t argument, const ArrayView& array) {
   const BoundCall bound = bind_call(*packer, std::span(&array, 1), {}).value_or_throw();
   check_argument(*packer, 0, std::span(&array, 1), bound).value_or_throw();
   Packed packed;
-  packed.memory = aligned_memory(bound.args[1].bytes());
+  packed.memory = memory_of(bound.args[1].bytes());
   packed.view = {packed.memory.get(), spec.dtype, bound.args[1].shape, {}, true, spec.layout};
   ArrayView target = packed.view;
   target.read_only = false;

@@ -1,18 +1,16 @@
 #include "src/runtime/scratch.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
+#include "src/runtime/large_memory.h"
 #include "src/support/scratch_alignment.h"
 
 namespace tw::runtime {
 namespace {
 
 constexpr size_t kAlignment = kScratchAlignment;
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kKeptBytes = size_t{256} << 20;  // of one thread
 constexpr size_t kMostBytes = size_t{1} << 46;    // larger requests are arithmetic gone wrong
 
@@ -59,13 +57,9 @@ void* scratch_alloc(size_t bytes) try {
   if (bytes > kMostBytes) return nullptr;
   bytes = round_up(std::max<size_t>(bytes, 1), kAlignment);
   if (Block* kept = cache.take(bytes)) return kept->memory();
-  const bool huge = bytes >= kHugePage;
-  const size_t alignment = huge ? kHugePage : kAlignment;
-  const size_t total = round_up(bytes + sizeof(Block), alignment);
-  void* memory = std::aligned_alloc(alignment, total);
-  if (!memory) return nullptr;
-  if (huge) madvise(memory, total, MADV_HUGEPAGE);
-  Block* block = new (memory) Block{total - sizeof(Block)};
+  const LargeMemory memory = large_memory(bytes + sizeof(Block));
+  if (memory.data == nullptr) return nullptr;
+  Block* block = new (memory.data) Block{memory.bytes - sizeof(Block)};
   return block->memory();
 } catch (const std::bad_alloc&) {
   return nullptr;

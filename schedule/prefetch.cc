@@ -28,6 +28,19 @@ std::vector<int> readers_at(const Placement& placed, int source, int stage, int 
   return readers;
 }
 
+// Of each dimension how many elements lie in one line of the cache, the dimensions inside it being whole.
+std::vector<int64_t> elements_a_line(const ir::Buffer& buffer) {
+  std::vector<int64_t> of(buffer.rank(), 1);
+  int64_t left = std::max<int64_t>(kLineBytes / buffer.element().bytes(), 1);
+  for (size_t d = buffer.rank(); d-- > 0;) {
+    of[d] = left;
+    const std::optional<int64_t> extent = ir::as_int(buffer.shape()[d]);
+    if (!extent || *extent < 1 || left % *extent != 0) break;
+    left /= *extent;
+  }
+  return of;
+}
+
 }  // namespace
 
 Status check_prefetches(const LoopNest& nest, const Placement& placed, const std::vector<Step>& steps) {
@@ -82,12 +95,11 @@ ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBound
     infer_region(nest, there, all, site.source, region);
     std::vector<std::pair<ir::Var, ir::Expr>> loops;
     ir::Bounds ranges = all.ranges;
+    const std::vector<int64_t> line = elements_a_line(buffer);
     for (size_t d = 0; d < buffer.rank(); ++d) {
-      const bool last = d + 1 == buffer.rank();
-      const int64_t line = last ? std::max<int64_t>(kLineBytes / buffer.element().bytes(), 1) : 1;
       ir::Var step("p" + std::to_string(d));
-      loops.emplace_back(step, ceil_div(region.extent[d], line).expr());
-      ir::Expr value = ir::substitute(region.lo[d], ahead) + ir::Expr(step) * ir::Expr(line);
+      loops.emplace_back(step, ceil_div(region.extent[d], line[d]).expr());
+      ir::Expr value = ir::substitute(region.lo[d], ahead) + ir::Expr(step) * ir::Expr(line[d]);
       ranges[step.id()] = {0, ir::interval_of(loops.back().second - ir::Expr(1), all.ranges).hi};
       at.push_back(ir::simplify(ir::max(ir::min(value, buffer.shape()[d] - ir::Expr(1)), ir::Expr(0)), ranges));
     }

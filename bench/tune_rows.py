@@ -192,9 +192,10 @@ def matmuls(threads, x):
 
 
 def token_row(name, n, k, types):
+    """What is read has an array of its own, as each packed weight is: what another has just read is in a cache."""
     return Row(f"{name} 1x{n}x{k} param", "bandwidth", lambda: matmul(1, n, k, types, param=True),
                lambda threads, x: peers.vendor(threads, "NarrowMatmul", *x) + peers.eager(threads, "matmul", *x),
-               memory=lambda threads, x: peers.read(threads, x[1]))
+               memory=lambda threads, x: peers.read(threads, x[1].copy()))
 
 
 def layer_row(name, tensors, *where, flops):

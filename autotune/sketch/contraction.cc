@@ -121,6 +121,7 @@ class Contraction {
   std::vector<std::string> places() const;
   bool can_copy_rows() const;
   bool is_matrix() const { return dot_ && dot_->rows > 1; }
+  bool streams() const;
   bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
   const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }
   void lay_out_ahead();
@@ -138,6 +139,7 @@ class Contraction {
   std::vector<std::string> panel_axes() const;
   std::vector<std::string> panel_indices(const std::string& lane) const;
   std::vector<std::string> split_terms(std::vector<std::string> terms);
+  void fetch_ahead(const std::string& terms);
 
   Sketch& k_;
   const Group& group_;
@@ -195,6 +197,15 @@ std::vector<std::string> Contraction::blocks() const {
   return values;
 }
 
+// Few rows, which use once what comes from memory: no cache holds it, and a processor fetches ahead within a page.
+bool Contraction::streams() const {
+  constexpr int64_t kFewRows = 4, kMoreThanCaches = int64_t{32} << 20;
+  const Stage& source = source_of(roles_.vectors);
+  return axis(roles_.rows).extent <= kFewRows && stage_.sums.size() == 1 && roles_.vectors.through < 0 &&
+         roles_.lane_dimension >= 0 && roles_.group == 0 && !is_matrix() &&
+         source.elements * source.type.bytes() >= kMoreThanCaches;
+}
+
 void Contraction::define_knobs() {
   const int64_t lanes = dot_ ? dot_->lanes : lanes_of(stage_, k_.target);
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
@@ -222,6 +233,7 @@ void Contraction::define_knobs() {
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
   k_.cfg.define_knob(knob("unroll"), {1, 4});
   k_.cfg.define_knob_json(knob("block"), blocks());
+  if (streams()) k_.cfg.define_knob(knob("ahead"), {4096, 0});  // bytes
   if (member(roles_.broadcast.through)) k_.cfg.define_knob_json(knob("place"), places());
 }
 
@@ -324,6 +336,14 @@ std::vector<std::string> Contraction::split_terms(std::vector<std::string> terms
   return terms;
 }
 
+// What the loop over terms reads of the streaming operand so many bytes later.
+void Contraction::fetch_ahead(const std::string& terms) {
+  if (!streams() || packs() || value("ahead") == 0) return;
+  const Stage& source = source_of(roles_.vectors);
+  const int64_t bytes = value("tile", 1) * source.type.bytes() * value("unroll") * (dot_ ? dot_->group : 1);
+  k_.step(schedule::Prefetch{sums_, source.name, terms, std::max<int64_t>(value("ahead") / bytes, 1)});
+}
+
 void Contraction::tile_sums() {
   constexpr int64_t kMostLanes = 1024;  // of a loop that is vectorized, by its whole domain
   const bool in_blocks = value("block") > 0;
@@ -365,6 +385,7 @@ void Contraction::tile_sums() {
   order.insert(order.end(), terms.begin(), terms.end());
   order.insert(order.end(), inner.begin(), inner.end());
   k_.reorder(sums_, order);
+  fetch_ahead(terms.front());
   k_.step(schedule::Unroll{sums_, inner[0]});
   if (dot_) k_.step(schedule::Unroll{sums_, inner[1]});
   if (dot_)

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "schedule/placement.h"
 #include "schedule/traffic.h"
@@ -197,8 +196,7 @@ class StageReader {
     a.store = access.store;
     a.along = shape_.vector && touches(access, *shape_.vector);
     a.contiguous = a.along && is_contiguous(access, *shape_.vector);
-    double each = 1, rows = 1;
-    int64_t row_stride = 0;
+    double each = 1;
     for (size_t l = 0; l < view_.loops.size(); ++l) {
       const LoopView& loop = view_.loops[l];
       if (!shape_.in_body(view_, l) || !touches(access, loop)) continue;
@@ -206,15 +204,10 @@ class StageReader {
         each *= a.contiguous ? vectors(machine_.vector_bits / (8.0 * access.element_bytes)) : f_.vector_extent;
       } else if (l < shape_.tensorized) {
         each *= extent(l);
-        const int64_t stride = byte_stride(access, loop);
-        if (stride >= 64) rows *= extent(l), row_stride = std::max(row_stride, stride);
-        a.aligned = a.aligned && stride % 64 == 0;
+        a.aligned = a.aligned && byte_stride(access, loop) % 64 == 0;
       }
     }
-    if (row_stride > 0) {
-      const int64_t distinct = kL1WayBytes / std::gcd(row_stride, kL1WayBytes);
-      a.conflict = rows / static_cast<double>(std::min<int64_t>(distinct, 64));
-    }
+    a.conflict = lines_of_a_set(access);
     double iterations = f_.points / f_.body;
     for (size_t l = view_.loops.size(); l-- > 0;) {
       if (shape_.in_body(view_, l)) continue;
@@ -223,18 +216,64 @@ class StageReader {
       a.hoisted = a.hoisted || view_.loops[l].extent > 1;
     }
     const Neighbours lanes = access.store || a.along ? Neighbours{} : neighbours(access);
-    each /= lanes.held;
+    const Window window = !access.store && a.along && !a.hoisted ? window_of(access) : Window{};
+    each *= window.read / lanes.held;
     a.instructions = each * iterations * (of_tiles() ? tile_rows(access) : 1);
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
     if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;
     const bool partial = access.store && sums_across();
     if (a.hoisted || (access.store && f_.reduces)) f_.registers += each * (partial ? vectors(f_.lanes) : 1);
-    if (!a.hoisted && a.along && !access.store) f_.registers += vectors(f_.lanes);
+    if (!a.hoisted && a.along && !access.store) f_.registers += vectors(f_.lanes) * window.waiting;
     if (!a.hoisted && lanes.held > 1) f_.registers += each * lanes.held / lanes.all;
     f_.conflict = std::max(f_.conflict, a.conflict);
     read_reuse(access, a);
     f_.accesses.push_back(a);
+  }
+
+  // A window that slides, x[v + kw] with both loops in the body: a vector that a tap has read waits for the next.
+  struct Window {
+    double waiting = 1;  // vectors
+    double read = 1;     // share of the reads that are loads
+  };
+  Window window_of(const AccessView& access) const {
+    Window most;
+    const size_t end = std::min(view_.loops.size(), shape_.tensorized);
+    for (size_t a = 0; a < end; ++a)
+      for (size_t b = 0; b < end; ++b) {
+        if (a == b || !slides(access, a) || !slides(access, b)) continue;
+        const int64_t step = byte_stride(access, view_.loops[a]), tap = byte_stride(access, view_.loops[b]);
+        if (tap == 0 || step < tap || step % tap != 0 || step >= tap * view_.loops[b].extent) continue;
+        const double met = (extent(a) - 1) * static_cast<double>(step / tap) + extent(b);
+        if (extent(a) > most.waiting) most = {extent(a), met / (extent(a) * extent(b))};
+      }
+    return most;
+  }
+  bool slides(const AccessView& access, size_t l) const {
+    return shape_.in_body(view_, l) && &view_.loops[l] != shape_.vector && view_.loops[l].extent > 1 &&
+           touches(access, view_.loops[l]);
+  }
+
+  // The most lines that the body meets in one set of L1.
+  double lines_of_a_set(const AccessView& access) const {
+    constexpr size_t kMostRows = 1024;
+    constexpr int64_t kLine = 64;
+    std::vector<int64_t> starts = {0};
+    for (size_t l = 0; l < std::min(view_.loops.size(), shape_.tensorized); ++l) {
+      const int64_t stride = slides(access, l) ? byte_stride(access, view_.loops[l]) : 0;
+      if (stride < kLine) continue;
+      const size_t before = starts.size();
+      if (before * static_cast<size_t>(view_.loops[l].extent) > kMostRows) break;
+      for (int64_t i = 1; i < view_.loops[l].extent; ++i)
+        for (size_t s = 0; s < before; ++s) starts.push_back(starts[s] + i * stride);
+    }
+    if (starts.size() == 1) return 0;
+    for (int64_t& start : starts) start /= kLine;
+    std::ranges::sort(starts);
+    starts.erase(std::ranges::unique(starts).begin(), starts.end());
+    std::array<int, kL1WayBytes / kLine> sets = {};
+    for (const int64_t line : starts) ++sets[static_cast<size_t>(line) % sets.size()];
+    return *std::ranges::max_element(sets);
   }
 
   // Elements side by side that the body reads one by one, and how many of them one register holds, for products with

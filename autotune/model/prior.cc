@@ -11,18 +11,19 @@ namespace tw::autotune {
 
 namespace {
 
-constexpr double kHertz = 4e9;      // all estimates' clock
-constexpr double kLatency = 4;      // cycles until a sum can take its next term
-constexpr double kEntry = 12;       // cycles to start a loop and to leave it: pointers, first sums, a missed branch
-constexpr double kIteration = 1;    // least cycles of one iteration
-constexpr double kLaunch = 4e-6;    // seconds to wake threads and to wait for the last
-constexpr double kWays = 8;         // lines of one set of L1
-constexpr double kCopied = 6;       // bytes that a core copies in a cycle: lines that are claimed, other orders
-constexpr double kElsewhere = 1.5;  // what one core wrote, others read
-constexpr double kMasked = 1.15;    // loops that read under a condition
-constexpr double kWarm = 0.75;      // share of a cache that data of the run before may still fill
-constexpr double kTranslate = 6;    // cycles until the second buffer has translated a page
-constexpr double kOverlap = 0.25;   // share of the lesser terms that the largest does not hide
+constexpr double kHertz = 4e9;       // all estimates' clock
+constexpr double kLatency = 4;       // cycles until a sum can take its next term
+constexpr double kEntry = 12;        // cycles to start a loop and to leave it: pointers, first sums, a missed branch
+constexpr double kIteration = 1;     // least cycles of one iteration
+constexpr double kLaunch = 4e-6;     // seconds to wake threads and to wait for the last
+constexpr double kWays = 8;          // lines of one set of L1
+constexpr double kCopied = 6;        // bytes that a core copies in a cycle: lines that are claimed, other orders
+constexpr double kElsewhere = 1.5;   // what one core wrote, others read
+constexpr double kMasked = 1.15;     // loops that read under a condition
+constexpr double kMaskedRead = 1.5;  // and the reads there, each of which makes its mask
+constexpr double kWarm = 0.75;       // share of a cache that data of the run before may still fill
+constexpr double kTranslate = 6;     // cycles until the second buffer has translated a page
+constexpr double kOverlap = 0.25;    // share of the lesser terms that the largest does not hide
 
 double busy_cycles(const StageFacts& f, const Machine& machine) {
   const double arithmetic = f.arithmetic / machine.rates.issue;
@@ -43,7 +44,8 @@ double load_cycles(const StageFacts& f, const Machine& machine) {
     const double each = !a.along ? 0.5 : a.aligned ? 1 / machine.rates.l1_loads : 1.5 / machine.rates.l1_loads;
     // Of lines that share a set, those that it has no room for come again from L2.
     const double missing = a.hoisted ? 0 : std::clamp(a.conflict / kWays - 1, 0.0, 1.0);
-    cycles += a.instructions * (each + missing * schedule::kCacheLine / machine.rates.l2_bytes);
+    const double masked = f.conditional && a.along ? kMaskedRead : 1;
+    cycles += a.instructions * (each * masked + missing * schedule::kCacheLine / machine.rates.l2_bytes);
   }
   return cycles;
 }

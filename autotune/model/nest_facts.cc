@@ -27,6 +27,8 @@ constexpr double kPage = 4096;
 constexpr double kLaneProductBytes = 16;  // of a register whose lanes are factors
 constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
 constexpr double kTileRows = 16;          // of a right factor of tiles
+constexpr int64_t kTileL1 = 48 << 10;     // bytes of the caches of cores that have tiles, at least
+constexpr int64_t kTileL2 = 2 << 20;
 constexpr size_t kNowhere = static_cast<size_t>(-1);
 
 bool is_repeated(const LoopView& loop) {
@@ -325,7 +327,10 @@ class StageReader {
     f_.bytes = bytes_below(0);
     f_.pages = bytes_below(reduction, kPage) / kPage;
     const int64_t l3 = machine_.l3_bytes > 0 ? machine_.l3_bytes : 4 * machine_.l2_bytes;
-    f_.moved = {traffic(view_, l1_of(machine_)), traffic(view_, l2_of(machine_)),
+    Machine caches = machine_;
+    if (of_tiles())  // of any core that has them
+      caches.l1_bytes = std::max(caches.l1_bytes, kTileL1), caches.l2_bytes = std::max(caches.l2_bytes, kTileL2);
+    f_.moved = {traffic(view_, l1_of(caches)), traffic(view_, l2_of(caches)),
                 traffic(view_, {static_cast<double>(l3)})};
     f_.translations = page_translations(view_);
   }

@@ -1,11 +1,15 @@
 // Matrix products and convolutions on a device: a block computes a tile of the result from tiles of both operands in
 // shared memory, and each thread a part of it in registers.
 //
-//   blockIdx.z outer, blockIdx.y i.o, blockIdx.x j.o: threadIdx.y i.i.o: threadIdx.x j.i.o:
+//   blockIdx.z outer, blockIdx.y i.o, blockIdx.x j.o: vthread i.i.o: vthread j.i.o: threadIdx.y i.i.i: threadIdx.x
+//   j.i.i.o:
 //     for k.o, pipelined:
 //       the tiles of both operands, copied by all threads
-//       for k.i: for i unrolled: vectorized j: sums[i, j] += A.shared * B.shared
-//     for i unrolled: vectorized j: the outputs, epilogue included
+//       for k.i: vectorized j: sums[j] += A.shared * B.shared
+//     vectorized j: the outputs, epilogue included
+//
+// A thread's rows, and its columns by 16 bytes, lie as far apart as there are threads: what a warp reads of an operand
+// at once lies side by side, in different banks.
 #include <algorithm>
 
 #include "autotune/sketch/contraction.h"
@@ -20,11 +24,15 @@ namespace {
 struct Tile {
   int64_t rows, columns;                // of a block
   int64_t thread_rows, thread_columns;  // of a thread
-  std::string json() const {
+  // Its rows and columns, of a thread its rows, its columns side by side, and how often it has as many.
+  std::string json(int64_t widest) const {
+    const int64_t vector = std::min(thread_columns, widest);
     return "[" + std::to_string(rows) + "," + std::to_string(columns) + "," + std::to_string(thread_rows) + "," +
-           std::to_string(thread_columns) + "]";
+           std::to_string(vector) + "," + std::to_string(thread_columns / vector) + "]";
   }
 };
+
+constexpr int64_t kVectorBytes = 16;
 
 constexpr Tile kTiles[] = {{64, 64, 4, 4},  {128, 128, 8, 8}, {128, 64, 8, 4}, {64, 128, 4, 8}, {64, 64, 8, 4},
                            {32, 64, 2, 4},  {32, 32, 2, 4},   {64, 32, 4, 4},  {16, 64, 2, 4},  {16, 16, 1, 1},
@@ -52,9 +60,20 @@ class DeviceContraction {
  private:
   std::string knob(const char* what) const { return stage_.name + "." + what; }
   std::string output_axis(int d) const { return root_.data[static_cast<size_t>(d)].name; }
+  // Elements of 16 bytes of what is read along the columns.
+  int64_t widest() const {
+    const Operand& operand = roles_.vectors;
+    const int stage = operand.through >= 0 ? operand.through : operand.source;
+    return std::max<int64_t>(1, kVectorBytes / k_.graph.at(stage).type.bytes());
+  }
   schedule::Factor tile(int part) const { return k_.cfg.factor(knob("tile"), part); }
   std::string split(const std::string& stage, const std::string& loop, schedule::Factor by) {
     k_.step(schedule::Split{stage, loop, std::move(by), {}, ir::Tail::kAuto});
+    return loop + ".i";
+  }
+  // Virtual threads, and the loop that is left.
+  std::string virtually(const std::string& loop, schedule::Factor threads) {
+    k_.step(schedule::Split{root_.name, loop, {}, std::move(threads), ir::Tail::kAuto});
     return loop + ".i";
   }
 
@@ -76,8 +95,8 @@ void DeviceContraction::define_knobs() {
   const int64_t columns = stage_.data[static_cast<size_t>(roles_.lanes)].extent;
   std::vector<std::string> tiles;
   for (const Tile& tile : kTiles)
-    if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json());
-  if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json());
+    if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest()));
+  if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest()));
   k_.cfg.define_knob_json(knob("tile"), tiles);
   k_.cfg.define_knob(knob("terms"), up_to(stage_.sums.back().extent, {16, 8, 32, 4}));
   k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{2, 3, 4, 1});
@@ -86,21 +105,23 @@ void DeviceContraction::define_knobs() {
 void DeviceContraction::tile_outputs() {
   const std::string& name = root_.name;
   const std::string i = output_axis(roles_.rows), j = output_axis(roles_.lanes);
-  const std::string row = split(name, split(name, i, tile(0)), tile(2));
-  const std::string column = split(name, split(name, j, tile(1)), tile(3));
-  thread_ = j + ".i.o";
+  const std::string rows = split(name, i, tile(0)), row = virtually(rows, tile(2));
+  const std::string columns = split(name, j, tile(1)), part = virtually(columns, tile(4));
+  const std::string column = split(name, part, tile(3));
+  thread_ = part + ".o";
   std::vector<std::string> outer;
   for (int d : roles_.outer) outer.push_back(output_axis(d));
   if (roles_.share >= 0) outer.push_back(output_axis(roles_.share));
   std::vector<std::string> order = outer;
-  order.insert(order.end(), {i + ".o", j + ".o", i + ".i.o", thread_, row, column});
+  order.insert(order.end(), {i + ".o", j + ".o", rows + ".o", columns + ".o", row, thread_, column});
   k_.reorder(name, order);
-  k_.step(schedule::Unroll{name, row});
   k_.step(schedule::Vectorize{name, column});
   if (!outer.empty()) k_.bind(name, k_.fuse(name, outer), "blockIdx.z");
   k_.bind(name, i + ".o", "blockIdx.y");
   k_.bind(name, j + ".o", "blockIdx.x");
-  k_.bind(name, i + ".i.o", "threadIdx.y");
+  k_.bind(name, rows + ".o", "vthread");
+  k_.bind(name, columns + ".o", "vthread");
+  k_.bind(name, row, "threadIdx.y");
   k_.bind(name, thread_, "threadIdx.x");
 }
 
@@ -114,13 +135,12 @@ void DeviceContraction::tile_sums() {
   order.push_back(inner);
   for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d)
     if (d != roles_.rows && d != roles_.lanes) order.push_back(stage_.data[static_cast<size_t>(d)].name);
-  // Of the whole domain these loops would be too long to be written out.
+  // Of the whole domain the columns would be too long to be written out.
   const std::string i = stage_.data[static_cast<size_t>(roles_.rows)].name,
                     j = stage_.data[static_cast<size_t>(roles_.lanes)].name;
-  const std::string row = split(sums_, i, tile(2)), column = split(sums_, j, tile(3));
-  order.insert(order.end(), {i + ".o", j + ".o", row, column});
+  const std::string column = split(sums_, j, tile(3));
+  order.insert(order.end(), {i, j + ".o", column});
   k_.reorder(sums_, order);
-  k_.step(schedule::Unroll{sums_, row});
   k_.step(schedule::Vectorize{sums_, column});
 }
 

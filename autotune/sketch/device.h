@@ -42,10 +42,10 @@ const ir::WarpProduct* product_for(const Graph&, const Stage&, const Roles&, std
 std::optional<Group> match_device_groups(const Graph&, int root), match_device_warps(const Graph&, int root),
     match_device_contraction(const Graph&, int root), match_device_rows(const Graph&, int root),
     match_device_reduction(const Graph&, int root), match_device_columns(const Graph&, int root),
-    match_device_pointwise(const Graph&, int root);
+    match_device_transposed(const Graph&, int root), match_device_pointwise(const Graph&, int root);
 void apply_device_groups(Sketch&, const Group&), apply_device_warps(Sketch&, const Group&),
     apply_device_contraction(Sketch&, const Group&), apply_device_rows(Sketch&, const Group&),
     apply_device_reduction(Sketch&, const Group&), apply_device_columns(Sketch&, const Group&),
-    apply_device_pointwise(Sketch&, const Group&);
+    apply_device_transposed(Sketch&, const Group&), apply_device_pointwise(Sketch&, const Group&);
 
 }  // namespace tw::autotune::sketch

@@ -35,6 +35,7 @@ constexpr Rule kDeviceRules[] = {
     {"device_rows",        match_device_rows,        apply_device_rows,        "before reductions, which it takes together"},
     {"device_reduction",   match_device_reduction,   apply_device_reduction,   "after contractions: threads share the terms of a row"},
     {"device_columns",     match_device_columns,     apply_device_columns,     "before pointwise, which gives a column to one thread"},
+    {"device_transposed",  match_device_transposed,  apply_device_transposed,  "before pointwise, which reads one side of memory by single elements"},
     {"device_pointwise",   match_device_pointwise,   apply_device_pointwise,   "last: each thread has elements of its own"},
 };
 // clang-format on

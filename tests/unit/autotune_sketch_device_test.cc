@@ -108,6 +108,12 @@ Args convolution_of_halves() {
   return {D, W, te::compute({1, 2, 16, 8}, sum, "C")};
 }
 
+// B[b, j, i] = A[b, i, j] + other elements of the same place, in some type.
+Args transposed(int rows, int columns, int batch = 1, const char* type = "float32") {
+  const Tensor A = te::placeholder({batch, rows, columns}, type, "A"), D = te::placeholder({columns, rows}, type, "D");
+  return {A, D, te::compute({batch, columns, rows}, [&](Var b, Var i, Var j) { return A(b, j, i) + D(i, j); }, "B")};
+}
+
 TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(rules(matmul(64, 64, 64)), Names{"device_contraction"});
@@ -129,6 +135,19 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(column_sums(64, 64)), Names{"device_columns"});
   EXPECT_EQ(rules(column_sums(16, 64)), Names{"device_pointwise"});
   EXPECT_EQ(rules(column_sums(64, 1 << 18)), Names{"device_pointwise"});
+  EXPECT_EQ(rules(transposed(64, 40)), Names{"device_transposed"});
+  EXPECT_EQ(rules(transposed(64, 9)), Names{"device_pointwise"});
+}
+
+TEST(SketchDevice, Transposes) {
+  expect_right(transposed(64, 40), 3);
+  expect_right(transposed(33, 70, 2), 3);
+  expect_right(transposed(48, 64, 1, "float16"), 3);
+  expect_right(transposed(65, 32, 1, "int8"), 2);
+  const Tensor A = te::placeholder({40, 40}, "float32", "A"), D = te::placeholder({40, 40}, "float32", "D");
+  const auto all = [&](Var i, Var j) { return (A(j, i) + D(j, i)) * A(j, i); };
+  expect_right({A, D, te::compute({40, 40}, all, "B")}, 2);
+  expect_right({A, te::compute({40, 40}, [&](Var i, Var j) { return A(j, i) + A(i, j); }, "B")}, 2);
 }
 
 TEST(SketchDevice, Columns) {

@@ -1,0 +1,117 @@
+// What reads a tensor along another axis than it writes, as a transpose does: a block copies a tile of it to shared
+// memory as the tensor lies, and reads that tile as the result lies.
+//
+//   for i: for j: B[i, j] = f(A[j, i])
+//     ==>
+//   blockIdx.x i.o: blockIdx.y j.o:
+//     A.shared, rows one word longer
+//     threadIdx.y i.i: threadIdx.x j.i.o: vectorized j.i.i: B[i, j] = f(A.shared[j, i])
+//
+// Both sides of memory are touched by whole lines then. The longer rows put a column's elements into different banks.
+#include <algorithm>
+
+#include "autotune/sketch/device.h"
+#include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16, kBankBytes = 4, kLineBytes = 128;
+constexpr int64_t kLeast = 16;  // iterations along both axes
+constexpr int64_t kMostThreads = 1024;
+
+// Of both sides of a tile, and of the elements that a thread takes side by side.
+std::string json(int64_t tile, int64_t vector) {
+  return "[" + std::to_string(tile) + "," + std::to_string(vector) + "]";
+}
+
+// Which of the stage's axes each subscript is; empty where one is something else, or two are the same.
+std::vector<size_t> axes_of(const Stage& stage, const Access& read) {
+  std::vector<size_t> axes;
+  for (const ir::Expr& at : read.at()) {
+    const auto* var = ir::as<ir::VarRef>(at);
+    const auto is_it = [&](const Axis& axis) { return var != nullptr && var->var == axis.var; };
+    const auto found = std::ranges::find_if(stage.data, is_it);
+    const auto axis = static_cast<size_t>(found - stage.data.begin());
+    if (found == stage.data.end() || std::ranges::find(axes, axis) != axes.end()) return {};
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+struct Transposed {
+  size_t along = 0;  // of the stage's axes, that of the tensors' rows
+  std::vector<int> sources;
+};
+
+// The tensors that are read so, along the axis of the first of them.
+Transposed transposed(const Graph& graph, const Stage& stage) {
+  Transposed out;
+  const size_t last = stage.data.size() - 1;
+  for (const Access& read : stage.reads) {
+    const std::vector<size_t> axes = axes_of(stage, read);
+    const bool across = !axes.empty() && axes.back() != last && std::ranges::find(axes, last) != axes.end();
+    const bool once = std::ranges::count(stage.reads, read.stage, &Access::stage) == 1;
+    const bool direct = std::ranges::find(stage.direct, read.stage) != stage.direct.end();
+    if (!across || !once || !direct || graph.at(read.stage).type.is_packed()) continue;
+    if (out.sources.empty()) out.along = axes.back();
+    if (axes.back() == out.along) out.sources.push_back(read.stage);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Group> match_device_transposed(const Graph& graph, int root) {
+  const Stage& stage = graph.at(root);
+  const bool known = stage.kind == StageKind::kPointwise && stage.bodies.size() == 1 && !stage.type.is_packed();
+  if (!known || stage.data.size() < 2 || stage.elements == 0) return std::nullopt;
+  const Transposed reads = transposed(graph, stage);
+  if (reads.sources.empty() || stage.data.back().extent < kLeast || stage.data[reads.along].extent < kLeast)
+    return std::nullopt;
+  return Group{root, root, {root}};
+}
+
+void apply_device_transposed(Sketch& sketch, const Group& group) {
+  const Stage& stage = sketch.graph.at(group.root);
+  const std::string& name = stage.name;
+  const Transposed reads = transposed(sketch.graph, stage);
+  const std::string i = stage.data[reads.along].name, j = stage.data.back().name;
+  const int64_t widest = std::max<int64_t>(1, kVectorBytes / stage.type.bytes());
+  std::vector<std::string> tiles;
+  for (const int64_t vector : up_to(widest, {widest, widest / 2, 1}))
+    for (const int64_t tile : {32, 64})
+      if (tile * tile / vector <= kMostThreads) tiles.push_back(json(tile, vector));
+  sketch.cfg.define_knob_json(name + ".tile", tiles);
+  std::vector<std::string> copies, outer;
+  for (const int source : reads.sources) {
+    copies.push_back(sketch.s.nest().unique_name(sketch.graph.at(source).name + ".shared"));
+    sketch.step(schedule::CacheRead{sketch.graph.at(source).name, ir::Scope::kShared, {name}});
+  }
+  for (const std::string& axis : {i, j})
+    sketch.step(schedule::Split{name, axis, sketch.cfg.factor(name + ".tile", 0), {}, ir::Tail::kAuto});
+  const std::string row = i + ".i", column = j + ".i";
+  sketch.step(schedule::Split{name, column, sketch.cfg.factor(name + ".tile", 1), {}, ir::Tail::kAuto});
+  for (const Axis& axis : stage.data)
+    if (axis.name != i && axis.name != j) outer.push_back(axis.name);
+  std::vector<std::string> order = outer;
+  order.insert(order.end(), {i + ".o", j + ".o", row, column + ".o", column + ".i"});
+  sketch.reorder(name, order);
+  if (!outer.empty()) sketch.bind(name, sketch.fuse(name, outer), "blockIdx.z");
+  sketch.bind(name, i + ".o", "blockIdx.x");
+  sketch.bind(name, j + ".o", "blockIdx.y");
+  sketch.bind(name, row, "threadIdx.y");
+  sketch.bind(name, column + ".o", "threadIdx.x");
+  sketch.step(schedule::Vectorize{name, column + ".i"});
+  for (size_t n = 0; n < copies.size(); ++n) {
+    const int64_t bytes = sketch.graph.at(reads.sources[n]).type.bytes();
+    const std::vector<std::string> loops = data_loops(sketch.s, copies[n]);
+    sketch.step(schedule::ComputeAt{copies[n], name, j + ".o"});
+    sketch.step(schedule::StorageAlign{copies[n], loops[loops.size() - 2], std::max<int64_t>(1, kLineBytes / bytes),
+                                       std::max<int64_t>(1, kBankBytes / bytes)});
+  }
+}
+
+}  // namespace tw::autotune::sketch

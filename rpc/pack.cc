@@ -60,6 +60,7 @@ std::string text_of(const Pack& pack) {
   } else {
     json["reference"] = {{"outputs", blobs.put(outputs_of(checks.args, *checks.reference))}};
   }
+  if (checks.device_checks.size() > 0) json["device_checks"] = blobs.put(checks.device_checks);
   json["limits"].update({{"batch", pack.batch}, {"confirm", pack.confirm}, {"best_s", pack.best_s}});
   json["candidates"] = Json::array();
   for (const PackedCandidate& c : pack.candidates)
@@ -109,6 +110,7 @@ Checks whole_checks_from(const Json& json, Reader& blobs) {
     checks.made_reference->object = blobs.get(reference.at("object"));
   else
     checks.reference = arguments_with(checks.args, blobs.get(reference.at("outputs")));
+  if (json.contains("device_checks")) checks.device_checks = blobs.get(json["device_checks"]);
   require(unsound(checks));
   return checks;
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "autotune/measure/check_programs.h"
 #include "autotune/model/bound.h"
 #include "autotune/space/knobs.h"
 #include "autotune/space/trace.h"
@@ -58,11 +59,13 @@ Result<Candidate> prepare(const Task& task, uint64_t index) {
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner& runner)
     : Measurer(task, options, &runner, runner.machine()) {
   runner.elsewhere() ? make_checks_for_elsewhere() : make_reference();
+  make_device_checks();
 }
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, const MachineDescription& where)
     : Measurer(task, options, nullptr, where) {
   make_checks_for_elsewhere();
+  make_device_checks();
 }
 
 Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner* runner,
@@ -127,6 +130,16 @@ void Measurer::leave_reference_to_machine() {
   if (!probes.empty()) made_reference_ = {default_schedule(task_.target()).object, std::move(probes)};
 }
 
+void Measurer::make_device_checks() {
+  std::vector<ir::Program> programs = check_programs(data_.args, task_.target());
+  if (programs.empty()) return;
+  const std::vector<ir::Program> more(programs.begin() + 1, programs.end());
+  Built built;
+  device_checks_ = build(programs.front(), more, task_.target(), built);
+  if (device_checks_.size() == 0)
+    tune_error("what compares results on the device cannot be built", {built.trial.detail});
+}
+
 rpc::Pack Measurer::pack() const {
   rpc::Pack pack;
   const Target& target = task_.target();
@@ -138,6 +151,7 @@ rpc::Pack Measurer::pack() const {
   pack.checks.args = data_.args;
   pack.checks.rtol = data_.rtol;
   pack.checks.made_reference = made_reference_;
+  pack.checks.device_checks = device_checks_;
   if (!made_reference_) pack.checks.reference = data_.reference;
   pack.checks.timeout_s = options_.timeout_s;
   pack.checks.number = options_.number;
@@ -152,10 +166,17 @@ Measurer::~Measurer() = default;
 void Measurer::compile(const Candidate& c, const Target& target, Built& built) try {
   const lower::Passes& passes = codegen::backend_of(target).passes;
   const ir::Program kernel = support::with_deep_stack([&] { return lower::run_pipeline(passes, c.loops, target); });
+  built.object = build(kernel, pack_programs(c.built.schedule, c.built.args, target, kernel), target, built);
+} catch (const Error& e) {
+  fail(built, e.diagnostic().what);
+}
+
+// Of no bytes where it fails, as the trial says then.
+Blob Measurer::build(const ir::Program& kernel, const std::vector<ir::Program>& more, const Target& target,
+                     Built& built) {
   runtime::BuildRequest request;
   request.ir_text = ir::to_string(kernel);
-  for (const ir::Program& packer : pack_programs(c.built.schedule, c.built.args, target, kernel))
-    request.packers.push_back(ir::to_string(packer));
+  for (const ir::Program& program : more) request.packers.push_back(ir::to_string(program));
   request.target = target.to_string();
   request.nvrtc = library_;
   request.out_path = new_path();
@@ -164,9 +185,7 @@ void Measurer::compile(const Candidate& c, const Target& target, Built& built) t
   if (!result.unfit.empty()) built.trial.status = result.unfit, built.trial.detail = result.message;
   if (result.status == runtime::BuildStatus::kLost)  // not the candidate's fault
     built.trial.status = to_string(runtime::RunStatus::kDeviceLost);
-  if (result.ok()) built.object = take_object(request.out_path);
-} catch (const Error& e) {
-  fail(built, e.diagnostic().what);
+  return result.ok() ? take_object(request.out_path) : Blob();
 }
 
 std::string Measurer::new_path() { return folder_ / (std::to_string(objects_++) + ".so"); }
@@ -261,6 +280,7 @@ void Measurer::run(Built& built, double give_up_above) {
   request.inputs_version = runtime::kInputsVersion;
   request.made_reference = made_reference_;
   if (!made_reference_) request.reference = data_.reference;
+  request.device_checks = device_checks_;
   request.rtol = data_.rtol;
   request.atol = data_.atol;
   request.threads = where_.threads;

@@ -66,6 +66,7 @@ class Measurer {
   Built build(const Candidate&);
   void make_object(const Candidate&, Built&);
   void compile(const Candidate&, const Target&, Built&);
+  Blob build(const ir::Program&, const std::vector<ir::Program>& more, const Target&, Built&);
   void build_by_user(Built&);
   Blob take_object(const std::string& path) const;  // which is gone then
   std::string new_path();
@@ -73,6 +74,7 @@ class Measurer {
   void make_reference();
   void make_checks_for_elsewhere();
   void leave_reference_to_machine();
+  void make_device_checks();
 
   const Task& task_;
   const TuneOptions& options_;
@@ -85,6 +87,7 @@ class Measurer {
   runtime::Builder& builder_;  // own_builder_, or the Runner's
   CheckData data_;
   Verdicts verdicts_;
+  Blob device_checks_;                                    // RunRequest's
   std::optional<runtime::MadeReference> made_reference_;  // in the place of data_'s where that would be large to carry
   std::atomic<bool> stopped_ = false;
   std::atomic<int> objects_ = 0;

@@ -151,7 +151,8 @@ struct RunRequest {
   int inputs_version = 0;         // of random_inputs (src/runtime/inputs.h), which they are; 0: they are others
   std::optional<Blob> reference;  // laid out likewise, the outputs as they must be; without it nothing is timed
   std::optional<MadeReference> made_reference = {};  // in its place, of a Runner elsewhere, which finds atol then
-  std::vector<double> rtol, atol;                    // per argument, of the comparison with it
+  Blob device_checks = {};         // an object that looks at large arguments on a device; of no bytes: the host does
+  std::vector<double> rtol, atol;  // per argument, of the comparison with it
   int threads = 1;
   double timeout_s = 10;
   double give_up_above_s = 0;  // one run slower than this ends it (kBeaten); 0: never

@@ -235,7 +235,10 @@ Blob Board::blob(const Digest& digest) {
 // --------------------------------------------------------------------------------------------------------- measuring
 
 Checks Board::checks_of(const TaskSpec& spec) try {
-  Checks checks = checks_from(support::parse_json<nlohmann::ordered_json>(spec.checks));
+  const auto json = support::parse_json<nlohmann::ordered_json>(spec.checks);
+  Checks checks = checks_from(json);
+  if (json.contains("device_checks"))  // a digest, as those of other blobs
+    checks.device_checks = blob(digest_from_hex(json["device_checks"].get<std::string>()).value_or(Digest{}));
   if (spec.inputs)
     checks.inputs = blob(*spec.inputs);
   else if (spec.inputs_version != runtime::kInputsVersion)

@@ -168,6 +168,7 @@ Checks checks_of(const RunRequest& request) {
   if (request.inputs_version != runtime::kInputsVersion) checks.inputs = request.inputs;
   checks.reference = request.reference;
   checks.made_reference = request.made_reference;
+  checks.device_checks = request.device_checks;
   checks.timeout_s = request.timeout_s;
   checks.number = request.number;
   checks.repeat = request.repeat;
@@ -195,6 +196,7 @@ RunRequest request_here(const Checks& checks, runtime::Runner& runner) {
   request.timeout_s = checks.timeout_s;
   request.reference = checks.reference ? *checks.reference : made_reference(checks, request, runner);
   request.atol = absolute_tolerances(checks, *request.reference);
+  request.device_checks = checks.device_checks;
   request.number = checks.number;
   request.repeat = checks.repeat;
   return request;

@@ -26,6 +26,7 @@ struct Checks {
   std::optional<Blob> inputs = {};     // RunRequest's, where they are others than random_inputs
   std::optional<Blob> reference = {};  // RunRequest's, or
   std::optional<runtime::MadeReference> made_reference = {};
+  Blob device_checks = {};  // RunRequest's
   double timeout_s = 10;
   int number = 0, repeat = 0;  // RunRequest's
 };

@@ -92,17 +92,20 @@ bool same_blobs(const Checks& a, const Checks& b) {
   const auto made_by = [](const Checks& c) {
     return c.made_reference ? std::optional(c.made_reference->object) : std::nullopt;
   };
-  return same(a.inputs, b.inputs) && same(a.reference, b.reference) && same(made_by(a), made_by(b));
+  return same(a.inputs, b.inputs) && same(a.reference, b.reference) && same(made_by(a), made_by(b)) &&
+         same(a.device_checks, b.device_checks);
 }
 
-RemoteTask task_of(const Checks& checks, const std::string& text) {
+RemoteTask task_of(const Checks& checks) {
   RemoteTask task;
-  task.spec.checks = text;
   task.spec.inputs_version = checks.inputs ? 0 : runtime::kInputsVersion;
   const auto carry = [&](const Blob& blob) { return task.parcels.emplace_back(parcel(blob)).digest; };
   if (checks.inputs) task.spec.inputs = carry(*checks.inputs);
   if (checks.reference) task.spec.reference = carry(outputs_of(checks.args, *checks.reference));
   if (checks.made_reference) task.spec.reference_object = carry(checks.made_reference->object);
+  nlohmann::ordered_json json = to_json(checks);
+  if (checks.device_checks.size() > 0) json["device_checks"] = to_hex(carry(checks.device_checks));
+  task.spec.checks = support::to_text(json);
   task.name = sha256(encode(task.spec));
   return task;
 }
@@ -131,17 +134,22 @@ struct RPCRunner::State {
     const Checks checks = checks_of(request);
     const std::string text = support::to_text(to_json(checks));
     const std::lock_guard lock(mutex);
-    for (const auto& [known, task] : tasks)
-      if (text == task->spec.checks && same_blobs(checks, known)) return task;
+    for (const KnownTask& known : tasks)
+      if (text == known.text && same_blobs(checks, known.checks)) return known.task;
     if (tasks.size() == kTasksKept) tasks.pop_back();
-    tasks.emplace_front(checks, std::make_shared<const RemoteTask>(task_of(checks, text)));
-    return tasks.front().second;
+    tasks.push_front({text, checks, std::make_shared<const RemoteTask>(task_of(checks))});
+    return tasks.front().task;
   }
 
   // A board has results of earlier runs, also another client's: each run is a measurement of its own.
   std::atomic<uint32_t> attempts = std::random_device()();
   std::mutex mutex;
-  std::deque<std::pair<Checks, std::shared_ptr<const RemoteTask>>> tasks;  // the newest first
+  struct KnownTask {
+    std::string text;  // of the checks, but for their blobs
+    Checks checks;
+    std::shared_ptr<const RemoteTask> task;
+  };
+  std::deque<KnownTask> tasks;  // the newest first
   Boards boards;
 };
 

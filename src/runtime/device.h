@@ -43,7 +43,10 @@ class Device {
   // Where kernels read these bytes of the host: a copy that the device keeps, or themselves.
   virtual const void* readable(const void* bytes, size_t count) = 0;
 
-  // Once, and before what follows: code of the object may run from here on.
+  // Memory of nobody's call, for what looks at arguments there; null where the host sees them itself.
+  virtual std::unique_ptr<DeviceMemory> scratch(size_t /*bytes*/) { return nullptr; }
+
+  // Before what follows: code of the object may run from here on. Where there is scratch() again, of other kernels.
   virtual Status load(const Blob& object) = 0;
   // What the descriptor of a kernel states; nothing at all of one that was made by hand and has none.
   virtual Result<KernelSpecs> specs(const std::string& kernel) const = 0;

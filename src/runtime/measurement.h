@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/runtime/device.h"
+#include "src/runtime/device_checks.h"
 #include "src/runtime/timing.h"
 #include "tensorwright/runtime.h"
 
@@ -38,6 +39,7 @@ class Measurement {
   double timed_runs(int runs);
   bool check(uint8_t poisoned_with);
   bool check_output(size_t i, uint8_t poisoned_with);
+  uint64_t digest(size_t i);
   void time();
   void keep_outputs();
   bool adaptive() const { return request_.number == 0 && request_.repeat == 0; }
@@ -48,6 +50,7 @@ class Measurement {
 
   const RunRequest& request_;
   Device& device_;
+  DeviceChecks on_device_;
   const std::vector<size_t> offsets_;  // of the arguments in the request's blobs
   Device::Launch launch_;
   KernelSpecs specs_;

@@ -62,6 +62,7 @@ Message encode(const RunRequest& request) {
   Message message;
   put(w, message.blobs, request.object);
   put(w, message.blobs, request.inputs);
+  put(w, message.blobs, request.device_checks);
   w.number(request.reference.has_value());
   if (request.reference) put(w, message.blobs, *request.reference);
   w.text(request.kernel).reals(request.rtol).reals(request.atol).number(request.threads).real(request.timeout_s);
@@ -76,12 +77,13 @@ std::optional<RunRequest> decode_run_request(ReceivedMessage&& message) {
   FrameReader r(message.bytes);
   BlobReader blobs(message.blobs);
   RunRequest request;
-  std::optional<Blob> object = blobs.next(r), inputs = blobs.next(r);
+  std::optional<Blob> object = blobs.next(r), inputs = blobs.next(r), device_checks = blobs.next(r);
   const bool compares = r.number() != 0;
   if (compares) request.reference = blobs.next(r);
-  if (!object || !inputs || request.reference.has_value() != compares) return std::nullopt;
+  if (!object || !inputs || !device_checks || request.reference.has_value() != compares) return std::nullopt;
   request.object = *std::move(object);
   request.inputs = *std::move(inputs);
+  request.device_checks = *std::move(device_checks);
   request.kernel = r.text();
   request.rtol = r.reals();
   request.atol = r.reals();

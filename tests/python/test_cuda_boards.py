@@ -70,6 +70,20 @@ class TestTuning:
             assert (c.numpy() == a.numpy() @ b.numpy()).all()
         """)
 
+    def test_large_arguments_are_looked_at_there(self, tmp_path, monkeypatch):
+        trace = tmp_path / "trace"
+        monkeypatch.setenv("FAKE_CUDA_TRACE", str(trace))
+        with board() as at:
+            run(f"""
+                A = te.placeholder((1 << 18,), name="A")
+                with tw.autotune.RPCRunner(boards=[{at.address!r}]) as runner:
+                    B = te.compute((1 << 18,), lambda i: A[i] + 1, name="B")
+                    options = {{"trials": 1, "number": 1, "repeat": 1, "log": {str(tmp_path / "l.jsonl")!r}, "progress": False}}
+                    result = tw.autotune.tune([A, B], target=runner.target, runner=runner, **options)
+                    assert result.best.ok
+            """, TW_CUDA_DRIVER="/nowhere/libcuda.so")
+        assert len(trace.read_text().splitlines()) >= 3 * (3 + 3 + 3)  # measurements: runs, comparisons, digests
+
     def test_a_pack(self, tmp_path):
         pack(tmp_path / "p.twpack", trials=3)
         said = subprocess.run([boards.TW_BOARD, "measure", tmp_path / "p.twpack", "--log", tmp_path / "l.jsonl", "--worker", MEASURE, "--json"],

@@ -77,6 +77,18 @@ class TestPacks:
         text = (tmp_path / "large.twpack").read_bytes()
         assert len(text) < 1e6 and b'"probes"' in text[: text.index(b"\n")]
 
+    def test_large_arguments_are_looked_at_there(self, tmp_path):
+        """By kernels that travel with the pack; without them the host looks."""
+        run(f"""
+            A = te.placeholder((1 << 18,), name="A")
+            tw.autotune.pack([A, te.compute((1 << 18,), lambda i: A[i] + 1, name="B")], "{tmp_path}/p.twpack", target={TARGET!r}, trials=1, number=1, repeat=1)
+        """, TW_CUDA_DRIVER="/nowhere/libcuda.so")
+        head = (tmp_path / "p.twpack").read_bytes().split(b"\n")[0]
+        assert b'"device_checks"' in head
+        trace = tmp_path / "trace"
+        assert measured(tmp_path / "p.twpack", tmp_path / "l.jsonl", FAKE_CUDA_TRACE=str(trace))["failures"] == 0
+        assert len(trace.read_text().splitlines()) >= 3 * (3 + 3 + 3)  # measurements: runs, comparisons, digests
+
     @pytest.mark.parametrize("kind, status, words", [("illegal", "crashed", "CUDA_ERROR_ILLEGAL_ADDRESS"), ("outside", "wrong_answer", "outside it was written"),
                                                      ("lost", None, None)])
     def test_faults(self, folder, tmp_path, kind, status, words):

@@ -108,6 +108,12 @@ assert result.best.ok and result.best.runs == 3
         where = [int(where, 16) for process, where in launches if process == launches[0][0]]
         assert -(where[0] + argument) % page < 256 and where[-1] % page == 0
 
+    def test_large_arguments_are_looked_at_on_the_device(self, tmp_path):
+        """By kernels of their own: a measured run launches the candidate, and what compares and digests."""
+        trace = tmp_path / "trace"
+        tune("assert tuned(vectors(1 << 18), trials=1, number=1, repeat=1).best.ok", tmp_path, FAKE_CUDA_TRACE=str(trace))
+        assert len(trace.read_text().splitlines()) >= 3 * (3 + 3 + 2 * 3)  # measurements: runs, comparisons, digests of two inputs
+
     def test_a_driver_that_does_not_take_the_code(self, tmp_path):
         if not has_nvrtc(tmp_path / "cache"):
             pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")

@@ -31,6 +31,7 @@ Pack example() {
   std::string arguments(2 * kLine, '\0');
   for (size_t i = 0; i < 32; ++i) arguments[kLine + i] = static_cast<char>(i);
   pack.checks.reference = Blob(arguments);
+  pack.checks.device_checks = Blob("what compares");
   pack.candidates = {{R"({"knobs":{"tile":1}})", Blob("an object"), 1e-6},
                      {R"({"knobs":{"tile":2}})", Blob(), 0},
                      {R"({"knobs":{"tile":3}})", Blob("an object"), 2e-6}};
@@ -74,6 +75,7 @@ TEST_F(Packs, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read.checks.args[1].dtype, ir::Type::f(32));
   EXPECT_TRUE(read.checks.args[1].written);
   EXPECT_EQ(read.checks.reference->bytes(), written.checks.reference->bytes());
+  EXPECT_EQ(read.checks.device_checks.bytes(), "what compares");
   ASSERT_EQ(read.candidates.size(), 3u);
   for (size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(read.candidates[i].record, written.candidates[i].record);
@@ -117,7 +119,7 @@ TEST_F(Packs, ThatAreDamagedSaySo) {
   std::string changed = whole;
   changed[whole.find("an object")] = 'b';
   write(changed);
-  expect_refused("the checksum of blob 1 differs");
+  expect_refused("the checksum of blob 2 differs");
   changed = whole;
   changed[whole.find("double")] = 'D';
   write(changed);

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 
 #include "src/runtime/arguments.h"
 #include "src/runtime/guarded_buffer.h"
@@ -19,13 +20,19 @@ class TestDevice final : public Device {
     return std::make_unique<GuardedBuffer>(bytes, place);
   }
   const void* readable(const void* bytes, size_t) override { return bytes; }
-  Status load(const Blob&) override {
+  std::unique_ptr<DeviceMemory> scratch(size_t bytes) override {
+    if (bytes > memory) throw Error({ErrorKind::kArgument, "no memory", {}, {}});
+    return std::make_unique<GuardedBuffer>(bytes, 9);
+  }
+  Status load(const Blob& object) override {
+    loaded += object.bytes();
     if (refusal.empty()) return Unit{};
     return Diagnostic{ErrorKind::kBuild, refusal, {}, {}};
   }
   Result<KernelSpecs> specs(const std::string&) const override { return stated; }
   Result<Launch> find(const std::string& kernel) const override {
     if (kernel == "pack") return Launch(packer);
+    if (checks.contains(kernel)) return Launch(checks.at(kernel));
     if (kernel != "k") return Diagnostic{ErrorKind::kBuild, "no symbol " + kernel, {}, {}};
     return Launch(
         [this](void* const* a) { return code(static_cast<const float*>(a[0]), static_cast<float*>(a[1]), runs++); });
@@ -43,6 +50,9 @@ class TestDevice final : public Device {
   std::function<int32_t(const float* x, float* y, int run)> code;
   std::function<double(int run)> seconds = [](int) { return 1e-3; };
   std::function<int32_t(void* const*)> packer;
+  std::map<std::string, std::function<int32_t(void* const*)>> checks;
+  std::string loaded;
+  size_t memory = size_t{1} << 30;  // besides arguments
   KernelSpecs stated;
   std::string refusal;
   mutable int runs = 0;
@@ -180,6 +190,103 @@ TEST_F(Protocol, PackedInputsAreMadeOnceAndWatched) {
   expect(RunStatus::kWrongAnswer, "argument 1 (x, packed) is an input and was written");
   device_.packer = [](void* const*) { return 3; };
   expect(RunStatus::kCrashed, "pack returned code 3");
+}
+
+// Of arguments of 1 MiB, with kernels of the test's that look at them on the device.
+class LargeArguments : public testing::Test {
+ protected:
+  static constexpr int64_t kMany = kLeastChecked / 4;
+
+  LargeArguments() {
+    request_.kernel = "k";
+    request_.args = {{"x", ir::Type::f(32), {kMany}, {}, false}, {"y", ir::Type::f(32), {kMany}, {}, true}};
+    for (int64_t i = 0; i < kMany; ++i) y_.push_back(2 * x_.emplace_back(static_cast<float>(i % 100)));
+    request_.inputs = arguments_blob(request_.args, {x_.data(), y_.data()});
+    request_.reference = request_.inputs;
+    request_.rtol = request_.atol = {0, 0.5};
+    request_.device_checks = Blob("checks");
+    device_.code = [](const float* x, float* y, int) {
+      for (int64_t i = 0; i < kMany; ++i) y[i] = 2 * x[i];
+      return 0;
+    };
+    device_.checks["tw_check_0"] = [this](void* const* a) {
+      ++digests_;
+      std::memset(a[1], 0, kCheckParts * sizeof(uint64_t));
+      for (int64_t i = 0; i < kMany; ++i)
+        static_cast<uint64_t*>(a[1])[i % kCheckParts] += static_cast<uint64_t>(static_cast<const float*>(a[0])[i]) + 1;
+      return 0;
+    };
+    device_.checks["tw_check_1"] = [this](void* const* a) {
+      ++comparisons_;
+      const auto *got = static_cast<const float*>(a[0]), *expected = static_cast<const float*>(a[1]);
+      EXPECT_EQ(static_cast<const double*>(a[2])[0], 0.5);
+      std::memset(a[3], 0, kCheckParts * sizeof(int32_t));
+      for (int64_t i = 0; i < kMany; ++i) static_cast<int32_t*>(a[3])[i % kCheckParts] += got[i] != expected[i];
+      return 0;
+    };
+  }
+  RunResult measure() {
+    device_.runs = 0;
+    Measurement measurement(request_, device_);
+    if (measurement.load() && measurement.prepare() && measurement.check_first_run()) measurement.finish();
+    return measurement.result();
+  }
+
+  std::vector<float> x_, y_;
+  RunRequest request_;
+  TestDevice device_;
+  int digests_ = 0, comparisons_ = 0;
+};
+
+TEST_F(LargeArguments, AreLookedAtOnTheDevice) {
+  const RunResult result = measure();
+  EXPECT_EQ(result.status, RunStatus::kOk) << result.detail;
+  EXPECT_EQ(device_.loaded, "checks");
+  EXPECT_EQ(comparisons_, 3);  // after the first run, the timed ones and the last
+  EXPECT_EQ(digests_, 3);      // before the first run, after it and after the last
+}
+
+TEST_F(LargeArguments, WhatMayBeWrongTheHostLooksAt) {
+  device_.code = [](const float* x, float* y, int) {
+    for (int64_t i = 0; i < kMany; ++i) y[i] = 2 * x[i];
+    return y[7] = 14.25, 0;
+  };
+  EXPECT_EQ(measure().status, RunStatus::kOk);
+  device_.code = [](const float* x, float* y, int) {
+    for (int64_t i = 0; i < kMany; ++i) y[i] = 2 * x[i];
+    return y[7] = 99, 0;
+  };
+  const RunResult wrong = measure();
+  EXPECT_EQ(wrong.status, RunStatus::kWrongAnswer);
+  EXPECT_EQ(wrong.detail, "argument 2 (y): element [7] is 99, expected 14; 1 of 262144 differ");
+}
+
+TEST_F(LargeArguments, AnInputThatWasWrittenIsFoundThere) {
+  device_.code = [](const float* x, float* y, int) {
+    for (int64_t i = 0; i < kMany; ++i) y[i] = 2 * x[i];
+    return const_cast<float*>(x)[3] = 50, 0;
+  };
+  const RunResult result = measure();
+  EXPECT_EQ(result.status, RunStatus::kWrongAnswer);
+  EXPECT_EQ(result.detail, "argument 1 (x) is an input and was written");
+}
+
+TEST_F(LargeArguments, TheHostLooksWhereNoKernelDoes) {
+  device_.memory = 1000;
+  EXPECT_EQ(measure().status, RunStatus::kOk);
+  EXPECT_EQ(comparisons_ + digests_, 0);
+  device_.memory = size_t{1} << 30;
+  device_.checks.clear();
+  EXPECT_EQ(measure().status, RunStatus::kOk);
+  request_.device_checks = {};
+  device_.loaded.clear();
+  EXPECT_EQ(measure().status, RunStatus::kOk);
+  EXPECT_EQ(device_.loaded, "");
+}
+
+TEST_F(LargeArguments, AKernelThatFailsSaysNothing) {
+  for (const char* kernel : {"tw_check_0", "tw_check_1"}) device_.checks[kernel] = [](void* const*) { return 1; };
+  EXPECT_EQ(measure().status, RunStatus::kOk);
 }
 
 }  // namespace

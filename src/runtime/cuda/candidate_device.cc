@@ -108,13 +108,23 @@ const void* CandidateDevice::readable(const void* bytes, size_t count) {
   return readable_.back()->address();
 }
 
+std::unique_ptr<DeviceMemory> CandidateDevice::scratch(size_t bytes) {
+  return std::make_unique<GuardedMemory>(device_, stream_, bytes);
+}
+
 Status CandidateDevice::load(const Blob& object) {
-  TW_TRY(image_, linking_.load(object));
+  TW_TRY(images_.emplace_back(), linking_.load(object));
   return Unit{};
 }
 
+void* CandidateDevice::symbol(const std::string& name) const {
+  for (const std::unique_ptr<Image>& image : images_)
+    if (void* found = image ? image->symbol(name) : nullptr) return found;
+  return nullptr;
+}
+
 Result<KernelSpecs> CandidateDevice::specs(const std::string& kernel) const {
-  const void* descriptor = image_->symbol(descriptor_symbol(kernel));
+  const void* descriptor = symbol(descriptor_symbol(kernel));
   if (!descriptor) return refusal(kernel + " has no descriptor");
   const auto& stated = *static_cast<const tw_kernel_descriptor*>(descriptor);
   if (const std::string missing = lacking_here(stated); !missing.empty())
@@ -126,7 +136,7 @@ Result<KernelSpecs> CandidateDevice::specs(const std::string& kernel) const {
 }
 
 Result<Device::Launch> CandidateDevice::find(const std::string& kernel) const {
-  const auto fn = reinterpret_cast<KernelFn>(image_->symbol(kernel_symbol(kernel)));
+  const auto fn = reinterpret_cast<KernelFn>(symbol(kernel_symbol(kernel)));
   if (!fn) return refusal("no symbol " + kernel_symbol(kernel));
   TW_TRY([[maybe_unused]] const KernelSpecs stated, specs(kernel));
   return Launch([fn, self = const_cast<CandidateDevice*>(this)](void* const* addresses) {

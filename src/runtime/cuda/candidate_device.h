@@ -23,6 +23,7 @@ class CandidateDevice final : public Device {
 
   std::unique_ptr<DeviceMemory> allocate(size_t bytes, size_t place) override;
   const void* readable(const void* bytes, size_t count) override;
+  std::unique_ptr<DeviceMemory> scratch(size_t bytes) override;
   Status load(const Blob& object) override;
   Result<KernelSpecs> specs(const std::string& kernel) const override;
   Result<Launch> find(const std::string& kernel) const override;
@@ -33,6 +34,7 @@ class CandidateDevice final : public Device {
  private:
   class CapturedCalls;
 
+  void* symbol(const std::string& name) const;  // null: of none of its objects
   static int32_t on_launch(const tw_context*, ObjectLaunch*, const int64_t* sizes, void** operands);
   static int32_t on_map(const tw_context*, void* map, void* array, const int64_t* shape);
   static void* on_alloc(const tw_context*, size_t bytes);
@@ -50,7 +52,7 @@ class CandidateDevice final : public Device {
   const Linking linking_;
   Stream stream_ = nullptr, into_ = nullptr;  // its own; where launches go now
   Event begin_ = nullptr, end_ = nullptr;
-  std::unique_ptr<Image> image_;
+  std::vector<std::unique_ptr<Image>> images_;
   std::vector<LoadedModule> modules_;
   std::vector<ArgumentMemory> arguments_;
   std::vector<std::unique_ptr<DeviceMemory>> readable_;

@@ -35,7 +35,7 @@ void Tuner::confirm_leaders() {
         continue;
       }
       Built& built = leaders_.again(*leader, *measurer_);
-      if (built.ok()) measurer_->run(built, 0);
+      if (built.ok()) run_here(built, 0);
       if (measurer_->stopped()) return;
       append(record_of("confirm", built.trial, std::ssize(result_.trials)));
     }

@@ -31,8 +31,9 @@ void Tuner::measure(const std::vector<uint64_t>& proposal, const std::vector<siz
   for (const size_t place : missing) indices.push_back(proposal[place]);
   std::vector<Built> built = measurer().build(proposals_.take(indices));
   for (size_t i = 0; i < built.size() && !exhausted_early() && !measurer_->stopped(); ++i) {
-    if (built[i].ok()) measurer_->run(built[i], account_.give_up_above(told_));
+    if (built[i].ok()) run_here(built[i], account_.give_up_above(told_));
     if (measurer_->stopped()) break;
+    begin_anchor(built[i], false);
     const auto number = static_cast<int64_t>(told_ + missing[i]);
     append(record_of("trial", built[i].trial, number));
     account_.note(built[i].trial, number);

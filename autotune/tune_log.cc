@@ -38,7 +38,10 @@ void Tuner::read_history() {
   Known known = known_trials(std::move(log_.records), task_, where_);
   confirmed_ = std::move(known.confirmed);
   if (!ahead_) {
-    for (auto& [number, trial] : known.trials) account_.note(std::move(trial), number);
+    for (auto& [number, trial] : known.trials) {
+      begin_anchor({trial, {}, 0}, true);
+      account_.note(std::move(trial), number);
+    }
     return;
   }
   const bool gave_them = numbers_are_of_one_tuning(known.trials, static_cast<size_t>(options_.batch));

@@ -5,7 +5,8 @@
 // would have. Where the Runner is elsewhere all of that is one batch late, and this machine builds meanwhile (ahead.h).
 //
 // tune.cc begins and ends it. Batches are measured in tune_here.cc or, where the Runner is elsewhere, tune_ahead.cc;
-// leaders are timed again in tune_again.cc; what is read from the log and written to it is tune_log.cc's.
+// leaders are timed again in tune_again.cc, what drifts with the clock in tune_anchor.cc; what is read from the log and
+// written to it is tune_log.cc's.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,7 @@
 #include "autotune/stop_watch.h"
 #include "autotune/tuner.h"
 #include "autotune/watched.h"
+#include "src/runtime/anchor.h"
 
 namespace tw::autotune {
 
@@ -55,6 +57,11 @@ class Tuner final : public Tuning {
   // tune_here.cc
   bool next_batch(size_t room);
   void measure(const std::vector<uint64_t>& proposal, const std::vector<size_t>& missing);
+
+  // tune_anchor.cc
+  void run_here(Built&, double give_up_above);
+  void begin_anchor(const Built&, bool before);
+  void time_anchor();
 
   // tune_ahead.cc
   bool next_batch_ahead(size_t room);
@@ -94,6 +101,8 @@ class Tuner final : public Tuning {
   std::vector<Record> confirmed_;
   Leaders leaders_;
   Watched watched_;
+  runtime::Anchor anchor_;
+  Built anchor_built_;  // without its object until it is needed, where the log has it
   size_t told_ = 0;
   bool begun_ = false;  // candidates were asked for
   std::unique_ptr<Measurer> measurer_;

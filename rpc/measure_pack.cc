@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "src/runtime/anchor.h"
 #include "src/runtime/rounds.h"
 #include "src/runtime/run_result.h"
 #include "src/support/json_text.h"
@@ -33,19 +34,19 @@ bool failed(const std::string& status) { return status != "ok" && status != "bea
 struct Entry {
   Json record;
   std::string status;  // empty: nothing
-  double seconds = 0;
+  double seconds = 0, spread = 0;
   std::vector<double> again;  // where it was timed again
   size_t rounds = 0;
   bool failed_again = false;
 
   bool ok() const { return status == "ok"; }
-  void note(const std::string& kind, const std::string& result, double took) {
+  void note(const std::string& kind, const std::string& result, double took, double varied) {
     if (kind == "confirm") {
       ++rounds;
       failed_again = failed_again || failed(result);
       if (result == "ok") again.push_back(took);
     } else if (status.empty() && result != kDeviceLost) {
-      status = result, seconds = took;
+      status = result, seconds = took, spread = varied;
     }
   }
 };
@@ -94,7 +95,7 @@ void read_log(const std::string& path, std::vector<Entry>& entries) {
       if (found == known.end()) continue;
       const Json& result = record.at("result");
       found->second->note(record.at("kind").get<std::string>(), result.at("status").get<std::string>(),
-                          result.at("seconds").get<double>());
+                          result.at("seconds").get<double>(), result.at("spread").get<double>());
     } catch (const Json::exception&) {
       continue;  // nor does one of somebody else
     }
@@ -113,6 +114,7 @@ class PackMeasurer {
         entries_(entries_of(pack, request_, runner.machine())),
         log_(options.log) {
     read_log(options.log, entries_);
+    for (size_t i = 0; i < entries_.size() && !anchor_.begun(); ++i) begin_anchor(i, true);
   }
 
   MeasuredPack measure() {
@@ -130,10 +132,14 @@ class PackMeasurer {
 
   void measure(size_t i) {
     if (!entries_[i].status.empty()) return;
-    if (pack_.candidates[i].object.size() > 0)
+    if (pack_.candidates[i].object.size() > 0) {
+      if (anchor_.due()) time_anchor();
       run(i, "trial", give_up_above(i));
-    else
+      anchor_.count();
+      begin_anchor(i, false);
+    } else {
       write(i, "trial", not_built(entries_[i].record));
+    }
     ++out_.measured;
     if (options_.on_trial) options_.on_trial(progress());
   }
@@ -154,13 +160,29 @@ class PackMeasurer {
     return std::isfinite(best) ? 2 * best : 0;
   }
 
-  void run(size_t i, const std::string& kind, double give_up_above) {
+  // Of GPUs, whose clocks go with their heat and with what else draws power.
+  void begin_anchor(size_t i, bool before) {
+    if (anchor_.begun() || !entries_[i].ok() || !pack_.checks.target.starts_with("cuda")) return;
+    anchor_.begin(entries_[i].seconds, entries_[i].spread, before);
+    anchor_at_ = i;
+  }
+  void time_anchor() {
+    const RunResult result = result_of(anchor_at_, 0);
+    result.status == RunStatus::kOk ? anchor_.again(result.seconds, result.spread) : anchor_.failed();
+  }
+
+  RunResult result_of(size_t i, double give_up_above) {
     RunRequest request = request_;
     request.object = pack_.candidates[i].object;
     request.lower_bound_s = pack_.candidates[i].lower_bound_s;
     request.give_up_above_s = give_up_above;
     request.candidate = i;
-    const RunResult result = runtime::judged(runner_.run(request));
+    return runtime::judged(runner_.run(request));
+  }
+
+  void run(size_t i, const std::string& kind, double give_up_above) {
+    RunResult result = result_of(i, give_up_above * anchor_.drift());
+    result.seconds /= anchor_.drift();
     write(i, kind,
           {std::string(to_string(result.status)), result.seconds, result.spread, result.runs,
            runtime::one_line(result.detail), *std::max_element(request_.rtol.begin(), request_.rtol.end())});
@@ -171,9 +193,10 @@ class PackMeasurer {
     record["kind"] = kind;
     runtime::put_result(record, result);
     record["environment"]["time"] = runtime::utc_now();
+    if (anchor_.drift() != 1) record["environment"]["drift"] = anchor_.drift();
     if (kind == "confirm") record.erase("features");
     log_.append(support::sealed(support::to_printable_text(record)));
-    entries_[i].note(kind, result.status, result.seconds);
+    entries_[i].note(kind, result.status, result.seconds, result.spread);
   }
 
   void confirm() {
@@ -191,7 +214,9 @@ class PackMeasurer {
       if (round.empty()) return;
       for (const size_t place : round) {
         if (stop()) return;
+        if (anchor_.due()) time_anchor();
         run(leaders[place], "confirm", 0);
+        anchor_.count();
       }
     }
   }
@@ -211,6 +236,8 @@ class PackMeasurer {
   const MeasurePackOptions& options_;
   const RunRequest request_;  // of every candidate
   std::vector<Entry> entries_;
+  runtime::Anchor anchor_;
+  size_t anchor_at_ = 0;  // which of them that is
   support::LineFile log_;
   MeasuredPack out_;
 };

@@ -69,6 +69,7 @@ Record record_from(const Json& json) {
   r.pruned = environment.value("pruned", int64_t{0});
   r.lag = environment.value("lag", 0);
   if (environment.contains("board")) r.trial.place = place_from(environment["board"]);
+  r.trial.place.drift = environment.value("drift", 1.0);
   if (environment.contains("rates")) r.rates = schedule::rates_from(environment["rates"]);
   if (json.contains("features") && json["features"].value("version", 0) == kFeatureVersion)
     r.features = json["features"].value("values", std::vector<float>{});
@@ -122,6 +123,7 @@ std::string to_line(const Record& r) {
                          {"number", r.number},
                          {"pruned", r.pruned}};
   if (r.lag != 0) json["environment"]["lag"] = r.lag;
+  if (t.place.drift != 1) json["environment"]["drift"] = t.place.drift;
   if (!t.place.board.empty()) json["environment"]["board"] = to_json(t.place);
   if (r.rates) json["environment"]["rates"] = schedule::to_json(*r.rates);
   if (!r.features.empty()) json["features"] = {{"version", kFeatureVersion}, {"values", rounded(r.features)}};

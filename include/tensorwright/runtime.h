@@ -165,6 +165,7 @@ struct RunPlace {
   std::string board = {};  // empty: this machine
   double hertz = 0, celsius = 0;
   std::string governor = {};
+  double drift = 1;  // how much longer than at first the same took then: the time has been divided by it
   bool operator==(const RunPlace&) const = default;
 };
 struct RunResult {

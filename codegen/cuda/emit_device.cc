@@ -162,7 +162,7 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
   emit(alloc.body);
 }
 
-// A product or a load of a warp; or a prefetch, which a device has no need of.
+// A product, a load or an exchange of a warp; or a prefetch, which a device has no need of.
 void CudaEmitter::emit_evaluate(const Expr& value) {
   const auto* call = ir::as<ir::CallExtern>(value);
   if (call != nullptr && ir::is_async(call->symbol)) return emit_async(ir::async_call(*call));
@@ -171,11 +171,15 @@ void CudaEmitter::emit_evaluate(const Expr& value) {
   std::string name = call->symbol, fragments;
   std::ranges::replace(name, '.', '_');
   std::vector<Expr> subscripts;
-  for (const Expr& arg : call->args) subscripts.push_back(ir::as<ir::Address>(arg)->at[0]);
+  for (const Expr& arg : call->args) {
+    const auto* address = ir::as<ir::Address>(arg);
+    subscripts.push_back(address ? address->at[0] : arg);
+  }
   begin_statement(subscripts);
   for (const Expr& arg : call->args) {
-    const auto& address = *ir::as<ir::Address>(arg);
-    fragments += (fragments.empty() ? "&" : ", &") + access(address.buffer, address.at);
+    const auto* address = ir::as<ir::Address>(arg);
+    fragments += fragments.empty() ? "" : ", ";
+    fragments += address ? "&" + access(address->buffer, address->at) : emit(arg).text;
   }
   line(instruction(name) + "(" + fragments + ");");
 }

@@ -141,6 +141,14 @@ static __device__ inline void tma_load_5d(void* to, const TensorMap* map, int c0
 }
 )"},
 
+    // Exchanges of a warp: what another lane has.
+    {"shfl", R"(
+template <class T>
+static __device__ inline void shfl(T* to, const T* from, int lane) {
+  *to = static_cast<T>(__shfl_sync(0xffffffffu, *from, lane));
+}
+)"},
+
     // Loads of a warp: words of 32 bits of matrices in shared memory.
     {"ldmatrix_x2", R"(
 template <class T>

@@ -115,6 +115,11 @@ class Memory {
     }
     return read_(data_, at);
   }
+  // Of registers that lanes exchange: what nobody has written is handed on as such.
+  bool is_written(int64_t at) const { return !check_unwritten_ || written_[at] == generation_; }
+  void forget(int64_t at) {
+    if (check_unwritten_) written_[at] = 0;
+  }
   void store(int64_t at, Value v, const Tasks& tasks) {
     if (!arriving_.empty()) expect_arrived(at, Access::kWrites, tasks);
     if (!held_.empty()) expect_released(at, tasks);

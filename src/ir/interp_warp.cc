@@ -94,6 +94,29 @@ struct LoadCode final : ExprCode {
   }
 };
 
+struct ShuffleCode final : ExprCode {
+  int number;
+  std::vector<Subscripts> at;
+  ExprPtr lane;
+
+  Value eval(State& s) const override {
+    expect_launch(s);
+    Memory &to = *s.memories[at[0].memory()], &from = *s.memories[at[1].memory()];
+    LaneCall call{kShuffle, number};
+    call.offsets = {at[0].offset(s), at[1].offset(s), 0};
+    call.lane = lane->eval(s).i;
+    if (call.lane < 0 || call.lane >= kLanesOfWarp)
+      throw Fault{ErrorKind::kInternal,
+                  "interpret: shfl of " + from.element(call.offsets[1]) + " of lane " + std::to_string(call.lane),
+                  {"a warp has lanes 0 to " + std::to_string(kLanesOfWarp - 1)}};
+    if (from.is_written(call.offsets[1])) call.fragments[1] = {from.load(call.offsets[1], s.tasks)};
+    s.meeting->meet(call);
+    if (call.fragments[0].empty()) to.forget(call.offsets[0]);
+    keep(call, to, s);
+    return {};
+  }
+};
+
 struct WarpCode final : ExprCode {
   const WarpProduct* product;
   int number;
@@ -125,6 +148,10 @@ void exchange(std::span<LaneCall* const> lanes) {
         const size_t row = load.transposed ? along : across, column = load.transposed ? across : along;
         lanes[lane]->fragments[0].push_back(lanes[matrix * kMatrixRows + row]->fragments[1][column]);
       }
+}
+
+void shuffle(std::span<LaneCall* const> lanes) {
+  for (LaneCall* lane : lanes) lane->fragments[0] = lanes[static_cast<size_t>(lane->lane)]->fragments[1];
 }
 
 // The first half of the lanes have all elements of an operand in turn, line after line.
@@ -174,10 +201,8 @@ void multiply(std::span<LaneCall* const> lanes) {
 template <class Code>
 ExprPtr with_addresses(Preparation& preparation, std::shared_ptr<Code> code, const CallExtern& call) {
   code->number = ++preparation.warp_calls;
-  for (const Expr& arg : call.args) {
-    const auto& address = *as<Address>(arg);
-    code->at.emplace_back(preparation, address.buffer, address.at);
-  }
+  for (const Expr& arg : call.args)
+    if (const auto* address = as<Address>(arg)) code->at.emplace_back(preparation, address->buffer, address->at);
   return code;
 }
 
@@ -191,6 +216,7 @@ void together(std::span<LaneCall* const> lanes) {
           "interpret: " + std::string(lane->name) + " of fragments that the lanes of a warp have at different places",
           {"a register has one name in an instruction of all lanes, and an operand one place"}};
   if (lanes[0]->load) return exchange(lanes);
+  if (lanes[0]->lane >= 0) return shuffle(lanes);
   multiply(lanes);
 }
 
@@ -199,6 +225,11 @@ ExprPtr warp_code(Preparation& preparation, const CallExtern& call) {
     auto code = std::make_shared<LoadCode>();
     code->load = load;
     code->bytes = as<Address>(call.args[0])->buffer.element().bytes();
+    return with_addresses(preparation, std::move(code), call);
+  }
+  if (call.symbol == kShuffle) {
+    auto code = std::make_shared<ShuffleCode>();
+    code->lane = preparation.expr(call.args[2]);
     return with_addresses(preparation, std::move(code), call);
   }
   auto code = std::make_shared<WarpCode>();

@@ -23,10 +23,12 @@ struct LaneCall {
   std::array<std::vector<Value>, 3> fragments{};
   // Of a group's product: whether each of its operands lies in lines along the terms; a fragment is a share of them.
   std::array<bool, 2> terms_along_lines{};
+  int64_t lane = -1;  // of an exchange: whose element this one gets
   size_t lanes() const { return product ? static_cast<size_t>(product->lanes) : kLanesOfWarp; }
 };
 
-// Leaves in the first fragment what each lane gets; a Fault where registers are at different places.
+// Leaves in the first fragment what each lane gets, of an exchange nothing where nothing was there; a Fault where
+// registers are at different places.
 void together(std::span<LaneCall* const> lanes);
 
 // The next one in the text of the launch that is being prepared.

@@ -219,6 +219,7 @@ class Verifier {
       fail(name_of(call->fn) + ": a product of tiles that is not the whole of what is stored");
     if (const WarpProduct* product = warp_product_in(e)) warp_product_call(*product, e);
     if (const WarpLoad* load = warp_load_in(e)) warp_load_call(*load, e);
+    if (const auto* call = as<CallExtern>(e); call && call->symbol == kShuffle) shuffle_call(*call, e);
     if (const auto* call = as<CallExtern>(e); call && is_async(call->symbol)) device_call(*call, e, async_fault);
     if (const auto* call = as<CallExtern>(e); call && is_of_group(call->symbol)) device_call(*call, e, group_fault);
     const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
@@ -270,6 +271,21 @@ class Verifier {
     if (type != from->buffer.element() || (type.bits != 16 && (type.bits != 8 || load.transposed)))
       fail(name + ": elements of " + (load.transposed ? "16" : "8 or 16") + " bits expected, not " + to_string(type) +
            " and " + to_string(from->buffer.element()));
+  }
+
+  // To each lane's own memory, from another's.
+  void shuffle_call(const CallExtern& call, const Expr& e) {
+    if (!in_launch_ || e.get() != evaluated_) fail(call.symbol + ": a statement of a launch expected");
+    const bool three = call.args.size() == 3;
+    const auto* to = three ? as<Address>(call.args[0]) : nullptr;
+    const auto* from = three ? as<Address>(call.args[1]) : nullptr;
+    if (!to || !from || to->buffer.scope() != Scope::kLocal || from->buffer.scope() != Scope::kLocal || to->read ||
+        !to->written || !from->read || from->written || call.args[2].type() != Type::index())
+      fail(call.symbol + ": out of local memory, in of local memory and the index of a lane expected");
+    const Type type = to->buffer.element();
+    if (type != from->buffer.element() || type.is_packed())
+      fail(call.symbol + ": elements of one type of whole bytes expected, not " + to_string(type) + " and " +
+           to_string(from->buffer.element()));
   }
 
   void let(const Let& l, const Expr& e) {

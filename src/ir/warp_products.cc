@@ -45,7 +45,7 @@ const WarpLoad* warp_load_in(const Expr& call) {
   return c ? warp_load(c->symbol) : nullptr;
 }
 
-bool is_of_warp(std::string_view symbol) { return warp_product(symbol) || warp_load(symbol); }
+bool is_of_warp(std::string_view symbol) { return warp_product(symbol) || warp_load(symbol) || symbol == kShuffle; }
 
 bool is_of_warp(const Stmt& s) {
   const auto* e = as<Evaluate>(s);

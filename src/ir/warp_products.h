@@ -16,6 +16,13 @@
 // of four matrices (x2: of two), of 8 rows of 16 bytes each. Lane l names row l % 8 of matrix l / 8, wherever that is,
 // from a multiple of 16 bytes on; x2 asks the first 16 lanes only. It gets, of each matrix, the four bytes l % 4 of row
 // l / 4: what a lane of a product holds. Of elements of 16 bits also `.trans`: as if the matrix were transposed.
+//
+// An exchange:
+//
+//   call(int32, "shfl", address(out r[0]), address(in v[i]), lane)
+//
+// r is what the lane of that number, 0 to 31, has in its v[i]; where it has nothing there yet, r has nothing either.
+// Each names a lane of its own, and all have r and v[i] at the same places of their local memory.
 #pragma once
 
 #include <span>
@@ -49,7 +56,9 @@ std::span<const WarpLoad> warp_loads();
 const WarpLoad* warp_load(std::string_view symbol);
 const WarpLoad* warp_load_in(const Expr& call);
 
-bool is_of_warp(std::string_view symbol);  // one or the other
+inline constexpr std::string_view kShuffle = "shfl";
+
+bool is_of_warp(std::string_view symbol);  // one of these
 bool is_of_warp(const Stmt& s);
 
 // In the order of the call's arguments: c, a, b.

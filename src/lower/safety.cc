@@ -111,12 +111,19 @@ class SafetyCheck {
   void of_warp(const CallExtern& call, const Place& place) {
     const WarpProduct* product = warp_product(call.symbol);
     for (size_t i = 0; i < call.args.size(); ++i) {
-      const Address& a = *as<Address>(call.args[i]);
+      const auto* address = as<Address>(call.args[i]);
+      if (!address) {
+        reads(call.args[i], place);
+        continue;
+      }
+      const Address& a = *address;
       const int bits = a.buffer.element().bits;
       const int row = kMatrixRowBytes * 8 / bits;
       int count = i == 0 ? row / 4 : row;
       if (product) {
         count = elements_of(*product, kFragments[i]);
+      } else if (call.symbol == kShuffle) {
+        count = 1;
       } else if (i == 0) {
         count *= warp_load(call.symbol)->matrices;
       }

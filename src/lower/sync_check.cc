@@ -537,21 +537,38 @@ class LaunchCheck {
   // Where registers are: the same place for all lanes. What they hold is each thread's own. Of a load each lane reads a
   // row of shared memory.
   void of_warp(const CallExtern& call, const Stmt& s, const Place& place) {
-    for (const Expr& arg : call.args)
-      if (const auto& a = *as<Address>(arg); a.buffer.scope() == Scope::kShared) {
-        std::vector<Expr> at = a.at;
-        at.back() = ramp(at.back(), Expr(1), kMatrixRowBytes / a.buffer.element().bytes());
-        touch(a.buffer, at, {}, false, s, place);
+    for (const Expr& arg : call.args) {
+      const auto* a = as<Address>(arg);
+      if (!a) {
+        lane_of_warp(arg, s, place);
+      } else if (a->buffer.scope() == Scope::kShared) {
+        std::vector<Expr> at = a->at;
+        at.back() = ramp(at.back(), Expr(1), kMatrixRowBytes / a->buffer.element().bytes());
+        touch(a->buffer, at, {}, false, s, place);
       } else {
-        touch_registers(a.buffer, s);
+        touch_registers(a->buffer, s);
       }
+    }
     if (between_blocks_) return;
     if (!warp_) report({Kind::kDivergentProduct, {}, line_of(s), {}, "the threads of a block are no whole warps"});
     for (const Expr& arg : call.args)
-      for (const Expr& at : as<Address>(arg)->at) {
-        reads(at, s, place);
-        if (as<Address>(arg)->buffer.scope() == Scope::kLocal) expect_same_in_warp(at, place);
-      }
+      if (const auto* a = as<Address>(arg))
+        for (const Expr& at : a->at) {
+          reads(at, s, place);
+          if (a->buffer.scope() == Scope::kLocal) expect_same_in_warp(at, place);
+        }
+  }
+
+  // Whose element a lane gets.
+  void lane_of_warp(const Expr& lane, const Stmt& s, const Place& place) {
+    reads(lane, s, place);
+    if (between_blocks_) return;
+    Access here = with_conditions(place);
+    here.own.insert(here.own.end(), indices_.threads.begin(), indices_.threads.end());
+    const Expr seen = simplify(value(lane, place), bounds_);
+    const Interval range = interval_of(seen, bounds_);
+    if ((range.lo >= 0 && range.hi < kLanesOfWarp) || is_within(here, seen, Expr(kLanesOfWarp))) return;
+    report({Kind::kDivergentProduct, {}, line_of(s), {}, to_string(seen) + " is not seen to be a lane, 0 to 31"});
   }
 
   void expect_same_in_warp(const Expr& e, const Place& place) {

@@ -35,6 +35,7 @@ struct Host {  // TwHost of cuda_shim.h, which knows no more than the functions
   void (*commit)(Host*);
   void (*wait)(Host*, unsigned groups);
   void (*load)(Host*, int matrices, bool transposed, void* to, const void* from);
+  void (*shuffle)(Host*, void* to, const void* from, unsigned bytes, int lane);
   void (*multiply)(Host*, unsigned product, void* c, const void* a, const void* b);
   void (*multiply_four)(Host*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies);
   void (*commit_four)(Host*);
@@ -250,6 +251,10 @@ void load(Host* host, int matrices, bool transposed, void* to, const void* from)
   const unsigned kind = static_cast<unsigned>(WarpProductKind::kLoad2) + (matrices == 4 ? 2 : 0) + (transposed ? 1 : 0);
   host->running->multiply(static_cast<WarpProductKind>(kind), {to, from, nullptr});
 }
+void shuffle(Host* host, void* to, const void* from, unsigned bytes, int lane) {
+  const LaneNamed named{lane, bytes};
+  host->running->multiply(WarpProductKind::kShuffle, {to, from, &named});
+}
 void multiply(Host* host, unsigned product, void* c, const void* a, const void* b) {
   host->running->multiply(static_cast<WarpProductKind>(product), {c, a, b});
 }
@@ -329,6 +334,7 @@ void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arg
               commit,
               wait,
               load,
+              shuffle,
               multiply,
               multiply_four,
               commit_four,

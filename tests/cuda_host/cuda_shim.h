@@ -11,6 +11,7 @@ struct TwHost {
   void (*commit)(TwHost*);
   void (*wait)(TwHost*, unsigned groups);
   void (*load)(TwHost*, int matrices, bool transposed, void* to, const void* from);
+  void (*shuffle)(TwHost*, void* to, const void* from, unsigned bytes, int lane);
   void (*multiply)(TwHost*, unsigned product, void* c, const void* a, const void* b);  // numbers: warp_product.h
   void (*multiply_four)(TwHost*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies);
   void (*commit_four)(TwHost*);
@@ -49,6 +50,8 @@ template <class T>
 static inline void ldmatrix_x4(T* to, const T* from) { tw_host->load(tw_host, 4, false, to, from); }
 template <class T>
 static inline void ldmatrix_x4_trans(T* to, const T* from) { tw_host->load(tw_host, 4, true, to, from); }
+template <class T>
+static inline void shfl(T* to, const T* from, int lane) { tw_host->shuffle(tw_host, to, from, sizeof(T), lane); }
 static inline void mma_m16n8k16_bf16(float* c, const unsigned short* a, const unsigned short* b) {
   tw_host->multiply(tw_host, 0, c, a, b);
 }

@@ -83,6 +83,15 @@ void load(int matrices, bool transposed, const std::array<LaneFragments, 32>& la
     }
 }
 
+// "Each lane retrieves the value held by the lane whose ID is given", which is one of 32.
+void shuffle(const std::array<LaneFragments, 32>& lanes) {
+  std::array<std::array<unsigned char, 8>, 32> held;
+  const auto named = [&](size_t lane) { return *static_cast<const LaneNamed*>(lanes[lane].b); };
+  for (size_t lane = 0; lane < 32; ++lane) std::memcpy(held[lane].data(), lanes[lane].a, named(lane).bytes);
+  for (size_t lane = 0; lane < 32; ++lane)
+    std::memcpy(lanes[lane].c, held[static_cast<size_t>(named(lane).lane & 31)].data(), named(lane).bytes);
+}
+
 }  // namespace
 
 double half_value(uint16_t bits, bool is_bfloat) {
@@ -91,6 +100,7 @@ double half_value(uint16_t bits, bool is_bfloat) {
 
 // Integers are exact in a double; what wraps of their sum is left to the end.
 void multiply(WarpProductKind kind, const std::array<LaneFragments, 32>& lanes) {
+  if (kind == WarpProductKind::kShuffle) return shuffle(lanes);
   if (kind >= WarpProductKind::kLoad2) {
     const unsigned which = static_cast<unsigned>(kind) - static_cast<unsigned>(WarpProductKind::kLoad2);
     return load(which < 2 ? 2 : 4, which % 2 == 1, lanes);

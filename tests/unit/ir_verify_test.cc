@@ -132,6 +132,26 @@ TEST_F(IrVerify, LoadsOfAWarp) {
   EXPECT_EQ(load("ldmatrix.x4", halves, shared, true), where);
 }
 
+TEST_F(IrVerify, ExchangesOfAWarp) {
+  const Buffer words("words", Type::f(32), {8}, Scope::kLocal), more("more", Type::f(32), {8}, Scope::kLocal),
+      halves("halves", Type::f(16), {8}, Scope::kLocal), shared("shared", Type::f(32), {64}, Scope::kShared);
+  const auto exchange = [&](const std::vector<Expr>& args) {
+    Stmt body = evaluate(call_extern(Type::i(32), "shfl", args));
+    for (const Buffer& b : {words, more, halves, shared}) body = allocate(b, body);
+    return fault(loop(j, 32, body, ForKind::kThreadX));
+  };
+  const auto to = [](const Buffer& b) { return address_of(b, {0}, false, true); };
+  const auto from = [](const Buffer& b) { return address_of(b, {0}, true, false); };
+  EXPECT_EQ(exchange({to(words), from(more), Expr(31) - j}), "");
+  const std::string where = "shfl: out of local memory, in of local memory and the index of a lane expected";
+  EXPECT_EQ(exchange({to(words), from(more)}), where);
+  EXPECT_EQ(exchange({to(words), from(shared), 0}), where);
+  EXPECT_EQ(exchange({from(words), from(more), 0}), where);
+  EXPECT_EQ(exchange({to(words), from(more), cast(Type::i(32), Expr(0))}), where);
+  EXPECT_EQ(exchange({to(words), from(halves), 0}),
+            "shfl: elements of one type of whole bytes expected, not float32 and float16");
+}
+
 TEST_F(IrVerify, Constants) {
   EXPECT_EQ(fault(store(c, {0}, cast(kF32, raw(Type::u(8), IntImm{256})))), "256: not a value of uint8");
   EXPECT_EQ(fault(store(c, {0}, raw(kF32, FloatImm{0.1}))), "0.100000: not a value of float32");

@@ -51,7 +51,40 @@ Status check_root(const StageNest& stage) {
   return Unit{};
 }
 
-Status check_attached(const StageNest& stage, Scope scope, const std::vector<Step>& steps) {
+// What the lanes of a warp keep for each other is computed by them: along threadIdx.x, each its own.
+Status check_of_warp(const StageNest& stage, Team team, const std::vector<Step>& steps) {
+  const auto wrong = [&](const std::string& rule, int step) {
+    return blame(refused(stage, SetScope::kName, rule), steps, step);
+  };
+  if (team == Team::kBlock)
+    return wrong("scope of a stage that all threads of a block need must be shared, and that of " + stage.name +
+                     " is warp",
+                 stage.attach.step)
+           << "threads of another warp do not find what lanes keep in registers"
+           << "set it to shared, or compute its reader inside of threads";
+  if (warp_product_of(stage))
+    return wrong("scope of a stage that a product of a warp computes must be shared, and that of " + stage.name +
+                     " is warp",
+                 stage.attach.step)
+           << "which lane has which element is the instruction's to say" << "set it to shared";
+  for (AxisId leaf : stage.leaves)
+    if (const Annotation index = stage.axes[leaf].annotation;
+        has_threads(index) && index != Annotation::kThreadX && index != Annotation::kVirtual)
+      return wrong("a stage in scope warp must be bound to threadIdx.x alone, and " + stage.axes[leaf].name + " of " +
+                       stage.name + " is bound to " + to_string(index),
+                   stage.axes[leaf].annotated_by)
+             << "each warp keeps what its own lanes compute"
+             << "leave " + stage.axes[leaf].name + " serial, or set " + stage.name + " to shared";
+  if (find_leaf(stage, [](Annotation a) { return a == Annotation::kThreadX; }) == kNone)
+    return wrong(
+               "a stage in scope warp must have an axis that is bound to threadIdx.x, and " + stage.name + " has none",
+               stage.attach.step)
+           << "the lane that computes an element is the one that keeps it"
+           << "split the last axis by 32, and bind the inner part to threadIdx.x";
+  return Unit{};
+}
+
+Status check_attached(const StageNest& stage, Scope scope, Team team, const std::vector<Step>& steps) {
   if (const AxisId leaf = find_leaf(stage, is_block); leaf != kNone)
     return blame(refused(stage, Bind::kName,
                          "a stage must be at root to be bound to blocks, and " + stage.name + " is computed inside " +
@@ -67,13 +100,14 @@ Status check_attached(const StageNest& stage, Scope scope, const std::vector<Ste
             << "set it to shared, or compute_root it: that is a launch of its own",
         steps, stage.attach.step);
   for (const ir::Buffer& buffer : stage.buffers)
-    if (scope == Scope::kShared && buffer.element().is_packed())
+    if ((scope == Scope::kShared || scope == Scope::kWarp) && buffer.element().is_packed())
       return blame(refused(stage, SetScope::kName,
-                           "scope of a stage whose elements share bytes must not be shared, as that of " + stage.name +
-                               ", of " + ir::to_string(buffer.element()) + ", is")
+                           "scope of a stage whose elements share bytes must not be " + to_string(scope) +
+                               ", as that of " + stage.name + ", of " + ir::to_string(buffer.element()) + ", is")
                        << "two threads would write one byte"
                        << "set it to local, or cast it to int8",
                    steps, stage.attach.step);
+  if (scope == Scope::kWarp) return check_of_warp(stage, team, steps);
   const auto own = std::ranges::find_if(
       stage.leaves, [&](AxisId leaf) { return is_thread(stage.axes[leaf].annotation) && !stage.axes[leaf].reduction; });
   if (scope == Scope::kLocal && own != stage.leaves.end())
@@ -171,7 +205,7 @@ Status check_scan(const LoopNest& nest, const Placement& placed, int scan, const
                      << "compute_root it, and bind its axes",
                  steps, stage.attach.step);
   for (int i = 0; i < nest.size(); ++i)
-    if (placed.live(i) && placed.scan[i] == scan && placed.together[i] && !meets_for_states(placed, i))
+    if (placed.live(i) && placed.scan[i] == scan && placed.together[i] == Team::kBlock && !meets_for_states(placed, i))
       return blame(refused(nest.stage(i), SetScope::kName,
                            "a stage that all threads need and that reads a state must be shared, and " +
                                nest.stage(i).name + " is " + to_string(placed.scope[i]))
@@ -229,10 +263,12 @@ Status check_launches(const LoopNest& nest, const Placement& placed, const std::
   for (int i = 0; i < nest.size(); ++i) {
     if (!placed.live(i) || nest.stage(i).is_placeholder()) continue;
     const StageNest& stage = nest.stage(i);
-    if (!device && placed.scope[i] == Scope::kShared)
+    if (!device && (placed.scope[i] == Scope::kShared || placed.scope[i] == Scope::kWarp))
       return refused(stage, SetScope::kName,
-                     "scope shared must stand inside of a launch, and " + stage.name + " does not")
-             << "it is memory of a block of a device"
+                     "scope " + to_string(placed.scope[i]) + " must stand inside of a launch, and " + stage.name +
+                         " does not")
+             << (placed.scope[i] == Scope::kWarp ? "it is in registers of the lanes of a device's warp"
+                                                 : "it is memory of a block of a device")
              << "bind the loops of the stages at root to blockIdx and threadIdx, or set it to local";
     if (const AxisId leaf = find_leaf(stage, [](Annotation a) { return a == Annotation::kVirtual; });
         !device && leaf != kNone)
@@ -250,11 +286,11 @@ Status check_launches(const LoopNest& nest, const Placement& placed, const std::
     if (placed.parent[i] == kNone) {
       TW_TRY([[maybe_unused]] Unit root, check_root(stage));
     } else {
-      TW_TRY([[maybe_unused]] Unit attached, check_attached(stage, placed.scope[i], steps));
+      TW_TRY([[maybe_unused]] Unit attached, check_attached(stage, placed.scope[i], placed.together[i], steps));
     }
     TW_TRY([[maybe_unused]] Unit known, check_steps(stage, steps));
     TW_TRY([[maybe_unused]] Unit sums, check_sums(stage, steps));
-    if (!placed.together[i]) continue;
+    if (placed.together[i] == Team::kNone) continue;
     TW_TRY([[maybe_unused]] Unit together, check_together(nest, placed, i, steps));
   }
   return Unit{};

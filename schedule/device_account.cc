@@ -12,6 +12,7 @@
 #include "schedule/sliding.h"
 #include "schedule/swizzling.h"
 #include "schedule/warp_accesses.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::schedule {
 
@@ -58,7 +59,9 @@ class Counter {
     const auto found = launch_.find(placed_.launch[static_cast<size_t>(view.stage)]);
     return found == launch_.end() ? nullptr : &all[found->second];
   }
-  bool together(const StageView& view) const { return placed_.together[static_cast<size_t>(view.stage)] != 0; }
+  bool together(const StageView& view) const {
+    return placed_.together[static_cast<size_t>(view.stage)] == Team::kBlock;
+  }
 
   // The extents of the launch's indices: the largest of its loops.
   static void measure(const std::vector<LoopView>& loops, double lanes, LaunchAccount& launch) {
@@ -264,8 +267,11 @@ class Counter {
     return out;
   }
 
+  // What lanes keep for their warp lies in registers too.
   ir::Scope scope_of(int source) const {
-    return source == kNone ? ir::Scope::kGlobal : placed_.scope[static_cast<size_t>(source)];
+    if (source == kNone) return ir::Scope::kGlobal;
+    const ir::Scope scope = placed_.scope[static_cast<size_t>(source)];
+    return scope == ir::Scope::kWarp ? ir::Scope::kLocal : scope;
   }
 
   // An access that some loops that are written out do not move happens once for all of these; one that a vector moves
@@ -394,7 +400,8 @@ class Counter {
     if (view.stage == launch.root) return;
     double bytes = view.element_bytes;
     for (double extent : region(view)) bytes *= extent;
-    const ir::Scope scope = placed_.scope[static_cast<size_t>(view.stage)];
+    if (placed_.scope[static_cast<size_t>(view.stage)] == ir::Scope::kWarp) bytes /= ir::kLanesOfWarp;
+    const ir::Scope scope = scope_of(view.stage);
     const double slots = slots_of(view.stage);
     launch.slots = std::max(launch.slots, slots);
     if (scope == ir::Scope::kShared) launch.shared += slots * bytes;

@@ -340,7 +340,7 @@ class Emitter {
     if (again) all.push_back(meet);
     for (int i : stages) {
       all.push_back(emit_stage(i, in_vector));
-      if (placed_.together[i]) meetings_.add(all.back());
+      if (placed_.together[i] != Team::kNone) meetings_.add(all.back());
     }
     if (shared && std::ranges::any_of(stages, [&](int i) { return is_group_operand(nest_, placed_, i); }))
       all.push_back(fence_of_stores());

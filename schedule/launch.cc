@@ -105,7 +105,8 @@ std::optional<Extent> Launches::limit(int i, const DeviceIndex& index) const {
     const bool all = own == index.extent || (own == 1 && placed_.scope[i] == Scope::kLocal);
     return all ? std::nullopt : std::optional<Extent>(own);
   }
-  if (placed_.together[i]) return std::nullopt;
+  const bool of_warp = placed_.together[i] == Team::kWarp && index.kind != Annotation::kThreadX;
+  if (placed_.together[i] != Team::kNone && !of_warp) return std::nullopt;
   for (int inner = i; placed_.parent[inner] != kNone; inner = placed_.parent[inner]) {
     const int host = placed_.parent[inner];
     const AxisId around = bound_to(nest_.stage(host), index.kind);
@@ -124,7 +125,7 @@ std::optional<Extent> Launches::limit(int i, const DeviceIndex& index) const {
 
 // Whether threads meet for the stage, or for one that is computed inside of it.
 bool Launches::meets_in(int stage) const {
-  if (placed_.together[stage]) return true;
+  if (placed_.together[stage] == Team::kBlock) return true;
   for (int inner = 0; inner < stage; ++inner)
     if (placed_.parent[inner] == stage && meets_in(inner)) return true;
   return false;

@@ -25,11 +25,15 @@ bool sums_across_threads(const StageNest& stage) {
       stage.leaves, [&](AxisId leaf) { return stage.axes[leaf].reduction && is_thread(stage.axes[leaf].annotation); });
 }
 
-bool stands_still(const StageNest& host, int position, int level, bool together) {
+bool runs_through(Team team, Annotation annotation) {
+  return team == Team::kBlock ? has_threads(annotation) : team == Team::kWarp && annotation == Annotation::kThreadX;
+}
+
+bool stands_still(const StageNest& host, int position, int level, Team together) {
   const Annotation annotation = host.axes[host.leaves[position]].annotation;
   if (is_block(annotation)) return true;
-  if (annotation == Annotation::kVirtual && together) return false;
-  return is_thread(annotation) ? !together : position <= level;
+  if (runs_through(together, annotation)) return false;
+  return is_thread(annotation) || position <= level;
 }
 
 namespace {
@@ -53,7 +57,7 @@ bool stands_within(const Placement& placed, int i, int host) {
 // Whether the reader, or a stage around it, is computed by all threads, and `i` is not a part of that.
 bool is_read_together(const Placement& placed, int i, int reader) {
   for (int stage = reader; stage != kNone; stage = placed.parent[stage])
-    if (placed.together[stage] && !stands_within(placed, i, stage)) return true;
+    if (placed.together[stage] == Team::kBlock && !stands_within(placed, i, stage)) return true;
   return false;
 }
 
@@ -69,7 +73,7 @@ void place_in_launches(const LoopNest& nest, Placement& placed) {
   const int size = nest.size();
   placed.launch.assign(size, kNone);
   placed.scope.assign(size, Scope::kGlobal);
-  placed.together.assign(size, 0);
+  placed.together.assign(size, Team::kNone);
   for (int i = size; i-- > 0;) {  // readers first
     if (!placed.live(i)) continue;
     int root = i;
@@ -80,7 +84,10 @@ void place_in_launches(const LoopNest& nest, Placement& placed) {
     // What threads need together they find only where all of its producers were computed by all of them.
     const bool needed =
         std::ranges::any_of(placed.readers[i], [&](int reader) { return is_read_together(placed, i, reader); });
-    placed.together[i] = needed || placed.scope[i] == Scope::kShared || sums_across_threads(nest.stage(i));
+    if (needed || placed.scope[i] == Scope::kShared || sums_across_threads(nest.stage(i)))
+      placed.together[i] = Team::kBlock;
+    else if (placed.scope[i] == Scope::kWarp)
+      placed.together[i] = Team::kWarp;
   }
 }
 

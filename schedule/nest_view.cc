@@ -288,25 +288,25 @@ class Viewer {
     const StageView& view = views_[static_cast<size_t>(reader)];
     const size_t standing = depth_of(host, depth);
     std::vector<Run> runs = reader == host ? runs_inside(reader, static_cast<int>(depth) - 1) : moved(view, standing);
-    if (together(i))
-      run_threads(view, reader == host ? view.around.size() : standing, reader == host ? depth : 0, runs);
+    if (const Team of = team(i); of != Team::kNone)
+      run_threads(of, view, reader == host ? view.around.size() : standing, reader == host ? depth : 0, runs);
     return runs;
   }
 
-  // Whether the threads of a block compute the stage for each other.
-  bool together(int i) {
-    if (!launches_) return false;
+  // Whose threads compute the stage for each other.
+  Team team(int i) {
+    if (!launches_) return Team::kNone;
     if (!placed_) {
       const auto placed = place(nest_, {});
       placed_ = placed.ok() ? *placed : Placement{};
     }
-    return !placed_->together.empty() && placed_->together[static_cast<size_t>(i)] != 0;
+    return placed_->together.empty() ? Team::kNone : placed_->together[static_cast<size_t>(i)];
   }
 
   // Of the loops that stand still, the first ones around a reader and of its own, those of threads run as well.
-  static void run_threads(const StageView& reader, size_t around, size_t own, std::vector<Run>& runs) {
+  static void run_threads(Team team, const StageView& reader, size_t around, size_t own, std::vector<Run>& runs) {
     const auto run = [&](const LoopView& loop) {
-      if (!has_threads(loop.annotation)) return;
+      if (!runs_through(team, loop.annotation)) return;
       for (int root : loop.roots) {
         int64_t& count = runs[static_cast<size_t>(root)].count;
         count = std::min(reader.domain[static_cast<size_t>(root)], count + (loop.extent - 1) * loop.step);
@@ -368,7 +368,7 @@ class Viewer {
     view.enclosing = outer.enclosing;
     view.parallel_around = outer.parallel_around;
     for (size_t l = 0; l < depth; ++l) {
-      const bool shares = together(i) && has_threads(outer.loops[l].annotation);
+      const bool shares = runs_through(team(i), outer.loops[l].annotation);
       if (!shares) view.enclosing *= static_cast<double>(outer.loops[l].extent);
       if (runs_concurrently(outer.loops[l].annotation)) view.parallel_around *= outer.loops[l].extent;
     }

@@ -15,6 +15,9 @@ struct Read {
       holds;  // none of these is negative where the definition uses what it reads; empty: it always does
 };
 
+// Threads that see what each of them computes: none but itself, those of a warp along threadIdx.x, those of a block.
+enum class Team : uint8_t { kNone, kWarp, kBlock };
+
 struct Placement {
   // Of each stage, with inlined stages substituted; empty for placeholders and stages that nobody needs.
   std::vector<std::vector<ir::Expr>> bodies;
@@ -25,8 +28,8 @@ struct Placement {
   std::vector<int> scan;                  // whose state, at earlier times, the stage depends on; kNone for most
   std::vector<int> launch;                // the stage at root in whose launch it is computed; kNone on the host
   std::vector<Scope> scope;               // of its memory
-  // Whether the threads of a block compute it for each other, so that all of them must come to it.
-  std::vector<char> together;
+  // Whose threads compute it for each other, so that all of them must come to it.
+  std::vector<Team> together;
   bool live(int stage) const { return !bodies[stage].empty(); }
 };
 
@@ -49,7 +52,9 @@ bool binds(const StageNest&);
 
 // Whether the leaf at `position` of a host stands still for what is computed inside the loop at `level`. A block sees
 // its own part only, wherever the loop stands; a thread what is its own, of what is computed together that of all.
-bool stands_still(const StageNest& host, int position, int level, bool together);
+bool stands_still(const StageNest& host, int position, int level, Team together);
+// Whether the loop runs through threads of the team.
+bool runs_through(Team, Annotation);
 
 // The loop at which a stage is computed: of one that was split or fused afterwards the innermost loop that came of it.
 AxisId attach_leaf(const StageNest& host, AxisId axis);

@@ -100,7 +100,7 @@ class Inference {
     const int level = host == placed_.parent[stage_] ? placed_.level[stage_] : kNone;
     std::vector<char> stands;
     for (int position = 0; position < static_cast<int>(nest_.stage(host).leaves.size()); ++position)
-      stands.push_back(stands_still(nest_.stage(host), position, level, placed_.together[stage_] != 0));
+      stands.push_back(stands_still(nest_.stage(host), position, level, placed_.together[stage_]));
     return stands;
   }
 
@@ -115,9 +115,10 @@ class Inference {
       for (int position = 0; position <= placed_.level[stage]; ++position)
         if (!stands[position]) add_loop(around, position, running);
     }
-    for (int stage = 0; placed_.together[stage_] && stage < nest_.size(); ++stage)
+    for (int stage = 0; placed_.together[stage_] != Team::kNone && stage < nest_.size(); ++stage)
       for (size_t position = 0; position < nest_.stage(stage).leaves.size(); ++position)
-        if (placed_.launch[stage] == placed_.launch[stage_] && has_threads(annotation_of(stage, position)))
+        if (placed_.launch[stage] == placed_.launch[stage_] &&
+            runs_through(placed_.together[stage_], annotation_of(stage, position)))
           add_loop(stage, position, running);
     return running;
   }
@@ -155,7 +156,7 @@ class Inference {
   // Whether the reader computes elements of its own, and only these, in each iteration of the loop that stands still:
   // no loop inside is empty, and no condition looks at one of an axis that stands in part.
   bool stands(int reader) const {
-    if (reader != placed_.parent[stage_] || has_slides(nest_) || placed_.together[stage_]) return false;
+    if (reader != placed_.parent[stage_] || has_slides(nest_) || placed_.together[stage_] != Team::kNone) return false;
     const std::vector<char> still = standing(reader);
     const StageNest& nest = nest_.stage(reader);
     const StageBounds& bounds = all_.stages[reader];

@@ -91,7 +91,7 @@ class Slider {
   std::string not_ahead(int i) const {
     const std::string& name = nest_.stage(i).name;
     for (int inner = 0; inner < nest_.size(); ++inner)
-      if (inner != i && inside(inner, i) && placed_.together[inner])
+      if (inner != i && inside(inner, i) && placed_.together[inner] != Team::kNone)
         return name + " is computed of " + nest_.stage(inner).name + ", for which threads meet";
     for (int source = 0; source < nest_.size(); ++source) {
       if (!placed_.live(source) || source == i || placed_.parent[source] != placed_.parent[i] ||

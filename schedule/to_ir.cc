@@ -4,6 +4,7 @@
 #include "schedule/analysis.h"
 #include "schedule/check_launches.h"
 #include "schedule/emit.h"
+#include "schedule/lane_memory.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
 #include "schedule/sizes.h"
@@ -222,6 +223,7 @@ Result<ir::Program> derive(const Schedule& schedule, const std::vector<te::Tenso
       std::move(name), std::move(bound.params),
       emit(nest, known.placed(), known.bounds(), known.slides(), known.layouts(), bound.buffers, known.intrins())};
   TW_TRY([[maybe_unused]] Unit fits, check_launch_memory(program));
+  TW_TRY(program.body, kept_by_lanes(program.body, nest, schedule.steps()));
   TW_TRY([[maybe_unused]] Unit given, bind_scalars(program, schedule, args, scalars));
   TW_TRY([[maybe_unused]] Unit sized, add_size_requirements(program, nest, schedule.steps()));
   TW_TRY([[maybe_unused]] Unit bytes, whole_bytes(nest, program, schedule.steps()));

@@ -167,9 +167,10 @@ class Stmt {
 
 // Where a buffer lives, by rank: the higher, the closer to those who compute. kArgument: memory of the caller. kGlobal:
 // scratch from the context (any size, shared by the threads of a parallel loop that stands inside the allocation).
-// kShared: of the threads of one block of a device. kLocal: private to one thread; registers or stack while small.
-enum class Scope : uint8_t { kArgument, kGlobal, kShared, kLocal };
-inline constexpr Scope kScratchScopes[] = {Scope::kLocal, Scope::kShared, Scope::kGlobal};
+// kShared: of the threads of one block of a device. kWarp: of the lanes of a warp, in their registers; no program has
+// it, as a schedule's loops make kLocal of it. kLocal: private to one thread; registers or stack while small.
+enum class Scope : uint8_t { kArgument, kGlobal, kShared, kWarp, kLocal };
+inline constexpr Scope kScratchScopes[] = {Scope::kLocal, Scope::kWarp, Scope::kShared, Scope::kGlobal};
 inline bool is_private(Scope scope) { return scope >= Scope::kLocal; }  // to one of those who run concurrently
 std::string to_string(Scope);                                           // "local"
 std::optional<Scope> scratch_scope_named(std::string_view);             // of kScratchScopes

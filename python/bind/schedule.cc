@@ -48,9 +48,8 @@ Tail tail_named(const char* step, const std::string& name, const Line& at) {
 
 Scope scope_named(const char* step, const std::string& name, const Line& at) {
   if (const auto scope = tw::ir::scratch_scope_named(name)) return *scope;
-  tw::Diagnostic d = refuse(step, "scope must be local, shared or global, not " + name);
-  if (name.starts_with("shared.") || name.starts_with("warp"))
-    d.notes.push_back("what a block of a GPU shares is \"shared\"");
+  tw::Diagnostic d = refuse(step, "scope must be local, warp, shared or global, not " + name);
+  if (name.starts_with("shared.")) d.notes.push_back("what a block of a GPU shares is \"shared\"");
   if (name.starts_with("wmma."))
     d.notes.push_back(
         "leave this line out: a stage that is tensorized by a product of a warp keeps its fragments in registers by "

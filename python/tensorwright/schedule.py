@@ -81,7 +81,7 @@ class Schedule(_core.Schedule):
 
         Before ``for i: C[i] = f(A[i])``; after ``for i: A.local[i] = A[i]; for i: C[i] = f(A.local[i])``.
 
-        Parameters: tensor; scope, "local", "shared" or "global"; readers, the tensors (or operations, or stages) that shall read the copy.
+        Parameters: tensor; scope, "local", "warp", "shared" or "global" (``set_scope``); readers, the tensors (or operations, or stages) that shall read the copy.
         Returns: the copy, a tensor for ``s[...]``. compute_at then packs just the block that a reader's loop needs.
         Raises: ScheduleError for another scope, without readers, or if a reader doesn't read the tensor.
 
@@ -99,7 +99,7 @@ class Schedule(_core.Schedule):
 
         Before ``for i: C[i] = f(A[i])``; after ``for i: C.local[i] = f(A[i]); for i: C[i] = C.local[i]``.
 
-        Parameters: tensor, one that is computed; scope, "local", "shared" or "global".
+        Parameters: tensor, one that is computed; scope, "local", "warp", "shared" or "global" (``set_scope``).
         Returns: the computing stage's tensor, for ``s[...]``. The axes of ``tensor.op`` stay valid: data axes in both stages,
         reduction axes in the new one.
         Where the tensor's loops have been split, fused or reordered, they become the axes of the new stage, which keeps its values

@@ -438,16 +438,21 @@ class Stage:
         self._schedule._compute_inline(self.name, user_line())
 
     def set_scope(self, scope):
-        """Where the values of this stage live: "local" (registers or stack of one thread), "shared" (memory of a block of a device; "shared.dyn" means
-        the same) or "global" (memory).
+        """Where the values of this stage live: "local" (registers or stack of one thread), "warp" (registers of the lanes of a
+        device's warp), "shared" (memory of a block of a device; "shared.dyn" means the same) or "global" (memory).
 
         Before ``alloc P: float32[64] global``; after ``alloc P: float32[64] local``. The loops stay as they are. Without it, a stage at
         root is global and one inside another's loops is local; what several threads read is kept in memory in any case. Inside
         loops that are bound to blocks, but not to threads, it is shared.
 
+        Of a stage in scope "warp" each of the 32 lanes along ``threadIdx.x`` keeps what it computes, in steps that all have, and reads
+        of what others keep become exchanges of registers (``shfl``): without shared memory and without a barrier. Which of a lane's elements
+        it is that is read must not depend on the lane.
+
         Raises: ScheduleError for another scope, or if an output, which lives in the caller's memory, is made local. Judged with the
-        whole nest: shared where nothing is bound; and in a launch global inside of it, anything else at root, and local of a stage
-        whose own loops are bound to threads.
+        whole nest: shared or warp where nothing is bound; in a launch global inside of it, anything else at root, and local of a stage
+        whose own loops are bound to threads; warp of a stage that has no loop bound to ``threadIdx.x``, of which there are not 32 lanes, that
+        threads of other warps need, or whose elements are computed or read at places that no one lane has.
 
         >>> C = te.compute((64, 64), lambda i, j: B[i, j] + 1, name="C")
         >>> s = te.create_schedule(C)

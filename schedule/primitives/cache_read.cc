@@ -36,7 +36,8 @@ te::Operation copy_of(const StageNest& source, const std::string& name) {
 
 Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
   TW_TRY(int source, any_stage(nest, step.kName, step.stage));
-  if (step.scope == Scope::kArgument) return refuse(step.kName, "scope must be local, shared or global, not argument");
+  if (step.scope == Scope::kArgument)
+    return refuse(step.kName, "scope must be local, warp, shared or global, not argument");
   if (step.readers.empty()) return refuse(step.kName, "readers must name at least one stage that reads " + step.stage);
   std::vector<int> actual = readers_of(nest, source), readers;
   for (const std::string& name : step.readers) {

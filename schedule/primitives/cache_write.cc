@@ -172,7 +172,8 @@ Status check_plain(const LoopNest& nest, int i) {
 Result<LoopNest> apply(const LoopNest& nest, const CacheWrite& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   const StageNest& before = nest.stage(stage);
-  if (step.scope == Scope::kArgument) return refuse(step.kName, "scope must be local, shared or global, not argument");
+  if (step.scope == Scope::kArgument)
+    return refuse(step.kName, "scope must be local, warp, shared or global, not argument");
   if (before.attach.kind == AttachKind::kInline)
     return refuse(step.kName, "stage must be stored, not inlined as " + step.stage + " is")
            << "compute_root undoes compute_inline";

@@ -100,7 +100,8 @@ Status check_stage(const LoopNest& nest, int i) {
 
 Result<LoopNest> apply(const LoopNest& nest, const Hoist& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
-  if (step.scope == Scope::kArgument) return refuse(step.kName, "scope must be local, shared or global, not argument");
+  if (step.scope == Scope::kArgument)
+    return refuse(step.kName, "scope must be local, warp, shared or global, not argument");
   TW_TRY([[maybe_unused]] Unit fits, check_stage(nest, stage));
   const StageNest& before = nest.stage(stage);
   const std::vector<ir::Expr> operands = operands_of(before);

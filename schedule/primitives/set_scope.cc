@@ -12,9 +12,10 @@ namespace tw::schedule::primitives {
 
 Result<LoopNest> apply(const LoopNest& nest, const SetScope& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
-  if (step.scope == Scope::kArgument) return refuse(step.kName, "scope must be local, shared or global, not argument");
-  if (nest.stage(stage).output && step.scope == Scope::kLocal)
-    return refuse(step.kName, "scope of an output must be global, not local")
+  if (step.scope == Scope::kArgument)
+    return refuse(step.kName, "scope must be local, warp, shared or global, not argument");
+  if (nest.stage(stage).output && (step.scope == Scope::kLocal || step.scope == Scope::kWarp))
+    return refuse(step.kName, "scope of an output must be global, not " + to_string(step.scope))
            << step.stage + " lives in the caller's memory; cache_write(" + step.stage +
                   ", \"local\") computes it in a local stage first";
   LoopNest next = nest;

@@ -61,7 +61,7 @@ inline constexpr std::string_view kForKinds[] = {"serial",      "parallel",    "
 inline constexpr std::string_view kSyncOps[] = {"block", "commit", "wait"};
 inline constexpr std::string_view kArrivals[] = {"now", "later", "ldg", "cp.async"};
 inline constexpr std::string_view kTails[] = {"none", "guard", "mask", "peel", "shift_inward", "auto", "pad"};
-inline constexpr std::string_view kScopes[] = {"argument", "global", "shared", "local"};
+inline constexpr std::string_view kScopes[] = {"argument", "global", "shared", "warp", "local"};
 
 // The suffix of a constant: 3i32, 2.5f64. Constants without one are index and float32.
 struct Suffix {

@@ -133,7 +133,7 @@ class Verifier {
   }
 
   void allocation(const Allocate& a) {
-    if (a.buffer.scope() == Scope::kArgument)
+    if (a.buffer.scope() == Scope::kArgument || a.buffer.scope() == Scope::kWarp)
       fail(a.buffer.name() + ": an allocation of scope global, shared or local expected");
     if ((a.buffer.scope() == Scope::kShared) != in_launch_ && a.buffer.scope() != Scope::kLocal)
       fail(a.buffer.name() + ": shared memory within a launch, global memory outside of it expected");

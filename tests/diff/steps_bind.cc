@@ -47,7 +47,8 @@ int bind_loops(Stepper& s, const std::string& name, int percent, bool at_root) {
 
 void bind(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
-  if (stage.is_placeholder() || multiply_in_groups(s, name) || multiply_in_warps(s, name)) return;
+  if (stage.is_placeholder() || multiply_in_groups(s, name) || multiply_in_warps(s, name) || keep_in_lanes(s, name))
+    return;
   if (!s.attached.contains(name)) {
     if (stage.scope && !stage.output) s.launch.push_back(SetScope{name, ir::Scope::kGlobal});
     if (bind_loops(s, name, 60, true) > 0) return;

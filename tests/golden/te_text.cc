@@ -50,7 +50,7 @@ ir::Tail tail_of(const std::string& text) {
   return named(text, {"none", "guard", "mask", "peel", "shift_inward", "auto", "pad"}, ir::Tail::kAuto);
 }
 ir::Scope scope_of(const std::string& text) {
-  return named(text, {"argument", "global", "shared", "local"}, ir::Scope::kLocal);
+  return ir::scratch_scope_named(text).value_or(text == "argument" ? ir::Scope::kArgument : ir::Scope::kLocal);
 }
 
 const schedule::Machine kMachine{2, 512, 32, 0, 32 << 10, 1 << 20, 32 << 20, 4e9};  // of `show: explain`

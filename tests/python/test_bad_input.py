@@ -117,7 +117,7 @@ STEPS = [
     ("s[C].pragma(C.op.axis[0], 'auto_unroll_max_step', 10**9)", ["4096", "TW_MAX_UNROLL"]),
     ("s.cache_read(A, 'local', [])", ["readers", "A"]),
     ("s.cache_read(A, 'local', [D])", ["D doesn't", "read by C"]),
-    ("s.cache_read(A, 'warp', [C])", ["local, shared or global", "warp"]),
+    ("s.cache_read(A, 'texture', [C])", ["local, warp, shared or global", "texture"]),
     ("s[C].bind(C.op.axis[0], 'threadIdx.w')", ["threadIdx.x", "threadIdx.w"]),
     ("s.cache_write(A, 'local')", ["placeholder A"]),
     ("s[te.placeholder((3,), name='Z')]", ["Z is not", "A, B, C, D"]),

@@ -168,7 +168,7 @@ def _refused():
         "tensor must be part of the schedule; A is not": lambda: s[te.placeholder((3,), name="A")],
         "a stage is named by a tensor or an operation, not 3": lambda: s[3],
         "stage must be one of A, B, C, not D": lambda: s["D"],
-        "scope must be local, shared or global, not warp": lambda: s.cache_read(A, "warp", [C]),
+        "scope must be local, warp, shared or global, not texture": lambda: s.cache_read(A, "texture", [C]),
         "keeps its fragments in registers by itself": lambda: s.cache_read(A, "wmma.matrix_a", [C]),
         "scope must be a string, not 3": lambda: s[C].set_scope(3),
         "readers must be stages that read A; B doesn't": lambda: s.cache_read(A, "local", [B]),

@@ -152,6 +152,12 @@ TEST_F(IrVerify, ExchangesOfAWarp) {
             "shfl: elements of one type of whole bytes expected, not float32 and float16");
 }
 
+TEST_F(IrVerify, Memory) {
+  const Buffer warp("warp", kF32, {8}, Scope::kWarp);
+  EXPECT_EQ(fault(loop(j, 32, allocate(warp, store(warp, {0}, load(warp, {0}))), ForKind::kThreadX)),
+            "warp: an allocation of scope global, shared or local expected");
+}
+
 TEST_F(IrVerify, Constants) {
   EXPECT_EQ(fault(store(c, {0}, cast(kF32, raw(Type::u(8), IntImm{256})))), "256: not a value of uint8");
   EXPECT_EQ(fault(store(c, {0}, raw(kF32, FloatImm{0.1}))), "0.100000: not a value of float32");

@@ -108,7 +108,7 @@ TEST(ScheduleSteps, MalformedJsonIsAParseError) {
        {"", "{", "3", "{}", "[3]", "[[]]", "[[3]]", R"([["splat","C"]])", R"([["split","C"]])",
         R"([["split","C","i","",null,"auto"]])", R"([["split","C","i",4,null,"sideways"]])",
         R"([["split","C","i",{"knob":"x"},null,"auto"]])", R"([["fuse","C","i"]])",
-        R"([["cache_read","A","warp",["C"]]])", R"([["vectorize","C","i","j"]])", R"([["unroll",null,"i"]])",
+        R"([["cache_read","A","texture",["C"]]])", R"([["vectorize","C","i","j"]])", R"([["unroll",null,"i"]])",
         R"([["pragma","C","i","key",1.5]])", "[[\"unroll\",\"\xff\",\"i\"]]"}) {
     auto read = steps_from_json(text);
     ASSERT_FALSE(read.ok()) << text;

@@ -1,0 +1,325 @@
+#include "schedule/lane_memory.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "schedule/conditions.h"
+#include "schedule/placement.h"
+#include "schedule/refuse.h"
+#include "src/ir/equal.h"
+#include "src/ir/simplify.h"
+#include "src/ir/simplify_linear.h"
+#include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
+
+namespace tw::schedule {
+
+namespace {
+
+using ir::Expr;
+using ir::Stmt;
+
+constexpr const char* kWayOut = "set it to shared, where any thread of the block finds it";
+
+Expr offset_of(const ir::Buffer& buffer, const std::vector<Expr>& at) {
+  Expr sum = 0;
+  for (size_t d = 0; d < at.size(); ++d)
+    sum = buffer.strides().empty() ? sum * buffer.shape()[d] + at[d] : sum + at[d] * buffer.strides()[d];
+  return sum;
+}
+
+int64_t elements_of(const ir::Buffer& buffer) {
+  if (!buffer.strides().empty()) return *ir::as_int(buffer.strides()[0] * buffer.shape()[0]);
+  int64_t elements = 1;
+  for (const Expr& extent : buffer.shape()) elements *= *ir::as_int(extent);
+  return elements;
+}
+
+class LaneMemory {
+ public:
+  LaneMemory(const LoopNest& nest, const std::vector<Step>& steps) : nest_(nest), steps_(steps) {}
+
+  Stmt launches(const Stmt& s) {
+    const auto* loop = ir::as<ir::For>(s);
+    if (!loop || !ir::is_device_index(loop->kind))
+      return ir::map_children(s, [&](const Stmt& inner) { return launches(inner); }, [](const Expr& e) { return e; });
+    bounds_ = {};
+    own_ = {};
+    lane_.reset();
+    lanes_ = 0;
+    return statement(s, {});
+  }
+
+  std::optional<Diagnostic> fault;
+
+ private:
+  struct Kept {
+    ir::Buffer declared, own;  // of the warp, of a lane
+    int64_t step;
+  };
+  struct Exchange {
+    ir::Buffer to;
+    Stmt call;
+  };
+  struct Where {
+    Expr lane, place;  // among the elements of that lane
+  };
+
+  bool touches(const Stmt& s) const {
+    bool found = false;
+    ir::walk(
+        s,
+        [&](const Stmt& inner) {
+          const auto* store = ir::as<ir::Store>(inner);
+          const auto* alloc = ir::as<ir::Allocate>(inner);
+          found = found || (store && kept_.contains(store->buffer.id())) ||
+                  (alloc && alloc->buffer.scope() == Scope::kWarp);
+          return !found;
+        },
+        [&](const Expr& e) {
+          const auto* load = ir::as<ir::Load>(e);
+          found = found || (load && kept_.contains(load->buffer.id()));
+          return !found;
+        });
+    return found;
+  }
+
+  // Whether lanes of a warp may find different values there.
+  bool differs(const Expr& e) const {
+    if (ir::has_load(e)) return true;
+    return std::ranges::any_of(ir::used_vars(e), [&](uint64_t id) { return own_.contains(id); });
+  }
+
+  // `holds`: the conditions around the statement in which lanes differ.
+  Stmt statement(const Stmt& s, const Expr& holds) {
+    if (fault || !touches(s)) return holds ? ir::if_then(holds, s) : s;
+    return ir::match(
+        s, [&](const ir::Store& st) { return store(st, holds); }, [&](const ir::For& f) { return loop(f, holds); },
+        [&](const ir::If& i) { return branch(i, holds); },
+        [&](const ir::Seq& q) {
+          std::vector<Stmt> all;
+          for (const Stmt& one : q.stmts) all.push_back(statement(one, holds));
+          return ir::seq(std::move(all));
+        },
+        [&](const ir::Allocate& a) {
+          if (a.buffer.scope() != Scope::kWarp) return ir::allocate(a.buffer, statement(a.body, holds));
+          if (!keep(a)) return s;
+          const Stmt body = statement(a.body, holds);
+          const ir::Buffer own = kept_.at(a.buffer.id()).own;
+          kept_.erase(a.buffer.id());
+          return ir::allocate(own, body);
+        },
+        [&](const ir::LetStmt& l) {
+          std::vector<Exchange> exchanges;
+          const Expr value = read(l.value, exchanges);
+          if (differs(l.value)) own_.insert(l.var.id());
+          return behind(exchanges, ir::let_stmt(l.var, value, statement(l.body, holds)));
+        },
+        [&](const ir::Evaluate& e) {
+          std::vector<Exchange> exchanges;
+          const Stmt call = ir::evaluate(read(e.value, exchanges));
+          return behind(exchanges, holds ? ir::if_then(holds, call) : call);
+        },
+        [&](const ir::Sync&) { return s; });
+  }
+
+  Stmt store(const ir::Store& st, const Expr& holds) {
+    std::vector<Exchange> exchanges;
+    ir::Store out = st;
+    const auto kept = kept_.find(st.buffer.id());
+    if (kept != kept_.end()) {
+      const Where to = where(kept->second, st.at);
+      if (!is_own(to.lane)) {
+        refuse_access(kept->second.declared, st.at, "each lane must store what is its own, and",
+                      "the lane that keeps an element is the one that computes it");
+        return ir::seq({});
+      }
+      out.buffer = kept->second.own;
+      out.at = {to.place};
+    }
+    for (Expr& at : out.at) at = read(at, exchanges);
+    if (out.pred) out.pred = read(out.pred, exchanges);
+    out.value = read(out.value, exchanges);
+    const Stmt stored = ir::store(out.buffer, out.at, out.value, out.pred, out.arrival);
+    return behind(exchanges, holds ? ir::if_then(holds, stored) : stored);
+  }
+
+  Stmt loop(const ir::For& f, const Expr& holds) {
+    if (ir::is_device_index(f.kind)) {
+      if (f.kind == ir::ForKind::kThreadX) {
+        lane_ = f.var;
+        lanes_ = ir::as_int(f.extent).value_or(0);
+        own_.insert(f.var.id());
+      }
+    } else if (f.kind == ir::ForKind::kCooperative || differs(f.extent)) {
+      if (const ir::Buffer* buffer = read_in(f.body))
+        refuse_stage(
+            *buffer,
+            "all lanes of a warp must come to what they exchange, and in the loop " + f.var.name() + " they do not",
+            "lanes have iterations of their own there");
+      return ir::seq({});
+    }
+    if (const auto extent = ir::as_int(f.extent)) bounds_[f.var.id()] = {0, std::max<int64_t>(*extent - 1, 0)};
+    return ir::loop(f.var, f.extent, statement(f.body, holds), f.kind, f.tail);
+  }
+
+  Stmt branch(const ir::If& i, const Expr& holds) {
+    std::vector<Exchange> exchanges;
+    const bool apart = differs(i.cond);
+    const Expr cond = read(i.cond, exchanges);
+    if (!apart)
+      return behind(exchanges,
+                    ir::if_then(cond, statement(i.then, holds), i.otherwise ? statement(i.otherwise, holds) : Stmt()));
+    // Asked once, whatever the branches change.
+    const ir::Var once("holds", ir::Type::boolean());
+    own_.insert(once.id());
+    Stmt all = statement(i.then, both(holds, once));
+    if (i.otherwise) all = ir::seq({all, statement(i.otherwise, both(holds, ir::logical_not(once)))});
+    return behind(exchanges,
+                  ir::has_load(cond) ? ir::let_stmt(once, cond, all) : ir::substitute(all, {{once.id(), cond}}));
+  }
+
+  // What the statement reads of other lanes, before it.
+  static Stmt behind(const std::vector<Exchange>& exchanges, Stmt s) {
+    std::vector<Stmt> all;
+    for (const Exchange& exchange : exchanges) all.push_back(exchange.call);
+    all.push_back(std::move(s));
+    Stmt out = ir::seq(std::move(all));
+    for (const Exchange& exchange : exchanges) out = ir::allocate(exchange.to, out);
+    return out;
+  }
+
+  Expr read(const Expr& e, std::vector<Exchange>& exchanges) {
+    return ir::rewrite(e, [&](const Expr& x) {
+      const auto* load = ir::as<ir::Load>(x);
+      const auto kept = load ? kept_.find(load->buffer.id()) : kept_.end();
+      return kept == kept_.end() ? x : read_of(kept->second, *load, exchanges);
+    });
+  }
+
+  Expr read_of(const Kept& kept, const ir::Load& load, std::vector<Exchange>& exchanges) {
+    const Where from = where(kept, load.at);
+    if (is_own(from.lane)) return ir::load(kept.own, {from.place});
+    if (differs(from.place)) {
+      refuse_access(kept.declared, load.at, "what a lane reads of others must lie at one place in all of them, and",
+                    "an exchange names one register of all lanes: which element of a lane it is must not depend on "
+                    "threadIdx.x");
+      return ir::zero(load.buffer.element());
+    }
+    const ir::Buffer to(kept.declared.name() + ".from", kept.declared.element(), {Expr(1)}, Scope::kLocal);
+    exchanges.push_back(
+        {to, ir::evaluate(ir::call_extern(ir::Type::i(32), std::string(ir::kShuffle),
+                                          {ir::address_of(to, {Expr(0)}, false, true),
+                                           ir::address_of(kept.own, {from.place}, true, false), from.lane},
+                                          false))});
+    return ir::load(to, {Expr(0)});
+  }
+
+  bool is_own(const Expr& lane) const { return ir::equal(lane, Expr(*lane_)); }
+
+  // Where nothing is stored or needed there may be no such element: the place is one that there is.
+  Where where(const Kept& kept, const std::vector<Expr>& at) const {
+    const Expr offset = ir::simplify(offset_of(kept.declared, at), bounds_);
+    const Expr step(kept.step), all(kept.step * ir::kLanesOfWarp);
+    const int64_t elements = *ir::as_int(kept.own.shape()[0]);
+    Expr place = ir::floormod(offset, step);
+    if (elements > kept.step)
+      place = ir::max(ir::min(ir::floordiv(offset, all) * step + place, Expr(elements - 1)), Expr(0));
+    return {ir::simplify(ir::floormod(ir::floordiv(offset, step), Expr(ir::kLanesOfWarp)), bounds_),
+            ir::simplify(place, bounds_)};
+  }
+
+  // Whether the lanes keep the buffer, in steps that all stores have.
+  bool keep(const ir::Allocate& a) {
+    if (lanes_ != ir::kLanesOfWarp) {
+      refuse_stage(a.buffer,
+                   "threadIdx.x must be the 32 lanes of a warp for a stage in scope warp, and around " +
+                       a.buffer.name() + " it has " + std::to_string(lanes_),
+                   "bind loops of 32 iterations to threadIdx.x, and the warps of a block to threadIdx.y");
+      return false;
+    }
+    std::optional<int64_t> step;
+    bool one = true;
+    ir::walk(a.body, [&](const Stmt& s) {
+      const auto* st = ir::as<ir::Store>(s);
+      if (!st || st->buffer != a.buffer) return true;
+      int64_t of_lane = 0;
+      for (const ir::Term& t : ir::decompose(ir::simplify(offset_of(a.buffer, st->at), bounds_)).terms)
+        if (ir::equal(t.atom, Expr(*lane_))) of_lane = t.factor;
+      one = one && of_lane >= 1 && step.value_or(of_lane) == of_lane;
+      step = of_lane;
+      return true;
+    });
+    if (!one) {
+      refuse_stage(a.buffer,
+                   "the lanes of a warp must compute elements one step apart of a stage in scope warp, and those of " +
+                       a.buffer.name() + " do not",
+                   "bind an inner part of its last axis to threadIdx.x, as split(axis, factor=32) makes it");
+      return false;
+    }
+    const int64_t all = step.value_or(1) * ir::kLanesOfWarp;
+    const int64_t own = (elements_of(a.buffer) + all - 1) / all * step.value_or(1);
+    kept_[a.buffer.id()] = {a.buffer, ir::Buffer(a.buffer.name(), a.buffer.element(), {Expr(own)}, Scope::kLocal),
+                            step.value_or(1)};
+    return true;
+  }
+
+  const ir::Buffer* read_in(const Stmt& s) const {
+    const ir::Buffer* found = nullptr;
+    const auto look = [&](const ir::Buffer& buffer) {
+      if (const auto kept = kept_.find(buffer.id()); kept != kept_.end()) found = &kept->second.declared;
+    };
+    ir::walk(
+        s,
+        [&](const Stmt& inner) {
+          if (const auto* st = ir::as<ir::Store>(inner)) look(st->buffer);
+          if (const auto* a = ir::as<ir::Allocate>(inner); a && a->buffer.scope() == Scope::kWarp) found = &a->buffer;
+          return true;
+        },
+        [&](const Expr& e) {
+          if (const auto* load = ir::as<ir::Load>(e)) look(load->buffer);
+          return true;
+        });
+    return found;
+  }
+
+  void refuse_access(const ir::Buffer& buffer, const std::vector<Expr>& at, const std::string& rule,
+                     const std::string& why) {
+    refuse_stage(buffer, rule + " " + ir::to_string(ir::simplify(ir::load(buffer, at), bounds_)) + " is not", why);
+  }
+
+  void refuse_stage(const ir::Buffer& buffer, const std::string& rule, const std::string& why) {
+    if (fault) return;
+    Diagnostic d = refuse(SetScope::kName, rule);
+    int step = kNone;
+    for (int i = 0; i < nest_.size(); ++i)
+      if (nest_.stage(i).name == buffer.name()) {
+        d.notes.push_back(describe(nest_.stage(i)));
+        step = nest_.stage(i).attach.step;
+      }
+    d.notes.push_back(why);
+    d.notes.push_back(kWayOut);
+    fault = blame(std::move(d), steps_, step);
+  }
+
+  const LoopNest& nest_;
+  const std::vector<Step>& steps_;
+  std::optional<ir::Var> lane_;
+  int64_t lanes_ = 0;
+  ir::Bounds bounds_;
+  std::unordered_set<uint64_t> own_;  // variables in which lanes differ
+  std::unordered_map<uint64_t, Kept> kept_;
+};
+
+}  // namespace
+
+Result<ir::Stmt> kept_by_lanes(const ir::Stmt& body, const LoopNest& nest, const std::vector<Step>& steps) {
+  LaneMemory memory(nest, steps);
+  ir::Stmt out = memory.launches(body);
+  if (memory.fault) return *memory.fault;
+  return out;
+}
+
+}  // namespace tw::schedule

@@ -20,7 +20,8 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16, kBankBytes = 4, kLineBytes = 128;
 constexpr int64_t kLeast = 16;  // iterations along both axes
-constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kTile = 32, kMostThreads = 1024;
+constexpr int64_t kMostBlocks = 65535;  // along blockIdx.y and blockIdx.z
 
 // Of both sides of a tile, and of the elements that a thread takes side by side.
 std::string json(int64_t tile, int64_t vector) {
@@ -69,8 +70,9 @@ std::optional<Group> match_device_transposed(const Graph& graph, int root) {
   const bool known = stage.kind == StageKind::kPointwise && stage.bodies.size() == 1 && !stage.type.is_packed();
   if (!known || stage.data.size() < 2 || stage.elements == 0) return std::nullopt;
   const Transposed reads = transposed(graph, stage);
-  if (reads.sources.empty() || stage.data.back().extent < kLeast || stage.data[reads.along].extent < kLeast)
-    return std::nullopt;
+  const int64_t rows = stage.data[reads.along].extent, columns = stage.data.back().extent;
+  if (reads.sources.empty() || rows < kLeast || columns < kLeast) return std::nullopt;
+  if (columns / kTile >= kMostBlocks || stage.elements / rows / columns > kMostBlocks) return std::nullopt;
   return Group{root, root, {root}};
 }
 
@@ -82,7 +84,7 @@ void apply_device_transposed(Sketch& sketch, const Group& group) {
   const int64_t widest = std::max<int64_t>(1, kVectorBytes / stage.type.bytes());
   std::vector<std::string> tiles;
   for (const int64_t vector : up_to(widest, {widest, widest / 2, 1}))
-    for (const int64_t tile : {32, 64})
+    for (const int64_t tile : {kTile, 2 * kTile})
       if (tile * tile / vector <= kMostThreads) tiles.push_back(json(tile, vector));
   sketch.cfg.define_knob_json(name + ".tile", tiles);
   std::vector<std::string> copies, outer;

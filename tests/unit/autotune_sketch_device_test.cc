@@ -137,6 +137,9 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(column_sums(64, 1 << 18)), Names{"device_pointwise"});
   EXPECT_EQ(rules(transposed(64, 40)), Names{"device_transposed"});
   EXPECT_EQ(rules(transposed(64, 9)), Names{"device_pointwise"});
+  EXPECT_EQ(rules(transposed(16, 1 << 22)), Names{"device_transposed"});
+  EXPECT_EQ(rules(transposed(1 << 22, 16)), Names{"device_pointwise"});  // more blocks than there may be along y
+  EXPECT_EQ(rules(transposed(16, 16, 1 << 17)), Names{"device_pointwise"});
 }
 
 TEST(SketchDevice, Transposes) {

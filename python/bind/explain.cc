@@ -28,34 +28,11 @@ py::dict by_term(const DeviceSeconds& seconds) {
   return out;
 }
 
-}  // namespace
-
-void bind_explain(py::module_& m) {
-  py::class_<LoopExplanation>(m, "LoopExplanation")
-      .def_readonly("name", &LoopExplanation::name)
-      .def_readonly("kind", &LoopExplanation::kind)
-      .def_readonly("extent", &LoopExplanation::extent)
-      .def_readonly("lanes", &LoopExplanation::lanes)
-      .def_readonly("bytes", &LoopExplanation::bytes)
-      .def_property_readonly("fits", [](const LoopExplanation& loop) { return to_string(loop.fits); })
-      .def_readonly("reuse", &LoopExplanation::reuse)
-      .def_readonly("inside", &LoopExplanation::inside);
+void bind_accounts(py::module_& m) {
   py::class_<LoopAccount>(m, "LoopAccount")
       .def_readonly("wavefronts", &LoopAccount::wavefronts)
       .def_property_readonly("seconds", [](const LoopAccount& loop) { return by_term(loop.seconds); })
       .def_property_readonly("bound", [](const LoopAccount& loop) { return to_string(loop.bound); });
-  py::class_<NestExplanation>(m, "NestExplanation")
-      .def_readonly("headline", &NestExplanation::headline)
-      .def_readonly("loops", &NestExplanation::loops)
-      .def_readonly("runs", &NestExplanation::runs)
-      .def_readonly("operations", &NestExplanation::operations)
-      .def_readonly("waste", &NestExplanation::waste)
-      .def_readonly("cores", &NestExplanation::cores)
-      .def_readonly("plain", &NestExplanation::plain)
-      .def_readonly("chains", &NestExplanation::chains)
-      .def_property_readonly("moved", [](const NestExplanation& nest) { return by_level(nest.moved, kL1); })
-      .def_property_readonly("seconds", [](const NestExplanation& nest) { return by_level(nest.seconds, kCompute); })
-      .def_property_readonly("bound", [](const NestExplanation& nest) { return to_string(nest.bound); });
   py::class_<StageAccount>(m, "StageAccount")
       .def_readonly("operations", &StageAccount::operations)
       .def_readonly("products", &StageAccount::products)
@@ -82,6 +59,33 @@ void bind_explain(py::module_& m) {
       .def_property_readonly("bound", [](const LaunchAccount& launch) { return to_string(launch.bound); })
       .def_readonly("total", &LaunchAccount::total)
       .def_readonly("stages", &LaunchAccount::stages);
+}
+
+}  // namespace
+
+void bind_explain(py::module_& m) {
+  bind_accounts(m);
+  py::class_<LoopExplanation>(m, "LoopExplanation")
+      .def_readonly("name", &LoopExplanation::name)
+      .def_readonly("kind", &LoopExplanation::kind)
+      .def_readonly("extent", &LoopExplanation::extent)
+      .def_readonly("lanes", &LoopExplanation::lanes)
+      .def_readonly("bytes", &LoopExplanation::bytes)
+      .def_property_readonly("fits", [](const LoopExplanation& loop) { return to_string(loop.fits); })
+      .def_readonly("reuse", &LoopExplanation::reuse)
+      .def_readonly("inside", &LoopExplanation::inside);
+  py::class_<NestExplanation>(m, "NestExplanation")
+      .def_readonly("headline", &NestExplanation::headline)
+      .def_readonly("loops", &NestExplanation::loops)
+      .def_readonly("runs", &NestExplanation::runs)
+      .def_readonly("operations", &NestExplanation::operations)
+      .def_readonly("waste", &NestExplanation::waste)
+      .def_readonly("cores", &NestExplanation::cores)
+      .def_readonly("plain", &NestExplanation::plain)
+      .def_readonly("chains", &NestExplanation::chains)
+      .def_property_readonly("moved", [](const NestExplanation& nest) { return by_level(nest.moved, kL1); })
+      .def_property_readonly("seconds", [](const NestExplanation& nest) { return by_level(nest.seconds, kCompute); })
+      .def_property_readonly("bound", [](const NestExplanation& nest) { return to_string(nest.bound); });
   py::class_<Explanation>(m, "Explanation")
       .def_readonly("nests", &Explanation::nests)
       .def_readonly("launches", &Explanation::launches)

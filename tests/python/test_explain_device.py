@@ -46,7 +46,8 @@ def test_a_loop_has_what_is_computed_inside_of_it(told):
 
 def test_the_page_has_a_row_for_each(told):
     head = next(line.split("  ") for line in str(told).splitlines() if "wavefronts" in line and "bound" in line)
-    assert [word.strip() for word in head if word.strip()] == ["loop", "kind", "extent", "touches", "reuse", "issue", "shared memory", "wavefronts", "L2", "HBM", "bound"]
+    titles = ["loop", "kind", "extent", "touches", "reuse", "issue", "shared memory", "wavefronts", "L2", "HBM", "bound"]
+    assert [word.strip() for word in head if word.strip()] == titles
     row = next(line for line in str(told).splitlines() if line.split()[:1] == ["k.o"])
     assert "for reduction" in row and row.endswith(loops(told, "C.local")["k.o"].bound)
 

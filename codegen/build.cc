@@ -7,6 +7,7 @@
 #include "codegen/arg_specs.h"
 #include "codegen/backends.h"
 #include "codegen/kernel_name.h"
+#include "schedule/on_target.h"
 #include "schedule/pack.h"
 #include "src/lower/launches.h"
 #include "src/runtime/kernel.h"
@@ -35,7 +36,7 @@ ir::Program loop_program(const schedule::Schedule& s, const std::vector<te::Tens
 
 ir::Program lowered_program(const schedule::Schedule& s, const std::vector<te::Tensor>& args, const Target& target,
                             const std::string& name, const std::vector<te::ScalarArgument>& scalars) {
-  const ir::Program program = loop_program(s, args, name, scalars);
+  const ir::Program program = loop_program(schedule::on_target(s, target), args, name, scalars);
   check_device(program, target);
   const lower::Passes& passes = lower::passes_for(program, codegen::backend_of(target).passes);
   return support::with_deep_stack([&] { return lower::run_pipeline(passes, program, target); });

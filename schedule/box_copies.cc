@@ -143,7 +143,7 @@ ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBou
     const StageNest& stage = nest.stage(i);
     const StageBounds& bounds = all.stages[i];
     const BoxOfStage box = box_of(nest, placed, all, i);
-    ir::Substitution first = {{slide.loop.id(), of}}, begins;
+    ir::Substitution first = slide.in_turn(of), begins;
     for (AxisId axis = 0; axis < stage.data_rank; ++axis)
       begins[stage.axes[axis].var.id()] = ir::substitute(bounds.lo[axis], first);
     const ir::Buffer& tensor = kept.buffers(box.source)[0];

@@ -146,6 +146,31 @@ Status check_steps(const StageNest& stage, const std::vector<Step>& steps) {
   return Unit{};
 }
 
+// What persistent has made of the loop over tiles still goes over them, one after the other, and is all that blocks
+// share out.
+Status check_persistent(const StageNest& stage, const std::vector<Step>& steps) {
+  const PersistentNote& note = stage.persistent;
+  if (note.tiles == kNone) return Unit{};
+  const Axis& tiles = stage.axes[note.tiles];
+  const auto wrong = [&](const std::string& rule, const std::string& way_out) {
+    return blame(refuse(Persistent::kName, rule) << describe(stage, note.tiles) << way_out, steps,
+                 std::max(note.step, tiles.annotated_by));
+  };
+  if (stage.position(note.tiles) == kNone)
+    return wrong("the loop over tiles must stand, and " + tiles.name + " was split or fused",
+                 "split and fuse before the loop is bound to blocks");
+  if (tiles.annotation != Annotation::kNone)
+    return wrong("the loop over tiles must be serial, and " + tiles.name + " is " + to_string(tiles.annotation),
+                 "a block computes one tile after the other");
+  const auto& split = std::get<SplitRelation>(*stage.relation_from(note.whole));
+  for (AxisId leaf : stage.leaves)
+    if (const Annotation other = stage.axes[leaf].annotation; is_block(other) && leaf != split.inner)
+      return wrong("a persistent stage must have one index of blocks, and " + stage.name + " has " +
+                       to_string(stage.axes[split.inner].annotation) + " and " + to_string(other),
+                   "fuse the loops over tiles, bind what comes of it, and make that persistent");
+  return Unit{};
+}
+
 // Threads that compute together revisit nothing, and meet in no lane.
 Status check_together(const LoopNest& nest, const Placement& placed, int i, const std::vector<Step>& steps) {
   const StageNest& stage = nest.stage(i);
@@ -290,6 +315,7 @@ Status check_launches(const LoopNest& nest, const Placement& placed, const std::
     }
     TW_TRY([[maybe_unused]] Unit known, check_steps(stage, steps));
     TW_TRY([[maybe_unused]] Unit sums, check_sums(stage, steps));
+    TW_TRY([[maybe_unused]] Unit tiles, check_persistent(stage, steps));
     if (placed.together[i] == Team::kNone) continue;
     TW_TRY([[maybe_unused]] Unit together, check_together(nest, placed, i, steps));
   }

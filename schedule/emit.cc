@@ -21,6 +21,8 @@
 #include "schedule/emit.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "schedule/box_copies.h"
 #include "schedule/conditions.h"
@@ -28,6 +30,7 @@
 #include "schedule/meetings.h"
 #include "schedule/pad.h"
 #include "schedule/ring.h"
+#include "schedule/tiles_of_block.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -128,11 +131,22 @@ class Emitter {
     ir::Expr all, of_each;
     for (const Condition& condition : stage.conditions) {
       if (condition.level != level || (init && !condition.data)) continue;
-      ir::Expr& to = meet && launches_.differs(condition.holds) ? of_each : all;
+      const bool each = launches_.differs(condition.holds) || runs_on(stage.id);
+      ir::Expr& to = meet && each ? of_each : all;
       to = both(to, condition.holds);
     }
     if (of_each) body = meetings_.guarded(of_each, body);
     return all ? ir::if_then(all, std::move(body)) : body;
+  }
+
+  // Whether a ring that runs on over tiles is in the stage's loops, so that each tile has all of its turns.
+  bool runs_on(int stage) const {
+    for (int i = 0; i < nest_.size(); ++i) {
+      if (!kept_.slide(i).tiles) continue;
+      for (int at = placed_.parent[i]; at != kNone; at = placed_.parent[at])
+        if (at == stage) return true;
+    }
+    return false;
   }
 
   // ------------------------------------------------------------------------------------------------------ loops
@@ -207,7 +221,10 @@ class Emitter {
     const ir::Stmt body = one_iteration(stage, level, here, in_vector);
     ir::Stmt loop = with_pragmas(stage, leaf, loop_around(stage, leaf, body, in_vector));
     for (size_t i = here.size(); i-- > 0;) loop = around_slide(here[i], loop);
-    return around_rings(stage, level, loop);
+    loop = around_rings(stage, level, loop);
+    if (leaf == stage.nest.persistent.tiles)
+      for (const std::vector<int>& rings : std::exchange(over_tiles_, {})) loop = around_ring(rings, false, loop);
+    return loop;
   }
 
   // Of the loop at `level`; the stages `here` are computed in it.
@@ -237,10 +254,10 @@ class Emitter {
     body = with_others(stage, level, std::move(here), body, in_vector);
     if (rings.empty()) return body;
     const Ring ring = ring_of(rings);
-    const ir::Var& loop = kept_.slide(rings[0]).loop;
+    const ir::Expr turn = kept_.slide(rings[0]).turn();
     if (level + 1 == stage.warp.batch && batches_under_way(stage) > 0)
-      return ir::seq({wait_for_turn(ring, loop), body, iteration_behind(ring, part_of(rings), loop)});
-    return ir::seq({wait_for_turn(ring, loop), ring_iteration(ring, part_of(rings), loop, body)});
+      return ir::seq({wait_for_turn(ring, turn), body, iteration_behind(ring, part_of(rings), turn)});
+    return ir::seq({wait_for_turn(ring, turn), ring_iteration(ring, part_of(rings), turn, body)});
   }
 
   ir::Stmt with_others(const Emission& stage, int level, std::vector<int> here, ir::Stmt body, bool in_vector) {
@@ -275,8 +292,8 @@ class Emitter {
     const bool boxes = std::ranges::any_of(stages, [&](int i) { return kept_.slide(i).boxes; });
     const bool fenced = std::ranges::any_of(
         stages, [&](int i) { return !kept_.slide(i).boxes && is_group_operand(nest_, placed_, i); });
-    return {slide.slots, slide.trips, later, boxes ? barriers_of(stages[0]) : ir::Buffer(),
-            fenced ? fence_of_stores() : ir::seq({})};
+    return {slide.slots, !!slide.tiles ? slide.turns : slide.trips, later,
+            boxes ? barriers_of(stages[0]) : ir::Buffer(), fenced ? fence_of_stores() : ir::seq({})};
   }
 
   // Of the ring that this stage is the first of.
@@ -310,9 +327,14 @@ class Emitter {
   ir::Stmt around_rings(const Emission& stage, int level, ir::Stmt loop) {
     const std::vector<int> rings = rings_at(stage, level);
     if (rings.empty()) return loop;
-    const bool again = launches_.repeats(stage.id, level - 1);
-    const Ring ring = ring_of(rings);
     if (level + 1 == stage.warp.batch && batches_under_way(stage) > 0) loop = ir::seq({loop, wait_for_batches(0)});
+    if (!kept_.slide(rings[0]).tiles) return around_ring(rings, launches_.repeats(stage.id, level - 1), loop);
+    over_tiles_.insert(rings);
+    return loop;
+  }
+
+  ir::Stmt around_ring(const std::vector<int>& rings, bool again, ir::Stmt loop) {
+    const Ring ring = ring_of(rings);
     loop = ir::seq({first_parts(ring, part_of(rings), again && !ring.full, all_.ranges), loop});
     if (ring.full) {
       loop = with_barriers(ring, loop, again);
@@ -439,8 +461,7 @@ class Emitter {
   }
 
   ir::Stmt iteration(int i, const ir::Expr& of) {
-    return ir::refresh(
-        ir::simplify(ir::substitute(emit_stage(i, false), {{kept_.slide(i).loop.id(), of}}), all_.ranges));
+    return ir::refresh(ir::simplify(ir::substitute(emit_stage(i, false), kept_.slide(i).in_turn(of)), all_.ranges));
   }
 
   ir::Stmt prefetches(const Emission& stage, int level) const {
@@ -459,7 +480,9 @@ class Emitter {
     if (!var || is_bound(stage.nest.axes[leaf].annotation)) return body;
     ir::ForKind how = kind(stage.nest.axes[leaf].annotation, in_vector);
     if (how == ir::ForKind::kSerial && is_of_batch(stage, leaf)) how = ir::ForKind::kUnrolled;
-    return ir::loop(var, stage.bounds.extent[leaf].expr(), body, how, tail_of(stage, leaf));
+    const ir::Expr extent = leaf == stage.nest.persistent.tiles ? tiles_of_block(stage.nest, stage.bounds)
+                                                                : stage.bounds.extent[leaf].expr();
+    return ir::loop(var, extent, body, how, tail_of(stage, leaf));
   }
 
   // Products that are under way at once stand one after the other, or an assembler waits for each.
@@ -492,6 +515,7 @@ class Emitter {
     for (const Relation& relation : stage.nest.relations) {
       const auto* split = std::get_if<SplitRelation>(&relation);
       if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
+      if (split->parent == stage.nest.persistent.whole) continue;
       auto leaves = leaves_from(stage.nest, split->parent);
       if (std::find(leaves.begin(), leaves.end(), leaf) == leaves.end()) continue;
       tail = split->tail;
@@ -655,6 +679,7 @@ class Emitter {
   Launches launches_;
   Meetings meetings_;
   mutable std::unordered_map<int, ir::Buffer> barriers_;  // of rings
+  std::set<std::vector<int>> over_tiles_;                 // rings that begin before the loop over a block's tiles
   const std::vector<BoundIntrin>& intrins_;               // of each stage
   std::vector<std::vector<int>> attached_;                // by parent, producers first
   std::vector<int> roots_;

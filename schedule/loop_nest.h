@@ -137,6 +137,12 @@ struct PipelineNote {
   int step;
 };
 
+// A block computes one tile after the other: `whole` was split into the loop over its tiles and the index of the block.
+struct PersistentNote {
+  AxisId tiles = kNone, whole = kNone;
+  int step = kNone;
+};
+
 // The loops from `axis` on are one statement of the intrinsic.
 struct TensorizeNote {
   AxisId axis = kNone;
@@ -179,6 +185,7 @@ struct StageNest {
   std::vector<PipelineNote> pipelines;
   int64_t swizzled = 0;                          // bytes within which a row's parts change places; 0: none do
   int swizzle_by = kNone;                        // Step
+  PersistentNote persistent;                     // of no loop: each block has a tile
   TensorizeNote tensorized;                      // of no axis: not at all
   int double_buffered = kNone, rolling = kNone;  // the Step that asked for it
   ir::Expr store_predicate;                      // over the data axes; empty: every element is stored

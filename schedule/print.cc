@@ -57,6 +57,7 @@ std::string arguments(const TransformLayout& s) {
 }
 std::string arguments(const Bind& s) { return s.axis + ", " + s.thread; }
 std::string arguments(const Pipeline& s) { return s.axis + ", " + text_of(s.stages) + ", by=" + s.by; }
+std::string arguments(const Persistent& s) { return s.axis + (s.blocks ? ", blocks=" + text_of(*s.blocks) : ""); }
 std::string arguments(const Swizzle& s) { return s.bytes; }
 std::string arguments(const Pragma& s) { return s.axis + ", " + s.key + ", " + std::to_string(s.value); }
 

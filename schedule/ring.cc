@@ -49,23 +49,23 @@ ir::Stmt first_parts(const Ring& ring, const RingPart& part, bool again, const i
   return again ? ir::seq({ir::sync(ir::SyncOp::kBlock), all}) : all;
 }
 
-ir::Stmt ring_iteration(const Ring& ring, const RingPart& part, const ir::Var& loop, const ir::Stmt& rest) {
+ir::Stmt ring_iteration(const Ring& ring, const RingPart& part, const ir::Expr& turn, const ir::Stmt& rest) {
   std::vector<ir::Stmt> all;
   if (ring.later) all.push_back(ir::sync(ir::SyncOp::kWait, ring.slots - 2));
   all.push_back(ring.fence);
   all.push_back(ir::sync(ir::SyncOp::kBlock));
-  all.push_back(if_any(ring, ir::Expr(loop) + ir::Expr(ring.slots - 1), part, {}));
+  all.push_back(if_any(ring, turn + ir::Expr(ring.slots - 1), part, {}));
   all.push_back(commit(ring));
   all.push_back(rest);
   return ir::seq(std::move(all));
 }
 
-ir::Stmt iteration_behind(const Ring& ring, const RingPart& part, const ir::Var& loop) {
-  return ir::seq({ir::sync(ir::SyncOp::kBlock), if_any(ring, ir::Expr(loop) + ir::Expr(ring.slots - 1), part, {})});
+ir::Stmt iteration_behind(const Ring& ring, const RingPart& part, const ir::Expr& turn) {
+  return ir::seq({ir::sync(ir::SyncOp::kBlock), if_any(ring, turn + ir::Expr(ring.slots - 1), part, {})});
 }
 
-ir::Stmt wait_for_turn(const Ring& ring, const ir::Var& loop) {
-  return ring.full ? ir::async_stmt(on_barriers(ring, ir::AsyncOp::kWait, loop)) : ir::seq({});
+ir::Stmt wait_for_turn(const Ring& ring, const ir::Expr& turn) {
+  return ring.full ? ir::async_stmt(on_barriers(ring, ir::AsyncOp::kWait, turn)) : ir::seq({});
 }
 
 ir::Stmt arriving(const ir::Stmt& stmt, const std::vector<ir::Buffer>& buffers, ir::Arrival arrival) {

@@ -22,7 +22,7 @@ namespace tw::schedule {
 
 struct Ring {
   int64_t slots = 0;
-  ir::Expr trips;      // of the loop
+  ir::Expr trips;      // of the loop; where it runs on over the tiles of a block, of all of them
   bool later = false;  // some of it arrives later; else nothing is waited for but at barriers
   ir::Buffer full;     // the barriers of what the device copies, if it does: iteration x is their turn x
   ir::Stmt fence;      // of what threads store, for who reads it past them; or nothing
@@ -35,10 +35,10 @@ ir::Stmt with_barriers(const Ring&, const ir::Stmt& all, bool again);
 // Before the loop. `again`: somebody may still read what was there before.
 ir::Stmt first_parts(const Ring&, const RingPart&, bool again, const ir::Bounds&);
 // What an iteration does first where the device copies boxes.
-ir::Stmt wait_for_turn(const Ring&, const ir::Var& loop);
-ir::Stmt ring_iteration(const Ring&, const RingPart&, const ir::Var& loop, const ir::Stmt& rest);
+ir::Stmt wait_for_turn(const Ring&, const ir::Expr& turn);
+ir::Stmt ring_iteration(const Ring&, const RingPart&, const ir::Expr& turn, const ir::Stmt& rest);
 // What of it follows a rest that waits for the device to be done with the part of the iteration before.
-ir::Stmt iteration_behind(const Ring&, const RingPart&, const ir::Var& loop);
+ir::Stmt iteration_behind(const Ring&, const RingPart&, const ir::Expr& turn);
 
 // The statement with what it stores to these buffers arriving so.
 ir::Stmt arriving(const ir::Stmt&, const std::vector<ir::Buffer>&, ir::Arrival);

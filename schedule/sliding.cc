@@ -6,6 +6,7 @@
 #include "schedule/box_copies.h"
 #include "schedule/group_operands.h"
 #include "schedule/refuse.h"
+#include "schedule/tiles_of_block.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -151,7 +152,31 @@ class Slider {
     const bool packed = std::ranges::any_of(stage.buffers, [](const auto& b) { return b.element().is_packed(); });
     const ir::Arrival by = in_pipeline ? note->by : ir::Arrival::kLater;
     slide.arrival = stage.is_reduction() || packed ? ir::Arrival::kNow : slide.boxes ? kByBoxes : by;
+    over_tiles(i, slide);
     return slide;
+  }
+
+  // Where each tile of a block has the loop once, the ring runs on from one to the next.
+  void over_tiles(int i, Slide& slide) const {
+    const int root = placed_.launch[i];
+    const PersistentNote& note = nest_.stage(root).persistent;
+    if (note.tiles == kNone || ir::as_int(slide.trips).value_or(0) < 1) return;
+    const StageBounds& bounds = all_.stages[root];
+    const ir::Var& tiles = bounds.loop[note.tiles];
+    bool found = false;
+    for (int at = i; placed_.parent[at] != kNone; at = placed_.parent[at]) {
+      const int parent = placed_.parent[at];
+      const StageNest& host = nest_.stage(parent);
+      for (int position = 0; position < placed_.level[at] + (at == i ? 0 : 1); ++position) {
+        const AxisId leaf = host.leaves[position];
+        if (!all_.stages[parent].loop[leaf] || is_bound(host.axes[leaf].annotation)) continue;
+        if (parent != root || leaf != note.tiles) return;
+        found = true;
+      }
+    }
+    if (!found) return;
+    slide.tiles = tiles;
+    slide.turns = ir::simplify(tiles_of_block(nest_.stage(root), bounds) * slide.trips, all_.ranges);
   }
 
   // A scan inside a loop of another stage.
@@ -307,6 +332,11 @@ bool has_slides(const LoopNest& nest) {
   for (int i = 0; i < nest.size(); ++i)
     if (has_turning_buffer(nest.stage(i)) || !nest.stage(i).pipelines.empty()) return true;
   return false;
+}
+
+ir::Substitution Slide::in_turn(const ir::Expr& of) const {
+  if (!tiles) return {{loop.id(), of}};
+  return {{loop.id(), ir::floormod(of, trips)}, {tiles.id(), ir::floordiv(of, trips)}};
 }
 
 Result<std::vector<Slide>> infer_slides(const LoopNest& nest, const Placement& placed, const NestBounds& all,

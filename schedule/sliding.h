@@ -2,12 +2,15 @@
 //
 //   rolling   each iteration computes only what is new in the region, which moves along one dimension
 //   double    each iteration computes the region of the next one; two buffers take turns
-//   ring      on a device: each iteration begins to compute the region of a later one; slots take turns
+//   ring      on a device: each iteration begins to compute the region of a later one; slots take turns. Of a block
+//   that
+//             has several tiles the last iterations of one begin what the first ones of the next find
 //
 // A scan in a loop that goes along its times rolls of itself: an iteration continues from the states of the one before.
 #pragma once
 
 #include "schedule/bounds.h"
+#include "src/ir/walk.h"
 
 namespace tw::schedule {
 
@@ -26,6 +29,14 @@ struct Slide {
   int64_t slots = 0;                        // double and ring: regions that are kept
   ir::Arrival arrival = ir::Arrival::kNow;  // ring: of what is stored
   bool boxes = false;                       // ring: the device copies it (box_copies.h)
+  ir::Var tiles = {};                       // ring: the loop over a block's tiles, each of which has `trips` turns of
+                                            // it; none: it begins anew
+  ir::Expr turns = {};                      // ring: of the block
+
+  // The number of the iteration among all that the ring has.
+  ir::Expr turn() const { return !!tiles ? ir::Expr(tiles) * trips + ir::Expr(loop) : ir::Expr(loop); }
+  // What the variables of the loops are in turn `of`.
+  ir::Substitution in_turn(const ir::Expr& of) const;
 };
 
 // For each stage. The Diagnostic names the Step that asked for what the nest does not allow.

@@ -88,7 +88,8 @@ std::vector<ir::Expr> Storage::memory(int stage, std::vector<ir::Expr> at, bool 
     at.back() = ir::simplify(at.back(), all_.ranges);
   }
   const Slide& slide = slides_[stage];
-  if (slide.slots > 0) at.insert(at.begin(), ir::floormod(slide.loop, ir::Expr(slide.slots)));
+  if (slide.slots > 0)
+    at.insert(at.begin(), ir::simplify(ir::floormod(slide.turn(), ir::Expr(slide.slots)), all_.ranges));
   return at;
 }
 

@@ -211,6 +211,10 @@ class Writer {
   }
   std::string call(const Fuse& s) { return subject(s.stage) + ".fuse(" + join(axes(s.stage, s.axes)) + ")"; }
   std::string call(const Reorder& s) { return subject(s.stage) + ".reorder(" + join(axes(s.stage, s.axes)) + ")"; }
+  std::string call(const Persistent& s) {
+    return subject(s.stage) + ".persistent(" + axis(s.stage, s.axis) +
+           (s.blocks ? ", blocks=" + text_of(*s.blocks) : "") + ")";
+  }
   std::string call(const ComputeAt& s) {
     return subject(s.stage) + ".compute_at(" + subject(s.consumer) + ", " + axis(s.consumer, s.axis) + ")";
   }

@@ -21,6 +21,8 @@ void for_each_factor(Step& step, F f) {
     f(tile->y_factor);
   } else if (auto* pipeline = std::get_if<schedule::Pipeline>(&step.kind)) {
     f(pipeline->stages);
+  } else if (auto* persistent = std::get_if<schedule::Persistent>(&step.kind)) {
+    if (persistent->blocks) f(*persistent->blocks);
   }
 }
 

@@ -71,6 +71,7 @@ struct Pragma      { static constexpr const char* kName = "pragma";          std
 struct StorageAlign { static constexpr const char* kName = "storage_align"; std::string stage, axis; int64_t factor = 1, offset = 0; auto fields() const { return std::tie(stage, axis, factor, offset); } };
 struct DoubleBuffer { static constexpr const char* kName = "double_buffer"; std::string stage;                                  auto fields() const { return std::tie(stage); } };
 struct Pipeline    { static constexpr const char* kName = "pipeline";        std::string stage, axis; Factor stages = 2; std::string by = "auto"; auto fields() const { return std::tie(stage, axis, stages, by); } };  // by: "auto", "ldg", "cp.async" or "tma"
+struct Persistent  { static constexpr const char* kName = "persistent";      std::string stage, axis; std::optional<Factor> blocks;  auto fields() const { return std::tie(stage, axis, blocks); } };  // blocks: none, as many as the device has multiprocessors
 struct Swizzle     { static constexpr const char* kName = "swizzle";         std::string stage, bytes = "auto";                 auto fields() const { return std::tie(stage, bytes); } };  // bytes: "auto", "none", "32", "64" or "128"
 struct RollingBuffer { static constexpr const char* kName = "rolling_buffer"; std::string stage;                                auto fields() const { return std::tie(stage); } };
 struct Prefetch    { static constexpr const char* kName = "prefetch";        std::string stage, source, axis; int64_t offset = 1; auto fields() const { return std::tie(stage, source, axis, offset); } };
@@ -87,7 +88,7 @@ struct TransformLayout {
 using StepKind =
     std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline,
                  CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma, StorageAlign, DoubleBuffer,
-                 RollingBuffer, Prefetch, SetStorePredicate, TransformLayout, Bind, Pipeline, Swizzle>;
+                 RollingBuffer, Prefetch, SetStorePredicate, TransformLayout, Bind, Pipeline, Swizzle, Persistent>;
 
 struct Step {
   StepKind kind;

@@ -7,6 +7,7 @@
 #include "codegen/backends.h"
 #include "codegen/calibration.h"
 #include "python/bind/bind.h"
+#include "schedule/on_target.h"
 #include "tensorwright/runtime.h"
 
 namespace py = pybind11;
@@ -93,6 +94,6 @@ void bind_explain(py::module_& m) {
       .def("__repr__", [](const Explanation& all) { return to_string(all); });
   m.def("_explain", [](const Schedule& schedule, const tw::Target& target) {
     const tw::MachineDescription here = tw::codegen::with_kept_rates(tw::runtime::this_machine(), target);
-    return tw::codegen::backend_of(target).explain(schedule, describe_machine(target, here));
+    return tw::codegen::backend_of(target).explain(on_target(schedule, target), describe_machine(target, here));
   });
 }

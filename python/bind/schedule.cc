@@ -257,6 +257,10 @@ void bind_primitives(py::class_<Schedule>& c) {
                         const std::string& by, const Line& at) {
     s.apply({Pipeline{stage, axis, *named(s, "pipeline", "stages", stages, at), by}, source_line(at)});
   });
+  c.def("_persistent",
+        [](Schedule& s, const std::string& stage, const std::string& axis, OptionalFactor blocks, const Line& at) {
+          s.apply({Persistent{stage, axis, named(s, "persistent", "blocks", std::move(blocks), at)}, source_line(at)});
+        });
   c.def("_swizzle", [](Schedule& s, const std::string& stage, const std::string& bytes, const Line& at) {
     s.apply({Swizzle{stage, bytes}, source_line(at)});
   });

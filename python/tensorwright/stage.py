@@ -544,6 +544,32 @@ class Stage:
         name, count = self._name_of("pipeline", axis), _factor("pipeline", "stages", stages)
         self._schedule._pipeline(self.name, name, count, word("pipeline", "by", by), user_line())
 
+    def persistent(self, axis, blocks=None):
+        """Have as many blocks as a device runs at once, each of which computes one iteration of a loop after the other.
+
+        Before ``for t in range(n)``, bound to blockIdx.x; after ``for b in range(min(n, p))``, bound to blockIdx.x, and in it
+        ``for to in range(ceil(n / p)): if to * p + b < n: tile(to * p + b)``. Where ``pipeline`` makes rings of a loop that each tile
+        has once, of a known number of iterations, they run on over all tiles of a block: slots, barriers and their phases are made
+        once, and the last iterations of a tile begin to fetch what the first ones of the next read, while its results are stored.
+
+        Parameters: axis, a loop of this stage that is bound to blockIdx. blocks, how many there are at most, a positive int or a knob;
+        None means as many as the device has multiprocessors that it is built for; 132, those of an H100, where nothing is built.
+        Results do not depend on it.
+        Returns: (tiles, block), the loop over a block's tiles and the one that is bound now.
+        Raises: ScheduleError if axis is not bound to blocks, if the stage is persistent already, or if blocks is not positive. Judged
+        with the whole nest: a stage that is bound to another index of blocks too, or whose loop over tiles was split, fused or annotated.
+
+        >>> s = te.create_schedule(B)
+        >>> io, ii = s[B].split(i, factor=2)
+        >>> s[B].bind(io, te.thread_axis("blockIdx.x"))
+        >>> tiles, block = s[B].persistent(io, blocks=8)
+        >>> tiles.extent, block.extent
+        (4, 8)
+        """
+        name, count = self._name_of("persistent", axis), _factor("persistent", "blocks", blocks)
+        self._schedule._persistent(self.name, name, count, user_line())
+        return self._axis(name + ".o"), self._axis(name + ".i")
+
     def swizzle(self, bytes="auto"):
         """Let parts of 16 bytes change places within the rows of a stage in shared memory, by the rows' numbers.
 

@@ -304,6 +304,10 @@ class Script {
       const std::string stages = args.at(1, "stages"), by = args.at(2, "by");
       return Pipeline{stage, axis, stages.empty() ? schedule::Factor(2) : *factor_of(stages), by.empty() ? "auto" : by};
     }
+    if (primitive == "persistent") {
+      made = {axis + ".o", axis + ".i"};
+      return Persistent{stage, axis, factor_of(args.at(1, "blocks"))};
+    }
     if (primitive == "swizzle") return Swizzle{stage, args.at(0, "bytes").empty() ? "auto" : args.at(0, "bytes")};
     if (primitive == "prefetch")
       return Prefetch{stage, args.at(0, "source"), aliased(args.at(1, "axis")), std::stoll(args.at(2, "offset"))};

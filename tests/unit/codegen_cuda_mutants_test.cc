@@ -62,6 +62,8 @@ constexpr Mutant kMutants[] = {
     {"a wait for a batch less", "group_products", "wgmma_wait<0>();", "wgmma_wait<1>();"},
     {"the lane map of four warps", "group_products", "tx / 32 * 128", "tx / 64 * 256"},
     {"the parity of a turn", "boxes", "k_o / 3 % 2", "(k_o / 3 + 1) % 2"},
+    {"turns that each tile counts anew", "persistent_gemm", "(i_o_j_o_o + (i_o_j_o_o + k_o) / 3) % 2", "k_o / 3 % 2"},
+    {"the tile that a turn is of", "persistent_gemm", "i_o_j_o_o * 128 + (k_o + 2) / 4 * 128", "i_o_j_o_o * 128"},
     {"16 bytes fewer than a turn brings", "boxes", "&full[(k_o + 2) % 3], 8192)", "&full[(k_o + 2) % 3], 8176)"},
     {"the slot of a box", "boxes", "&AS[(k_o + 2) % 3 * 1024]", "&AS[(k_o + 1) % 3 * 1024]"},
     {"coordinates of a box", "boxes", "&B_map, bx * 32, k_o * 32 + 64", "&B_map, k_o * 32 + 64, bx * 32"},

@@ -20,6 +20,7 @@ using te::Operation;
 constexpr int64_t kNeighbours = 8;  // of rows, or they no longer lie as vectors and boxes want them
 constexpr int64_t kWhole = 64;  // of an axis that is fused with others: their product is divided, and read by vectors
 constexpr int64_t kLargest = 1 << 12;  // of what the factors of an axis amount to
+constexpr int64_t kBlocks = 3;         // that share out tiles: of four, one has two
 
 // A dimension of an operation: its data axes, then its reduction axes.
 using Dimension = std::pair<const te::OpNode*, size_t>;
@@ -124,6 +125,10 @@ Wanted wanted_of(const schedule::StageNest& stage, schedule::AxisId axis) {
   for (;;) {
     for (const schedule::PipelineNote& note : stage.pipelines)
       if (note.axis == axis) out.times = note.stages + 2;
+    if (axis == stage.persistent.whole) {
+      out.times = kBlocks + 1;
+      return out;
+    }
     const schedule::Relation* relation = stage.relation_from(axis);
     if (!relation) {
       const schedule::Annotation annotation = stage.axes[static_cast<size_t>(axis)].annotation;
@@ -175,6 +180,18 @@ std::map<Dimension, int64_t> small_extents(const Classes& classes, const schedul
     extents[d] = stays ? classes.extent(d) : small(classes.extent(d), found->second);
   }
   return extents;
+}
+
+// Where blocks have several tiles, few blocks do.
+std::vector<schedule::Step> small_steps(const schedule::Schedule& s) {
+  std::vector<schedule::Step> steps = resolved(s.steps());
+  for (schedule::Step& step : steps) {
+    auto* persistent = std::get_if<schedule::Persistent>(&step.kind);
+    if (persistent == nullptr) continue;
+    const schedule::StageNest& stage = s.nest().stage(s.nest().find_stage(persistent->stage));
+    if (!(stage.axes[static_cast<size_t>(stage.persistent.tiles)].extent == 1)) persistent->blocks = kBlocks;
+  }
+  return steps;
 }
 
 // The expression anew, each dimension of its extent.
@@ -242,7 +259,7 @@ std::optional<Scheduled> at_small_sizes(const Scheduled& candidate) try {
   std::vector<te::Tensor> made, args;
   for (const te::Tensor& t : outputs) made.push_back(again(t));
   for (const te::Tensor& t : candidate.args) args.push_back(again(t));
-  Result<schedule::Schedule> s = schedule::Schedule::from_steps(made, resolved(candidate.schedule.steps()));
+  Result<schedule::Schedule> s = schedule::Schedule::from_steps(made, small_steps(candidate.schedule));
   if (!s || !s->check().ok()) return std::nullopt;
   return Scheduled{*std::move(s), std::move(args)};
 } catch (const Error&) {

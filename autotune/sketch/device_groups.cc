@@ -1,7 +1,7 @@
 // Matrix products by four warps together: a block computes a tile of the result from tiles of both operands in swizzled
 // shared memory, each four warps of it 64 rows.
 //
-//   blockIdx.z outer, blockIdx.y i.o, blockIdx.x j.o: threadIdx.y i.i.o:
+//   blockIdx.x outer, i.o, j.o, one tile for each block or one after the other: threadIdx.y i.i.o:
 //     for k.o, pipelined:
 //       the tiles of both operands, which the device copies where it can
 //       for k.i.o: a product of four warps, whose threads are threadIdx.x
@@ -14,6 +14,7 @@
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/device.h"
 #include "schedule/loop_nest.h"
+#include "schedule/machine.h"
 #include "src/ir/group_products.h"
 #include "src/ir/walk.h"
 
@@ -29,6 +30,8 @@ struct Tile {
 };
 constexpr Tile kTiles[] = {{128, 128}, {128, 256}, {256, 128}, {128, 64}, {64, 128}, {64, 256},
                            {256, 64},  {64, 64},   {64, 32},   {64, 16},  {64, 8}};
+
+constexpr int64_t kEachTile = int64_t{1} << 30;  // blocks: as many as there are tiles
 
 // How the last two dimensions of an operand go.
 enum class Along : uint8_t { kNothing, kTerms, kAcross };
@@ -93,6 +96,8 @@ class GroupContraction {
       tiles.push_back("[" + std::to_string(tile.rows) + "," + std::to_string(tile.columns) + "]");
     k_.cfg.define_knob_json(knob("tile"), tiles);
     k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{4, 3, 2});
+    const int64_t processors = schedule::describe_machine(k_.target, {}).device->processors;
+    k_.cfg.define_knob(knob("blocks"), std::vector<int64_t>{kEachTile, processors, 2 * processors});
     const std::vector<std::string> copies = share_operands(k_, group_, roles_, stage_.name);
     const std::string terms = tile_sums();
     for (const std::string& copy : copies) {
@@ -123,21 +128,22 @@ std::string GroupContraction::tile_sums() {
   std::vector<std::string> order;
   for (const int d : roles_.outer) order.push_back(stage_.data[static_cast<size_t>(d)].name);
   if (roles_.share >= 0) order.push_back(stage_.data[static_cast<size_t>(roles_.share)].name);
-  const std::vector<std::string> outer = order;
   const std::string i = stage_.data[static_cast<size_t>(roles_.rows)].name,
                     j = stage_.data[static_cast<size_t>(roles_.lanes)].name;
   const int64_t columns = k_.cfg.value(knob("tile"), 1);
   const std::string row = split(split(i, k_.cfg.factor(knob("tile"), 0)), form_.product->m);
   const std::string column = split(j, k_.cfg.factor(knob("tile"), 1));
-  order.insert(order.end(), {i + ".o", j + ".o", i + ".i.o"});
+  order.insert(order.end(), {i + ".o", j + ".o"});
+  const std::vector<std::string> tiles = order;
+  order.push_back(i + ".i.o");
   for (const Axis& sum : stage_.sums) order.push_back(sum.name);
   const std::string last = order.back(), inner = split(last, form_.terms), term = split(inner, form_.product->k);
   order.back() = last + ".o";
   order.insert(order.end(), {inner + ".o", row, column, term});
   k_.reorder(name, order);
-  if (!outer.empty()) k_.bind(name, k_.fuse(name, outer), "blockIdx.z");
-  k_.bind(name, i + ".o", "blockIdx.y");
-  k_.bind(name, j + ".o", "blockIdx.x");
+  const std::string tile = k_.fuse(name, tiles);
+  k_.bind(name, tile, "blockIdx.x");
+  k_.step(schedule::Persistent{name, tile, k_.cfg.factor(knob("blocks"))});
   k_.bind(name, i + ".i.o", "threadIdx.y");
   std::string product(form_.product->name);
   product.replace(product.find("n8"), 2, "n" + std::to_string(columns));

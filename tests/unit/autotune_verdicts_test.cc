@@ -79,6 +79,23 @@ TEST(SmallSizes, StayWhereAnExpressionKnowsThem) {
   EXPECT_EQ(shape_of(small->args[1]), (Shape{4094, 64}));
 }
 
+// A block that has two tiles, and two that have one.
+TEST(SmallSizes, HaveFewBlocksWhereThoseHaveSeveralTiles) {
+  const Tensor A = te::placeholder({1 << 20}, "float32", "A");
+  const Tensor B = te::compute({1 << 20}, [&](Var i) { return A(i) + A(i); }, "B");
+  const auto small = [&](int64_t blocks) {
+    schedule::Schedule s({B});
+    s.apply(schedule::Split{"B", "i", schedule::Factor(32), {}, ir::Tail::kAuto});
+    s.apply(schedule::Bind{"B", "i.o", "blockIdx.x"});
+    s.apply(schedule::Bind{"B", "i.i", "threadIdx.x"});
+    s.apply(schedule::Persistent{"B", "i.o", schedule::Factor(blocks)});
+    return at_small_sizes({s, {A, B}}).value();
+  };
+  EXPECT_EQ(shape_of(small(132).args[0]), (Shape{128}));
+  EXPECT_NE(to_string(small(132).schedule).find("blockIdx.x i.o.i in 0..3"), std::string::npos);
+  EXPECT_NE(to_string(small(1 << 20).schedule).find("blockIdx.x i.o.i in 0..4"), std::string::npos);
+}
+
 TEST(SmallSizes, AreOfKnownExtentsOnly) {
   const Var n = te::var("n");
   const Tensor A = te::placeholder({n}, "float32", "A");

@@ -14,6 +14,7 @@ bool runs_concurrently(const Step& step) {
   return std::holds_alternative<schedule::Parallel>(step.kind) || std::holds_alternative<schedule::Bind>(step.kind) ||
          std::holds_alternative<schedule::Pipeline>(step.kind) ||
          std::holds_alternative<schedule::Swizzle>(step.kind) ||
+         std::holds_alternative<schedule::Persistent>(step.kind) ||
          (scope != nullptr && scope->scope == ir::Scope::kShared);
 }
 

@@ -43,9 +43,7 @@ int bind_loops(Stepper& s, const std::string& name, int percent, bool at_root) {
   return bound;
 }
 
-}  // namespace
-
-void bind(Stepper& s, const std::string& name) {
+void bind_stage(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   if (stage.is_placeholder() || multiply_in_groups(s, name) || multiply_in_warps(s, name) || keep_in_lanes(s, name))
     return;
@@ -62,6 +60,29 @@ void bind(Stepper& s, const std::string& name) {
   if (shared || stage.scope || s.random().chance(50))
     s.launch.push_back(SetScope{name, shared ? ir::Scope::kShared : ir::Scope::kLocal});
   if (s.random().chance(shared ? 35 : 10)) bind_loops(s, name, 50, false);
+}
+
+// Few blocks for all that the one loop over blocks is long, so that some have more to do than others.
+void share_out(Stepper& s, const std::string& name) {
+  std::vector<std::string> blocks;
+  for (const Step& step : s.launch)
+    if (const auto* bound = std::get_if<Bind>(&step.kind);
+        bound != nullptr && bound->stage == name && bound->thread.starts_with("blockIdx"))
+      blocks.push_back(bound->axis);
+  if (blocks.size() != 1 || !s.random().chance(40)) return;
+  s.launch.push_back(schedule::Persistent{name, blocks[0], Factor(1 + s.random().below(5))});
+  const StageNest& stage = s.stage(name);
+  const AxisId loop = stage.find_axis(blocks[0]);
+  if (loop == schedule::kNone) return;  // a Step of the launch makes it
+  for (auto& [inner, place] : s.attached)
+    if (place.stage == name && place.position >= stage.position(loop)) ++place.position;
+}
+
+}  // namespace
+
+void bind(Stepper& s, const std::string& name) {
+  bind_stage(s, name);
+  if (!s.attached.contains(name)) share_out(s, name);
 }
 
 }  // namespace tw::diff

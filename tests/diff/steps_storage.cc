@@ -1,4 +1,5 @@
 // Proposals that say how the values of a stage are laid out and how long they are kept.
+#include "schedule/sliding.h"
 #include "tests/diff/sample_steps.h"
 
 namespace tw::diff {
@@ -7,6 +8,9 @@ void storage_align(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   if (stage.is_placeholder() || stage.output || stage.data_rank == 0) return;
   if (stage.swizzled != 0 || (s.plain.contains(name) && !stage.is_reduction())) return;  // copies of whole rows
+  if (s.attached.contains(name))                                                         // nor boxes
+    for (const schedule::PipelineNote& note : s.stage(s.attached.at(name).stage).pipelines)
+      if (note.by == schedule::kByBoxes) return;
   const int64_t factor = 1 + s.random().below(40);
   const auto axis = static_cast<size_t>(s.random().below(stage.data_rank));
   s.must(schedule::StorageAlign{name, stage.axes[axis].name, factor, s.random().below(factor)});

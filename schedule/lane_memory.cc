@@ -113,8 +113,8 @@ class LaneMemory {
         },
         [&](const ir::LetStmt& l) {
           std::vector<Exchange> exchanges;
-          const Expr value = read(l.value, exchanges);
-          if (differs(l.value)) own_.insert(l.var.id());
+          const Expr value = where_it_holds(read(l.value, exchanges), holds);
+          if (!!holds || differs(l.value)) own_.insert(l.var.id());
           return behind(exchanges, ir::let_stmt(l.var, value, statement(l.body, holds)));
         },
         [&](const ir::Evaluate& e) {
@@ -123,6 +123,11 @@ class LaneMemory {
           return behind(exchanges, holds ? ir::if_then(holds, call) : call);
         },
         [&](const ir::Sync&) { return s; });
+  }
+
+  // What lanes that it does not hold for may be writing is not read by them.
+  static Expr where_it_holds(const Expr& value, const Expr& holds) {
+    return !!holds && ir::has_load(value) ? ir::select(holds, value, ir::zero(value.type())) : value;
   }
 
   Stmt store(const ir::Store& st, const Expr& holds) {
@@ -168,7 +173,7 @@ class LaneMemory {
   Stmt branch(const ir::If& i, const Expr& holds) {
     std::vector<Exchange> exchanges;
     const bool apart = differs(i.cond);
-    const Expr cond = read(i.cond, exchanges);
+    const Expr cond = where_it_holds(read(i.cond, exchanges), holds);
     if (!apart)
       return behind(exchanges,
                     ir::if_then(cond, statement(i.then, holds), i.otherwise ? statement(i.otherwise, holds) : Stmt()));

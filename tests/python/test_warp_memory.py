@@ -116,6 +116,26 @@ def test_a_sum_over_the_lanes_of_a_warp():
     runs(s, [A, B], lambda a: sum(np.roll(a, -k, axis=1) * np.float32(k + 1) for k in range(32)))
 
 
+def test_lanes_that_only_come_along_read_nothing_of_what_one_writes():
+    n, r = 40, te.reduce_axis((0, 4), name="r")
+    A = te.placeholder((4, n), name="A")
+    smaller = te.comm_reducer(lambda x, y: (te.select(x[1] <= y[1], x[0], y[0]), te.select(x[1] <= y[1], x[1], y[1])),
+                              lambda *types: (te.const(9, types[0]), te.const(1e9, types[1])), name="argmin")
+    place, least = te.compute((n,), lambda i: smaller((r, A[r, i]), axis=r), name="B")
+    s = te.create_schedule([place, least])
+    AA = s.cache_read(A, "warp", [place])
+    block, _ = s[place].split(s[place].op.axis[0], factor=32)
+    s[place].bind(block, te.thread_axis("blockIdx.x"))
+    s[AA].compute_at(s[place], block)
+    _, lane = s[AA].split(s[AA].op.axis[1], factor=32)
+    s[AA].bind(lane, te.thread_axis("threadIdx.x"))
+    a = np.random.default_rng(0).permutation(4 * n).reshape(4, n).astype("float32")
+    found = [np.zeros(n, place.dtype), np.zeros(n, "float32")]
+    tw.build(s, [A, place, least], target="interp")(a, *found)
+    np.testing.assert_array_equal(found[0], a.argmin(0))
+    np.testing.assert_array_equal(found[1], a.min(0))
+
+
 def refused(s, args, *parts):
     with pytest.raises(tw.ScheduleError) as error:
         tw.lower(s, args)

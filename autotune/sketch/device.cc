@@ -29,9 +29,53 @@ void share(Sketch& sketch, const std::string& stage, const std::string& loop, sc
   sketch.bind(stage, loop + ".i", "threadIdx.x");
 }
 
+Vectors vectors_along(const Graph& graph, const Stage& stage, const Axis& along) {
+  constexpr int64_t kBytes = 16;
+  Vectors found;
+  int64_t least = kBytes;  // of an element
+  const auto lies_so = [&](const Access& read) {
+    const Stage& source = graph.at(read.stage);
+    const std::vector<ir::Expr>& at = read.at();
+    const auto* last = at.empty() ? nullptr : ir::as<ir::VarRef>(at.back());
+    return last && last->var == along.var && !source.type.is_packed() &&
+           std::none_of(at.begin(), at.end() - 1, [&](const ir::Expr& e) { return ir::uses_var(e, along.var); });
+  };
+  for (const Access& read : stage.reads)
+    if (lies_so(read)) least = std::min<int64_t>(least, graph.at(read.stage).type.bytes());
+  const int64_t lanes = kBytes / least;
+  if (lanes < 2 || along.extent % lanes != 0) return found;
+  for (const Access& read : stage.reads) {
+    const Stage& source = graph.at(read.stage);
+    if (!lies_so(read) || source.shape.back() % lanes != 0) continue;
+    found.lanes = lanes;
+    if (std::ranges::find(stage.direct, read.stage) != stage.direct.end() &&
+        std::ranges::find(found.sources, source.name) == found.sources.end())
+      found.sources.push_back(source.name);
+  }
+  return found;
+}
+
+void share_vectors(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads,
+                   const std::vector<std::string>& sources, schedule::Factor lanes) {
+  std::vector<std::string> copies;
+  for (const std::string& source : sources) {
+    copies.push_back(sketch.s.nest().unique_name(source + ".local"));
+    sketch.step(schedule::CacheRead{source, ir::Scope::kLocal, {stage}});
+  }
+  sketch.step(schedule::Split{stage, loop, lanes, {}, ir::Tail::kAuto});
+  share(sketch, stage, loop + ".o", std::move(threads));
+  sketch.step(schedule::Unroll{stage, loop + ".i"});
+  for (const std::string& copy : copies) {
+    const std::string last = data_loops(sketch.s, copy).back();
+    sketch.step(schedule::ComputeAt{copy, stage, loop + ".o.i"});
+    sketch.step(schedule::Split{copy, last, lanes, {}, ir::Tail::kAuto});
+    sketch.step(schedule::Vectorize{copy, last + ".i"});
+  }
+}
+
 int64_t parts_of(int64_t blocks, int64_t terms, int64_t least) {
-  constexpr int64_t kProcessors = 128;
-  return std::min(2 * kProcessors / std::max<int64_t>(1, blocks), terms / least);
+  constexpr int64_t kProcessors = 128, kBlocksOfEach = 8;  // memory is full of reads that are on their way
+  return std::min(kBlocksOfEach * kProcessors / std::max<int64_t>(1, blocks), terms / least);
 }
 
 Parts share_among_blocks(Sketch& sketch, const std::string& stage, const std::string& terms, schedule::Factor parts) {

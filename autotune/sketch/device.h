@@ -20,7 +20,18 @@ bool shares_bytes(const Graph&, const std::vector<int>& stages);
 // Neighbouring threads of a block take neighbouring iterations of the loop.
 void share(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads);
 
-// How many blocks are worth sharing a sum's terms, where there are so many without: twice as many as a device has
+// What a thread reads of neighbouring terms at once, 16 bytes: how many elements these are of the smallest, one where
+// nothing lies so, and the sources that the stage reads so itself, not through what is inlined.
+struct Vectors {
+  std::vector<std::string> sources;
+  int64_t lanes = 1;
+};
+Vectors vectors_along(const Graph&, const Stage&, const Axis&);
+// As `share`, a thread taking so many neighbouring iterations of a sum, which it adds one after the other.
+void share_vectors(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads,
+                   const std::vector<std::string>& sources, schedule::Factor lanes);
+
+// How many blocks are worth sharing a sum's terms, where there are so many without: eight times as many as a device has
 // processors, but none has less than `least`; less than two: none.
 int64_t parts_of(int64_t blocks, int64_t terms, int64_t least);
 // The sum's parts as a stage before it; its loop that counts them, its loops over data, and what is left of the terms.

@@ -2,9 +2,9 @@
 //
 //   for i: for k: S[i] += A[i, k]   ==>   blockIdx.x i.o: threadIdx.y i.i: for k.o: threadIdx.x k.i: S[i] += A[i, k]
 //
-// Neighbouring threads take neighbouring terms; what they have is added up at the end. Short rows share a block, and of
-// few long ones blocks share the terms, whose parts are rows for a second launch. A reduction to one element is a row
-// too, of any length: it has no other loops that could be bound.
+// Neighbouring threads take neighbouring terms, each as many as a vector has; what they have is added up at the end.
+// Short rows share a block, and of few long ones blocks share the terms, whose parts are rows for a second launch. A
+// reduction to one element is a row too, of any length: it has no other loops that could be bound.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
@@ -37,14 +37,16 @@ std::optional<Group> match_device_reduction(const Graph& graph, int root) {
 namespace {
 
 void sum_rows(Sketch& sketch, const std::string& stage, const std::vector<std::string>& data, const std::string& terms,
-              const std::string& knobs) {
+              const std::string& knobs, const Vectors& vectors) {
   if (!data.empty()) {
     const std::string rows = sketch.fuse(stage, data);
     sketch.step(schedule::Split{stage, rows, sketch.cfg.factor(knobs + ".rows"), {}, ir::Tail::kAuto});
     sketch.bind(stage, rows + ".o", "blockIdx.x");
     sketch.bind(stage, rows + ".i", "threadIdx.y");
   }
-  share(sketch, stage, terms, sketch.cfg.factor(knobs + ".threads"));
+  const schedule::Factor threads = sketch.cfg.factor(knobs + ".threads");
+  if (vectors.sources.empty() || sketch.cfg.value(knobs + ".vector") == 1) return share(sketch, stage, terms, threads);
+  share_vectors(sketch, stage, terms, threads, vectors.sources, sketch.cfg.factor(knobs + ".vector"));
 }
 
 }  // namespace
@@ -55,15 +57,17 @@ void apply_device_reduction(Sketch& sketch, const Group& group) {
   const Axis& terms = stage.sums.back();
   sketch.cfg.define_knob(name + ".threads", up_to(terms.extent, {128, 32, 64, 256, 512, 1024}));
   if (!stage.data.empty()) sketch.cfg.define_knob(name + ".rows", up_to(stage.elements, {1, 2, 4, 8}));
+  const Vectors vectors = vectors_along(sketch.graph, stage, terms);
+  if (!vectors.sources.empty()) sketch.cfg.define_knob(name + ".vector", {vectors.lanes, 1});
   const bool few = stage.elements <= kFewRows && stage.bodies.size() == 1;
   const int64_t parts = few ? parts_of(stage.elements, terms.extent, kLeastOfABlock) : 1;
-  if (parts < 2) return sum_rows(sketch, name, data_loops(sketch.s, name), terms.name, name);
+  if (parts < 2) return sum_rows(sketch, name, data_loops(sketch.s, name), terms.name, name, vectors);
 
   sketch.cfg.define_knob(name + ".parts", up_to(terms.extent / kLeastShared, {parts, parts / 2, 2 * parts}));
   const Parts shared = share_among_blocks(sketch, name, terms.name, sketch.cfg.factor(name + ".parts"));
   sketch.bind(shared.stage, shared.part, shared.data.empty() ? "blockIdx.x" : "blockIdx.z");
-  sum_rows(sketch, shared.stage, shared.data, shared.terms, name);
-  sum_rows(sketch, name, data_loops(sketch.s, name), sum_loops(sketch.s, name).back(), name);
+  sum_rows(sketch, shared.stage, shared.data, shared.terms, name, vectors);
+  sum_rows(sketch, name, data_loops(sketch.s, name), sum_loops(sketch.s, name).back(), name, {});
 }
 
 }  // namespace tw::autotune::sketch

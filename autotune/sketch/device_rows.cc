@@ -48,9 +48,17 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   rows.pop_back();
   sketch.cfg.define_knob(root.name + ".threads", up_to(root.data.back().extent, {256, 128, 512, 64, 1024, 32}));
   const schedule::Factor threads = sketch.cfg.factor(root.name + ".threads");
+  const int64_t lanes = vectors_along(sketch.graph, root, root.data.back()).lanes;
+  if (lanes > 1) sketch.cfg.define_knob(root.name + ".vector", {lanes, 1});
+  const bool wide = lanes > 1 && sketch.cfg.value(root.name + ".vector") > 1;
   const std::string row = sketch.fuse(root.name, rows);
   sketch.bind(root.name, row, "blockIdx.x");
-  share(sketch, root.name, column, threads);
+  if (wide) {
+    const schedule::Factor vector = sketch.cfg.factor(root.name + ".vector");
+    sketch.step(schedule::Split{root.name, column, vector, {}, ir::Tail::kAuto});
+    sketch.step(schedule::Vectorize{root.name, column + ".i"});
+  }
+  share(sketch, root.name, wide ? column + ".o" : column, threads);
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member) {
     const Stage& stage = sketch.graph.at(*member);
     if (*member == group.root) continue;
@@ -59,7 +67,12 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
       continue;
     }
     sketch.step(schedule::ComputeAt{stage.name, root.name, row});
-    share(sketch, stage.name, stage.sums[0].name, threads);
+    const Vectors vectors = vectors_along(sketch.graph, stage, stage.sums[0]);
+    if (wide && vectors.lanes == lanes && !vectors.sources.empty())
+      share_vectors(sketch, stage.name, stage.sums[0].name, threads, vectors.sources,
+                    sketch.cfg.factor(root.name + ".vector"));
+    else
+      share(sketch, stage.name, stage.sums[0].name, threads);
   }
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kWidest = 16;                                // bytes, and the alignment of whatever is not in registers
 constexpr int64_t kMostWrittenOut = 64, kRegisters = 256;  // of a thread
+constexpr int64_t kCopiesAtOnce = 8;                       // that wait for memory together
 
 bool is_stored_to(const ir::Stmt& body, const ir::Buffer& buffer) {
   bool found = false;
@@ -99,6 +100,20 @@ bool CudaEmitter::counts_registers(const ir::For& loop) const {
   return found && ir::interval_of(loop.extent, bounds_).hi <= kMostWrittenOut;
 }
 
+namespace {
+
+// An element or a vector that is copied, under conditions too.
+bool is_copy(const ir::Stmt& s) {
+  if (const auto* f = ir::as<ir::For>(s)) return f->kind == ir::ForKind::kVectorized && is_copy(f->body);
+  if (const auto* i = ir::as<ir::If>(s)) return !i->otherwise && is_copy(i->then);
+  const auto* store = ir::as<ir::Store>(s);
+  if (!store || store->arrival != ir::Arrival::kNow) return false;  // the others wait for nothing
+  const auto* choice = ir::as<ir::Select>(store->value);
+  return ir::as<ir::Load>(choice ? choice->yes : store->value) != nullptr;
+}
+
+}  // namespace
+
 void CudaEmitter::emit_for(const ir::For& loop) {
   const auto extent = ir::as_int(loop.extent);
   if (extent && *extent <= 0) return;
@@ -107,7 +122,8 @@ void CudaEmitter::emit_for(const ir::For& loop) {
   bound_loop(loop);
   begin_statement({loop.extent});
   const CText end = emit(loop.extent);
-  const bool registers = counts_registers(loop), as_written = loop.kind == ir::ForKind::kSerial && !registers;
+  const bool registers = counts_registers(loop), copies = extent && *extent <= kCopiesAtOnce && is_copy(loop.body),
+             as_written = loop.kind == ir::ForKind::kSerial && !registers && !copies;
   if (loop.kind == ir::ForKind::kVectorized) {
     line("#pragma unroll");
     return emit_lanes(loop);

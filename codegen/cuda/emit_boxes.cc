@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "src/ir/equal.h"
+#include "src/ir/interval.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/target/cuda.h"
@@ -18,6 +19,7 @@ using runtime::cuda::OperandKind;
 namespace {
 
 constexpr int64_t kAligned = 16;
+constexpr int64_t kWarp = 32;  // threads, of which one arrives for all
 
 bool alike(const AsyncCall& a, const AsyncCall& b) {
   return a.from.buffer == b.from.buffer && a.swizzle == b.swizzle &&
@@ -88,21 +90,28 @@ std::string CudaEmitter::map_parameter(size_t number) const {
 void CudaEmitter::emit_async(const AsyncCall& call) {
   const Expr slots = call.slots;
   const auto simple = [&](const Expr& e) { return ir::simplify(e, bounds_); };
+  // Turns before the first have the places and parities of those two rounds later.
+  const auto from_zero = [&](const Expr& turn, const Expr& round) {
+    return ir::interval_of(simple(turn), bounds_).lo < 0 ? turn + round * 2 : turn;
+  };
   Expr at = call.ring.at[0];
-  if (call.turn) at = simple(at + floormod(call.turn, slots));
+  if (call.turn) at = simple(at + floormod(from_zero(call.turn, slots), slots));
   std::vector<Expr> values = {at};
   if (call.op == AsyncOp::kLoad) values.push_back(call.to.at[0]);
-  if (call.op == AsyncOp::kWait) values.push_back(simple(floormod(floordiv(call.turn, slots), 2)));
+  if (call.op == AsyncOp::kWait) values.push_back(simple(floormod(floordiv(from_zero(call.turn, slots), slots), 2)));
   for (auto axis = call.axes.rbegin(); axis != call.axes.rend(); ++axis) values.push_back(axis->at);
   begin_statement(values);
   const std::string barrier = "&" + access(call.ring.buffer, {at});
   switch (call.op) {
     case AsyncOp::kInit:
-      return line(instruction("mbarrier_init") + "(" + barrier + ", " + std::to_string(call.slots) + ");");
+      return line(instruction("mbarrier_init") + "(" + barrier + ", " + std::to_string(call.slots) + ", " +
+                  std::to_string(std::max<int64_t>(1, call.arrivals / kWarp)) + ");");
     case AsyncOp::kEnd:
       return line(instruction("mbarrier_inval") + "(" + barrier + ", " + std::to_string(call.slots) + ");");
     case AsyncOp::kExpect:
       return line(instruction("mbarrier_expect") + "(" + barrier + ", " + std::to_string(call.bytes) + ");");
+    case AsyncOp::kArrive:
+      return line(instruction("mbarrier_arrive") + "(" + barrier + ");");
     case AsyncOp::kWait:
       return line(instruction("mbarrier_wait") + "(" + barrier + ", " + argument(values[1]) + ");");
     case AsyncOp::kLoad:

@@ -42,6 +42,10 @@ void CudaEmitter::emit_group(const GroupCall& call) {
       return line(instruction("wgmma_wait") + "<" + std::to_string(call.count) + ">();");
     case GroupOp::kAsyncFence:
       return line(instruction("fence_async") + "();");
+    case GroupOp::kGiveRegisters:
+    case GroupOp::kTakeRegisters:
+      return line(instruction(call.op == GroupOp::kTakeRegisters ? "setmaxnreg_inc" : "setmaxnreg_dec") + "<" +
+                  std::to_string(call.count) + ">();");
     case GroupOp::kProduct:
       break;
   }

@@ -35,6 +35,18 @@ static __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(batches) : "memory");
 }
 )";
+constexpr const char* kGiveRegisters = R"(
+template <int registers>
+static __device__ inline void setmaxnreg_dec() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(registers));
+}
+)";
+constexpr const char* kTakeRegisters = R"(
+template <int registers>
+static __device__ inline void setmaxnreg_inc() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(registers));
+}
+)";
 constexpr const char* kAsyncFence = R"(
 static __device__ inline void fence_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -80,6 +92,8 @@ std::vector<Instruction> group_instructions() {
                                   {"wgmma_commit", kCommit},
                                   {"wgmma_wait", kWait},
                                   {"fence_async", kAsyncFence},
+                                  {"setmaxnreg_dec", kGiveRegisters},
+                                  {"setmaxnreg_inc", kTakeRegisters},
                                   {"wgmma_matrix", kMatrix}};
   for (const ir::WarpProduct& p : ir::group_products()) all.push_back(product_text(p));
   return all;

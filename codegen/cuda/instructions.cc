@@ -63,16 +63,16 @@ static __device__ inline void cp_async_wait() {
 }
 )"},
 
-    // Boxes that the device copies by itself, and the barriers that count their bytes. Their initialisation is there
-    // for the copies too; coordinates are innermost first.
+    // Boxes that the device copies by itself, and the barriers that count their bytes, or the warps that have read them.
+    // Their initialisation is there for the copies too; coordinates are innermost first.
     {"tensor_map", R"(
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 )"},
     {"mbarrier_init", R"(
-static __device__ inline void mbarrier_init(uint64_t* ring, int count) {
+static __device__ inline void mbarrier_init(uint64_t* ring, int count, int arrivals) {
   for (int i = 0; i < count; ++i)
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
-                 :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(ring + i))) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+                 :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(ring + i))), "r"(arrivals) : "memory");
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -88,6 +88,16 @@ static __device__ inline void mbarrier_inval(uint64_t* ring, int count) {
 static __device__ inline void mbarrier_expect(uint64_t* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
                :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))), "r"(bytes) : "memory");
+}
+)"},
+    {"mbarrier_arrive", R"(
+static __device__ inline void mbarrier_arrive(uint64_t* barrier) {
+  unsigned lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  __syncwarp();
+  if (lane == 0)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
+                 :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(barrier))) : "memory");
 }
 )"},
     {"mbarrier_wait", R"(

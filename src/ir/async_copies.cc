@@ -11,12 +11,11 @@ struct Name {
   AsyncOp op;
   size_t args;  // without those of a load's dimensions
 };
-constexpr Name kNames[] = {{"mbarrier.init", AsyncOp::kInit, 2},
-                           {"mbarrier.inval", AsyncOp::kEnd, 2},
-                           {"mbarrier.expect", AsyncOp::kExpect, 4},
-                           {"mbarrier.wait", AsyncOp::kWait, 3},
-                           {"tma.load", AsyncOp::kLoad, 6}};
+constexpr Name kNames[] = {{"mbarrier.init", AsyncOp::kInit, 2},     {"mbarrier.inval", AsyncOp::kEnd, 2},
+                           {"mbarrier.expect", AsyncOp::kExpect, 4}, {"mbarrier.wait", AsyncOp::kWait, 3},
+                           {"mbarrier.arrive", AsyncOp::kArrive, 3}, {"tma.load", AsyncOp::kLoad, 6}};
 constexpr size_t kOfAxis = 4;
+constexpr int64_t kLanes = 32;  // of a warp
 
 const Name* name_of(std::string_view symbol) {
   const auto* found = std::ranges::find(kNames, symbol, &Name::symbol);
@@ -74,7 +73,8 @@ bool is_wait(const Stmt& s) {
 std::string async_fault(const CallExtern& c) {
   const Name& name = *name_of(c.symbol);
   const bool load = name.op == AsyncOp::kLoad;
-  if (c.args.size() < name.args || (c.args.size() > name.args && !load))
+  const bool counts = name.op == AsyncOp::kInit && c.args.size() == name.args + 1;
+  if (c.args.size() < name.args || (c.args.size() > name.args && !load && !counts))
     return std::to_string(name.args) + " arguments expected, not " + std::to_string(c.args.size());
   const size_t ring = load ? 2 : 0;
   for (size_t i = 0; i < c.args.size(); ++i)
@@ -82,6 +82,9 @@ std::string async_fault(const CallExtern& c) {
       return "an index expected, not " + to_string(c.args[i]);
   if (std::string fault = ring_fault(c.args[ring], c.args[ring + 1]); !fault.empty()) return fault;
   if (name.op == AsyncOp::kExpect && !as_int(c.args[3])) return "a number of bytes expected";
+  if (counts)
+    if (const auto threads = as_int(c.args[2]); !threads || *threads < 1 || *threads % kLanes != 0)
+      return "a number of threads, of whole warps, expected, not " + to_string(c.args[2]);
   return load ? box_fault(c) : "";
 }
 
@@ -93,6 +96,7 @@ AsyncCall async_call(const CallExtern& c) {
   out.slots = *as_int(c.args[ring + 1]);
   if (out.op != AsyncOp::kInit && out.op != AsyncOp::kEnd) out.turn = c.args[ring + 2];
   if (out.op == AsyncOp::kExpect) out.bytes = *as_int(c.args[3]);
+  if (out.op == AsyncOp::kInit && c.args.size() == 3) out.arrivals = *as_int(c.args[2]);
   if (out.op != AsyncOp::kLoad) return out;
   out.to = *as<Address>(c.args[0]);
   out.from = *as<Address>(c.args[1]);
@@ -115,6 +119,7 @@ Stmt async_stmt(const AsyncCall& call) {
   args.emplace_back(call.slots);
   if (call.turn) args.push_back(call.turn);
   if (call.op == AsyncOp::kExpect) args.emplace_back(call.bytes);
+  if (call.op == AsyncOp::kInit && call.arrivals > 0) args.emplace_back(call.arrivals);
   if (call.op == AsyncOp::kLoad) args.emplace_back(call.swizzle);
   for (const BoxAxis& axis : call.axes) args.insert(args.end(), {axis.at, Expr(axis.box), axis.extent, axis.stride});
   const auto* name = std::ranges::find(kNames, call.op, &Name::op);

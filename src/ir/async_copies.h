@@ -8,10 +8,19 @@
 //   call(int32, "mbarrier.wait", address(inout full[0]), 3, turn)
 //   call(int32, "mbarrier.inval", address(out full[0]), 3)
 //
+// Where some threads copy for others, these say by barriers of another ring that they have read what came:
+//
+//   call(int32, "mbarrier.init", address(out free[0]), 3, 256)
+//   call(int32, "mbarrier.arrive", address(inout free[0]), 3, turn)
+//   call(int32, "mbarrier.wait", address(inout free[0]), 3, turn - 3)
+//
 // A ring of barriers, here three, has turns 0, 1, 2, ..: turn t is the t / 3th phase of barrier t % 3, so that slots
 // and parities follow from turns. One thread begins a turn, once: it says how many bytes come, and begins copies of so
 // many. Who waits for the turn goes on when all of them are there, and sees them; who has not waited sees them after a
 // barrier of the block behind that. A turn begins when all have waited for the one that has the barrier before it.
+//
+// A turn of a ring that counts arrivals is over when so many threads, whole warps, have come to `arrive`, each once:
+// who waits for it then finds done what they did before. Turns before the first are over from the beginning.
 //
 // A load: where the box goes, which is `swizzle` bytes of each row as `swizzle` of a schedule has them (0: as they
 // come); where the tensor begins; the turn; and of each dimension of the tensor, outermost first, where the box begins,
@@ -27,7 +36,7 @@
 
 namespace tw::ir {
 
-enum class AsyncOp : uint8_t { kInit, kEnd, kExpect, kLoad, kWait };
+enum class AsyncOp : uint8_t { kInit, kEnd, kExpect, kLoad, kWait, kArrive };
 
 struct BoxAxis {
   Expr at;
@@ -40,6 +49,7 @@ struct AsyncCall {
   int64_t slots = 0;
   Expr turn;             // but of init and inval
   int64_t bytes = 0;     // of expect
+  int64_t arrivals = 0;  // of init: threads in a turn; 0: bytes are counted
   Address to{}, from{};  // of a load, as is what follows
   int64_t swizzle = 0;
   std::vector<BoxAxis> axes;

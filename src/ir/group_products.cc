@@ -46,12 +46,16 @@ struct Name {
 constexpr Name kNames[] = {{"wgmma.fence", GroupOp::kFence, 0},
                            {"wgmma.commit", GroupOp::kCommit, 0},
                            {"wgmma.wait", GroupOp::kWait, 1},
-                           {"fence.async", GroupOp::kAsyncFence, 0}};
+                           {"fence.async", GroupOp::kAsyncFence, 0},
+                           {"setmaxnreg.dec", GroupOp::kGiveRegisters, 1},
+                           {"setmaxnreg.inc", GroupOp::kTakeRegisters, 1}};
 
 const Name* name_of(std::string_view symbol) {
   const auto* found = std::ranges::find(kNames, symbol, &Name::symbol);
   return found == std::end(kNames) ? nullptr : found;
 }
+
+bool has_registers(GroupOp op) { return op == GroupOp::kGiveRegisters || op == GroupOp::kTakeRegisters; }
 
 const WarpProduct* product_of(std::string_view symbol) {
   const std::vector<WarpProduct>& all = products().all;
@@ -115,6 +119,10 @@ std::string group_fault(const CallExtern& c) {
   if (c.args.size() != args) return std::to_string(args) + " arguments expected, not " + std::to_string(c.args.size());
   if (!product) {
     const auto count = args == 1 ? as_int(c.args[0]) : std::optional<int64_t>(0);
+    if (has_registers(name_of(c.symbol)->op))
+      return count && *count >= kLeastRegisters && *count <= kMostRegisters && *count % kRegistersStep == 0
+                 ? ""
+                 : "a multiple of 8 registers from 24 to 256 expected, not " + to_string(c.args[0]);
     return count && *count >= 0 ? "" : "a number of batches from 0 on expected, not " + to_string(c.args[0]);
   }
   const auto* sums = as<Address>(c.args[0]);
@@ -129,7 +137,7 @@ GroupCall group_call(const CallExtern& c) {
   GroupCall out;
   out.product = product_of(c.symbol);
   out.op = out.product ? GroupOp::kProduct : name_of(c.symbol)->op;
-  if (out.op == GroupOp::kWait) out.count = *as_int(c.args[0]);
+  if (out.op == GroupOp::kWait || has_registers(out.op)) out.count = *as_int(c.args[0]);
   if (!out.product) return out;
   out.sums = *as<Address>(c.args[0]);
   out.left = operand_in(c, Fragment::kLeft);
@@ -145,7 +153,7 @@ std::optional<GroupCall> group_call(const Stmt& s) {
 Stmt group_stmt(const GroupCall& call) {
   const auto address = [](const Address& a) { return address_of(a.buffer, a.at, a.read, a.written); };
   std::vector<Expr> args;
-  if (call.op == GroupOp::kWait) args = {Expr(call.count)};
+  if (call.op == GroupOp::kWait || has_registers(call.op)) args = {Expr(call.count)};
   if (call.op != GroupOp::kProduct) {
     const auto* name = std::ranges::find(kNames, call.op, &Name::op);
     return evaluate(call_extern(Type::i(32), std::string(name->symbol), std::move(args)));

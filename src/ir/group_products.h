@@ -19,6 +19,11 @@
 //   call(int32, "fence.async")
 //
 // before the barrier behind which the product stands; boxes that the device copies need none.
+//
+// The four warps give registers back, or take more, where blocks have some to spare: so many each thread has then.
+//
+//   call(int32, "setmaxnreg.dec", 40)
+//   call(int32, "setmaxnreg.inc", 232)
 #pragma once
 
 #include <optional>
@@ -36,7 +41,9 @@ std::span<const WarpProduct> group_products();
 // Of either kind; null: there is none of this name.
 const WarpProduct* device_product(std::string_view symbol);
 
-enum class GroupOp : uint8_t { kFence, kProduct, kCommit, kWait, kAsyncFence };
+enum class GroupOp : uint8_t { kFence, kProduct, kCommit, kWait, kAsyncFence, kGiveRegisters, kTakeRegisters };
+
+inline constexpr int64_t kLeastRegisters = 24, kMostRegisters = 256, kRegistersStep = 8;  // of a thread
 
 struct GroupOperand {
   Address at{};
@@ -48,7 +55,7 @@ struct GroupCall {
   const WarpProduct* product = nullptr;
   Address sums{};
   GroupOperand left{}, right{};
-  int64_t count = 0;  // of a wait
+  int64_t count = 0;  // of a wait; or registers
 };
 
 bool is_of_group(std::string_view symbol);

@@ -1,5 +1,7 @@
 #include "src/ir/interp_async.h"
 
+#include <algorithm>
+
 namespace tw::ir::interp {
 
 namespace {
@@ -14,10 +16,11 @@ std::string name_of(const Barriers::Turn& turn) {
   return "turn " + std::to_string(turn.number) + " of " + turn.ring->name();
 }
 
-void Barriers::init(const Turn& turn) {
+void Barriers::init(const Turn& turn, int64_t arrivals) {
   if (!all_.try_emplace({turn.ring, turn.at}).second)
     fail(turn.ring->element(turn.at) + " is a barrier already", {"mbarrier.inval comes before it begins again"});
   all_[{turn.ring, turn.at}].now = std::make_shared<Phase>();
+  all_[{turn.ring, turn.at}].threads = arrivals;
 }
 
 void Barriers::end(const Turn& turn) {
@@ -42,8 +45,31 @@ Barriers::Barrier& Barriers::to_begin(const Turn& turn) {
   return b;
 }
 
+void Barriers::Knowledge::add(const Knowledge& other) {
+  tasks.resize(std::max(tasks.size(), other.tasks.size()));
+  for (size_t i = 0; i < other.tasks.size(); ++i) tasks[i] = std::max(tasks[i], other.tasks[i]);
+  for (const void* one : other.seen)
+    if (std::find(seen.rbegin(), seen.rend(), one) == seen.rend()) seen.push_back(one);
+}
+
+void Barriers::arrive(const Turn& turn, int64_t thread, const Knowledge& done) {
+  Barrier& b = to_begin(turn);
+  if (b.threads == 0) fail(name_of(turn) + " counts bytes, and a thread arrives at it");
+  Phase& phase = *b.now;
+  if (std::ranges::find(phase.threads, thread) != phase.threads.end())
+    fail("a thread arrives twice at " + name_of(turn), {"a warp's other lanes count then as arrived"});
+  phase.threads.push_back(thread);
+  phase.done.add(done);
+  if (std::ssize(phase.threads) < b.threads) return;
+  b.last = std::exchange(b.now, std::make_shared<Phase>());
+  ++b.phase;
+}
+
+const Barriers::Knowledge& Barriers::of_arrivals(const Turn& turn) const { return of(turn).last->done; }
+
 void Barriers::expect(const Turn& turn, int64_t bytes) {
   Barrier& b = to_begin(turn);
+  if (b.threads > 0) fail(name_of(turn) + " counts threads, and bytes are expected of it");
   if (b.begun) fail(name_of(turn) + " begins twice", {"its barrier counts one arrival a phase"});
   b.begun = true;
   b.expected = bytes;
@@ -110,6 +136,9 @@ void Barriers::expect_none(const Tasks& tasks) const {
 
 std::string Barriers::why_not_over(const Turn& turn) const {
   const Barrier& b = of(turn);
+  if (b.threads > 0)
+    return std::to_string(b.now->threads.size()) + " of " + std::to_string(b.threads) + " threads arrive at " +
+           name_of(turn);
   if (!b.begun) return name_of(turn) + " is begun by nobody";
   return name_of(turn) + " expects " + std::to_string(b.expected) + " bytes and gets " + std::to_string(b.arrived);
 }

@@ -1,4 +1,5 @@
 // Copies of boxes and the barriers that count them (src/ir/async_copies.h), of the block that runs.
+// Who waits for a turn that others arrive at knows of all that they did before.
 //
 // As with what is stored later it makes no difference when bytes arrive: nobody may look before a turn is over and
 // waited for, nor change what is read. A thread that has waited sees the box; others do after the block's next barrier.
@@ -33,10 +34,18 @@ class Barriers {
   };
 
   void begin_block() { all_.clear(); }
-  void init(const Turn&);
+  void init(const Turn&, int64_t arrivals);
   void end(const Turn&);
   void expect(const Turn&, int64_t bytes);
   void copy(const Turn&, Box box, const Tasks&);
+  // What a thread has done, by the last task of each thread that it knows to be done, and what it has waited for.
+  struct Knowledge {
+    std::vector<uint32_t> tasks;
+    std::vector<const void*> seen;
+    void add(const Knowledge& other);
+  };
+  void arrive(const Turn&, int64_t thread, const Knowledge&);
+  const Knowledge& of_arrivals(const Turn&) const;  // of a turn that is over
   bool is_over(const Turn&) const;
   // By a thread that waits for a turn that is over; `seen` is what it has waited for.
   void see(const Turn&, std::vector<const void*>& seen);
@@ -48,11 +57,14 @@ class Barriers {
   struct Phase {
     std::vector<Box> boxes;
     bool seen = false;
+    std::vector<int64_t> threads;  // that have arrived
+    Knowledge done;
   };
   struct Barrier {
     int64_t phase = 0;                  // that is not over
     bool begun = false;                 // somebody has said how much comes
     int64_t expected = 0, arrived = 0;  // bytes
+    int64_t threads = 0;                // that arrive in a turn; 0: bytes are counted
     std::shared_ptr<Phase> now, last;
   };
   Barrier& of(const Turn&);

@@ -19,7 +19,7 @@ struct AsyncCode final : ExprCode {
     int64_t box;
   };
   AsyncOp op;
-  int64_t slots, bytes, swizzle;
+  int64_t slots, bytes, arrivals, swizzle;
   std::optional<Subscripts> ring, to, from;
   ExprPtr turn;
   std::vector<Expr> kept;  // what is prepared is known by its address
@@ -35,19 +35,22 @@ struct AsyncCode final : ExprCode {
       for (int64_t i = 0; i < slots; ++i) {
         memory.store(first + i, Value{}, s.tasks);
         const Barriers::Turn barrier{&memory, first + i, slots, i};
-        op == AsyncOp::kInit ? s.barriers.init(barrier) : s.barriers.end(barrier);
+        op == AsyncOp::kInit ? s.barriers.init(barrier, arrivals) : s.barriers.end(barrier);
       }
       return {};
     }
     const int64_t number = turn->eval(s).i;
+    if (op == AsyncOp::kWait && number < 0 && number >= -slots) return {};
     if (number < 0) fail("turn " + std::to_string(number) + " of " + memory.name() + ", which begin with 0");
     const Barriers::Turn now{&memory, first + number % slots, slots, number};
     memory.load(now.at, s.tasks);
     if (op == AsyncOp::kExpect) s.barriers.expect(now, bytes);
     if (op == AsyncOp::kLoad) s.barriers.copy(now, box(s), s.tasks);
+    if (op == AsyncOp::kArrive) s.meeting->arrive(now);
     if (op != AsyncOp::kWait) return {};
     while (!s.barriers.is_over(now)) s.meeting->wait_for(now);
     s.barriers.see(now, s.seen);
+    s.meeting->know(now);
     return {};
   }
 
@@ -115,6 +118,7 @@ ExprPtr async_code(Preparation& preparation, const CallExtern& c) {
   code->op = call.op;
   code->slots = call.slots;
   code->bytes = call.bytes;
+  code->arrivals = call.arrivals;
   code->swizzle = call.swizzle;
   code->ring.emplace(preparation, call.ring.buffer, call.ring.at);
   if (call.turn) code->turn = expr(call.turn);

@@ -39,6 +39,9 @@ struct GroupCode final : ExprCode {
       case GroupOp::kWait:
         s.sums.wait(call.count, s.tasks);
         break;
+      case GroupOp::kGiveRegisters:
+      case GroupOp::kTakeRegisters:
+        break;
       case GroupOp::kProduct:
         multiply(s);
     }

@@ -121,7 +121,7 @@ class Points {
   int64_t count_ = 1;
 };
 
-class Launch final : public ThreadNames, public Meeting {
+class Launch final : public ThreadNames, public TaskOrder, public Meeting {
  public:
   Launch(const LaunchCode& code, State& s) : code_(code), s_(s), blocks_(code.blocks, s), threads_(code.threads, s) {
     if (threads_.count() > kMostThreads)
@@ -129,6 +129,7 @@ class Launch final : public ThreadNames, public Meeting {
                   "interpret: a block of " + std::to_string(threads_.count()) + " threads",
                   {"a block has at most " + std::to_string(kMostThreads)}};
     s_.tasks.names = this;
+    s_.tasks.order = this;
     s_.tasks.seen = &s_.seen;
     s_.tasks.fences = &s_.fences;
     s_.tasks.stored = &s_.stored;
@@ -138,6 +139,7 @@ class Launch final : public ThreadNames, public Meeting {
   }
   ~Launch() override {
     s_.tasks.names = nullptr;
+    s_.tasks.order = nullptr;
     s_.tasks.seen = nullptr;
     s_.tasks.fences = nullptr;
     s_.tasks.stored = nullptr;
@@ -175,6 +177,30 @@ class Launch final : public ThreadNames, public Meeting {
     running_->fiber->wait();
   }
 
+  void arrive(const Barriers::Turn& turn) override {
+    if (known_.empty()) known_.resize(team_.size());
+    Barriers::Knowledge& mine = known_[index_of(*running_)];
+    mine.tasks.resize(team_.size());
+    mine.tasks[index_of(*running_)] = s_.tasks.now();
+    mine.seen = s_.seen;
+    s_.barriers.arrive(turn, s_.thread, mine);
+    running_->task = s_.tasks.begin_part();
+    parts_[running_->task] = {rounds_.back().block, s_.thread};
+  }
+  void know(const Barriers::Turn& turn) override {
+    const Barriers::Knowledge& done = s_.barriers.of_arrivals(turn);
+    if (done.tasks.empty()) return;
+    Barriers::Knowledge& mine = known_[index_of(*running_)];
+    mine.seen = s_.seen;
+    mine.add(done);
+    s_.seen = mine.seen;
+  }
+  bool precedes(uint32_t task) const override {
+    if (known_.empty()) return false;
+    const auto thread = static_cast<size_t>(thread_of(task).thread), me = index_of(*running_);
+    return thread == me || (thread < known_[me].tasks.size() && known_[me].tasks[thread] >= task);
+  }
+
   std::string name(uint32_t task) const override {
     const Member at = thread_of(task);
     const std::string block = blocks_.name(at.block), thread = threads_.name(at.thread);
@@ -201,7 +227,7 @@ class Launch final : public ThreadNames, public Meeting {
     int barrier = 0;  // where it waits; 0: it has ended, or waits for its warp
     LaneCall* call = nullptr;
     const Barriers::Turn* turn = nullptr;
-    uint32_t task = 0;  // of the round
+    uint32_t task = 0;  // that runs, of the round
   };
 
   std::vector<int64_t> in_order(int64_t n, uint64_t turn) const {
@@ -214,22 +240,27 @@ class Launch final : public ThreadNames, public Meeting {
     return out;
   }
 
-  std::vector<int64_t> begin_round(int64_t block) {
-    rounds_.push_back({s_.tasks.now(), block});
+  const std::vector<int64_t>& begin_round(int64_t block) {
     s_.tasks.begin_loop();
-    return in_order(threads_.count(), rounds_.size());
+    rounds_.push_back({s_.tasks.begin_iterations(threads_.count()), block});
+    known_.clear();
+    order_ = in_order(threads_.count(), rounds_.size());
+    return order_;
   }
 
   Member thread_of(uint32_t task) const {
+    if (const auto part = parts_.find(task); part != parts_.end()) return part->second;
     const auto next = std::ranges::lower_bound(rounds_, task, {}, &Round::before);
     const auto turn = next - rounds_.begin();
     const Round& round = rounds_[static_cast<size_t>(turn - 1)];
+    if (next == rounds_.end()) return {round.block, order_[task - round.before - 1]};
     return {round.block, in_order(threads_.count(), static_cast<uint64_t>(turn))[task - round.before - 1]};
   }
 
   void run_through(int64_t block) {
+    uint32_t task = s_.tasks.now();
     for (const int64_t thread : begin_round(block)) {
-      s_.tasks.begin_iteration();
+      s_.tasks.resume_iteration(++task);
       s_.thread = thread;
       std::ranges::fill(s_.entered, 0);
       threads_.enter(thread, s_);
@@ -243,11 +274,11 @@ class Launch final : public ThreadNames, public Meeting {
     if (team_.empty()) make_team();
     for (int64_t n = 0; n < threads_.count(); ++n) begin(team_[static_cast<size_t>(n)], n);
     do {
-      const std::vector<int64_t> order = begin_round(block);
+      uint32_t task = s_.tasks.now();
+      const std::vector<int64_t>& order = begin_round(block);
       for (const int64_t n : order) {
         Thread& thread = team_[static_cast<size_t>(n)];
-        s_.tasks.begin_iteration();
-        thread.task = s_.tasks.now();
+        s_.tasks.resume_iteration(thread.task = ++task);
         resume(thread);
       }
       for (std::vector<Thread*> on = may_go_on(order); !on.empty(); on = may_go_on(order))
@@ -418,6 +449,9 @@ class Launch final : public ThreadNames, public Meeting {
   State& s_;
   Points blocks_, threads_;
   std::vector<Round> rounds_;
+  std::vector<int64_t> order_;                  // of the threads in the last of them
+  std::unordered_map<uint32_t, Member> parts_;  // further tasks of threads that arrive at turns
+  std::vector<Barriers::Knowledge> known_;      // to each thread, since the last barrier; empty: nobody has arrived
   std::vector<Thread> team_;
   Thread* running_ = nullptr;
 };

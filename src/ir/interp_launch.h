@@ -10,7 +10,9 @@ struct Meeting {
   virtual ~Meeting() = default;
   virtual void wait(int barrier) = 0;                // for all of its block
   virtual void meet(struct LaneCall& call) = 0;      // for all lanes of its warp
-  virtual void wait_for(const Barriers::Turn&) = 0;  // for what others begin
+  virtual void wait_for(const Barriers::Turn&) = 0;  // for what others begin, or arrive at
+  virtual void arrive(const Barriers::Turn&) = 0;
+  virtual void know(const Barriers::Turn&) = 0;  // what others did who arrived at a turn that is over
 };
 
 // Of the outermost index.

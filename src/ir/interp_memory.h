@@ -30,6 +30,12 @@ struct ThreadNames {
   virtual std::string missing_order(uint32_t a, uint32_t b) const = 0;  // why neither comes before the other
 };
 
+// Of a launch's tasks between two barriers of the block, which come before what runs all the same.
+struct TaskOrder {
+  virtual ~TaskOrder() = default;
+  virtual bool precedes(uint32_t task) const = 0;
+};
+
 struct Element {
   class Memory* memory;
   int64_t at;
@@ -49,11 +55,22 @@ class Tasks {
   const std::vector<const void*>* seen = nullptr;  // what the thread that runs has waited for
   const uint32_t* fences = nullptr;                // of the thread that runs, and what it has stored without one
   std::vector<Element>* stored = nullptr;
+  const TaskOrder* order = nullptr;  // of the launch that runs
 
   void begin_loop() { open_.push_back({last_, last_}); }
   void begin_iteration() {
     open_.back().iteration = ++last_;
     newest_ = last_;
+  }
+  // The innermost loop's next `count` iterations have numbers of their own: the last one before them.
+  uint32_t begin_iterations(int64_t count) {
+    newest_ = last_ + static_cast<uint32_t>(count);
+    return last_;
+  }
+  // What follows in the iteration that runs is told apart from what it did before.
+  uint32_t begin_part() {
+    resume_iteration(++newest_);
+    return last_;
   }
   // One of the innermost loop goes on, all of which have begun.
   void resume_iteration(uint32_t task) { open_.back().iteration = open_.back().until = last_ = task; }
@@ -65,7 +82,8 @@ class Tasks {
   bool within_outermost(uint32_t then) const { return !open_.empty() && then > open_.front().loop; }
   bool races(uint32_t then) const {
     for (const Level& level : open_)
-      if (then > level.loop && (then < level.iteration || then > level.until)) return true;
+      if (then > level.loop && (then < level.iteration || then > level.until))
+        return &level != &open_.back() || !order || !order->precedes(then);
     return false;
   }
 

@@ -21,6 +21,7 @@
 #include "src/lower/sync_forms.h"
 #include "src/lower/sync_group.h"
 #include "src/lower/sync_place.h"
+#include "src/lower/sync_roles.h"
 #include "src/lower/sync_turns.h"
 #include "src/lower/sync_warp.h"
 #include "src/lower/sync_ways.h"
@@ -114,7 +115,8 @@ class LaunchCheck {
         [&](const For& f) { loop(f, s, place); },
         [&](const If& i) {
           reads(i.cond, s, place);
-          if (ways_.has_sync(s)) expect_uniform(i.cond, place);
+          if (of_roles_.empty() && parts_roles(s)) return roles(i, s, place);
+          if (ways_.has_sync(s) && of_roles_.empty()) expect_uniform(i.cond, place);
           if (ways_.has_product(s)) expect_same_in_warp(i.cond, place);
           if (ways_.has_group(s)) expect_same_in_group(i.cond, place);
           branch(i, place);
@@ -149,6 +151,17 @@ class LaunchCheck {
       if (sync.op == SyncOp::kCommit) ++*a.behind;
       if (sync.op == SyncOp::kWait && *a.behind > sync.count) a.behind.reset();
     }
+  }
+
+  // Whose threads go on by turns that are theirs to count: sync_roles.h. The rest of it is as elsewhere.
+  void roles(const If& i, const Stmt& s, const Place& place) {
+    if (!between_blocks_)
+      for (const RoleFault& f : role_faults(s, {declared_, arrivals_, indices_, changing_, bounds_, place}))
+        report({Kind::kOnItsWay, f.buffer.empty() ? "roles" : f.buffer, line_of(f.at), line_of(f.at), f.why});
+    if (ways_.has_group(s)) expect_same_in_group(i.cond, place);
+    of_roles_ = buffers_of_roles(s);
+    branch(i, place);
+    of_roles_.clear();
   }
 
   void branch(const If& i, const Place& place) {
@@ -197,7 +210,7 @@ class LaunchCheck {
       of_warp_.insert(f.var.id());
     }
     const bool turns = ways_.has_turns(s) && f.kind != ForKind::kCooperative;
-    if ((!ways_.has_sync(s) && !turns) || between_blocks_) {
+    if ((!ways_.has_sync(s) && !turns) || between_blocks_ || !of_roles_.empty()) {
       if (const auto n = as_int(simplify(extent, bounds_))) bounds_[f.var.id()] = {0, *n - 1};
       if (f.kind == ForKind::kCooperative) return cooperative(f, extent, place);
       if (ways_.has_group(f.body)) statement(f.body, place.with_own(f.var, extent));  // registers of the one before
@@ -392,7 +405,7 @@ class LaunchCheck {
   void touch(const Buffer& buffer, const std::vector<Expr>& at, const Expr& pred, bool writes, const Stmt& s,
              const Place& place) {
     if (buffer.scope() == Scope::kLocal) touch_registers(buffer, s);
-    if (!changing_.contains(buffer.id())) return;
+    if (!changing_.contains(buffer.id()) || of_roles_.contains(buffer.id())) return;
     Touched access{with_conditions(place), {}, {}, 0};
     if (later_) access.behind = 0;
     access.of_group = of_group_;
@@ -448,10 +461,17 @@ class LaunchCheck {
     if (between_blocks_) return;
     if (!call.turn) {
       turns_.makes_or_ends(call);
+      arrivals_[call.ring.buffer.id()] = call.arrivals;
       const Var each("barrier");
       return touch(call.ring.buffer, {call.ring.at[0] + Expr(each)}, {}, true, s,
                    place.with_own(each, Expr(call.slots)));
     }
+    if (!of_roles_.empty()) {
+      if (call.op == AsyncOp::kLoad) expect_only_boxes(call, s);
+      return touch(call.ring.buffer, {call.ring.at[0] + floormod(call.turn, Expr(call.slots))}, {}, false, s, place);
+    }
+    if (call.op == AsyncOp::kArrive)
+      return on_its_way(call, s, "nobody waits for those who arrive in a role of his own");
     turn_ = {simplify(value(call.turn, place), bounds_), call.ring.buffer.id(), call.op == AsyncOp::kWait};
     on_its_way(call, s, turns_.not_made(turn_));
     if (call.op == AsyncOp::kExpect) {
@@ -482,13 +502,17 @@ class LaunchCheck {
     if (came == 0 && quiet_ == 0) on_its_way(call, s, "nothing is seen to come with turn " + to_string(turn_.number));
   }
 
-  void box(const AsyncCall& call, const Stmt& s, const Place& place) {
+  void expect_only_boxes(const AsyncCall& call, const Stmt& s) {
     if (changing_.contains(call.from.buffer.id()))
       report(
           {Kind::kOnItsWay, call.from.buffer.name(), line_of(s), line_of(s), "the launch writes what the box reads"});
     if (stored_.contains(call.to.buffer.id()))
       report({Kind::kOnItsWay, call.to.buffer.name(), line_of(s), line_of(s),
               "threads store there too, without a fence between the two ways to memory"});
+  }
+
+  void box(const AsyncCall& call, const Stmt& s, const Place& place) {
+    expect_only_boxes(call, s);
     on_its_way(call, s, turns_.brings(turn_, elements_of(call) * call.to.buffer.element().bytes()));
     std::vector<Expr> at = call.to.at;
     Place of_box = place;
@@ -615,6 +639,15 @@ class LaunchCheck {
         for (Touched& a : open_)
           if (a.of_group && a.behind && *a.behind > call.count) a.behind.reset();
         return;
+      case GroupOp::kGiveRegisters:
+      case GroupOp::kTakeRegisters:
+        if (!group_)
+          report({Kind::kDivergentProduct,
+                  {},
+                  line_of(s),
+                  {},
+                  "the threads of a block are no whole groups of four warps"});
+        return;
       case GroupOp::kProduct:
         break;
     }
@@ -681,6 +714,8 @@ class LaunchCheck {
   std::unordered_set<uint64_t> unfenced_;  // operands to which threads have stored before a barrier without a fence
   TurnOf turn_;                            // that what is touched belongs to
   BarrierTurns turns_;
+  std::unordered_map<uint64_t, int64_t> arrivals_;  // that a ring's barriers count
+  std::unordered_set<uint64_t> of_roles_;           // what boxes of roles come to, where these are parted
   std::set<std::tuple<Kind, const StmtNode*, const StmtNode*, uint64_t>> reported_;  // pairs that have a finding
   int64_t met_ = 0, pairs_ = 0;
   bool between_blocks_ = false;  // then all accesses of the launch, whatever barriers there are

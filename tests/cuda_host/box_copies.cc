@@ -9,6 +9,8 @@ namespace tw::testing {
 
 namespace {
 
+constexpr unsigned kLanes = 32;
+
 [[noreturn]] void fail(const std::string& what) { throw Error({ErrorKind::kInternal, what, {}, {}}); }
 
 // By address, as the device does: bits 4 .. 6 change with bits 7 .. 9, as many as the swizzle has.
@@ -36,8 +38,10 @@ BoxMap box_map(const runtime::cuda::TensorMap& map, const void* array, void* con
   return out;
 }
 
-void BoxCopies::init(void* barrier) {
-  if (!barriers_.try_emplace(barrier).second) fail("a barrier that is initialised twice");
+void BoxCopies::init(void* barrier, unsigned arrivals) {
+  const auto [made, fresh] = barriers_.try_emplace(barrier);
+  if (!fresh) fail("a barrier that is initialised twice");
+  made->second.arrivals = made->second.pending = arrivals * kLanes;
 }
 
 void BoxCopies::end(void* barrier) {
@@ -52,19 +56,26 @@ BoxCopies::Barrier& BoxCopies::of(void* barrier) {
 }
 
 void BoxCopies::go_on(Barrier& b) {
-  if (b.pending || b.bytes != 0) return;
+  if (b.pending > 0 || b.bytes != 0) return;
   for (const Copy& copy : b.done) make(copy);
   b.done = std::move(b.copies);
   b.copies.clear();
   b.parity ^= 1;
-  b.pending = true;
+  b.pending = b.arrivals;
 }
 
 void BoxCopies::expect(void* barrier, unsigned bytes) {
   Barrier& b = of(barrier);
-  if (!b.pending) fail("a barrier at which more arrive than it counts");
-  b.pending = false;
+  if (b.pending < kLanes) fail("a barrier at which more arrive than it counts");
+  b.pending -= kLanes;
   b.bytes += bytes;
+  go_on(b);
+}
+
+void BoxCopies::arrive(void* barrier) {
+  Barrier& b = of(barrier);
+  if (b.pending == 0) fail("a barrier at which more arrive than it counts");
+  --b.pending;
   go_on(b);
 }
 

@@ -1,5 +1,5 @@
-// Copies of boxes and the barriers that count their bytes, for the shim: as PTX has them, with parities, and
-// independently of the interpreter's turns.
+// Copies of boxes and the barriers that count their bytes, or arrivals, for the shim: as PTX has them, with parities,
+// and independently of the interpreter's turns.
 #pragma once
 
 #include <map>
@@ -23,9 +23,10 @@ BoxMap box_map(const runtime::cuda::TensorMap&, const void* array, void* const* 
 class BoxCopies {
  public:
   void begin_block() { barriers_.clear(); }
-  void init(void* barrier);
+  void init(void* barrier, unsigned arrivals);
   void end(void* barrier);
   void expect(void* barrier, unsigned bytes);
+  void arrive(void* barrier);  // one lane of a warp: all of them are an arrival
   void copy(void* to, const BoxMap& map, const int* at, void* barrier);
   bool is_over(void* barrier, unsigned parity);  // and then what came is there
 
@@ -36,9 +37,9 @@ class BoxCopies {
     int at[5];
   };
   struct Barrier {
-    unsigned parity = 0;  // of the phase that is not over
-    bool pending = true;  // an arrival
-    long long bytes = 0;  // expected, without those that are begun
+    unsigned parity = 0;                 // of the phase that is not over
+    unsigned arrivals = 0, pending = 0;  // of lanes, in a phase; that are still to come
+    long long bytes = 0;                 // expected, without those that are begun
     std::vector<Copy> copies, done;
   };
   Barrier& of(void* barrier);

@@ -40,9 +40,10 @@ struct Host {  // TwHost of cuda_shim.h, which knows no more than the functions
   void (*multiply_four)(Host*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies);
   void (*commit_four)(Host*);
   void (*wait_four)(Host*, unsigned batches);
-  void (*barrier_init)(Host*, void* barrier);
+  void (*barrier_init)(Host*, void* barrier, unsigned arrivals);
   void (*barrier_end)(Host*, void* barrier);
   void (*expect)(Host*, void* barrier, unsigned bytes);
+  void (*arrive)(Host*, void* barrier);
   void (*wait_parity)(Host*, void* barrier, unsigned parity);
   void (*copy_box)(Host*, void* to, const void* map, const int* at, void* barrier);
   Block* running;
@@ -192,29 +193,37 @@ class Block {
     return true;
   }
 
-  // Whether somebody did who waited for bytes.
+  // Whether somebody did who waited for bytes, or for others to arrive.
   bool go_on_from_barriers(ThreadOrder order) {
-    bool any = false, stuck = false;
+    bool any = false;
     for (size_t n = 0; n < fibers_.size(); ++n) {
       const auto awaited = awaited_[n];
       if (!awaited) continue;
       const bool over = boxes.is_over(awaited->first, awaited->second);
       if (over) go_on(n, 1, order);
-      (over ? any : stuck) = true;
+      any = any || over;
     }
-    if (stuck && !any) throw Error({ErrorKind::kInternal, "threads wait for bytes that do not come", {}, {}});
+    return any;
+  }
+
+  bool go_on_from_products(ThreadOrder order) {
+    bool any = false;
+    for (size_t first = 0; first < fibers_.size(); first += 32)
+      for (; multiply_in_warp(first); any = true) go_on(first, 32, order);
+    for (size_t first = 0; first < fibers_.size(); first += kFour)
+      for (; multiply_in_four(first); any = true) go_on(first, std::min<size_t>(kFour, fibers_.size() - first), order);
     return any;
   }
 
   // All threads up to where they wait; whether they do.
   bool round(ThreadOrder order) {
     go_on(0, fibers_.size(), order);
-    while (go_on_from_barriers(order)) {
-    }
-    for (size_t first = 0; first < fibers_.size(); first += 32)
-      while (multiply_in_warp(first)) go_on(first, 32, order);
-    for (size_t first = 0; first < fibers_.size(); first += kFour)
-      while (multiply_in_four(first)) go_on(first, std::min<size_t>(kFour, fibers_.size() - first), order);
+    do {
+      while (go_on_from_barriers(order)) {
+      }
+    } while (go_on_from_products(order));
+    if (std::ranges::any_of(awaited_, [](const auto& awaited) { return awaited.has_value(); }))
+      throw Error({ErrorKind::kInternal, "threads wait for bytes, or for others, that do not come", {}, {}});
     const bool waits = waiting_[0];
     for (size_t n = 1; n < fibers_.size(); ++n)
       if (waiting_[n] != waits || (waits && places_[n] != places_[0]))
@@ -265,9 +274,10 @@ void multiply_four(Host* host, unsigned type, int n, void* c, const void* a, con
 void commit_four(Host* host) { host->running->commit_four(); }
 void wait_four(Host* host, unsigned batches) { host->running->wait_four(batches); }
 
-void barrier_init(Host* host, void* barrier) { host->running->boxes.init(barrier); }
+void barrier_init(Host* host, void* barrier, unsigned arrivals) { host->running->boxes.init(barrier, arrivals); }
 void barrier_end(Host* host, void* barrier) { host->running->boxes.end(barrier); }
 void expect(Host* host, void* barrier, unsigned bytes) { host->running->boxes.expect(barrier, bytes); }
+void arrive(Host* host, void* barrier) { host->running->boxes.arrive(barrier); }
 void wait_parity(Host* host, void* barrier, unsigned parity) { host->running->wait_parity(barrier, parity); }
 void copy_box(Host* host, void* to, const void* map, const int* at, void* barrier) {
   host->running->boxes.copy(to, *static_cast<const BoxMap*>(map), at, barrier);
@@ -342,6 +352,7 @@ void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arg
               barrier_init,
               barrier_end,
               expect,
+              arrive,
               wait_parity,
               copy_box,
               nullptr};

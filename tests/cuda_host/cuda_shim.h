@@ -16,9 +16,10 @@ struct TwHost {
   void (*multiply_four)(TwHost*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies);
   void (*commit_four)(TwHost*);
   void (*wait_four)(TwHost*, unsigned batches);
-  void (*barrier_init)(TwHost*, void* barrier);
+  void (*barrier_init)(TwHost*, void* barrier, unsigned arrivals);
   void (*barrier_end)(TwHost*, void* barrier);
   void (*expect)(TwHost*, void* barrier, unsigned bytes);
+  void (*arrive)(TwHost*, void* barrier);
   void (*wait_parity)(TwHost*, void* barrier, unsigned parity);
   void (*copy_box)(TwHost*, void* to, const void* map, const int* at, void* barrier);
 };
@@ -71,6 +72,10 @@ template <int line>
 static inline TwMatrix wgmma_matrix(const void* at) { return {at, line}; }
 static inline void wgmma_fence() {}
 static inline void fence_async() {}
+template <int registers>
+static inline void setmaxnreg_dec() {}
+template <int registers>
+static inline void setmaxnreg_inc() {}
 static inline void wgmma_commit() { tw_host->commit_four(tw_host); }
 template <int batches>
 static inline void wgmma_wait() { tw_host->wait_four(tw_host, batches); }
@@ -95,13 +100,14 @@ TW_OF_WIDTH(232) TW_OF_BYTES(240) TW_OF_WIDTH(248) TW_OF_BYTES(256)
 
 // Maps are cuda_host.cc's own (Map there); coordinates are innermost first.
 struct __attribute__((aligned(64))) TensorMap { unsigned long long opaque[16]; };
-static inline void mbarrier_init(unsigned long long* ring, int count) {
-  for (int i = 0; i < count; ++i) tw_host->barrier_init(tw_host, ring + i);
+static inline void mbarrier_init(unsigned long long* ring, int count, int arrivals) {
+  for (int i = 0; i < count; ++i) tw_host->barrier_init(tw_host, ring + i, arrivals);
 }
 static inline void mbarrier_inval(unsigned long long* ring, int count) {
   for (int i = 0; i < count; ++i) tw_host->barrier_end(tw_host, ring + i);
 }
 static inline void mbarrier_expect(unsigned long long* barrier, int bytes) { tw_host->expect(tw_host, barrier, bytes); }
+static inline void mbarrier_arrive(unsigned long long* barrier) { tw_host->arrive(tw_host, barrier); }
 static inline void mbarrier_wait(unsigned long long* barrier, int parity) {
   tw_host->wait_parity(tw_host, barrier, parity);
 }

@@ -228,9 +228,12 @@ class Meeting {
   struct Division {
     Sum quotient, rest;
   };
+  // x // 16 // 3, of which x // 16 % 3 is the rest, is the quotient that x // 48 is.
   Division divided(const Expr& dividend, int64_t divisor, const Sum& value, Side side) {
-    const auto [q, fresh] = variable(floordiv(dividend, Expr(divisor)), side);
-    const int r = variable(floormod(dividend, Expr(divisor)), side).first;
+    const Expr plain = floordiv(dividend, Expr(divisor)), simple = simplify(plain, bounds_);
+    const auto* b = as<Binary>(simple);
+    const int q = variable(b && b->op == BinOp::kFloorDiv && as_int(b->b) ? simple : plain, side).first;
+    const auto [r, fresh] = variable(floormod(dividend, Expr(divisor)), side);
     if (fresh) {
       const Sum parts{{{q, divisor}, {r, 1}}, 0, false};
       system_.require({{difference(value, parts), true}});

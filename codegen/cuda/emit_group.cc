@@ -58,7 +58,8 @@ void CudaEmitter::emit_group(const GroupCall& call) {
   text += "(&" + access(call.sums.buffer, call.sums.at);
   for (const ir::GroupOperand* operand : {&call.left, &call.right})
     text += ", " + instruction("wgmma_matrix") + "<" + std::to_string(operand->line) + ">(&" +
-            access(operand->at.buffer, operand->at.at) + ")";
+            access(operand->at.buffer, operand->at.at) +
+            (operand->apart > 1 ? ", " + std::to_string(operand->apart) : "") + ")";
   line(text + ");");
 }
 

@@ -8,13 +8,14 @@ namespace tw::codegen {
 
 namespace {
 
-// Of a matrix whose lines are swizzled whole: where it begins, and how far apart eight lines are, in units of 16 bytes.
-// The distance of matrices beside each other is said of no such one, and is 1.
+// Of a matrix whose lines are swizzled whole: where it begins, and how far apart eight lines are, in units of 16 bytes;
+// of one whose steps have several lines, how far apart these are, too. Of others nobody asks that, and it is 1.
 constexpr const char* kMatrix = R"(
 template <int line>
-static __device__ inline uint64_t wgmma_matrix(const void* at) {
+static __device__ inline uint64_t wgmma_matrix(const void* at, int apart = 0) {
   constexpr uint64_t swizzle = line == 128 ? 1 : line == 64 ? 2 : 3;
-  return (static_cast<uint64_t>(__cvta_generic_to_shared(at)) & 0x3ffff) >> 4 | uint64_t{1} << 16 |
+  const uint64_t beside = apart ? apart * line / 16 : 1;
+  return (static_cast<uint64_t>(__cvta_generic_to_shared(at)) & 0x3ffff) >> 4 | beside << 16 |
          static_cast<uint64_t>(8 * line / 16) << 32 | swizzle << 62;
 }
 )";

@@ -71,7 +71,8 @@ const CallExtern* call_in(const Stmt& s) {
 
 GroupOperand operand_in(const CallExtern& c, Fragment which) {
   const auto i = static_cast<size_t>(which);
-  return {*as<Address>(c.args[i]), *as_int(c.args[1 + 2 * i]), is_int(c.args[2 + 2 * i], 0)};
+  const int64_t apart = *as_int(c.args[2 + 2 * i]);
+  return {*as<Address>(c.args[i]), *as_int(c.args[1 + 2 * i]), apart == 0, std::max<int64_t>(apart, 1)};
 }
 
 std::string operand_fault(const WarpProduct& product, const CallExtern& c, Fragment which) {
@@ -83,16 +84,22 @@ std::string operand_fault(const WarpProduct& product, const CallExtern& c, Fragm
   const auto line = as_int(c.args[1 + 2 * i]);
   if (!line || std::ranges::find(kLineBytes, *line) == std::end(kLineBytes))
     return "lines of 32, 64 or 128 bytes expected, not " + to_string(c.args[1 + 2 * i]);
-  if (!is_int(c.args[2 + 2 * i], 0) && !is_int(c.args[2 + 2 * i], 1))
-    return "0 or 1 expected, not " + to_string(c.args[2 + 2 * i]);
+  const auto apart = as_int(c.args[2 + 2 * i]);
+  if (!apart || *apart < 0) return "a number of lines from 0 on expected, not " + to_string(c.args[2 + 2 * i]);
   const GroupOperand operand = operand_in(c, which);
   if (!operand.along_lines && type.bits != 16) return "lines of " + to_string(type) + " go along the terms";
-  const int64_t bytes = lines_of(product, operand, which).elements * type.bytes();
-  if (operand.along_lines ? bytes > *line : bytes != *line)
+  const auto [count, elements, panels] = lines_of(product, operand, which);
+  const int64_t bytes = elements * panels * type.bytes();
+  if (operand.along_lines ? bytes > *line : bytes % *line != 0)
     return "lines of " + std::to_string(bytes) + " bytes expected, not " + std::to_string(*line);
+  if (panels > 1 && (operand.apart < count || operand.apart % kLinesOfAtom != 0))
+    return "a multiple of eight lines from " + std::to_string(count) + " on expected, not " +
+           std::to_string(operand.apart);
   const std::vector<Expr>& shape = a->buffer.shape();
   if (shape.size() > 1 && !is_int(shape.back(), *line / type.bytes()))
     return a->buffer.name() + " expected with lines as its last dimension";
+  if (shape.size() > 1 && panels > 1 && dimension_of_panels(shape, operand.apart) == shape.size())
+    return a->buffer.name() + " expected with a dimension whose steps are " + std::to_string(operand.apart) + " lines";
   return "";
 }
 
@@ -109,8 +116,17 @@ bool is_of_group(std::string_view symbol) { return name_of(symbol) || product_of
 bool is_of_group(const Stmt& s) { return call_in(s) != nullptr; }
 
 GroupLines lines_of(const WarpProduct& p, const GroupOperand& operand, Fragment which) {
-  const int64_t across = which == Fragment::kLeft ? p.m : p.n;
-  return operand.along_lines ? GroupLines{across, p.k} : GroupLines{p.k, across};
+  const int64_t across = which == Fragment::kLeft ? p.m : p.n, of_line = operand.line / p.operand.bytes();
+  if (operand.along_lines) return {across, p.k};
+  return across % of_line == 0 ? GroupLines{p.k, of_line, across / of_line} : GroupLines{p.k, across};
+}
+
+size_t dimension_of_panels(const std::vector<Expr>& shape, int64_t apart) {
+  int64_t lines = 1;
+  size_t found = shape.size();
+  for (size_t d = shape.size() - 1; d-- > 0; lines *= as_int(shape[d]).value_or(0))
+    if (lines == apart) found = d;
+  return found;
 }
 
 std::string group_fault(const CallExtern& c) {
@@ -160,7 +176,7 @@ Stmt group_stmt(const GroupCall& call) {
   }
   args = {address(call.sums), address(call.left.at), address(call.right.at)};
   for (const GroupOperand& operand : {call.left, call.right})
-    args.insert(args.end(), {Expr(operand.line), Expr(operand.along_lines ? 0 : 1)});
+    args.insert(args.end(), {Expr(operand.line), Expr(operand.along_lines ? int64_t{0} : operand.apart)});
   return evaluate(call_extern(Type::i(32), std::string(call.product->name), std::move(args)));
 }
 

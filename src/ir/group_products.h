@@ -9,7 +9,10 @@
 // c = c + a * b, of m x k times k x n. Each of the 128 has a part of c in local memory, as a lane map says
 // (warp_products.h). An operand lies in shared memory, in lines of 32, 64 or 128 bytes one below the other whose parts
 // of 16 bytes are exchanged as `swizzle` has it; it begins at a line that is a multiple of eight. Lines are rows of a
-// or columns of b, and go along k; or, where the number behind their bytes is 1, lines are steps of k.
+// or columns of b, and go along k; or, where the number behind their bytes is not 0, lines are steps of k. Where a step
+// takes several lines, this number says how many lines further on the next of them is:
+//
+//   call(int32, "wgmma.m64n128k16.bf16", .., address(in B[turn % 3, 0, 16, 0]), 128, 0, 128, 64)   // B[3, 2, 64, 64]
 //
 // The device computes later: until a wait that covers it nobody touches c, nor writes what the operands are, but for
 // products that go on with the same sums. `commit` ends a batch, `wait n` waits for all but the last n batches. What a
@@ -49,6 +52,7 @@ struct GroupOperand {
   Address at{};
   int64_t line = 0;         // bytes
   bool along_lines = true;  // the terms; else a line is a step of k
+  int64_t apart = 1;        // lines, from one of a step to the next of it
 };
 struct GroupCall {
   GroupOp op = GroupOp::kFence;
@@ -65,10 +69,13 @@ GroupCall group_call(const CallExtern&);     // of one without a fault
 std::optional<GroupCall> group_call(const Stmt&);
 Stmt group_stmt(const GroupCall&);
 
-// An operand as its lines lie: how many, and how many elements of each.
+// An operand as its lines lie: how many, how many elements of each, and how often that, for lines of which a step has
+// several.
 struct GroupLines {
-  int64_t count, elements;
+  int64_t count, elements, panels = 1;
 };
 GroupLines lines_of(const WarpProduct&, const GroupOperand&, Fragment);
+// The dimension of a buffer along which lines of a step are, `apart` of them; its rank: none is.
+size_t dimension_of_panels(const std::vector<Expr>& shape, int64_t apart);
 
 }  // namespace tw::ir

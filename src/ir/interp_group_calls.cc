@@ -85,10 +85,13 @@ struct GroupCode final : ExprCode {
     if (begin % kBoxUnit != 0) wrong("it begins at a multiple of 16 bytes");
     if (begin / operand.line % kLinesOfAtom != 0) wrong("it begins at a line that is a multiple of eight");
     if (begin % operand.line + lines.elements * bytes > operand.line) wrong("it leaves its lines");
-    if ((begin / operand.line + lines.count) * operand.line > memory.span() * bytes) wrong("it leaves its buffer");
+    const int64_t last = begin / operand.line + (lines.panels - 1) * operand.apart + lines.count;
+    if (last * operand.line > memory.span() * bytes) wrong("it leaves its buffer");
     constexpr int64_t kReaders = kLanesOfGroup / 2;
-    for (int64_t n = s.thread % kReaders; n < lines.count * lines.elements; n += kReaders) {
-      const int64_t byte = begin + n / lines.elements * operand.line + n % lines.elements * bytes;
+    const int64_t of_step = lines.elements * lines.panels;
+    for (int64_t n = s.thread % kReaders; n < lines.count * of_step; n += kReaders) {
+      const int64_t element = n % of_step, line = n / of_step + element / lines.elements * operand.apart;
+      const int64_t byte = begin + line * operand.line + element % lines.elements * bytes;
       const int64_t place = swizzled_address(operand.line, byte) / bytes;
       memory.expect_fenced(place, product.name, s.tasks);
       lane.fragments[f].push_back(memory.load(place, s.tasks));

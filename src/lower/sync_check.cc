@@ -517,10 +517,13 @@ class LaunchCheck {
     std::vector<Expr> at = call.to.at;
     Place of_box = place;
     const std::vector<Expr>& shape = declared_.at(call.to.buffer.id()).shape();
-    for (size_t d = at.size() == 1 ? 0 : 1; d < at.size(); ++d) {
+    int64_t elements = elements_of(call);  // of the dimensions that are left
+    for (size_t d = at.size(); d-- > 0 && elements > 1;) {
+      const int64_t extent = at.size() == 1 ? elements : as_int(shape[d]).value_or(elements);
       const Var each("e" + std::to_string(d));
-      of_box = of_box.with_own(each, at.size() == 1 ? Expr(elements_of(call)) : shape[d]);
+      of_box = of_box.with_own(each, Expr(extent));
       at[d] = at[d] + Expr(each);
+      elements /= extent;
     }
     later_ = true;
     touch(call.to.buffer, at, {}, true, s, of_box);
@@ -671,15 +674,22 @@ class LaunchCheck {
       report({Kind::kOnItsWay, buffer.name(), line_of(s), line_of(s),
               "threads store there, and no fence.async stands between that and the barrier"});
     const int64_t elements = of.line / call.product->operand.bytes();
-    const Var line("line"), each("e");
-    const Place lines =
-        place.with_own(line, Expr(lines_of(*call.product, of, which).count)).with_own(each, Expr(elements));
+    const GroupLines known = lines_of(*call.product, of, which);
+    const Var line("line"), each("e"), panel("panel");
+    Place lines = place.with_own(line, Expr(known.count)).with_own(each, Expr(elements));
+    if (known.panels > 1) lines = lines.with_own(panel, Expr(known.panels));
     std::vector<Expr> at = of.at.at;
     if (at.size() == 1) {
-      at[0] = (floordiv(at[0], Expr(elements)) + Expr(line)) * Expr(elements) + Expr(each);
+      Expr first = floordiv(at[0], Expr(elements)) + Expr(line);
+      if (known.panels > 1) first = first + Expr(panel) * Expr(of.apart);
+      at[0] = first * Expr(elements) + Expr(each);
     } else {
       at.back() = Expr(each);
       at[at.size() - 2] = at[at.size() - 2] + Expr(line);
+      if (known.panels > 1) {
+        Expr& beside = at[dimension_of_panels(buffer.shape(), of.apart)];
+        beside = beside + Expr(panel);
+      }
     }
     later_ = of_group_ = true;
     touch(buffer, at, {}, false, s, lines);

@@ -37,7 +37,8 @@ struct Host {  // TwHost of cuda_shim.h, which knows no more than the functions
   void (*load)(Host*, int matrices, bool transposed, void* to, const void* from);
   void (*shuffle)(Host*, void* to, const void* from, unsigned bytes, int lane);
   void (*multiply)(Host*, unsigned product, void* c, const void* a, const void* b);
-  void (*multiply_four)(Host*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies);
+  void (*multiply_four)(Host*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies,
+                        int a_apart, int b_apart);
   void (*commit_four)(Host*);
   void (*wait_four)(Host*, unsigned batches);
   void (*barrier_init)(Host*, void* barrier, unsigned arrivals);
@@ -268,8 +269,9 @@ void multiply(Host* host, unsigned product, void* c, const void* a, const void* 
   host->running->multiply(static_cast<WarpProductKind>(product), {c, a, b});
 }
 
-void multiply_four(Host* host, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies) {
-  host->running->multiply_four({type, n, c, a, b, a_lies, b_lies});
+void multiply_four(Host* host, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies,
+                   int a_apart, int b_apart) {
+  host->running->multiply_four({type, n, c, a, b, a_lies, b_lies, a_apart, b_apart});
 }
 void commit_four(Host* host) { host->running->commit_four(); }
 void wait_four(Host* host, unsigned batches) { host->running->wait_four(batches); }

@@ -13,7 +13,8 @@ struct TwHost {
   void (*load)(TwHost*, int matrices, bool transposed, void* to, const void* from);
   void (*shuffle)(TwHost*, void* to, const void* from, unsigned bytes, int lane);
   void (*multiply)(TwHost*, unsigned product, void* c, const void* a, const void* b);  // numbers: warp_product.h
-  void (*multiply_four)(TwHost*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies);
+  void (*multiply_four)(TwHost*, unsigned type, int n, void* c, const void* a, const void* b, int a_lies, int b_lies,
+                        int a_apart, int b_apart);
   void (*commit_four)(TwHost*);
   void (*wait_four)(TwHost*, unsigned batches);
   void (*barrier_init)(TwHost*, void* barrier, unsigned arrivals);
@@ -66,10 +67,11 @@ static inline void mma_m16n8k8_tf32(float* c, const float* a, const float* b) {
   tw_host->multiply(tw_host, 3, c, a, b);
 }
 
-// Products of four warps: an operand is where it begins, and the bytes of its lines.
-struct TwMatrix { const void* at; int line; };
+// Products of four warps: an operand is where it begins, the bytes of its lines, and how many lines there are from one of
+// a step to its next.
+struct TwMatrix { const void* at; int line, apart; };
 template <int line>
-static inline TwMatrix wgmma_matrix(const void* at) { return {at, line}; }
+static inline TwMatrix wgmma_matrix(const void* at, int apart = 0) { return {at, line, apart}; }
 static inline void wgmma_fence() {}
 static inline void fence_async() {}
 template <int registers>
@@ -84,13 +86,13 @@ static inline void wgmma_wait() { tw_host->wait_four(tw_host, batches); }
   template <int a_by_terms, int b_by_terms>                                                          \
   static inline void wgmma_m64n##n##k16_##type(float* c, TwMatrix a, TwMatrix b) {                    \
     tw_host->multiply_four(tw_host, number, n, c, a.at, b.at, a_by_terms ? -a.line : a.line,          \
-                           b_by_terms ? -b.line : b.line);                                           \
+                           b_by_terms ? -b.line : b.line, a.apart, b.apart);                         \
   }
 #define TW_OF_WIDTH(n) TW_OF_HALVES(n, bf16, 0) TW_OF_HALVES(n, f16, 1)
 #define TW_OF_BYTES(n)                                                                               \
   TW_OF_WIDTH(n)                                                                                     \
   static inline void wgmma_m64n##n##k32_s8(int* c, TwMatrix a, TwMatrix b) {                          \
-    tw_host->multiply_four(tw_host, 2, n, c, a.at, b.at, a.line, b.line);                             \
+    tw_host->multiply_four(tw_host, 2, n, c, a.at, b.at, a.line, b.line, a.apart, b.apart);           \
   }
 TW_OF_BYTES(8) TW_OF_BYTES(16) TW_OF_BYTES(24) TW_OF_BYTES(32) TW_OF_WIDTH(40) TW_OF_BYTES(48) TW_OF_WIDTH(56)
 TW_OF_BYTES(64) TW_OF_WIDTH(72) TW_OF_BYTES(80) TW_OF_WIDTH(88) TW_OF_BYTES(96) TW_OF_WIDTH(104) TW_OF_BYTES(112)

@@ -16,11 +16,12 @@ uintptr_t swizzled(uintptr_t address, int line) {
   return address ^ (address >> 3 & mask);
 }
 
-double element(const FourProduct& p, const void* operand, int lies, int across, int term) {
+double element(const FourProduct& p, const void* operand, int lies, int apart, int across, int term) {
   const int line = std::abs(lies), bytes = p.type == 2 ? 1 : 2;
-  const int row = lies > 0 ? across : term, column = lies > 0 ? term : across;
+  const int column = (lies > 0 ? term : across) * bytes;
+  const int row = lies > 0 ? across : term + column / line * apart;
   const auto* at = reinterpret_cast<const void*>(
-      swizzled(reinterpret_cast<uintptr_t>(operand) + static_cast<uintptr_t>(row * line + column * bytes), line));
+      swizzled(reinterpret_cast<uintptr_t>(operand) + static_cast<uintptr_t>(row * line + column % line), line));
   if (bytes == 1) return *static_cast<const int8_t*>(at);
   uint16_t bits;
   std::memcpy(&bits, at, sizeof bits);
@@ -33,8 +34,8 @@ void multiply(const FourProduct& p, const std::vector<void*>& c) {
   const int terms = p.type == 2 ? 32 : 16;
   std::vector<double> a(size_t{64} * static_cast<size_t>(terms)), b(static_cast<size_t>(p.n * terms));
   for (int k = 0; k < terms; ++k) {
-    for (int i = 0; i < 64; ++i) a[static_cast<size_t>(i * terms + k)] = element(p, p.a, p.a_lies, i, k);
-    for (int j = 0; j < p.n; ++j) b[static_cast<size_t>(j * terms + k)] = element(p, p.b, p.b_lies, j, k);
+    for (int i = 0; i < 64; ++i) a[static_cast<size_t>(i * terms + k)] = element(p, p.a, p.a_lies, p.a_apart, i, k);
+    for (int j = 0; j < p.n; ++j) b[static_cast<size_t>(j * terms + k)] = element(p, p.b, p.b_lies, p.b_apart, j, k);
   }
   for (int thread = 0; thread < static_cast<int>(kFour); ++thread)
     for (int e = 0; e < p.n / 2; ++e) {

@@ -13,10 +13,11 @@ struct FourProduct {
   int n;
   void* c;
   const void *a, *b;
-  int a_lies, b_lies;  // bytes of a line; less than 0: its lines are steps of the terms
+  int a_lies, b_lies;    // bytes of a line; less than 0: its lines are steps of the terms
+  int a_apart, b_apart;  // lines, from one of a step to its next
   bool is_of(const FourProduct& other) const {
     return type == other.type && n == other.n && a == other.a && b == other.b && a_lies == other.a_lies &&
-           b_lies == other.b_lies;
+           b_lies == other.b_lies && a_apart == other.a_apart && b_apart == other.b_apart;
   }
 };
 

@@ -59,6 +59,8 @@ constexpr Mutant kMutants[] = {
     {"a wait for one group less", "copies", "cp_async_wait<1>();", "cp_async_wait<2>();"},
     {"the step of the terms of an operand", "group_products", "&a[t % 3 * 2048 + 16]", "&a[t % 3 * 2048 + 8]"},
     {"the lines of an operand", "group_products", "wgmma_matrix<64>(&b", "wgmma_matrix<128>(&b"},
+    {"how far apart lines of a step are", "group_wide", "[t * 4096], 32)", "[t * 4096], 24)"},
+    {"the panel of a box", "group_wide", "&B_shared[t * 4096 + 2048]", "&B_shared[t * 4096 + 1024]"},
     {"a wait for a batch less", "group_products", "wgmma_wait<0>();", "wgmma_wait<1>();"},
     {"the lane map of four warps", "group_products", "tx / 32 * 128", "tx / 64 * 256"},
     {"the parity of a turn", "boxes", "k_o / 3 % 2", "(k_o / 3 + 1) % 2"},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "schedule/swizzling.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -74,14 +73,16 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
   }
   if (before != stage.data_rank - 1 || last != before)
     return NoBox{"its last axis must run along the last dimension of " + from.name, other};
+  const Swizzling swizzling = swizzling_of(nest, placed, i, all.stages[i].extent);
   for (AxisId axis = 0; axis < stage.data_rank; ++axis) {
     const Extent& extent = all.stages[i].extent[axis];
+    if (axis == last && swizzling.panels > 1) continue;  // a box for each
     if (!extent.known() || extent.value() > ir::kMostOfBox)
       return NoBox{"a box has at most 256 elements along a dimension, and " + stage.axes[axis].name + " has " +
                        to_string(extent),
                    "split the loop that it is computed in"};
   }
-  const int64_t row = all.stages[i].extent[last].value() * bytes;
+  const int64_t row = swizzling.panels > 1 ? swizzling.row_bytes : all.stages[i].extent[last].value() * bytes;
   if (row % ir::kBoxUnit != 0)
     return NoBox{
         "rows of a box must be multiples of 16 bytes, and those of " + stage.name + " have " + std::to_string(row),
@@ -93,9 +94,7 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
                        std::to_string(*stride * bytes) + " bytes apart",
                    "pad " + from.name + ", or by=\"cp.async\" or \"ldg\""};
   if (!ir::is_int(strides.back(), 1)) return NoBox{"neighbours of " + from.name + " must lie side by side", other};
-  const Swizzling swizzling = swizzling_of(stage, all.stages[i].extent);
-  const int64_t swizzle = swizzling.parts * ir::kBoxUnit;
-  if (swizzle != 0 && swizzle != row)
+  if (const int64_t swizzle = swizzling.bytes(); swizzle != 0 && swizzle != row)
     return NoBox{"a box's rows are swizzled whole, and those of " + stage.name + " have " + std::to_string(row) +
                      " bytes, not " + std::to_string(swizzle),
                  "make them 32, 64 or 128 bytes long, or swizzle(\"none\")"};
@@ -114,17 +113,16 @@ BoxOfStage box_of(const LoopNest& nest, const Placement& placed, const NestBound
   box.source = placed.reads[i].at(0).source;
   box.load = placed.bodies[i][0];
   for (const ir::Expr& subscript : ir::as<ir::Load>(box.load)->at) box.axes.push_back(*axis_in(stage, subscript));
-  box.swizzle = swizzling_of(stage, all.stages[i].extent).parts * ir::kBoxUnit;
+  box.swizzling = swizzling_of(nest, placed, i, all.stages[i].extent);
   return box;
 }
 
-std::vector<ir::Expr> box_strides(const StageNest& stage, const std::vector<Extent>& region) {
+std::vector<ir::Expr> box_strides(const Swizzling& swizzling, const std::vector<Extent>& kept, ir::Type element) {
   std::vector<ir::Expr> strides;
   int64_t elements = 1;
-  for (auto axis = static_cast<size_t>(stage.data_rank); axis-- > 0; elements *= region[axis].value())
+  for (size_t d = kept.size(); d-- > 0; elements *= kept[d].value())
     strides.insert(strides.begin(), ir::Expr(elements));
-  const int64_t unit =
-      ir::box_alignment(swizzling_of(stage, region).parts * ir::kBoxUnit) / stage.buffer().element().bytes();
+  const int64_t unit = ir::box_alignment(swizzling.bytes()) / element.bytes();
   if (elements % unit == 0) return {};
   strides.insert(strides.begin(), ir::Expr((elements + unit - 1) / unit * unit));
   return strides;
@@ -150,7 +148,7 @@ ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBou
     const std::vector<ir::Expr> strides = strides_of(tensor);
     ir::AsyncCall load = begin;
     load.op = ir::AsyncOp::kLoad;
-    load.swizzle = box.swizzle;
+    load.swizzle = box.swizzling.bytes();
     std::vector<ir::Expr> slot(kept.buffers(i)[0].rank(), ir::Expr(0));
     slot[0] = ir::simplify(ir::floormod(of, ir::Expr(slide.slots)), all.ranges);
     load.to = {kept.buffers(i)[0], slot, false, true};
@@ -160,8 +158,15 @@ ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBou
       load.axes.push_back({ir::simplify(ir::substitute(at[d], begins), all.ranges),
                            box.axes[d] == kNone ? 1 : bounds.extent[box.axes[d]].value(), tensor.shape()[d],
                            strides[d]});
+    const int64_t panels = box.swizzling.panels;
     begin.bytes += ir::elements_of(load) * tensor.element().bytes();
-    loads.push_back(ir::async_stmt(load));
+    load.axes.back().box /= panels;
+    const ir::Expr column = load.axes.back().at;
+    for (int64_t panel = 0; panel < panels; ++panel) {
+      if (panels > 1) load.to.at[1] = ir::Expr(panel);
+      load.axes.back().at = ir::simplify(column + ir::Expr(panel * load.axes.back().box), all.ranges);
+      loads.push_back(ir::async_stmt(load));
+    }
   }
   loads.insert(loads.begin(), ir::async_stmt(begin));
   return ir::loop(ir::Var("one"), 1, ir::seq(std::move(loads)), ir::ForKind::kCooperative);

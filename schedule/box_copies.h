@@ -1,12 +1,15 @@
 // Stages in shared memory that are boxes of a tensor, as a device copies them by itself (src/ir/async_copies.h).
 //
 //   P[i, j] = A[i, j + 1], over 32 x 64 at k     ==>     tma.load of A's 32 x 64 from (0, k * 64 + 1) on
+//
+// A stage in panels (swizzling.h) has a box for each.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "schedule/storage.h"
+#include "schedule/swizzling.h"
 #include "src/ir/async_copies.h"
 
 namespace tw::schedule {
@@ -15,7 +18,7 @@ struct BoxOfStage {
   int source = kNone;
   ir::Expr load;             // of the source, as the stage's definition has it
   std::vector<AxisId> axes;  // of each dimension of the source, which of the stage's runs along it; kNone: none
-  int64_t swizzle = 0;       // bytes
+  Swizzling swizzling;
 };
 
 // Why the stage is none, and what is done about it; nothing where it is one.
@@ -27,9 +30,8 @@ std::optional<NoBox> no_box(const LoopNest&, const Placement&, const NestBounds&
 bool is_always_box(const LoopNest&, const Placement&, const NestBounds&, int stage);
 BoxOfStage box_of(const LoopNest&, const Placement&, const NestBounds&, int stage);  // of one that is
 
-// Of slots of that region and what is in one, so that each begins where a box may; empty where they do when they lie
-// close.
-std::vector<ir::Expr> box_strides(const StageNest&, const std::vector<Extent>& region);
+// Of slots and what is kept in one, so that each begins where a box may; empty where they do when they lie close.
+std::vector<ir::Expr> box_strides(const Swizzling&, const std::vector<Extent>& kept, ir::Type element);
 
 // The boxes of the stages, all slots of rings, that come with turn `of`, and who begins it.
 ir::Stmt begin_turn(const LoopNest&, const Placement&, const NestBounds&, const Storage&,

@@ -348,7 +348,7 @@ class Counter {
     const StageView* kept = view_of_[static_cast<size_t>(source)];
     if (kept == nullptr || nest_.stage(source).swizzled == 0) return;
     const std::vector<Extent> region(kept->root_extents.begin(), kept->root_extents.end());
-    const Swizzling swizzling = swizzling_of(nest_.stage(source), region);
+    const Swizzling swizzling = swizzling_of(nest_, placed_, source, region);
     for (int64_t& byte : bytes) byte = swizzled_byte(swizzling, byte);
   }
 

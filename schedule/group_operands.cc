@@ -12,7 +12,7 @@ namespace tw::schedule {
 
 namespace {
 
-constexpr int64_t kLines[] = {128, 64, 32};
+constexpr int64_t kLeastLine = 32, kMostLine = 128;  // bytes
 
 // How far one step along the loop moves a subscript, where that is a number.
 int64_t step_of(const ir::Expr& subscript, const ir::Var& loop, const ir::Bounds& ranges) {
@@ -42,15 +42,17 @@ Result<ir::GroupOperand> group_operand(const LoopNest& nest, const Placement& pl
                   "]), compute_at a loop of the reduction, and swizzle()";
   const std::vector<Extent>& region = all.stages[source].extent;
   const auto rank = static_cast<size_t>(from.data_rank);
-  const int64_t bytes = product.operand.bytes(), line = rank < 2 ? 0 : region[rank - 1].value_or(0) * bytes;
-  if (from.layout || std::ranges::find(kLines, line) == std::end(kLines))
-    return wrong("have rows of 32, 64 or 128 bytes, and those of " + from.name + " have " +
-                 (from.layout || line == 0 ? "no such size" : std::to_string(line)))
-           << "split the loop that " + from.name + " is computed in, so that a row has " + std::to_string(128 / bytes) +
-                  " elements; transform_layout has no part in it";
-  if (swizzling_of(from, region).parts * ir::kBoxUnit != line)
-    return wrong("be swizzled by whole rows, and " + from.name + " is not")
-           << "its rows have " + std::to_string(line) + " bytes" << "s[" + from.name + "].swizzle()";
+  const int64_t bytes = product.operand.bytes(), row = rank < 2 ? 0 : region[rank - 1].value_or(0) * bytes;
+  if (from.layout || row == 0 || row % kLeastLine != 0)
+    return wrong("have rows of multiples of 32 bytes, and those of " + from.name + " have " +
+                 (from.layout || row == 0 ? "no such size" : std::to_string(row)))
+           << "split the loop that " + from.name + " is computed in, so that a row has " +
+                  std::to_string(kMostLine / bytes) + " elements; transform_layout has no part in it";
+  const Swizzling swizzling = swizzling_of(nest, placed, source, region);
+  const int64_t line = swizzling.bytes();
+  if (line == 0)
+    return wrong("be swizzled, and " + from.name + " is not")
+           << "its rows have " + std::to_string(row) + " bytes" << "s[" + from.name + "].swizzle()";
   const auto steps = [&](const ir::Var& last, const ir::Var& other) {
     for (size_t d = 0; d < rank; ++d)
       if (step_of(load.at[d], last, all.ranges) != (d + 1 == rank ? 1 : 0) ||
@@ -58,7 +60,7 @@ Result<ir::GroupOperand> group_operand(const LoopNest& nest, const Placement& pl
         return false;
     return true;
   };
-  ir::GroupOperand out{{}, line, steps(operands.k, across)};
+  ir::GroupOperand out{{}, line, steps(operands.k, across), 1};
   if (!out.along_lines && !steps(across, operands.k))
     return wrong("be matrices of the last two dimensions, and " + from.name + " is read otherwise")
            << "found: " + ir::to_string(ir::Expr(which == ir::Fragment::kLeft ? operands.left : operands.right));
@@ -67,18 +69,20 @@ Result<ir::GroupOperand> group_operand(const LoopNest& nest, const Placement& pl
            << "only of elements of 16 bits a row may be a step of the reduction"
            << "transpose " + from.name + " in the stage that it reads";
   const int64_t width = which == ir::Fragment::kLeft ? product.m : product.n;
-  if (!out.along_lines && width * bytes != line)
-    return wrong("have rows of " + std::to_string(width * bytes) +
-                 " bytes where these are steps of the reduction, and those of " + from.name + " have " +
-                 std::to_string(line))
-           << "take an instruction of " + std::to_string(line / bytes) + " columns, or tiles of " +
+  if (!out.along_lines && width * bytes % line != 0)
+    return wrong("be as wide as lines of " + std::to_string(line) +
+                 " bytes, or several of them, where rows are steps " + "of the reduction, and that in " + from.name +
+                 " has " + std::to_string(width * bytes))
+           << "take an instruction of a multiple of " + std::to_string(line / bytes) + " columns, or tiles of " +
                   std::to_string(width) + "; or transpose " + from.name + " in the stage that it reads";
+  if (!out.along_lines && width * bytes > line) out.apart = swizzling.lines;
   ir::Substitution first = {{across.id(), 0}, {operands.k.id(), 0}};
   const auto is_multiple = [&](size_t d, int64_t of) {
     const ir::Expr begin = ir::substitute(load.at[d], first) - all.stages[source].lo[d];
     return ir::is_int(ir::simplify(ir::floormod(ir::simplify(begin, all.ranges), ir::Expr(of)), all.ranges), 0);
   };
-  if (!is_multiple(rank - 2, ir::kLinesOfAtom) || !is_multiple(rank - 1, ir::kBoxUnit / bytes) ||
+  const int64_t part = !out.along_lines ? line / bytes : swizzling.panels > 1 ? product.k : ir::kBoxUnit / bytes;
+  if (!is_multiple(rank - 2, ir::kLinesOfAtom) || !is_multiple(rank - 1, part) ||
       region[rank - 2].value_or(1) % ir::kLinesOfAtom != 0)
     return wrong("begin at rows that are multiples of eight, and those in " + from.name + " do not")
            << "compute " + from.name + " for whole tiles only";

@@ -4,7 +4,6 @@
 #include "schedule/box_copies.h"
 #include "schedule/lanes.h"
 #include "schedule/memory_strides.h"
-#include "schedule/swizzling.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -32,11 +31,13 @@ Storage::Storage(const LoopNest& nest, const Placement& placed, const NestBounds
       arguments_(arguments),
       slides_(std::move(slides)),
       layouts_(std::move(layouts)),
+      swizzlings_(nest.size()),
       buffers_(nest.size()) {
   for (int i = 0; i < nest.size(); ++i) {
     if (whole(i)) slides_[i] = {};
     if (auto given = arguments.find(i); given != arguments.end()) buffers_[i] = given->second;
     if (!placed.live(i)) continue;
+    if (nest.stage(i).swizzled != 0) swizzlings_[i] = swizzling_of(nest, placed, i, all.stages[i].extent);
     buffers_[i].resize(nest.stage(i).buffers.size());
     for (size_t output = 0; output < buffers_[i].size(); ++output)
       if (!buffers_[i][output]) buffers_[i][output] = scratch(i, output, placed.parent[i] == kNone, placed.scope[i]);
@@ -45,6 +46,11 @@ Storage::Storage(const LoopNest& nest, const Placement& placed, const NestBounds
 
 bool Storage::whole(int i) const {
   return nest_.stage(i).is_placeholder() || nest_.stage(i).op->external() || arguments_.contains(i);
+}
+
+std::vector<Extent> Storage::region(int i) const {
+  const std::vector<Extent>& extent = all_.stages[i].extent;
+  return {extent.begin(), extent.begin() + nest_.stage(i).data_rank};
 }
 
 ir::Buffer Storage::scratch(int i, size_t output, bool root, Scope scope) const {
@@ -58,11 +64,15 @@ ir::Buffer Storage::scratch(int i, size_t output, bool root, Scope scope) const 
     shape.clear();
     for (const Extent& extent : layouts_[i]->shape) shape.push_back(extent.expr());
   }
+  if (swizzlings_[i].panels > 1) {
+    shape.clear();
+    for (const Extent& extent : in_panels(swizzlings_[i], region(i))) shape.push_back(extent.expr());
+  }
   if (slides_[i].slots > 0) {
     if (!strides.empty())
       strides.insert(strides.begin(), strides[0] * shape[0]);
     else if (slides_[i].boxes)
-      strides = box_strides(stage, all_.stages[i].extent);
+      strides = box_strides(swizzlings_[i], in_panels(swizzlings_[i], region(i)), kept.dtype);
     shape.insert(shape.begin(), slides_[i].slots);
   }
   return ir::Buffer(buffer_name(stage, output), kept.dtype, shape, scope, strides);
@@ -82,9 +92,13 @@ std::vector<ir::Expr> Storage::memory(int stage, std::vector<ir::Expr> at, bool 
     at = place(*nest_.stage(stage).layout, at);
     for (ir::Expr& subscript : at) subscript = ir::simplify(subscript, all_.ranges);
   }
-  if (as_swizzled && nest_.stage(stage).swizzled != 0 && !at.empty()) {
-    const std::vector<Extent>& region = all_.stages[stage].extent;
-    at = swizzled(swizzling_of(nest_.stage(stage), region), region, std::move(at));
+  const Swizzling& swizzling = swizzlings_[stage];
+  if (swizzling.panels > 1) {
+    at = in_panels(swizzling, std::move(at));
+    for (ir::Expr& subscript : at) subscript = ir::simplify(subscript, all_.ranges);
+  }
+  if (as_swizzled && swizzling.parts > 0 && !at.empty()) {
+    at = swizzled(swizzling, in_panels(swizzling, region(stage)), std::move(at));
     at.back() = ir::simplify(at.back(), all_.ranges);
   }
   const Slide& slide = slides_[stage];

@@ -13,6 +13,7 @@
 
 #include "schedule/layout.h"
 #include "schedule/sliding.h"
+#include "schedule/swizzling.h"
 
 namespace tw::schedule {
 
@@ -52,6 +53,7 @@ class Storage {
 
  private:
   ir::Buffer scratch(int stage, size_t output, bool root, Scope) const;
+  std::vector<Extent> region(int stage) const;
   std::vector<ir::Expr> memory(int stage, std::vector<ir::Expr> at, bool as_swizzled = true) const;
   static std::vector<ir::Expr> strides_of(const ir::Buffer&);
   std::pair<ir::Buffer, std::vector<ir::Expr>> moved(const ir::Buffer& tensor, const std::vector<ir::Expr>& at) const;
@@ -61,6 +63,7 @@ class Storage {
   const Arguments& arguments_;
   std::vector<Slide> slides_;  // of each stage
   IndexMaps layouts_;
+  std::vector<Swizzling> swizzlings_;             // of each stage
   std::vector<std::vector<ir::Buffer>> buffers_;  // of each stage
 };
 

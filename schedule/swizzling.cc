@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/group_operands.h"
 #include "schedule/refuse.h"
 #include "src/ir/simplify.h"
 
@@ -9,7 +10,7 @@ namespace tw::schedule {
 
 namespace {
 
-constexpr int64_t kPart = 16, kBanks = 128;  // bytes of one access of a thread, and of all banks together
+constexpr int64_t kPart = Swizzling::kPart, kBanks = 128;  // bytes of all banks together
 
 int64_t row_bytes(const StageNest& stage, const std::vector<Extent>& region) {
   if (stage.data_rank < 2 || stage.buffer().element().is_packed()) return 0;
@@ -26,17 +27,40 @@ int64_t bytes_of(const StageNest& stage, const std::vector<Extent>& region) {
 
 }  // namespace
 
-Swizzling swizzling_of(const StageNest& stage, const std::vector<Extent>& region) {
+Swizzling swizzling_of(const LoopNest& nest, const Placement& placed, int i, const std::vector<Extent>& region) {
+  const StageNest& stage = nest.stage(i);
   const int64_t bytes = bytes_of(stage, region), row = row_bytes(stage, region);
   if (bytes == 0 || row == 0) return {};
-  return {bytes / kPart, kPart / stage.buffer().element().bytes(), std::max<int64_t>(1, kBanks / row), row};
+  Swizzling out{bytes / kPart, kPart / stage.buffer().element().bytes(), std::max<int64_t>(1, kBanks / row), row};
+  int64_t lines = 1;
+  for (size_t d = 0; d + 1 < static_cast<size_t>(stage.data_rank); ++d) lines *= region[d].value_or(0);
+  if (row == bytes || row % bytes != 0 || lines == 0 || !is_group_operand(nest, placed, i)) return out;
+  out.panels = row / bytes;
+  out.lines = lines;
+  out.row_bytes = bytes;
+  out.rows = kBanks / bytes;
+  return out;
 }
 
-std::vector<ir::Expr> swizzled(const Swizzling& swizzling, const std::vector<Extent>& region,
-                               std::vector<ir::Expr> at) {
+std::vector<Extent> in_panels(const Swizzling& swizzling, std::vector<Extent> region) {
+  if (swizzling.panels == 1) return region;
+  region.back() = swizzling.parts * swizzling.elements;
+  region.insert(region.begin(), swizzling.panels);
+  return region;
+}
+
+std::vector<ir::Expr> in_panels(const Swizzling& swizzling, std::vector<ir::Expr> at) {
+  if (swizzling.panels == 1) return at;
+  const ir::Expr column = at.back(), line = swizzling.parts * swizzling.elements;
+  at.back() = ir::floormod(column, line);
+  at.insert(at.begin(), ir::floordiv(column, line));
+  return at;
+}
+
+std::vector<ir::Expr> swizzled(const Swizzling& swizzling, const std::vector<Extent>& kept, std::vector<ir::Expr> at) {
   if (swizzling.parts == 0) return at;
   ir::Expr row = 0;
-  for (size_t d = 0; d + 1 < at.size(); ++d) row = row * region[d].expr() + at[d];
+  for (size_t d = 0; d + 1 < at.size(); ++d) row = row * kept[d].expr() + at[d];
   const ir::Expr elements = swizzling.elements;
   const ir::Expr number = ir::floormod(ir::floordiv(row, ir::Expr(swizzling.rows)), ir::Expr(swizzling.parts));
   const ir::Expr part = ir::binary(ir::BinOp::kBitXor, ir::floordiv(at.back(), elements), number);
@@ -46,6 +70,10 @@ std::vector<ir::Expr> swizzled(const Swizzling& swizzling, const std::vector<Ext
 
 int64_t swizzled_byte(const Swizzling& swizzling, int64_t byte) {
   if (swizzling.parts == 0) return byte;
+  if (const int64_t row = swizzling.panels * swizzling.row_bytes; swizzling.panels > 1) {
+    const int64_t panel = byte % row / swizzling.row_bytes;
+    byte = (panel * swizzling.lines + byte / row) * swizzling.row_bytes + byte % swizzling.row_bytes;
+  }
   const int64_t row = byte / swizzling.row_bytes, part = byte % swizzling.row_bytes / kPart;
   return row * swizzling.row_bytes + (part ^ row / swizzling.rows % swizzling.parts) * kPart + byte % kPart;
 }

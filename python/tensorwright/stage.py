@@ -522,7 +522,7 @@ class Stage:
         possible and the other where not, but for operands of four warps' products "tma" where it is possible whatever the sizes are. Sums are computed in time, without either. "tma", from sm_90 on: one thread begins each
         slot, a box of a tensor that the device copies by itself. Its rows are multiples of 16 bytes in the slot and in the tensor, it
         has at most 256 elements along a dimension, and slots begin at multiples of 128 bytes or more; what lies outside of the tensor is 0, and
-        ``swizzle`` is of rows that are 32, 64 or 128 bytes long.
+        ``swizzle`` is of rows that are 32, 64 or 128 bytes long, or, of operands of four warps' products, of several such lines, each a box.
         Raises: ScheduleError if stages or by is none of those. Judged with the whole nest: a loop outside of a launch, a loop that is
         not serial or was split, a loop in which nothing shared is computed ahead, "cp.async" or "tma" for what is no such copy.
         TargetError when it is built for a device without "tma". ArgumentError when a kernel is called with an array whose rows are
@@ -575,7 +575,8 @@ class Stage:
 
         Before ``P[i, j]``; after, for ``swizzle(128)`` of float32, ``P[i, (j // 4 ^ i % 8) * 4 + j % 4]``: threads that go down a
         column find its elements in different banks, and 16 bytes still lie side by side. No memory is left empty, as by
-        ``storage_align``. Rows shorter than 128 bytes share a number with those beside them.
+        ``storage_align``. Rows shorter than 128 bytes share a number with those beside them. Operands of four warps' products
+        (``tensorize``) whose rows are longer than that lie in panels: ``P[k, n]`` of 16 bits at ``P[n // 64, k, n % 64]``, of which lines are rows.
 
         Parameters: bytes, within which parts change places: 32, 64, 128, "auto" (the most that divides a row, or none) or "none".
         Raises: ScheduleError for an output or a transformed layout. Judged with the whole nest: a stage that is not in shared memory,
@@ -650,7 +651,8 @@ class Stage:
         the same step with each loop, if a reduction outside of the axis finds no update, if the stage is predicated, kept in
         a buffer that turns, part of a scan or inside a vectorized loop, or if products may saturate; of a product of a warp, if the stage is in no
         launch, binds threadIdx.x, sums across threads too, is local or in virtual threads, or has tiles that reach past an end, of
-        one of four warps also if an operand is not in shared memory, has rows of other than 32, 64 or 128 bytes, or is not swizzled by whole rows; of
+        one of four warps also if an operand is not in shared memory, has rows of no multiple of 32 bytes, is not swizzled, or lies across the terms and
+        the product takes a part of a line; of
         any other intrinsic, if the stage is in a launch.
 
         >>> x = te.placeholder((8, 32), name="x")

@@ -55,9 +55,35 @@ def check(kind, n, m, depth, transposed=True, target="interp", **asked):
     ("bf16", {}), ("f16", {"columns": 8, "step": 32}), ("f16", {"columns": 24, "m": 48, "block": (64, 48), "groups": (64, 48)}),
     ("s8", {"columns": 32, "step": 128}), ("bf16", {"step": 16}), ("bf16", {"n": 128, "m": 128, "block": (128, 128), "columns": 32}),
     ("bf16", {"transposed": False}), ("f16", {"transposed": False, "columns": 32, "block": (64, 32), "groups": (64, 32)}),
+    ("s8", {"step": 32, "swizzle": "32"}), ("f16", {"step": 128}), ("bf16", {"step": 64, "swizzle": "32"}),
 ])
 def test_small_integers_are_exact(kind, asked):
     check(kind, **{"n": 64, "m": 64, "depth": 128, **asked})
+
+
+@pytest.mark.parametrize("columns, width, swizzle", [(128, 128, "auto"), (256, 256, "auto"), (96, 96, "auto"), (64, 192, "auto"), (64, 64, "32")])
+@pytest.mark.parametrize("by", ["tma", "cp.async"])
+def test_right_operands_as_they_lie(columns, width, swizzle, by):
+    """Rows of several lines are panels of columns, each a box, and a product takes some of them."""
+    s, tensors = check("bf16", 64, width, 64, transposed=False, columns=columns, block=(64, width), groups=(64, width), step=32, stages=2, by=by, swizzle=swizzle)
+    text = str(tw.lower(s, tensors, target="cuda -arch=sm_90a"))
+    line = 32 if swizzle == "32" else {256: 128, 128: 128, 192: 128, 96: 64}[width]
+    apart = 32 if columns * 2 > line else 1
+    assert f", {line}, {apart})" in text, text
+    boxes = 2 * (1 + width * 2 // line) if swizzle == "auto" else 2 * (2 + width * 2 // line)  # A has two lines a row then
+    assert text.count('"tma.load"') == (boxes if by == "tma" else 0)
+
+
+def test_left_operands_as_they_lie():
+    """Each four warps have rows of their own, a panel of the tile."""
+    A, B = te.placeholder((64, 128), "float16", name="A"), te.placeholder((64, 32), "float16", name="B")
+    k = te.reduce_axis((0, 64), name="k")
+    C = te.compute((128, 32), lambda i, j: te.sum(A[k, i].astype("float32") * B[k, j].astype("float32"), axis=k), name="C")
+    s = by_groups([A, B, C], "wgmma.m64n32k16.f16", block=(128, 32), groups=(64, 32), step=32, stages=2, by="tma")
+    a, b, c = numbers(64, 128, dtype="float16"), numbers(64, 32, dtype="float16"), np.zeros((128, 32), "float32")
+    tw.build(s, [A, B, C], target="interp")(a, b, c)
+    np.testing.assert_array_equal(c, a.astype("float32").T @ b.astype("float32"))
+    assert str(tw.lower(s, [A, B, C], target="cuda -arch=sm_90a")).count('"tma.load"') == 6
 
 
 @pytest.mark.parametrize("by", ["auto", "tma", "cp.async", "ldg"])
@@ -81,13 +107,14 @@ def test_sizes_that_calls_bring_are_copied_by_threads():
 
 
 def test_automatic_schedules_take_them():
-    def default(arch, columns=128, **asked):
-        tensors = product(256, columns, 512, "bfloat16", "float32", **asked)
+    def default(arch, columns=128, rows=256, **asked):
+        tensors = product(rows, columns, 512, "bfloat16", "float32", **asked)
         return tw.build(tensors, target=f"cuda -arch={arch}").source("cuda")
 
     text = default("sm_90a")
     assert "wgmma_m64n" in text and " tma_load_2d(" in text and "mma_m16n8" not in text.replace("wgmma", "")
-    assert "<0, 1>(&" in default("sm_90a", transposed=False)
+    as_it_lies = default("sm_90a", 1024, 1024, transposed=False)
+    assert "wgmma_m64n128k16_bf16<0, 1>(&" in as_it_lies and "], 64)" in as_it_lies
     assert "wgmma" not in default("sm_100") and "wgmma" not in default("sm_90a", columns=60)
 
 
@@ -134,10 +161,9 @@ def test_steps_come_back_and_are_explained():
 
 
 @pytest.mark.parametrize("asked, why", [
-    ({"swizzle": None}, ["must be swizzled by whole rows, and A.shared is not", "s[A.shared].swizzle()"]),
-    ({"step": 32, "swizzle": "32"}, ["must be swizzled by whole rows, and A.shared is not"]),
-    ({"step": 128}, ["must have rows of 32, 64 or 128 bytes, and those of A.shared have 256", "64 elements"]),
-    ({"transposed": False, "block": (64, 32), "groups": (64, 32), "columns": 16}, ["must have rows of 32 bytes where these are steps of the reduction", "those of B.shared have 64"]),
+    ({"swizzle": None}, ["must be swizzled, and A.shared is not", "s[A.shared].swizzle()"]),
+    ({"transposed": False, "m": 48, "block": (64, 24), "groups": (64, 24), "columns": 24}, ["must have rows of multiples of 32 bytes, and those of B.shared have 48", "64 elements"]),
+    ({"transposed": False, "block": (64, 32), "groups": (64, 32), "columns": 16}, ["must be as wide as lines of 64 bytes, or several of them, where rows are steps of the reduction, and that in B.shared has 32"]),
     ({"kind": "s8", "transposed": False}, ["must have the terms along their rows, and B.shared"]),
     ({"block": (32, 64), "groups": (32, 64)}, ["the loops must be those of wgmma.m64n64k16.bf16"]),
 ])

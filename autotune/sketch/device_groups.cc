@@ -22,7 +22,7 @@ namespace tw::autotune::sketch {
 
 namespace {
 
-constexpr int64_t kLine = 128;  // bytes of an operand's row in shared memory, or half, or a quarter of that
+constexpr int64_t kLine = 128;  // bytes of an operand's line in shared memory, or half, or a quarter of that
 constexpr int kLeastColumns = 8;
 
 struct Tile {
@@ -57,7 +57,7 @@ struct Form {
   int64_t terms = 0;
 };
 
-// Operands across the terms have lines as wide as their part of a product, and whole ones in a tile.
+// Operands across the terms have whole lines in a tile.
 std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles& roles) {
   Form form;
   for (const ir::WarpProduct& p : ir::group_products())
@@ -72,8 +72,7 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
   if (!fits(form.left) || !fits(form.right)) return std::nullopt;
   for (const Tile& tile : kTiles)
     if (rows.extent % tile.rows == 0 && columns.extent % tile.columns == 0 &&
-        (form.left == Along::kTerms || tile.rows == form.product->m) &&
-        (form.right == Along::kTerms || (tile.columns * bytes >= kLine / 4 && tile.columns * bytes <= kLine)))
+        (form.right == Along::kTerms || tile.columns * bytes >= kLine / 4))
       form.tiles.push_back(tile);
   for (int64_t line = kLine; line / bytes >= form.product->k; line /= 2)
     if (form.terms == 0 && stage.sums.back().extent % (line / bytes) == 0) form.terms = line / bytes;

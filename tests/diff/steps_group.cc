@@ -9,7 +9,7 @@ namespace tw::diff {
 
 namespace {
 
-constexpr int64_t kMostLine = 128;  // bytes
+constexpr int64_t kLeastLine = 32;  // bytes
 constexpr int64_t kMostGroups = 8;  // of a block of 1024 threads
 
 // What a stage's loops, which are sizes of a product or multiples of them, can be computed by.
@@ -18,12 +18,12 @@ struct Choice {
   int64_t step = 0;                          // terms that are copied at once
 };
 
-// Columns along rows of the right operand are as wide as the product, in lines of 32, 64 or 128 bytes.
+// Columns along rows of the right operand have whole lines in a product, of 32 bytes or more.
 bool fits(const ir::WarpProduct& p, const std::array<int64_t, 3>& extents, bool rows_of_terms) {
   const auto [rows, columns, terms] = extents;
   if (rows % p.m != 0 || columns % p.n != 0 || terms % p.k != 0) return false;
   if (rows / p.m * (columns / p.n) > kMostGroups) return false;
-  return rows_of_terms || (p.operand.bits == 16 && (p.n == 16 || p.n == 32 || p.n == 64));
+  return rows_of_terms || (p.operand.bits == 16 && p.n * p.operand.bytes() % kLeastLine == 0);
 }
 
 Choice choose(Stepper& s, const StageNest& stage) {
@@ -47,9 +47,8 @@ Choice choose(Stepper& s, const StageNest& stage) {
       known.push_back(&p);
   if (known.empty()) return {};
   Choice out{known[s.random().below(known.size())]};
-  const int64_t bytes = out.product->operand.bytes();
   std::vector<int64_t> steps;
-  for (int64_t step = out.product->k; step * bytes <= kMostLine; step *= 2)
+  for (int64_t step = out.product->k; step <= extents[2]; step += out.product->k)
     if (extents[2] % step == 0) steps.push_back(step);
   out.step = steps[s.random().below(steps.size())];
   return out;
@@ -78,7 +77,7 @@ bool multiply_in_groups(Stepper& s, const std::string& name) {
   for (const te::Tensor& operand : stage.op->inputs) {
     s.launch.push_back(CacheRead{operand.name(), ir::Scope::kShared, {name}});
     s.launch.push_back(ComputeAt{operand.name() + ".shared", name, terms});
-    s.launch.push_back(schedule::Swizzle{operand.name() + ".shared", "auto"});
+    s.launch.push_back(schedule::Swizzle{operand.name() + ".shared", s.random().chance(30) ? "32" : "auto"});
     s.plain.insert(operand.name() + ".shared");
   }
   if (const char* ways[] = {"auto", "ldg", "cp.async", ""}; const char* by = ways[s.random().below(4)])

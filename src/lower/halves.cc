@@ -2,8 +2,10 @@
 
 #include "src/lower/halves.h"
 
+#include <cmath>
 #include <unordered_map>
 
+#include "src/ir/scalars.h"
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
 #include "src/lower/math/half_bits.h"
@@ -64,8 +66,24 @@ class Widener {
   Expr narrowed(const Expr& e) {
     if (const auto* l = as<Load>(e)) return load_of(*l);
     if (const auto* c = as<Cast>(e)) return narrow(e.type(), source(*c));
+    if (const Expr bits = bits_of_choice(e)) return reinterpret(e.type(), bits);
     const Expr exact = unrounded(e);
     return narrow(e.type(), exact ? exact : visit(e));
+  }
+
+  // A choice between elements and numbers, which moves bits; empty for others.
+  Expr bits_of_choice(const Expr& e) {
+    const auto* s = as<Select>(e);
+    if (!s) return {};
+    const Expr yes = bits_of(s->yes), no = bits_of(s->no);
+    return !!yes && !!no ? select(visit(s->cond), yes, no) : Expr();
+  }
+  Expr bits_of(const Expr& e) {
+    const Type bits = Type::u(16, e.type().lanes);
+    if (const auto* l = as<Load>(e)) return reinterpret(bits, load_of(*l));
+    const auto* same = as<Broadcast>(e);
+    const auto* number = as<FloatImm>(same ? same->value : e);
+    return number && number->value == 0 && !std::signbit(number->value) ? zero(bits) : bits_of_choice(e);
   }
 
   // Of a rounding operation, the float32 value before it is rounded; empty for others.

@@ -24,6 +24,13 @@ struct Access {
   std::vector<Expr> at;
 };
 
+// A choice between an element and a number.
+const Select* padded_element(const Expr& value) {
+  const auto* choice = as<Select>(value);
+  const bool element = choice && as<Load>(choice->yes);
+  return element && (as<FloatImm>(choice->no) || as<IntImm>(choice->no)) ? choice : nullptr;
+}
+
 // The accesses of a body that copies an element, under conditions that may stand around; empty for any other one.
 std::vector<Access> copy_accesses(const Stmt& body, std::vector<Expr>& conditions) {
   if (const auto* i = as<If>(body); i && !i->otherwise) {
@@ -33,14 +40,23 @@ std::vector<Access> copy_accesses(const Stmt& body, std::vector<Expr>& condition
   const auto* store = as<Store>(body);
   if (!store || !!store->pred) return {};
   Expr value = store->value;
-  if (const auto* choice = as<Select>(value); choice && as<Load>(choice->yes)) {
-    if (!as<FloatImm>(choice->no) && !as<IntImm>(choice->no)) return {};
+  if (const Select* choice = padded_element(value)) {
     conditions.push_back(choice->cond);
     value = choice->yes;
   }
   const auto* load = as<Load>(value);
   if (!load || !!load->pred) return {};
   return {{store->buffer, store->at}, {load->buffer, load->at}};
+}
+
+// Such a body with other conditions.
+template <class Change>
+Stmt under(const Stmt& body, const Change& change) {
+  if (const auto* i = as<If>(body)) return if_then(change(i->cond), under(i->then, change));
+  const auto& st = *as<Store>(body);
+  const Select* choice = padded_element(st.value);
+  if (!choice) return body;
+  return store(st.buffer, st.at, select(change(choice->cond), choice->yes, choice->no), st.pred, st.arrival);
 }
 
 class Sharing {
@@ -87,7 +103,8 @@ class Sharing {
   Stmt shared(const For& f) {
     if (const int64_t lanes = lanes_of(f); lanes > 1) {
       const Var lane(f.var.name() + ".v"), vector(f.var.name());
-      const Stmt body = substitute(f.body, {{f.var.id(), add(multiply(vector, lanes), lane)}});
+      const Stmt one = under(f.body, [&](const Expr& e) { return of_all(f, e, lanes, vector, lane); });
+      const Stmt body = substitute(one, {{f.var.id(), add(multiply(vector, lanes), lane)}});
       return shared_out(vector, Expr(*as_int(f.extent) / lanes), loop(lane, lanes, body, ForKind::kVectorized), lane,
                         lanes);
     }
@@ -125,7 +142,8 @@ class Sharing {
     }
     for (int64_t lanes = kWidestAccess / widest; lanes > 1; lanes /= 2) {
       const auto fits = [&](const Access& access) { return is_vector(f, access, lanes); };
-      const auto same = [&](const Expr& condition) { return is_same_in(f, condition, lanes); };
+      const Var vector("vector"), lane("lane");
+      const auto same = [&](const Expr& condition) { return !!of_all(f, condition, lanes, vector, lane); };
       if (*extent % lanes == 0 && std::ranges::all_of(accesses, fits) && std::ranges::all_of(conditions, same))
         return lanes;
     }
@@ -140,9 +158,21 @@ class Sharing {
     return simplify(substitute(e, {{f.var.id(), add(multiply(vector, lanes), lane)}}), ranges);
   }
 
-  bool is_same_in(const For& f, const Expr& e, int64_t lanes) const {
-    const Var vector("vector"), lane("lane");
-    return !uses_var(at_lane(f, e, lanes, vector, lane), lane);
+  // The condition as one of the vector, where it holds for all of its lanes or for none; else empty.
+  Expr of_all(const For& f, const Expr& e, int64_t lanes, const Var& vector, const Var& lane) const {
+    if (!uses_var(at_lane(f, e, lanes, vector, lane), lane)) return e;
+    const auto* b = as<Binary>(e);
+    if (!b) return {};
+    if (b->op == BinOp::kAnd || b->op == BinOp::kOr) {
+      const Expr left = of_all(f, b->a, lanes, vector, lane), right = of_all(f, b->b, lanes, vector, lane);
+      return !!left && !!right ? binary(b->op, left, right) : Expr();
+    }
+    const bool from = b->op == BinOp::kLt || b->op == BinOp::kGe, past = b->op == BinOp::kLe || b->op == BinOp::kGt;
+    if (!b->a.type().is_index() || !(from || past)) return {};
+    // a < b where the multiple of so many that a - b lies behind is less than 0: it is one for all lanes.
+    const Expr apart = b->a - b->b - Expr(past ? 1 : 0);
+    if (uses_var(at_lane(f, floordiv(apart, Expr(lanes)), lanes, vector, lane), lane)) return {};
+    return substitute(e, {{f.var.id(), multiply(vector, lanes)}});
   }
 
   // Whether the lanes are neighbours in a row, from a multiple of their number on.

@@ -148,13 +148,19 @@ bool has_vector_form(const For& f) {
 
 namespace {
 
+// An element as it is, or a number where there is none.
+bool is_moved(const Expr& value, Type element) {
+  if (const auto* from = as<Load>(value)) return from->buffer.element() == element;
+  const auto* choice = as<Select>(value);
+  return choice ? is_moved(choice->yes, element) && is_moved(choice->no, element) : as<FloatImm>(value) != nullptr;
+}
+
 // Whether a device only moves 16-bit floats: nothing is computed with them, in float32 or otherwise.
 bool moves_halves(const Stmt& body, const Target& target) {
-  if (const auto* i = as<If>(body); i && !i->otherwise) return moves_halves(i->then, target);
+  if (const auto* i = as<If>(body))
+    return moves_halves(i->then, target) && (!i->otherwise || moves_halves(i->otherwise, target));
   const auto* st = as<Store>(body);
-  const auto* from = st ? as<Load>(st->value) : nullptr;
-  return target.abilities.device && from && st->buffer.element().is_half() &&
-         from->buffer.element() == st->buffer.element();
+  return target.abilities.device && st && st->buffer.element().is_half() && is_moved(st->value, st->buffer.element());
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ bool is_shifted(const StageNest& stage, const StageBounds& bounds, const SplitRe
 std::vector<ir::Expr> edges(const StageNest& stage, const StageBounds& bounds, AxisId axis) {
   const Extent& extent = stage.axes[axis].extent;
   if (!bounds.inside.empty() && bounds.inside[axis]) return {};
-  if (is_padded(stage, axis) || (ir::is_int(bounds.lo[axis], 0) && bounds.extent[axis] == extent)) return {};
+  if (bounds.filled || is_padded(stage, axis) || (ir::is_int(bounds.lo[axis], 0) && bounds.extent[axis] == extent))
+    return {};
   return {bounds.index[axis] >= ir::Expr(0), bounds.index[axis] < extent.expr()};
 }
 
@@ -118,6 +119,7 @@ void take_region(const LoopNest& nest, const Placement& placed, const NestBounds
   bounds.needed = std::move(region.needed);
   if (!stage.op->scan()) bounds.inside = std::move(region.inside);
   bounds.unbounded = std::move(region.unbounded);
+  bounds.filled = region.filled;
 }
 
 }  // namespace

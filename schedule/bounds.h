@@ -35,6 +35,7 @@ struct Region {
   std::vector<Needed> needed;
   std::vector<char> inside;  // the one element there is read whenever it is computed, so it is one of the stage
   std::vector<Unbounded> unbounded;
+  bool filled = false;  // whole tiles of a product, with zeros where the stage has no element: filled.h
 };
 
 struct StageBounds {
@@ -43,6 +44,7 @@ struct StageBounds {
   std::vector<Needed> needed;  // per data axis; empty: all that the region holds
   std::vector<char> inside;    // per data axis: as Region has it; empty: nothing is known
   std::vector<Unbounded> unbounded;
+  bool filled = false;          // as Region has it
   std::vector<ir::Var> loop;    // per axis: the variable of its loop; empty unless a leaf of an extent other than 1
   std::vector<ir::Expr> value;  // per axis: its value in terms of loop variables; of root axes counted from lo
   std::vector<ir::Expr> index;  // per root axis: its value in the stage's definition
@@ -72,7 +74,7 @@ bool is_uneven(const StageBounds&, const SplitRelation&);
 bool stays_in_place(const LoopNest&, const Placement&, int scan, AxisId);
 
 // What must hold along a data axis so that what the loops compute lies inside the stage; nothing where it is padded
-// there or the region is the stage itself.
+// there, or filled, or the region is the stage itself.
 std::vector<ir::Expr> edges(const StageNest&, const StageBounds&, AxisId axis);
 
 // How much of first..last, both in numbers, is one of the elements 0..whole: what else a reader's subscripts say

@@ -87,6 +87,15 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
     return NoBox{
         "rows of a box must be multiples of 16 bytes, and those of " + stage.name + " have " + std::to_string(row),
         other};
+  for (size_t d = 0; all.stages[i].filled && d < load->at.size(); ++d) {
+    const AxisId axis = *axis_in(stage, load->at[d]);
+    const bool ends_with_it =
+        axis != kNone && ir::as<ir::VarRef>(load->at[d]) && stage.axes[axis].extent == Extent(tensor.shape()[d]);
+    if (axis != kNone && !ends_with_it)
+      return NoBox{"past the end of " + stage.axes[axis].name + " there must be zeros, and " + from.name +
+                       " has elements there: it reads " + ir::to_string(ir::Expr(placed.bodies[i][0])),
+                   other};
+  }
   const std::vector<ir::Expr> strides = strides_of(tensor);
   for (size_t d = 0; d + 1 < strides.size(); ++d)
     if (const auto stride = ir::as_int(strides[d]); stride && *stride * bytes % ir::kBoxUnit != 0)

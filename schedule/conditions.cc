@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/filled.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -22,11 +23,11 @@ class Finder {
       const auto* split = std::get_if<SplitRelation>(&relation);
       if (split && split->parent == stage.nest.persistent.whole) continue;  // tiles_of_block.h
       if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
-      add_condition(stage, stage.bounds.value[split->parent] < stage.bounds.extent[split->parent].expr(),
-                    !stage.nest.axes[split->parent].reduction);
+      add_end(stage, stage.bounds.value[split->parent] < stage.bounds.extent[split->parent].expr(),
+              !stage.nest.axes[split->parent].reduction);
     }
     for (AxisId d = 0; d < stage.nest.data_rank; ++d)
-      for (const ir::Expr& edge : edges(stage.nest, stage.bounds, d)) add_condition(stage, edge, true);
+      for (const ir::Expr& edge : edges(stage.nest, stage.bounds, d)) add_end(stage, edge, true);
     for (size_t d = 0; d < stage.bounds.needed.size(); ++d) {
       const Needed& part = stage.bounds.needed[d];
       if (part.from) add_condition(stage, stage.bounds.index[d] >= part.from, true);
@@ -63,6 +64,14 @@ class Finder {
       }
       stage.conditions.push_back(std::move(condition));
     }
+  }
+
+  // Of splits and edges.
+  void add_end(Emission& stage, const ir::Expr& holds, bool data) const {
+    if (!takes_whole_tiles(nest_, placed_, all_, stage.id)) return add_condition(stage, holds, data);
+    const ir::Expr inside = ir::simplify(holds, all_.ranges);
+    const bool always = ir::is_int(inside, 1) || ir::can_prove(inside, all_.ranges, stage.bounds.facts);
+    if (data && !always) stage.stored = both(stage.stored, inside);
   }
 
   void add_condition(Emission& stage, const ir::Expr& holds, bool data) const {

@@ -26,7 +26,8 @@ struct Emission {
   std::vector<Condition> conditions;
   int first_reduction;  // position among the leaves; their number when there is none
   bool in_vector;
-  ir::Expr defined;  // of a padded stage: where its definition may be computed; empty: everywhere
+  ir::Expr defined;      // of a padded stage: where its definition may be computed; empty: everywhere
+  ir::Expr stored = {};  // of whole tiles: which of a tile's elements there are; empty: all
   PartialResults partial = {};
   ThreadSums sums = {};
   WarpTile warp = {};

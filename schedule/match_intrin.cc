@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/filled.h"
 #include "schedule/group_operands.h"
 #include "schedule/pad.h"
 #include "schedule/refuse.h"
@@ -102,11 +103,15 @@ class Matcher {
       if (const ir::Var& var = bounds_.loop[stage_.leaves[position]]; var && used.contains(var.id()))
         running[var.id()] = bounds_.extent[stage_.leaves[position]].expr();
     if (running.empty()) return Unit{};  // around the intrinsic
+    if (product_ && takes_whole_tiles(nest_, placed_, all_, id_)) return Unit{};
     if (product_)
       return wrong(name_ + " must find whole tiles, and stage " + stage_.name + " reaches past the end of " +
                    stage_.axes[axis].name + " where " + ir::to_string(guard) + " does not hold")
              << describe(stage_, axis) << "no lane of a warp can leave out its part"
-             << "split by factors that divide " + stage_.axes[axis].name + ", or pad the tensors";
+             << "cache_read both operands for " + stage_.name +
+                    " alone into \"shared\", computed in its loops: they are filled with zeros; or split by factors "
+                    "that divide " +
+                    stage_.axes[axis].name;
     const auto& comparison = *ir::as<ir::Binary>(holds);  // a < b or a >= b
     const ir::SymbolicInterval apart = ir::symbolic_interval(simple(comparison.a - comparison.b), running, all_.ranges);
     if (!apart.known)

@@ -145,11 +145,12 @@ ir::Expr defined_part(const LoopNest& nest, const Placement& placed, const NestB
     inside = inside ? inside && holds : holds;
   };
   for (AxisId d = 0; d < stage.data_rank; ++d) {
-    if (!is_padded(stage, d)) continue;
+    if (!is_padded(stage, d) && !all.stages[i].filled) continue;
     require(all.stages[i].index[d] >= ir::Expr(0));
     require(all.stages[i].index[d] < stage.axes[d].extent.expr());
   }
   if (!inside) return inside;
+  if (all.stages[i].filled) return inside;  // others would not be zeros
   return Reads(nest, placed, all, i).exist() ? ir::Expr() : inside;
 }
 

@@ -20,7 +20,8 @@ bool is_padded(const StageNest&, AxisId axis);
 // Extents of the padded axes of a region, rounded up.
 void round_up(const StageNest&, StageBounds&);
 
-// The elements of a padded stage for which its definition may be computed; empty: all that there are.
+// The elements of a padded stage for which its definition may be computed, and of one that is filled (filled.h) those
+// that it has; empty: all that there are.
 ir::Expr defined_part(const LoopNest&, const Placement&, const NestBounds&, int stage);
 
 // The value there, elsewhere 0.

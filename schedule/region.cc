@@ -10,6 +10,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "schedule/filled.h"
 #include "schedule/narrow.h"
 #include "schedule/pad.h"
 #include "schedule/sliding.h"
@@ -54,8 +55,12 @@ class Inference {
     region_.inside.resize(ends_.size());
     at_element_.resize(ends_.size());
     unbounded_.resize(ends_.size());
+    filled_ = is_to_be_filled(nest_, placed_, all_, stage_);
     for (int reader : placed_.readers[stage_]) add_reader(reader);
+    region_.filled = filled_;
     for (size_t d = 0; d < ends_.size(); ++d) {
+      if (filled_ && settle_whole(d)) continue;
+      region_.filled = false;
       if (!unbounded_[d] && !!ends_[d].lo && !settle(d)) unbounded_[d] = widest_[d];
       if (unbounded_[d]) region_.unbounded.push_back(*unbounded_[d]);
       region_.inside[d] = !!at_element_[d] && region_.extent[d] == 1 && equal(at_element_[d], region_.lo[d]);
@@ -64,7 +69,7 @@ class Inference {
 
  private:
   void add_reader(int reader) {
-    const Reading reading = reading_of(reader);
+    const Reading reading = filled_ ? whole_reading_of(reader) : reading_of(reader);
     for (const Read& read : placed_.reads[reader])
       if (read.source == stage_) add_read(read, reading);
   }
@@ -92,6 +97,19 @@ class Inference {
       if (bounds.needed[axis].to) reading.holds.push_back(bounds.needed[axis].to - value);
     }
     reading.stands = stands(reader);
+    return reading;
+  }
+
+  // Of tiles that reach past the end: all that its loops run through.
+  Reading whole_reading_of(int reader) {
+    Reading reading{reader, {}, loops_between(reader), {}, true, false, {}};
+    const StageNest& nest = nest_.stage(reader);
+    const std::vector<char> stands = standing(reader);
+    for (size_t position = 0; position < stands.size(); ++position)
+      if (!stands[position]) add_loop(reader, position, reading.now);
+    reading.most = reading.now;
+    for (int axis = 0; axis < nest.data_rank + nest.reduce_rank; ++axis)
+      reading.index[nest.axes[axis].var.id()] = all_.stages[reader].index[axis];
     return reading;
   }
 
@@ -279,6 +297,16 @@ class Inference {
     return true;
   }
 
+  // The box as it is read, past the end too.
+  bool settle_whole(size_t d) {
+    const Ends& ends = ends_[d];
+    const auto size = unbounded_[d] || !ends.lo ? std::nullopt : ir::as_int(simple(ends.hi - ends.lo + ir::Expr(1)));
+    if (!size) return false;
+    region_.lo[d] = ends.lo;
+    region_.extent[d] = *size;
+    return true;
+  }
+
   bool settle_box(const Ends& ends, int64_t whole, ir::Expr& lo, Extent& extent) const {
     const ir::Expr size = simple(ends.hi - ends.lo + ir::Expr(1));
     const int64_t most = largest(size);
@@ -326,6 +354,7 @@ class Inference {
   std::unordered_map<size_t, Unbounded> widest_;  // by dimension: a read that made the box
   std::vector<ir::Expr> at_element_;              // an element that is read unless nothing is
   Running loops_;                                 // all that are there yet
+  bool filled_ = false;                           // whole tiles are read
 };
 
 }  // namespace

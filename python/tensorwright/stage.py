@@ -650,7 +650,8 @@ class Stage:
         annotated or hold another stage, if the stage does not compute the same expression, if a read does not advance by
         the same step with each loop, if a reduction outside of the axis finds no update, if the stage is predicated, kept in
         a buffer that turns, part of a scan or inside a vectorized loop, or if products may saturate; of a product of a warp, if the stage is in no
-        launch, binds threadIdx.x, sums across threads too, is local or in virtual threads, or has tiles that reach past an end, of
+        launch, binds threadIdx.x, sums across threads too, is local or in virtual threads, or has tiles that reach past an end and operands
+        that are no stages in shared memory of its own; of
         one of four warps also if an operand is not in shared memory, has rows of no multiple of 32 bytes, is not swizzled, or lies across the terms and
         the product takes a part of a line; of
         any other intrinsic, if the stage is in a launch.

@@ -8,31 +8,42 @@ namespace tw::diff {
 
 namespace {
 
-// The product whose loops the stage's are multiples of, by its types; null: there is none. Sums of tf32 are none of
-// what these pairs are: their operands are rounded.
+// The product by the stage's types; null: there is none. Sums of tf32 are none of what these pairs are: their operands
+// are rounded.
 const ir::WarpProduct* product_for(const StageNest& stage) {
   if (!stage.is_reduction() || stage.data_rank != 2 || stage.reduce_rank != 1 || stage.op->inputs.empty())
     return nullptr;
   for (const ir::WarpProduct& product : ir::warp_products()) {
     if (product.operand.bits == 32 || stage.op->inputs[0].dtype() != product.operand) continue;
-    const int64_t tile[] = {product.m, product.n, product.k};
-    bool whole = true;
-    for (size_t d = 0; d < 3; ++d)
-      whole = whole && stage.axes[d].extent.known() && stage.axes[d].extent.value() > 0 &&
-              stage.axes[d].extent.value() % tile[d] == 0;
-    if (whole) return &product;
+    bool some = true;
+    for (size_t d = 0; d < 3; ++d) some = some && stage.axes[d].extent.known() && stage.axes[d].extent.value() > 0;
+    if (some) return &product;
   }
   return nullptr;
 }
 
-// Operands by way of shared memory, ahead of the terms that read them: by threads, or as boxes that the device copies.
-void copy_ahead(Stepper& s, const std::string& name, const std::string& terms) {
+// Whether whole products make up the stage.
+bool is_whole(const StageNest& stage, const ir::WarpProduct& product) {
+  const int64_t tile[] = {product.m, product.n, product.k};
+  bool whole = true;
+  for (size_t d = 0; d < 3; ++d) whole = whole && stage.axes[d].extent.value() % tile[d] == 0;
+  return whole;
+}
+
+bool can_copy(Stepper& s, const std::string& name) {
   const std::vector<te::Tensor>& operands = s.stage(name).op->inputs;
-  if (operands.size() != 2 || operands[0] == operands[1] || s.random().chance(10)) return;
-  for (const te::Tensor& operand : operands)
-    if (s.nest().find_stage(operand.name() + ".shared") != schedule::kNone) return;
+  return operands.size() == 2 && !(operands[0] == operands[1]) &&
+         std::ranges::all_of(operands, [&](const te::Tensor& operand) {
+           return s.nest().find_stage(operand.name() + ".shared") == schedule::kNone;
+         });
+}
+
+// Operands by way of shared memory, ahead of the terms that read them: by threads, or as boxes that the device copies,
+// which do not reach past the end.
+void copy_ahead(Stepper& s, const std::string& name, const std::string& terms, bool whole) {
+  const std::vector<te::Tensor>& operands = s.stage(name).op->inputs;
   const char* ways[] = {"tma", "tma", "tma", "auto"};
-  const char* by = ways[s.random().below(4)];
+  const char* by = ways[whole ? s.random().below(4) : 3];
   for (const te::Tensor& operand : operands) {
     s.launch.push_back(CacheRead{operand.name(), ir::Scope::kShared, {name}});
     s.launch.push_back(ComputeAt{operand.name() + ".shared", name, terms});
@@ -51,13 +62,15 @@ bool multiply_in_warps(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   const ir::WarpProduct* product = product_for(stage);
   if (!product || s.attached.contains(name) || stage.leaves.size() != 3 || s.random().chance(10)) return false;
+  const bool whole = is_whole(stage, *product);
+  if (!whole && !can_copy(s, name)) return false;
   for (const AxisId leaf : stage.leaves)
     if (stage.axes[leaf].annotation != Annotation::kNone) return false;
   const int64_t tile[] = {product->m, product->n, product->k};
   std::vector<std::string> outer, inner;
   for (size_t d = 0; d < 3; ++d) {
     const std::string& axis = stage.axes[d].name;
-    s.launch.push_back(Split{name, axis, Factor(tile[d]), {}, Tail::kAuto});
+    s.launch.push_back(Split{name, axis, Factor(tile[d]), {}, whole ? Tail::kAuto : Tail::kMask});
     outer.push_back(axis + ".o");
     inner.push_back(axis + ".i");
   }
@@ -70,8 +83,8 @@ bool multiply_in_warps(Stepper& s, const std::string& name) {
   if (!(terms_outside && by_columns) && s.random().chance(60))
     s.launch.push_back(Bind{name, columns, s.random().chance(50) ? "blockIdx.y" : "threadIdx.z"});
   s.launch.push_back(Tensorize{name, first, std::string(product->name)});
-  s.count("product of a warp");
-  copy_ahead(s, name, terms);
+  s.count(whole ? "product of a warp" : "product of a warp past the end");
+  if (can_copy(s, name) && (!whole || !s.random().chance(10))) copy_ahead(s, name, terms, whole);
   return true;
 }
 

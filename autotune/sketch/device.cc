@@ -109,20 +109,22 @@ std::vector<std::string> share_operands(Sketch& sketch, const Group& group, cons
 }
 
 const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const Roles& roles,
-                                   std::span<const ir::WarpProduct> products) {
+                                   std::span<const ir::WarpProduct> products, Ends ends) {
   if (stage.sums.empty() || roles.group > 0 || stage.bodies.size() != 1) return nullptr;
   const auto* sum = ir::as<ir::Reduce>(stage.bodies[0]);
   const auto* product = sum ? ir::as<ir::Binary>(sum->sources[0]) : nullptr;
   if (!product || product->op != ir::BinOp::kMul || sum->op != ir::ReduceOp::kSum || !!sum->where) return nullptr;
+  const auto fits = [&](const Axis& axis, int64_t unit) {
+    return ends == Ends::kWhole ? axis.extent % unit == 0 : 2 * axis.extent >= unit;
+  };
   for (const ir::WarpProduct& warp : products) {
     const bool rounds = warp.operand == warp.sum;  // the schedule would change what is computed
     const bool operands =
         (is_operand(graph, roles.broadcast, product->a, warp) && is_operand(graph, roles.vectors, product->b, warp)) ||
         (is_operand(graph, roles.vectors, product->a, warp) && is_operand(graph, roles.broadcast, product->b, warp));
-    const bool whole = stage.data[static_cast<size_t>(roles.rows)].extent % warp.m == 0 &&
-                       stage.data[static_cast<size_t>(roles.lanes)].extent % warp.n == 0 &&
-                       stage.sums.back().extent % warp.k == 0;
-    if (!rounds && stage.type == warp.sum && operands && whole) return &warp;
+    const bool large = fits(stage.data[static_cast<size_t>(roles.rows)], warp.m) &&
+                       fits(stage.data[static_cast<size_t>(roles.lanes)], warp.n) && fits(stage.sums.back(), warp.k);
+    if (!rounds && stage.type == warp.sum && operands && large) return &warp;
   }
   return nullptr;
 }

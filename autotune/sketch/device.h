@@ -47,8 +47,9 @@ Parts share_among_blocks(Sketch&, const std::string& stage, const std::string& t
 std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, const std::string& reader);
 
 // The first of the products that the stage's sums are of: by the types of both operands, and where whole ones make up
-// the result. Null: none.
-const ir::WarpProduct* product_for(const Graph&, const Stage&, const Roles&, std::span<const ir::WarpProduct>);
+// the result, or what it has along each axis is at least half of one. Null: none.
+enum class Ends : uint8_t { kWhole, kFilled };
+const ir::WarpProduct* product_for(const Graph&, const Stage&, const Roles&, std::span<const ir::WarpProduct>, Ends);
 
 std::optional<Group> match_device_groups(const Graph&, int root), match_device_warps(const Graph&, int root),
     match_device_contraction(const Graph&, int root), match_device_rows(const Graph&, int root),

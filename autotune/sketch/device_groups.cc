@@ -61,7 +61,7 @@ struct Form {
 std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles& roles) {
   Form form;
   for (const ir::WarpProduct& p : ir::group_products())
-    if (p.n == kLeastColumns && !form.product) form.product = product_for(graph, stage, roles, {&p, 1});
+    if (p.n == kLeastColumns && !form.product) form.product = product_for(graph, stage, roles, {&p, 1}, Ends::kWhole);
   if (!form.product || roles.broadcast.through >= 0 || roles.vectors.through >= 0) return std::nullopt;
   const Axis &rows = stage.data[static_cast<size_t>(roles.rows)],
              &columns = stage.data[static_cast<size_t>(roles.lanes)];

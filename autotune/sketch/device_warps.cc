@@ -7,7 +7,8 @@
 //       for k.i.o unrolled, i.i.i.o, j.i.i.o: a product of a warp, whose lanes are threadIdx.x
 //     the outputs by the lane map; where there is an epilogue, through shared memory
 //
-// Only where whole products make up the result: no lane of a warp can leave out its part.
+// Tiles that divide the result come first. Others reach past its end, which takes operands that are filled there with
+// zeros: in shared memory of their own (schedule/filled.h).
 #include <algorithm>
 
 #include "autotune/sketch/contraction.h"
@@ -37,6 +38,28 @@ constexpr Tile kTiles[] = {{128, 128, 64, 32}, {128, 64, 64, 32},  {64, 128, 32,
                            {32, 64, 16, 32},   {32, 32, 16, 16},   {32, 16, 16, 8},    {16, 16, 16, 8},
                            {16, 8, 16, 8}};
 
+constexpr double kMostPastEnd = 1.5;  // times the result, of all tiles together
+
+// Whether both operands have tiles in shared memory of their own, of elements that are filled where there are none.
+bool fills_operands(const Graph& graph, const Group& group, const Roles& roles) {
+  const auto fills = [&](const Operand& operand) {
+    if (operand.through < 0) return true;
+    const Stage& stage = graph.at(operand.through);
+    return std::ranges::find(group.members, operand.through) != group.members.end() && stage.sums.empty() &&
+           stage.bodies.size() == 1;
+  };
+  const auto stage_of = [](const Operand& operand) { return operand.through >= 0 ? operand.through : operand.source; };
+  return stage_of(roles.broadcast) != stage_of(roles.vectors) && fills(roles.broadcast) && fills(roles.vectors);
+}
+
+const ir::WarpProduct* product_of(const Graph& graph, const Group& group) {
+  const Roles roles = *roles_of(graph, group.anchor);
+  const Ends ends = fills_operands(graph, group, roles) ? Ends::kFilled : Ends::kWhole;
+  return product_for(graph, graph.at(group.anchor), roles, ir::warp_products(), ends);
+}
+
+int64_t in_parts(int64_t extent, int64_t part) { return (extent + part - 1) / part * part; }
+
 class WarpContraction {
  public:
   WarpContraction(Sketch& sketch, const Group& group)
@@ -45,7 +68,7 @@ class WarpContraction {
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
         roles_(*roles_of(sketch.graph, group.anchor)),
-        product_(*product_for(sketch.graph, stage_, roles_, ir::warp_products())) {}
+        product_(*product_of(sketch.graph, group)) {}
 
   void run() {
     define_knobs();
@@ -62,9 +85,14 @@ class WarpContraction {
  private:
   std::string knob(const char* what) const { return stage_.name + "." + what; }
   schedule::Factor tile(int part) const { return k_.cfg.factor(knob("tile"), part); }
-  std::string split(const std::string& stage, const std::string& loop, schedule::Factor by) {
-    k_.step(schedule::Split{stage, loop, std::move(by), {}, ir::Tail::kAuto});
+  std::string split(const std::string& stage, const std::string& loop, schedule::Factor by,
+                    ir::Tail tail = ir::Tail::kAuto) {
+    k_.step(schedule::Split{stage, loop, std::move(by), {}, tail});
     return loop + ".i";
+  }
+  // By the size of a product, which is one of a short axis too.
+  std::string product(const std::string& loop, int size, const Axis& axis) {
+    return split(stage_.name, loop, size, axis.extent < size ? ir::Tail::kMask : ir::Tail::kAuto);
   }
   std::vector<std::string> outer_axes(const Stage& stage) const {
     std::vector<std::string> outer;
@@ -72,8 +100,9 @@ class WarpContraction {
     if (roles_.share >= 0) outer.push_back(stage.data[static_cast<size_t>(roles_.share)].name);
     return outer;
   }
-  std::string row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)].name; }
-  std::string column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)].name; }
+  const Axis& row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)]; }
+  const Axis& column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)]; }
+  bool fills() const { return fills_operands(k_.graph, group_, roles_); }
 
   void define_knobs();
   void bind_blocks(const Stage& stage, const std::vector<std::string>& outer);
@@ -90,14 +119,22 @@ class WarpContraction {
 };
 
 void WarpContraction::define_knobs() {
-  const int64_t rows = stage_.data[static_cast<size_t>(roles_.rows)].extent;
-  const int64_t columns = stage_.data[static_cast<size_t>(roles_.lanes)].extent;
-  std::vector<std::string> tiles;
-  for (const Tile& tile : kTiles)
-    if (rows % tile.rows == 0 && columns % tile.columns == 0) tiles.push_back(tile.json());
-  std::vector<int64_t> terms;
+  const int64_t rows = row_of(stage_).extent, columns = column_of(stage_).extent, sums = stage_.sums.back().extent;
+  std::vector<std::string> tiles, past_end;
+  for (const Tile& tile : kTiles) {
+    const int64_t all = in_parts(rows, tile.rows) * in_parts(columns, tile.columns);
+    if (all == rows * columns)
+      tiles.push_back(tile.json());
+    else if (static_cast<double>(all) <= kMostPastEnd * static_cast<double>(rows * columns))
+      past_end.push_back(tile.json());
+  }
+  if (fills()) tiles.insert(tiles.end(), past_end.begin(), past_end.end());
+  if (tiles.empty()) tiles.push_back(std::rbegin(kTiles)->json());
+  std::vector<int64_t> terms, more;
   for (const int64_t products : {2, 4, 1})
-    if (stage_.sums.back().extent % (products * product_.k) == 0) terms.push_back(products * product_.k);
+    (sums % (products * product_.k) == 0 ? terms : more).push_back(products * product_.k);
+  if (fills()) std::ranges::copy_if(more, std::back_inserter(terms), [&](int64_t n) { return n < 2 * sums; });
+  if (terms.empty()) terms.push_back(product_.k);
   k_.cfg.define_knob_json(knob("tile"), tiles);
   k_.cfg.define_knob(knob("terms"), terms);
   k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{3, 4, 2, 1});
@@ -105,14 +142,14 @@ void WarpContraction::define_knobs() {
 
 void WarpContraction::bind_blocks(const Stage& stage, const std::vector<std::string>& outer) {
   if (!outer.empty()) k_.bind(stage.name, k_.fuse(stage.name, outer), "blockIdx.z");
-  k_.bind(stage.name, row_of(stage) + ".o", "blockIdx.y");
-  k_.bind(stage.name, column_of(stage) + ".o", "blockIdx.x");
+  k_.bind(stage.name, row_of(stage).name + ".o", "blockIdx.y");
+  k_.bind(stage.name, column_of(stage).name + ".o", "blockIdx.x");
 }
 
 // Of the parts of warps a lane takes neighbours in each row.
 void WarpContraction::tile_epilogue() {
   const std::string& name = root_.name;
-  const std::string i = row_of(root_), j = column_of(root_);
+  const std::string i = row_of(root_).name, j = column_of(root_).name;
   const std::string row = split(name, split(name, i, tile(0)), tile(2));
   const std::string part = split(name, split(name, j, tile(1)), tile(3));
   const std::string column = split(name, part, tile(4));
@@ -132,7 +169,7 @@ void WarpContraction::tile_epilogue() {
 void WarpContraction::tile_sums() {
   const std::string& name = stage_.name;
   const bool at_root = &stage_ == &root_;
-  std::string i = row_of(stage_), j = column_of(stage_);
+  std::string i = row_of(stage_).name, j = column_of(stage_).name;
   std::vector<std::string> order = outer_axes(stage_);
   const std::vector<std::string> outer = order;
   if (at_root) {
@@ -141,11 +178,12 @@ void WarpContraction::tile_sums() {
     j = split(name, j, tile(1));
   }
   const std::string part_rows = split(name, i, tile(2)), part_columns = split(name, j, tile(3));
-  const std::string row = split(name, part_rows, product_.m), column = split(name, part_columns, product_.n);
+  const std::string row = product(part_rows, product_.m, row_of(stage_)),
+                    column = product(part_columns, product_.n, column_of(stage_));
   order.insert(order.end(), {i + ".o", j + ".o"});
   for (const Axis& sum : stage_.sums) order.push_back(sum.name);
   const std::string last = order.back(), inner = split(name, last, k_.cfg.factor(knob("terms")));
-  const std::string term = split(name, inner, product_.k);
+  const std::string term = product(inner, product_.k, stage_.sums.back());
   terms_ = last + ".o";
   order.back() = terms_;
   order.insert(order.end(), {inner + ".o", part_rows + ".o", part_columns + ".o", row, column, term});
@@ -161,9 +199,7 @@ void WarpContraction::tile_sums() {
 
 std::optional<Group> match_device_warps(const Graph& graph, int root) {
   std::optional<Group> group = match_device_contraction(graph, root);
-  if (!group || !product_for(graph, graph.at(group->anchor), *roles_of(graph, group->anchor), ir::warp_products()))
-    return std::nullopt;
-  return group;
+  return group && product_of(graph, *group) ? group : std::nullopt;
 }
 
 void apply_device_warps(Sketch& sketch, const Group& group) { WarpContraction(sketch, group).run(); }

@@ -126,8 +126,8 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(product_of(48, 64, 64)), Names{"device_warps"});
   const Target others = Target::parse("cuda -arch=sm_100").value_or_throw();
   EXPECT_EQ(rules(product_of(64, 64, 64), others), Names{"device_warps"});
-  EXPECT_EQ(rules(product_of(64, 60, 64)), Names{"device_contraction"});
-  EXPECT_EQ(rules(product_of(64, 64, 24)), Names{"device_contraction"});
+  EXPECT_EQ(rules(product_of(65, 60, 25)), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 7)), Names{"device_contraction"});
   EXPECT_EQ(rules(convolution_of_halves()), Names{"device_warps"});
   EXPECT_EQ(rules(row_sums(64, 64)), Names{"device_reduction"});
   EXPECT_EQ(rules(row_sums(64, 16)), Names{"device_pointwise"});
@@ -151,6 +151,13 @@ TEST(SketchDevice, Transposes) {
   const auto all = [&](Var i, Var j) { return (A(j, i) + D(j, i)) * A(j, i); };
   expect_right({A, D, te::compute({40, 40}, all, "B")}, 2);
   expect_right({A, te::compute({40, 40}, [&](Var i, Var j) { return A(j, i) + A(i, j); }, "B")}, 2);
+}
+
+// Tiles that reach past the end, of rows that are multiples of 16 bytes, and of others.
+TEST(SketchDevice, ProductsThatNoTileDivides) {
+  expect_right(product_of(65, 40, 72), 2);
+  expect_right(product_of(33, 70, 47, {.rows_of_terms = false, .epilogue = true}), 2);
+  expect_right(product_of(9, 5, 17, {"int8", "int32"}), 2);
 }
 
 TEST(SketchDevice, Columns) {

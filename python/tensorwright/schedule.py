@@ -26,6 +26,7 @@ import json
 from . import _core
 from ._location import user_line
 from .errors import ParseError
+from .fragments import Fragment, accumulator, fragment
 from .group import Group, copied, created
 from .loops import Axis, Fuse, OneThread, Singleton, Split, ThreadAxis
 from .stage import Stage, integer, refuse, scope_of
@@ -53,11 +54,12 @@ class Schedule(_core.Schedule):
 
     def __init__(self, given):
         super().__init__(given)
+        self._accumulated = set(getattr(given, "_accumulated", ()))  # stages whose sums are in wmma.accumulator
         self._in_whole_parts = set(getattr(given, "_in_whole_parts", ()))  # stages after disable_predication
 
     def __getitem__(self, tensor):
         """The stage of a tensor, an operation, or of that name."""
-        if isinstance(tensor, Stage):
+        if isinstance(tensor, (Stage, Fragment)):
             return tensor
         if isinstance(tensor, str):
             if tensor not in self._stage_names():
@@ -82,6 +84,7 @@ class Schedule(_core.Schedule):
         Before ``for i: C[i] = f(A[i])``; after ``for i: A.local[i] = A[i]; for i: C[i] = f(A.local[i])``.
 
         Parameters: tensor; scope, "local", "warp", "shared" or "global" (``set_scope``); readers, the tensors (or operations, or stages) that shall read the copy.
+        In "wmma.matrix_a" and "wmma.matrix_b" a copy is no stage: TVM's lines about it are taken and say nothing more (docs/cuda.md).
         Returns: the copy, a tensor for ``s[...]``. compute_at then packs just the block that a reader's loop needs.
         Raises: ScheduleError for another scope, without readers, or if a reader doesn't read the tensor.
 
@@ -89,9 +92,12 @@ class Schedule(_core.Schedule):
         >>> AA = s.cache_read(A, "local", [B])
         >>> s[AA].compute_at(s[B], s[B].op.axis[0])
         """
-        readers = readers if isinstance(readers, (list, tuple)) else [readers]
+        readers = [self[reader] for reader in (readers if isinstance(readers, (list, tuple)) else [readers])]
         scope = scope_of("cache_read", scope)
-        name = self._cache_read(self[tensor].name, scope, [self[reader].name for reader in readers], user_line())
+        read_through = fragment(self, tensor, scope, readers)
+        if read_through is not None:
+            return read_through
+        name = self._cache_read(self[tensor].name, scope, [reader.name for reader in readers], user_line())
         return self._made_of(self[tensor].name, name)
 
     def cache_write(self, tensor, scope):
@@ -99,7 +105,8 @@ class Schedule(_core.Schedule):
 
         Before ``for i: C[i] = f(A[i])``; after ``for i: C.local[i] = f(A[i]); for i: C[i] = C.local[i]``.
 
-        Parameters: tensor, one that is computed; scope, "local", "warp", "shared" or "global" (``set_scope``).
+        Parameters: tensor, one that is computed; scope, "local", "warp", "shared" or "global" (``set_scope``). In "wmma.accumulator" the sums are
+        no stage: what is said of them, inside of the loop that they are computed in, is said of the tensor (docs/cuda.md).
         Returns: the computing stage's tensor, for ``s[...]``. The axes of ``tensor.op`` stay valid: data axes in both stages,
         reduction axes in the new one.
         Where the tensor's loops have been split, fused or reordered, they become the axes of the new stage, which keeps its values
@@ -114,7 +121,11 @@ class Schedule(_core.Schedule):
         """
         if isinstance(tensor, (list, tuple)) and tensor:
             tensor = tensor[0]
-        name = self._cache_write(self[tensor].name, scope_of("cache_write", scope), user_line())
+        scope = scope_of("cache_write", scope)
+        sums = accumulator(self, tensor, scope)
+        if sums is not None:
+            return sums
+        name = self._cache_write(self[tensor].name, scope, user_line())
         return self._made_of(self[tensor].name, name)
 
     def rfactor(self, tensor, axis, factor_axis=0):

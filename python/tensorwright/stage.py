@@ -645,6 +645,7 @@ class Stage:
         int8 * int8, 32 terms), "mma.m16n8k8.tf32" (float32 * float32, rounded to 11 bits, 8 terms): products of a warp, whose lanes are threadIdx.x;
         and on sm_90a "wgmma.m64n8k16.bf16" to "wgmma.m64n256k16.bf16" and ".f16" (64 rows, any multiple of 8 columns, 16 terms) and "wgmma.m64n8k32.s8"
         to "wgmma.m64n256k32.s8": products of four warps, whose 128 threads are threadIdx.x, of operands in swizzled shared memory.
+        "wmma.load_matrix_a", "wmma.load_matrix_b", "wmma.gemm" and "wmma.store_matrix" are of TVM's stages in wmma.* scopes (docs/cuda.md).
         Raises: ScheduleError if the intrinsic is not declared, the axis is annotated or the stage tensorized already; judged with
         the whole nest: if the loops from the axis on are not those of the intrinsic in number, order and extent, have a tail, are
         annotated or hold another stage, if the stage does not compute the same expression, if a read does not advance by
@@ -667,6 +668,11 @@ class Stage:
         >>> s.check()
         """
         key = getattr(intrin, "key", intrin)
+        if key == "wmma.store_matrix":  # TVM's word: results go where they belong by themselves
+            if self.name not in self._schedule._accumulated:
+                refuse("tensorize", f"{key} must be of a stage whose sums are in wmma.accumulator, and those of {self.name} are not")
+            self._name_of("tensorize", axis)
+            return
         if not isinstance(key, str):
             refuse("tensorize", f"intrin must be a tensor intrinsic or the name of one, not {intrin!r}")
         self._schedule._tensorize(self.name, self._name_of("tensorize", axis), key, user_line())

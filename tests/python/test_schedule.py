@@ -169,7 +169,7 @@ def _refused():
         "a stage is named by a tensor or an operation, not 3": lambda: s[3],
         "stage must be one of A, B, C, not D": lambda: s["D"],
         "scope must be local, warp, shared or global, not texture": lambda: s.cache_read(A, "texture", [C]),
-        "keeps its fragments in registers by itself": lambda: s.cache_read(A, "wmma.matrix_a", [C]),
+        "keeps its fragments in registers by itself": lambda: s[C].set_scope("wmma.matrix_a"),
         "scope must be a string, not 3": lambda: s[C].set_scope(3),
         "readers must be stages that read A; B doesn't": lambda: s.cache_read(A, "local", [B]),
         "key must be auto_unroll_max_step or unroll_explicit, not unroll": lambda: s[C].pragma(i, "unroll"),

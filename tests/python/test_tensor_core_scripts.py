@@ -1,4 +1,5 @@
-"""opt_conv_tensorcore of TVM's scripts with our names, as docs/cuda.md maps them: fragments are no stages, the product of a warp derives them."""
+"""opt_conv_tensorcore of TVM's scripts with our names, line by line, and as docs/cuda.md says it shorter: fragments are no stages, the product of
+a warp derives them."""
 
 import numpy as np
 import pytest
@@ -70,6 +71,70 @@ def schedule_convolution(A, W, padded, C, row_warps=4, column_warps=2, row_tiles
     return s
 
 
+def schedule_line_by_line(Apad, W, Conv, block_row_warps=4, block_col_warps=2, warp_row_tiles=2, warp_col_tiles=4, chunk=2, warp_size=32):
+    """As the script has it. Intrinsics go by name; the reset of its intrin_wmma_gemm is that of any reduction."""
+    s = te.create_schedule(Conv.op)
+    s[Apad].compute_inline()
+    ic, kh, kw, ii = Conv.op.reduce_axis
+
+    AS = s.cache_read(Apad, "shared", [Conv])
+    WS = s.cache_read(W, "shared", [Conv])
+    AF = s.cache_read(AS, "wmma.matrix_a", [Conv])
+    WF = s.cache_read(WS, "wmma.matrix_b", [Conv])
+    ConvF = s.cache_write(Conv, "wmma.accumulator")
+
+    block_x, block_y, block_z = (te.thread_axis(f"blockIdx.{axis}") for axis in "xyz")
+    thread_x, thread_y, thread_z = (te.thread_axis(f"threadIdx.{axis}") for axis in "xyz")
+
+    nc, hc, wc, oc, nnc, ooc = Conv.op.axis
+    block_k = s[Conv].fuse(hc, wc)
+    s[Conv].bind(block_k, block_z)
+    nc, nci = s[Conv].split(nc, factor=warp_row_tiles)
+    block_i, nc = s[Conv].split(nc, factor=block_row_warps)
+    oc, oci = s[Conv].split(oc, factor=warp_col_tiles)
+    block_j, oc = s[Conv].split(oc, factor=block_col_warps)
+    s[Conv].reorder(block_k, block_i, block_j, nc, oc, nci, oci, nnc, ooc)
+    s[Conv].bind(block_i, block_x)
+    s[Conv].bind(block_j, block_y)
+    s[Conv].bind(nc, thread_y)
+    s[Conv].bind(oc, thread_z)
+
+    s[ConvF].compute_at(s[Conv], oc)
+    n, h, w, o, nnf, oof = ConvF.op.axis
+    ko, ki = s[ConvF].split(ic, factor=chunk)
+    s[ConvF].reorder(ko, kh, ki, kw, n, o, nnf, oof, ii)
+
+    s[AF].compute_at(s[ConvF], kw)
+    s[WF].compute_at(s[ConvF], kw)
+
+    s[AS].compute_at(s[ConvF], kh)
+    n, h, w, i, nn, ii = AS.op.axis
+    tx, xo = s[AS].split(n, nparts=block_row_warps)
+    ty, yo = s[AS].split(xo, nparts=block_col_warps)
+    t = s[AS].fuse(nn, ii)
+    to, ti = s[AS].split(t, factor=warp_size)
+    s[AS].bind(tx, thread_y)
+    s[AS].bind(ty, thread_z)
+    s[AS].bind(ti, thread_x)
+
+    s[WS].compute_at(s[ConvF], kh)
+    kh, kw, ic, o, ii, oo = WS.op.axis
+    tx, xo = s[WS].split(o, nparts=block_row_warps)
+    ty, yo = s[WS].split(xo, nparts=block_col_warps)
+    t = s[WS].fuse(ii, oo)
+    to, ti = s[WS].split(t, nparts=warp_size)
+    s[WS].bind(tx, thread_y)
+    s[WS].bind(ty, thread_z)
+    s[WS].bind(to, thread_x)
+    s[WS].vectorize(ti)
+
+    s[AF].tensorize(AF.op.axis[-2], "wmma.load_matrix_a")
+    s[WF].tensorize(WF.op.axis[-2], "wmma.load_matrix_b")
+    s[Conv].tensorize(nnc, "wmma.store_matrix")
+    s[ConvF].tensorize(nnf, "wmma.gemm")
+    return s
+
+
 def numbers(tensor, seed):
     return np.random.default_rng(seed).integers(-4, 5, tensor.shape).astype(tensor.dtype)
 
@@ -106,11 +171,107 @@ def test_convolution_by_the_driver():
     """)
 
 
-def test_fragments_are_refused_with_the_way_out():
-    A, W, padded, C = convolution(16, 1, 16, 16)
+def lowered(s, *tensors):
+    return str(tw.lower(s, tensors, target="cuda -arch=sm_80"))
+
+
+@pytest.mark.parametrize("parts", [(2, 2, 2, 2), (4, 2, 2, 4)])
+def test_the_script_line_by_line_is_that_schedule(parts):
+    """What test_convolution runs in the interpreter, the next test by a driver, and tests/cuda_host by the text of such products."""
+    A, W, padded, C = convolution(64 if parts[0] == 2 else 128, 2, 32, 16 * parts[1] * parts[3])
+    s = schedule_line_by_line(padded, W, C, *parts)
+    text = lowered(s, A, W, C)
+    assert text == lowered(schedule_convolution(A, W, padded, C, *parts), A, W, C) and "mma.m16n8k16.f16" in text and "ldmatrix" in text
+    assert lowered(tw.Schedule.from_steps(C, s.steps), A, W, C) == text and "wmma" not in s.to_python()
+
+
+@needs_fake
+def test_the_script_by_the_driver():
+    run("""
+        from test_tensor_core_scripts import convolution, convolved, numbers, schedule_line_by_line
+        A, W, padded, C = convolution(64, 2, 32, 64)
+        s = schedule_line_by_line(padded, W, C, 2, 2, 2, 2)
+        a, w, c = numbers(A, 0), numbers(W, 1), np.zeros(C.shape, "float32")
+        tw.build(s, [A, W, C], target="interp")(a, w, c)
+        assert (c == convolved(a, w)).all()
+        f = tw.build(s, [A, W, C], target="cuda -arch=sm_80", name="conv")
+        c = tw.device_array(np.zeros(C.shape, "float32"))
+        f(tw.device_array(a), tw.device_array(w), c)
+        assert (c.numpy() == convolved(a, w)).all()
+    """)
+
+
+def gemm(dtype="float16", out="float32"):
+    A, B = te.placeholder((32, 32), dtype, name="A"), te.placeholder((32, 32), dtype, name="B")
+    k = te.reduce_axis((0, 32), name="k")
+    C = te.compute((32, 32), lambda i, j: te.sum(A[i, k].astype(out) * B[k, j].astype(out), axis=k), name="C")
     s = te.create_schedule(C)
-    with pytest.raises(tw.ScheduleError, match="keeps its fragments in registers by itself") as refused:
-        s.cache_read(padded, "wmma.matrix_a", [C])
-    assert "leave this line out" in str(refused.value)
-    with pytest.raises(tw.ScheduleError, match="leave this line out"):
-        s.cache_write(C, "wmma.accumulator")
+    return s, A, B, C, k
+
+
+def test_a_product_without_shared_memory():
+    s, A, B, C, k = gemm("bfloat16")
+    CF = s.cache_write(C, "wmma.accumulator")
+    AF, BF = s.cache_read(A, "wmma.matrix_a", [CF]), s.cache_read(B, "wmma.matrix_b", CF)
+    io, jo, ii, ji = s[C].tile(*C.op.axis, 16, 16)
+    s[C].bind(io, te.thread_axis("blockIdx.x"))
+    s[C].bind(jo, te.thread_axis("threadIdx.y"))
+    s[CF].compute_at(s[C], jo)
+    i, j = CF.op.axis
+    ko, ki = s[CF].split(CF.op.reduce_axis[0], factor=16)
+    s[CF].reorder(ko, i, j, ki)
+    s[CF].unroll(ko)
+    for operand, intrin in ((AF, "wmma.load_matrix_a"), (BF, "wmma.load_matrix_b")):
+        s[operand].compute_at(s[CF], ko)
+        s[operand].tensorize(operand.op.axis[-2], intrin)
+    s[C].tensorize(ii, "wmma.store_matrix")
+    s[CF].tensorize(i, "wmma.gemm")
+    import ml_dtypes
+    a, b = (np.random.default_rng(seed).integers(-4, 5, (32, 32)).astype(ml_dtypes.bfloat16) for seed in (0, 1))
+    c = np.zeros((32, 32), "float32")
+    tw.build(s, [A, B, C], target="interp")(a, b, c)
+    np.testing.assert_array_equal(c, a.astype("float32") @ b.astype("float32"))
+
+
+def test_bad_lines_about_fragments():
+    s, A, B, C, k = gemm()
+    D = te.compute((32, 32), lambda i, j: A[i, j] + A[j, i], name="D")
+    plain = te.create_schedule(D)
+    AF, CF = s.cache_read(A, "wmma.matrix_a", [C]), s.cache_write(C, "wmma.accumulator")
+    io, ii = s[C].split(C.op.axis[0], factor=16)
+    ints, _, _, Ci, _ = gemm("int8", "int32")
+    CI = ints.cache_write(Ci, "wmma.accumulator")
+    refused = {
+        "what wmma.matrix_a is part of must be a sum of products, and D is none": lambda: plain.cache_read(A, "wmma.matrix_a", [D]),
+        "what wmma.accumulator is part of must be a sum of products, and D is none": lambda: plain.cache_write(D, "wmma.accumulator"),
+        "wmma.store_matrix must be of a stage whose sums are in wmma.accumulator": lambda: plain[D].tensorize(D.op.axis[0], "wmma.store_matrix"),
+        "readers must be stages that read C; C doesn't": lambda: s.cache_read(C, "wmma.matrix_b", [C]),
+        "scope must be local, warp, shared or global, not wmma.matrix_c": lambda: s.cache_read(A, "wmma.matrix_c", [C]),
+        "keeps its fragments in registers by itself": lambda: s[C].set_scope("wmma.accumulator"),
+        "the sums of C must be in wmma.accumulator once": lambda: s.cache_write(C, "wmma.accumulator"),
+        "A.wmma.matrix_a must be left as it is": lambda: s[AF].split(AF.op.axis[0], factor=2),
+        "intrin of A.wmma.matrix_a must be wmma.load_matrix_a, not wmma.gemm": lambda: s[AF].tensorize(AF.op.axis[0], "wmma.gemm"),
+        "compute_at comes first": lambda: s[CF].split(CF.op.axis[0], factor=2),
+        "the sums of C must be computed inside of a loop of it, not of A": lambda: s[CF].compute_at(s[A], 0),
+        "intrin of C must be wmma.gemm, not fma": lambda: s[CF].tensorize(k, "fma"),
+        "wmma.gemm must be of operands of float16 or bfloat16, and C is not": lambda: ints[CI].tensorize(Ci.op.axis[0], "wmma.gemm"),
+        "wmma.gemm must stand for the innermost loops, 16 rows, 16 columns and 16 terms, and those of C are": lambda: s[CF].tensorize(k, "wmma.gemm"),
+    }
+    for rule, line in refused.items():
+        with pytest.raises(tw.ScheduleError) as e:
+            line()
+        assert rule in str(e.value) and "test_tensor_core_scripts.py" in str(e.value), e.value
+    with pytest.raises(tw.ScheduleError, match="scope must be a loop over the dimensions of C, not k"):
+        s[CF].compute_at(s[C], k)
+    parts, _, _, P, _ = gemm()
+    PF = parts.cache_write(P, "wmma.accumulator")
+    block, _, inner, _ = parts[P].tile(*P.op.axis, 16, 16)
+    parts[P].split(inner, factor=4)
+    with pytest.raises(tw.ScheduleError, match="inside of i.o a dimension of C must be one loop, and i.i.i is not the only one of i"):
+        parts[PF].compute_at(parts[P], block)
+    steps = len(s.steps)
+    s[CF].compute_at(s[C], io)
+    i, j = CF.op.axis
+    assert len(s.steps) == steps and (i.name, repr(AF)) == ("i", "Fragment(A.wmma.matrix_a)")
+    with pytest.raises(tw.ScheduleError, match="wmma.gemm must stand for the innermost loops"):
+        s[CF].tensorize(i, "wmma.gemm")

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule/refuse.h"
+#include "src/ir/equal.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -155,6 +156,9 @@ ir::Expr defined_part(const LoopNest& nest, const Placement& placed, const NestB
 }
 
 ir::Expr where_defined(const ir::Expr& part, const ir::Expr& value) {
+  const auto* choice = ir::as<ir::Select>(value);  // a copy that has padding of its own is a copy under one condition
+  if (choice && ir::equal(ir::simplify(choice->no), ir::zero(value.type())) && !ir::has_load(choice->cond))
+    return ir::select(part && choice->cond, choice->yes, choice->no);
   return ir::select(part, value, ir::zero(value.type()));
 }
 

@@ -115,7 +115,7 @@ const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const
   const auto* product = sum ? ir::as<ir::Binary>(sum->sources[0]) : nullptr;
   if (!product || product->op != ir::BinOp::kMul || sum->op != ir::ReduceOp::kSum || !!sum->where) return nullptr;
   const auto fits = [&](const Axis& axis, int64_t unit) {
-    return ends == Ends::kWhole ? axis.extent % unit == 0 : 2 * axis.extent >= unit;
+    return ends == Ends::kWhole ? axis.extent % unit == 0 : 3 * axis.extent >= unit;
   };
   for (const ir::WarpProduct& warp : products) {
     const bool rounds = warp.operand == warp.sum;  // the schedule would change what is computed

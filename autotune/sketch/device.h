@@ -47,7 +47,7 @@ Parts share_among_blocks(Sketch&, const std::string& stage, const std::string& t
 std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, const std::string& reader);
 
 // The first of the products that the stage's sums are of: by the types of both operands, and where whole ones make up
-// the result, or what it has along each axis is at least half of one. Null: none.
+// the result, or what it has along each axis is at least a third of one. Null: none.
 enum class Ends : uint8_t { kWhole, kFilled };
 const ir::WarpProduct* product_for(const Graph&, const Stage&, const Roles&, std::span<const ir::WarpProduct>, Ends);
 

@@ -2,10 +2,13 @@
 // in shared memory, each of its warps a part of it by products of 16 x 8 sums.
 //
 //   blockIdx.z outer, blockIdx.y i.o, blockIdx.x j.o: threadIdx.z i.i.o: threadIdx.y j.i.o:
-//     for k.o, pipelined:
+//     for k.o, pipelined; where there are several sums, all of their outer loops as one:
 //       the tiles of both operands, copied by all threads, in swizzled rows
 //       for k.i.o unrolled, i.i.i.o, j.i.i.o: a product of a warp, whose lanes are threadIdx.x
 //     the outputs by the lane map; where there is an epilogue, through shared memory
+//
+// Rows of a tile are those of two axes where two of them have the same columns, as the rows and columns of an image
+// have.
 //
 // Tiles that divide the result come first. Others reach past its end, which takes operands that are filled there with
 // zeros: in shared memory of their own (schedule/filled.h).
@@ -23,13 +26,15 @@ namespace tw::autotune::sketch {
 namespace {
 
 struct Tile {
-  int64_t rows, columns;            // of a block
-  int64_t warp_rows, warp_columns;  // of a warp
+  int64_t rows, columns;              // of a block
+  int64_t warp_rows, warp_columns;    // of a warp
+  int64_t lines = 1, warp_lines = 1;  // of so many rows each, where there are two axes
+
   // With how many neighbours of a row a thread takes of the epilogue.
-  std::string json() const {
+  std::string json(bool two_axes) const {
     return "[" + std::to_string(rows) + "," + std::to_string(columns) + "," + std::to_string(warp_rows) + "," +
            std::to_string(warp_columns) + "," + std::to_string(std::max<int64_t>(1, warp_columns / ir::kLanesOfWarp)) +
-           "]";
+           (two_axes ? "," + std::to_string(lines) + "," + std::to_string(warp_lines) : "") + "]";
   }
 };
 
@@ -58,7 +63,23 @@ const ir::WarpProduct* product_of(const Graph& graph, const Group& group) {
   return product_for(graph, graph.at(group.anchor), roles, ir::warp_products(), ends);
 }
 
-int64_t in_parts(int64_t extent, int64_t part) { return (extent + part - 1) / part * part; }
+// How much more than the result all tiles are together.
+double past_end(int64_t extent, int64_t part) {
+  return static_cast<double>((extent + part - 1) / part * part) / static_cast<double>(extent);
+}
+
+// With as many rows, in the lines that reach least past the end.
+Tile in_lines(const Tile& tile, int64_t rows, int64_t lines, int64_t least) {
+  Tile best = tile;
+  double most = past_end(rows, tile.rows);
+  for (int64_t row = tile.rows / 2; row >= least; row /= 2) {
+    const int64_t of_warp = std::min(row, tile.warp_rows);
+    const Tile other{row, tile.columns, of_warp, tile.warp_columns, tile.rows / row, tile.warp_rows / of_warp};
+    const double here = past_end(rows, row) * past_end(lines, other.lines);
+    if (here < most) best = other, most = here;
+  }
+  return best;
+}
 
 class WarpContraction {
  public:
@@ -94,16 +115,22 @@ class WarpContraction {
   std::string product(const std::string& loop, int size, const Axis& axis) {
     return split(stage_.name, loop, size, axis.extent < size ? ir::Tail::kMask : ir::Tail::kAuto);
   }
+  bool has_lines() const { return roles_.share >= 0; }
+  std::string line_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.share)].name; }
   std::vector<std::string> outer_axes(const Stage& stage) const {
     std::vector<std::string> outer;
     for (int d : roles_.outer) outer.push_back(stage.data[static_cast<size_t>(d)].name);
-    if (roles_.share >= 0) outer.push_back(stage.data[static_cast<size_t>(roles_.share)].name);
     return outer;
+  }
+  // The loop over the parts of a block's rows, each of a warp.
+  std::string parts(const std::string& stage, const std::string& line, const std::string& rows) {
+    return has_lines() ? k_.fuse(stage, {line + ".o", rows}) : rows;
   }
   const Axis& row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)]; }
   const Axis& column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)]; }
   bool fills() const { return fills_operands(k_.graph, group_, roles_); }
 
+  std::vector<std::string> tiles() const;
   void define_knobs();
   void bind_blocks(const Stage& stage, const std::vector<std::string>& outer);
   void tile_epilogue();
@@ -118,24 +145,34 @@ class WarpContraction {
   std::string terms_;
 };
 
-void WarpContraction::define_knobs() {
-  const int64_t rows = row_of(stage_).extent, columns = column_of(stage_).extent, sums = stage_.sums.back().extent;
-  std::vector<std::string> tiles, past_end;
-  for (const Tile& tile : kTiles) {
-    const int64_t all = in_parts(rows, tile.rows) * in_parts(columns, tile.columns);
-    if (all == rows * columns)
-      tiles.push_back(tile.json());
-    else if (static_cast<double>(all) <= kMostPastEnd * static_cast<double>(rows * columns))
-      past_end.push_back(tile.json());
+std::vector<std::string> WarpContraction::tiles() const {
+  const int64_t rows = row_of(stage_).extent, columns = column_of(stage_).extent;
+  const int64_t lines = has_lines() ? stage_.data[static_cast<size_t>(roles_.share)].extent : 1;
+  std::vector<std::pair<Tile, double>> all;
+  double least = kMostPastEnd;
+  for (const Tile& one : kTiles) {
+    const Tile tile = has_lines() ? in_lines(one, rows, lines, product_.m) : one;
+    all.emplace_back(tile, past_end(rows, tile.rows) * past_end(columns, tile.columns) * past_end(lines, tile.lines));
+    least = all.size() == 1 ? all.back().second : std::min(least, all.back().second);
   }
-  if (fills()) tiles.insert(tiles.end(), past_end.begin(), past_end.end());
-  if (tiles.empty()) tiles.push_back(std::rbegin(kTiles)->json());
+  std::vector<std::string> whole, others;
+  for (const auto& [tile, more] : all)
+    if (more == 1)
+      whole.push_back(tile.json(has_lines()));
+    else if (fills() && more <= std::max(kMostPastEnd, least))
+      others.push_back(tile.json(has_lines()));
+  whole.insert(whole.end(), others.begin(), others.end());
+  return whole;
+}
+
+void WarpContraction::define_knobs() {
+  const int64_t sums = stage_.sums.back().extent;
   std::vector<int64_t> terms, more;
   for (const int64_t products : {2, 4, 1})
     (sums % (products * product_.k) == 0 ? terms : more).push_back(products * product_.k);
   if (fills()) std::ranges::copy_if(more, std::back_inserter(terms), [&](int64_t n) { return n < 2 * sums; });
   if (terms.empty()) terms.push_back(product_.k);
-  k_.cfg.define_knob_json(knob("tile"), tiles);
+  k_.cfg.define_knob_json(knob("tile"), tiles());
   k_.cfg.define_knob(knob("terms"), terms);
   k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{3, 4, 2, 1});
 }
@@ -153,13 +190,23 @@ void WarpContraction::tile_epilogue() {
   const std::string row = split(name, split(name, i, tile(0)), tile(2));
   const std::string part = split(name, split(name, j, tile(1)), tile(3));
   const std::string column = split(name, part, tile(4));
-  const std::vector<std::string> outer = outer_axes(root_);
-  std::vector<std::string> order = outer;
-  order.insert(order.end(), {i + ".o", j + ".o", i + ".i.o", j + ".i.o", row, part + ".o", column});
+  std::vector<std::string> outer = outer_axes(root_), order;
+  std::string line, lines;
+  if (has_lines()) {
+    lines = split(name, line_of(root_), tile(5));
+    line = split(name, lines, tile(6));
+    outer.push_back(line_of(root_) + ".o");
+  }
+  order = outer;
+  order.insert(order.end(), {i + ".o", j + ".o"});
+  if (has_lines()) order.push_back(lines + ".o");
+  order.insert(order.end(), {i + ".i.o", j + ".i.o"});
+  if (has_lines()) order.push_back(line);
+  order.insert(order.end(), {row, part + ".o", column});
   k_.reorder(name, order);
   k_.step(schedule::Vectorize{name, column});
   bind_blocks(root_, outer);
-  k_.bind(name, i + ".i.o", "threadIdx.z");
+  k_.bind(name, parts(name, lines, i + ".i.o"), "threadIdx.z");
   k_.bind(name, j + ".i.o", "threadIdx.y");
   k_.bind(name, part + ".o", "threadIdx.x");
   k_.step(schedule::SetScope{stage_.name, ir::Scope::kShared});
@@ -170,27 +217,38 @@ void WarpContraction::tile_sums() {
   const std::string& name = stage_.name;
   const bool at_root = &stage_ == &root_;
   std::string i = row_of(stage_).name, j = column_of(stage_).name;
-  std::vector<std::string> order = outer_axes(stage_);
-  const std::vector<std::string> outer = order;
+  std::vector<std::string> outer = outer_axes(stage_), order;
+  std::string lines = has_lines() ? line_of(stage_) : "", line;
+  if (at_root && has_lines()) {
+    outer.push_back(lines + ".o");
+    lines = split(name, lines, tile(5));
+  }
+  order = outer;
   if (at_root) {
     order.insert(order.end(), {i + ".o", j + ".o"});
     i = split(name, i, tile(0));
     j = split(name, j, tile(1));
   }
+  if (has_lines()) line = split(name, lines, tile(6));
   const std::string part_rows = split(name, i, tile(2)), part_columns = split(name, j, tile(3));
   const std::string row = product(part_rows, product_.m, row_of(stage_)),
                     column = product(part_columns, product_.n, column_of(stage_));
+  if (has_lines()) order.push_back(lines + ".o");
   order.insert(order.end(), {i + ".o", j + ".o"});
-  for (const Axis& sum : stage_.sums) order.push_back(sum.name);
-  const std::string last = order.back(), inner = split(name, last, k_.cfg.factor(knob("terms")));
+  std::vector<std::string> sums;
+  for (const Axis& sum : stage_.sums) sums.push_back(sum.name);
+  const std::string last = sums.back(), inner = split(name, last, k_.cfg.factor(knob("terms")));
   const std::string term = product(inner, product_.k, stage_.sums.back());
-  terms_ = last + ".o";
-  order.back() = terms_;
-  order.insert(order.end(), {inner + ".o", part_rows + ".o", part_columns + ".o", row, column, term});
+  sums.back() = last + ".o";
+  order.insert(order.end(), sums.begin(), sums.end());
+  order.push_back(inner + ".o");
+  if (has_lines()) order.push_back(line);
+  order.insert(order.end(), {part_rows + ".o", part_columns + ".o", row, column, term});
   k_.reorder(name, order);
+  terms_ = k_.fuse(name, sums);
   k_.step(schedule::Unroll{name, inner + ".o"});  // fragments of the next products are read meanwhile
   if (at_root) bind_blocks(stage_, outer);
-  k_.bind(name, i + ".o", "threadIdx.z");
+  k_.bind(name, parts(name, lines, i + ".o"), "threadIdx.z");
   k_.bind(name, j + ".o", "threadIdx.y");
   k_.step(schedule::Tensorize{name, row, std::string(product_.name)});
 }

@@ -166,6 +166,23 @@ def test_operands_that_others_read_too_are_not_filled():
 
 
 @needs_fake
+def test_padding_of_a_convolution_by_the_driver():
+    run("""
+        from test_warp_products import numbers
+        X, W = te.placeholder((2, 10, 10, 16), "float16", name="X"), te.placeholder((3, 3, 16, 24), "float16", name="W")
+        C = tw.ops.conv2d(X, W, padding=1, layout="NHWC", out_dtype="float32")
+        f = tw.build([X, W, C], target="cuda -arch=sm_90")
+        assert "mma_m16n8k16_f16(" in f.source("cuda") and "cp_async_16(&conv_pad[" in f.source("cuda")
+        x, w = numbers(2, 10, 10, 16, dtype="float16"), numbers(3, 3, 16, 24, dtype="float16")
+        c = tw.device_array(np.zeros((2, 10, 10, 24), "float32"))
+        f(tw.device_array(x), tw.device_array(w), c)
+        padded = np.pad(x.astype("float32"), ((0, 0), (1, 1), (1, 1), (0, 0)))
+        parts = (padded[:, i:i + 10, j:j + 10] @ w[i, j].astype("float32") for i in range(3) for j in range(3))
+        assert (c.numpy() == sum(parts)).all()
+    """)
+
+
+@needs_fake
 def test_by_the_driver():
     run("""
         import ml_dtypes

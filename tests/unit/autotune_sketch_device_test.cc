@@ -108,6 +108,16 @@ Args convolution_of_halves() {
   return {D, W, te::compute({1, 2, 16, 8}, sum, "C")};
 }
 
+// Padded, of 3 x 3; with a bias where there is an epilogue.
+Args padded_convolution(int size, int in, int out, int64_t stride = 1, bool epilogue = false) {
+  const Tensor D = te::placeholder({2, size, size, in}, "float16", "D"),
+               W = te::placeholder({3, 3, in, out}, "float16");
+  te::ops::ConvOptions options{.stride = {stride}, .padding = {1}, .out_dtype = "float32"};
+  if (!epilogue) return {D, W, te::ops::conv2d(D, W, options)};
+  options.bias = te::placeholder({out}, "float32", "bias");
+  return {D, W, options.bias, te::ops::conv2d(D, W, options)};
+}
+
 // B[b, j, i] = A[b, i, j] + other elements of the same place, in some type.
 Args transposed(int rows, int columns, int batch = 1, const char* type = "float32") {
   const Tensor A = te::placeholder({batch, rows, columns}, type, "A"), D = te::placeholder({columns, rows}, type, "D");
@@ -127,8 +137,9 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   const Target others = Target::parse("cuda -arch=sm_100").value_or_throw();
   EXPECT_EQ(rules(product_of(64, 64, 64), others), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(65, 60, 25)), Names{"device_warps"});
-  EXPECT_EQ(rules(product_of(64, 64, 7)), Names{"device_contraction"});
+  EXPECT_EQ(rules(product_of(64, 64, 5)), Names{"device_contraction"});
   EXPECT_EQ(rules(convolution_of_halves()), Names{"device_warps"});
+  EXPECT_EQ(rules(padded_convolution(9, 16, 8)), Names{"device_warps"});
   EXPECT_EQ(rules(row_sums(64, 64)), Names{"device_reduction"});
   EXPECT_EQ(rules(row_sums(64, 16)), Names{"device_pointwise"});
   EXPECT_EQ(rules(one_sum(7)), Names{"device_reduction"});
@@ -158,6 +169,13 @@ TEST(SketchDevice, ProductsThatNoTileDivides) {
   expect_right(product_of(65, 40, 72), 2);
   expect_right(product_of(33, 70, 47, {.rows_of_terms = false, .epilogue = true}), 2);
   expect_right(product_of(9, 5, 17, {"int8", "int32"}), 2);
+}
+
+// Zeros of the padding and past the end, of two rows of an image and more at once.
+TEST(SketchDevice, PaddedConvolutionsOfTensorCores) {
+  expect_right(padded_convolution(9, 16, 8), 2);
+  expect_right(padded_convolution(14, 24, 20, 1, true), 2);
+  expect_right(padded_convolution(11, 9, 7, 2), 2);
 }
 
 TEST(SketchDevice, Columns) {

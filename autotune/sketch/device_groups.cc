@@ -7,7 +7,8 @@
 //       for k.i.o: a product of four warps, whose threads are threadIdx.x
 //     the outputs by the lane map
 //
-// Only where whole products make up the result, of operands that are read in place, and where nothing follows the sums.
+// Only of operands that are read in place, and where nothing follows the sums. Tiles reach past the end where boxes of
+// both operands bring zeros (schedule/filled.h).
 #include <algorithm>
 #include <array>
 
@@ -15,6 +16,7 @@
 #include "autotune/sketch/device.h"
 #include "schedule/loop_nest.h"
 #include "schedule/machine.h"
+#include "src/ir/async_copies.h"
 #include "src/ir/group_products.h"
 #include "src/ir/walk.h"
 
@@ -57,12 +59,42 @@ struct Form {
   int64_t terms = 0;
 };
 
+constexpr double kMostPastEnd = 1.5;  // times the result, of all tiles together
+
+// Whether boxes bring zeros past the ends of the operand: its rows begin at multiples of 16 bytes.
+bool comes_in_boxes(const Stage& source) {
+  return source.type.bytes() > 0 && source.shape.back() * source.type.bytes() % ir::kBoxUnit == 0;
+}
+
+double past_end(int64_t extent, int64_t part) {
+  return static_cast<double>((extent + part - 1) / part * part) / static_cast<double>(extent);
+}
+
+// Those that divide the result first, then, of operands that are filled with zeros past their ends, those that do not.
+std::vector<Tile> tiles_of(int64_t rows, int64_t columns, bool filled) {
+  std::vector<Tile> tiles, others;
+  for (const Tile& tile : kTiles) {
+    const double all = past_end(rows, tile.rows) * past_end(columns, tile.columns);
+    if (all == 1)
+      tiles.push_back(tile);
+    else if (filled && tile.rows <= rows && tile.columns <= columns && all <= kMostPastEnd)
+      others.push_back(tile);
+  }
+  tiles.insert(tiles.end(), others.begin(), others.end());
+  return tiles;
+}
+
 // Operands across the terms have whole lines in a tile.
 std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles& roles) {
   Form form;
+  if (roles.broadcast.through >= 0 || roles.vectors.through >= 0) return std::nullopt;
+  const bool filled = roles.broadcast.source != roles.vectors.source &&
+                      comes_in_boxes(graph.at(roles.broadcast.source)) &&
+                      comes_in_boxes(graph.at(roles.vectors.source));
   for (const ir::WarpProduct& p : ir::group_products())
-    if (p.n == kLeastColumns && !form.product) form.product = product_for(graph, stage, roles, {&p, 1}, Ends::kWhole);
-  if (!form.product || roles.broadcast.through >= 0 || roles.vectors.through >= 0) return std::nullopt;
+    if (p.n == kLeastColumns && !form.product)
+      form.product = product_for(graph, stage, roles, {&p, 1}, filled ? Ends::kFilled : Ends::kWhole);
+  if (!form.product) return std::nullopt;
   const Axis &rows = stage.data[static_cast<size_t>(roles.rows)],
              &columns = stage.data[static_cast<size_t>(roles.lanes)];
   form.left = along(*roles.broadcast.read, rows, stage.sums.back());
@@ -70,12 +102,12 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
   const int bytes = form.product->operand.bytes();
   const auto fits = [&](Along a) { return a == Along::kTerms || (a == Along::kAcross && bytes == 2); };
   if (!fits(form.left) || !fits(form.right)) return std::nullopt;
-  for (const Tile& tile : kTiles)
-    if (rows.extent % tile.rows == 0 && columns.extent % tile.columns == 0 &&
-        (form.right == Along::kTerms || tile.columns * bytes >= kLine / 4))
-      form.tiles.push_back(tile);
+  for (const Tile& tile : tiles_of(rows.extent, columns.extent, filled))
+    if (form.right == Along::kTerms || tile.columns * bytes >= kLine / 4) form.tiles.push_back(tile);
+  const int64_t terms = stage.sums.back().extent;
   for (int64_t line = kLine; line / bytes >= form.product->k; line /= 2)
-    if (form.terms == 0 && stage.sums.back().extent % (line / bytes) == 0) form.terms = line / bytes;
+    if (form.terms == 0 && terms % (line / bytes) == 0) form.terms = line / bytes;
+  if (filled && form.terms == 0 && terms >= kLine / bytes) form.terms = kLine / bytes;
   if (form.tiles.empty() || form.terms == 0) return std::nullopt;
   return form;
 }

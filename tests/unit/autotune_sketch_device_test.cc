@@ -169,6 +169,9 @@ TEST(SketchDevice, ProductsThatNoTileDivides) {
   expect_right(product_of(65, 40, 72), 2);
   expect_right(product_of(33, 70, 47, {.rows_of_terms = false, .epilogue = true}), 2);
   expect_right(product_of(9, 5, 17, {"int8", "int32"}), 2);
+  EXPECT_EQ(rules(product_of(120, 24, 80)), std::vector<std::string>{"device_groups"});
+  expect_right(product_of(120, 24, 80), 2);
+  expect_right(product_of(120, 40, 72, {.rows_of_terms = false}), 2);
 }
 
 // Zeros of the padding and past the end, of two rows of an image and more at once.

@@ -105,6 +105,8 @@ AccessView store_of(const StageNest& stage, const ir::Buffer& buffer) {
 // In vector instructions of float32 that take as long, measured on a Zen 4.
 double cost_of_call(ir::Fn fn) {
   switch (fn) {
+    case ir::Fn::kTF32:
+      return 4;
     case ir::Fn::kSqrt:
       return 10;
     case ir::Fn::kExp:

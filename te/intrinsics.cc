@@ -99,6 +99,17 @@ Expr ceil(Expr e) { return rounding(Fn::kCeil, std::move(e)); }
 Expr trunc(Expr e) { return rounding(Fn::kTrunc, std::move(e)); }
 Expr nearbyint(Expr e) { return rounding(Fn::kRound, std::move(e)); }
 
+Expr tf32(Expr e) {
+  e = as_data(std::move(e));
+  if (e.type() != Type::f(32)) {
+    refuse(ErrorKind::kDType, "tf32: expected float32, not " + short_text(e) + " of " + dtype_name(e.type()),
+           {e.type().is_half()
+                ? "a " + dtype_name(e.type()) + " has no more than 11 bits: products of it are exact as they are"
+                : "e.astype(\"float32\") converts"});
+  }
+  return ir::call(Fn::kTF32, {std::move(e)});
+}
+
 // Halves go away from zero, as in tvm; the IR's round is to even. x - trunc(x) is exact, and so is trunc(x) +- 1
 // wherever x has a fraction; NaN, infinities and -0.0 come out of the last arm as they are.
 Expr round(Expr e) {

@@ -235,6 +235,7 @@ enum class Fn : uint8_t {
   kFma,          // fma(a, b, c), one rounding; formed by the user or by the pass fma
   kReinterpret,  // same width, other type
   kSin, kCos, kTan, kAtan, kLog2, kExp2, kLog10, kExpm1, kLog1p, kCbrt,
+  kTF32,             // of float32: the nearest of 11 bits, ties away from zero
   kPopcount, kClz,   // of data integers, of their own type; clz(0) is the width
   kIsNan, kIsInf,    // -> bool
   // Dot products of a `tensorize` intrinsic: f(c, a, b) with n lanes of c and 4n (2n) of a and b.
@@ -359,8 +360,8 @@ inline bool is_device_index(ForKind kind) { return kind >= ForKind::kBlockX; }
 inline bool runs_concurrently(ForKind kind) { return kind == ForKind::kParallel || kind >= ForKind::kCooperative; }
 
 // kBlock: every thread of a block waits here for all others, and then sees what they wrote.
-// kCommit: what the thread began to store `later` since its last kCommit is a group. kWait: the thread waits until all of
-// its groups but the last `count` have arrived; others see them after a kBlock behind that.
+// kCommit: what the thread began to store `later` since its last kCommit is a group. kWait: the thread waits until all
+// of its groups but the last `count` have arrived; others see them after a kBlock behind that.
 enum class SyncOp : uint8_t { kBlock, kCommit, kWait };
 
 // When what is stored is there. kNow: before the next statement. The others are asynchronous: at any time until a kWait

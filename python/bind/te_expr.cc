@@ -271,7 +271,8 @@ void bind_functions(py::module_& m) {
       {"asin", &te::asin},         {"acos", &te::acos},         {"sinh", &te::sinh},
       {"cosh", &te::cosh},         {"asinh", &te::asinh},       {"acosh", &te::acosh},
       {"atanh", &te::atanh},       {"exp10", &te::exp10},       {"nearbyint", &te::nearbyint},
-      {"isfinite", &te::isfinite}, {"popcount", &te::popcount}, {"clz", &te::clz}};
+      {"isfinite", &te::isfinite}, {"popcount", &te::popcount}, {"clz", &te::clz},
+      {"tf32", &te::tf32}};
   for (const auto& [name, f] : kUnaries) m.def(name, [f = f](py::handle x) { return f(to_expr(x)); });
   static const std::pair<const char*, Operator> kOperators[] = {{"max2", static_cast<Operator>(&te::max)},
                                                                 {"min2", static_cast<Operator>(&te::min)},

@@ -1,6 +1,7 @@
 // Functions of values: evaluated in double precision or better, then rounded.
 
 #include "src/ir/interp_types.h"
+#include "src/ir/tf32.h"
 
 namespace tw::ir::interp {
 namespace {
@@ -83,6 +84,8 @@ Value function(Value v) {
     return put<T>(static_cast<T>(0 - static_cast<uint64_t>(v.i)));
   } else if constexpr (fn == Fn::kSqrt) {
     return put<T>(std::sqrt(get<T>(v)));  // IEEE rounds it itself; a detour would round twice
+  } else if constexpr (fn == Fn::kTF32) {
+    return put<T>(static_cast<Wide<T>>(to_tf32(static_cast<float>(get<T>(v)))));
   } else {
     return put<T>(static_cast<Wide<T>>(transcendental<fn, Precise<T>>(get<T>(v))));
   }
@@ -176,6 +179,8 @@ UnaryFn unary_function(Fn fn, Type t) {
       return of_type<Fn::kLog1p>(t);
     case Fn::kCbrt:
       return of_type<Fn::kCbrt>(t);
+    case Fn::kTF32:
+      return of_type<Fn::kTF32>(t);
     case Fn::kPopcount:
       return of_type<Fn::kPopcount>(t);
     case Fn::kClz:

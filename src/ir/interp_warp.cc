@@ -3,20 +3,12 @@
 
 #include "src/ir/interp_warp.h"
 
-#include <bit>
-
 #include "src/ir/interp_launch.h"
+#include "src/ir/tf32.h"
 
 namespace tw::ir::interp {
 
 namespace {
-
-// To 11 bits, ties away from zero, as cvt.rna does; a NaN stays one.
-float to_tf32(float x) {
-  constexpr uint32_t kHalf = 0x1000, kKept = 0xffffe000, kInfinity = 0x7f800000;
-  const auto bits = std::bit_cast<uint32_t>(x);
-  return (bits & kInfinity) == kInfinity ? x : std::bit_cast<float>((bits + kHalf) & kKept);
-}
 
 // Matrices, row after row.
 struct Matrix {

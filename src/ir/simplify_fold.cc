@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "src/ir/interval_arith.h"
+#include "src/ir/tf32.h"
 
 namespace tw::ir {
 namespace {
@@ -182,6 +183,8 @@ Expr fold_call(const Call& call, Type t) {
       return float_imm(t, std::nearbyint(f->value));
     case Fn::kTrunc:
       return float_imm(t, std::trunc(f->value));
+    case Fn::kTF32:
+      return float_imm(t, to_tf32(static_cast<float>(f->value)));
     default:
       return {};
   }

@@ -34,7 +34,7 @@ constexpr std::pair<Fn, Expr (*)(math::Computation&, const Expr&)> kUnary[] = {
     {Fn::kExp, math::exp},     {Fn::kLog, math::log},     {Fn::kTanh, math::tanh}, {Fn::kSigmoid, math::sigmoid},
     {Fn::kErf, math::erf},     {Fn::kSin, math::sin},     {Fn::kCos, math::cos},   {Fn::kTan, math::tan},
     {Fn::kAtan, math::atan},   {Fn::kLog2, math::log2},   {Fn::kExp2, math::exp2}, {Fn::kLog10, math::log10},
-    {Fn::kExpm1, math::expm1}, {Fn::kLog1p, math::log1p}, {Fn::kCbrt, math::cbrt}};
+    {Fn::kExpm1, math::expm1}, {Fn::kLog1p, math::log1p}, {Fn::kCbrt, math::cbrt}, {Fn::kTF32, math::tf32}};
 
 Expr without_instruction(math::Computation& m, const Call& fma) {
   if (m.is_double()) {

@@ -38,6 +38,8 @@ double of_call(Fn fn) {
     case Fn::kFma:
     case Fn::kReinterpret:
       return kInstruction;
+    case Fn::kTF32:
+      return 4 * kInstruction;
     case Fn::kSqrt:
     case Fn::kRsqrt:
       return 5;

@@ -1,6 +1,7 @@
 #include "tests/golden/te_expr.h"
 
 #include "te/promote.h"
+#include "tensorwright/te_functions.h"
 
 namespace tw::golden {
 
@@ -129,7 +130,7 @@ class Expressions {
         {"exp", te::exp},     {"log", te::log},     {"tanh", te::tanh}, {"sigmoid", te::sigmoid},   {"erf", te::erf},
         {"sqrt", te::sqrt},   {"rsqrt", te::rsqrt}, {"abs", te::abs},   {"floor", te::floor},       {"ceil", te::ceil},
         {"round", te::round}, {"trunc", te::trunc}, {"sin", te::sin},   {"popcount", te::popcount}, {"clz", te::clz},
-        {"isnan", te::isnan}, {"cbrt", te::cbrt}};
+        {"isnan", te::isnan}, {"cbrt", te::cbrt},   {"tf32", te::tf32}};
     in_.expect("(");
     std::vector<Expr> args;
     std::vector<te::IterVar> axes;

@@ -226,6 +226,7 @@ TEST(CodegenAgreement, Functions) {
       cases.add(type, [&](Expr a, Expr) { return ir::call(fn, {a}); });
     cases.add(type, [&](Expr a, Expr b) { return ir::call(Fn::kPow, {a, b}); });
   }
+  cases.add(Type::f(32), [](Expr a, Expr b) { return ir::call(Fn::kTF32, {a * b}); });
   for (Type type : kIntegers)
     for (Fn fn : {Fn::kAbs, Fn::kPopcount, Fn::kClz}) cases.add(type, [&](Expr a, Expr) { return ir::call(fn, {a}); });
   for (const auto& [from, to] : {std::pair{Type::f(32), Type::i(32)},

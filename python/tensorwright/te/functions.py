@@ -48,6 +48,7 @@ __all__ = [
     "sqrt",
     "tan",
     "tanh",
+    "tf32",
     "trunc",
 ]
 
@@ -179,6 +180,15 @@ def log1p(x):
 def cbrt(x):
     """The cube root of a float, of any sign."""
     return _core.cbrt(x)
+
+
+def tf32(x):
+    """A float32 rounded to the nearest of 11 bits, of two as near to the one further from zero; infinities and NaN stay.
+
+    A sum of ``te.tf32(a) * te.tf32(b)`` is what tensor cores compute where PyTorch has ``allow_tf32``: "mma.m16n8k8.tf32" is it,
+    and spaces for GPUs choose that for such sums alone.
+    """
+    return _core.tf32(x)
 
 
 def asin(x):

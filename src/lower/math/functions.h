@@ -19,6 +19,7 @@ ir::Expr cos(Computation&, const ir::Expr& x);
 ir::Expr tan(Computation&, const ir::Expr& x);
 ir::Expr atan(Computation&, const ir::Expr& x);
 ir::Expr cbrt(Computation&, const ir::Expr& x);
+ir::Expr tf32(Computation&, const ir::Expr& x);  // of float32
 // a * b + x of float32, rounded once.
 ir::Expr fma(Computation&, const ir::Expr& a, const ir::Expr& b, const ir::Expr& x);
 ir::Expr tanh(Computation&, const ir::Expr& x);

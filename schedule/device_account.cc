@@ -213,7 +213,7 @@ class Counter {
       const bool transposed = k != 1;
       const double beside = which == ir::Fragment::kLeft ? m : n;
       const bool matrices =  // ldmatrix
-          shared && !access.store && bytes <= 2 && (!transposed || (bytes == 2 && beside == 1));
+          shared && !access.store && bytes <= 4 && (!transposed || (bytes == 2 && beside == 1));
       if (!matrices) often *= parts.count;
       std::vector<int64_t> at = matrices ? matrix_addresses(product, which, row * bytes, column * bytes, transposed)
                                          : lane_addresses(product, which, row * bytes, column * bytes);

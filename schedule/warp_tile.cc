@@ -111,7 +111,7 @@ ir::Stmt by_matrices(const WarpTile& tile, Held& held, const ir::Bounds& ranges)
   const auto& load = *ir::as<ir::Load>(held.value);
   const ir::WarpProduct& product = *tile.product;
   const int bits = product.operand.bits, row = 8 * ir::kMatrixRowBytes / bits, word = 32 / bits;
-  if (load.buffer.scope() != Scope::kShared || bits > 16) return {};
+  if (load.buffer.scope() != Scope::kShared || bits > 32) return {};
   const ir::Var& other = held.which == Fragment::kLeft ? tile.loops.m : tile.loops.n;
   const bool plain = are_rows(load, tile.loops.k, row, ranges);
   if (!plain && (bits != 16 || !are_rows(load, other, row, ranges))) return {};

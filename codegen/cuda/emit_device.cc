@@ -186,6 +186,8 @@ void CudaEmitter::emit_evaluate(const Expr& value) {
   if (call == nullptr || !ir::is_of_warp(call->symbol)) return;
   std::string name = call->symbol, fragments;
   std::ranges::replace(name, '.', '_');
+  const auto* to = call->args.empty() ? nullptr : ir::as<ir::Address>(call->args[0]);
+  if (ir::warp_load(call->symbol) && to->buffer.element().is_float() && to->buffer.element().bits == 32) name += "_b32";
   std::vector<Expr> subscripts;
   for (const Expr& arg : call->args) {
     const auto* address = ir::as<ir::Address>(arg);

@@ -208,6 +208,26 @@ static __device__ inline void ldmatrix_x4_trans(T* to, const T* from) {
   for (int i = 0; i < 4 * n; ++i) to[i] = static_cast<T>(r[i / n] >> (i % n * 8 * sizeof(T)));
 }
 )"},
+    {"ldmatrix_x2_b32", R"(
+static __device__ inline void ldmatrix_x2_b32(float* to, const float* from) {
+  uint32_t r[2];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+               : "=r"(r[0]), "=r"(r[1])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))) : "memory");
+  #pragma unroll
+  for (int i = 0; i < 2; ++i) to[i] = __uint_as_float(r[i]);
+}
+)"},
+    {"ldmatrix_x4_b32", R"(
+static __device__ inline void ldmatrix_x4_b32(float* to, const float* from) {
+  uint32_t r[4];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(from))) : "memory");
+  #pragma unroll
+  for (int i = 0; i < 4; ++i) to[i] = __uint_as_float(r[i]);
+}
+)"},
     // Products of a warp. Operands stand in registers of 32 bits, the first element lowest; tf32 rounds to nearest,
     // ties away from zero.
     {"mma_m16n8k16_bf16", kProductOfHalves, "bf16"},

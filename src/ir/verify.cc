@@ -268,9 +268,10 @@ class Verifier {
         !to->written || !from->read || from->written)
       fail(name + ": out of local memory and in of shared memory expected");
     const Type type = to->buffer.element();
-    if (type != from->buffer.element() || (type.bits != 16 && (type.bits != 8 || load.transposed)))
-      fail(name + ": elements of " + (load.transposed ? "16" : "8 or 16") + " bits expected, not " + to_string(type) +
-           " and " + to_string(from->buffer.element()));
+    const bool plain = type.bits == 8 || type == Type::f(32);
+    if (type != from->buffer.element() || (type.bits != 16 && (!plain || load.transposed)))
+      fail(name + ": elements of " + (load.transposed ? "16 bits" : "8 or 16 bits, or of float32,") +
+           " expected, not " + to_string(type) + " and " + to_string(from->buffer.element()));
   }
 
   // To each lane's own memory, from another's.

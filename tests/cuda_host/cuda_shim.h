@@ -52,6 +52,8 @@ template <class T>
 static inline void ldmatrix_x4(T* to, const T* from) { tw_host->load(tw_host, 4, false, to, from); }
 template <class T>
 static inline void ldmatrix_x4_trans(T* to, const T* from) { tw_host->load(tw_host, 4, true, to, from); }
+static inline void ldmatrix_x2_b32(float* to, const float* from) { tw_host->load(tw_host, 2, false, to, from); }
+static inline void ldmatrix_x4_b32(float* to, const float* from) { tw_host->load(tw_host, 4, false, to, from); }
 template <class T>
 static inline void shfl(T* to, const T* from, int lane) { tw_host->shuffle(tw_host, to, from, sizeof(T), lane); }
 static inline void mma_m16n8k16_bf16(float* c, const unsigned short* a, const unsigned short* b) {

@@ -126,7 +126,7 @@ TEST_F(IrVerify, LoadsOfAWarp) {
   EXPECT_EQ(load("ldmatrix.x4.trans", bytes, shared_bytes),
             "ldmatrix.x4.trans: elements of 16 bits expected, not int8 and int8");
   EXPECT_EQ(load("ldmatrix.x4", words, shared),
-            "ldmatrix.x4: elements of 8 or 16 bits expected, not float32 and float16");
+            "ldmatrix.x4: elements of 8 or 16 bits, or of float32, expected, not float32 and float16");
   const std::string where = "ldmatrix.x4: out of local memory and in of shared memory expected";
   EXPECT_EQ(load("ldmatrix.x4", halves, halves), where);
   EXPECT_EQ(load("ldmatrix.x4", halves, shared, true), where);

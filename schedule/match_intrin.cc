@@ -214,7 +214,10 @@ class Matcher {
       return wrong("the stage must compute what " + name_ + " computes")
              << "expected: " + ir::to_string(wanted) << "found: " + shown + (found_sum ? ", reduced" : "") << why;
     };
-    const std::string shapes = "the expressions have to agree but for the order of the operands of +, *, min and max";
+    const std::string shapes =
+        product_ && product_->operand == product_->sum
+            ? "it rounds both factors: where that is meant, the stage says te.tf32 of each"
+            : "the expressions have to agree but for the order of the operands of +, *, min and max";
     if (!wanted_sum != !found_sum) return differs("one is a reduction, the other is not");
     if (wanted_sum && (wanted_sum->op != found_sum->op || static_cast<bool>(found_sum->where) || found_sum->combiner))
       return differs("they reduce in other ways");
@@ -289,6 +292,7 @@ class Matcher {
     };
     const bool in_order = agrees(found.a, found.b);
     const auto load = [](const ir::Expr& factor) {
+      if (const auto* rounded = ir::as<ir::Call>(factor)) return rounded->args[0];  // by the instruction itself
       const auto* converted = ir::as<ir::Cast>(factor);
       return converted ? converted->value : factor;
     };

@@ -39,6 +39,7 @@
 #include "te/shipped_intrins.h"
 
 #include "src/ir/group_products.h"
+#include "tensorwright/te_functions.h"
 
 namespace tw::te {
 namespace {
@@ -116,9 +117,10 @@ TensorIntrin warp(const ir::WarpProduct& p) {
   const std::string in = to_string(p.operand), out = to_string(p.sum);
   const Tensor a = placeholder({p.m, p.k}, in, "a"), b = placeholder({p.k, p.n}, in, "b");
   const IterVar k = reduce_axis(0, p.k, "k");
+  const auto factor = [&](const Expr& e) { return p.operand == p.sum ? tf32(e) : astype(e, out); };
   const Tensor c = compute(
-      {p.m, p.n},
-      [&](Var i, Var j) { return sum(astype(a(Expr(i), Expr(k)), out) * astype(b(Expr(k), Expr(j)), out), {k}); }, "c");
+      {p.m, p.n}, [&](Var i, Var j) { return sum(factor(a(Expr(i), Expr(k))) * factor(b(Expr(k), Expr(j))), {k}); },
+      "c");
   return made(std::string(p.name).c_str(), c, {});
 }
 

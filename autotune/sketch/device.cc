@@ -10,12 +10,21 @@ namespace tw::autotune::sketch {
 
 namespace {
 
-// The factor is a conversion of what has the operand's type: an element, or one of a stage that stays.
-bool is_operand(const Graph& graph, const Operand& operand, const ir::Expr& factor, const ir::WarpProduct& product) {
+// Of a factor what the product converts by itself: the operand of a conversion, or of a rounding by te.tf32.
+ir::Expr converted_by(const ir::WarpProduct& product, const ir::Expr& factor) {
+  if (product.operand == product.sum) {
+    const auto* call = ir::as<ir::Call>(factor);
+    return call && call->fn == ir::Fn::kTF32 ? call->args[0] : ir::Expr();
+  }
   const auto* cast = ir::as<ir::Cast>(factor);
-  if (!cast || cast->value.type() != product.operand) return false;
-  return operand.through < 0 ? ir::as<ir::Load>(cast->value) != nullptr
-                             : graph.at(operand.through).type == product.operand;
+  return cast ? cast->value : ir::Expr();
+}
+
+// It converts what has the operand's type: an element, or one of a stage that stays.
+bool is_operand(const Graph& graph, const Operand& operand, const ir::Expr& factor, const ir::WarpProduct& product) {
+  const ir::Expr value = converted_by(product, factor);
+  if (!value || value.type() != product.operand) return false;
+  return operand.through < 0 ? ir::as<ir::Load>(value) != nullptr : graph.at(operand.through).type == product.operand;
 }
 
 }  // namespace
@@ -118,13 +127,12 @@ const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const
     return ends == Ends::kWhole ? axis.extent % unit == 0 : 3 * axis.extent >= unit;
   };
   for (const ir::WarpProduct& warp : products) {
-    const bool rounds = warp.operand == warp.sum;  // the schedule would change what is computed
     const bool operands =
         (is_operand(graph, roles.broadcast, product->a, warp) && is_operand(graph, roles.vectors, product->b, warp)) ||
         (is_operand(graph, roles.vectors, product->a, warp) && is_operand(graph, roles.broadcast, product->b, warp));
     const bool large = fits(stage.data[static_cast<size_t>(roles.rows)], warp.m) &&
                        fits(stage.data[static_cast<size_t>(roles.lanes)], warp.n) && fits(stage.sums.back(), warp.k);
-    if (!rounds && stage.type == warp.sum && operands && large) return &warp;
+    if (stage.type == warp.sum && operands && large) return &warp;
   }
   return nullptr;
 }

@@ -25,9 +25,10 @@ bool calls_function(const ir::Expr& body) {
   bool found = false;
   ir::walk(body, [&](const ir::Expr& e) {
     const auto* call = ir::as<ir::Call>(e);
-    found = found || (call && call->fn != ir::Fn::kAbs && call->fn != ir::Fn::kFma &&
-                      call->fn != ir::Fn::kReinterpret && call->fn != ir::Fn::kFloor && call->fn != ir::Fn::kCeil &&
-                      call->fn != ir::Fn::kRound && call->fn != ir::Fn::kTrunc && call->fn != ir::Fn::kSqrt);
+    found =
+        found || (call && call->fn != ir::Fn::kAbs && call->fn != ir::Fn::kFma && call->fn != ir::Fn::kReinterpret &&
+                  call->fn != ir::Fn::kFloor && call->fn != ir::Fn::kCeil && call->fn != ir::Fn::kRound &&
+                  call->fn != ir::Fn::kTrunc && call->fn != ir::Fn::kTF32 && call->fn != ir::Fn::kSqrt);
     return !found;
   });
   return found;

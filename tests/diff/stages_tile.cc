@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "src/ir/warp_products.h"
+#include "tensorwright/te_functions.h"
 #include "tests/diff/sample_te.h"
 
 namespace tw::diff {
@@ -61,7 +62,8 @@ bool whole_tiles(Maker& m, const Tensor&) {
 // has, or some more, which need not be whole products: for four warps 64 rows, and columns that no single line of 32, 64
 // or 128 bytes holds.
 bool tiles_of_warps(Maker& m, const Tensor&) {
-  const ir::WarpProduct& product = ir::warp_products()[static_cast<size_t>(m.random().below(3))];
+  const ir::WarpProduct& product = ir::warp_products()[static_cast<size_t>(m.random().below(4))];
+  const bool rounds = product.operand == product.sum;  // tf32
   const bool of_four = m.random().chance(60), whole = of_four || m.random().chance(50);  // of four warps
   const auto some = [&](int64_t n) {
     const int64_t size = n * m.random().one_of<int64_t>({1, 1, 2, 3});
@@ -70,15 +72,18 @@ bool tiles_of_warps(Maker& m, const Tensor&) {
   const bool rows_of_terms = m.random().chance(60), wide = of_four && m.random().chance(20);
   const int64_t rows = of_four ? 64 : some(product.m), columns = wide ? 48 : some(product.n), depth = some(product.k);
   const Facts small{4, 1, 0};
-  const Tensor a = m.placeholder({rows, depth}, product.operand, small);
+  const Facts long_ones{8191, 1, 0};  // of 13 bits
+  const Tensor a = m.placeholder({rows, depth}, product.operand, rounds ? long_ones : small);
   const std::vector<Expr> shape = {rows_of_terms ? columns : depth, rows_of_terms ? depth : columns};
   const Tensor b = m.placeholder(shape, product.operand, small);
   const IterVar k = te::reduce_axis(0, depth, "k");
-  const Facts facts = sum_of(mul(m.facts(a), m.facts(b)), depth, product.sum);
+  const Facts left = rounds ? Facts{8192, 1, 0} : m.facts(a);
+  const Facts facts = sum_of(mul(left, m.facts(b)), depth, product.sum);
   return m.define({rows, columns}, facts, [&](const Vars& v) {
     const std::string out = to_string(product.sum);
     const Expr right = rows_of_terms ? b(Expr(v[1]), Expr(k)) : b(Expr(k), Expr(v[1]));
-    return te::sum(te::astype(a(Expr(v[0]), Expr(k)), out) * te::astype(right, out), {k});
+    const auto factor = [&](const Expr& e) { return rounds ? te::tf32(e) : te::astype(e, out); };
+    return te::sum(factor(a(Expr(v[0]), Expr(k))) * factor(right), {k});
   });
 }
 

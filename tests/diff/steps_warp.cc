@@ -1,6 +1,7 @@
 // Proposals of products of a warp: like those that bind loops, Steps of a launch that are made together.
 #include <algorithm>
 
+#include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
 #include "tests/diff/sample_steps.h"
 
@@ -8,13 +9,23 @@ namespace tw::diff {
 
 namespace {
 
-// The product by the stage's types; null: there is none. Sums of tf32 are none of what these pairs are: their operands
-// are rounded.
+bool rounds_factors(const StageNest& stage) {
+  bool found = false;
+  ir::walk(stage.op->compute()->body(), [&](const ir::Expr& e) {
+    const auto* call = ir::as<ir::Call>(e);
+    found = found || (call && call->fn == ir::Fn::kTF32);
+    return !found;
+  });
+  return found;
+}
+
+// The product by the stage's types; null: there is none.
 const ir::WarpProduct* product_for(const StageNest& stage) {
   if (!stage.is_reduction() || stage.data_rank != 2 || stage.reduce_rank != 1 || stage.op->inputs.empty())
     return nullptr;
   for (const ir::WarpProduct& product : ir::warp_products()) {
-    if (product.operand.bits == 32 || stage.op->inputs[0].dtype() != product.operand) continue;
+    if (stage.op->inputs[0].dtype() != product.operand) continue;
+    if (product.operand == product.sum && !rounds_factors(stage)) continue;
     bool some = true;
     for (size_t d = 0; d < 3; ++d) some = some && stage.axes[d].extent.known() && stage.axes[d].extent.value() > 0;
     if (some) return &product;

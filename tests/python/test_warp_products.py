@@ -20,7 +20,8 @@ def product(n, m, depth, dtype, out, transposed=True):
     A = te.placeholder((n, depth), dtype, name="A")
     B = te.placeholder((m, depth) if transposed else (depth, m), dtype, name="B")
     k = te.reduce_axis((0, depth), name="k")
-    C = te.compute((n, m), lambda i, j: te.sum(A[i, k].astype(out) * (B[j, k] if transposed else B[k, j]).astype(out), axis=k), name="C")
+    factor = te.tf32 if dtype == "float32" else lambda x: x.astype(out)
+    C = te.compute((n, m), lambda i, j: te.sum(factor(A[i, k]) * factor(B[j, k] if transposed else B[k, j]), axis=k), name="C")
     return [A, B, C]
 
 
@@ -221,7 +222,8 @@ def test_operands_come_by_ldmatrix_where_rows_lie_side_by_side():
     assert loads("mma.m16n8k16.f16", False) == ["x4", "x4.trans"]
     assert loads("mma.m16n8k32.s8", True) == ["x4"]
     assert loads("mma.m16n8k32.s8", False) == ["x4"]
-    assert loads("mma.m16n8k8.tf32", True) == []
+    assert loads("mma.m16n8k8.tf32", True) == ["x4"]
+    assert loads("mma.m16n8k8.tf32", False) == ["x4"]
 
 
 @needs_fake

@@ -3,6 +3,7 @@
 #include "autotune/sketch/sketch.h"
 #include "src/ir/interp.h"
 #include "tensorwright/ops.h"
+#include "tensorwright/te_functions.h"
 #include "tests/cuda_host/cuda_host.h"
 #include "tests/unit/autotune_sketch_cases.h"
 
@@ -79,17 +80,18 @@ struct Factors {
   const char *in = "bfloat16", *out = "float32";
   bool rows_of_terms = true, epilogue = false;
   int batch = 1;
+  bool tf32 = false;
 };
 Args product_of(int m, int n, int terms, const Factors& f = {}) {
   const Tensor A = te::placeholder({f.batch, m, terms}, f.in, "A"), bias = te::placeholder({n}, f.out, "bias");
   const Tensor B = f.rows_of_terms ? te::placeholder({f.batch, n, terms}, f.in, "B")
                                    : te::placeholder({f.batch, terms, n}, f.in, "B");
   const te::IterVar k = te::reduce_axis(0, terms, "k");
+  const auto factor = [&](const Expr& e) { return f.tf32 ? te::tf32(e) : te::astype(e, f.out); };
   const Tensor C = te::compute(
       {f.batch, m, n},
       [&](Var b, Var i, Var j) {
-        return te::sum(te::astype(A(b, i, k), f.out) * te::astype(f.rows_of_terms ? B(b, j, k) : B(b, k, j), f.out),
-                       {k});
+        return te::sum(factor(A(b, i, k)) * factor(f.rows_of_terms ? B(b, j, k) : B(b, k, j)), {k});
       },
       "C");
   if (!f.epilogue) return {A, B, C};
@@ -134,6 +136,10 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(product_of(64, 64, 64, {"int8", "int32", false})), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(64, 64, 64, {.epilogue = true})), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(48, 64, 64)), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {.in = "float32", .tf32 = true})), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {.in = "float32", .rows_of_terms = false, .epilogue = true, .tf32 = true})),
+            Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {"float32", "float32"})), Names{"device_contraction"});
   const Target others = Target::parse("cuda -arch=sm_100").value_or_throw();
   EXPECT_EQ(rules(product_of(64, 64, 64), others), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(65, 60, 25)), Names{"device_warps"});

@@ -116,8 +116,7 @@ Tensor convolve(const Convolution& c, const Tensor& x, const Tensor& w) {
     Channel from = read;
     if (c.groups > 1) from[0] = first_of_group(out[0], outputs[0], inputs[0], c.groups) + from[0];
     const Expr element = data(layout.at(at[0], places(c.window, layout, at, elements), from));
-    return sum(product(c.epilogue.dtypes.accumulator, element, weights({elements.begin(), elements.end()}, read, out)),
-               reduced);
+    return sum(product(c.epilogue.dtypes, element, weights({elements.begin(), elements.end()}, read, out)), reduced);
   };
   const std::vector<std::string> names = axis_names(layout);
   const Tensor sums = compute(shape, body, c.epilogue.name_of_sums(), names, site.where);
@@ -132,7 +131,7 @@ Tensor conv(Site site, size_t spatial, const Tensor& x, const Tensor& w, ConvOpt
   const Layout layout = layout_named(site, options.layout, spatial);
   site.rank("x", x, layout.rank());
   site.rank("w", w, spatial + (layout.blocked() ? 4 : 2));
-  const Sums dtypes = sums(site, accumulator(site, "x", x, "w", w), options.out_dtype);
+  const Sums dtypes = sums_of(site, "x", x, "w", w, options);
   const Window over = window(site, window_extents(site, w, Weights{w, layout}.first_window(), spatial),
                              {options.stride, options.padding, options.dilation});
   return convolve(

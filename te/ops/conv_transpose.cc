@@ -103,8 +103,7 @@ Tensor transposed(Site site, size_t spatial, const Tensor& x, const Tensor& w, c
                 "groups must divide the channels of x, " + short_text(channels) + ", not " + std::to_string(groups),
                 {describe("x", x), describe("w", w)});
   const Expr outputs = times(weights.outputs(), groups), inputs = quotient(channels, groups);
-  const Epilogue epilogue{site, sums(site, accumulator(site, "x", x, "w", w), options.out_dtype), options.bias,
-                          options.activation, options.name};
+  const Epilogue epilogue{site, sums_of(site, "x", x, "w", w, options), options.bias, options.activation, options.name};
   epilogue.check(outputs);
 
   std::vector<Spread> spreads;
@@ -123,8 +122,7 @@ Tensor transposed(Site site, size_t spatial, const Tensor& x, const Tensor& w, c
     const Expr out = layout.last() ? at.back() : at[1];
     const Expr in = read_channel(out, kc, weights.outputs(), inputs, groups);
     const Expr weight = weights(over, elements, in, groups == 1 ? out : ir::floormod(out, weights.outputs()));
-    return sum(product(epilogue.dtypes.accumulator, data(layout.at(at[0], places(direct, layout, at, elements), {in})),
-                       weight),
+    return sum(product(epilogue.dtypes, data(layout.at(at[0], places(direct, layout, at, elements), {in})), weight),
                reduced);
   };
   const std::vector<std::string> names = axis_names(layout);

@@ -46,7 +46,7 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& w, ConvOptions options, S
                 {"each channel is a group of its own"});
   site.rank("x", x, 4);
   site.rank("w", w, 4);
-  const Sums dtypes = sums(site, accumulator(site, "x", x, "w", w), options.out_dtype);
+  const Sums dtypes = sums_of(site, "x", x, "w", w, options);
   const Expr multiple = multiplier(site, x, w, layout);
   const size_t channel = layout.last() ? 3 : 1;
   const Expr channels = times(x.shape()[channel], multiple);
@@ -59,7 +59,7 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& w, ConvOptions options, S
   const auto body = [&](const std::vector<Var>& at) {
     const Var& out = at[channel];
     const Expr in = ir::is_int(multiple, 1) ? Expr(out) : ir::floordiv(out, multiple);
-    return sum(product(dtypes.accumulator, data(layout.at(at[0], places(over, layout, at, elements), {in})),
+    return sum(product(dtypes, data(layout.at(at[0], places(over, layout, at, elements), {in})),
                        weight(w, layout, elements, in, out, multiple)),
                elements);
   };

@@ -38,8 +38,7 @@ Tensor conv2d_im2col(const Tensor& x, const Tensor& w, ConvOptions options, Sour
   site.rank("x", x, 4);
   site.rank("w", w, 4);
   site.same("channels that w reads", w.shape()[2], "channels of x", x.shape()[3], {describe("x", x), describe("w", w)});
-  const Epilogue epilogue{site, sums(site, accumulator(site, "x", x, "w", w), options.out_dtype), options.bias,
-                          options.activation, options.name};
+  const Epilogue epilogue{site, sums_of(site, "x", x, "w", w, options), options.bias, options.activation, options.name};
   const Expr outputs = w.shape()[3];
   epilogue.check(outputs);
   const Window over = window(site, window_extents(site, w, 0, 2), {options.stride, options.padding, options.dilation});
@@ -64,9 +63,7 @@ Tensor conv2d_im2col(const Tensor& x, const Tensor& w, ConvOptions options, Sour
   const IterVar r = reduce_axis(0, volume(depth), "r", site.where);
   const Tensor product_ = compute(
       {volume(rows), outputs},
-      [&](const std::vector<Var>& at) {
-        return sum(product(epilogue.dtypes.accumulator, columns(at[0], r), flat(r, at[1])), {r});
-      },
+      [&](const std::vector<Var>& at) { return sum(product(epilogue.dtypes, columns(at[0], r), flat(r, at[1])), {r}); },
       options.name + "_product", {"p", "c"}, site.where);
   const Tensor shaped = compute(
       layout.at(rows[0], places, {outputs}),

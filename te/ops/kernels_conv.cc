@@ -14,7 +14,7 @@ const Parameter kN{"N", "batch", "1"}, kD{"D", "depth of the data"}, kH{"H", "he
     kPadding{"padding", "likewise, or all before and all behind, as 1x1x0x0", "0"}, kGroups{"groups", "that divide the channels", "1"},
     kMultiplier{"M", "channels of the result from each channel", "1"},
     kLayout{"layout", "NHWC or NCHW (NWC, NDHWC, ...)", "default"}, kDtype{"dtype", "of data and weights", "float32"},
-    kOut{"out_dtype", "of the result; sum: what is added up in", "sum"}, kParam{"param", "weights may be packed ahead", "true"},
+    kOut{"out_dtype", "of the result; sum: what is added up in", "sum"}, kTF32{"tf32", "factors of float32 are rounded to 11 bits", "false"}, kParam{"param", "weights may be packed ahead", "true"},
     kBias{"bias", "adds a bias to each channel", "false"}, kActivation{"activation", "relu, gelu, ...", "none"};
 // clang-format on
 
@@ -30,7 +30,8 @@ ConvOptions options(const Values& v) {
           .dilation = v.list("dilation"),
           .layout = given(v, "layout", "default"),
           .activation = v.text("activation"),
-          .out_dtype = given(v, "out_dtype", "sum")};
+          .out_dtype = given(v, "out_dtype", "sum"),
+          .tf32 = v.flag("tf32")};
 }
 
 // X, W, a bias where one is asked for, and the result.
@@ -88,7 +89,8 @@ std::vector<Tensor> transposed(const Values& v) {
                                   .groups = groups,
                                   .layout = given(v, "layout", "default"),
                                   .activation = v.text("activation"),
-                                  .out_dtype = given(v, "out_dtype", "sum")};
+                                  .out_dtype = given(v, "out_dtype", "sum"),
+                                  .tf32 = v.flag("tf32")};
   const Expr n = v.extent("N"), h = v.extent("H"), w = v.extent("W"), kh = v.extent("KH"), kw = v.extent("KW");
   if (channels_first(v)) return arguments(v, {n, ci, h, w}, {ci, co / groups, kh, kw}, co, how, &conv2d_transpose);
   return arguments(v, {n, h, w, ci}, {kh, kw, ci, co / groups}, co, how, &conv2d_transpose);
@@ -118,7 +120,7 @@ std::vector<Tensor> quantized(const Values& v) {
 std::vector<Parameter> with_options(std::vector<Parameter> sizes, bool groups = true) {
   sizes.insert(sizes.end(), {kStride, kPadding, kDilation});
   if (groups) sizes.push_back(kGroups);
-  sizes.insert(sizes.end(), {kLayout, kDtype, kOut, kParam, kBias, kActivation});
+  sizes.insert(sizes.end(), {kLayout, kDtype, kOut, kTF32, kParam, kBias, kActivation});
   return sizes;
 }
 

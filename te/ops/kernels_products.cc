@@ -11,6 +11,7 @@ const Parameter kM{"M", "rows of the result"}, kN{"N", "columns of the result"},
     kBatch{"batch", "batch dimensions, as 12 or 2x12"},
     kDtype{"dtype", "of the operands", "float32"}, kWeightDtype{"w_dtype", "of the second operand; same: dtype", "same"},
     kOut{"out_dtype", "of the result; sum: what is added up in", "sum"},
+    kTF32{"tf32", "factors of float32 are rounded to 11 bits", "false"},
     kTransposeA{"transpose_a", "the first operand is K x M", "false"}, kTransposeB{"transpose_b", "the second is N x K", "false"},
     kParam{"param", "the second operand is a weight, which may be packed ahead", "false"},
     kBias{"bias", "adds a bias to each column", "false"}, kActivation{"activation", "relu, gelu, ...", "none"};
@@ -28,7 +29,7 @@ std::vector<Expr> shape_of(std::vector<Expr> batch, bool transposed, Expr rows, 
 
 std::vector<Tensor> product(const Values& v, const std::vector<int64_t>& dimensions) {
   const Expr m = v.size("M"), n = v.size("N"), k = v.size("K");
-  const MatmulOptions options{v.flag("transpose_a"), v.flag("transpose_b"), out_dtype(v)};
+  const MatmulOptions options{v.flag("transpose_a"), v.flag("transpose_b"), out_dtype(v), v.flag("tf32")};
   const std::vector<Expr> batch(dimensions.begin(), dimensions.end());
   const Tensor a = placeholder(shape_of(batch, options.transpose_a, m, k), v.text("dtype"), "A");
   const Tensor b = placeholder(shape_of(batch, options.transpose_b, k, n), second_dtype(v), "B",
@@ -38,8 +39,10 @@ std::vector<Tensor> product(const Values& v, const std::vector<int64_t>& dimensi
 
 std::vector<Tensor> layer(const Values& v) {
   const Expr m = v.size("M"), n = v.extent("N"), k = v.extent("K");
-  DenseOptions options{
-      .transpose_w = v.flag("transpose_b"), .activation = v.text("activation"), .out_dtype = out_dtype(v)};
+  DenseOptions options{.transpose_w = v.flag("transpose_b"),
+                       .activation = v.text("activation"),
+                       .out_dtype = out_dtype(v),
+                       .tf32 = v.flag("tf32")};
   const Tensor x = placeholder({m, k}, v.text("dtype"), "X");
   const Tensor w =
       placeholder(shape_of({}, options.transpose_w, k, n), second_dtype(v), "W", Placeholder{.param = v.flag("param")});
@@ -71,15 +74,15 @@ std::vector<Tensor> quantized_layer(const Values& v) {
 std::vector<StockKernel> product_kernels() {
   return {{"matmul",
            "A [M, K] @ B [K, N]",
-           {kM, kN, kK, kDtype, kWeightDtype, kOut, kTransposeA, kTransposeB, kParam},
+           {kM, kN, kK, kDtype, kWeightDtype, kOut, kTF32, kTransposeA, kTransposeB, kParam},
            [](const Values& v) { return product(v, {}); }},
           {"batch_matmul",
            "A [batch, M, K] @ B [batch, K, N]",
-           {kBatch, kM, kN, kK, kDtype, kWeightDtype, kOut, kTransposeA, kTransposeB, kParam},
+           {kBatch, kM, kN, kK, kDtype, kWeightDtype, kOut, kTF32, kTransposeA, kTransposeB, kParam},
            [](const Values& v) { return product(v, v.list("batch")); }},
           {"dense",
            "activation(X [M, K] @ W [K, N] + bias [N])",
-           {kM, kN, kK, kDtype, kWeightDtype, kOut, kTransposeB, kParam, kBias, kActivation},
+           {kM, kN, kK, kDtype, kWeightDtype, kOut, kTF32, kTransposeB, kParam, kBias, kActivation},
            &layer},
           {"quantized_dense",
            "X [M, K] @ W [K, N] of bytes, bias [N], scales [N]",

@@ -82,7 +82,7 @@ Tensor multiply(const Product& p, const std::string& a_name, const std::string& 
   const IterVar k = reduce_axis(0, depth, "k", site.where);
   const auto body = [&](const std::vector<Var>& at) {
     const Var &i = at[at.size() - 2], &j = at.back();
-    return sum(product(epilogue.dtypes.accumulator, element(p.a, batch.at(p.a, at), p.transpose_a, i, k),
+    return sum(product(epilogue.dtypes, element(p.a, batch.at(p.a, at), p.transpose_a, i, k),
                        element(p.b, batch.at(p.b, at), p.transpose_b, k, j)),
                {k});
   };
@@ -94,7 +94,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, MatmulOptions options, SourceLin
   const Site site{"matmul", std::move(where)};
   site.rank_at_least("a", a, 2);
   site.rank_at_least("b", b, 2);
-  const Sums dtypes = sums(site, accumulator(site, "a", a, "b", b), options.out_dtype);
+  const Sums dtypes = sums_of(site, "a", a, "b", b, options);
   return multiply({a, b, options.transpose_a, options.transpose_b}, "a", "b", {site, dtypes, {}, {}, options.name});
 }
 
@@ -102,7 +102,7 @@ Tensor dense(const Tensor& x, const Tensor& w, DenseOptions options, SourceLine 
   const Site site{"dense", std::move(where)};
   site.rank_at_least("x", x, 2);
   site.rank("w", w, 2);
-  const Sums dtypes = sums(site, accumulator(site, "x", x, "w", w), options.out_dtype);
+  const Sums dtypes = sums_of(site, "x", x, "w", w, options);
   return multiply({x, w, false, options.transpose_w}, "x", "w",
                   {site, dtypes, options.bias, options.activation, options.name});
 }

@@ -6,6 +6,7 @@
 #include "te/dtype.h"
 #include "te/ops/activation.h"
 #include "te/ops/axes.h"
+#include "tensorwright/te_functions.h"
 
 namespace tw::te::ops {
 namespace {
@@ -38,8 +39,16 @@ Sums sums(const Site& site, Type accumulator, const std::string& out_dtype) {
   return {wider ? out : accumulator, out};
 }
 
-Expr product(Type accumulator, Expr a, Expr b) {
-  return convert(accumulator, std::move(a)) * convert(accumulator, std::move(b));
+void check_tf32(const Site& site, const std::string& name, const Tensor& factor) {
+  if (factor.dtype() == Type::f(32)) return;
+  site.refuse(ErrorKind::kDType,
+              "tf32 must be of factors of float32, and " + name + " is of " + dtype_name(factor.dtype()),
+              {describe(name, factor), "leave tf32 out: other dtypes are multiplied as they are"});
+}
+
+Expr product(const Sums& dtypes, Expr a, Expr b) {
+  if (dtypes.tf32) a = tf32(std::move(a)), b = tf32(std::move(b));
+  return convert(dtypes.accumulator, std::move(a)) * convert(dtypes.accumulator, std::move(b));
 }
 
 void Epilogue::check(const Expr& channels) const {

@@ -8,6 +8,8 @@
 
 namespace tw::te::ops {
 
+void check_tf32(const Site&, const std::string& name, const Tensor& factor);
+
 // What products of the two are added up in: float32 or wider for floats, int32 or wider for integers. Throws kDType
 // where one is a float and the other is none.
 Type accumulator(const Site&, const std::string& a_name, const Tensor& a, const std::string& b_name, const Tensor& b);
@@ -15,11 +17,22 @@ Type accumulator(const Site&, const std::string& a_name, const Tensor& a, const 
 // A wider `out_dtype` of the same kind is added up in; "" makes the sums the result.
 struct Sums {
   Type accumulator, out;
+  bool tf32 = false;  // both factors are rounded by te.tf32
 };
 Sums sums(const Site&, Type accumulator, const std::string& out_dtype);
 
+// Of products of the two, as an operator's options say. Throws kDType for tf32 of others than float32.
+template <class Options>
+Sums sums_of(const Site& site, const std::string& a_name, const Tensor& a, const std::string& b_name, const Tensor& b,
+             const Options& options) {
+  Sums result = sums(site, accumulator(site, a_name, a, b_name, b), options.out_dtype);
+  result.tf32 = options.tf32;
+  if (options.tf32) check_tf32(site, a_name, a), check_tf32(site, b_name, b);
+  return result;
+}
+
 // The product of two elements, in the dtype of the sum.
-Expr product(Type accumulator, Expr a, Expr b);
+Expr product(const Sums&, Expr a, Expr b);
 
 // activation(sum + bias), converted: one stage behind the sums, or none where there is nothing to do.
 struct Epilogue {

@@ -21,10 +21,11 @@ struct ConvOptions {
   Tensor bias = {};             // one for each channel of the output
   std::string activation = {};  // relu, gelu, ...: see activation.h
   std::string out_dtype = {};
+  bool tf32 = false;  // as of MatmulOptions
   std::string name = "conv";
   void fields(auto&& f) {
     f("stride", stride), f("padding", padding), f("dilation", dilation), f("groups", groups), f("layout", layout),
-        f("bias", bias), f("activation", activation), f("out_dtype", out_dtype), f("name", name);
+        f("bias", bias), f("activation", activation), f("out_dtype", out_dtype), f("tf32", tf32), f("name", name);
   }
 };
 
@@ -51,11 +52,12 @@ struct TransposedConvOptions {
   Tensor bias = {};
   std::string activation = {};
   std::string out_dtype = {};
+  bool tf32 = false;
   std::string name = "conv_transpose";
   void fields(auto&& f) {
     f("stride", stride), f("padding", padding), f("output_padding", output_padding), f("dilation", dilation),
         f("groups", groups), f("layout", layout), f("bias", bias), f("activation", activation),
-        f("out_dtype", out_dtype), f("name", name);
+        f("out_dtype", out_dtype), f("tf32", tf32), f("name", name);
   }
 };
 
@@ -81,6 +83,7 @@ struct WinogradOptions {
   Tensor bias = {};
   std::string activation = {};
   std::string out_dtype = {};
+  bool tf32 = false;  // as of MatmulOptions
   std::string name = "conv";
   void fields(auto&& f) {
     f("tile", tile), f("padding", padding), f("bias", bias), f("activation", activation), f("out_dtype", out_dtype),

@@ -9,7 +9,7 @@ Layouts, by the name of the data's dimensions (D and H go for one or two spatial
 | NCHWc | ``[N, C / c, H, W, c]`` | ``[O / o, C / groups / c, KH, KW, c, o]`` | ``[N, O / o, H, W, o]`` |
 
 stride and dilation are one number, or one for each spatial dimension; padding also two for each: all numbers before the data,
-then all behind. Dtypes as of matmul: halves are added up in float32, bytes in int32.
+then all behind. Dtypes as of matmul: halves are added up in float32, bytes in int32; ``tf32`` too.
 """
 
 from .. import _core
@@ -27,7 +27,10 @@ __all__ = [
 ]
 
 
-def conv1d(x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NWC", bias=None, activation=None, out_dtype=None, name="conv"):
+def conv1d(
+    x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NWC", bias=None, activation=None, out_dtype=None, tf32=False,
+    name="conv",
+):
     """conv2d over one spatial dimension; layout is "NWC", "NCW" or "NCWc".
 
     >>> X, W = te.placeholder((1, 100, 3), name="X"), te.placeholder((5, 3, 8), name="W", param=True)
@@ -35,10 +38,13 @@ def conv1d(x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NWC", bia
     Tensor(conv: float32[1, 50, 8])
     """
     return _core.op_conv1d(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout, bias=bias,
-                           activation=activation, out_dtype=out_dtype, name=name)
+                           activation=activation, out_dtype=out_dtype, tf32=tf32, name=name)
 
 
-def conv2d(x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NHWC", bias=None, activation=None, out_dtype=None, name="conv"):
+def conv2d(
+    x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NHWC", bias=None, activation=None, out_dtype=None, tf32=False,
+    name="conv",
+):
     """``out[n, y, x, o] = activation(bias[o] + sum over ky, kx, c of x[n, y * stride + ky * dilation - padding, ..., first(o) + c] *
     w[ky, kx, c, o])``.
 
@@ -56,10 +62,13 @@ def conv2d(x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NHWC", bi
     Tensor(conv: float32[1, 56, 56, 64])
     """
     return _core.op_conv2d(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout, bias=bias,
-                           activation=activation, out_dtype=out_dtype, name=name)
+                           activation=activation, out_dtype=out_dtype, tf32=tf32, name=name)
 
 
-def conv3d(x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NDHWC", bias=None, activation=None, out_dtype=None, name="conv"):
+def conv3d(
+    x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NDHWC", bias=None, activation=None, out_dtype=None, tf32=False,
+    name="conv",
+):
     """conv2d over three spatial dimensions; layout is "NDHWC" or "NCDHW".
 
     >>> X, W = te.placeholder((1, 3, 8, 9, 10), name="X"), te.placeholder((4, 3, 3, 3, 3), name="W", param=True)
@@ -67,10 +76,13 @@ def conv3d(x, w, *, stride=1, padding=0, dilation=1, groups=1, layout="NDHWC", b
     Tensor(conv: float32[1, 4, 6, 7, 8])
     """
     return _core.op_conv3d(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups, layout=layout, bias=bias,
-                           activation=activation, out_dtype=out_dtype, name=name)
+                           activation=activation, out_dtype=out_dtype, tf32=tf32, name=name)
 
 
-def depthwise_conv2d(x, w, *, stride=1, padding=0, dilation=1, layout="NHWC", bias=None, activation=None, out_dtype=None, name="conv"):
+def depthwise_conv2d(
+    x, w, *, stride=1, padding=0, dilation=1, layout="NHWC", bias=None, activation=None, out_dtype=None, tf32=False,
+    name="conv",
+):
     """Each channel by itself: ``out[n, y, x, c * M + m]`` sums ``x[n, y * stride + ky * dilation - padding, ..., c] * w[ky, kx, c, m]``
     over ky and kx.
 
@@ -83,11 +95,12 @@ def depthwise_conv2d(x, w, *, stride=1, padding=0, dilation=1, layout="NHWC", bi
     Tensor(conv: float32[1, 56, 56, 144])
     """
     return _core.op_depthwise_conv2d(x, w, stride=stride, padding=padding, dilation=dilation, layout=layout, bias=bias,
-                                     activation=activation, out_dtype=out_dtype, name=name)
+                                     activation=activation, out_dtype=out_dtype, tf32=tf32, name=name)
 
 
 def conv1d_transpose(
     x, w, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1, layout="NWC", bias=None, activation=None, out_dtype=None,
+    tf32=False,
     name="conv_transpose",
 ):
     """conv2d_transpose over one spatial dimension; layout is "NWC" or "NCW".
@@ -97,11 +110,12 @@ def conv1d_transpose(
     Tensor(conv_transpose: float32[1, 100, 3])
     """
     return _core.op_conv1d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups,
-                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, name=name)
+                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, tf32=tf32, name=name)
 
 
 def conv2d_transpose(
     x, w, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1, layout="NHWC", bias=None, activation=None, out_dtype=None,
+    tf32=False,
     name="conv_transpose",
 ):
     """The gradient of conv2d for its data: adds ``x[n, y, x, c] * w[ky, kx, c, o]`` to
@@ -120,11 +134,12 @@ def conv2d_transpose(
     Tensor(conv_transpose: float32[1, 28, 28, 32])
     """
     return _core.op_conv2d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups,
-                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, name=name)
+                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, tf32=tf32, name=name)
 
 
 def conv3d_transpose(
     x, w, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1, layout="NDHWC", bias=None, activation=None, out_dtype=None,
+    tf32=False,
     name="conv_transpose",
 ):
     """conv2d_transpose over three spatial dimensions; layout is "NDHWC" or "NCDHW".
@@ -134,10 +149,10 @@ def conv3d_transpose(
     Tensor(conv_transpose: float32[1, 6, 8, 8, 4])
     """
     return _core.op_conv3d_transpose(x, w, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation, groups=groups,
-                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, name=name)
+                                     layout=layout, bias=bias, activation=activation, out_dtype=out_dtype, tf32=tf32, name=name)
 
 
-def conv2d_im2col(x, w, *, stride=1, padding=0, dilation=1, bias=None, activation=None, out_dtype=None, name="conv"):
+def conv2d_im2col(x, w, *, stride=1, padding=0, dilation=1, bias=None, activation=None, out_dtype=None, tf32=False, name="conv"):
     """conv2d, channels last, as one product of matrices: ``[N * OH * OW, KH * KW * C]`` windows (``name_columns``) with
     ``[KH * KW * C, O]`` weights (``name_weights``).
 
@@ -148,7 +163,7 @@ def conv2d_im2col(x, w, *, stride=1, padding=0, dilation=1, bias=None, activatio
     Tensor(conv: float32[1, 56, 56, 64])
     """
     return _core.op_conv2d_im2col(x, w, stride=stride, padding=padding, dilation=dilation, bias=bias, activation=activation,
-                                  out_dtype=out_dtype, name=name)
+                                  out_dtype=out_dtype, tf32=tf32, name=name)
 
 
 def conv2d_winograd(x, w, *, tile=2, padding=0, bias=None, activation=None, out_dtype=None, name="conv"):

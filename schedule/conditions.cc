@@ -21,7 +21,8 @@ class Finder {
   void find(Emission& stage) const {
     for (const Relation& relation : stage.nest.relations) {
       const auto* split = std::get_if<SplitRelation>(&relation);
-      if (split && split->parent == stage.nest.persistent.whole) continue;  // tiles_of_block.h
+      if (split && split->parent == stage.nest.persistent.whole && stage.bounds.loop[stage.nest.persistent.tiles])
+        continue;  // tiles_of_block.h; of one tile at most there is no loop
       if (!split || !is_uneven(stage.bounds, *split) || is_shifted(stage.nest, stage.bounds, *split)) continue;
       add_end(stage, stage.bounds.value[split->parent] < stage.bounds.extent[split->parent].expr(),
               !stage.nest.axes[split->parent].reduction);

@@ -174,9 +174,23 @@ class Slider {
         found = true;
       }
     }
-    if (!found) return;
+    if (!found || reads_of_tile(i, root, note.tiles)) return;
     slide.tiles = tiles;
     slide.turns = ir::simplify(tiles_of_block(nest_.stage(root), bounds) * slide.trips, all_.ranges);
+  }
+
+  // Whether the stage reads what is computed in each tile anew, which is not there before the first.
+  bool reads_of_tile(int i, int root, AxisId tiles) const {
+    const int loop = nest_.stage(root).position(tiles);
+    for (int source = 0; source < nest_.size(); ++source) {
+      if (!placed_.live(source) || source == i || inside(source, i)) continue;
+      int at = source;
+      while (placed_.parent[at] != kNone && placed_.parent[at] != root) at = placed_.parent[at];
+      if (placed_.parent[at] == kNone || placed_.level[at] < loop) continue;
+      for (int reader : placed_.readers[source])
+        if (reader == i || inside(reader, i)) return true;
+    }
+    return false;
   }
 
   // A scan inside a loop of another stage.

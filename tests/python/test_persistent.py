@@ -68,6 +68,45 @@ def check(s, tensors, a, b, target="interp"):
     return str(tw.lower(s, tensors, target="cuda -arch=sm_90a"))
 
 
+def test_fewer_tiles_than_blocks_by_a_size():
+    """No block has a second tile, and which have a first one only a call knows."""
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    B = te.compute((n,), lambda i: A[i] * 2, name="B")
+    s = te.create_schedule(B)
+    io, ii = s[B].split(B.op.axis[0], factor=te.max(te.min(n, 3), 1))
+    s[B].bind(ii, BLOCK)
+    s[B].persistent(ii, 4)
+    f = tw.build(s, [A, B, n], target="interp")
+    for size in (1, 2, 4, 7):
+        a, b = np.arange(size, dtype="float32"), np.zeros(size, "float32")
+        f(a, b, size)
+        np.testing.assert_array_equal(b, 2 * a)
+
+
+def test_a_ring_of_what_each_tile_computes_begins_with_the_tile():
+    A = te.placeholder((32, 16), name="A")
+    E = te.compute((32, 16), lambda i, j: A[i, j] + 1, name="E")
+    D = te.compute((32, 16), lambda i, j: E[i, j] * 2, name="D")
+    k = te.reduce_axis((0, 16), name="k")
+    B = te.compute((32,), lambda i: te.sum(D[i, k], axis=k), name="B")
+    s = te.create_schedule(B)
+    (i,) = B.op.axis
+    BL = s.cache_write(B, "local")
+    s[B].bind(i, BLOCK)
+    s[BL].compute_at(s[B], i)
+    ko, _ = s[BL].split(BL.op.reduce_axis[0], factor=4)
+    s[D].set_scope("shared")
+    s[D].compute_at(s[BL], ko)
+    s[BL].pipeline(ko, 2)
+    s[E].set_scope("local")
+    s[E].compute_at(s[B], i)
+    s[B].persistent(i, 5)
+    a, b = numbers(32, 16, dtype="float32"), np.zeros(32, "float32")
+    tw.build(s, [A, B], target="interp")(a, b)
+    np.testing.assert_array_equal(b, ((a + 1) * 2).sum(1))
+
+
 @pytest.mark.parametrize("n, blocks", [(160, 1), (160, 3), (160, 4), (160, 10), (160, 11), (153, 4), (7, 2)])
 def test_each_tile_is_computed_once(n, blocks):
     s, tensors, _ = doubled(n, blocks)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/ir/simplify.h"
 #include "te/lane_joins.h"
 #include "te/statements.h"
 
@@ -55,28 +56,79 @@ ThreadSums thread_sums(const StageNest& stage, const StageBounds& bounds, int ou
   return made;
 }
 
+namespace {
+
+constexpr size_t kJoinsAtOnce = 3;  // of 8 parts that a thread reads at once
+
+// How many of the joins from `from` on halve what is left; at most kJoinsAtOnce, and one otherwise.
+size_t joins_at_once(const std::vector<te::LaneJoin>& joins, size_t from) {
+  size_t n = 0;
+  while (n < kJoinsAtOnce && from + n < joins.size() && joins[from + n].lanes == joins[from + n].distance) ++n;
+  return std::max<size_t>(n, 1);
+}
+
+struct Tree {
+  std::vector<ir::Stmt> steps;   // in registers, but for the last join,
+  std::vector<ir::Expr> values;  // which gives these
+};
+
+// What a thread joins by itself: the parts at `slot`, and so many up of it along its index `along`.
+Tree tree(const ThreadSums& all, const ir::Reduce& reduce, const std::vector<ir::Buffer>& registers,
+          const std::vector<ir::Expr>& slot, int along, int64_t apart, size_t joins) {
+  Tree made;
+  for (int64_t half = int64_t{1} << (joins - 1); half >= 1; half /= 2) {
+    const bool in_registers = half < int64_t{1} << (joins - 1);
+    const auto value = [&](const ir::Expr& which) {
+      if (in_registers) return loads(registers, {which});
+      std::vector<ir::Expr> at = slot;
+      at[along] = ir::simplify(at[along] + which * ir::Expr(apart));
+      return loads(all.parts, at);
+    };
+    const auto joined = [&](const ir::Expr& which) {
+      return ir::combine(reduce, value(which), value(ir::simplify(which + ir::Expr(half))));
+    };
+    if (half == 1) {
+      made.values = joined(0);
+    } else {
+      const ir::Var part("part");
+      made.steps.push_back(ir::loop(part, half, te::store_all(registers, {part}, joined(part))));
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
 ir::Stmt joined(const ThreadSums& all, const ir::Reduce& reduce, bool again) {
   const ir::Stmt meet = ir::sync(ir::SyncOp::kBlock);
+  std::vector<ir::Buffer> registers;
+  for (const ir::Buffer& parts : all.parts)
+    registers.emplace_back(parts.name() + ".joined", parts.element(), std::vector<ir::Expr>{1 << (kJoinsAtOnce - 1)},
+                           Scope::kLocal);
   std::vector<ir::Stmt> steps;
   if (again) steps.push_back(meet);
   steps.push_back(te::store_all(all.parts, all.slot, loads(all.own, all.at)));
   steps.push_back(meet);
-  ir::Expr first;  // along the indices that are done
+  bool uses_registers = false;
   for (size_t n = 0; n < all.summed.size(); ++n) {
-    const ir::Expr thread = all.slot[all.summed[n]];
-    for (const te::LaneJoin& join : te::lane_joins(all.terms[n])) {
-      std::vector<ir::Expr> up = all.slot;
-      up[all.summed[n]] = thread + ir::Expr(join.distance);
-      const ir::Expr joins = thread < ir::Expr(join.lanes);
-      const ir::Stmt one =
-          te::store_all(all.parts, all.slot, ir::combine(reduce, loads(all.parts, all.slot), loads(all.parts, up)));
-      steps.push_back(ir::if_then(first ? first && joins : joins, one));
+    const int along = all.summed[n];
+    const std::vector<te::LaneJoin> joins = te::lane_joins(all.terms[n]);
+    for (size_t j = 0, at_once = 0; j < joins.size(); j += at_once) {
+      at_once = joins_at_once(joins, j);
+      uses_registers = uses_registers || at_once > 1;
+      const int64_t left = joins[j + at_once - 1].distance;
+      Tree one = tree(all, reduce, registers, all.slot, along, left, at_once);
+      one.steps.push_back(te::store_all(all.parts, all.slot, one.values));
+      ir::Expr joins_here = all.slot[along] < ir::Expr(joins[j + at_once - 1].lanes);
+      for (size_t done = n; done-- > 0;) joins_here = all.slot[all.summed[done]] < ir::Expr(1) && joins_here;
+      steps.push_back(ir::if_then(joins_here, ir::seq(std::move(one.steps))));
       steps.push_back(meet);
     }
-    const ir::Expr here = thread < ir::Expr(1);
-    first = first ? first && here : here;
   }
-  return ir::seq(std::move(steps));
+  ir::Stmt whole = ir::seq(std::move(steps));
+  if (uses_registers)
+    for (const ir::Buffer& buffer : registers) whole = ir::allocate(buffer, std::move(whole));
+  return whole;
 }
 
 std::vector<ir::Expr> sums(const ThreadSums& all) {

@@ -107,7 +107,7 @@ bool is_copy(const ir::Stmt& s) {
   if (const auto* f = ir::as<ir::For>(s)) return f->kind == ir::ForKind::kVectorized && is_copy(f->body);
   if (const auto* i = ir::as<ir::If>(s)) return !i->otherwise && is_copy(i->then);
   const auto* store = ir::as<ir::Store>(s);
-  if (!store || store->arrival != ir::Arrival::kNow) return false;  // the others wait for nothing
+  if (!store) return false;
   const auto* choice = ir::as<ir::Select>(store->value);
   return ir::as<ir::Load>(choice ? choice->yes : store->value) != nullptr;
 }

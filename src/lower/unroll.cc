@@ -19,6 +19,9 @@ int64_t limit() {
   return value > 0 ? value : 4096;
 }
 
+// Statements that are written out one by one where the device's compiler can write them out as well.
+constexpr int64_t kReadable = 64;
+
 int64_t statements(const Stmt& s) {
   return match(
       s, [](const Store&) -> int64_t { return 1; }, [](const For& f) { return 1 + statements(f.body); },
@@ -48,14 +51,22 @@ bool binds(const Stmt& s) {
   return found;
 }
 
-Stmt visit(const Stmt& s, int64_t max_statements) {
+bool meets(const Stmt& s) {
+  bool found = false;
+  walk(s, [&](const Stmt& at) { return !(found = found || as<Sync>(at)); }, [](const Expr&) { return false; });
+  return found;
+}
+
+Stmt visit(const Stmt& s, int64_t max_statements, bool on_device) {
   const auto* f = as<For>(s);
   if (!f || f->kind != ForKind::kUnrolled)
     return map_children(
-        s, [&](const Stmt& child) { return visit(child, max_statements); }, [](const Expr& e) { return e; });
-  const Stmt body = visit(f->body, max_statements);
+        s, [&](const Stmt& child) { return visit(child, max_statements, on_device); }, [](const Expr& e) { return e; });
+  const Stmt body = visit(f->body, max_statements, on_device);
   const auto extent = as_int(f->extent);
-  if (!extent || *extent * statements(body) > max_statements) return loop(f->var, f->extent, body);
+  const int64_t all = extent ? *extent * statements(body) : max_statements + 1;
+  if (all > max_statements) return loop(f->var, f->extent, body);
+  if (on_device && all > kReadable && !meets(body)) return loop(f->var, f->extent, body, ForKind::kUnrolled);
   const bool fresh_ids = binds(body);
   std::vector<Stmt> copies;
   for (int64_t i = 0; i < *extent; ++i) {
@@ -67,9 +78,9 @@ Stmt visit(const Stmt& s, int64_t max_statements) {
 
 }  // namespace
 
-Program unroll(const Program& p, const Target&) {
+Program unroll(const Program& p, const Target& target) {
   Program out = p;
-  out.body = visit(p.body, limit());
+  out.body = visit(p.body, limit(), target.abilities.device.has_value());
   return out;
 }
 

@@ -118,7 +118,7 @@ TEST_F(CodegenCuda, ProductsOfAWarpAreOneInstruction) {
   EXPECT_EQ(count(gemm, "LDSM.16.M88.4"), 2u) << gemm;
   EXPECT_EQ(count(gemm, "LDSM.16.M88.2"), 4u) << gemm;
   EXPECT_EQ(count(gemm, " LDS R") - count(gemm, " LDS RZ"), 0u) << gemm;
-  EXPECT_EQ(count(gemm, "LDGSTS.E.BYPASS.128"), 4u) << gemm;
+  EXPECT_EQ(count(gemm, "LDGSTS.E.BYPASS.128"), 8u) << gemm;
   EXPECT_EQ(count(gemm, " STS"), 0u) << gemm;
   const std::string types = disassembled("warp_products_of_types");
   EXPECT_EQ(count(types, "HMMA.16816.F32 "), 2u) << types;

@@ -5,7 +5,7 @@
 //   j.i.i.o:
 //     for k.o, pipelined:
 //       the tiles of both operands, copied by all threads
-//       for k.i: vectorized j: sums[j] += A.shared * B.shared
+//       for k.i unrolled: vectorized j: sums[j] += A.shared * B.shared
 //     vectorized j: the outputs, epilogue included
 //
 // A thread's rows, and its columns by 16 bytes, lie as far apart as there are threads: what a warp reads of an operand
@@ -141,6 +141,7 @@ void DeviceContraction::tile_sums() {
   const std::string column = split(sums_, j, tile(3));
   order.insert(order.end(), {i, j + ".o", column});
   k_.reorder(sums_, order);
+  k_.step(schedule::Unroll{sums_, inner});  // an operand's next terms lie side by side, and are read together
   k_.step(schedule::Vectorize{sums_, column});
 }
 

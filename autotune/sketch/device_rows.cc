@@ -8,8 +8,8 @@
 //     for k.o: threadIdx.x k.i: s += exp(A[i, k] - m)
 //     for j.o: threadIdx.x j.i: B[i, j] = exp(A[i, j] - m) / s
 //
-// The row is read again from the nearest cache, and what stands between the sums is computed again: both cost less than
-// a way through memory.
+// The row is read again from the nearest cache. What stands between the sums is computed again, or kept in shared
+// memory where several of them read it.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
@@ -27,6 +27,28 @@ bool fits(const Stage& stage, const Stage& root) {
     if (stage.data[d].extent != root.data[d].extent) return false;
   return !stage.reduces() || (stage.data.size() == rows && stage.bodies.size() == 1 && stage.sums.size() == 1 &&
                               stage.sums[0].extent >= kLeastShared);
+}
+
+constexpr int64_t kMostKept = 48 << 10;  // bytes of a row, so that several blocks have theirs
+
+// Whether a row of the stage may wait for those that read it.
+bool can_be_kept(const Stage& stage, const Stage& root) {
+  return stage.data.size() == root.data.size() && stage.readers.size() > 1 && !stage.type.is_packed() &&
+         stage.data.back().extent * stage.type.bytes() <= kMostKept;
+}
+
+// The stage's rows in shared memory, each thread so many neighbours at once.
+void keep(Sketch& sketch, const std::string& stage, const std::string& root, const std::string& row,
+          const schedule::Factor& threads, const std::optional<schedule::Factor>& lanes) {
+  sketch.step(schedule::ComputeAt{stage, root, row});
+  sketch.step(schedule::SetScope{stage, ir::Scope::kShared});
+  std::string column = data_loops(sketch.s, stage).back();
+  if (lanes) {
+    sketch.step(schedule::Split{stage, column, *lanes, {}, ir::Tail::kAuto});
+    sketch.step(schedule::Vectorize{stage, column + ".i"});
+    column += ".o";
+  }
+  share(sketch, stage, column, threads);
 }
 
 }  // namespace
@@ -63,7 +85,13 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
     const Stage& stage = sketch.graph.at(*member);
     if (*member == group.root) continue;
     if (!stage.reduces()) {
-      sketch.step(schedule::ComputeInline{stage.name});
+      const bool may = can_be_kept(stage, root);
+      if (may) sketch.cfg.define_knob(stage.name + ".kept", {1, 0});
+      if (may && sketch.cfg.value(stage.name + ".kept") == 1)
+        keep(sketch, stage.name, root.name, row, threads,
+             wide ? std::optional(sketch.cfg.factor(root.name + ".vector")) : std::nullopt);
+      else
+        sketch.step(schedule::ComputeInline{stage.name});
       continue;
     }
     sketch.step(schedule::ComputeAt{stage.name, root.name, row});

@@ -430,10 +430,9 @@ class Emitter {
   ir::Stmt across_lanes_of_warp(const Emission& stage, int level, const ir::Stmt& update) const {
     const auto& reduce = *ir::as<ir::Reduce>(placed_.bodies[stage.id][0]);
     const int inside = intrins_[stage.id].level;
-    const ir::Stmt end = finished(stage.warp, all_.ranges, subscripts(stage), [&](const ir::Expr& sum) {
-      const ir::Stmt one = stored(stage, reduce.init.empty() ? std::vector<ir::Expr>{sum}
-                                                             : ir::combine(reduce, rewrite(stage, reduce.init), {sum}));
-      return stage.stored ? ir::if_then(stage.stored, one) : one;
+    const ir::Stmt end = finished(stage.warp, all_.ranges, subscripts(stage), stage.stored, [&](const ir::Expr& sum) {
+      if (reduce.init.empty()) return stored(stage, {sum});
+      return stored(stage, ir::combine(reduce, rewrite(stage, reduce.init), {sum}));
     });
     const ir::Stmt begin = begun(stage.warp, ir::identity_of(reduce)[0]);
     return ir::allocate(stage.warp.sums, ir::seq({ir::refresh(init_loops(stage, level, inside, begin, false)), update,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/ir/simplify.h"
+#include "src/lower/lanes_alike.h"
 
 namespace tw::schedule {
 
@@ -28,17 +29,30 @@ ir::Substitution at_element(const WarpTile& tile, Fragment which, const ir::Expr
   return {};
 }
 
+// What is to hold of an element.
+struct Under {
+  std::function<ir::Expr(const ir::Expr& element)> condition;  // empty: it always does
+  ir::Bounds ranges;
+};
+
 // `one` for each element of a fragment, in groups of those that stand side by side: in memory too, they are a vector.
 ir::Stmt for_each_element(const WarpTile& tile, Fragment which, bool vectors,
-                          const std::function<ir::Stmt(const ir::Expr& element)>& one) {
+                          const std::function<ir::Stmt(const ir::Expr& element)>& one, const Under& under = {}) {
   const int width = beside(*tile.product, which), groups = ir::elements_of(*tile.product, which) / width;
   const ir::Var group("r"), lane("v");
   const ir::Expr element = ir::Expr(group) * ir::Expr(width) + ir::Expr(lane);
   const ir::ForKind all =
       tile.product->lanes > ir::kLanesOfWarp ? ir::ForKind::kSerial : ir::ForKind::kUnrolled;  // which are many
   if (width == 1) return ir::loop(group, groups, one(group), all);
+  const auto of_group = [&](const ir::Stmt& each) {
+    return ir::loop(lane, width, each, vectors ? ir::ForKind::kVectorized : ir::ForKind::kUnrolled);
+  };
+  if (!under.condition) return ir::loop(group, groups, of_group(one(element)), all);
+  ir::Bounds ranges = under.ranges;
+  ranges[group.id()] = {0, groups - 1};
+  const ir::Expr holds = under.condition(element), of_all = lower::of_all_lanes(holds, lane, width, ranges);
   return ir::loop(group, groups,
-                  ir::loop(lane, width, one(element), vectors ? ir::ForKind::kVectorized : ir::ForKind::kUnrolled),
+                  of_all ? ir::if_then(of_all, of_group(one(element))) : of_group(ir::if_then(holds, one(element))),
                   all);
 }
 
@@ -262,11 +276,17 @@ ir::Stmt begun(const WarpTile& tile, const ir::Expr& identity) {
 }
 
 ir::Stmt finished(const WarpTile& tile, const ir::Bounds& ranges, const std::vector<ir::Expr>& to,
-                  const std::function<ir::Stmt(const ir::Expr& sum)>& store) {
+                  const ir::Expr& where, const std::function<ir::Stmt(const ir::Expr& sum)>& store) {
   const bool vectors = are_neighbours(to, tile.loops.n, beside(*tile.product, Fragment::kSum), ranges);
-  const ir::Stmt all = for_each_element(tile, Fragment::kSum, vectors, [&](const ir::Expr& e) {
+  Under under{{}, with_lanes(ranges, tile)};
+  if (where)
+    under.condition = [&](const ir::Expr& e) {
+      return ir::substitute(where, at_element(tile, Fragment::kSum, tile.lane, e));
+    };
+  const auto stored = [&](const ir::Expr& e) {
     return ir::substitute(store(ir::load(tile.sums, sum_at(tile, e))), at_element(tile, Fragment::kSum, tile.lane, e));
-  });
+  };
+  const ir::Stmt all = for_each_element(tile, Fragment::kSum, vectors, stored, under);
   return ir::simplify(all, with_lanes(ranges, tile));
 }
 

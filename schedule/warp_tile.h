@@ -53,8 +53,9 @@ ir::Stmt as_batch(const ir::Stmt& products, int64_t under_way);
 ir::Stmt wait_for_batches(int64_t under_way);  // for all but so many
 // The lane's sums from what they begin with.
 ir::Stmt begun(const WarpTile&, const ir::Expr& identity);
-// What becomes of each sum, which is stored `to` subscripts over the loops.
-ir::Stmt finished(const WarpTile&, const ir::Bounds&, const std::vector<ir::Expr>& to,
+// What becomes of each sum, which is stored `to` subscripts over the loops, where a condition on these holds; empty: of
+// all.
+ir::Stmt finished(const WarpTile&, const ir::Bounds&, const std::vector<ir::Expr>& to, const ir::Expr& where,
                   const std::function<ir::Stmt(const ir::Expr& sum)>& store);
 
 }  // namespace tw::schedule

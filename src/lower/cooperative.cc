@@ -8,6 +8,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
+#include "src/lower/lanes_alike.h"
 #include "src/lower/neighbours.h"
 
 namespace tw::lower {
@@ -160,19 +161,9 @@ class Sharing {
 
   // The condition as one of the vector, where it holds for all of its lanes or for none; else empty.
   Expr of_all(const For& f, const Expr& e, int64_t lanes, const Var& vector, const Var& lane) const {
-    if (!uses_var(at_lane(f, e, lanes, vector, lane), lane)) return e;
-    const auto* b = as<Binary>(e);
-    if (!b) return {};
-    if (b->op == BinOp::kAnd || b->op == BinOp::kOr) {
-      const Expr left = of_all(f, b->a, lanes, vector, lane), right = of_all(f, b->b, lanes, vector, lane);
-      return !!left && !!right ? binary(b->op, left, right) : Expr();
-    }
-    const bool from = b->op == BinOp::kLt || b->op == BinOp::kGe, past = b->op == BinOp::kLe || b->op == BinOp::kGt;
-    if (!b->a.type().is_index() || !(from || past)) return {};
-    // a < b where the multiple of so many that a - b lies behind is less than 0: it is one for all lanes.
-    const Expr apart = b->a - b->b - Expr(past ? 1 : 0);
-    if (uses_var(at_lane(f, floordiv(apart, Expr(lanes)), lanes, vector, lane), lane)) return {};
-    return substitute(e, {{f.var.id(), multiply(vector, lanes)}});
+    Bounds ranges = ranges_;
+    ranges[vector.id()] = {0, *as_int(f.extent) / lanes - 1};
+    return of_all_lanes(substitute(e, {{f.var.id(), add(multiply(vector, lanes), lane)}}), lane, lanes, ranges);
   }
 
   // Whether the lanes are neighbours in a row, from a multiple of their number on.

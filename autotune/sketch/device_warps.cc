@@ -159,7 +159,7 @@ std::vector<std::string> WarpContraction::tiles() const {
   for (const auto& [tile, more] : all)
     if (more == 1)
       whole.push_back(tile.json(has_lines()));
-    else if (fills() && more <= std::max(kMostPastEnd, least))
+    else if (fills() && more <= std::max(kMostPastEnd, 1.25 * least))
       others.push_back(tile.json(has_lines()));
   whole.insert(whole.end(), others.begin(), others.end());
   return whole;

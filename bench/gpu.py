@@ -44,14 +44,14 @@ class Row:
         return re.sub(r"\W+", "_", self.name)
 
 
-def matmul(m, n, k, dtype="float32", turned=False):
+def matmul(m, n, k, dtype="float32", turned=False, tf32=False):
     """A[m, k] @ B[k, n], or @ B[n, k].T; sums in float32, of bfloat16 rounded at the end."""
     def tensors():
         A = te.placeholder((m, k), dtype, name="A")
         B = te.placeholder((n, k) if turned else (k, n), dtype, name="B")
         r = te.reduce_axis((0, k), name="r")
         at = (lambda j: B[j, r]) if turned else (lambda j: B[r, j])
-        wide = (lambda x: x) if dtype == "float32" else (lambda x: x.astype("float32"))
+        wide = te.tf32 if tf32 else (lambda x: x) if dtype == "float32" else (lambda x: x.astype("float32"))
         return [A, B, te.compute((m, n), lambda i, j: te.sum(wide(A[i, r]) * wide(at(j)), axis=r), name="C")]
     return tensors
 
@@ -62,6 +62,23 @@ def product(torch, a, b):
 
 def product_turned(torch, a, b):
     return (a @ b.T).float()
+
+
+def product_tf32(torch, a, b):
+    torch.backends.cuda.matmul.allow_tf32 = True
+    try:
+        return a @ b
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def product_turned_tf32(torch, a, b):
+    return product_tf32(torch, a, b.T)
+
+
+def gemm_tf32(n, turned, first):
+    return Row(f"float32 {n}^3{' B^T' if turned else ''}, tf32", matmul(n, n, n, "float32", turned, tf32=True),
+               product_turned_tf32 if turned else product_tf32, 2.0 * n**3, first=first, tolerance=5e-3)
 
 
 def gemm(m, n, k, dtype, turned=False, first=0.0, what="", **more):
@@ -124,6 +141,8 @@ ROWS = [
           lambda torch, a, g, b: torch.nn.functional.layer_norm(a, a.shape[1:], g, b), 8 << 26, 0.85, tolerance=1e-3),
     vector(28672, 8192),
     gemm(4096, 4096, 4096, "float32", first=0.85),
+    gemm_tf32(4096, True, 0.55),
+    gemm_tf32(4096, False, 0.55),
     gemm(8192, 8192, 8192, "bfloat16", True, target="cuda -arch=sm_90", first=0.55, what=", mma.sync"),
     gemm(8192, 8192, 8192, "bfloat16", True, first=0.90, what=", wgmma"),
     gemm(8192, 8192, 8192, "bfloat16", first=0.90, what=", wgmma"),

@@ -98,7 +98,12 @@ class WarpContraction {
     tile_sums();
     for (const std::string& copy : copies) {
       k_.step(schedule::ComputeAt{copy, stage_.name, terms_});
-      k_.step(schedule::Swizzle{copy, "auto"});
+      const bool first = &copy == &copies.front();
+      if (copies.size() == 2 &&
+          (first ? lies_across(roles_.broadcast, roles_.rows) : lies_across(roles_.vectors, roles_.lanes)))
+        keep_apart(copy);
+      else
+        k_.step(schedule::Swizzle{copy, "auto"});
     }
     k_.step(schedule::Pipeline{stage_.name, terms_, k_.cfg.factor(knob("stages")), "auto"});
   }
@@ -131,6 +136,18 @@ class WarpContraction {
   bool fills() const { return fills_operands(k_.graph, group_, roles_); }
 
   std::vector<std::string> tiles() const;
+  // Whether lanes read single words of four rows of terms, as ldmatrix transposes none of 32 bits.
+  bool lies_across(const Operand& operand, int axis) const {
+    return product_.operand.bits == 32 && operand.through < 0 && operand.read->at().size() > 1 &&
+           stride_along(*operand.read, stage_.data[static_cast<size_t>(axis)]) == 1;
+  }
+  // Rows a quarter of all banks apart, so that eight neighbours of each of four have banks of their own.
+  void keep_apart(const std::string& copy) {
+    constexpr int64_t kBanks = 32;
+    const std::vector<std::string> loops = data_loops(k_.s, copy);
+    k_.step(schedule::StorageAlign{copy, loops[loops.size() - 2], kBanks, kBanks / 4});
+  }
+
   void define_knobs();
   void bind_blocks(const Stage& stage, const std::vector<std::string>& outer);
   void tile_epilogue();

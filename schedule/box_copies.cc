@@ -178,7 +178,7 @@ ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBou
     }
   }
   loads.insert(loads.begin(), ir::async_stmt(begin));
-  return ir::loop(ir::Var("one"), 1, ir::seq(std::move(loads)), ir::ForKind::kCooperative);
+  return ir::seq(std::move(loads));
 }
 
 }  // namespace tw::schedule

@@ -9,6 +9,7 @@
 #include "schedule/group_operands.h"
 #include "schedule/memory_strides.h"
 #include "schedule/nest_view.h"
+#include "schedule/roles_of.h"
 #include "schedule/sliding.h"
 #include "schedule/swizzling.h"
 #include "schedule/warp_accesses.h"
@@ -46,6 +47,10 @@ class Counter {
     for (const StageView& view : views_)
       if (LaunchAccount* launch = launch_of(view, all))
         for (const std::vector<LoopView>* loops : {&view.around, &view.loops}) measure(*loops, lanes_of(view), *launch);
+    for (LaunchAccount& launch : all) {
+      launch.copying = stage_with_roles(nest_, placed_, launch.root) == kNone ? 0 : kThreadsOfRole;
+      launch.threads += launch.copying;
+    }
     for (const StageView& view : views_)
       if (LaunchAccount* launch = launch_of(view, all)) {
         launch->stages.push_back(counted(view, *launch));
@@ -431,7 +436,8 @@ DeviceTerm longest(const DeviceSeconds& seconds) {
 
 void hold(LaunchAccount& launch, const DeviceRates& device) {
   const double warps = std::ceil(launch.threads / kWarp);
-  const double registers = std::min(launch.registers, kMostRegisters) * warps * kWarp;
+  const double registers = std::min(launch.registers, kMostRegisters) * (warps * kWarp - launch.copying) +
+                           std::min(launch.registers, kOwnRegisters) * launch.copying;
   launch.spills = launch.registers > kMostRegisters;
   launch.resident = std::min(std::floor(device.threads / (warps * kWarp)), std::floor(kRegisters / registers));
   if (launch.shared > 0)

@@ -43,6 +43,7 @@ struct LoopAccount {
 struct LaunchAccount {
   int root = 0;  // stage
   double blocks = 1, threads = 1;
+  double copying = 0;                // threads among these that copy for the others
   double registers = 0, shared = 0;  // of a thread; bytes of a block
   double slots = 1;                  // of the longest ring: what later iterations need is on its way
   bool spills = false;

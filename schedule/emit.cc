@@ -21,6 +21,7 @@
 #include "schedule/emit.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -30,7 +31,9 @@
 #include "schedule/meetings.h"
 #include "schedule/pad.h"
 #include "schedule/ring.h"
+#include "schedule/roles_of.h"
 #include "schedule/tiles_of_block.h"
+#include "src/ir/group_products.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -73,7 +76,8 @@ class Emitter {
   // The stage, then `rest`, which reads it.
   ir::Stmt produce(int i, ir::Stmt rest, bool in_vector) {
     const ir::Stmt stage = emit_stage(i, in_vector);
-    return allocated(i, ir::seq({placed_.launch[i] == i ? launches_.around(i, stage) : stage, std::move(rest)}));
+    return allocated(
+        i, ir::seq({placed_.launch[i] == i ? launches_.around(i, by_roles(i, stage)) : stage, std::move(rest)}));
   }
 
   ir::Stmt allocated(int i, ir::Stmt both) const { return allocated(kept_.buffers(i), std::move(both)); }
@@ -139,10 +143,11 @@ class Emitter {
     return all ? ir::if_then(all, std::move(body)) : body;
   }
 
-  // Whether a ring that runs on over tiles is in the stage's loops, so that each tile has all of its turns.
+  // Whether a ring that runs on over tiles, or that others fill, is in the stage's loops, so that it has all of its
+  // turns.
   bool runs_on(int stage) const {
     for (int i = 0; i < nest_.size(); ++i) {
-      if (!kept_.slide(i).tiles) continue;
+      if (kept_.slide(i).kind != SlideKind::kRing || (!kept_.slide(i).tiles && !has_roles(i))) continue;
       for (int at = placed_.parent[i]; at != kNone; at = placed_.parent[at])
         if (at == stage) return true;
     }
@@ -255,6 +260,7 @@ class Emitter {
     if (rings.empty()) return body;
     const Ring ring = ring_of(rings);
     const ir::Expr turn = kept_.slide(rings[0]).turn();
+    if (ring.free) return ir::seq({wait_for_turn(ring, turn), body, read_by_role(stage, ring, kept_.slide(rings[0]))});
     if (level + 1 == stage.warp.batch && batches_under_way(stage) > 0)
       return ir::seq({wait_for_turn(ring, turn), body, iteration_behind(ring, part_of(rings), turn)});
     return ir::seq({wait_for_turn(ring, turn), ring_iteration(ring, part_of(rings), turn, body)});
@@ -277,6 +283,7 @@ class Emitter {
     if (level < stage.first_reduction) return 0;
     const std::vector<int> rings = rings_at(stage, level);
     const bool alone = !rings.empty() && attached_at(stage, level).size() == rings.size();
+    if (alone && has_roles(rings[0]) && !has_known_trips(rings[0])) return 0;
     return alone && std::ranges::all_of(rings, [&](int i) { return kept_.slide(i).boxes; }) ? 1 : 0;
   }
 
@@ -292,15 +299,23 @@ class Emitter {
     const bool boxes = std::ranges::any_of(stages, [&](int i) { return kept_.slide(i).boxes; });
     const bool fenced = std::ranges::any_of(
         stages, [&](int i) { return !kept_.slide(i).boxes && is_group_operand(nest_, placed_, i); });
-    return {slide.slots, !!slide.tiles ? slide.turns : slide.trips, later,
-            boxes ? barriers_of(stages[0]) : ir::Buffer(), fenced ? fence_of_stores() : ir::seq({})};
+    Ring ring;
+    ring.slots = slide.slots;
+    ring.trips = !!slide.tiles ? slide.turns : slide.trips;
+    ring.later = later;
+    if (boxes) ring.full = barriers_of(stages[0], "full");
+    ring.fence = fenced ? fence_of_stores() : ir::seq({});
+    if (!has_roles(stages[0])) return ring;
+    ring.free = barriers_of(stages[0], "free");
+    ring.readers = kThreadsOfRole * launches_.role(placed_.launch[stages[0]])->extent.value();
+    return ring;
   }
 
   // Of the ring that this stage is the first of.
-  ir::Buffer barriers_of(int stage) const {
-    ir::Buffer& known = barriers_[stage];
+  ir::Buffer barriers_of(int stage, const std::string& which) const {
+    ir::Buffer& known = barriers_[{stage, which}];
     if (!known)
-      known = ir::Buffer(buffer_name(nest_.stage(stage), 0) + ".full", ir::Type::u(64), {kept_.slide(stage).slots},
+      known = ir::Buffer(buffer_name(nest_.stage(stage), 0) + "." + which, ir::Type::u(64), {kept_.slide(stage).slots},
                          Scope::kShared);
     return known;
   }
@@ -311,7 +326,7 @@ class Emitter {
       std::vector<int> boxes;
       std::ranges::copy_if(stages, std::back_inserter(boxes), [&](int i) { return kept_.slide(i).boxes; });
       if (!boxes.empty()) {
-        all.push_back(begin_turn(nest_, placed_, all_, kept_, boxes, barriers_of(stages[0]), of));
+        all.push_back(by_one(begins(boxes, of)));
         meetings_.add(all.back());
       }
       for (int i : stages) {
@@ -323,14 +338,66 @@ class Emitter {
     };
   }
 
+  ir::Stmt begins(const std::vector<int>& boxes, const ir::Expr& of) const {
+    return begin_turn(nest_, placed_, all_, kept_, boxes, barriers_of(boxes[0], "full"), of);
+  }
+
+  bool has_roles(int stage) const { return stage_with_roles(nest_, placed_, placed_.launch[stage]) != kNone; }
+  bool has_known_trips(int ring) const { return ir::as_int(kept_.slide(ring).trips).value_or(0) >= 1; }
+
+  // What an iteration has read, or, where its products go on, what the one before has.
+  ir::Stmt read_by_role(const Emission& stage, const Ring& ring, const Slide& slide) {
+    const bool goes_on = batches_under_way(stage) > 0;
+    const ir::Stmt read = say_read(ring, goes_on ? slide.turn() - ir::Expr(1) : slide.turn());
+    const ir::Stmt out = goes_on ? ir::if_then(ir::Expr(slide.loop) > ir::Expr(0), read) : read;
+    meetings_.add(out);
+    return out;
+  }
+
+  // The launch, where some of its threads copy for others.
+  ir::Stmt by_roles(int root, const ir::Stmt& computed) {
+    if (of_roles_.empty()) return computed;
+    const std::vector<int> rings = std::exchange(of_roles_, {});
+    const DeviceIndex index = *launches_.role(root);
+    const Ring ring = ring_of(rings);
+    const RoleRegisters registers =
+        registers_of(nest_.stage(stage_with_roles(nest_, placed_, root)).roles, index.extent.value());
+    const auto with_registers = [&](ir::GroupOp op, int64_t count, const ir::Stmt& does) {
+      ir::GroupCall call;
+      call.op = op;
+      call.count = count;
+      return registers.move ? ir::seq({ir::group_stmt(call), does}) : does;
+    };
+    const ir::Stmt copies = filled(ring, [&](const ir::Expr& of) { return begins(rings, of); });
+    const auto lane = std::ranges::find(launches_.indices(root), Annotation::kThreadX, &DeviceIndex::kind);
+    const ir::Stmt by_first = ir::if_then(eq(ir::Expr(lane->var), ir::Expr(0)), copies);
+    ir::Stmt all = ir::if_then(ir::Expr(index.var) < index.extent.expr(),
+                               with_registers(ir::GroupOp::kTakeRegisters, registers.consumer, computed),
+                               with_registers(ir::GroupOp::kGiveRegisters, registers.producer, by_first));
+    all = allocated({ring.full, ring.free}, with_barriers(ring, all, false));
+    for (size_t i = rings.size(); i-- > 0;) all = allocated(rings[i], all);
+    return all;
+  }
+
   // The loop, with the first parts of its rings and the memory that holds them.
   ir::Stmt around_rings(const Emission& stage, int level, ir::Stmt loop) {
     const std::vector<int> rings = rings_at(stage, level);
     if (rings.empty()) return loop;
     if (level + 1 == stage.warp.batch && batches_under_way(stage) > 0) loop = ir::seq({loop, wait_for_batches(0)});
+    if (has_roles(stage.id)) return filled_by_role(stage, level, rings, loop);
     if (!kept_.slide(rings[0]).tiles) return around_ring(rings, launches_.repeats(stage.id, level - 1), loop);
     over_tiles_.insert(rings);
     return loop;
+  }
+
+  ir::Stmt filled_by_role(const Emission& stage, int level, const std::vector<int>& rings, const ir::Stmt& loop) {
+    of_roles_ = rings;
+    const Slide& slide = kept_.slide(rings[0]);
+    if (level + 1 != stage.warp.batch || batches_under_way(stage) == 0) return loop;
+    const ir::Expr last = ir::substitute(slide.turn(), {{slide.loop.id(), slide.trips - ir::Expr(1)}});
+    const ir::Stmt read = say_read(ring_of(rings), ir::simplify(last, all_.ranges));
+    meetings_.add(read);
+    return ir::seq({loop, read});
   }
 
   ir::Stmt around_ring(const std::vector<int>& rings, bool again, ir::Stmt loop) {
@@ -678,10 +745,11 @@ class Emitter {
   Storage kept_;
   Launches launches_;
   Meetings meetings_;
-  mutable std::unordered_map<int, ir::Buffer> barriers_;  // of rings
-  std::set<std::vector<int>> over_tiles_;                 // rings that begin before the loop over a block's tiles
-  const std::vector<BoundIntrin>& intrins_;               // of each stage
-  std::vector<std::vector<int>> attached_;                // by parent, producers first
+  mutable std::map<std::pair<int, std::string>, ir::Buffer> barriers_;  // of rings
+  std::vector<int> of_roles_;                                           // rings that threads of their own fill
+  std::set<std::vector<int>> over_tiles_;    // rings that begin before the loop over a block's tiles
+  const std::vector<BoundIntrin>& intrins_;  // of each stage
+  std::vector<std::vector<int>> attached_;   // by parent, producers first
   std::vector<int> roots_;
 };
 

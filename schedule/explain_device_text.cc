@@ -77,7 +77,8 @@ std::string launch_text(const Explanation& all, const LaunchAccount& launch) {
   ends += line("waves", {number(launch.waves), "processors have blocks " + number(100 * launch.used) + " % of the time",
                          "warps that can go on " + number(100 * launch.hidden) + " %"});
   return out + "launch of " + name + ": " + counted(launch.blocks, "block") + " of " +
-         counted(launch.threads, "thread") + "\n" + ends + of_all("takes", launch.seconds) +
+         counted(launch.threads, "thread") +
+         (launch.copying > 0 ? ", of which " + number(launch.copying) + " copy for the others" : "") + "\n" + ends + of_all("takes", launch.seconds) +
          line("bound", {std::string(to_string(launch.bound)),
                         seconds_text(launch.seconds[launch.bound]) + " of " + seconds_text(launch.total)}) +
          "\n";

@@ -20,6 +20,7 @@ namespace {
 
 json write(const std::string& text) { return text; }
 json write(int64_t value) { return value; }
+json write(const std::optional<int64_t>& value) { return value ? json(*value) : json(nullptr); }
 json write(Tail tail) { return to_string(tail); }
 json write(Scope scope) { return to_string(scope); }
 json write(const std::vector<std::string>& names) { return names; }
@@ -54,6 +55,9 @@ void read(const json& from, std::string& to) {
 void read(const json& from, int64_t& to) {
   if (!from.is_number_integer()) throw Malformed{"an integer, not " + support::to_text(from)};
   to = from.get<int64_t>();
+}
+void read(const json& from, std::optional<int64_t>& to) {
+  if (!from.is_null()) read(from, to.emplace());
 }
 void read(const json& from, Tail& to) {
   to = one_of(from, {Tail::kGuard, Tail::kMask, Tail::kPeel, Tail::kShiftInward, Tail::kAuto, Tail::kPad});

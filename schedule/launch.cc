@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/roles_of.h"
 #include "schedule/vthreads.h"
 #include "src/ir/simplify.h"
 
@@ -54,6 +55,7 @@ void Launches::add_indices(int root) {
     }
     if (const int64_t lanes = lanes_of(root); kind == Annotation::kThreadX && index.extent.value_or(0) < lanes)
       index.extent = lanes;
+    if (kind == Annotation::kThreadY && index.extent == 0 && has_roles(root)) index.extent = 1;
     if (index.extent == 0) continue;
     for (const ir::Var& loop : loops) index_of_[loop.id()] = index.var;
     if (is_thread(kind)) {
@@ -80,6 +82,13 @@ int64_t Launches::lanes_of(int root) const {
     if (const ir::WarpProduct* product = warp_product_of(nest_.stage(i)); product && placed_.launch[i] == root)
       lanes = std::max<int64_t>(lanes, product->lanes);
   return lanes;
+}
+
+bool Launches::has_roles(int root) const { return stage_with_roles(nest_, placed_, root) != kNone; }
+
+std::optional<DeviceIndex> Launches::role(int root) const {
+  const auto index = std::ranges::find(indices_[root], Annotation::kThreadY, &DeviceIndex::kind);
+  return has_roles(root) && index != indices_[root].end() ? std::optional(*index) : std::nullopt;
 }
 
 const std::vector<DeviceIndex>& Launches::indices(int stage) const {
@@ -178,8 +187,11 @@ ir::Stmt Launches::around(int root, const ir::Stmt& body) const {
   const auto* nothing = ir::as<ir::Seq>(body);
   if (nothing != nullptr && nothing->stmts.empty()) return body;
   ir::Stmt launch = side_by_side(ir::substitute(body, index_of_), virtual_);
-  for (auto index = indices_[root].rbegin(); index != indices_[root].rend(); ++index)
-    launch = ir::loop(index->var, index->extent.expr(), launch, kind_of(index->kind));
+  for (auto index = indices_[root].rbegin(); index != indices_[root].rend(); ++index) {
+    const bool parts = index->kind == Annotation::kThreadY && has_roles(root);
+    const Extent all = parts ? Extent(index->extent.value() + 1) : index->extent;
+    launch = ir::loop(index->var, all.expr(), launch, kind_of(index->kind));
+  }
   return launch;
 }
 

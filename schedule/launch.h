@@ -45,12 +45,16 @@ class Launches {
   bool differs(const ir::Expr&) const;
   // Whether a loop comes back to what stands inside the first `level` + 1 loops of the stage.
   bool repeats(int stage, int level) const;
+  // The index of the roles that threads of the launch have: those below its extent compute, the one behind copies for
+  // them. None where all do both.
+  std::optional<DeviceIndex> role(int root) const;
   // The launch of a stage at root, of its body over the loops of stages.
   ir::Stmt around(int root, const ir::Stmt& body) const;
 
  private:
   void add_indices(int root);
   int64_t lanes_of(int root) const;
+  bool has_roles(int root) const;
   bool decides_itself(int stage, Annotation) const;
   bool meets_in(int stage) const;
 

@@ -143,6 +143,13 @@ struct PersistentNote {
   int step = kNone;
 };
 
+// Threads of their own fill the rings of the stage's pipeline.
+struct RolesNote {
+  int step = kNone;       // of none: those who compute do
+  int64_t consumers = 0;  // times 128 threads; 0: as many as there are
+  int64_t producer_registers = 0, consumer_registers = 0;
+};
+
 // The loops from `axis` on are one statement of the intrinsic.
 struct TensorizeNote {
   AxisId axis = kNone;
@@ -183,9 +190,10 @@ struct StageNest {
   std::optional<Layout> layout;  // none: that of the definition
   std::vector<PrefetchNote> prefetches;
   std::vector<PipelineNote> pipelines;
-  int64_t swizzled = 0;                          // bytes within which a row's parts change places; 0: none do
-  int swizzle_by = kNone;                        // Step
-  PersistentNote persistent;                     // of no loop: each block has a tile
+  int64_t swizzled = 0;       // bytes within which a row's parts change places; 0: none do
+  int swizzle_by = kNone;     // Step
+  PersistentNote persistent;  // of no loop: each block has a tile
+  RolesNote roles;
   TensorizeNote tensorized;                      // of no axis: not at all
   int double_buffered = kNone, rolling = kNone;  // the Step that asked for it
   ir::Expr store_predicate;                      // over the data axes; empty: every element is stored

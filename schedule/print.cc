@@ -58,6 +58,13 @@ std::string arguments(const TransformLayout& s) {
 std::string arguments(const Bind& s) { return s.axis + ", " + s.thread; }
 std::string arguments(const Pipeline& s) { return s.axis + ", " + text_of(s.stages) + ", by=" + s.by; }
 std::string arguments(const Persistent& s) { return s.axis + (s.blocks ? ", blocks=" + text_of(*s.blocks) : ""); }
+std::string arguments(const Roles& s) {
+  std::string out = "producer=" + text_of(s.producer);
+  if (s.consumers) out += ", consumers=" + std::to_string(*s.consumers);
+  if (s.producer_registers != 0)
+    out += ", registers=(" + std::to_string(s.producer_registers) + ", " + std::to_string(s.consumer_registers) + ")";
+  return out;
+}
 std::string arguments(const Swizzle& s) { return s.bytes; }
 std::string arguments(const Pragma& s) { return s.axis + ", " + s.key + ", " + std::to_string(s.value); }
 

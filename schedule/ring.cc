@@ -18,25 +18,31 @@ ir::Stmt if_any(const Ring& ring, const ir::Expr& iteration, const RingPart& par
 
 ir::Stmt commit(const Ring& ring) { return ring.later ? ir::sync(ir::SyncOp::kCommit) : ir::seq({}); }
 
-ir::AsyncCall on_barriers(const Ring& ring, ir::AsyncOp op, const ir::Expr& turn) {
+ir::AsyncCall on_barriers(const Ring& ring, const ir::Buffer& barriers, ir::AsyncOp op, const ir::Expr& turn) {
   ir::AsyncCall call;
   call.op = op;
   call.slots = ring.slots;
   call.turn = turn;
-  call.ring = {ring.full, {ir::Expr(0)}, !!turn, true};
+  call.ring = {barriers, {ir::Expr(0)}, !!turn, true};
   return call;
 }
 
-ir::Stmt by_one(const ir::Stmt& stmt) { return ir::loop(ir::Var("one"), 1, stmt, ir::ForKind::kCooperative); }
-
 }  // namespace
+
+ir::Stmt by_one(const ir::Stmt& stmt) { return ir::loop(ir::Var("one"), 1, stmt, ir::ForKind::kCooperative); }
 
 ir::Stmt with_barriers(const Ring& ring, const ir::Stmt& all, bool again) {
   if (!ring.full) return all;
   const ir::Stmt meet = ir::sync(ir::SyncOp::kBlock);
-  const ir::Stmt begin = by_one(ir::async_stmt(on_barriers(ring, ir::AsyncOp::kInit, {})));
+  std::vector<ir::Stmt> made = {ir::async_stmt(on_barriers(ring, ring.full, ir::AsyncOp::kInit, {}))};
+  if (ring.free) {
+    ir::AsyncCall call = on_barriers(ring, ring.free, ir::AsyncOp::kInit, {});
+    call.arrivals = ring.readers;
+    made.push_back(ir::async_stmt(call));
+  }
+  const ir::Stmt begin = by_one(ir::seq(std::move(made)));
   if (!again) return ir::seq({begin, meet, all});
-  return ir::seq({begin, meet, all, meet, by_one(ir::async_stmt(on_barriers(ring, ir::AsyncOp::kEnd, {})))});
+  return ir::seq({begin, meet, all, meet, by_one(ir::async_stmt(on_barriers(ring, ring.full, ir::AsyncOp::kEnd, {})))});
 }
 
 ir::Stmt first_parts(const Ring& ring, const RingPart& part, bool again, const ir::Bounds& known) {
@@ -65,7 +71,18 @@ ir::Stmt iteration_behind(const Ring& ring, const RingPart& part, const ir::Expr
 }
 
 ir::Stmt wait_for_turn(const Ring& ring, const ir::Expr& turn) {
-  return ring.full ? ir::async_stmt(on_barriers(ring, ir::AsyncOp::kWait, turn)) : ir::seq({});
+  return ring.full ? ir::async_stmt(on_barriers(ring, ring.full, ir::AsyncOp::kWait, turn)) : ir::seq({});
+}
+
+ir::Stmt say_read(const Ring& ring, const ir::Expr& turn) {
+  return ir::async_stmt(on_barriers(ring, ring.free, ir::AsyncOp::kArrive, turn));
+}
+
+ir::Stmt filled(const Ring& ring, const RingPart& part) {
+  const ir::Var turn("turn");
+  const ir::Expr before = ir::Expr(turn) - ir::Expr(ring.slots);
+  const ir::Stmt wait = ir::async_stmt(on_barriers(ring, ring.free, ir::AsyncOp::kWait, before));
+  return ir::loop(turn, ring.trips, ir::seq({wait, part(turn)}));
 }
 
 ir::Stmt arriving(const ir::Stmt& stmt, const std::vector<ir::Buffer>& buffers, ir::Arrival arrival) {

@@ -10,7 +10,8 @@
 // RingPart x is the group before the last slots - 2 when iteration x waits: one group is committed for each iteration,
 // whether or not there is a part for it. Behind the barrier all have read the slot of iteration x - 1, which is the one
 // that is filled. Where the device copies boxes each part is a turn of barriers (src/ir/async_copies.h), which all wait
-// for in the place of groups.
+// for in the place of groups. Where some threads copy for the others, these do not meet: whose slot is filled again has
+// said that it is read.
 #pragma once
 
 #include <functional>
@@ -25,13 +26,20 @@ struct Ring {
   ir::Expr trips;      // of the loop; where it runs on over the tiles of a block, of all of them
   bool later = false;  // some of it arrives later; else nothing is waited for but at barriers
   ir::Buffer full;     // the barriers of what the device copies, if it does: iteration x is their turn x
-  ir::Stmt fence;      // of what threads store, for who reads it past them; or nothing
+  ir::Buffer free;     // where threads of a role copy, those of its readers, so many: they arrive at turn x behind it
+  int64_t readers = 0;
+  ir::Stmt fence;  // of what threads store, for who reads it past them; or nothing
 };
 // What an iteration computes for the ring.
 using RingPart = std::function<ir::Stmt(const ir::Expr& iteration)>;
 
 // Around the loop and what comes before it: the ring's barriers. `again`: the loop is come to again.
 ir::Stmt with_barriers(const Ring&, const ir::Stmt& all, bool again);
+// By one thread of those that meet.
+ir::Stmt by_one(const ir::Stmt&);
+// Of a role: behind what an iteration reads; and who copies, all iterations one after the other.
+ir::Stmt say_read(const Ring&, const ir::Expr& turn);
+ir::Stmt filled(const Ring&, const RingPart&);
 // Before the loop. `again`: somebody may still read what was there before.
 ir::Stmt first_parts(const Ring&, const RingPart&, bool again, const ir::Bounds&);
 // What an iteration does first where the device copies boxes.

@@ -6,6 +6,7 @@
 #include "schedule/box_copies.h"
 #include "schedule/group_operands.h"
 #include "schedule/refuse.h"
+#include "schedule/roles_of.h"
 #include "schedule/tiles_of_block.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -344,7 +345,8 @@ bool has_turning_buffer(const LoopNest& nest, int stage) {
 
 bool has_slides(const LoopNest& nest) {
   for (int i = 0; i < nest.size(); ++i)
-    if (has_turning_buffer(nest.stage(i)) || !nest.stage(i).pipelines.empty()) return true;
+    if (has_turning_buffer(nest.stage(i)) || !nest.stage(i).pipelines.empty() || nest.stage(i).roles.step != kNone)
+      return true;
   return false;
 }
 
@@ -362,6 +364,7 @@ Result<std::vector<Slide>> infer_slides(const LoopNest& nest, const Placement& p
     slides.push_back(std::move(slide));
   }
   TW_TRY([[maybe_unused]] Unit fine, slider.check_pipelines(slides));
+  TW_TRY([[maybe_unused]] Unit parted, check_roles(nest, placed, all, slides, steps));
   return slides;
 }
 

@@ -215,6 +215,13 @@ class Writer {
     return subject(s.stage) + ".persistent(" + axis(s.stage, s.axis) +
            (s.blocks ? ", blocks=" + text_of(*s.blocks) : "") + ")";
   }
+  std::string call(const Roles& s) {
+    std::string out = subject(s.stage) + ".roles(producer=" + text_of(s.producer);
+    if (s.consumers) out += ", consumers=" + std::to_string(*s.consumers);
+    if (s.producer_registers != 0)
+      out += ", registers=(" + std::to_string(s.producer_registers) + ", " + std::to_string(s.consumer_registers) + ")";
+    return out + ")";
+  }
   std::string call(const ComputeAt& s) {
     return subject(s.stage) + ".compute_at(" + subject(s.consumer) + ", " + axis(s.consumer, s.axis) + ")";
   }

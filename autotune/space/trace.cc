@@ -23,6 +23,8 @@ void for_each_factor(Step& step, F f) {
     f(pipeline->stages);
   } else if (auto* persistent = std::get_if<schedule::Persistent>(&step.kind)) {
     if (persistent->blocks) f(*persistent->blocks);
+  } else if (auto* roles = std::get_if<schedule::Roles>(&step.kind)) {
+    f(roles->producer);
   }
 }
 

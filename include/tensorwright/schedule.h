@@ -72,6 +72,7 @@ struct StorageAlign { static constexpr const char* kName = "storage_align"; std:
 struct DoubleBuffer { static constexpr const char* kName = "double_buffer"; std::string stage;                                  auto fields() const { return std::tie(stage); } };
 struct Pipeline    { static constexpr const char* kName = "pipeline";        std::string stage, axis; Factor stages = 2; std::string by = "auto"; auto fields() const { return std::tie(stage, axis, stages, by); } };  // by: "auto", "ldg", "cp.async" or "tma"
 struct Persistent  { static constexpr const char* kName = "persistent";      std::string stage, axis; std::optional<Factor> blocks;  auto fields() const { return std::tie(stage, axis, blocks); } };  // blocks: none, as many as the device has multiprocessors
+struct Roles       { static constexpr const char* kName = "roles";           std::string stage; Factor producer = 1; std::optional<int64_t> consumers; int64_t producer_registers = 0, consumer_registers = 0; auto fields() const { return std::tie(stage, producer, consumers, producer_registers, consumer_registers); } };  // consumers: none, as many as are bound; registers: 0, as they can be shared out
 struct Swizzle     { static constexpr const char* kName = "swizzle";         std::string stage, bytes = "auto";                 auto fields() const { return std::tie(stage, bytes); } };  // bytes: "auto", "none", "32", "64" or "128"
 struct RollingBuffer { static constexpr const char* kName = "rolling_buffer"; std::string stage;                                auto fields() const { return std::tie(stage); } };
 struct Prefetch    { static constexpr const char* kName = "prefetch";        std::string stage, source, axis; int64_t offset = 1; auto fields() const { return std::tie(stage, source, axis, offset); } };
@@ -88,7 +89,7 @@ struct TransformLayout {
 using StepKind =
     std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline,
                  CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma, StorageAlign, DoubleBuffer,
-                 RollingBuffer, Prefetch, SetStorePredicate, TransformLayout, Bind, Pipeline, Swizzle, Persistent>;
+                 RollingBuffer, Prefetch, SetStorePredicate, TransformLayout, Bind, Pipeline, Swizzle, Persistent, Roles>;
 
 struct Step {
   StepKind kind;

@@ -261,6 +261,12 @@ void bind_primitives(py::class_<Schedule>& c) {
         [](Schedule& s, const std::string& stage, const std::string& axis, OptionalFactor blocks, const Line& at) {
           s.apply({Persistent{stage, axis, named(s, "persistent", "blocks", std::move(blocks), at)}, source_line(at)});
         });
+  c.def("_roles", [](Schedule& s, const std::string& stage, const Factor& producer, std::optional<int64_t> consumers,
+                     int64_t producer_registers, int64_t consumer_registers, const Line& at) {
+    s.apply(
+        {Roles{stage, *named(s, "roles", "producer", producer, at), consumers, producer_registers, consumer_registers},
+         source_line(at)});
+  });
   c.def("_swizzle", [](Schedule& s, const std::string& stage, const std::string& bytes, const Line& at) {
     s.apply({Swizzle{stage, bytes}, source_line(at)});
   });

@@ -32,6 +32,12 @@ def _factor(step, field, value):
     return refuse(step, f"{field} must be a positive integer, not {value!r}")
 
 
+def _both(step, field, value):
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        return refuse(step, f"{field} must be two integers, not {value!r}")
+    return [integer(step, field, one) for one in value]
+
+
 def integer(step, field, value):
     if not isinstance(value, bool):
         try:
@@ -569,6 +575,47 @@ class Stage:
         name, count = self._name_of("persistent", axis), _factor("persistent", "blocks", blocks)
         self._schedule._persistent(self.name, name, count, user_line())
         return self._axis(name + ".o"), self._axis(name + ".i")
+
+    def roles(self, producer=1, consumers=None, registers=None):
+        """Have threads of their own fill the rings of this stage's pipeline, while those that are bound compute.
+
+        Before ``for ko: wait for part(ko); C += f(P[ko % 3]); meet; begin part(ko + 2)``, by all 128 or 256 threads; after, of 128 more,
+        ``if ty < 2: for ko: wait for part(ko); C += f(P[ko % 3]); say that it is read``, ``else: for ko: wait until P[ko % 3] is read;
+        begin part(ko)``, by one thread. Nobody waits for all others: barriers in shared memory count what has come and who has read it, so
+        that a slot is filled again as soon as its readers are done, and one four warps may store results while others compute. The
+        barriers, their counts, turns and phases follow, and registers that copying needs not go to those who compute.
+
+        Parameters: producer, 1, or 0 to leave the loop as it is; a knob may say which. consumers, how many times 128 threads compute, an int
+        that has to agree with what is bound; None counts them. registers, two multiples of 8 from 24 to 256, of a thread that copies
+        and of one that computes; None shares them out, as (40, 232) for two consumers. Where those who compute would get no more than
+        they begin with, nothing is moved.
+        Raises: ScheduleError if producer is another number, if consumers is not positive, or if registers are none of those. Judged
+        with the whole nest: a stage that is no product of four warps or has no pipeline by "tma", a ring elsewhere in the launch, a
+        block that comes back to the loop but by ``persistent``, anything else for which the block's threads meet, a threadIdx.z, more
+        than 1024 threads, other consumers than are bound, and more registers than there are, 512 for a thread of each role.
+
+        >>> A, B = te.placeholder((256, 64), "bfloat16", name="A"), te.placeholder((128, 64), "bfloat16", name="B")
+        >>> k = te.reduce_axis((0, 64), name="k")
+        >>> C = te.compute((256, 128), lambda i, j: te.sum(A[i, k].astype("float32") * B[j, k].astype("float32"), axis=k), name="C")
+        >>> s = te.create_schedule(C)
+        >>> AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+        >>> io, jo, i, j = s[C].tile(*C.op.axis, 128, 128)
+        >>> ig, i = s[C].split(i, factor=64)
+        >>> ko, k = s[C].split(C.op.reduce_axis[0], factor=16)
+        >>> s[C].reorder(io, jo, ig, ko, i, j, k)
+        >>> s[C].bind(s[C].fuse(io, jo), te.thread_axis("blockIdx.x"))
+        >>> s[C].bind(ig, te.thread_axis("threadIdx.y"))
+        >>> s[C].tensorize(i, "wgmma.m64n128k16.bf16")
+        >>> for operand in (AS, BS):
+        ...     s[operand].compute_at(s[C], ko)
+        ...     s[operand].swizzle()
+        >>> s[C].pipeline(ko, 3, by="tma")
+        >>> s[C].roles()
+        >>> s.check()
+        """
+        first, second = (0, 0) if registers is None else _both("roles", "registers", registers)
+        count = None if consumers is None else integer("roles", "consumers", consumers)
+        self._schedule._roles(self.name, _factor("roles", "producer", producer), count, first, second, user_line())
 
     def swizzle(self, bytes="auto"):
         """Let parts of 16 bytes change places within the rows of a stage in shared memory, by the rows' numbers.

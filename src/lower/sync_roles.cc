@@ -306,10 +306,13 @@ class Side {
     std::vector<Expr> at = of.at.at;
     Place lines = place;
     if (at.size() == 1) {
-      const Var line("line"), each("each");
+      const Var line("line"), each("each"), panel("panel");
+      const GroupLines known = lines_of(*call.product, of, which);
       const int64_t elements = of.line / call.product->operand.bytes();
-      lines = lines.with_own(line, Expr(lines_of(*call.product, of, which).count)).with_own(each, Expr(elements));
-      at[0] = (floordiv(at[0], Expr(elements)) + Expr(line)) * Expr(elements) + Expr(each);
+      lines =
+          lines.with_own(line, Expr(known.count)).with_own(each, Expr(elements)).with_own(panel, Expr(known.panels));
+      const Expr first = floordiv(at[0], Expr(elements)) + Expr(line) + Expr(panel) * Expr(of.apart);
+      at[0] = first * Expr(elements) + Expr(each);
     }
     const auto turn = held(of.at.buffer, at, s, lines);
     if (turn && std::ranges::find(now_.products, Turns::UnderWay{*turn, 0}) == now_.products.end())

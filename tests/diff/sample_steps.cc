@@ -15,7 +15,7 @@ bool runs_concurrently(const Step& step) {
          std::holds_alternative<schedule::Pipeline>(step.kind) ||
          std::holds_alternative<schedule::Swizzle>(step.kind) ||
          std::holds_alternative<schedule::Persistent>(step.kind) ||
-         (scope != nullptr && scope->scope == ir::Scope::kShared);
+         std::holds_alternative<schedule::Roles>(step.kind) || (scope != nullptr && scope->scope == ir::Scope::kShared);
 }
 
 }  // namespace
@@ -51,6 +51,7 @@ const std::vector<Proposal>& proposals() {
       {"double_buffer", Phase::kShared, 10, double_buffer},
       {"storage_align", Phase::kShared, 15, storage_align},
       {"swizzle", Phase::kShared, 30, swizzle},
+      {"roles", Phase::kShared, 60, roles},
   };
   return table;
 }

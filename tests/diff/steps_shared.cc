@@ -32,4 +32,13 @@ void swizzle(Stepper& s, const std::string& name) {
   s.may(schedule::Swizzle{name, widths[s.random().below(5)]});
 }
 
+// Of the stage that reads what is copied ahead. Whether the device copies it is known when loops are made.
+void roles(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  if (stage.pipelines.empty() || stage.tensorized.axis == schedule::kNone) return;
+  schedule::Roles step;
+  step.stage = name;
+  s.may(step);
+}
+
 }  // namespace tw::diff

@@ -308,6 +308,17 @@ class Script {
       made = {axis + ".o", axis + ".i"};
       return Persistent{stage, axis, factor_of(args.at(1, "blocks"))};
     }
+    if (primitive == "roles") {
+      const std::string producer = args.at(0, "producer"), consumers = args.at(1, "consumers");
+      Roles roles{stage, producer.empty() ? schedule::Factor(1) : *factor_of(producer), {}, 0, 0};
+      if (!consumers.empty()) roles.consumers = std::stoll(consumers);
+      if (const std::string both = args.at(2, "registers"); !both.empty()) {
+        const std::vector<std::string> two = split_list(both.substr(1, both.size() - 2), ',');
+        roles.producer_registers = std::stoll(two.at(0));
+        roles.consumer_registers = std::stoll(two.at(1));
+      }
+      return roles;
+    }
     if (primitive == "swizzle") return Swizzle{stage, args.at(0, "bytes").empty() ? "auto" : args.at(0, "bytes")};
     if (primitive == "prefetch")
       return Prefetch{stage, args.at(0, "source"), aliased(args.at(1, "axis")), std::stoll(args.at(2, "offset"))};

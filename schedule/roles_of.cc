@@ -1,0 +1,182 @@
+#include "schedule/roles_of.h"
+
+#include <algorithm>
+
+#include "schedule/refuse.h"
+#include "schedule/thread_sums.h"
+#include "src/ir/group_products.h"
+
+namespace tw::schedule {
+
+namespace {
+
+constexpr int64_t kRegisters = 65536, kMostThreads = 1024;  // of a block
+constexpr int64_t kOfProducer = 40, kMostOfConsumer = 232;  // where the Step does not say
+
+int64_t in_steps(int64_t registers) { return registers / ir::kRegistersStep * ir::kRegistersStep; }
+
+// Of all threads of a role, a thread of each.
+constexpr int64_t kToShare = kRegisters / kThreadsOfRole;
+
+AxisId bound_to(const StageNest& stage, Annotation index) {
+  const auto leaf = std::ranges::find(stage.leaves, index, [&](AxisId axis) { return stage.axes[axis].annotation; });
+  return leaf == stage.leaves.end() ? kNone : *leaf;
+}
+
+class Check {
+ public:
+  Check(const LoopNest& nest, const Placement& placed, const NestBounds& all, const std::vector<Slide>& slides,
+        const std::vector<Step>& steps, int stage)
+      : nest_(nest), placed_(placed), all_(all), slides_(slides), steps_(steps), i_(stage), stage_(nest.stage(stage)) {}
+
+  Status run() const {
+    if (!placed_.live(i_) || placed_.launch[i_] == kNone)
+      return wrong("a stage with roles must be computed by a device, which " + stage_.name + " is not",
+                   "bind the loops of the stages at root to blockIdx and threadIdx");
+    const ir::WarpProduct* product = warp_product_of(stage_);
+    if (product == nullptr || product->lanes != kThreadsOfRole)
+      return wrong("what consumers compute must be products of four warps, and " + stage_.name + " is none",
+                   "tensorize(.., \"wgmma.m64n64k16.bf16\") makes it one");
+    TW_TRY([[maybe_unused]] Unit rings, rings_only());
+    TW_TRY([[maybe_unused]] Unit alone, nobody_meets());
+    TW_TRY([[maybe_unused]] Unit once, comes_once());
+    return threads();
+  }
+
+ private:
+  Diagnostic wrong(const std::string& rule, const std::string& way_out) const {
+    return blame(refuse(Roles::kName, rule) << describe(stage_) << way_out, steps_, stage_.roles.step);
+  }
+
+  // The pipeline's, and no other.
+  Status rings_only() const {
+    int level = kNone;
+    for (int i = 0; i < nest_.size(); ++i) {
+      if (!placed_.live(i) || placed_.launch[i] != placed_.launch[i_] || slides_[i].kind != SlideKind::kRing) continue;
+      const std::string& name = nest_.stage(i).name;
+      if (placed_.parent[i] != i_ || (level != kNone && level != placed_.level[i]))
+        return wrong("a producer must fill the rings of one loop of " + stage_.name + ", and " + name +
+                         " is computed ahead elsewhere",
+                     "leave one pipeline in the launch");
+      if (!slides_[i].boxes)
+        return wrong("a producer's copies must be the device's own, by tma, and those of " + name + " are not",
+                     "pipeline(.., by=\"tma\") says what stands against it");
+      level = placed_.level[i];
+    }
+    if (level == kNone)
+      return wrong("a stage with roles must have a pipeline of more than one slot and one iteration, and " +
+                       stage_.name + " has none",
+                   "pipeline(.., 3, by=\"tma\") of the loop in which what it reads is copied to shared memory");
+    return Unit{};
+  }
+
+  Status nobody_meets() const {
+    for (int i = 0; i < nest_.size(); ++i) {
+      if (!placed_.live(i) || placed_.launch[i] != placed_.launch[i_]) continue;
+      const StageNest& other = nest_.stage(i);
+      const bool meets = placed_.together[i] == Team::kBlock && slides_[i].kind != SlideKind::kRing;
+      if (!meets && !sums_across_threads(other)) continue;
+      return wrong(
+          "nothing but the pipeline must make threads of the launch wait for each other, as " + other.name + " does",
+          "the producer's threads come to no barrier of the block: compute it in a launch of its own");
+    }
+    return Unit{};
+  }
+
+  // Or once for each tile of a block, of a known number of iterations.
+  Status comes_once() const {
+    const int root = placed_.launch[i_];
+    for (int i = 0; i < nest_.size(); ++i)
+      if (placed_.live(i) && placed_.launch[i] == root && slides_[i].kind == SlideKind::kRing && !!slides_[i].tiles)
+        return Unit{};
+    for (int at = i_, level = level_of_pipeline(); at != kNone;
+         level = placed_.level[at] + 1, at = placed_.parent[at]) {
+      const StageNest& host = nest_.stage(at);
+      for (int position = 0; position < level; ++position) {
+        const AxisId leaf = host.leaves[position];
+        if (!all_.stages[at].loop[leaf] || is_bound(host.axes[leaf].annotation)) continue;
+        return wrong(
+            "a block must come to the pipeline once, and the loop " + host.axes[leaf].name + " comes back to it",
+            leaf == nest_.stage(root).persistent.tiles
+                ? "give the pipelined loop a known number of iterations"
+                : "bind the loop to blocks; persistent has a block compute several tiles");
+      }
+    }
+    return Unit{};
+  }
+  int level_of_pipeline() const {
+    for (int i = 0; i < nest_.size(); ++i)
+      if (placed_.parent[i] == i_ && slides_[i].kind == SlideKind::kRing) return placed_.level[i];
+    return 0;
+  }
+
+  Status threads() const {
+    int64_t groups = 1;
+    for (int i = 0; i < nest_.size(); ++i) {
+      if (!placed_.live(i) || placed_.launch[i] != placed_.launch[i_]) continue;
+      if (bound_to(nest_.stage(i), Annotation::kThreadZ) != kNone)
+        return wrong("a launch with roles must have no threadIdx.z, as " + nest_.stage(i).name + " has",
+                     "fuse the loops of threadIdx.y and threadIdx.z");
+      if (const AxisId y = bound_to(nest_.stage(i), Annotation::kThreadY); y != kNone)
+        groups = std::max(groups, all_.stages[i].extent[y].value_or(1));
+    }
+    const AxisId own = bound_to(stage_, Annotation::kThreadY);
+    const int64_t mine = own == kNone ? 1 : all_.stages[i_].extent[own].value_or(1);
+    if (mine != groups)
+      return wrong("all consumers must compute " + stage_.name + ", and " + std::to_string(mine) + " of " +
+                       std::to_string(groups) + " do",
+                   "bind as many rows of 128 threads in each stage of the launch");
+    if (stage_.roles.consumers != 0 && stage_.roles.consumers != groups)
+      return wrong(
+          "consumers must be as many as the schedule binds, 128 threads each: " + std::to_string(groups) + ", not " +
+              std::to_string(stage_.roles.consumers),
+          "bind a loop of " + std::to_string(stage_.roles.consumers) + " to threadIdx.y, or leave consumers out");
+    if ((groups + 1) * kThreadsOfRole > kMostThreads)
+      return wrong("a block must have at most 1024 threads, and " + std::to_string(groups) +
+                       " consumers and a producer have " + std::to_string((groups + 1) * kThreadsOfRole),
+                   "bind fewer rows to threadIdx.y");
+    const RoleRegisters registers = registers_of(stage_.roles, groups);
+    const int64_t all = registers.producer + groups * registers.consumer;
+    if (all > kToShare)
+      return wrong("registers of a producer and of " + std::to_string(groups) + " consumers must be at most " +
+                       std::to_string(kToShare) + " together, and " + std::to_string(registers.producer) + " + " +
+                       std::to_string(groups) + " * " + std::to_string(registers.consumer) + " are " +
+                       std::to_string(all),
+                   "leave registers out: they are shared out then");
+    return Unit{};
+  }
+
+  const LoopNest& nest_;
+  const Placement& placed_;
+  const NestBounds& all_;
+  const std::vector<Slide>& slides_;
+  const std::vector<Step>& steps_;
+  const int i_;
+  const StageNest& stage_;
+};
+
+}  // namespace
+
+int stage_with_roles(const LoopNest& nest, const Placement& placed, int root) {
+  for (int i = 0; i < nest.size(); ++i)
+    if (placed.live(i) && placed.launch[i] == root && nest.stage(i).roles.step != kNone) return i;
+  return kNone;
+}
+
+RoleRegisters registers_of(const RolesNote& note, int64_t consumers) {
+  RoleRegisters out{note.producer_registers, note.consumer_registers};
+  if (out.producer == 0) out = {kOfProducer, std::min(kMostOfConsumer, in_steps((kToShare - kOfProducer) / consumers))};
+  out.move = out.consumer > in_steps(kToShare / (consumers + 1));  // what each has from the beginning
+  return out;
+}
+
+Status check_roles(const LoopNest& nest, const Placement& placed, const NestBounds& all,
+                   const std::vector<Slide>& slides, const std::vector<Step>& steps) {
+  for (int i = 0; i < nest.size(); ++i) {
+    if (nest.stage(i).roles.step == kNone) continue;
+    TW_TRY([[maybe_unused]] Unit fine, Check(nest, placed, all, slides, steps, i).run());
+  }
+  return Unit{};
+}
+
+}  // namespace tw::schedule

@@ -1,0 +1,101 @@
+"""Threads that copy for others: products are what they are without, whatever the sizes, and the Steps are written and read."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+from test_cuda import needs_fake, run
+from test_persistent import check
+from test_warp_products import numbers, product
+
+
+def by_roles(tensors, rows=128, stages=3, blocks=None, step=64, **roles):
+    """A tile of `rows` x 64 for each iteration of the loop over blocks, each four warps 64 rows of it."""
+    A, B, C = tensors
+    s = te.create_schedule(C)
+    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+    io, jo, i, j = s[C].tile(*C.op.axis, rows, 64)
+    ig, i = s[C].split(i, factor=64)
+    ko, k = s[C].split(C.op.reduce_axis[0], factor=step)
+    km, k = s[C].split(k, factor=16)
+    s[C].reorder(io, jo, ig, ko, km, i, j, k)
+    tile = s[C].fuse(io, jo)
+    s[C].bind(tile, te.thread_axis("blockIdx.x"))
+    s[C].bind(ig, te.thread_axis("threadIdx.y"))
+    s[C].tensorize(i, "wgmma.m64n64k16.bf16")
+    for operand in (AS, BS):
+        s[operand].compute_at(s[C], ko)
+        s[operand].swizzle()
+    s[C].pipeline(ko, stages, "tma")
+    s[C].roles(**roles)
+    if blocks is not None:
+        s[C].persistent(tile, blocks)
+    return s
+
+
+def operands(n, m, depth):
+    tensors = product(n, m, depth, "bfloat16", "float32")
+    return tensors, numbers(n, depth, dtype=ml_dtypes.bfloat16), numbers(m, depth, dtype=ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("rows, stages, blocks, depth", [
+    (64, 3, None, 256), (128, 3, None, 256), (64, 4, 2, 128), (128, 2, 2, 192), (128, 4, 3, 128),
+])
+def test_products_are_what_they_are_without(rows, stages, blocks, depth):
+    tensors, a, b = operands(256, 128, depth)
+    text = check(by_roles(tensors, rows, stages, blocks), tensors, a, b)
+    assert text.count("sync block") == 1 and ("setmaxnreg.inc" in text) == (rows == 128)
+
+
+def test_depths_that_calls_bring():
+    depth = te.var("depth")
+    r = te.reduce_axis((0, depth * 64), name="r")
+    A, B = te.placeholder((128, depth * 64), "bfloat16", name="A"), te.placeholder((64, depth * 64), "bfloat16", name="B")
+    C = te.compute((128, 64), lambda i, j: te.sum(A[i, r].astype("float32") * B[j, r].astype("float32"), axis=r), name="C")
+    f = tw.build(by_roles([A, B, C]), [A, B, C, depth], target="interp")
+    for many in (1, 2, 5):
+        a, b = numbers(128, 64 * many, dtype=ml_dtypes.bfloat16), numbers(64, 64 * many, dtype=ml_dtypes.bfloat16)
+        c = np.full((128, 64), 7, "float32")
+        f(a, b, c, many)
+        np.testing.assert_array_equal(c, a.astype("float32") @ b.astype("float32").T)
+
+
+def test_steps_are_written_and_read():
+    tensors, _, _ = operands(256, 128, 256)
+    for given, text in [({}, "roles(producer=1)"), ({"consumers": 2}, "roles(producer=1, consumers=2)"),
+                        ({"consumers": 2, "registers": (40, 232)}, "roles(producer=1, consumers=2, registers=(40, 232))")]:
+        s = by_roles(tensors, **given)
+        assert "s[C]." + text in s.to_python() and text in str(s.steps[-1])
+        assert str(tw.Schedule.from_steps(tensors[2], s.steps)) == str(s)
+        exec(s.to_python(), {"te": te, "tw": tw, "A": tensors[0], "B": tensors[1], "C": tensors[2]}, names := {})
+        assert str(names["s"]) == str(s)
+    assert "384 threads" in str(by_roles(tensors).explain(target="cuda -arch=sm_90a"))
+
+
+@needs_fake
+def test_by_the_driver():
+    run("""
+        from test_roles import by_roles, operands
+        tensors, a, b = operands(256, 128, 256)
+        f = tw.build(by_roles(tensors, blocks=3), tensors, target="cuda -arch=sm_90a", name="gemm")
+        text = f.source("cuda")
+        assert "__launch_bounds__(384, 1)" in text and "setmaxnreg_inc<232>();" in text and "block (128, 3, 1)" in text
+        c = tw.device_array(np.zeros((256, 128), "float32"))
+        f(tw.device_array(a), tw.device_array(b), c)
+        assert (c.numpy() == a.astype("float32") @ b.astype("float32").T).all()
+    """)
+
+
+@pytest.mark.parametrize("given, what", [
+    ({"producer": 2}, "producer must be 1, or 0 for nobody, not 2"),
+    ({"consumers": 0}, "consumers must be a positive integer, not 0"),
+    ({"registers": (40, 236)}, "registers must be two multiples of 8 from 24 to 256, not 236"),
+    ({"registers": 40}, "registers must be two integers, not 40"),
+    ({"registers": (232, 40)}, "registers of a producer must be no more than those of a consumer"),
+])
+def test_what_is_refused(given, what):
+    tensors, _, _ = operands(256, 128, 256)
+    with pytest.raises(tw.ScheduleError, match=what.replace("(", "\\(")):
+        by_roles(tensors, **given)

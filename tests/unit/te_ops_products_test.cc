@@ -54,10 +54,11 @@ TEST(OpsProducts, AnErrorStandsAtTheCall) {
 
 TEST(OpsKernels, ParametersComeBackComplete) {
   const Made made = make("dense", {{"M", "2"}, {"N", "3"}, {"K", "4"}, {"bias", "true"}});
-  EXPECT_EQ(made.args_json,
-            R"({"M":2,"N":3,"K":4,"dtype":"float32","w_dtype":"same","out_dtype":"sum","transpose_b":false,)"
-            R"("param":false,"bias":true,"activation":"none"})");
-  EXPECT_EQ(made.parameters.size(), 10u);
+  EXPECT_EQ(
+      made.args_json,
+      R"({"M":2,"N":3,"K":4,"dtype":"float32","w_dtype":"same","out_dtype":"sum","tf32":false,"transpose_b":false,)"
+      R"("param":false,"bias":true,"activation":"none"})");
+  EXPECT_EQ(made.parameters.size(), 11u);
   ASSERT_EQ(made.args.size(), 4u);
   EXPECT_EQ(made.args[2].name(), "bias");
   EXPECT_EQ(shape_of(made.args[3]), (Shape{"2", "3"}));

@@ -111,8 +111,8 @@ def layer_norm(rows, columns):
     return [A, scale, shift, tw.ops.layer_norm(A, scale, shift)]
 
 
-def vector(n, k):
-    return Row(f"bfloat16 1x{n}x{k} B^T", matmul(1, n, k, "bfloat16", True), product_turned, 2.0 * n * k, "GB/s", first=0.8, against_copy=True)
+def few_rows(m, n, k):
+    return Row(f"bfloat16 {m}x{n}x{k} B^T", matmul(m, n, k, "bfloat16", True), product_turned, 2.0 * n * k, "GB/s", first=0.8, against_copy=True)
 
 
 def conv(channels, filters, size, kernel):
@@ -139,7 +139,8 @@ ROWS = [
     moved("softmax 16384x4096", lambda: softmax(1 << 14, 4096), lambda torch, a: torch.softmax(a, 1), 8 << 26, 0.85, tolerance=1e-4),
     moved("layer norm 16384x4096", lambda: layer_norm(1 << 14, 4096),
           lambda torch, a, g, b: torch.nn.functional.layer_norm(a, a.shape[1:], g, b), 8 << 26, 0.85, tolerance=1e-3),
-    vector(28672, 8192),
+    few_rows(1, 28672, 8192),
+    few_rows(16, 28672, 8192),
     gemm(4096, 4096, 4096, "float32", first=0.85),
     gemm_tf32(4096, True, 0.55),
     gemm_tf32(4096, False, 0.55),

@@ -326,7 +326,7 @@ class Emitter {
       std::vector<int> boxes;
       std::ranges::copy_if(stages, std::back_inserter(boxes), [&](int i) { return kept_.slide(i).boxes; });
       if (!boxes.empty()) {
-        all.push_back(by_one(begins(boxes, of)));
+        all.push_back(by_one(begins(boxes, barriers_of(stages[0], "full"), of)));
         meetings_.add(all.back());
       }
       for (int i : stages) {
@@ -338,8 +338,8 @@ class Emitter {
     };
   }
 
-  ir::Stmt begins(const std::vector<int>& boxes, const ir::Expr& of) const {
-    return begin_turn(nest_, placed_, all_, kept_, boxes, barriers_of(boxes[0], "full"), of);
+  ir::Stmt begins(const std::vector<int>& boxes, const ir::Buffer& full, const ir::Expr& of) const {
+    return begin_turn(nest_, placed_, all_, kept_, boxes, full, of);
   }
 
   bool has_roles(int stage) const { return stage_with_roles(nest_, placed_, placed_.launch[stage]) != kNone; }
@@ -368,7 +368,7 @@ class Emitter {
       call.count = count;
       return registers.move ? ir::seq({ir::group_stmt(call), does}) : does;
     };
-    const ir::Stmt copies = filled(ring, [&](const ir::Expr& of) { return begins(rings, of); });
+    const ir::Stmt copies = filled(ring, [&](const ir::Expr& of) { return begins(rings, ring.full, of); });
     const auto lane = std::ranges::find(launches_.indices(root), Annotation::kThreadX, &DeviceIndex::kind);
     const ir::Stmt by_first = ir::if_then(eq(ir::Expr(lane->var), ir::Expr(0)), copies);
     ir::Stmt all = ir::if_then(ir::Expr(index.var) < index.extent.expr(),

@@ -10,8 +10,9 @@ namespace tw::diff {
 
 namespace {
 
-constexpr int kShare = 25;     // percent of the pairs
-constexpr int kAttempts = 16;  // at a candidate that is legal on the whole nest
+constexpr int kShare = 25;      // percent of the pairs,
+constexpr int kOnDevices = 55;  // and of these at least so many for a device, whose rules are many
+constexpr int kAttempts = 16;   // at a candidate that is legal on the whole nest
 
 bool has_known_extents(const Sample& sample) {
   for (const te::Operation& op : te::topological_order(sample.outputs)) {
@@ -72,7 +73,10 @@ Sample draw_pair(uint64_t seed, int devices) {
   Sample sample = draw_expression({seed, 0, {}, {}});
   if (!has_task(sample)) return draw(seed, devices);
   try {
-    take_candidate(random, sample, random.chance(devices) && suits_device(sample) ? device() : Target::host());
+    take_candidate(random, sample,
+                   random.chance(devices > 0 ? std::max(devices, kOnDevices) : 0) && suits_device(sample)
+                       ? device()
+                       : Target::host());
   } catch (const Error& e) {
     sample.refusals.push_back("an automatic space: " + std::string(e.what()));
   }

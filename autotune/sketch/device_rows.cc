@@ -11,9 +11,11 @@
 // The row is read again from the nearest cache. What stands between the sums is computed again, or kept in shared
 // memory where several of them read it.
 #include <algorithm>
+#include <map>
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -37,14 +39,31 @@ bool can_be_kept(const Stage& stage, const Stage& root) {
          stage.data.back().extent * stage.type.bytes() <= kMostKept;
 }
 
+// Whether several of the group's stages read the same rows of one that is not theirs.
+bool is_shared_row(const Graph& graph, const Group& group, int source) {
+  const Stage &from = graph.at(source), &root = graph.at(group.root);
+  if (std::ranges::count(group.members, source) || from.type.is_packed() || from.shape.size() != root.data.size() ||
+      from.shape.back() * from.type.bytes() > kMostKept)
+    return false;
+  int readers = 0;
+  for (int member : group.members) {
+    const Stage& stage = graph.at(member);
+    if (std::ranges::count(stage.direct, source)) ++readers;
+    for (const Access& read : stage.reads)
+      for (size_t d = 0; read.stage == source && d + 1 < read.at().size(); ++d)
+        if (const auto* at = ir::as<ir::VarRef>(read.at()[d]); !at || at->var != stage.data[d].var) return false;
+  }
+  return readers > 1;
+}
+
 // The stage's rows in shared memory, each thread so many neighbours at once.
 void keep(Sketch& sketch, const std::string& stage, const std::string& root, const std::string& row,
-          const schedule::Factor& threads, const std::optional<schedule::Factor>& lanes) {
+          const schedule::Factor& threads, int64_t lanes) {
   sketch.step(schedule::ComputeAt{stage, root, row});
   sketch.step(schedule::SetScope{stage, ir::Scope::kShared});
   std::string column = data_loops(sketch.s, stage).back();
-  if (lanes) {
-    sketch.step(schedule::Split{stage, column, *lanes, {}, ir::Tail::kAuto});
+  if (lanes > 1) {
+    sketch.step(schedule::Split{stage, column, lanes, {}, ir::Tail::kAuto});
     sketch.step(schedule::Vectorize{stage, column + ".i"});
     column += ".o";
   }
@@ -71,16 +90,26 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   sketch.cfg.define_knob(root.name + ".threads", up_to(root.data.back().extent, {256, 128, 512, 64, 1024, 32}));
   const schedule::Factor threads = sketch.cfg.factor(root.name + ".threads");
   const int64_t lanes = vectors_along(sketch.graph, root, root.data.back()).lanes;
-  if (lanes > 1) sketch.cfg.define_knob(root.name + ".vector", {lanes, 1});
-  const bool wide = lanes > 1 && sketch.cfg.value(root.name + ".vector") > 1;
+  const bool wide = lanes > 1;
   const std::string row = sketch.fuse(root.name, rows);
   sketch.bind(root.name, row, "blockIdx.x");
   if (wide) {
-    const schedule::Factor vector = sketch.cfg.factor(root.name + ".vector");
-    sketch.step(schedule::Split{root.name, column, vector, {}, ir::Tail::kAuto});
+    sketch.step(schedule::Split{root.name, column, lanes, {}, ir::Tail::kAuto});
     sketch.step(schedule::Vectorize{root.name, column + ".i"});
   }
   share(sketch, root.name, wide ? column + ".o" : column, threads);
+  std::map<std::string, std::string> kept;  // copies in shared memory
+  for (int source = 0; source < static_cast<int>(sketch.graph.stages.size()); ++source) {
+    const std::string& name = sketch.graph.at(source).name;
+    if (!is_shared_row(sketch.graph, group, source)) continue;
+    sketch.cfg.define_knob(name + ".kept", {1, 0});
+    if (sketch.cfg.value(name + ".kept") != 1) continue;
+    std::vector<std::string> readers;
+    for (int member : group.members)
+      if (std::ranges::count(sketch.graph.at(member).direct, source)) readers.push_back(sketch.graph.at(member).name);
+    kept[name] = sketch.s.nest().unique_name(name + ".shared");
+    sketch.step(schedule::CacheRead{name, ir::Scope::kShared, readers});
+  }
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member) {
     const Stage& stage = sketch.graph.at(*member);
     if (*member == group.root) continue;
@@ -88,20 +117,21 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
       const bool may = can_be_kept(stage, root);
       if (may) sketch.cfg.define_knob(stage.name + ".kept", {1, 0});
       if (may && sketch.cfg.value(stage.name + ".kept") == 1)
-        keep(sketch, stage.name, root.name, row, threads,
-             wide ? std::optional(sketch.cfg.factor(root.name + ".vector")) : std::nullopt);
+        keep(sketch, stage.name, root.name, row, threads, lanes);
       else
         sketch.step(schedule::ComputeInline{stage.name});
       continue;
     }
     sketch.step(schedule::ComputeAt{stage.name, root.name, row});
-    const Vectors vectors = vectors_along(sketch.graph, stage, stage.sums[0]);
+    Vectors vectors = vectors_along(sketch.graph, stage, stage.sums[0]);
+    for (std::string& source : vectors.sources)
+      if (kept.contains(source)) source = kept[source];
     if (wide && vectors.lanes == lanes && !vectors.sources.empty())
-      share_vectors(sketch, stage.name, stage.sums[0].name, threads, vectors.sources,
-                    sketch.cfg.factor(root.name + ".vector"));
+      share_vectors(sketch, stage.name, stage.sums[0].name, threads, vectors.sources, lanes);
     else
       share(sketch, stage.name, stage.sums[0].name, threads);
   }
+  for (const auto& [source, copy] : kept) sketch.step(schedule::ComputeAt{copy, root.name, row});
 }
 
 }  // namespace tw::autotune::sketch

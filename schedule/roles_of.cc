@@ -15,8 +15,11 @@ constexpr int64_t kOfProducer = 40, kMostOfConsumer = 232;  // where the Step do
 
 int64_t in_steps(int64_t registers) { return registers / ir::kRegistersStep * ir::kRegistersStep; }
 
-// Of all threads of a role, a thread of each.
-constexpr int64_t kToShare = kRegisters / kThreadsOfRole;
+// What a thread of each role has together: a block begins with as many whole steps for each thread, and who takes more
+// than others have given waits for ever.
+int64_t to_share(int64_t consumers) {
+  return in_steps(kRegisters / kThreadsOfRole / (consumers + 1)) * (consumers + 1);
+}
 
 AxisId bound_to(const StageNest& stage, Annotation index) {
   const auto leaf = std::ranges::find(stage.leaves, index, [&](AxisId axis) { return stage.axes[axis].annotation; });
@@ -137,10 +140,10 @@ class Check {
                    "bind fewer rows to threadIdx.y");
     const RoleRegisters registers = registers_of(stage_.roles, groups);
     const int64_t all = registers.producer + groups * registers.consumer;
-    if (all > kToShare)
+    if (all > to_share(groups))
       return wrong("registers of a producer and of " + std::to_string(groups) + " consumers must be at most " +
-                       std::to_string(kToShare) + " together, and " + std::to_string(registers.producer) + " + " +
-                       std::to_string(groups) + " * " + std::to_string(registers.consumer) + " are " +
+                       std::to_string(to_share(groups)) + " together, and " + std::to_string(registers.producer) +
+                       " + " + std::to_string(groups) + " * " + std::to_string(registers.consumer) + " are " +
                        std::to_string(all),
                    "leave registers out: they are shared out then");
     return Unit{};
@@ -165,8 +168,9 @@ int stage_with_roles(const LoopNest& nest, const Placement& placed, int root) {
 
 RoleRegisters registers_of(const RolesNote& note, int64_t consumers) {
   RoleRegisters out{note.producer_registers, note.consumer_registers};
-  if (out.producer == 0) out = {kOfProducer, std::min(kMostOfConsumer, in_steps((kToShare - kOfProducer) / consumers))};
-  out.move = out.consumer > in_steps(kToShare / (consumers + 1));  // what each has from the beginning
+  if (out.producer == 0)
+    out = {kOfProducer, std::min(kMostOfConsumer, in_steps((to_share(consumers) - kOfProducer) / consumers))};
+  out.move = out.consumer > to_share(consumers) / (consumers + 1);  // what each has from the beginning
   return out;
 }
 

@@ -1,5 +1,7 @@
 """Threads that copy for others: products are what they are without, whatever the sizes, and the Steps are written and read."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -47,6 +49,16 @@ def test_products_are_what_they_are_without(rows, stages, blocks, depth):
     tensors, a, b = operands(256, 128, depth)
     text = check(by_roles(tensors, rows, stages, blocks), tensors, a, b)
     assert text.count("sync block") == 1 and ("setmaxnreg.inc" in text) == (rows == 128)
+
+
+@pytest.mark.parametrize("consumers", [2, 3, 4])
+def test_no_role_takes_more_registers_than_a_block_begins_with(consumers):
+    """Who asks for more waits for ever; a block of so many threads begins with 65536 / threads, in whole eights."""
+    tensors, _, _ = operands(consumers * 64, 64, 256)
+    text = str(tw.lower(by_roles(tensors, consumers * 64), tensors, target="cuda -arch=sm_90a"))
+    taken, = map(int, re.findall(r'"setmaxnreg\.inc", (\d+)', text))
+    left, = map(int, re.findall(r'"setmaxnreg\.dec", (\d+)', text))
+    assert consumers * taken + left <= (consumers + 1) * (65536 // (128 * (consumers + 1)) // 8 * 8)
 
 
 def test_depths_that_calls_bring():

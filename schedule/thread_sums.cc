@@ -58,7 +58,8 @@ ThreadSums thread_sums(const StageNest& stage, const StageBounds& bounds, int ou
 
 namespace {
 
-constexpr size_t kJoinsAtOnce = 3;  // of 8 parts that a thread reads at once
+constexpr size_t kJoinsAtOnce = 3;                       // of 8 parts that a thread reads at once
+constexpr int64_t kRegisters = (1 << kJoinsAtOnce) - 2;  // for each level but the last its own
 
 // How many of the joins from `from` on halve what is left; at most kJoinsAtOnce, and one otherwise.
 size_t joins_at_once(const std::vector<te::LaneJoin>& joins, size_t from) {
@@ -72,14 +73,22 @@ struct Tree {
   std::vector<ir::Expr> values;  // which gives these
 };
 
+std::vector<ir::Buffer> registers_of(const ThreadSums& all) {
+  std::vector<ir::Buffer> made;
+  for (const ir::Buffer& parts : all.parts)
+    made.emplace_back(parts.name() + ".joined", parts.element(), std::vector<ir::Expr>{kRegisters}, Scope::kLocal);
+  return made;
+}
+
 // What a thread joins by itself: the parts at `slot`, and so many up of it along its index `along`.
 Tree tree(const ThreadSums& all, const ir::Reduce& reduce, const std::vector<ir::Buffer>& registers,
           const std::vector<ir::Expr>& slot, int along, int64_t apart, size_t joins) {
   Tree made;
+  int64_t from = 0, to = 0;  // registers of the parts of the last level, and of this one
   for (int64_t half = int64_t{1} << (joins - 1); half >= 1; half /= 2) {
     const bool in_registers = half < int64_t{1} << (joins - 1);
     const auto value = [&](const ir::Expr& which) {
-      if (in_registers) return loads(registers, {which});
+      if (in_registers) return loads(registers, {ir::simplify(which + ir::Expr(from))});
       std::vector<ir::Expr> at = slot;
       at[along] = ir::simplify(at[along] + which * ir::Expr(apart));
       return loads(all.parts, at);
@@ -91,8 +100,11 @@ Tree tree(const ThreadSums& all, const ir::Reduce& reduce, const std::vector<ir:
       made.values = joined(0);
     } else {
       const ir::Var part("part");
-      made.steps.push_back(ir::loop(part, half, te::store_all(registers, {part}, joined(part))));
+      made.steps.push_back(
+          ir::loop(part, half, te::store_all(registers, {ir::simplify(part + ir::Expr(to))}, joined(part))));
     }
+    from = to;
+    to += half;
   }
   return made;
 }
@@ -101,34 +113,28 @@ Tree tree(const ThreadSums& all, const ir::Reduce& reduce, const std::vector<ir:
 
 ir::Stmt joined(const ThreadSums& all, const ir::Reduce& reduce, bool again) {
   const ir::Stmt meet = ir::sync(ir::SyncOp::kBlock);
-  std::vector<ir::Buffer> registers;
-  for (const ir::Buffer& parts : all.parts)
-    registers.emplace_back(parts.name() + ".joined", parts.element(), std::vector<ir::Expr>{1 << (kJoinsAtOnce - 1)},
-                           Scope::kLocal);
   std::vector<ir::Stmt> steps;
   if (again) steps.push_back(meet);
   steps.push_back(te::store_all(all.parts, all.slot, loads(all.own, all.at)));
   steps.push_back(meet);
-  bool uses_registers = false;
   for (size_t n = 0; n < all.summed.size(); ++n) {
     const int along = all.summed[n];
     const std::vector<te::LaneJoin> joins = te::lane_joins(all.terms[n]);
     for (size_t j = 0, at_once = 0; j < joins.size(); j += at_once) {
       at_once = joins_at_once(joins, j);
-      uses_registers = uses_registers || at_once > 1;
       const int64_t left = joins[j + at_once - 1].distance;
+      const std::vector<ir::Buffer> registers = at_once > 1 ? registers_of(all) : std::vector<ir::Buffer>();
       Tree one = tree(all, reduce, registers, all.slot, along, left, at_once);
       one.steps.push_back(te::store_all(all.parts, all.slot, one.values));
       ir::Expr joins_here = all.slot[along] < ir::Expr(joins[j + at_once - 1].lanes);
       for (size_t done = n; done-- > 0;) joins_here = all.slot[all.summed[done]] < ir::Expr(1) && joins_here;
-      steps.push_back(ir::if_then(joins_here, ir::seq(std::move(one.steps))));
+      ir::Stmt join = ir::seq(std::move(one.steps));
+      for (const ir::Buffer& buffer : registers) join = ir::allocate(buffer, std::move(join));
+      steps.push_back(ir::if_then(joins_here, std::move(join)));
       steps.push_back(meet);
     }
   }
-  ir::Stmt whole = ir::seq(std::move(steps));
-  if (uses_registers)
-    for (const ir::Buffer& buffer : registers) whole = ir::allocate(buffer, std::move(whole));
-  return whole;
+  return ir::seq(std::move(steps));
 }
 
 std::vector<ir::Expr> sums(const ThreadSums& all) {

@@ -133,8 +133,8 @@ def row_sums(n, m):
     return A, te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="B")
 
 
-@pytest.mark.parametrize("threads", [1, 2, 7, 16, 48])
-@pytest.mark.parametrize("m", [16, 45])
+@pytest.mark.parametrize("threads", [1, 2, 7, 16, 48, 64, 128])
+@pytest.mark.parametrize("m", [16, 45, 300])
 def test_row_sums_across_threads(threads, m):
     A, B = row_sums(5, m)
     s = te.create_schedule(B)

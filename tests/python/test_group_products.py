@@ -107,15 +107,16 @@ def test_sizes_that_calls_bring_are_copied_by_threads():
 
 
 def test_automatic_schedules_take_them():
-    def default(arch, columns=128, rows=256, **asked):
-        tensors = product(rows, columns, 512, "bfloat16", "float32", **asked)
+    def default(arch, columns=128, rows=256, depth=512, **asked):
+        tensors = product(rows, columns, depth, "bfloat16", "float32", **asked)
         return tw.build(tensors, target=f"cuda -arch={arch}").source("cuda")
 
     text = default("sm_90a")
     assert "wgmma_m64n" in text and " tma_load_2d(" in text and "mma_m16n8" not in text.replace("wgmma", "")
     as_it_lies = default("sm_90a", 1024, 1024, transposed=False)
     assert "wgmma_m64n128k16_bf16<0, 1>(&" in as_it_lies and "], 64)" in as_it_lies
-    assert "wgmma" not in default("sm_100") and "wgmma" not in default("sm_90a", columns=60)
+    assert "wgmma_m64n" in default("sm_90a", columns=60)  # a box is filled with zeros past the end
+    assert "wgmma" not in default("sm_100") and "wgmma" not in default("sm_90a", depth=508)  # rows of no whole 16 bytes
 
 
 def test_a_ring_that_is_come_to_again():

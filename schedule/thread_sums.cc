@@ -73,7 +73,7 @@ struct Tree {
   std::vector<ir::Expr> values;  // which gives these
 };
 
-std::vector<ir::Buffer> registers_of(const ThreadSums& all) {
+std::vector<ir::Buffer> join_registers(const ThreadSums& all) {
   std::vector<ir::Buffer> made;
   for (const ir::Buffer& parts : all.parts)
     made.emplace_back(parts.name() + ".joined", parts.element(), std::vector<ir::Expr>{kRegisters}, Scope::kLocal);
@@ -123,7 +123,7 @@ ir::Stmt joined(const ThreadSums& all, const ir::Reduce& reduce, bool again) {
     for (size_t j = 0, at_once = 0; j < joins.size(); j += at_once) {
       at_once = joins_at_once(joins, j);
       const int64_t left = joins[j + at_once - 1].distance;
-      const std::vector<ir::Buffer> registers = at_once > 1 ? registers_of(all) : std::vector<ir::Buffer>();
+      const std::vector<ir::Buffer> registers = at_once > 1 ? join_registers(all) : std::vector<ir::Buffer>();
       Tree one = tree(all, reduce, registers, all.slot, along, left, at_once);
       one.steps.push_back(te::store_all(all.parts, all.slot, one.values));
       ir::Expr joins_here = all.slot[along] < ir::Expr(joins[j + at_once - 1].lanes);

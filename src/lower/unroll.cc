@@ -1,4 +1,4 @@
-// Unrolled loops become sequences.
+// Unrolled loops become sequences; for a device long ones stay loops, which its compiler unrolls.
 
 #include "src/lower/unroll.h"
 

@@ -93,8 +93,7 @@ class Meeting {
     const IntegerSystem::Outcome outcome = system_.solve();
     if (outcome.answer == IntegerSystem::Answer::kNone) return {{}, false, outcome.rows};
     if (outcome.answer == IntegerSystem::Answer::kUnknown || !exact_) return {kNotSeen, false, outcome.rows};
-    return {"threads " + place(outcome.values, kFirst) + " and " + place(outcome.values, kSecond) + " meet", true,
-            outcome.rows};
+    return {who_meet(place(outcome.values, kFirst), place(outcome.values, kSecond)), true, outcome.rows};
   }
 
   // Whether 0 <= part < extent wherever the second access is made.
@@ -378,6 +377,11 @@ class Meeting {
     system_.require_one_of(std::move(alternatives));
   }
 
+  static std::string who_meet(const std::string& first, const std::string& second) {
+    if (first != second) return "threads (" + first + ") and (" + second + ") meet";
+    return (first.empty() ? "a block's only thread" : "thread (" + first + ")") + " meets itself";
+  }
+
   std::string place(const std::vector<int64_t>& values, Side side) const {
     std::string out;
     for (const auto* indices : {&launch_.blocks, &launch_.threads}) {
@@ -386,10 +390,10 @@ class Meeting {
         if (own == own_.end()) continue;
         const int64_t base = values[static_cast<size_t>(own->second.base)];
         const int64_t distance = side == kFirst ? values[static_cast<size_t>(own->second.distance)] : 0;
-        out += (out.empty() ? "(" : ", ") + index.var.name() + " = " + std::to_string(base + distance);
+        out += (out.empty() ? "" : ", ") + index.var.name() + " = " + std::to_string(base + distance);
       }
     }
-    return out + ")";
+    return out;
   }
 
   const Access &a_, &b_;

@@ -264,8 +264,8 @@ class LaunchCheck {
     if (!clears || times.lo < 1) join(before);
   }
 
-  // The same where what an iteration begins arrives in a later one: after `lasts` more nothing of it is left, so that
-  // the first ones are known, and every other one by as many before it.
+  // The same where what an iteration begins arrives in a later one: after `lasts` more nothing of it is left, nor of
+  // what was begun before the loop, so that the first ones are known, and every other one by as many before it.
   void in_turn(const For& f, const Expr& extent, const Place& place) {
     const Interval times = interval_of(simplify(extent, bounds_), bounds_);
     const auto iteration = [&](const Expr& n, const Place& at) { statement(f.body, at.with(f.var, n)); };
@@ -275,7 +275,7 @@ class LaunchCheck {
     }
     const Var now(f.var.name());
     bounds_[now.id()] = {0, times.hi == Interval::kPosInf ? times.hi : times.hi - 1};
-    const int64_t lasts = how_long([&](int64_t n) { iteration(Expr(now) + n, place); });
+    int64_t lasts = how_long([&](int64_t n) { iteration(Expr(now) + n, place); });
     const auto last_ones = [&](const Expr& end, const Place& at) {
       for (int64_t n = lasts; n > 0; --n) iteration(end - n, at);
     };
@@ -286,10 +286,14 @@ class LaunchCheck {
         if (auto then = where_equal(a, extent, n)) ends.push_back(*std::move(then));
     };
     const int64_t begin = met_;
+    const auto has_one_before = [&] {  // that is still on its way
+      return std::ranges::any_of(open_, [&](const Touched& a) { return a.behind && a.number <= begin; });
+    };
     may_end(0);
-    for (int64_t n = 0; n < std::min(lasts, times.hi); ++n) {
+    for (int64_t n = 0; n < times.hi && (n < lasts || (n < kMostTurns && has_one_before())); ++n) {
       iteration(n, place.under(Expr(n) < extent));
       may_end(n + 1);
+      lasts = std::max(lasts, n + 1);
     }
     std::vector<Touched> before;
     std::ranges::copy_if(open_, std::back_inserter(before), [&](const Touched& a) { return a.number <= begin; });

@@ -127,7 +127,7 @@ class LaunchCheck {
         [&](const Allocate& a) { statement(a.body, place); },
         [&](const LetStmt& l) {
           reads(l.value, s, place);
-          statement(l.body, has_load(l.value) ? place.with_own(l.var, {}) : place.with(l.var, value(l.value, place)));
+          statement(l.body, with_let(l.var, l.value, place));
         },
         [&](const Evaluate& e) {
           if (const auto call = async_call(s)) return of_turn(*call, s, place);
@@ -387,14 +387,29 @@ class LaunchCheck {
       if (const auto* l = as<Load>(x)) touch(l->buffer, l->at, l->pred, false, s, place);
       if (const auto* c = as<CallExtern>(x); c && !c->pure)
         report({Kind::kForeignCall, {}, line_of(s), {}, "nobody knows what it touches"});
-      if (const auto* sel = as<Select>(x); sel && sel->cond.type().is_scalar()) {
+      if (const auto* sel = as<Select>(x)) {
         reads(sel->cond, s, place);
-        reads(sel->yes, s, place.under(sel->cond));
-        reads(sel->no, s, place.under(logical_not(sel->cond)));
+        reads(sel->yes, s, where(sel->cond, place));
+        reads(sel->no, s, where(logical_not(sel->cond), place));
+        return false;
+      }
+      if (const auto* let = as<Let>(x)) {
+        reads(let->value, s, place);
+        reads(let->body, s, with_let(let->var, let->value, place));
         return false;
       }
       return true;
     });
+  }
+
+  Place with_let(const Var& var, const Expr& e, const Place& place) const {
+    return has_load(e) ? place.with_own(var, {}) : place.with(var, value(e, place));
+  }
+
+  // Where the condition holds, of one with lanes in one of them.
+  Place where(const Expr& condition, const Place& place) const {
+    if (condition.type().is_scalar()) return place.under(condition);
+    return place.with_own(lane_, Expr(condition.type().lanes)).under(lane_of(value(condition, place), lane_));
   }
 
   Expr value(const Expr& e, const Place& place) const { return place.values.empty() ? e : substitute(e, place.values); }
@@ -425,10 +440,11 @@ class LaunchCheck {
     int lanes = 1;
     for (const Expr& subscript : at) {
       lanes = std::max<int>(lanes, subscript.type().lanes);
-      access.at.push_back(value(lane_of(subscript, lane_), place));
+      access.at.push_back(lane_of(value(subscript, place), lane_));
     }
-    if (lanes > 1) access.own.push_back({lane_, Expr(lanes)});
-    if (pred) access.conditions.push_back(value(lane_of(pred, lane_), place));
+    const auto is_lane = [&](const OwnVariable& v) { return v.var == lane_; };
+    if (lanes > 1 && std::ranges::none_of(access.own, is_lane)) access.own.push_back({lane_, Expr(lanes)});
+    if (pred) access.conditions.push_back(lane_of(value(pred, place), lane_));
     access.form = forms_.of(access, bounds_);
     access.number = ++met_;
     pairs_ += static_cast<int64_t>(open_.size()) + kPairsOfAnAccess;

@@ -86,6 +86,7 @@ class LaunchCheck {
       if (those)
         for (const OwnVariable& v : those->ranges) bounds_[v.var.id()] = {0, *as_int(v.extent) - 1};
     statement(body, {});
+    if (too_much()) return;  // what is left is that of a walk which ended somewhere
     if (const std::string why = registers_.ended(); !why.empty()) report({Kind::kOnItsWay, {}, "wgmma.wait", {}, why});
     for (const Touched& a : open_)
       if (a.behind && a.writes) compare(a, a, Apart::kNothing);  // whether it is made at all
@@ -326,6 +327,7 @@ class LaunchCheck {
       std::erase_if(open_, [&](const Touched& a) { return !of_first(a); });
     });
     turns_ = begun;  // those of what stands before the loop
+    if (too_much()) return 1;
     for (const Touched& a : left) {
       const std::string line = line_of(a.statement);
       if (a.behind && quiet_ == 0)

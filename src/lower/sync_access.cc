@@ -73,7 +73,7 @@ Access by_offset(const Access& access) {
 class Meeting {
  public:
   Meeting(const Access& a, const Access& b, const LaunchIndices& launch, const std::unordered_set<uint64_t>& changing)
-      : a_(a), b_(b), launch_(launch), changing_(changing) {
+      : a_(a), b_(b), launch_(launch), changing_(changing), exact_(!a.unsure && !b.unsure) {
     for (const auto* variables : {&launch.blocks, &launch.threads, &a.own, &b.own})
       for (const OwnVariable& v : *variables)
         if (v.extent) {
@@ -405,7 +405,7 @@ class Meeting {
   std::vector<Known> known_;
   std::vector<Exclusive> exclusives_;
   std::vector<Fused> fused_;
-  bool exact_ = true;  // the system says no less than the program
+  bool exact_;  // the system says no less than the program
 };
 
 // Replaces the subscripts of both by their digits; false where these have no equal strides.
@@ -476,7 +476,7 @@ bool parts_are_within(const Access& access, const Bounds& bounds, const Expr& va
 bool is_within(const Access& access, const Expr& value, const Expr& extent) {
   const LaunchIndices nobody;
   const std::unordered_set<uint64_t> nothing;
-  const Access elsewhere{access.buffer, {}, false, {}, {}, {}};
+  const Access elsewhere{access.buffer, {}, false, {}, {}, {}, false};
   if (Meeting(elsewhere, access, nobody, nothing).within(value, extent)) return true;
   const Meeting known(elsewhere, access, nobody, nothing);
   const Expr folded = refolded(value, known.bounds());

@@ -24,6 +24,7 @@ struct Access {
   std::vector<OwnVariable> own;
   std::vector<ir::Expr> conditions;  // under which it is made
   ir::Stmt statement;
+  bool unsure = false;  // under others too, which are not of indices
 };
 
 struct LaunchIndices {

@@ -447,6 +447,7 @@ class LaunchCheck {
     const auto is_lane = [&](const OwnVariable& v) { return v.var == lane_; };
     if (lanes > 1 && std::ranges::none_of(access.own, is_lane)) access.own.push_back({lane_, Expr(lanes)});
     if (pred) access.conditions.push_back(lane_of(value(pred, place), lane_));
+    AccessForms::reduce(access);
     access.form = forms_.of(access, bounds_);
     access.number = ++met_;
     pairs_ += static_cast<int64_t>(open_.size()) + kPairsOfAnAccess;

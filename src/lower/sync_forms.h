@@ -18,6 +18,10 @@ struct AccessForm {
 
 class AccessForms {
  public:
+  // Of an access what says where it is: no variable that it does not use, nor a condition which always holds or of
+  // which only `unsure` says that there is one.
+  static void reduce(Access& access);
+
   // Equal numbers: one buffer, subscripts that are equal but for constants, equal conditions and variables.
   AccessForm of(const Access& access, const ir::Bounds& bounds);
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "src/ir/simplify.h"
+#include "src/lower/index_math.h"
+
 namespace tw::schedule {
 
 bool reaches_past_end(const StageNest& stage, const StageBounds& bounds) {
@@ -15,6 +18,24 @@ bool reaches_past_end(const StageNest& stage, const StageBounds& bounds) {
   return false;
 }
 
+bool leaves_out_ends(const LoopNest& nest, const Placement& placed, int i) {
+  const auto* sum = ir::as<ir::Reduce>(placed.bodies[i][0]);
+  if (sum == nullptr || !sum->where) return true;
+  return std::ranges::all_of(lower::conjuncts(sum->where), [&](const ir::Expr& holds) {
+    const auto* inside = ir::as<ir::Binary>(holds);
+    if (inside == nullptr || inside->op != ir::BinOp::kLt) return false;
+    return std::ranges::all_of(placed.reads[i], [&](const Read& read) {
+      const StageNest& source = nest.stage(read.source);
+      const std::vector<ir::Expr>& at = ir::as<ir::Load>(read.load)->at;
+      for (size_t d = 0; d < at.size(); ++d)
+        if (ir::is_int(ir::simplify(at[d] - inside->a), 0) &&
+            ir::is_int(ir::simplify(source.axes[d].extent.expr() - inside->b), 0))
+          return true;
+      return false;
+    });
+  });
+}
+
 bool is_to_be_filled(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
   const StageNest& stage = nest.stage(i);
   if (stage.is_placeholder() || placed.parent[i] == kNone || placed.scope[i] != Scope::kShared) return false;
@@ -22,7 +43,10 @@ bool is_to_be_filled(const LoopNest& nest, const Placement& placed, const NestBo
   if (stage.tensorized.axis != kNone || stage.rolling != kNone || !!stage.store_predicate) return false;
   if (placed.readers[i].size() != 1) return false;
   const int reader = placed.readers[i][0];
-  return warp_product_of(nest.stage(reader)) != nullptr && reaches_past_end(nest.stage(reader), all.stages[reader]);
+  if (warp_product_of(nest.stage(reader)) == nullptr) return false;
+  const auto* sum = ir::as<ir::Reduce>(placed.bodies[reader][0]);
+  const bool leaves_out = sum != nullptr && !!sum->where;
+  return leaves_out ? leaves_out_ends(nest, placed, reader) : reaches_past_end(nest.stage(reader), all.stages[reader]);
 }
 
 bool takes_whole_tiles(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {

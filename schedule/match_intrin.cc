@@ -219,8 +219,16 @@ class Matcher {
             ? "it rounds both factors: where that is meant, the stage says te.tf32 of each"
             : "the expressions have to agree but for the order of the operands of +, *, min and max";
     if (!wanted_sum != !found_sum) return differs("one is a reduction, the other is not");
-    if (wanted_sum && (wanted_sum->op != found_sum->op || static_cast<bool>(found_sum->where) || found_sum->combiner))
+    if (wanted_sum && (wanted_sum->op != found_sum->op || (!product_ && !!found_sum->where) || found_sum->combiner))
       return differs("they reduce in other ways");
+    if (wanted_sum && !!found_sum->where &&
+        !(takes_whole_tiles(nest_, placed_, all_, id_) && leaves_out_ends(nest_, placed_, id_)))
+      return wrong(name_ + " must find all terms, and stage " + stage_.name + " leaves out those where " +
+                   ir::to_string(found_sum->where) + " does not hold")
+             << describe(stage_) << "no lane of a warp can leave out its part"
+             << "cache_read both operands for " + stage_.name +
+                    " alone into \"shared\", computed in its loops: they are filled with zeros past their ends; or "
+                    "split by factors that divide the terms";
     sum_ = found_sum;
     const ir::Expr from = over_loops(found_sum ? found_sum->sources[0] : found);
     if (!tile_.same(from, ir::substitute(wanted_sum ? wanted_sum->sources[0] : wanted, loops_)))

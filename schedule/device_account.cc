@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "schedule/bank_wavefronts.h"
 #include "schedule/group_operands.h"
@@ -27,6 +28,11 @@ constexpr double kLaunch = 3e-6;      // seconds until the first block runs and 
 constexpr double kHiding = 12;        // warps of a processor that hide each other's waiting, or copies ahead of a warp
 constexpr double kSpilled = 4;        // what registers that lie in memory cost
 constexpr double kOverlap = 0.2;      // share of the lesser terms that the largest does not hide
+constexpr double kLockstep = 0.6;     // the same of one block whose warps do one after the other together
+constexpr double kBehind = 0.5;       // share of the work that waits for memory itself, where nothing comes later
+constexpr double kLatency = 700;      // cycles until memory answers
+constexpr double kMeeting = 150;  // cycles of an iteration that finds a tile: threads meet, and read the first of it
+constexpr double kTurn = 20;      // instructions of each warp for a tile: addresses, waiting, the loop itself
 
 class Counter {
  public:
@@ -136,7 +142,7 @@ class Counter {
 
   // What a block's threads do for each other: elements one after the other, by vectors where rows allow it; or the
   // device does it, by a box that one thread begins.
-  void copies(const StageView& view, const LaunchAccount& launch, double times, StageAccount& stage) {
+  void copies(const StageView& view, LaunchAccount& launch, double times, StageAccount& stage) {
     const std::vector<double> range = region(view);
     double elements = 1;
     for (double extent : range) elements *= extent;
@@ -150,10 +156,14 @@ class Counter {
         note != nullptr && note->stages > 1 &&
         (note->by == kByBoxes || (note->by == ir::Arrival::kLater && is_group_operand(nest_, placed_, view.stage)));
     if (boxes) stage.instructions += 2 * launch.blocks * times;
+    double widest = kVectorBytes;  // bytes that come at once
+    for (const AccessView& access : view.accesses)
+      if (!access.store && scope_of(source_of(view, access)) == ir::Scope::kGlobal)
+        widest = std::min(widest, bytes_at_once(view, access));
+    if (times > 1) takes_turns(view, times, elements, boxes, widest, launch, stage);
     for (const AccessView& access : view.accesses) {
-      const LoopView along{1, {static_cast<int>(range.size()) - 1}, 1};
-      const double stride = range.empty() ? 0 : stride_of(access, along, strides_of(access, source_of(view, access)));
-      const double vector = stride == 1 ? std::clamp(kVectorBytes / access.element_bytes, 1.0, row) : 1;
+      const double stride = stride_along_row(view, access);
+      const double vector = stride == 1 ? std::clamp(widest / access.element_bytes, 1.0, row) : 1;
       const double bytes = stride <= 1 ? std::ceil(row * access.element_bytes / kSector) * kSector / row
                                        : std::min(kSector, stride * access.element_bytes);
       if (!boxes) stage.instructions += 2 * warps / vector;
@@ -169,6 +179,35 @@ class Counter {
     stage.operations += warps * kWarp * view.operations;
     stage.arithmetic += warps * view.operations;
     stage.instructions += warps * view.operations;
+  }
+
+  double stride_along_row(const StageView& view, const AccessView& access) const {
+    const auto last = static_cast<int>(nest_.stage(view.stage).data_rank) - 1;
+    return last < 0 ? 0 : stride_of(access, LoopView{1, {last}, 1}, strides_of(access, source_of(view, access)));
+  }
+
+  // Neighbours, where rows of the tensor begin at multiples of as many bytes.
+  double bytes_at_once(const StageView& view, const AccessView& access) const {
+    if (stride_along_row(view, access) != 1) return access.element_bytes;
+    const int64_t row = access.shape.size() > 1 ? access.shape.back() * access.element_bytes : 0;
+    return static_cast<double>(std::gcd(row, static_cast<int64_t>(kVectorBytes)));
+  }
+
+  // Each of so many iterations finds a tile of the stage. What is copied as it lies, 4 bytes or more at once, comes by
+  // itself while others are used; the rest waits in registers, or for nobody.
+  void takes_turns(const StageView& view, double times, double elements, bool boxes, double widest,
+                   LaunchAccount& launch, StageAccount& stage) {
+    constexpr double kRegister = 4;  // bytes
+    const PipelineNote* note = pipeline_of(view.stage);
+    const double slots = note == nullptr ? slots_of(view.stage) : static_cast<double>(note->stages);
+    const bool later = boxes || (note != nullptr && view.operations == 0 && widest >= kRegister);
+    launch.by_registers = launch.by_registers || !later;
+    if (!later && slots > 1)
+      launch.registers +=
+          std::ceil(elements * view.element_bytes / widest / launch.threads) * std::max(1.0, widest / kRegister);
+    if (!boxes) stage.instructions += kTurn * launch.blocks * times * std::max(1.0, launch.threads / kWarp);
+    launch.turns = std::max(launch.turns, times);
+    launch.ahead = std::max(launch.ahead, slots - 1);
   }
 
   // What each thread does for itself.
@@ -193,6 +232,7 @@ class Counter {
     stage.products += all * product.m * product.n * product.k * product.operand.bits / 16;
     stage.operations += all * product.m * product.n * product.k * view.operations;
     stage.instructions += all * warps;
+    launch.lockstep = product.lanes == ir::kLanesOfWarp;
     launch.registers += tile.sums * ir::elements_of(product, ir::Fragment::kSum);
     for (const AccessView& access : view.accesses) {
       const int source = source_of(view, access);
@@ -448,7 +488,25 @@ void hold(LaunchAccount& launch, const DeviceRates& device) {
   launch.occupancy = launch.resident * warps * kWarp / device.threads;
   launch.waves = launch.blocks / (launch.resident * device.processors);
   launch.used = launch.blocks / (turns * device.processors);
-  launch.hidden = std::min(1.0, held * launch.slots / kHiding);
+  const double slots = launch.by_registers ? std::min(2.0, launch.slots) : launch.slots;
+  launch.hidden = std::min(1.0, held * slots / kHiding);
+}
+
+// Blocks that a processor holds at a time go through their turns together, others after them. The wait for memory is
+// divided among the turns that are ahead.
+double waiting_seconds(const LaunchAccount& launch, const DeviceRates& device) {
+  if (launch.turns < 1) return 0;
+  const double ahead = launch.by_registers ? 1 : launch.ahead;
+  const double turn = kLatency / ahead + (launch.lockstep || launch.by_registers ? kMeeting : kMeeting / 2);
+  const double held = std::ceil(launch.blocks / (launch.resident * device.processors));
+  return (kLatency + held * launch.turns * turn) / device.hertz;
+}
+
+// Of the terms but the largest: what it does not hide. Of blocks in lockstep others hide it.
+double exposed_share(const LaunchAccount& launch, const DeviceRates& device) {
+  if (!launch.lockstep || launch.turns < 1) return kOverlap / launch.slots;
+  const double held = std::min(launch.resident, std::ceil(launch.blocks / device.processors));
+  return std::max(kOverlap / launch.slots, kLockstep / (held * held));
 }
 
 void time(LaunchAccount& launch, const DeviceRates& device) {
@@ -475,7 +533,10 @@ void time(LaunchAccount& launch, const DeviceRates& device) {
   const double most = launch.seconds[launch.bound];
   // Arithmetic is instructions too: what they have in common is hidden by nothing and hides nothing.
   sum -= std::min(launch.seconds[kArithmetic], launch.seconds[kIssue]);
-  launch.total = kLaunch + most + kOverlap / launch.slots * std::max(0.0, sum - most);
+  launch.waiting = waiting_seconds(launch, device);
+  const double working = most + exposed_share(launch, device) * std::max(0.0, sum - most);
+  launch.total = kLaunch + std::max(working, launch.waiting) +
+                 (launch.by_registers ? kBehind : kOverlap) * std::min(working, launch.waiting);
 }
 
 }  // namespace

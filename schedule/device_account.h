@@ -4,7 +4,8 @@
 // A launch takes as long as what it has most of: multiply-adds of tensor cores, arithmetic, instructions, passes
 // through shared memory, sectors of L2, bytes of memory. Counts are those of warps: an access takes as many passes or
 // sectors as the addresses of a warp's threads need. Processors wait where blocks are too few to fill them, or warps
-// too few to hide each other's waiting.
+// too few to hide each other's waiting. Iterations that find tiles in shared memory follow each other in a block, which
+// waits for memory and for its threads in each of them, unless what later ones read is on its way.
 #pragma once
 
 #include <array>
@@ -46,6 +47,9 @@ struct LaunchAccount {
   double copying = 0;                // threads among these that copy for the others
   double registers = 0, shared = 0;  // of a thread; bytes of a block
   double slots = 1;                  // of the longest ring: what later iterations need is on its way
+  double turns = 0, ahead = 1;       // iterations of a block that wait for tiles, for how many of them at a time
+  bool by_registers = false;         // the tiles come through these, which hold one at a time
+  bool lockstep = false;             // threads of a block read, multiply and meet in turn: products of single warps
   bool spills = false;
   double resident = 0;   // blocks that a processor holds at a time; 0: not even one fits
   double occupancy = 0;  // share of a processor's threads that these are
@@ -54,7 +58,8 @@ struct LaunchAccount {
   double hidden = 0;     // share of the time in which some warp can go on
   DeviceSeconds seconds{};
   DeviceTerm bound = kIssue;
-  double total = 0;  // seconds; infinite where no processor holds a block
+  double waiting = 0;  // seconds that iterations of blocks, one after the other, take if nothing else does
+  double total = 0;    // seconds; infinite where no processor holds a block
   std::vector<StageAccount> stages;
 };
 

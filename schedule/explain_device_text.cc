@@ -76,9 +76,14 @@ std::string launch_text(const Explanation& all, const LaunchAccount& launch) {
   if (launch.spills) ends += line("spills", {"a thread has 255 registers at most"});
   ends += line("waves", {number(launch.waves), "processors have blocks " + number(100 * launch.used) + " % of the time",
                          "warps that can go on " + number(100 * launch.hidden) + " %"});
+  if (launch.turns > 1)
+    ends += line("turns",
+                 {counted(launch.turns, "tile") + " of a block, one after the other",
+                  number(launch.by_registers ? 1 : launch.ahead) + " ahead", "alone " + seconds_text(launch.waiting)});
   return out + "launch of " + name + ": " + counted(launch.blocks, "block") + " of " +
          counted(launch.threads, "thread") +
-         (launch.copying > 0 ? ", of which " + number(launch.copying) + " copy for the others" : "") + "\n" + ends + of_all("takes", launch.seconds) +
+         (launch.copying > 0 ? ", of which " + number(launch.copying) + " copy for the others" : "") + "\n" + ends +
+         of_all("takes", launch.seconds) +
          line("bound", {std::string(to_string(launch.bound)),
                         seconds_text(launch.seconds[launch.bound]) + " of " + seconds_text(launch.total)}) +
          "\n";

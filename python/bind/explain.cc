@@ -58,6 +58,7 @@ void bind_accounts(py::module_& m) {
       .def_readonly("hidden", &LaunchAccount::hidden)
       .def_property_readonly("seconds", [](const LaunchAccount& launch) { return by_term(launch.seconds); })
       .def_property_readonly("bound", [](const LaunchAccount& launch) { return to_string(launch.bound); })
+      .def_readonly("waiting", &LaunchAccount::waiting)
       .def_readonly("total", &LaunchAccount::total)
       .def_readonly("stages", &LaunchAccount::stages);
 }

@@ -4,6 +4,7 @@
 
 #include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
+#include "schedule/machine.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -116,6 +117,8 @@ std::vector<std::string> share_operands(Sketch& sketch, const Group& group, cons
   }
   return copies;
 }
+
+int64_t processors_of(const Target& target) { return schedule::describe_machine(target, {}).device->processors; }
 
 const ir::WarpProduct* product_for(const Graph& graph, const Stage& stage, const Roles& roles,
                                    std::span<const ir::WarpProduct> products, Ends ends) {

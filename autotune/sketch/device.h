@@ -51,6 +51,20 @@ std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, con
 enum class Ends : uint8_t { kWhole, kFilled };
 const ir::WarpProduct* product_for(const Graph&, const Stage&, const Roles&, std::span<const ir::WarpProduct>, Ends);
 
+// Among how many blocks the terms of a product may be shared, by tiles of `unit` terms; one first, and alone where
+// tiles of the result are enough.
+std::vector<int64_t> parts_of_product(const Stage&, const Roles&, int64_t processors, int64_t unit, Ends);
+// What is tiled: a stage, its loops around the tiles, and those of its sums.
+struct TiledSums {
+  std::string stage;
+  std::vector<std::string> outer, terms;
+};
+TiledSums whole_sums(const Stage&, const Roles&);
+// A part of each sum, as a stage before it; the loop that counts them is the first around the tiles. Then `add_parts`.
+TiledSums parts_of_sums(Sketch&, const Stage&, const Roles&, int64_t parts, int64_t unit);
+void add_parts(Sketch&, const Group&);
+int64_t processors_of(const Target&);
+
 std::optional<Group> match_device_groups(const Graph&, int root), match_device_warps(const Graph&, int root),
     match_device_contraction(const Graph&, int root), match_device_rows(const Graph&, int root),
     match_device_reduction(const Graph&, int root), match_device_columns(const Graph&, int root),

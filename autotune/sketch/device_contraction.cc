@@ -8,8 +8,8 @@
 //       for k.i unrolled: vectorized j: sums[j] += A.shared * B.shared
 //     vectorized j: the outputs, epilogue included
 //
-// A thread's rows, and its columns by 16 bytes, lie as far apart as there are threads: what a warp reads of an operand
-// at once lies side by side, in different banks.
+// Of few tiles blocks share the terms (device_parts.cc). A thread's rows, and its columns by 16 bytes, lie as far apart
+// as there are threads: what a warp reads of an operand at once lies side by side, in different banks.
 #include <algorithm>
 
 #include "autotune/sketch/contraction.h"
@@ -45,21 +45,26 @@ class DeviceContraction {
         group_(group),
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
-        roles_(*roles_of(sketch.graph, group.anchor)) {}
+        roles_(*roles_of(sketch.graph, group.anchor)),
+        tiled_(whole_sums(stage_, roles_)) {}
 
   void run() {
     define_knobs();
-    sums_ = &stage_ == &root_ ? k_.cache_write(stage_.name) : stage_.name;
+    if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, 1);
+    name_ = parts_ > 1 ? tiled_.stage : root_.name;
+    sums_ = at_root() ? k_.cache_write(name_) : stage_.name;
     const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_);
     tile_outputs();
     tile_sums();
     for (const std::string& copy : copies) k_.step(schedule::ComputeAt{copy, sums_, terms_});
     if (!copies.empty()) k_.step(schedule::Pipeline{sums_, terms_, k_.cfg.factor(knob("stages")), "auto"});
+    if (parts_ > 1) add_parts(k_, group_);
   }
 
  private:
   std::string knob(const char* what) const { return stage_.name + "." + what; }
-  std::string output_axis(int d) const { return root_.data[static_cast<size_t>(d)].name; }
+  bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
+  std::string output_axis(int d) const { return (at_root() ? stage_ : root_).data[static_cast<size_t>(d)].name; }
   // Elements of 16 bytes of what is read along the columns.
   int64_t widest() const {
     const Operand& operand = roles_.vectors;
@@ -73,7 +78,7 @@ class DeviceContraction {
   }
   // Virtual threads, and the loop that is left.
   std::string virtually(const std::string& loop, schedule::Factor threads) {
-    k_.step(schedule::Split{root_.name, loop, {}, std::move(threads), ir::Tail::kAuto});
+    k_.step(schedule::Split{name_, loop, {}, std::move(threads), ir::Tail::kAuto});
     return loop + ".i";
   }
 
@@ -86,7 +91,9 @@ class DeviceContraction {
   const Stage& stage_;
   const Stage& root_;
   const Roles roles_;
-  std::string sums_, thread_, terms_;
+  TiledSums tiled_;
+  int64_t parts_ = 1;
+  std::string name_, sums_, thread_, terms_;
 };
 
 // Tiles that are at most twice the result, or the smallest.
@@ -97,19 +104,27 @@ void DeviceContraction::define_knobs() {
   for (const Tile& tile : kTiles)
     if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest()));
   if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest()));
+  const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), 1, Ends::kWhole);
+  const bool few = parts.size() > 1;
+  if (few) {
+    k_.cfg.define_knob(knob("parts"), parts);
+    parts_ = k_.cfg.value(knob("parts"));
+  }
   k_.cfg.define_knob_json(knob("tile"), tiles);
-  k_.cfg.define_knob(knob("terms"), up_to(stage_.sums.back().extent, {16, 8, 32, 4}));
-  k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{2, 3, 4, 1});
+  k_.cfg.define_knob(knob("terms"), up_to(stage_.sums.back().extent,
+                                          few ? std::vector<int64_t>{16, 32} : std::vector<int64_t>{16, 8, 32, 4}));
+  k_.cfg.define_knob(knob("stages"), few ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{2, 3, 4, 1});
 }
 
 void DeviceContraction::tile_outputs() {
-  const std::string& name = root_.name;
+  const std::string& name = name_;
   const std::string i = output_axis(roles_.rows), j = output_axis(roles_.lanes);
   const std::string rows = split(name, i, tile(0)), row = virtually(rows, tile(2));
   const std::string columns = split(name, j, tile(1)), part = virtually(columns, tile(4));
   const std::string column = split(name, part, tile(3));
   thread_ = part + ".o";
   std::vector<std::string> outer;
+  if (parts_ > 1) outer.push_back(tiled_.outer.front());
   for (int d : roles_.outer) outer.push_back(output_axis(d));
   if (roles_.share >= 0) outer.push_back(output_axis(roles_.share));
   std::vector<std::string> order = outer;
@@ -126,13 +141,13 @@ void DeviceContraction::tile_outputs() {
 }
 
 void DeviceContraction::tile_sums() {
-  k_.step(schedule::ComputeAt{sums_, root_.name, thread_});
-  std::vector<std::string> order;
-  for (const Axis& sum : stage_.sums) order.push_back(sum.name);
+  k_.step(schedule::ComputeAt{sums_, name_, thread_});
+  std::vector<std::string> order = tiled_.terms;
   const std::string inner = split(sums_, order.back(), k_.cfg.factor(knob("terms")));
   order.back() += ".o";
   terms_ = order.back();
   order.push_back(inner);
+  if (parts_ > 1) order.push_back(tiled_.outer.front());
   for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d)
     if (d != roles_.rows && d != roles_.lanes) order.push_back(stage_.data[static_cast<size_t>(d)].name);
   // Of the whole domain the columns would be too long to be written out.

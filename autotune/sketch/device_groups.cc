@@ -7,15 +7,14 @@
 //       for k.i.o: a product of four warps, whose threads are threadIdx.x
 //     the outputs by the lane map
 //
-// Only of operands that are read in place, and where nothing follows the sums. Tiles reach past the end where boxes of
-// both operands bring zeros (schedule/filled.h).
+// Of few tiles blocks share the terms (device_parts.cc). Only of operands that are read in place, and where nothing
+// follows the sums. Tiles reach past the end where boxes of both operands bring zeros (schedule/filled.h).
 #include <algorithm>
 #include <array>
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/device.h"
 #include "schedule/loop_nest.h"
-#include "schedule/machine.h"
 #include "src/ir/async_copies.h"
 #include "src/ir/group_products.h"
 #include "src/ir/walk.h"
@@ -57,6 +56,7 @@ struct Form {
   Along left = Along::kNothing, right = Along::kNothing;
   std::vector<Tile> tiles;
   int64_t terms = 0;
+  bool filled = false;  // past the ends
 };
 
 constexpr double kMostPastEnd = 1.5;  // times the result, of all tiles together
@@ -108,6 +108,7 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
   for (int64_t line = kLine; line / bytes >= form.product->k; line /= 2)
     if (form.terms == 0 && terms % (line / bytes) == 0) form.terms = line / bytes;
   if (filled && form.terms == 0 && terms >= kLine / bytes) form.terms = kLine / bytes;
+  form.filled = filled;
   if (form.tiles.empty() || form.terms == 0) return std::nullopt;
   return form;
 }
@@ -119,29 +120,37 @@ class GroupContraction {
         group_(group),
         stage_(sketch.graph.at(group.anchor)),
         roles_(*roles_of(sketch.graph, group.anchor)),
-        form_(*form_of(sketch.graph, stage_, roles_)) {}
+        form_(*form_of(sketch.graph, stage_, roles_)),
+        sums_(whole_sums(stage_, roles_)) {}
 
   void run() {
     std::vector<std::string> tiles;
     for (const Tile& tile : form_.tiles)
       tiles.push_back("[" + std::to_string(tile.rows) + "," + std::to_string(tile.columns) + "]");
+    const int64_t processors = processors_of(k_.target);
+    const std::vector<int64_t> parts =
+        parts_of_product(stage_, roles_, processors, form_.terms, form_.filled ? Ends::kFilled : Ends::kWhole);
+    few_ = parts.size() > 1;
+    if (few_) k_.cfg.define_knob(knob("parts"), parts);
     k_.cfg.define_knob_json(knob("tile"), tiles);
     k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{4, 3, 2});
-    const int64_t processors = schedule::describe_machine(k_.target, {}).device->processors;
-    k_.cfg.define_knob(knob("blocks"), std::vector<int64_t>{kEachTile, processors, 2 * processors});
-    const std::vector<std::string> copies = share_operands(k_, group_, roles_, stage_.name);
+    if (!few_) k_.cfg.define_knob(knob("blocks"), std::vector<int64_t>{kEachTile, processors, 2 * processors});
+    const int64_t shared = few_ ? k_.cfg.value(knob("parts")) : 1;
+    if (shared > 1) sums_ = parts_of_sums(k_, stage_, roles_, shared, form_.terms);
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage);
     const std::string terms = tile_sums();
     for (const std::string& copy : copies) {
-      k_.step(schedule::ComputeAt{copy, stage_.name, terms});
+      k_.step(schedule::ComputeAt{copy, sums_.stage, terms});
       k_.step(schedule::Swizzle{copy, "auto"});
     }
-    k_.step(schedule::Pipeline{stage_.name, terms, k_.cfg.factor(knob("stages")), "auto"});
+    k_.step(schedule::Pipeline{sums_.stage, terms, k_.cfg.factor(knob("stages")), "auto"});
+    if (shared > 1) add_parts(k_, group_);
   }
 
  private:
   std::string knob(const char* what) const { return stage_.name + "." + what; }
   std::string split(const std::string& loop, schedule::Factor by) {
-    k_.step(schedule::Split{stage_.name, loop, std::move(by), {}, ir::Tail::kAuto});
+    k_.step(schedule::Split{sums_.stage, loop, std::move(by), {}, ir::Tail::kAuto});
     return loop + ".i";
   }
   std::string tile_sums();
@@ -151,13 +160,14 @@ class GroupContraction {
   const Stage& stage_;
   const Roles roles_;
   const Form form_;
+  TiledSums sums_;
+  bool few_ = false;  // tiles
 };
 
 // The loop over tiles of terms.
 std::string GroupContraction::tile_sums() {
-  const std::string& name = stage_.name;
-  std::vector<std::string> order;
-  for (const int d : roles_.outer) order.push_back(stage_.data[static_cast<size_t>(d)].name);
+  const std::string& name = sums_.stage;
+  std::vector<std::string> order = sums_.outer;
   if (roles_.share >= 0) order.push_back(stage_.data[static_cast<size_t>(roles_.share)].name);
   const std::string i = stage_.data[static_cast<size_t>(roles_.rows)].name,
                     j = stage_.data[static_cast<size_t>(roles_.lanes)].name;
@@ -167,14 +177,14 @@ std::string GroupContraction::tile_sums() {
   order.insert(order.end(), {i + ".o", j + ".o"});
   const std::vector<std::string> tiles = order;
   order.push_back(i + ".i.o");
-  for (const Axis& sum : stage_.sums) order.push_back(sum.name);
+  order.insert(order.end(), sums_.terms.begin(), sums_.terms.end());
   const std::string last = order.back(), inner = split(last, form_.terms), term = split(inner, form_.product->k);
   order.back() = last + ".o";
   order.insert(order.end(), {inner + ".o", row, column, term});
   k_.reorder(name, order);
   const std::string tile = k_.fuse(name, tiles);
   k_.bind(name, tile, "blockIdx.x");
-  k_.step(schedule::Persistent{name, tile, k_.cfg.factor(knob("blocks"))});
+  k_.step(schedule::Persistent{name, tile, few_ ? schedule::Factor(kEachTile) : k_.cfg.factor(knob("blocks"))});
   k_.bind(name, i + ".i.o", "threadIdx.y");
   std::string product(form_.product->name);
   product.replace(product.find("n8"), 2, "n" + std::to_string(columns));

@@ -10,8 +10,8 @@
 // Rows of a tile are those of two axes where two of them have the same columns, as the rows and columns of an image
 // have.
 //
-// Tiles that divide the result come first. Others reach past its end, which takes operands that are filled there with
-// zeros: in shared memory of their own (schedule/filled.h).
+// Of few tiles blocks share the terms (device_parts.cc). Tiles that divide the result come first. Others reach past its
+// end, which takes operands that are filled there with zeros: in shared memory of their own (schedule/filled.h).
 #include <algorithm>
 
 #include "autotune/sketch/contraction.h"
@@ -41,7 +41,7 @@ struct Tile {
 constexpr Tile kTiles[] = {{128, 128, 64, 64}, {128, 128, 64, 32}, {128, 64, 64, 32},  {64, 128, 32, 64},
                            {64, 64, 32, 32},   {128, 256, 64, 64}, {256, 128, 64, 64}, {128, 128, 32, 64},
                            {64, 32, 32, 16},   {32, 64, 16, 32},   {32, 32, 16, 16},   {32, 16, 16, 8},
-                           {16, 16, 16, 8},    {16, 8, 16, 8}};
+                           {16, 64, 16, 16},   {16, 32, 16, 8},    {16, 16, 16, 8},    {16, 8, 16, 8}};
 
 constexpr double kMostPastEnd = 1.5;  // times the result, of all tiles together
 
@@ -89,15 +89,17 @@ class WarpContraction {
         stage_(sketch.graph.at(group.anchor)),
         root_(sketch.graph.at(group.root)),
         roles_(*roles_of(sketch.graph, group.anchor)),
-        product_(*product_of(sketch.graph, group)) {}
+        product_(*product_of(sketch.graph, group)),
+        sums_(whole_sums(stage_, roles_)) {}
 
   void run() {
     define_knobs();
-    const std::vector<std::string> copies = share_operands(k_, group_, roles_, stage_.name);
-    if (&stage_ != &root_) tile_epilogue();
+    if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, k_.cfg.value(knob("terms")));
+    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage);
+    if (!at_root()) tile_epilogue();
     tile_sums();
     for (const std::string& copy : copies) {
-      k_.step(schedule::ComputeAt{copy, stage_.name, terms_});
+      k_.step(schedule::ComputeAt{copy, sums_.stage, terms_});
       const bool first = &copy == &copies.front();
       if (copies.size() == 2 &&
           (first ? lies_across(roles_.broadcast, roles_.rows) : lies_across(roles_.vectors, roles_.lanes)))
@@ -105,7 +107,8 @@ class WarpContraction {
       else
         k_.step(schedule::Swizzle{copy, "auto"});
     }
-    k_.step(schedule::Pipeline{stage_.name, terms_, k_.cfg.factor(knob("stages")), "auto"});
+    k_.step(schedule::Pipeline{sums_.stage, terms_, k_.cfg.factor(knob("stages")), "auto"});
+    if (parts_ > 1) add_parts(k_, group_);
   }
 
  private:
@@ -118,7 +121,7 @@ class WarpContraction {
   }
   // By the size of a product, which is one of a short axis too.
   std::string product(const std::string& loop, int size, const Axis& axis) {
-    return split(stage_.name, loop, size, axis.extent < size ? ir::Tail::kMask : ir::Tail::kAuto);
+    return split(sums_.stage, loop, size, axis.extent < size ? ir::Tail::kMask : ir::Tail::kAuto);
   }
   bool has_lines() const { return roles_.share >= 0; }
   std::string line_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.share)].name; }
@@ -133,6 +136,7 @@ class WarpContraction {
   }
   const Axis& row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)]; }
   const Axis& column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)]; }
+  bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
   bool fills() const { return fills_operands(k_.graph, group_, roles_); }
 
   std::vector<std::string> tiles() const;
@@ -149,7 +153,7 @@ class WarpContraction {
   }
 
   void define_knobs();
-  void bind_blocks(const Stage& stage, const std::vector<std::string>& outer);
+  void bind_blocks(const std::string& name, const Stage& stage, const std::vector<std::string>& outer);
   void tile_epilogue();
   void tile_sums();
 
@@ -159,6 +163,8 @@ class WarpContraction {
   const Stage& root_;
   const Roles roles_;
   const ir::WarpProduct& product_;
+  TiledSums sums_;
+  int64_t parts_ = 1;
   std::string terms_;
 };
 
@@ -189,15 +195,22 @@ void WarpContraction::define_knobs() {
     (sums % (products * product_.k) == 0 ? terms : more).push_back(products * product_.k);
   if (fills()) std::ranges::copy_if(more, std::back_inserter(terms), [&](int64_t n) { return n < 2 * sums; });
   if (terms.empty()) terms.push_back(product_.k);
+  const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), std::ranges::max(terms),
+                                                      fills() ? Ends::kFilled : Ends::kWhole);
+  if (parts.size() > 1) {
+    k_.cfg.define_knob(knob("parts"), parts);
+    parts_ = k_.cfg.value(knob("parts"));
+    if (terms.size() > 2) terms.pop_back();
+  }
   k_.cfg.define_knob_json(knob("tile"), tiles());
   k_.cfg.define_knob(knob("terms"), terms);
-  k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{3, 4, 2, 1});
+  k_.cfg.define_knob(knob("stages"), parts.size() > 1 ? std::vector<int64_t>{3, 4} : std::vector<int64_t>{3, 4, 2, 1});
 }
 
-void WarpContraction::bind_blocks(const Stage& stage, const std::vector<std::string>& outer) {
-  if (!outer.empty()) k_.bind(stage.name, k_.fuse(stage.name, outer), "blockIdx.z");
-  k_.bind(stage.name, row_of(stage).name + ".o", "blockIdx.y");
-  k_.bind(stage.name, column_of(stage).name + ".o", "blockIdx.x");
+void WarpContraction::bind_blocks(const std::string& name, const Stage& stage, const std::vector<std::string>& outer) {
+  if (!outer.empty()) k_.bind(name, k_.fuse(name, outer), "blockIdx.z");
+  k_.bind(name, row_of(stage).name + ".o", "blockIdx.y");
+  k_.bind(name, column_of(stage).name + ".o", "blockIdx.x");
 }
 
 // Of the parts of warps a lane takes neighbours in each row.
@@ -222,7 +235,7 @@ void WarpContraction::tile_epilogue() {
   order.insert(order.end(), {row, part + ".o", column});
   k_.reorder(name, order);
   k_.step(schedule::Vectorize{name, column});
-  bind_blocks(root_, outer);
+  bind_blocks(name, root_, outer);
   k_.bind(name, parts(name, lines, i + ".i.o"), "threadIdx.z");
   k_.bind(name, j + ".i.o", "threadIdx.y");
   k_.bind(name, part + ".o", "threadIdx.x");
@@ -231,17 +244,16 @@ void WarpContraction::tile_epilogue() {
 }
 
 void WarpContraction::tile_sums() {
-  const std::string& name = stage_.name;
-  const bool at_root = &stage_ == &root_;
+  const std::string& name = sums_.stage;
   std::string i = row_of(stage_).name, j = column_of(stage_).name;
-  std::vector<std::string> outer = outer_axes(stage_), order;
+  std::vector<std::string> outer = sums_.outer, order;
   std::string lines = has_lines() ? line_of(stage_) : "", line;
-  if (at_root && has_lines()) {
+  if (at_root() && has_lines()) {
     outer.push_back(lines + ".o");
     lines = split(name, lines, tile(5));
   }
   order = outer;
-  if (at_root) {
+  if (at_root()) {
     order.insert(order.end(), {i + ".o", j + ".o"});
     i = split(name, i, tile(0));
     j = split(name, j, tile(1));
@@ -252,8 +264,7 @@ void WarpContraction::tile_sums() {
                     column = product(part_columns, product_.n, column_of(stage_));
   if (has_lines()) order.push_back(lines + ".o");
   order.insert(order.end(), {i + ".o", j + ".o"});
-  std::vector<std::string> sums;
-  for (const Axis& sum : stage_.sums) sums.push_back(sum.name);
+  std::vector<std::string> sums = sums_.terms;
   const std::string last = sums.back(), inner = split(name, last, k_.cfg.factor(knob("terms")));
   const std::string term = product(inner, product_.k, stage_.sums.back());
   sums.back() = last + ".o";
@@ -264,7 +275,7 @@ void WarpContraction::tile_sums() {
   k_.reorder(name, order);
   terms_ = k_.fuse(name, sums);
   k_.step(schedule::Unroll{name, inner + ".o"});  // fragments of the next products are read meanwhile
-  if (at_root) bind_blocks(stage_, outer);
+  if (at_root()) bind_blocks(name, stage_, outer);
   k_.bind(name, parts(name, lines, i + ".o"), "threadIdx.z");
   k_.bind(name, j + ".o", "threadIdx.y");
   k_.step(schedule::Tensorize{name, row, std::string(product_.name)});

@@ -58,7 +58,7 @@ def demo(folder, *options, **variables):
 class TestDemo:
     def test_without_a_gpu(self, tmp_path):
         said = demo(tmp_path, **NOWHERE)
-        for words in ("cannot be loaded", "occupancy", "__global__", "threads, A, B, bias, D", "agree with NumPy", "tw-measure"):
+        for words in ("cannot be loaded", "occupancy", "__global__", "threads, A, B,", "agree with NumPy", "tw-measure"):
             assert words in said, words
         if has_nvrtc(tmp_path):
             assert "registers" in said and " 0 bytes of spills" in said

@@ -1,5 +1,6 @@
 // The estimate of a device's schedules: what is known to be faster is estimated so.
 #include "autotune/model/device_prior.h"
+#include "schedule/device_account.h"
 #include "tests/unit/autotune_sketch_cases.h"
 
 namespace tw::autotune {
@@ -79,6 +80,54 @@ TEST(DevicePrior, AProductOfTensorCoresTakesNoLessThanItsProducts) {
 
 TEST(DevicePrior, SmallResultsWantSmallTiles) {
   EXPECT_LT(product(256, 256, 4096, "[32,32,2,4,1]", 16), product(256, 256, 4096, "[128,128,8,4,2]", 16));
+}
+
+// Of bfloat16, B as rows of terms or of columns.
+Tensor product_of(int m, int n, int k, bool rows_of_terms) {
+  const Tensor A = te::placeholder({m, k}, "bfloat16", "A");
+  const Tensor B = rows_of_terms ? te::placeholder({n, k}, "bfloat16", "B") : te::placeholder({k, n}, "bfloat16", "B");
+  const te::IterVar terms = te::reduce_axis(0, k, "k");
+  const auto of = [](const Expr& e) { return te::astype(e, "float32"); };
+  return te::compute(
+      {m, n},
+      [&](Var i, Var j) { return te::sum(of(A(i, terms)) * of(rows_of_terms ? B(j, terms) : B(terms, j)), {terms}); },
+      "C");
+}
+
+// Blocks share the terms where tiles of the result leave processors idle, and only there.
+TEST(DevicePrior, FewTilesAreDividedAmongBlocks) {
+  const auto launches = [](const Tensor& C) {
+    const schedule::Schedule s = default_schedule({C}, device());
+    return schedule::device_account(s.nest(), schedule::place(s.nest(), {}).value_or_throw(),
+                                    *schedule::describe_machine(device(), {}).device);
+  };
+  for (const Tensor& few : {product_of(257, 513, 1025, false), product_of(512, 512, 16384, true)}) {
+    const auto all = launches(few);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_GT(all[0].used, 0.75);
+  }
+  EXPECT_EQ(launches(product_of(8192, 8192, 512, true)).size(), 1u);
+  const auto rows = launches(product_of(16, 28672, 8192, true));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].bound, schedule::kMemory);
+}
+
+// Of fewer turns a block waits less, and less in each where more are on their way.
+TEST(DevicePrior, TurnsThatWaitForMemoryAreCounted) {
+  const Task task(matmul(64, 64, 1024), device());
+  const auto of = [&](int64_t terms, int64_t stages) {
+    for (uint64_t index = 0; index < task.space().size(); ++index) {
+      const std::string knobs = task.space().describe(index);
+      const auto has = [&](const std::string& what) { return knobs.find(what) != knobs.npos; };
+      if (has("\"C.parts\":1,") && has("\"C.tile\":[16,16,") && has("\"C.terms\":" + std::to_string(terms)) &&
+          has("\"C.stages\":" + std::to_string(stages)))
+        return estimate(task.candidate(index).value_or_throw().schedule);
+    }
+    ADD_FAILURE() << "no candidate";
+    return 0.0;
+  };
+  EXPECT_LT(of(32, 2), of(16, 2));
+  EXPECT_LT(of(16, 3), of(16, 2));
 }
 
 TEST(DevicePrior, TheDefaultScheduleIsAmongTheBest) {

@@ -34,26 +34,51 @@ std::vector<Bytes> on_host(const ir::Program& lowered, std::vector<Bytes> data) 
   return data;
 }
 
-// The first candidate and some others, lowered for the device.
-void expect_right(const Args& args, int count = 4) {
-  const Task task = task_of(args, device());
-  const ir::Program naive = te::naive_program(task.outputs(), args);
-  std::vector<Bytes> data;
-  for (size_t i = 0; i < naive.params.size(); ++i) data.push_back(small_integers(naive.params[i].buffer, 1 + i));
-  const std::vector<Bytes> expected = run_interpreted(naive, data);
-  support::Rng rng(1);
-  for (int n = 0; n < fewer(count); ++n) {
-    const uint64_t index = n == 0 ? 0 : rng.below(task.space().size());
-    const Result<Scheduled> s = task.candidate(index);
+// Candidates, lowered for the device: in the interpreter, and as text.
+class Candidates {
+ public:
+  explicit Candidates(const Args& args)
+      : task_(task_of(args, device())), naive_(te::naive_program(task_.outputs(), args)) {
+    for (size_t i = 0; i < naive_.params.size(); ++i) data_.push_back(small_integers(naive_.params[i].buffer, 1 + i));
+    expected_ = run_interpreted(naive_, data_);
+  }
+  const Space& space() const { return task_.space(); }
+
+  void expect_right(uint64_t index) const {
+    const Result<Scheduled> s = task_.candidate(index);
     ASSERT_TRUE(s.ok()) << s.error().render();
     const ir::Program lowered = lowered_program(s->schedule, s->args, device());
-    const std::vector<Bytes> got = run_interpreted(lowered, data);
+    const std::vector<Bytes> got = run_interpreted(lowered, data_);
     for (size_t i = 0; i < got.size(); ++i) {
-      const bool same = !naive.params[i].written || same_values(naive.params[i].buffer.element(), expected[i], got[i]);
-      EXPECT_TRUE(same) << task.space().describe(index);
+      const bool same =
+          !naive_.params[i].written || same_values(naive_.params[i].buffer.element(), expected_[i], got[i]);
+      EXPECT_TRUE(same) << space().describe(index);
     }
-    EXPECT_TRUE(on_host(lowered, data) == got) << "the text of " << task.space().describe(index);
+    EXPECT_TRUE(on_host(lowered, data_) == got) << "the text of " << space().describe(index);
   }
+
+ private:
+  const Task task_;
+  const ir::Program naive_;
+  std::vector<Bytes> data_, expected_;
+};
+
+// The first candidate and some others.
+void expect_right(const Args& args, int count = 4) {
+  const Candidates candidates(args);
+  support::Rng rng(1);
+  for (int n = 0; n < fewer(count); ++n) candidates.expect_right(n == 0 ? 0 : rng.below(candidates.space().size()));
+}
+
+// The first one whose blocks share the terms of a product.
+void expect_parts(const Args& args) {
+  const Candidates candidates(args);
+  const std::vector<Knob>& knobs = candidates.space().knobs();
+  const auto parts = std::ranges::find_if(knobs, [](const Knob& knob) { return knob.name.ends_with(".parts"); });
+  ASSERT_NE(parts, knobs.end());
+  Digits digits = candidates.space().digits(0);
+  digits[static_cast<size_t>(parts - knobs.begin())] = 1;
+  candidates.expect_right(candidates.space().index(digits));
 }
 
 Args row_sums(int rows, int terms) {
@@ -229,6 +254,16 @@ TEST(SketchDevice, ProductsOfTensorCores) {
   expect_right(product_of(64, 64, 32, {.epilogue = true}));
   expect_right(product_of(32, 16, 32, {.rows_of_terms = false, .epilogue = true, .batch = 2}), 2);
   expect_right(convolution_of_halves());
+}
+
+// Even parts and a shorter last one, by four warps, by one and by threads, with an epilogue behind the last launch.
+TEST(SketchDevice, ProductsWhoseTermsBlocksShare) {
+  expect_parts(product_of(64, 64, 512));
+  expect_parts(product_of(64, 16, 1000));
+  expect_parts(product_of(20, 12, 261, {.rows_of_terms = false, .epilogue = true}));
+  expect_parts(product_of(16, 8, 512, {"int8", "int32"}));
+  expect_parts(matmul(16, 20, 256));
+  expect_parts(dense(9, 13, 256));
 }
 
 TEST(SketchDevice, Convolutions) {

@@ -63,7 +63,7 @@ Expr with_simple_terms(Simplifier& simplifier, const Expr& sum) {
 Expr Simplifier::expr(const Expr& e) {
   if (!e || is_leaf(e)) return e;
   if (const auto* v = as<VarRef>(e)) {
-    if (auto it = replacements_.find(v->var.id()); it != replacements_.end()) return it->second;
+    if (const Expr* replacement = replacements_.find(v->var.id())) return *replacement;
     const Interval range = range_of_variable(v->var);
     return range.is_point() && e.type().is_integer() ? int_imm(e.type(), range.lo) : e;
   }
@@ -147,9 +147,8 @@ Expr Simplifier::simplify_load(const Expr& e, const Load& l) {
 
 // An id may be bound again elsewhere, to something else, around nodes that both places share.
 bool Simplifier::rebinds(const Var& v, const Expr& replacement, Interval range) const {
-  if (auto it = replacements_.find(v.id()); it != replacements_.end())
-    return !replacement || !identical(it->second, replacement);
-  if (auto it = ranges_.find(v.id()); it != ranges_.end()) return static_cast<bool>(replacement) || it->second != range;
+  if (const Expr* known = replacements_.find(v.id())) return !replacement || !identical(*known, replacement);
+  if (const Interval* known = ranges_.find(v.id())) return static_cast<bool>(replacement) || *known != range;
   return false;
 }
 
@@ -159,9 +158,12 @@ Expr Simplifier::simplify_let(const Expr& e, const Let& l) {
   const Interval range = interval(value);
   const bool rebound = rebinds(l.var, replacement, range);
   Scope outside = rebound ? enter(boolean(true), true) : Scope();
-  replacements_.erase(l.var.id());
-  if (replacement) replacements_[l.var.id()] = replacement;
-  ranges_[l.var.id()] = range;
+  if (replacement) {
+    replacements_.set(l.var.id(), replacement);
+  } else {
+    replacements_.forget(l.var.id());
+  }
+  ranges_.set(l.var.id(), range);
   const Expr body = expr(l.body);
   if (rebound) leave(std::move(outside));
   if (static_cast<bool>(replacement)) return body;
@@ -180,7 +182,7 @@ Expr Simplifier::simplify_reduce(const Expr& e, const Reduce& r) {
     rebound |= rebinds(axis.var, {}, ranges.back());
   }
   Scope outside = rebound ? enter(boolean(true), true) : Scope();
-  for (size_t i = 0; i < axes.size(); ++i) ranges_[axes[i].var.id()] = ranges[i];
+  for (size_t i = 0; i < axes.size(); ++i) ranges_.set(axes[i].var.id(), ranges[i]);
   Reduce out{r.op, {}, std::move(axes), {}, {}, r.value, r.combiner};
   for (const Expr& source : r.sources) {
     out.sources.push_back(expr(source));
@@ -201,7 +203,7 @@ Expr Simplifier::make(BinOp op, const Expr& a, const Expr& b) {
 }
 
 Interval Simplifier::range_of_variable(const Var& v) const {
-  if (auto it = ranges_.find(v.id()); it != ranges_.end()) return it->second;
+  if (const Interval* range = ranges_.find(v.id())) return *range;
   if (auto it = bounds_.find(v.id()); it != bounds_.end()) return it->second;
   return range_of(v.type());
 }

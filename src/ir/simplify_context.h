@@ -3,10 +3,10 @@
 #pragma once
 
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "src/ir/interval.h"
+#include "src/ir/known_by_id.h"
 #include "src/ir/simplify_linear.h"
 #include "src/ir/simplify_memo.h"
 #include "tensorwright/ir.h"
@@ -39,9 +39,7 @@ class Simplifier {
   struct Scope {
     Memo<Expr> memo;
     Memo<Interval> intervals;
-    std::unordered_map<uint64_t, Interval> ranges;
-    std::unordered_map<uint64_t, Expr> replacements;
-    size_t negative = 0, holds = 0;
+    size_t ranges = 0, replacements = 0, negative = 0, holds = 0;  // what there was
   };
 
   // simplify.cc: dispatch
@@ -109,10 +107,10 @@ class Simplifier {
   };
 
   const Bounds& bounds_;
-  std::unordered_map<uint64_t, Interval> ranges_;  // loops, lets and reductions on the way here; narrowed by conditions
-  std::unordered_map<uint64_t, Expr> replacements_;  // variables that have one value
-  std::vector<Linear> negative_;                     // forms that are below 0 here
-  std::vector<Fact> holds_;                          // other conditions that hold, or do not hold, here
+  KnownById<Interval> ranges_;    // loops, lets and reductions on the way here; narrowed by conditions
+  KnownById<Expr> replacements_;  // variables that have one value
+  std::vector<Linear> negative_;  // forms that are below 0 here
+  std::vector<Fact> holds_;       // other conditions that hold, or do not hold, here
   Memo<Expr> memo_;
   Memo<Interval> intervals_;
   int depth_ = 0;

@@ -61,10 +61,10 @@ Stmt Simplifier::simplify(const For& n, const Stmt& original) {
   const Interval times = interval(extent);
   if (times.hi <= 0) return nothing();
   if (times == Interval::point(1)) {
-    replacements_[n.var.id()] = Expr(0);
+    replacements_.set(n.var.id(), Expr(0));
     if (n.kind < ForKind::kCooperative) return stmt(n.body);  // of the others the kind says who runs the body
   }
-  ranges_[n.var.id()] = {0, shifted(times, -1).hi};
+  ranges_.set(n.var.id(), {0, shifted(times, -1).hi});
   Stmt body;
   if (as_int(extent)) {
     body = stmt(n.body);
@@ -126,10 +126,10 @@ Stmt Simplifier::simplify(const Allocate& n, const Stmt& original) {
 Stmt Simplifier::simplify(const LetStmt& n, const Stmt& original) {
   const Expr value = expr(n.value);
   if (as<IntImm>(value) || as<FloatImm>(value) || as<VarRef>(value)) {
-    replacements_[n.var.id()] = value;
+    replacements_.set(n.var.id(), value);
     return stmt(n.body);
   }
-  ranges_[n.var.id()] = interval(value);
+  ranges_.set(n.var.id(), interval(value));
   const Stmt body = stmt(n.body);
   if (is_nothing(body)) return nothing();
   return value.same_as(n.value) && body.same_as(n.body) ? original : let_stmt(n.var, value, body);
@@ -137,7 +137,8 @@ Stmt Simplifier::simplify(const LetStmt& n, const Stmt& original) {
 
 // What was simplified outside stays valid inside, but not the other way round: inside, everything is looked at anew.
 Simplifier::Scope Simplifier::enter(const Expr& condition, bool holds) {
-  Scope outside{std::move(memo_), std::move(intervals_), ranges_, replacements_, negative_.size(), holds_.size()};
+  Scope outside{std::move(memo_),    std::move(intervals_), ranges_.now(),
+                replacements_.now(), negative_.size(),      holds_.size()};
   memo_.clear();
   intervals_.clear();
   assume(condition, holds);
@@ -147,8 +148,8 @@ Simplifier::Scope Simplifier::enter(const Expr& condition, bool holds) {
 void Simplifier::leave(Scope outside) {
   memo_ = std::move(outside.memo);
   intervals_ = std::move(outside.intervals);
-  ranges_ = std::move(outside.ranges);
-  replacements_ = std::move(outside.replacements);
+  ranges_.back_to(outside.ranges);
+  replacements_.back_to(outside.replacements);
   negative_.resize(outside.negative);
   holds_.resize(outside.holds);
 }
@@ -196,7 +197,7 @@ void Simplifier::assume_negative(const Linear& form) {
     }
     const Interval narrowed = t.factor > 0 ? Interval{Interval::kNegInf, floor_div(most.hi, t.factor)}
                                            : Interval{ceil_div(most.hi, t.factor), Interval::kPosInf};
-    ranges_[v->var.id()] = intersect(range_of_variable(v->var), narrowed);
+    ranges_.set(v->var.id(), intersect(range_of_variable(v->var), narrowed));
     intervals_.clear();
   }
   negative_.push_back(form);

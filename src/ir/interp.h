@@ -41,7 +41,8 @@ struct InterpOptions {
   enum class Order : uint8_t { kAscending, kDescending, kShuffled };
   Order order = Order::kAscending;
   uint64_t seed = 0;      // of kShuffled
-  int64_t max_steps = 0;  // stop with a Diagnostic after so many stores, left out ones too; 0: no limit
+  int64_t max_steps = 0;  // stop with a Diagnostic after so many stores, left out ones too, and eight
+                          // elements of memory that is made as one; 0: no limit
 };
 
 // What the Diagnostic of max_steps says.

@@ -4,12 +4,15 @@
 
 #include <bit>
 #include <cstring>
+#include <new>
 
 namespace tw::ir::interp {
 namespace {
 
 constexpr int64_t kLargestBytes = int64_t{1} << 36;
 constexpr unsigned char kPoison = 0xa5;
+
+std::string too_large(const std::string& name) { return "interpret: buffer " + name + " is larger than memory"; }
 
 }  // namespace
 
@@ -33,7 +36,7 @@ void Memory::bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> s
   data_ = data;
 }
 
-void Memory::allocate(std::vector<int64_t> shape, std::vector<int64_t> strides) {
+void Memory::allocate(std::vector<int64_t> shape, std::vector<int64_t> strides) try {
   lay_out(std::move(shape), std::move(strides), false);
   const int64_t bytes = element_.bytes_of(span_);
   if (bytes > own_bytes_) {
@@ -42,6 +45,8 @@ void Memory::allocate(std::vector<int64_t> shape, std::vector<int64_t> strides) 
   }
   data_ = own_.get();
   if (bytes > 0) std::memset(data_, kPoison, static_cast<size_t>(bytes));
+} catch (const std::bad_alloc&) {
+  throw Fault{ErrorKind::kInternal, too_large(name_), {}};
 }
 
 void Memory::enter(uint32_t time, std::vector<int64_t> shape, std::vector<int64_t> strides) {
@@ -57,26 +62,26 @@ void Memory::enter(uint32_t time, std::vector<int64_t> shape, std::vector<int64_
 void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, bool written) {
   shape_ = std::move(shape);
   strides_ = std::move(strides);
-  bool empty = false, too_large = false;
+  bool empty = false, endless = false;
   __int128 elements = 1;
   for (int64_t extent : shape_) {
     empty |= extent <= 0;
     elements *= extent;
-    too_large |= elements > kLargestBytes;
-    if (too_large) elements = 1;
+    endless |= elements > kLargestBytes;
+    if (endless) elements = 1;
   }
   if (strides_.empty()) {
     strides_.resize(shape_.size());
     int64_t stride = 1;
-    for (size_t d = shape_.size(); d-- > 0 && !empty && !too_large;) {
+    for (size_t d = shape_.size(); d-- > 0 && !empty && !endless;) {
       strides_[d] = stride;
       stride *= shape_[d];
     }
   }
   __int128 span = empty ? 0 : 1;
   for (size_t d = 0; d < shape_.size() && !empty; ++d) span += static_cast<__int128>(shape_[d] - 1) * strides_[d];
-  if (!empty && (too_large || span > kLargestBytes / element_.bytes() || span < 0))
-    throw Fault{ErrorKind::kInternal, "interpret: buffer " + name_ + " is larger than memory", {}};
+  if (!empty && (endless || span > kLargestBytes / element_.bytes() || span < 0))
+    throw Fault{ErrorKind::kInternal, too_large(name_), {}};
   span_ = static_cast<int64_t>(span);
   half_used_ = element_.is_packed() && span_ % 2 == 1 ? span_ - 1 : -1;
   if (check_unwritten_) written_.assign(static_cast<size_t>(span_), written ? generation_ : 0);

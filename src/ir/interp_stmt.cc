@@ -9,6 +9,8 @@
 namespace tw::ir::interp {
 namespace {
 
+constexpr int64_t kElementsOfAStep = 8;  // of memory that is filled
+
 // What a store that arrives later reads until then.
 class Sources {
  public:
@@ -32,9 +34,20 @@ class Sources {
   std::vector<Element> read_;
 };
 
+void count_steps(State& s, int64_t steps) {
+  if (s.max_steps > 0 && (s.steps += steps) > s.max_steps)
+    throw Fault{ErrorKind::kInternal, stopped_after(s.max_steps), {}};
+}
+
 // A store, or what a condition kept from being done.
-void count_step(State& s) {
-  if (s.max_steps > 0 && ++s.steps > s.max_steps) throw Fault{ErrorKind::kInternal, stopped_after(s.max_steps), {}};
+void count_step(State& s) { count_steps(s, 1); }
+
+// What filling it takes, before there is any.
+void count_memory(State& s, const std::vector<int64_t>& extents) {
+  int64_t elements = 1;
+  for (const int64_t extent : extents)
+    if (extent <= 0 || __builtin_mul_overflow(elements, extent, &elements)) return;
+  count_steps(s, elements / kElementsOfAStep);
 }
 
 struct StoreCode final : StmtCode {
@@ -136,6 +149,7 @@ struct AllocateCode final : StmtCode {
     std::vector<int64_t> extents, steps;
     for (const ExprPtr& e : shape) extents.push_back(e->eval(s).i);
     for (const ExprPtr& e : strides) steps.push_back(e->eval(s).i);
+    count_memory(s, extents);
     if (shared) {
       s.memories[memory]->enter(++s.entered[memory], std::move(extents), std::move(steps));
     } else {

@@ -341,7 +341,20 @@ TEST_F(Interpreter, StopsWhenToldTo) {
   const Program p = program({{B, true}}, loop(i, 1000000000, store(B, {0}, f32(1))));
   EXPECT_FAULT(run(p, {bytes_of(b)}, options), "stopped after 100 steps");
   const Stmt never = if_then(Expr(i) < 0, store(B, {0}, f32(1)));
-  EXPECT_FAULT(run(program({{B, true}}, loop(i, 1000000000, never)), {bytes_of(b)}, options), "stopped after 100 steps");
+  EXPECT_FAULT(run(program({{B, true}}, loop(i, 1000000000, never)), {bytes_of(b)}, options),
+               "stopped after 100 steps");
+}
+
+// What it would fill takes as long as what it would store, and need not be there.
+TEST_F(Interpreter, StopsBeforeItMakesTooMuchMemory) {
+  InterpOptions options;
+  options.max_steps = 1000;
+  const auto said = [&](int64_t elements) {
+    const Buffer t("t", kF32, {elements}, Scope::kLocal);
+    return message(run(program({{B, true}}, allocate(t, store(B, {0}, f32(1)))), {bytes_of(b)}, options));
+  };
+  EXPECT_EQ(said(7000), "");
+  EXPECT_NE(said(int64_t{1} << 33).find("stopped after 1000 steps"), std::string::npos);
 }
 
 // Random data expressions of each type: simplified and as written give the same bits.

@@ -501,7 +501,12 @@ void Contraction::place_broadcast() {
   std::vector<std::string> outer;
   for (size_t d = 0; d + 1 < stage.data.size(); ++d) outer.push_back(stage.data[d].name);
   const std::string last = stage.data.back().name;
-  const auto [vectors, lane] = split(stage.name, last, Factor(std::min(4 * lanes, stage.data.back().extent)));
+  // What is shorter than a register is moved under a mask, unless it is a power of two; a few of these cost less.
+  constexpr int64_t kFew = 4;
+  const int64_t extent = stage.data.back().extent, power = extent & -extent;
+  const bool parts = extent < lanes && power < extent && extent / power <= kFew;
+  const auto [vectors, lane] = split(stage.name, last, Factor(parts ? power : std::min(4 * lanes, extent)));
+  if (parts) k_.step(schedule::Unroll{stage.name, vectors});
   k_.step(schedule::Vectorize{stage.name, lane});
   if (place == "\"root\"" && outer.size() > 1) outer.pop_back();
   if (place == "\"root\"" && !outer.empty()) k_.parallel(stage.name, k_.fuse(stage.name, outer));

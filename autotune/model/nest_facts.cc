@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/model/cut_tiles.h"
 #include "schedule/placement.h"
 #include "schedule/traffic.h"
 #include "src/ir/tile_products.h"
@@ -26,6 +27,7 @@ namespace {
 constexpr double kPage = 4096;
 constexpr double kLaneProductBytes = 16;  // of a register whose lanes are factors
 constexpr double kJoin = 2;               // instructions that join two vectors: one moves lanes
+constexpr double kCutWaits = 2;           // times the sums that hide a latency: what keeps a cut tile's loop busy
 constexpr double kTileRows = 16;          // of a right factor of tiles
 constexpr int64_t kTileL1 = 48 << 10;     // bytes of the caches of cores that have tiles, at least
 constexpr int64_t kTileL2 = 2 << 20;
@@ -39,6 +41,11 @@ bool is_repeated(const LoopView& loop) {
 int64_t stride_in(const AccessView& access, const LoopView& loop, size_t d) {
   if (loop.roots.empty()) return 0;
   return access.coefficients[d][static_cast<size_t>(loop.roots.back())] * loop.step;
+}
+
+bool moves_along(const AccessView& access, size_t axis) {
+  const auto moves = [&](const std::vector<int64_t>& coefficients) { return coefficients[axis] != 0; };
+  return !access.affine || std::ranges::any_of(access.coefficients, moves);
 }
 
 bool is_contiguous(const AccessView& access, const LoopView& vector) {
@@ -102,6 +109,7 @@ class StageReader {
     f_.conditional = view_.conditions > 0;
     read_body();
     read_order();
+    cut_tiles();
     read_parallelism();
     for (const AccessView& access : view_.accesses) read_access(access);
     std::stable_sort(f_.accesses.begin(), f_.accesses.end(), [](const AccessFacts& a, const AccessFacts& b) {
@@ -152,6 +160,22 @@ class StageReader {
     f_.accumulators = sums * (f_.tensorized > 0 ? 1 : vectors(f_.lanes));
     f_.arithmetic = f_.points / f_.body * statements * each;
     if (f_.tensorized > 0) f_.utilisation = 1;
+  }
+
+  // Tiles at the end of an axis have fewer sums side by side, each of which waits for its last term.
+  void cut_tiles() {
+    std::vector<Tile> tiles(view_.domain.size());
+    for (size_t l = 0; l < view_.loops.size(); ++l) {
+      const LoopView& loop = view_.loops[l];
+      if (loop.roots.size() != 1 || loop.extent == 1 || !shape_.in_body(view_, l)) continue;
+      Tile& tile = tiles[static_cast<size_t>(loop.roots[0])];
+      tile.extent *= l >= shape_.tensorized ? 0 : loop.extent;
+      if (&loop == shape_.vector) tile.grain = static_cast<int64_t>(f_.lanes);
+      if (f_.reduces && f_.sums_in_a_row && !loop.reduction)
+        tile.least = std::min(1.0, kCutWaits * kLatency * machine_.rates.issue / f_.accumulators);
+    }
+    cut_ = cut_axes(view_, tiles);
+    for (const CutAxis& axis : cut_) f_.arithmetic *= axis.points;
     if (!sums_across()) return;
     double results = f_.points;
     for (const LoopView& loop : view_.loops)
@@ -221,6 +245,10 @@ class StageReader {
     const Window window = !access.store && a.along && !a.hoisted ? window_of(access) : Window{};
     each *= window.read / lanes.held;
     a.instructions = each * iterations * (of_tiles() ? tile_rows(access) : 1);
+    for (size_t axis = 0; axis < cut_.size(); ++axis) {
+      const bool data = axis < static_cast<size_t>(stage_.data_rank);
+      a.instructions *= moves_along(access, axis) ? cut_[axis].points : data ? cut_[axis].tiles : 1;
+    }
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
     if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;
@@ -339,6 +367,7 @@ class StageReader {
   const StageNest& stage_;
   const Machine& machine_;
   const Shape shape_;
+  std::vector<CutAxis> cut_;  // root axes
   StageFacts f_;
 };
 

@@ -12,7 +12,6 @@ namespace tw::autotune {
 namespace {
 
 constexpr double kHertz = 4e9;       // all estimates' clock
-constexpr double kLatency = 4;       // cycles until a sum can take its next term
 constexpr double kEntry = 12;        // cycles to start a loop and to leave it: pointers, first sums, a missed branch
 constexpr double kIteration = 1;     // least cycles of one iteration
 constexpr double kLaunch = 4e-6;     // seconds to wake threads and to wait for the last

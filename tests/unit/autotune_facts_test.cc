@@ -1,0 +1,47 @@
+// What estimates are made from: tiles at the end of an axis.
+#include <gtest/gtest.h>
+
+#include "autotune/model/nest_facts.h"
+
+namespace tw::autotune {
+namespace {
+
+namespace S = schedule;
+
+Machine machine_of_target(const char* text, int threads) {
+  const Target target = Target::parse(text).value_or_throw();
+  return S::describe_machine(target, {.hardware = S::usual_hardware(target), .threads = threads});
+}
+
+// A product by tiles of so many rows and columns, whose sums stand in the code.
+S::Schedule product(int64_t rows, int64_t columns, int64_t terms, int64_t tile_rows, int64_t tile_columns) {
+  const te::Tensor A = te::placeholder({rows, terms}, "float32", "A"),
+                   B = te::placeholder({terms, columns}, "float32", "B");
+  const te::IterVar k = te::reduce_axis(0, terms, "k");
+  S::Schedule s(
+      {te::compute({rows, columns}, [&](te::Var i, te::Var j) { return te::sum(A(i, k) * B(k, j), {k}); }, "C")});
+  s.apply(S::Split{"C", "i", tile_rows, {}});
+  s.apply(S::Split{"C", "j", tile_columns, {}});
+  s.apply(S::Reorder{"C", {"i.o", "j.o", "k", "i.i", "j.i"}});
+  s.apply(S::Unroll{"C", "i.i"});
+  s.apply(S::Vectorize{"C", "j.i"});
+  return s;
+}
+
+StageFacts facts(const S::Schedule& s, const Machine& machine) {
+  return facts_of(s, S::view_stages(s.nest()), machine).stages.back();
+}
+
+TEST(Facts, OfACutTileCountWhatIsThere) {
+  const Machine machine = machine_of_target("llvm -mcpu=x86-64-v4", 1);
+  const double whole = facts(product(56, 64, 100, 8, 64), machine).arithmetic;
+  EXPECT_EQ(whole, 56 * 4 * 100);
+  // Nine tiles and 2 rows, which wait as long as 4.
+  EXPECT_DOUBLE_EQ(facts(product(56, 64, 100, 6, 64), machine).arithmetic / whole, 58.0 / 56);
+  // Of 80 columns the last 16 are one vector of a tile of four.
+  const double loads = facts(product(48, 80, 100, 6, 64), machine).accesses[0].instructions;
+  EXPECT_DOUBLE_EQ(loads, 48 * 2 * 100) << "elements of A are read for each tile of columns, cut or not";
+}
+
+}  // namespace
+}  // namespace tw::autotune

@@ -397,7 +397,7 @@ class Viewer {
     const StageView& outer = views_[static_cast<size_t>(host)];
     std::vector<LoopView> loops = outer.around;
     loops.insert(loops.end(), outer.loops.begin(), outer.loops.begin() + static_cast<ptrdiff_t>(depth));
-    for (LoopView& loop : loops) loop = {loop.extent, {}, 0, false, loop.annotation};
+    for (LoopView& loop : loops) loop = standing(loop);
     for (int r = i + 1; r < nest_.size(); ++r) {
       if (!has_loops(r)) continue;
       const StageView& reader = views_[static_cast<size_t>(r)];
@@ -410,6 +410,12 @@ class Viewer {
       }
     }
     return loops;
+  }
+
+  static LoopView standing(const LoopView& loop) {
+    LoopView still{loop.extent, {}, 0, false, loop.annotation};
+    for (const LoopView& part : loop.parts) still.parts.push_back(standing(part));
+    return still;
   }
 
   // A loop of a reader moves the reads of stage i, and these the region.
@@ -426,6 +432,8 @@ class Viewer {
         seen.step = std::max(seen.step, moved * loop.step);
       }
     }
+    for (size_t p = 0; p < std::min(loop.parts.size(), seen.parts.size()); ++p)
+      follow(i, reader, loop.parts[p], seen.parts[p]);
   }
 
   static void make_loops(const StageNest& stage, const StageBounds& bounds, StageView& view) {
@@ -455,6 +463,14 @@ class Viewer {
         const auto& fuse = std::get<FuseRelation>(relation);
         LoopView& fused = at(fuse.fused);
         fused.roots = at(fuse.outer).roots;
+        fused.parts.clear();
+        for (const AxisId id : {fuse.outer, fuse.inner}) {
+          const LoopView& of = at(id);
+          if (of.parts.empty())
+            fused.parts.push_back(of);
+          else
+            fused.parts.insert(fused.parts.end(), of.parts.begin(), of.parts.end());
+        }
         for (int root : at(fuse.inner).roots) {
           if (std::find(fused.roots.begin(), fused.roots.end(), root) == fused.roots.end()) fused.roots.push_back(root);
         }

@@ -19,6 +19,7 @@ struct LoopView {
   int64_t step = 1;        // how far along a single root axis one iteration goes
   bool reduction = false;
   Annotation annotation = Annotation::kNone;
+  std::vector<LoopView> parts = {};  // of a fused loop: those that it runs through, outermost first
 };
 
 // How far each root axis ranges while the loops from `depth` inwards run, at most so far as `extents`.

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "autotune/model/cut_tiles.h"
+#include "autotune/model/thread_share.h"
 #include "schedule/placement.h"
 #include "schedule/traffic.h"
 #include "src/ir/tile_products.h"
@@ -93,8 +95,14 @@ Shape shape_of(const StageView& view, const StageNest& stage) {
 
 class StageReader {
  public:
-  StageReader(const StageView& view, const StageNest& stage, const Machine& machine)
-      : view_(view), stage_(stage), machine_(machine), shape_(shape_of(view, stage)) {}
+  // `from_root`: whether what is read was there before, in no thread's cache or in all.
+  StageReader(const StageView& view, const StageNest& stage, const Machine& machine,
+              std::function<bool(const AccessView&)> from_root)
+      : view_(view),
+        stage_(stage),
+        machine_(machine),
+        from_root_(std::move(from_root)),
+        shape_(shape_of(view, stage)) {}
 
   StageFacts run() {
     f_.stage = view_.stage;
@@ -358,14 +366,20 @@ class StageReader {
     Machine caches = machine_;
     if (of_tiles())  // of any core that has them
       caches.l1_bytes = std::max(caches.l1_bytes, kTileL1), caches.l2_bytes = std::max(caches.l2_bytes, kTileL2);
-    f_.moved = {traffic(view_, l1_of(caches)), traffic(view_, l2_of(caches)),
+    int threads = machine_.threads;
+    const StageView share = share_of_a_thread(view_, threads);
+    f_.moved = {traffic(view_, l1_of(caches)), threads * traffic(share, l2_of(caches)),
                 traffic(view_, {static_cast<double>(l3)})};
+    for (size_t a = 0; a < view_.accesses.size(); ++a)
+      if (!view_.accesses[a].store && from_root_(view_.accesses[a]))
+        f_.shared += std::max(0.0, threads * touched(share, share.accesses[a]) - touched(view_, view_.accesses[a]));
     f_.translations = page_translations(view_);
   }
 
   const StageView& view_;
   const StageNest& stage_;
   const Machine& machine_;
+  const std::function<bool(const AccessView&)> from_root_;
   const Shape shape_;
   std::vector<CutAxis> cut_;  // root axes
   StageFacts f_;
@@ -477,9 +491,13 @@ double bytes_of(const StageNest& stage) {
 NestFacts facts_of(const schedule::Schedule& s, const std::vector<StageView>& views, const Machine& machine) {
   const schedule::LoopNest& nest = s.nest();
   NestFacts facts;
+  const auto from_root = [&](const AccessView& access) {
+    const int source = nest.find_stage(access.buffer);
+    return source != schedule::kNone && nest.stage(source).attach.kind == schedule::AttachKind::kRoot;
+  };
   for (const StageView& view : views) {
     const StageNest& stage = nest.stage(view.stage);
-    facts.stages.push_back(StageReader(view, stage, machine).run());
+    facts.stages.push_back(StageReader(view, stage, machine, from_root).run());
     if (stage.output) continue;
     double bytes = view.element_bytes;
     for (int d = 0; d < stage.data_rank; ++d) bytes *= static_cast<double>(view.root_extents[static_cast<size_t>(d)]);

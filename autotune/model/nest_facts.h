@@ -46,6 +46,7 @@ struct StageFacts {
   double conflict = 0, pages = 0;
   double inner_bytes = 0, reduction_bytes = 0, task_bytes = 0, bytes = 0;
   std::array<double, kMoves> moved = {};
+  double shared = 0;        // bytes that several threads read, once for each of them but one
   double translations = 0;  // of pages
   bool root = true, output = false, copies = false, reduces = false, conditional = false;
   std::vector<AccessFacts> accesses;  // loads first, dearest first

@@ -69,7 +69,7 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
   const double l2 = static_cast<double>(machine.l2_bytes) * std::max(1.0, f.cores);
   f.memory_seconds = {f.moved[0] / (rates.l2_bytes * second), f.moved[1] / (rates.l3_bytes * second),
                       f.moved[2] / std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram)};
-  if (nest.bytes <= kWarm * l2) f.memory_seconds[1] = 0;
+  if (nest.bytes <= kWarm * l2) f.memory_seconds[1] = f.shared / (rates.l3_bytes * second);
   if (nest.bytes <= kWarm * l3) f.memory_seconds[2] = 0;
   f.translation_seconds = f.translations * kTranslate / second;
   const double terms[] = {std::max(f.compute_seconds, f.latency_seconds),

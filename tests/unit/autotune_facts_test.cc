@@ -1,4 +1,4 @@
-// What estimates are made from: tiles at the end of an axis.
+// What estimates are made from: tiles at the end of an axis, and what threads share.
 #include <gtest/gtest.h>
 
 #include "autotune/model/nest_facts.h"
@@ -41,6 +41,19 @@ TEST(Facts, OfACutTileCountWhatIsThere) {
   // Of 80 columns the last 16 are one vector of a tile of four.
   const double loads = facts(product(48, 80, 100, 6, 64), machine).accesses[0].instructions;
   EXPECT_DOUBLE_EQ(loads, 48 * 2 * 100) << "elements of A are read for each tile of columns, cut or not";
+}
+
+TEST(Facts, ThreadsShareWhatEachOfThemReads) {
+  const Machine machine = machine_of_target("llvm -mcpu=x86-64-v4", 2);
+  const auto shared = [&](const std::vector<std::string>& tasks) {
+    S::Schedule s = product(1024, 128, 64, 8, 64);
+    s.apply(S::Reorder{"C", tasks});
+    s.apply(S::Fuse{"C", tasks});
+    s.apply(S::Parallel{"C", tasks[0] + "*" + tasks[1]});
+    return facts(s, machine).shared;
+  };
+  EXPECT_EQ(shared({"i.o", "j.o"}), 4 * 64 * 128) << "all of B";
+  EXPECT_EQ(shared({"j.o", "i.o"}), 4 * 1024 * 64) << "all of A";
 }
 
 }  // namespace

@@ -16,12 +16,13 @@ namespace tw {
 namespace {
 
 constexpr int kThreads = 4;      // of a machine that nobody has named
+constexpr int64_t kL3 = 16 << 20;
 constexpr int kRounds = 3;       // over all knobs
 constexpr int kEstimates = 240;  // 30 ms or less
 
 schedule::Machine assumed_machine(const Target& target) {
   MachineDescription machine{.hardware = schedule::usual_hardware(target), .threads = kThreads};
-  machine.hardware.l3_bytes = 16 << 20;
+  if (machine.hardware.l3_bytes == 0) machine.hardware.l3_bytes = kL3;
   return schedule::describe_machine(target, machine);
 }
 

@@ -11,7 +11,7 @@ struct Row {
   int vector_bits;  // for targets that use vectors of this width
   bool measured;    // what is certain goes by these alone
   Rates rates;
-  int64_t l1_bytes = 0, l2_bytes = 0;  // of the cores that are built most; 0: of no one in particular
+  int64_t l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // of the cores that are built most; 0: of no one in particular
 };
 
 constexpr const char* kModels = "those of LLVM's models and of libraries' notes; caches and memory assumed";
@@ -32,6 +32,10 @@ const Row kRows[] = {
     {"neoverse-v1", 128, false, {kModels, 4, 3, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
     {"neoverse-v1", 256, false, {kModels, 2, 2, 64, 16, 30e9, 250e9}, 64 << 10, 1 << 20},
 };
+
+// Cores that multiply tiles, whatever their name: as measured on a Xeon, whose L3 is behind a mesh.
+const Row kTileCores = {"",       512,     false,   {"those of a Xeon with AMX", 2, 2, 36, 4, 12e9, 25e9},
+                        48 << 10, 2 << 20, 32 << 20};
 
 struct DeviceRow {
   const char* arch;
@@ -61,6 +65,7 @@ std::optional<DeviceRates> device_of(const Target& target) {
 const Row* row_of(const Target& target) {
   for (const Row& row : kRows)
     if (target.cpu == row.cpu && target.abilities.vector_bits == row.vector_bits) return &row;
+  if (target.abilities.tiles && target.abilities.vector_bits == kTileCores.vector_bits) return &kTileCores;
   return nullptr;
 }
 
@@ -91,6 +96,7 @@ HardwareDescription usual_hardware(const Target& target) {
   HardwareDescription hardware;
   const Row* row = row_of(target);
   if (row && row->l1_bytes > 0) hardware.l1_bytes = row->l1_bytes, hardware.l2_bytes = row->l2_bytes;
+  if (row && row->l3_bytes > 0) hardware.l3_bytes = row->l3_bytes;
   return hardware;
 }
 

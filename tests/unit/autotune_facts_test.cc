@@ -1,4 +1,4 @@
-// What estimates are made from: tiles at the end of an axis, and what threads share.
+// What estimates are made from: tiles at the end of an axis, what threads share, the cores that a target means.
 #include <gtest/gtest.h>
 
 #include "autotune/model/nest_facts.h"
@@ -54,6 +54,14 @@ TEST(Facts, ThreadsShareWhatEachOfThemReads) {
   };
   EXPECT_EQ(shared({"i.o", "j.o"}), 4 * 64 * 128) << "all of B";
   EXPECT_EQ(shared({"j.o", "i.o"}), 4 * 1024 * 64) << "all of A";
+}
+
+TEST(Facts, CoresThatMultiplyTilesHaveTheirCaches) {
+  const Machine machine = machine_of_target("llvm -mcpu=sapphirerapids", 1);
+  EXPECT_EQ(machine.l1_bytes, 48 << 10);
+  EXPECT_EQ(machine.l2_bytes, 2 << 20);
+  EXPECT_EQ(machine.rates.source, "those of a Xeon with AMX");
+  EXPECT_EQ(machine.known.source, Rates{}.source);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // The schedule for those who give none: the best of the automatic space by the prior, which measures nothing.
 //
 // From the knobs' first values, which are the mildest, one knob after the other takes the value that the prior likes
-// best, until no knob moves. The same tensors and target give the same schedule on any machine. Where extents are not
-// known there is no space, and rules choose (schedule/rule_schedule.h).
+// best, until no knob moves, nor two together. The same tensors and target give the same schedule on any machine. Where
+// extents are not known there is no space, and rules choose (schedule/rule_schedule.h).
 #include <algorithm>
 #include <set>
 
@@ -15,10 +15,11 @@ namespace tw {
 
 namespace {
 
-constexpr int kThreads = 4;      // of a machine that nobody has named
+constexpr int kThreads = 4;  // of a machine that nobody has named
 constexpr int64_t kL3 = 16 << 20;
 constexpr int kRounds = 3;       // over all knobs
-constexpr int kEstimates = 240;  // 30 ms or less
+constexpr int kMostPairs = 64;   // values of two knobs that are tried together
+constexpr int kEstimates = 480;  // 60 ms or less
 
 schedule::Machine assumed_machine(const Target& target) {
   MachineDescription machine{.hardware = schedule::usual_hardware(target), .threads = kThreads};
@@ -31,23 +32,37 @@ class Choice {
   Choice(const autotune::Task& task, const Target& target) : task_(task), machine_(assumed_machine(target)) {}
 
   std::optional<schedule::Schedule> run() {
-    autotune::Digits digits = task_.space().digits(0);
-    consider(digits);
+    consider(task_.space().digits(0));
     for (int round = 0; round < kRounds; ++round) {
       const uint64_t before = best_;
-      for (size_t knob = 0; knob < digits.size(); ++knob) {
-        for (uint32_t value = 0; value < task_.space().knobs()[knob].values.size(); ++value) {
-          digits[knob] = value;
-          consider(digits);
-        }
-        digits = task_.space().digits(best_);
-      }
+      const size_t knobs = task_.space().knobs().size();
+      for (size_t knob = 0; knob < knobs; ++knob) vary({knob});
+      if (best_ != before) continue;
+      for (size_t one = 0; one < knobs; ++one)
+        for (size_t other = one + 1; other < knobs; ++other)
+          if (values(one) * values(other) <= kMostPairs) vary({one, other});
       if (best_ == before) break;
     }
     return std::move(schedule_);
   }
 
  private:
+  uint32_t values(size_t knob) const { return static_cast<uint32_t>(task_.space().knobs()[knob].values.size()); }
+
+  // All values of these knobs, the others as in the best so far.
+  void vary(const std::vector<size_t>& knobs) {
+    autotune::Digits digits = task_.space().digits(best_);
+    for (size_t knob : knobs) digits[knob] = 0;
+    for (bool more = true; more;) {
+      consider(digits);
+      more = false;
+      for (size_t k = 0; k < knobs.size() && !more; ++k) {
+        more = ++digits[knobs[k]] < values(knobs[k]);
+        if (!more) digits[knobs[k]] = 0;
+      }
+    }
+  }
+
   void consider(const autotune::Digits& digits) {
     const uint64_t index = task_.space().index(digits);
     if (static_cast<int>(seen_.size()) >= kEstimates || !seen_.insert(index).second) return;

@@ -154,7 +154,8 @@ class Counter {
     const PipelineNote* note = pipeline_of(view.stage);
     const bool boxes =
         note != nullptr && note->stages > 1 &&
-        (note->by == kByBoxes || (note->by == ir::Arrival::kLater && is_group_operand(nest_, placed_, view.stage)));
+        (note->by == kByBoxes || (note->by == ir::Arrival::kLater && is_group_operand(nest_, placed_, view.stage) &&
+                                  !is_rounded_operand(nest_, placed_, view.stage)));
     if (boxes) stage.instructions += 2 * launch.blocks * times;
     double widest = kVectorBytes;  // bytes that come at once
     for (const AccessView& access : view.accesses)
@@ -200,7 +201,8 @@ class Counter {
     constexpr double kRegister = 4;  // bytes
     const PipelineNote* note = pipeline_of(view.stage);
     const double slots = note == nullptr ? slots_of(view.stage) : static_cast<double>(note->stages);
-    const bool later = boxes || (note != nullptr && view.operations == 0 && widest >= kRegister);
+    const bool later = boxes || (note != nullptr && view.operations == 0 && widest >= kRegister &&
+                                 !is_rounded_operand(nest_, placed_, view.stage));
     launch.by_registers = launch.by_registers || !later;
     if (!later && slots > 1)
       launch.registers +=

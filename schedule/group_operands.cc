@@ -40,6 +40,11 @@ Result<ir::GroupOperand> group_operand(const LoopNest& nest, const Placement& pl
            << "tensor cores read them there themselves"
            << "cache_read(" + from.name + ", \"shared\", [" + nest.stage(stage).name +
                   "]), compute_at a loop of the reduction, and swizzle()";
+  if (product.operand == product.sum && (placed.readers[source].size() != 1 || from.is_reduction()))
+    return wrong("be rounded where they are kept, and " + from.name +
+                 (from.is_reduction() ? " is a sum" : " is read by others too"))
+           << "tensor cores leave out the bits that te.tf32 rounds off"
+           << "cache_read(" + from.name + ", \"shared\", [" + nest.stage(stage).name + "])";
   const std::vector<Extent>& region = all.stages[source].extent;
   const auto rank = static_cast<size_t>(from.data_rank);
   const int64_t bytes = product.operand.bytes(), row = rank < 2 ? 0 : region[rank - 1].value_or(0) * bytes;
@@ -89,13 +94,28 @@ Result<ir::GroupOperand> group_operand(const LoopNest& nest, const Placement& pl
   return out;
 }
 
-bool is_group_operand(const LoopNest& nest, const Placement& placed, int stage) {
+namespace {
+
+// The product of four warps that reads it; null: there is none.
+const ir::WarpProduct* product_that_reads(const LoopNest& nest, const Placement& placed, int stage) {
   for (int reader = 0; reader < nest.size(); ++reader) {
     const ir::WarpProduct* product = placed.live(reader) ? warp_product_of(nest.stage(reader)) : nullptr;
     if (product == nullptr || product->lanes == ir::kLanesOfWarp) continue;
-    if (std::ranges::any_of(placed.reads[reader], [&](const Read& read) { return read.source == stage; })) return true;
+    if (std::ranges::any_of(placed.reads[reader], [&](const Read& read) { return read.source == stage; }))
+      return product;
   }
-  return false;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_group_operand(const LoopNest& nest, const Placement& placed, int stage) {
+  return product_that_reads(nest, placed, stage) != nullptr;
+}
+
+bool is_rounded_operand(const LoopNest& nest, const Placement& placed, int stage) {
+  const ir::WarpProduct* product = product_that_reads(nest, placed, stage);
+  return product != nullptr && product->operand == product->sum;
 }
 
 }  // namespace tw::schedule

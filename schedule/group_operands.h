@@ -12,4 +12,7 @@ Result<ir::GroupOperand> group_operand(const LoopNest&, const Placement&, const 
 // Whether a product of four warps reads what is kept of the stage.
 bool is_group_operand(const LoopNest&, const Placement&, int stage);
 
+// Whether it is one of float32 that is to be rounded to 11 bits where it is kept: the product leaves the others out.
+bool is_rounded_operand(const LoopNest&, const Placement&, int stage);
+
 }  // namespace tw::schedule

@@ -68,6 +68,8 @@ class Placer {
     placed_.bodies = inline_bodies(nest_, wanted);
     placed_.readers.resize(nest_.size());
     placed_.reads = reads_of(nest_, placed_.bodies);
+    for (int i = 0; i < nest_.size(); ++i)
+      if (const ir::WarpProduct* product = warp_product_of(nest_.stage(i))) round_operands(i, *product);
     std::vector<char> needed(nest_.size(), 0);
     for (int i = 0; i < nest_.size(); ++i) needed[i] = nest_.stage(i).output;
     for (int i : wanted) needed[i] = 1;
@@ -82,6 +84,17 @@ class Placer {
         if (readers.empty() || readers.back() != i) readers.push_back(i);
         needed[read.source] = 1;
       }
+    }
+  }
+
+  // What tensor cores read in shared memory themselves they do not round: who keeps it there does.
+  void round_operands(int stage, const ir::WarpProduct& product) {
+    if (product.lanes == ir::kLanesOfWarp || product.operand != product.sum) return;
+    for (const Read& read : placed_.reads[stage]) {
+      if (nest_.stage(read.source).is_placeholder() || placed_.bodies[read.source].size() != 1) continue;
+      ir::Expr& body = placed_.bodies[read.source][0];
+      const auto* call = ir::as<ir::Call>(body);
+      if (!ir::as<ir::Reduce>(body) && !(call && call->fn == ir::Fn::kTF32)) body = ir::call(ir::Fn::kTF32, {body});
     }
   }
 

@@ -33,7 +33,7 @@
 //
 // or of four warps together, whose operands lie in shared memory (src/ir/group_products.h), n from 8 to 256:
 //
-//   wgmma.m64nNk16.bf16, .f16, wgmma.m64nNk32.s8                   c[i, j] += a[i, k] * b[k, j]
+//   wgmma.m64nNk16.bf16, .f16, wgmma.m64nNk32.s8, wgmma.m64nNk8.tf32   c[i, j] += a[i, k] * b[k, j]
 //
 // They are known by the instruction that they are made for, and run on every target.
 #include "te/shipped_intrins.h"

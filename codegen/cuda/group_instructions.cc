@@ -65,22 +65,22 @@ std::string listed(int count, const std::string& indent, const F& one) {
 Instruction product_text(const ir::WarpProduct& p) {
   std::string name(p.name);
   std::ranges::replace(name, '.', '_');
-  const bool halves = p.operand.bits == 16;
-  const std::string type = name.substr(name.rfind('_') + 1), sum = halves ? "f32" : "s32";
+  const bool halves = p.operand.bits == 16, floats = p.sum.is_float();
+  const std::string type = name.substr(name.rfind('_') + 1), sum = floats ? "f32" : "s32";
   const int registers = ir::elements_of(p, ir::Fragment::kSum);
   const auto number = [](int n) { return "%" + std::to_string(n); };
   std::string text = halves ? "\ntemplate <int a_by_terms, int b_by_terms>" : "";
-  text += "\nstatic __device__ inline void " + name + "(" + (halves ? "float" : "int32_t") +
+  text += "\nstatic __device__ inline void " + name + "(" + (floats ? "float" : "int32_t") +
           "* c, uint64_t a, uint64_t b) {\n";
   text +=
       "  asm volatile(\"{\\n .reg .pred p;\\n setp.ne.b32 p, 1, 0;\\n\"\n               \" "
       "wgmma.mma_async.sync.aligned." +
       name.substr(6, name.rfind('_') - 6) + "." + sum + "." + type + "." + type + " \"\n               \"{" +
       listed(registers, " \"\n               \"", number) + "}, \"\n               \"" + number(registers) + ", " +
-      number(registers + 1) + ", p" +
-      (halves ? ", 1, 1, " + number(registers + 2) + ", " + number(registers + 3) : "") + ";\\n}\"\n               : ";
+      number(registers + 1) + ", p" + (floats ? ", 1, 1" : "") +
+      (halves ? ", " + number(registers + 2) + ", " + number(registers + 3) : "") + ";\\n}\"\n               : ";
   text += listed(registers, "\n                 ",
-                 [&](int i) { return std::string(halves ? "\"+f\"" : "\"+r\"") + "(c[" + std::to_string(i) + "])"; });
+                 [&](int i) { return std::string(floats ? "\"+f\"" : "\"+r\"") + "(c[" + std::to_string(i) + "])"; });
   text += "\n               : \"l\"(a), \"l\"(b)" +
           std::string(halves ? ", \"n\"(a_by_terms), \"n\"(b_by_terms)" : "") + ");\n}\n";
   return {std::move(name), std::move(text)};
@@ -89,13 +89,10 @@ Instruction product_text(const ir::WarpProduct& p) {
 }  // namespace
 
 std::vector<Instruction> group_instructions() {
-  std::vector<Instruction> all = {{"wgmma_fence", kFence},
-                                  {"wgmma_commit", kCommit},
-                                  {"wgmma_wait", kWait},
-                                  {"fence_async", kAsyncFence},
-                                  {"setmaxnreg_dec", kGiveRegisters},
-                                  {"setmaxnreg_inc", kTakeRegisters},
-                                  {"wgmma_matrix", kMatrix}};
+  std::vector<Instruction> all = {
+      {"wgmma_fence", kFence},      {"wgmma_commit", kCommit},          {"wgmma_wait", kWait},
+      {"fence_async", kAsyncFence}, {"setmaxnreg_dec", kGiveRegisters}, {"setmaxnreg_inc", kTakeRegisters},
+      {"wgmma_matrix", kMatrix}};
   for (const ir::WarpProduct& p : ir::group_products()) all.push_back(product_text(p));
   return all;
 }

@@ -690,8 +690,9 @@ class Stage:
         (int32 += uint8 * int8, of 16 fours), "amx.s8s8" (int8 * int8), and with 1 to 15 rows "amx.bf16.m1" to "amx.bf16.m15" and so on. They run on every target. In a launch: "mma.m16n8k16.bf16" and
         "mma.m16n8k16.f16" (float32 += bfloat16 * bfloat16 or float16 * float16, 16 rows, 8 columns, 16 terms), "mma.m16n8k32.s8" (int32 +=
         int8 * int8, 32 terms), "mma.m16n8k8.tf32" (te.tf32(float32) * te.tf32(float32), 8 terms): products of a warp, whose lanes are threadIdx.x;
-        and on sm_90a "wgmma.m64n8k16.bf16" to "wgmma.m64n256k16.bf16" and ".f16" (64 rows, any multiple of 8 columns, 16 terms) and "wgmma.m64n8k32.s8"
-        to "wgmma.m64n256k32.s8": products of four warps, whose 128 threads are threadIdx.x, of operands in swizzled shared memory.
+        and on sm_90a "wgmma.m64n8k16.bf16" to "wgmma.m64n256k16.bf16" and ".f16" (64 rows, any multiple of 8 columns, 16 terms),
+        "wgmma.m64n8k8.tf32" to "wgmma.m64n256k8.tf32" (8 terms, rounded where the operand is kept) and "wgmma.m64n8k32.s8" to
+        "wgmma.m64n256k32.s8": products of four warps, whose 128 threads are threadIdx.x, of operands in swizzled shared memory.
         "wmma.load_matrix_a", "wmma.load_matrix_b", "wmma.gemm" and "wmma.store_matrix" are of TVM's stages in wmma.* scopes (docs/cuda.md).
         Raises: ScheduleError if the intrinsic is not declared, the axis is annotated or the stage tensorized already; judged with
         the whole nest: if the loops from the axis on are not those of the intrinsic in number, order and extent, have a tail, are

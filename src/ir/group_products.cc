@@ -27,7 +27,7 @@ const Products& products() {
   static const Products known = [] {
     Products out;
     for (const Kind& kind : {Kind{"bf16", 16, Type::bf16(), Type::f(32)}, Kind{"f16", 16, Type::f(16), Type::f(32)},
-                             Kind{"s8", 32, Type::i(8), Type::i(32)}})
+                             Kind{"s8", 32, Type::i(8), Type::i(32)}, Kind{"tf32", 8, Type::f(32), Type::f(32)}})
       for (int n = 8; n <= kMostColumns; n += 8) {
         if (kind.operand.bits == 8 && n > 24 && n % 16 != 0) continue;
         out.names.push_back("wgmma.m64n" + std::to_string(n) + "k" + std::to_string(kind.k) + "." + kind.type);

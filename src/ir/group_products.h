@@ -6,11 +6,12 @@
 //   call(int32, "wgmma.commit")
 //   call(int32, "wgmma.wait", 0)
 //
-// c = c + a * b, of m x k times k x n. Each of the 128 has a part of c in local memory, as a lane map says
-// (warp_products.h). An operand lies in shared memory, in lines of 32, 64 or 128 bytes one below the other whose parts
-// of 16 bytes are exchanged as `swizzle` has it; it begins at a line that is a multiple of eight. Lines are rows of a
-// or columns of b, and go along k; or, where the number behind their bytes is not 0, lines are steps of k. Where a step
-// takes several lines, this number says how many lines further on the next of them is:
+// c = c + a * b, of m x k times k x n. Of "wgmma.m64nNk8.tf32" the operands are float32 that is rounded to 11 bits
+// already (tf32.h): the device leaves the others out. Each of the 128 has a part of c in local memory, as a lane map
+// says (warp_products.h). An operand lies in shared memory, in lines of 32, 64 or 128 bytes one below the other whose
+// parts of 16 bytes are exchanged as `swizzle` has it; it begins at a line that is a multiple of eight. Lines are rows
+// of a or columns of b, and go along k; or, where the number behind their bytes is not 0, lines are steps of k. Where a
+// step takes several lines, this number says how many lines further on the next of them is:
 //
 //   call(int32, "wgmma.m64n128k16.bf16", .., address(in B[turn % 3, 0, 16, 0]), 128, 0, 128, 64)   // B[3, 2, 64, 64]
 //

@@ -9,6 +9,7 @@
 #include "src/ir/group_products.h"
 #include "src/ir/interp_launch.h"
 #include "src/ir/interp_warp.h"
+#include "src/ir/tf32.h"
 
 namespace tw::ir::interp {
 
@@ -94,7 +95,11 @@ struct GroupCode final : ExprCode {
       const int64_t byte = begin + line * operand.line + element % lines.elements * bytes;
       const int64_t place = swizzled_address(operand.line, byte) / bytes;
       memory.expect_fenced(place, product.name, s.tasks);
-      lane.fragments[f].push_back(memory.load(place, s.tasks));
+      const Value value = memory.load(place, s.tasks);
+      const auto x = static_cast<float>(value.f);
+      if (product.operand.bits == 32 && x == x && to_tf32(x) != x)
+        fail(std::string(product.name) + " reads " + memory.element(place), {"it is not rounded to 11 bits"});
+      lane.fragments[f].push_back(value);
       sources.push_back({&memory, place});
     }
   }

@@ -25,10 +25,16 @@ struct Access {
   std::vector<Expr> at;
 };
 
+// An element as it lies, or as te.tf32 rounds it; null: another value.
+const Load* copied_element(const Expr& value) {
+  const auto* rounded = as<Call>(value);
+  return as<Load>(rounded && rounded->fn == Fn::kTF32 ? rounded->args[0] : value);
+}
+
 // A choice between an element and a number.
 const Select* padded_element(const Expr& value) {
   const auto* choice = as<Select>(value);
-  const bool element = choice && as<Load>(choice->yes);
+  const bool element = choice && copied_element(choice->yes);
   return element && (as<FloatImm>(choice->no) || as<IntImm>(choice->no)) ? choice : nullptr;
 }
 
@@ -45,7 +51,7 @@ std::vector<Access> copy_accesses(const Stmt& body, std::vector<Expr>& condition
     conditions.push_back(choice->cond);
     value = choice->yes;
   }
-  const auto* load = as<Load>(value);
+  const Load* load = copied_element(value);
   if (!load || !!load->pred) return {};
   return {{store->buffer, store->at}, {load->buffer, load->at}};
 }

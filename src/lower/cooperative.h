@@ -11,7 +11,7 @@
 // Requires: `tails` and `partition` are through: whose condition is decided has left.
 // Establishes: no cooperative loop is left. Neighbouring threads take neighbouring elements, or vectors of up to 16
 // bytes where each lies within one row of all that is read and written and begins at a multiple of its length; arrays
-// begin at one. A thread is alone with the element of an iteration in each loop of the same extent.
+// begin at one, copied as they are or rounded by te.tf32. A thread is alone with the element of an iteration in each loop of the same extent.
 #pragma once
 
 #include "tensorwright/ir.h"

@@ -117,6 +117,17 @@ class Ways : public Visitor {
   }
 };
 
+// A value, of which it may be the rounding by te.tf32, or by that and zero: what is rounded.
+std::optional<Expr> before_rounding(const Expr& value) {
+  const auto* call = as<Call>(value);
+  if (call && call->fn == Fn::kTF32) return call->args[0];
+  const auto* choice = as<Select>(value);
+  const auto* no = choice ? as<FloatImm>(choice->no) : nullptr;
+  call = no && no->value == 0 ? as<Call>(choice->yes) : nullptr;
+  if (!call || call->fn != Fn::kTF32) return std::nullopt;
+  return select(choice->cond, call->args[0], choice->no);
+}
+
 // What goes through registers, in one statement: first read, in the end stored.
 class Registers {
  public:
@@ -166,14 +177,15 @@ class Registers {
       at.emplace_back(0);
     }
     kept_.emplace_back(st.buffer.name() + ".next", st.buffer.element(), shape, Scope::kLocal);
-    return store(kept_.back(), at, st.value);
+    return store(kept_.back(), at, before_rounding(st.value).value_or(st.value));
   }
 
   Stmt from_kept(const Store& st) {
     std::vector<Expr> at;
     for (const For& f : loops_) at.emplace_back(f.var);
     if (at.empty()) at.emplace_back(0);
-    return store(st.buffer, st.at, load(kept_[next_++], at));
+    const Expr value = load(kept_[next_++], at);
+    return store(st.buffer, st.at, before_rounding(st.value) ? call(Fn::kTF32, {value}) : value);
   }
 
   std::vector<For> loops_;  // around the statement at hand

@@ -14,7 +14,7 @@
 // Requires: `cooperative` is through: who copies what, and how many elements at once, is known.
 // Establishes: what still arrives later is a copy that the device has an instruction for. What it has none for is kept
 // in registers until the end of the iteration that reads it, or stored at once where no rest stands behind it; where no
-// copy is left nobody waits for any.
+// copy is left nobody waits for any. A rounding by te.tf32 waits too: what is read would have to be there for it.
 #pragma once
 
 #include <optional>

@@ -90,7 +90,11 @@ static inline void wgmma_wait() { tw_host->wait_four(tw_host, batches); }
     tw_host->multiply_four(tw_host, number, n, c, a.at, b.at, a_by_terms ? -a.line : a.line,          \
                            b_by_terms ? -b.line : b.line, a.apart, b.apart);                         \
   }
-#define TW_OF_WIDTH(n) TW_OF_HALVES(n, bf16, 0) TW_OF_HALVES(n, f16, 1)
+#define TW_OF_WIDTH(n)                                                                               \
+  TW_OF_HALVES(n, bf16, 0) TW_OF_HALVES(n, f16, 1)                                                   \
+  static inline void wgmma_m64n##n##k8_tf32(float* c, TwMatrix a, TwMatrix b) {                       \
+    tw_host->multiply_four(tw_host, 3, n, c, a.at, b.at, a.line, b.line, a.apart, b.apart);           \
+  }
 #define TW_OF_BYTES(n)                                                                               \
   TW_OF_WIDTH(n)                                                                                     \
   static inline void wgmma_m64n##n##k32_s8(int* c, TwMatrix a, TwMatrix b) {                          \

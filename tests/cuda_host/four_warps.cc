@@ -1,5 +1,6 @@
 #include "tests/cuda_host/four_warps.h"
 
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -17,12 +18,17 @@ uintptr_t swizzled(uintptr_t address, int line) {
 }
 
 double element(const FourProduct& p, const void* operand, int lies, int apart, int across, int term) {
-  const int line = std::abs(lies), bytes = p.type == 2 ? 1 : 2;
+  const int line = std::abs(lies), bytes = p.type == 3 ? 4 : p.type == 2 ? 1 : 2;
   const int column = (lies > 0 ? term : across) * bytes;
   const int row = lies > 0 ? across : term + column / line * apart;
   const auto* at = reinterpret_cast<const void*>(
       swizzled(reinterpret_cast<uintptr_t>(operand) + static_cast<uintptr_t>(row * line + column % line), line));
   if (bytes == 1) return *static_cast<const int8_t*>(at);
+  if (bytes == 4) {  // the device leaves out what lies below
+    uint32_t bits;
+    std::memcpy(&bits, at, sizeof bits);
+    return std::bit_cast<float>(bits & 0xffffe000);
+  }
   uint16_t bits;
   std::memcpy(&bits, at, sizeof bits);
   return half_value(bits, p.type == 0);
@@ -31,7 +37,7 @@ double element(const FourProduct& p, const void* operand, int lies, int apart, i
 }  // namespace
 
 void multiply(const FourProduct& p, const std::vector<void*>& c) {
-  const int terms = p.type == 2 ? 32 : 16;
+  const int terms = p.type == 3 ? 8 : p.type == 2 ? 32 : 16;
   std::vector<double> a(size_t{64} * static_cast<size_t>(terms)), b(static_cast<size_t>(p.n * terms));
   for (int k = 0; k < terms; ++k) {
     for (int i = 0; i < 64; ++i) a[static_cast<size_t>(i * terms + k)] = element(p, p.a, p.a_lies, p.a_apart, i, k);

@@ -9,7 +9,7 @@ namespace tw::testing {
 inline constexpr size_t kFour = 128;  // threads
 
 struct FourProduct {
-  unsigned type;  // 0: bfloat16, 1: float16, 2: int8
+  unsigned type;  // 0: bfloat16, 1: float16, 2: int8, 3: float32 of 11 bits
   int n;
   void* c;
   const void *a, *b;

@@ -9,7 +9,7 @@ from tensorwright import te
 from test_cuda import needs_fake, run
 from test_warp_products import numbers, product
 
-TYPES = {"bf16": ("bfloat16", "float32", 16, ml_dtypes.bfloat16), "f16": ("float16", "float32", 16, np.float16), "s8": ("int8", "int32", 32, np.int8)}
+TYPES = {"bf16": ("bfloat16", "float32", 16, ml_dtypes.bfloat16), "f16": ("float16", "float32", 16, np.float16), "s8": ("int8", "int32", 32, np.int8), "tf32": ("float32", "float32", 8, np.float32)}
 
 
 def by_groups(tensors, intrin, block=(64, 64), groups=(64, 64), step=64, stages=1, by="auto", swizzle="auto"):
@@ -55,6 +55,7 @@ def check(kind, n, m, depth, transposed=True, target="interp", **asked):
     ("bf16", {}), ("f16", {"columns": 8, "step": 32}), ("f16", {"columns": 24, "m": 48, "block": (64, 48), "groups": (64, 48)}),
     ("s8", {"columns": 32, "step": 128}), ("bf16", {"step": 16}), ("bf16", {"n": 128, "m": 128, "block": (128, 128), "columns": 32}),
     ("bf16", {"transposed": False}), ("f16", {"transposed": False, "columns": 32, "block": (64, 32), "groups": (64, 32)}),
+    ("tf32", {"step": 32}), ("tf32", {"step": 16, "columns": 24, "m": 48, "block": (64, 48), "groups": (64, 48)}),
     ("s8", {"step": 32, "swizzle": "32"}), ("f16", {"step": 128}), ("bf16", {"step": 64, "swizzle": "32"}),
 ])
 def test_small_integers_are_exact(kind, asked):
@@ -94,6 +95,53 @@ def test_rings_of_operands(by):
     assert text.count('"wgmma.m64n64k16.bf16"') == 4 and '"wgmma.fence"' in text and '"wgmma.wait", 0' in text
     boxes = by in ("auto", "tma")
     assert ('"fence.async"' in text) != boxes and ('"tma.load"' in text) == boxes and ('"wgmma.wait", 1' in text) == boxes
+
+
+@pytest.mark.parametrize("stages, by", [(1, ""), (3, "auto"), (2, "ldg")])
+def test_float32_is_rounded_where_it_is_kept(stages, by):
+    """Tensor cores leave out the bits that te.tf32 rounds off, and no box or cp.async rounds."""
+    tensors = product(64, 64, 64, "float32", "float32", True)
+    s = by_groups(tensors, "wgmma.m64n64k8.tf32", step=32, stages=stages, by=by)
+    rng = np.random.default_rng(1)
+    a, b, c = rng.standard_normal((64, 64), "float32"), rng.standard_normal((64, 64), "float32"), np.zeros((64, 64), "float32")
+    tw.build(s, tensors, target="interp")(a, b, c)
+    x = te.placeholder((64, 64), "float32", name="x")
+    rounds = tw.build([x, te.compute((64, 64), lambda i, j: te.tf32(x[i, j]), name="y")], target="interp")
+    ra, rb = np.empty_like(a), np.empty_like(b)
+    rounds(a, ra)
+    rounds(b, rb)
+    np.testing.assert_allclose(c, ra.astype("float64") @ rb.T.astype("float64"), rtol=0, atol=2e-5)
+    assert np.abs(c - a @ b.T).max() > 2e-4  # as others are
+    text = str(tw.lower(s, tensors, target="cuda -arch=sm_90a"))
+    assert '"tma.load"' not in text and "later" not in text and '"fence.async"' in text
+
+
+@pytest.mark.parametrize("by, rule", [("tma", "each value must be an element as it is read"), ("cp.async", "element as it is read")])
+def test_float32_is_not_rounded_by_copies_of_the_device(by, rule):
+    tensors = product(64, 64, 64, "float32", "float32", True)
+    with pytest.raises(tw.ScheduleError, match=rule):
+        tw.lower(by_groups(tensors, "wgmma.m64n64k8.tf32", step=32, stages=2, by=by), tensors, target="cuda -arch=sm_90a")
+
+
+def test_rounded_operands_are_for_one_product():
+    A, B, C = product(64, 64, 64, "float32", "float32", True)
+    D = te.compute((64, 64), lambda i, j: C[i, j] + A[i, j], name="D")
+    s = te.create_schedule(D)
+    AS, BS = s.cache_read(A, "shared", [C, D]), s.cache_read(B, "shared", [C])
+    block, i, j = *s[D].split(D.op.axis[0], factor=64), D.op.axis[1]
+    ty, i = s[D].split(i, factor=16)
+    tx, j = s[D].split(j, factor=2)
+    s[D].reorder(block, ty, tx, i, j)
+    for axis, index in ((block, "blockIdx.x"), (ty, "threadIdx.y"), (tx, "threadIdx.x")):
+        s[D].bind(axis, te.thread_axis(index))
+    s[C].set_scope("shared")
+    km, k = s[C].split(s[C].op.reduce_axis[0], factor=8)
+    s[C].reorder(km, *s[C].op.axis, k)
+    s[C].tensorize(s[C].op.axis[0], "wgmma.m64n64k8.tf32")
+    for stage in (C, AS, BS):
+        s[stage].compute_at(s[D], block)
+    with pytest.raises(tw.ScheduleError, match="must be rounded where they are kept, and A.shared is read by others too"):
+        tw.lower(s, [A, B, D], target="cuda -arch=sm_90a")
 
 
 def test_sizes_that_calls_bring_are_copied_by_threads():

@@ -161,7 +161,9 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(product_of(64, 64, 64, {"int8", "int32", false})), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(64, 64, 64, {.epilogue = true})), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(48, 64, 64)), Names{"device_warps"});
-  EXPECT_EQ(rules(product_of(64, 64, 64, {.in = "float32", .tf32 = true})), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {.in = "float32", .tf32 = true})), Names{"device_groups"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {.in = "float32", .rows_of_terms = false, .tf32 = true})),
+            Names{"device_warps"});
   EXPECT_EQ(rules(product_of(64, 64, 64, {.in = "float32", .rows_of_terms = false, .epilogue = true, .tf32 = true})),
             Names{"device_warps"});
   EXPECT_EQ(rules(product_of(64, 64, 64, {"float32", "float32"})), Names{"device_contraction"});
@@ -246,6 +248,7 @@ TEST(SketchDevice, ProductsOfTensorCores) {
   expect_right(product_of(64, 32, 64));
   expect_right(product_of(64, 64, 128, {"float16", "float32", false}), 2);
   expect_right(product_of(128, 16, 64, {"int8", "int32"}), 2);
+  expect_right(product_of(64, 24, 64, {.in = "float32", .tf32 = true}), 2);
   expect_right(product_of(48, 32, 64));
   expect_right(product_of(32, 64, 32, {"float16", "float32", false}));
   expect_right(product_of(32, 24, 64, {"int8", "int32"}));

@@ -43,7 +43,7 @@ Choice choose(Stepper& s, const StageNest& stage) {
   std::vector<const ir::WarpProduct*> known;
   for (const ir::WarpProduct& p : ir::group_products())
     if (p.operand == left.dtype() && p.operand == right.dtype() && p.sum == stage.op->outputs[0].dtype &&
-        fits(p, extents, rows_of_terms))
+        (p.operand != p.sum || rounds_factors(stage)) && fits(p, extents, rows_of_terms))
       known.push_back(&p);
   if (known.empty()) return {};
   Choice out{known[s.random().below(known.size())]};
@@ -80,7 +80,8 @@ bool multiply_in_groups(Stepper& s, const std::string& name) {
     s.launch.push_back(schedule::Swizzle{operand.name() + ".shared", s.random().chance(30) ? "32" : "auto"});
     s.plain.insert(operand.name() + ".shared");
   }
-  if (const char* ways[] = {"auto", "ldg", "cp.async", ""}; const char* by = ways[s.random().below(4)])
+  const bool rounded = choice.product->operand == choice.product->sum;  // by threads, in registers
+  if (const char* ways[] = {"auto", "ldg", "", "cp.async"}; const char* by = ways[s.random().below(rounded ? 3 : 4)])
     if (*by != 0) s.launch.push_back(schedule::Pipeline{name, terms, 2 + s.random().below(3), by});
   s.count("product of four warps");
   return true;

@@ -7,8 +7,6 @@
 
 namespace tw::diff {
 
-namespace {
-
 bool rounds_factors(const StageNest& stage) {
   bool found = false;
   ir::walk(stage.op->compute()->body(), [&](const ir::Expr& e) {
@@ -18,6 +16,8 @@ bool rounds_factors(const StageNest& stage) {
   });
   return found;
 }
+
+namespace {
 
 // The product by the stage's types; null: there is none.
 const ir::WarpProduct* product_for(const StageNest& stage) {

@@ -63,7 +63,7 @@ void Stepper::run() {
   for (Phase phase : {Phase::kGraph, Phase::kLoops, Phase::kAnnotate, Phase::kPlace}) draw(phase);
   if (on_device) {
     draw(Phase::kDevice);
-    if (start_on_device()) draw(Phase::kShared);
+    if (start_on_device()) draw_shared();
   } else {
     draw(Phase::kStorage);
   }
@@ -96,6 +96,16 @@ bool Stepper::start_on_device() {
   for (const Step& step : launch) count(std::visit([](const auto& kind) { return kind.kName; }, step.kind));
   count("launch");
   return true;
+}
+
+// Slots and padding may ask for more memory than a block has, which is known when loops are made.
+void Stepper::draw_shared() {
+  const Schedule launched = schedule_;
+  draw(Phase::kShared);
+  const auto program = schedule::to_ir(schedule_, sample_.args, "f", sample_.scalars);
+  if (program.ok() || program.error().what.find("must share at most") == std::string::npos) return;
+  sample_.refused += static_cast<int>(schedule_.steps().size() - launched.steps().size());
+  schedule_ = launched;
 }
 
 // Steps behind a parallel loop may rest on it: transform_layout makes new loops where it finds no annotation.

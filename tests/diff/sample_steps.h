@@ -81,6 +81,7 @@ class Stepper {
   bool shares_bytes() const;
   void make_serial();
   bool start_on_device();
+  void draw_shared();
 
   Random& random_;
   Sample& sample_;

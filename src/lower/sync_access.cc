@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 #include <unordered_map>
 
@@ -27,6 +28,7 @@ using Sum = IntegerSystem::Sum;
 using Rows = IntegerSystem::Rows;
 
 constexpr size_t kMostAlternatives = 16;
+constexpr int64_t kMostExclusive = 1 << 20;
 
 Sum constant(int64_t value) { return {{}, value, false}; }
 Sum difference(const Sum& a, const Sum& b, int64_t plus = 0) {
@@ -276,8 +278,18 @@ class Meeting {
     return out;
   }
 
-  // Of two x ^ y with equal y, the values are equal where the x are.
+  // Of two x ^ y with equal y, the values are equal where the x are. Of an x below a power of two, what of y is above
+  // that stays.
   Sum exclusive(const Binary& b, const Expr& e, Side side) {
+    const Interval x = interval_of(b.a, bounds_);
+    if (x.lo >= 0 && x.hi < kMostExclusive) {
+      const auto end = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x.hi) + 1));
+      if (interval_of(b.b, bounds_).hi >= end) {
+        Sum out = sum_of(binary(BinOp::kBitXor, b.a, floormod(b.b, Expr(end))), side);
+        out.add(divided(b.b, end, sum_of(b.b, side), side).quotient, end);
+        return out;
+      }
+    }
     exact_ = false;
     const Exclusive one{sum_of(b.a, side), sum_of(b.b, side), {{{variable(e, side).first, 1}}, 0, false}};
     const auto below = [](const Sum& p, const Sum& q) { return Rows{{difference(q, p, -1), false}}; };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/memory_strides.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
@@ -31,6 +32,11 @@ std::vector<ir::Expr> strides_of(const ir::Buffer& tensor) {
   for (size_t d = strides.empty() ? tensor.rank() : 0; d-- > 0; stride = ir::simplify(stride * tensor.shape()[d]))
     strides.insert(strides.begin(), stride);
   return strides;
+}
+
+// Of what a stage keeps whole, for which storage_align may ask.
+std::vector<ir::Expr> strides_of(const StageNest& from, const ir::Buffer& tensor) {
+  return from.alignments.empty() ? strides_of(tensor) : aligned_strides(from, tensor.shape());
 }
 
 const ir::Load* copied(const Placement& placed, int stage) {
@@ -96,7 +102,7 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
                        " has elements there: it reads " + ir::to_string(ir::Expr(placed.bodies[i][0])),
                    other};
   }
-  const std::vector<ir::Expr> strides = strides_of(tensor);
+  const std::vector<ir::Expr> strides = strides_of(from, tensor);
   for (size_t d = 0; d + 1 < strides.size(); ++d)
     if (const auto stride = ir::as_int(strides[d]); stride && *stride * bytes % ir::kBoxUnit != 0)
       return NoBox{"rows of " + from.name + " must begin at multiples of 16 bytes, and they are " +
@@ -112,7 +118,8 @@ std::optional<NoBox> no_box(const LoopNest& nest, const Placement& placed, const
 
 bool is_always_box(const LoopNest& nest, const Placement& placed, const NestBounds& all, int i) {
   if (no_box(nest, placed, all, i)) return false;
-  const std::vector<ir::Expr> strides = strides_of(copied(placed, i)->buffer);
+  const StageNest& from = nest.stage(placed.reads[i].at(0).source);
+  const std::vector<ir::Expr> strides = strides_of(from, copied(placed, i)->buffer);
   return std::ranges::all_of(strides, [](const ir::Expr& stride) { return ir::as_int(stride).has_value(); });
 }
 

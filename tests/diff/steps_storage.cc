@@ -1,16 +1,28 @@
 // Proposals that say how the values of a stage are laid out and how long they are kept.
+#include <algorithm>
+
 #include "schedule/sliding.h"
 #include "tests/diff/sample_steps.h"
 
 namespace tw::diff {
 
+namespace {
+
+bool is_box(Stepper& s, const std::string& name) {
+  if (!s.attached.contains(name)) return false;
+  const auto by_boxes = [](const schedule::PipelineNote& note) { return note.by == schedule::kByBoxes; };
+  return std::ranges::any_of(s.stage(s.attached.at(name).stage).pipelines, by_boxes);
+}
+
+}  // namespace
+
+// Neither of boxes nor of what they are read from.
 void storage_align(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   if (stage.is_placeholder() || stage.output || stage.data_rank == 0) return;
   if (stage.swizzled != 0 || (s.plain.contains(name) && !stage.is_reduction())) return;  // copies of whole rows
-  if (s.attached.contains(name))                                                         // nor boxes
-    for (const schedule::PipelineNote& note : s.stage(s.attached.at(name).stage).pipelines)
-      if (note.by == schedule::kByBoxes) return;
+  const auto reads_it = [&](const std::string& reader) { return is_box(s, reader); };
+  if (is_box(s, name) || std::ranges::any_of(s.direct_readers(name), reads_it)) return;
   const int64_t factor = 1 + s.random().below(40);
   const auto axis = static_cast<size_t>(s.random().below(stage.data_rank));
   s.must(schedule::StorageAlign{name, stage.axes[axis].name, factor, s.random().below(factor)});

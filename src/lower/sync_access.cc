@@ -278,17 +278,19 @@ class Meeting {
     return out;
   }
 
-  // Of two x ^ y with equal y, the values are equal where the x are. Of an x below a power of two, what of y is above
-  // that stays.
+  // Of two x ^ y with equal y, the values are equal where the x are. Where one of both is below a power of two, what of
+  // the other is above that stays.
   Sum exclusive(const Binary& b, const Expr& e, Side side) {
-    const Interval x = interval_of(b.a, bounds_);
-    if (x.lo >= 0 && x.hi < kMostExclusive) {
-      const auto end = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x.hi) + 1));
-      if (interval_of(b.b, bounds_).hi >= end) {
-        Sum out = sum_of(binary(BinOp::kBitXor, b.a, floormod(b.b, Expr(end))), side);
-        out.add(divided(b.b, end, sum_of(b.b, side), side).quotient, end);
-        return out;
-      }
+    for (const bool first : {true, false}) {
+      const Expr &low = first ? b.a : b.b, &high = first ? b.b : b.a;
+      const Interval range = interval_of(low, bounds_);
+      if (range.lo < 0 || range.hi >= kMostExclusive) continue;
+      const auto end = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(range.hi) + 1));
+      if (interval_of(high, bounds_).hi < end) continue;
+      const Expr rest = floormod(high, Expr(end));
+      Sum out = sum_of(first ? binary(BinOp::kBitXor, low, rest) : binary(BinOp::kBitXor, rest, low), side);
+      out.add(divided(high, end, sum_of(high, side), side).quotient, end);
+      return out;
     }
     exact_ = false;
     const Exclusive one{sum_of(b.a, side), sum_of(b.b, side), {{{variable(e, side).first, 1}}, 0, false}};

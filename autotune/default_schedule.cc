@@ -66,10 +66,12 @@ class Choice {
   void consider(const autotune::Digits& digits) {
     const uint64_t index = task_.space().index(digits);
     if (static_cast<int>(seen_.size()) >= kEstimates || !seen_.insert(index).second) return;
-    Result<autotune::Scheduled> candidate = task_.candidate(index);
-    if (!candidate) return;
-    const double seconds = autotune::estimate_seconds(candidate->schedule, machine_);
+    const Result<autotune::Scheduled> applied = task_.applied(index);
+    if (!applied) return;
+    const double seconds = autotune::estimate_seconds(applied->schedule, machine_);
     if (schedule_ && seconds >= seconds_) return;
+    Result<autotune::Scheduled> candidate = task_.candidate(index);  // the rules of the whole nest take longest
+    if (!candidate) return;
     best_ = index;
     seconds_ = seconds;
     schedule_ = std::move(candidate->schedule);

@@ -29,7 +29,6 @@ constexpr double kHiding = 12;        // warps of a processor that hide each oth
 constexpr double kSpilled = 4;        // what registers that lie in memory cost
 constexpr double kOverlap = 0.2;      // share of the lesser terms that the largest does not hide
 constexpr double kLockstep = 0.6;     // the same of one block whose warps do one after the other together
-constexpr double kBehind = 0.5;       // share of the work that waits for memory itself, where nothing comes later
 constexpr double kLatency = 700;      // cycles until memory answers
 constexpr double kMeeting = 150;  // cycles of an iteration that finds a tile: threads meet, and read the first of it
 constexpr double kTurn = 20;      // instructions of each warp for a tile: addresses, waiting, the loop itself
@@ -486,7 +485,7 @@ void hold(LaunchAccount& launch, const DeviceRates& device) {
     launch.resident = std::min(launch.resident, std::floor(static_cast<double>(device.shared_bytes) / launch.shared));
   if (launch.resident < 1) return;
   const double turns = std::ceil(launch.blocks / device.processors);
-  const double held = std::min(launch.resident, turns) * warps;
+  const double held = std::min(launch.resident, turns) * (warps - launch.copying / kWarp);
   launch.occupancy = launch.resident * warps * kWarp / device.threads;
   launch.waves = launch.blocks / (launch.resident * device.processors);
   launch.used = launch.blocks / (turns * device.processors);
@@ -538,7 +537,7 @@ void time(LaunchAccount& launch, const DeviceRates& device) {
   launch.waiting = waiting_seconds(launch, device);
   const double working = most + exposed_share(launch, device) * std::max(0.0, sum - most);
   launch.total = kLaunch + std::max(working, launch.waiting) +
-                 (launch.by_registers ? kBehind : kOverlap) * std::min(working, launch.waiting);
+                 (launch.slots < 2 ? 1 : kOverlap) * std::min(working, launch.waiting);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // shared memory, each four warps of it 64 rows.
 //
 //   blockIdx.x outer, i.o, j.o, one tile for each block or one after the other: threadIdx.y i.i.o:
-//     for k.o, pipelined:
+//     for k.o, pipelined, by four more warps where these are worth it:
 //       the tiles of both operands, which the device copies where it can
 //       for k.i.o: a product of four warps, whose threads are threadIdx.x
 //     the outputs by the lane map
@@ -57,6 +57,7 @@ struct Form {
   std::vector<Tile> tiles;
   int64_t terms = 0;
   bool filled = false;  // past the ends
+  bool boxes = false;   // one ring of them, for both operands
 };
 
 constexpr double kMostPastEnd = 1.5;  // times the result, of all tiles together
@@ -109,6 +110,8 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
     if (form.terms == 0 && terms % (line / bytes) == 0) form.terms = line / bytes;
   if (filled && form.terms == 0 && terms >= kLine / bytes) form.terms = kLine / bytes;
   form.filled = filled;
+  form.boxes = filled && form.product->operand != form.product->sum && stage.sums.size() == 1 &&
+               stage.sums.back().extent > form.terms;
   if (form.tiles.empty() || form.terms == 0) return std::nullopt;
   return form;
 }
@@ -144,6 +147,10 @@ class GroupContraction {
       k_.step(schedule::Swizzle{copy, "auto"});
     }
     k_.step(schedule::Pipeline{sums_.stage, terms, k_.cfg.factor(knob("stages")), "auto"});
+    if (form_.boxes) k_.cfg.define_knob(knob("producer"), std::vector<int64_t>{0, 1});
+    const bool several = stage_.sums.back().extent > shared * form_.terms;  // tiles, of which some come ahead
+    if (form_.boxes && several && k_.cfg.value(knob("producer")) == 1)
+      k_.step(schedule::Roles{sums_.stage, 1, {}, 0, 0});
     if (shared > 1) add_parts(k_, group_);
   }
 

@@ -70,14 +70,14 @@ void expect_right(const Args& args, int count = 4) {
   for (int n = 0; n < fewer(count); ++n) candidates.expect_right(n == 0 ? 0 : rng.below(candidates.space().size()));
 }
 
-// The first one whose blocks share the terms of a product.
-void expect_parts(const Args& args) {
+// The first one with the knob's second value; of `parts` blocks share the terms of a product.
+void expect_second(const Args& args, const std::string& suffix = ".parts") {
   const Candidates candidates(args);
   const std::vector<Knob>& knobs = candidates.space().knobs();
-  const auto parts = std::ranges::find_if(knobs, [](const Knob& knob) { return knob.name.ends_with(".parts"); });
-  ASSERT_NE(parts, knobs.end());
+  const auto knob_at = std::ranges::find_if(knobs, [&](const Knob& knob) { return knob.name.ends_with(suffix); });
+  ASSERT_NE(knob_at, knobs.end());
   Digits digits = candidates.space().digits(0);
-  digits[static_cast<size_t>(parts - knobs.begin())] = 1;
+  digits[static_cast<size_t>(knob_at - knobs.begin())] = 1;
   candidates.expect_right(candidates.space().index(digits));
 }
 
@@ -261,13 +261,15 @@ TEST(SketchDevice, ProductsOfTensorCores) {
 
 // Even parts and a shorter last one, by four warps, by one and by threads, with an epilogue behind the last launch.
 TEST(SketchDevice, ProductsWhoseTermsBlocksShare) {
-  expect_parts(product_of(64, 64, 512));
-  expect_parts(product_of(64, 16, 1000));
-  expect_parts(product_of(20, 12, 261, {.rows_of_terms = false, .epilogue = true}));
-  expect_parts(product_of(16, 8, 512, {"int8", "int32"}));
-  expect_parts(matmul(16, 20, 256));
-  expect_parts(dense(9, 13, 256));
+  expect_second(product_of(64, 64, 512));
+  expect_second(product_of(64, 16, 1000));
+  expect_second(product_of(20, 12, 261, {.rows_of_terms = false, .epilogue = true}));
+  expect_second(product_of(16, 8, 512, {"int8", "int32"}));
+  expect_second(matmul(16, 20, 256));
+  expect_second(dense(9, 13, 256));
 }
+
+TEST(SketchDevice, ProductsWithAProducer) { expect_second(product_of(128, 64, 256), ".producer"); }
 
 TEST(SketchDevice, Convolutions) {
   expect_right(convolution({.size = 6, .in = 5, .out = 17, .kernel = 3, .pad = 1}), 2);

@@ -6,7 +6,7 @@ import pytest
 import tensorwright as tw
 from programs import TARGETS
 from tensorwright import te
-from test_cuda import needs_fake, run
+from test_cuda import has_nvrtc, needs_fake, run
 
 SPECIAL = np.array([0, -0.0, 1, -1, np.inf, -np.inf, 1 + 2**-11, -1 - 2**-11, 1 + 3 * 2**-11, 1 + 2**-11 - 2**-23, 2 - 2**-23, 1e-45,
                     2.0**-137, 2.0**-126, np.finfo("float32").max, -np.finfo("float32").max, 0.1, 1 / 3], "float32")
@@ -132,3 +132,33 @@ def test_end_to_end_by_the_driver():
         f(tw.device_array(a), tw.device_array(b), c)
         np.testing.assert_allclose(c.numpy(), exact, rtol=0, atol=1e-5)
     """)
+
+
+@needs_fake
+def test_four_warps_by_the_driver():
+    """Of few tiles and many terms, which blocks may share."""
+    run("""
+        from test_tf32 import factors, product
+        tensors = product(64, 64, 512, tf32=True)
+        f = tw.build(tw.default_schedule(tensors[2], "cuda -arch=sm_90a"), tensors, target="cuda -arch=sm_90a")
+        assert "k8_tf32(&" in f.source("cuda") and "wgmma" in f.source("cuda")
+        a, b, exact = factors(64, 64, 512)
+        c = tw.device_array(np.zeros((64, 64), "float32"))
+        f(tw.device_array(a), tw.device_array(b), c)
+        np.testing.assert_allclose(c.numpy(), exact, rtol=0, atol=1e-4)
+    """)
+
+
+def test_the_compiler_keeps_them_in_registers(tmp_path):
+    """And serialises none: of large tiles, and of a sum that blocks share."""
+    if not has_nvrtc(tmp_path):
+        pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")
+    run("""
+        from test_tf32 import product
+        for sizes in ((4096, 4096, 4096), (512, 512, 16384), (500, 300, 1000)):
+            tensors = product(*sizes, tf32=True)
+            f = tw.build(tensors, target="cuda -arch=sm_90a")
+            assert "wgmma_m64n" in f.source("cuda")
+            for of in f.resources:
+                assert of["stack_bytes"] == of["spill_loads"] == of["spill_stores"] == 0 and not of["warnings"], (sizes, of)
+    """, TW_CUDA_IMAGES="", TW_CACHE_DIR=str(tmp_path))

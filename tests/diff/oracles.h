@@ -1,4 +1,5 @@
-// Who must agree on a sample. oracles.cc is a table; one line each says what is compared with what.
+// Who must agree on a sample. Tables, of which a line each says what is compared with what, stand in
+// oracles_interpreted.cc and oracles.cc.
 #pragma once
 
 #include <map>

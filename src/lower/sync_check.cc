@@ -14,7 +14,9 @@
 #include "src/ir/equal.h"
 #include "src/ir/group_products.h"
 #include "src/ir/interval.h"
+#include "src/ir/requirement.h"
 #include "src/ir/simplify.h"
+#include "src/ir/simplify_linear.h"
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
 #include "src/lower/sync_access.h"
@@ -45,10 +47,24 @@ std::string line_of(const Stmt& s) {
   return text.substr(0, std::min(text.find('\n'), size_t{160}));
 }
 
+// Those that a system says exactly.
+std::vector<Expr> linear_requirements(const Program& program) {
+  const auto is_size = [](const Term& t) { return as<VarRef>(t.atom) != nullptr; };
+  std::vector<Expr> out;
+  for (const Requirement& required : requirements_of(program)) {
+    const auto* b = as<Binary>(required.test);
+    if (!b || (b->op != BinOp::kLe && b->op != BinOp::kLt) || !b->a.type().is_index()) continue;
+    const Linear form = decompose(simplify(b->a - b->b));
+    if (!form.overflow && std::ranges::all_of(form.terms, is_size)) out.push_back(required.test);
+  }
+  return out;
+}
+
 class LaunchCheck {
  public:
-  LaunchCheck(const std::unordered_map<uint64_t, Buffer>& declared, std::vector<SyncFinding>& findings)
-      : declared_(declared), findings_(findings) {}
+  LaunchCheck(const std::unordered_map<uint64_t, Buffer>& declared, const std::vector<Expr>& required,
+              std::vector<SyncFinding>& findings)
+      : declared_(declared), required_(required), findings_(findings) {}
 
   void run(const Stmt& launch) {
     judge(launch);
@@ -419,6 +435,7 @@ class LaunchCheck {
   Access with_conditions(const Place& place) const {
     Access out;
     out.own = place.own;
+    out.conditions = required_;
     for (const Expr& condition : place.conditions) out.conditions.push_back(value(condition, place));
     return out;
   }
@@ -728,6 +745,7 @@ class LaunchCheck {
   }
 
   std::unordered_map<uint64_t, Buffer> declared_;
+  const std::vector<Expr>& required_;  // of sizes, or the kernel does not run
   std::vector<SyncFinding>& findings_;
   LaunchIndices indices_;
   std::unordered_map<uint64_t, int> axis_;  // of a thread's index: 0 for x
@@ -773,11 +791,12 @@ std::vector<SyncFinding> sync_check(const Program& program) {
     std::vector<SyncFinding> findings;
     std::unordered_map<uint64_t, Buffer> declared;
     for (const Param& p : program.params) declared.insert_or_assign(p.buffer.id(), p.buffer);
+    const std::vector<Expr> required = linear_requirements(program);
     walk(program.body, [&](const Stmt& s) {
       if (const auto* a = as<Allocate>(s)) declared.insert_or_assign(a->buffer.id(), a->buffer);
       const auto* f = as<For>(s);
       if (!f || !is_device_index(f->kind)) return true;
-      LaunchCheck(declared, findings).run(s);
+      LaunchCheck(declared, required, findings).run(s);
       return false;
     });
     return findings;

@@ -113,6 +113,11 @@ void Stepper::make_serial() {
   Schedule serial(sample_.outputs);
   for (const Step& step : schedule_.steps())
     if (runs_concurrently(step) || !serial.try_apply(step).ok()) ++sample_.refused;
+  // What tiles of warps share means nothing without their launch.
+  if (!serial.check().ok()) {
+    sample_.refused += static_cast<int>(serial.steps().size());
+    serial = Schedule(sample_.outputs);
+  }
   schedule_ = serial;
 }
 

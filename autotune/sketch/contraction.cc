@@ -209,9 +209,9 @@ bool Contraction::streams() const {
 void Contraction::define_knobs() {
   const int64_t lanes = dot_ ? dot_->lanes : lanes_of(stage_, k_.target);
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
-  k_.cfg.define_knob_json(knob("tile"),
-                          register_tiles(rows, roles_.group > 0 ? roles_.group : columns, lanes,
-                                         registers_of(stage_, roles_, k_.target, dot_), dot_ || roles_.group > 0));
+  k_.cfg.define_knob_json(
+      knob("tile"), register_tiles(rows, roles_.group > 0 ? roles_.group : columns, lanes,
+                                   registers_of(k_.graph, stage_, roles_, k_.target, dot_), dot_ || roles_.group > 0));
   const int64_t shared = roles_.share >= 0 ? axis(roles_.share).extent : (rows + 5) / 6;
   const int64_t panels = (columns + 4 * lanes - 1) / (4 * lanes);
   int64_t tasks = panels;

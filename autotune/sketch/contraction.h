@@ -70,8 +70,9 @@ struct Registers {
   int64_t block = 1;          // of so many rows each is a register of sums, and of so many columns; tiles then leave no
   int64_t block_columns = 1;  // rest
   bool whole_tiles = false;   // are registers of their own, and so are the factors of each
+  int64_t sets = 1;           // of the L1 to which the rows of a tile belong in turn
 };
-Registers registers_of(const Stage&, const Roles&, const Target&, const std::optional<Dot>& = {});
+Registers registers_of(const Graph&, const Stage&, const Roles&, const Target&, const std::optional<Dot>& = {});
 
 // Sizes [rows, columns] of register tiles: columns in whole vectors, or all that there are unless `whole` asks for
 // whole vectors; the best guess first. Accumulators, a row of vectors and what is broadcast fit into the registers.

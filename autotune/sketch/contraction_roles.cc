@@ -1,9 +1,11 @@
 // Which axis is what in a contraction, and which register tiles suit it.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/lanes.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -42,7 +44,26 @@ constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register who
 
 // Along the rows its neighbours are of one term; a register of four terms is held for each row. A lane of a dot product
 // is a group of terms.
-Registers registers_of(const Stage& stage, const Roles& roles, const Target& target, const std::optional<Dot>& dot) {
+namespace {
+
+// Bytes between what neighbours along the axis read; 0 where nobody knows.
+int64_t bytes_between(const Graph& graph, const Access& read, const Axis& axis) {
+  const Stage& source = graph.at(read.stage);
+  int64_t bytes = 0, row = source.type.bytes();
+  for (size_t d = read.at().size(); d-- > 0; row *= source.shape[d]) {
+    const ir::Expr& at = read.at()[d];
+    const ir::Expr next = ir::substitute(at, {{axis.var.id(), ir::Expr(axis.var) + ir::Expr(1)}});
+    const std::optional<int64_t> step = ir::as_int(ir::simplify(next - at));
+    if (!step) return 0;
+    bytes += *step * row;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Registers registers_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target,
+                       const std::optional<Dot>& dot) {
   const Abilities& has = target.abilities;
   if (dot && dot->is_tile()) return {has.tiles->registers, 1, 30, dot->rows, dot->lanes, true};
   if (dot && dot->rows > 1) return {has.vector_registers, 1, 30, dot->rows, dot->lanes};
@@ -58,8 +79,12 @@ Registers registers_of(const Stage& stage, const Roles& roles, const Target& tar
   const bool terms =
       !stage.sums.empty() && stage.sums.back().extent >= held && stride_along(read, stage.sums.back()) == 1;
   const bool rows = stride_along(read, stage.data[static_cast<size_t>(roles.rows)]) == 1;
-  if (has.lane_products == 0 || roles.group > 0 || !(terms || rows)) return {has.vector_registers};
-  return {has.vector_registers, held, std::min(has.lane_products, has.vector_registers / 2)};
+  Registers registers{has.vector_registers};
+  if (has.lane_products > 0 && roles.group == 0 && (terms || rows))
+    registers = {has.vector_registers, held, std::min(has.lane_products, has.vector_registers / 2)};
+  if (const int64_t apart = bytes_between(graph, read, stage.data[static_cast<size_t>(roles.rows)]); apart > 0)
+    registers.sets = kL1WayBytes / std::gcd(apart, kL1WayBytes);
+  return registers;
 }
 
 namespace {
@@ -133,14 +158,14 @@ double step_of_tiles(int64_t rows, int64_t vectors, int64_t block) {
 }
 
 // Cycles of a core that starts two vector instructions at a time, for one term of a tile.
-double step_of_vectors(int64_t rows, int64_t vectors, int64_t held) {
+double step_of_vectors(int64_t rows, int64_t vectors, const Registers& registers) {
   constexpr double kLatency = 4;  // of a fused multiply-add: so many cycles until its sum can be added to again
-  constexpr int64_t kWays = 8;    // of the L1: rows of a tile often lie a power of two apart
+  constexpr int64_t kWays = 8;    // of a set of the L1
   if (rows == 0 || vectors == 0) return 0;
   const double sums = static_cast<double>(rows * vectors);
-  const double loads = static_cast<double>((rows + held - 1) / held + vectors) / 2;
+  const double loads = static_cast<double>((rows + registers.held - 1) / registers.held + vectors) / 2;
   return std::max({sums / 2, loads, kLatency}) + 0.1 * loads +
-         0.2 * static_cast<double>(std::max<int64_t>(0, rows - kWays));
+         0.2 * static_cast<double>(std::max<int64_t>(0, rows - kWays * registers.sets));
 }
 
 // What is left at the edges is computed by smaller tiles, in code of its own; panels of unequal width are hard to
@@ -148,7 +173,7 @@ double step_of_vectors(int64_t rows, int64_t vectors, int64_t held) {
 double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vectors, const Registers& registers) {
   const auto count = [](int64_t n) { return static_cast<double>(n); };
   const auto step = [&](int64_t r, int64_t v) {
-    return registers.whole_tiles ? step_of_tiles(r, v, registers.block) : step_of_vectors(r, v, registers.held);
+    return registers.whole_tiles ? step_of_tiles(r, v, registers.block) : step_of_vectors(r, v, registers);
   };
   const auto along = [&](int64_t r) {
     return count(all_vectors / vectors) * step(r, vectors) + step(r, all_vectors % vectors);
@@ -185,7 +210,7 @@ double cost_of_term(const Graph& graph, const Stage& stage, const Roles& roles, 
   const auto extent = [&](int d) { return stage.data[static_cast<size_t>(d)].extent; };
   const int64_t rows = extent(roles.rows), columns = extent(roles.lanes);
   const std::vector<Tile> tiles =
-      tiles_of(rows, columns, lanes_of(stage, target), registers_of(stage, roles, target), false);
+      tiles_of(rows, columns, lanes_of(stage, target), registers_of(graph, stage, roles, target), false);
   const auto share = static_cast<double>(roles.share < 0 ? 1 : extent(roles.share));
   double cost = tiles.front().cost / static_cast<double>(rows * columns);
   if (!roles.contiguous && !graph.at(roles.vectors.source).param) cost += kMove / (static_cast<double>(rows) * share);

@@ -33,8 +33,8 @@ void apply_split_sum(Sketch& sketch, const Group& group) {
   const auto longest = std::max_element(stage.sums.begin(), stage.sums.end(),
                                         [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
   const std::string tile = stage.name + ".tile", parts = stage.name + ".parts";
-  sketch.cfg.define_knob_json(
-      tile, register_tiles(rows.extent, lanes.extent, width, registers_of(stage, roles, sketch.target), false));
+  sketch.cfg.define_knob_json(tile, register_tiles(rows.extent, lanes.extent, width,
+                                                   registers_of(sketch.graph, stage, roles, sketch.target), false));
   sketch.cfg.define_knob(parts, {8, 2, 4, 16, 32, 64});
   sketch.step(schedule::Split{stage.name, longest->name, {}, sketch.cfg.factor(parts), ir::Tail::kAuto});
   const std::string part = longest->name + ".o", partial = sketch.s.nest().unique_name(stage.name + ".rf");

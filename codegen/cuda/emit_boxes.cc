@@ -111,17 +111,22 @@ void CudaEmitter::emit_async(const AsyncCall& call) {
     case AsyncOp::kExpect:
       return line(instruction("mbarrier_expect") + "(" + barrier + ", " + std::to_string(call.bytes) + ");");
     case AsyncOp::kArrive:
+      if (call.in_cluster)
+        return line(instruction("mbarrier_arrive_cluster") + "(" + barrier + ", " + std::to_string(in_cluster_) + ");");
       return line(instruction("mbarrier_arrive") + "(" + barrier + ");");
     case AsyncOp::kWait:
-      return line(instruction("mbarrier_wait") + "(" + barrier + ", " + argument(values[1]) + ");");
+      return line(instruction(in_cluster_ > 1 ? "mbarrier_wait_cluster" : "mbarrier_wait") + "(" + barrier + ", " +
+                  argument(values[1]) + ");");
     case AsyncOp::kLoad:
       break;
   }
   const auto map = std::ranges::find_if(maps_, [&](const Boxes& b) { return alike(b.load, call); });
-  std::string text = instruction("tma_load_" + std::to_string(call.axes.size()) + "d") + "(&" +
-                     access(call.to.buffer, {values[1]}) + ", &" + map->name;
+  std::string text =
+      instruction((call.in_cluster ? "tma_multicast_" : "tma_load_") + std::to_string(call.axes.size()) + "d") + "(&" +
+      access(call.to.buffer, {values[1]}) + ", &" + map->name;
   for (size_t i = 2; i < values.size(); ++i) text += ", " + argument(values[i]);
-  line(text + ", " + barrier + ");");
+  const std::string to_all = ", " + std::to_string((1 << in_cluster_) - 1);
+  line(text + ", " + barrier + (call.in_cluster ? to_all : "") + ");");
 }
 
 }  // namespace tw::codegen

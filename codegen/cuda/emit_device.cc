@@ -206,6 +206,8 @@ void CudaEmitter::emit_sync(const ir::Sync& sync) {
   switch (sync.op) {
     case ir::SyncOp::kBlock:
       return line("__syncthreads();");
+    case ir::SyncOp::kCluster:
+      return line(instruction("cluster_sync") + "();");
     case ir::SyncOp::kCommit:
       return line(instruction("cp_async_commit") + "();");
     case ir::SyncOp::kWait:

@@ -64,8 +64,7 @@ int64_t threads_of(const DeviceLaunch& launch, int64_t most) {
 }
 
 std::string function_index(ForKind kind) {
-  const char* names[] = {"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"};
-  return names[static_cast<int>(kind) - static_cast<int>(ForKind::kBlockX)];
+  return std::string(is_block(kind) ? "blockIdx." : "threadIdx.") + "xyz"[dimension_of(kind)];
 }
 
 }  // namespace
@@ -79,7 +78,8 @@ void CudaEmitter::plan_sizes(const ir::Program& program, const DeviceLaunch& lau
   }
 }
 
-// Beyond what a function may declare the buffers are parts of one block, in which each begins at a multiple of 16.
+// Beyond what a function may declare, and where several blocks have to have them in one place, the buffers are parts of
+// one block, in which each begins at a multiple of 16.
 void CudaEmitter::plan_shared(const ir::Program& program, const ir::Stmt& body, runtime::cuda::Launch& out) {
   std::vector<std::pair<uint64_t, int64_t>> begins;
   int64_t bytes = 0;
@@ -101,7 +101,7 @@ void CudaEmitter::plan_shared(const ir::Program& program, const ir::Stmt& body, 
                  {},
                  {"make the tiles in shared memory smaller"}});
   in_block_.clear();
-  if (bytes <= kMostDeclared) return;
+  if (bytes <= kMostDeclared && in_cluster_ == 1) return;
   out.shared_bytes = bytes;
   in_block_ = {begins.begin(), begins.end()};
 }
@@ -189,6 +189,8 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   indent_ = 1;
   const CNames::Block block(names_);
   names_.fresh("shared_memory");
+  const auto cluster = std::ranges::find_if(launch.axes, [](const ir::For& f) { return ir::is_cluster(f.kind); });
+  in_cluster_ = cluster == launch.axes.end() ? 1 : ir::as_int(cluster->extent).value_or(1);
   plan_boxes(program, launch, one.body, out);
   plan_group_operands(program, one.body);
   plan_shared(program, one.body, out);
@@ -205,8 +207,16 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   functions_of_plans_.push_back(meaning_of(program, launch, out));
   std::vector<std::string> body = std::exchange(lines_, {});
   indent_ = 0;
-  line("extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ", 1) " + out.symbol + "(" + head +
-       ") {");
+  const std::string bounds = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ", 1) ";
+  if (in_cluster_ > 1) {
+    int64_t blocks[] = {1, 1, 1};
+    blocks[ir::dimension_of(cluster->kind)] = in_cluster_;
+    line(bounds + "__cluster_dims__(" + std::to_string(blocks[0]) + ", " + std::to_string(blocks[1]) + ", " +
+         std::to_string(blocks[2]) + ")");
+    line(out.symbol + "(" + head + ") {");
+  } else {
+    line(bounds + out.symbol + "(" + head + ") {");
+  }
   functions_ += "\n// " + out.stages + ": grid (" + sizes_text(launch, kBlocks) + "), block (" +
                 sizes_text(launch, kThreads) + ")\n";
   for (const std::string& text : lines_) functions_ += text + "\n";

@@ -64,6 +64,7 @@ class CudaEmitter : public CEmitter {
     std::string name;
   };
   std::vector<Boxes> maps_;                      // of the function at hand
+  int64_t in_cluster_ = 1;                       // blocks
   std::unordered_map<uint64_t, int64_t> boxes_;  // of shared buffers that boxes go to, or products read: alignment
   std::map<std::string, std::string> vector_types_;
   std::set<std::string> instructions_;  // that are used

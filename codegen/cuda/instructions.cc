@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/cuda/cluster_instructions.h"
 #include "codegen/cuda/group_instructions.h"
 
 namespace tw::codegen {
@@ -63,8 +64,8 @@ static __device__ inline void cp_async_wait() {
 }
 )"},
 
-    // Boxes that the device copies by itself, and the barriers that count their bytes, or the warps that have read them.
-    // Their initialisation is there for the copies too; coordinates are innermost first.
+    // Boxes that the device copies by itself, and the barriers that count their bytes, or the warps that have read
+    // them. Their initialisation is there for the copies too; coordinates are innermost first.
     {"tensor_map", R"(
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 )"},
@@ -272,6 +273,7 @@ std::span<const Instruction> instructions() {
       out.push_back({row.name, std::move(text)});
     }
     std::ranges::move(group_instructions(), std::back_inserter(out));
+    std::ranges::move(cluster_instructions(), std::back_inserter(out));
     return out;
   }();
   return all;

@@ -112,7 +112,9 @@ void check_threads(const std::string& kernel, const DeviceLaunch& launch, const 
 }  // namespace
 
 Expr DeviceLaunch::extent(ForKind kind) const {
-  const auto axis = std::find_if(axes.begin(), axes.end(), [&](const For& f) { return f.kind == kind; });
+  const auto axis = std::find_if(axes.begin(), axes.end(), [&](const For& f) {
+    return is_block(f.kind) == is_block(kind) && dimension_of(f.kind) == dimension_of(kind);
+  });
   return axis == axes.end() ? Expr(1) : axis->extent;
 }
 

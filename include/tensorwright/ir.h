@@ -349,20 +349,30 @@ enum class ForKind : uint8_t {
   kBlockX,
   kBlockY,
   kBlockZ,
+  kClusterX,
+  kClusterY,
+  kClusterZ,
   kThreadX,
   kThreadY,
   kThreadZ,
 };
-inline bool is_block(ForKind kind) { return kind >= ForKind::kBlockX && kind <= ForKind::kBlockZ; }
+// kCluster..: of blocks as well, all of which are a cluster: they run at once, and may copy to each other's shared
+// memory.
+inline bool is_block(ForKind kind) { return kind >= ForKind::kBlockX && kind <= ForKind::kClusterZ; }
+inline bool is_cluster(ForKind kind) { return kind >= ForKind::kClusterX && kind <= ForKind::kClusterZ; }
 inline bool is_thread(ForKind kind) { return kind >= ForKind::kThreadX; }
 inline bool is_device_index(ForKind kind) { return kind >= ForKind::kBlockX; }
+// Of a device's index, whichever it is of: 0 for x.
+inline int dimension_of(ForKind kind) { return (static_cast<int>(kind) - static_cast<int>(ForKind::kBlockX)) % 3; }
 // Whether iterations may run at once, on threads of their own.
 inline bool runs_concurrently(ForKind kind) { return kind == ForKind::kParallel || kind >= ForKind::kCooperative; }
 
 // kBlock: every thread of a block waits here for all others, and then sees what they wrote.
+// kCluster: the same of all threads of the blocks of a cluster.
 // kCommit: what the thread began to store `later` since its last kCommit is a group. kWait: the thread waits until all
 // of its groups but the last `count` have arrived; others see them after a kBlock behind that.
-enum class SyncOp : uint8_t { kBlock, kCommit, kWait };
+enum class SyncOp : uint8_t { kBlock, kCluster, kCommit, kWait };
+inline bool is_barrier(SyncOp op) { return op <= SyncOp::kCluster; }
 
 // When what is stored is there. kNow: before the next statement. The others are asynchronous: at any time until a kWait
 // that covers it; nobody touches the element until then, nor changes what the value reads. kLater: in any way that the

@@ -10,10 +10,16 @@ struct Name {
   std::string_view symbol;
   AsyncOp op;
   size_t args;  // without those of a load's dimensions
+  bool in_cluster = false;
 };
-constexpr Name kNames[] = {{"mbarrier.init", AsyncOp::kInit, 2},     {"mbarrier.inval", AsyncOp::kEnd, 2},
-                           {"mbarrier.expect", AsyncOp::kExpect, 4}, {"mbarrier.wait", AsyncOp::kWait, 3},
-                           {"mbarrier.arrive", AsyncOp::kArrive, 3}, {"tma.load", AsyncOp::kLoad, 6}};
+constexpr Name kNames[] = {{"mbarrier.init", AsyncOp::kInit, 2},
+                           {"mbarrier.inval", AsyncOp::kEnd, 2},
+                           {"mbarrier.expect", AsyncOp::kExpect, 4},
+                           {"mbarrier.wait", AsyncOp::kWait, 3},
+                           {"mbarrier.arrive", AsyncOp::kArrive, 3},
+                           {"tma.load", AsyncOp::kLoad, 6},
+                           {"mbarrier.arrive.cluster", AsyncOp::kArrive, 3, true},
+                           {"tma.multicast", AsyncOp::kLoad, 6, true}};
 constexpr size_t kOfAxis = 4;
 constexpr int64_t kLanes = 32;  // of a warp
 
@@ -70,6 +76,15 @@ bool is_wait(const Stmt& s) {
   return c && name_of(c->symbol)->op == AsyncOp::kWait;
 }
 
+bool reaches_cluster(std::string_view symbol) {
+  const Name* name = name_of(symbol);
+  return name && name->in_cluster;
+}
+bool reaches_cluster(const Stmt& s) {
+  const CallExtern* c = call_in(s);
+  return c && reaches_cluster(c->symbol);
+}
+
 std::string async_fault(const CallExtern& c) {
   const Name& name = *name_of(c.symbol);
   const bool load = name.op == AsyncOp::kLoad;
@@ -91,6 +106,7 @@ std::string async_fault(const CallExtern& c) {
 AsyncCall async_call(const CallExtern& c) {
   AsyncCall out;
   out.op = name_of(c.symbol)->op;
+  out.in_cluster = name_of(c.symbol)->in_cluster;
   const size_t ring = out.op == AsyncOp::kLoad ? 2 : 0;
   out.ring = *as<Address>(c.args[ring]);
   out.slots = *as_int(c.args[ring + 1]);
@@ -122,7 +138,8 @@ Stmt async_stmt(const AsyncCall& call) {
   if (call.op == AsyncOp::kInit && call.arrivals > 0) args.emplace_back(call.arrivals);
   if (call.op == AsyncOp::kLoad) args.emplace_back(call.swizzle);
   for (const BoxAxis& axis : call.axes) args.insert(args.end(), {axis.at, Expr(axis.box), axis.extent, axis.stride});
-  const auto* name = std::ranges::find(kNames, call.op, &Name::op);
+  const auto* name =
+      std::ranges::find_if(kNames, [&](const Name& n) { return n.op == call.op && n.in_cluster == call.in_cluster; });
   return evaluate(call_extern(Type::i(32), std::string(name->symbol), std::move(args)));
 }
 

@@ -8,6 +8,16 @@
 //   call(int32, "mbarrier.wait", address(inout full[0]), 3, turn)
 //   call(int32, "mbarrier.inval", address(out full[0]), 3)
 //
+// In a launch whose blocks are a cluster a load may bring its box to all of them, each of which counts it, and threads
+// may arrive at a turn in all of them, as here of 2 blocks, each of which begins half of what all read:
+//
+//   call(int32, "tma.multicast", address(out B[turn % 3, by * 32, 0]), .., by * 32 + column, 32, 4096, 512, row, 64,
+//   ..) call(int32, "mbarrier.arrive.cluster", address(inout free[0]), 3, turn)       // init counts the threads of
+//   both
+//
+// It goes to the same place in each. All come to the same loads and barriers, and what a block does to another begins
+// behind a barrier of the cluster that stands behind `init`, and is over at the last one.
+//
 // Where some threads copy for others, these say by barriers of another ring that they have read what came:
 //
 //   call(int32, "mbarrier.init", address(out free[0]), 3, 256)
@@ -53,14 +63,18 @@ struct AsyncCall {
   Address to{}, from{};  // of a load, as is what follows
   int64_t swizzle = 0;
   std::vector<BoxAxis> axes;
+  bool in_cluster = false;  // of a load or an arrival: in all blocks of the cluster
 };
 
 inline constexpr int64_t kBoxUnit = 16, kMostOfBox = 256, kMostBoxAxes = 5;  // bytes, elements
 inline constexpr int64_t kSwizzles[] = {0, 32, 64, 128};
+inline constexpr int64_t kMostInCluster = 8;  // blocks, of which every device that has clusters runs so many at once
 
 bool is_async(std::string_view symbol);
 bool is_async(const Stmt&);
-bool is_wait(const Stmt&);                   // for a turn
+bool is_wait(const Stmt&);                      // for a turn
+bool reaches_cluster(std::string_view symbol);  // other blocks of the cluster
+bool reaches_cluster(const Stmt&);
 std::string async_fault(const CallExtern&);  // empty where it is such a call as above
 AsyncCall async_call(const CallExtern&);     // of one without a fault
 std::optional<AsyncCall> async_call(const Stmt&);

@@ -20,6 +20,7 @@ struct AsyncCode final : ExprCode {
   };
   AsyncOp op;
   int64_t slots, bytes, arrivals, swizzle;
+  bool in_cluster = false;
   std::optional<Subscripts> ring, to, from;
   ExprPtr turn;
   std::vector<Expr> kept;  // what is prepared is known by its address
@@ -40,12 +41,13 @@ struct AsyncCode final : ExprCode {
       return {};
     }
     const int64_t number = turn->eval(s).i;
+    if (in_cluster) return in_all_blocks(s, first, number);
     if (op == AsyncOp::kWait && number < 0 && number >= -slots) return {};
     if (number < 0) fail("turn " + std::to_string(number) + " of " + memory.name() + ", which begin with 0");
     const Barriers::Turn now{&memory, first + number % slots, slots, number};
     memory.load(now.at, s.tasks);
     if (op == AsyncOp::kExpect) s.barriers.expect(now, bytes);
-    if (op == AsyncOp::kLoad) s.barriers.copy(now, box(s), s.tasks);
+    if (op == AsyncOp::kLoad) s.barriers.copy(now, box(s, *s.memories[to->memory()]), s.tasks);
     if (op == AsyncOp::kArrive) s.meeting->arrive(now);
     if (op != AsyncOp::kWait) return {};
     while (!s.barriers.is_over(now)) s.meeting->wait_for(now);
@@ -54,8 +56,24 @@ struct AsyncCode final : ExprCode {
     return {};
   }
 
-  Barriers::Box box(State& s) const {
-    Memory &target = *s.memories[to->memory()], &source = *s.memories[from->memory()];
+  // The same place and barrier of each block.
+  Value in_all_blocks(State& s, int64_t first, int64_t number) const {
+    if (number < 0) fail("turn " + std::to_string(number) + " of the barriers of a cluster, which begin with 0");
+    for (size_t block = 0; block < s.meeting->blocks(); ++block) {
+      s.meeting->reach(block);
+      Memory& theirs = s.meeting->memory_of(block, ring->memory());
+      const Barriers::Turn now{&theirs, first + number % slots, slots, number};
+      if (now.at >= theirs.span()) fail(theirs.name() + " of another block of the cluster is not there yet");
+      theirs.load(now.at, s.tasks);
+      if (op == AsyncOp::kArrive) s.meeting->arrive(now);
+      if (op == AsyncOp::kLoad) s.barriers.copy(now, box(s, s.meeting->memory_of(block, to->memory())), s.tasks);
+    }
+    s.meeting->reach(std::nullopt);
+    return {};
+  }
+
+  Barriers::Box box(State& s, Memory& target) const {
+    Memory& source = *s.memories[from->memory()];
     const int64_t begin = to->offset(s), base = from->offset(s), unit = box_alignment(swizzle);
     if (begin * element_bytes % unit != 0)
       fail("a box at " + target.element(begin), {"a box begins at a multiple of " + std::to_string(unit) + " bytes"});
@@ -120,6 +138,7 @@ ExprPtr async_code(Preparation& preparation, const CallExtern& c) {
   code->bytes = call.bytes;
   code->arrivals = call.arrivals;
   code->swizzle = call.swizzle;
+  code->in_cluster = call.in_cluster;
   code->ring.emplace(preparation, call.ring.buffer, call.ring.at);
   if (call.turn) code->turn = expr(call.turn);
   if (call.op != AsyncOp::kLoad) return code;

@@ -33,8 +33,9 @@ constexpr int64_t kMostThreads = 1024;  // of a block, on every device that ther
 
 struct BarrierCode final : StmtCode {
   int number;
-  explicit BarrierCode(int n) : number(n) {}
-  void run(State& s) const override { s.meeting->wait(number); }
+  bool of_cluster;
+  BarrierCode(int n, bool cluster) : number(n), of_cluster(cluster) {}
+  void run(State& s) const override { s.meeting->wait(number, of_cluster); }
 };
 
 struct CommitCode final : StmtCode {
@@ -92,6 +93,22 @@ class Points {
   }
 
   int64_t count() const { return count_; }
+  // Of blocks: how many are a cluster, and the number of one of a cluster.
+  int64_t in_cluster() const {
+    int64_t blocks = 1;
+    for (const Index& index : indices_)
+      if (is_cluster(index.kind)) blocks *= extents_[axis(index)];
+    return blocks;
+  }
+  int64_t of_cluster(int64_t cluster, int64_t which) const {
+    int64_t below = 1, blocks = 1;
+    for (const Index& index : indices_) {
+      if (!is_cluster(index.kind)) continue;
+      blocks = extents_[axis(index)];
+      for (size_t d = 0; d < axis(index); ++d) below *= extents_[d];
+    }
+    return cluster / below * below * blocks + which * below + cluster % below;
+  }
   int64_t at(const Index& index, int64_t number) const {
     for (size_t d = 0; d < axis(index); ++d) number /= extents_[d];
     return number % extents_[axis(index)];
@@ -111,10 +128,7 @@ class Points {
   }
 
  private:
-  static size_t axis(const Index& index) {
-    return static_cast<size_t>(index.kind) -
-           static_cast<size_t>(is_thread(index.kind) ? ForKind::kThreadX : ForKind::kBlockX);
-  }
+  static size_t axis(const Index& index) { return static_cast<size_t>(dimension_of(index.kind)); }
 
   const std::vector<Index>& indices_;
   std::array<int64_t, 3> extents_{1, 1, 1};
@@ -123,7 +137,12 @@ class Points {
 
 class Launch final : public ThreadNames, public TaskOrder, public Meeting {
  public:
-  Launch(const LaunchCode& code, State& s) : code_(code), s_(s), blocks_(code.blocks, s), threads_(code.threads, s) {
+  Launch(const LaunchCode& code, State& s)
+      : code_(code),
+        s_(s),
+        blocks_(code.blocks, s),
+        threads_(code.threads, s),
+        cluster_(code.has_meetings ? blocks_.in_cluster() : 1) {
     if (threads_.count() > kMostThreads)
       throw Fault{ErrorKind::kInternal,
                   "interpret: a block of " + std::to_string(threads_.count()) + " threads",
@@ -134,6 +153,11 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
     s_.tasks.fences = &s_.fences;
     s_.tasks.stored = &s_.stored;
     for (const auto& [memory, role] : code.roles) s_.memories[memory]->set_role(role);
+    for (const size_t m : code.shared) first_.push_back(s_.memories[m]);
+    for (int64_t block = 1; block < cluster_; ++block) {
+      std::deque<Memory>& own = others_.emplace_back();
+      for (const Memory* memory : first_) own.push_back(memory->another());
+    }
     s_.meeting = this;
     s_.threads = threads_.count();
   }
@@ -149,23 +173,27 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
   void run() {
     if (blocks_.count() == 0 || threads_.count() == 0) return;
     s_.tasks.begin_loop();
-    for (const int64_t block : in_order(blocks_.count(), 0)) {
+    for (const int64_t cluster : in_order(blocks_.count() / cluster_, 0)) {
       s_.tasks.begin_iteration();
-      blocks_.enter(block, s_);
-      for (const size_t m : code_.shared) s_.memories[m]->begin_block();
+      for (int64_t block = 0; block < cluster_; ++block) {
+        for (size_t m = 0; m < code_.shared.size(); ++m) memory_of_block(block, m).begin_block();
+      }
       s_.barriers.begin_block();
+      s_.tasks.met = s_.tasks.now();
+      blocks_.enter(blocks_.of_cluster(cluster, 0), s_);
       if (code_.has_meetings) {
-        run_by_rounds(block);
+        run_by_rounds(cluster);
       } else {
-        run_through(block);
+        run_through(cluster);
       }
       blocks_.leave(s_);
     }
     s_.tasks.end_loop();
   }
 
-  void wait(int barrier) override {
+  void wait(int barrier, bool of_cluster) override {
     running_->barrier = barrier;
+    running_->barrier_of_cluster = of_cluster;
     running_->fiber->wait();
   }
   void meet(LaneCall& call) override {
@@ -183,9 +211,9 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
     mine.tasks.resize(team_.size());
     mine.tasks[index_of(*running_)] = s_.tasks.now();
     mine.seen = s_.seen;
-    s_.barriers.arrive(turn, s_.thread, mine);
+    s_.barriers.arrive(turn, static_cast<int64_t>(index_of(*running_)), mine);
     running_->task = s_.tasks.begin_part();
-    parts_[running_->task] = {rounds_.back().block, s_.thread};
+    parts_[running_->task] = member(rounds_.back().cluster, static_cast<int64_t>(index_of(*running_)));
   }
   void know(const Barriers::Turn& turn) override {
     const Barriers::Knowledge& done = s_.barriers.of_arrivals(turn);
@@ -197,8 +225,18 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
   }
   bool precedes(uint32_t task) const override {
     if (known_.empty()) return false;
-    const auto thread = static_cast<size_t>(thread_of(task).thread), me = index_of(*running_);
+    const size_t thread = thread_of(task).number, me = index_of(*running_);
     return thread == me || (thread < known_[me].tasks.size() && known_[me].tasks[thread] >= task);
+  }
+
+  size_t blocks() const override { return static_cast<size_t>(cluster_); }
+  Memory& memory_of(size_t block, size_t memory) override {
+    const auto at = std::ranges::find(code_.shared, memory) - code_.shared.begin();
+    return memory_of_block(static_cast<int64_t>(block), static_cast<size_t>(at));
+  }
+  void reach(std::optional<size_t> block) override {
+    s_.tasks.elsewhere = block && *block != index_of(*running_) / static_cast<size_t>(threads_.count());
+    reached_ = s_.tasks.now();
   }
 
   std::string name(uint32_t task) const override {
@@ -207,24 +245,27 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
     return block + (block.empty() || thread.empty() ? "" : ", ") + thread;
   }
   std::string missing_order(uint32_t a, uint32_t b) const override {
-    return thread_of(a).block == thread_of(b).block ? "no barrier stands between the two"
-                                                    : "nothing orders the blocks of a launch";
+    if (thread_of(a).block == thread_of(b).block && !s_.tasks.elsewhere) return "no barrier stands between the two";
+    return s_.tasks.elsewhere ? "no barrier of the cluster stands between the two"
+                              : "nothing orders the blocks of a launch";
   }
 
  private:
   // What the threads of a block do between two barriers.
   struct Round {
     uint32_t before;  // the last task before
-    int64_t block;
+    int64_t cluster;
   };
   struct Member {
     int64_t block, thread;
+    size_t number;  // among all of the cluster
   };
   struct Thread {
     ThreadState state;  // while it does not run
     std::deque<Memory> local;
     std::unique_ptr<support::Fiber> fiber;
     int barrier = 0;  // where it waits; 0: it has ended, or waits for its warp
+    bool barrier_of_cluster = false;
     LaneCall* call = nullptr;
     const Barriers::Turn* turn = nullptr;
     uint32_t task = 0;  // that runs, of the round
@@ -240,11 +281,23 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
     return out;
   }
 
-  const std::vector<int64_t>& begin_round(int64_t block) {
+  // Of the cluster, a block after the other.
+  int64_t count_of_team() const { return cluster_ * threads_.count(); }
+  Member member(int64_t cluster, int64_t number) const {
+    return {blocks_.of_cluster(cluster, number / threads_.count()), number % threads_.count(),
+            static_cast<size_t>(number)};
+  }
+  // Of the first block they are where all blocks of other launches have theirs.
+  Memory& memory_of_block(int64_t block, size_t shared) {
+    if (block == 0) return *first_[shared];
+    return others_[static_cast<size_t>(block - 1)][shared];
+  }
+
+  const std::vector<int64_t>& begin_round(int64_t cluster) {
     s_.tasks.begin_loop();
-    rounds_.push_back({s_.tasks.begin_iterations(threads_.count()), block});
-    known_.clear();
-    order_ = in_order(threads_.count(), rounds_.size());
+    rounds_.push_back({s_.tasks.begin_iterations(count_of_team()), cluster});
+    if (cluster_ == 1 || s_.tasks.now() == s_.tasks.met) known_.clear();
+    order_ = in_order(count_of_team(), rounds_.size());
     return order_;
   }
 
@@ -253,8 +306,8 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
     const auto next = std::ranges::lower_bound(rounds_, task, {}, &Round::before);
     const auto turn = next - rounds_.begin();
     const Round& round = rounds_[static_cast<size_t>(turn - 1)];
-    if (next == rounds_.end()) return {round.block, order_[task - round.before - 1]};
-    return {round.block, in_order(threads_.count(), static_cast<uint64_t>(turn))[task - round.before - 1]};
+    if (next == rounds_.end()) return member(round.cluster, order_[task - round.before - 1]);
+    return member(round.cluster, in_order(count_of_team(), static_cast<uint64_t>(turn))[task - round.before - 1]);
   }
 
   void run_through(int64_t block) {
@@ -270,12 +323,12 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
     s_.tasks.end_loop();
   }
 
-  void run_by_rounds(int64_t block) {
+  void run_by_rounds(int64_t cluster) {
     if (team_.empty()) make_team();
-    for (int64_t n = 0; n < threads_.count(); ++n) begin(team_[static_cast<size_t>(n)], n);
+    for (int64_t n = 0; n < count_of_team(); ++n) begin(team_[static_cast<size_t>(n)], member(cluster, n));
     do {
       uint32_t task = s_.tasks.now();
-      const std::vector<int64_t>& order = begin_round(block);
+      const std::vector<int64_t>& order = begin_round(cluster);
       for (const int64_t n : order) {
         Thread& thread = team_[static_cast<size_t>(n)];
         s_.tasks.resume_iteration(thread.task = ++task);
@@ -292,8 +345,13 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
         thread.state.seen.clear();
         thread.state.stored.clear();
       }
+      if (team_[0].barrier != 0 && team_[0].barrier_of_cluster) s_.tasks.met = s_.tasks.now();
     } while (have_met());
     s_.barriers.expect_none(s_.tasks);
+    if (cluster_ > 1 && reached_ > s_.tasks.met)
+      throw Fault{ErrorKind::kInternal,
+                  "interpret: a block ends to which others of its cluster may still copy or arrive",
+                  {"a barrier of the cluster stands behind the last of that"}};
   }
 
   std::vector<Thread*> may_go_on(const std::vector<int64_t>& order) {
@@ -306,23 +364,28 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
   }
 
   void make_team() {
-    team_ = std::vector<Thread>(static_cast<size_t>(threads_.count()));
+    team_ = std::vector<Thread>(static_cast<size_t>(count_of_team()));
     for (Thread& thread : team_) {
+      const auto block = static_cast<int64_t>(index_of(thread)) / threads_.count();
       thread.fiber = std::make_unique<support::Fiber>(code_.stack_bytes);
       thread.state.memories = s_.memories;
       for (const size_t m : code_.local)
         thread.state.memories[m] = &thread.local.emplace_back(s_.memories[m]->another());
+      for (size_t m = 0; m < code_.shared.size(); ++m)
+        thread.state.memories[code_.shared[m]] = &memory_of_block(block, m);
     }
   }
 
-  void begin(Thread& thread, int64_t number) {
+  void begin(Thread& thread, const Member& who) {
     thread.state.slots = s_.slots;
     thread.state.loops = s_.loops;
+    blocks_.leave(thread.state);
+    blocks_.enter(who.block, thread.state);
     thread.state.entered.assign(s_.entered.size(), 0);
-    thread.state.thread = number;
+    thread.state.thread = who.thread;
     thread.state.fences = 0;
     thread.state.stored.clear();
-    threads_.enter(number, thread.state);
+    threads_.enter(who.thread, thread.state);
     thread.fiber->begin([this] { run_body(); });
   }
 
@@ -337,12 +400,12 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
   // Those that waited for the others of their warp, or of their four warps, and do no longer.
   std::vector<Thread*> meet_in_warps(const std::vector<int64_t>& order) {
     std::vector<bool> have(team_.size());
-    for (size_t first = 0; first < team_.size(); first += kLanesOfWarp) {
+    for (size_t first = 0; first < team_.size(); first = end_of_warp(first)) {
       const auto waits = [](const Thread& t) { return t.call != nullptr; };
       const std::span<Thread> warp = together_from(first, kLanesOfWarp);
       const auto one = std::ranges::find_if(warp, waits);
       if (one == warp.end()) continue;
-      const size_t count = one->call->lanes(), begin = first / count * count;
+      const size_t count = one->call->lanes(), begin = begin_of_group(first, count);
       const std::span<Thread> those = together_from(begin, count);
       if (std::ranges::any_of(those, [](const Thread& t) { return t.turn != nullptr; })) continue;
       if (those.size() < count || !std::ranges::all_of(those, [&](const Thread& t) { return met(t, those[0]); })) {
@@ -362,8 +425,21 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
     return out;
   }
 
+  // Of so many threads of a block that meet, the first, and those that there are.
+  size_t begin_of_group(size_t thread, size_t count) const {
+    const size_t block = begin_of_block(thread);
+    return block + (thread - block) / count * count;
+  }
+  size_t begin_of_block(size_t thread) const {
+    const auto threads = static_cast<size_t>(threads_.count());
+    return thread / threads * threads;
+  }
+  size_t end_of_warp(size_t first) const {
+    return std::min(first + kLanesOfWarp, begin_of_block(first) + static_cast<size_t>(threads_.count()));
+  }
   std::span<Thread> together_from(size_t first, size_t count) {
-    return std::span(team_).subspan(first, std::min(count, team_.size() - first));
+    const size_t end = begin_of_block(first) + static_cast<size_t>(threads_.count());
+    return std::span(team_).subspan(first, std::min(count, end - first));
   }
   size_t index_of(const Thread& thread) const { return static_cast<size_t>(&thread - team_.data()); }
 
@@ -439,8 +515,10 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
         first.push_back(&thread);
     for (const Thread* one : first) {
       const auto many = std::ranges::count_if(those, [&](const Thread& t) { return met(t, *one); });
-      fault.notes.push_back(std::to_string(many) + " of " + std::to_string(those.size()) + " threads, " +
-                            threads_.name(one - team_.data()) + " the first, " + waits_at(*one));
+      const Member who = member(rounds_.back().cluster, one - team_.data());
+      const std::string block = cluster_ > 1 ? blocks_.name(who.block) + ", " : "";
+      fault.notes.push_back(std::to_string(many) + " of " + std::to_string(those.size()) + " threads, " + block +
+                            threads_.name(who.thread) + " the first, " + waits_at(*one));
     }
     throw fault;
   }
@@ -448,6 +526,10 @@ class Launch final : public ThreadNames, public TaskOrder, public Meeting {
   const LaunchCode& code_;
   State& s_;
   Points blocks_, threads_;
+  const int64_t cluster_;                   // blocks that run at once
+  std::vector<Memory*> first_;              // what threads of the first of them share
+  std::vector<std::deque<Memory>> others_;  // and of each other one
+  uint32_t reached_ = 0;                    // the last task that touched what another has
   std::vector<Round> rounds_;
   std::vector<int64_t> order_;                  // of the threads in the last of them
   std::unordered_map<uint32_t, Member> parts_;  // further tasks of threads that arrive at turns
@@ -494,7 +576,7 @@ StmtPtr launch_code(Preparation& preparation, const For& outermost) {
 StmtPtr sync_code(Preparation& preparation, const Sync& sync) {
   if (sync.op == SyncOp::kCommit) return std::make_unique<CommitCode>();
   if (sync.op == SyncOp::kWait) return std::make_unique<WaitCode>(sync.count);
-  return std::make_unique<BarrierCode>(++preparation.barriers);
+  return std::make_unique<BarrierCode>(++preparation.barriers, sync.op == SyncOp::kCluster);
 }
 
 }  // namespace tw::ir::interp

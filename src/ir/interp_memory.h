@@ -56,6 +56,10 @@ class Tasks {
   const uint32_t* fences = nullptr;                // of the thread that runs, and what it has stored without one
   std::vector<Element>* stored = nullptr;
   const TaskOrder* order = nullptr;  // of the launch that runs
+  // Whether memory of another block of the cluster is touched: only what came before the cluster's last barrier, whose
+  // last task is `met`, and what is known by arrivals, comes before that.
+  bool elsewhere = false;
+  uint32_t met = 0;
 
   void begin_loop() { open_.push_back({last_, last_}); }
   void begin_iteration() {
@@ -81,6 +85,7 @@ class Tasks {
   uint32_t now() const { return last_; }
   bool within_outermost(uint32_t then) const { return !open_.empty() && then > open_.front().loop; }
   bool races(uint32_t then) const {
+    if (elsewhere && then > met && !(order && order->precedes(then))) return true;
     for (const Level& level : open_)
       if (then > level.loop && (then < level.iteration || then > level.until))
         return &level != &open_.back() || !order || !order->precedes(then);

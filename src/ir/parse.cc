@@ -252,7 +252,7 @@ class Parser : ExprParser {
 
   Stmt sync_statement() {
     const auto op = index_of(kSyncOps, now().text());
-    if (!op) expected("block, commit or wait");
+    if (!op) expected("block, cluster, commit or wait");
     advance();
     const auto made = static_cast<SyncOp>(*op);
     if (made != SyncOp::kWait) return sync(made);

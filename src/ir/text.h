@@ -55,10 +55,10 @@ struct ReduceName {
 inline constexpr ReduceName kReduceNames[] = {
     {"sum", ReduceOp::kSum}, {"prod", ReduceOp::kProd}, {"min", ReduceOp::kMin}, {"max", ReduceOp::kMax}};
 
-inline constexpr std::string_view kForKinds[] = {"serial",      "parallel",    "vectorized", "unrolled",
-                                                 "cooperative", "blockIdx.x",  "blockIdx.y", "blockIdx.z",
-                                                 "threadIdx.x", "threadIdx.y", "threadIdx.z"};
-inline constexpr std::string_view kSyncOps[] = {"block", "commit", "wait"};
+inline constexpr std::string_view kForKinds[] = {
+    "serial",     "parallel",  "vectorized", "unrolled",  "cooperative", "blockIdx.x",  "blockIdx.y",
+    "blockIdx.z", "cluster.x", "cluster.y",  "cluster.z", "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+inline constexpr std::string_view kSyncOps[] = {"block", "cluster", "commit", "wait"};
 inline constexpr std::string_view kArrivals[] = {"now", "later", "ldg", "cp.async"};
 inline constexpr std::string_view kTails[] = {"none", "guard", "mask", "peel", "shift_inward", "auto", "pad"};
 inline constexpr std::string_view kScopes[] = {"argument", "global", "shared", "warp", "local"};

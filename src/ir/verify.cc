@@ -56,6 +56,7 @@ class Verifier {
         [&](const LetStmt& l) { let(l); }, [&](const Evaluate& v) { effect(v.value); },
         [&](const Sync& sync) {
           if (!in_launch_) fail("sync: a place within a launch expected");
+          if (sync.op == SyncOp::kCluster) within_cluster("sync");
           if (sync.count < 0 || (sync.count > 0 && sync.op != SyncOp::kWait))
             fail("sync: a number of groups from 0 on expected, of a wait");
         });
@@ -104,7 +105,13 @@ class Verifier {
       if (uses_var(f.extent, index)) fail(f.var.name() + ": an extent that depends on " + index.name());
     indices_.push_back(f.var);
     if (in_launch_ || in_loop_) fail(f.var.name() + ": a launch within a loop");
-    if (!launch_.insert(f.kind).second) fail(f.var.name() + ": an index that the launch has already");
+    const auto taken = [&](ForKind k) {
+      return is_thread(k) == is_thread(f.kind) && dimension_of(k) == dimension_of(f.kind);
+    };
+    if (std::any_of(launch_.begin(), launch_.end(), taken))
+      fail(f.var.name() + ": an index that the launch has already");
+    if (is_cluster(f.kind)) cluster_index(f);
+    launch_.insert(f.kind);
     if (is_block(f.kind) && std::any_of(launch_.begin(), launch_.end(), is_thread))
       fail(f.var.name() + ": blocks outside of threads expected");
     const For* inner = as<For>(f.body);
@@ -114,6 +121,18 @@ class Verifier {
     in_launch_ = false;
     launch_.clear();
     indices_.clear();
+  }
+
+  void cluster_index(const For& f) {
+    if (std::any_of(launch_.begin(), launch_.end(), is_cluster))
+      fail(f.var.name() + ": a second index of the blocks of a cluster");
+    if (const auto blocks = as_int(f.extent); !blocks || *blocks > kMostInCluster)
+      fail(f.var.name() + ": a cluster of up to " + std::to_string(kMostInCluster) + " blocks expected, not " +
+           to_string(f.extent));
+  }
+  void within_cluster(const std::string& what) {
+    if (std::none_of(launch_.begin(), launch_.end(), is_cluster))
+      fail(what + ": a launch whose blocks are a cluster expected");
   }
 
   void branch(const If& i) {
@@ -220,7 +239,10 @@ class Verifier {
     if (const WarpProduct* product = warp_product_in(e)) warp_product_call(*product, e);
     if (const WarpLoad* load = warp_load_in(e)) warp_load_call(*load, e);
     if (const auto* call = as<CallExtern>(e); call && call->symbol == kShuffle) shuffle_call(*call, e);
-    if (const auto* call = as<CallExtern>(e); call && is_async(call->symbol)) device_call(*call, e, async_fault);
+    if (const auto* call = as<CallExtern>(e); call && is_async(call->symbol)) {
+      device_call(*call, e, async_fault);
+      if (reaches_cluster(call->symbol)) within_cluster(call->symbol);
+    }
     if (const auto* call = as<CallExtern>(e); call && is_of_group(call->symbol)) device_call(*call, e, group_fault);
     const bool takes_addresses = as<CallExtern>(e) || is_prefetch(e);
     for_each_child(*e, [&](const Expr& child) {

@@ -36,7 +36,7 @@ bool is_commit(const Stmt& s) {
 }
 bool is_of_copies(const Stmt& s) {
   const auto* sync = as<Sync>(s);
-  return sync && sync->op != SyncOp::kBlock;
+  return sync && !is_barrier(sync->op);
 }
 
 // Why a store, over the lanes of the vectorized loop directly around it if there is one, is no copy of the device's;

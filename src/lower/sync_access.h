@@ -29,6 +29,7 @@ struct Access {
 
 struct LaunchIndices {
   std::vector<OwnVariable> blocks, threads;
+  int64_t in_cluster = 1;  // blocks
 };
 
 // Who may meet: two threads of one block, or of different blocks; kNothing: any of a block, a thread and itself too.

@@ -20,6 +20,7 @@
 #include "src/ir/walk.h"
 #include "src/ir/warp_products.h"
 #include "src/lower/sync_access.h"
+#include "src/lower/sync_cluster.h"
 #include "src/lower/sync_forms.h"
 #include "src/lower/sync_group.h"
 #include "src/lower/sync_place.h"
@@ -80,9 +81,14 @@ class LaunchCheck {
  private:
   void judge(const Stmt& launch) {
     Stmt body = launch;
+    const For* cluster = nullptr;
     for (const For* f = as<For>(body); f && is_device_index(f->kind); f = as<For>(body)) {
       (is_block(f->kind) ? indices_.blocks : indices_.threads).push_back({f->var, f->extent});
-      if (is_thread(f->kind)) axis_[f->var.id()] = static_cast<int>(f->kind) - static_cast<int>(ForKind::kThreadX);
+      if (is_cluster(f->kind)) {
+        cluster = f;
+        indices_.in_cluster = as_int(f->extent).value_or(1);
+      }
+      if (is_thread(f->kind)) axis_[f->var.id()] = dimension_of(f->kind);
       if (const auto extent = as_int(f->extent)) bounds_[f->var.id()] = {0, *extent - 1};
       body = f->body;
     }
@@ -101,6 +107,8 @@ class LaunchCheck {
     for (const auto& those : {warp_, group_})
       if (those)
         for (const OwnVariable& v : those->ranges) bounds_[v.var.id()] = {0, *as_int(v.extent) - 1};
+    for (const ClusterFault& f : cluster_faults(body, cluster, declared_, bounds_))
+      report({Kind::kOnItsWay, f.buffer.empty() ? "cluster" : f.buffer, line_of(f.at), line_of(f.at), f.why});
     statement(body, {});
     if (too_much()) return;  // what is left is that of a walk which ended somewhere
     if (const std::string why = registers_.ended(); !why.empty()) report({Kind::kOnItsWay, {}, "wgmma.wait", {}, why});
@@ -158,7 +166,7 @@ class LaunchCheck {
   }
 
   void pass(const Sync& sync) {
-    if (sync.op == SyncOp::kBlock) {
+    if (is_barrier(sync.op)) {
       for (const Touched& a : open_)
         if (!a.behind && a.unfenced) unfenced_.insert(a.buffer.id());
       std::erase_if(open_, [](const Touched& a) { return !a.behind; });
@@ -553,7 +561,7 @@ class LaunchCheck {
 
   void box(const AsyncCall& call, const Stmt& s, const Place& place) {
     expect_only_boxes(call, s);
-    on_its_way(call, s, turns_.brings(turn_, elements_of(call) * call.to.buffer.element().bytes()));
+    on_its_way(call, s, turns_.brings(turn_, bytes_in_block(call, indices_)));
     std::vector<Expr> at = call.to.at;
     Place of_box = place;
     const std::vector<Expr>& shape = declared_.at(call.to.buffer.id()).shape();

@@ -217,7 +217,7 @@ class Side {
   }
 
   void load(const AsyncCall& call, const Stmt& s, const Place& place) {
-    now_.missing -= elements_of(call) * call.to.buffer.element().bytes();
+    now_.missing -= bytes_in_block(call, seen_.indices);
     std::vector<Expr> at = call.to.at;
     Place of_box = place;
     const std::vector<Expr>& shape = seen_.declared.at(call.to.buffer.id()).shape();
@@ -259,7 +259,8 @@ class Side {
     for (const Expr& extent : seen_.declared.at(buffer.id()).shape()) elements *= as_int(extent).value_or(0);
     if (elements == 0 || elements % slots != 0) return false;
     Access access = access_of(buffer, s, place);
-    access.own.insert(access.own.end(), seen_.indices.threads.begin(), seen_.indices.threads.end());
+    for (const auto& indices : {seen_.indices.threads, seen_.indices.blocks})
+      access.own.insert(access.own.end(), indices.begin(), indices.end());
     const Expr size(elements / slots);
     return is_within(access, simple(value(at[0], place) - slot * size), size);
   }
@@ -358,13 +359,17 @@ std::optional<int64_t> threads_where(const Expr& condition, const LaunchIndices&
 
 }  // namespace
 
+int64_t bytes_in_block(const AsyncCall& load, const LaunchIndices& indices) {
+  return elements_of(load) * load.to.buffer.element().bytes() * (load.in_cluster ? indices.in_cluster : 1);
+}
+
 bool parts_roles(const Stmt& s) {
   const auto* i = as<If>(s);
   if (!i || !i->otherwise) return false;
   bool meets = false;
   walk(s, [&](const Stmt& inner) {
     const auto* sync = as<Sync>(inner);
-    return !(meets = meets || (sync && sync->op == SyncOp::kBlock));
+    return !(meets = meets || (sync && is_barrier(sync->op)));
   });
   const bool then_copies = has(i->then, AsyncOp::kLoad), else_copies = has(i->otherwise, AsyncOp::kLoad);
   return !meets && then_copies != else_copies && has(then_copies ? i->otherwise : i->then, AsyncOp::kWait);
@@ -406,7 +411,18 @@ std::vector<RoleFault> role_faults(const Stmt& s, const RolesSeen& seen) {
   if (free == seen.arrivals.end() || free->second == 0)
     return {{{}, "no ring counts the threads that have read a slot, so that it is filled again too early", s}};
   const std::string ring = seen.declared.at(copies.free).name();
-  if (const auto threads = threads_where(reader, seen.indices); !threads || *threads != free->second)
+  bool to_all = false, own_only = false;  // copies, and arrivals
+  walk(s, [&](const Stmt& inner) {
+    const auto call = async_call(inner);
+    to_all = to_all || (call && call->op == AsyncOp::kLoad && call->in_cluster);
+    own_only = own_only || (call && call->op == AsyncOp::kArrive && !call->in_cluster);
+    return true;
+  });
+  if (to_all && own_only)
+    return {{ring, "other blocks of the cluster do not hear of it that a slot is read to which they copy", s}};
+  auto threads = threads_where(reader, seen.indices);
+  if (threads && !own_only) *threads *= seen.indices.in_cluster;
+  if (!threads || *threads != free->second)
     return {{ring,
              (threads ? std::to_string(*threads) : "an unknown number of") + " threads arrive where " +
                  std::to_string(free->second) + " are counted",

@@ -34,6 +34,8 @@ struct RoleFault {
   ir::Stmt at;
 };
 
+// What a turn of a block gets by it: of what comes to all blocks of a cluster, a part from each.
+int64_t bytes_in_block(const ir::AsyncCall& load, const LaunchIndices&);
 // Whether both sides take turns, and meet at no barrier of the block.
 bool parts_roles(const ir::Stmt&);
 // The rings and what they bring, which nobody else may touch.

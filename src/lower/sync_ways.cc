@@ -47,7 +47,7 @@ bool SyncWays::has_copies(const Stmt& s) {
   return holds(copies_, s, [](const Stmt& inner) {
     const auto* store = as<Store>(inner);
     const auto* sync = as<Sync>(inner);
-    return (store && store->arrival != Arrival::kNow) || (sync && sync->op != SyncOp::kBlock) || is_async(inner) ||
+    return (store && store->arrival != Arrival::kNow) || (sync && !is_barrier(sync->op)) || is_async(inner) ||
            is_of_group(inner);
   });
 }
@@ -64,7 +64,7 @@ bool SyncWays::passes_barrier(const Stmt& s, const Bounds& bounds) const {
       [&](const If& i) { return !!i.otherwise && passes(i.then) && passes(i.otherwise); },
       [&](const Seq& q) { return std::ranges::any_of(q.stmts, passes); },
       [&](const Allocate& a) { return passes(a.body); }, [&](const LetStmt& l) { return passes(l.body); },
-      [](const Evaluate&) { return false; }, [](const Sync& sync) { return sync.op == SyncOp::kBlock; });
+      [](const Evaluate&) { return false; }, [](const Sync& sync) { return is_barrier(sync.op); });
 }
 
 }  // namespace tw::lower

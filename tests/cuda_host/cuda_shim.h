@@ -22,7 +22,9 @@ struct TwHost {
   void (*expect)(TwHost*, void* barrier, unsigned bytes);
   void (*arrive)(TwHost*, void* barrier);
   void (*wait_parity)(TwHost*, void* barrier, unsigned parity);
-  void (*copy_box)(TwHost*, void* to, const void* map, const int* at, void* barrier);
+  void (*copy_box)(TwHost*, void* to, const void* map, const int* at, void* barrier, unsigned blocks);
+  void (*meet_cluster)(TwHost*, unsigned place);
+  void (*arrive_cluster)(TwHost*, void* barrier, unsigned blocks);
 };
 extern "C" TwHost* tw_host;
 TwHost* tw_host;
@@ -35,7 +37,9 @@ TwHost* tw_host;
 #define __shared__ static                       // of a function: blocks run one after the other
 #define threadIdx tw_host->thread
 #define blockIdx tw_host->block
+#define __cluster_dims__(...)
 #define __syncthreads() tw_host->meet(tw_host, __LINE__)
+#define cluster_sync() tw_host->meet_cluster(tw_host, __LINE__)
 
 // Instructions that have no C form.
 static inline void cp_async_4(void* to, const void* from) { tw_host->copy(tw_host, to, from, 4); }
@@ -121,26 +125,47 @@ static inline void mbarrier_wait(unsigned long long* barrier, int parity) {
 }
 static inline void tma_load_1d(void* to, const TensorMap* map, int c0, unsigned long long* barrier) {
   const int at[] = {c0};
-  tw_host->copy_box(tw_host, to, map, at, barrier);
+  tw_host->copy_box(tw_host, to, map, at, barrier, 0);
 }
 static inline void tma_load_2d(void* to, const TensorMap* map, int c0, int c1, unsigned long long* barrier) {
   const int at[] = {c0, c1};
-  tw_host->copy_box(tw_host, to, map, at, barrier);
+  tw_host->copy_box(tw_host, to, map, at, barrier, 0);
 }
 static inline void tma_load_3d(void* to, const TensorMap* map, int c0, int c1, int c2, unsigned long long* barrier) {
   const int at[] = {c0, c1, c2};
-  tw_host->copy_box(tw_host, to, map, at, barrier);
+  tw_host->copy_box(tw_host, to, map, at, barrier, 0);
 }
 static inline void tma_load_4d(void* to, const TensorMap* map, int c0, int c1, int c2, int c3,
                                unsigned long long* barrier) {
   const int at[] = {c0, c1, c2, c3};
-  tw_host->copy_box(tw_host, to, map, at, barrier);
+  tw_host->copy_box(tw_host, to, map, at, barrier, 0);
 }
 static inline void tma_load_5d(void* to, const TensorMap* map, int c0, int c1, int c2, int c3, int c4,
                                unsigned long long* barrier) {
   const int at[] = {c0, c1, c2, c3, c4};
-  tw_host->copy_box(tw_host, to, map, at, barrier);
+  tw_host->copy_box(tw_host, to, map, at, barrier, 0);
 }
+
+// Of blocks of a cluster: those of the mask.
+static inline void mbarrier_arrive_cluster(unsigned long long* barrier, unsigned blocks) {
+  tw_host->arrive_cluster(tw_host, barrier, blocks);
+}
+static inline void mbarrier_wait_cluster(unsigned long long* barrier, int parity) {
+  tw_host->wait_parity(tw_host, barrier, parity);
+}
+#define TW_MULTICAST(rank, parameters, ...)                                                                          \
+  static inline void tma_multicast_##rank##d parameters {                                                            \
+    const int at[] = {__VA_ARGS__};                                                                                  \
+    tw_host->copy_box(tw_host, to, map, at, barrier, blocks);                                                        \
+  }
+TW_MULTICAST(1, (void* to, const TensorMap* map, int c0, unsigned long long* barrier, unsigned short blocks), c0)
+TW_MULTICAST(2, (void* to, const TensorMap* map, int c0, int c1, unsigned long long* barrier, unsigned short blocks), c0, c1)
+TW_MULTICAST(3, (void* to, const TensorMap* map, int c0, int c1, int c2, unsigned long long* barrier,
+                 unsigned short blocks), c0, c1, c2)
+TW_MULTICAST(4, (void* to, const TensorMap* map, int c0, int c1, int c2, int c3, unsigned long long* barrier,
+                 unsigned short blocks), c0, c1, c2, c3)
+TW_MULTICAST(5, (void* to, const TensorMap* map, int c0, int c1, int c2, int c3, int c4, unsigned long long* barrier,
+                 unsigned short blocks), c0, c1, c2, c3, c4)
 
 static inline float __int_as_float(int i) { return __builtin_bit_cast(float, i); }
 static inline int __float_as_int(float f) { return __builtin_bit_cast(int, f); }

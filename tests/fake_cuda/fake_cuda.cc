@@ -158,7 +158,7 @@ std::optional<std::vector<int64_t>> extents_of(const ir::Program& program, const
   std::vector<int64_t> left(std::begin(sizes), std::end(sizes));
   const ir::Stmt* at = &program.body;
   for (const auto* loop = ir::as<ir::For>(*at); loop && is_device_index(loop->kind); loop = ir::as<ir::For>(*at)) {
-    int64_t& size = left[static_cast<size_t>(loop->kind) - static_cast<size_t>(ir::ForKind::kBlockX)];
+    int64_t& size = left[static_cast<size_t>(dimension_of(loop->kind)) + (is_thread(loop->kind) ? 3 : 0)];
     const auto constant = ir::as_int(loop->extent);
     if (!constant) unknown.push_back(size);
     if (constant && *constant != size) return std::nullopt;

@@ -85,6 +85,27 @@ TEST_F(IrVerify, Launches) {
   EXPECT_EQ(fault(threads(loop(k, 2, shared, ForKind::kCooperative))), "i: a cooperative loop within another");
 }
 
+TEST_F(IrVerify, Clusters) {
+  const Stmt meet = sync(SyncOp::kCluster);
+  const auto blocks = [&](const Expr& extent, const Stmt& body, ForKind kind) { return loop(i, extent, body, kind); };
+  const auto threads = [&](const Stmt& body) { return loop(j, 32, body, ForKind::kThreadX); };
+  EXPECT_EQ(fault(blocks(2, threads(meet), ForKind::kClusterY)), "");
+  EXPECT_EQ(fault(blocks(2, threads(meet), ForKind::kBlockY)), "sync: a launch whose blocks are a cluster expected");
+  EXPECT_EQ(fault(blocks(9, threads(meet), ForKind::kClusterX)), "i: a cluster of up to 8 blocks expected, not 9");
+  const Var k("k");
+  EXPECT_EQ(fault(loop(k, 2, blocks(2, threads(meet), ForKind::kClusterX), ForKind::kClusterY)),
+            "i: a second index of the blocks of a cluster");
+  EXPECT_EQ(fault(loop(k, 2, blocks(2, threads(meet), ForKind::kClusterX), ForKind::kBlockX)),
+            "i: an index that the launch has already");
+  const Buffer free("free", Type::u(64), {2}, Scope::kShared);
+  const std::string name = "mbarrier.arrive.cluster";
+  const Stmt arrive =
+      allocate(free, evaluate(call_extern(Type::i(32), name, {address_of(free, {0}, true, true), Expr(2), Expr(0)})));
+  EXPECT_EQ(fault(blocks(2, threads(arrive), ForKind::kClusterX)), "");
+  EXPECT_EQ(fault(blocks(2, threads(arrive), ForKind::kBlockX)),
+            name + ": a launch whose blocks are a cluster expected");
+}
+
 TEST_F(IrVerify, ProductsOfAWarp) {
   const Buffer a("a", Type::bf16(), {8}, Scope::kLocal), b("b", Type::bf16(), {4}, Scope::kLocal),
       sums("sums", kF32, {4}, Scope::kLocal), shared("shared", Type::bf16(), {8}, Scope::kShared);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/cluster_of.h"
 #include "schedule/memory_strides.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -153,6 +154,7 @@ ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBou
   begin.slots = slide.slots;
   begin.turn = of;
   std::vector<ir::Stmt> loads;
+  const std::optional<ClusterOf> cluster = cluster_of(nest, placed, all, placed.launch[stages[0]]);
   for (const int i : stages) {
     const StageNest& stage = nest.stage(i);
     const StageBounds& bounds = all.stages[i];
@@ -177,6 +179,14 @@ ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBou
     const int64_t panels = box.swizzling.panels;
     begin.bytes += ir::elements_of(load) * tensor.element().bytes();
     load.axes.back().box /= panels;
+    if (const auto part = cluster ? part_of_box(*cluster, nest, all, i, box) : std::nullopt) {
+      const ir::Expr begins_at = ir::Expr(cluster->loops[0]) * ir::Expr(part->extent);
+      ir::BoxAxis& parted = load.axes[part->dimension];
+      parted.box = part->extent;
+      parted.at = ir::simplify(parted.at + begins_at, all.ranges);
+      load.to.at[static_cast<size_t>(box.axes[part->dimension]) + (panels > 1 ? 2 : 1)] = begins_at;
+      load.in_cluster = true;
+    }
     const ir::Expr column = load.axes.back().at;
     for (int64_t panel = 0; panel < panels; ++panel) {
       if (panels > 1) load.to.at[1] = ir::Expr(panel);

@@ -164,7 +164,8 @@ Status check_persistent(const StageNest& stage, const std::vector<Step>& steps) 
                  "a block computes one tile after the other");
   const auto& split = std::get<SplitRelation>(*stage.relation_from(note.whole));
   for (AxisId leaf : stage.leaves)
-    if (const Annotation other = stage.axes[leaf].annotation; is_block(other) && leaf != split.inner)
+    if (const Annotation other = stage.axes[leaf].annotation;
+        is_block(other) && leaf != split.inner && leaf != stage.cluster.axis)
       return wrong("a persistent stage must have one index of blocks, and " + stage.name + " has " +
                        to_string(stage.axes[split.inner].annotation) + " and " + to_string(other),
                    "fuse the loops over tiles, bind what comes of it, and make that persistent");

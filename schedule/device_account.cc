@@ -13,6 +13,7 @@
 #include "schedule/roles_of.h"
 #include "schedule/sliding.h"
 #include "schedule/swizzling.h"
+#include "schedule/traffic.h"
 #include "schedule/warp_accesses.h"
 #include "src/ir/warp_products.h"
 
@@ -173,7 +174,7 @@ class Counter {
         stage.wavefronts += wavefronts;
         stage.least += wavefronts;
       } else if (scope_of(source_of(view, access)) == ir::Scope::kGlobal) {
-        to_memory(access, warps * kWarp * bytes / kSector, stage);
+        to_memory(access, warps * kWarp * bytes / kSector / (boxes ? readers_of(view, access) : 1), stage);
       }
     }
     stage.operations += warps * kWarp * view.operations;
@@ -209,6 +210,19 @@ class Counter {
     if (!boxes) stage.instructions += kTurn * launch.blocks * times * std::max(1.0, launch.threads / kWarp);
     launch.turns = std::max(launch.turns, times);
     launch.ahead = std::max(launch.ahead, slots - 1);
+  }
+
+  // Blocks of a cluster that have of it what one of them reads.
+  double readers_of(const StageView& view, const AccessView& access) const {
+    const int root = placed_.launch[static_cast<size_t>(view.stage)];
+    for (int i = 0; i < nest_.size(); ++i) {
+      const StageNest& stage = nest_.stage(i);
+      if (placed_.launch[static_cast<size_t>(i)] != root || stage.cluster.axis == kNone) continue;
+      const Annotation index = stage.axes[stage.cluster.axis].annotation;
+      for (const LoopView& loop : view.around)
+        if (loop.annotation == index && !touches(access, loop)) return static_cast<double>(loop.extent);
+    }
+    return 1;
   }
 
   // What each thread does for itself.

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "schedule/box_copies.h"
+#include "schedule/cluster_of.h"
 #include "schedule/conditions.h"
 #include "schedule/group_operands.h"
 #include "schedule/meetings.h"
@@ -143,11 +144,12 @@ class Emitter {
     return all ? ir::if_then(all, std::move(body)) : body;
   }
 
-  // Whether a ring that runs on over tiles, or that others fill, is in the stage's loops, so that it has all of its
-  // turns.
+  // Whether a ring that runs on over tiles, or that others or other blocks fill, is in the stage's loops, so that it
+  // has all of its turns.
   bool runs_on(int stage) const {
     for (int i = 0; i < nest_.size(); ++i) {
-      if (kept_.slide(i).kind != SlideKind::kRing || (!kept_.slide(i).tiles && !has_roles(i))) continue;
+      if (kept_.slide(i).kind != SlideKind::kRing) continue;
+      if (!kept_.slide(i).tiles && !has_roles(i) && !cluster_of(nest_, placed_, all_, placed_.launch[i])) continue;
       for (int at = placed_.parent[i]; at != kNone; at = placed_.parent[at])
         if (at == stage) return true;
     }
@@ -305,9 +307,15 @@ class Emitter {
     ring.later = later;
     if (boxes) ring.full = barriers_of(stages[0], "full");
     ring.fence = fenced ? fence_of_stores() : ir::seq({});
+    const std::optional<ClusterOf> cluster = cluster_of(nest_, placed_, all_, placed_.launch[stages[0]]);
+    ring.in_cluster =
+        cluster && std::ranges::any_of(stages, [&](int i) {
+          return kept_.slide(i).boxes && part_of_box(*cluster, nest_, all_, i, box_of(nest_, placed_, all_, i));
+        });
     if (!has_roles(stages[0])) return ring;
     ring.free = barriers_of(stages[0], "free");
     ring.readers = kThreadsOfRole * launches_.role(placed_.launch[stages[0]])->extent.value();
+    if (ring.in_cluster) ring.readers *= cluster->blocks;
     return ring;
   }
 

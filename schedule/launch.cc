@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/cluster_of.h"
 #include "schedule/roles_of.h"
 #include "schedule/vthreads.h"
 #include "src/ir/simplify.h"
@@ -28,9 +29,12 @@ std::string short_name(Annotation index) {
   return {name.front(), name.back()};
 }
 
-ir::ForKind kind_of(Annotation index) {
-  const int offset = static_cast<int>(index) - static_cast<int>(Annotation::kBlockX);
-  return static_cast<ir::ForKind>(static_cast<int>(ir::ForKind::kBlockX) + offset);
+ir::ForKind kind_of(Annotation index, bool of_cluster) {
+  const auto from = [&](ir::ForKind first, Annotation x) {
+    return static_cast<ir::ForKind>(static_cast<int>(first) + static_cast<int>(index) - static_cast<int>(x));
+  };
+  if (is_thread(index)) return from(ir::ForKind::kThreadX, Annotation::kThreadX);
+  return from(of_cluster ? ir::ForKind::kClusterX : ir::ForKind::kBlockX, Annotation::kBlockX);
 }
 
 }  // namespace
@@ -186,11 +190,12 @@ bool Launches::repeats(int stage, int level) const {
 ir::Stmt Launches::around(int root, const ir::Stmt& body) const {
   const auto* nothing = ir::as<ir::Seq>(body);
   if (nothing != nullptr && nothing->stmts.empty()) return body;
+  const std::optional<ClusterOf> cluster = cluster_of(nest_, placed_, all_, root);
   ir::Stmt launch = side_by_side(ir::substitute(body, index_of_), virtual_);
   for (auto index = indices_[root].rbegin(); index != indices_[root].rend(); ++index) {
     const bool parts = index->kind == Annotation::kThreadY && has_roles(root);
     const Extent all = parts ? Extent(index->extent.value() + 1) : index->extent;
-    launch = ir::loop(index->var, all.expr(), launch, kind_of(index->kind));
+    launch = ir::loop(index->var, all.expr(), launch, kind_of(index->kind, cluster && cluster->index == index->kind));
   }
   return launch;
 }

@@ -150,6 +150,12 @@ struct RolesNote {
   int64_t producer_registers = 0, consumer_registers = 0;
 };
 
+// The blocks along the axis, which is bound to one of their indices, are a cluster.
+struct ClusterNote {
+  AxisId axis = kNone;
+  int step = kNone;
+};
+
 // The loops from `axis` on are one statement of the intrinsic.
 struct TensorizeNote {
   AxisId axis = kNone;
@@ -194,6 +200,7 @@ struct StageNest {
   int swizzle_by = kNone;     // Step
   PersistentNote persistent;  // of no loop: each block has a tile
   RolesNote roles;
+  ClusterNote cluster;                           // of no loop: each block is by itself
   TensorizeNote tensorized;                      // of no axis: not at all
   int double_buffered = kNone, rolling = kNone;  // the Step that asked for it
   ir::Expr store_predicate;                      // over the data axes; empty: every element is stored

@@ -65,6 +65,7 @@ std::string arguments(const Roles& s) {
     out += ", registers=(" + std::to_string(s.producer_registers) + ", " + std::to_string(s.consumer_registers) + ")";
   return out;
 }
+std::string arguments(const Cluster& s) { return s.axis; }
 std::string arguments(const Swizzle& s) { return s.bytes; }
 std::string arguments(const Pragma& s) { return s.axis + ", " + s.key + ", " + std::to_string(s.value); }
 
@@ -150,6 +151,7 @@ class Printer {
     std::string kind = axis.annotation == Annotation::kNone ? "for" : to_string(axis.annotation);
     std::string text = kind + " " + axis.name + " in " + to_string(axis.min) + ".." + to_string(axis.min + axis.extent);
     if (axis.reduction) text += "  reduction";
+    if (leaf == stage.cluster.axis) text += "  cluster";
     for (const PragmaNote& note : stage.pragmas)
       if (note.axis == leaf) text += "  " + note.key + "=" + std::to_string(note.value);
     return text;

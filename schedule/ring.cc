@@ -18,6 +18,8 @@ ir::Stmt if_any(const Ring& ring, const ir::Expr& iteration, const RingPart& par
 
 ir::Stmt commit(const Ring& ring) { return ring.later ? ir::sync(ir::SyncOp::kCommit) : ir::seq({}); }
 
+ir::Stmt meet(const Ring& ring) { return ir::sync(ring.in_cluster ? ir::SyncOp::kCluster : ir::SyncOp::kBlock); }
+
 ir::AsyncCall on_barriers(const Ring& ring, const ir::Buffer& barriers, ir::AsyncOp op, const ir::Expr& turn) {
   ir::AsyncCall call;
   call.op = op;
@@ -33,7 +35,6 @@ ir::Stmt by_one(const ir::Stmt& stmt) { return ir::loop(ir::Var("one"), 1, stmt,
 
 ir::Stmt with_barriers(const Ring& ring, const ir::Stmt& all, bool again) {
   if (!ring.full) return all;
-  const ir::Stmt meet = ir::sync(ir::SyncOp::kBlock);
   std::vector<ir::Stmt> made = {ir::async_stmt(on_barriers(ring, ring.full, ir::AsyncOp::kInit, {}))};
   if (ring.free) {
     ir::AsyncCall call = on_barriers(ring, ring.free, ir::AsyncOp::kInit, {});
@@ -41,8 +42,10 @@ ir::Stmt with_barriers(const Ring& ring, const ir::Stmt& all, bool again) {
     made.push_back(ir::async_stmt(call));
   }
   const ir::Stmt begin = by_one(ir::seq(std::move(made)));
-  if (!again) return ir::seq({begin, meet, all});
-  return ir::seq({begin, meet, all, meet, by_one(ir::async_stmt(on_barriers(ring, ring.full, ir::AsyncOp::kEnd, {})))});
+  if (ring.in_cluster) return ir::seq({begin, meet(ring), all, meet(ring)});
+  if (!again) return ir::seq({begin, meet(ring), all});
+  return ir::seq({begin, meet(ring), all, meet(ring),
+                  by_one(ir::async_stmt(on_barriers(ring, ring.full, ir::AsyncOp::kEnd, {})))});
 }
 
 ir::Stmt first_parts(const Ring& ring, const RingPart& part, bool again, const ir::Bounds& known) {
@@ -52,14 +55,14 @@ ir::Stmt first_parts(const Ring& ring, const RingPart& part, bool again, const i
   const ir::Expr which = ring.slots == 2 ? ir::Expr(0) : ir::Expr(slot);
   ir::Stmt all = ir::seq({if_any(ring, which, part, ranges), commit(ring)});
   if (ring.slots > 2) all = ir::loop(slot, ring.slots - 1, all);
-  return again ? ir::seq({ir::sync(ir::SyncOp::kBlock), all}) : all;
+  return again ? ir::seq({meet(ring), all}) : all;
 }
 
 ir::Stmt ring_iteration(const Ring& ring, const RingPart& part, const ir::Expr& turn, const ir::Stmt& rest) {
   std::vector<ir::Stmt> all;
   if (ring.later) all.push_back(ir::sync(ir::SyncOp::kWait, ring.slots - 2));
   all.push_back(ring.fence);
-  all.push_back(ir::sync(ir::SyncOp::kBlock));
+  all.push_back(meet(ring));
   all.push_back(if_any(ring, turn + ir::Expr(ring.slots - 1), part, {}));
   all.push_back(commit(ring));
   all.push_back(rest);
@@ -67,7 +70,7 @@ ir::Stmt ring_iteration(const Ring& ring, const RingPart& part, const ir::Expr& 
 }
 
 ir::Stmt iteration_behind(const Ring& ring, const RingPart& part, const ir::Expr& turn) {
-  return ir::seq({ir::sync(ir::SyncOp::kBlock), if_any(ring, turn + ir::Expr(ring.slots - 1), part, {})});
+  return ir::seq({meet(ring), if_any(ring, turn + ir::Expr(ring.slots - 1), part, {})});
 }
 
 ir::Stmt wait_for_turn(const Ring& ring, const ir::Expr& turn) {
@@ -75,7 +78,9 @@ ir::Stmt wait_for_turn(const Ring& ring, const ir::Expr& turn) {
 }
 
 ir::Stmt say_read(const Ring& ring, const ir::Expr& turn) {
-  return ir::async_stmt(on_barriers(ring, ring.free, ir::AsyncOp::kArrive, turn));
+  ir::AsyncCall call = on_barriers(ring, ring.free, ir::AsyncOp::kArrive, turn);
+  call.in_cluster = ring.in_cluster;
+  return ir::async_stmt(call);
 }
 
 ir::Stmt filled(const Ring& ring, const RingPart& part) {

@@ -28,7 +28,8 @@ struct Ring {
   ir::Buffer full;     // the barriers of what the device copies, if it does: iteration x is their turn x
   ir::Buffer free;     // where threads of a role copy, those of its readers, so many: they arrive at turn x behind it
   int64_t readers = 0;
-  ir::Stmt fence;  // of what threads store, for who reads it past them; or nothing
+  bool in_cluster = false;  // whether other blocks fill its slots too: then all meet
+  ir::Stmt fence;           // of what threads store, for who reads it past them; or nothing
 };
 // What an iteration computes for the ring.
 using RingPart = std::function<ir::Stmt(const ir::Expr& iteration)>;

@@ -86,31 +86,18 @@ class Check {
     return Unit{};
   }
 
-  // Or once for each tile of a block, of a known number of iterations.
   Status comes_once() const {
-    const int root = placed_.launch[i_];
-    for (int i = 0; i < nest_.size(); ++i)
-      if (placed_.live(i) && placed_.launch[i] == root && slides_[i].kind == SlideKind::kRing && !!slides_[i].tiles)
-        return Unit{};
-    for (int at = i_, level = level_of_pipeline(); at != kNone;
-         level = placed_.level[at] + 1, at = placed_.parent[at]) {
-      const StageNest& host = nest_.stage(at);
-      for (int position = 0; position < level; ++position) {
-        const AxisId leaf = host.leaves[position];
-        if (!all_.stages[at].loop[leaf] || is_bound(host.axes[leaf].annotation)) continue;
-        return wrong(
-            "a block must come to the pipeline once, and the loop " + host.axes[leaf].name + " comes back to it",
-            leaf == nest_.stage(root).persistent.tiles
-                ? "give the pipelined loop a known number of iterations"
-                : "bind the loop to blocks; persistent has a block compute several tiles");
-      }
+    for (int ring = 0; ring < nest_.size(); ++ring) {
+      if (placed_.parent[ring] != i_ || slides_[ring].kind != SlideKind::kRing) continue;
+      const std::optional<LoopOfStage> loop = loop_that_repeats(nest_, placed_, all_, slides_, ring);
+      if (!loop) continue;
+      const bool tiles = loop->axis == nest_.stage(placed_.launch[i_]).persistent.tiles;
+      return wrong("a block must come to the pipeline once, and the loop " +
+                       nest_.stage(loop->stage).axes[loop->axis].name + " comes back to it",
+                   tiles ? "give the pipelined loop a known number of iterations"
+                         : "bind the loop to blocks; persistent has a block compute several tiles");
     }
     return Unit{};
-  }
-  int level_of_pipeline() const {
-    for (int i = 0; i < nest_.size(); ++i)
-      if (placed_.parent[i] == i_ && slides_[i].kind == SlideKind::kRing) return placed_.level[i];
-    return 0;
   }
 
   Status threads() const {
@@ -164,6 +151,20 @@ int stage_with_roles(const LoopNest& nest, const Placement& placed, int root) {
   for (int i = 0; i < nest.size(); ++i)
     if (placed.live(i) && placed.launch[i] == root && nest.stage(i).roles.step != kNone) return i;
   return kNone;
+}
+
+std::optional<LoopOfStage> loop_that_repeats(const LoopNest& nest, const Placement& placed, const NestBounds& all,
+                                             const std::vector<Slide>& slides, int ring) {
+  if (!!slides[ring].tiles) return std::nullopt;
+  for (int at = placed.parent[ring], level = placed.level[ring]; at != kNone;
+       level = placed.level[at] + 1, at = placed.parent[at]) {
+    const StageNest& host = nest.stage(at);
+    for (int position = 0; position < level; ++position) {
+      const AxisId leaf = host.leaves[position];
+      if (!!all.stages[at].loop[leaf] && !is_bound(host.axes[leaf].annotation)) return LoopOfStage{at, leaf};
+    }
+  }
+  return std::nullopt;
 }
 
 RoleRegisters registers_of(const RolesNote& note, int64_t consumers) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "schedule/box_copies.h"
+#include "schedule/cluster_of.h"
 #include "schedule/group_operands.h"
 #include "schedule/refuse.h"
 #include "schedule/roles_of.h"
@@ -345,7 +346,8 @@ bool has_turning_buffer(const LoopNest& nest, int stage) {
 
 bool has_slides(const LoopNest& nest) {
   for (int i = 0; i < nest.size(); ++i)
-    if (has_turning_buffer(nest.stage(i)) || !nest.stage(i).pipelines.empty() || nest.stage(i).roles.step != kNone)
+    if (has_turning_buffer(nest.stage(i)) || !nest.stage(i).pipelines.empty() || nest.stage(i).roles.step != kNone ||
+        nest.stage(i).cluster.axis != kNone)
       return true;
   return false;
 }
@@ -365,6 +367,7 @@ Result<std::vector<Slide>> infer_slides(const LoopNest& nest, const Placement& p
   }
   TW_TRY([[maybe_unused]] Unit fine, slider.check_pipelines(slides));
   TW_TRY([[maybe_unused]] Unit parted, check_roles(nest, placed, all, slides, steps));
+  TW_TRY([[maybe_unused]] Unit shared, check_clusters(nest, placed, all, slides, steps));
   return slides;
 }
 

@@ -132,7 +132,8 @@ Wanted wanted_of(const schedule::StageNest& stage, schedule::AxisId axis) {
     const schedule::Relation* relation = stage.relation_from(axis);
     if (!relation) {
       const schedule::Annotation annotation = stage.axes[static_cast<size_t>(axis)].annotation;
-      out.whole = annotation != schedule::Annotation::kNone && !schedule::is_block(annotation);
+      out.whole =
+          annotation != schedule::Annotation::kNone && (!schedule::is_block(annotation) || axis == stage.cluster.axis);
       return out;
     }
     if (std::holds_alternative<schedule::FuseRelation>(*relation)) {

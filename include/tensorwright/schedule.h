@@ -73,6 +73,7 @@ struct DoubleBuffer { static constexpr const char* kName = "double_buffer"; std:
 struct Pipeline    { static constexpr const char* kName = "pipeline";        std::string stage, axis; Factor stages = 2; std::string by = "auto"; auto fields() const { return std::tie(stage, axis, stages, by); } };  // by: "auto", "ldg", "cp.async" or "tma"
 struct Persistent  { static constexpr const char* kName = "persistent";      std::string stage, axis; std::optional<Factor> blocks;  auto fields() const { return std::tie(stage, axis, blocks); } };  // blocks: none, as many as the device has multiprocessors
 struct Roles       { static constexpr const char* kName = "roles";           std::string stage; Factor producer = 1; std::optional<int64_t> consumers; int64_t producer_registers = 0, consumer_registers = 0; auto fields() const { return std::tie(stage, producer, consumers, producer_registers, consumer_registers); } };  // consumers: none, as many as are bound; registers: 0, as they can be shared out
+struct Cluster     { static constexpr const char* kName = "cluster";         std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
 struct Swizzle     { static constexpr const char* kName = "swizzle";         std::string stage, bytes = "auto";                 auto fields() const { return std::tie(stage, bytes); } };  // bytes: "auto", "none", "32", "64" or "128"
 struct RollingBuffer { static constexpr const char* kName = "rolling_buffer"; std::string stage;                                auto fields() const { return std::tie(stage); } };
 struct Prefetch    { static constexpr const char* kName = "prefetch";        std::string stage, source, axis; int64_t offset = 1; auto fields() const { return std::tie(stage, source, axis, offset); } };
@@ -89,7 +90,8 @@ struct TransformLayout {
 using StepKind =
     std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline,
                  CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma, StorageAlign, DoubleBuffer,
-                 RollingBuffer, Prefetch, SetStorePredicate, TransformLayout, Bind, Pipeline, Swizzle, Persistent, Roles>;
+                 RollingBuffer, Prefetch, SetStorePredicate, TransformLayout, Bind, Pipeline, Swizzle, Persistent, Roles,
+                 Cluster>;
 
 struct Step {
   StepKind kind;

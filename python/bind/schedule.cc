@@ -267,6 +267,9 @@ void bind_primitives(py::class_<Schedule>& c) {
         {Roles{stage, *named(s, "roles", "producer", producer, at), consumers, producer_registers, consumer_registers},
          source_line(at)});
   });
+  c.def("_cluster", [](Schedule& s, const std::string& stage, const std::string& axis, const Line& at) {
+    s.apply({Cluster{stage, axis}, source_line(at)});
+  });
   c.def("_swizzle", [](Schedule& s, const std::string& stage, const std::string& bytes, const Line& at) {
     s.apply({Swizzle{stage, bytes}, source_line(at)});
   });

@@ -617,6 +617,42 @@ class Stage:
         count = None if consumers is None else integer("roles", "consumers", consumers)
         self._schedule._roles(self.name, _factor("roles", "producer", producer), count, first, second, user_line())
 
+    def cluster(self, axis):
+        """Have the blocks along a loop reach each other's shared memory, and copy what all of them read once for all.
+
+        Before ``for by in range(2)``, bound to blockIdx.y, ``for ko: AS = box of A at (bx, by); BS = box of B at bx; C += f(AS, BS)``;
+        after, each of both blocks brings one half of B's box, and it comes to both: memory is read once for the cluster. That blocks run
+        at once, wait for each other before what others read is written over, and end together, follows; and so do the barriers,
+        counts and turns for it. With ``roles``, threads that read say so in all blocks; else all threads of the cluster meet.
+
+        Parameters: axis, a loop of this stage that is bound to blockIdx, of 1 to 8 iterations: all of that index of the launch is a
+        cluster. Where it is 1, nothing changes, so that a tuner may choose.
+        Raises: ScheduleError if axis is not bound to blocks, if it has more than 8 iterations or nobody knows how many, or if the stage
+        is a cluster already. Judged with the whole nest: no pipeline by "tma", a block that comes back to it but by ``persistent``, and
+        boxes none of which is the same for all blocks and can be parted among them, each part a multiple of 128 bytes, and of 8 rows where
+        they are swizzled.
+
+        >>> A, B = te.placeholder((256, 64), "bfloat16", name="A"), te.placeholder((128, 64), "bfloat16", name="B")
+        >>> k = te.reduce_axis((0, 64), name="k")
+        >>> C = te.compute((256, 128), lambda i, j: te.sum(A[i, k].astype("float32") * B[j, k].astype("float32"), axis=k), name="C")
+        >>> s = te.create_schedule(C)
+        >>> AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+        >>> io, jo, i, j = s[C].tile(*C.op.axis, 64, 128)
+        >>> io, pair = s[C].split(io, factor=2)
+        >>> ko, k = s[C].split(C.op.reduce_axis[0], factor=16)
+        >>> s[C].reorder(io, pair, jo, ko, i, j, k)
+        >>> s[C].bind(io, te.thread_axis("blockIdx.x"))
+        >>> s[C].bind(pair, te.thread_axis("blockIdx.y"))
+        >>> s[C].tensorize(i, "wgmma.m64n128k16.bf16")
+        >>> for operand in (AS, BS):
+        ...     s[operand].compute_at(s[C], ko)
+        ...     s[operand].swizzle()
+        >>> s[C].pipeline(ko, 3, by="tma")
+        >>> s[C].cluster(pair)
+        >>> s.check()
+        """
+        self._schedule._cluster(self.name, self._name_of("cluster", axis), user_line())
+
     def swizzle(self, bytes="auto"):
         """Let parts of 16 bytes change places within the rows of a stage in shared memory, by the rows' numbers.
 

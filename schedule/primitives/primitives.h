@@ -36,6 +36,7 @@ Result<LoopNest> apply(const LoopNest&, const Pipeline&);
 Result<LoopNest> apply(const LoopNest&, const Swizzle&);
 Result<LoopNest> apply(const LoopNest&, const Persistent&);
 Result<LoopNest> apply(const LoopNest&, const Roles&);
+Result<LoopNest> apply(const LoopNest&, const Cluster&);
 
 // Fresh outputs of the same types and shapes, for a stage of that name; and the tensors of an operation.
 std::vector<te::Output> renewed(std::vector<te::Output>, const std::string& name);

@@ -50,7 +50,8 @@ void Tally::add(const Tally& other) {
 
 std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage() {
   std::vector<std::string> steps = step_names(std::make_index_sequence<std::variant_size_v<schedule::StepKind>>{});
-  std::erase(steps, schedule::Roles::kName);  // of a few products of four warps, which are few themselves
+  for (const char* rare : {schedule::Roles::kName, schedule::Cluster::kName})
+    std::erase(steps, rare);  // of a few products of four warps, which are few themselves
   std::vector<std::string> kinds;
   for (const StageKind& kind : stage_kinds()) kinds.push_back(kind.name);
   return {

@@ -15,7 +15,8 @@ bool runs_concurrently(const Step& step) {
          std::holds_alternative<schedule::Pipeline>(step.kind) ||
          std::holds_alternative<schedule::Swizzle>(step.kind) ||
          std::holds_alternative<schedule::Persistent>(step.kind) ||
-         std::holds_alternative<schedule::Roles>(step.kind) || (scope != nullptr && scope->scope == ir::Scope::kShared);
+         std::holds_alternative<schedule::Roles>(step.kind) || std::holds_alternative<schedule::Cluster>(step.kind) ||
+         (scope != nullptr && scope->scope == ir::Scope::kShared);
 }
 
 }  // namespace
@@ -52,6 +53,7 @@ const std::vector<Proposal>& proposals() {
       {"storage_align", Phase::kShared, 15, storage_align},
       {"swizzle", Phase::kShared, 30, swizzle},
       {"roles", Phase::kShared, 60, roles},
+      {"cluster", Phase::kShared, 60, cluster},
   };
   return table;
 }

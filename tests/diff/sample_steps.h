@@ -111,7 +111,7 @@ void storage_align(Stepper&, const std::string&), rolling_buffer(Stepper&, const
     double_buffer(Stepper&, const std::string&), set_store_predicate(Stepper&, const std::string&),
     prefetch(Stepper&, const std::string&);
 void bind(Stepper&, const std::string&);  // steps_bind.cc
-void pipeline(Stepper&, const std::string&), swizzle(Stepper&, const std::string&),
-    roles(Stepper&, const std::string&);  // steps_shared.cc
+void pipeline(Stepper&, const std::string&), swizzle(Stepper&, const std::string&), roles(Stepper&, const std::string&),
+    cluster(Stepper&, const std::string&);  // steps_shared.cc
 
 }  // namespace tw::diff

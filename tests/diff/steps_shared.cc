@@ -41,4 +41,15 @@ void roles(Stepper& s, const std::string& name) {
   s.may(step);
 }
 
+// Of a few blocks that the device copies for: whether they read something in common is known when loops are made.
+void cluster(Stepper& s, const std::string& name) {
+  const StageNest& stage = s.stage(name);
+  if (stage.pipelines.empty() || stage.tensorized.axis == schedule::kNone) return;
+  for (AxisId leaf : stage.leaves) {
+    const Axis& axis = stage.axes[leaf];
+    if (is_block(axis.annotation) && axis.extent.value_or(1) > 1 && s.random().chance(60))
+      s.may(schedule::Cluster{name, axis.name});
+  }
+}
+
 }  // namespace tw::diff

@@ -319,6 +319,7 @@ class Script {
       }
       return roles;
     }
+    if (primitive == "cluster") return schedule::Cluster{stage, axis};
     if (primitive == "swizzle") return Swizzle{stage, args.at(0, "bytes").empty() ? "auto" : args.at(0, "bytes")};
     if (primitive == "prefetch")
       return Prefetch{stage, args.at(0, "source"), aliased(args.at(1, "axis")), std::stoll(args.at(2, "offset"))};

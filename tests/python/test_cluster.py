@@ -1,0 +1,130 @@
+"""Blocks of a cluster, which bring each other what all of them read: products are what they are without, and the Steps are written and read."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+from test_cuda import has_nvrtc, needs_fake, run
+from test_persistent import check
+from test_warp_products import numbers, product
+
+X, Y = te.thread_axis("blockIdx.x"), te.thread_axis("blockIdx.y")
+
+
+def by_cluster(tensors, blocks=2, of="rows", stages=3, roles=False, tiles=None, columns=64):
+    """A tile of 64 x `columns` for each block; `blocks` of a column of tiles, or of a row of them, are a cluster."""
+    A, B, C = tensors
+    s = te.create_schedule(C)
+    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+    io, jo, i, j = s[C].tile(*C.op.axis, 64, columns)
+    outer, inner = s[C].split(io if of == "rows" else jo, factor=blocks)
+    other = jo if of == "rows" else io
+    ko, k = s[C].split(C.op.reduce_axis[0], factor=64)
+    km, k = s[C].split(k, factor=16)
+    s[C].reorder(inner, outer, other, ko, km, i, j, k)
+    tile = s[C].fuse(outer, other)
+    s[C].bind(tile, X)
+    s[C].bind(inner, Y)
+    s[C].tensorize(i, f"wgmma.m64n{columns}k16.bf16")
+    for operand in (AS, BS):
+        s[operand].compute_at(s[C], ko)
+        s[operand].swizzle()
+    s[C].pipeline(ko, stages, "tma")
+    if roles:
+        s[C].roles()
+    s[C].cluster(inner)
+    if tiles is not None:
+        s[C].persistent(tile, tiles)
+    return s
+
+
+def operands(n, m, depth):
+    tensors = product(n, m, depth, "bfloat16", "float32")
+    return tensors, numbers(n, depth, dtype=ml_dtypes.bfloat16), numbers(m, depth, dtype=ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("blocks, of, stages, roles, tiles, depth", [
+    (2, "rows", 3, False, None, 256), (2, "columns", 3, False, None, 256), (4, "rows", 2, False, None, 128),
+    (2, "rows", 3, True, None, 256), (2, "columns", 4, True, None, 192), (4, "rows", 3, True, 2, 128), (2, "rows", 3, False, 3, 192),
+])
+def test_products_are_what_they_are_without(blocks, of, stages, roles, tiles, depth):
+    tensors, a, b = operands(256, 256, depth)
+    text = check(by_cluster(tensors, blocks, of, stages, roles, tiles), tensors, a, b)
+    assert f"in 0..{blocks} cluster.y:" in text and "tma.multicast" in text and "tma.load" in text
+    assert ("mbarrier.arrive.cluster" in text) == roles and "sync block" not in text
+
+
+def test_rows_that_no_cluster_divides():
+    """A block behind the last row brings its part, and stores nothing."""
+    tensors, a, b = operands(192, 128, 128)
+    assert "tma.multicast" in check(by_cluster(tensors), tensors, a, b)
+
+
+def test_one_block_is_no_cluster():
+    tensors, a, b = operands(128, 64, 128)
+    text = check(by_cluster(tensors, blocks=1), tensors, a, b)
+    assert "cluster" not in text and "multicast" not in text
+
+
+def test_boxes_are_parted_as_boxes_may_be():
+    """Parts of 8 rows of 128 bytes are the smallest: where 16 rows are for 4 blocks, each copies all of them for itself."""
+    tensors, a, b = operands(256, 16, 128)
+    with pytest.raises(tw.ScheduleError, match="are not to be parted by 4"):
+        by_cluster(tensors, blocks=4, columns=16).check()
+    assert "16, 8, 16" not in check(by_cluster(tensors, blocks=2, columns=16), tensors, a, b)
+
+
+def test_steps_are_written_and_read():
+    tensors, _, _ = operands(256, 128, 256)
+    s = by_cluster(tensors, roles=True)
+    assert "s[C].cluster(ioi)" in s.to_python() and "  cluster" in str(s)
+    assert str(tw.Schedule.from_steps(tensors[2], s.steps)) == str(s)
+    exec(s.to_python(), {"te": te, "tw": tw, "A": tensors[0], "B": tensors[1], "C": tensors[2]}, names := {})
+    assert str(names["s"]) == str(s)
+
+
+@needs_fake
+def test_by_the_driver():
+    run("""
+        from test_cluster import by_cluster, operands
+        tensors, a, b = operands(256, 128, 256)
+        f = tw.build(by_cluster(tensors, roles=True, tiles=3), tensors, target="cuda -arch=sm_90a", name="gemm")
+        text = f.source("cuda")
+        assert "__cluster_dims__(1, 2, 1)" in text and "cluster_sync();" in text and "grid (3, 2, 1)" in text
+        assert "tma_multicast_2d(" in text and ", 3);" in text and "mbarrier_arrive_cluster(" in text
+        c = tw.device_array(np.zeros((256, 128), "float32"))
+        f(tw.device_array(a), tw.device_array(b), c)
+        assert (c.numpy() == a.astype("float32") @ b.astype("float32").T).all()
+    """)
+
+
+@needs_fake
+def test_the_compiler_takes_it(tmp_path):
+    if not has_nvrtc(tmp_path):
+        pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")
+    run("""
+        from test_cluster import by_cluster, operands
+        tensors, a, b = operands(256, 128, 256)
+        for roles in (False, True):
+            of, = tw.build(by_cluster(tensors, roles=roles), tensors, target="cuda -arch=sm_90a").resources
+            assert of["spill_loads"] == of["spill_stores"] == 0 and not of["warnings"], of
+    """, TW_CUDA_IMAGES="")
+
+
+def test_devices_without_clusters():
+    tensors, _, _ = operands(256, 128, 256)
+    with pytest.raises(tw.TargetError, match="sm_90"):
+        tw.build(by_cluster(tensors), tensors, target="cuda -arch=sm_80")
+
+
+def test_what_is_refused():
+    tensors, _, _ = operands(256, 128, 256)
+    s = te.create_schedule(tensors[2])
+    i, j = tensors[2].op.axis
+    with pytest.raises(tw.ScheduleError, match="cluster: axis must be bound to blocks, and i is not"):
+        s[tensors[2]].cluster(i)
+    s[tensors[2]].bind(i, X)
+    with pytest.raises(tw.ScheduleError, match="at most 8 blocks, a known number, and i has 256"):
+        s[tensors[2]].cluster(i)

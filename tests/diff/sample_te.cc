@@ -46,7 +46,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"convolve", 6, convolve},
       {"tile", 6, tensor_tile},
       {"whole tiles", 4, whole_tiles},
-      {"tiles of warps", 22, tiles_of_warps},
+      {"tiles of warps", 40, tiles_of_warps},
       {"short sum", 5, short_sum},
       {"vectors", 5, vectors},
       {"stock", 10, stock},

@@ -59,18 +59,20 @@ bool whole_tiles(Maker& m, const Tensor&) {
 }
 
 // C[i, j] = sum over k of A[i, k] * B[k, j] or B[j, k], of 16 rows, 8 columns and as many terms as a product of a warp
-// has, or some more, which need not be whole products: for four warps 64 rows, and columns that no single line of 32, 64
-// or 128 bytes holds.
+// has, or some more, which need not be whole products: for four warps 64 rows or 128, and columns that no single line
+// of 32, 64 or 128 bytes holds.
 bool tiles_of_warps(Maker& m, const Tensor&) {
   const ir::WarpProduct& product = ir::warp_products()[static_cast<size_t>(m.random().below(4))];
-  const bool rounds = product.operand == product.sum;  // tf32
+  const bool rounds = product.operand == product.sum;                                    // tf32
   const bool of_four = m.random().chance(60), whole = of_four || m.random().chance(50);  // of four warps
   const auto some = [&](int64_t n) {
     const int64_t size = n * m.random().one_of<int64_t>({1, 1, 2, 3});
     return whole || m.random().chance(30) ? size : size - m.random().below(n);
   };
   const bool rows_of_terms = m.random().chance(60), wide = of_four && m.random().chance(20);
-  const int64_t rows = of_four ? 64 : some(product.m), columns = wide ? 48 : some(product.n), depth = some(product.k);
+  const int64_t rows = of_four ? m.random().one_of<int64_t>({64, 64, 128}) : some(product.m);
+  const int64_t columns = wide ? 48 : of_four ? product.n * m.random().one_of<int64_t>({1, 2, 3, 4}) : some(product.n);
+  const int64_t depth = of_four ? product.k * m.random().one_of<int64_t>({1, 2, 3, 4}) : some(product.k);
   const Facts small{4, 1, 0};
   const Facts long_ones{8191, 1, 0};  // of 13 bits
   const Tensor a = m.placeholder({rows, depth}, product.operand, rounds ? long_ones : small);

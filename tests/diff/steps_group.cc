@@ -50,8 +50,16 @@ Choice choose(Stepper& s, const StageNest& stage) {
   std::vector<int64_t> steps;
   for (int64_t step = out.product->k; step <= extents[2]; step += out.product->k)
     if (extents[2] % step == 0) steps.push_back(step);
-  out.step = steps[s.random().below(steps.size())];
+  out.step = s.random().chance(60) ? steps[0] : steps[s.random().below(steps.size())];
   return out;
+}
+
+// Blocks along the columns, which read the same rows, in boxes: parts of 8 of them.
+bool can_be_cluster(const StageNest& stage, const Choice& choice) {
+  const int64_t blocks = stage.axes[1].extent.value() / choice.product->n, terms = stage.axes[2].extent.value();
+  const te::Tensor& right = stage.op->inputs[1];
+  return (blocks == 2 || blocks == 4 || blocks == 8) && terms > choice.step &&
+         choice.product->operand != choice.product->sum && ir::is_int(right.shape()[1], terms);
 }
 
 }  // namespace
@@ -71,8 +79,9 @@ bool multiply_in_groups(Stepper& s, const std::string& name) {
   s.launch.push_back(Split{name, k, Factor(choice.step), {}, Tail::kAuto});
   s.launch.push_back(Split{name, k + ".i", Factor(choice.product->k), {}, Tail::kAuto});
   s.launch.push_back(Reorder{name, {i + ".o", j + ".o", terms, k + ".i.o", i + ".i", j + ".i", k + ".i.i"}});
+  const bool clusters = can_be_cluster(stage, choice) && s.random().chance(80);
   s.launch.push_back(Bind{name, i + ".o", s.random().chance(50) ? "blockIdx.x" : "threadIdx.y"});
-  s.launch.push_back(Bind{name, j + ".o", s.random().chance(50) ? "blockIdx.y" : "threadIdx.z"});
+  s.launch.push_back(Bind{name, j + ".o", clusters || s.random().chance(50) ? "blockIdx.y" : "threadIdx.z"});
   s.launch.push_back(Tensorize{name, i + ".i", std::string(choice.product->name)});
   for (const te::Tensor& operand : stage.op->inputs) {
     s.launch.push_back(CacheRead{operand.name(), ir::Scope::kShared, {name}});
@@ -81,8 +90,10 @@ bool multiply_in_groups(Stepper& s, const std::string& name) {
     s.plain.insert(operand.name() + ".shared");
   }
   const bool rounded = choice.product->operand == choice.product->sum;  // by threads, in registers
-  if (const char* ways[] = {"auto", "ldg", "", "cp.async"}; const char* by = ways[s.random().below(rounded ? 3 : 4)])
+  const char* ways[] = {"auto", "auto", "auto", "ldg", "", "cp.async"};
+  if (const char* by = clusters ? "tma" : ways[s.random().below(rounded ? 5 : 6)])
     if (*by != 0) s.launch.push_back(schedule::Pipeline{name, terms, 2 + s.random().below(3), by});
+  if (clusters) s.launch.push_back(schedule::Cluster{name, j + ".o"});
   s.count("product of four warps");
   return true;
 }

@@ -72,6 +72,7 @@ TEST(Differential, KernelsForAArch64MeanTheDefinition) {
   FuzzOptions options;
   options.seed = number_from("TW_SEED", 2);
   options.pairs = static_cast<int64_t>(number_from("TW_SAMPLES", 1000));
+  options.devices = 0;  // a launch is no kernel of a CPU
   options.folder = testing::TempDir() + "tw-fuzz";
   options.judges = on_aarch64();
   const FuzzResult result = fuzz(options, false);

@@ -1,6 +1,7 @@
 #include "src/lower/sync_cluster.h"
 
 #include <set>
+#include <utility>
 
 #include "src/ir/async_copies.h"
 #include "src/ir/simplify.h"
@@ -37,7 +38,10 @@ struct Since {
 class Check {
  public:
   Check(const For& cluster, const std::unordered_map<uint64_t, Buffer>& declared, Bounds bounds)
-      : index_(cluster.var), blocks_(as_int(cluster.extent).value_or(0)), declared_(declared), bounds_(bounds) {}
+      : index_(cluster.var),
+        blocks_(as_int(cluster.extent).value_or(0)),
+        declared_(declared),
+        bounds_(std::move(bounds)) {}
 
   std::vector<ClusterFault> run(const Stmt& body) {
     walk(body, [&](const Stmt& s) {

@@ -22,6 +22,7 @@ std::optional<ClusterOf> cluster_of(const LoopNest& nest, const Placement& place
   const int stage = root == kNone ? kNone : stage_with_cluster(nest, placed, root);
   if (stage == kNone) return std::nullopt;
   const AxisId axis = nest.stage(stage).cluster.axis;
+  if (nest.stage(stage).position(axis) == kNone) return std::nullopt;
   ClusterOf out{nest.stage(stage).axes[axis].annotation, all.stages[stage].extent[axis].value_or(1), {}};
   for (int i = 0; i < nest.size(); ++i) {
     if (!placed.live(i) || placed.launch[i] != root) continue;
@@ -67,6 +68,15 @@ Status check_clusters(const LoopNest& nest, const Placement& placed, const NestB
     if (root == kNone)
       return wrong("a stage whose blocks are a cluster must be computed by a device, which " + stage.name + " is not",
                    "bind the loops of the stages at root to blockIdx and threadIdx");
+    if (stage.position(note.axis) == kNone || stage.persistent.whole == note.axis)
+      return wrong("the loop over a cluster's blocks must stand, and " + stage.axes[note.axis].name +
+                       (stage.persistent.whole == note.axis ? " is persistent" : " was split or fused"),
+                   "split it first, bind both parts to blocks, and let one be the cluster");
+    if (stage.persistent.tiles != kNone &&
+        std::get<SplitRelation>(*stage.relation_from(stage.persistent.whole)).inner == note.axis)
+      return wrong("blocks of a cluster must compute as many tiles each, and " + stage.axes[note.axis].name +
+                       " is what persistent shares tiles out to",
+                   "split the loop over tiles, bind both parts to blocks, and make one persistent and one the cluster");
     if (const int other = stage_with_cluster(nest, placed, root); other != i)
       return wrong("a launch must have one cluster, and " + nest.stage(other).name + " says of it already",
                    "one of both is enough");

@@ -628,8 +628,8 @@ class Stage:
         Parameters: axis, a loop of this stage that is bound to blockIdx, of 1 to 8 iterations: all of that index of the launch is a
         cluster. Where it is 1, nothing changes, so that a tuner may choose.
         Raises: ScheduleError if axis is not bound to blocks, if it has more than 8 iterations or nobody knows how many, or if the stage
-        is a cluster already. Judged with the whole nest: no pipeline by "tma", a block that comes back to it but by ``persistent``, and
-        boxes none of which is the same for all blocks and can be parted among them, each part a multiple of 128 bytes, and of 8 rows where
+        is a cluster already. Judged with the whole nest: no pipeline by "tma", a block that comes back to it but by ``persistent``, a loop
+        that ``persistent`` shares tiles out to, and boxes none of which is the same for all blocks and can be parted among them, each part a multiple of 128 bytes, and of 8 rows where
         they are swizzled.
 
         >>> A, B = te.placeholder((256, 64), "bfloat16", name="A"), te.placeholder((128, 64), "bfloat16", name="B")

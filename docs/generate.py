@@ -2,7 +2,7 @@
 
     ./dev docs
 
-The sections are docstrings (python/tensorwright/stage.py, schedule.py and ops/): a sentence, of Steps the loops before and after, then
+The sections are docstrings (python/tensorwright/stage/, schedule.py and ops/): a sentence, of Steps the loops before and after, then
 "Parameters:", "Returns:" and "Raises:", then an example. Names in double braces in the templates are where they go.
 """
 import importlib
@@ -18,8 +18,8 @@ NO_STEP = {"check", "copy", "explain", "from_steps", "to_python"}  # methods of 
 
 
 def primitives():
-    """(how it is called, the method) of each, those of stages first, in the order of the source."""
-    for subject, owner in (("s[C]", Stage), ("s", Schedule)):
+    """(how it is called, the method) of each, those of stages first, by their kinds, in the order of the source."""
+    for subject, owner in (*(("s[C]", kind) for kind in Stage.__bases__), ("s", Schedule)):
         for name, method in vars(owner).items():
             if inspect.isfunction(method) and not name.startswith("_") and name not in NO_STEP:
                 yield f"{subject}.{name}", method

@@ -14,7 +14,8 @@ copies of operands are read through, and what is said of the sums is said of the
 from __future__ import annotations
 
 from ._location import user_line
-from .stage import Stage, refuse
+from .stage import Stage
+from .stage.arguments import refuse
 
 __all__ = ["Accumulator", "Fragment", "accumulator", "fragment"]
 

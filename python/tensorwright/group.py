@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._location import user_line
-from .stage import refuse
+from .stage.arguments import refuse
 
 __all__ = ["Group"]
 

@@ -29,7 +29,8 @@ from .errors import ParseError
 from .fragments import Fragment, accumulator, fragment
 from .group import Group, copied, created
 from .loops import Axis, Fuse, OneThread, Singleton, Split, ThreadAxis
-from .stage import Stage, integer, refuse, scope_of
+from .stage import Stage
+from .stage.arguments import integer, refuse, scope_of
 from .target import as_target
 
 __all__ = ["Axis", "Fuse", "Group", "OneThread", "Schedule", "Singleton", "Split", "Stage", "Step", "ThreadAxis", "create_schedule"]

@@ -1,48 +1,23 @@
 """Blocks of a cluster, which bring each other what all of them read: products are what they are without, and the Steps are written and read."""
 
-import ml_dtypes
-import numpy as np
 import pytest
 
 import tensorwright as tw
 from tensorwright import te
 from test_cuda import has_nvrtc, needs_fake, run
-from test_persistent import check
-from test_warp_products import numbers, product
-
-X, Y = te.thread_axis("blockIdx.x"), te.thread_axis("blockIdx.y")
+from tiles_of_blocks import X, check, check_written_and_read, operands, tiled
 
 
 def by_cluster(tensors, blocks=2, of="rows", stages=3, roles=False, tiles=None, columns=64):
     """A tile of 64 x `columns` for each block; `blocks` of a column of tiles, or of a row of them, are a cluster."""
-    A, B, C = tensors
-    s = te.create_schedule(C)
-    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
-    io, jo, i, j = s[C].tile(*C.op.axis, 64, columns)
-    outer, inner = s[C].split(io if of == "rows" else jo, factor=blocks)
-    other = jo if of == "rows" else io
-    ko, k = s[C].split(C.op.reduce_axis[0], factor=64)
-    km, k = s[C].split(k, factor=16)
-    s[C].reorder(inner, outer, other, ko, km, i, j, k)
-    tile = s[C].fuse(outer, other)
-    s[C].bind(tile, X)
-    s[C].bind(inner, Y)
-    s[C].tensorize(i, f"wgmma.m64n{columns}k16.bf16")
-    for operand in (AS, BS):
-        s[operand].compute_at(s[C], ko)
-        s[operand].swizzle()
-    s[C].pipeline(ko, stages, "tma")
+    s, tile, inner = tiled(tensors, columns=columns, stages=stages, beside=(of, blocks))
+    C = tensors[2]
     if roles:
         s[C].roles()
     s[C].cluster(inner)
     if tiles is not None:
         s[C].persistent(tile, tiles)
     return s
-
-
-def operands(n, m, depth):
-    tensors = product(n, m, depth, "bfloat16", "float32")
-    return tensors, numbers(n, depth, dtype=ml_dtypes.bfloat16), numbers(m, depth, dtype=ml_dtypes.bfloat16)
 
 
 @pytest.mark.parametrize("blocks, of, stages, roles, tiles, depth", [
@@ -80,9 +55,7 @@ def test_steps_are_written_and_read():
     tensors, _, _ = operands(256, 128, 256)
     s = by_cluster(tensors, roles=True)
     assert "s[C].cluster(ioi)" in s.to_python() and "  cluster" in str(s)
-    assert str(tw.Schedule.from_steps(tensors[2], s.steps)) == str(s)
-    exec(s.to_python(), {"te": te, "tw": tw, "A": tensors[0], "B": tensors[1], "C": tensors[2]}, names := {})
-    assert str(names["s"]) == str(s)
+    check_written_and_read(s, tensors)
 
 
 @needs_fake

@@ -1,6 +1,5 @@
 """Blocks that compute one tile after the other: results do not depend on how many there are, and rings run on from tile to tile."""
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -8,8 +7,7 @@ import tensorwright as tw
 from tensorwright import te
 from test_cuda import needs_fake, run
 from test_warp_products import numbers, product
-
-BLOCK = te.thread_axis("blockIdx.x")
+from tiles_of_blocks import X, check, check_written_and_read, operands, tiled
 
 
 def doubled(n=160, blocks=4):
@@ -17,28 +15,15 @@ def doubled(n=160, blocks=4):
     B = te.compute((n,), lambda i: A[i] * 2, name="B")
     s = te.create_schedule(B)
     io, ii = s[B].split(B.op.axis[0], factor=16)
-    s[B].bind(io, BLOCK)
+    s[B].bind(io, X)
     s[B].bind(ii, te.thread_axis("threadIdx.x"))
     return s, [A, B], s[B].persistent(io, blocks)
 
 
 def by_groups(tensors, blocks, stages=3, by="tma", step=64):
     """A tile of 64 x 64 for each iteration of the loop over blocks, multiplied by four warps."""
-    A, B, C = tensors
-    s = te.create_schedule(C)
-    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
-    io, jo, i, j = s[C].tile(*C.op.axis, 64, 64)
-    ko, k = s[C].split(C.op.reduce_axis[0], factor=step)
-    km, k = s[C].split(k, factor=16)
-    s[C].reorder(io, jo, ko, km, i, j, k)
-    tile = s[C].fuse(io, jo)
-    s[C].bind(tile, BLOCK)
-    s[C].tensorize(i, "wgmma.m64n64k16.bf16")
-    for operand in (AS, BS):
-        s[operand].compute_at(s[C], ko)
-        s[operand].swizzle()
-    s[C].pipeline(ko, stages, by)
-    s[C].persistent(tile, blocks)
+    s, tile, _ = tiled(tensors, step=step, stages=stages, by=by)
+    s[tensors[2]].persistent(tile, blocks)
     return s
 
 
@@ -49,7 +34,7 @@ def by_threads(tensors, blocks, stages=3, by="auto"):
     CL = s.cache_write(C, "local")
     io, jo, ii, ji = s[C].tile(*C.op.axis, 16, 16)
     tile = s[C].fuse(io, jo)
-    s[C].bind(tile, BLOCK)
+    s[C].bind(tile, X)
     s[C].bind(ii, te.thread_axis("threadIdx.y"))
     s[C].bind(ji, te.thread_axis("threadIdx.x"))
     s[CL].compute_at(s[C], ji)
@@ -61,13 +46,6 @@ def by_threads(tensors, blocks, stages=3, by="auto"):
     return s
 
 
-def check(s, tensors, a, b, target="interp"):
-    c = np.full([int(n) for n in tensors[2].shape], 7, "float32")
-    tw.build(s, tensors, target=target)(a, b, c)
-    np.testing.assert_array_equal(c, a.astype("float32") @ b.astype("float32").T)
-    return str(tw.lower(s, tensors, target="cuda -arch=sm_90a"))
-
-
 def test_fewer_tiles_than_blocks_by_a_size():
     """No block has a second tile, and which have a first one only a call knows."""
     n = te.var("n")
@@ -75,7 +53,7 @@ def test_fewer_tiles_than_blocks_by_a_size():
     B = te.compute((n,), lambda i: A[i] * 2, name="B")
     s = te.create_schedule(B)
     io, ii = s[B].split(B.op.axis[0], factor=te.max(te.min(n, 3), 1))
-    s[B].bind(ii, BLOCK)
+    s[B].bind(ii, X)
     s[B].persistent(ii, 4)
     f = tw.build(s, [A, B, n], target="interp")
     for size in (1, 2, 4, 7):
@@ -93,7 +71,7 @@ def test_a_ring_of_what_each_tile_computes_begins_with_the_tile():
     s = te.create_schedule(B)
     (i,) = B.op.axis
     BL = s.cache_write(B, "local")
-    s[B].bind(i, BLOCK)
+    s[B].bind(i, X)
     s[BL].compute_at(s[B], i)
     ko, _ = s[BL].split(BL.op.reduce_axis[0], factor=4)
     s[D].set_scope("shared")
@@ -129,8 +107,7 @@ def test_sizes_that_calls_bring():
 @pytest.mark.parametrize("by", ["tma", "cp.async", "ldg"])
 def test_rings_of_products_run_on(by, blocks):
     """Six tiles of four iterations each; where each block has one there is nothing to run on to."""
-    tensors = product(192, 128, 256, "bfloat16", "float32")
-    a, b = numbers(192, 256, dtype=ml_dtypes.bfloat16), numbers(128, 256, dtype=ml_dtypes.bfloat16)
+    tensors, a, b = operands(192, 128, 256)
     text = check(by_groups(tensors, blocks, by=by), tensors, a, b)
     if by == "tma":
         assert text.count('"mbarrier.init"') == 1 and '"mbarrier.inval"' not in text
@@ -141,8 +118,7 @@ def test_rings_of_products_run_on(by, blocks):
 def test_turns_are_counted_over_tiles(stages, step):
     """A tile of one iteration, of fewer than there are slots, and of eight."""
     depth = 128 if step == 16 else 64
-    tensors = product(192, 128, depth, "bfloat16", "float32")
-    a, b = numbers(192, depth, dtype=ml_dtypes.bfloat16), numbers(128, depth, dtype=ml_dtypes.bfloat16)
+    tensors, a, b = operands(192, 128, depth)
     check(by_groups(tensors, 4, stages, step=step), tensors, a, b)
 
 
@@ -160,7 +136,7 @@ def test_rows_that_a_block_shares():
     B = te.compute((10, 32), lambda i, j: S[i, 31 - j] + 1, name="B")
     s = te.create_schedule(B)
     i, j = B.op.axis
-    s[B].bind(i, BLOCK)
+    s[B].bind(i, X)
     s[B].bind(j, te.thread_axis("threadIdx.x"))
     s[S].compute_at(s[B], i)
     s[S].set_scope("shared")
@@ -181,21 +157,16 @@ def test_steps_are_written_and_read():
     s, tensors, (tiles, block) = doubled()
     assert (tiles.name, tiles.extent, block.name, block.extent) == ("i.o.o", 3, "i.o.i", 4)
     assert "s[B].persistent(io, blocks=4)" in s.to_python() and "persistent(io)" in doubled(blocks=None)[0].to_python()
-    assert str(tw.Schedule.from_steps(tensors[1], s.steps)) == str(s)
-    exec(s.to_python(), {"te": te, "tw": tw, "A": tensors[0], "B": tensors[1]}, names := {})
-    assert str(names["s"]) == str(s)
+    check_written_and_read(s, tensors)
 
 
 @needs_fake
 def test_by_the_driver():
     run("""
-        import ml_dtypes
-        from test_persistent import by_groups
-        from test_warp_products import numbers, product
-        tensors = product(192, 128, 256, "bfloat16", "float32")
+        from test_persistent import by_groups, operands
+        tensors, a, b = operands(192, 128, 256)
         f = tw.build(by_groups(tensors, 4), tensors, target="cuda -arch=sm_90a", name="gemm")
         assert f.source("cuda").count("mbarrier_init(&") == 1 and "grid (4, 1, 1)" in f.source("cuda")
-        a, b = numbers(192, 256, dtype=ml_dtypes.bfloat16), numbers(128, 256, dtype=ml_dtypes.bfloat16)
         c = tw.device_array(np.zeros((192, 128), "float32"))
         f(tw.device_array(a), tw.device_array(b), c)
         assert (c.numpy() == a.astype("float32") @ b.astype("float32").T).all()

@@ -9,37 +9,18 @@ import pytest
 import tensorwright as tw
 from tensorwright import te
 from test_cuda import needs_fake, run
-from test_persistent import check
-from test_warp_products import numbers, product
+from test_warp_products import numbers
+from tiles_of_blocks import check, check_written_and_read, operands, tiled
 
 
 def by_roles(tensors, rows=128, stages=3, blocks=None, step=64, **roles):
     """A tile of `rows` x 64 for each iteration of the loop over blocks, each four warps 64 rows of it."""
-    A, B, C = tensors
-    s = te.create_schedule(C)
-    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
-    io, jo, i, j = s[C].tile(*C.op.axis, rows, 64)
-    ig, i = s[C].split(i, factor=64)
-    ko, k = s[C].split(C.op.reduce_axis[0], factor=step)
-    km, k = s[C].split(k, factor=16)
-    s[C].reorder(io, jo, ig, ko, km, i, j, k)
-    tile = s[C].fuse(io, jo)
-    s[C].bind(tile, te.thread_axis("blockIdx.x"))
-    s[C].bind(ig, te.thread_axis("threadIdx.y"))
-    s[C].tensorize(i, "wgmma.m64n64k16.bf16")
-    for operand in (AS, BS):
-        s[operand].compute_at(s[C], ko)
-        s[operand].swizzle()
-    s[C].pipeline(ko, stages, "tma")
+    s, tile, _ = tiled(tensors, rows, step=step, stages=stages, groups=True)
+    C = tensors[2]
     s[C].roles(**roles)
     if blocks is not None:
         s[C].persistent(tile, blocks)
     return s
-
-
-def operands(n, m, depth):
-    tensors = product(n, m, depth, "bfloat16", "float32")
-    return tensors, numbers(n, depth, dtype=ml_dtypes.bfloat16), numbers(m, depth, dtype=ml_dtypes.bfloat16)
 
 
 @pytest.mark.parametrize("rows, stages, blocks, depth", [
@@ -80,9 +61,7 @@ def test_steps_are_written_and_read():
                         ({"consumers": 2, "registers": (40, 232)}, "roles(producer=1, consumers=2, registers=(40, 232))")]:
         s = by_roles(tensors, **given)
         assert "s[C]." + text in s.to_python() and text in str(s.steps[-1])
-        assert str(tw.Schedule.from_steps(tensors[2], s.steps)) == str(s)
-        exec(s.to_python(), {"te": te, "tw": tw, "A": tensors[0], "B": tensors[1], "C": tensors[2]}, names := {})
-        assert str(names["s"]) == str(s)
+        check_written_and_read(s, tensors)
     assert "384 threads" in str(by_roles(tensors).explain(target="cuda -arch=sm_90a"))
 
 

@@ -146,7 +146,8 @@ std::vector<ir::Expr> box_strides(const Swizzling& swizzling, const std::vector<
 }
 
 ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBounds& all, const Storage& kept,
-                    const std::vector<int>& stages, const ir::Buffer& full, const ir::Expr& of) {
+                    const std::optional<ClusterOf>& cluster, const std::vector<int>& stages, const ir::Buffer& full,
+                    const ir::Expr& of) {
   const Slide& slide = kept.slide(stages[0]);
   ir::AsyncCall begin;
   begin.op = ir::AsyncOp::kExpect;
@@ -154,7 +155,6 @@ ir::Stmt begin_turn(const LoopNest& nest, const Placement& placed, const NestBou
   begin.slots = slide.slots;
   begin.turn = of;
   std::vector<ir::Stmt> loads;
-  const std::optional<ClusterOf> cluster = cluster_of(nest, placed, all, placed.launch[stages[0]]);
   for (const int i : stages) {
     const StageNest& stage = nest.stage(i);
     const StageBounds& bounds = all.stages[i];

@@ -5,6 +5,7 @@
 // A stage in panels (swizzling.h) has a box for each.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,12 @@ BoxOfStage box_of(const LoopNest&, const Placement&, const NestBounds&, int stag
 // Of slots and what is kept in one, so that each begins where a box may; empty where they do when they lie close.
 std::vector<ir::Expr> box_strides(const Swizzling&, const std::vector<Extent>& kept, ir::Type element);
 
+struct ClusterOf;  // cluster_of.h
+
 // The boxes of the stages, all slots of rings, that come with turn `of`, as one thread begins it. Where blocks are a
 // cluster, it brings its part of those that all read to all.
 ir::Stmt begin_turn(const LoopNest&, const Placement&, const NestBounds&, const Storage&,
-                    const std::vector<int>& stages, const ir::Buffer& full, const ir::Expr& of);
+                    const std::optional<ClusterOf>&, const std::vector<int>& stages, const ir::Buffer& full,
+                    const ir::Expr& of);
 
 }  // namespace tw::schedule

@@ -23,7 +23,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "schedule/cluster_of.h"
 #include "schedule/emitter.h"
 #include "schedule/pad.h"
 #include "src/ir/walk.h"
@@ -132,7 +131,7 @@ ir::Stmt Emitter::guarded(const Emission& stage, int level, ir::Stmt body, bool 
 bool Emitter::runs_on(int stage) const {
   for (int i = 0; i < nest_.size(); ++i) {
     if (kept_.slide(i).kind != SlideKind::kRing) continue;
-    if (!kept_.slide(i).tiles && !has_roles(i) && !cluster_of(nest_, placed_, all_, placed_.launch[i])) continue;
+    if (!kept_.slide(i).tiles && !has_roles(i) && !launches_.cluster(i)) continue;
     for (int at = placed_.parent[i]; at != kNone; at = placed_.parent[at])
       if (at == stage) return true;
   }

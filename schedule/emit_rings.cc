@@ -28,7 +28,7 @@ Ring Emitter::ring_of(const std::vector<int>& stages) {
   ring.later = later;
   if (boxes) ring.full = barriers_of(stages[0], "full");
   ring.fence = fenced ? fence_of_stores() : ir::seq({});
-  const std::optional<ClusterOf> cluster = cluster_of(nest_, placed_, all_, placed_.launch[stages[0]]);
+  const std::optional<ClusterOf>& cluster = launches_.cluster(stages[0]);
   ring.in_cluster =
       cluster && std::ranges::any_of(stages, [&](int i) {
         return kept_.slide(i).boxes && part_of_box(*cluster, nest_, all_, i, box_of(nest_, placed_, all_, i));
@@ -68,7 +68,7 @@ RingPart Emitter::part_of(const std::vector<int>& stages) {
 }
 
 ir::Stmt Emitter::begins(const std::vector<int>& boxes, const ir::Buffer& full, const ir::Expr& of) const {
-  return begin_turn(nest_, placed_, all_, kept_, boxes, full, of);
+  return begin_turn(nest_, placed_, all_, kept_, launches_.cluster(boxes[0]), boxes, full, of);
 }
 
 // Products of four warps, of nothing but boxes, go on while the next ones begin: whose slot is filled again is then

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "schedule/cluster_of.h"
 #include "schedule/roles_of.h"
 #include "schedule/vthreads.h"
 #include "src/ir/simplify.h"
@@ -40,9 +39,12 @@ ir::ForKind kind_of(Annotation index, bool of_cluster) {
 }  // namespace
 
 Launches::Launches(const LoopNest& nest, const Placement& placed, const NestBounds& all)
-    : nest_(nest), placed_(placed), all_(all), indices_(nest.size()) {
-  for (int i = 0; i < nest.size(); ++i)
-    if (placed.launch[i] == i) add_indices(i);
+    : nest_(nest), placed_(placed), all_(all), indices_(nest.size()), clusters_(nest.size()) {
+  for (int i = 0; i < nest.size(); ++i) {
+    if (placed.launch[i] != i) continue;
+    add_indices(i);
+    clusters_[i] = cluster_of(nest, placed, all, i);
+  }
 }
 
 void Launches::add_indices(int root) {
@@ -98,6 +100,11 @@ std::optional<DeviceIndex> Launches::role(int root) const {
 const std::vector<DeviceIndex>& Launches::indices(int stage) const {
   static const std::vector<DeviceIndex> kOfHost;
   return placed_.launch[stage] == kNone ? kOfHost : indices_[placed_.launch[stage]];
+}
+
+const std::optional<ClusterOf>& Launches::cluster(int stage) const {
+  static const std::optional<ClusterOf> kNoCluster;
+  return placed_.launch[stage] == kNone ? kNoCluster : clusters_[placed_.launch[stage]];
 }
 
 // Whether the stage's own loops say which threads along the index compute it, rather than those around it.
@@ -190,7 +197,7 @@ bool Launches::repeats(int stage, int level) const {
 ir::Stmt Launches::around(int root, const ir::Stmt& body) const {
   const auto* nothing = ir::as<ir::Seq>(body);
   if (nothing != nullptr && nothing->stmts.empty()) return body;
-  const std::optional<ClusterOf> cluster = cluster_of(nest_, placed_, all_, root);
+  const std::optional<ClusterOf>& cluster = clusters_[root];
   ir::Stmt launch = side_by_side(ir::substitute(body, index_of_), virtual_);
   for (auto index = indices_[root].rbegin(); index != indices_[root].rend(); ++index) {
     const bool parts = index->kind == Annotation::kThreadY && has_roles(root);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "schedule/bounds.h"
+#include "schedule/cluster_of.h"
 #include "src/ir/walk.h"
 
 namespace tw::schedule {
@@ -48,6 +49,8 @@ class Launches {
   // The index of the roles that threads of the launch have: those below its extent compute, the one behind copies for
   // them. None where all do both.
   std::optional<DeviceIndex> role(int root) const;
+  // Of the launch that a stage stands in; none where each block is by itself.
+  const std::optional<ClusterOf>& cluster(int stage) const;
   // The launch of a stage at root, of its body over the loops of stages.
   ir::Stmt around(int root, const ir::Stmt& body) const;
 
@@ -61,10 +64,11 @@ class Launches {
   const LoopNest& nest_;
   const Placement& placed_;
   const NestBounds& all_;
-  std::vector<std::vector<DeviceIndex>> indices_;  // by root
-  ir::Substitution index_of_;                      // of the loops that are bound
-  std::unordered_set<uint64_t> threads_;           // the variables whose values differ in a block
-  std::unordered_set<uint64_t> virtual_;           // those of virtual threads
+  std::vector<std::vector<DeviceIndex>> indices_;   // by root
+  std::vector<std::optional<ClusterOf>> clusters_;  // by root
+  ir::Substitution index_of_;                       // of the loops that are bound
+  std::unordered_set<uint64_t> threads_;            // the variables whose values differ in a block
+  std::unordered_set<uint64_t> virtual_;            // those of virtual threads
 };
 
 // The loops of a band as one that the threads share, around `body`, which is over their variables.

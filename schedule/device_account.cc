@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "schedule/bank_wavefronts.h"
 #include "schedule/group_operands.h"
@@ -350,17 +352,39 @@ class Counter {
         if (stride == 1 && loop.annotation == Annotation::kVectorized)
           vector = std::min(extent, std::max(1.0, kVectorBytes / access.element_bytes));
       }
+    if (scope == ir::Scope::kShared && !begins_vectors(view, access, source, strides, vector)) vector = 1;
     times /= vector;
     stage.instructions += times;
     const double width = vector * access.element_bytes;
     if (scope == ir::Scope::kShared) {
-      const double least = std::max(1.0, different(view, access, strides) * width / kBanks);
+      const std::vector<int64_t> at = first_warp(view, access, strides);
+      const auto different = static_cast<double>(std::set<int64_t>(at.begin(), at.end()).size());
+      const double least = std::max(1.0, different * width / kBanks);
       stage.requests += times;
       stage.least += times * least;
-      stage.wavefronts += times * std::max(least, wavefronts(view, access, source, strides, width));
+      stage.wavefronts += times * std::max(least, wavefronts(access, source, at, width));
       return;
     }
     to_memory(access, times * sectors(view, access, strides, width), stage);
+  }
+
+  // Whether all that moves the access within what a block keeps moves it by whole vectors.
+  bool begins_vectors(const StageView& view, const AccessView& access, int source, const std::vector<double>& strides,
+                      double vector) const {
+    const bool here = source != kNone && placed_.parent[static_cast<size_t>(source)] == view.stage;
+    const size_t first = here ? static_cast<size_t>(placed_.level[static_cast<size_t>(source)]) + 1 : 0;
+    const auto whole = [&](const LoopView& loop) {
+      return loop.annotation == Annotation::kVectorized || loop.extent == 1 ||
+             std::fmod(stride_of(access, loop, strides), vector) == 0;
+    };
+    const auto runs = [](const LoopView& loop) {
+      return is_thread(loop.annotation) || loop.annotation == Annotation::kVirtual;
+    };
+    for (const LoopView& loop : view.around)
+      if (runs(loop) && !whole(loop)) return false;
+    for (size_t i = 0; i < view.loops.size(); ++i)
+      if ((i >= first || runs(view.loops[i])) && !whole(view.loops[i])) return false;
+    return true;
   }
 
   static bool is_written_out(const LoopView& loop, bool own) {
@@ -375,30 +399,33 @@ class Counter {
     for (Annotation index : {Annotation::kThreadX, Annotation::kThreadY, Annotation::kThreadZ})
       for (const std::vector<LoopView>* all : {&view.around, &view.loops})
         for (const LoopView& loop : *all) {
-          if (loop.annotation != index || left < 2) continue;
+          if (loop.annotation != index || left <= 1) continue;
           loops.emplace_back(loop, std::min(left, static_cast<double>(loop.extent)));
-          left = std::floor(left / static_cast<double>(loop.extent));
+          left /= static_cast<double>(loop.extent);
         }
     return loops;
   }
 
-  static double different(const StageView& view, const AccessView& access, const std::vector<double>& strides) {
-    double count = 1;
-    for (const auto& [loop, threads] : warp_of(view))
-      if (stride_of(access, loop, strides) != 0) count *= threads;
-    return count;
+  // Where the accesses of the first warp's threads begin, in bytes: threads are numbered along x, then y, then z.
+  static std::vector<int64_t> first_warp(const StageView& view, const AccessView& access,
+                                         const std::vector<double>& strides) {
+    std::vector<std::pair<int64_t, int64_t>> loops;  // extents, bytes of a step
+    int64_t threads = 1;
+    for (const auto& [loop, reached] : warp_of(view)) {
+      loops.emplace_back(loop.extent, static_cast<int64_t>(stride_of(access, loop, strides) * access.element_bytes));
+      threads *= loop.extent;
+    }
+    std::vector<int64_t> at;
+    for (int64_t thread = 0; thread < std::min(threads, static_cast<int64_t>(kWarp)); ++thread) {
+      int64_t left = thread, byte = 0;
+      for (const auto& [extent, stride] : loops) byte += std::exchange(left, left / extent) % extent * stride;
+      at.push_back(byte);
+    }
+    return at;
   }
 
-  double wavefronts(const StageView& view, const AccessView& access, int source, const std::vector<double>& strides,
-                    double width) const {
+  double wavefronts(const AccessView& access, int source, std::vector<int64_t> at, double width) const {
     if (!access.affine) return 1;
-    std::vector<int64_t> at{0};
-    for (const auto& [loop, threads] : warp_of(view)) {
-      const auto stride = static_cast<int64_t>(stride_of(access, loop, strides) * access.element_bytes);
-      const size_t before = at.size();
-      for (int64_t thread = 1; thread < static_cast<int64_t>(threads); ++thread)
-        for (size_t i = 0; i < before; ++i) at.push_back(at[i] + thread * stride);
-    }
     exchange(source, at);
     return static_cast<double>(bank_wavefronts(at, static_cast<int64_t>(width)));
   }

@@ -48,11 +48,11 @@ std::vector<std::string> share_operands(Sketch&, const Group&, const Roles&, con
 
 // The first of the products that the stage's sums are of: by the types of both operands, and where whole ones make up
 // the result, or what it has along each axis is at least a third of one. Null: none.
-enum class Ends : uint8_t { kWhole, kFilled };
+enum class Ends : uint8_t { kWhole, kFilled, kUneven };
 const ir::WarpProduct* product_for(const Graph&, const Stage&, const Roles&, std::span<const ir::WarpProduct>, Ends);
 
 // Among how many blocks the terms of a product may be shared, by tiles of `unit` terms; one first, and alone where
-// tiles of the result are enough.
+// tiles of the result are enough. Uneven: of as many as divide the terms rather than of as many as there may be.
 std::vector<int64_t> parts_of_product(const Stage&, const Roles&, int64_t processors, int64_t unit, Ends);
 // What is tiled: a stage, its loops around the tiles, and those of its sums.
 struct TiledSums {

@@ -11,11 +11,13 @@
 // Of few tiles blocks share the terms (device_parts.cc). A thread's rows, and its columns by 16 bytes, lie as far apart
 // as there are threads: what a warp reads of an operand at once lies side by side, in different banks.
 #include <algorithm>
+#include <numeric>
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
+#include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
 
@@ -24,19 +26,24 @@ namespace {
 struct Tile {
   int64_t rows, columns;                // of a block
   int64_t thread_rows, thread_columns;  // of a thread
-  // Its rows and columns, of a thread its rows, its columns side by side, and how often it has as many.
-  std::string json(int64_t widest) const {
+  // Its rows and columns, of a thread its rows, its columns side by side, and how often it has as many. Where columns
+  // need not lie side by side, tiles of them are as even as they can be.
+  std::string json(int64_t widest, int64_t all_columns) const {
     const int64_t vector = std::min(thread_columns, widest);
-    return "[" + std::to_string(rows) + "," + std::to_string(columns) + "," + std::to_string(thread_rows) + "," +
+    const int64_t tiles = (all_columns + columns - 1) / columns, each = thread_columns * tiles;
+    const int64_t even = widest > 1 ? columns : (all_columns + each - 1) / each * thread_columns;
+    return "[" + std::to_string(rows) + "," + std::to_string(even) + "," + std::to_string(thread_rows) + "," +
            std::to_string(vector) + "," + std::to_string(thread_columns / vector) + "]";
   }
 };
 
 constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kMostTerms = 32, kTermsTogether = 8;  // of a tile
 
-constexpr Tile kTiles[] = {{64, 64, 4, 4},  {128, 128, 8, 8}, {128, 64, 8, 4}, {64, 128, 4, 8}, {64, 64, 8, 4},
-                           {32, 64, 2, 4},  {32, 32, 2, 4},   {64, 32, 4, 4},  {16, 64, 2, 4},  {16, 16, 1, 1},
-                           {128, 32, 8, 4}, {32, 128, 4, 4},  {8, 128, 1, 4},  {128, 256, 8, 8}};
+constexpr Tile kTiles[] = {{64, 64, 4, 4},  {128, 128, 8, 8}, {128, 64, 8, 4}, {64, 128, 4, 8},  {64, 64, 8, 4},
+                           {32, 64, 2, 4},  {32, 32, 2, 4},   {64, 32, 4, 4},  {16, 64, 2, 4},   {16, 16, 1, 1},
+                           {128, 32, 8, 4}, {32, 128, 4, 4},  {8, 128, 1, 4},  {128, 256, 8, 8}, {16, 32, 1, 2},
+                           {64, 64, 8, 8},  {32, 64, 4, 8}};
 
 class DeviceContraction {
  public:
@@ -50,13 +57,16 @@ class DeviceContraction {
 
   void run() {
     define_knobs();
-    if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, 1);
+    if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, unit());
     name_ = parts_ > 1 ? tiled_.stage : root_.name;
     sums_ = at_root() ? k_.cache_write(name_) : stage_.name;
     const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_);
     tile_outputs();
     tile_sums();
-    for (const std::string& copy : copies) k_.step(schedule::ComputeAt{copy, sums_, terms_});
+    for (const std::string& copy : copies) {
+      k_.step(schedule::ComputeAt{copy, sums_, terms_});
+      if (copies.size() == 2 && &copy == &copies.front()) keep_apart(copy);
+    }
     if (!copies.empty()) k_.step(schedule::Pipeline{sums_, terms_, k_.cfg.factor(knob("stages")), "auto"});
     if (parts_ > 1) add_parts(k_, group_);
   }
@@ -65,11 +75,20 @@ class DeviceContraction {
   std::string knob(const char* what) const { return stage_.name + "." + what; }
   bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
   std::string output_axis(int d) const { return (at_root() ? stage_ : root_).data[static_cast<size_t>(d)].name; }
-  // Elements of 16 bytes of what is read along the columns.
+  // Elements of 16 bytes of what is read along the columns. A window's columns begin anywhere: these are read one by
+  // one, by threads that are neighbours.
   int64_t widest() const {
     const Operand& operand = roles_.vectors;
-    const int stage = operand.through >= 0 ? operand.through : operand.source;
-    return std::max<int64_t>(1, kVectorBytes / k_.graph.at(stage).type.bytes());
+    const bool slides = std::ranges::any_of(stage_.sums, [&](const Axis& sum) { return slides_along(operand, sum); });
+    return slides ? 1 : std::max<int64_t>(1, kVectorBytes / k_.graph.at(source_of(operand)).type.bytes());
+  }
+  static int source_of(const Operand& operand) { return operand.through >= 0 ? operand.through : operand.source; }
+  // Of which parts are made: terms that are read together, where rows are of these.
+  int64_t unit() const { return std::gcd(stage_.sums.back().extent, kTermsTogether); }
+  bool slides_along(const Operand& operand, const Axis& sum) const {
+    const ir::Expr& last = operand.read->at().back();
+    return sum.extent > 1 && ir::uses_var(last, sum.var) &&
+           ir::uses_var(last, stage_.data[static_cast<size_t>(roles_.lanes)].var);
   }
   schedule::Factor tile(int part) const { return k_.cfg.factor(knob("tile"), part); }
   std::string split(const std::string& stage, const std::string& loop, schedule::Factor by) {
@@ -83,8 +102,10 @@ class DeviceContraction {
   }
 
   void define_knobs();
+  void define_terms(bool few);
   void tile_outputs();
   void tile_sums();
+  void keep_apart(const std::string& copy);
 
   Sketch& k_;
   const Group& group_;
@@ -93,6 +114,7 @@ class DeviceContraction {
   const Roles roles_;
   TiledSums tiled_;
   int64_t parts_ = 1;
+  size_t whole_ = 0;  // of the innermost sums, those of which a tile has all terms
   std::string name_, sums_, thread_, terms_;
 };
 
@@ -102,18 +124,42 @@ void DeviceContraction::define_knobs() {
   const int64_t columns = stage_.data[static_cast<size_t>(roles_.lanes)].extent;
   std::vector<std::string> tiles;
   for (const Tile& tile : kTiles)
-    if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest()));
-  if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest()));
-  const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), 1, Ends::kWhole);
+    if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest(), columns));
+  if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest(), columns));
+  const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), unit(), Ends::kUneven);
   const bool few = parts.size() > 1;
   if (few) {
     k_.cfg.define_knob(knob("parts"), parts);
     parts_ = k_.cfg.value(knob("parts"));
   }
   k_.cfg.define_knob_json(knob("tile"), tiles);
-  k_.cfg.define_knob(knob("terms"), up_to(stage_.sums.back().extent,
-                                          few ? std::vector<int64_t>{16, 32} : std::vector<int64_t>{16, 8, 32, 4}));
+  define_terms(few);
   k_.cfg.define_knob(knob("stages"), few ? std::vector<int64_t>{2, 3} : std::vector<int64_t>{2, 3, 4, 1});
+}
+
+// A tile has the short sums whole, as those over a window are, and so many terms of the next one.
+void DeviceContraction::define_terms(bool few) {
+  int64_t whole = 1;
+  for (size_t sum = stage_.sums.size() - 1; sum > 0 && whole * stage_.sums[sum].extent <= kMostTerms; --sum, ++whole_)
+    whole *= stage_.sums[sum].extent;
+  std::vector<int64_t> terms;
+  for (const int64_t all : few ? std::vector<int64_t>{16, 32} : std::vector<int64_t>{16, 8, 32, 4}) {
+    const int64_t of_next = (all + whole - 1) / whole;
+    if (std::ranges::find(terms, of_next) == terms.end()) terms.push_back(of_next);
+  }
+  k_.cfg.define_knob(knob("terms"), up_to(stage_.sums[stage_.sums.size() - 1 - whole_].extent, terms));
+}
+
+// Rows that a warp reads at once, of which eight have banks of their own: they lie an odd number of 16 bytes apart.
+void DeviceContraction::keep_apart(const std::string& copy) {
+  const std::vector<ir::Expr>& at = roles_.broadcast.read->at();
+  const ir::Var& row = stage_.data[static_cast<size_t>(roles_.rows)].var;
+  const std::vector<std::string> loops = data_loops(k_.s, copy);
+  size_t dimension = at.size();
+  while (dimension > 0 && !ir::uses_var(at[dimension - 1], row)) --dimension;
+  if (dimension == 0 || dimension >= loops.size()) return;
+  const int64_t vector = std::max<int64_t>(1, kVectorBytes / k_.graph.at(source_of(roles_.broadcast)).type.bytes());
+  k_.step(schedule::StorageAlign{copy, loops[dimension - 1], 2 * vector, vector});
 }
 
 void DeviceContraction::tile_outputs() {
@@ -143,10 +189,13 @@ void DeviceContraction::tile_outputs() {
 void DeviceContraction::tile_sums() {
   k_.step(schedule::ComputeAt{sums_, name_, thread_});
   std::vector<std::string> order = tiled_.terms;
-  const std::string inner = split(sums_, order.back(), k_.cfg.factor(knob("terms")));
-  order.back() += ".o";
-  terms_ = order.back();
-  order.push_back(inner);
+  const auto next = order.end() - 1 - static_cast<ptrdiff_t>(whole_);
+  std::vector<std::string> inner{split(sums_, *next, k_.cfg.factor(knob("terms")))};
+  inner.insert(inner.end(), next + 1, order.end());
+  terms_ = *next + ".o";
+  order.erase(next, order.end());
+  order.push_back(terms_);
+  order.insert(order.end(), inner.begin(), inner.end());
   if (parts_ > 1) order.push_back(tiled_.outer.front());
   for (int d = 0; d < static_cast<int>(stage_.data.size()); ++d)
     if (d != roles_.rows && d != roles_.lanes) order.push_back(stage_.data[static_cast<size_t>(d)].name);
@@ -156,7 +205,8 @@ void DeviceContraction::tile_sums() {
   const std::string column = split(sums_, j, tile(3));
   order.insert(order.end(), {i, j + ".o", column});
   k_.reorder(sums_, order);
-  k_.step(schedule::Unroll{sums_, inner});  // an operand's next terms lie side by side, and are read together
+  for (const std::string& terms : inner)  // an operand's next ones lie side by side, and are read together
+    k_.step(schedule::Unroll{sums_, terms});
   k_.step(schedule::Vectorize{sums_, column});
 }
 

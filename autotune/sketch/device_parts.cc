@@ -53,15 +53,19 @@ std::vector<int64_t> parts_of_product(const Stage& stage, const Roles& roles, in
   int64_t most = 2;
   while (most < kMostParts && most * tiles < 2 * processors) most *= 2;
   const auto fits = [&](int64_t n) {
-    if (terms / n < (last ? unit : 1) || extents(stage.sums) / n < kLeastOfAPart) return false;
-    return (last && ends == Ends::kFilled) || terms % (last ? n * unit : n) == 0;
+    return terms / n >= (last ? unit : 1) && extents(stage.sums) / n >= kLeastOfAPart;
   };
-  for (int64_t wanted = most; wanted > 1 && parts.size() < kValues; wanted /= 2)
-    for (int64_t n = wanted; n > wanted / 2; --n)
-      if (fits(n)) {
-        parts.push_back(n);
-        break;
-      }
+  const auto divides = [&](int64_t n) { return fits(n) && terms % (last ? n * unit : n) == 0; };
+  for (int64_t wanted = most; wanted > 1 && parts.size() < kValues; wanted /= 2) {
+    const auto most_that = [&](const auto& suits) {
+      int64_t n = wanted;
+      while (n > wanted / 2 && !suits(n)) --n;
+      return n > wanted / 2 ? n : 0;
+    };
+    int64_t n = last && ends == Ends::kFilled ? 0 : most_that(divides);
+    if (n == 0 && (ends == Ends::kUneven || (last && ends == Ends::kFilled))) n = most_that(fits);
+    if (n > 0) parts.push_back(n);
+  }
   return parts;
 }
 

@@ -15,7 +15,7 @@ namespace tw::autotune::sketch {
 namespace {
 
 constexpr int64_t kLeastOfABlock = 4096;  // terms
-constexpr int64_t kFewRows = 64;          // blocks that leave most of a device idle
+constexpr int64_t kFewRows = 128;         // blocks that leave some of a device idle
 
 bool runs_along_terms(const Stage& stage) {
   const Access* read = main_read(stage);
@@ -23,6 +23,10 @@ bool runs_along_terms(const Stage& stage) {
 }
 
 }  // namespace
+
+bool has_few_rows(int64_t rows, int64_t terms) {
+  return rows <= kFewRows && parts_of(rows, terms, kLeastOfABlock) >= 2;
+}
 
 std::optional<Group> match_device_reduction(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
@@ -59,11 +63,14 @@ void apply_device_reduction(Sketch& sketch, const Group& group) {
   if (!stage.data.empty()) sketch.cfg.define_knob(name + ".rows", up_to(stage.elements, {1, 2, 4, 8}));
   const Vectors vectors = vectors_along(sketch.graph, stage, terms);
   if (!vectors.sources.empty()) sketch.cfg.define_knob(name + ".vector", {vectors.lanes, 1});
-  const bool few = stage.elements <= kFewRows && stage.bodies.size() == 1;
-  const int64_t parts = few ? parts_of(stage.elements, terms.extent, kLeastOfABlock) : 1;
-  if (parts < 2) return sum_rows(sketch, name, data_loops(sketch.s, name), terms.name, name, vectors);
+  const bool few = stage.bodies.size() == 1 && has_few_rows(stage.elements, terms.extent);
+  if (few) {
+    const int64_t parts = parts_of(stage.elements, terms.extent, kLeastOfABlock);
+    sketch.cfg.define_knob(name + ".parts", up_to(terms.extent / kLeastShared, {parts, parts / 2, 2 * parts, 1}));
+  }
+  if (!few || sketch.cfg.value(name + ".parts") == 1)
+    return sum_rows(sketch, name, data_loops(sketch.s, name), terms.name, name, vectors);
 
-  sketch.cfg.define_knob(name + ".parts", up_to(terms.extent / kLeastShared, {parts, parts / 2, 2 * parts}));
   const Parts shared = share_among_blocks(sketch, name, terms.name, sketch.cfg.factor(name + ".parts"));
   sketch.bind(shared.stage, shared.part, shared.data.empty() ? "blockIdx.x" : "blockIdx.z");
   sum_rows(sketch, shared.stage, shared.data, shared.terms, name, vectors);

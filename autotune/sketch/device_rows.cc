@@ -8,7 +8,8 @@
 //     for k.o: threadIdx.x k.i: s += exp(A[i, k] - m)
 //     for j.o: threadIdx.x j.i: B[i, j] = exp(A[i, j] - m) / s
 //
-// The row is read again from the nearest cache. What stands between the sums is computed again, or kept in shared
+// Of few long rows each sum has a launch of its own, whose blocks share the terms (device_reduction.cc). The row is
+// read again from the nearest cache. What stands between the sums is computed again, or kept in shared
 // memory where several of them read it.
 #include <algorithm>
 #include <map>
@@ -75,6 +76,8 @@ void keep(Sketch& sketch, const std::string& stage, const std::string& root, con
 std::optional<Group> match_device_rows(const Graph& graph, int root) {
   const Stage& last = graph.at(root);
   if (last.kind != StageKind::kPointwise || last.data.size() < 2) return std::nullopt;
+  if (has_few_rows(last.elements / std::max<int64_t>(1, last.data.back().extent), last.data.back().extent))
+    return std::nullopt;
   std::optional<Group> group = match_rows(graph, root);
   if (!group || shares_bytes(graph, group->members)) return std::nullopt;
   for (int member : group->members)

@@ -23,9 +23,22 @@ constexpr int64_t kLeast = 16;  // iterations along both axes
 constexpr int64_t kTile = 32, kMostThreads = 1024;
 constexpr int64_t kMostBlocks = 65535;  // along blockIdx.y and blockIdx.z
 
-// Of both sides of a tile, and of the elements that a thread takes side by side.
-std::string json(int64_t tile, int64_t vector) {
-  return "[" + std::to_string(tile) + "," + std::to_string(vector) + "]";
+// Of rows and columns of a tile, and of the elements that a thread takes side by side.
+std::string json(int64_t rows, int64_t columns, int64_t vector) {
+  return "[" + std::to_string(rows) + "," + std::to_string(columns) + "," + std::to_string(vector) + "]";
+}
+
+// Columns that no vectors divide are whole rows of threads, where there are few: else ends of rows and the next rows'
+// beginnings would meet in the same banks.
+std::vector<std::string> tiles_of(const Stage& stage) {
+  const int64_t widest = std::max<int64_t>(1, kVectorBytes / stage.type.bytes()), columns = stage.data.back().extent;
+  std::vector<std::string> tiles;
+  if (columns > kTile && columns <= 2 * kTile && columns % widest != 0)
+    for (const int64_t rows : {kTile / 2, kTile / 4}) tiles.push_back(json(rows, columns, 1));
+  for (const int64_t vector : up_to(widest, {widest, widest / 2, 1}))
+    for (const int64_t tile : {kTile, 2 * kTile})
+      if (tile * tile / vector <= kMostThreads) tiles.push_back(json(tile, tile, vector));
+  return tiles;
 }
 
 // Which of the stage's axes each subscript is; empty where one is something else, or two are the same.
@@ -81,21 +94,16 @@ void apply_device_transposed(Sketch& sketch, const Group& group) {
   const std::string& name = stage.name;
   const Transposed reads = transposed(sketch.graph, stage);
   const std::string i = stage.data[reads.along].name, j = stage.data.back().name;
-  const int64_t widest = std::max<int64_t>(1, kVectorBytes / stage.type.bytes());
-  std::vector<std::string> tiles;
-  for (const int64_t vector : up_to(widest, {widest, widest / 2, 1}))
-    for (const int64_t tile : {kTile, 2 * kTile})
-      if (tile * tile / vector <= kMostThreads) tiles.push_back(json(tile, vector));
-  sketch.cfg.define_knob_json(name + ".tile", tiles);
+  sketch.cfg.define_knob_json(name + ".tile", tiles_of(stage));
   std::vector<std::string> copies, outer;
   for (const int source : reads.sources) {
     copies.push_back(sketch.s.nest().unique_name(sketch.graph.at(source).name + ".shared"));
     sketch.step(schedule::CacheRead{sketch.graph.at(source).name, ir::Scope::kShared, {name}});
   }
-  for (const std::string& axis : {i, j})
-    sketch.step(schedule::Split{name, axis, sketch.cfg.factor(name + ".tile", 0), {}, ir::Tail::kAuto});
   const std::string row = i + ".i", column = j + ".i";
-  sketch.step(schedule::Split{name, column, sketch.cfg.factor(name + ".tile", 1), {}, ir::Tail::kAuto});
+  int part = 0;
+  for (const std::string& axis : {i, j, column})
+    sketch.step(schedule::Split{name, axis, sketch.cfg.factor(name + ".tile", part++), {}, ir::Tail::kAuto});
   for (const Axis& axis : stage.data)
     if (axis.name != i && axis.name != j) outer.push_back(axis.name);
   std::vector<std::string> order = outer;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "autotune/model/device_prior.h"
 #include "autotune/model/prior.h"
 #include "schedule/rule_schedule.h"
 #include "src/support/deep_stack.h"
@@ -19,6 +20,7 @@ constexpr int kThreads = 4;  // of a machine that nobody has named
 constexpr int64_t kL3 = 16 << 20;
 constexpr int kRounds = 3;       // over all knobs
 constexpr double kAlike = 0.03;  // what estimates of a device do not tell apart: the milder one stays
+constexpr double kWorth = 0.12;  // what they may be wrong by about processors that have no block, and banks
 constexpr int kMostPairs = 64;   // values of two knobs that are tried together
 constexpr int kEstimates = 480;  // 60 ms or less
 
@@ -44,10 +46,28 @@ class Choice {
           if (values(one) * values(other) <= kMostPairs) vary({one, other});
       if (best_ == before) break;
     }
+    if (machine_.device && schedule_) prefer_what_lacks_nothing();
     return std::move(schedule_);
   }
 
  private:
+  // Where the best leaves processors idle or waits for banks: the fastest that does not, if it takes hardly longer.
+  void prefer_what_lacks_nothing() {
+    int least = autotune::device_shortfalls(*schedule_, machine_);
+    if (least == 0) return;
+    for (uint64_t index = 0; index < task_.space().size(); ++index) consider(task_.space().digits(index));
+    least = autotune::device_shortfalls(*schedule_, machine_);
+    std::ranges::stable_sort(estimates_, {}, &Estimate::seconds);
+    for (const Estimate& other : estimates_) {
+      if (least == 0 || other.seconds > (1 + kWorth) * seconds_) return;
+      Result<autotune::Scheduled> candidate = task_.candidate(other.index);
+      const int lacks = candidate ? autotune::device_shortfalls(candidate->schedule, machine_) : least;
+      if (lacks >= least) continue;
+      least = lacks;
+      schedule_ = std::move(candidate->schedule);
+    }
+  }
+
   uint32_t values(size_t knob) const { return static_cast<uint32_t>(task_.space().knobs()[knob].values.size()); }
 
   // All values of these knobs, the others as in the best so far.
@@ -70,6 +90,7 @@ class Choice {
     const Result<autotune::Scheduled> applied = task_.applied(index);
     if (!applied) return;
     const double seconds = autotune::estimate_seconds(applied->schedule, machine_);
+    estimates_.push_back({index, seconds});
     if (schedule_ && seconds >= (machine_.device ? 1 - kAlike : 1) * seconds_) return;
     Result<autotune::Scheduled> candidate = task_.candidate(index);  // the rules of the whole nest take longest
     if (!candidate) return;
@@ -80,6 +101,11 @@ class Choice {
 
   const autotune::Task& task_;
   const schedule::Machine machine_;
+  struct Estimate {
+    uint64_t index;
+    double seconds;
+  };
+  std::vector<Estimate> estimates_;
   std::set<uint64_t> seen_;
   uint64_t best_ = 0;
   double seconds_ = 0;

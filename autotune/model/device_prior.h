@@ -10,4 +10,8 @@ namespace tw::autotune {
 // REQUIRES: machine.device.
 double estimate_device_seconds(const schedule::Schedule&, const schedule::Machine&);
 
+// How many of these it lacks: blocks for each processor, or two waves, in the launch that takes longest; banks of their
+// own for what a warp reads at once.
+int device_shortfalls(const schedule::Schedule&, const schedule::Machine&);
+
 }  // namespace tw::autotune

@@ -1,6 +1,7 @@
 // The estimate of a device's schedules: what is known to be faster is estimated so.
 #include "autotune/model/device_prior.h"
 #include "schedule/device_account.h"
+#include "tensorwright/ops.h"
 #include "tests/unit/autotune_sketch_cases.h"
 
 namespace tw::autotune {
@@ -128,6 +129,38 @@ TEST(DevicePrior, TurnsThatWaitForMemoryAreCounted) {
   };
   EXPECT_LT(of(32, 2), of(16, 2));
   EXPECT_LT(of(16, 3), of(16, 2));
+}
+
+// Blocks for all processors, and banks for all that a warp reads: of a hair's breadth too few tiles, of odd sizes, of
+// rows of images.
+TEST(DevicePrior, DefaultSchedulesLackNothing) {
+  const schedule::Machine machine = schedule::describe_machine(device(), {});
+  for (const Args& args : {matmul(1000, 1000, 1000), matmul(127, 129, 4001)})
+    EXPECT_EQ(device_shortfalls(default_schedule({args.back()}, device()), machine), 0);
+  const Tensor D = te::placeholder({1, 31, 27, 27}, "float32", "D"),
+               W = te::placeholder({65, 31, 3, 3}, "float32", "W");
+  const Tensor C = te::ops::conv2d(D, W, {.padding = {1}, .layout = "NCHW"});
+  EXPECT_EQ(device_shortfalls(default_schedule({C}, device()), machine), 0);
+}
+
+// Of a window that slides along a vector's elements threads read single ones, 16 bytes apart, which banks hold up.
+TEST(DevicePrior, WindowsAreNotReadInVectors) {
+  const Tensor A = te::placeholder({132, 130}, "float32", "A");
+  const auto conflicts = [&](int64_t width) {
+    const te::IterVar k = te::reduce_axis(0, width, "k");
+    const Tensor C = te::compute({132, 128}, [&](Var i, Var j) { return te::sum(A(i, Expr(j) + k), {k}); }, "C");
+    schedule::Schedule s({C});
+    s.apply(schedule::CacheRead{"A", ir::Scope::kShared, {"C"}});
+    s.apply(Split{"C", "j", schedule::Factor(4), {}, ir::Tail::kAuto});
+    s.apply(Bind{"C", "i", "blockIdx.x"});
+    s.apply(Bind{"C", "j.o", "threadIdx.x"});
+    s.apply(schedule::Reorder{"C", {"k", "j.i"}});
+    s.apply(schedule::Vectorize{"C", "j.i"});
+    s.apply(schedule::ComputeAt{"A.shared", "C", "i"});
+    return device_shortfalls(s, schedule::describe_machine(device(), {}));
+  };
+  EXPECT_EQ(conflicts(1), 0);
+  EXPECT_EQ(conflicts(3), 1);
 }
 
 TEST(DevicePrior, TheDefaultScheduleIsAmongTheBest) {

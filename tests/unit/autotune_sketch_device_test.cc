@@ -43,6 +43,7 @@ class Candidates {
     expected_ = run_interpreted(naive_, data_);
   }
   const Space& space() const { return task_.space(); }
+  bool legal(uint64_t index) const { return task_.candidate(index).ok(); }
 
   void expect_right(uint64_t index) const {
     const Result<Scheduled> s = task_.candidate(index);
@@ -67,7 +68,11 @@ class Candidates {
 void expect_right(const Args& args, int count = 4) {
   const Candidates candidates(args);
   support::Rng rng(1);
-  for (int n = 0; n < fewer(count); ++n) candidates.expect_right(n == 0 ? 0 : rng.below(candidates.space().size()));
+  for (int n = 0; n < fewer(count); ++n) {
+    uint64_t index = n == 0 ? 0 : rng.below(candidates.space().size());
+    while (!candidates.legal(index)) index = (index + 1) % candidates.space().size();
+    candidates.expect_right(index);
+  }
 }
 
 // The first one with the knob's second value; of `parts` blocks share the terms of a product.
@@ -145,6 +150,18 @@ Args padded_convolution(int size, int in, int out, int64_t stride = 1, bool epil
   return {D, W, options.bias, te::ops::conv2d(D, W, options)};
 }
 
+// Rows of images lie side by side, and a window slides along them; padded.
+Args convolution_of_planes(int in, int out, int size, int kernel, int64_t stride = 1) {
+  const Tensor D = te::placeholder({1, in, size, size}, "float32", "D"),
+               W = te::placeholder({out, in, kernel, kernel}, "float32", "W");
+  return {D, W, te::ops::conv2d(D, W, {.stride = {stride}, .padding = {kernel / 2}, .layout = "NCHW"})};
+}
+
+Args soft_rows(int rows, int columns) {
+  const Tensor A = te::placeholder({rows, columns}, "float32", "A");
+  return {A, te::ops::softmax(A)};
+}
+
 // B[b, j, i] = A[b, i, j] + other elements of the same place, in some type.
 Args transposed(int rows, int columns, int batch = 1, const char* type = "float32") {
   const Tensor A = te::placeholder({batch, rows, columns}, type, "A"), D = te::placeholder({columns, rows}, type, "D");
@@ -172,6 +189,10 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(product_of(65, 60, 25)), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(64, 64, 5)), Names{"device_contraction"});
   EXPECT_EQ(rules(convolution_of_halves()), Names{"device_warps"});
+  EXPECT_EQ(rules(soft_rows(200, 8192)), Names{"device_rows"});
+  const Names few = rules(soft_rows(5, 8192));  // sums whose terms blocks share
+  EXPECT_EQ(std::ranges::count(few, "device_reduction"), 2);
+  EXPECT_EQ(std::ranges::count(few, "device_rows"), 0);
   EXPECT_EQ(rules(padded_convolution(9, 16, 8)), Names{"device_warps"});
   EXPECT_EQ(rules(row_sums(64, 64)), Names{"device_reduction"});
   EXPECT_EQ(rules(row_sums(64, 16)), Names{"device_pointwise"});
@@ -266,6 +287,7 @@ TEST(SketchDevice, ProductsWhoseTermsBlocksShare) {
   expect_second(product_of(20, 12, 261, {.rows_of_terms = false, .epilogue = true}));
   expect_second(product_of(16, 8, 512, {"int8", "int32"}));
   expect_second(matmul(16, 20, 256));
+  expect_second(matmul(16, 20, 263));
   expect_second(dense(9, 13, 256));
 }
 
@@ -274,6 +296,8 @@ TEST(SketchDevice, ProductsWithAProducer) { expect_second(product_of(128, 64, 25
 TEST(SketchDevice, Convolutions) {
   expect_right(convolution({.size = 6, .in = 5, .out = 17, .kernel = 3, .pad = 1}), 2);
   expect_right(convolution({.size = 7, .in = 4, .out = 16, .kernel = 1, .stride = 2}), 2);
+  expect_right(convolution_of_planes(5, 17, 9, 3), 3);
+  expect_right(convolution_of_planes(3, 16, 20, 5, 2), 2);
 }
 
 TEST(SketchDevice, RowsAndElements) {

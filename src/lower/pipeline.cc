@@ -34,6 +34,9 @@
 namespace tw::lower {
 namespace {
 
+// A verifying build is slow and checks each launch twice; a tiled product takes half of it.
+constexpr int64_t kRowsOfVerifying = 150'000;
+
 bool flag(const char* name) {
   const char* value = std::getenv(name);
   return value && *value && std::string_view(value) != "0";
@@ -135,8 +138,8 @@ ir::Program run_pipeline(const Passes& passes, const ir::Program& program, const
       const Status kept = ir::check_contract(p, ir::ProgramForm::kLowered);
       TW_CHECK(kept.ok(), "lowering: " + kept.error().render());
     }
-    if (ir::verifies() && sync_check(program).empty()) {
-      for (const SyncFinding& finding : sync_check(p))  // what is only not seen may be right
+    if (ir::verifies() && sync_check(program, kRowsOfVerifying).empty()) {
+      for (const SyncFinding& finding : sync_check(p, kRowsOfVerifying))  // what is only not seen may be right
         TW_CHECK(!finding.certain && finding.kind != SyncFinding::Kind::kDivergentBarrier &&
                      finding.kind != SyncFinding::Kind::kDivergentProduct,
                  "lowering: " + to_string(finding));

@@ -38,8 +38,7 @@ namespace {
 
 using Kind = SyncFinding::Kind;
 
-constexpr int64_t kMostPairs = 1'000'000;  // of accesses that are looked at
-constexpr int64_t kMostRows = 2'000'000;   // of the proofs that such pairs are apart; together seconds
+constexpr int64_t kMostPairs = 1'000'000;                             // of accesses that are looked at
 constexpr int64_t kPairsOfASubstitution = 30, kPairsOfAnAccess = 25;  // what else takes as long
 constexpr int64_t kMostTurns = 8;  // iterations for which what is on its way is followed
 
@@ -64,8 +63,8 @@ std::vector<Expr> linear_requirements(const Program& program) {
 class LaunchCheck {
  public:
   LaunchCheck(const std::unordered_map<uint64_t, Buffer>& declared, const std::vector<Expr>& required,
-              std::vector<SyncFinding>& findings)
-      : declared_(declared), required_(required), findings_(findings) {}
+              int64_t most_rows, std::vector<SyncFinding>& findings)
+      : declared_(declared), required_(required), most_rows_(most_rows), findings_(findings) {}
 
   void run(const Stmt& launch) {
     judge(launch);
@@ -74,8 +73,8 @@ class LaunchCheck {
               {},
               "a launch",
               {},
-              known_.rows() > kMostRows ? "its subscripts and conditions take too long to be told apart"
-                                        : "too much of it may be left by loops that need not run"});
+              known_.rows() > most_rows_ ? "its subscripts and conditions take too long to be told apart"
+                                         : "too much of it may be left by loops that need not run"});
   }
 
  private:
@@ -122,7 +121,7 @@ class LaunchCheck {
       for (size_t j = i; j < open_.size(); ++j) compare(open_[i], open_[j], Apart::kBlocks);
   }
 
-  bool too_much() const { return pairs_ > kMostPairs || known_.rows() > kMostRows; }
+  bool too_much() const { return pairs_ > kMostPairs || known_.rows() > most_rows_; }
 
   void statement(const Stmt& s, const Place& place) {
     if (too_much()) return;
@@ -754,6 +753,7 @@ class LaunchCheck {
 
   std::unordered_map<uint64_t, Buffer> declared_;
   const std::vector<Expr>& required_;  // of sizes, or the kernel does not run
+  const int64_t most_rows_;
   std::vector<SyncFinding>& findings_;
   LaunchIndices indices_;
   std::unordered_map<uint64_t, int> axis_;  // of a thread's index: 0 for x
@@ -794,7 +794,7 @@ std::string to_string(const SyncFinding& f) {
   return out + "\n    " + f.first + (f.second == f.first ? "" : "\n    " + f.second);
 }
 
-std::vector<SyncFinding> sync_check(const Program& program) {
+std::vector<SyncFinding> sync_check(const Program& program, int64_t most_rows) {
   return support::with_deep_stack([&] {
     std::vector<SyncFinding> findings;
     std::unordered_map<uint64_t, Buffer> declared;
@@ -804,7 +804,7 @@ std::vector<SyncFinding> sync_check(const Program& program) {
       if (const auto* a = as<Allocate>(s)) declared.insert_or_assign(a->buffer.id(), a->buffer);
       const auto* f = as<For>(s);
       if (!f || !is_device_index(f->kind)) return true;
-      LaunchCheck(declared, required, findings).run(s);
+      LaunchCheck(declared, required, most_rows, findings).run(s);
       return false;
     });
     return findings;

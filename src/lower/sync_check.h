@@ -17,6 +17,7 @@
 // program is used.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct SyncFinding {
 std::string to_string(
     const SyncFinding&);  // "read after write: tile, threads (tx = 0) and (tx = 7) meet", and the statements
 
-std::vector<SyncFinding> sync_check(const ir::Program&);
+// The work that one launch may take before it is not judged: rows of the systems by which pairs of accesses are apart.
+inline constexpr int64_t kRowsOfSyncCheck = 2'000'000;  // seconds
+std::vector<SyncFinding> sync_check(const ir::Program&, int64_t most_rows = kRowsOfSyncCheck);
 
 }  // namespace tw::lower

@@ -181,19 +181,20 @@ std::string steps_fault(const std::string& text, const diff::Sample& sample, Cou
   return "";
 }
 
-template <class Fault>
-void try_texts(int wanted, const char* what, Fault fault) {
+// Ten texts of each sample, of which `prepare` makes what `fault` damages and judges.
+template <class Prepare, class Fault>
+void try_texts(int wanted, const char* what, Prepare prepare, Fault fault) {
   const char* first = std::getenv("TW_SEED");
   Counts counts;
   int failures = 0;
   for (uint64_t seed = first ? std::strtoull(first, nullptr, 10) : 6'000'000; counts.texts < wanted && failures < 5;
        ++seed) {
     Random r(seed);
-    const diff::Sample sample = diff::draw(seed);
+    const auto prepared = prepare(diff::draw(seed));
     for (int n = 0; n < 10 && counts.texts < wanted; ++n, ++counts.texts) {
       std::string text, found;
       try {
-        found = fault(r, sample, counts, text);
+        found = fault(r, prepared, counts, text);
       } catch (const std::exception& e) {
         found = std::string("thrown: ") + e.what();
       }
@@ -212,21 +213,29 @@ int wanted(int otherwise) {
 }
 
 TEST(Malformed, ProgramsAreRefusedOrMeanOneThing) {
-  try_texts(wanted(kPrograms), "programs",
-            [](Random& r, const diff::Sample& sample, Counts& counts, std::string& text) {
-              const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
-              ir::Program p = schedule::to_ir(s, sample.args, "kernel", sample.scalars).value_or_throw();
-              if (r.chance(50)) p = lower::run_pipeline(lower::passes_for(p, lower::cpu_passes()), p, Target::host());
-              text = damaged(r, ir::to_string(p));
-              return program_fault(text, counts);
-            });
+  struct Programs {
+    ir::Program scheduled, lowered;
+  };
+  try_texts(
+      wanted(kPrograms), "programs",
+      [](const diff::Sample& sample) {
+        const auto s = schedule::Schedule::from_steps(sample.outputs, sample.steps).value_or_throw();
+        const ir::Program p = schedule::to_ir(s, sample.args, "kernel", sample.scalars).value_or_throw();
+        return Programs{p, lower::run_pipeline(lower::passes_for(p, lower::cpu_passes()), p, Target::host())};
+      },
+      [](Random& r, const Programs& of, Counts& counts, std::string& text) {
+        text = damaged(r, ir::to_string(r.chance(50) ? of.lowered : of.scheduled));
+        return program_fault(text, counts);
+      });
 }
 
 TEST(Malformed, JsonIsRefusedOrRead) {
-  try_texts(wanted(kStepTexts), "Steps", [](Random& r, const diff::Sample& sample, Counts& counts, std::string& text) {
-    text = damaged(r, schedule::to_json(sample.steps));
-    return steps_fault(text, sample, counts);
-  });
+  try_texts(
+      wanted(kStepTexts), "Steps", [](const diff::Sample& sample) { return sample; },
+      [](Random& r, const diff::Sample& sample, Counts& counts, std::string& text) {
+        text = damaged(r, schedule::to_json(sample.steps));
+        return steps_fault(text, sample, counts);
+      });
 }
 
 }  // namespace

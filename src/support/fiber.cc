@@ -1,5 +1,6 @@
 #include "src/support/fiber.h"
 
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -12,6 +13,11 @@
 #elif defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TW_SANITIZED 1  // they follow swapcontext, and not who jumps between stacks
+#else
+#define TW_SANITIZED 0
+#endif
 
 namespace tw::support {
 namespace {
@@ -23,39 +29,125 @@ size_t page_bytes() {
   return bytes;
 }
 
-}  // namespace
-
-struct Fiber::Context {
+struct Stack {
   void* memory = MAP_FAILED;
   size_t bytes = 0;
+
+  explicit Stack(size_t stack_bytes) {
+    const size_t page = page_bytes();
+    bytes = (stack_bytes + page - 1) / page * page + page;
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    mprotect(memory, page, PROT_NONE);
+  }
+  ~Stack() { munmap(memory, bytes); }
+  Stack(const Stack&) = delete;
+  Stack& operator=(const Stack&) = delete;
+  char* begin() const { return static_cast<char*>(memory) + page_bytes(); }
+  size_t size() const { return bytes - page_bytes(); }
+};
+
+void make(ucontext_t& context, const Stack& stack, void (*entry)()) {
+  getcontext(&context);
+  context.uc_stack.ss_sp = stack.begin();
+  context.uc_stack.ss_size = stack.size();
+  context.uc_link = nullptr;
+  makecontext(&context, entry, 0);
+}
+
+}  // namespace
+
+#if TW_SANITIZED
+
+struct Fiber::Context {
+  Stack stack;
   ucontext_t own{}, outside{};
 #if defined(__SANITIZE_ADDRESS__)
   void *own_fake = nullptr, *outside_fake = nullptr;
   const void* outside_stack = nullptr;
   size_t outside_bytes = 0;
 #elif defined(__SANITIZE_THREAD__)
-  void *own_tsan = nullptr, *outside_tsan = nullptr;
+  void *own_tsan = __tsan_create_fiber(0), *outside_tsan = nullptr;
+  ~Context() { __tsan_destroy_fiber(own_tsan); }
 #endif
 
-  explicit Context(size_t stack_bytes) {
-    const size_t page = page_bytes();
-    bytes = (stack_bytes + page - 1) / page * page + page;
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    mprotect(memory, page, PROT_NONE);
-#if defined(__SANITIZE_THREAD__)
-    own_tsan = __tsan_create_fiber(0);
+  explicit Context(size_t stack_bytes) : stack(stack_bytes) {}
+
+  void begin() { make(own, stack, &Fiber::entry); }
+
+  void entered() {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(nullptr, &outside_stack, &outside_bytes);
 #endif
   }
-  ~Context() {
-#if defined(__SANITIZE_THREAD__)
-    __tsan_destroy_fiber(own_tsan);
+
+  void enter() {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&outside_fake, stack.begin(), stack.size());
+#elif defined(__SANITIZE_THREAD__)
+    outside_tsan = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(own_tsan, 0);
 #endif
-    munmap(memory, bytes);
+    swapcontext(&outside, &own);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(outside_fake, nullptr, nullptr);
+#endif
   }
-  char* stack() const { return static_cast<char*>(memory) + page_bytes(); }
-  size_t stack_bytes() const { return bytes - page_bytes(); }
+
+  void leave() {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&own_fake, outside_stack, outside_bytes);
+#elif defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(outside_tsan, 0);
+#endif
+    swapcontext(&own, &outside);
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(own_fake, &outside_stack, &outside_bytes);
+#endif
+  }
+
+  void end() {
+#if defined(__SANITIZE_ADDRESS__)  // no frame of this stack will be needed again
+    __sanitizer_start_switch_fiber(nullptr, outside_stack, outside_bytes);
+#elif defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(outside_tsan, 0);
+#endif
+    setcontext(&outside);
+  }
 };
+
+#else
+
+// Contexts are switched by system calls, which keep a mask of signals that is the same on both sides. A context is only
+// where a stack is entered first: from there on jumps go back and forth, and its first frame waits for the next
+// function.
+struct Fiber::Context {
+  Stack stack;
+  bool is_entered = false;
+  jmp_buf own{}, outside{};
+
+  explicit Context(size_t stack_bytes) : stack(stack_bytes) {}
+
+  void begin() {}
+  void entered() {}
+
+  void enter() {
+    if (_setjmp(outside) != 0) return;
+    if (is_entered) _longjmp(own, 1);
+    is_entered = true;
+    ucontext_t context;
+    make(context, stack, &Fiber::entry);
+    setcontext(&context);
+  }
+
+  void leave() {
+    if (_setjmp(own) == 0) _longjmp(outside, 1);
+  }
+
+  void end() { leave(); }
+};
+
+#endif
 
 Fiber::Fiber(size_t stack_bytes) : context_(std::make_unique<Context>(stack_bytes)) {}
 
@@ -67,11 +159,7 @@ Fiber::~Fiber() {
 
 void Fiber::begin(std::function<void()> f) {
   function_ = std::move(f);
-  getcontext(&context_->own);
-  context_->own.uc_stack.ss_sp = context_->stack();
-  context_->own.uc_stack.ss_size = context_->stack_bytes();
-  context_->own.uc_link = nullptr;
-  makecontext(&context_->own, &Fiber::entry, 0);
+  context_->begin();
 }
 
 bool Fiber::resume() {
@@ -82,7 +170,7 @@ bool Fiber::resume() {
 
 void Fiber::wait() {
   waits_ = true;
-  leave();
+  context_->leave();
   waits_ = false;
   if (ending_) throw Left{};
 }
@@ -91,47 +179,21 @@ void Fiber::entry() { entered->run(); }
 
 // Exceptions end here: none crosses stacks.
 void Fiber::run() {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(nullptr, &context_->outside_stack, &context_->outside_bytes);
-#endif
-  try {
-    function_();
-  } catch (const Left&) {
-  } catch (...) {
-    error_ = std::current_exception();
+  context_->entered();
+  for (;;) {
+    try {
+      function_();
+    } catch (const Left&) {
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+    context_->end();
   }
-#if defined(__SANITIZE_ADDRESS__)  // no frame of this stack will be needed again
-  __sanitizer_start_switch_fiber(nullptr, context_->outside_stack, context_->outside_bytes);
-#elif defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(context_->outside_tsan, 0);
-#endif
-  setcontext(&context_->outside);
 }
 
 void Fiber::enter() {
   entered = this;
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&context_->outside_fake, context_->stack(), context_->stack_bytes());
-#elif defined(__SANITIZE_THREAD__)
-  context_->outside_tsan = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(context_->own_tsan, 0);
-#endif
-  swapcontext(&context_->outside, &context_->own);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(context_->outside_fake, nullptr, nullptr);
-#endif
-}
-
-void Fiber::leave() {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&context_->own_fake, context_->outside_stack, context_->outside_bytes);
-#elif defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(context_->outside_tsan, 0);
-#endif
-  swapcontext(&context_->own, &context_->outside);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(context_->own_fake, &context_->outside_stack, &context_->outside_bytes);
-#endif
+  context_->enter();
 }
 
 }  // namespace tw::support

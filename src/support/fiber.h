@@ -29,7 +29,6 @@ class Fiber {
   static void entry();
   void run();
   void enter();
-  void leave();
 
   std::unique_ptr<Context> context_;
   std::function<void()> function_;

@@ -372,8 +372,10 @@ CudaOnHost::CudaOnHost(const codegen::CudaSource& source) {
       text += "extern \"C\" void tw_run_" + launch.symbol + "(void** given) { tw_call(" + launch.symbol +
               ", given); }\n" + "extern \"C\" const unsigned tw_cluster_" + launch.symbol +
               "[] = " + text_of(cluster_of(source.text, launch.symbol)) + ";\n";
-  library_ = codegen::load_c(text, Target::host(), 1, {"-std=c++17", "-fno-exceptions", "-fno-rtti", "-x", "c++"})
-                 .value_or_throw();
+  // Not optimized: most texts run for less time than it would take.
+  library_ =
+      codegen::load_c(text, Target::host(), 0, {"-std=c++17", "-O0", "-fno-exceptions", "-fno-rtti", "-x", "c++"})
+          .value_or_throw();
 }
 
 void CudaOnHost::run(const runtime::cuda::Plan& plan, std::span<void* const> arguments, void* const* scalars,

@@ -106,7 +106,9 @@ std::string coverage_table(const Tally& tally, const Judges& judges) {
     if (column % 3) text += "\n";
   }
   text += "oracles, with CPU milliseconds a sample\n";
-  for (const std::string& name : oracle_names(judges)) {
+  std::vector<std::string> names = oracle_names(judges);
+  names.insert(names.begin(), kDrawing);
+  for (const std::string& name : names) {
     const auto found = tally.oracles.find(name);
     const Usage usage = found == tally.oracles.end() ? Usage{} : found->second;
     std::snprintf(line, sizeof line, "  %-24s %8lld %8.2f\n", name.c_str(), static_cast<long long>(usage.count),

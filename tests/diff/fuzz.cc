@@ -43,6 +43,7 @@ Judged judge(const std::vector<uint64_t>& seeds, const FuzzOptions& options) {
   Judged judged;
   std::vector<Sample> samples;
   for (uint64_t seed : seeds) {
+    const Clock clock(judged.tally.oracles, kDrawing, 1);
     try {
       samples.push_back(draw_pair(seed, options.devices));
       judged.tally.add(samples.back());

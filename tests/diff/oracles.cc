@@ -1,5 +1,7 @@
 #include "tests/diff/oracles.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
 #include "src/ir/walk.h"
@@ -91,6 +93,17 @@ void compile_and_run(std::span<Trial*> trials, const Compiled& oracle) {
 }
 
 }  // namespace
+
+double Clock::processor_seconds() {
+  double seconds = 0;
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    for (const timeval& part : {usage.ru_utime, usage.ru_stime})
+      seconds += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
+  }
+  return seconds;
+}
 
 Judges on_aarch64() {
   Judges judges{{kAArch64}, {}};

@@ -16,15 +16,30 @@ struct Finding {
   bool wrong() const { return !oracle.empty(); }
 };
 
-// How many samples each oracle has judged, and how long it took.
+// How many samples each oracle has judged, and how long it took: of processors, whoever else has them too.
 struct Usage {
   int64_t count = 0;
   double seconds = 0;
 };
 using Usages = std::map<std::string, Usage>;
 
+class Clock {
+ public:
+  Clock(Usages& usages, const char* of, int64_t count) : usage_(usages[of]) { usage_.count += count; }
+  ~Clock() { usage_.seconds += processor_seconds() - begin_; }
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+
+ private:
+  static double processor_seconds();  // of this process, and of those that it has waited for
+
+  Usage& usage_;
+  const double begin_ = processor_seconds();
+};
+
 // Counts the sizes of samples at which the loop program takes too long to be judged.
 inline constexpr const char* kLeftOut = "left out";
+inline constexpr const char* kDrawing = "drawing";  // of samples, before they are judged
 
 // Who is asked.
 struct Judges {

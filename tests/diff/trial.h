@@ -1,7 +1,6 @@
 // A sample on its way through the oracles, and what those of a kind share.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <span>
 #include <string>
@@ -57,16 +56,6 @@ std::vector<Call> calls_of(const Trial&);
 std::vector<Argument> arguments_of(const Sample&);
 // What is wrong with a call that went so, or "".
 std::string judged(const Trial&, const Call&, Ran);
-
-class Clock {
- public:
-  Clock(Usages& usages, const char* oracle, int64_t count) : usage_(usages[oracle]) { usage_.count += count; }
-  ~Clock() { usage_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-
- private:
-  Usage& usage_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
 
 // oracles_interpreted.cc: what the interpreter says.
 struct Interpreted {

@@ -9,6 +9,8 @@
 // Arithmetic on an operand (a prologue) is done where the panel is packed, in each task, by all threads before, or
 // where the sums read it.
 //
+// Where a line of rows is short, a tile has several lines of the plane.
+//
 // Where the output's innermost axis is short, lanes run along another one; the tile is turned when it is stored.
 //
 // Sums that are too long for a panel to stay in a cache go in blocks: then the sums of a whole task lie in memory, and
@@ -148,6 +150,7 @@ class Contraction {
   const Roles roles_;
   const std::optional<Dot> dot_;
   const bool packed_ahead_;
+  int64_t lines_ = 1;  // of a tile
   std::string sums_, panel_, rows_;
   std::string task_, tile_loop_, panel_loop_;  // of the outputs
   std::string block_loop_;                     // of the sums
@@ -209,9 +212,12 @@ bool Contraction::streams() const {
 void Contraction::define_knobs() {
   const int64_t lanes = dot_ ? dot_->lanes : lanes_of(stage_, k_.target);
   const int64_t rows = axis(roles_.rows).extent, columns = axis(roles_.lanes).extent;
-  k_.cfg.define_knob_json(
-      knob("tile"), register_tiles(rows, roles_.group > 0 ? roles_.group : columns, lanes,
-                                   registers_of(k_.graph, stage_, roles_, k_.target, dot_), dot_ || roles_.group > 0));
+  const bool takes_lines = roles_.share >= 0 && roles_.group == 0 && !is_matrix();
+  const std::vector<std::string> sizes = register_tiles(
+      rows, roles_.group > 0 ? roles_.group : columns, lanes, registers_of(k_.graph, stage_, roles_, k_.target, dot_),
+      dot_ || roles_.group > 0, takes_lines ? axis(roles_.share).extent : 1);
+  k_.cfg.define_knob_json(knob("tile"), sizes);
+  if (std::ranges::count(sizes.front(), ',') == 2) lines_ = value("tile", 2);
   const int64_t shared = roles_.share >= 0 ? axis(roles_.share).extent : (rows + 5) / 6;
   const int64_t panels = (columns + 4 * lanes - 1) / (4 * lanes);
   int64_t tasks = panels;
@@ -305,6 +311,8 @@ void Contraction::tile_outputs() {
   const std::string shared = roles_.share >= 0 ? output_axis(roles_.share) : row_tiles;
   k_.step(Split{name, shared, {}, factor("shares"), ir::Tail::kAuto});
   const std::string share = shared + ".o";
+  std::string lines = shared + ".i", line;
+  if (lines_ > 1) std::tie(lines, line) = split(name, lines, factor("tile", 2));
   tile_loop_ = roles_.share >= 0 ? row_tiles : row_tiles + ".i";
   panel_loop_ = panel;
   std::vector<std::string> tasks;
@@ -313,8 +321,9 @@ void Contraction::tile_outputs() {
   tasks.push_back(value("rows_first") == 1 ? panels : share);
   std::vector<std::string> order = tasks;
   order.push_back(panel);
-  if (roles_.share >= 0) order.push_back(shared + ".i");
+  if (roles_.share >= 0) order.push_back(lines);
   order.push_back(tile_loop_);
+  if (!line.empty()) order.push_back(line);
   if (roles_.innermost)
     order.insert(order.end(), {row, lane});
   else
@@ -323,7 +332,9 @@ void Contraction::tile_outputs() {
   task_ = k_.fuse(name, tasks);
   k_.parallel(name, task_);
   k_.step(schedule::Vectorize{name, order.back()});
-  if (roles_.innermost && !root_.expensive) k_.step(schedule::Unroll{name, row});
+  if (!roles_.innermost || root_.expensive) return;
+  if (!line.empty()) k_.step(schedule::Unroll{name, line});
+  k_.step(schedule::Unroll{name, row});
 }
 
 // The loops over terms, the last one unrolled.
@@ -350,11 +361,13 @@ void Contraction::tile_sums() {
   k_.step(schedule::ComputeAt{sums_, root_.name, in_blocks ? task_ : tile_loop_});
   packed_at_stage_ = root_.name, packed_at_ = panel_loop_;
   std::string row = axis(roles_.rows).name, lane = axis(roles_.lanes).name;
+  std::string line = lines_ > 1 ? axis(roles_.share).name : "";
   std::vector<std::string> order, row_tiles, inner, terms;
   for (const Axis& sum : stage_.sums) terms.push_back(sum.name);
   if (in_blocks) {
     std::tie(order.emplace_back(), terms.back()) = split(sums_, terms.back(), factor("block"));
     block_loop_ = order.back();
+    if (lines_ > 1) std::tie(row_tiles.emplace_back(), line) = split(sums_, line, factor("tile", 2));
     std::tie(row_tiles.emplace_back(), row) = split(sums_, row, factor("tile", 0));
   }
   if (in_blocks || axis(roles_.lanes).extent > kMostLanes)
@@ -379,13 +392,15 @@ void Contraction::tile_sums() {
     }
   }
   for (int d : roles_.outer) order.push_back(axis(d).name);
-  if (roles_.share >= 0) order.push_back(axis(roles_.share).name);
+  if (roles_.share >= 0 && lines_ == 1) order.push_back(axis(roles_.share).name);
   order.insert(order.end(), row_tiles.begin(), row_tiles.end());
   terms = split_terms(std::move(terms));
   order.insert(order.end(), terms.begin(), terms.end());
+  if (!line.empty()) order.push_back(line);
   order.insert(order.end(), inner.begin(), inner.end());
   k_.reorder(sums_, order);
   fetch_ahead(terms.front());
+  if (!line.empty()) k_.step(schedule::Unroll{sums_, line});
   k_.step(schedule::Unroll{sums_, inner[0]});
   if (dot_) k_.step(schedule::Unroll{sums_, inner[1]});
   if (dot_)

@@ -76,6 +76,8 @@ Registers registers_of(const Graph&, const Stage&, const Roles&, const Target&, 
 
 // Sizes [rows, columns] of register tiles: columns in whole vectors, or all that there are unless `whole` asks for
 // whole vectors; the best guess first. Accumulators, a row of vectors and what is broadcast fit into the registers.
-std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, const Registers&, bool whole);
+// Of a plane of so many lines with few rows each [rows, columns, lines], where any tile has more than one of them.
+std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, const Registers&, bool whole,
+                                        int64_t lines = 1);
 
 }  // namespace tw::autotune::sketch

@@ -142,7 +142,7 @@ std::optional<Roles> roles_along(const Graph& graph, int contraction, int axis, 
 }
 
 struct Tile {
-  int64_t rows, columns;
+  int64_t rows, columns, lines;
   double cost;  // of all tiles together
 };
 
@@ -183,8 +183,16 @@ double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vect
   return uneven * (count(all_rows / rows) * full + edge);
 }
 
+// Rows of a plane, or of several lines of it together, where one has few: then a vector serves more of them.
+double cost_of_lines(int64_t lines, int64_t all_lines, int64_t rows, int64_t vectors, int64_t all_vectors,
+                     const Registers& registers) {
+  const auto at = [&](int64_t n) { return n == 0 ? 0 : cost_of(rows * n, vectors, rows * n, all_vectors, registers); };
+  return static_cast<double>(all_lines / lines) * at(lines) + at(all_lines % lines);
+}
+
 // The best first.
-std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const Registers& registers, bool whole) {
+std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const Registers& registers, bool whole,
+                           int64_t all_lines = 1) {
   const int64_t block = registers.block;
   if (block > 1) rows /= block, columns /= registers.block_columns, lanes = 1;
   const int64_t all_vectors = (columns + lanes - 1) / lanes;
@@ -194,10 +202,17 @@ std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const R
     if (whole && columns % wide != 0) continue;
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
       if (block > 1 && rows % r != 0) continue;
-      const int64_t broadcast = registers.held > 1 ? r : 1;
-      const bool fits = r * vectors + vectors + broadcast <= registers.count && r <= registers.most_rows;
-      if (!fits && (r > 1 || registers.whole_tiles)) break;
-      tiles.push_back({r * block, wide * registers.block_columns, cost_of(r, vectors, rows, all_vectors, registers)});
+      const auto fits = [&](int64_t n) {
+        const int64_t broadcast = registers.held > 1 ? n : 1;
+        return n * vectors + vectors + broadcast <= registers.count && n <= registers.most_rows;
+      };
+      if (!fits(r) && (r > 1 || registers.whole_tiles)) break;
+      const int64_t tile = r * block, width = wide * registers.block_columns;
+      tiles.push_back(
+          {tile, width, 1, static_cast<double>(all_lines) * cost_of(r, vectors, rows, all_vectors, registers)});
+      // One vector has no use of it: a tile of more vectors has as many sums.
+      for (int64_t lines = 2; r == rows && vectors > 1 && lines <= all_lines && fits(r * lines); ++lines)
+        tiles.push_back({tile, width, lines, cost_of_lines(lines, all_lines, rows, vectors, all_vectors, registers)});
     }
   }
   std::stable_sort(tiles.begin(), tiles.end(), [](const Tile& a, const Tile& b) { return a.cost < b.cost; });
@@ -258,13 +273,16 @@ std::optional<Roles> best_roles(const Graph& graph, int contraction, const Targe
 }
 
 std::vector<std::string> register_tiles(int64_t rows, int64_t columns, int64_t lanes, const Registers& registers,
-                                        bool whole) {
+                                        bool whole, int64_t lines) {
   constexpr size_t kMost = 16;
   constexpr double kWorst = 1.3;  // times the best guess
-  std::vector<Tile> tiles = tiles_of(rows, columns, lanes, registers, whole);
+  std::vector<Tile> tiles = tiles_of(rows, columns, lanes, registers, whole, lines);
   while (tiles.size() > kMost || tiles.back().cost > kWorst * tiles.front().cost) tiles.pop_back();
+  const bool of_lines = std::ranges::any_of(tiles, [](const Tile& t) { return t.lines > 1; });
   std::vector<std::string> texts;
-  for (const Tile& t : tiles) texts.push_back("[" + std::to_string(t.rows) + "," + std::to_string(t.columns) + "]");
+  for (const Tile& t : tiles)
+    texts.push_back("[" + std::to_string(t.rows) + "," + std::to_string(t.columns) +
+                    (of_lines ? "," + std::to_string(t.lines) : "") + "]");
   return texts;
 }
 

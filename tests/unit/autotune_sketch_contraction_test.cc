@@ -206,6 +206,21 @@ TEST(SketchContraction, StridedConvolution7x7) {
   expect_right(convolution({.size = 19, .in = 3, .out = 20, .kernel = 7, .stride = 2, .pad = 3, .batch = 2}));
 }
 
+// Lines of few rows, of which a tile has several.
+TEST(SketchContraction, ShortLines) {
+  const Args args = convolution({.size = 7, .in = 5, .out = 37, .kernel = 3, .pad = 1, .bias = true});
+  expect_right(args, kFew, Target::parse("llvm -mcpu=x86-64-v3").value_or_throw());
+  expect_right(args, kFew);
+}
+TEST(SketchContraction, ShortLinesOfLongSumsInBlocks) {
+  expect_right(convolution({.size = 3, .in = 400, .out = 37, .kernel = 3, .pad = 1}), kFew);
+}
+TEST(SketchContraction, ShortLinesOfNarrowIntegers) {
+  expect_right(
+      te::ops::make("quantized_conv2d", {{"H", "5"}, {"W", "5"}, {"CI", "8"}, {"CO", "32"}, {"padding", "1"}}).args,
+      kFew);
+}
+
 // Of the first candidate: the stages that are laid out in another order than they are declared in.
 std::vector<std::string> turned(const Args& args) {
   std::vector<std::string> names;

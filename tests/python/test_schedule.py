@@ -1,9 +1,9 @@
 """Schedules as Python programs use them: names, values, errors with the user's line, JSON, results."""
 
 import copy
-import doctest
 import inspect
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -207,19 +207,12 @@ def test_a_refused_step_leaves_the_schedule_as_it_was():
         assert (str(s), s.steps) == before
 
 
-def test_docstrings():
-    A = te.placeholder((64, 64), name="A")
-    B = te.compute((64, 64), lambda i, j: A[i, j] * 2, name="B")
-    i, j = B.op.axis
-    names = {"te": te, "tw": tw, "A": A, "B": B, "i": i, "j": j}
-    failures = [result.failed for result in _run_doctests(tw.schedule, names)]
-    assert len(failures) > 10 and sum(failures) == 0
-
-
-def _run_doctests(module, names):
-    runner = doctest.DocTestRunner()
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, extraglobs=names):
-        yield runner.run(test)
+def test_a_wrong_call_names_the_class_that_users_know():
+    _, _, C, _ = matmul()
+    s = te.create_schedule(C)
+    with pytest.raises(TypeError, match=r"^Stage\.tile\(\) missing 1 required positional argument"):
+        s[C].tile(*C.op.axis, 4)
+    assert pickle.loads(pickle.dumps(tw.schedule.Stage.tile)) is type(s[C]).tile
 
 
 def test_disable_predication_computes_whole_parts():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 from .. import _core
 from .._missing import say_missing
 from ..loops import Axis, Fuse, LoopAttrs, Singleton, Split
@@ -16,6 +18,16 @@ from .predicates import PredicateSteps
 __all__ = ["Stage"]
 
 
+def _methods_of_its_own(cls):
+    """A wrong call, help and pickle name the class that users know, not the one that a method was written in."""
+    for kind in cls.__bases__:
+        for name, method in vars(kind).items():
+            if inspect.isfunction(method):
+                method.__module__, method.__qualname__ = cls.__module__, f"{cls.__name__}.{name}"
+    return cls
+
+
+@_methods_of_its_own
 class Stage(LoopSteps, PlacementSteps, MemorySteps, PredicateSteps, IntrinsicSteps, LaunchSteps):
     """The loops of one tensor in a schedule: ``s[C]``. Every method appends a Step to the schedule, or raises ScheduleError and
     leaves the schedule as it was."""

@@ -1,6 +1,4 @@
 // The target "c": what its text may contain, how it is compiled, what leaves the process.
-#include <sys/wait.h>
-
 #include <cstdlib>
 #include <fstream>
 
@@ -9,19 +7,12 @@
 #include "src/lower/pipeline.h"
 #include "src/runtime/kernel.h"
 #include "tests/diff/fenced_memory.h"
+#include "tests/unit/command.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 
 namespace tw {
 namespace {
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) text += buffer;
-  const int status = pclose(pipe);
-  return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
-}
 
 std::string in_temp(const std::string& name) {
   static const test::Folder folder;
@@ -88,10 +79,10 @@ TEST_F(CodegenC, TextIsPlainC99WithoutWarnings) {
     write(in_temp("plain.c"),
           codegen::c_source({lower::run_pipeline(lower::cpu_passes(), named("k"), on), named("other")}, on));
     for (const char* compiler : {"gcc", "clang-19"}) {
-      if (output_of(std::string(compiler) + " --version").starts_with("exit status")) continue;
+      if (test::output_of(std::string(compiler) + " --version").starts_with("exit status")) continue;
       for (const char* vectors : {"-DTW_VECTORS=0", "-DTW_VECTORS=1"})
-        EXPECT_EQ(output_of(std::string(compiler) + " -std=c99 -pedantic -Wall -Wextra -Werror -O1 -c " + vectors +
-                            " -o " + in_temp("plain.o ") + in_temp("plain.c")),
+        EXPECT_EQ(test::output_of(std::string(compiler) + " -std=c99 -pedantic -Wall -Wextra -Werror -O1 -c " +
+                                  vectors + " -o " + in_temp("plain.o ") + in_temp("plain.c")),
                   "");
     }
   }
@@ -104,7 +95,7 @@ TEST_F(CodegenC, NoUndefinedSymbolForAnyCpu) {
       build(lower::run_pipeline(lower::cpu_passes(), named("k"), parse_target("c")),
             parse_target(std::string("c -mcpu=") + cpu), opt_level)
           ->save(path);
-      EXPECT_EQ(output_of("nm -u " + path), "") << cpu << " O" << opt_level;
+      EXPECT_EQ(test::output_of("nm -u " + path), "") << cpu << " O" << opt_level;
     }
 }
 
@@ -135,8 +126,8 @@ TEST_F(CodegenC, HeaderOfAKernelWithTheDefaultNameCompiles) {
         "#include \"default.h\"\n#include <stdio.h>\n"
         "static float a[4096], c[4096];\nstatic int64_t b[4096], d[4096];\n"
         "int main(void) {\n  printf(\"%d\", (int)kernel_run(a, b, c, d));\n  return 0;\n}\n");
-  EXPECT_EQ(output_of("cc -std=c99 -o " + in_temp("main ") + in_temp("main.c ") + in_temp("default.c") + " -lm && " +
-                      in_temp("main")),
+  EXPECT_EQ(test::output_of("cc -std=c99 -o " + in_temp("main ") + in_temp("main.c ") + in_temp("default.c") +
+                            " -lm && " + in_temp("main")),
             "0");
 }
 

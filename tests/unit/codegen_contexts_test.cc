@@ -1,6 +1,5 @@
 // The examples of contexts over people's own threads (examples/threads), built as they stand there and run.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <cstdlib>
 
@@ -8,6 +7,7 @@
 #include "codegen/library.h"
 #include "tests/folders.h"
 #include "tests/unit/autotune_templates.h"
+#include "tests/unit/command.h"
 #include "tests/unit/folder.h"
 
 namespace tw {
@@ -20,19 +20,11 @@ struct Example {
 };
 void PrintTo(const Example& example, std::ostream* out) { *out << example.file; }
 
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) text += buffer;
-  const int status = pclose(pipe);
-  return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
-}
-
 class CodegenContexts : public testing::TestWithParam<Example> {};
 
 TEST_P(CodegenContexts, RunTheKernel) {
   const Example& example = GetParam();
-  if (output_of(std::string("echo | ") + example.compiler + " -fsyntax-only -").starts_with("exit status"))
+  if (test::output_of(std::string("echo | ") + example.compiler + " -fsyntax-only -").starts_with("exit status"))
     GTEST_SKIP() << "skipped: " << example.package << " is not installed";
   const auto d = autotune::testing::declare_dense(128, 96, 64);
   codegen::LibraryKernel dense{"dense", {}};
@@ -47,12 +39,12 @@ TEST_P(CodegenContexts, RunTheKernel) {
   const test::Folder folder;
   for (const codegen::LibraryFile& file : codegen::make_library({dense}, {"kernels", "acme_"}).value_or_throw())
     codegen::write_file(folder / file.name, file.bytes);
-  ASSERT_EQ(output_of(std::string(example.compiler) + " -O2 -Wall -Wextra -Werror -I" + folder.path() +
-                      " -I" TW_SOURCE_DIR "/examples/threads -o " + folder / "example" +
-                      " " TW_SOURCE_DIR "/examples/threads/" + example.file + " -x none " + folder / "libkernels.a" +
-                      " " + example.libraries),
+  ASSERT_EQ(test::output_of(std::string(example.compiler) + " -O2 -Wall -Wextra -Werror -I" + folder.path() +
+                            " -I" TW_SOURCE_DIR "/examples/threads -o " + folder / "example" +
+                            " " TW_SOURCE_DIR "/examples/threads/" + example.file + " -x none " +
+                            folder / "libkernels.a" + " " + example.libraries),
             "");
-  EXPECT_EQ(output_of(folder / "example"), "right\n");
+  EXPECT_EQ(test::output_of(folder / "example"), "right\n");
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, CodegenContexts,

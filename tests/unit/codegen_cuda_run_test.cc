@@ -23,19 +23,6 @@ constexpr const char* kAdd = R"(kernel add(A: float32[n], B: float32[n], C: out 
         C[bx * 128 + tx] = A[bx * 128 + tx] + B[bx * 128 + tx]
 )";
 
-constexpr const char* kTwoLaunches = R"(kernel f(A: float32[n], B: out float32[n], n: size):
-  alloc scratch: float32[n] global
-  for bx in 0..(n + 255) // 256 blockIdx.x:
-    for tx in 0..256 threadIdx.x:
-      if bx * 256 + tx < n:
-        scratch[bx * 256 + tx] = A[bx * 256 + tx] * 2.0
-  if n > 1:
-    for bx in 0..(n + 255) // 256 blockIdx.x:
-      for tx in 0..256 threadIdx.x:
-        if bx * 256 + tx < n:
-          B[bx * 256 + tx] = scratch[max(bx * 256 + tx - 1, 0)] + 1.0
-)";
-
 class CudaRun : public testing::Test {
  protected:
   test::Setting driver_{"TW_CUDA_DRIVER", TW_BINARY_DIR "/tests/libfake_cuda.so"}, images_{"TW_CUDA_IMAGES", "ir"},
@@ -108,7 +95,7 @@ TEST_F(CudaRun, ACallRunsWhereItIsPlaced) {
 }
 
 TEST_F(CudaRun, LaunchesFollowEachOtherOverScratch) {
-  const auto module = built(kTwoLaunches);
+  const auto module = built(test::kTwoLaunches);
   int64_t n = 300;
   const auto a = there(counted(300)), b = there(std::vector<float>(300, -1));
   void* data[] = {a.get(), b.get(), &n};
@@ -188,7 +175,7 @@ TEST_F(CudaRun, CodeForOlderDevicesRuns) {
 
 TEST_F(CudaRun, MoreThanThereIsIsRefused) {
   EXPECT_THROW(allocate(device_, size_t{1} << 40), Error);
-  const auto module = built(kTwoLaunches);
+  const auto module = built(test::kTwoLaunches);
   int64_t n = int64_t{1} << 40;
   void* data[] = {nullptr, nullptr, &n};
   EXPECT_NE(error_of(*module->kernel(), data).find("f: the call failed: there was no memory for its scratch on cuda:0"),
@@ -196,7 +183,7 @@ TEST_F(CudaRun, MoreThanThereIsIsRefused) {
 }
 
 TEST_F(CudaRun, ModulesShowTextAndLaunches) {
-  const auto module = built(kTwoLaunches);
+  const auto module = built(test::kTwoLaunches);
   EXPECT_NE(module->source("cuda").find("tw_f_1("), std::string::npos);
   EXPECT_NE(module->source("launches").find("tw_f_1: ((n + 255) // 256) x 1 x 1 blocks of 256 x 1 x 1 threads, B"),
             std::string::npos);

@@ -1,7 +1,5 @@
 // Kernels for CUDA devices as objects: called from C by the header beside them, on a driver without a device
 // (tests/fake_cuda).
-#include <sys/wait.h>
-
 #include <cstdlib>
 #include <fstream>
 
@@ -9,6 +7,8 @@
 #include "codegen/files.h"
 #include "codegen/library.h"
 #include "tests/folders.h"
+#include "tests/unit/command.h"
+#include "tests/unit/cuda_pages.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 #include "tests/unit/setting.h"
@@ -17,20 +17,6 @@ namespace tw {
 namespace {
 
 #if TW_LLVM
-
-// Two launches with scratch between them, the second if there is something to do.
-constexpr const char* kTwoLaunches = R"(kernel f(A: float32[n], B: out float32[n], n: size):
-  alloc scratch: float32[n] global
-  for bx in 0..(n + 255) // 256 blockIdx.x:
-    for tx in 0..256 threadIdx.x:
-      if bx * 256 + tx < n:
-        scratch[bx * 256 + tx] = A[bx * 256 + tx] * 2.0
-  if n > 1:
-    for bx in 0..(n + 255) // 256 blockIdx.x:
-      for tx in 0..256 threadIdx.x:
-        if bx * 256 + tx < n:
-          B[bx * 256 + tx] = scratch[max(bx * 256 + tx - 1, 0)] + 1.0
-)";
 
 // The same, each block's 256 numbers, and what stands before them, by way of a box that the device copies.
 constexpr const char* kBoxes = R"(kernel f(A: float32[n], B: out float32[n], n: size):
@@ -81,16 +67,6 @@ int main(void) {
 }
 )";
 
-std::string said_by(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) text += buffer;
-  const int status = pclose(pipe);
-  return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
-}
-
-std::string output_of(const std::string& command) { return said_by(command + " 2>&1"); }
-
 // A driver that is sanitized runs in programs that are, too, of whose stacks the sanitizer warns.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr const char* kSanitized = " -fsanitize=address";
@@ -103,24 +79,24 @@ constexpr const char* kSanitized = "";
 class CudaSaved : public testing::Test {
  protected:
   void SetUp() override {
-    if (output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
+    if (test::output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
     std::ofstream(folder_ / "main.c") << kMain;
   }
   std::string compiled(const std::string& compiler, const std::string& header, const std::string& code) {
     const bool cpp = compiler.find("++") != compiler.npos;
-    return output_of(compiler + kSanitized + " -Wall -Wextra -Werror -pedantic -D'HEADER=\"" + header +
-                     "\"' -D'CALL(a, b, n)=f_run(a, b, n, NULL)' -o " + folder_ / "main" + (cpp ? " -x c++ " : " ") +
-                     folder_ / "main.c" + " -x none " + folder_ / code + " -ldl");
+    return test::output_of(compiler + kSanitized + " -Wall -Wextra -Werror -pedantic -D'HEADER=\"" + header +
+                           "\"' -D'CALL(a, b, n)=f_run(a, b, n, NULL)' -o " + folder_ / "main" +
+                           (cpp ? " -x c++ " : " ") + folder_ / "main.c" + " -x none " + folder_ / code + " -ldl");
   }
-  std::string run(const std::string& settings = "") { return said_by(settings + " " + folder_ / "main"); }
+  std::string run(const std::string& settings = "") { return test::said_by(settings + " " + folder_ / "main"); }
 
   test::Setting driver_{"TW_CUDA_DRIVER", TW_BINARY_DIR "/tests/libfake_cuda.so"}, images_{"TW_CUDA_IMAGES", "ir"};
   test::Folder folder_;
 };
 
 TEST_F(CudaSaved, AnObjectLaunchesByItsHeader) {
-  build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
-  EXPECT_EQ(output_of("nm -u " + folder_ / "f.o"), "");
+  build(parse(test::kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  EXPECT_EQ(test::output_of("nm -u " + folder_ / "f.o"), "");
   for (const char* compiler : {"gcc -std=c99", "g++ -std=c++11"}) {
     ASSERT_EQ(compiled(compiler, "f.h", "f.o"), "") << compiler;
     EXPECT_EQ(run(), "0 right") << compiler;
@@ -129,7 +105,7 @@ TEST_F(CudaSaved, AnObjectLaunchesByItsHeader) {
 
 TEST_F(CudaSaved, AnObjectMakesTensorMaps) {
   build(parse(kBoxes), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
-  EXPECT_EQ(output_of("nm -u " + folder_ / "f.o"), "");
+  EXPECT_EQ(test::output_of("nm -u " + folder_ / "f.o"), "");
   for (const char* compiler : {"gcc -std=c99", "g++ -std=c++11"}) {
     ASSERT_EQ(compiled(compiler, "f.h", "f.o"), "") << compiler;
     EXPECT_EQ(run(), "0 right") << compiler;
@@ -137,7 +113,7 @@ TEST_F(CudaSaved, AnObjectMakesTensorMaps) {
 }
 
 TEST_F(CudaSaved, WhatADeviceCannotRunIsACode) {
-  build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  build(parse(test::kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
   ASSERT_EQ(compiled("gcc -std=c99", "f.h", "f.o"), "");
   EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=8.0"), "5");
   EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=8.9"), "5");
@@ -146,7 +122,7 @@ TEST_F(CudaSaved, WhatADeviceCannotRunIsACode) {
 
 TEST_F(CudaSaved, NewerDevicesTranslate) {
   for (const char* arch : {"sm_80", "sm_90a"}) {
-    build(parse(kTwoLaunches), parse_target(std::string("cuda -arch=") + arch))->save(folder_ / "f.o");
+    build(parse(test::kTwoLaunches), parse_target(std::string("cuda -arch=") + arch))->save(folder_ / "f.o");
     ASSERT_EQ(compiled("gcc -std=c99", "f.h", "f.o"), "");
     EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=9.1"), "0 right") << arch;  // sm_90a is of 9.0 alone
     EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=12.0"), "0 right") << arch;
@@ -157,7 +133,7 @@ TEST_F(CudaSaved, ObjectsHoldPtx) {
   if (const auto compiler = codegen::nvrtc_version(); !compiler.ok())
     GTEST_SKIP() << "skipped: " << compiler.error().what;
   const test::Setting real("TW_CUDA_IMAGES", "");
-  build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  build(parse(test::kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
   std::ifstream in(folder_ / "f.o", std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(bytes.find(".target sm_90\n"), std::string::npos);
@@ -167,7 +143,7 @@ TEST_F(CudaSaved, ADriverThatDoesNotTakeTheCodeIsACode) {
   if (const auto compiler = codegen::nvrtc_version(); !compiler.ok())
     GTEST_SKIP() << "skipped: " << compiler.error().what;
   const test::Setting real("TW_CUDA_IMAGES", "");
-  build(parse(kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
+  build(parse(test::kTwoLaunches), parse_target("cuda -arch=sm_90a"))->save(folder_ / "f.o");
   ASSERT_EQ(compiled("gcc -std=c99", "f.h", "f.o"), "");
   EXPECT_EQ(run(), "6");
 }
@@ -175,7 +151,7 @@ TEST_F(CudaSaved, ADriverThatDoesNotTakeTheCodeIsACode) {
 // Beside kernels for CPUs, each device its own architecture.
 TEST_F(CudaSaved, ALibraryHasKernelsOfBoth) {
   const auto gpu = [](const char* target) {
-    return codegen::LibraryVariant{parse_target(target), parse(kTwoLaunches), ""};
+    return codegen::LibraryVariant{parse_target(target), parse(test::kTwoLaunches), ""};
   };
   const codegen::LibraryVariant cpu = {
       parse_target("llvm -mcpu=x86-64-v2"),
@@ -184,14 +160,14 @@ TEST_F(CudaSaved, ALibraryHasKernelsOfBoth) {
   const auto library = codegen::make_library({f, g}, {"both", ""});
   ASSERT_TRUE(library.ok()) << library.error().render();
   for (const codegen::LibraryFile& file : *library) codegen::write_file(folder_ / file.name, file.bytes);
-  EXPECT_EQ(output_of("nm -u " + folder_ / "libboth.a" + " | grep -v '^$\\|:$' || true"), "");
+  EXPECT_EQ(test::output_of("nm -u " + folder_ / "libboth.a" + " | grep -v '^$\\|:$' || true"), "");
   ASSERT_EQ(compiled("gcc -std=c99", "both.h", "libboth.a"), "");
   EXPECT_EQ(run(), "0 right");
   EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=8.6"), "0 right");
   EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=10.0"), "0 right");
   EXPECT_EQ(run("FAKE_CUDA_CAPABILITY=7.5"), "5");
-  const auto mixed =
-      codegen::make_library({{"f", {gpu("cuda -arch=sm_80"), {cpu.target, parse(kTwoLaunches), ""}}}}, {"both", ""});
+  const auto mixed = codegen::make_library(
+      {{"f", {gpu("cuda -arch=sm_80"), {cpu.target, parse(test::kTwoLaunches), ""}}}}, {"both", ""});
   ASSERT_FALSE(mixed.ok());
   EXPECT_EQ(mixed.error().what, "library: f: its variants must be for CPUs or for GPUs, not for both");
 }

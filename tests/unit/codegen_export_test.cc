@@ -1,12 +1,11 @@
 // What leaves the process: objects, shared objects and their C headers.
-#include <sys/wait.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <sstream>
 
 #include "src/runtime/kernel.h"
+#include "tests/unit/command.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 
@@ -36,14 +35,6 @@ ir::Program named(const std::string& name) {
   return parse(text.replace(text.find("NAME"), 4, name));
 }
 
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) text += buffer;
-  const int status = pclose(pipe);
-  return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
-}
-
 std::string in_temp(const std::string& name) {
   static const test::Folder folder;
   return folder / name;
@@ -54,7 +45,7 @@ TEST(CodegenExport, NoUndefinedSymbolForAnyCpu) {
     for (int opt_level : {0, 3}) {
       const std::string path = in_temp(cpu) + ".o";
       build(named("k"), parse_target(std::string("llvm -mcpu=") + cpu), opt_level)->save(path);
-      EXPECT_EQ(output_of("nm -u " + path), "") << cpu << " O" << opt_level;
+      EXPECT_EQ(test::output_of("nm -u " + path), "") << cpu << " O" << opt_level;
     }
 }
 
@@ -96,7 +87,7 @@ TEST(CodegenExport, DescriptorSaysWhatTheProgramSays) {
 
 // The generated header and the object, with a C compiler and nothing of ours.
 TEST(CodegenExport, HeaderRunsTheKernelFromPlainC) {
-  if (output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
+  if (test::output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
   build(named("dense"), native())->save(in_temp("dense.o"));
   std::ofstream(in_temp("main.c"))
       << "#include \"dense.h\"\n"
@@ -111,14 +102,14 @@ TEST(CodegenExport, HeaderRunsTheKernelFromPlainC) {
     const std::string program = in_temp("main");
     const std::string source =
         std::string(how).starts_with("g++") ? in_temp("main.c") + " -x none " : in_temp("main.c") + " ";
-    ASSERT_EQ(output_of(std::string(how) + " -o " + program + " " + source + in_temp("dense.o")), "") << how;
-    EXPECT_EQ(output_of(program), "0 9 9 4 4") << how;
+    ASSERT_EQ(test::output_of(std::string(how) + " -o " + program + " " + source + in_temp("dense.o")), "") << how;
+    EXPECT_EQ(test::output_of(program), "0 9 9 4 4") << how;
   }
 }
 
 // Where the system gives no registers for tiles the wrapper says so, and no instruction of theirs is met.
 TEST(CodegenExport, HeaderAsksForTiles) {
-  if (output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
+  if (test::output_of("gcc --version").starts_with("exit status")) GTEST_SKIP() << "skipped: no gcc";
   const Target with = parse_target("llvm -mcpu=sapphirerapids");
   build(parse(R"(kernel tiles(A: int8[1024], B: int8[1024], C: out int32[256]):
   for i in 0..16:
@@ -143,8 +134,9 @@ int main(void) {
   if (tiles && !here) GTEST_SKIP() << "skipped: a CPU with tiles that is no Sapphire Rapids";
   for (const char* how : {"gcc -std=c99 -Wall -Wextra -Werror", "g++ -x c++ -Wall -Wextra -Werror"}) {
     const std::string source = in_temp("tiles_main.c") + (how[1] == '+' ? " -x none " : " ");
-    ASSERT_EQ(output_of(std::string(how) + " -o " + in_temp("tiles") + " " + source + in_temp("tiles.o")), "") << how;
-    EXPECT_EQ(output_of(in_temp("tiles")), here ? "0 0 128" : "3 3 0") << how;
+    ASSERT_EQ(test::output_of(std::string(how) + " -o " + in_temp("tiles") + " " + source + in_temp("tiles.o")), "")
+        << how;
+    EXPECT_EQ(test::output_of(in_temp("tiles")), here ? "0 0 128" : "3 3 0") << how;
   }
 }
 
@@ -170,9 +162,10 @@ int main(void) {
 }
 )";
   const std::string folder = in_temp("");
-  EXPECT_EQ(output_of("cc -Wall -Wextra -Werror -o " + folder + "both " + folder + "both_main.c " + folder + "both.o"),
-            "");
-  EXPECT_EQ(output_of(folder + "both"), "");
+  EXPECT_EQ(
+      test::output_of("cc -Wall -Wextra -Werror -o " + folder + "both " + folder + "both_main.c " + folder + "both.o"),
+      "");
+  EXPECT_EQ(test::output_of(folder + "both"), "");
   for (const char* second : {"k", "k_descriptor"}) {
     try {
       build(std::vector{declared("k", 2), declared(second, 3)}, Target::host());

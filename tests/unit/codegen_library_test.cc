@@ -1,6 +1,4 @@
 // Libraries: several kernels in variants for several CPUs, built as C programs and run on the CPUs that qemu emulates.
-#include <sys/wait.h>
-
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -8,6 +6,7 @@
 #include "codegen/files.h"
 #include "codegen/library.h"
 #include "tests/unit/autotune_templates.h"
+#include "tests/unit/command.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/run_program.h"
 
@@ -22,16 +21,6 @@ using codegen::LibraryVariant;
 #if TW_LLVM
 
 constexpr int kM = 9, kN = 17, kK = 33;
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);)
-    if (!std::string_view(buffer).starts_with("qemu-")) text += buffer;  // that it lacks what the CPU's name stands for
-  const int status = pclose(pipe);
-  if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status)) + ": " + text;
-  return status == 0 ? text : "exit status " + std::to_string(WEXITSTATUS(status)) + ": " + text;
-}
 
 bool has_program(const std::string& name) { return std::system(("command -v " + name + " >/dev/null").c_str()) == 0; }
 
@@ -109,13 +98,13 @@ int main(int argc, char** argv) {
 
   std::string compiled_by(const std::string& compiler) {
     const bool cpp = compiler.find("++") != compiler.npos;
-    return output_of(compiler + " -Wall -Wextra -Werror -pedantic -O2 -o " + folder_ / "main" +
-                     (cpp ? " -x c++ " : " ") + folder_ / "main.c" + (cpp ? " -x none " : " ") +
-                     folder_ / "libkernels.a");
+    return test::output_of(compiler + " -Wall -Wextra -Werror -pedantic -O2 -o " + folder_ / "main" +
+                           (cpp ? " -x c++ " : " ") + folder_ / "main.c" + (cpp ? " -x none " : " ") +
+                           folder_ / "libkernels.a");
   }
   // "VARIANT CODE CODE RIGHT"
   std::string run(const std::string& emulator = "") {
-    return output_of(emulator + " " + folder_ / "main" + " " + folder_ / "in" + " " + folder_ / "out");
+    return test::output_of(emulator + " " + folder_ / "main" + " " + folder_ / "in" + " " + folder_ / "out");
   }
   Bytes output() const {
     std::ifstream file(folder_ / "out", std::ios::binary);
@@ -233,17 +222,17 @@ int main(void) {
 }
 )";
   for (const char* threads : {"", "-fopenmp"}) {
-    ASSERT_EQ(output_of(std::string("gcc -std=c99 -O2 -Wall -Wextra -Werror -Wl,--wrap=malloc ") + threads + " -o " +
-                        folder / "main" + " " + folder / "main.c" + " " + folder / "libkernels.a"),
+    ASSERT_EQ(test::output_of(std::string("gcc -std=c99 -O2 -Wall -Wextra -Werror -Wl,--wrap=malloc ") + threads +
+                              " -o " + folder / "main" + " " + folder / "main.c" + " " + folder / "libkernels.a"),
               "");
-    EXPECT_EQ(output_of("OMP_NUM_THREADS=4 OMP_DYNAMIC=false " + folder / "main"), "0, some; 1\n") << threads;
+    EXPECT_EQ(test::output_of("OMP_NUM_THREADS=4 OMP_DYNAMIC=false " + folder / "main"), "0, some; 1\n") << threads;
   }
 }
 
 TEST(CodegenLibrary, ObjectsNeedNothingAndNameTheirVariant) {
   Library library(kernels_for(kLevels));
-  EXPECT_EQ(output_of("nm -u " + library / "libkernels.a" + " | grep -v '^$\\|:$' || true"), "");
-  const std::string symbols = output_of("nm " + library / "libkernels.a");
+  EXPECT_EQ(test::output_of("nm -u " + library / "libkernels.a" + " | grep -v '^$\\|:$' || true"), "");
+  const std::string symbols = test::output_of("nm " + library / "libkernels.a");
   for (const char* symbol :
        {"T tw_acme_dense__x86_64_v2\n", "D tw_acme_dense__x86_64_v4_descriptor\n", "T tw_acme_scratched__x86_64_v3\n"})
     EXPECT_NE(symbols.find(symbol), symbols.npos) << symbol << symbols;
@@ -253,17 +242,17 @@ TEST(CodegenLibrary, ObjectsNeedNothingAndNameTheirVariant) {
 TEST(CodegenLibrary, StacksCanBeWalkedAndBranchesAreMarked) {
   Library library(kernels_for({"llvm -mcpu=x86-64-v3"}));
   const std::string object = library / "acme_scratched.x86-64-v3.o";
-  const std::string frames = output_of("readelf --debug-dump=frames " + object);
+  const std::string frames = test::output_of("readelf --debug-dump=frames " + object);
   EXPECT_NE(frames.find(" FDE "), frames.npos) << frames;
-  const std::string notes = output_of("readelf -n " + object);
+  const std::string notes = test::output_of("readelf -n " + object);
   EXPECT_NE(notes.find("x86 feature: IBT, SHSTK"), notes.npos) << notes;
-  EXPECT_EQ(output_of("readelf -S " + object).find(".debug_line"), std::string::npos);
+  EXPECT_EQ(test::output_of("readelf -S " + object).find(".debug_line"), std::string::npos);
   const std::string arm =
       codegen::make_library({{"scratched", {scratched_for("llvm -mtriple=aarch64-linux-gnu")}}}, {"arm", ""})
           .value_or_throw()[2]
           .bytes;
   codegen::write_file(library / "arm.o", arm);
-  const std::string marks = output_of("readelf -n " + library / "arm.o");
+  const std::string marks = test::output_of("readelf -n " + library / "arm.o");
   EXPECT_NE(marks.find("AArch64 feature: BTI"), marks.npos) << marks;
 }
 
@@ -278,13 +267,13 @@ TEST(CodegenLibrary, LinesAreThoseOfTheText) {
   const test::Folder folder;
   codegen::write_file(folder / "plain.o", plain);
   codegen::write_file(folder / "traced.o", traced);
-  const std::string lines = output_of("objdump --dwarf=decodedline " + folder / "traced.o");
+  const std::string lines = test::output_of("objdump --dwarf=decodedline " + folder / "traced.o");
   for (const char* line :
        {"scratched.twk                                 14", "scratched.twk                                 18",
         "scratched.twk                                 20"})
     EXPECT_NE(lines.find(line), lines.npos) << line << "\n" << lines;
   const auto code = [&](const std::string& object) {
-    return output_of("objdump -d --no-show-raw-insn --no-addresses " + folder / object + " | tail -n +3");
+    return test::output_of("objdump -d --no-show-raw-insn --no-addresses " + folder / object + " | tail -n +3");
   };
   EXPECT_EQ(code("plain.o"), code("traced.o"));
 }

@@ -1,4 +1,5 @@
-// The programs of tests/golden/cuda that are not refused, as the emitter gets them: lowered, where the page says so.
+// The programs of tests/golden/cuda that are not refused, as the emitter gets them: lowered, where the page says so;
+// and one that tests call.
 #pragma once
 
 #include <filesystem>
@@ -11,6 +12,20 @@
 #include "tests/folders.h"
 
 namespace tw::test {
+
+// Two launches with scratch between them, the second if there is something to do.
+inline constexpr const char* kTwoLaunches = R"(kernel f(A: float32[n], B: out float32[n], n: size):
+  alloc scratch: float32[n] global
+  for bx in 0..(n + 255) // 256 blockIdx.x:
+    for tx in 0..256 threadIdx.x:
+      if bx * 256 + tx < n:
+        scratch[bx * 256 + tx] = A[bx * 256 + tx] * 2.0
+  if n > 1:
+    for bx in 0..(n + 255) // 256 blockIdx.x:
+      for tx in 0..256 threadIdx.x:
+        if bx * 256 + tx < n:
+          B[bx * 256 + tx] = scratch[max(bx * 256 + tx - 1, 0)] + 1.0
+)";
 
 struct CudaPage {
   std::string name, program;

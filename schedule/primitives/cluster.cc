@@ -17,11 +17,8 @@ namespace tw::schedule::primitives {
 Result<LoopNest> apply(const LoopNest& nest, const Cluster& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   const StageNest& before = nest.stage(stage);
-  TW_TRY(AxisId axis, free_leaf(before, step.kName, step.axis));
-  if (!is_block(before.axes[axis].annotation))
-    return refuse(step.kName, "axis must be bound to blocks, and " + before.axes[axis].name + " is not")
-           << describe(before, axis) << "its iterations are the blocks of a cluster"
-           << "bind(" + before.axes[axis].name + ", blockIdx.y) comes first";
+  TW_TRY(AxisId axis,
+         leaf_of_blocks(before, step.kName, step.axis, "its iterations are the blocks of a cluster", "blockIdx.y"));
   if (before.cluster.axis != kNone)
     return refuse(step.kName, "a stage must be a cluster along one loop, and " + step.stage + " is along " +
                                   before.axes[before.cluster.axis].name + " already")

@@ -13,14 +13,18 @@
 
 namespace tw::schedule::primitives {
 
-Result<LoopNest> apply(const LoopNest& nest, const DoubleBuffer& step) {
-  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
+Result<int> stage_in_turns(const LoopNest& nest, const char* step, const std::string& name) {
+  TW_TRY(int stage, computed_stage(nest, step, name));
   if (nest.stage(stage).op->scan())
-    return refuse(step.kName, "stage must not be a scan, as " + step.stage + " is")
+    return refuse(step, "stage must not be a scan, as " + name + " is")
            << "a scan keeps the states that later times need";
   if (nest.stage(stage).output)
-    return refuse(step.kName,
-                  "stage must be computed inside a loop of its reader, not be an output, as " + step.stage + " is");
+    return refuse(step, "stage must be computed inside a loop of its reader, not be an output, as " + name + " is");
+  return stage;
+}
+
+Result<LoopNest> apply(const LoopNest& nest, const DoubleBuffer& step) {
+  TW_TRY(int stage, stage_in_turns(nest, step.kName, step.stage));
   if (nest.stage(stage).rolling != kNone)
     return refuse(step.kName, "stage must not be a rolling buffer, as " + step.stage + " is")
            << "a rolling buffer keeps what earlier iterations computed; two buffers that take turns do not";

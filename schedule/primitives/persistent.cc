@@ -21,15 +21,21 @@ constexpr int64_t kMultiprocessors = 132;  // of an H100; on_target.h knows thos
 
 }  // namespace
 
+Result<AxisId> leaf_of_blocks(const StageNest& stage, const char* step, const std::string& name,
+                              const std::string& because, const std::string& index) {
+  TW_TRY(AxisId axis, free_leaf(stage, step, name));
+  if (!is_block(stage.axes[axis].annotation))
+    return refuse(step, "axis must be bound to blocks, and " + stage.axes[axis].name + " is not")
+           << describe(stage, axis) << because << "bind(" + stage.axes[axis].name + ", " + index + ") comes first";
+  return axis;
+}
+
 Result<LoopNest> apply(const LoopNest& nest, const Persistent& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   const StageNest& before = nest.stage(stage);
-  TW_TRY(AxisId axis, free_leaf(before, step.kName, step.axis));
+  TW_TRY(AxisId axis, leaf_of_blocks(before, step.kName, step.axis,
+                                     "a block computes one of its iterations after the other", "blockIdx.x"));
   const Annotation index = before.axes[axis].annotation;
-  if (!is_block(index))
-    return refuse(step.kName, "axis must be bound to blocks, and " + before.axes[axis].name + " is not")
-           << describe(before, axis) << "a block computes one of its iterations after the other"
-           << "bind(" + before.axes[axis].name + ", blockIdx.x) comes first";
   if (before.persistent.tiles != kNone)
     return refuse(step.kName, "a stage must be persistent along one loop, and " + step.stage + " is along " +
                                   before.axes[before.persistent.whole].name + " already")

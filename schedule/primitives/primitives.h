@@ -42,6 +42,13 @@ Result<LoopNest> apply(const LoopNest&, const Cluster&);
 std::vector<te::Output> renewed(std::vector<te::Output>, const std::string& name);
 std::vector<te::Tensor> outputs_of(const te::Operation&);
 
+// A stage that may be computed in turns inside a loop of its reader.
+Result<int> stage_in_turns(const LoopNest&, const char* step, const std::string& stage);
+
+// A leaf that is bound to an index of blocks, as `because` says; `index`: one that it could be bound to.
+Result<AxisId> leaf_of_blocks(const StageNest&, const char* step, const std::string& axis, const std::string& because,
+                              const std::string& index);
+
 // The change that split and tile make: `axis` is a plain leaf, and exactly one of factor and parts is positive.
 struct SplitAxes {
   AxisId outer, inner;

@@ -13,13 +13,7 @@
 namespace tw::schedule::primitives {
 
 Result<LoopNest> apply(const LoopNest& nest, const RollingBuffer& step) {
-  TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
-  if (nest.stage(stage).op->scan())
-    return refuse(step.kName, "stage must not be a scan, as " + step.stage + " is")
-           << "a scan keeps the states that later times need";
-  if (nest.stage(stage).output)
-    return refuse(step.kName,
-                  "stage must be computed inside a loop of its reader, not be an output, as " + step.stage + " is");
+  TW_TRY(int stage, stage_in_turns(nest, step.kName, step.stage));
   if (nest.stage(stage).double_buffered != kNone)
     return refuse(step.kName, "stage must not be double-buffered, as " + step.stage + " is")
            << "a rolling buffer keeps what earlier iterations computed; two buffers that take turns do not";

@@ -46,7 +46,6 @@ class IndexCases {
   int number_of(const ir::Var&);
   int fresh(Unknown, ir::Var = {});
   Values binary(const ir::Binary&, const IndexCase&);
-  Values smaller_or_larger(bool smaller, const Values&);
   Values truncated(const ir::Expr&, const ir::Binary&, const Polynomial& a, const Polynomial& b, const IndexCase&);
   Values divided(const ir::Expr&, bool remainder, const Polynomial& a, const Polynomial& b, const IndexCase&);
   Values opaque(const ir::Expr&, IndexCase);

@@ -1,4 +1,4 @@
-// The report's charts as inline SVG. Colours are variables of report_html.cc's style sheet; what a mark stands for is
+// The report's charts as inline SVG. Colours are variables of html.cc's style sheet; what a mark stands for is
 // in its data-x and data-y and in its title.
 #pragma once
 

@@ -25,7 +25,7 @@
 
 namespace tw::codegen {
 
-// The names are valid (emit_descriptor.h checks them) and differ; the programs are verified and lowered.
+// The names are valid (kernel_name.h checks them) and differ; the programs are verified and lowered.
 std::unique_ptr<llvm::Module> emit_module(llvm::LLVMContext& context, std::span<const ir::Program> programs,
                                           const Target& target, const llvm::DataLayout& layout,
                                           std::span<const SourceText> texts);

@@ -1,4 +1,4 @@
-// From schedules to functions in Python. build.py and target.py put checked arguments in front of these.
+// From schedules to functions in Python. building.py and target.py put checked arguments in front of these.
 #include "tensorwright/build.h"
 
 #include <pybind11/pybind11.h>

@@ -22,7 +22,6 @@ struct Linear {
   bool overflow = false;  // a number left 64 bits: the form means nothing and the expression stays as it is
 
   static Linear point(int64_t v) { return {{}, v, false}; }
-  static Linear of_atom(Expr atom) { return {{{std::move(atom), 1}}, 0, false}; }
   bool is_constant() const { return terms.empty() && !overflow; }
   bool is_atom() const { return terms.size() == 1 && terms[0].factor == 1 && constant == 0 && !overflow; }
 

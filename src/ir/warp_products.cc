@@ -33,8 +33,6 @@ const WarpProduct* warp_product_in(const Expr& call) {
   return c ? warp_product(c->symbol) : nullptr;
 }
 
-std::span<const WarpLoad> warp_loads() { return kLoads; }
-
 const WarpLoad* warp_load(std::string_view symbol) {
   const auto* found = std::ranges::find(kLoads, symbol, &WarpLoad::name);
   return found == std::end(kLoads) ? nullptr : found;

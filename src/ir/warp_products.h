@@ -52,7 +52,6 @@ struct WarpLoad {
   bool transposed;
 };
 inline constexpr int kMatrixRows = 8, kMatrixRowBytes = 16;
-std::span<const WarpLoad> warp_loads();
 const WarpLoad* warp_load(std::string_view symbol);
 const WarpLoad* warp_load_in(const Expr& call);
 

@@ -1,4 +1,5 @@
-"""./dev bench [NAME ...]: runs bench/NAME.py (all of them without a name), each in a process of its own."""
+"""./dev bench [NAME ...]: runs bench/NAME.py (all of them without a name), each in a process of its own; --list says what each measures."""
+import ast
 import pathlib
 import subprocess
 import sys
@@ -12,6 +13,11 @@ def main() -> int:
     chosen, options = [], []
     for argument in sys.argv[1:]:
         (options if argument.startswith("-") else chosen).append(argument)
+    if "--list" in options:
+        for name in names:
+            said = ast.get_docstring(ast.parse((HERE / name).with_suffix(".py").read_text()))
+            print(f"{name:16} {' '.join(said.split()).split('. ')[0].rstrip('.')}")
+        return 0
     unknown = [n for n in chosen if n not in names]
     if unknown:
         print(f"no bench called {', '.join(unknown)}; there are: {', '.join(names)}", file=sys.stderr)

@@ -70,3 +70,12 @@ def test_matmul_of_every_shape(target):
         a, b, c = normal(m, k), normal(k, n), np.ones((m, n), np.float32)
         kernel(a, b, c)
         np.testing.assert_allclose(c, a @ b, atol=1e-4)
+
+
+def test_the_list_says_what_each_bench_measures(monkeypatch, capsys):
+    from bench import run as benches
+
+    monkeypatch.setattr(sys, "argv", ["run.py", "--list"])
+    assert benches.main() == 0
+    said = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert {"matmul", "tune", "gpu"} <= set(said) and not benches.NOT_BENCHES & set(said)

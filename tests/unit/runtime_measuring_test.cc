@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <random>
 
 #include "src/runtime/arguments.h"
 #include "src/runtime/compare.h"
@@ -241,6 +242,32 @@ TEST(Compare, Floats) {
   EXPECT_NE(compare({inf, 0, 0, 0}, {-inf, 0, 0, 0}, 1, 1), "");
   EXPECT_NE(compare({1e30f, 0, 0, 0}, {inf, 0, 0, 0}, 1, 1), "");
   EXPECT_NE(compare({inf, 0, 0, 0}, {1e30f, 0, 0, 0}, 1, 1), "");
+}
+
+// Many elements at a time mean what each of them does alone: of all sizes, subnormal ones among them, near the bound.
+TEST(Compare, FloatsTogether) {
+  constexpr int64_t kCount = 64;
+  const ArgSpec all{"y", kF32, {kCount}, {}, true}, one{"y", kF32, {1}, {}, true};
+  std::mt19937 random(7);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int same = 0;
+  for (int n = 0; n < 2000; ++n) {
+    const double rtol = std::vector{0.0, 1e-6, 1e-3, 0.75}[static_cast<size_t>(below(4))],
+                 atol = std::vector{0.0, 1e-44, 1e-6, 1.0}[static_cast<size_t>(below(4))];
+    std::vector<float> got(kCount, 1), expected(kCount, 1);
+    const int at = below(kCount);
+    const float e = std::ldexp(static_cast<float>(below(2000) - 1000), below(250) - 150);
+    expected[static_cast<size_t>(at)] = e;
+    float g = static_cast<float>(e + (below(2) ? 1 : -1) * (atol + rtol * std::abs(e)));
+    for (int steps = below(5) - 2; steps != 0; steps += steps > 0 ? -1 : 1)
+      g = std::nextafter(g, steps > 0 ? 1e38F : -1e38F);
+    got[static_cast<size_t>(at)] = g;
+    const bool is_same = difference(one, &g, &e, rtol, atol).empty();
+    same += is_same;
+    EXPECT_EQ(difference(all, got.data(), expected.data(), rtol, atol).empty(), is_same) << g << " " << e;
+  }
+  EXPECT_GT(same, 500);
+  EXPECT_LT(same, 1500);
 }
 
 TEST(Compare, HalvesByTheirBits) {

@@ -1,4 +1,4 @@
-"""What the tests of target cuda build, in the processes that they start."""
+"""What tests of devices build, also in the processes that they start."""
 
 import numpy as np
 
@@ -8,8 +8,15 @@ from tensorwright import te
 BLOCK, THREAD = te.thread_axis("blockIdx.x"), te.thread_axis("threadIdx.x")
 
 
-def random(*shape):
-    return np.random.default_rng(0).integers(-4, 5, shape).astype("float32")
+def random(*shape, dtype="float32"):
+    return np.random.default_rng(0).integers(-4, 5, shape).astype(dtype)
+
+
+def run(s, tensors, *arrays, shape, dtype="float32"):
+    """What the kernel writes to its last argument, in the interpreter; the others are `arrays`."""
+    out = np.full(shape, 7, dtype)
+    tw.build(s, tensors, target="interp")(*arrays, out)
+    return out
 
 
 def pointwise(n=None, vector=1, dtype="float32"):

@@ -5,22 +5,11 @@ import pytest
 
 import tensorwright as tw
 from cuda_scripts import product as gemm
-from cuda_scripts import tiled
+from cuda_scripts import random, run, tiled
 from tensorwright import te
 
 block_x, block_y = te.thread_axis("blockIdx.x"), te.thread_axis("blockIdx.y")
 thread_x, thread_y = te.thread_axis("threadIdx.x"), te.thread_axis("threadIdx.y")
-
-
-def run(s, tensors, *arrays, shape, dtype="float32"):
-    """What the kernel writes to its last argument; the others are `arrays`."""
-    out = np.full(shape, 7, dtype)
-    tw.build(s, tensors, target="interp")(*arrays, out)
-    return out
-
-
-def random(*shape, dtype="float32"):
-    return np.random.default_rng(0).integers(-4, 5, shape).astype(dtype)
 
 
 # ----------------------------------------------------------------------------------------------------------- pointwise

@@ -4,21 +4,11 @@ import numpy as np
 import pytest
 
 import tensorwright as tw
+from cuda_scripts import random, run
 from tensorwright import te
 
 block_x, block_y, block_z = (te.thread_axis(f"blockIdx.{d}") for d in "xyz")
 thread_x, thread_y = te.thread_axis("threadIdx.x"), te.thread_axis("threadIdx.y")
-
-
-def run(s, tensors, *arrays, shape, dtype="float32"):
-    """What the kernel writes to its last argument; the others are `arrays`."""
-    out = np.full(shape, 7, dtype)
-    tw.build(s, tensors, target="interp")(*arrays, out)
-    return out
-
-
-def random(*shape, dtype="float32"):
-    return np.random.default_rng(0).integers(-4, 5, shape).astype(dtype)
 
 
 def bind(s, stage, **axes):

@@ -350,6 +350,8 @@ Expr Simplifier::compare_index(BinOp op, const Expr& a, const Expr& b) {
   if (ordered) {
     if (is_negative(form)) return int_imm(type, 1);
     if (is_negative(plus_constant(negated(form), -1))) return int_imm(type, 0);
+    // What is less than one of the others' units decides nothing: x*4 + l < 1000, l in 0..4, is x < 250.
+    while (const auto split = split_multiples(form, 0)) form = split->multiples;
   } else {
     if (form.is_constant()) return int_imm(type, (form.constant == 0) == (op == BinOp::kEq));
     if (!divides || is_negative(form) || is_negative(negated(form))) return int_imm(type, op == BinOp::kNe);

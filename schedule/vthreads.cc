@@ -1,6 +1,10 @@
 #include "schedule/vthreads.h"
 
+#include <algorithm>
+
+#include "src/ir/equal.h"
 #include "src/ir/walk.h"
+#include "src/lower/index_math.h"
 
 namespace tw::schedule {
 
@@ -88,26 +92,46 @@ class Spread {
     if (inside_.contains(buffer.id())) differing_.insert(buffer.id());
   }
 
-  ir::Stmt spread(const ir::Stmt& stmt) {
-    if (!differs(stmt)) return stmt;
+  // `under`: what holds where the statement runs, of each virtual thread; null: it runs for all of them.
+  ir::Stmt spread(const ir::Stmt& stmt, const ir::Expr& under = {}) {
+    if (!differs(stmt) && !under) return stmt;
     if (const auto* all = ir::as<ir::Seq>(stmt)) {
       std::vector<ir::Stmt> each;
-      for (const ir::Stmt& one : all->stmts) each.push_back(spread(one));
+      for (const ir::Stmt& one : all->stmts) each.push_back(spread(one, under));
       return ir::seq(std::move(each));
     }
     if (const auto* memory = ir::as<ir::Allocate>(stmt)) {
-      if (!differing_.contains(memory->buffer.id())) return ir::allocate(memory->buffer, spread(memory->body));
+      if (!differing_.contains(memory->buffer.id())) return ir::allocate(memory->buffer, spread(memory->body, under));
       const ir::Buffer all = of_all(memory->buffer);
-      return ir::allocate(all, spread(memory->body));
+      return ir::allocate(all, spread(memory->body, under));
     }
     if (const auto* branch = ir::as<ir::If>(stmt); branch != nullptr && !differs(branch->cond))
-      return ir::if_then(branch->cond, spread(branch->then),
-                         branch->otherwise ? spread(branch->otherwise) : branch->otherwise);
+      return ir::if_then(branch->cond, spread(branch->then, under),
+                         branch->otherwise ? spread(branch->otherwise, under) : branch->otherwise);
+    if (const auto* branch = ir::as<ir::If>(stmt);
+        branch != nullptr && !branch->otherwise && is_of_places(branch->cond))
+      return spread(branch->then, both(under, branch->cond));
     if (const auto* let = ir::as<ir::LetStmt>(stmt); let != nullptr && !differs(let->value))
-      return ir::let_stmt(let->var, let->value, spread(let->body));
+      return ir::let_stmt(let->var, let->value, spread(let->body, under));
     if (const auto* loop = ir::as<ir::For>(stmt); loop != nullptr && goes_along(*loop))
-      return ir::loop(loop->var, loop->extent, spread(loop->body), loop->kind, loop->tail);
-    return each(stmt);
+      return ir::loop(loop->var, loop->extent, spread(loop->body, under), loop->kind, loop->tail);
+    return each(under ? ir::if_then(under, stmt) : stmt);
+  }
+
+  static ir::Expr both(ir::Expr under, const ir::Expr& condition) {
+    if (!under) return condition;
+    for (const ir::Expr& holds : lower::conjuncts(condition)) {
+      const std::vector<ir::Expr> known = lower::conjuncts(under);
+      if (std::ranges::none_of(known, [&](const ir::Expr& e) { return ir::equal(e, holds); })) under = under && holds;
+    }
+    return under;
+  }
+
+  // Whether it is the same after whatever has been stored.
+  static bool is_of_places(const ir::Expr& condition) {
+    bool reads = false;
+    ir::walk(condition, [&](const ir::Expr& e) { return reads = reads || ir::as<ir::Load>(e) != nullptr, !reads; });
+    return !reads;
   }
 
   // Lanes that wait for threads are no vector.

@@ -32,7 +32,7 @@ struct Tile {
     const int64_t vector = std::min(thread_columns, widest);
     const int64_t tiles = (all_columns + columns - 1) / columns, each = thread_columns * tiles;
     const int64_t even = widest > 1 ? columns : (all_columns + each - 1) / each * thread_columns;
-    return "[" + std::to_string(rows) + "," + std::to_string(even) + "," + std::to_string(thread_rows) + "," +
+    return "[" + std::to_string(rows) + "," + std::to_string(even / vector) + "," + std::to_string(thread_rows) + "," +
            std::to_string(vector) + "," + std::to_string(thread_columns / vector) + "]";
   }
 };
@@ -166,20 +166,21 @@ void DeviceContraction::tile_outputs() {
   const std::string& name = name_;
   const std::string i = output_axis(roles_.rows), j = output_axis(roles_.lanes);
   const std::string rows = split(name, i, tile(0)), row = virtually(rows, tile(2));
-  const std::string columns = split(name, j, tile(1)), part = virtually(columns, tile(4));
-  const std::string column = split(name, part, tile(3));
-  thread_ = part + ".o";
+  // Vectors first: of rows that are whole ones none is cut.
+  const std::string column = split(name, j, tile(3)), vectors = j + ".o";
+  const std::string columns = split(name, vectors, tile(1));
+  thread_ = virtually(columns, tile(4));
   std::vector<std::string> outer;
   if (parts_ > 1) outer.push_back(tiled_.outer.front());
   for (int d : roles_.outer) outer.push_back(output_axis(d));
   if (roles_.share >= 0) outer.push_back(output_axis(roles_.share));
   std::vector<std::string> order = outer;
-  order.insert(order.end(), {i + ".o", j + ".o", rows + ".o", columns + ".o", row, thread_, column});
+  order.insert(order.end(), {i + ".o", vectors + ".o", rows + ".o", columns + ".o", row, thread_, column});
   k_.reorder(name, order);
   k_.step(schedule::Vectorize{name, column});
   if (!outer.empty()) k_.bind(name, k_.fuse(name, outer), "blockIdx.z");
   k_.bind(name, i + ".o", "blockIdx.y");
-  k_.bind(name, j + ".o", "blockIdx.x");
+  k_.bind(name, vectors + ".o", "blockIdx.x");
   k_.bind(name, rows + ".o", "vthread");
   k_.bind(name, columns + ".o", "vthread");
   k_.bind(name, row, "threadIdx.y");

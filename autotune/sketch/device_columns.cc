@@ -6,11 +6,13 @@
 //                                         blockIdx.x j.o: threadIdx.x j.i:
 //                                           for k.o.o: threadIdx.y k.o.i: C[j] += C.rf[k.o, j]
 //
-// Neighbouring threads take neighbouring columns, so that a warp reads whole lines of memory.
+// Neighbouring threads take neighbouring columns, each as many as a vector has, so that a warp reads whole lines of
+// memory.
 #include <algorithm>
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
@@ -18,19 +20,35 @@ namespace {
 
 constexpr int64_t kEnoughColumns = 1 << 17;  // threads that a device is full of
 constexpr int64_t kLane = 32;                // of a warp, as many columns as fill a line
-constexpr int64_t kLeastOfABlock = 256;      // terms
+constexpr int64_t kLeastOfABlock = 128;      // terms, of single elements
 
 const Axis& longest(const Stage& stage) {
   return *std::ranges::max_element(stage.sums, {}, [](const Axis& axis) { return axis.extent; });
 }
 
-void sum_columns(Sketch& sketch, const std::string& stage, std::vector<std::string> data, const std::string& terms,
-                 const std::string& knobs) {
-  const std::string columns = sketch.fuse(stage, data);
+// Of these sources a thread has as many neighbours in registers.
+void sum_columns(Sketch& sketch, const std::string& stage, const std::vector<std::string>& data,
+                 const std::string& terms, const std::string& knobs, const Vectors& vectors) {
+  const std::string all = sketch.fuse(stage, data);
+  const bool wide = vectors.lanes > 1;
+  if (wide) sketch.step(schedule::Split{stage, all, vectors.lanes, {}, ir::Tail::kAuto});
+  const std::string columns = wide ? all + ".o" : all;
   share(sketch, stage, columns, sketch.cfg.factor(knobs + ".columns"));
   sketch.bind(stage, columns + ".o", "blockIdx.x");
   sketch.step(schedule::Split{stage, terms, sketch.cfg.factor(knobs + ".threads"), {}, ir::Tail::kAuto});
+  if (wide) {
+    sketch.reorder(stage, {terms + ".o", terms + ".i", all + ".i"});
+    sketch.step(schedule::Unroll{stage, all + ".i"});
+  }
   sketch.bind(stage, terms + ".i", "threadIdx.y");
+  for (const std::string& source : vectors.sources) {
+    const std::string copy = sketch.s.nest().unique_name(source + ".local");
+    sketch.step(schedule::CacheRead{source, ir::Scope::kLocal, {stage}});
+    sketch.step(schedule::ComputeAt{copy, stage, terms + ".i"});
+    const std::string last = data_loops(sketch.s, copy).back();
+    sketch.step(schedule::Split{copy, last, vectors.lanes, {}, ir::Tail::kAuto});
+    sketch.step(schedule::Vectorize{copy, last + ".i"});
+  }
 }
 
 }  // namespace
@@ -49,16 +67,22 @@ void apply_device_columns(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   const std::string& name = stage.name;
   const std::string terms = longest(stage).name;
-  sketch.cfg.define_knob(name + ".columns", up_to(stage.elements, {kLane, 2 * kLane, 4 * kLane}));
-  sketch.cfg.define_knob(name + ".threads", up_to(longest(stage).extent, {8, 4, 2}));
-  const int64_t parts = parts_of((stage.elements + kLane - 1) / kLane, longest(stage).extent, kLeastOfABlock);
-  if (parts < 2) return sum_columns(sketch, name, data_loops(sketch.s, name), terms, name);
+  Vectors vectors = vectors_along(sketch.graph, stage, stage.data.back());
+  if (vectors.sources.empty()) vectors.lanes = 1;
+  const int64_t columns = (stage.elements + vectors.lanes - 1) / vectors.lanes;  // of threads
+  if (vectors.lanes > 1) sketch.cfg.define_knob(name + ".vector", {vectors.lanes, 1});
+  sketch.cfg.define_knob(name + ".columns", up_to(columns, {kLane, 2 * kLane, 4 * kLane}));
+  sketch.cfg.define_knob(name + ".threads", up_to(longest(stage).extent, {8, 4, 16, 32}));
+  const int64_t parts = parts_of((columns + kLane - 1) / kLane, longest(stage).extent, kLeastOfABlock / vectors.lanes);
+  if (parts >= 2)
+    sketch.cfg.define_knob(name + ".parts", up_to(longest(stage).extent / kLeastShared, {parts, parts / 2, 2 * parts}));
+  if (vectors.lanes > 1 && sketch.cfg.value(name + ".vector") == 1) vectors = {};
+  if (parts < 2) return sum_columns(sketch, name, data_loops(sketch.s, name), terms, name, vectors);
 
-  sketch.cfg.define_knob(name + ".parts", up_to(longest(stage).extent / kLeastShared, {parts, parts / 2, 2 * parts}));
   const Parts shared = share_among_blocks(sketch, name, terms, sketch.cfg.factor(name + ".parts"));
   sketch.bind(shared.stage, shared.part, "blockIdx.y");
-  sum_columns(sketch, shared.stage, shared.data, shared.terms, name);
-  sum_columns(sketch, name, data_loops(sketch.s, name), sum_loops(sketch.s, name).back(), name);
+  sum_columns(sketch, shared.stage, shared.data, shared.terms, name, vectors);
+  sum_columns(sketch, name, data_loops(sketch.s, name), sum_loops(sketch.s, name).back(), name, {});
 }
 
 }  // namespace tw::autotune::sketch

@@ -23,9 +23,9 @@ constexpr int64_t kLeast = 16;  // iterations along both axes
 constexpr int64_t kTile = 32, kMostThreads = 1024;
 constexpr int64_t kMostBlocks = 65535;  // along blockIdx.y and blockIdx.z
 
-// Of rows and columns of a tile, and of the elements that a thread takes side by side.
+// Of rows and vectors of columns of a tile, and of the elements that a thread takes side by side.
 std::string json(int64_t rows, int64_t columns, int64_t vector) {
-  return "[" + std::to_string(rows) + "," + std::to_string(columns) + "," + std::to_string(vector) + "]";
+  return "[" + std::to_string(rows) + "," + std::to_string(columns / vector) + "," + std::to_string(vector) + "]";
 }
 
 // Columns that no vectors divide are whole rows of threads, where there are few: else ends of rows and the next rows'
@@ -100,25 +100,26 @@ void apply_device_transposed(Sketch& sketch, const Group& group) {
     copies.push_back(sketch.s.nest().unique_name(sketch.graph.at(source).name + ".shared"));
     sketch.step(schedule::CacheRead{sketch.graph.at(source).name, ir::Scope::kShared, {name}});
   }
-  const std::string row = i + ".i", column = j + ".i";
-  int part = 0;
-  for (const std::string& axis : {i, j, column})
-    sketch.step(schedule::Split{name, axis, sketch.cfg.factor(name + ".tile", part++), {}, ir::Tail::kAuto});
+  const auto split = [&](const std::string& axis, int part) {
+    sketch.step(schedule::Split{name, axis, sketch.cfg.factor(name + ".tile", part), {}, ir::Tail::kAuto});
+    return axis + ".i";
+  };
+  const std::string row = split(i, 0), lanes = split(j, 2), vectors = j + ".o", column = split(vectors, 1);
   for (const Axis& axis : stage.data)
     if (axis.name != i && axis.name != j) outer.push_back(axis.name);
   std::vector<std::string> order = outer;
-  order.insert(order.end(), {i + ".o", j + ".o", row, column + ".o", column + ".i"});
+  order.insert(order.end(), {i + ".o", vectors + ".o", row, column, lanes});
   sketch.reorder(name, order);
   if (!outer.empty()) sketch.bind(name, sketch.fuse(name, outer), "blockIdx.z");
   sketch.bind(name, i + ".o", "blockIdx.x");
-  sketch.bind(name, j + ".o", "blockIdx.y");
+  sketch.bind(name, vectors + ".o", "blockIdx.y");
   sketch.bind(name, row, "threadIdx.y");
-  sketch.bind(name, column + ".o", "threadIdx.x");
-  sketch.step(schedule::Vectorize{name, column + ".i"});
+  sketch.bind(name, column, "threadIdx.x");
+  sketch.step(schedule::Vectorize{name, lanes});
   for (size_t n = 0; n < copies.size(); ++n) {
     const int64_t bytes = sketch.graph.at(reads.sources[n]).type.bytes();
     const std::vector<std::string> loops = data_loops(sketch.s, copies[n]);
-    sketch.step(schedule::ComputeAt{copies[n], name, j + ".o"});
+    sketch.step(schedule::ComputeAt{copies[n], name, vectors + ".o"});
     sketch.step(schedule::StorageAlign{copies[n], loops[loops.size() - 2], std::max<int64_t>(1, kLineBytes / bytes),
                                        std::max<int64_t>(1, kBankBytes / bytes)});
   }

@@ -236,7 +236,20 @@ class Counter {
     stage.operations += warps * trips * kWarp * view.operations;
     stage.arithmetic += warps * trips * std::max(0.0, view.operations - view.fused);
     stage.instructions += warps * trips * std::max(1.0, view.operations - view.fused);
-    for (const AccessView& access : view.accesses) accesses(view, access, warps * trips, stage);
+    for (const AccessView& access : view.accesses)
+      accesses(view, access, warps * trips / (access.store ? terms_in_registers(view) : 1), stage);
+  }
+
+  // How many terms a sum adds before it is stored: all, where a thread's sums fit into registers meanwhile.
+  static double terms_in_registers(const StageView& view) {
+    double terms = 1, sums = 1;
+    for (const LoopView& loop : view.loops) {
+      if (loop.reduction)
+        terms *= static_cast<double>(loop.extent);
+      else if (terms > 1 && !is_bound(loop.annotation))
+        sums *= static_cast<double>(loop.extent);
+    }
+    return sums <= kMostRegisters ? terms : 1;
   }
 
   // Products of a warp. Each lane has its sums in registers from the first term to the last, and reads its part of an

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <optional>
 
@@ -152,13 +151,26 @@ class Elimination {
   // The variable of which the fewest rows come about.
   template <class Which>
   std::optional<int> cheapest(const Which& which) const {
-    std::map<int, std::pair<int64_t, int64_t>> ends;  // lower, upper
-    for (const Known& known : rows_)
-      for (const auto& [v, factor] : known.sum.terms)
-        if (which(v)) ++(factor > 0 ? ends[v].first : ends[v].second);
-    if (ends.empty()) return std::nullopt;
-    const auto cost = [](const auto& one) { return one.second.first * one.second.second; };
-    return std::ranges::min_element(ends, {}, cost)->first;
+    struct Ends {
+      int64_t lower = 0, upper = 0;
+    };
+    std::vector<Ends> ends;  // by variable
+    for (const Known& known : rows_) {
+      for (const auto& [v, factor] : known.sum.terms) {
+        const auto at = static_cast<size_t>(v);
+        if (at >= ends.size()) ends.resize(at + 1);
+        ++(factor > 0 ? ends[at].lower : ends[at].upper);
+      }
+    }
+    std::optional<int> out;
+    int64_t fewest = 0;
+    for (size_t at = 0; at < ends.size(); ++at) {
+      const int64_t rows = ends[at].lower * ends[at].upper;
+      if (ends[at].lower + ends[at].upper == 0 || (out && rows >= fewest) || !which(static_cast<int>(at))) continue;
+      out = static_cast<int>(at);
+      fewest = rows;
+    }
+    return out;
   }
 
   void eliminate(int variable) {

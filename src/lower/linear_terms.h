@@ -1,7 +1,9 @@
-// The terms of a linear sum, variable -> factor: what a map has of it, side by side in memory.
+// The terms of a linear sum, variable -> factor: what a map has of it, side by side in memory. Most sums have a few,
+// which need no memory of their own: searches copy and add sums by the million.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
@@ -12,61 +14,90 @@ namespace tw::lower {
 class LinearTerms {
   template <class Terms>
   static auto place(Terms& terms, int variable) {
-    return std::ranges::lower_bound(terms, variable, {}, &std::pair<int, int64_t>::first);
+    return std::lower_bound(terms.begin(), terms.end(), variable, [](const Term& t, int v) { return t.first < v; });
   }
 
  public:
-  using Term = std::pair<int, int64_t>;
+  struct Term {
+    int first;  // the variable
+    int64_t second;
+    bool operator==(const Term&) const = default;
+  };
 
   LinearTerms() = default;
   LinearTerms(std::initializer_list<Term> terms) {
     for (const Term& t : terms) (*this)[t.first] = t.second;
   }
 
-  auto begin() { return terms_.begin(); }
-  auto end() { return terms_.end(); }
-  auto begin() const { return terms_.begin(); }
-  auto end() const { return terms_.end(); }
-  bool empty() const { return terms_.empty(); }
-  size_t size() const { return terms_.size(); }
-  bool operator==(const LinearTerms&) const = default;
+  Term* begin() { return is_few() ? few_.data() : many_.data(); }
+  Term* end() { return begin() + size(); }
+  const Term* begin() const { return is_few() ? few_.data() : many_.data(); }
+  const Term* end() const { return begin() + size(); }
+  bool empty() const { return size() == 0; }
+  size_t size() const { return is_few() ? few_count_ : many_.size(); }
+  bool operator==(const LinearTerms& other) const { return std::ranges::equal(*this, other); }
 
   int64_t& operator[](int variable) {
-    const auto at = place(terms_, variable);
-    return (at != terms_.end() && at->first == variable ? at : terms_.insert(at, {variable, 0}))->second;
+    Term* at = place(*this, variable);
+    if (at != end() && at->first == variable) return at->second;
+    const auto before = at - begin();
+    push_back({variable, 0});
+    std::rotate(begin() + before, end() - 1, end());
+    return begin()[before].second;
   }
-  auto find(int variable) const {
-    const auto at = place(terms_, variable);
-    return at != terms_.end() && at->first == variable ? at : terms_.end();
+  const Term* find(int variable) const {
+    const Term* at = place(*this, variable);
+    return at != end() && at->first == variable ? at : end();
   }
   int64_t factor(int variable) const {
-    const auto at = find(variable);
+    const Term* at = find(variable);
     return at == end() ? 0 : at->second;
   }
   void erase(int variable) {
-    if (const auto at = find(variable); at != end()) terms_.erase(at);
+    const Term* at = find(variable);
+    if (at == end()) return;
+    Term* gone = begin() + (at - begin());
+    std::move(gone + 1, end(), gone);
+    if (is_few()) {
+      --few_count_;
+    } else {
+      many_.pop_back();
+    }
   }
 
   // Adds the others by `times`; false where a factor left 64 bits.
   bool add(const LinearTerms& others, int64_t times) {
-    std::vector<Term> out;
-    out.reserve(terms_.size() + others.terms_.size());
+    LinearTerms out;
     bool fits = true;
-    auto own = terms_.cbegin();
-    for (const Term& other : others.terms_) {
-      for (; own != terms_.cend() && own->first < other.first; ++own) out.push_back(*own);
-      int64_t sum = own != terms_.cend() && own->first == other.first ? (own++)->second : 0, product = 0;
+    const Term *own = begin(), *const last = end();
+    for (const Term& other : others) {
+      for (; own != last && own->first < other.first; ++own) out.push_back(*own);
+      int64_t sum = own != last && own->first == other.first ? (own++)->second : 0, product = 0;
       fits =
           fits && !__builtin_mul_overflow(other.second, times, &product) && !__builtin_add_overflow(sum, product, &sum);
-      if (sum != 0) out.emplace_back(other.first, sum);
+      if (sum != 0) out.push_back({other.first, sum});
     }
-    out.insert(out.end(), own, terms_.cend());
-    terms_ = std::move(out);
+    for (; own != last; ++own) out.push_back(*own);
+    *this = std::move(out);
     return fits;
   }
 
  private:
-  std::vector<Term> terms_;  // by variable
+  static constexpr size_t kFew = 6;
+  bool is_few() const { return many_.empty(); }
+  void push_back(Term term) {
+    if (is_few() && few_count_ < kFew) {
+      few_[few_count_++] = term;
+      return;
+    }
+    if (is_few()) many_.assign(few_.begin(), few_.begin() + std::exchange(few_count_, 0));
+    many_.push_back(term);
+  }
+
+  // By variable, in one of both.
+  std::array<Term, kFew> few_{};
+  size_t few_count_ = 0;
+  std::vector<Term> many_;
 };
 
 }  // namespace tw::lower

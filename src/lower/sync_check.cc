@@ -118,7 +118,7 @@ class LaunchCheck {
     open_.clear();
     statement(body, {});
     for (size_t i = 0; i < open_.size(); ++i)
-      for (size_t j = i; j < open_.size(); ++j) compare(open_[i], open_[j], Apart::kBlocks);
+      for (size_t j = i; j < open_.size() && !too_much(); ++j) compare(open_[i], open_[j], Apart::kBlocks);
   }
 
   bool too_much() const { return pairs_ > kMostPairs || known_.rows() > most_rows_; }

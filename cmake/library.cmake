@@ -40,7 +40,7 @@ function(tw_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${LIB_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "codegen/llvm/")
   if(CMAKE_CROSSCOMPILING)  # what runs kernels needs neither, and libffi is there for this machine only
-    list(FILTER sources EXCLUDE REGEX "src/ir/(interp.cc|interp_(dot|expr|extern|functions|launch|stmt)|simplify)")
+    list(FILTER sources EXCLUDE REGEX "src/ir/(interp.cc|interp_(dot|expr|extern|functions|index|launch|stmt)|simplify)")
   endif()
   if(NOT TW_XGBOOST)
     list(FILTER sources EXCLUDE REGEX "autotune/model/xgboost_")

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "src/ir/async_copies.h"
+#include "src/ir/interp_index.h"
 #include "src/ir/interp_launch.h"
 
 namespace tw::ir::interp {

@@ -1,9 +1,8 @@
 // Expressions of the interpreter: one small node per operation.
 
-#include <map>
-
 #include "src/ir/fields.h"
 #include "src/ir/interp_extern.h"
+#include "src/ir/interp_index.h"
 #include "src/ir/interp_program.h"
 #include "src/ir/typing.h"
 
@@ -21,22 +20,6 @@ struct VariableCode final : ExprCode {
   bool vector;
   VariableCode(size_t s, bool v) : slot(s), vector(v) {}
   Value eval(State& s) const override { return s.slots[vector ? slot + static_cast<size_t>(s.lane) : slot]; }
-};
-
-// A sum of scalar index variables and a constant: what most subscripts are.
-struct AffineCode final : ExprCode {
-  struct Part {
-    size_t slot;
-    int64_t factor;
-  };
-  std::vector<Part> parts;
-  int64_t constant = 0;
-  Value eval(State& s) const override {
-    Value out{};
-    out.i = constant;
-    for (const Part& p : parts) out.i += s.slots[p.slot].i * p.factor;
-    return out;
-  }
 };
 
 struct UnaryCode final : ExprCode {
@@ -195,27 +178,6 @@ Value truth(bool b) {
   return out;
 }
 
-// The sum as variable * factor + ... + constant, when it is one.
-bool as_affine(const Expr& e, int64_t scale, std::map<uint64_t, std::pair<Var, int64_t>>& parts, int64_t& constant) {
-  if (const auto* c = as<IntImm>(e)) {
-    int64_t part;
-    return !__builtin_mul_overflow(scale, c->value, &part) && !__builtin_add_overflow(constant, part, &constant);
-  }
-  if (const auto* v = as<VarRef>(e)) {
-    auto& part = parts.insert({v->var.id(), {v->var, 0}}).first->second;
-    part.second += scale;
-    return true;
-  }
-  const auto* b = as<Binary>(e);
-  if (!b) return false;
-  if (b->op == BinOp::kAdd) return as_affine(b->a, scale, parts, constant) && as_affine(b->b, scale, parts, constant);
-  if (b->op == BinOp::kSub) return as_affine(b->a, scale, parts, constant) && as_affine(b->b, -scale, parts, constant);
-  const auto factor = b->op == BinOp::kMul ? as_int(b->b) : std::nullopt;
-  constexpr int64_t kLargest = int64_t{1} << 31;
-  if (!factor || *factor > kLargest || *factor < -kLargest || scale > kLargest || scale < -kLargest) return false;
-  return as_affine(b->a, scale * *factor, parts, constant);
-}
-
 }  // namespace
 
 size_t Preparation::slot_of(const Var& v, int lanes) {
@@ -246,7 +208,7 @@ void Preparation::count_uses(const Stmt& s) {
 
 ExprPtr Preparation::shared(ExprPtr code, Type type) const {
   const bool cheap = dynamic_cast<const ConstantCode*>(code.get()) || dynamic_cast<const VariableCode*>(code.get()) ||
-                     dynamic_cast<const AffineCode*>(code.get()) || dynamic_cast<const SharedCode*>(code.get());
+                     is_affine(*code) || dynamic_cast<const SharedCode*>(code.get());
   return cheap ? code : std::make_shared<SharedCode>(std::move(code), !type.is_scalar());
 }
 
@@ -261,14 +223,7 @@ ExprPtr Preparation::expr(const Expr& e) {
 
 ExprPtr Preparation::prepare(const Expr& e) {
   const Type t = e.type();
-  if (t.is_index() && t.is_scalar() && as<Binary>(e)) {
-    std::map<uint64_t, std::pair<Var, int64_t>> parts;
-    auto affine = std::make_shared<AffineCode>();
-    if (as_affine(e, 1, parts, affine->constant)) {
-      for (const auto& [id, part] : parts) affine->parts.push_back({slot_of(part.first, 1), part.second});
-      return affine;
-    }
-  }
+  if (ExprPtr affine = affine_code(*this, e)) return affine;
   return match(
       e, [&](const IntImm& c) -> ExprPtr { return std::make_shared<ConstantCode>(value_of(c)); },
       [&](const FloatImm& c) -> ExprPtr { return std::make_shared<ConstantCode>(value_of(c, t)); },
@@ -279,6 +234,7 @@ ExprPtr Preparation::prepare(const Expr& e) {
         return std::make_shared<UnaryCode>(cast_function(c.value.type(), t), expr(c.value));
       },
       [&](const Binary& b) -> ExprPtr {
+        if (ExprPtr of_indices = index_code(*this, b)) return of_indices;
         const ExprPtr left = expr(b.a), right = expr(b.b);
         if (b.op == BinOp::kAnd)
           return std::make_shared<SelectCode>(left, right, std::make_shared<ConstantCode>(truth(false)));
@@ -340,39 +296,6 @@ ExprPtr Preparation::prepare(const Expr& e) {
       [&](const Address& a) -> ExprPtr {
         throw Fault{ErrorKind::kArgument, "interpret: takes no address, such as that of " + a.buffer.name(), {}};
       });
-}
-
-Subscripts::Subscripts(Preparation& preparation, const Buffer& buffer, const std::vector<Expr>& at)
-    : memory_(preparation.memory_of(buffer)) {
-  for (const Expr& subscript : at) at_.push_back(preparation.expr(subscript));
-}
-
-int64_t Subscripts::offset(State& s) const {
-  const Memory& memory = *s.memories[memory_];
-  if (at_.size() != memory.rank()) {  // one subscript for the whole buffer: the offset itself
-    TW_CHECK(at_.size() == 1, memory.name());
-    const int64_t offset = at_[0]->eval(s).i;
-    if (offset < 0 || offset >= memory.span()) outside(s, 0, offset);
-    return offset;
-  }
-  int64_t offset = 0;
-  for (size_t d = 0; d < at_.size(); ++d) {
-    const int64_t subscript = at_[d]->eval(s).i;
-    if (subscript < 0 || subscript >= memory.extent(d)) outside(s, d, subscript);
-    offset += subscript * memory.stride(d);
-  }
-  return offset;
-}
-
-void Subscripts::outside(State& s, size_t d, int64_t subscript) const {
-  const Memory& memory = *s.memories[memory_];
-  std::string text = memory.name() + "[";
-  for (size_t i = 0; i < at_.size(); ++i) text += (i ? ", " : "") + std::to_string(at_[i]->eval(s).i);
-  const int64_t extent = at_.size() == memory.rank() ? memory.extent(d) : memory.span();
-  throw Fault{ErrorKind::kInternal,
-              "interpret: " + text + "] is outside of the buffer",
-              {"subscript " + std::to_string(d) + " is " + std::to_string(subscript) + ", the extent is " +
-               std::to_string(extent)}};
 }
 
 }  // namespace tw::ir::interp

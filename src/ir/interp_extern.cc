@@ -10,6 +10,7 @@
 #include "src/ir/group_products.h"
 #include "src/ir/interp_async_calls.h"
 #include "src/ir/interp_group_calls.h"
+#include "src/ir/interp_index.h"
 #include "src/ir/interp_warp.h"
 #include "src/ir/requirement.h"
 #include "tensorwright/externs.h"

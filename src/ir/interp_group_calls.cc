@@ -7,6 +7,7 @@
 
 #include "src/ir/async_copies.h"
 #include "src/ir/group_products.h"
+#include "src/ir/interp_index.h"
 #include "src/ir/interp_launch.h"
 #include "src/ir/interp_warp.h"
 #include "src/ir/tf32.h"

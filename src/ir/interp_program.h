@@ -101,18 +101,4 @@ class Preparation {
   bool has_parallel_ = false;
 };
 
-// The element offset of an access: subscripts checked against the buffer, one dimension after the other.
-class Subscripts {
- public:
-  Subscripts(Preparation&, const Buffer&, const std::vector<Expr>& at);
-  int64_t offset(State&) const;
-  size_t memory() const { return memory_; }
-
- private:
-  [[noreturn]] void outside(State&, size_t d, int64_t subscript) const;
-
-  std::vector<ExprPtr> at_;
-  size_t memory_;
-};
-
 }  // namespace tw::ir::interp

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/ir/interp.h"
+#include "src/ir/interp_index.h"
 #include "src/ir/interp_launch.h"
 #include "src/ir/interp_program.h"
 

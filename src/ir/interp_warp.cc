@@ -3,6 +3,7 @@
 
 #include "src/ir/interp_warp.h"
 
+#include "src/ir/interp_index.h"
 #include "src/ir/interp_launch.h"
 #include "src/ir/tf32.h"
 

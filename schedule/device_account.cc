@@ -17,6 +17,7 @@
 #include "schedule/swizzling.h"
 #include "schedule/traffic.h"
 #include "schedule/warp_accesses.h"
+#include "src/ir/async_copies.h"
 #include "src/ir/warp_products.h"
 
 namespace tw::schedule {
@@ -222,9 +223,22 @@ class Counter {
       if (placed_.launch[static_cast<size_t>(i)] != root || stage.cluster.axis == kNone) continue;
       const Annotation index = stage.axes[stage.cluster.axis].annotation;
       for (const LoopView& loop : view.around)
-        if (loop.annotation == index && !touches(access, loop)) return static_cast<double>(loop.extent);
+        if (loop.annotation == index && !touches(access, loop))
+          return is_parted(view, loop.extent) ? static_cast<double>(loop.extent) : 1;
     }
     return 1;
+  }
+
+  // Whether each of so many blocks can bring a part of the box: of its first lines (cluster_of.cc).
+  bool is_parted(const StageView& view, int64_t blocks) const {
+    const auto data = static_cast<ptrdiff_t>(nest_.stage(view.stage).data_rank);
+    const std::vector<int64_t> box(view.root_extents.begin(), view.root_extents.begin() + data);
+    const auto first = std::ranges::find_if(box, [](int64_t extent) { return extent > 1; });
+    if (box.end() - first < 2 || *first % blocks != 0) return false;
+    const Swizzling swizzling = swizzling_of(nest_, placed_, view.stage, {box.begin(), box.end()});
+    int64_t bytes = view.element_bytes * *first / blocks;
+    for (auto within = first + 1; within != box.end(); ++within) bytes *= *within;
+    return bytes / swizzling.panels % ir::box_alignment(swizzling.bytes()) == 0;
   }
 
   // What each thread does for itself.

@@ -101,3 +101,15 @@ def test_what_is_refused():
     s[tensors[2]].bind(i, X)
     with pytest.raises(tw.ScheduleError, match="at most 8 blocks, a known number, and i has 256"):
         s[tensors[2]].cluster(i)
+
+
+def test_what_blocks_bring_each_other_is_read_once():
+    def sectors(blocks, columns):
+        tensors, _, _ = operands(256, columns, 128)
+        (launch,) = by_cluster(tensors, blocks=blocks, columns=columns).explain("cuda -arch=sm_90a").launches
+        return sum(stage.sectors for stage in launch.stages)
+
+    rows, columns, bytes_of_sector = 256, 64, 32
+    saved = 128 * columns * 2 * (rows // 64) / 2 / bytes_of_sector  # half of what each column of blocks reads of the right factor
+    assert sectors(1, columns) - sectors(2, columns) == pytest.approx(saved)
+    assert sectors(4, 16) == sectors(1, 16)  # 16 rows for 4 blocks have no parts

@@ -7,6 +7,8 @@
 //       for k.i.o: a product of four warps, whose threads are threadIdx.x
 //     the outputs by the lane map
 //
+// Blocks of neighbouring tiles may be a cluster, and bring each other parts of the operand that both read.
+//
 // Of few tiles blocks share the terms (device_parts.cc). Only of operands that are read in place, and where nothing
 // follows the sums. Tiles reach past the end where boxes of both operands bring zeros (schedule/filled.h).
 #include <algorithm>
@@ -32,6 +34,7 @@ struct Tile {
 constexpr Tile kTiles[] = {{128, 128}, {128, 256}, {256, 128}, {128, 64}, {64, 128}, {64, 256},
                            {256, 64},  {64, 64},   {64, 32},   {64, 16},  {64, 8}};
 
+constexpr int64_t kCluster = 2;                  // blocks
 constexpr int64_t kEachTile = int64_t{1} << 30;  // blocks: as many as there are tiles
 
 // How the last two dimensions of an operand go.
@@ -137,7 +140,12 @@ class GroupContraction {
     if (few_) k_.cfg.define_knob(knob("parts"), parts);
     k_.cfg.define_knob_json(knob("tile"), tiles);
     k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{4, 3, 2});
-    if (!few_) k_.cfg.define_knob(knob("blocks"), std::vector<int64_t>{kEachTile, processors, 2 * processors});
+    const bool clusters = !few_ && form_.boxes;
+    if (clusters) k_.cfg.define_knob(knob("cluster"), std::vector<int64_t>{1, kCluster});
+    cluster_ = clusters && k_.cfg.value(knob("cluster")) > 1;
+    std::vector<int64_t> blocks{kEachTile, processors, 2 * processors};
+    if (clusters) blocks.pop_back();
+    if (!few_) k_.cfg.define_knob(knob("blocks"), blocks);
     const int64_t shared = few_ ? k_.cfg.value(knob("parts")) : 1;
     if (shared > 1) sums_ = parts_of_sums(k_, stage_, roles_, shared, form_.terms);
     const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage);
@@ -160,6 +168,8 @@ class GroupContraction {
     k_.step(schedule::Split{sums_.stage, loop, std::move(by), {}, ir::Tail::kAuto});
     return loop + ".i";
   }
+  const Axis& row_axis() const { return stage_.data[static_cast<size_t>(roles_.rows)]; }
+  const Axis& column_axis() const { return stage_.data[static_cast<size_t>(roles_.lanes)]; }
   std::string tile_sums();
 
   Sketch& k_;
@@ -169,6 +179,7 @@ class GroupContraction {
   const Form form_;
   TiledSums sums_;
   bool few_ = false;  // tiles
+  bool cluster_ = false;
 };
 
 // The loop over tiles of terms.
@@ -176,13 +187,20 @@ std::string GroupContraction::tile_sums() {
   const std::string& name = sums_.stage;
   std::vector<std::string> order = sums_.outer;
   if (roles_.share >= 0) order.push_back(stage_.data[static_cast<size_t>(roles_.share)].name);
-  const std::string i = stage_.data[static_cast<size_t>(roles_.rows)].name,
-                    j = stage_.data[static_cast<size_t>(roles_.lanes)].name;
-  const int64_t columns = k_.cfg.value(knob("tile"), 1);
+  const std::string i = row_axis().name, j = column_axis().name;
+  const int64_t rows = k_.cfg.value(knob("tile"), 0), columns = k_.cfg.value(knob("tile"), 1);
   const std::string row = split(split(i, k_.cfg.factor(knob("tile"), 0)), form_.product->m);
   const std::string column = split(j, k_.cfg.factor(knob("tile"), 1));
-  order.insert(order.end(), {i + ".o", j + ".o"});
+  std::string row_tile = i + ".o", column_tile = j + ".o", beside;
+  if (cluster_) {  // along the shorter side of a tile, where there are two: the longer operand is the one of both
+    const bool several_rows = row_axis().extent > rows, several_columns = column_axis().extent > columns;
+    std::string& tile = several_columns && (rows > columns || !several_rows) ? column_tile : row_tile;
+    beside = split(tile, kCluster);
+    tile += ".o";
+  }
+  order.insert(order.end(), {row_tile, column_tile});
   const std::vector<std::string> tiles = order;
+  if (cluster_) order.insert(order.begin(), beside);
   order.push_back(i + ".i.o");
   order.insert(order.end(), sums_.terms.begin(), sums_.terms.end());
   const std::string last = order.back(), inner = split(last, form_.terms), term = split(inner, form_.product->k);
@@ -191,7 +209,14 @@ std::string GroupContraction::tile_sums() {
   k_.reorder(name, order);
   const std::string tile = k_.fuse(name, tiles);
   k_.bind(name, tile, "blockIdx.x");
-  k_.step(schedule::Persistent{name, tile, few_ ? schedule::Factor(kEachTile) : k_.cfg.factor(knob("blocks"))});
+  if (cluster_) {
+    k_.bind(name, beside, "blockIdx.y");
+    k_.step(schedule::Cluster{name, beside});
+    const int64_t blocks = k_.cfg.value(knob("blocks"));
+    k_.step(schedule::Persistent{name, tile, blocks == kEachTile ? blocks : blocks / kCluster});
+  } else {
+    k_.step(schedule::Persistent{name, tile, few_ ? schedule::Factor(kEachTile) : k_.cfg.factor(knob("blocks"))});
+  }
   k_.bind(name, i + ".i.o", "threadIdx.y");
   std::string product(form_.product->name);
   product.replace(product.find("n8"), 2, "n" + std::to_string(columns));

@@ -291,6 +291,8 @@ TEST(SketchDevice, ProductsWhoseTermsBlocksShare) {
   expect_second(dense(9, 13, 256));
 }
 
+TEST(SketchDevice, ProductsOfClusters) { expect_second(product_of(128, 16, 128, {.batch = 100}), ".cluster"); }
+
 TEST(SketchDevice, ProductsWithAProducer) { expect_second(product_of(128, 64, 256), ".producer"); }
 
 TEST(SketchDevice, Convolutions) {

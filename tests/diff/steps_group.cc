@@ -26,6 +26,14 @@ bool fits(const ir::WarpProduct& p, const std::array<int64_t, 3>& extents, bool 
   return rows_of_terms || (p.operand.bits == 16 && p.n * p.operand.bytes() % kLeastLine == 0);
 }
 
+// Blocks along the columns, which read the same rows, in boxes: parts of 8 of them.
+bool can_be_cluster(const StageNest& stage, const Choice& choice) {
+  const int64_t blocks = stage.axes[1].extent.value() / choice.product->n, terms = stage.axes[2].extent.value();
+  const te::Tensor& right = stage.op->inputs[1];
+  return (blocks == 2 || blocks == 4 || blocks == 8) && terms > choice.step &&
+         choice.product->operand != choice.product->sum && ir::is_int(right.shape()[1], terms);
+}
+
 Choice choose(Stepper& s, const StageNest& stage) {
   if (!stage.is_reduction() || stage.data_rank != 2 || stage.reduce_rank != 1 || stage.op->inputs.size() != 2)
     return {};
@@ -46,20 +54,16 @@ Choice choose(Stepper& s, const StageNest& stage) {
         (p.operand != p.sum || rounds_factors(stage)) && fits(p, extents, rows_of_terms))
       known.push_back(&p);
   if (known.empty()) return {};
+  std::vector<Choice> of_clusters;  // few products have some
+  for (const ir::WarpProduct* p : known)
+    if (const Choice choice{p, p->k}; can_be_cluster(stage, choice)) of_clusters.push_back(choice);
+  if (!of_clusters.empty() && s.random().chance(70)) return s.random().pick(of_clusters);
   Choice out{known[s.random().below(known.size())]};
   std::vector<int64_t> steps;
   for (int64_t step = out.product->k; step <= extents[2]; step += out.product->k)
     if (extents[2] % step == 0) steps.push_back(step);
   out.step = s.random().chance(60) ? steps[0] : steps[s.random().below(steps.size())];
   return out;
-}
-
-// Blocks along the columns, which read the same rows, in boxes: parts of 8 of them.
-bool can_be_cluster(const StageNest& stage, const Choice& choice) {
-  const int64_t blocks = stage.axes[1].extent.value() / choice.product->n, terms = stage.axes[2].extent.value();
-  const te::Tensor& right = stage.op->inputs[1];
-  return (blocks == 2 || blocks == 4 || blocks == 8) && terms > choice.step &&
-         choice.product->operand != choice.product->sum && ir::is_int(right.shape()[1], terms);
 }
 
 }  // namespace

@@ -45,7 +45,9 @@ Judged judge(const std::vector<uint64_t>& seeds, const FuzzOptions& options) {
   for (uint64_t seed : seeds) {
     const Clock clock(judged.tally.oracles, kDrawing, 1);
     try {
-      samples.push_back(draw_pair(seed, options.devices));
+      Sample sample = draw_pair(seed, options.devices);
+      if (options.launches && sample.refusals.empty() && !sample.features.contains("launch")) continue;
+      samples.push_back(std::move(sample));
       judged.tally.add(samples.back());
     } catch (const std::exception& e) {
       ++judged.tally.pairs;

@@ -19,6 +19,7 @@ struct FuzzOptions {
   bool minimise = true;    // findings, and write their scripts
   std::string folder;      // where scripts go
   int devices = kDevices;  // percent of the pairs that are to be launches, if they can be
+  bool launches = false;   // judge no others
   Judges judges = {};
 };
 

@@ -55,11 +55,18 @@ bool asked(const Judges& judges, const std::string& oracle) {
              : std::find(judges.oracles.begin(), judges.oracles.end(), oracle) != judges.oracles.end();
 }
 
+// By name, or by one that compares with what it makes.
+bool asked(const Judges& judges, const Interpreted& oracle) {
+  const auto is_compiled = [&](const Compiled& one) { return asked(judges, std::string(one.name)); };
+  return oracle.needed_by == NeededBy::kAll || asked(judges, std::string(oracle.name)) ||
+         (oracle.needed_by == NeededBy::kCompiled && std::ranges::any_of(kCompiled, is_compiled));
+}
+
 bool takes_part(const Sample& sample, int percent) { return static_cast<int>(sample.recipe.seed % 100) < percent; }
 
 void interpret_all(Trial& t, const Judges& judges, Usages& usages) {
   for (const Interpreted& oracle : interpreted_oracles()) {
-    if (!oracle.always && (!takes_part(t.sample, oracle.percent) || !asked(judges, oracle.name))) continue;
+    if (!takes_part(t.sample, oracle.percent) || !asked(judges, oracle)) continue;
     const Clock clock(usages, oracle.name, 1);
     std::string text;
     try {
@@ -114,7 +121,7 @@ Judges on_aarch64() {
 std::vector<std::string> oracle_names(const Judges& judges) {
   std::vector<std::string> names;
   for (const Interpreted& oracle : interpreted_oracles())
-    if (oracle.always || asked(judges, oracle.name)) names.push_back(oracle.name);
+    if (asked(judges, oracle)) names.push_back(oracle.name);
   for (const Compiled& oracle : kCompiled)
     if (available(oracle) && asked(judges, oracle.name)) names.push_back(oracle.name);
   if (has_c_compiler() && asked(judges, kCudaHost)) names.push_back(kCudaHost);

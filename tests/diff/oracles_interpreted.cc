@@ -151,16 +151,16 @@ std::string lowered(Trial& t) {
 }
 
 constexpr Interpreted kInterpreted[] = {
-    {"schedule", 100, made, true},           // legal Steps are accepted, survive JSON, and lower
-    {"extents", 100, extents},               // of loops: as views estimate them, as bounds inference has them
-    {"verify", 100, verified},               // invariants of the loop program and the lowered program
-    {"barriers", 50, synchronised},          // of launches are proved to suffice, and to be met by all threads
-    {"text", 100, survives_text},            // both survive printing and parsing
-    {"definition", 100, defined, true},      // the interpreter runs the unscheduled expression
-    {"reference", 20, read_off},             // the definition = the expression, evaluated without any program
-    {"loop program", 100, scheduled, true},  // = the definition; each element is given one value
-    {"order", 100, in_order},   // = the expression with sums across lanes in the documented order, bit for bit
-    {"lowered", 100, lowered},  // = the definition
+    {"schedule", 100, made, NeededBy::kAll},       // legal Steps are accepted, survive JSON, and lower
+    {"extents", 100, extents},                     // of loops: as views estimate them, as bounds inference has them
+    {"verify", 100, verified},                     // invariants of the loop program and the lowered program
+    {"barriers", 50, synchronised},                // of launches are proved to suffice, and to be met by all threads
+    {"text", 100, survives_text},                  // both survive printing and parsing
+    {"definition", 100, defined, NeededBy::kAll},  // the interpreter runs the unscheduled expression
+    {"reference", 20, read_off},                   // the definition = the expression, evaluated without any program
+    {"loop program", 100, scheduled, NeededBy::kAll},  // = the definition; each element is given one value
+    {"order", 100, in_order},  // = the expression with sums across lanes in the documented order, bit for bit
+    {"lowered", 100, lowered, NeededBy::kCompiled},  // = the definition
     {"any bits", 25,
      lowered_wild},  // the lowered program on NaNs and the like: what the compiled ones are compared with
 };

@@ -58,11 +58,12 @@ std::vector<Argument> arguments_of(const Sample&);
 std::string judged(const Trial&, const Call&, Ran);
 
 // oracles_interpreted.cc: what the interpreter says.
+enum class NeededBy : uint8_t { kNobody, kCompiled, kAll };  // other oracles: what it makes
 struct Interpreted {
   const char* name;
   int percent;  // of the samples
   std::string (*judge)(Trial&);
-  bool always = false;  // the others need what it does
+  NeededBy needed_by = NeededBy::kNobody;
 };
 std::span<const Interpreted> interpreted_oracles();
 std::string defined(Trial&);       // the definition's results

@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
   app.add_option("--devices", options.devices, "percent of the pairs that are to be schedules for a device")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
+  app.add_flag("--launches", options.launches, "judge those pairs only that are schedules for a device");
   app.add_option("--workers", options.workers, "processes")->check(CLI::Range(1, 64))->capture_default_str();
   app.add_option("--folder", options.folder, "where scripts of failures go")->capture_default_str();
   app.add_option("--replay", file, "judge the sample of such a script again")->check(CLI::ExistingFile);

@@ -253,15 +253,43 @@ class Search {
     return true;
   }
 
+  // What the terms of a row come to: the sum of one end of each, of which some may have none.
+  class End {
+   public:
+    explicit End(int64_t constant) : sum_(constant) {}
+    void add(__int128 end) { is_number(end) ? sum_ += end : ++endless_; }
+    void subtract(__int128 end) { is_number(end) ? sum_ -= end : --endless_; }
+    // An end that has left 64 bits, on either side, says nothing.
+    std::optional<int64_t> value() const {
+      return endless_ == 0 && is_number(sum_) ? std::optional(static_cast<int64_t>(sum_)) : std::nullopt;
+    }
+
+   private:
+    static bool is_number(__int128 end) { return end > Interval::kNegInf && end < Interval::kPosInf; }
+    __int128 sum_;
+    int endless_ = 0;
+  };
+  static __int128 scaled_end(int64_t end, int64_t factor) {
+    if (end != Interval::kNegInf && end != Interval::kPosInf) return static_cast<__int128>(end) * factor;
+    return (end > 0) == (factor > 0) ? Interval::kPosInf : Interval::kNegInf;
+  }
+  static __int128 least(Interval r, int64_t factor) { return scaled_end(factor > 0 ? r.lo : r.hi, factor); }
+  static __int128 greatest(Interval r, int64_t factor) { return scaled_end(factor > 0 ? r.hi : r.lo, factor); }
+
   static bool narrow(const Row& row, std::vector<Interval>& ranges, bool& changed) {
     if (row.sum.terms.empty()) return row.is_equation ? row.sum.constant == 0 : row.sum.constant >= 0;
+    End lowest(row.sum.constant), highest(row.sum.constant);
     for (const auto& [variable, factor] : row.sum.terms) {
-      Interval rest = Interval::point(row.sum.constant);
-      for (const auto& [other, times] : row.sum.terms)
-        if (other != variable) rest = rest + scaled(ranges[static_cast<size_t>(other)], times);
-      // factor * variable is at least -rest.hi and, in an equation, at most -rest.lo.
+      const Interval range = ranges[static_cast<size_t>(variable)];
+      if (row.is_equation) lowest.add(least(range, factor));
+      highest.add(greatest(range, factor));
+    }
+    for (const auto& [variable, factor] : row.sum.terms) {
       Interval& range = ranges[static_cast<size_t>(variable)];
       const Interval before = range;
+      lowest.subtract(row.is_equation ? least(range, factor) : 0);
+      highest.subtract(greatest(range, factor));
+      // factor * variable is at least -highest of the others and, in an equation, at most -lowest.
       const auto at_least = [&](int64_t product) {
         if (factor > 0) {
           range.lo = std::max(range.lo, ir::ceil_div(product, factor));
@@ -276,12 +304,12 @@ class Search {
           range.lo = std::max(range.lo, ir::ceil_div(product, factor));
         }
       };
-      // An end that has left 64 bits, on either side, says nothing.
-      const auto is_number = [](int64_t end) { return end != Interval::kNegInf && end != Interval::kPosInf; };
-      if (is_number(rest.hi)) at_least(-rest.hi);
-      if (row.is_equation && is_number(rest.lo)) at_most(-rest.lo);
+      if (const auto end = highest.value()) at_least(-*end);
+      if (const auto end = row.is_equation ? lowest.value() : std::nullopt) at_most(-*end);
       if (range.lo > range.hi) return false;
       changed = changed || range != before;
+      lowest.add(row.is_equation ? least(range, factor) : 0);
+      highest.add(greatest(range, factor));
     }
     return true;
   }

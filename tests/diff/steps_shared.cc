@@ -45,11 +45,12 @@ void roles(Stepper& s, const std::string& name) {
 void cluster(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   if (stage.pipelines.empty() || stage.tensorized.axis == schedule::kNone) return;
-  for (AxisId leaf : stage.leaves) {
+  std::vector<std::string> loops;  // a Step makes another nest
+  for (const AxisId leaf : stage.leaves) {
     const Axis& axis = stage.axes[leaf];
-    if (is_block(axis.annotation) && axis.extent.value_or(1) > 1 && s.random().chance(60))
-      s.may(schedule::Cluster{name, axis.name});
+    if (is_block(axis.annotation) && axis.extent.value_or(1) > 1 && s.random().chance(60)) loops.push_back(axis.name);
   }
+  for (const std::string& loop : loops) s.may(schedule::Cluster{name, loop});
 }
 
 }  // namespace tw::diff

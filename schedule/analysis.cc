@@ -4,6 +4,7 @@
 
 #include "schedule/check.h"
 #include "schedule/check_launches.h"
+#include "schedule/nontemporal.h"
 #include "schedule/pad.h"
 #include "schedule/prefetch.h"
 #include "schedule/primitives/primitives.h"
@@ -89,6 +90,7 @@ Status Analysis::judge(const std::vector<int>& given, const Arguments& arguments
   TW_TRY([[maybe_unused]] Unit padded, check_pads(nest_, placed_, given, steps_));
   TW_TRY([[maybe_unused]] Unit unread, check_predicates(nest_, placed_, steps_));
   TW_TRY([[maybe_unused]] Unit reachable, check_prefetches(nest_, placed_, steps_));
+  TW_TRY([[maybe_unused]] Unit once, check_nontemporal(nest_, placed_, steps_));
   const auto stages = static_cast<size_t>(nest_.size());
   slides_.resize(stages);
   layouts_.resize(stages);

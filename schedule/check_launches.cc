@@ -135,6 +135,9 @@ Status check_steps(const StageNest& stage, const std::vector<Step>& steps) {
   if (!stage.prefetches.empty())
     return no(Prefetch::kName, "a stage must not prefetch in a launch, as " + stage.name + " does",
               stage.prefetches[0].step, "a device has no such instruction; cache_read to shared memory fetches ahead");
+  if (stage.nontemporal != kNone)
+    return no(Nontemporal::kName, "a stage must not be nontemporal in a launch, as " + stage.name + " is",
+              stage.nontemporal, "the stores of a device's threads go by its own caches");
   if (stage.tensorized.axis != kNone && !warp_product_of(stage))
     return no(Tensorize::kName,
               "a stage must not be tensorized so in a launch, as " + stage.name + " is, by " +

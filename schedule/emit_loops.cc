@@ -149,8 +149,9 @@ ir::Stmt Emitter::prefetches(const Emission& stage, int level) const {
   std::vector<ir::Stmt> all;
   for (const PrefetchNote& note : stage.nest.prefetches) {
     if (note.axis != stage.nest.leaves[level] || stage.in_vector) continue;
-    int source = nest_.find_stage(note.source);
-    all.push_back(prefetch(nest_, placed_, all_, {stage.id, level, source, note.offset}, kept_.buffers(source)));
+    const int source = nest_.find_stage(note.source), of = nest_.find_stage(note.of);
+    all.push_back(prefetch(nest_, placed_, all_, {stage.id, level, source, of, from_of(nest_, note), note.offset},
+                           kept_.buffers(source)));
   }
   return ir::seq(std::move(all));
 }

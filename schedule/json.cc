@@ -2,6 +2,8 @@
 //
 //   [["split","C","i",16,null,"mask"],["reorder","C",["i.o","j","i.i"]]]
 //
+// Fields that a Step had not from the beginning stand where they say something.
+//
 // A factor is a number, an expression over scalars as "n // 4", or {"knob":"tile_j","part":1,"value":8} when it refers
 // to a tuner's knob.
 #include <nlohmann/json.hpp>
@@ -14,6 +16,14 @@ namespace tw::schedule {
 using nlohmann::json;
 
 namespace {
+
+// How many fields a Step has, and how many it had when it was new: texts of then have no others.
+template <class K>
+constexpr size_t kFields = std::tuple_size_v<decltype(K{}.fields())>;
+template <class K>
+constexpr size_t kFirstFields = kFields<K>;
+template <>
+constexpr size_t kFirstFields<Prefetch> = 4;
 
 // ----------------------------------------------------------------------------------------------------------------
 // writing
@@ -91,12 +101,14 @@ void read_field(const json& from, const T& field) {
 template <class K>
 Step read_step(const json& from) {
   K step;
-  constexpr size_t fields = std::tuple_size_v<decltype(step.fields())>;
-  if (from.size() != fields + 1)
-    throw Malformed{std::to_string(fields) + " fields after \"" + K::kName + "\", not " +
-                    std::to_string(from.size() - 1)};
+  const size_t given = from.size() - 1;
+  if (given < kFirstFields<K> || given > kFields<K>)
+    throw Malformed{std::to_string(kFields<K>) + " fields after \"" + K::kName + "\", not " + std::to_string(given)};
   size_t next = 1;
-  std::apply([&](const auto&... field) { (read_field(from[next++], field), ...); }, step.fields());
+  const auto read_next = [&](const auto& field) {
+    if (next < from.size()) read_field(from[next++], field);
+  };
+  std::apply([&](const auto&... field) { (read_next(field), ...); }, step.fields());
   return step;
 }
 
@@ -127,6 +139,7 @@ std::string to_json(const std::vector<Step>& steps) {
         [&]<class K>(const K& kind) {
           json one = json::array({K::kName});
           std::apply([&](const auto&... field) { (one.push_back(write(field)), ...); }, kind.fields());
+          while (one.size() > kFirstFields<K> + 1 && one.back() == "") one.erase(one.size() - 1);
           all.push_back(std::move(one));
         },
         step.kind);

@@ -121,10 +121,13 @@ struct Alignment {
   int64_t factor, offset;
 };
 
-// What `source` needs `offset` iterations of the axis ahead is fetched into the cache.
+// At each iteration of `axis` what it would read of `source` `offset` iterations of `from` later is fetched into the
+// cache. `from` is a loop around `axis`, of the stage `of`, in whose loops this one is computed, or of this one; empty:
+// `axis` itself.
 struct PrefetchNote {
   std::string source;
   AxisId axis;
+  std::string from, of;
   int64_t offset;
   int step;
 };
@@ -205,6 +208,7 @@ struct StageNest {
   int double_buffered = kNone, rolling = kNone;  // the Step that asked for it
   ir::Expr store_predicate;                      // over the data axes; empty: every element is stored
   int predicated_by = kNone;                     // Step
+  int nontemporal = kNone;                       // the Step by which an output is stored past the caches
   std::vector<std::pair<uint64_t, AxisId>>
       aliases;  // variables of the stage that this one was split off from (cache_write)
 

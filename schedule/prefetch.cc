@@ -21,6 +21,15 @@ bool stands_at(const Placement& placed, int reader, int stage, int level) {
   return false;
 }
 
+// Of the loops of the stage `of` that stand around the loop at `level` of `stage`, or are it, the innermost one; kNone
+// where there is none.
+int innermost_around(const Placement& placed, int stage, int level, int of) {
+  if (stage == of) return level;
+  for (; placed.parent[stage] != kNone; stage = placed.parent[stage])
+    if (placed.parent[stage] == of) return placed.level[stage];
+  return kNone;
+}
+
 std::vector<int> readers_at(const Placement& placed, int source, int stage, int level) {
   std::vector<int> readers;
   for (int reader : placed.readers[source])
@@ -43,6 +52,10 @@ std::vector<int64_t> elements_a_line(const ir::Buffer& buffer) {
 
 }  // namespace
 
+AxisId from_of(const LoopNest& nest, const PrefetchNote& note) {
+  return note.from.empty() ? note.axis : nest.stage(nest.find_stage(note.of)).find_axis(note.from);
+}
+
 Status check_prefetches(const LoopNest& nest, const Placement& placed, const std::vector<Step>& steps) {
   for (int i = 0; i < nest.size(); ++i) {
     if (!placed.live(i)) continue;
@@ -52,20 +65,32 @@ Status check_prefetches(const LoopNest& nest, const Placement& placed, const std
         return blame(refuse(Prefetch::kName, rule) << describe(stage) << why, steps, note.step);
       };
       int source = nest.find_stage(note.source), level = stage.position(note.axis);
+      const std::string& axis = stage.axes[note.axis].name;
+      const int of = nest.find_stage(note.of);
+      const StageNest& other = nest.stage(of);
+      const AxisId from = from_of(nest, note);
       if (level == kNone)
-        return wrong("axis must be a loop of stage " + stage.name + ", not " + stage.axes[note.axis].name,
+        return wrong("axis must be a loop of stage " + stage.name + ", not " + axis,
                      "it was split or fused afterwards");
+      if (from == kNone || other.position(from) == kNone)
+        return wrong("from must be a loop of stage " + other.name + ", not " + note.from,
+                     "it was split or fused afterwards");
+      if (other.position(from) > innermost_around(placed, i, level, of))
+        return wrong(
+            "from must be a loop around " + axis + ", or " + axis + " itself, not " + note.from + " of " + other.name,
+            "only loops within it share out what its iterations read");
       if (stage.axes[note.axis].annotation == Annotation::kVectorized)
-        return wrong("axis must not be vectorized, as " + stage.axes[note.axis].name + " is",
+        return wrong("axis must not be vectorized, as " + axis + " is",
                      "its iterations run all at once; prefetch at a loop around it");
+      if (other.axes[from].annotation == Annotation::kVectorized)
+        return wrong("from must not be vectorized, as " + note.from + " is", "its iterations run all at once");
       bool whole = nest.stage(source).is_placeholder() || (placed.live(source) && placed.parent[source] == kNone);
       if (!whole)
         return wrong("source must lie in memory whole, which " + note.source + " does not",
                      "it is inlined, or computed where it is read and in the cache already");
       if (readers_at(placed, source, i, level).empty())
-        return wrong(
-            "source must be read inside the loop " + stage.axes[note.axis].name + "; " + note.source + " is not",
-            "what is not read need not be fetched");
+        return wrong("source must be read inside the loop " + axis + "; " + note.source + " is not",
+                     "what is not read need not be fetched");
     }
   }
   return Unit{};
@@ -73,7 +98,6 @@ Status check_prefetches(const LoopNest& nest, const Placement& placed, const std
 
 ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBounds& all, const PrefetchSite& site,
                   const std::vector<ir::Buffer>& from) {
-  const StageNest& stage = nest.stage(site.stage);
   Placement there = placed;
   there.parent[site.source] = site.stage;
   there.level[site.source] = site.level;
@@ -82,11 +106,10 @@ ir::Stmt prefetch(const LoopNest& nest, const Placement& placed, const NestBound
     for (int reader : there.readers[site.source])
       for (Read& read : there.reads[reader])
         if (read.source == site.source) read.load = ir::load(from[0], place(*layout, ir::as<ir::Load>(read.load)->at));
-  AxisId leaf = stage.leaves[site.level];
+  const StageBounds& around = all.stages[site.of];
   ir::Substitution ahead;
-  if (const ir::Var& var = all.stages[site.stage].loop[leaf])
-    ahead[var.id()] =
-        ir::min(ir::Expr(var) + ir::Expr(site.offset), all.stages[site.stage].extent[leaf].expr() - ir::Expr(1));
+  if (const ir::Var& var = around.loop[site.from])
+    ahead[var.id()] = ir::min(ir::Expr(var) + ir::Expr(site.offset), around.extent[site.from].expr() - ir::Expr(1));
   std::vector<ir::Stmt> fetches;
   for (const ir::Buffer& buffer : from) {
     std::vector<ir::Expr> at;

@@ -50,7 +50,11 @@ std::string arguments(const StorageAlign& s) {
 }
 std::string arguments(const DoubleBuffer&) { return ""; }
 std::string arguments(const RollingBuffer&) { return ""; }
-std::string arguments(const Prefetch& s) { return s.source + ", " + s.axis + ", offset=" + std::to_string(s.offset); }
+std::string arguments(const Prefetch& s) {
+  return s.source + ", " + s.axis + ", offset=" + std::to_string(s.offset) +
+         (s.from.empty() ? "" : ", from=" + s.from) + (s.of.empty() ? "" : " of " + s.of);
+}
+std::string arguments(const Nontemporal&) { return ""; }
 std::string arguments(const SetStorePredicate& s) { return s.condition; }
 std::string arguments(const TransformLayout& s) {
   return "[" + join(s.indices) + "]" + (s.pad_value.empty() ? "" : ", pad_value=" + s.pad_value);
@@ -198,6 +202,7 @@ std::string headline(const LoopNest& nest, const StageNest& stage) {
     const StageNest& parent = nest.stage(nest.find_stage(stage.attach.stage));
     head += ", at " + parent.name + "'s loop " + parent.axes[attach_leaf(parent, stage.attach.axis)].name;
   }
+  if (stage.nontemporal != kNone) head += ", nontemporal";
   return (stage.scope ? head + ", " + to_string(*stage.scope) : head) + layout_text(stage);
 }
 

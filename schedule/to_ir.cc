@@ -38,6 +38,7 @@ struct BoundArguments {
 
 ir::Param parameter(const StageNest& stage, const ir::Buffer& buffer) {
   ir::Param param{buffer, !stage.is_placeholder()};
+  param.nontemporal = stage.nontemporal != kNone;
   const auto* given = std::get_if<te::Placeholder>(&stage.op->kind);
   if (given) param.range = given->range;
   const std::vector<ir::Expr>& declared = stage.op->shape();

@@ -244,6 +244,12 @@ class Writer {
     return subject(s.stage) + ".tensorize(" + axis(s.stage, s.axis) + ", " + quoted(te::readable_intrin(s.intrin)) +
            ")";
   }
+  std::string call(const Prefetch& s) {
+    const std::string loop = axis(s.stage, s.axis);
+    const std::string from = s.from.empty() ? "" : ", from_=" + axis(s.of.empty() ? s.stage : s.of, s.from);
+    return subject(s.stage) + ".prefetch(" + tensor(s.source) + ", " + loop + ", " + std::to_string(s.offset) + from +
+           ")";
+  }
   std::string call(const SetStorePredicate& s) {
     const StageNest& stage = nest_.stage(nest_.find_stage(s.stage));
     std::vector<std::string> names;

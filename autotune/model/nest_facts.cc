@@ -457,6 +457,8 @@ class NestHash {
     for (const auto& p : stage.prefetches) {
       add_text(p.source);
       add(place_of(stage, p.axis));
+      add_text(p.from);
+      add_text(p.of);
       add(static_cast<uint64_t>(p.offset));
     }
     for (const auto& p : stage.pipelines) {
@@ -469,6 +471,7 @@ class NestHash {
       add_text(stage.tensorized.intrin->key);
     }
     add(static_cast<uint64_t>(stage.double_buffered != schedule::kNone) * 2 + (stage.rolling != schedule::kNone));
+    add(static_cast<uint64_t>(stage.nontemporal != schedule::kNone));
     if (stage.store_predicate) add(stage.store_predicate.hash());
   }
 

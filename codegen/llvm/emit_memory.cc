@@ -386,6 +386,7 @@ void Emitter::emit_block_store(const Memory& memory, Type type, Value* base, int
   Value* at = address(memory, type, base);
   const llvm::Align align = block_alignment(memory, type, base_multiple);
   if (mask && emit_slot_store(memory, base, at, align, value, mask)) return;
+  if (memory.nontemporal && !mask && emit_nontemporal_store(memory, type, at, align, value)) return;
   if (mask)
     mark(b_.CreateMaskedStore(value, at, align, mask), memory);
   else

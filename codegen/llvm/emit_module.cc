@@ -52,6 +52,7 @@ void Emitter::begin_kernel(const ir::Program& program) {
     }
     frame_.buffers[buffer.id()] =
         memory_of(buffer, address, llvm::Align(static_cast<uint64_t>(buffer.element().bytes())));
+    frame_.buffers[buffer.id()].nontemporal = program.params[i].nontemporal;
   }
   for (size_t s = 0; s < program.scalars.size(); ++s) {
     const ir::Var& var = program.scalars[s];

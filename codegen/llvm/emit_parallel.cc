@@ -74,8 +74,11 @@ llvm::Function* Emitter::outline(const ir::For& loop, const std::vector<ir::Var>
   frame_.context = next(b_.getPtrTy());
   for (const ir::Var& var : vars) frame_.vars[var.id()] = next(value_type(var.type()));
   declare_alias_scopes(loop.body);
-  for (const ir::Buffer& buffer : buffers)
-    frame_.buffers[buffer.id()] = memory_of(buffer, next(b_.getPtrTy()), outer.buffers.at(buffer.id()).align);
+  for (const ir::Buffer& buffer : buffers) {
+    const Memory& outside = outer.buffers.at(buffer.id());
+    frame_.buffers[buffer.id()] = memory_of(buffer, next(b_.getPtrTy()), outside.align);
+    frame_.buffers[buffer.id()].nontemporal = outside.nontemporal;
+  }
   emit_counted_loop(function->getArg(0), function->getArg(1), false, loop);
   end_function();
   frame_ = outer;

@@ -153,6 +153,7 @@ void Emitter::end_function() {
   b_.CreateBr(frame_.way_out);
   frame_.way_out->moveAfter(&frame_.function->back());
   b_.SetInsertPoint(frame_.way_out);
+  if (frame_.fenced) emit_fence();
   b_.CreateRet(b_.CreateLoad(b_.getInt32Ty(), frame_.code));
 }
 

@@ -40,9 +40,10 @@ struct Memory {
   llvm::Align align{1};           // of the address
   llvm::MDNode* scope = nullptr;  // alias facts; null for memory that LLVM sees to be private
   llvm::MDNode* noalias = nullptr;
-  int64_t elements = 0;  // that are surely there; 0 when unknown
-  bool slot = false;     // in the entry block, private to the function
-  int part = 0;          // of a slot: lanes of a register, where no access may be wider; 0: any
+  int64_t elements = 0;      // that are surely there; 0 when unknown
+  bool slot = false;         // in the entry block, private to the function
+  int part = 0;              // of a slot: lanes of a register, where no access may be wider; 0: any
+  bool nontemporal = false;  // of an output: whole vectors may be stored past the caches
 };
 
 // A tile in a register, and where it lies in memory: a Load.
@@ -79,6 +80,7 @@ class Emitter {
     llvm::BasicBlock* way_out = nullptr;  // releases what is held, innermost first, and returns the code
     int64_t stack_bytes = 0;
     bool in_parallel = false;
+    bool fenced = false;          // whether stores are on their way that a fence must end
     std::optional<ir::Var> loop;  // the innermost around what is emitted
     TileRegisters tiles;
   };
@@ -177,6 +179,9 @@ class Emitter {
   void emit_scalar_store(const Memory& memory, const ir::Store& store);
   void emit_block_store(const Memory& memory, ir::Type type, llvm::Value* base, int64_t base_multiple,
                         llvm::Value* value, llvm::Value* mask);
+  bool emit_nontemporal_store(const Memory& memory, ir::Type type, llvm::Value* at, llvm::Align align,
+                              llvm::Value* value);  // emit_nontemporal.cc
+  void emit_fence();
   llvm::Value* address(const Memory& memory, ir::Type element, llvm::Value* at);
   llvm::Value* addresses(const Memory& memory, ir::Type element, const ir::Expr& at);
   llvm::Value* load_mask(const ir::Expr& pred, int lanes);

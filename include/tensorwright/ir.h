@@ -420,9 +420,10 @@ struct Param {
   std::string
       layout;  // of an input that is packed outside of the kernel: how, as text; the buffer has the packed shape
   std::optional<std::pair<int64_t, int64_t>> range;  // the caller's promise: every value is in it
-  Buffer declared;  // 4-bit integers of the caller, once the pass int4 has made bytes of them in `buffer`
+  bool nontemporal = false;  // of an output: nobody reads it soon, so stores may go past the caches
+  Buffer declared;           // 4-bit integers of the caller, once the pass int4 has made bytes of them in `buffer`
   const Buffer& outside() const { return declared ? declared : buffer; }  // as the caller has it
-  auto fields() const { return std::tie(buffer, written, layout, range); }
+  auto fields() const { return std::tie(buffer, written, layout, range, nontemporal); }
 };
 struct Program {
   Program();

@@ -76,7 +76,8 @@ struct Roles       { static constexpr const char* kName = "roles";           std
 struct Cluster     { static constexpr const char* kName = "cluster";         std::string stage, axis;                           auto fields() const { return std::tie(stage, axis); } };
 struct Swizzle     { static constexpr const char* kName = "swizzle";         std::string stage, bytes = "auto";                 auto fields() const { return std::tie(stage, bytes); } };  // bytes: "auto", "none", "32", "64" or "128"
 struct RollingBuffer { static constexpr const char* kName = "rolling_buffer"; std::string stage;                                auto fields() const { return std::tie(stage); } };
-struct Prefetch    { static constexpr const char* kName = "prefetch";        std::string stage, source, axis; int64_t offset = 1; auto fields() const { return std::tie(stage, source, axis, offset); } };
+struct Prefetch    { static constexpr const char* kName = "prefetch";        std::string stage, source, axis; int64_t offset = 1; std::string from, of; auto fields() const { return std::tie(stage, source, axis, offset, from, of); } };  // from: the loop whose iterations `offset` counts, of the stage `of`; empty: axis itself, this stage
+struct Nontemporal { static constexpr const char* kName = "nontemporal";     std::string stage;                                 auto fields() const { return std::tie(stage); } };
 struct SetStorePredicate { static constexpr const char* kName = "set_store_predicate"; std::string stage, condition;            auto fields() const { return std::tie(stage, condition); } };  // over the names of the data axes, as GRAMMAR.md writes expressions
 // clang-format on
 struct TransformLayout {
@@ -87,11 +88,10 @@ struct TransformLayout {
   auto fields() const { return std::tie(stage, indices, pad_value); }
 };  // over the names of the data axes, of a placeholder ax0, ax1, ...; pad_value "": nothing may be padded
 
-using StepKind =
-    std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot, ComputeInline,
-                 CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma, StorageAlign, DoubleBuffer,
-                 RollingBuffer, Prefetch, SetStorePredicate, TransformLayout, Bind, Pipeline, Swizzle, Persistent, Roles,
-                 Cluster>;
+using StepKind = std::variant<Split, Tile, Fuse, Reorder, Vectorize, Unroll, Parallel, ComputeAt, ComputeRoot,
+                              ComputeInline, CacheRead, CacheWrite, Rfactor, Hoist, Tensorize, SetScope, Pragma,
+                              StorageAlign, DoubleBuffer, RollingBuffer, Prefetch, SetStorePredicate, TransformLayout,
+                              Bind, Pipeline, Swizzle, Persistent, Roles, Cluster, Nontemporal>;
 
 struct Step {
   StepKind kind;

@@ -164,9 +164,12 @@ void bind_primitives(py::class_<Schedule>& c) {
   c.def("_swizzle", [](Schedule& s, const std::string& stage, const std::string& bytes, const Line& at) {
     s.apply({Swizzle{stage, bytes}, source_line(at)});
   });
-  c.def("_prefetch",
-        [](Schedule& s, const std::string& stage, const std::string& source, const std::string& axis, int64_t offset,
-           const Line& at) { s.apply({Prefetch{stage, source, axis, offset}, source_line(at)}); });
+  c.def("_prefetch", [](Schedule& s, const std::string& stage, const std::string& source, const std::string& axis,
+                        int64_t offset, const std::string& from, const std::string& of, const Line& at) {
+    s.apply({Prefetch{stage, source, axis, offset, from, of}, source_line(at)});
+  });
+  c.def("_nontemporal",
+        [](Schedule& s, const std::string& stage, const Line& at) { s.apply({Nontemporal{stage}, source_line(at)}); });
   c.def("_tensorize",
         [](Schedule& s, const std::string& stage, const std::string& axis, const std::string& intrin, const Line& at) {
           const tw::te::TensorIntrinPtr known = tw::te::find_tensor_intrin(intrin);  // the Step says which of that name

@@ -44,6 +44,16 @@ std::string axis_named(const Schedule& schedule, const std::string& stage, const
   return iter.var.name() + " of another schedule";
 }
 
+// The stage whose axis it is, this one if it may be; none of this schedule: "".
+std::string stage_with(const Schedule& schedule, const std::string& stage, const tw::te::IterVar& iter) {
+  const LoopNest& nest = schedule.nest();
+  std::string found;
+  for (int i = 0; i < nest.size(); ++i)
+    if (nest.stage(i).axis_of(iter.var) != kNone && (found.empty() || nest.stage(i).name == stage))
+      found = nest.stage(i).name;
+  return found;
+}
+
 // The variable of a loop that a Step made, the same at each question. They are kept with the operation's id, for no
 // nest has room for what only Python asks for.
 tw::ir::Var loop_var(const tw::te::Operation& op, const std::string& axis) {
@@ -132,6 +142,7 @@ void bind_questions(py::module_& m, py::class_<Schedule>& c) {
   c.def("_op",
         [](const Schedule& s, const std::string& stage) { return s.nest().stage(s.nest().find_stage(stage)).op; });
   c.def("_axis_named", &axis_named);
+  c.def("_stage_with", &stage_with);
   c.def("_axis_facts", &axis_facts);
   c.def("_leaf_names", &leaf_names);
   c.def("_axis_names", [](const Schedule& s, const std::string& stage) {

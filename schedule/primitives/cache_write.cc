@@ -144,6 +144,7 @@ StageNest copying(const StageNest& stage, const StageNest& source, const ir::Bou
   made.rolling = stage.rolling;
   made.store_predicate = stage.store_predicate;
   made.predicated_by = stage.predicated_by;
+  made.nontemporal = stage.nontemporal;
   return made;
 }
 

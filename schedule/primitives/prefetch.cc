@@ -2,8 +2,14 @@
 //     C[i] = f(A[i, 0..m])   ==>      prefetch A[i + 4, 0..m]          // one line of the cache at a time
 //                                     C[i] = f(A[i, 0..m])             // prefetch(A, i, offset=4)
 //
-// The part of `source` that the loop will read `offset` iterations later is fetched into the cache. A hint: no value
-// depends on it, and what lies outside of the tensor is taken from its edge.
+//   for i in 0..n:                  for i in 0..n:
+//     for j in 0..m:                  for j in 0..m:
+//       C[i, j] = f(A[i, j])   ==>      prefetch A[i + 1, j]           // prefetch(A, j, offset=1, from=i)
+//                                       C[i, j] = f(A[i, j])
+//
+// The part of `source` that an iteration of the loop will read `offset` iterations of `from` later is fetched into the
+// cache: loops within `from`, which may be one of another stage, in whose loops this one is computed, share out what
+// its iteration needs. A hint: no value depends on it, and what lies outside of the tensor is taken from its edge.
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
@@ -13,6 +19,13 @@ namespace tw::schedule::primitives {
 Result<LoopNest> apply(const LoopNest& nest, const Prefetch& step) {
   TW_TRY(int stage, computed_stage(nest, step.kName, step.stage));
   TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
+  const std::string of = step.of.empty() ? step.stage : step.of;
+  if (step.from.empty() && of != step.stage)
+    return refuse(step.kName, "from must be a loop of stage " + of + ", and none is given");
+  TW_TRY(int around, computed_stage(nest, step.kName, of));
+  if (!step.from.empty()) {
+    TW_TRY([[maybe_unused]] AxisId from, leaf(nest.stage(around), step.kName, step.from));
+  }
   TW_TRY(int source, any_stage(nest, step.kName, step.source));
   if (source >= stage)
     return refuse(step.kName, "source must be computed before " + step.stage + ", which " + step.source + " is not");
@@ -22,7 +35,7 @@ Result<LoopNest> apply(const LoopNest& nest, const Prefetch& step) {
   LoopNest next = nest;
   std::vector<PrefetchNote>& notes = next.edit(stage).prefetches;
   std::erase_if(notes, [&](const PrefetchNote& note) { return note.axis == axis && note.source == step.source; });
-  notes.push_back({step.source, axis, step.offset, nest.steps_applied()});
+  notes.push_back({step.source, axis, step.from, of, step.offset, nest.steps_applied()});
   return next;
 }
 

@@ -29,6 +29,7 @@ Result<LoopNest> apply(const LoopNest&, const StorageAlign&);
 Result<LoopNest> apply(const LoopNest&, const DoubleBuffer&);
 Result<LoopNest> apply(const LoopNest&, const RollingBuffer&);
 Result<LoopNest> apply(const LoopNest&, const Prefetch&);
+Result<LoopNest> apply(const LoopNest&, const Nontemporal&);
 Result<LoopNest> apply(const LoopNest&, const SetStorePredicate&);
 Result<LoopNest> apply(const LoopNest&, const TransformLayout&);
 Result<LoopNest> apply(const LoopNest&, const Bind&);

@@ -150,6 +150,7 @@ void keep_loops(const StageNest& before, AxisId factored, StageNest& made) {
   made.swizzle_by = before.swizzle_by;
   made.store_predicate = before.store_predicate;
   made.predicated_by = before.predicated_by;
+  made.nontemporal = before.nontemporal;
 }
 
 // The reduction's loops are taken apart: nothing may depend on them.

@@ -56,6 +56,7 @@ class Comparison {
     if (i == a.size()) return (*this)(p.body, q.body);
     const Buffer &x = a[i].buffer, &y = b[i].buffer;
     if (a[i].written != b[i].written || a[i].layout != b[i].layout || a[i].range != b[i].range) return false;
+    if (a[i].nontemporal != b[i].nontemporal) return false;
     const Buffer &given = a[i].outside(), &other = b[i].outside();
     if (!same_layout(given, other)) return false;
     if (x.name() != y.name() || !same_layout(x, y)) return false;

@@ -103,8 +103,9 @@ class Parser : ExprParser {
       refuse(first, describe(first) + " has to be followed by 'as' and a plain name");
     }
     expect(":");
-    const bool written = accept("out");
+    const bool written = accept("out"), nontemporal = written && accept("nontemporal");
     Param param{declare(spelled, real, Scope::kArgument), written};
+    param.nontemporal = nontemporal;
     if (accept("holding")) param.declared = layout(real, Scope::kArgument);
     if (accept("packed")) {
       if (now().kind != Token::kQuoted) expected("a layout in quotes");

@@ -43,6 +43,7 @@ class Printer : ExprPrinter {
       if (name != buffer.name())
         out_ += (is_identifier(buffer.name()) ? buffer.name() : quoted(buffer.name())) + " as ";
       out_ += name + (p.params[i].written ? ": out " : ": ");
+      if (p.params[i].nontemporal) out_ += "nontemporal ";
       layout(buffer);
       if (const Buffer& declared = p.params[i].declared) {
         out_ += " holding ";

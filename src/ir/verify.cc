@@ -35,6 +35,8 @@ class Verifier {
       declare(param.buffer);
       if (param.buffer.scope() != Scope::kArgument)
         fail(param.buffer.name() + ": a parameter of scope argument expected");
+      if (param.nontemporal && !param.written)
+        fail(param.buffer.name() + ": an output expected where stores are nontemporal");
       buffers_.at(param.buffer.id()).written = param.written;
     }
     if (!p.body) fail("kernel " + p.name + ": a body expected");

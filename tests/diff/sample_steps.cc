@@ -46,6 +46,7 @@ const std::vector<Proposal>& proposals() {
       {"double_buffer", Phase::kStorage, 8, double_buffer},
       {"set_store_predicate", Phase::kStorage, 8, set_store_predicate},
       {"prefetch", Phase::kStorage, 10, prefetch},
+      {"nontemporal", Phase::kStorage, 15, nontemporal},
       {"tensorize", Phase::kStorage, 40, tensorize},
       {"bind", Phase::kDevice, 100, bind},
       {"pipeline", Phase::kShared, 70, pipeline},

@@ -109,7 +109,7 @@ void compute_at(Stepper&, const std::string&), group(Stepper&, const std::string
     set_scope(Stepper&, const std::string&);                                                     // steps_place.cc
 void storage_align(Stepper&, const std::string&), rolling_buffer(Stepper&, const std::string&),  // steps_storage.cc
     double_buffer(Stepper&, const std::string&), set_store_predicate(Stepper&, const std::string&),
-    prefetch(Stepper&, const std::string&);
+    prefetch(Stepper&, const std::string&), nontemporal(Stepper&, const std::string&);
 void bind(Stepper&, const std::string&);  // steps_bind.cc
 void pipeline(Stepper&, const std::string&), swizzle(Stepper&, const std::string&), roles(Stepper&, const std::string&),
     cluster(Stepper&, const std::string&);  // steps_shared.cc

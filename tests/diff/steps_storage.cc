@@ -52,10 +52,22 @@ void prefetch(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
   const int at = s.nest().find_stage(name);
   if (stage.is_placeholder() || stage.leaves.empty() || at == 0) return;
-  const auto leaf = static_cast<size_t>(s.random().below(static_cast<int64_t>(stage.leaves.size())));
+  const auto level = s.random().below(static_cast<int64_t>(stage.leaves.size()));
+  const auto loop = [&](int64_t i) { return stage.axes[stage.leaves[static_cast<size_t>(i)]].name; };
   const int source = static_cast<int>(s.random().below(at));
-  s.may(
-      schedule::Prefetch{name, s.nest().stage(source).name, stage.axes[stage.leaves[leaf]].name, s.random().below(4)});
+  schedule::Prefetch step{name, s.nest().stage(source).name, loop(level), s.random().below(4), "", ""};
+  if (s.attached.contains(name) && s.random().chance(30)) {
+    step.of = s.attached.at(name).stage;
+    step.from = s.random().pick(s.loop_names(step.of));
+  } else if (s.random().chance(50)) {
+    step.from = loop(s.random().below(level + 1));
+  }
+  s.may(step);
+}
+
+// It may be a reduction, or read elsewhere.
+void nontemporal(Stepper& s, const std::string& name) {
+  if (s.stage(name).output) s.may(schedule::Nontemporal{name});
 }
 
 }  // namespace tw::diff

@@ -322,7 +322,13 @@ class Script {
     if (primitive == "cluster") return schedule::Cluster{stage, axis};
     if (primitive == "swizzle") return Swizzle{stage, args.at(0, "bytes").empty() ? "auto" : args.at(0, "bytes")};
     if (primitive == "prefetch")
-      return Prefetch{stage, args.at(0, "source"), aliased(args.at(1, "axis")), std::stoll(args.at(2, "offset"))};
+      return Prefetch{stage,
+                      args.at(0, "source"),
+                      aliased(args.at(1, "axis")),
+                      std::stoll(args.at(2, "offset")),
+                      aliased(args.at(3, "from")),
+                      args.at(4, "of")};
+    if (primitive == "nontemporal") return Nontemporal{stage};
     if (primitive == "tensorize") return Tensorize{stage, axis, args.at(1, "intrin")};
     if (primitive == "set_store_predicate") return SetStorePredicate{stage, args.at(0, "condition")};
     if (primitive == "transform_layout") {

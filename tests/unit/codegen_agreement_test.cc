@@ -354,6 +354,12 @@ TEST(CodegenAgreement, LoopsMasksAndScratch) {
   for i in 0..70 parallel:
     prefetch(address(in A[i]))
     C[i] = call_pure(float32, "fminf", A[i], 2.0) + call_pure(float32, "fmaxf", A[69 - i], 1.0)
+)",
+      R"(kernel k(A: float32[70], C: out nontemporal float32[70]):
+  C[0 : 4] = A[0 : 4]
+  for i in 0..4 parallel:
+    C[ramp(i * 16 + 4, 1, 16)] = A[ramp(i * 16 + 4, 1, 16)] * 2.0
+  C[68 : 2] = A[68 : 2]
 )"};
   Cases cases;
   for (const char* text : texts) cases.add(parse(text), {quarters(70), quarters(70)});

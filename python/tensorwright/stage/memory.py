@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import _core
 from .._location import user_line
 from .arguments import integer, pad_text, refuse, scope_of
 
@@ -145,18 +146,49 @@ class MemorySteps:
         """
         self._schedule._rolling_buffer(self.name, user_line())
 
-    def prefetch(self, tensor, axis, offset=1):
+    def prefetch(self, tensor, axis, offset=1, *, from_=None):
         """Fetch into the cache what a loop will read of a tensor ``offset`` iterations later.
 
         Before ``for i: C[i] = f(A[i, 0..m])``; after ``for i: prefetch A[i + offset, 0..m]; C[i] = f(A[i, 0..m])``, one prefetch a
-        line of the cache. No value depends on it.
+        line of the cache. With ``from_=i``, before ``for i: for j: C[i, j] = f(A[i, j])``; after ``for i: for j: prefetch
+        A[i + offset, j]; C[i, j] = f(A[i, j])``: the iterations of ``j`` share out what a later one of ``i`` needs. Nothing past the last
+        iteration is fetched. No value depends on it.
 
-        Parameters: tensor, an input or a stage that is computed whole, which the loop reads; axis, a loop of this stage; offset,
-        iterations, 0..2**20.
-        Raises: ScheduleError if the tensor is not read inside the loop or not kept whole, or the loop is vectorized.
+        Parameters: tensor, an input or a stage that is computed whole, which the loop reads; axis, a loop of this stage, in each
+        iteration of which is fetched; offset, iterations, 0..2**20; from_, the loop whose iterations they are: axis itself (None),
+        or one around it, of this stage or of the one in whose loops it is computed.
+        Raises: ScheduleError if the tensor is not read inside the loop or not kept whole, a loop is vectorized, from_ is not
+        around axis, or the stage is in a launch.
 
         >>> s = te.create_schedule(B)
         >>> s[B].prefetch(A, i, 2)
+        >>> s[B].prefetch(A, j, from_=i)
         """
         source, offset = self._schedule[tensor].name, integer("prefetch", "offset", offset)
-        self._schedule._prefetch(self.name, source, self._name_of("prefetch", axis), offset, user_line())
+        axis, of = self._name_of("prefetch", axis), getattr(from_, "stage", self.name)
+        if isinstance(from_, _core.IterVar):
+            of = self._schedule._stage_with(self.name, from_) or self.name
+        around = "" if from_ is None else type(self)(self._schedule, of)._name_of("prefetch", from_)
+        self._schedule._prefetch(self.name, source, axis, offset, around, "" if of == self.name else of, user_line())
+
+    def nontemporal(self):
+        """Store this output past the caches.
+
+        Before ``for i: C[i] = f(A[i])``; after the same loops, whose whole vectors are stored by instructions that write to memory
+        and leave the caches to others. No value depends on it. For outputs that are larger than the caches: by other stores each
+        line is read from memory before it is written, and displaces what will be read. An output that is read soon afterwards is
+        better left in them.
+
+        On x86 these are stores of registers (``vmovntdq``) where the vector lies at a multiple of its size: each address is asked,
+        so arrays and rows may begin anywhere, and rows of whole lines of the cache are the fast ones. The kernel and each of its
+        tasks end with a fence (``sfence``). On AArch64 it is ``stnp``. What is masked or scalar stores as ever, and so does
+        ``f.source("c")``: C99 has no words for it.
+
+        Raises: ScheduleError if the stage is no output, or an extern. Judged with the whole nest: a reduction, which
+        ``cache_write`` computes elsewhere, a scan, a stage that another one reads, and a stage in a launch.
+
+        >>> s = te.create_schedule(B)
+        >>> s[B].vectorize(j)
+        >>> s[B].nontemporal()
+        """
+        self._schedule._nontemporal(self.name, user_line())

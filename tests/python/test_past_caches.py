@@ -1,0 +1,77 @@
+"""What goes past the caches, and what is fetched before it is read: hints, by which no value changes."""
+
+import numpy as np
+import pytest
+
+import tensorwright as tw
+from tensorwright import te
+
+
+def softmax(rows, columns):
+    A = te.placeholder((rows, columns), name="A")
+    j, k = te.reduce_axis((0, columns), name="j"), te.reduce_axis((0, columns), name="k")
+    most = te.compute((rows,), lambda i: te.max(A[i, j], axis=j), name="most")
+    E = te.compute((rows, columns), lambda i, j: te.exp(A[i, j] - most[i]), name="E")
+    total = te.compute((rows,), lambda i: te.sum(E[i, k], axis=k), name="total")
+    return A, most, E, total, te.compute((rows, columns), lambda i, j: E[i, j] / total[i], name="B")
+
+
+def scheduled(hints):
+    A, most, E, total, B = softmax(6, 83)
+    s = te.create_schedule(B)
+    i, j = s[B].op.axis
+    for stage in (most, E, total):
+        s[stage].compute_at(s[B], i)
+    s[B].parallel(i)
+    for stage in (B, E):
+        s[stage].vectorize(s[stage].split(s[stage].op.axis[1], 16)[1])
+    if hints:
+        s[E].prefetch(A, s[E].leaf_iter_vars[-2], from_=i)
+        s[B].nontemporal()
+    return s, [A, B]
+
+
+@pytest.mark.parametrize("target", ["llvm", "llvm -mcpu=x86-64", "interp", "c"])
+def test_values_are_those_without(target):
+    if target.endswith("x86-64") and "x86_64" not in str(tw.Target("llvm")):
+        target = "llvm"
+    a = np.random.default_rng(1).standard_normal((6, 83)).astype("float32")
+    results = []
+    for hints in (False, True):
+        out = np.full((6, 83), 7, "float32")
+        s, args = scheduled(hints)
+        tw.build(s, args, target=target)(a, out)
+        results.append(out)
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+def test_steps_come_back_as_data_and_as_python():
+    s, (A, B) = scheduled(True)
+    assert tw.Schedule.from_steps(B, s.steps).steps == s.steps
+    assert ["prefetch", "E", "A", "j.o", 1, "i", "B"] in s.steps and ["nontemporal", "B"] in s.steps
+    text = s.to_python()
+    assert "s[E].prefetch(A, E_jo, 1, from_=i)" in text or "s[E].prefetch(A, jo, 1, from_=i)" in text
+    stages = {t.name: t for t in softmax(6, 83)}
+    again = {"te": te, **stages}
+    exec(text, again)
+    assert again["s"].steps == s.steps
+    assert "B: output float32[6, 83], nontemporal" in str(s)
+    assert "B: out nontemporal float32[6, 83]" in str(tw.lower(s, [A, B]))
+
+
+def test_texts_of_before_have_no_loop_to_count():
+    A = te.placeholder((8, 64), name="A")
+    C = te.compute((8, 64), lambda i, j: A[i, j] * 2.0, name="C")
+    old = [["prefetch", "C", "A", "i", 2]]
+    assert tw.Schedule.from_steps(C, old).steps == old
+    new = [["prefetch", "C", "A", "j", 2, "i"]]
+    assert tw.Schedule.from_steps(C, new).steps == new
+
+
+def test_what_is_no_loop_around_is_refused():
+    A, most, E, total, B = softmax(6, 83)
+    s = te.create_schedule(B)
+    s[E].prefetch(A, E.op.axis[1], from_=B.op.axis[0])
+    with pytest.raises(tw.ScheduleError, match="from must be a loop around j, or j itself, not i of B") as refused:
+        s.check()
+    assert "s[E].prefetch(A" in str(refused.value)

@@ -57,7 +57,7 @@ class DeviceContraction {
 
   void run() {
     define_knobs();
-    if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, unit());
+    if (parts_ > 1) tiled_ = parts_of_sums(k_, stage_, roles_, parts_, unit_of_parts());
     name_ = parts_ > 1 ? tiled_.stage : root_.name;
     sums_ = at_root() ? k_.cache_write(name_) : stage_.name;
     const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_);
@@ -83,8 +83,20 @@ class DeviceContraction {
     return slides ? 1 : std::max<int64_t>(1, kVectorBytes / k_.graph.at(source_of(operand)).type.bytes());
   }
   static int source_of(const Operand& operand) { return operand.through >= 0 ? operand.through : operand.source; }
+  // Terms of a tile that need no condition, hardly fewer than these; else as many.
+  int64_t dividing(int64_t terms) const {
+    const int64_t all = stage_.sums.back().extent, together = std::gcd(all, kTermsTogether / 2);
+    int64_t fewer = terms;
+    while (2 * fewer > terms && (all % fewer != 0 || fewer % together != 0)) --fewer;
+    return all % fewer == 0 && fewer % together == 0 ? fewer : terms;
+  }
   // Of which parts are made: terms that are read together, where rows are of these.
   int64_t unit() const { return std::gcd(stage_.sums.back().extent, kTermsTogether); }
+  // Whole tiles, where these divide the terms.
+  int64_t unit_of_parts() const {
+    const int64_t terms = k_.cfg.value(knob("terms"));
+    return stage_.sums.back().extent % terms == 0 ? terms : unit();
+  }
   bool slides_along(const Operand& operand, const Axis& sum) const {
     const ir::Expr& last = operand.read->at().back();
     return sum.extent > 1 && ir::uses_var(last, sum.var) &&
@@ -144,7 +156,7 @@ void DeviceContraction::define_terms(bool few) {
     whole *= stage_.sums[sum].extent;
   std::vector<int64_t> terms;
   for (const int64_t all : few ? std::vector<int64_t>{16, 32} : std::vector<int64_t>{16, 8, 32, 4}) {
-    const int64_t of_next = (all + whole - 1) / whole;
+    const int64_t of_next = whole > 1 ? (all + whole - 1) / whole : dividing(all);
     if (std::ranges::find(terms, of_next) == terms.end()) terms.push_back(of_next);
   }
   k_.cfg.define_knob(knob("terms"), up_to(stage_.sums[stage_.sums.size() - 1 - whole_].extent, terms));

@@ -259,6 +259,7 @@ TEST(SketchDevice, IntegersOfFourBitsAreStoredByWholeBytes) {
 TEST(SketchDevice, Products) {
   expect_right(matmul(32, 32, 16));
   expect_right(matmul(33, 17, 19));
+  expect_right(matmul(20, 24, 100), 3);
   expect_right(matmul(17, 33, 8, true));
   expect_right(batch_matmul(2, 16, 24, 9));
 }

@@ -179,10 +179,10 @@ class MemorySteps:
         line is read from memory before it is written, and displaces what will be read. An output that is read soon afterwards is
         better left in them.
 
-        On x86 these are stores of registers (``vmovntdq``) where the vector lies at a multiple of its size: each address is asked,
-        so arrays and rows may begin anywhere, and rows of whole lines of the cache are the fast ones. The kernel and each of its
-        tasks end with a fence (``sfence``). On AArch64 it is ``stnp``. What is masked or scalar stores as ever, and so does
-        ``f.source("c")``: C99 has no words for it.
+        On x86 these are stores of registers (``vmovntdq``) at multiples of their size: each address is asked, so arrays and rows may
+        begin anywhere, and those that begin at a multiple of 16 bytes, as NumPy's arrays do, go past the caches. The kernel and
+        each of its tasks end with a fence (``sfence``). On AArch64 it is ``stnp``. What is masked or scalar stores as ever, and so
+        does ``f.source("c")``: C99 has no words for it.
 
         Raises: ScheduleError if the stage is no output, or an extern. Judged with the whole nest: a reduction, which
         ``cache_write`` computes elsewhere, a scan, a stage that another one reads, and a stage in a launch.

@@ -7,7 +7,7 @@
 // than the result does, tiles of both axes use whole cache lines of both.
 #include <algorithm>
 
-#include "autotune/sketch/lanes.h"
+#include "autotune/sketch/from_memory.h"
 
 namespace tw::autotune::sketch {
 
@@ -62,6 +62,7 @@ class Pointwise {
     sketch_.reorder(stage_.name, order);
     sketch_.step(schedule::Vectorize{stage_.name, lane + ".i"});
     if (stage_.operations >= kParallelWork) sketch_.parallel(stage_.name, sketch_.fuse(stage_.name, outer));
+    store_past_caches(sketch_, stage_);
   }
 
  private:

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <map>
 
-#include "autotune/sketch/lanes.h"
+#include "autotune/sketch/from_memory.h"
 
 namespace tw::autotune::sketch {
 
@@ -143,8 +143,11 @@ class Rows {
       loops_of_rows();
     else
       loops_of_lanes();
+    passes_.push_back(root_.name);
     // Readers first, so that what a stage is computed in stands already; a stage that is inlined is one no longer.
     for (auto member = group_.members.rbegin(); member != group_.members.rend(); ++member) place(*member);
+    store_past_caches(sketch_, root_);
+    if (form_.lanes == kNoAxis && !at_.axis.empty()) fetch_rows_ahead(sketch_, root_, at_, passes_, rows_);
   }
 
  private:
@@ -169,7 +172,8 @@ class Rows {
   const Form form_;
   int64_t rows_ = 1;
   Place at_;
-  int64_t together_ = 1;  // rows that loops go over side by side
+  std::vector<std::string> passes_;  // pointwise stages over whole rows
+  int64_t together_ = 1;             // rows that loops go over side by side
 };
 
 // Threads take shares of the rows; gives the loop over a share's rows.
@@ -278,6 +282,7 @@ void Rows::place_pointwise(int member) {
   order.push_back(lane);
   if (together_ > 1) sketch_.reorder(stage.name, order);
   sketch_.step(schedule::Vectorize{stage.name, lane});
+  passes_.push_back(stage.name);
 }
 
 void Rows::place_reduction(int member, const std::string& name) {

@@ -179,7 +179,7 @@ class MemorySteps:
         line is read from memory before it is written, and displaces what will be read. An output that is read soon afterwards is
         better left in them.
 
-        On x86 these are stores of registers (``vmovntdq``) at multiples of their size: each address is asked, so arrays and rows may
+        On x86 these are stores of registers (``vmovntps``) at multiples of their size: each address is asked, so arrays and rows may
         begin anywhere, and those that begin at a multiple of 16 bytes, as NumPy's arrays do, go past the caches. The kernel and
         each of its tasks end with a fence (``sfence``). On AArch64 it is ``stnp``. What is masked or scalar stores as ever, and so
         does ``f.source("c")``: C99 has no words for it.

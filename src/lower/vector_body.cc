@@ -223,8 +223,12 @@ class VectorBody {
 
   // Reads what was written before the kernel began, and inside its bounds for all iterations around.
   bool always_readable(const Buffer& buffer, const std::vector<Expr>& at) const {
-    if (!site_.constant_buffers->count(buffer.id())) return false;
-    for (size_t d = 0; d < at.size(); ++d)
+    return site_.constant_buffers->count(buffer.id()) && inside(buffer, at, at.size());
+  }
+
+  // Whether the first of these subscripts are those of elements, for all iterations around.
+  bool inside(const Buffer& buffer, const std::vector<Expr>& at, size_t count) const {
+    for (size_t d = 0; d < count; ++d)
       if (!can_prove(Expr(0) <= at[d], bounds_) || !can_prove(at[d] < buffer.shape()[d], bounds_)) return false;
     return true;
   }
@@ -245,7 +249,8 @@ class VectorBody {
     return nullptr;
   }
 
-  // The lanes that may touch `buffer`. Where it has room for all lanes of the loop, those that don't count do no harm.
+  // The lanes that may touch `buffer`. Where it has room for all lanes of the loop, those that don't count do no harm;
+  // under a condition they may come where no iteration does, so it is asked whether the elements beside are there.
   Expr active(const Buffer& buffer, const std::vector<Expr>& at) const {
     const PrivateBuffer* own = find_private(buffer);
     const auto* last = at.empty() ? nullptr : as<VarRef>(at.back());
@@ -257,7 +262,8 @@ class VectorBody {
           const auto used = used_vars(e);
           return std::any_of(used.begin(), used.end(), [&](uint64_t id) { return values_.count(id) > 0; });
         });
-    return roomy && !elsewhere ? mask_.lanes : both(count_, mask_.lanes);
+    const bool harmless = roomy && !elsewhere && (!mask_.lanes.get() || inside(buffer, at, others));
+    return harmless ? mask_.lanes : both(count_, mask_.lanes);
   }
 
   struct KeyHash {

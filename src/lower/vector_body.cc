@@ -111,8 +111,7 @@ class VectorBody {
     // loop.
     if (!any_has_lanes(at)) at[0] = with_lanes(at[0], lanes_);
     const Expr pred = both(active(st.buffer, st.at), visit(st.pred));
-    return store(buffer, at, with_lanes(visit(st.value), lanes_), pred ? with_lanes(pred, lanes_) : pred,
-                 st.arrival);
+    return store(buffer, at, with_lanes(visit(st.value), lanes_), pred ? with_lanes(pred, lanes_) : pred, st.arrival);
   }
 
   Stmt visit(const If& i) {

@@ -257,6 +257,7 @@ class StageReader {
       const bool data = axis < static_cast<size_t>(stage_.data_rank);
       a.instructions *= moves_along(access, axis) ? cut_[axis].points : data ? cut_[axis].tiles : 1;
     }
+    if (a.store && a.contiguous && stage_.output) f_.claimed += claimed_by_stores(access, each);
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
     if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;
@@ -267,6 +268,13 @@ class StageReader {
     f_.conflict = std::max(f_.conflict, a.conflict);
     read_reuse(access, a);
     f_.accesses.push_back(a);
+  }
+
+  // Past the caches a line is written as a whole, unless rows between whose vectors it lies take turns.
+  double claimed_by_stores(const AccessView& access, double instructions_of_a_body) const {
+    if (stage_.nontemporal == schedule::kNone) return f_.points * static_cast<double>(access.element_bytes);
+    const double rows = instructions_of_a_body / vectors(machine_.vector_bits / (8.0 * access.element_bytes));
+    return rows > 1 ? f_.points / f_.vector_extent * schedule::kCacheLine : 0;
   }
 
   // A window that slides, x[v + kw] with both loops in the body: a vector that a tap has read waits for the next.

@@ -15,7 +15,9 @@ namespace tw::autotune {
 using schedule::Machine;
 
 inline constexpr double kLatency = 4;  // cycles until a sum can take its next term
-inline constexpr size_t kMoves = 3;  // what moves into L1 from L2, into L2 from L3, into L3 from memory
+inline constexpr double kMoreThanCaches = 64
+                                          << 20;  // bytes of arguments; an output of fewer is in the last cache again
+inline constexpr size_t kMoves = 3;               // what moves into L1 from L2, into L2 from L3, into L3 from memory
 
 // How one operand is met by the innermost loops.
 struct AccessFacts {
@@ -48,6 +50,7 @@ struct StageFacts {
   std::array<double, kMoves> moved = {};
   double shared = 0;        // bytes that several threads read, once for each of them but one
   double translations = 0;  // of pages
+  double claimed = 0;       // bytes of an output's lines that come from memory because a part of each is stored
   bool root = true, output = false, copies = false, reduces = false, conditional = false;
   std::vector<AccessFacts> accesses;  // loads first, dearest first
   // Times.

@@ -71,6 +71,8 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
                       f.moved[2] / std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram)};
   if (nest.bytes <= kWarm * l2) f.memory_seconds[1] = f.shared / (rates.l3_bytes * second);
   if (nest.bytes <= kWarm * l3) f.memory_seconds[2] = 0;
+  if (nest.bytes > schedule::kMoreThanCaches)
+    f.memory_seconds[2] += f.claimed / std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram);
   f.translation_seconds = f.translations * kTranslate / second;
   const double terms[] = {std::max(f.compute_seconds, f.latency_seconds),
                           f.load_seconds,

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "schedule/placement.h"
+#include "schedule/traffic.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
 
 namespace {
 
-constexpr int64_t kRowInL2 = 256 << 10;                 // bytes of a row that waits there
-constexpr int64_t kMoreThanCaches = int64_t{64} << 20;  // of arguments; up to there an output is in the last one again
+constexpr int64_t kRowInL2 = 256 << 10;  // bytes of a row that waits there
 
 int64_t bytes_of(const Stage& stage) { return stage.elements * stage.type.bytes(); }
 
@@ -38,10 +38,11 @@ std::string loop_of_vectors(const Sketch& sketch, const std::string& pass) {
 void store_past_caches(Sketch& sketch, const Stage& root) {
   if (!root.output || !root.readers.empty() || root.reduces() || bytes_of(root) < kMoreThanShare) return;
   const std::string knob = root.name + ".nontemporal";
-  int64_t all = 0;
+  double all = 0;
   for (const Stage& stage : sketch.graph.stages)
-    if (stage.output || !stage.computed()) all += bytes_of(stage);
-  sketch.cfg.define_knob(knob, all > kMoreThanCaches ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1});
+    if (stage.output || !stage.computed()) all += static_cast<double>(bytes_of(stage));
+  sketch.cfg.define_knob(knob,
+                         all > schedule::kMoreThanCaches ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{0, 1});
   if (sketch.cfg.value(knob) == 1) sketch.step(schedule::Nontemporal{root.name});
 }
 

@@ -73,6 +73,8 @@ const Table& index_table() {
       index_rule("truncated remainder by one", trunc_mod(x, 1), 0),
       index_rule("truncated quotient of naturals", trunc_div(x, y), x / y, lo(x) >= 0 && lo(y) >= 1),
       index_rule("truncated remainder of naturals", trunc_mod(x, y), x % y, lo(x) >= 0 && lo(y) >= 1),
+      index_rule("quotient of equals", x / x, 1, lo(x) >= 1),
+      index_rule("remainder of equals", x % x, 0),
       index_rule("quotient of a small number", x / y, 0, lo(x) >= 0 && lo(y) >= hi(x) + 1),
       index_rule("remainder of a small number", x % y, x, lo(x) >= 0 && lo(y) >= hi(x) + 1),
 

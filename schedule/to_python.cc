@@ -246,9 +246,16 @@ class Writer {
   }
   std::string call(const Prefetch& s) {
     const std::string loop = axis(s.stage, s.axis);
-    const std::string from = s.from.empty() ? "" : ", from_=" + axis(s.of.empty() ? s.stage : s.of, s.from);
+    const std::string from = s.from.empty() ? "" : ", from_=" + loop_around(s);
     return subject(s.stage) + ".prefetch(" + tensor(s.source) + ", " + loop + ", " + std::to_string(s.offset) + from +
            ")";
+  }
+  // An axis of an operation may be one of two stages.
+  std::string loop_around(const Prefetch& s) {
+    const std::string of = s.of.empty() ? s.stage : s.of, from = axis(of, s.from);
+    const StageNest& stage = nest_.stage(nest_.find_stage(of));
+    const bool defined = stage.find_axis(s.from) < stage.data_rank + stage.reduce_rank;
+    return of == s.stage || !defined ? from : "(" + subject(of) + ", " + from + ")";
   }
   std::string call(const SetStorePredicate& s) {
     const StageNest& stage = nest_.stage(nest_.find_stage(s.stage));

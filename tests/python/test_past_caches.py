@@ -50,13 +50,34 @@ def test_steps_come_back_as_data_and_as_python():
     assert tw.Schedule.from_steps(B, s.steps).steps == s.steps
     assert ["prefetch", "E", "A", "j.o", 1, "i", "B"] in s.steps and ["nontemporal", "B"] in s.steps
     text = s.to_python()
-    assert "s[E].prefetch(A, E_jo, 1, from_=i)" in text or "s[E].prefetch(A, jo, 1, from_=i)" in text
+    assert "s[E].prefetch(A, E_jo, 1, from_=(s[B], i))" in text
     stages = {t.name: t for t in softmax(6, 83)}
     again = {"te": te, **stages}
     exec(text, again)
     assert again["s"].steps == s.steps
     assert "B: output float32[6, 83], nontemporal" in str(s)
     assert "B: out nontemporal float32[6, 83]" in str(tw.lower(s, [A, B]))
+
+
+def test_an_axis_that_cache_write_gave_to_two_stages():
+    A = te.placeholder((8, 64), name="A")
+    B = te.compute((8, 64), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((8, 64), lambda i, j: B[i, j] * 2.0, name="C")
+
+    def steps(place, loop):
+        s = te.create_schedule(C)
+        L = s.cache_write(C, "local")
+        i, j = s[C].op.axis
+        if place:
+            s[B].compute_at(s[place(s, L)], i)
+        s[B].prefetch(A, B.op.axis[1], from_=loop(s, L, i))
+        assert tw.Schedule.from_steps(C, s.steps).steps == s.steps
+        return s.steps[-1]
+
+    assert steps(lambda s, L: C, lambda s, L, i: i)[-2:] == ["i", "C"]
+    assert steps(lambda s, L: L, lambda s, L, i: i)[-2:] == ["i", "C.local"]
+    assert steps(None, lambda s, L, i: (s[C], i))[-2:] == ["i", "C"]
+    assert steps(None, lambda s, L, i: (L, i))[-2:] == ["i", "C.local"]
 
 
 def test_texts_of_before_have_no_loop_to_count():

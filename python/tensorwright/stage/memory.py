@@ -156,7 +156,7 @@ class MemorySteps:
 
         Parameters: tensor, an input or a stage that is computed whole, which the loop reads; axis, a loop of this stage, in each
         iteration of which is fetched; offset, iterations, 0..2**20; from_, the loop whose iterations they are: axis itself (None),
-        or one around it, of this stage or of the one in whose loops it is computed.
+        or one around it, of this stage or of the one in whose loops it is computed, also as ``(stage, loop)``.
         Raises: ScheduleError if the tensor is not read inside the loop or not kept whole, a loop is vectorized, from_ is not
         around axis, or the stage is in a launch.
 
@@ -165,11 +165,22 @@ class MemorySteps:
         >>> s[B].prefetch(A, j, from_=i)
         """
         source, offset = self._schedule[tensor].name, integer("prefetch", "offset", offset)
-        axis, of = self._name_of("prefetch", axis), getattr(from_, "stage", self.name)
-        if isinstance(from_, _core.IterVar):
-            of = self._schedule._stage_with(self.name, from_) or self.name
+        axis, of = self._name_of("prefetch", axis), self.name
+        if isinstance(from_, tuple) and len(from_) == 2:
+            of, from_ = self._schedule[from_[0]].name, from_[1]
+        elif isinstance(from_, _core.IterVar):
+            of = self._stage_around(from_)
+        else:
+            of = getattr(from_, "stage", self.name)
         around = "" if from_ is None else type(self)(self._schedule, of)._name_of("prefetch", from_)
         self._schedule._prefetch(self.name, source, axis, offset, around, "" if of == self.name else of, user_line())
+
+    def _stage_around(self, axis):
+        """The stage of an operation's axis, which cache_write gives to two: this one, or the next in whose loops it is computed."""
+        stage = self
+        while stage and self._schedule._stage_with(stage.name, axis) != stage.name:
+            stage = stage.attach_stage
+        return stage.name if stage else self._schedule._stage_with(self.name, axis) or self.name
 
     def nontemporal(self):
         """Store this output past the caches.

@@ -11,8 +11,8 @@
 namespace tw::schedule {
 
 inline constexpr double kCacheLine = 64;
-inline constexpr double kMoreThanCaches = 64
-                                          << 20;  // bytes of arguments: an output of fewer is in the last cache again
+// Bytes of arguments: where there are fewer, an output is in the last cache again when it is written the next time.
+inline constexpr double kMoreThanCaches = 64 << 20;
 
 // What the access touches while the root axes range so far (StageView::ranges); a row counts at least `line`.
 double footprint(const AccessView&, const std::vector<int64_t>& ranges, double line = kCacheLine);

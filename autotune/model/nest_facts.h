@@ -15,9 +15,7 @@ namespace tw::autotune {
 using schedule::Machine;
 
 inline constexpr double kLatency = 4;  // cycles until a sum can take its next term
-inline constexpr double kMoreThanCaches = 64
-                                          << 20;  // bytes of arguments; an output of fewer is in the last cache again
-inline constexpr size_t kMoves = 3;               // what moves into L1 from L2, into L2 from L3, into L3 from memory
+inline constexpr size_t kMoves = 3;    // what moves into L1 from L2, into L2 from L3, into L3 from memory
 
 // How one operand is met by the innermost loops.
 struct AccessFacts {

@@ -67,12 +67,12 @@ void estimate_stage(StageFacts& f, const NestFacts& nest, const Machine& machine
   const Rates& rates = machine.rates;
   const double l3 = static_cast<double>(machine.l3_bytes > 0 ? machine.l3_bytes : 4 * machine.l2_bytes);
   const double l2 = static_cast<double>(machine.l2_bytes) * std::max(1.0, f.cores);
+  const double dram = std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram);  // bytes a second
   f.memory_seconds = {f.moved[0] / (rates.l2_bytes * second), f.moved[1] / (rates.l3_bytes * second),
-                      f.moved[2] / std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram)};
+                      f.moved[2] / dram};
   if (nest.bytes <= kWarm * l2) f.memory_seconds[1] = f.shared / (rates.l3_bytes * second);
   if (nest.bytes <= kWarm * l3) f.memory_seconds[2] = 0;
-  if (nest.bytes > schedule::kMoreThanCaches)
-    f.memory_seconds[2] += f.claimed / std::min(rates.core_dram * std::max(1.0, f.cores), rates.all_dram);
+  if (nest.bytes > schedule::kMoreThanCaches) f.memory_seconds[2] += f.claimed / dram;
   f.translation_seconds = f.translations * kTranslate / second;
   const double terms[] = {std::max(f.compute_seconds, f.latency_seconds),
                           f.load_seconds,

@@ -315,7 +315,7 @@ inline constexpr bool kIsBoxed<Reduce> = true;
 
 template <class K>
 const K& unboxed(const K& kind) {
-  return kind;
+  return kind;  // NOLINT(bugprone-return-const-ref-from-parameter): of a node, which lives on
 }
 template <class K>
 const K& unboxed(const Boxed<K>& kind) {

@@ -2,6 +2,7 @@
 // TW_DEFINE_VALUE, where each file that uses one would make them again.
 #pragma once
 
+// NOLINTBEGIN(bugprone-macro-parentheses): T names a class
 #define TW_DECLARE_VALUE(T)   \
   T(const T&);                \
   T(T&&) noexcept;            \
@@ -15,3 +16,4 @@
   T& T::operator=(const T&) = default;     \
   T& T::operator=(T&&) noexcept = default; \
   T::~T() = default
+// NOLINTEND(bugprone-macro-parentheses)

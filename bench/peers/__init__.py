@@ -40,7 +40,12 @@ def vendor(threads, name, *arguments, **options) -> list[Contestant]:
     if not lib:
         return []
     lib.tw_peer_threads(threads)
-    return [Contestant(f"oneDNN {lib.tw_peer_version().decode()}", getattr(onednn, name)(lib, *arguments, **options))]
+    try:
+        call = getattr(onednn, name)(lib, *arguments, **options)
+    except onednn.Missing as why:
+        print(f"peer missing: {why}", file=sys.stderr)
+        return []
+    return [Contestant(f"oneDNN {lib.tw_peer_version().decode()}", call)]
 
 
 def blas(threads, a, b, out, alone="") -> list[Contestant]:

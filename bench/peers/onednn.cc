@@ -50,9 +50,28 @@ dnnl::primitive_attr with_activation(int activation) {
   return attributes;
 }
 
+std::string& why_not() {
+  static std::string text;
+  return text;
+}
+
+// The handle of what `make` binds, or null where this CPU has no such primitive.
+template <typename Make>
+void* if_possible(Make make) {
+  try {
+    return make();
+  } catch (const dnnl::error& error) {
+    why_not() = error.what();
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 extern "C" {
+
+// Why the last handle is null.
+const char* tw_peer_why_not() { return why_not().c_str(); }
 
 const char* tw_peer_version() {
   static const std::string text = [] {
@@ -87,15 +106,17 @@ void* tw_peer_matmul(long m, long n, long k, float* a, float* b, float* c, float
 
 // C[m,n] = A[m,k] B[k,n] of narrow operands. B is brought into oneDNN's own layout here, outside the clock.
 void* tw_peer_narrow_matmul(long m, long n, long k, void* a, void* b, void* c, int types) {
-  using tag = memory::format_tag;
-  const auto [left, right, sum] = kOperands[types];
-  memory::desc a_desc({m, k}, left, tag::ab), b_plain({k, n}, right, tag::ab), c_desc({m, n}, sum, tag::ab);
-  dnnl::matmul::primitive_desc chosen(engine(), a_desc, memory::desc({k, n}, right, tag::any), c_desc);
-  auto* out = new Bound{dnnl::matmul(chosen), dnnl::stream(engine()), {}};
-  out->arguments = {{DNNL_ARG_SRC, memory(a_desc, engine(), a)},
-                    {DNNL_ARG_WEIGHTS, own_layout(chosen.weights_desc(), memory(b_plain, engine(), b), out->stream)},
-                    {DNNL_ARG_DST, memory(c_desc, engine(), c)}};
-  return out;
+  return if_possible([&] {
+    using tag = memory::format_tag;
+    const auto [left, right, sum] = kOperands[types];
+    memory::desc a_desc({m, k}, left, tag::ab), b_plain({k, n}, right, tag::ab), c_desc({m, n}, sum, tag::ab);
+    dnnl::matmul::primitive_desc chosen(engine(), a_desc, memory::desc({k, n}, right, tag::any), c_desc);
+    auto* out = new Bound{dnnl::matmul(chosen), dnnl::stream(engine()), {}};
+    out->arguments = {{DNNL_ARG_SRC, memory(a_desc, engine(), a)},
+                      {DNNL_ARG_WEIGHTS, own_layout(chosen.weights_desc(), memory(b_plain, engine(), b), out->stream)},
+                      {DNNL_ARG_DST, memory(c_desc, engine(), c)}};
+    return out;
+  });
 }
 
 // C[i] = A[i] B[i] for each of `batch` pairs, float32, all row-major.
@@ -115,22 +136,24 @@ void* tw_peer_batch_matmul(long batch, long m, long n, long k, float* a, float* 
 // oneDNN's own layout here, outside the clock.
 void* tw_peer_conv2d(long in, long out, long size, long kernel, long stride, long padding, long groups, void* x,
                      void* weights, void* y, int types) {
-  using tag = memory::format_tag;
-  const auto [left, right, sum] = kOperands[types];
-  const long result = (size + 2 * padding - kernel) / stride + 1;
-  const memory::dims kernels = groups > 1 ? memory::dims{groups, out / groups, in / groups, kernel, kernel}
-                                          : memory::dims{out, in, kernel, kernel};
-  memory::desc x_desc({1, in, size, size}, left, tag::nhwc), y_desc({1, out, result, result}, sum, tag::nhwc);
-  memory::desc w_plain(kernels, right, groups > 1 ? tag::hwigo : tag::hwio);
-  dnnl::convolution_forward::primitive_desc chosen(
-      engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, x_desc,
-      memory::desc(kernels, right, tag::any), y_desc, {stride, stride}, {padding, padding}, {padding, padding});
-  auto* bound = new Bound{dnnl::convolution_forward(chosen), dnnl::stream(engine()), {}};
-  bound->arguments = {
-      {DNNL_ARG_SRC, memory(x_desc, engine(), x)},
-      {DNNL_ARG_WEIGHTS, own_layout(chosen.weights_desc(), memory(w_plain, engine(), weights), bound->stream)},
-      {DNNL_ARG_DST, memory(y_desc, engine(), y)}};
-  return bound;
+  return if_possible([&] {
+    using tag = memory::format_tag;
+    const auto [left, right, sum] = kOperands[types];
+    const long result = (size + 2 * padding - kernel) / stride + 1;
+    const memory::dims kernels = groups > 1 ? memory::dims{groups, out / groups, in / groups, kernel, kernel}
+                                            : memory::dims{out, in, kernel, kernel};
+    memory::desc x_desc({1, in, size, size}, left, tag::nhwc), y_desc({1, out, result, result}, sum, tag::nhwc);
+    memory::desc w_plain(kernels, right, groups > 1 ? tag::hwigo : tag::hwio);
+    dnnl::convolution_forward::primitive_desc chosen(
+        engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, x_desc,
+        memory::desc(kernels, right, tag::any), y_desc, {stride, stride}, {padding, padding}, {padding, padding});
+    auto* bound = new Bound{dnnl::convolution_forward(chosen), dnnl::stream(engine()), {}};
+    bound->arguments = {
+        {DNNL_ARG_SRC, memory(x_desc, engine(), x)},
+        {DNNL_ARG_WEIGHTS, own_layout(chosen.weights_desc(), memory(w_plain, engine(), weights), bound->stream)},
+        {DNNL_ARG_DST, memory(y_desc, engine(), y)}};
+    return bound;
+  });
 }
 
 // out = softmax of each row of x, float32.

@@ -27,7 +27,7 @@ def load() -> ctypes.CDLL:
         lib = ctypes.CDLL(str(library))
     except OSError as error:
         raise Missing(f"oneDNN does not load: {error}") from error
-    lib.tw_peer_version.restype = ctypes.c_char_p
+    lib.tw_peer_version.restype = lib.tw_peer_why_not.restype = ctypes.c_char_p
     lib.tw_peer_matmul.restype = ctypes.c_void_p
     lib.tw_peer_matmul.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 4 + [ctypes.c_int] * 2
     lib.tw_peer_narrow_matmul.restype = ctypes.c_void_p
@@ -48,6 +48,9 @@ class Bound:
 
     def __init__(self, lib, handle, *arrays):
         self.lib, self.handle, self.arrays = lib, handle, arrays
+        if not handle:
+            operands = " x ".join(a.dtype.name for a in arrays[:2])
+            raise Missing(f"oneDNN has no {type(self).__name__} of {operands} on this CPU: {lib.tw_peer_why_not().decode()}")
 
     def __call__(self):
         self.lib.tw_peer_run(self.handle)

@@ -40,25 +40,13 @@ std::optional<OnVariable> solve(const Expr& condition, const Var& var) {
   return out;
 }
 
-// Asked before a condition is solved: in a deep nest each loop stands around conditions on many.
-bool mentions_others(const Expr& condition, const Var& var) {
-  bool others = false;
-  walk(condition, [&](const Expr& e) {
-    const auto* v = as<VarRef>(e);
-    others = others || (v && !(v->var == var));
-    return !others;
-  });
-  return others;
-}
-
 // The loop first .. first + extent - 1 while conditions on its variable are taken in.
 struct Span {
   Expr extent;
   int64_t first = 0;
 };
 
-bool take_in(const Expr& condition, const For& f, const Ranges& ranges, Span& span) {
-  const auto solved = solve(condition, f.var);
+bool take_in(const std::optional<OnVariable>& solved, const For& f, const Ranges& ranges, Span& span) {
   if (!solved) return false;
   const auto extent = as_int(span.extent);
   if (solved->rest.is_constant() && extent) {
@@ -112,23 +100,41 @@ Stmt guarded_sequence(const Seq& all) {
   return if_then(conjunction(common), seq(std::move(inside)));
 }
 
-// The conditions under which everything in `s` stands.
-std::vector<Expr> whole_guards(const Stmt& s) {
+// The conditions under which everything in `s` stands, and the ranges of the loops between.
+std::vector<Expr> whole_guards(const Stmt& s, Bounds& inner) {
   if (const If* i = guarded(s)) {
-    std::vector<Expr> all = conjuncts(i->cond), inner = whole_guards(i->then);
-    all.insert(all.end(), inner.begin(), inner.end());
+    std::vector<Expr> all = conjuncts(i->cond), below = whole_guards(i->then, inner);
+    all.insert(all.end(), below.begin(), below.end());
     return all;
   }
-  if (const auto* f = as<For>(s)) return whole_guards(f->body);
-  if (const auto* a = as<Allocate>(s)) return whole_guards(a->body);
+  if (const auto* f = as<For>(s)) {
+    const auto extent = as_int(f->extent);
+    inner[f->var.id()] = extent ? Interval{0, *extent - 1} : Interval::everything();
+    return whole_guards(f->body, inner);
+  }
+  if (const auto* a = as<Allocate>(s)) return whole_guards(a->body, inner);
   const auto* all = as<Seq>(s);
   if (!all || all->stmts.empty()) return {};
-  std::vector<Expr> common = whole_guards(all->stmts[0]);
+  std::vector<Expr> common = whole_guards(all->stmts[0], inner);
   for (size_t n = 1; n < all->stmts.size() && !common.empty(); ++n) {
-    const std::vector<Expr> here = whole_guards(all->stmts[n]);
+    const std::vector<Expr> here = whole_guards(all->stmts[n], inner);
     std::erase_if(common, [&](const Expr& c) { return !among(c, here); });
   }
   return common;
+}
+
+// What a condition asks of one variable where all others are as suits it.
+std::optional<OnVariable> at_best(const Expr& condition, const Var& var, const Ranges& around, const Bounds& inner) {
+  auto asked = solve(condition, var);
+  if (!asked) return std::nullopt;
+  Interval rest = Interval::point(asked->rest.constant);
+  for (const Term& t : asked->rest.terms) {
+    const bool below = std::ranges::any_of(used_vars(t.atom), [&](uint64_t id) { return inner.contains(id); });
+    rest = rest + scaled(below ? interval_of(t.atom, inner) : around.of(t.atom), t.factor);
+  }
+  if (rest.lo == Interval::kNegInf) return std::nullopt;
+  asked->rest = Linear::point(rest.lo);
+  return asked;
 }
 
 }  // namespace
@@ -142,8 +148,8 @@ For tightened(const For& f, const Ranges& ranges) {
   Span span{f.extent};
   For constant = f;
   constant.kind = ForKind::kVectorized;  // constant extents only
-  for (const Expr& c : whole_guards(f.body))
-    if (!mentions_others(c, f.var)) take_in(c, constant, ranges, span);
+  Bounds inner;
+  for (const Expr& c : whole_guards(f.body, inner)) take_in(at_best(c, f.var, ranges, inner), constant, ranges, span);
   if (span.extent.same_as(f.extent) || (span.first == 0 && as_int(span.extent) == as_int(f.extent))) return f;
   For out = f;
   out.extent = span.extent;
@@ -164,7 +170,7 @@ Stmt with_exact_symbolic_extents(const Stmt& s, const Bounds& scalars) {
     Span span{f->extent};
     std::vector<Expr> inside;
     for (const Expr& c : conjuncts(i->cond))
-      if (has_load(c) || !uses_var(c, f->var) || !take_in(c, *f, ranges, span)) inside.push_back(c);
+      if (has_load(c) || !uses_var(c, f->var) || !take_in(solve(c, f->var), *f, ranges, span)) inside.push_back(c);
     if (span.first != 0 || span.extent.same_as(f->extent)) return at;
     return loop(f->var, span.extent, inside.empty() ? i->then : if_then(conjunction(inside), i->then), f->kind,
                 f->tail);
@@ -195,7 +201,7 @@ Stmt with_exact_extent(const For& f, const Stmt& body, const Ranges& ranges, con
   for (const Expr& c : conjuncts(i->cond)) {
     if (!has_load(c) && !uses_var(c, f.var))
       outside.push_back(c);
-    else if (keeps_guards(f) || on_threads(c) || !take_in(c, f, ranges, span))
+    else if (keeps_guards(f) || on_threads(c) || !take_in(solve(c, f.var), f, ranges, span))
       inside.push_back(c);
   }
   Stmt inner = inside.empty() ? i->then : if_then(conjunction(inside), i->then);

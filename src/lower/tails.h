@@ -22,7 +22,7 @@
 
 namespace tw::lower {
 
-inline constexpr int kMaxCopies = 8;
+inline constexpr int kMaxCopies = 16;
 
 ir::Program tails(const ir::Program&, const Target&);
 

@@ -39,7 +39,6 @@ int dimension_of(const Access& read, const Axis& axis) {
   return found;
 }
 
-constexpr int kCorrecting = 4;
 constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register whose lanes are factors, of a lane
 
 // Along the rows its neighbours are of one term; a register of four terms is held for each row. A lane of a dot product
@@ -70,9 +69,7 @@ Registers registers_of(const Graph& graph, const Stage& stage, const Roles& role
   if (dot) {
     const bool four = has.lane_products > 0 && stage.sums.back().extent >= dot->lanes * dot->group;
     if (four) return {has.vector_registers, dot->lanes, has.vector_registers / 2};
-    // A correction, its factor, and what makes left factors unsigned.
-    const int kept = has.is_corrected(dot->product) ? kCorrecting : 0;
-    return {has.vector_registers - kept};
+    return {has.vector_registers - has.dot_registers(dot->product)};
   }
   const int64_t held = kLaneProductBits / std::max<int64_t>(kLeastBits, stage.type.bits);
   const Access& read = *roles.broadcast.read;

@@ -57,6 +57,14 @@ Value* Emitter::repeated(Value* group, int lanes, llvm::Type* word) {
   return b_.CreateBitCast(splat(b_.CreateBitCast(group, word), lanes), type);
 }
 
+// The i-th of so many parts of a vector.
+Value* Emitter::part(Value* vector, int i, int parts) {
+  if (parts == 1) return vector;
+  std::vector<int> lanes(static_cast<size_t>(lanes_of(vector) / parts));
+  std::iota(lanes.begin(), lanes.end(), i * static_cast<int>(lanes.size()));
+  return b_.CreateShuffleVector(vector, lanes);
+}
+
 // Registers of four sums; more lanes are several. A group that belongs to all lanes is the factor that a register holds
 // several of: of unlike factors either is, of like ones the second.
 Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
@@ -84,18 +92,12 @@ Value* Emitter::emit_dot_of_aarch64(Fn fn, Value* c, Value* a, Value* b) {
   const bool for_all = lanes_of(a) < lanes_of(b);
   if (for_all) a = repeated(a, kLanes, sum->getElementType());
   const bool swapped = for_all && fn != Fn::kDotU8I8;
-  const auto part = [&](Value* v, int i) {
-    if (parts == 1) return v;
-    std::vector<int> lanes(static_cast<size_t>(lanes_of(v) / parts));
-    std::iota(lanes.begin(), lanes.end(), i * static_cast<int>(lanes.size()));
-    return b_.CreateShuffleVector(v, lanes);
-  };
   std::vector<Value*> sums;
   for (int i = 0; i < parts; ++i) {
-    Value *left = for_all ? a : part(a, i), *right = part(b, i);
+    Value *left = for_all ? a : part(a, i, parts), *right = part(b, i, parts);
     if (swapped) std::swap(left, right);
-    sums.push_back(
-        b_.CreateCall(instruction, {part(c, i), b_.CreateBitCast(left, operand), b_.CreateBitCast(right, operand)}));
+    sums.push_back(b_.CreateCall(
+        instruction, {part(c, i, parts), b_.CreateBitCast(left, operand), b_.CreateBitCast(right, operand)}));
   }
   return llvm::concatenateVectors(b_, sums);
 }
@@ -118,7 +120,7 @@ Value* Emitter::emit_dot_of_x86(Fn fn, Value* c, Value* a, Value* b) {
     Value* ones = splat(b_.getInt16(1), 16);
     return b_.CreateAdd(c, b_.CreateCall(compat::intrinsic(module_, I::x86_avx2_pmadd_wd, {}), {pairs, ones}));
   }
-  if (id == I::not_intrinsic) return nullptr;
+  if (id == I::not_intrinsic) return emit_dot_of_words(fn, c, a, b);
   llvm::Function* instruction = compat::intrinsic(module_, id, {});
   llvm::FunctionType* type = instruction->getFunctionType();
   const auto added = [&](Value* to, Value* left) {
@@ -130,6 +132,34 @@ Value* Emitter::emit_dot_of_x86(Fn fn, Value* c, Value* a, Value* b) {
   Value* offset = llvm::ConstantInt::get(a->getType(), 0x80);
   Value* correction = added(llvm::Constant::getNullValue(c->getType()), offset);
   return added(b_.CreateSub(c, correction), b_.CreateXor(a, offset));
+}
+
+// Of an x86 without an instruction for four bytes: the one for two words takes the even bytes, then the odd ones, each
+// widened where it lies. Sums of two products of bytes are exact.
+Value* Emitter::emit_dot_of_words(Fn fn, Value* c, Value* a, Value* b) {
+  namespace I = llvm::Intrinsic;
+  const bool wide = target_.has("avx512bw") && lanes_of(c) % 16 == 0;
+  const int lanes = wide ? 16 : 8, parts = lanes_of(c) / lanes;
+  const bool bytes = fn == Fn::kDotU8I8 || fn == Fn::kDotI8I8 || fn == Fn::kDotU8U8;
+  if (!bytes || !target_.has("avx2") || lanes_of(c) % lanes != 0) return nullptr;
+  llvm::Function* instruction =
+      compat::intrinsic(module_, wide ? I::x86_avx512_pmaddw_d_512 : I::x86_avx2_pmadd_wd, {});
+  const ir::DotForm form = ir::dot_form(fn);
+  constexpr uint64_t kByte = 8, kEven = 0xFF;
+  const auto words = [&](Value* v, ir::Type element, bool even) {
+    Value* pairs = b_.CreateBitCast(v, llvm::FixedVectorType::get(b_.getInt16Ty(), static_cast<unsigned>(2 * lanes)));
+    if (!element.is_int()) return even ? b_.CreateAnd(pairs, kEven) : b_.CreateLShr(pairs, kByte);
+    return b_.CreateAShr(even ? b_.CreateShl(pairs, kByte) : pairs, kByte);
+  };
+  std::vector<Value*> sums;
+  for (int i = 0; i < parts; ++i) {
+    Value *left = part(a, i, parts), *right = part(b, i, parts), *sum = part(c, i, parts);
+    for (const bool even : {true, false})
+      sum =
+          b_.CreateAdd(sum, b_.CreateCall(instruction, {words(left, form.left, even), words(right, form.right, even)}));
+    sums.push_back(sum);
+  }
+  return llvm::concatenateVectors(b_, sums);
 }
 
 // Lanes first, first + group, ...

@@ -17,8 +17,8 @@ namespace tw {
 enum class DotProduct : uint8_t { kU8I8, kI8I8, kU8U8, kBF16, kBF16Odd, kMatI8I8, kMatBF16Odd };
 struct DotLanes {
   DotProduct dot;
-  int lanes;               // that one instruction adds to at most
-  bool corrected = false;  // left factors are made unsigned first; what that adds, of each right one, is taken away
+  int lanes;          // that one instruction adds to at most
+  int registers = 0;  // that it takes beside sums and factors: for what is added and taken away, for words of bytes
   bool operator==(const DotLanes&) const = default;
 };
 
@@ -50,7 +50,7 @@ struct Abilities {
   std::optional<Tiles> tiles = {};
   std::optional<Device> device = {};
   int dot_lanes(DotProduct) const;  // 0: no such instruction
-  bool is_corrected(DotProduct) const;
+  int dot_registers(DotProduct) const;
   bool operator==(const Abilities&) const = default;
 };
 

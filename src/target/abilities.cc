@@ -20,10 +20,20 @@ struct DotRow {
   DotLanes made;
 };
 
-// From wide to narrow: the first that the target has counts.
+// A correction, its factor, and what makes left factors unsigned; the other words of both factors, and their product.
+constexpr int kCorrecting = 4, kWidening = 4;
+
+// From wide to narrow: the first that the target has counts. Without an instruction for four bytes there is one for the
+// products of words, which takes the even bytes, then the odd ones.
 const DotRow kDotsOfX86[] = {
-    {"avx512vnni", {DotProduct::kU8I8, 16}}, {"avx512vnni", {DotProduct::kI8I8, 16, true}},
-    {"avxvnni", {DotProduct::kU8I8, 8}},     {"avxvnni", {DotProduct::kI8I8, 8, true}},
+    {"avx512vnni", {DotProduct::kU8I8, 16}},
+    {"avx512vnni", {DotProduct::kI8I8, 16, kCorrecting}},
+    {"avxvnni", {DotProduct::kU8I8, 8}},
+    {"avxvnni", {DotProduct::kI8I8, 8, kCorrecting}},
+    {"avx512bw", {DotProduct::kU8I8, 16, kWidening}},
+    {"avx512bw", {DotProduct::kI8I8, 16, kWidening}},
+    {"avx2", {DotProduct::kU8I8, 8, kWidening}},
+    {"avx2", {DotProduct::kI8I8, 8, kWidening}},
     {"avx512bf16", {DotProduct::kBF16, 16}},
 };
 
@@ -96,9 +106,9 @@ int Abilities::dot_lanes(DotProduct dot) const {
   return found == dots.end() ? 0 : found->lanes;
 }
 
-bool Abilities::is_corrected(DotProduct dot) const {
+int Abilities::dot_registers(DotProduct dot) const {
   const auto found = std::ranges::find(dots, dot, &DotLanes::dot);
-  return found != dots.end() && found->corrected;
+  return found == dots.end() ? 0 : found->registers;
 }
 
 }  // namespace tw

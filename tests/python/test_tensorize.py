@@ -68,8 +68,21 @@ def test_dots_of_bytes(intrin, left, right, columns, target):
     numbers = lambda shape, dtype: rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
     a, w = numbers((8, 24), left), numbers((32 // columns, 6, columns, 4), right)
     a[0], w[:, :, 0] = np.iinfo(left).min, np.iinfo(right).min
+    a[1] = np.iinfo(left).max
     s = in_registers(C, 4, intrin, 3, columns=columns)
     np.testing.assert_array_equal(run(s, [A, W, C], [a, w], target), a.astype(np.int32) @ dense(w).astype(np.int32))
+
+
+@pytest.mark.parametrize("left", ["uint8", "int8"])
+@pytest.mark.parametrize("cpu, register, columns", [("haswell", "ymm", 8), ("haswell", "ymm", 16), ("skylake-avx512", "zmm", 16)])
+def test_bytes_are_multiplied_as_words_without_vnni(cpu, register, columns, left):
+    A, W, C = packed(8, 32, 24, 4, (left, "int8", "int32"), columns=columns)
+    intrin = {("uint8", 8): "avx_vnni_dot_8x4", ("uint8", 16): "avx512_vnni_dot_16x4",
+              ("int8", 8): "avx_vnni_s8s8_8x4", ("int8", 16): "avx512_vnni_s8s8_16x4"}[left, columns]
+    asm = tw.build(in_registers(C, 4, intrin, 2, columns=columns), [A, W, C], target=f"llvm -mcpu={cpu}").source("asm")
+    products = [line for line in asm.splitlines() if "vpmaddwd" in line]
+    assert products and all(f"%{register}" in line for line in products)
+    assert "vpmulld" not in asm
 
 
 def test_vnni_is_one_instruction():

@@ -83,6 +83,21 @@ void share_vectors(Sketch& sketch, const std::string& stage, const std::string& 
   }
 }
 
+std::string bind_tiles(Sketch& sketch, const std::string& stage, const std::vector<std::string>& outer,
+                       const std::string& rows, const std::string& columns, const TilesOf& all) {
+  if (all.outer > kMostBlocks || all.rows > kMostBlocks * all.least) {
+    std::vector<std::string> loops = outer;
+    loops.insert(loops.end(), {rows, columns});
+    const std::string tile = sketch.fuse(stage, loops);
+    sketch.bind(stage, tile, "blockIdx.x");
+    return tile;
+  }
+  if (!outer.empty()) sketch.bind(stage, sketch.fuse(stage, outer), "blockIdx.z");
+  sketch.bind(stage, rows, "blockIdx.y");
+  sketch.bind(stage, columns, "blockIdx.x");
+  return columns;
+}
+
 int64_t parts_of(int64_t blocks, int64_t terms, int64_t least) {
   constexpr int64_t kProcessors = 128, kBlocksOfEach = 8;  // memory is full of reads that are on their way
   return std::min(kBlocksOfEach * kProcessors / std::max<int64_t>(1, blocks), terms / least);

@@ -31,6 +31,17 @@ Vectors vectors_along(const Graph&, const Stage&, const Axis&);
 void share_vectors(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads,
                    const std::vector<std::string>& sources, schedule::Factor lanes);
 
+// Along blockIdx.y and blockIdx.z, on every device that there is.
+inline constexpr int64_t kMostBlocks = 65535;
+// Binds the loops over tiles, which stand outermost in this order: `outer` to blockIdx.z, `rows` to blockIdx.y and
+// `columns` to blockIdx.x. Where there may be more of the first two than a device has, of so many rows and of tiles
+// that have `least` of them, all are blockIdx.x. The innermost loop that is bound.
+struct TilesOf {
+  int64_t outer, rows, least;
+};
+std::string bind_tiles(Sketch&, const std::string& stage, const std::vector<std::string>& outer,
+                       const std::string& rows, const std::string& columns, const TilesOf&);
+
 // How many blocks are worth sharing a sum's terms, where there are so many without: eight times as many as a device has
 // processors, but none has less than `least`; less than two: none.
 int64_t parts_of(int64_t blocks, int64_t terms, int64_t least);

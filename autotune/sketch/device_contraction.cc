@@ -190,9 +190,11 @@ void DeviceContraction::tile_outputs() {
   order.insert(order.end(), {i + ".o", vectors + ".o", rows + ".o", columns + ".o", row, thread_, column});
   k_.reorder(name, order);
   k_.step(schedule::Vectorize{name, column});
-  if (!outer.empty()) k_.bind(name, k_.fuse(name, outer), "blockIdx.z");
-  k_.bind(name, i + ".o", "blockIdx.y");
-  k_.bind(name, vectors + ".o", "blockIdx.x");
+  const int64_t in_rows = stage_.data[static_cast<size_t>(roles_.rows)].extent;
+  const int64_t in_columns = stage_.data[static_cast<size_t>(roles_.lanes)].extent;
+  const int64_t outside = in_rows * in_columns == 0 ? 0 : stage_.elements / in_rows / in_columns * parts_;
+  bind_tiles(k_, name, outer, i + ".o", vectors + ".o",
+             {outside, in_rows, std::ranges::min(kTiles, {}, &Tile::rows).rows});
   k_.bind(name, rows + ".o", "vthread");
   k_.bind(name, columns + ".o", "vthread");
   k_.bind(name, row, "threadIdx.y");

@@ -21,7 +21,6 @@ namespace {
 constexpr int64_t kVectorBytes = 16, kBankBytes = 4, kLineBytes = 128;
 constexpr int64_t kLeast = 16;  // iterations along both axes
 constexpr int64_t kTile = 32, kMostThreads = 1024;
-constexpr int64_t kMostBlocks = 65535;  // along blockIdx.y and blockIdx.z
 
 // Of rows and vectors of columns of a tile, and of the elements that a thread takes side by side.
 std::string json(int64_t rows, int64_t columns, int64_t vector) {

@@ -153,7 +153,7 @@ class WarpContraction {
   }
 
   void define_knobs();
-  void bind_blocks(const std::string& name, const Stage& stage, const std::vector<std::string>& outer);
+  std::string bind_blocks(const std::string& name, const Stage& stage, const std::vector<std::string>& outer);
   void tile_epilogue();
   void tile_sums();
 
@@ -207,10 +207,13 @@ void WarpContraction::define_knobs() {
   k_.cfg.define_knob(knob("stages"), parts.size() > 1 ? std::vector<int64_t>{3, 4} : std::vector<int64_t>{3, 4, 2, 1});
 }
 
-void WarpContraction::bind_blocks(const std::string& name, const Stage& stage, const std::vector<std::string>& outer) {
-  if (!outer.empty()) k_.bind(name, k_.fuse(name, outer), "blockIdx.z");
-  k_.bind(name, row_of(stage).name + ".o", "blockIdx.y");
-  k_.bind(name, column_of(stage).name + ".o", "blockIdx.x");
+// The innermost of them.
+std::string WarpContraction::bind_blocks(const std::string& name, const Stage& stage,
+                                         const std::vector<std::string>& outer) {
+  const Axis &rows = row_of(stage), &columns = column_of(stage);
+  return bind_tiles(
+      k_, name, outer, rows.name + ".o", columns.name + ".o",
+      {stage.elements / rows.extent / columns.extent * parts_, rows.extent, has_lines() ? 1 : product_.m});
 }
 
 // Of the parts of warps a lane takes neighbours in each row.
@@ -235,12 +238,12 @@ void WarpContraction::tile_epilogue() {
   order.insert(order.end(), {row, part + ".o", column});
   k_.reorder(name, order);
   k_.step(schedule::Vectorize{name, column});
-  bind_blocks(name, root_, outer);
+  const std::string tile_of_block = bind_blocks(name, root_, outer);
   k_.bind(name, parts(name, lines, i + ".i.o"), "threadIdx.z");
   k_.bind(name, j + ".i.o", "threadIdx.y");
   k_.bind(name, part + ".o", "threadIdx.x");
   k_.step(schedule::SetScope{stage_.name, ir::Scope::kShared});
-  k_.step(schedule::ComputeAt{stage_.name, name, j + ".o"});
+  k_.step(schedule::ComputeAt{stage_.name, name, tile_of_block});
 }
 
 void WarpContraction::tile_sums() {

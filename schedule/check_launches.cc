@@ -15,6 +15,20 @@ namespace {
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kMostSharedBytes = 232'448;
 
+int64_t most_of(Annotation index) {
+  switch (index) {
+    case Annotation::kBlockX:
+      return 2147483647;
+    case Annotation::kBlockY:
+    case Annotation::kBlockZ:
+      return 65535;
+    case Annotation::kThreadZ:
+      return 64;
+    default:
+      return kMostThreads;
+  }
+}
+
 Diagnostic refused(const StageNest& stage, const std::string& step, const std::string& rule) {
   return refuse(step, rule) << describe(stage);
 }
@@ -356,6 +370,14 @@ Status check_launch_extents(const LoopNest& nest, const Placement& placed, const
                      "a block must have at most " + std::to_string(kMostThreads) + " threads, and that of " +
                          nest.stage(i).name + " has " + std::to_string(threads))
              << "split the loops, and bind smaller parts to threadIdx";
+    for (const DeviceIndex& index : launches.indices(i))
+      if (const int64_t most = most_of(index.kind); index.extent.value_or(0) > most)
+        return refused(nest.stage(i), Bind::kName,
+                       to_string(index.kind) + " must have at most " + std::to_string(most) +
+                           " iterations, and that of " + nest.stage(i).name + " has " + to_string(index.extent))
+               << (is_thread(index.kind)
+                       ? "bind the loop to threadIdx.x or threadIdx.y"
+                       : "bind the longest loop to blockIdx.x, or fuse loops over blocks and bind that");
     TW_TRY([[maybe_unused]] Unit lanes, check_lanes(nest, placed, all, i, steps));
   }
   return Unit{};

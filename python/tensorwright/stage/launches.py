@@ -34,7 +34,7 @@ class LaunchSteps:
         that is not bound; a stage inside another's loops that is bound to blocks; parallel, prefetching, tensorized, double
         buffered, rolling or extern stages beside bound ones, scans inside of launches; an axis of a scan that is bound where updates read the state at other
         places of it; shift_inward of a bound loop; both threads and lanes of one
-        reduction; threads, virtual ones too, whose number is not known, or more than 1024 of a block; memory inside of a launch whose size is not known, or shared memory of more than
+        reduction; threads, virtual ones too, whose number is not known, or more than 1024 of a block; more than 64 along threadIdx.z, or 65535 blocks along y or z; memory inside of a launch whose size is not known, or shared memory of more than
         232448 bytes; a vthread outside of launches. ``tw.build`` refuses it for targets without a device.
 
         >>> s = te.create_schedule(B)

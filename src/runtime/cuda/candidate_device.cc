@@ -217,7 +217,7 @@ int32_t CandidateDevice::load(ObjectLaunch& launch) {
 }
 
 int32_t CandidateDevice::launch(ObjectLaunch& launch, const int64_t* sizes, void** operands) {
-  constexpr int64_t kMost[] = {2147483647, 65535, 65535, 1024, 1024, 1024};
+  constexpr int64_t kMost[] = {2147483647, 65535, 65535, 1024, 1024, 64};
   unsigned given[6];
   for (int i = 0; i < 6; ++i) {
     if (sizes[i] <= 0) return 0;

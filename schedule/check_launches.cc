@@ -98,14 +98,19 @@ Status check_of_warp(const StageNest& stage, Team team, const std::vector<Step>&
   return Unit{};
 }
 
-Status check_attached(const StageNest& stage, Scope scope, Team team, const std::vector<Step>& steps) {
+// `scan`: around the stage, or null.
+Status check_attached(const StageNest& stage, Scope scope, Team team, const StageNest* scan,
+                      const std::vector<Step>& steps) {
   if (const AxisId leaf = find_leaf(stage, is_block); leaf != kNone)
-    return blame(refused(stage, Bind::kName,
-                         "a stage must be at root to be bound to blocks, and " + stage.name + " is computed inside " +
-                             stage.attach.stage)
-                     << "a reader in another block of the same launch would not see it"
-                     << "bind it to threadIdx, or compute_root it: that is a launch of its own",
-                 steps, stage.axes[leaf].annotated_by);
+    return blame(
+        refused(stage, Bind::kName,
+                "a stage must be at root to be bound to blocks, and " + stage.name + " is computed inside " +
+                    stage.attach.stage)
+            << "a reader in another block of the same launch would not see it"
+            << (scan ? "the scan is the launch: s[" + scan->name + "].bind(" + scan->name +
+                           ".op.spatial_axis_[0], te.thread_axis(\"blockIdx.x\")), and that of threads likewise"
+                     : "bind it to threadIdx, or compute_root it: that is a launch of its own"),
+        steps, stage.axes[leaf].annotated_by);
   if (scope == Scope::kGlobal)
     return blame(
         refused(stage, SetScope::kName,
@@ -333,7 +338,8 @@ Status check_launches(const LoopNest& nest, const Placement& placed, const std::
     if (placed.parent[i] == kNone) {
       TW_TRY([[maybe_unused]] Unit root, check_root(stage));
     } else {
-      TW_TRY([[maybe_unused]] Unit attached, check_attached(stage, placed.scope[i], placed.together[i], steps));
+      const StageNest* scan = placed.scan[i] == kNone ? nullptr : &nest.stage(placed.scan[i]);
+      TW_TRY([[maybe_unused]] Unit attached, check_attached(stage, placed.scope[i], placed.together[i], scan, steps));
     }
     TW_TRY([[maybe_unused]] Unit known, check_steps(stage, steps));
     TW_TRY([[maybe_unused]] Unit sums, check_sums(stage, steps));

@@ -452,6 +452,18 @@ def test_scan_whose_state_others_wrote():
         over.check()
 
 
+def test_blocks_are_bound_by_the_scan():
+    """Which is a launch; TVM's scripts bind its updates' axes."""
+    X, init, update, S = prefix_sums(6, 24)
+    s = te.create_schedule(S)
+    s[init].compute_inline()
+    bx, tx = s[update].split(update.op.axis[1], factor=8)
+    s[update].bind(bx, block_x)
+    s[update].bind(tx, thread_x)
+    with pytest.raises(tw.ScheduleError, match=r"the scan is the launch: s\[S\].bind\(S.op.spatial_axis_\[0\]"):
+        s.check()
+
+
 def test_env_threads():
     X, init, update, S = prefix_sums(5, 20)
     s = te.create_schedule(S)

@@ -77,12 +77,35 @@ void wait_for(const Place& place, uintptr_t other) {
   runtime::cuda::check(driver, failed, "stream", "waiting for another one");
 }
 
+// What the object says of its memory; `shape`, `typestr` and `data`, an address and a flag, are there.
+py::dict interface_in(const std::string& place, py::handle object) {
+  const py::object given = object.attr(kInterface);
+  const auto has = [&](const char* name, auto is) { return given.contains(name) && is(py::object(given[name]).ptr()); };
+  const auto is_address = [](PyObject* data) {
+    return PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2 && PyLong_Check(PyTuple_GET_ITEM(data, 0));
+  };
+  if (!py::isinstance<py::dict>(given) || !has("shape", [](PyObject* shape) { return PyTuple_Check(shape); }) ||
+      !has("typestr", [](PyObject* type) { return PyUnicode_Check(type); }) || !has("data", is_address))
+    refuse_array(place, "must have a shape, a typestr and data of an address and a flag in its " +
+                            std::string(kInterface) + ", not " + described(given));
+  if (given.contains("mask") && !given["mask"].is_none())
+    refuse_array(place, "must have all of its elements, and its " + std::string(kInterface) + " has a mask",
+                 {"pass a copy of what is to be read"});
+  return given;
+}
+
+py::dtype dtype_in(const std::string& place, const py::object& text) try {
+  return py::dtype::from_args(text);
+} catch (const py::error_already_set&) {
+  refuse_array(place, "has a typestr that NumPy does not know: " + std::string(py::str(text)), {}, ErrorKind::kDType);
+}
+
 BorrowedArray borrow_interface(const std::string& place, py::handle object, const Place& on) {
-  const py::dict interface = object.attr(kInterface);
-  const py::dtype dtype = py::dtype::from_args(interface["typestr"]);
+  const py::dict interface = interface_in(place, object);
+  const py::dtype dtype = dtype_in(place, interface["typestr"]);
   const std::optional<ir::Type> type = type_of(dtype);
   if (!type)
-    refuse_array(place, "has a dtype that no kernel takes: " + std::string(py::str(dtype.attr("name"))), {},
+    refuse_array(place, "has a dtype that no kernel takes: " + std::string(py::str(py::object(dtype))), {},
                  ErrorKind::kDType);
   BorrowedArray borrowed;
   borrowed.owner = py::reinterpret_borrow<py::object>(object);
@@ -157,7 +180,8 @@ int ordinal_in(const char* call, const py::object& device) {
 }
 
 DeviceArray copied(const py::object& array, const py::object& device) {
-  const py::array compact = py::module_::import("numpy").attr("ascontiguousarray")(array);
+  using namespace py::literals;
+  const py::array compact = py::module_::import("numpy").attr("asarray")(array, "order"_a = "C");
   const BorrowedArray from = borrow("device_array", compact);
   DeviceArray out;
   out.ordinal = ordinal_in("device_array", device);
@@ -211,8 +235,7 @@ int device_of(const std::string& place, py::handle object) {
   }
   if (!py::hasattr(object, kInterface))
     refuse_array(place, "must be an array in the memory of a CUDA device, not " + described(object));
-  const py::dict interface = object.attr(kInterface);
-  const py::tuple data = interface["data"];
+  const py::tuple data = interface_in(place, object)["data"];
   const auto ordinal = runtime::cuda::ordinal_of(reinterpret_cast<void*>(data[0].cast<uintptr_t>()));
   return ordinal.value_or(0);  // of no elements, or of another driver
 }

@@ -78,6 +78,20 @@ class TestCalls:
             assert (c.numpy() == random(n, k) @ random(k, m)).all()
         """)
 
+    def test_arrays_without_an_axis(self):
+        run("""
+            A = te.placeholder((40,), name="A")
+            k = te.reduce_axis((0, 40), name="k")
+            B = te.compute((), lambda: te.sum(A[k], axis=k), name="B")
+            s = te.create_schedule(B)
+            s[B].bind(k, THREAD)
+            f = tw.build(s, [A, B], target="cuda", name="all")
+            a, b = tw.device_array(random(40)), tw.device_array(np.float32(0))
+            assert b.shape == ()
+            f(a, b)
+            assert b.numpy() == random(40).sum() and b.numpy().shape == ()
+        """)
+
     def test_arrays_of_other_libraries(self):
         run("""
             f = tw.build(*pointwise(100), target="cuda", name="add")
@@ -180,6 +194,27 @@ class TestRefusals:
             assert "tw.device_array" in text
             assert "argument 1 (A): must be in the memory of a CUDA device, not in that of the CPU" in refusal(f, Tensor(a, (1, 0)), a, a)
             assert "argument 1 (A): must be an array in the memory of a CUDA device, not 3" in refusal(f, 3, a, a)
+        """)
+
+    def test_interfaces_of_other_libraries(self):
+        """Which say too little, or more than a kernel can heed."""
+        run("""
+            f = tw.build(*pointwise(100), target="cuda", name="add")
+            base, c = tw.device_array(random(300)), tw.device_array(random(100))
+            def said(**changed):
+                array = Interface(base, (100,))
+                array.__cuda_array_interface__.update(changed)
+                for name in [name for name, value in changed.items() if value is None]:
+                    del array.__cuda_array_interface__[name]
+                return refusal(f, array, base, c)
+            for changed in (dict(data=None), dict(data=3), dict(data=("0x10", False)), dict(shape=None), dict(shape=100), dict(typestr=None)):
+                assert "argument 1 (A): must have a shape, a typestr and data" in said(**changed), changed
+            array = Interface(base, (100,))
+            array.__cuda_array_interface__ = 3
+            assert "in its __cuda_array_interface__, not 3" in refusal(f, array, base, c)
+            assert "argument 1 (A): must have all of its elements, and its __cuda_array_interface__ has a mask" in said(mask=c)
+            assert "DTypeError" in said(typestr=">f4") and "has a dtype that no kernel takes: >f4" in said(typestr=">f4")
+            assert "DTypeError" in said(typestr="four") and "has a typestr that NumPy does not know: four" in said(typestr="four")
         """)
 
     def test_shapes_and_overlaps_as_elsewhere(self):

@@ -2,6 +2,7 @@
 #include "tensorwright/target.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <span>
 #include <sstream>
@@ -47,6 +48,11 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::string small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 // How an option's value changes the words; what is wrong with it, where something is.
 struct Option {
   const char* name;
@@ -74,6 +80,10 @@ std::string take_arch(Words& words, const std::string& value) {
   return "must be " + listed + " or native";
 }
 
+bool is_positive(const std::string& value) {
+  return value.find_first_not_of("0123456789") == std::string::npos && value[0] != '0';
+}
+
 // Those that TVM has beside them choose among its schedules, boards and libraries: nothing here depends on them.
 const Option kOptions[] = {
     {"-mcpu", [](Words& words, const std::string& value) { return words.cpu = value, std::string(); }},
@@ -90,8 +100,7 @@ const Option kOptions[] = {
     {"-libs", ignored},
     {"-num-cores",
      [](Words&, const std::string& value) -> std::string {
-       const bool number = value.find_first_not_of("0123456789") == std::string::npos && value[0] != '0';
-       return number ? "" : "must be a positive integer";
+       return is_positive(value) ? "" : "must be a positive integer";
      }},
     {"-mfloat-abi",
      [](Words&, const std::string& value) -> std::string {
@@ -99,8 +108,26 @@ const Option kOptions[] = {
      }},
 };
 
+// What every device has that there is code for.
+template <int kHas>
+std::string has(Words&, const std::string& value) {
+  return value == std::to_string(kHas) ? "" : "must be " + std::to_string(kHas) + ", as every such device has it";
+}
+
 const Option kOptionsOfDevices[] = {
-    {"-arch", take_arch}, {"-keys", ignored}, {"-device", ignored}, {"-model", ignored}, {"-libs", ignored},
+    {"-arch", take_arch},
+    {"-keys", ignored},
+    {"-device", ignored},
+    {"-model", ignored},
+    {"-libs", ignored},
+    {"-max_num_threads", has<1024>},
+    {"-max_threads_per_block", has<1024>},
+    {"-thread_warp_size", has<32>},
+    {"-registers_per_block", has<65536>},
+    {"-max_shared_memory_per_block",
+     [](Words&, const std::string& value) -> std::string {
+       return is_positive(value) ? "" : "must be a positive integer";
+     }},
 };
 
 Status read_option(Words& words, const std::string& word) {
@@ -130,7 +157,8 @@ Result<Words> read_words(std::string_view text) {
   stream >> words.kind;
   if (std::find(kKinds.begin(), kKinds.end(), words.kind) == kKinds.end())
     return bad_target("the kind must be llvm, c, cuda or interp, not \"" + words.kind + "\"",
-                      {support::did_you_mean(words.kind, kKinds), "for example: llvm -mcpu=native"});
+                      {support::did_you_mean(small_letters(words.kind), kKinds),
+                       "for example: llvm -mcpu=native, or cuda -arch=sm_90a"});
   for (std::string word; stream >> word;) {
     TW_TRY([[maybe_unused]] Unit read, read_option(words, word));
   }

@@ -117,11 +117,21 @@ TEST(TargetParse, DevicesHaveAnArchitecture) {
   }
   EXPECT_EQ(Target::parse(" cuda  -keys=cuda,gpu -arch=sm_89 -model=l4 ").value_or_throw().to_string(),
             "cuda -arch=sm_89");
+  EXPECT_EQ(Target::parse("cuda -keys=cuda,gpu -arch=sm_90 -max_num_threads=1024 -max_shared_memory_per_block=49152 "
+                          "-max_threads_per_block=1024 -registers_per_block=65536 -thread_warp_size=32")
+                .value_or_throw()
+                .to_string(),
+            "cuda -arch=sm_90")
+      << "as TVM writes it";
+  contains(error_of("cuda -max_num_threads=512"), "-max_num_threads must be 1024, as every such device has it, not");
+  contains(error_of("cuda -max_shared_memory_per_block=48K"), "must be a positive integer, not \"48K\"");
   contains(error_of("cuda -arch=sm_42"), "-arch must be sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_100a or");
   contains(error_of("cuda -mcpu=native"), "an option must be -arch=, not \"-mcpu=native\"");
   contains(error_of("cuda -arch="), "for example: cuda -arch=sm_90a");
   contains(error_of("llvm -arch=sm_90a"), "an option must be -mcpu=");
   contains(error_of("cdua"), "did you mean cuda?");
+  contains(error_of("CUDA"), "did you mean cuda?");
+  contains(error_of("nvptx"), "cuda -arch=sm_90a");
 }
 
 // Which this process has only if someone says so.

@@ -346,6 +346,8 @@ outside = {
     "reduce_axis of floats": (lambda: te.reduce_axis((0, 4.5)), "integers"),
     "tag of a thread_axis": (lambda: te.thread_axis((0, 4), "threadIdx.w"), "blockIdx.x, blockIdx.y"),
     "dom of a thread_axis": (lambda: te.thread_axis((1, 4), "threadIdx.x"), "(0, end)"),
+    "a negative end of a thread_axis": (lambda: te.thread_axis((0, -4), "threadIdx.x"), r"not \(0, -4\)"),
+    "an end of a thread_axis that is no number": (lambda: te.thread_axis((0, "n"), "threadIdx.x"), r"not \(0, 'n'\)"),
     "iterating": (lambda: list(te.placeholder((3,), name="A")), "A: a tensor cannot be iterated"),
     "unpacking": (lambda: dict(zip("ab", te.placeholder((3,)))), "iterated"),
     "output 1": (lambda: te.placeholder((3,)).op.output(1), "output"),

@@ -1,6 +1,7 @@
 """Declaring what is computed: placeholders, computes, axes and variables."""
 
 import inspect
+from types import NoneType
 
 from .. import _core
 from ..errors import ArgumentError, DTypeError, ExprError
@@ -150,7 +151,7 @@ def thread_axis(dom=None, tag="", name="", span=None):
     _named("thread_axis", name)
     if tag not in _TAGS:
         raise ExprError(f"thread_axis: tag must be one of {', '.join(_TAGS)}, not {tag!r}")
-    if dom is not None and (not isinstance(dom, (tuple, list)) or len(dom) != 2 or not _is_zero(dom[0])):
+    if dom is not None and (not isinstance(dom, (tuple, list)) or len(dom) != 2 or not _is_zero(dom[0]) or not _is_end(dom[1])):
         raise ExprError(f"thread_axis {tag}: dom must be (0, end), not {dom!r}", 'te.thread_axis((0, 64), "threadIdx.x")')
     return ThreadAxis(None if dom is None else tuple(dom), tag.partition(".")[0] if tag.startswith("vthread") else tag, name or tag)
 
@@ -160,6 +161,10 @@ _TAGS = [f"{unit}.{dim}" for unit in ("blockIdx", "threadIdx", "vthread") for di
 
 def _is_zero(value):
     return isinstance(value, int) and value == 0
+
+
+def _is_end(value):
+    return value >= 0 if isinstance(value, int) else not isinstance(value, (str, float, NoneType))
 
 
 def var(name="tindex", dtype="int32", span=None):

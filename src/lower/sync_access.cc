@@ -89,6 +89,7 @@ class Meeting {
   }
 
   Verdict run(Apart apart) {
+    if (lie_apart()) return {};
     prepare(apart);
     equal_elements();
     if (apart != Apart::kNothing) differ(apart == Apart::kThreads ? launch_.threads : launch_.blocks);
@@ -151,15 +152,40 @@ class Meeting {
   };
 
   // That a size is not negative says what it leaves as a rest.
+  // Whether it may be another number for each of both.
+  bool differs(const Var& var) const {
+    const auto is_it = [&](const auto* variables) {
+      return std::ranges::any_of(*variables, [&](const OwnVariable& own) { return own.var == var; });
+    };
+    return std::ranges::any_of(std::array{&launch_.blocks, &launch_.threads, &a_.own, &b_.own}, is_it);
+  }
   void note_least(const Expr& condition) {
     const auto* c = as<Binary>(condition);
     const auto* v = c && c->op == BinOp::kLe ? as<VarRef>(c->b) : nullptr;
     const auto least = v ? as_int(c->a) : std::nullopt;
-    const auto is_own = [&](const auto* variables) {
-      return std::ranges::any_of(*variables, [&](const OwnVariable& own) { return own.var == v->var; });
-    };
-    if (!least || std::ranges::any_of(std::array{&launch_.blocks, &launch_.threads, &a_.own, &b_.own}, is_own)) return;
+    if (!least || differs(v->var)) return;
     bounds_.emplace(v->var.id(), Interval{*least, Interval::kPosInf});
+  }
+
+  // Whether all that the one may touch lies before all that the other may, wherever both are made.
+  bool lie_apart() const {
+    if (a_.at.empty() || a_.at.size() != b_.at.size() || a_.buffer.element().is_packed()) return false;
+    Bounds known = bounds_;
+    for (const Access* access : {&a_, &b_}) {
+      for (const Expr& condition : access->conditions) {
+        const auto* c = as<Binary>(condition);
+        const auto* v = c && c->op == BinOp::kLt ? as<VarRef>(c->a) : nullptr;
+        const auto end = v ? as_int(c->b) : std::nullopt;
+        if (!end || differs(v->var)) continue;
+        Interval& range = known.try_emplace(v->var.id(), Interval::everything()).first->second;
+        range.hi = std::min(range.hi, *end - 1);
+      }
+    }
+    for (size_t d = 0; d < a_.at.size(); ++d) {
+      const Interval first = interval_of(a_.at[d], known), second = interval_of(b_.at[d], known);
+      if (first.hi < second.lo || second.hi < first.lo) return true;
+    }
+    return false;
   }
 
   void make_own(const Var& var, bool of_both = true) {
@@ -447,6 +473,51 @@ bool split(Access& first, Access& second, const LaunchIndices& launch, Apart apa
   });
 }
 
+void add_conjuncts(const Expr& condition, std::vector<Expr>& out) {
+  const auto* b = as<Binary>(condition);
+  if (!b || b->op != BinOp::kAnd) return out.push_back(condition);
+  add_conjuncts(b->a, out);
+  add_conjuncts(b->b, out);
+}
+
+// Whether 0 <= value < extent by all that is known of the access, or by one of its conditions alone: fewer are a
+// smaller system.
+bool is_inside(const Access& access, const Expr& value, const Expr& extent, const LaunchIndices& launch,
+               const std::unordered_set<uint64_t>& changing) {
+  if (Meeting(access, access, launch, changing).within(value, extent)) return true;
+  std::vector<Expr> conjuncts;
+  for (const Expr& condition : access.conditions) add_conjuncts(condition, conjuncts);
+  return std::ranges::any_of(conjuncts, [&](const Expr& condition) {
+    Access alone = access;
+    alone.conditions = {condition};
+    return Meeting(alone, alone, launch, changing).within(value, extent);
+  });
+}
+
+// Replaces the subscript that counts elements by one for each dimension of the buffer as it is declared; false where
+// one of these is not seen to be inside of its row.
+bool unflatten(Access& access, const LaunchIndices& launch, Apart apart, const std::unordered_set<uint64_t>& changing) {
+  const Buffer& buffer = access.buffer;
+  if (access.at.size() != 1 || buffer.rank() < 2 || !buffer.strides().empty()) return false;
+  Meeting both(access, access, launch, changing);
+  both.prepare(apart);
+  Expr rest = access.at[0];
+  std::vector<Expr> at;
+  for (size_t d = buffer.rank() - 1; d > 0; --d) {
+    const int64_t extent = as_int(buffer.shape()[d]).value_or(0);
+    const std::optional<Parts> parts = extent > 0 ? parted(rest, extent, both.bounds()) : std::nullopt;
+    if (!parts) return false;
+    const int64_t rows = floor_div(decompose(simplify(parts->part, both.bounds())).constant, extent);
+    const Expr inside = parts->part - Expr(rows * extent);
+    if (!is_inside(access, inside, extent, launch, changing)) return false;
+    at.insert(at.begin(), inside);
+    rest = parts->whole + Expr(rows);
+  }
+  at.insert(at.begin(), rest);
+  access.at = std::move(at);
+  return true;
+}
+
 }  // namespace
 
 Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart,
@@ -462,10 +533,14 @@ Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, A
   if (found.apart() || found.certain || a.buffer.element().is_packed()) return found;
   // Equal subscripts, equal offsets, equal digits: one may be seen to differ where another isn't.
   Access first = a, second = b;
-  for (Access* access : {&first, &second})
-    access->at = {refolded(offset(*access), Meeting(*access, *access, launch, changing).bounds())};
   const auto apart_by = [&](const Access& x, const Access& y) { return verdict(x, y).apart(); };
   const auto said = [&](std::string why) { return Verdict{std::move(why), false, rows}; };
+  if (unflatten(first, launch, apart, changing) && unflatten(second, launch, apart, changing) &&
+      apart_by(first, second))
+    return said({});
+  first = a, second = b;
+  for (Access* access : {&first, &second})
+    access->at = {refolded(offset(*access), Meeting(*access, *access, launch, changing).bounds())};
   if (a.buffer.rank() > 1 && apart_by(first, second)) return said({});
   const bool alike = a.at.size() == b.at.size();
   if (alike && split(first = a, second = b, launch, apart, changing) && apart_by(first, second)) return said({});

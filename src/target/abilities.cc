@@ -23,18 +23,19 @@ struct DotRow {
 // A correction, its factor, and what makes left factors unsigned; the other words of both factors, and their product.
 constexpr int kCorrecting = 4, kWidening = 4;
 
-// From wide to narrow: the first that the target has counts. Without an instruction for four bytes there is one for the
-// products of words, which takes the even bytes, then the odd ones.
+// From wide to narrow: the first that the target has counts.
 const DotRow kDotsOfX86[] = {
-    {"avx512vnni", {DotProduct::kU8I8, 16}},
-    {"avx512vnni", {DotProduct::kI8I8, 16, kCorrecting}},
-    {"avxvnni", {DotProduct::kU8I8, 8}},
-    {"avxvnni", {DotProduct::kI8I8, 8, kCorrecting}},
+    {"avx512vnni", {DotProduct::kU8I8, 16}}, {"avx512vnni", {DotProduct::kI8I8, 16, kCorrecting}},
+    {"avxvnni", {DotProduct::kU8I8, 8}},     {"avxvnni", {DotProduct::kI8I8, 8, kCorrecting}},
+    {"avx512bf16", {DotProduct::kBF16, 16}},
+};
+
+// Where no instruction takes four bytes, the one for the products of words does: of the even bytes, then of the odd.
+const DotRow kWordsOfX86[] = {
     {"avx512bw", {DotProduct::kU8I8, 16, kWidening}},
     {"avx512bw", {DotProduct::kI8I8, 16, kWidening}},
     {"avx2", {DotProduct::kU8I8, 8, kWidening}},
     {"avx2", {DotProduct::kI8I8, 8, kWidening}},
-    {"avx512bf16", {DotProduct::kBF16, 16}},
 };
 
 const DotRow kDotsOfAArch64[] = {
@@ -94,6 +95,8 @@ Abilities abilities_of(std::string_view kind, std::string_view triple, const std
     if (architecture == row.name) abilities = row.abilities(Features(features), sve_bits);
   if (kind == "interp") abilities.masks = true;  // it looks at each lane
   if (kind == "c") abilities.tiles = {};         // it has no words for them
+  // A C compiler makes more of the plain products.
+  if (kind != "c" && architecture == "x86_64") add_dots(kWordsOfX86, Features(features), abilities);
   return abilities;
 }
 

@@ -2,6 +2,7 @@
 #include "src/target/catalog.h"
 
 #include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
 #include <set>
@@ -9,6 +10,7 @@
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/machine.h"
 #include "src/target/cpu.h"
+#include "src/target/triple.h"
 #include "src/target/x86.h"
 
 namespace tw::codegen {
@@ -39,16 +41,39 @@ bool is_capability(const std::string& triple, const llvm::MCSubtargetInfo& info,
   return is_of_a_cpu(info, feature) || target::in_table(triple, feature.Key);
 }
 
+// Objects here are ELF, of 64 bits with pointers of 64: of a system or of none ("aarch64-none-elf"). A part that LLVM
+// does not know is misspelt.
+bool is_of_a_known_system(const llvm::Triple& triple) {
+  const auto none = [](llvm::StringRef name) {
+    return name.empty() || name == "unknown" || name == "none" || name == "elf";
+  };
+  const bool system = triple.getOS() != llvm::Triple::UnknownOS || none(triple.getOSName());
+  const bool environment =
+      triple.getEnvironment() != llvm::Triple::UnknownEnvironment || none(triple.getEnvironmentName());
+  return system && environment && triple.isOSBinFormatELF() && !triple.isX32() &&
+         triple.getEnvironment() != llvm::Triple::GNUILP32;
+}
+
+// Those that run code of 64 bits.
+bool is_of_64_bits(const llvm::MCSubtargetInfo& info, const llvm::SubtargetSubTypeKV& cpu) {
+  for (const llvm::SubtargetFeatureKV& feature : info.getAllProcessorFeatures())
+    if (std::string_view(feature.Key) == "64bit") return cpu.Implies.test(feature.Value);
+  return true;  // of an architecture that has no others
+}
+
 class LlvmCatalog : public target::CpuCatalog {
  public:
   bool knows_triple(const std::string& triple) const override {
-    return (triple.starts_with("x86_64-") || triple.starts_with("aarch64-")) && subtarget(triple, "", "") != nullptr;
+    const std::string_view architecture = target::architecture_of(triple);
+    return (architecture == "x86_64" || architecture == "aarch64") && is_of_a_known_system(llvm::Triple(triple)) &&
+           subtarget(triple, "", "") != nullptr;
   }
 
   std::vector<std::string> cpus(const std::string& triple) const override {
     std::vector<std::string> names;
-    for (const llvm::SubtargetSubTypeKV& cpu : subtarget(triple, "", "")->getAllProcessorDescriptions())
-      names.push_back(cpu.Key);
+    const auto info = subtarget(triple, "", "");
+    for (const llvm::SubtargetSubTypeKV& cpu : info->getAllProcessorDescriptions())
+      if (is_of_64_bits(*info, cpu)) names.push_back(cpu.Key);
     return names;
   }
 

@@ -30,7 +30,8 @@ const Architecture kArchitectures[] = {
     {"x86_64", x86::cpus, features_of_x86, x86::features_of},
     {"aarch64", generic, aarch64::features,
      [](const std::string&) { return std::set<std::string>{"fp-armv8", "neon"}; }},
-    {"arm", generic, [] { return std::vector<std::string>(); },
+    {"arm", generic,
+     [] { return std::vector<std::string>{"neon"}; },  // which TVM writes for boards; code has none of it
      [](const std::string&) { return std::set<std::string>(); }},
     {"riscv64", generic, [] { return std::vector<std::string>(); },
      [](const std::string&) { return std::set<std::string>(); }},
@@ -54,6 +55,7 @@ class TableCatalog : public CpuCatalog {
                                    const std::vector<std::string>& attributes) const override {
     const bool x86 = triple.starts_with("x86_64");
     std::set<std::string> on = find(triple)->features_of(cpu);
+    if (architecture_of(triple) == "arm") return {on.begin(), on.end()};
     for (const std::string& attribute : x86 ? x86::spelled_out(attributes) : attributes) {
       if (attribute[0] == '+') on.insert(attribute.substr(1));
       if (attribute[0] == '-') on.erase(attribute.substr(1));

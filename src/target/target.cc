@@ -88,7 +88,10 @@ bool is_positive(const std::string& value) {
 const Option kOptions[] = {
     {"-mcpu", [](Words& words, const std::string& value) { return words.cpu = value, std::string(); }},
     {"-mattr",
-     [](Words& words, const std::string& value) { return words.attributes = split(value, ','), std::string(); }},
+     [](Words& words, const std::string& value) {
+       const std::vector<std::string> more = split(value, ',');
+       return words.attributes.insert(words.attributes.end(), more.begin(), more.end()), std::string();
+     }},
     {"-mtriple",
      [](Words& words, const std::string& value) {
        return words.triple = target::normalised_triple(value), std::string();
@@ -172,6 +175,8 @@ Status check_attributes(const Words& words) {
       return bad_target("an attribute must begin with + or -, not \"" + attribute + "\"",
                         {"for example: -mattr=+fma,-avx512f"});
     const std::string name = attribute.substr(1);
+    if (name.empty())
+      return bad_target("an attribute needs a name after its " + attribute, {"for example: -mattr=+fma,-avx512f"});
     if (std::find(known.begin(), known.end(), name) == known.end())
       return bad_target("unknown attribute \"" + name + "\" of " + words.triple, {support::did_you_mean(name, known)});
   }
@@ -184,10 +189,12 @@ bool knows_cpu(const std::string& kind, const std::string& triple, const std::st
 }
 
 Status check_cpu(const Words& words) {
-  if (knows_cpu(words.kind, words.triple, words.cpu)) return Unit{};
-  return bad_target("unknown CPU \"" + words.cpu + "\" of " + words.triple,
-                    {support::did_you_mean(words.cpu, target::catalog_for(words.kind, words.triple).cpus(words.triple)),
-                     "\"native\" means the CPU of this machine"});
+  const std::vector<std::string> known = target::catalog_for(words.kind, words.triple).cpus(words.triple);
+  if (std::find(known.begin(), known.end(), words.cpu) != known.end()) return Unit{};
+  return bad_target(
+      "unknown CPU \"" + words.cpu + "\" of " + words.triple,
+      {support::did_you_mean(words.cpu, known), known.size() == 1 ? "leave -mcpu= out: code for it is for any such CPU"
+                                                                  : "\"native\" means the CPU of this machine"});
 }
 
 // What in `features` differs from what the CPU's name implies, as attributes.
@@ -208,6 +215,25 @@ std::vector<std::string> attributes_of(const target::Cpu& native, const std::vec
   for (const std::string& feature : implied)
     if (!std::binary_search(native.asked.begin(), native.asked.end(), feature)) attributes.push_back("-" + feature);
   return attributes;
+}
+
+// What a feature needs that -mattr= may take away from it; "" stands for all code of the architecture, which keeps
+// floats in registers.
+struct Need {
+  const char *architecture, *feature, *needed;
+};
+constexpr Need kNeeds[] = {{"x86_64", "", "sse2"}, {"aarch64", "", "fp-armv8"}, {"aarch64", "sve", "neon"}};
+
+Status check_needs(const Target& target) {
+  for (const Need& row : kNeeds) {
+    const std::string_view feature = row.feature;
+    if (target::architecture_of(target.triple) != row.architecture || (!feature.empty() && !target.has(feature)) ||
+        target.has(row.needed))
+      continue;
+    const std::string who = feature.empty() ? "code for " + target.triple : "\"" + std::string(feature) + "\"";
+    return bad_target(who + " needs " + row.needed + ", which -mattr= takes away", {});
+  }
+  return Unit{};
 }
 
 // Of a text without -mtriple=: this machine's, unless only another architecture has such a CPU.
@@ -232,11 +258,15 @@ Result<int> resolve_sve(const Words& words, const Target& target, const target::
 Result<Target> resolve(Words words, const target::Cpu& native) {
   if (words.triple.empty()) words.triple = triple_of(words, native);
   const target::CpuCatalog& catalog = target::catalog_for(words.kind, words.triple);
+  const std::string architecture(target::architecture_of(words.triple));
   if (!catalog.knows_triple(words.triple))
     return bad_target(
         "unknown triple \"" + words.triple + "\"",
         {"for example: " + native.triple,
-         target::table_catalog().knows_triple(words.triple) ? "code for it is made by way of C: target c" : ""});
+         catalog.knows_triple(architecture) ? "objects are ELF files of 64 bits, for Linux and systems like it" : "",
+         !catalog.knows_triple(architecture) && target::table_catalog().knows_triple(words.triple)
+             ? "code for it is made by way of C: target c"
+             : ""});
   const bool is_native = words.cpu == "native";
   if (is_native && words.triple != native.triple)
     return bad_target("-mcpu=native means this machine, which is not " + words.triple, {"name the CPU"});
@@ -254,6 +284,7 @@ Result<Target> resolve(Words words, const target::Cpu& native) {
   target.cpu = words.cpu;
   target.features = catalog.resolve(words.triple, words.cpu, all);
   target.attributes = differences(implied, target.features);
+  TW_TRY([[maybe_unused]] Unit needs, check_needs(target));
   TW_TRY(target.sve_bits, resolve_sve(words, target, native, is_native));
   target.abilities = target::abilities_of(target.kind, target.triple, target.features, target.sve_bits);
   return target;

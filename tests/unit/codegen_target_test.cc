@@ -44,6 +44,45 @@ TEST(CodegenTarget, NamesTheNearest) {
   EXPECT_NE(error_of("llvm -mtriple=arm-linux-gnueabihf").find("made by way of C: target c"), std::string::npos);
 }
 
+TEST(CodegenTarget, CpusOf32BitsAreNoneOfX86_64) {
+  for (const char* cpu : {"i386", "pentium4", "lakemont", "core-duo"}) {
+    const std::string error = error_of(std::string("llvm -mcpu=") + cpu);
+    EXPECT_NE(error.find("unknown CPU \"" + std::string(cpu) + "\" of x86_64"), std::string::npos) << error;
+  }
+  for (const char* cpu : {"generic", "nocona", "k8", "core2"})
+    EXPECT_TRUE(Target::parse(std::string("llvm -mcpu=") + cpu).ok()) << cpu;
+}
+
+// What LLVM would stop at, or make objects of that nobody here links.
+TEST(CodegenTarget, SystemsWhoseObjectsAreOthersAreRefused) {
+  for (const char* triple : {"aarch64-linux-gnu_ilp32", "x86_64-linux-gnux32", "x86_64-pc-windows-msvc",
+                             "x86_64-w64-mingw32", "x86_64-apple-macosx", "aarch64-apple-ios", "aarch64-linux-gun",
+                             "aarch64-pc-linxu-gnu", "aarch64_be-linux-gnu"})
+    EXPECT_NE(error_of(std::string("llvm -mtriple=") + triple).find("unknown triple"), std::string::npos) << triple;
+  EXPECT_NE(error_of("llvm -mtriple=x86_64-linux-gnux32").find("objects are ELF files of 64 bits"), std::string::npos);
+  for (const char* triple : {"aarch64", "x86_64", "aarch64-none-elf", "x86_64-unknown-freebsd", "x86_64-linux-musl",
+                             "arm64-linux-android29", "aarch64-unknown-none-elf"}) {
+    const Result<Target> target = Target::parse(std::string("llvm -mtriple=") + triple);
+    ASSERT_TRUE(target.ok()) << target.error().render();
+    EXPECT_EQ(Target::parse(target->to_string()).value_or_throw(), *target) << triple;
+  }
+}
+
+TEST(CodegenTarget, WhatCodeIsNeverWithoutIsNotSwitchedOff) {
+  EXPECT_NE(error_of("llvm -mattr=-sse").find("needs sse2, which -mattr= takes away"), std::string::npos);
+  EXPECT_NE(error_of("llvm -mcpu=znver3 -mattr=-sse2").find("needs sse2"), std::string::npos);
+  const std::string arm = "llvm -mtriple=aarch64-linux-gnu ";
+  EXPECT_NE(error_of(arm + "-mattr=-fp-armv8").find("needs fp-armv8, which -mattr= takes away"), std::string::npos);
+  EXPECT_NE(error_of(arm + "-mcpu=neoverse-v1 -mattr=-neon").find("\"sve\" needs neon"), std::string::npos);
+  EXPECT_TRUE(Target::parse(arm + "-mcpu=neoverse-v1 -mattr=-neon,-sve").ok());
+}
+
+TEST(CodegenTarget, ListsOfAttributesAddUp) {
+  EXPECT_EQ(Target::parse("llvm -mattr=+avx2 -mattr=+fma").value_or_throw(),
+            Target::parse("llvm -mattr=+avx2,+fma").value_or_throw());
+  EXPECT_NE(error_of("llvm -mattr=+").find("an attribute needs a name"), std::string::npos);
+}
+
 TEST(CodegenTarget, OtherArchitecturesResolve) {
   const Target arm = Target::parse("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1").value_or_throw();
   EXPECT_EQ(arm.abilities.vector_registers, 32);

@@ -59,6 +59,7 @@ TEST(TargetParse, CIsMadeForMoreArchitecturesThanLlvm) {
   EXPECT_EQ(Target::parse(riscv.to_string()).value_or_throw(), riscv);
   EXPECT_FALSE(riscv.missing_here().empty());
   contains(error_of("c -mtriple=riscv64-linux-gnu -mcpu=sifive-u74"), "unknown CPU \"sifive-u74\"");
+  contains(error_of("c -mtriple=arm-linux-gnueabihf -mcpu=cortex-a7"), "leave -mcpu= out");
   contains(error_of("c -mtriple=riscv64-linux-gnu -mattr=+v"), "unknown attribute \"v\"");
   contains(error_of("c -mtriple=arm-linux-gnueabi"), "unknown triple");
 }
@@ -80,6 +81,11 @@ TEST(TargetParse, OptionsOfTvmAreUnderstood) {
                           "-mfloat-abi=hard -libs=cblas")
                 .value_or_throw(),
             plain);
+  EXPECT_EQ(
+      Target::parse("c -keys=arm_cpu,cpu -device=arm_cpu -mattr=+neon -model=bcm2837 -mtriple=armv7l-linux-gnueabihf "
+                    "-mfloat-abi=hard")
+          .value_or_throw(),
+      Target::parse("c -mtriple=armv7l-linux-gnueabihf").value_or_throw());
   contains(error_of("c -mfloat-abi=soft"), "-mfloat-abi must be hard");
   contains(error_of("c -num-cores=many"), "-num-cores must be a positive integer, not \"many\"");
   contains(error_of("c -num-cores=0"), "-num-cores must be a positive integer");

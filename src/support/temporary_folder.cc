@@ -10,7 +10,9 @@ namespace tw::support {
 
 TemporaryFolder::TemporaryFolder(const std::string& prefix) {
   std::error_code none;
-  std::string name = (std::filesystem::temp_directory_path(none) / (prefix + "-XXXXXX")).string();
+  std::filesystem::path where = std::filesystem::temp_directory_path(none);
+  if (where.empty()) where = "/tmp";  // TMPDIR names no folder
+  std::string name = (std::filesystem::absolute(where, none) / (prefix + "-XXXXXX")).string();
   if (mkdtemp(name.data())) path_ = name;
 }
 

@@ -5,7 +5,7 @@
 
 namespace tw::support {
 
-// Made where TMPDIR says, and removed with all that it holds when the object goes.
+// Made where TMPDIR says, in /tmp where that is no folder, and removed with all that it holds when the object goes.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::string& prefix);

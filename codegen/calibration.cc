@@ -76,11 +76,12 @@ void keep(const std::string& key, const Rates& rates) {
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
   const std::filesystem::path draft = path.string() + "." + std::to_string(getpid());
-  std::ofstream(draft, std::ios::binary) << support::to_printable_text(
-                                                Json{{"schema", kSchema}, {"machines", machines}}, 2)
-                                         << "\n";
-  std::filesystem::rename(draft, path, ignored);  // at once: nobody reads half of it
-  if (ignored) std::filesystem::remove(draft, ignored);
+  std::ofstream file(draft, std::ios::binary);
+  file << support::to_printable_text(Json{{"schema", kSchema}, {"machines", machines}}, 2) << "\n";
+  file.close();
+  const bool whole = !file.fail();                           // else the disk is full, and what was kept stays
+  if (whole) std::filesystem::rename(draft, path, ignored);  // at once: nobody reads half of it
+  if (!whole || ignored) std::filesystem::remove(draft, ignored);
 }
 
 }  // namespace

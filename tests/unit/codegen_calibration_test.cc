@@ -1,5 +1,7 @@
 // Rates of a machine: measured, kept in a file, and what becomes of files that are damaged or another machine's.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -111,6 +113,26 @@ TEST_F(Calibration, AFolderThatCannotBeWrittenIsDoneWithout) {
   const test::Setting nowhere("TW_CACHE_DIR", "/dev/null/nowhere");
   EXPECT_EQ(calibrated(machine("F"), host()).rates.size(), 1u);
   EXPECT_EQ(with_kept_rates(machine("F"), host()).rates.size(), 1u);
+}
+
+// A limit on the size of files cuts it as a full disk does.
+TEST_F(Calibration, AFileThatCannotBeWrittenWholeLeavesTheOneThatIsKept) {
+#if !TW_LLVM
+  GTEST_SKIP() << "skipped: the C compiler would write under the same limit";
+#endif
+  write(file_for(machine("J"), 1.25).dump());
+  const MachineDescription fresh = machine("K" + std::string(8000, '-'));
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {4096, before.rlim_max};
+  const auto standard = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const Rates measured = calibrate(fresh, host());
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, standard);
+  EXPECT_EQ(measured.source, "measured on this machine");
+  EXPECT_EQ(with_kept_rates(machine("J"), host()).rates.at(bits()).issue, 1.25);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << "no draft is left";
 }
 
 TEST_F(Calibration, MeasuringThatIsForbiddenIsNotDone) {

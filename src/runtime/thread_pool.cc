@@ -44,9 +44,14 @@ void bind_to_core(pthread_t thread, int core) {
 
 }  // namespace
 
+// Of threads that the system refuses the others take the shares.
 ThreadPool::ThreadPool(int threads, const std::vector<int>& cores) : shares_(static_cast<size_t>(threads)) {
   for (size_t t = 1; t < shares_.size(); ++t) {
-    workers_.emplace_back([this, t] { serve(t); });
+    try {
+      workers_.emplace_back([this, t] { serve(t); });
+    } catch (const std::system_error&) {
+      break;
+    }
     if (!cores.empty()) bind_to_core(workers_.back().native_handle(), cores[t % cores.size()]);
   }
   if (cores.empty() && allowed_cores().size() == shares_.size()) spread_over_ = allowed_cores();
@@ -188,15 +193,13 @@ int threads_from_environment() {
   return std::max(1, static_cast<int>(std::min(cores, cpu_quota())));
 }
 
-// Expects busy to be held. Null when threads cannot be had.
-ThreadPool* ready_pool(ProcessPool& state, int threads) try {
+// Expects busy to be held.
+ThreadPool& ready_pool(ProcessPool& state, int threads) {
   if (!state.pool || state.pool->threads() != threads) {
     state.pool.reset();
     state.pool = std::make_unique<ThreadPool>(threads, state.cores);
   }
-  return state.pool.get();
-} catch (const std::system_error&) {
-  return nullptr;
+  return *state.pool;
 }
 
 }  // namespace
@@ -262,10 +265,10 @@ int32_t parallel_for(int64_t n, tw_parallel_body body, void* closure) {
   if (n == 1 || threads == 1 || inside_region) return body(0, n, closure);
   ProcessPool& state = the_pool();
   std::unique_lock lock(state.busy, std::try_to_lock);
-  ThreadPool* pool = lock ? ready_pool(state, threads) : nullptr;
-  if (!pool) return body(0, n, closure);
+  if (!lock) return body(0, n, closure);
+  ThreadPool& pool = ready_pool(state, threads);
   inside_region = true;
-  const int32_t code = pool->run(n, body, closure);
+  const int32_t code = pool.run(n, body, closure);
   inside_region = false;
   return code;
 }

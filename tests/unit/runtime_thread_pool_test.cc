@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,26 @@ TEST(ThreadPool, VisitsEachIterationOnce) {
       EXPECT_TRUE(counts.all(1)) << threads << " threads, n = " << n;
     }
   }
+}
+
+// A limit on the address space refuses a thread its stack, as one on processes refuses the thread.
+TEST(ThreadPool, GoesOnWithTheThreadsThatItGets) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "skipped: sanitizers take all of the address space";
+#endif
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit little = {size_t{1} << 28, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &little) != 0) _exit(2);
+    set_num_threads(1000);
+    Counts counts(4097);
+    const bool done = parallel_for(4097, Counts::body, &counts) == 0 && counts.all(1);
+    _exit(done && parallel_for(4097, Counts::body, &counts) == 0 && counts.all(2) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(ThreadPool, GivesTheErrorOfABody) {

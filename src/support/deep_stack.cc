@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <cerrno>
 #include <exception>
 #include <system_error>
 
@@ -13,6 +14,7 @@ constexpr size_t kStackBytes = size_t{64} << 20;  // the sanitizer fills a shado
 #else
 constexpr size_t kStackBytes = size_t{1} << 30;
 #endif
+constexpr size_t kLeastStackBytes = size_t{8} << 20;
 thread_local bool on_deep_stack_now = false;
 
 struct Job {
@@ -38,9 +40,13 @@ void on_deep_stack(const std::function<void()>& f) {
   Job job{f, nullptr};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
   pthread_t thread;
-  const int failed = pthread_create(&thread, &attributes, run, &job);
+  int failed = EAGAIN;
+  // Less, where the process may not have so much address space (ulimit -v): few expressions are deep.
+  for (size_t bytes = kStackBytes; failed == EAGAIN && bytes >= kLeastStackBytes; bytes /= 2) {
+    pthread_attr_setstacksize(&attributes, bytes);
+    failed = pthread_create(&thread, &attributes, run, &job);
+  }
   pthread_attr_destroy(&attributes);
   if (failed != 0) throw std::system_error(failed, std::generic_category(), "a thread with a deep stack");
   pthread_join(thread, nullptr);

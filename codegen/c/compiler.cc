@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <system_error>
@@ -91,12 +92,28 @@ std::string another_compiler(const Target& target) {
   return "the variable " + target::c_compiler_variable(target.triple) + " names another compiler";
 }
 
-Status run(const std::vector<std::string>& compiler, const Target& target, std::vector<std::string> args) {
+// When the file was written; where there is none, never.
+std::filesystem::file_time_type written(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::last_write_time(path, none);
+}
+
+// How a compiler ended is lost where this process ignores SIGCHLD: then whether it wrote what it was to make counts.
+bool succeeded(const support::ExitStatus& status, bool wrote) {
+  if (status.known) return status.signal == 0 && status.code == 0;
+  return !status.ours && wrote;
+}
+
+// The compiler with `args`, to make the file `made`.
+Status run(const std::vector<std::string>& compiler, const Target& target, const std::string& made,
+           std::vector<std::string> args) {
+  const auto before = written(made);
+  args.insert(args.end(), {"-o", made});
   args.insert(args.begin(), compiler.begin() + 1, compiler.end());
   try {
     support::Subprocess process({compiler[0], std::move(args)});
     const support::ExitStatus status = process.wait(kPatience);
-    if (status.known && status.signal == 0 && status.code == 0) return Unit{};
+    if (succeeded(status, written(made) > before)) return Unit{};
     return cannot_compile("the C compiler " + compiler[0] + " failed: " + support::to_string(status),
                           {last_lines(process.error_text(), 12), another_compiler(target)});
   } catch (const std::system_error& e) {
@@ -133,15 +150,15 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
     args.insert(args.end(), {"-shared", "-nostdlib", "-Wl,-z,defs", "-Wl,-z,now"});
   else
     args.push_back("-c");
-  args.insert(args.end(), {"-o", path, text});
+  args.push_back(text);
   // gcc 12 calls ceilf in some places though it has the instruction; where it does not, the library is left out.
   // Divisions of 64 bits are functions of its own library on CPUs of 32.
   if (output == COutput::kShared) args.insert(args.end(), {"-Wl,--as-needed", "-lm", "-lgcc"});
-  if (Status ran = run(compiler, target, std::move(args)); !ran) {
+  if (Status ran = run(compiler, target, path, std::move(args)); !ran) {
     // One for another architecture gives up at the options already.
     const std::string nothing = folder / "nothing.c";
     std::ofstream(nothing).flush();
-    if (!run(compiler, target, {"-c", "-o", path, nothing})) return ran;
+    if (!run(compiler, target, path, {"-c", nothing})) return ran;
     TW_TRY([[maybe_unused]] Unit same, check_machine(compiler[0], target, path));
     return ran;
   }

@@ -1,5 +1,6 @@
 """The target "c": C99 text, compiled by the system's compiler."""
 import shutil
+import signal
 import subprocess
 
 import numpy as np
@@ -103,6 +104,21 @@ def test_a_missing_compiler_is_named(monkeypatch):
     monkeypatch.setenv("CC", "/nowhere/cc")
     with pytest.raises(tw.BuildError, match="no C compiler"):
         tw.build(dense(), target="c")
+
+
+def test_a_process_that_ignores_the_end_of_its_children_compiles(tmp_path):
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        f = tw.build(dense(), target="c", name="dense")
+        run(f)
+        f.save(tmp_path / "dense.so")
+        f.save(tmp_path / "dense.so")
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(tw.BuildError, match="failed: unknown exit status"):
+            patch.setenv("CC", "cc -no-such-option")
+            f.save(tmp_path / "dense.so")
+        run(tw.load(tmp_path / "dense.so"))
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 def test_target_text():

@@ -25,6 +25,8 @@
 
 #include "codegen/llvm/faults.h"
 #include "codegen/llvm/lane_loads.h"
+#include "codegen/llvm/offsets_last.h"
+#include "src/target/triple.h"
 
 namespace tw::codegen {
 
@@ -43,7 +45,11 @@ llvm::FunctionPassManager function_passes(const Target& target) {
   passes.addPass(llvm::InstCombinePass());
   if (target.abilities.lane_products > 0)
     passes.addPass(LaneLoadsPass());  // of loads that the passes above have merged
-  passes.addPass(llvm::DSEPass());    // scratch that nobody reads
+  if (target::architecture_of(target.triple) == "aarch64" && !target.abilities.masks) {
+    passes.addPass(OffsetsLastPass());  // of pointers that LICM has lifted
+    passes.addPass(llvm::EarlyCSEPass());
+  }
+  passes.addPass(llvm::DSEPass());  // scratch that nobody reads
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
   return passes;

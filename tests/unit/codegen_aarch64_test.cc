@@ -205,6 +205,22 @@ TEST(CodegenAArch64, DotProductsTakeGroupsOfRegistersThatAreLoadedWhole) {
   }
 }
 
+// Of windows of rows that lie at constant distances: each access adds its own, and no pointer waits on the stack.
+TEST(CodegenAArch64, LoadsAddConstantsToOnePointer) {
+  const te::Tensor A = te::placeholder({1, 58, 58, 96}, "float32", "A"),
+                   W = te::placeholder({3, 3, 96}, "float32", "W");
+  const te::IterVar y = te::reduce_axis(0, 3, "y"), x = te::reduce_axis(0, 3, "x");
+  const te::Tensor C = te::compute(
+      {1, 56, 56, 96},
+      [&](te::Var n, te::Var i, te::Var j, te::Var c) {
+        return te::sum(A(n, i + ir::Expr(y), j + ir::Expr(x), c) * W(ir::Expr(y), ir::Expr(x), c), {y, x});
+      },
+      "C");
+  const std::string loop = inner_loop(assembly({A, W, C}));
+  EXPECT_GT(count(loop, "fmla"), 100);
+  EXPECT_EQ(lines_with(loop, "[sp"), 0) << loop;
+}
+
 #else
 TEST(CodegenAArch64, NeedsLlvm) { GTEST_SKIP() << "skipped: this build has no LLVM"; }
 #endif

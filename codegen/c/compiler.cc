@@ -154,6 +154,8 @@ Status compile_c(const std::string& source, const Target& target, int opt_level,
   // gcc 12 calls ceilf in some places though it has the instruction; where it does not, the library is left out.
   // Divisions of 64 bits are functions of its own library on CPUs of 32.
   if (output == COutput::kShared) args.insert(args.end(), {"-Wl,--as-needed", "-lm", "-lgcc"});
+  // Those of ARM call raise where a divisor is 0, as none of ours is.
+  if (output == COutput::kShared && target::architecture_of(target.triple) == "arm") args.push_back("-lc");
   if (Status ran = run(compiler, target, path, std::move(args)); !ran) {
     // One for another architecture gives up at the options already.
     const std::string nothing = folder / "nothing.c";

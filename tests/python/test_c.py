@@ -100,6 +100,16 @@ def test_save_and_load(tmp_path):
         f.save(tmp_path / "dense.txt")
 
 
+def test_divisions_of_64_bits_are_linked_for_cpus_of_32(tmp_path):
+    if shutil.which("arm-linux-gnueabihf-gcc") is None:
+        pytest.skip("skipped: arm-linux-gnueabihf-gcc is not installed (Debian: gcc-arm-linux-gnueabihf)")
+    A, B = te.placeholder((9,), "int64", name="A"), te.placeholder((9,), "int64", name="B")
+    outs = [te.compute((9,), lambda i, f=f: f(A[i], B[i])) for f in (te.floordiv, te.floormod, te.truncdiv, te.truncmod)]
+    f = tw.build([A, B, *outs], target="c -mtriple=arm-linux-gnueabihf", name="divide")
+    f.save(tmp_path / "divide.so")
+    assert (tmp_path / "divide.so").stat().st_size > 0
+
+
 def test_a_missing_compiler_is_named(monkeypatch):
     monkeypatch.setenv("CC", "/nowhere/cc")
     with pytest.raises(tw.BuildError, match="no C compiler"):

@@ -37,7 +37,7 @@ tw_tool(tw-worker SOURCES src/tools/tw_worker.cc LINK tw_runtime tw_ir tw_target
 if(NOT TW_SANITIZE)
   tw_tool(tw-board SOURCES src/tools/tw_board.cc src/tools/tw_board_listen.cc src/tools/measure_pack.cc LINK tw_rpc tw_runtime tw_ir tw_target tw_support)
   target_compile_options(tw-board PRIVATE $<$<CONFIG:Release>:-Os>)  # reading its command line is a fifth of a megabyte otherwise, and 6 MB are all
-  target_link_options(tw-board PRIVATE -static -s -Wl,--gc-sections)
+  target_link_options(tw-board PRIVATE -static -s "LINKER:--gc-sections,-z,noseparate-code")
   # The OpenSSL of cmake/small_openssl.sh, which ./dev setup runs; without it the linker finds the system's.
   file(GLOB small_openssl CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/build/openssl/${CMAKE_SYSTEM_PROCESSOR}/*.a)
   if(small_openssl)

@@ -56,7 +56,7 @@ def test_the_instruction_is_chosen(target, types, products, convolutions):
 @pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
 @pytest.mark.parametrize("target, types, instruction", [
     ("llvm -mcpu=znver4", S8S8, "avx512_vnni_s8s8_16x4"), ("llvm -mcpu=sapphirerapids", BF16, "avx512_bf16_dot_16x2"),
-    (V1, S8S8, "neon_sdot_4x4"), ("llvm -mcpu=x86-64-v3", S8S8, None)])
+    (V1, S8S8, "neon_sdot_4x4"), ("llvm -mcpu=x86-64-v3", S8S8, "avx_vnni_s8s8_8x4"), ("llvm -mcpu=x86-64-v2", S8S8, None)])
 def test_of_one_row(target, types, instruction):
     """Tiles and matrices need more rows than that."""
     text = tw.default_schedule(matmul(types, rows=1), target).to_python()

@@ -197,7 +197,8 @@ TEST(CodegenAArch64, DotProductsTakeGroupsOfRegistersThatAreLoadedWhole) {
     const std::string loop = inner_loop(assembly({A, B, C}, core("neoverse-v1 -mattr=-sve")), dot.by_lane);
     const int products = lines_with(loop, "dot\t");
     EXPECT_GE(products, 48) << loop;
-    // LLVM 22 does not find the form by lanes of a bfdot whose register is loaded: a dup each, for all products of a row.
+    // LLVM 22 does not find the form by lanes of a bfdot whose register is loaded: a dup each, for all products of a
+    // row.
     if (dot.group == 4 || codegen::llvm_version().starts_with("19.")) {
       EXPECT_EQ(lines_with(loop, dot.group == 4 ? ".4b[" : ".2h["), products) << loop;
     }

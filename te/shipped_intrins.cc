@@ -6,7 +6,7 @@
 //   avx512_vnni_s8s8_16x4   c[j] += a[k] * b[j, k]     16 x 4   int32 += int8 * int8            vpdpbusd, corrected
 //   avx_vnni_dot_8x4        c[j] += a[k] * b[j, k]      8 x 4   int32 += uint8 * int8                      vpdpbusd
 //   avx_vnni_s8s8_8x4       c[j] += a[k] * b[j, k]      8 x 4   int32 += int8 * int8            vpdpbusd, corrected
-//   avx2_maddubs_8x4        c[j] += a[k] * b[j, k]      8 x 4   the same of uint8, pairs in int16        vpmaddubsw
+//   avx2_maddubs_8x4        c[j] += a[k] * b[j, k]      8 x 4   int32 += uint8 * int8, two in int16  vpmaddubsw
 //   avx512_bf16_dot_16x2    c[j] += a[k] * b[j, k]     16 x 2   float32 += bfloat16 * bfloat16            vdpbf16ps
 //   neon_sdot_4x4           c[j] += a[k] * b[j, k]      4 x 4   int32 += int8 * int8                       sdot
 //   neon_udot_4x4           c[j] += a[k] * b[j, k]      4 x 4   int32 += uint8 * uint8                     udot

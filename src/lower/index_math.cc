@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/ir/walk.h"
+
 namespace tw::lower {
 
 using namespace ir;
@@ -66,6 +68,10 @@ std::vector<Expr> conjuncts(const Expr& condition) {
   std::vector<Expr> out;
   collect(condition, out);
   return out;
+}
+
+bool uses_any(const Expr& e, const Bounds& vars) {
+  return std::ranges::any_of(used_vars(e), [&](uint64_t id) { return vars.contains(id); });
 }
 
 Expr conjunction(const std::vector<Expr>& parts) {

@@ -2,6 +2,7 @@
 // the way.
 #pragma once
 
+#include "src/ir/interval.h"
 #include "tensorwright/ir.h"
 
 namespace tw::lower {
@@ -22,5 +23,7 @@ ir::Expr both(const ir::Expr& a, const ir::Expr& b);
 std::vector<ir::Expr> conjuncts(const ir::Expr& condition);
 // The chain again; empty for no conjuncts.
 ir::Expr conjunction(const std::vector<ir::Expr>& conjuncts);
+
+bool uses_any(const ir::Expr&, const ir::Bounds& vars);
 
 }  // namespace tw::lower

@@ -125,12 +125,13 @@ std::vector<Expr> whole_guards(const Stmt& s, Bounds& inner) {
 
 // What a condition asks of one variable where all others are as suits it.
 std::optional<OnVariable> at_best(const Expr& condition, const Var& var, const Ranges& around, const Bounds& inner) {
+  if (!uses_var(condition, var)) return std::nullopt;  // as of most: in a deep nest each loop stands around many
   auto asked = solve(condition, var);
   if (!asked) return std::nullopt;
   Interval rest = Interval::point(asked->rest.constant);
   for (const Term& t : asked->rest.terms) {
-    const bool below = std::ranges::any_of(used_vars(t.atom), [&](uint64_t id) { return inner.contains(id); });
-    rest = rest + scaled(below ? interval_of(t.atom, inner) : around.of(t.atom), t.factor);
+    const Interval values = uses_any(t.atom, inner) ? interval_of(t.atom, inner) : around.of(t.atom);
+    rest = rest + scaled(values, t.factor);
   }
   if (rest.lo == Interval::kNegInf) return std::nullopt;
   asked->rest = Linear::point(rest.lo);

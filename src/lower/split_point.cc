@@ -7,6 +7,7 @@
 #include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/walk.h"
+#include "src/lower/index_math.h"
 
 namespace tw::lower {
 
@@ -20,12 +21,6 @@ struct OneAtom {
   int64_t factor;
   int64_t worst;
 };
-
-bool uses_any(const Expr& e, const Bounds& vars) {
-  for (uint64_t id : used_vars(e))
-    if (vars.count(id)) return true;
-  return false;
-}
 
 std::optional<OneAtom> isolate(const Guard& guard, const Var& var, const Ranges& around, const Bounds& inner) {
   std::optional<OneAtom> found;

@@ -20,11 +20,6 @@ bool within(const Expr& e, const Bounds& vars) {
   return std::all_of(used.begin(), used.end(), [&](uint64_t id) { return vars.contains(id); });
 }
 
-bool uses_any(const Expr& e, const Bounds& vars) {
-  const auto used = used_vars(e);
-  return std::any_of(used.begin(), used.end(), [&](uint64_t id) { return vars.contains(id); });
-}
-
 // factor * var + rest < 0, where `rest` is over scalars and the largest that it can be.
 struct Solved {
   int64_t factor = 0;

@@ -15,6 +15,7 @@
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
+#include "src/lower/index_math.h"
 #include "src/lower/integer_system.h"
 #include "src/lower/sync_offset.h"
 
@@ -151,7 +152,6 @@ class Meeting {
     int variable;
   };
 
-  // That a size is not negative says what it leaves as a rest.
   // Whether it may be another number for each of both.
   bool differs(const Var& var) const {
     const auto is_it = [&](const auto* variables) {
@@ -159,6 +159,8 @@ class Meeting {
     };
     return std::ranges::any_of(std::array{&launch_.blocks, &launch_.threads, &a_.own, &b_.own}, is_it);
   }
+
+  // That a size is not negative says what it leaves as a rest.
   void note_least(const Expr& condition) {
     const auto* c = as<Binary>(condition);
     const auto* v = c && c->op == BinOp::kLe ? as<VarRef>(c->b) : nullptr;
@@ -473,25 +475,18 @@ bool split(Access& first, Access& second, const LaunchIndices& launch, Apart apa
   });
 }
 
-void add_conjuncts(const Expr& condition, std::vector<Expr>& out) {
-  const auto* b = as<Binary>(condition);
-  if (!b || b->op != BinOp::kAnd) return out.push_back(condition);
-  add_conjuncts(b->a, out);
-  add_conjuncts(b->b, out);
-}
-
 // Whether 0 <= value < extent by all that is known of the access, or by one of its conditions alone: fewer are a
 // smaller system.
 bool is_inside(const Access& access, const Expr& value, const Expr& extent, const LaunchIndices& launch,
                const std::unordered_set<uint64_t>& changing) {
   if (Meeting(access, access, launch, changing).within(value, extent)) return true;
-  std::vector<Expr> conjuncts;
-  for (const Expr& condition : access.conditions) add_conjuncts(condition, conjuncts);
-  return std::ranges::any_of(conjuncts, [&](const Expr& condition) {
-    Access alone = access;
-    alone.conditions = {condition};
-    return Meeting(alone, alone, launch, changing).within(value, extent);
-  });
+  for (const Expr& condition : access.conditions)
+    for (const Expr& one : conjuncts(condition)) {
+      Access alone = access;
+      alone.conditions = {one};
+      if (Meeting(alone, alone, launch, changing).within(value, extent)) return true;
+    }
+  return false;
 }
 
 // Replaces the subscript that counts elements by one for each dimension of the buffer as it is declared; false where

@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 
 #include "src/runtime/thread_pool.h"
 #include "tensorwright/runtime.h"
+#include "tests/unit/little_memory.h"
 
 namespace tw::runtime {
 namespace {
@@ -45,22 +45,14 @@ TEST(ThreadPool, VisitsEachIterationOnce) {
 
 // A limit on the address space refuses a thread its stack, as one on processes refuses the thread.
 TEST(ThreadPool, GoesOnWithTheThreadsThatItGets) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "skipped: sanitizers take all of the address space";
-#endif
-  const pid_t child = fork();
-  if (child == 0) {
-    const rlimit little = {size_t{1} << 28, RLIM_INFINITY};
-    if (setrlimit(RLIMIT_AS, &little) != 0) _exit(2);
+  if (*test::no_little_memory()) GTEST_SKIP() << "skipped: " << test::no_little_memory();
+  const auto counts_right = [] {
     set_num_threads(1000);
     Counts counts(4097);
     const bool done = parallel_for(4097, Counts::body, &counts) == 0 && counts.all(1);
-    _exit(done && parallel_for(4097, Counts::body, &counts) == 0 && counts.all(2) ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+    return done && parallel_for(4097, Counts::body, &counts) == 0 && counts.all(2) ? 0 : 1;
+  };
+  EXPECT_EQ(test::returned_within(size_t{1} << 28, counts_right), 0);
 }
 
 TEST(ThreadPool, GivesTheErrorOfABody) {

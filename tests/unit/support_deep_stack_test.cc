@@ -1,28 +1,15 @@
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "src/support/deep_stack.h"
+#include "tests/unit/little_memory.h"
 
 namespace tw::support {
 namespace {
 
-// As ulimit -v sets it, and batch systems of clusters do.
+// Batch systems of clusters limit it.
 TEST(DeepStack, IsLessDeepWhereAddressSpaceIsLimited) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "skipped: sanitizers take all of the address space";
-#endif
-  const pid_t child = fork();
-  if (child == 0) {
-    const rlimit little = {size_t{1} << 29, RLIM_INFINITY};
-    if (setrlimit(RLIMIT_AS, &little) != 0) _exit(2);
-    _exit(with_deep_stack([] { return 0; }));
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  if (*test::no_little_memory()) GTEST_SKIP() << "skipped: " << test::no_little_memory();
+  EXPECT_EQ(test::returned_within(size_t{1} << 29, [] { return with_deep_stack([] { return 0; }); }), 0);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "src/ir/interp_division.h"
+
 namespace tw::ir::interp {
 namespace {
 
@@ -42,18 +44,12 @@ struct AffineCode final : ExprCode {
   }
 };
 
-// Quotient and rest, rounded down; what is not negative and fits in half of a word is divided as that.
-template <bool quotient>
-int64_t floor_divided(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  if ((static_cast<uint64_t>(a) | static_cast<uint64_t>(b)) >> 32 == 0) {
-    const auto x = static_cast<uint32_t>(a), y = static_cast<uint32_t>(b);
-    return quotient ? x / y : x % y;
-  }
-  if (b == -1) return quotient ? static_cast<int64_t>(0 - static_cast<uint64_t>(a)) : 0;
-  const int64_t q = a / b, r = a % b;
-  const bool below = r != 0 && (r < 0) != (b < 0);
-  return quotient ? q - below : below ? r + b : r;
+// What is not negative and fits in half of a word is divided as that, which takes a fraction of the time.
+template <BinOp op>
+int64_t divided(int64_t a, int64_t b) {
+  if ((static_cast<uint64_t>(a) | static_cast<uint64_t>(b)) >> 32 == 0)
+    return integer_division<op>(static_cast<uint32_t>(a), static_cast<uint32_t>(b));
+  return integer_division<op>(a, b);
 }
 
 template <BinOp op>
@@ -62,8 +58,7 @@ int64_t operation(int64_t a, int64_t b) {
   if constexpr (op == BinOp::kAdd) return static_cast<int64_t>(x + y);
   if constexpr (op == BinOp::kSub) return static_cast<int64_t>(x - y);
   if constexpr (op == BinOp::kMul) return static_cast<int64_t>(x * y);
-  if constexpr (op == BinOp::kFloorDiv) return floor_divided<true>(a, b);
-  if constexpr (op == BinOp::kFloorMod) return floor_divided<false>(a, b);
+  if constexpr (op == BinOp::kFloorDiv || op == BinOp::kFloorMod) return divided<op>(a, b);
   if constexpr (op == BinOp::kMin) return std::min(a, b);
   if constexpr (op == BinOp::kMax) return std::max(a, b);
   if constexpr (op == BinOp::kEq) return a == b;

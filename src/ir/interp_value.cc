@@ -1,5 +1,6 @@
 // Operators, casts and memory of single values: what ir.h says, one type at a time.
 
+#include "src/ir/interp_division.h"
 #include "src/ir/interp_types.h"
 
 namespace tw::ir::interp {
@@ -9,19 +10,6 @@ namespace {
 template <class T, class Op>
 T wrapping(T a, T b, Op op) {
   return static_cast<T>(op(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
-}
-
-template <BinOp op, class T>
-T integer_division(T a, T b) {
-  if (b == 0) return 0;
-  constexpr bool kQuotient = op == BinOp::kFloorDiv || op == BinOp::kTruncDiv;
-  if constexpr (std::is_signed_v<T>) {
-    if (b == -1) return kQuotient ? static_cast<T>(0 - static_cast<uint64_t>(a)) : T{0};
-  }
-  const T q = static_cast<T>(a / b), r = static_cast<T>(a % b);
-  constexpr bool kFloors = op == BinOp::kFloorDiv || op == BinOp::kFloorMod;
-  const bool below = kFloors && std::is_signed_v<T> && r != 0 && ((r < 0) != (b < 0));
-  return kQuotient ? static_cast<T>(q - below) : static_cast<T>(below ? r + b : r);
 }
 
 template <BinOp op, class T>

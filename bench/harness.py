@@ -15,6 +15,7 @@ from typing import Callable
 class Contestant:
     name: str
     run: Callable[[], None]
+    writes: bool = True  # into the output that it was given; some libraries return one of their own, or have none
     seconds: list = dataclasses.field(default_factory=list)
 
     def sample(self, calls: int) -> float:

@@ -80,7 +80,7 @@ def tune(row: Row, options) -> Tuned:
     rivals = row.peers(threads, arrays)
     for run in (tuned, default, *(rival.run for rival in rivals[:1])):
         run()
-    if rivals and rivals[0].name.startswith("oneDNN"):  # the others keep their outputs
+    if rivals and rivals[0].writes:
         close(out, arrays[-1])
     close(out, default_out)
     memory = row.memory(threads, arrays) if row.memory else []

@@ -69,13 +69,13 @@ def eager(threads, name, *arguments) -> list[Contestant]:
         with torch.inference_mode():
             call()
 
-    return [Contestant(f"PyTorch {torch.__version__}", run)]
+    return [Contestant(f"PyTorch {torch.__version__}", run, writes=False)]
 
 
 def read(threads, x) -> list[Contestant]:
     """Reads x once and does no more than add what it reads."""
     lib = load().get("stream")
-    return [Contestant("a read of as much memory in C", stream.read(lib, x.reshape(-1).view(np.float32), threads))] if lib else []
+    return [Contestant("a read of as much memory in C", stream.read(lib, x.reshape(-1).view(np.float32), threads), writes=False)] if lib else []
 
 
 def copy(threads, x, out) -> list[Contestant]:

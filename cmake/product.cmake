@@ -35,7 +35,7 @@ endfunction()
 tw_tool(tw-worker SOURCES src/tools/tw_worker.cc LINK tw_runtime tw_ir tw_target tw_support)
 # What measures elsewhere: one static program for each architecture, beside the package.
 if(NOT TW_SANITIZE)
-  tw_tool(tw-board SOURCES src/tools/tw_board.cc src/tools/tw_board_listen.cc src/tools/measure_pack.cc LINK tw_rpc tw_runtime tw_ir tw_target tw_support)
+  tw_tool(tw-board SOURCES src/tools/tw_board.cc src/tools/tw_board_listen.cc src/tools/measure_pack.cc src/tools/run_command.cc LINK tw_rpc tw_runtime tw_ir tw_target tw_support)
   target_compile_options(tw-board PRIVATE $<$<CONFIG:Release>:-Os>)  # reading its command line is a fifth of a megabyte otherwise, and 6 MB are all
   target_link_options(tw-board PRIVATE -static -s "LINKER:--gc-sections,-z,noseparate-code")
   # The OpenSSL of cmake/small_openssl.sh, which ./dev setup runs; without it the linker finds the system's.
@@ -62,7 +62,7 @@ function(tw_for_old_glibc program version)
 endfunction()
 # What measures on a GPU elsewhere: it opens the driver, so it is linked dynamically, to nothing but what every Linux has.
 if(NOT TW_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
-  tw_tool(tw-measure SOURCES src/tools/tw_measure.cc src/tools/measure_pack.cc LINK tw_rpc tw_runtime tw_ir tw_target tw_support)
+  tw_tool(tw-measure SOURCES src/tools/tw_measure.cc src/tools/measure_pack.cc src/tools/run_command.cc LINK tw_rpc tw_runtime tw_ir tw_target tw_support)
   target_link_options(tw-measure PRIVATE -static-libstdc++ -static-libgcc -s "LINKER:--gc-sections,--as-needed")
   tw_for_old_glibc(tw-measure 2.31)
   set_target_properties(tw-measure PROPERTIES OUTPUT_NAME tw-measure-${CMAKE_SYSTEM_PROCESSOR} RUNTIME_OUTPUT_DIRECTORY ${TW_PACKAGE_DIR}/boards)
@@ -71,7 +71,7 @@ if(TW_LLVM)
   tw_tool(tw-worker-build SOURCES src/tools/tw_worker_build.cc LINK tensorwright)
 endif()
 tw_tool(tw-opt SOURCES src/tools/tw_opt.cc LINK tensorwright)
-tw_tool(tw SOURCES src/tools/tw.cc src/tools/tw_tune.cc src/tools/tw_tune_sizes.cc src/tools/tw_build.cc src/tools/tw_freeze.cc src/tools/tw_log.cc src/tools/tw_report.cc src/tools/tw_doctor.cc src/tools/tw_doctor_gpu.cc src/tools/tw_rpc.cc src/tools/tw_rpc_query.cc src/tools/tw_board_install.cc src/tools/ssh.cc LINK tensorwright)
+tw_tool(tw SOURCES src/tools/tw.cc src/tools/run_command.cc src/tools/tw_tune.cc src/tools/tw_tune_sizes.cc src/tools/tw_build.cc src/tools/tw_freeze.cc src/tools/tw_log.cc src/tools/tw_report.cc src/tools/tw_doctor.cc src/tools/tw_doctor_gpu.cc src/tools/tw_rpc.cc src/tools/tw_rpc_query.cc src/tools/tw_board_install.cc src/tools/ssh.cc LINK tensorwright)
 # What tw board has a shell do elsewhere, as a C++ string.
 set(on_board ${PROJECT_SOURCE_DIR}/src/tools/on_board.sh)
 file(READ ${on_board} on_board_text)

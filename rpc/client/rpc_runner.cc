@@ -76,8 +76,7 @@ std::vector<Connect> connects_of(const RPCRunnerOptions& options) {
            {"boards=[\"pi4-1:9090\"], or key=\"rpi4\", host=\"HOST\", port=9190"});
   if (!options.key.empty() && (options.host.empty() || options.port < 1 || options.port > 65535))
     refuse(ErrorKind::kArgument, "RPCRunner: with a key, host and port say where the tracker is");
-  std::optional<Secret> secret;
-  if (!options.secret.empty()) secret = read_secret(options.secret);
+  const std::optional<Secret> secret = secret_in(options.secret);
   return options.boards.empty() ? granted(options, secret) : dialled(options, secret);
 }
 

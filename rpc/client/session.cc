@@ -30,9 +30,7 @@ constexpr double kMarginS = 10;  // beyond the deadline of a call
 constexpr double kLoadS = 90;
 constexpr size_t kMostHeard = 16;  // frames that nobody has taken yet
 
-TrackerAddress address_of(const Address& a) {
-  return {{a.host, a.port}, a.secret.empty() ? std::optional<Secret>() : read_secret(a.secret), a.timeout_s};
-}
+TrackerAddress address_of(const Address& a) { return {{a.host, a.port}, secret_in(a.secret), a.timeout_s}; }
 
 ir::Type type_of(const std::string& dtype) {
   const std::optional<ir::Type> type = ir::parse_type(dtype);

@@ -60,4 +60,8 @@ Secret read_secret(const std::string& path) {
   refuse(path, "holds no secret of Tensorwright", {kMakeOne});
 }
 
+std::optional<Secret> secret_in(const std::string& path) {
+  return path.empty() ? std::nullopt : std::optional(read_secret(path));
+}
+
 }  // namespace tw::rpc

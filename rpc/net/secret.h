@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tw::rpc {
@@ -19,5 +20,6 @@ struct Secret {
 Secret new_secret(const std::string& path);
 // One that others may read is none, and is refused.
 Secret read_secret(const std::string& path);
+std::optional<Secret> secret_in(const std::string& path);  // none where no path is given
 
 }  // namespace tw::rpc

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tensorwright/target.h"
+
 namespace tw::tools {
 
 enum class State { kOk, kWarn, kFail };
@@ -25,6 +27,9 @@ inline std::string joined(const std::vector<std::string>& words) {
   for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
   return out;
 }
+
+// Whether a kernel can be built, run, checked and timed for the target.
+Finding two_candidates(Result<Target>);
 
 // Of GPUs (tw_doctor_gpu.cc). That a machine has none is no fault of it.
 Finding gpu();            // which are there, by the driver

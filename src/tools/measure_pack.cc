@@ -2,10 +2,9 @@
 
 #include <csignal>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "rpc/measure_pack.h"
-#include "src/support/json_text.h"
+#include "src/tools/run_command.h"
 
 namespace tw::tools {
 namespace {
@@ -40,22 +39,6 @@ int measure_pack(const rpc::Pack& pack, runtime::Runner& runner, const MeasureOp
     std::printf("%s: %d of %d candidates are in %s, %d of them measured now, %d failed, best %.4g ms\n",
                 pack.task.c_str(), p.done, p.total, options.log.c_str(), done.measured, p.failures, p.best_s * 1e3);
   return done.stopped ? kInterrupted : kDone;
-}
-
-void print_json(const nlohmann::ordered_json& json) {
-  std::printf("%s\n", support::to_printable_text(json, 2).c_str());
-}
-
-int run_command(const std::string& program, bool json, const std::function<int()>& work) try {
-  return work();
-} catch (const Error& error) {
-  if (json) print_json({{"error", error.diagnostic().what}, {"notes", error.diagnostic().notes}});
-  std::fflush(stdout);
-  std::fprintf(stderr, "%s: %s\n", program.c_str(), error.what());
-  return kFailed;
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "%s: %s\n", program.c_str(), error.what());
-  return kFailed;
 }
 
 }  // namespace tw::tools

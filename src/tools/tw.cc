@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <iostream>
 
-#include "src/support/json_text.h"
 #include "src/support/release.h"
 #include "src/tools/tw_command.h"
 
@@ -22,26 +21,11 @@ void add_json_option(CLI::App& command, Chosen& chosen) {
   command.add_flag("--json", chosen.json, "print one JSON object instead of text");
 }
 
-void print_json(const Json& json) { std::printf("%s\n", support::to_printable_text(json, 2).c_str()); }
-
 void fail(std::string what, std::vector<std::string> notes) {
   throw Error(Diagnostic{ErrorKind::kArgument, std::move(what), {}, std::move(notes)});
 }
 
 namespace {
-
-int run(const Chosen& chosen) {
-  try {
-    return chosen.run();
-  } catch (const Error& error) {
-    if (chosen.json) print_json({{"error", error.diagnostic().what}, {"notes", error.diagnostic().notes}});
-    std::fflush(stdout);
-    std::fprintf(stderr, "tw: %s\n", error.what());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "tw: %s\n", error.what());
-  }
-  return kFailed;
-}
 
 int main(int argc, char** argv) {
   CLI::App app("Tensorwright: kernels from tensor expressions, tuned by measuring.", "tw");
@@ -64,7 +48,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
-  return run(chosen);
+  return run_command("tw", chosen.json, chosen.run);
 }
 
 }  // namespace

@@ -25,11 +25,10 @@
 #include "src/support/release.h"
 #include "src/support/subprocess.h"
 #include "src/tools/measure_pack.h"
+#include "src/tools/run_command.h"
 
 namespace tw::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kServe = "--serve";
 constexpr const char* kServeKernel = "--serve-kernel";

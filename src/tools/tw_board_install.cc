@@ -142,7 +142,7 @@ Measured measure(Reached& board, const std::string& target) try {
 // The name under which the tracker knows it, once it does; or why nobody knows.
 std::pair<std::string, std::string> registered(const Options& options, const std::string& name) {
   const rpc::Endpoint tracker = rpc::parse_endpoint(options.tracker, "--tracker");
-  const std::optional<rpc::Secret> secret = secret_in(options.secret);
+  const std::optional<rpc::Secret> secret = rpc::secret_in(options.secret);
   const auto start = std::chrono::steady_clock::now();
   while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kRegistersWithinS) {
     try {

@@ -22,10 +22,6 @@ std::vector<std::string> required_layers(const BoardOptions& options, const rpc:
   return required;
 }
 
-std::optional<rpc::Secret> secret_of(const BoardOptions& options) {
-  return options.secret.empty() ? std::nullopt : std::optional(rpc::read_secret(options.secret));
-}
-
 rpc::Board::Options board_of(BoardOptions options, const rpc::Endpoint& at) {
   const std::optional<rpc::BoardDevice> device = device_of(options);
   if (options.trust_clients && !device)
@@ -73,7 +69,7 @@ std::string name_of_this_machine() {
 
 int listen(const BoardOptions& options) {
   const rpc::Endpoint at = rpc::parse_endpoint(options.listen, "--listen");
-  const std::optional<rpc::Secret> secret = secret_of(options);
+  const std::optional<rpc::Secret> secret = rpc::secret_in(options.secret);
   rpc::serve_board(at, secret, board_of(options, at), [&](uint16_t port) {
     std::printf("tw-board listens on %s\n", to_string(rpc::Endpoint{at.host, port}).c_str());
     std::fflush(stdout);
@@ -84,7 +80,7 @@ int listen(const BoardOptions& options) {
 int serve_at_tracker(const BoardOptions& options) {
   rpc::Endpoint at = rpc::parse_endpoint(options.tracker, "--tracker");
   require_number(at);
-  const std::optional<rpc::Secret> secret = secret_of(options);
+  const std::optional<rpc::Secret> secret = rpc::secret_in(options.secret);
   const std::string name = options.name.empty() ? name_of_this_machine() : options.name;
   const rpc::AtTracker where{at, options.key, name, options.give_up_s};
   rpc::serve_board(where, secret, board_of(options, at), [](const std::string& what) {

@@ -4,19 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
 
-#include "rpc/net/secret.h"
+#include "src/tools/run_command.h"
 #include "tensorwright/error.h"
 
 namespace tw::tools {
-
-using Json = nlohmann::ordered_json;
-
-// Exit codes: 0, what was asked is done; 1, it is not, and stderr says why; 2, the command line is wrong;
-// 130, interrupted.
-enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
 
 struct Chosen {
   std::function<int()> run;
@@ -37,11 +29,7 @@ void add_board(CLI::App&, Chosen&);
 // The NAME=VALUE of --shape, for messages of a command.
 std::map<std::string, std::string> parameters_of(const std::string& command, const std::vector<std::string>& shape);
 
-// Of --secret; none where it is not given.
-std::optional<rpc::Secret> secret_in(const std::string& path);
-
 void add_json_option(CLI::App&, Chosen&);
-void print_json(const Json&);
 [[noreturn]] void fail(std::string what, std::vector<std::string> notes = {});
 
 }  // namespace tw::tools

@@ -172,21 +172,7 @@ Finding scratch() {
 
 // --------------------------------------------------------------------------------------------------------- the whole
 
-Finding measuring() {
-  constexpr int64_t kElements = 1 << 18;
-  const te::Tensor a = te::placeholder({kElements}, "float32", "A");
-  const te::Tensor b =
-      te::compute({kElements}, [&](const ir::Var& i) { return a(i) * te::constant(2, "float32"); }, "B");
-  try {
-    const autotune::TuneResult r =
-        autotune::tune(autotune::Task({a, b}, Target::host(), "doctor"), {.trials = 2, .confirm = 0});
-    return {State::kOk,
-            formatted("2 candidates built, run, checked and timed in %.2f s; the better takes %.1f us, %.1f GB/s",
-                      r.elapsed_s, r.best->seconds * 1e6, 8.0 * kElements / r.best->seconds / 1e9)};
-  } catch (const Error& e) {
-    return {State::kFail, e.diagnostic().what, joined(e.diagnostic().notes)};
-  }
-}
+Finding measuring() { return two_candidates(Target::host()); }
 
 struct Check {
   const char* name;
@@ -235,6 +221,20 @@ int doctor(bool json) {
 }
 
 }  // namespace
+
+Finding two_candidates(Result<Target> target) try {
+  constexpr int64_t kElements = 1 << 18;
+  const te::Tensor a = te::placeholder({kElements}, "float32", "A");
+  const te::Tensor b =
+      te::compute({kElements}, [&](const ir::Var& i) { return a(i) * te::constant(2, "float32"); }, "B");
+  const autotune::TuneResult r =
+      autotune::tune(autotune::Task({a, b}, std::move(target).value_or_throw(), "doctor"), {.trials = 2, .confirm = 0});
+  return {State::kOk,
+          formatted("2 candidates built, run, checked and timed in %.2f s; the better takes %.1f us, %.1f GB/s",
+                    r.elapsed_s, r.best->seconds * 1e6, 2 * sizeof(float) * kElements / r.best->seconds / 1e9)};
+} catch (const Error& e) {
+  return {State::kFail, e.diagnostic().what, joined(e.diagnostic().notes)};
+}
 
 void add_doctor(CLI::App& app, Chosen& chosen) {
   const auto calibrate = std::make_shared<bool>(false);

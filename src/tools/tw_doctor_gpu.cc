@@ -4,8 +4,6 @@
 #include "src/runtime/cuda/device.h"
 #include "src/runtime/cuda/nvml.h"
 #include "src/tools/doctor.h"
-#include "tensorwright/autotune.h"
-#include "tensorwright/te.h"
 
 namespace tw::tools {
 namespace {
@@ -37,14 +35,6 @@ std::string advice(const GpuState& s) {
   if (!s.processes.value_or(std::vector<unsigned>{}).empty() || s.busy.value_or(0) >= kBusy)
     return "others use it, and times will scatter: tune when it is quiet, or hide it by CUDA_VISIBLE_DEVICES";
   return "";
-}
-
-autotune::Task scaling(const Target& target) {
-  constexpr int64_t kElements = 1 << 18;
-  const te::Tensor a = te::placeholder({kElements}, "float32", "A");
-  const te::Tensor b =
-      te::compute({kElements}, [&](const ir::Var& i) { return a(i) * te::constant(2, "float32"); }, "B");
-  return autotune::Task({a, b}, target, "doctor");
 }
 
 }  // namespace
@@ -94,14 +84,7 @@ Finding gpu_tuning() {
     return {State::kOk, "no GPU to measure on; tw tune --pack is for one elsewhere"};
   if (!codegen::nvrtc_version().ok() && !codegen::wants_program_images())
     return {State::kWarn, "nothing compiles for the GPU that is here", "pip install nvidia-cuda-nvrtc"};
-  try {
-    const Target target = Target::parse("cuda").value_or_throw();
-    const autotune::TuneResult r = autotune::tune(scaling(target), {.trials = 2, .confirm = 0});
-    return {State::kOk, formatted("2 candidates built, run, checked and timed in %.2f s; the better takes %.1f us",
-                                  r.elapsed_s, r.best->seconds * 1e6)};
-  } catch (const Error& e) {
-    return {State::kFail, e.diagnostic().what, joined(e.diagnostic().notes)};
-  }
+  return two_candidates(Target::parse("cuda"));
 }
 
 }  // namespace tw::tools

@@ -18,6 +18,7 @@
 #include "src/support/release.h"
 #include "src/support/subprocess.h"
 #include "src/tools/measure_pack.h"
+#include "src/tools/run_command.h"
 
 namespace tw::tools {
 namespace {

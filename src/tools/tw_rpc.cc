@@ -8,10 +8,6 @@
 
 namespace tw::tools {
 
-std::optional<rpc::Secret> secret_in(const std::string& path) {
-  return path.empty() ? std::nullopt : std::optional(rpc::read_secret(path));
-}
-
 void add_rpc_key(CLI::App& app, Chosen& chosen) {
   CLI::App* group = app.add_subcommand("rpc-key", "Make the secret that the machines of a farm share, or look at one");
   group->require_subcommand(1);
@@ -48,7 +44,7 @@ void add_rpc_tracker(CLI::App& app, Chosen& chosen) {
   command->callback([options, &chosen] {
     chosen.run = [options] {
       rpc::Endpoint at = rpc::parse_endpoint(options->listen, "--listen");
-      rpc::serve_tracker(at, secret_in(options->secret), [&](uint16_t port) {
+      rpc::serve_tracker(at, rpc::secret_in(options->secret), [&](uint16_t port) {
         at.port = port;
         std::printf("listening on %s, %s\n", rpc::to_string(at).c_str(),
                     options->secret.empty() ? "without a secret" : "for who has the secret");

@@ -80,7 +80,7 @@ void print_queue(const Json& queue) {
 
 int query(const Options& options, bool json) {
   const rpc::Endpoint tracker = rpc::parse_endpoint(options.tracker, "--tracker");
-  const std::optional<rpc::Secret> secret = secret_in(options.secret);
+  const std::optional<rpc::Secret> secret = rpc::secret_in(options.secret);
   if (!options.release.empty()) rpc::release_from_quarantine(tracker, secret, options.release);
   const Json summary = support::read_json<Json>(rpc::tracker_summary(tracker, secret));
   if (json) {

@@ -1,4 +1,3 @@
-// A folder for files of the moment.
 #include "src/support/temporary_folder.h"
 
 #include <stdlib.h>

@@ -7,19 +7,13 @@ import os
 import numpy as np
 
 from . import _core
+from ._checks import is_positive, path_of, positive
 from .autotune import Task
 from .building import _outputs, _scalars, _tensors
 from .errors import ArgumentError
 from .target import Target, as_target
 
 __all__ = ["BySize", "check", "freeze", "library"]
-
-
-def _path(call, name, value):
-    try:
-        return os.fspath(value)
-    except TypeError:
-        raise ArgumentError(f"{call}: {name} must be a path, not {value!r}") from None
 
 
 def _target(value):
@@ -86,8 +80,7 @@ class BySize:
     def __init__(self, size, schedules, otherwise, args):
         if not isinstance(size, _core.Var):
             raise ArgumentError(f"BySize: size must be a te.var, not {size!r}")
-        whole = lambda n: isinstance(n, int) and not isinstance(n, bool) and n > 0  # noqa: E731
-        if not isinstance(schedules, dict) or not schedules or not all(whole(bound) for bound in schedules):
+        if not isinstance(schedules, dict) or not schedules or not all(map(is_positive, schedules)):
             raise ArgumentError(f"BySize: schedules must be a dict with positive integers for keys, not {schedules!r}")
         for schedule in (*schedules.values(), otherwise):
             if not isinstance(schedule, _core.Schedule):
@@ -127,11 +120,16 @@ class BySize:
             arrays = _arrays(size, n, tensors, args)
             seconds[n] = [f.time(*arrays).median for f in functions]
         best = {n: candidates[min(range(len(times)), key=times.__getitem__)] for n, times in seconds.items()}
-        bounds = list(best)
-        last = {n: best[n] for n, after in zip(bounds, bounds[1:]) if best[after] is not best[n]}  # of a range
-        kernel = cls(size, last or {bounds[0]: best[bounds[0]]}, best[bounds[-1]], args)
+        kernel = cls._of_best(size, best, args)
         kernel.seconds = seconds
         return kernel
+
+    @classmethod
+    def _of_best(cls, size, best, args):
+        """Of a schedule for each of ascending sizes: those of equal Steps that follow each other are one range."""
+        bounds = list(best)
+        last = {n: best[n] for n, after in zip(bounds, bounds[1:]) if best[n].steps != best[after].steps}  # of a range
+        return cls(size, last or {bounds[0]: best[bounds[0]]}, best[bounds[-1]], args)
 
     def _frozen(self, target, options):
         return _core._freeze_by_size(self.size.name, list(self.schedules.items()), self.otherwise, self.tensors, self.scalars, target, options)
@@ -190,8 +188,7 @@ def _declared(call, kernels, targets):
 def _measure_losses(kernels, log, trials):
     from ._loss import measure
 
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-        raise ArgumentError(f"freeze: measure_loss must be a positive integer, not {trials!r}")
+    positive("freeze", "measure_loss", trials)
     by_sizes = [(one, frozen) for one, frozen in kernels if one.any_size is not None and frozen.bounds()]
     if not by_sizes:
         raise ArgumentError("freeze: measure_loss needs a kernel that the log has tuned at several sizes", "tw.autotune.tune(tensors, sizes={n: [1, 8, 64]}, log=log)")
@@ -223,14 +220,14 @@ def freeze(kernels, *, targets, log=None, hardware=None, threads=None, out=".", 
     'double.x86-64-v3.twk'
     """
     options = _core.FreezeOptions()
-    options.log = "" if log is None else _path("freeze", "log", log)
+    options.log, out = "" if log is None else path_of("freeze", "log", log), path_of("freeze", "out", out)
     options.hardware, options.threads = hardware or "", threads or 0
     options.allow_default, options.source = bool(allow_default), source or ""
     declared = _declared("freeze", kernels, targets)
     frozen = [one.frozen(options) for one in declared]
     if measure_loss:
         _measure_losses(list(zip(declared, frozen)), options.log, measure_loss)
-    return _core._write_frozen(frozen, _path("freeze", "out", out))
+    return _core._write_frozen(frozen, out)
 
 
 def check(kernels, *, targets, log=None, out=".", require_tuned=False, source=None):
@@ -240,7 +237,7 @@ def check(kernels, *, targets, log=None, out=".", require_tuned=False, source=No
     Returns: a list of one line for each kernel, with its sizes, its target and the command that mends it; empty where all agree.
     Raises: ArgumentError for a file that is damaged or newer.
     """
-    log, out = "" if log is None else _path("check", "log", log), _path("check", "out", out)
+    log, out = "" if log is None else path_of("check", "log", log), path_of("check", "out", out)
     messages = []
     for one in _declared("check", kernels, targets):
         path = os.path.join(out, _core._frozen_name(one.name, one.target))
@@ -271,9 +268,9 @@ def library(paths, out, *, name="kernels", prefix="", baseline=None, archive=Tru
     >>> made["compiled"]
     ['acme_double.x86-64-v2.o', 'acme_double.x86-64-v3.o']
     """
-    if isinstance(paths, (str, os.PathLike)):
+    if isinstance(paths, (str, bytes, os.PathLike)) or not hasattr(paths, "__iter__"):
         paths = [paths]
-    given = [_path("library", "paths", path) for path in paths]
+    given = [path_of("library", "paths", path) for path in paths]
     if baseline is not None:
         baseline = _target(baseline)
-    return _core._build_frozen(given, _path("library", "out", out), name, prefix, baseline, archive, shared, debug_lines, list(externs))
+    return _core._build_frozen(given, path_of("library", "out", out), name, prefix, baseline, archive, shared, debug_lines, list(externs))

@@ -147,7 +147,7 @@ def _from_log(tensors, args, target, name, log, machine):
     if all(isinstance(extent, int) for tensor in declared for extent in tensor.shape):
         return Task(declared, target=target).__tw_build__(name=name, log=log, machine=machine)
     options = _core.FreezeOptions()
-    options.name, options.log = _name("build", name), log_path(log)
+    options.name, options.log = _name("build", name), log_path("build", log)
     if machine is not None:
         options.hardware = as_machine(machine).hardware
     return _core._function_of_frozen(_core._freeze_any_size(declared, _scalars(tensors), as_target(target), options))

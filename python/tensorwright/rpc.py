@@ -22,6 +22,7 @@ import statistics
 import numpy as np
 
 from . import _core
+from ._checks import path_of
 from .errors import ArgumentError, RpcError
 
 __all__ = ["BenchmarkResult", "RemoteArray", "RemoteFunction", "Session", "TrackerSession", "connect", "connect_tracker"]
@@ -246,7 +247,7 @@ def _address(host, port, secret, timeout):
         raise ArgumentError(f"rpc: host must be a name or a number as text, not {host!r}")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 2**16:
         raise ArgumentError(f"rpc: port must be an integer of 1..65535, not {port!r}")
-    return host, port, os.fspath(secret) if secret is not None else "", float(timeout)
+    return host, port, path_of("rpc", "secret", secret) if secret is not None else "", float(timeout)
 
 
 def connect(host, port, *, secret=None, timeout=10):

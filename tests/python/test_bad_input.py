@@ -323,3 +323,22 @@ def test_any_name_of_a_tensor(name, tmp_path):
 
 def test_a_target_whose_text_was_refused_can_be_shown():
     assert repr(tw.Target.__new__(tw.Target)) == "<Target that was not made>"
+
+
+PATHS = {
+    "tw.autotune.load_log(path)": tw.LogError,
+    "tw.autotune.merge_logs(['x.jsonl'], path)": tw.LogError,
+    "tw.autotune.report(path)": tw.LogError,
+    "tw.autotune.tune([A, te.compute((3,), lambda i: A[i, 0])], log=path)": tw.LogError,
+    "tw.autotune.pack([A, te.compute((3,), lambda i: A[i, 0])], path)": tw.ArgumentError,
+    "tw.autotune.RPCRunner(boards=['127.0.0.1:1'], secret=path)": tw.ArgumentError,
+    "tw.rpc.connect('127.0.0.1', 1, secret=path)": tw.ArgumentError,
+    "tw.aot.freeze({'k': [A, B, D]}, targets='x86-64-v2', out=path)": tw.ArgumentError,
+    "tw.aot.library(path, '.')": tw.ArgumentError,
+}
+
+
+@pytest.mark.parametrize("path, rule", [(3.5, "must be a path, not 3.5"), ("\udcff.x", r"must be a path of UTF-8, not '\udcff.x'")])
+@pytest.mark.parametrize("code", PATHS)
+def test_what_is_no_path(code, path, rule):
+    assert rule in message_of(code, PATHS[code], {**program(), "path": path})

@@ -6,6 +6,7 @@ import json
 import operator
 
 from .. import _core
+from .._checks import is_positive
 from ..errors import TuneError
 from .entity import ConfigEntity
 
@@ -250,7 +251,7 @@ class Config:
             raise TuneError(f"define_split: policy must be one of {', '.join(_POLICIES)}, not {policy!r}")
         if (policy == "candidate") != (candidate is not None):
             raise TuneError("define_split: policy=\"candidate\" and candidate=[[...], ...] go together")
-        if max_factor is not None and (isinstance(max_factor, bool) or not isinstance(max_factor, int) or max_factor < 1):
+        if max_factor is not None and not is_positive(max_factor):
             raise TuneError(f"define_split: max_factor must be a positive integer, not {max_factor!r}")
         tails = [tails] if isinstance(tails, str) else list(tails)
         keep = None if filter is None else (lambda size: bool(filter(_Sizes(size))))

@@ -8,6 +8,7 @@ import json
 import os
 
 from .. import _core
+from .._checks import path_of, positive
 from ..errors import ArgumentError, LogError
 
 __all__ = ["Record", "apply_history_best", "export_autotvm", "import_autotvm", "load_log", "merge_logs", "pick_best", "prune_log"]
@@ -19,12 +20,9 @@ def current_logs():
     return _logs.get()
 
 
-def log_path(log):
+def log_path(call, log, name="log"):
     """The path of a log given as a string or a path."""
-    try:
-        return os.fspath(log)
-    except TypeError:
-        raise LogError(f"a tuning log must be named by a path, not {type(log).__name__} {log!r}") from None
+    return path_of(call, name, log, LogError)
 
 
 def apply_history_best(*logs):
@@ -34,7 +32,7 @@ def apply_history_best(*logs):
     Raises: LogError for a log that is missing or not ours; inside, NoRecord for a task that no log holds.
     """
     flat = [log for group in logs for log in (group if isinstance(group, (list, tuple)) else [group])]
-    paths = tuple(log_path(log) for log in flat)
+    paths = tuple(log_path("apply_history_best", log, "logs") for log in flat)
     for path in paths:
         _core._load_log(path)
     return _applied(paths)
@@ -84,7 +82,7 @@ def load_log(log):
 
     Raises: LogError for a file that is missing, not a log, or of a newer release.
     """
-    return [Record(core) for core in _core._load_log(log_path(log))[0]]
+    return [Record(core) for core in _core._load_log(log_path("load_log", log))[0]]
 
 
 def pick_best(log, output=None):
@@ -93,10 +91,10 @@ def pick_best(log, output=None):
     Parameters: log, a path; output, a path to which their lines are written, as a log of its own.
     Returns: a list of Records.
     """
-    path = log_path(log)
+    path = log_path("pick_best", log)
     best = [Record(core) for core in _core._pick_best(path)]
     if output is not None:
-        _core._write_best(path, log_path(output))
+        _core._write_best(path, log_path("pick_best", output, "output"))
     return best
 
 
@@ -108,7 +106,7 @@ def merge_logs(logs, output):
     """
     if isinstance(logs, (str, os.PathLike)):
         raise ArgumentError(f"merge_logs: logs must be a list of paths, not {logs!r}")
-    return _core._merge_logs([log_path(log) for log in logs], log_path(output))
+    return _core._merge_logs([log_path("merge_logs", log, "logs") for log in logs], log_path("merge_logs", output, "output"))
 
 
 def prune_log(log, output=None, keep=1):
@@ -116,9 +114,9 @@ def prune_log(log, output=None, keep=1):
 
     Returns: a dict: "kept", "worse" (records left out), "dropped", a list of (path, line, why).
     """
-    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-        raise ArgumentError(f"prune_log: keep must be a positive integer, not {keep!r}")
-    return _core._prune_log(log_path(log), log_path(log if output is None else output), keep)
+    path = log_path("prune_log", log)
+    written = path if output is None else log_path("prune_log", output, "output")
+    return _core._prune_log(path, written, positive("prune_log", "keep", keep))
 
 
 def import_autotvm(log, output, task=None):
@@ -131,7 +129,7 @@ def import_autotvm(log, output, task=None):
     """
     if task is not None and not hasattr(task, "_core"):
         raise ArgumentError(f"import_autotvm: task must be a tw.autotune.Task or None, not {task!r}")
-    return _core._import_autotvm(log_path(log), log_path(output), task and task._core)
+    return _core._import_autotvm(log_path("import_autotvm", log), log_path("import_autotvm", output, "output"), task and task._core)
 
 
 def export_autotvm(log, output):
@@ -141,4 +139,4 @@ def export_autotvm(log, output):
     Returns: a dict: "kept", "dropped", a list of (path, line, why).
     Raises: LogError for a file that is not a log, and for an output that exists.
     """
-    return _core._export_autotvm(log_path(log), log_path(output))
+    return _core._export_autotvm(log_path("export_autotvm", log), log_path("export_autotvm", output, "output"))

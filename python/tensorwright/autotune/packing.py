@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import _core
+from .._checks import path_of, positive
 from ..errors import ArgumentError
-from .history import log_path
 from .tuner import as_task, core_options
 
 __all__ = ["Pack", "pack"]
@@ -41,11 +41,11 @@ def pack(task, path, *, target=None, trials=64, log=None, threads=None, hardware
     ArgumentError.
     """
     task = as_task(task, target)
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ArgumentError(f"pack: threads must be a positive integer, not {threads!r}")
+    if threads is not None:
+        positive("pack", "threads", threads)
     if hardware is not None and not isinstance(hardware, str):
         raise ArgumentError(f"pack: hardware must be a string, not {hardware!r}")
     options = core_options(trials=trials, log=log, seed=seed, search=search, model=model, early_stop=None, stop_without_gain=False,
                            model_file=model_file, transfer=transfer, timeout=timeout, number=number, repeat=repeat)
-    path = log_path(path)
+    path = path_of("pack", "path", path)
     return Pack(path, _core.pack_candidates(task._core, options, path, threads or 0, hardware or ""))

@@ -6,6 +6,7 @@ import threading
 import time
 
 from .. import _core
+from .._checks import positive
 from ..errors import ArgumentError, TuneError
 from .machine import Machine
 from .measuring import Runner
@@ -90,8 +91,8 @@ class RayRunner(Runner):
 
     def __init__(self, address=None, *, resources=None, workers=None, threads=None, builders=None, runtime_env=None, timeout=60):
         for name, value in (("workers", workers), ("threads", threads), ("builders", builders)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ArgumentError(f"RayRunner: {name} must be a positive integer, not {value!r}")
+            if value is not None:
+                positive("RayRunner", name, value)
         if resources is not None and (not isinstance(resources, dict) or not resources.get("CPU", 0) >= 1):
             raise ArgumentError(f'RayRunner: resources must be a dict such as {{"CPU": 4}}, with one CPU at least, not {resources!r}')
         self._ray, self._timeout, self._ours = _ray(), timeout, False

@@ -35,6 +35,6 @@ def report(log, output=None, *, task=None):
     """
     if task is not None and not isinstance(task, Task):
         raise ArgumentError(f"report: task must be a tw.autotune.Task, not {task!r}")
-    path = log_path(log)
+    path = log_path("report", log)
     page = _core._report_log(path, None if task is None else task._core, f"Tuning report: {os.path.basename(path)}")
     return written(page, output)

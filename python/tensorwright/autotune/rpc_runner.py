@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-
 from .. import _core
+from .._checks import path_of
 from ..errors import ArgumentError, RpcError
 from .machine import Machine
 from .measuring import Runner
@@ -51,7 +50,7 @@ class RPCRunner(Runner):
         if session_timeout is not None and not session_timeout > 0:
             raise ArgumentError(f"RPCRunner: session_timeout must be positive seconds or None, not {session_timeout!r}")
         self._core = _core.RPCRunner(boards=list(boards or ()), key=key or "", host=host or "", port=port or 0,
-                                     secret="" if secret is None else os.fspath(secret), priority=priority,
+                                     secret="" if secret is None else path_of("RPCRunner", "secret", secret), priority=priority,
                                      session_timeout=session_timeout or 0)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _core
+from .._checks import is_positive
 from ..errors import ArgumentError
 from ..schedule import Schedule
 from ..target import as_target
@@ -17,19 +18,18 @@ def tasks_of(tensors, sizes, target):
         tensors = [tensors]
     if not isinstance(tensors, (list, tuple)) or not all(isinstance(t, _core.Tensor) for t in tensors):
         raise ArgumentError(f"tune: with sizes the first argument must be a list of tensors, not {tensors!r}")
-    whole = lambda v: isinstance(v, int) and not isinstance(v, bool) and v > 0  # noqa: E731
     if not isinstance(sizes, dict) or not all(isinstance(size, _core.Var) for size in sizes):
         raise ArgumentError(f"tune: sizes must be a dict of te.vars and their values, not {sizes!r}", "sizes={n: [1, 8, 64, 512]}")
     for size, values in sizes.items():
-        if not whole(values) and not (isinstance(values, (list, tuple)) and values and all(whole(v) for v in values)):
+        if not is_positive(values) and not (isinstance(values, (list, tuple)) and values and all(map(is_positive, values))):
             raise ArgumentError(f"tune: the sizes of {size.name} must be a list of positive integers, not {values!r}")
         if not any(isinstance(e, _core.Var) and e.same_as(size) for t in tensors for e in t.shape):
             raise ArgumentError(f"tune: {size.name} must be an extent of the tensors")
-    others = {size: value for size, value in sizes.items() if whole(value)}
+    others = {size: value for size, value in sizes.items() if is_positive(value)}
     if len(others) != len(sizes) - 1:
         raise ArgumentError("tune: sizes must have a list of values for one te.var, by which the kernel chooses its schedule, and a number for "
                             f"each other, not {sizes!r}", "sizes={n: [1, 8, 64, 512], m: 128}")
-    [(size, values)] = [(size, value) for size, value in sizes.items() if not whole(value)]
+    [(size, values)] = [(size, value) for size, value in sizes.items() if not is_positive(value)]
     target, tensors = as_target(target), list(tensors)
     return size, others, tensors, {value: Task.at_size(tensors, size, value, target, others=others) for value in sorted(set(values))}
 
@@ -49,9 +49,7 @@ class SizedResult:
         best = {}
         for i, (value, r) in enumerate(self.results.items()):
             best[value] = Schedule(r._task._core.built(self._ranges[i] if self._ranges else r._found()._core)[0])
-        bounds = list(best)
-        last = {n: best[n] for n, after in zip(bounds, bounds[1:]) if best[n].steps != best[after].steps}  # of a range
-        return BySize(self._size, last or {bounds[0]: best[bounds[0]]}, best[bounds[-1]], self._tensors)
+        return BySize._of_best(self._size, best, self._tensors)
 
     def build(self, name=None):
         """The kernel as a function. Measures nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from .. import _core
+from .._checks import is_positive
 from ..errors import ArgumentError, TuneError
 from ..schedule import Schedule
 from ..target import as_target
@@ -107,7 +108,7 @@ class Task:
         if not isinstance(others or {}, dict) or not all(isinstance(v, _core.Var) for v in others or {}):
             raise ArgumentError(f"Task.at_size: others must be a dict of te.vars and their values, not {others!r}")
         for var, where in {size: value, **(others or {})}.items():
-            if isinstance(where, bool) or not isinstance(where, int) or where < 1:
+            if not is_positive(where):
                 raise ArgumentError(f"Task.at_size: {var.name} must be a positive integer, not {where!r}")
         task = cls.__new__(cls)
         task.target = as_target(target)
@@ -170,7 +171,7 @@ class Task:
             raise TuneError("build: a task is built from a log of measurements; pass log=...")
         if target is not None:
             return self.on(target).__tw_build__(name=name, log=log, machine=machine)
-        return self._core.build(log_path(log), name or "", as_machine(machine))
+        return self._core.build(log_path("build", log), name or "", as_machine(machine))
 
     def __repr__(self):
         return f"Task({self.name}, args={self.args}, target={str(self.target)!r}, {len(self.space)} candidates)"

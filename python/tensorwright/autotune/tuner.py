@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 from .. import _core
+from .._checks import path_of, positive
 from ..building import build
 from ..errors import ArgumentError, TuneError
 from ..schedule import Schedule
@@ -156,12 +157,6 @@ class Bar:
             self.bar.close()
 
 
-def _count(name, value, least=1):
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ArgumentError(f"tune: {name} must be a positive integer, not {value!r}")
-    return value
-
-
 _FOR_EACH_SIZE = ("trials", "log", "seed", "search", "model", "early_stop", "stop_without_gain", "model_file", "transfer", "callbacks",
                   "timeout", "number", "repeat", "progress", "runner")
 _CORE = set(_FOR_EACH_SIZE) - {"callbacks", "progress", "runner"}
@@ -266,16 +261,16 @@ def core_options(*, trials, log, seed, search, model, early_stop, stop_without_g
         raise ArgumentError(f"tune: seed must be an integer that is not negative, not {seed!r}")
     transfer = transfer if isinstance(transfer, (list, tuple)) else [transfer]
     options = _core.TuneOptions()
-    options.trials = _count("trials", trials)
-    options.log = "" if log is None else log_path(log)
+    options.trials = positive("tune", "trials", trials)
+    options.log = "" if log is None else log_path("tune", log)
     options.seed = seed
     options.search = search
     options.model = "none" if model is None else model
-    options.early_stop = 0 if early_stop is None else _count("early_stop", early_stop)
+    options.early_stop = 0 if early_stop is None else positive("tune", "early_stop", early_stop)
     options.stop_without_gain = bool(stop_without_gain)
-    options.model_file = "" if model_file is None else log_path(model_file)
-    options.transfer = [log_path(path) for path in transfer]
+    options.model_file = "" if model_file is None else path_of("tune", "model_file", model_file)
+    options.transfer = [log_path("tune", path, "transfer") for path in transfer]
     options.timeout_s = timeout
-    options.number = 0 if number is None else _count("number", number)
-    options.repeat = 0 if repeat is None else _count("repeat", repeat)
+    options.number = 0 if number is None else positive("tune", "number", number)
+    options.repeat = 0 if repeat is None else positive("tune", "repeat", repeat)
     return options

@@ -5,28 +5,20 @@
 #include "schedule/check_warps.h"
 #include "schedule/launch.h"
 #include "schedule/refuse.h"
+#include "src/support/launch_limits.h"
 #include "te/intrin_names.h"
 
 namespace tw::schedule {
 
 namespace {
 
-// What a block of every device that there is a target for may use.
-constexpr int64_t kMostThreads = 1024;
-constexpr int64_t kMostSharedBytes = 232'448;
+using support::kMostThreadsOfBlock;
+constexpr int64_t kMostSharedBytes = 232'448;  // of a block of the device that has most
 
 int64_t most_of(Annotation index) {
-  switch (index) {
-    case Annotation::kBlockX:
-      return 2147483647;
-    case Annotation::kBlockY:
-    case Annotation::kBlockZ:
-      return 65535;
-    case Annotation::kThreadZ:
-      return 64;
-    default:
-      return kMostThreads;
-  }
+  const Annotation first = is_thread(index) ? Annotation::kThreadX : Annotation::kBlockX;
+  const auto& most = is_thread(index) ? support::kMostThreadsAlong : support::kMostBlocksAlong;
+  return most[static_cast<size_t>(index) - static_cast<size_t>(first)];
 }
 
 Diagnostic refused(const StageNest& stage, const std::string& step, const std::string& rule) {
@@ -371,9 +363,9 @@ Status check_launch_extents(const LoopNest& nest, const Placement& placed, const
     int64_t threads = 1;
     for (const DeviceIndex& index : launches.indices(i))
       if (is_thread(index.kind)) threads *= index.extent.value();
-    if (threads > kMostThreads)
+    if (threads > kMostThreadsOfBlock)
       return refused(nest.stage(i), Bind::kName,
-                     "a block must have at most " + std::to_string(kMostThreads) + " threads, and that of " +
+                     "a block must have at most " + std::to_string(kMostThreadsOfBlock) + " threads, and that of " +
                          nest.stage(i).name + " has " + std::to_string(threads))
              << "split the loops, and bind smaller parts to threadIdx";
     for (const DeviceIndex& index : launches.indices(i))

@@ -5,12 +5,13 @@
 #include "schedule/refuse.h"
 #include "schedule/thread_sums.h"
 #include "src/ir/group_products.h"
+#include "src/support/launch_limits.h"
 
 namespace tw::schedule {
 
 namespace {
 
-constexpr int64_t kRegisters = 65536, kMostThreads = 1024;  // of a block
+constexpr int64_t kRegisters = 65536;                       // of a block
 constexpr int64_t kOfProducer = 40, kMostOfConsumer = 232;  // where the Step does not say
 
 int64_t in_steps(int64_t registers) { return registers / ir::kRegistersStep * ir::kRegistersStep; }
@@ -121,9 +122,10 @@ class Check {
           "consumers must be as many as the schedule binds, 128 threads each: " + std::to_string(groups) + ", not " +
               std::to_string(stage_.roles.consumers),
           "bind a loop of " + std::to_string(stage_.roles.consumers) + " to threadIdx.y, or leave consumers out");
-    if ((groups + 1) * kThreadsOfRole > kMostThreads)
-      return wrong("a block must have at most 1024 threads, and " + std::to_string(groups) +
-                       " consumers and a producer have " + std::to_string((groups + 1) * kThreadsOfRole),
+    if ((groups + 1) * kThreadsOfRole > support::kMostThreadsOfBlock)
+      return wrong("a block must have at most " + std::to_string(support::kMostThreadsOfBlock) + " threads, and " +
+                       std::to_string(groups) + " consumers and a producer have " +
+                       std::to_string((groups + 1) * kThreadsOfRole),
                    "bind fewer rows to threadIdx.y");
     const RoleRegisters registers = registers_of(stage_.roles, groups);
     const int64_t all = registers.producer + groups * registers.consumer;

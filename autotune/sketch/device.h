@@ -8,6 +8,7 @@
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/sketch.h"
 #include "src/ir/warp_products.h"
+#include "src/support/launch_limits.h"
 
 namespace tw::autotune::sketch {
 
@@ -31,8 +32,8 @@ Vectors vectors_along(const Graph&, const Stage&, const Axis&);
 void share_vectors(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads,
                    const std::vector<std::string>& sources, schedule::Factor lanes);
 
-// Along blockIdx.y and blockIdx.z, on every device that there is.
-inline constexpr int64_t kMostBlocks = 65535;
+// Along blockIdx.y and blockIdx.z.
+inline constexpr int64_t kMostBlocks = support::kMostBlocksAlong[1];
 // Binds the loops over tiles, which stand outermost in this order: `outer` to blockIdx.z, `rows` to blockIdx.y and
 // `columns` to blockIdx.x. Where there may be more of the first two than a device has, of so many rows and of tiles
 // that have `least` of them, all are blockIdx.x. The innermost loop that is bound.

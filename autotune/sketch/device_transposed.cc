@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16, kBankBytes = 4, kLineBytes = 128;
 constexpr int64_t kLeast = 16;  // iterations along both axes
-constexpr int64_t kTile = 32, kMostThreads = 1024;
+constexpr int64_t kTile = 32;
 
 // Of rows and vectors of columns of a tile, and of the elements that a thread takes side by side.
 std::string json(int64_t rows, int64_t columns, int64_t vector) {
@@ -36,7 +36,7 @@ std::vector<std::string> tiles_of(const Stage& stage) {
     for (const int64_t rows : {kTile / 2, kTile / 4}) tiles.push_back(json(rows, columns, 1));
   for (const int64_t vector : up_to(widest, {widest, widest / 2, 1}))
     for (const int64_t tile : {kTile, 2 * kTile})
-      if (tile * tile / vector <= kMostThreads) tiles.push_back(json(tile, tile, vector));
+      if (tile * tile / vector <= support::kMostThreadsOfBlock) tiles.push_back(json(tile, tile, vector));
   return tiles;
 }
 

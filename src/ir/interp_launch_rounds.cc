@@ -4,15 +4,10 @@
 #include <numeric>
 
 #include "src/ir/interp_launch_run.h"
+#include "src/support/launch_limits.h"
 #include "src/support/rng.h"
 
 namespace tw::ir::interp {
-
-namespace {
-
-constexpr int64_t kMostThreads = 1024;  // of a block, on every device that there is
-
-}  // namespace
 
 Launch::Launch(const LaunchCode& code, State& s)
     : code_(code),
@@ -20,10 +15,10 @@ Launch::Launch(const LaunchCode& code, State& s)
       blocks_(code.blocks, s),
       threads_(code.threads, s),
       cluster_(code.has_meetings ? blocks_.in_cluster() : 1) {
-  if (threads_.count() > kMostThreads)
+  if (threads_.count() > support::kMostThreadsOfBlock)
     throw Fault{ErrorKind::kInternal,
                 "interpret: a block of " + std::to_string(threads_.count()) + " threads",
-                {"a block has at most " + std::to_string(kMostThreads)}};
+                {"a block has at most " + std::to_string(support::kMostThreadsOfBlock)}};
   s_.tasks.names = this;
   s_.tasks.order = this;
   s_.tasks.seen = &s_.seen;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/support/launch_limits.h"
 #include "src/target/cpu.h"
 
 namespace tw::target::cuda {
@@ -38,7 +39,7 @@ std::vector<std::string> architectures() {
 
 // A thread has 255 registers of 32 bits, read and written 16 bytes at most at a time.
 Abilities abilities_of(std::string_view arch) {
-  constexpr int kWarp = 32, kRegistersOfABlock = 65536, kThreads = 1024;
+  constexpr int kWarp = 32, kRegistersOfABlock = 65536, kThreads = support::kMostThreadsOfBlock;
   Abilities a;
   a.vector_bits = 128;
   a.vector_registers = 64;

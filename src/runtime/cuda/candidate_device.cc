@@ -6,6 +6,7 @@
 #include "src/runtime/cuda/guarded_memory.h"
 #include "src/runtime/cuda/lost.h"
 #include "src/runtime/cuda/tensor_map.h"
+#include "src/support/launch_limits.h"
 #include "src/target/cuda.h"
 
 namespace tw::runtime::cuda {
@@ -217,11 +218,11 @@ int32_t CandidateDevice::load(ObjectLaunch& launch) {
 }
 
 int32_t CandidateDevice::launch(ObjectLaunch& launch, const int64_t* sizes, void** operands) {
-  constexpr int64_t kMost[] = {2147483647, 65535, 65535, 1024, 1024, 64};
   unsigned given[6];
-  for (int i = 0; i < 6; ++i) {
+  for (size_t i = 0; i < 6; ++i) {
     if (sizes[i] <= 0) return 0;
-    if (sizes[i] > kMost[i]) return refused(std::string(launch.symbol) + " has too many blocks or threads");
+    if (sizes[i] > (i < 3 ? support::kMostBlocksAlong[i] : support::kMostThreadsAlong[i - 3]))
+      return refused(std::string(launch.symbol) + " has too many blocks or threads");
     given[i] = static_cast<unsigned>(sizes[i]);
   }
   if (launch.functions[0] == nullptr)

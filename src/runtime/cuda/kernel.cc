@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/runtime/cuda/tensor_map.h"
+#include "src/support/launch_limits.h"
 #include "src/target/cuda.h"
 
 namespace tw::runtime::cuda {
@@ -23,8 +24,6 @@ const std::string* interned(const std::string& name) {
   const std::lock_guard lock(mutex);
   return &*names->insert(name).first;
 }
-
-constexpr int64_t kMostBlocks[] = {2147483647, 65535, 65535}, kMostThreads = 1024;
 
 }  // namespace
 
@@ -154,14 +153,19 @@ void CudaKernel::launch(const Loaded& loaded, size_t number, Stream stream, void
   for (size_t d = 0; d < 3; ++d) {
     const int64_t blocks = launch.grid[d].evaluate(scalars), of_block = launch.block[d].evaluate(scalars);
     if (blocks <= 0 || of_block <= 0) return;
-    if (blocks > kMostBlocks[d])
-      refuse("a launch has at most " + std::to_string(kMostBlocks[d]) + " blocks along " + "xyz"[d] + ", not " +
-             std::to_string(blocks));
-    threads *= std::min(of_block, kMostThreads + 1);
+    if (blocks > support::kMostBlocksAlong[d])
+      refuse("a launch has at most " + std::to_string(support::kMostBlocksAlong[d]) + " blocks along " + "xyz"[d] +
+             ", not " + std::to_string(blocks));
+    if (of_block > support::kMostThreadsAlong[d])
+      refuse("a block has at most " + std::to_string(support::kMostThreadsAlong[d]) + " threads along " + "xyz"[d] +
+             ", not " + std::to_string(of_block));
+    threads *= of_block;
     sizes[d] = static_cast<unsigned>(blocks);
-    sizes[3 + d] = static_cast<unsigned>(std::min(of_block, kMostThreads + 1));
+    sizes[3 + d] = static_cast<unsigned>(of_block);
   }
-  if (threads > kMostThreads) refuse("a block has at most 1024 threads, not " + std::to_string(threads));
+  if (threads > support::kMostThreadsOfBlock)
+    refuse("a block has at most " + std::to_string(support::kMostThreadsOfBlock) + " threads, not " +
+           std::to_string(threads));
   void* operands[kMostOperands];
   EncodedMap maps[kMostMaps];
   for (size_t i = 0; i < launch.operands.size(); ++i) {

@@ -18,6 +18,7 @@
 #include "src/lower/index_math.h"
 #include "src/lower/integer_system.h"
 #include "src/lower/sync_offset.h"
+#include "src/lower/sync_tried.h"
 
 namespace tw::lower {
 
@@ -541,7 +542,8 @@ Verdict meeting(const Access& a, const Access& b, const LaunchIndices& launch, A
   if (alike && split(first = a, second = b, launch, apart, changing) && apart_by(first, second)) return said({});
   for (Access* access : {&first, &second})
     access->at = {refolded(offset(access == &first ? a : b), Meeting(a, b, launch, changing).bounds())};
-  const bool apart_at_last = split(first, second, launch, apart, changing) && apart_by(first, second);
+  const bool apart_at_last = (split(first, second, launch, apart, changing) && apart_by(first, second)) ||
+                             seen_apart(a, b, launch, apart, Meeting(a, b, launch, changing).bounds(), rows);
   return said(apart_at_last ? std::string() : found.why);
 }
 

@@ -12,6 +12,7 @@
 #include "src/ir/walk.h"
 #include "src/lower/flatten.h"
 #include "src/lower/index_math.h"
+#include "src/lower/launches.h"
 
 namespace tw::lower {
 
@@ -61,7 +62,7 @@ Buffer scratch(const char* name, Type element, int lanes) {
 
 class Packer {
  public:
-  explicit Packer(int lanes) : lanes_(lanes) {}
+  Packer(int lanes, bool of_launches) : lanes_(lanes), of_launches_(of_launches) {}
 
   Program run(const Program& p) {
     Program out = p;
@@ -88,6 +89,7 @@ class Packer {
   Stmt zeros(const Buffer& b) const {
     // Rows that are padded span fewer than no elements where there is none.
     const Expr span = b.shape()[0], count = as_int(span) ? span : max(span, 0);
+    if (of_launches_ && b.scope() <= Scope::kGlobal) return zeros_by_launch(b, count);
     const Var block("block"), rest("rest");
     const Expr whole = quotient(count, lanes_), first = multiply(whole, lanes_), left = subtract(count, first);
     std::vector<Stmt> stmts;
@@ -95,6 +97,14 @@ class Packer {
       stmts.push_back(loop(block, whole, store(b, {ramp(multiply(block, lanes_), 1, lanes_)}, u8(0, lanes_))));
     if (!is_int(left, 0)) stmts.push_back(loop(rest, left, store(b, {add(first, rest)}, u8(0, 1))));
     return seq(std::move(stmts));
+  }
+
+  static Stmt zeros_by_launch(const Buffer& b, const Expr& count) {
+    const Var block("block"), thread("thread");
+    const Expr at = add(multiply(block, kThreads), thread);
+    const Stmt one = if_then(at < count, store(b, {at}, u8(0, 1)));
+    return loop(block, quotient(add(count, Expr(kThreads - 1)), kThreads),
+                loop(thread, kThreads, one, ForKind::kThreadX), ForKind::kBlockX);
   }
 
   // ---- values
@@ -220,7 +230,10 @@ class Packer {
     return out;
   }
 
-  const int lanes_;  // of bytes, when a buffer is cleared
+  static constexpr int64_t kThreads = 256;  // of a block, when a launch clears a buffer
+
+  const int lanes_;         // of bytes, when a buffer is cleared
+  const bool of_launches_;  // the program's statements are
   std::unordered_map<uint64_t, Buffer> bytes_;
   std::unordered_set<uint64_t> halves_;  // buffers of which some store changes half a byte
   std::unordered_map<uint64_t, Var> vars_;
@@ -247,7 +260,7 @@ bool has_packed(const Program& p) {
 }  // namespace
 
 Program int4(const Program& p, const Target& target) {
-  return has_packed(p) ? Packer(std::max(2, register_lanes(target, Type::u(8)))).run(p) : p;
+  return has_packed(p) ? Packer(std::max(2, register_lanes(target, Type::u(8))), holds_launch(p)).run(p) : p;
 }
 
 }  // namespace tw::lower

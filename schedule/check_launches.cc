@@ -252,7 +252,7 @@ Status check_scan(const LoopNest& nest, const Placement& placed, int scan, const
                        << "a thread would read states that others have not written yet",
                    steps, nest.stage(i).attach.step);
   for (AxisId leaf : stage.leaves) {
-    if (!is_bound(stage.axes[leaf].annotation)) continue;
+    if (!is_bound(stage.axes[leaf].annotation) || stage.axes[leaf].extent.value_or(2) <= 1) continue;
     for (AxisId d = 1; d < stage.data_rank; ++d) {
       const std::vector<AxisId> parts = leaves_from(stage, d);
       if (std::ranges::find(parts, leaf) == parts.end() || stays_in_place(nest, placed, scan, d)) continue;

@@ -1,4 +1,5 @@
-// A schedule by rules: decent on any CPU and for any extents, never clever.
+// A schedule by rules: decent on any CPU and for any extents, never clever. Of a device only the first row holds
+// (rule_device.h).
 //
 //   cheap elementwise producers     inlined
 //   elementwise stages              outer loops fused and parallel, the innermost split and vectorised
@@ -14,6 +15,7 @@
 
 #include "schedule/loop_nest.h"
 #include "schedule/nest_view.h"
+#include "schedule/rule_device.h"
 #include "src/ir/register_lanes.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
@@ -44,6 +46,7 @@ class RuleScheduler {
 
   Schedule run() {
     inline_producers();
+    if (target_.abilities.device) return bind_by_rules(std::move(s_));
     std::vector<std::string> names;
     for (int i = 0; i < s_.nest().size(); ++i)
       if (stage(i).op->compute() && stage(i).attach.kind == AttachKind::kRoot) names.push_back(stage(i).name);
@@ -85,7 +88,6 @@ class RuleScheduler {
   bool is_epilogue(const std::string& name) const;
   bool reads_in_place(const StageNest& reader, const StageNest& read) const;
   RegisterTile choose_tile(const StageNest& st) const;
-  bool contiguous_along(const ir::Load& load, const ir::Var& axis) const;
   std::string split(const std::string& name, const std::string& axis, int64_t extent, int64_t factor,
                     std::string* outer);
   static bool whole_bytes(const StageNest& st);
@@ -172,14 +174,6 @@ bool RuleScheduler::is_epilogue(const std::string& name) const {
   for (int i = 0; i < s_.nest().size(); ++i)
     if (!stage(i).is_placeholder() && epilogue_of(stage(i).name) == name) return true;
   return false;
-}
-
-bool RuleScheduler::contiguous_along(const ir::Load& load, const ir::Var& axis) const {
-  for (size_t d = 0; d + 1 < load.at.size(); ++d)
-    if (ir::uses_var(load.at[d], axis)) return false;
-  if (load.at.empty() || !ir::uses_var(load.at.back(), axis)) return false;
-  const ir::Expr next = ir::substitute(load.at.back(), {{axis.id(), ir::Expr(axis) + ir::Expr(1)}});
-  return ir::is_int(ir::simplify(next - load.at.back()), 1);
 }
 
 // The last data axis is vectorised when some load runs along it, or when rows of the tile share what has to be

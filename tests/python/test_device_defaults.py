@@ -4,6 +4,7 @@ import pathlib
 import re
 import sys
 
+import numpy as np
 import pytest
 
 import tensorwright as tw
@@ -54,3 +55,57 @@ def test_no_more_blocks_along_an_index_than_a_device_has(make, dtype):
     f = tw.build(make(dtype), target="cuda -arch=sm_80")
     grids = re.findall(r"(\d+) x (\d+) x (\d+) blocks", f.source("launches"))
     assert grids and all(int(y) <= 65535 and int(z) <= 65535 for _, y, z in grids), grids
+
+
+def of_any_size():
+    n, m = te.var("n"), te.var("m")
+    X, W, k = te.placeholder((n, m), name="X"), te.placeholder((m, 40), name="W"), te.reduce_axis((0, m), name="k")
+    total = te.compute((n,), lambda i: te.sum(X[i, k], axis=k), name="total")
+    i, j = te.reduce_axis((0, n), name="i"), te.reduce_axis((0, m), name="j")
+    return X, {
+        "pointwise": ([], te.compute((n, m), lambda i, j: X[i, j] * 2, name="C"), lambda x: x * 2),
+        "transpose": ([], te.compute((m, n), lambda j, i: X[i, j], name="C"), lambda x: x.T),
+        "rows": ([], te.compute((n, m), lambda i, j: X[i, j] - total[i], name="C"), lambda x: x - x.sum(1, keepdims=True)),
+        "columns": ([], te.compute((m,), lambda c: te.sum(X[i, c], axis=i), name="C"), lambda x: x.sum(0)),
+        "product": ([W], te.compute((n, 40), lambda i, j: te.sum(X[i, k] * W[k, j], axis=k), name="C"), lambda x, w: x @ w),
+        "all": ([], te.compute((), lambda: te.max(X[i, j], axis=[i, j]), name="C"), lambda x: x.max()),
+        "scalar": ([], te.compute((1,), lambda _: X[n - 1, m - 1], name="C"), lambda x: x[-1:, -1]),
+        "nibbles": ([], te.compute((n, m), lambda i, j: X[i, j].astype("int4"), name="C"), None),
+    }
+
+
+@pytest.mark.parametrize("shape", [(5, 300), (37, 9), (1, 1)])
+@pytest.mark.parametrize("name", of_any_size()[1])
+def test_of_any_size(name, shape):
+    X, programs = of_any_size()
+    others, C, expected = programs[name]
+    s = tw.default_schedule([C], "cuda -arch=sm_80")
+    assert tw.build(s, [X, *others, C], target="cuda -arch=sm_80").source("cuda")
+    rng = np.random.default_rng(0)
+    x = rng.integers(-4, 5, shape).astype("float32")
+    more = [rng.integers(-4, 5, (shape[1], 40)).astype("float32") for _ in others]
+    if expected is None:  # two rows may share a byte
+        assert "1 x 1 x 1 threads" in tw.build(s, [X, C], target="cuda -arch=sm_80").source("launches")
+        return
+    out = np.zeros(np.shape(expected(x, *more)), "float32")
+    tw.build(s, [X, *others, C], target="interp")(x, *more, out)
+    np.testing.assert_array_equal(out, expected(x, *more))
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+@pytest.mark.parametrize("times", [6, te.var("t")], ids=str)
+def test_scans(times, shift):
+    """States are read in place, or at the place before by one thread."""
+    X, state = te.placeholder((times, 20), name="X"), te.placeholder((times, 20), name="state")
+    init = te.compute((1, 20), lambda _, i: X[0, i], name="init")
+    update = te.compute((times, 20), lambda t, i: state[t - 1, te.max(i - 1, 0) if shift else i] + X[t, i], name="update")
+    S = te.scan(init, update, state, inputs=[X], name="S")
+    s = tw.default_schedule([S], "cuda -arch=sm_80")
+    launches = tw.build(s, [X, S], target="cuda -arch=sm_80").source("launches")
+    assert ("1 x 1 x 1 threads" in launches) == (shift == 1), launches
+    x, out = np.random.default_rng(0).integers(-4, 5, (6, 20)).astype("float32"), np.zeros((6, 20), "float32")
+    tw.build(s, [X, S], target="interp")(x, out)
+    expected = x.copy()
+    for t in range(1, 6):
+        expected[t] += expected[t - 1, np.maximum(np.arange(20) - shift, 0)]
+    np.testing.assert_array_equal(out, expected)

@@ -271,6 +271,39 @@ def test_predicates_that_choose_threads():
             s[C].set_store_predicate(predicate)
 
 
+@pytest.mark.parametrize("rows, columns", [(6, 41), (40, 130), (1, 32)])
+def test_threads_beyond_the_rows(rows, columns):
+    """As topi schedules reductions: the blocks have 32 x 32 threads, whatever there is to do."""
+    threads_x, threads_y = te.thread_axis((0, 32), "threadIdx.x"), te.thread_axis((0, 32), "threadIdx.y")
+    A = te.placeholder((rows, columns), name="A")
+    k = te.reduce_axis((0, columns), name="k")
+    B = te.compute((rows,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    s = te.create_schedule(B)
+    _, ki = s[B].split(k, factor=32)
+    BF = s.rfactor(B, ki)
+    bx, ty = s[B].split(s[B].op.axis[0], factor=32)
+    s[B].bind(bx, block_x)
+    s[B].bind(ty, threads_y)
+    tx = s[B].op.reduce_axis[0]
+    s[B].bind(tx, threads_x)
+    s[BF].compute_at(s[B], tx)
+    s[B].set_store_predicate(threads_x.equal(0))
+    a = random(rows, columns)
+    np.testing.assert_array_equal(run(s, [A, B], a, shape=rows), a.sum(1))
+
+
+@pytest.mark.parametrize("columns", [130, 20])
+def test_as_many_parts_as_threads_or_fewer(columns):
+    A = te.placeholder((3, columns), name="A")
+    C = te.compute((3, columns), lambda i, j: A[i, j] * 2, name="C")
+    s = te.create_schedule(C)
+    tx, _ = s[C].split(C.op.axis[1], nparts=64)
+    s[C].bind(C.op.axis[0], block_x)
+    s[C].bind(tx, te.thread_axis((0, 64), "threadIdx.x"))
+    a = random(3, columns)
+    np.testing.assert_array_equal(run(s, [A, C], a, shape=a.shape), a * 2)
+
+
 def argmax():
     def combine(x, y):
         return te.if_then_else(x[1] >= y[1], x[0], y[0]), te.if_then_else(x[1] >= y[1], x[1], y[1])

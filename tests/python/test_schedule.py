@@ -140,6 +140,16 @@ def test_factors_may_refer_to_knobs():
     assert s[C].leaf_iter_vars[1].extent == 4
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [1, 2, 0], [2, 1, 0]])
+def test_loops_are_fused_as_they_stand(order):
+    A = te.placeholder((4, 5, 6), name="A")
+    C = te.compute((4, 5, 6), lambda i, j, k: A[i, j, k] + 1, name="C")
+    s = te.create_schedule(C)
+    assert s[C].fuse(*[C.op.axis[n] for n in order]).name == "i*j*k"
+    with pytest.raises(tw.ScheduleError, match="directly inside each other; k is not"):
+        te.create_schedule(C)[C].fuse(C.op.axis[0], C.op.axis[2], C.op.axis[1])
+
+
 def _refused():
     A, B, C, k = matmul()
     s = te.create_schedule(C)
@@ -161,7 +171,7 @@ def _refused():
         "axis must be an axis of stage C, not 7": lambda: s[C].fuse(i, 7),
         "axes must be different loops, not i twice": lambda: s[C].reorder(i, j, i),
         "must be all data axes or all reduction axes": lambda: s[C].fuse(j, k),
-        "not directly|directly inside each other": lambda: s[C].fuse(j, i),
+        "not directly|directly inside each other": lambda: s[C].fuse(i, k),
         "not i of another schedule": lambda: s[C].split(matmul()[2].op.axis[0], 4),
         "a data axis, not the reduction axis k": lambda: s[C].parallel(k),
         "not the placeholder A": lambda: s[A].split("i", 4),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._location import user_line
 from ..errors import ExprError
-from ..loops import ThreadAxis
+from ..loops import Split, ThreadAxis
 from .arguments import factor_of, integer, pair_of, refuse, word
 
 
@@ -28,7 +28,8 @@ class LaunchSteps:
         for v: C[v] = P[v]``, each ``for v`` unrolled. What is the same for all of them, such as a tile in shared memory, happens once.
         A stage may have several.
 
-        Parameters: ivar, a loop; thread_ivar, a ``te.thread_axis`` or its tag.
+        Parameters: ivar, a loop; thread_ivar, a ``te.thread_axis`` or its tag. One with a domain, ``te.thread_axis((0, 32), ..)``, takes loops of
+        32 iterations, and those that a split by 32, or in 32 parts, has left shorter.
         Raises: ScheduleError if the loop is vectorized, unrolled, parallel or bound already, if the stage has that index already,
         for the loop of a reduction and a block or a vthread (rfactor it), or for the time of a scan. Judged with the whole nest: a stage at root
         that is not bound; a stage inside another's loops that is bound to blocks; parallel, prefetching, tensorized, double
@@ -44,9 +45,19 @@ class LaunchSteps:
         """
         tag = thread_ivar.thread_tag if isinstance(thread_ivar, ThreadAxis) else thread_ivar
         name = self._name_of("bind", ivar)
-        if isinstance(thread_ivar, ThreadAxis) and thread_ivar.dom is not None and self._axis(name).extent != thread_ivar.extent:
+        if isinstance(thread_ivar, ThreadAxis) and thread_ivar.dom is not None and not self._may_have(name, thread_ivar.extent):
             refuse("bind", f"axis must have as many iterations as {thread_ivar!r}, not {self._axis(name).extent}")
         self._schedule._bind(self.name, name, word("bind", "thread_ivar", tag), user_line())
+
+    def _may_have(self, name, threads):
+        """Whether a loop has so many iterations, or was split for them and has fewer, as its axis has."""
+        axis = self._axis(name)
+        if axis.extent == threads:
+            return True
+        split_for = [(made.inner, made.factor) for made in self.relations if isinstance(made, Split)]
+        split_for += [(made.outer, made.nparts) for made in self.relations if isinstance(made, Split)]
+        fewer = isinstance(axis.extent, int) and axis.extent < threads
+        return fewer and any(loop == axis and isinstance(parts, int) and parts == threads for loop, parts in split_for)
 
     def env_threads(self, threads):
         """Give the launch of this stage indices that none of its own loops has: stages that are computed inside of it bind theirs to

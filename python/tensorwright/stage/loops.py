@@ -63,7 +63,8 @@ class LoopSteps:
         return tuple(self._axis(name) for name in (x + ".o", y + ".o", x + ".i", y + ".i"))
 
     def fuse(self, *axes):
-        """Make one loop of several that stand directly inside each other, given from the outside in.
+        """Make one loop of several that stand directly inside each other, given from the outside in, or each behind the one that it stands
+        directly around: the values come in the order of the loops.
 
         Before ``for i in range(n): for j in range(m)``; after ``for f in range(n * m)`` with ``i = f // m, j = f % m``.
 
@@ -78,9 +79,18 @@ class LoopSteps:
         """
         if len(axes) == 1 and isinstance(axes[0], (list, tuple)):
             axes = axes[0]
-        names = [self._name_of("fuse", axis) for axis in axes]
+        names = self._outside_in([self._name_of("fuse", axis) for axis in axes])
         self._schedule._fuse(self.name, names, user_line())
         return self._axis("*".join(names)) if names else self.leaf_iter_vars[0]
+
+    def _outside_in(self, names):
+        """Each that stands directly around those before it is put in front of them."""
+        place = {axis.name: n for n, axis in enumerate(self.leaf_iter_vars)}
+        ordered = names[:1]
+        for name in names[1:]:
+            around = name in place and place.get(ordered[0]) == place[name] + 1
+            ordered.insert(0 if around else len(ordered), name)
+        return ordered
 
     def reorder(self, *axes):
         """Put the named loops in the order given; they take each other's places and the other loops stay.

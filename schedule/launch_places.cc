@@ -61,6 +61,19 @@ bool is_read_together(const Placement& placed, int i, int reader) {
   return false;
 }
 
+// Whether the launch of this stage at root has no more threads than one warp, all along x.
+bool has_one_warp(const LoopNest& nest, const Placement& placed, int root) {
+  constexpr int64_t kLanes = 32;
+  for (int i = 0; i < nest.size(); ++i) {
+    if (!placed.live(i) || !stands_within(placed, i, root)) continue;
+    const StageNest& stage = nest.stage(i);
+    for (AxisId leaf : stage.leaves)
+      if (const Axis& axis = stage.axes[leaf]; has_threads(axis.annotation))
+        if (axis.annotation != Annotation::kThreadX || axis.extent.value_or(kLanes + 1) > kLanes) return false;
+  }
+  return true;
+}
+
 Scope scope_by_place(const LoopNest& nest, const Placement& placed, int i) {
   if (placed.parent[i] == kNone) return Scope::kGlobal;
   if (placed.launch[i] == kNone) return Scope::kLocal;
@@ -84,9 +97,11 @@ void place_in_launches(const LoopNest& nest, Placement& placed) {
     // What threads need together they find only where all of its producers were computed by all of them.
     const bool needed =
         std::ranges::any_of(placed.readers[i], [&](int reader) { return is_read_together(placed, i, reader); });
-    if (needed || placed.scope[i] == Scope::kShared || sums_across_threads(nest.stage(i)))
+    const bool of_warp = placed.scope[i] == Scope::kWarp;
+    if ((needed && !(of_warp && has_one_warp(nest, placed, root))) || placed.scope[i] == Scope::kShared ||
+        sums_across_threads(nest.stage(i)))
       placed.together[i] = Team::kBlock;
-    else if (placed.scope[i] == Scope::kWarp)
+    else if (of_warp)
       placed.together[i] = Team::kWarp;
   }
 }

@@ -212,3 +212,48 @@ def test_by_the_driver():
         f(tw.device_array(a), b)
         assert (b.numpy() == rotation(a)).all()
     """)
+
+
+def softmax(rows, columns, threads=32):
+    """topi's schedule_softmax for one warp a row: the exponentials stay with its lanes, who join their sum."""
+    A = te.placeholder((rows, columns), name="A")
+    k1, k2 = te.reduce_axis((0, columns), name="k1"), te.reduce_axis((0, columns), name="k2")
+    most = te.compute((rows,), lambda i: te.max(A[i, k1], axis=k1), name="most")
+    exps = te.compute((rows, columns), lambda i, j: te.exp(A[i, j] - most[i]), name="exps")
+    total = te.compute((rows,), lambda i: te.sum(exps[i, k2], axis=k2), name="total")
+    C = te.compute((rows, columns), lambda i, j: exps[i, j] / total[i], name="C")
+    s = te.create_schedule(C)
+    thread_x = te.thread_axis((0, threads), "threadIdx.x")
+
+    def lanes(stage, axis):
+        xo, xi = s[stage].split(axis, nparts=threads)
+        if stage in (C, exps):
+            s[stage].vectorize(s[stage].split(xi, factor=2)[1])
+        s[stage].bind(xo, thread_x)
+        return xo
+
+    xo = lanes(C, C.op.axis[1])
+    s[C].bind(C.op.axis[0], te.thread_axis("blockIdx.x"))
+    lanes(total, k2)
+    s[total].compute_at(s[C], xo)
+    own = lanes(exps, exps.op.axis[1])
+    s[exps].compute_at(s[C], C.op.axis[0])
+    s[exps].set_scope("warp")
+    lanes(most, k1)
+    s[most].compute_at(s[exps], own)
+    return s, A, C
+
+
+@pytest.mark.parametrize("columns", [32, 64, 128])
+def test_lanes_join_a_sum_of_what_they_keep(columns):
+    s, A, C = softmax(3, columns)
+    a, c = np.random.default_rng(0).random((3, columns), "float32"), np.zeros((3, columns), "float32")
+    tw.build(s, [A, C], target="interp")(a, c)
+    e = np.exp(a - a.max(1, keepdims=True))
+    np.testing.assert_allclose(c, e / e.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_a_sum_of_more_than_a_warp_reads_no_lanes():
+    s, A, C = softmax(3, 128, threads=64)
+    with pytest.raises(tw.ScheduleError, match="all threads of a block need must be shared, and that of exps is warp"):
+        s.check()

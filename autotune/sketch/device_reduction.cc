@@ -9,6 +9,7 @@
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
+#include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
 
@@ -17,9 +18,17 @@ namespace {
 constexpr int64_t kLeastOfABlock = 4096;  // terms
 constexpr int64_t kFewRows = 128;         // blocks that leave some of a device idle
 
+// Whether neighbouring terms are neighbours in memory, or parts of one element, such as 4-bit integers in a byte.
 bool runs_along_terms(const Stage& stage) {
   const Access* read = main_read(stage);
-  return read != nullptr && stride_along(*read, stage.sums.back()) == 1;
+  if (read == nullptr) return false;
+  const Axis& terms = stage.sums.back();
+  if (stride_along(*read, terms) == 1) return true;
+  const std::vector<ir::Expr>& at = read->at();
+  const auto* parts = at.empty() ? nullptr : ir::as<ir::Binary>(at.back());
+  const auto* term = parts && parts->op == ir::BinOp::kFloorDiv ? ir::as<ir::VarRef>(parts->a) : nullptr;
+  return term && term->var == terms.var && ir::as_int(parts->b).value_or(0) > 0 &&
+         std::none_of(at.begin(), at.end() - 1, [&](const ir::Expr& e) { return ir::uses_var(e, terms.var); });
 }
 
 }  // namespace

@@ -109,3 +109,24 @@ def test_scans(times, shift):
     for t in range(1, 6):
         expected[t] += expected[t - 1, np.maximum(np.arange(20) - shift, 0)]
     np.testing.assert_array_equal(out, expected)
+
+
+def nibbles(n, m, depth):
+    """A product whose right operand is unpacked from bytes on the way."""
+    A, P, k = te.placeholder((n, depth), "float16", name="A"), te.placeholder((m, depth // 2), "uint8", name="P"), te.reduce_axis((0, depth), name="k")
+    B = te.compute((m, depth), lambda j, q: (((P[j, q // 2].astype("int32") >> (q % 2 * 4)) & 15) - 8).astype("float16"), name="B")
+    return A, P, te.compute((n, m), lambda i, j: te.sum(A[i, k].astype("float32") * B[j, k].astype("float32"), axis=k), name="C")
+
+
+def test_threads_share_terms_that_are_parts_of_bytes(capsys):
+    short, bound = row_of("nibbles", (1, 4096, 4096), [nibbles(1, 4096, 4096)[-1]], "cuda -arch=sm_90a")
+    assert not short, short
+    args = nibbles(1, 7, 320)
+    rng = np.random.default_rng(0)
+    a, p = rng.integers(-3, 4, (1, 320)).astype("float16"), rng.integers(0, 256, (7, 160)).astype("uint8")
+    c = np.zeros((1, 7), "float32")
+    s = tw.default_schedule([args[-1]], "cuda -arch=sm_90a")
+    assert "threadIdx.x k" in str(s)
+    tw.build(s, list(args), target="interp")(a, p, c)
+    b = np.stack([p & 15, p >> 4], -1).reshape(7, 320).astype("float32") - 8
+    np.testing.assert_array_equal(c, a.astype("float32") @ b.T)

@@ -29,6 +29,7 @@
 #include "src/lower/tiles.h"
 #include "src/lower/unroll.h"
 #include "src/lower/vectorize.h"
+#include "src/lower/wide_copies.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::lower {
@@ -75,6 +76,7 @@ const Passes& cpu_passes() {
        "reduction tiles become private while their loops still show; masks are formed after it"},
       {"share", share, "before the first pass that copies expressions path by path, which vectorize is"},
       {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
+      {"wide_copies", wide_copies, "after vectorize, which shows what is an element for all lanes; before halves"},
       {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
       {"float8", float8, "8-bit floats are converted by way of float32; before halves, to which it leaves float32"},
       {"halves", halves, "16-bit floats are computed in float32; before intrinsics, which knows no others"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <unordered_set>
 
 #include "schedule/box.h"
 #include "schedule/layout.h"
@@ -156,11 +157,27 @@ bool takes_product_along(const ir::Expr& e) {
   return b && (b->op == ir::BinOp::kAdd || b->op == ir::BinOp::kSub) && (is_product(b->a) || is_product(b->b));
 }
 
+// What of the body is a read that is widened at once.
+std::unordered_set<const ir::ExprNode*> widened_loads(const ir::Expr& body) {
+  std::unordered_set<const ir::ExprNode*> loads;
+  ir::walk(body, [&](const ir::Expr& e) {
+    const auto* cast = ir::as<ir::Cast>(e);
+    if (cast && ir::as<ir::Load>(cast->value) && e.type().bits > cast->value.type().bits)
+      loads.insert(cast->value.get());
+    return true;
+  });
+  return loads;
+}
+
 void read_bodies(const StageNest& stage, const std::vector<ir::Expr>& bodies, StageView& view) {
   for (const ir::Expr& body : bodies) {
     if (stage.is_reduction() && &body != &bodies[0]) break;  // components of one reduction hold the same
+    const auto widened = widened_loads(body);
     ir::walk(body, [&](const ir::Expr& e) {
-      if (const auto* load = ir::as<ir::Load>(e)) view.accesses.push_back(access_of(*load, stage));
+      if (const auto* load = ir::as<ir::Load>(e)) {
+        view.accesses.push_back(access_of(*load, stage));
+        view.accesses.back().converted = widened.contains(e.get()) && !e.type().is_storage();
+      }
       if (e.type().is_index()) return true;
       if (const auto* c = ir::as<ir::Call>(e)) view.operations += cost_of_call(c->fn);
       if (ir::as<ir::Binary>(e) || ir::as<ir::Select>(e) || ir::as<ir::Cast>(e) || ir::as<ir::Reduce>(e))

@@ -128,7 +128,11 @@ class StageReader {
   }
 
  private:
-  double arithmetic_of_a_point() const { return std::max(1.0, view_.operations - view_.fused - view_.conditions); }
+  double arithmetic_of_a_point() const {
+    const auto converted = static_cast<double>(std::ranges::count_if(view_.accesses, &AccessView::converted));
+    const double rest = view_.operations - view_.fused - view_.conditions - converted;
+    return std::max(converted > 0 ? 0.0 : 1.0, rest);
+  }
   double extent(size_t l) const { return static_cast<double>(view_.loops[l].extent); }
 
   // Whether the statement multiplies whole tiles: each is moved, and multiplied, row by row.
@@ -258,6 +262,7 @@ class StageReader {
       a.instructions *= moves_along(access, axis) ? cut_[axis].points : data ? cut_[axis].tiles : 1;
     }
     if (a.store && a.contiguous && stage_.output) f_.claimed += claimed_by_stores(access, each);
+    if (access.converted && f_.tensorized == 0) f_.arithmetic += conversions(access, a);
     // A sum that leaves the registers between two iterations is read and written.
     (access.store ? f_.stores : f_.loads) += a.instructions;
     if (access.store && f_.reduces && f_.inner_reduction > 1) f_.loads += a.instructions;
@@ -268,6 +273,15 @@ class StageReader {
     f_.conflict = std::max(f_.conflict, a.conflict);
     read_reuse(access, a);
     f_.accesses.push_back(a);
+  }
+
+  // As often as it is loaded, in vectors of what is calculated. An element is converted before it is brought into all
+  // lanes, but for copies of the program's own, which are kept wide (src/lower/wide_copies.h).
+  double conversions(const AccessView& access, const AccessFacts& a) const {
+    constexpr double kElement = 2;
+    if (a.along)
+      return a.instructions * vectors(f_.lanes) / vectors(machine_.vector_bits / (8.0 * access.element_bytes));
+    return access.scratch_bytes > 0 ? 0 : kElement * a.instructions;
   }
 
   // Past the caches a line is written as a whole, unless rows between whose vectors it lies take turns.

@@ -90,6 +90,8 @@ class Contraction {
     if (packs()) panel_ = pack_stage();
     if ((dot_ && dot_->packs_rows()) || value("block", 1) == 1)
       rows_ = k_.cache_read(source_of(roles_.broadcast).name, {sums_});
+    else if (can_widen() && value("widen") == 1)
+      place_wide(k_.cache_read(source_of(roles_.broadcast).name, {sums_}));
     tile_outputs();
     tile_sums();
     if (!panel_.empty()) place_panel();
@@ -122,6 +124,7 @@ class Contraction {
   }
   std::vector<std::string> places() const;
   bool can_copy_rows() const;
+  bool can_widen() const;
   bool is_matrix() const { return dot_ && dot_->rows > 1; }
   bool streams() const;
   bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
@@ -136,6 +139,9 @@ class Contraction {
   void place_whole();
   std::string turn_panel();
   void place_rows();
+  void place_wide(const std::string& copy);
+  void copy_in_vectors(const std::string& copy, const std::vector<std::string>& axes, int64_t extent, int64_t lanes,
+                       bool parallel);
   void place_broadcast();
   std::vector<std::string> blocks() const;
   std::vector<std::string> panel_axes() const;
@@ -185,6 +191,16 @@ bool Contraction::turns() const {
 bool Contraction::can_copy_rows() const {
   return roles_.broadcast.through < 0 && roles_.broadcast.source != roles_.vectors.source && roles_.share < 0 &&
          !dot_ && dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0 && axis(roles_.lanes).extent >= 256;
+}
+
+// Elements that are converted for each vector that they are multiplied by: of a copy, which `wide_copies` makes wide,
+// once. Of a few vectors alone that costs more.
+bool Contraction::can_widen() const {
+  constexpr int64_t kVectors = 16;
+  const Stage& source = source_of(roles_.broadcast);
+  return !dot_ && source.type.is_half() && source.type.bits < stage_.type.bits && roles_.broadcast.through < 0 &&
+         roles_.broadcast.source != roles_.vectors.source && roles_.group == 0 && is_plain_product(stage_, false) &&
+         axis(roles_.lanes).extent >= kVectors * lanes_of(stage_, k_.target);
 }
 
 // [terms of a block, 0 for none; whether the rows of a block are packed too]: where a panel may be too large for an L2.
@@ -239,6 +255,7 @@ void Contraction::define_knobs() {
   k_.cfg.define_knob(knob("rows_first"), {0, 1});
   k_.cfg.define_knob(knob("unroll"), {1, 4});
   k_.cfg.define_knob_json(knob("block"), blocks());
+  if (can_widen()) k_.cfg.define_knob(knob("widen"), {1, 0});
   if (streams()) k_.cfg.define_knob(knob("ahead"), {4096, 0});  // bytes
   if (member(roles_.broadcast.through)) k_.cfg.define_knob_json(knob("place"), places());
 }
@@ -512,19 +529,34 @@ void Contraction::place_broadcast() {
     return;
   }
   if (place == "\"task\"") k_.step(schedule::ComputeAt{stage.name, root_.name, task_});
-  const int64_t lanes = lanes_of(stage, k_.target);
-  std::vector<std::string> outer;
-  for (size_t d = 0; d + 1 < stage.data.size(); ++d) outer.push_back(stage.data[d].name);
-  const std::string last = stage.data.back().name;
+  std::vector<std::string> axes;
+  for (const Axis& a : stage.data) axes.push_back(a.name);
+  copy_in_vectors(stage.name, axes, stage.data.back().extent, lanes_of(stage, k_.target), place == "\"root\"");
+}
+
+// All of it, before the tasks begin.
+void Contraction::place_wide(const std::string& copy) {
+  constexpr int64_t kFew = 1 << 14;  // elements that one thread copies sooner than others wake
+  const Stage& source = source_of(roles_.broadcast);
+  std::vector<std::string> axes;
+  for (size_t d = 0; d < source.shape.size(); ++d) axes.push_back("ax" + std::to_string(d));
+  copy_in_vectors(copy, axes, source.shape.back(), lanes_of(source, k_.target), source.elements > kFew);
+}
+
+// The last axis, of this extent, in vectors; the others by all threads where it is `parallel`.
+void Contraction::copy_in_vectors(const std::string& copy, const std::vector<std::string>& axes, int64_t extent,
+                                  int64_t lanes, bool parallel) {
   // What is shorter than a register is moved under a mask, unless it is a power of two; a few of these cost less.
   constexpr int64_t kFew = 4;
-  const int64_t extent = stage.data.back().extent, power = extent & -extent;
+  const int64_t power = extent & -extent;
   const bool parts = extent < lanes && power < extent && extent / power <= kFew;
-  const auto [vectors, lane] = split(stage.name, last, Factor(parts ? power : std::min(4 * lanes, extent)));
-  if (parts) k_.step(schedule::Unroll{stage.name, vectors});
-  k_.step(schedule::Vectorize{stage.name, lane});
-  if (place == "\"root\"" && outer.size() > 1) outer.pop_back();
-  if (place == "\"root\"" && !outer.empty()) k_.parallel(stage.name, k_.fuse(stage.name, outer));
+  const auto [vectors, lane] = split(copy, axes.back(), Factor(parts ? power : std::min(4 * lanes, extent)));
+  if (parts) k_.step(schedule::Unroll{copy, vectors});
+  k_.step(schedule::Vectorize{copy, lane});
+  std::vector<std::string> outer(axes.begin(), axes.end() - 1);
+  if (!parallel) return;
+  if (outer.size() > 1) outer.pop_back();
+  if (!outer.empty()) k_.parallel(copy, k_.fuse(copy, outer));
 }
 
 }  // namespace

@@ -60,6 +60,9 @@ struct Dot {
   int64_t side_by_side() const { return is_tile() ? packed : group; }
 };
 std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, const Target&);
+// A product of the two reads, each cast to the type of the sums and nothing else. What a stage of its own pads is read
+// there.
+bool is_plain_product(const Stage& contraction, bool pads);
 
 // What a register tile has: registers, of which each may hold so many neighbours of the broadcast operand, for products
 // that take one of them; 1: each value that is broadcast fills a register.

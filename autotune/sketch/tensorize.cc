@@ -30,19 +30,6 @@ const Dot kDots[] = {
 };
 // clang-format on
 
-// A product of the two reads, each cast to the type of the sums and nothing else. What a stage of its own pads is read
-// there.
-bool is_plain_product(const Stage& stage, bool pads) {
-  const auto* product = ir::as<ir::Binary>(ir::as<ir::Reduce>(stage.bodies[0])->sources[0]);
-  const auto is_cast_read = [&](const ir::Expr& e) {
-    const auto* cast = ir::as<ir::Cast>(e);
-    if (!cast || e->type != stage.type) return false;
-    const auto* padded = pads ? ir::as<ir::Select>(cast->value) : nullptr;
-    return ir::as<ir::Load>(cast->value) || (padded && (ir::as<ir::Load>(padded->yes) || ir::as<ir::Load>(padded->no)));
-  };
-  return product && product->op == ir::BinOp::kMul && is_cast_read(product->a) && is_cast_read(product->b);
-}
-
 // As many rows as divide all of them, in one of a tile; 0: too few to be worth its other factor.
 int64_t rows_of_tile(int64_t most, int64_t rows) {
   constexpr int64_t kFewest = 4;
@@ -69,6 +56,17 @@ bool has(const Abilities& abilities, const Dot& dot) {
 }
 
 }  // namespace
+
+bool is_plain_product(const Stage& stage, bool pads) {
+  const auto* product = ir::as<ir::Binary>(ir::as<ir::Reduce>(stage.bodies[0])->sources[0]);
+  const auto is_cast_read = [&](const ir::Expr& e) {
+    const auto* cast = ir::as<ir::Cast>(e);
+    if (!cast || e->type != stage.type) return false;
+    const auto* padded = pads ? ir::as<ir::Select>(cast->value) : nullptr;
+    return ir::as<ir::Load>(cast->value) || (padded && (ir::as<ir::Load>(padded->yes) || ir::as<ir::Load>(padded->no)));
+  };
+  return product && product->op == ir::BinOp::kMul && is_cast_read(product->a) && is_cast_read(product->b);
+}
 
 std::optional<Dot> dot_of(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
   const bool pads = roles.broadcast.through >= 0 && graph.at(roles.broadcast.through).pads;

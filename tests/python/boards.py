@@ -6,16 +6,17 @@ import pathlib
 import platform
 import re
 import signal
+import socket
 import subprocess
 import threading
 import time
 
 import pytest
+from commands import TW
 
 import tensorwright as tw
 
 PACKAGE = pathlib.Path(tw.__file__).parent
-TW = PACKAGE / "tw"
 TW_BOARD = PACKAGE / "boards" / f"tw-board-{platform.machine()}"
 SMALL_OPENSSL = pathlib.Path(__file__).parents[2] / "build/openssl" / platform.machine()
 needed = pytest.mark.skipif(not TW_BOARD.exists(), reason="skipped: tw-board is not built (sanitizers need the dynamic linker)")
@@ -26,7 +27,7 @@ def new_secret(path):
     return path
 
 
-def until(holds, what, within=10):
+def until(holds, what, within=20):
     start = time.monotonic()
     while not holds():
         assert time.monotonic() - start < within, f"not within {within} s: {what}"
@@ -42,6 +43,11 @@ def after_lines(log, lines, then):
     thread = threading.Thread(target=wait)
     thread.start()
     return thread
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return listening.getsockname()[1]
 
 
 def send(process, number):

@@ -47,3 +47,24 @@ def matmul(ta=False, tb=False, m=M, n=N, depth=K, dtype="float32"):
     C = te.compute((m, n), lambda i, j: te.sum((A[k, i] if ta else A[i, k]) * (B[j, k] if tb else B[k, j]), axis=k), name="C")
     a, b = array(A.shape, dtype), array(B.shape, dtype)
     return A, B, C, a, b, (a.T if ta else a) @ (b.T if tb else b)
+
+
+def product(m=33, n=34, k=35, dtype="float32"):
+    """The tensors of A @ B, as a task takes them."""
+    A, B = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
+    r = te.reduce_axis((0, k), name="r")
+    return [A, B, te.compute((m, n), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")]
+
+
+def run(s, tensors, arrays, target):
+    """What the kernel writes to its last argument; the others are ``arrays``."""
+    out = np.full([int(extent) for extent in tensors[-1].shape], 77, tensors[-1].dtype)
+    tw.build(s, tensors, target=target)(*arrays, out)
+    return out
+
+
+def refused(error, text, f):
+    """That f raises this error, with this in its text."""
+    with pytest.raises(error) as caught:
+        f()
+    assert text in str(caught.value), str(caught.value)

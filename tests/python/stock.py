@@ -48,3 +48,9 @@ def close(got, expected, rtol=None):
 
 def normal(rng, *shape, dtype="float32"):
     return rng.standard_normal(shape).astype(dtype)
+
+
+def integers(rng, dtype, *shape):
+    """All that the type has."""
+    info = np.iinfo(dtype)
+    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)

@@ -4,12 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from programs import needs_llvm
 
 import tensorwright as tw
 from tensorwright import te
 from tensorwright.autotune import BuildResult, Builder, ConfigEntity, MeasureResult, Runner, record
-
-needs_llvm = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="this build has no LLVM, and tuning measures what LLVM compiles")
 
 
 def scaling(cfg, n, m):

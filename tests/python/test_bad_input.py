@@ -7,12 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+from programs import HAS_LLVM, needs_llvm
 
 import tensorwright as tw
 from tensorwright import te
-
-HAS_LLVM = tw.Target.host().kind == "llvm"
-needs_llvm = pytest.mark.skipif(not HAS_LLVM, reason="skipped: this build has no LLVM")
 
 
 def program(n=70, m=33):

@@ -4,12 +4,11 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
-import time
 
 import boards
 import pytest
+from boards import free_port, until
 
 import tensorwright as tw
 
@@ -28,18 +27,6 @@ def missing():
 
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"skipped: {missing()}")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
-
-
-def until(holds, what, within=20):
-    start = time.monotonic()
-    while not holds():
-        assert time.monotonic() - start < within, f"not within {within} s: {what}"
-        time.sleep(0.1)
 
 
 class There:

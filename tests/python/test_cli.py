@@ -1,24 +1,18 @@
 """The command tw: what it prints, as text and as JSON, and what it says about mistakes."""
 
 import json
-import pathlib
 import signal
 import subprocess
 import time
 
 import pytest
 import tuning_logs
+from commands import TW
+from commands import run_tw as run
 
 import tensorwright as tw
 
-TW = pathlib.Path(tw.__file__).parent / "tw"
 measures = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="built without LLVM: nothing to measure")
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([str(a) for a in (TW, *arguments)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 def answer(*arguments, code=0):

@@ -9,6 +9,7 @@ import subprocess
 import boards
 import pytest
 from test_cuda import FAKE, needs_fake, run
+from tuning_logs import records
 
 import tensorwright as tw
 from tensorwright import te
@@ -43,10 +44,6 @@ def pack(path, log=None, trials=6):
         p = tw.autotune.pack(product(40, 36, 24), {str(path)!r}, target={TARGET!r}, trials={trials}, log={str(log) if log else None!r})
         assert (p.candidates, p.not_built, p.threads) == ({trials}, 0, 1), p
     """, TW_CUDA_DRIVER="/nowhere/libcuda.so")
-
-
-def records(log):
-    return [json.loads(line) for line in log.read_text().splitlines()]
 
 
 class TestPacks:

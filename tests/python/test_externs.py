@@ -6,18 +6,13 @@ import runpy
 
 import numpy as np
 import pytest
+from programs import run
 
 import tensorwright as tw
 from tensorwright import te
 
 TARGETS = ["llvm", "interp", "c"]
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
-
-
-def run(schedule, args, arrays, target):
-    out = np.full(tuple(args[-1].shape), 77, args[-1].dtype)
-    tw.build(schedule, args, target=target)(*arrays, out)
-    return out
 
 
 def halves(ins, outs):

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from programs import refused
+from programs import run
 
 import tensorwright as tw
 from tensorwright import autotune, te
@@ -18,12 +20,6 @@ def product(n=7, m=9, l=5, dtype="float32", first=0):
 
 def draw(tensor):
     return RNG.uniform(-1, 1, tensor.shape).astype(tensor.dtype)
-
-
-def run(s, args, inputs, target):
-    out = np.full(args[-1].shape, 7, args[-1].dtype)
-    tw.build(s, args, target=target)(*inputs, out)
-    return out
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -61,23 +57,17 @@ def test_of_symbolic_extents():
         np.testing.assert_array_equal(*outs)
 
 
-def refused(text, f):
-    with pytest.raises(tw.errors.ScheduleError) as caught:
-        f()
-    assert text in str(caught.value), str(caught.value)
-
-
 def test_refusals():
     A, B, C = product()
     s = te.create_schedule(C)
-    refused("they are 0: exp(A[i, k] - 1.0), 1: max(B[k, j], 0.0)", lambda: s.hoist(C, 2))
-    refused("scope must be local or global", lambda: s.hoist(C, 0, "argument"))
+    refused(tw.ScheduleError, "they are 0: exp(A[i, k] - 1.0), 1: max(B[k, j], 0.0)", lambda: s.hoist(C, 2))
+    refused(tw.ScheduleError, "scope must be local or global", lambda: s.hoist(C, 0, "argument"))
     k = te.reduce_axis((0, 5), name="k")
     D = te.compute((7,), lambda i: te.sum(te.exp(A[i, k]) * A[0, k], axis=k, where=k <= i), name="D")
-    refused("stage must not be a reduction with where=, as D is", lambda: te.create_schedule(D).hoist(D))
+    refused(tw.ScheduleError, "stage must not be a reduction with where=, as D is", lambda: te.create_schedule(D).hoist(D))
     E = te.compute((7, 5), lambda i, j: A[i, j] + A[i, 0] * A[0, 0], name="E")
     s = te.create_schedule(E)
-    refused("1: A[0, 0]", lambda: s.hoist(E, 2))  # the product is added to something: fused, it is rounded once
+    refused(tw.ScheduleError, "1: A[0, 0]", lambda: s.hoist(E, 2))  # the product is added to something: fused, it is rounded once
 
 
 def test_a_function_inside_of_a_product_is_computed_once():

@@ -1,6 +1,7 @@
 """vectorize of a reduction axis: L partial results, joined in one order whoever computes them."""
 import numpy as np
 import pytest
+from programs import run
 
 import tensorwright as tw
 from tensorwright import te
@@ -38,12 +39,6 @@ def uneven(shape, seed=1):
     """Numbers of many magnitudes: another order is another sum."""
     random = np.random.default_rng(seed)
     return (random.standard_normal(shape) * 10.0 ** random.integers(-6, 6, shape)).astype(np.float32)
-
-
-def run(s, args, arrays, target):
-    out = np.zeros([int(e) for e in args[-1].shape], args[-1].dtype)
-    tw.build(s, args, target=target)(*arrays, out)
-    return out
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -1,10 +1,9 @@
 """The machine that records are chosen for."""
 import pytest
+from programs import needs_llvm
 
 import tensorwright as tw
 from tensorwright import te
-
-needs_llvm = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="built without LLVM: nothing to measure")
 
 
 def doubled():

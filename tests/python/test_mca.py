@@ -3,6 +3,7 @@ import pathlib
 import sys
 
 import pytest
+from programs import needs_llvm
 
 import tensorwright as tw
 
@@ -10,7 +11,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from bench import mca  # noqa: E402
 
-needs_llvm = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="skipped: this build has no LLVM")
 CORES = {str(core): core for core in mca.CORES}
 
 

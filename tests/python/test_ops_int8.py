@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
-from stock import close, needs_torch, normal, run, torch
+from stock import close, integers, needs_torch, normal, run, torch
 
 import tensorwright as tw
 from tensorwright import te
 
 ops = tw.ops
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize")  # deprecated, and still the definition to agree with
-
-
-def integers(rng, dtype, *shape):
-    info = np.iinfo(dtype)
-    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
 
 
 def within_one(got, expected):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from stock import close, needs_torch, normal, run, torch
+from stock import close, integers, needs_torch, normal, run, torch
 
 import tensorwright as tw
 from tensorwright import te
@@ -29,11 +29,6 @@ def test_matmul_transposes(ta, tb):
         a, b = normal(rng, *batch, 19, 23), normal(rng, *batch, 23, 7)
         given = [v.swapaxes(-1, -2).copy() if t else v for v, t in ((a, ta), (b, tb))]
         close(run(lambda x, y: ops.matmul(x, y, transpose_a=ta, transpose_b=tb), *given), a @ b)
-
-
-def integers(rng, dtype, *shape):
-    info = np.iinfo(dtype)
-    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
 
 
 def test_matmul_of_integers_is_exact():

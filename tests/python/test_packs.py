@@ -1,7 +1,6 @@
 """Tuning by file: candidates are packed here, measured by tw-board, and their lines count like any others."""
 
 import json
-import pathlib
 import platform
 import shutil
 import signal
@@ -10,6 +9,9 @@ import time
 
 import boards
 import pytest
+from commands import run
+from programs import product
+from tuning_logs import records
 
 import tensorwright as tw
 from tensorwright import te
@@ -30,26 +32,9 @@ cmp log ../lines && rm others && mount -o remount,size=1m "$PWD" || exit 5
 """
 
 
-def product(m=33, n=34, k=35, dtype="float32"):
-    A, B = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
-    r = te.reduce_axis((0, k), name="r")
-    C = te.compute((m, n), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
-    return [A, B, C]
-
-
-def run(*command, code=0, cwd=None):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300, cwd=cwd)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
-
-
 def measure(pack, log, *options, code=0):
     done = run(boards.TW_BOARD, "measure", pack, "--log", log, "--json", *options, code=code)
     return json.loads(done.stdout)
-
-
-def records(log):
-    return [json.loads(line) for line in pathlib.Path(log).read_text().splitlines()]
 
 
 def fnv1a(data):

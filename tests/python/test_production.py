@@ -9,19 +9,15 @@ import frozen_kernels
 import numpy as np
 import pytest
 import tuning_logs
+from commands import TW
+from commands import run_tw as run
 
 import tensorwright as tw
 from tensorwright import te
 
 pytestmark = pytest.mark.skipif(tw.Target.host().kind != "llvm", reason="built without LLVM: nothing is frozen")
-TW = pathlib.Path(tw.__file__).parent / "tw"
+
 TARGETS = ["x86-64-v2", "x86-64-v3"]
-
-
-def run(*arguments, code=0, folder=None):
-    done = subprocess.run([str(a) for a in (TW, *arguments)], capture_output=True, text=True, timeout=120, cwd=folder)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +37,7 @@ def place(tmp_path):
 
 
 def freeze(place, *more, code=0):
-    return run("freeze", "ops.py", "--log", "tuned.jsonl", "--targets", *TARGETS, "--out", "kernels", *more, code=code, folder=place)
+    return run("freeze", "ops.py", "--log", "tuned.jsonl", "--targets", *TARGETS, "--out", "kernels", *more, code=code, cwd=place)
 
 
 def files(folder):
@@ -87,7 +83,7 @@ class TestFreeze:
         assert "kernels must be a dict of kernels" in freeze(place, code=1).stderr
         (place / "ops.py").write_text("\n")
         assert "ops.py must declare kernels" in freeze(place, code=1).stderr
-        assert "none.py cannot be read" in run("freeze", "none.py", "--targets", "x86-64-v3", code=1, folder=place).stderr
+        assert "none.py cannot be read" in run("freeze", "none.py", "--targets", "x86-64-v3", code=1, cwd=place).stderr
         assert "--targets says what" in run("freeze", "matmul", "--shape", "M=9,N=17,K=33", code=1).stderr
         assert "frozen for targets llvm and cuda" in run("freeze", "softmax", "--shape", "M=4,N=8", "--targets", "interp", code=1).stderr
         assert 'unknown CPU "x86-64-v9"' in run("freeze", "softmax", "--targets", "x86-64-v9", code=1).stderr
@@ -130,7 +126,7 @@ class TestCheck:
         with (place / "tuned.jsonl").open("a") as log:
             log.write(frozen_kernels.record(frozen_kernels.declared(), "dense", "x86-64-v3", 11, 5e-4))
         by_source = self.check(place, code=1).stderr
-        by_file = run("freeze", "--check", *sorted((place / "kernels").iterdir()), "--log", "tuned.jsonl", code=1, folder=place).stderr
+        by_file = run("freeze", "--check", *sorted((place / "kernels").iterdir()), "--log", "tuned.jsonl", code=1, cwd=place).stderr
         assert by_source == by_file and by_source.count("\n") == 1
         assert by_source.startswith("tw: dense(A: float32[9, 33], ") and "for x86-64-v3" in by_source and "takes 0.5 ms" in by_source
         command = by_source.strip().split("freeze it again: ")[1]

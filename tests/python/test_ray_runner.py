@@ -10,6 +10,7 @@ import tempfile
 import threading
 
 import pytest
+from programs import product
 
 import tensorwright as tw
 from tensorwright import te
@@ -53,12 +54,6 @@ def ray(cluster):
 def runner(ray):
     with RayRunner() as runner:
         yield runner
-
-
-def product(m, n, k):
-    A, B = te.placeholder((m, k), name="A"), te.placeholder((k, n), name="B")
-    t = te.reduce_axis((0, k), name="k")
-    return [A, B, te.compute((m, n), lambda i, j: te.sum(A[i, t] * B[t, j], axis=t), name="C")]
 
 
 def tune(task, runner, **options):

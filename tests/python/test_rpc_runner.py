@@ -1,7 +1,6 @@
 """Tuning on boards over the network: boards that are there, that die and come back, that are away, and what is left of it."""
 
 import json
-import pathlib
 import platform
 import resource
 import signal
@@ -10,21 +9,12 @@ import time
 
 import boards
 import pytest
+from programs import product
+from tuning_logs import records
 
 import tensorwright as tw
-from tensorwright import te
 
 pytestmark = boards.needed
-
-
-def product(m=33, n=34, k=35):
-    A, B = te.placeholder((m, k), "float32", name="A"), te.placeholder((k, n), "float32", name="B")
-    r = te.reduce_axis((0, k), name="r")
-    return [A, B, te.compute((m, n), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")]
-
-
-def records(log):
-    return [json.loads(line) for line in pathlib.Path(log).read_text().splitlines()]
 
 
 def tune(runner, log, trials, **options):

@@ -3,11 +3,11 @@
 import importlib.util
 import re
 import shutil
-import socket
 import subprocess
 
 import installed
 import pytest
+from boards import free_port
 
 import tensorwright as tw
 
@@ -21,12 +21,6 @@ def why_not():
     if not shutil.which("pkg-config") or subprocess.run(["pkg-config", "cpp-httplib"]).returncode:
         return "libcpp-httplib-dev or pkgconf is not installed"
     return installed.why_not()
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def test_it_is_small():

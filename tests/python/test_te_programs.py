@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from programs import needs_llvm
 
 import tensorwright as tw
 from tensorwright import te
@@ -123,9 +124,6 @@ PROGRAMS = {f.__name__: f for f in (conv2d, softmax, layer_norm, integer_matmul,
     "flip": moved(lambda A, i, j: A[5 - i, 9 - j], lambda a: a[::-1, ::-1]),
     "broadcast": moved(lambda A, n, i, j: A[i, j] + n, lambda a: a + np.arange(3, dtype="float32")[:, None, None]),
 }  # fmt: skip
-
-
-needs_llvm = pytest.mark.skipif(tw.Target.current().kind != "llvm", reason="built without LLVM")
 
 
 @pytest.mark.parametrize("target", ["interp", pytest.param("llvm -mcpu=native", marks=needs_llvm)])

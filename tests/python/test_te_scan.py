@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from programs import refused
 
 import tensorwright as tw
 from tensorwright import te
@@ -124,12 +125,6 @@ def test_two_states(target):
         eb.append(g[::-1] + x[t])
     np.testing.assert_array_equal(p, ea)
     np.testing.assert_array_equal(q, eb)
-
-
-def refused(error, text, f):
-    with pytest.raises(error) as caught:
-        f()
-    assert text in str(caught.value), str(caught.value)
 
 
 def test_time_stays_the_outermost_loop():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from programs import refused
 
 import tensorwright as tw
 from tensorwright import te
@@ -214,12 +215,6 @@ def test_rfactor_of_the_whole_axis_and_of_fused_axes():
         for target in TARGETS:
             (b,) = run(s, [A, B], [a], [B], target)
             np.testing.assert_array_equal(b, a[:, :, 1:].sum((1, 2)))
-
-
-def refused(error, text, f):
-    with pytest.raises(error) as caught:
-        f()
-    assert text in str(caught.value), str(caught.value)
 
 
 def test_refusals_of_reducers():

@@ -5,17 +5,12 @@ import ctypes
 import ml_dtypes
 import numpy as np
 import pytest
+from programs import run
 
 import tensorwright as tw
 from tensorwright import te
 
 TARGETS = ["llvm", "interp", "c", "llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64-v2"]
-
-
-def run(schedule, args, arrays, target):
-    out = np.zeros(tuple(args[-1].shape), args[-1].dtype)
-    tw.build(schedule, args, target=target)(*arrays, out)
-    return out
 
 
 def packed(m, n, k, group, dtypes, columns=16, promise=None):

@@ -5,7 +5,6 @@ import resource
 import signal
 import socket
 import stat
-import subprocess
 import sys
 import threading
 import time
@@ -13,16 +12,11 @@ import time
 import boards
 import pytest
 import tracker_frames
+from commands import run_tw as run
 
 import tensorwright as tw
 
 HALF_OPEN = 10_000
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([str(a) for a in (boards.TW, *arguments)], capture_output=True, text=True, timeout=60)
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
 
 
 class TestKeys:

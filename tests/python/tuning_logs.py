@@ -1,6 +1,7 @@
 """Logs with known content, for tests: lines as record.cc writes them, with their checksums."""
 
 import json
+import pathlib
 
 HARDWARE = "a test's CPU, 2 cores, caches 32K 1024K 16384K"
 
@@ -34,3 +35,8 @@ def line(task, number, *, kind="trial", status="ok", seconds=1e-3, knobs=None, s
 
 def plain_task(name="some", flops=2e9, target="llvm -mtriple=x86_64-pc-linux-gnu -mcpu=x86-64-v3"):
     return {"hash": name.encode().hex().ljust(16, "0")[:16], "name": name, "args": [3, 4], "flops": flops, "bytes": 1e6, "target": target}
+
+
+def records(log):
+    """The lines of a log, as dicts."""
+    return [json.loads(line) for line in pathlib.Path(log).read_text().splitlines()]

@@ -5,6 +5,7 @@
 #include "autotune/sketch/sketch.h"
 #include "tensorwright/autotune.h"
 #include "tests/diff/random.h"
+#include "tests/unit/device.h"
 
 namespace tw::diff {
 
@@ -27,11 +28,6 @@ bool has_known_extents(const Sample& sample) {
 
 // The tuner measures calls without scalars: what takes some has no task.
 bool has_task(const Sample& sample) { return sample.scalars.empty() && has_known_extents(sample); }
-
-const Target& device() {
-  static const Target target = Target::parse("cuda -arch=sm_90a").value_or_throw();
-  return target;
-}
 
 // The host runs what has a scan, C functions, or nothing that a thread could be bound to.
 bool suits_device(const Sample& sample) {
@@ -75,7 +71,7 @@ Sample draw_pair(uint64_t seed, int devices) {
   try {
     take_candidate(random, sample,
                    random.chance(devices > 0 ? std::max(devices, kOnDevices) : 0) && suits_device(sample)
-                       ? device()
+                       ? test::device()
                        : Target::host());
   } catch (const Error& e) {
     sample.refusals.push_back("an automatic space: " + std::string(e.what()));
@@ -85,7 +81,7 @@ Sample draw_pair(uint64_t seed, int devices) {
 
 std::vector<std::string> automatic_features() {
   std::vector<std::string> names;
-  for (const Target& target : {Target::parse("llvm").value_or_throw(), device()})
+  for (const Target& target : {Target::parse("llvm").value_or_throw(), test::device()})
     for (const std::string& rule : autotune::sketch::rule_names(target))
       if (rule != "split_sum" && rule != "device_rows" && rule != "device_columns" &&
           rule != "device_transposed")  // which want longer loops than most samples have

@@ -8,17 +8,13 @@
 #include "src/runtime/guarded_buffer.h"
 #include "tests/cuda_host/cuda_host.h"
 #include "tests/diff/trial.h"
+#include "tests/unit/device.h"
 
 namespace tw::diff {
 
 namespace {
 
 constexpr int64_t kAligned = 16;  // bytes, where each piece of a block's memory begins
-
-const Target& device_target() {
-  static const Target target = Target::parse("cuda -arch=sm_90a").value_or_throw();
-  return target;
-}
 
 // The text that is made of a launch for a device, run on this machine, against the interpreter of what it was made of.
 std::string text_runs_alike(const Trial& t, const tw::testing::CudaOnHost& text, const runtime::cuda::Plan& plan) {
@@ -71,7 +67,7 @@ bool suits_device(const ir::Program& program) {
   };
   ir::walk(program.body, of_host, {});
   ir::walk(program.body, memory, {});
-  return suits && shared <= device_target().abilities.device->shared_bytes;
+  return suits && shared <= test::device().abilities.device->shared_bytes;
 }
 
 // Together; where that fails, one by one, to see whose fault it is.
@@ -82,7 +78,7 @@ void run_texts(std::span<Trial> trials) try {
     programs.push_back(t.lowered);
     programs.back().name += std::to_string(programs.size());
   }
-  const codegen::CudaSource source = codegen::cuda_source(programs, device_target());
+  const codegen::CudaSource source = codegen::cuda_source(programs, test::device());
   const tw::testing::CudaOnHost text(source);
   for (size_t i = 0; i < trials.size(); ++i)
     if (const std::string found = text_runs_alike(trials[i], text, source.plans[i]); !found.empty())
@@ -102,7 +98,7 @@ void run_texts_of(std::vector<Trial>& trials, Usages& usages) {
   std::vector<Trial*> here;
   for (Trial& t : trials) {
     if (t.finding.wrong() || t.runs.empty() || !suits_device(t.lowered)) continue;
-    Trial other = trial_for(t, device_target(), kCudaHost);
+    Trial other = trial_for(t, test::device(), kCudaHost);
     t.finding = other.finding;
     if (t.finding.wrong() || other.runs.empty()) continue;
     there.push_back(std::move(other));

@@ -10,23 +10,19 @@
 #include "src/lower/sync_check.h"
 #include "src/runtime/compare.h"
 #include "src/runtime/device_checks.h"
+#include "tests/unit/device.h"
 
 namespace tw::autotune {
 namespace {
 
 using runtime::ArgSpec;
 
-const Target& gpu() {
-  static const Target target = Target::parse("cuda -arch=sm_90a").value_or_throw();
-  return target;
-}
-
 ArgSpec arg(ir::Type type, int64_t elements, bool written) {
   return {.name = "x", .dtype = type, .shape = {elements}, .strides = {}, .written = written};
 }
 
 ir::Program program_of(const ArgSpec& spec) {
-  const std::vector<ir::Program> programs = check_programs({spec}, gpu());
+  const std::vector<ir::Program> programs = check_programs({spec}, test::device());
   EXPECT_EQ(programs.size(), 1u);
   EXPECT_TRUE(lower::sync_check(programs.at(0)).empty());
   return programs.at(0);
@@ -126,7 +122,7 @@ TEST(CheckPrograms, ThereAreNoneOfWhatIsSmallOrStridedOrOfACpu) {
   strided.strides = {2};
   const std::vector<ArgSpec> args = {arg(ir::Type::f(32), 100, true), strided, arg(ir::Type::i(4), 4 * large, true),
                                      arg(ir::Type::f(32), large, false)};
-  const std::vector<ir::Program> programs = check_programs(args, gpu());
+  const std::vector<ir::Program> programs = check_programs(args, test::device());
   ASSERT_EQ(programs.size(), 1u);
   EXPECT_EQ(programs[0].name, "tw_check_3");
   EXPECT_TRUE(check_programs(args, Target::parse("llvm").value_or_throw()).empty());

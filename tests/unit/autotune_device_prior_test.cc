@@ -3,6 +3,7 @@
 #include "schedule/device_account.h"
 #include "tensorwright/ops.h"
 #include "tests/unit/autotune_sketch_cases.h"
+#include "tests/unit/device.h"
 
 namespace tw::autotune {
 namespace {
@@ -11,18 +12,13 @@ using namespace testing;
 using schedule::Bind;
 using schedule::Split;
 
-const Target& device() {
-  static const Target target = Target::parse("cuda -arch=sm_90a").value_or_throw();
-  return target;
-}
-
 double estimate(const schedule::Schedule& s) {
-  return estimate_device_seconds(s, schedule::describe_machine(device(), {}));
+  return estimate_device_seconds(s, schedule::describe_machine(test::device(), {}));
 }
 
 // The candidate of matmul's space with these values.
 double product(int m, int n, int k, const std::string& tile, int terms) {
-  const Task task(matmul(m, n, k), device());
+  const Task task(matmul(m, n, k), test::device());
   const std::string wanted = "{\"C.terms\":" + std::to_string(terms) + ",\"C.tile\":" + tile + "}";
   for (uint64_t index = 0; index < task.space().size(); ++index) {
     const std::string knobs = task.space().describe(index);
@@ -74,7 +70,8 @@ TEST(DevicePrior, AProductOfTensorCoresTakesNoLessThanItsProducts) {
   const Tensor C = te::compute(
       {4096, 4096},
       [&](Var i, Var j) { return te::sum(te::astype(A(i, k), "float32") * te::astype(B(j, k), "float32"), {k}); }, "C");
-  const double least = 4096.0 * 4096 * 4096 / (132 * 1.76e9 * 2048), chosen = estimate(default_schedule({C}, device()));
+  const double least = 4096.0 * 4096 * 4096 / (132 * 1.76e9 * 2048),
+               chosen = estimate(default_schedule({C}, test::device()));
   EXPECT_GE(chosen, least);
   EXPECT_LE(chosen, 4 * least);
 }
@@ -98,9 +95,9 @@ Tensor product_of(int m, int n, int k, bool rows_of_terms) {
 // Blocks share the terms where tiles of the result leave processors idle, and only there.
 TEST(DevicePrior, FewTilesAreDividedAmongBlocks) {
   const auto launches = [](const Tensor& C) {
-    const schedule::Schedule s = default_schedule({C}, device());
+    const schedule::Schedule s = default_schedule({C}, test::device());
     return schedule::device_account(s.nest(), schedule::place(s.nest(), {}).value_or_throw(),
-                                    *schedule::describe_machine(device(), {}).device);
+                                    *schedule::describe_machine(test::device(), {}).device);
   };
   for (const Tensor& few : {product_of(257, 513, 1025, false), product_of(512, 512, 16384, true)}) {
     const auto all = launches(few);
@@ -115,7 +112,7 @@ TEST(DevicePrior, FewTilesAreDividedAmongBlocks) {
 
 // Of fewer turns a block waits less, and less in each where more are on their way.
 TEST(DevicePrior, TurnsThatWaitForMemoryAreCounted) {
-  const Task task(matmul(64, 64, 1024), device());
+  const Task task(matmul(64, 64, 1024), test::device());
   const auto of = [&](int64_t terms, int64_t stages) {
     for (uint64_t index = 0; index < task.space().size(); ++index) {
       const std::string knobs = task.space().describe(index);
@@ -134,13 +131,13 @@ TEST(DevicePrior, TurnsThatWaitForMemoryAreCounted) {
 // Blocks for all processors, and banks for all that a warp reads: of a hair's breadth too few tiles, of odd sizes, of
 // rows of images.
 TEST(DevicePrior, DefaultSchedulesLackNothing) {
-  const schedule::Machine machine = schedule::describe_machine(device(), {});
+  const schedule::Machine machine = schedule::describe_machine(test::device(), {});
   for (const Args& args : {matmul(1000, 1000, 1000), matmul(127, 129, 4001)})
-    EXPECT_EQ(device_shortfalls(default_schedule({args.back()}, device()), machine), 0);
+    EXPECT_EQ(device_shortfalls(default_schedule({args.back()}, test::device()), machine), 0);
   const Tensor D = te::placeholder({1, 31, 27, 27}, "float32", "D"),
                W = te::placeholder({65, 31, 3, 3}, "float32", "W");
   const Tensor C = te::ops::conv2d(D, W, {.padding = {1}, .layout = "NCHW"});
-  EXPECT_EQ(device_shortfalls(default_schedule({C}, device()), machine), 0);
+  EXPECT_EQ(device_shortfalls(default_schedule({C}, test::device()), machine), 0);
 }
 
 // Of a window that slides along a vector's elements threads read single ones, 16 bytes apart, which banks hold up.
@@ -157,7 +154,7 @@ TEST(DevicePrior, WindowsAreNotReadInVectors) {
     s.apply(schedule::Reorder{"C", {"k", "j.i"}});
     s.apply(schedule::Vectorize{"C", "j.i"});
     s.apply(schedule::ComputeAt{"A.shared", "C", "i"});
-    return device_shortfalls(s, schedule::describe_machine(device(), {}));
+    return device_shortfalls(s, schedule::describe_machine(test::device(), {}));
   };
   EXPECT_EQ(conflicts(1), 0);
   EXPECT_EQ(conflicts(3), 1);
@@ -165,7 +162,7 @@ TEST(DevicePrior, WindowsAreNotReadInVectors) {
 
 TEST(DevicePrior, TheDefaultScheduleIsAmongTheBest) {
   const Args args = matmul(4096, 4096, 4096);
-  const double chosen = estimate(default_schedule({args.back()}, device()));
+  const double chosen = estimate(default_schedule({args.back()}, test::device()));
   EXPECT_LE(chosen, product(4096, 4096, 4096, "[128,32,8,4,2]", 16));
 }
 

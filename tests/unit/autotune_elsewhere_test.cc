@@ -25,6 +25,7 @@ namespace {
 
 using std::chrono::microseconds;
 using testing::dense_task;
+using testing::indices_of;
 
 constexpr int kDeep = 3;  // jobs of a board
 
@@ -103,12 +104,6 @@ class Elsewhere : public ::testing::Test {
   const Task task_ = dense_task(37, 65, 50);
   const test::Folder folder_;
 };
-
-std::vector<uint64_t> indices_of(const TuneResult& result) {
-  std::vector<uint64_t> indices;
-  for (const Trial& t : result.trials) indices.push_back(t.index);
-  return indices;
-}
 
 // A log but for the order of its lines and the times at which they were written.
 std::multiset<std::string> contents(const std::string& log) {

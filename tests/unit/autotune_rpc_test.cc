@@ -27,12 +27,6 @@ class InTurn final : public runtime::Runner {
   const MachineDescription machine_;
 };
 
-std::vector<uint64_t> indices_of(const TuneResult& result) {
-  std::vector<uint64_t> indices;
-  for (const Trial& t : result.trials) indices.push_back(t.index);
-  return indices;
-}
-
 TEST(TuneByRPC, DecidesWhatARunnerOfThisProcessDoes) {
   if (Target::host().kind != "llvm") GTEST_SKIP() << "built without LLVM: nothing to measure";
   const Task task = testing::dense_task(37, 65, 50);
@@ -51,7 +45,7 @@ TEST(TuneByRPC, DecidesWhatARunnerOfThisProcessDoes) {
   options.log.clear();
   options.on_trial = {};
   InTurn in_turn(runner.machine());
-  EXPECT_EQ(indices_of(over_network), indices_of(tune(task, options, in_turn)));
+  EXPECT_EQ(testing::indices_of(over_network), testing::indices_of(tune(task, options, in_turn)));
   EXPECT_EQ(shown.back().substr(0, 10), "2 boards, ");
   EXPECT_TRUE(shown.back().ends_with(" trials/s")) << shown.back();
   std::set<std::string> boards;

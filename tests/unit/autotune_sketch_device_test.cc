@@ -6,6 +6,7 @@
 #include "tensorwright/te_functions.h"
 #include "tests/cuda_host/cuda_host.h"
 #include "tests/unit/autotune_sketch_cases.h"
+#include "tests/unit/device.h"
 
 namespace tw::autotune {
 namespace {
@@ -13,12 +14,7 @@ namespace {
 using namespace testing;
 using tw::testing::CudaOnHost;
 
-const Target& device() {
-  static const Target target = Target::parse("cuda -arch=sm_90a").value_or_throw();
-  return target;
-}
-
-std::vector<std::string> rules(const Args& args, const Target& target = device()) {
+std::vector<std::string> rules(const Args& args, const Target& target = test::device()) {
   std::vector<std::string> names;
   for (const sketch::Claim& claim : sketch::partition(sketch::analyse({args.back()}), target))
     names.emplace_back(claim.rule->name);
@@ -27,7 +23,7 @@ std::vector<std::string> rules(const Args& args, const Target& target = device()
 
 // By the text that is made of a program.
 std::vector<Bytes> on_host(const ir::Program& lowered, std::vector<Bytes> data) {
-  const codegen::CudaSource source = codegen::cuda_source({lowered}, device());
+  const codegen::CudaSource source = codegen::cuda_source({lowered}, test::device());
   std::vector<void*> at;
   for (Bytes& bytes : data) at.push_back(bytes.data());
   CudaOnHost(source).run(source.plans[0], at, nullptr);
@@ -38,7 +34,7 @@ std::vector<Bytes> on_host(const ir::Program& lowered, std::vector<Bytes> data) 
 class Candidates {
  public:
   explicit Candidates(const Args& args)
-      : task_(task_of(args, device())), naive_(te::naive_program(task_.outputs(), args)) {
+      : task_(task_of(args, test::device())), naive_(te::naive_program(task_.outputs(), args)) {
     for (size_t i = 0; i < naive_.params.size(); ++i) data_.push_back(small_integers(naive_.params[i].buffer, 1 + i));
     expected_ = run_interpreted(naive_, data_);
   }
@@ -48,7 +44,7 @@ class Candidates {
   void expect_right(uint64_t index) const {
     const Result<Scheduled> s = task_.candidate(index);
     ASSERT_TRUE(s.ok()) << s.error().render();
-    const ir::Program lowered = lowered_program(s->schedule, s->args, device());
+    const ir::Program lowered = lowered_program(s->schedule, s->args, test::device());
     const std::vector<Bytes> got = run_interpreted(lowered, data_);
     for (size_t i = 0; i < got.size(); ++i) {
       const bool same =
@@ -247,8 +243,8 @@ TEST(SketchDevice, Columns) {
 // Two of which share a byte.
 TEST(SketchDevice, IntegersOfFourBitsAreStoredByWholeBytes) {
   const Tensor A = te::placeholder({3, 5}, "float32", "A");
-  const Task task =
-      task_of({A, te::compute({3, 5}, [&](Var i, Var j) { return te::astype(A(i, j), "uint4"); }, "B")}, device());
+  const Task task = task_of(
+      {A, te::compute({3, 5}, [&](Var i, Var j) { return te::astype(A(i, j), "uint4"); }, "B")}, test::device());
   for (uint64_t i = 0; i < task.space().size(); ++i) {
     const Result<Scheduled> candidate = task.candidate(i);
     ASSERT_TRUE(candidate.ok()) << candidate.error().render();

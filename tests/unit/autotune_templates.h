@@ -68,4 +68,11 @@ inline Task dense_task(int m, int n, int k) {
   return Task("dense", args, [=](Config& cfg) { return dense_template(cfg, m, n, k); }, Target::host());
 }
 
+// What was decided, in its order.
+inline std::vector<uint64_t> indices_of(const TuneResult& result) {
+  std::vector<uint64_t> indices;
+  for (const Trial& t : result.trials) indices.push_back(t.index);
+  return indices;
+}
+
 }  // namespace tw::autotune::testing

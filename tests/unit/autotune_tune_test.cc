@@ -19,6 +19,7 @@ namespace tw::autotune {
 namespace {
 
 using testing::dense_task;
+using testing::indices_of;
 
 double invented_seconds(const Blob& object) {
   uint64_t h = 1;
@@ -40,12 +41,6 @@ class StubRunner final : public runtime::Runner {
   std::map<uint64_t, double> limits;  // what the last run of a candidate was given up at
   bool fail = false;
 };
-
-std::vector<uint64_t> indices_of(const TuneResult& result) {
-  std::vector<uint64_t> indices;
-  for (const Trial& t : result.trials) indices.push_back(t.index);
-  return indices;
-}
 
 class Tune : public ::testing::Test {
  protected:

@@ -7,6 +7,7 @@
 #include "src/ir/walk.h"
 #include "tensorwright/ops.h"
 #include "tests/unit/autotune_sketch_cases.h"
+#include "tests/unit/device.h"
 #include "tests/unit/gpu_corpus.h"
 #include "tests/unit/setting.h"
 
@@ -15,11 +16,6 @@ namespace {
 
 using namespace testing;
 using Shape = std::vector<int64_t>;
-
-const Target& device() {
-  static const Target target = Target::parse("cuda -arch=sm_90a").value_or_throw();
-  return target;
-}
 
 Shape shape_of(const Tensor& t) {
   Shape out;
@@ -105,7 +101,7 @@ TEST(SmallSizes, AreOfKnownExtentsOnly) {
   s.apply(schedule::Bind{"B", "i.o", "blockIdx.x"});
   s.apply(schedule::Bind{"B", "i.i", "threadIdx.x"});
   EXPECT_FALSE(at_small_sizes({s, {A, B}}));
-  Verdicts verdicts(device());
+  Verdicts verdicts(test::device());
   EXPECT_EQ(verdicts.of({s, {A, B}}, schedule::to_ir(s, {A, B}).value_or_throw()), "");
 }
 
@@ -137,7 +133,7 @@ TEST(Verdicts, ThatTakesTooLongIsNone) {
 }
 
 TEST(Verdicts, ProductsOfDifferentFactorsAreOneStructure) {
-  Verdicts verdicts(device());
+  Verdicts verdicts(test::device());
   for (const int size : {1000, 2000, 4072}) {
     const Scheduled candidate = tiled_product(size, 4096, 8192, 3);
     EXPECT_EQ(verdicts.of(candidate, schedule::to_ir(candidate.schedule, candidate.args).value_or_throw()), "");
@@ -156,7 +152,7 @@ TEST(Verdicts, FaultyCandidatesAreNotBuilt) {
     cfg.define_knob("unused", {0});
     return tiled_product(20, 33, 19, 2);
   };
-  const Task task("tiles", "[]", tiles, device());
+  const Task task("tiles", "[]", tiles, test::device());
   TuneOptions options;
   std::atomic<int> made = 0;
   options.build = [&](uint64_t, const std::string& path) {
@@ -189,8 +185,8 @@ TEST(Verdicts, CandidatesOfSpacesAreRight) {
   const Tensor sums = te::compute({4096}, [&](Var i) { return te::sum(X(i, k), {k}); }, "S");
   const Tensor twice = te::compute({4096, 6000}, [&](Var i, Var j) { return X(i, j) + X(i, j); }, "T");
   for (const Args& args : {matmul(4096, 4096, 4096), matmul(1001, 1003, 1005), Args{X, sums}, Args{X, twice}}) {
-    const Task task = task_of(args, device());
-    Verdicts verdicts(device());
+    const Task task = task_of(args, test::device());
+    Verdicts verdicts(test::device());
     support::Rng rng(3);
     int judged = 0;
     for (int n = 0; n < fewer(6); ++n) {

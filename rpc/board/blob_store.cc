@@ -6,16 +6,13 @@
 #include <utility>
 
 #include "rpc/wire/frame.h"
+#include "rpc/wire/rpc_error.h"
 #include "tensorwright/error.h"
 
 namespace tw::rpc {
 namespace {
 
 constexpr uint64_t kMegabyte = 1 << 20;
-
-[[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
-  throw Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});
-}
 
 std::string megabytes(uint64_t bytes) { return std::to_string((bytes + kMegabyte - 1) / kMegabyte) + " MB"; }
 
@@ -46,18 +43,19 @@ void BlobStore::keep(const Digest& digest, Blob blob) {
 BlobStore::Upload BlobStore::receive(const Digest& digest, uint64_t bytes) {
   const uint64_t most = std::min(kMostOfBlob, most_bytes_);
   if (bytes > most)
-    refuse("a blob of " + megabytes(bytes) + " is more than this board takes, which is " + megabytes(most),
-           {"tw-board --blob-limit sets what all of them may have, of which one may have " + megabytes(kMostOfBlob)});
+    throw rpc_error(
+        "a blob of " + megabytes(bytes) + " is more than this board takes, which is " + megabytes(most),
+        {"tw-board --blob-limit sets what all of them may have, of which one may have " + megabytes(kMostOfBlob)});
   make_room(bytes);
   if (stored_ + reserved_ + bytes > most_bytes_)
-    refuse("there is no room for a blob of " + megabytes(bytes) + ": others that are under way have " +
-               megabytes(reserved_) + " of " + megabytes(most_bytes_),
-           {"send them one after the other"});
+    throw rpc_error("there is no room for a blob of " + megabytes(bytes) + ": others that are under way have " +
+                        megabytes(reserved_) + " of " + megabytes(most_bytes_),
+                    {"send them one after the other"});
   try {
     return Upload(*this, digest, bytes);
   } catch (const Error& error) {
-    refuse("this board has no room for a blob of " + megabytes(bytes) + ": " + error.diagnostic().what,
-           {"make room there, or start it with a smaller tw-board --blob-limit"});
+    throw rpc_error("this board has no room for a blob of " + megabytes(bytes) + ": " + error.diagnostic().what,
+                    {"make room there, or start it with a smaller tw-board --blob-limit"});
   }
 }
 
@@ -80,7 +78,7 @@ BlobStore::Upload::~Upload() {
 
 void BlobStore::Upload::add(std::string_view bytes) {
   if (bytes.size() > bytes_ - received_)
-    refuse("a blob was announced with " + std::to_string(bytes_) + " bytes, and more came");
+    throw rpc_error("a blob was announced with " + std::to_string(bytes_) + " bytes, and more came");
   if (!bytes.empty()) std::memcpy(draft_->data() + received_, bytes.data(), bytes.size());
   hash_.add(bytes);
   received_ += bytes.size();
@@ -88,11 +86,11 @@ void BlobStore::Upload::add(std::string_view bytes) {
 
 void BlobStore::Upload::finish() && {
   if (!complete())
-    refuse("a blob was announced with " + std::to_string(bytes_) + " bytes, and " + std::to_string(received_) +
-           " came");
+    throw rpc_error("a blob was announced with " + std::to_string(bytes_) + " bytes, and " + std::to_string(received_) +
+                    " came");
   if (const Digest got = hash_.finish(); got != digest_)
-    refuse("a blob holds other bytes than were announced",
-           {"announced: " + to_hex(digest_), "received:  " + to_hex(got), "send it again"});
+    throw rpc_error("a blob holds other bytes than were announced",
+                    {"announced: " + to_hex(digest_), "received:  " + to_hex(got), "send it again"});
   store_->reserved_ -= bytes_;
   std::exchange(store_, nullptr)->keep(digest_, std::move(*draft_).finish());
 }

@@ -12,6 +12,8 @@
 
 #include "rpc/check/checks_text.h"
 #include "rpc/check/outputs.h"
+#include "rpc/net/pause.h"
+#include "rpc/wire/rpc_error.h"
 #include "src/runtime/inputs.h"
 #include "src/runtime/timing.h"
 #include "src/support/json_text.h"
@@ -27,16 +29,6 @@ constexpr size_t kUploadsAtOnce = 4;
 constexpr size_t kMostUnsent = 64;
 constexpr double kSilentS = 1;  // and another client may ask whether it is there
 constexpr double kAnswerS = 3;  // in which it has to answer then
-
-[[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
-  throw Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});
-}
-
-awaitable<void> pause(double seconds, asio::any_io_executor executor) {
-  asio::steady_timer timer(executor, std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3)));
-  asio::error_code ignored;
-  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-}
 
 // Nobody waits for it: who reads notices a connection that is lost.
 template <Message M>
@@ -92,19 +84,18 @@ awaitable<void> Board::serve(Connection connection) {
 awaitable<bool> Board::enter(std::shared_ptr<Session> session) {
   if (const std::shared_ptr<Session> other = session_; other && other->silent()) {
     const double asked_at = runtime::seconds_now();
+    asio::steady_timer a_moment(executor_);
     asio::co_spawn(executor_, send_quietly(other->connection, Ping{}, 0), asio::detached);
     while (session_ == other && other->heard_at < asked_at && runtime::seconds_now() < asked_at + kAnswerS)
-      co_await pause(0.05, executor_);
+      co_await pause(a_moment, 0.05);
     if (session_ == other && other->heard_at < asked_at) {
       other->connection.close("it did not answer, and another client came");
       leave(other);
     }
   }
   if (session_) {
-    const Error busy(Diagnostic{ErrorKind::kRpc,
-                                "this board is in a session with " + session_->connection.peer(),
-                                {},
-                                {"wait until that has ended; a tracker hands boards out one after the other"}});
+    const Error busy = rpc_error("this board is in a session with " + session_->connection.peer(),
+                                 {"wait until that has ended; a tracker hands boards out one after the other"});
     const ErrorReply reply = reply_of(busy);
     co_await send_quietly(session->connection, reply, 0);
     co_await session->connection.part(busy.diagnostic().what);
@@ -121,7 +112,7 @@ void Board::leave(const std::shared_ptr<Session>& session) {
   if (session_ != session) return;
   session_.reset();
   queue_.cancel_waiting();
-  without_session_.expires_after(std::chrono::milliseconds(static_cast<int64_t>(options_.goes_on_s * 1e3)));
+  without_session_.expires_after(nanoseconds(options_.goes_on_s));
   without_session_.async_wait([this, alive = alive_](asio::error_code code) {
     if (!code && *alive && !session_) queue_.cancel_all();
   });
@@ -197,7 +188,8 @@ awaitable<void> Board::put(std::shared_ptr<Session> session, Frame frame) {
   const Put put = read_as<Put>(frame);
   session->uploads.erase(frame.stream);
   if (session->uploads.size() >= kUploadsAtOnce)
-    refuse(std::to_string(kUploadsAtOnce) + " blobs are under way, and more are not taken", {"end one of them first"});
+    throw rpc_error(std::to_string(kUploadsAtOnce) + " blobs are under way, and more are not taken",
+                    {"end one of them first"});
   BlobStore::Upload upload = blobs_.receive(put.digest, put.bytes);
   if (upload.complete()) {  // of no bytes
     std::move(upload).finish();
@@ -229,7 +221,7 @@ awaitable<void> Board::chunk(std::shared_ptr<Session> session, Frame frame) {
 
 Blob Board::blob(const Digest& digest) {
   if (std::optional<Blob> found = blobs_.get(digest)) return *std::move(found);
-  refuse("this board does not have the blob " + to_hex(digest), {"send it, and ask again"});
+  throw rpc_error("this board does not have the blob " + to_hex(digest), {"send it, and ask again"});
 }
 
 // --------------------------------------------------------------------------------------------------------- measuring
@@ -242,8 +234,8 @@ Checks Board::checks_of(const TaskSpec& spec) try {
   if (spec.inputs)
     checks.inputs = blob(*spec.inputs);
   else if (spec.inputs_version != runtime::kInputsVersion)
-    refuse("the task needs inputs that this release does not make",
-           {"use the same release of Tensorwright on both sides"});
+    throw rpc_error("the task needs inputs that this release does not make",
+                    {"use the same release of Tensorwright on both sides"});
   if (checks.made_reference)
     checks.made_reference->object = blob(spec.reference_object.value_or(Digest{}));
   else
@@ -253,7 +245,7 @@ Checks Board::checks_of(const TaskSpec& spec) try {
 } catch (const Error&) {
   throw;
 } catch (const std::exception& e) {
-  refuse("the task makes no sense: " + std::string(e.what()));
+  throw rpc_error("the task makes no sense: " + std::string(e.what()));
 }
 
 void Board::prepare(Session& session, const Frame& frame) {
@@ -264,7 +256,7 @@ void Board::prepare(Session& session, const Frame& frame) {
 
 void Board::run(Session& session, const Frame& frame) {
   const Job job = read_as<Job>(frame);
-  if (job.name != name_of(job)) refuse("the job has another name than what it is");
+  if (job.name != name_of(job)) throw rpc_error("the job has another name than what it is");
   queue_.run(job, blob(job.object));
   session.asked[job.name] = frame.stream;
 }

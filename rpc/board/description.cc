@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rpc/check/native_target.h"
+#include "rpc/wire/rpc_error.h"
 #include "src/support/json_text.h"
 #include "src/support/release.h"
 #include "tensorwright/runtime.h"
@@ -76,8 +77,7 @@ BoardDescription board_from(std::string_view text) try {
   if (hardware.cores < 1 || board.machine.threads < 1) throw std::runtime_error("it has no cores");
   return board;
 } catch (const std::exception& e) {
-  throw Error(
-      Diagnostic{ErrorKind::kRpc, "the description of a board makes no sense: " + std::string(e.what()), {}, {}});
+  throw rpc_error("the description of a board makes no sense: " + std::string(e.what()));
 }
 
 }  // namespace tw::rpc

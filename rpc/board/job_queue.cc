@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "rpc/wire/rpc_error.h"
 #include "src/runtime/run_result.h"
 #include "src/runtime/timing.h"
 
@@ -18,10 +19,6 @@ namespace {
 constexpr size_t kTasksKept = 8;
 constexpr double kMostTaskBytes = 1 << 30;  // of several tasks' inputs and references
 constexpr double kStartS = 5;               // besides what a deadline of the candidate says
-
-[[noreturn]] void refuse(std::string what, std::vector<std::string> notes = {}) {
-  throw Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});
-}
 
 double bytes_of(const RunRequest& request) {
   return static_cast<double>(request.inputs.size()) +
@@ -60,8 +57,8 @@ void JobQueue::add(Work work) {
   if (current_ == work.name && !cancelled_) return;
   if (std::ranges::any_of(waiting_, [&](const Work& w) { return w.name == work.name; })) return;
   if (waiting_.size() >= kMostWaiting)
-    refuse(std::to_string(kMostWaiting) + " jobs wait on this board, and more are not taken",
-           {"send the next when one is done"});
+    throw rpc_error(std::to_string(kMostWaiting) + " jobs wait on this board, and more are not taken",
+                    {"send the next when one is done"});
   waiting_.push_back(std::move(work));
   wake_.notify_all();
 }
@@ -158,7 +155,7 @@ std::function<void()> JobQueue::run_now(const Job& job, const Blob& object) {
   std::optional<JobResult> known = result(job.name);
   if (!known) {
     const Task checked_by = task(job.task);
-    if (!checked_by) refuse("the task of this job is not here", {"send it again"});
+    if (!checked_by) throw rpc_error("the task of this job is not here", {"send it again"});
     known = measured(job, object, *checked_by);
     keep(*known);
   }

@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "rpc/net/pause.h"
+#include "rpc/wire/rpc_error.h"
 #include "src/runtime/run_result.h"
 
 namespace tw::rpc {
@@ -22,10 +24,6 @@ constexpr double kPauseS = 0.1, kPauseOfLostS = 3;  // between two attempts
 constexpr int kMostLost = 3;                        // boards, by one job
 constexpr int kMostRefused = 3;                     // times that a board may refuse a job before that is the answer
 constexpr int kMostBreaks = 5;                      // of its connection, without a result between
-
-Error rpc_error(std::string what, std::vector<std::string> notes = {}) {
-  return Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});
-}
 
 // What code and records go by.
 std::string identity(const BoardDescription& board) {
@@ -157,9 +155,8 @@ std::string Boards::state() const {
 // ---------------------------------------------------------------------------------------------------------- one board
 
 awaitable<void> Boards::pause(double seconds) {
-  asio::steady_timer timer(loop_.context(), std::chrono::milliseconds(static_cast<int>(1e3 * seconds)));
-  asio::error_code cancelled;
-  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+  asio::steady_timer timer(loop_.context());
+  co_await rpc::pause(timer, seconds);
 }
 
 void Boards::spawn(awaitable<void> what, const std::shared_ptr<Count>& count) {

@@ -1,14 +1,14 @@
 #include "rpc/client/remote_board.h"
 
+#include "rpc/wire/rpc_error.h"
+
 namespace tw::rpc {
 
 using asio::awaitable;
 
 namespace {
 
-[[noreturn]] void breaks_protocol(const std::string& how) {
-  throw Error(Diagnostic{ErrorKind::kRpc, "the board breaks the protocol: " + how, {}, {}});
-}
+[[noreturn]] void breaks_protocol(const std::string& how) { throw rpc_error("the board breaks the protocol: " + how); }
 
 // A job's stream, for who cancels it.
 class Listed {

@@ -14,6 +14,7 @@
 #include "rpc/client/loop.h"
 #include "rpc/client/tracker_client.h"
 #include "rpc/net/connection.h"
+#include "rpc/wire/rpc_error.h"
 #include "src/runtime/timing.h"
 #include "tensorwright/rpc.h"
 
@@ -34,8 +35,7 @@ TrackerAddress address_of(const Address& a) { return {{a.host, a.port}, secret_i
 
 ir::Type type_of(const std::string& dtype) {
   const std::optional<ir::Type> type = ir::parse_type(dtype);
-  if (!type)
-    throw Error(Diagnostic{ErrorKind::kRpc, "the board speaks of a dtype " + dtype + ", which is none", {}, {}});
+  if (!type) throw rpc_error("the board speaks of a dtype " + dtype + ", which is none");
   return *type;
 }
 

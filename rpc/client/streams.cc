@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <asio/co_spawn.hpp>
 
+#include "rpc/wire/rpc_error.h"
+
 namespace tw::rpc {
 
 using asio::awaitable;
@@ -66,8 +68,7 @@ awaitable<void> Streams::read() {
       if (frame.type == MessageType::kResult) s->busy_until = {};
       const auto mailbox = s->open.find(frame.stream);
       if (mailbox == s->open.end()) continue;  // nobody waits for it any more
-      if (mailbox->second->frames.size() == kMostFrames)
-        throw Error(Diagnostic{ErrorKind::kRpc, "it says more than it was asked", {}, {}});
+      if (mailbox->second->frames.size() == kMostFrames) throw rpc_error("it says more than it was asked");
       mailbox->second->frames.push_back(std::move(frame));
       mailbox->second->filled.wake();
     }

@@ -13,7 +13,9 @@
 #include <asio/write.hpp>
 #include <functional>
 
+#include "rpc/net/pause.h"
 #include "rpc/net/tls.h"
+#include "rpc/wire/rpc_error.h"
 #include "src/support/release.h"
 
 namespace tw::rpc {
@@ -30,10 +32,6 @@ constexpr double kPartingS = 1;
 // Of a peer that does not answer: the kernel asks it once a second, and gives up after so many milliseconds.
 constexpr int kKeepAliveS = 1, kGiveUpMs = 6000;
 
-std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
-}
-
 void set_up(tcp::socket& socket) {
   const auto set = [&](int level, int option, int value) {
     setsockopt(socket.native_handle(), level, option, &value, sizeof value);
@@ -46,10 +44,6 @@ void set_up(tcp::socket& socket) {
   // What is lost is sent again every 0.2 s at first, not at intervals that double: a link that was down for 2 s would
   // not be heard of for 3.
   set(IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, 1);
-}
-
-Error rpc_error(std::string what, std::vector<std::string> notes = {}) {
-  return Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});
 }
 
 }  // namespace

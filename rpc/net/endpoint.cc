@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "tensorwright/error.h"
+#include "rpc/wire/rpc_error.h"
 
 namespace tw::rpc {
 
@@ -17,10 +17,8 @@ Endpoint parse_endpoint(std::string_view text, std::string_view what) {
   const std::string_view digits = text.substr(colon == std::string_view::npos ? text.size() : colon + 1);
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (host.empty() || digits.empty() || code != std::errc() || end != digits.data() + digits.size())
-    throw Error(Diagnostic{ErrorKind::kRpc,
-                           std::string(what) + " must be HOST:PORT, not '" + std::string(text) + "'",
-                           {},
-                           {"for example pi4-1:9090, 127.0.0.1:9090 or [::1]:9090"}});
+    throw rpc_error(std::string(what) + " must be HOST:PORT, not '" + std::string(text) + "'",
+                    {"for example pi4-1:9090, 127.0.0.1:9090 or [::1]:9090"});
   return {std::string(host), port};
 }
 

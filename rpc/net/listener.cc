@@ -8,6 +8,8 @@
 #include <chrono>
 #include <utility>
 
+#include "rpc/wire/rpc_error.h"
+
 namespace tw::rpc {
 
 using asio::awaitable;
@@ -19,10 +21,6 @@ constexpr size_t kMostWaiting = 64;
 constexpr double kHelloS = 5;
 constexpr auto kWithoutDescriptors = std::chrono::milliseconds(100);
 
-[[noreturn]] void refuse(std::string what, std::vector<std::string> notes) {
-  throw Error(Diagnostic{ErrorKind::kRpc, std::move(what), {}, std::move(notes)});
-}
-
 }  // namespace
 
 Listener::Listener(asio::any_io_executor executor, const Endpoint& at, std::optional<Secret> secret)
@@ -30,17 +28,19 @@ Listener::Listener(asio::any_io_executor executor, const Endpoint& at, std::opti
   asio::error_code code;
   const asio::ip::address address = asio::ip::make_address(at.host == "localhost" ? "127.0.0.1" : at.host, code);
   if (code)
-    refuse("to listen, an address must be a number, not " + at.host, {"0.0.0.0 is all of IPv4, [::] all there are"});
+    throw rpc_error("to listen, an address must be a number, not " + at.host,
+                    {"0.0.0.0 is all of IPv4, [::] all there are"});
   if (!secret_ && !address.is_loopback())
-    refuse("without a secret only this machine is listened to, not " + to_string(at),
-           {"make one with tw rpc-key new farm.secret and give it as --secret, or listen on 127.0.0.1"});
+    throw rpc_error("without a secret only this machine is listened to, not " + to_string(at),
+                    {"make one with tw rpc-key new farm.secret and give it as --secret, or listen on 127.0.0.1"});
   const tcp::endpoint endpoint(address, at.port);
   acceptor_.open(endpoint.protocol(), code);
   if (!code) acceptor_.set_option(asio::socket_base::reuse_address(true), code);
   if (!code) acceptor_.bind(endpoint, code);
   if (!code) acceptor_.listen(asio::socket_base::max_listen_connections, code);
   if (code)
-    refuse("cannot listen on " + to_string(at) + ": " + code.message(), {"another port may be free; 0 takes any"});
+    throw rpc_error("cannot listen on " + to_string(at) + ": " + code.message(),
+                    {"another port may be free; 0 takes any"});
 }
 
 uint16_t Listener::port() const { return acceptor_.local_endpoint().port(); }

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <random>
 
+#include "rpc/net/pause.h"
+
 namespace tw::rpc {
 
 using asio::awaitable;
@@ -18,10 +20,6 @@ constexpr double kBeatS = 0.5, kAnswerS = 5;
 constexpr double kSilentS = 1;  // while it times: a word a second disturbs nothing, and one that is gone is soon missed
 constexpr double kFirstPauseS = 0.25, kLongestPauseS = 2.5;
 
-std::chrono::nanoseconds nanoseconds(double seconds) {
-  return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
-}
-
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); }
 
@@ -31,12 +29,6 @@ std::string words_of(const std::exception_ptr& thrown) {
   } catch (const std::exception& error) {
     return error.what();
   }
-}
-
-awaitable<void> wait(asio::steady_timer& timer, double seconds) {
-  timer.expires_after(nanoseconds(seconds));
-  asio::error_code code;
-  co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, code));
 }
 
 // Boards that lost the same tracker do not come back at the same moment.
@@ -95,7 +87,7 @@ awaitable<void> Registration::run() {
       said = why;
     }
     registered_ = false;
-    co_await wait(pause_, scattered(pause_s));
+    co_await pause(pause_, scattered(pause_s));
     pause_s = std::min(2 * pause_s, kLongestPauseS);
   }
 }
@@ -137,7 +129,7 @@ awaitable<void> Registration::beat(Connection connection) {
       co_await connection.send(now);
       double silent_s = now.silent_ms / 1e3;
       do {
-        co_await wait(next_beat_, kBeatS);
+        co_await pause(next_beat_, kBeatS);
         silent_s -= kBeatS;
       } while (silent_s > 0 && options_.health().silent_s > 0);
     }
@@ -148,7 +140,7 @@ awaitable<void> Registration::beat(Connection connection) {
 awaitable<void> Registration::serve_sessions() {
   while (!stopped_) {
     if (tokens_.empty()) {
-      co_await wait(next_token_, 3600);
+      co_await pause(next_token_, 3600);
       continue;
     }
     const std::string token = std::move(tokens_.front());

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rpc/tracker/summary.h"
+#include "rpc/wire/rpc_error.h"
 
 namespace tw::rpc {
 
@@ -249,8 +250,7 @@ void TrackerServer::carry_out(const EndOfLease& end) {
   if (end.waits) return;
   client.lease_ended = true;
   if (!client.said.between()) return client.connection.close(end.why);
-  const Error error(
-      Diagnostic{ErrorKind::kRpc, "the lease has ended: " + end.why, {}, {"a board can be asked for again"}});
+  const Error error = rpc_error("the lease has ended: " + end.why, {"a board can be asked for again"});
   send_later(client.connection, reply_of(error), true);
 }
 

@@ -13,7 +13,7 @@ constexpr size_t kLongestName = 64;
 constexpr double kMissedBeat = 1.5;  // seconds: a board whose name another one claims is not there any more
 constexpr size_t kListed = 8;        // boards of a refusal
 
-Diagnostic rpc_error(std::string what, std::vector<std::string> notes = {}) {
+Diagnostic refused(std::string what, std::vector<std::string> notes = {}) {
   return {ErrorKind::kRpc, std::move(what), {}, std::move(notes)};
 }
 
@@ -23,7 +23,7 @@ bool is_name(const std::string& text) {
 }
 
 Diagnostic bad_name(const std::string& what) {
-  return rpc_error(what + " has to be 1 to " + std::to_string(kLongestName) + " visible characters of ASCII");
+  return refused(what + " has to be 1 to " + std::to_string(kLongestName) + " visible characters of ASCII");
 }
 
 std::string seconds_text(double seconds) {
@@ -62,12 +62,12 @@ Result<BoardId> TrackerState::enter(double now, const std::string& key, const st
   if (!is_name(key)) return bad_name("a board's key");
   if (!is_name(name)) return bad_name("a board's name");
   if (description.size() > rules_.description_bytes)
-    return rpc_error("the description of the board " + name + " is too long");
+    return refused("the description of the board " + name + " is too long");
   TW_TRY(Facts facts, facts_of(description));
   const std::string known_as = free_name(now, name);
   if (boards_.size() >= rules_.boards) forget_one();
   if (boards_.size() >= rules_.boards)
-    return rpc_error("the tracker has " + std::to_string(boards_.size()) + " boards and takes no more");
+    return refused("the tracker has " + std::to_string(boards_.size()) + " boards and takes no more");
   const BoardId id = ++last_id_;
   boards_[id] = Board{key, known_as, std::move(facts), now, now, now, in_session};
   stirred_.insert(key);
@@ -143,7 +143,7 @@ Status TrackerState::release(double now, const std::string& name) {
   }
   std::string all;
   for (const std::string& other : quarantined) all += (all.empty() ? "" : ", ") + other;
-  return rpc_error("no board named " + name + " is quarantined", {all.empty() ? "no board is" : "quarantined: " + all});
+  return refused("no board named " + name + " is quarantined", {all.empty() ? "no board is" : "quarantined: " + all});
 }
 
 // -------------------------------------------------------------------------------------------------------------- leases
@@ -151,7 +151,7 @@ Status TrackerState::release(double now, const std::string& name) {
 Result<ClientId> TrackerState::ask(double now, BoardRequest request) {
   if (!is_name(request.key)) return bad_name("the key of a request");
   if (clients_.size() >= rules_.clients)
-    return rpc_error("the tracker has " + std::to_string(clients_.size()) + " clients and takes no more");
+    return refused("the tracker has " + std::to_string(clients_.size()) + " clients and takes no more");
   TW_TRY(Predicate predicate, Predicate::parse(request.predicate));
   const ClientId id = ++last_id_;
   const Client& client = clients_[id] = Client{std::move(request), std::move(predicate), now};
@@ -286,12 +286,11 @@ Diagnostic TrackerState::refusal(double now, const Client& client) const {
       notes.push_back(std::move(near));
     notes.push_back("tw-board --tracker HOST:PORT --key " + request.key +
                     " registers one; tw rpc-query lists those that are there");
-    return rpc_error("no board is registered under the key " + request.key, std::move(notes));
+    return refused("no board is registered under the key " + request.key, std::move(notes));
   }
-  if (meet == 0)
-    return rpc_error("no board of the key " + request.key + " meets " + request.predicate, std::move(notes));
-  return rpc_error("no board of the key " + request.key + " was free within " + seconds_text(request.wait_s),
-                   std::move(notes));
+  if (meet == 0) return refused("no board of the key " + request.key + " meets " + request.predicate, std::move(notes));
+  return refused("no board of the key " + request.key + " was free within " + seconds_text(request.wait_s),
+                 std::move(notes));
 }
 
 std::string TrackerState::said_of(double now, const Board& board) {

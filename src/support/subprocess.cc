@@ -29,12 +29,13 @@ namespace {
 
 [[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
-// Descriptors stay clear of 0..3, which the child arranges anew.
-int above_standard(int fd) {
-  if (fd < 0) return fd;
-  const int moved = fcntl(fd, F_DUPFD_CLOEXEC, 16);
-  close(fd);
-  return moved;
+// Descriptors stay clear of those which the child arranges anew. Throws where the process may not have so many.
+Descriptor above_standard(Descriptor low) {
+  constexpr int kFirst = 16;
+  Descriptor moved(low.get() < 0 ? -1 : fcntl(low.get(), F_DUPFD_CLOEXEC, kFirst));
+  if (moved.get() >= 0) return moved;
+  if (errno == EINVAL) errno = EMFILE;  // kFirst is beyond the limit
+  fail("descriptors for a process");
 }
 
 // Runs jobs on one thread that never ends.
@@ -140,20 +141,20 @@ __attribute__((noinline)) pid_t start(Plan& plan) {
 }  // namespace
 
 Subprocess::Subprocess(const Command& command) {
-  int pair[2], failure[2];
+  int pair[2], ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) fail("socketpair");
-  if (pipe2(failure, O_CLOEXEC) != 0) fail("pipe");
-  channel_ = above_standard(pair[0]);
-  errors_ = above_standard(memfd_create("stderr", MFD_CLOEXEC));
-  Plan plan{command.path.c_str(),
-            {},
-            above_standard(open("/dev/null", O_RDWR | O_CLOEXEC)),
-            errors_,
-            above_standard(pair[1]),
-            above_standard(failure[1]),
-            command.address_space_bytes,
-            command.file_bytes,
-            getpid()};
+  Descriptor ours(pair[0]), theirs(pair[1]);
+  if (pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  const Descriptor failure(ends[0]);
+  Descriptor fails(ends[1]);
+  channel_ = above_standard(std::move(ours));
+  theirs = above_standard(std::move(theirs));
+  fails = above_standard(std::move(fails));
+  errors_ = above_standard(Descriptor(memfd_create("stderr", MFD_CLOEXEC)));
+  const Descriptor null = above_standard(Descriptor(open("/dev/null", O_RDWR | O_CLOEXEC)));
+  Plan plan{
+      command.path.c_str(), {},      null.get(), errors_.get(), theirs.get(), fails.get(), command.address_space_bytes,
+      command.file_bytes,   getpid()};
   plan.argv.push_back(const_cast<char*>(plan.path));
   for (const std::string& arg : command.args) plan.argv.push_back(const_cast<char*>(arg.c_str()));
   plan.argv.push_back(nullptr);
@@ -162,14 +163,10 @@ Subprocess::Subprocess(const Command& command) {
     pid_ = start(plan);
     if (pid_ < 0) reason = errno;
   });
-  close(plan.null);
-  close(plan.channel);
-  close(plan.failure);
-  if (pid_ > 0 && read(failure[0], &reason, sizeof(reason)) == sizeof(reason)) waitpid(pid_, nullptr, 0);
-  close(failure[0]);
+  theirs = Descriptor();
+  fails = Descriptor();  // so that reading ends
+  if (pid_ > 0 && read(failure.get(), &reason, sizeof(reason)) == sizeof(reason)) waitpid(pid_, nullptr, 0);
   if (reason == 0) return;
-  close(channel_);
-  close(errors_);
   errno = reason;
   fail("cannot start " + command.path);
 }
@@ -177,8 +174,6 @@ Subprocess::Subprocess(const Command& command) {
 Subprocess::~Subprocess() {
   kill();
   reap(1e9);
-  close(channel_);
-  close(errors_);
 }
 
 void Subprocess::signal_group(int signal) {
@@ -231,10 +226,10 @@ ExitStatus Subprocess::wait(double patience_s) {
 
 std::string Subprocess::error_text() const {
   constexpr off_t kMost = 4096;
-  const off_t size = lseek(errors_, 0, SEEK_END);
+  const off_t size = lseek(errors_.get(), 0, SEEK_END);
   if (size <= 0) return {};
   std::string text(static_cast<size_t>(std::min(size, kMost)), '\0');
-  const ssize_t got = pread(errors_, text.data(), text.size(), size - static_cast<off_t>(text.size()));
+  const ssize_t got = pread(errors_.get(), text.data(), text.size(), size - static_cast<off_t>(text.size()));
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;

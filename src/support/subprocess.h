@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "src/support/descriptor.h"
+
 namespace tw::support {
 
 struct Command {
@@ -42,7 +44,7 @@ class Subprocess {
   Subprocess(const Subprocess&) = delete;
   Subprocess& operator=(const Subprocess&) = delete;
 
-  int channel() const { return channel_; }
+  int channel() const { return channel_.get(); }
   pid_t pid() const { return pid_; }
   void kill();
   // SIGTERM to the group, SIGKILL after `grace_s`.
@@ -58,7 +60,7 @@ class Subprocess {
 
   std::mutex mutex_;  // guards pid_'s validity: no signal after it was reaped
   pid_t pid_ = -1;
-  int channel_ = -1, errors_ = -1;
+  Descriptor channel_, errors_;
   bool reaped_ = false, signalled_ = false;
   ExitStatus status_;
 };

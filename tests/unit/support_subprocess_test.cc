@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -75,6 +76,32 @@ TEST(Subprocess, LimitsHold) {
   char text[16] = {};
   ASSERT_GT(recv(child.channel(), text, sizeof(text) - 1, 0), 0);
   EXPECT_EQ(std::atoi(text), 1 << 20);
+}
+
+// Without them the child would hear nothing, and seem to have ended by itself.
+TEST(Subprocess, NoDescriptorsLeft) {
+  const auto said_with = [](rlim_t most) -> std::string {
+    rlimit before;
+    getrlimit(RLIMIT_NOFILE, &before);
+    const rlimit few{most, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    std::string said;
+    try {
+      Subprocess child(shell("exit 3"));
+      said = to_string(child.wait(30));
+    } catch (const std::system_error& e) {
+      said = e.code() == std::errc::too_many_files_open ? "too few" : e.what();
+    }
+    setrlimit(RLIMIT_NOFILE, &before);
+    return said;
+  };
+  bool enough = false;
+  for (rlim_t most = 4; most < 40; ++most) {
+    const std::string said = said_with(most);
+    enough = enough || said == "exit code 3";
+    EXPECT_EQ(said, enough ? "exit code 3" : "too few") << most;
+  }
+  EXPECT_TRUE(enough);
 }
 
 TEST(Subprocess, AProgramThatIsNotThere) {

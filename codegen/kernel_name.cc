@@ -2,17 +2,18 @@
 
 #include <algorithm>
 
+#include "src/ir/text.h"
+
 namespace tw::codegen {
 
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_letter_or_digit(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+bool is_letter_or_digit(char c) { return ir::is_letter(c) || ir::is_digit(c); }
 
 }  // namespace
 
 Status check_kernel_name(const std::string& name, size_t longest) {
-  const bool valid = !name.empty() && name.size() <= longest && is_letter(name[0]) &&
+  const bool valid = !name.empty() && name.size() <= longest && ir::is_letter(name[0]) &&
                      std::all_of(name.begin(), name.end(), is_letter_or_digit);
   if (valid) return Unit{};
   const std::string shown = name.size() <= longest ? "\"" + name + "\"" : std::to_string(name.size()) + " characters";

@@ -8,6 +8,7 @@
 #include "codegen/c/source.h"
 #include "codegen/c/tiles.h"
 #include "codegen/c_abi.h"
+#include "codegen/c_parameters.h"
 #include "src/ir/externs.h"
 #include "src/ir/scalars.h"
 #include "src/ir/tile_products.h"
@@ -20,12 +21,6 @@
 namespace tw::codegen {
 
 namespace {
-
-std::string shape_text(const ir::Buffer& buffer) {
-  std::string text = to_string(buffer.element()) + "[";
-  for (size_t d = 0; d < buffer.rank(); ++d) text += (d ? ", " : "") + ir::to_string(buffer.shape()[d]);
-  return text + "]";
-}
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";

@@ -1,4 +1,5 @@
 // One CUDA C++ file: the names of types and numbers that it uses, its little functions, the launches.
+#include "codegen/c_parameters.h"
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/instructions.h"
 #include "src/support/deep_stack.h"
@@ -43,12 +44,6 @@ bool mentions(const std::string& text, const std::string& word) {
   for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
     if ((at == 0 || !is_letter(text[at - 1])) && !is_letter(text[at + word.size()])) return true;
   return false;
-}
-
-std::string shape_text(const ir::Buffer& buffer) {
-  std::string text = to_string(buffer.element()) + "[";
-  for (size_t d = 0; d < buffer.rank(); ++d) text += (d ? ", " : "") + ir::to_string(buffer.shape()[d]);
-  return text + "]";
 }
 
 }  // namespace

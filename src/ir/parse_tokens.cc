@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/ir/text.h"
+
 namespace tw::ir {
 namespace {
 
@@ -9,8 +11,6 @@ namespace {
 constexpr size_t kTokensPerLine = 1'000'000;
 constexpr int64_t kBrackets = 50'000;  // refused here, where the stack is still shallow
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c); }
 
 class Lexer {

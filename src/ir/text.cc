@@ -24,9 +24,6 @@ std::unordered_set<std::string> reserved_words() {
   return words;
 }
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 }  // namespace
 
 std::string to_string(Scope scope) { return std::string(kScopes[static_cast<size_t>(scope)]); }

@@ -11,6 +11,10 @@ namespace tw::ir {
 // On which line of to_string's text each statement stands, from 1.
 std::unordered_map<const StmtNode*, int> statement_lines(const Program&);
 
+// Of names and of numbers; what a name goes on with is either.
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // How tightly an operator binds; higher is tighter.
 enum Precedence : int {
   kLoosest,

@@ -32,12 +32,6 @@ Diagnostic refuse(const Kernel& kernel, size_t i, const std::string& what, Error
   return Diagnostic{kind, place(kernel, i) + ": " + what, {}, {}};
 }
 
-std::vector<int64_t> compact_strides(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-  return strides;
-}
-
 bool strides_fit(const ArgSpec& spec, const ArrayView& view) {
   if (view.strides.empty() && spec.strides.empty()) return true;
   const std::vector<int64_t> wanted = spec.strides.empty() ? compact_strides(spec.shape) : spec.strides;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/ir/interp_value.h"
+#include "src/runtime/extents.h"
 #include "src/runtime/kernel.h"
 
 namespace tw::runtime {
@@ -12,11 +13,8 @@ namespace {
 std::string outside(const ArgSpec& spec, const ArrayView& view) {
   const ir::interp::ReadFn read = ir::interp::read_function(spec.dtype);
   const size_t rank = view.shape.size();
-  std::vector<int64_t> at(rank, 0), strides = view.strides;
-  if (strides.empty()) {
-    strides.assign(rank, 1);
-    for (size_t d = rank; d-- > 1;) strides[d - 1] = strides[d] * view.shape[d];
-  }
+  const std::vector<int64_t> strides = view.strides.empty() ? compact_strides(view.shape) : view.strides;
+  std::vector<int64_t> at(rank, 0);
   for (const int64_t extent : view.shape)
     if (extent == 0) return "";
   int64_t offset = 0;

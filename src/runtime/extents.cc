@@ -24,6 +24,12 @@ std::optional<int64_t> evaluate(const ir::Expr& extent, const Values& values) {
   return result.is_point() && result.bounded() ? std::optional(result.lo) : std::nullopt;
 }
 
+std::vector<int64_t> compact_strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
 namespace {
 
 void set_symbols(std::vector<int64_t>& numbers, const std::vector<ir::Expr>& symbols, const Values& values) {

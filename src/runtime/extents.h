@@ -15,6 +15,9 @@ using Values = std::unordered_map<uint64_t, int64_t>;  // of index scalars, by t
 // The value of an extent; nothing where a variable has none, or where a number leaves 64 bits.
 std::optional<int64_t> evaluate(const ir::Expr& extent, const Values&);
 
+// Of an array whose rows lie one after the other.
+std::vector<int64_t> compact_strides(const std::vector<int64_t>& shape);
+
 // A call with all that the kernel reads: specifications without symbols, and a value for each scalar, in order.
 struct BoundCall {
   std::vector<ArgSpec> args;

@@ -98,13 +98,6 @@ Frozen freeze_by_size(const std::string& size, const std::vector<SizedSchedule>&
 
 namespace {
 
-std::vector<te::Tensor> computed(const std::vector<te::Tensor>& args) {
-  std::vector<te::Tensor> outputs;
-  for (const te::Tensor& t : args)
-    if (!t.op()->is_placeholder()) outputs.push_back(t);
-  return outputs;
-}
-
 [[noreturn]] void no_sizes(const std::string& name, const Target& target, const std::string& log) {
   throw Error(Diagnostic{ErrorKind::kNoRecord,
                          "no tuning record for " + name + " of any size on " + target.to_string() + " in " + log,
@@ -117,7 +110,7 @@ std::vector<te::Tensor> computed(const std::vector<te::Tensor>& args) {
 
 Frozen freeze_any_size(const std::vector<te::Tensor>& args, const Target& target, const FreezeOptions& options,
                        const std::vector<te::ScalarArgument>& scalars) {
-  const std::vector<te::Tensor> outputs = computed(args);
+  const std::vector<te::Tensor> outputs = autotune::outputs_among(args);
   const auto table = options.log.empty() ? std::nullopt
                                          : size_table(options.log, autotune::task_hash(outputs, args), target,
                                                       options.hardware, options.threads);

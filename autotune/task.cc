@@ -254,10 +254,7 @@ Task Task::at_size(const std::vector<te::Tensor>& args, Target target, const ir:
   Task task(std::move(known), std::move(target), std::move(name), support::to_text(values));
   const auto state = std::const_pointer_cast<State>(task.state_);  // nobody else has it yet
   state->any_size = args;
-  std::vector<te::Tensor> outputs;
-  for (const te::Tensor& t : args)
-    if (!t.op()->is_placeholder()) outputs.push_back(t);
-  state->hash = hash_at_sizes(task_hash(outputs, args), state->args_json);
+  state->hash = hash_at_sizes(task_hash(outputs_among(args), args), state->args_json);
   return task;
 }
 

@@ -218,6 +218,13 @@ std::string canonical_text(const std::vector<te::Tensor>& outputs, const std::ve
   return support::with_deep_stack([&] { return Canonical(outputs, args).text(); });
 }
 
+std::vector<te::Tensor> outputs_among(const std::vector<te::Tensor>& args) {
+  std::vector<te::Tensor> outputs;
+  for (const te::Tensor& t : args)
+    if (!t.op()->is_placeholder()) outputs.push_back(t);
+  return outputs;
+}
+
 std::string task_hash(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args) {
   return support::fnv1a_hex(canonical_text(outputs, args));
 }

@@ -18,6 +18,8 @@ namespace tw::autotune {
 
 // The text. `args` in the order of the kernel's.
 std::string canonical_text(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args);
+// Those of a kernel's arguments that it computes.
+std::vector<te::Tensor> outputs_among(const std::vector<te::Tensor>& args);
 // 16 hexadecimal digits: FNV-1a, 64 bits, of the text.
 std::string task_hash(const std::vector<te::Tensor>& outputs, const std::vector<te::Tensor>& args);
 // That of a computation of any size where sizes are as `args_json` says, {"n":8,"m":64}: Task::at_size.

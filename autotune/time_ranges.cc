@@ -2,18 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "autotune/log/history.h"
 #include "autotune/log/winner.h"
 #include "autotune/measure/here.h"
 #include "autotune/measure/measure.h"
-#include "autotune/space/knobs.h"
 #include "autotune/stop_watch.h"
+#include "src/runtime/kernel.h"
 
 namespace tw::autotune {
 
@@ -128,8 +126,7 @@ class Ranges {
 
   runtime::Runner& runner() {
     if (runner_ != nullptr) return *runner_;
-    if (const char* value = std::getenv("TW_MEASURE"); value != nullptr && std::string_view(value) == "forbid")
-      tune_error("tuning would measure, and TW_MEASURE=forbid is set");
+    runtime::require_measuring_allowed("tune");
     local_ = runner_here(tuned_.front().task.target());
     runner_ = local_.get();
     return *runner_;

@@ -1,6 +1,5 @@
 // How a tuning begins, goes on a batch at a time, and ends.
 #include <cmath>
-#include <cstdlib>
 #include <string_view>
 
 #include "autotune/log/history.h"
@@ -9,17 +8,9 @@
 #include "autotune/no_result.h"
 #include "autotune/space/knobs.h"
 #include "autotune/tuning_loop.h"
+#include "src/runtime/kernel.h"
 
 namespace tw::autotune {
-
-namespace {
-
-bool measuring_is_forbidden() {
-  const char* value = std::getenv("TW_MEASURE");
-  return value != nullptr && std::string_view(value) == "forbid";
-}
-
-}  // namespace
 
 Tuner::Tuner(const Task& task, const TuneOptions& options, runtime::Runner* runner, const MachineDescription* elsewhere)
     : task_(task),
@@ -112,7 +103,7 @@ bool Tuner::sees_no_gain() const {
 
 Measurer& Tuner::measurer() {
   if (measurer_) return *measurer_;
-  if (measuring_is_forbidden()) tune_error("tuning would measure, and TW_MEASURE=forbid is set");
+  runtime::require_measuring_allowed("tune");
   if (elsewhere_) {
     measurer_ = std::make_unique<Measurer>(task_, options_, where_);
     return *measurer_;

@@ -5,14 +5,13 @@
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include <cstdlib>
-
 #include "codegen/kernel_name.h"
 #include "codegen/llvm/backend.h"
 #include "codegen/llvm/compat.h"
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/machine.h"
 #include "codegen/llvm/passes.h"
+#include "src/ir/contract.h"
 #include "src/support/deep_stack.h"
 
 namespace tw::codegen {
@@ -22,9 +21,7 @@ namespace {
 constexpr size_t kLongestName = 300;  // of a kernel that packs: that of the kernel, and of the parameter
 
 void check_module(const llvm::Module& module) {
-#ifdef NDEBUG
-  if (!std::getenv("TW_VERIFY")) return;
-#endif
+  if (!ir::verifies()) return;
   std::string errors;
   llvm::raw_string_ostream out(errors);
   TW_CHECK(!llvm::verifyModule(module, &out), errors);

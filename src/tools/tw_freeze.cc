@@ -74,10 +74,7 @@ std::string hash_of_stock(const Options& options, const Target& target) {
   const std::vector<te::Tensor> args = of_any_size(options);
   if (args.empty())
     return autotune::stock_task(options.sources.front(), parameters_of("freeze", options.shape), target).hash();
-  std::vector<te::Tensor> outputs;
-  for (const te::Tensor& t : args)
-    if (!t.op()->is_placeholder()) outputs.push_back(t);
-  return autotune::task_hash(outputs, args);
+  return autotune::task_hash(autotune::outputs_among(args), args);
 }
 
 // Whoever runs this program has the package beside it. Without parameters the source is a file.

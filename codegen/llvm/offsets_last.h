@@ -10,8 +10,8 @@ namespace tw::codegen {
 //   p1 = p + 16, p2 = p + 232, ...                 in the loop:  q = p + i
 //   in the loop: p1[i], p2[i], ...          ==>                  q[16], q[232], ...
 //
-// For CPUs whose loads take a register and a constant, or two registers, but not all three. What is more than their
-// registers hold would be read from the stack, an instruction for each access.
+// For CPUs whose loads add one offset alone (src/target/abilities.h). What is more than their registers hold would be
+// read from the stack, an instruction for each access.
 class OffsetsLastPass : public llvm::PassInfoMixin<OffsetsLastPass> {
  public:
   llvm::PreservedAnalyses run(llvm::Function&, llvm::FunctionAnalysisManager&);

@@ -26,7 +26,7 @@
 #include "codegen/llvm/faults.h"
 #include "codegen/llvm/lane_loads.h"
 #include "codegen/llvm/offsets_last.h"
-#include "src/target/triple.h"
+#include "src/target/abilities.h"
 
 namespace tw::codegen {
 
@@ -45,7 +45,7 @@ llvm::FunctionPassManager function_passes(const Target& target) {
   passes.addPass(llvm::InstCombinePass());
   if (target.abilities.lane_products > 0)
     passes.addPass(LaneLoadsPass());  // of loads that the passes above have merged
-  if (target::architecture_of(target.triple) == "aarch64" && !target.abilities.masks) {
+  if (target::adds_one_offset(target)) {
     passes.addPass(OffsetsLastPass());  // of pointers that LICM has lifted
     passes.addPass(llvm::EarlyCSEPass());
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/target/triple.h"
+
 namespace tw::target {
 
 namespace {
@@ -82,14 +84,15 @@ Abilities of_aarch64(const Features& features, int sve_bits) {
 struct Architecture {
   const char* name;
   Abilities (*abilities)(const Features&, int sve_bits);
+  bool one_offset;
 };
-const Architecture kArchitectures[] = {{"x86_64", of_x86}, {"aarch64", of_aarch64}};
+const Architecture kArchitectures[] = {{"x86_64", of_x86, false}, {"aarch64", of_aarch64, true}};
 
 }  // namespace
 
 Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features,
                        int sve_bits) {
-  const std::string_view architecture = triple.substr(0, triple.find('-'));
+  const std::string_view architecture = architecture_of(triple);
   Abilities abilities;
   for (const Architecture& row : kArchitectures)
     if (architecture == row.name) abilities = row.abilities(Features(features), sve_bits);
@@ -98,6 +101,11 @@ Abilities abilities_of(std::string_view kind, std::string_view triple, const std
   // A C compiler makes more of the plain products.
   if (kind != "c" && architecture == "x86_64") add_dots(kWordsOfX86, Features(features), abilities);
   return abilities;
+}
+
+bool adds_one_offset(const Target& target) {
+  const auto* row = std::ranges::find(kArchitectures, architecture_of(target.triple), &Architecture::name);
+  return row != std::end(kArchitectures) && row->one_offset && !target.abilities.masks;
 }
 
 }  // namespace tw::target

@@ -14,4 +14,7 @@ namespace tw::target {
 Abilities abilities_of(std::string_view kind, std::string_view triple, const std::vector<std::string>& features,
                        int sve_bits = 0);
 
+// Whether loads of a vector add a constant to a pointer, or a register, and not both at once.
+bool adds_one_offset(const Target&);
+
 }  // namespace tw::target

@@ -32,6 +32,15 @@ constexpr DotProduct kU8I8 = DotProduct::kU8I8, kI8I8 = DotProduct::kI8I8, kU8U8
                      kBF16 = DotProduct::kBF16, kBF16Odd = DotProduct::kBF16Odd, kMatI8I8 = DotProduct::kMatI8I8,
                      kMatBF16Odd = DotProduct::kMatBF16Odd;
 
+TEST(TargetAbilities, AddressesOfLoads) {
+  Target neon = on("-mtriple=aarch64-linux-gnu");
+  EXPECT_TRUE(target::adds_one_offset(neon));
+  neon.abilities.masks = true;  // as SVE has them
+  EXPECT_FALSE(target::adds_one_offset(neon));
+  EXPECT_FALSE(target::adds_one_offset(on("-mcpu=znver4")));
+  EXPECT_FALSE(target::adds_one_offset(on("-mtriple=riscv64-linux-gnu")));
+}
+
 TEST(TargetAbilities, OfCpus) {
   const Row rows[] = {
       {"-mtriple=x86_64-linux-gnu", 128, 16, "", {}},

@@ -3,6 +3,7 @@ copies of operands are read through, and what is said of the sums is said of the
 
     AF = s.cache_read(AS, "wmma.matrix_a", [C])          nothing
     CF = s.cache_write(C, "wmma.accumulator")            nothing
+    CS = s.cache_read(CF, "shared", [C])          ==>    CS = s.cache_write(C, "shared"), and C below is CS
     s[CF].compute_at(s[C], j)                            the loops of C inside of j are those of CF
     s[CF].reorder(ko, *CF.op.axis, ki)            ==>    s[C].reorder(ko, i.i, j.i, ki)
     s[AF].compute_at(s[CF], ko)                          nothing
@@ -101,9 +102,23 @@ class Accumulator(Stage):
         expect_sum("cache_write", "wmma.accumulator", self)
         if name in schedule._accumulated:
             refuse("cache_write", f"the sums of {name} must be in wmma.accumulator once")
-        schedule._accumulated.add(name)
-        op = self.op
-        self._loops, self._sums = None, FragmentOp(self, [axis.var.name for axis in op.axis], op.reduce_axis, op.input_tensors)
+        self._follow(name)
+
+    def _follow(self, name):
+        self.name, self._loops = name, None
+        self._schedule._accumulated.add(name)
+        op = Stage.op.__get__(self)
+        self._sums = FragmentOp(self, [axis.var.name for axis in op.axis], op.reduce_axis, op.input_tensors)
+
+    def stored_to(self, scope, readers):
+        """A tile of the results, from which the stage copies them: ``CS = s.cache_read(CF, "shared", [C])``, the stage that stores now."""
+        if [reader.name for reader in readers] != [self.name]:
+            refuse("cache_read", f"readers must be {self.name}, which stores its sums, not " + ", ".join(reader.name for reader in readers))
+        schedule = self._schedule
+        tile = schedule.cache_write(schedule._outputs(self.name), scope)
+        schedule._accumulated.remove(self.name)
+        self._follow(schedule[tile].name)
+        return tile
 
     op = property(lambda self: getattr(self, "_sums", None) or Stage.op.__get__(self))
 

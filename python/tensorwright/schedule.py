@@ -26,7 +26,7 @@ import json
 from . import _core
 from ._location import user_line
 from .errors import ParseError
-from .fragments import Fragment, accumulator, fragment
+from .fragments import Accumulator, Fragment, accumulator, fragment
 from .group import Group, copied, created
 from .loops import Axis, Fuse, OneThread, Singleton, Split, ThreadAxis
 from .stage import Stage
@@ -95,6 +95,8 @@ class Schedule(_core.Schedule):
         """
         readers = [self[reader] for reader in (readers if isinstance(readers, (list, tuple)) else [readers])]
         scope = scope_of("cache_read", scope)
+        if isinstance(tensor, Accumulator):
+            return tensor.stored_to(scope, readers)
         read_through = fragment(self, tensor, scope, readers)
         if read_through is not None:
             return read_through

@@ -233,6 +233,50 @@ def test_a_product_without_shared_memory():
     np.testing.assert_array_equal(c, a.astype("float32") @ b.astype("float32"))
 
 
+def test_results_by_way_of_shared_memory():
+    """As topi's products have it: the tile that the sums are stored to is copied by all threads."""
+    A, B, k = te.placeholder((64, 64), "float16", name="A"), te.placeholder((64, 64), "float16", name="B"), te.reduce_axis((0, 64), name="k")
+    C = te.compute((64, 64), lambda i, j: te.sum(A[i, k].astype("float32") * B[k, j].astype("float32"), axis=k), name="C")
+    s = te.create_schedule(C)
+    AS, BS = s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])
+    AF, BF = s.cache_read(AS, "wmma.matrix_a", [C]), s.cache_read(BS, "wmma.matrix_b", [C])
+    CF = s.cache_write(C, "wmma.accumulator")
+    with pytest.raises(tw.ScheduleError, match="readers must be C, which stores its sums, not A"):
+        s.cache_read(CF, "shared", [A])
+    CS = s.cache_read(CF, "shared", [C])
+    bi, bj, i, j = s[C].tile(*C.op.axis, 32, 32)
+    rest, lanes = s[C].split(s[C].fuse(i, j), factor=4)
+    rest, tx = s[C].split(rest, factor=32)
+    rest, ty = s[C].split(rest, factor=2)
+    _, tz = s[C].split(rest, factor=2)
+    for axis, index in ((bi, "blockIdx.y"), (bj, "blockIdx.x"), (tx, "threadIdx.x"), (ty, "threadIdx.y"), (tz, "threadIdx.z")):
+        s[C].bind(axis, te.thread_axis(index))
+    s[C].vectorize(lanes)
+    s[CS].compute_at(s[C], bj)
+    s[CS].storage_align(CS.op.axis[0], 32, 8)
+    i, ii = s[CS].split(CS.op.axis[0], factor=16)
+    j, ji = s[CS].split(CS.op.axis[1], factor=16)
+    s[CS].reorder(i, j, ii, ji)
+    s[CS].bind(i, te.thread_axis("threadIdx.y"))
+    s[CS].bind(j, te.thread_axis("threadIdx.z"))
+    s[CF].compute_at(s[CS], j)
+    row, column = CF.op.axis
+    ko, ki = s[CF].split(CF.op.reduce_axis[0], factor=16)
+    ko, km = s[CF].split(ko, factor=2)
+    s[CF].reorder(ko, km, row, column, ki)
+    for stage, loop in ((AS, ko), (BS, ko), (AF, km), (BF, km)):
+        s[stage].compute_at(s[CF], loop)
+    s[AF].tensorize(AF.op.axis[-2], "wmma.load_matrix_a")
+    s[BF].tensorize(BF.op.axis[-2], "wmma.load_matrix_b")
+    s[CF].tensorize(row, "wmma.gemm")
+    s[CS].tensorize(ii, "wmma.store_matrix")
+    a, b = (np.random.default_rng(seed).integers(-4, 5, (64, 64)).astype("float16") for seed in (0, 1))
+    c = np.zeros((64, 64), "float32")
+    tw.build(s, [A, B, C], target="interp")(a, b, c)
+    np.testing.assert_array_equal(c, a.astype("float32") @ b.astype("float32"))
+    assert "mma.m16n8k16.f16" in tw.build(s, [A, B, C], target="cuda -arch=sm_80").source("cuda").replace("_", ".")
+
+
 def test_bad_lines_about_fragments():
     s, A, B, C, k = gemm()
     D = te.compute((32, 32), lambda i, j: A[i, j] + A[j, i], name="D")

@@ -43,6 +43,7 @@ const std::vector<StageKind>& stage_kinds() {
       {"extern", 3, external},
       {"wild extern", 3, wild_external},
       {"matmul", 10, matmul},
+      {"wide matmul", 6, wide_matmul},
       {"convolve", 6, convolve},
       {"tile", 6, tensor_tile},
       {"whole tiles", 4, whole_tiles},

@@ -119,6 +119,7 @@ bool vectors(Maker&, const Tensor&);                                         // 
 bool stock(Maker&, const Tensor&);                                           // stages_stock.cc
 bool stock_product(Maker&, const Tensor&);                                   // stages_products.cc
 bool stock_row(Maker&, const Tensor&);                                       // stages_rows.cc
-bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), convolve(Maker&, const Tensor&);  // stages_reduce.cc
+bool reduce(Maker&, const Tensor&), matmul(Maker&, const Tensor&), wide_matmul(Maker&, const Tensor&),
+    convolve(Maker&, const Tensor&);  // stages_reduce.cc
 
 }  // namespace tw::diff

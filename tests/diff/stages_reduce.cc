@@ -82,6 +82,19 @@ bool matmul(Maker& m, const Tensor& t) {
                   [&](const Vars& v) { return te::sum(t(v[0], k) * (transposed ? w(v[1], k) : w(k, v[1])), {k}); });
 }
 
+// Of factors that are converted to twice their width.
+bool wide_matmul(Maker& m, const Tensor& t) {
+  const Type type = t.dtype();
+  if (t.rank() != 2 || type.is_bool() || type.bits == 64) return false;
+  const Type wide = type.is_half() ? Type::f(32) : Type{type.code, static_cast<uint8_t>(2 * type.bits)};
+  const Tensor w = m.placeholder({t.shape()[1], Expr()}, type);
+  const IterVar k = te::reduce_axis(0, t.shape()[1], "r");
+  const auto widened = [&](const Expr& e) { return te::astype(e, to_string(wide)); };
+  return m.define({t.shape()[0], w.shape()[1]},
+                  sum_of(settle(mul(m.facts(t), m.facts(w)), wide), m.most(t.shape()[1]), wide),
+                  [&](const Vars& v) { return te::sum(widened(t(v[0], k)) * widened(w(k, v[1])), {k}); });
+}
+
 bool convolve(Maker& m, const Tensor& t) {
   if (t.rank() == 0 || t.dtype().is_bool()) return false;
   const size_t d = m.dimension(t);

@@ -3,6 +3,7 @@
 //   a scalar                    one element; a predicate becomes a branch
 //   ramp(b, 1, L)               one vector, masked when there is a predicate
 //   ramp(b, -1, L)              the vector below it, reversed
+//   ramp(b, 2, L), 3 or 4       loads of the vectors that hold the lanes, and a shuffle
 //   broadcast(x, L)             one element in all lanes
 //   x + ramp(0, 1, L) // 2      a load of L / 2, each in two lanes: bytes of 4-bit integers
 //   anything else               gather or scatter
@@ -13,6 +14,7 @@
 #include <numeric>
 
 #include "codegen/llvm/emitter.h"
+#include "src/ir/register_lanes.h"
 
 namespace tw::codegen {
 
@@ -170,6 +172,12 @@ Value* Emitter::emit_load(const ir::Load& load, Type type) {
     Value* value = emit_block_load(memory, type, base, 1, mask ? b_.CreateVectorReverse(mask) : nullptr);
     return b_.CreateVectorReverse(value);
   }
+  const bool held = memory.slot && ramp && ir::as_int(ramp->base);  // maybe in registers
+  const int stride = ramp && !held && !type.is_bool() && (!mask || safe) ? few_apart(*ramp, type) : 0;
+  if (stride > 0) {
+    Value* value = emit_strided_load(memory, type, emit(ramp->base), stride);
+    return mask ? b_.CreateSelect(mask, value, llvm::Constant::getNullValue(value->getType())) : value;
+  }
   const Expr pairs = !mask || safe ? pairs_from(at) : Expr();
   if (pairs) return emit_pairs_load(memory, type, pairs, mask);
   Value* rows = memory.slot && !mask ? emit_rows_load(memory, type, at) : nullptr;
@@ -198,6 +206,48 @@ Value* Emitter::emit_pairs_load(const Memory& memory, Type type, const Expr& fir
   for (int lane = 0; lane < type.lanes; ++lane) lanes.push_back(lane / 2);
   Value* all = b_.CreateShuffleVector(some, lanes);
   return mask ? b_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
+}
+
+// How many elements lie from lane to lane, where it takes less to read those between, too, than to load each lane; else
+// 0. LLVM shuffles SVE's vectors in memory.
+int Emitter::few_apart(const ir::Ramp& ramp, Type type) const {
+  constexpr int64_t kMost = 4;
+  const int64_t stride = ir::as_int(ramp.stride).value_or(0);
+  const int whole = std::min<int>(type.lanes, ir::register_lanes(target_, type.element()));
+  const bool few = stride >= 2 && stride <= kMost && whole >= 2 * stride;
+  return few && type.lanes % whole == 0 && target_.sve_bits <= 128 ? static_cast<int>(stride) : 0;
+}
+
+// The vectors lie from the first lane to the last, each from `lanes - 1` elements behind the begin of the one before,
+// so that nothing beside these is read. Unless that distance and the stride have a common factor, what is wanted of
+// them stands in lanes of its own each: they are joined by choices, and one shuffle sorts them.
+Value* Emitter::emit_strided_load(const Memory& memory, Type type, Value* base, int stride) {
+  const int lanes = type.lanes, whole = ir::register_lanes(target_, type.element()), apart = lanes - 1;
+  if (lanes > whole) {
+    std::vector<Value*> parts;
+    for (int lane = 0; lane < lanes; lane += whole)
+      parts.push_back(
+          emit_strided_load(memory, type.with_lanes(whole), b_.CreateNSWAdd(base, index(lane * stride)), stride));
+    return llvm::concatenateVectors(b_, parts);
+  }
+  const auto vector_of = [&](int lane) { return std::min(lane * stride / apart, stride - 1); };
+  const auto place_of = [&](int lane) { return lane * stride - vector_of(lane) * apart; };
+  const bool own = std::gcd(apart, stride) == 1;
+  Value* all = emit_block_load(memory, type, base, 1, nullptr);
+  for (int v = 1; v < stride; ++v) {
+    Value* next = emit_block_load(memory, type, b_.CreateNSWAdd(base, index(v * apart)), 1, nullptr);
+    std::vector<int> from(static_cast<size_t>(lanes), llvm::PoisonMaskElem);
+    for (int lane = 0; lane < lanes; ++lane) {
+      if (vector_of(lane) > v) continue;
+      const int place = place_of(lane), before = own || v == 1 ? place : lane;
+      from[static_cast<size_t>(own ? place : lane)] = vector_of(lane) == v ? lanes + place : before;
+    }
+    all = b_.CreateShuffleVector(all, next, from);
+  }
+  if (!own) return all;
+  std::vector<int> from;
+  for (int lane = 0; lane < lanes; ++lane) from.push_back(place_of(lane));
+  return b_.CreateShuffleVector(all, from);
 }
 
 Value* Emitter::emit_scalar_load(const Memory& memory, Type type, const Expr& at, Value* mask) {

@@ -175,6 +175,8 @@ class Emitter {
                                llvm::Value* mask);
   llvm::Value* emit_pairs_load(const Memory& memory, ir::Type type, const ir::Expr& first, llvm::Value* mask);
   llvm::Value* emit_rows_load(const Memory& memory, ir::Type type, const ir::Expr& at);
+  int few_apart(const ir::Ramp& ramp, ir::Type type) const;
+  llvm::Value* emit_strided_load(const Memory& memory, ir::Type type, llvm::Value* base, int stride);
   bool gathers(ir::Type element) const;
   llvm::Value* emit_lanes_load(const Memory& memory, ir::Type type, llvm::Value* places, llvm::Value* mask);
   llvm::Value* emit_gather(const Memory& memory, ir::Type type, const ir::Expr& at, llvm::Value* mask);

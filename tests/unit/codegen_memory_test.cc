@@ -117,8 +117,56 @@ TEST(CodegenMemory, ColumnsSideBySideAreTurned) {
   };
   EXPECT_FALSE(has_gather(tile("float32", 8, 8)));
   EXPECT_TRUE(has_gather(tile("float32", 8, 3))) << "too few";
-  EXPECT_TRUE(has_gather(tile("float32", 8, 8, " + A[ramp(i, 2, 8) where ramp(i, 1, 8) < 5]")))
+  EXPECT_TRUE(has_gather(tile("float32", 8, 8, " + A[ramp(i, 5, 8) where ramp(i, 1, 8) < 5]")))
       << "one has a condition";
+}
+
+// Lanes that lie a few elements apart come of whole vectors, of which none reaches beyond the first and the last lane.
+TEST(CodegenMemory, EverySecondElementIsSortedOutOfVectors) {
+  const auto strided = [](const std::string& type, int stride, int lanes, const std::string& mask = "") {
+    const std::string in = std::to_string(stride * (lanes - 1) + 1), out = std::to_string(lanes);
+    return parse("kernel k(A: " + type + "[" + in + "], C: out " + type + "[" + out + "]):\n  C[0 : " + out +
+                 "] = A[ramp(0, " + std::to_string(stride) + ", " + out + ")" + mask + "]\n");
+  };
+  const auto expect_right = [](const ir::Program& p, ir::Type type, int elements, int lanes) {
+    std::vector<Bytes> data{Bytes(static_cast<size_t>(elements * type.bytes())),
+                            Bytes(static_cast<size_t>(lanes * type.bytes()), 1)};
+    for (size_t i = 0; i < data[0].size(); ++i)
+      data[0][i] = static_cast<unsigned char>(type.is_bool() ? i % 3 == 0 : i * 7 % 61);
+    const std::vector<Bytes> expected = run_interpreted(p, data);
+    const auto module = build(p, native());
+    for (const bool at_end : {false, true}) {
+      const diff::FencedMemory in(std::as_bytes(std::span(data[0])), at_end),
+          out(std::as_bytes(std::span(data[1])), at_end);
+      void* pointers[] = {in.data(), out.data()};
+      ASSERT_EQ(module->kernel()->run(pointers), 0);
+      EXPECT_EQ(std::memcmp(out.data(), expected[1].data(), expected[1].size()), 0) << to_string(p);
+    }
+  };
+  for (const char* name : {"bool", "int8", "uint16", "int32", "float32", "float64", "float16", "bfloat16"}) {
+    const ir::Type type = *ir::parse_type(name);
+    for (int stride = 2; stride <= 5; ++stride)
+      for (int lanes : {2, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32}) {
+        const int elements = stride * (lanes - 1) + 1;
+        expect_right(strided(name, stride, lanes), type, elements, lanes);
+        if (lanes == 8) expect_right(strided(name, stride, lanes, " where ramp(0, 1, 8) < 5"), type, elements, lanes);
+      }
+  }
+  const auto text = [&](int stride) {
+    return build(strided("float32", stride, 16), parse_target("llvm -mcpu=x86-64-v3"))->source("llvm");
+  };
+  for (int stride : {2, 3, 4}) EXPECT_EQ(text(stride).find("masked.gather"), std::string::npos) << stride;
+  EXPECT_NE(text(5).find("masked.gather"), std::string::npos) << "most of five vectors is read for nothing";
+  const ir::Program copied = parse(R"(kernel k(A: float32[64], C: out float32[4, 8]):
+  alloc P: float32[64] local
+  for i in 0..64:
+    P[i] = A[i]
+  for j in 0..4:
+    C@[j * 8 : 8] = P[ramp(j * 16, 2, 8)]
+)");
+  expect_all_agree(copied, {bytes_of(counting(64)), Bytes(128, 1)});
+  const std::string llvm = build(copied, parse_target("llvm -mcpu=x86-64-v3"))->source("llvm");
+  EXPECT_EQ(llvm.find("masked.gather"), std::string::npos) << "no register holds what is read at places that vary";
 }
 
 // A statement that stores what the next one reads ends the tile.

@@ -70,6 +70,15 @@ int64_t byte_stride(const AccessView& access, const LoopView& loop) {
   return access.affine ? std::abs(bytes) : 0;
 }
 
+// Loads of whole registers for one of its lanes; of lanes that lie a few elements apart (codegen/llvm/emit_memory.cc)
+// all that lies there. 0 where each lane is loaded or stored by itself.
+int64_t loads_of_a_register(const AccessView& access, const LoopView& vector, double lanes) {
+  constexpr int64_t kFewApart = 4;
+  if (is_contiguous(access, vector)) return 1;
+  const int64_t stride = access.store ? 0 : byte_stride(access, vector) / access.element_bytes;
+  return stride >= 2 && stride <= kFewApart && lanes >= static_cast<double>(2 * stride) ? stride : 0;
+}
+
 // The loops of a stage as the code runs them.
 struct Shape {
   const LoopView* vector = nullptr;
@@ -239,7 +248,9 @@ class StageReader {
       const LoopView& loop = view_.loops[l];
       if (!shape_.in_body(view_, l) || !touches(access, loop)) continue;
       if (&loop == shape_.vector) {
-        each *= a.contiguous ? vectors(machine_.vector_bits / (8.0 * access.element_bytes)) : f_.vector_extent;
+        const double lanes = machine_.vector_bits / (8.0 * access.element_bytes);
+        const int64_t loads = loads_of_a_register(access, loop, lanes);
+        each *= loads > 0 ? vectors(lanes) * static_cast<double>(loads) : f_.vector_extent;
       } else if (l < shape_.tensorized) {
         each *= extent(l);
         a.aligned = a.aligned && byte_stride(access, loop) % 64 == 0;

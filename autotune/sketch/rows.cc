@@ -20,6 +20,8 @@ namespace tw::autotune::sketch {
 namespace {
 
 constexpr int kNoAxis = -1;
+constexpr int64_t kWindow = 64;   // terms that are written out
+constexpr int64_t kFewApart = 4;  // elements from lane to lane of vectors that are sorted out of whole ones
 
 // Which axis of the root each data axis of a stage stands for, where all members read the stage there.
 using RootAxes = std::map<int, std::vector<int>>;
@@ -77,12 +79,20 @@ const Access* main_read_along(const Stage& stage, const Axis& axis) {
   return most ? most : main_read(stage);
 }
 
-// Whether its elements lie side by side along the last reduction axis, and along no data axis.
+// Whether vectors along the data axis find their elements side by side, or, of a window, so close that they are sorted
+// out of what lies there.
+bool close_along(const Stage& stage, const Access& read, const Axis& axis) {
+  const int64_t stride = stride_along(read, axis).value_or(0);
+  if (axis.extent < 2 || stride < 1 || stride > kFewApart) return false;
+  return stride == 1 || (extents(stage.sums) <= kWindow && axis.extent >= stage.sums.back().extent);
+}
+
+// Whether its elements lie side by side along the last reduction axis, and close along no data axis.
 bool runs_along_sum(const Stage& stage) {
   const Access* read = main_read_along(stage, stage.sums.back());
   return read && stride_along(*read, stage.sums.back()) == 1 &&
          std::none_of(stage.data.begin(), stage.data.end(),
-                      [&](const Axis& axis) { return axis.extent > 1 && stride_along(*read, axis) == 1; });
+                      [&](const Axis& axis) { return close_along(stage, *read, axis); });
 }
 
 // The row axis along which all reductions' elements lie side by side.

@@ -104,6 +104,22 @@ Args depthwise(int size, int channels, bool bias) {
               [&](const Vars& at) { return te::max(C({at[0], at[1], at[2], at[3]}) + b(at[3]), zero()); }, "D")};
 }
 
+// Windows that lie `stride` elements from each other along rows that are stored as rows.
+Args windows(int size, int window, int stride) {
+  const Tensor X = te::placeholder({3, size, size}, "float32", "X"),
+               W = te::placeholder({3, window, window}, "float32", "W");
+  const IterVar ky = te::reduce_axis(0, window, "ky"), kx = te::reduce_axis(0, window, "kx");
+  const int out = (size - window) / stride + 1;
+  return {X, W,
+          te::compute(
+              {3, out, out},
+              [&](const Vars& at) {
+                const Expr y = Expr(at[1]) * Expr(stride) + Expr(ky), x = Expr(at[2]) * Expr(stride) + Expr(kx);
+                return te::sum(X(Expr(at[0]), y, x) * W(Expr(at[0]), ky, kx), {ky, kx});
+              },
+              "C")};
+}
+
 Args transpose(int rows, int n) {
   const Tensor A = te::placeholder({rows, n}, "float32", "A");
   return {A, te::compute({n, rows}, [&](Var i, Var j) { return A(j, i); }, "B")};
@@ -131,6 +147,12 @@ TEST(SketchReduction, VectorTimesMatrix) { expect_right("reduction", matmul(1, 1
 TEST(SketchReduction, DepthwiseConvolution) {
   expect_right("reduction", depthwise(7, 21, false));
   expect_right("reduction", depthwise(9, 35, true));
+}
+// Lanes are windows as long as few elements lie between these, and terms where a window is long.
+TEST(SketchReduction, WindowsThatSlideByMoreThanOneElement) {
+  for (int stride : {1, 2, 3, 4}) expect_right("reduction", windows(37, 3, stride));
+  expect_right("rows", windows(37, 4, 5));
+  expect_right("rows", windows(37, 9, 2));
 }
 TEST(SketchPointwise, OneLongRowAndCrossedAxes) {
   expect_right("pointwise", doubled(13, 37), 20);

@@ -20,8 +20,8 @@ namespace tw::autotune::sketch {
 namespace {
 
 constexpr int kNoAxis = -1;
-constexpr int64_t kWindow = 64;   // terms that are written out
-constexpr int64_t kFewApart = 4;  // elements from lane to lane of vectors that are sorted out of whole ones
+constexpr int64_t kFewApart = 4;   // elements from lane to lane of vectors that are sorted out of whole ones
+constexpr int64_t kFewTerms = 32;  // of a window, each with loads and shuffles of its own: more are long to compile
 
 // Which axis of the root each data axis of a stage stands for, where all members read the stage there.
 using RootAxes = std::map<int, std::vector<int>>;
@@ -84,7 +84,7 @@ const Access* main_read_along(const Stage& stage, const Axis& axis) {
 bool close_along(const Stage& stage, const Access& read, const Axis& axis) {
   const int64_t stride = stride_along(read, axis).value_or(0);
   if (axis.extent < 2 || stride < 1 || stride > kFewApart) return false;
-  return stride == 1 || (extents(stage.sums) <= kWindow && axis.extent >= stage.sums.back().extent);
+  return stride == 1 || (extents(stage.sums) <= kFewTerms && axis.extent >= stage.sums.back().extent);
 }
 
 // Whether its elements lie side by side along the last reduction axis, and close along no data axis.

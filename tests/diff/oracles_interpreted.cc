@@ -120,16 +120,20 @@ std::string scheduled(Trial& t) {
   return means_the_definition(t, t.scheduled, options);
 }
 
-// Threads join their parts in an order that the launch decides, and lanes of a warp round once for several terms.
-bool sums_on_device(const schedule::LoopNest& nest) {
-  for (int i = 0; i < nest.size(); ++i)
-    if (schedule::sums_across_threads(nest.stage(i)) || schedule::warp_product_of(nest.stage(i))) return true;
+// Threads join their parts in an order that the launch decides; lanes of a warp, and intrinsics, round in their own
+// way.
+bool sums_otherwise(const schedule::LoopNest& nest) {
+  for (int i = 0; i < nest.size(); ++i) {
+    const schedule::StageNest& stage = nest.stage(i);
+    if (schedule::sums_across_threads(stage) || schedule::warp_product_of(stage)) return true;
+    if (stage.tensorized.intrin && stage.buffer().element().is_float()) return true;
+  }
   return false;
 }
 
 std::string in_order(Trial& t) {
   const auto schedule = schedule::Schedule::from_steps(t.sample.outputs, t.sample.steps);
-  if (!schedule.ok() || sums_on_device(schedule->nest())) return "";
+  if (!schedule.ok() || sums_otherwise(schedule->nest())) return "";
   return each_run(t, [&](Run& run) -> std::string {
     if (run.refused) return "";
     const Memory rough = rough_inputs(t.sample, run.inputs);

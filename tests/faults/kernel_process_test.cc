@@ -19,11 +19,10 @@ constexpr int kElements = 1000;
 constexpr const char* kServe = "--serve-kernel";
 constexpr const char* kTwice = "for (int i = 0; i < n; ++i) y[i] = 2 * x[i];";
 const ir::Type kF32 = ir::Type::f(32);
-const test::Folder kFolder;
 
 Blob object_of(const std::string& body, const std::string& name = "twice") {
-  return Blob::read(
-      test::compile_c(kFolder, test::vector_kernel(name, kElements, body), name, "-nostdlib -Wl,-z,defs"));
+  static const test::Folder folder;  // of the test alone: the same program serves kernels, and is killed
+  return Blob::read(test::compile_c(folder, test::vector_kernel(name, kElements, body), name, "-nostdlib -Wl,-z,defs"));
 }
 
 std::unique_ptr<KernelProcess> started(const Blob& object, const std::string& name = "") {

@@ -105,7 +105,8 @@ const bool kIsTest = [] {
   char name[] = "builder", serve[] = "--serve";
   char* argv[] = {name, serve, nullptr};
   if (role == "tuner") {
-    setenv(kRole, "builder", 1);  // of what it starts
+    setenv(kRole, "builder", 1);                                                      // of what it starts
+    setenv("TMPDIR", std::filesystem::path(setting(kLog)).parent_path().c_str(), 1);  // outlives one that is killed
     tune_here(setting(kLog), std::strtoull(setting(kSeed).c_str(), nullptr, 10));
     _exit(0);
   }

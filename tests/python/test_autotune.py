@@ -382,7 +382,9 @@ def workers_of(pid):
 def start(log, trials):
     # Background jobs of a shell begin with SIGINT ignored, and so do their children.
     listen = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    process = subprocess.Popen([sys.executable, "-c", listen + script(log, trials)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # Its folder stays where it is killed, so that is beside the log.
+    process = subprocess.Popen([sys.executable, "-c", listen + script(log, trials)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env={**os.environ, "TMPDIR": os.path.dirname(log)})
     deadline = time.time() + 60
     while time.time() < deadline and not (os.path.exists(log) and sum(1 for _ in open(log)) >= 5):
         time.sleep(0.02)

@@ -13,6 +13,7 @@ namespace tw::autotune {
 namespace {
 
 constexpr std::string_view kMark = "{\"tensorwright\":";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr size_t kLongestLine = size_t{4} << 20;  // a record takes a few kilobytes
 
 [[noreturn]] void log_error(std::string what, std::vector<std::string> notes = {}) {
@@ -84,6 +85,9 @@ void for_each_line(const std::string& path, const LineVisitor& visit, const std:
   std::string line, foreign;
   for (bool endless = false; lines.next(line, endless);) {
     ++number;
+    // Of editors and checkouts that have such files and lines.
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+    if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     require_known_schema(path, line);
     if (line.starts_with(kMark) || kMark.starts_with(line))  // the last cut off early

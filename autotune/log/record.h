@@ -65,7 +65,7 @@ struct Log {
 // looked at, which is much faster in the log of many.
 Log load_log(const std::string& path, const std::string& hash = "");
 
-// What load_log reads, line by line: `number` from 1, the text without its newline (of an endless line its first part
+// What load_log reads, line by line: `number` from 1, the text without what ends it (of an endless line its first part
 // only), and what it says. Lines may be of any length; memory is not. Lines without `containing` are passed over;
 // without a visitor all are, and only what is not ours is refused.
 using LineVisitor = std::function<void(size_t number, std::string_view text, Result<Record>)>;

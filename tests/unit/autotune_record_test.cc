@@ -95,6 +95,16 @@ TEST_F(Record_, AFirstLineThatWasCutOffIsStillOurs) {
   EXPECT_EQ(load_log(path_).damaged, 1);
 }
 
+TEST_F(Record_, LinesThatAnEditorOrACheckoutEndsInAnotherWayCount) {
+  std::string text = to_line(sample(1)) + to_line(sample(2));
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2) text.insert(at, "\r");
+  write("\xef\xbb\xbf" + text);
+  Journal(path_).append(sample(3));
+  const Log log = load_log(path_);
+  EXPECT_EQ(log.damaged, 0);
+  EXPECT_EQ(log.records.size(), 3u);
+}
+
 TEST_F(Record_, WhatIsNotOursIsRefusedAndLeftAlone) {
   EXPECT_THROW(load_log(path_), Error);  // missing
   EXPECT_THROW(load_log(testing::TempDir()), Error);

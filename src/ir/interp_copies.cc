@@ -3,7 +3,7 @@
 namespace tw::ir::interp {
 
 void Copies::begin(Memory& memory, int64_t at, Value value, const Tasks& tasks) {
-  memory.begin_arrival(at, tasks);
+  memory.begin_arrival(at, begun(), tasks);
   groups_.back().stores.push_back({{&memory, at}, value});
 }
 
@@ -16,8 +16,10 @@ void Copies::reads(const std::vector<Element>& sources) {
 
 void Copies::wait(int64_t but, const Tasks& tasks) {
   while (std::ssize(groups_) - 1 > but) {
+    ++arrived_;
     for (const Element& source : groups_.front().sources) source.memory->release(source.at);
-    for (const Begun& begun : groups_.front().stores) begun.to.memory->arrive(begun.to.at, begun.value, tasks);
+    for (const Begun& begun : groups_.front().stores)
+      begun.to.memory->arrive(begun.to.at, begun.value, arrived_, tasks);
     groups_.pop_front();
   }
 }

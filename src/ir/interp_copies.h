@@ -35,6 +35,9 @@ class Copies {
   };
 
   std::deque<Group> groups_{1};  // the last is still open
+  uint32_t begun() const { return arrived_ + static_cast<uint32_t>(groups_.size()); }  // groups, with the open one
+
 };
+  uint32_t arrived_ = 0;         // groups that were waited for
 
 }  // namespace tw::ir::interp

@@ -3,6 +3,7 @@
 #include "src/ir/interp_launch.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "src/ir/fields.h"
@@ -46,6 +47,43 @@ class Depth {
   std::unordered_map<const void*, size_t> known_;
 };
 
+// slot[(k + 2) % 3, i], slot[(k + 2) % 3 * 128 + i]: how many slots there are, and the factor of their number.
+struct SlotTerm {
+  int64_t slots, factor;
+};
+std::optional<SlotTerm> slot_term(const Expr& e) {
+  if (const auto* r = as<Ramp>(e)) return slot_term(r->base);
+  const auto* b = as<Binary>(e);
+  if (!b) return {};
+  if (b->op == BinOp::kFloorMod) {
+    const auto slots = as_int(b->b);
+    return slots ? std::optional<SlotTerm>({*slots, 1}) : std::nullopt;
+  }
+  if (b->op == BinOp::kMul) {
+    const auto factor = as_int(b->b);
+    auto term = factor ? slot_term(b->a) : std::nullopt;
+    if (term) term->factor *= *factor;
+    return term;
+  }
+  if (b->op != BinOp::kAdd && b->op != BinOp::kSub) return {};
+  const auto left = slot_term(b->a), right = b->op == BinOp::kAdd ? slot_term(b->b) : std::nullopt;
+  return !right || (left && left->factor >= right->factor) ? left : right;
+}
+
+// Elements of a slot, where copies go round all of the memory; 0 where they do not.
+int64_t elements_of_slot(const Store& copy) {
+  int64_t span = 1;
+  for (const Expr& extent : copy.buffer.shape()) {
+    const auto known = as_int(extent);
+    if (!known) return 0;
+    span *= *known;
+  }
+  const auto term = slot_term(copy.at[0]);
+  if (!term || term->slots < 2 || !copy.buffer.strides().empty()) return 0;
+  const int64_t whole = copy.at.size() == 1 ? span : *as_int(copy.buffer.shape()[0]);
+  return term->slots * term->factor == whole ? span / term->slots : 0;
+}
+
 }  // namespace
 
 StmtPtr launch_code(Preparation& preparation, const For& outermost) {
@@ -62,6 +100,13 @@ StmtPtr launch_code(Preparation& preparation, const For& outermost) {
     const size_t memory = preparation.memory_of(a->buffer);
     (a->buffer.scope() == Scope::kShared ? code->shared : code->local).push_back(memory);
     if (a->buffer.scope() == Scope::kLocal) preparation.own_memory_of_threads(memory);
+    return true;
+  });
+  walk(body, [&](const Stmt& s) {
+    const auto* copy = as<Store>(s);
+    if (!copy || copy->arrival == Arrival::kNow) return true;
+    if (const int64_t slot = elements_of_slot(*copy))
+      code->rings.emplace_back(preparation.memory_of(copy->buffer), slot);
     return true;
   });
   walk(body, [&](const Stmt& s) {

@@ -25,6 +25,7 @@ Launch::Launch(const LaunchCode& code, State& s)
   s_.tasks.fences = &s_.fences;
   s_.tasks.stored = &s_.stored;
   for (const auto& [memory, role] : code.roles) s_.memories[memory]->set_role(role);
+  for (const auto& [memory, elements] : code.rings) s_.memories[memory]->set_slot(elements);
   for (const size_t m : code.shared) first_.push_back(s_.memories[m]);
   for (int64_t block = 1; block < cluster_; ++block) {
     std::deque<Memory>& own = others_.emplace_back();

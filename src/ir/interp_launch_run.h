@@ -35,7 +35,8 @@ struct LaunchCode final : StmtCode {
   bool has_meetings = false;
   std::vector<size_t> shared, local;  // memories
   std::vector<std::pair<size_t, Memory::Role>> roles;
-  size_t stack_bytes = 0;  // for a thread
+  std::vector<std::pair<size_t, int64_t>> rings;  // memories, and the elements of a slot
+  size_t stack_bytes = 0;                         // for a thread
 
   void run(State&) const override;
 };

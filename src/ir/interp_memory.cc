@@ -28,6 +28,7 @@ Memory::Memory(std::string name, Type element, bool check_unwritten, bool check_
 Memory Memory::another() const {
   Memory out(name_, element_, check_unwritten_, check_races_, one_value_);
   out.role_ = role_;
+  out.slot_ = slot_;
   return out;
 }
 
@@ -90,6 +91,10 @@ void Memory::lay_out(std::vector<int64_t> shape, std::vector<int64_t> strides, b
   held_.clear();
   unfenced_.clear();
   if (role_ == Role::kSums) touched_.assign(static_cast<size_t>(span_), 0);
+  if (slot_ > 0) {
+    group_of_.assign(static_cast<size_t>(span_), 0);
+    turns_.assign(static_cast<size_t>(span_ / slot_ + 1), {});
+  }
   by_threads_ = by_boxes_ = false;
 }
 
@@ -98,6 +103,26 @@ void Memory::begin_arrival(int64_t at, const Tasks& tasks) {
   expect_released(at, tasks);
   if (check_races_) note_write(at, tasks);
   arriving_[at] = {tasks.now()};
+}
+
+void Memory::begin_arrival(int64_t at, uint32_t group, const Tasks& tasks) {
+  begin_arrival(at, tasks);
+  if (slot_ == 0) return;
+  Turn& turn = turns_[static_cast<size_t>(at / slot_)];
+  const uint32_t before = group_of_[static_cast<size_t>(at)];
+  if (before != 0 && before >= turn.group && before < group) turn = {group, tasks.now()};
+}
+
+// In another order of the threads the slot's turn may not have begun.
+void Memory::expect_of_this_turn(int64_t at, const Tasks& tasks) const {
+  const uint32_t group = group_of_[static_cast<size_t>(at)];
+  const Turn& turn = turns_[static_cast<size_t>(at / slot_)];
+  if (group == 0 || group >= turn.group || tasks.races(turn.task)) return;
+  Fault fault{ErrorKind::kInternal,
+              "interpret: " + element(at) + " was copied before its slot was filled again",
+              {"what a turn of a ring does not copy is not there, though the bytes of an earlier one are"}};
+  if (tasks.names) fault.notes.push_back("thread (" + tasks.names->name(turn.task) + ") begins to fill the slot");
+  throw fault;
 }
 
 void Memory::begin_box(int64_t at, const Tasks& tasks) {

@@ -110,6 +110,9 @@ class Memory {
   // Before anything is bound: of sums of a group's products, and of their operands.
   enum class Role : uint8_t { kPlain, kSums, kOperand };
   void set_role(Role role) { role_ = role; }
+  // Of a ring that is filled by copies: how many elements a slot has. When copies fill it again, what they leave out of
+  // it is gone, as far as copies brought it.
+  void set_slot(int64_t elements) { slot_ = elements; }
 
   // Memory of the caller, or fresh memory whose contents count as unwritten.
   void bind(void* data, std::vector<int64_t> shape, std::vector<int64_t> strides, bool written);
@@ -132,6 +135,7 @@ class Memory {
     if (!arriving_.empty()) expect_arrived(at, Access::kReads, tasks);
     if (check_unwritten_ && written_[at] != generation_) unwritten(at, tasks);
     if (role_ == Role::kSums) touched_[at] = *tasks.fences;
+    if (slot_ > 0) expect_of_this_turn(at, tasks);
     if (check_races_) {
       note_read(at, tasks);
       if (tasks.reads) tasks.reads->push_back({this, at});
@@ -151,16 +155,23 @@ class Memory {
     if (check_unwritten_) written_[at] = generation_;
     by_threads_ = true;
     if (role_ != Role::kPlain) note_role(at, tasks);
+    if (slot_ > 0) group_of_[at] = 0;
     if (by_boxes_) mixed(at);
     write_(data_, at, v);
     if (at == half_used_) write_(data_, at + 1, Value{});
   }
 
-  // A value that is stored later: nobody touches the element until it has arrived.
+  // A value that is stored later: nobody touches the element until it has arrived. `group`: which of its thread's
+  // groups it belongs to, from 1 on.
   void begin_arrival(int64_t at, const Tasks& tasks);
+  void begin_arrival(int64_t at, uint32_t group, const Tasks& tasks);
   void arrive(int64_t at, Value v, const Tasks& tasks) {
     arriving_.erase(at);
     store(at, v, tasks);
+  }
+  void arrive(int64_t at, Value v, uint32_t group, const Tasks& tasks) {
+    arrive(at, v, tasks);
+    if (slot_ > 0) group_of_[static_cast<size_t>(at)] = group;
   }
   // The same of a box that the device copies: `seen` is what those have waited for who may touch it before all settle.
   void begin_box(int64_t at, const Tasks& tasks);
@@ -209,6 +220,7 @@ class Memory {
   void expect_arrived(int64_t at, Access now, const Tasks& tasks) const;
   void expect_released(int64_t at, const Tasks& tasks) const;
   [[noreturn]] void mixed(int64_t at) const;
+  void expect_of_this_turn(int64_t at, const Tasks& tasks) const;
   [[noreturn]] void race(int64_t at, Access then, uint32_t task, Access now, const Tasks& tasks) const;
 
   std::string name_;
@@ -239,6 +251,13 @@ class Memory {
   Role role_ = Role::kPlain;
   std::vector<uint32_t> touched_;                   // behind how many fences
   std::unordered_map<int64_t, uint32_t> unfenced_;  // elements, and the task that stored there
+  // A turn of a slot begins with a copy to what an earlier group of the turn before has filled.
+  struct Turn {
+    uint32_t group = 0, task = 0;  // with which it began, and whose copy
+  };
+  int64_t slot_ = 0;                // elements; 0: no ring
+  std::vector<uint32_t> group_of_;  // whose copy the element holds; 0: a thread's store, or nothing
+  std::vector<Turn> turns_;         // of each slot, the last
 };
 
 }  // namespace tw::ir::interp

@@ -24,9 +24,11 @@ void Copies::wait(int64_t but, const Tasks& tasks) {
   }
 }
 
-void Copies::expect_none(const Tasks& tasks) const {
+void Copies::expect_none(const Tasks& tasks, const Memory* ends) const {
   for (const Group& group : groups_)
-    if (!group.stores.empty()) group.stores[0].to.memory->on_its_way(group.stores[0].to.at, "its thread ends", tasks);
+    for (const Begun& begun : group.stores)
+      if (ends == nullptr || begun.to.memory == ends)
+        begun.to.memory->on_its_way(begun.to.at, ends ? "its memory ends" : "its thread ends", tasks);
 }
 
 }  // namespace tw::ir::interp

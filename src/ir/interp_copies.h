@@ -22,7 +22,8 @@ class Copies {
   void reads(const std::vector<Element>& sources);  // of what was begun last
   void commit() { groups_.emplace_back(); }
   void wait(int64_t but, const Tasks& tasks);
-  void expect_none(const Tasks& tasks) const;  // at the end of a thread
+  // At the end of a thread, or of that memory.
+  void expect_none(const Tasks& tasks, const Memory* ends = nullptr) const;
 
  private:
   struct Begun {
@@ -34,10 +35,10 @@ class Copies {
     std::vector<Element> sources;
   };
 
-  std::deque<Group> groups_{1};  // the last is still open
   uint32_t begun() const { return arrived_ + static_cast<uint32_t>(groups_.size()); }  // groups, with the open one
 
-};
+  std::deque<Group> groups_{1};  // the last is still open
   uint32_t arrived_ = 0;         // groups that were waited for
+};
 
 }  // namespace tw::ir::interp

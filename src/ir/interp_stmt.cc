@@ -157,6 +157,7 @@ struct AllocateCode final : StmtCode {
       s.memories[memory]->allocate(std::move(extents), std::move(steps));
     }
     body->run(s);
+    if (shared) s.copies.expect_none(s.tasks, s.memories[memory]);
   }
 };
 

@@ -81,8 +81,7 @@ void LaunchCheck::judge(const Stmt& launch) {
   statement(body, {});
   if (too_much()) return;  // what is left is that of a walk which ended somewhere
   if (const std::string why = registers_.ended(); !why.empty()) report({Kind::kOnItsWay, {}, "wgmma.wait", {}, why});
-  for (const Touched& a : open_)
-    if (a.behind && a.writes) compare(a, a, Apart::kNothing);  // whether it is made at all
+  expect_arrived({});
   if (indices_.blocks.empty()) return;
   between_blocks_ = true;
   open_.clear();
@@ -116,7 +115,10 @@ void LaunchCheck::statement(const Stmt& s, const Place& place) {
       [&](const Seq& q) {
         for (const Stmt& one : q.stmts) statement(one, place);
       },
-      [&](const Allocate& a) { statement(a.body, place); },
+      [&](const Allocate& a) {
+        statement(a.body, place);
+        expect_arrived(a.buffer);
+      },
       [&](const LetStmt& l) {
         reads(l.value, s, place);
         statement(l.body, with_let(l.var, l.value, place));
@@ -130,6 +132,12 @@ void LaunchCheck::statement(const Stmt& s, const Place& place) {
       [&](const Sync& sync) {
         if (!between_blocks_) pass(sync);
       });
+}
+
+void LaunchCheck::expect_arrived(const std::optional<Buffer>& of) {
+  if (between_blocks_ || quiet_ > 0) return;
+  for (const Touched& a : open_)
+    if (a.behind && a.writes && (!of || a.buffer == *of)) compare(a, a, Apart::kNothing);  // whether it is made at all
 }
 
 void LaunchCheck::pass(const Sync& sync) {

@@ -52,6 +52,7 @@ class LaunchCheck {
 
   void statement(const ir::Stmt& s, const Place& place);
   void pass(const ir::Sync& sync);
+  void expect_arrived(const std::optional<ir::Buffer>& of);  // what is stored later, there or anywhere
 
   // Whose threads go on by turns that are theirs to count: sync_roles.h. The rest of it is as elsewhere.
   void roles(const ir::If& i, const ir::Stmt& s, const Place& place);

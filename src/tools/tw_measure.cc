@@ -25,12 +25,7 @@ namespace {
 
 constexpr const char *kThisProgram = "/proc/self/exe", *kTooOld = "none: it is older than sm_80";
 
-int worker() {
-  const auto this_gpu = [](const runtime::RunRequest&) {
-    return std::make_unique<runtime::cuda::CandidateDevice>(0, runtime::without_dynamic_linker());
-  };
-  return runtime::run_worker(support::kChannel, this_gpu, {.on_device = true});
-}
+int worker() { return runtime::run_worker(support::kChannel, runtime::cuda::devices_in_turn(), {.on_device = true}); }
 
 rpc::BoardDevice this_gpu() {
   const runtime::cuda::GpuDevice& gpu = *runtime::cuda::gpu_device().value_or_throw();

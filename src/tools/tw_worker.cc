@@ -13,12 +13,9 @@ int main(int argc, char** argv) {
   const auto this_cpu = [](const RunRequest& request) {
     return std::make_unique<HostDevice>(request.threads, by_dynamic_linker());
   };
-  const auto this_gpu = [](const RunRequest&) {
-    return std::make_unique<cuda::CandidateDevice>(0, without_dynamic_linker());
-  };
   if (argc == 2 && std::strcmp(argv[1], "--serve") == 0) return run_worker(tw::support::kChannel, this_cpu);
   if (argc == 2 && std::strcmp(argv[1], "--serve-cuda") == 0)
-    return run_worker(tw::support::kChannel, this_gpu, {.on_device = true});
+    return run_worker(tw::support::kChannel, cuda::devices_in_turn(), {.on_device = true});
   std::fprintf(stderr, "tw-worker is started by Tensorwright's tuner, not by hand\n");
   return 2;
 }

@@ -10,7 +10,8 @@
 // "hang" (a launch never ends) or "outside" (a launch writes in front of its first array). With FAKE_CUDA_ONCE, a file,
 // only the process that removes it has the fault. While the file FAKE_CUDA_GONE is there the device is lost at a
 // launch, and no process finds another one.
-// FAKE_CUDA_TRACE is a file that gets a line for each launch: its process, and where its first array is.
+// FAKE_CUDA_TRACE is a file that gets a line for each launch: its process, and where its first array is;
+// FAKE_CUDA_UPLOADS one for each copy from the host: its process, and bytes.
 #pragma once
 
 #include <array>

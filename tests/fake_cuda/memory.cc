@@ -1,7 +1,10 @@
 // Memory of devices: blocks of the host's, each of a device, and addresses that were reserved.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "tests/fake_cuda/fake_cuda.h"
@@ -118,8 +121,9 @@ Code cuMemMap(Address at, size_t bytes, size_t, Physical handle, unsigned long l
   return 0;
 }
 Code cuMemSetAccess(Address at, size_t bytes, const MemoryAccess* access, size_t count) {
-  if (count != 1 || access->may != 3) return kInvalid;
-  return mprotect(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : kInvalid;
+  if (count != 1 || (access->may != 3 && access->may != kReadOnly)) return kInvalid;
+  const int may = access->may == kReadOnly ? PROT_READ : PROT_READ | PROT_WRITE;
+  return mprotect(reinterpret_cast<void*>(at), bytes, may) == 0 ? 0 : kInvalid;
 }
 Code cuMemUnmap(Address at, size_t) { return release(at); }
 Code cuMemsetD8Async(Address at, unsigned char byte, size_t bytes, Stream) {
@@ -131,6 +135,11 @@ Code cuMemsetD8Async(Address at, unsigned char byte, size_t bytes, Stream) {
   return 0;
 }
 Code cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, Stream) {
+  if (const char* uploads = std::getenv("FAKE_CUDA_UPLOADS"); uploads && *uploads) {
+    std::FILE* file = std::fopen(uploads, "a");
+    std::fprintf(file, "%d %zu\n", getpid(), bytes);
+    std::fclose(file);
+  }
   return copy(reinterpret_cast<void*>(to), from, to, bytes);
 }
 Code cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, Stream) {

@@ -114,6 +114,13 @@ assert result.best.ok and result.best.runs == 3
         tune("assert tuned(vectors(1 << 18), trials=1, number=1, repeat=1).best.ok", tmp_path, FAKE_CUDA_TRACE=str(trace))
         assert len(trace.read_text().splitlines()) >= 3 * (3 + 3 + 2 * 3)  # measurements: runs, comparisons, digests of two inputs
 
+    def test_large_arguments_are_brought_once(self, tmp_path):
+        uploads = tmp_path / "uploads"
+        tune("assert tuned(vectors(1 << 18), trials=6).failures == []", tmp_path, FAKE_CUDA_UPLOADS=str(uploads))
+        lines = [tuple(map(int, line.split())) for line in uploads.read_text().splitlines()]
+        brought = [process for process, size in lines if size == 4 << 18]
+        assert max(map(brought.count, brought)) == 3  # two inputs and the reference, for all candidates of a worker
+
     def test_a_driver_that_does_not_take_the_code(self, tmp_path):
         if not has_nvrtc(tmp_path / "cache"):
             pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/runtime/cuda/guarded_memory.h"
+#include "src/runtime/cuda/kept_uploads.h"
 #include "src/runtime/cuda/lost.h"
 #include "src/runtime/cuda/tensor_map.h"
 #include "src/support/launch_limits.h"
@@ -25,6 +26,14 @@ struct ObjectLaunch {
   int64_t shared_bytes;
   Function functions[16];
 };
+
+MakeDevice devices_in_turn() {
+  return [uploads = std::shared_ptr<KeptUploads>()](const RunRequest& request) mutable {
+    if (!uploads) uploads = std::make_shared<KeptUploads>(0);
+    uploads->serve(request);
+    return std::make_unique<CandidateDevice>(0, without_dynamic_linker(), uploads.get());
+  };
+}
 
 namespace {
 
@@ -80,8 +89,8 @@ class CandidateDevice::CapturedCalls {
   int32_t returned_ = 0;
 };
 
-CandidateDevice::CandidateDevice(int ordinal, const Linking& linking)
-    : device_(*gpu_device(ordinal).value_or_throw()), current_(device_), linking_(linking) {
+CandidateDevice::CandidateDevice(int ordinal, const Linking& linking, KeptUploads* uploads)
+    : device_(*gpu_device(ordinal).value_or_throw()), current_(device_), linking_(linking), uploads_(uploads) {
   const Driver& driver = *device_.driver;
   require_done(device_, driver.stream_create(&stream_, kNonBlocking), "making a stream");
   require_done(device_, driver.event_create(&begin_, 0), "making an event");
@@ -98,19 +107,19 @@ CandidateDevice::~CandidateDevice() {
 }
 
 std::unique_ptr<DeviceMemory> CandidateDevice::allocate(size_t bytes, size_t /*place*/) {
-  auto memory = std::make_unique<GuardedMemory>(device_, stream_, bytes);
+  auto memory = std::make_unique<GuardedMemory>(device_, stream_, bytes, uploads_);
   arguments_.push_back({reinterpret_cast<Address>(memory->address()), bytes});
   return memory;
 }
 
 const void* CandidateDevice::readable(const void* bytes, size_t count) {
-  readable_.push_back(std::make_unique<GuardedMemory>(device_, stream_, count));
+  readable_.push_back(std::make_unique<GuardedMemory>(device_, stream_, count, uploads_));
   readable_.back()->upload(bytes);
   return readable_.back()->address();
 }
 
 std::unique_ptr<DeviceMemory> CandidateDevice::scratch(size_t bytes) {
-  return std::make_unique<GuardedMemory>(device_, stream_, bytes);
+  return std::make_unique<GuardedMemory>(device_, stream_, bytes, uploads_);
 }
 
 Status CandidateDevice::load(const Blob& object) {

@@ -9,16 +9,18 @@
 #include "src/runtime/cuda/device.h"
 #include "src/runtime/device.h"
 #include "src/runtime/linking.h"
+#include "src/runtime/run_worker.h"
 
 namespace tw::runtime::cuda {
 
+class KeptUploads;
 struct ObjectLaunch;
 
 // Of one thread. Besides DeviceLost its functions throw kArgument, where memory is short.
 class CandidateDevice final : public Device {
  public:
-  // Has the device's context. Throws kTarget where there is none.
-  CandidateDevice(int ordinal, const Linking&);
+  // Has the device's context. Throws kTarget where there is none. `uploads` outlives it.
+  CandidateDevice(int ordinal, const Linking&, KeptUploads* uploads = nullptr);
   ~CandidateDevice() override;
 
   std::unique_ptr<DeviceMemory> allocate(size_t bytes, size_t place) override;
@@ -50,6 +52,7 @@ class CandidateDevice final : public Device {
   const GpuDevice& device_;
   const OnDevice current_;  // on this thread, from now on
   const Linking linking_;
+  KeptUploads* const uploads_;
   Stream stream_ = nullptr, into_ = nullptr;  // its own; where launches go now
   Event begin_ = nullptr, end_ = nullptr;
   std::vector<std::unique_ptr<Image>> images_;
@@ -61,5 +64,8 @@ class CandidateDevice final : public Device {
   std::string failure_;
   std::unique_ptr<CapturedCalls> captured_;
 };
+
+// Of a worker, whose requests come one after the other: each has the first device, and what they bring is kept there.
+MakeDevice devices_in_turn();
 
 }  // namespace tw::runtime::cuda

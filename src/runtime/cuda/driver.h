@@ -39,6 +39,7 @@ struct MemoryAccess {
   MemoryPlace place;
   int may = 3;  // read and write
 };
+inline constexpr int kReadOnly = 1;
 
 inline constexpr Code kOutOfMemory = 2, kUnavailable = 46, kNoDevice = 100, kNoBinary = 209, kNewerText = 222,
                       kIllegalAddress = 700, kMisaligned = 716, kLaunchFailed = 719;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "src/runtime/cuda/kept_uploads.h"
 #include "src/runtime/cuda/lost.h"
 
 namespace tw::runtime::cuda {
@@ -15,8 +16,8 @@ constexpr size_t kAlignment = 256;
 }  // namespace
 
 // At the end first, as most of what goes astray does so there. The fences are whole pages.
-GuardedMemory::GuardedMemory(const GpuDevice& device, Stream stream, size_t bytes)
-    : device_(device), stream_(stream), bytes_(bytes) {
+GuardedMemory::GuardedMemory(const GpuDevice& device, Stream stream, size_t bytes, KeptUploads* uploads)
+    : device_(device), stream_(stream), bytes_(bytes), uploads_(uploads) {
   map_pages();
   data_ = first_page() + (mapped_ - bytes) / kAlignment * kAlignment;
   mark_zones();
@@ -34,11 +35,22 @@ void GuardedMemory::mark_zones() {
   write(data_ + bytes_, zone.data(), bytes_after());
 }
 
+// In parts of the way that it goes, none of which lies over where it goes itself.
 void GuardedMemory::move() {
-  contents();
-  data_ = first_page();
-  upload(copy_.get());
+  const Address from = data_, to = first_page();
+  const size_t way = from - to;
+  for (size_t at = 0; way > 0 && at < bytes_; at += way)
+    require_done(device_, device_.driver->copy_within(to + at, from + at, std::min(way, bytes_ - at), stream_),
+                 "moving it");
+  finish();
+  data_ = to;
   mark_zones();
+}
+
+void GuardedMemory::make_readonly() {
+  MemoryAccess access{{}, kReadOnly};
+  access.place.ordinal = device_.number;
+  device_.driver->set_access(first_page(), mapped_, &access, 1);
 }
 
 void GuardedMemory::map_pages() {
@@ -87,7 +99,12 @@ void GuardedMemory::read(void* to, Address from, size_t bytes) const {
   finish();
 }
 
-void GuardedMemory::upload(const void* source) { write(data_, source, bytes_); }
+void GuardedMemory::upload(const void* source) {
+  const std::optional<Address> kept = uploads_ ? uploads_->find(source, bytes_) : std::nullopt;
+  if (!kept) return write(data_, source, bytes_);
+  require_done(device_, device_.driver->copy_within(data_, *kept, bytes_, stream_), "copying to it");
+  finish();
+}
 
 void GuardedMemory::poison(uint8_t byte) {
   if (bytes_ == 0) return;

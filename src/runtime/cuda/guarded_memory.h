@@ -11,11 +11,14 @@
 
 namespace tw::runtime::cuda {
 
+class KeptUploads;
+
 class GuardedMemory final : public DeviceMemory {
  public:
-  // On the stream, which all of it waits for. Aligned to 256 bytes, as the driver's own allocations are. Throws
-  // kArgument, with what there is, where there is not as much; DeviceLost, as all that follows.
-  GuardedMemory(const GpuDevice&, Stream, size_t bytes);
+  // On the stream, which all of it waits for; what `uploads` keeps is not brought again. Aligned to 256 bytes, as the
+  // driver's own allocations are. Throws kArgument, with what there is, where there is not as much; DeviceLost, as all
+  // that follows.
+  GuardedMemory(const GpuDevice&, Stream, size_t bytes, KeptUploads* uploads = nullptr);
   ~GuardedMemory() override;
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;
@@ -28,6 +31,7 @@ class GuardedMemory final : public DeviceMemory {
   std::string damage() const override;
   const void* contents() const override;  // a copy, which lasts until the next one is asked for
   void move() override;
+  void make_readonly();  // for kernels, where the driver can
 
  private:
   void map_pages();
@@ -42,6 +46,7 @@ class GuardedMemory final : public DeviceMemory {
   const GpuDevice& device_;
   const Stream stream_;
   const size_t bytes_;
+  KeptUploads* const uploads_;
   size_t mapped_ = 0, fence_ = 0;  // bytes with memory; without, on each side
   Address reserved_ = 0, data_ = 0;
   bool is_mapped_ = false;

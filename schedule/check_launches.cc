@@ -68,11 +68,6 @@ Status check_of_warp(const StageNest& stage, Team team, const std::vector<Step>&
                  stage.attach.step)
            << "threads of another warp do not find what lanes keep in registers"
            << "set it to shared, or compute its reader inside of threads";
-  if (warp_product_of(stage))
-    return wrong("scope of a stage that a product of a warp computes must be shared, and that of " + stage.name +
-                     " is warp",
-                 stage.attach.step)
-           << "which lane has which element is the instruction's to say" << "set it to shared";
   for (AxisId leaf : stage.leaves)
     if (const Annotation index = stage.axes[leaf].annotation;
         has_threads(index) && index != Annotation::kThreadX && index != Annotation::kVirtual)
@@ -81,7 +76,7 @@ Status check_of_warp(const StageNest& stage, Team team, const std::vector<Step>&
                    stage.axes[leaf].annotated_by)
              << "each warp keeps what its own lanes compute"
              << "leave " + stage.axes[leaf].name + " serial, or set " + stage.name + " to shared";
-  if (find_leaf(stage, [](Annotation a) { return a == Annotation::kThreadX; }) == kNone)
+  if (!warp_product_of(stage) && find_leaf(stage, [](Annotation a) { return a == Annotation::kThreadX; }) == kNone)
     return wrong(
                "a stage in scope warp must have an axis that is bound to threadIdx.x, and " + stage.name + " has none",
                stage.attach.step)

@@ -57,7 +57,7 @@ Status check_warp_product(const LoopNest& nest, const Placement& placed, int i, 
     return wrong("scope of a stage that " + name + " computes must be shared, and that of " + stage.name + " is local",
                  stage.attach.step)
            << "each lane of a warp has some of its elements, and a reader would find those of its own thread only"
-           << "set it to shared, or tensorize the stage at root: sums stay in registers until the last term is there";
+           << "set it to shared, or to warp, where the loops of what reads it are those of the lanes";
   return Unit{};
 }
 

@@ -118,10 +118,13 @@ void DeviceCounter::to_memory(const AccessView& access, double sectors, StageAcc
 
 // Memory that the stage needs where it is computed.
 void DeviceCounter::keep(const StageView& view, LaunchAccount& launch) const {
-  if (view.stage == launch.root) return;
+  // The sums of a product are counted as such.
+  const bool of_warp = placed_.scope[static_cast<size_t>(view.stage)] == ir::Scope::kWarp;
+  if (view.stage == launch.root || (of_warp && warp_product_of(nest_.stage(view.stage))))
+    return;  // counted as its sums
   double bytes = view.element_bytes;
   for (double extent : region(view)) bytes *= extent;
-  if (placed_.scope[static_cast<size_t>(view.stage)] == ir::Scope::kWarp) bytes /= ir::kLanesOfWarp;
+  if (of_warp) bytes /= ir::kLanesOfWarp;
   const ir::Scope scope = scope_of(view.stage);
   const double slots = slots_of(view.stage);
   launch.slots = std::max(launch.slots, slots);

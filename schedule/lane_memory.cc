@@ -39,7 +39,8 @@ int64_t elements_of(const ir::Buffer& buffer) {
 
 class LaneMemory {
  public:
-  LaneMemory(const LoopNest& nest, const std::vector<Step>& steps) : nest_(nest), steps_(steps) {}
+  LaneMemory(const LoopNest& nest, const std::vector<BoundIntrin>& intrins, const std::vector<Step>& steps)
+      : nest_(nest), intrins_(intrins), steps_(steps) {}
 
   Stmt launches(const Stmt& s) {
     const auto* loop = ir::as<ir::For>(s);
@@ -58,6 +59,8 @@ class LaneMemory {
   struct Kept {
     ir::Buffer declared, own;  // of the warp, of a lane
     int64_t step;
+    const ir::WarpProduct* product = nullptr;  // whose sums they are, of rows and columns along these dimensions
+    size_t rows = 0, columns = 0;
   };
   struct Exchange {
     ir::Buffer to;
@@ -207,6 +210,11 @@ class LaneMemory {
   Expr read_of(const Kept& kept, const ir::Load& load, std::vector<Exchange>& exchanges) {
     const Where from = where(kept, load.at);
     if (is_own(from.lane)) return ir::load(kept.own, {from.place});
+    if (kept.product && kept.product->lanes > ir::kLanesOfWarp) {
+      refuse_access(kept.declared, load.at, "each lane must read what is its own of the sums of four warps, and",
+                    "there is no exchange between warps");
+      return ir::zero(load.buffer.element());
+    }
     if (differs(from.place)) {
       refuse_access(kept.declared, load.at, "what a lane reads of others must lie at one place in all of them, and",
                     "an exchange names one register of all lanes: which element of a lane it is must not depend on "
@@ -226,6 +234,7 @@ class LaneMemory {
 
   // Where nothing is stored or needed there may be no such element: the place is one that there is.
   Where where(const Kept& kept, const std::vector<Expr>& at) const {
+    if (kept.product) return among_sums(kept, at);
     const Expr offset = ir::simplify(offset_of(kept.declared, at), bounds_);
     const Expr step(kept.step), all(kept.step * ir::kLanesOfWarp);
     const int64_t elements = *ir::as_int(kept.own.shape()[0]);
@@ -236,8 +245,72 @@ class LaneMemory {
             ir::simplify(place, bounds_)};
   }
 
+  // Of each 16 x 8 of them, as the lane map of all products has it.
+  Where among_sums(const Kept& kept, const std::vector<Expr>& at) const {
+    const Expr &row = at[kept.rows], &column = at[kept.columns];
+    const Expr in_rows = ir::floormod(row, Expr(kept.product->m));
+    const Expr lane = ir::floordiv(in_rows, Expr(16)) * Expr(ir::kLanesOfWarp) + ir::floormod(row, Expr(8)) * Expr(4) +
+                      ir::floordiv(ir::floormod(column, Expr(8)), Expr(2));
+    Expr tile = 0;  // of m x 8
+    for (size_t d = 0; d < at.size(); ++d)
+      if (d != kept.rows && d != kept.columns) tile = tile * kept.declared.shape()[d] + at[d];
+    tile = tile * Expr(tiles_along(kept, kept.rows)) + ir::floordiv(row, Expr(kept.product->m));
+    tile = tile * Expr(tiles_along(kept, kept.columns)) + ir::floordiv(column, Expr(8));
+    const Expr place =
+        tile * Expr(4) + ir::floordiv(ir::floormod(row, Expr(16)), Expr(8)) * Expr(2) + ir::floormod(column, Expr(2));
+    return {ir::simplify(lane, bounds_), ir::simplify(place, bounds_)};
+  }
+
+  static int64_t tiles_along(const Kept& kept, size_t dimension) {
+    const int64_t of_tile = dimension == kept.rows ? kept.product->m : 8;
+    return (*ir::as_int(kept.declared.shape()[dimension]) + of_tile - 1) / of_tile;
+  }
+
+  const ir::WarpProduct* product_of(const ir::Buffer& buffer) const {
+    for (int i = 0; i < nest_.size(); ++i)
+      if (nest_.stage(i).name == buffer.name()) return intrins_[static_cast<size_t>(i)].product;
+    return nullptr;
+  }
+
+  // Along which dimensions the sums have rows and columns is what makes each store a lane's own.
+  bool keep_sums(const ir::Allocate& a, const ir::WarpProduct& product) {
+    const size_t rank = a.buffer.shape().size();
+    for (size_t rows = 0; rows < rank; ++rows)
+      for (size_t columns = 0; columns < rank; ++columns) {
+        if (rows == columns) continue;
+        Kept kept{a.buffer, {}, 1, &product, rows, columns};
+        int64_t own = 4;
+        for (size_t d = 0; d < rank; ++d)
+          own *= d == rows || d == columns ? tiles_along(kept, d) : *ir::as_int(a.buffer.shape()[d]);
+        kept.own = ir::Buffer(a.buffer.name(), a.buffer.element(), {Expr(own)}, Scope::kLocal);
+        if (!stores_own(a, kept)) continue;
+        kept_[a.buffer.id()] = kept;
+        return true;
+      }
+    refuse_stage(a.buffer,
+                 "lanes must keep whole tiles of " + std::string(product.name) + ", and those of " + a.buffer.name() +
+                     " are none",
+                 "which lane has which element is the instruction's to say");
+    return false;
+  }
+
+  bool stores_own(const ir::Allocate& a, const Kept& kept) const {
+    bool all = true;
+    ir::Bounds ranges = bounds_;
+    ir::walk(a.body, [&](const Stmt& s) {
+      if (const auto* f = ir::as<ir::For>(s))
+        if (const auto extent = ir::as_int(f->extent)) ranges[f->var.id()] = {0, std::max<int64_t>(*extent - 1, 0)};
+      const auto* st = ir::as<ir::Store>(s);
+      if (st && st->buffer == a.buffer)
+        all = all && ir::equal(ir::simplify(among_sums(kept, st->at).lane, ranges), Expr(*lane_));
+      return all;
+    });
+    return all;
+  }
+
   // Whether the lanes keep the buffer, in steps that all stores have.
   bool keep(const ir::Allocate& a) {
+    if (const ir::WarpProduct* product = product_of(a.buffer)) return keep_sums(a, *product);
     if (lanes_ != ir::kLanesOfWarp) {
       refuse_stage(a.buffer,
                    "threadIdx.x must be the 32 lanes of a warp for a stage in scope warp, and around " +
@@ -310,6 +383,7 @@ class LaneMemory {
   }
 
   const LoopNest& nest_;
+  const std::vector<BoundIntrin>& intrins_;
   const std::vector<Step>& steps_;
   std::optional<ir::Var> lane_;
   int64_t lanes_ = 0;
@@ -320,8 +394,9 @@ class LaneMemory {
 
 }  // namespace
 
-Result<ir::Stmt> kept_by_lanes(const ir::Stmt& body, const LoopNest& nest, const std::vector<Step>& steps) {
-  LaneMemory memory(nest, steps);
+Result<ir::Stmt> kept_by_lanes(const ir::Stmt& body, const LoopNest& nest, const std::vector<BoundIntrin>& intrins,
+                               const std::vector<Step>& steps) {
+  LaneMemory memory(nest, intrins, steps);
   ir::Stmt out = memory.launches(body);
   if (memory.fault) return *memory.fault;
   return out;

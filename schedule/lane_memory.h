@@ -9,14 +9,18 @@
 //                                                           if holds(tx): B[..] = W.from
 //
 // Where the lanes store in steps of m, element m * (32 * n + lane) + y, of y < m, is element m * n + y of that lane.
+// Sums of a product of a warp, or of four, are where the instruction has them: each lane keeps four of each 16 x 8, and
+// finds its own without an exchange. Lanes of four warps have none.
 // All lanes come to an exchange together: a condition in which they differ goes inside, around what follows it.
 #pragma once
 
 #include "schedule/loop_nest.h"
+#include "schedule/match_intrin.h"
 
 namespace tw::schedule {
 
 // Of a program's body, which has no memory of a warp from then on; the Diagnostic names the stage that no lanes keep.
-Result<ir::Stmt> kept_by_lanes(const ir::Stmt& body, const LoopNest&, const std::vector<Step>&);
+Result<ir::Stmt> kept_by_lanes(const ir::Stmt& body, const LoopNest&, const std::vector<BoundIntrin>&,
+                               const std::vector<Step>&);
 
 }  // namespace tw::schedule

@@ -5,12 +5,10 @@
 //     for k.o, pipelined, by four more warps where these are worth it:
 //       the tiles of both operands, which the device copies where it can
 //       for k.i.o: a product of four warps, whose threads are threadIdx.x
-//     the outputs by the lane map
+//     the outputs by the lane map: what follows the sums each lane computes of its own, which stay in registers
 //
-// Blocks of neighbouring tiles may be a cluster, and bring each other parts of the operand that both read.
-//
-// Of few tiles blocks share the terms (device_parts.cc). Only of operands that are read in place, and where nothing
-// follows the sums. Tiles reach past the end where boxes of both operands bring zeros (schedule/filled.h).
+// Of few tiles blocks share the terms (device_parts.cc). Only of operands that are read in place. Tiles reach past the
+// end where boxes of both operands bring zeros (schedule/filled.h).
 #include <algorithm>
 #include <array>
 
@@ -34,7 +32,6 @@ struct Tile {
 constexpr Tile kTiles[] = {{128, 128}, {128, 256}, {256, 128}, {128, 64}, {64, 128}, {64, 256},
                            {256, 64},  {64, 64},   {64, 32},   {64, 16},  {64, 8}};
 
-constexpr int64_t kCluster = 2;                  // blocks
 constexpr int64_t kEachTile = int64_t{1} << 30;  // blocks: as many as there are tiles
 
 // How the last two dimensions of an operand go.
@@ -125,6 +122,7 @@ class GroupContraction {
       : k_(sketch),
         group_(group),
         stage_(sketch.graph.at(group.anchor)),
+        root_(sketch.graph.at(group.root)),
         roles_(*roles_of(sketch.graph, group.anchor)),
         form_(*form_of(sketch.graph, stage_, roles_)),
         sums_(whole_sums(stage_, roles_)) {}
@@ -140,86 +138,109 @@ class GroupContraction {
     if (few_) k_.cfg.define_knob(knob("parts"), parts);
     k_.cfg.define_knob_json(knob("tile"), tiles);
     k_.cfg.define_knob(knob("stages"), std::vector<int64_t>{4, 3, 2});
-    const bool clusters = !few_ && form_.boxes;
-    if (clusters) k_.cfg.define_knob(knob("cluster"), std::vector<int64_t>{1, kCluster});
-    cluster_ = clusters && k_.cfg.value(knob("cluster")) > 1;
     std::vector<int64_t> blocks{kEachTile, processors, 2 * processors};
-    if (clusters) blocks.pop_back();
+    if (form_.boxes) blocks.pop_back();
     if (!few_) k_.cfg.define_knob(knob("blocks"), blocks);
-    const int64_t shared = few_ ? k_.cfg.value(knob("parts")) : 1;
-    if (shared > 1) sums_ = parts_of_sums(k_, stage_, roles_, shared, form_.terms);
+    parts_ = few_ ? k_.cfg.value(knob("parts")) : 1;
+    if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, form_.terms);
     const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage);
+    if (!at_root()) tile_epilogue();
     const std::string terms = tile_sums();
     for (const std::string& copy : copies) {
       k_.step(schedule::ComputeAt{copy, sums_.stage, terms});
       k_.step(schedule::Swizzle{copy, "auto"});
     }
     k_.step(schedule::Pipeline{sums_.stage, terms, k_.cfg.factor(knob("stages")), "auto"});
-    if (form_.boxes) k_.cfg.define_knob(knob("producer"), std::vector<int64_t>{0, 1});
-    const bool several = stage_.sums.back().extent > shared * form_.terms;  // tiles, of which some come ahead
-    if (form_.boxes && several && k_.cfg.value(knob("producer")) == 1)
-      k_.step(schedule::Roles{sums_.stage, 1, {}, 0, 0});
-    if (shared > 1) add_parts(k_, group_);
+    const bool roles = form_.boxes && &stage_ == &root_;
+    if (roles) k_.cfg.define_knob(knob("producer"), std::vector<int64_t>{0, 1});
+    const bool several = stage_.sums.back().extent > parts_ * form_.terms;  // tiles, of which some come ahead
+    if (roles && several && k_.cfg.value(knob("producer")) == 1) k_.step(schedule::Roles{sums_.stage, 1, {}, 0, 0});
+    if (parts_ > 1) add_parts(k_, group_);
   }
 
  private:
   std::string knob(const char* what) const { return stage_.name + "." + what; }
-  std::string split(const std::string& loop, schedule::Factor by) {
-    k_.step(schedule::Split{sums_.stage, loop, std::move(by), {}, ir::Tail::kAuto});
+  std::string split(const std::string& stage, const std::string& loop, schedule::Factor by) {
+    k_.step(schedule::Split{stage, loop, std::move(by), {}, ir::Tail::kAuto});
     return loop + ".i";
   }
-  const Axis& row_axis() const { return stage_.data[static_cast<size_t>(roles_.rows)]; }
-  const Axis& column_axis() const { return stage_.data[static_cast<size_t>(roles_.lanes)]; }
+  const std::string& row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)].name; }
+  const std::string& column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)].name; }
+  bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
+  void bind_blocks(const std::string& stage, const std::vector<std::string>& tiles);
+  void tile_epilogue();
   std::string tile_sums();
 
   Sketch& k_;
   const Group& group_;
   const Stage& stage_;
+  const Stage& root_;
   const Roles roles_;
   const Form form_;
   TiledSums sums_;
   bool few_ = false;  // tiles
-  bool cluster_ = false;
+  int64_t parts_ = 1;
 };
+
+void GroupContraction::bind_blocks(const std::string& stage, const std::vector<std::string>& tiles) {
+  const std::string tile = k_.fuse(stage, tiles);
+  k_.bind(stage, tile, "blockIdx.x");
+  k_.step(schedule::Persistent{stage, tile, few_ ? schedule::Factor(kEachTile) : k_.cfg.factor(knob("blocks"))});
+}
+
+// Its loops are those by which the lanes have the sums: a warp's 16 rows, of which a lane has one and that eight below,
+// and of each 8 columns two neighbours.
+void GroupContraction::tile_epilogue() {
+  constexpr int64_t kRowsOfWarp = 16, kRowsOfEight = 8, kColumnsOfEight = 8, kColumnsOfLane = 2;
+  const std::string &name = root_.name, i = row_of(root_), j = column_of(root_);
+  const std::string group = split(name, i, k_.cfg.factor(knob("tile"), 0)), warp = split(name, group, form_.product->m);
+  const std::string half = split(name, warp, kRowsOfWarp), row = split(name, half, kRowsOfEight);
+  const std::string eight = split(name, j, k_.cfg.factor(knob("tile"), 1)), pair = split(name, eight, kColumnsOfEight);
+  const std::string column = split(name, pair, kColumnsOfLane);
+  std::vector<std::string> order;
+  for (const int d : roles_.outer) order.push_back(root_.data[static_cast<size_t>(d)].name);
+  if (roles_.share >= 0) order.push_back(root_.data[static_cast<size_t>(roles_.share)].name);
+  order.insert(order.end(), {i + ".o", j + ".o"});
+  const std::vector<std::string> tiles = order;
+  const std::vector<std::string> lanes = {warp + ".o", row, pair + ".o"};
+  order.push_back(group + ".o");
+  order.insert(order.end(), lanes.begin(), lanes.end());
+  order.insert(order.end(), {eight + ".o", half + ".o", column});
+  k_.reorder(name, order);
+  bind_blocks(name, tiles);
+  k_.bind(name, group + ".o", "threadIdx.y");
+  k_.bind(name, k_.fuse(name, lanes), "threadIdx.x");
+  k_.step(schedule::Vectorize{name, column});
+  k_.step(schedule::SetScope{stage_.name, ir::Scope::kWarp});
+  k_.step(schedule::ComputeAt{stage_.name, name, group + ".o"});
+}
 
 // The loop over tiles of terms.
 std::string GroupContraction::tile_sums() {
   const std::string& name = sums_.stage;
   std::vector<std::string> order = sums_.outer;
   if (roles_.share >= 0) order.push_back(stage_.data[static_cast<size_t>(roles_.share)].name);
-  const std::string i = row_axis().name, j = column_axis().name;
-  const int64_t rows = k_.cfg.value(knob("tile"), 0), columns = k_.cfg.value(knob("tile"), 1);
-  const std::string row = split(split(i, k_.cfg.factor(knob("tile"), 0)), form_.product->m);
-  const std::string column = split(j, k_.cfg.factor(knob("tile"), 1));
-  std::string row_tile = i + ".o", column_tile = j + ".o", beside;
-  if (cluster_) {  // along the shorter side of a tile, where there are two: the longer operand is the one of both
-    const bool several_rows = row_axis().extent > rows, several_columns = column_axis().extent > columns;
-    std::string& tile = several_columns && (rows > columns || !several_rows) ? column_tile : row_tile;
-    beside = split(tile, kCluster);
-    tile += ".o";
+  std::string row = row_of(stage_), column = column_of(stage_);
+  const std::string group = row + ".i.o";
+  if (at_root()) {
+    order.insert(order.end(), {row + ".o", column + ".o"});
+    row = split(name, split(name, row, k_.cfg.factor(knob("tile"), 0)), form_.product->m);
+    column = split(name, column, k_.cfg.factor(knob("tile"), 1));
   }
-  order.insert(order.end(), {row_tile, column_tile});
   const std::vector<std::string> tiles = order;
-  if (cluster_) order.insert(order.begin(), beside);
-  order.push_back(i + ".i.o");
+  if (at_root()) order.push_back(group);
   order.insert(order.end(), sums_.terms.begin(), sums_.terms.end());
-  const std::string last = order.back(), inner = split(last, form_.terms), term = split(inner, form_.product->k);
+  const std::string last = order.back(), inner = split(name, last, form_.terms),
+                    term = split(name, inner, form_.product->k);
   order.back() = last + ".o";
   order.insert(order.end(), {inner + ".o", row, column, term});
   k_.reorder(name, order);
-  const std::string tile = k_.fuse(name, tiles);
-  k_.bind(name, tile, "blockIdx.x");
-  if (cluster_) {
-    k_.bind(name, beside, "blockIdx.y");
-    k_.step(schedule::Cluster{name, beside});
-    const int64_t blocks = k_.cfg.value(knob("blocks"));
-    k_.step(schedule::Persistent{name, tile, blocks == kEachTile ? blocks : blocks / kCluster});
-  } else {
-    k_.step(schedule::Persistent{name, tile, few_ ? schedule::Factor(kEachTile) : k_.cfg.factor(knob("blocks"))});
+  if (at_root()) {
+    bind_blocks(name, tiles);
+    k_.bind(name, group, "threadIdx.y");
   }
-  k_.bind(name, i + ".i.o", "threadIdx.y");
   std::string product(form_.product->name);
-  product.replace(product.find("n8"), 2, "n" + std::to_string(columns));
+  product.replace(product.find("n8"), 2, "n" + std::to_string(k_.cfg.value(knob("tile"), 1)));
   k_.step(schedule::Tensorize{name, row, product});
   return last + ".o";
 }
@@ -228,7 +249,7 @@ std::string GroupContraction::tile_sums() {
 
 std::optional<Group> match_device_groups(const Graph& graph, int root) {
   std::optional<Group> group = match_device_contraction(graph, root);
-  if (!group || group->anchor != group->root ||
+  if (!group || (group->anchor != group->root && !reads_in_place(graph, group->root, group->anchor)) ||
       !form_of(graph, graph.at(group->anchor), *roles_of(graph, group->anchor)))
     return std::nullopt;
   return group;

@@ -257,3 +257,43 @@ def test_by_the_driver():
         f(tw.device_array(a), tw.device_array(b), c)
         assert (c.numpy() == a.astype("float32") @ b.astype("float32").T).all()
     """)
+
+
+def followed(n, m, depth, dtype, out, what):
+    """A[n, depth] @ B[m, depth].T, and what is computed of each sum."""
+    A, B, k = te.placeholder((n, depth), dtype, name="A"), te.placeholder((m, depth), dtype, name="B"), te.reduce_axis((0, depth), name="k")
+    b, R = te.placeholder((m,), name="b"), te.placeholder((n, m), out, name="R")
+    C = te.compute((n, m), lambda i, j: te.sum(A[i, k].astype("float32") * B[j, k].astype("float32"), axis=k), name="C")
+    of = {"cast": lambda i, j: C[i, j], "bias": lambda i, j: te.max(C[i, j] + b[j], 0.0), "residual": lambda i, j: C[i, j] * 0.5 + R[i, j].astype("float32")}
+    D = te.compute((n, m), lambda i, j: of[what](i, j).astype(out), name="D")
+    return [A, B, *{"cast": [], "bias": [b], "residual": [R]}[what], D]
+
+
+FOLLOWED = [(256, 192, 128, "bfloat16", "bfloat16", "cast"), (200, 264, 136, "float16", "float16", "residual"), (130, 136, 200, "bfloat16", "float32", "bias")]
+
+
+@needs_fake
+@pytest.mark.parametrize("asked", FOLLOWED, ids=str)
+def test_what_follows_sums_is_computed_by_the_lanes_that_have_them(asked):
+    run(f"""
+        import ml_dtypes, random
+        from test_group_products import followed
+        from test_warp_products import numbers
+        asked = {asked!r}
+        of = dict(bfloat16=ml_dtypes.bfloat16, float16=np.float16, float32=np.float32)
+        tensors = followed(*asked)
+        n, m, depth, dtype, out, what = asked
+        a, b = numbers(n, depth, dtype=of[dtype]), numbers(m, depth, dtype=of[dtype])
+        more = [] if what == "cast" else [numbers(m, dtype=np.float32) if what == "bias" else numbers(n, m, dtype=of[out])]
+        wanted = a.astype("float32") @ b.astype("float32").T
+        wanted = wanted if what == "cast" else np.maximum(wanted + more[0], 0) if what == "bias" else wanted * np.float32(0.5) + more[0].astype("float32")
+        space = tw.autotune.Task(tensors, target="cuda -arch=sm_90a").space
+        for index in [0, *random.Random(1).sample(range(len(space)), 3)]:
+            s, args = space[index].instantiate()
+            f = tw.build(s, args, target="cuda -arch=sm_90a")
+            text = f.source("cuda")
+            assert "wgmma" in text and "__shared__ float" not in text, space[index].knobs
+            d = tw.device_array(np.zeros((n, m), of[out]))
+            f(*map(tw.device_array, [a, b, *more]), d)
+            assert (d.numpy() == wanted.astype(of[out])).all(), space[index].knobs
+    """)

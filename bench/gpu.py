@@ -25,6 +25,7 @@ from tensorwright import te
 
 ROUNDS = 15
 SPAN = 3e-3  # seconds of calls between two events
+ROWS_OF_NORMS = 1 << 14
 
 
 @dataclasses.dataclass
@@ -44,15 +45,16 @@ class Row:
         return re.sub(r"\W+", "_", self.name)
 
 
-def matmul(m, n, k, dtype="float32", turned=False, tf32=False):
-    """A[m, k] @ B[k, n], or @ B[n, k].T; sums in float32, of bfloat16 rounded at the end."""
+def matmul(m, n, k, dtype="float32", turned=False, tf32=False, out="float32"):
+    """A[m, k] @ B[k, n], or @ B[n, k].T; sums in float32, which `out` rounds."""
     def tensors():
         A = te.placeholder((m, k), dtype, name="A")
         B = te.placeholder((n, k) if turned else (k, n), dtype, name="B")
         r = te.reduce_axis((0, k), name="r")
         at = (lambda j: B[j, r]) if turned else (lambda j: B[r, j])
         wide = te.tf32 if tf32 else (lambda x: x) if dtype == "float32" else (lambda x: x.astype("float32"))
-        return [A, B, te.compute((m, n), lambda i, j: te.sum(wide(A[i, r]) * wide(at(j)), axis=r), name="C")]
+        C = te.compute((m, n), lambda i, j: te.sum(wide(A[i, r]) * wide(at(j)), axis=r), name="C")
+        return [A, B, C if out == "float32" else te.compute((m, n), lambda i, j: C[i, j].astype(out), name="D")]
     return tensors
 
 
@@ -81,9 +83,9 @@ def gemm_tf32(n, turned, first):
                product_turned_tf32 if turned else product_tf32, 2.0 * n**3, first=first, tolerance=5e-3)
 
 
-def gemm(m, n, k, dtype, turned=False, first=0.0, what="", **more):
-    return Row(f"{dtype} {m}x{n}x{k}{' B^T' if turned else ''}{what}", matmul(m, n, k, dtype, turned), product_turned if turned else product,
-               2.0 * m * n * k, first=first, **more)
+def gemm(m, n, k, dtype, turned=False, first=0.0, what="", out="float32", **more):
+    return Row(f"{dtype} {m}x{n}x{k}{' B^T' if turned else ''}{f' to {out}' if out != 'float32' else ''}{what}", matmul(m, n, k, dtype, turned, out=out),
+               product_turned if turned else product, 2.0 * m * n * k, first=first, **more)
 
 
 def pointwise(n):
@@ -101,14 +103,25 @@ def total(n):
     return [A, te.compute((1,), lambda i: te.sum(A[k], axis=k), name="B")]
 
 
-def softmax(rows, columns):
-    A = te.placeholder((rows, columns), name="A")
-    return [A, tw.ops.softmax(A)]
+def softmax(columns, dtype="float32"):
+    def tensors():
+        A = te.placeholder((ROWS_OF_NORMS, columns), dtype, name="A")
+        return [A, tw.ops.softmax(A)]
+    return of_rows("softmax", columns, dtype, tensors, lambda torch, a: torch.softmax(a, 1))
 
 
-def layer_norm(rows, columns):
-    A, scale, shift = te.placeholder((rows, columns), name="A"), te.placeholder((columns,), name="scale"), te.placeholder((columns,), name="shift")
-    return [A, scale, shift, tw.ops.layer_norm(A, scale, shift)]
+def layer_norm(columns, dtype="float32"):
+    def tensors():
+        A, scale, shift = (te.placeholder(shape, dtype, name=name) for shape, name in (((ROWS_OF_NORMS, columns), "A"), ((columns,), "scale"), ((columns,), "shift")))
+        return [A, scale, shift, tw.ops.layer_norm(A, scale, shift)]
+    return of_rows("layer norm", columns, dtype, tensors, lambda torch, a, g, b: torch.nn.functional.layer_norm(a, a.shape[1:], g, b))
+
+
+def rms_norm(columns, dtype="float32"):
+    def tensors():
+        A, scale = te.placeholder((ROWS_OF_NORMS, columns), dtype, name="A"), te.placeholder((columns,), dtype, name="scale")
+        return [A, scale, tw.ops.rms_norm(A, scale)]
+    return of_rows("RMS norm", columns, dtype, tensors, lambda torch, a, g: torch.nn.functional.rms_norm(a, a.shape[1:], g, 1e-5))
 
 
 def few_rows(m, n, k):
@@ -132,13 +145,19 @@ def moved(name, tensors, peer, bytes_, first, **more):
     return Row(name, tensors, peer, float(bytes_), "GB/s", first=first, against_copy=True, **more)
 
 
+def of_rows(name, columns, dtype, tensors, peer):
+    size = 4 if dtype == "float32" else 2
+    return moved(f"{name} {ROWS_OF_NORMS}x{columns}{'' if size == 4 else ' ' + dtype}", tensors, peer, 2 * size * ROWS_OF_NORMS * columns, 0.85,
+                 tolerance=1e-3 if size == 4 else 1e-2)
+
+
 ROWS = [
     moved("pointwise 2^28", lambda: pointwise(1 << 28), lambda torch, a: a * 2 + 1, 8 << 28, 0.90, tolerance=1e-6),
     moved("sum 2^30", lambda: total(1 << 30), lambda torch, a: a.sum().reshape(1), 4 << 30, 0.90, tolerance=1e-3),
     moved("transpose 16384^2", lambda: transpose(1 << 14), lambda torch, a: a.T.contiguous(), 8 << 28, 0.85, tolerance=0),
-    moved("softmax 16384x4096", lambda: softmax(1 << 14, 4096), lambda torch, a: torch.softmax(a, 1), 8 << 26, 0.85, tolerance=1e-4),
-    moved("layer norm 16384x4096", lambda: layer_norm(1 << 14, 4096),
-          lambda torch, a, g, b: torch.nn.functional.layer_norm(a, a.shape[1:], g, b), 8 << 26, 0.85, tolerance=1e-3),
+    softmax(4096),
+    layer_norm(4096),
+    *(of_columns(columns, "bfloat16") for columns in (1024, 4096, 16384, 65536) for of_columns in (softmax, layer_norm, rms_norm)),
     few_rows(1, 28672, 8192),
     few_rows(16, 28672, 8192),
     gemm(4096, 4096, 4096, "float32", first=0.85),
@@ -147,7 +166,9 @@ ROWS = [
     gemm(8192, 8192, 8192, "bfloat16", True, target="cuda -arch=sm_90", first=0.55, what=", mma.sync"),
     gemm(8192, 8192, 8192, "bfloat16", True, first=0.90, what=", wgmma"),
     gemm(8192, 8192, 8192, "bfloat16", first=0.90, what=", wgmma"),
+    gemm(8192, 8192, 8192, "bfloat16", True, first=0.90, out="bfloat16", what=", wgmma"),
     gemm(8192, 8192, 512, "bfloat16", True, first=0.80),
+    gemm(8192, 8192, 512, "bfloat16", True, first=0.80, out="bfloat16"),
     gemm(4095, 4097, 4093, "bfloat16", first=0.90),
     gemm(257, 513, 1025, "bfloat16", first=0.90),
     conv(64, 64, 56, 3),
@@ -156,12 +177,11 @@ ROWS = [
 
 
 def inputs_of(torch, tensors):
-    kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
     torch.manual_seed(0)
     made = []
     for t in tensors[:-1]:
         long = t.shape[-1] if len(t.shape) > 1 else 1
-        made.append((torch.rand(tuple(map(int, t.shape)), device="cuda") - (0.5 if int(long) > 1 else 0.4)).to(kinds[str(t.dtype)]))
+        made.append((torch.rand(tuple(map(int, t.shape)), device="cuda") - (0.5 if int(long) > 1 else 0.4)).to(getattr(torch, str(t.dtype))))
     return made
 
 
@@ -210,7 +230,7 @@ def measure(torch, row, options):
     tensors = row.tensors()
     given = inputs_of(torch, tensors)
     wanted = row.peer(torch, *given)
-    out = torch.full(tuple(map(int, tensors[-1].shape)), float("nan"), device="cuda", dtype=torch.float32)
+    out = torch.full(tuple(map(int, tensors[-1].shape)), float("nan"), device="cuda", dtype=getattr(torch, str(tensors[-1].dtype)))
     result = {"row": row.name, "unit": row.unit, "first": row.first}
     functions, calls = {"default": tw.build(tensors, target=row.target)}, {}
     log, begin = os.path.join(options.logs, row.file + ".jsonl"), time.perf_counter()

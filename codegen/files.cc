@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -10,9 +13,25 @@ namespace tw::codegen {
 
 namespace {
 
-[[noreturn]] void cannot_write(const std::string& path) {
-  throw Error(
-      {ErrorKind::kArgument, "save: cannot write \"" + path + "\": is the folder there, and writable?", {}, {}});
+[[noreturn]] void cannot_write(const std::string& path, int error) {
+  const bool folder = error == ENOENT || error == EACCES || error == EISDIR || error == ENOTDIR;
+  const std::string why = folder ? "is the folder there, and writable?" : std::strerror(error);
+  throw Error({ErrorKind::kArgument, "save: cannot write \"" + path + "\": " + why, {}, {}});
+}
+
+// Beside it, and of this call alone.
+std::string draft_of(const std::filesystem::path& path) {
+  static std::atomic<int> drafts = 0;
+  return path.string() + "." + std::to_string(getpid()) + "." + std::to_string(drafts++);
+}
+
+// 0, or why not.
+int write_bytes(const std::string& path, std::string_view bytes) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  return file ? 0 : errno != 0 ? errno : EIO;
 }
 
 }  // namespace
@@ -24,28 +43,31 @@ std::string texts_of(const std::vector<ir::Program>& programs) {
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) cannot_write(path);
+  replace_file(path, [&](const std::string& draft) {
+    if (const int error = write_bytes(draft, bytes)) cannot_write(path, error);
+  });
 }
 
 void replace_file(const std::string& path, const std::function<void(const std::string&)>& write) {
   std::error_code failed;
   const std::filesystem::file_status there = std::filesystem::status(path, failed);
-  if (exists(there) && !is_regular_file(there)) return is_directory(there) ? cannot_write(path) : write(path);
-  const std::string fresh = path + "." + std::to_string(getpid());
-  if (!std::ofstream(fresh)) cannot_write(path);
+  if (is_directory(there)) cannot_write(path, EISDIR);
+  if (exists(there) && !is_regular_file(there)) return write(path);
+  // A link stays one.
+  const std::filesystem::path place = exists(there) ? std::filesystem::canonical(path) : std::filesystem::path(path);
+  const std::string draft = draft_of(place);
+  if (const int error = write_bytes(draft, {})) cannot_write(path, error);
   try {
-    write(fresh);
+    write(draft);
   } catch (...) {
-    std::filesystem::remove(fresh, failed);
+    std::filesystem::remove(draft, failed);
     throw;
   }
-  std::filesystem::rename(fresh, path, failed);
+  std::filesystem::rename(draft, place, failed);
   if (!failed) return;
-  std::filesystem::remove(fresh, failed);
-  cannot_write(path);
+  const int error = failed.value();
+  std::filesystem::remove(draft, failed);
+  cannot_write(path, error);
 }
 
 }  // namespace tw::codegen

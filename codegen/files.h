@@ -13,7 +13,8 @@ namespace tw::codegen {
 // One below the other, as to_string shows them.
 std::string texts_of(const std::vector<ir::Program>& programs);
 
-void write_file(const std::string& path, std::string_view bytes);  // throws tw::Error
+// What stood there is replaced at once or, where this throws (tw::Error), left as it was.
+void write_file(const std::string& path, std::string_view bytes);
 
 // Calls `write` with the path of a new file, which then takes the place of the one at `path`: processes that have that
 // one mapped, as a library that is loaded, keep it as it was.

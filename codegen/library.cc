@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -14,7 +13,6 @@
 #include "codegen/kernel_name.h"
 #include "src/ir/externs.h"
 #include "src/ir/tile_products.h"
-#include "src/support/temporary_folder.h"
 #include "src/target/cuda.h"
 #include "src/target/triple.h"
 #if TW_LLVM
@@ -276,11 +274,6 @@ Result<LibraryFile> library_object(const LibraryKernel& kernel, const LibraryVar
   return LibraryFile{file, std::move(bytes)};
 }
 
-std::string file_bytes(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 Result<LibraryFile> library_archive(const std::vector<LibraryFile>& objects, const LibraryOptions& options) {
@@ -296,12 +289,10 @@ Result<LibraryFile> library_shared(const std::vector<LibraryFile>& objects, cons
                    "a shared library has no functions that whoever calls it brings, as " + options.externs[0] + " is",
                    {"link the archive"});
   const std::string name = "lib" + options.name + ".so";
-  const support::TemporaryFolder folder("tensorwright-link");
-  if (!folder.usable()) return refusal(ErrorKind::kBuild, "no temporary folder can be made: TMPDIR may name one");
   std::vector<std::string_view> all;
   for (const LibraryFile& object : objects) all.push_back(object.bytes);
-  TW_TRY([[maybe_unused]] Unit linked, link_shared(all, folder / name, name));
-  return LibraryFile{name, file_bytes(folder / name)};
+  TW_TRY(std::string bytes, link_shared(all, name));
+  return LibraryFile{name, std::move(bytes)};
 }
 
 #else

@@ -50,11 +50,9 @@ Result<std::shared_ptr<const LoadedCode>> load_object(std::string_view object, s
 // Objects by their names as a static library with an index: no time, no owner.
 Result<std::string> archive(const std::vector<std::pair<std::string, std::string>>& objects);
 
-// A name of its own where one is given: what programs that are linked with it ask for.
-Status link_shared(std::span<const std::string_view> objects, const std::string& path, const std::string& soname = {});
-inline Status link_shared(std::string_view object, const std::string& path) {
-  return link_shared(std::span(&object, 1), path);
-}
+// The bytes of a shared object. A name of its own where one is given: what programs that are linked with it ask for.
+Result<std::string> link_shared(std::span<const std::string_view> objects, const std::string& soname = {});
+inline Result<std::string> link_shared(std::string_view object) { return link_shared(std::span(&object, 1)); }
 
 // Compiles a kernel, and behind it those that pack for it, and, where this machine can run the code, loads them. Throws
 // tw::Error.

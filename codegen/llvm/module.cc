@@ -55,10 +55,7 @@ class LlvmModule : public Module {
     if (!object && !path.ends_with(".so"))
       throw Error({ErrorKind::kArgument, "save: path must end in .o or .so, not \"" + path + "\"", {}, {}});
     require_saveable(programs_);
-    if (object)
-      write_file(path, object_);
-    else
-      link_shared(object_, path).value_or_throw();
+    write_file(path, object ? object_ : link_shared(object_).value_or_throw());
     write_file(path.substr(0, path.rfind('.')) + ".h", c_header(programs_, target_));
   }
 

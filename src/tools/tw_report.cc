@@ -1,11 +1,11 @@
 // tw report: a log as a page.
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "autotune/report/report.h"
 #include "codegen/calibration.h"
+#include "codegen/files.h"
 #include "src/tools/tw_command.h"
 
 namespace tw::tools {
@@ -28,10 +28,12 @@ int report(const Options& options, bool json) {
   const std::vector<autotune::Subject> subjects =
       autotune::subjects_of(options.log, codegen::with_kept_rates(runtime::this_machine(), Target::host()));
   const std::string title = "Tuning report: " + std::filesystem::path(options.log).filename().string();
-  std::ofstream file(options.output, std::ios::binary);
-  file << autotune::html_report(subjects, title);
-  file.close();
-  if (!file) fail("report: " + options.output + " cannot be written", {"give another path: tw report LOG -o PATH"});
+  const std::string page = autotune::html_report(subjects, title);
+  try {
+    codegen::write_file(options.output, page);
+  } catch (const Error&) {
+    fail("report: " + options.output + " cannot be written", {"give another path: tw report LOG -o PATH"});
+  }
   if (json) {
     Json tasks = Json::array();
     for (const autotune::Subject& s : subjects) tasks.push_back(summary_of(s));

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/device_object.h"
+#include "codegen/files.h"
 #include "codegen/llvm/backend.h"
 #include "src/ir/parse.h"
 #include "src/lower/sync_check.h"
@@ -57,7 +58,8 @@ tw::Result<tw::runtime::BuildReply> build(const tw::runtime::BuildRequest& reque
   reply.llvm_s = seconds_since(compiling);
   if (!reply.unfit.empty()) return reply;
   const auto linking = std::chrono::steady_clock::now();
-  TW_TRY([[maybe_unused]] tw::Unit linked, tw::codegen::link_shared(object, request.out_path));
+  TW_TRY(const std::string shared, tw::codegen::link_shared(object));
+  tw::codegen::write_file(request.out_path, shared);
   reply.link_s = seconds_since(linking);
   reply.ok = true;
   return reply;

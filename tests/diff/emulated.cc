@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "codegen/files.h"
 #include "codegen/llvm/backend.h"
 #include "src/support/subprocess.h"
 #include "src/support/temporary_folder.h"
@@ -74,7 +75,7 @@ void compile_for([[maybe_unused]] const Target& target, [[maybe_unused]] const s
     for (ir::Param& param : named[i].params) param.layout.clear();  // else the loader looks for the kernels that pack
   }
   const std::string object = codegen::compile(named, target, opt_level, codegen::Output::kObject).value_or_throw();
-  codegen::link_shared(object, path).value_or_throw();
+  codegen::write_file(path, codegen::link_shared(object).value_or_throw());
 #endif
 }
 

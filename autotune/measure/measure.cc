@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "autotune/measure/check_programs.h"
@@ -94,6 +95,7 @@ Built Measurer::default_schedule(const Target& target) {
     compile(*plain, target, built);
   else
     fail(built, plain.error().what);
+  if (!built.ok()) require_room();
   if (!built.ok()) tune_error("the default schedule of this computation cannot be built", {built.trial.detail});
   return built;
 }
@@ -101,9 +103,10 @@ Built Measurer::default_schedule(const Target& target) {
 // By the default schedule on this machine, wherever candidates run; in a worker, which it may take along.
 void Measurer::make_reference() {
   runtime::RunRequest request;
+  request.args = specs_of(task_);
+  runtime::require_memory(request.args, runtime::kCopiesOfRun);
   request.object = default_schedule(Target::host()).object;
   request.kernel = kKernel;
-  request.args = specs_of(task_);
   request.rtol = request.atol = std::vector<double>(request.args.size());
   request.threads = runtime::num_threads();
   request.timeout_s = kReferenceTimes * options_.timeout_s;
@@ -118,7 +121,9 @@ void Measurer::make_reference() {
 
 // Inputs are made there, and do not travel.
 void Measurer::make_checks_for_elsewhere() {
-  data_ = unchecked_data(task_.outputs(), specs_of(task_));
+  const std::vector<runtime::ArgSpec> specs = specs_of(task_);
+  runtime::require_memory(specs, 1);
+  data_ = unchecked_data(task_.outputs(), specs);
   if (argument_bytes() > kMostCarried) leave_reference_to_machine();
   if (!made_reference_) make_reference();
   data_.inputs = {};
@@ -197,6 +202,19 @@ Blob Measurer::take_object(const std::string& path) const {
   return object;
 }
 
+// A disk that is full is no candidate's fault.
+void Measurer::require_room() const {
+  constexpr size_t kRoom = size_t{1} << 16;
+  const std::string path = folder_ / "room";
+  std::ofstream file(path);
+  file << std::string(kRoom, ' ');
+  file.close();
+  const bool room = file.good();
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  if (!room) tune_error("no room for candidates in " + folder_.path(), {"make room, or name another folder by TMPDIR"});
+}
+
 void Measurer::build_by_user(Built& built) try {
   const std::string path = new_path(), failure = options_.build(built.trial.index, path);
   if (!failure.empty()) return fail(built, failure);
@@ -213,6 +231,7 @@ void Measurer::make_object(const Candidate& c, Built& built) {
     build_by_user(built);
   } else {
     compile(c, task_.target(), built);
+    if (!built.ok()) require_room();
   }
   built.lower_bound = c.bound;
 }

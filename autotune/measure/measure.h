@@ -70,6 +70,7 @@ class Measurer {
   void build_by_user(Built&);
   Blob take_object(const std::string& path) const;  // which is gone then
   std::string new_path();
+  void require_room() const;  // throws TuneError
   Built default_schedule(const Target&);
   void make_reference();
   void make_checks_for_elsewhere();

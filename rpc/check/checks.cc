@@ -21,7 +21,6 @@ using runtime::RunResult;
 constexpr int64_t kMostElements = int64_t{1} << 40;     // of an argument
 constexpr double kReferenceTimes = 30;                  // a candidate's deadline, for the reference
 constexpr double kStartS = 5, kSecondsPerByte = 50e-9;  // to make inputs
-constexpr double kCopies = 3;                           // of the arguments, at once: inputs, reference, the worker's
 
 [[noreturn]] void refuse(ErrorKind kind, std::string what, std::vector<std::string> notes) {
   throw Error(Diagnostic{kind, std::move(what), {}, std::move(notes)});
@@ -89,18 +88,6 @@ double bytes_of(const std::vector<ArgSpec>& args) {
   double bytes = 0;
   for (const ArgSpec& spec : args) bytes += static_cast<double>(spec.bytes());
   return bytes;
-}
-
-void require_memory(const std::vector<ArgSpec>& args) {
-  const double bytes = bytes_of(args);
-  const double all = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  constexpr double kMegabyte = 1 << 20;
-  if (kCopies * bytes > all)
-    refuse(ErrorKind::kTune,
-           "the arguments take " + std::to_string(static_cast<int64_t>(bytes / kMegabyte)) +
-               " MB, three times at once, and this machine has " +
-               std::to_string(static_cast<int64_t>(all / kMegabyte)) + " MB",
-           {"tune it for smaller shapes"});
 }
 
 // ------------------------------------------------------------------------------------------------------ the reference
@@ -184,7 +171,7 @@ RunRequest request_here(const Checks& checks, runtime::Runner& runner) {
   const MachineDescription here = runner.machine();
   require_code_runs(checks, runner);
   require_machine(checks, here);
-  require_memory(checks.args);
+  runtime::require_memory(checks.args, runtime::kCopiesOfRun);
   RunRequest request;
   request.kernel = checks.kernel;
   request.args = checks.args;

@@ -1,5 +1,7 @@
 #include "src/runtime/inputs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -49,6 +51,19 @@ Blob random_inputs(const std::vector<ArgSpec>& args) {
     if (!args[a].written)
       fill(draft.data() + offsets[a], static_cast<size_t>(args[a].elements()), args[a].dtype, args[a].range, rng);
   return std::move(draft).finish();
+}
+
+void require_memory(const std::vector<ArgSpec>& args, int copies) {
+  double bytes = 0;
+  for (const ArgSpec& spec : args) bytes += static_cast<double>(spec.bytes());
+  const double all = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (copies * bytes <= all) return;
+  const auto megabytes = [](double size) { return std::to_string(static_cast<int64_t>(size / (1 << 20))) + " MB"; };
+  throw Error({ErrorKind::kTune,
+               "the arguments take " + megabytes(bytes) + (copies == kCopiesOfRun ? ", three times at once," : "") +
+                   " and this machine has " + megabytes(all),
+               {},
+               {"tune it for smaller shapes"}});
 }
 
 double absolute_tolerance(const ArgSpec& arg, const void* contents, double rtol) {

@@ -16,6 +16,10 @@ constexpr int kInputsVersion = 1;
 // values of bool; what the caller promises of a range is kept. Throws tw::Error when there is no memory.
 Blob random_inputs(const std::vector<ArgSpec>&);
 
+constexpr int kCopiesOfRun = 3;  // of the arguments, at once: inputs, reference, the worker's
+// Throws TuneError where this machine has no memory for so many.
+void require_memory(const std::vector<ArgSpec>&, int copies);
+
 // That goes with a relative one: of the largest finite magnitude in the argument, of which `contents` are the bytes.
 double absolute_tolerance(const ArgSpec&, const void* contents, double rtol);
 

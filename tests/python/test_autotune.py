@@ -312,6 +312,24 @@ class TestRefusals:
         with pytest.raises(tw.Error):
             tune(tw.autotune.Task(f, (8,)), log)
 
+    def test_arguments_that_no_memory_holds(self, log):
+        n = 10**6
+        A = te.placeholder((n, n), name="A")
+        B = te.compute((n, n), lambda i, j: A[i, j] + 1.0, name="B")
+        with pytest.raises(tw.TuneError, match="arguments take .* MB, three times at once, and this machine has .* MB"):
+            tw.autotune.tune([A, B], trials=2, log=log, progress=False)
+
+    def test_a_full_disk_is_no_candidates_fault(self, log, tmp_path):
+        made = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True)
+        if made.returncode != 0:
+            pytest.skip(f"skipped: no file system of its own: {made.stderr.strip()}")
+        (tmp_path / "disk").mkdir()
+        full = 'mount -t tmpfs -o size=64k tmpfs "$1" && (cat /dev/zero > "$1/full" || true) 2>/dev/null && TMPDIR="$1" exec "$2" -c "$3"'
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", full, "-", tmp_path / "disk", sys.executable, script(log, 4)],
+                              capture_output=True, text=True, timeout=300)
+        assert f"no room for candidates in {tmp_path}/disk" in done.stderr, done.stderr
+        assert "TMPDIR" in done.stderr and not open(log).read()
+
     @pytest.mark.parametrize("args", [5, "abc", (object(),), (float("nan"),)])
     def test_bad_arguments(self, args):
         with pytest.raises(tw.TuneError, match="args"):

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/runtime/elf_bytes.h"
+#include "src/runtime/elf_symbols.h"
 
 namespace tw::runtime {
 namespace {
@@ -22,12 +23,10 @@ constexpr uint64_t kLargest = uint64_t{256} << 20;
 constexpr size_t kMostHeaders = 64, kMostSymbols = size_t{1} << 16, kLongestName = 1024;
 
 #if defined(__x86_64__)
-constexpr Elf64_Half kMachine = EM_X86_64;
 constexpr Elf64_Xword kRelative = R_X86_64_RELATIVE, kWord = R_X86_64_64, kGlobal = R_X86_64_GLOB_DAT;
 constexpr Elf64_Xword kIndirect = R_X86_64_IRELATIVE;
 constexpr Elf64_Xword kThreadLocal[] = {R_X86_64_DTPMOD64, R_X86_64_DTPOFF64, R_X86_64_TPOFF64, R_X86_64_TLSDESC};
 #elif defined(__aarch64__)
-constexpr Elf64_Half kMachine = EM_AARCH64;
 constexpr Elf64_Xword kRelative = R_AARCH64_RELATIVE, kWord = R_AARCH64_ABS64, kGlobal = R_AARCH64_GLOB_DAT;
 constexpr Elf64_Xword kIndirect = R_AARCH64_IRELATIVE;
 constexpr Elf64_Xword kThreadLocal[] = {R_AARCH64_TLS_DTPMOD, R_AARCH64_TLS_DTPREL, R_AARCH64_TLS_TPREL,
@@ -39,13 +38,6 @@ Diagnostic outside(const std::string& what) { return refused("has " + what + " o
 
 uint64_t down(uint64_t address, uint64_t page) { return address / page * page; }
 uint64_t up(uint64_t address, uint64_t page) { return down(address + page - 1, page); }
-
-std::string machine_name(Elf64_Half machine) {
-  return machine == EM_X86_64    ? "x86-64"
-         : machine == EM_AARCH64 ? "aarch64"
-         : machine == EM_RISCV   ? "riscv"
-                                 : "foreign (" + std::to_string(machine) + ")";
-}
 
 Status check_header(const Elf64_Ehdr& header) {
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return refused("is not of 64 bits");

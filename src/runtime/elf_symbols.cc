@@ -1,7 +1,6 @@
 #include "src/runtime/elf_symbols.h"
 
-#include <elf.h>
-
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -29,6 +28,22 @@ std::vector<std::string> names_in(std::string_view symbols, std::string_view str
 }
 
 }  // namespace
+
+std::string machine_name(uint16_t machine) {
+  return machine == EM_X86_64    ? "x86-64"
+         : machine == EM_AARCH64 ? "aarch64"
+         : machine == EM_ARM     ? "arm"
+         : machine == EM_RISCV   ? "riscv"
+                                 : "foreign (" + std::to_string(machine) + ")";
+}
+
+// It stands in one place for 32 and 64 bits.
+std::optional<uint16_t> machine_of(const std::string& path) {
+  char header[offsetof(Elf64_Ehdr, e_machine) + sizeof(uint16_t)] = {};
+  std::ifstream in(path, std::ios::binary);
+  if (!in.read(header, sizeof header) || std::memcmp(header, ELFMAG, SELFMAG) != 0) return std::nullopt;
+  return read_at<uint16_t>({header, sizeof header}, offsetof(Elf64_Ehdr, e_machine));
+}
 
 std::vector<std::string> defined_symbols(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -64,6 +64,9 @@ std::shared_ptr<const Kernel> load(const std::string& path, const std::string& n
   const std::string file = std::filesystem::absolute(path).string();
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) refuse(path, "is not a file");
+  if (const auto machine = machine_of(file); machine && *machine != kMachine)
+    refuse(path, "is for another machine",
+           {"it is " + machine_name(*machine) + " code, and this is an " + machine_name(kMachine) + " machine"});
   const std::string chosen =
       choose_kernel(defined_symbols(file), name, "load: " + path, "say which: load(path, name)").value_or_throw();
 

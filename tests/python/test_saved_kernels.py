@@ -1,6 +1,7 @@
 """Files of kernels that are written and loaded again while what stood there before is still in use."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -36,6 +37,15 @@ def test_a_file_that_was_replaced_is_loaded_anew(first, second, tmp_path):
     assert added(two) == [2.0] * 8
     assert added(tw.load(path)) == [2.0] * 8
     assert sorted(p.name for p in tmp_path.iterdir()) == ["add.h", "add.so"]
+
+
+@pytest.mark.skipif("llvm" not in TARGETS, reason="built without LLVM")
+def test_code_for_another_machine_is_named(tmp_path):
+    here, there = ("x86-64", "aarch64") if platform.machine() == "x86_64" else ("aarch64", "x86-64")
+    cpu = "cortex-a72" if there == "aarch64" else "x86-64"
+    adding(1.0, f"llvm -mtriple={there.replace('-', '_')}-linux-gnu -mcpu={cpu}").save(tmp_path / "add.so")
+    with pytest.raises(tw.BuildError, match=f"another machine\n(.*\n)*.*it is {there} code, and this is an {here} machine"):
+        tw.load(tmp_path / "add.so")
 
 
 # Saves once with room, then another kernel without.

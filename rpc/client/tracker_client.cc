@@ -4,8 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <asio/this_coro.hpp>
+#include <chrono>
 #include <cmath>
 #include <limits>
+
+#include "rpc/net/pause.h"
 
 namespace tw::rpc {
 
@@ -13,7 +17,9 @@ using asio::awaitable;
 
 namespace {
 
-constexpr double kAnswerS = 5;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kAnswerS = 5, kPauseS = 0.3;
 
 std::string who_asks() {
   char host[256] = {};
@@ -43,13 +49,27 @@ awaitable<Answer> ask(Connection connection, Question question, double seconds) 
 
 }  // namespace
 
+// A tracker that starts again knows nobody who waited.
 awaitable<GrantedBoard> request_board(TrackerAddress tracker, WantedBoard board) {
-  const Connection connection = co_await dial_tracker(tracker);
-  const Request request{
-      board.key, board.predicate, board.priority, milliseconds(board.wait_s), milliseconds(board.session_s),
-      who_asks()};
-  const Granted granted = co_await ask<Granted>(connection, request, board.wait_s + kAnswerS);
-  co_return GrantedBoard{granted.board, connection};
+  const auto end = Clock::now() + nanoseconds(board.wait_s);
+  for (bool waited = false;;) {
+    bool dialled = false;
+    try {
+      const Connection connection = co_await dial_tracker(tracker);
+      waited = dialled = true;
+      const double left = std::max(0.0, std::chrono::duration<double>(end - Clock::now()).count());
+      const Request request{
+          board.key, board.predicate, board.priority, milliseconds(left), milliseconds(board.session_s), who_asks()};
+      const Granted granted = co_await ask<Granted>(connection, request, left + kAnswerS);
+      co_return GrantedBoard{granted.board, connection};
+    } catch (const ConnectionLost&) {
+      if (!waited || Clock::now() >= end) throw;
+    } catch (const Error&) {
+      if (!waited || dialled || Clock::now() >= end) throw;  // what it answers counts
+    }
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    co_await pause(timer, kPauseS);
+  }
 }
 
 awaitable<std::string> query_tracker(TrackerAddress tracker) {

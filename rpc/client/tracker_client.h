@@ -27,7 +27,8 @@ struct GrantedBoard {
   Connection connection;  // to the board, as if it had been dialled: both say HELLO next
 };
 
-// The lease is the connection: it ends with it. Throws Error: the tracker's, which says what the boards lack or who has
+// The lease is the connection: it ends with it. Asks again, within its time, where the tracker goes away while it waits
+// for a board. Throws Error: the tracker's, which says what the boards lack or who has
 // them, or that the tracker is away.
 asio::awaitable<GrantedBoard> request_board(TrackerAddress, WantedBoard);
 

@@ -191,6 +191,26 @@ class TestFaults:
         board.send_signal(signal.SIGCONT)
         farm.until_status("a", "free")
 
+    def test_who_waited_asks_a_tracker_that_starts_again(self, farm):
+        farm.tracker()
+        farm.board("a")
+        port, got = farm.port, []
+
+        def ask():
+            with tw.rpc.connect_tracker("127.0.0.1", port).request("here", max_retry=0) as session:
+                got.append(session.description["hardware"])
+
+        with tracker_frames.request(port, "here"):
+            waiting = threading.Thread(target=ask)
+            waiting.start()
+            boards.until(lambda: farm.query()["queue"], "somebody waits")
+            farm.process.kill()
+            farm.process.wait()
+            time.sleep(1)
+        farm.tracker(port)
+        waiting.join(30)
+        assert len(got) == 1
+
     def test_a_tracker_that_starts_again_grants_nothing_twice(self, farm):
         farm.tracker()
         farm.board("a")

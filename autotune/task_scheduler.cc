@@ -67,20 +67,29 @@ std::vector<TuneResult> TaskScheduler::run(const TuneOptions& options, runtime::
     for (const auto& tuner : tuners) trials += tuner->begun();
     return trials;
   };
+  // Without what others need that have nothing yet: a task without a record is a kernel that cannot be built.
+  const auto room = [&](size_t i) {
+    const int share = std::clamp(options.trials / static_cast<int>(tasks_.size()), 1, options.batch);
+    int left = options.trials - spent();
+    for (size_t other = 0; other < tasks_.size(); ++other)
+      if (other != i && !states[other].finished && tuners[other]->begun() == 0) left -= share;
+    return tuners[i]->begun() == 0 ? std::max(1, left) : left;
+  };
   const auto look_at = [&](size_t i) {
     const TuneResult& r = tuners[i]->so_far();
     states[i] = {weights_[i], r.curve, seconds_per_trial(r.trials), states[i].finished, tuners[i]->begun()};
   };
   const auto step = [&](size_t i) {
-    states[i].finished = !tuners[i]->step(options.trials - spent());
+    states[i].finished = !tuners[i]->step(room(i));
     look_at(i);
   };
   for (size_t i = 0; i < tuners.size(); ++i) {
     tuners[i]->begin();
     look_at(i);
-    // A batch that was cut off is finished first: decisions fall between batches.
-    while (tuners[i]->cut_off() && !states[i].finished && spent() < options.trials) step(i);
   }
+  // A batch that was cut off is finished first: decisions fall between batches.
+  for (size_t i = 0; i < tuners.size(); ++i)
+    while (tuners[i]->cut_off() && !states[i].finished && room(i) > 0) step(i);
   while (spent() < options.trials && !tuners.front()->stopping()) {
     const int next = next_task(states, batch);
     if (next < 0) break;

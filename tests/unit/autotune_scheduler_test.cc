@@ -78,6 +78,28 @@ TEST(TaskScheduler, SpendsTheBudgetWhereItPaysAndNoMore) {
   EXPECT_EQ(again[0].measured + again[1].measured, 0) << "the log holds all of them";
 }
 
+TEST(TaskScheduler, ASmallBudgetIsForAll) {
+  if (Target::host().kind != "llvm") GTEST_SKIP() << "built without LLVM: nothing to measure";
+  const test::Folder folder;
+  TuneOptions o;
+  o.trials = 10;
+  o.batch = 16;
+  o.confirm = 0;
+  o.log = folder / "log.jsonl";
+  SizedTimes runner;
+  const std::vector<Task> tasks = {dense_task(8, 32, 16), dense_task(64, 96, 32), dense_task(16, 32, 8)};
+  const std::vector<TuneResult> results = TaskScheduler(tasks).tune(o, runner);
+  size_t all = 0;
+  for (const TuneResult& result : results) {
+    EXPECT_GE(result.trials.size(), 3u);
+    all += result.trials.size();
+  }
+  EXPECT_EQ(all, 10u);
+  int more = 0;
+  for (const TuneResult& result : TaskScheduler(tasks).tune(o, runner)) more += result.measured;
+  EXPECT_EQ(more, 0) << "each ends within a batch, and all of the budget is spent";
+}
+
 TEST(TaskScheduler, RefusesWhatHasNoMeaning) {
   const Task task = dense_task(8, 32, 16);
   EXPECT_THROW(TaskScheduler({}), Error);

@@ -132,11 +132,28 @@ class HeaderPart {
     return text + "  return " + name_ + "_run_in(" + arguments + ");\n}\n";
   }
 
+  // Of extents: other scalars may be.
+  std::string refuses_negative() const {
+    std::string any;
+    for (size_t s = 0; s < program_.scalars.size(); ++s) {
+      const auto is_extent = [&](const ir::Expr& e) {
+        const auto* const v = ir::as<ir::VarRef>(e);
+        return v != nullptr && v->var.id() == program_.scalars[s].id();
+      };
+      const bool extent = std::ranges::any_of(program_.params, [&](const ir::Param& param) {
+        return std::ranges::any_of(param.outside().shape(), is_extent);
+      });
+      if (extent) any += (any.empty() ? "" : " || ") + names_[program_.params.size() + s] + " < 0";
+    }
+    return any.empty() ? "" : "  if (" + any + ") return TW_ERROR_SIZES;\n";
+  }
+
   std::string run_in() const {
     const std::string given = c_parameters(program_, names_);
     std::ostringstream out;
     out << "static inline int32_t " << name_ << "_run_in(const struct tw_context* context"
-        << (given == "void" ? "" : ", " + given) << ") {\n  void* data[" << names_.size() + 1 << "] = {";
+        << (given == "void" ? "" : ", " + given) << ") {\n"
+        << refuses_negative() << "  void* data[" << names_.size() + 1 << "] = {";
     for (size_t i = 0; i < names_.size(); ++i)
       out << "(void*)" << (i < program_.params.size() ? "" : "&") << names_[i] << ", ";
     out << "NULL};\n  struct tw_args args;\n  args.size = sizeof args;\n  args.version = TW_ABI_VERSION;\n"
@@ -248,7 +265,8 @@ std::string release() {
 }
 
 const char* const kRules = R"( *
- * NAME_run returns 0, or the code of what failed: TW_ERROR_CPU where this CPU or its system lacks what the code needs.
+ * NAME_run returns 0, or the code of what failed: TW_ERROR_CPU where this CPU or its system lacks what the code needs,
+ * TW_ERROR_SIZES where a size is negative or the kernel does not take it.
  * NAME_run_in is the same in a context of the caller's: with his threads and memory. NAME_workspace makes a context in
  * memory of NAME_workspace_bytes(threads, ..), of which at most so many threads run parallel loops: calls in it allocate
  * nothing. Its threads are those of the context `outer`; NULL: of the default one.

@@ -56,6 +56,13 @@ constexpr const char* kNoMasks = R"(
 #endif
 )";
 
+// Sums of rows that are not there are neither begun nor stored: gcc does not see that both conditions are one.
+constexpr const char* kBegunIfStored = R"(
+#if defined __GNUC__ && !defined __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+)";
+
 constexpr const char* kVectors = R"(
 #if !defined TW_VECTORS && defined __GNUC__
 #define TW_VECTORS 1
@@ -229,6 +236,7 @@ std::string CFileEmitter::file(const std::vector<ir::Program>& programs, const T
   if (helpers_.math()) out += "#include <math.h>\n";
   out += bare_c_abi();
   out += kNoMasks;
+  out += kBegunIfStored;
   out += "#ifdef __clang__\n#pragma STDC FP_CONTRACT OFF\n#endif\n";
   if (helpers_.prefetch()) out += kPrefetch;
   if (helpers_.in_turn()) out += kInTurn;

@@ -27,9 +27,9 @@ std::string CFileEmitter::pointer(const ir::Buffer& buffer) const {
 }
 
 void CFileEmitter::emit_parallel(const ir::For& loop) {
-  const ir::Stmt whole = ir::loop(loop.var, loop.extent, loop.body);
-  const std::vector<ir::Var> vars = ir::free_vars(whole);
-  const std::vector<ir::Buffer> buffers = ir::free_buffers(whole);
+  std::vector<ir::Var> vars = ir::free_vars(loop.body);  // its range it is told
+  std::erase_if(vars, [&](const ir::Var& var) { return var.id() == loop.var.id(); });
+  const std::vector<ir::Buffer> buffers = ir::free_buffers(loop.body);
   begin_statement({loop.extent});
   const std::string extent = emit(loop.extent).text;
   const std::string function = function_names_.symbol(kernel_name_ + "_parallel_" + c_identifier(loop.var.name()));

@@ -100,6 +100,19 @@ def test_save_and_load(tmp_path):
         f.save(tmp_path / "dense.txt")
 
 
+@pytest.mark.parametrize("options", ["-O0", "-O2", "-O3 -DTW_VECTORS=0"])
+def test_text_for_any_size_compiles_without_warnings(options, tmp_path):
+    n, m = te.var("n"), te.var("m")
+    A = te.placeholder((n, m), name="A")
+    k = te.reduce_axis((0, m), "k")
+    twice = te.compute((n, m), lambda i, j: A[i, j] * 2.0, name="twice")
+    total = te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="total")
+    for output in (twice, total):
+        tw.build([A, output], target="c", name="k").save(tmp_path / "k.c")
+        subprocess.run(["cc", "-std=c99", *options.split(), "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "k.c"],
+                       cwd=tmp_path, check=True)
+
+
 def test_divisions_of_64_bits_are_linked_for_cpus_of_32(tmp_path):
     if shutil.which("arm-linux-gnueabihf-gcc") is None:
         pytest.skip("skipped: arm-linux-gnueabihf-gcc is not installed (Debian: gcc-arm-linux-gnueabihf)")

@@ -448,6 +448,7 @@ def test_exported_objects_run_in_c(saxpy, tmp_path):
         "    for (int i = 0; i < 100; ++i)\n"
         "      if (c[i] != (i < n ? 2.0f * (float)i : -1)) return 2;\n"
         "  }\n"
+        "  if (saxpy_run(a, 2.0, c, -1) != TW_ERROR_SIZES) return 4;\n"
         "  return tw_saxpy_descriptor.scalar_count == 2 && tw_saxpy_descriptor.extents[0][0] == 's' ? 0 : 3;\n"
         "}\n"
     )

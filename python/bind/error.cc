@@ -83,7 +83,7 @@ SourceLine user_line() {
   while (frame != nullptr && !where.known()) {
     const auto code = py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
     std::string file = py::cast<std::string>(code.attr("co_filename"));
-    if (package_dir.empty() || !file.starts_with(package_dir)) {
+    if ((package_dir.empty() || !file.starts_with(package_dir)) && !file.starts_with("<frozen ")) {  // nor its runpy
       where.file = std::move(file);
       where.line = PyFrame_GetLineNumber(frame);
     }

@@ -21,7 +21,7 @@ void print_progress(const rpc::PackProgress& p) {
 }  // namespace
 
 int measure_pack(const rpc::Pack& pack, runtime::Runner& runner, const MeasureOptions& options) {
-  std::signal(SIGINT, [](int) { interrupted = 1; });
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
   rpc::MeasurePackOptions how{.log = options.log, .on_trial = {}, .should_stop = [] { return interrupted != 0; }};
   if (!options.quiet && !options.json) how.on_trial = print_progress;
   const rpc::MeasuredPack done = rpc::measure_pack(pack, runner, how);

@@ -171,7 +171,7 @@ int tune(Options options, bool json) {
   const auto begin = [&] {
     if (options.where.threads > 0) runtime::set_num_threads(options.where.threads);
     if (!options.quiet && !json) options.tuning.on_trial = print_progress;
-    std::signal(SIGINT, [](int) { interrupted = 1; });
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { interrupted = 1; });
     options.tuning.should_stop = [] { return interrupted != 0; };
   };
   if (!options.sizes.empty()) {

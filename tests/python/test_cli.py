@@ -1,6 +1,7 @@
 """The command tw: what it prints, as text and as JSON, and what it says about mistakes."""
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -137,17 +138,20 @@ class TestTune:
         assert tw.build(tw.autotune.Task.stock("matmul", {"M": 16, "N": 16, "K": 16}), log=log) is not None
 
     @measures
-    def test_ctrl_c_keeps_what_was_measured(self, tmp_path):
-        log = tmp_path / "m.jsonl"
+    @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+    def test_ctrl_c_keeps_what_was_measured(self, sent, tmp_path):
+        log, folder = tmp_path / "m.jsonl", tmp_path / "folder"
+        folder.mkdir()
         command = [TW, "tune", "matmul", "--shape", "M=64,N=64,K=64", "--trials", "100000", "--log", log]
-        process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "TMPDIR": str(folder)})
         deadline = time.time() + 60
         while time.time() < deadline and (not log.exists() or not log.read_text()):
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 130 and "interrupted after" in err
-        assert answer("log", "check", log)["trials"] > 0
+        assert answer("log", "check", log)["trials"] > 0 and not any(folder.iterdir())
 
 
 class TestDoctor:

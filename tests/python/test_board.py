@@ -70,7 +70,7 @@ exec tw-board --listen 0.0.0.0:9090 --secret secret
 @contextlib.contextmanager
 def listening_there(port, secret):
     """A machine whose wall clock jumps by a century three times a second; it is switched off at the end."""
-    process = subprocess.Popen([sys.executable, BOARD / "board.py", "--tw-board", TW_BOARD, "run", "--icount", f"--forward={port}:9090",
+    process = subprocess.Popen([sys.executable, BOARD / "board.py", "--tw-board", TW_BOARD, "run", f"--forward={port}:9090",
                                 "sh", "-c", LISTENS, "sh", secret.read_text().strip()], stdout=subprocess.PIPE, text=True)
     try:
         assert "listens on" in process.stdout.readline()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/ir/group_products.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/scalars.h"
 #include "src/ir/simplify.h"
@@ -208,6 +209,11 @@ bool through_registers(const Stmt& s) {
   return st && st->arrival == Arrival::kByRegisters;
 }
 
+bool waits_for_products(const Stmt& s) {
+  const std::optional<GroupCall> call = group_call(s);
+  return call && call->op == GroupOp::kWait;
+}
+
 // A statement of an iteration whose values go through registers, a commit, and what the iteration does besides.
 Stmt ahead(const Stmt& body) {
   if (const auto* a = as<Allocate>(body)) return allocate(a->buffer, ahead(a->body));
@@ -226,7 +232,7 @@ Stmt ahead(const Stmt& body) {
   std::vector<Stmt> out(all->stmts.begin(), first);
   out.push_back(*read);
   out.insert(out.end(), std::next(first), all->stmts.end());
-  out.push_back(registers.stored(*first));
+  out.insert(waits_for_products(out.back()) ? std::prev(out.end()) : out.end(), registers.stored(*first));
   return registers.around(seq(std::move(out)));
 }
 

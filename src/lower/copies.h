@@ -11,6 +11,8 @@
 //     rest(k)                                  if k + 1 < n:
 //                                                for i in 0..4: S[..] = S.next[i]
 //
+// Where the rest ends with a wait for products of four warps the stores stand before it: products go on meanwhile.
+//
 // Requires: `cooperative` is through: who copies what, and how many elements at once, is known.
 // Establishes: what still arrives later is a copy that the device has an instruction for. What it has none for is kept
 // in registers until the end of the iteration that reads it, or stored at once where no rest stands behind it; where no

@@ -95,9 +95,10 @@ ir::Stmt Emitter::across_threads(const Emission& stage, int level, const ir::Stm
   std::vector<ir::Expr> result = sums(parts);
   if (!reduce.init.empty()) result = ir::combine(reduce, rewrite(stage, reduce.init), result);
   ir::Stmt end = stored(stage, result);
-  if (placed_.scope[stage.id] != Scope::kLocal) end = ir::if_then(is_first(parts), end);
+  const bool for_first = placed_.scope[stage.id] != Scope::kLocal;
+  if (for_first) end = ir::if_then(is_first(parts), end);
   const bool again = launches_.repeats(stage.id, level - 1) || !ir::is_int(parts.at[0], 0);
-  end = ir::seq({joined(parts, reduce, again), end});
+  end = ir::seq({joined(parts, reduce, again, for_first), end});
   const ir::Stmt all = ir::seq({ir::refresh(init_loops(stage, level, innermost, identity, false)), update,
                                 ir::refresh(init_loops(stage, level, innermost, end, false))});
   return allocated(parts.parts, allocated(parts.own, all));

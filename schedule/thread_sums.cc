@@ -111,7 +111,7 @@ Tree tree(const ThreadSums& all, const ir::Reduce& reduce, const std::vector<ir:
 
 }  // namespace
 
-ir::Stmt joined(const ThreadSums& all, const ir::Reduce& reduce, bool again) {
+ir::Stmt joined(const ThreadSums& all, const ir::Reduce& reduce, bool again, bool for_first) {
   const ir::Stmt meet = ir::sync(ir::SyncOp::kBlock);
   std::vector<ir::Stmt> steps;
   if (again) steps.push_back(meet);
@@ -131,9 +131,12 @@ ir::Stmt joined(const ThreadSums& all, const ir::Reduce& reduce, bool again) {
       ir::Stmt join = ir::seq(std::move(one.steps));
       for (const ir::Buffer& buffer : registers) join = ir::allocate(buffer, std::move(join));
       steps.push_back(ir::if_then(joins_here, std::move(join)));
-      steps.push_back(meet);
+      // One thread alone goes on with what it has stored itself, and with what all have met behind.
+      const bool alone = joins[j + at_once - 1].lanes == 1 && j + at_once < joins.size();
+      if (!alone) steps.push_back(meet);
     }
   }
+  if (for_first && steps.size() > (again ? 3 : 2)) steps.pop_back();
   return ir::seq(std::move(steps));
 }
 

@@ -31,8 +31,8 @@ ThreadSums thread_sums(const StageNest&, const StageBounds&, int outermost, cons
                        const std::vector<ir::Buffer>& to);
 
 // Puts the thread's part among those of the block and joins them; the part of the first threads is the sum then.
-// `again`: the memory has been used before.
-ir::Stmt joined(const ThreadSums&, const ir::Reduce&, bool again);
+// `again`: the memory has been used before. `for_first`: only those who have it read the sum.
+ir::Stmt joined(const ThreadSums&, const ir::Reduce&, bool again, bool for_first);
 // The sum, for all threads.
 std::vector<ir::Expr> sums(const ThreadSums&);
 // Whether a thread is the first along all indices that the sum goes along.

@@ -25,7 +25,7 @@ class Target(_core.Target):
     ``f.source("c")`` is the clearest way to read what a schedule does. ``interp`` runs the lowered program in the interpreter,
     which checks every access: with the options of ``llvm`` it gives the bits that ``llvm`` gives with them, for any CPU on any
     machine. ``cuda -arch=sm_90a`` is for GPUs of NVIDIA of that architecture; ``cuda`` alone for the GPU of this machine, or for
-    ``sm_80`` where there is none; ``-max_num_threads=1024``, ``-thread_warp_size=32`` and the like, as TVM writes them, say what every
+    ``sm_80`` where there is none, and TVM's ``nvidia/nvidia-h100`` and the like for what these are; ``-max_num_threads=1024``, ``-thread_warp_size=32`` and the like, as TVM writes them, say what every
     such device has. Inside ``with Target(...):`` it is what ``tw.build`` builds for when nothing else is said.
 
     Attributes: kind, triple, cpu, features (what code may use, sorted), vector_bits, vector_registers, sve_bits (0: none needed),

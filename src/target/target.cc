@@ -73,6 +73,7 @@ std::string take_sve_bits(Words& words, const std::string& value) {
 
 std::string take_arch(Words& words, const std::string& value) {
   const std::vector<std::string> known = target::cuda::architectures();
+  if (!words.arch.empty()) return "must be one architecture, and " + words.arch + " stands there already";
   words.arch = value;
   if (value == "native" || std::find(known.begin(), known.end(), value) != known.end()) return "";
   std::string listed;
@@ -154,10 +155,35 @@ Status read_option(Words& words, const std::string& word) {
   return Unit{};
 }
 
+// Devices by the names that TVM has for them, in the place of the kind.
+struct Tag {
+  const char *name, *arch;
+};
+constexpr Tag kTags[] = {
+    {"nvidia/nvidia-a100", "sm_80"},      {"nvidia/nvidia-a30", "sm_80"},       {"nvidia/nvidia-a10", "sm_86"},
+    {"nvidia/nvidia-a40", "sm_86"},       {"nvidia/geforce-rtx-3070", "sm_86"}, {"nvidia/geforce-rtx-3080", "sm_86"},
+    {"nvidia/geforce-rtx-3090", "sm_86"}, {"nvidia/geforce-rtx-4090", "sm_89"}, {"nvidia/nvidia-h100", "sm_90a"},
+};
+
+Status resolve_tag(Words& words) {
+  if (!words.kind.starts_with("nvidia/")) return Unit{};
+  std::vector<std::string> names;
+  for (const Tag& tag : kTags) {
+    names.emplace_back(tag.name);
+    if (words.kind == tag.name) words.arch = tag.arch;
+  }
+  if (words.arch.empty())
+    return bad_target("unknown device \"" + words.kind + "\"",
+                      {support::did_you_mean(words.kind, names), "or name its architecture: cuda -arch=sm_90a"});
+  words.kind = "cuda";
+  return Unit{};
+}
+
 Result<Words> read_words(std::string_view text) {
   Words words;
   std::istringstream stream{std::string(text)};
   stream >> words.kind;
+  TW_TRY([[maybe_unused]] Unit tag, resolve_tag(words));
   if (std::find(kKinds.begin(), kKinds.end(), words.kind) == kKinds.end())
     return bad_target("the kind must be llvm, c, cuda or interp, not \"" + words.kind + "\"",
                       {support::did_you_mean(small_letters(words.kind), kKinds),

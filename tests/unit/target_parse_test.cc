@@ -133,6 +133,12 @@ TEST(TargetParse, DevicesHaveAnArchitecture) {
   contains(error_of("cuda -max_shared_memory_per_block=48K"), "must be a positive integer, not \"48K\"");
   contains(error_of("cuda -arch=sm_42"), "-arch must be sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a, sm_100, sm_100a or");
   contains(error_of("cuda -mcpu=native"), "an option must be -arch=, not \"-mcpu=native\"");
+  contains(error_of("cuda -arch=sm_80 -arch=sm_90a"),
+           "-arch must be one architecture, and sm_80 stands there already, not \"sm_90a\"");
+  EXPECT_EQ(Target::parse("nvidia/nvidia-h100").value_or_throw().to_string(), "cuda -arch=sm_90a") << "as TVM tags it";
+  EXPECT_EQ(Target::parse("nvidia/geforce-rtx-4090 -keys=cuda").value_or_throw().to_string(), "cuda -arch=sm_89");
+  contains(error_of("nvidia/nvidia-h1000"), "did you mean nvidia/nvidia-h100, ");
+  contains(error_of("nvidia/nvidia-a100 -arch=sm_90a"), "sm_80 stands there already");
   contains(error_of("cuda -arch="), "for example: cuda -arch=sm_90a");
   contains(error_of("llvm -arch=sm_90a"), "an option must be -mcpu=");
   contains(error_of("cdua"), "did you mean cuda?");

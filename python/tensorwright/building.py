@@ -153,11 +153,11 @@ def _from_log(tensors, args, target, name, log, machine):
     return _core._function_of_frozen(_core._freeze_any_size(declared, _scalars(tensors), as_target(target), options))
 
 
-def lower(schedule, args, target=None, name=None, *, plain=False):
+def lower(schedule, args, target=None, name=None, *, plain=False, simple_mode=False):
     """The loop program of a schedule; ``print`` shows it. With a target: after all passes for it, as it is compiled.
 
     On the way to a target, loops that the schedule left plain get lanes (docs/schedule.md, "Plain loops"). With ``plain=True``
-    they stay as they stand.
+    they stay as they stand. ``simple_mode`` is TVM's and changes nothing: what it prints the program always is.
 
     >>> from tensorwright import te
     >>> A = te.placeholder((8,), name="A")

@@ -79,6 +79,7 @@ EXPRESSIONS = [
     ("te.floormod(C.op.axis[0], 0)", ValueError, ["divisor", "0"]),
     ("te.reduce_axis((5, 0))", ValueError, ["end", "start", "5..0"]),
     ("te.reduce_axis(5)", ValueError, ["(start, end)", "5"]),
+    ("te.thread_axis(None)", ValueError, ["tag", "threadIdx.x"]),
     ("te.thread_axis('threadIdx')", ValueError, ["threadIdx.x", "'threadIdx'"]),
     ("list(A)", TypeError, ["iterated"]),
 ]  # fmt: skip

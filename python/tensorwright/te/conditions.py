@@ -2,7 +2,7 @@
 
 from .. import _core
 
-__all__ = ["all", "any", "if_then_else", "select"]
+__all__ = ["all", "any", "if_then_else", "likely", "select"]
 
 
 def if_then_else(cond, t, f, span=None):
@@ -12,6 +12,15 @@ def if_then_else(cond, t, f, span=None):
     select(i < 4, A[i, 0], 0.0)
     """
     return _core.if_then_else(cond, t, f)
+
+
+def likely(cond, span=None):
+    """``cond``: TVM's hint that it mostly holds, which nothing here depends on.
+
+    >>> te.compute((6,), lambda i: te.if_then_else(te.likely(i < 4), A[i, 0], 0)).op.body[0]
+    select(i < 4, A[i, 0], 0.0)
+    """
+    return cond
 
 
 def select(cond, true_value, false_value, span=None):

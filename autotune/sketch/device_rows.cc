@@ -9,8 +9,9 @@
 //     for j.o: threadIdx.x j.i: B[i, j] = exp(A[i, j] - m) / s
 //
 // Of few long rows each sum has a launch of its own, whose blocks share the terms (device_reduction.cc). The row is
-// read again from the nearest cache. What stands between the sums is computed again, or kept in shared
-// memory where several of them read it.
+// read again from the nearest cache. Where each row ends in one element, as a variance or a cross entropy, the last
+// stage has no columns: it adds up with all threads, or the first one computes it. What stands between the sums is
+// computed again, or kept in shared memory where several of them read it.
 #include <algorithm>
 #include <map>
 
@@ -22,28 +23,66 @@ namespace tw::autotune::sketch {
 
 namespace {
 
-// Whether the stage has the root's axes but for the last, or all of them.
-bool fits(const Stage& stage, const Stage& root) {
-  const size_t rows = root.data.size() - 1;
+constexpr int64_t kLeastOfARow = 512;  // terms, of rows that end in one element
+
+// How many of the root's axes count its rows: all but the last, or all where a row ends in one element.
+size_t row_axes(const Graph& graph, const Group& group) {
+  const Stage& root = graph.at(group.root);
+  const bool narrow = root.reduces() || std::ranges::any_of(group.members, [&](int member) {
+                        return graph.at(member).reduces() && graph.at(member).data.size() == root.data.size();
+                      });
+  return root.data.size() - (narrow ? 0 : 1);
+}
+
+// Whether the stage has the axes of the root's rows, or those and one more.
+bool fits(const Stage& stage, const Stage& root, size_t rows) {
   if (stage.data.size() < rows || stage.data.size() > rows + 1) return false;
-  for (size_t d = 0; d < stage.data.size(); ++d)
+  for (size_t d = 0; d < std::min(stage.data.size(), root.data.size()); ++d)
     if (stage.data[d].extent != root.data[d].extent) return false;
   return !stage.reduces() || (stage.data.size() == rows && stage.bodies.size() == 1 && stage.sums.size() == 1 &&
                               stage.sums[0].extent >= kLeastShared);
 }
 
-constexpr int64_t kMostKept = 48 << 10;  // bytes of a row, so that several blocks have theirs
+// Of a row: its columns, or the terms of its longest sum.
+int64_t row_length(const Graph& graph, const Group& group, size_t rows) {
+  const Stage& root = graph.at(group.root);
+  if (root.data.size() > rows) return root.data.back().extent;
+  int64_t longest = 0;
+  for (int member : group.members)
+    for (const Axis& sum : graph.at(member).sums) longest = std::max(longest, sum.extent);
+  return longest;
+}
+
+// One sum alone is for the rule of sums, which gives short rows a part of a block.
+bool is_worth_a_block(const Graph& graph, const Group& group, size_t rows) {
+  if (graph.at(group.root).data.size() > rows) return true;
+  const auto sums = std::ranges::count_if(group.members, [&](int member) { return graph.at(member).reduces(); });
+  return sums > 1 && rows > 0 && row_length(graph, group, rows) >= kLeastOfARow;
+}
+
+// What a thread reads of a row at once.
+int64_t lanes_of_row(const Graph& graph, const Group& group, size_t rows) {
+  const Stage& root = graph.at(group.root);
+  if (root.data.size() > rows) return vectors_along(graph, root, root.data.back()).lanes;
+  int64_t lanes = 1;
+  for (int member : group.members)
+    if (graph.at(member).reduces())
+      lanes = std::max(lanes, vectors_along(graph, graph.at(member), graph.at(member).sums[0]).lanes);
+  return lanes;
+}
+
+constexpr int64_t kMostKept = 128 << 10;  // bytes of a row, so that a block has its own
 
 // Whether a row of the stage may wait for those that read it.
-bool can_be_kept(const Stage& stage, const Stage& root) {
-  return stage.data.size() == root.data.size() && stage.readers.size() > 1 && !stage.type.is_packed() &&
+bool can_be_kept(const Stage& stage, size_t rows) {
+  return stage.data.size() == rows + 1 && stage.readers.size() > 1 && !stage.type.is_packed() &&
          stage.data.back().extent * stage.type.bytes() <= kMostKept;
 }
 
 // Whether several of the group's stages read the same rows of one that is not theirs.
-bool is_shared_row(const Graph& graph, const Group& group, int source) {
-  const Stage &from = graph.at(source), &root = graph.at(group.root);
-  if (std::ranges::count(group.members, source) || from.type.is_packed() || from.shape.size() != root.data.size() ||
+bool is_shared_row(const Graph& graph, const Group& group, int source, size_t rows) {
+  const Stage& from = graph.at(source);
+  if (std::ranges::count(group.members, source) || from.type.is_packed() || from.shape.size() != rows + 1 ||
       from.shape.back() * from.type.bytes() > kMostKept)
     return false;
   int readers = 0;
@@ -75,36 +114,43 @@ void keep(Sketch& sketch, const std::string& stage, const std::string& root, con
 
 std::optional<Group> match_device_rows(const Graph& graph, int root) {
   const Stage& last = graph.at(root);
-  if (last.kind != StageKind::kPointwise || last.data.size() < 2) return std::nullopt;
-  if (has_few_rows(last.elements / std::max<int64_t>(1, last.data.back().extent), last.data.back().extent))
-    return std::nullopt;
+  if (last.data.empty()) return std::nullopt;
   std::optional<Group> group = match_rows(graph, root);
   if (!group || shares_bytes(graph, group->members)) return std::nullopt;
+  const size_t rows = row_axes(graph, *group);
   for (int member : group->members)
-    if (graph.at(member).kind == StageKind::kContraction || !fits(graph.at(member), last)) return std::nullopt;
+    if (graph.at(member).kind == StageKind::kContraction || !fits(graph.at(member), last, rows)) return std::nullopt;
+  const bool narrow = last.data.size() == rows;
+  const int64_t length = row_length(graph, *group, rows);
+  if ((!narrow && rows == 0) || !is_worth_a_block(graph, *group, rows) ||
+      has_few_rows(narrow ? last.elements : last.elements / std::max<int64_t>(1, length), length))
+    return std::nullopt;
   return group;
 }
 
 void apply_device_rows(Sketch& sketch, const Group& group) {
   const Stage& root = sketch.graph.at(group.root);
+  const size_t row_count = row_axes(sketch.graph, group);
+  const bool narrow = root.data.size() == row_count;
   std::vector<std::string> rows = data_loops(sketch.s, root.name);
   const std::string column = rows.back();
-  rows.pop_back();
-  sketch.cfg.define_knob(root.name + ".threads", up_to(root.data.back().extent, {256, 128, 512, 64, 1024, 32}));
+  if (!narrow) rows.pop_back();
+  sketch.cfg.define_knob(root.name + ".threads",
+                         up_to(row_length(sketch.graph, group, row_count), {256, 128, 512, 64, 1024, 32}));
   const schedule::Factor threads = sketch.cfg.factor(root.name + ".threads");
-  const int64_t lanes = vectors_along(sketch.graph, root, root.data.back()).lanes;
+  const int64_t lanes = lanes_of_row(sketch.graph, group, row_count);
   const bool wide = lanes > 1;
   const std::string row = sketch.fuse(root.name, rows);
   sketch.bind(root.name, row, "blockIdx.x");
-  if (wide) {
+  if (!narrow && wide) {
     sketch.step(schedule::Split{root.name, column, lanes, {}, ir::Tail::kAuto});
     sketch.step(schedule::Vectorize{root.name, column + ".i"});
   }
-  share(sketch, root.name, wide ? column + ".o" : column, threads);
+  if (!narrow) share(sketch, root.name, wide ? column + ".o" : column, threads);
   std::map<std::string, std::string> kept;  // copies in shared memory
   for (int source = 0; source < static_cast<int>(sketch.graph.stages.size()); ++source) {
     const std::string& name = sketch.graph.at(source).name;
-    if (!is_shared_row(sketch.graph, group, source)) continue;
+    if (!is_shared_row(sketch.graph, group, source, row_count)) continue;
     sketch.cfg.define_knob(name + ".kept", {1, 0});
     if (sketch.cfg.value(name + ".kept") != 1) continue;
     std::vector<std::string> readers;
@@ -115,9 +161,9 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   }
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member) {
     const Stage& stage = sketch.graph.at(*member);
-    if (*member == group.root) continue;
+    if (*member == group.root && !stage.reduces()) continue;
     if (!stage.reduces()) {
-      const bool may = can_be_kept(stage, root);
+      const bool may = can_be_kept(stage, row_count);
       if (may) sketch.cfg.define_knob(stage.name + ".kept", {1, 0});
       if (may && sketch.cfg.value(stage.name + ".kept") == 1)
         keep(sketch, stage.name, root.name, row, threads, lanes);
@@ -125,7 +171,7 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
         sketch.step(schedule::ComputeInline{stage.name});
       continue;
     }
-    sketch.step(schedule::ComputeAt{stage.name, root.name, row});
+    if (*member != group.root) sketch.step(schedule::ComputeAt{stage.name, root.name, row});
     Vectors vectors = vectors_along(sketch.graph, stage, stage.sums[0]);
     for (std::string& source : vectors.sources)
       if (kept.contains(source)) source = kept[source];

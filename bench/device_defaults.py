@@ -1,4 +1,4 @@
-"""The schedules that functions for a device have without tuning, over 60 te programs, by the estimate's own account: nothing is measured here.
+"""The schedules that functions for a device have without tuning, over 90 te programs, by the estimate's own account: nothing is measured here.
 
 A row each: what the launch that takes longest is bound by and its share of the whole; registers over the limit, requests to shared memory
 that conflict (wavefronts over the least there can be), how many of the processors have blocks, waves, and whether memory is read in
@@ -65,6 +65,68 @@ def stencil(n, m):
     return [te.compute((n - 2, m - 2), lambda i, j: (A[i, j + 1] + A[i + 1, j] + A[i + 1, j + 2] + A[i + 2, j + 1]) * 0.25, name="C")]
 
 
+def largest(n, m):
+    return [ops.argmax(placeholder(n, m), axis=1)]
+
+
+def channel_sum(n, channels, size):
+    A, k = placeholder(n, channels, size, size), [te.reduce_axis((0, extent), name=name) for extent, name in ((n, "n"), (size, "y"), (size, "x"))]
+    return [te.compute((channels,), lambda c: te.sum(A[k[0], c, k[1], k[2]], axis=k), name="C")]
+
+
+def global_pool(n, channels, size):
+    A, k = placeholder(n, channels, size, size), [te.reduce_axis((0, size), name=name) for name in "yx"]
+    return [te.compute((n, channels), lambda i, c: te.sum(A[i, c, k[0], k[1]], axis=k), name="C")]
+
+
+def batch_norm(n, channels, size):
+    A, scale, shift = placeholder(n, channels, size, size), placeholder(channels, name="scale"), placeholder(channels, name="shift")
+    return [te.compute(A.shape, lambda i, c, y, x: A[i, c, y, x] * scale[c] + shift[c], name="C")]
+
+
+def gather(n, m, rows):
+    A, at = placeholder(n, m), te.placeholder((rows,), "int32", name="at")
+    return [te.compute((rows, m), lambda i, j: A[at[i], j], name="C")]
+
+
+def one_hot(n, m):
+    at = te.placeholder((n,), "int32", name="at")
+    return [te.compute((n, m), lambda i, j: te.if_then_else(at[i] == j, te.const(1, "float32"), te.const(0, "float32")), name="C")]
+
+
+def swap_first_two(n, m, k):
+    A = placeholder(n, m, k)
+    return [te.compute((m, n, k), lambda i, j, x: A[j, i, x], name="C")]
+
+
+def wide(value):
+    return value.astype("float32")
+
+
+def rms_norm(n, m, dtype="bfloat16"):
+    A, gamma, k = placeholder(n, m, dtype=dtype), placeholder(m, dtype=dtype, name="gamma"), te.reduce_axis((0, m), name="k")
+    squares = te.compute((n,), lambda i: te.sum(wide(A[i, k]) * wide(A[i, k]), axis=k), name="squares")
+    return [te.compute((n, m), lambda i, j: (wide(A[i, j]) * te.rsqrt(squares[i] * (1 / m) + 1e-6) * wide(gamma[j])).astype(dtype), name="C")]
+
+
+def softmax_of(n, m, dtype="bfloat16"):
+    A, k, r = placeholder(n, m, dtype=dtype), te.reduce_axis((0, m), name="k"), te.reduce_axis((0, m), name="r")
+    most = te.compute((n,), lambda i: te.max(A[i, k], axis=k), name="most")
+    exps = te.compute((n, m), lambda i, j: te.exp(wide(A[i, j]) - wide(most[i])), name="exps")
+    sums = te.compute((n,), lambda i: te.sum(exps[i, r], axis=r), name="sums")
+    return [te.compute((n, m), lambda i, j: (exps[i, j] / sums[i]).astype(dtype), name="C")]
+
+
+def variance(n, m):
+    return [ops.var(placeholder(n, m), axis=1)]
+
+
+def cross_entropy(n, m):
+    A, label = placeholder(n, m), te.placeholder((n,), "int32", name="label")
+    lse = ops.logsumexp(A, axis=1)
+    return [te.compute((n,), lambda i: lse[i] - A[i, label[i]], name="C")]
+
+
 PROGRAMS = [
     *[(matmul, s) for s in [(4096, 4096, 4096), (1024, 1024, 1024), (8192, 8192, 512), (512, 512, 4096), (4095, 4097, 4093), (1000, 1000, 1000),
                             (257, 513, 1025), (127, 129, 4001), (16, 4096, 4096), (1, 4096, 4096), (33, 65, 97)]],
@@ -77,6 +139,15 @@ PROGRAMS = [
     *[(softmax, s) for s in [(16384, 1024), (4096, 4096), (1024, 65536), (1000, 1001), (77, 33333)]],
     *[(layer_norm, s) for s in [(16384, 1024), (4096, 8192), (1000, 1001), (333, 770), (5, 100003)]],
     *[(stencil, s) for s in [(4098, 4098), (1024, 1024), (1003, 997), (130, 100002)]],
+    *[(largest, s) for s in [(4096, 1024), (512, 32768), (65536, 64), (1000, 1001)]],
+    *[(channel_sum, s) for s in [(32, 64, 56), (8, 2048, 7), (64, 3, 224)]],
+    *[(global_pool, s) for s in [(32, 2048, 7), (16, 256, 56)]],
+    *[(batch_norm, s) for s in [(32, 64, 56), (8, 512, 14)]],
+    (gather, (50000, 768, 8192)), (one_hot, (8192, 1000)), (swap_first_two, (64, 512, 512)), (swap_first_two, (100, 33, 64)),
+    *[(rms_norm, s) for s in [(16384, 1024), (16384, 4096), (16384, 16384), (4096, 65536)]],
+    *[(softmax_of, s) for s in [(16384, 1024), (16384, 4096), (16384, 16384), (4096, 65536), (16384, 1024, "float32"), (16384, 4096, "float32"), (8192, 16384, "float32")]],
+    *[(variance, s) for s in [(4096, 4096), (512, 1000)]],
+    *[(cross_entropy, s) for s in [(8192, 32000), (4096, 1000)]],
 ]
 
 

@@ -12,12 +12,16 @@ from tensorwright import te
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
+from bench import device_defaults as programs  # noqa: E402
 from bench.device_defaults import PROGRAMS, row_of  # noqa: E402
 
 ODD = {(127, 129, 4001), (7, 333, 77, 55), (31, 65, 27, 3), (3, 64, 224, 7, 2), (33, 100000), (1001, 1000), (77, 33333), (5, 100003), (7, 11, 13, 17)}
 
 
-@pytest.mark.parametrize("make, sizes", [p for p in PROGRAMS if p[1] in ODD], ids=str)
+OTHERS = (programs.largest, programs.channel_sum, programs.batch_norm, programs.gather, programs.one_hot, programs.swap_first_two, programs.softmax_of)
+
+
+@pytest.mark.parametrize("make, sizes", [p for p in PROGRAMS if p[1] in ODD or p[0] in OTHERS], ids=str)
 def test_blocks_banks_and_vectors(make, sizes, capsys):
     short, bound = row_of(make.__name__, sizes, make(*sizes), "cuda -arch=sm_90a")
     assert not short or bound, short
@@ -130,3 +134,50 @@ def test_threads_share_terms_that_are_parts_of_bytes(capsys):
     tw.build(s, list(args), target="interp")(a, p, c)
     b = np.stack([p & 15, p >> 4], -1).reshape(7, 320).astype("float32") - 8
     np.testing.assert_array_equal(c, a.astype("float32") @ b.T)
+
+
+def values_of(tensors, *arrays):
+    """What the default schedule for a device computes, in the interpreter."""
+    out = np.zeros(tuple(tensors[0].shape), str(tensors[0].dtype))
+    s = tw.default_schedule(tensors, "cuda -arch=sm_90a")
+    tw.build(s, [*programs.arguments(tensors), *tensors], target="interp")(*arrays, out)
+    return out
+
+
+def random(*shape):
+    return np.random.default_rng(3).standard_normal(shape).astype("float32")
+
+
+@pytest.mark.parametrize("make, sizes", [(programs.variance, (200, 600)), (programs.cross_entropy, (200, 513)), (programs.cross_entropy, (200, 1000))], ids=str)
+def test_rows_that_end_in_one_element_are_one_launch(make, sizes):
+    tensors = make(*sizes)
+    f = tw.build([*programs.arguments(tensors), *tensors], target="cuda -arch=sm_90a")
+    assert f.source("launches").count("blocks of") == 1, f.source("launches")
+    A = random(*sizes)
+    if make is programs.variance:
+        np.testing.assert_allclose(values_of(tensors, A), A.var(axis=1, ddof=1), rtol=1e-5)
+        return
+    label = np.random.default_rng(4).integers(0, sizes[1], sizes[0], "int32")
+    expected = np.log(np.exp(A).sum(axis=1)) - A[np.arange(sizes[0]), label]
+    by_name = {"A": A, "label": label}
+    got = values_of(tensors, *[by_name[a.name] for a in programs.arguments(tensors)])
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n, channels, size", [(8, 3, 8), (40, 2, 28), (5, 7, 7), (3, 1, 64)])
+def test_sums_over_several_axes_are_one_row(n, channels, size):
+    A = np.random.default_rng(5).integers(-4, 5, (n, channels, size, size)).astype("float32")
+    np.testing.assert_array_equal(values_of(programs.channel_sum(n, channels, size), A), A.sum(axis=(0, 2, 3)))
+
+
+@pytest.mark.parametrize("n, m", [(6, 40), (5, 1000), (3, 77)])
+def test_threads_share_the_search_for_the_largest(n, m):
+    A = np.random.default_rng(6).integers(-4, 5, (n, m)).astype("float32")  # several are the largest
+    np.testing.assert_array_equal(values_of(programs.largest(n, m), A), A.argmax(axis=1))
+
+
+def test_elements_of_rows_are_stored_in_vectors():
+    A, at = random(50, 24), np.array([3, 49, 0, 7], "int32")
+    got = values_of(programs.gather(50, 24, 4), *[{"A": A, "at": at}[a.name] for a in programs.arguments(programs.gather(50, 24, 4))])
+    np.testing.assert_array_equal(got, A[at])
+    np.testing.assert_array_equal(values_of(programs.one_hot(4, 20), np.array([3, 19, 0, 7], "int32")), np.eye(20, dtype="float32")[[3, 19, 0, 7]])

@@ -13,6 +13,7 @@
 #include "autotune/model/thread_share.h"
 #include "schedule/placement.h"
 #include "schedule/traffic.h"
+#include "src/ir/register_lanes.h"
 #include "src/ir/tile_products.h"
 #include "te/lane_joins.h"
 
@@ -73,10 +74,9 @@ int64_t byte_stride(const AccessView& access, const LoopView& loop) {
 // Loads of whole registers for one of its lanes; of lanes that lie a few elements apart (codegen/llvm/emit_memory.cc)
 // all that lies there. 0 where each lane is loaded or stored by itself.
 int64_t loads_of_a_register(const AccessView& access, const LoopView& vector, double lanes) {
-  constexpr int64_t kFewApart = 4;
   if (is_contiguous(access, vector)) return 1;
   const int64_t stride = access.store ? 0 : byte_stride(access, vector) / access.element_bytes;
-  return stride >= 2 && stride <= kFewApart && lanes >= static_cast<double>(2 * stride) ? stride : 0;
+  return stride >= 2 && stride <= ir::kFewApart && lanes >= static_cast<double>(2 * stride) ? stride : 0;
 }
 
 // The loops of a stage as the code runs them.

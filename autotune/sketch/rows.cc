@@ -14,13 +14,13 @@
 #include <map>
 
 #include "autotune/sketch/from_memory.h"
+#include "src/ir/register_lanes.h"
 
 namespace tw::autotune::sketch {
 
 namespace {
 
 constexpr int kNoAxis = -1;
-constexpr int64_t kFewApart = 4;   // elements from lane to lane of vectors that are sorted out of whole ones
 constexpr int64_t kFewTerms = 32;  // of a window, each with loads and shuffles of its own: more are long to compile
 
 // Which axis of the root each data axis of a stage stands for, where all members read the stage there.
@@ -83,7 +83,7 @@ const Access* main_read_along(const Stage& stage, const Axis& axis) {
 // out of what lies there.
 bool close_along(const Stage& stage, const Access& read, const Axis& axis) {
   const int64_t stride = stride_along(read, axis).value_or(0);
-  if (axis.extent < 2 || stride < 1 || stride > kFewApart) return false;
+  if (axis.extent < 2 || stride < 1 || stride > ir::kFewApart) return false;
   return stride == 1 || (extents(stage.sums) <= kFewTerms && axis.extent >= stage.sums.back().extent);
 }
 

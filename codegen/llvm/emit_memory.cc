@@ -211,10 +211,9 @@ Value* Emitter::emit_pairs_load(const Memory& memory, Type type, const Expr& fir
 // How many elements lie from lane to lane, where it takes less to read those between, too, than to load each lane; else
 // 0. LLVM shuffles SVE's vectors in memory.
 int Emitter::few_apart(const ir::Ramp& ramp, Type type) const {
-  constexpr int64_t kMost = 4;
   const int64_t stride = ir::as_int(ramp.stride).value_or(0);
   const int whole = std::min<int>(type.lanes, ir::register_lanes(target_, type.element()));
-  const bool few = stride >= 2 && stride <= kMost && whole >= 2 * stride;
+  const bool few = stride >= 2 && stride <= ir::kFewApart && whole >= 2 * stride;
   return few && type.lanes % whole == 0 && target_.sve_bits <= 128 ? static_cast<int>(stride) : 0;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "schedule/box.h"
 #include "schedule/layout.h"
@@ -13,6 +13,7 @@
 #include "schedule/spans.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/lower/wide_copies.h"
 
 namespace tw::schedule {
 
@@ -157,13 +158,13 @@ bool takes_product_along(const ir::Expr& e) {
   return b && (b->op == ir::BinOp::kAdd || b->op == ir::BinOp::kSub) && (is_product(b->a) || is_product(b->b));
 }
 
-// What of the body is a read that is widened at once.
-std::unordered_set<const ir::ExprNode*> widened_loads(const ir::Expr& body) {
-  std::unordered_set<const ir::ExprNode*> loads;
+// What of the body is a read that is widened at once, and whether to a type that copies are kept in.
+std::unordered_map<const ir::ExprNode*, bool> widened_loads(const ir::Expr& body) {
+  std::unordered_map<const ir::ExprNode*, bool> loads;
   ir::walk(body, [&](const ir::Expr& e) {
     const auto* cast = ir::as<ir::Cast>(e);
     if (cast && ir::as<ir::Load>(cast->value) && e.type().bits > cast->value.type().bits)
-      loads.insert(cast->value.get());
+      loads.emplace(cast->value.get(), lower::keeps_wide(cast->value.type(), e.type()));
     return true;
   });
   return loads;
@@ -176,7 +177,9 @@ void read_bodies(const StageNest& stage, const std::vector<ir::Expr>& bodies, St
     ir::walk(body, [&](const ir::Expr& e) {
       if (const auto* load = ir::as<ir::Load>(e)) {
         view.accesses.push_back(access_of(*load, stage));
-        view.accesses.back().converted = widened.contains(e.get()) && !e.type().is_storage();
+        const auto wider = e.type().is_storage() ? widened.end() : widened.find(e.get());
+        view.accesses.back().converted = wider != widened.end();
+        view.accesses.back().kept_wide = wider != widened.end() && wider->second;
       }
       if (e.type().is_index()) return true;
       if (const auto* c = ir::as<ir::Call>(e)) view.operations += cost_of_call(c->fn);

@@ -36,6 +36,7 @@ struct AccessView {
   bool affine = true;
   bool store = false;
   bool converted = false;    // on its way to a wider type, whatever else is done with it
+  bool kept_wide = false;    // in copies of the program's own (src/lower/wide_copies.h)
   double scratch_bytes = 0;  // of an intermediate: all that is kept of it where it is computed
 };
 

@@ -292,7 +292,7 @@ class StageReader {
     constexpr double kElement = 2;
     if (a.along)
       return a.instructions * vectors(f_.lanes) / vectors(machine_.vector_bits / (8.0 * access.element_bytes));
-    return access.scratch_bytes > 0 ? 0 : kElement * a.instructions;
+    return access.scratch_bytes > 0 && access.kept_wide ? 0 : kElement * a.instructions;
   }
 
   // Past the caches a line is written as a whole, unless rows between whose vectors it lies take turns.

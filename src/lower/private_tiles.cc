@@ -11,6 +11,7 @@
 #include "src/ir/simplify.h"
 #include "src/ir/simplify_linear.h"
 #include "src/ir/walk.h"
+#include "src/lower/in_loops.h"
 #include "tensorwright/machine.h"
 
 namespace tw::lower {
@@ -53,56 +54,31 @@ class Accesses {
   explicit Accesses(const Buffer& buffer) : buffer_(buffer) {}
 
   void visit(const Stmt& s) {
-    if (!plain_) return;
-    match(
+    walk_in_loops(
         s,
-        [&](const Store& st) {
-          for (const Expr& e : st.at) read(e);
-          read(st.value);
-          read(st.pred);
-          if (st.buffer == buffer_) found(st.at, st.pred, true);
+        [&](const Stmt& at, const Around& around) {
+          const auto* st = as<Store>(at);
+          if (st && st->buffer == buffer_) found(st->at, st->pred, true, around);
+          return plain_;
         },
-        [&](const For& f) {
-          read(f.extent);
-          loops_.push_back(&f);
-          visit(f.body);
-          loops_.pop_back();
-        },
-        [&](const If& i) {
-          read(i.cond);
-          const size_t before = found_.size();
-          visit(i.then);
-          if (i.otherwise) visit(i.otherwise);
-          plain_ = plain_ && found_.size() == before;
-        },
-        [&](const Seq& all) {
-          for (const Stmt& child : all.stmts) visit(child);
-        },
-        [&](const Allocate& a) { visit(a.body); },
-        [&](const LetStmt& l) {
-          read(l.value);
-          visit(l.body);
-        },
-        [&](const Evaluate& e) { read(e.value); }, [](const Sync&) {});
+        [&](const Expr& e, const Around& around) { read(e, around); });
   }
 
-  void read(const Expr& value) {
-    if (!value) return;
+  void read(const Expr& value, const Around& around) {
     walk(value, [&](const Expr& e) {
       const auto* address = as<Address>(e);
       plain_ = plain_ && !(address && address->buffer == buffer_);
-      if (const auto* l = as<Load>(e); l && l->buffer == buffer_) found(l->at, l->pred, false);
+      if (const auto* l = as<Load>(e); l && l->buffer == buffer_) found(l->at, l->pred, false, around);
       return plain_;
     });
   }
 
-  void found(const std::vector<Expr>& at, const Expr& pred, bool stores) {
-    plain_ = plain_ && !pred;
-    found_.push_back({at, loops_, stores});
+  void found(const std::vector<Expr>& at, const Expr& pred, bool stores, const Around& around) {
+    plain_ = plain_ && !pred && around.conditions == 0;
+    found_.push_back({at, around.loops, stores});
   }
 
   const Buffer& buffer_;
-  std::vector<const For*> loops_;
   std::vector<Access> found_;
   bool plain_ = true;
 };

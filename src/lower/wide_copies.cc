@@ -9,6 +9,7 @@
 
 #include "src/ir/typing.h"
 #include "src/ir/walk.h"
+#include "src/lower/in_loops.h"
 
 namespace tw::lower {
 
@@ -23,8 +24,7 @@ const Load* converted_element(const Expr& e) {
   const auto* c = as<Cast>(e);
   const auto* all = c ? as<Broadcast>(c->value) : nullptr;
   const auto* l = c ? as<Load>(all ? all->value : c->value) : nullptr;
-  const bool wider = l && e.type().bits == 2 * l->buffer.element().bits && !e.type().is_index();
-  return wider && lanes_of(l->at) == 1 && !l->pred ? l : nullptr;
+  return l && keeps_wide(l->buffer.element(), e.type()) && lanes_of(l->at) == 1 && !l->pred ? l : nullptr;
 }
 
 // What each buffer is read as, and how often.
@@ -42,36 +42,13 @@ class Reads {
   };
 
   void visit(const Stmt& s) {
-    match(
+    walk_in_loops(
         s,
-        [&](const Store& st) {
-          for (const Expr& e : st.at) read(e);
-          read(st.value);
-          read(st.pred);
+        [&](const Stmt& at, const Around& around) {
+          if (const auto* a = as<Allocate>(at)) begin(a->buffer, around);
+          return true;
         },
-        [&](const For& f) {
-          read(f.extent);
-          loops_.push_back(&f);
-          visit(f.body);
-          loops_.pop_back();
-        },
-        [&](const If& i) {
-          read(i.cond);
-          visit(i.then);
-          if (i.otherwise) visit(i.otherwise);
-        },
-        [&](const Seq& all) {
-          for (const Stmt& child : all.stmts) visit(child);
-        },
-        [&](const Allocate& a) {
-          begin(a.buffer);
-          visit(a.body);
-        },
-        [&](const LetStmt& l) {
-          read(l.value);
-          visit(l.body);
-        },
-        [&](const Evaluate& e) { read(e.value); }, [](const Sync&) {});
+        [&](const Expr& e, const Around& around) { read(e, around); });
   }
 
   // By the buffer's id: what stands for it.
@@ -89,11 +66,11 @@ class Reads {
   }
 
  private:
-  void begin(const Buffer& buffer) {
+  void begin(const Buffer& buffer, const Around& around) {
     Of of;
     of.buffer = buffer;
-    of.depth = loops_.size();
-    of.only = buffer.strides().empty() && !buffer.element().is_storage();
+    of.depth = around.loops.size();
+    of.only = buffer.strides().empty();
     for (const Expr& extent : buffer.shape()) {
       const std::optional<int64_t> n = as_int(extent);
       of.counted = of.counted && n;
@@ -102,10 +79,9 @@ class Reads {
     found_.emplace(buffer.id(), std::move(of));
   }
 
-  void read(const Expr& value) {
-    if (!value) return;
+  void read(const Expr& value, const Around& around) {
     walk(value, [&](const Expr& e) {
-      if (const Load* l = converted_element(e)) return taken(*l, e.type().element());
+      if (const Load* l = converted_element(e)) return taken(*l, e.type().element(), around);
       if (const auto* l = as<Load>(e)) spoiled(l->buffer);
       if (const auto* a = as<Address>(e)) spoiled(a->buffer);
       return true;
@@ -117,19 +93,20 @@ class Reads {
   }
 
   // False: what it is read at has been looked at.
-  bool taken(const Load& l, Type wide) {
-    for (const Expr& at : l.at) read(at);
+  bool taken(const Load& l, Type wide, const Around& around) {
+    for (const Expr& at : l.at) read(at, around);
     const auto found = found_.find(l.buffer.id());
     if (found == found_.end()) return false;
     Of& of = found->second;
     of.only = of.only && (!of.wide || of.wide == wide);
     of.wide = wide;
     double times = 1, again = 1;
-    for (size_t n = of.depth; n < loops_.size(); ++n) {
-      const std::optional<int64_t> extent = as_int(loops_[n]->extent);
+    for (size_t n = of.depth; n < around.loops.size(); ++n) {
+      const For& f = *around.loops[n];
+      const std::optional<int64_t> extent = as_int(f.extent);
       of.counted = of.counted && extent;
       times *= static_cast<double>(extent.value_or(1));
-      const bool moves = std::ranges::any_of(l.at, [&](const Expr& at) { return uses_var(at, loops_[n]->var); });
+      const bool moves = std::ranges::any_of(l.at, [&](const Expr& at) { return uses_var(at, f.var); });
       if (!moves) again *= static_cast<double>(extent.value_or(1));
     }
     of.reads += times;
@@ -137,7 +114,6 @@ class Reads {
     return false;
   }
 
-  std::vector<const For*> loops_;
   std::unordered_map<uint64_t, Of> found_;
 };
 
@@ -178,6 +154,10 @@ class Widening {
 };
 
 }  // namespace
+
+bool keeps_wide(Type element, Type calculated_with) {
+  return calculated_with.bits == 2 * element.bits && !calculated_with.is_index() && !element.is_storage();
+}
 
 Program wide_copies(const Program& p, const Target&) {
   Reads reads;

@@ -20,4 +20,7 @@ namespace tw::lower {
 
 ir::Program wide_copies(const ir::Program&, const Target&);
 
+// Whether elements of the one type that are converted to the other are such.
+bool keeps_wide(ir::Type element, ir::Type calculated_with);
+
 }  // namespace tw::lower

@@ -61,7 +61,11 @@ AxisId whole_axis(const StageNest& stage, AxisId axis) {
 class Reads {
  public:
   Reads(const LoopNest& nest, const Placement& placed, const NestBounds& all, int stage)
-      : nest_(nest), placed_(placed), all_(all), stage_(stage) {}
+      : nest_(nest), placed_(placed), all_(all), stage_(stage) {
+    const std::vector<Axis>& axes = nest.stage(stage).axes;
+    for (size_t axis = 0; axis < all.stages[stage].index.size(); ++axis)
+      if (axes[axis].extent.known()) domain_[axes[axis].var.id()] = {0, axes[axis].extent.value_or(1) - 1};
+  }
 
   bool exist() const {
     const std::vector<ir::Expr>& bodies = placed_.bodies[stage_];
@@ -70,9 +74,10 @@ class Reads {
     for (size_t axis = 0; axis < all_.stages[stage_].index.size(); ++axis)
       index[nest_.stage(stage_).axes[axis].var.id()] = all_.stages[stage_].index[axis];
     return std::all_of(placed_.reads[stage_].begin(), placed_.reads[stage_].end(), [&](const Read& read) {
-      std::vector<ir::Expr> at = ir::as<ir::Load>(read.load)->at;
-      for (ir::Expr& subscript : at) subscript = ir::substitute(subscript, index);
-      return exists(read.source, at);
+      const std::vector<ir::Expr>& defined = ir::as<ir::Load>(read.load)->at;
+      std::vector<ir::Expr> at;
+      for (const ir::Expr& subscript : defined) at.push_back(ir::substitute(subscript, index));
+      return exists(read.source, defined, at);
     });
   }
 
@@ -87,18 +92,27 @@ class Reads {
     return found;
   }
 
-  bool exists(int source, const std::vector<ir::Expr>& at) const {
+  // The definition's subscripts, and the same in terms of loops.
+  bool exists(int source, const std::vector<ir::Expr>& defined, const std::vector<ir::Expr>& at) const {
     const StageNest& stage = nest_.stage(source);
     if (stage.store_predicate) return false;
     for (size_t d = 0; d < at.size(); ++d) {
       if (ir::has_load(at[d])) return false;
       const bool padded = is_padded(stage, static_cast<AxisId>(d));
       for (const ir::Buffer& buffer : stage.buffers)  // those of a scan may differ
-        if (!padded && !within(at[d], buffer.shape()[d])) return false;
+        if (!padded && !always_within(defined[d], buffer.shape()[d]) && !within(at[d], buffer.shape()[d])) return false;
       if (all_.stages[source].lo.empty()) continue;  // a placeholder
       if (!within(at[d] - all_.stages[source].lo[d], all_.stages[source].extent[d].expr())) return false;
     }
     return true;
+  }
+
+  // Wherever it is computed: axes that are not padded stay in the stage's domain, however their loops are cut.
+  bool always_within(const ir::Expr& value, const ir::Expr& extent) const {
+    const StageNest& stage = nest_.stage(stage_);
+    for (AxisId d = 0; d < stage.data_rank; ++d)
+      if (is_padded(stage, d) && ir::uses_var(value, stage.axes[d].var)) return false;
+    return ir::can_prove(value >= ir::Expr(0), domain_) && ir::can_prove(value < extent, domain_);
   }
 
   bool within(const ir::Expr& value, const ir::Expr& extent) const {
@@ -111,6 +125,7 @@ class Reads {
   const Placement& placed_;
   const NestBounds& all_;
   const int stage_;
+  ir::Bounds domain_;  // of the axes of the definition
 };
 
 // About as many as the stage has once its axes are rounded up; symbolic ones count as 1.

@@ -89,6 +89,7 @@ Machine describe_machine(const Target& target, const MachineDescription& describ
   if (measured != described.rates.end()) machine.rates = measured->second;
   if (machine.rates.clock > 0) machine.hertz = machine.rates.clock;
   machine.device = device_of(target);
+  machine.masks = target.abilities.masks;
   return machine;
 }
 

@@ -29,6 +29,7 @@ struct Machine {
   Rates rates = {};
   Rates known = {};  // of the table, where somebody measured such a CPU: what is certain goes by these
   std::optional<DeviceRates> device = {};
+  bool masks = false;  // of vectors: without them one of some lanes is several of powers of two
 };
 
 Machine describe_machine(const Target&, const MachineDescription&);

@@ -9,10 +9,12 @@
 namespace tw::autotune {
 
 // How far the code that is repeated goes along a root axis, 0 where nothing is cut, and how many points of that are
-// computed together. A cut tile takes at least `least` of a tile's time.
+// computed together. A cut tile takes at least `least` of a tile's time; its end, which is no whole grain, is one, or
+// `in_parts` one for each power of two.
 struct Tile {
   int64_t extent = 1, grain = 1;
   double least = 0;
+  bool in_parts = false;
 };
 
 // Of what is visited along a root axis, what runs: of all points, and of the tiles, each of which runs what does not

@@ -6,11 +6,13 @@
 #include "autotune/model/nest_facts.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 
 #include "autotune/model/cut_tiles.h"
 #include "autotune/model/thread_share.h"
+#include "schedule/pad.h"
 #include "schedule/placement.h"
 #include "schedule/traffic.h"
 #include "src/ir/register_lanes.h"
@@ -154,8 +156,13 @@ class StageReader {
     return touches(access, view_.loops[shape_.tensorized]) ? tile_rows() : kTileRows;
   }
 
-  // Vectors per statement of the vectorized loop; 1 in code without vectors.
-  double vectors(double lanes) const { return shape_.vector ? std::ceil(f_.vector_extent / lanes) : 1; }
+  // Vectors per statement of the vectorized loop; 1 in code without vectors. What is left over of whole ones is one
+  // under a mask, or as many as it is powers of two.
+  double vectors(double lanes) const {
+    if (!shape_.vector) return 1;
+    const double whole = std::floor(f_.vector_extent / lanes), left = f_.vector_extent - whole * lanes;
+    return whole + (machine_.masks ? std::ceil(left / lanes) : std::popcount(static_cast<uint64_t>(left)));
+  }
 
   void read_body() {
     int widest = view_.element_bytes;
@@ -191,7 +198,10 @@ class StageReader {
       if (loop.roots.size() != 1 || loop.extent == 1 || !shape_.in_body(view_, l)) continue;
       Tile& tile = tiles[static_cast<size_t>(loop.roots[0])];
       tile.extent *= l >= shape_.tensorized ? 0 : loop.extent;
-      if (&loop == shape_.vector) tile.grain = static_cast<int64_t>(f_.lanes);
+      if (&loop == shape_.vector) {
+        tile.grain = static_cast<int64_t>(f_.lanes);
+        tile.in_parts = !machine_.masks && !schedule::is_padded(stage_, loop.roots[0]);
+      }
       if (f_.reduces && f_.sums_in_a_row && !loop.reduction)
         tile.least = std::min(1.0, kCutWaits * kLatency * machine_.rates.issue / f_.accumulators);
     }

@@ -43,6 +43,26 @@ TEST(Facts, OfACutTileCountWhatIsThere) {
   EXPECT_DOUBLE_EQ(loads, 48 * 2 * 100) << "elements of A are read for each tile of columns, cut or not";
 }
 
+TEST(Facts, WithoutMasksTheEndOfAVectorIsThoseOfPowersOfTwo) {
+  const auto arithmetic = [](const char* cpu, int64_t columns, int64_t tile) {
+    return facts(product(8, columns, 100, 8, tile), machine_of_target(cpu, 1)).arithmetic / (8 * 100);
+  };
+  EXPECT_EQ(arithmetic("llvm -mcpu=x86-64-v3", 14, 14), 3) << "8, 4 and 2 lanes";
+  EXPECT_EQ(arithmetic("llvm -mcpu=x86-64-v4", 14, 14), 1) << "14 of 16";
+  EXPECT_EQ(arithmetic("llvm -mcpu=x86-64-v3", 13, 8), 3) << "8, then 4 and 1";
+  EXPECT_EQ(arithmetic("llvm -mcpu=x86-64-v4", 29, 16), 2);
+}
+
+TEST(Facts, OfAPaddedStageVectorsAreWhole) {
+  const te::Tensor A = te::placeholder({8, 14}, "float32", "A");
+  const te::Tensor P = te::compute({8, 14}, [&](te::Var i, te::Var j) { return A(i, j) + A(i, j); }, "P");
+  S::Schedule s({te::compute({8, 14}, [&](te::Var i, te::Var j) { return P(i, j) + P(i, j); }, "C")});
+  s.apply(S::Split{"P", "j", 8, {}, ir::Tail::kPad});
+  s.apply(S::Vectorize{"P", "j.i"});
+  const Machine machine = machine_of_target("llvm -mcpu=x86-64-v3", 1);
+  EXPECT_EQ(facts_of(s, S::view_stages(s.nest()), machine).stages.front().arithmetic, 8 * 2);
+}
+
 TEST(Facts, ThreadsShareWhatEachOfThemReads) {
   const Machine machine = machine_of_target("llvm -mcpu=x86-64-v4", 2);
   const auto shared = [&](const std::vector<std::string>& tasks) {

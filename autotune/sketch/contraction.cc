@@ -107,8 +107,9 @@ class Contraction {
   std::string knob(const char* what) const { return stage_.name + "." + what; }
   int64_t value(const char* what, int part = 0) { return k_.cfg.value(knob(what), part); }
   Factor factor(const char* what, int part = 0) const { return k_.cfg.factor(knob(what), part); }
-  std::pair<std::string, std::string> split(const std::string& stage, const std::string& name, Factor by) {
-    k_.step(Split{stage, name, std::move(by), {}, ir::Tail::kAuto});
+  std::pair<std::string, std::string> split(const std::string& stage, const std::string& name, Factor by,
+                                            ir::Tail tail = ir::Tail::kAuto) {
+    k_.step(Split{stage, name, std::move(by), {}, tail});
     return {name + ".o", name + ".i"};
   }
   bool member(int stage) const {
@@ -127,6 +128,11 @@ class Contraction {
   bool can_widen() const;
   bool is_matrix() const { return dot_ && dot_->rows > 1; }
   bool streams() const;
+  // Rounded up to whole vectors, the sums as well as the panel.
+  bool pads() {
+    return !dot_ && value("block") == 0 && packs() && k_.cfg.value_json(knob("pack")) == "\"task\"" &&
+           pads_lanes(k_.graph, stage_, roles_, k_.target);
+  }
   bool packs() { return can_pack() && k_.cfg.value_json(knob("pack")) != "\"no\""; }
   const Stage& source_of(const Operand& operand) const { return k_.graph.at(operand.source); }
   void lay_out_ahead();
@@ -135,6 +141,7 @@ class Contraction {
   std::string pack_stage();
   void tile_outputs();
   void tile_sums();
+  int64_t padded_line();
   void place_panel();
   void place_whole();
   std::string turn_panel();
@@ -397,6 +404,12 @@ void Contraction::tile_sums() {
     terms.back() = group;
     inner = {row, lane + ".o", lane + ".i", term};
   }
+  const bool pads = this->pads();
+  if (pads) {
+    const auto [vectors, in_vector] = split(sums_, lane, Factor(lanes_of(stage_, k_.target)), ir::Tail::kPad);
+    inner = {row, vectors, in_vector};
+    lane = in_vector;
+  }
   if (is_matrix()) {
     split(sums_, row, Factor(dot_->rows));
     inner = {row + ".o", lane + ".o", row + ".i", lane + ".i", inner.back()};
@@ -419,7 +432,7 @@ void Contraction::tile_sums() {
   fetch_ahead(terms.front());
   if (!line.empty()) k_.step(schedule::Unroll{sums_, line});
   k_.step(schedule::Unroll{sums_, inner[0]});
-  if (dot_) k_.step(schedule::Unroll{sums_, inner[1]});
+  if (dot_ || pads) k_.step(schedule::Unroll{sums_, inner[1]});
   if (dot_)
     k_.step(schedule::Tensorize{sums_, inner[2], dot_->intrin});
   else
@@ -475,6 +488,15 @@ void Contraction::place_rows() {
   k_.step(schedule::Vectorize{rows_, one ? terms : terms + ".i"});
 }
 
+// Elements of the panel that whole vectors of a tile read in a line of it, rounded up to vectors.
+int64_t Contraction::padded_line() {
+  const int64_t lanes = lanes_of(stage_, k_.target), columns = (value("tile", 1) + lanes - 1) / lanes * lanes;
+  const ir::Expr& at = roles_.vectors.read->at().back();
+  int64_t line = 1 + (columns - 1) * step_along(at, axis(roles_.lanes)).value_or(1);
+  for (const Axis& sum : stage_.sums) line += (sum.extent - 1) * std::abs(step_along(at, sum).value_or(0));
+  return (line + lanes - 1) / lanes * lanes;
+}
+
 // Lanes innermost, in memory as well.
 void Contraction::place_panel() {
   if (k_.cfg.value_json(knob("pack")) == "\"whole\"") return place_whole();
@@ -490,7 +512,8 @@ void Contraction::place_panel() {
     turn_panel();
     return;
   }
-  const auto [vectors, lane] = split(panel_, names.back(), factor("tile", 1));
+  const auto [vectors, lane] = pads() ? split(panel_, names.back(), Factor(padded_line()), ir::Tail::kPad)
+                                      : split(panel_, names.back(), factor("tile", 1));
   k_.step(schedule::Vectorize{panel_, lane});
 }
 

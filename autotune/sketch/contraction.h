@@ -46,6 +46,8 @@ std::optional<Roles> best_roles(const Graph&, int contraction, const Target&);
 std::optional<Roles> roles_of_one_row(const Graph&, int contraction, const Target&);
 // The dimension in which the axis stands alone; -1 where there is none, or where other subscripts use it too.
 int dimension_of(const Access&, const Axis&);
+// How far a subscript goes when the axis takes one step; nothing where nobody knows.
+std::optional<int64_t> step_along(const ir::Expr& at, const Axis&);
 
 // An instruction that adds `group` neighbouring terms for each of `lanes` columns, of so many rows. Of a tile so many
 // of them as are packed lie side by side in the right factor; its rows, no more than those, may be read where they lie.
@@ -60,6 +62,9 @@ struct Dot {
   int64_t side_by_side() const { return is_tile() ? packed : group; }
 };
 std::optional<Dot> dot_of(const Graph&, const Stage& contraction, const Roles&, const Target&);
+// Whether the ends of lines that are no whole vectors are computed as such, for nobody: where vectors have no masks,
+// and what they read is copied in the tasks, with room behind it.
+bool pads_lanes(const Graph&, const Stage& contraction, const Roles&, const Target&);
 // A product of the two reads, each cast to the type of the sums and nothing else. What a stage of its own pads is read
 // there.
 bool is_plain_product(const Stage& contraction, bool pads);
@@ -74,6 +79,7 @@ struct Registers {
   int64_t block_columns = 1;  // rest
   bool whole_tiles = false;   // are registers of their own, and so are the factors of each
   int64_t sets = 1;           // of the L1 to which the rows of a tile belong in turn
+  int64_t more_at_end = 0;    // vectors that the end of a line takes, where it is several of powers of two
 };
 Registers registers_of(const Graph&, const Stage&, const Roles&, const Target&, const std::optional<Dot>& = {});
 

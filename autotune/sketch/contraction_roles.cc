@@ -1,5 +1,6 @@
 // Which axis is what in a contraction, and which register tiles suit it.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -39,6 +40,11 @@ int dimension_of(const Access& read, const Axis& axis) {
   return found;
 }
 
+std::optional<int64_t> step_along(const ir::Expr& at, const Axis& axis) {
+  const ir::Expr next = ir::substitute(at, {{axis.var.id(), ir::Expr(axis.var) + ir::Expr(1)}});
+  return ir::as_int(ir::simplify(next - at));
+}
+
 constexpr int64_t kLaneProductBits = 128, kLeastBits = 16;  // of a register whose lanes are factors, of a lane
 
 // Along the rows its neighbours are of one term; a register of four terms is held for each row. A lane of a dot product
@@ -50,9 +56,7 @@ int64_t bytes_between(const Graph& graph, const Access& read, const Axis& axis) 
   const Stage& source = graph.at(read.stage);
   int64_t bytes = 0, row = source.type.bytes();
   for (size_t d = read.at().size(); d-- > 0; row *= source.shape[d]) {
-    const ir::Expr& at = read.at()[d];
-    const ir::Expr next = ir::substitute(at, {{axis.var.id(), ir::Expr(axis.var) + ir::Expr(1)}});
-    const std::optional<int64_t> step = ir::as_int(ir::simplify(next - at));
+    const std::optional<int64_t> step = step_along(read.at()[d], axis);
     if (!step) return 0;
     bytes += *step * row;
   }
@@ -77,11 +81,25 @@ Registers registers_of(const Graph& graph, const Stage& stage, const Roles& role
       !stage.sums.empty() && stage.sums.back().extent >= held && stride_along(read, stage.sums.back()) == 1;
   const bool rows = stride_along(read, stage.data[static_cast<size_t>(roles.rows)]) == 1;
   Registers registers{has.vector_registers};
+  const int64_t left = stage.data[static_cast<size_t>(roles.lanes)].extent % lanes_of(stage, target);
+  const int64_t more = !has.masks && roles.group == 0 ? std::max(0, std::popcount(static_cast<uint64_t>(left)) - 1) : 0;
   if (has.lane_products > 0 && roles.group == 0 && (terms || rows))
     registers = {has.vector_registers, held, std::min(has.lane_products, has.vector_registers / 2)};
+  if (!pads_lanes(graph, stage, roles, target)) registers.more_at_end = more;
   if (const int64_t apart = bytes_between(graph, read, stage.data[static_cast<size_t>(roles.rows)]); apart > 0)
     registers.sets = kL1WayBytes / std::gcd(apart, kL1WayBytes);
   return registers;
+}
+
+bool pads_lanes(const Graph& graph, const Stage& stage, const Roles& roles, const Target& target) {
+  const Operand& read = roles.vectors;
+  const Stage& source = graph.at(read.source);
+  const int64_t left = stage.data[static_cast<size_t>(roles.lanes)].extent % lanes_of(stage, target);
+  const bool moves = read.through >= 0 && !read.prologue() && graph.at(read.through).readers.size() == 1;
+  const bool copied = roles.contiguous && roles.lane_dimension + 1 == static_cast<int>(source.shape.size()) &&
+                      !source.param && read.source != roles.broadcast.source && (read.through < 0 || read.prologue());
+  return !target.abilities.masks && roles.innermost && roles.group == 0 && (moves || copied) &&
+         std::popcount(static_cast<uint64_t>(left)) > 1;
 }
 
 namespace {
@@ -173,7 +191,9 @@ double cost_of(int64_t rows, int64_t vectors, int64_t all_rows, int64_t all_vect
     return registers.whole_tiles ? step_of_tiles(r, v, registers.block) : step_of_vectors(r, v, registers);
   };
   const auto along = [&](int64_t r) {
-    return count(all_vectors / vectors) * step(r, vectors) + step(r, all_vectors % vectors);
+    const int64_t left = all_vectors % vectors, last = left == 0 ? vectors : left;
+    const double end = step(r, last + registers.more_at_end) - step(r, last);
+    return count(all_vectors / vectors) * step(r, vectors) + step(r, left) + end;
   };
   const double full = along(rows), edge = along(all_rows % rows);
   const double uneven = all_vectors % vectors == 0 ? 1 : 1.03;
@@ -196,12 +216,13 @@ std::vector<Tile> tiles_of(int64_t rows, int64_t columns, int64_t lanes, const R
   std::vector<Tile> tiles;
   for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, all_vectors); ++vectors) {
     const int64_t wide = std::min(columns, vectors * lanes);
+    const int64_t most = vectors + (vectors == all_vectors ? registers.more_at_end : 0);
     if (whole && columns % wide != 0) continue;
     for (int64_t r = 1; r <= std::min<int64_t>(rows, 30); ++r) {
       if (block > 1 && rows % r != 0) continue;
       const auto fits = [&](int64_t n) {
         const int64_t broadcast = registers.held > 1 ? n : 1;
-        return n * vectors + vectors + broadcast <= registers.count && n <= registers.most_rows;
+        return n * most + most + broadcast <= registers.count && n <= registers.most_rows;
       };
       if (!fits(r) && (r > 1 || registers.whole_tiles)) break;
       const int64_t tile = r * block, width = wide * registers.block_columns;

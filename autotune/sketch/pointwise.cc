@@ -4,10 +4,13 @@
 //   B[i, j] = A[j, i]       ==>    parallel i.o: for j.o: for i.i unrolled: vectorized j.i
 //
 // Where all reads are in place the stage is one long row, whatever its shape. Where some read runs along another axis
-// than the result does, tiles of both axes use whole cache lines of both.
+// than the result does, tiles of both axes use whole cache lines of both. Where subscripts are digits of the last axis,
+// j // 17 and j % 17, vectors begin where a digit does: lanes are then elements side by side, and nothing is divided.
 #include <algorithm>
+#include <numeric>
 
 #include "autotune/sketch/from_memory.h"
+#include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
 
@@ -32,6 +35,24 @@ int crossed_axis(const Stage& stage) {
   return kNoAxis;
 }
 
+// The numbers by which reads divide the axis itself, where the least of them divides the others; else 1.
+int64_t least_divisor(const Stage& stage, const Axis& axis) {
+  std::vector<int64_t> divisors;
+  for (const Access& read : stage.reads)
+    for (const ir::Expr& at : read.at())
+      ir::walk(at, [&](const ir::Expr& e) {
+        const auto* digit = ir::as<ir::Binary>(e);
+        const bool divides = digit && (digit->op == ir::BinOp::kFloorDiv || digit->op == ir::BinOp::kFloorMod);
+        const auto* of = divides ? ir::as<ir::VarRef>(digit->a) : nullptr;
+        const auto by = of && of->var == axis.var ? ir::as_int(digit->b) : std::nullopt;
+        if (by && *by > 1 && *by < axis.extent) divisors.push_back(*by);
+        return true;
+      });
+  const auto least = std::ranges::min_element(divisors);
+  if (least == divisors.end()) return 1;
+  return std::ranges::all_of(divisors, [&](int64_t n) { return n % *least == 0; }) ? *least : 1;
+}
+
 class Pointwise {
  public:
   Pointwise(Sketch& sketch, const Group& group)
@@ -47,13 +68,23 @@ class Pointwise {
       if (static_cast<int>(d) != crossed_) outer.push_back(stage_.data[d].name);
     std::string lane = stage_.data.back().name;
     if (crossed_ != kNoAxis) cross(outer, inner);
+    const int64_t part = flat_ || outer.empty() ? 0 : whole_digits();
     if (flat_ || outer.empty()) {
       outer.push_back(lane);
       lane = sketch_.fuse(stage_.name, outer);
       outer = chunk(lane);
       lane += ".i";
     }
-    sketch_.cfg.define_knob(knob("lanes"), up_to(row(), {4 * lanes_, lanes_, 2 * lanes_, 16 * lanes_}));
+    if (part > kMostVectors * lanes_) {
+      sketch_.step(schedule::Split{stage_.name, lane, schedule::Factor(part), {}, ir::Tail::kAuto});
+      outer.push_back(lane + ".o");
+      lane += ".i";
+      sketch_.cfg.define_knob(knob("lanes"), up_to(part, {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
+    } else if (part > 0) {
+      sketch_.cfg.define_knob(knob("lanes"), {part});
+    } else {
+      sketch_.cfg.define_knob(knob("lanes"), up_to(row(), {4 * lanes_, lanes_, 2 * lanes_, kMostVectors * lanes_}));
+    }
     sketch_.step(schedule::Split{stage_.name, lane, sketch_.cfg.factor(knob("lanes")), {}, ir::Tail::kAuto});
     std::vector<std::string> order = outer;
     order.push_back(lane + ".o");
@@ -66,7 +97,16 @@ class Pointwise {
   }
 
  private:
+  static constexpr int64_t kMostVectors = 16;
+
   std::string knob(const std::string& what) const { return stage_.name + "." + what; }
+  // Elements of the last axis that begin and end with a digit of it, and are vectors; 0 where all vectors are such, or
+  // none has digits.
+  int64_t whole_digits() const {
+    const int64_t digit = least_divisor(stage_, stage_.data.back());
+    if (4 * lanes_ % digit == 0) return 0;
+    return digit >= lanes_ ? digit : std::lcm(digit, lanes_);
+  }
   int64_t row() const { return flat_ ? stage_.elements : stage_.data.back().extent; }
 
   // The rows of a tile; several, and each vector that is read along them meets the same cache lines again.

@@ -154,6 +154,34 @@ TEST(SketchReduction, WindowsThatSlideByMoreThanOneElement) {
   expect_right("rows", windows(37, 4, 5));
   expect_right("rows", windows(37, 9, 2));
 }
+// The Kronecker product of [rows, 12] and [7, columns].
+Args kronecker(int64_t rows, int64_t columns) {
+  const te::Tensor A = te::placeholder({rows, 12}, "float32", "A"), B = te::placeholder({7, columns}, "float32", "B");
+  return {A, B,
+          te::compute(
+              {rows * 7, 12 * columns},
+              [&](te::Var i, te::Var j) {
+                return A(ir::floordiv(i, 7), ir::floordiv(j, columns)) *
+                       B(ir::floormod(i, 7), ir::floormod(j, columns));
+              },
+              "K")};
+}
+
+TEST(SketchPointwise, VectorsBeginWhereDigitsDo) {
+  for (const int64_t columns : {17, 5, 8, 150}) expect_right("pointwise", kronecker(6, columns), 20);
+  const auto parts = [](int64_t columns) {
+    const Target target = Target::parse("llvm -mcpu=x86-64-v3").value_or_throw();
+    std::vector<int64_t> factors;
+    for (const schedule::Step& step : Task(kronecker(6, columns), target).steps(0).value_or_throw())
+      if (const auto* split = std::get_if<schedule::Split>(&step.kind)) factors.push_back(split->factor->value);
+    return factors;
+  };
+  EXPECT_EQ(parts(17), (std::vector<int64_t>{17}));
+  EXPECT_EQ(parts(5), (std::vector<int64_t>{40})) << "five vectors";
+  EXPECT_EQ(parts(8), (std::vector<int64_t>{32})) << "any vector is of one digit";
+  EXPECT_EQ(parts(150), (std::vector<int64_t>{150, 32}));
+}
+
 TEST(SketchPointwise, OneLongRowAndCrossedAxes) {
   expect_right("pointwise", doubled(13, 37), 20);
   expect_right("pointwise", transpose(33, 21), 20);

@@ -48,7 +48,7 @@ constexpr double kMostPastEnd = 1.5;  // times the result, of all tiles together
 // Whether both operands have tiles in shared memory of their own, of elements that are filled where there are none.
 bool fills_operands(const Graph& graph, const Group& group, const Roles& roles) {
   const auto fills = [&](const Operand& operand) {
-    if (operand.through < 0) return true;
+    if (operand.through < 0) return graph.at(operand.source).bodies.size() <= 1;
     const Stage& stage = graph.at(operand.through);
     return std::ranges::find(group.members, operand.through) != group.members.end() && stage.sums.empty() &&
            stage.bodies.size() == 1;

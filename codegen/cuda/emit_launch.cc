@@ -56,6 +56,13 @@ std::string sizes_text(const DeviceLaunch& launch, const ForKind (&kinds)[3]) {
   return text;
 }
 
+// Sizes that share a part are text of several lines.
+std::string as_comment(const std::string& text) {
+  std::string out = "// ";
+  for (const char c : text) out += c == '\n' ? std::string("\n// ") : std::string(1, c);
+  return out + "\n";
+}
+
 // The number of threads, where it is known.
 int64_t threads_of(const DeviceLaunch& launch, int64_t most) {
   int64_t threads = 1;
@@ -217,8 +224,8 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   } else {
     line(bounds + out.symbol + "(" + head + ") {");
   }
-  functions_ += "\n// " + out.stages + ": grid (" + sizes_text(launch, kBlocks) + "), block (" +
-                sizes_text(launch, kThreads) + ")\n";
+  functions_ += "\n" + as_comment(out.stages + ": grid (" + sizes_text(launch, kBlocks) + "), block (" +
+                                  sizes_text(launch, kThreads) + ")");
   for (const std::string& text : lines_) functions_ += text + "\n";
   for (const std::string& text : body) functions_ += text + "\n";
   functions_ += "}\n";

@@ -47,7 +47,8 @@ class Depth {
   std::unordered_map<const void*, size_t> known_;
 };
 
-// slot[(k + 2) % 3, i], slot[(k + 2) % 3 * 128 + i]: how many slots there are, and the factor of their number.
+// slot[(k + 2) % 3, i], slot[(k + 2) % 3 * 128 + i]: how many slots there are, and the factor of their number. Where
+// slots are counted by two loops, slot[(i + 1) % 2 * 2 + k % 2], nothing: either may be a part of a slot.
 struct SlotTerm {
   int64_t slots, factor;
 };
@@ -67,7 +68,8 @@ std::optional<SlotTerm> slot_term(const Expr& e) {
   }
   if (b->op != BinOp::kAdd && b->op != BinOp::kSub) return {};
   const auto left = slot_term(b->a), right = b->op == BinOp::kAdd ? slot_term(b->b) : std::nullopt;
-  return !right || (left && left->factor >= right->factor) ? left : right;
+  if (left && right) return {};
+  return left ? left : right;
 }
 
 // Elements of a slot, where copies go round all of the memory; 0 where they do not.

@@ -298,6 +298,22 @@ class TestWithoutADriver:
         C = te.compute(shape, lambda *i: te.max(A(*i) * B(*i) + A(*i), 0.0), name="C")
         assert "f32x4" in tw.build([A, B, C], target="cuda -arch=sm_90a").source("cuda")
 
+    def test_sizes_of_several_lines_are_a_comment(self):
+        m = te.var("m")
+        A, r = te.placeholder((16, m), name="A"), te.reduce_axis((0, m), name="r")
+        T = te.compute((16,), lambda i: te.sum(A[i, r], axis=r), name="T")
+        s = te.create_schedule(T)
+        outer, _ = s[T].split(r, factor=m // 2 + 1)
+        part = s.rfactor(T, outer, -2)
+        turn, block = s[part].split(s[part].op.axis[0], nparts=4, tail="pad")
+        s[part].bind(turn, te.thread_axis("threadIdx.y"))
+        s[part].bind(block, te.thread_axis("blockIdx.x"))
+        s[T].bind(T.op.axis[0], te.thread_axis("blockIdx.x"))
+        lines = tw.build(s, [A, T], target="cuda -arch=sm_90a").source("cuda").splitlines()
+        first = next(n for n, line in enumerate(lines) if ": grid (" in line)
+        last = next(n for n, line in enumerate(lines) if n > first and line.startswith('extern "C"'))
+        assert last - first > 1 and all(line.startswith("// ") for line in lines[first:last])
+
     def test_what_the_compiler_made(self, tmp_path):
         if not has_nvrtc(tmp_path):
             pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")

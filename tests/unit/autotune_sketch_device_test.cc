@@ -172,7 +172,7 @@ TEST(SketchDevice, RulesClaimWhatTheyAreFor) {
   EXPECT_EQ(rules(product_of(64, 64, 64, {"int8", "int32"})), Names{"device_groups"});
   EXPECT_EQ(rules(product_of(64, 64, 64, {.rows_of_terms = false})), Names{"device_groups"});
   EXPECT_EQ(rules(product_of(64, 64, 64, {"int8", "int32", false})), Names{"device_warps"});
-  EXPECT_EQ(rules(product_of(64, 64, 64, {.epilogue = true})), Names{"device_warps"});
+  EXPECT_EQ(rules(product_of(64, 64, 64, {.epilogue = true})), Names{"device_groups"});
   EXPECT_EQ(rules(product_of(48, 64, 64)), Names{"device_warps"});
   EXPECT_EQ(rules(product_of(64, 64, 64, {.in = "float32", .tf32 = true})), Names{"device_groups"});
   EXPECT_EQ(rules(product_of(64, 64, 64, {.in = "float32", .rows_of_terms = false, .tf32 = true})),
@@ -288,7 +288,7 @@ TEST(SketchDevice, ProductsWhoseTermsBlocksShare) {
   expect_second(dense(9, 13, 256));
 }
 
-TEST(SketchDevice, ProductsOfClusters) { expect_second(product_of(128, 16, 128, {.batch = 100}), ".cluster"); }
+TEST(SketchDevice, ProductsThatAreFollowed) { expect_right(product_of(128, 64, 128, {.epilogue = true}), 3); }
 
 TEST(SketchDevice, ProductsWithAProducer) { expect_second(product_of(128, 64, 256), ".producer"); }
 

@@ -37,7 +37,13 @@ Expr lane_of(const Expr& e, const Expr& lane) {
   if (const auto* n = as<Not>(e)) return logical_not(lane_of(n->a, lane));
   if (const auto* b = as<Binary>(e)) return binary(b->op, lane_of(b->a, lane), lane_of(b->b, lane));
   if (const auto* s = as<Select>(e)) return select(lane_of(s->cond, lane), lane_of(s->yes, lane), lane_of(s->no, lane));
-  return Var("unknown", e.type().element());
+  if (const auto* c = as<Cast>(e)) return cast(e.type().element(), lane_of(c->value, lane));
+  if (const auto* l = as<Load>(e); l && !l->pred) {
+    std::vector<Expr> at;
+    for (const Expr& subscript : l->at) at.push_back(lane_of(subscript, lane));
+    return load(l->buffer, at);
+  }
+  return load(Buffer("unknown", e.type().element(), {Expr(1)}, Scope::kLocal), {Expr(0)});  // of each thread another
 }
 
 }  // namespace tw::lower

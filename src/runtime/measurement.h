@@ -39,7 +39,7 @@ class Measurement {
   double timed_runs(int runs);
   bool check(uint8_t poisoned_with);
   bool check_output(size_t i, uint8_t poisoned_with);
-  uint64_t digest(size_t i);
+  bool is_unchanged(size_t i);  // of an input
   void time();
   void keep_outputs();
   bool adaptive() const { return request_.number == 0 && request_.repeat == 0; }
@@ -57,7 +57,8 @@ class Measurement {
   struct Argument {
     std::unique_ptr<DeviceMemory> memory;
     bool packed = false;
-    uint64_t digest = 0;  // of an input, before the first run
+    uint64_t digest = 0;                   // of an input, before the first run
+    std::optional<uint64_t> digest_there;  // the device's own, in its place
   };
   std::vector<Argument> arguments_;
   std::vector<int64_t> sizes_;    // that a kernel of any size takes

@@ -121,6 +121,19 @@ assert result.best.ok and result.best.runs == 3
         brought = [process for process, size in lines if size == 4 << 18]
         assert max(map(brought.count, brought)) == 3  # two inputs and the reference, for all candidates of a worker
 
+    @pytest.mark.parametrize("kib", [5000, 9000])
+    def test_what_helps_to_measure_needs_no_memory_of_the_candidate(self, kib, tmp_path):
+        """Inputs that are kept, references and digests on the device: a right candidate is right where there is room for it alone."""
+        tune("assert tuned(vectors(1 << 18), trials=1, number=1, repeat=1).failures == []", tmp_path, FAKE_CUDA_BYTES=str(kib << 10))
+
+    def test_inputs_that_are_kept_give_way_to_arguments(self, tmp_path):
+        """One that is small enough to be kept beside another that is not: 1 and 6 of 9.8 MiB, and a result of 1."""
+        tune("""
+A, B = te.placeholder((1, 1 << 18), name="A"), te.placeholder((6, 1 << 18), name="B")
+tensors = [A, B, te.compute((1, 1 << 18), lambda i, j: A[i, j] + B[i, j], name="C")]
+assert tuned(tensors, trials=1, number=1, repeat=1).failures == []
+""", tmp_path, FAKE_CUDA_BYTES=str(10000 << 10))
+
     def test_a_driver_that_does_not_take_the_code(self, tmp_path):
         if not has_nvrtc(tmp_path / "cache"):
             pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")

@@ -15,9 +15,12 @@ constexpr size_t kAlignment = 256;
 
 }  // namespace
 
+GuardedMemory::GuardedMemory(const GpuDevice& device, Stream stream, size_t bytes, KeptUploads* uploads, Unmapped)
+    : device_(device), stream_(stream), bytes_(bytes), uploads_(uploads) {}
+
 // At the end first, as most of what goes astray does so there. The fences are whole pages.
 GuardedMemory::GuardedMemory(const GpuDevice& device, Stream stream, size_t bytes, KeptUploads* uploads)
-    : device_(device), stream_(stream), bytes_(bytes), uploads_(uploads) {
+    : GuardedMemory(device, stream, bytes, uploads, Unmapped()) {
   map_pages();
   data_ = first_page() + (mapped_ - bytes) / kAlignment * kAlignment;
   mark_zones();
@@ -61,7 +64,12 @@ void GuardedMemory::map_pages() {
   mapped_ = (bytes_ + kZone + kAlignment + fence_ - 1) / fence_ * fence_;
   require_done(device_, driver.reserve(&reserved_, mapped_ + 2 * fence_, 0, 0, 0), "reserving addresses");
   Physical pages = 0;
-  if (const Code failed = driver.physical_create(&pages, mapped_, &kind, 0); failed == kOutOfMemory) {
+  Code created = driver.physical_create(&pages, mapped_, &kind, 0);
+  if (created == kOutOfMemory && uploads_) {
+    uploads_->give_way();
+    created = driver.physical_create(&pages, mapped_, &kind, 0);
+  }
+  if (created == kOutOfMemory) {
     size_t free = 0, total = 0;
     driver.memory_info(&free, &total);
     throw Error({ErrorKind::kArgument,
@@ -70,7 +78,7 @@ void GuardedMemory::map_pages() {
                  {},
                  {}});
   } else {
-    require_done(device_, failed, "allocating " + std::to_string(bytes_) + " bytes");
+    require_done(device_, created, "allocating " + std::to_string(bytes_) + " bytes");
   }
   const Code failed = driver.map(first_page(), mapped_, 0, pages, 0);
   driver.physical_release(pages);  // lasts as long as it is mapped

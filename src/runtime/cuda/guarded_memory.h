@@ -34,6 +34,8 @@ class GuardedMemory final : public DeviceMemory {
   void make_readonly();  // for kernels, where the driver can
 
  private:
+  struct Unmapped {};
+  GuardedMemory(const GpuDevice&, Stream, size_t bytes, KeptUploads* uploads, Unmapped);
   void map_pages();
   void mark_zones();
   Address first_page() const { return reserved_ + fence_; }

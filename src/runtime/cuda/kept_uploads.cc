@@ -56,12 +56,28 @@ std::optional<Address> KeptUploads::find(const void* source, size_t bytes) {
     if (kept.offset == offset && kept.memory->bytes() == bytes && are_same(*blob, kept.of))
       return reinterpret_cast<Address>(kept.memory->address());
   if (bytes_ + bytes > device_.memory_bytes / kShare) return std::nullopt;
-  auto memory = std::make_unique<GuardedMemory>(device_, stream_, bytes);
+  auto memory = memory_of(bytes);
+  if (!memory) return std::nullopt;
   memory->upload(source);
   memory->make_readonly();
   bytes_ += bytes;
   kept_.push_back({*blob, offset, std::move(memory)});
   return reinterpret_cast<Address>(kept_.back().memory->address());
+}
+
+void KeptUploads::give_way() {
+  kept_.clear();
+  bytes_ = 0;
+}
+
+// What is only to be kept is nothing that a candidate could lack.
+std::unique_ptr<GuardedMemory> KeptUploads::memory_of(size_t bytes) const {
+  try {
+    return std::make_unique<GuardedMemory>(device_, stream_, bytes);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kArgument) throw;
+    return nullptr;
+  }
 }
 
 }  // namespace tw::runtime::cuda

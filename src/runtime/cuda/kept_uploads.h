@@ -21,8 +21,10 @@ class KeptUploads {
   // From here on what is uploaded are bytes of its blobs; those of others are forgotten.
   void serve(const RunRequest&);
   // Where on the device these bytes of the host are, which no kernel may write to; nothing where they are none of a
-  // blob's, or all that is kept would be more than an eighth of the device's memory.
+  // blob's, all that is kept would be more than an eighth of the device's memory, or there is no room for it.
   std::optional<Address> find(const void* source, size_t bytes);
+  // Keeps nothing more, for who needs the memory.
+  void give_way();
 
  private:
   struct Kept {
@@ -30,6 +32,8 @@ class KeptUploads {
     size_t offset;
     std::unique_ptr<GuardedMemory> memory;
   };
+
+  std::unique_ptr<GuardedMemory> memory_of(size_t bytes) const;  // null where there is no room
 
   const GpuDevice& device_;
   Stream stream_ = nullptr;

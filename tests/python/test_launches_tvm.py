@@ -347,6 +347,19 @@ def test_reduction_within_warps(den, num):
     np.testing.assert_array_equal(run(s, [A, B], a, shape=den), a.max(1))
 
 
+def test_what_is_said_of_each_program_holds_for_reductions_within_warps(monkeypatch):
+    """Where passes are verified: an exchange gives one element another value each time."""
+    monkeypatch.setenv("TW_VERIFY", "1")
+    A, k = te.placeholder((300,), "int32", name="A"), te.reduce_axis((0, 300), name="k")
+    H = te.compute((10,), lambda b: te.sum(te.if_then_else(A[k] == b, 1, 0), axis=k), name="H")
+    s = te.create_schedule(H)
+    _, ki = s[H].split(k, factor=64)
+    s[H].bind(H.op.axis[0], block_x)
+    s[H].bind(ki, thread_x)
+    a = np.abs(random(300, dtype="int32"))
+    np.testing.assert_array_equal(run(s, [A, H], a, shape=10, dtype="int32"), np.bincount(a, minlength=10))
+
+
 def test_sums_of_two_tensors_and_what_they_begin_with():
     A, bias = te.placeholder((6, 30), name="A"), te.placeholder((6,), name="bias")
     k = te.reduce_axis((0, 30), name="k")

@@ -10,6 +10,7 @@
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 #include "schedule/swizzling.h"
+#include "src/support/environment.h"
 
 namespace tw::schedule {
 
@@ -28,7 +29,7 @@ std::optional<Copies> too_many_copies(const StageNest& stage, const std::functio
     const bool copied = annotation == Annotation::kUnrolled || annotation == Annotation::kVirtual;
     if (!copied || extent == 0) continue;
     copies = extent > ir::Interval::kPosInf / copies ? ir::Interval::kPosInf : copies * extent;
-    if (copies > primitives::max_unroll()) return Copies{leaf, copies};
+    if (copies > support::max_unroll()) return Copies{leaf, copies};
   }
   return std::nullopt;
 }
@@ -67,7 +68,7 @@ Status Analysis::check_unrolling() {
       copies = too_many_copies(stage, [&](AxisId leaf) { return bounds().stages[i].extent[leaf].value_or(1); });
     if (!copies) continue;
     return blame(refuse(Unroll::kName, "the unrolled loops of a stage must make at most " +
-                                           std::to_string(primitives::max_unroll()) + " copies of its body, not " +
+                                           std::to_string(support::max_unroll()) + " copies of its body, not " +
                                            std::to_string(copies->count))
                      << describe(stage, copies->axis)
                      << "code of that size would take very long to compile; split the axis and unroll the inner part. "

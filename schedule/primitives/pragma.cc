@@ -10,6 +10,7 @@
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "src/support/environment.h"
 
 namespace tw::schedule::primitives {
 
@@ -53,9 +54,9 @@ Result<LoopNest> apply(const LoopNest& nest, const Pragma& step) {
   TW_TRY(AxisId axis, leaf(nest.stage(stage), step.kName, step.axis));
   if (step.key != "auto_unroll_max_step" && step.key != "unroll_explicit") return refuse_key(step);
   if (step.value < 0) return refuse(step.kName, step.key + " must not be negative, not " + std::to_string(step.value));
-  if (step.key == "auto_unroll_max_step" && step.value > max_unroll())
-    return refuse(step.kName, "auto_unroll_max_step must be at most " + std::to_string(max_unroll()) + ", not " +
-                                  std::to_string(step.value))
+  if (step.key == "auto_unroll_max_step" && step.value > support::max_unroll())
+    return refuse(step.kName, "auto_unroll_max_step must be at most " + std::to_string(support::max_unroll()) +
+                                  ", not " + std::to_string(step.value))
            << "TW_MAX_UNROLL lifts the limit";
   LoopNest next = nest;
   std::vector<PragmaNote>& pragmas = next.edit(stage).pragmas;

@@ -67,8 +67,6 @@ inline constexpr int64_t kFarthestPrefetch = int64_t{1} << 20;  // iterations
 
 // The largest number of lanes of a vectorized loop: TW_MAX_LANES, or 1024.
 int64_t max_lanes();
-// The largest number of copies of a body that unrolled loops may make together: TW_MAX_UNROLL, or 4096.
-int64_t max_unroll();
 // How a loop is refused that is unrolled and runs nobody knows how often.
 Diagnostic unknown_iterations(const StageNest&, AxisId, const Extent& times);
 

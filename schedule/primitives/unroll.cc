@@ -3,21 +3,13 @@
 //                                   body(2)
 //
 // Any axis may be unrolled; the order of the iterations stays. How many copies all unrolled loops of a stage make
-// together is limited (max_unroll), by check.h: it depends on where the stage is computed. So does how often the loop
-// of a stage runs that is computed inside of another one.
-
-#include <cstdlib>
+// together is limited (TW_MAX_UNROLL), by check.h: it depends on where the stage is computed. So does how often the
+// loop of a stage runs that is computed inside of another one.
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
 
 namespace tw::schedule::primitives {
-
-int64_t max_unroll() {
-  const char* text = std::getenv("TW_MAX_UNROLL");
-  int64_t limit = text ? std::atoll(text) : 0;
-  return limit > 0 ? limit : 4096;
-}
 
 Diagnostic unknown_iterations(const StageNest& stage, AxisId axis, const Extent& times) {
   return refuse(Unroll::kName, "axis must have a known number of iterations, not " + to_string(times))

@@ -12,18 +12,15 @@
 // (te/lane_joins.h): one of the Steps that reassociate (docs/semantics.md). Serial and unrolled loops may stand inside;
 // check.h refuses the others.
 
-#include <algorithm>
-#include <cstdlib>
-
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
+#include "src/support/environment.h"
 
 namespace tw::schedule::primitives {
 
 int64_t max_lanes() {
-  const char* text = std::getenv("TW_MAX_LANES");
-  int64_t limit = text ? std::atoll(text) : 0;
-  return limit > 0 ? std::min<int64_t>(limit, 65535) : 1024;
+  constexpr int64_t kUsual = 1024, kMost = 65535;
+  return support::number_of_environment("TW_MAX_LANES", kUsual, kMost);
 }
 
 Result<LoopNest> apply(const LoopNest& nest, const Vectorize& step) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "src/ir/contract.h"
 #include "src/ir/verify.h"
@@ -31,6 +32,7 @@
 #include "src/lower/vectorize.h"
 #include "src/lower/wide_copies.h"
 #include "src/support/deep_stack.h"
+#include "src/support/nearest.h"
 
 namespace tw::lower {
 namespace {
@@ -41,6 +43,24 @@ constexpr int64_t kRowsOfVerifying = 150'000;
 bool flag(const char* name) {
   const char* value = std::getenv(name);
   return value && *value && std::string_view(value) != "0";
+}
+
+// A name that no pass has would print nothing.
+void require_known_dump() {
+  const char* value = std::getenv("TW_DUMP");
+  const std::string name = value ? value : "";
+  if (name.empty() || name == "all" || pass_named(name)) return;
+  std::set<std::string> names;
+  for (const Passes* passes : {&cpu_passes(), &gpu_passes()})
+    for (const Pass& pass : *passes) names.insert(pass.name);
+  std::string all;
+  for (const std::string& one : names) all += one + ", ";
+  const std::string meant = support::did_you_mean(name, {names.begin(), names.end()});
+  std::vector<std::string> notes = {"passes: " + all + "or all"};
+  if (!meant.empty()) notes.push_back(meant);
+  throw Error(Diagnostic(ErrorKind::kArgument,
+                         "the environment variable TW_DUMP must be the name of a pass, or all, not '" + name + "'", {},
+                         std::move(notes)));
 }
 
 bool dumps(std::string_view pass) {
@@ -130,6 +150,7 @@ const Pass* pass_named(std::string_view name) {
 ir::Program run_pipeline(const Passes& passes, const ir::Program& program, const Target& target, std::string_view until,
                          PlainLoops plain) {
   return support::with_deep_stack([&] {
+    require_known_dump();
     ir::Program p = program;
     for (const Pass& pass : passes) {
       if (plain == PlainLoops::kStay && (pass.function == rows || pass.function == lanes)) continue;

@@ -2,22 +2,15 @@
 
 #include "src/lower/unroll.h"
 
-#include <cstdlib>
-
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
+#include "src/support/environment.h"
 
 namespace tw::lower {
 
 using namespace ir;
 
 namespace {
-
-int64_t limit() {
-  const char* text = std::getenv("TW_MAX_UNROLL");
-  const int64_t value = text ? std::atoll(text) : 0;
-  return value > 0 ? value : 4096;
-}
 
 // Statements that are written out one by one where the device's compiler can write them out as well.
 constexpr int64_t kReadable = 64;
@@ -80,7 +73,7 @@ Stmt visit(const Stmt& s, int64_t max_statements, bool on_device) {
 
 Program unroll(const Program& p, const Target& target) {
   Program out = p;
-  out.body = visit(p.body, limit(), target.abilities.device.has_value());
+  out.body = visit(p.body, support::max_unroll(), target.abilities.device.has_value());
   return out;
 }
 

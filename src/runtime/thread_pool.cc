@@ -8,13 +8,14 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <system_error>
 
 #include "src/runtime/cpu_quota.h"
 #include "src/runtime/spinning.h"
+#include "src/support/environment.h"
 #include "src/target/fastest_cores.h"
 #include "tensorwright/runtime.h"
 
@@ -184,13 +185,11 @@ ProcessPool& the_pool() {
 
 // A pool that is larger than the quota would use it up early in each period and then stand still.
 int threads_from_environment() {
-  if (const char* text = std::getenv("TW_NUM_THREADS")) {
-    char* end = nullptr;
-    const long n = std::strtol(text, &end, 10);
-    if (end != text && *end == 0 && n >= 1) return static_cast<int>(std::min<long>(n, kMostThreads));
-  }
   const double cores = static_cast<double>(allowed_cores().size());
-  return std::max(1, static_cast<int>(std::min(cores, cpu_quota())));
+  const int usual = std::max(1, static_cast<int>(std::min(cores, cpu_quota())));
+  constexpr int64_t kMost = std::numeric_limits<int>::max();
+  const int64_t threads = support::number_of_environment_or_warning("TW_NUM_THREADS", usual, kMost);
+  return static_cast<int>(std::min<int64_t>(threads, kMostThreads));
 }
 
 // Expects busy to be held.

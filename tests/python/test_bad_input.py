@@ -2,6 +2,7 @@
 
 import json
 import linecache
+import os
 import subprocess
 import sys
 
@@ -160,6 +161,42 @@ def test_limits_name_the_way_to_lift_them(limit, code):
     with pytest.raises(tw.ScheduleError, match=limit):
         getattr(s[Y], code)(Y.op.axis[0])
         s.check()
+
+
+@needs_llvm
+@pytest.mark.parametrize("variable, value, parts", [
+    ("TW_DUMP", "vectorise", ["TW_DUMP must be the name of a pass, or all, not 'vectorise'", "did you mean vectorize", "passes: accumulators, "]),
+    ("TW_MAX_UNROLL", "abc", ["TW_MAX_UNROLL must be an integer from 1 to ", "not 'abc'", "unset, it is 4096"]),
+    ("TW_MAX_UNROLL", "-3", ["TW_MAX_UNROLL must be an integer from 1 to ", "not '-3'"]),
+    ("TW_MAX_LANES", "16x", ["TW_MAX_LANES must be an integer from 1 to 65535, not '16x'", "unset, it is 1024"]),
+    ("TW_NUM_THREADS", "abc", ["TW_NUM_THREADS must be an integer from 1 to ", "not 'abc'", "is taken"]),
+    ("TW_NUM_THREADS", "0", ["TW_NUM_THREADS must be an integer from 1 to ", "not '0'", "is taken"]),
+])  # fmt: skip
+def test_variables_of_the_environment(variable, value, parts):
+    """An error, but for the number of threads: who only runs a kernel is told once."""
+    script = """
+import numpy as np, tensorwright as tw
+from tensorwright import te
+A = te.placeholder((64, 4), name="A")
+B = te.compute((64, 4), lambda i, j: A[i, j] + 1, name="B")
+s = te.create_schedule(B)
+s[B].unroll(B.op.axis[0])
+s[B].vectorize(B.op.axis[1])
+f = tw.build(s, [A, B])
+for _ in range(2):
+    f(np.zeros((64, 4), "float32"), np.zeros((64, 4), "float32"))
+    tw.num_threads()
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env={**os.environ, variable: value})
+    assert [part for part in parts if part not in run.stderr] == [], run.stderr
+    assert run.stderr.count(variable) == 1 and "nternal" not in run.stderr
+    assert run.returncode == (0 if variable == "TW_NUM_THREADS" else 1) and ("ArgumentError" in run.stderr) == (variable != "TW_NUM_THREADS")
+
+
+def test_variables_that_are_empty_say_nothing():
+    variables = {name: "" for name in ["TW_DUMP", "TW_MAX_UNROLL", "TW_MAX_LANES", "TW_NUM_THREADS"]}
+    run = subprocess.run([sys.executable, "-c", "import tensorwright as tw; tw.num_threads()"], capture_output=True, text=True, env={**os.environ, **variables})
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,10 @@ int64_t parts_of(int64_t blocks, int64_t terms, int64_t least) {
   return std::min(kBlocksOfEach * kProcessors / std::max<int64_t>(1, blocks), terms / least);
 }
 
+double past_end(int64_t extent, int64_t part) {
+  return static_cast<double>((extent + part - 1) / part * part) / static_cast<double>(extent);
+}
+
 Parts share_among_blocks(Sketch& sketch, const std::string& stage, const std::string& terms, schedule::Factor parts) {
   sketch.step(schedule::Split{stage, terms, {}, std::move(parts), ir::Tail::kAuto});
   Parts made{rfactor(sketch, stage, terms + ".o", 0), {}, {}, {}};

@@ -46,6 +46,9 @@ std::string bind_tiles(Sketch&, const std::string& stage, const std::vector<std:
 // How many blocks are worth sharing a sum's terms, where there are so many without: eight times as many as a device has
 // processors, but none has less than `least`; less than two: none.
 int64_t parts_of(int64_t blocks, int64_t terms, int64_t least);
+
+inline constexpr double kMostPastEnd = 1.5;     // of all tiles of a product together, times the result
+double past_end(int64_t extent, int64_t part);  // how much more than the extent all parts of it are together
 // Whether rows of so many terms are too few for a block each.
 bool has_few_rows(int64_t rows, int64_t terms);
 // The sum's parts as a stage before it; its loop that counts them, its loops over data, and what is left of the terms.

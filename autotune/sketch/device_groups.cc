@@ -60,15 +60,9 @@ struct Form {
   bool boxes = false;   // one ring of them, for both operands
 };
 
-constexpr double kMostPastEnd = 1.5;  // times the result, of all tiles together
-
 // Whether boxes bring zeros past the ends of the operand: its rows begin at multiples of 16 bytes.
 bool comes_in_boxes(const Stage& source) {
   return source.type.bytes() > 0 && source.shape.back() * source.type.bytes() % ir::kBoxUnit == 0;
-}
-
-double past_end(int64_t extent, int64_t part) {
-  return static_cast<double>((extent + part - 1) / part * part) / static_cast<double>(extent);
 }
 
 // Those that divide the result first, then, of operands that are filled with zeros past their ends, those that do not.

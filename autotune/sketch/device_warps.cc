@@ -43,8 +43,6 @@ constexpr Tile kTiles[] = {{128, 128, 64, 64}, {128, 128, 64, 32}, {128, 64, 64,
                            {64, 32, 32, 16},   {32, 64, 16, 32},   {32, 32, 16, 16},   {32, 16, 16, 8},
                            {16, 64, 16, 16},   {16, 32, 16, 8},    {16, 16, 16, 8},    {16, 8, 16, 8}};
 
-constexpr double kMostPastEnd = 1.5;  // times the result, of all tiles together
-
 // Whether both operands have tiles in shared memory of their own, of elements that are filled where there are none.
 bool fills_operands(const Graph& graph, const Group& group, const Roles& roles) {
   const auto fills = [&](const Operand& operand) {
@@ -61,11 +59,6 @@ const ir::WarpProduct* product_of(const Graph& graph, const Group& group) {
   const Roles roles = *roles_of(graph, group.anchor);
   const Ends ends = fills_operands(graph, group, roles) ? Ends::kFilled : Ends::kWhole;
   return product_for(graph, graph.at(group.anchor), roles, ir::warp_products(), ends);
-}
-
-// How much more than the result all tiles are together.
-double past_end(int64_t extent, int64_t part) {
-  return static_cast<double>((extent + part - 1) / part * part) / static_cast<double>(extent);
 }
 
 // With as many rows, in the lines that reach least past the end.

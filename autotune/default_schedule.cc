@@ -84,16 +84,8 @@ class Choice {
     }
   }
 
-  // No device has run a cluster of ours yet: tuning alone, which checks what it takes, goes beyond one block of each.
-  bool needs_measuring(const autotune::Digits& digits) const {
-    for (size_t knob = 0; knob < digits.size(); ++knob)
-      if (digits[knob] != 0 && task_.space().knobs()[knob].name.ends_with(".cluster")) return true;
-    return false;
-  }
-
   void consider(const autotune::Digits& digits) {
     const uint64_t index = task_.space().index(digits);
-    if (needs_measuring(digits)) return;
     if (static_cast<int>(seen_.size()) >= kEstimates || !seen_.insert(index).second) return;
     const Result<autotune::Scheduled> applied = task_.applied(index);
     if (!applied) return;

@@ -24,7 +24,10 @@ MachineDescription machine_here(const Target& target) {
   if (gpu.ok()) return *std::move(gpu);
   std::vector<std::string> notes = {gpu.error().what};
   notes.insert(notes.end(), gpu.error().notes.begin(), gpu.error().notes.end());
-  notes.push_back("tw.build(tensors, target) takes a schedule that nobody measures");
+  notes.push_back(
+      "tw tune --pack FILE.twpack, or tw.autotune.pack(), writes the candidates into a file, which tw-measure measures "
+      "where a "
+      "GPU is; tw.build(tensors, target) takes a schedule that nobody measures");
   tune_error("tuning for " + target.to_string() + " measures on a GPU, and this machine has none", std::move(notes));
 }
 

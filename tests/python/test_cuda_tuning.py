@@ -146,6 +146,7 @@ assert "CUDA_ERROR_NO_BINARY_FOR_GPU" in text and "the driver may be older than 
         tune("""
 text = refusal(tw.autotune.tune, vectors(), target="cuda -arch=sm_90a", progress=False)
 assert "tuning for cuda -arch=sm_90a measures on a GPU, and this machine has none" in text and "CUDA_ERROR_NO_DEVICE" in text, text
+assert "tw tune --pack" in text and "tw-measure" in text, text
 """, tmp_path, FAKE_CUDA_DEVICES="0")
 
     def test_code_for_another_gpu(self, tmp_path):

@@ -18,6 +18,8 @@ std::vector<std::string> defined_symbols(const std::string& path);
 constexpr uint16_t kMachine = EM_X86_64;
 #elif defined(__aarch64__)
 constexpr uint16_t kMachine = EM_AARCH64;
+#else
+#error "Tensorwright runs on x86-64 and AArch64; for other machines it makes C: target = \"c\""
 #endif
 
 std::string machine_name(uint16_t machine);  // of ELF's number for it

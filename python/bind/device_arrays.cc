@@ -181,7 +181,9 @@ int ordinal_in(const char* call, const py::object& device) {
 
 DeviceArray copied(const py::object& array, const py::object& device) {
   using namespace py::literals;
-  const py::array compact = py::module_::import("numpy").attr("asarray")(array, "order"_a = "C");
+  py::object compact = array;
+  if (!py::hasattr(array, "__tw_int4__"))
+    compact = py::module_::import("numpy").attr("asarray")(array, "order"_a = "C");
   const BorrowedArray from = borrow("device_array", compact);
   DeviceArray out;
   out.ordinal = ordinal_in("device_array", device);
@@ -195,18 +197,29 @@ DeviceArray copied(const py::object& array, const py::object& device) {
   return out;
 }
 
-py::array as_numpy(const DeviceArray& array) {
-  py::array out(py::dtype(ir::to_string(array.view.dtype)), array.view.shape);
+// NumPy has no 4-bit integers: it sees the bytes that hold them.
+py::array bytes_for(const DeviceArray& array) {
+  if (array.view.dtype.is_packed()) return py::array(py::dtype("uint8"), static_cast<py::ssize_t>(bytes_of(array)));
+  return py::array(py::dtype(ir::to_string(array.view.dtype)), array.view.shape);
+}
+
+py::object as_numpy(const DeviceArray& array) {
+  py::array out = bytes_for(array);
   void* const to = out.mutable_data();
-  const py::gil_scoped_release released;
-  runtime::cuda::copy_to_host(device_of(array), to, array.view.data, bytes_of(array));
-  return out;
+  {
+    const py::gil_scoped_release released;
+    runtime::cuda::copy_to_host(device_of(array), to, array.view.data, bytes_of(array));
+  }
+  if (!array.view.dtype.is_packed()) return out;
+  return py::module_::import("tensorwright.int4")
+      .attr("Int4Array")(out, shape_of(array), ir::to_string(array.view.dtype));
 }
 
 py::dict interface_of(const DeviceArray& array) {
   py::dict interface;
-  interface["shape"] = shape_of(array);
-  interface["typestr"] = py::dtype(ir::to_string(array.view.dtype)).attr("str");
+  const bool packed = array.view.dtype.is_packed();
+  interface["shape"] = packed ? py::make_tuple(bytes_of(array)) : shape_of(array);
+  interface["typestr"] = py::dtype(packed ? "uint8" : ir::to_string(array.view.dtype)).attr("str");
   interface["data"] = py::make_tuple(reinterpret_cast<uintptr_t>(array.view.data), false);
   interface["version"] = 3;
   return interface;
@@ -228,6 +241,7 @@ int device_of(const std::string& place, py::handle object) {
   if (py::isinstance<DeviceArray>(object)) return object.cast<const DeviceArray&>().ordinal;
   if (py::isinstance<py::array>(object)) elsewhere(place, "a NumPy array");
   if (py::isinstance<PackedArray>(object)) elsewhere(place, "packed for this machine's CPU");
+  if (py::hasattr(object, "__tw_int4__")) elsewhere(place, "a tw.Int4Array");
   if (const auto device = dlpack_device(object)) {
     if (is_cuda(device->first)) return device->second;
     elsewhere(place, device->first == dlpack::kCpu ? "in that of the CPU"
@@ -264,7 +278,8 @@ by ``__cuda_array_interface__``.)")
       .def_property_readonly("shape", &shape_of)
       .def_property_readonly("dtype", [](const DeviceArray& a) { return ir::to_string(a.view.dtype); })
       .def_property_readonly("device", [](const DeviceArray& a) { return device_text(a.ordinal); })
-      .def("numpy", &as_numpy, "A copy of the elements, once the device is done with them.")
+      .def("numpy", &as_numpy,
+           "A copy of the elements, once the device is done with them; a tw.Int4Array where they have 4 bits.")
       .def_property_readonly(kInterface, &interface_of)
       .def("__repr__", [](const DeviceArray& a) {
         return "<tensorwright.DeviceArray " + ir::to_string(a.view.dtype) + std::string(py::str(shape_of(a))) + " on " +
@@ -272,7 +287,7 @@ by ``__cuda_array_interface__``.)")
       });
   m.def("device_array", &copied, py::arg("array"), py::arg("device") = "cuda:0", R"(Copy an array to a CUDA device.
 
-Parameters: array, of NumPy, or what it makes one of; device, ``"cuda:0"`` or an ordinal.
+Parameters: array, of NumPy, or what it makes one of, or a tw.Int4Array; device, ``"cuda:0"`` or an ordinal.
 Returns: a DeviceArray.
 Raises: TargetError where there is no such device, ArgumentError where it has not as much memory.)");
   m.def("device_info", &describe, py::arg("device") = "cuda:0",

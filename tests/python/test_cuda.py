@@ -92,6 +92,25 @@ class TestCalls:
             assert b.numpy() == random(40).sum() and b.numpy().shape == ()
         """)
 
+    def test_integers_of_four_bits(self):
+        run("""
+            A = te.placeholder((5, 13), "int4", name="A")
+            B = te.compute((5, 13), lambda i, j: A[i, j].astype("int32") * 3, name="B")
+            s = te.create_schedule(B)
+            s[B].bind(B.op.axis[0], BLOCK)
+            s[B].bind(B.op.axis[1], THREAD)
+            f = tw.build(s, [A, B], target="cuda", name="unpack")
+            values = np.arange(65, dtype="int8").reshape(5, 13) % 16 - 8
+            packed = tw.pack_int4(values)
+            a, b = tw.device_array(packed), tw.device_array(np.zeros((5, 13), "int32"))
+            assert (a.dtype, a.shape, a.__cuda_array_interface__["shape"]) == ("int4", (5, 13), (33,))
+            f(a, b)
+            assert (b.numpy() == values.astype("int32") * 3).all()
+            assert (tw.unpack_int4(a.numpy()) == values).all()
+            text = refusal(f, packed, b)
+            assert "unpack: argument 1 (A): must be in the memory of a CUDA device, not a tw.Int4Array" in text and "tw.device_array" in text
+        """)
+
     def test_arrays_of_other_libraries(self):
         run("""
             f = tw.build(*pointwise(100), target="cuda", name="add")

@@ -34,12 +34,18 @@ Expr exp_tail(Computation& c, const Expr& r) {
 
 Expr exp_minus_one(Computation& c, const Expr& r) { return c.fma(r * r, exp_tail(c, r), r); }
 
-// n is whole; half of it, rounded, and the rest.
-ExpParts parts_of(Computation& c, const Expr& n, const Expr& p) {
-  const Expr shift = c.value(magic(c));
-  const Expr half = c.name("half", n * c.value(0.5) + shift);
-  const Expr rest = c.name("rest", (n - (half - shift)) + shift);
-  return {p, power_of_two(c, half), power_of_two(c, rest), power_of_two(c, c.value(2 * magic(c)) - rest)};
+// n as it stands in t = n + magic: half of it, rounded down, and the rest. The upper bits of t leave by the shifts.
+ExpParts parts_of(Computation& c, const Expr& t, const Expr& p) {
+  const int mantissa = c.is_double() ? 52 : 23;
+  const Type whole = Type::u(c.type().bits, c.type().lanes);
+  const auto one = [&](int times) {
+    return int_imm(whole, static_cast<int64_t>(times * (c.is_double() ? 1023ULL : 127ULL) << mantissa));
+  };
+  const Expr bits = c.name("bits", reinterpret(whole, t));
+  const Expr half = c.name("half", shift_right(bits, 1));
+  const Expr b = c.name("b", shift_left(bits - half, mantissa) + one(1));
+  const Expr scale_a = c.name("a", c.from_pattern(shift_left(half, mantissa) + one(1)));
+  return {p, scale_a, c.from_pattern(b), c.from_pattern(one(2) - b)};
 }
 
 struct Reduction {
@@ -58,27 +64,29 @@ Reduction reduced(Computation& c, const Expr& x) {
 }
 
 struct Steps {
-  Expr t, n;  // n + magic, n
-  Expr p;     // e^r - 1
+  Expr t;  // n + magic
+  Expr p;  // e^r - 1
 };
 Steps steps(Computation& c, const Expr& x) {
   const Reduction of = reduced(c, x);
   const Expr r = c.name("r", c.fma(of.n, c.value(-of.ln2_low), of.rest));
-  return {of.t, of.n, c.name("p", exp_minus_one(c, r))};
+  return {of.t, c.name("p", exp_minus_one(c, r))};
 }
 
 }  // namespace
 
 ExpParts exp_parts(Computation& c, const Expr& x) {
   const Steps s = steps(c, x);
-  return parts_of(c, s.n, s.p);
+  return parts_of(c, s.t, s.p);
 }
+
+// (1 + p) * a is exact but for the rounding of the sum.
+Expr joined(const Computation& c, const ExpParts& e) { return c.fma(e.p, e.scale_a, e.scale_a) * e.scale_b; }
 
 Expr exp(Computation& c, const Expr& x) {
   // Beyond these ends the result is infinity and 0 anyway; min and max as written keep a NaN.
   const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
-  const ExpParts e = exp_parts(c, c.name("x", max(low, min(high, x))));
-  return (e.p + c.value(1)) * e.scale_a * e.scale_b;
+  return joined(c, exp_parts(c, c.name("x", max(low, min(high, x)))));
 }
 
 //   1 + r as a pair, and r^2 * P(r), which is small enough that its error is an eighth of a unit
@@ -87,7 +95,7 @@ Expr exp(Computation& c, const Pair& x) {
   const Pair r = two_sum(c, c.name("rest", of.rest), c.name("low", c.fma(of.n, c.value(-of.ln2_low), x.low)));
   const Expr tail = c.fma(r.high * r.high, exp_tail(c, r.high), c.fma(r.low, r.high, r.low));
   const Pair near_one = fast_two_sum(c, c.value(1), r.high);
-  const ExpParts scale = parts_of(c, of.n, {});
+  const ExpParts scale = parts_of(c, of.t, {});
   return (near_one.high + (near_one.low + tail)) * scale.scale_a * scale.scale_b;
 }
 
@@ -96,18 +104,16 @@ Expr exp2(Computation& c, const Expr& x) {
   const Expr low = c.value(c.is_double() ? -1076 : -151), high = c.value(c.is_double() ? 1025 : 129);
   const Expr bounded = c.name("x", max(low, min(high, x)));
   const Expr shift = c.value(magic(c));
-  const Expr n = c.name("n", (bounded + shift) - shift);
-  const Expr r = c.name("r", (bounded - n) * c.value(0.6931471805599453));
-  const ExpParts e = parts_of(c, n, c.name("p", exp_minus_one(c, r)));
-  return (e.p + c.value(1)) * e.scale_a * e.scale_b;
+  const Expr t = c.name("t", bounded + shift);
+  const Expr r = c.name("r", (bounded - (t - shift)) * c.value(0.6931471805599453));
+  return joined(c, parts_of(c, t, c.name("p", exp_minus_one(c, r))));
 }
 
 //   e^x - 1 = (a * p + (a - 1/b)) * b   for 2^n = a * b: nothing overflows before the result does
 Expr expm1(Computation& c, const Expr& x) {
   const Expr low = c.value(c.is_double() ? -746 : -104), high = c.value(c.is_double() ? 710 : 89);
   const ExpParts e = exp_parts(c, c.name("bounded", max(low, min(high, x))));
-  const Expr a = c.name("a", e.scale_a);
-  const Expr value = c.fma(a, e.p, a - e.inverse_b) * e.scale_b;
+  const Expr value = c.fma(e.scale_a, e.p, e.scale_a - e.inverse_b) * e.scale_b;
   return select(eq(x, c.value(0)), x, value);
 }
 

@@ -43,6 +43,7 @@ struct ExpParts {
   ir::Expr inverse_b;         // 1 / scale_b
 };
 ExpParts exp_parts(Computation&, const ir::Expr& x);
+ir::Expr joined(const Computation&, const ExpParts&);  // e^x
 
 // e^(high + low) of float64 within its finite exponents and a `low` below 2^-29, to 0.7 units; the nearest number where
 // the exact result is one.

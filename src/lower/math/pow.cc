@@ -78,7 +78,7 @@ Expr magnitude(Computation& c, const Expr& a, const Expr& y) {
   Computation wide(Type::f(64, c.type().lanes), c.fused());
   const Expr base = wide.name("a", cast(wide.type(), a)), exponent = wide.name("b", cast(wide.type(), y));
   const ExpParts e = exp_parts(wide, within_exponents(wide, exponent * short_log(wide, base)));
-  return wide.finish(cast(c.type(), (e.p + wide.value(1)) * e.scale_a * e.scale_b));
+  return wide.finish(cast(c.type(), joined(wide, e)));
 }
 
 }  // namespace

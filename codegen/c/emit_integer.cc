@@ -73,7 +73,7 @@ CText CEmitter::emit_cast(Type to, const Expr& expr, Need need) {
   if (from.is_half() || to.is_half()) {
     const Type other = to.is_half() ? from : to;
     TW_CHECK(other == Type::f(32), "cast from " + ir::to_string(from) + " to " + ir::to_string(to));
-    return {call_text(helpers_.half_cast(from, to), {expr})};
+    return {call_text(half_cast(from, to), {expr})};
   }
   if (to.is_bool()) return {in(expr, kAdditive) + " != 0", kEquality};
   if (to.is_float()) return explicitly(Need::kValue);

@@ -77,6 +77,7 @@ class CEmitter {
   CText emit_select(const ir::Select& select, Need need);
   CText emit_choice(const ir::Expr& cond, const ir::Expr& yes, const ir::Expr& no, Need need);
   CText emit_cast(ir::Type to, const ir::Expr& value, Need need);
+  virtual std::string half_cast(ir::Type from, ir::Type to) { return helpers_.half_cast(from, to); }  // a function
   CText emit_call(const ir::Call& call, ir::Type type);
   CText emit_load(const ir::Load& load, ir::Type type, Need need);
   CText emit_let(const ir::Let& let, Need need);

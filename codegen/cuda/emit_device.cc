@@ -55,6 +55,12 @@ std::string CudaEmitter::instruction(const std::string& name) {
   return name;
 }
 
+// A bfloat16 is the upper half of a float32; all else the device converts.
+std::string CudaEmitter::half_cast(ir::Type from, ir::Type to) {
+  if (from.code == ir::TypeCode::kBFloat) return helpers_.half_cast(from, to);
+  return instruction(type_suffix(from) + "_to_" + type_suffix(to));
+}
+
 // A copy that is narrower than those of the device is there at once, which is one of the times that it may be there.
 bool CudaEmitter::emit_copy(const ir::Store& store) {
   const bool wide = is_wide_copy(store);

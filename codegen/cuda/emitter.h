@@ -26,6 +26,7 @@ class CudaEmitter : public CEmitter {
 
  private:
   CText emit_extern(const ir::CallExtern& call, ir::Type type) override;
+  std::string half_cast(ir::Type from, ir::Type to) override;
   std::string access(const ir::Buffer& buffer, const std::vector<ir::Expr>& at) override;
   void emit_store(const ir::Store& store, bool alone) override;
   void emit_for(const ir::For& loop) override;

@@ -152,6 +152,29 @@ static __device__ inline void tma_load_5d(void* to, const TensorMap* map, int c0
 }
 )"},
 
+    // Conversions to and from 16 bits: to nearest, ties to even.
+    {"f32_to_bf16", R"(
+static __device__ inline uint16_t f32_to_bf16(float value) {
+  uint16_t half;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half) : "f"(value));
+  return half;
+}
+)"},
+    {"f32_to_f16", R"(
+static __device__ inline uint16_t f32_to_f16(float value) {
+  uint16_t half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+  return half;
+}
+)"},
+    {"f16_to_f32", R"(
+static __device__ inline float f16_to_f32(uint16_t half) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+  return value;
+}
+)"},
+
     // Exchanges of a warp: what another lane has.
     {"shfl", R"(
 template <class T>

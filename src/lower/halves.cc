@@ -173,8 +173,9 @@ class Widener {
 
 Program halves(const Program& p, const Target& target) {
   Program out = p;
-  const bool in_c = target.kind == "c";  // small functions of their own, which read better
-  out.body = Widener(in_c || target.abilities.float16, in_c).visit(p.body);
+  // Texts have small functions, or a device its instructions, which read better.
+  const bool in_text = target.kind == "c" || target.abilities.device;
+  out.body = Widener(in_text || target.abilities.float16, in_text).visit(p.body);
   return out;
 }
 

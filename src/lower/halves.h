@@ -8,7 +8,7 @@
 // Requires: nothing. Stands before `intrinsics`, which knows no halves.
 // Establishes: halves are only loaded, stored and reinterpreted; no Cast has a half on either side, except float16 <->
 // float32 on a target whose instructions convert them, with the same results (a NaN stays a NaN; its payload may
-// differ), and float16, bfloat16 <-> float32 in C, which has functions for them.
+// differ), and float16, bfloat16 <-> float32 in C and CUDA, which have functions for them.
 // Leaves alone: the number of roundings: operations that are exact in the half type (abs, min, max, select, floor) add
 // none.
 #pragma once

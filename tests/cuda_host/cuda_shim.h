@@ -58,6 +58,19 @@ template <class T>
 static inline void ldmatrix_x4_trans(T* to, const T* from) { tw_host->load(tw_host, 4, true, to, from); }
 static inline void ldmatrix_x2_b32(float* to, const float* from) { tw_host->load(tw_host, 2, false, to, from); }
 static inline void ldmatrix_x4_b32(float* to, const float* from) { tw_host->load(tw_host, 4, false, to, from); }
+static inline unsigned short f32_to_bf16(float value) {
+  union { float f; unsigned u; } x = {value};
+  if (value != value) return 0x7fff;
+  return static_cast<unsigned short>((x.u + 0x7fff + ((x.u >> 16) & 1)) >> 16);
+}
+static inline unsigned short f32_to_f16(float value) {
+  union { _Float16 f; unsigned short u; } x = {static_cast<_Float16>(value)};
+  return x.u;
+}
+static inline float f16_to_f32(unsigned short half) {
+  union { unsigned short u; _Float16 f; } x = {half};
+  return x.f;
+}
 template <class T>
 static inline void shfl(T* to, const T* from, int lane) { tw_host->shuffle(tw_host, to, from, sizeof(T), lane); }
 static inline void mma_m16n8k16_bf16(float* c, const unsigned short* a, const unsigned short* b) {

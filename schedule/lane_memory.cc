@@ -37,6 +37,28 @@ int64_t elements_of(const ir::Buffer& buffer) {
   return elements;
 }
 
+// Of the sums of a product, the columns that lanes hold together in their first elements: as all lane maps have it.
+constexpr int kTileColumns = 8;
+
+// The number, of a lane or of an element of its fragment, whose digits the place has.
+Expr number_at(const std::vector<ir::LaneDigit>& digits, const Expr& row, const Expr& column) {
+  Expr number = 0;
+  for (const ir::LaneDigit& d : digits) {
+    if (d.column >= kTileColumns) continue;  // of another tile
+    const Expr digit = ir::floordiv(d.row != 0 ? row : column, Expr(d.row + d.column));
+    number = number + ir::floormod(digit, Expr(d.radix)) * Expr(d.divisor);
+  }
+  return number;
+}
+
+// How many elements of a tile a lane holds.
+int64_t elements_of_tile(const ir::LaneMap& map) {
+  int64_t elements = 1;
+  for (const ir::LaneDigit& d : map.of_element)
+    if (d.column < kTileColumns) elements *= d.radix;
+  return elements;
+}
+
 class LaneMemory {
  public:
   LaneMemory(const LoopNest& nest, const std::vector<BoundIntrin>& intrins, const std::vector<Step>& steps)
@@ -245,24 +267,21 @@ class LaneMemory {
             ir::simplify(place, bounds_)};
   }
 
-  // Of each 16 x 8 of them, as the lane map of all products has it.
+  // Of each m x 8 of them, as the lane map has it.
   Where among_sums(const Kept& kept, const std::vector<Expr>& at) const {
+    const ir::LaneMap map = ir::lane_map(*kept.product, ir::Fragment::kSum);
     const Expr &row = at[kept.rows], &column = at[kept.columns];
-    const Expr in_rows = ir::floormod(row, Expr(kept.product->m));
-    const Expr lane = ir::floordiv(in_rows, Expr(16)) * Expr(ir::kLanesOfWarp) + ir::floormod(row, Expr(8)) * Expr(4) +
-                      ir::floordiv(ir::floormod(column, Expr(8)), Expr(2));
-    Expr tile = 0;  // of m x 8
+    Expr tile = 0;
     for (size_t d = 0; d < at.size(); ++d)
       if (d != kept.rows && d != kept.columns) tile = tile * kept.declared.shape()[d] + at[d];
     tile = tile * Expr(tiles_along(kept, kept.rows)) + ir::floordiv(row, Expr(kept.product->m));
-    tile = tile * Expr(tiles_along(kept, kept.columns)) + ir::floordiv(column, Expr(8));
-    const Expr place =
-        tile * Expr(4) + ir::floordiv(ir::floormod(row, Expr(16)), Expr(8)) * Expr(2) + ir::floormod(column, Expr(2));
-    return {ir::simplify(lane, bounds_), ir::simplify(place, bounds_)};
+    tile = tile * Expr(tiles_along(kept, kept.columns)) + ir::floordiv(column, Expr(kTileColumns));
+    const Expr place = tile * Expr(elements_of_tile(map)) + number_at(map.of_element, row, column);
+    return {ir::simplify(number_at(map.of_lane, row, column), bounds_), ir::simplify(place, bounds_)};
   }
 
   static int64_t tiles_along(const Kept& kept, size_t dimension) {
-    const int64_t of_tile = dimension == kept.rows ? kept.product->m : 8;
+    const int64_t of_tile = dimension == kept.rows ? kept.product->m : kTileColumns;
     return (*ir::as_int(kept.declared.shape()[dimension]) + of_tile - 1) / of_tile;
   }
 
@@ -279,7 +298,7 @@ class LaneMemory {
       for (size_t columns = 0; columns < rank; ++columns) {
         if (rows == columns) continue;
         Kept kept{a.buffer, {}, 1, &product, rows, columns};
-        int64_t own = 4;
+        int64_t own = elements_of_tile(ir::lane_map(product, ir::Fragment::kSum));
         for (size_t d = 0; d < rank; ++d)
           own *= d == rows || d == columns ? tiles_along(kept, d) : *ir::as_int(a.buffer.shape()[d]);
         kept.own = ir::Buffer(a.buffer.name(), a.buffer.element(), {Expr(own)}, Scope::kLocal);
@@ -312,10 +331,11 @@ class LaneMemory {
   bool keep(const ir::Allocate& a) {
     if (const ir::WarpProduct* product = product_of(a.buffer)) return keep_sums(a, *product);
     if (lanes_ != ir::kLanesOfWarp) {
-      refuse_stage(a.buffer,
-                   "threadIdx.x must be the 32 lanes of a warp for a stage in scope warp, and around " +
-                       a.buffer.name() + " it has " + std::to_string(lanes_),
-                   "bind loops of 32 iterations to threadIdx.x, and the warps of a block to threadIdx.y");
+      refuse_stage(
+          a.buffer,
+          "threadIdx.x must be the 32 lanes of a warp for a stage in scope warp, and around " + a.buffer.name() +
+              " it has " + std::to_string(lanes_),
+          "bind loops of 32 iterations to threadIdx.x, and the warps of a block to threadIdx.y");
       return false;
     }
     std::optional<int64_t> step;

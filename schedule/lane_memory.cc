@@ -335,7 +335,8 @@ class LaneMemory {
           a.buffer,
           "threadIdx.x must be the 32 lanes of a warp for a stage in scope warp, and around " + a.buffer.name() +
               " it has " + std::to_string(lanes_),
-          "bind loops of 32 iterations to threadIdx.x, and the warps of a block to threadIdx.y");
+          "bind loops of 32 iterations to threadIdx.x, as split(axis, factor=32) makes them and nparts=32 need not, "
+          "and the warps of a block to threadIdx.y");
       return false;
     }
     std::optional<int64_t> step;

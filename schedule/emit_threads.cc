@@ -92,16 +92,17 @@ ir::Stmt Emitter::across_threads(const Emission& stage, int level, const ir::Stm
   const ThreadSums& parts = stage.sums;
   const int innermost = static_cast<int>(stage.nest.leaves.size());
   const ir::Stmt identity = te::store_all(parts.own, parts.at, ir::identity_of(reduce));
-  std::vector<ir::Expr> result = sums(parts);
+  const bool for_first = placed_.scope[stage.id] != Scope::kLocal;
+  std::vector<ir::Expr> result = sums(parts, for_first);
   if (!reduce.init.empty()) result = ir::combine(reduce, rewrite(stage, reduce.init), result);
   ir::Stmt end = stored(stage, result);
-  const bool for_first = placed_.scope[stage.id] != Scope::kLocal;
   if (for_first) end = ir::if_then(is_first(parts), end);
   const bool again = launches_.repeats(stage.id, level - 1) || !ir::is_int(parts.at[0], 0);
   end = ir::seq({joined(parts, reduce, again, for_first), end});
   const ir::Stmt all = ir::seq({ir::refresh(init_loops(stage, level, innermost, identity, false)), update,
                                 ir::refresh(init_loops(stage, level, innermost, end, false))});
-  return allocated(parts.parts, allocated(parts.own, all));
+  const ir::Stmt whole = allocated(parts.own, all);
+  return parts.within_warp ? whole : allocated(parts.parts, whole);
 }
 
 // Products of a warp; where the whole reduction is one, with the sums around it.

@@ -19,8 +19,7 @@ std::vector<std::string> changing_buffers(const LoopNest& nest) {
     const StageNest& stage = nest.stage(i);
     if (!has_turning_buffer(nest, i) && !stage.is_reduction()) continue;
     for (size_t output = 0; output < stage.buffers.size(); ++output)
-      for (const char* part : {"", ".lanes", ".part", ".part.from", ".parts"})
-        changing.push_back(buffer_name(stage, output) + part);
+      for (const char* part : {"", ".lanes", ".part", ".parts"}) changing.push_back(buffer_name(stage, output) + part);
   }
   return changing;
 }

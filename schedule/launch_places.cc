@@ -61,6 +61,13 @@ bool is_read_together(const Placement& placed, int i, int reader) {
   return false;
 }
 
+// Whether the reader's own loops say which lanes compute it.
+bool says_its_lanes(const LoopNest& nest, int reader) {
+  const StageNest& stage = nest.stage(reader);
+  return std::ranges::any_of(stage.leaves,
+                             [&](AxisId leaf) { return stage.axes[leaf].annotation == Annotation::kThreadX; });
+}
+
 // Whether the launch of this stage at root has no more threads than one warp, all along x.
 bool has_one_warp(const LoopNest& nest, const Placement& placed, int root) {
   constexpr int64_t kLanes = 32;
@@ -70,6 +77,27 @@ bool has_one_warp(const LoopNest& nest, const Placement& placed, int root) {
     for (AxisId leaf : stage.leaves)
       if (const Axis& axis = stage.axes[leaf]; has_threads(axis.annotation))
         if (axis.annotation != Annotation::kThreadX || axis.extent.value_or(kLanes + 1) > kLanes) return false;
+  }
+  return true;
+}
+
+// Whether the lanes of each warp, along x, have a sum of their own.
+bool sums_across_lanes(const LoopNest& nest, const Placement& placed, int i, int root) {
+  constexpr int64_t kLanes = ir::kLanesOfWarp;
+  const StageNest& stage = nest.stage(i);
+  const bool along_x = std::ranges::all_of(stage.leaves, [&](AxisId leaf) {
+    const Axis& axis = stage.axes[leaf];
+    return !axis.reduction || !is_thread(axis.annotation) ||
+           (axis.annotation == Annotation::kThreadX && axis.extent.value_or(0) == kLanes);
+  });
+  if (!along_x || !sums_across_threads(stage)) return false;
+  for (int other = 0; other < nest.size(); ++other) {
+    if (!placed.live(other) || !stands_within(placed, other, root)) continue;
+    if (const ir::WarpProduct* product = warp_product_of(nest.stage(other)); product && product->lanes > kLanes)
+      return false;
+    for (AxisId leaf : nest.stage(other).leaves)
+      if (const Axis& axis = nest.stage(other).axes[leaf]; axis.annotation == Annotation::kThreadX)
+        if (axis.extent.value_or(kLanes + 1) > kLanes) return false;
   }
   return true;
 }
@@ -95,13 +123,15 @@ void place_in_launches(const LoopNest& nest, Placement& placed) {
     placed.scope[i] = nest.stage(i).scope.value_or(scope_by_place(nest, placed, i));
     if (placed.launch[i] == kNone || root == i) continue;
     // What threads need together they find only where all of its producers were computed by all of them.
-    const bool needed =
-        std::ranges::any_of(placed.readers[i], [&](int reader) { return is_read_together(placed, i, reader); });
     const bool of_warp = placed.scope[i] == Scope::kWarp;
+    const bool needed = std::ranges::any_of(placed.readers[i], [&](int reader) {
+      return is_read_together(placed, i, reader) && !(of_warp && says_its_lanes(nest, reader));
+    });
+    const bool by_lanes = placed.scope[i] == Scope::kLocal && sums_across_lanes(nest, placed, i, root);
     if ((needed && !(of_warp && has_one_warp(nest, placed, root))) || placed.scope[i] == Scope::kShared ||
-        sums_across_threads(nest.stage(i)))
+        (sums_across_threads(nest.stage(i)) && !by_lanes))
       placed.together[i] = Team::kBlock;
-    else if (of_warp)
+    else if (of_warp || by_lanes)
       placed.together[i] = Team::kWarp;
   }
 }

@@ -295,10 +295,18 @@ class Viewer {
     return region;
   }
 
-  // Where the root axes of a stage run while its leaves up to `fixed` stand still.
-  std::vector<Run> runs_inside(int i, int fixed) const {
+  // Where the root axes of a reader run while its leaves up to `level` stand still, and those of threads that have what
+  // they read to themselves.
+  std::vector<Run> runs_inside(int i, int level, Team of) const {
+    const StageNest& stage = nest_.stage(i);
+    std::vector<char> stands;
+    for (int position = 0; position < static_cast<int>(stage.leaves.size()); ++position) {
+      const Annotation annotation = stage.axes[stage.leaves[static_cast<size_t>(position)]].annotation;
+      stands.push_back(position <= level ||
+                       (is_thread(annotation) && of != Team::kBlock && !runs_through(of, annotation)));
+    }
     std::vector<Run> runs;
-    for (const Range& range : ranges_inside(nest_.stage(i), bounds_[static_cast<size_t>(i)], fixed)) {
+    for (const Range& range : ranges_inside(stage, bounds_[static_cast<size_t>(i)], stands)) {
       const std::optional<int64_t>& from = from_[static_cast<size_t>(i)][runs.size()];
       runs.push_back({range.count, range.from_first ? from : std::nullopt});
     }
@@ -309,8 +317,10 @@ class Viewer {
   std::vector<Run> runs_of(int i, int reader, int host, size_t depth) {
     const StageView& view = views_[static_cast<size_t>(reader)];
     const size_t standing = depth_of(host, depth);
-    std::vector<Run> runs = reader == host ? runs_inside(reader, static_cast<int>(depth) - 1) : moved(view, standing);
-    if (const Team of = team(i); of != Team::kNone)
+    const Team of = team(i);
+    std::vector<Run> runs = runs_inside(reader, reader == host ? static_cast<int>(depth) - 1 : kNone, of);
+    if (reader != host) move(view, standing, runs);
+    if (of != Team::kNone)
       run_threads(of, view, reader == host ? view.around.size() : standing, reader == host ? depth : 0, runs);
     return runs;
   }
@@ -342,17 +352,14 @@ class Viewer {
   size_t depth_of(int host, size_t depth) const { return views_[static_cast<size_t>(host)].around.size() + depth; }
 
   // How far the region of a stage ranges while the loops around it run, but for the first `standing`.
-  static std::vector<Run> moved(const StageView& view, size_t standing) {
-    std::vector<int64_t> ranges = view.root_extents;
+  static void move(const StageView& view, size_t standing, std::vector<Run>& runs) {
     for (size_t l = standing; l < view.around.size(); ++l)
       for (int root : view.around[l].roots) {
-        int64_t& range = ranges[static_cast<size_t>(root)];
+        int64_t& range = runs[static_cast<size_t>(root)].count;
         range =
             std::min(view.domain[static_cast<size_t>(root)], range + (view.around[l].extent - 1) * view.around[l].step);
       }
-    std::vector<Run> runs;
-    for (int64_t range : ranges) runs.push_back({range, std::nullopt});
-    return runs;
+    for (Run& run : runs) run.from = std::nullopt;
   }
 
   void view(int i) {

@@ -51,6 +51,7 @@ class Inference {
   }
 
   void run() {
+    if (placed_.launch[stage_] != kNone && placed_.together[stage_] != Team::kBlock) find_indices();
     region_.needed.resize(ends_.size());
     region_.inside.resize(ends_.size());
     at_element_.resize(ends_.size());
@@ -91,6 +92,7 @@ class Inference {
         reading.steady = reading.steady && span.steady();
         value = value + offset;
       }
+      value = indices_.empty() ? value : ir::substitute(value, indices_);
       reading.index[nest.axes[axis].var.id()] = value;
       if (axis >= nest.data_rank || bounds.needed.empty()) continue;
       if (bounds.needed[axis].from) reading.holds.push_back(value - bounds.needed[axis].from);
@@ -111,6 +113,30 @@ class Inference {
     for (int axis = 0; axis < nest.data_rank + nest.reduce_rank; ++axis)
       reading.index[nest.axes[axis].var.id()] = all_.stages[reader].index[axis];
     return reading;
+  }
+
+  // Loops of one extent that are bound to one index of the launch have one value in a thread: that of the outermost
+  // stage stands for all of them, so that what its readers need is seen to be the same.
+  void find_indices() {
+    struct Index {
+      Annotation kind;
+      ir::Var loop;
+      ir::Expr extent;
+    };
+    std::vector<Index> found;
+    for (int stage = nest_.size(); stage-- > 0;) {
+      const StageBounds& bounds = all_.stages[stage];
+      if (placed_.launch[stage] != placed_.launch[stage_] || bounds.loop.empty()) continue;
+      for (AxisId leaf : nest_.stage(stage).leaves) {
+        const Annotation kind = nest_.stage(stage).axes[leaf].annotation;
+        if (!is_thread(kind) || !bounds.loop[leaf]) continue;
+        const auto first = std::ranges::find(found, kind, &Index::kind);
+        if (first == found.end())
+          found.push_back({kind, bounds.loop[leaf], bounds.extent[leaf].expr()});
+        else if (equal(first->extent, bounds.extent[leaf].expr()))
+          indices_[bounds.loop[leaf].id()] = first->loop;
+      }
+    }
   }
 
   // Which leaves of a reader, or of a stage around it, stand still.
@@ -353,6 +379,7 @@ class Inference {
   std::vector<std::optional<Unbounded>> unbounded_;
   std::unordered_map<size_t, Unbounded> widest_;  // by dimension: a read that made the box
   std::vector<ir::Expr> at_element_;              // an element that is read unless nothing is
+  ir::Substitution indices_;                      // of loops that are bound to threads, where others are bound alike
   Running loops_;                                 // all that are there yet
   bool filled_ = false;                           // whole tiles are read
 };

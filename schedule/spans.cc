@@ -124,13 +124,13 @@ struct Count {
 
 class Counts {
  public:
-  Counts(const StageNest& stage, const StageBounds& bounds, int fixed)
+  Counts(const StageNest& stage, const StageBounds& bounds, const std::vector<char>& still)
       : stage_(stage), bounds_(bounds), counts_(stage.axes.size()) {
     for (size_t position = 0; position < stage.leaves.size(); ++position) {
       const AxisId leaf = stage.leaves[position];
       const int64_t extent = extent_of(leaf);
-      const bool stands = static_cast<int>(position) <= fixed && extent > 1;
-      counts_[leaf] = stands ? Count{1, 1} : Count{static_cast<int>(position) <= fixed ? 1 : extent, 0};
+      const bool stands = still[position] && extent > 1;
+      counts_[leaf] = stands ? Count{1, 1} : Count{still[position] ? 1 : extent, 0};
       counts_[leaf].most = stands ? extent - 1 : 0;
       counts_[leaf].coarse = counts_[leaf].unit;
     }
@@ -215,8 +215,8 @@ class Counts {
 
 }  // namespace
 
-std::vector<Range> ranges_inside(const StageNest& stage, const StageBounds& bounds, int fixed) {
-  const Counts counts(stage, bounds, fixed);
+std::vector<Range> ranges_inside(const StageNest& stage, const StageBounds& bounds, const std::vector<char>& stands) {
+  const Counts counts(stage, bounds, stands);
   std::vector<Range> ranges;
   for (AxisId axis = 0; axis < stage.data_rank + stage.reduce_rank; ++axis) ranges.push_back(counts.of(axis));
   return ranges;

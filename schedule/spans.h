@@ -48,7 +48,7 @@ struct Range {
   bool from_first = false;
 };
 
-// Of each root axis, while the leaves up to `fixed` stand still.
-std::vector<Range> ranges_inside(const StageNest&, const StageBounds&, int fixed);
+// Of each root axis, while such leaves stand still.
+std::vector<Range> ranges_inside(const StageNest&, const StageBounds&, const std::vector<char>& stands);
 
 }  // namespace tw::schedule

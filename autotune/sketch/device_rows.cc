@@ -11,21 +11,18 @@
 // Of few long rows each sum has a launch of its own, whose blocks share the terms (device_reduction.cc). The row is
 // read again from the nearest cache. Where each row ends in one element, as a variance or a cross entropy, the last
 // stage has no columns: it adds up with all threads, or the first one computes it. What stands between the sums is
-// computed again, or kept in shared memory where several of them read it.
+// computed again, or kept in shared memory where several of them read it; or, of rows that lanes share evenly, in the
+// registers of warps (row_warps.cc).
+#include "autotune/sketch/device_rows.h"
+
 #include <algorithm>
 #include <map>
 
-#include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
 
 namespace tw::autotune::sketch {
 
-namespace {
-
-constexpr int64_t kLeastOfARow = 512;  // terms, of rows that end in one element
-
-// How many of the root's axes count its rows: all but the last, or all where a row ends in one element.
 size_t row_axes(const Graph& graph, const Group& group) {
   const Stage& root = graph.at(group.root);
   const bool narrow = root.reduces() || std::ranges::any_of(group.members, [&](int member) {
@@ -34,16 +31,6 @@ size_t row_axes(const Graph& graph, const Group& group) {
   return root.data.size() - (narrow ? 0 : 1);
 }
 
-// Whether the stage has the axes of the root's rows, or those and one more.
-bool fits(const Stage& stage, const Stage& root, size_t rows) {
-  if (stage.data.size() < rows || stage.data.size() > rows + 1) return false;
-  for (size_t d = 0; d < std::min(stage.data.size(), root.data.size()); ++d)
-    if (stage.data[d].extent != root.data[d].extent) return false;
-  return !stage.reduces() || (stage.data.size() == rows && stage.bodies.size() == 1 && stage.sums.size() == 1 &&
-                              stage.sums[0].extent >= kLeastShared);
-}
-
-// Of a row: its columns, or the terms of its longest sum.
 int64_t row_length(const Graph& graph, const Group& group, size_t rows) {
   const Stage& root = graph.at(group.root);
   if (root.data.size() > rows) return root.data.back().extent;
@@ -51,6 +38,30 @@ int64_t row_length(const Graph& graph, const Group& group, size_t rows) {
   for (int member : group.members)
     for (const Axis& sum : graph.at(member).sums) longest = std::max(longest, sum.extent);
   return longest;
+}
+
+namespace {
+
+constexpr int64_t kMostKept = 128 << 10;  // bytes of a row, so that a block has its own
+
+}  // namespace
+
+bool can_be_kept(const Stage& stage, size_t rows) {
+  return stage.data.size() == rows + 1 && stage.readers.size() > 1 && !stage.type.is_packed() &&
+         stage.data.back().extent * stage.type.bytes() <= kMostKept;
+}
+
+namespace {
+
+constexpr int64_t kLeastOfARow = 512;  // terms, of rows that end in one element
+
+// Whether the stage has the axes of the root's rows, or those and one more.
+bool fits(const Stage& stage, const Stage& root, size_t rows) {
+  if (stage.data.size() < rows || stage.data.size() > rows + 1) return false;
+  for (size_t d = 0; d < std::min(stage.data.size(), root.data.size()); ++d)
+    if (stage.data[d].extent != root.data[d].extent) return false;
+  return !stage.reduces() || (stage.data.size() == rows && stage.bodies.size() == 1 && stage.sums.size() == 1 &&
+                              stage.sums[0].extent >= kLeastShared);
 }
 
 // One sum alone is for the rule of sums, which gives short rows a part of a block.
@@ -71,14 +82,6 @@ int64_t lanes_of_row(const Graph& graph, const Group& group, size_t rows) {
   return lanes;
 }
 
-constexpr int64_t kMostKept = 128 << 10;  // bytes of a row, so that a block has its own
-
-// Whether a row of the stage may wait for those that read it.
-bool can_be_kept(const Stage& stage, size_t rows) {
-  return stage.data.size() == rows + 1 && stage.readers.size() > 1 && !stage.type.is_packed() &&
-         stage.data.back().extent * stage.type.bytes() <= kMostKept;
-}
-
 // Whether several of the group's stages read the same rows of one that is not theirs.
 bool is_shared_row(const Graph& graph, const Group& group, int source, size_t rows) {
   const Stage& from = graph.at(source);
@@ -94,6 +97,17 @@ bool is_shared_row(const Graph& graph, const Group& group, int source, size_t ro
         if (const auto* at = ir::as<ir::VarRef>(read.at()[d]); !at || at->var != stage.data[d].var) return false;
   }
   return readers > 1;
+}
+
+// Whether they are kept is asked of all of them, whatever is made of it.
+void define_kept(Sketch& sketch, const Group& group, size_t rows) {
+  for (int source = 0; source < static_cast<int>(sketch.graph.stages.size()); ++source)
+    if (is_shared_row(sketch.graph, group, source, rows))
+      sketch.cfg.define_knob(sketch.graph.at(source).name + ".kept", {1, 0});
+  for (auto member = group.members.rbegin(); member != group.members.rend(); ++member)
+    if (const Stage& stage = sketch.graph.at(*member);
+        *member != group.root && !stage.reduces() && can_be_kept(stage, rows))
+      sketch.cfg.define_knob(stage.name + ".kept", {1, 0});
 }
 
 // The stage's rows in shared memory, each thread so many neighbours at once.
@@ -137,6 +151,12 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   if (!narrow) rows.pop_back();
   sketch.cfg.define_knob(root.name + ".threads",
                          up_to(row_length(sketch.graph, group, row_count), {256, 128, 512, 64, 1024, 32}));
+  define_kept(sketch, group, row_count);
+  if (has_rows_for_lanes(sketch.graph, group)) {
+    sketch.cfg.define_knob(root.name + ".in_registers", {1, 0});
+    if (sketch.cfg.value(root.name + ".in_registers") == 1 && fits_warps(sketch, group))
+      return apply_row_warps(sketch, group);
+  }
   const schedule::Factor threads = sketch.cfg.factor(root.name + ".threads");
   const int64_t lanes = lanes_of_row(sketch.graph, group, row_count);
   const bool wide = lanes > 1;
@@ -151,7 +171,6 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   for (int source = 0; source < static_cast<int>(sketch.graph.stages.size()); ++source) {
     const std::string& name = sketch.graph.at(source).name;
     if (!is_shared_row(sketch.graph, group, source, row_count)) continue;
-    sketch.cfg.define_knob(name + ".kept", {1, 0});
     if (sketch.cfg.value(name + ".kept") != 1) continue;
     std::vector<std::string> readers;
     for (int member : group.members)
@@ -164,7 +183,6 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
     if (*member == group.root && !stage.reduces()) continue;
     if (!stage.reduces()) {
       const bool may = can_be_kept(stage, row_count);
-      if (may) sketch.cfg.define_knob(stage.name + ".kept", {1, 0});
       if (may && sketch.cfg.value(stage.name + ".kept") == 1)
         keep(sketch, stage.name, root.name, row, threads, lanes);
       else

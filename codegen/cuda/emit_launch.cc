@@ -214,7 +214,8 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   functions_of_plans_.push_back(meaning_of(program, launch, out));
   std::vector<std::string> body = std::exchange(lines_, {});
   indent_ = 0;
-  const std::string bounds = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ", 1) ";
+  const std::string bounds = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ", " +
+                             std::to_string(blocks_at_once(one.body, threads)) + ") ";
   if (in_cluster_ > 1) {
     int64_t blocks[] = {1, 1, 1};
     blocks[ir::dimension_of(cluster->kind)] = in_cluster_;

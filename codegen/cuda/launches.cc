@@ -5,6 +5,7 @@
 #include "src/ir/externs.h"
 #include "src/ir/requirement.h"
 #include "src/ir/walk.h"
+#include "src/ir/warp_products.h"
 
 namespace tw::codegen {
 
@@ -128,6 +129,50 @@ Stmt DeviceLaunch::nest() const {
   Stmt out = within_lets(body);
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) out = ir::loop(axis->var, axis->extent, out, axis->kind);
   return out;
+}
+
+namespace {
+
+bool meets(const Stmt& s) {
+  bool found = false;
+  walk(s, [&](const Stmt& inner) {
+    const auto* sync = as<Sync>(inner);
+    found = found || (sync && sync->op == SyncOp::kBlock);
+    return !found;
+  });
+  return found;
+}
+
+// Bytes of its own that a thread keeps while it waits for others, at most at once.
+int64_t kept_bytes(const Stmt& s) {
+  const auto* a = as<Allocate>(s);
+  int64_t inside = 0;
+  map_children(
+      s,
+      [&](const Stmt& child) {
+        inside = std::max(inside, kept_bytes(child));
+        return child;
+      },
+      [](const Expr& e) { return e; });
+  if (!a || a->buffer.scope() != Scope::kLocal || !meets(a->body)) return inside;
+  int64_t own = a->buffer.element().bytes();
+  for (const Expr& extent : a->buffer.shape()) own *= as_int(extent).value_or(1);
+  return inside + own;
+}
+
+}  // namespace
+
+int64_t blocks_at_once(const Stmt& body, int64_t threads) {
+  constexpr int64_t kFew = 128, kRegisters = 65536, kOthers = 14, kBytesOfOne = 4;
+  bool sums = false, multiplies = false;
+  walk(
+      body, [](const Stmt&) { return true; },
+      [&](const Expr& e) {
+        if (const auto* call = as<CallExtern>(e)) (call->symbol == kShuffle ? sums : multiplies) = true;
+        return true;
+      });
+  if (!sums || multiplies || threads <= kFew || !meets(body)) return 1;
+  return 2 * threads * (kept_bytes(body) / kBytesOfOne + kOthers) <= kRegisters ? 2 : 1;
 }
 
 Program launch_program(const DeviceLaunch& launch, const std::string& name, const std::vector<Param>& arrays,

@@ -40,6 +40,10 @@ class Candidates {
   }
   const Space& space() const { return task_.space(); }
   bool legal(uint64_t index) const { return task_.candidate(index).ok(); }
+  std::string text(uint64_t index) const {
+    const Scheduled s = task_.candidate(index).value_or_throw();
+    return ir::to_string(lowered_program(s.schedule, s.args, test::device()));
+  }
 
   void expect_right(uint64_t index) const {
     const Result<Scheduled> s = task_.candidate(index);
@@ -80,6 +84,38 @@ void expect_second(const Args& args, const std::string& suffix = ".parts") {
   Digits digits = candidates.space().digits(0);
   digits[static_cast<size_t>(knob_at - knobs.begin())] = 1;
   candidates.expect_right(candidates.space().index(digits));
+}
+
+// By the values of knobs, the others having their first; rows are kept by lanes, or not.
+void expect_of_rows(const Args& args, int64_t threads, bool by_lanes, int64_t kept = 1) {
+  const Candidates candidates(args);
+  Digits digits = candidates.space().digits(0);
+  const std::vector<Knob>& knobs = candidates.space().knobs();
+  for (size_t n = 0; n < knobs.size(); ++n) {
+    const auto set = [&](const char* suffix, int64_t value) {
+      if (!knobs[n].name.ends_with(suffix)) return;
+      const auto at = std::ranges::find(knobs[n].values, std::vector<int64_t>{value}, &KnobValue::numbers);
+      ASSERT_NE(at, knobs[n].values.end()) << knobs[n].name;
+      digits[n] = static_cast<uint32_t>(at - knobs[n].values.begin());
+    };
+    set(".threads", threads);
+    set("X.kept", kept);
+  }
+  const uint64_t index = candidates.space().index(digits);
+  candidates.expect_right(index);
+  EXPECT_EQ(candidates.text(index).find("A.warp") != std::string::npos, by_lanes) << candidates.space().describe(index);
+}
+
+// Of which two sums and the result read each element: X = A + |R|, B = X * max X - sum X.
+Args rows_that_wait(int rows, int columns, const char* type = "float32") {
+  const Tensor A = te::placeholder({rows, columns}, type, "A"), R = te::placeholder({rows, columns}, "float32", "R");
+  const te::IterVar k = te::reduce_axis(0, columns, "k"), m = te::reduce_axis(0, columns, "m");
+  const Tensor X = te::compute(
+      {rows, columns}, [&](Var i, Var j) { return te::astype(A(i, j), "float32") + te::abs(R(i, j)); }, "X");
+  const Tensor S = te::compute(
+                   {rows}, [&](Var i) { return te::sum(X(i, k), {k}); }, "S"),
+               M = te::compute({rows}, [&](Var i) { return te::max(X(i, m), {m}); }, "M");
+  return {A, R, te::compute({rows, columns}, [&](Var i, Var j) { return X(i, j) * M(i) - S(i); }, "B")};
 }
 
 Args row_sums(int rows, int terms) {
@@ -229,6 +265,15 @@ TEST(SketchDevice, PaddedConvolutionsOfTensorCores) {
   expect_right(padded_convolution(9, 16, 8), 2);
   expect_right(padded_convolution(14, 24, 20, 1, true), 2);
   expect_right(padded_convolution(11, 9, 7, 2), 2);
+}
+
+TEST(SketchDevice, RowsInRegisters) {
+  expect_of_rows(rows_that_wait(9, 256), 32, true);
+  expect_of_rows(rows_that_wait(9, 256), 64, true);
+  expect_of_rows(rows_that_wait(3, 1024), 256, true);
+  expect_of_rows(rows_that_wait(3, 1024, "bfloat16"), 128, true, 0);
+  expect_of_rows(rows_that_wait(5, 96, "float16"), 32, true);
+  expect_of_rows(rows_that_wait(5, 100), 32, false);
 }
 
 TEST(SketchDevice, Columns) {

@@ -1,0 +1,195 @@
+// Rows in the registers of warps: what several stages read of a row is loaded once, and waits where it is read.
+//
+//   m[i] = max of A[i, k], s[i] = sum of exp(A[i, k] - m[i]), B[i, j] = exp(A[i, j] - m[i]) / s[i]    ==>
+//
+//   blockIdx.x i.o: threadIdx.y i.i:                      of longer rows   blockIdx.x i:
+//     for j.o: threadIdx.x j.l: vector j.v:
+//       A.warp[i, j] = A[i, j]                                               the same, and threadIdx.y w in k and in j
+//     for k.o: threadIdx.x k.l: for k.v: m = max(m, A.warp[i, k])
+//     for j.o: ...: e.warp[i, j] = exp(A.warp[i, j] - m)
+//     for k.o: ...: s += e.warp[i, k]
+//     for j.o: ...: B[i, j] = e.warp[i, j] / s
+//
+// One warp has its sums by exchanges and meets nobody, and a block has several of them; of a longer row each warp has a
+// part, and the sums meet in shared memory.
+#include <algorithm>
+#include <map>
+
+#include "autotune/sketch/device_rows.h"
+#include "autotune/sketch/lanes.h"
+#include "schedule/loop_nest.h"
+
+namespace tw::autotune::sketch {
+
+namespace {
+
+constexpr int64_t kLanes = ir::kLanesOfWarp, kBytes = 16;  // of a vector
+constexpr int64_t kRowsTogether = 4;                       // of one warp each in a block
+
+bool is_column(const Stage& stage, const ir::Expr& e) {
+  const auto* at = ir::as<ir::VarRef>(e);
+  if (!at) return false;
+  const auto names = [&](const Axis& axis) { return axis.var == at->var; };
+  return stage.reduces() ? std::ranges::any_of(stage.sums, names) : names(stage.data.back());
+}
+
+// Whether the stage reads of `source`, if at all, the element of its own row and column.
+bool reads_in_place(const Graph& graph, const Stage& stage, int source) {
+  const Stage& from = graph.at(source);
+  return std::ranges::all_of(stage.reads, [&](const Access& read) {
+    if (read.stage != source) return true;
+    for (size_t d = 0; d + 1 < from.shape.size(); ++d)
+      if (const auto* at = ir::as<ir::VarRef>(read.at()[d]); !at || at->var != stage.data[d].var) return false;
+    return is_column(stage, read.at().back());
+  });
+}
+
+bool all_read_in_place(const Graph& graph, const Group& group, int source) {
+  return std::ranges::all_of(group.members,
+                             [&](int member) { return reads_in_place(graph, graph.at(member), source); });
+}
+
+// Whether the source has an element for each of the rows' elements.
+bool is_row(const Stage& source, size_t rows, int64_t length) {
+  return source.shape.size() == rows + 1 && source.shape.back() == length && !source.type.is_packed();
+}
+
+// The stages that read the source themselves, for the group or what is inlined there; empty where one is inlined
+// elsewhere too.
+std::vector<std::string> readers_of(const Graph& graph, const Group& group, int source) {
+  std::vector<std::string> names;
+  for (int i = 0; i < static_cast<int>(graph.stages.size()); ++i) {
+    const Stage& stage = graph.at(i);
+    if (!std::ranges::count(stage.direct, source)) continue;
+    const auto is_member = [&](int reader) { return std::ranges::count(group.members, reader) > 0; };
+    if (stage.inlined && !std::ranges::all_of(stage.readers, is_member)) return {};
+    if (stage.inlined || is_member(i)) names.push_back(stage.name);
+  }
+  return names;
+}
+
+// Sources of the group whose rows wait for the readers: those that a sum reads.
+std::vector<int> loaded_rows(const Graph& graph, const Group& group, size_t rows, int64_t length) {
+  std::vector<int> found;
+  for (int source = 0; source < static_cast<int>(graph.stages.size()); ++source) {
+    if (std::ranges::count(group.members, source) || !is_row(graph.at(source), rows, length)) continue;
+    const bool summed = std::ranges::any_of(group.members, [&](int member) {
+      const Stage& stage = graph.at(member);
+      return stage.reduces() && std::ranges::any_of(stage.reads, [&](const Access& r) { return r.stage == source; });
+    });
+    if (summed && all_read_in_place(graph, group, source) && !readers_of(graph, group, source).empty())
+      found.push_back(source);
+  }
+  return found;
+}
+
+// What a lane takes at once.
+int64_t lanes_at_once(const Graph& graph, const std::vector<int>& loaded, int64_t length) {
+  int64_t lanes = 1;
+  for (int source : loaded) lanes = std::max<int64_t>(lanes, kBytes / std::max(1, graph.at(source).type.bytes()));
+  while (lanes > 1 && length % (kLanes * lanes) != 0) lanes /= 2;
+  return lanes;
+}
+
+// Whether the knob of a member says that it waits for its readers, and they find it where it is.
+bool waits(const Sketch& sketch, const Group& group, int member, size_t rows, int64_t length) {
+  const Stage& stage = sketch.graph.at(member);
+  return member != group.root && !stage.reduces() && can_be_kept(stage, rows) && is_row(stage, rows, length) &&
+         all_read_in_place(sketch.graph, group, member) && sketch.cfg.value(stage.name + ".kept") == 1;
+}
+
+// The loops of a stage along `axis`: parts of it for warps where they have some each, and lanes, which take neighbours.
+void share_row(Sketch& sketch, const std::string& stage, std::string axis, int64_t warps, int64_t lanes, bool vector) {
+  if (warps > 1) {
+    sketch.step(schedule::Split{stage, axis, {}, warps, ir::Tail::kAuto});
+    sketch.bind(stage, axis + ".o", "threadIdx.y");
+    axis += ".i";
+  }
+  if (lanes > 1) {
+    sketch.step(schedule::Split{stage, axis, lanes, {}, ir::Tail::kAuto});
+    if (vector) sketch.step(schedule::Vectorize{stage, axis + ".i"});
+    axis += ".o";
+  }
+  share(sketch, stage, axis, kLanes);
+}
+
+// Kept by lanes, each warp its own part.
+void keep(Sketch& sketch, const std::string& stage, const std::string& root, const std::string& row, int64_t lanes) {
+  sketch.step(schedule::ComputeAt{stage, root, row});
+  share_row(sketch, stage, data_loops(sketch.s, stage).back(), 1, lanes, true);
+}
+
+}  // namespace
+
+bool has_rows_for_lanes(const Graph& graph, const Group& group) {
+  const size_t rows = row_axes(graph, group);
+  const int64_t length = row_length(graph, group, rows);
+  if (graph.at(group.root).data.size() == rows) return false;
+  for (int member : group.members)
+    for (const Axis& sum : graph.at(member).sums)
+      if (sum.extent != length) return false;
+  return !loaded_rows(graph, group, rows, length).empty();
+}
+
+bool fits_warps(const Sketch& sketch, const Group& group) {
+  constexpr int64_t kMost = 32, kOthers = 40, kOfABlock = 65536, kBytesOfOne = 4;  // registers
+  const Graph& graph = sketch.graph;
+  const size_t rows = row_axes(graph, group);
+  const int64_t length = row_length(graph, group, rows);
+  const int64_t threads = sketch.cfg.value(graph.at(group.root).name + ".threads");
+  const std::vector<int> loaded = loaded_rows(graph, group, rows, length);
+  if (threads % kLanes != 0 || length % (threads * lanes_at_once(graph, loaded, length)) != 0) return false;
+  int64_t bytes = 0;  // what is computed takes the place of what it is computed from
+  for (int source : loaded) bytes += graph.at(source).type.bytes();
+  for (int member : group.members)
+    if (waits(sketch, group, member, rows, length)) bytes = std::max<int64_t>(bytes, graph.at(member).type.bytes());
+  const int64_t of_lane = length / threads;
+  return of_lane <= kMost && (of_lane * bytes / kBytesOfOne + kOthers) * threads <= kOfABlock;
+}
+
+void apply_row_warps(Sketch& sketch, const Group& group) {
+  const Stage& root = sketch.graph.at(group.root);
+  const size_t row_count = row_axes(sketch.graph, group);
+  const int64_t length = row_length(sketch.graph, group, row_count);
+  const int64_t warps = sketch.cfg.value(root.name + ".threads") / kLanes;
+  const std::vector<int> loaded = loaded_rows(sketch.graph, group, row_count, length);
+  const int64_t lanes = lanes_at_once(sketch.graph, loaded, length);
+  std::vector<std::string> rows = data_loops(sketch.s, root.name);
+  const std::string column = rows.back();
+  rows.pop_back();
+  std::string row = sketch.fuse(root.name, rows);
+  if (warps == 1) {
+    sketch.step(schedule::Split{root.name, row, kRowsTogether, {}, ir::Tail::kAuto});
+    sketch.bind(root.name, row + ".o", "blockIdx.x");
+    sketch.bind(root.name, row + ".i", "threadIdx.y");
+    row += ".i";
+  } else {
+    sketch.bind(root.name, row, "blockIdx.x");
+  }
+  share_row(sketch, root.name, column, warps, lanes, true);
+  std::vector<std::string> copies;
+  for (int source : loaded) {
+    const std::string& name = sketch.graph.at(source).name;
+    copies.push_back(sketch.s.nest().unique_name(name + ".warp"));
+    sketch.step(schedule::CacheRead{name, ir::Scope::kWarp, readers_of(sketch.graph, group, source)});
+  }
+  for (auto member = group.members.rbegin(); member != group.members.rend(); ++member) {
+    const Stage& stage = sketch.graph.at(*member);
+    if (*member == group.root) continue;
+    if (stage.reduces()) {
+      sketch.step(schedule::ComputeAt{stage.name, root.name, row});
+      if (warps == 1) sketch.step(schedule::SetScope{stage.name, ir::Scope::kLocal});
+      share_row(sketch, stage.name, stage.sums[0].name, warps, lanes, false);
+      continue;
+    }
+    if (waits(sketch, group, *member, row_count, length)) {
+      sketch.step(schedule::SetScope{stage.name, ir::Scope::kWarp});
+      keep(sketch, stage.name, root.name, row, lanes);
+    } else {
+      sketch.step(schedule::ComputeInline{stage.name});
+    }
+  }
+  for (const std::string& copy : copies) keep(sketch, copy, root.name, row, lanes);
+}
+
+}  // namespace tw::autotune::sketch

@@ -81,25 +81,28 @@ bool has_one_warp(const LoopNest& nest, const Placement& placed, int root) {
   return true;
 }
 
-// Whether the lanes of each warp, along x, have a sum of their own.
-bool sums_across_lanes(const LoopNest& nest, const Placement& placed, int i, int root) {
+// Whether the launch of this stage at root has no more threads along x than a warp.
+bool has_warps_alone(const LoopNest& nest, const Placement& placed, int root) {
   constexpr int64_t kLanes = ir::kLanesOfWarp;
-  const StageNest& stage = nest.stage(i);
-  const bool along_x = std::ranges::all_of(stage.leaves, [&](AxisId leaf) {
-    const Axis& axis = stage.axes[leaf];
-    return !axis.reduction || !is_thread(axis.annotation) ||
-           (axis.annotation == Annotation::kThreadX && axis.extent.value_or(0) == kLanes);
-  });
-  if (!along_x || !sums_across_threads(stage)) return false;
-  for (int other = 0; other < nest.size(); ++other) {
-    if (!placed.live(other) || !stands_within(placed, other, root)) continue;
-    if (const ir::WarpProduct* product = warp_product_of(nest.stage(other)); product && product->lanes > kLanes)
-      return false;
-    for (AxisId leaf : nest.stage(other).leaves)
-      if (const Axis& axis = nest.stage(other).axes[leaf]; axis.annotation == Annotation::kThreadX)
-        if (axis.extent.value_or(kLanes + 1) > kLanes) return false;
+  for (int i = 0; i < nest.size(); ++i) {
+    if (!placed.live(i) || !stands_within(placed, i, root)) continue;
+    const StageNest& stage = nest.stage(i);
+    if (const ir::WarpProduct* product = warp_product_of(stage); product && product->lanes > kLanes) return false;
+    for (AxisId leaf : stage.leaves)
+      if (const Axis& axis = stage.axes[leaf];
+          axis.annotation == Annotation::kThreadX && axis.extent.value_or(kLanes + 1) > kLanes)
+        return false;
   }
   return true;
+}
+
+// Whether the stage's sums go along the lanes of a warp and no other threads.
+bool sums_across_lanes(const StageNest& stage) {
+  return sums_across_threads(stage) && std::ranges::all_of(stage.leaves, [&](AxisId leaf) {
+           const Axis& axis = stage.axes[leaf];
+           return !axis.reduction || !is_thread(axis.annotation) ||
+                  (axis.annotation == Annotation::kThreadX && axis.extent.value_or(0) == ir::kLanesOfWarp);
+         });
 }
 
 Scope scope_by_place(const LoopNest& nest, const Placement& placed, int i) {
@@ -124,10 +127,11 @@ void place_in_launches(const LoopNest& nest, Placement& placed) {
     if (placed.launch[i] == kNone || root == i) continue;
     // What threads need together they find only where all of its producers were computed by all of them.
     const bool of_warp = placed.scope[i] == Scope::kWarp;
+    const auto has_warps = [&] { return has_warps_alone(nest, placed, root); };
     const bool needed = std::ranges::any_of(placed.readers[i], [&](int reader) {
-      return is_read_together(placed, i, reader) && !(of_warp && says_its_lanes(nest, reader));
+      return is_read_together(placed, i, reader) && !(of_warp && says_its_lanes(nest, reader) && has_warps());
     });
-    const bool by_lanes = placed.scope[i] == Scope::kLocal && sums_across_lanes(nest, placed, i, root);
+    const bool by_lanes = placed.scope[i] == Scope::kLocal && sums_across_lanes(nest.stage(i)) && has_warps();
     if ((needed && !(of_warp && has_one_warp(nest, placed, root))) || placed.scope[i] == Scope::kShared ||
         (sums_across_threads(nest.stage(i)) && !by_lanes))
       placed.together[i] = Team::kBlock;

@@ -21,7 +21,8 @@ class LaunchSteps:
         of one launch are one: the longest loop says how many there are, and the others have a guard. A stage inside the blocks that
         is "shared" is computed by all threads of the block: by those that its own loops are bound to, else its loops are shared
         out; where threads have to wait for each other follows, and nobody says it. The threads that a reduction's loop is bound to
-        each have a part of the sum, and join them.
+        each have a part of the sum, and join them; by exchanges, without a barrier, where threadIdx.x counts whole warps and 32 are left.
+        A local stage whose sum 32 threads along x share is each warp's own.
 
         A loop that is bound to "vthread" stays with its thread, which goes on with all of its iterations side by side. Before
         ``for v: { P = 0; for k: P = P + A[v, k]; C[v] = P }``; after ``for v: P[v] = 0; for k: for v: P[v] = P[v] + A[v, k];

@@ -24,6 +24,7 @@ class MemorySteps:
         of what others keep become exchanges of registers (``shfl``): without shared memory and without a barrier. Which of a lane's elements
         it is that is read must not depend on the lane. Sums of a ``tensorize`` by a warp or four are where the instruction has them: lane
         ``4 * (i % 8) + j % 8 // 2`` of warp ``i // 16`` has element ``[i, j]``. Between four warps there are no exchanges.
+        Where loops bound to ``threadIdx.y`` give each warp a part of a row, each keeps its own; sums of the row may be of them all.
 
         Raises: ScheduleError for another scope, or if an output, which lives in the caller's memory, is made local. Judged with the
         whole nest: shared or warp where nothing is bound; in a launch global inside of it, anything else at root, and local of a stage

@@ -113,6 +113,21 @@ bool Launches::decides_itself(int stage, Annotation index) const {
          bound_to(nest_.stage(stage), index) != kNone;
 }
 
+// The stage whose guard a reader of stage i stands behind, where that is around the reader alone; else the reader.
+int Launches::guard_of(int reader, int i, const DeviceIndex& index) const {
+  for (int inner = reader; placed_.parent[inner] != kNone; inner = placed_.parent[inner]) {
+    const int host = placed_.parent[inner];
+    if (!decides_itself(host, index.kind)) continue;
+    const AxisId around = bound_to(nest_.stage(host), index.kind);
+    const int position = around == kNone ? kNone : nest_.stage(host).position(around);
+    if (position > placed_.level[inner]) return reader;
+    for (int own = i; placed_.parent[own] != kNone; own = placed_.parent[own])
+      if (placed_.parent[own] == host && placed_.level[own] >= position) return reader;
+    return host;
+  }
+  return reader;
+}
+
 std::optional<Extent> Launches::limit(int i, const DeviceIndex& index) const {
   const StageNest& stage = nest_.stage(i);
   if (!is_thread(index.kind) || band(i).begin != kNone) return std::nullopt;
@@ -136,7 +151,7 @@ std::optional<Extent> Launches::limit(int i, const DeviceIndex& index) const {
   }
   Extent most = 0;  // a reader's loop inside stands still: it reads what its own threads need
   for (int reader : placed_.readers[i]) {
-    const std::optional<Extent> needs = limit(reader, index);
+    const std::optional<Extent> needs = limit(guard_of(reader, i, index), index);
     if (!needs) return std::nullopt;
     if (needs->value_or(0) > most.value_or(0)) most = *needs;
   }

@@ -55,6 +55,7 @@ class Launches {
   ir::Stmt around(int root, const ir::Stmt& body) const;
 
  private:
+  int guard_of(int reader, int stage, const DeviceIndex&) const;
   void add_indices(int root);
   int64_t lanes_of(int root) const;
   bool has_roles(int root) const;

@@ -96,6 +96,21 @@ bool has_warps_alone(const LoopNest& nest, const Placement& placed, int root) {
   return true;
 }
 
+// Whether all lanes of a warp come to the stage and to what it reads: it stands in loops of the launch's own, and none
+// of lanes, and no thread has a producer to itself.
+bool lanes_come_to(const LoopNest& nest, const Placement& placed, int i, int root) {
+  if (placed.parent[i] != root) return false;
+  for (const Read& read : placed.reads[i])
+    if (const StageNest& source = nest.stage(read.source);
+        placed.parent[read.source] != kNone && !stands_within(placed, read.source, i) && !sums_across_threads(source) &&
+        source.scope != Scope::kWarp && source.scope != Scope::kShared)
+      return false;
+  const StageNest& host = nest.stage(root);
+  for (int position = 0; position <= placed.level[i]; ++position)
+    if (host.axes[host.leaves[position]].annotation == Annotation::kThreadX) return false;
+  return true;
+}
+
 // Whether the stage's sums go along the lanes of a warp and no other threads.
 bool sums_across_lanes(const StageNest& stage) {
   return sums_across_threads(stage) && std::ranges::all_of(stage.leaves, [&](AxisId leaf) {
@@ -131,7 +146,8 @@ void place_in_launches(const LoopNest& nest, Placement& placed) {
     const bool needed = std::ranges::any_of(placed.readers[i], [&](int reader) {
       return is_read_together(placed, i, reader) && !(of_warp && says_its_lanes(nest, reader) && has_warps());
     });
-    const bool by_lanes = placed.scope[i] == Scope::kLocal && sums_across_lanes(nest.stage(i)) && has_warps();
+    const bool by_lanes = placed.scope[i] == Scope::kLocal && sums_across_lanes(nest.stage(i)) &&
+                          lanes_come_to(nest, placed, i, root) && has_warps();
     if ((needed && !(of_warp && has_one_warp(nest, placed, root))) || placed.scope[i] == Scope::kShared ||
         (sums_across_threads(nest.stage(i)) && !by_lanes))
       placed.together[i] = Team::kBlock;

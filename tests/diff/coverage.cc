@@ -70,7 +70,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> expected_coverage(
         "reduction from 2 on", "state two times back", "state of a neighbour", "sum across lanes"}},
       {"devices",
        {"launch", "sum across threads", "virtual threads", "product of a warp", "product of a warp past the end",
-        "product of four warps", "operands by tma", "memory of a warp"}},
+        "product of four warps", "operands by tma", "memory of a warp", "sum in a warp"}},
   };
 }
 

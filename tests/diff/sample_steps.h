@@ -99,10 +99,10 @@ void rfactor(Stepper&, const std::string&);                                     
 void transform_layout(Stepper&, const std::string&);                                      // steps_layout.cc
 void tensorize(Stepper&, const std::string&), leave_plain(Stepper&, const std::string&);  // steps_tensorize.cc
 bool has_loops_of_intrinsic(const StageNest&);  // as it stands; few have them once loops have changed
-bool has_loops_of_warp(const StageNest&), multiply_in_warps(Stepper&, const std::string&);  // steps_warp.cc
-bool rounds_factors(const StageNest&);                                                      // steps_warp.cc
-bool multiply_in_groups(Stepper&, const std::string&);                                      // steps_group.cc
-bool keep_in_lanes(Stepper&, const std::string&);                                           // steps_lanes.cc
+bool has_loops_of_warp(const StageNest&), multiply_in_warps(Stepper&, const std::string&);     // steps_warp.cc
+bool rounds_factors(const StageNest&);                                                         // steps_warp.cc
+bool multiply_in_groups(Stepper&, const std::string&);                                         // steps_group.cc
+bool keep_in_lanes(Stepper&, const std::string&), sum_in_lanes(Stepper&, const std::string&);  // steps_lanes.cc
 void split(Stepper&, const std::string&), tile(Stepper&, const std::string&), fuse(Stepper&, const std::string&),
     reorder(Stepper&, const std::string&), annotate(Stepper&, const std::string&);  // steps_loops.cc
 void compute_at(Stepper&, const std::string&), group(Stepper&, const std::string&),

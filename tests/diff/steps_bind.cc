@@ -45,7 +45,8 @@ int bind_loops(Stepper& s, const std::string& name, int percent, bool at_root) {
 
 void bind_stage(Stepper& s, const std::string& name) {
   const StageNest& stage = s.stage(name);
-  if (stage.is_placeholder() || multiply_in_groups(s, name) || multiply_in_warps(s, name) || keep_in_lanes(s, name))
+  if (stage.is_placeholder() || multiply_in_groups(s, name) || multiply_in_warps(s, name) || keep_in_lanes(s, name) ||
+      sum_in_lanes(s, name))
     return;
   if (!s.attached.contains(name)) {
     if (stage.scope && !stage.output) s.launch.push_back(SetScope{name, ir::Scope::kGlobal});

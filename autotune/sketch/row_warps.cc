@@ -13,7 +13,6 @@
 // One warp has its sums by exchanges and meets nobody, and a block has several of them; of a longer row each warp has a
 // part, and the sums meet in shared memory.
 #include <algorithm>
-#include <map>
 
 #include "autotune/sketch/device_rows.h"
 #include "autotune/sketch/lanes.h"

@@ -149,10 +149,14 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   std::vector<std::string> rows = data_loops(sketch.s, root.name);
   const std::string column = rows.back();
   if (!narrow) rows.pop_back();
-  sketch.cfg.define_knob(root.name + ".threads",
-                         up_to(row_length(sketch.graph, group, row_count), {256, 128, 512, 64, 1024, 32}));
+  const std::optional<int64_t> of_a_lane = elements_of_a_lane(sketch.graph, group);
+  const int64_t length = row_length(sketch.graph, group, row_count);
+  std::vector<int64_t> threads_of_row = up_to(length, {256, 128, 512, 64, 1024, 32});
+  if (of_a_lane)
+    std::ranges::stable_sort(threads_of_row, {}, [&](int64_t n) { return std::abs(length / n - *of_a_lane); });
+  sketch.cfg.define_knob(root.name + ".threads", threads_of_row);
   define_kept(sketch, group, row_count);
-  if (has_rows_for_lanes(sketch.graph, group)) {
+  if (of_a_lane) {
     sketch.cfg.define_knob(root.name + ".in_registers", {1, 0});
     if (sketch.cfg.value(root.name + ".in_registers") == 1 && fits_warps(sketch, group))
       return apply_row_warps(sketch, group);

@@ -2,6 +2,8 @@
 // (row_warps.cc) have in common.
 #pragma once
 
+#include <optional>
+
 #include "autotune/sketch/device.h"
 
 namespace tw::autotune::sketch {
@@ -14,8 +16,9 @@ int64_t row_length(const Graph&, const Group&, size_t rows);
 // Whether a row of the stage may wait for those that read it, which its knob .kept says.
 bool can_be_kept(const Stage&, size_t rows);
 
-// Whether warps may keep rows in their registers, and can by the knobs .threads of the root and .kept of members.
-bool has_rows_for_lanes(const Graph&, const Group&);
+// Of rows that warps may keep in their registers: how many elements each lane had best have; and whether they can by
+// the knobs .threads of the root and .kept of members.
+std::optional<int64_t> elements_of_a_lane(const Graph&, const Group&);
 bool fits_warps(const Sketch&, const Group&);
 void apply_row_warps(Sketch&, const Group&);
 

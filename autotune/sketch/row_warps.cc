@@ -13,6 +13,7 @@
 // One warp has its sums by exchanges and meets nobody, and a block has several of them; of a longer row each warp has a
 // part, and the sums meet in shared memory.
 #include <algorithm>
+#include <optional>
 
 #include "autotune/sketch/device_rows.h"
 #include "autotune/sketch/lanes.h"
@@ -24,6 +25,8 @@ namespace {
 
 constexpr int64_t kLanes = ir::kLanesOfWarp, kBytes = 16;  // of a vector
 constexpr int64_t kRowsTogether = 4;                       // of one warp each in a block
+constexpr int64_t kMostOfALane = 32;                       // elements of a row
+constexpr int64_t kMostThreads = support::kMostThreadsOfBlock;
 
 bool is_column(const Stage& stage, const ir::Expr& e) {
   const auto* at = ir::as<ir::VarRef>(e);
@@ -120,18 +123,23 @@ void keep(Sketch& sketch, const std::string& stage, const std::string& root, con
 
 }  // namespace
 
-bool has_rows_for_lanes(const Graph& graph, const Group& group) {
+std::optional<int64_t> elements_of_a_lane(const Graph& graph, const Group& group) {
+  constexpr int64_t kBytesOfALane = 64;  // enough that what is done once for a row is little
   const size_t rows = row_axes(graph, group);
   const int64_t length = row_length(graph, group, rows);
-  if (graph.at(group.root).data.size() == rows) return false;
+  if (graph.at(group.root).data.size() == rows || length % kLanes != 0 || length > kMostOfALane * kMostThreads)
+    return std::nullopt;
   for (int member : group.members)
     for (const Axis& sum : graph.at(member).sums)
-      if (sum.extent != length) return false;
-  return !loaded_rows(graph, group, rows, length).empty();
+      if (sum.extent != length) return std::nullopt;
+  int64_t bytes = 0;
+  for (int source : loaded_rows(graph, group, rows, length))
+    bytes = std::max<int64_t>(bytes, graph.at(source).type.bytes());
+  return bytes == 0 ? std::nullopt : std::optional(kBytesOfALane / bytes);
 }
 
 bool fits_warps(const Sketch& sketch, const Group& group) {
-  constexpr int64_t kMost = 32, kOthers = 40, kOfABlock = 65536, kBytesOfOne = 4;  // registers
+  constexpr int64_t kOthers = 40, kOfABlock = 65536, kBytesOfOne = 4;  // registers
   const Graph& graph = sketch.graph;
   const size_t rows = row_axes(graph, group);
   const int64_t length = row_length(graph, group, rows);
@@ -143,7 +151,7 @@ bool fits_warps(const Sketch& sketch, const Group& group) {
   for (int member : group.members)
     if (waits(sketch, group, member, rows, length)) bytes = std::max<int64_t>(bytes, graph.at(member).type.bytes());
   const int64_t of_lane = length / threads;
-  return of_lane <= kMost && (of_lane * bytes / kBytesOfOne + kOthers) * threads <= kOfABlock;
+  return of_lane <= kMostOfALane && (of_lane * bytes / kBytesOfOne + kOthers) * threads <= kOfABlock;
 }
 
 void apply_row_warps(Sketch& sketch, const Group& group) {

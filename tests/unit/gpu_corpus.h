@@ -1,6 +1,7 @@
 // Launches, right and faulty ones, with what each of the two checkers says of them: tests/gpu_corpus, a page each.
 // "ok", or a part of what is said; where the order of the threads decides which mistake is met first, one of several.
-// A page with the line "right: ring" is the program of the page "ring" with one fault planted.
+// A page with the line "right: ring" is the program of the page "ring" with one fault planted. One with the line
+// "tuner: ok" is faulty for some data, which are not those that a tuner's interpreter takes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,18 +22,21 @@ struct CorpusPage {
   std::string interpreter, sync_check;
   ir::Program program;
   std::string right, text;  // the page of the program without the fault; the program
+  std::string tuner;        // what the interpreter says in tuning; empty: as always
 };
 
 inline std::vector<CorpusPage> gpu_corpus() {
   std::vector<CorpusPage> pages;
   for (const auto& entry : std::filesystem::directory_iterator(TW_SOURCE_DIR "/tests/gpu_corpus")) {
     std::ifstream file(entry.path());
-    CorpusPage page{entry.path().stem().string(), {}, {}, {}, {}, {}};
+    CorpusPage page;
+    page.name = entry.path().stem().string();
     std::string line;
     while (std::getline(file, line) && line != "---")
       for (auto [key, value] : {std::pair{"interpreter: ", &page.interpreter},
                                 {"sync_check: ", &page.sync_check},
-                                {"right: ", &page.right}})
+                                {"right: ", &page.right},
+                                {"tuner: ", &page.tuner}})
         if (line.starts_with(key)) *value = line.substr(std::string(key).size());
     std::stringstream text;
     text << file.rdbuf();

@@ -3,8 +3,10 @@
 //   B: i blockIdx.x, k.o, k.i threadIdx.x in 0..48       B.part[0] = 0
 //                                                        for k.o: B.part[0] = B.part[0] + A[bx, k.o*48 + tx]
 //                                                  ==>   B.parts[tx] = B.part[0];  sync
-//                                                        if tx < 6: B.parts[tx] = the 8 at tx, tx + 6, .., tx + 42; sync
-//                                                        if tx < 3: B.parts[tx] = B.parts[tx] + B.parts[tx + 3]; sync
+//                                                        if tx < 6: B.parts[tx] = the 8 from tx on, 6 apart
+//                                                        sync
+//                                                        if tx < 3: B.parts[tx] = B.parts[tx] + B.parts[tx + 3]
+//                                                        sync
 //                                                        ... (te/lane_joins.h: any number of threads)
 //                                                        if tx < 1: B[bx] = B.parts[0]
 //

@@ -29,8 +29,8 @@ struct DeviceProgram {
 // target may have.
 DeviceProgram device_program(const ir::Program&, const Target&);
 
-// How many blocks of so many threads a processor is to have room for. All warps of one wait at once for what they sum up
-// together; of two, where registers are enough for what threads keep, the other goes on.
+// How many blocks of so many threads a processor is to have room for. All warps of one wait at once for what they sum
+// up together; of two, where registers are enough for what threads keep, the other goes on.
 int64_t blocks_at_once(const ir::Stmt& body, int64_t threads);
 
 // A launch as a program of its own, for whatever arrays and sizes it is called with: behind its own scalars stand how

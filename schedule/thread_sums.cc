@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/conditions.h"
 #include "src/ir/simplify.h"
 #include "src/ir/warp_products.h"
 #include "te/lane_joins.h"
@@ -171,18 +172,11 @@ bool lanes_go_on(const ThreadSums& all, size_t summed) {
 
 ir::Expr are_first(const ThreadSums& all, size_t of_summed) {
   ir::Expr first;
-  for (size_t n = 0; n < of_summed; ++n) {
-    const ir::Expr here = all.slot[all.summed[n]] < ir::Expr(1);
-    first = first ? first && here : here;
-  }
+  for (size_t n = 0; n < of_summed; ++n) first = both(first, all.slot[all.summed[n]] < ir::Expr(1));
   return first;
 }
 
 ir::Stmt where(const ir::Expr& cond, const ir::Stmt& s) { return cond ? ir::if_then(cond, s) : s; }
-ir::Expr both(const ir::Expr& a, const ir::Expr& b) {
-  if (!a) return b;
-  return !b ? a : a && b;
-}
 
 }  // namespace
 

@@ -32,6 +32,14 @@ static __device__ inline void mma_m16n8k16_@(float* c, const uint16_t* a, const 
 }
 )";
 
+constexpr const char* kRoundedToHalf = R"(
+static __device__ inline uint16_t f32_to_@(float value) {
+  uint16_t half;
+  asm("cvt.rn.@.f32 %0, %1;" : "=h"(half) : "f"(value));
+  return half;
+}
+)";
+
 // Copies from global to shared memory that go past registers; .cg, which is for 16 bytes, past L1 too.
 constexpr Row kRows[] = {
     {"cp_async_4", R"(
@@ -153,20 +161,8 @@ static __device__ inline void tma_load_5d(void* to, const TensorMap* map, int c0
 )"},
 
     // Conversions to and from 16 bits: to nearest, ties to even.
-    {"f32_to_bf16", R"(
-static __device__ inline uint16_t f32_to_bf16(float value) {
-  uint16_t half;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(half) : "f"(value));
-  return half;
-}
-)"},
-    {"f32_to_f16", R"(
-static __device__ inline uint16_t f32_to_f16(float value) {
-  uint16_t half;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-  return half;
-}
-)"},
+    {"f32_to_bf16", kRoundedToHalf, "bf16"},
+    {"f32_to_f16", kRoundedToHalf, "f16"},
     {"f16_to_f32", R"(
 static __device__ inline float f16_to_f32(uint16_t half) {
   float value;

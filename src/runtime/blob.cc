@@ -38,8 +38,8 @@ int memory_file() {
 }  // namespace
 
 struct Blob::Memory {
-  Memory(support::Descriptor f, size_t bytes, int flags) : file(std::move(f)) {
-    void* const map = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | flags, file.get(), 0);
+  Memory(support::Descriptor f, size_t bytes) : file(std::move(f)) {
+    void* const map = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (map == MAP_FAILED) no_memory(bytes);
     view = {static_cast<const char*>(map), bytes};
   }
@@ -86,7 +86,7 @@ Blob Draft::finish() && {
   if (!data_) return {};
   munmap(std::exchange(data_, nullptr), bytes_);
   if (fcntl(file_.get(), F_ADD_SEALS, kSeals) != 0) no_memory(bytes_);
-  return Blob(std::make_shared<const Blob::Memory>(std::move(file_), bytes_, 0));
+  return Blob(std::make_shared<const Blob::Memory>(std::move(file_), bytes_));
 }
 
 std::optional<Blob> adopt_blob(support::Descriptor file, size_t bytes) {
@@ -95,7 +95,7 @@ std::optional<Blob> adopt_blob(support::Descriptor file, size_t bytes) {
   const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kNeeded) != kNeeded || fstat(file.get(), &info) != 0) return std::nullopt;
   if (bytes == 0 || static_cast<size_t>(info.st_size) != bytes) return std::nullopt;
-  return Blob(std::make_shared<const Blob::Memory>(std::move(file), bytes, MAP_POPULATE));
+  return Blob(std::make_shared<const Blob::Memory>(std::move(file), bytes));
 }
 
 }  // namespace runtime

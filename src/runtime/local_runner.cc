@@ -20,7 +20,7 @@ namespace tw::runtime {
 namespace {
 
 constexpr int kAttempts = 3;         // of a run whose worker was lost
-constexpr int kRunsOfAWorker = 100;  // of a device: what its driver leaks is gone then
+constexpr int kRunsOfAWorker = 100;  // what a driver leaks is gone then
 constexpr double kStartupS = 60;     // for exec, threads and inputs, on a machine however busy
 constexpr double kGraceS = 0.05;     // between SIGTERM and SIGKILL
 constexpr double kEndingS = 1;       // between the end of the conversation and the end of the process
@@ -153,7 +153,7 @@ RunResult LocalRunner::converse(support::Subprocess& worker, const RunRequest& r
     if (!said) return ended(RunStatus::kCrashed, "corrupted the process that ran it");
     if (said->first == Answer::kResult) {
       lost = worker_.on_device && said->second.status == RunStatus::kDeviceLost;
-      lives_on = worker_.on_device && may_serve_on(said->second);
+      lives_on = worker_.on_device ? may_serve_on(said->second) : !worker_.confined;
       return std::move(said->second);
     }
     started = true;

@@ -1,4 +1,5 @@
-// Measures candidates on this machine, each in a process of its own (tw-worker) that may crash, hang or corrupt itself.
+// Measures candidates on this machine, each in a process of its own (tw-worker's child, run_worker.h) that may crash,
+// hang or corrupt itself.
 //
 // What ends a run is judged as follows. The candidate's own: a signal that it raised (SEGV, ILL, FPE, ABRT, SYS for
 // what the sandbox forbids, XFSZ for a limit), an exit without a result, and a deadline that passes (SIGTERM, then
@@ -25,7 +26,7 @@ struct WorkerCommand {
   std::vector<std::string> args = {"--serve"};
   bool confined = false;  // its policy, which tells what SIGSYS means
   // Candidates run on a device, whose driver reserves addresses and writes files as it likes: there are no limits. A
-  // lost device is a lost worker. One that lives on (run_worker.h) serves the next run.
+  // lost device is a lost worker.
   bool on_device = false;
 };
 
@@ -48,7 +49,7 @@ class LocalRunner final : public Runner {
 
   const WorkerCommand worker_;
   std::mutex one_run_;
-  // Ready for the next run; under one_run_. That of a device has served some. One that confines itself takes longer to
+  // Ready for the next run; under one_run_. It has served some, except one that confines itself, which takes longer to
   // do so than to be started: while the last result is on its way and the next request comes.
   std::unique_ptr<support::Subprocess> idle_;
   support::Command idle_command_;

@@ -14,10 +14,16 @@
 
 namespace tw::runtime {
 
+// An input that is in its place before the candidate is; no memory: it is not.
+struct Uploaded {
+  std::unique_ptr<DeviceMemory> memory;
+  uint64_t digest = 0;
+};
+
 class Measurement {
  public:
-  // Both outlive it. The request is sound.
-  Measurement(const RunRequest&, Device&);
+  // Both outlive it. The request is sound. `uploaded`: by argument, or none at all.
+  Measurement(const RunRequest&, Device&, std::vector<Uploaded> uploaded = {});
 
   // Each after the one before was true; where one is false, the result says why.
   bool load();     // the candidate's code runs from here on
@@ -37,7 +43,9 @@ class Measurement {
   void poison(uint8_t byte);
   void move_arguments();
   double timed_runs(int runs);
-  bool check(uint8_t poisoned_with);
+  bool zones_are_whole();
+  bool inputs_are_unchanged();
+  bool outputs_are_right(uint8_t poisoned_with);
   bool check_output(size_t i, uint8_t poisoned_with);
   bool is_unchanged(size_t i);  // of an input
   void time();
@@ -52,6 +60,7 @@ class Measurement {
   Device& device_;
   DeviceChecks on_device_;
   const std::vector<size_t> offsets_;  // of the arguments in the request's blobs
+  std::vector<Uploaded> uploaded_;
   Device::Launch launch_;
   KernelSpecs specs_;
   struct Argument {

@@ -1,4 +1,4 @@
-// The inside of a worker process: measures one candidate on a device, and may be lost over it.
+// The inside of a worker process: measures candidates on a device, and may be lost over one.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/runtime/device.h"
+#include "src/runtime/measurement.h"
 #include "tensorwright/runtime.h"
 
 namespace tw::runtime {
@@ -28,11 +29,12 @@ struct WorkerPolicy {
 // Whether a worker of a device lives on after this result.
 bool may_serve_on(const RunResult&);
 
-// Serves one RunRequest from `channel` and returns the exit code. The candidate may crash, hang or corrupt this
-// process: the other side (local_runner.h) judges that by how it ends.
+// Serves RunRequests from `channel` and returns the exit code: one where it is confined, else one after the other, on
+// this machine each in a child. The candidate may crash, hang or corrupt its process: the other side (local_runner.h)
+// judges that by how this one ends, which ends as its child did.
 int run_worker(int channel, const MakeDevice&, const WorkerPolicy& = {});
-// The same for a request that has been read, by a worker that is not confined; does not return.
-[[noreturn]] void serve_run(int channel, const RunRequest&, Device&);
+// One request that has been read, in this process, which is not confined; does not return.
+[[noreturn]] void serve_run(int channel, const RunRequest&, Device&, std::vector<Uploaded> = {});
 
 // Exit code of a worker that could not begin, through no fault of the candidate; stderr says why.
 constexpr int kWorkerFault = 70;

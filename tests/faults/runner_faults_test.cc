@@ -38,7 +38,6 @@ class RunnerFaults : public testing::Test {
     request_.threads = 2;
     request_.timeout_s = 20;
   }
-  ~RunnerFaults() override { EXPECT_TRUE(workers_of(getpid()).empty()) << "a worker was left behind"; }
 
   RunResult run(const std::string& body, const std::string& before = "") {
     request_.object = Blob::read(test::compile_c(folder_, test::vector_kernel("k", kElements, body, before)));
@@ -49,8 +48,13 @@ class RunnerFaults : public testing::Test {
     EXPECT_NE(result.detail.find(detail), std::string::npos) << result.detail;
   }
 
+  struct NoneIsLeft {
+    ~NoneIsLeft() { EXPECT_TRUE(workers_of(getpid()).empty()) << "a worker was left behind"; }
+  };
+
   test::Folder folder_;
   RunRequest request_;
+  NoneIsLeft none_is_left_;  // once the runner is gone
   LocalRunner runner_;
 };
 

@@ -1,6 +1,7 @@
 #include "schedule/traffic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <numeric>
 
@@ -94,12 +95,21 @@ double lines_in_a_set(const AccessView& access, const std::vector<int64_t>& rang
   return lines * of_a_run / std::min(sets_of_all, sets * of_a_run);
 }
 
-// The loops from `depth` inwards or from further in, during which no set has to give up lines of the access.
-size_t uncrowded(const Walk& walk, const AccessView& access, size_t depth, const Cache& cache) {
-  if (cache.way == 0 || !access.affine || is_compact(access)) return depth;
+// Of the access's lines in the loops from `depth` inwards, how many stay, and the loops further in during which no set
+// has to give up any. Beyond a page it is the pages that decide where lines lie: some stay; else those that come round
+// in turn drive each other out.
+struct Crowd {
+  double stays = 1;
+  size_t depth = 0;
+};
+Crowd crowd(const Walk& walk, const AccessView& access, size_t depth, const Cache& cache) {
+  if (cache.way == 0 || !access.affine || is_compact(access)) return {1, depth};
   const double room = kUsed * cache.bytes / static_cast<double>(cache.way);
-  while (depth < walk.loops.size() && lines_in_a_set(access, walk.ranges(depth), cache.way) > room) ++depth;
-  return depth;
+  const auto lines = [&](size_t from) { return lines_in_a_set(access, walk.ranges(from), cache.way); };
+  const double share = std::min(1.0, room / lines(depth));
+  Crowd crowd{cache.way > kL1Way ? share : std::floor(share), depth};
+  while (crowd.depth < walk.loops.size() && lines(crowd.depth) > room) ++crowd.depth;
+  return crowd;
 }
 
 // What is brought in when the working set of the loops from `depth` inwards stays.
@@ -120,7 +130,10 @@ double moved(const Walk& walk, size_t depth, double line, const Cache& cache) {
   double bytes = 0;
   for (const AccessView& access : walk.accesses) {
     const bool stays = access.scratch_bytes > 0 && access.scratch_bytes <= kUsed * cache.bytes;
-    bytes += stays ? access.scratch_bytes : moved(walk, access, uncrowded(walk, access, depth, cache), line);
+    const Crowd crowded = stays ? Crowd{} : crowd(walk, access, depth, cache);
+    bytes += stays ? access.scratch_bytes
+                   : crowded.stays * moved(walk, access, depth, line) +
+                         (1 - crowded.stays) * moved(walk, access, crowded.depth, line);
   }
   return bytes;
 }

@@ -31,7 +31,7 @@ Cache l2_of(const Machine&);
 
 // What moves into a cache: the working set of the outermost loops, the consumers' among them, whose set fits into three
 // quarters of it, once for each iteration around them that touches other data. An access of whose lines too many share
-// a set, as rows do that lie a power of two apart, stays in the cache during fewer loops.
+// a set, as rows do that lie a power of two apart, stays in L1 during fewer loops, and in L2 a share of it.
 double traffic(const StageView&, const Cache&);
 
 // Pages whose translation comes into the nearest buffer for it, in the same way.

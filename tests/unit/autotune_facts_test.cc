@@ -84,5 +84,24 @@ TEST(Facts, CoresThatMultiplyTilesHaveTheirCaches) {
   EXPECT_EQ(machine.known.source, Rates{}.source);
 }
 
+// Of what comes into L2 when 16 loops of columns meet a block of rows, 4096 elements apart: 1 where the block comes
+// anew each time.
+double share_of_anew(int64_t rows, const Machine& machine) {
+  constexpr int64_t kTerms = 4096, kColumns = 256, kTile = 16;
+  S::Schedule s = product(rows, kColumns, kTerms, 6, kTile);
+  s.apply(S::Split{"C", "k", 256, {}});
+  s.apply(S::Reorder{"C", {"k.o", "j.o", "i.o", "k.i", "i.i", "j.i"}});
+  const double block = 4.0 * static_cast<double>(rows * kTerms), columns = 4.0 * kTerms * kColumns;
+  return facts(s, machine).moved[1] / (block * kColumns / kTile + columns);
+}
+
+TEST(Facts, OfRowsAPowerOfTwoApartAShareStaysInL2) {
+  const Machine machine = machine_of_target("llvm -mcpu=znver3", 1);  // L2 of 1 MiB: each eighth row has the same sets
+  EXPECT_LT(share_of_anew(48, machine), 0.4);                         // six lines in each
+  EXPECT_GT(share_of_anew(96, machine), 0.5);
+  EXPECT_LT(share_of_anew(96, machine), 0.7);
+  EXPECT_GT(share_of_anew(240, machine), 0.8);
+}
+
 }  // namespace
 }  // namespace tw::autotune

@@ -173,7 +173,7 @@ TEST_F(RunnerFaults, DamageOfAPackedInput) {
   };
   expect(packed(""), RunStatus::kOk, "");
   expect(packed("x[7] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed) is an input and was written");
-  expect(packed("static int calls; if (++calls > 1) x[7] = 0;\n"), RunStatus::kWrongAnswer, "(after the timed runs)");
+  expect(packed("static int calls; if (++calls > 1) x[7] = 0;\n"), RunStatus::kWrongAnswer, "was written");
   expect(packed("x[1000] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed): memory outside it was written");
   expect(packed("", "to[1000] = 0;\n"), RunStatus::kWrongAnswer, "argument 1 (x, packed): memory outside it");
   expect(packed("", "return 3;\n"), RunStatus::kCrashed, "pack returned code 3");
@@ -426,6 +426,7 @@ TEST_F(RunnerFaults, NoWorkerOutlivesItsParent) {
   int status = 0;
   EXPECT_EQ(waitpid(workers[0], &status, 0), workers[0]);
   EXPECT_TRUE(WIFSIGNALED(status));
+  while (waitpid(-1, &status, 0) > 0) EXPECT_TRUE(WIFSIGNALED(status));  // the candidate, a child of the worker
   prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 

@@ -68,30 +68,20 @@ bool says_its_lanes(const LoopNest& nest, int reader) {
                              [&](AxisId leaf) { return stage.axes[leaf].annotation == Annotation::kThreadX; });
 }
 
-// Whether the launch of this stage at root has no more threads than one warp, all along x.
-bool has_one_warp(const LoopNest& nest, const Placement& placed, int root) {
-  constexpr int64_t kLanes = 32;
-  for (int i = 0; i < nest.size(); ++i) {
-    if (!placed.live(i) || !stands_within(placed, i, root)) continue;
-    const StageNest& stage = nest.stage(i);
-    for (AxisId leaf : stage.leaves)
-      if (const Axis& axis = stage.axes[leaf]; has_threads(axis.annotation))
-        if (axis.annotation != Annotation::kThreadX || axis.extent.value_or(kLanes + 1) > kLanes) return false;
-  }
-  return true;
-}
-
-// Whether the launch of this stage at root has no more threads along x than a warp.
-bool has_warps_alone(const LoopNest& nest, const Placement& placed, int root) {
+// Whether the launch of this stage at root has no more threads along x than a warp, and of one warp none along y or z.
+enum class Warps : uint8_t { kOne, kSeveral };
+bool has_whole_warps(const LoopNest& nest, const Placement& placed, int root, Warps warps) {
   constexpr int64_t kLanes = ir::kLanesOfWarp;
   for (int i = 0; i < nest.size(); ++i) {
     if (!placed.live(i) || !stands_within(placed, i, root)) continue;
     const StageNest& stage = nest.stage(i);
     if (const ir::WarpProduct* product = warp_product_of(stage); product && product->lanes > kLanes) return false;
-    for (AxisId leaf : stage.leaves)
-      if (const Axis& axis = stage.axes[leaf];
-          axis.annotation == Annotation::kThreadX && axis.extent.value_or(kLanes + 1) > kLanes)
+    for (AxisId leaf : stage.leaves) {
+      const Axis& axis = stage.axes[leaf];
+      if (axis.annotation == Annotation::kThreadX ? axis.extent.value_or(kLanes + 1) > kLanes
+                                                  : warps == Warps::kOne && has_threads(axis.annotation))
         return false;
+    }
   }
   return true;
 }
@@ -142,13 +132,13 @@ void place_in_launches(const LoopNest& nest, Placement& placed) {
     if (placed.launch[i] == kNone || root == i) continue;
     // What threads need together they find only where all of its producers were computed by all of them.
     const bool of_warp = placed.scope[i] == Scope::kWarp;
-    const auto has_warps = [&] { return has_warps_alone(nest, placed, root); };
+    const auto has = [&](Warps warps) { return has_whole_warps(nest, placed, root, warps); };
     const bool needed = std::ranges::any_of(placed.readers[i], [&](int reader) {
-      return is_read_together(placed, i, reader) && !(of_warp && says_its_lanes(nest, reader) && has_warps());
+      return is_read_together(placed, i, reader) && !(of_warp && says_its_lanes(nest, reader) && has(Warps::kSeveral));
     });
     const bool by_lanes = placed.scope[i] == Scope::kLocal && sums_across_lanes(nest.stage(i)) &&
-                          lanes_come_to(nest, placed, i, root) && has_warps();
-    if ((needed && !(of_warp && has_one_warp(nest, placed, root))) || placed.scope[i] == Scope::kShared ||
+                          lanes_come_to(nest, placed, i, root) && has(Warps::kSeveral);
+    if ((needed && !(of_warp && has(Warps::kOne))) || placed.scope[i] == Scope::kShared ||
         (sums_across_threads(nest.stage(i)) && !by_lanes))
       placed.together[i] = Team::kBlock;
     else if (of_warp || by_lanes)

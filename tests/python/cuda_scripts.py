@@ -19,6 +19,12 @@ def run(s, tensors, *arrays, shape, dtype="float32"):
     return out
 
 
+def bind(s, stage, **axes):
+    """Axes of the stage to the indices of a device that they are named by: blockIdx_x=by."""
+    for name, axis in axes.items():
+        s[stage].bind(axis, te.thread_axis(name.replace("_", ".")))
+
+
 def pointwise(n=None, vector=1, dtype="float32"):
     """A + B of ``n`` elements, or of any number."""
     n = te.var("n") if n is None else n

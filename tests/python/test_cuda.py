@@ -184,7 +184,7 @@ def launches(**variables):
     here = pathlib.Path(__file__).parent
     path = os.pathsep.join([str(here), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "pytest", "-q", "-p", "also_for_cuda", "-p", "no:cacheprovider",
-               str(here / "test_launches.py"), str(here / "test_launches_tvm.py")]
+               *(str(here / f"test_launches{of}.py") for of in ("", "_tvm", "_sums", "_scans"))]
     done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path, **variables}, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout
     assert int(done.stdout.split(" built for a device")[0].split()[-1]) > 70

@@ -99,11 +99,37 @@ bool is_shared_row(const Graph& graph, const Group& group, int source, size_t ro
   return readers > 1;
 }
 
+// Where rows wait that several stages read.
+constexpr int64_t kReadAgain = 0, kShared = 1, kRegisters = 2;
+
+// The best number of threads for those first, where they have the registers for a row.
+std::vector<int64_t> threads_for(const Graph& graph, int64_t length, const std::optional<RowWarps>& warps) {
+  std::vector<int64_t> threads = up_to(length, {256, 128, 512, 64, 1024, 32});
+  if (warps)
+    std::ranges::stable_sort(threads, {}, [&](int64_t n) {
+      return std::pair(!fits_warps(graph, *warps, n, warps->kept), std::abs(length / n - warps->of_a_lane));
+    });
+  return threads;
+}
+
+// The same for all rows that are read: each of its own would be asked of rows in registers too, where it says nothing.
+void define_places(Sketch& sketch, const std::string& root, const std::vector<int64_t>& threads,
+                   const std::optional<RowWarps>& warps, bool shared) {
+  const auto fit = [&](int64_t kept) {
+    return warps && std::ranges::any_of(threads, [&](int64_t n) { return fits_warps(sketch.graph, *warps, n, kept); });
+  };
+  std::vector<int64_t> places;
+  if (shared) places.push_back(kShared);
+  places.push_back(kReadAgain);
+  if (fit(warps ? warps->kept : 0))
+    places.insert(places.begin(), kRegisters);
+  else if (fit(0))
+    places.push_back(kRegisters);  // the first number of threads may be too small for it
+  sketch.cfg.define_knob(root + ".rows", places);
+}
+
 // Whether they are kept is asked of all of them, whatever is made of it.
 void define_kept(Sketch& sketch, const Group& group, size_t rows) {
-  for (int source = 0; source < static_cast<int>(sketch.graph.stages.size()); ++source)
-    if (is_shared_row(sketch.graph, group, source, rows))
-      sketch.cfg.define_knob(sketch.graph.at(source).name + ".kept", {1, 0});
   for (auto member = group.members.rbegin(); member != group.members.rend(); ++member)
     if (const Stage& stage = sketch.graph.at(*member);
         *member != group.root && !stage.reduces() && can_be_kept(stage, rows))
@@ -149,18 +175,17 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   std::vector<std::string> rows = data_loops(sketch.s, root.name);
   const std::string column = rows.back();
   if (!narrow) rows.pop_back();
-  const std::optional<int64_t> of_a_lane = elements_of_a_lane(sketch.graph, group);
-  const int64_t length = row_length(sketch.graph, group, row_count);
-  std::vector<int64_t> threads_of_row = up_to(length, {256, 128, 512, 64, 1024, 32});
-  if (of_a_lane)
-    std::ranges::stable_sort(threads_of_row, {}, [&](int64_t n) { return std::abs(length / n - *of_a_lane); });
+  const std::optional<RowWarps> warps = match_row_warps(sketch.graph, group);
+  const std::vector<int64_t> threads_of_row =
+      threads_for(sketch.graph, row_length(sketch.graph, group, row_count), warps);
   sketch.cfg.define_knob(root.name + ".threads", threads_of_row);
   define_kept(sketch, group, row_count);
-  if (of_a_lane) {
-    sketch.cfg.define_knob(root.name + ".in_registers", {1, 0});
-    if (sketch.cfg.value(root.name + ".in_registers") == 1 && fits_warps(sketch, group))
-      return apply_row_warps(sketch, group);
-  }
+  std::vector<int> shared;
+  for (int source = 0; source < static_cast<int>(sketch.graph.stages.size()); ++source)
+    if (is_shared_row(sketch.graph, group, source, row_count)) shared.push_back(source);
+  define_places(sketch, root.name, threads_of_row, warps, !shared.empty());
+  const int64_t place = sketch.cfg.value(root.name + ".rows");
+  if (place == kRegisters) return apply_row_warps(sketch, group, *warps);
   const schedule::Factor threads = sketch.cfg.factor(root.name + ".threads");
   const int64_t lanes = lanes_of_row(sketch.graph, group, row_count);
   const bool wide = lanes > 1;
@@ -172,10 +197,9 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
   }
   if (!narrow) share(sketch, root.name, wide ? column + ".o" : column, threads);
   std::map<std::string, std::string> kept;  // copies in shared memory
-  for (int source = 0; source < static_cast<int>(sketch.graph.stages.size()); ++source) {
+  if (place != kShared) shared.clear();
+  for (int source : shared) {
     const std::string& name = sketch.graph.at(source).name;
-    if (!is_shared_row(sketch.graph, group, source, row_count)) continue;
-    if (sketch.cfg.value(name + ".kept") != 1) continue;
     std::vector<std::string> readers;
     for (int member : group.members)
       if (std::ranges::count(sketch.graph.at(member).direct, source)) readers.push_back(sketch.graph.at(member).name);

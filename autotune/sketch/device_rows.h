@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "autotune/sketch/device.h"
 
@@ -16,10 +17,20 @@ int64_t row_length(const Graph&, const Group&, size_t rows);
 // Whether a row of the stage may wait for those that read it, which its knob .kept says.
 bool can_be_kept(const Stage&, size_t rows);
 
-// Of rows that warps may keep in their registers: how many elements each lane had best have; and whether they can by
-// the knobs .threads of the root and .kept of members.
-std::optional<int64_t> elements_of_a_lane(const Graph&, const Group&);
-bool fits_warps(const Sketch&, const Group&);
-void apply_row_warps(Sketch&, const Group&);
+// Rows that warps may keep in their registers.
+struct RowWarps {
+  size_t rows = 0;          // axes that count them
+  int64_t length = 0;       // of one
+  std::vector<int> loaded;  // sources whose rows wait for the readers
+  int64_t bytes = 0;        // of an element of all of these together
+  int64_t kept = 0;         // of the largest element that is computed and may wait
+  int64_t of_a_lane = 0;    // elements that each lane had best have
+};
+std::optional<RowWarps> match_row_warps(const Graph&, const Group&);
+
+// Whether so many threads of a row have the registers for it, `kept` being that of what does wait.
+bool fits_warps(const Graph&, const RowWarps&, int64_t threads, int64_t kept);
+// Refuses what does not fit by the knobs .threads of the root and .kept of members.
+void apply_row_warps(Sketch&, const Group&, const RowWarps&);
 
 }  // namespace tw::autotune::sketch

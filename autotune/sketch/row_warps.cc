@@ -93,11 +93,16 @@ int64_t lanes_at_once(const Graph& graph, const std::vector<int>& loaded, int64_
   return lanes;
 }
 
-// Whether the knob of a member says that it waits for its readers, and they find it where it is.
-bool waits(const Sketch& sketch, const Group& group, int member, size_t rows, int64_t length) {
-  const Stage& stage = sketch.graph.at(member);
-  return member != group.root && !stage.reduces() && can_be_kept(stage, rows) && is_row(stage, rows, length) &&
-         all_read_in_place(sketch.graph, group, member) && sketch.cfg.value(stage.name + ".kept") == 1;
+// Whether a member may wait for its readers, which find it where it is.
+bool may_wait(const Graph& graph, const Group& group, int member, const RowWarps& of) {
+  const Stage& stage = graph.at(member);
+  return member != group.root && !stage.reduces() && can_be_kept(stage, of.rows) && is_row(stage, of.rows, of.length) &&
+         all_read_in_place(graph, group, member);
+}
+
+// Whether it does, by its knob.
+bool waits(const Sketch& sketch, const Group& group, int member, const RowWarps& of) {
+  return may_wait(sketch.graph, group, member, of) && sketch.cfg.value(sketch.graph.at(member).name + ".kept") == 1;
 }
 
 // The loops of a stage along `axis`: parts of it for warps where they have some each, and lanes, which take neighbours.
@@ -123,44 +128,50 @@ void keep(Sketch& sketch, const std::string& stage, const std::string& root, con
 
 }  // namespace
 
-std::optional<int64_t> elements_of_a_lane(const Graph& graph, const Group& group) {
+std::optional<RowWarps> match_row_warps(const Graph& graph, const Group& group) {
   constexpr int64_t kBytesOfALane = 64;  // enough that what is done once for a row is little
-  const size_t rows = row_axes(graph, group);
-  const int64_t length = row_length(graph, group, rows);
-  if (graph.at(group.root).data.size() == rows || length % kLanes != 0 || length > kMostOfALane * kMostThreads)
+  RowWarps of;
+  of.rows = row_axes(graph, group);
+  of.length = row_length(graph, group, of.rows);
+  if (graph.at(group.root).data.size() == of.rows || of.length % kLanes != 0 || of.length > kMostOfALane * kMostThreads)
     return std::nullopt;
   for (int member : group.members)
     for (const Axis& sum : graph.at(member).sums)
-      if (sum.extent != length) return std::nullopt;
-  int64_t bytes = 0;
-  for (int source : loaded_rows(graph, group, rows, length))
-    bytes = std::max<int64_t>(bytes, graph.at(source).type.bytes());
-  return bytes == 0 ? std::nullopt : std::optional(kBytesOfALane / bytes);
+      if (sum.extent != of.length) return std::nullopt;
+  of.loaded = loaded_rows(graph, group, of.rows, of.length);
+  int64_t largest = 0;
+  for (int source : of.loaded) {
+    of.bytes += graph.at(source).type.bytes();
+    largest = std::max<int64_t>(largest, graph.at(source).type.bytes());
+  }
+  if (largest == 0) return std::nullopt;
+  for (int member : group.members)
+    if (may_wait(graph, group, member, of)) of.kept = std::max<int64_t>(of.kept, graph.at(member).type.bytes());
+  of.of_a_lane = kBytesOfALane / largest;
+  return of;
 }
 
-bool fits_warps(const Sketch& sketch, const Group& group) {
+bool fits_warps(const Graph& graph, const RowWarps& of, int64_t threads, int64_t kept) {
   constexpr int64_t kOthers = 40, kOfABlock = 65536, kBytesOfOne = 4;  // registers
-  const Graph& graph = sketch.graph;
-  const size_t rows = row_axes(graph, group);
-  const int64_t length = row_length(graph, group, rows);
-  const int64_t threads = sketch.cfg.value(graph.at(group.root).name + ".threads");
-  const std::vector<int> loaded = loaded_rows(graph, group, rows, length);
-  if (threads % kLanes != 0 || length % (threads * lanes_at_once(graph, loaded, length)) != 0) return false;
-  int64_t bytes = 0;  // what is computed takes the place of what it is computed from
-  for (int source : loaded) bytes += graph.at(source).type.bytes();
-  for (int member : group.members)
-    if (waits(sketch, group, member, rows, length)) bytes = std::max<int64_t>(bytes, graph.at(member).type.bytes());
-  const int64_t of_lane = length / threads;
+  if (threads % kLanes != 0 || of.length % (threads * lanes_at_once(graph, of.loaded, of.length)) != 0) return false;
+  const int64_t of_lane = of.length / threads;
+  const int64_t bytes = std::max(of.bytes, kept);  // what is computed takes the place of what it is computed from
   return of_lane <= kMostOfALane && (of_lane * bytes / kBytesOfOne + kOthers) * threads <= kOfABlock;
 }
 
-void apply_row_warps(Sketch& sketch, const Group& group) {
+void apply_row_warps(Sketch& sketch, const Group& group, const RowWarps& of) {
   const Stage& root = sketch.graph.at(group.root);
-  const size_t row_count = row_axes(sketch.graph, group);
-  const int64_t length = row_length(sketch.graph, group, row_count);
-  const int64_t warps = sketch.cfg.value(root.name + ".threads") / kLanes;
-  const std::vector<int> loaded = loaded_rows(sketch.graph, group, row_count, length);
-  const int64_t lanes = lanes_at_once(sketch.graph, loaded, length);
+  const int64_t threads = sketch.cfg.value(root.name + ".threads"), warps = threads / kLanes;
+  int64_t kept = 0;
+  for (int member : group.members)
+    if (waits(sketch, group, member, of)) kept = std::max<int64_t>(kept, sketch.graph.at(member).type.bytes());
+  if (!fits_warps(sketch.graph, of, threads, kept))
+    throw Error({ErrorKind::kSchedule,
+                 "rows of " + std::to_string(of.length) + " elements are not for the registers of " +
+                     std::to_string(threads) + " threads",
+                 {},
+                 {}});
+  const int64_t lanes = lanes_at_once(sketch.graph, of.loaded, of.length);
   std::vector<std::string> rows = data_loops(sketch.s, root.name);
   const std::string column = rows.back();
   rows.pop_back();
@@ -175,7 +186,7 @@ void apply_row_warps(Sketch& sketch, const Group& group) {
   }
   share_row(sketch, root.name, column, warps, lanes, true);
   std::vector<std::string> copies;
-  for (int source : loaded) {
+  for (int source : of.loaded) {
     const std::string& name = sketch.graph.at(source).name;
     copies.push_back(sketch.s.nest().unique_name(name + ".warp"));
     sketch.step(schedule::CacheRead{name, ir::Scope::kWarp, readers_of(sketch.graph, group, source)});
@@ -189,7 +200,7 @@ void apply_row_warps(Sketch& sketch, const Group& group) {
       share_row(sketch, stage.name, stage.sums[0].name, warps, lanes, false);
       continue;
     }
-    if (waits(sketch, group, *member, row_count, length)) {
+    if (waits(sketch, group, *member, of)) {
       sketch.step(schedule::SetScope{stage.name, ir::Scope::kWarp});
       keep(sketch, stage.name, root.name, row, lanes);
     } else {

@@ -1,5 +1,7 @@
 // Automatic spaces of devices: which rules claim what, and candidates against the definition in the interpreter, which
 // looks for races and for barriers that threads do not reach together.
+#include <map>
+
 #include "autotune/sketch/sketch.h"
 #include "src/ir/interp.h"
 #include "tensorwright/ops.h"
@@ -274,6 +276,22 @@ TEST(SketchDevice, RowsInRegisters) {
   expect_of_rows(rows_that_wait(3, 1024, "bfloat16"), 128, true, 0);
   expect_of_rows(rows_that_wait(5, 96, "float16"), 32, true);
   expect_of_rows(rows_that_wait(5, 100), 32, false);
+}
+
+// A knob that says nothing of rows in registers is none that all have; what has too few registers is no other schedule.
+TEST(SketchDevice, NoTwoCandidatesOfRowsAreOneSchedule) {
+  for (const auto& [columns, type] : {std::pair(1024, "float32"), std::pair(1024, "bfloat16"),
+                                      std::pair(1728, "float32"), std::pair(32768, "bfloat16")}) {
+    const Task task = task_of(rows_that_wait(4, columns, type), test::device());
+    ASSERT_TRUE(task.candidate(0).ok()) << columns;
+    std::map<std::string, uint64_t> seen;
+    for (uint64_t index = 0; index < task.space().size(); ++index) {
+      const Result<Scheduled> s = task.candidate(index);
+      if (!s.ok()) continue;
+      const auto [first, is_new] = seen.emplace(schedule::to_json(s->schedule.steps()), index);
+      EXPECT_TRUE(is_new) << task.space().describe(first->second) << " and " << task.space().describe(index);
+    }
+  }
 }
 
 TEST(SketchDevice, Columns) {

@@ -100,14 +100,17 @@ void load_builtins(const fs::path& library) {
   if (!found.empty()) dlopen(found.front().c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
-bool open(const std::string& path, Nvrtc& out) {
+// Why it is not to be had; empty: it is open.
+std::string open(const std::string& path, Nvrtc& out) {
   load_builtins(path);
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return false;
+  if (library == nullptr) return dlerror();
   for (const Symbol& symbol : kSymbols)
-    if (symbol.set(out, dlsym(library, symbol.name)) == nullptr) return false;
+    if (symbol.set(out, dlsym(library, symbol.name)) == nullptr)
+      return path + " has no " + symbol.name + ": it is another library, or older than CUDA 11.1";
+  if (out.version(&out.major, &out.minor) != 0) return path + " does not say its version";
   out.path = path;
-  return out.version(&out.major, &out.minor) == 0;
+  return "";
 }
 
 Result<const Nvrtc*> nvrtc() {
@@ -115,12 +118,16 @@ Result<const Nvrtc*> nvrtc() {
   const std::lock_guard lock(mutex);
   if (!library.path.empty()) return &library;
   const std::vector<std::string> looked = candidates();
-  for (const std::string& path : looked)
-    if (open(path, library)) return &library;
-  std::vector<std::string> notes = {
-      "pip install nvidia-cuda-nvrtc brings it, and so does the CUDA toolkit; TW_NVRTC may name its library",
-      "f.source(\"cuda\") shows the text without it"};
-  if (looked.size() == 1) notes.insert(notes.begin(), "TW_NVRTC says that it is " + looked[0]);
+  std::vector<std::string> notes;
+  for (const std::string& path : looked) {
+    const std::string why = open(path, library);
+    if (why.empty()) return &library;
+    if (looked.size() == 1) notes.push_back("TW_NVRTC says that it is " + path);
+    if (fs::path(path).is_absolute()) notes.push_back(why);  // the dynamic linker has none of the others
+  }
+  notes.insert(notes.end(),
+               {"pip install nvidia-cuda-nvrtc brings it, and so does the CUDA toolkit; TW_NVRTC may name its library",
+                "f.source(\"cuda\") shows the text without it"});
   return Diagnostic{ErrorKind::kBuild,
                     "build: code for CUDA devices is compiled by NVRTC, which was not found",
                     {},

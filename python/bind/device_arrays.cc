@@ -5,6 +5,7 @@
 #include "python/bind/bind.h"
 #include "python/bind/dlpack.h"
 #include "python/bind/packed.h"
+#include "src/runtime/cuda/failures.h"
 #include "src/runtime/cuda/memory.h"
 
 namespace py = pybind11;
@@ -71,23 +72,49 @@ void wait_for(const Place& place, uintptr_t other) {
   const runtime::cuda::OnDevice here(device);
   const runtime::cuda::Driver& driver = *device.driver;
   runtime::cuda::Event event = nullptr;
-  runtime::cuda::check(driver, driver.event_create(&event, runtime::cuda::kNoTiming), "stream", "making an event");
-  const int failed = driver.event_record(event, theirs) | driver.stream_wait(place.stream, event, 0);
+  runtime::cuda::check(device, driver.event_create(&event, runtime::cuda::kNoTiming), "stream", "making an event");
+  runtime::cuda::Code failed = driver.event_record(event, theirs);
+  if (failed == 0) failed = driver.stream_wait(place.stream, event, 0);
   driver.event_destroy(event);
-  runtime::cuda::check(driver, failed, "stream", "waiting for another one");
+  runtime::cuda::check(device, failed, "stream", "waiting for another one",
+                       runtime::cuda::notes_of_stream(failed, device));
+}
+
+[[noreturn]] void refuse_entry(const std::string& place, const py::dict& interface, const char* name,
+                               const char* rule) {
+  refuse_array(place, "must have " + std::string(rule) + " as " + name + " in its " + kInterface + ", " +
+                          (interface.contains(name) ? "not " + described(interface[name]) : "which has none"));
+}
+
+// `rule`: what the entry has to be.
+template <class Value>
+Value entry_in(const std::string& place, const py::dict& interface, const char* name, const char* rule) {
+  try {
+    return interface[name].cast<Value>();
+  } catch (const py::cast_error&) {
+    refuse_entry(place, interface, name, rule);
+  }
+}
+
+bool is_address(PyObject* data) {
+  if (!PyTuple_Check(data) || PyTuple_GET_SIZE(data) != 2 || !PyLong_Check(PyTuple_GET_ITEM(data, 0))) return false;
+  PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(data, 0));
+  const bool is = PyErr_Occurred() == nullptr;
+  PyErr_Clear();
+  return is;
 }
 
 // What the object says of its memory; `shape`, `typestr` and `data`, an address and a flag, are there.
 py::dict interface_in(const std::string& place, py::handle object) {
   const py::object given = object.attr(kInterface);
-  const auto has = [&](const char* name, auto is) { return given.contains(name) && is(py::object(given[name]).ptr()); };
-  const auto is_address = [](PyObject* data) {
-    return PyTuple_Check(data) && PyTuple_GET_SIZE(data) == 2 && PyLong_Check(PyTuple_GET_ITEM(data, 0));
+  if (!py::isinstance<py::dict>(given))
+    refuse_array(place, "must have a dict as its " + std::string(kInterface) + ", not " + described(given));
+  const auto require = [&](const char* name, const char* rule, auto is) {
+    if (!given.contains(name) || !is(py::object(given[name]).ptr())) refuse_entry(place, given, name, rule);
   };
-  if (!py::isinstance<py::dict>(given) || !has("shape", [](PyObject* shape) { return PyTuple_Check(shape); }) ||
-      !has("typestr", [](PyObject* type) { return PyUnicode_Check(type); }) || !has("data", is_address))
-    refuse_array(place, "must have a shape, a typestr and data of an address and a flag in its " +
-                            std::string(kInterface) + ", not " + described(given));
+  require("shape", "a tuple of sizes", [](PyObject* shape) { return PyTuple_Check(shape); });
+  require("typestr", "a text", [](PyObject* type) { return PyUnicode_Check(type); });
+  require("data", "an address and a flag", is_address);
   if (given.contains("mask") && !given["mask"].is_none())
     refuse_array(place, "must have all of its elements, and its " + std::string(kInterface) + " has a mask",
                  {"pass a copy of what is to be read"});
@@ -113,9 +140,13 @@ BorrowedArray borrow_interface(const std::string& place, py::handle object, cons
   borrowed.view.data = reinterpret_cast<void*>(data[0].cast<uintptr_t>());
   borrowed.view.read_only = data[1].cast<bool>();
   borrowed.view.dtype = *type;
-  borrowed.view.shape = interface["shape"].cast<std::vector<int64_t>>();
+  using Numbers = std::vector<int64_t>;
+  borrowed.view.shape = entry_in<Numbers>(place, interface, "shape", "a tuple of sizes");
   if (interface.contains("strides") && !interface["strides"].is_none()) {
-    for (const int64_t bytes : interface["strides"].cast<std::vector<int64_t>>()) {
+    const char* const rule = "as many bytes as sizes";
+    const Numbers strides = entry_in<Numbers>(place, interface, "strides", rule);
+    if (strides.size() != borrowed.view.shape.size()) refuse_entry(place, interface, "strides", rule);
+    for (const int64_t bytes : strides) {
       if (bytes % dtype.itemsize() != 0)
         refuse_array(place, "must have strides of whole elements, not of " + std::to_string(bytes) + " bytes",
                      {"pass a copy"});
@@ -123,7 +154,7 @@ BorrowedArray borrow_interface(const std::string& place, py::handle object, cons
     }
   }
   if (interface.contains("stream") && !interface["stream"].is_none())
-    wait_for(on, interface["stream"].cast<uintptr_t>());
+    wait_for(on, entry_in<uintptr_t>(place, interface, "stream", "a stream's number"));
   return borrowed;
 }
 
@@ -142,7 +173,8 @@ Stream stream_in(const std::string& call, py::handle stream) {
     }
     if (py::hasattr(stream, "__cuda_stream__")) {
       const py::object given = stream.attr("__cuda_stream__");
-      return number(py::tuple(PyCallable_Check(given.ptr()) ? given() : given)[1]);
+      const py::object said = PyCallable_Check(given.ptr()) ? given() : given;
+      if (py::isinstance<py::tuple>(said) && py::len(said) == 2) return number(py::tuple(said)[1]);
     }
     for (const char* name : {"cuda_stream", "ptr"})
       if (py::hasattr(stream, name)) return number(stream.attr(name));
@@ -150,6 +182,14 @@ Stream stream_in(const std::string& call, py::handle stream) {
   }
   refuse(ErrorKind::kArgument,
          call + ": stream must be a stream of PyTorch or CuPy, or its number, not " + described(stream));
+}
+
+// The device of a stream that says it: PyTorch's have a device, CuPy's its number, -1 where it is the current one.
+std::optional<int> ordinal_of_stream(py::handle stream) {
+  const py::object device = py::getattr(stream, "device", py::none());
+  const py::object ordinal = py::getattr(device, "index", py::getattr(stream, "device_id", py::none()));
+  if (!py::isinstance<py::int_>(ordinal) || ordinal.cast<int>() < 0) return std::nullopt;
+  return ordinal.cast<int>();
 }
 
 py::tuple shape_of(const DeviceArray& array) {
@@ -181,6 +221,12 @@ int ordinal_in(const char* call, const py::object& device) {
 
 DeviceArray copied(const py::object& array, const py::object& device) {
   using namespace py::literals;
+  if (py::isinstance<DeviceArray>(array))
+    throw Error(Diagnostic{ErrorKind::kArgument,
+                           "device_array: array must be in the memory of the host, not on " +
+                               device_text(array.cast<const DeviceArray&>().ordinal),
+                           {},
+                           {"its .numpy() copies it there"}});
   py::object compact = array;
   if (!py::hasattr(array, "__tw_int4__"))
     compact = py::module_::import("numpy").attr("asarray")(array, "order"_a = "C");
@@ -262,7 +308,12 @@ BorrowedArray borrow_on_device(const std::string& place, py::handle object, cons
 }
 
 Stream stream_for(const std::string& call, py::handle stream, py::handle array, int ordinal) {
-  if (!stream.is_none()) return stream_in(call, stream);
+  if (!stream.is_none()) {
+    if (const auto theirs = ordinal_of_stream(stream); theirs && *theirs != ordinal)
+      refuse(ErrorKind::kArgument, call + ": stream must be one of " + device_text(ordinal) +
+                                       ", where the arrays are, not of " + device_text(*theirs));
+    return stream_in(call, stream);
+  }
   const std::string library = module_of_type(array);
   if (library == "torch")
     return stream_in(call, py::module_::import("torch").attr("cuda").attr("current_stream")(ordinal));

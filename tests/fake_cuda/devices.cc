@@ -21,6 +21,8 @@ const Row kErrors[] = {
     {kNoDevice, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {kInvalidContext, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
     {kNoBinary, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
+    {kNewerText, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
+    {kInvalidHandle, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
     {kNotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {kIllegalAddress, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
     {kLaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
@@ -52,7 +54,11 @@ std::pair<int, int> capability() {
 extern "C" {
 
 Code cuInit(unsigned) { return devices() > 0 ? 0 : kNoDevice; }
-Code cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+Code cuDriverGetVersion(int* version) {
+  int major = 13, minor = 0;
+  if (const char* stated = std::getenv("FAKE_CUDA_VERSION")) std::sscanf(stated, "%d.%d", &major, &minor);
+  return *version = 1000 * major + 10 * minor, 0;
+}
 Code cuGetErrorName(Code code, const char** name) {
   for (const Row& row : kErrors)
     if (row.code == code) return *name = row.name, 0;

@@ -3,14 +3,14 @@
 // after the sizes that were asked for have been compared with what the program says.
 //
 // TW_CUDA_DRIVER names this library, TW_CUDA_IMAGES=ir has such images made. FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY
-// ("9.0") and FAKE_CUDA_BYTES say what it pretends to have; with FAKE_CUDA_IDLE=1 a launch runs nothing, for benches of
-// calls. A fault goes to stderr, and is the error of all calls after.
+// ("9.0"), FAKE_CUDA_VERSION ("13.0") and FAKE_CUDA_BYTES say what it pretends to be and to have; with FAKE_CUDA_IDLE=1
+// a launch runs nothing, for benches of calls. A fault goes to stderr, and is the error of all calls after.
 //
 // FAKE_CUDA_FAULT plants one: "illegal" (a launch touches what nobody has), "lost" (the device is gone at a launch),
-// "hang" (a launch never ends) or "outside" (a launch writes in front of its first array). With FAKE_CUDA_ONCE, a file,
-// only the process that removes it has the fault. While the file FAKE_CUDA_GONE is there the device is lost at a
-// launch, and no process finds another one.
-// FAKE_CUDA_TRACE is a file that gets a line for each launch: its process, and where its first array is;
+// "hang" (a launch never ends), "outside" (a launch writes in front of its first array) or "input" (a candidate's
+// first launch writes into that array). With FAKE_CUDA_ONCE, a file, only the process that removes it has the fault.
+// While the file FAKE_CUDA_GONE is there the device is lost at a launch or an allocation, and no process finds another
+// one. FAKE_CUDA_TRACE is a file that gets a line for each launch: its process, and where its first array is;
 // FAKE_CUDA_UPLOADS one for each copy from the host: its process, and bytes.
 #pragma once
 
@@ -62,9 +62,13 @@ struct Recorded {
 };
 struct Recording {
   std::vector<Recorded> launches;
-  std::vector<Address> scratch;
+  std::vector<Address> scratch, spare;  // spare: of it what was released, which the next allocation may take
 };
 inline std::map<Stream, Recording> captured;
+inline std::map<Stream, int> streams;  // that were made here: of which device
+
+// Whether the stream may be of the current context: of others than ours nothing is known.
+bool is_here(Stream);
 
 // The variable's number.
 int64_t number(const char* variable, int64_t otherwise);

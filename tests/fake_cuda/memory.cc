@@ -21,6 +21,7 @@ bool has_room(size_t bytes) { return bytes <= static_cast<size_t>(number("FAKE_C
 Code allocate(Address* out, size_t bytes) {
   const std::lock_guard lock(mutex);
   if (current() < 0) return kInvalidContext;
+  if (is_gone()) fault = kUnavailable;
   if (fault) return fault;
   if (!has_room(bytes)) return kOutOfMemory;
   auto block = std::make_unique<std::byte[]>(bytes + 256);
@@ -70,6 +71,18 @@ Code cuMemGetInfo_v2(size_t* free, size_t* total) {
 Code cuMemAlloc_v2(Address* out, size_t bytes) { return allocate(out, bytes); }
 Code cuMemFree_v2(Address address) { return release(address); }
 Code cuMemAllocAsync(Address* out, size_t bytes, Stream stream) {
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = captured.find(stream); found != captured.end()) {
+      std::vector<Address>& spare = found->second.spare;
+      const auto fits = [&](Address address) { return memory.at(address).size == bytes; };
+      if (const auto at = std::ranges::find_if(spare, fits); at != spare.end()) {
+        *out = *at;
+        spare.erase(at);
+        return 0;
+      }
+    }
+  }
   const Code failed = allocate(out, bytes);
   const std::lock_guard lock(mutex);
   if (const auto found = captured.find(stream); failed == 0 && found != captured.end())
@@ -79,7 +92,8 @@ Code cuMemAllocAsync(Address* out, size_t bytes, Stream stream) {
 Code cuMemFreeAsync(Address address, Stream stream) {
   {
     const std::lock_guard lock(mutex);
-    if (captured.contains(stream)) return 0;  // the graph's, as long as it is
+    if (const auto found = captured.find(stream); found != captured.end())
+      return found->second.spare.push_back(address), 0;  // the graph's, as long as it is
   }
   return release(address);
 }

@@ -50,6 +50,8 @@ extern "C" {
 
 Code cuModuleLoadData(LoadedModule* out, const void* text) {
   auto image = std::make_unique<Image>();
+  const std::string_view image_text = static_cast<const char*>(text);
+  if (image_text.find(".version ") != image_text.npos) return kNewerText;  // what a compiler of newer drivers made
   if (!read_programs(static_cast<const char*>(text), *image)) return kNoBinary;
   const std::lock_guard lock(mutex);
   *out = reinterpret_cast<LoadedModule>(images.emplace_back(std::move(image)).get());

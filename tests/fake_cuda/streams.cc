@@ -20,10 +20,24 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 }  // namespace
 
+bool is_here(Stream stream) {
+  const auto found = streams.find(stream);
+  return found == streams.end() || found->second == current();
+}
+
 extern "C" {
 
-Code cuStreamCreate(Stream* stream, unsigned) { return *stream = reinterpret_cast<Stream>(new char), 0; }
-Code cuStreamDestroy_v2(Stream stream) { return delete reinterpret_cast<char*>(stream), 0; }
+Code cuStreamCreate(Stream* stream, unsigned) {
+  const std::lock_guard lock(mutex);
+  *stream = reinterpret_cast<Stream>(new char);
+  streams[*stream] = current();
+  return 0;
+}
+Code cuStreamDestroy_v2(Stream stream) {
+  const std::lock_guard lock(mutex);
+  streams.erase(stream);
+  return delete reinterpret_cast<char*>(stream), 0;
+}
 Code cuStreamSynchronize(Stream) { return fault; }
 Code cuStreamWaitEvent(Stream, Event, unsigned) { return fault; }
 Code cuEventCreate(Event* event, unsigned) { return *event = reinterpret_cast<Event>(new double), 0; }
@@ -40,6 +54,7 @@ Code cuLaunchKernel(Function function, unsigned grid_x, unsigned grid_y, unsigne
   if (idle) return 0;
   const std::lock_guard lock(mutex);
   if (current() < 0) return kInvalidContext;
+  if (!is_here(stream)) return kInvalidHandle;
   const auto* loaded = reinterpret_cast<LoadedFunction*>(function);
   const auto recording = captured.find(stream);
   if (recording == captured.end())
@@ -86,9 +101,10 @@ Code cuGraphInstantiateWithFlags(RunnableGraph* made, Graph graph, unsigned long
   *made = reinterpret_cast<RunnableGraph>(new Recording(std::exchange(*recording, {})));
   return 0;
 }
-Code cuGraphLaunch(RunnableGraph graph, Stream) {
+Code cuGraphLaunch(RunnableGraph graph, Stream stream) {
   const std::lock_guard lock(mutex);
   if (current() < 0) return kInvalidContext;
+  if (!is_here(stream)) return kInvalidHandle;
   for (Recorded& recorded : reinterpret_cast<Recording*>(graph)->launches) {
     std::vector<void*> operands;
     for (uint64_t& value : recorded.operands) operands.push_back(&value);

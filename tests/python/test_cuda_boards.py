@@ -115,7 +115,6 @@ class TestFaults:
     def test_a_worker_that_is_killed(self, tmp_path):
         log = tmp_path / "log.jsonl"
         with board() as at:
-            boards_worker = ["pkill", "-KILL", "-P", str(at.process.pid)]
             killing = boards.after_lines(log, 3, lambda: [os.kill(child, signal.SIGKILL) for child in children(at.process.pid)])
             tune(at, log, 12)
             killing.join()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from test_cuda import has_nvrtc, needs_fake, run
+from test_cuda import FAKE, has_nvrtc, needs_fake, run
 
 HEAD = """
 import json, os
@@ -19,6 +19,21 @@ def tuned(tensors, **options):
 def column_sum(rows, columns):
     A, k = te.placeholder((rows, columns), name="A"), te.reduce_axis((0, rows), name="k")
     return [A, te.compute((columns,), lambda j: te.sum(A[k, j], axis=k), name="S")]
+
+@tw.autotune.template
+def parts(cfg, rows, columns):
+    # the sum of all, by way of those of the rows, which a call keeps in scratch
+    A = te.placeholder((rows, columns), name="A")
+    k, r = te.reduce_axis((0, columns), name="k"), te.reduce_axis((0, rows), name="r")
+    sums = te.compute((rows,), lambda i: te.sum(A[i, k], axis=k), name="sums")
+    B = te.compute((1,), lambda _: te.sum(sums[r], axis=r), name="B")
+    s = te.create_schedule(B)
+    cfg.define_knob("terms", [1, 2, 5, 10, 25])
+    cfg.define_knob("threads", [40, 20, 10, 8, 5])
+    s[sums].unroll(s[sums].split(k, factor=cfg["terms"].val)[1])
+    s[sums].bind(sums.op.axis[0], BLOCK)
+    s[B].bind(s[B].split(r, factor=cfg["threads"].val)[1], THREAD)
+    return s, [A, B]
 
 def statuses(result):
     return sorted(t.status for t in result.trials)
@@ -134,12 +149,49 @@ tensors = [A, B, te.compute((1, 1 << 18), lambda i, j: A[i, j] + B[i, j], name="
 assert tuned(tensors, trials=1, number=1, repeat=1).failures == []
 """, tmp_path, FAKE_CUDA_BYTES=str(10000 << 10))
 
+    def test_inputs_that_are_kept_give_way_to_scratch(self, tmp_path):
+        """Of 10.7 MiB two arguments, the input that is kept and the reference have 1.1 each, and scratch takes 6."""
+        tune("""
+A = te.placeholder((1 << 18,), name="A")
+T = te.compute((6, 1 << 18), lambda i, j: A[j] * i, name="T")
+C = te.compute((1 << 18,), lambda j: T[0, j] + T[5, j], name="C")
+@tw.autotune.template
+def twice(cfg):
+    s = te.create_schedule(C)
+    cfg.define_knob("unused", [0, 1])
+    for stage in (T, C):
+        bx, tx = s[stage].split(s[stage].fuse(*stage.op.axis), factor=256)
+        s[stage].bind(bx, BLOCK)
+        s[stage].bind(tx, THREAD)
+    return s, [A, C]
+
+result = tuned(tw.autotune.Task(twice, (), target="cuda"), trials=1, number=1, repeat=1)
+assert result.failures == [], result.failures
+""", tmp_path, FAKE_CUDA_BYTES=str(11000 << 10))
+
+    def test_a_driver_without_tensor_maps(self, tmp_path):
+        """Which is older than those, and no device that was lost."""
+        driver = tmp_path / "libcuda.so"
+        driver.write_bytes(FAKE.read_bytes().replace(b"cuTensorMapEncodeTiled", b"cuTensorMapEncodeTile_"))
+        tune("""
+@tw.autotune.template
+def boxes(cfg):
+    A, B, C = product(64, 64, 64)
+    s, AA, BB, CC, ko, ki = tiled(A, B, C, 32, 8, 16)
+    cfg.define_knob("unused", [0, 1])
+    s[CC].pipeline(ko, stages=2, by="tma")
+    return s, [A, B, C]
+
+text = refusal(tuned, tw.autotune.Task(boxes, (), target="cuda"))
+assert "the driver knows no tensor maps, which copies of boxes need: one of CUDA 12.0 or newer does" in text and "lost" not in text, text
+""", tmp_path, TW_CUDA_DRIVER=str(driver))
+
     def test_a_driver_that_does_not_take_the_code(self, tmp_path):
         if not has_nvrtc(tmp_path / "cache"):
             pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")
         tune("""
 text = refusal(tuned, vectors(), trials=1)
-assert "CUDA_ERROR_NO_BINARY_FOR_GPU" in text and "the driver may be older than the compiler" in text, text
+assert "CUDA_ERROR_NO_BINARY_FOR_GPU" in text and "the driver (CUDA 13.0) may be older than the compiler: tw doctor shows both" in text, text
 """, tmp_path, TW_CUDA_IMAGES="")
 
     def test_a_machine_without_a_gpu(self, tmp_path):
@@ -211,6 +263,15 @@ result = tuned(vectors())
 assert failed.status == "wrong_answer" and "memory outside it was written, 1 bytes before its first" in failed.detail and result.best.ok
 """)
 
+    @pytest.mark.parametrize("n", [6000, 1 << 18])
+    def test_a_write_into_an_input(self, n, tmp_path):
+        """Of which the host has a digest, or the device."""
+        self.fault("input", tmp_path, f"""
+result = tuned(vectors({n}))
+(failed,) = result.failures
+assert failed.status == "wrong_answer" and "argument 1 (A)" in failed.detail and "input" in failed.detail and result.best.ok, failed
+""")
+
     def test_a_gpu_that_is_lost_and_comes_back(self, tmp_path):
         self.fault("lost", tmp_path, """
 result = tuned(vectors())
@@ -223,6 +284,18 @@ text = refusal(tuned, vectors())
 assert "device_lost" in text and "the GPU was lost (cuda:0, a Fake GPU): CUDA_ERROR_DEVICE_UNAVAILABLE" in text, text
 assert {line["result"]["status"] for line in lines()} == {"device_lost"}
 """, tmp_path, FAKE_CUDA_FAULT="lost")
+
+    def test_a_gpu_that_goes_while_scratch_is_allocated(self, tmp_path):
+        tune("""
+gone = os.environ["FAKE_CUDA_GONE"]
+task = tw.autotune.Task(parts, (40, 50), target="cuda")
+refusal(tuned, task, callbacks=[lambda *_: open(gone, "w").close()], trials=20)
+kept = lines()
+assert kept and {line["result"]["status"] for line in kept} <= {"ok", "beaten", "device_lost"}, [line["result"] for line in kept]
+os.unlink(gone)
+result = tuned(task, trials=20)
+assert result.failures == [] and len(result.trials) == 20, (result.failures, len(result.trials))
+""", tmp_path, FAKE_CUDA_GONE=str(tmp_path / "gone"))
 
     def test_a_gpu_that_goes_in_the_middle(self, tmp_path):
         gone = tmp_path / "gone"

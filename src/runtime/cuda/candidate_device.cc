@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "src/runtime/cuda/failures.h"
 #include "src/runtime/cuda/guarded_memory.h"
 #include "src/runtime/cuda/kept_uploads.h"
 #include "src/runtime/cuda/lost.h"
@@ -177,14 +178,24 @@ int32_t CandidateDevice::on_map(const tw_context* self, void* map, void* array, 
   const auto address = static_cast<Address>(reinterpret_cast<uintptr_t>(array));
   if (const std::string fault = map_fault(given, address); !fault.empty())
     return here.refused("an array that is copied in boxes: " + fault);
+  if (here.device_.driver->tensor_map == nullptr)
+    return here.refused("the driver knows no tensor maps, which copies of boxes need: one of CUDA 12.0 or newer does");
   const Code failed = encode(*here.device_.driver, given, address, *static_cast<EncodedMap*>(map));
   return failed == 0 ? 0 : here.refused(failed, "making a tensor map");
 }
 
 void* CandidateDevice::on_alloc(const tw_context* self, size_t bytes) {
-  const auto& here = *static_cast<const CandidateDevice*>(self->state);
+  auto& here = *static_cast<CandidateDevice*>(self->state);
   Address memory = 0;
-  if (here.device_.driver->allocate_on(&memory, bytes, here.into_) != 0) return nullptr;
+  Code failed = here.device_.driver->allocate_on(&memory, bytes, here.into_);
+  if (failed == kOutOfMemory && here.uploads_) {
+    here.uploads_->give_way();
+    failed = here.device_.driver->allocate_on(&memory, bytes, here.into_);
+  }
+  if (failed != 0) {
+    here.refused(failed, "allocating " + std::to_string(bytes) + " bytes of scratch");
+    return nullptr;
+  }
   return reinterpret_cast<void*>(memory);
 }
 
@@ -210,9 +221,9 @@ int32_t CandidateDevice::load(ObjectLaunch& launch) {
   LoadedModule& module = launch.image->modules[0];
   if (module == nullptr)
     if (const Code failed = driver.module_load(&module, launch.image->bytes)) {
+      const std::string why = why_not_loaded(driver, failed);
       const int32_t code = refused(failed, "loading " + name);
-      if (failed == kNoBinary || failed == kNewerText)
-        failure_ += "; the driver may be older than the compiler: tw doctor shows both";
+      if (!why.empty()) failure_ += "; " + why;
       return code;
     }
   if (std::find(modules_.begin(), modules_.end(), module) == modules_.end()) modules_.push_back(module);

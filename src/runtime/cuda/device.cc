@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "src/runtime/cuda/failures.h"
 #include "src/target/cuda.h"
 
 namespace tw::runtime::cuda {
@@ -81,8 +82,7 @@ OnDevice::OnDevice(const GpuDevice& device) : device_(device) {
   const Context wanted = device.context();
   device.driver->current_context(&current);
   if (current == wanted) return;
-  check(*device.driver, device.driver->push_context(wanted), "cuda:" + std::to_string(device.ordinal),
-        "making it current");
+  check(device, device.driver->push_context(wanted), "cuda:" + std::to_string(device.ordinal), "making it current");
   pushed_ = true;
 }
 

@@ -35,7 +35,7 @@ int device_count();  // 0 without a driver
 // While it lives, the device's context is this thread's.
 class OnDevice {
  public:
-  explicit OnDevice(const GpuDevice&);  // throws kArgument where the device is lost
+  explicit OnDevice(const GpuDevice&);  // throws kTarget where the device is lost
   ~OnDevice();
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;

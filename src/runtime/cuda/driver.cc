@@ -77,8 +77,10 @@ const Symbol kSymbols[] = {
     {"cuGraphExecDestroy", set<&Driver::graph_unmake>},
 };
 
-Diagnostic without(const std::string& why, const std::string& way_out) {
-  return {ErrorKind::kTarget, "cuda: no device: " + why, {}, {way_out}};
+Diagnostic without(const std::string& why, const std::string& way_out, const char* more = nullptr) {
+  Diagnostic none{ErrorKind::kTarget, "cuda: no device: " + why, {}, {way_out}};
+  if (more) none.notes.insert(none.notes.begin(), more);
+  return none;
 }
 
 Result<Driver> open() {
@@ -86,7 +88,8 @@ Result<Driver> open() {
   const std::string path = chosen && *chosen ? chosen : "libcuda.so.1";
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    return without("the driver " + path + " cannot be loaded", "NVIDIA's driver has it, on a machine with a GPU");
+    return without("the driver " + path + " cannot be loaded", "NVIDIA's driver has it, on a machine with a GPU",
+                   dlerror());
   Driver driver = {};
   for (const Symbol& symbol : kSymbols)
     if (!symbol.set(driver, dlsym(library, symbol.name)))
@@ -113,10 +116,6 @@ std::string text_of(const Driver& driver, Code code) {
   if (driver.error_name(code, &name) != 0 || name == nullptr) return "error " + std::to_string(code);
   driver.error_text(code, &text);
   return std::string(name) + (text ? std::string(", ") + text : "");
-}
-
-void check(const Driver& driver, Code code, const std::string& who, const std::string& what) {
-  if (code != 0) throw Error({ErrorKind::kArgument, who + ": " + what + " failed: " + text_of(driver, code), {}, {}});
 }
 
 }  // namespace tw::runtime::cuda

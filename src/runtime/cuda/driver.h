@@ -42,7 +42,7 @@ struct MemoryAccess {
 inline constexpr int kReadOnly = 1;
 
 inline constexpr Code kOutOfMemory = 2, kUnavailable = 46, kNoDevice = 100, kNoBinary = 209, kNewerText = 222,
-                      kIllegalAddress = 700, kMisaligned = 716, kLaunchFailed = 719;
+                      kInvalidHandle = 400, kIllegalAddress = 700, kMisaligned = 716, kLaunchFailed = 719;
 
 enum DeviceAttribute : int { kProcessors = 16, kL2Bytes = 38, kCapabilityMajor = 75, kCapabilityMinor = 76 };
 inline constexpr int kDynamicSharedBytes = 8;  // an attribute of a function
@@ -118,8 +118,5 @@ Result<const Driver*> driver();
 
 // "CUDA_ERROR_ILLEGAL_ADDRESS, an illegal memory access was encountered".
 std::string text_of(const Driver&, Code);
-
-// Throws kArgument unless the code is 0: "WHO: WHAT failed: ...".
-void check(const Driver&, Code, const std::string& who, const std::string& what);
 
 }  // namespace tw::runtime::cuda

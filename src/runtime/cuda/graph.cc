@@ -1,5 +1,6 @@
 #include "src/runtime/cuda/graph.h"
 
+#include "src/runtime/cuda/failures.h"
 #include "src/runtime/extents.h"
 
 namespace tw::runtime::cuda {
@@ -9,11 +10,12 @@ namespace {
 // A stream of our own, which records what is put into it.
 class Recording {
  public:
-  Recording(const Driver& driver, const std::string& kernel) : driver_(driver), kernel_(kernel) {
-    check(driver, driver.stream_create(&stream_, kNonBlocking), kernel, "making a stream");
-    if (const Code failed = driver.capture_begin(stream_, kCaptureOfThread)) {
-      driver.stream_destroy(stream_);
-      check(driver, failed, kernel, "beginning a graph");
+  Recording(const GpuDevice& device, const std::string& kernel)
+      : device_(device), driver_(*device.driver), kernel_(kernel) {
+    check(device, driver_.stream_create(&stream_, kNonBlocking), kernel, "making a stream");
+    if (const Code failed = driver_.capture_begin(stream_, kCaptureOfThread)) {
+      driver_.stream_destroy(stream_);
+      check(device, failed, kernel, "beginning a graph");
     }
   }
   ~Recording() {
@@ -26,7 +28,7 @@ class Recording {
 
   Stream stream() const { return stream_; }
   Graph graph() {
-    check(driver_, end(), kernel_, "making a graph");
+    check(device_, end(), kernel_, "making a graph");
     return graph_;
   }
 
@@ -36,6 +38,7 @@ class Recording {
     return driver_.capture_end(stream_, &graph_);
   }
 
+  const GpuDevice& device_;
   const Driver& driver_;
   const std::string& kernel_;
   Stream stream_ = nullptr;
@@ -53,12 +56,12 @@ CallGraph::CallGraph(const CudaKernel& kernel, int ordinal, std::span<const Arra
   const Driver& driver = *device_->driver;
   const OnDevice here(*device_);
   kernel.load_on(ordinal);  // modules are loaded outside of a capture
-  Recording recording(driver, kernel.name());
+  Recording recording(*device_, kernel.name());
   {
     const Placed placed({ordinal, recording.stream()});
     kernel.run(data.data());
   }
-  check(driver, driver.graph_make(&graph_, recording.graph(), 0), kernel.name(), "making a graph");
+  check(*device_, driver.graph_make(&graph_, recording.graph(), 0), kernel.name(), "making a graph");
 }
 
 CallGraph::~CallGraph() {
@@ -71,8 +74,9 @@ CallGraph::~CallGraph() {
 
 void CallGraph::run(Stream stream) const {
   const OnDevice here(*device_);
-  check(*device_->driver, device_->driver->graph_run(graph_, stream), kernel_.name(),
-        "launching its graph on cuda:" + std::to_string(device_->ordinal));
+  if (const Code failed = device_->driver->graph_run(graph_, stream))
+    check(*device_, failed, kernel_.name(), "launching its graph on cuda:" + std::to_string(device_->ordinal),
+          notes_of_stream(failed, *device_));
   kernel_.note_launched(device_->ordinal);
 }
 

@@ -1,9 +1,9 @@
 #include "src/runtime/cuda/kernel.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
+#include "src/runtime/cuda/failures.h"
 #include "src/runtime/cuda/tensor_map.h"
 #include "src/support/launch_limits.h"
 #include "src/target/cuda.h"
@@ -14,26 +14,10 @@ namespace {
 
 thread_local Place place_of_thread;
 
-constexpr size_t kCounted = 16;
-std::atomic<const std::string*> last[kCounted];
-
-// Names outlive their kernels: an error may come when those are gone.
-const std::string* interned(const std::string& name) {
-  static std::mutex mutex;
-  static auto* const names = new std::unordered_set<std::string>;
-  const std::lock_guard lock(mutex);
-  return &*names->insert(name).first;
-}
-
 }  // namespace
 
 Placed::Placed(Place place) : outer_(std::exchange(place_of_thread, place)) {}
 Placed::~Placed() { place_of_thread = outer_; }
-
-std::string last_kernel_on(int ordinal) {
-  const std::string* name = ordinal >= 0 && ordinal < static_cast<int>(kCounted) ? last[ordinal].load() : nullptr;
-  return name ? *name : "";
-}
 
 CudaKernel::CudaKernel(Parts parts, std::shared_ptr<const Result<Image>> image, std::string arch)
     : parts_(std::move(parts)),
@@ -86,19 +70,19 @@ std::unique_ptr<CudaKernel::Loaded> CudaKernel::load(const GpuDevice& device) co
   if (!image_->ok()) throw Error(image_->error());
   auto loaded = std::make_unique<Loaded>();
   loaded->device = &device;
-  if (const Code failed =
-          driver.module_load(&loaded->module, ((translates ? (*image_)->ptx : (*image_)->cubin).c_str())))
-    throw Error(
-        {ErrorKind::kBuild,
-         name() + ": " + there + " does not take the code for " + arch_ + ": " + text_of(driver, failed),
-         {},
-         {failed == kNoBinary ? "the driver may be older than the compiler that made it" : "tw doctor shows both"}});
+  const Code failed = driver.module_load(&loaded->module, (translates ? (*image_)->ptx : (*image_)->cubin).c_str());
+  if (const std::string why = why_not_loaded(driver, failed); !why.empty())
+    throw Error({ErrorKind::kBuild,
+                 name() + ": " + there + " does not take the code for " + arch_ + ": " + text_of(driver, failed),
+                 {},
+                 {why}});
+  check(device, failed, name(), "loading its code on " + there);
   for (const Launch& launch : parts_.plan.launches) {
     Function function = nullptr;
-    check(driver, driver.module_function(&function, loaded->module, launch.symbol.c_str()), name(),
+    check(device, driver.module_function(&function, loaded->module, launch.symbol.c_str()), name(),
           "finding " + launch.symbol);
     if (launch.shared_bytes > 0)
-      check(driver, driver.function_set(function, kDynamicSharedBytes, static_cast<int>(launch.shared_bytes)), name(),
+      check(device, driver.function_set(function, kDynamicSharedBytes, static_cast<int>(launch.shared_bytes)), name(),
             "asking for " + std::to_string(launch.shared_bytes) + " bytes of shared memory");
     loaded->functions.push_back(function);
   }
@@ -128,8 +112,9 @@ void CudaKernel::check_addresses(void* const* data) const {
              {"a view into an array may not: pass a copy"});
 }
 
-void CudaKernel::encode_map(const Driver& driver, const TensorMap& map, Address array, void* const* scalars,
+void CudaKernel::encode_map(const GpuDevice& device, const TensorMap& map, Address array, void* const* scalars,
                             EncodedMap& out) const {
+  const Driver& driver = *device.driver;
   const std::string called = map.of.kind == OperandKind::kArgument ? parts_.args[map.of.number].name : "scratch";
   if (driver.tensor_map == nullptr)
     throw Error({ErrorKind::kTarget,
@@ -140,7 +125,7 @@ void CudaKernel::encode_map(const Driver& driver, const TensorMap& map, Address 
   if (const std::string fault = map_fault(shape, array); !fault.empty())
     refuse(called + " is copied in boxes, and " + fault,
            {"pad its rows to a multiple of 16 bytes, or copy by=\"cp.async\""});
-  check(driver, encode(driver, shape, array, out), name(), "making a tensor map of " + called);
+  check(device, encode(driver, shape, array, out), name(), "making a tensor map of " + called);
 }
 
 void CudaKernel::launch(const Loaded& loaded, size_t number, Stream stream, void* const* data,
@@ -176,16 +161,19 @@ void CudaKernel::launch(const Loaded& loaded, size_t number, Stream stream, void
       const Operand& of = launch.maps[operand.number].of;
       const bool given = of.kind == OperandKind::kArgument;
       const auto address = given ? reinterpret_cast<Address>(data[of.number]) : scratch[of.number];
-      encode_map(*loaded.device->driver, launch.maps[operand.number], address, scalars, maps[operand.number]);
+      encode_map(*loaded.device, launch.maps[operand.number], address, scalars, maps[operand.number]);
       at = &maps[operand.number];
     }
     operands[i] = const_cast<void*>(at);  // the driver only reads them
   }
   const GpuDevice& device = *loaded.device;
-  check(*device.driver,
-        device.driver->launch(loaded.functions[number], sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5],
-                              static_cast<unsigned>(launch.shared_bytes), stream, operands, nullptr),
-        name(), "launching " + launch.symbol + " on cuda:" + std::to_string(device.ordinal));
+  const Code failed =
+      device.driver->launch(loaded.functions[number], sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5],
+                            static_cast<unsigned>(launch.shared_bytes), stream, operands, nullptr);
+  if (failed != 0)
+    check(device, failed, name(), "launching " + launch.symbol + " on cuda:" + std::to_string(device.ordinal),
+          notes_of_stream(failed, device));
+  note_launched(device.ordinal);
 }
 
 int32_t CudaKernel::run(void* const* data) const {
@@ -202,9 +190,12 @@ int32_t CudaKernel::run(void* const* data) const {
   try {
     for (const Formula& size : parts_.plan.scratch) {
       const int64_t bytes = std::max<int64_t>(size.evaluate(data + parts_.args.size()), 1);
-      if (device.driver->allocate_on(&scratch[held], static_cast<size_t>(bytes), place.stream) != 0)
-        refuse("the call failed: there was no memory for its scratch on cuda:" + std::to_string(place.ordinal),
+      const Code failed = device.driver->allocate_on(&scratch[held], static_cast<size_t>(bytes), place.stream);
+      const std::string there = "cuda:" + std::to_string(place.ordinal);
+      if (failed == kOutOfMemory)
+        refuse("the call failed: there was no memory for its scratch on " + there,
                {std::to_string(bytes) + " bytes were asked for"});
+      check(device, failed, name(), "allocating its scratch on " + there, notes_of_stream(failed, device));
       ++held;
     }
     for (size_t i = 0; i < parts_.plan.launches.size(); ++i) launch(loaded, i, place.stream, data, scratch);
@@ -213,10 +204,9 @@ int32_t CudaKernel::run(void* const* data) const {
     throw;
   }
   give_back();
-  note_launched(place.ordinal);
   return 0;
 }
 
-void CudaKernel::note_launched(int ordinal) const { last[ordinal].store(interned_name_, std::memory_order_relaxed); }
+void CudaKernel::note_launched(int ordinal) const { cuda::note_launched(ordinal, interned_name_); }
 
 }  // namespace tw::runtime::cuda

@@ -73,7 +73,8 @@ class CudaKernel final : public Kernel, public Requiring {
   const Loaded& on(int ordinal) const;
   std::unique_ptr<Loaded> load(const GpuDevice&) const;
   void check_addresses(void* const* data) const;
-  void encode_map(const Driver&, const TensorMap&, Address array, void* const* scalars, struct EncodedMap& out) const;
+  void encode_map(const GpuDevice&, const TensorMap&, Address array, void* const* scalars,
+                  struct EncodedMap& out) const;
   void launch(const Loaded&, size_t number, Stream, void* const* data, const Address* scratch) const;
   [[noreturn]] void refuse(const std::string& what, std::vector<std::string> notes = {}) const;
 
@@ -85,9 +86,6 @@ class CudaKernel final : public Kernel, public Requiring {
   mutable std::array<std::unique_ptr<Loaded>, kMostDevices> owned_;
   mutable std::array<std::atomic<const Loaded*>, kMostDevices> loaded_ = {};
 };
-
-// The kernel that this process launched last on the device, for errors that come later; empty: none.
-std::string last_kernel_on(int ordinal);
 
 // Times by the device's own clock, of calls one after the other. As runtime::time otherwise.
 Timing time_on_device(const CudaKernel&, Place, std::span<const ArrayView>, const TimingOptions&,

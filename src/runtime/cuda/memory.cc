@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/runtime/cuda/kernel.h"
+#include "src/runtime/cuda/failures.h"
 
 namespace tw::runtime::cuda {
 
@@ -25,7 +25,7 @@ std::shared_ptr<void> allocate(const GpuDevice& device, size_t bytes) {
                  {},
                  {std::to_string(free) + " of " + std::to_string(total) + " are free"}});
   }
-  check(*device.driver, failed, named(device), "allocating " + std::to_string(bytes) + " bytes");
+  check(device, failed, named(device), "allocating " + std::to_string(bytes) + " bytes");
   return {reinterpret_cast<void*>(memory), [&device](void* owned) {
             Context left = nullptr;
             if (device.driver->push_context(device.context()) != 0) return;  // the process ends
@@ -34,32 +34,21 @@ std::shared_ptr<void> allocate(const GpuDevice& device, size_t bytes) {
           }};
 }
 
-namespace {
-
-// Of what a kernel did, which comes to light here.
-void check_waiting(const GpuDevice& device, Code failed, const std::string& what) {
-  const bool by_kernel = failed == kIllegalAddress || failed == kMisaligned || failed == kLaunchFailed;
-  const std::string kernel = by_kernel ? last_kernel_on(device.ordinal) : "";
-  check(*device.driver, failed, kernel.empty() ? named(device) : kernel + " on " + named(device), what);
-}
-
-}  // namespace
-
 void copy_to_device(const GpuDevice& device, void* to, const void* from, size_t bytes, Stream stream) {
   const OnDevice here(device);
-  check_waiting(device, device.driver->to_device(address(to), from, bytes, stream), "copying to it");
+  check(device, device.driver->to_device(address(to), from, bytes, stream), named(device), "copying to it");
   finish(device, stream);
 }
 
 void copy_to_host(const GpuDevice& device, void* to, const void* from, size_t bytes, Stream stream) {
   const OnDevice here(device);
-  check_waiting(device, device.driver->to_host(to, address(from), bytes, stream), "copying from it");
+  check(device, device.driver->to_host(to, address(from), bytes, stream), named(device), "copying from it");
   finish(device, stream);
 }
 
 void finish(const GpuDevice& device, Stream stream) {
   const OnDevice here(device);
-  check_waiting(device, device.driver->stream_finish(stream), "waiting for it");
+  check(device, device.driver->stream_finish(stream), named(device), "waiting for it");
 }
 
 }  // namespace tw::runtime::cuda

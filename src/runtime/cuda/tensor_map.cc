@@ -31,7 +31,6 @@ std::string map_fault(const MapShape& shape, Address array) {
 }
 
 Code encode(const Driver& driver, const MapShape& shape, Address array, EncodedMap& out) {
-  if (driver.tensor_map == nullptr) return kUnavailable;
   unsigned long long extents[MapShape::kMostAxes] = {}, strides[MapShape::kMostAxes] = {};
   unsigned box[MapShape::kMostAxes] = {}, steps[MapShape::kMostAxes] = {};
   for (int64_t d = 0; d < shape.rank; ++d) {

@@ -23,7 +23,7 @@ MapShape shape_of(const TensorMap&, void* const* scalars);  // as Formula has th
 
 // Why no device takes it: "must begin at a multiple of 16 bytes"; empty: it does.
 std::string map_fault(const MapShape&, Address array);
-// Of one without a fault. kUnavailable where the driver knows no such maps.
+// Of one without a fault, by a driver that knows such maps.
 Code encode(const Driver&, const MapShape&, Address array, EncodedMap& out);
 
 }  // namespace tw::runtime::cuda

@@ -1,6 +1,7 @@
 // Calls timed by events of the stream: what the host does meanwhile is not part of it.
 #include "src/runtime/timing.h"
 
+#include "src/runtime/cuda/failures.h"
 #include "src/runtime/cuda/kernel.h"
 #include "src/runtime/extents.h"
 
@@ -11,7 +12,7 @@ namespace {
 class TimedEvent {
  public:
   explicit TimedEvent(const GpuDevice& device) : device_(device) {
-    check(*device.driver, device.driver->event_create(&event_, 0), "time", "making an event");
+    check(device, device.driver->event_create(&event_, 0), "time", "making an event");
   }
   ~TimedEvent() { device_.driver->event_destroy(event_); }
   TimedEvent(const TimedEvent&) = delete;
@@ -36,12 +37,12 @@ Timing time_on_device(const CudaKernel& kernel, Place place, std::span<const Arr
   const TimedEvent begin(device), end(device);
   const auto timed = [&](int calls) {
     const Driver& driver = *device.driver;
-    check(driver, driver.event_record(begin.get(), place.stream), kernel.name(), "timing");
+    check(device, driver.event_record(begin.get(), place.stream), kernel.name(), "timing");
     for (int i = 0; i < calls; ++i) kernel.run(data.data());
     float milliseconds = 0;
-    check(driver, driver.event_record(end.get(), place.stream), kernel.name(), "timing");
-    check(driver, driver.event_finish(end.get()), kernel.name(), "the call");
-    check(driver, driver.event_between(&milliseconds, begin.get(), end.get()), kernel.name(), "timing");
+    check(device, driver.event_record(end.get(), place.stream), kernel.name(), "timing");
+    check(device, driver.event_finish(end.get()), kernel.name(), "the call");
+    check(device, driver.event_between(&milliseconds, begin.get(), end.get()), kernel.name(), "timing");
     return static_cast<double>(milliseconds) * 1e-3;
   };
   timed(1);

@@ -205,9 +205,9 @@ TEST_F(CudaRun, ZFaultsNameTheKernel) {
     back(c, 8);
     FAIL();
   } catch (const Error& e) {
-    EXPECT_NE(e.diagnostic().what.find("add on cuda:0: copying from it failed: CUDA_ERROR_ILLEGAL_ADDRESS"),
-              std::string::npos)
-        << e.diagnostic().what;
+    const std::string text = e.diagnostic().render();
+    EXPECT_NE(text.find("cuda:0: copying from it failed: CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << text;
+    EXPECT_NE(text.find("add was launched last on cuda:0"), std::string::npos) << text;
   }
 }
 

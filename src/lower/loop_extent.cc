@@ -100,29 +100,6 @@ Stmt guarded_sequence(const Seq& all) {
   return if_then(conjunction(common), seq(std::move(inside)));
 }
 
-// The conditions under which everything in `s` stands, and the ranges of the loops between.
-std::vector<Expr> whole_guards(const Stmt& s, Bounds& inner) {
-  if (const If* i = guarded(s)) {
-    std::vector<Expr> all = conjuncts(i->cond), below = whole_guards(i->then, inner);
-    all.insert(all.end(), below.begin(), below.end());
-    return all;
-  }
-  if (const auto* f = as<For>(s)) {
-    const auto extent = as_int(f->extent);
-    inner[f->var.id()] = extent ? Interval{0, *extent - 1} : Interval::everything();
-    return whole_guards(f->body, inner);
-  }
-  if (const auto* a = as<Allocate>(s)) return whole_guards(a->body, inner);
-  const auto* all = as<Seq>(s);
-  if (!all || all->stmts.empty()) return {};
-  std::vector<Expr> common = whole_guards(all->stmts[0], inner);
-  for (size_t n = 1; n < all->stmts.size() && !common.empty(); ++n) {
-    const std::vector<Expr> here = whole_guards(all->stmts[n], inner);
-    std::erase_if(common, [&](const Expr& c) { return !among(c, here); });
-  }
-  return common;
-}
-
 // What a condition asks of one variable where all others are as suits it.
 std::optional<OnVariable> at_best(const Expr& condition, const Var& var, const Ranges& around, const Bounds& inner) {
   if (!uses_var(condition, var)) return std::nullopt;  // as of most: in a deep nest each loop stands around many
@@ -138,6 +115,31 @@ std::optional<OnVariable> at_best(const Expr& condition, const Var& var, const R
   return asked;
 }
 
+// Narrows a loop to the iterations from the first to the last in which `s` does something; its extent is a constant.
+void take_in_all(const Stmt& s, const For& f, const Ranges& ranges, Bounds& inner, Span& span) {
+  if (const If* i = guarded(s)) {
+    for (const Expr& c : conjuncts(i->cond)) take_in(at_best(c, f.var, ranges, inner), f, ranges, span);
+    take_in_all(i->then, f, ranges, inner, span);
+  } else if (const auto* below = as<For>(s)) {
+    const auto extent = as_int(below->extent);
+    inner[below->var.id()] = extent ? Interval{0, *extent - 1} : Interval::everything();
+    take_in_all(below->body, f, ranges, inner, span);
+  } else if (const auto* a = as<Allocate>(s)) {
+    take_in_all(a->body, f, ranges, inner, span);
+  } else if (const auto* all = as<Seq>(s)) {
+    const int64_t extent = *as_int(span.extent);
+    int64_t first = span.first + extent, end = span.first;
+    for (size_t n = 0; n < all->stmts.size() && end - first < extent; ++n) {
+      Span of_one = span;
+      take_in_all(all->stmts[n], f, ranges, inner, of_one);
+      if (is_int(of_one.extent, 0)) continue;
+      first = std::min(first, of_one.first);
+      end = std::max(end, of_one.first + *as_int(of_one.extent));
+    }
+    span = end > first ? Span{end - first, first} : Span{0, span.first};
+  }
+}
+
 }  // namespace
 
 bool keeps_guards(const For& f) {
@@ -145,12 +147,12 @@ bool keeps_guards(const For& f) {
 }
 
 For tightened(const For& f, const Ranges& ranges) {
-  if (keeps_guards(f)) return f;
+  if (keeps_guards(f) || !as_int(f.extent)) return f;
   Span span{f.extent};
   For constant = f;
   constant.kind = ForKind::kVectorized;  // constant extents only
   Bounds inner;
-  for (const Expr& c : whole_guards(f.body, inner)) take_in(at_best(c, f.var, ranges, inner), constant, ranges, span);
+  take_in_all(f.body, constant, ranges, inner, span);
   if (span.extent.same_as(f.extent) || (span.first == 0 && as_int(span.extent) == as_int(f.extent))) return f;
   For out = f;
   out.extent = span.extent;

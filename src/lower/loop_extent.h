@@ -19,8 +19,9 @@ ir::Stmt with_exact_extent(const ir::For& f, const ir::Stmt& body, const Ranges&
 // kGuard, and kMask where the loop has lanes to mask.
 bool keeps_guards(const ir::For&);
 
-// Takes conditions that guard the whole body at any depth into a constant extent. Of a condition on other variables too
-// that leaves out what holds for none of their values. The same loop when there is nothing to take.
+// Takes conditions that guard the whole body at any depth, or each of its statements, into a constant extent. Of a
+// condition on other variables too that leaves out what holds for none of their values. The same loop when there is
+// nothing to take.
 ir::For tightened(const ir::For&, const Ranges&);
 
 // All loops whose extents are no numbers, with conditions that guard their bodies in the extent.

@@ -3,12 +3,14 @@
 #include "src/lower/loop_split.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/ir/equal.h"
 #include "src/ir/interval_arith.h"
 #include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
+#include "src/lower/join.h"
 #include "src/lower/launches.h"
 #include "src/lower/loop_extent.h"
 #include "src/lower/split_point.h"
@@ -19,6 +21,8 @@ namespace tw::lower {
 using namespace ir;
 
 namespace {
+
+constexpr int kTrials = 3;  // where branches stay two, they may be cut again with fewer copies
 
 class LoopSplitter {
  public:
@@ -46,7 +50,10 @@ class LoopSplitter {
   Stmt whole(const For& f, int copies) {
     ranges_.set(f.var, {0, shifted(interval_of(f.extent, ranges_.vars()), -1).hi});
     if (is_thread(f.kind)) threads_.push_back(f.var);
-    return loop(f.var, f.extent, visit(f.body, copies), f.kind, f.tail);
+    ++whole_;
+    const Stmt body = visit(f.body, copies);
+    --whole_;
+    return loop(f.var, f.extent, body, f.kind, f.tail);
   }
 
   Stmt visit(const For& given, int copies) {
@@ -60,8 +67,8 @@ class LoopSplitter {
     if (const auto split = split_point(f)) {
       const bool pieces = !runs_concurrently(f.kind) && as<VarRef>(split->atom);
       const int parts = pieces ? 1 + (split->first > split->all.lo) + (split->last < split->all.hi) : 2;
-      if (const int made = with_parts(copies, parts); made <= max_copies_)
-        return pieces ? in_pieces(f, *split, made) : finished(f, chosen(f, *split, made));
+      if (const int made = with_parts(copies, parts); allowed(made))
+        return pieces ? in_pieces(f, *split, made) : finished(f, chosen(f, *split, copies, made));
     }
     return finished(f, visit(f.body, copies));
   }
@@ -78,7 +85,7 @@ class LoopSplitter {
     const Stmt main = without_guards(f.body, split->guards, reader_, at_ == SplitAt::kSelects);
     if (!below && !above) return visit(For{f.var, f.extent, f.kind, f.tail, main}, copies);
     const int parts = with_parts(copies, 1 + below + above);
-    if (parts > max_copies_) return finished(f, visit(f.body, copies));
+    if (!allowed(parts)) return finished(f, visit(f.body, copies));
     if (runs_concurrently(f.kind)) return finished(f, chosen(f, *split, below, above, main, parts));
     std::vector<Stmt> out;
     const Expr start = below                           ? max(split->first, split->end)
@@ -156,21 +163,42 @@ class LoopSplitter {
     return seq(std::move(out));
   }
 
-  // Inside one loop: if the guards hold, the body without them, else the body as narrow as it is there.
-  Stmt chosen(const For& f, const SplitPoint& split, int copies) {
-    std::vector<Expr> holds;
-    if (split.first > split.all.lo) holds.push_back(Expr(split.first) <= split.atom);
-    if (split.last < split.all.hi) holds.push_back(split.atom <= Expr(split.last));
-    const Stmt main = inside(f, f.body, split.atom, {split.first, split.last}, copies);
-    const Stmt rest = refresh(f.body);
+  // Inside one loop: if the guards hold, the body without them, else the body as narrow as it is there; in one body, of
+  // which there are as many copies as before, where that is as fast.
+  Stmt chosen(const For& f, const SplitPoint& split, int copies, int made) {
+    std::vector<Expr> holds, fails;
+    if (split.first > split.all.lo) {
+      holds.push_back(Expr(split.first) <= split.atom);
+      fails.push_back(split.atom < Expr(split.first));
+    }
+    if (split.last < split.all.hi) {
+      holds.push_back(split.atom <= Expr(split.last));
+      fails.push_back(Expr(split.last) < split.atom);
+    }
     const bool one_sided = holds.size() == 1;
+    Choice choice{conjunction(holds), one_sided ? fails[0] : logical_not(conjunction(holds)), {}};
     const Interval others = !one_sided                   ? split.all
                             : split.first > split.all.lo ? Interval{split.all.lo, split.first - 1}
                                                          : Interval{split.last + 1, split.all.hi};
-    const int left = copies_left_over(copies);
-    return if_then(conjunction(holds), main,
-                   others.is_point() ? inside(f, replaced(rest, split.atom, others.lo), split.atom, others, left)
-                                     : inside(f, rest, split.atom, others, left));
+    if (others.is_point()) choice.atom = split.atom, choice.value = others.lo;
+    const auto main = [&](int left) { return inside(f, f.body, split.atom, {split.first, split.last}, left); };
+    const auto rest = [&](int left) {
+      const Stmt body = refresh(f.body);
+      return inside(f, choice.atom ? replaced(body, choice.atom, choice.value) : body, split.atom, others, left);
+    };
+    if (one_sided && at_ == SplitAt::kGuards && whole_ == 0 && trials_ < kTrials && holds_outer_loop(f.body)) {
+      const int before = std::exchange(most_, copies);
+      ++trials_;
+      const Stmt first = main(copies), second = rest(copies);
+      --trials_;
+      const auto one = joined(choice, first, second);
+      const int as_two = most_ / copies * made;
+      most_ = std::max(before, one ? most_ : as_two);
+      if (one) return *one;
+      if (as_two <= max_copies_) return if_then(choice.holds, first, second);
+    }
+    const Stmt first = main(made);
+    return if_then(choice.holds, first, rest(copies_left_over(made)));
   }
 
   // The body where an atom's values are known; other atoms of the same loop may split it further.
@@ -179,7 +207,7 @@ class LoopSplitter {
     const For here{f.var, f.extent, f.kind, f.tail, body};
     const auto split = split_point(here);
     const int made = with_parts(copies, 2);
-    const Stmt out = split && made <= max_copies_ ? chosen(here, *split, made) : visit(body, copies);
+    const Stmt out = split && allowed(made) ? chosen(here, *split, copies, made) : visit(body, copies);
     ranges_.forget_last_atom();
     return out;
   }
@@ -192,6 +220,12 @@ class LoopSplitter {
   // How many copies there are of a body once it is cut: of padding, only the main part is cut further.
   int with_parts(int copies, int parts) const { return at_ == SplitAt::kGuards ? copies * parts : copies + parts - 1; }
   int copies_left_over(int copies) const { return at_ == SplitAt::kGuards ? copies : max_copies_; }
+
+  bool allowed(int made) {
+    if (made > max_copies_) return false;
+    most_ = std::max(most_, made);
+    return true;
+  }
 
   std::optional<SplitPoint> split_point(const For& f) {
     if (!is_open(f)) return std::nullopt;
@@ -212,23 +246,25 @@ class LoopSplitter {
       for (const Expr& c : conjuncts(condition))
         if (const Guard* guard = reader_.read(c)) guards_.push_back(guard);
     };
-    walk(
-        body,
-        [&](const Stmt& s) {
-          if (const auto* f = as<For>(s)) {
-            const auto n = as_int(f->extent);
-            inner_[f->var.id()] = n ? Interval{0, *n - 1} : Interval::everything();
-            if (f->kind == ForKind::kVectorized) lanes_.push_back(f->var);
-          }
-          if (const auto* l = as<LetStmt>(s)) inner_[l->var.id()] = Interval::everything();
-          if (const auto* i = as<If>(s); i && at_ == SplitAt::kGuards) note(i->cond);
-          return true;
-        },
-        [&](const Expr& e) {
-          if (at_ != SplitAt::kSelects) return false;
-          if (const auto* s = as<Select>(e)) note(s->cond);
-          return true;
-        });
+    const auto note_selects = [&](const Expr& e) {
+      if (const auto* s = as<Select>(e)) note(s->cond);
+      return true;
+    };
+    walk(body, [&](const Stmt& s) {
+      if (const auto* f = as<For>(s)) {
+        const auto n = as_int(f->extent);
+        inner_[f->var.id()] = n ? Interval{0, *n - 1} : Interval::everything();
+        if (f->kind == ForKind::kVectorized) lanes_.push_back(f->var);
+      }
+      if (const auto* l = as<LetStmt>(s)) inner_[l->var.id()] = Interval::everything();
+      if (const auto* i = as<If>(s); i && at_ == SplitAt::kGuards) note(i->cond);
+      if (const auto* st = as<Store>(s); st && at_ == SplitAt::kSelects) {
+        for (const Expr& e : st->at) walk(e, note_selects);
+        walk(st->value, note_selects);
+        if (st->pred) walk(st->pred, note_selects);
+      }
+      return true;
+    });
   }
 
   Stmt visit(const If& i, int copies) {
@@ -268,6 +304,9 @@ class LoopSplitter {
   Bounds inner_;
   std::vector<Var> lanes_;    // variables of vectorised loops below
   std::vector<Var> threads_;  // of all launches so far
+  int whole_ = 0;             // loops around that stay whole
+  int trials_ = 0;            // branches around that may be joined
+  int most_ = 1;              // copies that were allowed
 };
 
 }  // namespace

@@ -256,7 +256,7 @@ class Finder {
     const auto* f = as<For>(s);
     if (!f || f->kind != ForKind::kSerial || !as_int(f->extent) || *as_int(f->extent) < 1) return std::nullopt;
     for (const Buffer& buffer : free_buffers(s)) {
-      if (dimensions_in_one_set(buffer).empty()) continue;
+      if (!rows_share_sets(buffer)) continue;
       const auto accesses = Accesses::of(s, buffer);
       if (!accesses) continue;
       const auto store = std::find_if(accesses->begin(), accesses->end(), [](const Access& a) { return a.stores; });
@@ -313,6 +313,8 @@ class Finder {
 };
 
 }  // namespace
+
+bool rows_share_sets(const Buffer& buffer) { return !dimensions_in_one_set(buffer).empty(); }
 
 Program private_tiles(const Program& p, const Target& target) {
   Program out = p;

@@ -24,6 +24,9 @@
 
 namespace tw::lower {
 
+// Whether rows of a buffer, or what else lies along one of its dimensions, share sets of the first cache.
+bool rows_share_sets(const ir::Buffer&);
+
 ir::Program private_tiles(const ir::Program&, const Target&);
 
 }  // namespace tw::lower

@@ -1,4 +1,4 @@
-// tw-worker: measures one candidate in a process that may die of it. Started by LocalRunner; no LLVM, no compiler.
+// tw-worker: measures candidates, each in a child that may die of it. Started by LocalRunner; no LLVM, no compiler.
 
 #include <cstdio>
 #include <cstring>

@@ -2,6 +2,9 @@
 
 #include "src/lower/intrinsics.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "src/ir/walk.h"
 #include "src/lower/math/functions.h"
 
@@ -30,7 +33,8 @@ Expr without_rounding_calls(const Expr& e, bool fused) {
   }
 }
 
-constexpr std::pair<Fn, Expr (*)(math::Computation&, const Expr&)> kUnary[] = {
+using Expansion = Expr (*)(math::Computation&, const Expr&);
+constexpr std::pair<Fn, Expansion> kUnary[] = {
     {Fn::kExp, math::exp},     {Fn::kLog, math::log},     {Fn::kTanh, math::tanh}, {Fn::kSigmoid, math::sigmoid},
     {Fn::kErf, math::erf},     {Fn::kSin, math::sin},     {Fn::kCos, math::cos},   {Fn::kTan, math::tan},
     {Fn::kAtan, math::atan},   {Fn::kLog2, math::log2},   {Fn::kExp2, math::exp2}, {Fn::kLog10, math::log10},
@@ -66,6 +70,11 @@ Expr expanded(const Expr& e, bool fused, bool emulates) {
 }
 
 }  // namespace
+
+bool becomes_polynomial(Fn fn) {
+  return fn == Fn::kPow ||
+         (fn != Fn::kTF32 && std::ranges::find(kUnary, fn, &std::pair<Fn, Expansion>::first) != std::end(kUnary));
+}
 
 Program intrinsics(const Program& p, const Target& target) {
   const bool fused = target.abilities.fma, emulates = !fused && target.kind != "interp";

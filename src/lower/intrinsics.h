@@ -16,4 +16,7 @@ namespace tw::lower {
 
 ir::Program intrinsics(const ir::Program&, const Target&);
 
+// Whether the function becomes a polynomial, tens of instructions for each vector.
+bool becomes_polynomial(ir::Fn);
+
 }  // namespace tw::lower

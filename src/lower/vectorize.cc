@@ -9,6 +9,7 @@
 #include "src/ir/register_lanes.h"
 #include "src/ir/walk.h"
 #include "src/lower/index_math.h"
+#include "src/lower/intrinsics.h"
 #include "src/lower/vector_body.h"
 #include "src/lower/vector_form.h"
 
@@ -18,7 +19,8 @@ using namespace ir;
 
 namespace {
 
-// Vectors of one group are written out (and live in registers together); a longer loop is a serial loop over groups.
+// Vectors of one group are written out; a longer loop is a serial loop over groups. Many of them only where they share
+// registers: their sums, or the constants of a polynomial.
 constexpr int64_t kVectorsPerGroup = 16;
 constexpr int64_t kVectorsPerLongGroup = 4;
 
@@ -28,6 +30,18 @@ bool has_loop(const Stmt& s) {
     found = found || as<For>(at) || as<Allocate>(at);
     return !found;
   });
+  return found;
+}
+
+bool has_polynomial(const Stmt& s) {
+  bool found = false;
+  walk(
+      s, [&](const Stmt&) { return !found; },
+      [&](const Expr& e) {
+        const auto* call = as<Call>(e);
+        found = found || (call && becomes_polynomial(call->fn));
+        return !found;
+      });
   return found;
 }
 
@@ -70,13 +84,37 @@ class Vectorizer {
     lanes_ = lanes_for(f.body, target_);
     var_ = f.var;
     const int64_t vectors = extent / lanes_;
-    if (vectors <= kVectorsPerGroup) return group_of(f.body, 0, extent);
+    const bool shared = has_loop(f.body) || has_polynomial(f.body) || uses_registers(f.body);
+    if (vectors < (shared ? kVectorsPerGroup + 1 : 2 * kVectorsPerLongGroup)) return group_of(f.body, 0, extent);
     const int64_t group = kVectorsPerLongGroup * lanes_, groups = extent / group;
     Var g(f.var.name() + ".o");
     const Stmt whole = inside(g, groups, [&] { return group_of(f.body, multiply(g, group), group); });
     std::vector<Stmt> parts{loop(g, groups, whole)};
     if (extent % group) parts.push_back(group_of(refresh(f.body), groups * group, extent % group));
     return seq(std::move(parts));
+  }
+
+  // Whether the lanes run along an array that may be registers, whose subscripts are numbers then.
+  bool uses_registers(const Stmt& body) const {
+    bool found = false;
+    const auto see = [&](const Buffer& buffer, const std::vector<Expr>& at) {
+      const bool along = std::any_of(at.begin(), at.end(), [&](const Expr& i) { return uses_var(i, var_); });
+      if (!along || !is_private(buffer.scope())) return;
+      int64_t elements = 1;
+      for (const Expr& extent : buffer.shape()) elements *= as_int(extent).value_or(0);
+      found = found || elements <= int64_t{target_.abilities.vector_registers} * lanes_;
+    };
+    walk(
+        body,
+        [&](const Stmt& s) {
+          if (const auto* st = as<Store>(s)) see(st->buffer, st->at);
+          return !found;
+        },
+        [&](const Expr& e) {
+          if (const auto* l = as<Load>(e)) see(l->buffer, l->at);
+          return !found;
+        });
+    return found;
   }
 
   Stmt group_of(const Stmt& body, const Expr& first, int64_t count) {

@@ -148,25 +148,33 @@ bool has_vector_form(const For& f) {
 
 namespace {
 
-// An element as it is, or a number where there is none.
-bool is_moved(const Expr& value, Type element) {
-  if (const auto* from = as<Load>(value)) return from->buffer.element() == element;
-  const auto* choice = as<Select>(value);
-  return choice ? is_moved(choice->yes, element) && is_moved(choice->no, element) : as<FloatImm>(value) != nullptr;
-}
+constexpr int kMostBits = 512;  // of a vector that is computed with
 
-// Whether a device only moves 16-bit floats: nothing is computed with them, in float32 or otherwise.
-bool moves_halves(const Stmt& body, const Target& target) {
-  if (const auto* i = as<If>(body))
-    return moves_halves(i->then, target) && (!i->otherwise || moves_halves(i->otherwise, target));
-  const auto* st = as<Store>(body);
-  return target.abilities.device && st && st->buffer.element().is_half() && is_moved(st->value, st->buffer.element());
+// Threads of a device compute by single elements: what they read or write of the narrowest type comes at once.
+int lanes_of_accesses(const Stmt& body, const Target& target) {
+  int narrowest = kMostBits, widest = 8;
+  const auto see = [&](Type t) {
+    narrowest = std::min(narrowest, std::max<int>(8, t.bits));
+    widest = std::max<int>(widest, t.bits);
+  };
+  walk(
+      body,
+      [&](const Stmt& s) {
+        if (const auto* st = as<Store>(s)) see(st->buffer.element());
+        return true;
+      },
+      [&](const Expr& e) {
+        if (const auto* l = as<Load>(e)) see(l->buffer.element());
+        if (!e.type().is_index()) widest = std::max<int>(widest, e.type().bits);
+        return true;
+      });
+  return std::max(1, std::min(target.lanes(narrowest), kMostBits / widest));
 }
 
 }  // namespace
 
 int lanes_for(const Stmt& body, const Target& target) {
-  if (moves_halves(body, target)) return std::max(1, target.lanes(16));
+  if (target.abilities.device) return lanes_of_accesses(body, target);
   int lanes = register_lanes(target, Type::u(8));
   const auto see = [&](Type t) {
     if (!t.is_index()) lanes = std::min(lanes, register_lanes(target, t));

@@ -26,7 +26,7 @@ class LaneVariables {
 bool has_vector_form(const ir::For&);
 
 // The lanes of the vectors for a loop over `body`: of the widest type in it, which is float32 for halves that
-// are computed with.
+// are computed with; on a device, of the narrowest that is read or written.
 int lanes_for(const ir::Stmt& body, const Target&);
 
 // Whether all stores to a private buffer write its rows by vectorised loops of one width: then the lanes past the end

@@ -112,7 +112,7 @@ class Widener {
     if (const auto* b = as<Binary>(e))
       return binary(b->op, with_vectors(b->a), b->op == BinOp::kAnd || b->op == BinOp::kOr ? b->b : with_vectors(b->b));
     if (const auto* n = as<Not>(e)) return logical_not(with_vectors(n->a));
-    if (const auto* s = as<Select>(e)) return select(with_vectors(s->cond), s->yes, s->no);
+    if (const auto* s = as<Select>(e)) return choice_with_vectors(*s);
     if (const auto* c = as<Call>(e)) {
       std::vector<Expr> args;
       for (const Expr& arg : c->args) args.push_back(with_vectors(arg));
@@ -128,12 +128,27 @@ class Widener {
     return e;
   }
 
+  // Where all lanes choose alike, what is chosen is read beforehand, too.
+  Expr choice_with_vectors(const Select& s) {
+    const auto* all = as<Broadcast>(s.cond);
+    if (all == nullptr || uses_bound(all->value)) return select(with_vectors(s.cond), s.yes, s.no);
+    const auto side = [&](const Expr& chosen, const Expr& value) {
+      const Expr outer = std::exchange(under_, under_ ? under_ && chosen : chosen);
+      Expr out = with_vectors(value);
+      under_ = outer;
+      return out;
+    };
+    const Expr yes = side(all->value, s.yes), no = side(simplify(logical_not(all->value)), s.no);
+    return select(s.cond, yes, no);
+  }
+
   bool uses_bound(const Expr& e) const {
     return std::any_of(bound_.begin(), bound_.end(), [&](const Var& v) { return uses_var(e, v); });
   }
 
   const Buffer& vector_read(const Load& l) {
-    const Expr wanted = load(l.buffer, l.at), pred = l.pred ? as<Broadcast>(l.pred)->value : Expr();
+    const Expr wanted = load(l.buffer, l.at), own = l.pred ? as<Broadcast>(l.pred)->value : Expr();
+    const Expr pred = !!own && !!under_ ? under_ && own : own ? own : under_;
     for (const Read& known : reads_)
       if (equal(known.load, wanted) && (!!known.pred && !!pred ? equal(known.pred, pred) : known.pred.same_as(pred)))
         return known.vector;
@@ -156,6 +171,7 @@ class Widener {
   }
 
   std::vector<Read> reads_;  // of the statement at hand
+  Expr under_;               // a scalar: what holds where the expression at hand is evaluated; or empty
   std::vector<Var> bound_;   // by a let inside of it
 };
 

@@ -45,6 +45,9 @@ constexpr Tile kTiles[] = {{64, 64, 4, 4},  {128, 128, 8, 8}, {128, 64, 8, 4}, {
                            {128, 32, 8, 4}, {32, 128, 4, 4},  {8, 128, 1, 4},  {128, 256, 8, 8}, {16, 32, 1, 2},
                            {64, 64, 8, 8},  {32, 64, 4, 8}};
 
+// Of few rows, where columns are rows of an operand: a warp reads eight of these, not thirty-two.
+constexpr Tile kNarrowTiles[] = {{8, 32, 1, 4}, {8, 64, 1, 8}};
+
 class DeviceContraction {
  public:
   DeviceContraction(Sketch& sketch, const Group& group)
@@ -65,7 +68,9 @@ class DeviceContraction {
     tile_sums();
     for (const std::string& copy : copies) {
       k_.step(schedule::ComputeAt{copy, sums_, terms_});
-      if (copies.size() == 2 && &copy == &copies.front()) keep_apart(copy);
+      if (copies.size() < 2) continue;
+      const bool first = &copy == &copies.front();
+      if (first || lies_across(roles_.vectors)) keep_apart(copy, first ? roles_.broadcast : roles_.vectors);
     }
     if (!copies.empty()) k_.step(schedule::Pipeline{sums_, terms_, k_.cfg.factor(knob("stages")), "auto"});
     if (parts_ > 1) add_parts(k_, group_);
@@ -75,13 +80,19 @@ class DeviceContraction {
   std::string knob(const char* what) const { return stage_.name + "." + what; }
   bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
   std::string output_axis(int d) const { return (at_root() ? stage_ : root_).data[static_cast<size_t>(d)].name; }
-  // Elements of 16 bytes of what is read along the columns. A window's columns begin anywhere: these are read one by
-  // one, by threads that are neighbours.
+  // Elements of 16 bytes of what is read along the columns. A window's columns begin anywhere, and those of a
+  // transposed operand are rows of it: these are read one by one, by threads that are neighbours.
   int64_t widest() const {
     const Operand& operand = roles_.vectors;
     const bool slides = std::ranges::any_of(stage_.sums, [&](const Axis& sum) { return slides_along(operand, sum); });
-    return slides ? 1 : std::max<int64_t>(1, kVectorBytes / k_.graph.at(source_of(operand)).type.bytes());
+    return slides || lies_across(operand) ? 1 : std::max<int64_t>(1, kVectorBytes / bytes_of(operand));
   }
+  bool lies_across(const Operand& operand) const {
+    const std::vector<ir::Expr>& at = operand.read->at();
+    const auto uses = [&](const Axis& axis) { return ir::uses_var(at.back(), axis.var); };
+    return !uses(stage_.data[static_cast<size_t>(roles_.lanes)]) && std::ranges::any_of(stage_.sums, uses);
+  }
+  int64_t bytes_of(const Operand& operand) const { return k_.graph.at(source_of(operand)).type.bytes(); }
   static int source_of(const Operand& operand) { return operand.through >= 0 ? operand.through : operand.source; }
   // Terms of a tile that need no condition, hardly fewer than these; else as many.
   int64_t dividing(int64_t terms) const {
@@ -117,7 +128,7 @@ class DeviceContraction {
   void define_terms(bool few);
   void tile_outputs();
   void tile_sums();
-  void keep_apart(const std::string& copy);
+  void keep_apart(const std::string& copy, const Operand&);
 
   Sketch& k_;
   const Group& group_;
@@ -137,6 +148,9 @@ void DeviceContraction::define_knobs() {
   std::vector<std::string> tiles;
   for (const Tile& tile : kTiles)
     if (tile.rows < 2 * rows && tile.columns < 2 * columns) tiles.push_back(tile.json(widest(), columns));
+  for (const Tile& tile : kNarrowTiles)
+    if (lies_across(roles_.vectors) && tile.rows < 2 * rows && rows < 2 * tile.rows && tile.columns < 2 * columns)
+      tiles.push_back(tile.json(widest(), columns));
   if (tiles.empty()) tiles.push_back(Tile{16, 16, 1, 1}.json(widest(), columns));
   const std::vector<int64_t> parts = parts_of_product(stage_, roles_, processors_of(k_.target), unit(), Ends::kUneven);
   const bool few = parts.size() > 1;
@@ -163,14 +177,15 @@ void DeviceContraction::define_terms(bool few) {
 }
 
 // Rows that a warp reads at once, of which eight have banks of their own: they lie an odd number of 16 bytes apart.
-void DeviceContraction::keep_apart(const std::string& copy) {
-  const std::vector<ir::Expr>& at = roles_.broadcast.read->at();
-  const ir::Var& row = stage_.data[static_cast<size_t>(roles_.rows)].var;
+void DeviceContraction::keep_apart(const std::string& copy, const Operand& operand) {
+  const std::vector<ir::Expr>& at = operand.read->at();
+  const int rows = &operand == &roles_.broadcast ? roles_.rows : roles_.lanes;
+  const ir::Var& row = stage_.data[static_cast<size_t>(rows)].var;
   const std::vector<std::string> loops = data_loops(k_.s, copy);
   size_t dimension = at.size();
   while (dimension > 0 && !ir::uses_var(at[dimension - 1], row)) --dimension;
   if (dimension == 0 || dimension >= loops.size()) return;
-  const int64_t vector = std::max<int64_t>(1, kVectorBytes / k_.graph.at(source_of(roles_.broadcast)).type.bytes());
+  const int64_t vector = std::max<int64_t>(1, kVectorBytes / bytes_of(operand));
   k_.step(schedule::StorageAlign{copy, loops[dimension - 1], 2 * vector, vector});
 }
 

@@ -24,7 +24,8 @@ bool contiguous_along(const ir::Load& load, const ir::Var& axis) {
 
 namespace {
 
-constexpr int64_t kThreads = 256, kThreadsOfSum = 128;
+constexpr int64_t kThreads = 256, kThreadsOfSum = 128, kWarp = 32;
+constexpr int64_t kProcessors = 128;       // which have a block each before one has many threads
 constexpr int64_t kFewElements = 1 << 12;  // which leave most of a device idle where each is one thread's
 constexpr int64_t kNeighbours = 8;         // elements that share bytes are one thread's
 
@@ -109,11 +110,24 @@ class DeviceRules {
       step(Bind{name, terms + ".i", "threadIdx.x"});
   }
 
+  // Of few elements, as the states of a scan are at one time, fewer to a block.
+  static int64_t threads_for(const StageNest& st, const std::vector<std::string>& data) {
+    int64_t elements = 1;
+    for (const Axis& axis : st.axes)
+      if (std::ranges::find(data, axis.name) != data.end()) {
+        if (!axis.extent.known()) return kThreads;
+        elements = std::min(elements * axis.extent.value(), kThreads * kProcessors);
+      }
+    int64_t threads = kThreads;
+    while (threads > kWarp && elements < threads * kProcessors) threads /= 2;
+    return threads;
+  }
+
   void share_elements(const std::string& name, const std::vector<std::string>& data) {
     std::string all = fused(name, data);
     if (at(name).op->dtype().is_packed() && step(Split{name, all, Factor(kNeighbours), {}, ir::Tail::kAuto}))
       all += ".o";
-    step(Split{name, all, Factor(kThreads), {}, ir::Tail::kAuto});
+    step(Split{name, all, Factor(threads_for(at(name), data)), {}, ir::Tail::kAuto});
     step(Bind{name, all + ".o", "blockIdx.x"});
     step(Bind{name, all + ".i", "threadIdx.x"});
   }

@@ -6,11 +6,16 @@
 // Neighbouring threads compute neighbouring elements, so that a warp's accesses are whole lines of memory. Where all
 // reads are in place the elements are one long row, and each thread takes a vector of it; where others run along the
 // stage's own rows, or stay where they are, it takes one of a row. 4-bit integers are stored by whole bytes.
+//
+//   S[i] = sum of A[2 * i + k]; B[i] = f(S[i])   ==>   blockIdx.x i.o: threadIdx.x i.i: S.local; B[i] = f(S.local)
+//
+// A sum that no threads share, as of a window, is added up by the one that needs it.
 #include <algorithm>
-#include <numeric>
 
 #include "autotune/sketch/device.h"
 #include "autotune/sketch/lanes.h"
+#include "src/ir/interval.h"
+#include "src/ir/simplify.h"
 #include "src/ir/walk.h"
 
 namespace tw::autotune::sketch {
@@ -41,25 +46,73 @@ int64_t widest_vector(const Graph& graph, int root) {
   return std::max<int64_t>(1, kVectorBytes / bytes);
 }
 
-// The same of a row: each read is of neighbours where the elements are, or of one for all of them.
+// What the thread that writes so many neighbours of a row reads: one element for all of them, as many neighbours, or
+// each from anywhere. None of these: a vector of it begins within another.
+enum class Reads : uint8_t { kSame, kNeighbours, kAnywhere, kUneven };
+
+Reads reads_of(const Graph& graph, const Stage& stage, const Access& read, int64_t lanes) {
+  const Axis& row = stage.data.back();
+  const ir::Var vector(row.name + ".o"), lane(row.name + ".i");
+  const ir::Bounds bounds{{vector.id(), {0, row.extent / lanes - 1}}, {lane.id(), {0, lanes - 1}}};
+  std::vector<ir::Expr> at;
+  for (const ir::Expr& e : read.at())
+    at.push_back(ir::simplify(ir::substitute(e, {{row.var.id(), vector * lanes + lane}}), bounds));
+  std::vector<int64_t> shape = graph.at(read.stage).shape;
+  for (; shape.size() > 1 && shape.back() == 1; shape.pop_back()) at.pop_back();  // depthwise weights end so
+  const auto moves = [&](const ir::Expr& e) { return ir::uses_var(e, lane); };
+  if (std::ranges::none_of(at, moves)) return Reads::kSame;
+  if (std::ranges::any_of(at, [&](const ir::Expr& e) { return moves(e) && ir::has_load(e); })) return Reads::kAnywhere;
+  const ir::Expr first = ir::simplify(at.back() - lane, bounds);
+  const bool whole = std::none_of(at.begin(), at.end() - 1, moves) && !moves(first) && shape.back() % lanes == 0 &&
+                     ir::is_int(ir::simplify(ir::floormod(first, lanes), bounds), 0);
+  return whole && !graph.at(read.stage).type.is_packed() ? Reads::kNeighbours : Reads::kUneven;
+}
+
+// The same of a row, whose elements need not be read in place; nor are what sums read. Of what is read again and again,
+// such as one row for all others, wider elements are several vectors.
 int64_t widest_of_rows(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
-  if (stage.kind != StageKind::kPointwise || stage.type.bits < 8 || stage.bodies.size() != 1) return 1;
-  const Axis& row = stage.data.back();
-  int64_t bytes = stage.type.bytes(), alignment = row.extent;
-  for (const Access& read : stage.reads) {
-    const std::vector<ir::Expr>& at = read.at();
-    const auto uses = [&](const ir::Expr& e) { return ir::uses_var(e, row.var); };
-    if (std::ranges::none_of(at, uses)) continue;
-    const auto* last = ir::as<ir::VarRef>(at.back());
-    if (last == nullptr || !(last->var == row.var) || std::any_of(at.begin(), at.end() - 1, uses)) return 1;
-    if (graph.at(read.stage).type.is_packed()) return 1;
-    bytes = std::max<int64_t>(bytes, graph.at(read.stage).type.bytes());
-    alignment = std::gcd(alignment, graph.at(read.stage).shape.back());
-  }
-  int64_t lanes = kVectorBytes / bytes;
-  while (lanes > 1 && alignment % lanes != 0) lanes /= 2;
-  return std::max<int64_t>(lanes, 1);
+  if (stage.type.bits < 8 || stage.bodies.size() != 1) return 1;
+  const auto suits = [&](const Access& read, int64_t lanes) {
+    const Reads reads = reads_of(graph, stage, read, lanes);
+    const bool often = 2 * touched(stage, read) < static_cast<double>(stage.elements);
+    return reads != Reads::kUneven &&
+           (reads == Reads::kSame || often || lanes * graph.at(read.stage).type.bytes() <= kVectorBytes);
+  };
+  for (int64_t lanes = kVectorBytes / stage.type.bytes(); lanes > 1; lanes /= 2)
+    if (stage.data.back().extent % lanes == 0 &&
+        std::ranges::all_of(stage.reads, [&](const Access& read) { return suits(read, lanes); }))
+      return lanes;
+  return 1;
+}
+
+// Whether a sum is what the root alone reads, each where it writes, and no rule has threads share it.
+bool is_a_threads_own(const Graph& graph, int root, int sum) {
+  const Stage &stage = graph.at(root), &of = graph.at(sum);
+  if (!of.reduces() || of.output || of.readers != std::vector{root} || of.bodies.size() != 1 || of.type.is_packed() ||
+      stage.type.is_packed())
+    return false;
+  const auto reads = [&](const Access& read) { return read.stage != sum || is_in_place(graph, stage, read); };
+  return std::ranges::all_of(stage.reads, reads) && !match_device_groups(graph, sum) &&
+         !match_device_warps(graph, sum) && !match_device_contraction(graph, sum) &&
+         !match_device_reduction(graph, sum) && !match_device_columns(graph, sum);
+}
+
+// The widest vectors that the root and the sums before it have in common.
+int64_t widest_of_all(const Graph& graph, const Group& group) {
+  int64_t lanes = kVectorBytes;
+  for (const int member : group.members) lanes = std::min(lanes, widest_of_rows(graph, member));
+  return lanes;
+}
+
+// Computed by a thread at its loop, as many side by side as it takes of the root.
+void compute_at_thread(Sketch& sketch, const std::string& sum, const std::string& root, const std::string& loop,
+                       bool wide) {
+  sketch.step(schedule::ComputeAt{sum, root, loop});
+  if (!wide) return;
+  const std::string last = data_loops(sketch.s, sum).back();
+  sketch.step(schedule::Split{sum, last, sketch.cfg.factor(root + ".vector"), {}, ir::Tail::kAuto});
+  sketch.step(schedule::Vectorize{sum, last + ".i"});
 }
 
 }  // namespace
@@ -68,14 +121,20 @@ std::optional<Group> match_device_pointwise(const Graph& graph, int root) {
   const Stage& stage = graph.at(root);
   const bool known = stage.kind == StageKind::kPointwise || stage.reduces();
   if (!known || stage.data.empty() || stage.elements == 0) return std::nullopt;
-  return Group{root, root, {root}};
+  Group group{root, root, {}};
+  for (int sum = 0; sum < root; ++sum)
+    if (stage.kind == StageKind::kPointwise && is_a_threads_own(graph, root, sum)) group.members.push_back(sum);
+  group.members.push_back(root);
+  return group;
 }
 
 void apply_device_pointwise(Sketch& sketch, const Group& group) {
   const Stage& stage = sketch.graph.at(group.root);
   std::vector<std::string> loops = data_loops(sketch.s, stage.name);
   sketch.cfg.define_knob(stage.name + ".threads", {256, 128, 512, 64, 1024});
-  const int64_t of_row = widest_vector(sketch.graph, group.root) > 1 ? 1 : widest_of_rows(sketch.graph, group.root);
+  const bool alone = group.members.size() == 1;
+  const int64_t anywhere = alone ? widest_vector(sketch.graph, group.root) : 1;
+  const int64_t of_row = anywhere > 1 ? 1 : widest_of_all(sketch.graph, group);
   if (of_row > 1) {
     sketch.cfg.define_knob(stage.name + ".vector", up_to(of_row, {of_row, of_row / 2, 1}));
     sketch.step(
@@ -84,8 +143,8 @@ void apply_device_pointwise(Sketch& sketch, const Group& group) {
     loops.back() += ".o";
   }
   std::string all = sketch.fuse(stage.name, loops);
-  if (const int64_t vector = widest_vector(sketch.graph, group.root); vector > 1) {
-    sketch.cfg.define_knob(stage.name + ".vector", up_to(stage.elements, {vector, vector / 2, 1}));
+  if (anywhere > 1) {
+    sketch.cfg.define_knob(stage.name + ".vector", up_to(stage.elements, {anywhere, anywhere / 2, 1}));
     sketch.step(schedule::Split{stage.name, all, sketch.cfg.factor(stage.name + ".vector"), {}, ir::Tail::kAuto});
     sketch.step(schedule::Vectorize{stage.name, all + ".i"});
     all += ".o";
@@ -96,6 +155,9 @@ void apply_device_pointwise(Sketch& sketch, const Group& group) {
   }
   share(sketch, stage.name, all, sketch.cfg.factor(stage.name + ".threads"));
   sketch.bind(stage.name, all + ".o", "blockIdx.x");
+  for (const int member : group.members)
+    if (member != group.root)
+      compute_at_thread(sketch, sketch.graph.at(member).name, stage.name, all + ".i", of_row > 1);
 }
 
 }  // namespace tw::autotune::sketch

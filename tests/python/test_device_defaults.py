@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tensorwright as tw
-from tensorwright import te
+from tensorwright import ops, te
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
@@ -18,7 +18,9 @@ from bench.device_defaults import PROGRAMS, row_of  # noqa: E402
 ODD = {(127, 129, 4001), (7, 333, 77, 55), (31, 65, 27, 3), (3, 64, 224, 7, 2), (33, 100000), (1001, 1000), (77, 33333), (5, 100003), (7, 11, 13, 17)}
 
 
-OTHERS = (programs.largest, programs.channel_sum, programs.batch_norm, programs.gather, programs.one_hot, programs.swap_first_two, programs.softmax_of)
+OTHERS = (programs.largest, programs.channel_sum, programs.batch_norm, programs.gather, programs.one_hot, programs.swap_first_two, programs.softmax_of,
+          programs.rotary, programs.concat, programs.max_pool, programs.depthwise, programs.bias_gelu, programs.swiglu, programs.slice_of, programs.dequantized,
+          programs.avg_pool, programs.linear, programs.masked_scores)
 
 
 @pytest.mark.parametrize("make, sizes", [p for p in PROGRAMS if p[1] in ODD or p[0] in OTHERS], ids=str)
@@ -181,3 +183,102 @@ def test_elements_of_rows_are_stored_in_vectors():
     got = values_of(programs.gather(50, 24, 4), *[{"A": A, "at": at}[a.name] for a in programs.arguments(programs.gather(50, 24, 4))])
     np.testing.assert_array_equal(got, A[at])
     np.testing.assert_array_equal(values_of(programs.one_hot(4, 20), np.array([3, 19, 0, 7], "int32")), np.eye(20, dtype="float32")[[3, 19, 0, 7]])
+
+
+def rotated(x, cosine, sine):
+    half = x.shape[-1] // 2
+    turned = np.concatenate([-x[..., half:], x[..., :half]], axis=-1)
+    return x * cosine[:, None] + turned * sine[:, None]
+
+
+def depthwise_of(x, w):
+    padded = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    rows, columns = x.shape[1:3]
+    return sum(padded[:, r : r + rows, q : q + columns] * w[r, q, :, 0] for r in range(3) for q in range(3))
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+VECTORS_OF_ROWS = {
+    "rotary": (lambda: programs.rotary(6, 3, 16, "float32"), [(6, 3, 16), (6, 16), (6, 16)], rotated),
+    "rotary of odd halves": (lambda: programs.rotary(5, 2, 6, "float32"), [(5, 2, 6), (5, 6), (5, 6)], rotated),
+    "beside": (lambda: programs.concat(1, (7, 16), (7, 8)), [(7, 16), (7, 8)], lambda a, b: np.concatenate([a, b], axis=1)),
+    "beside, cut within a vector": (lambda: programs.concat(1, (7, 6), (7, 10)), [(7, 6), (7, 10)], lambda a, b: np.concatenate([a, b], axis=1)),
+    "part of rows": (lambda: programs.slice_of(5, 40, 8, 20), [(5, 40)], lambda a: a[:, 8:28]),
+    "part of rows, off by one": (lambda: programs.slice_of(5, 40, 9, 20), [(5, 40)], lambda a: a[:, 9:29]),
+    "columns": (lambda: programs.columns_of(5, 12, 8), [(5, 12), np.array([3, 11, 0, 7, 7, 1, 2, 5], "int32")], lambda a, at: a[:, at]),
+    "two halves of a row": (lambda: programs.swiglu(5, 12, "float32"), [(5, 24)], lambda a: silu(a[:, :12]) * a[:, 12:]),
+    "windows": (lambda: programs.max_pool("NHWC", (2, 6, 6, 8), 2, 2, 0), [(2, 6, 6, 8)], lambda a: a.reshape(2, 3, 2, 3, 2, 8).max((2, 4))),
+    "each channel by itself": (lambda: programs.depthwise("NHWC", 8, 6, 3), [(1, 6, 6, 8), (3, 3, 8, 1)], depthwise_of),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS_OF_ROWS)
+def test_what_is_read_beside_its_place_comes_in_vectors(name):
+    make, inputs, expected = VECTORS_OF_ROWS[name]
+    tensors = make()
+    rng = np.random.default_rng(7)
+    given = [rng.integers(-4, 5, x).astype("float32") if isinstance(x, tuple) else x for x in inputs]
+    names = {"X": 0, "A": 0, "cosine": 1, "B": 1, "W": 1, "at": 1, "sine": 2}
+    got = values_of(tensors, *[given[names[a.name]] for a in programs.arguments(tensors)])
+    np.testing.assert_allclose(got, expected(*given), rtol=1e-5, atol=1e-6)
+
+
+def depthwise_relu(layout):
+    shape, weights = ((1, 6, 6, 8), (3, 3, 8, 1)) if layout == "NHWC" else ((1, 8, 6, 6), (8, 1, 3, 3))
+    X, W = te.placeholder(shape, name="A"), te.placeholder(weights, name="W")
+    return [ops.depthwise_conv2d(X, W, padding=1, layout=layout, bias=te.placeholder((8,), name="bias"), activation="relu")]
+
+
+def pooled(a):
+    return a.reshape(2, 3, 2, 3, 2, -1).mean((2, 4), dtype="float32")
+
+
+def across(f):
+    """The same of images whose channels come first."""
+    def of(a, *others):
+        return f(a.transpose(0, 2, 3, 1), *(w.transpose(2, 3, 0, 1) if w.ndim == 4 else w for w in others)).transpose(0, 3, 1, 2)
+    return of
+
+
+def activated(a, w, bias):
+    return np.maximum(depthwise_of(a, w) + bias, 0)
+
+
+SMALL_SUMS = {
+    "windows": (lambda: programs.avg_pool("NHWC", (2, 6, 6, 8), 2, 2), [(2, 6, 6, 8)], pooled),
+    "windows of odd rows": (lambda: programs.avg_pool("NHWC", (2, 6, 6, 7), 2, 2), [(2, 6, 6, 7)], pooled),
+    "windows of rows": (lambda: programs.avg_pool("NCHW", (2, 5, 6, 6), 2, 2), [(2, 5, 6, 6)], across(pooled)),
+    "depthwise": (lambda: depthwise_relu("NHWC"), [(1, 6, 6, 8), (3, 3, 8, 1), (8,)], activated),
+    "depthwise of rows": (lambda: depthwise_relu("NCHW"), [(1, 8, 6, 6), (8, 1, 3, 3), (8,)], across(activated)),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_SUMS)
+def test_what_a_thread_adds_up_is_used_where_it_is(name):
+    make, shapes, expected = SMALL_SUMS[name]
+    tensors = make()
+    f = tw.build([*programs.arguments(tensors), *tensors], target="cuda -arch=sm_90a")
+    assert f.source("launches").count("blocks of") == 1, f.source("launches")
+    given = [np.random.default_rng(8).integers(-4, 5, shape).astype("float32") for shape in shapes]
+    names = {"A": 0, "W": 1, "bias": 2}
+    got = values_of(tensors, *[given[names[a.name]] for a in programs.arguments(tensors)])
+    np.testing.assert_array_equal(got, expected(*given))
+
+
+@pytest.mark.parametrize("n, m, k", [(70, 72, 40), (8, 64, 48), (9, 130, 31), (33, 35, 16)])
+def test_rows_of_a_transposed_operand_lie_in_banks_of_their_own(n, m, k, capsys):
+    tensors = programs.linear(n, m, k)
+    account = programs.Account(tw.default_schedule(tensors, "cuda -arch=sm_90a"), "cuda -arch=sm_90a")
+    assert account.conflicts < 1.02
+    rng = np.random.default_rng(9)
+    a, w = rng.integers(-4, 5, (n, k)).astype("float32"), rng.integers(-4, 5, (m, k)).astype("float32")
+    by_name = {"A": a, "W": w}
+    np.testing.assert_array_equal(values_of(tensors, *[by_name[x.name] for x in programs.arguments(tensors)]), a @ w.T)
+
+
+def test_few_states_of_a_scan_are_in_many_blocks():
+    f = tw.build([*programs.arguments(S := programs.running_sum(4096, 1024, 1)), *S], target="cuda -arch=sm_90a")
+    assert "128 x 1 x 1 blocks of 32 x 1 x 1 threads" in f.source("launches"), f.source("launches")

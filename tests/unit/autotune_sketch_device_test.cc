@@ -286,10 +286,11 @@ TEST(SketchDevice, NoTwoCandidatesOfRowsAreOneSchedule) {
     ASSERT_TRUE(task.candidate(0).ok()) << columns;
     std::map<std::string, uint64_t> seen;
     for (uint64_t index = 0; index < task.space().size(); ++index) {
-      const Result<Scheduled> s = task.candidate(index);
+      const Result<Scheduled> s = task.applied(index);  // whether it is legal takes longer, and only pairs are asked
       if (!s.ok()) continue;
       const auto [first, is_new] = seen.emplace(schedule::to_json(s->schedule.steps()), index);
-      EXPECT_TRUE(is_new) << task.space().describe(first->second) << " and " << task.space().describe(index);
+      EXPECT_TRUE(is_new || !task.candidate(index).ok())
+          << task.space().describe(first->second) << " and " << task.space().describe(index);
     }
   }
 }

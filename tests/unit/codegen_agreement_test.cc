@@ -4,6 +4,7 @@
 #include <random>
 
 #include "codegen/c/backend.h"
+#include "codegen/llvm/backend.h"
 #include "src/lower/pipeline.h"
 #include "src/runtime/kernel.h"
 #include "tests/unit/run_program.h"
@@ -87,7 +88,7 @@ std::string difference(const ir::Program& p, const std::vector<Bytes>& expected,
 
 using Make = std::function<Expr(Expr, Expr)>;
 
-// Programs with their data, gathered so that C is compiled a few times only.
+// Programs with their data, gathered so that they are compiled together, a few times only.
 class Cases {
  public:
   // C[i] = make(A[i], B[i]) as a loop over scalars and over vectors, after all passes.
@@ -115,30 +116,29 @@ class Cases {
     for (size_t i = 0; i < programs_.size(); ++i) expected.push_back(run_interpreted(programs_[i], data_[i]));
 #if TW_LLVM
     for (const int opt_level : {0, 3})
-      for (size_t i = 0; i < programs_.size(); ++i)
-        compare(i, expected[i], run_compiled(programs_[i], data_[i], on_, opt_level),
-                "LLVM at O" + std::to_string(opt_level));
+      compare_all(expected, codegen::llvm_kernels(programs_, on_, opt_level).value_or_throw(),
+                  "LLVM at O" + std::to_string(opt_level));
 #endif
     if (!codegen::has_c_compiler()) GTEST_SKIP() << "C skipped: no C compiler";
     Target c = on_;
     c.kind = "c";
-    for (const auto& [opt_level, flag] : {std::pair{3, "-DTW_VECTORS=1"}, {0, "-DTW_VECTORS=0"}}) {
-      const auto kernels = codegen::c_kernels(programs_, c, opt_level, {flag}).value_or_throw();
-      for (size_t i = 0; i < programs_.size(); ++i) {
-        std::vector<Bytes> got = data_[i];
-        std::vector<void*> pointers;
-        for (Bytes& bytes : got) pointers.push_back(bytes.data());
-        EXPECT_EQ(kernels[i]->run(pointers.data()), 0);
-        compare(i, expected[i], got, std::string("C with ") + flag);
-      }
-    }
+    for (const auto& [opt_level, flag] : {std::pair{3, "-DTW_VECTORS=1"}, {0, "-DTW_VECTORS=0"}})
+      compare_all(expected, codegen::c_kernels(programs_, c, opt_level, {flag}).value_or_throw(),
+                  std::string("C with ") + flag);
   }
 
  private:
-  void compare(size_t i, const std::vector<Bytes>& expected, const std::vector<Bytes>& got,
-               const std::string& who) const {
-    const std::string where = difference(programs_[i], expected, got);
-    EXPECT_EQ(where, "") << who << "\n" << to_string(programs_[i]);
+  using Kernels = std::vector<std::shared_ptr<const runtime::Kernel>>;
+
+  void compare_all(const std::vector<std::vector<Bytes>>& expected, const Kernels& kernels,
+                   const std::string& who) const {
+    for (size_t i = 0; i < programs_.size(); ++i) {
+      std::vector<Bytes> got = data_[i];
+      std::vector<void*> pointers;
+      for (Bytes& bytes : got) pointers.push_back(bytes.data());
+      EXPECT_EQ(kernels[i]->run(pointers.data()), 0);
+      EXPECT_EQ(difference(programs_[i], expected[i], got), "") << who << "\n" << to_string(programs_[i]);
+    }
   }
 
   Target on_ = native();

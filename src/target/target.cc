@@ -194,8 +194,22 @@ Result<Words> read_words(std::string_view text) {
   return words;
 }
 
+std::vector<std::string> attributes_known(const std::string& kind, const std::string& triple) {
+  return target::catalog_for(kind, triple).features(triple);
+}
+
+// Which other architecture has the attribute, or "".
+std::string who_has(const Words& words, const std::string& attribute) {
+  for (const std::string triple : kTriples) {
+    const std::vector<std::string> known = attributes_known(words.kind, triple);
+    if (triple != words.triple && std::find(known.begin(), known.end(), attribute) != known.end())
+      return "CPUs of -mtriple=" + triple + " have it";
+  }
+  return "";
+}
+
 Status check_attributes(const Words& words) {
-  const std::vector<std::string> known = target::catalog_for(words.kind, words.triple).features(words.triple);
+  const std::vector<std::string> known = attributes_known(words.kind, words.triple);
   for (const std::string& attribute : words.attributes) {
     if (attribute[0] != '+' && attribute[0] != '-')
       return bad_target("an attribute must begin with + or -, not \"" + attribute + "\"",
@@ -204,7 +218,8 @@ Status check_attributes(const Words& words) {
     if (name.empty())
       return bad_target("an attribute needs a name after its " + attribute, {"for example: -mattr=+fma,-avx512f"});
     if (std::find(known.begin(), known.end(), name) == known.end())
-      return bad_target("unknown attribute \"" + name + "\" of " + words.triple, {support::did_you_mean(name, known)});
+      return bad_target("unknown attribute \"" + name + "\" of " + words.triple,
+                        {support::did_you_mean(name, known), who_has(words, name)});
   }
   return Unit{};
 }

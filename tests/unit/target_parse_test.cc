@@ -64,6 +64,12 @@ TEST(TargetParse, CIsMadeForMoreArchitecturesThanLlvm) {
   contains(error_of("c -mtriple=arm-linux-gnueabi"), "unknown triple");
 }
 
+TEST(TargetParse, AttributesOfAnotherArchitectureAreSaidToBe) {
+  contains(error_of("c -mcpu=x86-64-v3 -mattr=+neon"), "unknown attribute \"neon\" of x86_64-pc-linux-gnu");
+  contains(error_of("c -mcpu=x86-64-v3 -mattr=+neon"), "CPUs of -mtriple=aarch64-unknown-linux-gnu have it");
+  contains(error_of("c -mtriple=aarch64-linux-gnu -mattr=+neon,+avx2"), "CPUs of -mtriple=x86_64-pc-linux-gnu have it");
+}
+
 // A record's key means the same on any machine.
 TEST(TargetParse, TextsSayTheArchitecture) {
   const target::Cpu arm = target::cpu_of(target::HwcapRecord{0x3, 0, 0x410fd083});

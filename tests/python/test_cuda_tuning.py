@@ -1,6 +1,7 @@
 """Tuning for GPUs: candidates that a driver without a device runs (tests/fake_cuda), each in a worker of its own, and what it says of its faults."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -69,6 +70,31 @@ assert (c.numpy() == 3 * random(6000)).all()
 page = result.report()
 assert "cuda -arch=sm_90a, Fake GPU, 132 processors" in page and "of memory bandwidth" in page and "occupancy" in page and "__global__" in page
 assert "occupancy" in tw.autotune.report("t.jsonl", task=tw.autotune.Task(vectors(), target="cuda"))
+""", tmp_path)
+
+    def test_a_full_disk_leaves_the_log_whole(self, tmp_path):
+        made = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True)
+        if made.returncode != 0:
+            pytest.skip(f"skipped: no file system of its own: {made.stderr.strip()}")
+        tune("""
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNS, MS_PRIVATE_ALL, MS_REMOUNT = 0x20000, 0x44000, 32
+os.mkdir("disk")
+assert libc.unshare(CLONE_NEWNS) == 0 and libc.mount(b"none", b"/", None, MS_PRIVATE_ALL, None) == 0
+assert libc.mount(b"tmpfs", b"disk", b"tmpfs", 0, b"size=8k") == 0
+os.chdir("disk")
+os.environ["TW_CACHE_DIR"] = os.getcwd() + "/cache"
+try:
+    tuned(vectors(), trials=8)
+    assert False
+except tw.LogError as error:
+    assert "t.jsonl cannot be written: No space left on device" in str(error), error
+    assert "what was written before is intact" in str(error)
+kept = len(lines())
+assert libc.mount(b"tmpfs", os.getcwd().encode(), b"tmpfs", MS_REMOUNT, b"size=1m") == 0
+result = tuned(vectors(), trials=8)
+assert result.best.ok and kept > 0 and result.measured == 8 - kept, (kept, result.measured)
 """, tmp_path)
 
     @pytest.mark.parametrize("made", ["row_sum(9, 200)", "product(40, 36, 24)", "column_sum(2000, 40)"])

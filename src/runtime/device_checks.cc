@@ -11,7 +11,17 @@ bool is_checked_on_device(const ArgSpec& spec) {
 }
 
 DeviceChecks::DeviceChecks(const RunRequest& request, Device& device)
-    : request_(request), device_(device), gone_(request.device_checks.size() == 0) {}
+    : request_(request), device_(device), gone_(request.device_checks.size() == 0) {
+  if (!gone_) device_.when_short([this] { give_way(); });
+}
+
+DeviceChecks::~DeviceChecks() { device_.when_short({}); }
+
+void DeviceChecks::give_way() {
+  if (running_) return;
+  gone_ = true;
+  checks_.clear();
+}
 
 DeviceChecks::Check* DeviceChecks::check_of(size_t argument, size_t bytes_of_part) {
   if (gone_ || !is_checked_on_device(request_.args[argument])) return nullptr;
@@ -31,7 +41,10 @@ DeviceChecks::Check* DeviceChecks::check_of(size_t argument, size_t bytes_of_par
 bool DeviceChecks::run(Check& check, std::vector<void*> addresses) {
   check.parts->poison(0xFF);
   addresses.push_back(check.parts->address());
-  return device_.time(check.kernel, addresses.data(), 1).code == 0;
+  running_ = true;
+  const Device::Elapsed elapsed = device_.time(check.kernel, addresses.data(), 1);
+  running_ = false;
+  return elapsed.code == 0;
 }
 
 bool DeviceChecks::agrees(size_t argument, const DeviceMemory& output, const void* expected) try {

@@ -5,7 +5,8 @@
 //   tw_check_0(words, digests)                     of an input: a digest of each part
 //
 // Small arguments have none, and what a kernel cannot do, as where memory is short, the host does: it says nothing
-// then. Where an output may be wrong the host looks, and finds the words.
+// then, and has no memory that a candidate's scratch needs. Where an output may be wrong the host looks, and finds the
+// words.
 #pragma once
 
 #include <map>
@@ -24,6 +25,9 @@ bool is_checked_on_device(const ArgSpec&);         // whether there is a kernel 
 class DeviceChecks {
  public:
   DeviceChecks(const RunRequest&, Device&);  // both outlive it
+  ~DeviceChecks();
+  DeviceChecks(const DeviceChecks&) = delete;
+  DeviceChecks& operator=(const DeviceChecks&) = delete;
 
   // Whether each element is certainly as expected, by the rule of compare.h.
   bool agrees(size_t argument, const DeviceMemory& output, const void* expected);
@@ -36,10 +40,11 @@ class DeviceChecks {
   };
   Check* check_of(size_t argument, size_t bytes_of_part);
   bool run(Check&, std::vector<void*> addresses);
+  void give_way();  // to a candidate that needs the memory
 
   const RunRequest& request_;
   Device& device_;
-  bool loaded_ = false, gone_ = false;
+  bool loaded_ = false, gone_ = false, running_ = false;
   std::map<size_t, Check> checks_;  // by argument
 };
 

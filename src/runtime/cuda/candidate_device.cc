@@ -188,10 +188,12 @@ void* CandidateDevice::on_alloc(const tw_context* self, size_t bytes) {
   auto& here = *static_cast<CandidateDevice*>(self->state);
   Address memory = 0;
   Code failed = here.device_.driver->allocate_on(&memory, bytes, here.into_);
-  if (failed == kOutOfMemory && here.uploads_) {
-    here.uploads_->give_way();
+  const auto again_without = [&](const auto& give_way) {
+    give_way();
     failed = here.device_.driver->allocate_on(&memory, bytes, here.into_);
-  }
+  };
+  if (failed == kOutOfMemory && here.uploads_) again_without([&] { here.uploads_->give_way(); });
+  if (failed == kOutOfMemory && here.give_back_) again_without(here.give_back_);
   if (failed != 0) {
     here.refused(failed, "allocating " + std::to_string(bytes) + " bytes of scratch");
     return nullptr;

@@ -26,6 +26,7 @@ class CandidateDevice final : public Device {
   std::unique_ptr<DeviceMemory> allocate(size_t bytes, size_t place) override;
   const void* readable(const void* bytes, size_t count) override;
   std::unique_ptr<DeviceMemory> scratch(size_t bytes) override;
+  void when_short(std::function<void()> give_back) override { give_back_ = std::move(give_back); }
   Status load(const Blob& object) override;
   Result<KernelSpecs> specs(const std::string& kernel) const override;
   Result<Launch> find(const std::string& kernel) const override;
@@ -53,6 +54,7 @@ class CandidateDevice final : public Device {
   const OnDevice current_;  // on this thread, from now on
   const Linking linking_;
   KeptUploads* const uploads_;
+  std::function<void()> give_back_;
   Stream stream_ = nullptr, into_ = nullptr;  // its own; where launches go now
   Event begin_ = nullptr, end_ = nullptr;
   std::vector<std::unique_ptr<Image>> images_;

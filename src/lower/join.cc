@@ -212,13 +212,18 @@ class Joiner {
           padding = padding || (choice && uses_var(choice->cond, f.var));
           return !padding;
         });
-    std::vector<Var> inside;
+    Inside inside;
     return !padding && comes_first(f.body, inside);
   }
 
+  struct Inside {
+    std::vector<Var> loops;
+    std::vector<Buffer> buffers;  // nothing comes back to what begins and ends there
+  };
+
   // Whether reductions that come back to what `f` stores have more of their loops inside, and no reason for a tile of
   // its own.
-  bool comes_first(const Stmt& s, std::vector<Var>& inside) const {
+  bool comes_first(const Stmt& s, Inside& inside) const {
     const auto subscripted = [](const Store& st, const Var& v) {
       return std::ranges::any_of(st.at, [&](const Expr& e) { return uses_var(e, v); });
     };
@@ -227,18 +232,27 @@ class Joiner {
     };
     return match(
         s,
-        [&](const Store& st) { return !reduces(st, around_) || (reduces(st, inside) && !rows_share_sets(st.buffer)); },
+        [&](const Store& st) {
+          if (std::ranges::find(inside.buffers, st.buffer) != inside.buffers.end() || !reduces(st, around_))
+            return true;
+          return reduces(st, inside.loops) && !rows_share_sets(st.buffer);
+        },
         [&](const For& f) {
-          inside.push_back(f.var);
+          inside.loops.push_back(f.var);
           const bool ok = comes_first(f.body, inside);
-          inside.pop_back();
+          inside.loops.pop_back();
           return ok;
         },
         [&](const If& i) { return comes_first(i.then, inside) && (!i.otherwise || comes_first(i.otherwise, inside)); },
         [&](const Seq& all) {
           return std::ranges::all_of(all.stmts, [&](const Stmt& child) { return comes_first(child, inside); });
         },
-        [&](const Allocate& a) { return comes_first(a.body, inside); },
+        [&](const Allocate& a) {
+          inside.buffers.push_back(a.buffer);
+          const bool ok = comes_first(a.body, inside);
+          inside.buffers.pop_back();
+          return ok;
+        },
         [&](const LetStmt& l) { return comes_first(l.body, inside); }, [](const Evaluate&) { return true; },
         [](const Sync&) { return true; });
   }

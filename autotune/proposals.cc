@@ -40,7 +40,7 @@ void Proposals::start_from(const TuneOptions& options) {
 std::optional<Description> Proposals::describe(uint64_t index) {
   Result<Scheduled> s = task_.applied(index);
   if (s) return description_of(s->schedule, machine_);
-  ++refusals_[s.error().what];
+  refuse(s.error().what);
   return std::nullopt;
 }
 
@@ -52,8 +52,13 @@ bool Proposals::is_legal(uint64_t index) {
   if (legal)
     prepared_.insert_or_assign(index, *std::move(c));
   else
-    ++refusals_[c.error().what];
+    refuse(c.error().what);
   return legal;
+}
+
+void Proposals::refuse(const std::string& why) {
+  const std::lock_guard lock(refusing_);
+  ++refusals_[why];
 }
 
 std::vector<uint64_t> Proposals::propose(size_t count, uint64_t batch, std::span<const uint64_t> under_way) {

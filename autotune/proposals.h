@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -34,10 +35,12 @@ class Proposals {
   void limit(const TuneOptions&);
   std::optional<Description> describe(uint64_t index);
   bool is_legal(uint64_t index);
+  void refuse(const std::string& why);
 
   const Task& task_;
   const schedule::Machine& machine_;
   Proposer proposer_;
+  std::mutex refusing_;  // candidates are described on several threads
   std::map<std::string, int> refusals_;
   std::unordered_map<uint64_t, Candidate> prepared_;  // of the last proposal
 };

@@ -49,7 +49,7 @@ struct Task::State {
   std::vector<te::Tensor> any_size;  // the arguments of the kernel that takes any; empty: of no task at a size
   bool opaque = false;               // traces cannot be trusted: the template runs for each candidate
 
-  mutable std::mutex lock;  // of the paths; a template is called by one thread at a time
+  mutable std::mutex lock;  // of the paths; a template and its filters are called by one thread at a time
   mutable std::vector<std::shared_ptr<const Path>> paths;
 };
 
@@ -304,12 +304,12 @@ Status same_signature(const Scheduled& a, const Scheduled& b) {
 
 Result<Scheduled> Task::applied(uint64_t index) const {
   const Digits digits = state_->space.digits(index);
-  for (const Config::Keeps& keeps : state_->filters)
-    if (const std::string knobs = state_->space.describe(index); !keeps(knobs))
-      return Diagnostic{ErrorKind::kSchedule, "multi_filter: leaves out " + knobs, {}, {}};
   std::shared_ptr<const Path> path;
   {
     std::lock_guard lock(state_->lock);
+    for (const Config::Keeps& keeps : state_->filters)
+      if (const std::string knobs = state_->space.describe(index); !keeps(knobs))
+        return Diagnostic{ErrorKind::kSchedule, "multi_filter: leaves out " + knobs, {}, {}};
     const auto known =
         std::find_if(state_->paths.begin(), state_->paths.end(), [&](const auto& p) { return p->covers(digits); });
     if (known != state_->paths.end()) {

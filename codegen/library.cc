@@ -1,11 +1,9 @@
 #include "codegen/library.h"
 
 #include <algorithm>
-#include <atomic>
 #include <iterator>
 #include <map>
 #include <set>
-#include <thread>
 
 #include "codegen/arg_specs.h"
 #include "codegen/c_header.h"
@@ -13,6 +11,7 @@
 #include "codegen/kernel_name.h"
 #include "src/ir/externs.h"
 #include "src/ir/tile_products.h"
+#include "src/support/in_parallel.h"
 #include "src/target/cuda.h"
 #include "src/target/triple.h"
 #if TW_LLVM
@@ -320,20 +319,10 @@ Result<std::vector<LibraryFile>> library_objects(const std::vector<LibraryKernel
   for (const LibraryKernel& kernel : kernels)
     for (const LibraryVariant& variant : kernel.variants) jobs.emplace_back(&kernel, &variant);
   std::vector<std::optional<Result<LibraryFile>>> made(jobs.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) {
-      std::optional<LibraryFile> there = known ? known(*jobs[i].first, *jobs[i].second) : std::nullopt;
-      made[i] =
-          there ? Result<LibraryFile>(*std::move(there)) : library_object(*jobs[i].first, *jobs[i].second, options);
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (size_t t = 1; t < std::min<size_t>(std::thread::hardware_concurrency(), jobs.size()); ++t)
-      others.emplace_back(work);
-    work();
-  }
+  support::in_parallel(jobs.size(), support::threads_for_work(), [&](size_t i) {
+    std::optional<LibraryFile> there = known ? known(*jobs[i].first, *jobs[i].second) : std::nullopt;
+    made[i] = there ? Result<LibraryFile>(*std::move(there)) : library_object(*jobs[i].first, *jobs[i].second, options);
+  });
   std::vector<LibraryFile> objects;
   for (std::optional<Result<LibraryFile>>& one : made) {
     TW_TRY(LibraryFile object, *std::move(one));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "autotune/measure/check_programs.h"
 #include "autotune/model/bound.h"
@@ -19,6 +18,7 @@
 #include "src/runtime/local_runner.h"
 #include "src/runtime/run_result.h"
 #include "src/support/deep_stack.h"
+#include "src/support/in_parallel.h"
 
 namespace tw::autotune {
 
@@ -247,27 +247,9 @@ Built Measurer::build(const Candidate& candidate) {
 
 std::vector<Built> Measurer::build(std::span<const Candidate> candidates) {
   std::vector<Built> all(candidates.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < candidates.size() && !stopped_; i = next++) all[i] = build(candidates[i]);
-  };
-  const size_t builders = std::min(static_cast<size_t>(builder_.slots()), candidates.size());
-  std::vector<std::exception_ptr> thrown(builders);
-  {
-    std::vector<std::jthread> workers;
-    for (size_t w = 0; w < builders; ++w) {
-      workers.emplace_back([&, w] {
-        try {
-          work();
-        } catch (...) {
-          thrown[w] = std::current_exception();
-        }
-      });
-    }
-  }
-  for (const std::exception_ptr& e : thrown) {
-    if (e) std::rethrow_exception(e);
-  }
+  support::in_parallel(candidates.size(), static_cast<size_t>(builder_.slots()), [&](size_t i) {
+    if (!stopped_) all[i] = build(candidates[i]);
+  });
   if (stopped_) std::erase_if(all, [](const Built& b) { return b.trial.status.empty() && !b.ok(); });
   return all;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "src/support/deep_stack.h"
+#include "src/support/in_parallel.h"
 
 namespace tw::autotune {
 
@@ -62,6 +63,16 @@ const Description* Proposer::description_of(uint64_t index) {
   return nullptr;
 }
 
+// Most of a proposal's time goes here.
+void Proposer::describe(const std::vector<uint64_t>& indices) {
+  std::vector<uint64_t> fresh;
+  for (const uint64_t index : indices)
+    if (!descriptions_.contains(index)) fresh.push_back(index);
+  std::vector<std::optional<Description>> made(fresh.size());
+  support::in_parallel(fresh.size(), support::threads_for_work(), [&](size_t i) { made[i] = describe_(fresh[i]); });
+  for (size_t i = 0; i < fresh.size(); ++i) descriptions_.emplace(fresh[i], std::move(made[i]));
+}
+
 void Proposer::leave_out(uint64_t index, std::unordered_set<uint64_t>& reason) {
   reason.insert(index);
   left_out_ += state_.excluded.insert(index).second;
@@ -115,6 +126,7 @@ std::vector<float> Proposer::score(const std::vector<uint64_t>& indices) {
   std::vector<float> out(indices.size(), kUnwanted);
   Candidates candidates;
   std::vector<size_t> at;
+  describe(indices);
   for (size_t i = 0; i < indices.size(); ++i) {
     const Description* d = description_of(indices[i]);
     if (d == nullptr || d->bound > best_ || (d->hash != 0 && nests_.contains(d->hash))) continue;

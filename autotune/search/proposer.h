@@ -11,7 +11,7 @@ namespace tw::autotune {
 
 class Proposer {
  public:
-  // What is known of a candidate, or nothing if it is refused.
+  // What is known of a candidate, or nothing if it is refused. Called by several threads at a time.
   using Describe = std::function<std::optional<Description>(uint64_t)>;
   // The last word on a candidate: dearer than its description, so asked of proposals only.
   using Legal = std::function<bool(uint64_t)>;
@@ -43,6 +43,7 @@ class Proposer {
 
  private:
   std::vector<float> score(const std::vector<uint64_t>&);
+  void describe(const std::vector<uint64_t>&);
   bool can_rank() const { return fitted_ || started_ || search_->wants_prior(); }
   void fit();
   std::vector<uint64_t> ranked_pool(size_t count, support::Rng&);

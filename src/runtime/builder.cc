@@ -7,10 +7,10 @@
 #include <cstring>
 #include <limits>
 #include <system_error>
-#include <thread>
 
 #include "src/runtime/timing.h"
 #include "src/runtime/tool_path.h"
+#include "src/support/in_parallel.h"
 #include "src/support/subprocess.h"
 
 namespace tw::runtime {
@@ -47,7 +47,7 @@ std::string_view to_string(BuildStatus status) {
 LocalBuilder::LocalBuilder() : program_(tool_path("tw-worker-build", "TW_WORKER_BUILD")) {}
 LocalBuilder::~LocalBuilder() = default;
 
-int LocalBuilder::slots() const { return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 16u)); }
+int LocalBuilder::slots() const { return static_cast<int>(support::threads_for_work()); }
 
 void LocalBuilder::cancel() {
   cancelled_.store(true);

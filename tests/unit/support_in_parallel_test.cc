@@ -1,0 +1,45 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <vector>
+
+#include "src/support/in_parallel.h"
+
+namespace tw::support {
+namespace {
+
+TEST(InParallel, DoesEachPieceOnce) {
+  for (const size_t count : {0u, 1u, 3u, 1000u}) {
+    for (const size_t threads : {0u, 1u, 4u}) {
+      std::vector<std::atomic<int>> calls(count);
+      in_parallel(count, threads, [&](size_t i) { ++calls[i]; });
+      for (const std::atomic<int>& n : calls) EXPECT_EQ(n, 1);
+    }
+  }
+}
+
+TEST(InParallel, ThrowsWhatAPieceThrowsAndBeginsNoMore) {
+  std::atomic<size_t> begun = 0;
+  const auto piece = [&](size_t i) {
+    ++begun;
+    if (i == 2) throw std::runtime_error("the third");
+  };
+  EXPECT_THROW(in_parallel(1'000'000, 4, piece), std::runtime_error);
+  EXPECT_LT(begun, 1'000'000u);
+}
+
+int depth(int n) {
+  volatile char room[256];
+  room[0] = static_cast<char>(n);
+  return n == 0 ? 0 : 1 + depth(n - 1) + (room[0] - static_cast<char>(n));
+}
+
+TEST(InParallel, EachThreadHasADeepStack) {
+  std::atomic<int> sum = 0;
+  in_parallel(4, 4, [&](size_t) { sum += depth(100'000); });
+  EXPECT_EQ(sum, 400'000);
+}
+
+}  // namespace
+}  // namespace tw::support

@@ -23,7 +23,7 @@ const char* const kX86 = R"(
 #ifndef TENSORWRIGHT_X86
 #define TENSORWRIGHT_X86
 #ifndef __x86_64__
-#error "these kernels are for x86-64"
+#error "these kernels are for x86-64: make them for this CPU by -mtriple of their target, or as C by the target c"
 #endif
 static inline void tensorwright_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t* answer) {
   __asm__ volatile("cpuid" : "=a"(answer[0]), "=b"(answer[1]), "=c"(answer[2]), "=d"(answer[3]) : "a"(leaf), "c"(subleaf));
@@ -59,7 +59,7 @@ const char* const kAArch64 = R"(
 #ifndef TENSORWRIGHT_AARCH64
 #define TENSORWRIGHT_AARCH64
 #ifndef __aarch64__
-#error "these kernels are for AArch64"
+#error "these kernels are for AArch64: make them for this CPU by -mtriple of their target, or as C by the target c"
 #endif
 #include <sys/auxv.h>
 static inline int tensorwright_has(unsigned long bits, unsigned long bits2) {
@@ -128,6 +128,14 @@ std::string condition_of_aarch64(const Target& target) {
 
 bool is_aarch64(const Target& target) { return target::architecture_of(target.triple) == "aarch64"; }
 
+// What launches the kernels of a device is code of the machine that made it.
+std::string launched_from() {
+  const bool arm = is_aarch64(Target::host());
+  const std::string macro = arm ? "__aarch64__" : "__x86_64__", cpu = arm ? "AArch64" : "x86-64";
+  return "#ifndef " + macro + "\n#error \"what launches these kernels is code for " + cpu +
+         ": save them on a machine that is one itself\"\n#endif\n";
+}
+
 }  // namespace
 
 std::string cpu_condition(const Target& target, bool tiles) {
@@ -140,7 +148,7 @@ std::string cpu_condition(const Target& target, bool tiles) {
 }
 
 std::string cpu_functions(const Target& target) {
-  if (target.kind == "cuda") return kCudaContext;
+  if (target.kind == "cuda") return kCudaContext + launched_from();
   if (target.kind != "llvm") return "";
   return is_aarch64(target) ? kAArch64 : kX86;
 }

@@ -1,4 +1,5 @@
 """The target "c": C99 text, compiled by the system's compiler."""
+import re
 import shutil
 import signal
 import subprocess
@@ -121,6 +122,23 @@ def test_divisions_of_64_bits_are_linked_for_cpus_of_32(tmp_path):
     f = tw.build([A, B, *outs], target="c -mtriple=arm-linux-gnueabihf", name="divide")
     f.save(tmp_path / "divide.so")
     assert (tmp_path / "divide.so").stat().st_size > 0
+
+
+@pytest.mark.parametrize("compiler", ["arm-linux-gnueabihf-gcc", "riscv64-linux-gnu-gcc"])
+@pytest.mark.parametrize("target, why", [("llvm", "these kernels are for .*: make them for this CPU by -mtriple of their target, or as C by the target c"),
+                                         ("cuda -arch=sm_90a", "what launches these kernels is code for .*: save them on a machine that is one itself")])
+def test_headers_say_which_cpu_objects_are_for(target, why, compiler, tmp_path):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"skipped: {compiler} is not installed")
+    A = te.placeholder((9,), name="A")
+    f = tw.build([A, te.compute((9,), lambda i: A[i] + 1, name="B")], target=target, name="more")
+    try:
+        f.save(tmp_path / "more.o")
+    except tw.BuildError as error:
+        pytest.skip(f"skipped: {error}")  # no NVRTC
+    (tmp_path / "main.c").write_text('#include "more.h"\n')
+    done = subprocess.run([compiler, "-c", "main.c"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode != 0 and re.search(why, done.stderr), done.stderr
 
 
 def test_a_missing_compiler_is_named(monkeypatch):

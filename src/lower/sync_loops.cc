@@ -65,7 +65,9 @@ void LaunchCheck::cooperative(const For& f, const Expr& extent, const Place& pla
   }
   const Var turn(f.var.name());
   const Expr n = simplify(Expr(turn) * threads + thread, bounds_);
-  statement(f.body, place.with_own(turn, extent).with(f.var, n).under(n < extent));
+  const Var mine(f.var.name());  // whose digits are seen to be its own, which those of the sum may not be
+  if (const auto range = bounds_.find(f.var.id()); range != bounds_.end()) bounds_[mine.id()] = range->second;
+  statement(f.body, place.with_own(turn, extent).with_own(mine, extent).with(f.var, mine).under(eq(mine, n)));
 }
 
 template <class F>

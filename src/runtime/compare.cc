@@ -1,10 +1,13 @@
 #include "src/runtime/compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <vector>
 
 #include "src/ir/interp_types.h"
 #include "src/ir/interp_value.h"
+#include "src/runtime/shares.h"
 
 namespace tw::runtime {
 namespace {
@@ -27,7 +30,8 @@ struct Tolerance {
 };
 
 constexpr int64_t kTogether = 64;
-constexpr double kLargest = 1e300;  // finite, whatever the type
+constexpr int64_t kShare = 1 << 18;  // elements that a thread takes at a time
+constexpr double kLargest = 1e300;   // finite, whatever the type
 
 template <class T>
 bool same(T got, T expected, Tolerance tolerance) {
@@ -113,22 +117,43 @@ std::string compare_nibbles(const ArgSpec& spec, const void* got, const void* ex
   return first_difference(spec, first, text(element(got, first)), text(element(expected, first)), wrong, count);
 }
 
+struct Found {
+  int64_t wrong = 0, first = -1;
+};
+
+// Among the elements begin .. end - 1 in row-major order.
+template <class T>
+Found differences(const ArgSpec& spec, const T* g, const T* e, Tolerance tolerance, int64_t begin, int64_t end) {
+  Found found;
+  for (int64_t n = begin; n < end; ++n) {
+    while (spec.strides.empty() && n + kTogether <= end && all_same(g + n, e + n, tolerance)) n += kTogether;
+    if (n == end) break;
+    const int64_t at = offset_of(spec, n);
+    if (same(g[at], e[at], tolerance)) continue;
+    if (found.wrong++ == 0) found.first = n;
+  }
+  return found;
+}
+
 template <class T>
 std::string compare(const ArgSpec& spec, const void* got, const void* expected, Tolerance tolerance) {
   const T* g = static_cast<const T*>(got);
   const T* e = static_cast<const T*>(expected);
-  int64_t count = 1, wrong = 0, first = -1;
+  int64_t count = 1;
   for (const int64_t extent : spec.shape) count *= extent;
-  for (int64_t n = 0; n < count; ++n) {
-    while (spec.strides.empty() && n + kTogether <= count && all_same(g + n, e + n, tolerance)) n += kTogether;
-    if (n == count) break;
-    const int64_t at = offset_of(spec, n);
-    if (same(g[at], e[at], tolerance)) continue;
-    if (wrong++ == 0) first = n;
+  std::vector<Found> shares(static_cast<size_t>(std::max<int64_t>(1, (count + kShare - 1) / kShare)));
+  over_shares(shares.size(), [&](size_t share) {
+    const int64_t begin = static_cast<int64_t>(share) * kShare;
+    shares[share] = differences(spec, g, e, tolerance, begin, std::min(count, begin + kShare));
+  });
+  Found all;
+  for (const Found& found : shares) {
+    if (all.wrong == 0) all.first = found.first;
+    all.wrong += found.wrong;
   }
-  if (wrong == 0) return {};
-  const int64_t at = offset_of(spec, first);
-  return first_difference(spec, first, text(g[at]), text(e[at]), wrong, count);
+  if (all.wrong == 0) return {};
+  const int64_t at = offset_of(spec, all.first);
+  return first_difference(spec, all.first, text(g[at]), text(e[at]), all.wrong, count);
 }
 
 }  // namespace

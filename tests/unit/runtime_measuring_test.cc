@@ -18,6 +18,7 @@
 #include "src/runtime/guarded_buffer.h"
 #include "src/runtime/messages.h"
 #include "src/runtime/timing.h"
+#include "src/runtime/zones.h"
 #include "tests/unit/compile_c.h"
 
 namespace tw::runtime {
@@ -268,6 +269,37 @@ TEST(Compare, FloatsTogether) {
   }
   EXPECT_GT(same, 500);
   EXPECT_LT(same, 1500);
+}
+
+TEST(Compare, LargeArraysInSharesCountAllAndNameTheFirst) {
+  constexpr int64_t kRows = 1000, kColumns = 777;  // three shares of threads, the last one short
+  const ArgSpec spec{"y", kF32, {kRows, kColumns}, {}, true};
+  const std::vector<float> expected(static_cast<size_t>(kRows * kColumns), 2);
+  std::vector<float> got = expected;
+  EXPECT_EQ(difference(spec, got.data(), expected.data(), 0, 0), "");
+  got.back() = 3;
+  EXPECT_EQ(difference(spec, got.data(), expected.data(), 0, 0),
+            "element [999, 776] is 3, expected 2; 1 of 777000 differ");
+  got[600 * kColumns + 5] = 4;
+  got[600 * kColumns + 6] = 5;
+  EXPECT_EQ(difference(spec, got.data(), expected.data(), 0, 0),
+            "element [600, 5] is 4, expected 2; 3 of 777000 differ");
+}
+
+TEST(Zones, ADigestDependsOnEachByteAndItsPlaceInAllShares) {
+  std::vector<unsigned char> bytes((size_t{5} << 19) + 3, 7);
+  const uint64_t before = digest_of(bytes.data(), bytes.size());
+  EXPECT_EQ(digest_of(bytes.data(), bytes.size()), before);
+  for (const size_t at : {size_t{0}, size_t{1} << 20, bytes.size() - 1}) {
+    bytes[at] = 8;
+    EXPECT_NE(digest_of(bytes.data(), bytes.size()), before) << at;
+    bytes[at] = 7;
+  }
+  bytes[0] = 8;
+  const uint64_t first = digest_of(bytes.data(), bytes.size());
+  bytes[0] = 7;
+  bytes[size_t{1} << 20] = 8;
+  EXPECT_NE(digest_of(bytes.data(), bytes.size()), first);
 }
 
 TEST(Compare, HalvesByTheirBits) {

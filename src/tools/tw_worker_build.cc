@@ -1,6 +1,9 @@
 // The builder's worker: lowered IR text in (a kernel's, and of those that pack for it), a shared object out. A compiler
 // that aborts or hangs takes only this process along, and the tuner starts another.
 #include <chrono>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/device_object.h"
@@ -77,6 +80,20 @@ tw::runtime::BuildReply reply_to(const tw::runtime::BuildRequest& request) {
   return failed;
 }
 
+// Each build asks for what the last one gave back: it stays here, where the system would have to clear it again.
+void keep_memory() {
+#ifdef __GLIBC__
+  constexpr int kMuch = 64 << 20;
+  mallopt(M_ARENA_MAX, 1);  // a build runs on a thread of its own
+  mallopt(M_TRIM_THRESHOLD, kMuch);
+  mallopt(M_TOP_PAD, 16 << 20);
+  mallopt(M_MMAP_THRESHOLD, 16 << 20);
+#endif
+}
+
 }  // namespace
 
-int main(int argc, char** argv) { return tw::runtime::serve_builds(argc, argv, reply_to); }
+int main(int argc, char** argv) {
+  keep_memory();
+  return tw::runtime::serve_builds(argc, argv, reply_to);
+}

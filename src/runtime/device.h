@@ -47,7 +47,7 @@ class Device {
   virtual std::unique_ptr<DeviceMemory> scratch(size_t /*bytes*/) { return nullptr; }
   // What is called where a launch would fail for want of memory that scratch() gave; empty: nobody has any to give
   // back.
-  virtual void when_short(std::function<void()> /*give_back*/) {}  // NOLINT(performance-unnecessary-value-param): who overrides it keeps it
+  virtual void when_short(std::function<void()> /*give_back*/) {}  // NOLINT(performance-unnecessary-value-param)
 
   // Before what follows: code of the object may run from here on. Where there is scratch() again, of other kernels.
   virtual Status load(const Blob& object) = 0;

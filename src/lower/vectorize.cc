@@ -102,7 +102,8 @@ class Vectorizer {
       if (!along || !is_private(buffer.scope())) return;
       int64_t elements = 1;
       for (const Expr& extent : buffer.shape()) elements *= as_int(extent).value_or(0);
-      found = found || elements <= int64_t{target_.abilities.vector_registers} * lanes_;
+      const int64_t most = int64_t{target_.abilities.vector_registers} * lanes_;
+      found = found || elements <= most || target_.abilities.device;  // a thread's array is registers or slow
     };
     walk(
         body,

@@ -168,6 +168,8 @@ def main() -> None:
     parser.add_argument("--tvm", action="store_true", help="TVM's MetaSchedule at as many trials, on the rows that it has")
     parser.add_argument("--halide", action="store_true", help="Halide's Adams2019 against the default schedule")
     options = parser.parse_args()
+    if options.logs:
+        os.makedirs(options.logs, exist_ok=True)
     done = []
     for row in chosen(options.rows, MORE_ROWS if options.more else ROWS):
         tuned = tune(row, options)

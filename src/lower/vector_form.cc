@@ -150,24 +150,29 @@ namespace {
 
 constexpr int kMostBits = 512;  // of a vector that is computed with
 
-// Threads of a device compute by single elements: what they read or write of the narrowest type comes at once.
-int lanes_of_accesses(const Stmt& body, const Target& target) {
-  int narrowest = kMostBits, widest = 8;
-  const auto see = [&](Type t) {
-    narrowest = std::min(narrowest, std::max<int>(8, t.bits));
-    widest = std::max<int>(widest, t.bits);
-  };
+// The type of each value; `is_element`: of an element that is read or written.
+template <class See>
+void each_type(const Stmt& body, See see) {
   walk(
       body,
       [&](const Stmt& s) {
-        if (const auto* st = as<Store>(s)) see(st->buffer.element());
+        if (const auto* st = as<Store>(s)) see(st->buffer.element(), true);
         return true;
       },
       [&](const Expr& e) {
-        if (const auto* l = as<Load>(e)) see(l->buffer.element());
-        if (!e.type().is_index()) widest = std::max<int>(widest, e.type().bits);
+        const auto* l = as<Load>(e);
+        see(l ? l->buffer.element() : e.type(), l != nullptr);
         return true;
       });
+}
+
+// Threads of a device compute by single elements: what they read or write of the narrowest type comes at once.
+int lanes_of_accesses(const Stmt& body, const Target& target) {
+  int narrowest = kMostBits, widest = 8;
+  each_type(body, [&](Type t, bool is_element) {
+    if (is_element) narrowest = std::min(narrowest, std::max<int>(8, t.bits));
+    if (is_element || !t.is_index()) widest = std::max<int>(widest, t.bits);
+  });
   return std::max(1, std::min(target.lanes(narrowest), kMostBits / widest));
 }
 
@@ -176,19 +181,9 @@ int lanes_of_accesses(const Stmt& body, const Target& target) {
 int lanes_for(const Stmt& body, const Target& target) {
   if (target.abilities.device) return lanes_of_accesses(body, target);
   int lanes = register_lanes(target, Type::u(8));
-  const auto see = [&](Type t) {
+  each_type(body, [&](Type t, bool) {
     if (!t.is_index()) lanes = std::min(lanes, register_lanes(target, t));
-  };
-  walk(
-      body,
-      [&](const Stmt& s) {
-        if (const auto* st = as<Store>(s)) see(st->buffer.element());
-        return true;
-      },
-      [&](const Expr& e) {
-        see(e.type());
-        return true;
-      });
+  });
   return lanes;
 }
 

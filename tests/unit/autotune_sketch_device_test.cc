@@ -4,6 +4,7 @@
 
 #include "autotune/sketch/sketch.h"
 #include "src/ir/interp.h"
+#include "src/support/deep_stack.h"
 #include "tensorwright/ops.h"
 #include "tensorwright/te_functions.h"
 #include "tests/cuda_host/cuda_host.h"
@@ -285,13 +286,16 @@ TEST(SketchDevice, NoTwoCandidatesOfRowsAreOneSchedule) {
     const Task task = task_of(rows_that_wait(4, columns, type), test::device());
     ASSERT_TRUE(task.candidate(0).ok()) << columns;
     std::map<std::string, uint64_t> seen;
-    for (uint64_t index = 0; index < task.space().size(); ++index) {
+    const auto judge = [&](uint64_t index) {
       const Result<Scheduled> s = task.applied(index);  // whether it is legal takes longer, and only pairs are asked
-      if (!s.ok()) continue;
+      if (!s.ok()) return;
       const auto [first, is_new] = seen.emplace(schedule::to_json(s->schedule.steps()), index);
       EXPECT_TRUE(is_new || !task.candidate(index).ok())
           << task.space().describe(first->second) << " and " << task.space().describe(index);
-    }
+    };
+    support::on_deep_stack([&] {  // one for all
+      for (uint64_t index = 0; index < task.space().size(); ++index) judge(index);
+    });
   }
 }
 

@@ -81,6 +81,7 @@ Measurer::Measurer(const Task& task, const TuneOptions& options, runtime::Runner
       own_builder_(runner && runner->builder() ? nullptr : std::make_unique<runtime::LocalBuilder>()),
       builder_(own_builder_ ? *own_builder_ : *runner->builder()),
       verdicts_(task.target()) {
+  support::remove_abandoned_folders();
   if (!folder_.usable()) tune_error("no folder for candidates can be made", {"TMPDIR may name one"});
 }
 

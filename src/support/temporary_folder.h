@@ -6,6 +6,7 @@
 namespace tw::support {
 
 // Made where TMPDIR says, in /tmp where that is no folder, and removed with all that it holds when the object goes.
+// While it is there a file of it is locked, by which others see that its process lives.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::string& prefix);
@@ -19,6 +20,10 @@ class TemporaryFolder {
 
  private:
   std::string path_;
+  int lock_ = -1;  // of the file that is locked
 };
+
+// Removes this user's folders whose processes were killed.
+void remove_abandoned_folders();
 
 }  // namespace tw::support

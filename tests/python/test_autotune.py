@@ -436,7 +436,10 @@ class TestProcesses:
         process.communicate()
         time.sleep(0.5)
         assert workers and not any(map(alive, workers))
-        done = run_python(script(log, sum(1 for _ in open(log)) + 5))
+        folder = os.path.dirname(log)
+        assert any(name.startswith("tensorwright-") for name in os.listdir(folder))
+        done = run_python(script(log, sum(1 for _ in open(log)) + 5), TMPDIR=folder)
         assert done.returncode == 0, done.stderr.decode()
+        assert not any(name.startswith("tensorwright-") for name in os.listdir(folder)), "who comes next removes it"
         knobs = [json.dumps(json.loads(line)["knobs"]) for line in open(log) if '"kind":"trial"' in line and line.endswith("}\n")]
         assert len(knobs) == len(set(knobs))

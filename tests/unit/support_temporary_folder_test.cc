@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "src/support/temporary_folder.h"
@@ -28,6 +33,35 @@ TEST(TemporaryFolder, IsNotMadeInTheCurrentFolderWhereTmpdirNamesNone) {
   const TemporaryFolder folder("tensorwright-test");
   ASSERT_TRUE(folder.usable());
   EXPECT_TRUE(folder.path().starts_with("/tmp/tensorwright-test-")) << folder.path();
+}
+
+// The folder of a process that was killed goes; those of one that lives stay, and what somebody else made.
+TEST(TemporaryFolder, OfAKilledProcessIsRemoved) {
+  const TemporaryFolder outer("tensorwright-test");
+  const test::Setting inside("TMPDIR", outer.path());
+  const pid_t child = fork();
+  if (child == 0) {
+    const TemporaryFolder abandoned("abandoned");
+    std::ofstream(abandoned / "object") << "bytes";
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  std::filesystem::create_directory(outer / "abandoned-source");
+  const auto folders = [&] {
+    using Each = std::filesystem::directory_iterator;
+    return std::count_if(Each(outer.path()), Each(), [](const auto& entry) { return entry.is_directory(); });
+  };
+  {
+    const TemporaryFolder lives("abandoned");
+    ASSERT_EQ(folders(), 3);
+    remove_abandoned_folders();
+    EXPECT_EQ(folders(), 2);
+    EXPECT_TRUE(std::filesystem::exists(lives.path()));
+  }
+  EXPECT_TRUE(std::filesystem::exists(outer / "abandoned-source"));
+  EXPECT_EQ(folders(), 1);
 }
 
 }  // namespace

@@ -29,18 +29,21 @@ bool sound(const RunRequest& request) {
 
 constexpr int kAnswered = 71;  // the exit code once the result has been sent; a candidate that exits with it is late
 
-// Called between the load of a candidate and the first of its code: why that must not run, or "".
-using Seal = std::function<std::string()>;
+struct Measuring {
+  // Called between the load of a candidate and the first of its code: why that must not run, or "".
+  std::function<std::string()> seal = [] { return std::string(); };
+  bool on_device = false;
+  std::vector<Uploaded> uploaded = {};  // the inputs, where they are there already
+};
 
 // Returns where a worker may serve another candidate, and that of a device; the process ends otherwise: destructors
 // would walk over what the candidate may have damaged.
-void measure(int channel, const RunRequest& request, Device& device, const Seal& seal, bool on_device = false,
-             std::vector<Uploaded> uploaded = {}) {
+void measure(int channel, const RunRequest& request, Device& device, Measuring how) {
   const auto say = [&](Answer answer, const RunResult& result) { send_message(channel, encode(answer, result)); };
-  Measurement measurement(request, device, std::move(uploaded));
+  Measurement measurement(request, device, std::move(how.uploaded));
   say(Answer::kStarted, measurement.result());
   if (measurement.load()) {
-    if (const std::string why = seal(); !why.empty()) {
+    if (const std::string why = how.seal(); !why.empty()) {
       say(Answer::kResult, {RunStatus::kDeviceLost, 0, 0, 0, "the sandbox lacks " + why});
       _exit(kAnswered);
     }
@@ -50,7 +53,7 @@ void measure(int channel, const RunRequest& request, Device& device, const Seal&
     }
   }
   say(Answer::kResult, measurement.result());
-  if (!on_device || !may_serve_on(measurement.result())) _exit(kAnswered);
+  if (!how.on_device || !may_serve_on(measurement.result())) _exit(kAnswered);
 }
 
 std::optional<RunRequest> sound_request(ReceivedMessage&& message) {
@@ -74,7 +77,7 @@ int serve_device(int channel, const MakeDevice& make_device) {
     };
     try {
       device = make_device(*request);
-      measure(channel, *request, *device, [] { return std::string(); }, true);
+      measure(channel, *request, *device, {.on_device = true});
     } catch (const DeviceLost& lost) {
       give_up(RunStatus::kDeviceLost, lost.what());
     } catch (const Error& error) {
@@ -140,10 +143,11 @@ int serve_confined(int channel, const MakeDevice& make_device, const WorkerPolic
   const std::optional<RunRequest> request = sound_request(std::move(message));
   if (!request) return kWorkerFault;
   const std::unique_ptr<Device> device = make_device(*request);
-  measure(channel, *request, *device, [&] {
+  const auto sealed = [&] {
     layers.push_back(seal(Talk::kTells));
     return lacking(layers, policy.required);
-  });
+  };
+  measure(channel, *request, *device, {.seal = sealed});
   return 0;
 }
 
@@ -155,7 +159,7 @@ bool may_serve_on(const RunResult& result) {
 
 void serve_run(int channel, const RunRequest& request, Device& device, std::vector<Uploaded> uploaded) {
   forbid_new_processes();
-  measure(channel, request, device, [] { return std::string(); }, false, std::move(uploaded));
+  measure(channel, request, device, {.uploaded = std::move(uploaded)});
   _exit(kAnswered);
 }
 

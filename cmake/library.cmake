@@ -65,14 +65,19 @@ function(tw_compiled_together target folder n)
   endforeach()
 endfunction()
 
-# tw_test(NAME LINK libraries... SOURCES files...): a GoogleTest binary; each TEST is one ctest entry.
+# tw_test(NAME [LONG] LINK libraries... SOURCES files...): a GoogleTest binary; each TEST is one ctest entry. Those of a LONG one
+# begin first, as one that takes minutes leaves the other cores idle at the end.
 function(tw_test name)
-  cmake_parse_arguments(TEST "" "" "LINK;SOURCES" ${ARGN})
+  cmake_parse_arguments(TEST "LONG" "" "LINK;SOURCES" ${ARGN})
   if(NOT TEST_SOURCES)
     return()
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE tw_flags ${TEST_LINK} GTest::gtest GTest::gtest_main)
   tw_precompiled_by(tw_precompiled_test ${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600)
+  set(cost 0)
+  if(TEST_LONG)
+    set(cost 1)
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 600 COST ${cost})
 endfunction()

@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import threading
+import time
 
 import pytest
 from programs import product
@@ -111,6 +112,14 @@ def test_outputs_are_checked_there(runner):
     C = te.compute((64,), lambda i: A[i] * 2, name="C")
     with pytest.raises(tw.TuneError, match="wrong_answer"):
         tune([A, C], runner, trials=2, builder=Wrong())
+
+
+def test_a_worker_that_dies_while_it_is_asked_says_nothing_of_the_target(ray, runner):
+    worker = runner._workers[0]
+    process = ray.get(worker.__ray_call__.remote(lambda self: os.getpid()))
+    worker.__ray_call__.remote(lambda self: time.sleep(60))  # it answers nothing else meanwhile
+    threading.Timer(0.5, os.kill, (process, signal.SIGKILL)).start()
+    assert ray_runner._Session(runner).why_not("llvm -mcpu=native") == ""
 
 
 def test_a_worker_that_dies_is_not_the_candidates_fault(ray, runner):

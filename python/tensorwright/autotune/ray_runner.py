@@ -293,7 +293,17 @@ class _Session:
         return built
 
     def why_not(self, target):
-        return next(filter(None, self._ray.get([worker.why_not.remote(target) for worker in self._runner._workers])), "")
+        answers = [worker.why_not.remote(target) for worker in self._runner._workers]
+        return next(filter(None, map(self._answered, answers)), "")
+
+    def _answered(self, answer):
+        """Empty of one that was lost: it is of one kind with the others, and missed when it measures."""
+        try:
+            return self._ray.get(answer)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.RayError:
+            return ""
 
     def cancel(self):
         self._measuring.cancel()

@@ -163,10 +163,10 @@ def test_two_thousand_stages(way):
     if way == "inline":
         for t in stages[1:-1]:
             s[t].compute_inline()
-    begin = time.monotonic()
+    begin = time.process_time()
     target = tw.Target.host() if HAS_LLVM else "interp"  # a C compiler takes minutes over 2,000 loops of one function
     check(s, {X: np.zeros(8, "float32")}, {stages[-1]: np.full(8, 2000.0)}, target)
-    assert time.monotonic() - begin < 60
+    assert time.process_time() - begin < 60
 
 
 @needs_llvm
@@ -176,9 +176,9 @@ def test_a_loop_unrolled_to_the_limit_compiles_in_seconds():
     s = te.create_schedule(Y)
     s[Y].unroll(Y.op.axis[0])
     x = array(4096)
-    begin = time.monotonic()
+    begin = time.process_time()
     check(s, {X: x}, {Y: np.tanh(x) + np.exp(x)}, tw.Target.host())
-    assert time.monotonic() - begin < 60
+    assert time.process_time() - begin < 60
 
 
 def test_a_sum_of_five_thousand_terms():

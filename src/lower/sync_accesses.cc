@@ -6,6 +6,7 @@
 #include "src/ir/equal.h"
 #include "src/ir/simplify.h"
 #include "src/lower/sync_launch.h"
+#include "src/lower/sync_tried.h"
 
 namespace tw::lower {
 
@@ -73,7 +74,7 @@ void LaunchCheck::touch(const Buffer& buffer, const std::vector<Expr>& at, const
   int lanes = 1;
   for (const Expr& subscript : at) {
     lanes = std::max<int>(lanes, subscript.type().lanes);
-    access.at.push_back(lane_of(value(subscript, place), lane_));
+    access.at.push_back(straightened(lane_of(value(subscript, place), lane_), access.own, bounds_));
   }
   const auto is_lane = [&](const OwnVariable& v) { return v.var == lane_; };
   if (lanes > 1 && std::ranges::none_of(access.own, is_lane)) access.own.push_back({lane_, Expr(lanes)});

@@ -23,6 +23,7 @@ using namespace ir;
 namespace {
 
 constexpr int64_t kMostTried = 1 << 18, kMostPeriods = 16;
+constexpr int64_t kMostOfASubscript = 1 << 12;
 constexpr int64_t kTriedInARow = 8;  // for the time that a row of a system takes
 
 // An expression over numbered variables, as operations on a stack.
@@ -329,7 +330,110 @@ class Trial {
   std::vector<int64_t> stack_;
 };
 
+// Terms that have variables in common, directly or by way of others.
+std::vector<Linear> connected(const std::vector<Term>& terms) {
+  struct Part {
+    Linear sum;
+    std::unordered_set<uint64_t> vars;
+  };
+  std::vector<Part> parts;
+  for (const Term& term : terms) {
+    Part all{{}, used_vars(term.atom)};
+    all.sum.terms.push_back(term);
+    std::erase_if(parts, [&](const Part& part) {
+      const auto in_all = [&](uint64_t id) { return all.vars.contains(id); };
+      if (std::ranges::none_of(part.vars, in_all)) return false;
+      all.sum.terms.insert(all.sum.terms.end(), part.sum.terms.begin(), part.sum.terms.end());
+      all.vars.insert(part.vars.begin(), part.vars.end());
+      return true;
+    });
+    parts.push_back(std::move(all));
+  }
+  std::vector<Linear> sums;
+  for (Part& part : parts) sums.push_back(std::move(part.sum));
+  return sums;
+}
+
+// The sum by multiples of its variables, if it was seen to be so for all of their values.
+std::optional<Expr> by_multiples(const Linear& sum, const Bounds& bounds) {
+  std::vector<Var> vars;
+  std::vector<int64_t> least, ends, values;
+  Code::Slots slots;
+  int64_t all = 1;
+  bool known = true;
+  Expr whole(0);
+  for (const Term& term : sum.terms) {
+    whole = whole + term.atom * Expr(term.factor);
+    walk(term.atom, [&](const Expr& e) {
+      const auto* v = as<VarRef>(e);
+      if (!v || slots.contains(v->var.id())) return known;
+      const auto range = bounds.find(v->var.id());
+      known = known && range != bounds.end() && range->second.lo > -kMostTried && range->second.hi < kMostTried;
+      if (!known) return false;
+      slots.emplace(v->var.id(), vars.size());
+      vars.push_back(v->var);
+      least.push_back(range->second.lo);
+      ends.push_back(range->second.hi + 1);
+      all *= std::max<int64_t>(0, ends.back() - least.back());
+      known = all > 0 && all <= kMostOfASubscript;
+      return known;
+    });
+    if (!known) return std::nullopt;
+  }
+  const auto code = Code::of(whole, slots);
+  if (!code) return std::nullopt;
+  std::vector<int64_t> stack, steps;
+  const int64_t first = code->run(least, stack);
+  Expr multiples(first);
+  for (size_t i = 0; i < vars.size(); ++i) {
+    values = least;
+    steps.push_back(least[i] + 1 < ends[i] ? (++values[i], code->run(values, stack) - first) : 0);
+    multiples = multiples + (Expr(vars[i]) - Expr(least[i])) * Expr(steps[i]);
+  }
+  values = least;
+  for (bool more = true; more;) {
+    int64_t expected = first;
+    for (size_t i = 0; i < vars.size(); ++i) expected += steps[i] * (values[i] - least[i]);
+    if (code->run(values, stack) != expected) return std::nullopt;
+    more = false;
+    for (size_t i = 0; i < vars.size() && !more; ++i) {
+      more = ++values[i] < ends[i];
+      if (!more) values[i] = least[i];
+    }
+  }
+  return multiples;
+}
+
 }  // namespace
+
+Expr straightened(const Expr& at, const std::vector<OwnVariable>& own, const Bounds& of_launch) {
+  int digits = 0;
+  walk(at, [&](const Expr& e) {
+    const auto* b = as<Binary>(e);
+    digits += b && (b->op == BinOp::kFloorDiv || b->op == BinOp::kFloorMod) ? 1 : 0;
+    return digits < 2;
+  });
+  if (digits < 2) return at;
+  Bounds bounds = of_launch;
+  for (const OwnVariable& v : own)
+    if (const auto extent = v.extent ? as_int(v.extent) : std::nullopt) bounds[v.var.id()] = {0, *extent - 1};
+  const Linear form = decompose(simplify(at, bounds));
+  if (form.overflow) return at;
+  Linear plain;
+  plain.constant = form.constant;
+  std::vector<Term> bent;
+  for (const Term& term : form.terms) (as<VarRef>(term.atom) ? plain.terms : bent).push_back(term);
+  Expr out = build(plain, 1);
+  bool changed = false;
+  for (const Linear& part : connected(bent)) {
+    const auto straight = part.terms.size() > 1 ? by_multiples(part, bounds) : std::nullopt;
+    changed = changed || straight;
+    for (const Term& term : part.terms)
+      if (!straight) out = out + term.atom * Expr(term.factor);
+    if (straight) out = out + *straight;
+  }
+  return changed ? simplify(out, bounds) : at;
+}
 
 bool seen_apart(const Access& a, const Access& b, const LaunchIndices& launch, Apart apart, const Bounds& bounds,
                 int64_t& work) {

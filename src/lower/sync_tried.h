@@ -1,5 +1,5 @@
 // Whether the threads of one block touch different elements, by trying all of them: where subscripts and conditions are
-// of few numbers, which no rule of ours may understand.
+// of few numbers, which no rule of ours may understand; and what a subscript is, likewise.
 #pragma once
 
 #include "src/ir/interval.h"
@@ -11,5 +11,9 @@ namespace tw::lower {
 // touches in another thread; for Apart::kNothing in any. Of blocks nothing is tried. `work`: what it took, in rows of
 // systems (integer_system.h).
 bool seen_apart(const Access& a, const Access& b, const LaunchIndices&, Apart, const ir::Bounds&, int64_t& work);
+
+// The subscript, where what it adds up of quotients and rests is a sum of multiples of their variables, whatever these
+// may be: digits of a number, each of which was simplified by itself.
+ir::Expr straightened(const ir::Expr& at, const std::vector<OwnVariable>& own, const ir::Bounds&);
 
 }  // namespace tw::lower

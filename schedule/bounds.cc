@@ -124,16 +124,18 @@ void take_region(const LoopNest& nest, const Placement& placed, const NestBounds
 
 }  // namespace
 
+bool is_in_place(const StageNest& reader, const Read& read, AxisId d) {
+  const std::vector<ir::Expr>& at = ir::as<ir::Load>(read.load)->at;
+  const auto* var = d < static_cast<AxisId>(at.size()) ? ir::as<ir::VarRef>(at[d]) : nullptr;
+  return var && d < reader.data_rank && var->var == reader.axes[d].var;
+}
+
 bool stays_in_place(const LoopNest& nest, const Placement& placed, int scan, AxisId d) {
   const auto inside = [&](int stage) { return stage == scan || placed.scan[stage] == scan; };
   for (int i = 0; i < nest.size(); ++i) {
     if (!inside(i)) continue;
-    for (const Read& read : placed.reads[i]) {
-      if (!inside(read.source)) continue;
-      const std::vector<ir::Expr>& at = ir::as<ir::Load>(read.load)->at;
-      const auto* var = d < static_cast<AxisId>(at.size()) ? ir::as<ir::VarRef>(at[d]) : nullptr;
-      if (!var || d >= nest.stage(i).data_rank || !(var->var == nest.stage(i).axes[d].var)) return false;
-    }
+    for (const Read& read : placed.reads[i])
+      if (inside(read.source) && !is_in_place(nest.stage(i), read, d)) return false;
   }
   return true;
 }

@@ -70,7 +70,9 @@ std::pair<Extent, Extent> split_extents(const Extent& n, const SplitRelation&);
 bool is_shifted(const StageNest&, const StageBounds&, const SplitRelation&);
 bool is_uneven(const StageBounds&, const SplitRelation&);
 
-// Whether the updates of a scan read, in this dimension, nothing but what stands where they write.
+// Whether the read is, in this dimension, of what stands where its reader writes.
+bool is_in_place(const StageNest& reader, const Read&, AxisId);
+// Whether the updates of a scan read nothing else.
 bool stays_in_place(const LoopNest&, const Placement&, int scan, AxisId);
 
 // What must hold along a data axis so that what the loops compute lies inside the stage; nothing where it is padded

@@ -47,7 +47,8 @@ Status check_root(const StageNest& stage) {
            << "a schedule that binds anything runs on a device, where each stage at root is a launch"
            << (stage.data_rank > (stage.op->scan() ? 1 : 0)
                    ? first + ", or compute " + stage.name + " inside another stage's loops"
-                   : "compute " + stage.name + " inside another stage's loops");
+                   : "s[" + stage.name + "].env_threads([te.thread_axis(\"threadIdx.x\")]) makes it one thread's" +
+                         (stage.op->scan() ? "" : ", or compute it inside another stage's loops"));
   }
   if (stage.scope && *stage.scope != Scope::kGlobal)
     return refused(stage, SetScope::kName,
@@ -221,12 +222,21 @@ Status check_sums(const StageNest& stage, const std::vector<Step>& steps) {
 // Whether stage i finds the states that other threads of its block wrote: those meet before what they share is made.
 bool meets_for_states(const Placement& placed, int i) { return placed.scope[i] == Scope::kShared; }
 
-// Whether all that read states of the scan do.
-bool all_states_met(const LoopNest& nest, const Placement& placed, int scan) {
-  for (int i = 0; i < nest.size(); ++i)
-    for (const Read& read : placed.reads[i])
-      if (read.source == scan && (i == scan || placed.scan[i] == scan) && !meets_for_states(placed, i)) return false;
-  return true;
+// Whether what a thread reads of states at d is its own, or is there as all have met: all that read states do, or each
+// read in the scan's time is in place, or of a stage that all threads share.
+bool finds_states(const LoopNest& nest, const Placement& placed, int scan, AxisId d) {
+  const auto inside = [&](int stage) { return stage == scan || placed.scan[stage] == scan; };
+  bool all_meet = true, each_finds = true;
+  for (int i = 0; i < nest.size(); ++i) {
+    if (!inside(i)) continue;
+    for (const Read& read : placed.reads[i]) {
+      if (!inside(read.source)) continue;
+      const bool meets = meets_for_states(placed, read.source == scan ? i : read.source);
+      all_meet = all_meet && (meets || read.source != scan);
+      each_finds = each_finds && (meets || is_in_place(nest.stage(i), read, d));
+    }
+  }
+  return all_meet || each_finds;
 }
 
 // Times follow each other within a thread. Of a state that others wrote it knows only after all threads have met, and
@@ -252,7 +262,7 @@ Status check_scan(const LoopNest& nest, const Placement& placed, int scan, const
       const std::vector<AxisId> parts = leaves_from(stage, d);
       if (std::ranges::find(parts, leaf) == parts.end() || stays_in_place(nest, placed, scan, d)) continue;
       const bool thread = is_thread(stage.axes[leaf].annotation);
-      if (thread && all_states_met(nest, placed, scan)) continue;
+      if (thread && finds_states(nest, placed, scan, d)) continue;
       return blame(refused(stage, Bind::kName,
                            "an axis of a scan must not be bound to " + to_string(stage.axes[leaf].annotation) +
                                " where its updates read other places of it, as they do of " + stage.axes[d].name)

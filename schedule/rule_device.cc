@@ -55,11 +55,11 @@ class DeviceRules {
     const bool scan = st.op->scan() != nullptr;
     const std::vector<std::string> data = axes(st, scan ? 1 : 0, st.data_rank);
     if (all_by_one_ || (scan && scans_by_one_) || !whole_bytes(st))
-      by_one_thread(name, data);
+      by_one_thread(name);
     else if (st.reduce_rank > 0 && shares_terms(st))
       share_terms(name, data, axes(st, st.data_rank, st.data_rank + st.reduce_rank).back());
     else if (data.empty())
-      by_one_thread(name, data);
+      by_one_thread(name);
     else
       share_elements(name, data);
   }
@@ -133,13 +133,10 @@ class DeviceRules {
   }
 
   // A loop of one iteration around all others; of a scan, within its time.
-  void by_one_thread(const std::string& name, const std::vector<std::string>& data) {
-    if (at(name).op->scan()) {
-      if (!data.empty() && step(Split{name, data[0], {}, Factor(1), ir::Tail::kAuto}))
-        step(Bind{name, data[0] + ".o", "threadIdx.x"});
-    } else if (step(Fuse{name, {}})) {
-      step(Bind{name, at(name).axes[static_cast<size_t>(at(name).leaves[0])].name, "threadIdx.x"});
-    }
+  void by_one_thread(const std::string& name) {
+    const size_t outermost = at(name).op->scan() ? 1 : 0;
+    if (step(Fuse{name, {}}))
+      step(Bind{name, at(name).axes[static_cast<size_t>(at(name).leaves[outermost])].name, "threadIdx.x"});
   }
 
   Schedule s_;

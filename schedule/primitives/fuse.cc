@@ -4,7 +4,7 @@
 //
 // The loops stand one directly inside the other, in the order given, so the values come in the same order as before.
 // More than two axes are fused from the left. One axis stays as it is. None of them, as a stage without dimensions has,
-// make a loop of one iteration around all others.
+// make a loop of one iteration around all others; of a scan, inside of its time, which stays outermost.
 
 #include "schedule/primitives/primitives.h"
 #include "schedule/refuse.h"
@@ -37,16 +37,14 @@ Status check_pair(const StageNest& stage, AxisId outer, AxisId inner) {
   return Unit{};
 }
 
-Result<LoopNest> fuse_nothing(const LoopNest& nest, int stage) {
-  if (nest.stage(stage).op->scan())
-    return refuse(Fuse::kName, "axes must name at least one loop of a scan, whose time loop stays the outermost one")
-           << describe(nest.stage(stage));
+LoopNest fuse_nothing(const LoopNest& nest, int stage) {
   LoopNest next = nest;
   StageNest& changed = next.edit(stage);
   Axis once;
   once.name = "once";
   for (int n = 1; changed.find_axis(once.name) != kNone; ++n) once.name = "once_" + std::to_string(n);
-  changed.leaves.insert(changed.leaves.begin(), static_cast<AxisId>(changed.axes.size()));
+  const auto outermost = changed.leaves.begin() + (changed.op->scan() ? 1 : 0);
+  changed.leaves.insert(outermost, static_cast<AxisId>(changed.axes.size()));
   changed.axes.push_back(once);
   return next;
 }

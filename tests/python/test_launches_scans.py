@@ -73,6 +73,58 @@ def test_scan_whose_state_others_wrote():
         over.check()
 
 
+def lstm(steps, batch, hidden):
+    """Two states: the one is read where it is written, the other by all."""
+    X, W = te.placeholder((steps, batch, 4, hidden), name="X"), te.placeholder((4, hidden, hidden), name="W")
+    h, c = (te.placeholder((steps, batch, hidden), name=name) for name in "hc")
+    k = te.reduce_axis((0, hidden), name="k")
+    inits = [te.compute((1, batch, hidden), lambda _, b, j: 0.0, name=name) for name in ("h_init", "c_init")]
+    product = te.compute((steps, batch, 4, hidden), lambda t, b, g, j: te.sum(h[t - 1, b, k] * W[g, j, k], axis=k), name="product")
+    gates = te.compute((steps, batch, 4, hidden), lambda t, b, g, j: product[t, b, g, j] + X[t, b, g, j], name="gates")
+    next_c = te.compute((steps, batch, hidden), lambda t, b, j: te.sigmoid(gates[t, b, 0, j]) * c[t - 1, b, j]
+                        + te.sigmoid(gates[t, b, 1, j]) * te.tanh(gates[t, b, 2, j]), name="next_c")
+    next_h = te.compute((steps, batch, hidden), lambda t, b, j: te.sigmoid(gates[t, b, 3, j]) * te.tanh(next_c[t, b, j]), name="next_h")
+    H, C = te.scan(inits, [next_h, next_c], [h, c], inputs=[X, W], name="scan")
+    return X, W, inits, product, gates, next_c, next_h, H, C
+
+
+def test_states_that_are_read_in_place_beside_one_that_all_threads_read():
+    steps, batch, hidden = 4, 3, 10
+    X, W, inits, product, gates, next_c, next_h, H, C = lstm(steps, batch, hidden)
+    s = te.create_schedule([H.op])
+    b, j = H.op.spatial_axis_
+    s[H].bind(b, block_x)
+    s[H].bind(j, thread_x)
+    for stage in (*inits, gates, next_c, next_h):
+        s[stage].compute_inline()
+    s[product].compute_at(s[H], b)
+    x, w = random(steps, batch, 4, hidden), random(4, hidden, hidden)
+    sigmoid = lambda v: 1 / (1 + np.exp(-v.astype("float64")))
+    h, c = [np.zeros((batch, hidden))], [np.zeros((batch, hidden))]
+    for t in range(1, steps):
+        g = np.einsum("bk,gjk->bgj", h[-1], w) + x[t]
+        c.append(sigmoid(g[:, 0]) * c[-1] + sigmoid(g[:, 1]) * np.tanh(g[:, 2]))
+        h.append(sigmoid(g[:, 3]) * np.tanh(c[-1]))
+    outs = [np.full((steps, batch, hidden), 7, "float32") for _ in range(2)]
+    tw.build(s, [X, W, H, C], target="interp")(x, w, *outs)
+    np.testing.assert_allclose(outs, [h, c], rtol=1e-4, atol=1e-5)
+
+
+def test_a_state_that_another_thread_wrote_is_refused_behind_one_in_place():
+    X, state = te.placeholder((5, 12), name="X"), te.placeholder((5, 12), name="state")
+    init = te.compute((1, 12), lambda _, i: X[0, i], name="init")
+    own = te.compute((5, 12), lambda t, i: state[t - 1, i] * 2, name="own")
+    update = te.compute((5, 12), lambda t, i: own[t, 11 - i] + X[t, i], name="update")
+    S = te.scan(init, update, state, inputs=[X], name="S")
+    s = te.create_schedule(S)
+    s[S].bind(S.op.spatial_axis_[0], thread_x)
+    s[init].compute_inline()
+    s[update].compute_inline()
+    s[own].compute_at(s[S], S.op.spatial_axis_[0])
+    with pytest.raises(tw.ScheduleError, match="must not be bound to threadIdx.x where its updates read other places"):
+        s.check()
+
+
 def test_blocks_are_bound_by_the_scan():
     """Which is a launch; TVM's scripts bind its updates' axes."""
     X, init, update, S = prefix_sums(6, 24)
@@ -94,3 +146,17 @@ def test_env_threads():
     s[update].bind(tx, thread_x)
     x = random(5, 20)
     np.testing.assert_array_equal(run(s, [X, S], x, shape=(5, 20)), x.cumsum(0))
+
+
+def test_env_threads_of_one_state():
+    """There is no axis but time, which stays outside."""
+    X, state = te.placeholder((9,), name="X"), te.placeholder((9,), name="state")
+    init, update = te.compute((1,), lambda _: X[0], name="init"), te.compute((9,), lambda t: state[t - 1] * X[t], name="update")
+    S = te.scan(init, update, state, inputs=[X], name="S")
+    s = te.create_schedule(S)
+    s[S].env_threads(thread_x)
+    for stage in (init, update):
+        s[stage].compute_inline()
+    assert [axis.name for axis in s[S].leaf_iter_vars] == ["t", "once"]
+    x = random(9)
+    np.testing.assert_array_equal(run(s, [X, S], x, shape=(9,)), x.cumprod())

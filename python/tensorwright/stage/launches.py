@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .._location import user_line
-from ..errors import ExprError
 from ..loops import Split, ThreadAxis
 from .arguments import factor_of, integer, pair_of, refuse, word
 
@@ -66,8 +65,7 @@ class LaunchSteps:
 
         Before ``for t: P[t] = ...; C[t] = ...``; after ``env_threads([te.thread_axis("threadIdx.x")])`` the same in a launch, of as
         many threads as the longest loop that is bound in it; the first of them does what is C's own. It is no Step of its own: for each
-        index a loop of one iteration is made, as by ``fuse`` of no loop (of a scan, whose time stays outside, as by ``split`` in one part),
-        and bound.
+        index a loop of one iteration is made, as by ``fuse`` of no loop, and bound.
 
         Parameters: threads, a ``te.thread_axis`` or its tag, or a list of them.
         Raises: ScheduleError as bind does.
@@ -80,17 +78,7 @@ class LaunchSteps:
         threads = list(threads) if isinstance(threads, (list, tuple)) else [threads]
         for thread in reversed(threads):
             tag = thread.thread_tag if isinstance(thread, ThreadAxis) else thread
-            if self._is_scan():
-                outer, _ = self.split(next(axis for axis in self.leaf_iter_vars[1:] if self.iter_var_attrs[axis].iter_type == "serial"), nparts=1)
-            else:
-                outer = self.fuse()
-            self._schedule._bind(self.name, outer.name, word("env_threads", "threads", tag), user_line())
-
-    def _is_scan(self):
-        try:
-            return self.op.scan_axis is not None
-        except ExprError:
-            return False
+            self._schedule._bind(self.name, self.fuse().name, word("env_threads", "threads", tag), user_line())
 
     def pipeline(self, axis, stages=2, by="auto"):
         """Compute on a device, ahead of a loop's iterations, what they find in shared memory: rings of ``stages`` slots.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._location import user_line
+from ..errors import ExprError
 from .arguments import factor_of, refuse, word
 
 
@@ -69,9 +70,9 @@ class LoopSteps:
         Before ``for i in range(n): for j in range(m)``; after ``for f in range(n * m)`` with ``i = f // m, j = f % m``.
 
         Returns: the fused axis, named after its parts. One axis stays as it is; none of them, as of a tensor without dimensions,
-        make a loop of one iteration around all others.
-        Raises: ScheduleError if no loop of a scan is named, if they are not directly inside each other, are annotated, mix data and
-        reduction axes, or have more than 2**63 - 1 iterations together.
+        make a loop of one iteration around all others, of a scan inside of its time.
+        Raises: ScheduleError if they are not directly inside each other, are annotated, mix data and reduction axes, or have more than
+        2**63 - 1 iterations together.
 
         >>> s = te.create_schedule(B)
         >>> s[B].fuse(i, j)
@@ -81,7 +82,13 @@ class LoopSteps:
             axes = axes[0]
         names = self._outside_in([self._name_of("fuse", axis) for axis in axes])
         self._schedule._fuse(self.name, names, user_line())
-        return self._axis("*".join(names)) if names else self.leaf_iter_vars[0]
+        return self._axis("*".join(names)) if names else self.leaf_iter_vars[1 if self._is_scan() else 0]
+
+    def _is_scan(self):
+        try:
+            return self.op.scan_axis is not None
+        except ExprError:
+            return False
 
     def _outside_in(self, names):
         """Each that stands directly around those before it is put in front of them."""

@@ -22,6 +22,7 @@ namespace tw::autotune::sketch {
 
 namespace {
 
+constexpr std::string_view kName = "device_pointwise";  // in the table of rules
 constexpr int64_t kVectorBytes = 16;
 
 // Whether it reads the element that the stage writes, of a tensor of the same shape.
@@ -86,16 +87,14 @@ int64_t widest_of_rows(const Graph& graph, int root) {
   return 1;
 }
 
-// Whether a sum is what the root alone reads, each where it writes, and no rule has threads share it.
+// Whether a sum is what the root alone reads, each where it writes, and no other rule takes it.
 bool is_a_threads_own(const Graph& graph, int root, int sum) {
   const Stage &stage = graph.at(root), &of = graph.at(sum);
   if (!of.reduces() || of.output || of.readers != std::vector{root} || of.bodies.size() != 1 || of.type.is_packed() ||
       stage.type.is_packed())
     return false;
   const auto reads = [&](const Access& read) { return read.stage != sum || is_in_place(graph, stage, read); };
-  return std::ranges::all_of(stage.reads, reads) && !match_device_groups(graph, sum) &&
-         !match_device_warps(graph, sum) && !match_device_contraction(graph, sum) &&
-         !match_device_reduction(graph, sum) && !match_device_columns(graph, sum);
+  return std::ranges::all_of(stage.reads, reads) && !is_taken_before(graph, sum, kName);
 }
 
 // The widest vectors that the root and the sums before it have in common.

@@ -36,6 +36,7 @@ constexpr Rule kDeviceRules[] = {
     {"device_reduction",   match_device_reduction,   apply_device_reduction,   "after contractions: threads share the terms of a row"},
     {"device_columns",     match_device_columns,     apply_device_columns,     "before pointwise, which gives a column to one thread"},
     {"device_transposed",  match_device_transposed,  apply_device_transposed,  "before pointwise, which reads one side of memory by single elements"},
+    {"device_scan",        match_device_scan,        apply_device_scan,        "anywhere: no other rule takes scans, and what their times compute comes before them"},
     {"device_pointwise",   match_device_pointwise,   apply_device_pointwise,   "last: each thread has elements of its own"},
 };
 // clang-format on
@@ -48,6 +49,12 @@ std::span<const Rule> rules_for(const Target& target) {
 }
 
 }  // namespace
+
+bool is_taken_before(const Graph& graph, int stage, std::string_view rule) {
+  const Rule* named = std::ranges::find_if(kDeviceRules, [&](const Rule& other) { return other.name == rule; });
+  return std::any_of(std::begin(kDeviceRules), named,
+                     [&](const Rule& other) { return other.match(graph, stage).has_value(); });
+}
 
 std::string Sketch::fuse(const std::string& stage, const std::vector<std::string>& axes) {
   if (axes.size() > 1) step(schedule::Fuse{stage, axes});

@@ -287,3 +287,24 @@ def test_rows_of_a_transposed_operand_lie_in_banks_of_their_own(n, m, k, capsys)
 def test_few_states_of_a_scan_are_in_many_blocks():
     f = tw.build([*programs.arguments(S := programs.running_sum(4096, 1024, 1)), *S], target="cuda -arch=sm_90a")
     assert "128 x 1 x 1 blocks of 32 x 1 x 1 threads" in f.source("launches"), f.source("launches")
+
+
+def test_one_state_of_a_scan_is_one_threads():
+    X = te.placeholder((200,), name="X")
+    S = ops.cumsum(X, axis=0)
+    assert "1 x 1 x 1 blocks of 1 x 1 x 1 threads" in tw.build([X, S], target="cuda -arch=sm_90a").source("launches")
+    x, out = np.random.default_rng(0).integers(-4, 5, 200).astype("float32"), np.zeros(200, "float32")
+    tw.build(tw.default_schedule([S], "cuda -arch=sm_90a"), [X, S], target="interp")(x, out)
+    np.testing.assert_array_equal(out, x.cumsum())
+
+
+def test_each_candidate_of_a_scan_can_be_built():
+    X = te.placeholder((5, 40), name="X")
+    S = ops.cumsum(X, axis=1)
+    task = tw.autotune.Task([X, S], target="cuda -arch=sm_90a")
+    assert len(task.space) == 20
+    for candidate in task.space:
+        s, args = candidate.instantiate()
+        x, out = np.random.default_rng(0).integers(-4, 5, (5, 40)).astype("float32"), np.zeros((5, 40), "float32")
+        tw.build(s, args, target="interp")(x, out)
+        np.testing.assert_array_equal(out, x.cumsum(1))

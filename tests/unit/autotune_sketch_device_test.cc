@@ -309,6 +309,38 @@ TEST(SketchDevice, Columns) {
 }
 
 // Two of which share a byte.
+// S[t, b, j] of the state before at the same place, at the place before, or of all j by a sum.
+enum class Before : uint8_t { kInPlace, kBeside, kSum };
+Args scan_of(int times, int rows, int columns, Before before) {
+  const Tensor X = te::placeholder({times, rows, columns}, "int32", "X");
+  const Tensor state = te::placeholder({times, rows, columns}, "int32", "state");
+  const Tensor first = te::compute({1, rows, columns}, [&](Var, Var b, Var j) { return X(0, b, j); }, "first");
+  const te::IterVar k = te::reduce_axis(0, columns, "k");
+  const Tensor sums = te::compute(
+      {times, rows, columns},
+      [&](Var t, Var b, Var j) { return te::sum(state(Expr(t) - 1, b, k.var) * X(t, b, j), {k}); }, "sums");
+  const auto next = [&](Var t, Var b, Var j) {
+    if (before == Before::kSum) return sums(t, b, j) + X(t, b, j);
+    return state(Expr(t) - 1, b, before == Before::kBeside ? te::max(Expr(j) - 1, Expr(0)) : Expr(j)) + X(t, b, j);
+  };
+  return {X, te::scan({first}, {te::compute({times, rows, columns}, next, "next")}, {state}, "S")[0]};
+}
+
+TEST(SketchDevice, Scans) {
+  using Names = std::vector<std::string>;
+  for (const Before before : {Before::kInPlace, Before::kBeside, Before::kSum}) {
+    const Args args = scan_of(5, 3, 40, before);
+    EXPECT_EQ(rules(args), Names{"device_scan"});
+    expect_right(args, 4);
+    const std::string text = Candidates(args).text(0);
+    EXPECT_EQ(text.find("shared") != std::string::npos, before == Before::kSum) << text;
+    EXPECT_EQ(text.find("0..3 blockIdx.x") != std::string::npos, before == Before::kSum) << text;
+    EXPECT_EQ(text.find("0..4 blockIdx.x") != std::string::npos, before == Before::kInPlace) << text;
+  }
+  expect_right(scan_of(4, 1, 1, Before::kInPlace), 1);
+  expect_right(scan_of(3, 40, 70, Before::kSum), 3);
+}
+
 TEST(SketchDevice, IntegersOfFourBitsAreStoredByWholeBytes) {
   const Tensor A = te::placeholder({3, 5}, "float32", "A");
   const Task task = task_of(

@@ -124,8 +124,20 @@ def rms_norm(columns, dtype="float32"):
     return of_rows("RMS norm", columns, dtype, tensors, lambda torch, a, g: torch.nn.functional.rms_norm(a, a.shape[1:], g, 1e-5))
 
 
-def few_rows(m, n, k):
-    return Row(f"bfloat16 {m}x{n}x{k} B^T", matmul(m, n, k, "bfloat16", True), product_turned, 2.0 * n * k, "GB/s", first=0.8, against_copy=True)
+L2 = 50e6  # bytes; weights that stay there from call to call are read faster than memory is copied
+
+
+def few_rows(m, n, k, dtype="bfloat16"):
+    size = (4.0 if dtype == "float32" else 2.0) * n * k
+    return Row(f"{dtype} {m}x{n}x{k} B^T", matmul(m, n, k, dtype, True), product_turned, size, "GB/s", first=0.8, against_copy=size > 2 * L2,
+               tolerance=1e-4 if dtype == "float32" else 2e-2)
+
+
+def running_sums(rows, columns):
+    def tensors():
+        A = te.placeholder((rows, columns), name="A")
+        return [A, tw.ops.cumsum(A, axis=0)]
+    return moved(f"running sums down {rows}x{columns}", tensors, lambda torch, a: torch.cumsum(a, 0), 8 * rows * columns, 0, tolerance=1e-3)
 
 
 def conv(channels, filters, size, kernel):
@@ -160,7 +172,12 @@ ROWS = [
     *(of_columns(columns, "bfloat16") for columns in (1024, 4096, 16384, 65536) for of_columns in (softmax, layer_norm, rms_norm)),
     few_rows(1, 28672, 8192),
     few_rows(16, 28672, 8192),
+    few_rows(8, 4096, 4096),
+    few_rows(8, 4096, 4096, "float32"),
+    running_sums(1024, 1 << 16),
     gemm(4096, 4096, 4096, "float32", first=0.85),
+    gemm(4096, 4096, 4096, "float32", True, first=0.85),
+    gemm(4096, 4096, 4096, "bfloat16", True, first=0.85),
     gemm_tf32(4096, True, 0.55),
     gemm_tf32(4096, False, 0.55),
     gemm(8192, 8192, 8192, "bfloat16", True, target="cuda -arch=sm_90", first=0.55, what=", mma.sync"),

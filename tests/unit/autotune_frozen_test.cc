@@ -49,13 +49,6 @@ class Freezing : public testing::Test {
     for (const Record& r : records) out << to_line(r);
     return folder_ / "log.jsonl";
   }
-  std::vector<std::string> files() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / ""))
-      names.push_back(entry.path().filename());
-    std::ranges::sort(names);
-    return names;
-  }
   template <class F>
   static std::string refused(const F& f) {
     try {
@@ -226,7 +219,7 @@ TEST_F(Freezing, LibrariesAreBuiltOfWhatHasChanged) {
 TEST_F(Freezing, WhatIsRefusedWritesNothing) {
   const std::vector<std::string> paths = write({freeze(dense_task())}, folder_ / "twk");
   std::ofstream(folder_ / "bad.twk") << edited(kScaled, "A[i]", "A[i + 1]");
-  const std::vector<std::string> before = files();
+  const std::vector<std::string> before = folder_.files();
   EXPECT_NE(refused([&] { build({paths[0], folder_ / "bad.twk"}, {.folder = folder_ / "out"}); }), "it was done");
   EXPECT_NE(refused([&] { build({paths[0], folder_ / "none.twk"}, {.folder = folder_ / "out"}); }), "it was done");
   EXPECT_NE(refused([&] { write({freeze(dense_task()), freeze(dense_task())}, folder_ / "out"); }), "it was done");
@@ -238,7 +231,7 @@ TEST_F(Freezing, WhatIsRefusedWritesNothing) {
             }).find("two kernels are named dense"),
             std::string::npos);
   std::filesystem::remove(folder_ / "other.twk");
-  EXPECT_EQ(files(), before);
+  EXPECT_EQ(folder_.files(), before);
 }
 
 #endif

@@ -38,14 +38,6 @@ class LogTools : public testing::Test {
     std::ifstream in(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(in), {});
   }
-  std::vector<std::string> files() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / ""))
-      names.push_back(entry.path().filename());
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
   test::Folder folder_;
   const std::vector<Record> dense_ = {record("dense", 4, 3e-3), record("dense", 8, 1e-3), record("dense", 16, 0),
                                       record("dense", 4, 2e-3, "confirm"), record("dense", 8, 5e-3, "confirm")};
@@ -106,7 +98,7 @@ TEST_F(LogTools, MergingKeepsEveryValidLineOnceAndNamesTheOthers) {
   EXPECT_EQ(edit.dropped[0].line.line, 3u);
   EXPECT_EQ(edit.dropped[0].line.why, "cut off");
   EXPECT_EQ(text(folder_ / "c"), text(a) + to_line(record("conv", 2, 1)));
-  EXPECT_EQ(files(), (std::vector<std::string>{"a", "b", "c"}));  // nothing else is left behind
+  EXPECT_EQ(folder_.files(), (std::vector<std::string>{"a", "b", "c"}));  // nothing else is left behind
 }
 
 TEST_F(LogTools, MergingIntoOneOfTheLogs) {
@@ -131,7 +123,7 @@ TEST_F(LogTools, AMergeThatFailsLeavesEverythingAsItWas) {
   EXPECT_THROW(merge_logs({a, other}, a), Error);
   EXPECT_THROW(merge_logs({a, folder_ / "missing"}, a), Error);
   EXPECT_EQ(text(a), before);
-  EXPECT_EQ(files(), (std::vector<std::string>{"a", "other"}));
+  EXPECT_EQ(folder_.files(), (std::vector<std::string>{"a", "other"}));
 }
 
 TEST_F(LogTools, PruningKeepsTheBestWithTheirConfirmations) {

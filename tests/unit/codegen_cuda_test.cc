@@ -42,7 +42,7 @@ class CodegenCuda : public testing::Test {
   test::Setting cache_{"TW_CACHE_DIR", folder_.path()};
   std::vector<std::string> entries() {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_.path())) names.push_back(entry.path());
+    for (const std::string& name : folder_.files()) names.push_back(folder_ / name);
     return names;
   }
 };

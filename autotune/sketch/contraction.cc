@@ -125,6 +125,7 @@ class Contraction {
   }
   std::vector<std::string> places() const;
   bool can_copy_rows() const;
+  bool can_turn_rows() const;
   bool can_widen() const;
   bool is_matrix() const { return dot_ && dot_->rows > 1; }
   bool streams() const;
@@ -200,6 +201,16 @@ bool Contraction::can_copy_rows() const {
          !dot_ && dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0 && axis(roles_.lanes).extent >= 256;
 }
 
+// The same before the tasks begin: of rows whose terms lie apart, as of a.T @ b, each term has a line of its own, and
+// they lie a power of two apart more often than not.
+bool Contraction::can_turn_rows() const {
+  constexpr int64_t kFewRows = 32, kFewColumns = 64;
+  return roles_.broadcast.through < 0 && roles_.broadcast.source != roles_.vectors.source && roles_.share < 0 &&
+         !dot_ && stage_.sums.size() == 1 && dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0 &&
+         stride_along(*roles_.broadcast.read, axis(roles_.rows)) == 1 && axis(roles_.rows).extent >= kFewRows &&
+         axis(roles_.lanes).extent >= kFewColumns;
+}
+
 // Elements that are converted for each vector that they are multiplied by: of a copy, which `wide_copies` makes wide,
 // once. Of a few vectors alone that costs more.
 bool Contraction::can_widen() const {
@@ -213,12 +224,13 @@ bool Contraction::can_widen() const {
 // [terms of a block, 0 for none; whether the rows of a block are packed too]: where a panel may be too large for an L2.
 std::vector<std::string> Contraction::blocks() const {
   std::vector<std::string> values = {"[0,0]"};
+  if (can_turn_rows()) values.push_back("[0,1]");
   if (stage_.sums.empty() || roles_.terms < 1024 || dot_) return values;
   const int64_t outer = roles_.terms / stage_.sums.back().extent;
   for (int64_t block : {256, 512, 1024}) {
     if (block * outer > 4096 || block * 3 / 2 > stage_.sums.back().extent) continue;
     values.push_back("[" + std::to_string(block) + ",0]");
-    if (can_copy_rows()) values.push_back("[" + std::to_string(block) + ",1]");
+    if (can_copy_rows() || can_turn_rows()) values.push_back("[" + std::to_string(block) + ",1]");
   }
   return values;
 }
@@ -477,8 +489,10 @@ void Contraction::place_rows() {
     if (d != dimension) indices.push_back("ax" + std::to_string(d) + (d == grouped ? " // " + group : ""));
   indices.push_back(row + " % " + by);
   if (is_matrix()) indices.push_back("ax" + std::to_string(grouped) + " % " + group);
-  k_.step(schedule::ComputeAt{rows_, is_matrix() ? root_.name : sums_, is_matrix() ? task_ : block_loop_});
+  const bool in_task = is_matrix() || !block_loop_.empty();
+  if (in_task) k_.step(schedule::ComputeAt{rows_, is_matrix() ? root_.name : sums_, is_matrix() ? task_ : block_loop_});
   k_.step(schedule::TransformLayout{rows_, indices, is_matrix() ? "" : "0"});
+  if (!in_task) k_.parallel(rows_, row + ".o");
   if (!is_matrix()) return;
   const std::string terms = "ax" + std::to_string(grouped);
   const bool one = source.shape[static_cast<size_t>(grouped)] <= dot_->group;

@@ -121,6 +121,21 @@ TEST(SketchContraction, ATensorTimesItselfTurned) {
 }
 TEST(SketchContraction, PrologueThatIsBothOperands) { expect_right(with_prologue(37, 75, 41, {.twice = true}), kFew); }
 
+// a.T @ b: each term's rows are a line of their own.
+Args with_turned_rows(int m, int n, int k) {
+  const Tensor A = te::placeholder({k, m}, "float32", "A"), B = te::placeholder({k, n}, "float32", "B");
+  const te::IterVar kk = te::reduce_axis(0, k, "k");
+  return {A, B, te::compute({m, n}, [&](Var i, Var j) { return te::sum(A(kk, i) * B(kk, j), {kk}); }, "C")};
+}
+
+TEST(SketchContraction, RowsThatLieAcrossAreCopied) {
+  expect_right(with_turned_rows(37, 75, 41), kFew);
+  expect_right(with_turned_rows(53, 64, 1537), kFew);
+  const Target target = Target::parse("llvm -mcpu=haswell").value_or_throw();
+  const std::string chosen = schedule::to_python(default_schedule({with_turned_rows(512, 512, 512).back()}, target));
+  EXPECT_NE(chosen.find("s.cache_read(A, \"global\""), std::string::npos) << chosen;
+}
+
 // A sum of f(A[i, k], S[k], B[j, k]).
 template <class F>
 Args summed(int m, int n, int k, const F& f) {

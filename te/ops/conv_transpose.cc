@@ -1,7 +1,17 @@
-// conv1d_transpose, conv2d_transpose, conv3d_transpose: a convolution of stride 1 over data that was spread out.
+// conv1d_transpose, conv2d_transpose, conv3d_transpose. What a result adds up depends on its place modulo the stride,
+// its phase; each phase is a convolution of stride 1 with every stride-th element of the window:
+//
+//   out[y] = sum over ky, c of  x[(y + padding - ky) / stride] * w[ky]      where stride divides it
+//   phases[p, t] = sum over e, c of  x[t + first - (M - 1 - e)] * w[stride * (M - 1 - e) + p]      zeros around x and w
+//   out[y] = phases[(y + padding) % stride, (y + padding) // stride - first]
+//                                                   first = padding // stride,  M = elements of the window / stride, up
+//
+// Along a dimension whose window is dilated too, the data is spread out instead:
 //
 //   spread[u] = x[(u - before) / stride]  where stride divides it, else 0;    before = dilation * (KH - 1) - padding
 //   out[y]    = sum over ky, c of  spread[y + ky * dilation] * w[KH - 1 - ky]
+#include <algorithm>
+
 #include "te/dtype.h"
 #include "te/ops/axes.h"
 #include "te/ops/conv.h"
@@ -73,12 +83,123 @@ struct Weights {
   size_t first_window() const { return layout.last() ? 0 : 2; }
   Expr inputs() const { return w.shape()[layout.last() ? layout.spatial : 0]; }
   Expr outputs() const { return w.shape()[layout.last() ? layout.spatial + 1 : 1]; }
-  Expr operator()(const Window& over, const std::vector<IterVar>& elements, Expr in, Expr out) const {
-    std::vector<Expr> at;
-    for (size_t d = 0; d < elements.size(); ++d) at.push_back(Expr(over.extent[d] - 1) - elements[d]);
-    at.insert(layout.last() ? at.end() : at.begin(), {std::move(in), std::move(out)});
-    return w(std::move(at));
+  Expr operator()(std::vector<Expr> window, Expr in, Expr out) const {
+    window.insert(layout.last() ? window.end() : window.begin(), {std::move(in), std::move(out)});
+    return w(std::move(window));
   }
+};
+
+// One spatial dimension: the elements that one result adds up, and how places of the result are shared out.
+struct Dimension {
+  int64_t phases = 1;  // 1: the result's own places
+  int64_t first = 0;   // where the places of a phase begin
+  int64_t elements;    // of the window, of one phase
+  int64_t step;        // how far apart their data lies
+  int64_t padding;
+  Spread spread = {};
+  Expr places = {}, extent = {};  // of a phase, of the result
+
+  bool phased() const { return phases > 1; }
+  int64_t window() const { return phases * elements; }
+  // The element of w that the e-th of a phase is multiplied by.
+  Expr weight(const Expr& e, const Expr& phase) const {
+    const Expr back = Expr(elements - 1) - e;
+    return phased() ? Expr(phases) * back + phase : back;
+  }
+};
+
+Dimension dimension_of(const Window& over, size_t d, int64_t extra, const Expr& data) {
+  const int64_t stride = over.stride[d], reach = over.reach(d) - 1;
+  Dimension one{.elements = over.extent[d], .step = over.dilation[d], .padding = over.before[d]};
+  one.spread = {stride, reach - over.before[d], reach - over.behind[d] + extra};
+  one.extent = one.places = minus(one.spread.extent(data), reach);
+  if (stride == 1 || over.dilation[d] > 1) return one;
+  const int64_t behind = one.spread.behind;
+  one.phases = stride;
+  one.first = over.before[d] / stride;
+  one.elements = (over.extent[d] + stride - 1) / stride;
+  const int64_t last = behind >= 0 ? behind / stride : -((stride - 1 - behind) / stride);
+  one.spread = {1, one.elements - 1 - one.first, last};
+  one.places = plus(data, last - one.first);
+  return one;
+}
+
+// As many elements as the phases have together: zeros behind the others.
+Tensor whole_windows(const Site& site, const Weights& weights, const std::vector<Dimension>& dimensions,
+                     const std::string& name) {
+  std::vector<Expr> shape = weights.w.shape();
+  bool same = true;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    Expr& extent = shape[weights.first_window() + d];
+    same &= ir::is_int(extent, dimensions[d].window());
+    extent = Expr(dimensions[d].window());
+  }
+  if (same) return weights.w;
+  const auto body = [&](const std::vector<Var>& point) {
+    std::vector<Expr> conditions;
+    for (size_t d = 0; d < dimensions.size(); ++d)
+      if (const Expr& there = weights.w.shape()[weights.first_window() + d]; !ir::is_int(there, dimensions[d].window()))
+        conditions.push_back(Expr(point[weights.first_window() + d]) < there);
+    return if_then_else(all(std::move(conditions)), weights.w(exprs(point)), convert(weights.w.dtype(), Expr(0)));
+  };
+  return compute(std::move(shape), body, name, {}, site.where);
+}
+
+// Sums [N, SY, SX, ...] of each phase on its own, and how the result is made of them.
+class Phases {
+ public:
+  Phases(const Layout& layout, const std::vector<Dimension>& dimensions) : layout_(layout), dimensions_(dimensions) {}
+
+  bool any() const { return std::ranges::any_of(dimensions_, &Dimension::phased); }
+  std::vector<Expr> shape(const Expr& batch, const Expr& channels) const {
+    std::vector<Expr> places;
+    for (const Dimension& one : dimensions_) places.push_back(one.places);
+    return behind_batch(layout_.at(batch, places, {channels}), [&](size_t d) { return dimensions_[d].phases; });
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all = axis_names(layout_);
+    for (size_t d = dimensions_.size(); d-- > 0;)
+      if (dimensions_[d].phased()) all.insert(all.begin() + 1, spatial_names(dimensions_.size(), "phase_")[d]);
+    return all;
+  }
+  // Takes them out of a point of the sums: one for each dimension, 0 where there is but one.
+  std::vector<Expr> taken_from(std::vector<Var>& point) const {
+    std::vector<Expr> phases;
+    for (const Dimension& one : dimensions_) {
+      phases.push_back(one.phased() ? Expr(point[1]) : Expr(0));
+      if (one.phased()) point.erase(point.begin() + 1);
+    }
+    return phases;
+  }
+  Tensor joined(const Tensor& sums, const std::string& name, const SourceLine& where) const {
+    std::vector<Expr> extents;
+    for (const Dimension& one : dimensions_) extents.push_back(one.extent);
+    const auto body = [&](const std::vector<Var>& point) {
+      std::vector<Expr> at = exprs(point), padded = at;
+      for (size_t d = 0; d < dimensions_.size(); ++d) {
+        const Dimension& one = dimensions_[d];
+        const size_t axis = layout_.first_spatial() + d;
+        padded[axis] = shifted(point[axis], -one.padding);
+        if (one.phased()) at[axis] = shifted(ir::floordiv(padded[axis], Expr(one.phases)), one.first);
+      }
+      return sums(behind_batch(std::move(at), [&](size_t d) {
+        return ir::floormod(padded[layout_.first_spatial() + d], Expr(dimensions_[d].phases));
+      }));
+    };
+    const Expr channels = layout_.last() ? sums.shape().back() : sums.shape()[sums.rank() - dimensions_.size() - 1];
+    return compute(layout_.at(sums.shape()[0], extents, {channels}), body, name, axis_names(layout_), where);
+  }
+
+ private:
+  template <class F>
+  std::vector<Expr> behind_batch(std::vector<Expr> all, const F& of) const {
+    for (size_t d = dimensions_.size(); d-- > 0;)
+      if (dimensions_[d].phased()) all.insert(all.begin() + 1, Expr(of(d)));
+    return all;
+  }
+
+  const Layout& layout_;
+  const std::vector<Dimension>& dimensions_;
 };
 
 // What a channel of the result reads: channel `element` of its group.
@@ -106,29 +227,45 @@ Tensor transposed(Site site, size_t spatial, const Tensor& x, const Tensor& w, c
   const Epilogue epilogue{site, sums_of(site, "x", x, "w", w, options), options.bias, options.activation, options.name};
   epilogue.check(outputs);
 
+  const std::vector<Expr> extents = spatial_extents(x, layout);
+  std::vector<Dimension> dimensions;
   std::vector<Spread> spreads;
-  Window direct = over;  // what runs over the spread data
   for (size_t d = 0; d < spatial; ++d) {
-    const int64_t reach = over.reach(d) - 1;
-    spreads.push_back({over.stride[d], reach - over.before[d], reach - over.behind[d] + extra[d]});
-    direct.stride[d] = 1, direct.before[d] = direct.behind[d] = 0;
+    dimensions.push_back(dimension_of(over, d, extra[d], extents[d]));
+    spreads.push_back(dimensions[d].spread);
+    if (const auto extent = ir::as_int(dimensions[d].extent); extent && *extent < 1)
+      site.refuse(ErrorKind::kExpr, "padding must leave something of the result, not take it all",
+                  {describe("x", x), "spatial dimension " + std::to_string(d)});
   }
-  const Tensor data = spread_out(site, x, layout, spreads, options.name + "_spread");
-  const std::vector<IterVar> elements = window_axes(site, direct);
+  const Phases phases(layout, dimensions);
+  const Tensor data = spread_out(site, x, layout, spreads, options.name + (phases.any() ? "_pad" : "_spread"));
+  const Tensor windows = whole_windows(site, weights, dimensions, options.name + "_weights");
+  const Weights whole{windows, layout};
+
+  std::vector<IterVar> elements;
+  for (size_t d = 0; d < spatial; ++d)
+    elements.push_back(reduce_axis(0, dimensions[d].elements, spatial_names(spatial, "k")[d], site.where));
   const IterVar kc = reduce_axis(0, inputs, "kc", site.where);
   std::vector<IterVar> reduced = elements;
   reduced.insert(layout.last() ? reduced.end() : reduced.begin(), kc);
-  const auto body = [&](const std::vector<Var>& at) {
+  const auto body = [&](std::vector<Var> at) {
+    const std::vector<Expr> phase = phases.taken_from(at);
     const Expr out = layout.last() ? at.back() : at[1];
+    std::vector<Expr> places, window;
+    for (size_t d = 0; d < spatial; ++d) {
+      places.push_back(at[layout.first_spatial() + d] + times(elements[d], dimensions[d].step));
+      window.push_back(dimensions[d].weight(elements[d], phase[d]));
+    }
     const Expr in = read_channel(out, kc, weights.outputs(), inputs, groups);
-    const Expr weight = weights(over, elements, in, groups == 1 ? out : ir::floormod(out, weights.outputs()));
-    return sum(product(epilogue.dtypes, data(layout.at(at[0], places(direct, layout, at, elements), {in})), weight),
+    return sum(product(epilogue.dtypes, data(layout.at(at[0], places, {in})),
+                       whole(std::move(window), in, groups == 1 ? out : ir::floormod(out, weights.outputs()))),
                reduced);
   };
-  const std::vector<std::string> names = axis_names(layout);
-  const std::vector<Expr> shape =
-      layout.at(x.shape()[0], direct.results(site, spatial_extents(data, layout)), {outputs});
-  return epilogue.apply(compute(shape, body, epilogue.name_of_sums(), names, site.where), names,
+  const std::string name = epilogue.name_of_sums();
+  Tensor sums = compute(phases.shape(x.shape()[0], outputs), body, phases.any() ? options.name + "_phases" : name,
+                        phases.names(), site.where);
+  if (phases.any()) sums = phases.joined(sums, name, site.where);
+  return epilogue.apply(sums, axis_names(layout),
                         [&](const std::vector<Var>& at) { return layout.last() ? at.back() : at[1]; });
 }
 

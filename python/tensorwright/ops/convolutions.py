@@ -122,7 +122,9 @@ def conv2d_transpose(
     ``out[n, y * stride + ky * dilation - padding, ..., o]``.
 
     The height of the result is ``(H - 1) * stride - padding before and behind + dilation * (KH - 1) + output_padding + 1``. A stage
-    ``name_spread`` holds the data with zeros between its elements.
+    ``name_phases`` has the sums of each place modulo the stride on its own, ``[N, SY, SX, H', W', O]``: a convolution of stride 1 with
+    every SY-th row and SX-th column of the window. Where a window is dilated, too, a stage ``name_spread`` holds the data with zeros
+    between its elements instead.
 
     Parameters: x ``[N, H, W, C]`` and w ``[KH, KW, C, O / groups]`` for "NHWC", x ``[N, C, H, W]`` and w ``[C, O / groups, KH, KW]``
     (as PyTorch keeps it) for "NCHW"; output_padding, less than stride or dilation; the others as of conv2d.

@@ -32,6 +32,9 @@ std::optional<Group> match_contraction(const Graph& graph, int root) {
   const auto claim = [&](int anchor) -> std::optional<Group> {
     const std::optional<Roles> roles = roles_of(graph, anchor);
     if (!roles) return std::nullopt;
+    // One copy has one shape.
+    if (roles->broadcast.source == roles->vectors.source && !graph.at(roles->vectors.source).same_shapes)
+      return std::nullopt;
     Group group{root, anchor, {}};
     const auto places = [&](const Operand& operand) {
       return operand.through >= 0 && roles->broadcast.through != roles->vectors.through &&

@@ -86,7 +86,8 @@ class Schedule(_core.Schedule):
 
         Parameters: tensor; scope, "local", "warp", "shared" or "global" (``set_scope``); readers, the tensors (or operations, or stages) that shall read the copy.
         In "wmma.matrix_a" and "wmma.matrix_b" a copy is no stage: TVM's lines about it are taken and say nothing more (docs/cuda.md).
-        Returns: the copy, a tensor for ``s[...]``. compute_at then packs just the block that a reader's loop needs.
+        Returns: the copy, a tensor for ``s[...]``. compute_at then packs just the block that a reader's loop needs. Of a scan whose states
+        have different shapes it holds those that the readers read, which must have one.
         Raises: ScheduleError for another scope, without readers, or if a reader doesn't read the tensor.
 
         >>> s = te.create_schedule(B)

@@ -4,7 +4,8 @@
 //                                     C[i] = f(A.local[i])
 //
 // A new stage "A.local" (or "A.global") copies A, and the named readers read the copy. compute_at then places the copy
-// inside a reader's loops, where it packs the block that is read there.
+// inside a reader's loops, where it packs the block that is read there. Of a stage whose outputs have different shapes
+// the copy holds those that are read, which must have one.
 
 #include <algorithm>
 
@@ -18,17 +19,44 @@ namespace tw::schedule::primitives {
 
 namespace {
 
-te::Operation copy_of(const StageNest& source, const std::string& name) {
+// The outputs that a copy holds: all where they have one shape, else those that the readers read.
+std::vector<size_t> copied_outputs(const LoopNest& nest, const StageNest& source, const std::vector<int>& readers) {
+  const std::vector<te::Output>& outputs = source.op->outputs;
+  const bool alike = std::ranges::all_of(outputs, [&](const te::Output& output) {
+    return std::ranges::equal(output.shape, outputs[0].shape, ir::ExprEqual());
+  });
+  std::vector<bool> read(outputs.size(), alike);
+  for (int reader : readers)
+    for (const ir::Expr& body : nest.stage(reader).bodies)
+      ir::walk(body, [&](const ir::Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        if (const int output = load ? source.output_of(load->buffer.id()) : kNone; output != kNone)
+          read[static_cast<size_t>(output)] = true;
+        return true;
+      });
+  std::vector<size_t> copied;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (read[i]) copied.push_back(i);
+  return copied;
+}
+
+te::Operation copy_of(const StageNest& source, const std::vector<size_t>& outputs, const std::string& name) {
   const te::Operation& op = source.op;
+  std::vector<te::Output> copies;
+  std::vector<te::Tensor> inputs;
+  for (const size_t i : outputs) {
+    copies.push_back(op->outputs[i]);
+    inputs.push_back(op.output(i));
+  }
   te::Compute compute;
   std::vector<ir::Expr> at;
-  for (size_t d = 0; d < op->shape().size(); ++d) {
+  for (size_t d = 0; d < copies[0].shape.size(); ++d) {
     ir::Var var("ax" + std::to_string(d));
-    compute.axis.push_back({var, 0, op->shape()[d], false});
+    compute.axis.push_back({var, 0, copies[0].shape[d], false});
     at.push_back(var);
   }
-  for (const ir::Buffer& buffer : source.buffers) compute.bodies.push_back(ir::load(buffer, at));
-  te::OpNode node{ir::Buffer::fresh_id(), name, renewed(op->outputs, name), compute, outputs_of(op), op->where};
+  for (const size_t i : outputs) compute.bodies.push_back(ir::load(source.buffers[i], at));
+  te::OpNode node{ir::Buffer::fresh_id(), name, renewed(copies, name), compute, inputs, op->where};
   return te::Operation(std::make_shared<const te::OpNode>(std::move(node)));
 }
 
@@ -53,17 +81,21 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
              << "what it reads is written in its statement";
     readers.push_back(reader);
   }
-  for (const te::Output& output : nest.stage(source).op->outputs)
-    if (!std::ranges::equal(output.shape, nest.stage(source).op->shape(), ir::ExprEqual()))
-      return refuse(step.kName, "stage must not have outputs of different shapes, as the scan " + step.stage + " has")
-             << "one copy of all of them has one shape; make a te.compute of each that is to be copied";
+  const std::vector<size_t> outputs = copied_outputs(nest, nest.stage(source), readers);
+  for (const size_t i : outputs)
+    if (const auto& all = nest.stage(source).op->outputs;
+        !std::ranges::equal(all[i].shape, all[outputs[0]].shape, ir::ExprEqual()))
+      return refuse(step.kName,
+                    "the readers must not read outputs of different shapes, as they do of the scan " + step.stage)
+             << "one copy has one shape; make a te.compute of each that is to be copied";
   LoopNest next = nest;
   std::string name = nest.unique_name(step.stage + "." + to_string(step.scope));
-  StageNest copy = make_stage(name, copy_of(nest.stage(source), name), nest.scalars());
+  StageNest copy = make_stage(name, copy_of(nest.stage(source), outputs, name), nest.scalars());
   copy.scope = step.scope;
   if (scan_around(nest, source) != kNone) copy.attach = nest.stage(source).attach;
   ir::BufferMap replaced;
-  for (size_t i = 0; i < copy.buffers.size(); ++i) replaced[nest.stage(source).buffers[i].id()] = copy.buffers[i];
+  for (size_t i = 0; i < copy.buffers.size(); ++i)
+    replaced[nest.stage(source).buffers[outputs[i]].id()] = copy.buffers[i];
   for (int reader : readers) {
     StageNest& changed = next.edit(reader);
     for (ir::Expr& body : changed.bodies) body = ir::replace_buffers(body, replaced);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "autotune/sketch/sketch.h"
-#include "te/scan.h"
 #include "tensorwright/autotune.h"
 #include "tests/diff/random.h"
 #include "tests/unit/device.h"
@@ -30,12 +29,10 @@ bool has_known_extents(const Sample& sample) {
 // The tuner measures calls without scalars: what takes some has no task.
 bool has_task(const Sample& sample) { return sample.scalars.empty() && has_known_extents(sample); }
 
-// The host runs what has C functions, nothing that a thread could be bound to, or a scan of several shapes, of which
-// rules for devices make no copy.
+// The host runs what has C functions, or nothing that a thread could be bound to.
 bool suits_device(const Sample& sample) {
   return std::ranges::all_of(te::topological_order(sample.outputs), [](const te::Operation& op) {
-    if (op->is_placeholder()) return true;
-    if (const te::Scan* scan = op->scan()) return te::have_one_shape(*scan);
+    if (op->is_placeholder() || op->scan()) return true;
     const te::Compute* c = op->compute();
     if (!c || (c->axis.empty() && c->reduce_axis.empty())) return false;
     const auto some = [](const te::IterVar& axis) { return !ir::is_int(axis.extent, 0); };

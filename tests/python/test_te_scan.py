@@ -282,12 +282,37 @@ def test_states_of_different_shapes(way, target):
     np.testing.assert_array_equal(out_h, want_h)
 
 
+@pytest.mark.parametrize("target", ["llvm", "interp", "c"])
+def test_a_copy_holds_the_states_that_are_read(target):
+    X, C, H, _, x, want_c, want_h = cells()
+    D = te.compute((6, 3), lambda t, i: H[t, i] + 1, name="D")
+    E = te.compute((6, 5), lambda t, i: C[t, i] + D[t, i % 3], name="E")
+    s = te.create_schedule(E)
+    HH, CC = s.cache_read(H, "local", [D]), s.cache_read(C, "global", [E])
+    assert (HH.shape, CC.shape) == ((6, 3), (6, 5))
+    s[HH].compute_at(s[D], D.op.axis[0])
+    e = np.zeros((6, 5), "float32")
+    tw.build(s, [X, E], target)(x, e)
+    np.testing.assert_array_equal(e, want_c + want_h[:, [0, 1, 2, 0, 1]] + 1)
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=haswell", "cuda -arch=sm_90a"])
+def test_sums_over_states_of_different_shapes_have_spaces(target):
+    X, C, H, *_ = cells()
+    for a, b in [(C, C), (H, H), (C, H)]:
+        k = te.reduce_axis((0, 3), name="k")
+        S = te.compute((6, 6), lambda i, j: te.sum(a[i, k] * b[j, k], axis=k), name="S")
+        assert len(tw.autotune.Task([X, S], target=target).space) > 0
+        tw.default_schedule([X, S], target=target)
+
+
 def test_states_that_do_not_go_together():
     X, C, H, _, _, _, _ = cells()
     s = te.create_schedule([C, H])
-    D = te.compute((6, 3), lambda t, i: H[t, i] + 1, name="D")
+    D = te.compute((6, 3), lambda t, i: H[t, i] + C[t, i], name="D")
     s = te.create_schedule(D)
-    refused(tw.errors.ScheduleError, "stage must not have outputs of different shapes, as the scan cell has", lambda: s.cache_read(H, "local", [D]))
+    refused(tw.errors.ScheduleError, "the readers must not read outputs of different shapes, as they do of the scan cell",
+            lambda: s.cache_read(H, "local", [D]))
     one = te.placeholder((6,), name="one")
     two = te.placeholder((6, 3), name="two")
     init = te.compute((1, 3), lambda _, i: X[0, i], name="init")

@@ -127,6 +127,7 @@ class Contraction {
     return (roles_.vectors.through < 0 || roles_.vectors.prologue()) && !dot_ && roles_.contiguous;
   }
   std::vector<std::string> places() const;
+  bool reads_whole_rows() const;
   bool can_copy_rows() const;
   bool can_turn_rows() const;
   bool can_widen() const;
@@ -198,18 +199,23 @@ bool Contraction::turns() const {
          roles_.group == 0 && !dot_;
 }
 
-// Rows of a tile side by side: they often lie a power of two apart, which is one set of the L1.
-bool Contraction::can_copy_rows() const {
+// Whether the rows are an axis of a tensor that is read as it lies.
+bool Contraction::reads_whole_rows() const {
   return roles_.broadcast.through < 0 && roles_.broadcast.source != roles_.vectors.source && roles_.share < 0 &&
-         !dot_ && dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0 && axis(roles_.lanes).extent >= 256;
+         !dot_ && dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0;
 }
 
-// The same before the tasks begin: of rows whose terms lie apart, as of a.T @ b, each term has a line of its own, and
-// they lie a power of two apart more often than not.
+// Rows of a tile side by side: they often lie a power of two apart, which is one set of the L1.
+bool Contraction::can_copy_rows() const {
+  constexpr int64_t kFewColumns = 256;
+  return reads_whole_rows() && axis(roles_.lanes).extent >= kFewColumns;
+}
+
+// The same, and all of them before the tasks begin: of rows whose terms lie apart, as of a.T @ b, each term has a line
+// of its own, and these lie a power of two apart more often than not.
 bool Contraction::can_turn_rows() const {
   constexpr int64_t kFewRows = 32, kFewColumns = 64;
-  return roles_.broadcast.through < 0 && roles_.broadcast.source != roles_.vectors.source && roles_.share < 0 &&
-         !dot_ && stage_.sums.size() == 1 && dimension_of(*roles_.broadcast.read, axis(roles_.rows)) >= 0 &&
+  return reads_whole_rows() && stage_.sums.size() == 1 &&
          stride_along(*roles_.broadcast.read, axis(roles_.rows)) == 1 && axis(roles_.rows).extent >= kFewRows &&
          axis(roles_.lanes).extent >= kFewColumns;
 }

@@ -12,6 +12,7 @@
 //   out[y]    = sum over ky, c of  spread[y + ky * dilation] * w[KH - 1 - ky]
 #include <algorithm>
 
+#include "src/ir/interval_arith.h"
 #include "te/dtype.h"
 #include "te/ops/axes.h"
 #include "te/ops/conv.h"
@@ -36,9 +37,6 @@ Tensor spread_out(const Site& site, const Tensor& x, const Layout& layout, const
   bool same = true;
   for (size_t d = 0; d < spreads.size(); ++d) {
     shape[first + d] = spreads[d].extent(shape[first + d]);
-    if (const auto extent = ir::as_int(shape[first + d]); extent && *extent < 1)
-      site.refuse(ErrorKind::kExpr, "padding must leave something of the result, not take it all",
-                  {describe("x", x), "spatial dimension " + std::to_string(d)});
     same &= spreads[d].stride == 1 && spreads[d].before == 0 && spreads[d].behind == 0;
   }
   if (same) return x;
@@ -114,11 +112,10 @@ Dimension dimension_of(const Window& over, size_t d, int64_t extra, const Expr& 
   one.spread = {stride, reach - over.before[d], reach - over.behind[d] + extra};
   one.extent = one.places = minus(one.spread.extent(data), reach);
   if (stride == 1 || over.dilation[d] > 1) return one;
-  const int64_t behind = one.spread.behind;
+  const int64_t last = ir::floor_div(one.spread.behind, stride);
   one.phases = stride;
   one.first = over.before[d] / stride;
   one.elements = (over.extent[d] + stride - 1) / stride;
-  const int64_t last = behind >= 0 ? behind / stride : -((stride - 1 - behind) / stride);
   one.spread = {1, one.elements - 1 - one.first, last};
   one.places = plus(data, last - one.first);
   return one;
@@ -238,7 +235,8 @@ Tensor transposed(Site site, size_t spatial, const Tensor& x, const Tensor& w, c
                   {describe("x", x), "spatial dimension " + std::to_string(d)});
   }
   const Phases phases(layout, dimensions);
-  const Tensor data = spread_out(site, x, layout, spreads, options.name + (phases.any() ? "_pad" : "_spread"));
+  const bool only_padded = phases.any() && std::ranges::all_of(spreads, [](const Spread& s) { return s.stride == 1; });
+  const Tensor data = spread_out(site, x, layout, spreads, options.name + (only_padded ? "_pad" : "_spread"));
   const Tensor windows = whole_windows(site, weights, dimensions, options.name + "_weights");
   const Weights whole{windows, layout};
 

@@ -308,7 +308,6 @@ TEST(SketchDevice, Columns) {
   expect_right(one_sum(9001), 3);
 }
 
-// Two of which share a byte.
 // S[t, b, j] of the state before at the same place, at the place before, or of all j by a sum.
 enum class Before : uint8_t { kInPlace, kBeside, kSum };
 Args scan_of(int times, int rows, int columns, Before before) {
@@ -341,6 +340,7 @@ TEST(SketchDevice, Scans) {
   expect_right(scan_of(3, 40, 70, Before::kSum), 3);
 }
 
+// Two of which share a byte.
 TEST(SketchDevice, IntegersOfFourBitsAreStoredByWholeBytes) {
   const Tensor A = te::placeholder({3, 5}, "float32", "A");
   const Task task = task_of(

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kWidest = 16;                                // bytes, and the alignment of whatever is not in registers
 constexpr int64_t kMostWrittenOut = 64, kRegisters = 256;  // of a thread
-constexpr int64_t kCopiesAtOnce = 8;                       // that wait for memory together
+constexpr int64_t kCopiesAtOnce = 8, kReadsAtOnce = 4;     // iterations that wait for memory together
+constexpr int64_t kMostOfAnIteration = 256;                // parts of expressions
 
 bool is_stored_to(const ir::Stmt& body, const ir::Buffer& buffer) {
   bool found = false;
@@ -118,6 +119,26 @@ bool is_copy(const ir::Stmt& s) {
   return ir::as<ir::Load>(choice ? choice->yes : store->value) != nullptr;
 }
 
+// Short iterations that read memory and meet nobody.
+bool reads_memory(const ir::For& loop) {
+  bool reads = false, alone = true;
+  int64_t parts = 0;
+  ir::walk(
+      loop.body,
+      [&](const ir::Stmt& s) {
+        const auto* inner = ir::as<ir::For>(s);
+        alone =
+            alone && (inner ? inner->kind != ir::ForKind::kSerial : !ir::as<ir::Sync>(s) && !ir::as<ir::Evaluate>(s));
+        return alone;
+      },
+      [&](const Expr& e) {
+        const auto* load = ir::as<ir::Load>(e);
+        reads = reads || (load && !ir::is_private(load->buffer.scope()));
+        return ++parts <= kMostOfAnIteration;
+      });
+  return reads && alone && parts <= kMostOfAnIteration;
+}
+
 }  // namespace
 
 void CudaEmitter::emit_for(const ir::For& loop) {
@@ -128,8 +149,8 @@ void CudaEmitter::emit_for(const ir::For& loop) {
   bound_loop(loop);
   begin_statement({loop.extent});
   const CText end = emit(loop.extent);
-  const bool registers = counts_registers(loop), copies = extent && *extent <= kCopiesAtOnce && is_copy(loop.body),
-             as_written = loop.kind == ir::ForKind::kSerial && !registers && !copies;
+  const bool registers = counts_registers(loop), copies = is_copy(loop.body),
+             whole = registers || loop.kind != ir::ForKind::kSerial || (copies && extent && *extent <= kCopiesAtOnce);
   if (loop.kind == ir::ForKind::kVectorized) {
     line("#pragma unroll");
     return emit_lanes(loop);
@@ -140,7 +161,8 @@ void CudaEmitter::emit_for(const ir::For& loop) {
   const CNames::Block block(names_);
   const std::string name = names_.bind(loop.var.id(), loop.var.name());
   if (!end.wide) int_vars_.insert(loop.var.id());
-  line(as_written ? "#pragma unroll 1" : "#pragma unroll");
+  const int64_t together = copies ? kCopiesAtOnce : !whole && reads_memory(loop) ? kReadsAtOnce : 1;
+  line(whole ? "#pragma unroll" : "#pragma unroll " + std::to_string(together));
   std::string wanted = name + " < " + last;
   if (registers && !extent)  // a number of iterations at most, which a compiler needs to know
     wanted = name + " < " + std::to_string(ir::interval_of(loop.extent, bounds_).hi) + " && " + wanted;

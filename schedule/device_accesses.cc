@@ -11,6 +11,12 @@
 
 namespace tw::schedule {
 
+namespace {
+
+constexpr double kPartOfSector = 2;  // what a store of it takes of L2, which has to read the rest
+
+}  // namespace
+
 // How far one iteration of the loop moves the access, in elements of a tensor of these strides. Of axes that were
 // fused it goes along the innermost, but for the ends of rows.
 double DeviceCounter::stride_of(const AccessView& access, const LoopView& loop, const std::vector<double>& strides) {
@@ -94,7 +100,10 @@ void DeviceCounter::accesses(const StageView& view, const AccessView& access, do
     stage.wavefronts += times * std::max(least, wavefronts(access, source, at, width));
     return;
   }
-  to_memory(access, times * sectors(view, access, strides, width), stage);
+  const Runs runs = runs_of_warp(view, access, strides, width);
+  const double touched = times * runs.count * std::ceil(runs.bytes / kSector);
+  to_memory(access, touched, stage);
+  if (access.store && runs.bytes < kSector) stage.sectors += touched * (kPartOfSector - 1);
 }
 
 // Whether all that moves the access within what a block keeps moves it by whole vectors.
@@ -121,16 +130,19 @@ bool DeviceCounter::is_written_out(const LoopView& loop, bool own) {
   return own && (loop.annotation == Annotation::kVectorized || loop.annotation == Annotation::kUnrolled);
 }
 
-// The loops over the threads of a warp, the fastest first.
+// The loops over the threads of a warp, the fastest first; of one that was fused, what it was fused of.
 std::vector<std::pair<LoopView, double>> DeviceCounter::warp_of(const StageView& view) {
   std::vector<std::pair<LoopView, double>> loops;
   double left = kWarp;
   for (Annotation index : {Annotation::kThreadX, Annotation::kThreadY, Annotation::kThreadZ})
     for (const std::vector<LoopView>* all : {&view.around, &view.loops})
       for (const LoopView& loop : *all) {
-        if (loop.annotation != index || left <= 1) continue;
-        loops.emplace_back(loop, std::min(left, static_cast<double>(loop.extent)));
-        left /= static_cast<double>(loop.extent);
+        if (loop.annotation != index) continue;
+        const std::vector<LoopView> itself{loop}, &parts = loop.parts.empty() ? itself : loop.parts;
+        for (auto part = parts.rbegin(); part != parts.rend() && left > 1; ++part) {
+          loops.emplace_back(*part, std::min(left, static_cast<double>(part->extent)));
+          left /= static_cast<double>(part->extent);
+        }
       }
   return loops;
 }
@@ -168,8 +180,9 @@ void DeviceCounter::exchange(int source, std::vector<int64_t>& bytes) const {
   for (int64_t& byte : bytes) byte = swizzled_byte(swizzling, byte);
 }
 
-double DeviceCounter::sectors(const StageView& view, const AccessView& access, const std::vector<double>& strides,
-                              double width) {
+// What a warp touches side by side.
+DeviceCounter::Runs DeviceCounter::runs_of_warp(const StageView& view, const AccessView& access,
+                                                const std::vector<double>& strides, double width) {
   double count = 1, side_by_side = width;
   for (const auto& [loop, threads] : warp_of(view)) {
     const double stride = stride_of(access, loop, strides) * access.element_bytes;
@@ -179,7 +192,7 @@ double DeviceCounter::sectors(const StageView& view, const AccessView& access, c
     else
       count *= stride >= kSector ? threads : std::max(1.0, threads * stride / kSector);
   }
-  return count * std::ceil(side_by_side / kSector);
+  return {count, side_by_side};
 }
 
 }  // namespace tw::schedule

@@ -45,14 +45,14 @@ void hold(LaunchAccount& launch, const DeviceRates& device) {
   launch.hidden = std::min(1.0, held * slots / kHiding);
 }
 
-// Blocks that a processor holds at a time go through their turns together, others after them. The wait for memory is
-// divided among the turns that are ahead.
+// Blocks that a processor holds at a time go through their turns together, others after them, which wait for their
+// first tile anew. The wait for memory is divided among the turns that are ahead.
 double waiting_seconds(const LaunchAccount& launch, const DeviceRates& device) {
   if (launch.turns < 1) return 0;
   const double ahead = launch.by_registers ? 1 : launch.ahead;
   const double turn = kLatency / ahead + (launch.lockstep || launch.by_registers ? kMeeting : kMeeting / 2);
   const double held = std::ceil(launch.blocks / (launch.resident * device.processors));
-  return (kLatency + held * launch.turns * turn) / device.hertz;
+  return held * (kLatency + launch.turns * turn) / device.hertz;
 }
 
 // Of the terms but the largest: what it does not hide. Of blocks in lockstep others hide it.

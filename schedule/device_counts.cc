@@ -43,6 +43,13 @@ bool DeviceCounter::together(const StageView& view) const {
   return placed_.together[static_cast<size_t>(view.stage)] == Team::kBlock;
 }
 
+// Whether it is made of what its threads have in registers.
+bool DeviceCounter::stores_registers(const StageView& view) const {
+  return std::ranges::any_of(view.accesses, [&](const AccessView& access) {
+    return !access.store && scope_of(source_of(view, access)) == ir::Scope::kLocal;
+  });
+}
+
 // The extents of the launch's indices: the largest of its loops.
 void DeviceCounter::measure(const std::vector<LoopView>& loops, double lanes, LaunchAccount& launch) {
   double threads = lanes, blocks = 1;
@@ -69,7 +76,7 @@ StageAccount DeviceCounter::counted(const StageView& view, LaunchAccount& launch
   StageAccount stage{view.stage};
   if (const ir::WarpProduct* product = warp_product_of(nest_.stage(view.stage)))
     multiplies(*product, view, launch, times, stage);
-  else if (together(view))
+  else if (together(view) && !stores_registers(view))
     copies(view, launch, times, stage);
   else
     computes(view, launch, times, stage);

@@ -32,6 +32,7 @@ class DeviceCounter {
   // device_counts.cc
   LaunchAccount* launch_of(const StageView& view, std::vector<LaunchAccount>& all) const;
   bool together(const StageView& view) const;
+  bool stores_registers(const StageView& view) const;
   static void measure(const std::vector<LoopView>& loops, double lanes, LaunchAccount& launch);
   double lanes_of(const StageView& view) const;
   StageAccount counted(const StageView& view, LaunchAccount& launch);
@@ -57,8 +58,11 @@ class DeviceCounter {
                                          const std::vector<double>& strides);
   double wavefronts(const AccessView& access, int source, std::vector<int64_t> at, double width) const;
   void exchange(int source, std::vector<int64_t>& bytes) const;
-  static double sectors(const StageView& view, const AccessView& access, const std::vector<double>& strides,
-                        double width);
+  struct Runs {
+    double count = 1, bytes = 0;  // of each
+  };
+  static Runs runs_of_warp(const StageView& view, const AccessView& access, const std::vector<double>& strides,
+                           double width);
 
   // device_copies.cc
   void copies(const StageView& view, LaunchAccount& launch, double times, StageAccount& stage);

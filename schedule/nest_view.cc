@@ -463,7 +463,7 @@ class Viewer {
       follow(i, reader, loop.parts[p], seen.parts[p]);
   }
 
-  static void make_loops(const StageNest& stage, const StageBounds& bounds, StageView& view) {
+  void make_loops(const StageNest& stage, const StageBounds& bounds, StageView& view) const {
     std::vector<LoopView> axes(stage.axes.size());
     for (size_t a = 0; a < axes.size(); ++a) {
       axes[a].extent = bounds.extent[a].value_or(1);
@@ -490,6 +490,7 @@ class Viewer {
         const auto& fuse = std::get<FuseRelation>(relation);
         LoopView& fused = at(fuse.fused);
         fused.roots = at(fuse.outer).roots;
+        if (launches_) fused.step = at(fuse.inner).step;  // threads are neighbours along it
         fused.parts.clear();
         for (const AxisId id : {fuse.outer, fuse.inner}) {
           const LoopView& of = at(id);

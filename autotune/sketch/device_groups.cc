@@ -7,6 +7,9 @@
 //       for k.i.o: a product of four warps, whose threads are threadIdx.x
 //     the outputs by the lane map: what follows the sums each lane computes of its own, which stay in registers
 //
+// What follows may be stored in shared memory first, from which all threads copy rows to the output by whole vectors:
+// of elements of two bytes a row of the lane map is half of what memory takes at once.
+//
 // Of few tiles blocks share the terms (device_parts.cc). Only of operands that are read in place. Tiles reach past the
 // end where boxes of both operands bring zeros (schedule/filled.h).
 #include <algorithm>
@@ -14,6 +17,7 @@
 
 #include "autotune/sketch/contraction.h"
 #include "autotune/sketch/device.h"
+#include "autotune/sketch/lanes.h"
 #include "schedule/loop_nest.h"
 #include "src/ir/async_copies.h"
 #include "src/ir/group_products.h"
@@ -23,6 +27,7 @@ namespace tw::autotune::sketch {
 
 namespace {
 
+constexpr int64_t kVectorBytes = 16, kThreads = 128;  // those of a product
 constexpr int64_t kLine = 128;  // bytes of an operand's line in shared memory, or half, or a quarter of that
 constexpr int kLeastColumns = 8;
 
@@ -137,8 +142,12 @@ class GroupContraction {
     if (!few_) k_.cfg.define_knob(knob("blocks"), blocks);
     parts_ = few_ ? k_.cfg.value(knob("parts")) : 1;
     if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, form_.terms);
+    const bool staged = !at_root() && is_staged();
     const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage);
-    if (!at_root()) tile_epilogue();
+    if (staged)
+      stage_epilogue();
+    else if (!at_root())
+      tile_epilogue();
     const std::string terms = tile_sums();
     for (const std::string& copy : copies) {
       k_.step(schedule::ComputeAt{copy, sums_.stage, terms});
@@ -161,8 +170,19 @@ class GroupContraction {
   const std::string& row_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.rows)].name; }
   const std::string& column_of(const Stage& stage) const { return stage.data[static_cast<size_t>(roles_.lanes)].name; }
   bool at_root() const { return parts_ > 1 || &stage_ == &root_; }
-  void bind_blocks(const std::string& stage, const std::vector<std::string>& tiles);
+  // The axes of the root whose tiles are not of the product.
+  std::vector<std::string> outer_of_root() const {
+    std::vector<std::string> outer;
+    for (const int d : roles_.outer) outer.push_back(root_.data[static_cast<size_t>(d)].name);
+    if (roles_.share >= 0) outer.push_back(root_.data[static_cast<size_t>(roles_.share)].name);
+    return outer;
+  }
+  bool is_staged();
+  std::string bind_blocks(const std::string& stage, const std::vector<std::string>& tiles);
   void tile_epilogue();
+  void stage_epilogue();
+  void compute_by_lanes(const std::string& name, const std::string& rows, const std::string& columns,
+                        std::vector<std::string> tiles);
   std::string tile_sums();
 
   Sketch& k_;
@@ -176,37 +196,85 @@ class GroupContraction {
   int64_t parts_ = 1;
 };
 
-void GroupContraction::bind_blocks(const std::string& stage, const std::vector<std::string>& tiles) {
+// The loop of a block's tile.
+std::string GroupContraction::bind_blocks(const std::string& stage, const std::vector<std::string>& tiles) {
   const std::string tile = k_.fuse(stage, tiles);
   k_.bind(stage, tile, "blockIdx.x");
   k_.step(schedule::Persistent{stage, tile, few_ ? schedule::Factor(kEachTile) : k_.cfg.factor(knob("blocks"))});
+  return tile + ".i";
+}
+
+// Where rows of the output are whole vectors; tiles of which four warps have fewer vectors than threads are not.
+bool GroupContraction::is_staged() {
+  const int64_t columns = root_.data[static_cast<size_t>(roles_.lanes)].extent;
+  std::vector<int64_t> values{0};
+  if (!root_.type.is_packed() && columns * root_.type.bytes() % kVectorBytes == 0)
+    values.insert(root_.type.bytes() < 4 ? values.begin() : values.end(), 1);
+  k_.cfg.define_knob(knob("staged"), values);
+  const int64_t vectors = form_.product->m * k_.cfg.value(knob("tile"), 1) * root_.type.bytes() / kVectorBytes;
+  return k_.cfg.value(knob("staged")) == 1 && vectors >= kThreads;
+}
+
+void GroupContraction::tile_epilogue() {
+  const std::string &name = root_.name, i = row_of(root_), j = column_of(root_);
+  const std::string row = split(name, i, k_.cfg.factor(knob("tile"), 0)),
+                    column = split(name, j, k_.cfg.factor(knob("tile"), 1));
+  std::vector<std::string> tiles = outer_of_root();
+  tiles.insert(tiles.end(), {i + ".o", j + ".o"});
+  compute_by_lanes(name, row, column, tiles);
 }
 
 // Its loops are those by which the lanes have the sums: a warp's 16 rows, of which a lane has one and that eight below,
 // and of each 8 columns two neighbours.
-void GroupContraction::tile_epilogue() {
+void GroupContraction::compute_by_lanes(const std::string& name, const std::string& rows, const std::string& columns,
+                                        std::vector<std::string> tiles) {
   constexpr int64_t kRowsOfWarp = 16, kRowsOfEight = 8, kColumnsOfEight = 8, kColumnsOfLane = 2;
-  const std::string &name = root_.name, i = row_of(root_), j = column_of(root_);
-  const std::string group = split(name, i, k_.cfg.factor(knob("tile"), 0)), warp = split(name, group, form_.product->m);
-  const std::string half = split(name, warp, kRowsOfWarp), row = split(name, half, kRowsOfEight);
-  const std::string eight = split(name, j, k_.cfg.factor(knob("tile"), 1)), pair = split(name, eight, kColumnsOfEight);
-  const std::string column = split(name, pair, kColumnsOfLane);
-  std::vector<std::string> order;
-  for (const int d : roles_.outer) order.push_back(root_.data[static_cast<size_t>(d)].name);
-  if (roles_.share >= 0) order.push_back(root_.data[static_cast<size_t>(roles_.share)].name);
-  order.insert(order.end(), {i + ".o", j + ".o"});
-  const std::vector<std::string> tiles = order;
+  const std::string warp = split(name, rows, form_.product->m), half = split(name, warp, kRowsOfWarp),
+                    row = split(name, half, kRowsOfEight);
+  const std::string pair = split(name, columns, kColumnsOfEight), column = split(name, pair, kColumnsOfLane);
   const std::vector<std::string> lanes = {warp + ".o", row, pair + ".o"};
-  order.push_back(group + ".o");
+  std::vector<std::string> order = tiles;
+  order.push_back(rows + ".o");
   order.insert(order.end(), lanes.begin(), lanes.end());
-  order.insert(order.end(), {eight + ".o", half + ".o", column});
+  order.insert(order.end(), {columns + ".o", half + ".o", column});
   k_.reorder(name, order);
-  bind_blocks(name, tiles);
-  k_.bind(name, group + ".o", "threadIdx.y");
+  if (!tiles.empty()) bind_blocks(name, tiles);
+  k_.bind(name, rows + ".o", "threadIdx.y");
   k_.bind(name, k_.fuse(name, lanes), "threadIdx.x");
   k_.step(schedule::Vectorize{name, column});
   k_.step(schedule::SetScope{stage_.name, ir::Scope::kWarp});
-  k_.step(schedule::ComputeAt{stage_.name, name, group + ".o"});
+  k_.step(schedule::ComputeAt{stage_.name, name, rows + ".o"});
+}
+
+// All threads copy the tile, whose rows in shared memory are 16 bytes longer: eight of them lie in different banks.
+void GroupContraction::stage_epilogue() {
+  const std::string &name = root_.name, i = row_of(root_), j = column_of(root_);
+  const int64_t bytes = root_.type.bytes(), rows = k_.cfg.value(knob("tile"), 0),
+                columns = k_.cfg.value(knob("tile"), 1), lanes = kVectorBytes / bytes;
+  const std::string kept = k_.s.nest().unique_name(name + ".shared");
+  k_.step(schedule::CacheWrite{name, ir::Scope::kShared});
+
+  const std::string row = split(name, i, rows), lane = split(name, j, lanes),
+                    vector = split(name, j + ".o", columns / lanes);
+  std::vector<std::string> tiles = outer_of_root();
+  tiles.insert(tiles.end(), {i + ".o", j + ".o.o"});
+  const std::string near = split(name, row, kThreads * lanes / columns),
+                    group = split(name, row + ".o", rows / form_.product->m);
+  std::vector<std::string> order = tiles;
+  order.insert(order.end(), {row + ".o.o", group, near, vector, lane});
+  k_.reorder(name, order);
+  const std::string tile = bind_blocks(name, tiles);
+  k_.step(schedule::Unroll{name, row + ".o.o"});
+  k_.bind(name, group, "threadIdx.y");
+  k_.bind(name, k_.fuse(name, {near, vector}), "threadIdx.x");
+  k_.step(schedule::Vectorize{name, lane});
+
+  k_.step(schedule::ComputeAt{kept, name, tile});
+  const std::vector<std::string> loops = data_loops(k_.s, kept);
+  const std::string &of_rows = loops[static_cast<size_t>(roles_.rows)],
+                    &of_columns = loops[static_cast<size_t>(roles_.lanes)];
+  k_.step(schedule::StorageAlign{kept, of_rows, kLine / bytes, kVectorBytes / bytes});
+  compute_by_lanes(kept, of_rows, of_columns, {});
 }
 
 // The loop over tiles of terms.

@@ -153,6 +153,28 @@ def conv(channels, filters, size, kernel):
                first=0.6)
 
 
+def depthwise(channels, size):
+    def tensors():
+        X = te.placeholder((32, size, size, channels), "float16", name="X")
+        W = te.placeholder((3, 3, channels, 1), "float16", name="W")
+        return [X, W, tw.ops.depthwise_conv2d(X, W, padding=1)]
+
+    def peer(torch, x, w):
+        return torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(2, 3, 0, 1), padding=1, groups=channels).permute(0, 2, 3, 1)
+
+    return Row(f"float16 depthwise 3x3 {channels} 32x{size}^2 NHWC", tensors, peer, 2.0 * 2 * 32 * size * size * channels, "GB/s", first=1.2)
+
+
+def attention(heads, length, size):
+    def tensors():
+        return [*(q := [te.placeholder((heads, length, size), "bfloat16", name=name) for name in "QKV"]), tw.ops.attention(*q)]
+
+    def peer(torch, q, k, v):
+        return torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+
+    return Row(f"attention {heads}x{length}x{size} bfloat16", tensors, peer, 4.0 * heads * length * length * size, first=0.45)
+
+
 def moved(name, tensors, peer, bytes_, first, **more):
     return Row(name, tensors, peer, float(bytes_), "GB/s", first=first, against_copy=True, **more)
 
@@ -190,6 +212,9 @@ ROWS = [
     gemm(257, 513, 1025, "bfloat16", first=0.90),
     conv(64, 64, 56, 3),
     conv(256, 256, 14, 3),
+    conv(64, 256, 56, 1),
+    depthwise(144, 56),
+    attention(4, 16384, 128),
 ]
 
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kWidest = 16;                                // bytes, and the alignment of whatever is not in registers
 constexpr int64_t kMostWrittenOut = 64, kRegisters = 256;  // of a thread
-constexpr int64_t kCopiesAtOnce = 8, kReadsAtOnce = 4;     // iterations that wait for memory together
+constexpr int64_t kCopiedAtOnce = 32;                      // registers that wait for memory together
+constexpr int64_t kReadsAtOnce = 4;                        // iterations that do
 constexpr int64_t kMostOfAnIteration = 256;                // parts of expressions
 
 bool is_stored_to(const ir::Stmt& body, const ir::Buffer& buffer) {
@@ -109,14 +110,29 @@ bool CudaEmitter::counts_registers(const ir::For& loop) const {
 
 namespace {
 
-// An element or a vector that is copied, under conditions too.
-bool is_copy(const ir::Stmt& s) {
-  if (const auto* f = ir::as<ir::For>(s)) return f->kind == ir::ForKind::kVectorized && is_copy(f->body);
-  if (const auto* i = ir::as<ir::If>(s)) return !i->otherwise && is_copy(i->then);
+// What is read, whatever it is then converted to.
+const Expr& before_conversion(const Expr& value) {
+  if (const auto* cast = ir::as<ir::Cast>(value)) return before_conversion(cast->value);
+  const auto* call = ir::as<ir::Call>(value);
+  if (call && (call->fn == ir::Fn::kReinterpret || call->fn == ir::Fn::kTF32)) return before_conversion(call->args[0]);
+  return value;
+}
+
+// How many iterations wait for memory together: of those that copy an element or a vector, under conditions too.
+int64_t copies_at_once(const ir::Stmt& s) {
+  constexpr int64_t kBytesOfOne = 4;
+  if (const auto* f = ir::as<ir::For>(s)) {
+    if (f->kind != ir::ForKind::kVectorized) return 1;
+    return std::max<int64_t>(copies_at_once(f->body) / ir::as_int(f->extent).value_or(kCopiedAtOnce), 1);
+  }
+  if (const auto* i = ir::as<ir::If>(s)) return i->otherwise ? 1 : copies_at_once(i->then);
   const auto* store = ir::as<ir::Store>(s);
-  if (!store) return false;
-  const auto* choice = ir::as<ir::Select>(store->value);
-  return ir::as<ir::Load>(choice ? choice->yes : store->value) != nullptr;
+  if (!store) return 1;
+  const auto* choice = ir::as<ir::Select>(before_conversion(store->value));
+  const Expr& value = before_conversion(choice ? choice->yes : store->value);
+  if (!ir::as<ir::Load>(value)) return 1;
+  const int64_t bytes = value.type().bytes() * value.type().lanes;
+  return std::max<int64_t>(kCopiedAtOnce * kBytesOfOne / std::max(bytes, kBytesOfOne), 1);
 }
 
 // Short iterations that read memory and meet nobody.
@@ -149,8 +165,9 @@ void CudaEmitter::emit_for(const ir::For& loop) {
   bound_loop(loop);
   begin_statement({loop.extent});
   const CText end = emit(loop.extent);
-  const bool registers = counts_registers(loop), copies = is_copy(loop.body),
-             whole = registers || loop.kind != ir::ForKind::kSerial || (copies && extent && *extent <= kCopiesAtOnce);
+  const int64_t copies = copies_at_once(loop.body);
+  const bool registers = counts_registers(loop),
+             whole = registers || loop.kind != ir::ForKind::kSerial || (copies > 1 && extent && *extent <= copies);
   if (loop.kind == ir::ForKind::kVectorized) {
     line("#pragma unroll");
     return emit_lanes(loop);
@@ -161,7 +178,7 @@ void CudaEmitter::emit_for(const ir::For& loop) {
   const CNames::Block block(names_);
   const std::string name = names_.bind(loop.var.id(), loop.var.name());
   if (!end.wide) int_vars_.insert(loop.var.id());
-  const int64_t together = copies ? kCopiesAtOnce : !whole && reads_memory(loop) ? kReadsAtOnce : 1;
+  const int64_t together = copies > 1 ? copies : !whole && reads_memory(loop) ? kReadsAtOnce : 1;
   line(whole ? "#pragma unroll" : "#pragma unroll " + std::to_string(together));
   std::string wanted = name + " < " + last;
   if (registers && !extent)  // a number of iterations at most, which a compiler needs to know

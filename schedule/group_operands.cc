@@ -114,8 +114,8 @@ bool is_group_operand(const LoopNest& nest, const Placement& placed, int stage) 
 }
 
 bool is_rounded_operand(const LoopNest& nest, const Placement& placed, int stage) {
-  const ir::WarpProduct* product = product_that_reads(nest, placed, stage);
-  return product != nullptr && product->operand == product->sum;
+  const auto* rounded = placed.bodies[stage].size() == 1 ? ir::as<ir::Call>(placed.bodies[stage][0]) : nullptr;
+  return rounded && rounded->fn == ir::Fn::kTF32 && is_group_operand(nest, placed, stage);
 }
 
 }  // namespace tw::schedule

@@ -87,15 +87,33 @@ class Placer {
     }
   }
 
-  // What tensor cores read in shared memory themselves they do not round: who keeps it there does.
+  // What tensor cores read in shared memory themselves they do not round: who keeps it there does, or keeps what is
+  // copied to there.
   void round_operands(int stage, const ir::WarpProduct& product) {
     if (product.lanes == ir::kLanesOfWarp || product.operand != product.sum) return;
     for (const Read& read : placed_.reads[stage]) {
-      if (nest_.stage(read.source).is_placeholder() || placed_.bodies[read.source].size() != 1) continue;
-      ir::Expr& body = placed_.bodies[read.source][0];
+      if (!is_kept(read.source)) continue;
+      int keeper = read.source;
+      for (int copied = copied_by(keeper); copied != kNone; copied = copied_by(keeper)) keeper = copied;
+      ir::Expr& body = placed_.bodies[keeper][0];
       const auto* call = ir::as<ir::Call>(body);
       if (!ir::as<ir::Reduce>(body) && !(call && call->fn == ir::Fn::kTF32)) body = ir::call(ir::Fn::kTF32, {body});
     }
+  }
+
+  bool is_kept(int stage) const { return !nest_.stage(stage).is_placeholder() && placed_.bodies[stage].size() == 1; }
+
+  // The stage of values that this one copies, and nobody else reads.
+  int copied_by(int stage) const {
+    if (!ir::as<ir::Load>(placed_.bodies[stage][0])) return kNone;
+    const int source = placed_.reads[stage].front().source;
+    if (source > stage || !is_kept(source) || nest_.stage(source).output ||
+        ir::as<ir::Reduce>(placed_.bodies[source][0]))
+      return kNone;
+    for (int other = 0; other < nest_.size(); ++other)
+      for (const Read& read : placed_.reads[other])
+        if (read.source == source && other != stage) return kNone;
+    return source;
   }
 
   // An extern stage finds its inputs in memory, compact, as it declares them.

@@ -10,6 +10,9 @@
 // What follows may be stored in shared memory first, from which all threads copy rows to the output by whole vectors:
 // of elements of two bytes a row of the lane map is half of what memory takes at once.
 //
+// Operands that te.tf32 rounds are rounded on their way there, or before by launches of their own: then the device
+// copies them too.
+//
 // Of few tiles blocks share the terms (device_parts.cc). Only of operands that are read in place. Tiles reach past the
 // end where boxes of both operands bring zeros (schedule/filled.h).
 #include <algorithm>
@@ -30,6 +33,7 @@ namespace {
 constexpr int64_t kVectorBytes = 16, kThreads = 128;  // those of a product
 constexpr int64_t kLine = 128;  // bytes of an operand's line in shared memory, or half, or a quarter of that
 constexpr int kLeastColumns = 8;
+constexpr int64_t kRoundedAtOnce = 4, kRounding = 256;  // elements of a thread; threads
 
 struct Tile {
   int64_t rows, columns;  // of a block
@@ -62,6 +66,7 @@ struct Form {
   std::vector<Tile> tiles;
   int64_t terms = 0;
   bool filled = false;  // past the ends
+  bool rounds = false;  // what boxes could bring
   bool boxes = false;   // one ring of them, for both operands
 };
 
@@ -109,8 +114,9 @@ std::optional<Form> form_of(const Graph& graph, const Stage& stage, const Roles&
     if (form.terms == 0 && terms % (line / bytes) == 0) form.terms = line / bytes;
   if (filled && form.terms == 0 && terms >= kLine / bytes) form.terms = kLine / bytes;
   form.filled = filled;
-  form.boxes = filled && form.product->operand != form.product->sum && stage.sums.size() == 1 &&
-               stage.sums.back().extent > form.terms;
+  const bool one_ring = filled && stage.sums.size() == 1 && stage.sums.back().extent > form.terms;
+  form.rounds = one_ring && form.product->operand == form.product->sum;
+  form.boxes = one_ring && !form.rounds;
   if (form.tiles.empty() || form.terms == 0) return std::nullopt;
   return form;
 }
@@ -140,10 +146,13 @@ class GroupContraction {
     std::vector<int64_t> blocks{kEachTile, processors, 2 * processors};
     if (form_.boxes) blocks.pop_back();
     if (!few_) k_.cfg.define_knob(knob("blocks"), blocks);
+    if (form_.rounds && !few_) k_.cfg.define_knob(knob("rounded"), std::vector<int64_t>{0, 1});
+    rounded_ = form_.rounds && !few_ && k_.cfg.value(knob("rounded")) == 1;
     parts_ = few_ ? k_.cfg.value(knob("parts")) : 1;
     if (parts_ > 1) sums_ = parts_of_sums(k_, stage_, roles_, parts_, form_.terms);
     const bool staged = !at_root() && is_staged();
-    const std::vector<std::string> copies = share_operands(k_, group_, roles_, sums_.stage);
+    const std::vector<std::string> copies =
+        rounded_ ? share_rounded() : share_operands(k_, group_, roles_, sums_.stage);
     if (staged)
       stage_epilogue();
     else if (!at_root())
@@ -177,6 +186,7 @@ class GroupContraction {
     if (roles_.share >= 0) outer.push_back(root_.data[static_cast<size_t>(roles_.share)].name);
     return outer;
   }
+  std::vector<std::string> share_rounded();
   bool is_staged();
   std::string bind_blocks(const std::string& stage, const std::vector<std::string>& tiles);
   void tile_epilogue();
@@ -192,7 +202,8 @@ class GroupContraction {
   const Roles roles_;
   const Form form_;
   TiledSums sums_;
-  bool few_ = false;  // tiles
+  bool few_ = false;      // tiles
+  bool rounded_ = false;  // before the product begins
   int64_t parts_ = 1;
 };
 
@@ -222,6 +233,25 @@ void GroupContraction::tile_epilogue() {
   std::vector<std::string> tiles = outer_of_root();
   tiles.insert(tiles.end(), {i + ".o", j + ".o"});
   compute_by_lanes(name, row, column, tiles);
+}
+
+std::vector<std::string> GroupContraction::share_rounded() {
+  std::vector<std::string> copies;
+  for (const Operand* operand : {&roles_.broadcast, &roles_.vectors}) {
+    const std::string& name = k_.graph.at(operand->source).name;
+    const std::string rounded = k_.s.nest().unique_name(name + ".global");
+    k_.step(schedule::CacheRead{name, ir::Scope::kGlobal, {sums_.stage}});
+    std::vector<std::string> loops = data_loops(k_.s, rounded);
+    const std::string element = split(rounded, loops.back(), kRoundedAtOnce);
+    loops.back() += ".o";
+    const std::string all = k_.fuse(rounded, loops);
+    share(k_, rounded, all, kRounding);
+    k_.bind(rounded, all + ".o", "blockIdx.x");
+    k_.step(schedule::Vectorize{rounded, element});
+    copies.push_back(k_.s.nest().unique_name(rounded + ".shared"));
+    k_.step(schedule::CacheRead{rounded, ir::Scope::kShared, {sums_.stage}});
+  }
+  return copies;
 }
 
 // Its loops are those by which the lanes have the sums: a warp's 16 rows, of which a lane has one and that eight below,

@@ -63,6 +63,10 @@ CudaSource CudaEmitter::file(const std::vector<ir::Program>& programs) {
   for (const std::string& helper : helpers_.texts()) text += "\n" + helper;
   for (const Instruction& instruction : instructions())
     if (instructions_.contains(instruction.name)) text += instruction.text;
+  const std::string aligned = "alignas(" + std::to_string(shared_alignment_) + ") ";
+  for (size_t at = functions_.find(kSharedMemory); at != functions_.npos;
+       at = functions_.find(kSharedMemory, at + aligned.size() + 1))
+    functions_.insert(at, aligned);
   text += functions_;
   std::string known;
   for (const Definition& d : kDefinitions)

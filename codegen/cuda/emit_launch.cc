@@ -203,10 +203,8 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   plan_shared(program, one.body, out);
   const std::string head = parameters(program, one.body, out);
   const int64_t threads = threads_of(launch, target_.abilities.device->threads);
-  int64_t aligned = kAligned;
-  for (const auto& [buffer, multiple] : boxes_) aligned = std::max(aligned, multiple);
-  if (out.shared_bytes > 0)
-    line("alignas(" + std::to_string(aligned) + ") extern __shared__ unsigned char shared_memory[];");
+  for (const auto& [buffer, multiple] : boxes_) shared_alignment_ = std::max(shared_alignment_, multiple);
+  if (out.shared_bytes > 0) line(kSharedMemory);
   bind_axes(launch);
   emit(one.body);
 

@@ -67,6 +67,9 @@ class CudaEmitter : public CEmitter {
   std::vector<Boxes> maps_;                      // of the function at hand
   int64_t in_cluster_ = 1;                       // blocks
   std::unordered_map<uint64_t, int64_t> boxes_;  // of shared buffers that boxes go to, or products read: alignment
+  // A file has one such array for all functions, and its alignment is what any of them needs.
+  static constexpr const char* kSharedMemory = "extern __shared__ unsigned char shared_memory[];";
+  int64_t shared_alignment_ = 16;
   std::map<std::string, std::string> vector_types_;
   std::set<std::string> instructions_;  // that are used
   std::string functions_;               // finished ones

@@ -446,6 +446,39 @@ class TestWithoutADriver:
         last = next(n for n, line in enumerate(lines) if n > first and line.startswith('extern "C"'))
         assert last - first > 1 and all(line.startswith("// ") for line in lines[first:last])
 
+    def test_launches_that_align_shared_memory_differently(self):
+        """A file has one array of dynamic shared memory, which NVRTC wants to be declared the same way everywhere."""
+        A, B, D = (te.placeholder(shape, dtype, name=name) for name, shape, dtype in
+                   (("A", (512, 512), "bfloat16"), ("B", (512, 512), "bfloat16"), ("D", (512, 512), "float32")))
+        k, m = te.reduce_axis((0, 512), name="k"), te.reduce_axis((0, 512), name="m")
+        C = te.compute((512, 512), lambda i, j: te.sum(A[i, k].astype("float32") * B[j, k].astype("float32"), axis=k), name="C")
+        E = te.compute((512, 512), lambda i, j: te.sum(C[i, m] * D[m, j], axis=m), name="E")
+        s = te.create_schedule(E)
+        rows = s.cache_read(C, "shared", [E])
+        i, j = s[E].op.axis
+        s[E].bind(i, te.thread_axis("blockIdx.x"))
+        block, thread = s[E].split(j, factor=256)
+        s[E].bind(thread, te.thread_axis("threadIdx.x"))
+        s[rows].compute_at(s[E], i)
+        wide = s.cache_read(D, "shared", [E])
+        mo, mi = s[E].split(s[E].op.reduce_axis[0], factor=64)
+        s[E].reorder(i, block, mo, thread, mi)
+        s[wide].compute_at(s[E], mo)
+        io, jo, ii, ji = s[C].tile(*C.op.axis, 128, 256)
+        group, ii = s[C].split(ii, factor=64)
+        ko, ki = s[C].split(k, factor=64)
+        kt, ki = s[C].split(ki, factor=16)
+        s[C].reorder(io, jo, group, ko, kt, ii, ji, ki)
+        for axis, index in ((io, "blockIdx.y"), (jo, "blockIdx.x"), (group, "threadIdx.y")):
+            s[C].bind(axis, te.thread_axis(index))
+        for operand in (s.cache_read(A, "shared", [C]), s.cache_read(B, "shared", [C])):
+            s[operand].compute_at(s[C], ko)
+            s[operand].swizzle()
+        s[C].tensorize(ii, "wgmma.m64n256k16.bf16")
+        s[C].pipeline(ko, 3)
+        text = tw.build(s, [A, B, D, E], target="cuda -arch=sm_90a").source("cuda")
+        assert text.count("alignas(1024) extern __shared__") == 2 == text.count("extern __shared__"), text
+
     def test_what_the_compiler_made(self, tmp_path):
         if not has_nvrtc(tmp_path):
             pytest.skip("skipped: no NVRTC (pip install nvidia-cuda-nvrtc)")

@@ -9,11 +9,11 @@ namespace tw::autotune {
 
 double estimate_device_seconds(const schedule::Schedule& s, const schedule::Machine& machine) {
   const auto placed = schedule::place(s.nest(), {});
-  if (!placed.ok()) return std::numeric_limits<double>::infinity();
+  if (!placed.ok()) return kNever;
   double seconds = 0;
   for (const schedule::LaunchAccount& launch : schedule::device_account(s.nest(), *placed, *machine.device))
     seconds += launch.total;
-  return seconds;
+  return std::min(seconds, kNever);
 }
 
 int device_shortfalls(const schedule::Schedule& s, const schedule::Machine& machine) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autotune/model/device_prior.h"
 #include "src/support/deep_stack.h"
 #include "src/support/in_parallel.h"
 
@@ -165,14 +166,14 @@ std::vector<uint64_t> Proposer::ranked_pool(size_t count, support::Rng& rng) {
   return sorted;
 }
 
-// Not what cannot win, what is a measured one under another name, and what the schedule's rules refuse.
+// Not what cannot win, what is a measured one under another name, and what the schedule's rules or the device refuse.
 bool Proposer::is_acceptable(uint64_t index, const Description& d) {
   std::unordered_set<uint64_t>* reason = nullptr;
   if (d.bound > best_)
     reason = &pruned_;
   else if (d.hash != 0 && nests_.contains(d.hash))
     reason = &alike_;
-  else if (refused_.contains(index) || !legal_(index))
+  else if (d.estimate >= kNever || refused_.contains(index) || !legal_(index))
     reason = &refused_;
   if (reason == nullptr) return true;
   leave_out(index, *reason);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "autotune/model/device_prior.h"
 #include "autotune/search/proposer.h"
 #include "autotune/space/knobs.h"
 
@@ -154,6 +155,26 @@ TEST(Search, WhatCannotWinIsNeverProposed) {
   }
   EXPECT_EQ(seen.size(), 24u);
   EXPECT_EQ(proposer.pruned(), 25u);
+}
+
+// Every second one; a model is asked of all of them.
+TEST(Search, WhatNoProcessorHoldsIsNeverProposed) {
+  if (!has_xgboost()) GTEST_SKIP() << "built without XGBoost";
+  const Space space({number_knob("a", 40)});
+  const auto describe_one = [](uint64_t i) {
+    return std::optional(Description{{static_cast<float>(i)}, i % 2 == 0 ? 1e-3 : kNever, 0, 0});
+  };
+  Proposer proposer(
+      space, make_search("evolutionary"), make_cost_model("xgb", 0), describe_one, [](uint64_t) { return true; }, 1,
+      0.1);
+  size_t seen = 0;
+  for (uint64_t batch = 0; batch < 8; ++batch)
+    for (uint64_t i : proposer.propose(4, batch)) {
+      EXPECT_EQ(i % 2, 0u);
+      ++seen;
+      proposer.tell(i, 1e-3 * static_cast<double>(1 + i));
+    }
+  EXPECT_EQ(seen, 20u);
 }
 
 TEST(Search, OtherKnobsForTheSameLoopsCostNoTrial) {

@@ -19,6 +19,7 @@ constexpr double kSpilled = 4;        // what registers that lie in memory cost
 constexpr double kOverlap = 0.2;      // share of the lesser terms that the largest does not hide
 constexpr double kLockstep = 0.6;     // the same of one block whose warps do one after the other together
 constexpr double kLatency = 700;      // cycles until memory answers
+constexpr double kStart = 1900;       // cycles from a block's last store to the next one's first tile
 constexpr double kMeeting = 150;  // cycles of an iteration that finds a tile: threads meet, and read the first of it
 
 DeviceTerm longest(const DeviceSeconds& seconds) {
@@ -45,14 +46,20 @@ void hold(LaunchAccount& launch, const DeviceRates& device) {
   launch.hidden = std::min(1.0, held * slots / kHiding);
 }
 
-// Blocks that a processor holds at a time go through their turns together, others after them, which wait for their
-// first tile anew. The wait for memory is divided among the turns that are ahead.
+// Blocks that a processor holds at a time go through their turns together, others after them. The wait for memory is
+// divided among the turns that are ahead.
 double waiting_seconds(const LaunchAccount& launch, const DeviceRates& device) {
   if (launch.turns < 1) return 0;
   const double ahead = launch.by_registers ? 1 : launch.ahead;
   const double turn = kLatency / ahead + (launch.lockstep || launch.by_registers ? kMeeting : kMeeting / 2);
   const double held = std::ceil(launch.blocks / (launch.resident * device.processors));
-  return held * (kLatency + launch.turns * turn) / device.hertz;
+  return (kLatency + held * launch.turns * turn) / device.hertz;
+}
+
+// Of blocks that follow others, of which a processor holds one: until the first tile is there nothing goes on.
+double starting_seconds(const LaunchAccount& launch, const DeviceRates& device) {
+  const double waves = std::ceil(launch.blocks / (launch.resident * device.processors));
+  return launch.turns < 1 ? 0 : (waves - 1) * kStart / (launch.resident * launch.resident) / device.hertz;
 }
 
 // Of the terms but the largest: what it does not hide. Of blocks in lockstep others hide it.
@@ -60,6 +67,16 @@ double exposed_share(const LaunchAccount& launch, const DeviceRates& device) {
   if (!launch.lockstep || launch.turns < 1) return kOverlap / launch.slots;
   const double held = std::min(launch.resident, std::ceil(launch.blocks / device.processors));
   return std::max(kOverlap / launch.slots, kLockstep / (held * held));
+}
+
+// What follows the sums of a tile, where a processor has one block: nothing else goes on meanwhile but what memory was
+// given to write.
+double alone_after_sums(const LaunchAccount& launch) {
+  if (launch.turns < 1 || launch.resident > 1) return 0;
+  DeviceSeconds seconds{};
+  for (const StageAccount& stage : launch.stages)
+    for (size_t term = 0; stage.after && term < kMemory; ++term) seconds[term] += stage.seconds[term];
+  return seconds[longest(seconds)];
 }
 
 void time(LaunchAccount& launch, const DeviceRates& device) {
@@ -81,14 +98,18 @@ void time(LaunchAccount& launch, const DeviceRates& device) {
     for (size_t term = 0; term < launch.seconds.size(); ++term) launch.seconds[term] += stage.seconds[term];
   }
   launch.bound = longest(launch.seconds);
-  double sum = 0;
-  for (double seconds : launch.seconds) sum += seconds;
-  const double most = launch.seconds[launch.bound];
-  // Arithmetic is instructions too: what they have in common is hidden by nothing and hides nothing.
-  sum -= std::min(launch.seconds[kArithmetic], launch.seconds[kIssue]);
   launch.waiting = waiting_seconds(launch, device);
+  const double after = alone_after_sums(launch);
+  DeviceSeconds seconds = launch.seconds;
+  for (const StageAccount& stage : launch.stages)
+    for (size_t term = 0; after > 0 && stage.after && term < kMemory; ++term) seconds[term] -= stage.seconds[term];
+  double sum = 0;
+  for (double term : seconds) sum += term;
+  const double most = seconds[longest(seconds)];
+  // Arithmetic is instructions too: what they have in common is hidden by nothing and hides nothing.
+  sum -= std::min(seconds[kArithmetic], seconds[kIssue]);
   const double working = most + exposed_share(launch, device) * std::max(0.0, sum - most);
-  launch.total = kLaunch + std::max(working, launch.waiting) +
+  launch.total = kLaunch + starting_seconds(launch, device) + after + std::max(working, launch.waiting) +
                  (launch.slots < 2 ? 1 : kOverlap) * std::min(working, launch.waiting);
 }
 

@@ -32,6 +32,7 @@ struct StageAccount {
   double sectors = 0, bytes = 0;                   // of L2, and of memory
   DeviceSeconds seconds{};                         // that each takes alone, with the launch's processors
   DeviceTerm bound = kIssue;
+  bool after = false;  // the sums that the launch's other stages are for
 };
 
 // Of all runs of a loop: of its stage, and of those that are computed inside of it.

@@ -50,6 +50,18 @@ bool DeviceCounter::stores_registers(const StageView& view) const {
   });
 }
 
+// Whether neither it nor what it is computed in adds anything up around it.
+bool DeviceCounter::follows_sums(const StageView& view) const {
+  if (std::ranges::any_of(view.loops, &LoopView::reduction)) return false;
+  for (int i = view.stage; placed_.parent[static_cast<size_t>(i)] != kNone;
+       i = placed_.parent[static_cast<size_t>(i)]) {
+    const StageNest& host = nest_.stage(placed_.parent[static_cast<size_t>(i)]);
+    for (int l = 0; l <= placed_.level[static_cast<size_t>(i)]; ++l)
+      if (host.axes[static_cast<size_t>(host.leaves[static_cast<size_t>(l)])].reduction) return false;
+  }
+  return true;
+}
+
 // The extents of the launch's indices: the largest of its loops.
 void DeviceCounter::measure(const std::vector<LoopView>& loops, double lanes, LaunchAccount& launch) {
   double threads = lanes, blocks = 1;
@@ -80,6 +92,7 @@ StageAccount DeviceCounter::counted(const StageView& view, LaunchAccount& launch
     copies(view, launch, times, stage);
   else
     computes(view, launch, times, stage);
+  stage.after = (!together(view) || stores_registers(view)) && follows_sums(view);
   return stage;
 }
 

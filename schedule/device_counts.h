@@ -33,6 +33,7 @@ class DeviceCounter {
   LaunchAccount* launch_of(const StageView& view, std::vector<LaunchAccount>& all) const;
   bool together(const StageView& view) const;
   bool stores_registers(const StageView& view) const;
+  bool follows_sums(const StageView& view) const;
   static void measure(const std::vector<LoopView>& loops, double lanes, LaunchAccount& launch);
   double lanes_of(const StageView& view) const;
   StageAccount counted(const StageView& view, LaunchAccount& launch);

@@ -388,7 +388,11 @@ TEST(SketchDevice, ProductsWhoseTermsBlocksShare) {
   expect_second(dense(9, 13, 256));
 }
 
-TEST(SketchDevice, ProductsThatAreFollowed) { expect_right(product_of(128, 64, 128, {.epilogue = true}), 3); }
+TEST(SketchDevice, ProductsThatAreFollowed) {
+  expect_right(product_of(128, 64, 128, {.epilogue = true}), 3);
+  expect_second(product_of(128, 64, 128, {.epilogue = true}), ".staged");
+  expect_right(product_of(72, 40, 64, {.epilogue = true, .batch = 2}), 2);
+}
 
 TEST(SketchDevice, ProductsWithAProducer) { expect_second(product_of(128, 64, 256), ".producer"); }
 

@@ -2,6 +2,8 @@
 //
 // Where C's own operator has the meaning of ir.h (a divisor that is known not to be 0 or -1, operands that are known
 // not to be negative) it is written; elsewhere a helper function is called.
+#include <bit>
+
 #include "codegen/c/emitter.h"
 
 namespace tw::codegen {
@@ -48,6 +50,13 @@ CText CEmitter::emit_division(const ir::Binary& binary) {
   const bool as_in_c = type.is_uint() ? divisor.value_or(0) != 0
                        : floors       ? divisor_positive && dividend_positive
                                       : divisor_positive || divisor.value_or(-1) < -1;
+  const auto* sum = ir::as<ir::Binary>(binary.a);
+  if (short_indices_ && type.is_index() && binary.op == BinOp::kFloorMod && sum && sum->op == BinOp::kAdd &&
+      divisor.value_or(0) > 1 && std::has_single_bit(static_cast<uint64_t>(*divisor))) {
+    // Right for any sign, which a device's compiler does not see of a sum.
+    const CText dividend = emit(binary.a);
+    return {"(" + dividend.text + ") & " + std::to_string(*divisor - 1), kBitwiseAnd, dividend.wide};
+  }
   if (!as_in_c) return emit_careful_division(binary, type);
   const CText a = emit(binary.a), b = emit(binary.b);
   const std::string dividend = a.level < kMultiplicative ? "(" + a.text + ")" : a.text;

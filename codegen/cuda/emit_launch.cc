@@ -213,7 +213,7 @@ void CudaEmitter::emit_launch(const ir::Program& program, const DeviceLaunch& la
   std::vector<std::string> body = std::exchange(lines_, {});
   indent_ = 0;
   const std::string bounds = "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(threads) + ", " +
-                             std::to_string(blocks_at_once(one.body, threads)) + ") ";
+                             std::to_string(blocks_at_once(one.body, threads, out.shared_bytes, target_)) + ") ";
   if (in_cluster_ > 1) {
     int64_t blocks[] = {1, 1, 1};
     blocks[ir::dimension_of(cluster->kind)] = in_cluster_;

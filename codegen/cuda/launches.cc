@@ -162,7 +162,7 @@ int64_t kept_bytes(const Stmt& s) {
 
 }  // namespace
 
-int64_t blocks_at_once(const Stmt& body, int64_t threads) {
+int64_t blocks_at_once(const Stmt& body, int64_t threads, int64_t shared_bytes, const Target& target) {
   constexpr int64_t kFew = 128, kRegisters = 65536, kOthers = 14, kBytesOfOne = 4;
   bool sums = false, multiplies = false;
   walk(
@@ -171,7 +171,9 @@ int64_t blocks_at_once(const Stmt& body, int64_t threads) {
         if (const auto* call = as<CallExtern>(e)) (call->symbol == kShuffle ? sums : multiplies) = true;
         return true;
       });
-  if (!sums || multiplies || threads <= kFew || !meets(body)) return 1;
+  if (!sums || multiplies || threads <= kFew || !meets(body) ||
+      2 * shared_bytes > target.abilities.device->shared_bytes)
+    return 1;
   return 2 * threads * (kept_bytes(body) / kBytesOfOne + kOthers) <= kRegisters ? 2 : 1;
 }
 

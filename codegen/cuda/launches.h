@@ -30,8 +30,8 @@ struct DeviceProgram {
 DeviceProgram device_program(const ir::Program&, const Target&);
 
 // How many blocks of so many threads a processor is to have room for. All warps of one wait at once for what they sum
-// up together; of two, where registers are enough for what threads keep, the other goes on.
-int64_t blocks_at_once(const ir::Stmt& body, int64_t threads);
+// up together; of two, where registers and shared memory are enough for what they keep, the other goes on.
+int64_t blocks_at_once(const ir::Stmt& body, int64_t threads, int64_t shared_bytes, const Target&);
 
 // A launch as a program of its own, for whatever arrays and sizes it is called with: behind its own scalars stand how
 // many elements each array has, and then, outermost first, those extents of its axes that are no constants.

@@ -20,6 +20,7 @@
 #include "src/lower/intrinsics.h"
 #include "src/lower/lanes.h"
 #include "src/lower/launches.h"
+#include "src/lower/near.h"
 #include "src/lower/partition.h"
 #include "src/lower/private_tiles.h"
 #include "src/lower/rows.h"
@@ -122,6 +123,7 @@ const Passes& gpu_passes() {
        "after cooperative, which says what a thread copies at once; before accumulators, while iterations are whole"},
       {"accumulators", accumulators, "a thread's sums become its own while their loops still show"},
       {"share", share, "before the first pass that copies expressions path by path, which vectorize is"},
+      {"near", near, "after share, whose names it leaves alone; before vectorize, while lanes are iterations"},
       {"vectorize", vectorize, "while subscripts still show the dimensions that lanes run along"},
       {"fma", fma, "before the expansions of `halves` and `intrinsics`, which choose themselves what is fused"},
       {"float8", float8, "8-bit floats are converted by way of float32; before halves, to which it leaves float32"},

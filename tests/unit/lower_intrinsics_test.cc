@@ -3,6 +3,7 @@
 
 #include "src/ir/walk.h"
 #include "src/lower/intrinsics.h"
+#include "src/lower/near.h"
 #include "src/lower/vectorize.h"
 #include "tests/unit/lower_programs.h"
 #include "tests/unit/lower_run.h"
@@ -165,6 +166,35 @@ TEST(LowerIntrinsics, VectorsComputeWhatScalarsCompute) {
     expect_verified(vector);
     const std::vector<float> a = evaluate(intrinsics(p, target), in.x, in.z), b = evaluate(vector, in.x, in.z);
     EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0) << name;
+  }
+}
+
+// Eight at a time, of which all are near 0, or all but one.
+TEST(LowerIntrinsics, NearArgumentsOfExpGiveTheSameBits) {
+  constexpr int64_t kTogether = 8, kGroups = 4000;
+  const Buffer X("X", Type::f(32), {kGroups * kTogether}, Scope::kArgument);
+  const Buffer Y("Y", Type::f(32), {kGroups * kTogether}, Scope::kArgument);
+  const Buffer Z("Z", Type::f(32), {kGroups * kTogether}, Scope::kArgument);
+  Var o("o"), i("i");
+  const Expr at = o * kTogether + i;
+  const Stmt group = loop(i, kTogether, store(Y, {at}, call(Fn::kExp, {load(X, {at})}) * float_imm(Type::f(32), 3)),
+                          ForKind::kVectorized);
+  const Program p{"f", {{X}, {Z}, {Y, true}}, loop(o, kGroups, group)};
+  const Target target = avx512_target();
+  const Program by_near = near(p, target);
+  EXPECT_NE(to_string(by_near), to_string(p));
+  expect_verified(by_near);
+  const Inputs<float> any = inputs<float>(Fn::kExp, 1000);
+  std::minstd_rand random(5);
+  std::vector<float> x;
+  for (int64_t n = 0; n < kGroups * kTogether; ++n)
+    x.push_back(std::ldexp(static_cast<float>(random()) / 0x1p31f, static_cast<int>(n / kTogether % 12) - 4) * 87 /
+                128 * (n % 2 ? 1 : -1));
+  for (size_t n = 0; n < any.x.size(); ++n) x[(n * 2 * kTogether + n % kTogether) % x.size()] = any.x[n];
+  const std::vector<float> a = evaluate(intrinsics(p, target), x, x);
+  for (const Program& other : {intrinsics(by_near, target), intrinsics(vectorize(by_near, target), target)}) {
+    const std::vector<float> b = evaluate(other, x, x);
+    EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
   }
 }
 

@@ -89,6 +89,13 @@ Expr exp(Computation& c, const Expr& x) {
   return joined(c, exp_parts(c, c.name("x", max(low, min(high, x)))));
 }
 
+// 1 + p is near 1, and the result a normal number: its exponent has room for n, whose upper bits leave by the shift.
+Expr near_exp(Computation& c, const Expr& x) {
+  const Type whole = Type::u(32, c.type().lanes);
+  const Steps s = steps(c, x);
+  return c.from_pattern(shift_left(reinterpret(whole, s.t), 23) + reinterpret(whole, c.value(1) + s.p));
+}
+
 //   1 + r as a pair, and r^2 * P(r), which is small enough that its error is an eighth of a unit
 Expr exp(Computation& c, const Pair& x) {
   const Reduction of = reduced(c, x.high);

@@ -8,6 +8,7 @@ namespace tw::lower::math {
 
 // Each takes a named value of the computation's type and gives an expression of the same type.
 ir::Expr exp(Computation&, const ir::Expr& x);
+ir::Expr near_exp(Computation&, const ir::Expr& x);  // of float32, the same for |x| <= 87
 ir::Expr exp2(Computation&, const ir::Expr& x);
 ir::Expr expm1(Computation&, const ir::Expr& x);
 ir::Expr log(Computation&, const ir::Expr& x);

@@ -18,6 +18,7 @@ constexpr int64_t kMostWrittenOut = 64, kRegisters = 256;  // of a thread
 constexpr int64_t kCopiedAtOnce = 32;                      // registers that wait for memory together
 constexpr int64_t kReadsAtOnce = 4;                        // iterations that do
 constexpr int64_t kMostOfAnIteration = 256;                // parts of expressions
+constexpr int64_t kWords = 4;                              // elements, of vectors that are read as words
 
 bool is_stored_to(const ir::Stmt& body, const ir::Buffer& buffer) {
   bool found = false;
@@ -26,6 +27,22 @@ bool is_stored_to(const ir::Stmt& body, const ir::Buffer& buffer) {
     return !(found = found || (store && store->buffer == buffer));
   });
   return found;
+}
+
+// Whether lanes of the vector go different ways: it is neither handed on as a whole nor given to an instruction.
+bool is_taken_apart(const ir::Stmt& body, const ir::Buffer& vector) {
+  bool whole = false;
+  ir::walk(
+      body,
+      [&](const ir::Stmt& s) {
+        const auto* store = ir::as<ir::Store>(s);
+        return !(whole = whole || (store && is_wide_copy(*store) && ir::as<ir::Load>(store->value)->buffer == vector));
+      },
+      [&](const Expr& e) {
+        const auto* address = ir::as<ir::Address>(e);
+        return !(whole = whole || (address && address->buffer == vector));
+      });
+  return !whole;
 }
 
 }  // namespace
@@ -160,6 +177,7 @@ bool reads_memory(const ir::For& loop) {
 void CudaEmitter::emit_for(const ir::For& loop) {
   const auto extent = ir::as_int(loop.extent);
   if (extent && *extent <= 0) return;
+  if (emit_maxima(loop)) return;
   TW_CHECK(loop.kind <= ir::ForKind::kUnrolled && loop.kind != ir::ForKind::kParallel,
            "a loop that lowering should have turned into others");
   bound_loop(loop);
@@ -209,7 +227,10 @@ void CudaEmitter::emit_allocate(const ir::Allocate& alloc) {
       begin_statement({ir::as<ir::Ramp>(from.at[0])->base});
       const ir::Stmt rest = ir::seq({steps->stmts.begin() + 1, steps->stmts.end()});
       const std::string changes = is_stored_to(rest, buffer) ? "" : "const ";
-      line(changes + vector + " " + name + " = " + whole_vector(from.buffer, from.at, true) + ";");
+      std::string read = whole_vector(from.buffer, from.at, true);
+      if (buffer.element() == ir::Type::bf16() && *elements >= kWords && is_taken_apart(rest, buffer))
+        read = instruction("two_by_two") + "<" + vector + ">(" + read.substr(read.find('&')) + ")";
+      line(changes + vector + " " + name + " = " + read + ";");
       return emit(rest);
     }
     line(vector + " " + name + ";");

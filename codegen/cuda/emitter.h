@@ -38,6 +38,7 @@ class CudaEmitter : public CEmitter {
   std::string vector_type(ir::Type element, int64_t lanes);
   void emit_async(const ir::AsyncCall& call);        // a copy of a box, or what is done with its barrier
   void emit_group(const ir::GroupCall& call);        // of four warps
+  bool emit_maxima(const ir::For& loop);             // of registers; false where it is another loop
   bool emit_copy(const ir::Store& store);            // that arrives later; false where it is too narrow for one
   std::string instruction(const std::string& name);  // which the file needs
 

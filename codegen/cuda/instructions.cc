@@ -40,6 +40,28 @@ static __device__ inline uint16_t f32_to_@(float value) {
 }
 )";
 
+// Two at once. Where no order of comparisons gives another result, which a zero or a NaN could.
+constexpr const char* kMaximumOfHalves = R"(
+template <int n>
+static __device__ inline float max_@(float most, const uint16_t* at) {
+  uint32_t two = at[0] | static_cast<uint32_t>(at[1]) << 16;
+  #pragma unroll
+  for (int i = 2; i < n; i += 2)
+    asm("max.NaN.@x2 %0, %0, %1;" : "+r"(two) : "r"(at[i] | static_cast<uint32_t>(at[i + 1]) << 16));
+  float largest = most;
+  #pragma unroll
+  for (int i = 0; i < 2; ++i)
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(largest) : "f"(@_to_f32(static_cast<uint16_t>(two >> 16 * i))));
+  if (fabsf(largest) > 0.0f) return largest;
+  #pragma unroll
+  for (int i = 0; i < n; ++i) {
+    const float next = @_to_f32(at[i]);
+    most = most > next ? most : next;
+  }
+  return most;
+}
+)";
+
 // Copies from global to shared memory that go past registers; .cg, which is for 16 bytes, past L1 too.
 constexpr Row kRows[] = {
     {"cp_async_4", R"(
@@ -170,6 +192,24 @@ static __device__ inline float f16_to_f32(uint16_t half) {
   return value;
 }
 )"},
+
+    // Two to a word, which a compiler takes apart by one instruction each.
+    {"two_by_two", R"(
+template <class Vector>
+static __device__ inline Vector two_by_two(const uint16_t* from) {
+  struct alignas(alignof(Vector)) Words { uint32_t at[sizeof(Vector) / 4]; };
+  const Words words = *(const Words*)from;
+  Vector to;
+  #pragma unroll
+  for (int i = 0; i < sizeof(Vector) / 4; ++i) {
+    to.at[2 * i] = static_cast<uint16_t>(words.at[i]);
+    to.at[2 * i + 1] = static_cast<uint16_t>(words.at[i] >> 16);
+  }
+  return to;
+}
+)"},
+    {"max_bf16", kMaximumOfHalves, "bf16"},
+    {"max_f16", kMaximumOfHalves, "f16"},
 
     // Exchanges of a warp: what another lane has.
     {"shfl", R"(

@@ -71,6 +71,24 @@ static inline float f16_to_f32(unsigned short half) {
   union { unsigned short u; _Float16 f; } x = {half};
   return x.f;
 }
+template <class Vector>
+static inline Vector two_by_two(const unsigned short* from) { return *(const Vector*)from; }
+template <int n>
+static inline float max_bf16(float most, const unsigned short* at) {
+  for (int i = 0; i < n; ++i) {
+    union { unsigned u; float f; } x = {static_cast<unsigned>(at[i]) << 16};
+    most = most > x.f ? most : x.f;
+  }
+  return most;
+}
+template <int n>
+static inline float max_f16(float most, const unsigned short* at) {
+  for (int i = 0; i < n; ++i) {
+    const float next = f16_to_f32(at[i]);
+    most = most > next ? most : next;
+  }
+  return most;
+}
 template <class T>
 static inline void shfl(T* to, const T* from, int lane) { tw_host->shuffle(tw_host, to, from, sizeof(T), lane); }
 static inline void mma_m16n8k16_bf16(float* c, const unsigned short* a, const unsigned short* b) {

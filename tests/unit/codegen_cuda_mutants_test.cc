@@ -55,6 +55,7 @@ constexpr Mutant kMutants[] = {
      "i / 4 % 2 * 16 + i % 4 + i / 8 * 256"},
     {"a load of matrices that transposes", "warp_gemm", "ldmatrix_x4(&", "ldmatrix_x4_trans(&"},
     {"the lane of an exchange", "shuffle", "&v[i], (tx + 1) & 31", "&v[i], (tx + 31) & 31"},
+    {"half of the numbers whose largest is asked", "maxima", "max_bf16<32>", "max_bf16<16>"},
     {"the slot of a ring", "copies", "(k + 2) % 3 * 256", "(k + 1) % 3 * 256"},
     {"a wait for one group less", "copies", "cp_async_wait<1>();", "cp_async_wait<2>();"},
     {"the step of the terms of an operand", "group_products", "&a[t % 3 * 2048 + 16]", "&a[t % 3 * 2048 + 8]"},

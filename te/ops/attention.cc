@@ -3,6 +3,9 @@
 //   scores = sum over d of q * k;  masked = softcap(scores * scale) + mask, or -inf;  max = max over t of masked
 //   exp = exp(masked - max);  sum = sum over t of exp;  factor = 1 / sum;  weights = exp * factor
 //   attention = sum over t of weights * v
+//
+// Weights of halves are rounded to their type, as flash attention rounds them, so that both operands of the second
+// product are such as tensor cores and dot products take.
 #include "tensorwright/ops/attention.h"
 
 #include <cmath>
@@ -47,13 +50,14 @@ class Attention {
     const Tensor e = stage("_exp", scores_shape_, [&](const Point& i) { return exp_below(masked, largest, i); });
     const Tensor total = stage("_sum", rows_, [&](const Point& i) { return te::sum(in_row(e, i), {t}); });
     const Tensor factor = stage("_factor", rows_, [&](const Point& i) { return inverse_or_zero(total(exprs(i))); });
-    const Tensor weights =
-        stage("_weights", scores_shape_, [&](const Point& i) { return e(exprs(i)) * factor(exprs(row(i))); });
+    const Tensor weights = stage("_weights", scores_shape_, [&](const Point& i) {
+      return convert(q_.dtype(), e(exprs(i)) * factor(exprs(row(i))));
+    });
     std::vector<Expr> shape = rows_;
     shape.push_back(v_.shape()[front_ + 1]);
-    const bool halves = weights.dtype() != q_.dtype();
+    const bool halves = e.dtype() != q_.dtype();
     const Tensor values = stage(halves ? "_wide" : "", shape, [&](const Point& i) {
-      return te::sum(weights(with(row(i), t)) * wide(v_(of_head(v_, i, t, i.back()))), {t});
+      return te::sum(wide(weights(with(row(i), t))) * wide(v_(of_head(v_, i, t, i.back()))), {t});
     });
     if (!halves) return values;
     return stage("", shape, [&](const Point& i) { return convert(q_.dtype(), values(exprs(i))); });

@@ -157,7 +157,7 @@ def depthwise(channels, size):
     def tensors():
         X = te.placeholder((32, size, size, channels), "float16", name="X")
         W = te.placeholder((3, 3, channels, 1), "float16", name="W")
-        return [X, W, tw.ops.depthwise_conv2d(X, W, padding=1)]
+        return [X, W, tw.ops.depthwise_conv2d(X, W, padding=1, out_dtype="float16")]
 
     def peer(torch, x, w):
         return torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), w.permute(2, 3, 0, 1), padding=1, groups=channels).permute(0, 2, 3, 1)

@@ -139,7 +139,22 @@ class Widener {
       return out;
     };
     const Expr yes = side(all->value, s.yes), no = side(simplify(logical_not(all->value)), s.no);
-    return select(s.cond, yes, no);
+    return are_zeros(s.no) && is_a_read(yes) ? yes : select(s.cond, yes, no);
+  }
+
+  static bool are_zeros(const Expr& e) {
+    const auto* same = as<Broadcast>(e);
+    const Expr& value = same ? same->value : e;
+    return value.type().is_scalar() && equal(value, zero(value.type()));
+  }
+
+  // A vector that was read where the condition holds, and is zeros elsewhere, which stay zeros when they are converted
+  // or are the bits of another type.
+  bool is_a_read(const Expr& e) const {
+    if (const auto* c = as<Cast>(e)) return is_a_read(c->value);
+    if (const auto* c = as<Call>(e)) return c->fn == Fn::kReinterpret && is_a_read(c->args[0]);
+    const auto* l = as<Load>(e);
+    return l && std::any_of(reads_.begin(), reads_.end(), [&](const Read& read) { return read.vector == l->buffer; });
   }
 
   bool uses_bound(const Expr& e) const {

@@ -120,7 +120,7 @@ std::optional<runtime::Probe> probe(size_t a, const Checked& c, support::Rng& rn
   std::byte memory[8] = {};
   buffers.push_back({memory, static_cast<size_t>(spec.dtype.bytes())});
   ir::InterpOptions options;
-  options.check_races = false;
+  options.check_unwritten = options.check_races = false;  // each takes memory of the size of the arguments
   const Status ran = ir::interpret(*program, buffers, options);
   if (!ran.ok()) tune_error("the reference result cannot be checked: " + ran.error().what, ran.error().notes);
   const ir::interp::ReadFn read = ir::interp::read_function(spec.dtype);

@@ -8,6 +8,7 @@
 
 #include "src/ir/interp_value.h"
 #include "src/runtime/arguments.h"
+#include "src/support/in_parallel.h"
 #include "src/support/rng.h"
 
 namespace tw::runtime {
@@ -25,20 +26,38 @@ double random_value(ir::Type type, const Promise& range, support::Rng& rng) {
   return type.is_int() ? static_cast<double>(rng.below(17)) - 8 : static_cast<double>(rng.below(9));
 }
 
+constexpr size_t kChunk = 1 << 20;  // elements that a thread takes at once
+
+// f(begin, end, number of the chunk) on several threads.
+template <class F>
+void in_chunks(size_t elements, const F& f) {
+  support::in_parallel((elements + kChunk - 1) / kChunk, support::threads_for_work(),
+                       [&](size_t c) { f(c * kChunk, std::min(elements, (c + 1) * kChunk), c); });
+}
+
 // Those of short floats, which have few values and take long to round, are drawn from a few thousand. Of others each is
 // its own: a long sum of few values goes astray further than by the square root of its length.
 void fill(std::byte* array, size_t elements, ir::Type type, const Promise& range, support::Rng& rng) {
   constexpr size_t kValues = 4096;
   if (!(type.is_half() || type.is_float8()) || elements <= kValues) {
     const ir::interp::WriteFn write = ir::interp::write_function(type);
-    for (size_t i = 0; i < elements; ++i)
-      write(array, static_cast<int64_t>(i), ir::interp::value_of(random_value(type, range, rng), type));
-    return;
+    in_chunks(elements, [&](size_t begin, size_t end, size_t) {
+      support::Rng own = rng;
+      own.skip(begin);  // each value is made of one number
+      for (size_t i = begin; i < end; ++i)
+        write(array, static_cast<int64_t>(i), ir::interp::value_of(random_value(type, range, own), type));
+    });
+    return rng.skip(elements);
   }
   const auto size = static_cast<size_t>(type.bytes());
   std::vector<std::byte> values(kValues * size);
   fill(values.data(), kValues, type, range, rng);
-  for (size_t i = 0; i < elements; ++i) std::memcpy(array + i * size, values.data() + rng.below(kValues) * size, size);
+  in_chunks(elements, [&](size_t begin, size_t end, size_t) {
+    support::Rng own = rng;
+    own.skip(begin);
+    for (size_t i = begin; i < end; ++i) std::memcpy(array + i * size, values.data() + own.below(kValues) * size, size);
+  });
+  rng.skip(elements);
 }
 
 }  // namespace
@@ -69,12 +88,17 @@ void require_memory(const std::vector<ArgSpec>& args, int copies) {
 double absolute_tolerance(const ArgSpec& arg, const void* contents, double rtol) {
   if (rtol == 0) return 0;
   const ir::interp::ReadFn read = ir::interp::read_function(arg.dtype);
-  double largest = 0;
-  for (int64_t i = 0; i < arg.elements(); ++i) {
-    const double v = std::fabs(ir::interp::number_of(read(contents, i), arg.dtype));
-    if (std::isfinite(v)) largest = std::max(largest, v);
-  }
-  return rtol * largest;
+  const auto elements = static_cast<size_t>(arg.elements());
+  std::vector<double> largest((elements + kChunk - 1) / kChunk);
+  in_chunks(elements, [&](size_t begin, size_t end, size_t chunk) {
+    double most = 0;
+    for (size_t i = begin; i < end; ++i) {
+      const double v = std::fabs(ir::interp::number_of(read(contents, static_cast<int64_t>(i)), arg.dtype));
+      if (std::isfinite(v)) most = std::max(most, v);
+    }
+    largest[chunk] = most;
+  });
+  return largest.empty() ? 0 : rtol * std::ranges::max(largest);
 }
 
 }  // namespace tw::runtime

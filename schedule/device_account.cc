@@ -15,6 +15,7 @@ constexpr double kIssues = 4;         // instructions of warps that a processor 
 constexpr double kRegisters = 65536;  // of a processor
 constexpr double kLaunch = 3e-6;      // seconds until the first block runs and after the last one ended
 constexpr double kHiding = 12;        // warps of a processor that hide each other's waiting, or copies ahead of a warp
+constexpr double kHidingAlone = 32;   // the same of one block, whose warps meet: they wait at the same time
 constexpr double kSpilled = 4;        // what registers that lie in memory cost
 constexpr double kOverlap = 0.2;      // share of the lesser terms that the largest does not hide
 constexpr double kLockstep = 0.6;     // the same of one block whose warps do one after the other together
@@ -43,7 +44,8 @@ void hold(LaunchAccount& launch, const DeviceRates& device) {
   launch.waves = launch.blocks / (launch.resident * device.processors);
   launch.used = launch.blocks / (turns * device.processors);
   const double slots = launch.by_registers ? std::min(2.0, launch.slots) : launch.slots;
-  launch.hidden = std::min(1.0, held * slots / kHiding);
+  const bool alone = launch.resident < 2 && launch.turns < 1 && launch.shared > 0;
+  launch.hidden = std::min(1.0, held * slots / (alone ? kHidingAlone : kHiding));
 }
 
 // Blocks that a processor holds at a time go through their turns together, others after them. The wait for memory is

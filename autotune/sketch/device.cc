@@ -66,7 +66,7 @@ Vectors vectors_along(const Graph& graph, const Stage& stage, const Axis& along)
 }
 
 void share_vectors(Sketch& sketch, const std::string& stage, const std::string& loop, schedule::Factor threads,
-                   const std::vector<std::string>& sources, schedule::Factor lanes) {
+                   const std::vector<std::string>& sources, schedule::Factor lanes, bool counted) {
   std::vector<std::string> copies;
   for (const std::string& source : sources) {
     copies.push_back(sketch.s.nest().unique_name(source + ".local"));
@@ -74,7 +74,7 @@ void share_vectors(Sketch& sketch, const std::string& stage, const std::string& 
   }
   sketch.step(schedule::Split{stage, loop, lanes, {}, ir::Tail::kAuto});
   share(sketch, stage, loop + ".o", std::move(threads));
-  sketch.step(schedule::Unroll{stage, loop + ".i"});
+  if (!counted) sketch.step(schedule::Unroll{stage, loop + ".i"});
   for (const std::string& copy : copies) {
     const std::string last = data_loops(sketch.s, copy).back();
     sketch.step(schedule::ComputeAt{copy, stage, loop + ".o.i"});

@@ -28,9 +28,10 @@ struct Vectors {
   int64_t lanes = 1;
 };
 Vectors vectors_along(const Graph&, const Stage&, const Axis&);
-// As `share`, a thread taking so many neighbouring iterations of a sum, which it adds one after the other.
+// As `share`, a thread taking so many neighbouring iterations of a sum, which it adds one after the other; `counted`:
+// in a loop that stays one.
 void share_vectors(Sketch&, const std::string& stage, const std::string& loop, schedule::Factor threads,
-                   const std::vector<std::string>& sources, schedule::Factor lanes);
+                   const std::vector<std::string>& sources, schedule::Factor lanes, bool counted = false);
 
 // Along blockIdx.y and blockIdx.z.
 inline constexpr int64_t kMostBlocks = support::kMostBlocksAlong[1];

@@ -74,12 +74,21 @@ bool is_worth_a_block(const Graph& graph, const Group& group, size_t rows) {
 // What a thread reads of a row at once.
 int64_t lanes_of_row(const Graph& graph, const Group& group, size_t rows) {
   const Stage& root = graph.at(group.root);
-  if (root.data.size() > rows) return vectors_along(graph, root, root.data.back()).lanes;
-  int64_t lanes = 1;
+  const bool wide = root.data.size() > rows;
+  int64_t lanes = wide ? vectors_along(graph, root, root.data.back()).lanes : 1;
+  if (wide && lanes < 2) return lanes;
   for (int member : group.members)
-    if (graph.at(member).reduces())
-      lanes = std::max(lanes, vectors_along(graph, graph.at(member), graph.at(member).sums[0]).lanes);
+    if (const Stage& stage = graph.at(member);
+        stage.reduces() && (!wide || stage.sums[0].extent == root.data.back().extent))
+      lanes = std::max(lanes, vectors_along(graph, stage, stage.sums[0]).lanes);
   return lanes;
+}
+
+// Of 16-bit floats a device finds two at a time, of which a loop has to be seen.
+bool finds_largest(const Graph& graph, const Stage& stage) {
+  const auto* reduce = ir::as<ir::Reduce>(stage.bodies[0]);
+  return reduce && reduce->op == ir::ReduceOp::kMax &&
+         std::ranges::any_of(stage.direct, [&](int source) { return graph.at(source).type.is_half(); });
 }
 
 // Whether several of the group's stages read the same rows of one that is not theirs.
@@ -221,8 +230,9 @@ void apply_device_rows(Sketch& sketch, const Group& group) {
     Vectors vectors = vectors_along(sketch.graph, stage, stage.sums[0]);
     for (std::string& source : vectors.sources)
       if (kept.contains(source)) source = kept[source];
-    if (wide && vectors.lanes == lanes && !vectors.sources.empty())
-      share_vectors(sketch, stage.name, stage.sums[0].name, threads, vectors.sources, lanes);
+    if (wide && vectors.lanes > 1 && lanes % vectors.lanes == 0 && !vectors.sources.empty())
+      share_vectors(sketch, stage.name, stage.sums[0].name, threads, vectors.sources, lanes,
+                    finds_largest(sketch.graph, stage));
     else
       share(sketch, stage.name, stage.sums[0].name, threads);
   }

@@ -24,6 +24,8 @@ template <class K>
 constexpr size_t kFirstFields = kFields<K>;
 template <>
 constexpr size_t kFirstFields<Prefetch> = 4;
+template <>
+constexpr size_t kFirstFields<CacheRead> = 3;
 
 // ----------------------------------------------------------------------------------------------------------------
 // writing
@@ -139,7 +141,8 @@ std::string to_json(const std::vector<Step>& steps) {
         [&]<class K>(const K& kind) {
           json one = json::array({K::kName});
           std::apply([&](const auto&... field) { (one.push_back(write(field)), ...); }, kind.fields());
-          while (one.size() > kFirstFields<K> + 1 && one.back() == "") one.erase(one.size() - 1);
+          while (one.size() > kFirstFields<K> + 1 && (one.back() == "" || one.back() == json::array()))
+            one.erase(one.size() - 1);
           all.push_back(std::move(one));
         },
         step.kind);

@@ -39,7 +39,9 @@ std::string arguments(const Parallel& s) { return s.axis; }
 std::string arguments(const ComputeAt& s) { return s.consumer + ", " + s.axis; }
 std::string arguments(const ComputeRoot&) { return ""; }
 std::string arguments(const ComputeInline&) { return ""; }
-std::string arguments(const CacheRead& s) { return to_string(s.scope) + ", [" + join(s.readers) + "]"; }
+std::string arguments(const CacheRead& s) {
+  return to_string(s.scope) + ", [" + join(s.readers) + "]" + (s.axes.empty() ? "" : ", [" + join(s.axes) + "]");
+}
 std::string arguments(const CacheWrite& s) { return to_string(s.scope); }
 std::string arguments(const Rfactor& s) { return s.axis + ", " + std::to_string(s.factor_axis); }
 std::string arguments(const Hoist& s) { return std::to_string(s.operand) + ", " + to_string(s.scope); }

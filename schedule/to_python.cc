@@ -226,9 +226,11 @@ class Writer {
     return subject(s.stage) + ".compute_at(" + subject(s.consumer) + ", " + axis(s.consumer, s.axis) + ")";
   }
   std::string call(const CacheRead& s) {
-    std::vector<std::string> readers;
+    std::vector<std::string> readers, axes;
     for (const std::string& reader : s.readers) readers.push_back(tensor(reader));
-    return "s.cache_read(" + tensor(s.stage) + ", " + quoted(to_string(s.scope)) + ", [" + join(readers) + "])";
+    for (const std::string& axis : s.axes) axes.push_back(axis.substr(2));  // "ax1"
+    return "s.cache_read(" + tensor(s.stage) + ", " + quoted(to_string(s.scope)) + ", [" + join(readers) + "]" +
+           (axes.empty() ? "" : ", axes=[" + join(axes) + "]") + ")";
   }
   std::string call(const CacheWrite& s) {
     return "s.cache_write(" + tensor(s.stage) + ", " + quoted(to_string(s.scope)) + ")";

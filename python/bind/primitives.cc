@@ -191,11 +191,11 @@ void bind_primitives(py::class_<Schedule>& c) {
                           : tw::ir::to_string(tw::bind::to_expr(index, "an index of transform_layout")));
     s.apply({TransformLayout{stage, texts, pad_value}, source_line(at)});
   });
-  c.def("_cache_read",
-        [](Schedule& s, const std::string& stage, const std::string& scope, const Names& readers, const Line& at) {
-          return cache_stage(s, {CacheRead{stage, scope_named("cache_read", scope, at), readers}, source_line(at)},
-                             stage + "." + scope);
-        });
+  c.def("_cache_read", [](Schedule& s, const std::string& stage, const std::string& scope, const Names& readers,
+                          const Names& axes, const Line& at) {
+    return cache_stage(s, {CacheRead{stage, scope_named("cache_read", scope, at), readers, axes}, source_line(at)},
+                       stage + "." + scope);
+  });
   c.def("_rfactor",
         [](Schedule& s, const std::string& stage, const std::string& axis, int64_t factor_axis, const Line& at) {
           return cache_stage(s, {Rfactor{stage, axis, factor_axis}, source_line(at)}, stage + ".rf");

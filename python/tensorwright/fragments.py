@@ -70,7 +70,7 @@ class Fragment:
         self.op = FragmentOp(self, [f"ax{d}" for d in range(len(read.shape))], [], [read])
         for reader in readers:
             expect_sum("cache_read", scope, reader)
-        schedule.copy()._cache_read(self._of.name, "local", [reader.name for reader in readers], user_line())  # whether they read it
+        schedule.copy()._cache_read(self._of.name, "local", [reader.name for reader in readers], [], user_line())  # whether they read it
 
     def compute_at(self, parent, scope):
         """Fragments are loaded where a product needs them, and again where that is cheaper than to keep them."""

@@ -79,16 +79,17 @@ class Schedule(_core.Schedule):
         """All stages, producers first."""
         return [Stage(self, name) for name in self._stage_names()]
 
-    def cache_read(self, tensor, scope, readers):
+    def cache_read(self, tensor, scope, readers, axes=None):
         """Copy a tensor to a new stage that the named readers read instead.
 
         Before ``for i: C[i] = f(A[i])``; after ``for i: A.local[i] = A[i]; for i: C[i] = f(A.local[i])``.
 
-        Parameters: tensor; scope, "local", "warp", "shared" or "global" (``set_scope``); readers, the tensors (or operations, or stages) that shall read the copy.
+        Parameters: tensor; scope, "local", "warp", "shared" or "global" (``set_scope``); readers, the tensors (or operations, or stages) that shall read the copy;
+        axes, none for those of the tensor, or their numbers in the order that the copy has them in: ``[1, 0]`` transposes it.
         In "wmma.matrix_a" and "wmma.matrix_b" a copy is no stage: TVM's lines about it are taken and say nothing more (docs/cuda.md).
         Returns: the copy, a tensor for ``s[...]``. compute_at then packs just the block that a reader's loop needs. Of a scan whose states
         have different shapes it holds those that the readers read, which must have one.
-        Raises: ScheduleError for another scope, without readers, or if a reader doesn't read the tensor.
+        Raises: ScheduleError for another scope, without readers, for axes that are not all of the tensor's, or if a reader doesn't read the tensor.
 
         >>> s = te.create_schedule(B)
         >>> AA = s.cache_read(A, "local", [B])
@@ -101,7 +102,8 @@ class Schedule(_core.Schedule):
         read_through = fragment(self, tensor, scope, readers)
         if read_through is not None:
             return read_through
-        name = self._cache_read(self[tensor].name, scope, [reader.name for reader in readers], user_line())
+        order = [f"ax{axis}" for axis in axes or ()]
+        name = self._cache_read(self[tensor].name, scope, [reader.name for reader in readers], order, user_line())
         return self._made_of(self[tensor].name, name)
 
     def cache_write(self, tensor, scope):

@@ -5,9 +5,11 @@
 //
 // A new stage "A.local" (or "A.global") copies A, and the named readers read the copy. compute_at then places the copy
 // inside a reader's loops, where it packs the block that is read there. Of a stage whose outputs have different shapes
-// the copy holds those that are read, which must have one.
+// the copy holds those that are read, which must have one. Its axes may have another order than those of A: where it is
+// read along others than it is computed by.
 
 #include <algorithm>
+#include <numeric>
 
 #include "schedule/placement.h"
 #include "schedule/primitives/primitives.h"
@@ -40,7 +42,30 @@ std::vector<size_t> copied_outputs(const LoopNest& nest, const StageNest& source
   return copied;
 }
 
-te::Operation copy_of(const StageNest& source, const std::vector<size_t>& outputs, const std::string& name) {
+// Which axis of the source each of the copy is.
+Result<std::vector<size_t>> order_of(const CacheRead& step, size_t rank) {
+  std::vector<size_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  if (step.axes.empty()) return order;
+  std::vector<std::string> names, wanted = step.axes;
+  for (const size_t d : order) names.push_back("ax" + std::to_string(d));
+  std::ranges::sort(wanted);
+  if (std::vector<std::string> all = names; std::ranges::sort(all), wanted != all)
+    return refuse(step.kName, "axes must be " + join(names) + " in any order, not " + join(step.axes));
+  for (size_t d = 0; d < rank; ++d)
+    order[d] = static_cast<size_t>(std::ranges::find(names, step.axes[d]) - names.begin());
+  return order;
+}
+
+template <class T>
+std::vector<T> in_order(const std::vector<T>& all, const std::vector<size_t>& order) {
+  std::vector<T> out;
+  for (const size_t d : order) out.push_back(all[d]);
+  return out;
+}
+
+te::Operation copy_of(const StageNest& source, const std::vector<size_t>& outputs, const std::vector<size_t>& order,
+                      const std::string& name) {
   const te::Operation& op = source.op;
   std::vector<te::Output> copies;
   std::vector<te::Tensor> inputs;
@@ -55,9 +80,20 @@ te::Operation copy_of(const StageNest& source, const std::vector<size_t>& output
     compute.axis.push_back({var, 0, copies[0].shape[d], false});
     at.push_back(var);
   }
+  compute.axis = in_order(compute.axis, order);
+  for (te::Output& copy : copies) copy.shape = in_order(copy.shape, order);
   for (const size_t i : outputs) compute.bodies.push_back(ir::load(source.buffers[i], at));
   te::OpNode node{ir::Buffer::fresh_id(), name, renewed(copies, name), compute, inputs, op->where};
   return te::Operation(std::make_shared<const te::OpNode>(std::move(node)));
+}
+
+ir::Expr reading_copies(const ir::Expr& body, const ir::BufferMap& copies, const std::vector<size_t>& order) {
+  const ir::Expr permuted = std::ranges::is_sorted(order) ? body : ir::rewrite(body, [&](const ir::Expr& e) {
+    const auto* load = ir::as<ir::Load>(e);
+    return load && copies.contains(load->buffer.id()) ? ir::load(load->buffer, in_order(load->at, order), load->pred)
+                                                      : e;
+  });
+  return ir::replace_buffers(permuted, copies);
 }
 
 }  // namespace
@@ -88,9 +124,11 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
       return refuse(step.kName,
                     "the readers must not read outputs of different shapes, as they do of the scan " + step.stage)
              << "one copy has one shape; make a te.compute of each that is to be copied";
+  TW_TRY(const std::vector<size_t> order,
+         order_of(step, nest.stage(source).op->outputs[outputs.empty() ? 0 : outputs[0]].shape.size()));
   LoopNest next = nest;
   std::string name = nest.unique_name(step.stage + "." + to_string(step.scope));
-  StageNest copy = make_stage(name, copy_of(nest.stage(source), outputs, name), nest.scalars());
+  StageNest copy = make_stage(name, copy_of(nest.stage(source), outputs, order, name), nest.scalars());
   copy.scope = step.scope;
   if (scan_around(nest, source) != kNone) copy.attach = nest.stage(source).attach;
   ir::BufferMap replaced;
@@ -98,7 +136,7 @@ Result<LoopNest> apply(const LoopNest& nest, const CacheRead& step) {
     replaced[nest.stage(source).buffers[outputs[i]].id()] = copy.buffers[i];
   for (int reader : readers) {
     StageNest& changed = next.edit(reader);
-    for (ir::Expr& body : changed.bodies) body = ir::replace_buffers(body, replaced);
+    for (ir::Expr& body : changed.bodies) body = reading_copies(body, replaced, order);
   }
   next.insert(source + 1, std::move(copy));
   return next;

@@ -343,7 +343,9 @@ class Script {
     if (primitive == "cache_write") return CacheWrite{stage, scope_of(scope)};
     std::string readers = args.at(1, "readers");
     if (readers.starts_with("[")) readers = readers.substr(1, readers.size() - 2);
-    return CacheRead{stage, scope_of(scope), aliased(split_list(readers, ','))};
+    std::string axes = args.at(2, "axes");
+    if (axes.starts_with("[")) axes = axes.substr(1, axes.size() - 2);
+    return CacheRead{stage, scope_of(scope), aliased(split_list(readers, ',')), split_list(axes, ',')};
   }
 
   std::string file_;

@@ -40,6 +40,7 @@ std::vector<Step> one_of_each() {
 TEST(ScheduleSteps, JsonGivesThemBack) {
   std::vector<Step> steps = one_of_each();
   steps.push_back(ComputeInline{"D"});
+  steps.push_back(CacheRead{"B", Scope::kShared, {"C"}, {"ax1", "ax0"}});
   auto read = steps_from_json(to_json(steps));
   ASSERT_TRUE(read.ok()) << read.error().render();
   EXPECT_EQ(*read, steps);
